@@ -1,0 +1,313 @@
+# mobula. `make` builds the one static binary; `make help` lists the targets; README.md says how to work on it.
+#
+# Everything made lies under build/, in one folder per way of compiling, each a mirror of the tree:
+#   build/static/  the product: musl, static-pie, hardened      -> build/mobula (cross: build/ARCH/static/ -> build/ARCH/mobula)
+#   build/test/    for unit tests: glibc, ASan, UBSan           -> build/test/tests/unit/ROOM/t_NAME
+#   build/host/    for valgrind, gdb, the model API server      -> build/host/mobula, build/apiserver
+#   build/fuzz/    libFuzzer: clang, ASan, UBSan                -> build/fuzz/NAME
+#   build/vendor/  third-party source, fetched and patched by vendor/fetch
+# Sources and tests are found by wildcard: a new file needs no line here. V=1 shows whole commands.
+
+VERSION := 0.1.0
+
+# Lowest first. A room knows only those before it, and so its tests are linked with only those.
+ROOMS := base json yaml tls http net kube ray reconcile remote operator cli
+
+all: mobula
+
+# ---- compilers and flags ----
+
+HOST_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,amd64,$(shell uname -m)))
+ARCH ?= $(HOST_ARCH)
+GNU_amd64 := x86_64-linux-gnu
+GNU_arm64 := aarch64-linux-gnu
+CROSS := $(if $(filter-out $(HOST_ARCH),$(ARCH)),$(GNU_$(ARCH))-)
+OUT := build$(if $(CROSS),/$(ARCH))
+ifeq ($(origin CC),default)
+CC := $(CROSS)gcc
+endif
+WERROR ?= -Werror
+
+WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wcast-qual \
+    -Wwrite-strings -Wundef -Wformat=2 -Wimplicit-fallthrough $(WERROR)
+COMMON := -std=gnu17 -D_GNU_SOURCE -DMOBULA_VERSION='"$(VERSION)"' -Iinclude $(WARNINGS)
+
+HARDEN_amd64 := -fcf-protection=full
+HARDEN_arm64 := -mbranch-protection=standard
+# gcc before 12 and clang before 16 have no zero-initialised locals to offer.
+cc_has = $(shell $(CC) -Werror $(1) -x c -c -o /dev/null /dev/null 2>/dev/null && echo $(1))
+HARDEN := -U_FORTIFY_SOURCE -fstack-protector-strong -fstack-clash-protection $(call cc_has,-ftrivial-auto-var-init=zero) $(HARDEN_$(ARCH))
+SMALL := -Os -g -fPIE -fno-asynchronous-unwind-tables -fvisibility=hidden -ffunction-sections -fdata-sections -ffile-prefix-map=$(CURDIR)=.
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+
+# musl's headers and the compiler's own, none of the machine's libc.
+MUSL := $(OUT)/musl
+MUSL_INCLUDE = -nostdinc -isystem $(MUSL)/include -isystem $(shell $(CC) -print-file-name=include)
+
+# One way of compiling: its folder and its command. For those with sanitizers the vendored libraries are host's.
+DIR_static := $(OUT)/static
+DIR_test := build/test
+DIR_host := build/host
+DIR_fuzz := build/fuzz
+CC_static = $(CC) $(COMMON) $(SMALL) $(HARDEN) $(MUSL_INCLUDE)
+CC_test = $(CC) $(COMMON) -O1 -g $(SANITIZE)
+CC_host = $(CC) $(COMMON) -O1 -g
+CC_fuzz = clang $(COMMON) -O1 -g $(SANITIZE) -fsanitize=fuzzer-no-link
+
+# static-pie by hand: the musl-gcc of Debian 12 quietly makes a dynamic binary when asked for one.
+LINK_static = $(CC) -nostdlib -nostartfiles -static -Wl,-pie,--no-dynamic-linker,-z,text,-z,relro,-z,now,-z,noexecstack \
+    -Wl,--gc-sections,--build-id=none $(MUSL)/lib/rcrt1.o $(MUSL)/lib/crti.o
+LINK_static_end = $(MUSL)/lib/libc.a $(shell $(CC) -print-libgcc-file-name) $(MUSL)/lib/libc.a $(MUSL)/lib/crtn.o
+LINK_test = $(CC) $(SANITIZE) -pthread
+LINK_host = $(CC) -pthread
+LINK_fuzz = clang $(SANITIZE) -fsanitize=fuzzer -pthread
+
+export LC_ALL := C.UTF-8
+export TZ := UTC
+ifndef SOURCE_DATE_EPOCH
+export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+endif
+
+# As many jobs as cores unless -j says otherwise; a make under this one shares its jobs.
+MAKEFLAGS := $(MAKEFLAGS) --no-builtin-rules --no-print-directory $(if $(filter 0,$(MAKELEVEL)),-j$(shell nproc))
+.DELETE_ON_ERROR:
+.SECONDARY:
+Q := $(if $(V),,@)
+
+# ---- what there is ----
+
+VENDOR := build/vendor/.done
+SOURCES := $(sort $(wildcard src/*/*.c))
+UNIT := $(patsubst %.c,%,$(sort $(wildcard tests/unit/t_*.c tests/unit/*/t_*.c)))
+FUZZ := $(patsubst tests/fuzz/f_%.c,%,$(sort $(wildcard tests/fuzz/f_*.c)))
+# Rooms that only tests have: the model API server, the simulator. They know every room; main.c is not of the room.
+TEST_ROOMS := $(foreach r,apiserver sim,$(if $(wildcard tests/$(r)/*.c),$(r)))
+REAL_ROOMS := $(foreach r,$(ROOMS),$(if $(wildcard src/$(r)/*.c),$(r)))
+
+# below_ROOM: the room and all it may know, highest first, as the linker wants them.
+seen :=
+$(foreach r,$(REAL_ROOMS) $(TEST_ROOMS),$(eval seen := $(r) $(seen))$(eval below_$(r) := $(seen)))
+ALL_ROOMS := $(seen)
+
+sources_of = $(filter-out %/main.c,$(wildcard $(if $(filter $(1),$(TEST_ROOMS)),tests,src)/$(1)/*.c))
+
+# The libraries that a test of room $(2) is linked with in build way $(1). A test of something else may use everything.
+archives = $(patsubst %,$(DIR_$(1))/%.a,$(or $(below_$(2)),$(ALL_ROOMS)))
+libraries_static := $(DIR_static)/libbearssl.a $(DIR_static)/libyaml.a
+libraries_host := $(DIR_host)/libbearssl.a $(DIR_host)/libyaml.a
+libraries_test := $(libraries_host)
+libraries_fuzz := $(libraries_host)
+
+# The room that a file belongs to: src/json/x.c and tests/unit/json/t_x.c are json's. Third-party headers are given only to the room that
+# wraps them, and to tests.
+room_of = $(patsubst %.c,test,$(word $(if $(filter tests/unit/%,$(1)),3,2),$(subst /, ,$(1))))
+headers_json := -isystem build/vendor/jsmn
+headers_yaml := -isystem build/vendor/libyaml/include
+headers_tls := -isystem build/vendor/bearssl/inc
+headers_tests := $(headers_json) $(headers_yaml) $(headers_tls) -I. -Wno-string-conversion
+# What every event passes through is compiled for speed, the rest of the product for size.
+speed_json := -O2
+speed_base := -O2
+room_flags = -DMOBULA_ROOM='"$(room_of)"' $(if $(filter $(DIR_static)/%,$@),$(speed_$(room_of))) \
+    $(if $(filter tests/%,$(1)),$(headers_tests),$(headers_$(room_of)))
+
+# ---- how things are made, once for each build way ----
+
+quote = '$(subst ','\'',$(1))'
+
+define build_way
+$(DIR_$(1))/.flags: FORCE
+	@mkdir -p $$(@D) && printf '%s\n' $$(call quote,$$(CC_$(1)) $$(LINK_$(1)) $$(headers_tests)) >$$@.new
+	@cmp -s $$@ $$@.new && rm $$@.new || mv $$@.new $$@
+
+$(DIR_$(1))/%.o: %.c $(DIR_$(1))/.flags $(VENDOR) $(if $(filter static,$(1)),$(MUSL)/lib/libc.a)
+	@echo '  CC      $$(if $(filter test static,$(1)),,$(1)/)$$<'
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC_$(1)) $$(call room_flags,$$<) -MMD -MP -c -o $$@ $$<
+
+$(foreach r,$(REAL_ROOMS) $(TEST_ROOMS),
+$(DIR_$(1))/$(r).a: $(patsubst %.c,$(DIR_$(1))/%.o,$(call sources_of,$(r)))
+	@echo '  AR      $$@'
+	@rm -f $$@ && $$(AR) rcsD $$@ $$^
+)
+-include $(if $(wildcard $(DIR_$(1))),$(shell find $(DIR_$(1)) -name '*.d'))
+endef
+
+FORCE:
+$(foreach way,static test host fuzz,$(eval $(call build_way,$(way))))
+
+# Files that the assembler puts into the binary.
+$(foreach way,static test host fuzz,$(DIR_$(way))/src/cli/embed.o): $(wildcard airgap/crds/* airgap/install/*)
+
+$(VENDOR): vendor/lock $(wildcard vendor/patches/*/*.patch)
+	$(Q)vendor/fetch build/vendor
+	@touch $@
+
+$(MUSL)/lib/libc.a: vendor/build-musl $(VENDOR)
+	@echo '  MUSL    $(MUSL)'
+	+$(Q)vendor/build-musl build/vendor/musl $(MUSL) $(ARCH) $(CC)
+
+$(DIR_static)/lib%.a: $(MUSL)/lib/libc.a vendor/lib.mk $(DIR_static)/.flags
+	+$(Q)$(MAKE) -s -f vendor/lib.mk LIB=$* OUT=$@ CC='$(CC)' AR=$(AR) CFLAGS='$(SMALL) $(HARDEN) $(MUSL_INCLUDE)'
+
+$(DIR_host)/lib%.a: $(VENDOR) vendor/lib.mk $(DIR_host)/.flags
+	+$(Q)$(MAKE) -s -f vendor/lib.mk LIB=$* OUT=$@ CC='$(CC)' AR=$(AR) CFLAGS=-g
+
+# ---- programs ----
+
+mobula: $(OUT)/mobula ## the static binary (the default); ARCH=arm64 cross-builds it
+.PHONY: mobula
+
+$(OUT)/mobula: $(OUT)/mobula.debug
+	@echo '  STRIP   $@'
+	$(Q)$(CROSS)strip -o $@ $<
+	@echo "          $$(stat -c %s $@) bytes of 1048576"
+
+$(OUT)/mobula.debug: $(patsubst %.c,$(DIR_static)/%.o,$(SOURCES)) $(libraries_static)
+	@echo '  LINK    $@'
+	$(Q)$(LINK_static) -o $@ $^ $(LINK_static_end)
+
+define link
+	@echo '  LINK    $@'
+	@mkdir -p $(@D)
+	$(Q)$(LINK_$(1)) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LINK_$(1)_end)
+endef
+
+# One program: build way, its path, its objects, the room whose archives it needs.
+define program
+$(2): $(patsubst %,$(DIR_$(1))/%.o,$(3)) $(call archives,$(1),$(4)) $(libraries_$(1))
+	$$(call link,$(1))
+
+endef
+unit_room = $(if $(word 4,$(subst /, ,$(1))),$(word 3,$(subst /, ,$(1))))
+unit_helpers = $(patsubst %.c,%,$(filter-out $(dir $(1))t_%,$(wildcard $(dir $(1))*.c)))
+fuzz_room = $(firstword $(subst _, ,$(1)))
+
+$(foreach way,static test,$(foreach u,$(UNIT),$(eval \
+    $(call program,$(way),$(DIR_$(way))/$(u),$(u) $(call unit_helpers,$(u)),$(call unit_room,$(u))))))
+$(foreach f,$(FUZZ),$(eval \
+    $(call program,test,build/test/fuzz/$(f),tests/fuzz/f_$(f) tests/fuzz/replay,$(call fuzz_room,$(f)))))
+$(foreach f,$(FUZZ),$(eval $(call program,fuzz,build/fuzz/$(f),tests/fuzz/f_$(f),$(call fuzz_room,$(f)))))
+$(foreach way,host test,$(eval $(call program,$(way),$(DIR_$(way))/mobula,src/cli/main,cli)))
+$(eval $(call program,host,build/apiserver,tests/apiserver/main,apiserver))
+$(eval $(call program,test,build/test/apiserver,tests/apiserver/main,apiserver))
+
+# The name that `mobula install` expects when it is told no other.
+IMAGE ?= localhost/mobula:$(VERSION)
+image: $(OUT)/mobula ## build/mobula-ARCH.tar, OCI layout and docker-archive at once; IMAGE=NAME:TAG, ARCH=arm64
+	@echo '  IMAGE   build/mobula-$(ARCH).tar'
+	$(Q)scratch-image/build build/mobula-$(ARCH).tar $(IMAGE) $(ARCH)=$<
+
+image-multi: ## build/mobula-multi.tar, the image for both architectures
+	+$(Q)$(foreach a,amd64 arm64,$(MAKE) ARCH=$(a) mobula &&) true
+	@echo '  IMAGE   build/mobula-multi.tar'
+	$(Q)scratch-image/build build/mobula-multi.tar $(IMAGE) \
+	    $(foreach a,amd64 arm64,$(a)=build/$(if $(filter $(a),$(HOST_ARCH)),,$(a)/)mobula)
+.PHONY: image image-multi
+
+host: build/host/mobula ## the same program against glibc, for gdb and valgrind
+apiserver: build/apiserver ## the model Kubernetes API server
+.PHONY: host apiserver
+
+# ---- tests ----
+
+UNIT_OF_ROOM = $(if $(ROOM),$(filter tests/unit/$(ROOM)/%,$(UNIT)),$(UNIT))
+QEMU_arm64 := qemu-aarch64
+
+t: $(UNIT_OF_ROOM:%=build/test/%) ## unit tests of one room: make t ROOM=json
+	$(Q)tests/tools/each $^
+
+unit: $(UNIT:%=build/test/%) ## all unit tests, with ASan and UBSan
+	$(Q)tests/tools/each $^
+
+unit-static: $(UNIT_OF_ROOM:%=$(DIR_static)/%) ## unit tests linked as the product is; ARCH=arm64 runs them under qemu
+	$(Q)RUNNER='$(if $(CROSS),$(QEMU_$(ARCH)))' LIMIT=$(if $(CROSS),900,120) tests/tools/each $^
+
+replay: $(FUZZ:%=build/test/fuzz/%) ## the fuzz corpora once through the sanitizers
+	$(Q)tests/tools/each $^
+
+SECONDS ?= 60
+fuzz: $(addprefix build/fuzz/,$(or $(TARGET),$(FUZZ))) ## libFuzzer: make fuzz SECONDS=60 [TARGET=name]
+	$(Q)tests/tools/fuzz $(SECONDS) $^
+
+valgrind: build/host/mobula build/apiserver ## the operator under valgrind against the model API server
+	$(Q)tests/tools/valgrind build/host/mobula build/apiserver
+
+check-binary: $(OUT)/mobula ## what the artefact must be: static-pie, hardened, small, runs alone
+	$(Q)tests/tools/check-binary $(OUT)/mobula $(if $(CROSS),$(QEMU_$(ARCH)))
+
+check-image: $(OUT)/mobula ## what the image must be: the same bytes each time, digests that agree, only the binary in it
+	$(Q)tests/tools/check-image $< $(IMAGE)
+
+reproducible: $(OUT)/mobula ## a second build in another folder gives the same bytes
+	+$(Q)MAKE='$(MAKE)' tests/tools/reproducible $(OUT)/mobula
+
+lint: $(VENDOR) ## layout, rooms, lengths, words, cppcheck, clang-tidy, shellcheck
+	+$(Q)MAKE='$(MAKE)' tests/tools/lint
+
+.PHONY: t unit unit-static replay fuzz valgrind check-binary check-image reproducible lint tidy
+
+# The second compiler's opinion and clang-tidy's in one pass, once for each file that changed.
+ALL_C := $(SOURCES) $(sort $(wildcard tests/*/*.c tests/unit/*/*.c))
+TIDY := $(ALL_C:%.c=build/lint/%.ok)
+$(TIDY): build/lint/%.ok: %.c tests/tools/clang-tidy $(DIR_fuzz)/.flags $(VENDOR)
+	@mkdir -p $(@D)
+	$(Q)clang -M -MP -MT $@ -MF $(@:.ok=.d) $(COMMON) $(call room_flags,$<) $< && \
+	    clang-tidy --quiet --config-file=tests/tools/clang-tidy $(if $(filter tests/%,$<),--checks='-clang-analyzer-*') $< \
+	        -- $(COMMON) $(call room_flags,$<) -Xclang -analyzer-config -Xclang mode=shallow 2>$(@:.ok=.log) && touch $@
+-include $(wildcard $(TIDY:.ok=.d))
+tidy: $(TIDY) ## clang and clang-tidy over what changed
+
+# What editors and clang-tidy ask for.
+json_quote = $(subst ",\",$(subst \,\\,$(1)))
+compile_commands.json: Makefile $(ALL_C) | $(VENDOR) ## for editors
+	@echo '  GEN     $@'
+	$(file >$@.new,[)
+	$(foreach f,$(ALL_C),$(file >>$@.new,{"directory": "$(CURDIR)", "file": "$(f)",\
+	    "command": "$(call json_quote,$(CC_test) $(call room_flags,$(f)) -c $(f))"}$(comma)))
+	$(file >>$@.new,{"directory": "$(CURDIR)", "file": "none.c", "command": "true"}])
+	@mv $@.new $@
+comma := ,
+
+# ---- from nothing: each of these is the only command to type on a fresh machine ----
+
+run: ## set up, build, and show the operator at work on loopback (KUBECONFIG: on that cluster); ONCE=1 stops after one round
+	@tests/tools/setup build
+	+@$(MAKE) mobula apiserver
+	@tests/run/demo.sh
+
+TEST_STAGES := unit unit-static replay valgrind lint check-binary check-image reproducible
+test: ## set up, build, and everything that needs only Debian packages; the last line says N passed, N failed
+	@tests/tools/setup build test
+	+@tests/tools/stages $(foreach s,$(TEST_STAGES),'$(s)=$(MAKE) $(s)')
+
+e2e: ## both kinds of RayCluster on a real kube-apiserver (tests/rig builds it: needs Go)
+	@tests/tools/setup build e2e
+	+@$(MAKE) mobula
+	@tests/e2e/run.sh
+
+bench-quick: ## the figures of this commit, with the API server's floor beside them
+	@tests/tools/setup build e2e
+	+@$(MAKE) mobula
+	@tests/bench/quick.sh
+
+SUITE ?= bookworm
+FRESH ?= 'make run ONCE=1' 'make test'
+fresh: ## make run and make test on a fresh Debian in a chroot, as its only commands: make fresh [SUITE=trixie]
+	@SUITE=$(SUITE) tests/tools/fresh.sh . $(FRESH)
+
+setup: ## install the Debian packages that building and testing need
+	@tests/tools/setup build test fuzz arm64
+
+vendor: $(VENDOR) ## fetch and patch third-party source
+vendor-archive: ## write build/vendor.tar, from which VENDOR_ARCHIVE=FILE builds without a network
+	@mkdir -p build
+	@vendor/fetch --archive build/vendor.tar
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9_.-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+clean: ## forget what was built (fetched tarballs and musl stay in the user's cache)
+	rm -rf build compile_commands.json
+
+.PHONY: all run test e2e bench-quick fresh setup vendor vendor-archive help clean FORCE
