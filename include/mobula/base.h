@@ -1,0 +1,322 @@
+/* base: what every room stands on. Bytes, memory, errors, time, chance, the log, and the text formats that Kubernetes writes numbers
+ * and times in. Nothing here knows a protocol. */
+#ifndef MOBULA_BASE_H
+#define MOBULA_BASE_H
+
+#include <mobula/limits.h>
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* The room a file belongs to, for errors and log lines; the build sets it per folder. */
+#ifndef MOBULA_ROOM
+#define MOBULA_ROOM "mobula"
+#endif
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#define PRINTF_LIKE(fmt, first) __attribute__((format(printf, fmt, first)))
+
+/* ---- slices: a view of bytes that somebody else owns. Passed by value, never freed; nothing promises a NUL behind it. ---- */
+
+struct slice {
+    const char *ptr; /* NULL means "absent", which differs from "empty" only where a comment says so */
+    size_t len;
+};
+
+#define SLICE(literal) ((struct slice){"" literal, sizeof(literal) - 1})
+#define SLICE_NONE ((struct slice){NULL, 0})
+/* For printf: printf("%.*s", SLICE_ARG(s)) */
+#define SLICE_ARG(s) (int)(s).len, ((s).ptr ? (s).ptr : "")
+
+struct slice slice_of(const char *nul_terminated); /* NULL gives SLICE_NONE */
+int slice_cmp(struct slice a, struct slice b);     /* bytewise, shorter first */
+bool slice_starts(struct slice s, struct slice prefix);
+bool slice_ends(struct slice s, struct slice suffix);
+bool slice_eq_nocase(struct slice a, struct slice b); /* ASCII only */
+struct slice slice_trim(struct slice s);              /* without ASCII white space at both ends */
+/* Index of the first byte c, or -1. */
+ptrdiff_t slice_find(struct slice s, char c);
+/* Cuts s at the first sep: returns what stands before it and leaves what stands behind it in *s (SLICE_NONE when there was no sep). */
+struct slice slice_cut(struct slice *s, char sep);
+/* A decimal integer and nothing else: an optional minus, digits, no leading zeros, no overflow. */
+bool slice_int(struct slice s, int64_t *out);
+
+static inline bool slice_eq(struct slice a, struct slice b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+static inline bool slice_empty(struct slice s)
+{
+    return s.len == 0;
+}
+
+/* Drops the first n bytes; n must not exceed s.len. */
+static inline struct slice slice_skip(struct slice s, size_t n)
+{
+    return (struct slice){n ? s.ptr + n : s.ptr, s.len - n}; /* NULL + 0 is undefined in C17 */
+}
+
+static inline struct slice slice_head(struct slice s, size_t n)
+{
+    return (struct slice){s.ptr, n < s.len ? n : s.len};
+}
+
+/* ---- errors ---- */
+
+enum err_code {
+    ERR_NONE,
+    ERR_SYNTAX,    /* the bytes are not what the format allows */
+    ERR_TYPE,      /* well formed, but another kind of value was wanted */
+    ERR_RANGE,     /* well formed, but the value does not fit */
+    ERR_LIMIT,     /* a named limit was reached */
+    ERR_MISSING,   /* something that must be there is not */
+    ERR_CONFIG,    /* what the user or the environment set cannot work */
+    ERR_IO,        /* the operating system refused */
+    ERR_DENIED,    /* the egress allowlist or a policy says no */
+    ERR_DNS,       /* a name has no address */
+    ERR_CONNECT,   /* no TCP connection */
+    ERR_PROXY,     /* the CONNECT proxy said no */
+    ERR_TLS,       /* TLS itself */
+    ERR_TLS_NAME,  /* the certificate is for another name */
+    ERR_TLS_TRUST, /* the certificate is not signed by a known CA, or expired */
+    ERR_CLOSED,    /* the peer ended the connection before the answer was complete */
+    ERR_TIMEOUT,   /* a deadline passed */
+    ERR_HTTP,      /* the answer breaks HTTP */
+    ERR_STATUS,    /* a well-formed answer that says no; the kube room keeps its code and reason */
+};
+
+enum { ERR_TEXT_MAX = 240 };
+
+/* What failed, in words for the person who reads the log. The first one wins: setting an error that is set changes nothing, so a chain
+ * of calls may be checked once, at its end. Zero-initialise it. */
+struct err {
+    enum err_code code;
+    const char *room;        /* a literal */
+    char text[ERR_TEXT_MAX]; /* NUL-terminated, cut when longer */
+};
+
+/* Always returns false, so that a function fails in one line: return err_set(e, ERR_RANGE, …). e may be NULL. */
+bool err_set_in(struct err *e, const char *room, enum err_code code, const char *fmt, ...) PRINTF_LIKE(4, 5);
+#define err_set(e, code, ...) err_set_in(e, MOBULA_ROOM, code, __VA_ARGS__)
+/* Puts "fmt: " before the text of an error that is set; for the caller that knows whose file or which object it was. Returns false. */
+bool err_wrap(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
+const char *err_code_name(enum err_code code); /* "syntax", "dns", "tls-name" …: a stable word for logs and metrics */
+
+/* ---- memory ---- */
+
+/* An arena gives memory that is freed as a whole. Memory is zeroed and 16-byte aligned. Running out of memory ends the process: all
+ * state is in the API server, and inputs are bounded before they get here. Zero-initialise it. */
+struct arena_block;
+struct arena {
+    struct arena_block *first, *last;
+    size_t used; /* bytes handed out since the last reset */
+};
+
+void *arena_alloc(struct arena *a, size_t size);
+void *arena_array(struct arena *a, size_t count, size_t size); /* overflow-checked */
+struct slice arena_dup(struct arena *a, struct slice s);       /* the copy has a NUL behind it */
+struct slice arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+#define arena_new(a, type) ((type *)arena_alloc((a), sizeof(type)))
+/* Everything handed out is gone. At most `keep` bytes of blocks stay for the next round; the rest goes back to the system. */
+void arena_reset(struct arena *a, size_t keep);
+void arena_free(struct arena *a);
+
+/* Checked malloc family: never NULL. */
+void *mem_alloc(size_t size); /* zeroed */
+void *mem_resize(void *p, size_t size);
+void mem_free(void *p);
+void mem_wipe(void *p, size_t size); /* not optimised away: keys and tokens */
+
+/* A byte buffer that grows up to max. Writing past max sets `full`, writes nothing, and keeps every later write from doing anything, so
+ * that a chain of writes may be checked once. */
+struct buf {
+    char *ptr;
+    size_t len, cap, max;
+    bool full;
+};
+
+void buf_init(struct buf *b, size_t max);
+void buf_free(struct buf *b);                /* usable again afterwards, with the same max */
+void buf_clear(struct buf *b);               /* len 0, full false, memory kept */
+void buf_shrink(struct buf *b, size_t keep); /* clear, and give memory beyond keep back */
+bool buf_put(struct buf *b, struct slice s);
+bool buf_putc(struct buf *b, char c);
+bool buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Room for at least n more bytes behind ptr + len, or NULL (and full). The caller adds to len what it wrote. */
+char *buf_room(struct buf *b, size_t n);
+void buf_drop(struct buf *b, size_t n); /* the first n bytes */
+
+static inline struct slice buf_slice(const struct buf *b)
+{
+    return (struct slice){b->ptr, b->len};
+}
+
+/* A hash map from bytes to pointers. The key's bytes are the caller's and must stay as long as the entry; usually they lie inside the
+ * value. Keyed with a random seed, so that names chosen by users cannot make it slow. Zero-initialise it. */
+struct map_slot;
+struct map {
+    struct map_slot *slots;
+    uint32_t count, used, cap;
+};
+
+void *map_get(const struct map *m, struct slice key);        /* NULL when absent */
+void *map_put(struct map *m, struct slice key, void *value); /* returns the value replaced, or NULL; value must not be NULL */
+void *map_del(struct map *m, struct slice key);              /* returns what was there, or NULL */
+/* for (uint32_t i = 0; (v = map_next(&m, &i)) != NULL;) — the map may lose the current entry during the walk, and no other. */
+void *map_next(const struct map *m, uint32_t *i);
+void map_free(struct map *m);
+/* For tests and simulators, before any map is used: the same walk in every run. */
+void map_seed_set(uint64_t seed);
+
+/* Interned strings: each text is stored once and counted. */
+struct istr {
+    uint32_t refs;
+    uint32_t len;
+    char text[]; /* NUL behind it */
+};
+struct intern {
+    struct map map;
+};
+const struct istr *intern_get(struct intern *t, struct slice s); /* counts one more user */
+const struct istr *intern_keep(const struct istr *s);            /* another user of the same */
+void intern_drop(struct intern *t, const struct istr *s);        /* NULL is fine */
+void intern_free(struct intern *t);
+
+static inline struct slice istr_slice(const struct istr *s)
+{
+    return s ? (struct slice){s->text, s->len} : SLICE_NONE;
+}
+
+/* Records of one size, in pages. Addresses are stable. Pages that become empty go back to the system. */
+struct slab_page;
+struct slab {
+    size_t size; /* set by the caller before the first use: bytes of one record, 1 to 8192 */
+    struct slab_page *pages;
+    size_t count;
+};
+void *slab_alloc(struct slab *s); /* zeroed */
+void slab_free(struct slab *s, void *record);
+void slab_destroy(struct slab *s);
+
+/* ---- time: read once per step by the loop (or invented by a test) and passed down ---- */
+
+struct now {
+    int64_t mono_ms; /* monotonic: every deadline is one of these, absolute */
+    int64_t wall_us; /* microseconds since 1970, UTC: only for what people and the API read */
+};
+#define TIME_NEVER INT64_MAX /* a deadline that does not come */
+
+struct now clock_now(void); /* the only place that asks the system */
+
+enum { TIME_TEXT_MAX = 32 };
+struct slice time_format(int64_t wall_us, char out[TIME_TEXT_MAX]);       /* 2026-11-21T03:04:05Z, metav1.Time */
+struct slice time_format_micro(int64_t wall_us, char out[TIME_TEXT_MAX]); /* 2026-11-21T03:04:05.000006Z, metav1.MicroTime */
+bool time_parse(struct slice rfc3339, int64_t *wall_us, struct err *e);   /* any offset, 0 to 9 fraction digits */
+/* "42s", "3m7s", "5h12m", "3d4h": how kubectl prints an age. */
+struct slice time_format_age(int64_t seconds, char out[TIME_TEXT_MAX]);
+
+/* ---- chance: one generator per owner, seeded from the system or by a test ---- */
+
+struct rng {
+    uint64_t s[4];
+};
+void rng_seed(struct rng *r, uint64_t seed);
+void rng_seed_system(struct rng *r);
+uint64_t rng_next(struct rng *r);
+uint64_t rng_below(struct rng *r, uint64_t n); /* 0 … n-1, unbiased; n > 0 */
+void random_bytes(void *out, size_t n);        /* from the system, for keys; ends the process when there is none */
+
+/* Exponential backoff with full jitter: the n-th failure (from 0) waits a random time in [cap/2, cap], cap = min(first * 2^n, max). */
+int64_t backoff_ms(struct rng *r, unsigned failures, int64_t first_ms, int64_t max_ms);
+
+/* ---- hashes: SipHash-1-3; with seed 0 the same on every machine and in every version, so that names may be made of it ---- */
+
+uint64_t hash64(struct slice s, uint64_t seed);
+enum { NAME_SUFFIX = 5 };
+/* Five characters of the alphabet that Kubernetes uses for generated names (bcdfghjklmnpqrstvwxz2456789), no NUL. */
+void hash_suffix(uint64_t hash, char out[NAME_SUFFIX]);
+
+/* ---- text formats ---- */
+
+bool base64_encode(struct slice in, struct buf *out);
+/* Standard alphabet, padding required, white space between lines allowed. */
+bool base64_decode(struct slice in, struct buf *out, struct err *e);
+
+/* Kubernetes quantities ("500m", "1.5Gi", "2e3") in units of 10^-decimals: 0 for bytes and counts, 3 for milli-CPU. What is finer than
+ * one unit is rounded up, as the API server does. Negative values are refused. *out is written only on success. */
+enum { QUANTITY_DIGITS_MAX = 18, QUANTITY_TEXT_MAX = 32 };
+bool quantity_parse(struct slice text, int decimals, int64_t *out, struct err *e);
+/* Canonical text of value * 10^-decimals: the largest suffix without a fraction, binary (Ki Mi …) or decimal (k M …, and m). */
+struct slice quantity_format(int64_t value, int decimals, bool binary, char out[QUANTITY_TEXT_MAX]);
+
+bool utf8_valid(struct slice s);
+/* Bytes of the character that s begins with, 1 to 4, or 0 when they are not UTF-8 (or s is empty). */
+size_t utf8_step(struct slice s);
+/* Writes a code point, which must be one (no surrogate, at most 0x10ffff), and gives its length. */
+size_t utf8_encode(uint32_t point, char out[4]);
+
+/* Kubernetes' own name rules. */
+bool name_dns1123_label(struct slice s);     /* [a-z0-9]([-a-z0-9]*[a-z0-9])?, ≤ 63 */
+bool name_dns1035_label(struct slice s);     /* the same, starting with a letter */
+bool name_dns1123_subdomain(struct slice s); /* labels joined by dots, ≤ 253 */
+bool name_qualified(struct slice s);         /* a label or annotation key: [prefix/]name */
+bool name_label_value(struct slice s);       /* empty, or ≤ 63 of [A-Za-z0-9._-], alphanumeric at both ends */
+
+/* ---- the log: one line per call, logfmt or JSON ---- */
+
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
+
+struct log_field {
+    const char *key;
+    enum { LOG_FIELD_TEXT, LOG_FIELD_INT, LOG_FIELD_BOOL } type;
+    struct slice text;
+    int64_t number;
+};
+#define LF(k, v) ((struct log_field){.key = (k), .type = LOG_FIELD_TEXT, .text = (v)})
+#define LF_CSTR(k, v) ((struct log_field){.key = (k), .type = LOG_FIELD_TEXT, .text = slice_of(v)})
+#define LF_INT(k, v) ((struct log_field){.key = (k), .type = LOG_FIELD_INT, .number = (int64_t)(v)})
+#define LF_BOOL(k, v) ((struct log_field){.key = (k), .type = LOG_FIELD_BOOL, .number = (v)})
+
+struct log {
+    enum log_level level;
+    bool json;
+    int fd;                                       /* -1: lines go to `sink` only */
+    void (*sink)(void *owner, struct slice line); /* NULL, or called with each line, without its newline: tests and simulators */
+    void *owner;
+    int64_t (*wall_us)(void); /* NULL: the system's clock */
+};
+extern struct log log_global; /* the one log of the process; level LOG_INFO, logfmt, fd 1 */
+
+/* ts=… level=… room=… msg="…" key=value …; values are quoted when they need it, control bytes and invalid UTF-8 are escaped, a line is
+ * cut at 4 KiB. */
+void log_line(enum log_level level, const char *room, const char *msg, const struct log_field *fields, size_t count);
+#define log_at(at_level, msg, ...)                                                                                                         \
+    do {                                                                                                                                   \
+        if ((at_level) >= log_global.level) {                                                                                              \
+            const struct log_field log_fields_[] = {__VA_ARGS__ __VA_OPT__(, ){.key = NULL}};                                              \
+            log_line((at_level), MOBULA_ROOM, (msg), log_fields_, COUNT_OF(log_fields_) - 1);                                              \
+        }                                                                                                                                  \
+    } while (0)
+#define log_debug(msg, ...) log_at(LOG_DEBUG, msg __VA_OPT__(, ) __VA_ARGS__)
+#define log_info(msg, ...) log_at(LOG_INFO, msg __VA_OPT__(, ) __VA_ARGS__)
+#define log_warn(msg, ...) log_at(LOG_WARN, msg __VA_OPT__(, ) __VA_ARGS__)
+#define log_error(msg, ...) log_at(LOG_ERROR, msg __VA_OPT__(, ) __VA_ARGS__)
+/* A line without time, level or quoting: the legacy kind's "<cluster>:…" lines. It stays one line: control bytes but tabs are escaped. */
+void log_raw(struct slice line);
+
+/* Says a thing once, then at most once a minute while it goes on. Zero-initialise it. A call that passes starts a new count, so whoever
+ * wants to say how many were held reads `held` before. */
+struct log_limit {
+    int64_t next_ms;
+    uint32_t held; /* lines held back since the last one */
+};
+bool log_limit_pass(struct log_limit *l, struct now now);
+
+/* Prints "mobula: fatal: …" on stderr and aborts. For what cannot be survived: no memory, no randomness, a broken invariant. */
+_Noreturn void fatal(const char *fmt, ...) PRINTF_LIKE(1, 2);
+
+#endif

@@ -1,0 +1,155 @@
+/* json: documents stay bytes. A document is indexed once (by jsmn, which only this room knows), read by typed getters, and written by
+ * splicing. What the documents mean is somebody else's business. Everything is checked against RFC 8259 in full; keys that appear
+ * twice in one object are refused, because two readers might pick different ones. */
+#ifndef MOBULA_JSON_H
+#define MOBULA_JSON_H
+
+#include <mobula/base.h>
+
+/* ---- documents and values ---- */
+
+struct json_token; /* private */
+
+struct json {
+    struct slice text;
+    const struct json_token *tokens; /* in the arena given to json_parse */
+    uint32_t count;
+};
+
+enum json_type { JSON_NONE, JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
+
+/* A value inside a document; by value, valid as long as text and arena. A value that is not there has type JSON_NONE, and every getter
+ * on it gives "nothing" again, so that a chain is checked once at its end. */
+struct jval {
+    const struct json *doc;
+    int32_t at; /* -1: not there */
+};
+
+/* Indexes text. Exactly one value with white space around it; depth ≤ LIMIT_JSON_DEPTH, ≤ LIMIT_JSON_TOKENS tokens, valid UTF-8, no
+ * duplicate keys. The error names the byte offset. */
+bool json_parse(struct json *doc, struct slice text, struct arena *a, struct err *e);
+struct jval json_root(const struct json *doc);
+
+enum json_type json_type(struct jval v);
+static inline bool json_there(struct jval v)
+{
+    return v.at >= 0;
+}
+/* The value's own bytes, quotes included. SLICE_NONE when not there. */
+struct slice json_raw(struct jval v);
+size_t json_offset(struct jval v); /* of the first byte of the value in doc->text */
+
+/* Member of an object by name; element of an array. The key is compared with the unescaped text. */
+struct jval json_key(struct jval object, struct slice key);
+struct jval json_at(struct jval array, size_t index);
+/* By dotted path of plain names: json_get(v, "spec.template.metadata"). Names that hold a dot need json_key. */
+struct jval json_get(struct jval v, const char *path);
+size_t json_len(struct jval v); /* members or elements; 0 for anything else */
+
+/* Walks an object or an array:  struct jval k, x; for (struct jiter it = json_iter(v); json_next(&it, &k, &x);)
+ * k is the key's string value (not there for arrays). */
+struct jiter {
+    struct jval of;
+    int32_t next;
+    uint32_t left;
+};
+struct jiter json_iter(struct jval v);
+bool json_next(struct jiter *it, struct jval *key, struct jval *value);
+
+/* Typed reads. A value of another type, or none, gives the default (SLICE_NONE, false, the given one). */
+struct slice json_str(struct jval v, struct arena *a); /* unescaped; in the document where it has no escapes, else in a */
+bool json_int(struct jval v, int64_t *out);            /* integers only: 1 and 1.0 and 1e0, not 1.5, not "1" */
+bool json_num(struct jval v, double *out);
+bool json_bool(struct jval v, bool otherwise);
+bool json_str_eq(struct jval v, struct slice text); /* without an arena */
+/* The same by path from v, the commonest read. */
+struct slice json_get_str(struct jval v, const char *path, struct arena *a);
+int64_t json_get_int(struct jval v, const char *path, int64_t otherwise);
+bool json_get_bool(struct jval v, const char *path, bool otherwise);
+
+/* The same value: objects in any member order, numbers by value, strings unescaped. */
+bool json_equal(struct jval a, struct jval b);
+/* Everything that `want` says stands in `have` too: members of want exist and cover, arrays are equal in length and cover element by
+ * element, scalars are equal. Used to see drift in objects that a server has filled with defaults. */
+bool json_covers(struct jval have, struct jval want);
+/* Bytes in one spelling (members sorted, no white space, minimal escapes): the same value gives the same bytes. For hashes. */
+bool json_canonical(struct jval v, struct buf *out);
+
+/* ---- writing ---- */
+
+/* Writes one document into a buffer; commas and quotes are its business. An unbalanced use is a fatal error. */
+struct jout {
+    struct buf *to;
+    uint64_t comma;  /* bit per depth: a value has been written */
+    uint64_t object; /* bit per depth: this level is an object */
+    unsigned depth;
+    bool keyed;
+};
+void jout_init(struct jout *w, struct buf *to);
+void jout_object(struct jout *w);
+void jout_array(struct jout *w);
+void jout_end(struct jout *w); /* closes the innermost object or array */
+void jout_key(struct jout *w, struct slice key);
+void jout_str(struct jout *w, struct slice s); /* invalid UTF-8 becomes U+FFFD */
+void jout_int(struct jout *w, int64_t n);
+void jout_bool(struct jout *w, bool b);
+void jout_null(struct jout *w);
+void jout_raw(struct jout *w, struct slice json); /* bytes that are one JSON value already */
+/* key and value at once, for objects */
+void jout_kstr(struct jout *w, const char *key, struct slice s);
+void jout_kint(struct jout *w, const char *key, int64_t n);
+void jout_kbool(struct jout *w, const char *key, bool b);
+void jout_kraw(struct jout *w, const char *key, struct slice json); /* SLICE_NONE writes nothing at all */
+void jout_kobject(struct jout *w, const char *key);
+void jout_karray(struct jout *w, const char *key);
+/* One JSON string with its quotes, for places outside a document. */
+bool json_quote(struct slice s, struct buf *to);
+
+/* ---- changing ---- */
+
+/* RFC 6902: all operations or none. The result is in a. Errors name the operation's index, its op and path. */
+bool json_patch(struct slice document, struct slice patch, struct arena *a, struct slice *out, struct err *e);
+/* RFC 7386 */
+bool json_merge(struct slice document, struct slice patch, struct arena *a, struct slice *out, struct err *e);
+/* RFC 6901: the value at "/spec/containers/0"; not there when the path leads nowhere or is malformed. */
+struct jval json_pointer(struct jval v, struct slice pointer);
+
+/* ---- slicing streams: lists and watches are cut into items before anything is indexed ---- */
+
+enum json_stream {
+    JSON_STREAM_LIST,  /* one object; the elements of its top-level array "items" are the items, wherever "items" stands */
+    JSON_STREAM_LINES, /* one JSON object after another, white space between: a watch */
+};
+
+enum json_step {
+    JSON_MORE, /* all bytes were used; come again with more */
+    JSON_ITEM, /* *item is one object, valid until the next call */
+    JSON_OVER, /* an item above max_item, or deeper than LIMIT_JSON_DEPTH, was passed over; come again with the rest */
+    JSON_DONE, /* LIST: the document is complete; json_slicer_envelope gives the rest of it */
+    JSON_BAD,  /* malformed, or a limit of the envelope was reached: *e says what */
+};
+
+struct json_slicer {
+    enum json_stream stream;
+    size_t max_item;
+    struct buf item;     /* the item that is being gathered; grows to max_item */
+    struct buf envelope; /* LIST: the document with its items taken out: {"kind":…,"metadata":{…},"items":[]} */
+    unsigned state, depth;
+    uint64_t open;   /* bit per depth: 1 object, 0 array */
+    unsigned beyond; /* brackets open below LIMIT_JSON_DEPTH: that item is passed over */
+    bool in_string, escaped, over, items_seen;
+    unsigned key_len;
+    char key[8];
+    uint64_t skipped; /* items passed over so far */
+};
+
+void json_slicer_init(struct json_slicer *s, enum json_stream stream, size_t max_item);
+void json_slicer_free(struct json_slicer *s);
+void json_slicer_reset(struct json_slicer *s); /* a new stream of the same kind; memory kept */
+/* Uses bytes off the front of *in. Depth and size limits are enforced here, before any token exists. */
+enum json_step json_slice(struct json_slicer *s, struct slice *in, struct slice *item, struct err *e);
+struct slice json_slicer_envelope(const struct json_slicer *s);
+/* The stream ended: true when it ended between items (LINES) or after the document (LIST). */
+bool json_slicer_at_rest(const struct json_slicer *s);
+
+#endif

@@ -1,0 +1,87 @@
+#include <mobula/base.h>
+
+#include <stdio.h>
+
+enum { BUF_FIRST = 256 };
+
+void buf_init(struct buf *b, size_t max)
+{
+    *b = (struct buf){.max = max};
+}
+
+void buf_free(struct buf *b)
+{
+    mem_free(b->ptr);
+    buf_init(b, b->max);
+}
+
+void buf_clear(struct buf *b)
+{
+    b->len = 0;
+    b->full = false;
+}
+
+void buf_shrink(struct buf *b, size_t keep)
+{
+    buf_clear(b);
+    if (b->cap > keep)
+        buf_free(b);
+}
+
+char *buf_room(struct buf *b, size_t n)
+{
+    if (b->full || n > b->max - b->len) {
+        b->full = true;
+        return NULL;
+    }
+    if (!b->ptr || n > b->cap - b->len) {
+        size_t want = b->len + n, cap = b->cap > b->max / 2 ? b->max : b->cap * 2;
+        cap = cap < BUF_FIRST ? BUF_FIRST : cap;
+        cap = cap > b->max ? b->max : cap;
+        b->cap = cap > want ? cap : want;
+        b->ptr = mem_resize(b->ptr, b->cap + 1); /* one more, for the NUL that buf_printf cannot help writing */
+    }
+    return b->ptr + b->len;
+}
+
+bool buf_put(struct buf *b, struct slice s)
+{
+    char *room = buf_room(b, s.len);
+    if (room && s.len) {
+        memcpy(room, s.ptr, s.len);
+        b->len += s.len;
+    }
+    return room != NULL;
+}
+
+bool buf_putc(struct buf *b, char c)
+{
+    return buf_put(b, (struct slice){&c, 1});
+}
+
+bool buf_printf(struct buf *b, const char *fmt, ...)
+{
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int len = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (len < 0)
+        fatal("buf_printf: cannot format \"%s\"", fmt);
+    char *room = buf_room(b, (size_t)len);
+    if (room) {
+        vsnprintf(room, (size_t)len + 1, fmt, again);
+        b->len += (size_t)len;
+    }
+    va_end(again);
+    return room != NULL;
+}
+
+void buf_drop(struct buf *b, size_t n)
+{
+    if (n > b->len)
+        fatal("buf_drop: %zu of %zu bytes", n, b->len);
+    b->len -= n;
+    if (b->len)
+        memmove(b->ptr, b->ptr + n, b->len);
+}
