@@ -1,0 +1,65 @@
+/* flow: bytes on their way through a plain link, in one direction. At most NET_BUFFER of them; an empty flow holds no memory once
+ * flow_rest was called. */
+#ifndef MOBULA_NET_FLOW_H
+#define MOBULA_NET_FLOW_H
+
+#include <mobula/base.h>
+
+struct flow {
+    char *ptr;
+    size_t at, end; /* what is under way: [at, end) of NET_BUFFER bytes */
+};
+
+static inline struct slice flow_peek(const struct flow *f)
+{
+    return f->ptr ? (struct slice){f->ptr + f->at, f->end - f->at} : SLICE_NONE;
+}
+
+static inline void flow_used(struct flow *f, size_t n)
+{
+    if (n > f->end - f->at)
+        fatal("%zu bytes used of %zu", n, f->end - f->at);
+    f->at += n;
+    if (f->at == f->end)
+        f->at = f->end = 0;
+}
+
+/* How much room flow_room would give. */
+static inline size_t flow_space(const struct flow *f)
+{
+    return NET_BUFFER - (f->end - f->at);
+}
+
+static inline char *flow_room(struct flow *f, size_t *n)
+{
+    if (!f->ptr)
+        f->ptr = mem_alloc(NET_BUFFER);
+    if (f->at > 0) {
+        memmove(f->ptr, f->ptr + f->at, f->end - f->at);
+        f->end -= f->at;
+        f->at = 0;
+    }
+    *n = NET_BUFFER - f->end;
+    return f->ptr + f->end;
+}
+
+static inline void flow_wrote(struct flow *f, size_t n)
+{
+    if (n > NET_BUFFER - f->end)
+        fatal("%zu bytes written where %zu fit", n, NET_BUFFER - f->end);
+    f->end += n;
+}
+
+static inline void flow_drop(struct flow *f)
+{
+    mem_free(f->ptr);
+    *f = (struct flow){0};
+}
+
+static inline void flow_rest(struct flow *f)
+{
+    if (f->ptr && f->at == f->end)
+        flow_drop(f);
+}
+
+#endif

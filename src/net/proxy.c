@@ -1,0 +1,169 @@
+#include <mobula/net.h>
+
+#include <mobula/http.h>
+
+#include "host.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PROXY_PORT = 80 };
+
+/* The connection that NO_PROXY is asked about. */
+struct target {
+    struct slice host;
+    struct slice port; /* as text, because that is how entries are compared: ":0443" is not ":443" */
+    bool is_ip;
+    struct ip ip;
+};
+
+/* Splits "host:port" and "[v6]:port" as Go's net.SplitHostPort does; false where that fails, and then the whole entry is the host. */
+static bool split_host_port(struct slice s, struct slice *host, struct slice *port)
+{
+    size_t colon = s.len;
+    while (colon > 0 && s.ptr[colon - 1] != ':')
+        colon--;
+    if (colon-- == 0)
+        return false;
+    *host = slice_head(s, colon);
+    *port = slice_skip(s, colon + 1);
+    if (slice_starts(*host, SLICE("["))) {
+        if (slice_find(*host, ']') != (ptrdiff_t)host->len - 1)
+            return false;
+        *host = (struct slice){host->ptr + 1, host->len - 2};
+    } else if (slice_find(*host, ':') >= 0 || slice_find(*host, ']') >= 0) {
+        return false;
+    }
+    return slice_find(*host, '[') < 0 && slice_find(*port, '[') < 0 && slice_find(*port, ']') < 0;
+}
+
+/* "foo.com" holds itself and its subdomains, ".foo.com" and "*.foo.com" subdomains only. */
+static bool domain_holds(struct slice domain, struct slice host)
+{
+    if (slice_starts(domain, SLICE("*.")))
+        domain = slice_skip(domain, 1);
+    if (domain.ptr[0] == '.')
+        return host_same_tail(host, domain);
+    if (!host_same_tail(host, domain))
+        return false;
+    return host.len == domain.len || host.ptr[host.len - domain.len - 1] == '.';
+}
+
+/* One entry of NO_PROXY. What cannot be read holds nothing. */
+static bool entry_holds(struct slice entry, const struct target *to)
+{
+    struct cidr network;
+    if (cidr_parse(entry, &network))
+        return to->is_ip && cidr_has(&network, &to->ip);
+    struct slice host, port;
+    if (!split_host_port(entry, &host, &port)) {
+        host = entry;
+        port = SLICE_NONE;
+    }
+    if (slice_empty(host) || (!slice_empty(port) && !slice_eq(port, to->port)))
+        return false;
+    struct ip ip;
+    if (ip_parse(host, &ip))
+        return to->is_ip && memcmp(&ip, &to->ip, sizeof ip) == 0;
+    return !to->is_ip && domain_holds(host, to->host);
+}
+
+static bool list_holds(struct slice no_proxy, const struct target *to)
+{
+    /* Split first: Go looks for "*" among all entries, and an entry before it cannot say otherwise. */
+    while (no_proxy.ptr) {
+        struct slice entry = slice_trim(slice_cut(&no_proxy, ','));
+        if (slice_eq(entry, SLICE("*")) || (!slice_empty(entry) && entry_holds(entry, to)))
+            return true;
+    }
+    return false;
+}
+
+static bool never_proxied(const struct target *to)
+{
+    struct slice api = slice_of(getenv("KUBERNETES_SERVICE_HOST"));
+    if (to->is_ip ? ip_is_loopback(&to->ip) : slice_eq_nocase(to->host, SLICE("localhost")))
+        return true;
+    return (!slice_empty(api) && slice_eq_nocase(to->host, api)) || host_same_tail(to->host, SLICE(".svc")) ||
+           host_same_tail(to->host, SLICE(".cluster.local"));
+}
+
+/* "user:password" of a URL, each percent-encoded, as the credentials of Basic. */
+static bool basic_credentials(struct slice userinfo, struct arena *a, struct slice *out)
+{
+    struct slice password = userinfo, user = slice_cut(&password, ':');
+    struct buf plain, encoded;
+    buf_init(&plain, LIMIT_HTTP_URL);
+    buf_init(&encoded, LIMIT_HTTP_URL * 2);
+    bool ok = http_percent_decode(user, a, &user) && http_percent_decode(password, a, &password) && buf_put(&plain, user) &&
+              buf_putc(&plain, ':') && buf_put(&plain, password) && base64_encode(buf_slice(&plain), &encoded);
+    if (ok)
+        *out = arena_dup(a, buf_slice(&encoded));
+    mem_wipe(plain.ptr, plain.len);
+    mem_wipe(encoded.ptr, encoded.len);
+    buf_free(&plain);
+    buf_free(&encoded);
+    return ok;
+}
+
+/* "host", "host:port", "[v6]:port" of a URL. */
+static bool read_authority(struct slice s, struct net_proxy *out)
+{
+    struct slice port;
+    struct ip ip;
+    bool bracket = slice_starts(s, SLICE("["));
+    out->port = PROXY_PORT;
+    if (!split_host_port(s, &out->host, &port)) {
+        bool closed = bracket && slice_ends(s, SLICE("]"));
+        out->host = closed ? (struct slice){s.ptr + 1, s.len - 2} : s;
+    } else if (!slice_empty(port) && (!port_parse(port, &out->port) || out->port == 0)) {
+        return false;
+    }
+    bool v6 = slice_find(out->host, ':') >= 0;
+    return bracket == v6 && (ip_parse(out->host, &ip) || host_is_name(out->host));
+}
+
+/* No error quotes the URL: it may hold a password. */
+static bool read_url(struct slice url, struct arena *a, struct net_proxy *out, struct err *e)
+{
+    *out = (struct net_proxy){0};
+    static const char marker[] = "://";
+    const char *at = memmem(url.ptr, url.len, marker, sizeof marker - 1);
+    if (at) {
+        struct slice scheme = slice_head(url, (size_t)(at - url.ptr));
+        url = slice_skip(url, scheme.len + sizeof marker - 1);
+        if (!slice_eq_nocase(scheme, SLICE("http")))
+            return err_set(e, ERR_CONFIG, "HTTPS_PROXY names a proxy of scheme %.*s://: only http:// proxies are supported",
+                           SLICE_ARG(slice_head(scheme, 16)));
+    }
+    size_t end = 0;
+    while (end < url.len && url.ptr[end] != '/' && url.ptr[end] != '?' && url.ptr[end] != '#')
+        end++;
+    url = slice_head(url, end);
+    size_t sign = url.len; /* behind the last @: a password may hold one */
+    while (sign > 0 && url.ptr[sign - 1] != '@')
+        sign--;
+    if (sign > 0 && !basic_credentials(slice_head(url, sign - 1), a, &out->basic))
+        return err_set(e, ERR_CONFIG, "HTTPS_PROXY has a user or password that is malformed or too long: want percent-encoded text");
+    if (!read_authority(slice_skip(url, sign), out))
+        return err_set(e, ERR_CONFIG, "HTTPS_PROXY is not a proxy's address: want http://[USER:PASSWORD@]HOST[:PORT]");
+    out->host = arena_dup(a, out->host);
+    return true;
+}
+
+bool net_proxy_for(struct slice https_proxy, struct slice no_proxy, struct slice host, uint16_t port, struct arena *a,
+                   struct net_proxy *out, bool *use, struct err *e)
+{
+    char port_text[8];
+    struct target to = {.host = host};
+    to.port = (struct slice){port_text, (size_t)snprintf(port_text, sizeof port_text, "%u", port)};
+    to.is_ip = ip_parse(host, &to.ip);
+    *use = !slice_empty(https_proxy) && !never_proxied(&to) && !list_holds(no_proxy, &to);
+    return !*use || read_url(https_proxy, a, out, e);
+}
+
+bool net_is_ip(struct slice host)
+{
+    struct ip ip;
+    return ip_parse(host, &ip);
+}

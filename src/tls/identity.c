@@ -1,0 +1,134 @@
+#include <mobula/tls.h>
+
+#include "pem.h"
+#include "trust.h"
+
+enum { RSA_BYTES_MAX = 512 };
+
+static bool read_chain(struct slice pem, struct tls_identity *id, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf der;
+    struct err malformed = {0};
+    struct pem_block block;
+    buf_init(&der, LIMIT_TLS_PEM);
+    while (pem_next(&pem, &block, &malformed)) {
+        if (!pem_is_certificate(&block))
+            continue;
+        if (id->count == LIMIT_TLS_CHAIN)
+            return err_set(e, ERR_LIMIT, "client certificate has a chain of more than %d (LIMIT_TLS_CHAIN)", LIMIT_TLS_CHAIN);
+        buf_clear(&der);
+        if (!pem_decode(block.body, &der, e))
+            return err_wrap(e, "client certificate");
+        unsigned char *copy = arena_alloc(&id->memory, der.len + 1);
+        memcpy(copy, der.ptr, der.len);
+        id->chain[id->count++] = (br_x509_certificate){copy, der.len};
+    }
+    if (malformed.code != ERR_NONE)
+        return err_set(e, malformed.code, "client certificate: %s", malformed.text);
+    return id->count > 0 || err_set(e, ERR_MISSING, "no client certificate found: want PEM with -----BEGIN CERTIFICATE-----");
+}
+
+static bool is_key(struct slice label)
+{
+    return slice_eq(label, SLICE("PRIVATE KEY")) || slice_eq(label, SLICE("RSA PRIVATE KEY")) || slice_eq(label, SLICE("EC PRIVATE KEY"));
+}
+
+static bool decode_key(struct slice body, br_skey_decoder_context *key, struct err *e)
+{
+    struct buf der;
+    buf_init(&der, LIMIT_TLS_PEM);
+    bool ok = pem_decode(body, &der, e);
+    br_skey_decoder_init(key);
+    br_skey_decoder_push(key, der.ptr, der.len);
+    if (der.ptr)
+        mem_wipe(der.ptr, der.cap);
+    buf_free(&der);
+    if (!ok)
+        return false;
+    if (br_skey_decoder_last_error(key) != 0)
+        return err_set(e, ERR_CONFIG, "private key cannot be used: want RSA up to 4096 bits or EC on P-256/384/521 (code %d)",
+                       br_skey_decoder_last_error(key));
+    return true;
+}
+
+static bool read_key(struct slice pem, struct tls_identity *id, struct err *e)
+{
+    struct err malformed = {0};
+    struct pem_block block;
+    while (pem_next(&pem, &block, &malformed)) {
+        bool old_style = slice_starts(slice_trim(block.body), SLICE("Proc-Type:"));
+        if (slice_eq(block.label, SLICE("ENCRYPTED PRIVATE KEY")) || (is_key(block.label) && old_style))
+            return err_set(e, ERR_CONFIG, "private key is encrypted: a key without a passphrase is needed");
+        if (is_key(block.label))
+            return decode_key(block.body, &id->key, e) || err_wrap(e, "client key");
+    }
+    if (malformed.code != ERR_NONE)
+        return err_set(e, malformed.code, "client key: %s", malformed.text);
+    return err_set(e, ERR_MISSING, "no private key found: want PEM with -----BEGIN PRIVATE KEY-----, RSA or EC");
+}
+
+static bool rsa_belongs(const br_rsa_private_key *secret, const br_rsa_public_key *public)
+{
+    br_rsa_compute_modulus compute = br_rsa_compute_modulus_get_default();
+    unsigned char modulus[RSA_BYTES_MAX];
+    size_t len = compute(NULL, secret), zeros = 0;
+    if (len == 0 || len > sizeof modulus)
+        return false;
+    compute(modulus, secret);
+    while (zeros < public->nlen && public->n[zeros] == 0)
+        zeros++;
+    return public->nlen - zeros == len && memcmp(modulus, public->n + zeros, len) == 0;
+}
+
+static bool ec_belongs(const br_ec_private_key *secret, const br_ec_public_key *public)
+{
+    unsigned char point[BR_EC_KBUF_PUB_MAX_SIZE];
+    size_t len = br_ec_compute_pub(br_ec_get_default(), NULL, point, secret);
+    return len > 0 && secret->curve == public->curve && len == public->qlen && memcmp(point, public->q, len) == 0;
+}
+
+/* Whether the key is the one that the first certificate was made for. */
+static bool check_pair(struct tls_identity *id, struct err *e)
+{
+    br_x509_decoder_context decoder;
+    br_x509_decoder_init(&decoder, NULL, NULL);
+    br_x509_decoder_push(&decoder, id->chain[0].data, id->chain[0].data_len);
+    const br_x509_pkey *public = br_x509_decoder_get_pkey(&decoder);
+    if (!public)
+        return err_set(e, ERR_CONFIG, "client certificate cannot be used: want RSA up to 4096 bits or EC on P-256/384/521 (code %d)",
+                       br_x509_decoder_last_error(&decoder));
+    id->signer_key_type = br_x509_decoder_get_signer_key_type(&decoder);
+    const br_rsa_private_key *rsa = br_skey_decoder_get_rsa(&id->key);
+    const br_ec_private_key *ec = br_skey_decoder_get_ec(&id->key);
+    bool belongs = public->key_type == BR_KEYTYPE_RSA ? rsa && rsa_belongs(rsa, &public->key.rsa) : ec && ec_belongs(ec, &public->key.ec);
+    return belongs || err_set(e, ERR_CONFIG, "client key does not belong to the first client certificate");
+}
+
+struct tls_identity *tls_identity_load(struct slice cert_pem, struct slice key_pem, struct err *e)
+{
+    if (cert_pem.len > LIMIT_TLS_PEM || key_pem.len > LIMIT_TLS_PEM) {
+        err_set(e, ERR_LIMIT, "client certificate or key is longer than %d bytes (LIMIT_TLS_PEM)", LIMIT_TLS_PEM);
+        return NULL;
+    }
+    struct tls_identity *id = mem_alloc(sizeof *id);
+    id->refs = 1;
+    if (read_chain(cert_pem, id, e) && read_key(key_pem, id, e) && check_pair(id, e))
+        return id;
+    tls_identity_drop(id);
+    return NULL;
+}
+
+struct tls_identity *tls_identity_keep(struct tls_identity *i)
+{
+    i->refs++;
+    return i;
+}
+
+void tls_identity_drop(struct tls_identity *i)
+{
+    if (!i || --i->refs)
+        return;
+    arena_free(&i->memory);
+    mem_wipe(i, sizeof *i);
+    mem_free(i);
+}
