@@ -1,0 +1,144 @@
+#include "client.h"
+#include "config.h"
+
+enum { FORCED_RELOAD_MS = 1000 }; /* many calls may be told 401 at once: the files are read for the first of them */
+
+/* ---- credentials ---- */
+
+static void client_reload(struct kube_client *c, struct now now, bool at_once)
+{
+    bool changed;
+    struct err e = {0};
+    if (!kube_config_reload(c->config, now, at_once, &changed, &e) && log_limit_pass(&c->reload_log, now))
+        log_warn("credentials cannot be read again: the old ones stay", LF("config", c->config->source), LF_CSTR("error", e.text));
+    if (!changed)
+        return;
+    log_info("certificates have changed: connections are opened anew", LF("config", c->config->source));
+    c->generation++;
+    for (size_t i = 0; i < KUBE_LANES; i++)
+        lane_close_idle(c, (enum kube_lane)i);
+}
+
+void client_renew(struct kube_client *c, struct now now)
+{
+    if (c->reloaded_ms != 0 && now.mono_ms < c->reloaded_ms + FORCED_RELOAD_MS)
+        return;
+    c->reloaded_ms = now.mono_ms;
+    client_reload(c, now, true);
+}
+
+bool client_open(struct kube_client *c, struct exchange *x, int64_t deadline_ms, struct err *e)
+{
+    struct endpoint to;
+    kube_config_endpoint(c->config, &to);
+    return exchange_open(x, c->net, &to, deadline_ms, e);
+}
+
+/* ---- what stands between us and the server ---- */
+
+void client_trouble(struct kube_client *c, const struct err *why, struct now now)
+{
+    c->stats.trouble = *why;
+    if (why->code == ERR_TLS_TRUST)
+        client_renew(c, now); /* the server's CA may have been replaced, and ours with it */
+    if (!log_limit_pass(&c->trouble_log, now))
+        return;
+    c->trouble_said = true;
+    log_warn("the API server cannot be used", LF("server", c->config->host), LF_INT("port", c->config->port),
+             LF_CSTR("step", err_code_name(why->code)), LF_CSTR("error", why->text), LF("config", c->config->source));
+}
+
+void client_well(struct kube_client *c, struct now now)
+{
+    if (c->trouble_said)
+        log_info("the API server answers again", LF("server", c->config->host));
+    c->trouble_said = false;
+    c->stats.trouble = (struct err){0};
+    c->stats.last_ok_ms = now.mono_ms;
+}
+
+void client_denied(struct kube_client *c, const struct kube_status *status, struct now now)
+{
+    struct err e = {0};
+    err_set(&e, ERR_STATUS, "401 Unauthorized: the API server does not accept the credentials of %.*s (%s)", SLICE_ARG(c->config->source),
+            status->message);
+    client_trouble(c, &e, now);
+}
+
+/* "299 - \"text\"", one header each (C8). */
+void client_warnings(struct kube_client *c, const struct http_reader *r)
+{
+    for (uint32_t i = 0; i < r->header_count; i++) {
+        struct slice value = r->headers[i].value;
+        if (!slice_eq_nocase(r->headers[i].name, SLICE("warning")) || !slice_starts(value, SLICE("299 ")))
+            continue;
+        uint64_t hash = hash64(value, 0);
+        uint32_t kept = c->warning_count < WARNINGS_KEPT ? c->warning_count : WARNINGS_KEPT, seen = 0;
+        while (seen < kept && c->warnings[seen] != hash)
+            seen++;
+        if (seen < kept)
+            continue;
+        c->warnings[c->warning_count++ % WARNINGS_KEPT] = hash;
+        slice_cut(&value, '"');
+        log_warn("the API server warns", LF("warning", slice_ends(value, SLICE("\"")) ? slice_head(value, value.len - 1) : value));
+    }
+}
+
+/* ---- the client ---- */
+
+struct kube_client *kube_client_new(struct net *net, struct kube_config *config, uint64_t seed, const char *user_agent)
+{
+    struct kube_client *c = mem_alloc(sizeof *c);
+    c->net = net;
+    c->config = config;
+    c->user_agent = user_agent;
+    c->stats.window = KUBE_WINDOW_START;
+    for (size_t i = 0; i < KUBE_LANES; i++)
+        c->lanes[i].queue_deadline_ms = TIME_NEVER;
+    rng_seed(&c->rng, seed);
+    return c;
+}
+
+void kube_client_free(struct kube_client *c)
+{
+    if (!c)
+        return;
+    watches_free(c);
+    for (size_t i = 0; i < KUBE_LANES; i++)
+        lane_free(c, (enum kube_lane)i);
+    conns_reap(c);
+    mem_free(c);
+}
+
+uint32_t kube_client_room(const struct kube_client *c)
+{
+    const struct lane *lane = &c->lanes[KUBE_LANE_MAIN];
+    uint32_t used = lane->in_flight + lane->queued, limit = lane_limit(c, KUBE_LANE_MAIN);
+    return used < limit ? limit - used : 0;
+}
+
+int64_t kube_client_tick(struct kube_client *c, struct now now)
+{
+    c->news = false;
+    conns_reap(c);
+    client_reload(c, now, false);
+    for (size_t i = 0; i < KUBE_LANES; i++)
+        lane_tick(c, (enum kube_lane)i, now);
+    int64_t next = watches_tick(c, now), reload = c->config->private_->reload_ms;
+    next = reload < next ? reload : next;
+    for (size_t i = 0; i < KUBE_LANES; i++) { /* only now: watches may have made calls */
+        int64_t lane = lane_next(c, (enum kube_lane)i, now);
+        next = lane < next ? lane : next;
+    }
+    return c->news ? now.mono_ms : next;
+}
+
+const struct kube_client_stats *kube_client_stats(const struct kube_client *c)
+{
+    return &c->stats;
+}
+
+void kube_client_keep_warm(struct kube_client *c)
+{
+    c->warm = true;
+}

@@ -1,0 +1,542 @@
+#include "client.h"
+
+/* A lane sends the calls of its queue over a few connections, one at a time on each. Who comes first is served first, but for calls that
+ * have to be sent again: they stand in front.
+ *
+ * Connections are opened a few at a time (KUBE_OPENING): handshakes cost both sides more than requests do, and sixty-four at once would
+ * keep the first request waiting for the last handshake. While they open, those that stand carry the queue.
+ *
+ * When a connection cannot be opened, or a 429 asks for a pause, the whole lane waits (not_before_ms); while the last connection could not
+ * be opened, it tries with one at a time. The lease has a lane of its own, so its renewals wait for nobody. */
+
+enum { WARM_AGAIN_MS = 5000 };
+
+/* ---- the lists ---- */
+
+static void conns_push(struct conns *list, struct conn *conn)
+{
+    conn->prev = NULL;
+    conn->next = list->first;
+    *(list->first ? &list->first->prev : &list->last) = conn;
+    list->first = conn;
+}
+
+static void conns_take(struct conns *list, struct conn *conn)
+{
+    *(conn->prev ? &conn->prev->next : &list->first) = conn->next;
+    *(conn->next ? &conn->next->prev : &list->last) = conn->prev;
+}
+
+static struct lane *lane_of(struct conn *conn)
+{
+    return &conn->client->lanes[conn->lane];
+}
+
+static void queue_front(struct lane *lane, struct call *call)
+{
+    call->next = lane->first;
+    lane->first = call;
+    if (!lane->last)
+        lane->last = call;
+    lane->queued++;
+    lane->queue_deadline_ms = call->deadline_ms < lane->queue_deadline_ms ? call->deadline_ms : lane->queue_deadline_ms;
+}
+
+void lane_add(struct kube_client *c, struct call *call)
+{
+    struct lane *lane = &c->lanes[call->lane];
+    if (!lane->last) {
+        queue_front(lane, call);
+        return;
+    }
+    lane->last->next = call;
+    lane->last = call;
+    lane->queued++;
+    lane->queue_deadline_ms = call->deadline_ms < lane->queue_deadline_ms ? call->deadline_ms : lane->queue_deadline_ms;
+}
+
+static struct call *queue_pop(struct lane *lane)
+{
+    struct call *call = lane->first;
+    lane->first = call->next;
+    if (!lane->first)
+        lane->last = NULL;
+    call->next = NULL;
+    lane->queued--;
+    return call;
+}
+
+/* ---- what becomes of a call ---- */
+
+static void finish_lost(struct kube_client *c, struct call *call, enum kube_outcome outcome, const struct err *why, struct now now)
+{
+    struct kube_answer answer = {.outcome = outcome, .err = *why, .status.retry_after_ms = -1};
+    call_finish(c, call, &answer, now);
+}
+
+/* The server cannot be reached: everybody waits a while. Of the connections that fail together one counts. */
+static void lane_fail(struct kube_client *c, struct lane *lane, const struct err *why, struct now now)
+{
+    /* A renewal is worth nothing when it comes too late, so its lane does not wait long. */
+    int64_t most = lane == &c->lanes[KUBE_LANE_LEASE] ? KUBE_BACKOFF_MS : KUBE_BACKOFF_MAX_MS;
+    if (lane->failures == 0 || now.mono_ms >= lane->not_before_ms)
+        lane->not_before_ms = now.mono_ms + backoff_ms(&c->rng, lane->failures++, KUBE_BACKOFF_MS, most);
+    client_trouble(c, why, now);
+}
+
+/* Back to the front of the queue, with the credentials of now. */
+static void send_again(struct kube_client *c, struct call *call)
+{
+    c->stats.retries++;
+    call_reform(c, call);
+    queue_front(&c->lanes[call->lane], call);
+}
+
+static void send_later(struct kube_client *c, struct call *call, int64_t until_ms)
+{
+    struct lane *lane = &c->lanes[call->lane];
+    c->stats.retries++;
+    call_reform(c, call);
+    call->not_before_ms = until_ms;
+    call->next = lane->later;
+    lane->later = call;
+    lane->queued++;
+}
+
+/* The connection is gone; what does that mean for its call? */
+static void call_lost(struct kube_client *c, struct conn *conn, struct call *call, const struct err *why, struct now now)
+{
+    bool unsent = conn->x.sent == 0;
+    /* The server may close a connection that was kept at any time: that says nothing about the server, so there is no wait. */
+    bool stale = conn->x.answers > 0 && !conn->x.heard;
+    int64_t wait = stale || unsent ? 0 : backoff_ms(&c->rng, call->tries - 1, KUBE_BACKOFF_MS, KUBE_BACKOFF_MAX_MS);
+    call->why = *why;
+    call->maybe |= !unsent;
+    if (!unsent && (!call->again || call->tries >= CALL_TRIES || now.mono_ms + wait >= call->deadline_ms)) {
+        client_trouble(c, why, now);
+        finish_lost(c, call, KUBE_UNKNOWN, why, now);
+    } else if (stale) {
+        send_again(c, call);
+    } else if (unsent) {
+        lane_fail(c, lane_of(conn), why, now);
+        send_again(c, call);
+    } else {
+        client_trouble(c, why, now);
+        send_later(c, call, now.mono_ms + wait);
+    }
+}
+
+/* AIMD: one more place after a window of good answers, half of them after a 429, once for all that were under way together. */
+static void window_move(struct kube_client *c, const struct conn *conn, bool throttled)
+{
+    if (conn->lane != KUBE_LANE_MAIN)
+        return;
+    if (!throttled && ++c->credit >= c->stats.window) {
+        c->credit = 0;
+        c->stats.window += c->stats.window < KUBE_WINDOW_MAX;
+    }
+    if (throttled && conn->serial > c->halved) {
+        c->halved = c->serial;
+        c->credit = 0;
+        c->stats.window = c->stats.window / 2 > KUBE_WINDOW_MIN ? c->stats.window / 2 : KUBE_WINDOW_MIN;
+    }
+}
+
+/* Answers that ask for another try. Returns whether the call was put back. */
+static bool try_again(struct kube_client *c, struct conn *conn, struct call *call, const struct kube_status *status, struct now now)
+{
+    struct lane *lane = lane_of(conn);
+    if (status->code == 401 && !call->renewed) {
+        call->renewed = true;
+        client_renew(c, now);
+        send_again(c, call);
+        return true;
+    }
+    bool throttled = status->code == 429;
+    if (!throttled && (status->code < 500 || conn->retry_after_ms < 0))
+        return false;
+    int64_t wait =
+        conn->retry_after_ms >= 0 ? conn->retry_after_ms : backoff_ms(&c->rng, call->tries, KUBE_BACKOFF_MS, KUBE_BACKOFF_MAX_MS);
+    wait += (int64_t)rng_below(&c->rng, (uint64_t)wait / 8 + 1); /* not all of us at the same moment */
+    if (throttled && now.mono_ms + wait > lane->not_before_ms)
+        lane->not_before_ms = now.mono_ms + wait;
+    if (call->tries >= CALL_TRIES || now.mono_ms + wait >= call->deadline_ms)
+        return false;
+    if (throttled)
+        send_again(c, call);
+    else
+        send_later(c, call, now.mono_ms + wait);
+    call->maybe |= !throttled; /* a 429 was not carried out; of a 5xx nobody knows */
+    return true;
+}
+
+/* ---- connections ---- */
+
+static void on_head(struct exchange *x, struct now now)
+{
+    struct conn *conn = (struct conn *)x;
+    conn->retry_after_ms = http_retry_after_ms(&x->reader, now.wall_us);
+    client_warnings(conn->client, &x->reader);
+}
+
+static struct call *conn_detach(struct conn *conn)
+{
+    struct call *call = conn->call;
+    struct lane *lane = lane_of(conn);
+    conns_take(call ? &lane->busy : &lane->idle, conn);
+    lane->in_flight -= call != NULL;
+    conn->client->stats.in_flight -= call != NULL;
+    conn->call = NULL;
+    return call;
+}
+
+/* A connection that has no call any more waits for the next one, or for its end. */
+static void conn_rest(struct conn *conn, struct now now)
+{
+    struct kube_client *c = conn->client;
+    if (conn->x.link && conn->generation != c->generation)
+        exchange_close(&conn->x);
+    conn->idle_since_ms = now.mono_ms;
+    conns_push(conn->x.link ? &lane_of(conn)->idle : &c->closed, conn);
+}
+
+static void on_body(struct exchange *x, struct slice piece, struct now now)
+{
+    struct conn *conn = (struct conn *)x;
+    if (buf_put(&conn->body, piece))
+        return;
+    struct err e = {0};
+    err_set(&e, ERR_LIMIT, "the answer is longer than %d bytes (LIMIT_HTTP_BODY)", LIMIT_HTTP_BODY);
+    exchange_close(x);
+    struct call *call = conn_detach(conn);
+    conn_rest(conn, now);
+    finish_lost(conn->client, call, KUBE_UNKNOWN, &e, now);
+}
+
+static void on_lost(struct exchange *x, const struct err *why, struct now now)
+{
+    struct conn *conn = (struct conn *)x;
+    struct call *call = conn_detach(conn);
+    conn_rest(conn, now);
+    if (call)
+        call_lost(conn->client, conn, call, why, now);
+    lane_run(conn->client, conn->lane, now);
+}
+
+static void on_end(struct exchange *x, struct now now)
+{
+    struct conn *conn = (struct conn *)x;
+    struct kube_client *c = conn->client;
+    struct kube_answer answer = {.body = buf_slice(&conn->body), .status.code = x->status, .status.retry_after_ms = -1};
+    bool good = x->status >= 200 && x->status < 300;
+    if (!good)
+        kube_status_read(x->status, answer.body, &answer.status);
+    if (conn->retry_after_ms >= 0)
+        answer.status.retry_after_ms = conn->retry_after_ms;
+    struct call *call = conn_detach(conn);
+    conn_rest(conn, now);
+    lane_of(conn)->failures = 0;
+    if (answer.status.code != 401)
+        client_well(c, now);
+    c->stats.throttled += answer.status.code == 429;
+    if (answer.status.code < 500)
+        window_move(c, conn, answer.status.code == 429);
+    if (good || !try_again(c, conn, call, &answer.status, now)) {
+        answer.outcome = good ? KUBE_OK : KUBE_REFUSED;
+        if (answer.status.code == 401)
+            client_denied(c, &answer.status, now);
+        call_finish(c, call, &answer, now);
+    }
+    buf_shrink(&conn->body, BODY_KEPT); /* nothing has come for a next call yet: that takes another step */
+    lane_run(c, conn->lane, now);
+}
+
+static const struct exchange_events conn_events = {.head = on_head, .body = on_body, .end = on_end, .lost = on_lost};
+
+static struct conn *conn_new(struct kube_client *c, enum kube_lane which)
+{
+    struct conn *conn = mem_alloc(sizeof *conn);
+    exchange_init(&conn->x, &conn_events, &c->stats);
+    conn->client = c;
+    conn->lane = which;
+    conn->generation = c->generation;
+    buf_init(&conn->body, LIMIT_HTTP_BODY);
+    return conn;
+}
+
+static void conn_free(struct conn *conn)
+{
+    exchange_close(&conn->x);
+    buf_free(&conn->body);
+    if (conn->call)
+        call_free(conn->call);
+    mem_free(conn);
+}
+
+static void conns_free(struct conns *list)
+{
+    for (struct conn *conn = list->first, *next; conn; conn = next) {
+        next = conn->next;
+        conn_free(conn);
+    }
+    *list = (struct conns){0};
+}
+
+void conns_reap(struct kube_client *c)
+{
+    conns_free(&c->closed);
+}
+
+void lane_close_idle(struct kube_client *c, enum kube_lane which)
+{
+    for (struct conn *conn; (conn = c->lanes[which].idle.first) != NULL;) {
+        conns_take(&c->lanes[which].idle, conn);
+        exchange_close(&conn->x);
+        conns_push(&c->closed, conn);
+    }
+}
+
+/* ---- sending ---- */
+
+uint32_t lane_limit(const struct kube_client *c, enum kube_lane which)
+{
+    return which == KUBE_LANE_MAIN && c->lanes[which].failures == 0 ? c->stats.window : 1;
+}
+
+/* The most recently used connection, or a new one; NULL when it cannot even begin to open. */
+static struct conn *lane_conn(struct kube_client *c, enum kube_lane which, int64_t deadline_ms, struct err *e)
+{
+    struct conn *conn = c->lanes[which].idle.first;
+    if (conn) {
+        conns_take(&c->lanes[which].idle, conn);
+        return conn;
+    }
+    conn = conn_new(c, which);
+    if (client_open(c, &conn->x, deadline_ms, e))
+        return conn;
+    conn_free(conn);
+    return NULL;
+}
+
+static bool may_open(const struct lane *lane)
+{
+    uint32_t opening = 0;
+    for (const struct conn *conn = lane->busy.first; conn; conn = conn->next)
+        opening += conn->x.link && conn->x.link->state == LINK_OPENING;
+    return opening < KUBE_OPENING;
+}
+
+void lane_run(struct kube_client *c, enum kube_lane which, struct now now)
+{
+    struct lane *lane = &c->lanes[which];
+    while (lane->first && now.mono_ms >= lane->not_before_ms && lane->in_flight < lane_limit(c, which)) {
+        if (!lane->idle.first && !may_open(lane))
+            return; /* the next tick looks again, and there is one as soon as a connection stands */
+        struct err e = {0};
+        struct conn *conn = lane_conn(c, which, lane->first->deadline_ms, &e);
+        if (!conn) {
+            lane->first->why = e;
+            lane_fail(c, lane, &e, now);
+            return;
+        }
+        struct call *call = queue_pop(lane);
+        call->tries++;
+        conn->call = call;
+        conn->serial = ++c->serial;
+        conns_push(&lane->busy, conn);
+        lane->in_flight++;
+        c->stats.in_flight++;
+        c->stats.requests++;
+        exchange_send(&conn->x, buf_slice(&call->request));
+    }
+}
+
+/* ---- time ---- */
+
+static void run_later(struct lane *lane, struct now now)
+{
+    for (struct call **at = &lane->later, *call; (call = *at) != NULL;) {
+        if (call->not_before_ms > now.mono_ms) {
+            at = &call->next;
+            continue;
+        }
+        *at = call->next;
+        lane->queued--;
+        queue_front(lane, call);
+    }
+}
+
+/* Takes one call out of the queue whose time is over; each time anew, because its owner may change the queue. */
+static struct call *queue_expired(struct lane *lane, struct now now)
+{
+    struct call *before = NULL;
+    for (struct call *call = lane->first; call; before = call, call = call->next) {
+        if (call->deadline_ms > now.mono_ms)
+            continue;
+        *(before ? &before->next : &lane->first) = call->next;
+        if (lane->last == call)
+            lane->last = before;
+        lane->queued--;
+        return call;
+    }
+    return NULL;
+}
+
+static void expire_queue(struct kube_client *c, struct lane *lane, struct now now)
+{
+    if (now.mono_ms < lane->queue_deadline_ms)
+        return;
+    for (struct call *call; (call = queue_expired(lane, now)) != NULL;) {
+        if (call->why.code == ERR_NONE)
+            err_set(&call->why, ERR_TIMEOUT, "waited %lld ms for its turn", (long long)(now.mono_ms - call->made_ms));
+        struct err why = call->why;
+        finish_lost(c, call, call->maybe ? KUBE_UNKNOWN : KUBE_UNSENT, &why, now);
+    }
+    lane->queue_deadline_ms = TIME_NEVER;
+    for (const struct call *call = lane->first; call; call = call->next)
+        lane->queue_deadline_ms = call->deadline_ms < lane->queue_deadline_ms ? call->deadline_ms : lane->queue_deadline_ms;
+}
+
+static void expire_conn(struct kube_client *c, struct conn *conn, struct now now)
+{
+    struct err e = {0};
+    bool opening = conn->x.link->state == LINK_OPENING, unsent = conn->x.sent == 0;
+    long long ms = (long long)(now.mono_ms - conn->call->made_ms);
+    err_set(&e, ERR_TIMEOUT, opening ? "no connection within %lld ms" : "no answer within %lld ms", ms);
+    exchange_close(&conn->x);
+    struct call *call = conn_detach(conn);
+    conn_rest(conn, now);
+    client_trouble(c, &e, now);
+    finish_lost(c, call, unsent && !call->maybe ? KUBE_UNSENT : KUBE_UNKNOWN, &e, now);
+}
+
+static struct conn *conns_expired(const struct conns *busy, struct now now)
+{
+    struct conn *conn = busy->first;
+    while (conn && conn->call->deadline_ms > now.mono_ms)
+        conn = conn->next;
+    return conn;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* When the connection that rested longest is closed. A burst leaves many behind, each with its TLS buffers: what goes beyond a few is not
+ * kept long. */
+static int64_t idle_until(const struct lane *lane)
+{
+    unsigned before = 0;
+    for (const struct conn *conn = lane->idle.first; conn != lane->idle.last && before < KUBE_IDLE_KEPT; conn = conn->next)
+        before++;
+    return lane->idle.last->idle_since_ms + (before < KUBE_IDLE_KEPT ? NET_IDLE_MS : KUBE_IDLE_EXTRA_MS);
+}
+
+/* Whether a connection should stand although nothing is to be sent, and none does. */
+static bool wants_warm(const struct kube_client *c, enum kube_lane which)
+{
+    const struct lane *lane = &c->lanes[which];
+    return c->warm && which == KUBE_LANE_MAIN && !lane->busy.first && !lane->idle.first && lane->failures == 0 &&
+           c->stats.last_ok_ms != 0 && c->stats.trouble.code == ERR_NONE;
+}
+
+static void keep_warm(struct kube_client *c, enum kube_lane which, struct now now)
+{
+    struct err e = {0};
+    if (!wants_warm(c, which) || now.mono_ms < c->warm_ms)
+        return;
+    c->warm_ms = now.mono_ms + WARM_AGAIN_MS;
+    struct conn *conn = conn_new(c, which);
+    if (client_open(c, &conn->x, now.mono_ms + NET_CONNECT_MS, &e)) {
+        conn->idle_since_ms = now.mono_ms;
+        conns_push(&c->lanes[which].idle, conn);
+    } else {
+        conn_free(conn);
+    }
+}
+
+void lane_tick(struct kube_client *c, enum kube_lane which, struct now now)
+{
+    struct lane *lane = &c->lanes[which];
+    for (struct conn *conn; (conn = conns_expired(&lane->busy, now)) != NULL;)
+        expire_conn(c, conn, now);
+    run_later(lane, now);
+    expire_queue(c, lane, now);
+    for (struct conn *conn; (conn = lane->idle.last) != NULL && now.mono_ms >= idle_until(lane);) {
+        conns_take(&lane->idle, conn);
+        conn_free(conn);
+    }
+    lane_run(c, which, now);
+    keep_warm(c, which, now);
+}
+
+int64_t lane_next(const struct kube_client *c, enum kube_lane which, struct now now)
+{
+    const struct lane *lane = &c->lanes[which];
+    int64_t next = lane->idle.last ? idle_until(lane) : TIME_NEVER;
+    next = earlier(next, lane->queue_deadline_ms);
+    if (wants_warm(c, which))
+        next = earlier(next, c->warm_ms);
+    if (lane->first && lane->not_before_ms > now.mono_ms)
+        next = earlier(next, lane->not_before_ms);
+    for (const struct conn *conn = lane->busy.first; conn; conn = conn->next)
+        next = earlier(next, conn->call->deadline_ms);
+    for (const struct call *call = lane->later; call; call = call->next)
+        next = earlier(next, call->not_before_ms);
+    return next;
+}
+
+/* ---- an owner that may not write any longer ---- */
+
+static struct call *take_owned(struct lane *lane, const void *owner)
+{
+    struct call *before = NULL;
+    for (struct call *call = lane->first; call; before = call, call = call->next)
+        if (call->owner == owner) {
+            *(before ? &before->next : &lane->first) = call->next;
+            if (lane->last == call)
+                lane->last = before;
+            lane->queued--;
+            return call;
+        }
+    for (struct call **at = &lane->later, *call; (call = *at) != NULL; at = &call->next)
+        if (call->owner == owner) {
+            *at = call->next;
+            lane->queued--;
+            return call;
+        }
+    return NULL;
+}
+
+void kube_calls_recall(struct kube_client *c, const void *owner, struct now now)
+{
+    for (size_t i = 0; i < KUBE_LANES; i++) {
+        for (struct conn *conn = c->lanes[i].busy.first; conn; conn = conn->next)
+            if (conn->call->owner == owner) {
+                conn->call->again = false;
+                conn->call->renewed = true;
+                conn->call->tries = CALL_TRIES;
+            }
+        for (struct call *call; (call = take_owned(&c->lanes[i], owner)) != NULL;) {
+            struct err why = {0};
+            err_set(&why, ERR_CLOSED, "recalled after %lld ms, before it was sent", (long long)(now.mono_ms - call->made_ms));
+            finish_lost(c, call, call->maybe ? KUBE_UNKNOWN : KUBE_UNSENT, &why, now);
+        }
+    }
+}
+
+void lane_free(struct kube_client *c, enum kube_lane which)
+{
+    struct lane *lane = &c->lanes[which];
+    conns_free(&lane->busy);
+    conns_free(&lane->idle);
+    for (struct call *call = lane->first, *next; call; call = next) {
+        next = call->next;
+        call_free(call);
+    }
+    for (struct call *call = lane->later, *next; call; call = next) {
+        next = call->next;
+        call_free(call);
+    }
+}

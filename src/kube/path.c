@@ -1,0 +1,51 @@
+#include <mobula/kube.h>
+
+static void put_segment(struct buf *b, struct slice segment)
+{
+    if (slice_empty(segment))
+        return;
+    buf_putc(b, '/');
+    http_percent_encode(segment, b);
+}
+
+bool kube_path(struct buf *b, const struct kube_resource *r, struct slice ns, struct slice name, struct slice sub)
+{
+    buf_put(b, slice_empty(r->group) ? SLICE("/api") : SLICE("/apis"));
+    put_segment(b, r->group);
+    put_segment(b, r->version);
+    if (!slice_empty(ns))
+        buf_put(b, SLICE("/namespaces"));
+    put_segment(b, ns);
+    put_segment(b, r->plural);
+    put_segment(b, name);
+    put_segment(b, sub);
+    return !b->full;
+}
+
+bool kube_query(struct buf *b, const char *name, struct slice value)
+{
+    bool first = slice_find(buf_slice(b), '?') < 0;
+    buf_printf(b, "%c%s=", first ? '?' : '&', name);
+    http_percent_encode(value, b);
+    return !b->full;
+}
+
+bool kube_delete_options(struct buf *b, struct slice uid, uint64_t version, struct slice propagation)
+{
+    struct jout w;
+    jout_init(&w, b);
+    jout_object(&w);
+    jout_kstr(&w, "apiVersion", SLICE("v1"));
+    jout_kstr(&w, "kind", SLICE("DeleteOptions"));
+    jout_kobject(&w, "preconditions");
+    jout_kstr(&w, "uid", uid);
+    if (version) {
+        char text[KUBE_VERSION_TEXT];
+        jout_kstr(&w, "resourceVersion", kube_version_format(version, text));
+    }
+    jout_end(&w);
+    if (!slice_empty(propagation))
+        jout_kstr(&w, "propagationPolicy", propagation);
+    jout_end(&w);
+    return !b->full;
+}

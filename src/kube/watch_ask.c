@@ -1,0 +1,191 @@
+#include "watch.h"
+
+struct slice watch_name(const struct kube_watch *w, struct arena *a)
+{
+    const struct kube_resource *r = &w->resource;
+    const char *dot = slice_empty(r->group) ? "" : ".";
+    if (slice_empty(w->ns))
+        return arena_printf(a, "%.*s%s%.*s in all namespaces", SLICE_ARG(r->plural), dot, SLICE_ARG(r->group));
+    return arena_printf(a, "%.*s%s%.*s in namespace %.*s", SLICE_ARG(r->plural), dot, SLICE_ARG(r->group), SLICE_ARG(w->ns));
+}
+
+/* ---- requests ---- */
+
+static void ask_version(struct kube_watch *w, struct buf *path)
+{
+    char text[KUBE_VERSION_TEXT];
+    if (!w->consistent && w->highest)
+        kube_query(path, "resourceVersion", kube_version_format(w->highest, text));
+}
+
+/* L2, L7: a match only beside a version, and neither on later pages. */
+static void ask_page(struct kube_watch *w, struct buf *path)
+{
+    if (!w->whole)
+        buf_printf(path, "?limit=%d", KUBE_PAGE);
+    if (w->page.len) {
+        kube_query(path, "continue", buf_slice(&w->page));
+        return;
+    }
+    ask_version(w, path);
+    if (!w->consistent && w->highest)
+        kube_query(path, "resourceVersionMatch", SLICE("NotOlderThan"));
+}
+
+static void ask_watch(struct kube_watch *w, struct buf *path)
+{
+    char text[KUBE_VERSION_TEXT];
+    uint64_t seconds = KUBE_WATCH_SECONDS - WATCH_SPREAD_SECONDS + rng_below(&w->client->rng, WATCH_SPREAD_SECONDS + 1);
+    buf_printf(path, "?watch=1&allowWatchBookmarks=true&timeoutSeconds=%u", (unsigned)seconds);
+    w->deadline_ms = w->begun_ms + (int64_t)seconds * 1000 + WATCH_MARGIN_MS;
+    if (w->phase == WATCH_LIVE) {
+        kube_query(path, "resourceVersion", kube_version_format(w->version, text));
+        return;
+    }
+    kube_query(path, "sendInitialEvents", SLICE("true"));
+    kube_query(path, "resourceVersionMatch", SLICE("NotOlderThan"));
+    ask_version(w, path);
+}
+
+bool watch_form(struct kube_watch *w, struct err *e)
+{
+    struct buf path;
+    buf_init(&path, LIMIT_HTTP_URL);
+    kube_path(&path, &w->resource, w->ns, SLICE_NONE, SLICE_NONE);
+    w->deadline_ms = w->begun_ms + KUBE_CALL_MS;
+    if (w->phase == WATCH_LIST)
+        ask_page(w, &path);
+    else
+        ask_watch(w, &path);
+    if (!slice_empty(w->labels))
+        kube_query(&path, "labelSelector", w->labels);
+    struct kube_request r = {.method = SLICE("GET"), .path = buf_slice(&path)};
+    bool ok = path.full ? err_set(e, ERR_LIMIT, "the URL of the watch is longer than %d bytes (LIMIT_HTTP_URL)", LIMIT_HTTP_URL)
+                        : call_form(w->client, &w->request, &r, e);
+    buf_free(&path);
+    return ok;
+}
+
+/* ---- answers that say no ---- */
+
+static void describe(const struct kube_watch *w, const struct kube_status *s, struct err *e)
+{
+    struct arena a = {0};
+    struct slice name = watch_name(w, &a);
+    const char *verb = w->phase == WATCH_LIST ? "list" : "watch";
+    if (s->code == 403)
+        err_set(e, ERR_STATUS, "no right to %s %.*s: grant the verbs list and watch to this user (%s)", verb, SLICE_ARG(name), s->message);
+    else
+        err_set(e, ERR_STATUS, "%s of %.*s: %d %s: %s", verb, SLICE_ARG(name), s->code, kube_reason_text(s->reason), s->message);
+    arena_free(&a);
+}
+
+static bool is_gone(const struct kube_status *s)
+{
+    return s->code == 410 || s->reason == KUBE_EXPIRED || s->reason == KUBE_GONE;
+}
+
+/* A server without the WatchList feature refuses its parameters; one whose gate is off says which (L12). */
+static bool is_stream_refused(const struct kube_watch *w, const struct kube_status *s)
+{
+    return w->phase == WATCH_STREAM && (s->code == 400 || s->code == 422 || strstr(s->message, "sendInitialEvents"));
+}
+
+/* The version that we asked for is too old, or one that this server has not reached (L5, L6). */
+static void version_refused(struct kube_watch *w, struct now now)
+{
+    bool later_page = w->page.len > 0;
+    w->whole |= later_page;
+    w->consistent |= w->phase != WATCH_LIVE && !later_page;
+    watch_relist(w, now);
+}
+
+static void set_absent(struct kube_watch *w, struct now now)
+{
+    exchange_close(&w->x);
+    w->phase = WATCH_WAIT;
+    w->want_list = true;
+    w->not_before_ms = now.mono_ms + WATCH_ABSENT_MS;
+    w->synced = true;
+    bool news = !w->absent;
+    w->absent = true;
+    if (news)
+        watch_say(w, KUBE_WATCH_ABSENT, (struct jval){.at = -1}, w->version, now);
+}
+
+static void refused(struct kube_watch *w, const struct kube_status *s, struct now now)
+{
+    struct err e = {0};
+    describe(w, s, &e);
+    if (s->code == 401 && w->failures > 0)
+        client_denied(w->client, s, now); /* with fresh credentials too */
+    if (s->code == 401)
+        client_renew(w->client, now);
+    watch_fail(w, &e, s, s->retry_after_ms, now);
+}
+
+void watch_refused(struct kube_watch *w, int code, struct now now)
+{
+    struct kube_status s;
+    kube_status_read(code, buf_slice(&w->refusal), &s);
+    if (w->retry_after_ms >= 0)
+        s.retry_after_ms = w->retry_after_ms;
+    w->client->stats.throttled += code == 429;
+    if (is_stream_refused(w, &s)) {
+        w->client->no_stream = true;
+        watch_again(w, now);
+    } else if (is_gone(&s) || s.version_too_large) {
+        version_refused(w, now);
+    } else if (code == 404) {
+        set_absent(w, now);
+    } else {
+        refused(w, &s, now);
+    }
+}
+
+void watch_error_event(struct kube_watch *w, const struct kube_status *s, struct now now)
+{
+    if (is_gone(s) || s->version_too_large)
+        version_refused(w, now);
+    else
+        refused(w, s, now);
+}
+
+/* ---- silence (C3): a dead path looks like a quiet one ---- */
+
+static void probe_done(void *owner, uint64_t tag, const struct kube_answer *answer, struct now now)
+{
+    struct kube_watch *w = owner;
+    struct arena a = {0};
+    struct json doc;
+    struct err e = {0};
+    uint64_t version = 0;
+    (void)tag;
+    w->probing = false;
+    if (w->phase == WATCH_LIVE) {
+        bool read = answer->outcome == KUBE_OK && json_parse(&doc, answer->body, &a, &e) &&
+                    kube_version_parse(json_get_str(json_root(&doc), "metadata.resourceVersion", &a), &version);
+        if (read && version <= w->version)
+            w->x.heard_ms = now.mono_ms; /* nothing was missed */
+        else
+            watch_again(w, now);
+    }
+    arena_free(&a);
+}
+
+void watch_probe(struct kube_watch *w, struct now now)
+{
+    struct buf path;
+    struct err e = {0};
+    buf_init(&path, LIMIT_HTTP_URL);
+    kube_path(&path, &w->resource, w->ns, SLICE_NONE, SLICE_NONE);
+    buf_put(&path, SLICE("?limit=1"));
+    if (!slice_empty(w->labels))
+        kube_query(&path, "labelSelector", w->labels);
+    struct kube_request r = {
+        .method = SLICE("GET"), .path = buf_slice(&path), .again = true, .timeout_ms = WATCH_PROBE_MS, .done = probe_done, .owner = w};
+    w->probing = kube_call(w->client, &r, now, &e);
+    buf_free(&path);
+    if (!w->probing)
+        watch_again(w, now); /* the queue is full: asking anew costs no call */
+}

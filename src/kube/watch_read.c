@@ -1,0 +1,235 @@
+#include "watch.h"
+
+#include "status.h"
+
+static void stale_list(struct kube_watch *w, uint64_t version, struct now now)
+{
+    struct err e = {0};
+    struct arena a = {0};
+    err_set(&e, ERR_STATUS, "list of %.*s is older (%llu) than what was seen before (%llu): refused", SLICE_ARG(watch_name(w, &a)),
+            (unsigned long long)version, (unsigned long long)w->highest);
+    w->consistent = ++w->stale_lists >= WATCH_STALE_LISTS;
+    watch_fail(w, &e, NULL, -1, now);
+    arena_free(&a);
+}
+
+/* C7: a server that lags behind another one, seen before, must not turn the time back. But a consistent list that is older again and again
+ * is the truth: the store was restored from a backup. */
+static bool is_stale(struct kube_watch *w, uint64_t version)
+{
+    if (version >= w->highest)
+        return false;
+    if (!w->consistent || w->stale_lists < 2 * WATCH_STALE_LISTS)
+        return true;
+    log_warn("resourceVersion went back and stays there: was the API server's store restored?", LF("resource", w->resource.plural),
+             LF("namespace", w->ns), LF_INT("seen", w->highest), LF_INT("now", version));
+    w->highest = version;
+    return false;
+}
+
+/* The list is whole. False when it is not taken. */
+static bool list_complete(struct kube_watch *w, uint64_t version, struct now now)
+{
+    if (is_stale(w, version)) {
+        stale_list(w, version, now);
+        return false;
+    }
+    if (w->list_skipped && !w->skip_known) {
+        w->skip_known = true;
+        watch_relist(w, now);
+        return false;
+    }
+    w->skip_known = w->list_skipped;
+    w->version = version;
+    w->highest = version > w->highest ? version : w->highest;
+    w->synced = true;
+    w->want_list = w->consistent = w->whole = false;
+    w->stale_lists = w->cut_streams = 0;
+    watch_say(w, KUBE_WATCH_SYNCED, (struct jval){.at = -1}, version, now);
+    return true;
+}
+
+/* ---- pages ---- */
+
+/* Where one item ends and the next begins cannot be told any more. */
+static void stream_broken(struct kube_watch *w, const struct err *why, struct now now)
+{
+    w->want_list = true;
+    watch_skip(w, why, now);
+    watch_fail(w, why, NULL, -1, now);
+}
+
+/* L7: all pages of a list have the same version; the last one has no continue token. */
+void watch_page_end(struct kube_watch *w, struct now now)
+{
+    struct json doc;
+    struct err e = {0};
+    uint64_t version;
+    if (!w->complete)
+        err_set(&e, ERR_CLOSED, "the list ends before its last brace");
+    arena_reset(&w->item, WATCH_MEMORY_KEPT);
+    if (!w->complete || !json_parse(&doc, json_slicer_envelope(&w->slicer), &w->item, &e)) {
+        stream_broken(w, &e, now);
+        return;
+    }
+    struct jval root = json_root(&doc);
+    if (!kube_version_parse(json_get_str(root, "metadata.resourceVersion", &w->item), &version)) {
+        err_set(&e, ERR_SYNTAX, "the list has no resourceVersion");
+        stream_broken(w, &e, now);
+        return;
+    }
+    if (w->page.len && version != w->list_version) {
+        watch_relist(w, now);
+        return;
+    }
+    struct slice token = json_get_str(root, "metadata.continue", &w->item);
+    w->list_version = version;
+    buf_clear(&w->page);
+    buf_put(&w->page, token);
+    if (token.len || list_complete(w, version, now))
+        watch_again(w, now);
+}
+
+/* ---- items ---- */
+
+static void item_bad(struct kube_watch *w, struct err *e, struct now now)
+{
+    struct arena a = {0};
+    struct slice name = watch_name(w, &a);
+    err_wrap(e, "an item of %.*s was passed over", SLICE_ARG(name));
+    arena_free(&a);
+    bool live = w->phase == WATCH_LIVE;
+    w->list_skipped = true;
+    watch_skip(w, e, now);
+    if (live)
+        watch_relist(w, now);
+}
+
+static bool item_version(struct kube_watch *w, struct jval object, uint64_t *version, struct err *e)
+{
+    return kube_version_parse(json_get_str(object, "metadata.resourceVersion", &w->item), version) ||
+           err_set(e, ERR_SYNTAX, "it has no resourceVersion");
+}
+
+static void read_item(struct kube_watch *w, struct jval object, struct now now)
+{
+    struct err e = {0};
+    uint64_t version;
+    if (item_version(w, object, &version, &e))
+        watch_say(w, KUBE_WATCH_UPSERT, object, version, now);
+    else
+        item_bad(w, &e, now);
+}
+
+/* ---- events ---- */
+
+static void advance(struct kube_watch *w, uint64_t version, struct now now)
+{
+    w->version = version;
+    w->highest = version > w->highest ? version : w->highest;
+    watch_say(w, KUBE_WATCH_PROGRESS, (struct jval){.at = -1}, version, now);
+}
+
+/* Events of one stream come in the order of their versions. Where one does not, what we have may have holes. */
+static bool in_order(struct kube_watch *w, uint64_t version, struct now now)
+{
+    if (version >= w->version)
+        return true;
+    struct err e = {0};
+    err_set(&e, ERR_SYNTAX, "watch of %.*s went back from resourceVersion %llu to %llu", SLICE_ARG(w->resource.plural),
+            (unsigned long long)w->version, (unsigned long long)version);
+    w->want_list = true;
+    watch_fail(w, &e, NULL, -1, now);
+    return false;
+}
+
+static void read_bookmark(struct kube_watch *w, struct jval object, uint64_t version, struct now now)
+{
+    struct jval annotations = json_get(object, "metadata.annotations");
+    bool ends = json_str_eq(json_key(annotations, SLICE("k8s.io/initial-events-end")), SLICE("true"));
+    if (w->phase == WATCH_LIVE) {
+        if (in_order(w, version, now))
+            advance(w, version, now);
+    } else if (ends && list_complete(w, version, now)) {
+        w->phase = WATCH_LIVE;
+    }
+}
+
+/* L9, L10: before the end bookmark the items come in no order, and say nothing of how far we are. */
+static void read_change(struct kube_watch *w, bool gone, struct jval object, uint64_t version, struct now now)
+{
+    if (w->phase == WATCH_LIVE && !in_order(w, version, now))
+        return;
+    w->events++;
+    watch_say(w, gone ? KUBE_WATCH_DELETE : KUBE_WATCH_UPSERT, object, version, now);
+    if (w->phase == WATCH_LIVE)
+        advance(w, version, now);
+}
+
+static void read_event(struct kube_watch *w, struct jval event, struct now now)
+{
+    struct jval type = json_key(event, SLICE("type")), object = json_key(event, SLICE("object"));
+    struct err e = {0};
+    uint64_t version;
+    if (json_str_eq(type, SLICE("ERROR"))) {
+        struct kube_status s;
+        kube_status_from(0, object, &s);
+        watch_error_event(w, &s, now);
+        return;
+    }
+    bool gone = json_str_eq(type, SLICE("DELETED")), bookmark = json_str_eq(type, SLICE("BOOKMARK"));
+    if (!gone && !bookmark && !json_str_eq(type, SLICE("ADDED")) && !json_str_eq(type, SLICE("MODIFIED"))) {
+        if (json_type(type) != JSON_STRING) {
+            err_set(&e, ERR_SYNTAX, "it is no watch event: it has no type");
+            item_bad(w, &e, now);
+        }
+        return; /* a type of a later Kubernetes */
+    }
+    if (!item_version(w, object, &version, &e))
+        item_bad(w, &e, now);
+    else if (bookmark)
+        read_bookmark(w, object, version, now);
+    else
+        read_change(w, gone, object, version, now);
+}
+
+static void read_text(struct kube_watch *w, struct slice text, struct now now)
+{
+    struct json doc;
+    struct err e = {0};
+    w->client->stats.watch_events++;
+    arena_reset(&w->item, WATCH_MEMORY_KEPT);
+    if (!json_parse(&doc, text, &w->item, &e))
+        item_bad(w, &e, now);
+    else if (w->phase == WATCH_LIST)
+        read_item(w, json_root(&doc), now);
+    else
+        read_event(w, json_root(&doc), now);
+}
+
+void watch_read(struct kube_watch *w, struct slice piece, struct now now)
+{
+    while (w->x.busy) { /* what is read may have ended the stream, or the watch */
+        struct err e = {0};
+        struct slice item;
+        switch (json_slice(&w->slicer, &piece, &item, &e)) {
+        case JSON_MORE:
+            return;
+        case JSON_DONE:
+            w->complete = true;
+            return;
+        case JSON_BAD:
+            stream_broken(w, &e, now);
+            return;
+        case JSON_OVER:
+            err_set(&e, ERR_LIMIT, "it is larger than %d bytes (LIMIT_JSON_ITEM) or nested too deep", LIMIT_JSON_ITEM);
+            item_bad(w, &e, now);
+            break;
+        case JSON_ITEM:
+            read_text(w, item, now);
+            if (w->slicer.item.cap > WATCH_MEMORY_KEPT)
+                buf_shrink(&w->slicer.item, 0); /* one large object must not cost its size for ever */
+            break;
+        }
+    }
+}

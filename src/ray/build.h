@@ -1,0 +1,89 @@
+/* What the builders share: everything about one pod that is known before a byte is written. */
+#ifndef MOBULA_RAY_BUILD_H
+#define MOBULA_RAY_BUILD_H
+
+#include "pairs.h"
+#include "reader.h"
+#include "text.h"
+
+/* KubeRay's names and defaults that more than one file needs. */
+#define RAY_OVERWRITE_COMMAND "ray.io/overwrite-container-cmd" /* annotation */
+#define RAY_INIT_CONTAINER "wait-gcs-ready"
+#define RAY_TOOLS_VOLUME "mobula-tools"
+#define RAY_SHARED_MEMORY_VOLUME "shared-mem"
+enum {
+    RAY_GCS_PORT = 6379,
+    RAY_CLIENT_PORT = 10001,
+    RAY_DASHBOARD_PORT = 8265,
+    RAY_AGENT_PORT = 52365,
+    RAY_SERVE_PORT = 8000,
+    RAY_METRICS_PORT = 8080,
+};
+
+struct pod_build {
+    const struct ray_cluster *cluster;
+    const struct ray_group *group;
+    const struct ray_options *options;
+    struct arena *arena;
+    int32_t index;
+    struct slice name, fqdn;     /* of the pod; of the head service */
+    struct jval spec, container; /* template.spec, and the Ray container in it */
+    struct slice command;        /* ray_start_command */
+};
+
+/* ---- names.c ---- */
+struct slice replica_name(const struct ray_cluster *c, const struct ray_group *g, int32_t replica, struct arena *a);
+struct slice head_fqdn(const struct ray_cluster *c, const struct ray_options *o, struct arena *a);
+
+/* ---- splice.c ---- */
+/* The members of object whose names are not in skip (ended by NULL), untouched. */
+void splice_members(struct jout *w, struct jval object, const char *const *skip, struct arena *a);
+void splice_elements(struct jout *w, struct jval array);
+/* metadata of a child: name, namespace, labels, annotations, owner, and what else `given` metadata holds and a new object may have. */
+void write_metadata(struct jout *w, const struct ray_cluster *c, struct slice name, struct jval given, const struct pairs *labels,
+                    const struct pairs *annotations, struct arena *a);
+/* Whether an array of objects has one whose string member `key` is `text`. */
+bool list_has(struct jval array, const char *key, struct slice text);
+
+/* ---- labels.c ---- */
+void pod_labels(const struct ray_cluster *c, const struct ray_group *g, int32_t index, struct pairs *out);
+
+/* ---- flags.c, command.c, command_legacy.c: how Ray is started ---- */
+/* A member of rayStartParams, or SLICE_NONE; the same as a port, `otherwise` when it is not there or no port. */
+struct slice start_param(const struct ray_group *g, const char *key, struct arena *a);
+int32_t start_port(const struct ray_group *g, const char *key, int32_t otherwise, struct arena *a);
+bool read_port(struct slice text, int32_t *out);
+/* All flags of ray start for v1, sorted. */
+void start_flags(const struct ray_cluster *c, const struct ray_group *g, const struct ray_options *o, struct pairs *flags);
+struct slice legacy_command(const struct ray_cluster *c, const struct ray_group *g, struct arena *a);
+/* The N of --port=N or --port N in the head's start commands; 6379 when there is none. False when it is no port. */
+bool legacy_gcs_port(struct jval start_commands, struct arena *a, int32_t *out);
+/* "command" and "args" of the Ray container; false: the user's stay. */
+bool writes_command(const struct pod_build *b);
+void write_command(struct jout *w, const struct pod_build *b);
+
+/* ---- amounts.c: what a container asks for ---- */
+bool is_gpu_key(struct slice key);
+/* A quantity, written as string or number. */
+bool read_quantity(struct jval v, int decimals, int64_t *out, struct err *e, struct arena *a);
+/* resources.limits[key] or resources.requests[key]; false when it is not there (or zero). */
+bool container_amount(struct jval container, const char *side, const char *key, int decimals, int64_t *out, struct arena *a);
+/* The first key of resources.limits, bytewise, that is a GPU and not zero. */
+bool container_gpus(struct jval container, int64_t *out, struct arena *a);
+/* The old operator's GPUs: the key that has "gpu" in it. */
+struct slice legacy_gpu_key(struct jval container, bool *several, struct arena *a);
+/* The value of RAY_OVERRIDE_RESOURCES. */
+struct slice legacy_resources(const struct ray_group *g, struct arena *a);
+
+/* ---- parts of a pod; each writes members into the object that is open ---- */
+void write_env(struct jout *w, const struct pod_build *b);             /* "env" of the Ray container */
+void write_init_containers(struct jout *w, const struct pod_build *b); /* "initContainers", if any */
+void write_probes(struct jout *w, const struct pod_build *b);
+void write_ports(struct jout *w, const struct pod_build *b);
+void write_volumes(struct jout *w, const struct pod_build *b);
+void write_volume_mounts(struct jout *w, const struct pod_build *b);
+bool waits_for_gcs(const struct pod_build *b); /* whether the init container is added */
+/* "env" of a worker's own init container */
+void write_init_env(struct jout *w, const struct pod_build *b, struct jval container);
+
+#endif

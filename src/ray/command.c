@@ -1,0 +1,90 @@
+#include "build.h"
+#include "shell.h"
+
+/* Switches that Ray wants with a value; of all others "true" is the bare flag and "false" none at all. */
+static bool keeps_value(struct slice key)
+{
+    return slice_eq(key, SLICE("log-color")) || slice_eq(key, SLICE("include-dashboard")) || slice_eq(key, SLICE("include-log-monitor"));
+}
+
+static void put_flag(struct buf *b, const struct pair *flag, struct arena *a)
+{
+    bool on = slice_eq_nocase(flag->value, SLICE("true")), off = slice_eq_nocase(flag->value, SLICE("false"));
+    if ((on || off) && !keeps_value(flag->key)) {
+        if (on)
+            buf_printf(b, " --%.*s ", SLICE_ARG(flag->key));
+        return;
+    }
+    buf_printf(b, " --%.*s=", SLICE_ARG(flag->key));
+    buf_put(b, shell_word(flag->value, a));
+    buf_putc(b, ' ');
+}
+
+bool ray_start_command(const struct ray_cluster *c, const struct ray_group *g, const struct ray_options *o, struct arena *a,
+                       struct slice *out, struct err *e)
+{
+    if (c->kind == RAY_LEGACY) {
+        *out = legacy_command(c, g, a);
+        return true;
+    }
+    struct pairs flags = pairs_new(a);
+    start_flags(c, g, o, &flags);
+    struct buf b;
+    buf_init(&b, LIMIT_JSON_ITEM);
+    buf_put(&b, g->head ? SLICE("ray start --head ") : SLICE("ray start "));
+    for (uint32_t i = 0; i < flags.count; i++)
+        put_flag(&b, &flags.list[i], a);
+    bool ok = !b.full || err_set(e, ERR_LIMIT, "the ray start command is longer than %d bytes", (int)LIMIT_JSON_ITEM);
+    *out = arena_dup(a, buf_slice(&b));
+    buf_free(&b);
+    return ok;
+}
+
+/* The user's command and args as one text: each word with a space on both sides, as KubeRay joins them. */
+static struct slice own_command(const struct pod_build *b)
+{
+    static const char *const parts[] = {"command", "args"};
+    struct buf text;
+    buf_init(&text, LIMIT_JSON_ITEM);
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        struct jval k, v;
+        for (struct jiter it = json_iter(json_key(b->container, slice_of(parts[i]))); json_next(&it, &k, &v);) {
+            buf_putc(&text, ' ');
+            buf_put(&text, json_str(v, b->arena));
+            buf_putc(&text, ' ');
+        }
+    }
+    struct slice all = arena_dup(b->arena, buf_slice(&text));
+    buf_free(&text);
+    return all;
+}
+
+bool writes_command(const struct pod_build *b)
+{
+    if (b->cluster->kind == RAY_LEGACY)
+        return true; /* what stands there was a placeholder for the old operator's exec */
+    if (json_str_eq(json_key(b->cluster->annotations, SLICE(RAY_OVERWRITE_COMMAND)), SLICE("true")))
+        return false;
+    return !text_has(own_command(b), "ray start");
+}
+
+void write_command(struct jout *w, const struct pod_build *b)
+{
+    bool legacy = b->cluster->kind == RAY_LEGACY;
+    jout_karray(w, "command");
+    jout_str(w, SLICE("/bin/bash"));
+    jout_str(w, legacy ? SLICE("-lc") : SLICE("-c"));
+    if (!legacy)
+        jout_str(w, SLICE("--"));
+    jout_end(w);
+    struct slice text = b->command;
+    if (!legacy) {
+        /* The user's words run first, because `ray start --block` does not come back. */
+        struct slice own = own_command(b);
+        text = arena_printf(b->arena, "%.*s%sulimit -n ${RAY_START_ULIMIT_OPEN_FILES:-65536}; %.*s", SLICE_ARG(own),
+                            slice_empty(own) ? "" : " && ", SLICE_ARG(b->command));
+    }
+    jout_karray(w, "args");
+    jout_str(w, text);
+    jout_end(w);
+}

@@ -1,0 +1,125 @@
+#include "build.h"
+
+/* What KubeRay 1.7 reports of itself. Ray sends it to its makers when usage statistics are on and does nothing else with it; ours is the
+ * behaviour of that version, and a constant here keeps pods the same from one version of mobula to the next. */
+#define KUBERAY_TAGS "kuberay_version=v1.7.0;kuberay_crd=RayCluster"
+
+/* One variable of ours: a value, or a field of the pod. */
+struct variable {
+    const char *name;
+    struct slice value;
+    const char *field;
+    bool fixed; /* the user's of the same name is dropped: Ray and the operator must agree on it */
+};
+
+enum { VARIABLES_MAX = 16 };
+struct variables {
+    struct variable list[VARIABLES_MAX];
+    uint32_t count;
+};
+
+static void value(struct variables *v, bool fixed, const char *name, struct slice text)
+{
+    v->list[v->count++] = (struct variable){.name = name, .value = text, .fixed = fixed};
+}
+
+static void field(struct variables *v, const char *name, const char *path)
+{
+    v->list[v->count++] = (struct variable){.name = name, .field = path, .fixed = true};
+}
+
+/* Where the head is, as init containers of users know it too. */
+static void head_variables(const struct pod_build *b, bool fixed, struct variables *v)
+{
+    value(v, fixed, "FQ_RAY_IP", b->fqdn);
+    value(v, fixed, "RAY_IP", ray_head_service_name(b->cluster, b->arena));
+}
+
+static void v1_variables(const struct pod_build *b, struct variables *v)
+{
+    struct arena *a = b->arena;
+    bool head = b->group->head;
+    struct slice port = arena_printf(a, "%d", (int)b->cluster->gcs_port);
+    if (!head)
+        head_variables(b, true, v);
+    field(v, "RAY_CLUSTER_NAME", "metadata.labels['" RAY_LABEL_CLUSTER "']");
+    field(v, "RAY_CLUSTER_NAMESPACE", "metadata.namespace");
+    field(v, "RAY_CLOUD_INSTANCE_ID", "metadata.name");
+    field(v, "RAY_NODE_TYPE_NAME", "metadata.labels['" RAY_LABEL_GROUP "']");
+    value(v, true, "KUBERAY_GEN_RAY_START_CMD", b->command);
+    value(v, false, "RAY_PORT", port);
+    value(v, false, "RAY_ADDRESS",
+          head ? arena_printf(a, "127.0.0.1:%.*s", SLICE_ARG(port)) : arena_printf(a, "%.*s:%.*s", SLICE_ARG(b->fqdn), SLICE_ARG(port)));
+    value(v, false, "RAY_USAGE_STATS_KUBERAY_IN_USE", SLICE("1"));
+    if (head)
+        value(v, false, "RAY_USAGE_STATS_EXTRA_TAGS", SLICE(KUBERAY_TAGS));
+    value(v, false, "RAY_DASHBOARD_ENABLE_K8S_DISK_USAGE", SLICE("1"));
+}
+
+static void legacy_variables(const struct pod_build *b, struct variables *v)
+{
+    if (!b->group->head)
+        value(v, true, "RAY_HEAD_IP", b->fqdn);
+    value(v, true, "RAY_OVERRIDE_RESOURCES", legacy_resources(b->group, b->arena));
+    field(v, "RAY_CLOUD_INSTANCE_ID", "metadata.name");
+    field(v, "RAY_NODE_TYPE_NAME", "metadata.labels['" RAY_LABEL_GROUP "']");
+}
+
+static void write_variable(struct jout *w, const struct variable *v)
+{
+    jout_object(w);
+    jout_kstr(w, "name", slice_of(v->name));
+    if (v->field) {
+        jout_kobject(w, "valueFrom");
+        jout_kobject(w, "fieldRef");
+        jout_kstr(w, "fieldPath", slice_of(v->field));
+        jout_end(w);
+        jout_end(w);
+    } else {
+        jout_kstr(w, "value", v->value);
+    }
+    jout_end(w);
+}
+
+static bool fixed_name(const struct variables *ours, struct jval name)
+{
+    for (uint32_t i = 0; i < ours->count; i++)
+        if (ours->list[i].fixed && json_str_eq(name, slice_of(ours->list[i].name)))
+            return true;
+    return false;
+}
+
+/* The user's first, in their order, so that ours may refer to none of them and theirs to none of ours, as under KubeRay. */
+static void write_merged(struct jout *w, struct jval users, const struct variables *ours)
+{
+    struct jval k, v;
+    jout_karray(w, "env");
+    for (struct jiter it = json_iter(users); json_next(&it, &k, &v);)
+        if (!fixed_name(ours, json_key(v, SLICE("name"))))
+            jout_raw(w, json_raw(v));
+    for (uint32_t i = 0; i < ours->count; i++)
+        if (ours->list[i].fixed || !list_has(users, "name", slice_of(ours->list[i].name)))
+            write_variable(w, &ours->list[i]);
+    jout_end(w);
+}
+
+void write_env(struct jout *w, const struct pod_build *b)
+{
+    struct variables ours = {0};
+    /* Where request_resources() goes is decided by this flag in the head; `ray start` sets it by itself in pods that look like KubeRay's.
+     */
+    if (b->group->head && b->cluster->autoscaling)
+        value(&ours, true, "RAY_enable_autoscaler_v2", SLICE("1"));
+    if (b->cluster->kind == RAY_V1)
+        v1_variables(b, &ours);
+    else
+        legacy_variables(b, &ours);
+    write_merged(w, json_key(b->container, SLICE("env")), &ours);
+}
+
+void write_init_env(struct jout *w, const struct pod_build *b, struct jval container)
+{
+    struct variables ours = {0};
+    head_variables(b, false, &ours);
+    write_merged(w, json_key(container, SLICE("env")), &ours);
+}

@@ -1,0 +1,159 @@
+/* Hashes of what pods and services are made of. They are kept in annotations of living objects: a change here replaces pods of every
+ * cluster with upgradeStrategy Recreate at the operator's next update, so tests pin the values. */
+#include "build.h"
+
+void ray_hash_format(uint64_t hash, char out[RAY_HASH_TEXT])
+{
+    static const char digits[] = "0123456789abcdef";
+    for (int i = RAY_HASH_TEXT - 1; i >= 0; i--, hash >>= 4)
+        out[i] = digits[hash & 15];
+}
+
+bool ray_hash_parse(struct slice text, uint64_t *hash)
+{
+    uint64_t n = 0;
+    if (text.len != RAY_HASH_TEXT)
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        if (c >= '0' && c <= '9')
+            n = n << 4 | (uint64_t)(c - '0');
+        else if (c >= 'a' && c <= 'f')
+            n = n << 4 | (uint64_t)(c - 'a' + 10);
+        else
+            return false;
+    }
+    *hash = n;
+    return true;
+}
+
+static uint64_t hash_text(struct slice text, struct arena *a)
+{
+    struct json doc;
+    struct buf canonical;
+    uint64_t hash = 0;
+    buf_init(&canonical, LIMIT_JSON_ITEM);
+    if (json_parse(&doc, text, a, NULL) && json_canonical(json_root(&doc), &canonical))
+        hash = hash64(buf_slice(&canonical), 0);
+    buf_free(&canonical);
+    return hash;
+}
+
+static void put_given(struct jout *w, const char *key, struct jval v)
+{
+    if (value_given(v))
+        jout_kraw(w, key, json_raw(v));
+}
+
+/* Tolerations and scheduling gates are Kueue's to write, on clusters whose pods must not be replaced for it; KubeRay leaves them out too.
+ */
+static void put_template(struct jout *w, struct jval template, struct arena *a)
+{
+    static const char *const spec_only[] = {"spec", NULL}, *const schedulers[] = {"tolerations", "schedulingGates", NULL};
+    jout_kobject(w, "template");
+    splice_members(w, template, spec_only, a);
+    jout_kobject(w, "spec");
+    splice_members(w, json_key(template, SLICE("spec")), schedulers, a);
+    jout_end(w);
+    jout_end(w);
+}
+
+/* What a group's pods take from the rest of the spec. */
+static void put_cluster(struct jout *w, const struct ray_cluster *c, const struct ray_group *g, struct arena *a)
+{
+    if (g->head)
+        jout_kbool(w, "autoscaling", c->autoscaling);
+    else
+        jout_kstr(w, "service", ray_head_service_name(c, a));
+    jout_kint(w, "port", c->gcs_port);
+    if (c->kind == RAY_V1) {
+        jout_kstr(w, "rayVersion", c->ray_version);
+        put_given(w, "overwrite", json_key(c->annotations, SLICE(RAY_OVERWRITE_COMMAND)));
+        jout_kint(w, "hosts", g->hosts);
+        return;
+    }
+    const char *own = g->head ? "headSetupCommands" : "workerSetupCommands";
+    put_given(w, "allSetup", json_key(c->spec, SLICE("SetupCommands")));
+    put_given(w, "ownSetup", json_key(c->spec, slice_of(own)));
+    put_given(w, "labels", c->labels); /* the documented way to force a restart is a new label */
+}
+
+static uint64_t hash_group(const struct ray_cluster *c, const struct ray_group *g, struct arena *a)
+{
+    struct buf b;
+    struct jout w;
+    buf_init(&b, LIMIT_JSON_ITEM);
+    jout_init(&w, &b);
+    jout_object(&w);
+    put_template(&w, g->template, a);
+    put_given(&w, "rayStartParams", g->start_params);
+    put_given(&w, "resources", g->resources);
+    put_given(&w, "nodeLabels", g->labels);
+    put_given(&w, "setup", g->setup_commands);
+    put_given(&w, "start", g->start_commands);
+    put_cluster(&w, c, g, a);
+    jout_end(&w);
+    uint64_t hash = b.full ? 0 : hash_text(buf_slice(&b), a);
+    buf_free(&b);
+    return hash;
+}
+
+void hash_groups(struct reader *r)
+{
+    struct ray_cluster *c = r->cluster;
+    c->head.hash = hash_group(c, &c->head, r->arena);
+    for (uint32_t i = 0; i < c->group_count; i++)
+        c->groups[i].hash = hash_group(c, &c->groups[i], r->arena);
+}
+
+/* ---- services ---- */
+
+static void put_text(struct jout *w, const char *key, struct jval v, const char *otherwise)
+{
+    struct slice raw = json_raw(v);
+    if (value_given(v))
+        jout_kraw(w, key, raw);
+    else if (otherwise)
+        jout_kstr(w, key, slice_of(otherwise));
+}
+
+static void put_port(struct jout *w, struct jval port)
+{
+    struct jval number = json_key(port, SLICE("port")), target = json_key(port, SLICE("targetPort"));
+    jout_object(w);
+    put_text(w, "name", json_key(port, SLICE("name")), "");
+    put_text(w, "port", number, NULL);
+    put_text(w, "protocol", json_key(port, SLICE("protocol")), "TCP");
+    put_text(w, "appProtocol", json_key(port, SLICE("appProtocol")), NULL);
+    put_text(w, "targetPort", value_given(target) ? target : number, NULL);
+    jout_end(w);
+}
+
+uint64_t ray_service_hash(struct jval service)
+{
+    static const char *const labels[] = {RAY_LABEL_CLUSTER, RAY_LABEL_NODE_TYPE, RAY_LABEL_OWNER_UID};
+    struct arena a = {0};
+    struct buf b;
+    struct jout w;
+    struct jval spec = json_key(service, SLICE("spec")), ip = json_key(spec, SLICE("clusterIP")), k, v;
+    buf_init(&b, LIMIT_JSON_ITEM);
+    jout_init(&w, &b);
+    jout_object(&w);
+    for (size_t i = 0; i < COUNT_OF(labels); i++)
+        put_text(&w, labels[i], json_key(json_get(service, "metadata.labels"), slice_of(labels[i])), NULL);
+    put_text(&w, "made-from", json_key(json_get(service, "metadata.annotations"), SLICE(RAY_ANNOTATION_HASH)), NULL);
+    put_text(&w, "type", json_key(spec, SLICE("type")), "ClusterIP");
+    jout_kbool(&w, "headless", json_str_eq(ip, SLICE("None")));
+    jout_kbool(&w, "notReady", json_get_bool(spec, "publishNotReadyAddresses", false));
+    put_text(&w, "affinity", json_key(spec, SLICE("sessionAffinity")), "None");
+    put_given(&w, "selector", json_key(spec, SLICE("selector")));
+    jout_karray(&w, "ports");
+    for (struct jiter it = json_iter(json_key(spec, SLICE("ports"))); json_next(&it, &k, &v);)
+        put_port(&w, v);
+    jout_end(&w);
+    jout_end(&w);
+    uint64_t hash = b.full ? 0 : hash_text(buf_slice(&b), &a);
+    buf_free(&b);
+    arena_free(&a);
+    return hash;
+}

@@ -1,0 +1,111 @@
+/* What is accepted and has no effect. The tables name every field of both kinds: KubeRay v1.7.0's, and Ray's own operator's. */
+#include "reader.h"
+
+static const char *const v1_spec[] = {"upgradeStrategy",
+                                      "authOptions",
+                                      "suspend",
+                                      "managedBy",
+                                      "enableInTreeAutoscaling",
+                                      "autoscalerOptions",
+                                      "headServiceAnnotations",
+                                      "gcsFaultToleranceOptions",
+                                      "historyServerOptions",
+                                      "networkPolicy",
+                                      "tlsOptions",
+                                      "rayVersion",
+                                      "headGroupSpec",
+                                      "workerGroupSpecs",
+                                      NULL};
+static const char *const v1_head[] = {"template",    "rayStartParams", "resources",      "labels", "headService",
+                                      "serviceType", "enableIngress",  "ingressOptions", NULL};
+static const char *const v1_group[] = {"groupName", "replicas", "minReplicas",   "maxReplicas", "numOfHosts",     "idleTimeoutSeconds",
+                                       "priority",  "suspend",  "scaleStrategy", "template",    "rayStartParams", "resources",
+                                       "labels",    NULL};
+static const char *const v1_options[] = {"version",
+                                         "image",
+                                         "imagePullPolicy",
+                                         "resources",
+                                         "idleTimeoutSeconds",
+                                         "upscalingMode",
+                                         "env",
+                                         "envFrom",
+                                         "volumeMounts",
+                                         "securityContext",
+                                         "command",
+                                         "args",
+                                         NULL};
+static const char *const legacy_spec[] = {
+    "maxWorkers",           "upscalingSpeed",         "idleTimeoutMinutes", "headPodType",         "headServicePorts", "podTypes",
+    "headStartRayCommands", "workerStartRayCommands", "headSetupCommands",  "workerSetupCommands", "SetupCommands",    NULL};
+static const char *const legacy_type[] = {"name",          "minWorkers",          "maxWorkers", "rayResources",
+                                          "setupCommands", "workerSetupCommands", "podConfig",  NULL};
+
+static void unknown(struct reader *r, const struct place *object, const char *const *known)
+{
+    struct jval k, v;
+    for (struct jiter it = json_iter(object->value); json_next(&it, &k, &v);) {
+        if (!json_there(k))
+            return;
+        struct place at = place_member(object, json_str(k, r->arena), v);
+        const char *const *word = known;
+        while (*word && !slice_eq(at.key, slice_of(*word)))
+            word++;
+        if (!*word)
+            place_bad(r, &at, "is no field of this kind: it has no effect");
+    }
+}
+
+static void unknown_in_list(struct reader *r, const struct place *object, const char *key, const char *const *known)
+{
+    struct place list = place_key(object, key);
+    size_t i = 0;
+    struct jval k, v;
+    if (place_type(&list) != JSON_ARRAY)
+        return;
+    for (struct jiter it = json_iter(list.value); json_next(&it, &k, &v); i++) {
+        struct place at = place_element(&list, i, v);
+        unknown(r, &at, known);
+    }
+}
+
+static void later(struct reader *r, const struct place *object, const char *key, const char *what)
+{
+    struct place at = place_key(object, key);
+    if (place_given(&at) && (json_type(at.value) != JSON_BOOL || json_bool(at.value, false)))
+        place_bad(r, &at, "%s", what);
+}
+
+static void note_v1(struct reader *r, const struct place *root, const struct place *spec)
+{
+    struct place head = place_key(spec, "headGroupSpec"), options = place_key(spec, "autoscalerOptions");
+    struct place meta = place_key(root, "metadata"), annotations = place_key(&meta, "annotations");
+    unknown(r, spec, v1_spec);
+    unknown(r, &head, v1_head);
+    unknown(r, &options, v1_options);
+    unknown_in_list(r, spec, "workerGroupSpecs", v1_group);
+    later(r, spec, "enableInTreeAutoscaling", "is not carried out yet: replicas stay as they are written");
+    later(r, spec, "gcsFaultToleranceOptions", "is not carried out yet: the head's state is lost with its pod");
+    later(r, spec, "historyServerOptions", "is not carried out yet: no logs are collected");
+    later(r, &head, "enableIngress", "is not carried out yet: no Ingress is made");
+    struct place ft = place_key(&annotations, "ray.io/ft-enabled"), serve = place_key(&annotations, "ray.io/enable-serve-service");
+    if (json_str_eq(ft.value, SLICE("true")))
+        place_bad(r, &ft, "is not carried out yet: the head's state is lost with its pod");
+    if (json_str_eq(serve.value, SLICE("true")))
+        place_bad(r, &serve, "is not carried out yet: no serve service is made");
+}
+
+static void note_legacy(struct reader *r, const struct place *spec)
+{
+    unknown(r, spec, legacy_spec);
+    unknown_in_list(r, spec, "podTypes", legacy_type);
+}
+
+void ray_notes(struct jval object, struct arena *a, struct ray_errors *notes)
+{
+    struct reader r = {.arena = a, .errors = notes};
+    struct place root = place_root(object), spec = place_key(&root, "spec");
+    if (value_given(json_key(spec.value, SLICE("podTypes"))))
+        note_legacy(&r, &spec);
+    else
+        note_v1(&r, &root, &spec);
+}

@@ -1,0 +1,68 @@
+#include "build.h"
+
+/* Ray 2.53 has one path that answers for the raylet and, on the head, the GCS. */
+enum { HEALTHZ_MAJOR = 2, HEALTHZ_MINOR = 53 };
+
+/* "2.53.0" and what comes behind it; a version that is none has no such path, as far as we know. */
+static bool has_healthz(struct slice version)
+{
+    int64_t major, minor;
+    struct slice rest = version;
+    if (!slice_int(slice_cut(&rest, '.'), &major))
+        return false;
+    if (!slice_int(slice_cut(&rest, '.'), &minor))
+        return false;
+    return major > HEALTHZ_MAJOR || (major == HEALTHZ_MAJOR && minor >= HEALTHZ_MINOR);
+}
+
+static void write_http(struct jout *w, const struct pod_build *b)
+{
+    jout_kobject(w, "httpGet");
+    jout_kstr(w, "path", SLICE("/api/healthz"));
+    jout_kint(w, "port", start_port(b->group, "dashboard-agent-listen-port", RAY_AGENT_PORT, b->arena));
+    jout_end(w);
+}
+
+/* wget's patience is 2 s a time, so that both calls end before the kubelet's ends. */
+static void write_exec(struct jout *w, const struct pod_build *b)
+{
+    static const char call[] = "wget --tries 1 -T 2 -q -O- http://localhost:%d/api/%s | grep success";
+    int agent = start_port(b->group, "dashboard-agent-listen-port", RAY_AGENT_PORT, b->arena);
+    struct slice text = arena_printf(b->arena, call, agent, "local_raylet_healthz");
+    if (b->group->head) {
+        struct slice gcs = arena_printf(b->arena, call, (int)b->cluster->dashboard_port, "gcs_healthz");
+        text = arena_printf(b->arena, "%.*s && %.*s", SLICE_ARG(text), SLICE_ARG(gcs));
+    }
+    jout_kobject(w, "exec");
+    jout_karray(w, "command");
+    jout_str(w, SLICE("bash"));
+    jout_str(w, SLICE("-c"));
+    jout_str(w, text);
+    jout_end(w);
+    jout_end(w);
+}
+
+static void write_probe(struct jout *w, const struct pod_build *b, const char *name, int delay, int failures)
+{
+    if (value_given(json_key(b->container, slice_of(name))))
+        return;
+    jout_kobject(w, name);
+    if (has_healthz(b->cluster->ray_version))
+        write_http(w, b);
+    else
+        write_exec(w, b);
+    jout_kint(w, "initialDelaySeconds", delay);
+    jout_kint(w, "timeoutSeconds", b->group->head ? 5 : 2);
+    jout_kint(w, "periodSeconds", 5);
+    jout_kint(w, "successThreshold", 1);
+    jout_kint(w, "failureThreshold", failures);
+    jout_end(w);
+}
+
+void write_probes(struct jout *w, const struct pod_build *b)
+{
+    if (b->cluster->kind == RAY_LEGACY)
+        return; /* nothing is known of the image and its version; the container's end tells of Ray's */
+    write_probe(w, b, "livenessProbe", 30, 120);
+    write_probe(w, b, "readinessProbe", 10, 10);
+}

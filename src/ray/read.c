@@ -1,0 +1,126 @@
+#include "build.h"
+
+/* The longest names whose services and pods still have one: "<name>-serve-svc" and "<name>-ray-head" must fit 63 bytes. */
+enum { V1_NAME_MAX = 53, LEGACY_NAME_MAX = 54 };
+
+static void clear(struct ray_cluster *c)
+{
+    *c = (struct ray_cluster){.spec = NO_VALUE, .labels = NO_VALUE, .annotations = NO_VALUE};
+    c->gcs_port = RAY_GCS_PORT;
+    c->dashboard_port = RAY_DASHBOARD_PORT;
+    c->dashboard_agent_port = RAY_AGENT_PORT;
+    c->serve_port = RAY_SERVE_PORT;
+    c->head = (struct ray_group){.name = SLICE(RAY_HEAD_GROUP),
+                                 .head = true,
+                                 .replicas = 1,
+                                 .min = 1,
+                                 .max = 1,
+                                 .hosts = 1,
+                                 .desired = 1,
+                                 .idle_timeout_s = -1,
+                                 .template = NO_VALUE,
+                                 .start_params = NO_VALUE,
+                                 .resources = NO_VALUE,
+                                 .labels = NO_VALUE,
+                                 .setup_commands = NO_VALUE,
+                                 .start_commands = NO_VALUE};
+}
+
+static void read_kind(struct reader *r, const struct place *root)
+{
+    struct place version = place_key(root, "apiVersion"), kind = place_key(root, "kind");
+    struct slice text = SLICE_NONE;
+    /* Objects in a list have neither: whoever asked for the list knows what it asked for, and the legacy kind has podTypes. */
+    if (read_text(r, &version, OPTIONAL, &text)) {
+        if (slice_eq(text, ray_api_version(RAY_LEGACY)))
+            r->cluster->kind = RAY_LEGACY;
+        else if (!slice_eq(text, ray_api_version(RAY_V1)))
+            place_bad(r, &version, "is %.*s: write ray.io/v1, or cluster.ray.io/v1 for the kind with podTypes",
+                      SLICE_ARG(slice_head(text, 60)));
+    } else if (value_given(json_get(root->value, "spec.podTypes"))) {
+        r->cluster->kind = RAY_LEGACY;
+    }
+    if (read_text(r, &kind, OPTIONAL, &text) && !slice_eq(text, SLICE("RayCluster")))
+        place_bad(r, &kind, "is %.*s: must be RayCluster", SLICE_ARG(slice_head(text, 60)));
+}
+
+static void check_name(struct reader *r, const struct place *at, struct slice name)
+{
+    int max = r->cluster->kind == RAY_V1 ? V1_NAME_MAX : LEGACY_NAME_MAX;
+    if (name.len > (size_t)max)
+        place_bad(r, at, "has %zu bytes: at most %d, so that names of services made from it fit 63", name.len, max);
+    else if (!name_dns1035_label(name))
+        place_bad(r, at, "is \"%.*s\": must be lower case letters, digits and dashes, with a letter first and no dash last",
+                  SLICE_ARG(slice_head(name, 60)));
+}
+
+static void read_metadata(struct reader *r, const struct place *root)
+{
+    struct ray_cluster *c = r->cluster;
+    struct place meta = place_key(root, "metadata");
+    if (!read_object(r, &meta, REQUIRED))
+        return;
+    struct place name = place_key(&meta, "name"), ns = place_key(&meta, "namespace"), uid = place_key(&meta, "uid");
+    struct place labels = place_key(&meta, "labels"), annotations = place_key(&meta, "annotations");
+    if (read_text(r, &name, REQUIRED, &c->name))
+        check_name(r, &name, c->name);
+    read_text(r, &ns, OPTIONAL, &c->ns);
+    read_text(r, &uid, OPTIONAL, &c->uid);
+    json_int(json_key(meta.value, SLICE("generation")), &c->generation);
+    c->deleting = value_given(json_key(meta.value, SLICE("deletionTimestamp")));
+    if (read_text_map(r, &labels))
+        c->labels = labels.value;
+    if (read_text_map(r, &annotations))
+        c->annotations = annotations.value;
+}
+
+static int32_t clamp(int32_t n, int32_t least, int32_t most)
+{
+    return n < least ? least : n > most ? most : n;
+}
+
+/* A seam: an autoscaler will set `replicas` of the model before this, between min and max. */
+void read_desired(struct reader *r, const struct place *spec)
+{
+    struct ray_cluster *c = r->cluster;
+    int64_t pods = 1;
+    for (uint32_t i = 0; i < c->group_count; i++) {
+        struct ray_group *g = &c->groups[i];
+        if (c->suspend || g->suspended)
+            continue;
+        g->desired = clamp(g->replicas, g->min, g->max);
+        pods += (int64_t)g->desired * g->hosts; /* 2^31 * LIMIT_RAY_HOSTS * LIMIT_RAY_GROUPS fits */
+    }
+    c->head.desired = !c->suspend;
+    if (pods > LIMIT_RAY_PODS) {
+        place_bad(r, spec, "asks for %lld pods, head and workers: at most %d (LIMIT_RAY_PODS), lower replicas", (long long)pods,
+                  (int)LIMIT_RAY_PODS);
+        for (uint32_t i = 0; i < c->group_count; i++)
+            c->groups[i].desired = 0;
+    }
+}
+
+bool ray_read(struct jval object, struct arena *a, struct ray_cluster *out, struct ray_errors *errors)
+{
+    struct reader r = {.arena = a, .errors = errors, .cluster = out};
+    struct place root = place_root(object), spec = place_key(&root, "spec");
+    uint32_t before = errors->count + errors->beyond;
+    clear(out);
+    if (json_type(object) != JSON_OBJECT) {
+        place_bad(&r, &root, "the resource is not an object");
+        return false;
+    }
+    read_kind(&r, &root);
+    read_metadata(&r, &root);
+    if (read_object(&r, &spec, REQUIRED)) {
+        out->spec = spec.value;
+        if (out->kind == RAY_V1)
+            read_v1(&r, &spec);
+        else
+            read_legacy(&r, &spec);
+    }
+    bool ok = errors->count + errors->beyond == before;
+    if (ok)
+        hash_groups(&r);
+    return ok;
+}

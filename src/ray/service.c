@@ -1,0 +1,146 @@
+#include "service.h"
+
+#include <stdlib.h>
+
+struct service_ports ports_new(struct arena *a, size_t most)
+{
+    return (struct service_ports){.arena = a, .list = arena_array(a, most, sizeof(struct service_port))};
+}
+
+bool ports_add(struct service_ports *p, struct service_port port)
+{
+    for (uint32_t i = 0; i < p->count; i++) {
+        const struct service_port *other = &p->list[i];
+        struct slice tcp = SLICE("TCP"), one = slice_empty(port.protocol) ? tcp : port.protocol,
+                     two = slice_empty(other->protocol) ? tcp : other->protocol;
+        if (slice_eq(other->name, port.name) || (other->port == port.port && slice_eq(one, two)))
+            return false;
+    }
+    p->list[p->count++] = port;
+    return true;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct service_port *x = a, *y = b;
+    return slice_cmp(x->name, y->name);
+}
+
+void ports_sort(struct service_ports *p)
+{
+    if (p->count)
+        qsort(p->list, p->count, sizeof *p->list, compare_names);
+}
+
+void ports_write(const struct service_ports *p, const char *app_protocol, struct jout *w)
+{
+    if (!p->count)
+        return;
+    jout_karray(w, "ports");
+    for (uint32_t i = 0; i < p->count; i++) {
+        const struct service_port *port = &p->list[i];
+        if (port->raw.ptr) {
+            jout_raw(w, port->raw);
+            continue;
+        }
+        jout_object(w);
+        jout_kstr(w, "name", port->name);
+        jout_kint(w, "port", port->port);
+        if (value_given(port->target))
+            jout_kraw(w, "targetPort", json_raw(port->target));
+        if (!slice_empty(port->protocol))
+            jout_kstr(w, "protocol", port->protocol);
+        if (app_protocol)
+            jout_kstr(w, "appProtocol", slice_of(app_protocol));
+        jout_end(w);
+    }
+    jout_end(w);
+}
+
+static void write_service(const struct ray_cluster *c, struct slice name, struct jval metadata, const struct pairs *labels,
+                          const struct pairs *annotations, struct slice spec, struct arena *a, struct buf *out)
+{
+    struct jout w;
+    jout_init(&w, out);
+    jout_object(&w);
+    jout_kstr(&w, "apiVersion", SLICE("v1"));
+    jout_kstr(&w, "kind", SLICE("Service"));
+    write_metadata(&w, c, name, metadata, labels, annotations, a);
+    jout_kraw(&w, "spec", spec);
+    jout_end(&w);
+}
+
+/* The whole object, with a hash of itself as annotation: what a user changes is seen even where the server's copy may hold more. */
+static bool finish(const struct ray_cluster *c, struct slice name, struct jval metadata, const struct pairs *labels,
+                   struct pairs *annotations, struct slice spec, struct arena *a, struct buf *out, struct err *e)
+{
+    size_t before = out->len;
+    write_service(c, name, metadata, labels, annotations, spec, a, out);
+    if (!out->full) {
+        char *hash = arena_alloc(a, RAY_HASH_TEXT);
+        ray_hash_format(hash64(slice_skip(buf_slice(out), before), 0), hash);
+        pairs_set(annotations, SLICE(RAY_ANNOTATION_HASH), (struct slice){hash, RAY_HASH_TEXT});
+        out->len = before;
+        write_service(c, name, metadata, labels, annotations, spec, a, out);
+    }
+    return !out->full || err_set(e, ERR_LIMIT, "service %.*s is larger than %zu bytes", SLICE_ARG(name), out->max);
+}
+
+bool ray_build_head_service(const struct ray_cluster *c, struct arena *a, struct buf *out, struct err *e)
+{
+    struct pairs labels = pairs_new(a), annotations = pairs_new(a);
+    struct jval metadata = NO_VALUE;
+    struct buf spec;
+    struct jout w;
+    buf_init(&spec, out->max);
+    jout_init(&w, &spec);
+    jout_object(&w);
+    if (c->kind == RAY_V1) {
+        metadata = json_get(c->spec, "headGroupSpec.headService.metadata");
+        v1_head_service(&w, c, &labels, &annotations);
+    } else {
+        pairs_set(&labels, SLICE("cluster.ray.io/component"), ray_head_service_name(c, a));
+        legacy_head_service(&w, c, a);
+    }
+    jout_end(&w);
+    pairs_set(&labels, SLICE(RAY_LABEL_CLUSTER), c->name);
+    pairs_set(&labels, SLICE(RAY_LABEL_OWNER_UID), c->uid);
+    struct slice text = spec.full ? SLICE("null") : arena_dup(a, buf_slice(&spec));
+    bool full = spec.full;
+    buf_free(&spec);
+    if (full)
+        return err_set(e, ERR_LIMIT, "service %.*s is larger than %zu bytes", SLICE_ARG(ray_head_service_name(c, a)), out->max);
+    return finish(c, ray_head_service_name(c, a), metadata, &labels, &annotations, text, a, out, e);
+}
+
+bool ray_wants_headless_service(const struct ray_cluster *c)
+{
+    for (uint32_t i = 0; i < c->group_count; i++)
+        if (c->groups[i].hosts > 1)
+            return true;
+    return false;
+}
+
+bool ray_build_headless_service(const struct ray_cluster *c, struct arena *a, struct buf *out, struct err *e)
+{
+    struct pairs labels = pairs_new(a), annotations = pairs_new(a), selector = pairs_new(a);
+    struct slice name = ray_headless_service_name(c, a);
+    pairs_set(&labels, SLICE("ray.io/headless-worker-svc"), name);
+    pairs_set(&labels, SLICE(RAY_LABEL_CLUSTER), c->name);
+    pairs_set(&labels, SLICE(RAY_LABEL_OWNER_UID), c->uid);
+    pairs_set(&selector, SLICE(RAY_LABEL_CLUSTER), c->name);
+    pairs_set(&selector, SLICE(RAY_LABEL_NODE_TYPE), SLICE("worker"));
+    struct buf spec;
+    struct jout w;
+    buf_init(&spec, 4 * KIB);
+    jout_init(&w, &spec);
+    jout_object(&w);
+    jout_kstr(&w, "clusterIP", SLICE("None"));
+    jout_kbool(&w, "publishNotReadyAddresses", true); /* hosts of a slice look for each other before they are ready */
+    jout_key(&w, SLICE("selector"));
+    pairs_write(&selector, &w);
+    jout_end(&w);
+    struct slice text = arena_dup(a, buf_slice(&spec));
+    buf_free(&spec);
+    return finish(c, name, NO_VALUE, &labels, &annotations, text, a, out, e);
+}

@@ -1,0 +1,14 @@
+/* Text that a shell will read. */
+#ifndef MOBULA_RAY_SHELL_H
+#define MOBULA_RAY_SHELL_H
+
+#include <mobula/base.h>
+
+/* One word to a shell (or nothing) that can run nothing: safe characters, $NAME, ${NAME}, \c, '…', "…" without command substitution. */
+bool shell_is_word(struct slice text);
+/* The text as a shell word: itself when it is one, else in single quotes. */
+struct slice shell_word(struct slice text, struct arena *a);
+/* What a shell makes of a word: the text without its quotes. False when it is no word or holds variables. */
+bool shell_unquote(struct slice word, struct arena *a, struct slice *out);
+
+#endif

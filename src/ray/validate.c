@@ -1,0 +1,204 @@
+/* Rules between fields of ray.io/v1: those of KubeRay 1.7's own validation, so that a manifest that is good for one is good for both. */
+#include "build.h"
+
+static const char v2_flag[] = "RAY_enable_autoscaler_v2";
+
+/* A variable of the Ray container, with its place. */
+struct env {
+    struct place template, spec, containers, container, list, entry;
+    bool there;
+    struct slice value;
+};
+
+static void find_env(struct reader *r, const struct place *group, const char *name, struct env *out)
+{
+    out->template = place_key(group, "template");
+    out->spec = place_key(&out->template, "spec");
+    out->containers = place_key(&out->spec, "containers");
+    out->container = place_element(&out->containers, 0, json_at(out->containers.value, 0));
+    out->list = place_key(&out->container, "env");
+    out->there = false;
+    size_t i = 0;
+    struct jval k, v;
+    for (struct jiter it = json_iter(out->list.value); json_next(&it, &k, &v); i++) {
+        if (!json_str_eq(json_key(v, SLICE("name")), slice_of(name)))
+            continue;
+        out->entry = place_element(&out->list, i, v);
+        out->value = json_get_str(v, "value", r->arena);
+        out->there = true;
+    }
+}
+
+static void forbid_env(struct reader *r, const struct place *group, const char *name, const char *why)
+{
+    struct env env;
+    find_env(r, group, name, &env);
+    if (env.there)
+        place_bad(r, &env.entry, "sets %s: %s", name, why);
+}
+
+static void forbid_param(struct reader *r, const struct place *group, const char *name, const char *why)
+{
+    struct place params = place_key(group, "rayStartParams"), at = place_key(&params, name);
+    if (place_given(&at) && !json_str_eq(at.value, SLICE("")))
+        place_bad(r, &at, "must not be here: %s", why);
+}
+
+static bool is_true(struct slice s)
+{
+    return slice_eq(s, SLICE("1")) || slice_eq_nocase(s, SLICE("true"));
+}
+
+/* Whether the autoscaler's second version is asked for, by option or by the head's environment. */
+static bool autoscaler_v2(struct reader *r, const struct place *spec)
+{
+    struct place head = place_key(spec, "headGroupSpec");
+    struct env env;
+    find_env(r, &head, v2_flag, &env);
+    return json_str_eq(json_get(spec->value, "autoscalerOptions.version"), SLICE("v2")) || (env.there && is_true(env.value));
+}
+
+/* Either `resources` or the flags that it would set. */
+static void check_resources(struct reader *r, const struct place *group)
+{
+    static const char *const flags[] = {"num-cpus", "num-gpus", "memory", "resources"};
+    forbid_param(r, group, "labels", "write them in the group's labels");
+    if (json_len(json_key(group->value, SLICE("resources"))) == 0)
+        return;
+    for (size_t i = 0; i < COUNT_OF(flags); i++)
+        forbid_param(r, group, flags[i], "the group's resources say it; keep one of the two");
+}
+
+/* "2.56.0" as 2056; 0 when it is no version. */
+static int64_t version_number(struct slice version)
+{
+    int64_t major, minor;
+    struct slice rest = version;
+    if (!slice_int(slice_cut(&rest, '.'), &major) || !slice_int(slice_cut(&rest, '.'), &minor) || major < 0 || minor < 0 || major > 999 ||
+        minor > 999)
+        return 0;
+    return major * 1000 + minor;
+}
+
+static void check_scaling(struct reader *r, const struct place *spec, const struct place *group, bool suspended)
+{
+    enum { PRIORITY_SINCE = 2056 };
+    const struct ray_cluster *c = r->cluster;
+    struct place idle = place_key(group, "idleTimeoutSeconds"), priority = place_key(group, "priority"),
+                 suspend = place_key(group, "suspend");
+    int64_t n = 0;
+    bool v2 = autoscaler_v2(r, spec);
+    if (place_given(&idle) && !v2)
+        place_bad(r, &idle, "needs autoscalerOptions.version v2");
+    read_int(r, &priority, INT32_MIN, INT32_MAX, &n);
+    if (n != 0 && !v2)
+        place_bad(r, &priority, "needs autoscalerOptions.version v2");
+    if (n != 0 && version_number(c->ray_version) < PRIORITY_SINCE)
+        place_bad(r, &priority, "needs rayVersion 2.56.0 or later");
+    if (suspended && c->autoscaling)
+        place_bad(r, &suspend, "is true: a group cannot be suspended while enableInTreeAutoscaling is true");
+}
+
+static void check_restart(struct reader *r, const struct place *spec, const struct place *group)
+{
+    struct place template = place_key(group, "template"), pod = place_key(&template, "spec"), policy = place_key(&pod, "restartPolicy");
+    if (!r->cluster->autoscaling || !place_given(&policy) || json_str_eq(policy.value, SLICE("Never")))
+        return;
+    if (autoscaler_v2(r, spec))
+        place_bad(r, &policy, "must be Never, or not set, with the autoscaler v2: a node that was drained must not come back");
+}
+
+void check_v1_group(struct reader *r, const struct place *spec, const struct place *group, struct ray_group *g)
+{
+    check_resources(r, group);
+    check_restart(r, spec, group);
+    if (!g->head)
+        check_scaling(r, spec, group, g->suspended);
+}
+
+static void check_autoscaler(struct reader *r, const struct place *spec, const struct place *head)
+{
+    static const char *const versions[] = {"v1", "v2", NULL}, *const modes[] = {"Default", "Aggressive", "Conservative", NULL};
+    struct place options = place_key(spec, "autoscalerOptions");
+    struct env env;
+    struct slice text;
+    int64_t n;
+    find_env(r, head, v2_flag, &env);
+    if (!r->cluster->autoscaling && env.there && is_true(env.value))
+        place_bad(r, &env.entry, "sets %s, which needs enableInTreeAutoscaling: true", v2_flag);
+    if (!read_object(r, &options, OPTIONAL))
+        return;
+    struct place version = place_key(&options, "version"), mode = place_key(&options, "upscalingMode");
+    struct place idle = place_key(&options, "idleTimeoutSeconds"), list = place_key(&options, "env");
+    bool named = read_word(r, &version, versions, &text);
+    if (named && env.there)
+        place_bad(r, &env.entry, "sets %s, and autoscalerOptions.version says it too: keep the option", v2_flag);
+    read_word(r, &mode, modes, &text);
+    read_int(r, &idle, 0, INT32_MAX, &n);
+    if (read_array(r, &list, OPTIONAL) && list_has(list.value, "name", SLICE("KUBERAY_GEN_AUTOSCALER_START_CMD")))
+        place_bad(r, &list, "must not set KUBERAY_GEN_AUTOSCALER_START_CMD");
+}
+
+/* The head's state outside of it. The options are carried; what contradicts them is an error already. */
+static void check_fault_tolerance(struct reader *r, const struct place *spec, const struct place *head)
+{
+    static const char use_options[] = "write it in gcsFaultToleranceOptions";
+    static const char *const backends[] = {"redis", "rocksdb", NULL};
+    struct place options = place_key(spec, "gcsFaultToleranceOptions");
+    struct jval annotations = r->cluster->annotations;
+    struct slice enabled = json_str(json_key(annotations, SLICE("ray.io/ft-enabled")), r->arena), text;
+    forbid_param(r, head, "redis-username", use_options);
+    forbid_env(r, head, "REDIS_USERNAME", use_options);
+    if (!read_object(r, &options, OPTIONAL)) {
+        if (!slice_eq_nocase(enabled, SLICE("true")))
+            forbid_env(r, head, "RAY_REDIS_ADDRESS", use_options);
+        return;
+    }
+    if (!slice_empty(enabled))
+        place_bad(r, &options, "and the annotation ray.io/ft-enabled say the same: keep the options");
+    if (json_there(json_key(annotations, SLICE("ray.io/external-storage-namespace"))))
+        place_bad(r, &options, "and the annotation ray.io/external-storage-namespace exclude each other: use externalStorageNamespace");
+    forbid_param(r, head, "redis-password", use_options);
+    forbid_env(r, head, "REDIS_PASSWORD", use_options);
+    forbid_env(r, head, "RAY_REDIS_ADDRESS", use_options);
+    struct place backend = place_key(&options, "backend"), storage = place_key(&options, "storage");
+    bool named = read_word(r, &backend, backends, &text);
+    if (named && slice_eq(text, SLICE("rocksdb")))
+        place_bad(r, &backend, "is rocksdb, which is not supported yet: the head's state would be lost with its pod");
+    else if (place_given(&storage))
+        place_bad(r, &storage, "is only for the backend rocksdb");
+}
+
+void check_v1(struct reader *r, const struct place *spec)
+{
+    struct place head = place_key(spec, "headGroupSpec"), upgrade = place_key(spec, "upgradeStrategy"), type = place_key(&upgrade, "type");
+    struct jval maker = json_key(r->cluster->labels, SLICE("ray.io/originated-from-crd"));
+    if (place_given(&type) && (json_str_eq(maker, SLICE("RayJob")) || json_str_eq(maker, SLICE("RayService"))))
+        place_bad(r, &type, "must not be set on a cluster that a RayJob or RayService made");
+    check_autoscaler(r, spec, &head);
+    check_fault_tolerance(r, spec, &head);
+}
+
+/* Fields that promise safety and are not carried out yet: to leave them unheeded would leave the cluster open. */
+void check_v1_features(struct reader *r, const struct place *spec)
+{
+    static const char *const modes[] = {"disabled", "token", NULL};
+    struct place auth = place_key(spec, "authOptions"), tls = place_key(spec, "tlsOptions"), policy = place_key(spec, "networkPolicy");
+    struct slice text;
+    bool on = false;
+    if (read_object(r, &auth, OPTIONAL)) {
+        struct place mode = place_key(&auth, "mode");
+        bool named = read_word(r, &mode, modes, &text);
+        if (!place_given(&mode) || (named && slice_eq(text, SLICE("token"))))
+            place_bad(r, &mode,
+                      "asks for tokens, which is not supported yet and would leave the cluster open: write disabled, or remove "
+                      "authOptions");
+    }
+    if (read_object(r, &tls, OPTIONAL)) {
+        struct place enabled = place_key(&tls, "enabled");
+        if (read_flag(r, &enabled, &on) && on)
+            place_bad(r, &enabled, "is true, which is not supported yet: the cluster would speak without TLS. Remove tlsOptions");
+    }
+    if (read_object(r, &policy, OPTIONAL))
+        place_bad(r, &policy, "is not supported yet: the network would stay open. Remove it and write a NetworkPolicy of your own");
+}

@@ -1,0 +1,72 @@
+#include "build.h"
+
+static bool mounts(struct jval container, const char *path)
+{
+    return list_has(json_key(container, SLICE("volumeMounts")), "mountPath", slice_of(path));
+}
+
+/* Ray keeps its object store in /dev/shm, which is 64 MiB in a container unless a volume is there. The old kind leaves that to its user. */
+static bool wants_shared_memory(const struct pod_build *b)
+{
+    return b->cluster->kind == RAY_V1 && !json_there(json_key(b->group->start_params, SLICE("plasma-directory"))) &&
+           !mounts(b->container, "/dev/shm");
+}
+
+static void write_shared_memory(struct jout *w, const struct pod_build *b)
+{
+    struct jval size = json_get(b->container, "resources.limits.memory");
+    if (!value_given(size))
+        size = json_get(b->container, "resources.requests.memory");
+    jout_object(w);
+    jout_kstr(w, "name", SLICE(RAY_SHARED_MEMORY_VOLUME));
+    jout_kobject(w, "emptyDir");
+    jout_kstr(w, "medium", SLICE("Memory"));
+    if (value_given(size))
+        jout_kraw(w, "sizeLimit", json_raw(size));
+    jout_end(w);
+    jout_end(w);
+}
+
+static void write_tools(struct jout *w)
+{
+    jout_object(w);
+    jout_kstr(w, "name", SLICE(RAY_TOOLS_VOLUME));
+    jout_kobject(w, "configMap");
+    jout_kstr(w, "name", SLICE(RAY_TOOLS_CONFIGMAP_NAME));
+    jout_kint(w, "defaultMode", 0555);
+    jout_end(w);
+    jout_end(w);
+}
+
+void write_volumes(struct jout *w, const struct pod_build *b)
+{
+    struct jval given = json_key(b->spec, SLICE("volumes"));
+    bool shm = wants_shared_memory(b) && !list_has(given, "name", SLICE(RAY_SHARED_MEMORY_VOLUME));
+    bool tools = waits_for_gcs(b) && b->options->tools == RAY_TOOLS_CONFIGMAP;
+    if (!json_len(given) && !shm && !tools)
+        return;
+    jout_karray(w, "volumes");
+    splice_elements(w, given);
+    if (shm)
+        write_shared_memory(w, b);
+    if (tools)
+        write_tools(w);
+    jout_end(w);
+}
+
+void write_volume_mounts(struct jout *w, const struct pod_build *b)
+{
+    struct jval given = json_key(b->container, SLICE("volumeMounts"));
+    bool shm = wants_shared_memory(b);
+    if (!json_len(given) && !shm)
+        return;
+    jout_karray(w, "volumeMounts");
+    splice_elements(w, given);
+    if (shm) {
+        jout_object(w);
+        jout_kstr(w, "mountPath", SLICE("/dev/shm"));
+        jout_kstr(w, "name", SLICE(RAY_SHARED_MEMORY_VOLUME));
+        jout_end(w);
+    }
+    jout_end(w);
+}

@@ -1,0 +1,151 @@
+#include "status.h"
+
+struct jval status_condition(struct jval status, struct slice type)
+{
+    struct jval k, v;
+    for (struct jiter it = json_iter(json_get(status, "conditions")); json_next(&it, &k, &v);)
+        if (json_str_eq(json_get(v, "type"), type))
+            return v;
+    return (struct jval){.at = -1};
+}
+
+static bool prior_true(const struct facts *f, const char *type)
+{
+    return json_str_eq(json_get(status_condition(f->prior, slice_of(type)), "status"), SLICE("True"));
+}
+
+/* reason must be one word for the API server; what a kubelet reports may be anything. */
+static bool is_reason(struct slice s)
+{
+    if (slice_empty(s) || s.len > 128)
+        return false;
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.ptr[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (i && c >= '0' && c <= '9')))
+            return false;
+    }
+    return true;
+}
+
+static void condition(const struct facts *f, struct jout *w, const char *type, bool yes, struct slice reason, struct slice message)
+{
+    struct slice status = yes ? SLICE("True") : SLICE("False");
+    struct jval before = status_condition(f->prior, slice_of(type));
+    struct slice since = json_get_str(before, "lastTransitionTime", f->a);
+    if (slice_empty(since) || !json_str_eq(json_get(before, "status"), status))
+        since = f->stamp;
+    jout_object(w);
+    jout_kstr(w, "type", slice_of(type));
+    jout_kstr(w, "status", status);
+    jout_kstr(w, "reason", is_reason(reason) ? reason : SLICE("Unknown"));
+    jout_kstr(w, "message", message);
+    jout_kstr(w, "lastTransitionTime", since);
+    jout_kint(w, "observedGeneration", f->in->cluster->generation);
+    jout_end(w);
+}
+
+struct slice status_errors(const struct facts *f, size_t max)
+{
+    if (f->in->errors->count)
+        return ray_errors_text(f->in->errors, max, f->a);
+    if (f->refused == GROUP_NONE)
+        return SLICE("");
+    struct slice group = f->refused == GROUP_HEAD ? SLICE(RAY_HEAD_GROUP) : f->in->cluster->groups[f->refused].name;
+    return slice_head(arena_printf(f->a, "the API server refuses the pod template of group %.*s: %s", SLICE_ARG(group),
+                                   f->in->failures[f->refused + 1].reason),
+                      max);
+}
+
+static void write_valid(const struct facts *f, struct jout *w)
+{
+    enum { MESSAGE_MAX = 4 * KIB };
+    condition(f, w, "Valid", f->valid,
+              f->valid               ? SLICE("SpecAccepted")
+              : f->in->errors->count ? SLICE("InvalidSpec")
+                                     : SLICE("PodRefused"),
+              status_errors(f, MESSAGE_MAX));
+}
+
+static void write_head_ready(const struct facts *f, struct jout *w)
+{
+    if (!f->head)
+        condition(f, w, "HeadPodReady", false, SLICE("HeadPodNotFound"), SLICE("there is no head pod"));
+    else if (pod_failed(f->head))
+        condition(f, w, "HeadPodReady", false, SLICE("HeadPodEnded"), pod_failure_text(f->head, f->a));
+    else if (f->head->ready)
+        condition(f, w, "HeadPodReady", true, SLICE("HeadPodRunningAndReady"), SLICE(""));
+    else
+        condition(f, w, "HeadPodReady", false, slice_empty(f->head->reason) ? SLICE("ContainersNotReady") : f->head->reason,
+                  arena_printf(f->a, "pod %s is not ready", f->head->name));
+}
+
+/* True from the first time that all pods were ready until the cluster is suspended. */
+static void write_provisioned(const struct facts *f, struct jout *w)
+{
+    bool yes = !f->in->cluster->suspend && (f->ready || prior_true(f, "RayClusterProvisioned"));
+    struct slice message = yes ? SLICE("")
+                               : arena_printf(f->a, "%lld of %lld worker pods and %d of 1 head pod are ready", (long long)f->all.ready,
+                                              (long long)f->all.desired, f->head && f->head->ready);
+    condition(f, w, "RayClusterProvisioned", yes, yes ? SLICE("AllPodRunningAndReadyFirstTime") : SLICE("RayClusterPodsProvisioning"),
+              message);
+}
+
+/* The first group that fails, with its reason and how often; the others are counted. */
+static void write_failure(const struct facts *f, struct jout *w)
+{
+    const struct ray_cluster *c = f->in->cluster;
+    int32_t first = GROUP_NONE, failing = 0;
+    for (int32_t k = (int32_t)c->group_count - 1; k >= GROUP_HEAD; k--) {
+        if (f->in->failures[k + 1].count == 0)
+            continue;
+        first = k;
+        failing++;
+    }
+    if (failing == 0)
+        return;
+    const struct group_failures *gf = &f->in->failures[first + 1];
+    struct slice name = first == GROUP_HEAD ? SLICE(RAY_HEAD_GROUP) : c->groups[first].name;
+    struct slice more = failing > 1 ? arena_printf(f->a, "; %d more groups fail", (int)failing - 1) : SLICE("");
+    condition(
+        f, w, "ReplicaFailure", true, first == GROUP_HEAD ? SLICE("HeadPodFailed") : SLICE("WorkerPodFailed"),
+        arena_printf(f->a, "group %.*s failed %u times in a row, last: %s%.*s", SLICE_ARG(name), gf->count, gf->reason, SLICE_ARG(more)));
+}
+
+static void write_suspension(const struct facts *f, struct jout *w)
+{
+    bool wanted = f->in->cluster->suspend;
+    if (!wanted && !json_there(status_condition(f->prior, SLICE("RayClusterSuspended"))))
+        return;
+    condition(f, w, "RayClusterSuspending", wanted && !f->suspended, SLICE("RayClusterSuspending"), SLICE(""));
+    condition(f, w, "RayClusterSuspended", f->suspended, SLICE("RayClusterSuspended"), SLICE(""));
+}
+
+static bool is_ours(struct jval type)
+{
+    static const char *const ours[] = {"Valid",          "HeadPodReady",         "RayClusterProvisioned",
+                                       "ReplicaFailure", "RayClusterSuspending", "RayClusterSuspended"};
+    for (size_t i = 0; i < COUNT_OF(ours); i++)
+        if (json_str_eq(type, slice_of(ours[i])))
+            return true;
+    return false;
+}
+
+static void write_foreign(const struct facts *f, struct jout *w)
+{
+    struct jval k, v;
+    for (struct jiter it = json_iter(json_get(f->prior, "conditions")); json_next(&it, &k, &v);)
+        if (!is_ours(json_get(v, "type")))
+            jout_raw(w, json_raw(v));
+}
+
+void status_write_conditions(const struct facts *f, struct jout *w)
+{
+    jout_karray(w, "conditions");
+    write_valid(f, w);
+    write_head_ready(f, w);
+    write_provisioned(f, w);
+    write_failure(f, w);
+    write_suspension(f, w);
+    write_foreign(f, w);
+    jout_end(w);
+}

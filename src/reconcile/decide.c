@@ -1,0 +1,131 @@
+#include "reconcile_private.h"
+
+#include <stdlib.h>
+
+static int compare_pods(const void *a, const void *b)
+{
+    const struct pod *x = *(const struct pod *const *)a, *y = *(const struct pod *const *)b;
+    if (x->index != y->index)
+        return x->index < y->index ? -1 : 1;
+    if (x->host != y->host)
+        return x->host < y->host ? -1 : 1;
+    if (x->created_us != y->created_us)
+        return x->created_us < y->created_us ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static bool belongs(const struct pod *pod, const struct ray_group *spec)
+{
+    return spec->head ? pod->head : !pod->head && slice_eq(pod->group, spec->name);
+}
+
+static struct group_view view_group(const struct cluster_view *in, const struct ray_group *spec, int32_t number, struct arena *a)
+{
+    struct group_view g = {.in = in, .spec = spec, .number = number, .failures = &in->failures[number + 1]};
+    g.pods = arena_array(a, in->pod_count + 1, sizeof *g.pods);
+    for (uint32_t i = 0; i < in->pod_count; i++)
+        if (belongs(in->pods[i], spec))
+            g.pods[g.count++] = in->pods[i];
+    qsort(g.pods, g.count, sizeof *g.pods, compare_pods);
+    return g;
+}
+
+/* Somebody else who sets it back each time is answered at this pace. */
+enum { SERVICE_AGAIN_MS = 5 * 1000 };
+
+static bool must_apply(const struct cluster_view *in, const struct service *have, uint64_t want, struct plan *p)
+{
+    if (!have)
+        return true;
+    if (have->deleting || have->hash == want)
+        return false;
+    if (have->wanted == want && have->became == have->hash)
+        return false; /* that is what this server makes of it, with its webhooks: it would make the same again */
+    if (have->wanted == want && in->now.mono_ms < have->applied_ms + SERVICE_AGAIN_MS) {
+        plan_look_again(p, have->applied_ms + SERVICE_AGAIN_MS);
+        return false;
+    }
+    return true;
+}
+
+static void decide_services(const struct cluster_view *in, struct plan *p)
+{
+    if (in->failures[0].count && in->now.mono_ms < in->failures[0].not_before_ms) {
+        plan_look_again(p, in->failures[0].not_before_ms);
+        return; /* a service that was refused counts against the head */
+    }
+    struct buf b;
+    buf_init(&b, LIMIT_JSON_ITEM);
+    struct json doc;
+    struct err e = {0};
+    if (ray_build_head_service(in->cluster, p->arena, &b, &e) && json_parse(&doc, buf_slice(&b), p->arena, &e)) {
+        if (must_apply(in, in->head_service, ray_service_hash(json_root(&doc)), p))
+            plan_add(p, ACTION_APPLY_HEAD_SERVICE);
+    }
+    buf_clear(&b);
+    if (ray_wants_headless_service(in->cluster) && ray_build_headless_service(in->cluster, p->arena, &b, &e) &&
+        json_parse(&doc, buf_slice(&b), p->arena, &e)) {
+        if (must_apply(in, in->headless_service, ray_service_hash(json_root(&doc)), p))
+            plan_add(p, ACTION_APPLY_HEADLESS_SERVICE);
+    }
+    buf_free(&b);
+}
+
+/* Pods of groups that the spec no longer has. */
+static void decide_orphans(const struct cluster_view *in, struct plan *p)
+{
+    for (uint32_t i = 0; i < in->pod_count; i++) {
+        const struct pod *pod = in->pods[i];
+        bool known = belongs(pod, &in->cluster->head);
+        for (uint32_t k = 0; k < in->cluster->group_count && !known; k++)
+            known = belongs(pod, &in->cluster->groups[k]);
+        if (!known && !pod->deleting)
+            plan_delete(p, pod, GROUP_NONE, "its group was removed from the spec");
+    }
+}
+
+static void decide_suspended(const struct cluster_view *in, struct plan *p)
+{
+    for (uint32_t i = 0; i < in->pod_count; i++)
+        if (!in->pods[i]->deleting)
+            plan_delete(p, in->pods[i], GROUP_NONE, "the cluster is suspended");
+}
+
+static void decide_pods(const struct cluster_view *in, struct plan *p)
+{
+    const struct ray_cluster *c = in->cluster;
+    if (c->suspend) {
+        decide_suspended(in, p);
+        return;
+    }
+    struct group_view head = view_group(in, &c->head, GROUP_HEAD, p->arena);
+    if (decide_renewal(&head, p)) { /* a new head takes the workers along: they could not join it */
+        for (uint32_t i = 0; i < in->pod_count; i++)
+            if (!in->pods[i]->deleting)
+                plan_delete(p, in->pods[i], in->pods[i]->head ? GROUP_HEAD : GROUP_NONE, "the head's template changed");
+        return;
+    }
+    decide_head(&head, p);
+    for (uint32_t i = 0; i < c->group_count; i++) {
+        struct group_view g = view_group(in, &c->groups[i], (int32_t)i, p->arena);
+        if (g.spec->hosts > 1)
+            decide_multi_host(&g, p);
+        else
+            decide_workers(&g, p);
+    }
+    decide_orphans(in, p);
+}
+
+void reconcile_cluster(const struct cluster_view *in, struct arena *a, struct plan *out)
+{
+    *out = (struct plan){.next_ms = TIME_NEVER, .arena = a};
+    /* Owned objects of a cluster that is being deleted go by garbage collection; another controller's cluster is not ours to touch. */
+    if (in->cluster->deleting || in->cluster->managed_elsewhere)
+        return;
+    /* A spec that cannot work changes nothing that runs. */
+    if (in->errors->count == 0) {
+        decide_services(in, out);
+        decide_pods(in, out);
+    }
+    decide_status(in, out);
+}

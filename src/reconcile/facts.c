@@ -1,0 +1,68 @@
+#include "status.h"
+
+static bool counts_for(const struct pod *pod, const struct ray_group *g)
+{
+    return !pod->head && slice_eq(pod->group, g->name);
+}
+
+static void gather_head(struct facts *f)
+{
+    for (uint32_t i = 0; i < f->in->pod_count; i++) {
+        const struct pod *pod = f->in->pods[i];
+        if (pod->head && !pod->deleting && (!f->head || (pod_live(pod) && !pod_live(f->head))))
+            f->head = pod;
+    }
+}
+
+static void gather_groups(struct facts *f)
+{
+    const struct ray_cluster *c = f->in->cluster;
+    f->groups = arena_array(f->a, c->group_count + 1, sizeof *f->groups);
+    for (uint32_t k = 0; k < c->group_count; k++) {
+        const struct ray_group *g = &c->groups[k];
+        struct group_numbers *n = &f->groups[k];
+        n->desired = (int64_t)g->desired * g->hosts;
+        n->min = (int64_t)g->min * g->hosts;
+        n->max = (int64_t)g->max * g->hosts;
+        for (uint32_t i = 0; i < f->in->pod_count; i++) {
+            const struct pod *pod = f->in->pods[i];
+            if (!counts_for(pod, g) || !pod_live(pod))
+                continue;
+            n->running += pod->phase == POD_RUNNING;
+            n->ready += pod->ready;
+        }
+        f->all.desired += n->desired;
+        f->all.min += n->min;
+        f->all.max += n->max;
+        f->all.running += n->running;
+        f->all.ready += n->ready;
+    }
+}
+
+static int32_t find_refused(const struct cluster_view *in)
+{
+    const struct ray_cluster *c = in->cluster;
+    for (int32_t k = GROUP_HEAD; k < (int32_t)c->group_count; k++) {
+        uint64_t hash = k == GROUP_HEAD ? c->head.hash : c->groups[k].hash;
+        if (in->failures[k + 1].refused && in->failures[k + 1].refused == hash)
+            return k;
+    }
+    return GROUP_NONE;
+}
+
+void facts_gather(const struct cluster_view *in, struct jval prior, struct arena *a, struct facts *out)
+{
+    const struct ray_cluster *c = in->cluster;
+    *out = (struct facts){.in = in, .prior = prior, .a = a, .refused = find_refused(in)};
+    out->valid = in->errors->count == 0 && out->refused == GROUP_NONE;
+    gather_head(out);
+    gather_groups(out);
+    for (uint32_t i = 0; i < in->pod_count; i++)
+        out->pods += !in->pods[i]->deleting;
+    out->suspended = c->suspend && in->pod_count == 0;
+    bool whole = out->head && pod_live(out->head) && out->head->ready && (int64_t)out->pods == out->all.desired + 1;
+    for (uint32_t k = 0; k < c->group_count && whole; k++)
+        whole = out->groups[k].ready == out->groups[k].desired;
+    out->ready = in->errors->count == 0 && !c->suspend && whole;
+    out->state = in->errors->count ? "failed" : out->suspended ? "suspended" : out->ready ? "ready" : "";
+}

@@ -1,0 +1,186 @@
+/* The workers of one group whose replicas are single pods.
+ *
+ * Invariant: a place (index) is held by at most one live pod. A pod that failed holds its place until its successor is created, and is
+ * deleted right after it: so its logs stay as long as the group waits, and every prefix of the plan has the place held at most once by a
+ * pod that runs. The successor's name is made of the failed pod's uid, so that a lost answer leads to AlreadyExists, never to a twin. */
+#include "reconcile_private.h"
+
+#include <stdlib.h>
+
+enum { WELL_AGAIN_MS = 60 * 1000 };
+
+bool decide_failures(const struct group_view *g, struct plan *p)
+{
+    bool counted = false;
+    int64_t well = 0; /* pods */
+    for (uint32_t i = 0; i < g->count; i++) {
+        const struct pod *pod = g->pods[i];
+        well += pod_live(pod) && pod->ready;
+        if (!pod_failed(pod) || pod->counted)
+            continue;
+        struct action *act = plan_add(p, ACTION_COUNT_FAILURE);
+        act->group = g->number;
+        act->uid = slice_of(pod->uid);
+        act->text = pod_failure_text(pod, p->arena);
+        counted = true;
+    }
+    if (counted)
+        return false; /* how long to wait is known when it has been counted: the next plan, at once */
+    const struct group_failures *f = g->failures;
+    if (f->count && well == (int64_t)g->count && well == (int64_t)g->spec->desired * g->spec->hosts) {
+        /* twice: a wait is at least half of the longest one of its count */
+        int64_t quiet_ms = (g->in->now.wall_us - f->last_us) / 1000, well_ms = 2 * reconcile_backoff_ms(f->count, 0) + WELL_AGAIN_MS;
+        if (quiet_ms >= well_ms)
+            plan_add(p, ACTION_FORGET_FAILURES)->group = g->number;
+        else
+            plan_look_again(p, g->in->now.mono_ms + well_ms - (quiet_ms > 0 ? quiet_ms : 0));
+    }
+    if (f->count && g->in->now.mono_ms < f->not_before_ms) {
+        plan_look_again(p, f->not_before_ms);
+        return false;
+    }
+    return true;
+}
+
+int32_t decide_attempts(const struct group_view *g)
+{
+    int64_t since = 0;
+    for (uint32_t i = 0; i < g->count && g->failures->count; i++)
+        since += pod_live(g->pods[i]) && g->pods[i]->created_us > g->failures->last_us;
+    return g->failures->count && since < INT32_MAX / 2 ? (int32_t)(1 + 2 * since) : INT32_MAX;
+}
+
+bool decide_renewal(const struct group_view *g, struct plan *p)
+{
+    bool outdated = false;
+    for (uint32_t i = 0; i < g->count && !outdated; i++)
+        outdated = pod_live(g->pods[i]) && pod_outdated(g->pods[i], g->spec);
+    if (!outdated || !g->in->cluster->recreate)
+        return false;
+    if (g->failures->accepted == g->spec->hash)
+        return true;
+    if (g->failures->refused == g->spec->hash && g->in->now.mono_ms < g->failures->try_ms) {
+        plan_look_again(p, g->failures->try_ms);
+        return false;
+    }
+    struct action *act = plan_add(p, ACTION_TRY_POD);
+    act->group = g->number;
+    act->index = 0;
+    return false;
+}
+
+static bool named_for_deletion(const struct ray_group *spec, const struct pod *pod)
+{
+    struct slice name = slice_of(pod->name);
+    for (uint32_t i = 0; i < spec->workers_to_delete_count; i++)
+        if (slice_eq(spec->workers_to_delete[i], name))
+            return true;
+    return false;
+}
+
+uint32_t decide_keep(const struct group_view *g, const struct pod **keep, struct plan *p)
+{
+    uint32_t kept = 0;
+    bool renew = decide_renewal(g, p);
+    for (uint32_t i = 0; i < g->count; i++) {
+        const struct pod *pod = g->pods[i];
+        if (!pod_live(pod))
+            continue;
+        if (named_for_deletion(g->spec, pod))
+            plan_delete(p, pod, g->number, "named in workersToDelete");
+        else if (renew && pod_outdated(pod, g->spec))
+            plan_delete(p, pod, g->number, "made from an older template");
+        else
+            keep[kept++] = pod;
+    }
+    return kept;
+}
+
+/* Who goes first when there are too many: not ready before ready, then the youngest, then the highest index. */
+static int compare_victims(const void *a, const void *b)
+{
+    const struct pod *x = *(const struct pod *const *)a, *y = *(const struct pod *const *)b;
+    if (x->ready != y->ready)
+        return x->ready ? 1 : -1;
+    if (x->created_us != y->created_us)
+        return x->created_us > y->created_us ? -1 : 1;
+    if (x->index != y->index)
+        return x->index > y->index ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+/* Which places are held: held[i] for i < places. Pods without an index, or with one that is taken, hold the lowest free place. */
+static void mark_places(const struct pod **live, uint32_t count, bool *held, int32_t places)
+{
+    uint32_t homeless = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        int32_t at = live[i]->index;
+        if (at >= 0 && at < places && !held[at])
+            held[at] = true;
+        else
+            homeless++;
+    }
+    for (int32_t at = 0; at < places && homeless; at++)
+        if (!held[at]) {
+            held[at] = true;
+            homeless--;
+        }
+}
+
+/* The youngest pod at this index that no longer counts: what a new one replaces. g->pods is sorted by index, then age. */
+static const struct pod *predecessor(const struct group_view *g, int32_t index)
+{
+    uint32_t low = 0, high = g->count;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (g->pods[mid]->index <= index)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low > 0 && g->pods[low - 1]->index == index && !pod_live(g->pods[low - 1]) ? g->pods[low - 1] : NULL;
+}
+
+/* Returns whether all were planned: after a failure they are few at first. */
+static bool create_missing(const struct group_view *g, const struct pod **live, uint32_t count, int32_t want, struct plan *p)
+{
+    /* A scaled-down group may keep a pod at a high index: places reach as far as any pod kept, so that nobody's index is given twice. */
+    int32_t places = want + (int32_t)count;
+    bool *held = arena_array(p->arena, (size_t)places + 1, sizeof *held);
+    mark_places(live, count, held, places);
+    int32_t missing = want - (int32_t)count, attempts = decide_attempts(g);
+    bool all = missing <= attempts;
+    missing = all ? missing : attempts;
+    for (int32_t at = 0; missing > 0; at++) {
+        if (held[at])
+            continue;
+        missing--;
+        const struct pod *old = predecessor(g, at);
+        struct action *act = plan_add(p, ACTION_CREATE_POD);
+        act->group = g->number;
+        act->index = at;
+        if (old)
+            act->uid = slice_of(old->uid);
+    }
+    return all;
+}
+
+void decide_workers(const struct group_view *g, struct plan *p)
+{
+    bool may_create = decide_failures(g, p), all = may_create;
+    const struct pod **live = arena_array(p->arena, g->count + 1, sizeof *live);
+    uint32_t count = decide_keep(g, live, p);
+    int32_t want = g->spec->desired;
+    if ((int64_t)count > want) {
+        qsort(live, count, sizeof *live, compare_victims);
+        for (uint32_t i = 0; i < count - (uint32_t)want; i++)
+            plan_delete(p, live[i], g->number, "more replicas than desired");
+    } else if ((int64_t)count < want && may_create) {
+        all = create_missing(g, live, count, want, p);
+    }
+    /* A failed pod goes when its successor has been created above, or when nobody needs its place. */
+    if ((int64_t)count >= want || all)
+        for (uint32_t i = 0; i < g->count; i++)
+            if (pod_failed(g->pods[i]))
+                plan_delete(p, g->pods[i], g->number, "it ended");
+}

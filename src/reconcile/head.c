@@ -1,0 +1,38 @@
+/* The head. Its name is fixed, so the API server itself allows one at most: a head that failed is deleted first, and made again when it is
+ * gone. */
+#include "reconcile_private.h"
+
+/* Of several live heads (made by somebody else) the one that is ready, then the oldest, stays. */
+static const struct pod *pick_head(const struct group_view *g)
+{
+    const struct pod *best = NULL;
+    for (uint32_t i = 0; i < g->count; i++) {
+        const struct pod *pod = g->pods[i];
+        if (!pod_live(pod))
+            continue;
+        if (!best || (pod->ready != best->ready ? pod->ready : pod->created_us < best->created_us))
+            best = pod;
+    }
+    return best;
+}
+
+void decide_head(const struct group_view *g, struct plan *p)
+{
+    bool may_create = decide_failures(g, p), gone = true;
+    const struct pod *head = pick_head(g);
+    for (uint32_t i = 0; i < g->count; i++) {
+        const struct pod *pod = g->pods[i];
+        gone = gone && pod == head;
+        if (pod == head || pod->deleting)
+            continue;
+        if (pod_live(pod) && head)
+            plan_delete(p, pod, g->number, "a second head");
+        else if (pod_failed(pod) && (may_create || head))
+            plan_delete(p, pod, g->number, "it ended");
+    }
+    if (!head && gone && may_create && g->spec->desired > 0) {
+        struct action *act = plan_add(p, ACTION_CREATE_POD);
+        act->group = g->number;
+        act->index = 0;
+    }
+}

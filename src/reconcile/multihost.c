@@ -1,0 +1,144 @@
+/* Groups with several hosts per replica: a replica is one machine to its users (a TPU slice), so its pods live and die together. When one
+ * host fails, the others go too; the replica is made again only when the last of them is gone, so that its pods may have the same names. */
+#include "reconcile_private.h"
+
+struct replica {
+    uint32_t live, failed, deleting; /* pods */
+    bool doomed;                     /* one of its pods must go, so all must */
+    int64_t created_us;              /* of its youngest pod */
+    bool ready;                      /* all of them */
+};
+
+static void count_replicas(const struct group_view *g, struct replica *r, int32_t limit)
+{
+    for (int32_t i = 0; i < limit; i++)
+        r[i].ready = true;
+    for (uint32_t i = 0; i < g->count; i++) {
+        const struct pod *pod = g->pods[i];
+        int32_t at = pod->index;
+        if (at < 0 || at >= limit)
+            continue;
+        r[at].deleting += pod->deleting;
+        r[at].failed += pod_failed(pod);
+        r[at].live += pod_live(pod);
+        r[at].doomed |= r[at].live > (uint32_t)g->spec->hosts; /* numOfHosts was lowered */
+        r[at].ready &= pod_live(pod) && pod->ready;
+        if (pod->created_us > r[at].created_us)
+            r[at].created_us = pod->created_us;
+    }
+}
+
+static void delete_replica(const struct group_view *g, int32_t replica, const char *why, struct plan *p)
+{
+    for (uint32_t i = 0; i < g->count; i++)
+        if (!g->pods[i]->deleting && g->pods[i]->index == replica)
+            plan_delete(p, g->pods[i], g->number, why);
+}
+
+/* Marks replicas whose pods are named for deletion or outdated. decide_keep has planned those pods' deletion already; the rest of the
+ * replica follows through `doomed`, so its own deletions are taken back here to have each pod named once. */
+static uint32_t mark_doomed(const struct group_view *g, const struct pod **keep, struct replica *r, int32_t limit, struct plan *p)
+{
+    uint32_t kept = p->count, stay = decide_keep(g, keep, p);
+    for (uint32_t i = kept; i < p->count; i++) {
+        int32_t at = p->actions[i].index;
+        if (p->actions[i].kind != ACTION_DELETE_POD || at < 0)
+            p->actions[kept++] = p->actions[i];
+        else if (at >= 0 && at < limit)
+            r[at].doomed = true;
+    }
+    p->count = kept;
+    return stay;
+}
+
+static int32_t highest_replica(const struct group_view *g)
+{
+    int32_t highest = -1;
+    for (uint32_t i = 0; i < g->count; i++)
+        if (g->pods[i]->index > highest)
+            highest = g->pods[i]->index;
+    return highest;
+}
+
+/* The replica that goes first when there are too many: not ready, then youngest, then the highest number. */
+static int32_t pick_victim(const struct replica *r, int32_t limit)
+{
+    int32_t victim = -1;
+    for (int32_t i = 0; i < limit; i++) {
+        if (!r[i].live || r[i].doomed)
+            continue;
+        if (victim < 0 || (r[i].ready != r[victim].ready ? !r[i].ready : r[i].created_us >= r[victim].created_us))
+            victim = i;
+    }
+    return victim;
+}
+
+/* Pods that belong to no replica we know (made by somebody else): as many of them as a replica has hosts stand for one. They go first when
+ * there are too many for the room that is left. Returns how many replicas they stand for then. */
+static int32_t decide_strangers(const struct group_view *g, const struct pod **keep, uint32_t kept, int32_t room, struct plan *p)
+{
+    int32_t live = 0, hosts = g->spec->hosts;
+    for (uint32_t i = 0; i < kept; i++)
+        live += keep[i]->index < 0;
+    int32_t stand = (live + hosts - 1) / hosts, stay = stand < room ? stand : room > 0 ? room : 0;
+    int32_t surplus = (stand - stay) * hosts;
+    for (uint32_t i = 0; i < kept; i++)
+        if (keep[i]->index < 0 && surplus-- > 0)
+            plan_delete(p, keep[i], g->number, "more replicas than desired");
+    return stay;
+}
+
+static void create_hosts(const struct group_view *g, int32_t replica, struct plan *p)
+{
+    for (int32_t host = 0; host < g->spec->hosts; host++) {
+        bool there = false;
+        for (uint32_t i = 0; i < g->count && !there; i++)
+            there = g->pods[i]->index == replica && g->pods[i]->host == host;
+        if (there)
+            continue;
+        struct action *act = plan_add(p, ACTION_CREATE_POD);
+        act->group = g->number;
+        act->index = replica * g->spec->hosts + host;
+    }
+}
+
+void decide_multi_host(const struct group_view *g, struct plan *p)
+{
+    bool may_create = decide_failures(g, p);
+    int32_t want = g->spec->desired, limit = highest_replica(g) + 1;
+    if (limit < 2 * want)
+        limit = 2 * want; /* room for new replicas beside those that are going away */
+    struct replica *r = arena_array(p->arena, (size_t)limit + 1, sizeof *r);
+    count_replicas(g, r, limit);
+    const struct pod **keep = arena_array(p->arena, g->count + 1, sizeof *keep);
+    uint32_t kept = mark_doomed(g, keep, r, limit, p);
+    int32_t standing = 0;
+    for (int32_t i = 0; i < limit; i++) {
+        if (r[i].doomed)
+            delete_replica(g, i, "its replica is to go", p);
+        else if (r[i].failed && may_create) /* not before the backoff is over: the logs of what failed stay as long */
+            delete_replica(g, i, "a host of its replica ended", p);
+        standing += !r[i].doomed && r[i].live > 0;
+    }
+    standing += decide_strangers(g, keep, kept, want - standing, p);
+    for (uint32_t i = 0; i < g->count && may_create; i++)
+        if (g->pods[i]->index < 0 && pod_failed(g->pods[i]))
+            plan_delete(p, g->pods[i], g->number, "it ended");
+    for (; standing > want; standing--) {
+        int32_t victim = pick_victim(r, limit);
+        delete_replica(g, victim, "more replicas than desired", p);
+        r[victim].doomed = true;
+    }
+    int32_t attempts = decide_attempts(g);
+    for (int32_t i = 0; i < limit && may_create; i++) {
+        bool empty = !r[i].live && !r[i].failed && !r[i].deleting;
+        bool partial = r[i].live && r[i].live < (uint32_t)g->spec->hosts && !r[i].failed && !r[i].deleting && !r[i].doomed;
+        if (partial)
+            create_hosts(g, i, p);
+        else if (empty && standing < want && attempts > 0) {
+            create_hosts(g, i, p);
+            standing++;
+            attempts--;
+        }
+    }
+}

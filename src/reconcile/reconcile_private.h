@@ -1,0 +1,54 @@
+/* Inside reconcile: the plan's writer, and the parts that a decision is made of. */
+#ifndef MOBULA_RECONCILE_PRIVATE_H
+#define MOBULA_RECONCILE_PRIVATE_H
+
+#include <mobula/reconcile.h>
+
+enum { GROUP_HEAD = -1, GROUP_NONE = -2 };
+
+struct action *plan_add(struct plan *p, enum action_kind kind);
+void plan_delete(struct plan *p, const struct pod *pod, int32_t group, const char *why);
+void plan_event(struct plan *p, bool warning, const char *reason, struct slice note);
+/* Look again at ms at the latest. */
+void plan_look_again(struct plan *p, int64_t ms);
+
+/* The pods of one group, and what may be done for it now. */
+struct group_view {
+    const struct cluster_view *in;
+    const struct ray_group *spec;
+    const struct group_failures *failures;
+    int32_t number;          /* as in actions */
+    const struct pod **pods; /* of this group, sorted by index, then age */
+    uint32_t count;
+};
+
+/* It neither runs nor will run again: its place is free for a successor. */
+bool pod_failed(const struct pod *pod);
+/* It runs, or may yet. */
+bool pod_live(const struct pod *pod);
+/* The pod was made from something else than what the spec says now. */
+bool pod_outdated(const struct pod *pod, const struct ray_group *spec);
+/* Whether the group's outdated pods may be given up: the spec asks for it and the API server has taken the new template in a dry run, which
+ * is planned when it has not been tried yet. */
+bool decide_renewal(const struct group_view *g, struct plan *p);
+/* "container ended with exit code 1 (OOMKilled)" */
+struct slice pod_failure_text(const struct pod *pod, struct arena *a);
+
+/* Counts new failures and forgets old ones. Returns whether pods may be created in this group now; else the plan looks again in time. */
+bool decide_failures(const struct group_view *g, struct plan *p);
+/* How many pods (or replicas) may be created now. After a failure one, then three times as many as have been created since: what fails for
+ * one fails for a thousand, and need not be asked a thousand times. */
+int32_t decide_attempts(const struct group_view *g);
+void decide_head(const struct group_view *g, struct plan *p);
+void decide_workers(const struct group_view *g, struct plan *p);    /* one host per replica */
+void decide_multi_host(const struct group_view *g, struct plan *p); /* replicas live and die as a whole */
+/* Pods that must go in any case (named by workersToDelete, outdated where the spec says so); what stays live is moved to the front of keep,
+ * which has room for all. Returns their number. */
+uint32_t decide_keep(const struct group_view *g, const struct pod **keep, struct plan *p);
+
+/* Adds the status patch when something in it changed, and events that belong to a change. */
+void decide_status(const struct cluster_view *in, struct plan *p);
+/* The condition `type` of the status that the server has; not there when it has none. */
+struct jval status_condition(struct jval status, struct slice type);
+
+#endif

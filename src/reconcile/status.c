@@ -1,0 +1,255 @@
+/* Status: written as a merge patch, and only when it says something new. News that a person or a program waits for (the state, a condition,
+ * what is desired) goes out at once; mere progress (how many pods run) at most every PROGRESS_MS, so that a cluster of a thousand pods that
+ * become ready one by one costs a handful of writes. */
+#include "status.h"
+
+enum { PROGRESS_MS = 60 * 1000, BUSY_MS = 5 * 1000 };
+
+void status_put(struct jout *w, struct jval prior, const char *key, struct slice value)
+{
+    if (!slice_empty(value)) {
+        jout_kstr(w, key, value);
+    } else if (json_there(json_get(prior, key)) && json_type(json_get(prior, key)) != JSON_NULL) {
+        jout_key(w, slice_of(key));
+        jout_null(w);
+    }
+}
+
+static void write_state(const struct facts *f, struct jout *w)
+{
+    struct slice state = slice_of(f->state);
+    if (f->in->cluster->kind == RAY_LEGACY) {
+        uint32_t retries = f->in->failures[0].count;
+        const char *phase = !f->valid ? "Error" : retries && !f->ready ? "AutoscalingExceptionRecovery" : f->ready ? "Running" : "Updating";
+        jout_kstr(w, "phase", slice_of(phase));
+        int64_t before = json_get_int(f->prior, "autoscalerRetries", 0);
+        jout_kint(w, "autoscalerRetries", (int64_t)retries > before ? (int64_t)retries : before);
+        return;
+    }
+    jout_kstr(w, "state", state);
+    status_put(w, f->prior, "reason", status_errors(f, ERR_TEXT_MAX));
+    if (!slice_empty(state)) {
+        struct slice since = json_str(json_key(json_get(f->prior, "stateTransitionTimes"), state), f->a);
+        bool same = json_str_eq(json_get(f->prior, "state"), state) && !slice_empty(since);
+        jout_kobject(w, "stateTransitionTimes");
+        jout_kstr(w, f->state, same ? since : f->stamp);
+        jout_end(w);
+    }
+}
+
+static void write_counts(const struct facts *f, struct jout *w)
+{
+    jout_kint(w, "desiredWorkerReplicas", f->all.desired > INT32_MAX ? INT32_MAX : f->all.desired);
+    jout_kint(w, "availableWorkerReplicas", f->all.running);
+    jout_kint(w, "readyWorkerReplicas", f->all.ready);
+    jout_kint(w, "minWorkerReplicas", f->all.min > INT32_MAX ? INT32_MAX : f->all.min);
+    jout_kint(w, "maxWorkerReplicas", f->all.max > INT32_MAX ? INT32_MAX : f->all.max);
+}
+
+static void write_sums(const struct facts *f, struct jout *w)
+{
+    struct ray_sums sums = {0};
+    struct err e = {0};
+    char text[QUANTITY_TEXT_MAX];
+    if (!ray_desired_sums(f->in->cluster, f->a, &sums, &e))
+        return; /* a quantity that cannot be read is one of the spec's errors already */
+    jout_kstr(w, "desiredCPU", quantity_format(sums.cpu_milli, 3, false, text));
+    jout_kstr(w, "desiredMemory", quantity_format(sums.memory, 0, true, text));
+    jout_kstr(w, "desiredGPU", quantity_format(sums.gpu, 0, false, text));
+    jout_kstr(w, "desiredTPU", quantity_format(sums.tpu, 0, false, text));
+}
+
+/* Ports that the service has no longer: a merge patch forgets only what is null. */
+static void forget_endpoints(const struct facts *f, struct jval ports, struct jout *w)
+{
+    struct jval k, v, i, port;
+    for (struct jiter it = json_iter(json_get(f->prior, "endpoints")); json_next(&it, &k, &v);) {
+        struct slice name = json_str(k, f->a);
+        bool there = false;
+        for (struct jiter in = json_iter(ports); json_next(&in, &i, &port);)
+            there |= json_str_eq(json_get(port, "name"), name);
+        if (there)
+            continue;
+        jout_key(w, name);
+        jout_null(w);
+    }
+}
+
+/* Port names of the head service to the numbers that clients use. */
+static void write_endpoints(const struct facts *f, struct jout *w)
+{
+    struct buf b;
+    buf_init(&b, LIMIT_JSON_ITEM);
+    struct json doc;
+    struct err e = {0};
+    if (ray_build_head_service(f->in->cluster, f->a, &b, &e) && json_parse(&doc, buf_slice(&b), f->a, &e)) {
+        struct jval k, port;
+        jout_kobject(w, "endpoints");
+        for (struct jiter it = json_iter(json_get(json_root(&doc), "spec.ports")); json_next(&it, &k, &port);) {
+            struct jval target = json_get(port, "targetPort");
+            if (!json_there(target))
+                target = json_get(port, "port");
+            jout_key(w, json_get_str(port, "name", f->a));
+            jout_str(w, json_type(target) == JSON_STRING ? json_str(target, f->a) : json_raw(target));
+        }
+        forget_endpoints(f, json_get(json_root(&doc), "spec.ports"), w);
+        jout_end(w);
+    }
+    buf_free(&b);
+}
+
+static void write_head(const struct facts *f, struct jout *w)
+{
+    const struct service *svc = f->in->head_service;
+    struct jval prior = json_get(f->prior, "head");
+    struct slice pod_ip = f->head ? slice_of(f->head->ip) : SLICE("");
+    struct slice service_ip = svc ? slice_of(svc->ip) : SLICE("");
+    jout_kobject(w, "head");
+    status_put(w, prior, "podIP", pod_ip);
+    status_put(w, prior, "podName", f->head ? slice_of(f->head->name) : SLICE(""));
+    status_put(w, prior, "serviceIP", slice_eq(service_ip, SLICE("None")) ? pod_ip : service_ip); /* a headless service is its pod */
+    status_put(w, prior, "serviceName", svc ? slice_of(svc->name) : SLICE(""));
+    jout_end(w);
+}
+
+/* Per group, for people and for the next process: the counters of failures survive a restart here. */
+static void write_groups(const struct facts *f, struct jout *w)
+{
+    const struct ray_cluster *c = f->in->cluster;
+    jout_karray(w, "groups");
+    for (int32_t k = GROUP_HEAD; k < (int32_t)c->group_count; k++) {
+        const struct group_failures *gf = &f->in->failures[k + 1];
+        char text[TIME_TEXT_MAX];
+        jout_object(w);
+        jout_kstr(w, "name", k == GROUP_HEAD ? SLICE(RAY_HEAD_GROUP) : c->groups[k].name);
+        jout_kint(w, "desired", k == GROUP_HEAD ? !c->suspend : f->groups[k].desired);
+        jout_kint(w, "ready", k == GROUP_HEAD ? f->head && f->head->ready : f->groups[k].ready);
+        if (gf->count) {
+            jout_kint(w, "failures", gf->count);
+            jout_kstr(w, "lastFailureTime", time_format(gf->last_us, text));
+            jout_kstr(w, "reason", slice_of(gf->reason));
+        }
+        jout_end(w);
+    }
+    jout_end(w);
+}
+
+static void write_status(const struct facts *f, struct jout *w)
+{
+    jout_object(w);
+    write_state(f, w);
+    jout_kint(w, "observedGeneration", f->in->cluster->generation);
+    if (f->in->errors->count == 0) {
+        if (f->in->cluster->kind == RAY_V1) {
+            write_counts(f, w);
+            write_sums(f, w);
+            write_endpoints(f, w);
+        }
+        write_head(f, w);
+        write_groups(f, w);
+    }
+    status_write_conditions(f, w);
+    jout_end(w);
+}
+
+static struct slice status_text(const struct facts *f)
+{
+    struct buf b;
+    buf_init(&b, LIMIT_JSON_ITEM);
+    struct jout w;
+    jout_init(&w, &b);
+    write_status(f, &w);
+    if (b.full)
+        fatal("reconcile: a status of our own exceeds %d bytes (LIMIT_JSON_ITEM)", LIMIT_JSON_ITEM);
+    struct slice text = arena_dup(f->a, buf_slice(&b));
+    buf_free(&b);
+    return text;
+}
+
+/* True when the news can wait: state, generation, desired numbers and all conditions are as they were, but that the head became ready. */
+static bool mere_progress(struct jval prior, struct jval next)
+{
+    static const char *const hard[] = {"state", "phase", "observedGeneration", "desiredWorkerReplicas"};
+    for (size_t i = 0; i < COUNT_OF(hard); i++)
+        if (json_there(json_get(next, hard[i])) && !json_equal(json_get(prior, hard[i]), json_get(next, hard[i])))
+            return false;
+    struct jval k, now;
+    for (struct jiter it = json_iter(json_get(next, "conditions")); json_next(&it, &k, &now);) {
+        struct jval type = json_get(now, "type"), yes = json_get(now, "status");
+        struct arena none = {0};
+        struct jval before = status_condition(prior, json_str(type, &none)); /* types hold no escapes: nothing is allocated */
+        bool head_came = json_str_eq(type, SLICE("HeadPodReady")) && json_str_eq(yes, SLICE("True"));
+        if (!head_came && !json_equal(json_get(before, "status"), yes))
+            return false;
+    }
+    return json_len(json_get(prior, "conditions")) == json_len(json_get(next, "conditions"));
+}
+
+static bool acts(const struct plan *p)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->actions[i].kind <= ACTION_DELETE_POD)
+            return true;
+    return false;
+}
+
+/* A spec that cannot work is said once as an event, when its errors are new. */
+static void say_invalid(const struct facts *f, struct plan *p)
+{
+    if (f->valid)
+        return;
+    enum { NOTE_MAX = 900 };
+    struct jval before = status_condition(f->prior, SLICE("Valid"));
+    if (!json_str_eq(json_get(before, "status"), SLICE("False")) ||
+        json_get_int(before, "observedGeneration", -1) != f->in->cluster->generation)
+        plan_event(p, true, "InvalidRayClusterSpec", status_errors(f, NOTE_MAX));
+}
+
+/* The patch: the new status with the time of this write, held to this very object by its uid. */
+static struct slice patch_text(struct facts *f)
+{
+    char now[TIME_TEXT_MAX];
+    f->stamp = time_format(f->in->now.wall_us, now);
+    struct slice status = status_text(f);
+    struct slice stamp =
+        f->in->cluster->kind == RAY_V1 ? arena_printf(f->a, ",\"lastUpdateTime\":\"%.*s\"}", SLICE_ARG(f->stamp)) : SLICE("}");
+    return arena_printf(f->a, "{\"metadata\":{\"uid\":\"%.*s\"},\"status\":%.*s%.*s}", SLICE_ARG(f->in->cluster->uid), (int)status.len - 1,
+                        status.ptr, SLICE_ARG(stamp));
+}
+
+/* How long the news must wait, and until when: not before a refused write may be tried again, and progress not too often. */
+static int64_t status_due_ms(const struct cluster_view *in, struct jval prior, struct jval next)
+{
+    int64_t due = in->status_not_before_ms;
+    if (in->status_at_ms != 0 && mere_progress(prior, next) && in->status_at_ms + PROGRESS_MS > due)
+        due = in->status_at_ms + PROGRESS_MS;
+    return due;
+}
+
+void decide_status(const struct cluster_view *in, struct plan *p)
+{
+    struct json prior_doc = {0}, next_doc;
+    struct jval prior = {.at = -1};
+    struct err e = {0};
+    if (!slice_empty(in->status) && json_parse(&prior_doc, in->status, p->arena, &e))
+        prior = json_root(&prior_doc);
+    struct facts f;
+    facts_gather(in, prior, p->arena, &f);
+    struct slice text = status_text(&f);
+    if (!json_parse(&next_doc, text, p->arena, &e))
+        fatal("reconcile: a status of our own cannot be read: %s", e.text);
+    struct jval next = json_root(&next_doc);
+    uint64_t hash = hash64(text, 0);
+    if (json_covers(prior, next) || hash == in->status_hash)
+        return;
+    if (acts(p) && in->errors->count == 0 && (in->status_at_ms == 0 || in->now.mono_ms - in->status_at_ms < BUSY_MS))
+        return; /* the answers to these actions bring us here again */
+    int64_t due_ms = status_due_ms(in, prior, next);
+    if (in->now.mono_ms < due_ms) {
+        plan_look_again(p, due_ms);
+        return;
+    }
+    say_invalid(&f, p);
+    plan_add(p, ACTION_STATUS)->text = patch_text(&f);
+    p->status_hash = hash;
+}

@@ -1,0 +1,39 @@
+/* Inside reconcile: what the parts of status are made of. */
+#ifndef MOBULA_RECONCILE_STATUS_H
+#define MOBULA_RECONCILE_STATUS_H
+
+#include "reconcile_private.h"
+
+struct group_numbers {
+    int64_t desired, min, max; /* pods */
+    int64_t running, ready;
+};
+
+/* What is to be told, gathered once from the view. */
+struct facts {
+    const struct cluster_view *in;
+    struct arena *a;
+    struct jval prior;            /* the status that the server has */
+    const struct pod *head;       /* live, or the one that ended; NULL */
+    struct group_numbers *groups; /* as the spec's */
+    struct group_numbers all;     /* workers together */
+    uint32_t pods, strangers;     /* not being deleted; of no group */
+    int32_t refused;              /* the group whose template the API server refused in a dry run; GROUP_NONE */
+    bool valid, ready, suspended; /* valid: no errors in the spec, and none refused */
+    const char *state;
+    struct slice stamp; /* the time of what changes now; empty when only the rest matters */
+};
+
+void facts_gather(const struct cluster_view *in, struct jval prior, struct arena *a, struct facts *out);
+
+/* "conditions": […] of the status, with the transition times of the prior ones where nothing changed. Conditions of types that are not
+ * ours go through as they are: the list is written as a whole. */
+void status_write_conditions(const struct facts *f, struct jout *w);
+
+/* What is wrong with the spec, in one line of at most max bytes; empty when it is valid. */
+struct slice status_errors(const struct facts *f, size_t max);
+
+/* Writes "key": value, or null where the server has a value and there is none now: a merge patch deletes so. */
+void status_put(struct jout *w, struct jval prior, const char *key, struct slice value);
+
+#endif
