@@ -1,0 +1,280 @@
+/* kube: the Kubernetes API as calls, watches, a lease and events, over links. It knows Status errors, resourceVersions, continue tokens,
+ * relists, Retry-After and flow control; it knows nothing of pods. Rules and their ids (L1…, C1…, W1…) are those of the API contract that
+ * the tests carry.
+ *
+ * Everything here is a state machine: given bytes (through links) and time (through tick) it sends bytes, calls back with finished answers
+ * and items, and names its next deadline. Callbacks may start further calls. */
+#ifndef MOBULA_KUBE_H
+#define MOBULA_KUBE_H
+
+#include <mobula/base.h>
+#include <mobula/http.h>
+#include <mobula/json.h>
+#include <mobula/net.h>
+
+/* ---- configuration: where the server is and who we are. The only part that reads files (and, when allowed, runs an exec plugin). ---- */
+
+struct kube_config_options {
+    const char *kubeconfig; /* a path; NULL: $KUBECONFIG (a list, first wins), else in-cluster, else ~/.kube/config */
+    const char *context;    /* NULL: current-context */
+    bool allow_exec;        /* exec plugins: only from a terminal, never in a pod */
+};
+
+struct kube_config {
+    struct slice host; /* name or IP, without brackets */
+    uint16_t port;
+    bool tls, insecure, in_cluster;
+    struct slice tls_name;    /* what the certificate must be for */
+    struct slice path_prefix; /* "" or "/k8s/clusters/c-1", no slash at the end */
+    struct slice namespace_;  /* of the context or the service account; "default" when neither says */
+    struct slice source;      /* "in-cluster" or the file, for messages */
+    struct tls_trust *trust;
+    struct tls_identity *identity;
+    bool use_proxy;
+    struct net_proxy proxy;
+    struct slice impersonate_user, impersonate_uid;
+    struct slice *impersonate_groups;
+    uint32_t impersonate_group_count;
+    struct http_header *impersonate_extra; /* whole headers: Impersonate-Extra-KEY */
+    uint32_t impersonate_extra_count;
+    struct kube_config_private *private_;
+};
+
+/* A kubeconfig entry that is named twice counts as it stands first. auth-provider is refused by name, and so is an exec plugin without
+ * allow_exec. An https server without certificate-authority is checked against the machine's own CA bundle. */
+struct kube_config *kube_config_load(const struct kube_config_options *o, struct err *e);
+void kube_config_free(struct kube_config *c);
+/* The value of the Authorization header, or empty. Never logged. */
+struct slice kube_config_authorization(const struct kube_config *c);
+/* Reads token, CA and client certificate again when they are due (KUBE_RELOAD_MS) or now; what cannot be read stays as it was (and *e is
+ * set). *changed: new links must be opened. */
+bool kube_config_reload(struct kube_config *c, struct now now, bool at_once, bool *changed, struct err *e);
+void kube_config_endpoint(const struct kube_config *c, struct endpoint *out);
+/* host and port, and the proxy, go on the allowlist. */
+bool kube_config_allow(const struct kube_config *c, struct net_allow *allow, struct err *e);
+
+/* ---- resourceVersions: decimal integers, comparable within one resource type (KEP-5504). 0 is "none". etcd's are int64. ---- */
+
+bool kube_version_parse(struct slice text, uint64_t *out);
+enum { KUBE_VERSION_TEXT = 24 };
+struct slice kube_version_format(uint64_t version, char out[KUBE_VERSION_TEXT]); /* "" for 0 */
+
+/* ---- paths ---- */
+
+struct kube_resource {
+    struct slice group;   /* "" for the core group */
+    struct slice version; /* "v1" */
+    struct slice plural;  /* "pods" */
+};
+/* /api/v1/namespaces/NS/pods/NAME/SUB or /apis/G/V/…; empty ns: all namespaces; empty name, sub: left out. */
+bool kube_path(struct buf *b, const struct kube_resource *r, struct slice ns, struct slice name, struct slice sub);
+/* Adds ?name=value, or &name=value behind an earlier one; the value is percent-encoded. fieldManager and force for server-side apply (W5),
+ * dryRun=All and fieldValidation=Strict (W10), timeout=5s. */
+bool kube_query(struct buf *b, const char *name, struct slice value);
+
+/* Content types (W4). Strategic merge is not among them: custom resources do not know it. */
+#define KUBE_TYPE_JSON "application/json"
+#define KUBE_TYPE_JSON_PATCH "application/json-patch+json"
+#define KUBE_TYPE_MERGE_PATCH "application/merge-patch+json"
+#define KUBE_TYPE_APPLY "application/apply-patch+yaml" /* JSON is YAML */
+
+/* The body of a DELETE (W3): only the object of this uid, and with version != 0 only as it stood then. propagation is Background,
+ * Foreground, Orphan, or empty for the server's default. */
+bool kube_delete_options(struct buf *b, struct slice uid, uint64_t version, struct slice propagation);
+
+/* ---- answers ---- */
+
+enum kube_reason { /* of a Status; the words of metav1.StatusReason */
+                   KUBE_REASON_NONE,
+                   KUBE_UNAUTHORIZED,
+                   KUBE_FORBIDDEN,
+                   KUBE_NOT_FOUND,
+                   KUBE_ALREADY_EXISTS,
+                   KUBE_CONFLICT,
+                   KUBE_GONE,
+                   KUBE_INVALID,
+                   KUBE_SERVER_TIMEOUT,
+                   KUBE_TIMEOUT,
+                   KUBE_TOO_MANY_REQUESTS,
+                   KUBE_BAD_REQUEST,
+                   KUBE_METHOD_NOT_ALLOWED,
+                   KUBE_NOT_ACCEPTABLE,
+                   KUBE_TOO_LARGE,
+                   KUBE_UNSUPPORTED_MEDIA,
+                   KUBE_INTERNAL,
+                   KUBE_EXPIRED,
+                   KUBE_UNAVAILABLE,
+                   KUBE_STORAGE_READ,
+                   KUBE_REASON_OTHER,
+};
+
+struct kube_status {
+    int code;
+    enum kube_reason reason;
+    char message[ERR_TEXT_MAX];
+    int64_t retry_after_ms;     /* -1: none */
+    bool version_too_large;     /* cause ResourceVersionTooLarge (L6) */
+    bool namespace_terminating; /* cause NamespaceTerminating (W14) */
+    bool manager_conflict;      /* cause FieldManagerConflict (W5) */
+};
+/* Reads a Status object, or makes one from the bare code when the body is none. */
+void kube_status_read(int code, struct slice body, struct kube_status *out);
+const char *kube_reason_text(enum kube_reason r);
+
+/* ---- the client ---- */
+
+enum kube_outcome {
+    KUBE_OK,      /* 2xx: body holds the object */
+    KUBE_REFUSED, /* a well-formed no: status says which. Below 500 it had no effect; a 5xx to a write may have had one */
+    KUBE_UNSENT,  /* it never reached the server: err says at which step */
+    KUBE_UNKNOWN, /* it was sent and the answer is lost: it may have happened */
+};
+
+struct kube_answer {
+    enum kube_outcome outcome;
+    struct kube_status status;
+    struct slice body; /* valid during the callback */
+    struct err err;
+    int64_t took_ms;
+};
+
+typedef void kube_done(void *owner, uint64_t tag, const struct kube_answer *answer, struct now now);
+
+enum kube_lane {
+    KUBE_LANE_MAIN,   /* under the adaptive window */
+    KUBE_LANE_EVENTS, /* one link, best effort */
+    KUBE_LANE_LEASE,  /* one link of its own, so that a renewal never waits behind pods */
+};
+
+struct kube_request {
+    enum kube_lane lane;
+    struct slice method;       /* "POST" */
+    struct slice path;         /* with query, percent-encoded, without the prefix */
+    struct slice content_type; /* of the body; empty: no body */
+    struct slice body;         /* path and body are copied */
+    bool again;                /* may be sent again when its answer was lost: GET, PUT with RV, DELETE with uid, server-side apply */
+    int64_t timeout_ms;        /* from now; 0: KUBE_CALL_MS */
+    kube_done *done;           /* called once, unless the client is freed before */
+    void *owner;
+    uint64_t tag;
+};
+
+struct kube_client;
+/* A main lane under an adaptive window (one more place per window of good answers, half of them after a 429), over kept connections. While
+ * the server cannot be reached one call at a time tries, with backoff; the rest wait in the queue, each until its timeout. One log line
+ * says so, and one a minute after that.
+ *
+ * No callback may free the client or tick it; everything else is allowed in there. config and net stay the caller's; seed decides all
+ * jitter. user_agent: a literal. */
+struct kube_client *kube_client_new(struct net *net, struct kube_config *config, uint64_t seed, const char *user_agent);
+void kube_client_free(struct kube_client *c);
+/* From now on one connection of the main lane stands while the server is well, so that the first call after a quiet time does not wait for
+ * a handshake. It is renewed at NET_IDLE_MS like any other. */
+void kube_client_keep_warm(struct kube_client *c);
+/* Calls that the window lets start now on the main lane. The caller builds bodies only for these, so that a thousand pods to be created are
+ * a thousand small records and not a thousand bodies. A call beyond it waits in a queue (LIMIT_KUBE_CALLS). */
+uint32_t kube_client_room(const struct kube_client *c);
+/* 429 and 5xx with Retry-After, 401 once (with fresh credentials) and connections that failed before a byte was sent are tried again in
+ * here, bounded by the timeout. Returns false with *e when the queue is full. */
+bool kube_call(struct kube_client *c, const struct kube_request *r, struct now now, struct err *e);
+/* For an owner that may not write any longer. Its calls that wait end now, KUBE_UNSENT, or KUBE_UNKNOWN when they had been sent once; those
+ * under way are not sent again. Call it again as long as it may not: what a connection gives back unsent waits anew. */
+void kube_calls_recall(struct kube_client *c, const void *owner, struct now now);
+/* Does what is due (retries, idle links, reloads, watches) and returns when to come again: at once when it has told an owner something, so
+ * that the lease, events and whatever else was looked at before may be looked at again. Call it after every net_dispatch too. */
+int64_t kube_client_tick(struct kube_client *c, struct now now);
+
+struct kube_client_stats {
+    uint64_t requests, errors, retries, throttled; /* sent; refused or lost; sent again; 429 */
+    uint64_t watch_events, watch_restarts, watch_skipped;
+    uint64_t bytes_in, bytes_out;
+    uint32_t in_flight, window, links;
+    int64_t last_ok_ms; /* mono time of the last good answer; 0: none yet */
+    int64_t server_cert_expires_us;
+    struct err trouble; /* what stands between us and the server now; ERR_NONE: nothing */
+};
+const struct kube_client_stats *kube_client_stats(const struct kube_client *c);
+
+/* ---- watches: list, then watch, for ever. A cache is what the owner keeps of the items. ---- */
+
+enum kube_watch_what {
+    KUBE_WATCH_RESTART,  /* a list begins: what is not handed out before SYNCED is gone, and no decision may be made before it */
+    KUBE_WATCH_UPSERT,   /* item is there, as it stands now */
+    KUBE_WATCH_DELETE,   /* item is gone (or no longer selected); its last state */
+    KUBE_WATCH_SYNCED,   /* the list was complete: what was not handed out since RESTART does not exist */
+    KUBE_WATCH_PROGRESS, /* nothing changed up to version: a bookmark, or after each item */
+    KUBE_WATCH_ABSENT,   /* the server does not know this resource (no CRD): a complete list of nothing; asked again every 30 s */
+    KUBE_WATCH_SKIPPED,  /* an item was malformed or too large and passed over; err says which; the list is taken again */
+    KUBE_WATCH_TROUBLE,  /* once per kind of trouble: err says what; the cache stays as it was. Ends with the next RESTART, UPSERT or
+                            PROGRESS */
+};
+
+struct kube_watch_event {
+    enum kube_watch_what what;
+    struct jval item; /* UPSERT, DELETE: the object, valid during the callback */
+    uint64_t version; /* the item's or the list's */
+    const struct err *err;
+    const struct kube_status *status; /* TROUBLE that came as a Status, else NULL: 403 names verb, resource and namespace */
+};
+typedef void kube_watch_on(void *owner, const struct kube_watch_event *event, struct now now);
+
+struct kube_watch_options {
+    struct kube_resource resource;
+    struct slice ns;     /* empty: all namespaces */
+    struct slice labels; /* label selector, not encoded; empty: all */
+    kube_watch_on *on;
+    void *owner;
+};
+
+struct kube_watch;
+/* Slices are copied. The first request goes out with the next tick. The first list has no resourceVersion (consistent); later ones are
+ * NotOlderThan the highest seen; an older one is refused. Streams the list (sendInitialEvents) where the server can, else pages of
+ * KUBE_PAGE.
+ *
+ * An older list is refused three times, then a consistent one is asked for; when that is older three times more, the server's store has
+ * been restored from a backup, and the next one is taken, with a log line.
+ *
+ * A list with an item that cannot be read (SKIPPED: malformed, duplicate keys, above LIMIT_JSON_ITEM) is taken again once, after a backoff.
+ * When the second one has such an item too it is taken as it is, so that one object does not block all others; the owner knows by SKIPPED
+ * that an object may exist that it was not shown. A live event that cannot be read has the list taken again. A stream whose bytes are no
+ * JSON objects at all is never taken for complete. */
+struct kube_watch *kube_watch_start(struct kube_client *c, const struct kube_watch_options *o, struct err *e);
+void kube_watch_stop(struct kube_watch *w); /* also from its own callback; the pointer is dead after this */
+bool kube_watch_synced(const struct kube_watch *w);
+uint64_t kube_watch_version(const struct kube_watch *w); /* everything up to here was handed out */
+
+/* ---- the lease: leader election as client-go does it, by the monotonic clock ---- */
+
+struct kube_lease_options {
+    struct slice ns, name, identity;
+    int64_t lease_ms, renew_ms, retry_ms; /* 5000, 3000, 1000; lease > renew > 1.2 × retry is checked */
+};
+struct kube_lease;
+struct kube_lease *kube_lease_start(struct kube_client *c, const struct kube_lease_options *o, struct err *e);
+int64_t kube_lease_tick(struct kube_lease *l, struct now now);    /* returns when to come again; call it after every net_dispatch too */
+bool kube_lease_held(const struct kube_lease *l, struct now now); /* asked before every write */
+struct slice kube_lease_holder(const struct kube_lease *l);
+void kube_lease_release(struct kube_lease *l, struct now now); /* gives it up on a clean stop: fire and forget */
+void kube_lease_free(struct kube_lease *l);
+
+/* ---- events: fire and forget, bounded, rate limited, repeated ones counted ----
+ *
+ * The same event (object, type, reason, action) within six minutes becomes a series: one object with a count. An object may cause 25 writes
+ * at once and one per five minutes after that; repeats beyond it are still counted. What the server refuses is dropped. */
+
+struct kube_object_ref {
+    struct slice api_version, kind, ns, name, uid;
+};
+struct kube_event {
+    struct kube_object_ref about;
+    bool warning;
+    struct slice reason, action, note; /* note is cut at LIMIT_KUBE_EVENT_NOTE */
+};
+struct kube_events;
+struct kube_events *kube_events_new(struct kube_client *c, struct slice controller, struct slice instance);
+void kube_events_free(struct kube_events *q);
+void kube_event_say(struct kube_events *q, const struct kube_event *ev, struct now now);
+int64_t kube_events_tick(struct kube_events *q, struct now now); /* ends series; returns when to come again */
+uint64_t kube_events_dropped(const struct kube_events *q);
+
+#endif

@@ -1,0 +1,106 @@
+/* Every limit of mobula, in one place. Reaching one is a named error (ERR_LIMIT, with the name and the number in its text), never a
+ * crash and never a silent cut. Each is tested at the limit and one past it. */
+#ifndef MOBULA_LIMITS_H
+#define MOBULA_LIMITS_H
+
+enum {
+    KIB = 1024,
+    MIB = 1024 * 1024,
+};
+
+/* json: what one document may be. The API server stores 1.5 MiB and accepts 3 MiB; nesting is checked before jsmn sees a byte, because
+ * jsmn is quadratic in depth. */
+enum {
+    LIMIT_JSON_DEPTH = 64,
+    LIMIT_JSON_ITEM = 3 * MIB,
+    LIMIT_JSON_TOKENS = 256 * KIB,
+    LIMIT_JSON_ENVELOPE = 64 * KIB, /* a list without its items: kind, apiVersion, metadata */
+    LIMIT_JSON_PATCH_OPS = 4 * KIB,
+};
+
+/* yaml: manifests and kubeconfigs. */
+enum {
+    LIMIT_YAML_INPUT = 4 * MIB,
+    LIMIT_YAML_DEPTH = 64,
+    LIMIT_YAML_DOCUMENTS = 1024,
+};
+
+/* tls: what BearSSL's buffers can hold, and what a loader takes. */
+enum {
+    LIMIT_TLS_LEAF = 8 * KIB, /* DER bytes of the server's own certificate */
+    LIMIT_TLS_ANCHORS = 4096, /* certificates in one CA bundle */
+    LIMIT_TLS_PEM = 4 * MIB,  /* bytes of one PEM file */
+    LIMIT_TLS_CHAIN = 8,      /* certificates of a client identity */
+};
+
+/* http */
+enum {
+    LIMIT_HTTP_HEAD = 16 * KIB, /* status or request line and all headers */
+    LIMIT_HTTP_HEADERS = 64,
+    LIMIT_HTTP_INTERIM = 8,               /* 1xx answers before the real one */
+    LIMIT_HTTP_CHUNK_OVERHEAD = 64 * KIB, /* chunk headers and extensions beyond 1/8 of the body */
+    LIMIT_HTTP_URL = 4 * KIB,
+    LIMIT_HTTP_BODY = 8 * MIB, /* an answer that is gathered whole */
+};
+
+/* net */
+enum {
+    LIMIT_NET_LINKS = 256,    /* that we opened */
+    LIMIT_NET_ACCEPTED = 32,  /* that others opened; more wait in the kernel's queue */
+    LIMIT_NET_ALLOW = 64,     /* entries of the egress allowlist */
+    LIMIT_NET_ADDRESSES = 16, /* addresses tried for one name */
+    LIMIT_NET_HOST = 253,
+    NET_BUFFER = 16 * KIB, /* bytes in flight per direction and link */
+    NET_DNS_MS = 10 * 1000,
+    NET_CONNECT_MS = 30 * 1000,
+    NET_HANDSHAKE_MS = 10 * 1000,
+    NET_ADDRESS_MS = 2 * 1000,  /* of NET_CONNECT_MS, at least this much for each address */
+    NET_LINGER_MS = 5 * 1000,   /* a closed link may still send what was written */
+    NET_ACCEPT_PAUSE_MS = 1000, /* after the system had no descriptor left */
+    NET_IDLE_MS = 60 * 1000,    /* a link that waits for work is closed: the server would close it at 90 s */
+};
+
+/* kube */
+enum {
+    LIMIT_KUBE_CALLS = 4096, /* calls queued or in flight */
+    LIMIT_KUBE_WATCHES = 64,
+    LIMIT_KUBE_TOKEN = 64 * KIB,
+    LIMIT_KUBE_CONFIG_FILES = 16, /* of one KUBECONFIG list */
+    LIMIT_KUBE_IMPERSONATE = 16,  /* groups, and extra values, to impersonate */
+    LIMIT_KUBE_EXEC_ARGS = 64,    /* arguments, and variables, of an exec plugin */
+    LIMIT_KUBE_EXEC_OUTPUT = 256 * KIB,
+    KUBE_EXEC_MS = 60 * 1000, /* an exec plugin may talk to a login server */
+    KUBE_PAGE = 500,
+    KUBE_CALL_MS = 65 * 1000, /* the server gives up at 60 s */
+    KUBE_WATCH_SECONDS = 290,
+    KUBE_SILENCE_MS = 150 * 1000, /* bookmarks come every 60 s: longer silence is probed */
+    KUBE_BACKOFF_MS = 800,
+    KUBE_BACKOFF_MAX_MS = 30 * 1000,
+    KUBE_RELOAD_MS = 60 * 1000,    /* tokens and CA files are read again */
+    KUBE_OPENING = 4,              /* connections of one lane that open at the same time: more handshakes only delay the first request */
+    KUBE_IDLE_KEPT = 4,            /* idle connections of a lane that are kept for NET_IDLE_MS */
+    KUBE_IDLE_EXTRA_MS = 5 * 1000, /* and how long those beyond them are */
+    KUBE_WINDOW_MIN = 1,
+    KUBE_WINDOW_START = 32,
+    KUBE_WINDOW_MAX = 64,
+    LIMIT_KUBE_EVENTS = 1024, /* events waiting to be sent; more are dropped and counted */
+    LIMIT_KUBE_EVENT_NOTE = 1024,
+};
+
+/* ray: what one cluster may ask for */
+enum {
+    LIMIT_RAY_GROUPS = 256,
+    LIMIT_RAY_PODS = 100 * 1000,        /* of one cluster */
+    LIMIT_RAY_ERRORS = 64,              /* validation errors kept for one resource */
+    LIMIT_RAY_HOSTS = 1024,             /* numOfHosts */
+    LIMIT_RAY_HEALTH_ANSWER = 64 * KIB, /* bytes of the answer to a health check */
+};
+
+/* reconcile */
+enum {
+    RECONCILE_BACKOFF_MS = 1000,
+    RECONCILE_BACKOFF_MAX_MS = 5 * 60 * 1000,
+    RECONCILE_ACTIONS = 512, /* of one plan: a larger need is met by the next plan */
+};
+
+#endif

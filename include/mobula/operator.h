@@ -1,0 +1,41 @@
+/* operator: binds what is seen to decisions and decisions to calls. Events move records, a moved record marks its cluster dirty, dirty
+ * clusters are decided in turn, plans are carried out under the client's window one action per cluster and turn, and answers move records.
+ * It is driven by two functions and the net it is given, so the event loop and the simulator drive it alike. */
+#ifndef MOBULA_OPERATOR_H
+#define MOBULA_OPERATOR_H
+
+#include <mobula/base.h>
+#include <mobula/kube.h>
+#include <mobula/net.h>
+#include <mobula/ray.h>
+
+struct operator_options {
+    const struct slice *namespaces; /* watched; a single empty one: all */
+    uint32_t namespace_count;
+    struct ray_options ray;
+    struct slice executable; /* bytes of this program, for ConfigMap mobula-tools; empty unless RAY_TOOLS_CONFIGMAP */
+    bool leader_elect;
+    struct kube_lease_options lease; /* when leader_elect */
+    struct slice instance;           /* who reports events: the pod's or host's name */
+    uint64_t seed;
+};
+
+struct op;
+/* config, net and all slices stay the caller's. */
+struct op *operator_new(struct net *net, struct kube_config *config, const struct operator_options *o, struct err *e);
+void operator_free(struct op *op);
+
+/* Does all that can be done now and returns when to come again. Call it after every net_dispatch. */
+int64_t operator_step(struct op *op, struct now now);
+
+/* No new work is begun; the lease is given up when what is in flight has been answered. True when there is nothing left to wait for. */
+bool operator_stop(struct op *op, struct now now);
+
+/* Accepts links on the health and metrics listeners: GET /healthz, /readyz, /metrics. */
+struct link_accept *operator_health(struct op *op);
+struct link_accept *operator_metrics(struct op *op);
+
+/* Ready: all caches complete, and (when elected) somebody leads. Else why not, in words. */
+bool operator_ready(const struct op *op, struct now now, struct buf *why);
+
+#endif

@@ -1,0 +1,164 @@
+/* ray: what a Ray cluster is and what its Kubernetes objects look like. Readers turn the custom resources of both groups into one model;
+ * builders turn the model into pods and services. After the reader nothing knows which kind it was, but names, labels and status that
+ * users see. Pure functions of bytes: how objects are stored or sent is unknown here. */
+#ifndef MOBULA_RAY_H
+#define MOBULA_RAY_H
+
+#include <mobula/base.h>
+#include <mobula/json.h>
+#include <mobula/kube.h>
+
+/* ---- labels, annotations, names that users and other tools rely on ---- */
+
+#define RAY_LABEL_CLUSTER "ray.io/cluster"     /* on every pod and service of both kinds: what we watch by */
+#define RAY_LABEL_NODE_TYPE "ray.io/node-type" /* head | worker */
+#define RAY_LABEL_GROUP "ray.io/group"         /* headgroup | the group's (or pod type's) name */
+#define RAY_LABEL_REPLICA_INDEX "ray.io/worker-group-replica-index"
+#define RAY_LABEL_REPLICA_NAME "ray.io/worker-group-replica-name"
+#define RAY_LABEL_HOST_INDEX "ray.io/replica-host-index"
+#define RAY_LABEL_OWNER_UID "mobula.dev/owner-uid"     /* of the RayCluster: tells children of an older cluster of the same name apart */
+#define RAY_ANNOTATION_HASH "mobula.dev/template-hash" /* of what the pod or service was made from: 16 hex digits */
+#define RAY_FIELD_MANAGER "mobula"
+#define RAY_HEAD_GROUP "headgroup"
+
+enum ray_kind { RAY_V1, RAY_LEGACY };
+extern const struct kube_resource ray_resources[2]; /* by enum ray_kind: ray.io/v1 and cluster.ray.io/v1 rayclusters */
+struct slice ray_api_version(enum ray_kind kind);
+
+/* ---- the model ---- */
+
+/* Head or worker group. All slices and values lie in the document or in the arena given to the reader. */
+struct ray_group {
+    struct slice name; /* "headgroup", groupName, or podTypes[].name */
+    bool head;
+    int32_t replicas, min, max; /* as given, defaults filled in; head: 1, 1, 1 */
+    int32_t hosts;              /* pods per replica, ≥ 1 */
+    int32_t desired;            /* replicas to run now: clamped to [min, max]; 0 when suspended */
+    int64_t idle_timeout_s;     /* -1: not given */
+    bool suspended;
+    struct jval template;                       /* PodTemplateSpec; legacy: podConfig */
+    struct jval start_params;                   /* rayStartParams */
+    struct jval resources, labels;              /* group overrides; legacy: resources = rayResources */
+    struct jval setup_commands, start_commands; /* legacy */
+    struct slice *workers_to_delete;
+    uint32_t workers_to_delete_count;
+    uint64_t hash; /* of all that a pod of this group is made of (legacy: also metadata.labels, the forced restart) */
+};
+
+struct ray_cluster {
+    enum ray_kind kind;
+    struct slice ns, name, uid;
+    int64_t generation;
+    bool deleting;
+    bool suspend;
+    bool managed_elsewhere; /* spec.managedBy names another controller: not ours to touch */
+    bool recreate;          /* upgradeStrategy Recreate, and always for legacy: pods of an older template are replaced */
+    bool autoscaling;
+    struct slice ray_version;
+    struct jval spec, labels, annotations;
+    struct ray_group head;
+    struct ray_group *groups;
+    uint32_t group_count;
+    int32_t gcs_port; /* rayStartParams.port or 6379 */
+    int32_t dashboard_port, dashboard_agent_port, serve_port;
+};
+
+struct ray_error {
+    struct slice path; /* "spec.workerGroupSpecs[1].minReplicas" */
+    struct slice text; /* "is 5, above maxReplicas 3: lower it or raise maxReplicas" */
+    size_t offset;     /* of the value in the document, for line numbers */
+};
+struct ray_errors {
+    struct ray_error list[LIMIT_RAY_ERRORS];
+    uint32_t count;  /* stored */
+    uint32_t beyond; /* more that were found and not stored */
+};
+
+/* Reads a whole custom resource (metadata and spec). Every error at once goes to *errors; returns whether there was none. The model is
+ * filled as far as it can be read even then (ns, name, uid always), so that status can be written. */
+bool ray_read(struct jval object, struct arena *a, struct ray_cluster *out, struct ray_errors *errors);
+/* What is accepted and has no effect: fields that nobody knows (a slip of the pen, mostly), and those of features that are not there yet
+ * and whose absence is no danger. Fields whose silent absence would be one (authOptions.mode token, tlsOptions, networkPolicy) are errors
+ * of ray_read. For `mobula validate` and for an event. */
+void ray_notes(struct jval object, struct arena *a, struct ray_errors *notes);
+/* One line: "spec.headGroupSpec.template.spec.containers: …; spec.…: …; and 3 more", at most max bytes. */
+struct slice ray_errors_text(const struct ray_errors *errors, size_t max, struct arena *a);
+
+/* The value of RAY_ANNOTATION_HASH and back; false: it is not one of ours. */
+enum { RAY_HASH_TEXT = 16 };
+void ray_hash_format(uint64_t hash, char out[RAY_HASH_TEXT]); /* no NUL */
+bool ray_hash_parse(struct slice text, uint64_t *hash);
+
+/* ---- what the operator's settings decide about pods ---- */
+
+enum ray_tools { RAY_TOOLS_CONFIGMAP, RAY_TOOLS_IMAGE, RAY_TOOLS_NONE };
+#define RAY_TOOLS_CONFIGMAP_NAME "mobula-tools"
+
+struct ray_options {
+    enum ray_tools tools;        /* how workers get the binary that waits for the GCS */
+    struct slice tools_image;    /* RAY_TOOLS_IMAGE */
+    struct slice cluster_domain; /* "cluster.local" */
+    struct slice version;        /* mobula's, for the tags that Ray reports */
+};
+
+/* ---- names: functions of the owner, the group, the index and the pod replaced ---- */
+
+/* v1: "<cluster>-head". legacy: podConfig's generateName (with the cluster's name before it unless it starts so) and five characters that
+ * are the same for every head of this cluster: the API server itself then allows one head at most. */
+struct slice ray_head_pod_name(const struct ray_cluster *c, struct arena *a);
+/* v1: "<cluster>-<group>-worker-<index>-<5>", legacy: "<generateName><index>-<5>"; the five are made of uid, group, index and the uid of
+ * the pod that it replaces (empty for the first), so that an answer that was lost leads to AlreadyExists and never to a twin. ≤ 63 bytes.
+ */
+struct slice ray_worker_pod_name(const struct ray_cluster *c, const struct ray_group *g, int32_t index, struct slice replaces_uid,
+                                 struct arena *a);
+struct slice ray_head_service_name(const struct ray_cluster *c, struct arena *a);
+struct slice ray_headless_service_name(const struct ray_cluster *c, struct arena *a);
+
+/* ---- builders: each writes one JSON object ---- */
+
+/* A pod is the group's template with what is ours spliced in; all else goes through to the byte. Ours are: metadata (name, namespace,
+ * labels, annotations, owner), of the first container command, args, env, ports, probes and volumeMounts, and besides it volumes,
+ * initContainers and, with autoscaling, restartPolicy Never where the user gave none.
+ *
+ * index counts pods of a group: replica = index / hosts, host = index % hosts. The replica's name is a function of owner, group and
+ * replica alone, so that its hosts agree without asking: a replica is built anew only when all pods of the old one are gone. Workers wait
+ * for the GCS in the init container wait-gcs-ready, unless the template has one of that name or the GCS speaks TLS (RAY_USE_TLS). */
+bool ray_build_head_pod(const struct ray_cluster *c, const struct ray_options *o, struct arena *a, struct buf *out, struct err *e);
+bool ray_build_worker_pod(const struct ray_cluster *c, const struct ray_group *g, int32_t index, struct slice replaces_uid,
+                          const struct ray_options *o, struct arena *a, struct buf *out, struct err *e);
+/* v1: headless unless serviceType or headService say otherwise. legacy: with an address of its own, as it always was, because
+ * headServicePorts may lead from one number to another; the GCS's port is added, by which workers now come. That one and a headless one
+ * name a head that is not ready yet. A service carries RAY_ANNOTATION_HASH too, of the whole object. */
+bool ray_build_head_service(const struct ray_cluster *c, struct arena *a, struct buf *out, struct err *e);
+bool ray_wants_headless_service(const struct ray_cluster *c);
+bool ray_build_headless_service(const struct ray_cluster *c, struct arena *a, struct buf *out, struct err *e);
+/* The same for what we build and for what the server gives back with its defaults filled in: equal as long as nobody changed what is ours.
+ */
+uint64_t ray_service_hash(struct jval service);
+/* The text that starts Ray in the group's container: v1 "ray start --head …", as KUBERAY_GEN_RAY_START_CMD has it, without ulimit;
+ * legacy the setup and start commands joined by "; ", with --block.
+ *
+ * Values of rayStartParams are shell text in KubeRay, and samples rely on it: '"{\"a\": 1}"', "$MY_POD_IP". Here a value is left as it is
+ * when it is one word to a shell and can run nothing: safe characters (A-Z a-z 0-9 _ @ % + = : , . / -), $NAME and ${NAME}, \c, '…' and
+ * "…" without command substitution. Any other value is put in single quotes as a whole. So {"a": 1} works without quotes too, and
+ * "1; curl …" is an odd number of CPUs, not a command. Keys must be [A-Za-z0-9][A-Za-z0-9_-]*. */
+bool ray_start_command(const struct ray_cluster *c, const struct ray_group *g, const struct ray_options *o, struct arena *a,
+                       struct slice *out, struct err *e);
+
+/* Sums over pods that should run, for status: milli-CPU, bytes, GPUs, TPUs. */
+struct ray_sums {
+    int64_t cpu_milli, memory, gpu, tpu;
+};
+bool ray_desired_sums(const struct ray_cluster *c, struct arena *a, struct ray_sums *out, struct err *e);
+
+/* ---- waiting for the GCS: one gRPC health check over cleartext HTTP/2, as bytes in and bytes out ---- */
+
+/* The constant request: preface, SETTINGS, WINDOW_UPDATE, HEADERS, DATA. */
+struct slice ray_health_request(void);
+enum ray_health { RAY_HEALTH_MORE, RAY_HEALTH_SERVING, RAY_HEALTH_NOT, RAY_HEALTH_BAD };
+/* A gRPC server that does not know the health service (status 12) counts as SERVING: a Ray from before it, of which no more can be asked.
+ * Reads the answer from its beginning; call again with more bytes on MORE. NOT: an answer that is not SERVING; *e says what on NOT and BAD.
+ */
+enum ray_health ray_health_read(struct slice answer, struct err *e);
+
+#endif

@@ -1,0 +1,91 @@
+/* tls: a TLS 1.2 client session as a transformer of bytes. It knows no socket: the owner moves ciphertext to and from the wire, and
+ * plaintext to and from the caller. Only this room knows BearSSL, and this header is all that an engine must offer.
+ *
+ * Six suites (ECDHE with AES-GCM or ChaCha20-Poly1305), ALPN http/1.1, no renegotiation. Certificates are checked by our own X.509
+ * class on top of BearSSL's: the chain, its dates, subjectAltName (DNS names and IP addresses), extended key usage serverAuth; the
+ * common name is never looked at. There is no revocation check. A server that insists on TLS 1.3 is a named error. */
+#ifndef MOBULA_TLS_H
+#define MOBULA_TLS_H
+
+#include <mobula/base.h>
+
+/* ---- what is trusted, and who we are: loaded once, shared by sessions, counted ---- */
+
+struct tls_trust;
+/* Every certificate of the PEM text as a trust anchor. CRLF, a byte-order mark and a missing last newline are fine; text between blocks is
+ * skipped; a certificate that cannot be an anchor (RSA above 4096 bits, unknown key) is passed over and counted in *skipped; none at all,
+ * or a BEGIN without its END, is an error. Anchors hold name and key only: an anchor's own dates and constraints are not checked. */
+struct tls_trust *tls_trust_load(struct slice pem, uint32_t *count, uint32_t *skipped, struct err *e);
+/* a and b together, for egress hosts behind an inspecting proxy. */
+struct tls_trust *tls_trust_join(const struct tls_trust *a, const struct tls_trust *b);
+struct tls_trust *tls_trust_keep(struct tls_trust *t);
+void tls_trust_drop(struct tls_trust *t); /* NULL is fine */
+
+struct tls_identity;
+/* A client certificate chain and its key (RSA or EC; PKCS#1, SEC1 or PKCS#8, not encrypted). A key that does not belong to the first
+ * certificate is an error. The key is wiped with the last user. */
+struct tls_identity *tls_identity_load(struct slice cert_pem, struct slice key_pem, struct err *e);
+struct tls_identity *tls_identity_keep(struct tls_identity *i);
+void tls_identity_drop(struct tls_identity *i);
+
+/* ---- sessions ---- */
+
+struct tls_options {
+    struct slice name;             /* what the certificate must be for: a plain DNS name or an IP address, no trailing dot, no brackets */
+    struct tls_trust *trust;       /* NULL only with insecure */
+    struct tls_identity *identity; /* NULL: an empty list when the server asks */
+    bool insecure;                 /* accept any certificate: kubeconfig's insecure-skip-tls-verify */
+    int64_t wall_us;               /* what the clock says, for the dates in certificates */
+};
+
+enum tls_state {
+    TLS_HANDSHAKE,
+    TLS_OPEN,   /* plaintext may be written and read */
+    TLS_CLOSED, /* the peer said close_notify; what it sent before may still be read */
+    TLS_FAILED, /* tls_error says why; nothing moves any more */
+};
+
+struct tls;
+struct tls *tls_open(const struct tls_options *options, struct err *e); /* one block of about 40 KiB */
+void tls_free(struct tls *t);                                           /* wiped; NULL is fine */
+
+/* Four directions, each a pair: "here is what there is / how much room there is" and "so much of it was used / written". Lengths may be 0.
+ */
+struct slice tls_send_peek(struct tls *t); /* ciphertext for the wire */
+void tls_send_used(struct tls *t, size_t n);
+char *tls_recv_room(struct tls *t, size_t *n); /* where ciphertext from the wire goes */
+void tls_recv_wrote(struct tls *t, size_t n);
+struct slice tls_read_peek(struct tls *t); /* plaintext for the caller */
+void tls_read_used(struct tls *t, size_t n);
+char *tls_write_room(struct tls *t, size_t *n); /* where the caller's plaintext goes */
+void tls_write_wrote(struct tls *t, size_t n);
+void tls_flush(struct tls *t); /* what was written becomes a record now */
+
+/* The wire ended. Without close_notify before it the session fails, so that a cut answer is never taken for a whole one. Nothing is lost by
+ * that: there is no room for ciphertext, and so no reason to read the wire, before all plaintext has been used. */
+void tls_eof(struct tls *t);
+/* Queues close_notify behind what was written; unread plaintext is thrown away and nothing more is received. The session is TLS_CLOSED at
+ * once; it may be freed when tls_send_peek has nothing left. */
+void tls_close(struct tls *t);
+
+enum tls_state tls_state(const struct tls *t);
+/* Set when TLS_FAILED: ERR_TLS_TRUST or ERR_TLS_NAME for the certificate, ERR_CLOSED for a cut connection, else ERR_TLS. Names what a
+ * person can act on: "server requires TLS 1.3", "certificate is for X, wanted Y", "certificate expired on …, clock says …", "certificate is
+ * signed by an unknown CA (…)", "server wants a client certificate". */
+const struct err *tls_error(const struct tls *t);
+/* When the server's certificate ends, in microseconds since 1970; 0 before the handshake is done. */
+int64_t tls_peer_expires(const struct tls *t);
+
+/* The DER walk of our X.509 class, for its tests and fuzzer: what a leaf certificate is for. */
+struct tls_leaf {
+    bool has_name;                       /* name is in its subjectAltName */
+    bool has_eku, server;                /* extendedKeyUsage is there; it allows serverAuth */
+    char first_name[128];                /* the first names in it, for the error text */
+    char issuer[96];                     /* the common name of who signed it, or else the organisation; likewise */
+    int64_t not_before_us, not_after_us; /* microseconds since 1970 */
+};
+/* name as in tls_options. An IP address is looked for among the IP addresses only, a DNS name among the DNS names only: in any case of
+ * letters, with "*" as the whole leftmost label and at least two labels behind it. */
+bool tls_leaf_read(struct slice der, struct slice name, struct tls_leaf *out, struct err *e);
+
+#endif

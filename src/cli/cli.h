@@ -1,0 +1,27 @@
+/* cli: the subcommands. Each is one function of its arguments in a file of its own; argv[0] is the subcommand's name. It returns an exit
+ * status: 0 well, 1 an error that was printed, 2 wrong usage. */
+#ifndef MOBULA_CLI_H
+#define MOBULA_CLI_H
+
+#include "flags.h"
+
+int cli_operator(int argc, char **argv); /* the controller itself */
+int cli_install(int argc, char **argv);  /* the manifests of an installation */
+int cli_validate(int argc, char **argv); /* checks manifests without a cluster */
+int cli_explain(int argc, char **argv);  /* the objects that would be made from a manifest */
+int cli_wait_gcs(int argc, char **argv); /* waits until Ray's control service answers */
+
+/* ---- what they share ---- */
+
+/* The whole file, or standard input for "-", at most LIMIT_YAML_INPUT bytes. The error names the file. */
+bool cli_read_file(struct slice path, struct arena *a, struct slice *out, struct err *e);
+/* All of it to standard output; what cannot be written is an error that is printed. */
+bool cli_print(struct slice text);
+/* "mobula: TEXT" on stderr. Returns STATUS_ERROR. */
+int cli_fail(const struct err *e);
+
+/* --tools=configmap | image:REF | none, as the operator and explain take it. */
+struct ray_options;
+bool cli_tools(struct slice text, struct ray_options *out, struct err *e);
+
+#endif

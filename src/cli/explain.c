@@ -1,0 +1,246 @@
+#include "explain.h"
+#include "cli.h"
+#include "findings.h"
+#include "validate.h"
+
+#include <mobula/reconcile.h>
+
+#include <stdio.h>
+
+/* Names end in letters that are made of the uid, which only the API server gives. */
+#define NO_UID "00000000-0000-0000-0000-000000000000"
+
+enum { EXPLAIN_OUTPUT_MAX = 512 * MIB };
+
+/* ---- a namespace in which all that was decided came true at once ---- */
+
+struct world {
+    const struct explain_how *how;
+    const struct ray_cluster *cluster;
+    const struct pod **pods;
+    uint32_t count, cap;
+    struct service head_service, headless_service;
+    bool has_head_service, has_headless_service;
+    struct arena *arena;
+    struct buf *out;
+    struct err err;
+};
+
+static bool put_object(struct world *w, struct slice object)
+{
+    if (!w->how->json)
+        return buf_put(w->out, SLICE("---\n")) && yaml_write(object, w->out, &w->err);
+    char last = w->out->len ? w->out->ptr[w->out->len - 1] : '[';
+    return (last == '[' || buf_put(w->out, SLICE(",\n"))) && buf_put(w->out, object);
+}
+
+static void add_pod(struct world *w, const struct action *action, const struct ray_group *group)
+{
+    if (w->count == w->cap) {
+        const struct pod **more = arena_array(w->arena, w->cap * 2 + 16, sizeof *more);
+        if (w->count)
+            memcpy(more, w->pods, w->count * sizeof *more);
+        w->pods = more;
+        w->cap = w->cap * 2 + 16;
+    }
+    struct pod *pod = arena_new(w->arena, struct pod);
+    struct slice name =
+        group->head ? ray_head_pod_name(w->cluster, w->arena) : ray_worker_pod_name(w->cluster, group, action->index, SLICE(""), w->arena);
+    snprintf(pod->name, sizeof pod->name, "%.*s", SLICE_ARG(name));
+    snprintf(pod->uid, sizeof pod->uid, "%08x-0000-0000-0000-000000000000", w->count + 1);
+    pod->group = group->name;
+    pod->hash = group->hash;
+    pod->index = action->index / group->hosts;
+    pod->host = action->index % group->hosts;
+    pod->head = group->head;
+    w->pods[w->count++] = pod;
+}
+
+static bool build_pod(struct world *w, const struct action *action, struct buf *object)
+{
+    const struct ray_group *group = action->group < 0 ? &w->cluster->head : &w->cluster->groups[action->group];
+    add_pod(w, action, group);
+    if (group->head)
+        return ray_build_head_pod(w->cluster, &w->how->ray, w->arena, object, &w->err);
+    return ray_build_worker_pod(w->cluster, group, action->index, SLICE(""), &w->how->ray, w->arena, object, &w->err);
+}
+
+static bool build_service(struct world *w, bool head, struct buf *object)
+{
+    struct service *s = head ? &w->head_service : &w->headless_service;
+    struct json doc;
+    if (!(head ? ray_build_head_service : ray_build_headless_service)(w->cluster, w->arena, object, &w->err) ||
+        !json_parse(&doc, buf_slice(object), w->arena, &w->err))
+        return false;
+    s->hash = ray_service_hash(json_root(&doc));
+    *(head ? &w->has_head_service : &w->has_headless_service) = true;
+    return true;
+}
+
+/* Carries out what makes an object; *made counts them. */
+static bool carry_out(struct world *w, const struct action *action, uint32_t *made)
+{
+    struct buf object;
+    bool well = true;
+    buf_init(&object, LIMIT_JSON_ITEM);
+    if (action->kind == ACTION_CREATE_POD)
+        well = build_pod(w, action, &object);
+    else if (action->kind == ACTION_APPLY_HEAD_SERVICE || action->kind == ACTION_APPLY_HEADLESS_SERVICE)
+        well = build_service(w, action->kind == ACTION_APPLY_HEAD_SERVICE, &object);
+    if (well && object.len) {
+        well = put_object(w, buf_slice(&object)) ||
+               err_set(&w->err, ERR_LIMIT, "more than %d bytes of objects (EXPLAIN_OUTPUT_MAX)", EXPLAIN_OUTPUT_MAX);
+        ++*made;
+    }
+    buf_free(&object);
+    return well;
+}
+
+/* Decides and carries out until nothing more is to be made: a plan holds RECONCILE_ACTIONS at most. */
+static bool run_world(struct world *w)
+{
+    struct ray_errors errors = {0};
+    struct cluster_view view = {.cluster = w->cluster, .errors = &errors, .options = &w->how->ray, .now = {.mono_ms = 1, .wall_us = 1}};
+    view.failures = arena_array(w->arena, w->cluster->group_count + 1, sizeof *view.failures);
+    for (uint32_t made = 1; made > 0;) {
+        struct plan plan;
+        made = 0;
+        view.pods = w->pods;
+        view.pod_count = w->count;
+        view.head_service = w->has_head_service ? &w->head_service : NULL;
+        view.headless_service = w->has_headless_service ? &w->headless_service : NULL;
+        reconcile_cluster(&view, w->arena, &plan);
+        for (uint32_t i = 0; i < plan.count; i++)
+            if (!carry_out(w, &plan.actions[i], &made))
+                return false;
+    }
+    return true;
+}
+
+/* ---- manifests ---- */
+
+static bool explain_cluster(const char *file, const struct yaml_doc *doc, struct jval object, struct world *w, struct buf *notes)
+{
+    struct ray_cluster *cluster = arena_new(w->arena, struct ray_cluster);
+    struct ray_errors *errors = arena_new(w->arena, struct ray_errors);
+    if (!ray_read(object, w->arena, cluster, errors)) {
+        struct findings *f = arena_new(w->arena, struct findings);
+        f->arena = w->arena;
+        findings_add_ray(f, false, errors);
+        findings_write(f, file, doc, notes);
+        return false;
+    }
+    if (slice_empty(cluster->ns))
+        cluster->ns = SLICE("default");
+    if (slice_empty(cluster->uid))
+        cluster->uid = SLICE(NO_UID);
+    w->cluster = cluster;
+    if (!run_world(w)) {
+        buf_printf(notes, "%s:%u: %s\n", file, doc->line, w->err.text);
+        return false;
+    }
+    if (cluster->managed_elsewhere)
+        buf_printf(notes, "%s:%u: nothing is made: spec.managedBy leaves it to another controller\n", file, doc->line);
+    else if (cluster->suspend)
+        buf_printf(notes, "%s:%u: no pods are made: spec.suspend is true\n", file, doc->line);
+    return true;
+}
+
+bool explain_text(const char *file, struct slice text, const struct explain_how *how, struct arena *a, struct buf *out, struct buf *notes)
+{
+    struct yaml_docs docs;
+    struct err e = {0};
+    if (!yaml_parse(text, a, &docs, &e)) {
+        buf_printf(notes, "%s: %s\n", file, e.text);
+        return false;
+    }
+    bool well = true;
+    for (uint32_t i = 0; i < docs.count; i++) {
+        struct json json;
+        enum ray_kind kind;
+        struct world w = {.how = how, .arena = a, .out = out};
+        if (!json_parse(&json, docs.docs[i].json, a, &w.err)) {
+            buf_printf(notes, "%s:%u: %s\n", file, docs.docs[i].line, w.err.text);
+            well = false;
+        } else if (manifest_kind(json_root(&json), a, &kind)) {
+            well &= explain_cluster(file, &docs.docs[i], json_root(&json), &w, notes);
+        }
+    }
+    return well;
+}
+
+void explain_begin(const struct explain_how *how, struct buf *out)
+{
+    if (how->json)
+        buf_put(out, SLICE("{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":["));
+}
+
+void explain_end(const struct explain_how *how, struct buf *out)
+{
+    if (how->json)
+        buf_put(out, SLICE("]}\n"));
+}
+
+/* ---- the command ---- */
+
+struct explain_options {
+    struct flag_texts files;
+    struct slice tools, output, cluster_domain;
+};
+
+static const struct flag list[] = {
+#define AT(field) offsetof(struct explain_options, field)
+    {"f", FLAG_TEXTS, AT(files), "FILE", "manifests in YAML or JSON; - is standard input"},
+    {"tools", FLAG_TEXT, AT(tools), "WHERE", "configmap (default), image:REF or none, as the operator has it"},
+    {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of service names (cluster.local)"},
+    {"output", FLAG_TEXT, AT(output), "yaml|json", "YAML documents (default) or one JSON list"},
+#undef AT
+};
+
+static const struct flags flags = {
+    .usage = "mobula explain -f FILE [-f FILE...] [FLAG...]",
+    .about = "Prints the pods and services that the operator would make of RayClusters in an empty namespace. The last letters of worker\n"
+             "names are made of the cluster's uid, which only the API server gives: they will be others.",
+    .list = list,
+    .count = COUNT_OF(list),
+};
+
+static int explain_files(const struct explain_options *o, const struct explain_how *how, struct arena *a, struct buf *out,
+                         struct buf *notes)
+{
+    bool well = true;
+    struct err e = {0};
+    explain_begin(how, out);
+    for (uint32_t i = 0; i < o->files.count; i++) {
+        struct slice file = o->files.list[i], text;
+        if (!cli_read_file(file, a, &text, &e))
+            return cli_fail(&e);
+        well &= explain_text(slice_eq(file, SLICE("-")) ? "stdin" : file.ptr, text, how, a, out, notes);
+        arena_reset(a, MIB);
+    }
+    explain_end(how, out);
+    fprintf(stderr, "%.*s", SLICE_ARG(buf_slice(notes)));
+    return cli_print(buf_slice(out)) && well ? STATUS_OK : STATUS_ERROR;
+}
+
+int cli_explain(int argc, char **argv)
+{
+    struct explain_options o = {.tools = SLICE("configmap"), .output = SLICE("yaml"), .cluster_domain = SLICE("cluster.local")};
+    int status;
+    if (!flags_parse(&flags, argc, argv, &o, &status))
+        return status;
+    struct explain_how how = {.json = slice_eq(o.output, SLICE("json")),
+                              .ray = {.cluster_domain = o.cluster_domain, .version = SLICE(MOBULA_VERSION)}};
+    struct err e = {0};
+    if (o.files.count == 0)
+        return flags_wrong(&flags, "-f is needed");
+    if (!how.json && !slice_eq(o.output, SLICE("yaml")))
+        return flags_wrong(&flags, "--output: want yaml or json");
+    if (!cli_tools(o.tools, &how.ray, &e))
+        return flags_wrong(&flags, "%s", e.text);
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    __attribute__((cleanup(buf_free))) struct buf out, notes;
+    buf_init(&out, EXPLAIN_OUTPUT_MAX);
+    buf_init(&notes, MIB);
+    return explain_files(&o, &how, &a, &out, &notes);
+}

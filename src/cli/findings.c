@@ -1,0 +1,44 @@
+#include "findings.h"
+
+#include <stdlib.h>
+
+void findings_add(struct findings *f, bool warning, struct slice path, size_t offset, struct slice text)
+{
+    for (uint32_t i = 0; i < f->count; i++)
+        if (slice_eq(f->list[i].path, path))
+            return;
+    f->errors += !warning;
+    f->warnings += warning;
+    if (f->count == FINDINGS_MAX)
+        f->beyond++;
+    else
+        f->list[f->count++] = (struct finding){warning, path, text, offset};
+}
+
+void findings_add_ray(struct findings *f, bool warning, const struct ray_errors *errors)
+{
+    for (uint32_t i = 0; i < errors->count; i++)
+        findings_add(f, warning, errors->list[i].path, errors->list[i].offset, errors->list[i].text);
+    f->beyond += errors->beyond;
+    *(warning ? &f->warnings : &f->errors) += errors->beyond;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct finding *x = a, *y = b;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    return slice_cmp(x->path, y->path);
+}
+
+void findings_write(struct findings *f, const char *file, const struct yaml_doc *doc, struct buf *out)
+{
+    qsort(f->list, f->count, sizeof f->list[0], compare);
+    for (uint32_t i = 0; i < f->count; i++) {
+        const struct finding *one = &f->list[i];
+        buf_printf(out, "%s:%u: %s%.*s: %.*s\n", file, yaml_line(doc, one->offset), one->warning ? "warning: " : "", SLICE_ARG(one->path),
+                   SLICE_ARG(one->text));
+    }
+    if (f->beyond > 0)
+        buf_printf(out, "%s:%u: and %u more\n", file, doc->line, f->beyond);
+}

@@ -1,0 +1,36 @@
+/* What is wrong, or odd, in a manifest: gathered from several sources, said once, in the order of lines. */
+#ifndef MOBULA_CLI_FINDINGS_H
+#define MOBULA_CLI_FINDINGS_H
+
+#include <mobula/json.h>
+#include <mobula/ray.h>
+#include <mobula/yaml.h>
+
+enum { FINDINGS_MAX = 256 }; /* of one document; more are counted */
+
+struct finding {
+    bool warning;
+    struct slice path; /* "spec.workerGroupSpecs[1].minReplicas" */
+    struct slice text; /* "is 5, above maxReplicas 3: lower it or raise maxReplicas" */
+    size_t offset;     /* of the value in the document's JSON text */
+};
+
+struct findings {
+    struct arena *arena;
+    struct finding list[FINDINGS_MAX];
+    uint32_t count, beyond;
+    uint32_t errors, warnings; /* in all, those beyond too */
+};
+
+/* The first finding about a path stands, later ones are passed over. path and text lie in the arena or longer. */
+void findings_add(struct findings *f, bool warning, struct slice path, size_t offset, struct slice text);
+/* What ray_read or ray_notes found. */
+void findings_add_ray(struct findings *f, bool warning, const struct ray_errors *errors);
+/* "file:line: path: text" for each, "file:line: warning: path: text" for warnings. */
+void findings_write(struct findings *f, const char *file, const struct yaml_doc *doc, struct buf *out);
+
+/* Compares a RayCluster with the schema of its kind's CRD, as the API server would: types, enums, limits, what is required; and fields that
+ * the API server would silently drop. Rules in CEL are not looked at: ray_read says the same. */
+void schema_check(enum ray_kind kind, struct jval object, struct findings *f);
+
+#endif

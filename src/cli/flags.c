@@ -1,0 +1,210 @@
+#include "flags.h"
+
+#include <stdio.h>
+
+/* ---- words ---- */
+
+static unsigned word_distance(struct slice a, struct slice b)
+{
+    if (a.len > WORD_MAX || b.len > WORD_MAX)
+        return WORD_MAX;
+    /* row[j]: from the first i letters of a to the first j of b */
+    unsigned row[WORD_MAX + 1];
+    for (unsigned j = 0; j <= b.len; j++)
+        row[j] = j;
+    for (unsigned i = 1; i <= a.len; i++) {
+        unsigned diagonal = row[0];
+        row[0] = i;
+        for (unsigned j = 1; j <= b.len; j++) {
+            unsigned change = diagonal + (a.ptr[i - 1] != b.ptr[j - 1]);
+            unsigned step = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
+            diagonal = row[j];
+            row[j] = change < step ? change : step;
+        }
+    }
+    return row[b.len];
+}
+
+void nearest_try(struct nearest *n, const char *word)
+{
+    unsigned distance = word_distance(n->typed, slice_of(word));
+    bool near = distance <= WORD_NEAR && distance < n->typed.len; /* two letters are near to every word of two */
+    if (near && (!n->best || distance < n->distance)) {
+        n->best = word;
+        n->distance = distance;
+    }
+}
+
+static bool unknown_flag(const struct flags *f, struct slice typed, struct slice name, struct err *e)
+{
+    struct nearest n = {.typed = name};
+    for (size_t i = 0; i < f->count; i++)
+        nearest_try(&n, f->list[i].name);
+    if (!n.best)
+        return err_set(e, ERR_CONFIG, "unknown flag %.*s", SLICE_ARG(typed));
+    return err_set(e, ERR_CONFIG, "unknown flag %.*s; did you mean --%s?", SLICE_ARG(typed), n.best);
+}
+
+/* ---- values ---- */
+
+bool duration_parse(struct slice text, int64_t *ms, struct err *e)
+{
+    static const struct {
+        const char *unit;
+        int64_t ms;
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60 * 1000}, {"h", 60 * 60 * 1000}};
+
+    int64_t sum = 0;
+    struct slice rest = text;
+    bool well = !slice_empty(text);
+    while (well && !slice_empty(rest)) {
+        size_t digits = 0, letters = 0;
+        while (digits < rest.len && rest.ptr[digits] >= '0' && rest.ptr[digits] <= '9')
+            digits++;
+        while (digits + letters < rest.len && rest.ptr[digits + letters] >= 'a' && rest.ptr[digits + letters] <= 'z')
+            letters++;
+        int64_t n = 0, unit = 0;
+        well = slice_int(slice_head(rest, digits), &n);
+        for (size_t i = 0; i < COUNT_OF(units); i++)
+            if (slice_eq((struct slice){rest.ptr + digits, letters}, slice_of(units[i].unit)))
+                unit = units[i].ms;
+        bool bare_zero = letters == 0 && n == 0 && digits == text.len;
+        well = well && (unit != 0 || bare_zero) && !__builtin_mul_overflow(n, unit, &n) && !__builtin_add_overflow(sum, n, &sum);
+        rest = slice_skip(rest, digits + letters);
+    }
+    if (!well)
+        return err_set(e, ERR_SYNTAX, "\"%.*s\" is not a duration such as 500ms, 5s or 1m30s", SLICE_ARG(text));
+    *ms = sum;
+    return true;
+}
+
+static bool read_switch(struct slice value, bool *out, struct err *e)
+{
+    bool on = slice_eq(value, SLICE("true"));
+    if (!on && !slice_eq(value, SLICE("false")))
+        return err_set(e, ERR_SYNTAX, "\"%.*s\" is neither true nor false", SLICE_ARG(value));
+    *out = on;
+    return true;
+}
+
+static bool add_text(struct flag_texts *texts, struct slice value, struct err *e)
+{
+    if (texts->count == FLAG_TEXTS_MAX)
+        return err_set(e, ERR_LIMIT, "given more than %d times", FLAG_TEXTS_MAX);
+    texts->list[texts->count++] = value;
+    return true;
+}
+
+static bool read_value(const struct flag *flag, struct slice value, void *options, struct err *e)
+{
+    void *out = (char *)options + flag->at;
+    switch (flag->type) {
+    case FLAG_SWITCH:
+        return read_switch(value, out, e);
+    case FLAG_TEXT:
+        *(struct slice *)out = value;
+        return true;
+    case FLAG_TEXTS:
+        return add_text(out, value, e);
+    case FLAG_INT: {
+        int64_t n;
+        if (!slice_int(value, &n) || n < 0)
+            return err_set(e, ERR_SYNTAX, "\"%.*s\" is not a whole number", SLICE_ARG(value));
+        *(int64_t *)out = n;
+        return true;
+    }
+    case FLAG_DURATION:
+        return duration_parse(value, out, e);
+    }
+    return false;
+}
+
+/* ---- arguments ---- */
+
+static const struct flag *find_flag(const struct flags *f, struct slice name)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (slice_eq(name, slice_of(f->list[i].name)))
+            return &f->list[i];
+    return NULL;
+}
+
+/* -f for names of one letter, --name for all others. */
+static const char *dashes(const struct flag *flag)
+{
+    return flag->name[1] ? "--" : "-";
+}
+
+bool flags_read(const struct flags *f, int argc, char **argv, void *options, bool *help, struct err *e)
+{
+    *help = false;
+    for (int i = 1; i < argc; i++) {
+        struct slice value = slice_of(argv[i]);
+        if (slice_eq(value, SLICE("--help")) || slice_eq(value, SLICE("-h"))) {
+            *help = true;
+            return true;
+        }
+        if (value.len < 2 || value.ptr[0] != '-')
+            return err_set(e, ERR_CONFIG, "unexpected argument \"%s\"", argv[i]);
+        struct slice typed = slice_cut(&value, '='), name = slice_skip(typed, slice_starts(typed, SLICE("--")) ? 2 : 1);
+        const struct flag *flag = find_flag(f, name);
+        if (!flag)
+            return unknown_flag(f, typed, name, e);
+        if (!value.ptr && flag->type == FLAG_SWITCH)
+            value = SLICE("true");
+        if (!value.ptr && ++i < argc)
+            value = slice_of(argv[i]);
+        if (!value.ptr)
+            return err_set(e, ERR_CONFIG, "%s%s needs a value: %s", dashes(flag), flag->name, flag->value);
+        if (!read_value(flag, value, options, e))
+            return err_wrap(e, "%s%s", dashes(flag), flag->name);
+    }
+    return true;
+}
+
+enum { HELP_COLUMN = 34 };
+
+static void print_flag(const struct flag *flag, FILE *to)
+{
+    int width = fprintf(to, "  %s%s%s%s", dashes(flag), flag->name, flag->value ? " " : "", flag->value ? flag->value : "");
+    for (const char *c = flag->value; c && *c; c++)
+        width -= (*c & 0xc0) == 0x80; /* a character takes one column however many bytes it has */
+    if (width + 2 > HELP_COLUMN)
+        width = fprintf(to, "\n") - 1;
+    fprintf(to, "%*s%s\n", HELP_COLUMN - width, "", flag->help);
+}
+
+static void print_usage(const struct flags *f, FILE *to)
+{
+    fprintf(to, "usage: %s\n", f->usage);
+    for (size_t i = 0; i < f->count; i++)
+        print_flag(&f->list[i], to);
+}
+
+bool flags_parse(const struct flags *f, int argc, char **argv, void *options, int *status)
+{
+    bool help;
+    struct err e = {0};
+    if (!flags_read(f, argc, argv, options, &help, &e)) {
+        *status = flags_wrong(f, "%s", e.text);
+        return false;
+    }
+    if (!help)
+        return true;
+    printf("%s\n\n", f->about);
+    print_usage(f, stdout);
+    *status = STATUS_OK;
+    return false;
+}
+
+int flags_wrong(const struct flags *f, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    fputs("mobula: ", stderr);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    print_usage(f, stderr);
+    return STATUS_USAGE;
+}

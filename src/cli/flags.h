@@ -1,0 +1,62 @@
+/* The one parser of command-line flags. A command describes its flags in a table and gets its options filled in; the same table
+ * prints its usage.
+ *
+ *     --name VALUE   --name=VALUE   --switch   --switch=false   -f VALUE
+ *
+ * There are no positional arguments. A flag given twice keeps the last value, but FLAG_TEXTS gathers them all. */
+#ifndef MOBULA_CLI_FLAGS_H
+#define MOBULA_CLI_FLAGS_H
+
+#include <mobula/base.h>
+
+enum flag_type {
+    FLAG_SWITCH,   /* bool */
+    FLAG_TEXT,     /* struct slice; a NUL stands behind it */
+    FLAG_TEXTS,    /* struct flag_texts: may be given again and again */
+    FLAG_INT,      /* int64_t, not negative */
+    FLAG_DURATION, /* int64_t, milliseconds: "500ms", "5s", "1m30s", "2h", "0" */
+};
+
+enum { FLAG_TEXTS_MAX = 64 };
+struct flag_texts {
+    struct slice list[FLAG_TEXTS_MAX];
+    uint32_t count;
+};
+
+struct flag {
+    const char *name; /* without dashes; of one letter: given as -f */
+    enum flag_type type;
+    size_t at;         /* offsetof the field in the command's options, which hold the default */
+    const char *value; /* what the usage calls the value: "NS[,NS…]"; NULL for switches */
+    const char *help;
+};
+
+struct flags {
+    const char *usage; /* "mobula validate -f FILE [-f FILE …]" */
+    const char *about; /* what the command does, for --help */
+    const struct flag *list;
+    size_t count;
+};
+
+enum { STATUS_OK = 0, STATUS_ERROR = 1, STATUS_USAGE = 2 }; /* exit statuses of every command */
+
+/* Fills options from argv[1] on. False: the command ends with *status, which is STATUS_OK after --help (printed on stdout) or STATUS_USAGE
+ * after a mistake (printed on stderr with the usage). */
+bool flags_parse(const struct flags *f, int argc, char **argv, void *options, int *status);
+/* The same without printing; *help is set by --help or -h and ends the reading. */
+bool flags_read(const struct flags *f, int argc, char **argv, void *options, bool *help, struct err *e);
+/* For what the table cannot say ("--replicas must be at least 1"): prints it and the usage on stderr and returns STATUS_USAGE. */
+int flags_wrong(const struct flags *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+bool duration_parse(struct slice text, int64_t *ms, struct err *e);
+/* "did you mean": of the words tried, the one nearest to what was typed, when at most WORD_NEAR letters must be put in, left out or
+ * changed. Longer words than WORD_MAX are near to nothing. */
+enum { WORD_MAX = 32, WORD_NEAR = 2 };
+struct nearest {
+    struct slice typed;
+    const char *best; /* NULL: none is near */
+    unsigned distance;
+};
+void nearest_try(struct nearest *n, const char *word);
+
+#endif

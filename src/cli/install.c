@@ -1,0 +1,206 @@
+#include "cli.h"
+
+#include "embed.h"
+#include "install.h"
+
+#include <mobula/ray.h>
+
+#include <stdio.h>
+
+const struct install_options install_defaults = {
+    .ns = SLICE("mobula"),
+    .image = SLICE("localhost/mobula:" MOBULA_VERSION),
+    .tools = SLICE("configmap"),
+    .replicas = 1,
+};
+
+/* ---- templates: text with @NAMES@ in it ---- */
+
+struct variable {
+    const char *name;
+    struct slice value;
+};
+
+static const struct variable *find_variable(struct slice name, const struct variable *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (slice_eq(name, slice_of(list[i].name)))
+            return &list[i];
+    return NULL;
+}
+
+/* A variable that stands alone on its line is a line (or more, or none) itself: its value brings its own newline. */
+static void put_line(struct slice line, const struct variable *list, size_t count, struct buf *out)
+{
+    struct slice all = line;
+    while (line.ptr) {
+        struct slice before = slice_cut(&line, '@');
+        buf_put(out, before);
+        if (!line.ptr)
+            break;
+        struct slice name = slice_cut(&line, '@');
+        const struct variable *v = find_variable(name, list, count);
+        if (!v)
+            fatal("install: no variable @%.*s@", SLICE_ARG(name));
+        buf_put(out, v->value);
+        if (name.len + 2 == all.len)
+            return;
+    }
+    buf_putc(out, '\n');
+}
+
+static void put_document(struct slice text, const struct variable *list, size_t count, struct buf *out)
+{
+    buf_put(out, SLICE("---\n"));
+    while (!slice_empty(text))
+        put_line(slice_cut(&text, '\n'), list, count, out);
+}
+
+/* ---- options ---- */
+
+static bool check_image(struct slice image, const char *flag, struct err *e)
+{
+    bool well = !slice_empty(image);
+    for (size_t i = 0; well && i < image.len; i++) {
+        char c = image.ptr[i];
+        well = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("./:@_-", c);
+    }
+    return well || err_set(e, ERR_CONFIG, "%s: \"%.*s\" is not an image reference", flag, SLICE_ARG(image));
+}
+
+static bool check_namespace(struct slice ns, const char *flag, struct err *e)
+{
+    return name_dns1123_label(ns) || err_set(e, ERR_CONFIG, "%s: \"%.*s\" is not the name of a namespace", flag, SLICE_ARG(ns));
+}
+
+struct watched {
+    struct slice list[INSTALL_WATCH_MAX];
+    uint32_t count;
+};
+
+static bool read_watched(struct slice text, struct watched *w, struct err *e)
+{
+    while (text.ptr) {
+        struct slice ns = slice_cut(&text, ',');
+        if (!check_namespace(ns, "--watch-namespace", e))
+            return false;
+        for (uint32_t i = 0; i < w->count; i++)
+            if (slice_eq(ns, w->list[i]))
+                return err_set(e, ERR_CONFIG, "--watch-namespace: \"%.*s\" is named twice", SLICE_ARG(ns));
+        if (w->count == INSTALL_WATCH_MAX)
+            return err_set(e, ERR_LIMIT, "--watch-namespace: more than %d namespaces (INSTALL_WATCH_MAX)", INSTALL_WATCH_MAX);
+        w->list[w->count++] = ns;
+    }
+    return true;
+}
+
+static bool check(const struct install_options *o, struct ray_options *tools, struct watched *w, struct err *e)
+{
+    if (o->crds_only && o->no_crds)
+        return err_set(e, ERR_CONFIG, "--crds-only and --no-crds leave nothing to print");
+    if (o->replicas < 1 || o->replicas > INSTALL_REPLICAS_MAX)
+        return err_set(e, ERR_CONFIG, "--replicas: want 1 to %d", INSTALL_REPLICAS_MAX);
+    return check_namespace(o->ns, "--namespace", e) && read_watched(slice_empty(o->watch) ? o->ns : o->watch, w, e) &&
+           check_image(o->image, "--image", e) && cli_tools(o->tools, tools, e) &&
+           (tools->tools != RAY_TOOLS_IMAGE || check_image(tools->tools_image, "--tools", e));
+}
+
+/* ---- manifests ---- */
+
+static void put_namespaces(const struct install_options *o, const struct watched *w, struct buf *out)
+{
+    bool own = false;
+    for (uint32_t i = 0; i < w->count; i++) {
+        put_document(install_namespace(), (struct variable[]){{"NAMESPACE", w->list[i]}}, 1, out);
+        own |= slice_eq(w->list[i], o->ns);
+    }
+    if (!own)
+        put_document(install_namespace(), (struct variable[]){{"NAMESPACE", o->ns}}, 1, out);
+}
+
+static void put_operator(const struct install_options *o, const struct ray_options *tools, const struct watched *w, struct buf *out)
+{
+    char replicas[20];
+    snprintf(replicas, sizeof replicas, "%d", (int)o->replicas);
+    bool elect = o->leader_elect || o->replicas > 1;
+    struct variable v[] = {
+        {"WATCHED", SLICE_NONE}, /* each in turn, below */
+        {"NAMESPACE", o->ns},
+        {"WATCH", slice_empty(o->watch) ? o->ns : o->watch},
+        {"IMAGE", o->image},
+        {"TOOLS", o->tools},
+        {"TOOLS_RULE", tools->tools == RAY_TOOLS_CONFIGMAP ? install_role_tools() : SLICE_NONE},
+        {"VERSION", SLICE(MOBULA_VERSION)},
+        {"REPLICAS", slice_of(replicas)},
+        /* Without an election there must never be two at a time. */
+        {"STRATEGY", elect ? SLICE("RollingUpdate") : SLICE("Recreate")},
+        {"LEADER_ELECT", elect ? SLICE("        - --leader-elect\n") : SLICE_NONE},
+    };
+    put_document(install_account(), v, COUNT_OF(v), out);
+    for (uint32_t i = 0; i < w->count; i++) {
+        v[0].value = w->list[i];
+        put_document(install_role(), v, COUNT_OF(v), out);
+    }
+    if (elect)
+        put_document(install_role_leader(), v, COUNT_OF(v), out);
+    put_document(install_deployment(), v, COUNT_OF(v), out);
+}
+
+bool install_write(const struct install_options *o, struct buf *out, struct err *e)
+{
+    struct ray_options tools = {0};
+    struct watched w = {0};
+    if (!check(o, &tools, &w, e))
+        return false;
+    if (!o->no_crds) {
+        put_document(crd_ray(), NULL, 0, out);
+        put_document(crd_legacy(), NULL, 0, out);
+    }
+    if (o->crds_only)
+        return true;
+    if (o->create_namespace)
+        put_namespaces(o, &w, out);
+    put_operator(o, &tools, &w, out);
+    return true;
+}
+
+/* ---- the command ---- */
+
+static const struct flag list[] = {
+#define AT(field) offsetof(struct install_options, field)
+    {"print", FLAG_SWITCH, AT(print), NULL, "print the manifests; nothing else is done with them here"},
+    {"namespace", FLAG_TEXT, AT(ns), "NS", "where the operator runs (mobula)"},
+    {"watch-namespace", FLAG_TEXT, AT(watch), "NS[,NS...]", "where it makes clusters (the same)"},
+    {"create-namespace", FLAG_SWITCH, AT(create_namespace), NULL, "with the namespaces themselves"},
+    {"crds-only", FLAG_SWITCH, AT(crds_only), NULL, "only the custom resource definitions: they need a cluster's admin"},
+    {"no-crds", FLAG_SWITCH, AT(no_crds), NULL, "all but them: an admin of the namespaces can apply it"},
+    {"image", FLAG_TEXT, AT(image), "REF", "the operator's image (localhost/mobula:" MOBULA_VERSION ")"},
+    {"replicas", FLAG_INT, AT(replicas), "N", "how many operators (1); more than one elect a leader"},
+    {"leader-elect", FLAG_SWITCH, AT(leader_elect), NULL, "elect a leader even when there is one only"},
+    {"tools", FLAG_TEXT, AT(tools), "WHERE", "configmap, image:REF or none: how workers get the program that waits for the head"},
+#undef AT
+};
+
+static const struct flags flags = {
+    .usage = "mobula install --print [FLAG...] | kubectl apply -f -",
+    .about =
+        "Prints the manifests of an installation: custom resource definitions, service account, a Role for each namespace, Deployment.",
+    .list = list,
+    .count = COUNT_OF(list),
+};
+
+int cli_install(int argc, char **argv)
+{
+    struct install_options o = install_defaults;
+    int status;
+    if (!flags_parse(&flags, argc, argv, &o, &status))
+        return status;
+    if (!o.print)
+        return flags_wrong(&flags, "--print is needed: this program changes no cluster itself");
+    struct err e = {0};
+    __attribute__((cleanup(buf_free))) struct buf out;
+    buf_init(&out, MIB);
+    if (!install_write(&o, &out, &e))
+        return flags_wrong(&flags, "%s", e.text);
+    return cli_print(buf_slice(&out)) ? STATUS_OK : STATUS_ERROR;
+}

@@ -1,0 +1,77 @@
+#include "cli.h"
+
+#include <mobula/ray.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static void close_file(const int *fd)
+{
+    if (*fd > STDERR_FILENO) /* not what was given to us */
+        close(*fd);
+}
+
+/* Adds what there is to read: the number of bytes, 0 at the end or when the buffer is full, -1 with errno. */
+static ssize_t read_more(int fd, struct buf *text)
+{
+    char *to = buf_room(text, 1);
+    ssize_t n = to ? read(fd, to, text->cap - text->len) : 0;
+    text->len += n > 0 ? (size_t)n : 0;
+    return n;
+}
+
+bool cli_read_file(struct slice path, struct arena *a, struct slice *out, struct err *e)
+{
+    bool standard = slice_eq(path, SLICE("-"));
+    const char *name = standard ? "standard input" : path.ptr;
+    __attribute__((cleanup(close_file))) int fd = standard ? STDIN_FILENO : open(path.ptr, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_set(e, ERR_IO, "%s: %s", name, strerror(errno));
+    __attribute__((cleanup(buf_free))) struct buf text;
+    buf_init(&text, LIMIT_YAML_INPUT + 1); /* one more, to see that there is more */
+    ssize_t n;
+    while ((n = read_more(fd, &text)) > 0)
+        ;
+    if (n < 0)
+        return err_set(e, ERR_IO, "%s: %s", name, strerror(errno));
+    if (text.len > LIMIT_YAML_INPUT)
+        return err_set(e, ERR_LIMIT, "%s: more than %d bytes (LIMIT_YAML_INPUT)", name, LIMIT_YAML_INPUT);
+    *out = arena_dup(a, buf_slice(&text));
+    return true;
+}
+
+bool cli_print(struct slice text)
+{
+    while (!slice_empty(text)) {
+        ssize_t n = write(STDOUT_FILENO, text.ptr, text.len);
+        if (n < 0) {
+            fprintf(stderr, "mobula: standard output: %s\n", strerror(errno));
+            return false;
+        }
+        text = slice_skip(text, (size_t)n);
+    }
+    return true;
+}
+
+int cli_fail(const struct err *e)
+{
+    fprintf(stderr, "mobula: %s\n", e->text);
+    return STATUS_ERROR;
+}
+
+bool cli_tools(struct slice text, struct ray_options *out, struct err *e)
+{
+    struct slice image = text;
+    if (slice_eq(text, SLICE("configmap")))
+        out->tools = RAY_TOOLS_CONFIGMAP;
+    else if (slice_eq(text, SLICE("none")))
+        out->tools = RAY_TOOLS_NONE;
+    else if (slice_eq(slice_cut(&image, ':'), SLICE("image")) && !slice_empty(image)) {
+        out->tools = RAY_TOOLS_IMAGE;
+        out->tools_image = image;
+    } else
+        return err_set(e, ERR_CONFIG, "--tools is \"%.*s\": want configmap, image:REF or none", SLICE_ARG(text));
+    return true;
+}

@@ -1,0 +1,89 @@
+/* The table of subcommands: `mobula NAME …` runs one of them. Exit statuses: 0 well, 1 an error that was printed, 2 wrong usage. */
+#include "cli.h"
+
+#include <stdio.h>
+
+static int run_help(int argc, char **argv);
+static int run_version(int argc, char **argv);
+
+static const struct subcommand {
+    const char *name;
+    const char *summary;
+    int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name */
+} subcommands[] = {
+    {"operator", "run the controller, which makes and keeps the pods of RayClusters", cli_operator},
+    {"install", "print the manifests of an installation", cli_install},
+    {"validate", "check manifests without a cluster", cli_validate},
+    {"explain", "print the pods and services that would be made from a manifest", cli_explain},
+    {"wait-gcs", "wait until the control service of a Ray cluster answers", cli_wait_gcs},
+    {"version", "print the version of this binary", run_version},
+    {"help", "print this list, or the flags of one command", run_help},
+};
+
+static void print_list(FILE *to)
+{
+    fputs("usage: mobula COMMAND [FLAG…]\n\n", to);
+    for (size_t i = 0; i < COUNT_OF(subcommands); i++)
+        fprintf(to, "  %-10s %s\n", subcommands[i].name, subcommands[i].summary);
+    fputs("\n`mobula help COMMAND` lists its flags. Exit status: 0 well, 1 an error that was printed, 2 wrong usage.\n", to);
+}
+
+static const struct subcommand *find(struct slice name)
+{
+    for (size_t i = 0; i < COUNT_OF(subcommands); i++)
+        if (slice_eq(name, slice_of(subcommands[i].name)))
+            return &subcommands[i];
+    return NULL;
+}
+
+static int unknown(struct slice name)
+{
+    struct nearest n = {.typed = name};
+    for (size_t i = 0; i < COUNT_OF(subcommands); i++)
+        nearest_try(&n, subcommands[i].name);
+    fprintf(stderr, "mobula: no command \"%.*s\"", SLICE_ARG(name));
+    if (n.best)
+        fprintf(stderr, "; did you mean %s?", n.best);
+    fputs("\n\n", stderr);
+    print_list(stderr);
+    return STATUS_USAGE;
+}
+
+static int run_help(int argc, char **argv)
+{
+    struct slice name = argc > 1 ? slice_of(argv[1]) : SLICE("help");
+    if (slice_eq(name, SLICE("help")) || slice_eq(name, SLICE("--help"))) {
+        print_list(stdout);
+        return STATUS_OK;
+    }
+    const struct subcommand *c = find(name);
+    if (!c)
+        return unknown(name);
+    char help[] = "--help", *with_help[] = {argv[1], help, NULL};
+    return c->run(2, with_help);
+}
+
+static int run_version(int argc, char **argv)
+{
+    static const struct flags flags = {.usage = "mobula version", .about = "Prints the version of this binary."};
+    int status;
+    if (!flags_parse(&flags, argc, argv, NULL, &status))
+        return status;
+    printf("mobula %s\n", MOBULA_VERSION);
+    return STATUS_OK;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_list(stderr);
+        return STATUS_USAGE;
+    }
+    struct slice name = slice_of(argv[1]);
+    if (slice_eq(name, SLICE("--help")) || slice_eq(name, SLICE("-h")))
+        name = SLICE("help");
+    if (slice_eq(name, SLICE("--version")))
+        name = SLICE("version");
+    const struct subcommand *c = find(name);
+    return c ? c->run(argc - 1, argv + 1) : unknown(name);
+}

@@ -1,0 +1,242 @@
+/* mobula operator: the controller in the event loop. Everything that happens, happens in turns: wait, let the links speak, let the operator
+ * act. */
+#include "cli.h"
+
+#include <mobula/operator.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { STOP_MS = 2000 };
+
+struct options {
+    struct slice namespaces, kubeconfig, context, tools, cluster_domain, health, metrics, log_level, log_format;
+    struct slice lease_namespace, lease_name, identity;
+    int64_t lease_ms, renew_ms, retry_ms;
+    bool all_namespaces, leader_elect;
+};
+
+#define AT(field) offsetof(struct options, field)
+static const struct flag list[] = {
+    {"namespace", FLAG_TEXT, AT(namespaces), "NS[,NS…]", "namespaces to watch (default: that of the context or service account)"},
+    {"all-namespaces", FLAG_SWITCH, AT(all_namespaces), NULL, "watch every namespace: needs a ClusterRole"},
+    {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
+     "how to reach the cluster (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},
+    {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig (default: its current-context)"},
+    {"tools", FLAG_TEXT, AT(tools), "configmap|image:REF|none", "how worker pods get this binary to wait for their head"},
+    {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of service names"},
+    {"leader-elect", FLAG_SWITCH, AT(leader_elect), NULL, "decide only while holding a Lease: for more than one replica"},
+    {"lease-namespace", FLAG_TEXT, AT(lease_namespace), "NS", "of the Lease (default: that of the context or service account)"},
+    {"lease-name", FLAG_TEXT, AT(lease_name), "NAME", "of the Lease"},
+    {"lease-duration", FLAG_DURATION, AT(lease_ms), "TIME", "how long a Lease holds without renewal"},
+    {"renew-deadline", FLAG_DURATION, AT(renew_ms), "TIME", "the leader stops work when it could not renew for so long"},
+    {"retry-period", FLAG_DURATION, AT(retry_ms), "TIME", "between two tries"},
+    {"identity", FLAG_TEXT, AT(identity), "NAME", "who this process is in Leases and Events (default: the host's name)"},
+    {"health-addr", FLAG_TEXT, AT(health), "[HOST]:PORT", "serves /healthz and /readyz; empty: nowhere"},
+    {"metrics-addr", FLAG_TEXT, AT(metrics), "[HOST]:PORT", "serves /metrics; empty: nowhere"},
+    {"log-level", FLAG_TEXT, AT(log_level), "debug|info|warn|error", "what is logged"},
+    {"log-format", FLAG_TEXT, AT(log_format), "logfmt|json", "how it is logged"},
+};
+static const struct flags flags = {
+    .usage = "mobula operator [--namespace NS[,NS…]] [--kubeconfig FILE] [FLAG…]",
+    .about = "Runs the controller: makes and keeps the pods and services of RayClusters.",
+    .list = list,
+    .count = COUNT_OF(list),
+};
+
+/* What the process holds while it runs. */
+struct process {
+    struct options o;
+    struct arena arena;
+    struct net_allow *allow;
+    struct loop *loop;
+    struct kube_config *config;
+    struct op *op;
+};
+
+static bool set_log(const struct options *o)
+{
+    static const char *const levels[] = {[LOG_DEBUG] = "debug", [LOG_INFO] = "info", [LOG_WARN] = "warn", [LOG_ERROR] = "error"};
+    bool known = false;
+    for (size_t i = 0; i < COUNT_OF(levels); i++)
+        if (slice_eq(o->log_level, slice_of(levels[i]))) {
+            log_global.level = (enum log_level)i;
+            known = true;
+        }
+    log_global.json = slice_eq(o->log_format, SLICE("json"));
+    return known && (log_global.json || slice_eq(o->log_format, SLICE("logfmt")));
+}
+
+/* What is wrong whatever the cluster: told before any is looked for. */
+static bool check_flags(const struct options *o, struct err *e)
+{
+    struct ray_options tools;
+    if (o->lease_ms <= o->renew_ms || o->renew_ms * 5 <= o->retry_ms * 6)
+        return err_set(e, ERR_CONFIG, "--lease-duration must be above --renew-deadline, and that above 1.2 times --retry-period");
+    return cli_tools(o->tools, &tools, e);
+}
+
+/* The bytes of this program, mapped and not copied: they go into a ConfigMap once in a while. */
+static bool map_executable(struct slice *out, struct err *e)
+{
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        if (fd >= 0)
+            close(fd);
+        return err_set(e, ERR_IO, "cannot read /proc/self/exe for ConfigMap " RAY_TOOLS_CONFIGMAP_NAME ": mount /proc or use --tools=none");
+    }
+    void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (p == MAP_FAILED)
+        return err_set(e, ERR_IO, "cannot map /proc/self/exe for ConfigMap " RAY_TOOLS_CONFIGMAP_NAME ": use --tools=none");
+    *out = (struct slice){p, (size_t)st.st_size};
+    return true;
+}
+
+static bool read_namespaces(struct process *p, struct operator_options *to, struct err *e)
+{
+    struct slice rest = p->o.all_namespaces ? SLICE("") : slice_empty(p->o.namespaces) ? p->config->namespace_ : p->o.namespaces;
+    uint32_t most = LIMIT_KUBE_WATCHES / 4;
+    struct slice *names = arena_array(&p->arena, most, sizeof *names);
+    do {
+        struct slice one = slice_trim(slice_cut(&rest, ','));
+        if (!p->o.all_namespaces && !name_dns1123_label(one))
+            return err_set(e, ERR_CONFIG, "--namespace: \"%.*s\" is not a namespace's name", SLICE_ARG(one));
+        if (to->namespace_count == most)
+            return err_set(e, ERR_LIMIT, "--namespace: more than %u (LIMIT_KUBE_WATCHES / 4): use --all-namespaces", most);
+        names[to->namespace_count++] = one;
+    } while (rest.ptr);
+    to->namespaces = names;
+    return true;
+}
+
+static bool read_options(struct process *p, struct operator_options *to, struct err *e)
+{
+    const struct options *o = &p->o;
+    char host[256] = "mobula";
+    gethostname(host, sizeof host - 1);
+    struct rng rng;
+    rng_seed_system(&rng);
+    to->seed = rng_next(&rng);
+    to->instance = slice_empty(o->identity) ? arena_dup(&p->arena, slice_of(host)) : o->identity;
+    to->leader_elect = o->leader_elect;
+    to->lease = (struct kube_lease_options){
+        .ns = slice_empty(o->lease_namespace) ? p->config->namespace_ : o->lease_namespace,
+        .name = o->lease_name,
+        /* two processes on one host, or one after the other, are never taken for each other */
+        .identity = arena_printf(&p->arena, "%.*s_%016llx", SLICE_ARG(to->instance), (unsigned long long)rng_next(&rng)),
+        .lease_ms = o->lease_ms,
+        .renew_ms = o->renew_ms,
+        .retry_ms = o->retry_ms};
+    to->ray.cluster_domain = o->cluster_domain;
+    to->ray.version = SLICE(MOBULA_VERSION);
+    if (!cli_tools(o->tools, &to->ray, e) || !read_namespaces(p, to, e))
+        return false;
+    return to->ray.tools != RAY_TOOLS_CONFIGMAP || map_executable(&to->executable, e);
+}
+
+static const char *text_or_null(struct slice s)
+{
+    return slice_empty(s) ? NULL : s.ptr;
+}
+
+static bool listen_on(struct process *p, struct slice address, struct link_accept *accept, const char *flag, struct err *e)
+{
+    uint16_t port;
+    if (slice_empty(address))
+        return true;
+    if (!loop_listen(p->loop, address, accept, &port, e))
+        return err_wrap(e, "--%s", flag);
+    log_info("listening", LF_CSTR("for", flag), LF("address", address), LF_INT("port", port));
+    return true;
+}
+
+static bool start(struct process *p, struct err *e)
+{
+    struct kube_config_options config = {text_or_null(p->o.kubeconfig), text_or_null(p->o.context), isatty(STDERR_FILENO)};
+    struct operator_options o = {0};
+    p->allow = net_allow_new();
+    p->config = kube_config_load(&config, e);
+    if (!p->config || !kube_config_allow(p->config, p->allow, e) || !read_options(p, &o, e))
+        return false;
+    p->loop = loop_new(p->allow, e);
+    if (!p->loop)
+        return false;
+    p->op = operator_new(loop_net(p->loop), p->config, &o, e);
+    if (!p->op || !listen_on(p, p->o.health, operator_health(p->op), "health-addr", e) ||
+        !listen_on(p, p->o.metrics, operator_metrics(p->op), "metrics-addr", e))
+        return false;
+    log_info("started", LF_CSTR("version", MOBULA_VERSION), LF("server", p->config->host), LF_INT("port", p->config->port),
+             LF("config", p->config->source),
+             LF("namespaces", p->o.all_namespaces            ? SLICE("all")
+                              : slice_empty(p->o.namespaces) ? p->config->namespace_
+                                                             : p->o.namespaces));
+    return true;
+}
+
+static void run(struct process *p)
+{
+    int64_t deadline = 0, stop_by = TIME_NEVER;
+    for (;;) {
+        struct now now = loop_wait(p->loop, deadline < stop_by ? deadline : stop_by);
+        for (int sig; (sig = loop_signal(p->loop)) != 0;) {
+            bool changed;
+            struct err e = {0};
+            if (sig == SIGHUP && !kube_config_reload(p->config, now, true, &changed, &e))
+                log_warn("credentials could not be read again", LF_CSTR("error", e.text));
+            if (sig != SIGHUP && stop_by == TIME_NEVER) {
+                log_info("stopping", LF_INT("signal", sig));
+                stop_by = now.mono_ms + STOP_MS;
+            }
+        }
+        net_dispatch(loop_net(p->loop), now);
+        deadline = operator_step(p->op, now);
+        if (stop_by != TIME_NEVER && (operator_stop(p->op, now) || now.mono_ms >= stop_by))
+            return;
+    }
+}
+
+static void release(struct process *p)
+{
+    operator_free(p->op);
+    if (p->loop)
+        loop_free(p->loop);
+    kube_config_free(p->config);
+    net_allow_free(p->allow);
+    arena_free(&p->arena);
+}
+
+int cli_operator(int argc, char **argv)
+{
+    struct process p = {.o = {.tools = SLICE("configmap"),
+                              .cluster_domain = SLICE("cluster.local"),
+                              .health = SLICE(":8081"),
+                              .metrics = SLICE(":8080"),
+                              .log_level = SLICE("info"),
+                              .log_format = SLICE("logfmt"),
+                              .lease_name = SLICE("mobula"),
+                              .lease_ms = 5000,
+                              .renew_ms = 3000,
+                              .retry_ms = 1000}};
+    int status;
+    struct err e = {0};
+    if (!flags_parse(&flags, argc, argv, &p.o, &status))
+        return status;
+    if (!set_log(&p.o))
+        return flags_wrong(&flags, "--log-level is debug, info, warn or error, --log-format logfmt or json");
+    if (!check_flags(&p.o, &e))
+        return flags_wrong(&flags, "%s", e.text);
+    bool started = start(&p, &e);
+    if (started)
+        run(&p);
+    release(&p);
+    /* What is wrong with a flag itself is wrong usage; what the system refuses (a port in use) is not. */
+    if (!started && e.code != ERR_IO && slice_starts(slice_of(e.text), SLICE("--")))
+        return flags_wrong(&flags, "%s", e.text);
+    return started ? STATUS_OK : cli_fail(&e);
+}

@@ -1,0 +1,204 @@
+#include "findings.h"
+
+#include "embed.h"
+#include "flags.h"
+
+#include <stdio.h>
+
+/* ---- the schema, out of the CRD that is part of the binary ---- */
+
+static struct jval load_schema(enum ray_kind kind, struct arena *a)
+{
+    struct yaml_docs docs;
+    struct err e = {0};
+    struct json *crd = arena_new(a, struct json);
+    if (!yaml_parse(kind == RAY_V1 ? crd_ray() : crd_legacy(), a, &docs, &e) || docs.count != 1 ||
+        !json_parse(crd, docs.docs[0].json, a, &e))
+        fatal("the embedded CRD cannot be read: %s", e.text);
+    return json_get(json_at(json_get(json_root(crd), "spec.versions"), 0), "schema.openAPIV3Schema");
+}
+
+/* ---- a value and its schema ---- */
+
+struct place {
+    struct findings *out;
+    struct slice path;
+};
+
+PRINTF_LIKE(4, 5) static void found(const struct place *at, bool warning, struct jval v, const char *fmt, ...)
+{
+    char text[ERR_TEXT_MAX];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    findings_add(at->out, warning, at->path, json_offset(v), arena_dup(at->out->arena, slice_of(text)));
+}
+
+static const char *type_name(struct jval v)
+{
+    static const char *const names[] = {
+        [JSON_NONE] = "nothing",    [JSON_NULL] = "null",      [JSON_BOOL] = "a boolean",   [JSON_NUMBER] = "a number",
+        [JSON_STRING] = "a string", [JSON_ARRAY] = "an array", [JSON_OBJECT] = "an object",
+    };
+    return names[json_type(v)];
+}
+
+static bool is_type(struct jval v, struct slice type)
+{
+    static const struct {
+        const char *name;
+        enum json_type type;
+    } types[] = {{"object", JSON_OBJECT}, {"array", JSON_ARRAY},   {"string", JSON_STRING},
+                 {"boolean", JSON_BOOL},  {"number", JSON_NUMBER}, {"integer", JSON_NUMBER}};
+    int64_t n;
+    for (size_t i = 0; i < COUNT_OF(types); i++)
+        if (slice_eq(type, slice_of(types[i].name)))
+            return json_type(v) == types[i].type && (!slice_eq(type, SLICE("integer")) || json_int(v, &n));
+    return true;
+}
+
+static bool check_type(const struct place *at, struct jval schema, struct jval v)
+{
+    struct slice type = json_get_str(schema, "type", at->out->arena);
+    if (json_get_bool(schema, "x-kubernetes-int-or-string", false)) {
+        if (is_type(v, SLICE("integer")) || is_type(v, SLICE("string")))
+            return true;
+        found(at, false, v, "is %s: must be an integer or a string", type_name(v));
+        return false;
+    }
+    /* A null is the same as nothing where there is a default or the schema says so. */
+    bool as_nothing =
+        json_type(v) == JSON_NULL && (json_there(json_key(schema, SLICE("default"))) || json_get_bool(schema, "nullable", false));
+    if (as_nothing || is_type(v, type))
+        return !as_nothing;
+    bool fraction = slice_eq(type, SLICE("integer")) && json_type(v) == JSON_NUMBER;
+    found(at, false, v, "is %s: must be %s %.*s", fraction ? "not a whole number" : type_name(v), strchr("aeiou", type.ptr[0]) ? "an" : "a",
+          SLICE_ARG(type));
+    return false;
+}
+
+static void check_enum(const struct place *at, struct jval schema, struct jval v)
+{
+    struct jval allowed = json_key(schema, SLICE("enum")), key, one;
+    if (!json_there(allowed))
+        return;
+    struct buf words;
+    buf_init(&words, ERR_TEXT_MAX / 2);
+    for (struct jiter it = json_iter(allowed); json_next(&it, &key, &one);) {
+        if (json_equal(one, v)) {
+            buf_free(&words);
+            return;
+        }
+        struct slice word = json_str(one, at->out->arena);
+        buf_printf(&words, "%s%.*s", words.len ? ", " : "", SLICE_ARG(word));
+    }
+    struct slice got = json_str(v, at->out->arena);
+    found(at, false, v, "is \"%.*s\": must be one of %.*s", SLICE_ARG(slice_head(got, 64)), SLICE_ARG(buf_slice(&words)));
+    buf_free(&words);
+}
+
+static void check_limits(const struct place *at, struct jval schema, struct jval v)
+{
+    double n, minimum;
+    int64_t most;
+    if (json_num(v, &n) && json_num(json_key(schema, SLICE("minimum")), &minimum) && n < minimum)
+        found(at, false, v, "is %.*s: must not be below %g", SLICE_ARG(slice_head(json_raw(v), 32)), minimum);
+    bool int32 = json_str_eq(json_key(schema, SLICE("format")), SLICE("int32"));
+    if (int32 && json_num(v, &n) && (n < INT32_MIN || n > INT32_MAX))
+        found(at, false, v, "is %.*s: must fit in 32 bits", SLICE_ARG(slice_head(json_raw(v), 32)));
+    if (json_type(v) == JSON_STRING && json_int(json_key(schema, SLICE("maxLength")), &most)) {
+        size_t len = json_str(v, at->out->arena).len;
+        if (len > (size_t)most)
+            found(at, false, v, "has %zu characters: must have at most %lld", len, (long long)most);
+    }
+    if (json_type(v) == JSON_ARRAY && json_int(json_key(schema, SLICE("maxItems")), &most) && json_len(v) > (size_t)most)
+        found(at, false, v, "has %zu items: must have at most %lld", json_len(v), (long long)most);
+}
+
+/* ---- objects and lists ---- */
+
+static struct place member(const struct place *at, struct slice name)
+{
+    return (struct place){at->out, arena_printf(at->out->arena, "%.*s.%.*s", SLICE_ARG(at->path), SLICE_ARG(name))};
+}
+
+static void unknown_member(const struct place *at, struct slice name, struct jval known, struct jval v)
+{
+    struct nearest n = {.typed = name};
+    struct jval key, schema;
+    for (struct jiter it = json_iter(known); json_next(&it, &key, &schema);)
+        nearest_try(&n, arena_dup(at->out->arena, json_str(key, at->out->arena)).ptr);
+    if (n.best)
+        found(at, true, v, "is no field of this kind: it has no effect; did you mean %s?", n.best);
+    else
+        found(at, true, v, "is no field of this kind: it has no effect");
+}
+
+static void check_required(const struct place *at, struct jval schema, struct jval v)
+{
+    struct jval key, one;
+    for (struct jiter it = json_iter(json_key(schema, SLICE("required"))); json_next(&it, &key, &one);) {
+        struct slice name = json_str(one, at->out->arena);
+        struct jval of = json_key(json_key(schema, SLICE("properties")), name);
+        if (json_there(json_key(v, name)) || json_there(json_key(of, SLICE("default"))))
+            continue;
+        struct place there = member(at, name);
+        found(&there, false, v, "is required");
+    }
+}
+
+static void check_value(const struct place *at, struct jval schema, struct jval v);
+
+static void check_members(const struct place *at, struct jval schema, struct jval v)
+{
+    struct jval known = json_key(schema, SLICE("properties")), others = json_key(schema, SLICE("additionalProperties")), key, one;
+    bool open = json_get_bool(schema, "x-kubernetes-preserve-unknown-fields", false);
+    for (struct jiter it = json_iter(v); json_next(&it, &key, &one);) {
+        struct slice name = json_str(key, at->out->arena);
+        struct jval of = json_key(known, name);
+        if (open && !json_there(of))
+            continue;
+        struct place there = member(at, name);
+        if (json_there(of) || json_there(others))
+            check_value(&there, json_there(of) ? of : others, one);
+        else
+            unknown_member(&there, name, known, one);
+    }
+}
+
+static void check_items(const struct place *at, struct jval schema, struct jval v)
+{
+    struct jval of = json_key(schema, SLICE("items")), key, one;
+    size_t i = 0;
+    for (struct jiter it = json_iter(v); json_next(&it, &key, &one); i++) {
+        struct place there = {at->out, arena_printf(at->out->arena, "%.*s[%zu]", SLICE_ARG(at->path), i)};
+        check_value(&there, of, one);
+    }
+}
+
+static void check_value(const struct place *at, struct jval schema, struct jval v)
+{
+    if (!check_type(at, schema, v))
+        return;
+    check_enum(at, schema, v);
+    check_limits(at, schema, v);
+    if (json_type(v) == JSON_OBJECT) {
+        check_required(at, schema, v);
+        check_members(at, schema, v);
+    }
+    if (json_type(v) == JSON_ARRAY && json_there(json_key(schema, SLICE("items"))))
+        check_items(at, schema, v);
+}
+
+void schema_check(enum ray_kind kind, struct jval object, struct findings *f)
+{
+    struct jval schema = json_key(load_schema(kind, f->arena), SLICE("properties")), key, one;
+    for (struct jiter it = json_iter(object); json_next(&it, &key, &one);) {
+        struct place there = {f, arena_dup(f->arena, json_str(key, f->arena))};
+        if (json_str_eq(key, SLICE("spec")))
+            check_value(&there, json_key(schema, SLICE("spec")), one);
+        else if (!json_there(json_key(schema, there.path)))
+            unknown_member(&there, there.path, schema, one);
+    }
+}

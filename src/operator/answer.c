@@ -1,0 +1,358 @@
+/* Answers move records. What was created is in the cache before the next decision; what was refused is counted against its group; what is
+ * unknown is looked up by name before anything else is done for that cluster. */
+#include "op.h"
+
+static const struct kube_resource pods_resource = {SLICE_NONE, {"v1", 2}, {"pods", 4}};
+
+static struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *version)
+{
+    struct err e = {0};
+    arena_reset(&op->event_arena, 64 * KIB);
+    struct json *doc = arena_new(&op->event_arena, struct json);
+    if (!json_parse(doc, a->body, &op->event_arena, &e))
+        return (struct jval){.at = -1};
+    struct jval root = json_root(doc);
+    if (!kube_version_parse(json_get_str(root, "metadata.resourceVersion", &op->event_arena), version))
+        return (struct jval){.at = -1};
+    return root;
+}
+
+/* What of the reason has room, in whole characters: it goes into status. */
+static void keep_reason(struct group_failures *f, struct slice reason)
+{
+    size_t n = 0, step;
+    while ((step = utf8_step(slice_skip(reason, n))) != 0 && n + step < sizeof f->reason)
+        n += step;
+    snprintf(f->reason, sizeof f->reason, "%.*s", (int)n, reason.ptr);
+}
+
+void group_failed(struct op *op, struct cluster *c, int32_t group, struct slice reason)
+{
+    work_drop(c);
+    model_load(op, c);
+    struct slice name = group_name(op, group);
+    struct group_failures *f = failures_of(op, c, name, group < 0, true);
+    if (f->count && op->now.mono_ms < f->not_before_ms)
+        return;
+    f->count += f->count < 1000;
+    f->last_us = op->now.wall_us;
+    f->not_before_ms = op->now.mono_ms + reconcile_backoff_ms(f->count, hash64(slice_of(c->uid), 0));
+    keep_reason(f, reason);
+    int64_t wait_ms = f->not_before_ms - op->now.mono_ms;
+    log_warn("group failed", LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name), LF("group", name), LF("reason", reason),
+             LF_INT("failures", f->count), LF_INT("retry_in_ms", wait_ms));
+    char note[LIMIT_KUBE_EVENT_NOTE];
+    /* no number in it: repeated events are counted as one */
+    snprintf(note, sizeof note, "group %.*s: %.*s", SLICE_ARG(name), SLICE_ARG(reason));
+    say_event(op, c, true, group < 0 ? "FailedToCreateHeadPod" : "FailedToCreateWorkerPod", slice_of(note));
+    say_legacy(op, c, "WARNING", slice_of(note));
+}
+
+static void log_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text, int64_t again_ms)
+{
+    if (!op->leading || op->stopping)
+        return; /* what was recalled is no trouble */
+    if (strncmp(op->trouble_text, text, sizeof op->trouble_text - 1) != 0) {
+        snprintf(op->trouble_text, sizeof op->trouble_text, "%.*s", (int)sizeof op->trouble_text - 1, text);
+        op->trouble_log = (struct log_limit){0};
+    }
+    if (log_limit_pass(&op->trouble_log, op->now))
+        log_warn("call failed", LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name),
+                 LF_CSTR("action", action_name((enum action_kind)f->kind)), LF_CSTR("object", f->name), LF_CSTR("error", text),
+                 LF_INT("retry_in_ms", again_ms - op->now.mono_ms));
+}
+
+/* What it waits for goes on without us, and will be over soon: looked at again every second. */
+static void cluster_wait(struct op *op, struct cluster *c, const struct flight *f, const char *text)
+{
+    enum { LOOK_AGAIN_MS = 1000 };
+    work_drop(c);
+    if (op->now.mono_ms >= c->not_before_ms)
+        c->not_before_ms = op->now.mono_ms + LOOK_AGAIN_MS;
+    cluster_wake_at(op, c, c->not_before_ms);
+    log_trouble(op, c, f, text, c->not_before_ms);
+}
+
+/* Trouble of the connection or the server, not of the spec: the whole cluster waits. Of the calls that were in flight together, one counts.
+ */
+static void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text)
+{
+    work_drop(c);
+    if (op->now.mono_ms >= c->not_before_ms)
+        c->not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->trouble++, 500, 60 * 1000);
+    cluster_wake_at(op, c, c->not_before_ms);
+    log_trouble(op, c, f, text, c->not_before_ms);
+}
+
+/* Asks for the pod by name. Returns whether the flight goes on with that. */
+static bool look_up(struct op *op, struct flight *f)
+{
+    struct err e = {0};
+    buf_clear(&op->path);
+    kube_path(&op->path, &pods_resource, istr_slice(f->c->ns), slice_of(f->name), SLICE_NONE);
+    struct kube_request r = {.lane = KUBE_LANE_MAIN,
+                             .method = SLICE("GET"),
+                             .path = buf_slice(&op->path),
+                             .again = true,
+                             .done = answer_done,
+                             .owner = op,
+                             .tag = (uint64_t)(uintptr_t)f};
+    f->looking = true;
+    op->stats.unknown++;
+    if (kube_call(op->client, &r, op->now, &e))
+        return true;
+    cluster_trouble(op, f->c, f, e.text);
+    return false;
+}
+
+/* The group of the flight failed, unless the spec has changed since: then the number means another group, and all is decided anew. */
+static void flight_failed(struct op *op, const struct flight *f, const char *text)
+{
+    if (f->generation == f->c->generation)
+        group_failed(op, f->c, f->group, slice_of(text));
+}
+
+/* The pod of this name belongs to somebody else: most often to an older cluster of the same name whose pods are still going away. */
+static void name_taken(struct op *op, struct flight *f, struct jval pod, struct slice owner)
+{
+    char text[ERR_TEXT_MAX];
+    const struct cluster *other = slice_empty(owner) ? NULL : cluster_get(op, owner);
+    bool orphan = !slice_empty(owner) && !(other && other->present);
+    bool going = orphan || json_there(json_get(pod, "metadata.deletionTimestamp"));
+    snprintf(text, sizeof text, "pod %s exists and belongs to another owner%s", f->name,
+             going ? ", which is gone: waiting for its pods to go" : ": delete or rename one of them");
+    if (going)
+        cluster_wait(op, f->c, f, text);
+    else
+        flight_failed(op, f, text);
+}
+
+/* Whether the next decision, which sees this pod, will ask for something else than a pod of this name. */
+static bool holds_place(struct op *op, const struct flight *f, const struct pod *pod)
+{
+    if (f->generation != f->c->generation)
+        return true;
+    if (f->group < 0)
+        return pod->head;
+    model_load(op, f->c);
+    bool runs = !pod->deleting && !pod->ended && pod->phase != POD_FAILED && pod->phase != POD_SUCCEEDED;
+    return !pod->head && slice_eq(pod->group, group_name(op, f->group)) &&
+           (runs || pod->index == f->index / op->model.groups[f->group].hosts);
+}
+
+static void created(struct op *op, struct flight *f, struct jval pod, uint64_t version)
+{
+    struct cluster *c = f->c;
+    char uid[UID_TEXT_MAX + 1];
+    struct slice owner = extract_owner(pod, &op->event_arena), name = json_get_str(pod, "metadata.uid", &op->event_arena);
+    const struct source *pods = &c->space->source[SOURCE_PODS];
+    if (!slice_eq(owner, slice_of(c->uid))) {
+        name_taken(op, f, pod, owner);
+        return;
+    }
+    snprintf(uid, sizeof uid, "%.*s", SLICE_ARG(name));
+    /* When the watch has passed this version and does not know the pod, it is gone again, or its label is. */
+    if (map_get(&op->pods, slice_of(uid)) || !pods->synced || version > kube_watch_version(pods->watch))
+        extract_pod(op, c->space, pod, version, 0);
+    const struct pod_record *r = map_get(&op->pods, slice_of(uid));
+    if (f->looking && (!r || !holds_place(op, f, &r->pod))) {
+        char text[ERR_TEXT_MAX];
+        snprintf(text, sizeof text, "pod %s exists, but it is going away or its ray.io labels were changed: delete it if it stays",
+                 f->name);
+        cluster_trouble(op, c, f, text);
+    }
+    if (!c->work)
+        return;
+    c->work->created++;
+    c->work->created_head += f->group < 0;
+    if (c->work->created == 1)
+        memcpy(c->work->first_created, f->name, sizeof f->name);
+}
+
+/* Not a no to what was asked for, but to asking now: the credentials, the load, a write at the same time. */
+static bool is_passing(const struct kube_status *s)
+{
+    bool conflict = s->code == 409 && s->reason != KUBE_ALREADY_EXISTS && !s->manager_conflict;
+    return s->code >= 500 || s->code == 401 || s->code == 408 || s->code == 429 || conflict || s->namespace_terminating;
+}
+
+/* Whether the service is still that of an older cluster of the same name, which is gone: it goes too. A server with
+ * OwnerReferencesPermissionEnforcement does not let it be taken over by who may not delete services. */
+static bool service_left_over(const struct op *op, const struct flight *f)
+{
+    const struct service_record *r;
+    for (uint32_t i = 0; (r = map_next(&op->services, &i)) != NULL;)
+        if (!r->of->present && r->of->space == f->c->space && strcmp(r->service.name, f->name) == 0)
+            return true;
+    return false;
+}
+
+/* Quota, admission and validation do not look at the index of a pod: their no holds for the whole group. */
+static void refused(struct op *op, struct flight *f, const struct kube_status *s)
+{
+    char text[ERR_TEXT_MAX + POD_NAME_MAX + 64];
+    op->stats.refused[f->kind]++;
+    if (f->c->work)
+        f->c->work->refused++;
+    bool service = f->kind == ACTION_APPLY_HEAD_SERVICE || f->kind == ACTION_APPLY_HEADLESS_SERVICE;
+    if (service && service_left_over(op, f)) {
+        snprintf(text, sizeof text, "service %s exists and belongs to another owner, which is gone: waiting for it to go", f->name);
+        cluster_wait(op, f->c, f, text);
+        return;
+    }
+    snprintf(text, sizeof text, "%s%s%s%d %s: %s", service ? "service " : "", service ? f->name : "", service ? ": " : "", s->code,
+             kube_reason_text(s->reason), s->message);
+    if (is_passing(s) || (f->kind != ACTION_CREATE_POD && !service))
+        cluster_trouble(op, f->c, f, text);
+    else
+        flight_failed(op, f, text);
+}
+
+/* The answer to a dry run: whether pods that run may be given up for the new template. */
+static void on_try(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    struct cluster *c = f->c;
+    enum { TRY_AGAIN_MS = 60 * 1000 };
+    bool exists = a->status.reason == KUBE_ALREADY_EXISTS; /* the name of the head that runs: everything else was checked before it */
+    if (f->generation != c->generation)
+        return; /* another spec is tried by now */
+    model_load(op, c);
+    if (a->outcome != KUBE_OK && (a->outcome != KUBE_REFUSED || is_passing(&a->status))) {
+        cluster_trouble(op, c, f, a->outcome == KUBE_REFUSED ? a->status.message : a->err.text);
+        return;
+    }
+    struct group_failures *g = failures_of(op, c, group_name(op, f->group), f->group < 0, true);
+    bool news = g->refused != f->hash;
+    if (a->outcome == KUBE_OK || exists) {
+        g->accepted = f->hash;
+        g->refused = 0;
+        return;
+    }
+    g->refused = f->hash;
+    g->try_ms = op->now.mono_ms + TRY_AGAIN_MS;
+    keep_reason(g, slice_of(a->status.message));
+    if (!news)
+        return;
+    log_warn("the API server refuses a changed pod template: what runs stays as it is", LF("namespace", istr_slice(c->ns)),
+             LF_CSTR("cluster", c->name), LF("group", group_name(op, f->group)), LF_CSTR("reason", a->status.message));
+}
+
+/* The answer to a POST, or to the look-up after it. Returns whether the flight goes on. */
+static bool on_create(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    uint64_t version = 0;
+    if (a->outcome == KUBE_OK) {
+        struct jval pod = answer_object(op, a, &version);
+        if (json_there(pod))
+            created(op, f, pod, version);
+        else if (!f->looking)
+            return look_up(op, f); /* it is there, but what came back cannot be read */
+        else
+            cluster_trouble(op, f->c, f, "the server's answer is not a pod");
+        return false;
+    }
+    if (!f->looking && (a->outcome == KUBE_UNKNOWN || a->status.reason == KUBE_ALREADY_EXISTS))
+        return look_up(op, f);
+    if (a->outcome != KUBE_REFUSED)
+        cluster_trouble(op, f->c, f, a->err.text);
+    else if (f->looking && a->status.code == 404)
+        cluster_trouble(op, f->c, f, "the answer was lost and the pod is not there: it will be created again");
+    else
+        refused(op, f, &a->status);
+    return false;
+}
+
+static void on_delete(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    bool gone = a->outcome == KUBE_REFUSED && (a->status.code == 404 || a->status.reason == KUBE_CONFLICT);
+    if (a->outcome != KUBE_OK && !gone) {
+        if (a->outcome == KUBE_REFUSED)
+            refused(op, f, &a->status);
+        else
+            cluster_trouble(op, f->c, f, a->err.text);
+        return;
+    }
+    struct pod_record *r = map_get(&op->pods, slice_of(f->uid));
+    if (r)
+        r->pod.deleting = true; /* its end is the watch's to tell */
+    if (f->c->work)
+        f->c->work->deleted++;
+}
+
+/* Pods do not wait for a status that is not taken: only it is held back. */
+static void on_status(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    uint64_t version = 0;
+    struct cluster *c = f->c;
+    struct source *from = &c->space->source[c->kind == RAY_V1 ? SOURCE_V1 : SOURCE_LEGACY];
+    c->status_at_ms = op->now.mono_ms;
+    if (a->outcome != KUBE_OK) {
+        bool gone = a->outcome == KUBE_REFUSED && (a->status.code == 404 || a->status.reason == KUBE_CONFLICT);
+        op->stats.refused[f->kind] += a->outcome == KUBE_REFUSED;
+        c->status_not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->status_trouble++, 500, 60 * 1000);
+        if (!gone) /* else it was deleted, perhaps made again: the watch tells */
+            log_trouble(op, c, f, a->outcome == KUBE_REFUSED ? a->status.message : a->err.text, c->status_not_before_ms);
+        return;
+    }
+    c->status_trouble = 0;
+    c->status_not_before_ms = 0;
+    struct jval object = answer_object(op, a, &version);
+    if (!json_there(object))
+        return;
+    extract_cluster(op, from, object, version, 0);
+    c->status_hash = f->hash;
+    c->status_ours = c->version == version; /* else the watch has told of something newer */
+}
+
+static void on_service(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    uint64_t version = 0;
+    struct cluster *c = f->c;
+    if (a->outcome == KUBE_REFUSED) {
+        refused(op, f, &a->status);
+        return;
+    }
+    if (a->outcome != KUBE_OK) {
+        cluster_trouble(op, c, f, a->err.text);
+        return;
+    }
+    struct jval object = answer_object(op, a, &version);
+    if (!json_there(object))
+        return;
+    const struct source *services = &c->space->source[SOURCE_SERVICES];
+    struct service_record *r = service_of(c, slice_of(f->name));
+    if (r || !services->synced || version > kube_watch_version(services->watch)) /* else it is gone again */
+        extract_service(op, c->space, object, version, 0);
+    r = service_of(c, slice_of(f->name));
+    if (!r)
+        return;
+    r->service.wanted = f->hash;
+    r->service.became = ray_service_hash(object);
+    r->service.applied_ms = op->now.mono_ms;
+}
+
+void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
+{
+    struct op *op = owner;
+    struct flight *f = (struct flight *)(uintptr_t)tag;
+    struct cluster *c = f->c;
+    op->now = now;
+    if (c->present) {
+        if (f->kind == ACTION_CREATE_POD && on_create(op, f, a))
+            return;
+        if (f->kind == ACTION_TRY_POD)
+            on_try(op, f, a);
+        else if (f->kind == ACTION_DELETE_POD)
+            on_delete(op, f, a);
+        else if (f->kind == ACTION_STATUS)
+            on_status(op, f, a);
+        else if (f->kind != ACTION_CREATE_POD)
+            on_service(op, f, a);
+        if (a->outcome == KUBE_OK && c->not_before_ms <= now.mono_ms) /* an answer may be good and bring trouble still */
+            c->trouble = 0;
+    }
+    c->in_flight--;
+    op->flights--;
+    slab_free(&op->flight_slab, f);
+    work_settle(op, c);
+}

@@ -1,0 +1,211 @@
+/* From a dirty record to a plan: the record's bytes become a model, the model and the children's records a view, the view a plan. */
+#include "op.h"
+
+enum { DECISIONS_PER_STEP = 64, LOCAL_ROUNDS = 4 };
+
+/* The record's bytes as one object again, as ray_read wants it. */
+static struct slice object_text(struct cluster *c, struct arena *a)
+{
+    struct slice meta = istr_slice(c->meta), api = ray_api_version((enum ray_kind)c->kind);
+    meta = slice_skip(slice_head(meta, meta.len - 1), 1); /* without its braces */
+    return arena_printf(
+        a,
+        "{\"apiVersion\":\"%.*s\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"%.*s\",\"uid\":\"%s\","
+        "\"generation\":%lld%s%s%.*s},\"spec\":%.*s}",
+        SLICE_ARG(api), c->name, SLICE_ARG(istr_slice(c->ns)), c->uid, (long long)c->generation,
+        c->deleting ? ",\"deletionTimestamp\":\"1970-01-01T00:00:00Z\"" : "", meta.len ? "," : "", SLICE_ARG(meta),
+        SLICE_ARG(istr_slice(c->spec)));
+}
+
+void model_load(struct op *op, struct cluster *c)
+{
+    if (op->parsed == c)
+        return;
+    arena_reset(&op->model_arena, 256 * KIB);
+    memset(&op->errors, 0, sizeof op->errors);
+    struct json *doc = arena_new(&op->model_arena, struct json);
+    struct err e = {0};
+    if (!json_parse(doc, object_text(c, &op->model_arena), &op->model_arena, &e))
+        fatal("operator: a resource that was read before cannot be read again: %s", e.text);
+    ray_read(json_root(doc), &op->model_arena, &op->model, &op->errors);
+    op->parsed = c;
+}
+
+struct slice group_name(const struct op *op, int32_t group)
+{
+    if (group >= 0 && (uint32_t)group < op->model.group_count)
+        return op->model.groups[group].name;
+    return group < 0 ? SLICE(RAY_HEAD_GROUP) : SLICE_NONE;
+}
+
+struct service_record *service_of(const struct cluster *c, struct slice name)
+{
+    for (struct service_record *r = c->services; r; r = r->next)
+        if (slice_eq(slice_of(r->service.name), name))
+            return r;
+    return NULL;
+}
+
+static const struct service *find_service(const struct cluster *c, struct slice name)
+{
+    const struct service_record *r = service_of(c, name);
+    return r ? &r->service : NULL;
+}
+
+static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
+{
+    struct arena *a = &op->plan_arena;
+    const struct pod **pods = arena_array(a, c->pod_count + 1, sizeof *pods);
+    *v = (struct cluster_view){.cluster = &op->model,
+                               .errors = &op->errors,
+                               .pods = pods,
+                               .status = {c->status, c->status_len},
+                               .status_at_ms = c->status_at_ms,
+                               .status_hash = c->status_ours ? c->status_hash : 0,
+                               .status_not_before_ms = c->status_not_before_ms,
+                               .options = &op->o.ray,
+                               .now = op->now};
+    for (const struct pod_record *r = c->pods; r; r = r->next)
+        pods[v->pod_count++] = &r->pod;
+    struct group_failures *failures = arena_array(a, op->model.group_count + 1, sizeof *failures);
+    for (int32_t k = -1; c->failing && k < (int32_t)op->model.group_count; k++) {
+        const struct group_failures *f = failures_of(op, c, group_name(op, k), k < 0, false);
+        if (f)
+            failures[k + 1] = *f;
+    }
+    v->failures = failures;
+    if (op->errors.count)
+        return;
+    v->head_service = find_service(c, ray_head_service_name(&op->model, a));
+    v->headless_service = find_service(c, ray_headless_service_name(&op->model, a));
+}
+
+/* Actions that only move records. Returns whether there was one. */
+static bool carry_out_local(struct op *op, struct cluster *c, const struct plan *p)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < p->count; i++) {
+        const struct action *act = &p->actions[i];
+        if (act->kind == ACTION_COUNT_FAILURE) {
+            struct pod_record *r = map_get(&op->pods, act->uid);
+            if (r)
+                r->pod.counted = true;
+            group_failed(op, c, act->group, act->text);
+            any = true;
+        } else if (act->kind == ACTION_FORGET_FAILURES) {
+            failures_forget(op, c, group_name(op, act->group), act->group < 0);
+            any = true;
+        }
+        if (act->kind == ACTION_COUNT_FAILURE || act->kind == ACTION_FORGET_FAILURES)
+            op->stats.actions[act->kind]++;
+    }
+    return any;
+}
+
+static bool is_call(const struct action *act)
+{
+    return act->kind != ACTION_COUNT_FAILURE && act->kind != ACTION_FORGET_FAILURES;
+}
+
+static struct slice copy_behind(char **at, struct slice s)
+{
+    if (slice_empty(s))
+        return SLICE_NONE;
+    char *p = *at;
+    memcpy(p, s.ptr, s.len);
+    *at += s.len;
+    return (struct slice){p, s.len};
+}
+
+/* The plan outlives the arena it was made in: its actions and their texts move into one block. */
+static struct work *work_copy(const struct plan *p, struct now now)
+{
+    uint32_t count = 0;
+    size_t text = 0;
+    for (uint32_t i = 0; i < p->count; i++)
+        if (is_call(&p->actions[i])) {
+            count++;
+            text += p->actions[i].name.len + p->actions[i].uid.len + p->actions[i].text.len;
+        }
+    if (count == 0)
+        return NULL;
+    struct work *w = mem_alloc(sizeof *w + count * sizeof w->actions[0] + text);
+    char *at = (char *)&w->actions[count];
+    w->began_ms = now.mono_ms;
+    w->status_hash = p->status_hash;
+    for (uint32_t i = 0; i < p->count; i++) {
+        if (!is_call(&p->actions[i]))
+            continue;
+        struct action *to = &w->actions[w->count++];
+        *to = p->actions[i];
+        to->name = copy_behind(&at, to->name);
+        to->uid = copy_behind(&at, to->uid);
+        to->text = copy_behind(&at, to->text);
+    }
+    return w;
+}
+
+/* A decision costs in proportion to the cluster's pods, and each of its pods brings events: what comes soon after a decision is gathered
+ * for the next. Whoever has been quiet is decided at once. */
+static int64_t pace_ms(const struct cluster *c)
+{
+    enum { LEAST_MS = 100, PODS_PER_MS = 10, MOST_MS = 1000 };
+    int64_t ms = c->pod_count / PODS_PER_MS;
+    return ms < LEAST_MS ? LEAST_MS : ms < MOST_MS ? ms : MOST_MS;
+}
+
+static void decide_one(struct op *op, struct cluster *c)
+{
+    if (!c->present) {
+        cluster_settle(op, c);
+        return;
+    }
+    if (!space_synced(c->space) || c->work || c->in_flight)
+        return; /* it is touched again when that is over */
+    int64_t due = c->not_before_ms > c->decided_ms + pace_ms(c) ? c->not_before_ms : c->decided_ms + pace_ms(c);
+    if (op->now.mono_ms < due) {
+        cluster_wake_at(op, c, due);
+        return;
+    }
+    c->decided_ms = op->now.mono_ms;
+    c->dirty = false;
+    model_load(op, c);
+    if (op->errors.count == 0)
+        failures_prune(op, c);
+    struct plan p;
+    bool again = true;
+    for (int i = 0; i < LOCAL_ROUNDS && again; i++) {
+        struct cluster_view v;
+        arena_reset(&op->plan_arena, 256 * KIB);
+        view_fill(op, c, &v);
+        reconcile_cluster(&v, &op->plan_arena, &p);
+        op->stats.decisions++;
+        again = carry_out_local(op, c, &p);
+    }
+    if (again)
+        cluster_touch(op, c); /* there was more to count than a few plans hold */
+    timer_set(op, c, p.next_ms);
+    if (c->kind == RAY_LEGACY)
+        say_legacy_status(op, c);
+    c->work = work_copy(&p, op->now);
+    if (!c->work)
+        return;
+    op->stats.plans++;
+    ring_add(op, c);
+}
+
+void decide_all(struct op *op)
+{
+    struct cluster *c;
+    while ((c = timer_due(op, op->now.mono_ms)) != NULL)
+        cluster_touch(op, c);
+    for (int i = 0; i < DECISIONS_PER_STEP && (c = dirty_pop(op)) != NULL; i++)
+        decide_one(op, c);
+}
+
+void decide_none(struct op *op)
+{
+    for (struct cluster *c; (c = dirty_pop(op)) != NULL;)
+        if (!c->present)
+            cluster_settle(op, c);
+}

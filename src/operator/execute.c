@@ -1,0 +1,216 @@
+/* Carries plans out: clusters with work stand in a ring, and each gets one action per turn while the client's window has room, so that one
+ * cluster's thousand pods do not delay another cluster's first. Bodies are built when their turn comes: what waits is small. */
+#include "op.h"
+
+static const struct kube_resource pods_resource = {SLICE_NONE, {"v1", 2}, {"pods", 4}};
+static const struct kube_resource services_resource = {SLICE_NONE, {"v1", 2}, {"services", 8}};
+
+void ring_add(struct op *op, struct cluster *c)
+{
+    if (c->in_ring)
+        return;
+    c->in_ring = true;
+    c->next_ring = NULL;
+    if (op->ring_last)
+        op->ring_last->next_ring = c;
+    else
+        op->ring_first = c;
+    op->ring_last = c;
+}
+
+static struct cluster *ring_pop(struct op *op)
+{
+    struct cluster *c = op->ring_first;
+    op->ring_first = c->next_ring;
+    if (!op->ring_first)
+        op->ring_last = NULL;
+    c->in_ring = false;
+    return c;
+}
+
+void work_settle(struct op *op, struct cluster *c)
+{
+    if (c->in_flight || (c->work && c->work->next < c->work->count))
+        return;
+    if (c->work) {
+        if (c->present)
+            say_work(op, c);
+        mem_free(c->work);
+        c->work = NULL;
+    }
+    cluster_touch(op, c);
+}
+
+static const struct ray_group *group_spec(const struct op *op, int32_t group)
+{
+    return group < 0 ? &op->model.head : &op->model.groups[group];
+}
+
+/* Another cluster's service of this name: it would change hands without a word, because both are written by the same manager. */
+static const struct service_record *taken(struct op *op, const struct cluster *c, struct slice name)
+{
+    const struct service_record *r;
+    for (uint32_t i = 0; (r = map_next(&op->services, &i)) != NULL;)
+        if (r->of != c && r->of->present && r->of->ns == c->ns && slice_eq(slice_of(r->service.name), name))
+            return r;
+    return NULL;
+}
+
+/* Method, path, content type and body of an action. body is op->body. */
+struct call_text {
+    struct slice method, content_type;
+    bool again;
+};
+
+static bool build_pod(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    const struct ray_group *g = group_spec(op, act->group);
+    struct slice name = act->group < 0 ? ray_head_pod_name(&op->model, &op->body_arena)
+                                       : ray_worker_pod_name(&op->model, g, act->index, act->uid, &op->body_arena);
+    snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
+    *t = (struct call_text){SLICE("POST"), SLICE("application/json"), false};
+    kube_path(&op->path, &pods_resource, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
+    if (act->kind == ACTION_TRY_POD) {
+        buf_put(&op->path, SLICE("&dryRun=All"));
+        f->hash = g->hash;
+    }
+    return act->group < 0 ? ray_build_head_pod(&op->model, &op->o.ray, &op->body_arena, &op->body, e)
+                          : ray_build_worker_pod(&op->model, g, act->index, act->uid, &op->o.ray, &op->body_arena, &op->body, e);
+}
+
+static bool build_delete(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t)
+{
+    snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(act->name));
+    snprintf(f->uid, sizeof f->uid, "%.*s", SLICE_ARG(act->uid));
+    c->work->why_deleted = act->why;
+    *t = (struct call_text){SLICE("DELETE"), SLICE("application/json"), true};
+    kube_path(&op->path, &pods_resource, istr_slice(c->ns), act->name, SLICE_NONE);
+    return buf_printf(&op->body,
+                      "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\",\"propagationPolicy\":\"Background\","
+                      "\"preconditions\":{\"uid\":\"%s\"}}",
+                      f->uid);
+}
+
+static bool build_service(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    bool head = act->kind == ACTION_APPLY_HEAD_SERVICE;
+    struct slice name = head ? ray_head_service_name(&op->model, &op->body_arena) : ray_headless_service_name(&op->model, &op->body_arena);
+    snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
+    *t = (struct call_text){SLICE("PATCH"), SLICE("application/apply-patch+yaml"), true};
+    kube_path(&op->path, &services_resource, istr_slice(c->ns), name, SLICE_NONE);
+    buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
+    const struct service_record *other = NULL;
+    if (service_of(c, name))
+        buf_put(&op->path, SLICE("&force=true")); /* ours: set right. Else nobody's fields are taken over */
+    else
+        other = taken(op, c, name);
+    if (other)
+        return err_set(e, ERR_CONFIG, "service %.*s belongs to RayCluster %s (%.*s): rename one of the two clusters or its headService",
+                       SLICE_ARG(name), other->of->name, SLICE_ARG(ray_api_version((enum ray_kind)other->of->kind)));
+    struct json doc;
+    bool built = head ? ray_build_head_service(&op->model, &op->body_arena, &op->body, e)
+                      : ray_build_headless_service(&op->model, &op->body_arena, &op->body, e);
+    if (!built || !json_parse(&doc, buf_slice(&op->body), &op->body_arena, e))
+        return false;
+    f->hash = ray_service_hash(json_root(&doc));
+    return true;
+}
+
+static bool build_status(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t)
+{
+    f->hash = c->work->status_hash;
+    *t = (struct call_text){SLICE("PATCH"), SLICE("application/merge-patch+json"), true};
+    kube_path(&op->path, &ray_resources[c->kind], istr_slice(c->ns), slice_of(c->name), SLICE("status"));
+    buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER "-status"));
+    return buf_put(&op->body, act->text);
+}
+
+static bool build(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    switch ((enum action_kind)act->kind) {
+    case ACTION_TRY_POD:
+    case ACTION_CREATE_POD:
+        return build_pod(op, c, act, f, t, e);
+    case ACTION_DELETE_POD:
+        return build_delete(op, c, act, f, t);
+    case ACTION_APPLY_HEAD_SERVICE:
+    case ACTION_APPLY_HEADLESS_SERVICE:
+        return build_service(op, c, act, f, t, e);
+    case ACTION_STATUS:
+        return build_status(op, c, act, f, t);
+    default:
+        fatal("operator: action %d is not a call", act->kind);
+    }
+}
+
+/* Returns false when the client took no call: the action stays where it is. */
+static bool execute_one(struct op *op, struct cluster *c, const struct action *act)
+{
+    if (act->kind == ACTION_EVENT) {
+        op->stats.actions[act->kind]++;
+        say_event(op, c, act->warning, act->why, act->text);
+        return true;
+    }
+    if (act->kind == ACTION_CREATE_POD && act->group >= 0)
+        tools_want(op, c->ns);
+    struct flight *f = slab_alloc(&op->flight_slab);
+    *f = (struct flight){.op = op, .c = c, .kind = act->kind, .group = act->group, .index = act->index, .generation = c->generation};
+    struct call_text t = {0};
+    struct err e = {0};
+    buf_clear(&op->body);
+    buf_clear(&op->path);
+    arena_reset(&op->body_arena, 64 * KIB);
+    model_load(op, c);
+    if (!build(op, c, act, f, &t, &e) || op->body.full || op->path.full) {
+        err_set(&e, ERR_LIMIT, "object does not fit %d bytes", LIMIT_JSON_ITEM);
+        slab_free(&op->flight_slab, f);
+        group_failed(op, c, act->group, slice_of(e.text));
+        return true;
+    }
+    struct kube_request r = {.lane = KUBE_LANE_MAIN,
+                             .method = t.method,
+                             .path = buf_slice(&op->path),
+                             .content_type = t.content_type,
+                             .body = buf_slice(&op->body),
+                             .again = t.again,
+                             .done = answer_done,
+                             .owner = op,
+                             .tag = (uint64_t)(uintptr_t)f};
+    if (!kube_call(op->client, &r, op->now, &e)) {
+        slab_free(&op->flight_slab, f);
+        return false;
+    }
+    op->stats.actions[act->kind]++;
+    c->in_flight++;
+    op->flights++;
+    return true;
+}
+
+void execute_none(struct op *op)
+{
+    while (op->ring_first) {
+        struct cluster *c = ring_pop(op);
+        work_drop(c);
+        work_settle(op, c);
+    }
+}
+
+void execute_all(struct op *op)
+{
+    while (op->ring_first && kube_client_room(op->client) > 0) {
+        struct cluster *c = ring_pop(op);
+        struct work *w = c->work;
+        if (w && c->present && w->next < w->count) {
+            if (!execute_one(op, c, &w->actions[w->next])) {
+                ring_add(op, c);
+                return;
+            }
+            w->next++; /* … of a plan that may have been dropped meanwhile */
+        }
+        if (c->work && c->work->next < c->work->count)
+            ring_add(op, c);
+        else
+            work_settle(op, c);
+    }
+}

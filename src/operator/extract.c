@@ -1,0 +1,181 @@
+/* Custom resources and services become records. Pods: extract_pod.c. */
+#include "op.h"
+
+struct slice extract_owner(struct jval object, struct arena *a)
+{
+    struct jval k, ref;
+    for (struct jiter it = json_iter(json_get(object, "metadata.ownerReferences")); json_next(&it, &k, &ref);)
+        if (json_get_bool(ref, "controller", false) && json_str_eq(json_get(ref, "kind"), SLICE("RayCluster")))
+            return json_get_str(ref, "uid", a);
+    return SLICE_NONE;
+}
+
+/* The annotations but kubectl's copy of the whole object. */
+static void write_annotations(struct jval annotations, struct jout *w, struct arena *a)
+{
+    struct jval k, v;
+    jout_kobject(w, "annotations");
+    for (struct jiter it = json_iter(annotations); json_next(&it, &k, &v);) {
+        if (json_str_eq(k, SLICE("kubectl.kubernetes.io/last-applied-configuration")))
+            continue;
+        jout_key(w, json_str(k, a));
+        jout_raw(w, json_raw(v));
+    }
+    jout_end(w);
+}
+
+static const struct istr *intern_meta(struct op *op, struct jval metadata)
+{
+    struct buf *b = &op->body;
+    buf_clear(b);
+    struct jout w;
+    jout_init(&w, b);
+    jout_object(&w);
+    struct jval labels = json_get(metadata, "labels"), annotations = json_get(metadata, "annotations");
+    if (json_type(labels) == JSON_OBJECT)
+        jout_kraw(&w, "labels", json_raw(labels));
+    if (json_type(annotations) == JSON_OBJECT)
+        write_annotations(annotations, &w, &op->event_arena);
+    jout_end(&w);
+    return intern_get(&op->strings, buf_slice(b));
+}
+
+static void keep_status(struct cluster *c, struct slice status)
+{
+    if (c->status_len == status.len && (status.len == 0 || memcmp(c->status, status.ptr, status.len) == 0))
+        return;
+    mem_free(c->status);
+    c->status = NULL;
+    c->status_ours = false; /* the answer to our own write says otherwise, if it is that */
+    c->status_len = status.len;
+    if (status.len) {
+        c->status = mem_alloc(status.len);
+        memcpy(c->status, status.ptr, status.len);
+    }
+}
+
+static bool keep_interned(struct op *op, const struct istr **held, const struct istr *fresh)
+{
+    bool changed = *held != fresh;
+    intern_drop(&op->strings, *held);
+    *held = fresh;
+    return changed;
+}
+
+void extract_failures(struct op *op, struct cluster *c)
+{
+    struct jval k, g;
+    struct json status;
+    struct err e = {0};
+    failures_clear(op, c);
+    if (!c->status_len || !json_parse(&status, (struct slice){c->status, c->status_len}, &op->event_arena, &e))
+        return;
+    for (struct jiter it = json_iter(json_get(json_root(&status), "groups")); json_next(&it, &k, &g);) {
+        int64_t count = json_get_int(g, "failures", 0), last_us;
+        struct slice name = json_get_str(g, "name", &op->event_arena);
+        if (count <= 0 || !time_parse(json_get_str(g, "lastFailureTime", &op->event_arena), &last_us, &e))
+            continue;
+        struct group_failures *f = failures_of(op, c, name, slice_eq(name, SLICE(RAY_HEAD_GROUP)), true);
+        f->count = count > 1000 ? 1000 : (uint32_t)count;
+        f->last_us = last_us;
+        struct slice reason = slice_head(json_get_str(g, "reason", &op->event_arena), sizeof f->reason - 1);
+        if (reason.len)
+            memcpy(f->reason, reason.ptr, reason.len);
+        /* What is left of the wait, by the wall clock that wrote it; never longer than the whole wait. */
+        int64_t wait = reconcile_backoff_ms(f->count, hash64(slice_of(c->uid), 0)), gone = (op->now.wall_us - last_us) / 1000;
+        f->not_before_ms = op->now.mono_ms + (gone < 0 ? wait : gone > wait ? 0 : wait - gone);
+    }
+}
+
+void extract_cluster(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round)
+{
+    struct arena *a = &op->event_arena;
+    struct jval metadata = json_get(object, "metadata");
+    struct cluster *c = cluster_make(op, json_get_str(metadata, "uid", a), from->space);
+    if (!c)
+        return;
+    c->round = round ? round : c->round;
+    if (c->present && version <= c->version)
+        return;
+    bool fresh = !c->present, changed = fresh;
+    struct slice name = json_get_str(metadata, "name", a);
+    if (fresh) {
+        c->present = true;
+        c->space = from->space;
+        c->kind = from->what == SOURCE_V1 ? RAY_V1 : RAY_LEGACY;
+        c->ns = intern_get(&op->strings, json_get_str(metadata, "namespace", a));
+        c->name = mem_alloc(name.len + 1);
+        memcpy(c->name, name.ptr, name.len);
+    }
+    c->version = version;
+    c->generation = json_get_int(metadata, "generation", 0);
+    bool deleting = json_there(json_get(metadata, "deletionTimestamp"));
+    changed |= deleting != c->deleting;
+    c->deleting = deleting;
+    struct slice spec = json_raw(json_get(object, "spec"));
+    changed |= keep_interned(op, &c->spec, intern_get(&op->strings, slice_empty(spec) ? SLICE("null") : spec));
+    changed |= keep_interned(op, &c->meta, intern_meta(op, metadata));
+    keep_status(c, json_raw(json_get(object, "status")));
+    if (fresh)
+        extract_failures(op, c);
+    if (changed) {
+        work_drop(c); /* what was decided for the old spec is not carried further */
+        if (op->parsed == c)
+            op->parsed = NULL;
+    }
+    if (changed || round != 0) /* the answer to our own status write is no news */
+        cluster_touch(op, c);
+}
+
+static bool copy_text(char *to, size_t size, struct slice from)
+{
+    if (from.len >= size)
+        return false;
+    memset(to, 0, size);
+    if (from.len)
+        memcpy(to, from.ptr, from.len);
+    return true;
+}
+
+static struct service_record *service_make(struct op *op, struct cluster *c, struct slice uid)
+{
+    struct service_record *r = slab_alloc(&op->service_slab);
+    copy_text(r->service.uid, sizeof r->service.uid, uid);
+    r->of = c;
+    r->next = c->services;
+    r->link = &c->services;
+    if (r->next)
+        r->next->link = &r->next;
+    c->services = r;
+    map_put(&op->services, slice_of(r->service.uid), r);
+    return r;
+}
+
+void extract_service(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round)
+{
+    struct arena *a = &op->event_arena;
+    struct slice owner = extract_owner(object, a), uid = json_get_str(object, "metadata.uid", a);
+    struct slice name = json_get_str(object, "metadata.name", a);
+    struct service_record *r = map_get(&op->services, uid);
+    if (r && version <= r->service.version) {
+        r->round = round ? round : r->round;
+        return;
+    }
+    bool ours = owner.len == UID_TEXT_MAX && uid.len <= UID_TEXT_MAX && !slice_empty(uid) && name.len <= POD_NAME_MAX;
+    struct cluster *c = ours ? cluster_make(op, owner, space) : NULL;
+    if (r && r->of != c) { /* it changed hands */
+        service_remove(op, r);
+        r = NULL;
+    }
+    if (!c)
+        return;
+    if (!r)
+        r = service_make(op, c, uid);
+    r->round = round ? round : r->round;
+    r->service.version = version;
+    copy_text(r->service.name, sizeof r->service.name, name);
+    copy_text(r->service.ip, sizeof r->service.ip, json_get_str(object, "spec.clusterIP", a));
+    r->service.hash = ray_service_hash(object);
+    r->service.deleting = json_there(json_get(object, "metadata.deletionTimestamp"));
+    cluster_touch(op, c);
+}

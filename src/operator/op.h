@@ -1,0 +1,231 @@
+/* Inside operator: the records and what moves them.
+ *
+ * A cluster record exists as soon as the custom resource or any of its children (by owner uid) has been seen, and goes when none of them is
+ * left and nothing is in flight for it. Records move forward only: an object older than what the record holds (by resourceVersion) is
+ * ignored, so answers to own writes and watch events may come in any order. That is how own writes are seen before the next decision. */
+#ifndef MOBULA_OP_H
+#define MOBULA_OP_H
+
+#include <mobula/operator.h>
+#include <mobula/reconcile.h>
+
+#include <stdio.h>
+
+/* ---- records ---- */
+
+struct cluster;
+
+struct pod_record {
+    struct pod pod; /* first: the view points here */
+    struct cluster *of;
+    struct pod_record *next, **link;
+    const struct istr *group, *reason;
+    uint32_t round;
+};
+
+struct service_record {
+    struct service service;
+    struct cluster *of;
+    struct service_record *next, **link;
+    uint32_t round;
+};
+
+/* Failures of one group; a cluster has a list of those that failed. */
+struct failing {
+    struct failing *next;
+    const struct istr *group; /* NULL: the head */
+    struct group_failures f;
+};
+
+/* A plan that is being carried out: a copy of its actions with their texts behind them, in one block. */
+struct work {
+    uint32_t count, next;
+    uint32_t created_head, created, deleted, refused;
+    int64_t began_ms;
+    const char *why_deleted;
+    char first_created[POD_NAME_MAX + 1];
+    uint64_t status_hash; /* of its ACTION_STATUS */
+    struct action actions[];
+};
+
+struct cluster {
+    char uid[UID_TEXT_MAX + 1];
+    struct space *space;
+    bool present; /* the custom resource itself is there */
+    bool deleting, dirty, queued, in_ring;
+    uint8_t kind;                        /* enum ray_kind */
+    const struct istr *ns, *spec, *meta; /* spec: its bytes; meta: {"labels":…,"annotations":…} */
+    char *name;
+    uint64_t version;
+    int64_t generation;
+    char *status;
+    size_t status_len;
+    uint64_t status_hash; /* plan.status_hash of our last status write that was answered … */
+    bool status_ours;     /* … and which status came from */
+    int64_t status_at_ms, status_not_before_ms;
+    uint32_t status_trouble; /* status writes that failed in a row */
+    struct pod_record *pods;
+    struct service_record *services;
+    uint32_t pod_count;
+    struct failing *failing;
+    struct work *work;
+    uint32_t in_flight;
+    uint32_t trouble; /* calls in a row that failed for no reason of the spec's: backs off the whole cluster */
+    int64_t not_before_ms;
+    int64_t decided_ms; /* the last decision */
+    int64_t wake_ms;    /* TIME_NEVER: not in the heap */
+    uint32_t heap_at;
+    uint32_t round;
+    struct cluster *next_dirty, *next_ring;
+    uint64_t logged; /* hash of the last legacy status block */
+};
+
+/* One watched type of one namespace. */
+enum source_what { SOURCE_V1, SOURCE_LEGACY, SOURCE_PODS, SOURCE_SERVICES, SOURCE_COUNT };
+struct source {
+    struct op *op;
+    struct space *space;
+    enum source_what what;
+    struct kube_watch *watch;
+    bool synced, absent;
+    uint32_t round;
+    struct err trouble;
+    struct log_limit log;
+};
+
+/* A watched namespace, or all of them. Nothing is decided in it before all its sources are complete. */
+struct space {
+    struct slice ns;
+    struct source source[SOURCE_COUNT];
+};
+
+/* The tools ConfigMap in one namespace. */
+struct tools {
+    const struct istr *ns;
+    enum { TOOLS_UNKNOWN, TOOLS_ASKING, TOOLS_APPLYING, TOOLS_THERE } state;
+    int64_t again_ms;
+    uint32_t failures;
+};
+
+struct operator_stats {
+    uint64_t decisions, plans, events_seen;
+    uint64_t actions[ACTION_EVENT + 1], refused[ACTION_EVENT + 1];
+    uint64_t unknown; /* writes whose outcome had to be looked up */
+};
+
+struct op {
+    struct net *net;
+    struct kube_client *client;
+    struct kube_lease *lease;
+    struct kube_events *events;
+    struct operator_options o;
+    struct rng rng;
+    struct intern strings;
+    struct map clusters, pods, services, tools; /* by uid; tools by namespace */
+    struct slab cluster_slab, pod_slab, service_slab, flight_slab;
+    struct space *spaces;
+    struct cluster *dirty_first, *dirty_last;
+    struct cluster *ring_first, *ring_last;
+    struct cluster **heap;
+    uint32_t heap_count, heap_cap;
+    struct arena event_arena, plan_arena, model_arena, body_arena;
+    struct buf body, path;
+    struct cluster *parsed; /* whose model op->model holds; NULL: none. What changes the record's content clears it */
+    struct ray_cluster model;
+    struct ray_errors errors;
+    uint64_t executable_hash;
+    uint32_t flights;
+    bool leading, stopping, released;
+    struct log_limit trouble_log; /* the same trouble of many calls is one line */
+    char trouble_text[ERR_TEXT_MAX];
+    struct operator_stats stats;
+    struct health *health, *metrics;
+    struct now now; /* of the step that runs */
+};
+
+/* records.c */
+struct cluster *cluster_get(struct op *op, struct slice uid);
+struct cluster *cluster_make(struct op *op, struct slice uid, struct space *space);
+void cluster_touch(struct op *op, struct cluster *c); /* dirty: to be decided */
+void cluster_wake_at(struct op *op, struct cluster *c, int64_t ms);
+void cluster_settle(struct op *op, struct cluster *c); /* frees it when nothing is left of it */
+void cluster_gone(struct op *op, struct cluster *c);   /* the custom resource was deleted */
+struct cluster *dirty_pop(struct op *op);
+void work_drop(struct cluster *c); /* what of the plan has not been begun is not begun */
+void pod_remove(struct op *op, struct pod_record *r);
+void service_remove(struct op *op, struct service_record *r);
+struct group_failures *failures_of(struct op *op, struct cluster *c, struct slice group, bool head, bool make);
+void failures_forget(struct op *op, struct cluster *c, struct slice group, bool head);
+void failures_prune(struct op *op, struct cluster *c); /* of groups that the loaded model does not have */
+void failures_clear(struct op *op, struct cluster *c);
+void records_free(struct op *op);
+
+/* timers.c: a heap of clusters by wake_ms */
+void timer_set(struct op *op, struct cluster *c, int64_t ms);
+int64_t timer_next(const struct op *op);
+struct cluster *timer_due(struct op *op, int64_t now_ms);
+
+/* extract.c: objects to records. Older ones are ignored; what is not ours is passed over. round: of the list or watch that handed it out; 0
+ * for the answer to a call, which says nothing about what a list that runs meanwhile holds. */
+void extract_cluster(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round);
+void extract_pod(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round);
+void extract_service(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round);
+struct slice extract_owner(struct jval object, struct arena *a); /* uid of the RayCluster that controls it */
+/* the failures that whoever led before wrote into status */
+void extract_failures(struct op *op, struct cluster *c);
+
+/* watch.c */
+bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e);
+bool space_synced(const struct space *s);
+const char *source_name(enum source_what what); /* "pods", "rayclusters.ray.io": for messages */
+
+/* decide.c */
+void model_load(struct op *op, struct cluster *c);           /* op->model and op->errors from the record's bytes */
+struct slice group_name(const struct op *op, int32_t group); /* of the loaded model, by an action's number */
+void decide_all(struct op *op);
+void decide_none(struct op *op); /* who does not lead only lets go of what is gone */
+/* the service of this name that the cluster owns; NULL */
+struct service_record *service_of(const struct cluster *c, struct slice name);
+
+/* execute.c: one action per cluster and turn, as long as the window has room */
+void execute_all(struct op *op);
+void execute_none(struct op *op); /* no action that has not begun is begun any more */
+void ring_add(struct op *op, struct cluster *c);
+void work_settle(struct op *op, struct cluster *c); /* says what was done when the last answer is there */
+
+/* answer.c */
+struct flight {
+    struct op *op;
+    struct cluster *c;
+    uint8_t kind; /* enum action_kind */
+    bool looking; /* this is the GET after an answer that was lost or said AlreadyExists */
+    int32_t group, index;
+    char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1];
+    int64_t generation; /* of the spec that group and index belong to */
+    uint64_t hash;      /* of what is sent: the template that is tried, the service, the status */
+};
+kube_done answer_done;
+/* The rest of the plan is dropped and the group waits. While it waits already, nothing more is counted: what fails together is one
+ * failure. */
+void group_failed(struct op *op, struct cluster *c, int32_t group, struct slice reason);
+
+/* tools.c */
+void tools_want(struct op *op, const struct istr *ns);
+/* When the namespace's last cluster is gone: the namespace may be gone with it, and the next one of its name has no ConfigMap. */
+void tools_drop_unused(struct op *op, const struct istr *ns);
+int64_t tools_tick(struct op *op); /* what failed is tried again; returns when to come again */
+void tools_free(struct op *op);
+
+/* say.c: what was done, as log lines and events */
+void say_work(struct op *op, struct cluster *c);
+void say_event(struct op *op, struct cluster *c, bool warning, const char *reason, struct slice note);
+void say_legacy(struct op *op, struct cluster *c, const char *level, struct slice text);
+void say_legacy_status(struct op *op, struct cluster *c);
+
+/* health.c, metrics.c */
+struct health *health_new(struct op *op, bool metrics);
+void health_free(struct health *h);
+struct link_accept *health_accept(struct health *h);
+void metrics_write(const struct op *op, struct buf *b);
+
+#endif

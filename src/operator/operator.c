@@ -1,0 +1,164 @@
+#include "op.h"
+
+enum { PATH_MAX_BYTES = 2 * KIB };
+
+static bool start_lease(struct op *op, struct err *e)
+{
+    if (!op->o.leader_elect)
+        return true;
+    op->lease = kube_lease_start(op->client, &op->o.lease, e);
+    return op->lease != NULL;
+}
+
+struct op *operator_new(struct net *net, struct kube_config *config, const struct operator_options *o, struct err *e)
+{
+    struct op *op = mem_alloc(sizeof *op);
+    op->net = net;
+    op->o = *o;
+    op->cluster_slab.size = sizeof(struct cluster);
+    op->pod_slab.size = sizeof(struct pod_record);
+    op->service_slab.size = sizeof(struct service_record);
+    op->flight_slab.size = sizeof(struct flight);
+    rng_seed(&op->rng, o->seed);
+    buf_init(&op->body, LIMIT_JSON_ITEM);
+    buf_init(&op->path, PATH_MAX_BYTES);
+    op->executable_hash = hash64(o->executable, 0);
+    op->client = kube_client_new(net, config, rng_next(&op->rng), "mobula/" MOBULA_VERSION);
+    kube_client_keep_warm(op->client);
+    op->events = kube_events_new(op->client, SLICE("mobula"), o->instance);
+    op->health = health_new(op, false);
+    op->metrics = health_new(op, true);
+    op->spaces = mem_alloc(o->namespace_count * sizeof op->spaces[0]);
+    bool ok = start_lease(op, e);
+    for (uint32_t i = 0; i < o->namespace_count && ok; i++)
+        ok = space_start(op, &op->spaces[i], o->namespaces[i], e);
+    if (ok)
+        return op;
+    operator_free(op);
+    return NULL;
+}
+
+void operator_free(struct op *op)
+{
+    if (!op)
+        return;
+    health_free(op->health);
+    health_free(op->metrics);
+    if (op->lease)
+        kube_lease_free(op->lease);
+    kube_events_free(op->events);
+    for (uint32_t i = 0; i < op->o.namespace_count; i++)
+        for (int k = 0; k < SOURCE_COUNT; k++)
+            if (op->spaces[i].source[k].watch)
+                kube_watch_stop(op->spaces[i].source[k].watch);
+    kube_client_free(op->client);
+    records_free(op);
+    tools_free(op);
+    intern_free(&op->strings);
+    slab_destroy(&op->flight_slab);
+    arena_free(&op->event_arena);
+    arena_free(&op->plan_arena);
+    arena_free(&op->model_arena);
+    arena_free(&op->body_arena);
+    buf_free(&op->body);
+    buf_free(&op->path);
+    mem_free(op->spaces);
+    mem_free(op);
+}
+
+/* Who leads decides; who does not keeps its caches warm and begins nothing. */
+static void follow_lease(struct op *op)
+{
+    bool leading = !op->lease || kube_lease_held(op->lease, op->now);
+    if (leading == op->leading)
+        return;
+    op->leading = leading;
+    if (op->lease)
+        log_info(leading ? "this process leads" : "this process does not lead any more: no further writes",
+                 LF("holder", kube_lease_holder(op->lease)));
+    if (!leading)
+        execute_none(op);
+    struct cluster *c;
+    for (uint32_t i = 0; leading && (c = map_next(&op->clusters, &i)) != NULL;) {
+        arena_reset(&op->event_arena, 64 * KIB);
+        extract_failures(op, c); /* somebody else has counted meanwhile */
+        cluster_touch(op, c);
+    }
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int64_t operator_step(struct op *op, struct now now)
+{
+    op->now = now;
+    int64_t next = TIME_NEVER;
+    if (op->lease)
+        next = kube_lease_tick(op->lease, now);
+    follow_lease(op);
+    if (op->leading && !op->stopping) {
+        decide_all(op);
+        execute_all(op);
+        next = earlier(next, earlier(timer_next(op), tools_tick(op)));
+        if (op->dirty_first)
+            next = now.mono_ms; /* more is waiting to be decided: after the links have had their turn */
+    } else {
+        kube_calls_recall(op->client, op, now);
+        decide_none(op);
+    }
+    next = earlier(next, kube_events_tick(op->events, now));
+    return earlier(next, kube_client_tick(op->client, now));
+}
+
+bool operator_stop(struct op *op, struct now now)
+{
+    if (!op->stopping) {
+        op->stopping = true;
+        execute_none(op);
+    }
+    if (op->flights)
+        return false;
+    if (op->lease && !op->released) {
+        op->released = true;
+        kube_lease_release(op->lease, now);
+        return false;
+    }
+    return kube_client_stats(op->client)->in_flight == 0; /* an answer that nobody waits for may be a write that never happens */
+}
+
+struct link_accept *operator_health(struct op *op)
+{
+    return health_accept(op->health);
+}
+
+struct link_accept *operator_metrics(struct op *op)
+{
+    return health_accept(op->metrics);
+}
+
+bool operator_ready(const struct op *op, struct now now, struct buf *why)
+{
+    bool ready = true;
+    const struct err *trouble = &kube_client_stats(op->client)->trouble;
+    if (trouble->code != ERR_NONE) {
+        buf_printf(why, "API server: %s\n", trouble->text);
+        ready = false;
+    }
+    for (uint32_t i = 0; i < op->o.namespace_count; i++)
+        for (int k = 0; k < SOURCE_COUNT; k++) {
+            const struct source *src = &op->spaces[i].source[k];
+            if (src->synced && src->trouble.code == ERR_NONE)
+                continue;
+            buf_printf(why, "%s in %.*s: %s\n", source_name(src->what),
+                       SLICE_ARG(slice_empty(src->space->ns) ? SLICE("all namespaces") : src->space->ns),
+                       src->trouble.code ? src->trouble.text : "the list is not complete yet");
+            ready = false;
+        }
+    if (op->lease && slice_empty(kube_lease_holder(op->lease)) && !kube_lease_held(op->lease, now)) {
+        buf_put(why, SLICE("lease: nobody leads yet\n"));
+        ready = false;
+    }
+    return ready;
+}

@@ -1,0 +1,197 @@
+#include "op.h"
+
+struct cluster *cluster_get(struct op *op, struct slice uid)
+{
+    return map_get(&op->clusters, uid);
+}
+
+struct cluster *cluster_make(struct op *op, struct slice uid, struct space *space)
+{
+    struct cluster *c = cluster_get(op, uid);
+    if (c || uid.len != UID_TEXT_MAX)
+        return c;
+    c = slab_alloc(&op->cluster_slab);
+    memcpy(c->uid, uid.ptr, uid.len);
+    c->space = space;
+    c->wake_ms = TIME_NEVER;
+    map_put(&op->clusters, slice_of(c->uid), c);
+    return c;
+}
+
+void cluster_touch(struct op *op, struct cluster *c)
+{
+    c->dirty = true;
+    if (c->queued)
+        return;
+    c->queued = true;
+    c->next_dirty = NULL;
+    if (op->dirty_last)
+        op->dirty_last->next_dirty = c;
+    else
+        op->dirty_first = c;
+    op->dirty_last = c;
+}
+
+struct cluster *dirty_pop(struct op *op)
+{
+    struct cluster *c = op->dirty_first;
+    if (!c)
+        return NULL;
+    op->dirty_first = c->next_dirty;
+    if (!op->dirty_first)
+        op->dirty_last = NULL;
+    c->queued = false;
+    c->next_dirty = NULL;
+    return c;
+}
+
+void cluster_wake_at(struct op *op, struct cluster *c, int64_t ms)
+{
+    if (ms < c->wake_ms)
+        timer_set(op, c, ms);
+}
+
+void work_drop(struct cluster *c)
+{
+    if (c->work)
+        c->work->count = c->work->next;
+}
+
+static void forget_content(struct op *op, struct cluster *c)
+{
+    intern_drop(&op->strings, c->spec);
+    intern_drop(&op->strings, c->meta);
+    intern_drop(&op->strings, c->ns);
+    mem_free(c->name);
+    mem_free(c->status);
+    c->spec = c->meta = c->ns = NULL;
+    c->name = c->status = NULL;
+    c->status_len = 0;
+    failures_clear(op, c);
+    if (op->parsed == c)
+        op->parsed = NULL;
+}
+
+void cluster_gone(struct op *op, struct cluster *c)
+{
+    c->present = false;
+    tools_drop_unused(op, c->ns);
+    work_drop(c);
+    timer_set(op, c, TIME_NEVER);
+    cluster_settle(op, c);
+}
+
+void cluster_settle(struct op *op, struct cluster *c)
+{
+    if (c->present || c->in_flight || c->in_ring || c->queued)
+        return;
+    forget_content(op, c);
+    mem_free(c->work);
+    c->work = NULL;
+    if (c->pods || c->services)
+        return;
+    timer_set(op, c, TIME_NEVER);
+    map_del(&op->clusters, slice_of(c->uid));
+    slab_free(&op->cluster_slab, c);
+}
+
+void pod_remove(struct op *op, struct pod_record *r)
+{
+    struct cluster *c = r->of;
+    *r->link = r->next;
+    if (r->next)
+        r->next->link = r->link;
+    c->pod_count--;
+    map_del(&op->pods, slice_of(r->pod.uid));
+    intern_drop(&op->strings, r->group);
+    intern_drop(&op->strings, r->reason);
+    slab_free(&op->pod_slab, r);
+    cluster_touch(op, c);
+}
+
+void service_remove(struct op *op, struct service_record *r)
+{
+    struct cluster *c = r->of;
+    *r->link = r->next;
+    if (r->next)
+        r->next->link = r->link;
+    map_del(&op->services, slice_of(r->service.uid));
+    slab_free(&op->service_slab, r);
+    cluster_touch(op, c);
+}
+
+static bool same_group(const struct failing *f, struct slice group, bool head)
+{
+    return head ? f->group == NULL : f->group != NULL && slice_eq(istr_slice(f->group), group);
+}
+
+struct group_failures *failures_of(struct op *op, struct cluster *c, struct slice group, bool head, bool make)
+{
+    for (struct failing *f = c->failing; f; f = f->next)
+        if (same_group(f, group, head))
+            return &f->f;
+    if (!make)
+        return NULL;
+    struct failing *f = mem_alloc(sizeof *f);
+    f->group = head ? NULL : intern_get(&op->strings, group);
+    f->next = c->failing;
+    c->failing = f;
+    return &f->f;
+}
+
+static void failing_free(struct op *op, struct failing **link)
+{
+    struct failing *f = *link;
+    *link = f->next;
+    intern_drop(&op->strings, f->group);
+    mem_free(f);
+}
+
+void failures_forget(struct op *op, struct cluster *c, struct slice group, bool head)
+{
+    for (struct failing **link = &c->failing; *link; link = &(*link)->next)
+        if (same_group(*link, group, head)) {
+            failing_free(op, link);
+            return;
+        }
+}
+
+void failures_prune(struct op *op, struct cluster *c)
+{
+    for (struct failing **link = &c->failing; *link;) {
+        bool known = (*link)->group == NULL;
+        for (uint32_t i = 0; i < op->model.group_count && !known; i++)
+            known = same_group(*link, op->model.groups[i].name, false);
+        if (known)
+            link = &(*link)->next;
+        else
+            failing_free(op, link);
+    }
+}
+
+void failures_clear(struct op *op, struct cluster *c)
+{
+    while (c->failing)
+        failing_free(op, &c->failing);
+}
+
+void records_free(struct op *op)
+{
+    struct cluster *c;
+    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
+        forget_content(op, c);
+        mem_free(c->work);
+    }
+    struct pod_record *p;
+    for (uint32_t i = 0; (p = map_next(&op->pods, &i)) != NULL;) {
+        intern_drop(&op->strings, p->group);
+        intern_drop(&op->strings, p->reason);
+    }
+    map_free(&op->clusters);
+    map_free(&op->pods);
+    map_free(&op->services);
+    slab_destroy(&op->cluster_slab);
+    slab_destroy(&op->pod_slab);
+    slab_destroy(&op->service_slab);
+    mem_free(op->heap);
+}

@@ -1,0 +1,94 @@
+/* What was done, in one line for the log, one event per decision, and the legacy kind's "<cluster>:" lines. */
+#include "op.h"
+
+void say_event(struct op *op, struct cluster *c, bool warning, const char *reason, struct slice note)
+{
+    struct kube_event ev = {.about = {.api_version = ray_api_version((enum ray_kind)c->kind),
+                                      .kind = SLICE("RayCluster"),
+                                      .ns = istr_slice(c->ns),
+                                      .name = slice_of(c->name),
+                                      .uid = slice_of(c->uid)},
+                            .warning = warning,
+                            .reason = slice_of(reason),
+                            .action = warning ? SLICE("Reconcile") : SLICE("Create"),
+                            .note = note};
+    kube_event_say(op->events, &ev, op->now);
+}
+
+/* "2020-12-12 13:55:36,814\tINFO -- text", each line of it after the cluster's name and a colon: what people grep for. */
+void say_legacy(struct op *op, struct cluster *c, const char *level, struct slice text)
+{
+    if (c->kind != RAY_LEGACY)
+        return;
+    char stamp[TIME_TEXT_MAX], line[1024];
+    struct slice t = time_format_micro(op->now.wall_us, stamp);
+    stamp[10] = ' ';
+    int n = snprintf(line, sizeof line, "%s:%.*s,%.*s\t%s -- %.*s", c->name, 19, t.ptr, 3, t.ptr + 20, level, SLICE_ARG(text));
+    log_raw(slice_head((struct slice){line, (size_t)n}, sizeof line - 1));
+}
+
+static uint32_t count_group(const struct cluster *c, struct slice group)
+{
+    uint32_t n = 0;
+    for (const struct pod_record *r = c->pods; r; r = r->next)
+        n += !r->pod.deleting && !r->pod.head && slice_eq(r->pod.group, group);
+    return n;
+}
+
+/* How many workers of each type there are, whenever that changed. */
+void say_legacy_status(struct op *op, struct cluster *c)
+{
+    uint64_t counts = 1;
+    uint32_t nodes = 0;
+    for (uint32_t i = 0; i < op->model.group_count; i++) {
+        uint32_t n = count_group(c, op->model.groups[i].name);
+        counts = hash64((struct slice){(const char *)&n, sizeof n}, counts);
+        nodes += n;
+    }
+    if (counts == c->logged)
+        return;
+    c->logged = counts;
+    char text[64];
+    snprintf(text, sizeof text, "Cluster status: %u nodes", nodes);
+    say_legacy(op, c, "DEBUG", slice_of(text));
+    log_raw(arena_printf(&op->plan_arena, "%s:Worker node types:", c->name));
+    for (uint32_t i = 0; i < op->model.group_count; i++)
+        log_raw(arena_printf(&op->plan_arena, "%s: - %.*s: %u", c->name, SLICE_ARG(op->model.groups[i].name),
+                             count_group(c, op->model.groups[i].name)));
+}
+
+/* "created head pod X and 3 worker pods", "deleted 2 pods: more replicas than desired" */
+static void describe(const struct work *w, struct buf *b)
+{
+    uint32_t workers = w->created - w->created_head;
+    if (w->created_head && workers)
+        buf_printf(b, "created head pod and %u worker pod%s", workers, workers == 1 ? "" : "s");
+    else if (w->created_head)
+        buf_printf(b, "created head pod %s", w->first_created);
+    else if (workers == 1)
+        buf_printf(b, "created worker pod %s", w->first_created);
+    else if (workers)
+        buf_printf(b, "created %u worker pods", workers);
+    if (w->deleted)
+        buf_printf(b, "%sdeleted %u pod%s: %s", w->created ? "; " : "", w->deleted, w->deleted == 1 ? "" : "s", w->why_deleted);
+    if (w->refused)
+        buf_printf(b, "%s%u refused", b->len ? "; " : "", w->refused);
+}
+
+void say_work(struct op *op, struct cluster *c)
+{
+    struct work *w = c->work;
+    if (!w->created && !w->deleted)
+        return; /* refusals were said where they happened; a status speaks for itself */
+    struct buf b;
+    buf_init(&b, LIMIT_KUBE_EVENT_NOTE);
+    if (!w->why_deleted)
+        w->why_deleted = "no longer wanted";
+    describe(w, &b);
+    log_info("plan carried out", LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name), LF("what", buf_slice(&b)),
+             LF_INT("took_ms", op->now.mono_ms - w->began_ms));
+    const char *reason = w->created_head ? "CreatedHeadPod" : w->created ? "CreatedWorkerPod" : "DeletedWorkerPod";
+    say_event(op, c, false, reason, buf_slice(&b));
+    say_legacy(op, c, "INFO", buf_slice(&b));
+    buf_free(&b);
+}

@@ -1,0 +1,172 @@
+/* Watch events move records. A list that begins (RESTART) starts a new round; what was not seen in it when it is complete (SYNCED) is gone,
+ * unless the record is newer than the list: then an own write was answered meanwhile. */
+#include "op.h"
+
+bool space_synced(const struct space *s)
+{
+    for (int i = 0; i < SOURCE_COUNT; i++)
+        if (!s->source[i].synced)
+            return false;
+    return true;
+}
+
+static bool of_space(const struct cluster *c, const struct space *s)
+{
+    return c->space == s;
+}
+
+static void sweep_clusters(struct op *op, struct source *src, uint64_t version)
+{
+    uint8_t kind = src->what == SOURCE_V1 ? RAY_V1 : RAY_LEGACY;
+    struct cluster *c;
+    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;)
+        if (c->present && c->kind == kind && of_space(c, src->space) && c->round != src->round && c->version <= version)
+            cluster_gone(op, c);
+}
+
+static void sweep_pods(struct op *op, struct source *src, uint64_t version)
+{
+    struct pod_record *r;
+    for (uint32_t i = 0; (r = map_next(&op->pods, &i)) != NULL;)
+        if (of_space(r->of, src->space) && r->round != src->round && r->pod.version <= version)
+            pod_remove(op, r);
+}
+
+static void sweep_services(struct op *op, struct source *src, uint64_t version)
+{
+    struct service_record *r;
+    for (uint32_t i = 0; (r = map_next(&op->services, &i)) != NULL;)
+        if (of_space(r->of, src->space) && r->round != src->round && r->service.version <= version)
+            service_remove(op, r);
+}
+
+static void sweep(struct op *op, struct source *src, uint64_t version)
+{
+    if (src->what == SOURCE_PODS)
+        sweep_pods(op, src, version);
+    else if (src->what == SOURCE_SERVICES)
+        sweep_services(op, src, version);
+    else
+        sweep_clusters(op, src, version);
+}
+
+/* What could not be decided while a list was incomplete. What has been decided since it last changed stays as it is. */
+static void touch_space(struct op *op, struct space *s)
+{
+    struct cluster *c;
+    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;)
+        if (of_space(c, s) && c->dirty)
+            cluster_touch(op, c);
+}
+
+static void upsert(struct op *op, struct source *src, const struct kube_watch_event *ev)
+{
+    if (src->what == SOURCE_PODS)
+        extract_pod(op, src->space, ev->item, ev->version, src->round);
+    else if (src->what == SOURCE_SERVICES)
+        extract_service(op, src->space, ev->item, ev->version, src->round);
+    else
+        extract_cluster(op, src, ev->item, ev->version, src->round);
+}
+
+static void delete_one(struct op *op, struct source *src, struct jval item)
+{
+    struct slice uid = json_get_str(item, "metadata.uid", &op->event_arena);
+    if (src->what == SOURCE_PODS) {
+        struct pod_record *r = map_get(&op->pods, uid);
+        if (r)
+            pod_remove(op, r);
+    } else if (src->what == SOURCE_SERVICES) {
+        struct service_record *r = map_get(&op->services, uid);
+        if (r)
+            service_remove(op, r);
+    } else {
+        struct cluster *c = cluster_get(op, uid);
+        if (c && c->present) {
+            log_info("cluster deleted", LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name));
+            cluster_gone(op, c);
+        }
+    }
+}
+
+const char *source_name(enum source_what what)
+{
+    static const char *const names[] = {"rayclusters.ray.io", "rayclusters.cluster.ray.io", "pods", "services"};
+    return names[what];
+}
+
+/* A stream that was cut is no trouble yet: what the next request meets is. Credentials that are not accepted are the client's to tell. */
+static void trouble(struct source *src, const struct kube_watch_event *ev, struct now now)
+{
+    const struct err *e = ev->err;
+    bool cut = !ev->status && e->code == ERR_CLOSED, denied = ev->status && ev->status->code == 401;
+    bool news = strcmp(src->trouble.text, e->text) != 0; /* what comes and goes is no news each time */
+    src->trouble = *e;
+    if (news)
+        src->log = (struct log_limit){0};
+    if (denied || kube_client_stats(src->op->client)->trouble.code != ERR_NONE)
+        return; /* no watch works: the client has said so, once for all of them */
+    if (log_limit_pass(&src->log, now))
+        log_at(cut ? LOG_INFO : LOG_WARN, cut ? "watch was cut and is taken up again" : "watch does not work",
+               LF_CSTR("resource", source_name(src->what)), LF_CSTR("error", e->text), LF_CSTR("step", err_code_name(e->code)),
+               LF("namespace", slice_empty(src->space->ns) ? SLICE("all") : src->space->ns));
+}
+
+static void on_watch(void *owner, const struct kube_watch_event *ev, struct now now)
+{
+    struct source *src = owner;
+    struct op *op = src->op;
+    op->now = now;
+    op->stats.events_seen++;
+    arena_reset(&op->event_arena, 64 * KIB);
+    if (ev->what != KUBE_WATCH_TROUBLE && ev->what != KUBE_WATCH_SKIPPED)
+        src->trouble.code = ERR_NONE; /* its text stays, to be known again */
+    switch (ev->what) {
+    case KUBE_WATCH_RESTART:
+        src->synced = src->absent = false;
+        src->round++;
+        break;
+    case KUBE_WATCH_UPSERT:
+        upsert(op, src, ev);
+        break;
+    case KUBE_WATCH_DELETE:
+        delete_one(op, src, ev->item);
+        break;
+    case KUBE_WATCH_ABSENT:
+        src->absent = true;
+        src->round++;
+        sweep(op, src, UINT64_MAX);
+        src->synced = true;
+        touch_space(op, src->space);
+        break;
+    case KUBE_WATCH_SYNCED:
+        sweep(op, src, ev->version);
+        src->synced = true;
+        touch_space(op, src->space);
+        break;
+    case KUBE_WATCH_PROGRESS:
+        break;
+    case KUBE_WATCH_SKIPPED:
+    case KUBE_WATCH_TROUBLE:
+        trouble(src, ev, now);
+        break;
+    }
+}
+
+bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)
+{
+    static const struct kube_resource pods = {SLICE_NONE, {"v1", 2}, {"pods", 4}}, services = {SLICE_NONE, {"v1", 2}, {"services", 8}};
+    s->ns = ns;
+    for (int i = 0; i < SOURCE_COUNT; i++) {
+        struct source *src = &s->source[i];
+        *src = (struct source){.op = op, .space = s, .what = (enum source_what)i};
+        struct kube_watch_options o = {.ns = ns, .on = on_watch, .owner = src};
+        o.resource = i == SOURCE_PODS ? pods : i == SOURCE_SERVICES ? services : ray_resources[i == SOURCE_V1 ? RAY_V1 : RAY_LEGACY];
+        if (i == SOURCE_PODS || i == SOURCE_SERVICES)
+            o.labels = SLICE(RAY_LABEL_CLUSTER);
+        src->watch = kube_watch_start(op->client, &o, e);
+        if (!src->watch)
+            return false;
+    }
+    return true;
+}
