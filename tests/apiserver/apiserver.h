@@ -1,0 +1,103 @@
+/* A model Kubernetes API server, for people and tests without a cluster. It is a pure state machine: bytes go in per connection, bytes come
+ * out per connection, time and chance are given, and nothing here makes a system call. The same seed, the same bytes and the same times
+ * give the same answers, byte for byte. tests/apiserver/main.c runs it over loopback; tests drive it in-process.
+ *
+ * What it is: namespaces, nodes, pods, services, configmaps, secrets, serviceaccounts, persistentvolumeclaims, events (v1 and
+ * events.k8s.io/v1 are two views of one storage), leases, deployments and RBAC objects (stored; nothing acts on them), and whatever
+ * CustomResourceDefinitions add. All verbs, over HTTP/1.1; status codes, reasons and messages are those of kube-apiserver 1.34. A
+ * small scheduler and kubelet make pods run, a garbage collector follows ownerReferences, and namespaces empty themselves.
+ *
+ * What it is not:
+ * - no authentication, no authorisation, no admission webhooks, no quotas, no Pod Security;
+ * - JSON, and YAML in what clients send; no CBOR, and no protobuf, which the typed commands of kubectl send (kubectl create namespace):
+ *   a 415; kubectl apply works. A key that appears twice in an object is a 400;
+ * - CRD schemas: defaults, pruning, types, required, enum, minimum, maximum, lengths and counts are applied; CEL rules, patterns and
+ *   formats are not. Versions are converted by renaming apiVersion.
+ * - built-in objects get the defaults and checks that clients of this project meet (pods.c, kinds.c), not all of them; unknown fields
+ *   of built-in objects are kept;
+ * - managedFields: what the kubelet and the other controllers in here write is owned by nobody;
+ * - namespaces get a service account, but no kube-root-ca.crt;
+ * - one node of endless size, pods fail only when asked to (annotations, kubelet.c); no logs but one line;
+ * - a CRD is established and gone at once; custom resources have no scale, pods no binding, eviction, exec or proxy;
+ * - texts of refusals are the real ones where clients might read them; what Go's decoders say about broken JSON, the order of several
+ * causes and the descriptions of table columns are not;
+ * - lists are always consistent: resourceVersion=0 gives the newest state as "" does. */
+#ifndef APISERVER_H
+#define APISERVER_H
+
+#include <mobula/base.h>
+
+struct apiserver;
+struct conn;
+
+/* ---- life ---- */
+
+/* 0 in a field means the default that stands beside it. */
+struct apiserver_config {
+    uint64_t seed;
+    int64_t schedule_ms; /* 20: a new pod gets its node */
+    int64_t start_ms;    /* 500: and from there on is Running and Ready */
+    int64_t stop_ms;     /* 200: a pod that is asked to stop is gone */
+    int64_t collect_ms;  /* 50: the garbage collector looks at an object whose owner has gone */
+    int64_t bookmark_ms; /* 60000 */
+    uint32_t history;    /* 4096: events kept per resource; a watch from before them gets 410 */
+    bool pod_events;     /* Scheduled, Pulled, Started … as kubectl describe shows them */
+};
+
+struct apiserver *apiserver_new(const struct apiserver_config *config, struct now now);
+void apiserver_free(struct apiserver *s);
+
+/* ---- connections ---- */
+
+struct conn *apiserver_connect(struct apiserver *s);
+/* The client sent these bytes; they are copied where they are still needed. */
+void apiserver_feed(struct apiserver *s, struct conn *c, struct slice bytes, struct now now);
+/* What the client is to be sent, valid until the next call with this server; and how much of it was. */
+struct slice apiserver_output(const struct conn *c);
+void apiserver_sent(struct apiserver *s, struct conn *c, size_t n, struct now now);
+/* The server wants the connection closed once its output has been sent. */
+bool apiserver_wants_close(const struct conn *c);
+void apiserver_disconnect(struct apiserver *s, struct conn *c);
+
+/* ---- time ---- */
+
+/* When apiserver_tick wants to be called at the latest (mono_ms), or TIME_NEVER. */
+int64_t apiserver_deadline(const struct apiserver *s);
+void apiserver_tick(struct apiserver *s, struct now now);
+
+/* ---- faults: what tests make go wrong ---- */
+
+/* The next `times` requests that match are answered like this instead of being looked at; afterwards too when `commit` is set: then the
+ * request is carried out and only its answer is lost. */
+struct apiserver_override {
+    struct slice method; /* SLICE_NONE: any */
+    struct slice path;   /* prefix of the target; SLICE_NONE: any */
+    int status;          /* HTTP status; 0: the connection is cut without an answer */
+    const char *reason;  /* of the Status body, "" for none */
+    int retry_after_s;   /* 0: no header */
+    bool commit;
+    uint32_t times;
+};
+
+struct apiserver_faults {
+    int64_t watch_delay_ms;  /* events reach watches this much later */
+    bool expired_as_http;    /* a watch from too long ago: HTTP 410 instead of an ERROR event */
+    bool no_streaming_lists; /* sendInitialEvents is refused, as with the WatchList gate off */
+    bool no_bookmarks;
+    struct apiserver_override next; /* works while next.times > 0 */
+};
+struct apiserver_faults *apiserver_faults(struct apiserver *s);
+
+/* resource: "pods" or "rayclusters.ray.io". Forgets the history: watches and continue tokens from before get 410. */
+void apiserver_compact(struct apiserver *s, struct slice resource);
+/* Ends all watches of the resource, in order or (rude) in the middle of the connection. */
+void apiserver_drop_watches(struct apiserver *s, struct slice resource, bool rude);
+
+/* ---- looking inside, for oracles ---- */
+
+uint64_t apiserver_revision(const struct apiserver *s);
+/* The stored object with kind and apiVersion, in the arena; SLICE_NONE when there is none. */
+struct slice apiserver_get(const struct apiserver *s, struct slice resource, struct slice ns, struct slice name, struct arena *a);
+size_t apiserver_count(const struct apiserver *s, struct slice resource);
+
+#endif

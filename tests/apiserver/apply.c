@@ -1,0 +1,334 @@
+/* Server-side apply, and who owns which field. The rules are those of structured-merge-diff: an applier owns what it applied; what it no
+ * longer applies goes, unless somebody else owns it; a field that another manager owns and that gets another value is a conflict, or is
+ * taken from them by force. */
+#include "fields.h"
+
+enum { MANAGERS_MAX = 64 };
+
+struct manager {
+    struct slice name, operation, version, sub, time;
+    struct fields *set;
+};
+
+struct managers {
+    struct manager list[MANAGERS_MAX];
+    size_t count;
+};
+
+/* ---- metadata.managedFields ---- */
+
+static void managers_read(struct managers *m, const struct node *tree, struct arena *a)
+{
+    const struct node *list = dom_get(tree, "metadata.managedFields");
+    for (const struct node *e = list ? list->child : NULL; e && m->count < MANAGERS_MAX - 1; e = e->next)
+        m->list[m->count++] = (struct manager){.name = dom_str(e, "manager"),
+                                               .operation = dom_str(e, "operation"),
+                                               .version = dom_str(e, "apiVersion"),
+                                               .sub = dom_str(e, "subresource"),
+                                               .time = dom_str(e, "time"),
+                                               .set = fields_read(dom_get(e, "fieldsV1"), a)};
+}
+
+static void managers_write(const struct managers *m, struct node *tree, struct arena *a)
+{
+    struct node *meta = dom_want(a, tree, "metadata", JSON_OBJECT), *list = dom_new(a, JSON_ARRAY);
+    for (size_t i = 0; i < m->count; i++) {
+        const struct manager *x = &m->list[i];
+        if (fields_empty(x->set))
+            continue;
+        struct node *e = dom_push(list, dom_new(a, JSON_OBJECT));
+        dom_put_str(a, e, "manager", x->name);
+        dom_put_str(a, e, "operation", x->operation);
+        dom_put_str(a, e, "apiVersion", x->version);
+        dom_put_str(a, e, "time", x->time);
+        dom_put_str(a, e, "fieldsType", SLICE("FieldsV1"));
+        dom_put(e, SLICE("fieldsV1"), fields_write(x->set, a));
+        if (x->sub.len)
+            dom_put_str(a, e, "subresource", x->sub);
+    }
+    if (list->child)
+        dom_put(meta, SLICE("managedFields"), list);
+    else
+        dom_drop(meta, "managedFields");
+}
+
+/* The entry of this request, made when there is none. */
+static struct manager *mine(struct request *q, struct managers *m, const char *operation)
+{
+    struct slice version = api_version(q->api, q->a), op = slice_of(operation);
+    for (size_t i = 0; i < m->count; i++) {
+        struct manager *x = &m->list[i];
+        bool same_version = slice_eq(x->version, version) || slice_eq(op, SLICE("Apply"));
+        if (slice_eq(x->name, q->manager) && slice_eq(x->operation, op) && slice_eq(x->sub, q->sub) && same_version)
+            return x;
+    }
+    struct manager *x = &m->list[m->count++];
+    *x = (struct manager){.name = q->manager, .operation = op, .version = version, .sub = q->sub, .set = arena_new(q->a, struct fields)};
+    return x;
+}
+
+/* Fields are owned under the names of the version that was written. */
+static const struct node *as_seen(struct request *q, const struct node *stored)
+{
+    if (!q->api->events_view)
+        return stored;
+    struct node *seen = dom_copy(stored, q->a);
+    view_from_storage(q->api, seen);
+    return seen;
+}
+
+/* What a create is compared with: the parts of a typed object that are always printed are not new. */
+static const struct node *blank(struct request *q)
+{
+    const struct rules *rules = q->api->of->rules;
+    const char *text = "{\"metadata\":{},\"spec\":{},\"status\":{}}";
+    if (q->api->of->custom)
+        text = "{\"metadata\":{}}";
+    if (rules == &rules_pod)
+        text = "{\"metadata\":{},\"spec\":{\"containers\":[]},\"status\":{}}";
+    if (rules == &rules_crd)
+        text = "{\"metadata\":{},\"spec\":{\"names\":{}},\"status\":{}}";
+    if (rules == &rules_event)
+        text = "{\"metadata\":{},\"source\":{},\"firstTimestamp\":null,\"lastTimestamp\":null,\"eventTime\":null}";
+    return as_seen(q, dom_literal(q->a, text));
+}
+
+void managers_update(struct request *q, const struct node *old, struct node *tree)
+{
+    struct managers m = {.count = 0};
+    struct fields changed = {0}, removed = {0};
+    const struct node *before = old ? as_seen(q, old) : blank(q);
+    fields_compare(before, as_seen(q, tree), shape_root(q->api), q->a, &changed, &removed);
+    if (old)
+        managers_read(&m, old, q->a);
+    if (fields_empty(&changed) && fields_empty(&removed))
+        return;
+    struct manager *me = mine(q, &m, "Update");
+    for (size_t i = 0; i < m.count; i++) {
+        struct manager *x = &m.list[i];
+        x->set = fields_minus(x->set, &removed, q->a);
+        if (x != me)
+            x->set = fields_minus(x->set, &changed, q->a);
+    }
+    me->set = fields_union(me->set, &changed, q->a);
+    me->time = world_time(q->s, 0, q->a);
+    managers_write(&m, tree, q->a);
+}
+
+/* ---- merging ---- */
+
+static void merge(struct node *into, const struct node *from, struct shape shape, struct arena *a);
+
+static struct node *find_item(const struct list_shape *l, const struct node *list, const struct node *item)
+{
+    if (l->type == LIST_MAP)
+        return shape_find(l, list, item);
+    struct node *c = list->child;
+    while (c && !dom_equal(c, item))
+        c = c->next;
+    return c;
+}
+
+/* The items of both: those that are only in the live list stay where they are between the others, which stand in the applied order. */
+static void merge_items(struct node *into, const struct node *from, struct shape shape, const struct list_shape *l, struct arena *a)
+{
+    struct node live = *into, *left = live.child, *next;
+    const struct node *right = from->child;
+    bool deep = l->type == LIST_MAP && !shape_atomic_map(shape_item(shape));
+    into->child = into->last = NULL;
+    while (left || right) {
+        if (left && (!right || !find_item(l, from, left))) {
+            next = left->next;
+            if (!find_item(l, from, left)) /* what is applied has been put already */
+                dom_push(into, dom_copy(left, a));
+            left = next;
+            continue;
+        }
+        struct node *same = find_item(l, &live, right), *item = same && deep ? dom_copy(same, a) : dom_copy(right, a);
+        if (same && deep)
+            merge(item, right, shape_item(shape), a);
+        dom_push(into, item);
+        if (left == same && left)
+            left = left->next;
+        right = right->next;
+    }
+}
+
+static void merge(struct node *into, const struct node *from, struct shape shape, struct arena *a)
+{
+    for (const struct node *c = from->child; c; c = c->next) {
+        struct shape inner = shape_member(shape, c->key);
+        struct node *have = dom_key(into, c->key);
+        struct list_shape l = c->type == JSON_ARRAY ? shape_list(inner) : (struct list_shape){0};
+        if (dom_is(have, JSON_OBJECT) && c->type == JSON_OBJECT && !shape_atomic_map(inner))
+            merge(have, c, inner, a);
+        else if (dom_is(have, JSON_ARRAY) && c->type == JSON_ARRAY && l.type != LIST_ATOMIC)
+            merge_items(have, c, inner, &l, a);
+        else
+            dom_put(into, c->key, dom_copy(c, a));
+    }
+}
+
+/* ---- conflicts ---- */
+
+struct conflict {
+    struct status *st;
+    struct slice with; /* `"manager" using v1` */
+    unsigned count;
+    struct buf list; /* "- .spec.a\n- .spec.b" */
+};
+
+static void one_conflict(void *owner, struct slice path)
+{
+    struct conflict *c = owner;
+    status_cause(c->st, "FieldManagerConflict", path, "conflict with %.*s", SLICE_ARG(c->with));
+    buf_printf(&c->list, "\n- %.*s", SLICE_ARG(path));
+    c->count++;
+}
+
+static struct slice print_manager(const struct manager *m, struct arena *a)
+{
+    struct slice text = arena_printf(a, "\"%.*s\"", SLICE_ARG(m->name));
+    if (m->sub.len)
+        text = arena_printf(a, "%.*s with subresource \"%.*s\"", SLICE_ARG(text), SLICE_ARG(m->sub));
+    if (slice_eq(m->operation, SLICE("Update")))
+        text = arena_printf(a, "%.*s using %.*s", SLICE_ARG(text), SLICE_ARG(m->version));
+    return text;
+}
+
+static bool report_conflicts(struct request *q, const struct managers *m, const struct manager *me, const struct fields *changed)
+{
+    struct conflict c = {.st = &q->st};
+    struct buf text;
+    buf_init(&text, 64 * KIB);
+    for (size_t i = 0; i < m->count; i++) {
+        unsigned before = c.count;
+        if (&m->list[i] == me)
+            continue;
+        c.with = print_manager(&m->list[i], q->a);
+        buf_init(&c.list, 64 * KIB);
+        fields_walk(fields_both(m->list[i].set, changed, q->a), SLICE(""), q->a, one_conflict, &c);
+        if (c.count > before)
+            buf_printf(&text, "%sconflicts with %.*s:%.*s", before ? "\n" : "", SLICE_ARG(c.with), SLICE_ARG(buf_slice(&c.list)));
+        buf_free(&c.list);
+    }
+    if (c.count == 1)
+        status_set(&q->st, 409, "Conflict", "Apply failed with 1 conflict: %.*s: %.*s", SLICE_ARG(q->st.causes[0].message),
+                   SLICE_ARG(q->st.causes[0].field));
+    else if (c.count)
+        status_set(&q->st, 409, "Conflict", "Apply failed with %u conflicts: %.*s", c.count, SLICE_ARG(buf_slice(&text)));
+    buf_free(&text);
+    return c.count > 0;
+}
+
+/* ---- apply ---- */
+
+/* An endpoint owns only what it writes. */
+static void reset_fields(struct request *q, struct node *config)
+{
+    if (!request_is_status(q)) {
+        if (q->api->of->has_status)
+            dom_drop(config, "status");
+        return;
+    }
+    for (struct node *c = config->child, *next; c; c = next) {
+        next = c->next;
+        if (!slice_eq(c->key, SLICE("status")) && !slice_eq(c->key, SLICE("metadata")))
+            dom_unlink(config, c);
+    }
+    static const char *const kept_by_main[] = {"labels", "annotations", "finalizers", "ownerReferences"};
+    for (size_t i = 0; i < COUNT_OF(kept_by_main); i++)
+        dom_drop(dom_get(config, "metadata"), kept_by_main[i]);
+}
+
+static void apply_new(struct request *q, struct node *config)
+{
+    struct managers m = {.count = 0};
+    struct slice uid = dom_str(config, "metadata.uid");
+    if (request_is_status(q)) {
+        status_not_found(&q->st, q->api->group, q->api->of->plural, q->name);
+        return;
+    }
+    if (!dom_str(config, "metadata.name").len) {
+        status_bad(&q->st, "the name of the object (%.*s based on URL) was undeterminable: name must be provided", SLICE_ARG(q->name));
+        return;
+    }
+    if (uid.len) {
+        status_conflict(&q->st, q->api->group, q->api->of->plural, q->name,
+                        "uid mismatch: the provided object specified uid %.*s, and no existing object was found", SLICE_ARG(uid));
+        return;
+    }
+    struct manager *me = mine(q, &m, "Apply");
+    me->set = fields_of(config, shape_root(q->api), q->a);
+    me->time = world_time(q->s, 0, q->a);
+    managers_write(&m, config, q->a);
+    if (view_decode(q, config))
+        write_new(q, config, true);
+}
+
+/* What this manager applied before, does not apply now, and nobody else owns. */
+static struct fields *dropped(struct request *q, const struct managers *m, const struct manager *me, const struct fields *set)
+{
+    struct fields *gone = fields_minus(me->set, set, q->a);
+    for (size_t i = 0; i < m->count; i++)
+        if (&m->list[i] != me)
+            gone = fields_minus(gone, m->list[i].set, q->a);
+    return gone;
+}
+
+static void apply_over(struct request *q, struct object *o, struct node *config)
+{
+    struct shape shape = shape_root(q->api);
+    struct managers m = {.count = 0};
+    struct fields changed = {0}, removed = {0}, *set = fields_of(config, shape, q->a);
+    struct node *live = version_tree(o->now, q->a), *merged = dom_copy(live, q->a);
+    managers_read(&m, live, q->a);
+    struct manager *me = mine(q, &m, "Apply");
+    merge(merged, config, shape, q->a);
+    fields_cut(merged, dropped(q, &m, me, set), shape, q->a);
+    fields_compare(live, merged, shape, q->a, &changed, &removed);
+    if (!view_decode(q, merged))
+        return;
+    if (!q->force && report_conflicts(q, &m, me, &changed))
+        return;
+    for (size_t i = 0; i < m.count; i++)
+        if (&m.list[i] != me)
+            m.list[i].set = fields_minus(fields_minus(m.list[i].set, &changed, q->a), &removed, q->a);
+    bool moved = !fields_equal(me->set, set) || !fields_empty(&changed) || !fields_empty(&removed);
+    me->set = set;
+    me->version = api_version(q->api, q->a);
+    if (moved)
+        me->time = world_time(q->s, 0, q->a);
+    if (moved)
+        managers_write(&m, merged, q->a);
+    write_replace(q, o, live, merged, true);
+}
+
+void apply_object(struct request *q)
+{
+    if (!request_query(q, "fieldManager").len) {
+        status_cause(&q->st, "FieldValueRequired", SLICE("fieldManager"), "Required value: is required for apply patch");
+        status_invalid(&q->st, SLICE("meta.k8s.io"), SLICE("PatchOptions"), SLICE(""));
+        return;
+    }
+    struct node *config = view_read(q, q->body);
+    if (!config)
+        return;
+    struct node *meta = dom_want(q->a, config, "metadata", JSON_OBJECT);
+    if (dom_len(dom_get(meta, "managedFields"))) {
+        status_bad(&q->st, "metadata.managedFields must be nil");
+        return;
+    }
+    struct slice name = dom_str(meta, "name");
+    if (name.len && !slice_eq(name, q->name)) {
+        status_bad(&q->st, "the name of the object (%.*s) does not match the name on the URL (%.*s)", SLICE_ARG(name), SLICE_ARG(q->name));
+        return;
+    }
+    dom_drop(meta, "creationTimestamp"); /* typed clients print it as null */
+    reset_fields(q, config);
+    struct object *o = store_find(q->api->of, q->ns, q->name);
+    if (o)
+        apply_over(q, o, config);
+    else
+        apply_new(q, config);
+}

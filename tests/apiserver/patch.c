@@ -1,0 +1,84 @@
+#include "shape.h"
+
+static bool is_type(const struct request *q, const char *type)
+{
+    struct slice rest = q->content_type;
+    return slice_eq(slice_trim(slice_cut(&rest, ';')), slice_of(type));
+}
+
+/* The stored object as the client of this api sees it. */
+static struct slice document(struct request *q, const struct object *o)
+{
+    buf_clear(q->out);
+    view_write(q->api, FORMAT_OBJECT, TABLE_NONE, q->s, o->now, false, false, q->out);
+    struct slice text = arena_dup(q->a, buf_slice(q->out));
+    buf_clear(q->out);
+    return text;
+}
+
+static void refuse(struct request *q, const struct err *e)
+{
+    if (e->code == ERR_SYNTAX || e->code == ERR_TYPE)
+        status_bad(&q->st, "error decoding patch: %s", e->text);
+    else
+        status_generic(&q->st, 422, "Invalid", "the server rejected our request due to an error in our request");
+}
+
+/* JSON patch and merge patch work on text. */
+static void text_patch(struct request *q, struct object *o, bool merge)
+{
+    struct err e = {0};
+    struct slice result, text = document(q, o);
+    bool ok = merge ? json_merge(text, q->body, q->a, &result, &e) : json_patch(text, q->body, q->a, &result, &e);
+    if (!ok) {
+        refuse(q, &e);
+        return;
+    }
+    struct node *tree = view_read(q, result);
+    if (tree)
+        write_replace(q, o, version_tree(o->now, q->a), tree, false);
+}
+
+static void strategic_patch(struct request *q, struct object *o)
+{
+    struct err e = {0};
+    struct node *patch = dom_parse(q->body, q->a, &e);
+    if (!dom_is(patch, JSON_OBJECT)) {
+        status_bad(&q->st, "error decoding patch: %s", patch ? "not an object" : e.text);
+        return;
+    }
+    dom_drop(patch, "kind");
+    dom_drop(patch, "apiVersion");
+    view_to_storage(q->api, patch);
+    struct node *tree = version_tree(o->now, q->a);
+    if (!strategic_merge(q, tree, patch))
+        return;
+    if (view_decode(q, tree))
+        write_replace(q, o, version_tree(o->now, q->a), tree, false);
+}
+
+void patch_object(struct request *q)
+{
+    if (is_type(q, "application/apply-patch+yaml") || is_type(q, "application/apply-patch+json")) {
+        apply_object(q);
+        return;
+    }
+    bool json = is_type(q, "application/json-patch+json"), merge = is_type(q, "application/merge-patch+json");
+    bool strategic = is_type(q, "application/strategic-merge-patch+json") && !q->api->of->custom;
+    if (!json && !merge && !strategic) {
+        if (q->api->of->custom)
+            status_set(&q->st, 415, "UnsupportedMediaType",
+                       "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, "
+                       "application/merge-patch+json, application/apply-patch+yaml");
+        else
+            status_generic(&q->st, 415, "UnsupportedMediaType", "415: Unsupported Media Type");
+        return;
+    }
+    struct object *o = store_find(q->api->of, q->ns, q->name);
+    if (!o)
+        status_not_found(&q->st, q->api->group, q->api->of->plural, q->name);
+    else if (strategic)
+        strategic_patch(q, o);
+    else
+        text_patch(q, o, merge);
+}

@@ -1,0 +1,351 @@
+/* What the API server adds to a pod, and what it refuses. The defaults are those of k8s.io/kubernetes pkg/apis/core/v1/defaults.go and of
+ * the admission plugins DefaultTolerationSeconds, Priority and ServiceAccount, as far as pods of this project meet them. */
+#include "rules.h"
+
+/* ---- defaults ---- */
+
+static void probe_defaults(struct arena *a, struct node *probe)
+{
+    if (!probe)
+        return;
+    dom_default_int(a, probe, "timeoutSeconds", 1);
+    dom_default_int(a, probe, "periodSeconds", 10);
+    dom_default_int(a, probe, "successThreshold", 1);
+    dom_default_int(a, probe, "failureThreshold", 3);
+    struct node *http = dom_get(probe, "httpGet"), *grpc = dom_get(probe, "grpc");
+    if (http) {
+        dom_default_str(a, http, "path", "/");
+        dom_default_str(a, http, "scheme", "HTTP");
+    }
+    if (grpc)
+        dom_default_str(a, grpc, "service", "");
+}
+
+static void env_defaults(struct arena *a, struct node *env)
+{
+    for (struct node *e = env ? env->child : NULL; e; e = e->next) {
+        struct node *ref = dom_get(e, "valueFrom.fieldRef"), *resource = dom_get(e, "valueFrom.resourceFieldRef");
+        if (ref)
+            dom_default_str(a, ref, "apiVersion", "v1");
+        if (resource)
+            dom_default_str(a, resource, "divisor", "0");
+    }
+}
+
+/* A limit without a request is also the request. */
+static void resource_defaults(struct arena *a, struct node *container)
+{
+    struct node *resources = dom_want(a, container, "resources", JSON_OBJECT), *limits = dom_get(resources, "limits");
+    for (struct node *l = limits ? limits->child : NULL; l; l = l->next) {
+        struct node *requests = dom_want(a, resources, "requests", JSON_OBJECT);
+        if (!dom_key(requests, l->key))
+            dom_put(requests, l->key, dom_copy(l, a));
+    }
+}
+
+enum { MILLI = 3 };
+
+/* Quantities are printed in their canonical form: 1000m is 1. */
+static void canonical_amount(struct status *st, struct node *n, struct arena *a)
+{
+    char text[QUANTITY_TEXT_MAX];
+    int64_t value;
+    if (!n || (n->type != JSON_STRING && n->type != JSON_NUMBER) || slice_starts(n->text, SLICE("-")))
+        return;
+    if (!quantity_parse(n->text, MILLI, &value, NULL)) {
+        status_bad(st, "Pod in version \"v1\" cannot be handled as a Pod: quantities must match the regular expression "
+                       "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
+        return;
+    }
+    n->type = JSON_STRING;
+    n->text = arena_dup(a, quantity_format(value, MILLI, slice_ends(n->text, SLICE("i")), text));
+}
+
+static void canonical_amounts(struct status *st, struct node *amounts, struct arena *a)
+{
+    for (struct node *n = amounts ? amounts->child : NULL; n; n = n->next)
+        canonical_amount(st, n, a);
+}
+
+/* An empty string is left out when a typed object is printed. */
+static void drop_empty_values(struct node *env)
+{
+    for (struct node *e = env ? env->child : NULL; e; e = e->next)
+        if (dom_is(dom_get(e, "value"), JSON_STRING) && !dom_str(e, "value").len)
+            dom_drop(e, "value");
+}
+
+/* What the status says once and is printed twice. */
+static void decode_status(struct node *status, struct arena *a)
+{
+    struct slice ip = dom_str(status, "podIP");
+    const struct node *conditions = dom_get(status, "conditions");
+    for (struct node *c = conditions ? conditions->child : NULL; c; c = c->next)
+        if (!dom_get(c, "lastProbeTime"))
+            dom_put(c, SLICE("lastProbeTime"), dom_new(a, JSON_NULL));
+    if (!ip.len || slice_eq(dom_str(dom_at(dom_get(status, "podIPs"), 0), "ip"), ip))
+        return;
+    struct node *first = dom_new(a, JSON_OBJECT), *list = dom_new(a, JSON_ARRAY);
+    dom_put_str(a, first, "ip", ip);
+    dom_push(list, first);
+    dom_put(status, SLICE("podIPs"), list);
+}
+
+static void decode(struct status *st, struct node *pod, struct arena *a)
+{
+    static const char *const lists[] = {"initContainers", "containers"};
+    struct node *status = dom_get(pod, "status");
+    if (status)
+        decode_status(status, a);
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
+        const struct node *list = dom_get(dom_get(pod, "spec"), lists[i]);
+        for (struct node *c = list ? list->child : NULL; c; c = c->next) {
+            canonical_amounts(st, dom_get(c, "resources.limits"), a);
+            canonical_amounts(st, dom_get(c, "resources.requests"), a);
+            drop_empty_values(dom_get(c, "env"));
+        }
+    }
+    const struct node *volumes = dom_get(pod, "spec.volumes");
+    for (struct node *v = volumes ? volumes->child : NULL; v; v = v->next)
+        canonical_amount(st, dom_get(v, "emptyDir.sizeLimit"), a);
+}
+
+static struct slice pull_policy(struct slice image)
+{
+    ptrdiff_t slash = slice_find(image, '/');
+    while (slash >= 0) {
+        image = slice_skip(image, (size_t)slash + 1);
+        slash = slice_find(image, '/');
+    }
+    bool latest = slice_find(image, ':') < 0 || slice_ends(image, SLICE(":latest"));
+    return latest && slice_find(image, '@') < 0 ? SLICE("Always") : SLICE("IfNotPresent");
+}
+
+static void container_defaults(struct arena *a, struct node *c)
+{
+    dom_default_str(a, c, "terminationMessagePath", "/dev/termination-log");
+    dom_default_str(a, c, "terminationMessagePolicy", "File");
+    if (!dom_get(c, "imagePullPolicy"))
+        dom_put_str(a, c, "imagePullPolicy", pull_policy(dom_str(c, "image")));
+    resource_defaults(a, c);
+    const struct node *ports = dom_get(c, "ports");
+    for (struct node *p = ports ? ports->child : NULL; p; p = p->next)
+        dom_default_str(a, p, "protocol", "TCP");
+    env_defaults(a, dom_get(c, "env"));
+    probe_defaults(a, dom_get(c, "livenessProbe"));
+    probe_defaults(a, dom_get(c, "readinessProbe"));
+    probe_defaults(a, dom_get(c, "startupProbe"));
+}
+
+static void volume_defaults(struct arena *a, struct node *volumes)
+{
+    static const char *const moded[] = {"configMap", "secret", "projected", "downwardAPI"};
+    enum { MODE = 0644 };
+    for (struct node *v = volumes ? volumes->child : NULL; v; v = v->next) {
+        for (size_t i = 0; i < COUNT_OF(moded); i++)
+            if (dom_get(v, moded[i]))
+                dom_default_int(a, dom_get(v, moded[i]), "defaultMode", MODE);
+        if (dom_get(v, "hostPath"))
+            dom_default_str(a, dom_get(v, "hostPath"), "type", "");
+        if (dom_len(v) == 1)
+            dom_want(a, v, "emptyDir", JSON_OBJECT);
+    }
+}
+
+static void tolerate(struct arena *a, struct node *spec, const char *key)
+{
+    struct node *list = dom_want(a, spec, "tolerations", JSON_ARRAY);
+    for (const struct node *t = list->child; t; t = t->next) {
+        struct slice effect = dom_str(t, "effect"), of = dom_str(t, "key");
+        if ((!of.len || slice_eq(of, slice_of(key))) && (!effect.len || slice_eq(effect, SLICE("NoExecute"))))
+            return;
+    }
+    struct node *t = dom_push(list, dom_new(a, JSON_OBJECT));
+    dom_put_str(a, t, "key", slice_of(key));
+    dom_put_str(a, t, "operator", SLICE("Exists"));
+    dom_put_str(a, t, "effect", SLICE("NoExecute"));
+    dom_put_int(a, t, "tolerationSeconds", 300);
+}
+
+/* The volume with the service account's token, which the admission plugin mounts into every container that has not one of its own. */
+static void mount_token(struct apiserver *s, struct node *spec, struct arena *a)
+{
+    static const char *const path = "/var/run/secrets/kubernetes.io/serviceaccount";
+    static const char *const lists[] = {"initContainers", "containers"};
+    const struct node *automount = dom_get(spec, "automountServiceAccountToken");
+    if (automount && !dom_true(spec, "automountServiceAccountToken"))
+        return;
+    struct node *volume = dom_literal(
+        a, "{\"name\":\"\",\"projected\":{\"sources\":[{\"serviceAccountToken\":{\"expirationSeconds\":3607,\"path\":\"token\"}},"
+           "{\"configMap\":{\"name\":\"kube-root-ca.crt\",\"items\":[{\"key\":\"ca.crt\",\"path\":\"ca.crt\"}]}},"
+           "{\"downwardAPI\":{\"items\":[{\"path\":\"namespace\",\"fieldRef\":{\"apiVersion\":\"v1\",\"fieldPath\":\"metadata.namespace\"}}"
+           "]}}],"
+           "\"defaultMode\":420}}");
+    struct slice suffix = world_suffix(s, a), name = arena_printf(a, "kube-api-access-%.*s", SLICE_ARG(suffix));
+    dom_put_str(a, volume, "name", name);
+    dom_push(dom_want(a, spec, "volumes", JSON_ARRAY), volume);
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
+        const struct node *list = dom_get(spec, lists[i]);
+        for (struct node *c = list ? list->child : NULL; c; c = c->next) {
+            struct node *mounts = dom_want(a, c, "volumeMounts", JSON_ARRAY), *m = mounts->child;
+            while (m && !slice_eq(dom_str(m, "mountPath"), slice_of(path)))
+                m = m->next;
+            if (m)
+                continue;
+            m = dom_push(mounts, dom_new(a, JSON_OBJECT));
+            dom_put_str(a, m, "name", name);
+            dom_put_bool(a, m, "readOnly", true);
+            dom_put_str(a, m, "mountPath", slice_of(path));
+        }
+    }
+}
+
+static const char *qos_class(const struct node *spec)
+{
+    static const char *const lists[] = {"initContainers", "containers"}, *const names[] = {"cpu", "memory"};
+    bool any = false, all = true;
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
+        const struct node *list = dom_get(spec, lists[i]);
+        for (const struct node *c = list ? list->child : NULL; c; c = c->next) {
+            const struct node *requests = dom_get(c, "resources.requests"), *limits = dom_get(c, "resources.limits");
+            for (size_t n = 0; n < COUNT_OF(names); n++) {
+                const struct node *limit = dom_key(limits, slice_of(names[n])), *request = dom_key(requests, slice_of(names[n]));
+                any = any || limit || request;
+                all = all && limit && request && slice_eq(limit->text, request->text);
+            }
+        }
+    }
+    return !any ? "BestEffort" : all ? "Guaranteed" : "Burstable";
+}
+
+static void defaults(struct node *pod, struct arena *a)
+{
+    struct node *spec = dom_want(a, pod, "spec", JSON_OBJECT);
+    static const char *const lists[] = {"initContainers", "containers"};
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
+        const struct node *list = dom_get(spec, lists[i]);
+        for (struct node *c = list ? list->child : NULL; c; c = c->next)
+            container_defaults(a, c);
+    }
+    volume_defaults(a, dom_get(spec, "volumes"));
+    dom_default_str(a, spec, "restartPolicy", "Always");
+    dom_default_int(a, spec, "terminationGracePeriodSeconds", 30);
+    dom_default_str(a, spec, "dnsPolicy", "ClusterFirst");
+    dom_want(a, spec, "securityContext", JSON_OBJECT);
+    dom_default_str(a, spec, "schedulerName", "default-scheduler");
+    dom_default_bool(a, spec, "enableServiceLinks", true);
+}
+
+static void fill(struct apiserver *s, struct node *pod, const struct node *old, struct arena *a)
+{
+    struct node *spec = dom_get(pod, "spec");
+    tolerate(a, spec, "node.kubernetes.io/not-ready");
+    tolerate(a, spec, "node.kubernetes.io/unreachable");
+    if (old)
+        return;
+    struct slice account = dom_str(spec, "serviceAccountName");
+    dom_put_str(a, spec, "serviceAccountName", account.len ? account : SLICE("default"));
+    dom_put_str(a, spec, "serviceAccount", account.len ? account : SLICE("default"));
+    dom_default_int(a, spec, "priority", 0);
+    dom_default_str(a, spec, "preemptionPolicy", "PreemptLowerPriority");
+    mount_token(s, spec, a);
+    struct node *status = dom_want(a, pod, "status", JSON_OBJECT);
+    dom_put_str(a, status, "phase", SLICE("Pending"));
+    dom_put_str(a, status, "qosClass", slice_of(qos_class(spec)));
+}
+
+/* ---- what is refused ---- */
+
+static void check_container(struct status *st, const struct node *c, const char *list, unsigned index)
+{
+    struct slice name = dom_str(c, "name"), path = arena_printf(st->a, "spec.%s[%u]", list, index);
+    if (!name.len)
+        status_cause(st, "FieldValueRequired", arena_printf(st->a, "%.*s.name", SLICE_ARG(path)), "Required value");
+    else if (!name_dns1123_label(name))
+        status_cause(
+            st, "FieldValueInvalid", arena_printf(st->a, "%.*s.name", SLICE_ARG(path)),
+            "Invalid value: \"%.*s\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must "
+            "start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+            "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
+            SLICE_ARG(name));
+    if (!slice_trim(dom_str(c, "image")).len)
+        status_cause(st, "FieldValueRequired", arena_printf(st->a, "%.*s.image", SLICE_ARG(path)), "Required value");
+    const struct node *ports = dom_get(c, "ports");
+    unsigned i = 0;
+    for (const struct node *p = ports ? ports->child : NULL; p; p = p->next, i++) {
+        int64_t port = dom_int(p, "containerPort", 0);
+        struct slice field = arena_printf(st->a, "%.*s.ports[%u].containerPort", SLICE_ARG(path), i);
+        if (!port)
+            status_cause(st, "FieldValueRequired", field, "Required value");
+        else if (port < 1 || port > 65535)
+            status_cause(st, "FieldValueInvalid", field, "Invalid value: %lld: must be between 1 and 65535, inclusive", (long long)port);
+    }
+    static const char *const amounts[] = {"limits", "requests"};
+    for (size_t k = 0; k < COUNT_OF(amounts); k++) {
+        const struct node *list_of = dom_get(dom_get(c, "resources"), amounts[k]);
+        for (const struct node *n = list_of ? list_of->child : NULL; n; n = n->next) {
+            if (slice_starts(n->text, SLICE("-")))
+                status_cause(st, "FieldValueInvalid",
+                             arena_printf(st->a, "%.*s.resources.%s[%.*s]", SLICE_ARG(path), amounts[k], SLICE_ARG(n->key)),
+                             "Invalid value: \"%.*s\": must be greater than or equal to 0", SLICE_ARG(n->text));
+        }
+    }
+}
+
+static void check_names_differ(struct status *st, const struct node *list, const char *path)
+{
+    unsigned i = 0;
+    for (const struct node *c = list ? list->child : NULL; c; c = c->next, i++)
+        for (const struct node *d = list->child; d != c; d = d->next)
+            if (slice_eq(dom_str(c, "name"), dom_str(d, "name")) && dom_str(c, "name").len)
+                status_cause(st, "FieldValueDuplicate", arena_printf(st->a, "%s[%u].name", path, i), "Duplicate value: \"%.*s\"",
+                             SLICE_ARG(dom_str(c, "name")));
+}
+
+/* The fields that an update may change are put back to what they were; what then differs is refused. */
+static void check_update(struct status *st, const struct node *pod, const struct node *old)
+{
+    static const char *const free_fields[] = {"activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations", "schedulingGates"};
+    static const char *const lists[] = {"initContainers", "containers"};
+    struct node *spec = dom_copy(dom_get(pod, "spec"), st->a), *before = dom_copy(dom_get(old, "spec"), st->a);
+    for (size_t i = 0; i < COUNT_OF(free_fields); i++) {
+        dom_drop(spec, free_fields[i]);
+        dom_drop(before, free_fields[i]);
+    }
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
+        for (int side = 0; side < 2; side++) {
+            const struct node *list = dom_get(side ? before : spec, lists[i]);
+            for (struct node *c = list ? list->child : NULL; c; c = c->next)
+                dom_drop(c, "image");
+        }
+    }
+    if (!dom_equal(spec, before))
+        status_cause(st, "FieldValueForbidden", SLICE("spec"),
+                     "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+                     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+                     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)");
+}
+
+static void check(struct status *st, const struct api *api, const struct node *pod, const struct node *old)
+{
+    (void)api;
+    static const char *const lists[] = {"initContainers", "containers"};
+    if (!dom_len(dom_get(pod, "spec.containers")))
+        status_cause(st, "FieldValueRequired", SLICE("spec.containers"), "Required value");
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
+        const struct node *list = dom_get(dom_get(pod, "spec"), lists[i]);
+        unsigned index = 0;
+        for (const struct node *c = list ? list->child : NULL; c; c = c->next)
+            check_container(st, c, lists[i], index++);
+    }
+    check_names_differ(st, dom_get(pod, "spec.containers"), "spec.containers");
+    check_names_differ(st, dom_get(pod, "spec.volumes"), "spec.volumes");
+    struct slice policy = dom_str(pod, "spec.restartPolicy");
+    if (!slice_eq(policy, SLICE("Always")) && !slice_eq(policy, SLICE("OnFailure")) && !slice_eq(policy, SLICE("Never")))
+        status_cause(st, "FieldValueNotSupported", SLICE("spec.restartPolicy"),
+                     "Unsupported value: \"%.*s\": supported values: \"Always\", \"OnFailure\", \"Never\"", SLICE_ARG(policy));
+    if (old)
+        check_update(st, pod, old);
+}
+
+const struct rules rules_pod = {.decode = decode, .defaults = defaults, .fill = fill, .check = check};

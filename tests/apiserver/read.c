@@ -1,0 +1,147 @@
+#include "request.h"
+
+#include <inttypes.h>
+
+void read_get(struct request *q)
+{
+    const struct object *o = store_find(q->api->of, q->ns, q->name);
+    if (!o) {
+        status_not_found(&q->st, q->api->group, q->api->of->plural, q->name);
+        return;
+    }
+    view_answer(q, 200, o->now);
+}
+
+/* ---- lists ---- */
+
+struct list_options {
+    struct selector *selector;
+    int64_t limit;
+    uint64_t rv; /* the state that is wanted; the newest when there is no continue token */
+    bool exact;
+    struct slice after_ns, after_name; /* where a continue token goes on */
+};
+
+static bool invalid_list(struct request *q, const char *field, const char *reason, const char *why)
+{
+    status_cause(&q->st, reason, slice_of(field), "%s", why);
+    return status_invalid(&q->st, SLICE("meta.k8s.io"), SLICE("ListOptions"), SLICE(""));
+}
+
+/* "RV~NAMESPACE~NAME": opaque for clients, plain for us, and nothing in it needs percent-encoding. */
+static bool read_token(struct request *q, struct slice token, struct list_options *o)
+{
+    int64_t rv;
+    struct slice rest = token;
+    if (!slice_int(slice_cut(&rest, '~'), &rv) || rv <= 0 || !rest.ptr)
+        return status_bad(&q->st, "invalid continue token: continue key is not valid");
+    o->rv = (uint64_t)rv;
+    o->after_ns = slice_cut(&rest, '~');
+    o->after_name = rest.ptr ? rest : SLICE("");
+    return o->after_name.len > 0 || status_bad(&q->st, "invalid continue token: continue key is not valid");
+}
+
+static struct slice make_token(struct request *q, uint64_t rv, struct slice ns, struct slice name)
+{
+    return arena_printf(q->a, "%" PRIu64 "~%.*s~%.*s", rv, SLICE_ARG(ns), SLICE_ARG(name));
+}
+
+static bool read_rv(struct request *q, struct list_options *o, bool token)
+{
+    struct slice text = request_query(q, "resourceVersion"), match = request_query(q, "resourceVersionMatch");
+    int64_t rv = 0;
+    if (text.len && (!slice_int(text, &rv) || rv < 0))
+        return status_bad(
+            &q->st,
+            "invalid resource version: resourceVersion: Invalid value: \"%.*s\": strconv.ParseUint: parsing \"%.*s\": invalid syntax",
+            SLICE_ARG(text), SLICE_ARG(text));
+    if (match.len && token)
+        return invalid_list(q, "resourceVersionMatch", "FieldValueForbidden",
+                            "Forbidden: resourceVersionMatch is forbidden when continue is provided");
+    if (match.len && !text.len)
+        return invalid_list(q, "resourceVersionMatch", "FieldValueForbidden",
+                            "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided");
+    o->exact = slice_eq(match, SLICE("Exact"));
+    if (match.len && !o->exact && !slice_eq(match, SLICE("NotOlderThan")))
+        return invalid_list(
+            q, "resourceVersionMatch", "FieldValueNotSupported",
+            arena_printf(q->a, "Unsupported value: \"%.*s\": supported values: \"Exact\", \"NotOlderThan\", \"\"", SLICE_ARG(match)).ptr);
+    if (o->exact && rv == 0)
+        return invalid_list(q, "resourceVersionMatch", "FieldValueForbidden",
+                            "Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
+    if (token && text.len && rv != 0)
+        return status_bad(&q->st, "specifying resource version is not allowed when using continue");
+    if ((uint64_t)rv > q->s->rv) {
+        q->wait_rv = (uint64_t)rv;
+        return false;
+    }
+    if (!token)
+        o->rv = o->exact ? (uint64_t)rv : q->s->rv;
+    return true;
+}
+
+static bool read_list_options(struct request *q, struct list_options *o)
+{
+    o->selector = selector_parse(request_query(q, "labelSelector"), request_query(q, "fieldSelector"), q->api->of, q->a, &q->st);
+    if (!o->selector)
+        return false;
+    struct slice limit = request_query(q, "limit"), token = request_query(q, "continue");
+    if (limit.len && (!slice_int(limit, &o->limit) || o->limit < 0))
+        return invalid_list(q, "limit", "FieldValueInvalid", "Invalid value: limit must be a number not below zero");
+    if (token.len && !read_token(q, token, o))
+        return false;
+    return read_rv(q, o, token.len > 0);
+}
+
+static bool in_scope(const struct request *q, const struct version *v)
+{
+    return !q->ns.len || slice_eq(v->ns, q->ns);
+}
+
+static bool past_token(const struct list_options *o, const struct version *v)
+{
+    if (!o->after_name.len)
+        return true;
+    int d = slice_cmp(v->ns, o->after_ns);
+    return d > 0 || (d == 0 && slice_cmp(v->name, o->after_name) > 0);
+}
+
+static void expired(struct request *q, bool token)
+{
+    if (!token) {
+        status_set(&q->st, 410, "Expired", "The resourceVersion for the provided list is too old.");
+        return;
+    }
+    status_set(
+        &q->st, 410, "Expired",
+        "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue "
+        "parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided "
+        "token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was "
+        "returned and now may show up in the list.");
+}
+
+void read_list(struct request *q)
+{
+    struct list_options o = {0};
+    if (!read_list_options(q, &o))
+        return;
+    struct version **all, **page;
+    size_t count, n = 0, left = 0;
+    if (!store_snapshot(q->api->of, o.rv, q->a, &all, &count)) {
+        expired(q, o.after_name.len > 0);
+        if (o.after_name.len)
+            q->st.carry_on = make_token(q, q->s->rv, o.after_ns, o.after_name);
+        return;
+    }
+    page = arena_array(q->a, count + 1, sizeof *page);
+    for (size_t i = 0; i < count; i++) {
+        if (!in_scope(q, all[i]) || !past_token(&o, all[i]) || !selector_matches(o.selector, all[i], q->a))
+            continue;
+        if (o.limit && n == (size_t)o.limit)
+            left++;
+        else
+            page[n++] = all[i];
+    }
+    struct slice token = left ? make_token(q, o.rv, page[n - 1]->ns, page[n - 1]->name) : SLICE("");
+    view_list(q, page, n, o.rv, token, selector_empty(o.selector) ? (int64_t)left : -1);
+}

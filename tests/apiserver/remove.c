@@ -1,0 +1,219 @@
+#include "request.h"
+
+/* ---- the two steps of a deletion ---- */
+
+static bool is_held(const struct node *tree)
+{
+    return dom_len(dom_get(tree, "metadata.finalizers")) || dom_len(dom_get(tree, "spec.finalizers"));
+}
+
+bool remove_may_go(const struct node *tree)
+{
+    return dom_get(tree, "metadata.deletionTimestamp") && !is_held(tree) && dom_int(tree, "metadata.deletionGracePeriodSeconds", 0) == 0;
+}
+
+static struct node *find_text(const struct node *array, struct slice text)
+{
+    struct node *c = array ? array->child : NULL;
+    while (c && !slice_eq(c->text, text))
+        c = c->next;
+    return c;
+}
+
+bool remove_finalizer(struct apiserver *s, struct object *o, const char *finalizer)
+{
+    struct node *tree = version_tree(o->now, &s->scratch), *list = dom_get(tree, "metadata.finalizers");
+    const struct node *found = find_text(list, slice_of(finalizer));
+    if (!found)
+        return false;
+    dom_unlink(list, found);
+    if (!list->child)
+        dom_drop(dom_get(tree, "metadata"), "finalizers");
+    if (remove_may_go(tree)) {
+        store_remove(s, o);
+        return true;
+    }
+    store_put(s, o->of, o, tree);
+    return false;
+}
+
+/* How long the object may take: only a pod that runs may take any time. */
+static int64_t grace_of(const struct object *o, const struct node *tree, int64_t asked_s)
+{
+    if (o->of->rules != &rules_pod)
+        return 0;
+    struct slice phase = dom_str(tree, "status.phase");
+    if (!dom_str(tree, "spec.nodeName").len || slice_eq(phase, SLICE("Succeeded")) || slice_eq(phase, SLICE("Failed")))
+        return 0;
+    return asked_s >= 0 ? asked_s : dom_int(tree, "spec.terminationGracePeriodSeconds", 30);
+}
+
+static bool set_propagation(struct apiserver *s, struct node *meta, enum propagation how)
+{
+    const char *finalizer = how == PROPAGATE_FOREGROUND ? "foregroundDeletion" : how == PROPAGATE_ORPHAN ? "orphan" : NULL;
+    if (!finalizer || find_text(dom_get(meta, "finalizers"), slice_of(finalizer)))
+        return false;
+    dom_push(dom_want(&s->scratch, meta, "finalizers", JSON_ARRAY), dom_new_str(&s->scratch, slice_of(finalizer)));
+    return true;
+}
+
+static void mark_deleting(struct apiserver *s, struct object *o, struct node *tree, int64_t grace_s, bool first)
+{
+    struct arena *a = &s->scratch;
+    struct node *meta = dom_get(tree, "metadata");
+    dom_put_str(a, meta, "deletionTimestamp", world_time(s, grace_s, a));
+    dom_put_int(a, meta, "deletionGracePeriodSeconds", grace_s);
+    if (first && dom_get(meta, "generation"))
+        dom_put_int(a, meta, "generation", dom_int(meta, "generation", 0) + 1);
+    if (o->of->rules == &rules_namespace)
+        dom_put_str(a, dom_want(a, tree, "status", JSON_OBJECT), "phase", SLICE("Terminating"));
+}
+
+bool remove_object(struct apiserver *s, struct object *o, enum propagation how, int64_t grace_s)
+{
+    struct node *tree = version_tree(o->now, &s->scratch), *meta = dom_get(tree, "metadata");
+    bool first = !o->now->deleting, moved = set_propagation(s, meta, how);
+    int64_t grace = grace_of(o, tree, grace_s), left = dom_int(meta, "deletionGracePeriodSeconds", 0);
+    if (!first && (grace_s < 0 || grace > left)) /* a second request may only shorten the wait */
+        grace = left;
+    bool goes = !grace && !is_held(tree);
+    if ((first || grace < left) && (!goes || o->of->rules == &rules_pod)) { /* of a pod, all see that it is going before it is gone */
+        mark_deleting(s, o, tree, grace, first);
+        moved = true;
+    }
+    if (moved)
+        store_put(s, o->of, o, tree);
+    if (goes)
+        store_remove(s, o);
+    return goes;
+}
+
+/* ---- DELETE ---- */
+
+struct delete_options {
+    enum propagation how;
+    int64_t grace_s; /* -1: not said */
+    struct slice uid, rv;
+};
+
+static bool read_propagation(struct request *q, const struct node *body, struct delete_options *o)
+{
+    struct slice policy = request_query(q, "propagationPolicy");
+    if (!policy.len)
+        policy = dom_str(body, "propagationPolicy");
+    if (dom_true(body, "orphanDependents"))
+        policy = SLICE("Orphan");
+    o->how = slice_eq(policy, SLICE("Foreground")) ? PROPAGATE_FOREGROUND
+             : slice_eq(policy, SLICE("Orphan"))   ? PROPAGATE_ORPHAN
+                                                   : PROPAGATE_BACKGROUND;
+    if (!policy.len || o->how != PROPAGATE_BACKGROUND || slice_eq(policy, SLICE("Background")))
+        return true;
+    status_cause(&q->st, "FieldValueNotSupported", SLICE("propagationPolicy"),
+                 "Unsupported value: \"%.*s\": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"", SLICE_ARG(policy));
+    return status_invalid(&q->st, SLICE("meta.k8s.io"), SLICE("DeleteOptions"), SLICE(""));
+}
+
+static bool read_delete_options(struct request *q, struct delete_options *o)
+{
+    struct node *body = NULL;
+    struct err e = {0};
+    if (q->body.len && !(body = dom_parse(q->body, q->a, &e)))
+        return status_bad(&q->st, "error decoding the request body: %s", e.text);
+    struct slice grace = request_query(q, "gracePeriodSeconds");
+    if (!slice_int(grace, &o->grace_s))
+        o->grace_s = dom_int(body, "gracePeriodSeconds", -1);
+    o->uid = dom_str(body, "preconditions.uid");
+    o->rv = dom_str(body, "preconditions.resourceVersion");
+    const struct node *dry = dom_at(dom_get(body, "dryRun"), 0);
+    q->dry_run = q->dry_run || slice_eq(dom_string(dry), SLICE("All"));
+    return read_propagation(q, body, o);
+}
+
+static bool check_delete(struct request *q, const struct object *o, const struct delete_options *d)
+{
+    struct slice rv = arena_printf(q->a, "%llu", (unsigned long long)o->now->rv);
+    if (d->uid.len && !slice_eq(d->uid, o->uid))
+        return status_conflict(
+            &q->st, q->api->group, o->of->kind, o->name,
+            "the UID in the precondition (%.*s) does not match the UID in record (%.*s). The object might have been deleted "
+            "and then recreated",
+            SLICE_ARG(d->uid), SLICE_ARG(o->uid));
+    if (d->rv.len && !slice_eq(d->rv, rv))
+        return status_conflict(
+            &q->st, q->api->group, o->of->kind, o->name,
+            "the ResourceVersion in the precondition (%.*s) does not match the ResourceVersion in record (%.*s). The object "
+            "might have been modified",
+            SLICE_ARG(d->rv), SLICE_ARG(rv));
+    bool lasting = o->of->rules == &rules_namespace && (slice_eq(o->name, SLICE("default")) || slice_starts(o->name, SLICE("kube-")));
+    if (!lasting)
+        return true;
+    status_set(&q->st, 403, "Forbidden", "namespaces \"%.*s\" is forbidden: this namespace may not be deleted", SLICE_ARG(o->name));
+    q->st.name = o->name;
+    q->st.kind = o->of->plural;
+    return false;
+}
+
+static void answer_gone(struct request *q, struct slice uid)
+{
+    struct jout w;
+    q->code = 200;
+    jout_init(&w, q->out);
+    jout_object(&w);
+    jout_kstr(&w, "kind", SLICE("Status"));
+    jout_kstr(&w, "apiVersion", SLICE("v1"));
+    jout_kobject(&w, "metadata");
+    jout_end(&w);
+    jout_kstr(&w, "status", SLICE("Success"));
+    jout_kobject(&w, "details");
+    jout_kstr(&w, "name", q->name);
+    if (q->api->group.len)
+        jout_kstr(&w, "group", q->api->group);
+    jout_kstr(&w, "kind", q->api->of->plural);
+    jout_kstr(&w, "uid", uid);
+    jout_end(&w);
+    jout_end(&w);
+}
+
+void remove_one(struct request *q)
+{
+    struct resource *r = q->api->of;
+    struct object *o = store_find(r, q->ns, q->name);
+    struct delete_options d = {0};
+    if (!o) {
+        status_not_found(&q->st, q->api->group, r->plural, q->name);
+        return;
+    }
+    if (!read_delete_options(q, &d) || !check_delete(q, o, &d))
+        return;
+    struct slice uid = arena_dup(q->a, o->uid);
+    bool gone = !q->dry_run && remove_object(q->s, o, d.how, d.grace_s);
+    struct version *last = gone ? store_event(r, r->next - 1)->before : o->now;
+    if (gone && !r->delete_answers_object)
+        answer_gone(q, uid);
+    else
+        view_answer(q, 200, last);
+}
+
+void remove_collection(struct request *q)
+{
+    struct resource *r = q->api->of;
+    struct delete_options d = {0};
+    const struct selector *sel = selector_parse(request_query(q, "labelSelector"), request_query(q, "fieldSelector"), r, q->a, &q->st);
+    if (!sel || !read_delete_options(q, &d))
+        return;
+    struct version **list = arena_array(q->a, r->count + 1, sizeof *list);
+    size_t n = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        struct version *v = r->objects[i]->now;
+        if ((!q->ns.len || slice_eq(v->ns, q->ns)) && selector_matches(sel, v, q->a))
+            list[n++] = version_keep(v);
+    }
+    for (size_t i = 0; i < n && !q->dry_run; i++) {
+        struct object *o = store_find(r, list[i]->ns, list[i]->name);
+        if (o)
+            remove_object(q->s, o, d.how, d.grace_s);
+    }
+    view_list(q, list, n, q->s->rv, SLICE(""), -1);
+    for (size_t i = 0; i < n; i++)
+        version_drop(list[i]);
+}

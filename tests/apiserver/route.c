@@ -1,0 +1,168 @@
+#include "request.h"
+
+struct slice request_query(const struct request *q, const char *name)
+{
+    struct slice raw = http_query_get(q->target, slice_of(name)), text;
+    if (!raw.ptr)
+        return SLICE_NONE;
+    return http_query_decode(raw, q->a, &text) ? text : SLICE("");
+}
+
+bool request_flag(const struct request *q, const char *name)
+{
+    struct slice v = request_query(q, name);
+    return slice_eq(v, SLICE("true")) || slice_eq(v, SLICE("1"));
+}
+
+bool request_is_status(const struct request *q)
+{
+    return slice_eq(q->sub, SLICE("status"));
+}
+
+/* /api/v1/… and /apis/GROUP/VERSION/…: [namespaces/NS/]PLURAL[/NAME[/SUB]]. False when the path names no stored resource. */
+static bool find_api(struct request *q)
+{
+    struct slice rest = slice_skip(q->path, 1), root = slice_cut(&rest, '/'), group = SLICE(""), version;
+    if (slice_eq(root, SLICE("apis")))
+        group = slice_cut(&rest, '/');
+    else if (!slice_eq(root, SLICE("api")))
+        return false;
+    if (!rest.ptr)
+        return false;
+    version = slice_cut(&rest, '/');
+    struct slice plural = rest.ptr ? slice_cut(&rest, '/') : SLICE("");
+    q->name = rest.ptr ? slice_cut(&rest, '/') : SLICE("");
+    q->sub = rest.ptr ? slice_cut(&rest, '/') : SLICE("");
+    q->ns = SLICE("");
+    /* …/namespaces/NS/pods is about pods, …/namespaces/NS and …/namespaces/NS/status about the namespace itself. */
+    bool namespaced =
+        slice_eq(plural, SLICE("namespaces")) && q->sub.len && !slice_eq(q->sub, SLICE("status")) && !slice_eq(q->sub, SLICE("finalize"));
+    if (namespaced) {
+        q->ns = q->name;
+        plural = q->sub;
+        q->name = rest.ptr ? slice_cut(&rest, '/') : SLICE("");
+        q->sub = rest.ptr ? rest : SLICE("");
+    }
+    q->api = registry_api(q->s, group, version, plural);
+    return q->api && q->api->of->namespaced >= namespaced;
+}
+
+static void read_accept(struct request *q)
+{
+    struct slice rest = q->accept;
+    bool any = !rest.len;
+    while (rest.len) {
+        struct slice one = slice_trim(slice_cut(&rest, ','));
+        struct slice type = slice_trim(slice_cut(&one, ';'));
+        bool json = slice_eq(type, SLICE("application/json")) || slice_eq(type, SLICE("*/*")) || slice_eq(type, SLICE("application/*"));
+        if (!json)
+            continue;
+        any = true;
+        for (struct slice p; one.len;) {
+            p = slice_trim(slice_cut(&one, ';'));
+            if (slice_eq(p, SLICE("as=Table")))
+                q->format = FORMAT_TABLE;
+            if (slice_starts(p, SLICE("as=PartialObjectMetadata")))
+                q->format = FORMAT_METADATA;
+        }
+        break;
+    }
+    struct slice with = request_query(q, "includeObject");
+    q->table_object = slice_eq(with, SLICE("Object")) ? TABLE_OBJECT : slice_eq(with, SLICE("None")) ? TABLE_NONE : TABLE_METADATA;
+    if (!any)
+        status_generic(
+            &q->st, 406, "NotAcceptable",
+            "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, "
+            "application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch");
+}
+
+static void read_options(struct request *q)
+{
+    read_accept(q);
+    struct slice dry = request_query(q, "dryRun");
+    q->dry_run = slice_eq(dry, SLICE("All"));
+    if (dry.len && !q->dry_run) {
+        status_cause(&q->st, "FieldValueNotSupported", SLICE("dryRun"), "Unsupported value: [\"%.*s\"]: supported values: \"All\"",
+                     SLICE_ARG(dry));
+        status_invalid(&q->st, SLICE("meta.k8s.io"), SLICE("CreateOptions"), SLICE(""));
+    }
+    q->strict = slice_eq(request_query(q, "fieldValidation"), SLICE("Strict"));
+    q->force = request_flag(q, "force");
+    q->manager = request_query(q, "fieldManager");
+    if (!q->manager.len) { /* as the real one: the User-Agent up to its slash */
+        struct slice agent = q->agent;
+        q->manager = slice_cut(&agent, '/');
+    }
+    if (!q->manager.len)
+        q->manager = SLICE("unknown");
+}
+
+static void serve_object(struct request *q)
+{
+    struct slice m = q->method;
+    if (slice_eq(m, SLICE("GET")))
+        read_get(q);
+    else if (slice_eq(m, SLICE("PUT")))
+        write_update(q);
+    else if (slice_eq(m, SLICE("PATCH")))
+        patch_object(q);
+    else if (slice_eq(m, SLICE("DELETE")) && !q->sub.len)
+        remove_one(q);
+    else
+        status_generic(&q->st, 405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
+}
+
+static void serve_collection(struct request *q)
+{
+    struct slice m = q->method;
+    if (slice_eq(m, SLICE("GET")) && request_flag(q, "watch"))
+        watch_open(q);
+    else if (slice_eq(m, SLICE("GET")))
+        read_list(q);
+    else if (slice_eq(m, SLICE("POST")) && (q->ns.len || !q->api->of->namespaced))
+        write_create(q);
+    else if (slice_eq(m, SLICE("DELETE")) && (q->ns.len || !q->api->of->namespaced))
+        remove_collection(q);
+    else
+        status_generic(&q->st, 405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
+}
+
+static void serve_log(struct request *q)
+{
+    if (!store_find(q->api->of, q->ns, q->name)) {
+        status_not_found(&q->st, q->api->group, q->api->of->plural, q->name);
+        return;
+    }
+    q->code = 200;
+    q->type = "text/plain";
+    buf_printf(q->out, "%.*s runs in a model: it has no logs\n", SLICE_ARG(q->name));
+}
+
+static bool known_sub(const struct request *q)
+{
+    return !q->sub.len || (request_is_status(q) && q->api->of->has_status);
+}
+
+void request_serve(struct request *q)
+{
+    struct slice query = q->target;
+    q->path = slice_cut(&query, '?');
+    bool rooted = slice_starts(q->path, SLICE("/"));
+    if (rooted && (discovery_serve(q) || openapi_serve(q)))
+        return;
+    if (!rooted || !find_api(q)) {
+        status_generic(&q->st, 404, "NotFound", "the server could not find the requested resource");
+        return;
+    }
+    read_options(q);
+    if (q->st.code)
+        return;
+    if (q->api->of->rules == &rules_pod && slice_eq(q->sub, SLICE("log")))
+        serve_log(q);
+    else if (!known_sub(q))
+        status_generic(&q->st, 404, "NotFound", "the server could not find the requested resource");
+    else if (q->name.len)
+        serve_object(q);
+    else
+        serve_collection(q);
+}

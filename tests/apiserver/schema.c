@@ -1,0 +1,225 @@
+#include "request.h"
+
+static bool preserves(const struct node *schema)
+{
+    return !schema || dom_true(schema, "x-kubernetes-preserve-unknown-fields");
+}
+
+/* The schema of a member: a property of its own, or what all others share. */
+static const struct node *member_schema(const struct node *schema, struct slice key)
+{
+    const struct node *property = dom_key(dom_get(schema, "properties"), key);
+    if (property)
+        return property;
+    const struct node *others = dom_get(schema, "additionalProperties");
+    return dom_is(others, JSON_OBJECT) ? others : NULL;
+}
+
+/* ---- defaults ---- */
+
+void schema_default(struct node *value, const struct node *schema, struct arena *a)
+{
+    if (!value || !schema)
+        return;
+    if (value->type == JSON_ARRAY) {
+        for (struct node *c = value->child; c; c = c->next)
+            schema_default(c, dom_get(schema, "items"), a);
+        return;
+    }
+    if (value->type != JSON_OBJECT)
+        return;
+    for (struct node *c = value->child, *next; c; c = next) {
+        next = c->next;
+        const struct node *member = member_schema(schema, c->key);
+        if (c->type == JSON_NULL && dom_get(member, "type") && !dom_true(member, "nullable"))
+            dom_unlink(value, c); /* null is "not said" where it is not a value */
+    }
+    const struct node *properties = dom_get(schema, "properties");
+    for (const struct node *p = properties ? properties->child : NULL; p; p = p->next) {
+        const struct node *otherwise = dom_get(p, "default");
+        if (otherwise && !dom_key(value, p->key))
+            dom_put(value, p->key, dom_copy(otherwise, a));
+    }
+    for (struct node *c = value->child; c; c = c->next)
+        schema_default(c, member_schema(schema, c->key), a);
+}
+
+/* ---- pruning ---- */
+
+struct pruning {
+    struct arena *a;
+    struct buf unknown; /* `unknown field "spec.x", …` */
+};
+
+static void prune(struct pruning *p, struct node *value, const struct node *schema, struct slice path);
+
+static void prune_members(struct pruning *p, struct node *object, const struct node *schema, struct slice path)
+{
+    bool open = preserves(schema);
+    for (struct node *c = object->child, *next; c; c = next) {
+        next = c->next;
+        const struct node *member = member_schema(schema, c->key);
+        bool typed =
+            !path.len && (slice_eq(c->key, SLICE("metadata")) || slice_eq(c->key, SLICE("kind")) || slice_eq(c->key, SLICE("apiVersion")));
+        if (typed)
+            continue;
+        struct slice inner = arena_printf(p->a, "%.*s%s%.*s", SLICE_ARG(path), path.len ? "." : "", SLICE_ARG(c->key));
+        bool any = dom_is(dom_get(schema, "additionalProperties"), JSON_BOOL) && dom_true(schema, "additionalProperties");
+        if (member) {
+            prune(p, c, member, inner);
+        } else if (!open && !any) {
+            buf_printf(&p->unknown, "%sunknown field \"%.*s\"", p->unknown.len ? ", " : "", SLICE_ARG(inner));
+            dom_unlink(object, c);
+        }
+    }
+}
+
+static void prune(struct pruning *p, struct node *value, const struct node *schema, struct slice path)
+{
+    if (value->type == JSON_OBJECT) {
+        prune_members(p, value, schema, path);
+        return;
+    }
+    const struct node *items = dom_get(schema, "items");
+    unsigned i = 0;
+    for (struct node *c = value->type == JSON_ARRAY && items ? value->child : NULL; c; c = c->next, i++)
+        prune(p, c, items, arena_printf(p->a, "%.*s[%u]", SLICE_ARG(path), i));
+}
+
+void schema_prune(struct request *q, struct node *object)
+{
+    struct pruning p = {.a = q->a};
+    buf_init(&p.unknown, 64 * KIB);
+    prune(&p, object, q->api->schema, SLICE(""));
+    if (q->strict && p.unknown.len)
+        status_bad(&q->st, "%.*s in version \"%.*s\" cannot be handled as a %.*s: strict decoding error: %.*s", SLICE_ARG(q->api->of->kind),
+                   SLICE_ARG(q->api->version), SLICE_ARG(q->api->of->kind), SLICE_ARG(buf_slice(&p.unknown)));
+    buf_free(&p.unknown);
+}
+
+/* ---- checks ---- */
+
+static bool is_whole(struct slice number)
+{
+    return slice_find(number, '.') < 0 && slice_find(number, 'e') < 0 && slice_find(number, 'E') < 0;
+}
+
+static const char *type_name(const struct node *v)
+{
+    switch (v->type) {
+    case JSON_OBJECT:
+        return "object";
+    case JSON_ARRAY:
+        return "array";
+    case JSON_STRING:
+        return "string";
+    case JSON_NUMBER:
+        return is_whole(v->text) ? "integer" : "number";
+    case JSON_BOOL:
+        return "boolean";
+    default:
+        return "null";
+    }
+}
+
+static bool has_type(const struct node *v, const struct node *schema)
+{
+    struct slice want = dom_str(schema, "type"), is = slice_of(type_name(v));
+    if (v->type == JSON_NULL)
+        return dom_true(schema, "nullable") || !want.len;
+    if (dom_true(schema, "x-kubernetes-int-or-string"))
+        return v->type == JSON_STRING || (v->type == JSON_NUMBER && is_whole(v->text));
+    return !want.len || slice_eq(want, is) || (slice_eq(want, SLICE("number")) && v->type == JSON_NUMBER);
+}
+
+static void check_enum(struct status *st, const struct node *v, const struct node *schema, struct slice path)
+{
+    const struct node *allowed = dom_get(schema, "enum");
+    if (!allowed)
+        return;
+    struct buf b;
+    buf_init(&b, 64 * KIB);
+    for (const struct node *c = allowed->child; c; c = c->next) {
+        if (dom_equal(c, v)) {
+            buf_free(&b);
+            return;
+        }
+        buf_printf(&b, "%s\"%.*s\"", b.len ? ", " : "", SLICE_ARG(c->text));
+    }
+    status_cause(st, "FieldValueNotSupported", path, "Unsupported value: \"%.*s\": supported values: %.*s", SLICE_ARG(v->text),
+                 SLICE_ARG(buf_slice(&b)));
+    buf_free(&b);
+}
+
+static void check_number(struct status *st, const struct node *v, const struct node *schema, struct slice path)
+{
+    int64_t n, low = dom_int(schema, "minimum", INT64_MIN), high = dom_int(schema, "maximum", INT64_MAX);
+    struct slice format = dom_str(schema, "format");
+    if (!slice_int(v->text, &n))
+        return;
+    if (n < low)
+        status_cause(st, "FieldValueInvalid", path, "Invalid value: %lld: %.*s in body should be greater than or equal to %lld",
+                     (long long)n, SLICE_ARG(path), (long long)low);
+    if (n > high)
+        status_cause(st, "FieldValueInvalid", path, "Invalid value: %lld: %.*s in body should be less than or equal to %lld", (long long)n,
+                     SLICE_ARG(path), (long long)high);
+    if (slice_eq(format, SLICE("int32")) && (n < INT32_MIN || n > INT32_MAX))
+        status_cause(st, "FieldValueInvalid", path, "Invalid value: %lld: %.*s in body must be of type int32: \"%lld\"", (long long)n,
+                     SLICE_ARG(path), (long long)n);
+}
+
+static void check_size(struct status *st, const struct node *v, const struct node *schema, struct slice path)
+{
+    bool text = v->type == JSON_STRING;
+    const char *least = text ? "minLength" : v->type == JSON_ARRAY ? "minItems" : "minProperties";
+    const char *most = text ? "maxLength" : v->type == JSON_ARRAY ? "maxItems" : "maxProperties";
+    int64_t n = (int64_t)(text ? v->text.len : dom_len(v)), low = dom_int(schema, least, 0), high = dom_int(schema, most, INT64_MAX);
+    if (n > high && text)
+        status_cause(st, "FieldValueTooLong", path, "Too long: may not be more than %lld bytes", (long long)high);
+    else if (n > high)
+        status_cause(st, "FieldValueTooMany", path, "Too many: %lld: must have at most %lld items", (long long)n, (long long)high);
+    if (n < low && text)
+        status_cause(st, "FieldValueInvalid", path, "Invalid value: \"%.*s\": %.*s in body should be at least %lld chars long",
+                     SLICE_ARG(v->text), SLICE_ARG(path), (long long)low);
+    else if (n < low)
+        status_cause(st, "FieldValueInvalid", path, "Invalid value: %lld: %.*s in body should have at least %lld %s", (long long)n,
+                     SLICE_ARG(path), (long long)low, v->type == JSON_ARRAY ? "items" : "properties");
+}
+
+static void check_members(struct status *st, const struct node *v, const struct node *schema, struct slice path)
+{
+    const struct node *required = dom_get(schema, "required");
+    for (const struct node *r = required ? required->child : NULL; r; r = r->next)
+        if (!dom_key(v, r->text))
+            status_cause(st, "FieldValueRequired",
+                         arena_printf(st->a, "%.*s%s%.*s", SLICE_ARG(path), path.len ? "." : "", SLICE_ARG(r->text)), "Required value");
+    for (const struct node *c = v->child; c; c = c->next) {
+        bool typed = !path.len && slice_eq(c->key, SLICE("metadata"));
+        if (!typed)
+            schema_check(st, c, member_schema(schema, c->key),
+                         arena_printf(st->a, "%.*s%s%.*s", SLICE_ARG(path), path.len ? "." : "", SLICE_ARG(c->key)));
+    }
+}
+
+void schema_check(struct status *st, const struct node *v, const struct node *schema, struct slice path)
+{
+    if (!schema)
+        return;
+    if (!has_type(v, schema)) {
+        struct slice want = dom_str(schema, "type");
+        status_cause(st, "FieldValueTypeInvalid", path, "Invalid value: \"%s\": %.*s in body must be of type %.*s: \"%s\"", type_name(v),
+                     SLICE_ARG(path), SLICE_ARG(want), type_name(v));
+        return;
+    }
+    check_enum(st, v, schema, path);
+    if (v->type == JSON_STRING || v->type == JSON_ARRAY || v->type == JSON_OBJECT)
+        check_size(st, v, schema, path);
+    if (v->type == JSON_NUMBER)
+        check_number(st, v, schema, path);
+    if (v->type == JSON_OBJECT)
+        check_members(st, v, schema, path);
+    const struct node *items = dom_get(schema, "items");
+    unsigned i = 0;
+    for (const struct node *c = v->type == JSON_ARRAY && items ? v->child : NULL; c; c = c->next, i++)
+        schema_check(st, c, items, arena_printf(st->a, "%.*s[%u]", SLICE_ARG(path), i));
+}

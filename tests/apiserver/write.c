@@ -1,0 +1,425 @@
+#include "request.h"
+
+/* ---- metadata ---- */
+
+static void check_labels(struct status *st, const struct node *labels)
+{
+    for (const struct node *l = labels ? labels->child : NULL; l; l = l->next) {
+        if (!name_qualified(l->key))
+            status_cause(st, "FieldValueInvalid", SLICE("metadata.labels"),
+                         "Invalid value: \"%.*s\": name part must consist of alphanumeric "
+                         "characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+                         SLICE_ARG(l->key));
+        if (l->type != JSON_STRING || !name_label_value(l->text))
+            status_cause(st, "FieldValueInvalid", SLICE("metadata.labels"),
+                         "Invalid value: \"%.*s\": a valid label must be an empty string or "
+                         "consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
+                         "(e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+                         "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
+                         SLICE_ARG(l->text));
+    }
+}
+
+static void check_annotations(struct status *st, const struct node *annotations)
+{
+    enum { ANNOTATIONS_MAX = 256 * KIB };
+    size_t size = 0;
+    for (const struct node *n = annotations ? annotations->child : NULL; n; n = n->next) {
+        size += n->key.len + n->text.len;
+        if (!name_qualified(n->key))
+            status_cause(st, "FieldValueInvalid", SLICE("metadata.annotations"),
+                         "Invalid value: \"%.*s\": name part must consist of "
+                         "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+                         SLICE_ARG(n->key));
+        if (n->type != JSON_STRING)
+            status_cause(st, "FieldValueTypeInvalid", SLICE("metadata.annotations"), "Invalid value: must be a string");
+    }
+    if (size > ANNOTATIONS_MAX)
+        status_cause(st, "FieldValueTooLong", SLICE("metadata.annotations"), "Too long: may not be more than %d bytes", ANNOTATIONS_MAX);
+}
+
+static void check_controllers(struct status *st, const struct node *owners)
+{
+    const struct node *first = NULL;
+    for (const struct node *r = owners ? owners->child : NULL; r; r = r->next) {
+        if (!dom_true(r, "controller"))
+            continue;
+        struct slice kind = dom_str(first, "kind"), name = dom_str(first, "name"), other = dom_str(r, "kind"),
+                     other_name = dom_str(r, "name");
+        struct slice all = first ? dom_text(owners, st->a) : SLICE("");
+        if (first)
+            status_cause(
+                st, "FieldValueInvalid", SLICE("metadata.ownerReferences"),
+                "Invalid value: %.*s: Only one reference can have Controller set to true. Found \"true\" in references for %.*s/%.*s and "
+                "%.*s/%.*s",
+                SLICE_ARG(all), SLICE_ARG(kind), SLICE_ARG(name), SLICE_ARG(other), SLICE_ARG(other_name));
+        first = first ? first : r;
+    }
+}
+
+static void check_owners(struct status *st, const struct node *owners)
+{
+    static const char *const wanted[] = {"apiVersion", "kind", "name", "uid"};
+    for (const struct node *r = owners ? owners->child : NULL; r; r = r->next)
+        for (size_t i = 0; i < COUNT_OF(wanted); i++)
+            if (!dom_str(r, wanted[i]).len)
+                status_cause(st, "FieldValueInvalid", arena_printf(st->a, "metadata.ownerReferences.%s", wanted[i]),
+                             "Invalid value: \"\": must not be empty");
+    check_controllers(st, owners);
+}
+
+static void check_finalizer_names(struct status *st, const struct node *finalizers)
+{
+    unsigned i = 0;
+    for (const struct node *f = finalizers ? finalizers->child : NULL; f; f = f->next, i++) {
+        bool standard = slice_eq(f->text, SLICE("orphan")) || slice_eq(f->text, SLICE("foregroundDeletion"));
+        if (!standard && (!name_qualified(f->text) || slice_find(f->text, '/') < 0))
+            status_cause(st, "FieldValueInvalid", arena_printf(st->a, "metadata.finalizers[%u]", i),
+                         "Invalid value: \"%.*s\": name is neither a standard finalizer name nor is it fully qualified",
+                         SLICE_ARG(f->text));
+    }
+}
+
+static void check_name(struct request *q, const char *field, struct slice name)
+{
+    static const char *const subdomain =
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "
+        "alphanumeric character (e.g. 'example.com', regex used for validation is "
+        "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+    const struct rules *rules = q->api->of->rules;
+    bool own = rules && rules->name;
+    if (own ? !rules->name(name) : !name_dns1123_subdomain(name))
+        status_cause(&q->st, "FieldValueInvalid", slice_of(field), "Invalid value: \"%.*s\": %s", SLICE_ARG(name),
+                     own ? rules->name_rule : subdomain);
+}
+
+/* Everything that can be said about an object by itself; false with a 422 of all that is wrong. */
+static bool check_object(struct request *q, struct node *tree, const struct node *old)
+{
+    const struct rules *rules = q->api->of->rules;
+    struct node *meta = dom_get(tree, "metadata");
+    check_labels(&q->st, dom_get(meta, "labels"));
+    check_annotations(&q->st, dom_get(meta, "annotations"));
+    check_owners(&q->st, dom_get(meta, "ownerReferences"));
+    check_finalizer_names(&q->st, dom_get(meta, "finalizers"));
+    if (q->api->schema)
+        schema_check(&q->st, tree, q->api->schema, SLICE(""));
+    if (rules && rules->check)
+        rules->check(&q->st, q->api, tree, old);
+    struct slice group = q->api->events_view ? SLICE("") : q->api->group; /* events are always said to be of the old group */
+    return q->st.cause_count == 0 || status_invalid(&q->st, group, q->api->of->kind, dom_str(meta, "name"));
+}
+
+/* Defaults first, then who owns what, then what the server adds by itself. */
+static void complete(struct request *q, struct node *tree, const struct node *old, bool applied)
+{
+    const struct rules *rules = q->api->of->rules;
+    if (q->api->schema) {
+        schema_prune(q, tree);
+        schema_default(tree, q->api->schema, q->a);
+    }
+    if (rules && rules->defaults)
+        rules->defaults(tree, q->a);
+    if (!applied)
+        managers_update(q, old, tree);
+    if (rules && rules->fill)
+        rules->fill(q->s, tree, old, q->a);
+}
+
+/* ---- create ---- */
+
+static bool check_namespace(struct request *q, struct node *meta)
+{
+    struct slice named = dom_str(meta, "namespace");
+    if (!q->api->of->namespaced) {
+        dom_drop(meta, "namespace");
+        return true;
+    }
+    if (named.len && !slice_eq(named, q->ns))
+        return status_bad(&q->st, "the namespace of the provided object does not match the namespace sent on the request");
+    dom_put_str(q->a, meta, "namespace", q->ns);
+    const struct object *ns = store_find(registry_resource(q->s, SLICE(""), SLICE("namespaces")), SLICE(""), q->ns);
+    if (!ns)
+        return status_not_found(&q->st, SLICE(""), SLICE("namespaces"), q->ns);
+    if (!ns->now->deleting)
+        return true;
+    struct slice name = dom_str(meta, "name"), full = status_resource(q->a, q->api->group, q->api->of->plural);
+    status_cause(&q->st, "NamespaceTerminating", SLICE("metadata.namespace"), "namespace %.*s is being terminated", SLICE_ARG(q->ns));
+    status_set(&q->st, 403, "Forbidden",
+               "%.*s \"%.*s\" is forbidden: unable to create new content in namespace %.*s because it is being terminated", SLICE_ARG(full),
+               SLICE_ARG(name), SLICE_ARG(q->ns));
+    q->st.name = name;
+    q->st.group = q->api->group;
+    q->st.kind = q->api->of->plural;
+    return false;
+}
+
+static bool choose_name(struct request *q, struct node *meta)
+{
+    enum { BASE_MAX = 58, TRIES = 8 };
+    struct slice name = dom_str(meta, "name"), base = slice_head(dom_str(meta, "generateName"), BASE_MAX);
+    if (!name.len && !base.len) {
+        status_cause(&q->st, "FieldValueRequired", SLICE("metadata.name"), "Required value: name or generateName is required");
+        return status_invalid(&q->st, q->api->group, q->api->of->kind, SLICE(""));
+    }
+    for (int i = 0; !name.len; i++) {
+        struct slice suffix = world_suffix(q->s, q->a), made = arena_printf(q->a, "%.*s%.*s", SLICE_ARG(base), SLICE_ARG(suffix));
+        if (i == TRIES || !store_find(q->api->of, q->ns, made))
+            name = made;
+    }
+    dom_put_str(q->a, meta, "name", name);
+    if (base.len) /* a dash at the end is where the suffix goes */
+        check_name(q, "metadata.generateName", slice_ends(base, SLICE("-")) ? arena_printf(q->a, "%.*sa", SLICE_ARG(base)) : base);
+    check_name(q, "metadata.name", name);
+    return true;
+}
+
+/* What only the server writes. */
+static const char *const server_fields[] = {"uid",        "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+                                            "generation", "selfLink"};
+
+void write_new(struct request *q, struct node *tree, bool applied)
+{
+    struct resource *r = q->api->of;
+    struct node *meta = dom_want(q->a, tree, "metadata", JSON_OBJECT);
+    struct slice rv = dom_str(meta, "resourceVersion");
+    if (rv.len && !slice_eq(rv, SLICE("0"))) {
+        status_set(&q->st, 500, "", "resourceVersion should not be set on objects to be created");
+        return;
+    }
+    if (!check_namespace(q, meta) || !choose_name(q, meta))
+        return;
+    for (size_t i = 0; i < COUNT_OF(server_fields); i++)
+        dom_drop(meta, server_fields[i]);
+    if (!applied)
+        dom_drop(meta, "managedFields");
+    if (r->has_status)
+        dom_drop(tree, "status");
+    complete(q, tree, NULL, applied);
+    if (q->st.code || !check_object(q, tree, NULL))
+        return;
+    if (r->custom || r->counts_generation)
+        dom_put_int(q->a, meta, "generation", 1);
+    dom_put_str(q->a, meta, "uid", world_uid(q->s, q->a));
+    dom_put_str(q->a, meta, "creationTimestamp", world_time(q->s, 0, q->a));
+    struct slice name = dom_str(meta, "name");
+    if (store_find(r, q->ns, name)) {
+        status_exists(&q->st, q->api->group, r->plural, name);
+        return;
+    }
+    if (q->dry_run)
+        view_answer_tree(q, 201, tree);
+    else
+        view_answer(q, 201, store_put(q->s, r, NULL, tree)->now);
+}
+
+/* Typed clients send protobuf where a server says it can read it; this one cannot. */
+static bool is_json(struct request *q)
+{
+    struct slice rest = q->content_type, type = slice_trim(slice_cut(&rest, ';'));
+    if (!type.len || slice_eq(type, SLICE("application/json")) || slice_eq(type, SLICE("application/yaml")))
+        return true;
+    return status_generic(&q->st, 415, "UnsupportedMediaType",
+                          "the body of the request was in an unknown format - accepted media types include: application/json");
+}
+
+void write_create(struct request *q)
+{
+    if (!is_json(q))
+        return;
+    struct node *tree = view_read(q, q->body);
+    if (tree)
+        write_new(q, tree, false);
+}
+
+/* ---- update ---- */
+
+/* A PUT carries its uid as a precondition; in a patch it is a change of a field that does not change. */
+static bool check_uid(struct request *q, const struct object *o, struct slice uid)
+{
+    const struct resource *r = o->of;
+    if (!uid.len || slice_eq(uid, o->uid))
+        return true;
+    if (slice_eq(q->method, SLICE("PATCH"))) {
+        for (int twice = 0; twice < 2; twice++) /* as the real one says it */
+            status_cause(&q->st, "FieldValueInvalid", SLICE("metadata.uid"), "Invalid value: \"%.*s\": field is immutable", SLICE_ARG(uid));
+        return status_invalid(&q->st, q->api->group, r->kind, o->name);
+    }
+    struct slice key = r->group.len && r->custom ? arena_printf(q->a, "%.*s/%.*s", SLICE_ARG(r->group), SLICE_ARG(r->plural)) : r->plural;
+    if (r->rules == &rules_service)
+        key = SLICE("services/specs");
+    return status_conflict(&q->st, q->api->group, r->plural, o->name,
+                           "StorageError: invalid object, Code: 4, Key: /registry/%.*s/%.*s%s%.*s, ResourceVersion: 0, AdditionalErrorMsg: "
+                           "Precondition failed: UID in precondition: %.*s, UID in object meta: %.*s",
+                           SLICE_ARG(key), SLICE_ARG(o->ns), o->ns.len ? "/" : "", SLICE_ARG(o->name), SLICE_ARG(uid), SLICE_ARG(o->uid));
+}
+
+static bool check_preconditions(struct request *q, const struct object *o, const struct node *meta)
+{
+    const struct resource *r = o->of;
+    struct slice rv = dom_str(meta, "resourceVersion");
+    if (!check_uid(q, o, dom_str(meta, "uid")))
+        return false;
+    bool none = !rv.len || slice_eq(rv, SLICE("0"));
+    if (none && (r->custom || r->needs_rv)) {
+        status_cause(&q->st, "FieldValueInvalid", SLICE("metadata.resourceVersion"), "Invalid value: 0: must be specified for an update");
+        return status_invalid(&q->st, q->api->group, r->plural, o->name);
+    }
+    int64_t wanted = 0;
+    if (!none && (!slice_int(rv, &wanted) || (uint64_t)wanted != o->now->rv))
+        return status_conflict(&q->st, q->api->group, r->plural, o->name,
+                               "the object has been modified; please apply your changes to the latest version and try again");
+    return true;
+}
+
+static bool check_identity(struct request *q, const struct object *o, const struct node *meta)
+{
+    struct slice name = dom_str(meta, "name"), ns = dom_str(meta, "namespace");
+    if (name.len && !slice_eq(name, o->name))
+        return status_bad(&q->st, "the name of the object (%.*s) does not match the name on the URL (%.*s)", SLICE_ARG(name),
+                          SLICE_ARG(o->name));
+    if (ns.len && !slice_eq(ns, o->ns))
+        return status_bad(&q->st, "the namespace of the object (%.*s) does not match the namespace on the request (%.*s)", SLICE_ARG(ns),
+                          SLICE_ARG(o->ns));
+    return true;
+}
+
+static void carry_over(struct arena *a, struct node *to, const struct node *from, const char *key)
+{
+    struct node *value = dom_key(from, slice_of(key));
+    if (value)
+        dom_put(to, slice_of(key), dom_copy(value, a));
+    else
+        dom_drop(to, key);
+}
+
+/* What is written to /status of a custom resource changes its status and nothing else. */
+static struct node *only_status(struct request *q, const struct node *old, struct node *tree)
+{
+    struct node *result = dom_copy(old, q->a);
+    carry_over(q->a, result, tree, "status");
+    carry_over(q->a, dom_get(result, "metadata"), dom_get(tree, "metadata"), "managedFields");
+    return result;
+}
+
+/* What this endpoint may not change is taken from the old object. Returns the object that goes on. */
+static struct node *keep_what_is_not_ours(struct request *q, const struct object *o, const struct node *old, struct node *tree)
+{
+    if (request_is_status(q) && o->of->custom)
+        return only_status(q, old, tree);
+    if (request_is_status(q)) { /* of a built-in kind the metadata may move as well */
+        struct node *result = dom_copy(old, q->a);
+        carry_over(q->a, result, tree, "status");
+        carry_over(q->a, result, tree, "metadata");
+        tree = result;
+    } else if (o->of->has_status) {
+        carry_over(q->a, tree, old, "status");
+    }
+    const struct node *old_meta = dom_get(old, "metadata");
+    struct node *meta = dom_want(q->a, tree, "metadata", JSON_OBJECT);
+    for (size_t i = 0; i < COUNT_OF(server_fields); i++)
+        carry_over(q->a, meta, old_meta, server_fields[i]);
+    carry_over(q->a, meta, old_meta, "name");
+    carry_over(q->a, meta, old_meta, "namespace");
+    return tree;
+}
+
+static void check_finalizers(struct request *q, const struct node *old, const struct node *tree)
+{
+    const struct node *before = dom_get(old, "metadata.finalizers"), *after = dom_get(tree, "metadata.finalizers");
+    if (!dom_get(old, "metadata.deletionTimestamp"))
+        return;
+    for (const struct node *f = after ? after->child : NULL; f; f = f->next) {
+        const struct node *same = before ? before->child : NULL;
+        while (same && !dom_equal(same, f))
+            same = same->next;
+        for (int twice = 0; !same && twice < 2; twice++) /* as the real one says it */
+            status_cause(
+                &q->st, "FieldValueForbidden", SLICE("metadata.finalizers"),
+                "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{\"%.*s\"}",
+                SLICE_ARG(f->text));
+    }
+}
+
+/* The spec is everything but metadata and, where it is a subresource, status. */
+static bool same_spec(const struct resource *r, const struct node *old, const struct node *tree)
+{
+    size_t seen = 0, had = 0;
+    for (const struct node *c = tree->child; c; c = c->next) {
+        if (slice_eq(c->key, SLICE("metadata")) || (r->has_status && slice_eq(c->key, SLICE("status"))))
+            continue;
+        seen++;
+        if (!dom_equal(c, dom_key(old, c->key)))
+            return false;
+    }
+    for (const struct node *c = old->child; c; c = c->next)
+        had += !slice_eq(c->key, SLICE("metadata")) && !(r->has_status && slice_eq(c->key, SLICE("status")));
+    return seen == had;
+}
+
+/* Equal, but for the time at which a manager wrote again what it already owned: then the old time stays. */
+static bool is_same(const struct node *old, struct node *tree)
+{
+    const struct node *before = dom_get(old, "metadata.managedFields"), *x = before ? before->child : NULL;
+    struct node *after = dom_get(tree, "metadata.managedFields");
+    for (struct node *y = after ? after->child : NULL; x && y; x = x->next, y = y->next) {
+        const struct node *earlier = dom_get(x, "time");
+        struct node *time = dom_get(y, "time");
+        if (!time || !earlier || slice_eq(time->text, earlier->text))
+            continue;
+        struct slice now = time->text;
+        time->text = earlier->text;
+        bool same = dom_equal(old, tree);
+        time->text = same ? earlier->text : now;
+        return same;
+    }
+    return dom_equal(old, tree);
+}
+
+void write_replace(struct request *q, struct object *o, struct node *old, struct node *tree, bool applied)
+{
+    struct resource *r = o->of;
+    struct node *meta = dom_want(q->a, tree, "metadata", JSON_OBJECT);
+    if (!check_identity(q, o, meta) || !check_preconditions(q, o, meta))
+        return;
+    if (!applied)
+        carry_over(q->a, meta, dom_get(old, "metadata"), "managedFields");
+    tree = keep_what_is_not_ours(q, o, old, tree);
+    meta = dom_get(tree, "metadata");
+    carry_over(q->a, meta, dom_get(old, "metadata"), "resourceVersion");
+    complete(q, tree, old, applied);
+    check_finalizers(q, old, tree);
+    if (q->st.code || !check_object(q, tree, old))
+        return;
+    if ((r->custom || r->counts_generation) && !same_spec(r, old, tree))
+        dom_put_int(q->a, meta, "generation", dom_int(old, "metadata.generation", 0) + 1);
+    if (is_same(old, tree)) { /* nothing moves: no new resourceVersion, no event */
+        view_answer(q, 200, o->now);
+        return;
+    }
+    if (q->dry_run) {
+        view_answer_tree(q, 200, tree);
+        return;
+    }
+    if (remove_may_go(tree)) { /* its last finalizer is gone: there is no state in between */
+        store_remove(q->s, o);
+        view_answer_tree(q, 200, tree);
+        return;
+    }
+    store_put(q->s, r, o, tree);
+    view_answer(q, 200, o->now);
+}
+
+void write_update(struct request *q)
+{
+    struct object *o = store_find(q->api->of, q->ns, q->name);
+    if (!o && !q->api->of->put_creates) {
+        status_not_found(&q->st, q->api->group, q->api->of->plural, q->name);
+        return;
+    }
+    struct node *tree = is_json(q) ? view_read(q, q->body) : NULL;
+    if (tree && o)
+        write_replace(q, o, version_tree(o->now, q->a), tree, false);
+    else if (tree)
+        write_new(q, tree, false);
+}

@@ -1,0 +1,68 @@
+import itertools
+import os
+from pathlib import Path
+
+import pytest
+
+from cluster import Api, Workspace, kubectl, manifests
+from processes import Door, Operator
+
+numbers = itertools.count(1)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """For run.sh: the counts in one form, zeros included."""
+    counted = {k: len(terminalreporter.stats.get(k, [])) for k in ("passed", "failed", "error")}
+    if "E2E_COUNTS" in os.environ:
+        Path(os.environ["E2E_COUNTS"]).write_text(f"{counted['passed']} passed, {counted['failed'] + counted['error']} failed\n")
+
+
+@pytest.fixture(scope="session")
+def api():
+    return Api()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def crds():
+    """The CRDs, applied as a user would: client-side."""
+    kubectl("apply", "-f", "-", stdin=manifests("--crds-only"))
+    kubectl("wait", "--for=condition=Established", "crd/rayclusters.ray.io", "crd/rayclusters.cluster.ray.io", "--timeout=30s")
+
+
+@pytest.fixture
+def space(api):
+    """A namespace with the service account and the Roles of an installation, without its Deployment: the operator under test is a
+    process of ours. Gone afterwards."""
+    name = f"t{os.getpid()}-{next(numbers)}"  # a control plane that was kept has the old ones still
+    api.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    documents = manifests("--no-crds", "--leader-elect", "--namespace", name).split("\n---\n")
+    kubectl("apply", "-f", "-", stdin="\n---\n".join(d for d in documents if "\nkind: Deployment\n" not in d))
+    yield Workspace(api, name)
+    api.call("DELETE", f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture
+def operators(space, tmp_path):
+    """Makes operators for the test's namespace: operators("--leader-elect"). All are stopped at the end, and none may have crashed."""
+    made = []
+
+    def make(*flags, **options):
+        op = Operator(tmp_path, space.name, *flags, name=f"operator{len(made)}", **options)
+        made.append(op)
+        return op
+
+    yield make
+    codes = [op.stop() for op in made]
+    assert all(code in (0, -9) for code in codes), [op.log() for op in made]
+
+
+@pytest.fixture
+def operator(operators):
+    return operators()
+
+
+@pytest.fixture
+def door():
+    d = Door()
+    yield d
+    d.shut()

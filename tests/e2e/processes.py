@@ -1,0 +1,148 @@
+"""Processes around the cluster: the operator under test, and a door before the API server that a test can shut."""
+
+import http.client
+import re
+import signal
+import socket
+import subprocess
+import threading
+from pathlib import Path
+
+from cluster import MOBULA, RUN, eventually, kubectl
+
+ACCOUNT = "mobula"
+
+
+def token(namespace):
+    return kubectl("create", "token", ACCOUNT, "-n", namespace, "--duration=1h").stdout.strip()
+
+
+def kubeconfig(path, namespace, user, port=None, ca=None):
+    """A kubeconfig for the rig; user is the text of its user entry, such as `token: "…"`."""
+    port = port or int((RUN / "port").read_text())
+    path.write_text(f"""apiVersion: v1
+kind: Config
+clusters: [{{name: rig, cluster: {{server: "https://127.0.0.1:{port}", certificate-authority: "{ca or RUN / 'pki' / 'ca.crt'}"}}}}]
+users: [{{name: operator, user: {{{user}}}}}]
+contexts: [{{name: rig, context: {{cluster: rig, user: operator, namespace: "{namespace}"}}}}]
+current-context: rig
+""")
+    path.chmod(0o600)
+    return path
+
+
+class Operator:
+    """`mobula operator` as a process, under the service account that `mobula install --print` made, and nothing more."""
+
+    def __init__(self, folder, namespace, *flags, name="operator", config=None):
+        self.namespace, self.flags, self.name = namespace, flags, name
+        self.user = f"system:serviceaccount:{namespace}:{ACCOUNT}"
+        self.log_path = folder / f"{name}.log"
+        self.config = config or kubeconfig(folder / f"{name}.kubeconfig", namespace, f'token: "{token(namespace)}"')
+        self.process, self.began = None, 0
+        self.start()
+
+    def start(self):
+        command = [MOBULA, "operator", "--kubeconfig", self.config, "--namespace", self.namespace]
+        command += ["--health-addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0", *self.flags]
+        self.began = self.log_path.stat().st_size if self.log_path.exists() else 0
+        with self.log_path.open("ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        return self
+
+    def stop(self, how=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+            self.process.wait(10)
+        return self.process.returncode
+
+    def log(self):
+        """What this process has said, without those before it."""
+        return self.log_path.read_bytes()[self.began:].decode()
+
+    def lines(self, *words):
+        """Lines of the log in which all the words occur."""
+        return [line for line in self.log().splitlines() if all(w in line for w in words)]
+
+    def says(self, *words, seconds=15):
+        def said():
+            found = self.lines(*words)
+            assert found, f"no line with {words} in:\n{self.log()}"
+            return found[0]
+
+        return eventually(said, seconds)
+
+    def get(self, path):
+        """(status, text) of the operator's own endpoints; the log tells the ports."""
+        flag = "metrics-addr" if path == "/metrics" else "health-addr"
+        port = int(re.search(r'port"?[=:](\d+)', self.says("listening", flag)).group(1))
+        link = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        link.request("GET", path)
+        answer = link.getresponse()
+        return answer.status, answer.read().decode()
+
+    def metrics(self):
+        text = self.get("/metrics")[1]
+        return {k: float(v) for k, v in (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))}
+
+    def ready(self):
+        eventually(lambda: self.get("/readyz") == (200, "ok\n"), 15)
+        return self
+
+    def memory_kib(self):
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS"):
+                return int(line.split()[1])
+        raise AssertionError("the operator has ended: " + self.log())
+
+
+class Door:
+    """A TCP forwarder before the API server. shut() ends all connections and refuses new ones; open() lets them through again."""
+
+    def __init__(self):
+        self.to = int((RUN / "port").read_text())
+        self.listener, self.pairs = None, []
+        self.port = 0
+        self.open()
+
+    def open(self):
+        self.listener = socket.create_server(("127.0.0.1", self.port))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, args=(self.listener,), daemon=True).start()
+        return self
+
+    def shut(self):
+        if self.listener.fileno() < 0:
+            return
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        for s in self.pairs:
+            try:
+                s.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # it has ended by itself
+        self.pairs = []
+
+    def _accept(self, listener):
+        while True:
+            try:
+                near = listener.accept()[0]
+            except OSError:
+                return
+            far = socket.create_connection(("127.0.0.1", self.to))
+            self.pairs += [near, far]
+            for a, b in ((near, far), (far, near)):
+                threading.Thread(target=self._pump, args=(a, b), daemon=True).start()
+
+    @staticmethod
+    def _pump(a, b):
+        try:
+            while data := a.recv(65536):
+                b.sendall(data)
+        except OSError:
+            pass
+        for s in (a, b):
+            try:
+                s.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass

@@ -1,0 +1,118 @@
+"""The definitions themselves: small, readable, and refusing what can be refused before anything is stored."""
+
+import json
+
+import pytest
+
+from cluster import LEGACY, V1, Refused, kubectl, manifests, raycluster
+from test_legacy import raycluster as legacy
+
+CLIENT_SIDE_LIMIT = 256 * 1024  # kubectl apply keeps the whole object in an annotation
+
+
+@pytest.mark.parametrize("name", ["rayclusters.ray.io", "rayclusters.cluster.ray.io"])
+def test_small_and_established(api, name):
+    crd = api.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
+    conditions = {c["type"]: c["status"] for c in crd["status"]["conditions"]}
+    assert conditions["Established"] == conditions["NamesAccepted"] == "True" and "NonStructuralSchema" not in conditions
+    applied = crd["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"]
+    assert len(applied) < CLIENT_SIDE_LIMIT / 4
+    assert crd["spec"]["versions"][0]["subresources"] == {"status": {}}
+
+
+def test_applied_again_changes_nothing():
+    out = kubectl("apply", "-f", "-", stdin=manifests("--crds-only")).stdout.splitlines()
+    assert len(out) == 2 and all(line.endswith("unchanged") for line in out), out
+
+
+@pytest.mark.parametrize("group,fields", [
+    ("ray.io/v1", ["headGroupSpec", "workerGroupSpecs", "enableInTreeAutoscaling", "rayVersion", "suspend", "managedBy"]),
+    ("cluster.ray.io/v1", ["podTypes", "headPodType", "maxWorkers", "upscalingSpeed", "idleTimeoutMinutes", "headServicePorts",
+                           "headStartRayCommands", "workerStartRayCommands"])])
+def test_explain_is_readable(group, fields):
+    text = kubectl("explain", "rayclusters.spec", f"--api-version={group}").stdout
+    blocks = {b.split()[0]: b for b in text.split("FIELDS:")[1].split("\n\n") if b.strip()}
+    for field in fields:
+        description = blocks[field].split("\n", 1)[1].strip()
+        assert len(description) > 20, f"{field} is not described"
+    assert "<empty>" not in text
+
+
+def changed(cluster, change):
+    change(cluster["spec"])
+    return cluster
+
+
+V1_REFUSED = [
+    ("two groups of one name", "groupName", lambda s: s["workerGroupSpecs"].append(dict(s["workerGroupSpecs"][0]))),
+    ("labels in rayStartParams", "labels", lambda s: s["headGroupSpec"]["rayStartParams"].update(labels="a=b")),
+    ("resources twice", "rayStartParams",
+     lambda s: s["workerGroupSpecs"][0].update(resources={"CPU": "1"}, rayStartParams={"num-cpus": "2"})),
+    ("no head", "headGroupSpec", lambda s: s.pop("headGroupSpec")),
+    ("replicas are a number", "replicas", lambda s: s["workerGroupSpecs"][0].update(replicas="many")),
+    ("managed by a stranger", "managedBy", lambda s: s.update(managedBy="me")),
+    ("storage without rocksdb", "storage", lambda s: s.update(gcsFaultToleranceOptions={"storage": {"claimName": "c"}})),
+    ("an unknown backend", "backend", lambda s: s.update(gcsFaultToleranceOptions={"backend": "tape"})),
+]
+LEGACY_REFUSED = [
+    ("no such head type", "headPodType", lambda s: s.update(headPodType="none")),
+    ("two types of one name", "podTypes", lambda s: s["podTypes"].append(dict(s["podTypes"][1]))),
+    ("minWorkers above maxWorkers", "minWorkers", lambda s: s["podTypes"][1].update(minWorkers=4, maxWorkers=3)),
+    ("negative maxWorkers", "maxWorkers", lambda s: s.update(maxWorkers=-1)),
+    ("no podTypes", "podTypes", lambda s: s.pop("podTypes")),
+]
+
+
+@pytest.mark.parametrize("group,make,case", [pytest.param(V1, raycluster, c, id="v1: " + c[0]) for c in V1_REFUSED] +
+                         [pytest.param(LEGACY, legacy, c, id="legacy: " + c[0]) for c in LEGACY_REFUSED])
+def test_refused_by_the_server(api, group, make, case):
+    _, word, change = case
+    with pytest.raises(Refused) as refused:
+        api.call("POST", f"{group}/namespaces/default/rayclusters?dryRun=All", changed(make("c"), change))
+    assert refused.value.status == 422 and word in str(refused.value)
+
+
+def test_managed_by_cannot_change(space):
+    cluster = raycluster("c")
+    cluster["spec"]["managedBy"] = "kueue.x-k8s.io/multikueue"
+    space.apply(cluster)
+    with pytest.raises(Refused, match="immutable"):
+        space.change("c", {"managedBy": "ray.io/kuberay-operator"})
+
+
+@pytest.mark.parametrize("group,make,path", [
+    (V1, raycluster, ("headGroupSpec", "template")), (V1, raycluster, ("workerGroupSpecs", 0, "template")),
+    (LEGACY, legacy, ("podTypes", 1, "podConfig"))])
+def test_pod_templates_are_kept_as_they_are(api, group, make, path):
+    """Fields of pods that no schema of today knows survive: templates are opaque."""
+    cluster = make("c")
+    at = cluster["spec"]
+    for key in path:
+        at = at[key]
+    at["spec"]["fieldOfTomorrow"] = {"deep": [1, {"er": True}]}
+    stored = api.call("POST", f"{group}/namespaces/default/rayclusters?dryRun=All", cluster)["spec"]
+    for key in path:
+        stored = stored[key]
+    assert stored["spec"]["fieldOfTomorrow"] == {"deep": [1, {"er": True}]}
+
+
+def test_a_typo_is_named_in_strict_mode(api):
+    cluster = raycluster("c")
+    cluster["spec"]["workerGroupSpecs"][0]["replica"] = 3
+    with pytest.raises(Refused, match="replica"):
+        api.call("POST", f"{V1}/namespaces/default/rayclusters?dryRun=All&fieldValidation=Strict", cluster)
+
+
+def test_printer_columns(api):
+    def columns(name):
+        crd = api.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
+        return [c["name"].lower() for c in crd["spec"]["versions"][0]["additionalPrinterColumns"] if not c.get("priority")]
+
+    assert columns("rayclusters.ray.io") == ["desired workers", "available workers", "cpus", "memory", "gpus", "status", "age"]
+    assert columns("rayclusters.cluster.ray.io") == ["status", "restarts", "age"]
+
+
+def test_the_examples_are_valid():
+    for name in ("raycluster", "legacy-cluster", "legacy-cluster2"):
+        out = kubectl("create", "--dry-run=server", "--validate=strict", "-o", "json", "-f", f"airgap/examples/{name}.yaml")
+        assert json.loads(out.stdout)["kind"] == "RayCluster"

@@ -1,0 +1,173 @@
+"""What `mobula install --print` emits: enough for everything the operator does, and nothing more."""
+
+import json
+
+import pytest
+
+from cluster import LEGACY, Audit, Refused, eventually, kubectl, manifests, raycluster, what
+from test_legacy import raycluster as legacy
+
+MAX_RESOURCES, MAX_GRANTS = 8, 28
+
+
+def objects(*flags):
+    out = kubectl("create", "--dry-run=client", "-o", "json", "-f", "-", stdin=manifests(*flags)).stdout
+    decoder, at, found = json.JSONDecoder(), 0, []
+    while at < len(out.rstrip()):
+        obj, at = decoder.raw_decode(out, at + (len(out[at:]) - len(out[at:].lstrip())))
+        found += obj["items"] if obj["kind"] == "List" else [obj]
+    return found
+
+
+def grants(found):
+    """(group, resource, verb) of all Roles."""
+    rules = [r for o in found if o["kind"] == "Role" for r in o["rules"]]
+    return {(g, r, v) for rule in rules for g in rule["apiGroups"] for r in rule["resources"] for v in rule["verbs"]}
+
+
+def test_small_rights():
+    found = objects("--no-crds", "--namespace", "default", "--leader-elect")
+    assert {o["kind"] for o in found} == {"ServiceAccount", "Role", "RoleBinding", "Deployment"}, "something of the whole cluster"
+    given = grants(found)
+    resources = {r for _, r, _ in given}
+    assert len(resources) <= MAX_RESOURCES and len(given) <= MAX_GRANTS, sorted(given)
+    assert "secrets" not in resources and not any("*" in g for g in given)
+    assert all(v not in ("deletecollection", "impersonate", "escalate", "bind") for _, _, v in given)
+    without = grants(objects("--no-crds", "--namespace", "default", "--tools=none"))
+    assert not {r for _, r, _ in without} & {"configmaps", "leases"}, "rights for what is switched off"
+
+
+def exercise(space, operator):
+    """Everything that an operator does, once."""
+    space.apply(raycluster("c", workers=2, numOfHosts=2))
+    space.apply(legacy("old"), LEGACY)
+    space.ready("c", 5)
+    space.ready("old", 2, LEGACY)
+    space.change("c", {"workerGroupSpecs": raycluster("c", workers=1, numOfHosts=2)["spec"]["workerGroupSpecs"]})
+    space.ready("c", 3)
+    space.api.patch(space.path("services", space.cluster("c")["status"]["head"]["serviceName"]), {"spec": {"selector": {"a": "b"}}})
+    # A pod with a name that the operator is about to use and that it does not own is looked up by GET.
+    space.api.call("POST", space.path("pods"), {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "taken-head"},
+                                                "spec": {"containers": [{"name": "c", "image": "i"}]}})
+    space.apply(raycluster("taken"))
+    operator.says("taken-head", "belongs to another owner")
+    path = space.path("leases", "mobula", "/apis/coordination.k8s.io/v1")
+    lease = space.api.get(path)["metadata"]["resourceVersion"]
+    eventually(lambda: space.api.get(path)["metadata"]["resourceVersion"] != lease)
+
+
+def used(entries):
+    found = set()
+    for e in entries:
+        o = e["objectRef"]
+        sub = "/" + o["subresource"] if o.get("subresource") else ""
+        found.add((o.get("apiGroup", ""), o["resource"] + sub, e["verb"]))
+    return found
+
+
+# What the server asks about by itself while it answers another request; the audit log does not show it.
+SILENT = {("", "services", "create"), ("", "configmaps", "create"),
+          ("ray.io", "rayclusters/finalizers", "update"), ("cluster.ray.io", "rayclusters/finalizers", "update")}
+
+
+def test_every_grant_is_used_and_none_is_missing(space, operators):
+    audit = Audit()
+    operator = operators("--leader-elect")
+    exercise(space, operator)
+    entries = [e for e in audit.entries(operator.user) if "objectRef" in e]
+    refused = [what(e) for e in entries if e["responseStatus"]["code"] == 403]
+    assert not refused, refused
+    asked = used(entries)
+    given = grants(objects("--no-crds", "--namespace", space.name, "--leader-elect"))
+    assert asked - given == set(), "asked for what is not given"
+    assert given - asked - SILENT - seldom(asked) == set(), "given and never used"
+    assert all(e["objectRef"].get("namespace") == space.name for e in entries), "a look beyond the namespace"
+
+
+def seldom(asked):
+    """Grants that this session need not use: test_repeated_events_are_patched uses the one; servers without streaming lists the others:
+    run.sh with APISERVER_ARGS=--feature-gates=WatchList=false."""
+    lists = {(g, r, "list") for g, r in (("", "pods"), ("", "services"), ("ray.io", "rayclusters"), ("cluster.ray.io", "rayclusters"))}
+    assert not lists & asked or lists <= asked, "one way or the other"
+    return lists | {("events.k8s.io", "events", "patch")}
+
+
+def strip(space, group, resource, verb):
+    """Takes one grant out of the Roles."""
+    for name in ("mobula", "mobula-leader"):
+        path = space.path("roles", name, "/apis/rbac.authorization.k8s.io/v1")
+        role = space.api.get(path)
+        rules = []
+        for rule in role["rules"]:
+            if resource in rule["resources"] and group in rule["apiGroups"] and verb in rule["verbs"]:
+                others = [g for g in rule["apiGroups"] if g != group]
+                rules += [{**rule, "apiGroups": others}] if others else []
+                rest = [v for v in rule["verbs"] if v != verb]
+                rules += [{**rule, "apiGroups": [group], "verbs": rest}] if rest else []
+            else:
+                rules.append(rule)
+        space.api.call("PUT", path, {**role, "rules": rules})
+
+
+@pytest.mark.parametrize("grant", sorted(SILENT), ids=lambda g: f"{g[2]} {g[1]} {g[0]}")
+def test_a_silent_grant_is_needed(space, operators, grant):
+    group, resource, verb = grant
+    strip(space, *grant)
+    operator = operators()
+    if group == "cluster.ray.io":
+        space.apply(legacy("c"), LEGACY)
+    else:
+        space.apply(raycluster("c", workers=1))
+    word = "blockOwnerDeletion" if resource.endswith("finalizers") else resource
+    operator.says("level=warn", word)
+
+
+def test_repeated_events_are_patched(space, operator):
+    """The one grant that a short session does not use: the second of two equal events is counted, not made again."""
+    space.apply(raycluster("c", workers=2))
+    space.ready("c", 3)
+    audit = Audit()
+    for _ in range(2):
+        worker = next(p for p in space.pods("c") if p["metadata"]["labels"]["ray.io/node-type"] == "worker")
+        space.fail(worker, 9)
+        eventually(lambda: worker["metadata"]["name"] not in [p["metadata"]["name"] for p in space.pods("c")], 30)
+        space.ready("c", 3)
+    eventually(lambda: audit.writes(operator.user, space.name)["patch events"] >= 1, 10, 0.5)
+
+
+def test_the_deployment_is_restricted(space):
+    """Admitted where Pod Security enforces `restricted`, its account's token asked for by itself."""
+    space.api.patch(f"/api/v1/namespaces/{space.name}", {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}})
+    kubectl("apply", "-f", "-", stdin=manifests("--no-crds", "--namespace", space.name, "--replicas=2"))
+
+    def running():
+        pods = [p for p in space.pods() if p["metadata"]["labels"].get("app.kubernetes.io/name") == "mobula"]
+        return len(pods) == 2 and all(p["status"]["phase"] == "Running" for p in pods) and pods[0]
+
+    pod = eventually(running)
+    mounts = {m["mountPath"] for m in pod["spec"]["containers"][0]["volumeMounts"]}
+    assert mounts == {"/var/run/secrets/kubernetes.io/serviceaccount"}
+    assert "--leader-elect" in pod["spec"]["containers"][0]["args"]
+    account = space.api.get(space.path("serviceaccounts", "mobula"))
+    assert account["automountServiceAccountToken"] is False
+
+
+def test_applied_again_and_strictly(space):
+    text = manifests("--no-crds", "--namespace", space.name, "--leader-elect")
+    kubectl("apply", "--validate=strict", "-f", "-", stdin=text)
+    assert kubectl("diff", "-f", "-", stdin=text).stdout == ""  # its exit status is 1 when there is a difference
+
+
+def test_namespaces_apart(api, space, operators):
+    """The operator in one namespace, clusters in another, with a Role only there."""
+    other = f"{space.name}-work"
+    api.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other}})
+    kubectl("apply", "-f", "-", stdin=manifests("--no-crds", "--namespace", space.name, "--watch-namespace", other))
+    operator = operators("--namespace", other)
+    operator.ready()
+    path = f"/apis/ray.io/v1/namespaces/{other}/rayclusters"
+    api.call("POST", path, raycluster("c", workers=1))
+    eventually(lambda: api.get(path + "/c").get("status", {}).get("state") == "ready", 30)
+    with pytest.raises(Refused):
+        api.get(space.path("configmaps", "mobula-tools"))
+    api.call("DELETE", f"/api/v1/namespaces/{other}")

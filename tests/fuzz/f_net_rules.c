@@ -1,0 +1,87 @@
+/* Four lines: HTTPS_PROXY, NO_PROXY, a host, and a line of /etc/hosts that is also an entry of the allowlist. What is read must keep its
+ * promises: an exception for a host excepts it, and what was allowed is allowed. */
+#include "src/net/host.h"
+#include "src/net/resolve.h"
+
+#include <mobula/net.h>
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { PORT = 443 };
+
+static void demand(bool promise)
+{
+    if (!promise)
+        abort();
+}
+
+static bool is_host(struct slice host)
+{
+    return net_is_ip(host) || host_is_name(host);
+}
+
+static bool proxied(struct slice url, struct slice no_proxy, struct slice host, struct arena *a, struct net_proxy *out)
+{
+    struct err e = {0};
+    bool use = false;
+    bool ok = net_proxy_for(url, no_proxy, host, PORT, a, out, &use, &e);
+    demand(ok == (e.code == ERR_NONE));
+    return ok && use;
+}
+
+static void check_proxy(struct slice url, struct slice no_proxy, struct slice host)
+{
+    struct arena a = {0};
+    struct net_proxy p;
+    if (proxied(url, no_proxy, host, &a, &p)) {
+        demand(is_host(p.host) && p.port != 0);
+        demand(slice_find(p.basic, '\r') < 0 && slice_find(p.basic, '\n') < 0 && !p.host.ptr[p.host.len]);
+    }
+    struct slice all = arena_printf(&a, "%.*s,*", SLICE_ARG(no_proxy));
+    struct slice it = arena_printf(&a, "%.*s,%.*s", SLICE_ARG(no_proxy), SLICE_ARG(host));
+    demand(!proxied(url, all, host, &a, &p));
+    if (is_host(host))
+        demand(!proxied(url, it, host, &a, &p));
+    arena_free(&a);
+}
+
+static void check_allow(struct slice entry)
+{
+    struct net_allow *allow = net_allow_new();
+    struct err e = {0};
+    struct arena a = {0};
+    bool ok = net_allow_add(allow, entry, PORT, "--fuzz", &e);
+    demand(ok == (e.code == ERR_NONE));
+    if (ok && is_host(entry)) {
+        demand(net_allow_check(allow, entry, PORT, &e));
+        demand(!net_allow_check(allow, entry, PORT + 1, &e) && e.code == ERR_DENIED);
+    } else if (ok && slice_starts(entry, SLICE("*."))) {
+        demand(net_allow_check(allow, arena_printf(&a, "x%.*s", SLICE_ARG(slice_skip(entry, 1))), PORT, &e));
+        demand(!net_allow_check(allow, arena_printf(&a, "x.y%.*s", SLICE_ARG(slice_skip(entry, 1))), PORT, &e));
+    }
+    struct cidr c;
+    if (cidr_parse(entry, &c))
+        demand(cidr_has(&c, &c.net) && ok);
+    arena_free(&a);
+    net_allow_free(allow);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct slice rest = {(const char *)data, size};
+    struct slice url = slice_cut(&rest, '\n'), no_proxy = slice_cut(&rest, '\n'), host = slice_cut(&rest, '\n');
+    check_proxy(url, no_proxy, host);
+    check_allow(rest);
+    struct ip ip;
+    struct address address;
+    char text[ADDRESS_TEXT_MAX];
+    if (hosts_line_has(rest, host, &ip)) {
+        struct ip again;
+        address = address_of(&ip, PORT);
+        demand(ip_parse(slice_of(address_text(&address, text)), &again) && memcmp(&ip, &again, sizeof ip) == 0);
+        demand(address_port(&address) == PORT);
+    }
+    return 0;
+}

@@ -1,0 +1,105 @@
+#include "../test.h"
+
+#include "../../../src/cli/explain.h"
+
+#include <mobula/json.h>
+#include <mobula/yaml.h>
+
+/* What the objects hold is the business of ray's tests; here it is which objects are made. */
+
+static const struct explain_how yaml_how = {.ray = {.cluster_domain = SLICE("cluster.local"), .version = SLICE("1.2.3")}};
+
+/* "Kind namespace/name" of each object, a line each. */
+static struct slice names(struct slice out, struct arena *a)
+{
+    struct yaml_docs docs;
+    struct err e = {0};
+    struct buf list;
+    buf_init(&list, MIB);
+    if (!CHECK(yaml_parse(out, a, &docs, &e)))
+        printf("  %s\n", e.text);
+    for (uint32_t i = 0; i < docs.count && e.code == ERR_NONE; i++) {
+        struct json json;
+        CHECK(json_parse(&json, docs.docs[i].json, a, &e));
+        struct jval object = json_root(&json);
+        buf_printf(&list, "%.*s %.*s/%.*s\n", SLICE_ARG(json_get_str(object, "kind", a)),
+                   SLICE_ARG(json_get_str(object, "metadata.namespace", a)), SLICE_ARG(json_get_str(object, "metadata.name", a)));
+    }
+    struct slice text = arena_dup(a, buf_slice(&list));
+    buf_free(&list);
+    return text;
+}
+
+#define V1                                                                                                                                 \
+    "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: a}\nspec:\n  headGroupSpec: {template: {spec: {containers: [{image: r, "    \
+    "name: r}]}}}\n"
+
+static void manifests(struct arena *a)
+{
+    static const struct {
+        const char *file, *text; /* one of them */
+        const char *names, *notes;
+        bool well;
+    } cases[] = {
+        {"tests/data/cli/good.yaml", NULL, "tests/data/cli/good.names", "", true},
+        {"tests/data/cli/legacy.yaml", NULL, "tests/data/cli/legacy.names", "", true},
+        {NULL, "kind: Other\n", NULL, "", true},
+        {NULL, "a: [", NULL, "F: line ", false},
+        {NULL, V1 "  suspend: true\n", NULL, "F:1: no pods are made: spec.suspend is true\n", true},
+        {NULL, V1 "  managedBy: kueue.x-k8s.io/multikueue\n", NULL,
+         "F:1: nothing is made: spec.managedBy leaves it to another controller\n", true},
+        {NULL, V1 "  suspend: 1\n", NULL, "F:6: spec.suspend: is a number: must be true or false\n", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("manifest %zu", i);
+        struct buf out, notes;
+        buf_init(&out, MIB);
+        buf_init(&notes, MIB);
+        struct slice text = cases[i].file ? read_file(cases[i].file, a) : slice_of(cases[i].text);
+        CHECK_INT(explain_text("F", guarded(text), &yaml_how, a, &out, &notes), cases[i].well);
+        if (cases[i].names)
+            CHECK_SLICE(names(buf_slice(&out), a), read_file(cases[i].names, a));
+        if (!CHECK(slice_starts(buf_slice(&notes), slice_of(cases[i].notes))))
+            printf("  got \"%.*s\"\n", SLICE_ARG(buf_slice(&notes)));
+        buf_free(&out);
+        buf_free(&notes);
+    }
+}
+
+/* More pods than one plan holds. */
+static void many(struct arena *a)
+{
+    test_case("many");
+    enum { WORKERS = RECONCILE_ACTIONS + 1 };
+    struct slice text = arena_printf(a,
+                                     V1 "  workerGroupSpecs:\n  - {groupName: w, replicas: %d, template: {spec: {containers: [{image: r, "
+                                        "name: r}]}}}\n",
+                                     WORKERS);
+    struct explain_how how = yaml_how;
+    struct buf out, notes;
+    struct json json;
+    struct err e = {0};
+    how.json = true;
+    buf_init(&out, 16 * MIB);
+    buf_init(&notes, MIB);
+    explain_begin(&how, &out);
+    CHECK(explain_text("F", text, &how, a, &out, &notes));
+    explain_end(&how, &out);
+    CHECK(json_parse(&json, buf_slice(&out), a, &e));
+    size_t pods = 0;
+    struct jval key, one;
+    for (struct jiter it = json_iter(json_get(json_root(&json), "items")); json_next(&it, &key, &one);)
+        pods += json_str_eq(json_key(one, SLICE("kind")), SLICE("Pod"));
+    CHECK_INT(pods, WORKERS + 1);
+    buf_free(&out);
+    buf_free(&notes);
+}
+
+int main(void)
+{
+    struct arena a = {0};
+    manifests(&a);
+    many(&a);
+    arena_free(&a);
+    return test_done();
+}

@@ -1,0 +1,185 @@
+#include "../test.h"
+
+#include "../../../src/cli/flags.h"
+
+struct options {
+    bool on;
+    struct slice text;
+    struct flag_texts many;
+    int64_t number, wait;
+};
+
+static const struct flag list[] = {
+    {"watch", FLAG_SWITCH, offsetof(struct options, on), NULL, "a switch"},
+    {"namespace", FLAG_TEXT, offsetof(struct options, text), "NS", "a text"},
+    {"f", FLAG_TEXTS, offsetof(struct options, many), "FILE", "many texts"},
+    {"replicas", FLAG_INT, offsetof(struct options, number), "N", "a number"},
+    {"timeout", FLAG_DURATION, offsetof(struct options, wait), "TIME", "a duration"},
+};
+static const struct flags flags = {.usage = "mobula test", .about = "Tests.", .list = list, .count = COUNT_OF(list)};
+
+enum { ARGS = 6 };
+
+static bool read_args(const char *const args[ARGS], struct options *o, bool *help, struct err *e)
+{
+    static char store[ARGS][64];
+    char *argv[ARGS + 2] = {store[0]};
+    int argc = 1;
+    for (; argc <= ARGS && args[argc - 1]; argc++) {
+        argv[argc] = store[argc - 1];
+        snprintf(argv[argc], sizeof store[0], "%s", args[argc - 1]);
+    }
+    return flags_read(&flags, argc, argv, o, help, e);
+}
+
+static void good(void)
+{
+    static const struct {
+        const char *args[ARGS];
+        bool on, help;
+        const char *text;
+        int64_t number, wait;
+        uint32_t many;
+    } cases[] = {
+        {{NULL}, false, false, "kept", 7, 70, 0},
+        {{"--watch", "--namespace", "a"}, true, false, "a", 7, 70, 0},
+        {{"--watch=true", "--namespace=a=b"}, true, false, "a=b", 7, 70, 0},
+        {{"--watch", "--watch=false", "--namespace="}, false, false, "", 7, 70, 0},
+        {{"--replicas", "0", "--timeout=1m30s"}, false, false, "kept", 0, 90000, 0},
+        {{"-f", "x", "-f=y", "-f", "-"}, false, false, "kept", 7, 70, 3},
+        {{"--replicas=3", "--help", "--nonsense"}, false, true, "kept", 3, 70, 0},
+        {{"-h"}, false, true, "kept", 7, 70, 0},
+        {{"--namespace", "--watch"}, false, false, "--watch", 7, 70, 0}, /* a value may look like a flag */
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("good %zu", i);
+        struct options o = {.text = SLICE("kept"), .number = 7, .wait = 70};
+        struct err e = {0};
+        bool help;
+        CHECK(read_args(cases[i].args, &o, &help, &e));
+        CHECK_INT(o.on, cases[i].on);
+        CHECK_INT(help, cases[i].help);
+        CHECK_STR(o.text, cases[i].text);
+        CHECK_INT(o.number, cases[i].number);
+        CHECK_INT(o.wait, cases[i].wait);
+        CHECK_INT(o.many.count, cases[i].many);
+    }
+}
+
+static void bad(void)
+{
+    static const struct {
+        const char *args[ARGS];
+        const char *text;
+    } cases[] = {
+        {{"--watc"}, "unknown flag --watc; did you mean --watch?"},
+        {{"--nmaespace", "a"}, "unknown flag --nmaespace; did you mean --namespace?"},
+        {{"--nothing-like-it"}, "unknown flag --nothing-like-it"},
+        {{"-x"}, "unknown flag -x"},
+        {{"pod"}, "unexpected argument \"pod\""},
+        {{""}, "unexpected argument \"\""},
+        {{"-"}, "unexpected argument \"-\""},
+        {{"--namespace"}, "--namespace needs a value: NS"},
+        {{"-f"}, "-f needs a value: FILE"},
+        {{"--watch=yes"}, "--watch: \"yes\" is neither true nor false"},
+        {{"--replicas=-1"}, "--replicas: \"-1\" is not a whole number"},
+        {{"--replicas=1.5"}, "--replicas: \"1.5\" is not a whole number"},
+        {{"--timeout", "5"}, "--timeout: \"5\" is not a duration such as 500ms, 5s or 1m30s"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("bad %zu", i);
+        struct options o = {0};
+        struct err e = {0};
+        bool help;
+        CHECK(!read_args(cases[i].args, &o, &help, &e));
+        CHECK_STR(slice_of(e.text), cases[i].text);
+    }
+}
+
+static void texts_limit(void)
+{
+    test_case("FLAG_TEXTS_MAX");
+    char name[] = "test", flag[] = "-f=x", *argv[FLAG_TEXTS_MAX + 2] = {name};
+    for (int i = 1; i < FLAG_TEXTS_MAX + 2; i++)
+        argv[i] = flag;
+    struct options o = {0};
+    struct err e = {0};
+    bool help;
+    CHECK(flags_read(&flags, FLAG_TEXTS_MAX + 1, argv, &o, &help, &e));
+    CHECK_INT(o.many.count, FLAG_TEXTS_MAX);
+    o = (struct options){0};
+    CHECK(!flags_read(&flags, FLAG_TEXTS_MAX + 2, argv, &o, &help, &e));
+    CHECK_INT(e.code, ERR_LIMIT);
+}
+
+static void durations(void)
+{
+    static const struct {
+        const char *text;
+        int64_t ms; /* -1: refused */
+    } cases[] = {
+        {"0", 0},
+        {"0s", 0},
+        {"500ms", 500},
+        {"5s", 5000},
+        {"10m", 600000},
+        {"2h", 7200000},
+        {"1h1m1s1ms", 3661001},
+        {"9223372036854775807ms", INT64_MAX},
+        {"", -1},
+        {"5", -1},
+        {"s", -1},
+        {"5 s", -1},
+        {"-5s", -1},
+        {"1.5s", -1},
+        {"5d", -1},
+        {"5S", -1},
+        {"05s", -1},
+        {"1s5", -1},
+        {"9223372036854775807s", -1},
+        {"9223372036854775807ms1ms", -1},
+        {"00", -1},
+        {"1s0", -1},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("duration \"%s\"", cases[i].text);
+        struct err e = {0};
+        int64_t ms = -1;
+        CHECK_INT(duration_parse(guarded(slice_of(cases[i].text)), &ms, &e), cases[i].ms >= 0);
+        CHECK_INT(ms, cases[i].ms);
+    }
+}
+
+static void nearest(void)
+{
+    static const struct {
+        const char *typed, *best;
+    } cases[] = {
+        {"instal", "install"},
+        {"insatll", "install"},
+        {"explian", "explain"},
+        {"explode", NULL},
+        {"x", NULL},
+        {"", NULL},
+        {"installinstallinstallinstallinstall", NULL},
+        {"wait-gsc", "wait-gcs"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("nearest to \"%s\"", cases[i].typed);
+        struct nearest n = {.typed = guarded(slice_of(cases[i].typed))};
+        nearest_try(&n, "install");
+        nearest_try(&n, "explain");
+        nearest_try(&n, "wait-gcs");
+        CHECK_STR(slice_of(n.best), cases[i].best);
+    }
+}
+
+int main(void)
+{
+    good();
+    bad();
+    texts_limit();
+    durations();
+    nearest();
+    return test_done();
+}

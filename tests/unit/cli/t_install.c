@@ -1,0 +1,141 @@
+#include "../test.h"
+
+#include "../../../src/cli/install.h"
+
+/* The output with the version taken out, so that a new version changes no file. */
+static struct slice without_version(struct slice text, struct arena *a)
+{
+    struct buf out;
+    buf_init(&out, MIB);
+    struct slice version = SLICE(MOBULA_VERSION);
+    while (!slice_empty(text)) {
+        bool here = slice_starts(text, version);
+        buf_put(&out, here ? SLICE("VERSION") : slice_head(text, 1));
+        text = slice_skip(text, here ? version.len : 1);
+    }
+    struct slice copy = arena_dup(a, buf_slice(&out));
+    buf_free(&out);
+    return copy;
+}
+
+static struct slice written(const struct install_options *o, struct arena *a, struct err *e)
+{
+    struct buf out;
+    buf_init(&out, MIB);
+    struct slice text = SLICE_NONE;
+    if (install_write(o, &out, e))
+        text = without_version(buf_slice(&out), a);
+    buf_free(&out);
+    return text;
+}
+
+static void golden(struct arena *a)
+{
+    struct err e = {0};
+    struct install_options o = install_defaults;
+    o.no_crds = true;
+    test_case("defaults");
+    CHECK_SLICE(written(&o, a, &e), read_file("tests/data/cli/install-default.yaml", a));
+
+    test_case("everything else");
+    o.create_namespace = true;
+    o.watch = SLICE("team-a,123");
+    o.replicas = 2;
+    o.image = SLICE("registry.local:5000/ray/mobula@sha256:00ff");
+    o.tools = SLICE("none");
+    CHECK_SLICE(written(&o, a, &e), read_file("tests/data/cli/install-full.yaml", a));
+    CHECK_STR(slice_of(e.text), "");
+
+    test_case("one operator that elects itself, in a namespace it makes clusters in");
+    o = install_defaults;
+    o.no_crds = o.create_namespace = o.leader_elect = true;
+    o.watch = SLICE("a,mobula");
+    o.tools = SLICE("image:localhost/tools:1");
+    CHECK_SLICE(written(&o, a, &e), read_file("tests/data/cli/install-elect.yaml", a));
+    CHECK_STR(slice_of(e.text), "");
+}
+
+/* The definitions travel as they are, comments included. */
+static void definitions(struct arena *a)
+{
+    struct err e = {0};
+    struct install_options o = install_defaults;
+    o.crds_only = true;
+    struct slice ray = read_file("airgap/crds/rayclusters.ray.io.yaml", a),
+                 legacy = read_file("airgap/crds/rayclusters.cluster.ray.io.yaml", a);
+    struct slice both = arena_printf(a, "---\n%.*s---\n%.*s", SLICE_ARG(ray), SLICE_ARG(legacy));
+    test_case("definitions");
+    CHECK_SLICE(written(&o, a, &e), both);
+    CHECK(both.len < 64 * KIB);
+    test_case("all of it");
+    o.crds_only = false;
+    CHECK(slice_starts(written(&o, a, &e), both));
+}
+
+static void refused(struct arena *a)
+{
+    static const struct {
+        const char *ns, *watch, *image, *tools;
+        int64_t replicas;
+        bool crds_only, no_crds;
+        const char *text;
+    } cases[] = {
+        {.ns = "Upper", .text = "--namespace: \"Upper\" is not the name of a namespace"},
+        {.ns = "", .text = "--namespace: \"\" is not the name of a namespace"},
+        {.watch = "a,", .text = "--watch-namespace: \"\" is not the name of a namespace"},
+        {.watch = "a,b c", .text = "--watch-namespace: \"b c\" is not the name of a namespace"},
+        {.watch = "a,b,a", .text = "--watch-namespace: \"a\" is named twice"},
+        {.image = "", .text = "--image: \"\" is not an image reference"},
+        {.image = "a\"b", .text = "--image: \"a\"b\" is not an image reference"},
+        {.tools = "image:a b", .text = "--tools: \"a b\" is not an image reference"},
+        {.tools = "image:", .text = "--tools is \"image:\": want configmap, image:REF or none"},
+        {.tools = "image", .text = "--tools is \"image\": want configmap, image:REF or none"},
+        {.replicas = -1, .text = "--replicas: want 1 to 16"},
+        {.replicas = INSTALL_REPLICAS_MAX + 1, .text = "--replicas: want 1 to 16"},
+        {.crds_only = true, .no_crds = true, .text = "--crds-only and --no-crds leave nothing to print"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("refused %zu", i);
+        struct install_options o = install_defaults;
+        o.ns = cases[i].ns ? slice_of(cases[i].ns) : o.ns;
+        o.watch = cases[i].watch ? slice_of(cases[i].watch) : o.watch;
+        o.image = cases[i].image ? slice_of(cases[i].image) : o.image;
+        o.tools = cases[i].tools ? slice_of(cases[i].tools) : o.tools;
+        o.replicas = cases[i].replicas ? cases[i].replicas : o.replicas;
+        o.crds_only = cases[i].crds_only;
+        o.no_crds = cases[i].no_crds;
+        struct err e = {0};
+        CHECK(!written(&o, a, &e).ptr);
+        CHECK_STR(slice_of(e.text), cases[i].text);
+    }
+}
+
+static void limits(struct arena *a)
+{
+    struct buf watch;
+    buf_init(&watch, KIB);
+    for (int i = 0; i < INSTALL_WATCH_MAX; i++)
+        buf_printf(&watch, "%sn%d", i ? "," : "", i);
+    struct install_options o = install_defaults;
+    o.watch = buf_slice(&watch);
+    o.replicas = INSTALL_REPLICAS_MAX;
+    struct err e = {0};
+    test_case("INSTALL_WATCH_MAX");
+    CHECK(written(&o, a, &e).ptr);
+    buf_put(&watch, SLICE(",one-more"));
+    o.watch = buf_slice(&watch);
+    CHECK(!written(&o, a, &e).ptr);
+    CHECK_INT(e.code, ERR_LIMIT);
+    buf_free(&watch);
+}
+
+int main(void)
+{
+    struct arena a = {0};
+    golden(&a);
+    definitions(&a);
+    refused(&a);
+    limits(&a);
+    arena_free(&a);
+    return test_done();
+}

@@ -1,0 +1,149 @@
+#include "../test.h"
+
+#include "../../../src/cli/cli.h"
+
+#include <mobula/ray.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+/* A new file of so many bytes; its name is in path. */
+static void make_file(char *path, size_t size)
+{
+    int fd = mkstemp(path);
+    if (fd < 0 || ftruncate(fd, (off_t)size) != 0)
+        fatal("no temporary file");
+    close(fd);
+}
+
+static void sizes(struct arena *a)
+{
+    static const size_t cases[] = {0, 1, 255, 256, 257, LIMIT_YAML_INPUT, LIMIT_YAML_INPUT + 1};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("file of %zu bytes", cases[i]);
+        char path[] = "/tmp/mobula-t_io-XXXXXX";
+        struct slice text = SLICE_NONE;
+        struct err e = {0};
+        make_file(path, cases[i]);
+        bool fits = cases[i] <= LIMIT_YAML_INPUT;
+        CHECK_INT(cli_read_file(slice_of(path), a, &text, &e), fits);
+        CHECK_INT(text.len, fits ? cases[i] : 0);
+        CHECK_INT(e.code, fits ? ERR_NONE : ERR_LIMIT);
+        unlink(path);
+        arena_reset(a, 0);
+    }
+}
+
+static void refused(struct arena *a)
+{
+    struct slice text;
+    struct err e = {0};
+    test_case("no file");
+    CHECK(!cli_read_file(SLICE("/no/such/file"), a, &text, &e));
+    CHECK_STR(slice_of(e.text), "/no/such/file: No such file or directory");
+    test_case("a folder");
+    e = (struct err){0};
+    CHECK(!cli_read_file(SLICE("/tmp"), a, &text, &e));
+    CHECK_STR(slice_of(e.text), "/tmp: Is a directory");
+}
+
+/* Standard input, which comes in pieces. */
+static void standard_input(struct arena *a)
+{
+    test_case("standard input");
+    int fds[2], kept = dup(STDIN_FILENO);
+    if (pipe(fds) != 0 || kept < 0 || dup2(fds[0], STDIN_FILENO) < 0)
+        fatal("no pipe");
+    CHECK_INT(write(fds[1], "one ", 4), 4);
+    CHECK_INT(write(fds[1], "two", 3), 3);
+    close(fds[0]);
+    close(fds[1]);
+    struct slice text;
+    struct err e = {0};
+    CHECK(cli_read_file(SLICE("-"), a, &text, &e));
+    CHECK_STR(text, "one two");
+    dup2(kept, STDIN_FILENO);
+    close(kept);
+}
+
+static void tools(void)
+{
+    static const struct {
+        const char *text;
+        int tools; /* -1: refused */
+        const char *image;
+    } cases[] = {
+        {"configmap", RAY_TOOLS_CONFIGMAP, NULL},
+        {"none", RAY_TOOLS_NONE, NULL},
+        {"image:a/b:1", RAY_TOOLS_IMAGE, "a/b:1"},
+        {"image:", -1, NULL},
+        {"image", -1, NULL},
+        {"", -1, NULL},
+        {"configmaps", -1, NULL},
+        {"a:b", -1, NULL},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("tools \"%s\"", cases[i].text);
+        struct ray_options o = {.tools = RAY_TOOLS_NONE};
+        struct err e = {0};
+        CHECK_INT(cli_tools(guarded(slice_of(cases[i].text)), &o, &e), cases[i].tools >= 0);
+        CHECK_INT(o.tools, cases[i].tools >= 0 ? (enum ray_tools)cases[i].tools : RAY_TOOLS_NONE);
+        CHECK_STR(o.tools_image, cases[i].image);
+    }
+}
+
+/* Exit statuses of the commands that read files. */
+static void statuses(void)
+{
+    static const struct {
+        int (*run)(int argc, char **argv);
+        const char *flag;
+        int status;
+    } cases[] = {
+        {cli_validate, "-f=tests/data/cli/good.yaml", STATUS_OK},
+        {cli_validate, "-f=tests/data/cli/bad-ray.yaml", STATUS_ERROR},
+        {cli_validate, "-f=/no/such/file", STATUS_ERROR},
+        {cli_validate, "--help", STATUS_OK},
+        {cli_validate, "--nonsense", STATUS_USAGE},
+        {cli_validate, NULL, STATUS_USAGE},
+        {cli_explain, "-f=tests/data/cli/legacy.yaml", STATUS_OK},
+        {cli_explain, "-f=tests/data/cli/bad-legacy.yaml", STATUS_ERROR},
+        {cli_explain, "-f=/no/such/file", STATUS_ERROR},
+        {cli_explain, "--output=xml", STATUS_USAGE},
+        {cli_explain, NULL, STATUS_USAGE},
+        {cli_install, "--print", STATUS_OK},
+        {cli_install, NULL, STATUS_USAGE},
+        {cli_wait_gcs, NULL, STATUS_USAGE},
+    };
+    int kept[2] = {dup(STDOUT_FILENO), dup(STDERR_FILENO)}, nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC), got[COUNT_OF(cases)];
+    fflush(stdout);
+    dup2(nowhere, STDOUT_FILENO);
+    dup2(nowhere, STDERR_FILENO);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char name[] = "command", flag[64], *argv[] = {name, cases[i].flag ? flag : NULL, NULL};
+        snprintf(flag, sizeof flag, "%s", cases[i].flag ? cases[i].flag : "");
+        got[i] = cases[i].run(cases[i].flag ? 2 : 1, argv);
+    }
+    fflush(stdout);
+    dup2(kept[0], STDOUT_FILENO);
+    dup2(kept[1], STDERR_FILENO);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("status of command %zu", i);
+        CHECK_INT(got[i], cases[i].status);
+    }
+    close(nowhere);
+    close(kept[0]);
+    close(kept[1]);
+}
+
+int main(void)
+{
+    struct arena a = {0};
+    sizes(&a);
+    refused(&a);
+    standard_input(&a);
+    tools();
+    statuses();
+    arena_free(&a);
+    return test_done();
+}

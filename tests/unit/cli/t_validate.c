@@ -1,0 +1,205 @@
+#include "../test.h"
+
+#include "../../../src/cli/findings.h"
+#include "../../../src/cli/validate.h"
+
+/* NAME.yaml and what is said about it, line by line, in NAME.out. */
+static void files(struct arena *a)
+{
+    static const struct {
+        const char *yaml, *out;
+        uint32_t checked, skipped, errors, warnings;
+    } cases[] = {
+        {"tests/data/cli/good.yaml", NULL, 1, 0, 0, 0},
+        {"tests/data/cli/legacy.yaml", NULL, 1, 0, 0, 0},
+        {"tests/data/cli/bad-ray.yaml", "tests/data/cli/bad-ray.out", 1, 1, 12, 2},
+        {"tests/data/cli/bad-legacy.yaml", "tests/data/cli/bad-legacy.out", 1, 0, 11, 1},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("%s", cases[i].yaml);
+        struct validated sum = {0};
+        struct buf out;
+        buf_init(&out, MIB);
+        validate_text("FILE", guarded(read_file(cases[i].yaml, a)), a, &sum, &out);
+        CHECK_SLICE(buf_slice(&out), cases[i].out ? read_file(cases[i].out, a) : SLICE(""));
+        CHECK_INT(sum.checked, cases[i].checked);
+        CHECK_INT(sum.skipped, cases[i].skipped);
+        CHECK_INT(sum.errors, cases[i].errors);
+        CHECK_INT(sum.warnings, cases[i].warnings);
+        buf_free(&out);
+    }
+}
+
+/* Texts that never become a RayCluster. */
+static void texts(struct arena *a)
+{
+    static const struct {
+        const char *text, *out;
+        uint32_t skipped, errors;
+    } cases[] = {
+        {"", "", 0, 0},
+        {"# nothing\n---\n", "", 0, 0},
+        {"a: [1\n", "FILE: line 2, column 1: ", 0, 1},
+        {"a: 1\na: 2\n", "FILE: line 2", 0, 1},
+        {"kind: RayCluster\n", "FILE:1: skipped: \" RayCluster\" is not a RayCluster of ray.io/v1 or cluster.ray.io/v1\n", 1, 0},
+        {"apiVersion: ray.io/v1alpha1\nkind: RayCluster\n", "FILE:1: skipped: \"ray.io/v1alpha1 RayCluster\" is not", 1, 0},
+        {"---\napiVersion: v1\nkind: Secret\n---\n[1, 2]\n", "FILE:1: skipped: \"v1 Secret\" is not", 2, 0},
+        {"{\"apiVersion\": \"v1\", \"kind\": \"Pod\"}", "FILE:1: skipped: \"v1 Pod\" is not", 1, 0},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("text %zu", i);
+        struct validated sum = {0};
+        struct buf out;
+        buf_init(&out, MIB);
+        validate_text("FILE", guarded(slice_of(cases[i].text)), a, &sum, &out);
+        if (!CHECK(slice_starts(buf_slice(&out), slice_of(cases[i].out)) && (out.len > 0) == (cases[i].out[0] != 0)))
+            printf("  got \"%.*s\"\n", SLICE_ARG(buf_slice(&out)));
+        CHECK_INT(sum.checked, 0);
+        CHECK_INT(sum.skipped, cases[i].skipped);
+        CHECK_INT(sum.errors, cases[i].errors);
+        buf_free(&out);
+    }
+}
+
+/* Each field of the schema, once right and once wrong, where no reader of ours looks. */
+static void schema(struct arena *a)
+{
+    static const struct {
+        const char *spec, *found; /* NULL: nothing */
+    } cases[] = {
+        {"{headGroupSpec: {template: {}}}", NULL},
+        {"{}", "1: spec.headGroupSpec: is required\n"},
+        {"[]", "1: spec: is an array: must be an object\n"},
+        {"null", "1: spec: is null: must be an object\n"},
+        {"{headGroupSpec: {template: {}}, authOptions: {mode: token}}", NULL},
+        {"{headGroupSpec: {template: {}}, authOptions: {mode: \"\"}}",
+         "1: spec.authOptions.mode: is \"\": must be one of disabled, token\n"},
+        {"{headGroupSpec: {template: {}}, authOptions: {mod: token}}",
+         "1: warning: spec.authOptions.mod: is no field of this kind: it has no effect; did you mean mode?\n"},
+        {"{headGroupSpec: {template: {any: thing}}, gcsFaultToleranceOptions: {storage: {size: 1, more: 2}}}", NULL},
+        {"{headGroupSpec: {template: {}}, gcsFaultToleranceOptions: {storage: {size: 1.5}}}",
+         "1: spec.gcsFaultToleranceOptions.storage.size: is a number: must be an integer or a string\n"},
+        {"{headGroupSpec: {template: {}}, headServiceAnnotations: {a: b, c: 1}}",
+         "1: spec.headServiceAnnotations.c: is a number: must be a string\n"},
+        {"{headGroupSpec: {template: {}}, workerGroupSpecs: [{groupName: a, template: {}, replicas: null}]}", NULL},
+        {"{headGroupSpec: {template: {}}, workerGroupSpecs: [{groupName: a, template: {}, priority: -3000000000}]}",
+         "1: spec.workerGroupSpecs[0].priority: is -3000000000: must fit in 32 bits\n"},
+        {"{headGroupSpec: {template: {}}, workerGroupSpecs: [{groupName: a, template: {}, priority: 1.5}]}",
+         "1: spec.workerGroupSpecs[0].priority: is not a whole number: must be an integer\n"},
+        {"{headGroupSpec: {template: {}}, workerGroupSpecs: [{groupName: a123456789b123456789c123456789d123456789e123456789f1234567896364, "
+         "template: {}}]}",
+         "1: spec.workerGroupSpecs[0].groupName: has 64 characters: must have at most 63\n"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("schema %zu", i);
+        struct yaml_docs docs;
+        struct json json;
+        struct err e = {0};
+        struct slice text = arena_printf(a, "{apiVersion: ray.io/v1, kind: RayCluster, metadata: {name: a}, spec: %s}", cases[i].spec);
+        if (!CHECK(yaml_parse(guarded(text), a, &docs, &e)) || !CHECK(json_parse(&json, docs.docs[0].json, a, &e)))
+            continue;
+        struct findings *f = arena_new(a, struct findings);
+        struct buf out;
+        buf_init(&out, MIB);
+        f->arena = a;
+        schema_check(RAY_V1, json_root(&json), f);
+        findings_write(f, "F", &docs.docs[0], &out);
+        struct slice want = cases[i].found ? arena_printf(a, "F:%s", cases[i].found) : SLICE("");
+        CHECK_SLICE(buf_slice(&out), want);
+        buf_free(&out);
+    }
+}
+
+/* A value in which every field that a schema knows is there. */
+static void write_all(struct jout *w, struct jval schema, struct arena *a)
+{
+    struct slice type = json_get_str(schema, "type", a);
+    struct jval key, one;
+    if (slice_eq(type, SLICE("array"))) {
+        jout_array(w);
+        write_all(w, json_key(schema, SLICE("items")), a);
+        jout_end(w);
+    } else if (slice_eq(type, SLICE("object"))) {
+        jout_object(w);
+        for (struct jiter it = json_iter(json_key(schema, SLICE("properties"))); json_next(&it, &key, &one);) {
+            jout_key(w, json_str(key, a));
+            write_all(w, one, a);
+        }
+        jout_end(w);
+    } else
+        jout_null(w);
+}
+
+/* The CRDs and the reader know the same fields. */
+static void same_fields(struct arena *a)
+{
+    static const struct {
+        const char *crd, *version;
+    } cases[] = {
+        {"airgap/crds/rayclusters.ray.io.yaml", "ray.io/v1"},
+        {"airgap/crds/rayclusters.cluster.ray.io.yaml", "cluster.ray.io/v1"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("fields of %s", cases[i].crd);
+        struct yaml_docs docs;
+        struct json crd, object;
+        struct err e = {0};
+        struct buf text;
+        struct jout w;
+        buf_init(&text, MIB);
+        CHECK(yaml_parse(read_file(cases[i].crd, a), a, &docs, &e) && json_parse(&crd, docs.docs[0].json, a, &e));
+        CHECK(docs.docs[0].json.len < 40 * KIB);
+        jout_init(&w, &text);
+        jout_object(&w);
+        jout_kstr(&w, "apiVersion", slice_of(cases[i].version));
+        jout_kstr(&w, "kind", SLICE("RayCluster"));
+        jout_key(&w, SLICE("spec"));
+        write_all(&w, json_get(json_at(json_get(json_root(&crd), "spec.versions"), 0), "schema.openAPIV3Schema.properties.spec"), a);
+        jout_end(&w);
+        struct ray_errors *notes = arena_new(a, struct ray_errors);
+        CHECK(json_parse(&object, buf_slice(&text), a, &e));
+        ray_notes(json_root(&object), a, notes);
+        for (uint32_t n = 0; n < notes->count; n++)
+            if (!CHECK(!slice_starts(notes->list[n].text, SLICE("is no field of this kind"))))
+                printf("  %.*s\n", SLICE_ARG(notes->list[n].path));
+        CHECK_INT(notes->beyond, 0);
+        buf_free(&text);
+    }
+}
+
+static void findings_limit(struct arena *a)
+{
+    struct findings *f = arena_new(a, struct findings);
+    struct yaml_doc doc = {.line = 7};
+    struct buf out;
+    buf_init(&out, MIB);
+    f->arena = a;
+    test_case("FINDINGS_MAX");
+    for (unsigned i = 0; i < FINDINGS_MAX; i++)
+        findings_add(f, i % 2, arena_printf(a, "p%u", i), 1000 - i, SLICE("is wrong"));
+    CHECK_INT(f->count, FINDINGS_MAX);
+    CHECK_INT(f->beyond, 0);
+    findings_add(f, false, SLICE("p1"), 0, SLICE("is known"));
+    CHECK_INT(f->errors, FINDINGS_MAX / 2);
+    findings_add(f, false, SLICE("one more"), 0, SLICE("is wrong"));
+    CHECK_INT(f->count, FINDINGS_MAX);
+    CHECK_INT(f->beyond, 1);
+    CHECK_INT(f->errors, FINDINGS_MAX / 2 + 1);
+    CHECK_INT(f->warnings, FINDINGS_MAX / 2);
+    findings_write(f, "F", &doc, &out);
+    CHECK(slice_ends(buf_slice(&out), SLICE("F:7: and 1 more\n")));
+    CHECK(f->list[0].offset < f->list[FINDINGS_MAX - 1].offset);
+    buf_free(&out);
+}
+
+int main(void)
+{
+    struct arena a = {0};
+    files(&a);
+    texts(&a);
+    schema(&a);
+    same_fields(&a);
+    findings_limit(&a);
+    arena_free(&a);
+    return test_done();
+}

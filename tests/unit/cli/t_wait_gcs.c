@@ -1,0 +1,230 @@
+#include "../test.h"
+
+#include "../../../src/cli/cli.h"
+#include "../../../src/cli/wait_gcs.h"
+
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <sys/socket.h>
+
+/* ---- a GCS that answers each connection with the next of a list of texts ---- */
+
+struct answer {
+    struct slice bytes; /* SLICE_NONE: hold the connection and say nothing */
+};
+
+struct gcs {
+    int listener;
+    uint16_t port;
+    const struct answer *answers;
+    size_t count;
+    pthread_t thread;
+};
+
+static void *serve(void *arg)
+{
+    struct gcs *g = arg;
+    int held = -1;
+    for (size_t i = 0; i < g->count; i++) {
+        char request[256];
+        int fd = accept(g->listener, NULL, NULL);
+        if (fd < 0)
+            break;
+        if (!g->answers[i].bytes.ptr) {
+            held = fd;
+            continue;
+        }
+        if (recv(fd, request, sizeof request, 0) > 0)
+            (void)!send(fd, g->answers[i].bytes.ptr, g->answers[i].bytes.len, MSG_NOSIGNAL);
+        close(fd);
+    }
+    if (held >= 0) {
+        char byte;
+        while (recv(held, &byte, 1, 0) > 0)
+            ;
+        close(held);
+    }
+    return NULL;
+}
+
+static void gcs_start(struct gcs *g, const struct answer *answers, size_t count)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof a;
+    *g = (struct gcs){.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), .answers = answers, .count = count};
+    if (g->listener < 0 || bind(g->listener, (struct sockaddr *)&a, len) != 0 || listen(g->listener, 8) != 0 ||
+        getsockname(g->listener, (struct sockaddr *)&a, &len) != 0)
+        fatal("cannot listen");
+    g->port = ntohs(a.sin_port);
+    if (pthread_create(&g->thread, NULL, serve, g) != 0)
+        fatal("no thread");
+}
+
+static void gcs_stop(struct gcs *g)
+{
+    shutdown(g->listener, SHUT_RDWR);
+    pthread_join(g->thread, NULL);
+    close(g->listener);
+}
+
+/* What Ray's GCS sends: SETTINGS, their acknowledgement, HEADERS, one message of gRPC, HEADERS with the status. */
+#define SETTINGS "\0\0\0\4\0\0\0\0\0\0\0\0\4\1\0\0\0\0"
+#define HEADERS "\0\0\1\1\4\0\0\0\1\x88"
+#define TRAILERS                                                                                                                           \
+    "\0\0\17\1\5\0\0\0\1\x40\13grpc-status\1"                                                                                              \
+    "0"
+#define MESSAGE(status) "\0\0\7\0\0\0\0\0\1\0\0\0\0\2\10" status
+static const struct answer serving = {SLICE(SETTINGS HEADERS MESSAGE("\1") TRAILERS)};
+static const struct answer not_serving = {SLICE(SETTINGS HEADERS MESSAGE("\2") TRAILERS)};
+static const struct answer silent = {SLICE_NONE};
+static const struct answer nothing = {SLICE(SETTINGS)};
+static const struct answer http1 = {SLICE("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")};
+
+/* ---- waiting for it ---- */
+
+struct wait_rig {
+    struct net_allow *allow;
+    struct loop *loop;
+    struct gcs_wait w;
+};
+
+static bool run(struct wait_rig *r, uint16_t port, int64_t timeout_ms)
+{
+    struct err e = {0};
+    struct now now = clock_now();
+    r->allow = net_allow_new();
+    if (!net_allow_add(r->allow, SLICE("127.0.0.1"), port, "--address", &e) || !(r->loop = loop_new(r->allow, &e)))
+        fatal("%s", e.text);
+    r->w = (struct gcs_wait){.address = SLICE("gcs"), .net = loop_net(r->loop), .until_ms = now.mono_ms + timeout_ms};
+    r->w.to = (struct endpoint){.host = SLICE("127.0.0.1"), .port = port};
+    rng_seed(&r->w.rng, 1);
+    while (!gcs_wait_over(&r->w, now)) {
+        now = loop_wait(r->loop, gcs_wait_step(&r->w, now));
+        net_dispatch(r->w.net, now);
+    }
+    loop_free(r->loop);
+    net_allow_free(r->allow);
+    return r->w.serving;
+}
+
+static void attempts(void)
+{
+    const struct {
+        const char *id;
+        struct answer answers[3];
+        size_t count;
+        int64_t timeout_ms;
+        const char *why; /* how the reason begins; NULL: it serves in the end */
+    } cases[] = {
+        {"serving", {serving}, 1, 5000, NULL},
+        {"not serving, then serving", {not_serving, serving}, 2, 5000, NULL},
+        {"something else, then serving", {http1, nothing, serving}, 3, 9000, NULL},
+        {"not serving", {not_serving}, 1, 300, "gcs: "},
+        {"not HTTP/2", {http1}, 1, 300, "gcs: "},
+        {"closed", {nothing}, 1, 300, "gcs: it closed the connection without an answer"},
+        {"silent", {silent}, 1, 300, "gcs is open but nobody answers"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("%s", cases[i].id);
+        struct gcs g;
+        struct wait_rig r = {0};
+        gcs_start(&g, cases[i].answers, cases[i].count);
+        bool serves = run(&r, g.port, cases[i].timeout_ms);
+        CHECK_INT(serves, cases[i].why == NULL);
+        if (cases[i].why && !CHECK(slice_starts(slice_of(r.w.why.text), slice_of(cases[i].why))))
+            printf("  got \"%s\"\n", r.w.why.text);
+        gcs_stop(&g);
+    }
+}
+
+static void refused(void)
+{
+    test_case("refused");
+    struct gcs g;
+    struct wait_rig r = {0};
+    gcs_start(&g, NULL, 0);
+    gcs_stop(&g);
+    CHECK(!run(&r, g.port, 300));
+    CHECK_INT(r.w.why.code, ERR_CONNECT);
+}
+
+static void addresses(void)
+{
+    static const struct {
+        const char *text, *host;
+        uint16_t port; /* 0: refused */
+    } cases[] = {
+        {"head:6379", "head", 6379},
+        {"a-head-svc.ns.svc.cluster.local:1", "a-head-svc.ns.svc.cluster.local", 1},
+        {"[fd00::1]:65535", "fd00::1", 65535},
+        {"10.0.0.1:6379", "10.0.0.1", 6379},
+        {"", NULL, 0},
+        {"head", NULL, 0},
+        {":6379", NULL, 0},
+        {"head:", NULL, 0},
+        {"head:0", NULL, 0},
+        {"head:65536", NULL, 0},
+        {"head:x", NULL, 0},
+        {"fd00::1:6379", NULL, 0},
+        {"[]:1", NULL, 0},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("address \"%s\"", cases[i].text);
+        struct endpoint to = {0};
+        struct err e = {0};
+        CHECK_INT(gcs_address(guarded(slice_of(cases[i].text)), &to, &e), cases[i].port != 0);
+        CHECK_STR(to.host, cases[i].host);
+        CHECK_INT(to.port, cases[i].port);
+    }
+}
+
+/* ---- the command, and what it says ---- */
+
+static int command(const char *address, const char *timeout, char *said, size_t size)
+{
+    char name[] = "wait-gcs", first[64], second[64], *argv[] = {name, first, second, NULL};
+    snprintf(first, sizeof first, "--address=%s", address);
+    snprintf(second, sizeof second, "--timeout=%s", timeout);
+    FILE *to = tmpfile();
+    int kept = dup(STDERR_FILENO);
+    if (!to || kept < 0 || dup2(fileno(to), STDERR_FILENO) < 0)
+        fatal("no temporary file");
+    int status = cli_wait_gcs(3, argv);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    rewind(to);
+    said[fread(said, 1, size - 1, to)] = 0;
+    fclose(to);
+    return status;
+}
+
+static void commands(void)
+{
+    char said[4096], address[32];
+    struct gcs g;
+    struct answer answers[] = {not_serving, serving};
+    test_case("command: it answers");
+    gcs_start(&g, answers, 2);
+    snprintf(address, sizeof address, "127.0.0.1:%u", g.port);
+    CHECK_INT(command(address, "10s", said, sizeof said), STATUS_OK);
+    CHECK(strstr(said, "wait-gcs: asking 127.0.0.1:"));
+    CHECK(strstr(said, "wait-gcs: not yet after 0s: 127.0.0.1:"));
+    CHECK(strstr(said, "wait-gcs: the GCS answers after "));
+    gcs_stop(&g);
+    test_case("command: it gives up");
+    CHECK_INT(command(address, "100ms", said, sizeof said), STATUS_ERROR);
+    CHECK(strstr(said, "wait-gcs: gave up after 0s: no connection to 127.0.0.1:"));
+    test_case("command: usage");
+    CHECK_INT(command("nonsense", "1s", said, sizeof said), STATUS_USAGE);
+    CHECK(strstr(said, "mobula: --address: \"nonsense\" is not HOST:PORT\nusage: mobula wait-gcs"));
+    CHECK_INT(command(address, "0", said, sizeof said), STATUS_USAGE);
+}
+
+int main(void)
+{
+    attempts();
+    refused();
+    addresses();
+    commands();
+    return test_done();
+}

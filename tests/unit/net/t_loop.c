@@ -1,0 +1,358 @@
+#include "../test.h"
+
+#include "rig.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+/* ---- listening ---- */
+
+/* Takes connections: echoes what comes, and closes when the peer has ended. */
+struct taker {
+    struct link_accept accept;
+    struct link_owner owner;
+    int taken, ended;
+    enum take { TAKE_ECHO, TAKE_CLOSE, TAKE_LEAVE } how;
+    struct link *last;
+};
+
+static void taker_step(struct link_owner *owner, struct link *l, struct now now)
+{
+    struct taker *t = (struct taker *)(void *)((char *)owner - offsetof(struct taker, owner));
+    (void)now;
+    struct slice s = link_peek(l), rest = s;
+    link_put(l, &rest);
+    link_used(l, s.len - rest.len);
+    if (l->state == LINK_FAILED || (l->state == LINK_ENDED && slice_empty(rest))) {
+        t->ended++;
+        link_close(l);
+    }
+}
+
+static void taker_accept(struct link_accept *a, struct link *l, struct now now)
+{
+    struct taker *t = (struct taker *)(void *)a;
+    (void)now;
+    t->taken++;
+    t->last = l;
+    CHECK_INT(l->state, LINK_OPEN);
+    if (t->how == TAKE_ECHO)
+        l->owner = &t->owner;
+    else if (t->how == TAKE_CLOSE)
+        link_close(l);
+}
+
+static struct taker taker_of(enum take how)
+{
+    return (struct taker){.accept = {taker_accept}, .owner = {taker_step}, .how = how};
+}
+
+static int dial_local(uint16_t port)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof a) != 0)
+        fatal("cannot dial: %s", strerror(errno));
+    return fd;
+}
+
+static void test_accept(void)
+{
+    struct rig r;
+    struct taker t = taker_of(TAKE_ECHO);
+    struct probe p;
+    struct arena a = {0};
+    struct slice sent = pattern(&a, 2 * MIB);
+    uint16_t port = 0;
+    test_case("both ends in one loop, 2 MiB through an echo");
+    rig_open(&r);
+    CHECK(loop_listen(r.loop, SLICE("127.0.0.1:0"), &t.accept, &port, NULL));
+    probe_init(&p, sent);
+    probe_open(&p, &r, port);
+    CHECK(RIG_UNTIL(&r, 10000, p.got.len == sent.len));
+    CHECK(slice_eq(buf_slice(&p.got), sent));
+    probe_free(&p);
+    CHECK(RIG_UNTIL(&r, 5000, t.ended == 1));
+    CHECK_INT(t.taken, 1);
+    CHECK(rig_close(&r));
+    arena_free(&a);
+}
+
+static void test_not_wanted(void)
+{
+    for (enum take how = TAKE_CLOSE; how <= TAKE_LEAVE; how++) {
+        struct rig r;
+        struct taker t = taker_of(how);
+        struct probe p;
+        uint16_t port = 0;
+        test_case(how == TAKE_CLOSE ? "closed inside accept" : "left without an owner");
+        rig_open(&r);
+        CHECK(loop_listen(r.loop, SLICE("127.0.0.1:0"), &t.accept, &port, NULL));
+        probe_init(&p, SLICE_NONE);
+        probe_open(&p, &r, port);
+        CHECK(RIG_UNTIL(&r, 5000, probe_over(&p)));
+        CHECK_INT(p.link->state, LINK_ENDED);
+        probe_free(&p);
+        CHECK(rig_close(&r));
+    }
+}
+
+static void test_accept_limit(void)
+{
+    enum { MORE = LIMIT_NET_ACCEPTED + 2 };
+    struct rig r;
+    struct taker t = taker_of(TAKE_ECHO);
+    uint16_t port = 0;
+    int fds[MORE];
+    test_case("LIMIT_NET_ACCEPTED connections are taken, more wait");
+    rig_open(&r);
+    CHECK(loop_listen(r.loop, SLICE("127.0.0.1:0"), &t.accept, &port, NULL));
+    for (int i = 0; i < MORE; i++)
+        fds[i] = dial_local(port);
+    CHECK(RIG_UNTIL(&r, 5000, t.taken == LIMIT_NET_ACCEPTED));
+    int64_t begin = clock_now().mono_ms;
+    for (int i = 0; i < 3; i++)
+        rig_turn(&r, 30);
+    CHECK(clock_now().mono_ms - begin >= 60); /* asleep, not spinning on the queue */
+    CHECK_INT(t.taken, LIMIT_NET_ACCEPTED);
+    test_case("one goes, the next is taken");
+    close(fds[0]);
+    CHECK(RIG_UNTIL(&r, 5000, t.taken == LIMIT_NET_ACCEPTED + 1));
+    for (int i = 1; i < MORE; i++)
+        close(fds[i]);
+    CHECK(RIG_UNTIL(&r, 5000, t.ended == MORE));
+    CHECK(rig_close(&r));
+}
+
+static void test_addresses(void)
+{
+    static const struct {
+        const char *text;
+        bool ok;
+    } cases[] = {
+        {":0", true},      {"127.0.0.1:0", true}, {"localhost:0", true},   {"0.0.0.0:0", true}, {"", false},
+        {"0", false},      {"127.0.0.1", false},  {"127.0.0.1:", false},   {"::1:0", false},    {"[127.0.0.1]:0", false},
+        {"host:0", false}, {":65536", false},     {"127.0.0.1:-1", false}, {"[::1:0", false},   {":http", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct rig r;
+        struct taker t = taker_of(TAKE_ECHO);
+        struct err e = {0};
+        uint16_t port = 0;
+        test_case("listen on \"%s\"", cases[i].text);
+        rig_open(&r);
+        CHECK_INT(loop_listen(r.loop, guarded(slice_of(cases[i].text)), &t.accept, &port, &e), cases[i].ok);
+        CHECK_INT(e.code, cases[i].ok ? ERR_NONE : ERR_CONFIG);
+        if (cases[i].ok) {
+            close(dial_local(port));
+            CHECK(RIG_UNTIL(&r, 5000, t.ended == 1));
+        }
+        CHECK(rig_close(&r));
+    }
+    struct rig r;
+    struct taker t = taker_of(TAKE_ECHO);
+    struct err e = {0};
+    uint16_t port = 0, again;
+    char text[32];
+    test_case("a port that is taken");
+    rig_open(&r);
+    CHECK(loop_listen(r.loop, SLICE("127.0.0.1:0"), &t.accept, &port, NULL));
+    snprintf(text, sizeof text, "127.0.0.1:%u", port);
+    CHECK(!loop_listen(r.loop, slice_of(text), &t.accept, &again, &e));
+    CHECK_INT(e.code, ERR_IO);
+    CHECK(rig_close(&r));
+}
+
+/* ---- refusals: nothing happens, not even a socket ---- */
+
+static void test_refusals(void)
+{
+    static const struct {
+        const char *host;
+        uint16_t port;
+        enum err_code code;
+    } cases[] = {
+        {"evil.example", 443, ERR_DENIED}, {"10.0.0.1", 443, ERR_DENIED}, {"127.0.0.1", 0, ERR_CONFIG}, {"", 443, ERR_CONFIG},
+        {"a b", 443, ERR_CONFIG},          {"[::1]", 443, ERR_CONFIG},    {"a..b", 443, ERR_CONFIG},    {"127.1", 443, ERR_CONFIG},
+        {"a.example.", 443, ERR_CONFIG},   {"a\r\nb", 443, ERR_CONFIG},
+    };
+    struct rig r;
+    struct probe p;
+    rig_open(&r);
+    probe_init(&p, SLICE_NONE);
+    int fds = open_fds();
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct err e = {0};
+        test_case("refused: %s:%u", cases[i].host, cases[i].port);
+        struct endpoint to = {.host = guarded(slice_of(cases[i].host)), .port = cases[i].port};
+        CHECK(!net_open(loop_net(r.loop), &to, &p.owner, TIME_NEVER, &e));
+        CHECK_INT(e.code, cases[i].code);
+        CHECK_INT(open_fds(), fds);
+    }
+    CHECK_INT(p.steps, 0);
+    CHECK(rig_close(&r));
+    probe_free(&p);
+}
+
+static void test_link_limit(void)
+{
+    struct rig r;
+    static struct probe p[LIMIT_NET_LINKS + 1];
+    struct server s;
+    struct err e = {0};
+    test_case("LIMIT_NET_LINKS links, and one more");
+    rig_open(&r);
+    server_start(&s, 0, NULL, NULL); /* never accepts: the kernel's queue takes them */
+    struct endpoint to = {.host = SLICE("127.0.0.1"), .port = s.port};
+    for (int i = 0; i < LIMIT_NET_LINKS; i++) {
+        probe_init(&p[i], SLICE_NONE);
+        probe_open_to(&p[i], &r, &to);
+    }
+    CHECK(!net_open(loop_net(r.loop), &to, &p[0].owner, TIME_NEVER, &e));
+    CHECK_INT(e.code, ERR_LIMIT);
+    char want[96];
+    snprintf(want, sizeof want, "no connection to 127.0.0.1:%u: LIMIT_NET_LINKS is 256", s.port);
+    CHECK_STR(slice_of(e.text), want);
+    test_case("a place becomes free");
+    rig_turn(&r, 5);
+    server_stop(&s); /* resets them all */
+    for (int i = 0; i < LIMIT_NET_LINKS; i++)
+        probe_free(&p[i]);
+    CHECK(RIG_UNTIL(&r, 5000, open_fds() == r.fds + 3)); /* epoll, signals, DNS answers */
+    probe_init(&p[0], SLICE_NONE);
+    probe_open_to(&p[0], &r, &to);
+    probe_free(&p[0]);
+    CHECK(rig_close(&r));
+}
+
+/* ---- the system's limits, signals, sleeping ---- */
+
+static void test_no_descriptors(void)
+{
+    struct rig r;
+    struct probe p;
+    struct taker t = taker_of(TAKE_ECHO);
+    struct rlimit old, tight;
+    uint16_t port = 0;
+    rig_open(&r);
+    CHECK(loop_listen(r.loop, SLICE("127.0.0.1:0"), &t.accept, &port, NULL));
+    int waiting = dial_local(port), next = dup(waiting);
+    getrlimit(RLIMIT_NOFILE, &old);
+    tight = (struct rlimit){(rlim_t)next, old.rlim_max};
+    close(next);
+    setrlimit(RLIMIT_NOFILE, &tight);
+    test_case("no descriptor for a connection");
+    probe_init(&p, SLICE_NONE);
+    probe_open(&p, &r, port);
+    CHECK_INT(p.link->state, LINK_FAILED);
+    CHECK_INT(p.link->error.code, ERR_IO);
+    CHECK(strstr(p.link->error.text, "no file descriptor is left"));
+    probe_free(&p);
+    test_case("no descriptor to accept with: a pause, not a busy loop");
+    log_global.fd = -1;
+    int64_t begin = clock_now().mono_ms;
+    for (int i = 0; i < 4; i++)
+        rig_turn(&r, 30);
+    CHECK(clock_now().mono_ms - begin >= 80);
+    CHECK_INT(t.taken, 0);
+    setrlimit(RLIMIT_NOFILE, &old);
+    CHECK(RIG_UNTIL(&r, NET_ACCEPT_PAUSE_MS + 3000, t.taken == 1));
+    log_global.fd = 1;
+    close(waiting);
+    CHECK(RIG_UNTIL(&r, 5000, t.ended == 1));
+    CHECK(rig_close(&r));
+}
+
+static void test_signals(void)
+{
+    struct rig r;
+    test_case("signals wake the loop and are handed out once");
+    rig_open(&r);
+    CHECK_INT(loop_signal(r.loop), 0);
+    kill(getpid(), SIGHUP);
+    kill(getpid(), SIGTERM);
+    int64_t begin = clock_now().mono_ms;
+    loop_wait(r.loop, begin + 5000);
+    CHECK(clock_now().mono_ms - begin < 4000);
+    CHECK_INT(loop_signal(r.loop), SIGTERM);
+    CHECK_INT(loop_signal(r.loop), SIGHUP);
+    CHECK_INT(loop_signal(r.loop), 0);
+    CHECK(rig_close(&r));
+}
+
+static void on_alarm(int sig)
+{
+    (void)sig;
+}
+
+static void test_sleep(void)
+{
+    struct rig r;
+    test_case("a deadline is never early");
+    rig_open(&r);
+    for (int i = 0; i < 5; i++) {
+        int64_t until = clock_now().mono_ms + 3;
+        CHECK(loop_wait(r.loop, until).mono_ms >= until);
+    }
+    test_case("a deadline in the past does not wait");
+    int64_t begin = clock_now().mono_ms;
+    loop_wait(r.loop, begin - 1000);
+    CHECK(clock_now().mono_ms - begin < 500);
+    test_case("another signal is no event");
+    struct sigaction old, mine = {.sa_handler = on_alarm};
+    sigaction(SIGALRM, &mine, &old);
+    ualarm(10 * 1000, 0);
+    struct now now = loop_wait(r.loop, clock_now().mono_ms + 5000);
+    CHECK(now.mono_ms - begin < 4000);
+    sigaction(SIGALRM, &old, NULL);
+    CHECK(rig_close(&r));
+}
+
+static void keep_waking(struct link_owner *owner, struct link *l, struct now now)
+{
+    (void)now;
+    ((struct probe *)(void *)owner)->steps++;
+    net_wake(l);
+}
+
+static void test_eager(void)
+{
+    struct rig r;
+    struct probe p;
+    struct server s;
+    test_case("an owner that always wakes itself gets a turn each, and nobody sleeps meanwhile");
+    rig_open(&r);
+    server_start(&s, 0, NULL, NULL);
+    probe_init(&p, SLICE_NONE);
+    p.owner.step = keep_waking;
+    probe_open(&p, &r, s.port);
+    CHECK(RIG_UNTIL(&r, 5000, p.steps == 1));
+    int64_t begin = clock_now().mono_ms;
+    for (int i = 0; i < 10; i++) {
+        r.now = loop_wait(r.loop, TIME_NEVER);
+        CHECK(net_dispatch(loop_net(r.loop), r.now));
+    }
+    CHECK_INT(p.steps, 11);
+    CHECK(clock_now().mono_ms - begin < 2000);
+    probe_free(&p);
+    server_stop(&s);
+    CHECK(rig_close(&r));
+}
+
+int main(void)
+{
+    test_accept();
+    test_not_wanted();
+    test_accept_limit();
+    test_addresses();
+    test_refusals();
+    test_link_limit();
+    test_no_descriptors();
+    test_signals();
+    test_sleep();
+    test_eager();
+    return test_done();
+}

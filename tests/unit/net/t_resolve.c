@@ -1,0 +1,261 @@
+#include "../test.h"
+
+#include "rig.h"
+#include "src/net/resolve.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <semaphore.h>
+
+/* ---- our own DNS: this program's getaddrinfo comes before libc's ---- */
+
+static sem_t gate; /* "slow." waits here */
+static _Atomic int asked;
+static char last_name[300];
+static int addresses; /* of "many." */
+
+static struct addrinfo *one_address(const char *ip, const char *port, struct addrinfo *next)
+{
+    struct addrinfo *a = calloc(1, sizeof *a + sizeof(struct sockaddr_in));
+    struct sockaddr_in *in = (struct sockaddr_in *)(void *)(a + 1);
+    in->sin_family = AF_INET;
+    in->sin_port = htons((uint16_t)strtoul(port, NULL, 10));
+    inet_pton(AF_INET, ip, &in->sin_addr);
+    a->ai_family = AF_INET;
+    a->ai_addrlen = sizeof *in;
+    a->ai_addr = (struct sockaddr *)in;
+    a->ai_next = next;
+    return a;
+}
+
+int getaddrinfo(const char *restrict node, const char *restrict service, const struct addrinfo *restrict hints,
+                struct addrinfo **restrict res)
+{
+    (void)hints;
+    asked++;
+    snprintf(last_name, sizeof last_name, "%s", node);
+    if (strcmp(node, "slow.") == 0)
+        sem_wait(&gate);
+    if (strcmp(node, "no.such.name.") == 0)
+        return EAI_NONAME;
+    if (strcmp(node, "refused.") == 0)
+        return EAI_AGAIN;
+    *res = NULL;
+    if (strcmp(node, "many.") == 0)
+        for (int i = 0; i < addresses; i++)
+            *res = one_address("127.0.0.2", service, *res);
+    *res = one_address("127.0.0.1", service, *res);
+    return 0;
+}
+
+void freeaddrinfo(struct addrinfo *a)
+{
+    while (a) {
+        struct addrinfo *next = a->ai_next;
+        free(a);
+        a = next;
+    }
+}
+
+/* ---- */
+
+static void allow_names(struct rig *r)
+{
+    static const char *const names[] = {"slow", "no.such.name", "refused", "many", "server.example", "plain", "localhost"};
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        CHECK(net_allow_add(r->allow, slice_of(names[i]), 0, "--test", NULL));
+}
+
+static void open_name(struct probe *p, struct rig *r, const char *name, uint16_t port)
+{
+    probe_init(p, SLICE("hello"));
+    probe_open_to(p, r, &(struct endpoint){.host = slice_of(name), .port = port});
+}
+
+static void test_names(void)
+{
+    struct rig r;
+    struct server s;
+    static const char *const names[] = {"server.example", "plain"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct probe p;
+        char want[64];
+        test_case("%s is asked with a trailing dot", names[i]);
+        rig_open(&r);
+        allow_names(&r);
+        server_start(&s, 1, serve_echo, NULL);
+        open_name(&p, &r, names[i], s.port);
+        CHECK(RIG_UNTIL(&r, 5000, p.got.len == 5));
+        snprintf(want, sizeof want, "%s.", names[i]);
+        CHECK_STR(slice_of(last_name), want);
+        probe_free(&p);
+        server_stop(&s);
+        CHECK(rig_close(&r));
+    }
+}
+
+static void test_not_asked(void)
+{
+    struct rig r;
+    struct server s;
+    int before = asked;
+    static const char *const names[] = {"127.0.0.1", "localhost", "::ffff:127.0.0.1"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct probe p;
+        test_case("%s is not asked", names[i]);
+        rig_open(&r);
+        allow_names(&r);
+        server_start(&s, 1, serve_echo, NULL);
+        open_name(&p, &r, names[i], s.port);
+        CHECK(RIG_UNTIL(&r, 5000, p.got.len == 5));
+        CHECK_INT(asked, before);
+        probe_free(&p);
+        server_stop(&s);
+        CHECK(rig_close(&r));
+    }
+}
+
+static void test_failures(void)
+{
+    static const struct {
+        const char *name, *error;
+    } cases[] = {
+        {"no.such.name", "no address for no.such.name: DNS does not know the name"},
+        {"refused", "no address for refused: no DNS server answers, or it refuses (is there a DNS policy?)"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct rig r;
+        struct probe p;
+        test_case("DNS failure for %s", cases[i].name);
+        rig_open(&r);
+        allow_names(&r);
+        open_name(&p, &r, cases[i].name, 1);
+        CHECK(RIG_UNTIL(&r, 5000, p.link->state == LINK_FAILED));
+        CHECK_INT(p.link->error.code, ERR_DNS);
+        CHECK_STR(slice_of(p.link->error.text), cases[i].error);
+        probe_free(&p);
+        CHECK(rig_close(&r));
+    }
+}
+
+static void test_many(void)
+{
+    struct rig r;
+    struct probe p;
+    struct server s;
+    test_case("each address is tried, in order");
+    rig_open(&r);
+    allow_names(&r);
+    addresses = LIMIT_NET_ADDRESSES + 5;
+    uint16_t port = closed_port();
+    char want[160];
+    open_name(&p, &r, "many", port);
+    CHECK(RIG_UNTIL(&r, 5000, p.link->state == LINK_FAILED));
+    CHECK_INT(p.link->error.code, ERR_CONNECT);
+    snprintf(want, sizeof want, "no connection to many:%u: %d addresses tried, the first: 127.0.0.1: Connection refused", port,
+             LIMIT_NET_ADDRESSES);
+    CHECK_STR(slice_of(p.link->error.text), want);
+    probe_free(&p);
+    addresses = 1;
+    server_start(&s, 1, serve_echo, NULL);
+    open_name(&p, &r, "many", s.port);
+    CHECK(RIG_UNTIL(&r, 5000, p.got.len == 5));
+    probe_free(&p);
+    server_stop(&s);
+    CHECK(rig_close(&r));
+}
+
+/* The thread is stuck: links with addresses go on, deadlines hold, nothing piles up, and late answers are thrown away. */
+static void test_stuck(void)
+{
+    struct rig r;
+    struct probe slow, other, behind[3];
+    struct server s;
+    rig_open(&r);
+    allow_names(&r);
+    server_start(&s, 2, serve_echo, NULL);
+    int before = asked;
+    open_name(&slow, &r, "slow", s.port);
+    CHECK(RIG_UNTIL(&r, 5000, asked > before));
+    test_case("the loop goes on while a lookup hangs");
+    open_name(&other, &r, "127.0.0.1", s.port);
+    CHECK(RIG_UNTIL(&r, 5000, other.got.len == 5));
+    probe_free(&other);
+    test_case("the owner's deadline during a lookup");
+    for (int i = 0; i < 3; i++)
+        open_name(&behind[i], &r, "server.example", s.port);
+    before = asked;
+    slow.link->deadline_ms = behind[0].link->deadline_ms = clock_now().mono_ms + 30;
+    CHECK(RIG_UNTIL(&r, 5000, slow.link->state == LINK_FAILED && behind[0].link->state == LINK_FAILED));
+    CHECK_INT(slow.link->error.code, ERR_TIMEOUT);
+    char want[128];
+    snprintf(want, sizeof want, "slow:%u: the deadline passed during the DNS lookup", s.port);
+    CHECK_STR(slice_of(slow.link->error.text), want);
+    probe_free(&slow);
+    probe_free(&behind[0]);
+    probe_free(&behind[1]); /* a question nobody waits for any more is never asked */
+    sem_post(&gate);
+    test_case("the next question is answered when the thread comes back");
+    CHECK(RIG_UNTIL(&r, 5000, behind[2].got.len == 5));
+    CHECK_INT(asked - before, 1);
+    probe_free(&behind[2]);
+    for (int i = 0; i < 3; i++)
+        rig_turn(&r, 5);
+    server_stop(&s);
+    CHECK(rig_close(&r));
+}
+
+/* All at once, because each takes its time. */
+static void test_step_deadlines(void)
+{
+    struct rig r;
+    struct probe p, tls, closed;
+    struct server s; /* never accepts, never answers, never ends */
+    char want[64];
+    rig_open(&r);
+    allow_names(&r);
+    server_start(&s, 0, NULL, NULL);
+    probe_init(&closed, SLICE_NONE);
+    probe_open(&closed, &r, s.port);
+    CHECK(RIG_UNTIL(&r, 5000, closed.link->state == LINK_OPEN));
+    int64_t begin = clock_now().mono_ms;
+    open_name(&p, &r, "slow", 1);
+    probe_init(&tls, SLICE_NONE);
+    probe_open_to(&tls, &r, &(struct endpoint){.host = SLICE("127.0.0.1"), .port = s.port, .tls = true, .insecure = true});
+    int fds = open_fds();
+    probe_free(&closed);
+    test_case("a closed link waits for the peer's end, NET_LINGER_MS at most");
+    CHECK(RIG_UNTIL(&r, NET_LINGER_MS + 2000, open_fds() == fds - 1));
+    CHECK(clock_now().mono_ms - begin >= NET_LINGER_MS);
+    CHECK(RIG_UNTIL(&r, NET_DNS_MS + 2000, p.link->state == LINK_FAILED && tls.link->state == LINK_FAILED));
+    CHECK(clock_now().mono_ms - begin >= NET_DNS_MS);
+    test_case("no answer from DNS within NET_DNS_MS");
+    CHECK_INT(p.link->error.code, ERR_DNS);
+    CHECK_STR(slice_of(p.link->error.text), "no answer from DNS for slow in 10 s");
+    test_case("no TLS within NET_HANDSHAKE_MS");
+    CHECK_INT(tls.link->error.code, ERR_TLS);
+    snprintf(want, sizeof want, "127.0.0.1:%u: no TLS handshake in 10 s", s.port);
+    CHECK_STR(slice_of(tls.link->error.text), want);
+    probe_free(&tls);
+    probe_free(&p);
+    server_stop(&s);
+    test_case("the loop ends while the thread is stuck, and the thread cleans up behind it");
+    fds = r.fds;
+    CHECK(!rig_close(&r)); /* the thread still holds its descriptor */
+    sem_post(&gate);
+    for (int i = 0; i < 500 && open_fds() != fds; i++)
+        usleep(10 * 1000);
+    CHECK_INT(open_fds(), fds);
+}
+
+int main(void)
+{
+    sem_init(&gate, 0, 0);
+    test_names();
+    test_not_asked();
+    test_failures();
+    test_many();
+    test_stuck();
+    test_step_deadlines();
+    return test_done();
+}

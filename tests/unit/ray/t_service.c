@@ -1,0 +1,180 @@
+/* ray_service_hash: the same for what we build and for what a server makes of it, another when somebody changed what is ours. And notes,
+ * lists of errors, limits. */
+#include "golden.h"
+
+static uint64_t hash_of(struct slice text, struct arena *a)
+{
+    struct json doc;
+    struct err e = {0};
+    return CHECK(json_parse(&doc, text, a, &e)) ? ray_service_hash(json_root(&doc)) : 0;
+}
+
+static const struct {
+    const char *id, *file;
+    const char *patch; /* what the server, or somebody else, does to the object (RFC 6902) */
+    bool same;
+} changes[] = {
+    {"server's defaults", "v1-plain",
+     "[{\"op\":\"add\",\"path\":\"/spec/type\",\"value\":\"ClusterIP\"},{\"op\":\"add\",\"path\":\"/spec/"
+     "sessionAffinity\",\"value\":\"None\"},"
+     "{\"op\":\"add\",\"path\":\"/spec/clusterIPs\",\"value\":[\"None\"]},{\"op\":\"add\",\"path\":\"/spec/"
+     "ipFamilies\",\"value\":[\"IPv4\"]},"
+     "{\"op\":\"add\",\"path\":\"/spec/internalTrafficPolicy\",\"value\":\"Cluster\"},"
+     "{\"op\":\"add\",\"path\":\"/spec/ports/0/protocol\",\"value\":\"TCP\"},{\"op\":\"add\",\"path\":\"/spec/ports/0/"
+     "targetPort\",\"value\":10001},"
+     "{\"op\":\"add\",\"path\":\"/metadata/uid\",\"value\":\"x\"},{\"op\":\"add\",\"path\":\"/metadata/resourceVersion\",\"value\":\"5\"},"
+     "{\"op\":\"add\",\"path\":\"/status\",\"value\":{\"loadBalancer\":{}}}]",
+     true},
+    {"a foreign label", "v1-plain", "[{\"op\":\"add\",\"path\":\"/metadata/labels/theirs\",\"value\":\"x\"}]", true},
+    {"a foreign annotation", "v1-plain", "[{\"op\":\"add\",\"path\":\"/metadata/annotations/theirs\",\"value\":\"x\"}]", true},
+    {"node port given", "v1-service",
+     "[{\"op\":\"add\",\"path\":\"/spec/ports/1/nodePort\",\"value\":31000},{\"op\":\"add\",\"path\":\"/spec/"
+     "clusterIP\",\"value\":\"10.0.0.1\"}]",
+     true},
+    {"cluster IP given", "legacy-one", "[{\"op\":\"add\",\"path\":\"/spec/clusterIP\",\"value\":\"10.0.0.1\"}]", true},
+    {"selector changed", "v1-plain", "[{\"op\":\"add\",\"path\":\"/spec/selector/x\",\"value\":\"y\"}]", false},
+    {"port gone", "v1-plain", "[{\"op\":\"remove\",\"path\":\"/spec/ports/0\"}]", false},
+    {"port changed", "v1-plain", "[{\"op\":\"replace\",\"path\":\"/spec/ports/0/port\",\"value\":1}]", false},
+    {"target changed", "legacy-two", "[{\"op\":\"replace\",\"path\":\"/spec/ports/1/targetPort\",\"value\":1}]", false},
+    {"type changed", "v1-plain", "[{\"op\":\"add\",\"path\":\"/spec/type\",\"value\":\"NodePort\"}]", false},
+    {"not-ready addresses gone", "v1-plain", "[{\"op\":\"remove\",\"path\":\"/spec/publishNotReadyAddresses\"}]", false},
+    {"affinity", "v1-plain", "[{\"op\":\"add\",\"path\":\"/spec/sessionAffinity\",\"value\":\"ClientIP\"}]", false},
+    {"our label gone", "v1-plain", "[{\"op\":\"remove\",\"path\":\"/metadata/labels/ray.io~1cluster\"}]", false},
+    {"made from something else", "v1-plain",
+     "[{\"op\":\"replace\",\"path\":\"/metadata/annotations/mobula.dev~1template-hash\",\"value\":\"0123456789abcdef\"}]", false},
+};
+
+static void test_drift(void)
+{
+    for (size_t i = 0; i < COUNT_OF(changes); i++) {
+        struct golden g;
+        struct buf ours;
+        struct err e = {0};
+        struct slice theirs = SLICE_NONE;
+        char path[128];
+        snprintf(path, sizeof path, "tests/data/ray/%s.json", changes[i].file);
+        test_case("%s", changes[i].id);
+        buf_init(&ours, LIMIT_JSON_ITEM);
+        if (golden_load(&g, path) && CHECK(ray_build_head_service(&g.cluster, &g.arena, &ours, &e)) &&
+            CHECK(json_patch(buf_slice(&ours), slice_of(changes[i].patch), &g.arena, &theirs, &e)))
+            CHECK_INT(hash_of(buf_slice(&ours), &g.arena) == hash_of(theirs, &g.arena), changes[i].same);
+        if (e.code)
+            printf("  %s\n", e.text);
+        buf_free(&ours);
+        arena_free(&g.arena);
+    }
+}
+
+static const struct {
+    const char *spec;
+    const char *notes; /* one a line */
+} notes[] = {
+    {"\"headGroupSpec\":{}", ""},
+    {"\"headGroupSpec\":{\"templat\":1,\"enableIngress\":true},\"workerGroupSpec\":[],\"workerGroupSpecs\":[{},{\"minReplica\":1}]",
+     "spec.workerGroupSpec: is no field\nspec.headGroupSpec.templat: is no field\nspec.workerGroupSpecs[1].minReplica: is no field\n"
+     "spec.headGroupSpec.enableIngress: is not carried out yet"},
+    {"\"enableInTreeAutoscaling\":true,\"gcsFaultToleranceOptions\":{},\"historyServerOptions\":{},\"autoscalerOptions\":{\"x\":1}",
+     "spec.autoscalerOptions.x: is no field\nspec.enableInTreeAutoscaling: is not\nspec.gcsFaultToleranceOptions: is not\n"
+     "spec.historyServerOptions: is not"},
+    {"\"enableInTreeAutoscaling\":false,\"gcsFaultToleranceOptions\":null", ""},
+    {"\"podTypes\":[{\"name\":\"h\",\"minWorker\":1}],\"SetupCommands\":[],\"setupCommands\":[]",
+     "spec.setupCommands: is no field\nspec.podTypes[0].minWorker: is no field"},
+};
+
+static void test_notes(void)
+{
+    for (size_t i = 0; i < COUNT_OF(notes); i++) {
+        struct arena a = {0};
+        struct json doc;
+        struct ray_errors got = {0};
+        test_case("notes on %s", notes[i].spec);
+        CHECK(json_parse(&doc, arena_printf(&a, "{\"spec\":{%s}}", notes[i].spec), &a, NULL));
+        ray_notes(json_root(&doc), &a, &got);
+        struct slice rest = slice_of(notes[i].notes);
+        for (uint32_t k = 0; k < got.count; k++) {
+            struct slice text = arena_printf(&a, "%.*s: %.*s", SLICE_ARG(got.list[k].path), SLICE_ARG(got.list[k].text)),
+                         want = slice_cut(&rest, '\n');
+            if (!CHECK(want.len && slice_starts(text, want)))
+                printf("  got %.*s\n", SLICE_ARG(text));
+        }
+        CHECK_STR(rest, "");
+        arena_free(&a);
+    }
+}
+
+static void test_errors_text(void)
+{
+    static struct ray_errors errors = {.count = 3, .beyond = 2};
+    struct arena a = {0};
+    for (int i = 0; i < 3; i++)
+        errors.list[i] = (struct ray_error){.path = SLICE("spec.x"), .text = SLICE("is wrong")};
+    test_case("all of them");
+    CHECK_STR(ray_errors_text(&errors, 1000, &a), "spec.x: is wrong; spec.x: is wrong; spec.x: is wrong; and 2 more");
+    test_case("some of them");
+    CHECK_STR(ray_errors_text(&errors, 60, &a), "spec.x: is wrong; spec.x: is wrong; and 3 more");
+    for (size_t max = 0; max < 100; max++) {
+        test_case("errors in %zu bytes", max);
+        CHECK(ray_errors_text(&errors, max, &a).len <= max);
+    }
+    test_case("none");
+    errors.count = errors.beyond = 0;
+    CHECK_INT(ray_errors_text(&errors, 100, &a).len, 0);
+    arena_free(&a);
+}
+
+/* count groups, all right or all without a name. */
+static void check_groups(int count, bool named, uint32_t stored, uint32_t beyond)
+{
+    struct arena a = {0};
+    struct buf text;
+    struct json doc;
+    struct ray_cluster c;
+    struct ray_errors errors = {0};
+    test_case("%d groups, %s", count, named ? "named" : "nameless");
+    buf_init(&text, LIMIT_JSON_ITEM);
+    static const char pod[] = "{\"spec\":{\"containers\":[{\"name\":\"r\",\"image\":\"i\"}]}}";
+    buf_printf(&text, "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"headGroupSpec\":{\"template\":%s},\"workerGroupSpecs\":[", pod);
+    for (int i = 0; i < count; i++)
+        buf_printf(&text, "%s{\"groupName\":%s%d%s,\"template\":%s}", i ? "," : "", named ? "\"g" : "", i, named ? "\"" : "", pod);
+    buf_printf(&text, "]}}");
+    CHECK(json_parse(&doc, buf_slice(&text), &a, NULL));
+    CHECK_INT(ray_read(json_root(&doc), &a, &c, &errors), stored == 0);
+    CHECK_INT(errors.count, stored);
+    CHECK_INT(errors.beyond, beyond);
+    CHECK(c.group_count <= LIMIT_RAY_GROUPS);
+    buf_free(&text);
+    arena_free(&a);
+}
+
+static void test_small_buffer(void)
+{
+    struct golden g;
+    test_case("a pod larger than the buffer");
+    if (golden_load(&g, "tests/data/ray/v1-plain.json")) {
+        struct buf b;
+        struct err e = {0};
+        buf_init(&b, 1000);
+        CHECK(!ray_build_head_pod(&g.cluster, &g.options, &g.arena, &b, &e));
+        CHECK_INT(e.code, ERR_LIMIT);
+        buf_clear(&b);
+        e = (struct err){0};
+        b.max = 300;
+        CHECK(!ray_build_head_service(&g.cluster, &g.arena, &b, &e));
+        CHECK_INT(e.code, ERR_LIMIT);
+        buf_free(&b);
+    }
+    arena_free(&g.arena);
+}
+
+int main(void)
+{
+    test_drift();
+    test_notes();
+    test_errors_text();
+    check_groups(LIMIT_RAY_GROUPS, true, 0, 0);
+    check_groups(LIMIT_RAY_GROUPS + 1, true, 1, 0);
+    check_groups(LIMIT_RAY_ERRORS, false, LIMIT_RAY_ERRORS, 0);
+    check_groups(LIMIT_RAY_ERRORS + 1, false, LIMIT_RAY_ERRORS, 1);
+    test_small_buffer();
+    return test_done();
+}

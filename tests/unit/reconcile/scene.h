@@ -1,0 +1,237 @@
+/* A cluster and its pods from a case file: what the tests of decisions and of status share. */
+#ifndef MOBULA_TEST_SCENE_H
+#define MOBULA_TEST_SCENE_H
+
+#include <mobula/reconcile.h>
+
+#include "../test.h"
+
+enum { NOW_MS = 1000000, PODS_MAX = 64 };
+static const int64_t now_us = 1800000000000000;
+
+struct scene {
+    struct arena a;
+    int32_t workers, min, max, hosts, second;
+    struct slice delete_names;
+    bool suspend, recreate, accepted, refused;
+    int32_t try_in; /* ms until a refused template may be tried again */
+    struct pod pods[PODS_MAX];
+    uint32_t pod_count;
+    struct group_failures failures[3];
+    struct ray_cluster cluster;
+    struct ray_errors errors;
+    bool broken;              /* the spec has an error */
+    int32_t written, blocked; /* ms since the last status write, and until the next is allowed */
+    struct slice prior;
+    struct service head_service, headless_service;
+    bool same; /* that is what this very status became */
+};
+
+static struct slice word_value(struct slice word, const char *name)
+{
+    struct slice key = slice_of(name);
+    return slice_starts(word, key) && word.len > key.len && word.ptr[key.len] == '=' ? slice_skip(word, key.len + 1) : SLICE_NONE;
+}
+
+static void take_int(struct slice word, const char *name, int32_t *to)
+{
+    int64_t n;
+    if (slice_int(word_value(word, name), &n))
+        *to = (int32_t)n;
+}
+
+static int group_slot(struct slice name)
+{
+    return slice_eq(name, SLICE("head")) ? 0 : slice_eq(name, SLICE("small")) ? 1 : 2;
+}
+
+static void take_failures(struct scene *s, struct slice text)
+{
+    struct slice group = slice_cut(&text, ':'), count = slice_cut(&text, ':'), ms = slice_cut(&text, ':');
+    int64_t n = 0, wait = 0, ago = 0;
+    slice_int(count, &n);
+    slice_int(ms, &wait);
+    slice_int(text, &ago);
+    s->failures[group_slot(group)] = (struct group_failures){
+        .count = (uint32_t)n, .last_us = now_us - ago * 1000000, .not_before_ms = NOW_MS + wait, .reason = "it ended"};
+}
+
+static void read_words(struct scene *s, struct slice line)
+{
+    while (!slice_empty(line)) {
+        struct slice word = slice_cut(&line, ' ');
+        take_int(word, "workers", &s->workers);
+        take_int(word, "min", &s->min);
+        take_int(word, "max", &s->max);
+        take_int(word, "hosts", &s->hosts);
+        take_int(word, "second", &s->second);
+        take_int(word, "try", &s->try_in);
+        if (word_value(word, "delete").ptr)
+            s->delete_names = word_value(word, "delete");
+        if (word_value(word, "failures").ptr)
+            take_failures(s, word_value(word, "failures"));
+        take_int(word, "written", &s->written);
+        take_int(word, "blocked", &s->blocked);
+        s->same |= slice_eq(word, SLICE("same"));
+        s->broken |= slice_eq(word, SLICE("broken"));
+        s->suspend |= slice_eq(word, SLICE("suspend"));
+        s->recreate |= slice_eq(word, SLICE("recreate"));
+        s->accepted |= slice_eq(word, SLICE("accepted"));
+        s->refused |= slice_eq(word, SLICE("refused"));
+    }
+}
+
+static void set_state(struct pod *p, struct slice word)
+{
+    if (slice_eq(word, SLICE("ready"))) {
+        p->phase = POD_RUNNING;
+        p->ready = true;
+    } else if (slice_eq(word, SLICE("running")) || slice_eq(word, SLICE("ended"))) {
+        p->phase = POD_RUNNING;
+        p->ended = slice_eq(word, SLICE("ended"));
+    } else if (slice_eq(word, SLICE("failed"))) {
+        p->phase = POD_FAILED;
+    } else if (slice_eq(word, SLICE("succeeded"))) {
+        p->phase = POD_SUCCEEDED;
+    } else if (slice_eq(word, SLICE("deleting"))) {
+        p->phase = POD_RUNNING;
+        p->deleting = true;
+    }
+}
+
+static void read_pod(struct scene *s, struct slice line)
+{
+    struct pod *p = &s->pods[s->pod_count++];
+    struct slice group = slice_cut(&line, ' '), index = slice_cut(&line, ' ');
+    int64_t n = 0;
+    slice_int(index, &n);
+    snprintf(p->name, sizeof p->name, "p%u", s->pod_count);
+    snprintf(p->uid, sizeof p->uid, "u%u", s->pod_count);
+    p->head = slice_eq(group, SLICE("head"));
+    p->group = p->head ? SLICE("headgroup") : group;
+    p->index = (int32_t)n;
+    p->hash = 0;
+    set_state(p, slice_cut(&line, ' '));
+    int32_t age = 60;
+    while (!slice_empty(line)) {
+        struct slice word = slice_cut(&line, ' ');
+        take_int(word, "age", &age);
+        take_int(word, "host", &p->host);
+        p->counted |= slice_eq(word, SLICE("counted"));
+        p->hash = slice_eq(word, SLICE("old")) ? 1 : p->hash;
+    }
+    p->created_us = now_us - age * INT64_C(1000000);
+}
+
+static const char container[] = "{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}";
+
+static void put_group(struct scene *s, struct buf *b, const char *name, int32_t replicas, bool first)
+{
+    buf_printf(b, "%s{\"groupName\":\"%s\",\"replicas\":%d,\"minReplicas\":%d,\"maxReplicas\":%d,\"numOfHosts\":%d,", first ? "" : ",",
+               name, replicas, s->min, s->max, s->hosts);
+    if (first && s->delete_names.len) {
+        buf_put(b, SLICE("\"scaleStrategy\":{\"workersToDelete\":["));
+        for (struct slice rest = s->delete_names; rest.ptr;) {
+            struct slice one = slice_cut(&rest, ',');
+            buf_printf(b, "\"%.*s\"%s", SLICE_ARG(one), rest.ptr ? "," : "");
+        }
+        buf_put(b, SLICE("]},"));
+    }
+    buf_printf(b, "\"rayStartParams\":{},\"template\":%s}", container);
+}
+
+static void read_pods(struct scene *s, struct slice *text)
+{
+    while (text->ptr) {
+        struct slice line = slice_cut(text, '\n');
+        if (slice_eq(line, SLICE("---")))
+            return;
+        if (slice_starts(line, SLICE("prior ")))
+            s->prior = slice_skip(line, 6);
+        else
+            read_pod(s, line);
+    }
+}
+
+static void read_cluster(struct scene *s)
+{
+    struct buf b;
+    buf_init(&b, MIB);
+    buf_printf(&b,
+               "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":"
+               "\"00000000-0000-0000-0000-000000000001\",\"generation\":1},\"spec\":{%s%s\"headGroupSpec\":{\"rayStartParams\":{},"
+               "\"template\":%s},\"workerGroupSpecs\":[",
+               s->suspend ? "\"suspend\":true," : "", s->recreate ? "\"upgradeStrategy\":{\"type\":\"Recreate\"}," : "", container);
+    put_group(s, &b, s->broken ? "Not a name!" : "small", s->workers, true);
+    if (s->second)
+        put_group(s, &b, "big", s->second, false);
+    buf_put(&b, SLICE("]}}"));
+    struct json *doc = arena_new(&s->a, struct json);
+    struct err e = {0};
+    CHECK(json_parse(doc, arena_dup(&s->a, buf_slice(&b)), &s->a, &e));
+    CHECK(ray_read(json_root(doc), &s->a, &s->cluster, &s->errors) != s->broken);
+    if (s->errors.count && !s->broken)
+        printf("  %.*s: %.*s\n", SLICE_ARG(s->errors.list[0].path), SLICE_ARG(s->errors.list[0].text));
+    buf_free(&b);
+    for (uint32_t i = 0; i <= s->cluster.group_count; i++) {
+        uint64_t hash = i == 0 ? s->cluster.head.hash : s->cluster.groups[i - 1].hash;
+        s->failures[i].accepted = s->accepted ? hash : 0;
+        s->failures[i].refused = s->refused ? hash : 0;
+        s->failures[i].try_ms = NOW_MS + s->try_in;
+    }
+}
+
+/* As the API server gives it back. */
+static void make_service(struct scene *s, bool head, struct service *to)
+{
+    struct buf b;
+    buf_init(&b, MIB);
+    struct json doc;
+    struct err e = {0};
+    CHECK(head ? ray_build_head_service(&s->cluster, &s->a, &b, &e) : ray_build_headless_service(&s->cluster, &s->a, &b, &e));
+    CHECK(json_parse(&doc, buf_slice(&b), &s->a, &e));
+    *to = (struct service){.name = "svc", .uid = "su", .ip = "None", .version = 1, .hash = ray_service_hash(json_root(&doc))};
+    buf_free(&b);
+}
+
+static void scene_view(struct scene *s, const struct pod **pods, struct cluster_view *v)
+{
+    static const struct ray_options options = {.tools = RAY_TOOLS_NONE, .cluster_domain = {"cluster.local", 13}, .version = {"0", 1}};
+    for (uint32_t i = 0; i < s->pod_count; i++)
+        pods[i] = &s->pods[i];
+    *v = (struct cluster_view){.cluster = &s->cluster,
+                               .errors = &s->errors,
+                               .pods = pods,
+                               .pod_count = s->pod_count,
+                               .status = s->prior,
+                               .status_at_ms = s->written ? NOW_MS - s->written : 0,
+                               .status_not_before_ms = s->blocked ? NOW_MS + s->blocked : 0,
+                               .failures = s->failures,
+                               .options = &options,
+                               .now = {NOW_MS, now_us}};
+    if (s->broken)
+        return;
+    make_service(s, true, &s->head_service);
+    make_service(s, false, &s->headless_service);
+    v->head_service = &s->head_service;
+    v->headless_service = &s->headless_service;
+}
+
+/* Calls run with each case of the file: its name is set, the rest is handed over. */
+static void run_cases(const char *path, void (*run)(struct slice text))
+{
+    struct arena a = {0};
+    struct slice text = read_file(path, &a);
+    static const char mark[] = "\n=== ";
+    const char *at = text.ptr ? strstr(text.ptr, mark) : NULL;
+    while (at) {
+        const char *begin = at + sizeof mark - 1, *end = strstr(begin, mark);
+        struct slice one = {begin, end ? (size_t)(end - begin) : strlen(begin)}, name = slice_cut(&one, '\n');
+        test_case("%.*s", SLICE_ARG(name));
+        run(one);
+        at = end;
+    }
+    arena_free(&a);
+}
+
+#endif

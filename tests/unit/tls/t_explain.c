@@ -1,0 +1,59 @@
+#include "../test.h"
+
+#include "src/tls/check.h"
+
+/* Every code that BearSSL has is put in words, with the right kind of error. Words that have been seen to come out of a session are in
+ * t_session.c and t_verify.c; here are those that take a broken or hostile peer. */
+static const struct {
+    int code;
+    enum err_code kind;
+    const char *text;
+} cases[] = {
+    {BR_ERR_BAD_PARAM, ERR_TLS, "protocol error (code 1)"},
+    {BR_ERR_UNSUPPORTED_VERSION, ERR_TLS, "server does not speak TLS 1.2 (or no TLS at all)"},
+    {BR_ERR_BAD_VERSION, ERR_TLS, "server changes its TLS version within a connection"},
+    {BR_ERR_TOO_LARGE, ERR_TLS, "record is too long"},
+    {BR_ERR_BAD_MAC, ERR_TLS, "record was changed on its way"},
+    {BR_ERR_BAD_HANDSHAKE, ERR_TLS, "protocol error (code 14)"},
+    {BR_ERR_BAD_CIPHER_SUITE, ERR_TLS, "server chose a cipher suite that was not offered"},
+    {BR_ERR_BAD_SECRENEG, ERR_TLS, "server does not know secure renegotiation as it should"},
+    {BR_ERR_EXTRA_EXTENSION, ERR_TLS, "server answers an extension that was not offered"},
+    {BR_ERR_BAD_FINISHED, ERR_TLS, "the handshake was changed on its way"},
+    {BR_ERR_INVALID_ALGORITHM, ERR_TLS, "server wants an algorithm that is not known here"},
+    {BR_ERR_BAD_SIGNATURE, ERR_TLS, "server's signature is wrong: it does not have the key of its certificate"},
+    {BR_ERR_WRONG_KEY_USAGE, ERR_TLS, "server's certificate does not fit the cipher suite"},
+    {BR_ERR_NO_CLIENT_AUTH, ERR_TLS, "server wants a client certificate"},
+    {BR_ERR_X509_INVALID_VALUE, ERR_TLS_TRUST, "a certificate of the server's chain is malformed (code 33)"},
+    {BR_ERR_X509_TRUNCATED, ERR_TLS_TRUST, "a certificate of the server's chain is malformed (code 34)"},
+    {BR_ERR_X509_EMPTY_CHAIN, ERR_TLS_TRUST, "server sent no certificate"},
+    {BR_ERR_X509_LIMIT_EXCEEDED, ERR_TLS_TRUST, "a certificate of the server's chain has an RSA key above 4096 bits"},
+    {BR_ERR_X509_BAD_SIGNATURE, ERR_TLS_TRUST, "a certificate of the server's chain has a wrong signature"},
+    {BR_ERR_X509_EXPIRED, ERR_TLS_TRUST, "a certificate of the server's chain is expired or not valid yet"},
+    {BR_ERR_X509_DN_MISMATCH, ERR_TLS_TRUST, "the server's certificate chain is out of order"},
+    {BR_ERR_X509_NOT_TRUSTED, ERR_TLS_TRUST, "certificate is signed by an unknown CA"},
+    {BR_ERR_SEND_FATAL_ALERT + 10, ERR_TLS, "server broke the protocol: alert 10 unexpected_message was sent to it"},
+    {BR_ERR_SEND_FATAL_ALERT + 200, ERR_TLS, "server broke the protocol: alert 200 unknown was sent to it"},
+    {BR_ERR_RECV_FATAL_ALERT + 80, ERR_TLS, "server ended the session: alert 80 internal_error"},
+    {BR_ERR_RECV_FATAL_ALERT + 71, ERR_TLS, "server has no cipher suite in common"},
+    {BR_ERR_RECV_FATAL_ALERT + 48, ERR_TLS, "server wants a client certificate: alert 48 unknown_ca"},
+};
+
+int main(void)
+{
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct err e = {0};
+        test_case("code %d", cases[i].code);
+        tls_explain(&e, cases[i].code, false, false);
+        CHECK_INT(e.code, cases[i].kind);
+        CHECK_STR(slice_head(slice_of(e.text), strlen(cases[i].text)), cases[i].text);
+    }
+    test_case("every code has words that fit");
+    bool all = true;
+    for (int code = 1; code < 768; code++) {
+        struct err e = {0};
+        tls_explain(&e, code, code % 2, code % 3);
+        all &= e.code != ERR_NONE && strlen(e.text) > 10 && strlen(e.text) < ERR_TEXT_MAX - 1;
+    }
+    CHECK(all);
+    return test_done();
+}

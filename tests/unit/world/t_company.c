@@ -1,0 +1,139 @@
+/* Not alone in the namespace: both kinds with one name, pods that KubeRay made, clusters of other controllers, groups of several hosts. */
+#include "scene.h"
+
+static const char container[] = "{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}";
+
+static void test_two_kinds(void)
+{
+    struct world w;
+    test_case("a cluster of each kind with one name");
+    make_world(&w, false);
+    make_crd(&w, "cluster.ray.io", "");
+    world_run(&w, 40 * 1000);
+    apply(&w, "c", 2);
+    struct slice legacy = arena_printf(
+        &w.arena,
+        "{\"apiVersion\":\"cluster.ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"c\"},\"spec\":{\"maxWorkers\":3,"
+        "\"headPodType\":\"head\",\"podTypes\":[{\"name\":\"head\",\"podConfig\":{\"metadata\":{\"generateName\":\"c-head\"},\"spec\":"
+        "{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}},{\"name\":\"small\",\"minWorkers\":2,\"maxWorkers\":3,\"podConfig\":"
+        "{\"metadata\":{\"generateName\":\"c-small\"},\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}}],"
+        "\"headStartRayCommands\":[\"ray stop\",\"ray start --head --port=6379\"],\"workerStartRayCommands\":[\"ray stop\","
+        "\"ray start --address=$RAY_HEAD_IP:6379\"]}}");
+    CHECK_INT(world_call(&w, "POST", "/apis/cluster.ray.io/v1/namespaces/n/rayclusters", "application/json", legacy), 201);
+    world_run(&w, 10 * 1000);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 6);
+    CHECK(is_ready(&w, "c"));
+    CHECK(says(&w, "rayclusters.cluster.ray.io", "c", "\"Running\""));
+    check_fixed_point(&w);
+    test_case("one of them goes, the other stays");
+    CHECK_INT(world_call(&w, "DELETE", "/apis/cluster.ray.io/v1/namespaces/n/rayclusters/c", "application/json", SLICE("{}")), 200);
+    world_run(&w, 10 * 1000);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 3);
+    CHECK(is_ready(&w, "c"));
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
+/* As KubeRay v1.2 names and labels them: a generated name, no index, nothing of ours. */
+static void make_kuberay_pod(struct world *w, const char *name, const char *type, const char *group)
+{
+    struct slice body = arena_printf(
+        &w->arena,
+        "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"%s\",\"labels\":{\"ray.io/cluster\":\"c\",\"ray.io/node-type\":"
+        "\"%s\",\"ray.io/group\":\"%s\",\"ray.io/is-ray-node\":\"yes\"},\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\",\"kind\":"
+        "\"RayCluster\",\"name\":\"c\",\"uid\":\"%.*s\",\"controller\":true}]},\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":"
+        "\"ray:1\"}]}}",
+        name, type, group, SLICE_ARG(status_of(w, "c", "metadata.uid")));
+    CHECK_INT(world_call(w, "POST", pods_path, "application/json", body), 201);
+}
+
+static void test_adopted(void)
+{
+    struct world w;
+    test_case("pods that KubeRay made are kept");
+    make_world(&w, false);
+    world_run(&w, 500);
+    world_kill_operator(&w);
+    apply(&w, "c", 3);
+    make_kuberay_pod(&w, "c-head-x7k2p", "head", "headgroup");
+    make_kuberay_pod(&w, "c-small-worker-aaaaa", "worker", "small");
+    make_kuberay_pod(&w, "c-small-worker-bbbbb", "worker", "small");
+    make_kuberay_pod(&w, "c-small-worker-ccccc", "worker", "small");
+    world_run(&w, 2000);
+    world_start_operator(&w, false);
+    world_run(&w, 10 * 1000);
+    CHECK_INT(w.sent.pod_posts, 0);
+    CHECK_INT(w.sent.deletes, 0);
+    CHECK(is_ready(&w, "c"));
+    CHECK_STR(status_of(&w, "c", "status.head.podName"), "c-head-x7k2p");
+    test_case("… and replaced and scaled as our own");
+    scale(&w, "c", 5);
+    world_run(&w, 5000);
+    CHECK_INT(w.sent.pod_posts, 2);
+    CHECK_INT(world_call(&w, "DELETE", "/api/v1/namespaces/n/pods/c-small-worker-bbbbb", "application/json", SLICE("{}")), 200);
+    CHECK_INT(world_call(&w, "DELETE", "/api/v1/namespaces/n/pods/c-head-x7k2p", "application/json", SLICE("{}")), 200);
+    world_run(&w, 5000);
+    CHECK_INT(w.sent.pod_posts, 4);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 6);
+    CHECK(is_ready(&w, "c"));
+    scale(&w, "c", 0);
+    world_run(&w, 5000);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 1);
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
+static void test_managed(void)
+{
+    struct world w;
+    test_case("a cluster of another controller is left alone");
+    make_world(&w, false);
+    struct slice body = cluster_body(&w, "c", 2, "\"managedBy\":\"kueue.x-k8s.io/multikueue\",");
+    CHECK_INT(world_call(&w, "POST", v1, "application/json", body), 201);
+    world_run(&w, 10 * 1000);
+    CHECK_INT(world_writes(&w) + w.sent.events, 0);
+    world_free(&w);
+}
+
+static void test_hosts(void)
+{
+    struct world w;
+    test_case("replicas of four hosts");
+    make_world(&w, false);
+    struct slice body = arena_printf(&w.arena,
+                                     "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"c\"},\"spec\":{"
+                                     "\"headGroupSpec\":{\"rayStartParams\":{},\"template\":%s},\"workerGroupSpecs\":[{\"groupName\":"
+                                     "\"small\",\"replicas\":3,\"minReplicas\":0,\"maxReplicas\":1000,\"numOfHosts\":4,"
+                                     "\"rayStartParams\":{},\"template\":%s}]}}",
+                                     container, container);
+    CHECK_INT(world_call(&w, "POST", v1, "application/json", body), 201);
+    world_run(&w, 5000);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 13);
+    CHECK_INT(apiserver_count(w.server, SLICE("services")), 3);
+    CHECK(is_ready(&w, "c"));
+    check_fixed_point(&w);
+    test_case("one host fails: its replica is made anew, the others stay");
+    struct slice names[12];
+    CHECK_INT(pod_names(&w, "worker", names, COUNT_OF(names)), 12);
+    struct slice path = arena_printf(&w.arena, "%s/%.*s/status", pods_path, SLICE_ARG(names[5]));
+    CHECK_INT(world_call(&w, "PATCH", path.ptr, "application/merge-patch+json", SLICE("{\"status\":{\"phase\":\"Failed\"}}")), 200);
+    world_run(&w, 20 * 1000);
+    CHECK_INT(w.sent.pod_posts, 13 + 4);
+    CHECK_INT(w.sent.deletes, 4);
+    CHECK(is_ready(&w, "c"));
+    scale(&w, "c", 1);
+    world_run(&w, 5000);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 5);
+    CHECK(is_ready(&w, "c"));
+    world_free(&w);
+}
+
+int main(void)
+{
+    log_global.fd = -1;
+    test_two_kinds();
+    test_adopted();
+    test_managed();
+    test_hosts();
+    return test_done();
+}

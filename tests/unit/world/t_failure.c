@@ -1,0 +1,214 @@
+/* Things fail: pods, heads, quotas, namespaces. Nothing is tried in a tight loop, and all comes back when the cause is gone. */
+#include "scene.h"
+
+/* A cluster whose workers (or head) carry an annotation that makes the model's kubelet misbehave. */
+static void apply_failing(struct world *w, const char *head, const char *worker, int workers)
+{
+    static const char format[] = "{\"metadata\":{\"annotations\":{%s}},\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}";
+    struct slice head_template = arena_printf(&w->arena, format, head), worker_template = arena_printf(&w->arena, format, worker);
+    struct slice body = arena_printf(&w->arena,
+                                     "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"c\"},\"spec\":{"
+                                     "\"headGroupSpec\":{\"rayStartParams\":{},\"template\":%s},\"workerGroupSpecs\":[{\"groupName\":"
+                                     "\"small\",\"replicas\":%d,\"minReplicas\":0,\"maxReplicas\":1000,\"rayStartParams\":{},"
+                                     "\"template\":%s}]}}",
+                                     head_template.ptr, workers, worker_template.ptr);
+    CHECK_INT(world_call(w, "POST", v1, "application/json", body), 201);
+}
+
+static void test_crash_loop(void)
+{
+    static const struct {
+        const char *id, *head, *worker;
+        int workers;
+        uint32_t most; /* pods created in 20 minutes */
+    } cases[] = {
+        {"a worker that fails at once", "", "\"fake.kubelet/fail\":\"after=0s\"", 1, 2 + 13},
+        {"20 workers that fail at once", "", "\"fake.kubelet/fail\":\"after=0s\"", 20, 21 + 13 * 20},
+        {"a worker that fails after half a minute", "", "\"fake.kubelet/fail\":\"after=30s\"", 1, 2 + 12},
+        {"a head that fails at once", "\"fake.kubelet/fail\":\"after=0s\"", "", 1, 2 + 13},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct world w;
+        test_case("%s", cases[i].id);
+        make_world(&w, false);
+        apply_failing(&w, cases[i].head, cases[i].worker, cases[i].workers);
+        world_run(&w, 20 * 60 * 1000);
+        CHECK(w.sent.pod_posts > 6);
+        CHECK(w.sent.pod_posts <= cases[i].most);
+        CHECK(w.sent.patches <= 5 * 15);
+        CHECK(w.sent.events <= 40);
+        CHECK(says(&w, "rayclusters.ray.io", "c", "\"ReplicaFailure\""));
+        CHECK(says(&w, "rayclusters.ray.io", "c", "times in a row"));
+        if (w.sent.pod_posts > cases[i].most)
+            printf("  %u posts\n", w.sent.pod_posts);
+        world_free(&w);
+    }
+}
+
+static void fail_pod(struct world *w, const char *name)
+{
+    struct slice path = arena_printf(&w->arena, "%s/%s/status", pods_path, name);
+    CHECK_INT(world_call(w, "PATCH", path.ptr, "application/merge-patch+json",
+                         SLICE("{\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\",\"conditions\":[]}}")),
+              200);
+}
+
+static void test_once(void)
+{
+    struct world w;
+    test_case("a head is evicted");
+    make_world(&w, false);
+    apply(&w, "c", 3);
+    world_run(&w, 5000);
+    uint32_t posts = w.sent.pod_posts;
+    fail_pod(&w, "c-head");
+    world_run(&w, 5000);
+    CHECK(is_ready(&w, "c"));
+    CHECK_INT(w.sent.pod_posts, posts + 1);
+    CHECK_INT(w.sent.deletes, 1);
+    test_case("the failure is forgotten");
+    CHECK(says(&w, "rayclusters.ray.io", "c", "ReplicaFailure"));
+    world_run(&w, 5 * 60 * 1000);
+    CHECK(!says(&w, "rayclusters.ray.io", "c", "ReplicaFailure"));
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
+/* A node goes and takes many pods along: one failure, and all come back within seconds. */
+static void test_together(void)
+{
+    struct world w;
+    test_case("thirty of forty workers are evicted");
+    make_world(&w, false);
+    apply(&w, "c", 40);
+    world_run(&w, 5000);
+    CHECK(is_ready(&w, "c"));
+    struct slice names[40];
+    uint32_t count = pod_names(&w, "worker", names, COUNT_OF(names));
+    CHECK_INT(count, 40);
+    for (uint32_t i = 0; i < 30 && i < count; i++) {
+        fail_pod(&w, names[i].ptr);
+        world_run(&w, 5);
+    }
+    world_run(&w, 10 * 1000);
+    CHECK(is_ready(&w, "c"));
+    CHECK(says(&w, "rayclusters.ray.io", "c", "failed 1 times"));
+    world_free(&w);
+}
+
+static void test_refusals(void)
+{
+    static const struct {
+        const char *id, *reason;
+        int status;
+        uint32_t times, most;
+        bool failure;
+    } cases[] = {
+        {"a quota that is full", "Forbidden", 403, 1000000, 150, true},
+        {"conflicts of a quota that is counted", "Conflict", 409, 30, 700, false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct world w;
+        test_case("%s", cases[i].id);
+        make_world(&w, false);
+        override(&w, "POST", pods_path, cases[i].status, false, cases[i].times);
+        apiserver_faults(w.server)->next.reason = cases[i].reason;
+        apply(&w, "c", 300);
+        world_run(&w, 10 * 60 * 1000);
+        CHECK(w.sent.pod_posts <= cases[i].most);
+        if (w.sent.pod_posts > cases[i].most)
+            printf("  %u posts\n", w.sent.pod_posts);
+        CHECK(says(&w, "rayclusters.ray.io", "c", "ReplicaFailure") == cases[i].failure);
+        apiserver_faults(w.server)->next.times = 0;
+        world_run(&w, 6 * 60 * 1000);
+        CHECK_INT(apiserver_count(w.server, SLICE("pods")), 301);
+        CHECK(is_ready(&w, "c"));
+        world_free(&w);
+    }
+}
+
+static void test_namespace(void)
+{
+    struct world w;
+    test_case("the namespace is deleted underneath");
+    make_world(&w, false);
+    apply(&w, "c", 5);
+    world_run(&w, 3000);
+    uint32_t before = world_writes(&w);
+    CHECK_INT(world_call(&w, "DELETE", "/api/v1/namespaces/n", "application/json", SLICE("{}")), 200);
+    world_run(&w, 5 * 60 * 1000);
+    CHECK_INT(apiserver_count(w.server, SLICE("rayclusters.ray.io")), 0);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 0);
+    CHECK(world_writes(&w) - before < 30);
+    check_fixed_point(&w);
+    test_case("and made again");
+    make_namespace(&w);
+    apply(&w, "c", 5);
+    world_run(&w, 5000);
+    CHECK(is_ready(&w, "c"));
+    world_free(&w);
+}
+
+static void test_relabelled(void)
+{
+    struct world w;
+    test_case("a worker that loses its labels is not asked for in a loop");
+    make_world(&w, false);
+    apply(&w, "c", 2);
+    world_run(&w, 3000);
+    struct slice names[2];
+    CHECK_INT(pod_names(&w, "worker", names, COUNT_OF(names)), 2);
+    struct slice path = arena_printf(&w.arena, "%s/%.*s", pods_path, SLICE_ARG(names[0]));
+    uint32_t before = w.sent.posts;
+    CHECK_INT(
+        world_call(&w, "PATCH", path.ptr, "application/merge-patch+json", SLICE("{\"metadata\":{\"labels\":{\"ray.io/cluster\":null}}}")),
+        200);
+    world_run(&w, 5 * 60 * 1000);
+    CHECK(w.sent.posts - before < 30);
+    CHECK_INT(world_call(&w, "DELETE", path.ptr, "application/json", SLICE("{}")), 200);
+    world_run(&w, 2 * 60 * 1000);
+    CHECK_INT(pod_names(&w, "worker", names, COUNT_OF(names)), 2);
+    CHECK(is_ready(&w, "c"));
+    world_free(&w);
+}
+
+static void test_template(void)
+{
+    struct world w;
+    test_case("a changed template that the API server refuses, until its cause is gone");
+    make_world(&w, false);
+    struct slice body = cluster_body(&w, "c", 3, "\"upgradeStrategy\":{\"type\":\"Recreate\"},");
+    CHECK_INT(world_call(&w, "POST", v1, "application/json", body), 201);
+    world_run(&w, 5000);
+    uint32_t posts = w.sent.pod_posts;
+    override(&w, "POST", pods_path, 403, false, 1000000);
+    struct slice patch = SLICE("[{\"op\":\"replace\",\"path\":\"/spec/workerGroupSpecs/0/template/spec/containers/0/image\",\"value\":"
+                               "\"ray:2\"}]");
+    CHECK_INT(world_call(&w, "PATCH", "/apis/ray.io/v1/namespaces/n/rayclusters/c", "application/json-patch+json", patch), 200);
+    world_run(&w, 10 * 60 * 1000);
+    CHECK_INT(w.sent.deletes, 0);
+    CHECK(w.sent.pod_posts - posts <= 11); /* one dry run a minute */
+    CHECK(is_ready(&w, "c"));
+    CHECK(says(&w, "rayclusters.ray.io", "c", "PodRefused"));
+    apiserver_faults(w.server)->next.times = 0;
+    world_run(&w, 90 * 1000);
+    CHECK_INT(w.sent.deletes, 3);
+    CHECK(is_ready(&w, "c"));
+    CHECK(!says(&w, "rayclusters.ray.io", "c", "PodRefused"));
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 4);
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
+int main(void)
+{
+    log_global.fd = -1;
+    test_crash_loop();
+    test_once();
+    test_together();
+    test_refusals();
+    test_namespace();
+    test_relabelled();
+    test_template();
+    return test_done();
+}

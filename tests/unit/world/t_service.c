@@ -1,0 +1,120 @@
+/* Services: repaired, never stolen, and never written in a loop. */
+#include "scene.h"
+
+static const char head_service[] = "/api/v1/namespaces/n/services/c-head-svc";
+
+static struct slice service_owner(struct world *w, const char *name)
+{
+    struct json *doc = arena_new(&w->arena, struct json);
+    struct err e = {0};
+    if (!json_parse(doc, apiserver_get(w->server, SLICE("services"), SLICE("n"), slice_of(name), &w->arena), &w->arena, &e))
+        return SLICE_NONE;
+    return json_get_str(json_at(json_get(json_root(doc), "metadata.ownerReferences"), 0), "uid", &w->arena);
+}
+
+static void test_drift(void)
+{
+    struct world w;
+    test_case("a service that was edited is set right, one that was deleted comes back");
+    make_world(&w, false);
+    apply(&w, "c", 1);
+    world_run(&w, 5000);
+    struct slice edit = SLICE("{\"spec\":{\"selector\":{\"ray.io/node-type\":\"worker\"}}}");
+    CHECK_INT(world_call(&w, "PATCH", head_service, "application/merge-patch+json", edit), 200);
+    world_run(&w, 1000);
+    CHECK(!says(&w, "services", "c-head-svc", "\"worker\""));
+    CHECK_INT(world_call(&w, "DELETE", head_service, "application/json", SLICE("{}")), 200);
+    world_run(&w, 1000);
+    CHECK_INT(apiserver_count(w.server, SLICE("services")), 2);
+    check_fixed_point(&w);
+    test_case("somebody who edits it again and again is not fought at full speed");
+    uint32_t before = w.sent.patches;
+    for (int i = 0; i < 300; i++) {
+        CHECK_INT(world_call(&w, "PATCH", head_service, "application/merge-patch+json", edit), 200);
+        world_run(&w, 100);
+    }
+    CHECK(w.sent.patches > before);
+    CHECK(w.sent.patches - before <= 8);
+    world_run(&w, 30 * 1000);
+    CHECK(!says(&w, "services", "c-head-svc", "\"worker\""));
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
+/* Nobody owns it, or somebody else does: it stays as it is, and the cluster says why it cannot work. */
+static void test_foreign(void)
+{
+    struct world w;
+    test_case("a service of that name that is not ours");
+    make_world(&w, false);
+    struct slice theirs = SLICE("{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"c-head-svc\",\"namespace\":\"n\"},"
+                                "\"spec\":{\"selector\":{\"app\":\"shop\"},\"ports\":[{\"name\":\"client\",\"port\":10001}]}}");
+    CHECK_INT(world_call(&w, "POST", "/api/v1/namespaces/n/services?fieldManager=shop", "application/json", theirs), 201);
+    apply(&w, "c", 1);
+    world_run(&w, 30 * 1000);
+    CHECK(says(&w, "services", "c-head-svc", "shop"));
+    CHECK(says(&w, "rayclusters.ray.io", "c", "c-head-svc"));
+    CHECK(w.sent.patches < 20);
+    CHECK_INT(world_call(&w, "DELETE", head_service, "application/json", SLICE("{}")), 200);
+    world_run(&w, 10 * 60 * 1000);
+    CHECK(is_ready(&w, "c"));
+    world_free(&w);
+}
+
+static void test_two_of_one_name(void)
+{
+    struct world w;
+    test_case("two clusters that ask for the same head service");
+    make_world(&w, false);
+    const char *more = "\"headService\":{\"metadata\":{\"name\":\"shared\"}},";
+    static const char container[] = "{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}";
+    for (int i = 0; i < 2; i++) {
+        struct slice body = arena_printf(&w.arena,
+                                         "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"%s\"},\"spec\":{"
+                                         "\"headGroupSpec\":{%s\"rayStartParams\":{},\"template\":%s}}}",
+                                         i ? "b" : "a", more, container);
+        CHECK_INT(world_call(&w, "POST", v1, "application/json", body), 201);
+        world_run(&w, 3000);
+    }
+    world_run(&w, 30 * 1000);
+    CHECK(w.sent.patches < 20);
+    CHECK(says(&w, "services", "shared", "\"name\":\"a\""));
+    CHECK(says(&w, "rayclusters.ray.io", "b", "shared"));
+    world_free(&w);
+}
+
+static void test_recreate(void)
+{
+    struct world w;
+    for (int collect = 20; collect < 6000; collect *= 4) {
+        struct apiserver_config config = {.seed = 1, .collect_ms = collect, .stop_ms = 2 * collect};
+        test_case("deleted and made again at once, garbage collected after %d ms", collect);
+        world_init(&w, &config);
+        make_namespace(&w);
+        make_crd(&w, "ray.io", "");
+        world_start_operator(&w, false);
+        apply(&w, "c", 3);
+        world_run(&w, 5000);
+        CHECK_INT(world_call(&w, "DELETE", "/apis/ray.io/v1/namespaces/n/rayclusters/c", "application/json", SLICE("{}")), 200);
+        apply(&w, "c", 3);
+        uint32_t before = world_writes(&w);
+        world_run(&w, 4 * collect + 10 * 1000);
+        CHECK_INT(apiserver_count(w.server, SLICE("pods")), 4);
+        CHECK_INT(apiserver_count(w.server, SLICE("services")), 2);
+        CHECK(is_ready(&w, "c"));
+        CHECK(world_writes(&w) - before < 30);
+        CHECK(slice_eq(service_owner(&w, "c-head-svc"), status_of(&w, "c", "metadata.uid")));
+        check_fixed_point(&w);
+        world_free(&w);
+    }
+}
+
+int main(void)
+{
+    log_global.fd = -1;
+    test_drift();
+    test_foreign();
+    test_two_of_one_name();
+    test_recreate();
+    return test_done();
+}

@@ -1,0 +1,129 @@
+/* Status as a user sees it: it comes, it stays true, and it costs nothing when nothing changes. */
+#include "scene.h"
+
+/* The status of KubeRay's older CRDs: what mobula adds is cut off by the server. */
+static const char old_status[] = "{\"type\":\"object\",\"properties\":{\"state\":{\"type\":\"string\"},\"reason\":{\"type\":\"string\"},"
+                                 "\"observedGeneration\":{\"type\":\"integer\"},\"desiredWorkerReplicas\":{\"type\":\"integer\"}}}";
+
+static void test_pruned(void)
+{
+    struct world w;
+    struct apiserver_config config = {.seed = 1};
+    test_case("a server that drops parts of the status");
+    world_init(&w, &config);
+    make_namespace(&w);
+    make_crd(&w, "ray.io", old_status);
+    world_start_operator(&w, false);
+    apply(&w, "c", 5);
+    world_run(&w, 5000);
+    CHECK(is_ready(&w, "c"));
+    CHECK(slice_empty(status_of(&w, "c", "status.head.podName")));
+    check_fixed_point(&w);
+    uint32_t before = w.sent.patches;
+    for (int i = 0; i < 20; i++) { /* what happens to pods makes it look again, and again */
+        annotate(&w, "pods", "c-head", i);
+        world_run(&w, 1500);
+    }
+    CHECK_INT(w.sent.patches, before);
+    world_free(&w);
+}
+
+/* Whatever is dropped of a plan is done by the next one: an annotation may come at any moment. */
+static void test_disturbed(void)
+{
+    for (int at = 1; at < 80; at += 3) {
+        struct world w;
+        test_case("an annotation after %d steps", at);
+        make_world(&w, false);
+        world_run(&w, 500);
+        apply(&w, "c", 2);
+        for (int i = 0; i < at; i++)
+            world_step(&w, w.now.mono_ms + 1000);
+        annotate(&w, "rayclusters", "c", at);
+        world_run(&w, 30 * 1000);
+        CHECK(is_ready(&w, "c"));
+        CHECK_STR(status_of(&w, "c", "status.head.podName"), "c-head");
+        world_free(&w);
+    }
+}
+
+static void test_refused(void)
+{
+    static const struct {
+        const char *id;
+        int status, times;
+        const char *reason;
+    } cases[] = {
+        {"a status that is refused for a while", 422, 3, "Invalid"},
+        {"a status in conflict", 409, 2, "Conflict"},
+        {"a status of something that is not there, and is", 404, 2, "NotFound"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct world w;
+        test_case("%s", cases[i].id);
+        make_world(&w, false);
+        override(&w, "PATCH", v1, cases[i].status, false, (uint32_t)cases[i].times);
+        apiserver_faults(w.server)->next.reason = cases[i].reason;
+        apply(&w, "c", 2);
+        world_run(&w, 1000);
+        CHECK_INT(apiserver_count(w.server, SLICE("pods")), 3);
+        world_run(&w, 60 * 1000);
+        CHECK(is_ready(&w, "c"));
+        CHECK_INT(apiserver_faults(w.server)->next.times, 0);
+        world_free(&w);
+    }
+}
+
+/* A status that never gets through is no reason to leave pods alone. */
+static void test_never(void)
+{
+    struct world w;
+    test_case("a status that never gets through");
+    make_world(&w, false);
+    override(&w, "PATCH", "/apis/ray.io/v1/namespaces/n/rayclusters/c/status", 403, false, 1000000);
+    apply(&w, "c", 2);
+    world_run(&w, 10 * 60 * 1000);
+    uint32_t before = w.sent.patches;
+    scale(&w, "c", 4);
+    world_run(&w, 2000);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 5);
+    CHECK(w.sent.patches <= before + 1);
+    CHECK(before < 60);
+    world_free(&w);
+}
+
+static void test_foreign(void)
+{
+    struct world w;
+    test_case("conditions of others stay");
+    make_world(&w, false);
+    apply(&w, "c", 1);
+    world_run(&w, 5000);
+    struct slice other = SLICE("[{\"op\":\"add\",\"path\":\"/status/conditions/-\",\"value\":{\"type\":\"Billed\",\"status\":\"True\","
+                               "\"reason\":\"Yes\",\"message\":\"\",\"lastTransitionTime\":\"2026-01-01T00:00:00Z\"}}]");
+    CHECK_INT(world_call(&w, "PATCH", "/apis/ray.io/v1/namespaces/n/rayclusters/c/status", "application/json-patch+json", other), 200);
+    scale(&w, "c", 3);
+    world_run(&w, 30 * 1000);
+    struct slice object = apiserver_get(w.server, SLICE("rayclusters.ray.io"), SLICE("n"), SLICE("c"), &w.arena);
+    CHECK(strstr(object.ptr, "Billed") != NULL);
+    CHECK_STR(status_of(&w, "c", "status.head.podName"), "c-head");
+    check_fixed_point(&w);
+    test_case("a status that somebody spoiled is set right");
+    CHECK_INT(world_call(&w, "PATCH", "/apis/ray.io/v1/namespaces/n/rayclusters/c/status", "application/merge-patch+json",
+                         SLICE("{\"status\":{\"state\":\"failed\"}}")),
+              200);
+    world_run(&w, 5000);
+    CHECK(is_ready(&w, "c"));
+    world_free(&w);
+}
+
+int main(void)
+{
+    log_global.fd = -1;
+    test_pruned();
+    test_disturbed();
+    test_refused();
+    test_never();
+    test_foreign();
+    return test_done();
+}
