@@ -96,6 +96,9 @@ enum {
     LIMIT_RAY_HEALTH_ANSWER = 64 * KIB, /* bytes of the answer to a health check */
 };
 
+/* ray: what a head may say. 4 MiB are some 8,000 nodes. */
+#define LIMIT_RAY_AMOUNT INT64_C(100000000000000) /* units of one resource on one node: 91 TiB of memory */
+
 /* reconcile */
 enum {
     RECONCILE_BACKOFF_MS = 1000,
