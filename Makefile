@@ -5,6 +5,7 @@
 #   build/test/    for unit tests: glibc, ASan, UBSan           -> build/test/tests/unit/ROOM/t_NAME
 #   build/host/    for valgrind, gdb, the model API server      -> build/host/mobula, build/apiserver
 #   build/fuzz/    libFuzzer: clang, ASan, UBSan                -> build/fuzz/NAME
+#   build/cover/   counts which branches were taken: gcov       -> build/cover/tests/unit/ROOM/t_NAME
 #   build/vendor/  third-party source, fetched and patched by vendor/fetch
 # Sources and tests are found by wildcard: a new file needs no line here. V=1 shows whole commands.
 
@@ -49,10 +50,12 @@ DIR_static := $(OUT)/static
 DIR_test := build/test
 DIR_host := build/host
 DIR_fuzz := build/fuzz
+DIR_cover := build/cover
 CC_static = $(CC) $(COMMON) $(SMALL) $(HARDEN) $(MUSL_INCLUDE)
 CC_test = $(CC) $(COMMON) -O1 -g $(SANITIZE)
 CC_host = $(CC) $(COMMON) -O1 -g
 CC_fuzz = clang $(COMMON) -O1 -g $(SANITIZE) -fsanitize=fuzzer-no-link
+CC_cover = $(CC) $(COMMON) -O0 -g --coverage
 
 # static-pie by hand: the musl-gcc of Debian 12 quietly makes a dynamic binary when asked for one.
 LINK_static = $(CC) -nostdlib -nostartfiles -static -Wl,-pie,--no-dynamic-linker,-z,text,-z,relro,-z,now,-z,noexecstack \
@@ -61,6 +64,7 @@ LINK_static_end = $(MUSL)/lib/libc.a $(shell $(CC) -print-libgcc-file-name) $(MU
 LINK_test = $(CC) $(SANITIZE) -pthread
 LINK_host = $(CC) -pthread
 LINK_fuzz = clang $(SANITIZE) -fsanitize=fuzzer -pthread
+LINK_cover = $(CC) --coverage -pthread
 
 export LC_ALL := C.UTF-8
 export TZ := UTC
@@ -97,6 +101,7 @@ libraries_static := $(DIR_static)/libbearssl.a $(DIR_static)/libyaml.a
 libraries_host := $(DIR_host)/libbearssl.a $(DIR_host)/libyaml.a
 libraries_test := $(libraries_host)
 libraries_fuzz := $(libraries_host)
+libraries_cover := $(libraries_host)
 
 # The room that a file belongs to: src/json/x.c and tests/unit/json/t_x.c are json's. Third-party headers are given only to the room that
 # wraps them, and to tests.
@@ -134,10 +139,10 @@ $(DIR_$(1))/$(r).a: $(patsubst %.c,$(DIR_$(1))/%.o,$(call sources_of,$(r)))
 endef
 
 FORCE:
-$(foreach way,static test host fuzz,$(eval $(call build_way,$(way))))
+$(foreach way,static test host fuzz cover,$(eval $(call build_way,$(way))))
 
 # Files that the assembler puts into the binary.
-$(foreach way,static test host fuzz,$(DIR_$(way))/src/cli/embed.o): $(wildcard airgap/crds/* airgap/install/*)
+$(foreach way,static test host fuzz cover,$(DIR_$(way))/src/cli/embed.o): $(wildcard airgap/crds/* airgap/install/*)
 
 $(VENDOR): vendor/lock $(wildcard vendor/patches/*/*.patch)
 	$(Q)vendor/fetch build/vendor
@@ -183,10 +188,10 @@ unit_room = $(if $(word 4,$(subst /, ,$(1))),$(word 3,$(subst /, ,$(1))))
 unit_helpers = $(patsubst %.c,%,$(filter-out $(dir $(1))t_%,$(wildcard $(dir $(1))*.c)))
 fuzz_room = $(firstword $(subst _, ,$(1)))
 
-$(foreach way,static test,$(foreach u,$(UNIT),$(eval \
+$(foreach way,static test cover,$(foreach u,$(UNIT),$(eval \
     $(call program,$(way),$(DIR_$(way))/$(u),$(u) $(call unit_helpers,$(u)),$(call unit_room,$(u))))))
-$(foreach f,$(FUZZ),$(eval \
-    $(call program,test,build/test/fuzz/$(f),tests/fuzz/f_$(f) tests/fuzz/replay,$(call fuzz_room,$(f)))))
+$(foreach way,test cover,$(foreach f,$(FUZZ),$(eval \
+    $(call program,$(way),$(DIR_$(way))/fuzz/$(f),tests/fuzz/f_$(f) tests/fuzz/replay,$(call fuzz_room,$(f))))))
 $(foreach f,$(FUZZ),$(eval $(call program,fuzz,build/fuzz/$(f),tests/fuzz/f_$(f),$(call fuzz_room,$(f)))))
 $(foreach way,host test,$(eval $(call program,$(way),$(DIR_$(way))/mobula,src/cli/main,cli)))
 $(eval $(call program,host,build/apiserver,tests/apiserver/main,apiserver))
@@ -230,6 +235,12 @@ SECONDS ?= 60
 fuzz: $(addprefix build/fuzz/,$(or $(TARGET),$(FUZZ))) ## libFuzzer: make fuzz SECONDS=60 [TARGET=name]
 	$(Q)tests/tools/fuzz $(SECONDS) $^
 
+# The rooms where every branch is somebody's bytes or somebody's pods, and how much of them tests must go through.
+COVERED := json http tls kube reconcile
+COVERED_PERCENT := 90
+coverage: $(UNIT:%=build/cover/%) $(FUZZ:%=build/cover/fuzz/%) ## branches that unit tests and the fuzz corpora go through, by room and file
+	$(Q)tests/tools/coverage build/cover $(COVERED_PERCENT) $(COVERED) -- $^
+
 valgrind: build/host/mobula build/apiserver ## the operator under valgrind against the model API server
 	$(Q)tests/tools/valgrind build/host/mobula build/apiserver
 
@@ -245,7 +256,7 @@ reproducible: $(OUT)/mobula ## a second build in another folder gives the same b
 lint: $(VENDOR) ## layout, rooms, lengths, words, cppcheck, clang-tidy, shellcheck
 	+$(Q)MAKE='$(MAKE)' tests/tools/lint
 
-.PHONY: t unit unit-static replay fuzz valgrind check-binary check-image reproducible lint tidy
+.PHONY: t unit unit-static replay fuzz coverage valgrind check-binary check-image reproducible lint tidy
 
 # The second compiler's opinion and clang-tidy's in one pass, once for each file that changed.
 ALL_C := $(SOURCES) $(sort $(wildcard tests/*/*.c tests/unit/*/*.c))
