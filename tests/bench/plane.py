@@ -1,47 +1,32 @@
 """The control plane while something is measured: requests as admin, the audit log, and what processes use. Standard library only."""
 
-import calendar
 import collections
-import http.client
 import json
 import os
-import ssl
 import subprocess
-import time
+import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-RIG = Path(os.environ.get("RIG_DIR") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mobula-rig")
-RUN = RIG / "run" / os.environ.get("NAME", "bench")
-MOBULA = ROOT / "build" / "mobula"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "rig"))
+import rig
+from rig import KUBECTL, MOBULA, RIG, ROOT, RUN, stamp, what
+
+__all__ = ["MOBULA", "ROOT"]  # of the rig, for those who import this
 TICK = os.sysconf("SC_CLK_TCK")
 
 
-class Api:
-    """One kept-alive connection as admin."""
+class Api(rig.Api):
+    """As admin, with patience; that something is not there, or there already, is an answer like any other."""
 
-    def __init__(self):
-        self.tls = ssl.create_default_context(cafile=RUN / "pki" / "ca.crt")
-        self.tls.load_cert_chain(RUN / "pki" / "admin.crt", RUN / "pki" / "admin.key")
-        self.port = int((RUN / "port").read_text())
-        self.link = None
+    timeout = 300
 
-    def call(self, method, path, body=None, accept="application/json"):
-        text = json.dumps(body) if body is not None else None
-        for attempt in (0, 1):
-            try:
-                self.link = self.link or http.client.HTTPSConnection("127.0.0.1", self.port, context=self.tls, timeout=300)
-                self.link.request(method, path, text, {"Accept": accept, "Content-Type": "application/json"})
-                answer = self.link.getresponse()
-                data = answer.read()
-                break
-            except (http.client.HTTPException, OSError):
-                self.link = None
-                if attempt:
-                    raise
-        if answer.status >= 300 and answer.status not in (404, 409):
-            raise RuntimeError(f"{method} {path}: {answer.status} {data[:300]!r}")
-        return json.loads(data) if data else {}
+    def call(self, method, path, body=None, content_type="application/json", accept="application/json"):
+        try:
+            return super().call(method, path, body, content_type, accept)
+        except rig.Refused as e:
+            if e.status not in (404, 409):
+                raise
+            return e.body
 
     def count(self, path):
         """How many objects, at the price of one."""
@@ -56,30 +41,11 @@ class Api:
         return sum(row["cells"][column] == "ready" for row in d["rows"] or [])
 
 
-class Audit:
+class Audit(rig.AuditLog):
     """The audit log from here on."""
 
-    def __init__(self):
-        self.path = RUN / "audit.log"
-        self.at = self.path.stat().st_size if self.path.exists() else 0
-
     def entries(self):
-        time.sleep(0.5)
-        with self.path.open("rb") as f:
-            f.seek(self.at)
-            for line in f:
-                if line.endswith(b"\n"):
-                    yield json.loads(line)
-
-
-def what(entry):
-    o = entry.get("objectRef") or {}
-    return f'{entry["verb"]} {o.get("resource")}' + (f'/{o["subresource"]}' if o.get("subresource") else "")
-
-
-def stamp(text):
-    main, _, fraction = text.rstrip("Z").partition(".")
-    return calendar.timegm(time.strptime(main, "%Y-%m-%dT%H:%M:%S")) + float("0." + (fraction or "0"))
+        return self.lines(settle=0.5)
 
 
 def summary(audit, user):
@@ -127,15 +93,14 @@ def memory(pid):
 
 
 def kubectl(*args, stdin=None):
-    version = os.environ.get("K8S_VERSION", "1.34.10")
-    command = [RIG / "bin" / f"kubernetes-{version}" / "kubectl", "--kubeconfig", RUN / "admin.kubeconfig", *args]
+    command = [KUBECTL, "--kubeconfig", RUN / "admin.kubeconfig", *args]
     return subprocess.run(command, input=stdin, capture_output=True, text=True, check=True).stdout
 
 
 def load(path, body, count, in_flight, method="POST", user="admin"):
     """tests/rig/load: count requests, so many in flight; "{{i}}" in path and body becomes the number."""
     file = RUN / "load-body.json"
-    args = [RIG / "bin" / "load", "-server", f"https://127.0.0.1:{(RUN / 'port').read_text().strip()}", "-pki", RUN / "pki", "-user", user,
+    args = [RIG / "bin" / "load", "-server", f"https://127.0.0.1:{rig.port()}", "-pki", RUN / "pki", "-user", user,
             "-path", path, "-method", method, "-n", str(count), "-c", str(in_flight)]
     if body is not None:
         file.write_text(json.dumps(body))

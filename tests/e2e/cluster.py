@@ -1,64 +1,18 @@
 """The control plane under test: requests as admin, the audit log as witness, operators as processes. Standard library only."""
 
-import calendar
 import collections
-import http.client
-import json
-import os
-import ssl
 import subprocess
+import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-RIG = Path(os.environ.get("RIG_DIR") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mobula-rig")
-RUN = RIG / "run" / os.environ.get("NAME", "e2e")
-MOBULA = ROOT / os.environ.get("MOBULA", "build/mobula")
-KUBECTL = RIG / "bin" / f"kubernetes-{os.environ.get('K8S_VERSION', '1.34.10')}" / "kubectl"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "rig"))
+from rig import KUBECTL, MOBULA, RUN, Api, AuditLog, Refused, stamp, what
+
+__all__ = ["MOBULA", "RUN", "Api", "Refused", "stamp", "what"]  # of the rig, for those who import this
 
 V1 = "/apis/ray.io/v1"
 LEGACY = "/apis/cluster.ray.io/v1"
-
-
-class Refused(Exception):
-    """The API server said no."""
-
-    def __init__(self, status, body):
-        super().__init__(f"{status}: {body.get('message', body)}")
-        self.status, self.body = status, body
-
-
-class Api:
-    """One kept-alive connection as admin."""
-
-    def __init__(self):
-        self.tls = ssl.create_default_context(cafile=RUN / "pki" / "ca.crt")
-        self.tls.load_cert_chain(RUN / "pki" / "admin.crt", RUN / "pki" / "admin.key")
-        self.port = int((RUN / "port").read_text())
-        self.link = None
-
-    def call(self, method, path, body=None, content_type="application/json"):
-        text = json.dumps(body) if body is not None else None
-        for attempt in (0, 1):
-            try:
-                self.link = self.link or http.client.HTTPSConnection("127.0.0.1", self.port, context=self.tls, timeout=60)
-                self.link.request(method, path, text, {"Accept": "application/json", "Content-Type": content_type})
-                answer = self.link.getresponse()
-                data = json.loads(answer.read() or b"{}")
-                break
-            except (http.client.HTTPException, OSError):
-                self.link = None
-                if attempt:
-                    raise
-        if answer.status >= 300:
-            raise Refused(answer.status, data)
-        return data
-
-    def get(self, path):
-        return self.call("GET", path)
-
-    def patch(self, path, body, kind="merge-patch"):
-        return self.call("PATCH", path, body, f"application/{kind}+json")
 
 
 def kubectl(*args, stdin=None, check=True, kubeconfig=None):
@@ -96,27 +50,17 @@ def eventually(what, seconds=30, step=0.05):
         time.sleep(step)
 
 
-class Audit:
+class Audit(AuditLog):
     """The audit log from here on."""
 
-    def __init__(self):
-        self.path = RUN / "audit.log"
-        self.at = self.path.stat().st_size if self.path.exists() else 0
-
     def entries(self, user=None, namespace=None):
-        time.sleep(0.3)  # the server writes it a moment after its answer
         found = []
-        with self.path.open("rb") as f:
-            f.seek(self.at)
-            for line in f:
-                if not line.endswith(b"\n"):
-                    break
-                e = json.loads(line)
-                if e["stage"] not in ("ResponseComplete", "ResponseStarted") or (user and e["user"]["username"] != user):
-                    continue
-                if namespace and (e.get("objectRef") or {}).get("namespace") != namespace:
-                    continue
-                found.append(e)
+        for e in self.lines():
+            if e["stage"] not in ("ResponseComplete", "ResponseStarted") or (user and e["user"]["username"] != user):
+                continue
+            if namespace and (e.get("objectRef") or {}).get("namespace") != namespace:
+                continue
+            found.append(e)
         return found
 
     def writes(self, user=None, namespace=None):
@@ -124,17 +68,6 @@ class Audit:
         kinds = ("create", "update", "patch", "delete", "deletecollection")
         found = [e for e in self.entries(user, namespace) if e["verb"] in kinds and e["stage"] == "ResponseComplete"]
         return collections.Counter(what(e) for e in found if e["objectRef"]["resource"] != "leases")
-
-
-def what(entry):
-    o = entry.get("objectRef") or {}
-    sub = "/" + o["subresource"] if o.get("subresource") else ""
-    return f'{entry["verb"]} {o.get("resource")}{sub}'
-
-
-def stamp(text):
-    main, _, fraction = text.rstrip("Z").partition(".")
-    return calendar.timegm(time.strptime(main, "%Y-%m-%dT%H:%M:%S")) + float("0." + (fraction or "0"))
 
 
 class Workspace:

@@ -1,0 +1,93 @@
+"""A control plane that up.sh started: where it is, requests to it as admin, its audit log. Standard library only."""
+
+import calendar
+import http.client
+import json
+import os
+import ssl
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+RIG = Path(os.environ.get("RIG_DIR") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mobula-rig")
+RUN = RIG / "run" / os.environ.get("NAME", "default")
+MOBULA = ROOT / os.environ.get("MOBULA", "build/mobula")
+KUBECTL = RIG / "bin" / f"kubernetes-{os.environ.get('K8S_VERSION', '1.34.10')}" / "kubectl"
+
+
+class Refused(Exception):
+    """The API server said no."""
+
+    def __init__(self, status, body):
+        super().__init__(f"{status}: {body.get('message', body)}")
+        self.status, self.body = status, body
+
+
+def admin_tls():
+    tls = ssl.create_default_context(cafile=RUN / "pki" / "ca.crt")
+    tls.load_cert_chain(RUN / "pki" / "admin.crt", RUN / "pki" / "admin.key")
+    return tls
+
+
+def port():
+    return int((RUN / "port").read_text())
+
+
+class Api:
+    """One kept-alive connection as admin."""
+
+    timeout = 60
+
+    def __init__(self):
+        self.tls, self.port, self.link = admin_tls(), port(), None
+
+    def call(self, method, path, body=None, content_type="application/json", accept="application/json"):
+        text = json.dumps(body) if body is not None else None
+        for attempt in (0, 1):
+            try:
+                self.link = self.link or http.client.HTTPSConnection("127.0.0.1", self.port, context=self.tls, timeout=self.timeout)
+                self.link.request(method, path, text, {"Accept": accept, "Content-Type": content_type})
+                answer = self.link.getresponse()
+                data = json.loads(answer.read() or b"{}")
+                break
+            except (http.client.HTTPException, OSError):
+                self.link = None
+                if attempt:
+                    raise
+        if answer.status >= 300:
+            raise Refused(answer.status, data)
+        return data
+
+    def get(self, path):
+        return self.call("GET", path)
+
+    def patch(self, path, body, kind="merge-patch"):
+        return self.call("PATCH", path, body, f"application/{kind}+json")
+
+
+class AuditLog:
+    """The audit log from here on."""
+
+    def __init__(self):
+        self.path = RUN / "audit.log"
+        self.at = self.path.stat().st_size if self.path.exists() else 0
+
+    def lines(self, settle=0.3):
+        time.sleep(settle)  # the server writes it a moment after its answer
+        with self.path.open("rb") as f:
+            f.seek(self.at)
+            for line in f:
+                if line.endswith(b"\n"):
+                    yield json.loads(line)
+
+
+def what(entry):
+    """"create pods/status" of an entry of the audit log."""
+    o = entry.get("objectRef") or {}
+    return f'{entry["verb"]} {o.get("resource")}' + (f'/{o["subresource"]}' if o.get("subresource") else "")
+
+
+def stamp(text):
+    """Seconds since 1970 of an RFC 3339 time in UTC."""
+    main, _, fraction = text.rstrip("Z").partition(".")
+    return calendar.timegm(time.strptime(main, "%Y-%m-%dT%H:%M:%S")) + float("0." + (fraction or "0"))
