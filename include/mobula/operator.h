@@ -1,5 +1,5 @@
 /* operator: binds what is seen to decisions and decisions to calls. Events move records, a moved record marks its cluster dirty, dirty
- * clusters are decided in turn, plans are carried out under the client's window one action per cluster and turn, and answers move records.
+ * clusters are decided in turn, plans are carried out in turn under the client's window, and answers move records.
  * It is driven by two functions and the net it is given, so the event loop and the simulator drive it alike. */
 #ifndef MOBULA_OPERATOR_H
 #define MOBULA_OPERATOR_H

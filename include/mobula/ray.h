@@ -77,6 +77,9 @@ struct ray_errors {
 /* Reads a whole custom resource (metadata and spec). Every error at once goes to *errors; returns whether there was none. The model is
  * filled as far as it can be read even then (ns, name, uid always), so that status can be written. */
 bool ray_read(struct jval object, struct arena *a, struct ray_cluster *out, struct ray_errors *errors);
+/* The same for who has read these very bytes before and kept the hashes, the head's first and then each group's: they cost as much as all
+ * the rest. */
+bool ray_read_known(struct jval object, const uint64_t *hashes, struct arena *a, struct ray_cluster *out, struct ray_errors *errors);
 /* What is accepted and has no effect: fields that nobody knows (a slip of the pen, mostly), and those of features that are not there yet
  * and whose absence is no danger. Fields whose silent absence would be one (authOptions.mode token, tlsOptions, networkPolicy) are errors
  * of ray_read. For `mobula validate` and for an event. */

@@ -17,6 +17,14 @@ static struct slice object_text(struct cluster *c, struct arena *a)
         SLICE_ARG(istr_slice(c->spec)));
 }
 
+static void keep_hashes(struct cluster *c, const struct ray_cluster *model)
+{
+    c->hashes = mem_alloc((model->group_count + 1) * sizeof c->hashes[0]);
+    c->hashes[0] = model->head.hash;
+    for (uint32_t i = 0; i < model->group_count; i++)
+        c->hashes[i + 1] = model->groups[i].hash;
+}
+
 void model_load(struct op *op, struct cluster *c)
 {
     if (op->parsed == c)
@@ -27,7 +35,9 @@ void model_load(struct op *op, struct cluster *c)
     struct err e = {0};
     if (!json_parse(doc, object_text(c, &op->model_arena), &op->model_arena, &e))
         fatal("operator: a resource that was read before cannot be read again: %s", e.text);
-    ray_read(json_root(doc), &op->model_arena, &op->model, &op->errors);
+    bool right = ray_read_known(json_root(doc), c->hashes, &op->model_arena, &op->model, &op->errors);
+    if (right && !c->hashes)
+        keep_hashes(c, &op->model);
     op->parsed = c;
 }
 

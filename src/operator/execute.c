@@ -1,6 +1,9 @@
-/* Carries plans out: clusters with work stand in a ring, and each gets one action per turn while the client's window has room, so that one
- * cluster's thousand pods do not delay another cluster's first. Bodies are built when their turn comes: what waits is small. */
+/* Carries plans out: clusters with work stand in a ring, and each gets a few actions per turn while the client's window has room, so that
+ * one cluster's thousand pods do not delay another cluster's first. Bodies are built when their turn comes: what waits is small. */
 #include "op.h"
+
+/* Most clusters have no more actions than this: their spec is read once for all of them and not once for each. */
+enum { ACTIONS_PER_TURN = 8 };
 
 static const struct kube_resource pods_resource = {SLICE_NONE, {"v1", 2}, {"pods", 4}};
 static const struct kube_resource services_resource = {SLICE_NONE, {"v1", 2}, {"services", 8}};
@@ -21,6 +24,7 @@ void ring_add(struct op *op, struct cluster *c)
 static struct cluster *ring_pop(struct op *op)
 {
     struct cluster *c = op->ring_first;
+    op->turn = 0;
     op->ring_first = c->next_ring;
     if (!op->ring_first)
         op->ring_last = NULL;
@@ -196,18 +200,26 @@ void execute_none(struct op *op)
     }
 }
 
+/* One turn of a cluster, which the next step goes on with when the window is full. Returns false when the client takes no more calls. */
+static bool take_turn(struct op *op, struct cluster *c)
+{
+    struct work *w = c->work;
+    while (c->present && w && w->next < w->count && op->turn < ACTIONS_PER_TURN) {
+        if (kube_client_room(op->client) == 0 || !execute_one(op, c, &w->actions[w->next]))
+            return false;
+        w->next++; /* … of a plan that may have been dropped meanwhile */
+        op->turn++;
+    }
+    return true;
+}
+
 void execute_all(struct op *op)
 {
-    while (op->ring_first && kube_client_room(op->client) > 0) {
-        struct cluster *c = ring_pop(op);
-        struct work *w = c->work;
-        if (w && c->present && w->next < w->count) {
-            if (!execute_one(op, c, &w->actions[w->next])) {
-                ring_add(op, c);
-                return;
-            }
-            w->next++; /* … of a plan that may have been dropped meanwhile */
-        }
+    while (op->ring_first) {
+        struct cluster *c = op->ring_first;
+        if (!take_turn(op, c))
+            return;
+        ring_pop(op);
         if (c->work && c->work->next < c->work->count)
             ring_add(op, c);
         else

@@ -108,7 +108,9 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
         memcpy(c->name, name.ptr, name.len);
     }
     c->version = version;
-    c->generation = json_get_int(metadata, "generation", 0);
+    int64_t generation = json_get_int(metadata, "generation", 0);
+    changed |= generation != c->generation; /* the same spec again after another one that was not seen: status tells which was observed */
+    c->generation = generation;
     bool deleting = json_there(json_get(metadata, "deletionTimestamp"));
     changed |= deleting != c->deleting;
     c->deleting = deleting;
@@ -120,8 +122,7 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
         extract_failures(op, c);
     if (changed) {
         work_drop(c); /* what was decided for the old spec is not carried further */
-        if (op->parsed == c)
-            op->parsed = NULL;
+        cluster_reread(op, c);
     }
     if (changed || round != 0) /* the answer to our own status write is no news */
         cluster_touch(op, c);

@@ -55,6 +55,7 @@ struct cluster {
     bool deleting, dirty, queued, in_ring;
     uint8_t kind;                        /* enum ray_kind */
     const struct istr *ns, *spec, *meta; /* spec: its bytes; meta: {"labels":…,"annotations":…} */
+    uint64_t *hashes;                    /* the head's and each group's, once spec and meta were read and found right; else NULL */
     char *name;
     uint64_t version;
     int64_t generation;
@@ -126,6 +127,7 @@ struct op {
     struct space *spaces;
     struct cluster *dirty_first, *dirty_last;
     struct cluster *ring_first, *ring_last;
+    uint32_t turn; /* actions that ring_first has had in this turn */
     struct cluster **heap;
     uint32_t heap_count, heap_cap;
     struct arena event_arena, plan_arena, model_arena, body_arena;
@@ -151,7 +153,8 @@ void cluster_wake_at(struct op *op, struct cluster *c, int64_t ms);
 void cluster_settle(struct op *op, struct cluster *c); /* frees it when nothing is left of it */
 void cluster_gone(struct op *op, struct cluster *c);   /* the custom resource was deleted */
 struct cluster *dirty_pop(struct op *op);
-void work_drop(struct cluster *c); /* what of the plan has not been begun is not begun */
+void cluster_reread(struct op *op, struct cluster *c); /* spec or meta is another: what was made of them is forgotten */
+void work_drop(struct cluster *c);                     /* what of the plan has not been begun is not begun */
 void pod_remove(struct op *op, struct pod_record *r);
 void service_remove(struct op *op, struct service_record *r);
 struct group_failures *failures_of(struct op *op, struct cluster *c, struct slice group, bool head, bool make);
@@ -187,7 +190,7 @@ void decide_none(struct op *op); /* who does not lead only lets go of what is go
 /* the service of this name that the cluster owns; NULL */
 struct service_record *service_of(const struct cluster *c, struct slice name);
 
-/* execute.c: one action per cluster and turn, as long as the window has room */
+/* execute.c: a few actions per cluster and turn, as long as the window has room */
 void execute_all(struct op *op);
 void execute_none(struct op *op); /* no action that has not begun is begun any more */
 void ring_add(struct op *op, struct cluster *c);

@@ -57,8 +57,17 @@ void work_drop(struct cluster *c)
         c->work->count = c->work->next;
 }
 
+void cluster_reread(struct op *op, struct cluster *c)
+{
+    mem_free(c->hashes);
+    c->hashes = NULL;
+    if (op->parsed == c)
+        op->parsed = NULL;
+}
+
 static void forget_content(struct op *op, struct cluster *c)
 {
+    cluster_reread(op, c);
     intern_drop(&op->strings, c->spec);
     intern_drop(&op->strings, c->meta);
     intern_drop(&op->strings, c->ns);
@@ -68,8 +77,6 @@ static void forget_content(struct op *op, struct cluster *c)
     c->name = c->status = NULL;
     c->status_len = 0;
     failures_clear(op, c);
-    if (op->parsed == c)
-        op->parsed = NULL;
 }
 
 void cluster_gone(struct op *op, struct cluster *c)

@@ -100,7 +100,19 @@ void read_desired(struct reader *r, const struct place *spec)
     }
 }
 
+static void keep_hashes(struct ray_cluster *c, const uint64_t *known)
+{
+    c->head.hash = known[0];
+    for (uint32_t i = 0; i < c->group_count; i++)
+        c->groups[i].hash = known[i + 1];
+}
+
 bool ray_read(struct jval object, struct arena *a, struct ray_cluster *out, struct ray_errors *errors)
+{
+    return ray_read_known(object, NULL, a, out, errors);
+}
+
+bool ray_read_known(struct jval object, const uint64_t *hashes, struct arena *a, struct ray_cluster *out, struct ray_errors *errors)
 {
     struct reader r = {.arena = a, .errors = errors, .cluster = out};
     struct place root = place_root(object), spec = place_key(&root, "spec");
@@ -120,7 +132,9 @@ bool ray_read(struct jval object, struct arena *a, struct ray_cluster *out, stru
             read_legacy(&r, &spec);
     }
     bool ok = errors->count + errors->beyond == before;
-    if (ok)
+    if (ok && hashes)
+        keep_hashes(out, hashes);
+    else if (ok)
         hash_groups(&r);
     return ok;
 }

@@ -117,6 +117,29 @@ static void test_foreign(void)
     world_free(&w);
 }
 
+/* From one spec to another and back while nobody looked: nothing is to do, and status says that this was seen. */
+static void test_there_and_back(void)
+{
+    struct world w;
+    test_case("a spec that was changed and changed back unseen");
+    make_world(&w, false);
+    apply(&w, "c", 2);
+    world_run(&w, 5000);
+    CHECK(is_ready(&w, "c"));
+    uint32_t posts = w.sent.posts;
+    w.unreachable = true;
+    world_cut_all(&w);
+    scale(&w, "c", 4);
+    scale(&w, "c", 2);
+    apiserver_compact(w.server, SLICE("rayclusters.ray.io"));
+    world_run(&w, 1000);
+    w.unreachable = false;
+    world_run(&w, 60 * 1000);
+    CHECK(says(&w, "rayclusters.ray.io", "c", "\"observedGeneration\":3"));
+    CHECK_INT(w.sent.posts, posts);
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
@@ -125,5 +148,6 @@ int main(void)
     test_refused();
     test_never();
     test_foreign();
+    test_there_and_back();
     return test_done();
 }
