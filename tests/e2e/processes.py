@@ -53,7 +53,7 @@ class Operator:
     def stop(self, how=signal.SIGTERM):
         if self.process.poll() is None:
             self.process.send_signal(how)
-            self.process.wait(10)
+            self.process.wait(60)
         return self.process.returncode
 
     def log(self):
@@ -64,7 +64,7 @@ class Operator:
         """Lines of the log in which all the words occur."""
         return [line for line in self.log().splitlines() if all(w in line for w in words)]
 
-    def says(self, *words, seconds=15):
+    def says(self, *words, seconds=60):
         def said():
             found = self.lines(*words)
             assert found, f"no line with {words} in:\n{self.log()}"
@@ -86,7 +86,7 @@ class Operator:
         return {k: float(v) for k, v in (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))}
 
     def ready(self):
-        eventually(lambda: self.get("/readyz") == (200, "ok\n"), 15)
+        eventually(lambda: self.get("/readyz") == (200, "ok\n"), 60)
         return self
 
     def memory_kib(self):
