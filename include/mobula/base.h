@@ -43,6 +43,8 @@ ptrdiff_t slice_find(struct slice s, char c);
 struct slice slice_cut(struct slice *s, char sep);
 /* A decimal integer and nothing else: an optional minus, digits, no leading zeros, no overflow. */
 bool slice_int(struct slice s, int64_t *out);
+/* Into a field of so many bytes, with NULs up to its end; false, and nothing is written, when there is no room for one. */
+bool slice_copy(struct slice s, char *to, size_t size);
 
 static inline bool slice_eq(struct slice a, struct slice b)
 {

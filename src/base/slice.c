@@ -84,3 +84,13 @@ bool slice_int(struct slice s, int64_t *out)
     *out = negative ? value : -value;
     return true;
 }
+
+bool slice_copy(struct slice s, char *to, size_t size)
+{
+    if (s.len >= size)
+        return false;
+    memset(to, 0, size);
+    if (s.len)
+        memcpy(to, s.ptr, s.len);
+    return true;
+}

@@ -83,6 +83,8 @@ static bool build_pod(struct op *op, struct cluster *c, const struct action *act
                           : ray_build_worker_pod(&op->model, g, act->index, act->uid, &op->o.ray, &op->body_arena, &op->body, e);
 }
 
+/* The uid alone is the condition: what makes a pod go (it ended, its template or its place is not wanted) does not become untrue of the
+ * same pod, and a resourceVersion would be refused after every word of its kubelet. */
 static bool build_delete(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t)
 {
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(act->name));

@@ -128,20 +128,18 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
         cluster_touch(op, c);
 }
 
-static bool copy_text(char *to, size_t size, struct slice from)
+struct cluster *extract_parent(struct op *op, struct space *space, struct jval child)
 {
-    if (from.len >= size)
-        return false;
-    memset(to, 0, size);
-    if (from.len)
-        memcpy(to, from.ptr, from.len);
-    return true;
+    struct arena *a = &op->event_arena;
+    struct slice owner = extract_owner(child, a), uid = json_get_str(child, "metadata.uid", a);
+    bool ours = owner.len == UID_TEXT_MAX && uid.len <= UID_TEXT_MAX && !slice_empty(uid);
+    return ours && json_get_str(child, "metadata.name", a).len <= POD_NAME_MAX ? cluster_make(op, owner, space) : NULL;
 }
 
 static struct service_record *service_make(struct op *op, struct cluster *c, struct slice uid)
 {
     struct service_record *r = slab_alloc(&op->service_slab);
-    copy_text(r->service.uid, sizeof r->service.uid, uid);
+    slice_copy(uid, r->service.uid, sizeof r->service.uid);
     r->of = c;
     r->next = c->services;
     r->link = &c->services;
@@ -155,15 +153,13 @@ static struct service_record *service_make(struct op *op, struct cluster *c, str
 void extract_service(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round)
 {
     struct arena *a = &op->event_arena;
-    struct slice owner = extract_owner(object, a), uid = json_get_str(object, "metadata.uid", a);
-    struct slice name = json_get_str(object, "metadata.name", a);
+    struct slice uid = json_get_str(object, "metadata.uid", a), name = json_get_str(object, "metadata.name", a);
     struct service_record *r = map_get(&op->services, uid);
     if (r && version <= r->service.version) {
         r->round = round ? round : r->round;
         return;
     }
-    bool ours = owner.len == UID_TEXT_MAX && uid.len <= UID_TEXT_MAX && !slice_empty(uid) && name.len <= POD_NAME_MAX;
-    struct cluster *c = ours ? cluster_make(op, owner, space) : NULL;
+    struct cluster *c = extract_parent(op, space, object);
     if (r && r->of != c) { /* it changed hands */
         service_remove(op, r);
         r = NULL;
@@ -174,8 +170,8 @@ void extract_service(struct op *op, struct space *space, struct jval object, uin
         r = service_make(op, c, uid);
     r->round = round ? round : r->round;
     r->service.version = version;
-    copy_text(r->service.name, sizeof r->service.name, name);
-    copy_text(r->service.ip, sizeof r->service.ip, json_get_str(object, "spec.clusterIP", a));
+    slice_copy(name, r->service.name, sizeof r->service.name);
+    slice_copy(json_get_str(object, "spec.clusterIP", a), r->service.ip, sizeof r->service.ip);
     r->service.hash = ray_service_hash(object);
     r->service.deleting = json_there(json_get(object, "metadata.deletionTimestamp"));
     cluster_touch(op, c);

@@ -78,16 +78,6 @@ static uint64_t read_hash(struct jval object, struct arena *a)
     return ray_hash_parse(json_str(json_key(json_get(object, "metadata.annotations"), SLICE(RAY_ANNOTATION_HASH)), a), &hash) ? hash : 0;
 }
 
-static bool copy_text(char *to, size_t size, struct slice from)
-{
-    if (from.len >= size)
-        return false;
-    memset(to, 0, size);
-    if (from.len)
-        memcpy(to, from.ptr, from.len);
-    return true;
-}
-
 static void read_states(struct pod *p, struct jval object, struct arena *a)
 {
     struct jval ready = condition_of(object, SLICE("Ready"));
@@ -112,7 +102,7 @@ static void keep_interned(struct op *op, const struct istr **held, struct slice 
 static struct pod_record *pod_make(struct op *op, struct cluster *c, struct slice uid)
 {
     struct pod_record *r = slab_alloc(&op->pod_slab);
-    copy_text(r->pod.uid, sizeof r->pod.uid, uid);
+    slice_copy(uid, r->pod.uid, sizeof r->pod.uid);
     r->of = c;
     r->next = c->pods;
     r->link = &c->pods;
@@ -135,15 +125,13 @@ static bool same_to_decisions(const struct pod *a, const struct pod *b)
 void extract_pod(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round)
 {
     struct arena *a = &op->event_arena;
-    struct slice owner = extract_owner(object, a), uid = json_get_str(object, "metadata.uid", a);
-    struct slice name = json_get_str(object, "metadata.name", a);
+    struct slice uid = json_get_str(object, "metadata.uid", a), name = json_get_str(object, "metadata.name", a);
     struct pod_record *r = map_get(&op->pods, uid);
     if (r && version <= r->pod.version) {
         r->round = round ? round : r->round;
         return;
     }
-    bool ours = owner.len == UID_TEXT_MAX && uid.len <= UID_TEXT_MAX && !slice_empty(uid) && name.len <= POD_NAME_MAX;
-    struct cluster *c = ours ? cluster_make(op, owner, space) : NULL;
+    struct cluster *c = extract_parent(op, space, object);
     if (r && r->of != c) { /* it changed hands */
         pod_remove(op, r);
         r = NULL;
@@ -157,8 +145,8 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     struct pod *p = &r->pod;
     struct pod before = *p;
     p->version = version;
-    copy_text(p->name, sizeof p->name, name);
-    if (!copy_text(p->ip, sizeof p->ip, json_get_str(object, "status.podIP", a)))
+    slice_copy(name, p->name, sizeof p->name);
+    if (!slice_copy(json_get_str(object, "status.podIP", a), p->ip, sizeof p->ip))
         p->ip[0] = '\0';
     p->head = json_str_eq(json_key(labels, SLICE(RAY_LABEL_NODE_TYPE)), SLICE("head"));
     p->index = read_label_int(labels, SLICE(RAY_LABEL_REPLICA_INDEX), a);

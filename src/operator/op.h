@@ -174,6 +174,9 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
 void extract_pod(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round);
 void extract_service(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round);
 struct slice extract_owner(struct jval object, struct arena *a); /* uid of the RayCluster that controls it */
+/* the record of the RayCluster that controls this pod or service, made when it is not there yet; NULL: none, or a child that is not one of
+ * ours by its uid or name */
+struct cluster *extract_parent(struct op *op, struct space *space, struct jval child);
 /* the failures that whoever led before wrote into status */
 void extract_failures(struct op *op, struct cluster *c);
 

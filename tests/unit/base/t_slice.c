@@ -76,8 +76,22 @@ static void test_int(void)
     }
 }
 
+static void test_copy(void)
+{
+    test_case("copy");
+    char to[4] = "xyz";
+    CHECK(!slice_copy(SLICE("abcd"), to, sizeof to));
+    CHECK(memcmp(to, "xyz", 4) == 0);
+    CHECK(slice_copy(guarded(SLICE("abc")), to, sizeof to));
+    CHECK(memcmp(to, "abc", 4) == 0);
+    CHECK(slice_copy(guarded(SLICE("a")), to, sizeof to));
+    CHECK(memcmp(to, "a\0\0", 4) == 0);
+    CHECK(slice_copy(SLICE_NONE, to, sizeof to) && to[0] == '\0');
+}
+
 int main(void)
 {
+    test_copy();
     test_compare();
     test_cut();
     test_int();
