@@ -15,6 +15,7 @@
 
 EMBED(crd_ray, "airgap/crds/rayclusters.ray.io.yaml");
 EMBED(crd_legacy, "airgap/crds/rayclusters.cluster.ray.io.yaml");
+EMBED(crd_job, "airgap/crds/rayjobs.ray.io.yaml");
 EMBED(install_namespace, "airgap/install/namespace.yaml");
 EMBED(install_account, "airgap/install/account.yaml");
 EMBED(install_role, "airgap/install/role.yaml");

@@ -13,6 +13,7 @@
 
 EMBEDDED(crd_ray)    /* airgap/crds/rayclusters.ray.io.yaml */
 EMBEDDED(crd_legacy) /* airgap/crds/rayclusters.cluster.ray.io.yaml */
+EMBEDDED(crd_job)    /* airgap/crds/rayjobs.ray.io.yaml */
 
 /* airgap/install: templates, see install.c */
 EMBEDDED(install_namespace)

@@ -155,6 +155,7 @@ bool install_write(const struct install_options *o, struct buf *out, struct err 
     if (!o->no_crds) {
         put_document(crd_ray(), NULL, 0, out);
         put_document(crd_legacy(), NULL, 0, out);
+        put_document(crd_job(), NULL, 0, out);
     }
     if (o->crds_only)
         return true;

@@ -26,7 +26,8 @@ def api():
 def crds():
     """The CRDs, applied as a user would: client-side."""
     kubectl("apply", "-f", "-", stdin=manifests("--crds-only"))
-    kubectl("wait", "--for=condition=Established", "crd/rayclusters.ray.io", "crd/rayclusters.cluster.ray.io", "--timeout=30s")
+    names = [f"crd/{name}" for name in ("rayclusters.ray.io", "rayclusters.cluster.ray.io", "rayjobs.ray.io")]
+    kubectl("wait", "--for=condition=Established", *names, "--timeout=30s")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from test_legacy import raycluster as legacy
 CLIENT_SIDE_LIMIT = 256 * 1024  # kubectl apply keeps the whole object in an annotation
 
 
-@pytest.mark.parametrize("name", ["rayclusters.ray.io", "rayclusters.cluster.ray.io"])
+@pytest.mark.parametrize("name", ["rayclusters.ray.io", "rayclusters.cluster.ray.io", "rayjobs.ray.io"])
 def test_small_and_established(api, name):
     crd = api.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
     conditions = {c["type"]: c["status"] for c in crd["status"]["conditions"]}
@@ -22,7 +22,7 @@ def test_small_and_established(api, name):
 
 def test_applied_again_changes_nothing():
     out = kubectl("apply", "-f", "-", stdin=manifests("--crds-only")).stdout.splitlines()
-    assert len(out) == 2 and all(line.endswith("unchanged") for line in out), out
+    assert len(out) == 3 and all(line.endswith("unchanged") for line in out), out
 
 
 @pytest.mark.parametrize("group,fields", [

@@ -62,14 +62,15 @@ static void definitions(struct arena *a)
     struct install_options o = install_defaults;
     o.crds_only = true;
     struct slice ray = read_file("airgap/crds/rayclusters.ray.io.yaml", a),
-                 legacy = read_file("airgap/crds/rayclusters.cluster.ray.io.yaml", a);
-    struct slice both = arena_printf(a, "---\n%.*s---\n%.*s", SLICE_ARG(ray), SLICE_ARG(legacy));
+                 legacy = read_file("airgap/crds/rayclusters.cluster.ray.io.yaml", a),
+                 job = read_file("airgap/crds/rayjobs.ray.io.yaml", a);
+    struct slice all = arena_printf(a, "---\n%.*s---\n%.*s---\n%.*s", SLICE_ARG(ray), SLICE_ARG(legacy), SLICE_ARG(job));
     test_case("definitions");
-    CHECK_SLICE(written(&o, a, &e), both);
-    CHECK(both.len < 64 * KIB);
+    CHECK_SLICE(written(&o, a, &e), all);
+    CHECK(all.len < 96 * KIB);
     test_case("all of it");
     o.crds_only = false;
-    CHECK(slice_starts(written(&o, a, &e), both));
+    CHECK(slice_starts(written(&o, a, &e), all));
 }
 
 static void refused(struct arena *a)
