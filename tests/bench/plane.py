@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "rig"))
@@ -21,12 +22,15 @@ class Api(rig.Api):
     timeout = 300
 
     def call(self, method, path, body=None, content_type="application/json", accept="application/json"):
-        try:
-            return super().call(method, path, body, content_type, accept)
-        except rig.Refused as e:
-            if e.status not in (404, 409):
-                raise
-            return e.body
+        while True:
+            try:
+                return super().call(method, path, body, content_type, accept)
+            except rig.Refused as e:
+                if e.status in (404, 409):
+                    return e.body
+                if method != "GET" or e.status not in (429, 503, 504):  # what is measured may leave no room for who looks on
+                    raise
+            time.sleep(1)
 
     def count(self, path):
         """How many objects, at the price of one."""
