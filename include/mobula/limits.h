@@ -94,6 +94,8 @@ enum {
     LIMIT_RAY_ERRORS = 64,              /* validation errors kept for one resource */
     LIMIT_RAY_HOSTS = 1024,             /* numOfHosts */
     LIMIT_RAY_HEALTH_ANSWER = 64 * KIB, /* bytes of the answer to a health check */
+    LIMIT_RAY_PACK_NAMES = 1024,        /* different resources that one scaling decision knows */
+    LIMIT_RAY_PACK_SELECTORS = 64,      /* different label selectors of one */
 };
 
 /* ray: what a head may say. 4 MiB are some 8,000 nodes. */

@@ -239,6 +239,129 @@ struct ray_state {
     uint32_t constraint_count;
 };
 
+/* What the autoscaler reports back (ReportAutoscalingState), so that `ray status` shows it. Slices are whoever decided's. */
+struct ray_launch { /* decided, no pod yet */
+    struct slice type;
+    int64_t count, at_s; /* pods; seconds since 1970 */
+};
+struct ray_launching { /* a pod whose node has not joined */
+    struct slice type, instance_id, ip, details;
+};
+struct ray_launch_failure {
+    struct slice type, reason;
+    int64_t count, at_s;
+};
+struct ray_report {
+    int64_t state_version; /* of the state that was decided on */
+    const struct ray_launch *launches;
+    const struct ray_launching *launching;
+    const struct ray_launch_failure *failures;
+    uint32_t launch_count, launching_count, failure_count;
+    struct ray_demands infeasible;                /* what would not fit even with every node that may still come */
+    const struct ray_gang *const *gangs;          /* likewise */
+    const struct ray_demands *const *constraints; /* likewise */
+    uint32_t gang_count, constraint_count;
+};
+
+/* ---- bin packing: what fits where, by the rules of Ray's own autoscaler (v1): first fit, largest first ----
+ *
+ * A pack is the vocabulary of one question: names of resources become numbers in the order of the names, selectors become bits. So it is
+ * used in this order: learn every bundle, make shapes of what is asked for, make rooms of what there is. All memory is the arena's.
+ * What it reads may be garbage: an amount that is negative or above the limit is no shape and gives no room, a name that stands twice in a
+ * bundle counts with its larger amount where it is asked for and with its smaller one where it is offered. */
+
+struct ray_part {
+    uint32_t name;
+    int64_t amount;
+};
+/* What is asked for. */
+struct ray_shape {
+    const struct ray_request *request;
+    struct ray_part *parts; /* by name */
+    uint32_t count;
+    int32_t selector; /* its bit; -1: any node will do */
+};
+struct ray_want {
+    struct ray_shape shape;
+    int64_t count;
+};
+/* What a node has left. */
+struct ray_room {
+    struct ray_part *parts; /* by name */
+    uint32_t count;
+    uint32_t owner; /* the caller's own number */
+    bool used;      /* something was put here */
+    bool taken;     /* by the spread that is being placed */
+    uint64_t meets; /* bits of selectors */
+    const struct ray_label *labels;
+    uint32_t label_count;
+};
+struct ray_rooms {
+    struct ray_room *list;
+    uint32_t count, cap;
+};
+
+struct ray_pack {
+    struct arena *arena;
+    struct slice *names; /* sorted */
+    uint32_t name_count, name_cap;
+    const struct ray_request *selectors[LIMIT_RAY_PACK_SELECTORS]; /* by bit: one that has them */
+    uint32_t selector_count;
+    bool implicit; /* names are asked for that every node has one of */
+};
+void ray_pack_init(struct ray_pack *p, struct arena *a);
+/* The first LIMIT_RAY_PACK_NAMES names are kept: learn what is offered before what is asked for. */
+void ray_pack_learn(struct ray_pack *p, const struct ray_bundle *b);
+bool ray_pack_shape(struct ray_pack *p, const struct ray_request *r, struct ray_shape *out, struct err *e);
+struct ray_room ray_pack_room(const struct ray_pack *p, const struct ray_bundle *b, const struct ray_label *labels, uint32_t label_count);
+/* n copies of a room at the end of the list. */
+void ray_pack_add(const struct ray_pack *p, struct ray_rooms *rooms, const struct ray_room *room, int64_t n);
+/* A copy of its own; labels are shared. */
+struct ray_rooms ray_pack_clone(const struct ray_pack *p, const struct ray_rooms *rooms);
+
+/* Sorts by number of resources, their sum, and name by name, the largest first; equal shapes become one want, and wants of nothing go.
+ * Returns how many are left. */
+uint32_t ray_pack_sort(struct ray_want *wants, uint32_t count);
+/* Puts as much as fits, in the order of the wants each into the first rooms that have the space, and takes it off both. */
+void ray_pack_fit(const struct ray_rooms *rooms, struct ray_want *wants, uint32_t count);
+/* The same with at most one of all wants in a room, and none in a room that has the label already (an empty key: no such label). Where each
+ * went is kept in `put`, which has room for all, until it is taken back or meant. Returns how many were put. */
+struct ray_put {
+    struct ray_room *room;
+    const struct ray_shape *shape;
+    bool was_used;
+};
+uint32_t ray_pack_spread(const struct ray_rooms *rooms, struct ray_want *wants, uint32_t count, const struct ray_label *label,
+                         struct ray_put *put);
+void ray_pack_take_back(const struct ray_put *put, uint32_t count);
+
+/* A kind of node that may be added: a worker group. */
+struct ray_supply {
+    struct slice name;
+    struct ray_room full; /* of one node, unused */
+    int32_t hosts;        /* nodes that only come together */
+    int32_t priority;     /* the higher one is chosen when several fit */
+    int64_t left;         /* nodes of it that may still come */
+    int64_t added;        /* out: nodes of it that should */
+};
+struct ray_score {
+    int32_t rank;      /* a selector that is to be tried earlier is met */
+    bool gpu_ok;       /* no GPUs, or somebody asks for them */
+    uint32_t matching; /* resources of it that somebody asks for */
+    double least, mean;
+};
+/* How well a room would be filled by these wants in their order; false: none of them fits, or it has not one whole unit of anything. */
+bool ray_pack_score(const struct ray_pack *p, const struct ray_room *full, struct ray_want *wants, uint32_t count, struct ray_score *out);
+/* Adds nodes, each time of the kind with the best score (then of the greatest name), until nothing is left to place, no kind helps, or
+ * `room` nodes have been added. Takes off the wants what the new nodes hold. */
+void ray_pack_choose(const struct ray_pack *p, struct ray_supply *kinds, uint32_t kind_count, struct ray_want *wants, uint32_t count,
+                     int64_t room);
+/* The same for a spread: each new node holds one want. */
+void ray_pack_choose_spread(const struct ray_pack *p, struct ray_supply *kinds, uint32_t kind_count, struct ray_want *wants, uint32_t count,
+                            int64_t room);
+/* Whether a node with these labels meets one of the request's selectors; *at is which, from 0. */
+bool ray_selected(const struct ray_request *r, const struct ray_label *labels, uint32_t label_count, uint32_t *at);
+
 /* ---- waiting for the GCS: one gRPC health check over cleartext HTTP/2, as bytes in and bytes out ---- */
 
 /* The constant request: preface, SETTINGS, WINDOW_UPDATE, HEADERS, DATA. */
