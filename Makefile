@@ -292,6 +292,11 @@ test: ## set up, build, and everything that needs only Debian packages; the last
 	@tests/tools/setup build test
 	+@tests/tools/stages $(foreach s,$(TEST_STAGES),'$(s)=$(MAKE) $(s)')
 
+conform: ## the model API server and a real one get the same random requests: make conform [SEQUENCES=2000] [SEED=1]
+	@tests/tools/setup build e2e
+	+@$(MAKE) mobula apiserver
+	@tests/conform/run.sh
+
 e2e: ## both kinds of RayCluster on a real kube-apiserver (tests/rig builds it: needs Go)
 	@tests/tools/setup build e2e
 	+@$(MAKE) mobula
@@ -321,4 +326,4 @@ help: ## this list
 clean: ## forget what was built (fetched tarballs and musl stay in the user's cache)
 	rm -rf build compile_commands.json
 
-.PHONY: all run test e2e bench-quick fresh setup vendor vendor-archive help clean FORCE
+.PHONY: all run test conform e2e bench-quick fresh setup vendor vendor-archive help clean FORCE

@@ -42,6 +42,7 @@ struct apiserver_config {
     int64_t bookmark_ms; /* 60000 */
     uint32_t history;    /* 4096: events kept per resource; a watch from before them gets 410 */
     bool pod_events;     /* Scheduled, Pulled, Started … as kubectl describe shows them */
+    bool no_nodes;       /* pods stay Pending */
 };
 
 struct apiserver *apiserver_new(const struct apiserver_config *config, struct now now);

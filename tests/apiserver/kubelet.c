@@ -261,6 +261,8 @@ void kubelet_wake(struct apiserver *s, struct object *o)
 
 void kubelet_saw(struct apiserver *s, const struct object *pod, enum change change)
 {
+    if (s->config.no_nodes)
+        return;
     if (change == CHANGE_ADDED)
         later(s, pod, s->config.schedule_ms);
     else if (change == CHANGE_MODIFIED && pod->now->deleting)

@@ -41,7 +41,8 @@ static void stop(int sig)
     stopped = 1;
 }
 
-static const char usage[] = "usage: apiserver [--listen PORT] [--seed N] [--ready-after MS] [--pod-events]\n"
+static const char usage[] = "usage: apiserver [--listen PORT] [--seed N] [--ready-after MS] [--collect-after MS] [--pod-events]\n"
+                            "                 [--no-nodes]\n"
                             "  A model Kubernetes API server on 127.0.0.1. Port 0 (the default) picks a free one;\n"
                             "  the first line on standard output is its URL.\n";
 
@@ -62,12 +63,16 @@ static bool read_options(int argc, char **argv, struct options *o)
         bool ok = true;
         if (strcmp(argv[i], "--pod-events") == 0)
             o->config.pod_events = true;
+        else if (strcmp(argv[i], "--no-nodes") == 0)
+            o->config.no_nodes = true;
         else if (strcmp(argv[i], "--listen") == 0 && (ok = number(argv[++i], UINT16_MAX, &n)))
             o->port = (uint16_t)n;
         else if (strcmp(argv[i], "--seed") == 0 && (ok = number(argv[++i], INT64_MAX, &n)))
             o->config.seed = (uint64_t)n;
         else if (strcmp(argv[i], "--ready-after") == 0 && (ok = number(argv[++i], 3600 * 1000, &n)))
             o->config.start_ms = n;
+        else if (strcmp(argv[i], "--collect-after") == 0 && (ok = number(argv[++i], 3600 * 1000, &n)))
+            o->config.collect_ms = n;
         else
             ok = false;
         if (!ok)

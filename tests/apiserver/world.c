@@ -124,7 +124,8 @@ void world_start(struct apiserver *s)
     for (size_t i = 0; i < COUNT_OF(names); i++)
         world_create(s, namespaces, SLICE(""), slice_of(names[i]), dom_new(&s->scratch, JSON_OBJECT));
     struct resource *nodes = registry_resource(s, SLICE(""), SLICE("nodes"));
-    world_create(s, nodes, SLICE(""), SLICE("model-node"), dom_literal(&s->scratch, node_text));
+    if (!s->config.no_nodes)
+        world_create(s, nodes, SLICE(""), SLICE("model-node"), dom_literal(&s->scratch, node_text));
     struct resource *services = registry_resource(s, SLICE(""), SLICE("services"));
     world_create(s, services, SLICE("default"), SLICE("kubernetes"), dom_literal(&s->scratch, kubernetes_text));
 }

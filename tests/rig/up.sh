@@ -9,6 +9,7 @@
 #   GPU_NODES=0
 #   AUDIT=0          1: audit log (Metadata level, one JSON line a request) in audit.log
 #   FSYNC=0          0: etcd runs with --unsafe-no-fsync; 1: as in production
+#   FIRST=           manifests to apply before the controller manager starts (its garbage collector knows their kinds at once)
 #   ETCD_DATA=       etcd's data directory (a tmpfs, for instance); unset: in the run directory
 #   KUBELET_NODE=    also write kubelet.kubeconfig for a real kubelet of that node name
 #   APISERVER_ARGS= KCM_ARGS= SCHEDULER_ARGS= KWOK_ARGS= ETCD_ARGS=   further flags, split at blanks
@@ -137,6 +138,7 @@ launch kube-apiserver "$K8S_BIN/kube-apiserver" --etcd-servers="https://127.0.0.
 wait_for kube-apiserver 120 kubectl get --raw=/readyz
 alive etcd
 ready kube-apiserver
+[[ -z ${FIRST:-} ]] || kubectl apply --server-side -f "$FIRST" >/dev/null
 
 # The long grace period keeps fake nodes Ready when the machine is so busy that kwok renews a lease late. (Without
 # --node-lease-duration-seconds kwok renews none, and every fake node turns NotReady when the grace period is over.)

@@ -74,6 +74,23 @@ static bool there(struct world *w, const char *name)
     return apiserver_get(w->server, SLICE("configmaps"), SLICE("default"), slice_of(name), &w->mem).ptr != NULL;
 }
 
+/* Without a node a pod stays as it was made, and is gone at once when it is deleted. */
+static void no_nodes(void)
+{
+    struct world w;
+    test_case("no-nodes");
+    world_open(&w, &(struct apiserver_config){.seed = 1, .no_nodes = true});
+    make_pod(&w, "{}");
+    world_sleep(&w, 60000);
+    struct answer pod = ask(&w, "GET", PODS "/a", NULL);
+    CHECK_STR(text(pod, &w, "status.phase"), "Pending");
+    CHECK(!text(pod, &w, "spec.nodeName").len);
+    CHECK_INT(ask(&w, "GET", "/api/v1/nodes/model-node", NULL).status, 404);
+    CHECK_INT(ask(&w, "DELETE", PODS "/a", NULL).status, 200);
+    CHECK_INT(ask(&w, "GET", PODS "/a", NULL).status, 404);
+    world_close(&w);
+}
+
 static void collector(void)
 {
     struct world w;
@@ -173,6 +190,7 @@ static void pieces(void)
 int main(void)
 {
     kubelet();
+    no_nodes();
     collector();
     determinism();
     pieces();

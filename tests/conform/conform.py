@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""Holds the model API server to the real one: the same random requests to both, and every answer and event compared. See run.sh."""
+
+import argparse
+import itertools
+import json
+import sys
+import threading
+import time
+
+from differences import LISTED, explained
+from normal import Normal, differences
+from sequences import sequence
+from servers import Memory, Server, real
+from vocabulary import KINDS
+
+CANARY = "conform-canary"
+PATIENCE_S = 20
+TRIES_MAX = 200  # re-runs that making one failure smaller may cost
+KIND = {k.key: k for k in KINDS}
+
+
+class Differs(Exception):
+    """The two servers disagree at a step."""
+
+    def __init__(self, at, step, found):
+        super().__init__(f"step {at}: {found}")
+        self.at, self.step, self.found = at, step, found
+
+
+class Pair:
+    """A connection to each of the two, for one sequence after the other."""
+
+    def __init__(self, model_port):
+        self.model, self.real = Server("model", model_port, None), real()
+        self.both = (self.model, self.real)
+        self.normal, self.watches = {}, []
+
+    def begin(self, namespace):
+        for server in self.both:
+            server.memory = Memory(namespace)
+            self.normal[server.name] = Normal(namespace)
+            made = server.send("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": namespace}}), "application/json")
+            assert made.status == 201, made.body
+        account = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"  # without it no pod is admitted
+        for server in self.both:
+            until(lambda s=server: s.send("GET", account).status == 200, f"{server.name}: no service account in {namespace}")
+
+    def run(self, steps, namespace):
+        self.begin(namespace)
+        try:
+            for at, step in enumerate(steps):
+                {"ask": self.ask, "watch": self.watch, "settle": self.settle}[step["do"]](at, step)
+            self.read_watches(len(steps), namespace)
+        finally:
+            for _, _, streams in self.watches:
+                for s in streams:
+                    s.close()
+            self.watches = []
+
+    # ---- one step ----
+
+    def compare(self, at, step, model, reality):
+        found = [d for d in differences(model, reality) if not explained(step, reality, d)]
+        if found:
+            raise Differs(at, step, found)
+
+    def ask(self, at, step):
+        model = self.normal["model"].answer(self.model.ask(step))
+        end = time.monotonic() + PATIENCE_S / 4
+        while True:
+            before = self.normal["real"].copy()
+            reality = self.normal["real"].answer(self.real.ask(step))
+            try:
+                return self.compare(at, step, model, reality)
+            except Differs:
+                if not step.get("stale") or time.monotonic() > end:
+                    raise
+            self.normal["real"] = before
+            time.sleep(0.05)
+
+    def watch(self, at, step):
+        streams = [s.watch(step) for s in self.both]
+        self.watches.append((at, step, streams))
+        model, reality = ({"status": s.status, "type": s.headers.get("Content-Type")} for s in streams)
+        self.compare(at, step, model, reality)
+        if streams[0].status != 200:
+            model, reality = (self.normal[server.name].answer(s.refusal()) for server, s in zip(self.both, streams))
+            self.watches.pop()
+            self.compare(at, step, model, reality)
+
+    def settle(self, at, step):
+        """Until the real server's objects are those of the model. A canary that the garbage collector has to take first shows that it is
+        not idle because it is late."""
+        time.sleep(0.03)  # the model's collectors look a millisecond after each change
+        self.canary()
+        model = self.state(self.model)
+        end = time.monotonic() + PATIENCE_S
+        while True:
+            reality = self.state(self.real)
+            try:
+                return self.compare(at, step, model, reality)
+            except Differs:
+                if time.monotonic() > end:
+                    raise
+            time.sleep(0.02)
+
+    def canary(self):
+        owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "never", "uid": "00000000-0000-0000-0000-000000000001"}
+        path = f"/api/v1/namespaces/{CANARY}/configmaps"
+        body = json.dumps({"metadata": {"generateName": "canary-", "ownerReferences": [owner]}})
+        name = self.real.send("POST", path, body, "application/json").body["metadata"]["name"]
+        until(lambda: self.real.send("GET", f"{path}/{name}").status == 404, "the garbage collector sleeps")
+
+    def state(self, server):
+        """Which objects there are and what holds them."""
+        found = {}
+        for kind in KINDS:
+            for item in server.send("GET", server.memory.fill(kind.path())).body["items"]:
+                meta = item["metadata"]
+                owners = [o["name"] for o in meta.get("ownerReferences", [])]
+                name = self.normal[server.name].text(meta["name"])
+                found[f"{kind.version} {kind.plural} {name}"] = [meta.get("finalizers"), owners, "deletionTimestamp" in meta]
+        return found
+
+    # ---- watches ----
+
+    def read_watches(self, at, namespace):
+        """A last object of each kind tells a watch that sees it that there is no more to come."""
+        for kind in {s["kind"]: KIND[s["kind"]] for _, s, _ in self.watches}.values():
+            body = SENTINELS[kind.key]
+            for server in self.both:
+                made = server.send("POST", server.memory.fill(kind.path()), server.memory.fill(json.dumps(body)), "application/json")
+                assert made.status == 201, made.body
+        self.model.send("GET", "/version")  # by now all that was written has been sent
+        for opened, step, (model, reality) in self.watches:
+            model.read(lambda: False, 0.005)
+            end = [e for e in model.events if e["object"].get("metadata", {}).get("name") == "zz-sentinel"]
+            assert end or not step["sentinel"], f"the model's watch of step {opened} misses its end"
+            reality.read(lambda m=model, r=reality: len(r.events) >= len(m.events), PATIENCE_S / 2)
+            reality.read(lambda: False, 0.005)
+            a, b = self.normal["model"].events(model.events), self.normal["real"].events(reality.events)
+            self.compare(at, {**step, "opened at": opened}, {"events": a, "ended": model.ended}, {"events": b, "ended": reality.ended})
+
+
+def sentinel(kind, body):
+    return kind.typed({"metadata": {"name": "zz-sentinel"}, **body})
+
+
+SENTINELS = {k.key: sentinel(k, {}) for k in KINDS}
+SENTINELS["Pod"].update(spec={"containers": [{"name": "c", "image": "i"}]})
+SENTINELS["Service"].update(spec={"clusterIP": "None"})
+SENTINELS["Event"] = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "zz-sentinel"}, "involvedObject": {"namespace": "@ns()"}}
+SENTINELS["RayCluster.ray.io"].update(spec={"headGroupSpec": {"template": {"spec": {"containers": []}}}})
+SENTINELS["RayCluster.cluster.ray.io"].update(spec={"headPodType": "h", "podTypes": [{"name": "h", "podConfig": {}}]})
+
+
+def until(what, otherwise):
+    end = time.monotonic() + PATIENCE_S
+    while not what():
+        assert time.monotonic() < end, otherwise
+        time.sleep(0.01)
+
+
+# ---- a failure made small ----
+
+
+def smaller(pair, steps, failure, spaces):
+    """Leaves out what the difference does not need: everything behind it, then halves, then single steps."""
+    tries, wanted = 0, {path for path, _, _ in failure.found}
+
+    def still(candidate):
+        nonlocal tries
+        tries += 1
+        try:
+            pair.run(candidate, next(spaces))
+        except Differs as e:
+            return e if wanted & {path for path, _, _ in e.found} else None
+        return None
+
+    if failure.at < len(steps):
+        steps = steps[:failure.at + 1]
+    size = max(len(steps) // 2, 1)
+    while size and tries < TRIES_MAX:
+        at = len(steps) - size
+        while at >= 0 and tries < TRIES_MAX:
+            candidate = steps[:at] + steps[at + size:]
+            e = still(candidate) if candidate else None
+            if e:
+                steps, failure = candidate, e
+            at -= size
+        size //= 2
+    return steps, failure
+
+
+def show(step):
+    if step["do"] == "settle":
+        return "settle"
+    words = ["WATCH" if step["do"] == "watch" else step["method"], step["path"].replace("@ns()", "NS")]
+    words += [f"{k}={step[k]}" for k in ("type", "accept", "from") if k in step]
+    if "body" in step or "raw" in step:
+        words.append(json.dumps(step["body"]) if "body" in step else repr(step["raw"]))
+    return " ".join(words)
+
+
+def brief(seed, failure):
+    found = [f"{path}: model {str(model)[:300]!r} real {str(real)[:300]!r}" for path, model, real in failure.found[:4]]
+    return "\n      ".join([f"seed {seed}: {show(failure.step)[:700]}", *found])
+
+
+def report(seed, steps, failure):
+    lines = [f"seed {seed} FAILED at: {show(failure.step)}"]
+    lines += [f"    {path}\n      model {model!r}\n      real  {real!r}" for path, model, real in failure.found[:12]]
+    if len(failure.found) > 12:
+        lines.append(f"    and {len(failure.found) - 12} more")
+    lines += ["  with:"] + [f"    {show(s)}" for s in steps]
+    return "\n".join(lines)
+
+
+# ---- many ----
+
+
+class Run:
+    def __init__(self, options):
+        self.options, self.lock = options, threading.Lock()
+        self.seeds = iter(range(options.seed, options.seed + options.sequences))
+        self.passed = self.failed = 0
+        self.broken, self.began = [], int(time.time())  # a control plane that was kept has older namespaces
+
+    def work(self):
+        pair, spaces = Pair(self.options.model), None
+        while True:
+            with self.lock:
+                seed = next(self.seeds, None)
+            if seed is None or self.failed >= self.options.failures or self.broken:
+                return
+            spaces = (f"conform-{self.began}-{seed}-{n}" for n in itertools.count())
+            try:
+                self.one(pair, seed, spaces)
+            except Exception as e:
+                self.broken.append(e)
+                raise
+
+    def one(self, pair, seed, spaces):
+        steps = sequence(seed)
+        try:
+            pair.run(steps, next(spaces))
+        except Differs as failure:
+            if not self.options.whole and not self.options.brief:
+                steps, failure = smaller(pair, steps, failure, spaces)
+            with self.lock:
+                self.failed += 1
+                print(brief(seed, failure) if self.options.brief else report(seed, steps, failure), flush=True)
+            return
+        with self.lock:
+            self.passed += 1
+            if self.passed % 100 == 0:
+                print(f"  {self.passed} sequences", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", type=int, required=True, help="port of the model")
+    parser.add_argument("--sequences", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=1, help="the first one")
+    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--failures", type=int, default=10, help="stop after so many")
+    parser.add_argument("--whole", action="store_true", help="do not make failures smaller")
+    parser.add_argument("--brief", action="store_true", help="only where sequences fail first")
+    run = Run(parser.parse_args())
+    real().send("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": CANARY}}), "application/json")
+    began = time.monotonic()
+    workers = [threading.Thread(target=run.work) for _ in range(run.options.workers)]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join()
+    for d in LISTED:
+        if d.used == 0:
+            print(f"  not needed: {d.name} ({d.why})")
+    print(f"  {time.monotonic() - began:.0f} s")
+    print(f"{run.passed} passed, {run.failed + len(run.broken)} failed")
+    sys.exit(bool(run.failed or run.broken))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Sends the same random sequences of requests to the model API server (tests/apiserver) and to a real kube-apiserver (tests/rig) and
+# compares what both say: statuses, reasons, bodies, events of watches. Needs Go, as make e2e does.
+#   SEQUENCES=2000 SEED=1 tests/conform/run.sh [--whole …]      KEEP=1 leaves the control plane up; NAME=conform is its name
+# Ends with "N passed, N failed". A sequence that fails is printed with its seed, and with as few requests as the difference needs.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+command -v go >/dev/null || {
+    echo 'make conform: no Go toolchain in PATH. The control plane is built from Go modules: install Go 1.24 or later and start again.' >&2
+    exit 1
+}
+. tests/rig/lib.sh
+# No node and no scheduler: pods stay Pending on both sides. The model gives namespaces no kube-root-ca.crt.
+export NAME=${NAME:-conform} NODES=0 SCHEDULER=0 PYTHONDONTWRITEBYTECODE=1
+export KCM_ARGS=--controllers=*,-root-ca-certificate-publisher-controller
+echo "  RIG     building what is not cached in $RIG_DIR (ten minutes the first time)"
+mkdir -p "$RIG_DIR"
+tests/rig/build.sh >"$RIG_DIR/conform-build.log" 2>&1 || { tail -n 20 "$RIG_DIR/conform-build.log" >&2; exit 1; }
+exec 9>"$RIG_DIR/$NAME.lock"
+flock -n 9 || { echo "  RIG     waiting: another run uses $NAME"; flock 9; }
+tests/rig/down.sh 2>/dev/null
+# The garbage collector finds new kinds only every half minute: ours are there before it starts.
+build/mobula install --print --crds-only >build/conform-crds.yaml
+FIRST=$PWD/build/conform-crds.yaml tests/rig/up.sh >/dev/null 2>"$RIG_DIR/conform-up.log" || { cat "$RIG_DIR/conform-up.log" >&2; exit 1; }
+model=
+end() {
+    [[ -z $model ]] || kill "$model"
+    [[ -n ${KEEP:-} ]] || tests/rig/down.sh 2>/dev/null
+}
+trap end EXIT
+build/apiserver --seed "${SEED:-1}" --no-nodes --collect-after 1 >build/conform-model.url 9>&- &
+model=$!
+for ((i = 0; i < 100; i++)); do [[ -s build/conform-model.url ]] && break; sleep 0.05; done
+url=$(<build/conform-model.url)
+"$K8S_BIN/kubectl" --server "$url" apply --server-side -f build/conform-crds.yaml >/dev/null
+echo "  RIG     $NAME is up"
+python3 tests/conform/conform.py --model "${url##*:}" --sequences "${SEQUENCES:-2000}" --seed "${SEED:-1}" "$@"
