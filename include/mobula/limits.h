@@ -98,7 +98,17 @@ enum {
     LIMIT_RAY_PACK_SELECTORS = 64,      /* different label selectors of one */
 };
 
-/* ray: what a head may say. 4 MiB are some 8,000 nodes. */
+/* ray: what a head may say, and how long it may take. */
+enum {
+    LIMIT_RAY_ANSWER = 4 * MIB,           /* one message of gRPC: some 8,000 nodes */
+    LIMIT_RAY_STATE = 16 * MIB,           /* memory of the structs that it is read into */
+    LIMIT_RAY_COUNT = 1000 * 1000 * 1000, /* pending tasks of one shape */
+    LIMIT_RAY_HEADERS = 16 * KIB,         /* of an answer or a call, compressed */
+    LIMIT_RAY_CHATTER = 64 * KIB,         /* frames that belong to no answer, during one call */
+    LIMIT_RAY_REPORT = 60 * KIB,          /* what is reported back: within HTTP/2's first window */
+    LIMIT_RAY_RESOURCES = 512,            /* in one set, and labels of one node */
+    LIMIT_RAY_TOKEN = 8 * KIB,
+};
 #define LIMIT_RAY_AMOUNT INT64_C(100000000000000) /* units of one resource on one node: 91 TiB of memory */
 
 /* reconcile */

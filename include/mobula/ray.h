@@ -239,6 +239,9 @@ struct ray_state {
     uint32_t constraint_count;
 };
 
+/* Reads a GetClusterResourceStateReply. Slices point into reply. What is malformed in any place, negative, not a number or beyond a limit
+ * (LIMIT_RAY_STATE, LIMIT_RAY_RESOURCES, LIMIT_RAY_COUNT, LIMIT_RAY_AMOUNT) gives an error and an empty state, never a part of it. */
+bool ray_state_read(struct slice reply, struct arena *a, struct ray_state *out, struct err *e);
 /* What the autoscaler reports back (ReportAutoscalingState), so that `ray status` shows it. Slices are whoever decided's. */
 struct ray_launch { /* decided, no pod yet */
     struct slice type;
