@@ -96,6 +96,7 @@ enum {
     LIMIT_RAY_HEALTH_ANSWER = 64 * KIB, /* bytes of the answer to a health check */
     LIMIT_RAY_PACK_NAMES = 1024,        /* different resources that one scaling decision knows */
     LIMIT_RAY_PACK_SELECTORS = 64,      /* different label selectors of one */
+    LIMIT_RAY_RULES = 16,               /* deletionRules of a RayJob */
 };
 
 /* ray: what a head may say, and how long it may take. */

@@ -148,6 +148,64 @@ uint64_t ray_service_hash(struct jval service);
 bool ray_start_command(const struct ray_cluster *c, const struct ray_group *g, const struct ray_options *o, struct arena *a,
                        struct slice *out, struct err *e);
 
+/* ---- RayJob: a program, and the cluster that it runs on ---- */
+
+extern const struct kube_resource ray_job_resource;
+#define RAY_JOB_FINALIZER                                                                                                                  \
+    "ray.io/rayjob-finalizer" /* only on jobs of a selected cluster: it outlives them, and what they run on it must not */
+
+enum ray_job_mode { RAY_JOB_K8S, RAY_JOB_HTTP, RAY_JOB_INTERACTIVE, RAY_JOB_SIDECAR };
+/* What is deleted after the end; a higher one destroys more. */
+enum ray_job_removal { RAY_REMOVE_NONE, RAY_REMOVE_WORKERS, RAY_REMOVE_CLUSTER, RAY_REMOVE_SELF };
+/* Ends, as bits: one end may be several of them. */
+enum {
+    RAY_END_ANY = 1,       /* it is over */
+    RAY_END_SUCCEEDED = 2, /* Ray says SUCCEEDED */
+    RAY_END_FAILED = 4,    /* Ray says FAILED */
+    RAY_END_GIVEN_UP = 8,  /* the RayJob failed, whatever Ray says */
+};
+struct ray_job_rule {
+    uint8_t ends; /* it holds after any of these */
+    uint8_t what; /* enum ray_job_removal */
+    int32_t ttl_s;
+};
+
+/* All slices and values lie in the document or in the arena given to the reader. */
+struct ray_job {
+    struct slice ns, name, uid;
+    int64_t generation;
+    bool deleting, suspend;
+    bool managed_elsewhere; /* spec.managedBy names another controller */
+    bool finalizer;         /* RAY_JOB_FINALIZER is on it */
+    bool own_submitter;     /* submitterPodTemplate brings a command: that one is to run, in a pod */
+    enum ray_job_mode mode;
+    struct jval spec, labels, annotations;
+    struct slice entrypoint;
+    struct slice job_id;   /* spec.jobId; empty: one is chosen */
+    struct slice selected; /* the cluster that clusterSelector names; empty: one is made of cluster_spec */
+    struct jval cluster_spec;
+    struct slice runtime_env; /* JSON; empty: none */
+    struct slice resources;   /* JSON, what entrypointResources holds; empty: none */
+    struct jval metadata, num_cpus, num_gpus, submitter_template;
+    int32_t submitter_retries, retries;
+    int32_t active_deadline_s, pre_running_deadline_s; /* 0: none */
+    struct ray_job_rule rules[LIMIT_RAY_RULES];        /* shutdownAfterJobFinishes, onSuccess and onFailure are rules too */
+    uint32_t rule_count;
+};
+
+/* As ray_read and ray_notes, for a RayJob: its cluster's spec is read too, and its errors are named by their whole path. */
+bool ray_read_job(struct jval object, struct arena *a, struct ray_job *out, struct ray_errors *errors);
+void ray_job_notes(struct jval object, struct arena *a, struct ray_errors *notes);
+
+/* "<job>-<5>", the five being made of uid and attempt: the same attempt never has two clusters or two jobs, whatever answer is lost. The id
+ * is spec.jobId where that is given. */
+struct slice ray_job_cluster_name(const struct ray_job *job, int32_t attempt, struct arena *a);
+struct slice ray_job_submission_id(const struct ray_job *job, int32_t attempt, struct arena *a);
+/* The RayCluster of an attempt. It carries the job's labels and annotations, as KubeRay's does. */
+bool ray_build_job_cluster(const struct ray_job *job, struct slice name, struct buf *out, struct arena *a);
+/* The body of POST /api/jobs/. What the user wrote is in it byte for byte; runtimeEnvYAML as JSON. */
+bool ray_build_submission(const struct ray_job *job, struct slice id, struct buf *out);
+
 /* Sums over pods that should run, for status: milli-CPU, bytes, GPUs, TPUs. */
 struct ray_sums {
     int64_t cpu_milli, memory, gpu, tpu;

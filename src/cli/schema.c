@@ -7,13 +7,12 @@
 
 /* ---- the schema, out of the CRD that is part of the binary ---- */
 
-static struct jval load_schema(enum ray_kind kind, struct arena *a)
+static struct jval load_schema(struct slice definition, struct arena *a)
 {
     struct yaml_docs docs;
     struct err e = {0};
     struct json *crd = arena_new(a, struct json);
-    if (!yaml_parse(kind == RAY_V1 ? crd_ray() : crd_legacy(), a, &docs, &e) || docs.count != 1 ||
-        !json_parse(crd, docs.docs[0].json, a, &e))
+    if (!yaml_parse(definition, a, &docs, &e) || docs.count != 1 || !json_parse(crd, docs.docs[0].json, a, &e))
         fatal("the embedded CRD cannot be read: %s", e.text);
     return json_get(json_at(json_get(json_root(crd), "spec.versions"), 0), "schema.openAPIV3Schema");
 }
@@ -191,9 +190,9 @@ static void check_value(const struct place *at, struct jval schema, struct jval 
         check_items(at, schema, v);
 }
 
-void schema_check(enum ray_kind kind, struct jval object, struct findings *f)
+void schema_check(struct slice definition, struct jval object, struct findings *f)
 {
-    struct jval schema = json_key(load_schema(kind, f->arena), SLICE("properties")), key, one;
+    struct jval schema = json_key(load_schema(definition, f->arena), SLICE("properties")), key, one;
     for (struct jiter it = json_iter(object); json_next(&it, &key, &one);) {
         struct place there = {f, arena_dup(f->arena, json_str(key, f->arena))};
         if (json_str_eq(key, SLICE("spec")))

@@ -1,5 +1,6 @@
 #include "validate.h"
 #include "cli.h"
+#include "embed.h"
 #include "findings.h"
 
 #include <stdio.h>
@@ -22,14 +23,31 @@ bool manifest_kind(struct jval object, struct arena *a, enum ray_kind *kind)
     return false;
 }
 
+static bool manifest_job(struct jval object)
+{
+    return json_str_eq(json_key(object, SLICE("kind")), SLICE("RayJob")) &&
+           json_str_eq(json_key(object, SLICE("apiVersion")), ray_api_version(RAY_V1));
+}
+
 static void check_cluster(enum ray_kind kind, struct jval object, struct findings *f)
 {
     struct ray_cluster cluster;
     struct ray_errors *errors = arena_new(f->arena, struct ray_errors), *notes = arena_new(f->arena, struct ray_errors);
     ray_read(object, f->arena, &cluster, errors);
     findings_add_ray(f, false, errors);
-    schema_check(kind, object, f);
+    schema_check(kind == RAY_V1 ? crd_ray() : crd_legacy(), object, f);
     ray_notes(object, f->arena, notes);
+    findings_add_ray(f, true, notes);
+}
+
+static void check_job(struct jval object, struct findings *f)
+{
+    struct ray_job job;
+    struct ray_errors *errors = arena_new(f->arena, struct ray_errors), *notes = arena_new(f->arena, struct ray_errors);
+    ray_read_job(object, f->arena, &job, errors);
+    findings_add_ray(f, false, errors);
+    schema_check(crd_job(), object, f);
+    ray_job_notes(object, f->arena, notes);
     findings_add_ray(f, true, notes);
 }
 
@@ -37,23 +55,27 @@ static void check_document(const char *file, const struct yaml_doc *doc, struct 
 {
     struct json json;
     struct err e = {0};
-    enum ray_kind kind;
+    enum ray_kind kind = RAY_V1;
     if (!json_parse(&json, doc->json, a, &e)) {
         buf_printf(out, "%s:%u: %s\n", file, doc->line, e.text);
         sum->errors++;
         return;
     }
     struct jval object = json_root(&json);
-    if (!manifest_kind(object, a, &kind)) {
+    bool job = manifest_job(object);
+    if (!job && !manifest_kind(object, a, &kind)) {
         struct slice version = text_of(json_key(object, SLICE("apiVersion")), a), name = text_of(json_key(object, SLICE("kind")), a);
-        buf_printf(out, "%s:%u: skipped: \"%.*s %.*s\" is not a RayCluster of ray.io/v1 or cluster.ray.io/v1\n", file, doc->line,
-                   SLICE_ARG(version), SLICE_ARG(name));
+        buf_printf(out, "%s:%u: skipped: \"%.*s %.*s\" is not a RayCluster of ray.io/v1 or cluster.ray.io/v1, nor a RayJob of ray.io/v1\n",
+                   file, doc->line, SLICE_ARG(version), SLICE_ARG(name));
         sum->skipped++;
         return;
     }
     struct findings *f = arena_new(a, struct findings);
     f->arena = a;
-    check_cluster(kind, object, f);
+    if (job)
+        check_job(object, f);
+    else
+        check_cluster(kind, object, f);
     findings_write(f, file, doc, out);
     sum->checked++;
     sum->errors += f->errors;
@@ -87,9 +109,9 @@ static const struct flag list[] = {
 
 static const struct flags flags = {
     .usage = "mobula validate -f FILE [-f FILE...]",
-    .about =
-        "Checks RayClusters of both kinds without a cluster: every error at once, as FILE:LINE: FIELD: TEXT. Other kinds are skipped.\n"
-        "Exit status 1 when there is an error; warnings are about what has no effect.",
+    .about = "Checks RayClusters of both kinds, and RayJobs, without a cluster: every error at once, as FILE:LINE: FIELD: TEXT. Other "
+             "kinds are skipped.\n"
+             "Exit status 1 when there is an error; warnings are about what has no effect.",
     .list = list,
     .count = COUNT_OF(list),
 };

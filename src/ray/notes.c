@@ -109,3 +109,41 @@ void ray_notes(struct jval object, struct arena *a, struct ray_errors *notes)
     else
         note_v1(&r, &root, &spec);
 }
+
+/* ---- RayJob ---- */
+
+static const char *const job_spec[] = {"entrypoint",
+                                       "submissionMode",
+                                       "rayClusterSpec",
+                                       "clusterSelector",
+                                       "jobId",
+                                       "runtimeEnvYAML",
+                                       "metadata",
+                                       "entrypointNumCpus",
+                                       "entrypointNumGpus",
+                                       "entrypointResources",
+                                       "submitterPodTemplate",
+                                       "submitterConfig",
+                                       "backoffLimit",
+                                       "activeDeadlineSeconds",
+                                       "preRunningDeadlineSeconds",
+                                       "shutdownAfterJobFinishes",
+                                       "ttlSecondsAfterFinished",
+                                       "deletionStrategy",
+                                       "suspend",
+                                       "managedBy",
+                                       NULL};
+
+void ray_job_notes(struct jval object, struct arena *a, struct ray_errors *notes)
+{
+    struct reader r = {.arena = a, .errors = notes};
+    struct place root = place_root(object), spec = place_key(&root, "spec"), cluster = place_key(&spec, "rayClusterSpec");
+    struct place entrypoint = place_key(&spec, "entrypoint");
+    unknown(&r, &spec, job_spec);
+    note_v1(&r, &root, &cluster);
+    if (value_given(cluster.value) && json_len(json_key(spec.value, SLICE("clusterSelector"))))
+        place_bad(&r, &cluster, "has no effect: clusterSelector names the cluster");
+    if (json_str_eq(json_key(spec.value, SLICE("submissionMode")), SLICE("InteractiveMode")) && place_given(&entrypoint) &&
+        !json_str_eq(entrypoint.value, SLICE("")))
+        place_bad(&r, &entrypoint, "has no effect with InteractiveMode: you submit the job yourself");
+}

@@ -3,7 +3,7 @@
 /* The longest names whose services and pods still have one: "<name>-serve-svc" and "<name>-ray-head" must fit 63 bytes. */
 enum { V1_NAME_MAX = 53, LEGACY_NAME_MAX = 54 };
 
-static void clear(struct ray_cluster *c)
+void cluster_clear(struct ray_cluster *c)
 {
     *c = (struct ray_cluster){.spec = NO_VALUE, .labels = NO_VALUE, .annotations = NO_VALUE};
     c->gcs_port = RAY_GCS_PORT;
@@ -117,7 +117,7 @@ bool ray_read_known(struct jval object, const uint64_t *hashes, struct arena *a,
     struct reader r = {.arena = a, .errors = errors, .cluster = out};
     struct place root = place_root(object), spec = place_key(&root, "spec");
     uint32_t before = errors->count + errors->beyond;
-    clear(out);
+    cluster_clear(out);
     if (json_type(object) != JSON_OBJECT) {
         place_bad(&r, &root, "the resource is not an object");
         return false;

@@ -54,6 +54,9 @@ bool read_word(struct reader *r, const struct place *p, const char *const *words
 bool read_text_map(struct reader *r, const struct place *p);
 bool read_text_list(struct reader *r, const struct place *p);
 
+/* The model before anything is read: the head's defaults, and ports. */
+void cluster_clear(struct ray_cluster *c);
+
 /* ---- the two kinds; each fills r->cluster from spec ---- */
 
 void read_v1(struct reader *r, const struct place *spec);

@@ -126,7 +126,7 @@ void check_template(struct reader *r, const struct place *template)
     struct place containers = place_key(&spec, "containers"), init = place_key(&spec, "initContainers");
     if (read_array(r, &containers, REQUIRED)) {
         if (json_len(containers.value) == 0)
-            place_bad(r, &containers, "is empty: the first container is the one that runs Ray");
+            place_bad(r, &containers, "is empty: must have one container at least, the first is the one that matters");
         each(r, &containers, check_container);
         check_ray_container(r, &containers);
     }

@@ -1,5 +1,6 @@
 #include "../test.h"
 
+#include "../../../src/cli/embed.h"
 #include "../../../src/cli/findings.h"
 #include "../../../src/cli/validate.h"
 
@@ -14,6 +15,8 @@ static void files(struct arena *a)
         {"tests/data/cli/legacy.yaml", NULL, 1, 0, 0, 0},
         {"tests/data/cli/bad-ray.yaml", "tests/data/cli/bad-ray.out", 1, 1, 12, 2},
         {"tests/data/cli/bad-legacy.yaml", "tests/data/cli/bad-legacy.out", 1, 0, 11, 1},
+        {"tests/data/cli/good-job.yaml", NULL, 1, 0, 0, 0},
+        {"tests/data/cli/bad-job.yaml", "tests/data/cli/bad-job.out", 1, 0, 18, 3},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         test_case("%s", cases[i].yaml);
@@ -41,7 +44,8 @@ static void texts(struct arena *a)
         {"# nothing\n---\n", "", 0, 0},
         {"a: [1\n", "FILE: line 2, column 1: ", 0, 1},
         {"a: 1\na: 2\n", "FILE: line 2", 0, 1},
-        {"kind: RayCluster\n", "FILE:1: skipped: \" RayCluster\" is not a RayCluster of ray.io/v1 or cluster.ray.io/v1\n", 1, 0},
+        {"kind: RayCluster\n",
+         "FILE:1: skipped: \" RayCluster\" is not a RayCluster of ray.io/v1 or cluster.ray.io/v1, nor a RayJob of ray.io/v1\n", 1, 0},
         {"apiVersion: ray.io/v1alpha1\nkind: RayCluster\n", "FILE:1: skipped: \"ray.io/v1alpha1 RayCluster\" is not", 1, 0},
         {"---\napiVersion: v1\nkind: Secret\n---\n[1, 2]\n", "FILE:1: skipped: \"v1 Secret\" is not", 2, 0},
         {"{\"apiVersion\": \"v1\", \"kind\": \"Pod\"}", "FILE:1: skipped: \"v1 Pod\" is not", 1, 0},
@@ -102,7 +106,7 @@ static void schema(struct arena *a)
         struct buf out;
         buf_init(&out, MIB);
         f->arena = a;
-        schema_check(RAY_V1, json_root(&json), f);
+        schema_check(crd_ray(), json_root(&json), f);
         findings_write(f, "F", &docs.docs[0], &out);
         struct slice want = cases[i].found ? arena_printf(a, "F:%s", cases[i].found) : SLICE("");
         CHECK_SLICE(buf_slice(&out), want);
@@ -134,10 +138,12 @@ static void write_all(struct jout *w, struct jval schema, struct arena *a)
 static void same_fields(struct arena *a)
 {
     static const struct {
-        const char *crd, *version;
+        const char *crd, *version, *kind;
+        void (*notes)(struct jval object, struct arena *a, struct ray_errors *notes);
     } cases[] = {
-        {"airgap/crds/rayclusters.ray.io.yaml", "ray.io/v1"},
-        {"airgap/crds/rayclusters.cluster.ray.io.yaml", "cluster.ray.io/v1"},
+        {"airgap/crds/rayclusters.ray.io.yaml", "ray.io/v1", "RayCluster", ray_notes},
+        {"airgap/crds/rayclusters.cluster.ray.io.yaml", "cluster.ray.io/v1", "RayCluster", ray_notes},
+        {"airgap/crds/rayjobs.ray.io.yaml", "ray.io/v1", "RayJob", ray_job_notes},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         test_case("fields of %s", cases[i].crd);
@@ -152,13 +158,13 @@ static void same_fields(struct arena *a)
         jout_init(&w, &text);
         jout_object(&w);
         jout_kstr(&w, "apiVersion", slice_of(cases[i].version));
-        jout_kstr(&w, "kind", SLICE("RayCluster"));
+        jout_kstr(&w, "kind", slice_of(cases[i].kind));
         jout_key(&w, SLICE("spec"));
         write_all(&w, json_get(json_at(json_get(json_root(&crd), "spec.versions"), 0), "schema.openAPIV3Schema.properties.spec"), a);
         jout_end(&w);
         struct ray_errors *notes = arena_new(a, struct ray_errors);
         CHECK(json_parse(&object, buf_slice(&text), a, &e));
-        ray_notes(json_root(&object), a, notes);
+        cases[i].notes(json_root(&object), a, notes);
         for (uint32_t n = 0; n < notes->count; n++)
             if (!CHECK(!slice_starts(notes->list[n].text, SLICE("is no field of this kind"))))
                 printf("  %.*s\n", SLICE_ARG(notes->list[n].path));

@@ -1,0 +1,101 @@
+/* What a RayJob becomes: a RayCluster, and the body that the dashboard's job API takes. */
+#include "build.h"
+
+const struct kube_resource ray_job_resource = {SLICE("ray.io"), SLICE("v1"), SLICE("rayjobs")};
+
+/* ---- names ---- */
+
+static struct slice attempt_name(const struct ray_job *job, const char *what, int32_t attempt, struct arena *a)
+{
+    char five[NAME_SUFFIX];
+    struct slice key = arena_printf(a, "%.*s\n%s\n%d", SLICE_ARG(job->uid), what, (int)attempt);
+    hash_suffix(hash64(key, 0), five);
+    return arena_printf(a, "%.*s-%.*s", SLICE_ARG(job->name), (int)sizeof five, five);
+}
+
+struct slice ray_job_cluster_name(const struct ray_job *job, int32_t attempt, struct arena *a)
+{
+    return attempt_name(job, "cluster", attempt, a);
+}
+
+struct slice ray_job_submission_id(const struct ray_job *job, int32_t attempt, struct arena *a)
+{
+    return slice_empty(job->job_id) ? attempt_name(job, "job", attempt, a) : job->job_id;
+}
+
+/* ---- the cluster ---- */
+
+static void write_job_owner(struct jout *w, const struct ray_job *job)
+{
+    jout_karray(w, "ownerReferences");
+    jout_object(w);
+    jout_kstr(w, "apiVersion", ray_api_version(RAY_V1));
+    jout_kstr(w, "kind", SLICE("RayJob"));
+    jout_kstr(w, "name", job->name);
+    jout_kstr(w, "uid", job->uid);
+    jout_kbool(w, "controller", true);
+    jout_kbool(w, "blockOwnerDeletion", true);
+    jout_end(w);
+    jout_end(w);
+}
+
+static void copy_annotations(const struct ray_job *job, struct pairs *out)
+{
+    struct jval k, v;
+    for (struct jiter it = json_iter(job->annotations); json_next(&it, &k, &v);)
+        if (!json_str_eq(k, SLICE("kubectl.kubernetes.io/last-applied-configuration"))) /* of the job, not of the cluster */
+            pairs_set(out, json_str(k, out->arena), json_str(v, out->arena));
+}
+
+bool ray_build_job_cluster(const struct ray_job *job, struct slice name, struct buf *out, struct arena *a)
+{
+    static const char *const modes[] = {"K8sJobMode", "HTTPMode", "InteractiveMode", "SidecarMode"};
+    struct pairs labels = pairs_new(a), annotations = pairs_new(a);
+    pairs_set_all(&labels, job->labels);
+    pairs_set(&labels, SLICE("ray.io/originated-from-cr-name"), job->name);
+    pairs_set(&labels, SLICE("ray.io/originated-from-crd"), SLICE("RayJob"));
+    pairs_set(&labels, SLICE("ray.io/job-submission-mode"), slice_of(modes[job->mode]));
+    copy_annotations(job, &annotations);
+    struct jout w;
+    jout_init(&w, out);
+    jout_object(&w);
+    jout_kstr(&w, "apiVersion", ray_api_version(RAY_V1));
+    jout_kstr(&w, "kind", SLICE("RayCluster"));
+    jout_kobject(&w, "metadata");
+    jout_kstr(&w, "name", name);
+    jout_kstr(&w, "namespace", job->ns);
+    jout_key(&w, SLICE("labels"));
+    pairs_write(&labels, &w);
+    if (annotations.count) {
+        jout_key(&w, SLICE("annotations"));
+        pairs_write(&annotations, &w);
+    }
+    write_job_owner(&w, job);
+    jout_end(&w);
+    jout_kraw(&w, "spec", json_raw(job->cluster_spec));
+    jout_end(&w);
+    return !out->full;
+}
+
+/* ---- the submission ---- */
+
+bool ray_build_submission(const struct ray_job *job, struct slice id, struct buf *out)
+{
+    struct jout w;
+    jout_init(&w, out);
+    jout_object(&w);
+    jout_kstr(&w, "entrypoint", job->entrypoint);
+    jout_kstr(&w, "submission_id", id);
+    if (!slice_empty(job->runtime_env))
+        jout_kraw(&w, "runtime_env", job->runtime_env);
+    if (json_len(job->metadata))
+        jout_kraw(&w, "metadata", json_raw(job->metadata));
+    if (json_there(job->num_cpus))
+        jout_kraw(&w, "entrypoint_num_cpus", json_raw(job->num_cpus));
+    if (json_there(job->num_gpus))
+        jout_kraw(&w, "entrypoint_num_gpus", json_raw(job->num_gpus));
+    if (!slice_empty(job->resources))
+        jout_kraw(&w, "entrypoint_resources", job->resources);
+    jout_end(&w);
+    return !out->full;
+}
