@@ -302,6 +302,16 @@ e2e: ## both kinds of RayCluster on a real kube-apiserver (tests/rig builds it: 
 	+@$(MAKE) mobula
 	@tests/e2e/run.sh
 
+fault: ## the fault matrix: a proxy between the operator and a real kube-apiserver; make fault [BLOCK=A] [CASE=id] [WORKERS=n]
+	@tests/tools/setup build e2e
+	+@$(MAKE) mobula
+	@tests/fault/run.sh
+
+fault-quick: ## about 300 of its cases, in eight minutes
+	@tests/tools/setup build e2e
+	+@$(MAKE) mobula
+	@QUICK=1 tests/fault/run.sh
+
 bench-quick: ## the figures of this commit, with the API server's floor beside them
 	@tests/tools/setup build e2e
 	+@$(MAKE) mobula
@@ -326,4 +336,4 @@ help: ## this list
 clean: ## forget what was built (fetched tarballs and musl stay in the user's cache)
 	rm -rf build compile_commands.json
 
-.PHONY: all run test conform e2e bench-quick fresh setup vendor vendor-archive help clean FORCE
+.PHONY: all run test conform e2e fault fault-quick bench-quick fresh setup vendor vendor-archive help clean FORCE

@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+"""The fault matrix: all cases of blocks/*.py, several at a time, each in a process and a namespace of its own.
+
+    BLOCK=A[,C]   only these blocks        CASE=id   only this one, with its history        QUICK=1   about 300 cases of all blocks
+    WORKERS=n     how many at a time       SEED=n    which cases the quick form takes, and what random blocks do
+    LIST=1        prints the ids           KILLS=n   how often block K kills
+"""
+
+import collections
+import hashlib
+import importlib
+import os
+import pickle
+import select
+import signal
+import statistics
+import sys
+import time
+import traceback
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
+
+from case import QUICK, Case, Context, Learned, by_place  # noqa: E402
+from cluster import MOBULA, ROOT  # noqa: E402
+from plane import Plane  # noqa: E402
+from workloads import WORKLOADS  # noqa: E402
+
+WORKERS = int(os.environ.get("WORKERS") or 8)
+SLOW_WORKERS = 16  # of cases that wait for a time-out
+SEED = int(os.environ.get("SEED") or 1)
+QUICK_CASES = 300
+EXTRA = ("K",)  # blocks that only run when they are asked for
+OUT = ROOT / "build" / "fault"
+
+
+class TooLong(Exception):
+    pass
+
+
+# ---- one case, in a process of its own ----
+
+def run_case(plane, case):
+    """(error or "", data)."""
+    ctx = None
+    try:
+        ctx = Context(plane.connect(), case.id, OUT / case.id.replace("/", "_"))
+        try:
+            case.run(ctx)
+            error = ""
+        except Exception as e:  # an oracle's no, or the case itself is broken: both are failures, and the next case goes on
+            error = str(e) if isinstance(e, AssertionError) else "".join(traceback.format_exception(e)[-8:])
+            (ctx.folder / "history.txt").write_text(f"{case.id}: {error}\n\n{ctx.history()}")
+        if os.environ.get("CASE"):
+            print(ctx.history())
+        return error or "", ctx.data
+    except Exception as e:  # what the case runs in could not be made
+        return "".join(traceback.format_exception(e)[-8:]), {}
+    finally:
+        if ctx:
+            ctx.close()
+
+
+class Running:
+    """A case that runs."""
+
+    def __init__(self, plane, case):
+        self.case, self.began = case, time.monotonic()
+        self.pipe, to = os.pipe()
+        sys.stdout.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            status = 1
+            try:
+                os.close(self.pipe)
+                os.setpgid(0, 0)
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
+                data = pickle.dumps(run_case(plane, case))
+                with os.fdopen(to, "wb") as f:
+                    f.write(data)
+                status = 0
+            finally:
+                sys.stdout.flush()
+                os._exit(status)
+        os.close(to)
+        self.said = b""
+
+    def read(self):
+        """True when it has ended."""
+        data = os.read(self.pipe, 1 << 20)
+        self.said += data
+        return not data
+
+    def end(self, why=""):
+        """(error, data, seconds)."""
+        if why:
+            try:
+                os.killpg(self.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        os.close(self.pipe)
+        os.waitpid(self.pid, 0)
+        try:
+            error, data = pickle.loads(self.said)
+        except (pickle.UnpicklingError, EOFError):
+            error, data = why or "its process ended without a word", {}
+        return error, data, time.monotonic() - self.began
+
+
+def run_all(plane, cases, tell):
+    """Runs them; tell(case, error, data, seconds) as each ends."""
+    waiting = {False: collections.deque(c for c in cases if not c.slow), True: collections.deque(c for c in cases if c.slow)}
+    room = {False: WORKERS, True: SLOW_WORKERS}
+    running = []
+    try:
+        while running or any(waiting.values()):
+            for slow, queue in waiting.items():
+                while queue and sum(r.case.slow == slow for r in running) < room[slow]:
+                    running.append(Running(plane, queue.popleft()))
+            ready = select.select([r.pipe for r in running], [], [], 1.0)[0]
+            for r in list(running):
+                late = time.monotonic() - r.began > r.case.limit
+                if (r.pipe in ready and r.read()) or late:
+                    running.remove(r)
+                    tell(r.case, *r.end(f"not over after {r.case.limit:.0f} s" if late else ""))
+    finally:
+        for r in running:
+            r.end("interrupted")
+
+
+# ---- learning: the workloads without faults ----
+
+def learn(workload):
+    def run(ctx):
+        began = time.monotonic()
+        ctx.begin(workload)
+        ctx.act(workload)
+        time.sleep(1)
+        last, same = None, 0
+        while same < 4:  # the fixed point: nothing is written and nothing changes
+            state = ctx.state()
+            same = same + 1 if state == last and ctx.quiet_for() > 1.5 else 0
+            last = state
+            time.sleep(0.5)
+            assert time.monotonic() - began < 200, "no fixed point without any fault"
+        ctx.check_history()
+        keys = [ctx.key(x) for x in ctx.effective(ctx.acted)]
+        created = by_place(ctx.witness.created() - ctx.created_before)
+        ctx.data["learned"] = (Learned(workload.id, last, [], len(ctx.proxy.writes(ctx.acted)), created, ctx.state(True),
+                                       time.monotonic() - began), keys)
+        ctx.finish()
+    return run
+
+
+def numbered(keys):
+    """The same key twice is two points."""
+    seen = collections.Counter()
+    out = []
+    for k in keys:
+        seen[k] += 1
+        out.append((k, seen[k]))
+    return out
+
+
+def merge(runs):
+    """What two runs agree on: writes that came in one of them only are matters of timing, and no points."""
+    first, keys = runs[0]
+    other = set(numbered(runs[1][1]))
+    first.points = [p for p in numbered(keys) if p in other]
+    first.writes = max(r.writes for r, _ in runs)
+    first.created = {k: max(r.created.get(k, 0) for r, _ in runs) for k in {k for r, _ in runs for k in r.created}}
+    return first
+
+
+def fingerprint():
+    h = hashlib.sha256(MOBULA.read_bytes())
+    for path in sorted([*HERE.glob("*.py"), HERE.parent / "e2e" / "cluster.py", HERE.parent / "e2e" / "test_legacy.py"]):
+        h.update(path.read_bytes())
+    return h.hexdigest()[:16]
+
+
+def learn_all(plane):
+    """{workload id: Learned}. Kept for the same program and the same tests."""
+    kept = OUT / f"learned-{fingerprint()}.pickle"
+    if kept.exists():
+        return pickle.loads(kept.read_bytes())
+    print(f"  LEARN   {len(WORKLOADS)} workloads without faults, twice")
+    plane.connect().wait_for_collector()
+    cases = [Case(f"learn/{w.id}/{n}", learn(w)) for n in (1, 2) for w in WORKLOADS.values()]
+    runs, failed = collections.defaultdict(list), []
+
+    def tell(case, error, data, _seconds):
+        if error:
+            failed.append(f"{case.id}: {error}")
+        else:
+            runs[case.id.split("/")[1]].append(data["learned"])
+
+    run_all(plane, cases, tell)
+    if failed:
+        sys.exit("a workload fails without any fault:\n" + "\n".join(failed) + "\n0 passed, 1 failed")
+    learned = {w: merge(r) for w, r in runs.items()}
+    for old in OUT.glob("learned-*.pickle"):
+        old.unlink()
+    kept.write_bytes(pickle.dumps(learned))
+    return learned
+
+
+# ---- choosing and telling ----
+
+def modules():
+    names = sorted(p.stem for p in (HERE / "blocks").glob("*.py") if p.stem != "__init__")
+    return sorted((importlib.import_module(f"blocks.{n}") for n in names), key=lambda m: m.BLOCK)
+
+
+def rank(case):
+    return hashlib.sha256(f"{SEED} {case.id}".encode()).digest()
+
+
+def sample(blocks):
+    """About QUICK_CASES over all blocks, each with its share, always the same for one SEED."""
+    total = sum(map(len, blocks.values()))
+    share = {b: min(len(c), max(4, round(QUICK_CASES * len(c) / total))) for b, c in blocks.items()}
+    return {b: sorted(sorted(c, key=rank)[:share[b]], key=lambda case: case.id) for b, c in blocks.items()}
+
+
+def choose(learned):
+    """{block: cases}, {block: title}."""
+    wanted = [b for b in os.environ.get("BLOCK", "").split(",") if b]
+    one = os.environ.get("CASE")
+    if one:
+        wanted = [one.split("/")[0]]
+    found = [m for m in modules() if (m.BLOCK in wanted if wanted else m.BLOCK not in EXTRA)]
+    blocks = {m.BLOCK: m.cases(learned) for m in found}
+    ids = [c.id for cases in blocks.values() for c in cases]
+    doubled = [i for i, n in collections.Counter(ids).items() if n > 1]
+    assert not doubled, f"ids that occur twice: {doubled[:5]}"
+    if QUICK and not one:
+        blocks = sample(blocks)
+    if one:
+        blocks = {b: [c for c in cases if c.id == one] for b, cases in blocks.items()}
+    return blocks, {m.BLOCK: m.TITLE for m in found}
+
+
+class Report:
+    def __init__(self, blocks, titles):
+        self.blocks, self.titles, self.results = blocks, titles, {b: [] for b in blocks}
+        self.total, self.done, self.began, self.said = sum(map(len, blocks.values())), 0, time.monotonic(), 0.0
+
+    def tell(self, case, error, data, seconds):
+        self.done += 1
+        self.results[case.id.split("/")[0]].append((case, error, data, seconds))
+        if error:
+            print(f"  FAILED  {case.id}: {error.rstrip()}\n          again: make fault CASE={case.id}\n"
+                  f"          history: {(OUT / case.id.replace('/', '_') / 'history.txt').relative_to(ROOT)}", flush=True)
+        if error or time.monotonic() - self.said > 10 or self.done == self.total:
+            self.said = time.monotonic()
+            failed = sum(bool(r[1]) for rows in self.results.values() for r in rows)
+            print(f"  FAULT   {self.done} of {self.total} after {self.said - self.began:.0f} s, {failed} failed", flush=True)
+
+    def table(self):
+        print(f"\n  {'block':8} {'cases':>6} {'passed':>7} {'failed':>7} {'time':>8}  {'converged p50, max':20} what")
+        for b, rows in self.results.items():
+            failed = sum(bool(r[1]) for r in rows)
+            settled = [r[2]["settled"] for r in rows if "settled" in r[2]]
+            took = f"{statistics.median(settled):.1f} s, {max(settled):.1f} s" if settled else "-"
+            print(f"  {b:8} {len(rows):6} {len(rows) - failed:7} {failed:7} {sum(r[3] for r in rows):6.0f} s  {took:20} {self.titles[b]}")
+            for line in sorted({line for r in rows for line in r[2].get("notes", [])}):
+                print(f"           {line}")
+        rows = [r for rows in self.results.values() for r in rows]
+        failed = sum(bool(r[1]) for r in rows)
+        print(f"\n  {len(rows)} cases in {time.monotonic() - self.began:.0f} s, {WORKERS} at a time")
+        print(f"{len(rows) - failed} passed, {failed} failed")
+        return failed
+
+
+def main():
+    OUT.mkdir(parents=True, exist_ok=True)
+    plane = Plane()
+    plane.api = None
+    blocks, titles = choose(learn_all(plane))
+    cases = [c for block in blocks.values() for c in block]
+    if os.environ.get("LIST"):
+        print("\n".join(c.id for c in cases))
+        return 0
+    if not cases:
+        print("no case is called so\n0 passed, 1 failed")
+        return 1
+    report = Report(blocks, titles)
+    run_all(plane, sorted(cases, key=rank), report.tell)
+    return 1 if report.table() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

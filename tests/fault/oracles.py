@@ -1,0 +1,227 @@
+"""What must hold after a case, and what must have held at every moment of it."""
+
+import collections
+import http.client
+import json
+import re
+import threading
+
+from cluster import LEGACY, V1
+
+TIMES = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+SERVICE_ACCOUNT_VOLUME = re.compile(r"kube-api-access-[a-z0-9]{5}")
+NODE = re.compile(r'"fake-\d+"')
+SANITIZER = re.compile(r"(ERROR: (Address|Leak)Sanitizer|runtime error:|AddressSanitizer:DEADLYSIGNAL)")
+
+
+# ---- the state of a namespace, without what differs between two runs of the same ----
+
+def labels(obj):
+    return obj["metadata"].get("labels") or {}
+
+
+def is_head(pod):
+    return labels(pod).get("ray.io/node-type") == "head"
+
+
+def is_live(pod):
+    """Neither going away nor ended."""
+    return not pod["metadata"].get("deletionTimestamp") and pod.get("status", {}).get("phase") not in ("Failed", "Succeeded")
+
+
+def place(pod):
+    """Which pod of its cluster it is: "c/small/3", "c/small/0/1" for the second host of a replica, "c/head"."""
+    of = labels(pod)
+    cluster = of.get("ray.io/cluster", "?")
+    if is_head(pod):
+        return f"{cluster}/head"
+    host = of.get("ray.io/replica-host-index")
+    return f"{cluster}/{of.get('ray.io/group')}/{of.get('ray.io/worker-group-replica-index')}" + (f"/{host}" if host else "")
+
+
+def owner_uid(obj):
+    return next((o["uid"] for o in obj["metadata"].get("ownerReferences", []) if o.get("controller")), "")
+
+
+def objects(space):
+    """(kind, object) of all that a case is about."""
+    found = []
+    for kind, path in (("raycluster", space.path("rayclusters", group=V1)), ("legacy", space.path("rayclusters", group=LEGACY)),
+                       ("pod", space.path("pods")), ("service", space.path("services"))):
+        found += [(kind, o) for o in space.api.get(path)["items"]]
+    return found
+
+
+def names_to_replace(found):
+    """What is made of uids and addresses, and what it is called in a state."""
+    new = {}
+    for kind, o in found:
+        name = o["metadata"]["name"]
+        called = place(o) if kind == "pod" else name
+        if kind == "pod" and (not is_head(o) or "ray-cluster-name" in labels(o)):
+            new[name] = f"<{called}>"
+        new[o["metadata"]["uid"]] = f"<uid of {kind} {called}>"
+        replica = labels(o).get("ray.io/worker-group-replica-name")
+        if replica:
+            new[replica] = f"<replica {called}>".rsplit("/", 1)[0] + ">"
+        address = o.get("spec", {}).get("clusterIP") if kind == "service" else o.get("status", {}).get("podIP") if kind == "pod" else ""
+        if address and address != "None":
+            new[f'"{address}"'] = f'"<address of {called}>"'
+    return new
+
+
+def reduce_status(status, strict):
+    """Failures that are over are told for a minute more; a fault may leave some where the reference has none."""
+    if strict or not isinstance(status, dict):
+        return status
+    status = {k: v for k, v in status.items() if k not in ("groups", "autoscalerRetries")}
+    if "conditions" in status:
+        status["conditions"] = [c for c in status["conditions"] if c["type"] != "ReplicaFailure"]
+    return status
+
+
+def reduce_object(kind, o, strict):
+    meta = {k: v for k, v in o["metadata"].items()
+            if k in ("name", "labels", "annotations", "generation", "deletionTimestamp", "finalizers", "ownerReferences")}
+    if kind == "pod":
+        conditions = {c["type"]: c["status"] for c in o.get("status", {}).get("conditions", [])}
+        status = {"phase": o.get("status", {}).get("phase"), "ready": conditions.get("Ready")}
+        meta.pop("generation", None)
+    else:
+        status = reduce_status(o.get("status"), strict) if kind != "service" else None
+    spec = dict(o.get("spec", {}))
+    if kind == "service":  # node ports are given out at random
+        meta["annotations"] = {k: v for k, v in meta.get("annotations", {}).items() if k != "mobula.dev/template-hash"}  # of uids too
+        spec["ports"] = [{k: v for k, v in p.items() if k != "nodePort"} for p in spec.get("ports", [])]
+    return {"metadata": meta, "spec": spec, "status": status}
+
+
+def snapshot(space, strict=False, names=None):
+    """The namespace's clusters, pods and services as {"pod c/small/0": object}, comparable between runs. names: of pods that may be gone
+    by now, to their places."""
+    found = objects(space)
+    keyed = {}
+    for kind, o in found:
+        key = f"{kind} {place(o) if kind == 'pod' else o['metadata']['name']}"
+        while key in keyed:
+            key += " again"
+        keyed[key] = reduce_object(kind, o, strict)
+    text = json.dumps(keyed, sort_keys=True)
+    replace = {name: f"<{where}>" for name, where in (names or {}).items() if not where.endswith("/head")} | names_to_replace(found)
+    for old in sorted(replace, key=len, reverse=True):
+        text = text.replace(json.dumps(old)[1:-1] if not old.startswith('"') else old, replace[old])
+    text = text.replace(space.name, "<namespace>")
+    text = TIMES.sub("<time>", SERVICE_ACCOUNT_VOLUME.sub("kube-api-access", NODE.sub('"fake"', text)))
+    return json.loads(text)
+
+
+def difference(want, got, path=""):
+    """The first few places in which two states differ, as lines."""
+    if isinstance(want, dict) and isinstance(got, dict):
+        lines = []
+        for k in sorted(want.keys() | got.keys()):
+            if k not in got:
+                lines.append(f"{path}/{k}: missing")
+            elif k not in want:
+                lines.append(f"{path}/{k}: should not be there: {json.dumps(got[k])[:200]}")
+            else:
+                lines += difference(want[k], got[k], f"{path}/{k}")
+        return lines
+    if isinstance(want, list) and isinstance(got, list) and len(want) == len(got):
+        return [line for i, (a, b) in enumerate(zip(want, got)) for line in difference(a, b, f"{path}[{i}]")]
+    return [] if want == got else [f"{path}: is {json.dumps(got)[:300]}, should be {json.dumps(want)[:300]}"]
+
+
+# ---- the history, seen by a witness that does not go through the proxy ----
+
+class Witness:
+    """Watches the namespace's pods as admin from the moment it is made until stop()."""
+
+    def __init__(self, api, namespace):
+        self.api, self.path = api, f"/api/v1/namespaces/{namespace}/pods"
+        first = api.get(self.path)
+        self.events = [("ADDED", p) for p in first["items"]]
+        self.version, self.done = first["metadata"]["resourceVersion"], threading.Event()
+        self.link = None
+        self.lost = ""  # why the history has a hole
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self):
+        while not self.done.is_set():
+            self.link = http.client.HTTPSConnection("127.0.0.1", self.api.port, context=self.api.tls, timeout=600)
+            try:
+                self.link.request("GET", f"{self.path}?watch=1&allowWatchBookmarks=true&timeoutSeconds=580&resourceVersion={self.version}")
+                answer = self.link.getresponse()
+                while not self.done.is_set() and (line := answer.readline()):
+                    self._take(json.loads(line))
+            except (http.client.HTTPException, OSError, ValueError, AttributeError):
+                continue  # the connection was cut, by stop() or by the server: taken up again at the last version
+            finally:
+                self.link.close()
+
+    def _take(self, event):
+        if event["type"] == "ERROR":
+            self.lost = event["object"].get("message", "error")
+            self.done.set()
+            return
+        self.version = event["object"]["metadata"]["resourceVersion"]
+        if event["type"] != "BOOKMARK":
+            self.events.append((event["type"], event["object"]))
+
+    def stop(self):
+        self.done.set()
+        sock = self.link and self.link.sock
+        if sock:
+            try:
+                sock.shutdown(2)
+            except OSError:
+                pass  # it has ended by itself
+        self.thread.join(5)
+
+    def created(self):
+        """How many pods were made for each place, by owner, from the start of the watch."""
+        return collections.Counter((owner_uid(p), place(p)) for kind, p in list(self.events) if kind == "ADDED")
+
+    def breaches(self):
+        """Moments at which a cluster had two live heads, or a place two live pods."""
+        if self.lost:
+            yield f"the witness lost its watch: {self.lost}"
+        live = {}
+        for kind, pod in list(self.events):
+            uid = pod["metadata"]["uid"]
+            if kind == "DELETED" or not is_live(pod):
+                live.pop(uid, None)
+                continue
+            live[uid] = pod
+            where, who = place(pod), owner_uid(pod)
+            same = [p["metadata"]["name"] for p in live.values() if place(p) == where and (is_head(p) or owner_uid(p) == who)]
+            if len(same) > 1:
+                yield f"at resourceVersion {pod['metadata']['resourceVersion']} {where} is held by {len(same)} live pods: {same}"
+
+
+def orphans(space):
+    """Pods and services with our label that no live cluster owns."""
+    found = objects(space)
+    owners = {o["metadata"]["uid"] for kind, o in found if kind in ("raycluster", "legacy")}
+    return [f"{kind} {o['metadata']['name']}" for kind, o in found
+            if kind in ("pod", "service") and "ray.io/cluster" in labels(o) and owner_uid(o) not in owners]
+
+
+# ---- the log of the proxy ----
+
+def unguarded_deletes(log):
+    """DELETEs that would hit whatever has that name by now (W3)."""
+    return [str(x) for x in log if x.verb in ("delete", "deletecollection") and not x.uid]
+
+
+def unforced_writes(log):
+    """Writes that are neither made for one name and uid nor applied: a PUT without resourceVersion overwrites what others wrote (W2)."""
+    return [str(x) for x in log if x.verb == "update" and not x.object.get("metadata", {}).get("resourceVersion")]
+
+
+# ---- what was said ----
+
+def secrets_told(texts, secrets):
+    """(which secret, where) of the secrets that occur in one of the texts."""
+    return [(name, where) for where, text in texts.items() for name, value in secrets.items() if value and value in text]

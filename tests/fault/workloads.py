@@ -1,0 +1,198 @@
+"""What the operator is doing when a fault meets it. Each workload has a setup, which no fault disturbs, and an act.
+
+W1 to W16 are those of the published matrix as far as this product has them. W11 to W13 there are a control plane's asks, which do not
+exist here yet; work of the same weight holds their places: the legacy kind, and an API server that is away. W17 to W20 are more."""
+
+import time
+from dataclasses import dataclass
+from typing import Callable
+
+from case import CANARY
+from cluster import LEGACY, Refused, eventually
+from cluster import raycluster as plain_cluster
+from test_legacy import raycluster as plain_legacy
+
+
+@dataclass
+class Workload:
+    id: str
+    title: str
+    setup: Callable
+    act: Callable
+    flags: tuple = ()
+    tools: str = "none"
+
+
+def canary(template_spec):
+    for c in template_spec["containers"]:
+        c.setdefault("env", []).append({"name": "PASSWORD", "value": CANARY})
+
+
+def raycluster(name="c", workers=3, **group):
+    body = plain_cluster(name, workers, **group)
+    canary(body["spec"]["headGroupSpec"]["template"]["spec"])
+    canary(body["spec"]["workerGroupSpecs"][0]["template"]["spec"])
+    return body
+
+
+def legacy(name="c", workers=3, limit=20):
+    body = plain_legacy(name, workers, limit)
+    for kind in body["spec"]["podTypes"]:
+        canary(kind["podConfig"]["spec"])
+    return body
+
+
+def nothing(_ctx):
+    pass
+
+
+def make(workers, name="c", **group):
+    """A setup: a cluster of so many workers that is ready."""
+    def run(ctx):
+        ctx.space.apply(raycluster(name, workers, **group))
+        ctx.space.ready(name, workers * group.get("numOfHosts", 1) + 1, seconds=90)
+    return run
+
+
+def make_legacy(workers):
+    def run(ctx):
+        ctx.space.apply(legacy("c", workers), LEGACY)
+        ctx.space.ready("c", workers + 1, LEGACY, seconds=90)
+    return run
+
+
+def change(ctx, body, group="/apis/ray.io/v1"):
+    ctx.space.change(body["metadata"]["name"], body["spec"], group)
+
+
+def pod_at(ctx, index, cluster="c"):
+    """The live worker at this index, or the head (None)."""
+    for p in ctx.space.pods(cluster):
+        of = p["metadata"]["labels"]
+        if (of["ray.io/node-type"] == "head") if index is None else of.get("ray.io/worker-group-replica-index") == str(index):
+            return p
+    raise AssertionError(f"{cluster} has no pod at {index}")
+
+
+def gone(ctx, name="c", group="/apis/ray.io/v1"):
+    eventually(lambda: not ctx.space.find(ctx.space.path("rayclusters", name, group)), 30, 0.02)
+
+
+def delete_and_create_other(ctx):
+    ctx.space.delete("c")
+    ctx.space.apply(raycluster("d", 2))
+
+
+def delete_and_recreate(ctx):
+    ctx.space.delete("c")
+    gone(ctx)
+    ctx.space.apply(raycluster("c", 3))
+
+
+def templates_changed(ctx):
+    body = raycluster("c", 3)
+    body["spec"]["workerGroupSpecs"][0]["template"]["spec"]["containers"][0]["env"].append({"name": "NEW", "value": "1"})
+    change(ctx, body)
+
+
+def services_toggled(ctx):
+    """An annotation of the head service on, off and on again, then it is deleted by hand."""
+    for value in ("on", None, "on"):
+        ctx.space.change("c", {"headServiceAnnotations": {"example.com/fault": value} if value else None})
+        time.sleep(0.3)
+    path = ctx.space.path("services", "c-head-svc")
+    eventually(lambda: annotations(ctx.space.find(path)).get("example.com/fault") == "on", 60)
+    ctx.space.api.call("DELETE", path)
+
+
+def annotations(service):
+    return (service or {"metadata": {}})["metadata"].get("annotations", {})
+
+
+def named_workers(ctx):
+    names = [pod_at(ctx, i)["metadata"]["name"] for i in (0, 2)]
+    body = raycluster("c", 2)
+    body["spec"]["workerGroupSpecs"][0]["scaleStrategy"] = {"workersToDelete": names}
+    change(ctx, body)
+
+
+def scaled_while_away(ctx):
+    ctx.proxy.shut()
+    change(ctx, raycluster("c", 5))
+    time.sleep(1.5)
+    ctx.proxy.open()
+
+
+def namespace_deleted(ctx):
+    ctx.api.call("DELETE", f"/api/v1/namespaces/{ctx.space.name}")
+
+
+def invalid_then_fixed(ctx):
+    bad = raycluster("c", 5)
+    bad["spec"]["workerGroupSpecs"][0]["template"]["spec"]["containers"][0]["resources"]["limits"]["cpu"] = "lots"
+    change(ctx, bad)
+    time.sleep(0.7)
+    change(ctx, raycluster("c", 5))
+
+
+def upgraded(ctx):
+    """A new process takes over while the spec has changed."""
+    ctx.op.stop()
+    change(ctx, raycluster("c", 6))
+    ctx.op.start()
+
+
+def suspend_and_resume(ctx):
+    ctx.space.change("c", {"suspend": True})
+    eventually(lambda: not ctx.space.pods("c"), 60)
+    ctx.space.change("c", {"suspend": False})
+
+
+def two_at_once(ctx):
+    ctx.space.apply(raycluster("a", 2))
+    ctx.space.apply(legacy("b", 2), LEGACY)
+
+
+def fail(index):
+    return lambda ctx: ctx.space.fail(pod_at(ctx, index), 7)
+
+
+def scale(workers):
+    return lambda ctx: change(ctx, raycluster("c", workers))
+
+
+def scale_legacy(workers):
+    return lambda ctx: change(ctx, legacy("c", workers, limit=max(workers, 3)), LEGACY)
+
+
+WORKLOADS = {w.id: w for w in (
+    Workload("W1", "create: a head and three workers", nothing, lambda ctx: ctx.space.apply(raycluster("c", 3))),
+    Workload("W2", "scale 3 -> 10", make(3), scale(10)),
+    Workload("W3", "scale 10 -> 2", make(10), scale(2)),
+    Workload("W4", "delete one cluster, create another", make(3), delete_and_create_other),
+    Workload("W5", "delete and recreate under the same name", make(3), delete_and_recreate),
+    Workload("W6", "a worker dies", make(3), fail(1)),
+    Workload("W7", "the head dies", make(2), fail(None)),
+    Workload("W8", "the workers' template changes", make(3), templates_changed),
+    Workload("W9", "the head service's annotation on, off, on; deleted by hand", make(1), services_toggled),
+    Workload("W10", "workers named in workersToDelete", make(4), named_workers),
+    Workload("W11", "legacy: create", nothing, lambda ctx: ctx.space.apply(legacy("c", 3), LEGACY)),
+    Workload("W12", "legacy: minWorkers and maxWorkers 8 -> 3", make_legacy(8), scale_legacy(3)),
+    Workload("W13", "the API server is away while the spec changes", make(3), scaled_while_away),
+    Workload("W14", "the namespace is deleted underneath", make(3), namespace_deleted),
+    Workload("W15", "an invalid spec, then fixed", make(3), invalid_then_fixed),
+    Workload("W16", "the operator is upgraded while the spec changes", make(3), upgraded),
+    Workload("W17", "a host of a replica of two dies", make(2, numOfHosts=2), fail(1)),
+    Workload("W18", "suspend and resume", make(2), suspend_and_resume),
+    Workload("W19", "two clusters, one of each kind, at once", nothing, two_at_once),
+    Workload("W20", "legacy: the head dies", make_legacy(2), fail(None)),
+)}
+
+
+def still_there(ctx):
+    try:
+        return ctx.api.get(f"/api/v1/namespaces/{ctx.space.name}")
+    except Refused as e:
+        if e.status != 404:
+            raise
+        return None
