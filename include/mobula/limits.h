@@ -48,6 +48,7 @@ enum {
     LIMIT_NET_LINKS = 256,    /* that we opened */
     LIMIT_NET_ACCEPTED = 32,  /* that others opened; more wait in the kernel's queue */
     LIMIT_NET_ALLOW = 64,     /* entries of the egress allowlist */
+    LIMIT_NET_PEERS = 20000,  /* of it, addresses that come and go: two ports of 10,000 heads */
     LIMIT_NET_ADDRESSES = 16, /* addresses tried for one name */
     LIMIT_NET_HOST = 253,
     NET_BUFFER = 16 * KIB, /* bytes in flight per direction and link */
