@@ -1,5 +1,6 @@
-"""Stands in for the kubelets of the fake nodes: scheduled pods become Running and Ready, deleted ones go. kwok does that too, but it deletes
-by name alone, and late on a busy machine: it would take the successor that has the name by then. A real kubelet names the uid, as this does."""
+"""Stands in for the kubelets of the fake nodes: scheduled pods become Running and Ready, deleted ones go. kwok does that too, but it
+deletes by name alone, and late on a busy machine: it would take the successor that has the name by then. A real kubelet names the uid, as
+this does."""
 
 import http.client
 import json
