@@ -196,6 +196,7 @@ $(foreach f,$(FUZZ),$(eval $(call program,fuzz,build/fuzz/$(f),tests/fuzz/f_$(f)
 $(foreach way,host test,$(eval $(call program,$(way),$(DIR_$(way))/mobula,src/cli/main,cli)))
 $(eval $(call program,host,build/apiserver,tests/apiserver/main,apiserver))
 $(eval $(call program,test,build/test/apiserver,tests/apiserver/main,apiserver))
+$(eval $(call program,test,build/tests/autoscaler-cases,$(patsubst %.c,%,$(wildcard tests/cases/*.c)),reconcile))
 
 # The name that `mobula install` expects when it is told no other.
 IMAGE ?= localhost/mobula:$(VERSION)
@@ -231,6 +232,10 @@ unit-static: $(UNIT_OF_ROOM:%=$(DIR_static)/%) ## unit tests linked as the produ
 replay: $(FUZZ:%=build/test/fuzz/%) ## the fuzz corpora once through the sanitizers
 	$(Q)tests/tools/each $^
 
+cases: build/tests/autoscaler-cases ## Ray's own vectors for the autoscaler: make cases [CASES=FILE.json]
+	$(Q)$< $(CASES)
+CASES ?= tests/data/reconcile/autoscaler-cases.json
+
 SECONDS ?= 60
 fuzz: $(addprefix build/fuzz/,$(or $(TARGET),$(FUZZ))) ## libFuzzer: make fuzz SECONDS=60 [TARGET=name]
 	$(Q)tests/tools/fuzz $(SECONDS) $^
@@ -256,7 +261,7 @@ reproducible: $(OUT)/mobula ## a second build in another folder gives the same b
 lint: $(VENDOR) ## layout, rooms, lengths, words, cppcheck, clang-tidy, shellcheck
 	+$(Q)MAKE='$(MAKE)' tests/tools/lint
 
-.PHONY: t unit unit-static replay fuzz coverage valgrind check-binary check-image reproducible lint tidy
+.PHONY: t unit unit-static replay cases fuzz coverage valgrind check-binary check-image reproducible lint tidy
 
 # The second compiler's opinion and clang-tidy's in one pass, once for each file that changed.
 ALL_C := $(SOURCES) $(sort $(wildcard tests/*/*.c tests/unit/*/*.c))
@@ -287,7 +292,7 @@ run: ## set up, build, and show the operator at work on loopback (KUBECONFIG: on
 	+@$(MAKE) mobula apiserver
 	@tests/run/demo.sh
 
-TEST_STAGES := unit unit-static replay valgrind lint check-binary check-image reproducible
+TEST_STAGES := unit unit-static replay cases valgrind lint check-binary check-image reproducible
 test: ## set up, build, and everything that needs only Debian packages; the last line says N passed, N failed
 	@tests/tools/setup build test
 	+@tests/tools/stages $(foreach s,$(TEST_STAGES),'$(s)=$(MAKE) $(s)')
@@ -311,11 +316,6 @@ fault-quick: ## about 300 of its cases, in eight minutes
 	@tests/tools/setup build e2e
 	+@$(MAKE) mobula
 	@QUICK=1 tests/fault/run.sh
-
-e2e-ray: ## clusters of real Ray on a real kubelet, in a network namespace without a way out (needs root, Go, 2 GB of disk)
-	@tests/tools/setup build e2e node
-	+@$(MAKE) mobula
-	@tests/e2e/ray/run.sh
 
 bench-quick: ## the figures of this commit, with the API server's floor beside them
 	@tests/tools/setup build e2e
@@ -341,4 +341,4 @@ help: ## this list
 clean: ## forget what was built (fetched tarballs and musl stay in the user's cache)
 	rm -rf build compile_commands.json
 
-.PHONY: all run test conform e2e e2e-ray fault fault-quick bench-quick fresh setup vendor vendor-archive help clean FORCE
+.PHONY: all run test conform e2e fault fault-quick bench-quick fresh setup vendor vendor-archive help clean FORCE

@@ -48,7 +48,6 @@ enum {
     LIMIT_NET_LINKS = 256,    /* that we opened */
     LIMIT_NET_ACCEPTED = 32,  /* that others opened; more wait in the kernel's queue */
     LIMIT_NET_ALLOW = 64,     /* entries of the egress allowlist */
-    LIMIT_NET_PEERS = 20000,  /* of it, addresses that come and go: two ports of 10,000 heads */
     LIMIT_NET_ADDRESSES = 16, /* addresses tried for one name */
     LIMIT_NET_HOST = 253,
     NET_BUFFER = 16 * KIB, /* bytes in flight per direction and link */
@@ -117,7 +116,14 @@ enum {
 enum {
     RECONCILE_BACKOFF_MS = 1000,
     RECONCILE_BACKOFF_MAX_MS = 5 * 60 * 1000,
-    RECONCILE_ACTIONS = 512, /* of one plan: a larger need is met by the next plan */
+    RECONCILE_ACTIONS = 512,      /* of one plan: a larger need is met by the next plan */
+    SCALE_STALE_MS = 30 * 1000,   /* what a head said longer ago is no ground for a decision */
+    SCALE_CANCEL_MS = 10 * 1000,  /* pods that have not started go when nobody has needed them for so long */
+    SCALE_PREEMPT_MS = 30 * 1000, /* what a node that must go although it works has to finish */
+    SCALE_FAILURES = 3,           /* launches in a row that failed: while the group waits, another one that fits is taken */
+    SCALE_STEP = 1000,            /* nodes that demand can order in one decision */
+    LIMIT_SCALE_NAMES = 16,       /* resources of one bundle that are told to people */
+    LIMIT_SCALE_LINES = 64,       /* explanations of one decision */
 };
 
 #endif

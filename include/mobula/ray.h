@@ -35,6 +35,7 @@ struct ray_group {
     int32_t hosts;              /* pods per replica, ≥ 1 */
     int32_t desired;            /* replicas to run now: clamped to [min, max]; 0 when suspended */
     int64_t idle_timeout_s;     /* -1: not given */
+    int32_t priority;           /* of groups that fit the same demand, the highest is taken */
     bool suspended;
     struct jval template;                       /* PodTemplateSpec; legacy: podConfig */
     struct jval start_params;                   /* rayStartParams */
@@ -54,6 +55,9 @@ struct ray_cluster {
     bool managed_elsewhere; /* spec.managedBy names another controller: not ours to touch */
     bool recreate;          /* upgradeStrategy Recreate, and always for legacy: pods of an older template are replaced */
     bool autoscaling;
+    double upscaling_speed; /* nodes that may be pending, as a multiple of those that run */
+    int64_t idle_timeout_s; /* of groups that give none */
+    int32_t max_workers;    /* of all groups together; INT32_MAX: no limit but the groups' own */
     struct slice ray_version;
     struct jval spec, labels, annotations;
     struct ray_group head;
@@ -324,6 +328,15 @@ struct ray_report {
     uint32_t gang_count, constraint_count;
 };
 
+/* What one pod of a group has for Ray before it has said so itself: its resources and labels as its `ray start` is told them. An unreadable
+ * amount is left out. */
+struct ray_offer {
+    struct ray_bundle bundle;
+    const struct ray_label *labels;
+    uint32_t label_count;
+};
+struct ray_offer ray_group_offer(const struct ray_cluster *c, const struct ray_group *g, struct arena *a);
+
 /* ---- bin packing: what fits where, by the rules of Ray's own autoscaler (v1): first fit, largest first ----
  *
  * A pack is the vocabulary of one question: names of resources become numbers in the order of the names, selectors become bits. So it is
@@ -379,6 +392,8 @@ struct ray_room ray_pack_room(const struct ray_pack *p, const struct ray_bundle 
 void ray_pack_add(const struct ray_pack *p, struct ray_rooms *rooms, const struct ray_room *room, int64_t n);
 /* A copy of its own; labels are shared. */
 struct ray_rooms ray_pack_clone(const struct ray_pack *p, const struct ray_rooms *rooms);
+
+bool ray_pack_holds(const struct ray_room *room, const struct ray_shape *s);
 
 /* Sorts by number of resources, their sum, and name by name, the largest first; equal shapes become one want, and wants of nothing go.
  * Returns how many are left. */

@@ -103,4 +103,94 @@ int64_t reconcile_backoff_ms(uint32_t count, uint64_t seed);
 
 const char *action_name(enum action_kind kind);
 
+/* ---- autoscaling: how many pods each group should have, and which nodes may go ----
+ *
+ * Ray's own algorithm (v1), as a pure function of what the head says and of what pods there are: the same view, the same plan. What cannot
+ * be decided on (no state, an old one, one without the head's own node) leaves every group as it is: no node goes, nothing is cancelled,
+ * nothing but the minimum is added.
+ *
+ * Down it goes by drains only: a plan asks for them, the raylet accepts or refuses, and in a later state an accepted node is DEAD: then its
+ * pod is among `removals`. The only other pods there are such that have not started and that nobody needs.
+ *
+ * Of the state's reader it is expected that slices and pointers are valid and that the state is whole. Checked here: amounts (ray_pack_…),
+ * counts below 1, node ids of another length (never drained), two nodes for one pod (the busier counts, none is drained), nodes without a
+ * pod of ours (left alone), pods without a node (not yet joined). What is garbage scales nothing down, and up at most by SCALE_STEP at
+ * a time to the groups' max. */
+
+/* What one decision leaves for the next; by group. */
+struct scale_memory {
+    int32_t target;     /* replicas; -1: nothing was decided yet */
+    int64_t surplus_ms; /* monotonic: since when pods that have not started are needed by nobody; 0: they are */
+};
+
+struct scale_view {
+    const struct ray_cluster *cluster;
+    const struct ray_offer *offers; /* [0] head, [1 + i] groups[i] (ray_group_offer) */
+    const struct pod *const *pods;  /* as in cluster_view */
+    uint32_t pod_count;
+    const struct group_failures *failures; /* likewise: [1 + i] groups[i] */
+    const struct ray_state *state;         /* NULL: the head has said nothing (or something else than a state) yet */
+    int64_t state_ms;                      /* monotonic: when it came */
+    const struct scale_memory *memory;     /* [i] groups[i]; NULL: nothing was decided yet */
+    struct now now;
+};
+
+struct scale_drain {
+    struct slice node_id; /* RAY_NODE_ID bytes */
+    const struct pod *pod;
+    int32_t group;
+    bool preempt;        /* DRAIN_NODE_REASON_PREEMPTION, which no raylet refuses; else IDLE_TERMINATION */
+    int64_t deadline_ms; /* of a preemption: wall clock, milliseconds since 1970; else 0 */
+    struct slice message;
+};
+struct scale_removal {
+    const struct pod *pod;
+    int32_t group;
+    const char *why; /* a literal */
+};
+
+enum scale_why {
+    SCALE_NO_GROUP,  /* no group's pods are large enough, or have such labels */
+    SCALE_AT_MAX,    /* those that could be are at their max, or the cluster is */
+    SCALE_WAITS,     /* those that could be fail to start and wait */
+    SCALE_LATER,     /* enough is ordered for one decision (SCALE_STEP) */
+    SCALE_MALFORMED, /* an amount that no node can have, or a limit: `text` says */
+};
+struct scale_unmet {
+    const struct ray_request *request; /* or, of a STRICT_SPREAD group, */
+    const struct ray_gang *gang;
+    int32_t constraint; /* of request_resources(): which of the state's; -1: none */
+    int64_t count;
+    enum scale_why why;
+    struct slice text;
+};
+
+struct scale_group {
+    int32_t before, target;    /* replicas: with pods now, and wanted */
+    int32_t launch, throttled; /* of the wanted: new ones, and such that must wait for the speed */
+    int32_t nodes, idle;       /* that have joined, and of them idle ones */
+    int32_t pending;           /* pods whose node has not joined */
+};
+
+struct scale_plan {
+    const char *held;            /* NULL, or why nothing was decided */
+    struct scale_group *groups;  /* by group */
+    struct scale_memory *memory; /* by group: for the next view */
+    struct scale_drain *drains;
+    struct scale_removal *removals;
+    struct scale_unmet *unmet;
+    struct slice *lines; /* in words, without the cluster's name: what was decided and why */
+    uint32_t drain_count, removal_count, unmet_count, line_count;
+    uint32_t lines_beyond;    /* more lines than LIMIT_SCALE_LINES: the last one says so */
+    struct ray_report report; /* for the GCS */
+    int64_t next_ms;          /* decide again at this time even if no new state comes; TIME_NEVER */
+};
+/* Everything in *out lies in a or in the view. */
+void scale_cluster(const struct scale_view *in, struct arena *a, struct scale_plan *out);
+/* Makes the plan what reconcile_cluster goes by: `desired` of each group, and the pods to remove by name. */
+void scale_apply(const struct scale_plan *plan, struct ray_cluster *c, struct arena *a);
+
+/* "{CPU: 1, memory: 2Gi}": names are the head's and so made fit for a line. At most LIMIT_SCALE_NAMES of them. */
+struct slice scale_bundle_text(const struct ray_bundle *b, struct arena *a);
+
 #endif

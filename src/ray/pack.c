@@ -1,8 +1,5 @@
 /* The vocabulary of one scaling decision. */
-#include <mobula/ray.h>
-
-/* Every node has one of each of these, said or not. */
-#define IMPLICIT "node:__internal_implicit_resource_"
+#include "pack.h"
 
 void ray_pack_init(struct ray_pack *p, struct arena *a)
 {
@@ -46,7 +43,7 @@ static void learn_name(struct ray_pack *p, struct slice name)
     for (uint32_t i = p->name_count++; i > at; i--)
         p->names[i] = p->names[i - 1];
     p->names[at] = name;
-    p->implicit |= slice_starts(name, SLICE(IMPLICIT));
+    p->implicit |= pack_implicit(name);
 }
 
 void ray_pack_learn(struct ray_pack *p, const struct ray_bundle *b)
@@ -178,7 +175,7 @@ struct ray_room ray_pack_room(const struct ray_pack *p, const struct ray_bundle 
             put_part(room.parts, &room.count, (struct ray_part){name, sane(b->list[i].amount) ? b->list[i].amount : 0}, false);
     }
     for (uint32_t i = 0; i < p->name_count && p->implicit; i++)
-        if (slice_starts(p->names[i], SLICE(IMPLICIT)))
+        if (pack_implicit(p->names[i]))
             put_part(room.parts, &room.count, (struct ray_part){i, RAY_QUANTUM}, false);
     uint32_t at;
     for (uint32_t i = 0; i < p->selector_count; i++)

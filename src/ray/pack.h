@@ -4,6 +4,12 @@
 
 #include <mobula/ray.h>
 
+/* Every node has one of each of these, said or not. */
+static inline bool pack_implicit(struct slice name)
+{
+    return slice_starts(name, SLICE("node:__internal_implicit_resource_"));
+}
+
 /* How many of the shape the room can hold, up to n > 0. */
 static inline int64_t pack_fits(const struct ray_room *room, const struct ray_shape *s, int64_t n)
 {

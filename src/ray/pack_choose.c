@@ -79,7 +79,7 @@ static void try_kind(struct chooser *c, const struct ray_room *full, struct tria
         uint32_t name = full->parts[i].name;
         if (all > 0 && !c->asked[name] && slice_eq(c->pack->names[name], SLICE("GPU")))
             s->gpu_ok = false;
-        if (all < RAY_QUANTUM)
+        if (all < RAY_QUANTUM || pack_implicit(c->pack->names[name]))
             continue;
         s->matching += c->asked[name];
         double u = (double)used / (double)all, filled = (double)all / RAY_QUANTUM * (u * u * u);

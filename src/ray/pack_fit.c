@@ -50,6 +50,11 @@ uint32_t ray_pack_sort(struct ray_want *wants, uint32_t count)
     return kept;
 }
 
+bool ray_pack_holds(const struct ray_room *room, const struct ray_shape *s)
+{
+    return pack_fits(room, s, 1) > 0;
+}
+
 void ray_pack_fit(const struct ray_rooms *rooms, struct ray_want *wants, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {

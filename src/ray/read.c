@@ -3,6 +3,9 @@
 /* The longest names whose services and pods still have one: "<name>-serve-svc" and "<name>-ray-head" must fit 63 bytes. */
 enum { V1_NAME_MAX = 53, LEGACY_NAME_MAX = 54 };
 
+/* What Ray takes when autoscalerOptions does not say. */
+enum { DEFAULT_UPSCALING = 1000, DEFAULT_IDLE_S = 60 };
+
 void cluster_clear(struct ray_cluster *c)
 {
     *c = (struct ray_cluster){.spec = NO_VALUE, .labels = NO_VALUE, .annotations = NO_VALUE};
@@ -10,6 +13,9 @@ void cluster_clear(struct ray_cluster *c)
     c->dashboard_port = RAY_DASHBOARD_PORT;
     c->dashboard_agent_port = RAY_AGENT_PORT;
     c->serve_port = RAY_SERVE_PORT;
+    c->upscaling_speed = DEFAULT_UPSCALING;
+    c->idle_timeout_s = DEFAULT_IDLE_S;
+    c->max_workers = INT32_MAX;
     c->head = (struct ray_group){.name = SLICE(RAY_HEAD_GROUP),
                                  .head = true,
                                  .replicas = 1,

@@ -195,7 +195,9 @@ void read_legacy(struct reader *r, const struct place *spec)
         place_bad(r, &speed, "must be a number, 0 or more");
     for (size_t i = 0; i < COUNT_OF(setups); i++)
         read_commands(r, spec, setups[i], &ignored);
-    c->head.idle_timeout_s = minutes * 60;
+    c->head.idle_timeout_s = c->idle_timeout_s = minutes * 60;
+    c->upscaling_speed = multiple > 0 ? multiple : 1; /* as the old autoscaler took 0 */
+    c->max_workers = (int32_t)max_workers;
     read_head_commands(r, spec);
     read_text(r, &head_type, REQUIRED, &head_name);
     read_types(r, spec, head_name, max_workers);

@@ -80,7 +80,7 @@ static int64_t version_number(struct slice version)
     return major * 1000 + minor;
 }
 
-static void check_scaling(struct reader *r, const struct place *spec, const struct place *group, bool suspended)
+static void check_scaling(struct reader *r, const struct place *spec, const struct place *group, struct ray_group *g)
 {
     enum { PRIORITY_SINCE = 2056 };
     const struct ray_cluster *c = r->cluster;
@@ -91,11 +91,12 @@ static void check_scaling(struct reader *r, const struct place *spec, const stru
     if (place_given(&idle) && !v2)
         place_bad(r, &idle, "needs autoscalerOptions.version v2");
     read_int(r, &priority, INT32_MIN, INT32_MAX, &n);
+    g->priority = (int32_t)n;
     if (n != 0 && !v2)
         place_bad(r, &priority, "needs autoscalerOptions.version v2");
     if (n != 0 && version_number(c->ray_version) < PRIORITY_SINCE)
         place_bad(r, &priority, "needs rayVersion 2.56.0 or later");
-    if (suspended && c->autoscaling)
+    if (g->suspended && c->autoscaling)
         place_bad(r, &suspend, "is true: a group cannot be suspended while enableInTreeAutoscaling is true");
 }
 
@@ -113,7 +114,7 @@ void check_v1_group(struct reader *r, const struct place *spec, const struct pla
     check_resources(r, group);
     check_restart(r, spec, group);
     if (!g->head)
-        check_scaling(r, spec, group, g->suspended);
+        check_scaling(r, spec, group, g);
 }
 
 static void check_autoscaler(struct reader *r, const struct place *spec, const struct place *head)
@@ -121,8 +122,7 @@ static void check_autoscaler(struct reader *r, const struct place *spec, const s
     static const char *const versions[] = {"v1", "v2", NULL}, *const modes[] = {"Default", "Aggressive", "Conservative", NULL};
     struct place options = place_key(spec, "autoscalerOptions");
     struct env env;
-    struct slice text;
-    int64_t n;
+    struct slice text = SLICE_NONE;
     find_env(r, head, v2_flag, &env);
     if (!r->cluster->autoscaling && env.there && is_true(env.value))
         place_bad(r, &env.entry, "sets %s, which needs enableInTreeAutoscaling: true", v2_flag);
@@ -133,8 +133,9 @@ static void check_autoscaler(struct reader *r, const struct place *spec, const s
     bool named = read_word(r, &version, versions, &text);
     if (named && env.there)
         place_bad(r, &env.entry, "sets %s, and autoscalerOptions.version says it too: keep the option", v2_flag);
-    read_word(r, &mode, modes, &text);
-    read_int(r, &idle, 0, INT32_MAX, &n);
+    if (read_word(r, &mode, modes, &text) && slice_eq(text, SLICE("Conservative")))
+        r->cluster->upscaling_speed = 1; /* the other two are the same to Ray */
+    read_int(r, &idle, 0, INT32_MAX, &r->cluster->idle_timeout_s);
     if (read_array(r, &list, OPTIONAL) && list_has(list.value, "name", SLICE("KUBERAY_GEN_AUTOSCALER_START_CMD")))
         place_bad(r, &list, "must not set KUBERAY_GEN_AUTOSCALER_START_CMD");
 }

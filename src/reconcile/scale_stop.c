@@ -1,0 +1,134 @@
+/* Which nodes go. A replica goes as a whole: it is idle when all of its hosts are. Units come in the order in which demand is placed on
+ * them, so the ones that were used last are kept first. */
+#include "reconcile_private.h"
+#include "scale.h"
+
+/* The last of those that stand, `extra` of them: of this group, or of all (then never below a group's min). */
+static void mark_victims(const struct scale_scene *s, int64_t extra, int32_t group)
+{
+    const struct ray_cluster *c = s->in->cluster;
+    int32_t *stand = arena_array(s->a, c->group_count, sizeof *stand);
+    for (uint32_t i = 0; i < s->unit_count; i++)
+        stand[s->units[i].group] += !s->units[i].leaving && !s->units[i].victim;
+    for (uint32_t i = s->unit_count; i-- > 0 && extra > 0;) {
+        struct scale_unit *u = &s->units[i];
+        const struct ray_group *g = &c->groups[u->group];
+        if (u->leaving || u->victim || (group >= 0 ? u->group != (uint32_t)group : stand[u->group] <= g->min))
+            continue;
+        u->victim = true;
+        stand[u->group]--;
+        extra -= group >= 0 ? 1 : g->hosts;
+    }
+}
+
+void scale_find_victims(const struct scale_scene *s)
+{
+    const struct ray_cluster *c = s->in->cluster;
+    int64_t nodes = 0, *stand = arena_array(s->a, c->group_count, sizeof *stand);
+    for (uint32_t i = 0; i < s->unit_count; i++)
+        stand[s->units[i].group] += !s->units[i].leaving;
+    for (uint32_t i = 0; i < c->group_count; i++) {
+        const struct ray_group *g = &c->groups[i];
+        if (stand[i] > g->max && !g->suspended) {
+            mark_victims(s, stand[i] - g->max, (int32_t)i);
+            stand[i] = g->max;
+        }
+        nodes += stand[i] * g->hosts;
+    }
+    mark_victims(s, nodes - c->max_workers, -1);
+}
+
+static void drain(const struct scale_scene *s, struct scale_plan *p, const struct scale_unit *u, bool preempt, struct slice message)
+{
+    for (uint32_t i = 0; i < u->count; i++) /* a GCS accepts whatever id it is told: only what it told us is told back */
+        if (!u->members[i].node || u->members[i].node->id.len != RAY_NODE_ID)
+            return;
+    for (uint32_t i = 0; i < u->count; i++)
+        p->drains[p->drain_count++] = (struct scale_drain){.node_id = u->members[i].node->id,
+                                                           .pod = u->members[i].pod,
+                                                           .group = (int32_t)u->group,
+                                                           .preempt = preempt,
+                                                           .message = message,
+                                                           .deadline_ms = preempt ? s->in->now.wall_us / 1000 + SCALE_PREEMPT_MS : 0};
+}
+
+static void take_away(struct scale_plan *p, const struct scale_unit *u, const char *why)
+{
+    for (uint32_t i = 0; i < u->count; i++)
+        p->removals[p->removal_count++] = (struct scale_removal){.pod = u->members[i].pod, .group = (int32_t)u->group, .why = why};
+    if (!u->dead) /* dead ones were not counted */
+        p->groups[u->group].target--;
+}
+
+static void look_again(struct scale_plan *p, int64_t ms)
+{
+    if (ms < p->next_ms)
+        p->next_ms = ms;
+}
+
+static void stop_victim(const struct scale_scene *s, struct scale_plan *p, const struct scale_unit *u)
+{
+    if (!u->started)
+        take_away(p, u, "there are more than the maximum");
+    else if (u->joined && !u->twins)
+        drain(s, p, u, u->idle_ms < 0, SLICE("there are more nodes than the maximum"));
+}
+
+static int64_t idle_limit(const struct scale_scene *s, uint32_t group)
+{
+    int64_t own = s->in->cluster->groups[group].idle_timeout_s;
+    return 1000 * (own >= 0 ? own : s->in->cluster->idle_timeout_s);
+}
+
+static void stop_idle(const struct scale_scene *s, struct scale_plan *p, const struct scale_unit *u)
+{
+    int64_t limit = idle_limit(s, u->group);
+    if (!u->joined || u->twins || u->idle_ms < 0)
+        return;
+    if (u->idle_ms >= limit)
+        drain(s, p, u, false, arena_printf(s->a, "idle for %lld s", (long long)(u->idle_ms / 1000)));
+    else
+        look_again(p, s->in->now.mono_ms + limit - u->idle_ms);
+}
+
+/* Pods that have not started and that nobody needs: they go when it has been so for a while, because demand comes and goes. */
+static void stop_surplus(const struct scale_scene *s, struct scale_plan *p, const bool *surplus)
+{
+    const struct scale_view *in = s->in;
+    for (uint32_t i = 0; i < s->unit_count; i++) {
+        const struct scale_unit *u = &s->units[i];
+        int64_t since = in->memory && in->memory[u->group].surplus_ms ? in->memory[u->group].surplus_ms : in->now.mono_ms;
+        if (!surplus[i])
+            continue;
+        p->memory[u->group].surplus_ms = since;
+        if (in->now.mono_ms - since >= SCALE_CANCEL_MS)
+            take_away(p, u, "it has not started, and nobody needs it any more");
+        else
+            look_again(p, since + SCALE_CANCEL_MS);
+    }
+}
+
+void scale_stop(const struct scale_scene *s, struct scale_plan *p)
+{
+    int32_t *kept = arena_array(s->a, s->in->cluster->group_count, sizeof *kept);
+    bool *surplus = arena_array(s->a, s->unit_count, sizeof *surplus);
+    p->drains = arena_array(s->a, s->member_count, sizeof *p->drains);
+    p->removals = arena_array(s->a, s->member_count, sizeof *p->removals);
+    for (uint32_t i = 0; i < s->unit_count; i++) {
+        const struct scale_unit *u = &s->units[i];
+        const struct ray_group *g = &s->in->cluster->groups[u->group];
+        if (g->suspended)
+            continue; /* its pods go without us */
+        if (u->dead)
+            take_away(p, u, "Ray has ended in it");
+        else if (u->victim)
+            stop_victim(s, p, u);
+        else if (u->leaving || kept[u->group]++ < g->min || u->needed)
+            continue;
+        else if (!u->started)
+            surplus[i] = true;
+        else
+            stop_idle(s, p, u);
+    }
+    stop_surplus(s, p, surplus);
+}
