@@ -317,6 +317,11 @@ fault-quick: ## about 300 of its cases, in eight minutes
 	+@$(MAKE) mobula
 	@QUICK=1 tests/fault/run.sh
 
+e2e-ray: ## clusters of real Ray on a real kubelet, in a network namespace without a way out (needs root, Go, 2 GB of disk)
+	@tests/tools/setup build e2e node
+	+@$(MAKE) mobula
+	@tests/e2e/ray/run.sh
+
 bench-quick: ## the figures of this commit, with the API server's floor beside them
 	@tests/tools/setup build e2e
 	+@$(MAKE) mobula
@@ -341,4 +346,4 @@ help: ## this list
 clean: ## forget what was built (fetched tarballs and musl stay in the user's cache)
 	rm -rf build compile_commands.json
 
-.PHONY: all run test conform e2e fault fault-quick bench-quick fresh setup vendor vendor-archive help clean FORCE
+.PHONY: all run test conform e2e e2e-ray fault fault-quick bench-quick fresh setup vendor vendor-archive help clean FORCE

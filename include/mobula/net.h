@@ -122,6 +122,11 @@ void net_allow_free(struct net_allow *a);
 /* host is a name, a name with one leading "*." (which stands for exactly one label), an IP address or a CIDR; port 0: any. setting is what
  * an error tells the user to change ("--kubeconfig", "--control-plane"): a literal. */
 bool net_allow_add(struct net_allow *a, struct slice host, uint16_t port, const char *setting, struct err *e);
+/* An address that comes and goes with what it belongs to, a cluster's head: counted, and dropped as often as it was added. It comes from
+ * outside, so it must be one that such a thing may have: not a name, not this machine's own (loopback, link-local, where clouds keep
+ * credentials), no multicast. At most LIMIT_NET_PEERS. */
+bool net_allow_peer(struct net_allow *a, struct slice ip, uint16_t port, struct err *e);
+void net_allow_drop_peer(struct net_allow *a, struct slice ip, uint16_t port);
 bool net_allow_check(const struct net_allow *a, struct slice host, uint16_t port, struct err *e);
 
 /* HTTPS_PROXY and NO_PROXY as Go reads them: whether a connection to host:port goes through the proxy of this URL, which is parsed into

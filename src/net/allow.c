@@ -14,9 +14,20 @@ struct allow_entry {
     char host[]; /* as it was given */
 };
 
+/* An address and port that somebody has borrowed. */
+struct peer {
+    struct peer_key {
+        struct ip ip;
+        uint16_t port;
+    } key; /* of the map: no padding in it */
+    uint32_t users;
+};
+_Static_assert(sizeof(struct peer_key) == sizeof(struct ip) + sizeof(uint16_t), "a key is compared as bytes");
+
 struct net_allow {
     struct allow_entry *first, **end;
     unsigned count;
+    struct map peers;
 };
 
 struct net_allow *net_allow_new(void)
@@ -34,6 +45,10 @@ void net_allow_free(struct net_allow *a)
         next = at->next;
         mem_free(at);
     }
+    struct peer *p;
+    for (uint32_t i = 0; (p = map_next(&a->peers, &i)) != NULL;)
+        mem_free(p);
+    map_free(&a->peers);
     mem_free(a);
 }
 
@@ -85,6 +100,46 @@ bool net_allow_add(struct net_allow *a, struct slice host, uint16_t port, const 
     return true;
 }
 
+static struct slice key_slice(const struct peer_key *key)
+{
+    return (struct slice){(const char *)key, sizeof *key};
+}
+
+bool net_allow_peer(struct net_allow *a, struct slice ip, uint16_t port, struct err *e)
+{
+    struct peer_key key = {.port = port};
+    if (!ip_parse(ip, &key.ip) || !ip_is_routed(&key.ip) || port == 0)
+        return err_set(e, ERR_DENIED, "\"%.*s\" port %u is no address of another host that may be connected to",
+                       SLICE_ARG(slice_head(ip, INET6_ADDRSTRLEN)), port);
+    struct peer *p = map_get(&a->peers, key_slice(&key));
+    if (!p && a->peers.count == LIMIT_NET_PEERS)
+        return err_set(e, ERR_LIMIT, "%.*s:%u does not fit in the egress allowlist: LIMIT_NET_PEERS is %d", SLICE_ARG(ip), port,
+                       LIMIT_NET_PEERS);
+    if (!p) {
+        p = mem_alloc(sizeof *p);
+        p->key = key;
+        map_put(&a->peers, key_slice(&p->key), p);
+    }
+    p->users++;
+    return true;
+}
+
+void net_allow_drop_peer(struct net_allow *a, struct slice ip, uint16_t port)
+{
+    struct peer_key key = {.port = port};
+    struct peer *p = ip_parse(ip, &key.ip) ? map_get(&a->peers, key_slice(&key)) : NULL;
+    if (!p || --p->users > 0)
+        return;
+    map_del(&a->peers, key_slice(&key));
+    mem_free(p);
+}
+
+static bool is_peer(const struct net_allow *a, const struct ip *ip, uint16_t port)
+{
+    struct peer_key key = {*ip, port};
+    return map_get(&a->peers, key_slice(&key)) != NULL;
+}
+
 static bool entry_holds(const struct allow_entry *at, struct slice host, const struct ip *ip)
 {
     switch (at->kind) {
@@ -120,6 +175,8 @@ bool net_allow_check(const struct net_allow *a, struct slice host, uint16_t port
     struct ip ip;
     bool is_ip = ip_parse(host, &ip);
     const struct allow_entry *other_port = NULL;
+    if (is_ip && is_peer(a, &ip, port))
+        return true;
     for (const struct allow_entry *at = a->first; at; at = at->next) {
         if (!entry_holds(at, host, is_ip ? &ip : NULL))
             continue;

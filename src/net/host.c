@@ -28,6 +28,17 @@ bool ip_is_loopback(const struct ip *ip)
     return ip_is_v4(ip) ? ip->bytes[12] == 127 : memcmp(ip, &one, sizeof one) == 0;
 }
 
+bool ip_is_routed(const struct ip *ip)
+{
+    static const struct ip none = {0};
+    const uint8_t *b = ip->bytes, *v4 = b + 12;
+    if (ip_is_loopback(ip))
+        return false;
+    if (ip_is_v4(ip))
+        return v4[0] != 0 && v4[0] < 224 && !(v4[0] == 169 && v4[1] == 254);
+    return memcmp(ip, &none, sizeof none) != 0 && b[0] != 0xff && !(b[0] == 0xfe && (b[1] & 0xc0) == 0x80);
+}
+
 /* The digits of a prefix length or a port. */
 static bool small_number(struct slice text, unsigned max, unsigned *out)
 {

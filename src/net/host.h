@@ -22,6 +22,8 @@ struct cidr {
 bool ip_parse(struct slice text, struct ip *out);
 bool ip_is_v4(const struct ip *ip);
 bool ip_is_loopback(const struct ip *ip);
+/* An address that another host may have, and this network's routers bring us to: not unspecified, loopback, link-local or multicast. */
+bool ip_is_routed(const struct ip *ip);
 bool cidr_parse(struct slice text, struct cidr *out); /* "10.0.0.0/8"; bits of the address behind the prefix are ignored */
 bool cidr_has(const struct cidr *c, const struct ip *ip);
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Figures of mobula on a control plane that tests/rig/up.sh started. Called by quick.sh, which see."""
 
+import atexit
 import http.client
 import json
 import re
@@ -57,6 +58,7 @@ current-context: rig
         command = [MOBULA, "operator", "--kubeconfig", config, "--health-addr", "127.0.0.1:0", "--metrics-addr", ""]
         self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL)
         self.pid = self.process.pid
+        atexit.register(self.process.kill)  # harmless once it has been waited for
         self.ready_s = self.wait_ready()
 
     def health_port(self):

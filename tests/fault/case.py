@@ -3,6 +3,7 @@
 import collections
 import json
 import os
+import shutil
 import signal
 import threading
 import time
@@ -48,7 +49,8 @@ class Context:
 
     def __init__(self, plane, case_id, folder):
         self.plane, self.api, self.id, self.folder = plane, plane.api, case_id, folder
-        self.folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
         self.space = Workspace(self.api, plane.namespace())
         self.proxy = Proxy(plane.certificates)
         self.witness = oracles.Witness(self.api, self.space.name)

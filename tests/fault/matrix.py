@@ -12,6 +12,7 @@ import importlib
 import os
 import pickle
 import select
+import shutil
 import signal
 import statistics
 import sys
@@ -22,11 +23,13 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 
+import kubelet  # noqa: E402
 from case import QUICK, Case, Context, Learned, by_place  # noqa: E402
-from cluster import MOBULA, ROOT  # noqa: E402
+from cluster import MOBULA  # noqa: E402
 from plane import Plane  # noqa: E402
 from workloads import WORKLOADS  # noqa: E402
 
+ROOT = HERE.parents[1]
 WORKERS = int(os.environ.get("WORKERS") or 8)
 SLOW_WORKERS = 16  # of cases that wait for a time-out
 SEED = int(os.environ.get("SEED") or 1)
@@ -43,7 +46,7 @@ class TooLong(Exception):
 
 def run_case(plane, case):
     """(error or "", data)."""
-    ctx = None
+    ctx, error = None, "?"
     try:
         ctx = Context(plane.connect(), case.id, OUT / case.id.replace("/", "_"))
         try:
@@ -60,6 +63,8 @@ def run_case(plane, case):
     finally:
         if ctx:
             ctx.close()
+            if not error:
+                shutil.rmtree(ctx.folder, ignore_errors=True)
 
 
 class Running:
@@ -75,7 +80,8 @@ class Running:
             try:
                 os.close(self.pipe)
                 os.setpgid(0, 0)
-                signal.signal(signal.SIGINT, signal.SIG_DFL)
+                for s in (signal.SIGINT, signal.SIGTERM):
+                    signal.signal(s, signal.SIG_DFL)
                 data = pickle.dumps(run_case(plane, case))
                 with os.fdopen(to, "wb") as f:
                     f.write(data)
@@ -276,8 +282,10 @@ class Report:
 
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))
     plane = Plane()
     plane.api = None
+    kubelet.start()
     blocks, titles = choose(learn_all(plane))
     cases = [c for block in blocks.values() for c in block]
     if os.environ.get("LIST"):

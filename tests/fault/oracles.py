@@ -72,7 +72,11 @@ def names_to_replace(found):
 
 def reduce_status(status, strict):
     """Failures that are over are told for a minute more; a fault may leave some where the reference has none."""
-    if strict or not isinstance(status, dict):
+    if not isinstance(status, dict):
+        return status
+    if "stateTransitionTimes" in status:  # states that were passed through too fast to be told are not in it
+        status = {**status, "stateTransitionTimes": {k: v for k, v in status["stateTransitionTimes"].items() if k == status.get("state")}}
+    if strict:
         return status
     status = {k: v for k, v in status.items() if k not in ("groups", "autoscalerRetries")}
     if "conditions" in status:

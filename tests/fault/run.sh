@@ -19,6 +19,9 @@ mkdir -p "$RIG_DIR/run"
 tests/rig/build.sh >"$RIG_DIR/$NAME-build.log" 2>&1 || { tail -n 20 "$RIG_DIR/$NAME-build.log" >&2; exit 1; }
 exec 9>"$RIG_DIR/$NAME.lock"
 flock -n 9 || { echo "  RIG     waiting: another run uses $NAME"; flock 9; }
+# Nodes are kwok's, pods are kubelet.py's.
+export STAGES=$RIG_DIR/fault-stages.yaml
+awk 'BEGIN { RS = "---\n" } /kind: Node\n/ { print "---\n" $0 }' "$KWOK_BIN/stages.yaml" >"$STAGES"
 if [[ -z ${KEEP:-} || ! -e $RIG_DIR/run/$NAME/pids ]]; then
     tests/rig/down.sh 2>/dev/null
     tests/rig/up.sh 2>"$RIG_DIR/$NAME-up.log" >/dev/null || { cat "$RIG_DIR/$NAME-up.log" >&2; exit 1; }

@@ -1,7 +1,7 @@
 """What the operator is doing when a fault meets it. Each workload has a setup, which no fault disturbs, and an act.
 
 W1 to W16 are those of the published matrix as far as this product has them. W11 to W13 there are a control plane's asks, which do not
-exist here yet; work of the same weight holds their places: the legacy kind, and an API server that is away. W17 to W20 are more."""
+exist here yet; work of the same weight holds their places: the legacy kind, and an API server that is away. W17 to W21 are more."""
 
 import time
 from dataclasses import dataclass
@@ -89,10 +89,25 @@ def delete_and_recreate(ctx):
     ctx.space.apply(raycluster("c", 3))
 
 
-def templates_changed(ctx):
-    body = raycluster("c", 3)
-    body["spec"]["workerGroupSpecs"][0]["template"]["spec"]["containers"][0]["env"].append({"name": "NEW", "value": "1"})
-    change(ctx, body)
+def renewable(workers, extra=None):
+    """With upgradeStrategy Recreate: pods of an older template are replaced. extra: "head" or "worker" has one more variable."""
+    body = raycluster("c", workers)
+    body["spec"]["upgradeStrategy"] = {"type": "Recreate"}
+    specs = {"head": body["spec"]["headGroupSpec"], "worker": body["spec"]["workerGroupSpecs"][0]}
+    if extra:
+        specs[extra]["template"]["spec"]["containers"][0]["env"].append({"name": "NEW", "value": "1"})
+    return body
+
+
+def make_renewable(workers):
+    def run(ctx):
+        ctx.space.apply(renewable(workers))
+        ctx.space.ready("c", workers + 1, seconds=90)
+    return run
+
+
+def renew(workers, what):
+    return lambda ctx: change(ctx, renewable(workers, what))
 
 
 def services_toggled(ctx):
@@ -173,7 +188,7 @@ WORKLOADS = {w.id: w for w in (
     Workload("W5", "delete and recreate under the same name", make(3), delete_and_recreate),
     Workload("W6", "a worker dies", make(3), fail(1)),
     Workload("W7", "the head dies", make(2), fail(None)),
-    Workload("W8", "the workers' template changes", make(3), templates_changed),
+    Workload("W8", "the workers' template changes", make_renewable(3), renew(3, "worker")),
     Workload("W9", "the head service's annotation on, off, on; deleted by hand", make(1), services_toggled),
     Workload("W10", "workers named in workersToDelete", make(4), named_workers),
     Workload("W11", "legacy: create", nothing, lambda ctx: ctx.space.apply(legacy("c", 3), LEGACY)),
@@ -185,6 +200,7 @@ WORKLOADS = {w.id: w for w in (
     Workload("W17", "a host of a replica of two dies", make(2, numOfHosts=2), fail(1)),
     Workload("W18", "suspend and resume", make(2), suspend_and_resume),
     Workload("W19", "two clusters, one of each kind, at once", nothing, two_at_once),
+    Workload("W21", "the head's template changes", make_renewable(2), renew(2, "head")),
     Workload("W20", "legacy: the head dies", make_legacy(2), fail(None)),
 )}
 

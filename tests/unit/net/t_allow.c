@@ -65,6 +65,57 @@ static void test_list(void)
     net_allow_free(a);
 }
 
+static void test_peers(void)
+{
+    static const char *const refused[] = {"",          "head.example.com", "0.0.0.0",         "127.0.0.1", "169.254.169.254",
+                                          "224.0.0.1", "255.255.255.255",  "10.0.0.0/8",      "::",        "::1",
+                                          "fe80::1",   "ff02::1",          "::ffff:127.0.0.1"};
+    static const char *const taken[] = {"10.0.0.7", "192.0.2.1", "169.253.0.1", "fd00::7", "2001:db8::7", "::ffff:10.0.0.8"};
+    struct net_allow *a = net_allow_new();
+    struct err e;
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
+        test_case("peer \"%s\" is refused", refused[i]);
+        e = (struct err){0};
+        CHECK(!net_allow_peer(a, guarded(slice_of(refused[i])), 6379, &e));
+        CHECK_INT(e.code, ERR_DENIED);
+    }
+    for (size_t i = 0; i < COUNT_OF(taken); i++) {
+        test_case("peer %s", taken[i]);
+        struct slice ip = guarded(slice_of(taken[i]));
+        CHECK(net_allow_peer(a, ip, 6379, &e) && net_allow_peer(a, ip, 6379, &e));
+        CHECK(net_allow_check(a, ip, 6379, &e));
+        CHECK(!net_allow_check(a, ip, 8265, &e));
+        net_allow_drop_peer(a, ip, 6379);
+        CHECK(net_allow_check(a, ip, 6379, &e)); /* the other user is there */
+        net_allow_drop_peer(a, ip, 6379);
+        CHECK(!net_allow_check(a, ip, 6379, &e));
+        net_allow_drop_peer(a, ip, 6379); /* one too many changes nothing */
+    }
+    test_case("no port");
+    CHECK(!net_allow_peer(a, SLICE("10.0.0.7"), 0, &e));
+    net_allow_free(a);
+}
+
+static void test_peers_limit(void)
+{
+    struct net_allow *a = net_allow_new();
+    struct err e = {0};
+    char ip[32];
+    test_case("peers at the limit");
+    bool all = true;
+    for (int i = 0; i < LIMIT_NET_PEERS; i++) {
+        snprintf(ip, sizeof ip, "10.1.%d.%d", i / 256, i % 256);
+        all &= net_allow_peer(a, slice_of(ip), 6379, &e);
+    }
+    CHECK(all);
+    CHECK(net_allow_peer(a, slice_of(ip), 6379, &e)); /* one that is there already */
+    CHECK(!net_allow_peer(a, SLICE("10.2.0.1"), 6379, &e));
+    CHECK_INT(e.code, ERR_LIMIT);
+    net_allow_drop_peer(a, SLICE("10.1.0.0"), 6379);
+    CHECK(net_allow_peer(a, SLICE("10.2.0.1"), 6379, &e));
+    net_allow_free(a);
+}
+
 static void test_malformed(void)
 {
     static const char *const hosts[] = {"", "*", "*.", "a.*.b", "**.a", "https://a", "a:443", "10.0.0.0/40", "[::1]", "a b", "127.1"};
@@ -102,6 +153,8 @@ static void test_limit(void)
 int main(void)
 {
     test_list();
+    test_peers();
+    test_peers_limit();
     test_malformed();
     test_limit();
     return test_done();

@@ -21,6 +21,7 @@ struct world_link {
 /* What the operator sent. */
 struct world_traffic {
     uint32_t posts, patches, puts, deletes; /* but of events and leases */
+    uint32_t bare_deletes;                  /* without the uid of what is to go: it may be another object by now */
     uint32_t pod_posts, events;
     uint32_t at_once; /* most POSTs of pods that were under way together */
 };
@@ -161,6 +162,7 @@ static void world_init(struct world *w, const struct apiserver_config *config)
 
 static void world_free(struct world *w)
 {
+    CHECK_INT(w->sent.bare_deletes, 0);
     if (w->op)
         world_kill_operator(w);
     apiserver_free(w->server);
@@ -178,6 +180,7 @@ __attribute__((unused)) static void world_cut_all(struct world *w)
 
 static void world_count(struct world *w, struct slice request, uint32_t *at_once)
 {
+    static const char precondition[] = "\"preconditions\":{\"uid\":\"";
     struct slice line = slice_head(request, 200), method = slice_cut(&line, ' '), path = slice_cut(&line, ' ');
     struct slice name = slice_cut(&path, '?');
     if (slice_ends(name, SLICE("/events")) || slice_starts(name, SLICE("/apis/events.k8s.io/"))) {
@@ -190,6 +193,7 @@ static void world_count(struct world *w, struct slice request, uint32_t *at_once
     w->sent.patches += slice_eq(method, SLICE("PATCH"));
     w->sent.puts += slice_eq(method, SLICE("PUT"));
     w->sent.deletes += slice_eq(method, SLICE("DELETE"));
+    w->sent.bare_deletes += slice_eq(method, SLICE("DELETE")) && !memmem(request.ptr, request.len, precondition, strlen(precondition));
     if (slice_eq(method, SLICE("POST")) && slice_ends(name, SLICE("/pods"))) {
         w->sent.pod_posts++;
         (*at_once)++;

@@ -1,0 +1,73 @@
+"""Real Ray in the tests' namespace: clusters small enough for two cores, and its dashboard's jobs."""
+
+import http.client
+import json
+import os
+
+from cluster import eventually
+
+RAY = os.environ["RAY_VERSION"]
+IMAGE = f"localhost/ray:{RAY}"
+START_S = 300  # a process tree of Ray takes seconds of a core to start, and several start at once
+
+
+def template(memory="2Gi", image=IMAGE):
+    """A pod of Ray: it asks the node for little, so that several have room, and says to Ray what the test wants."""
+    return {"spec": {
+        "terminationGracePeriodSeconds": 5,
+        "containers": [{"name": "ray", "image": image, "imagePullPolicy": "Never",
+                        "resources": {"requests": {"cpu": "50m", "memory": "300Mi"}, "limits": {"memory": memory}},
+                        "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}]}],
+        "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}]}}
+
+
+def params(cpus, **more):
+    return {"num-cpus": str(cpus), "object-store-memory": "100000000", "disable-usage-stats": "true", **more}
+
+
+def raycluster(name, workers=1, head_cpus=0, cpus=1, resources=None, **group):
+    """A ray.io/v1 RayCluster of real Ray with one worker group, "small"; group's words go into it."""
+    own = {"resources": f"'{json.dumps(resources)}'"} if resources else {}
+    small = {"groupName": "small", "replicas": workers, "minReplicas": 0, "maxReplicas": 4, "rayStartParams": params(cpus, **own),
+             "template": template(), **group}
+    return {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": name},
+            "spec": {"rayVersion": RAY, "headGroupSpec": {"rayStartParams": params(head_cpus), "template": template("3Gi")},
+                     "workerGroupSpecs": [small]}}
+
+
+def head(space, cluster):
+    found = [p for p in space.pods(cluster) if p["metadata"]["labels"]["ray.io/node-type"] == "head"]
+    return found[0] if found else None
+
+
+def dashboard(space, cluster, method, path, body=None):
+    """(status, answer) of the head's dashboard, at the pod's own address: this process stands in the node's network."""
+    link = http.client.HTTPConnection(head(space, cluster)["status"]["podIP"], 8265, timeout=60)
+    link.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": "application/json"})
+    answer = link.getresponse()
+    text = answer.read().decode()
+    return answer.status, json.loads(text) if text.startswith(("{", "[")) else text
+
+
+def submit(space, cluster, name, code):
+    """Submits Python to the cluster as a job."""
+    status, answer = dashboard(space, cluster, "POST", "/api/jobs/", {"submission_id": name, "entrypoint": f"python -c '{code}'"})
+    assert status == 200, answer
+
+
+def ended(space, cluster, name, seconds=START_S):
+    """Waits for the job's end; its record, with the log in it."""
+    def look():
+        status, job = dashboard(space, cluster, "GET", f"/api/jobs/{name}")
+        return status == 200 and job["status"] in ("SUCCEEDED", "FAILED", "STOPPED") and job
+
+    job = eventually(look, seconds, 0.5)
+    return job | {"logs": dashboard(space, cluster, "GET", f"/api/jobs/{name}/logs")[1]["logs"]}
+
+
+def ran(space, cluster, name, code):
+    """Runs Python as a job and returns the last line that it printed."""
+    submit(space, cluster, name, code)
+    job = ended(space, cluster, name)
+    assert job["status"] == "SUCCEEDED", job["logs"][-2000:]
+    return job["logs"].strip().splitlines()[-1]

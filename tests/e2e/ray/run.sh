@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Runs the tests of this folder against real Ray: a control plane of tests/rig and a real kubelet with containerd, all in a network
+# namespace without a way out, and Ray from an image that tests/rig/image-ray.sh made without a registry. Needs root and Go; installs what
+# else it needs.
+#   tests/e2e/ray/run.sh [PYTEST ARGUMENT…]
+#   KEEP=1 leaves the node up; NAME=e2e-ray is its name
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
+[[ $(id -u) == 0 ]] || { echo 'make e2e-ray: a kubelet and network namespaces need root' >&2; exit 1; }
+command -v go >/dev/null || {
+    echo 'make e2e-ray: no Go toolchain in PATH. Control plane and kubelet are built from Go modules: install Go 1.24 or later.' >&2
+    exit 1
+}
+tests/tools/setup e2e node
+. tests/rig/lib.sh
+export NAME=${NAME:-e2e-ray} AUDIT=1 PYTHONDONTWRITEBYTECODE=1 RAY_VERSION
+export RIG_NETNS=mobula-$NAME
+mkdir -p "$RIG_DIR"
+for step in build build-node image-ray; do
+    echo "  RIG     $step: what is not cached in $RIG_DIR is built"
+    "tests/rig/$step.sh" >"$RIG_DIR/$step.log" 2>&1 || { tail -n 20 "$RIG_DIR/$step.log" >&2; exit 1; }
+done
+exec 9>"$RIG_DIR/$NAME.lock"
+flock -n 9 || { echo "  RIG     waiting: another run uses $NAME"; flock 9; }
+
+down() {
+    tests/rig/netns.sh tests/rig/node-down.sh && tests/rig/netns.sh tests/rig/down.sh
+    tests/rig/netns.sh --delete
+}
+down 2>/dev/null
+[[ -n ${KEEP:-} ]] || trap down EXIT
+tests/rig/netns.sh KUBELET_NODE=n1 APISERVER_ARGS='--kubelet-preferred-address-types=InternalIP --bind-address=0.0.0.0' \
+    tests/rig/up.sh 2>"$RIG_DIR/up.log" >/dev/null || { cat "$RIG_DIR/up.log" >&2; exit 1; }
+tests/rig/netns.sh tests/rig/node-up.sh 2>"$RIG_DIR/node-up.log" || { cat "$RIG_DIR/node-up.log" >&2; exit 1; }
+# The name that the examples know it by.
+ctr --address "$RIG_DIR/run/$NAME/node/containerd.sock" -n k8s.io images tag --force "localhost/ray:$RAY_VERSION" \
+    "docker.io/rayproject/ray:$RAY_VERSION" >/dev/null
+echo "  RIG     $NAME is up, with a node"
+export E2E_COUNTS=$RIG_DIR/run/$NAME.counts
+rm -f "$E2E_COUNTS"
+status=0
+tests/rig/netns.sh python3 -m pytest -p no:cacheprovider -q --durations=0 -c /dev/null --rootdir=tests/e2e \
+    "${@:-tests/e2e/ray}" || status=$?
+cat "$E2E_COUNTS" 2>/dev/null || echo '0 passed, 1 failed'
+exit "$status"

@@ -1,0 +1,122 @@
+/* What controllers are known to get wrong, one scene each: a lost answer, a restart, an object that is already going, a name used again. */
+#include "scene.h"
+
+static const char one_cluster[] = "/apis/ray.io/v1/namespaces/n/rayclusters/c";
+static const char container[] = "{\"name\":\"ray\",\"image\":\"ray:1\"}";
+static const char failing[] = "\"metadata\":{\"annotations\":{\"fake.kubelet/fail\":\"after=0s\"}},";
+
+/* One worker group as it stands in the list of them. */
+static struct slice group(struct world *w, const char *metadata)
+{
+    return arena_printf(&w->arena,
+                        "{\"groupName\":\"small\",\"replicas\":1,\"minReplicas\":0,\"maxReplicas\":9,\"rayStartParams\":{},"
+                        "\"template\":{%s\"spec\":{\"containers\":[%s]}}}",
+                        metadata, container);
+}
+
+static void apply_group(struct world *w, const char *finalizers, const char *metadata)
+{
+    struct slice body = arena_printf(&w->arena,
+                                     "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{%s\"name\":\"c\"},\"spec\":{"
+                                     "\"headGroupSpec\":{\"rayStartParams\":{},\"template\":{\"spec\":{\"containers\":[%s]}}},"
+                                     "\"workerGroupSpecs\":[%.*s]}}",
+                                     finalizers, container, SLICE_ARG(group(w, metadata)));
+    CHECK_INT(world_call(w, "POST", v1, "application/json", body), 201);
+}
+
+static void set_groups(struct world *w, struct slice groups)
+{
+    struct slice patch = arena_printf(&w->arena, "{\"spec\":{\"workerGroupSpecs\":[%.*s]}}", SLICE_ARG(groups));
+    CHECK_INT(world_call(w, "PATCH", one_cluster, "application/merge-patch+json", patch), 200);
+}
+
+static void test_lost_answers(void)
+{
+    struct world w;
+    test_case("POSTs that were carried out, their answers lost: looked up, and none is sent a second time");
+    make_world(&w, false);
+    override(&w, "POST", pods_path, 0, true, 3);
+    apply(&w, "c", 5);
+    world_run(&w, 90 * 1000);
+    CHECK_INT(apiserver_faults(w.server)->next.times, 0);
+    CHECK(is_ready(&w, "c"));
+    CHECK_INT(w.sent.pod_posts, 6);
+    world_free(&w);
+}
+
+static void test_finalizer(void)
+{
+    struct world w;
+    test_case("a cluster that is being deleted and waits for somebody's finalizer is given nothing any more");
+    make_world(&w, false);
+    apply_group(&w, "\"finalizers\":[\"example.com/wait\"],", "");
+    world_run(&w, 5000);
+    CHECK(is_ready(&w, "c"));
+    CHECK_INT(world_call(&w, "DELETE", one_cluster, "application/json", SLICE("{}")), 200);
+    struct slice names[4];
+    CHECK_INT(pod_names(&w, "worker", names, COUNT_OF(names)), 1);
+    struct slice pod = arena_printf(&w.arena, "%s/%.*s", pods_path, SLICE_ARG(names[0]));
+    CHECK_INT(world_call(&w, "DELETE", pod.ptr, "application/json", SLICE("{}")), 200);
+    uint32_t before = world_writes(&w);
+    world_run(&w, 60 * 1000);
+    CHECK_INT(world_writes(&w), before);
+    CHECK_INT(pods_of(&w, "c"), 1);
+    test_case("and goes when the finalizer does");
+    CHECK_INT(world_call(&w, "PATCH", one_cluster, "application/merge-patch+json", SLICE("{\"metadata\":{\"finalizers\":null}}")), 200);
+    world_run(&w, 5000);
+    CHECK_INT(pods_of(&w, "c"), 0);
+    CHECK_INT(world_writes(&w), before);
+    world_free(&w);
+}
+
+static void test_restart(void)
+{
+    struct world w;
+    test_case("a restart does not forget how often a group has failed");
+    make_world(&w, false);
+    apply_group(&w, "", failing);
+    world_run(&w, 20 * 60 * 1000);
+    CHECK(w.sent.pod_posts > 6);
+    for (int i = 0; i < 10; i++) {
+        world_kill_operator(&w);
+        world_start_operator(&w, false);
+        world_run(&w, 1000);
+    }
+    uint32_t before = w.sent.pod_posts;
+    for (int i = 0; i < 10; i++) {
+        world_kill_operator(&w);
+        world_start_operator(&w, false);
+        world_run(&w, 1000);
+    }
+    CHECK(w.sent.pod_posts - before <= 1);
+    world_free(&w);
+}
+
+static void test_group_again(void)
+{
+    struct world w;
+    test_case("a group that failed, was removed and comes back owes nothing");
+    make_world(&w, false);
+    apply_group(&w, "", failing);
+    world_run(&w, 20 * 60 * 1000);
+    CHECK(says(&w, "rayclusters.ray.io", "c", "times in a row"));
+    set_groups(&w, SLICE(""));
+    world_run(&w, 5000);
+    CHECK_INT(pods_of(&w, "c"), 1);
+    CHECK(is_ready(&w, "c"));
+    set_groups(&w, group(&w, ""));
+    world_run(&w, 5000);
+    CHECK(is_ready(&w, "c"));
+    CHECK_INT(pods_of(&w, "c"), 2);
+    world_free(&w);
+}
+
+int main(void)
+{
+    log_global.fd = -1;
+    test_lost_answers();
+    test_finalizer();
+    test_restart();
+    test_group_again();
+    return test_done();
+}
