@@ -33,6 +33,7 @@ struct service {
     char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1], ip[IP_TEXT_MAX + 1]; /* ip "None": headless */
     uint64_t version, hash;                                                  /* hash: ray_service_hash of what the server has */
     bool deleting;
+    bool ours;               /* made by this operator: it carries RAY_ANNOTATION_HASH */
     uint64_t wanted, became; /* hashes: of what we applied last, and of what the server made of it; 0: nothing yet */
     int64_t applied_ms;      /* monotonic: when */
 };
@@ -45,7 +46,7 @@ struct group_failures {
     uint64_t accepted;     /* the group's hash (ray_group.hash) that the API server took in a dry run; 0: none was tried */
     uint64_t refused;      /* the one that it refused, for the reason below: nothing that runs is given up for it … */
     int64_t try_ms;        /* … and it is tried again at this monotonic time: the cause may lie elsewhere, a quota or a service account */
-    char reason[128];      /* of the last one: "container ended with exit code 1 (OOMKilled)", "403 Forbidden: exceeded quota …" */
+    char reason[256];      /* of the last one: "container ended with exit code 1 (OOMKilled)", "403 Forbidden: exceeded quota …" */
 };
 
 struct cluster_view {
@@ -54,8 +55,10 @@ struct cluster_view {
     const struct pod *const *pods;   /* those that this very cluster (by uid) owns, in any order */
     uint32_t pod_count;
     const struct service *head_service, *headless_service; /* NULL: not there */
-    struct slice status;                                   /* the status that the API server has; empty: none */
-    int64_t status_at_ms;                                  /* monotonic time of our last status write; 0: none yet */
+    const struct service *const *services;                 /* all that the cluster owns, those two among them */
+    uint32_t service_count;
+    struct slice status;  /* the status that the API server has; empty: none */
+    int64_t status_at_ms; /* monotonic time of our last status write; 0: none yet */
     uint64_t status_hash; /* plan.status_hash of the write that `status` came from, 0 when it is somebody else's: the same is not written
                              twice, even when the server drops parts of it */
     int64_t status_not_before_ms;          /* monotonic: no status is written earlier, because the last one was refused; 0: none was */
@@ -67,6 +70,7 @@ struct cluster_view {
 enum action_kind {
     ACTION_APPLY_HEAD_SERVICE,
     ACTION_APPLY_HEADLESS_SERVICE,
+    ACTION_DELETE_SERVICE,  /* name, uid; why */
     ACTION_TRY_POD,         /* of group: a dry run, before pods that run are given up for a changed template */
     ACTION_CREATE_POD,      /* of group at index, replacing uid (may be empty) */
     ACTION_DELETE_POD,      /* name, uid; why */

@@ -256,7 +256,8 @@ static bool on_create(struct op *op, struct flight *f, const struct kube_answer 
     if (a->outcome != KUBE_REFUSED)
         cluster_trouble(op, f->c, f, a->err.text);
     else if (f->looking && a->status.code == 404)
-        cluster_trouble(op, f->c, f, "the answer was lost and the pod is not there: it will be created again");
+        cluster_trouble(op, f->c, f,
+                        "the pod is not there: its answer was lost, or one of that name has just gone. It will be created again");
     else
         refused(op, f, &a->status);
     return false;
@@ -270,6 +271,13 @@ static void on_delete(struct op *op, struct flight *f, const struct kube_answer 
             refused(op, f, &a->status);
         else
             cluster_trouble(op, f->c, f, a->err.text);
+        return;
+    }
+    if (f->kind == ACTION_DELETE_SERVICE) {
+        struct service_record *s = map_get(&op->services, slice_of(f->uid));
+        if (s)
+            s->service.deleting = true;
+        log_info("service deleted", LF("namespace", istr_slice(f->c->ns)), LF_CSTR("cluster", f->c->name), LF_CSTR("service", f->name));
         return;
     }
     struct pod_record *r = map_get(&op->pods, slice_of(f->uid));
@@ -342,7 +350,7 @@ void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct 
             return;
         if (f->kind == ACTION_TRY_POD)
             on_try(op, f, a);
-        else if (f->kind == ACTION_DELETE_POD)
+        else if (f->kind == ACTION_DELETE_POD || f->kind == ACTION_DELETE_SERVICE)
             on_delete(op, f, a);
         else if (f->kind == ACTION_STATUS)
             on_status(op, f, a);

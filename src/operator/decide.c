@@ -77,6 +77,13 @@ static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
                                .now = op->now};
     for (const struct pod_record *r = c->pods; r; r = r->next)
         pods[v->pod_count++] = &r->pod;
+    uint32_t services = 0;
+    for (const struct service_record *r = c->services; r; r = r->next)
+        services++;
+    const struct service **all = arena_array(a, services + 1, sizeof *all);
+    for (const struct service_record *r = c->services; r; r = r->next)
+        all[v->service_count++] = &r->service;
+    v->services = all;
     struct group_failures *failures = arena_array(a, op->model.group_count + 1, sizeof *failures);
     for (int32_t k = -1; c->failing && k < (int32_t)op->model.group_count; k++) {
         const struct group_failures *f = failures_of(op, c, group_name(op, k), k < 0, false);

@@ -89,9 +89,11 @@ static bool build_delete(struct op *op, struct cluster *c, const struct action *
 {
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(act->name));
     snprintf(f->uid, sizeof f->uid, "%.*s", SLICE_ARG(act->uid));
-    c->work->why_deleted = act->why;
+    bool pod = act->kind == ACTION_DELETE_POD;
+    if (pod)
+        c->work->why_deleted = act->why;
     *t = (struct call_text){SLICE("DELETE"), SLICE("application/json"), true};
-    kube_path(&op->path, &pods_resource, istr_slice(c->ns), act->name, SLICE_NONE);
+    kube_path(&op->path, pod ? &pods_resource : &services_resource, istr_slice(c->ns), act->name, SLICE_NONE);
     return buf_printf(&op->body,
                       "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\",\"propagationPolicy\":\"Background\","
                       "\"preconditions\":{\"uid\":\"%s\"}}",
@@ -139,6 +141,7 @@ static bool build(struct op *op, struct cluster *c, const struct action *act, st
     case ACTION_CREATE_POD:
         return build_pod(op, c, act, f, t, e);
     case ACTION_DELETE_POD:
+    case ACTION_DELETE_SERVICE:
         return build_delete(op, c, act, f, t);
     case ACTION_APPLY_HEAD_SERVICE:
     case ACTION_APPLY_HEADLESS_SERVICE:

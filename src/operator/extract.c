@@ -173,6 +173,7 @@ void extract_service(struct op *op, struct space *space, struct jval object, uin
     slice_copy(name, r->service.name, sizeof r->service.name);
     slice_copy(json_get_str(object, "spec.clusterIP", a), r->service.ip, sizeof r->service.ip);
     r->service.hash = ray_service_hash(object);
-    r->service.deleting = json_there(json_get(object, "metadata.deletionTimestamp"));
+    r->service.ours = json_there(json_key(json_get(object, "metadata.annotations"), SLICE(RAY_ANNOTATION_HASH)));
+    r->service.deleting |= json_there(json_get(object, "metadata.deletionTimestamp")); /* our own DELETE may have been answered already */
     cluster_touch(op, c);
 }

@@ -72,6 +72,8 @@ static void put_cluster(struct jout *w, const struct ray_cluster *c, const struc
         jout_kint(w, "hosts", g->hosts);
         return;
     }
+    if (g->head)
+        jout_kstr(w, "headPodType", g->name); /* a label of its pod; workers of another type are other pods anyway */
     const char *own = g->head ? "headSetupCommands" : "workerSetupCommands";
     put_given(w, "allSetup", json_key(c->spec, SLICE("SetupCommands")));
     put_given(w, "ownSetup", json_key(c->spec, slice_of(own)));

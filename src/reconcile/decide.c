@@ -48,6 +48,54 @@ static bool must_apply(const struct cluster_view *in, const struct service *have
     return true;
 }
 
+static void delete_service(struct plan *p, const struct service *service, const char *why)
+{
+    struct action *act = plan_add(p, ACTION_DELETE_SERVICE);
+    act->why = why;
+    act->name = slice_of(service->name);
+    act->uid = slice_of(service->uid);
+}
+
+/* A service that has no address of its own can never get one, and one that has cannot lose or change it: the API server refuses both.
+ * Another service must take its place. */
+static bool must_replace(const struct service *have, struct jval want)
+{
+    struct jval ip = json_get(want, "spec.clusterIP");
+    struct slice has = slice_of(have->ip);
+    if (slice_empty(has) || have->deleting)
+        return false;
+    return json_type(ip) == JSON_STRING && !json_str_eq(ip, SLICE("")) ? !json_str_eq(ip, has) : slice_eq(has, SLICE("None"));
+}
+
+static void decide_service(const struct cluster_view *in, enum action_kind apply, const struct service *have, struct buf *b, struct plan *p)
+{
+    struct json doc;
+    struct err e = {0};
+    bool built = apply == ACTION_APPLY_HEAD_SERVICE ? ray_build_head_service(in->cluster, p->arena, b, &e)
+                                                    : ray_build_headless_service(in->cluster, p->arena, b, &e);
+    if (!built || !json_parse(&doc, buf_slice(b), p->arena, &e))
+        return;
+    if (have && must_replace(have, json_root(&doc)))
+        delete_service(p, have, "its clusterIP must change, and that of a service cannot");
+    else if (must_apply(in, have, ray_service_hash(json_root(&doc)), p))
+        plan_add(p, apply);
+}
+
+/* What an earlier spec named: the head service before it was called otherwise, the headless one of hosts that are no more. They go when the
+ * service that is wanted is there. */
+static void decide_old_services(const struct cluster_view *in, struct plan *p)
+{
+    struct slice head = ray_head_service_name(in->cluster, p->arena), headless = SLICE("");
+    if (ray_wants_headless_service(in->cluster))
+        headless = ray_headless_service_name(in->cluster, p->arena);
+    for (uint32_t i = 0; i < in->service_count && in->head_service; i++) {
+        const struct service *s = in->services[i];
+        struct slice name = slice_of(s->name);
+        if (s->ours && !s->deleting && !slice_eq(name, head) && !slice_eq(name, headless))
+            delete_service(p, s, "the spec does not ask for it any more");
+    }
+}
+
 static void decide_services(const struct cluster_view *in, struct plan *p)
 {
     if (in->failures[0].count && in->now.mono_ms < in->failures[0].not_before_ms) {
@@ -56,18 +104,10 @@ static void decide_services(const struct cluster_view *in, struct plan *p)
     }
     struct buf b;
     buf_init(&b, LIMIT_JSON_ITEM);
-    struct json doc;
-    struct err e = {0};
-    if (ray_build_head_service(in->cluster, p->arena, &b, &e) && json_parse(&doc, buf_slice(&b), p->arena, &e)) {
-        if (must_apply(in, in->head_service, ray_service_hash(json_root(&doc)), p))
-            plan_add(p, ACTION_APPLY_HEAD_SERVICE);
-    }
+    decide_service(in, ACTION_APPLY_HEAD_SERVICE, in->head_service, &b, p);
     buf_clear(&b);
-    if (ray_wants_headless_service(in->cluster) && ray_build_headless_service(in->cluster, p->arena, &b, &e) &&
-        json_parse(&doc, buf_slice(&b), p->arena, &e)) {
-        if (must_apply(in, in->headless_service, ray_service_hash(json_root(&doc)), p))
-            plan_add(p, ACTION_APPLY_HEADLESS_SERVICE);
-    }
+    if (ray_wants_headless_service(in->cluster))
+        decide_service(in, ACTION_APPLY_HEADLESS_SERVICE, in->headless_service, &b, p);
     buf_free(&b);
 }
 
@@ -126,6 +166,7 @@ void reconcile_cluster(const struct cluster_view *in, struct arena *a, struct pl
     if (in->errors->count == 0) {
         decide_services(in, out);
         decide_pods(in, out);
+        decide_old_services(in, out);
     }
     decide_status(in, out);
 }

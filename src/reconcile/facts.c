@@ -39,6 +39,20 @@ static void gather_groups(struct facts *f)
     }
 }
 
+/* Pods that the spec wants made anew, and that will be: until then the cluster is not what is asked for. */
+static bool to_be_renewed(const struct facts *f)
+{
+    const struct ray_cluster *c = f->in->cluster;
+    const struct group_failures *failures = f->in->failures;
+    bool found = c->recreate && f->head && pod_outdated(f->head, &c->head) && failures[0].refused != c->head.hash;
+    for (uint32_t i = 0; i < f->in->pod_count && c->recreate && !found; i++) {
+        const struct pod *pod = f->in->pods[i];
+        for (uint32_t k = 0; k < c->group_count && pod_live(pod) && !found; k++)
+            found = counts_for(pod, &c->groups[k]) && pod_outdated(pod, &c->groups[k]) && failures[k + 1].refused != c->groups[k].hash;
+    }
+    return found;
+}
+
 static int32_t find_refused(const struct cluster_view *in)
 {
     const struct ray_cluster *c = in->cluster;
@@ -63,6 +77,6 @@ void facts_gather(const struct cluster_view *in, struct jval prior, struct arena
     bool whole = out->head && pod_live(out->head) && out->head->ready && (int64_t)out->pods == out->all.desired + 1;
     for (uint32_t k = 0; k < c->group_count && whole; k++)
         whole = out->groups[k].ready == out->groups[k].desired;
-    out->ready = in->errors->count == 0 && !c->suspend && whole;
+    out->ready = in->errors->count == 0 && !c->suspend && whole && !to_be_renewed(out);
     out->state = in->errors->count ? "failed" : out->suspended ? "suspended" : out->ready ? "ready" : "";
 }

@@ -78,21 +78,23 @@ static bool named_for_deletion(const struct ray_group *spec, const struct pod *p
     return false;
 }
 
-uint32_t decide_keep(const struct group_view *g, const struct pod **keep, struct plan *p)
+uint32_t decide_keep(const struct group_view *g, const struct pod **keep, uint32_t *gone, struct plan *p)
 {
-    uint32_t kept = 0;
+    uint32_t kept = 0, going = 0;
     bool renew = decide_renewal(g, p);
     for (uint32_t i = 0; i < g->count; i++) {
         const struct pod *pod = g->pods[i];
         if (!pod_live(pod))
             continue;
-        if (named_for_deletion(g->spec, pod))
-            plan_delete(p, pod, g->number, "named in workersToDelete");
-        else if (renew && pod_outdated(pod, g->spec))
-            plan_delete(p, pod, g->number, "made from an older template");
-        else
+        bool named = named_for_deletion(g->spec, pod);
+        if (!named && !(renew && pod_outdated(pod, g->spec))) {
             keep[kept++] = pod;
+            continue;
+        }
+        plan_delete(p, pod, g->number, named ? "named in workersToDelete" : "made from an older template");
+        keep[g->count - ++going] = pod;
     }
+    *gone = going;
     return kept;
 }
 
@@ -141,16 +143,19 @@ static const struct pod *predecessor(const struct group_view *g, int32_t index)
     return low > 0 && g->pods[low - 1]->index == index && !pod_live(g->pods[low - 1]) ? g->pods[low - 1] : NULL;
 }
 
-/* Returns whether all were planned: after a failure they are few at first. */
-static bool create_missing(const struct group_view *g, const struct pod **live, uint32_t count, int32_t want, struct plan *p)
+/* Returns whether all were planned: after a failure they are few at first. The places of pods that go are filled by the next plan, in which
+ * a successor is named after them: named now, it might be called as they are, who still hold that name. */
+static bool create_missing(const struct group_view *g, const struct pod **live, uint32_t count, uint32_t going, int32_t want,
+                           struct plan *p)
 {
     /* A scaled-down group may keep a pod at a high index: places reach as far as any pod kept, so that nobody's index is given twice. */
-    int32_t places = want + (int32_t)count;
+    int32_t places = want + (int32_t)(count + going);
     bool *held = arena_array(p->arena, (size_t)places + 1, sizeof *held);
     mark_places(live, count, held, places);
-    int32_t missing = want - (int32_t)count, attempts = decide_attempts(g);
-    bool all = missing <= attempts;
-    missing = all ? missing : attempts;
+    mark_places(live + g->count - going, going, held, places);
+    int32_t missing = want - (int32_t)(count + going), attempts = decide_attempts(g);
+    bool all = missing <= attempts && going == 0;
+    missing = missing <= attempts ? missing : attempts;
     for (int32_t at = 0; missing > 0; at++) {
         if (held[at])
             continue;
@@ -169,14 +174,14 @@ void decide_workers(const struct group_view *g, struct plan *p)
 {
     bool may_create = decide_failures(g, p), all = may_create;
     const struct pod **live = arena_array(p->arena, g->count + 1, sizeof *live);
-    uint32_t count = decide_keep(g, live, p);
+    uint32_t going, count = decide_keep(g, live, &going, p);
     int32_t want = g->spec->desired;
     if ((int64_t)count > want) {
         qsort(live, count, sizeof *live, compare_victims);
         for (uint32_t i = 0; i < count - (uint32_t)want; i++)
             plan_delete(p, live[i], g->number, "more replicas than desired");
     } else if ((int64_t)count < want && may_create) {
-        all = create_missing(g, live, count, want, p);
+        all = create_missing(g, live, count, going, want, p);
     }
     /* A failed pod goes when its successor has been created above, or when nobody needs its place. */
     if ((int64_t)count >= want || all)

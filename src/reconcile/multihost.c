@@ -39,7 +39,7 @@ static void delete_replica(const struct group_view *g, int32_t replica, const ch
  * replica follows through `doomed`, so its own deletions are taken back here to have each pod named once. */
 static uint32_t mark_doomed(const struct group_view *g, const struct pod **keep, struct replica *r, int32_t limit, struct plan *p)
 {
-    uint32_t kept = p->count, stay = decide_keep(g, keep, p);
+    uint32_t gone, kept = p->count, stay = decide_keep(g, keep, &gone, p);
     for (uint32_t i = kept; i < p->count; i++) {
         int32_t at = p->actions[i].index;
         if (p->actions[i].kind != ACTION_DELETE_POD || at < 0)

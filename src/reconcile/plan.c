@@ -61,6 +61,7 @@ const char *action_name(enum action_kind kind)
     static const char *const names[] = {
         [ACTION_APPLY_HEAD_SERVICE] = "apply-head-service",
         [ACTION_APPLY_HEADLESS_SERVICE] = "apply-headless-service",
+        [ACTION_DELETE_SERVICE] = "delete-service",
         [ACTION_TRY_POD] = "try-pod",
         [ACTION_CREATE_POD] = "create-pod",
         [ACTION_DELETE_POD] = "delete-pod",

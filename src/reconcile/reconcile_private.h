@@ -42,9 +42,9 @@ int32_t decide_attempts(const struct group_view *g);
 void decide_head(const struct group_view *g, struct plan *p);
 void decide_workers(const struct group_view *g, struct plan *p);    /* one host per replica */
 void decide_multi_host(const struct group_view *g, struct plan *p); /* replicas live and die as a whole */
-/* Pods that must go in any case (named by workersToDelete, outdated where the spec says so); what stays live is moved to the front of keep,
- * which has room for all. Returns their number. */
-uint32_t decide_keep(const struct group_view *g, const struct pod **keep, struct plan *p);
+/* Pods that must go in any case (named by workersToDelete, outdated where the spec says so), *gone of them, stand at the end of keep
+ * afterwards, which has g->count places; what stays live stands at its front. Returns the number of these. */
+uint32_t decide_keep(const struct group_view *g, const struct pod **keep, uint32_t *gone, struct plan *p);
 
 /* Adds the status patch when something in it changed, and events that belong to a change. */
 void decide_status(const struct cluster_view *in, struct plan *p);

@@ -173,7 +173,9 @@ static bool mere_progress(struct jval prior, struct jval next)
     for (size_t i = 0; i < COUNT_OF(hard); i++)
         if (json_there(json_get(next, hard[i])) && !json_equal(json_get(prior, hard[i]), json_get(next, hard[i])))
             return false;
-    struct jval k, now;
+    struct jval was = json_get(prior, "head.serviceName"), service = json_get(next, "head.serviceName"), k, now;
+    if (json_there(json_get(prior, "head")) && json_type(service) == JSON_STRING && !json_equal(was, service))
+        return false; /* clients look it up here */
     for (struct jiter it = json_iter(json_get(next, "conditions")); json_next(&it, &k, &now);) {
         struct jval type = json_get(now, "type"), yes = json_get(now, "status");
         struct arena none = {0};

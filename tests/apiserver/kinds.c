@@ -115,6 +115,10 @@ static void check_service(struct status *st, const struct api *api, const struct
     if (!dom_len(ports) && !headless && !external)
         status_cause(st, "FieldValueRequired", SLICE("spec.ports"), "Required value");
     check_ports(st, ports);
+    struct slice type = dom_str(service, "spec.type");
+    if (headless && (slice_eq(type, SLICE("NodePort")) || slice_eq(type, SLICE("LoadBalancer"))))
+        status_cause(st, "FieldValueInvalid", SLICE("spec.clusterIPs[0]"),
+                     "Invalid value: \"None\": may not be set to 'None' for %.*s services", SLICE_ARG(type));
     if (had.len && ip.len && !slice_eq(had, ip))
         status_cause(st, "FieldValueInvalid", SLICE("spec.clusterIPs[0]"), "Invalid value: [\"%.*s\"]: may not change once set",
                      SLICE_ARG(ip));

@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "rig"))
-from rig import KUBECTL, MOBULA, RUN, Api, AuditLog, Refused, stamp, what
+from rig import KUBECTL, MOBULA, ROOT, RUN, Api, AuditLog, Refused, stamp, what
 
-__all__ = ["MOBULA", "RUN", "Api", "Refused", "stamp", "what"]  # of the rig, for those who import this
+__all__ = ["MOBULA", "ROOT", "RUN", "Api", "Refused", "stamp", "what"]  # of the rig, for those who import this
 
 V1 = "/apis/ray.io/v1"
 LEGACY = "/apis/cluster.ray.io/v1"

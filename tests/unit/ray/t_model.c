@@ -36,6 +36,8 @@ static bool load_v1(struct model *m, const char *spec, const char *container, co
                                 spec, SLICE_ARG(pod), SLICE_ARG(pod), group));
 }
 
+static const char *legacy_head = "h"; /* the name of its type */
+
 static bool load_legacy(struct model *m, const char *labels, const char *spec, const char *type)
 {
     *m = (struct model){0};
@@ -43,9 +45,9 @@ static bool load_legacy(struct model *m, const char *labels, const char *spec, c
     return load(
         m, arena_printf(&m->arena,
                         "{\"apiVersion\":\"cluster.ray.io/v1\",\"metadata\":{\"name\":\"demo\",\"namespace\":\"team\",\"uid\":\"" UID "\","
-                        "\"labels\":{%s}},\"spec\":{%s\"headPodType\":\"h\",\"podTypes\":[{\"name\":\"h\",\"podConfig\":%.*s},"
+                        "\"labels\":{%s}},\"spec\":{%s\"headPodType\":\"%s\",\"podTypes\":[{\"name\":\"%s\",\"podConfig\":%.*s},"
                         "{\"name\":\"g\",\"podConfig\":%.*s%s}]}}",
-                        labels, spec, SLICE_ARG(pod), SLICE_ARG(pod), type));
+                        labels, spec, legacy_head, legacy_head, SLICE_ARG(pod), SLICE_ARG(pod), type));
 }
 
 static const struct {
@@ -254,6 +256,10 @@ static void test_legacy_hash(void)
     CHECK(legacy_hash("", "\"workerStartRayCommands\":[\"x\"],", "", false) != plain);
     CHECK(legacy_hash("", "", ",\"rayResources\":{\"a\":1}", false) != plain);
     CHECK(legacy_hash("", "\"headSetupCommands\":[\"x\"],", "", true) != head);
+    legacy_head = "other";
+    CHECK(legacy_hash("", "", "", true) != head);
+    CHECK(legacy_hash("", "", "", false) == plain);
+    legacy_head = "h";
 }
 
 static void test_hash_text(void)

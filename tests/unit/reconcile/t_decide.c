@@ -96,6 +96,50 @@ static void test_services(void)
     }
 }
 
+/* Services that cannot become what is wanted, and those that an earlier spec asked for. */
+static void test_deleted_services(void)
+{
+    static const struct {
+        const char *id, *ip, *other; /* the head service's address; the name of another service, "": there is none */
+        bool there, other_ours, deleting;
+        const char *deleted; /* uid; "": none */
+    } cases[] = {
+        {"headless as wanted", "None", "", true, false, false, ""},
+        {"with an address, and headless is wanted", "10.0.0.1", "", true, false, false, "su"},
+        {"that, and it goes already", "10.0.0.1", "", true, false, true, ""},
+        {"of no address at all", "", "", true, false, false, ""},
+        {"one more of ours", "None", "old", true, true, false, "ou"},
+        {"one more of somebody else's", "None", "old", true, false, false, ""},
+        {"one more of ours, and the wanted one is not there", "None", "old", false, true, false, ""},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("service %s", cases[i].id);
+        struct scene s = {.hosts = 1, .max = 1};
+        struct cluster_view v;
+        struct plan p;
+        read_cluster(&s);
+        scene_view(&s, NULL, &v);
+        struct slice name = ray_head_service_name(&s.cluster, &s.a);
+        slice_copy(name, s.head_service.name, sizeof s.head_service.name);
+        slice_copy(slice_of(cases[i].ip), s.head_service.ip, sizeof s.head_service.ip);
+        s.head_service.ours = true;
+        s.head_service.deleting = cases[i].deleting;
+        struct service other = {.uid = "ou", .ip = "None", .ours = cases[i].other_ours};
+        slice_copy(slice_of(cases[i].other), other.name, sizeof other.name);
+        const struct service *all[] = {&s.head_service, &other};
+        v.head_service = cases[i].there ? &s.head_service : NULL;
+        v.services = cases[i].there ? all : all + 1;
+        v.service_count = (uint32_t)cases[i].there + (other.name[0] != '\0');
+        reconcile_cluster(&v, &s.a, &p);
+        struct slice deleted = SLICE("");
+        for (uint32_t k = 0; k < p.count; k++)
+            if (p.actions[k].kind == ACTION_DELETE_SERVICE)
+                deleted = p.actions[k].uid;
+        CHECK_SLICE(deleted, slice_of(cases[i].deleted));
+        arena_free(&s.a);
+    }
+}
+
 /* At the limit and one past it: what has no room comes with the next plan. */
 static void test_limit(void)
 {
@@ -116,6 +160,7 @@ static void test_limit(void)
 int main(void)
 {
     test_services();
+    test_deleted_services();
     test_limit();
     run_cases("tests/data/reconcile/decide.case", run_case);
     return test_done();

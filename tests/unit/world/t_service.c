@@ -109,10 +109,50 @@ static void test_recreate(void)
     }
 }
 
+static void set_head(struct world *w, const char *members)
+{
+    struct slice patch = arena_printf(&w->arena, "{\"spec\":{\"headGroupSpec\":{%s}}}", members);
+    CHECK_INT(world_call(w, "PATCH", "/apis/ray.io/v1/namespaces/n/rayclusters/c", "application/merge-patch+json", patch), 200);
+}
+
+/* What the API server cannot change in a service is changed by another service. */
+static void test_replaced(void)
+{
+    struct world w;
+    test_case("a headless head service becomes one with an address, and back");
+    make_world(&w, false);
+    apply(&w, "c", 1);
+    world_run(&w, 5000);
+    CHECK(says(&w, "services", "c-head-svc", "\"clusterIP\":\"None\""));
+    set_head(&w, "\"serviceType\":\"NodePort\"");
+    world_run(&w, 5000);
+    CHECK(says(&w, "services", "c-head-svc", "\"NodePort\"") && !says(&w, "services", "c-head-svc", "\"None\",\"clusterIPs\""));
+    CHECK_INT(apiserver_count(w.server, SLICE("services")), 2);
+    CHECK(is_ready(&w, "c") && !says(&w, "rayclusters.ray.io", "c", "ReplicaFailure"));
+    CHECK_INT(w.sent.deletes, 1);
+    set_head(&w, "\"serviceType\":null");
+    world_run(&w, 5000);
+    CHECK(says(&w, "services", "c-head-svc", "\"clusterIP\":\"None\""));
+    CHECK_INT(w.sent.deletes, 2);
+    world_run(&w, 60 * 1000); /* progress is told once a minute */
+    check_fixed_point(&w);
+    test_case("a head service that is called otherwise leaves none behind");
+    set_head(&w, "\"headService\":{\"metadata\":{\"name\":\"front\"},\"spec\":{\"clusterIP\":\"None\"}}");
+    world_run(&w, 5000);
+    CHECK(says(&w, "services", "front", "\"c\""));
+    CHECK_INT(apiserver_count(w.server, SLICE("services")), 2);
+    CHECK_INT(w.sent.deletes, 3);
+    CHECK(says(&w, "rayclusters.ray.io", "c", "\"serviceName\":\"front\""));
+    world_run(&w, 60 * 1000);
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
     test_drift();
+    test_replaced();
     test_foreign();
     test_two_of_one_name();
     test_recreate();
