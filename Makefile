@@ -110,10 +110,12 @@ headers_json := -isystem build/vendor/jsmn
 headers_yaml := -isystem build/vendor/libyaml/include
 headers_tls := -isystem build/vendor/bearssl/inc
 headers_tests := $(headers_json) $(headers_yaml) $(headers_tls) -I. -Wno-string-conversion
-# What every event passes through is compiled for speed, the rest of the product for size.
+# What every event passes through, and what tries every demand on every node, is compiled for speed, the rest of the product for size.
 speed_json := -O2
 speed_base := -O2
-room_flags = -DMOBULA_ROOM='"$(room_of)"' $(if $(filter $(DIR_static)/%,$@),$(speed_$(room_of))) \
+speed_pack_fit := -O2
+speed_pack_choose := -O2
+room_flags = -DMOBULA_ROOM='"$(room_of)"' $(if $(filter $(DIR_static)/%,$@),$(speed_$(room_of)) $(speed_$(basename $(notdir $(1))))) \
     $(if $(filter tests/%,$(1)),$(headers_tests),$(headers_$(room_of)))
 
 # ---- how things are made, once for each build way ----
@@ -197,6 +199,7 @@ $(foreach way,host test,$(eval $(call program,$(way),$(DIR_$(way))/mobula,src/cl
 $(eval $(call program,host,build/apiserver,tests/apiserver/main,apiserver))
 $(eval $(call program,test,build/test/apiserver,tests/apiserver/main,apiserver))
 $(eval $(call program,test,build/tests/autoscaler-cases,$(patsubst %.c,%,$(wildcard tests/cases/*.c)),reconcile))
+$(eval $(call program,static,build/tests/bench-autoscaler,tests/bench/autoscaler,reconcile))
 
 # The name that `mobula install` expects when it is told no other.
 IMAGE ?= localhost/mobula:$(VERSION)
@@ -326,6 +329,10 @@ bench-quick: ## the figures of this commit, with the API server's floor beside t
 	@tests/tools/setup build e2e
 	+@$(MAKE) mobula
 	@tests/bench/quick.sh
+
+bench-autoscaler: build/tests/bench-autoscaler ## how long one decision of the autoscaler takes
+	@$<
+.PHONY: bench-autoscaler
 
 SUITE ?= bookworm
 FRESH ?= 'make run ONCE=1' 'make test'

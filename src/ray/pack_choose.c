@@ -1,8 +1,16 @@
 /* Which nodes to add: greedily, each time the kind that the wants would fill best.
  *
- * How a kind would be filled depends only on the wants that would go to it. So its score stays as it is until one of those has fewer left
- * than it would take: with a hundred groups and a thousand shapes that is most of the work. */
+ * With a hundred groups and a thousand shapes most of the work is to find out again and again that nothing fits. So a kind's score is kept
+ * until a want that it counted on has fewer left than it would take, and wants that are neighbours are passed over together when the node
+ * lacks even the least that all of them ask for. */
 #include "pack.h"
+
+enum { BLOCK = 16 }; /* neighbours */
+
+struct block {
+    uint32_t end;           /* of its wants in `live` */
+    struct ray_shape least; /* what every one of them asks for, and of that the least */
+};
 
 struct trial { /* of one kind */
     bool valid, fits;
@@ -14,6 +22,10 @@ struct chooser {
     const struct ray_pack *pack;
     struct ray_want *wants;
     uint32_t count;
+    uint32_t *live; /* numbers of the wants that are left */
+    uint32_t live_count;
+    struct block *blocks;
+    uint32_t block_count;
     bool *asked;          /* by name: some want that is left asks for it */
     struct ray_room left; /* scratch: a node while it is filled */
 };
@@ -21,9 +33,66 @@ struct chooser {
 static void note_asked(const struct chooser *c)
 {
     memset(c->asked, 0, c->pack->name_count);
-    for (uint32_t i = 0; i < c->count; i++)
-        for (uint32_t k = 0; k < c->wants[i].shape.count && c->wants[i].count > 0; k++)
-            c->asked[c->wants[i].shape.parts[k].name] = true;
+    for (uint32_t i = 0; i < c->live_count; i++)
+        for (uint32_t k = 0; k < c->wants[c->live[i]].shape.count; k++)
+            c->asked[c->wants[c->live[i]].shape.parts[k].name] = true;
+}
+
+/* What both ask for. */
+static void keep_common(struct ray_shape *least, const struct ray_shape *s)
+{
+    uint32_t kept = 0, k = 0;
+    for (uint32_t i = 0; i < least->count; i++) {
+        while (k < s->count && s->parts[k].name < least->parts[i].name)
+            k++;
+        if (k == s->count || s->parts[k].name != least->parts[i].name)
+            continue;
+        least->parts[kept] = least->parts[i];
+        if (s->parts[k].amount < least->parts[kept].amount)
+            least->parts[kept].amount = s->parts[k].amount;
+        kept++;
+    }
+    least->count = kept;
+}
+
+/* Of a block's first want, into its own memory; a block never has more parts than the first time. */
+static void begin_block(struct chooser *c, struct block *b, const struct ray_shape *first)
+{
+    b->least.parts = arena_array(c->pack->arena, first->count, sizeof *b->least.parts);
+    b->least.count = first->count;
+    b->least.selector = -1;
+    for (uint32_t i = 0; i < first->count; i++)
+        b->least.parts[i] = first->parts[i];
+}
+
+static void make_blocks(struct chooser *c)
+{
+    c->block_count = 0;
+    for (uint32_t i = 0; i < c->live_count; i++) {
+        const struct ray_shape *s = &c->wants[c->live[i]].shape;
+        if (i % BLOCK == 0)
+            begin_block(c, &c->blocks[c->block_count++], s);
+        keep_common(&c->blocks[c->block_count - 1].least, s);
+        c->blocks[c->block_count - 1].end = i + 1;
+    }
+}
+
+/* Forgets wants that are placed. What was common to a block's wants is still, so blocks are made anew only when half of them are gone. */
+static void compact(struct chooser *c)
+{
+    uint32_t before = c->live_count, kept = 0, from = 0;
+    for (uint32_t b = 0; b < c->block_count; b++) {
+        uint32_t end = c->blocks[b].end;
+        for (; from < end; from++)
+            if (c->wants[c->live[from]].count > 0)
+                c->live[kept++] = c->live[from];
+        c->blocks[b].end = kept;
+    }
+    c->live_count = kept;
+    if (kept < before)
+        note_asked(c);
+    if (kept < c->block_count * BLOCK / 2)
+        make_blocks(c);
 }
 
 static struct chooser start(const struct ray_pack *p, struct ray_want *wants, uint32_t count)
@@ -31,6 +100,12 @@ static struct chooser start(const struct ray_pack *p, struct ray_want *wants, ui
     struct chooser c = {.pack = p, .wants = wants, .count = count};
     c.asked = arena_array(p->arena, p->name_count, sizeof *c.asked);
     c.left.parts = arena_array(p->arena, p->name_count, sizeof *c.left.parts);
+    c.live = arena_array(p->arena, count, sizeof *c.live);
+    c.blocks = arena_array(p->arena, count / BLOCK + 1, sizeof *c.blocks);
+    for (uint32_t i = 0; i < count; i++)
+        if (wants[i].count > 0)
+            c.live[c.live_count++] = i;
+    make_blocks(&c);
     note_asked(&c);
     return c;
 }
@@ -44,6 +119,23 @@ static int32_t rank_of(const struct ray_shape *s, const struct ray_room *full)
     return (int32_t)(s->request->selector_count - at);
 }
 
+static void fill_block(struct chooser *c, uint32_t from, uint32_t to, const struct ray_room *full, struct trial *t)
+{
+    for (uint32_t at = from; at < to; at++) {
+        const struct ray_want *w = &c->wants[c->live[at]];
+        int64_t n = pack_fits(&c->left, &w->shape, w->count < UINT32_MAX ? w->count : UINT32_MAX);
+        if (n == 0)
+            continue;
+        if (t->took)
+            t->took[c->live[at]] = (uint32_t)n;
+        pack_take(&c->left, &w->shape, n);
+        t->fits = true;
+        int32_t rank = rank_of(&w->shape, full);
+        if (rank > t->score.rank)
+            t->score.rank = rank;
+    }
+}
+
 /* Fills one new node with the wants in their order, without taking anything off them. */
 static void fill(struct chooser *c, const struct ray_room *full, struct trial *t)
 {
@@ -53,19 +145,12 @@ static void fill(struct chooser *c, const struct ray_room *full, struct trial *t
     for (uint32_t i = 0; i < full->count; i++)
         parts[i] = full->parts[i];
     *t = (struct trial){.valid = true, .took = t->took};
-    for (uint32_t i = 0; i < c->count; i++) {
-        const struct ray_want *w = &c->wants[i];
-        int64_t n = w->count > 0 ? pack_fits(&c->left, &w->shape, w->count < UINT32_MAX ? w->count : UINT32_MAX) : 0;
-        if (t->took)
-            t->took[i] = (uint32_t)n;
-        if (n == 0)
-            continue;
-        pack_take(&c->left, &w->shape, n);
-        t->fits = true;
-        int32_t rank = rank_of(&w->shape, full);
-        if (rank > t->score.rank)
-            t->score.rank = rank;
-    }
+    if (t->took)
+        memset(t->took, 0, c->count * sizeof *t->took);
+    uint32_t i = 0;
+    for (uint32_t b = 0; b < c->block_count; i = c->blocks[b++].end)
+        if (pack_fits(&c->left, &c->blocks[b].least, 1) > 0)
+            fill_block(c, i, c->blocks[b].end, full, t);
 }
 
 static void try_kind(struct chooser *c, const struct ray_room *full, struct trial *t)
@@ -132,34 +217,19 @@ static struct ray_supply *best_kind(struct chooser *c, struct ray_supply *kinds,
     return best == kind_count ? NULL : &kinds[best];
 }
 
-/* The wants have fewer left than `before` says: trials that counted on those are void. */
+/* The wants have fewer left than `before` says: trials that counted on those are void, and all when something is asked for no more. */
 static void forget_trials(struct chooser *c, const int64_t *before, struct trial *trials, uint32_t kind_count)
 {
-    bool gone = false;
-    for (uint32_t i = 0; i < c->count; i++) {
-        int64_t now = c->wants[i].count;
-        if (now == before[i])
-            continue;
-        gone |= now == 0;
-        for (uint32_t k = 0; k < kind_count; k++)
-            trials[k].valid &= now >= trials[k].took[i];
-    }
-    if (!gone)
-        return;
     bool *was = arena_array(c->pack->arena, c->pack->name_count, sizeof *was);
     memcpy(was, c->asked, c->pack->name_count);
-    note_asked(c);
-    if (memcmp(was, c->asked, c->pack->name_count) != 0)
-        for (uint32_t k = 0; k < kind_count; k++)
-            trials[k].valid = false;
-}
-
-static bool left_over(const struct ray_want *wants, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (wants[i].count > 0)
-            return true;
-    return false;
+    for (uint32_t i = 0; i < c->live_count; i++) {
+        int64_t now = c->wants[c->live[i]].count;
+        for (uint32_t k = 0; k < kind_count && now != before[i]; k++)
+            trials[k].valid &= now >= trials[k].took[c->live[i]];
+    }
+    compact(c);
+    for (uint32_t k = 0; k < kind_count; k++)
+        trials[k].valid &= memcmp(was, c->asked, c->pack->name_count) == 0;
 }
 
 /* One replica of the kind, filled. */
@@ -181,13 +251,13 @@ void ray_pack_choose(const struct ray_pack *p, struct ray_supply *kinds, uint32_
     int64_t *before = arena_array(p->arena, count, sizeof *before);
     for (uint32_t i = 0; i < kind_count; i++)
         trials[i].took = took + (size_t)i * count;
-    while (left_over(wants, count)) {
+    while (c.live_count > 0) {
         struct ray_supply *kind = best_kind(&c, kinds, kind_count, trials, room);
         if (!kind)
             return;
         struct ray_rooms rooms = new_rooms(p, kind);
-        for (uint32_t i = 0; i < count; i++)
-            before[i] = wants[i].count;
+        for (uint32_t i = 0; i < c.live_count; i++)
+            before[i] = wants[c.live[i]].count;
         ray_pack_fit(&rooms, wants, count);
         forget_trials(&c, before, trials, kind_count);
         room -= kind->hosts;
