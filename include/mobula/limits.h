@@ -91,13 +91,12 @@ enum {
 /* ray: what one cluster may ask for */
 enum {
     LIMIT_RAY_GROUPS = 256,
-    LIMIT_RAY_PODS = 100 * 1000,        /* of one cluster */
-    LIMIT_RAY_ERRORS = 64,              /* validation errors kept for one resource */
-    LIMIT_RAY_HOSTS = 1024,             /* numOfHosts */
-    LIMIT_RAY_HEALTH_ANSWER = 64 * KIB, /* bytes of the answer to a health check */
-    LIMIT_RAY_PACK_NAMES = 1024,        /* different resources that one scaling decision knows */
-    LIMIT_RAY_PACK_SELECTORS = 64,      /* different label selectors of one */
-    LIMIT_RAY_RULES = 16,               /* deletionRules of a RayJob */
+    LIMIT_RAY_PODS = 100 * 1000,   /* of one cluster */
+    LIMIT_RAY_ERRORS = 64,         /* validation errors kept for one resource */
+    LIMIT_RAY_HOSTS = 1024,        /* numOfHosts */
+    LIMIT_RAY_PACK_NAMES = 1024,   /* different resources that one scaling decision knows */
+    LIMIT_RAY_PACK_SELECTORS = 64, /* different label selectors of one */
+    LIMIT_RAY_RULES = 16,          /* deletionRules of a RayJob */
 };
 
 /* ray: what a head may say, and how long it may take. */
@@ -110,6 +109,12 @@ enum {
     LIMIT_RAY_REPORT = 60 * KIB,          /* what is reported back: within HTTP/2's first window */
     LIMIT_RAY_RESOURCES = 512,            /* in one set, and labels of one node */
     LIMIT_RAY_TOKEN = 8 * KIB,
+    LIMIT_RAY_DRAINS = 256,  /* that wait for one GCS */
+    RAY_GCS_MS = 5 * 1000,   /* one call, from DNS to its last byte */
+    RAY_GCS_EVERY_MS = 1000, /* the GCS asks its raylets no more often */
+    RAY_GCS_GRID_MS = 50,    /* polls are due at multiples of this, so that many of them are one turn of the loop */
+    RAY_GCS_BACKOFF_MS = 1000,
+    RAY_GCS_BACKOFF_MAX_MS = 10 * 1000,
 };
 #define LIMIT_RAY_AMOUNT INT64_C(100000000000000) /* units of one resource on one node: 91 TiB of memory */
 

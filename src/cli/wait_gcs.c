@@ -5,75 +5,47 @@
 
 #include <stdio.h>
 
-/* ---- one attempt ---- */
+/* ---- attempts ---- */
 
-static void attempt_end(struct gcs_wait *w, struct now now)
+static void on_answer(void *owner, const struct ray_gcs_answer *answer, struct now now)
 {
-    link_close(w->link);
-    w->link = NULL;
+    struct gcs_wait *w = owner;
+    w->asking = false;
+    w->serving = answer->err.code == ERR_NONE;
+    w->why = answer->err;
     w->next_ms = now.mono_ms + GCS_RETRY_MS * 3 / 4 + (int64_t)rng_below(&w->rng, GCS_RETRY_MS / 2);
 }
 
-static void attempt_failed(struct gcs_wait *w, struct link *l)
+bool gcs_wait_begin(struct gcs_wait *w, struct net *net, const struct endpoint *to, int64_t until_ms, uint64_t seed, struct err *e)
 {
-    w->why = l->error;
-    if (w->opened && l->error.code == ERR_TIMEOUT) {
-        w->why = (struct err){0};
-        err_set(&w->why, ERR_TIMEOUT, "%.*s is open but nobody answers: the GCS is still starting, or it hangs", SLICE_ARG(w->address));
-    }
+    const struct ray_gcs_options o = {.host = to->host, .port = to->port, .done = on_answer, .owner = w};
+    *w = (struct gcs_wait){.until_ms = until_ms};
+    rng_seed(&w->rng, seed);
+    w->pool = ray_gcs_pool_new(net, seed);
+    w->gcs = ray_gcs_open(w->pool, &o, e);
+    return w->gcs != NULL;
 }
 
-/* Whether the attempt is over. */
-static bool attempt_read(struct gcs_wait *w, struct link *l)
+void gcs_wait_end(struct gcs_wait *w)
 {
-    struct err e = {0};
-    w->opened = true;
-    link_put(l, &w->unsent);
-    enum ray_health health = ray_health_read(link_peek(l), &e);
-    if (health == RAY_HEALTH_MORE && l->state == LINK_OPEN)
-        return false;
-    if (health == RAY_HEALTH_MORE)
-        err_set(&e, ERR_CLOSED, "it closed the connection without an answer: is this the port of the GCS?");
-    if (health == RAY_HEALTH_SERVING)
-        w->serving = true;
-    else
-        err_wrap(&e, "%.*s", SLICE_ARG(w->address));
-    w->why = e;
-    return true;
-}
-
-static void attempt_step(struct link_owner *owner, struct link *l, struct now now)
-{
-    struct gcs_wait *w = (struct gcs_wait *)(void *)owner;
-    if (l->state == LINK_OPENING)
-        return;
-    if (l->state == LINK_FAILED)
-        attempt_failed(w, l);
-    else if (!attempt_read(w, l))
-        return;
-    attempt_end(w, now);
+    ray_gcs_pool_free(w->pool);
 }
 
 int64_t gcs_wait_step(struct gcs_wait *w, struct now now)
 {
-    if (w->link)
-        return w->until_ms;
-    if (now.mono_ms < w->next_ms)
-        return w->next_ms < w->until_ms ? w->next_ms : w->until_ms;
-    int64_t until = now.mono_ms + GCS_ATTEMPT_MS;
-    w->owner.step = attempt_step;
-    w->unsent = ray_health_request();
-    w->opened = false;
-    w->why = (struct err){0};
-    w->link = net_open(w->net, &w->to, &w->owner, until < w->until_ms ? until : w->until_ms, &w->why);
-    if (!w->link)
-        w->next_ms = now.mono_ms + GCS_RETRY_MS;
-    return w->link ? w->until_ms : w->next_ms;
+    if (!w->asking && !w->serving && now.mono_ms >= w->next_ms && now.mono_ms < w->until_ms) {
+        w->asking = true;
+        ray_gcs_check(w->gcs, w->until_ms, now);
+    }
+    int64_t next = ray_gcs_pool_tick(w->pool, now);
+    if (!w->asking && w->next_ms < next)
+        next = w->next_ms;
+    return next < w->until_ms ? next : w->until_ms;
 }
 
 bool gcs_wait_over(const struct gcs_wait *w, struct now now)
 {
-    return w->serving || (now.mono_ms >= w->until_ms && !w->link);
+    return w->serving || (now.mono_ms >= w->until_ms && !w->asking);
 }
 
 bool gcs_address(struct slice text, struct endpoint *to, struct err *e)
@@ -129,7 +101,7 @@ static void say_age(const struct voice *v, struct now now, const char *what)
 static void say_reason(struct voice *v, const struct gcs_wait *w, struct now now)
 {
     bool known = strcmp(v->said, w->why.text) == 0;
-    if (w->link || w->why.code == ERR_NONE || (known && now.mono_ms < v->next_ms))
+    if (w->asking || w->why.code == ERR_NONE || (known && now.mono_ms < v->next_ms))
         return;
     say_age(v, now, "not yet");
     fprintf(stderr, ": %s\n", w->why.text);
@@ -144,7 +116,7 @@ static int wait_for(struct gcs_wait *w, struct loop *loop, struct voice *v)
     while (!signal && !gcs_wait_over(w, now)) {
         say_reason(v, w, now);
         now = loop_wait(loop, gcs_wait_step(w, now));
-        net_dispatch(w->net, now);
+        net_dispatch(loop_net(loop), now);
         signal = loop_signal(loop);
     }
     if (signal) {
@@ -168,29 +140,30 @@ int cli_wait_gcs(int argc, char **argv)
     int status;
     if (!flags_parse(&flags, argc, argv, &o, &status))
         return status;
-    struct gcs_wait w = {.address = o.address};
+    struct gcs_wait w;
+    struct endpoint to;
+    struct rng rng;
     struct err e = {0};
     if (!o.address.ptr)
         return flags_wrong(&flags, "--address is needed");
     if (o.timeout_ms == 0)
         return flags_wrong(&flags, "--timeout must be above 0");
-    if (!gcs_address(o.address, &w.to, &e))
+    if (!gcs_address(o.address, &to, &e))
         return flags_wrong(&flags, "%s", e.text);
 
     __attribute__((cleanup(free_allow))) struct net_allow *allow = net_allow_new();
-    struct loop *loop = net_allow_add(allow, w.to.host, w.to.port, "--address", &e) ? loop_new(allow, &e) : NULL;
+    struct loop *loop = net_allow_add(allow, to.host, to.port, "--address", &e) ? loop_new(allow, &e) : NULL;
     if (!loop)
         return cli_fail(&e);
     struct voice v = {.began = clock_now()};
-    w.net = loop_net(loop);
-    w.until_ms = v.began.mono_ms + o.timeout_ms;
-    rng_seed_system(&w.rng);
+    rng_seed_system(&rng);
+    if (!gcs_wait_begin(&w, loop_net(loop), &to, v.began.mono_ms + o.timeout_ms, rng_next(&rng), &e))
+        return cli_fail(&e);
     char most[TIME_TEXT_MAX];
     fprintf(stderr, "wait-gcs: asking %.*s until it answers, for %.*s at most\n", SLICE_ARG(o.address),
             SLICE_ARG(time_format_age(o.timeout_ms / 1000, most)));
     status = wait_for(&w, loop, &v);
-    if (w.link)
-        link_close(w.link);
+    gcs_wait_end(&w);
     loop_free(loop);
     return status;
 }

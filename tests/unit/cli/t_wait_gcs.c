@@ -95,13 +95,14 @@ static bool run(struct wait_rig *r, uint16_t port, int64_t timeout_ms)
     r->allow = net_allow_new();
     if (!net_allow_add(r->allow, SLICE("127.0.0.1"), port, "--address", &e) || !(r->loop = loop_new(r->allow, &e)))
         fatal("%s", e.text);
-    r->w = (struct gcs_wait){.address = SLICE("gcs"), .net = loop_net(r->loop), .until_ms = now.mono_ms + timeout_ms};
-    r->w.to = (struct endpoint){.host = SLICE("127.0.0.1"), .port = port};
-    rng_seed(&r->w.rng, 1);
+    const struct endpoint to = {.host = SLICE("127.0.0.1"), .port = port};
+    if (!gcs_wait_begin(&r->w, loop_net(r->loop), &to, now.mono_ms + timeout_ms, 1, &e))
+        fatal("%s", e.text);
     while (!gcs_wait_over(&r->w, now)) {
         now = loop_wait(r->loop, gcs_wait_step(&r->w, now));
-        net_dispatch(r->w.net, now);
+        net_dispatch(loop_net(r->loop), now);
     }
+    gcs_wait_end(&r->w);
     loop_free(r->loop);
     net_allow_free(r->allow);
     return r->w.serving;
@@ -119,10 +120,10 @@ static void attempts(void)
         {"serving", {serving}, 1, 5000, NULL},
         {"not serving, then serving", {not_serving, serving}, 2, 5000, NULL},
         {"something else, then serving", {http1, nothing, serving}, 3, 9000, NULL},
-        {"not serving", {not_serving}, 1, 300, "gcs: "},
-        {"not HTTP/2", {http1}, 1, 300, "gcs: "},
-        {"closed", {nothing}, 1, 300, "gcs: it closed the connection without an answer"},
-        {"silent", {silent}, 1, 300, "gcs is open but nobody answers"},
+        {"not serving", {not_serving}, 1, 300, "the GCS answers that it is not serving (health status 2)"},
+        {"not HTTP/2", {http1}, 1, 300, "the answer is no gRPC over HTTP/2"},
+        {"closed", {nothing}, 1, 300, "it closed the connection without an answer"},
+        {"silent", {silent}, 1, 300, "the port is open but nobody answers"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         test_case("%s", cases[i].id);
@@ -131,7 +132,9 @@ static void attempts(void)
         gcs_start(&g, cases[i].answers, cases[i].count);
         bool serves = run(&r, g.port, cases[i].timeout_ms);
         CHECK_INT(serves, cases[i].why == NULL);
-        if (cases[i].why && !CHECK(slice_starts(slice_of(r.w.why.text), slice_of(cases[i].why))))
+        char why[256];
+        snprintf(why, sizeof why, "127.0.0.1:%u: %s", g.port, cases[i].why ? cases[i].why : "");
+        if (cases[i].why && !CHECK(slice_starts(slice_of(r.w.why.text), slice_of(why))))
             printf("  got \"%s\"\n", r.w.why.text);
         gcs_stop(&g);
     }

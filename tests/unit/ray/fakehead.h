@@ -1,0 +1,357 @@
+/* Heads without Ray: the GCS side of a gRPC connection as bytes in and bytes out, and a network of such heads in virtual time. What a head
+ * answers is a recorded message or what a test says; how it misbehaves is a field.
+ *
+ * For a world of its own: fakehead_connect, fakehead_feed with what the client sent, conn->out for what it gets, fakehead_disconnect. */
+#ifndef MOBULA_TEST_FAKEHEAD_H
+#define MOBULA_TEST_FAKEHEAD_H
+
+#include "hex.h"
+
+#include <mobula/ray.h>
+
+enum { FAKEHEAD_BYTES = 16 * MIB, FAKEHEAD_FRAME = 16 * KIB };
+
+struct fakehead {
+    struct slice state;   /* the message that GetClusterResourceState gets */
+    struct slice drain;   /* likewise DrainNode */
+    const char *token;    /* asked of everything but the health check, or NULL */
+    const char *refusal;  /* of every call: a grpc-status other than 0, as text; or NULL */
+    struct slice garbage; /* sent instead of any answer, or SLICE_NONE */
+    bool hangs;           /* takes calls and never answers */
+    bool cuts;            /* ends the connection at each call */
+    bool cuts_kept;       /* only at a second call on a connection */
+    bool goes_away;       /* says GOAWAY behind each answer */
+    size_t per_step;      /* bytes of output that the client gets each millisecond; 0: all */
+    /* what came */
+    uint32_t connections, calls, states, reports, drains, checks;
+    char report[4096], drained[256]; /* the last messages */
+    size_t report_len, drained_len;
+};
+
+struct fakehead_conn {
+    struct fakehead *head;
+    struct buf in, out;
+    bool greeted, ended;
+    uint32_t calls;
+    struct buf message; /* of the call that is coming in, with its prefix */
+    char path[128];
+    bool allowed;
+};
+
+__attribute__((unused)) static struct fakehead_conn *fakehead_connect(struct fakehead *h)
+{
+    struct fakehead_conn *c = mem_alloc(sizeof *c);
+    c->head = h;
+    buf_init(&c->in, FAKEHEAD_BYTES);
+    buf_init(&c->out, FAKEHEAD_BYTES);
+    buf_init(&c->message, FAKEHEAD_BYTES);
+    h->connections++;
+    return c;
+}
+
+__attribute__((unused)) static void fakehead_disconnect(struct fakehead_conn *c)
+{
+    buf_free(&c->in);
+    buf_free(&c->out);
+    buf_free(&c->message);
+    mem_free(c);
+}
+
+static void fakehead_frame(struct fakehead_conn *c, unsigned type, unsigned flags, uint32_t stream, struct slice payload)
+{
+    const char head[] = {(char)(payload.len >> 16), (char)(payload.len >> 8), (char)payload.len,   (char)type,  (char)flags,
+                         (char)(stream >> 24),      (char)(stream >> 16),     (char)(stream >> 8), (char)stream};
+    buf_put(&c->out, (struct slice){head, sizeof head});
+    buf_put(&c->out, payload);
+}
+
+/* As Ray writes them. */
+static void fakehead_status(struct fakehead_conn *c, uint32_t stream, const char *status, bool alone)
+{
+    struct buf b;
+    buf_init(&b, 1024);
+    if (alone)
+        buf_put(&b, SLICE("\x20\x88"));
+    buf_printf(&b, "\x40\x0bgrpc-status%c%s", (int)strlen(status), status);
+    fakehead_frame(c, 1, 5, stream, buf_slice(&b));
+    buf_free(&b);
+}
+
+static void fakehead_message(struct fakehead_conn *c, uint32_t stream, struct slice message)
+{
+    struct buf b;
+    buf_init(&b, FAKEHEAD_BYTES);
+    const char prefix[] = {0, (char)(message.len >> 24), (char)(message.len >> 16), (char)(message.len >> 8), (char)message.len};
+    buf_put(&b, (struct slice){prefix, sizeof prefix});
+    buf_put(&b, message);
+    fakehead_frame(c, 1, 4, stream,
+                   SLICE("\x20\x88\x5f\x10"
+                         "application/grpc"));
+    for (struct slice rest = buf_slice(&b); !slice_empty(rest); rest = slice_skip(rest, slice_head(rest, FAKEHEAD_FRAME).len))
+        fakehead_frame(c, 0, 0, stream, slice_head(rest, FAKEHEAD_FRAME));
+    fakehead_status(c, stream, "0", false);
+    buf_free(&b);
+}
+
+static bool fakehead_asks(const struct fakehead_conn *c, const char *method)
+{
+    return strstr(c->path, method) != NULL;
+}
+
+static void fakehead_keep(char *to, size_t size, size_t *len, struct slice message)
+{
+    *len = message.len < size ? message.len : size;
+    memcpy(to, message.ptr, *len);
+}
+
+static void fakehead_answer(struct fakehead_conn *c, uint32_t stream)
+{
+    struct fakehead *h = c->head;
+    struct slice message = slice_skip(buf_slice(&c->message), 5);
+    h->calls++;
+    bool check = fakehead_asks(c, "Health/Check");
+    if (h->refusal || (!c->allowed && !check)) {
+        fakehead_status(c, stream, h->refusal ? h->refusal : "16", true);
+    } else if (check) {
+        h->checks++;
+        fakehead_message(c, stream, SLICE("\x08\x01"));
+    } else if (fakehead_asks(c, "GetClusterResourceState")) {
+        h->states++;
+        fakehead_message(c, stream, h->state);
+    } else if (fakehead_asks(c, "ReportAutoscalingState")) {
+        h->reports++;
+        fakehead_keep(h->report, sizeof h->report, &h->report_len, message);
+        fakehead_message(c, stream, SLICE(""));
+    } else if (fakehead_asks(c, "DrainNode")) {
+        h->drains++;
+        fakehead_keep(h->drained, sizeof h->drained, &h->drained_len, message);
+        fakehead_message(c, stream, h->drain);
+    } else {
+        fakehead_status(c, stream, "12", true);
+    }
+    if (h->goes_away)
+        fakehead_frame(c, 7, 0, 0, SLICE("\x7f\xff\xff\xff\0\0\0\0"));
+}
+
+static void fakehead_call(struct fakehead_conn *c, uint32_t stream)
+{
+    struct fakehead *h = c->head;
+    c->calls++;
+    if (h->cuts || (h->cuts_kept && c->calls > 1))
+        c->ended = true;
+    else if (h->garbage.ptr)
+        buf_put(&c->out, h->garbage);
+    else if (!h->hangs)
+        fakehead_answer(c, stream);
+    buf_clear(&c->message);
+}
+
+static void fakehead_headers(struct fakehead_conn *c, struct slice block)
+{
+    char *slash = memchr(block.ptr, '/', block.len);
+    char token[300];
+    snprintf(token, sizeof token, "Bearer %s", c->head->token ? c->head->token : "");
+    CHECK(slash != NULL);
+    size_t len = slash ? (unsigned char)slash[-1] : 0; /* the length of a short text stands before it */
+    snprintf(c->path, sizeof c->path, "%.*s", (int)len, slash ? slash : "");
+    c->allowed = !c->head->token || memmem(block.ptr, block.len, token, strlen(token)) != NULL;
+}
+
+/* Frames that are complete. */
+static void fakehead_frames(struct fakehead_conn *c)
+{
+    while (c->in.len >= 9) {
+        const unsigned char *p = (const unsigned char *)c->in.ptr;
+        size_t len = (size_t)p[0] << 16 | (size_t)p[1] << 8 | p[2];
+        unsigned type = p[3], flags = p[4];
+        uint32_t stream = (uint32_t)p[5] << 24 | (uint32_t)p[6] << 16 | (uint32_t)p[7] << 8 | p[8];
+        if (c->in.len < 9 + len)
+            return;
+        struct slice payload = {c->in.ptr + 9, len};
+        if (type == 4 && !(flags & 1))
+            fakehead_frame(c, 4, 1, 0, SLICE(""));
+        if (type == 1)
+            fakehead_headers(c, payload);
+        if (type == 0)
+            buf_put(&c->message, payload);
+        if (type == 0 && flags & 1)
+            fakehead_call(c, stream);
+        buf_drop(&c->in, 9 + len);
+    }
+}
+
+/* What a GCS of Ray 2.60 says before anything else, PING included. */
+#define FAKEHEAD_GREETING                                                                                                                  \
+    "\0\0\x18\4\0\0\0\0\0\0\4\0\x40\0\0\0\5\0\x40\0\0\0\6\0\0\x40\0\xfe\3\0\0\0\1"                                                         \
+    "\0\0\4\x08\0\0\0\0\0\0\x3f\0\1"                                                                                                       \
+    "\0\0\x08\6\0\0\0\0\0\0\0\0\0\0\0\0\0"
+
+__attribute__((unused)) static void fakehead_feed(struct fakehead_conn *c, struct slice bytes)
+{
+    static const struct slice preface = {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24};
+    buf_put(&c->in, bytes);
+    if (!c->greeted && c->in.len >= preface.len) {
+        CHECK_SLICE(slice_head(buf_slice(&c->in), preface.len), preface);
+        buf_drop(&c->in, preface.len);
+        c->greeted = true;
+        buf_put(&c->out, SLICE(FAKEHEAD_GREETING));
+    }
+    if (c->greeted)
+        fakehead_frames(c);
+}
+
+/* ---- a network of heads: "head0", "head1" … ---- */
+
+struct headnet;
+struct headlink {
+    struct link link; /* first */
+    struct headnet *world;
+    struct headlink *next;
+    struct fakehead_conn *conn;
+    size_t shown;     /* bytes of the output that have arrived */
+    int64_t moved_ms; /* when the last of them did */
+    char scratch[64 * KIB];
+};
+
+struct headnet {
+    struct net net; /* first */
+    struct now now;
+    struct fakehead *heads;
+    uint32_t count;
+    struct headlink *links;
+    bool unreachable; /* connections do not open and do not fail */
+    bool refused;
+    struct ray_gcs_pool *pool;
+    uint32_t live;
+};
+
+static struct slice headlink_peek(struct link *l)
+{
+    struct headlink *h = (struct headlink *)l;
+    return h->conn ? slice_head(buf_slice(&h->conn->out), h->shown) : SLICE_NONE;
+}
+
+static void headlink_used(struct link *l, size_t n)
+{
+    struct headlink *h = (struct headlink *)l;
+    buf_drop(&h->conn->out, n);
+    h->shown -= n;
+}
+
+static char *headlink_room(struct link *l, size_t *n)
+{
+    struct headlink *h = (struct headlink *)l;
+    *n = l->state == LINK_OPEN ? sizeof h->scratch : 0;
+    return h->scratch;
+}
+
+static void headlink_wrote(struct link *l, size_t n)
+{
+    struct headlink *h = (struct headlink *)l;
+    fakehead_feed(h->conn, (struct slice){h->scratch, n});
+}
+
+static void headlink_close(struct link *l)
+{
+    struct headlink *h = (struct headlink *)l, **at = &h->world->links;
+    while (*at != h)
+        at = &(*at)->next;
+    *at = h->next;
+    net_forget(l);
+    if (h->conn)
+        fakehead_disconnect(h->conn);
+    h->world->live--;
+    mem_free(h);
+}
+
+static struct link *headnet_open(struct net *n, const struct endpoint *to, struct link_owner *owner, int64_t deadline_ms, struct err *e)
+{
+    static const struct link_ops ops = {headlink_peek, headlink_used, headlink_room, headlink_wrote, headlink_close};
+    struct headnet *w = (struct headnet *)n;
+    int64_t number;
+    if (!slice_starts(to->host, SLICE("head")) || !slice_int(slice_skip(to->host, 4), &number) || number >= w->count) {
+        err_set(e, ERR_DENIED, "%.*s is not on the list", SLICE_ARG(to->host));
+        return NULL;
+    }
+    struct headlink *h = mem_alloc(sizeof *h);
+    h->link = (struct link){.ops = &ops, .net = n, .owner = owner, .deadline_ms = deadline_ms, .state = LINK_OPENING};
+    h->world = w;
+    h->next = w->links;
+    w->links = h;
+    w->live++;
+    if (w->refused) {
+        h->link.state = LINK_FAILED;
+        err_set(&h->link.error, ERR_CONNECT, "no connection to %.*s:%u: refused", SLICE_ARG(to->host), to->port);
+    } else if (!w->unreachable) {
+        h->conn = fakehead_connect(&w->heads[number]);
+        h->link.state = LINK_OPEN;
+    }
+    net_wake(&h->link);
+    return &h->link;
+}
+
+static void headnet_end(struct headlink *h, enum link_state state, enum err_code code, const char *text)
+{
+    if (h->link.state == LINK_FAILED || h->link.state == LINK_ENDED)
+        return;
+    h->link.state = state;
+    if (state == LINK_FAILED)
+        err_set(&h->link.error, code, "%s", text);
+    net_wake(&h->link);
+}
+
+/* Moves what waits. Whether anything did. */
+static bool headnet_move(struct headnet *w)
+{
+    bool moved = false;
+    for (struct headlink *h = w->links; h; h = h->next) {
+        if (h->link.deadline_ms <= w->now.mono_ms) {
+            headnet_end(h, LINK_FAILED, ERR_TIMEOUT, "head: the deadline passed");
+            continue;
+        }
+        if (!h->conn)
+            continue;
+        size_t step = h->conn->head->per_step, left = h->conn->out.len - h->shown;
+        size_t more = !step ? left : h->moved_ms == w->now.mono_ms ? 0 : step < left ? step : left;
+        h->moved_ms = w->now.mono_ms;
+        h->shown += more;
+        if (more > 0)
+            net_wake(&h->link);
+        else if (h->conn->ended && left == 0)
+            headnet_end(h, LINK_ENDED, ERR_NONE, NULL);
+        moved |= more > 0;
+    }
+    return moved;
+}
+
+/* A millisecond at a time. */
+__attribute__((unused)) static void headnet_run(struct headnet *w, int64_t ms)
+{
+    for (int64_t i = 0; i <= ms; i++) {
+        bool moved = true;
+        while (moved) {
+            ray_gcs_pool_tick(w->pool, w->now);
+            moved = headnet_move(w);
+            moved |= net_dispatch(&w->net, w->now);
+        }
+        if (i < ms) {
+            w->now.mono_ms++;
+            w->now.wall_us += 1000;
+        }
+    }
+}
+
+__attribute__((unused)) static void headnet_init(struct headnet *w, struct fakehead *heads, uint32_t count)
+{
+    static const struct net_ops ops = {headnet_open};
+    *w = (struct headnet){.net = {.ops = &ops}, .now = {1000000, 1800000000000000}, .heads = heads, .count = count};
+    w->pool = ray_gcs_pool_new(&w->net, 1);
+}
+
+__attribute__((unused)) static void headnet_free(struct headnet *w)
+{
+    ray_gcs_pool_free(w->pool);
+    CHECK_INT(w->live, 0);
+}
+
+#endif
