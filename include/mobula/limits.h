@@ -129,6 +129,7 @@ enum {
     SCALE_FAILURES = 3,           /* launches in a row that failed: while the group waits, another one that fits is taken */
     SCALE_STEP = 1000,            /* nodes that demand can order in one decision */
     LIMIT_SCALE_NAMES = 16,       /* resources of one bundle that are told to people */
+    LIMIT_SCALE_TOLD = 20,        /* nodes, pods, demands of one list that are told to people */
     LIMIT_SCALE_LINES = 64,       /* explanations of one decision */
 };
 

@@ -194,6 +194,10 @@ void scale_cluster(const struct scale_view *in, struct arena *a, struct scale_pl
 /* Makes the plan what reconcile_cluster goes by: `desired` of each group, and the pods to remove by name. */
 void scale_apply(const struct scale_plan *plan, struct ray_cluster *c, struct arena *a);
 
+/* The block that the old operator logged at each look, a line each with "<cluster>:" before it. */
+void scale_log_legacy(const struct scale_view *in, const struct scale_plan *plan, struct arena *a, struct buf *out);
+/* What `ray status` says, and what was decided and why: for people. */
+void scale_status_text(const struct scale_view *in, const struct scale_plan *plan, struct arena *a, struct buf *out);
 /* "{CPU: 1, memory: 2Gi}": names are the head's and so made fit for a line. At most LIMIT_SCALE_NAMES of them. */
 struct slice scale_bundle_text(const struct ray_bundle *b, struct arena *a);
 

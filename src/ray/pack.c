@@ -128,7 +128,7 @@ bool ray_pack_shape(struct ray_pack *p, const struct ray_request *r, struct ray_
         bool there;
         uint32_t name = name_place(p, want->name, &there);
         if (!sane(want->amount))
-            return err_set(e, ERR_RANGE, "an amount of \"%.*s\" that no node can have", SLICE_ARG(slice_head(want->name, 60)));
+            return err_set(e, ERR_RANGE, "an amount that no node can have");
         if (want->amount == 0)
             continue; /* asks for nothing: request_resources({"GPU": 0}) */
         if (!there)

@@ -4,7 +4,7 @@
 
 #include <mobula/reconcile.h>
 
-#include "../test.h"
+#include "cases.h"
 
 enum { NOW_MS = 1000000, PODS_MAX = 64 };
 static const int64_t now_us = 1800000000000000;
@@ -215,23 +215,6 @@ static void scene_view(struct scene *s, const struct pod **pods, struct cluster_
     make_service(s, false, &s->headless_service);
     v->head_service = &s->head_service;
     v->headless_service = &s->headless_service;
-}
-
-/* Calls run with each case of the file: its name is set, the rest is handed over. */
-static void run_cases(const char *path, void (*run)(struct slice text))
-{
-    struct arena a = {0};
-    struct slice text = read_file(path, &a);
-    static const char mark[] = "\n=== ";
-    const char *at = text.ptr ? strstr(text.ptr, mark) : NULL;
-    while (at) {
-        const char *begin = at + sizeof mark - 1, *end = strstr(begin, mark);
-        struct slice one = {begin, end ? (size_t)(end - begin) : strlen(begin)}, name = slice_cut(&one, '\n');
-        test_case("%.*s", SLICE_ARG(name));
-        run(one);
-        at = end;
-    }
-    arena_free(&a);
 }
 
 #endif
