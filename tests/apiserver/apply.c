@@ -13,20 +13,27 @@ struct manager {
 struct managers {
     struct manager list[MANAGERS_MAX];
     size_t count;
+    bool none; /* nobody is said to own anything */
 };
 
 /* ---- metadata.managedFields ---- */
 
-static void managers_read(struct managers *m, const struct node *tree, struct arena *a)
+/* Who wrote an event under its other name is forgotten, as the real server does: it cannot convert between the two. */
+static void managers_read(struct managers *m, const struct node *tree, const struct api *api, struct arena *a)
 {
     const struct node *list = dom_get(tree, "metadata.managedFields");
-    for (const struct node *e = list ? list->child : NULL; e && m->count < MANAGERS_MAX - 1; e = e->next)
+    struct slice version = api_version(api, a);
+    m->none = !dom_len(list);
+    for (const struct node *e = list ? list->child : NULL; e && m->count < MANAGERS_MAX - 1; e = e->next) {
+        if (api->of->rules == &rules_event && !slice_eq(dom_str(e, "apiVersion"), version))
+            continue;
         m->list[m->count++] = (struct manager){.name = dom_str(e, "manager"),
                                                .operation = dom_str(e, "operation"),
                                                .version = dom_str(e, "apiVersion"),
                                                .sub = dom_str(e, "subresource"),
                                                .time = dom_str(e, "time"),
                                                .set = fields_read(dom_get(e, "fieldsV1"), a)};
+    }
 }
 
 static void managers_write(const struct managers *m, struct node *tree, struct arena *a)
@@ -40,7 +47,8 @@ static void managers_write(const struct managers *m, struct node *tree, struct a
         dom_put_str(a, e, "manager", x->name);
         dom_put_str(a, e, "operation", x->operation);
         dom_put_str(a, e, "apiVersion", x->version);
-        dom_put_str(a, e, "time", x->time);
+        if (x->time.len)
+            dom_put_str(a, e, "time", x->time);
         dom_put_str(a, e, "fieldsType", SLICE("FieldsV1"));
         dom_put(e, SLICE("fieldsV1"), fields_write(x->set, a));
         if (x->sub.len)
@@ -81,16 +89,15 @@ static const struct node *as_seen(struct request *q, const struct node *stored)
 static const struct node *blank(struct request *q)
 {
     const struct rules *rules = q->api->of->rules;
-    const char *text = "{\"metadata\":{},\"spec\":{},\"status\":{}}";
-    if (q->api->of->custom)
-        text = "{\"metadata\":{}}";
+    struct node *empty = dom_literal(q->a, rules && rules->blank ? rules->blank : "{}");
     if (rules == &rules_pod)
-        text = "{\"metadata\":{},\"spec\":{\"containers\":[]},\"status\":{}}";
-    if (rules == &rules_crd)
-        text = "{\"metadata\":{},\"spec\":{\"names\":{}},\"status\":{}}";
-    if (rules == &rules_event)
-        text = "{\"metadata\":{},\"source\":{},\"firstTimestamp\":null,\"lastTimestamp\":null,\"eventTime\":null}";
-    return as_seen(q, dom_literal(q->a, text));
+        dom_put(dom_get(empty, "spec"), SLICE("containers"), dom_new(q->a, JSON_ARRAY));
+    dom_want(q->a, empty, "metadata", JSON_OBJECT);
+    if (!q->api->of->custom && !rules) { /* nothing is known of what it prints; of all that we have these are always there */
+        dom_want(q->a, empty, "spec", JSON_OBJECT);
+        dom_want(q->a, empty, "status", JSON_OBJECT);
+    }
+    return as_seen(q, empty);
 }
 
 void managers_update(struct request *q, const struct node *old, struct node *tree)
@@ -100,8 +107,8 @@ void managers_update(struct request *q, const struct node *old, struct node *tre
     const struct node *before = old ? as_seen(q, old) : blank(q);
     fields_compare(before, as_seen(q, tree), shape_root(q->api), q->a, &changed, &removed);
     if (old)
-        managers_read(&m, old, q->a);
-    if (fields_empty(&changed) && fields_empty(&removed))
+        managers_read(&m, old, q->api, q->a);
+    if (m.none || (fields_empty(&changed) && fields_empty(&removed))) /* where nobody owns anything only apply begins to keep account */
         return;
     struct manager *me = mine(q, &m, "Update");
     for (size_t i = 0; i < m.count; i++) {
@@ -245,7 +252,7 @@ static void apply_new(struct request *q, struct node *config)
 {
     struct managers m = {.count = 0};
     struct slice uid = dom_str(config, "metadata.uid");
-    if (request_is_status(q)) {
+    if (request_is_status(q) && !q->api->of->put_creates) {
         status_not_found(&q->st, q->api->group, q->api->of->plural, q->name);
         return;
     }
@@ -259,7 +266,7 @@ static void apply_new(struct request *q, struct node *config)
         return;
     }
     struct manager *me = mine(q, &m, "Apply");
-    me->set = fields_of(config, shape_root(q->api), q->a);
+    me->set = fields_of(as_seen(q, config), shape_root(q->api), q->a);
     me->time = world_time(q->s, 0, q->a);
     managers_write(&m, config, q->a);
     if (view_decode(q, config))
@@ -276,17 +283,35 @@ static struct fields *dropped(struct request *q, const struct managers *m, const
     return gone;
 }
 
+/* All that is there belongs to an entry of this name. */
+static void before_first_apply(struct request *q, struct managers *m, const struct node *live)
+{
+    struct fields *all = arena_new(q->a, struct fields), none = {0};
+    fields_compare(blank(q), as_seen(q, live), shape_root(q->api), q->a, all, &none);
+    m->list[m->count++] = (struct manager){.name = SLICE("before-first-apply"),
+                                           .operation = SLICE("Update"),
+                                           .version = api_version(q->api, q->a),
+                                           .time = world_time(q->s, 0, q->a),
+                                           .set = all};
+}
+
 static void apply_over(struct request *q, struct object *o, struct node *config)
 {
     struct shape shape = shape_root(q->api);
     struct managers m = {.count = 0};
-    struct fields changed = {0}, removed = {0}, *set = fields_of(config, shape, q->a);
+    struct fields changed = {0}, removed = {0}, *set;
     struct node *live = version_tree(o->now, q->a), *merged = dom_copy(live, q->a);
-    managers_read(&m, live, q->a);
+    view_from_storage(q->api, config);
+    view_from_storage(q->api, merged);
+    set = fields_of(config, shape, q->a);
+    managers_read(&m, live, q->api, q->a);
+    if (m.none)
+        before_first_apply(q, &m, live);
     struct manager *me = mine(q, &m, "Apply");
     merge(merged, config, shape, q->a);
     fields_cut(merged, dropped(q, &m, me, set), shape, q->a);
-    fields_compare(live, merged, shape, q->a, &changed, &removed);
+    fields_compare(as_seen(q, live), merged, shape, q->a, &changed, &removed);
+    view_to_storage(q->api, merged);
     if (!view_decode(q, merged))
         return;
     if (!q->force && report_conflicts(q, &m, me, &changed))
@@ -297,7 +322,7 @@ static void apply_over(struct request *q, struct object *o, struct node *config)
     bool moved = !fields_equal(me->set, set) || !fields_empty(&changed) || !fields_empty(&removed);
     me->set = set;
     me->version = api_version(q->api, q->a);
-    if (moved)
+    if (!fields_empty(&changed) || !fields_empty(&removed)) /* to own what is there already makes no date */
         me->time = world_time(q->s, 0, q->a);
     if (moved)
         managers_write(&m, merged, q->a);
@@ -306,16 +331,11 @@ static void apply_over(struct request *q, struct object *o, struct node *config)
 
 void apply_object(struct request *q)
 {
-    if (!request_query(q, "fieldManager").len) {
-        status_cause(&q->st, "FieldValueRequired", SLICE("fieldManager"), "Required value: is required for apply patch");
-        status_invalid(&q->st, SLICE("meta.k8s.io"), SLICE("PatchOptions"), SLICE(""));
-        return;
-    }
     struct node *config = view_read(q, q->body);
     if (!config)
         return;
     struct node *meta = dom_want(q->a, config, "metadata", JSON_OBJECT);
-    if (dom_len(dom_get(meta, "managedFields"))) {
+    if (dom_is(dom_get(meta, "managedFields"), JSON_ARRAY)) {
         status_bad(&q->st, "metadata.managedFields must be nil");
         return;
     }
@@ -325,6 +345,8 @@ void apply_object(struct request *q)
         return;
     }
     dom_drop(meta, "creationTimestamp"); /* typed clients print it as null */
+    if (q->api->schema && !schema_declared(q, config))
+        return;
     reset_fields(q, config);
     struct object *o = store_find(q->api->of, q->ns, q->name);
     if (o)

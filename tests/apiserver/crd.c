@@ -162,4 +162,4 @@ static void check(struct status *st, const struct api *api, const struct node *c
                      "Invalid value: must have exactly one version marked as storage version");
 }
 
-const struct rules rules_crd = {.defaults = defaults, .check = check};
+const struct rules rules_crd = {.blank = "{\"spec\":{\"names\":{}},\"status\":{}}", .defaults = defaults, .check = check};

@@ -1,5 +1,8 @@
 #include "dom.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 struct node *dom_new(struct arena *a, enum json_type type)
 {
     struct node *n = arena_new(a, struct node);
@@ -318,4 +321,29 @@ void dom_drop_nulls(struct node *n)
         else
             dom_drop_nulls(c);
     }
+}
+
+/* The fewest digits that give the same number again. */
+static struct slice canonical_number(struct slice text, struct arena *a)
+{
+    enum { EXACT = 17 };
+    const double whole_max = 1e15;
+    char out[32];
+    double value = strtod(arena_dup(a, text).ptr, NULL);
+    if (value == (double)(int64_t)value && value < whole_max && value > -whole_max)
+        return arena_printf(a, "%.0f", value);
+    for (int digits = 1; digits <= EXACT; digits++) {
+        snprintf(out, sizeof out, "%.*g", digits, value);
+        if (!(strtod(out, NULL) < value) && !(strtod(out, NULL) > value))
+            break;
+    }
+    return arena_dup(a, slice_of(out));
+}
+
+void dom_canonical_numbers(struct node *n, struct arena *a)
+{
+    if (n->type == JSON_NUMBER && (slice_find(n->text, '.') >= 0 || slice_find(n->text, 'e') >= 0 || slice_find(n->text, 'E') >= 0))
+        n->text = canonical_number(n->text, a);
+    for (struct node *c = n->child; c; c = c->next)
+        dom_canonical_numbers(c, a);
 }

@@ -65,5 +65,7 @@ void dom_drop(struct node *object, const char *key);
 void dom_unlink(struct node *parent, const struct node *child);
 /* Null members are taken out, at every depth: for typed objects null is "not said". */
 void dom_drop_nulls(struct node *n);
+/* Numbers as Go prints them: 1.0 is 1. */
+void dom_canonical_numbers(struct node *n, struct arena *a);
 
 #endif

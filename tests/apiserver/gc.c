@@ -21,6 +21,8 @@ static size_t dependents(const struct apiserver *s, struct slice uid, struct are
     size_t n = 0, cap = 0;
     struct object **list = NULL;
     for (size_t r = 0; r < s->resource_count; r++) {
+        if (s->resources[r]->rules == &rules_event) /* events are outside of garbage collection */
+            continue;
         for (size_t i = 0; i < s->resources[r]->count; i++) {
             if (!owned_by(s->resources[r]->objects[i]->now, uid))
                 continue;
@@ -39,6 +41,8 @@ static size_t dependents(const struct apiserver *s, struct slice uid, struct are
 
 void gc_saw(struct apiserver *s, const struct object *o, enum change change)
 {
+    if (o->of->rules == &rules_event)
+        return;
     if (change == CHANGE_DELETED) {
         struct object **list;
         size_t n = dependents(s, o->uid, &s->scratch, &list);

@@ -19,11 +19,7 @@ static void fill_namespace(struct apiserver *s, struct node *ns, const struct no
 }
 
 const struct rules rules_namespace = {
-    .name = name_dns1123_label,
-    .name_rule = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "
-                 "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
-    .defaults = namespace_defaults,
-    .fill = fill_namespace};
+    .blank = "{\"spec\":{},\"status\":{}}", .name = NAME_LABEL, .defaults = namespace_defaults, .fill = fill_namespace};
 
 /* ---- services ---- */
 
@@ -51,7 +47,6 @@ static void allocate(struct apiserver *s, struct node *spec, const struct node *
         if (!dom_get(p, "nodePort"))
             dom_put_int(a, p, "nodePort", before ? before : NODE_PORT_FIRST + s->node_ports++);
     }
-    dom_default_str(a, spec, "externalTrafficPolicy", "Cluster");
 }
 
 static void service_defaults(struct node *service, struct arena *a)
@@ -60,13 +55,18 @@ static void service_defaults(struct node *service, struct arena *a)
     const struct node *ports = dom_get(spec, "ports");
     for (struct node *p = ports ? ports->child : NULL; p; p = p->next) {
         dom_default_str(a, p, "protocol", "TCP");
-        if (!dom_get(p, "targetPort") && dom_get(p, "port"))
+        const struct node *target = dom_get(p, "targetPort");
+        bool said = target && target->text.len && !(target->type == JSON_NUMBER && slice_eq(target->text, SLICE("0")));
+        if (!said && dom_get(p, "port"))
             dom_put(p, SLICE("targetPort"), dom_copy(dom_get(p, "port"), a));
     }
     dom_default_str(a, spec, "type", "ClusterIP");
     dom_default_str(a, spec, "sessionAffinity", "None");
-    if (!slice_eq(dom_str(spec, "type"), SLICE("ExternalName")))
+    struct slice type = dom_str(spec, "type");
+    if (!slice_eq(type, SLICE("ExternalName")))
         dom_default_str(a, spec, "internalTrafficPolicy", "Cluster");
+    if (slice_eq(type, SLICE("NodePort")) || slice_eq(type, SLICE("LoadBalancer")))
+        dom_default_str(a, spec, "externalTrafficPolicy", "Cluster");
 }
 
 static void fill_service(struct apiserver *s, struct node *service, const struct node *old, struct arena *a)
@@ -74,9 +74,11 @@ static void fill_service(struct apiserver *s, struct node *service, const struct
     struct node *spec = dom_get(service, "spec");
     allocate(s, spec, old, a);
     if (!slice_eq(dom_str(spec, "type"), SLICE("ExternalName"))) {
+        /* who finds the addresses of a headless service without a selector may find any */
+        bool any = slice_eq(dom_str(spec, "clusterIP"), SLICE("None")) && !dom_len(dom_get(spec, "selector"));
         if (!dom_get(spec, "ipFamilies"))
-            dom_put(spec, SLICE("ipFamilies"), dom_literal(a, "[\"IPv4\"]"));
-        dom_default_str(a, spec, "ipFamilyPolicy", "SingleStack");
+            dom_put(spec, SLICE("ipFamilies"), dom_literal(a, any ? "[\"IPv4\",\"IPv6\"]" : "[\"IPv4\"]"));
+        dom_default_str(a, spec, "ipFamilyPolicy", any ? "RequireDualStack" : "SingleStack");
     }
     dom_want(a, dom_want(a, service, "status", JSON_OBJECT), "loadBalancer", JSON_OBJECT);
 }
@@ -89,6 +91,17 @@ static void check_port(struct status *st, const struct node *p, const char *fiel
                      "Invalid value: %lld: must be between 1 and 65535, inclusive", (long long)port);
 }
 
+static void check_choice(struct status *st, const struct node *object, const char *key, struct slice field, const char *const *choices)
+{
+    struct slice is = dom_str(object, key), all = SLICE("");
+    for (const char *const *c = choices; *c; c++) {
+        if (slice_eq(is, slice_of(*c)))
+            return;
+        all = arena_printf(st->a, "%.*s%s\"%s\"", SLICE_ARG(all), all.len ? ", " : "", *c);
+    }
+    status_cause(st, "FieldValueNotSupported", field, "Unsupported value: \"%.*s\": supported values: %.*s", SLICE_ARG(is), SLICE_ARG(all));
+}
+
 static void check_ports(struct status *st, const struct node *ports)
 {
     unsigned i = 0;
@@ -96,6 +109,8 @@ static void check_ports(struct status *st, const struct node *ports)
     for (const struct node *p = ports ? ports->child : NULL; p; p = p->next, i++) {
         if (count > 1 && !dom_str(p, "name").len)
             status_cause(st, "FieldValueRequired", arena_printf(st->a, "spec.ports[%u].name", i), "Required value");
+        static const char *const protocols[] = {"SCTP", "TCP", "UDP", NULL};
+        check_choice(st, p, "protocol", arena_printf(st->a, "spec.ports[%u].protocol", i), protocols);
         check_port(st, p, "port", i);
         if (dom_is(dom_get(p, "targetPort"), JSON_NUMBER))
             check_port(st, p, "targetPort", i);
@@ -106,6 +121,35 @@ static void check_ports(struct status *st, const struct node *ports)
     }
 }
 
+/* Four decimal numbers, as one; false when it is no such address. */
+static bool read_address(struct slice text, uint32_t *out)
+{
+    *out = 0;
+    for (int i = 0; i < 4; i++) {
+        int64_t n;
+        struct slice part = slice_cut(&text, '.');
+        if (!slice_int(part, &n) || n < 0 || n > 255 || (i < 3) != (text.ptr != NULL))
+            return false;
+        *out = *out << 8 | (uint32_t)n;
+    }
+    return true;
+}
+
+static void check_address(struct status *st, struct slice ip)
+{
+    const uint32_t range = 10U << 24 | 96U << 16, mask = 0xfff00000; /* 10.96.0.0/12, as kube-apiserver has it when nothing is said */
+    uint32_t n;
+    if (!ip.len || slice_eq(ip, SLICE("None")))
+        return;
+    if (!read_address(ip, &n))
+        status_cause(st, "FieldValueInvalid", SLICE("spec.clusterIPs[0]"),
+                     "Invalid value: \"%.*s\": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)", SLICE_ARG(ip));
+    else if ((n & mask) != range)
+        status_cause(st, "FieldValueInvalid", SLICE("spec.clusterIPs"),
+                     "Invalid value: [\"%.*s\"]: failed to allocate IP %.*s: the provided network does not match the current range",
+                     SLICE_ARG(ip), SLICE_ARG(ip));
+}
+
 static void check_service(struct status *st, const struct api *api, const struct node *service, const struct node *old)
 {
     (void)api;
@@ -114,7 +158,12 @@ static void check_service(struct status *st, const struct api *api, const struct
     bool headless = slice_eq(ip, SLICE("None")), external = slice_eq(dom_str(service, "spec.type"), SLICE("ExternalName"));
     if (!dom_len(ports) && !headless && !external)
         status_cause(st, "FieldValueRequired", SLICE("spec.ports"), "Required value");
+    static const char *const types[] = {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort", NULL};
+    static const char *const affinities[] = {"ClientIP", "None", NULL};
+    check_choice(st, service, "spec.type", SLICE("spec.type"), types);
+    check_choice(st, service, "spec.sessionAffinity", SLICE("spec.sessionAffinity"), affinities);
     check_ports(st, ports);
+    check_address(st, ip);
     struct slice type = dom_str(service, "spec.type");
     if (headless && (slice_eq(type, SLICE("NodePort")) || slice_eq(type, SLICE("LoadBalancer"))))
         status_cause(st, "FieldValueInvalid", SLICE("spec.clusterIPs[0]"),
@@ -124,14 +173,11 @@ static void check_service(struct status *st, const struct api *api, const struct
                      SLICE_ARG(ip));
 }
 
-const struct rules rules_service = {
-    .name = name_dns1035_label,
-    .name_rule =
-        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with "
-        "an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
-    .defaults = service_defaults,
-    .fill = fill_service,
-    .check = check_service};
+const struct rules rules_service = {.blank = "{\"spec\":{},\"status\":{\"loadBalancer\":{}}}",
+                                    .name = NAME_LABEL_1035,
+                                    .defaults = service_defaults,
+                                    .fill = fill_service,
+                                    .check = check_service};
 
 /* ---- leases, events, RBAC ---- */
 
@@ -148,7 +194,14 @@ static void check_lease(struct status *st, const struct api *api, const struct n
                      (long long)transitions);
 }
 
-const struct rules rules_lease = {.check = check_lease};
+/* The spec is printed even when nothing was said. */
+static void decode_lease(struct status *st, struct node *lease, struct arena *a)
+{
+    (void)st;
+    dom_want(a, lease, "spec", JSON_OBJECT);
+}
+
+const struct rules rules_lease = {.blank = "{\"spec\":{}}", .decode = decode_lease, .check = check_lease};
 
 /* Fields of both kinds of events that are printed even when nothing was said. */
 static void decode_event(struct status *st, struct node *event, struct arena *a)
@@ -159,6 +212,8 @@ static void decode_event(struct status *st, struct node *event, struct arena *a)
         if (!dom_get(event, times[i]))
             dom_put(event, slice_of(times[i]), dom_new(a, JSON_NULL));
     dom_want(a, event, "source", JSON_OBJECT);
+    dom_default_str(a, event, "reportingComponent", "");
+    dom_default_str(a, event, "reportingInstance", "");
 }
 
 /* An event with an eventTime is a new one, whichever way it came. */
@@ -172,8 +227,8 @@ static void check_new_event(struct status *st, const struct api *api, const stru
             field = SLICE("reportingController");
         if (!text.len)
             status_cause(st, "FieldValueRequired", field, "Required value");
-        else if (i == 0 && !name_qualified(text))
-            status_cause(st, "FieldValueInvalid", field, "Invalid value: \"%.*s\": must be a qualified name", SLICE_ARG(text));
+        if (i == 0)
+            names_check_qualified(st, field, text);
         else if (i > 0 && text.len > TEXT_MAX)
             status_cause(st, "FieldValueInvalid", field, "Invalid value: \"\": can have at most 128 characters");
     }
@@ -181,13 +236,28 @@ static void check_new_event(struct status *st, const struct api *api, const stru
         status_cause(st, "FieldValueInvalid", SLICE("message"), "Invalid value: \"\": can have at most 1024 characters");
 }
 
+/* Of a new event only the series may change. */
+static void check_same_event(struct status *st, const struct node *event, const struct node *old)
+{
+    static const char *const fixed[] = {"involvedObject",   "reason", "message",   "type",   "source",  "firstTimestamp",
+                                        "lastTimestamp",    "count",  "eventTime", "action", "related", "reportingComponent",
+                                        "reportingInstance"};
+    for (size_t i = 0; i < COUNT_OF(fixed); i++) {
+        const struct node *now = dom_get(event, fixed[i]), *before = dom_get(old, fixed[i]);
+        if (dom_equal(now, before) || (!dom_str(event, fixed[i]).len && !dom_str(old, fixed[i]).len && !dom_len(now) && !dom_len(before)))
+            continue;
+        struct slice value = now ? dom_text(now, st->a) : SLICE("\"\""), field = slice_of(fixed[i]);
+        if (slice_eq(field, SLICE("reportingComponent")))
+            field = SLICE("reportingController");
+        status_cause(st, "FieldValueInvalid", field, "Invalid value: %.*s: field is immutable", SLICE_ARG(value));
+    }
+}
+
 static void check_event(struct status *st, const struct api *api, const struct node *event, const struct node *old)
 {
     struct slice about = dom_str(event, "involvedObject.namespace"), ns = dom_str(event, "metadata.namespace"),
                  type = dom_str(event, "type");
     bool is_new = dom_str(event, "eventTime").len > 0, home = slice_eq(ns, SLICE("default"));
-    if (old)
-        return;
     if (is_new ? !about.len && !home && !slice_eq(ns, SLICE("kube-system")) : about.len ? !slice_eq(about, ns) : !home)
         status_cause(st, "FieldValueInvalid", SLICE("involvedObject.namespace"), "Invalid value: \"%.*s\": does not match event.namespace",
                      SLICE_ARG(about));
@@ -195,19 +265,80 @@ static void check_event(struct status *st, const struct api *api, const struct n
         check_new_event(st, api, event);
     if (!api->events_view)
         return;
+    if (old) {
+        check_same_event(st, event, old);
+        return;
+    }
     if (!is_new)
         status_cause(st, "FieldValueRequired", SLICE("eventTime"), "Required value");
     if (!slice_eq(type, SLICE("Normal")) && !slice_eq(type, SLICE("Warning")))
         status_cause(st, "FieldValueInvalid", SLICE("type"), "Invalid value: \"\": has invalid value: %.*s", SLICE_ARG(type));
 }
 
-const struct rules rules_event = {.decode = decode_event, .check = check_event};
+const struct rules rules_event = {
+    .blank = "{\"involvedObject\":{},\"source\":{},\"firstTimestamp\":null,\"lastTimestamp\":null,\"eventTime\":null,"
+             "\"reportingComponent\":\"\",\"reportingInstance\":\"\"}",
+    .name = NAME_PATH,
+    .checks_first = true,
+    .decode = decode_event,
+    .check = check_event};
 
-/* Names of RBAC objects are any path segment. */
-static bool path_name(struct slice name)
+const struct rules rules_path_name = {.name = NAME_PATH};
+
+/* ---- secrets, service accounts ---- */
+
+static void check_base64(struct status *st, const struct node *map, const char *kind)
 {
-    return name.len && slice_find(name, '/') < 0 && slice_find(name, '%') < 0 && !slice_eq(name, SLICE(".")) &&
-           !slice_eq(name, SLICE(".."));
+    for (const struct node *c = map ? map->child : NULL; c; c = c->next) {
+        struct buf b;
+        struct err e = {0};
+        buf_init(&b, 4 * (size_t)MIB);
+        if (c->type != JSON_STRING || !base64_decode(c->text, &b, &e))
+            status_bad(st, "%s in version \"v1\" cannot be handled as a %s: illegal base64 data: %s", kind, kind, e.text);
+        buf_free(&b);
+    }
 }
 
-const struct rules rules_path_name = {.name = path_name, .name_rule = "may not be empty, '.' or '..', or contain '/' or '%'"};
+static void decode_configmap(struct status *st, struct node *map, struct arena *a)
+{
+    (void)a;
+    check_base64(st, dom_get(map, "binaryData"), "ConfigMap");
+}
+
+/* stringData is only a way of writing data. */
+static void decode_secret(struct status *st, struct node *secret, struct arena *a)
+{
+    check_base64(st, dom_get(secret, "data"), "Secret");
+    const struct node *plain = dom_get(secret, "stringData");
+    for (const struct node *p = plain ? plain->child : NULL; p; p = p->next) {
+        struct buf b;
+        buf_init(&b, 4 * (size_t)MIB);
+        base64_encode(p->text, &b);
+        dom_put(dom_want(a, secret, "data", JSON_OBJECT), p->key, dom_new_str(a, arena_dup(a, buf_slice(&b))));
+        buf_free(&b);
+    }
+    dom_drop(secret, "stringData");
+}
+
+static void secret_defaults(struct node *secret, struct arena *a)
+{
+    dom_default_str(a, secret, "type", "Opaque");
+}
+
+/* ConfigMaps and secrets that are immutable. */
+static void check_immutable(struct status *st, const struct api *api, const struct node *object, const struct node *old)
+{
+    (void)api;
+    static const char *const fields[] = {"data", "binaryData"};
+    if (!dom_true(old, "immutable"))
+        return;
+    if (!dom_true(object, "immutable"))
+        status_cause(st, "FieldValueForbidden", SLICE("immutable"), "Forbidden: field is immutable when `immutable` is set");
+    for (size_t i = 0; i < COUNT_OF(fields); i++)
+        if (!dom_equal(dom_get(object, fields[i]), dom_get(old, fields[i])))
+            status_cause(st, "FieldValueForbidden", slice_of(fields[i]), "Forbidden: field is immutable when `immutable` is set");
+}
+
+const struct rules rules_configmap = {.decode = decode_configmap, .check = check_immutable};
+const struct rules rules_secret = {.decode = decode_secret, .defaults = secret_defaults, .check = check_immutable};
+const struct rules rules_account = {.name = NAME_SUBDOMAIN};

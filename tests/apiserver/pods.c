@@ -80,9 +80,20 @@ static void decode_status(struct node *status, struct arena *a)
 {
     struct slice ip = dom_str(status, "podIP");
     const struct node *conditions = dom_get(status, "conditions");
-    for (struct node *c = conditions ? conditions->child : NULL; c; c = c->next)
-        if (!dom_get(c, "lastProbeTime"))
-            dom_put(c, SLICE("lastProbeTime"), dom_new(a, JSON_NULL));
+    for (struct node *c = conditions ? conditions->child : NULL; c; c = c->next) {
+        static const char *const times[] = {"lastProbeTime", "lastTransitionTime"};
+        for (size_t i = 0; i < COUNT_OF(times); i++)
+            if (!dom_get(c, times[i]))
+                dom_put(c, slice_of(times[i]), dom_new(a, JSON_NULL));
+    }
+    static const char *const lists[] = {"initContainerStatuses", "containerStatuses"};
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
+        const struct node *list = dom_get(status, lists[i]);
+        for (struct node *c = list ? list->child : NULL; c; c = c->next) {
+            dom_want(a, c, "state", JSON_OBJECT);
+            dom_want(a, c, "lastState", JSON_OBJECT);
+        }
+    }
     if (!ip.len || slice_eq(dom_str(dom_at(dom_get(status, "podIPs"), 0), "ip"), ip))
         return;
     struct node *first = dom_new(a, JSON_OBJECT), *list = dom_new(a, JSON_ARRAY);
@@ -94,7 +105,9 @@ static void decode_status(struct node *status, struct arena *a)
 static void decode(struct status *st, struct node *pod, struct arena *a)
 {
     static const char *const lists[] = {"initContainers", "containers"};
-    struct node *status = dom_get(pod, "status");
+    struct node *status = dom_get(pod, "status"), *spec = dom_get(pod, "spec");
+    if (dom_str(spec, "serviceAccountName").len) /* the old name of the same */
+        dom_put_str(a, spec, "serviceAccount", dom_str(spec, "serviceAccountName"));
     if (status)
         decode_status(status, a);
     for (size_t i = 0; i < COUNT_OF(lists); i++) {
@@ -241,8 +254,10 @@ static void fill(struct apiserver *s, struct node *pod, const struct node *old, 
     struct node *spec = dom_get(pod, "spec");
     tolerate(a, spec, "node.kubernetes.io/not-ready");
     tolerate(a, spec, "node.kubernetes.io/unreachable");
-    if (old)
+    if (old) {
+        dom_default_str(a, dom_want(a, pod, "status", JSON_OBJECT), "qosClass", qos_class(spec));
         return;
+    }
     struct slice account = dom_str(spec, "serviceAccountName");
     dom_put_str(a, spec, "serviceAccountName", account.len ? account : SLICE("default"));
     dom_put_str(a, spec, "serviceAccount", account.len ? account : SLICE("default"));
@@ -256,18 +271,32 @@ static void fill(struct apiserver *s, struct node *pod, const struct node *old, 
 
 /* ---- what is refused ---- */
 
+static void check_requests(struct status *st, const struct node *c, struct slice path)
+{
+    const struct node *limits = dom_get(c, "resources.limits"), *requests = dom_get(c, "resources.requests");
+    for (const struct node *r = requests ? requests->child : NULL; r; r = r->next) {
+        const struct node *limit = dom_key(limits, r->key);
+        int64_t most, wanted;
+        if (limit && quantity_parse(limit->text, MILLI, &most, NULL) && quantity_parse(r->text, MILLI, &wanted, NULL) && wanted > most)
+            status_cause(st, "FieldValueInvalid", arena_printf(st->a, "%.*s.resources.requests", SLICE_ARG(path)),
+                         "Invalid value: \"%.*s\": must be less than or equal to %.*s limit of %.*s", SLICE_ARG(r->text), SLICE_ARG(r->key),
+                         SLICE_ARG(limit->text));
+    }
+}
+
 static void check_container(struct status *st, const struct node *c, const char *list, unsigned index)
 {
     struct slice name = dom_str(c, "name"), path = arena_printf(st->a, "spec.%s[%u]", list, index);
     if (!name.len)
         status_cause(st, "FieldValueRequired", arena_printf(st->a, "%.*s.name", SLICE_ARG(path)), "Required value");
-    else if (!name_dns1123_label(name))
-        status_cause(
-            st, "FieldValueInvalid", arena_printf(st->a, "%.*s.name", SLICE_ARG(path)),
-            "Invalid value: \"%.*s\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must "
-            "start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
-            "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
-            SLICE_ARG(name));
+    else
+        names_check(st, arena_printf(st->a, "%.*s.name", SLICE_ARG(path)), name, NAME_LABEL);
+    static const char *const probes[] = {"livenessProbe", "readinessProbe", "startupProbe"};
+    bool init = strcmp(list, "initContainers") == 0 && !slice_eq(dom_str(c, "restartPolicy"), SLICE("Always"));
+    for (size_t i = 0; init && i < COUNT_OF(probes); i++)
+        if (dom_get(c, probes[i]))
+            status_cause(st, "FieldValueForbidden", arena_printf(st->a, "%.*s.%s", SLICE_ARG(path), probes[i]),
+                         "Forbidden: may not be set for init containers without restartPolicy=Always");
     if (!slice_trim(dom_str(c, "image")).len)
         status_cause(st, "FieldValueRequired", arena_printf(st->a, "%.*s.image", SLICE_ARG(path)), "Required value");
     const struct node *ports = dom_get(c, "ports");
@@ -280,6 +309,7 @@ static void check_container(struct status *st, const struct node *c, const char 
         else if (port < 1 || port > 65535)
             status_cause(st, "FieldValueInvalid", field, "Invalid value: %lld: must be between 1 and 65535, inclusive", (long long)port);
     }
+    check_requests(st, c, path);
     static const char *const amounts[] = {"limits", "requests"};
     for (size_t k = 0; k < COUNT_OF(amounts); k++) {
         const struct node *list_of = dom_get(dom_get(c, "resources"), amounts[k]);
@@ -302,12 +332,39 @@ static void check_names_differ(struct status *st, const struct node *list, const
                              SLICE_ARG(dom_str(c, "name")));
 }
 
+/* Tolerations may be added, and how long they hold may change. */
+static void check_tolerations(struct status *st, const struct node *now, const struct node *before)
+{
+    for (const struct node *b = before ? before->child : NULL; b; b = b->next) {
+        struct node *old = dom_copy(b, st->a);
+        bool found = false;
+        dom_drop(old, "tolerationSeconds");
+        for (const struct node *n = now ? now->child : NULL; n && !found; n = n->next) {
+            struct node *copy = dom_copy(n, st->a);
+            dom_drop(copy, "tolerationSeconds");
+            found = dom_equal(old, copy);
+        }
+        if (found)
+            continue;
+        status_cause(st, "FieldValueForbidden", SLICE("spec.tolerations"),
+                     "Forbidden: existing toleration can not be modified except its tolerationSeconds");
+        return;
+    }
+}
+
 /* The fields that an update may change are put back to what they were; what then differs is refused. */
 static void check_update(struct status *st, const struct node *pod, const struct node *old)
 {
-    static const char *const free_fields[] = {"activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations", "schedulingGates"};
+    static const char *const free_fields[] = {"activeDeadlineSeconds", "tolerations", "schedulingGates"};
     static const char *const lists[] = {"initContainers", "containers"};
     struct node *spec = dom_copy(dom_get(pod, "spec"), st->a), *before = dom_copy(dom_get(old, "spec"), st->a);
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
+        if (dom_len(dom_get(spec, lists[i])) == dom_len(dom_get(before, lists[i])))
+            continue;
+        status_cause(st, "FieldValueForbidden", arena_printf(st->a, "spec.%s", lists[i]),
+                     "Forbidden: pod updates may not add or remove containers");
+        return;
+    }
     for (size_t i = 0; i < COUNT_OF(free_fields); i++) {
         dom_drop(spec, free_fields[i]);
         dom_drop(before, free_fields[i]);
@@ -319,6 +376,7 @@ static void check_update(struct status *st, const struct node *pod, const struct
                 dom_drop(c, "image");
         }
     }
+    check_tolerations(st, dom_get(pod, "spec.tolerations"), dom_get(old, "spec.tolerations"));
     if (!dom_equal(spec, before))
         status_cause(st, "FieldValueForbidden", SLICE("spec"),
                      "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -348,4 +406,5 @@ static void check(struct status *st, const struct api *api, const struct node *p
         check_update(st, pod, old);
 }
 
-const struct rules rules_pod = {.decode = decode, .defaults = defaults, .fill = fill, .check = check};
+const struct rules rules_pod = {
+    .blank = "{\"spec\":{\"containers\":null},\"status\":{}}", .decode = decode, .defaults = defaults, .fill = fill, .check = check};

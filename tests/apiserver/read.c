@@ -86,8 +86,8 @@ static bool read_list_options(struct request *q, struct list_options *o)
     if (!o->selector)
         return false;
     struct slice limit = request_query(q, "limit"), token = request_query(q, "continue");
-    if (limit.len && (!slice_int(limit, &o->limit) || o->limit < 0))
-        return invalid_list(q, "limit", "FieldValueInvalid", "Invalid value: limit must be a number not below zero");
+    if (limit.len && !slice_int(limit, &o->limit))
+        return status_bad(&q->st, "strconv.ParseInt: parsing \"%.*s\": invalid syntax", SLICE_ARG(limit));
     if (token.len && !read_token(q, token, o))
         return false;
     return read_rv(q, o, token.len > 0);

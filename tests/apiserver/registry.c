@@ -17,10 +17,10 @@ static const struct builtin {
     {"", "v1", "namespaces", "namespace", "Namespace", "ns", STATUS, &rules_namespace},
     {"", "v1", "nodes", "node", "Node", "no", STATUS, NULL},
     {"", "v1", "pods", "pod", "Pod", "po", NAMESPACED | STATUS | GENERATION | ANSWERS_OBJECT, &rules_pod},
-    {"", "v1", "services", "service", "Service", "svc", NAMESPACED | STATUS | ANSWERS_OBJECT, &rules_service},
-    {"", "v1", "configmaps", "configmap", "ConfigMap", "cm", NAMESPACED, NULL},
-    {"", "v1", "secrets", "secret", "Secret", "", NAMESPACED, NULL},
-    {"", "v1", "serviceaccounts", "serviceaccount", "ServiceAccount", "sa", NAMESPACED | ANSWERS_OBJECT, NULL},
+    {"", "v1", "services", "service", "Service", "svc", NAMESPACED | STATUS | ANSWERS_OBJECT | PUT_CREATES, &rules_service},
+    {"", "v1", "configmaps", "configmap", "ConfigMap", "cm", NAMESPACED, &rules_configmap},
+    {"", "v1", "secrets", "secret", "Secret", "", NAMESPACED, &rules_secret},
+    {"", "v1", "serviceaccounts", "serviceaccount", "ServiceAccount", "sa", NAMESPACED | ANSWERS_OBJECT, &rules_account},
     {"", "v1", "persistentvolumeclaims", "persistentvolumeclaim", "PersistentVolumeClaim", "pvc", NAMESPACED | STATUS | ANSWERS_OBJECT,
      NULL},
     {"", "v1", "events", "event", "Event", "ev", NAMESPACED | PUT_CREATES, &rules_event},
@@ -39,6 +39,7 @@ struct resource *registry_add_resource(struct apiserver *s, const struct resourc
 {
     struct resource *r = mem_alloc(sizeof *r);
     *r = *like;
+    r->floor_rv = s->rv; /* there is no history of what was not there */
     s->resources = mem_resize(s->resources, (s->resource_count + 1) * sizeof(struct resource *));
     s->resources[s->resource_count++] = r;
     return r;

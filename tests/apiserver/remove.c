@@ -69,23 +69,38 @@ static void mark_deleting(struct apiserver *s, struct object *o, struct node *tr
         dom_put_str(a, dom_want(a, tree, "status", JSON_OBJECT), "phase", SLICE("Terminating"));
 }
 
-bool remove_object(struct apiserver *s, struct object *o, enum propagation how, int64_t grace_s)
+struct removal {
+    bool moved; /* the object changes first */
+    bool goes;  /* and then it goes */
+};
+
+/* What a deletion makes of an object: its tree, and whether it stays. */
+static struct removal remove_plan(struct apiserver *s, struct object *o, struct node *tree, enum propagation how, int64_t grace_s)
 {
-    struct node *tree = version_tree(o->now, &s->scratch), *meta = dom_get(tree, "metadata");
-    bool first = !o->now->deleting, moved = set_propagation(s, meta, how);
+    struct node *meta = dom_get(tree, "metadata");
+    bool first = !o->now->deleting;
+    bool owns = o->of->rules != &rules_event; /* events are outside of garbage collection */
+    struct removal r = {.moved = owns && set_propagation(s, meta, how)};
     int64_t grace = grace_of(o, tree, grace_s), left = dom_int(meta, "deletionGracePeriodSeconds", 0);
     if (!first && (grace_s < 0 || grace > left)) /* a second request may only shorten the wait */
         grace = left;
-    bool goes = !grace && !is_held(tree);
-    if ((first || grace < left) && (!goes || o->of->rules == &rules_pod)) { /* of a pod, all see that it is going before it is gone */
+    r.goes = !grace && !is_held(tree);
+    if ((first || grace < left) && (!r.goes || o->of->rules == &rules_pod)) { /* of a pod, all see that it is going before it is gone */
         mark_deleting(s, o, tree, grace, first);
-        moved = true;
+        r.moved = true;
     }
-    if (moved)
+    return r;
+}
+
+bool remove_object(struct apiserver *s, struct object *o, enum propagation how, int64_t grace_s)
+{
+    struct node *tree = version_tree(o->now, &s->scratch);
+    struct removal r = remove_plan(s, o, tree, how, grace_s);
+    if (r.moved)
         store_put(s, o->of, o, tree);
-    if (goes)
+    if (r.goes)
         store_remove(s, o);
-    return goes;
+    return r.goes;
 }
 
 /* ---- DELETE ---- */
@@ -98,9 +113,7 @@ struct delete_options {
 
 static bool read_propagation(struct request *q, const struct node *body, struct delete_options *o)
 {
-    struct slice policy = request_query(q, "propagationPolicy");
-    if (!policy.len)
-        policy = dom_str(body, "propagationPolicy");
+    struct slice policy = body ? dom_str(body, "propagationPolicy") : request_query(q, "propagationPolicy");
     if (dom_true(body, "orphanDependents"))
         policy = SLICE("Orphan");
     o->how = slice_eq(policy, SLICE("Foreground")) ? PROPAGATE_FOREGROUND
@@ -118,9 +131,9 @@ static bool read_delete_options(struct request *q, struct delete_options *o)
     struct node *body = NULL;
     struct err e = {0};
     if (q->body.len && !(body = dom_parse(q->body, q->a, &e)))
-        return status_bad(&q->st, "error decoding the request body: %s", e.text);
+        return status_set(&q->st, 500, "", "couldn't get version/kind; json parse error: %s", e.text);
     struct slice grace = request_query(q, "gracePeriodSeconds");
-    if (!slice_int(grace, &o->grace_s))
+    if (body || !slice_int(grace, &o->grace_s)) /* a body speaks for all of the query */
         o->grace_s = dom_int(body, "gracePeriodSeconds", -1);
     o->uid = dom_str(body, "preconditions.uid");
     o->rv = dom_str(body, "preconditions.resourceVersion");
@@ -179,19 +192,28 @@ void remove_one(struct request *q)
     struct resource *r = q->api->of;
     struct object *o = store_find(r, q->ns, q->name);
     struct delete_options d = {0};
+    if (!read_delete_options(q, &d))
+        return;
     if (!o) {
         status_not_found(&q->st, q->api->group, r->plural, q->name);
         return;
     }
-    if (!read_delete_options(q, &d) || !check_delete(q, o, &d))
+    if (!check_delete(q, o, &d))
         return;
     struct slice uid = arena_dup(q->a, o->uid);
-    bool gone = !q->dry_run && remove_object(q->s, o, d.how, d.grace_s);
-    struct version *last = gone ? store_event(r, r->next - 1)->before : o->now;
+    if (q->dry_run) {
+        struct node *tree = version_tree(o->now, q->a);
+        if (remove_plan(q->s, o, tree, d.how, d.grace_s).goes && !r->delete_answers_object)
+            answer_gone(q, uid);
+        else
+            view_answer_tree(q, 200, tree);
+        return;
+    }
+    bool gone = remove_object(q->s, o, d.how, d.grace_s);
     if (gone && !r->delete_answers_object)
         answer_gone(q, uid);
     else
-        view_answer(q, 200, last);
+        view_answer(q, 200, gone ? store_event(r, r->next - 1)->now : o->now);
 }
 
 void remove_collection(struct request *q)

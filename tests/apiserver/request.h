@@ -11,7 +11,7 @@ enum format {
 };
 enum table_object { TABLE_METADATA, TABLE_OBJECT, TABLE_NONE }; /* includeObject */
 
-enum { REQUEST_BODY_MAX = 3 * MIB };
+enum { REQUEST_BODY_MAX = 3 * MIB, REQUEST_WARNINGS = 16 };
 
 struct request {
     struct apiserver *s;
@@ -24,7 +24,9 @@ struct request {
     /* what the query asks */
     enum format format;
     enum table_object table_object;
-    bool dry_run, strict, force;
+    bool dry_run, strict, warn, force;
+    struct slice warnings[REQUEST_WARNINGS]; /* Warning headers of the answer */
+    size_t warning_count;
     struct slice manager;
     /* the answer */
     struct status st; /* wins when its code is set */
@@ -41,6 +43,7 @@ void request_serve(struct request *q);
 struct slice request_query(const struct request *q, const char *name); /* percent-decoded; SLICE_NONE when absent */
 bool request_flag(const struct request *q, const char *name);
 bool request_is_status(const struct request *q);
+void request_warn(struct request *q, struct slice text); /* kept as it is */
 
 /* view.c: from storage to what was asked for, and back. */
 /* One object in the form of this api. */
@@ -98,6 +101,10 @@ void managers_update(struct request *q, const struct node *old, struct node *tre
 void schema_default(struct node *value, const struct node *schema, struct arena *a);
 void schema_prune(struct request *q, struct node *object);
 void schema_check(struct status *st, const struct node *value, const struct node *schema, struct slice path);
+/* What is applied may hold no unknown field, or it is a 500. */
+bool schema_declared(struct request *q, const struct node *config);
+/* One more cause when CEL rules were not looked at because of those that there are. */
+void schema_skipped(struct status *st, const struct node *schema);
 
 /* table.c */
 void table_columns(const struct api *api, struct jout *w);

@@ -19,6 +19,12 @@ bool request_is_status(const struct request *q)
     return slice_eq(q->sub, SLICE("status"));
 }
 
+void request_warn(struct request *q, struct slice text)
+{
+    if (q->warning_count < REQUEST_WARNINGS)
+        q->warnings[q->warning_count++] = text;
+}
+
 /* /api/v1/… and /apis/GROUP/VERSION/…: [namespaces/NS/]PLURAL[/NAME[/SUB]]. False when the path names no stored resource. */
 static bool find_api(struct request *q)
 {
@@ -43,8 +49,23 @@ static bool find_api(struct request *q)
         q->name = rest.ptr ? slice_cut(&rest, '/') : SLICE("");
         q->sub = rest.ptr ? rest : SLICE("");
     }
+    if (!http_percent_decode(q->name, q->a, &q->name) || !http_percent_decode(q->ns, q->a, &q->ns))
+        return false;
     q->api = registry_api(q->s, group, version, plural);
     return q->api && q->api->of->namespaced >= namespaced;
+}
+
+/* Groups of custom resources are served by another part of the real server, which says so when it knows nothing of a path. */
+static bool is_builtin_group(const struct request *q)
+{
+    struct slice rest = slice_skip(q->path, 1), root = slice_cut(&rest, '/');
+    if (!slice_eq(root, SLICE("apis")) || !rest.ptr)
+        return true;
+    struct slice group = slice_cut(&rest, '/');
+    for (size_t i = 0; i < q->s->api_count; i++)
+        if (slice_eq(q->s->apis[i]->group, group) && !q->s->apis[i]->of->custom)
+            return true;
+    return false;
 }
 
 static void read_accept(struct request *q)
@@ -76,17 +97,40 @@ static void read_accept(struct request *q)
             "application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch");
 }
 
+static void check_write_options(struct request *q)
+{
+    static const struct {
+        const char *method, *kind;
+    } options[] = {{"POST", "CreateOptions"}, {"PUT", "UpdateOptions"}, {"PATCH", "PatchOptions"}};
+    struct slice dry = request_query(q, "dryRun"), validation = request_query(q, "fieldValidation"), kind = SLICE_NONE;
+    for (size_t i = 0; i < COUNT_OF(options); i++)
+        if (slice_eq(q->method, slice_of(options[i].method)))
+            kind = slice_of(options[i].kind);
+    if (!kind.ptr)
+        return;
+    bool apply = slice_eq(q->method, SLICE("PATCH")) && slice_starts(q->content_type, SLICE("application/apply-patch"));
+    if (apply && !request_query(q, "fieldManager").len)
+        status_cause(&q->st, "FieldValueRequired", SLICE("fieldManager"), "Required value: is required for apply patch");
+    if (slice_eq(q->method, SLICE("PATCH")) && !apply && request_query(q, "force").len)
+        status_cause(&q->st, "FieldValueForbidden", SLICE("force"), "Forbidden: may not be specified for non-apply patch");
+    if (dry.len && !q->dry_run)
+        status_cause(&q->st, "FieldValueNotSupported", SLICE("dryRun"), "Unsupported value: [\"%.*s\"]: supported values: \"All\"",
+                     SLICE_ARG(dry));
+    if (validation.len && !q->strict && !q->warn && !slice_eq(validation, SLICE("Ignore")))
+        status_cause(&q->st, "FieldValueNotSupported", SLICE("fieldValidation"),
+                     "Unsupported value: \"%.*s\": supported values: \"\", \"Ignore\", \"Strict\", \"Warn\"", SLICE_ARG(validation));
+    if (q->st.cause_count)
+        status_invalid(&q->st, SLICE("meta.k8s.io"), kind, SLICE(""));
+}
+
 static void read_options(struct request *q)
 {
     read_accept(q);
-    struct slice dry = request_query(q, "dryRun");
-    q->dry_run = slice_eq(dry, SLICE("All"));
-    if (dry.len && !q->dry_run) {
-        status_cause(&q->st, "FieldValueNotSupported", SLICE("dryRun"), "Unsupported value: [\"%.*s\"]: supported values: \"All\"",
-                     SLICE_ARG(dry));
-        status_invalid(&q->st, SLICE("meta.k8s.io"), SLICE("CreateOptions"), SLICE(""));
-    }
-    q->strict = slice_eq(request_query(q, "fieldValidation"), SLICE("Strict"));
+    struct slice validation = request_query(q, "fieldValidation");
+    q->dry_run = slice_eq(request_query(q, "dryRun"), SLICE("All"));
+    q->strict = slice_eq(validation, SLICE("Strict"));
+    q->warn = !validation.len || slice_eq(validation, SLICE("Warn"));
+    check_write_options(q);
     q->force = request_flag(q, "force");
     q->manager = request_query(q, "fieldManager");
     if (!q->manager.len) { /* as the real one: the User-Agent up to its slash */
@@ -151,7 +195,13 @@ void request_serve(struct request *q)
     if (rooted && (discovery_serve(q) || openapi_serve(q)))
         return;
     if (!rooted || !find_api(q)) {
-        status_generic(&q->st, 404, "NotFound", "the server could not find the requested resource");
+        if (is_builtin_group(q)) {
+            status_generic(&q->st, 404, "NotFound", "the server could not find the requested resource");
+            return;
+        }
+        q->code = 404;
+        q->type = "text/plain; charset=utf-8";
+        buf_put(q->out, SLICE("404 page not found\n"));
         return;
     }
     read_options(q);

@@ -5,10 +5,12 @@
 #include "server.h"
 #include "status.h"
 
+enum name_rule { NAME_SUBDOMAIN, NAME_LABEL, NAME_LABEL_1035, NAME_PATH };
+
 struct rules {
-    /* What a name may be, and how that is said; NULL: a DNS-1123 subdomain. */
-    bool (*name)(struct slice name);
-    const char *name_rule;
+    enum name_rule name;
+    const char *blank; /* what is printed of an object that says nothing; NULL: nothing */
+    bool checks_first; /* what is wrong with the metadata is said only when nothing else is wrong */
     /* What reading and printing a typed object does to its text: values get their canonical form. */
     void (*decode)(struct status *st, struct node *object, struct arena *a);
     /* Defaults, which belong to whoever wrote the object. */
@@ -19,6 +21,16 @@ struct rules {
     void (*check)(struct status *st, const struct api *api, const struct node *object, const struct node *old);
 };
 
-extern const struct rules rules_namespace, rules_pod, rules_service, rules_crd, rules_lease, rules_event, rules_path_name;
+/* names.c: a cause for each thing that is wrong with a name. */
+void names_check(struct status *st, struct slice field, struct slice name, enum name_rule rule);
+void names_check_qualified(struct status *st, struct slice field, struct slice key);
+void names_check_label_value(struct status *st, struct slice field, struct slice value);
+
+/* metadata.c */
+void metadata_check(struct status *st, const struct api *api, const struct node *meta);
+void metadata_check_name(struct status *st, const struct api *api, const char *field, struct slice name);
+
+extern const struct rules rules_namespace, rules_pod, rules_service, rules_crd, rules_lease, rules_event, rules_path_name, rules_secret,
+    rules_account, rules_configmap;
 
 #endif

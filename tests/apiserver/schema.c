@@ -1,5 +1,7 @@
 #include "request.h"
 
+#include <stdlib.h>
+
 static bool preserves(const struct node *schema)
 {
     return !schema || dom_true(schema, "x-kubernetes-preserve-unknown-fields");
@@ -46,9 +48,14 @@ void schema_default(struct node *value, const struct node *schema, struct arena 
 
 /* ---- pruning ---- */
 
+enum { UNKNOWN_MAX = REQUEST_WARNINGS };
+
 struct pruning {
     struct arena *a;
-    struct buf unknown; /* `unknown field "spec.x", …` */
+    struct slice unknown[UNKNOWN_MAX]; /* paths */
+    size_t count;
+    bool scalars; /* scalars of another type than the schema's are put down, too */
+    struct slice mistyped;
 };
 
 static void prune(struct pruning *p, struct node *value, const struct node *schema, struct slice path);
@@ -68,14 +75,26 @@ static void prune_members(struct pruning *p, struct node *object, const struct n
         if (member) {
             prune(p, c, member, inner);
         } else if (!open && !any) {
-            buf_printf(&p->unknown, "%sunknown field \"%.*s\"", p->unknown.len ? ", " : "", SLICE_ARG(inner));
+            if (p->count < UNKNOWN_MAX)
+                p->unknown[p->count++] = inner;
             dom_unlink(object, c);
         }
     }
 }
 
+static bool is_scalar_of(const struct node *v, struct slice type)
+{
+    if (slice_eq(type, SLICE("integer")) || slice_eq(type, SLICE("number")))
+        return v->type == JSON_NUMBER;
+    if (slice_eq(type, SLICE("boolean")))
+        return v->type == JSON_BOOL;
+    return !slice_eq(type, SLICE("string")) || v->type == JSON_STRING;
+}
+
 static void prune(struct pruning *p, struct node *value, const struct node *schema, struct slice path)
 {
+    if (p->scalars && value->type != JSON_NULL && !is_scalar_of(value, dom_str(schema, "type")))
+        p->mistyped = path;
     if (value->type == JSON_OBJECT) {
         prune_members(p, value, schema, path);
         return;
@@ -89,12 +108,34 @@ static void prune(struct pruning *p, struct node *value, const struct node *sche
 void schema_prune(struct request *q, struct node *object)
 {
     struct pruning p = {.a = q->a};
-    buf_init(&p.unknown, 64 * KIB);
+    struct slice all = SLICE("");
     prune(&p, object, q->api->schema, SLICE(""));
-    if (q->strict && p.unknown.len)
+    for (size_t i = 0; i < p.count; i++) {
+        struct slice one = arena_printf(q->a, "unknown field \"%.*s\"", SLICE_ARG(p.unknown[i]));
+        if (q->warn)
+            request_warn(q, one);
+        all = arena_printf(q->a, "%.*s%s%.*s", SLICE_ARG(all), i ? ", " : "", SLICE_ARG(one));
+    }
+    if (q->strict && p.count)
         status_bad(&q->st, "%.*s in version \"%.*s\" cannot be handled as a %.*s: strict decoding error: %.*s", SLICE_ARG(q->api->of->kind),
-                   SLICE_ARG(q->api->version), SLICE_ARG(q->api->of->kind), SLICE_ARG(buf_slice(&p.unknown)));
-    buf_free(&p.unknown);
+                   SLICE_ARG(q->api->version), SLICE_ARG(q->api->of->kind), SLICE_ARG(all));
+}
+
+bool schema_declared(struct request *q, const struct node *config)
+{
+    struct pruning p = {.a = q->a, .scalars = true};
+    struct slice all = SLICE(""), name = dom_str(config, "metadata.name"), ns = dom_str(config, "metadata.namespace");
+    prune(&p, dom_copy(config, q->a), q->api->schema, SLICE(""));
+    for (size_t i = 0; i < p.count; i++)
+        all = arena_printf(q->a, "%.*s%s.%.*s: field not declared in schema", SLICE_ARG(all), p.count > 1 ? "\n  " : "",
+                           SLICE_ARG(p.unknown[i]));
+    if (p.mistyped.ptr)
+        all = arena_printf(q->a, ".%.*s: expected another type", SLICE_ARG(p.mistyped));
+    if (!p.count && !p.mistyped.ptr)
+        return true;
+    return status_set(&q->st, 500, "", "failed to create typed patch object (%.*s/%.*s; %.*s/%.*s, Kind=%.*s): %s%.*s", SLICE_ARG(ns),
+                      SLICE_ARG(name), SLICE_ARG(q->api->group), SLICE_ARG(q->api->version), SLICE_ARG(q->api->of->kind),
+                      p.count > 1 ? "errors:" : "", SLICE_ARG(all));
 }
 
 /* ---- checks ---- */
@@ -155,8 +196,13 @@ static void check_number(struct status *st, const struct node *v, const struct n
 {
     int64_t n, low = dom_int(schema, "minimum", INT64_MIN), high = dom_int(schema, "maximum", INT64_MAX);
     struct slice format = dom_str(schema, "format");
-    if (!slice_int(v->text, &n))
+    if (!slice_int(v->text, &n)) {
+        double value = strtod(arena_dup(st->a, v->text).ptr, NULL);
+        if (dom_get(schema, "minimum") && value < (double)low)
+            status_cause(st, "FieldValueInvalid", path, "Invalid value: %.*s: %.*s in body should be greater than or equal to %lld",
+                         SLICE_ARG(v->text), SLICE_ARG(path), (long long)low);
         return;
+    }
     if (n < low)
         status_cause(st, "FieldValueInvalid", path, "Invalid value: %lld: %.*s in body should be greater than or equal to %lld",
                      (long long)n, SLICE_ARG(path), (long long)low);
@@ -222,4 +268,30 @@ void schema_check(struct status *st, const struct node *v, const struct node *sc
     unsigned i = 0;
     for (const struct node *c = v->type == JSON_ARRAY && items ? v->child : NULL; c; c = c->next, i++)
         schema_check(st, c, items, arena_printf(st->a, "%.*s[%u]", SLICE_ARG(path), i));
+}
+
+static bool has_rules(const struct node *schema)
+{
+    if (!schema)
+        return false;
+    if (dom_get(schema, "x-kubernetes-validations"))
+        return true;
+    for (const struct node *c = schema->child; c; c = c->next)
+        if (has_rules(c))
+            return true;
+    return false;
+}
+
+void schema_skipped(struct status *st, const struct node *schema)
+{
+    static const char *const blocking[] = {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany",
+                                           "FieldValueTypeInvalid"};
+    bool blocked = false;
+    for (unsigned i = 0; i < st->cause_count; i++)
+        for (size_t k = 0; k < COUNT_OF(blocking); k++)
+            blocked = blocked || strcmp(st->causes[i].reason, blocking[k]) == 0;
+    if (blocked && has_rules(schema))
+        status_cause(st, "FieldValueInvalid", SLICE("<nil>"),
+                     "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing "
+                     "errors to complete validation");
 }

@@ -122,6 +122,14 @@ static bool may_select(const struct resource *r, struct slice field)
     return false;
 }
 
+static bool has_fields(const struct resource *r)
+{
+    for (size_t i = 0; i < COUNT_OF(selectable); i++)
+        if (slice_eq(r->plural, slice_of(selectable[i].plural)))
+            return true;
+    return false;
+}
+
 /* Cuts at a comma that is not between parentheses. */
 static struct slice cut_term(struct slice *rest)
 {
@@ -156,7 +164,11 @@ struct selector *selector_parse(struct slice labels, struct slice fields, const 
             return NULL;
         }
         if (!may_select(r, sel->terms->key)) {
-            status_bad(st, "field label not supported: %.*s", SLICE_ARG(sel->terms->key));
+            if (r->custom || has_fields(r))
+                status_bad(st, "field label not supported: %.*s", SLICE_ARG(sel->terms->key));
+            else
+                status_bad(st, "\"%.*s\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
+                           SLICE_ARG(sel->terms->key));
             return NULL;
         }
     }

@@ -32,6 +32,8 @@ struct apiserver *apiserver_new(const struct apiserver_config *config, struct no
     buf_init(&s->line, CONN_OUT_MAX);
     registry_builtins(s);
     world_start(s);
+    for (size_t i = 0; i < s->resource_count; i++) /* as after a restart: what was before is known only as it is now */
+        store_forget(s->resources[i], s->rv);
     arena_reset(&s->scratch, SCRATCH_KEEP);
     return s;
 }
@@ -82,9 +84,22 @@ void apiserver_disconnect(struct apiserver *s, struct conn *c)
 
 /* ---- answers ---- */
 
+/* 299 - "unknown field \"spec.x\"" */
+static struct slice quoted(struct slice text, struct arena *a)
+{
+    char *out = arena_alloc(a, 2 * text.len + 16);
+    size_t n = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] == '"' || text.ptr[i] == '\\')
+            out[n++] = '\\';
+        out[n++] = text.ptr[i];
+    }
+    return arena_printf(a, "299 - \"%.*s\"", (int)n, out);
+}
+
 static void send_answer(struct request *q)
 {
-    struct http_header headers[4];
+    struct http_header headers[3 + REQUEST_WARNINGS];
     size_t n = 0;
     char seconds[16];
     if (q->st.code) {
@@ -100,6 +115,8 @@ static void send_answer(struct request *q)
         snprintf(seconds, sizeof seconds, "%d", q->st.retry_after_s);
         headers[n++] = (struct http_header){SLICE("Retry-After"), slice_of(seconds)};
     }
+    for (size_t i = 0; i < q->warning_count; i++)
+        headers[n++] = (struct http_header){SLICE("Warning"), quoted(q->warnings[i], q->a)};
     if (!q->conn->reader.keep_alive) {
         headers[n++] = (struct http_header){SLICE("Connection"), SLICE("close")};
         q->conn->closing = true;

@@ -27,13 +27,13 @@ static const struct {
 };
 
 /* Maps that change as a whole. */
-static const char *const atomic_maps[] = {"configMapKeyRef", "deprecatedSource", "fieldRef",  "involvedObject", "labelSelector",
-                                          "nodeSelector",    "ownerReferences",  "regarding", "related",        "resourceFieldRef",
-                                          "roleRef",         "secretKeyRef",     "selector",  "source"};
+static const char *const atomic_maps[] = {"configMapKeyRef",  "fieldRef",        "involvedObject", "labelSelector",
+                                          "nodeSelector",     "ownerReferences", "regarding",      "related",
+                                          "resourceFieldRef", "roleRef",         "secretKeyRef",   "selector"};
 
 struct shape shape_root(const struct api *api)
 {
-    return (struct shape){.schema = api->schema, .builtin = !api->of->custom, .service = api->of->rules == &rules_service};
+    return (struct shape){.schema = api->schema, .builtin = !api->of->custom, .rules = api->of->rules};
 }
 
 struct shape shape_member(struct shape s, struct slice key)
@@ -80,8 +80,10 @@ static struct list_shape from_table(struct shape s, bool for_patch)
         for (size_t k = 0; k < SHAPE_KEYS && lists[i].keys[k]; k++)
             l.keys[l.key_count++] = slice_of(lists[i].keys[k]);
     }
-    if (s.service && slice_eq(s.field, SLICE("ports")))
+    if (s.rules == &rules_service && slice_eq(s.field, SLICE("ports")))
         l.keys[0] = SLICE("port");
+    if (s.rules == &rules_account && slice_eq(s.field, SLICE("imagePullSecrets")) && !for_patch)
+        l.type = LIST_ATOMIC;
     return l;
 }
 

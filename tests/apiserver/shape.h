@@ -8,7 +8,7 @@
 struct shape {
     const struct node *schema; /* NULL: nothing is known, or it is a built-in part */
     bool builtin;
-    bool service; /* its ports have other keys than those of containers */
+    const struct rules *rules; /* of the kind: some fields are not what they are elsewhere */
     struct slice field;
 };
 

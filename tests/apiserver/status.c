@@ -123,7 +123,7 @@ bool status_exists(struct status *st, struct slice group, struct slice plural, s
     if (st->code)
         return false;
     struct slice full = status_resource(st->a, group, plural);
-    status_set(st, 409, "AlreadyExists", "%.*s \"%.*s\" already exists", SLICE_ARG(full), SLICE_ARG(name));
+    status_set(st, 409, "AlreadyExists", "%s%.*s \"%.*s\" already exists", st->prefix ? st->prefix : "", SLICE_ARG(full), SLICE_ARG(name));
     return about(st, group, plural, name);
 }
 

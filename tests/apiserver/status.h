@@ -19,6 +19,7 @@ struct status {
     struct slice name, group, kind, uid; /* details */
     struct cause causes[STATUS_CAUSES];
     unsigned cause_count;
+    const char *prefix; /* of the message of status_exists, NULL for none */
     int retry_after_s;
     bool empty_details;    /* errors that the generic server makes itself carry "details": {} */
     struct slice carry_on; /* metadata.continue of an expired list */

@@ -176,6 +176,29 @@ static void cell_last_seen(struct apiserver *s, const struct node *o, struct are
     cell_age_of(s, time, w);
 }
 
+static void cell_first_seen(struct apiserver *s, const struct node *o, struct arena *a, struct jout *w)
+{
+    (void)a;
+    struct slice time = dom_str(o, "firstTimestamp");
+    cell_age_of(s, time.len ? time : dom_str(o, "eventTime"), w);
+}
+
+static void cell_event_source(struct apiserver *s, const struct node *o, struct arena *a, struct jout *w)
+{
+    (void)s;
+    (void)a;
+    struct slice component = dom_str(o, "source.component");
+    jout_str(w, component.len ? component : dom_str(o, "reportingComponent"));
+}
+
+static void cell_event_count(struct apiserver *s, const struct node *o, struct arena *a, struct jout *w)
+{
+    (void)s;
+    (void)a;
+    int64_t series = dom_int(o, "series.count", 0), count = dom_int(o, "count", 0);
+    jout_int(w, series ? series : count ? count : 1);
+}
+
 static void cell_event_object(struct apiserver *s, const struct node *o, struct arena *a, struct jout *w)
 {
     (void)s;
@@ -202,7 +225,7 @@ static const struct column namespace_columns[] = {
 };
 static const struct column data_columns[] = {
     {"Name", "string", 0, "metadata.name", NULL},
-    {"Data", "integer", 0, NULL, cell_data},
+    {"Data", "string", 0, NULL, cell_data},
     {"Age", "string", 0, NULL, cell_age},
     {NULL, NULL, 0, NULL, NULL},
 };
@@ -213,8 +236,17 @@ static const struct column lease_columns[] = {
     {NULL, NULL, 0, NULL, NULL},
 };
 static const struct column event_columns[] = {
-    {"Last Seen", "string", 0, NULL, cell_last_seen}, {"Type", "string", 0, "type", NULL},       {"Reason", "string", 0, "reason", NULL},
-    {"Object", "string", 0, NULL, cell_event_object}, {"Message", "string", 0, "message", NULL}, {NULL, NULL, 0, NULL, NULL},
+    {"Last Seen", "string", 0, NULL, cell_last_seen},
+    {"Type", "string", 0, "type", NULL},
+    {"Reason", "string", 0, "reason", NULL},
+    {"Object", "string", 0, NULL, cell_event_object},
+    {"Subobject", "string", 1, "involvedObject.fieldPath", NULL},
+    {"Source", "string", 1, NULL, cell_event_source},
+    {"Message", "string", 0, "message", NULL},
+    {"First Seen", "string", 1, NULL, cell_first_seen},
+    {"Count", "string", 1, NULL, cell_event_count},
+    {"Name", "string", 1, "metadata.name", NULL},
+    {NULL, NULL, 0, NULL, NULL},
 };
 static const struct column node_columns[] = {
     {"Name", "string", 0, "metadata.name", NULL},

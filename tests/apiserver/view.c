@@ -32,6 +32,10 @@ void view_from_storage(const struct api *api, struct node *tree)
         for (size_t i = 0; i < COUNT_OF(event_fields); i++)
             if (slice_eq(c->key, slice_of(event_fields[i].core)))
                 c->key = slice_of(event_fields[i].view);
+    static const char *const unsaid[] = {"reportingController", "reportingInstance"};
+    for (size_t i = 0; api->events_view && i < COUNT_OF(unsaid); i++)
+        if (!dom_str(tree, unsaid[i]).len)
+            dom_drop(tree, unsaid[i]);
 }
 
 static void put_type(const struct api *api, struct buf *out)
@@ -169,7 +173,12 @@ void view_list(struct request *q, struct version **list, size_t count, uint64_t 
     jout_object(&w);
     jout_kstr(&w, "kind", whole ? q->api->of->list_kind : SLICE("PartialObjectMetadataList"));
     jout_kstr(&w, "apiVersion", whole ? api_version(q->api, q->a) : SLICE("meta.k8s.io/v1"));
-    list_metadata(&w, q->api->of->custom, rv, carry_on, remaining);
+    list_metadata(&w, whole && q->api->of->custom, rv, carry_on, remaining);
+    if (!whole && !count) {
+        jout_kraw(&w, "items", SLICE("null"));
+        jout_end(&w);
+        return;
+    }
     jout_karray(&w, "items");
     for (size_t i = 0; i < count; i++) {
         if (i)
@@ -190,14 +199,29 @@ static void decode_metadata(struct node *meta)
     }
 }
 
+/* In a map of texts null is a text: the empty one. */
+static void decode_texts(struct node *map)
+{
+    for (struct node *c = dom_is(map, JSON_OBJECT) ? map->child : NULL; c; c = c->next)
+        if (c->type == JSON_NULL)
+            *c = (struct node){.type = JSON_STRING, .key = c->key, .text = SLICE(""), .next = c->next};
+}
+
 bool view_decode(struct request *q, struct node *tree)
 {
     const struct rules *rules = q->api->of->rules;
+    static const char *const text_maps[] = {"metadata.labels", "metadata.annotations", "data", "spec.selector", "spec.nodeSelector"};
     struct node *meta = dom_get(tree, "metadata"), *typed = q->api->of->custom ? meta : tree;
+    for (size_t i = 0; i < (q->api->of->custom ? 2 : COUNT_OF(text_maps)); i++)
+        decode_texts(dom_get(tree, text_maps[i]));
     if (typed)
         dom_drop_nulls(typed);
     if (meta)
         decode_metadata(meta);
+    if (q->api->of->custom)
+        dom_canonical_numbers(tree, q->a);
+    if (q->api->schema)
+        schema_prune(q, tree);
     if (rules && rules->decode)
         rules->decode(&q->st, tree, q->a);
     return q->st.code == 0;
@@ -220,7 +244,7 @@ static bool to_json(struct request *q, struct slice *body)
     return true;
 }
 
-static bool check_kind(struct request *q, const struct node *tree, struct slice kind)
+static bool check_kind(struct request *q, const struct node *tree, struct slice kind, struct slice version)
 {
     const struct resource *r = q->api->of;
     if (slice_eq(kind, r->kind) || (!kind.len && !r->custom))
@@ -229,9 +253,23 @@ static bool check_kind(struct request *q, const struct node *tree, struct slice 
         return status_bad(&q->st, "the object provided is unrecognized (must be of type %.*s): Object 'Kind' is missing",
                           SLICE_ARG(r->kind));
     if (!r->custom)
-        return status_bad(&q->st, "%.*s in the data does not match the expected kind %.*s", SLICE_ARG(kind), SLICE_ARG(r->kind));
+        return status_bad(&q->st,
+                          "%.*s in version \"%.*s\" cannot be handled as a %.*s: no kind \"%.*s\" is registered for version \"%.*s\" in "
+                          "scheme \"pkg/runtime/scheme.go:110\"",
+                          SLICE_ARG(kind), SLICE_ARG(q->api->version), SLICE_ARG(r->kind), SLICE_ARG(kind), SLICE_ARG(version));
     status_cause(&q->st, "FieldValueInvalid", SLICE("kind"), "Invalid value: \"%.*s\": must be %.*s", SLICE_ARG(kind), SLICE_ARG(r->kind));
     return status_invalid(&q->st, q->api->group, kind, dom_str(tree, "metadata.name"));
+}
+
+/* Has any built-in api this kind in this version? */
+static bool known_type(const struct request *q, struct slice version, struct slice kind)
+{
+    for (size_t i = 0; i < q->s->api_count; i++) {
+        const struct api *api = q->s->apis[i];
+        if (!api->of->custom && slice_eq(api->of->kind, kind) && slice_eq(api_version(api, q->a), version))
+            return true;
+    }
+    return false;
 }
 
 struct node *view_read(struct request *q, struct slice json)
@@ -239,19 +277,29 @@ struct node *view_read(struct request *q, struct slice json)
     struct err e = {0};
     if (!to_json(q, &json))
         return NULL;
+    bool apply = slice_starts(q->content_type, SLICE("application/apply-patch"));
     struct node *tree = dom_parse(json, q->a, &e);
     if (!tree) {
         status_bad(&q->st, "error decoding the request body: %s", e.text);
         return NULL;
     }
     struct slice kind = dom_str(tree, "kind"), version = dom_str(tree, "apiVersion"), want = api_version(q->api, q->a);
+    if (tree->type == JSON_NULL && !q->api->of->custom && !apply)
+        tree = dom_new(q->a, JSON_OBJECT);
     if (tree->type != JSON_OBJECT) {
         status_bad(&q->st, "the request body is not an object");
         return NULL;
     }
-    bool apply = slice_starts(q->content_type, SLICE("application/apply-patch"));
     if (apply && (!version.len || !kind.len)) {
-        status_bad(&q->st, "invalid object type: %.*s, Kind=%.*s", SLICE_ARG(version.len ? version : SLICE("/")), SLICE_ARG(kind));
+        bool grouped = slice_find(version, '/') >= 0;
+        status_bad(&q->st, "invalid object type: %s%.*s, Kind=%.*s", grouped ? "" : "/", SLICE_ARG(version), SLICE_ARG(kind));
+        return NULL;
+    }
+    if (version.len && !q->api->of->custom && !slice_eq(version, want) && !known_type(q, version, kind)) {
+        status_bad(&q->st,
+                   "%.*s in version \"%.*s\" cannot be handled as a %.*s: no kind \"%.*s\" is registered for version \"%.*s\" in scheme "
+                   "\"pkg/runtime/scheme.go:110\"",
+                   SLICE_ARG(kind), SLICE_ARG(version), SLICE_ARG(q->api->of->kind), SLICE_ARG(kind), SLICE_ARG(version));
         return NULL;
     }
     if (version.len && !slice_eq(version, want)) {
@@ -259,7 +307,7 @@ struct node *view_read(struct request *q, struct slice json)
                    SLICE_ARG(want));
         return NULL;
     }
-    if (!check_kind(q, tree, kind))
+    if (!check_kind(q, tree, kind, version))
         return NULL;
     dom_drop(tree, "kind");
     dom_drop(tree, "apiVersion");

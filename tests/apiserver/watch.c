@@ -74,6 +74,14 @@ static void send_bookmark(struct apiserver *s, struct watch *w, uint64_t rv, boo
         jout_end(&out);
     }
     jout_end(&out);
+    const struct rules *rules = w->of->rules;
+    struct node *blank = whole && rules && rules->blank ? dom_literal(&s->scratch, rules->blank) : NULL;
+    if (blank)
+        view_from_storage(w->api, blank);
+    for (const struct node *b = blank ? blank->child : NULL; b; b = b->next) {
+        jout_key(&out, b->key);
+        dom_write(b, &out);
+    }
     if (w->format == FORMAT_TABLE) {
         jout_karray(&out, "rows");
         jout_end(&out);
@@ -228,10 +236,15 @@ static bool read_initial(struct request *q, struct watch_options *o)
     struct slice initial = request_query(q, "sendInitialEvents"), match = request_query(q, "resourceVersionMatch");
     if (initial.len && q->s->faults.no_streaming_lists)
         return invalid(q, "sendInitialEvents", "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled");
-    if (match.len && !initial.len)
-        return invalid(q, "resourceVersionMatch", "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
-    if (initial.len && !slice_eq(match, SLICE("NotOlderThan")))
-        return invalid(q, "resourceVersionMatch", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+    const char *why = match.len && !initial.len ? "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+                      : initial.len && !slice_eq(match, SLICE("NotOlderThan"))
+                          ? "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+                          : NULL;
+    if (match.len && !slice_eq(match, SLICE("NotOlderThan")))
+        status_cause(&q->st, "FieldValueNotSupported", SLICE("resourceVersionMatch"),
+                     "Unsupported value: \"%.*s\": supported values: \"NotOlderThan\"", SLICE_ARG(match));
+    if (why)
+        return invalid(q, "resourceVersionMatch", why);
     o->announce_end = request_flag(q, "sendInitialEvents");
     o->initial = initial.len ? o->announce_end : o->rv <= 0;
     return true;

@@ -1,96 +1,37 @@
 #include "request.h"
 
-/* ---- metadata ---- */
-
-static void check_labels(struct status *st, const struct node *labels)
+/* Of custom resources a finalizer without a domain is only warned of. */
+static void warn_of_finalizers(struct request *q, const struct node *tree, const struct node *old)
 {
-    for (const struct node *l = labels ? labels->child : NULL; l; l = l->next) {
-        if (!name_qualified(l->key))
-            status_cause(st, "FieldValueInvalid", SLICE("metadata.labels"),
-                         "Invalid value: \"%.*s\": name part must consist of alphanumeric "
-                         "characters, '-', '_' or '.', and must start and end with an alphanumeric character",
-                         SLICE_ARG(l->key));
-        if (l->type != JSON_STRING || !name_label_value(l->text))
-            status_cause(st, "FieldValueInvalid", SLICE("metadata.labels"),
-                         "Invalid value: \"%.*s\": a valid label must be an empty string or "
-                         "consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
-                         "(e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
-                         "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
-                         SLICE_ARG(l->text));
-    }
-}
-
-static void check_annotations(struct status *st, const struct node *annotations)
-{
-    enum { ANNOTATIONS_MAX = 256 * KIB };
-    size_t size = 0;
-    for (const struct node *n = annotations ? annotations->child : NULL; n; n = n->next) {
-        size += n->key.len + n->text.len;
-        if (!name_qualified(n->key))
-            status_cause(st, "FieldValueInvalid", SLICE("metadata.annotations"),
-                         "Invalid value: \"%.*s\": name part must consist of "
-                         "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
-                         SLICE_ARG(n->key));
-        if (n->type != JSON_STRING)
-            status_cause(st, "FieldValueTypeInvalid", SLICE("metadata.annotations"), "Invalid value: must be a string");
-    }
-    if (size > ANNOTATIONS_MAX)
-        status_cause(st, "FieldValueTooLong", SLICE("metadata.annotations"), "Too long: may not be more than %d bytes", ANNOTATIONS_MAX);
-}
-
-static void check_controllers(struct status *st, const struct node *owners)
-{
-    const struct node *first = NULL;
-    for (const struct node *r = owners ? owners->child : NULL; r; r = r->next) {
-        if (!dom_true(r, "controller"))
-            continue;
-        struct slice kind = dom_str(first, "kind"), name = dom_str(first, "name"), other = dom_str(r, "kind"),
-                     other_name = dom_str(r, "name");
-        struct slice all = first ? dom_text(owners, st->a) : SLICE("");
-        if (first)
-            status_cause(
-                st, "FieldValueInvalid", SLICE("metadata.ownerReferences"),
-                "Invalid value: %.*s: Only one reference can have Controller set to true. Found \"true\" in references for %.*s/%.*s and "
-                "%.*s/%.*s",
-                SLICE_ARG(all), SLICE_ARG(kind), SLICE_ARG(name), SLICE_ARG(other), SLICE_ARG(other_name));
-        first = first ? first : r;
-    }
-}
-
-static void check_owners(struct status *st, const struct node *owners)
-{
-    static const char *const wanted[] = {"apiVersion", "kind", "name", "uid"};
-    for (const struct node *r = owners ? owners->child : NULL; r; r = r->next)
-        for (size_t i = 0; i < COUNT_OF(wanted); i++)
-            if (!dom_str(r, wanted[i]).len)
-                status_cause(st, "FieldValueInvalid", arena_printf(st->a, "metadata.ownerReferences.%s", wanted[i]),
-                             "Invalid value: \"\": must not be empty");
-    check_controllers(st, owners);
-}
-
-static void check_finalizer_names(struct status *st, const struct node *finalizers)
-{
-    unsigned i = 0;
-    for (const struct node *f = finalizers ? finalizers->child : NULL; f; f = f->next, i++) {
+    const struct node *list = dom_get(tree, "metadata.finalizers"), *had = dom_get(old, "metadata.finalizers");
+    for (const struct node *f = list && q->api->of->custom ? list->child : NULL; f; f = f->next) {
+        const struct node *same = had ? had->child : NULL;
+        while (same && !dom_equal(same, f))
+            same = same->next;
         bool standard = slice_eq(f->text, SLICE("orphan")) || slice_eq(f->text, SLICE("foregroundDeletion"));
-        if (!standard && (!name_qualified(f->text) || slice_find(f->text, '/') < 0))
-            status_cause(st, "FieldValueInvalid", arena_printf(st->a, "metadata.finalizers[%u]", i),
-                         "Invalid value: \"%.*s\": name is neither a standard finalizer name nor is it fully qualified",
-                         SLICE_ARG(f->text));
+        if (!same && !standard && slice_find(f->text, '/') < 0)
+            request_warn(q, arena_printf(q->a,
+                                         "metadata.finalizers: \"%.*s\": prefer a domain-qualified finalizer name to avoid accidental "
+                                         "conflicts with other finalizer writers",
+                                         SLICE_ARG(f->text)));
     }
 }
 
-static void check_name(struct request *q, const char *field, struct slice name)
+/* A request to /status is only about the status; the texts do not say so, the fields do. */
+static void check_schema(struct request *q, const struct node *tree)
 {
-    static const char *const subdomain =
-        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "
-        "alphanumeric character (e.g. 'example.com', regex used for validation is "
-        "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-    const struct rules *rules = q->api->of->rules;
-    bool own = rules && rules->name;
-    if (own ? !rules->name(name) : !name_dns1123_subdomain(name))
-        status_cause(&q->st, "FieldValueInvalid", slice_of(field), "Invalid value: \"%.*s\": %s", SLICE_ARG(name),
-                     own ? rules->name_rule : subdomain);
+    unsigned first = q->st.cause_count;
+    if (!request_is_status(q)) {
+        schema_check(&q->st, tree, q->api->schema, SLICE(""));
+        return;
+    }
+    const struct node *status = dom_get(tree, "status");
+    if (status)
+        schema_check(&q->st, status, dom_get(q->api->schema, "properties.status"), SLICE(""));
+    for (unsigned i = first; i < q->st.cause_count; i++) {
+        struct slice *field = &q->st.causes[i].field;
+        *field = arena_printf(q->a, "status%s%.*s", field->len ? "." : "", SLICE_ARG(*field));
+    }
 }
 
 /* Everything that can be said about an object by itself; false with a 422 of all that is wrong. */
@@ -98,14 +39,17 @@ static bool check_object(struct request *q, struct node *tree, const struct node
 {
     const struct rules *rules = q->api->of->rules;
     struct node *meta = dom_get(tree, "metadata");
-    check_labels(&q->st, dom_get(meta, "labels"));
-    check_annotations(&q->st, dom_get(meta, "annotations"));
-    check_owners(&q->st, dom_get(meta, "ownerReferences"));
-    check_finalizer_names(&q->st, dom_get(meta, "finalizers"));
+    warn_of_finalizers(q, tree, old);
+    if (!rules || !rules->checks_first)
+        metadata_check(&q->st, q->api, meta);
     if (q->api->schema)
-        schema_check(&q->st, tree, q->api->schema, SLICE(""));
+        check_schema(q, tree);
+    if (q->api->schema)
+        schema_skipped(&q->st, q->api->schema);
     if (rules && rules->check)
         rules->check(&q->st, q->api, tree, old);
+    if (rules && rules->checks_first && !q->st.cause_count)
+        metadata_check(&q->st, q->api, meta);
     struct slice group = q->api->events_view ? SLICE("") : q->api->group; /* events are always said to be of the old group */
     return q->st.cause_count == 0 || status_invalid(&q->st, group, q->api->of->kind, dom_str(meta, "name"));
 }
@@ -114,10 +58,8 @@ static bool check_object(struct request *q, struct node *tree, const struct node
 static void complete(struct request *q, struct node *tree, const struct node *old, bool applied)
 {
     const struct rules *rules = q->api->of->rules;
-    if (q->api->schema) {
-        schema_prune(q, tree);
+    if (q->api->schema)
         schema_default(tree, q->api->schema, q->a);
-    }
     if (rules && rules->defaults)
         rules->defaults(tree, q->a);
     if (!applied)
@@ -154,13 +96,13 @@ static bool check_namespace(struct request *q, struct node *meta)
     return false;
 }
 
-static bool choose_name(struct request *q, struct node *meta)
+static void choose_name(struct request *q, struct node *meta)
 {
     enum { BASE_MAX = 58, TRIES = 8 };
     struct slice name = dom_str(meta, "name"), base = slice_head(dom_str(meta, "generateName"), BASE_MAX);
     if (!name.len && !base.len) {
         status_cause(&q->st, "FieldValueRequired", SLICE("metadata.name"), "Required value: name or generateName is required");
-        return status_invalid(&q->st, q->api->group, q->api->of->kind, SLICE(""));
+        return;
     }
     for (int i = 0; !name.len; i++) {
         struct slice suffix = world_suffix(q->s, q->a), made = arena_printf(q->a, "%.*s%.*s", SLICE_ARG(base), SLICE_ARG(suffix));
@@ -169,9 +111,9 @@ static bool choose_name(struct request *q, struct node *meta)
     }
     dom_put_str(q->a, meta, "name", name);
     if (base.len) /* a dash at the end is where the suffix goes */
-        check_name(q, "metadata.generateName", slice_ends(base, SLICE("-")) ? arena_printf(q->a, "%.*sa", SLICE_ARG(base)) : base);
-    check_name(q, "metadata.name", name);
-    return true;
+        metadata_check_name(&q->st, q->api, "metadata.generateName",
+                            slice_ends(base, SLICE("-")) ? arena_printf(q->a, "%.*sa", SLICE_ARG(base)) : base);
+    metadata_check_name(&q->st, q->api, "metadata.name", name);
 }
 
 /* What only the server writes. */
@@ -183,12 +125,13 @@ void write_new(struct request *q, struct node *tree, bool applied)
     struct resource *r = q->api->of;
     struct node *meta = dom_want(q->a, tree, "metadata", JSON_OBJECT);
     struct slice rv = dom_str(meta, "resourceVersion");
-    if (rv.len && !slice_eq(rv, SLICE("0"))) {
+    if (rv.len && !slice_eq(rv, SLICE("0")) && slice_eq(q->method, SLICE("POST"))) {
         status_set(&q->st, 500, "", "resourceVersion should not be set on objects to be created");
         return;
     }
-    if (!check_namespace(q, meta) || !choose_name(q, meta))
+    if (!check_namespace(q, meta))
         return;
+    choose_name(q, meta);
     for (size_t i = 0; i < COUNT_OF(server_fields); i++)
         dom_drop(meta, server_fields[i]);
     if (!applied)
@@ -203,7 +146,9 @@ void write_new(struct request *q, struct node *tree, bool applied)
     dom_put_str(q->a, meta, "uid", world_uid(q->s, q->a));
     dom_put_str(q->a, meta, "creationTimestamp", world_time(q->s, 0, q->a));
     struct slice name = dom_str(meta, "name");
-    if (store_find(r, q->ns, name)) {
+    const struct object *other = store_find(r, q->ns, name);
+    if (other) {
+        q->st.prefix = other->now->deleting ? "object is being deleted: " : NULL;
         status_exists(&q->st, q->api->group, r->plural, name);
         return;
     }
@@ -219,8 +164,10 @@ static bool is_json(struct request *q)
     struct slice rest = q->content_type, type = slice_trim(slice_cut(&rest, ';'));
     if (!type.len || slice_eq(type, SLICE("application/json")) || slice_eq(type, SLICE("application/yaml")))
         return true;
-    return status_generic(&q->st, 415, "UnsupportedMediaType",
-                          "the body of the request was in an unknown format - accepted media types include: application/json");
+    return status_set(
+        &q->st, 415, "UnsupportedMediaType",
+        "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml%s",
+        q->api->of->custom ? "" : ", application/vnd.kubernetes.protobuf");
 }
 
 void write_create(struct request *q)
@@ -234,24 +181,27 @@ void write_create(struct request *q)
 
 /* ---- update ---- */
 
+static bool refuse_uid(struct request *q, const struct resource *r, struct slice ns, struct slice name, struct slice uid, struct slice is)
+{
+    struct slice key = r->group.len && r->custom ? arena_printf(q->a, "%.*s/%.*s", SLICE_ARG(r->group), SLICE_ARG(r->plural)) : r->plural;
+    if (r->rules == &rules_service)
+        key = SLICE("services/specs");
+    return status_conflict(&q->st, q->api->group, r->plural, name,
+                           "StorageError: invalid object, Code: 4, Key: %s/%.*s/%.*s%s%.*s, ResourceVersion: 0, AdditionalErrorMsg: "
+                           "Precondition failed: UID in precondition: %.*s, UID in object meta: %.*s",
+                           q->dry_run && !is.len ? "" : "/registry", SLICE_ARG(key), SLICE_ARG(ns), ns.len ? "/" : "", SLICE_ARG(name),
+                           SLICE_ARG(uid), SLICE_ARG(is));
+}
+
 /* A PUT carries its uid as a precondition; in a patch it is a change of a field that does not change. */
 static bool check_uid(struct request *q, const struct object *o, struct slice uid)
 {
     const struct resource *r = o->of;
     if (!uid.len || slice_eq(uid, o->uid))
         return true;
-    if (slice_eq(q->method, SLICE("PATCH"))) {
-        for (int twice = 0; twice < 2; twice++) /* as the real one says it */
-            status_cause(&q->st, "FieldValueInvalid", SLICE("metadata.uid"), "Invalid value: \"%.*s\": field is immutable", SLICE_ARG(uid));
-        return status_invalid(&q->st, q->api->group, r->kind, o->name);
-    }
-    struct slice key = r->group.len && r->custom ? arena_printf(q->a, "%.*s/%.*s", SLICE_ARG(r->group), SLICE_ARG(r->plural)) : r->plural;
-    if (r->rules == &rules_service)
-        key = SLICE("services/specs");
-    return status_conflict(&q->st, q->api->group, r->plural, o->name,
-                           "StorageError: invalid object, Code: 4, Key: /registry/%.*s/%.*s%s%.*s, ResourceVersion: 0, AdditionalErrorMsg: "
-                           "Precondition failed: UID in precondition: %.*s, UID in object meta: %.*s",
-                           SLICE_ARG(key), SLICE_ARG(o->ns), o->ns.len ? "/" : "", SLICE_ARG(o->name), SLICE_ARG(uid), SLICE_ARG(o->uid));
+    if (slice_eq(q->method, SLICE("PATCH")))
+        return true;
+    return refuse_uid(q, r, o->ns, o->name, uid, o->uid);
 }
 
 static bool check_preconditions(struct request *q, const struct object *o, const struct node *meta)
@@ -272,15 +222,19 @@ static bool check_preconditions(struct request *q, const struct object *o, const
     return true;
 }
 
-static bool check_identity(struct request *q, const struct object *o, const struct node *meta)
+/* What is written must be named as the path says. */
+static bool check_names(struct request *q, const struct node *meta)
 {
     struct slice name = dom_str(meta, "name"), ns = dom_str(meta, "namespace");
-    if (name.len && !slice_eq(name, o->name))
+    if (!name.len)
+        return status_bad(&q->st, "the name of the object (%.*s based on URL) was undeterminable: name must be provided",
+                          SLICE_ARG(q->name));
+    if (!slice_eq(name, q->name))
         return status_bad(&q->st, "the name of the object (%.*s) does not match the name on the URL (%.*s)", SLICE_ARG(name),
-                          SLICE_ARG(o->name));
-    if (ns.len && !slice_eq(ns, o->ns))
-        return status_bad(&q->st, "the namespace of the object (%.*s) does not match the namespace on the request (%.*s)", SLICE_ARG(ns),
-                          SLICE_ARG(o->ns));
+                          SLICE_ARG(q->name));
+    if (ns.len && !slice_eq(ns, q->ns))
+        return status_bad(&q->st, "the namespace of the object (%.*s) does not match the namespace on the URL (%.*s)", SLICE_ARG(ns),
+                          SLICE_ARG(q->ns));
     return true;
 }
 
@@ -294,8 +248,13 @@ static void carry_over(struct arena *a, struct node *to, const struct node *from
 }
 
 /* What is written to /status of a custom resource changes its status and nothing else. */
-static struct node *only_status(struct request *q, const struct node *old, struct node *tree)
+static struct node *only_status(struct request *q, const struct node *old, struct node *tree, bool applied)
 {
+    for (const struct node *c = old->child; c; c = c->next)
+        if (!slice_eq(c->key, SLICE("metadata")) && !slice_eq(c->key, SLICE("status")))
+            dom_put(tree, c->key, dom_copy(c, q->a));
+    if (!applied) /* who asks for other metadata owns it, though it stays as it is */
+        managers_update(q, old, tree);
     struct node *result = dom_copy(old, q->a);
     carry_over(q->a, result, tree, "status");
     carry_over(q->a, dom_get(result, "metadata"), dom_get(tree, "metadata"), "managedFields");
@@ -303,10 +262,11 @@ static struct node *only_status(struct request *q, const struct node *old, struc
 }
 
 /* What this endpoint may not change is taken from the old object. Returns the object that goes on. */
-static struct node *keep_what_is_not_ours(struct request *q, const struct object *o, const struct node *old, struct node *tree)
+static struct node *keep_what_is_not_ours(struct request *q, const struct object *o, const struct node *old, struct node *tree,
+                                          bool applied)
 {
     if (request_is_status(q) && o->of->custom)
-        return only_status(q, old, tree);
+        return only_status(q, old, tree, applied);
     if (request_is_status(q)) { /* of a built-in kind the metadata may move as well */
         struct node *result = dom_copy(old, q->a);
         carry_over(q->a, result, tree, "status");
@@ -380,14 +340,17 @@ void write_replace(struct request *q, struct object *o, struct node *old, struct
 {
     struct resource *r = o->of;
     struct node *meta = dom_want(q->a, tree, "metadata", JSON_OBJECT);
-    if (!check_identity(q, o, meta) || !check_preconditions(q, o, meta))
+    struct slice uid = dom_str(meta, "uid");
+    if (!check_names(q, meta) || !check_preconditions(q, o, meta))
         return;
     if (!applied)
         carry_over(q->a, meta, dom_get(old, "metadata"), "managedFields");
-    tree = keep_what_is_not_ours(q, o, old, tree);
+    tree = keep_what_is_not_ours(q, o, old, tree, applied);
     meta = dom_get(tree, "metadata");
     carry_over(q->a, meta, dom_get(old, "metadata"), "resourceVersion");
-    complete(q, tree, old, applied);
+    if (uid.len && !slice_eq(uid, o->uid))
+        status_cause(&q->st, "FieldValueInvalid", SLICE("metadata.uid"), "Invalid value: \"%.*s\": field is immutable", SLICE_ARG(uid));
+    complete(q, tree, old, applied || (r->custom && request_is_status(q)));
     check_finalizers(q, old, tree);
     if (q->st.code || !check_object(q, tree, old))
         return;
@@ -413,13 +376,16 @@ void write_replace(struct request *q, struct object *o, struct node *old, struct
 void write_update(struct request *q)
 {
     struct object *o = store_find(q->api->of, q->ns, q->name);
-    if (!o && !q->api->of->put_creates) {
-        status_not_found(&q->st, q->api->group, q->api->of->plural, q->name);
-        return;
-    }
     struct node *tree = is_json(q) ? view_read(q, q->body) : NULL;
-    if (tree && o)
+    if (!tree || !check_names(q, dom_get(tree, "metadata")))
+        return;
+    struct slice uid = dom_str(tree, "metadata.uid");
+    if (o)
         write_replace(q, o, version_tree(o->now, q->a), tree, false);
-    else if (tree)
+    else if (!q->api->of->put_creates)
+        status_not_found(&q->st, q->api->group, q->api->of->plural, q->name);
+    else if (uid.len)
+        refuse_uid(q, q->api->of, q->ns, q->name, uid, SLICE(""));
+    else
         write_new(q, tree, false);
 }

@@ -24,5 +24,27 @@ def explained(step, answer, difference):
     return any(d.explains(step, answer, difference) for d in LISTED)
 
 
+def refused(step, answer):
+    return answer.get("status") in (400, 500) and isinstance(answer["body"], dict)
+
+
 LISTED = [
+    Difference("columns", "what a column means is prose of the real server",
+               r"body\.columnDefinitions\[\d+\]\.description"),
+    Difference("decoders", "what Go's decoders say about text that is no JSON, or JSON of the wrong type; status and reason agree",
+               r"body\.message", real=r".*(json parse error|error decoding|invalid character|cannot unmarshal|unmarshalerDecoder|"
+               r"illegal base64|unexpected end|Object 'Kind' is missing).*", when=refused),
+    Difference("typed", "what structured-merge-diff says about a value of the wrong type is in Go's words; the field is the same",
+               r"body\.message", model=r"failed to create typed patch object .*expected another type",
+               real=r"failed to create typed patch object .*expected .*", when=refused),
+    Difference("immutable", "the value in a refusal is printed as Go's internal type has it",
+               r"body\.(message|details\.causes\[\d+\])", model=r".*field is immutable.*", real=r".*field is immutable.*"),
+    Difference("selectors", "what the parsers say about a selector that is none; status and reason agree",
+               r"body\.message", real=r".*(unable to parse requirement|found '|invalid selector|name part must|prefix part).*",
+               when=refused),
+    Difference("pod-warnings", "a pod that is odd but legal is not warned of", r"headers\.Warning", model="<nothing>",
+               real=r".*duplicate port definition.*"),
+    Difference("pod-diff", "the real server shows in Go's syntax what an update of a pod would have changed",
+               r"body\.(message|details\.causes\[\d+\])", model=r".*pod updates may not change fields.*",
+               real=r".*pod updates may not change fields.*"),
 ]

@@ -4,7 +4,7 @@ import re
 
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 TIME = re.compile(r"20(?:2[5-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")  # what requests say lies in 2021
-MADE = re.compile(r"\b((?:gen-\d+|kube-api-access)-)[bcdfghjklmnpqrstvwxz2456789]{5}\b")
+MADE = re.compile(r"\b(gen-\d+-|kube-api-access-|Gen_|g{58})[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 ADDRESS = re.compile(r"\b10\.(?:9[6-9]|10\d|11[01])\.\d+\.\d+\b")
 AGE = re.compile(r"(\d+[smhdy])+|<unknown>|<invalid>")
 VERSIONS = [
@@ -66,17 +66,33 @@ class Normal:
 
     def object(self, obj):
         obj = self.value(obj)
+        if isinstance(obj, dict) and obj.get("kind") == "Status":
+            unordered(obj)
         if isinstance(obj, dict) and obj.get("kind") == "Table":
             for row in obj.get("rows") or []:
                 row["cells"] = ["<age>" if isinstance(c, str) and AGE.fullmatch(c) else c for c in row["cells"]]
         return obj
 
-    def answer(self, answer):
+    def answer(self, answer, dry=False):
+        """What a dry run allocates is not kept: no address of its answer is another one's."""
+        if dry:
+            known, self.addresses = self.addresses, {}
+            normal = self.answer(answer)
+            self.addresses = known
+            return normal
         headers = {h: answer.headers.get(h) for h in HEADERS if answer.headers.get(h)}
         return {"status": answer.status, "headers": {k: self.text(v) for k, v in headers.items()}, "body": self.object(answer.body)}
 
     def events(self, events):
         return [{"type": e["type"], "object": self.object(e["object"])} for e in events]
+
+
+def unordered(status):
+    """Several causes come in any order, some of them twice; the message names them all again."""
+    causes = (status.get("details") or {}).get("causes") or []
+    causes[:] = sorted({(c.get("field", ""), c["reason"], c["message"]) for c in causes})
+    if len(causes) > 1:
+        status["message"] = re.sub(r" is invalid: \[.*\]$| conflicts?: .*$", " …", status.get("message", ""), flags=re.DOTALL)
 
 
 MISSING = "<nothing>"

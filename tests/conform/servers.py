@@ -29,9 +29,10 @@ class Answer:
 
 class Memory:
     """What a server has said about its objects: later requests refer to it as @uid(Pod/a), @rv(Pod/a), @old(Pod/a), @listrv(Pod) and
-    @continue(Pod). An object that was never seen has a uid and a resourceVersion that no server gives."""
+    @continue(Pod). An object that was never seen has a uid that no server gives, and the resourceVersion of the namespace."""
 
-    def __init__(self, namespace):
+    def __init__(self, namespace, start):
+        self.start = start
         self.namespace, self.objects, self.versions, self.lists, self.tokens = namespace, {}, {}, {}, {}
 
     @staticmethod
@@ -57,7 +58,7 @@ class Memory:
         versions = self.versions.setdefault(key, [])
         if rv not in versions:
             versions.append(rv)
-        self.objects[key] = body
+        self.objects[key] = self.objects[f"{body['apiVersion']} {key}"] = body
 
     def value(self, match):
         what, key = match[1], match[2]
@@ -69,10 +70,10 @@ class Memory:
             found = [k for k in self.objects if k.startswith(key)]
             return found[-1].partition("/")[2] if found else "nothing"
         if what in ("rv", "old"):
-            versions = self.versions.get(key) or ["1"]
-            return versions[-1] if what == "rv" else versions[-2] if len(versions) > 1 else "1"
+            versions = [self.start, *self.versions.get(key, [])]
+            return versions[-1] if what == "rv" else versions[max(len(versions) - 2, 0)]
         if what == "listrv":
-            return self.lists.get(key) or "1"
+            return self.lists.get(key) or self.start
         return urllib.parse.quote((self.tokens.get(key) or "none"), safe="")
 
     def fill(self, text):
@@ -193,6 +194,11 @@ class Stream:
         end = time.monotonic() + seconds
         while not enough() and not self.ended and time.monotonic() < end:
             self.more(min(end - time.monotonic(), 1))
+            self.parse()
+
+    def drain(self):
+        """Reads all that has come."""
+        while not self.ended and self.more(0.005):
             self.parse()
 
     def refusal(self):

@@ -79,7 +79,7 @@ def account_change(rng):
 
 
 def service(rng):
-    ports = [{"name": n, "port": mostly(rng, p, 0, 70000)} for n, p in some(rng, [("gcs", 6379), ("client", 10001), ("http", 8265)], 1)]
+    ports = [{"name": n, "port": mostly(rng, p, 0, 70000 + p)} for n, p in some(rng, [("gcs", 6379), ("client", 10001), ("http", 8265)], 1)]
     if len(ports) == 1 and rng.random() < 0.5:
         del ports[0]["name"]
     for p in ports:
@@ -103,6 +103,11 @@ def service(rng):
     if rng.random() < 0.1:
         spec["sessionAffinity"] = mostly(rng, "None", "Sometimes")
     return {"spec": spec}
+
+
+def service_status(rng):
+    condition = {"type": "Ready", "status": rng.choice(["True", "False"]), "reason": "Why", "message": "m", "lastTransitionTime": TIMES[0]}
+    return {"status": {"conditions": [condition]}}
 
 
 def service_change(rng):
@@ -315,7 +320,7 @@ def legacy_status(rng):
 KINDS = [
     Kind("ConfigMap", "/api/v1", "configmaps", configmap, configmap_change, weight=5),
     Kind("Pod", "/api/v1", "pods", pod, pod_change, pod_status, weight=5),
-    Kind("Service", "/api/v1", "services", service, service_change, weight=3),
+    Kind("Service", "/api/v1", "services", service, service_change, service_status, weight=3),
     Kind("Secret", "/api/v1", "secrets", secret, secret_change, weight=1),
     Kind("ServiceAccount", "/api/v1", "serviceaccounts", account, account_change, weight=1),
     Kind("Event", "/api/v1", "events", event, event_change),
@@ -343,6 +348,7 @@ def metadata(rng, name, owner=None):
 
 
 def wrong(rng, meta):
+    """One thing that is refused, or not listened to."""
     meta.update(copy.deepcopy(rng.choice([
         {"labels": {"not a label": "x"}}, {"labels": {"x": "-no-"}}, {"annotations": {"-": "x"}}, {"finalizers": ["unqualified"]},
         {"namespace": "elsewhere"}, {"name": "Upper_Case"}, {"name": ""}, {"resourceVersion": "5"}, {"uid": "x"},

@@ -14,7 +14,7 @@ static const struct {
     {"get", "GET", PODS "/a", NULL, 200, ""},
     {"get-none", "GET", PODS "/b", NULL, 404, "NotFound"},
     {"get-no-resource", "GET", "/api/v1/namespaces/default/nothing", NULL, 404, "NotFound"},
-    {"get-no-group", "GET", "/apis/x.y/v1/z", NULL, 404, "NotFound"},
+    {"get-no-version", "GET", "/apis/apps/v7/deployments", NULL, 404, "NotFound"},
     {"get-log", "GET", PODS "/a/log", NULL, 200, ""},
     {"get-no-sub", "GET", PODS "/a/shell", NULL, 404, "NotFound"},
     {"W1-exists", "POST", PODS, POD("a"), 409, "AlreadyExists"},
