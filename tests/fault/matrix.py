@@ -2,6 +2,7 @@
 """The fault matrix: all cases of blocks/*.py, several at a time, each in a process and a namespace of its own.
 
     BLOCK=A[,C]   only these blocks        CASE=id   only this one, with its history        QUICK=1   about 300 cases of all blocks
+                                                                                            QUICK=n   about n
     WORKERS=n     how many at a time       SEED=n    which cases the quick form takes, and what random blocks do
     LIST=1        prints the ids           KILLS=n   how often block K kills
 """
@@ -30,10 +31,10 @@ from plane import Plane  # noqa: E402
 from workloads import WORKLOADS  # noqa: E402
 
 ROOT = HERE.parents[1]
-WORKERS = int(os.environ.get("WORKERS") or 8)
+WORKERS = int(os.environ.get("WORKERS") or 12)
 SLOW_WORKERS = 16  # of cases that wait for a time-out
 SEED = int(os.environ.get("SEED") or 1)
-QUICK_CASES = 300
+QUICK_CASES = 300 if QUICK and os.environ["QUICK"] == "1" else int(os.environ.get("QUICK") or 0)
 EXTRA = ("K",)  # blocks that only run when they are asked for
 OUT = ROOT / "build" / "fault"
 
@@ -181,7 +182,7 @@ def merge(runs):
 
 def fingerprint():
     h = hashlib.sha256(MOBULA.read_bytes())
-    for path in sorted([*HERE.glob("*.py"), HERE.parent / "e2e" / "cluster.py", HERE.parent / "e2e" / "test_legacy.py"]):
+    for path in (HERE / "workloads.py", HERE / "oracles.py", HERE.parent / "e2e" / "cluster.py", HERE.parent / "e2e" / "test_legacy.py"):
         h.update(path.read_bytes())
     return h.hexdigest()[:16]
 

@@ -70,6 +70,19 @@ def names_to_replace(found):
     return new
 
 
+def rank_replicas(workers, everywhere):
+    """A replica of several hosts that is made while its predecessor goes takes the next free index, one that is made later the same one.
+    And which of the oldest workers stay when a group shrinks is decided by the second in which they were made. There the order counts,
+    not the index."""
+    places = [(p, place(p).split("/")[:2], int(labels(p).get("ray.io/worker-group-replica-index", -1))) for p in workers
+              if everywhere or labels(p).get("ray.io/replica-host-index")]
+    indices = collections.defaultdict(set)
+    for _, group, index in places:
+        indices[tuple(group)].add(index)
+    for p, group, index in places:
+        labels(p)["ray.io/worker-group-replica-index"] = str(sorted(indices[tuple(group)]).index(index))
+
+
 def reduce_status(status, strict):
     """Failures that are over are told for a minute more; a fault may leave some where the reference has none."""
     if not isinstance(status, dict):
@@ -100,10 +113,11 @@ def reduce_object(kind, o, strict):
     return {"metadata": meta, "spec": spec, "status": status}
 
 
-def snapshot(space, strict=False, names=None):
+def snapshot(space, strict=False, names=None, ranked=False):
     """The namespace's clusters, pods and services as {"pod c/small/0": object}, comparable between runs. names: of pods that may be gone
     by now, to their places."""
     found = objects(space)
+    rank_replicas([o for kind, o in found if kind == "pod" and not is_head(o)], ranked)
     keyed = {}
     for kind, o in found:
         key = f"{kind} {place(o) if kind == 'pod' else o['metadata']['name']}"

@@ -1,7 +1,7 @@
 """What the operator is doing when a fault meets it. Each workload has a setup, which no fault disturbs, and an act.
 
 W1 to W16 are those of the published matrix as far as this product has them. W11 to W13 there are a control plane's asks, which do not
-exist here yet; work of the same weight holds their places: the legacy kind, and an API server that is away. W17 to W21 are more."""
+exist here yet; work of the same weight holds their places: the legacy kind, and an API server that is away. W17 to W23 are more."""
 
 import time
 from dataclasses import dataclass
@@ -21,6 +21,8 @@ class Workload:
     act: Callable
     flags: tuple = ()
     tools: str = "none"
+    kills: bool = True  # its writes are kill points
+    ranked: bool = False  # of the workers that remain the order counts, not the index
 
 
 def canary(template_spec):
@@ -159,7 +161,7 @@ def upgraded(ctx):
 
 def suspend_and_resume(ctx):
     ctx.space.change("c", {"suspend": True})
-    eventually(lambda: not ctx.space.pods("c"), 60)
+    eventually(lambda: ctx.space.cluster("c")["status"].get("state") == "suspended", 60)
     ctx.space.change("c", {"suspend": False})
 
 
@@ -183,7 +185,7 @@ def scale_legacy(workers):
 WORKLOADS = {w.id: w for w in (
     Workload("W1", "create: a head and three workers", nothing, lambda ctx: ctx.space.apply(raycluster("c", 3))),
     Workload("W2", "scale 3 -> 10", make(3), scale(10)),
-    Workload("W3", "scale 10 -> 2", make(10), scale(2)),
+    Workload("W3", "scale 10 -> 2", make(10), scale(2), ranked=True),
     Workload("W4", "delete one cluster, create another", make(3), delete_and_create_other),
     Workload("W5", "delete and recreate under the same name", make(3), delete_and_recreate),
     Workload("W6", "a worker dies", make(3), fail(1)),
@@ -192,7 +194,7 @@ WORKLOADS = {w.id: w for w in (
     Workload("W9", "the head service's annotation on, off, on; deleted by hand", make(1), services_toggled),
     Workload("W10", "workers named in workersToDelete", make(4), named_workers),
     Workload("W11", "legacy: create", nothing, lambda ctx: ctx.space.apply(legacy("c", 3), LEGACY)),
-    Workload("W12", "legacy: minWorkers and maxWorkers 8 -> 3", make_legacy(8), scale_legacy(3)),
+    Workload("W12", "legacy: minWorkers and maxWorkers 8 -> 3", make_legacy(8), scale_legacy(3), ranked=True),
     Workload("W13", "the API server is away while the spec changes", make(3), scaled_while_away),
     Workload("W14", "the namespace is deleted underneath", make(3), namespace_deleted),
     Workload("W15", "an invalid spec, then fixed", make(3), invalid_then_fixed),
@@ -200,6 +202,9 @@ WORKLOADS = {w.id: w for w in (
     Workload("W17", "a host of a replica of two dies", make(2, numOfHosts=2), fail(1)),
     Workload("W18", "suspend and resume", make(2), suspend_and_resume),
     Workload("W19", "two clusters, one of each kind, at once", nothing, two_at_once),
+    Workload("W22", "create: replicas of two hosts", nothing, lambda ctx: ctx.space.apply(raycluster("c", 1, numOfHosts=2)), kills=False),
+    Workload("W23", "create, with the tools ConfigMap", nothing, lambda ctx: ctx.space.apply(raycluster("c", 1)),
+             tools="configmap", kills=False),
     Workload("W21", "the head's template changes", make_renewable(2), renew(2, "head")),
     Workload("W20", "legacy: the head dies", make_legacy(2), fail(None)),
 )}

@@ -21,7 +21,7 @@ def killed_at(workload, reference, key, nth, position):
 
 def cases(learned):
     found = []
-    for w in WORKLOADS.values():
+    for w in filter(lambda w: w.kills, WORKLOADS.values()):
         for number, (key, nth) in enumerate(learned[w.id].points, 1):
             for position in POSITIONS:
                 found.append(Case(f"A/{w.id}/{number:02}/{position}", killed_at(w, learned[w.id], key, nth, position)))

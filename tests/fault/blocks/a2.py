@@ -1,0 +1,44 @@
+"""A2: killed, and killed again during the recovery, at its first, second and third write, or at its end when it has fewer."""
+
+from blocks.a import POSITIONS
+from case import Case
+from rules import Rule, kill
+from workloads import WORKLOADS
+
+BLOCK = "A2"
+TITLE = "killed again at the first, second and third write of the recovery"
+POINTS = 40
+
+
+def killed_twice(workload, reference, point, again):
+    key, nth, position = point
+
+    def run(ctx):
+        ctx.begin(workload)
+        second = Rule(kill(POSITIONS[again % 3], ctx.kill), where=lambda x: x.is_write and x.resource != "events", nth=again)
+
+        def first_kill():
+            ctx.proxy.add(second)
+            ctx.kill()
+
+        first = ctx.proxy.add(Rule(kill(position, first_kill), where=lambda x: x.is_write and ctx.key(x) == key, nth=nth))
+        ctx.act(workload)
+        assert first.over.wait(60), f"the operator never came to write {nth} of {key}"
+        ctx.settle(reference)
+        if not second.over.is_set():  # the recovery had fewer writes: what was in flight at the first kill had been carried out
+            ctx.proxy.lift(second)
+            ctx.kill()
+        ctx.check(reference)
+    return run
+
+
+def cases(learned):
+    """Points from all workloads in turn, early ones first."""
+    rows = []
+    for w in filter(lambda w: w.kills, WORKLOADS.values()):
+        points = [(n, p) for n, p in enumerate(learned[w.id].points, 1) if "events" not in p[0]]
+        rows.append([(w, n, p) for n, p in points[:max(0, len(points) - 3)]])
+    chosen = [row[i] for i in range(max(map(len, rows))) for row in rows if i < len(row)][:POINTS]
+    return [Case(f"A2/{w.id}/{number:02}/{again}",
+                 killed_twice(w, learned[w.id], (*point, POSITIONS[(number + again) % 3]), again))
+            for w, number, point in chosen for again in (1, 2, 3)]

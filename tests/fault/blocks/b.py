@@ -1,0 +1,107 @@
+"""B: each kind of request that the operator sends meets each kind of answer, twice in a row; then the server is well again."""
+
+from case import Case
+from rules import (ALWAYS, Rule, broken_json, hang, reset, say, stream, truncated)
+from wire import Closed, chunk
+from workloads import WORKLOADS
+
+BLOCK = "B"
+TITLE = "22 kinds of request x 20 answers"
+TIMES = 2
+HANG_SECONDS = 60
+LISTS = ("list", "watch")
+
+PAIRS = {  # name: workload, flags, which requests
+    "list-v1": ("W1", (), {"verb": "list", "resource": "rayclusters", "group": "ray.io"}),
+    "list-legacy": ("W11", (), {"verb": "list", "resource": "rayclusters", "group": "cluster.ray.io"}),
+    "list-pods": ("W1", (), {"verb": "list", "resource": "pods"}),
+    "list-services": ("W1", (), {"verb": "list", "resource": "services"}),
+    "watch-v1": ("W1", (), {"verb": "watch", "resource": "rayclusters", "group": "ray.io"}),
+    "watch-legacy": ("W11", (), {"verb": "watch", "resource": "rayclusters", "group": "cluster.ray.io"}),
+    "watch-pods": ("W1", (), {"verb": "watch", "resource": "pods"}),
+    "watch-services": ("W1", (), {"verb": "watch", "resource": "services"}),
+    "create-head": ("W1", (), {"verb": "create", "resource": "pods", "name": "head"}),
+    "create-worker": ("W2", (), {"verb": "create", "resource": "pods", "name": "worker"}),
+    "try-pod": ("W8", (), {"verb": "try", "resource": "pods"}),
+    "delete-pod": ("W3", (), {"verb": "delete", "resource": "pods"}),
+    "get-pod": ("W1", (), {"verb": "get", "resource": "pods"}),
+    "apply-head-service": ("W1", (), {"verb": "patch", "resource": "services", "name": "head"}),
+    "apply-headless-service": ("W22", (), {"verb": "patch", "resource": "services", "name": "headless"}),
+    "status-v1": ("W1", (), {"verb": "patch", "resource": "rayclusters", "group": "ray.io", "sub": "status"}),
+    "status-legacy": ("W11", (), {"verb": "patch", "resource": "rayclusters", "group": "cluster.ray.io", "sub": "status"}),
+    "create-event": ("W1", (), {"verb": "create", "resource": "events"}),
+    "get-lease": ("W1", ("--leader-elect",), {"verb": "get", "resource": "leases"}),
+    "create-lease": ("W1", ("--leader-elect",), {"verb": "create", "resource": "leases"}),
+    "update-lease": ("W1", ("--leader-elect",), {"verb": "update", "resource": "leases"}),
+    "apply-configmap": ("W23", (), {"verb": "patch", "resource": "configmaps"}),
+}
+
+TOO_LARGE = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+ANSWERS = {
+    "400": lambda: say(400, "BadRequest"),
+    "401": lambda: say(401, "Unauthorized"),
+    "403": lambda: say(403, "Forbidden"),
+    "404": lambda: say(404, "NotFound"),
+    "409-conflict": lambda: say(409, "Conflict"),
+    "409-exists": lambda: say(409, "AlreadyExists"),
+    "410": lambda: say(410, "Expired"),
+    "413": lambda: say(413, "RequestEntityTooLarge"),
+    "415": lambda: say(415, "UnsupportedMediaType"),
+    "422": lambda: say(422, "Invalid"),
+    "429-after": lambda: say(429, "TooManyRequests", retry_after=1),
+    "429": lambda: say(429, "TooManyRequests"),
+    "500": lambda: say(500, "InternalError"),
+    "503-after": lambda: say(503, "ServiceUnavailable", retry_after=1),
+    "504": lambda: say(504, "Timeout"),
+    "504-version": lambda: say(504, "Timeout", causes=TOO_LARGE, retry_after=1),
+    "broken-json": broken_json,
+    "truncated": truncated,
+    "reset": reset,
+    "hang": lambda: hang(HANG_SECONDS),
+}
+
+
+def half_a_stream(c, x, _rule):
+    c.tell_stream(x)
+    c.near.send(chunk(b'{"type":"ADDED","object":{"kind":"Po'))
+    raise Closed
+
+
+def action_of(answer, verb):
+    """A watch's answer has no end to wait for: what is done to the others' bodies is done to its first event."""
+    if verb == "watch" and answer == "broken-json":
+        return stream(b'{"type":"ADDED","object":{"metadata":{"name":"x"\x00}}}\n')
+    if verb == "watch" and answer == "truncated":
+        return half_a_stream
+    return ANSWERS[answer]()
+
+
+def answered(pair, answer, reference):
+    name, flags, which = PAIRS[pair]
+    workload = WORKLOADS[name]
+
+    def run(ctx):
+        verb = which["verb"]
+        rule = Rule(action_of(answer, verb), times=1 if answer == "hang" else TIMES, title=answer, **which)
+        if verb == "list":  # only who is refused a streaming list asks for pages
+            ctx.proxy.add(Rule(say(400, "BadRequest", "sendInitialEvents is forbidden"), verb="watch", times=ALWAYS,
+                               where=lambda x: "sendInitialEvents" in x.query))
+        if verb == "get" and which["resource"] == "pods":  # only a lost answer is looked up
+            ctx.proxy.add(Rule(reset(forward=True), verb="create", resource="pods", name="head", times=2))
+        if verb in LISTS or which["resource"] == "leases":  # of the start
+            ctx.proxy.add(rule)
+            ctx.operator(*flags)
+            ctx.act(workload)
+        else:
+            ctx.begin(workload)
+            ctx.proxy.add(rule)
+            ctx.act(workload)
+        assert rule.hit.wait(60), "no such request was sent"
+        ctx.faults += TIMES  # what a fault does to one pod, its group or its cluster shares
+        ctx.check(reference, limit=150)
+    return run
+
+
+def cases(learned):
+    return [Case(f"B/{pair}/{answer}", answered(pair, answer, learned[PAIRS[pair][0]]), slow=answer == "hang")
+            for pair in PAIRS for answer in ANSWERS]

@@ -1,0 +1,74 @@
+"""D: after work that deleted pods the operator meets an API server that shows an earlier moment of it."""
+
+import threading
+import time
+
+from case import Case
+from cluster import Api, Workspace, eventually
+from rules import ALWAYS, Rule, call, say
+from stale import CHILDREN, EVERYTHING, Past
+from workloads import WORKLOADS
+
+BLOCK = "D"
+TITLE = "a server that shows the past, after deletes"
+WHO = ("W3", "W5", "W8", "W12")
+MOMENTS = ("before", "first write", "half way")
+MODES = {  # name: is the operator started anew, faithful, what is the past's
+    "restart-lagging": (True, True, EVERYTHING),
+    "restart-past": (True, False, CHILDREN),
+    "reconnect-lagging": (False, True, EVERYTHING),
+    "reconnect-past": (False, False, EVERYTHING),
+}
+STALE_SECONDS = 4
+
+
+def pasts(ctx, workload, reference):
+    """The three moments. The act is done and its end is waited for."""
+    found, at, lock = [Past.take(ctx.space)], (1, max(2, reference.writes // 2)), threading.Lock()
+
+    def keep(_x):
+        with lock:
+            if len(found) < 3 and len(ctx.proxy.writes(ctx.acted)) >= at[len(found) - 1]:
+                found.append(Past.take(Workspace(Api(), ctx.space.name)))
+
+    watching = ctx.proxy.add(Rule(call(keep), times=ALWAYS, where=lambda x: x.is_write))
+    ctx.act(workload)
+    ctx.settle(reference)
+    ctx.proxy.lift(watching)
+    assert len(found) == 3, f"only {len(found)} moments in {len(ctx.proxy.writes(ctx.acted))} writes"
+    return found
+
+
+def shown_the_past(workload, reference, moment, mode):
+    restart, faithful, resources = MODES[mode]
+
+    def run(ctx):
+        ctx.begin(workload)
+        past = pasts(ctx, workload, reference)[moment]
+        before = len(ctx.proxy.log)
+        ctx.proxy.stale = past.as_seen(faithful, resources)
+        if restart:
+            ctx.kill()
+        else:
+            ctx.proxy.add(Rule(say(410, "Expired"), verb="watch", times=4))
+            ctx.proxy.cut()
+        eventually(lambda: past.asked, 60)
+        time.sleep(STALE_SECONDS)
+        ctx.proxy.stale = None
+        ctx.proxy.lift()
+        wrong = [x for x in ctx.proxy.writes(before) if x.verb == "create" and x.resource == "pods" and x.status == 201]
+        assert not wrong, "pods that are there were made again:\n  " + "\n  ".join(map(str, wrong))
+        ctx.faults += sum(len(o["items"]) for o in past.lists.values())
+        ctx.check(reference)
+    return run
+
+
+def workload_of(who, mode):
+    """Pods of an older template that a complete list shows are replaced, and their successors' names are made of their uids: against a
+    server that lies in the one list which is consistent by contract no name can help. W10 stands there for W8."""
+    return "W10" if (who, mode) == ("W8", "restart-past") else who
+
+
+def cases(learned):
+    rows = [(workload_of(w, mode), n, mode) for w in WHO for n in range(len(MOMENTS)) for mode in MODES]
+    return [Case(f"D/{w}/{MOMENTS[n].replace(' ', '-')}/{mode}", shown_the_past(WORKLOADS[w], learned[w], n, mode)) for w, n, mode in rows]
