@@ -139,7 +139,10 @@ static void decide_pods(const struct cluster_view *in, struct plan *p)
         return;
     }
     struct group_view head = view_group(in, &c->head, GROUP_HEAD, p->arena);
-    if (decide_renewal(&head, p)) { /* a new head takes the workers along: they could not join it */
+    enum renewal renewal = decide_renewal(&head, p);
+    if (renewal == RENEWAL_TRIED)
+        return; /* what is made now for the head that runs would go with it in a moment */
+    if (renewal == RENEWAL_DUE) { /* a new head takes the workers along: they could not join it */
         for (uint32_t i = 0; i < in->pod_count; i++)
             if (!in->pods[i]->deleting)
                 plan_delete(p, in->pods[i], in->pods[i]->head ? GROUP_HEAD : GROUP_NONE, "the head's template changed");

@@ -50,23 +50,23 @@ int32_t decide_attempts(const struct group_view *g)
     return g->failures->count && since < INT32_MAX / 2 ? (int32_t)(1 + 2 * since) : INT32_MAX;
 }
 
-bool decide_renewal(const struct group_view *g, struct plan *p)
+enum renewal decide_renewal(const struct group_view *g, struct plan *p)
 {
     bool outdated = false;
     for (uint32_t i = 0; i < g->count && !outdated; i++)
         outdated = pod_live(g->pods[i]) && pod_outdated(g->pods[i], g->spec);
     if (!outdated || !g->in->cluster->recreate)
-        return false;
+        return RENEWAL_NONE;
     if (g->failures->accepted == g->spec->hash)
-        return true;
+        return RENEWAL_DUE;
     if (g->failures->refused == g->spec->hash && g->in->now.mono_ms < g->failures->try_ms) {
         plan_look_again(p, g->failures->try_ms);
-        return false;
+        return RENEWAL_NONE;
     }
     struct action *act = plan_add(p, ACTION_TRY_POD);
     act->group = g->number;
     act->index = 0;
-    return false;
+    return RENEWAL_TRIED;
 }
 
 static bool named_for_deletion(const struct ray_group *spec, const struct pod *pod)
@@ -81,7 +81,7 @@ static bool named_for_deletion(const struct ray_group *spec, const struct pod *p
 uint32_t decide_keep(const struct group_view *g, const struct pod **keep, uint32_t *gone, struct plan *p)
 {
     uint32_t kept = 0, going = 0;
-    bool renew = decide_renewal(g, p);
+    bool renew = decide_renewal(g, p) == RENEWAL_DUE;
     for (uint32_t i = 0; i < g->count; i++) {
         const struct pod *pod = g->pods[i];
         if (!pod_live(pod))

@@ -29,8 +29,9 @@ bool pod_live(const struct pod *pod);
 /* The pod was made from something else than what the spec says now. */
 bool pod_outdated(const struct pod *pod, const struct ray_group *spec);
 /* Whether the group's outdated pods may be given up: the spec asks for it and the API server has taken the new template in a dry run, which
- * is planned when it has not been tried yet. */
-bool decide_renewal(const struct group_view *g, struct plan *p);
+ * is planned (and waited for) when it has not been tried yet. */
+enum renewal { RENEWAL_NONE, RENEWAL_TRIED, RENEWAL_DUE };
+enum renewal decide_renewal(const struct group_view *g, struct plan *p);
 /* "container ended with exit code 1 (OOMKilled)" */
 struct slice pod_failure_text(const struct pod *pod, struct arena *a);
 
