@@ -141,7 +141,7 @@ static void decide_pods(const struct cluster_view *in, struct plan *p)
     struct group_view head = view_group(in, &c->head, GROUP_HEAD, p->arena);
     enum renewal renewal = decide_renewal(&head, p);
     if (renewal == RENEWAL_TRIED)
-        return; /* what is made now for the head that runs would go with it in a moment */
+        return;                   /* what is made now for the head that runs would go with it in a moment */
     if (renewal == RENEWAL_DUE) { /* a new head takes the workers along: they could not join it */
         for (uint32_t i = 0; i < in->pod_count; i++)
             if (!in->pods[i]->deleting)
