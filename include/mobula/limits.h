@@ -133,4 +133,18 @@ enum {
     LIMIT_SCALE_LINES = 64,       /* explanations of one decision */
 };
 
+/* reconcile: RayJob */
+enum {
+    LIMIT_JOB_MESSAGE = 4 * KIB,            /* status.message of a RayJob: the beginning and the end of a longer one */
+    JOB_LOOK_MS = 2 * 1000,                 /* between two looks at a job that runs … */
+    JOB_LOOK_MAX_MS = 10 * 1000,            /* … growing to this for one that has run long */
+    JOB_LOOK_FAILING_MAX_MS = 30 * 1000,    /* … and to this while the dashboard does not answer */
+    JOB_TROUBLE_MS = 10 * 1000,             /* a dashboard that is silent for so long is worth a word in status */
+    JOB_CHECK_TIMEOUT_MS = 5 * 60 * 1000,   /* … and for so long has lost the job */
+    JOB_SUBMITTER_GRACE_MS = 5 * 60 * 1000, /* a submitter pod may outlast its job by this */
+    JOB_STOP_MS = 5 * 60 * 1000,            /* a job that was given up is told to stop no longer than this */
+    JOB_HEAD_FAILURES = 6,                  /* heads that end in a row: about a minute */
+    JOB_STOP_TRIES = 3,                     /* before a RayJob that is being deleted is let go */
+};
+
 #endif

@@ -206,6 +206,8 @@ void ray_job_notes(struct jval object, struct arena *a, struct ray_errors *notes
  * is spec.jobId where that is given. */
 struct slice ray_job_cluster_name(const struct ray_job *job, int32_t attempt, struct arena *a);
 struct slice ray_job_submission_id(const struct ray_job *job, int32_t attempt, struct arena *a);
+/* Of its nth submitter pod, n from 0. */
+struct slice ray_job_submitter_name(const struct ray_job *job, int32_t attempt, int32_t n, struct arena *a);
 /* The RayCluster of an attempt. It carries the job's labels and annotations, as KubeRay's does. */
 bool ray_build_job_cluster(const struct ray_job *job, struct slice name, struct buf *out, struct arena *a);
 /* The body of POST /api/jobs/. What the user wrote is in it byte for byte; runtimeEnvYAML as JSON. */

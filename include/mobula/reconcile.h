@@ -78,6 +78,19 @@ enum action_kind {
     ACTION_FORGET_FAILURES, /* of group: it is well again. Costs no call */
     ACTION_STATUS,          /* text is the merge patch for /status */
     ACTION_EVENT,           /* why is the reason word, text the note */
+
+    /* of RayJobs; text is the submission id where one is meant */
+    ACTION_CREATE_CLUSTER,   /* name */
+    ACTION_DELETE_CLUSTER,   /* name, uid; why */
+    ACTION_SUSPEND_WORKERS,  /* of the cluster name, uid */
+    ACTION_CREATE_SUBMITTER, /* name */
+    ACTION_ADD_FINALIZER,
+    ACTION_REMOVE_FINALIZER,
+    ACTION_DELETE_JOB, /* the RayJob itself, with all that it owns */
+    ACTION_LOOK,       /* asks the dashboard for its session and, where there is an id, for the job */
+    ACTION_SUBMIT,
+    ACTION_STOP,
+    ACTION_READ_LOG, /* the last lines of the driver's log */
 };
 
 struct action {
@@ -200,5 +213,68 @@ void scale_log_legacy(const struct scale_view *in, const struct scale_plan *plan
 void scale_status_text(const struct scale_view *in, const struct scale_plan *plan, struct arena *a, struct buf *out);
 /* "{CPU: 1, memory: 2Gi}": names are the head's and so made fit for a line. At most LIMIT_SCALE_NAMES of them. */
 struct slice scale_bundle_text(const struct ray_bundle *b, struct arena *a);
+
+/* ---- RayJob ---- */
+
+/* What Ray says of a job. */
+enum job_state { JOB_STATE_NONE, JOB_PENDING, JOB_RUNNING, JOB_STOPPED, JOB_SUCCEEDED, JOB_FAILED };
+
+/* A RayCluster, as its jobs see it. */
+struct job_cluster {
+    struct slice name, uid;
+    bool owned; /* by this very job */
+    bool deleting;
+    bool ready;             /* status.state */
+    bool refused;           /* its Valid condition is False */
+    bool workers_suspended; /* all its worker groups */
+    uint32_t head_failures; /* head pods that ended, in a row */
+    struct slice why;       /* why it is not ready, as far as one knows */
+    struct slice dashboard; /* HOST:PORT */
+    struct slice status;    /* JSON; empty: none yet */
+};
+
+/* What the dashboard last said, in plain values, however it was asked. Zero: nothing yet. */
+struct job_said {
+    struct slice cluster; /* whose dashboard: all of it is void when that is not the job's cluster any more */
+    struct slice session; /* the run of Ray that answered last; empty: none has */
+    struct slice id;      /* the submission that was asked about in this session; empty: none */
+    bool known;           /* there is such a submission; false: there is not */
+    enum job_state state;
+    struct slice message;         /* Ray's own words on it */
+    int64_t started_us, ended_us; /* by the head's clock; 0: not yet */
+    struct slice refused;         /* the submission was refused for what is in it: the answer */
+    struct slice log;             /* the last lines of the driver's log … */
+    bool log_asked;               /* … when they were asked for, with an answer or without */
+    bool stop_asked;              /* a stop was asked for and answered */
+    bool asking;                  /* a question is on its way: the answer brings the job here again */
+    int64_t answered_ms;          /* monotonic: the last answer */
+    uint32_t failures;            /* questions since then that had no answer … */
+    int64_t failed_ms;            /* … monotonic, the last of them … */
+    int64_t failing_us;           /* … wall clock, the first of them */
+    struct slice trouble;         /* … and why */
+};
+
+struct job_view {
+    const struct ray_job *job;
+    const struct ray_errors *errors;    /* what ray_read_job found */
+    const struct job_cluster *clusters; /* all that the job owns, and the one that it is to run on */
+    uint32_t cluster_count;
+    const struct pod *const *submitters; /* pods that the job owns */
+    uint32_t submitter_count;
+    bool submitter_pods; /* K8sJobMode is served by submitter pods, not by the operator itself */
+    struct slice status; /* as in cluster_view */
+    uint64_t status_hash;
+    int64_t status_not_before_ms;
+    const struct group_failures *refusals; /* of what was to be created: count, not_before_ms and reason; NULL: none */
+    struct job_said said;
+    struct now now;
+};
+
+/* The state machine lives in status: a plan either moves it on (and then does nothing that depends on that), or acts in the state that the
+ * API server has. So the id of a submission is stored before it is used, and any prefix of a plan is legal. */
+void reconcile_job(const struct job_view *in, struct arena *a, struct plan *out);
+
+const char *job_state_name(enum job_state state);             /* "PENDING"; "" for none */
+bool job_state_parse(struct slice name, enum job_state *out); /* false: no word of Ray's */
 
 #endif

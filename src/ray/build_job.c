@@ -23,6 +23,11 @@ struct slice ray_job_submission_id(const struct ray_job *job, int32_t attempt, s
     return slice_empty(job->job_id) ? attempt_name(job, "job", attempt, a) : job->job_id;
 }
 
+struct slice ray_job_submitter_name(const struct ray_job *job, int32_t attempt, int32_t n, struct arena *a)
+{
+    return attempt_name(job, arena_printf(a, "submitter %d", (int)n).ptr, attempt, a);
+}
+
 /* ---- the cluster ---- */
 
 static void write_job_owner(struct jout *w, const struct ray_job *job)

@@ -27,21 +27,27 @@ static bool is_reason(struct slice s)
     return true;
 }
 
+void status_write_condition(struct jout *w, const struct condition *c, struct jval prior, struct slice stamp, struct arena *a)
+{
+    struct slice status = c->yes ? SLICE("True") : SLICE("False");
+    struct jval before = status_condition(prior, slice_of(c->type));
+    struct slice since = json_get_str(before, "lastTransitionTime", a);
+    if (slice_empty(since) || !json_str_eq(json_get(before, "status"), status))
+        since = stamp;
+    jout_object(w);
+    jout_kstr(w, "type", slice_of(c->type));
+    jout_kstr(w, "status", status);
+    jout_kstr(w, "reason", is_reason(c->reason) ? c->reason : SLICE("Unknown"));
+    jout_kstr(w, "message", c->message);
+    jout_kstr(w, "lastTransitionTime", since);
+    jout_kint(w, "observedGeneration", c->generation);
+    jout_end(w);
+}
+
 static void condition(const struct facts *f, struct jout *w, const char *type, bool yes, struct slice reason, struct slice message)
 {
-    struct slice status = yes ? SLICE("True") : SLICE("False");
-    struct jval before = status_condition(f->prior, slice_of(type));
-    struct slice since = json_get_str(before, "lastTransitionTime", f->a);
-    if (slice_empty(since) || !json_str_eq(json_get(before, "status"), status))
-        since = f->stamp;
-    jout_object(w);
-    jout_kstr(w, "type", slice_of(type));
-    jout_kstr(w, "status", status);
-    jout_kstr(w, "reason", is_reason(reason) ? reason : SLICE("Unknown"));
-    jout_kstr(w, "message", message);
-    jout_kstr(w, "lastTransitionTime", since);
-    jout_kint(w, "observedGeneration", f->in->cluster->generation);
-    jout_end(w);
+    struct condition c = {type, yes, reason, message, f->in->cluster->generation};
+    status_write_condition(w, &c, f->prior, f->stamp, f->a);
 }
 
 struct slice status_errors(const struct facts *f, size_t max)

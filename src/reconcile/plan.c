@@ -69,6 +69,17 @@ const char *action_name(enum action_kind kind)
         [ACTION_FORGET_FAILURES] = "forget-failures",
         [ACTION_STATUS] = "status",
         [ACTION_EVENT] = "event",
+        [ACTION_CREATE_CLUSTER] = "create-cluster",
+        [ACTION_DELETE_CLUSTER] = "delete-cluster",
+        [ACTION_SUSPEND_WORKERS] = "suspend-workers",
+        [ACTION_CREATE_SUBMITTER] = "create-submitter",
+        [ACTION_ADD_FINALIZER] = "add-finalizer",
+        [ACTION_REMOVE_FINALIZER] = "remove-finalizer",
+        [ACTION_DELETE_JOB] = "delete-job",
+        [ACTION_LOOK] = "look",
+        [ACTION_SUBMIT] = "submit",
+        [ACTION_STOP] = "stop",
+        [ACTION_READ_LOG] = "read-log",
     };
     return (unsigned)kind < COUNT_OF(names) ? names[kind] : "unknown";
 }

@@ -72,6 +72,46 @@ def test_refused_by_the_server(api, group, make, case):
     assert refused.value.status == 422 and word in str(refused.value)
 
 
+def rayjob(**spec):
+    cluster = raycluster("c")["spec"]
+    return {"apiVersion": V1.removeprefix("/apis/"), "kind": "RayJob", "metadata": {"name": "j"},
+            "spec": {"entrypoint": "x", "rayClusterSpec": cluster, **spec}}
+
+
+RULES = [{"policy": "DeleteSelf", "condition": {"jobStatus": "SUCCEEDED"}}]
+SELECTED = {"rayClusterSpec": None, "clusterSelector": {"ray.io/cluster": "c"}}
+JOB_REFUSED = [
+    ("no cluster", "rayClusterSpec", {"rayClusterSpec": None}),
+    ("a selector that names none", "ray.io/cluster", {"clusterSelector": {"a": "b"}}),
+    ("suspend without shutdown", "suspend", {"suspend": True}),
+    ("ttl without shutdown", "ttlSecondsAfterFinished", {"ttlSecondsAfterFinished": 1}),
+    ("a selector and retries", "clusterSelector", {**SELECTED, "backoffLimit": 1}),
+    ("interactive retries", "backoffLimit", {"submissionMode": "InteractiveMode", "backoffLimit": 1}),
+    ("a submitter for the sidecar", "submissionMode", {"submissionMode": "SidecarMode", "submitterConfig": {}}),
+    ("an unknown mode", "submissionMode", {"submissionMode": "Batch"}),
+    ("half a strategy", "deletionStrategy", {"deletionStrategy": {"onSuccess": {"policy": "DeleteSelf"}}}),
+    ("rules and shutdown", "deletionStrategy", {"shutdownAfterJobFinishes": True, "deletionStrategy": {"deletionRules": RULES}}),
+    ("two conditions", "condition", {"deletionStrategy": {"deletionRules": [
+        {"policy": "DeleteSelf", "condition": {"jobStatus": "FAILED", "jobDeploymentStatus": "Failed"}}]}}),
+    ("the cluster's own rules", "groupName",
+     {"rayClusterSpec": {**raycluster("c")["spec"], "workerGroupSpecs": raycluster("c", workers=1)["spec"]["workerGroupSpecs"] * 2}}),
+]
+
+
+@pytest.mark.parametrize("case", JOB_REFUSED, ids=lambda c: c[0])
+def test_jobs_refused_by_the_server(api, case):
+    _, word, spec = case
+    with pytest.raises(Refused) as refused:
+        api.call("POST", f"{V1}/namespaces/default/rayjobs?dryRun=All", rayjob(**spec))
+    assert refused.value.status == 422 and word in str(refused.value)
+
+
+@pytest.mark.parametrize("spec", [{}, SELECTED, {"deletionStrategy": {"deletionRules": RULES}}], ids=["plain", "selected", "rules"])
+def test_jobs_taken_by_the_server(api, spec):
+    stored = api.call("POST", f"{V1}/namespaces/default/rayjobs?dryRun=All", rayjob(**spec))["spec"]
+    assert stored["submissionMode"] == "K8sJobMode" and stored["backoffLimit"] == 0
+
+
 def test_managed_by_cannot_change(space):
     cluster = raycluster("c")
     cluster["spec"]["managedBy"] = "kueue.x-k8s.io/multikueue"
@@ -113,6 +153,6 @@ def test_printer_columns(api):
 
 
 def test_the_examples_are_valid():
-    for name in ("raycluster", "legacy-cluster", "legacy-cluster2"):
+    for name in ("raycluster", "legacy-cluster", "legacy-cluster2", "rayjob", "rayjob-on-cluster"):
         out = kubectl("create", "--dry-run=server", "--validate=strict", "-o", "json", "-f", f"airgap/examples/{name}.yaml")
-        assert json.loads(out.stdout)["kind"] == "RayCluster"
+        assert json.loads(out.stdout)["kind"] == ("RayJob" if name.startswith("rayjob") else "RayCluster")

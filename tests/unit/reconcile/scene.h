@@ -2,12 +2,9 @@
 #ifndef MOBULA_TEST_SCENE_H
 #define MOBULA_TEST_SCENE_H
 
-#include <mobula/reconcile.h>
+#include "words.h"
 
-#include "cases.h"
-
-enum { NOW_MS = 1000000, PODS_MAX = 64 };
-static const int64_t now_us = 1800000000000000;
+enum { PODS_MAX = 64 };
 
 struct scene {
     struct arena a;
@@ -26,19 +23,6 @@ struct scene {
     struct service head_service, headless_service;
     bool same; /* that is what this very status became */
 };
-
-static struct slice word_value(struct slice word, const char *name)
-{
-    struct slice key = slice_of(name);
-    return slice_starts(word, key) && word.len > key.len && word.ptr[key.len] == '=' ? slice_skip(word, key.len + 1) : SLICE_NONE;
-}
-
-static void take_int(struct slice word, const char *name, int32_t *to)
-{
-    int64_t n;
-    if (slice_int(word_value(word, name), &n))
-        *to = (int32_t)n;
-}
 
 static int group_slot(struct slice name)
 {
@@ -81,24 +65,6 @@ static void read_words(struct scene *s, struct slice line)
     }
 }
 
-static void set_state(struct pod *p, struct slice word)
-{
-    if (slice_eq(word, SLICE("ready"))) {
-        p->phase = POD_RUNNING;
-        p->ready = true;
-    } else if (slice_eq(word, SLICE("running")) || slice_eq(word, SLICE("ended"))) {
-        p->phase = POD_RUNNING;
-        p->ended = slice_eq(word, SLICE("ended"));
-    } else if (slice_eq(word, SLICE("failed"))) {
-        p->phase = POD_FAILED;
-    } else if (slice_eq(word, SLICE("succeeded"))) {
-        p->phase = POD_SUCCEEDED;
-    } else if (slice_eq(word, SLICE("deleting"))) {
-        p->phase = POD_RUNNING;
-        p->deleting = true;
-    }
-}
-
 static void read_pod(struct scene *s, struct slice line)
 {
     struct pod *p = &s->pods[s->pod_count++];
@@ -122,8 +88,6 @@ static void read_pod(struct scene *s, struct slice line)
     }
     p->created_us = now_us - age * INT64_C(1000000);
 }
-
-static const char container[] = "{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}";
 
 static void put_group(struct scene *s, struct buf *b, const char *name, int32_t replicas, bool first)
 {

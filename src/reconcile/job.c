@@ -1,0 +1,232 @@
+/* RayJob: from the resource to a cluster on which the job can run, and back to nothing when it is suspended or tried again. */
+#include "job.h"
+
+int64_t job_mono_ms(const struct job_decision *d, int64_t wall_us)
+{
+    int64_t ms = (wall_us - d->in->now.wall_us + 999) / 1000;
+    return d->in->now.mono_ms + (ms > 1 ? ms : 1);
+}
+
+bool job_passed(struct job_decision *d, int64_t from_us, int64_t seconds)
+{
+    int64_t due_us = from_us + seconds * 1000000;
+    if (seconds == 0 || from_us == 0)
+        return false;
+    if (d->in->now.wall_us >= due_us)
+        return true;
+    plan_look_again(d->p, job_mono_ms(d, due_us));
+    return false;
+}
+
+/* ---- beginnings ---- */
+
+static void refuse(struct job_decision *d)
+{
+    d->to.phase = JOB_PHASE_INVALID;
+    d->to.reason = SLICE("ValidationFailed");
+    d->to.message = ray_errors_text(d->in->errors, LIMIT_JOB_MESSAGE, d->a);
+    d->to.start_us = 0;
+}
+
+/* The next attempt, or the reasons why there is none. */
+static void begin(struct job_decision *d)
+{
+    const struct ray_job *job = d->job;
+    struct course next = {.attempt = d->is.attempt + 1, .succeeded = d->is.succeeded, .failed = d->is.failed};
+    if (d->in->errors->count) {
+        refuse(d);
+        return;
+    }
+    if (!slice_empty(job->selected) && !job->finalizer)
+        plan_add(d->p, ACTION_ADD_FINALIZER);
+    if (job->suspend) {
+        next.phase = JOB_PHASE_SUSPENDED;
+        next.attempt = d->is.attempt;
+    } else {
+        next.phase = JOB_PHASE_INITIALIZING;
+        next.start_us = d->in->now.wall_us;
+        next.id = job->mode == RAY_JOB_INTERACTIVE ? job->job_id : ray_job_submission_id(job, next.attempt, d->a);
+        next.cluster = slice_empty(job->selected) ? ray_job_cluster_name(job, next.attempt, d->a) : job->selected;
+    }
+    d->to = next;
+}
+
+/* ---- a cluster to run on ---- */
+
+static void create_cluster(struct job_decision *d)
+{
+    const struct group_failures *refused = d->in->refusals;
+    if (!slice_empty(d->job->selected)) {
+        d->to.message = arena_printf(d->a, "RayCluster %.*s does not exist", SLICE_ARG(d->is.cluster));
+        return;
+    }
+    if (refused && refused->count) {
+        d->to.message = arena_printf(d->a, "RayCluster %.*s cannot be created: %s", SLICE_ARG(d->is.cluster), refused->reason);
+        if (d->in->now.mono_ms < refused->not_before_ms) {
+            plan_look_again(d->p, refused->not_before_ms);
+            return;
+        }
+    }
+    plan_add(d->p, ACTION_CREATE_CLUSTER)->name = d->is.cluster;
+}
+
+/* Whether the attempt's cluster can take the job; else `to` says what it waits for. */
+static bool cluster_usable(struct job_decision *d)
+{
+    const struct job_cluster *c = d->cluster;
+    if (!c) {
+        create_cluster(d);
+        return false;
+    }
+    struct slice name = c->name, why = c->why;
+    bool own = slice_empty(d->job->selected);
+    if (own && !c->owned)
+        d->to.message = arena_printf(d->a, "RayCluster %.*s exists and belongs to somebody else: delete it", SLICE_ARG(name));
+    else if (c->deleting)
+        d->to.message = arena_printf(d->a, "waiting for the end of RayCluster %.*s, which is being deleted", SLICE_ARG(name));
+    else if (own && (c->refused || (!c->ready && c->head_failures >= JOB_HEAD_FAILURES)))
+        job_fail(d, "ClusterFailed", arena_printf(d->a, "RayCluster %.*s: %.*s", SLICE_ARG(name), SLICE_ARG(why)),
+                 c->refused ? RETRY_NEVER : RETRY_MAYBE);
+    else if (!c->ready)
+        d->to.message = why.len ? arena_printf(d->a, "RayCluster %.*s is not ready: %.*s", SLICE_ARG(name), SLICE_ARG(why)) : why;
+    else
+        return true;
+    return false;
+}
+
+static void decide_initializing(struct job_decision *d)
+{
+    if (d->job->suspend) {
+        d->to.phase = JOB_PHASE_SUSPENDING;
+        return;
+    }
+    if (job_passed(d, d->is.start_us, d->job->active_deadline_s)) {
+        job_fail(d, "DeadlineExceeded", SLICE("activeDeadlineSeconds passed before the job ran"), RETRY_NEVER);
+        return;
+    }
+    if (job_passed(d, d->is.start_us, d->job->pre_running_deadline_s)) {
+        struct slice waited = d->is.message;
+        job_fail(d, "PreRunningDeadlineExceeded",
+                 arena_printf(d->a, "preRunningDeadlineSeconds passed%s%.*s", waited.len ? ": " : "", SLICE_ARG(waited)), RETRY_MAYBE);
+        return;
+    }
+    decide_remove(d, false, "of an earlier attempt");
+    if (!cluster_usable(d))
+        return;
+    struct job_said said = job_heard(d);
+    if (slice_empty(said.session)) {
+        d->to.message = said.failures ? SLICE("the dashboard does not answer yet") : SLICE("");
+        decide_look(d, SLICE(""));
+        return;
+    }
+    d->to.phase = d->job->mode == RAY_JOB_INTERACTIVE && slice_empty(d->job->job_id) ? JOB_PHASE_WAITING : JOB_PHASE_RUNNING;
+    d->to.session = said.session;
+    d->to.dashboard = d->cluster->dashboard;
+    d->to.message = SLICE("");
+}
+
+static void decide_waiting(struct job_decision *d)
+{
+    if (d->job->suspend)
+        d->to.phase = JOB_PHASE_SUSPENDING;
+    else if (job_passed(d, d->is.start_us, d->job->pre_running_deadline_s))
+        job_fail(d, "PreRunningDeadlineExceeded", SLICE("preRunningDeadlineSeconds passed without a spec.jobId"), RETRY_NEVER);
+    else if (!d->cluster || d->cluster->deleting)
+        job_fail(d, "ClusterLost", arena_printf(d->a, "RayCluster %.*s was deleted", SLICE_ARG(d->is.cluster)), RETRY_NEVER);
+    else if (slice_empty(d->job->job_id))
+        d->to.message = SLICE("waiting for spec.jobId, the id of a job that you submitted");
+    else {
+        d->to.phase = JOB_PHASE_RUNNING;
+        d->to.id = d->job->job_id;
+        d->to.message = SLICE("");
+    }
+}
+
+/* ---- back to nothing ---- */
+
+static void decide_suspending(struct job_decision *d)
+{
+    if (!decide_remove(d, true, "the job is suspended"))
+        return;
+    d->to = (struct course){.phase = JOB_PHASE_SUSPENDED, .attempt = d->is.attempt, .succeeded = d->is.succeeded, .failed = d->is.failed};
+}
+
+/* A new cluster when the old one is gone: what two of them would need may not be there. */
+static void decide_retrying(struct job_decision *d)
+{
+    bool gone = decide_remove(d, true, "the attempt failed");
+    uint32_t failed = d->is.failed > 0 && d->is.failed < 1000 ? (uint32_t)d->is.failed : 1;
+    int64_t due_us = d->is.end_us + reconcile_backoff_ms(failed, hash64(d->job->uid, 0)) * 1000;
+    if (gone && d->in->now.wall_us >= due_us)
+        begin(d);
+    else if (gone)
+        plan_look_again(d->p, job_mono_ms(d, due_us));
+}
+
+static void decide_phase(struct job_decision *d)
+{
+    bool wrong = d->in->errors->count > 0;
+    switch (d->is.phase) {
+    case JOB_PHASE_NEW:
+    case JOB_PHASE_INVALID:
+        begin(d);
+        break;
+    case JOB_PHASE_INITIALIZING:
+        if (wrong)
+            refuse(d);
+        else
+            decide_initializing(d);
+        break;
+    case JOB_PHASE_WAITING:
+        decide_waiting(d);
+        break;
+    case JOB_PHASE_RUNNING:
+        decide_job_running(d);
+        break;
+    case JOB_PHASE_COMPLETE:
+    case JOB_PHASE_FAILED:
+        decide_job_ended(d);
+        break;
+    case JOB_PHASE_RETRYING:
+        decide_retrying(d);
+        break;
+    case JOB_PHASE_SUSPENDING:
+        decide_suspending(d);
+        break;
+    case JOB_PHASE_SUSPENDED:
+        if (wrong || !d->job->suspend)
+            begin(d);
+        else
+            decide_remove(d, true, "the job is suspended");
+        break;
+    }
+}
+
+static const struct job_cluster *find_cluster(const struct job_view *in, struct slice name)
+{
+    for (uint32_t i = 0; i < in->cluster_count; i++)
+        if (!slice_empty(name) && slice_eq(in->clusters[i].name, name))
+            return &in->clusters[i];
+    return NULL;
+}
+
+void reconcile_job(const struct job_view *in, struct arena *a, struct plan *out)
+{
+    struct json *doc = arena_new(a, struct json);
+    struct err e = {0};
+    struct job_decision d = {.in = in, .job = in->job, .a = a, .p = out, .prior = {.at = -1}};
+    *out = (struct plan){.next_ms = TIME_NEVER, .arena = a};
+    if (in->job->managed_elsewhere)
+        return;
+    if (!slice_empty(in->status) && json_parse(doc, in->status, a, &e))
+        d.prior = json_root(doc);
+    course_read(d.prior, &d.is, a);
+    d.cluster = find_cluster(in, d.is.cluster);
+    d.to = d.is;
+    if (in->job->deleting) {
+        decide_job_deleted(&d);
+        return;
+    }
+    decide_phase(&d);
+    decide_job_status(&d);
+}

@@ -1,0 +1,71 @@
+/* Inside reconcile: how far a RayJob is, and the parts that a decision about it is made of. */
+#ifndef MOBULA_RECONCILE_JOB_H
+#define MOBULA_RECONCILE_JOB_H
+
+#include "status.h"
+
+/* status.jobDeploymentStatus. Complete and Failed are final: nothing leads out of them. */
+enum job_phase {
+    JOB_PHASE_NEW,
+    JOB_PHASE_INITIALIZING,
+    JOB_PHASE_WAITING, /* InteractiveMode: for spec.jobId */
+    JOB_PHASE_RUNNING,
+    JOB_PHASE_COMPLETE,
+    JOB_PHASE_FAILED,
+    JOB_PHASE_RETRYING,
+    JOB_PHASE_SUSPENDING,
+    JOB_PHASE_SUSPENDED,
+    JOB_PHASE_INVALID,
+};
+
+/* What status holds. Times are wall clock; 0: not there. */
+struct course {
+    enum job_phase phase;
+    enum job_state state;
+    int32_t attempt; /* from 1; 0: none yet */
+    int64_t succeeded, failed;
+    struct slice id, cluster, dashboard, session, reason, message;
+    int64_t start_us, end_us, ray_start_us, ray_end_us, silent_us; /* silent: since then the dashboard does not answer */
+};
+
+struct job_decision {
+    const struct job_view *in;
+    const struct ray_job *job;
+    struct arena *a;
+    struct plan *p;
+    struct jval prior;
+    struct course is, to;              /* as the API server has it; as it should be */
+    const struct job_cluster *cluster; /* the one named in status; NULL: not there */
+};
+
+/* ---- job_status.c ---- */
+void course_read(struct jval status, struct course *out, struct arena *a);
+/* Adds the status patch when `to` says something new. */
+void decide_job_status(struct job_decision *d);
+
+/* ---- job_run.c: while it runs ---- */
+void decide_job_running(struct job_decision *d);
+/* Asks the dashboard, when it is time to. id may be empty. */
+void decide_look(struct job_decision *d, struct slice id);
+/* What the dashboard said of this attempt's cluster; all zero when that was another. */
+struct job_said job_heard(const struct job_decision *d);
+bool job_uses_pod(const struct job_decision *d);
+
+/* ---- job_end.c: its end, and afterwards ---- */
+enum retry { RETRY_NEVER, RETRY_MAYBE };
+void job_fail(struct job_decision *d, const char *reason, struct slice message, enum retry retry);
+void job_finish(struct job_decision *d, const struct job_said *said);
+/* Deletes clusters that the job owns: all, or those of other attempts only. Returns whether none of them is left. */
+bool decide_remove(struct job_decision *d, bool all, const char *why);
+void decide_job_ended(struct job_decision *d);
+void decide_job_deleted(struct job_decision *d);
+/* A text of at most max bytes: of a longer one its beginning and, mostly, its end. */
+struct slice job_shorten(struct slice text, size_t max, struct arena *a);
+
+/* ---- job.c ---- */
+/* The monotonic time of a wall clock time; never earlier than the next millisecond. */
+int64_t job_mono_ms(const struct job_decision *d, int64_t wall_us);
+/* Whether so many seconds have passed since `from_us`; else the plan looks again then. 0 seconds: never. */
+bool job_passed(struct job_decision *d, int64_t from_us, int64_t seconds);
+
+#endif

@@ -1,0 +1,192 @@
+/* The end of a RayJob: what it was, what is deleted then, and what must not be left behind. */
+#include "job.h"
+
+struct slice job_shorten(struct slice text, size_t max, struct arena *a)
+{
+    static const struct slice gap = SLICE("\n[...]\n");
+    text = slice_trim(text);
+    if (text.len <= max || max < 4 * gap.len)
+        return slice_head(text, max);
+    size_t front = (max - gap.len) / 4, back = max - gap.len - front;
+    while (front && ((unsigned char)text.ptr[front] & 0xc0) == 0x80) /* no character is cut in two */
+        front--;
+    while (back && ((unsigned char)text.ptr[text.len - back] & 0xc0) == 0x80)
+        back--;
+    return arena_printf(a, "%.*s%.*s%.*s", (int)front, text.ptr, SLICE_ARG(gap), (int)back, text.ptr + (text.len - back));
+}
+
+static void say_end(struct job_decision *d, bool warning, const char *event, struct slice what)
+{
+    struct slice note = d->to.message.len ? arena_printf(d->a, "%.*s: %.*s", SLICE_ARG(what), SLICE_ARG(d->to.message)) : what;
+    plan_event(d->p, warning, event, job_shorten(note, LIMIT_KUBE_EVENT_NOTE, d->a));
+}
+
+void job_fail(struct job_decision *d, const char *reason, struct slice message, enum retry retry)
+{
+    const struct ray_job *job = d->job;
+    d->to.failed = d->is.failed + 1;
+    d->to.end_us = d->in->now.wall_us;
+    d->to.reason = slice_of(reason);
+    d->to.message = job_shorten(message, LIMIT_JOB_MESSAGE, d->a);
+    bool again = retry == RETRY_MAYBE && slice_empty(job->selected) && job->mode != RAY_JOB_INTERACTIVE && d->to.failed <= job->retries;
+    d->to.phase = again ? JOB_PHASE_RETRYING : JOB_PHASE_FAILED;
+    if (again)
+        say_end(d, true, "RetryingRayJob",
+                arena_printf(d->a, "attempt %d failed (%s), %lld of %d retries", (int)d->is.attempt, reason, (long long)d->to.failed,
+                             (int)job->retries));
+    else
+        say_end(d, true, "FailedRayJob", slice_of(reason));
+}
+
+/* Ray's own words, and the log's last lines where they are not in them already: older Rays say only the exit code. */
+static struct slice failure_text(const struct job_said *said, struct arena *a)
+{
+    struct slice log = slice_trim(said->log), last = log;
+    for (ptrdiff_t at = slice_find(last, '\n'); at >= 0; at = slice_find(last, '\n'))
+        last = slice_skip(last, (size_t)at + 1);
+    if (slice_empty(log) || (said->message.len && memmem(said->message.ptr, said->message.len, last.ptr, last.len)))
+        return said->message;
+    return arena_printf(a, "%.*s\nlog:\n%.*s", SLICE_ARG(said->message), SLICE_ARG(log));
+}
+
+/* Whether a submitter pod is still at work: its log is what its owner reads. */
+static bool submitter_works(const struct job_decision *d)
+{
+    for (uint32_t i = 0; i < d->in->submitter_count && job_uses_pod(d); i++) {
+        const struct pod *pod = d->in->submitters[i];
+        if (!pod->deleting && !pod_failed(pod))
+            return true;
+    }
+    return false;
+}
+
+void job_finish(struct job_decision *d, const struct job_said *said)
+{
+    int64_t ended_us = said->ended_us ? said->ended_us : d->is.ray_end_us;
+    if (submitter_works(d) && ended_us && !job_passed(d, ended_us, JOB_SUBMITTER_GRACE_MS / 1000))
+        return;
+    if (said->state == JOB_FAILED) {
+        if (!said->log_asked) {
+            if (said->asking)
+                return;
+            struct action *act = plan_add(d->p, ACTION_READ_LOG);
+            act->name = d->is.cluster;
+            act->text = d->is.id;
+            return;
+        }
+        job_fail(d, "AppFailed", failure_text(said, d->a), RETRY_MAYBE);
+        return;
+    }
+    d->to.phase = JOB_PHASE_COMPLETE;
+    d->to.end_us = d->in->now.wall_us;
+    d->to.message = job_shorten(said->message, LIMIT_JOB_MESSAGE, d->a);
+    d->to.succeeded += said->state == JOB_SUCCEEDED;
+    say_end(d, false, said->state == JOB_SUCCEEDED ? "SucceededRayJob" : "StoppedRayJob", slice_of(job_state_name(said->state)));
+}
+
+/* ---- deleting ---- */
+
+/* A cluster of the next attempt is not a left-over: when clusters are listed after jobs, it may be there before the status that tells of
+ * it.
+ */
+bool decide_remove(struct job_decision *d, bool all, const char *why)
+{
+    struct slice next = ray_job_cluster_name(d->job, d->is.attempt + 1, d->a);
+    bool gone = true;
+    for (uint32_t i = 0; i < d->in->cluster_count; i++) {
+        const struct job_cluster *c = &d->in->clusters[i];
+        if (!c->owned || slice_eq(c->name, next) || (!all && slice_eq(c->name, d->is.cluster)))
+            continue;
+        gone = false;
+        if (c->deleting)
+            continue;
+        struct action *act = plan_add(d->p, ACTION_DELETE_CLUSTER);
+        act->name = c->name;
+        act->uid = c->uid;
+        act->why = why;
+    }
+    for (uint32_t i = 0; i < d->in->submitter_count && all; i++) {
+        gone = false;
+        if (!d->in->submitters[i]->deleting)
+            plan_delete(d->p, d->in->submitters[i], GROUP_NONE, why);
+    }
+    return gone;
+}
+
+static void suspend_workers(struct job_decision *d)
+{
+    const struct job_cluster *c = d->cluster;
+    if (!c || !c->owned || c->deleting || c->workers_suspended)
+        return;
+    struct action *act = plan_add(d->p, ACTION_SUSPEND_WORKERS);
+    act->name = c->name;
+    act->uid = c->uid;
+}
+
+static bool owns_any(const struct job_decision *d)
+{
+    for (uint32_t i = 0; i < d->in->cluster_count; i++)
+        if (d->in->clusters[i].owned)
+            return true;
+    return false;
+}
+
+/* Of the rules that hold now the one that deletes most is carried out; the plan looks again when the next begins to hold. */
+static void decide_rules(struct job_decision *d)
+{
+    uint8_t ends = RAY_END_ANY, most = RAY_REMOVE_NONE;
+    ends |= d->is.state == JOB_SUCCEEDED ? RAY_END_SUCCEEDED : d->is.state == JOB_FAILED ? RAY_END_FAILED : 0;
+    ends |= d->is.phase == JOB_PHASE_FAILED ? RAY_END_GIVEN_UP : 0;
+    for (uint32_t i = 0; i < d->job->rule_count; i++) {
+        const struct ray_job_rule *rule = &d->job->rules[i];
+        bool touches = rule->what == RAY_REMOVE_SELF || (rule->what != RAY_REMOVE_NONE && owns_any(d));
+        if (!(rule->ends & ends) || !touches)
+            continue;
+        bool due = rule->ttl_s == 0 || job_passed(d, d->is.end_us ? d->is.end_us : 1, rule->ttl_s);
+        if (due && rule->what > most)
+            most = rule->what;
+    }
+    if (most == RAY_REMOVE_SELF)
+        plan_add(d->p, ACTION_DELETE_JOB);
+    else if (most == RAY_REMOVE_CLUSTER)
+        decide_remove(d, true, "the job is over");
+    else if (most == RAY_REMOVE_WORKERS)
+        suspend_workers(d);
+}
+
+/* A job that was given up may still run. */
+static bool must_stop(const struct job_decision *d)
+{
+    const struct job_said *said = &d->in->said;
+    bool over = d->is.state >= JOB_STOPPED || slice_empty(d->is.id) || slice_empty(d->is.session);
+    bool other = !slice_empty(said->cluster) && !slice_eq(said->cluster, d->is.cluster);
+    bool reachable = d->cluster && !d->cluster->deleting && !other && !said->stop_asked && said->failures < JOB_STOP_TRIES;
+    return !over && reachable;
+}
+
+void decide_job_ended(struct job_decision *d)
+{
+    if (d->is.phase == JOB_PHASE_FAILED && must_stop(d) && !d->in->said.asking && !job_passed(d, d->is.end_us, JOB_STOP_MS / 1000)) {
+        struct action *act = plan_add(d->p, ACTION_STOP);
+        act->name = d->is.cluster;
+        act->text = d->is.id;
+    }
+    decide_remove(d, false, "of an earlier attempt");
+    if (d->in->errors->count == 0)
+        decide_rules(d);
+}
+
+/* A cluster of the job's own goes with it, and so does what runs there; what runs on a selected one is stopped. */
+void decide_job_deleted(struct job_decision *d)
+{
+    if (!d->job->finalizer)
+        return;
+    bool runs = d->is.phase == JOB_PHASE_RUNNING && !(d->cluster && d->cluster->owned);
+    if (!runs || !must_stop(d)) {
+        plan_add(d->p, ACTION_REMOVE_FINALIZER);
+    } else if (!d->in->said.asking) {
+        struct action *act = plan_add(d->p, ACTION_STOP);
+        act->name = d->is.cluster;
+        act->text = d->is.id;
+    }
+}

@@ -1,0 +1,217 @@
+/* A RayJob that runs: looked at, submitted when Ray does not know it, noticed when it is lost. */
+#include "job.h"
+
+struct job_said job_heard(const struct job_decision *d)
+{
+    const struct job_said *said = &d->in->said;
+    return !slice_empty(said->cluster) && slice_eq(said->cluster, d->is.cluster) ? *said : (struct job_said){0};
+}
+
+bool job_uses_pod(const struct job_decision *d)
+{
+    return d->job->own_submitter || (d->job->mode == RAY_JOB_K8S && d->in->submitter_pods);
+}
+
+/* ---- looking ---- */
+
+/* A job that has run for an hour is not looked at as often as one that just began; and no two at the same time for ever. */
+static int64_t next_look_ms(const struct job_decision *d, const struct job_said *said)
+{
+    uint64_t seed = hash64(d->job->uid, (uint64_t)said->answered_ms);
+    if (said->failures) {
+        int64_t wait = reconcile_backoff_ms(said->failures, seed);
+        return said->failed_ms + (wait < JOB_LOOK_FAILING_MAX_MS ? wait : JOB_LOOK_FAILING_MAX_MS - (int64_t)(seed % 1000));
+    }
+    if (said->answered_ms == 0)
+        return d->in->now.mono_ms;
+    int64_t age_ms = (d->in->now.wall_us - d->is.start_us) / 1000, wait = age_ms / 20;
+    wait = wait < JOB_LOOK_MS ? JOB_LOOK_MS : wait > JOB_LOOK_MAX_MS ? JOB_LOOK_MAX_MS : wait;
+    return said->answered_ms + wait - (int64_t)(seed % (uint64_t)(wait / 4));
+}
+
+static void ask(struct job_decision *d, enum action_kind kind, struct slice id)
+{
+    struct action *act = plan_add(d->p, kind);
+    act->name = d->is.cluster;
+    act->text = id;
+}
+
+void decide_look(struct job_decision *d, struct slice id)
+{
+    struct job_said said = job_heard(d);
+    if (said.asking)
+        return;
+    bool other = !slice_empty(id) && !slice_eq(said.id, id) && !said.failures; /* what was asked before is not what is to be known */
+    int64_t due_ms = other ? d->in->now.mono_ms : next_look_ms(d, &said);
+    if (d->in->now.mono_ms >= due_ms)
+        ask(d, ACTION_LOOK, id);
+    else
+        plan_look_again(d->p, due_ms);
+}
+
+/* ---- submitter pods ---- */
+
+static const struct pod *find_submitter(const struct job_decision *d, struct slice name)
+{
+    for (uint32_t i = 0; i < d->in->submitter_count; i++)
+        if (slice_eq(slice_of(d->in->submitters[i]->name), name))
+            return d->in->submitters[i];
+    return NULL;
+}
+
+/* Makes the first submitter that is needed, and the next when one failed. */
+static void decide_submitter(struct job_decision *d)
+{
+    const struct group_failures *refused = d->in->refusals;
+    const struct pod *last = NULL;
+    for (int32_t n = 0; n <= d->job->submitter_retries; n++) {
+        struct slice name = ray_job_submitter_name(d->job, d->is.attempt, n, d->a);
+        const struct pod *pod = find_submitter(d, name);
+        if (pod) {
+            last = pod;
+            if (!pod_failed(pod) || pod->phase == POD_SUCCEEDED)
+                return; /* it is at work, or has done it */
+            continue;
+        }
+        int64_t due_ms = 0;
+        if (last)
+            due_ms = job_mono_ms(d, last->created_us + reconcile_backoff_ms((uint32_t)n, hash64(d->job->uid, 0)) * 1000);
+        if (last && due_ms <= d->in->now.mono_ms + 1)
+            due_ms = 0;
+        if (refused && refused->count && refused->not_before_ms > due_ms)
+            due_ms = refused->not_before_ms;
+        if (d->in->now.mono_ms >= due_ms)
+            plan_add(d->p, ACTION_CREATE_SUBMITTER)->name = name;
+        else
+            plan_look_again(d->p, due_ms);
+        return;
+    }
+    job_fail(d, "SubmissionFailed",
+             arena_printf(d->a, "%d submitter pods failed, the last: %.*s", (int)d->job->submitter_retries + 1,
+                          SLICE_ARG(last ? pod_failure_text(last, d->a) : SLICE(""))),
+             RETRY_MAYBE);
+}
+
+/* ---- the run ---- */
+
+/* Nobody will say more of it. Of a job whose end is in status already that is no news. */
+static void lost(struct job_decision *d, const char *reason, struct slice why, enum retry retry)
+{
+    struct job_said known = {.state = d->is.state, .message = why, .log_asked = true, .ended_us = d->is.ray_end_us};
+    if (d->is.state >= JOB_STOPPED)
+        job_finish(d, &known);
+    else
+        job_fail(d, reason, why, retry);
+}
+
+/* Ray knows the job. Returns whether that ended it. */
+static bool follow(struct job_decision *d, const struct job_said *said)
+{
+    d->to.state = said->state;
+    d->to.ray_start_us = said->started_us;
+    d->to.ray_end_us = said->ended_us;
+    if (said->state < JOB_STOPPED)
+        return false;
+    job_finish(d, said);
+    return true;
+}
+
+/* Ray does not know it: it was never submitted, or it is lost. Returns whether that ended it. */
+static bool submit(struct job_decision *d, const struct job_said *said)
+{
+    struct slice id = d->is.id;
+    if (d->is.state != JOB_STATE_NONE) {
+        lost(d, "JobLost", arena_printf(d->a, "Ray does not know job %.*s any more", SLICE_ARG(id)), RETRY_MAYBE);
+        return true;
+    }
+    if (!slice_empty(said->refused)) {
+        job_fail(d, "SubmissionFailed", arena_printf(d->a, "Ray refused the submission: %.*s", SLICE_ARG(said->refused)), RETRY_NEVER);
+        return true;
+    }
+    if (d->job->mode == RAY_JOB_INTERACTIVE) {
+        d->to.message = arena_printf(d->a, "Ray does not know job %.*s: submit it with this id", SLICE_ARG(id));
+        return false;
+    }
+    if (d->in->errors->count || said->asking)
+        return false; /* what would be submitted is not what was meant */
+    if (!slice_empty(d->job->selected) && !d->job->finalizer)
+        plan_add(d->p, ACTION_ADD_FINALIZER); /* first the promise to stop it, then the job */
+    else if (job_uses_pod(d))
+        decide_submitter(d);
+    else
+        ask(d, ACTION_SUBMIT, id);
+    return d->to.phase != d->is.phase;
+}
+
+/* What the dashboard said decides first: an end that is known beats every deadline. Returns whether the run is over. */
+static bool hear(struct job_decision *d, const struct job_said *said)
+{
+    if (slice_empty(said->session))
+        return false;
+    if (slice_empty(d->is.session)) {
+        d->to.session = said->session; /* of a job that somebody else began */
+    } else if (!slice_eq(said->session, d->is.session)) {
+        lost(d, "HeadLost", SLICE("the head was restarted, and Ray has forgotten the job"), RETRY_MAYBE);
+        return true;
+    }
+    if (!slice_eq(said->id, d->is.id) || slice_empty(d->is.id))
+        return false;
+    return said->known ? follow(d, said) : submit(d, said);
+}
+
+static bool submits(const struct plan *p)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->actions[i].kind == ACTION_SUBMIT)
+            return true;
+    return false;
+}
+
+static void lose_patience(struct job_decision *d, const struct job_said *said)
+{
+    const struct job_cluster *c = d->cluster;
+    int64_t now_us = d->in->now.wall_us, since = d->is.silent_us;
+    if (said->failures == 0) {
+        if (said->answered_ms)
+            d->to.silent_us = 0;
+        return;
+    }
+    if (since == 0 && now_us - said->failing_us < (int64_t)JOB_TROUBLE_MS * 1000) {
+        plan_look_again(d->p, job_mono_ms(d, said->failing_us + (int64_t)JOB_TROUBLE_MS * 1000));
+        return;
+    }
+    since = since ? since : said->failing_us;
+    d->to.silent_us = since;
+    d->to.message = SLICE("the dashboard does not answer");
+    if (c->head_failures >= JOB_HEAD_FAILURES)
+        lost(d, "HeadLost", arena_printf(d->a, "the head does not come back: %.*s", SLICE_ARG(c->why)), RETRY_MAYBE);
+    else if (job_passed(d, since, JOB_CHECK_TIMEOUT_MS / 1000))
+        lost(d, "JobStatusCheckTimeoutExceeded",
+             arena_printf(d->a, "the dashboard has not answered for %d s: %.*s", JOB_CHECK_TIMEOUT_MS / 1000, SLICE_ARG(said->trouble)),
+             RETRY_NEVER);
+}
+
+void decide_job_running(struct job_decision *d)
+{
+    struct job_said said = job_heard(d);
+    const struct job_cluster *c = d->cluster;
+    bool mine = slice_empty(d->job->selected) && d->in->errors->count == 0; /* of a spec that cannot be read nobody knows whose it is */
+    bool over = d->is.state >= JOB_STOPPED;                                 /* its end is known, and on its way into status */
+    d->to.message = SLICE("");
+    decide_remove(d, false, "of an earlier attempt");
+    if (hear(d, &said))
+        return;
+    if (d->job->suspend && !over) {
+        d->to.phase = JOB_PHASE_SUSPENDING;
+    } else if (!over && job_passed(d, d->is.start_us, d->job->active_deadline_s)) {
+        job_fail(d, "DeadlineExceeded",
+                 arena_printf(d->a, "the job was not finished after %d s (activeDeadlineSeconds)", (int)d->job->active_deadline_s),
+                 RETRY_NEVER);
+    } else if (!c || c->deleting || (mine && !c->owned)) {
+        lost(d, "ClusterLost", arena_printf(d->a, "RayCluster %.*s was deleted", SLICE_ARG(d->is.cluster)), RETRY_MAYBE);
+    } else {
+        lose_patience(d, &said);
+        if (d->to.phase == d->is.phase && !submits(d->p))
+            decide_look(d, d->is.id);
+    }
+}

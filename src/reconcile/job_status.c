@@ -1,0 +1,261 @@
+/* A RayJob's status: read into a course, and written as a merge patch when the course says something new. Words and fields are KubeRay's;
+ * attempt, raySession and conditions are ours. */
+#include "job.h"
+
+static const char *const phases[] = {
+    [JOB_PHASE_NEW] = "",
+    [JOB_PHASE_INITIALIZING] = "Initializing",
+    [JOB_PHASE_WAITING] = "Waiting",
+    [JOB_PHASE_RUNNING] = "Running",
+    [JOB_PHASE_COMPLETE] = "Complete",
+    [JOB_PHASE_FAILED] = "Failed",
+    [JOB_PHASE_RETRYING] = "Retrying",
+    [JOB_PHASE_SUSPENDING] = "Suspending",
+    [JOB_PHASE_SUSPENDED] = "Suspended",
+    [JOB_PHASE_INVALID] = "ValidationFailed",
+};
+
+static const char *const states[] = {
+    [JOB_STATE_NONE] = "",     [JOB_PENDING] = "PENDING",     [JOB_RUNNING] = "RUNNING",
+    [JOB_STOPPED] = "STOPPED", [JOB_SUCCEEDED] = "SUCCEEDED", [JOB_FAILED] = "FAILED",
+};
+
+const char *job_state_name(enum job_state state)
+{
+    return (unsigned)state < COUNT_OF(states) ? states[state] : "";
+}
+
+bool job_state_parse(struct slice name, enum job_state *out)
+{
+    for (size_t i = JOB_PENDING; i < COUNT_OF(states); i++)
+        if (slice_eq(name, slice_of(states[i]))) {
+            *out = (enum job_state)i;
+            return true;
+        }
+    return false;
+}
+
+/* ---- reading ---- */
+
+static int64_t read_time(struct jval status, const char *path, struct arena *a)
+{
+    int64_t us = 0;
+    return time_parse(json_get_str(status, path, a), &us, NULL) && us > 0 ? us : 0;
+}
+
+static int64_t read_count(struct jval status, const char *key)
+{
+    int64_t n = json_get_int(status, key, 0);
+    return n < 0 ? 0 : n > INT32_MAX - 1 ? INT32_MAX - 1 : n;
+}
+
+void course_read(struct jval status, struct course *out, struct arena *a)
+{
+    *out = (struct course){.succeeded = read_count(status, "succeeded"),
+                           .failed = read_count(status, "failed"),
+                           .attempt = (int32_t)read_count(status, "attempt"),
+                           .id = json_get_str(status, "jobId", a),
+                           .cluster = json_get_str(status, "rayClusterName", a),
+                           .dashboard = json_get_str(status, "dashboardURL", a),
+                           .session = json_get_str(status, "raySession", a),
+                           .reason = json_get_str(status, "reason", a),
+                           .message = json_get_str(status, "message", a),
+                           .start_us = read_time(status, "startTime", a),
+                           .end_us = read_time(status, "endTime", a),
+                           .ray_start_us = read_time(status, "rayJobInfo.startTime", a),
+                           .ray_end_us = read_time(status, "rayJobInfo.endTime", a),
+                           .silent_us = read_time(status, "jobStatusCheckFailureStartTime", a)};
+    for (size_t i = 0; i < COUNT_OF(phases); i++)
+        if (json_str_eq(json_get(status, "jobDeploymentStatus"), slice_of(phases[i])))
+            out->phase = (enum job_phase)i;
+    job_state_parse(json_get_str(status, "jobStatus", a), &out->state);
+    /* KubeRay's definition has no such field, and a server with that one drops it: then tries are counted by those that failed. */
+    if (out->attempt == 0 && !slice_empty(out->cluster)) {
+        bool counted = out->phase == JOB_PHASE_RETRYING || out->phase == JOB_PHASE_FAILED;
+        out->attempt = (int32_t)out->failed + (counted && out->failed ? 0 : 1);
+    }
+}
+
+/* ---- writing ---- */
+
+static void put_time(struct jout *w, struct jval prior, const char *key, int64_t us)
+{
+    char text[TIME_TEXT_MAX];
+    status_put(w, prior, key, us ? time_format(us, text) : SLICE(""));
+}
+
+static void write_ray_info(const struct job_decision *d, struct jout *w)
+{
+    struct jval prior = json_get(d->prior, "rayJobInfo");
+    bool none = d->to.ray_start_us == 0 && d->to.ray_end_us == 0;
+    if (none && json_type(prior) != JSON_OBJECT)
+        return;
+    if (none) {
+        jout_key(w, SLICE("rayJobInfo"));
+        jout_null(w);
+        return;
+    }
+    jout_kobject(w, "rayJobInfo");
+    put_time(w, prior, "startTime", d->to.ray_start_us);
+    put_time(w, prior, "endTime", d->to.ray_end_us);
+    jout_end(w);
+}
+
+/* Whether the course still has to do with its cluster, so that the copy of its status is kept up. */
+static bool follows_cluster(enum job_phase phase)
+{
+    return phase == JOB_PHASE_INITIALIZING || phase == JOB_PHASE_WAITING || phase == JOB_PHASE_RUNNING;
+}
+
+/* The cluster's status without what changes all the time. To tell whether it is news its state and head are enough (brief). */
+static void write_cluster_status(const struct job_decision *d, struct jout *w, bool brief)
+{
+    static const char *const passing[] = {"conditions",          "groups",     "lastUpdateTime", "availableWorkerReplicas",
+                                          "readyWorkerReplicas", "autoscaling"};
+    struct jval prior = json_get(d->prior, "rayClusterStatus"), k, v;
+    bool same = d->cluster && slice_eq(d->to.cluster, d->is.cluster) && follows_cluster(d->to.phase);
+    bool dropped = slice_empty(d->to.cluster) || !slice_eq(d->to.cluster, d->is.cluster);
+    struct json *doc = arena_new(d->a, struct json);
+    if (dropped && json_type(prior) == JSON_OBJECT) {
+        jout_key(w, SLICE("rayClusterStatus"));
+        jout_null(w);
+    }
+    if (!same || slice_empty(d->cluster->status) || !json_parse(doc, d->cluster->status, d->a, NULL))
+        return;
+    jout_kobject(w, "rayClusterStatus");
+    for (struct jiter it = json_iter(json_root(doc)); json_next(&it, &k, &v);) {
+        struct slice key = json_str(k, d->a);
+        bool skip = brief && !slice_eq(key, SLICE("state")) && !slice_eq(key, SLICE("head"));
+        for (size_t i = 0; i < COUNT_OF(passing); i++)
+            skip |= slice_eq(key, slice_of(passing[i]));
+        if (skip)
+            continue;
+        jout_key(w, key);
+        jout_raw(w, json_raw(v));
+    }
+    jout_end(w);
+}
+
+static bool is_ours(struct jval type)
+{
+    static const char *const ours[] = {"Valid", "Suspended", "Complete", "Failed"};
+    for (size_t i = 0; i < COUNT_OF(ours); i++)
+        if (json_str_eq(type, slice_of(ours[i])))
+            return true;
+    return false;
+}
+
+/* Those that one waits for with kubectl wait are there when they are true. */
+static void write_conditions(const struct job_decision *d, struct jout *w, struct slice stamp)
+{
+    const struct course *to = &d->to;
+    bool valid = d->in->errors->count == 0;
+    struct condition all[4] = {{"Valid", valid, valid ? SLICE("SpecAccepted") : SLICE("InvalidSpec"),
+                                valid ? SLICE("") : ray_errors_text(d->in->errors, LIMIT_JOB_MESSAGE, d->a), d->job->generation}};
+    size_t count = 1;
+    if (to->phase == JOB_PHASE_SUSPENDED || json_there(status_condition(d->prior, SLICE("Suspended"))))
+        all[count++] = (struct condition){"Suspended", to->phase == JOB_PHASE_SUSPENDED, SLICE("Suspend"), SLICE(""), d->job->generation};
+    if (to->phase == JOB_PHASE_COMPLETE)
+        all[count++] = (struct condition){"Complete", true, to->state == JOB_STOPPED ? SLICE("JobStopped") : SLICE("JobSucceeded"),
+                                          SLICE(""), d->job->generation};
+    if (to->phase == JOB_PHASE_FAILED)
+        all[count++] = (struct condition){"Failed", true, to->reason, job_shorten(to->message, ERR_TEXT_MAX, d->a), d->job->generation};
+    struct jval k, v;
+    jout_karray(w, "conditions");
+    for (size_t i = 0; i < count; i++)
+        status_write_condition(w, &all[i], d->prior, stamp, d->a);
+    for (struct jiter it = json_iter(json_get(d->prior, "conditions")); json_next(&it, &k, &v);)
+        if (!is_ours(json_get(v, "type")))
+            jout_raw(w, json_raw(v));
+    jout_end(w);
+}
+
+static struct slice write_job_status(const struct job_decision *d, struct slice stamp, bool brief)
+{
+    const struct course *to = &d->to;
+    struct buf b;
+    struct jout w;
+    buf_init(&b, LIMIT_JSON_ITEM);
+    jout_init(&w, &b);
+    jout_object(&w);
+    status_put(&w, d->prior, "jobDeploymentStatus", slice_of(phases[to->phase]));
+    status_put(&w, d->prior, "jobStatus", slice_of(states[to->state]));
+    status_put(&w, d->prior, "jobId", to->id);
+    status_put(&w, d->prior, "rayClusterName", to->cluster);
+    status_put(&w, d->prior, "dashboardURL", to->dashboard);
+    status_put(&w, d->prior, "raySession", to->session);
+    status_put(&w, d->prior, "reason", to->reason);
+    status_put(&w, d->prior, "message", job_shorten(to->message, LIMIT_JOB_MESSAGE, d->a));
+    put_time(&w, d->prior, "startTime", to->start_us);
+    put_time(&w, d->prior, "endTime", to->end_us);
+    put_time(&w, d->prior, "jobStatusCheckFailureStartTime", to->silent_us);
+    write_ray_info(d, &w);
+    jout_kint(&w, "succeeded", to->succeeded);
+    jout_kint(&w, "failed", to->failed);
+    jout_kint(&w, "attempt", to->attempt);
+    jout_kint(&w, "observedGeneration", d->job->generation);
+    write_cluster_status(d, &w, brief);
+    write_conditions(d, &w, stamp);
+    jout_end(&w);
+    if (b.full)
+        fatal("reconcile: a status of our own exceeds %d bytes (LIMIT_JSON_ITEM)", LIMIT_JSON_ITEM);
+    struct slice text = arena_dup(d->a, buf_slice(&b));
+    buf_free(&b);
+    return text;
+}
+
+/* Whether the server has all that the patch says; a null says that a member is not there. */
+static bool status_has(struct jval prior, struct jval next)
+{
+    struct jval k, v;
+    for (struct jiter it = json_iter(next); json_next(&it, &k, &v);) {
+        struct arena none = {0};
+        struct jval have = json_key(prior, json_str(k, &none)); /* our own keys hold no escapes: nothing is allocated */
+        if (json_type(v) == JSON_NULL ? json_there(have) && json_type(have) != JSON_NULL : !json_covers(have, v))
+            return false;
+    }
+    return json_len(json_get(prior, "conditions")) == json_len(json_get(next, "conditions"));
+}
+
+/* What is told belongs to the status that tells it: without one it would be told again with the next plan. */
+static void drop_events(struct plan *p)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->actions[i].kind != ACTION_EVENT)
+            p->actions[kept++] = p->actions[i];
+    p->count = kept;
+}
+
+static void say_job_invalid(const struct job_decision *d)
+{
+    struct jval before = status_condition(d->prior, SLICE("Valid"));
+    bool said =
+        json_str_eq(json_get(before, "status"), SLICE("False")) && json_get_int(before, "observedGeneration", -1) == d->job->generation;
+    if (d->in->errors->count && !said)
+        plan_event(d->p, true, "InvalidRayJobSpec", ray_errors_text(d->in->errors, LIMIT_KUBE_EVENT_NOTE, d->a));
+}
+
+void decide_job_status(struct job_decision *d)
+{
+    struct json *next = arena_new(d->a, struct json);
+    struct err e = {0};
+    char now[TIME_TEXT_MAX];
+    struct slice brief = write_job_status(d, SLICE(""), true);
+    if (!json_parse(next, brief, d->a, &e))
+        fatal("reconcile: a status of our own cannot be read: %s", e.text);
+    uint64_t hash = hash64(brief, 0);
+    bool known = status_has(d->prior, json_root(next)) || hash == d->in->status_hash;
+    bool held = d->in->now.mono_ms < d->in->status_not_before_ms;
+    if (known || held) {
+        drop_events(d->p);
+        if (!known)
+            plan_look_again(d->p, d->in->status_not_before_ms);
+        return;
+    }
+    say_job_invalid(d);
+    struct slice status = write_job_status(d, time_format(d->in->now.wall_us, now), false);
+    plan_add(d->p, ACTION_STATUS)->text =
+        arena_printf(d->a, "{\"metadata\":{\"uid\":\"%.*s\"},\"status\":%.*s}", SLICE_ARG(d->job->uid), SLICE_ARG(status));
+    d->p->status_hash = hash;
+}
