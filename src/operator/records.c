@@ -76,6 +76,7 @@ static void forget_content(struct op *op, struct cluster *c)
     c->spec = c->meta = c->ns = NULL;
     c->name = c->status = NULL;
     c->status_len = 0;
+    c->status_ours = false;
     failures_clear(op, c);
 }
 
@@ -83,6 +84,7 @@ void cluster_gone(struct op *op, struct cluster *c)
 {
     c->present = false;
     tools_drop_unused(op, c->ns);
+    forget_content(op, c); /* at once: while answers are on their way it may come back, as after a 404 that was none */
     work_drop(c);
     timer_set(op, c, TIME_NEVER);
     cluster_settle(op, c);
@@ -92,7 +94,6 @@ void cluster_settle(struct op *op, struct cluster *c)
 {
     if (c->present || c->in_flight || c->in_ring || c->queued)
         return;
-    forget_content(op, c);
     mem_free(c->work);
     c->work = NULL;
     if (c->pods || c->services)

@@ -1,0 +1,248 @@
+/* Records move forward only, whoever tells of their objects and in whichever order; what a list does not hold any more is gone, unless it
+ * is newer than the list; and what is gone takes no memory. */
+#include "src/operator/op.h"
+#include "tests/unit/kube/fakenet.h"
+
+#include "src/kube/watch.h"
+
+#define CLUSTER "00000000-0000-0000-0000-00000000000c"
+#define POD(n) "00000000-0000-0000-0000-0000000000a" #n
+#define SERVICE "00000000-0000-0000-0000-0000000000b0"
+#define OWNED                                                                                                                              \
+    "\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"name\":\"c\",\"uid\":\"" CLUSTER                         \
+    "\",\"controller\":true}]"
+
+struct rig {
+    struct fake f;
+    struct op *op;
+    struct arena arena;
+};
+
+static void start(struct rig *r)
+{
+    static const struct slice namespaces[] = {{"n", 1}};
+    const struct operator_options o = {.namespaces = namespaces, .namespace_count = 1, .instance = SLICE("test"), .seed = 1};
+    struct err e = {0};
+    *r = (struct rig){0};
+    fake_init(&r->f);
+    r->f.refuse = "there is no server in this test";
+    r->op = operator_new(&r->f.net, r->f.config, &o, &e);
+    CHECK(r->op != NULL);
+    r->op->now = r->f.now;
+}
+
+static void finish(struct rig *r)
+{
+    operator_free(r->op);
+    fake_free(&r->f);
+    arena_free(&r->arena);
+}
+
+static struct jval parsed(struct rig *r, struct slice text)
+{
+    struct json *doc = arena_new(&r->arena, struct json);
+    struct err e = {0};
+    CHECK(json_parse(doc, text, &r->arena, &e));
+    return json_root(doc);
+}
+
+static struct slice pod_text(struct rig *r, const char *uid, unsigned version, const char *phase)
+{
+    return arena_printf(&r->arena,
+                        "{\"metadata\":{\"name\":\"p\",\"uid\":\"%s\",\"resourceVersion\":\"%u\",\"labels\":{\"ray.io/group\":\"g\"}," OWNED
+                        "},\"status\":{\"phase\":\"%s\"}}",
+                        uid, version, phase);
+}
+
+static void tell_pod(struct rig *r, const char *uid, unsigned version, const char *phase, uint32_t round)
+{
+    struct space *s = &r->op->spaces[0];
+    extract_pod(r->op, s, parsed(r, pod_text(r, uid, version, phase)), version, round);
+}
+
+static const struct pod *pod(struct rig *r, const char *uid)
+{
+    const struct pod_record *p = map_get(&r->op->pods, slice_of(uid));
+    return p ? &p->pod : NULL;
+}
+
+/* What the watch of pods says. */
+static void watch_says(struct rig *r, enum kube_watch_what what, struct jval item, uint64_t version)
+{
+    const struct kube_watch *w = r->op->spaces[0].source[SOURCE_PODS].watch;
+    struct kube_watch_event ev = {.what = what, .item = item, .version = version};
+    w->on(w->owner, &ev, r->f.now);
+}
+
+static void check_forward(void)
+{
+    struct rig r;
+    start(&r);
+    test_case("C7 an older pod does not overwrite a newer one, nor does the same");
+    tell_pod(&r, POD(1), 10, "Running", 1);
+    tell_pod(&r, POD(1), 9, "Failed", 1);
+    CHECK_INT(pod(&r, POD(1))->phase, POD_RUNNING);
+    tell_pod(&r, POD(1), 10, "Failed", 1);
+    CHECK_INT(pod(&r, POD(1))->phase, POD_RUNNING);
+    tell_pod(&r, POD(1), 11, "Failed", 0);
+    CHECK_INT(pod(&r, POD(1))->phase, POD_FAILED);
+    CHECK_INT(pod(&r, POD(1))->version, 11);
+    test_case("what was deleted by us stays so, whatever comes late");
+    struct pod_record *record = map_get(&r.op->pods, SLICE(POD(1)));
+    record->pod.deleting = true;
+    tell_pod(&r, POD(1), 12, "Running", 1);
+    CHECK(pod(&r, POD(1))->deleting);
+    finish(&r);
+}
+
+static void check_service(void)
+{
+    struct rig r;
+    static const char format[] =
+        "{\"metadata\":{\"name\":\"%s\",\"uid\":\"" SERVICE "\"," OWNED "},\"spec\":{\"clusterIP\":\"10.0.0.%u\"}}";
+    start(&r);
+    test_case("the same of services");
+    for (unsigned i = 0; i < 3; i++) {
+        static const unsigned versions[] = {10, 9, 11};
+        struct slice text = arena_printf(&r.arena, format, "s", versions[i]);
+        extract_service(r.op, &r.op->spaces[0], parsed(&r, text), versions[i], 1);
+        const struct service_record *s = map_get(&r.op->services, SLICE(SERVICE));
+        CHECK(s != NULL);
+        CHECK_STR(slice_of(s->service.ip), i < 2 ? "10.0.0.10" : "10.0.0.11");
+    }
+    finish(&r);
+}
+
+static void check_cluster(void)
+{
+    struct rig r;
+    static const char format[] =
+        "{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER "\",\"generation\":%u},\"spec\":{}}";
+    start(&r);
+    test_case("and of clusters");
+    for (unsigned i = 0; i < 3; i++) {
+        static const unsigned versions[] = {10, 9, 11};
+        struct jval object = parsed(&r, arena_printf(&r.arena, format, versions[i]));
+        extract_cluster(r.op, &r.op->spaces[0].source[SOURCE_V1], object, versions[i], 1);
+        CHECK_INT(cluster_get(r.op, SLICE(CLUSTER))->generation, i < 2 ? 10 : 11);
+    }
+    finish(&r);
+}
+
+static void check_list(void)
+{
+    struct rig r;
+    const struct jval none = {.at = -1};
+    start(&r);
+    watch_says(&r, KUBE_WATCH_RESTART, none, 0);
+    watch_says(&r, KUBE_WATCH_UPSERT, parsed(&r, pod_text(&r, POD(1), 10, "Running")), 10);
+    watch_says(&r, KUBE_WATCH_UPSERT, parsed(&r, pod_text(&r, POD(2), 11, "Running")), 11);
+    watch_says(&r, KUBE_WATCH_SYNCED, none, 20);
+    test_case("L8 while a list is taken, nothing is forgotten");
+    watch_says(&r, KUBE_WATCH_RESTART, none, 20);
+    watch_says(&r, KUBE_WATCH_UPSERT, parsed(&r, pod_text(&r, POD(1), 10, "Running")), 10);
+    CHECK(pod(&r, POD(1)) && pod(&r, POD(2)) && !r.op->spaces[0].source[SOURCE_PODS].synced);
+    test_case("L8 a write of ours that is answered meanwhile is newer than the list, and stays");
+    tell_pod(&r, POD(3), 41, "Pending", 0);
+    watch_says(&r, KUBE_WATCH_SYNCED, none, 40);
+    CHECK(pod(&r, POD(1)) && !pod(&r, POD(2)) && pod(&r, POD(3)));
+    test_case("the next list that does not hold it forgets it");
+    watch_says(&r, KUBE_WATCH_RESTART, none, 40);
+    watch_says(&r, KUBE_WATCH_SYNCED, none, 50);
+    CHECK_INT(r.op->pods.count, 0);
+    finish(&r);
+}
+
+static void check_memory(void)
+{
+    struct rig r;
+    start(&r);
+    test_case("records that come and go leave nothing behind");
+    uint32_t strings = r.op->strings.map.count;
+    for (int i = 0; i < 100; i++) {
+        tell_pod(&r, POD(1), 10, "Running", 1);
+        struct slice text = arena_printf(&r.arena, "{\"metadata\":{\"name\":\"s\",\"uid\":\"" SERVICE "\"," OWNED "}}");
+        extract_service(r.op, &r.op->spaces[0], parsed(&r, text), 10, 1);
+        watch_says(&r, KUBE_WATCH_DELETE, parsed(&r, pod_text(&r, POD(1), 11, "Running")), 11);
+        service_remove(r.op, map_get(&r.op->services, SLICE(SERVICE)));
+        decide_none(r.op);
+    }
+    CHECK_INT(r.op->pod_slab.count, 0);
+    CHECK_INT(r.op->service_slab.count, 0);
+    CHECK_INT(r.op->cluster_slab.count, 0);
+    CHECK_INT(r.op->strings.map.count, strings);
+    CHECK_INT(r.op->clusters.count, 0);
+    finish(&r);
+}
+
+/* Decides whatever may be decided, some time later; returns how many decisions that were. */
+static uint64_t decisions(struct rig *r, struct cluster *c)
+{
+    uint64_t before = r->op->stats.decisions;
+    r->f.now.mono_ms += 60 * 1000;
+    r->op->now = r->f.now;
+    cluster_touch(r->op, c);
+    decide_all(r->op);
+    return r->op->stats.decisions - before;
+}
+
+static void check_gate(void)
+{
+    struct rig r;
+    start(&r);
+    struct jval object = parsed(&r, SLICE("{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER "\"},\"spec\":{}}"));
+    extract_cluster(r.op, &r.op->spaces[0].source[SOURCE_V1], object, 10, 1);
+    struct cluster *c = cluster_get(r.op, SLICE(CLUSTER));
+    test_case("nothing is decided before every list is there");
+    for (int i = 0; i < SOURCE_COUNT; i++) {
+        CHECK_INT(decisions(&r, c), 0);
+        r.op->spaces[0].source[i].synced = true;
+    }
+    test_case("nor while an own write is in flight, or a plan waits to be carried out");
+    c->in_flight = 1;
+    CHECK_INT(decisions(&r, c), 0);
+    c->in_flight = 0;
+    CHECK(decisions(&r, c) > 0 && c->work != NULL);
+    CHECK_INT(decisions(&r, c), 0);
+    finish(&r);
+}
+
+static void check_back(void)
+{
+    struct rig r;
+    start(&r);
+    test_case("a cluster that is gone and comes back while answers are on their way begins anew, and leaves nothing behind");
+    struct slice text =
+        SLICE("{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER "\"},\"spec\":{},\"status\":{\"a\":1}}");
+    for (uint64_t version = 10; version < 13; version++) {
+        extract_cluster(r.op, &r.op->spaces[0].source[SOURCE_V1], parsed(&r, text), version, 1);
+        struct cluster *c = cluster_get(r.op, SLICE(CLUSTER));
+        CHECK(c->present && c->version == version && c->status_len == 7);
+        CHECK_STR(slice_of(c->name), "c");
+        c->status_ours = true;
+        c->in_flight = 1;
+        cluster_gone(r.op, c);
+        CHECK(!c->present && !c->name && !c->status_ours);
+    }
+    struct cluster *c = cluster_get(r.op, SLICE(CLUSTER));
+    c->in_flight = 0;
+    work_settle(r.op, c);
+    decide_none(r.op);
+    CHECK_INT(r.op->clusters.count, 0);
+    CHECK_INT(r.op->cluster_slab.count, 0);
+    CHECK_INT(r.op->strings.map.count, 0);
+    finish(&r);
+}
+
+int main(void)
+{
+    log_global = (struct log){.level = LOG_ERROR, .fd = -1};
+    check_forward();
+    check_service();
+    check_cluster();
+    check_list();
+    check_memory();
+    check_gate();
+    check_back();
+    return test_done();
+}
