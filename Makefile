@@ -249,6 +249,12 @@ COVERED_PERCENT := 90
 coverage: $(UNIT:%=build/cover/%) $(FUZZ:%=build/cover/fuzz/%) ## branches that unit tests and the fuzz corpora go through, by room and file
 	$(Q)tests/tools/coverage build/cover $(COVERED_PERCENT) $(COVERED) -- $^
 
+mutants: $(UNIT:%=build/test/%) ## seeded bugs, each of which some test must catch; PATCH=tests/mutants/NAME.patch: only that
+	+$(Q)MAKE='$(MAKE)' tests/tools/mutants $(PATCH)
+
+mutants-quick: $(UNIT:%=build/test/%) ## a few of them, each held against the one test that knows it
+	+$(Q)MAKE='$(MAKE)' tests/tools/mutants --quick
+
 valgrind: build/host/mobula build/apiserver ## the operator under valgrind against the model API server
 	$(Q)tests/tools/valgrind build/host/mobula build/apiserver
 
@@ -264,7 +270,7 @@ reproducible: $(OUT)/mobula ## a second build in another folder gives the same b
 lint: $(VENDOR) ## layout, rooms, lengths, words, cppcheck, clang-tidy, shellcheck
 	+$(Q)MAKE='$(MAKE)' tests/tools/lint
 
-.PHONY: t unit unit-static replay cases fuzz coverage valgrind check-binary check-image reproducible lint tidy
+.PHONY: t unit unit-static replay cases fuzz coverage mutants mutants-quick valgrind check-binary check-image reproducible lint tidy
 
 # The second compiler's opinion and clang-tidy's in one pass, once for each file that changed.
 ALL_C := $(SOURCES) $(sort $(wildcard tests/*/*.c tests/unit/*/*.c))
@@ -295,7 +301,7 @@ run: ## set up, build, and show the operator at work on loopback (KUBECONFIG: on
 	+@$(MAKE) mobula apiserver
 	@tests/run/demo.sh
 
-TEST_STAGES := unit unit-static replay cases valgrind lint check-binary check-image reproducible
+TEST_STAGES := unit unit-static replay cases mutants-quick valgrind lint check-binary check-image reproducible
 test: ## set up, build, and everything that needs only Debian packages; the last line says N passed, N failed
 	@tests/tools/setup build test
 	+@tests/tools/stages $(foreach s,$(TEST_STAGES),'$(s)=$(MAKE) $(s)')

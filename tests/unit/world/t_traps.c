@@ -1,4 +1,5 @@
-/* What controllers are known to get wrong, one scene each: a lost answer, a restart, an object that is already going, a name used again. */
+/* What controllers are known to get wrong, one scene each: a lost answer, a restart, an object that is already going, a name used
+ * again, a list that is late, a mind that was changed. */
 #include "scene.h"
 
 static const char one_cluster[] = "/apis/ray.io/v1/namespaces/n/rayclusters/c";
@@ -35,6 +36,7 @@ static void test_lost_answers(void)
     struct world w;
     test_case("POSTs that were carried out, their answers lost: looked up, and none is sent a second time");
     make_world(&w, false);
+    apiserver_faults(w.server)->watch_delay_ms = 20 * 1000; /* nobody else tells of them */
     override(&w, "POST", pods_path, 0, true, 3);
     apply(&w, "c", 5);
     world_run(&w, 90 * 1000);
@@ -111,6 +113,44 @@ static void test_group_again(void)
     world_free(&w);
 }
 
+static void test_slow_list(void)
+{
+    struct world w;
+    test_case("after a restart nothing is done before every list is there");
+    make_world(&w, false);
+    apply(&w, "c", 20);
+    world_run(&w, 5000);
+    CHECK(is_ready(&w, "c"));
+    world_kill_operator(&w);
+    uint32_t before = world_writes(&w);
+    override(&w, "GET", pods_path, 500, false, 4);
+    world_start_operator(&w, false);
+    world_run(&w, 500);
+    CHECK(apiserver_faults(w.server)->next.times > 0); /* the other lists came long ago */
+    world_run(&w, 60 * 1000);
+    CHECK_INT(apiserver_faults(w.server)->next.times, 0);
+    CHECK_INT(world_writes(&w), before);
+    world_free(&w);
+}
+
+static void test_changed_mind(void)
+{
+    struct world w;
+    test_case("a plan is dropped when the spec it was made for is another");
+    make_world(&w, false);
+    world_run(&w, 500);
+    apply(&w, "c", 500);
+    for (int i = 0; i < 1000 && w.sent.pod_posts < 20; i++)
+        world_step(&w, w.now.mono_ms + 1000);
+    CHECK(w.sent.pod_posts < 200);
+    scale(&w, "c", 1);
+    world_run(&w, 30 * 1000);
+    CHECK(is_ready(&w, "c"));
+    CHECK_INT(pods_of(&w, "c"), 2);
+    CHECK(w.sent.pod_posts < 300);
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
@@ -118,5 +158,7 @@ int main(void)
     test_finalizer();
     test_restart();
     test_group_again();
+    test_slow_list();
+    test_changed_mind();
     return test_done();
 }
