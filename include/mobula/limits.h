@@ -115,6 +115,13 @@ enum {
     RAY_GCS_GRID_MS = 50,    /* polls are due at multiples of this, so that many of them are one turn of the loop */
     RAY_GCS_BACKOFF_MS = 1000,
     RAY_GCS_BACKOFF_MAX_MS = 10 * 1000,
+    LIMIT_RAY_DASH = 2 * MIB,      /* an answer of a dashboard, but for logs */
+    LIMIT_RAY_LOG = 16 * KIB,      /* what is kept of a driver's log … */
+    LIMIT_RAY_LOG_ALL = 256 * MIB, /* … of which so much is read */
+    LIMIT_RAY_DASH_CALLS = 4096,   /* that wait or are under way */
+    RAY_DASH_MS = 10 * 1000,       /* one call */
+    RAY_DASH_LINKS = 32,
+    RAY_DASH_LINKS_HOST = 2,
 };
 #define LIMIT_RAY_AMOUNT INT64_C(100000000000000) /* units of one resource on one node: 91 TiB of memory */
 

@@ -1,13 +1,13 @@
 /* ray: what a Ray cluster is and what its Kubernetes objects look like. Readers turn the custom resources of both groups into one model;
  * builders turn the model into pods and services. After the reader nothing knows which kind it was, but names, labels and status that
- * users see. Pure functions of bytes: how objects are stored or sent is unknown here. */
+ * users see. Pure functions of bytes: how objects are stored or sent is unknown here. What is said to the heads of running clusters stands
+ * in ray_heads.h. */
 #ifndef MOBULA_RAY_H
 #define MOBULA_RAY_H
 
 #include <mobula/base.h>
 #include <mobula/json.h>
 #include <mobula/kube.h>
-#include <mobula/net.h>
 
 /* ---- labels, annotations, names that users and other tools rely on ---- */
 
@@ -441,63 +441,5 @@ void ray_pack_choose_spread(const struct ray_pack *p, struct ray_supply *kinds, 
                             int64_t room);
 /* Whether a node with these labels meets one of the request's selectors; *at is which, from 0. */
 bool ray_selected(const struct ray_request *r, const struct ray_label *labels, uint32_t label_count, uint32_t *at);
-
-/* ---- GCS clients: one for each head, over links, one connection kept for each ----
- *
- * Calls are unary gRPC over cleartext HTTP/2. Each has RAY_GCS_MS from DNS to the last byte, so that a head that hangs, or sends a byte a
- * second, costs nobody else anything. An answer that is malformed, too large or not in time is an error and nothing else. Between calls a
- * client holds its struct and an idle link. */
-
-enum ray_gcs_call { RAY_GCS_HEALTH, RAY_GCS_STATE, RAY_GCS_REPORT, RAY_GCS_DRAIN };
-
-struct ray_gcs_answer {
-    enum ray_gcs_call call;
-    struct err err;                /* ERR_NONE: it worked. Begins with whom it is about */
-    int grpc_status;               /* of a well-formed answer; -1: there was none */
-    uint32_t failures;             /* calls in a row that failed, this one included */
-    bool open;                     /* a failure behind an open port: the GCS hangs, or starts, or something else listens there */
-    bool new_session;              /* STATE: not the session of the last state. The head has started anew */
-    bool accepted;                 /* DRAIN: the node will go */
-    struct slice node;             /* DRAIN: its id */
-    struct slice words;            /* DRAIN: why it was refused, cleaned */
-    const struct ray_state *state; /* STATE that worked, else NULL */
-    int64_t took_ms;
-};
-/* Everything in the answer is valid during the call. The client may be used and closed in there, and its pool not freed. */
-typedef void ray_gcs_done(void *owner, const struct ray_gcs_answer *answer, struct now now);
-
-struct ray_gcs_options { /* all slices are copied */
-    struct slice host;   /* an address is best: names wait for the one resolver */
-    uint16_t port;
-    struct slice token; /* RAY_AUTH_TOKEN, or empty; at most LIMIT_RAY_TOKEN */
-    ray_gcs_done *done;
-    void *owner;
-};
-
-struct ray_gcs_pool;
-struct ray_gcs_pool *ray_gcs_pool_new(struct net *net, uint64_t seed);
-void ray_gcs_pool_free(struct ray_gcs_pool *p); /* with its clients; nobody is told */
-/* Begins the calls that are due; returns when to come again. Call it after every net_dispatch too: it costs little. */
-int64_t ray_gcs_pool_tick(struct ray_gcs_pool *p, struct now now);
-
-struct ray_gcs;
-struct ray_gcs *ray_gcs_open(struct ray_gcs_pool *p, const struct ray_gcs_options *o, struct err *e);
-void ray_gcs_close(struct ray_gcs *g); /* the pointer is dead after this */
-/* STATE every so often, at least RAY_GCS_EVERY_MS apart; while calls fail up to RAY_GCS_BACKOFF_MAX_MS apart. 0: no more. */
-void ray_gcs_poll(struct ray_gcs *g, int64_t every_ms, struct now now);
-/* One health check, which ends by until_ms. It needs no token. A gRPC server that does not know the health service counts as well: a Ray
- * from before it, of which no more can be asked. */
-void ray_gcs_check(struct ray_gcs *g, int64_t until_ms, struct now now);
-/* Replaces a report that has not been sent yet. */
-bool ray_gcs_report(struct ray_gcs *g, const struct ray_report *report, struct now now, struct err *e);
-/* The GCS says yes for a node that it does not know: the id must be one of the last state. At most LIMIT_RAY_DRAINS wait; each is answered
- * or failed once. */
-struct ray_drain {
-    struct slice node_id;
-    bool preempt;         /* which no raylet refuses; else it goes only when it is idle still */
-    int64_t deadline_ms;  /* of a preemption: milliseconds since 1970; else 0 */
-    struct slice message; /* for people, in Ray's own state of the node */
-};
-bool ray_gcs_drain(struct ray_gcs *g, const struct ray_drain *drain, struct now now, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* Heads without Ray: the GCS side of a gRPC connection as bytes in and bytes out, and a network of such heads in virtual time. What a head
+/* Heads without Ray: a GCS and a dashboard as bytes in and bytes out, and a network of such heads in virtual time. What a head
  * answers is a recorded message or what a test says; how it misbehaves is a field.
  *
  * For a world of its own: fakehead_connect, fakehead_feed with what the client sent, conn->out for what it gets, fakehead_disconnect. */
@@ -7,7 +7,7 @@
 
 #include "hex.h"
 
-#include <mobula/ray.h>
+#include <mobula/ray_heads.h>
 
 enum { FAKEHEAD_BYTES = 16 * MIB, FAKEHEAD_FRAME = 16 * KIB };
 
@@ -22,8 +22,11 @@ struct fakehead {
     bool cuts_kept;       /* only at a second call on a connection */
     bool goes_away;       /* says GOAWAY behind each answer */
     size_t per_step;      /* bytes of output that the client gets each millisecond; 0: all */
+    /* The dashboard: writes the body of an answer and gives its status. NULL: it knows nothing. */
+    int (*dash)(struct fakehead *h, struct slice method, struct slice target, struct slice body, struct buf *out);
+    void *owner; /* the test's */
     /* what came */
-    uint32_t connections, calls, states, reports, drains, checks;
+    uint32_t connections, calls, dashes, states, reports, drains, checks;
     char report[4096], drained[256]; /* the last messages */
     size_t report_len, drained_len;
 };
@@ -32,16 +35,21 @@ struct fakehead_conn {
     struct fakehead *head;
     struct buf in, out;
     bool greeted, ended;
+    bool http; /* of the dashboard's port */
+    struct http_reader request;
+    bool authorized;
     uint32_t calls;
     struct buf message; /* of the call that is coming in, with its prefix */
-    char path[128];
+    char path[256], method[16];
     bool allowed;
 };
 
-__attribute__((unused)) static struct fakehead_conn *fakehead_connect(struct fakehead *h)
+__attribute__((unused)) static struct fakehead_conn *fakehead_connect(struct fakehead *h, uint16_t port)
 {
     struct fakehead_conn *c = mem_alloc(sizeof *c);
     c->head = h;
+    c->http = port == 8265;
+    http_reader_init(&c->request, HTTP_REQUESTS);
     buf_init(&c->in, FAKEHEAD_BYTES);
     buf_init(&c->out, FAKEHEAD_BYTES);
     buf_init(&c->message, FAKEHEAD_BYTES);
@@ -54,6 +62,7 @@ __attribute__((unused)) static void fakehead_disconnect(struct fakehead_conn *c)
     buf_free(&c->in);
     buf_free(&c->out);
     buf_free(&c->message);
+    http_reader_free(&c->request);
     mem_free(c);
 }
 
@@ -180,6 +189,53 @@ static void fakehead_frames(struct fakehead_conn *c)
     }
 }
 
+/* ---- the dashboard ---- */
+
+static void fakehead_dash(struct fakehead_conn *c)
+{
+    struct fakehead *h = c->head;
+    struct buf body;
+    buf_init(&body, FAKEHEAD_BYTES);
+    h->dashes++;
+    int status = 404;
+    if (h->token && !c->authorized)
+        status = 401;
+    else if (h->dash)
+        status = h->dash(h, slice_of(c->method), slice_of(c->path), buf_slice(&c->message), &body);
+    const struct http_header type = {SLICE("Content-Type"), SLICE("application/json")};
+    struct slice bytes = buf_slice(&body);
+    if (h->garbage.ptr)
+        buf_put(&c->out, h->garbage);
+    else if (!h->hangs && !h->cuts)
+        http_write_response(&c->out, status, &type, 1, &bytes);
+    c->ended = !h->hangs;
+    buf_free(&body);
+    buf_clear(&c->message);
+}
+
+static void fakehead_request(struct fakehead_conn *c)
+{
+    struct slice in = buf_slice(&c->in), body;
+    struct err e = {0};
+    char token[300];
+    enum http_step step = HTTP_HEAD;
+    snprintf(token, sizeof token, "Bearer %s", c->head->token ? c->head->token : "");
+    while (step == HTTP_HEAD || step == HTTP_BODY) {
+        step = http_read(&c->request, &in, &body, &e);
+        if (step == HTTP_BODY)
+            buf_put(&c->message, body);
+        if (step == HTTP_HEAD) {
+            snprintf(c->method, sizeof c->method, "%.*s", SLICE_ARG(c->request.method));
+            snprintf(c->path, sizeof c->path, "%.*s", SLICE_ARG(c->request.target));
+            c->authorized = slice_eq(http_header_get(&c->request, SLICE("authorization")), slice_of(token));
+        }
+    }
+    CHECK(step != HTTP_BAD);
+    buf_drop(&c->in, c->in.len - in.len);
+    if (step == HTTP_END)
+        fakehead_dash(c);
+}
+
 /* What a GCS of Ray 2.60 says before anything else, PING included. */
 #define FAKEHEAD_GREETING                                                                                                                  \
     "\0\0\x18\4\0\0\0\0\0\0\4\0\x40\0\0\0\5\0\x40\0\0\0\6\0\0\x40\0\xfe\3\0\0\0\1"                                                         \
@@ -190,6 +246,10 @@ __attribute__((unused)) static void fakehead_feed(struct fakehead_conn *c, struc
 {
     static const struct slice preface = {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24};
     buf_put(&c->in, bytes);
+    if (c->http) {
+        fakehead_request(c);
+        return;
+    }
     if (!c->greeted && c->in.len >= preface.len) {
         CHECK_SLICE(slice_head(buf_slice(&c->in), preface.len), preface);
         buf_drop(&c->in, preface.len);
@@ -222,7 +282,8 @@ struct headnet {
     bool unreachable; /* connections do not open and do not fail */
     bool refused;
     struct ray_gcs_pool *pool;
-    uint32_t live;
+    struct ray_dash_pool *dash;
+    uint32_t live, most;
 };
 
 static struct slice headlink_peek(struct link *l)
@@ -234,7 +295,8 @@ static struct slice headlink_peek(struct link *l)
 static void headlink_used(struct link *l, size_t n)
 {
     struct headlink *h = (struct headlink *)l;
-    buf_drop(&h->conn->out, n);
+    if (n)
+        buf_drop(&h->conn->out, n);
     h->shown -= n;
 }
 
@@ -279,11 +341,12 @@ static struct link *headnet_open(struct net *n, const struct endpoint *to, struc
     h->next = w->links;
     w->links = h;
     w->live++;
+    w->most = w->live > w->most ? w->live : w->most;
     if (w->refused) {
         h->link.state = LINK_FAILED;
         err_set(&h->link.error, ERR_CONNECT, "no connection to %.*s:%u: refused", SLICE_ARG(to->host), to->port);
     } else if (!w->unreachable) {
-        h->conn = fakehead_connect(&w->heads[number]);
+        h->conn = fakehead_connect(&w->heads[number], to->port);
         h->link.state = LINK_OPEN;
     }
     net_wake(&h->link);
@@ -331,6 +394,7 @@ __attribute__((unused)) static void headnet_run(struct headnet *w, int64_t ms)
         bool moved = true;
         while (moved) {
             ray_gcs_pool_tick(w->pool, w->now);
+            ray_dash_pool_tick(w->dash, w->now);
             moved = headnet_move(w);
             moved |= net_dispatch(&w->net, w->now);
         }
@@ -346,11 +410,13 @@ __attribute__((unused)) static void headnet_init(struct headnet *w, struct fakeh
     static const struct net_ops ops = {headnet_open};
     *w = (struct headnet){.net = {.ops = &ops}, .now = {1000000, 1800000000000000}, .heads = heads, .count = count};
     w->pool = ray_gcs_pool_new(&w->net, 1);
+    w->dash = ray_dash_pool_new(&w->net);
 }
 
 __attribute__((unused)) static void headnet_free(struct headnet *w)
 {
     ray_gcs_pool_free(w->pool);
+    ray_dash_pool_free(w->dash);
     CHECK_INT(w->live, 0);
 }
 

@@ -1,0 +1,175 @@
+/* ray, to the heads of running clusters: their GCS (demand, drains, reports, health) and their dashboard (jobs, Serve), over links, for
+ * many heads at once. What a head says is untrusted: every answer has limits and a deadline, and one that is malformed anywhere gives
+ * nothing. */
+#ifndef MOBULA_RAY_HEADS_H
+#define MOBULA_RAY_HEADS_H
+
+#include <mobula/http.h>
+#include <mobula/net.h>
+#include <mobula/ray.h>
+
+/* ---- GCS clients: one for each head, over links, one connection kept for each ----
+ *
+ * Calls are unary gRPC over cleartext HTTP/2. Each has RAY_GCS_MS from DNS to the last byte, so that a head that hangs, or sends a byte a
+ * second, costs nobody else anything. An answer that is malformed, too large or not in time is an error and nothing else. Between calls a
+ * client holds its struct and an idle link. */
+
+enum ray_gcs_call { RAY_GCS_HEALTH, RAY_GCS_STATE, RAY_GCS_REPORT, RAY_GCS_DRAIN };
+
+struct ray_gcs_answer {
+    enum ray_gcs_call call;
+    struct err err;                /* ERR_NONE: it worked. Begins with whom it is about */
+    int grpc_status;               /* of a well-formed answer; -1: there was none */
+    uint32_t failures;             /* calls in a row that failed, this one included */
+    bool open;                     /* a failure behind an open port: the GCS hangs, or starts, or something else listens there */
+    bool new_session;              /* STATE: not the session of the last state. The head has started anew */
+    bool accepted;                 /* DRAIN: the node will go */
+    struct slice node;             /* DRAIN: its id */
+    struct slice words;            /* DRAIN: why it was refused, cleaned */
+    const struct ray_state *state; /* STATE that worked, else NULL */
+    int64_t took_ms;
+};
+/* Everything in the answer is valid during the call. The client may be used and closed in there, and its pool not freed. */
+typedef void ray_gcs_done(void *owner, const struct ray_gcs_answer *answer, struct now now);
+
+struct ray_gcs_options { /* all slices are copied */
+    struct slice host;   /* an address is best: names wait for the one resolver */
+    uint16_t port;
+    struct slice token; /* RAY_AUTH_TOKEN, or empty; at most LIMIT_RAY_TOKEN */
+    ray_gcs_done *done;
+    void *owner;
+};
+
+struct ray_gcs_pool;
+struct ray_gcs_pool *ray_gcs_pool_new(struct net *net, uint64_t seed);
+void ray_gcs_pool_free(struct ray_gcs_pool *p); /* with its clients; nobody is told */
+/* Begins the calls that are due; returns when to come again. Call it after every net_dispatch too: it costs little. */
+int64_t ray_gcs_pool_tick(struct ray_gcs_pool *p, struct now now);
+
+struct ray_gcs;
+struct ray_gcs *ray_gcs_open(struct ray_gcs_pool *p, const struct ray_gcs_options *o, struct err *e);
+void ray_gcs_close(struct ray_gcs *g); /* the pointer is dead after this */
+/* STATE every so often, at least RAY_GCS_EVERY_MS apart; while calls fail up to RAY_GCS_BACKOFF_MAX_MS apart. 0: no more. */
+void ray_gcs_poll(struct ray_gcs *g, int64_t every_ms, struct now now);
+/* One health check, which ends by until_ms. It needs no token. A gRPC server that does not know the health service counts as well: a Ray
+ * from before it, of which no more can be asked. */
+void ray_gcs_check(struct ray_gcs *g, int64_t until_ms, struct now now);
+/* Replaces a report that has not been sent yet. */
+bool ray_gcs_report(struct ray_gcs *g, const struct ray_report *report, struct now now, struct err *e);
+/* The GCS says yes for a node that it does not know: the id must be one of the last state. At most LIMIT_RAY_DRAINS wait; each is answered
+ * or failed once. */
+struct ray_drain {
+    struct slice node_id;
+    bool preempt;         /* which no raylet refuses; else it goes only when it is idle still */
+    int64_t deadline_ms;  /* of a preemption: milliseconds since 1970; else 0 */
+    struct slice message; /* for people, in Ray's own state of the node */
+};
+bool ray_gcs_drain(struct ray_gcs *g, const struct ray_drain *drain, struct now now, struct err *e);
+
+/* ---- the dashboard of a head: jobs, Serve, its version ----
+ *
+ * Three things, each usable without the others: what is asked, as the parts of an HTTP request; what an answer says; and a client that
+ * carries the one to the head and the other back. Through the API server's proxy somebody else does the carrying. */
+
+enum ray_dash_call {
+    RAY_DASH_VERSION,
+    RAY_DASH_SUBMIT, /* body: ray_build_submission's */
+    RAY_DASH_JOB,
+    RAY_DASH_JOBS,
+    RAY_DASH_STOP,
+    RAY_DASH_DELETE,
+    RAY_DASH_LOG, /* of the driver: its last lines */
+    RAY_DASH_SERVE,
+    RAY_DASH_SERVE_PUT, /* body: a Serve configuration */
+    RAY_DASH_SERVE_DELETE,
+};
+struct ray_dash_request {
+    enum ray_dash_call call;
+    struct slice id;    /* of a submission: JOB, STOP, DELETE, LOG */
+    struct slice body;  /* JSON: SUBMIT, SERVE_PUT */
+    struct slice token; /* RAY_AUTH_TOKEN, or empty */
+};
+const char *ray_dash_method(enum ray_dash_call call);
+/* "/api/jobs/ID/stop"; service not empty: through the API server, "/api/v1/namespaces/NS/services/SERVICE:PORT/proxy/api/jobs/…". */
+struct slice ray_dash_path(const struct ray_dash_request *r, struct slice ns, struct slice service, uint16_t port, struct arena *a);
+/* The header that carries the token. The API server keeps Authorization for itself, and Ray prefers it where both are sent. */
+struct http_header ray_dash_token(struct slice token, bool proxied, struct arena *a);
+
+enum ray_dash_outcome {
+    RAY_DASH_OK,
+    RAY_DASH_ABSENT,  /* no such job (404) */
+    RAY_DASH_EXISTS,  /* a job of this id was submitted before */
+    RAY_DASH_DENIED,  /* no token, or a wrong one (401, 403) */
+    RAY_DASH_REFUSED, /* what was asked cannot work (other 4xx): the same again will not either */
+    RAY_DASH_FAILED,  /* 5xx, or an answer that is malformed or too large: it may have been done */
+    RAY_DASH_UNSENT,  /* no connection: it was not done */
+    RAY_DASH_LOST,    /* no answer: it may have been done */
+};
+
+struct ray_dash_job {
+    struct slice submission_id, job_id; /* empty: none */
+    struct slice status;                /* PENDING RUNNING SUCCEEDED FAILED STOPPED, or what a later Ray calls it */
+    struct slice entrypoint, message, error_type, driver_node_id;
+    bool driver;              /* attached by ray.init(): nobody submitted it */
+    int64_t start_ms, end_ms; /* by the head's clock, since 1970; 0: not yet */
+    bool exited;
+    int64_t exit_code;
+};
+struct ray_serve_deployment {
+    struct slice name, status, message;
+    int64_t replicas; /* wanted */
+};
+struct ray_serve_app {
+    struct slice name, status, message, route_prefix;
+    const struct ray_serve_deployment *deployments;
+    uint32_t deployment_count;
+};
+
+/* All slices lie in the body or in the arena. */
+struct ray_dash_answer {
+    enum ray_dash_call call;
+    enum ray_dash_outcome outcome;
+    struct err err;                    /* of every outcome but OK: with the head's own words, one line of them */
+    int http_status;                   /* 0: none */
+    struct slice ray_version, session; /* VERSION */
+    struct slice submission_id;        /* SUBMIT */
+    bool done;                         /* STOP: it ran and was told to; DELETE */
+    const struct ray_dash_job *jobs;   /* JOB: one; JOBS */
+    const struct ray_serve_app *apps;  /* SERVE, in the head's order */
+    uint32_t job_count, app_count;
+    struct slice log; /* LOG: whole lines, at most LIMIT_RAY_LOG bytes of JSON text */
+    bool log_cut;     /* LOG: there were more before them */
+};
+/* What an answer of this status says. The body of LOG may be the end of one, from ray_log. */
+void ray_dash_read(enum ray_dash_call call, int status, struct slice body, bool log_cut, struct arena *a, struct ray_dash_answer *out);
+
+/* The driver's whole log comes as one JSON string without bound: this keeps the end of it. */
+struct ray_log {
+    struct buf end;
+    uint64_t total;
+};
+void ray_log_init(struct ray_log *l);
+void ray_log_add(struct ray_log *l, struct slice piece);
+struct slice ray_log_end(struct ray_log *l, bool *cut); /* for ray_dash_read */
+void ray_log_free(struct ray_log *l);
+
+typedef void ray_dash_done(void *owner, uint64_t tag, const struct ray_dash_answer *answer, struct now now);
+struct ray_dash_to { /* all slices are copied */
+    struct slice host;
+    uint16_t port;
+    ray_dash_done *done;
+    void *owner;
+    uint64_t tag;
+};
+/* Each call has a connection of its own and RAY_DASH_MS, which begin when it is its turn: RAY_DASH_LINKS are under way at a time, no more
+ * than RAY_DASH_LINKS_HOST of them to one host, so that heads that hang delay nobody else. */
+struct ray_dash_pool;
+struct ray_dash_pool *ray_dash_pool_new(struct net *net);
+void ray_dash_pool_free(struct ray_dash_pool *p);
+int64_t ray_dash_pool_tick(struct ray_dash_pool *p, struct now now); /* begins what is waiting; returns when to come again */
+/* Goes out with the next tick. */
+bool ray_dash_ask(struct ray_dash_pool *p, const struct ray_dash_to *to, const struct ray_dash_request *r, struct err *e);
+/* Calls of this owner end, and nobody is told. */
+void ray_dash_forget(struct ray_dash_pool *p, const void *owner);
+
+#endif
