@@ -13,7 +13,8 @@ struct manager {
 struct managers {
     struct manager list[MANAGERS_MAX];
     size_t count;
-    bool none; /* nobody is said to own anything */
+    bool none;      /* nobody is said to own anything */
+    bool forgotten; /* there were others */
 };
 
 /* ---- metadata.managedFields ---- */
@@ -25,8 +26,10 @@ static void managers_read(struct managers *m, const struct node *tree, const str
     struct slice version = api_version(api, a);
     m->none = !dom_len(list);
     for (const struct node *e = list ? list->child : NULL; e && m->count < MANAGERS_MAX - 1; e = e->next) {
-        if (api->of->rules == &rules_event && !slice_eq(dom_str(e, "apiVersion"), version))
+        if (api->of->rules == &rules_event && !slice_eq(dom_str(e, "apiVersion"), version)) {
+            m->forgotten = true;
             continue;
+        }
         m->list[m->count++] = (struct manager){.name = dom_str(e, "manager"),
                                                .operation = dom_str(e, "operation"),
                                                .version = dom_str(e, "apiVersion"),
@@ -108,8 +111,13 @@ void managers_update(struct request *q, const struct node *old, struct node *tre
     fields_compare(before, as_seen(q, tree), shape_root(q->api), q->a, &changed, &removed);
     if (old)
         managers_read(&m, old, q->api, q->a);
-    if (m.none || (fields_empty(&changed) && fields_empty(&removed))) /* where nobody owns anything only apply begins to keep account */
+    if (old && m.none) /* where nobody owns anything only apply begins to keep account */
         return;
+    if (fields_empty(&changed) && fields_empty(&removed)) {
+        if (m.forgotten)
+            managers_write(&m, tree, q->a);
+        return;
+    }
     struct manager *me = mine(q, &m, "Update");
     for (size_t i = 0; i < m.count; i++) {
         struct manager *x = &m.list[i];

@@ -91,6 +91,27 @@ static void check_port(struct status *st, const struct node *p, const char *fiel
                      "Invalid value: %lld: must be between 1 and 65535, inclusive", (long long)port);
 }
 
+/* A port may be named: letters, digits and dashes between them, at least one letter, fifteen at most. */
+static void check_port_name(struct status *st, struct slice name, struct slice field)
+{
+    enum { PORT_NAME_MAX = 15 };
+    bool chars = name.len > 0, letter = false, dashes = false;
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+        letter = letter || (c >= 'a' && c <= 'z');
+        chars = chars && ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-');
+        dashes = dashes || (c == '-' && i + 1 < name.len && name.ptr[i + 1] == '-');
+    }
+    bool ends = name.len && (name.ptr[0] == '-' || name.ptr[name.len - 1] == '-');
+    const char *why[] = {name.len > PORT_NAME_MAX ? "must be no more than 15 characters" : NULL,
+                         chars ? NULL : "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)",
+                         letter ? NULL : "must contain at least one letter (a-z)", dashes ? "must not contain consecutive hyphens" : NULL,
+                         ends ? "must not begin or end with a hyphen" : NULL};
+    for (size_t i = 0; i < COUNT_OF(why); i++)
+        if (why[i])
+            status_cause(st, "FieldValueInvalid", field, "Invalid value: \"%.*s\": %s", SLICE_ARG(name), why[i]);
+}
+
 static void check_choice(struct status *st, const struct node *object, const char *key, struct slice field, const char *const *choices)
 {
     struct slice is = dom_str(object, key), all = SLICE("");
@@ -114,6 +135,8 @@ static void check_ports(struct status *st, const struct node *ports)
         check_port(st, p, "port", i);
         if (dom_is(dom_get(p, "targetPort"), JSON_NUMBER))
             check_port(st, p, "targetPort", i);
+        else if (dom_is(dom_get(p, "targetPort"), JSON_STRING))
+            check_port_name(st, dom_str(p, "targetPort"), arena_printf(st->a, "spec.ports[%u].targetPort", i));
         for (const struct node *d = ports->child; d != p; d = d->next)
             if (dom_str(p, "name").len && slice_eq(dom_str(p, "name"), dom_str(d, "name")))
                 status_cause(st, "FieldValueDuplicate", arena_printf(st->a, "spec.ports[%u].name", i), "Duplicate value: \"%.*s\"",

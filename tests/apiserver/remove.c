@@ -145,15 +145,16 @@ static bool read_delete_options(struct request *q, struct delete_options *o)
 static bool check_delete(struct request *q, const struct object *o, const struct delete_options *d)
 {
     struct slice rv = arena_printf(q->a, "%llu", (unsigned long long)o->now->rv);
+    struct slice group = q->api->events_view ? SLICE("") : q->api->group; /* events are always said to be of the old group */
     if (d->uid.len && !slice_eq(d->uid, o->uid))
         return status_conflict(
-            &q->st, q->api->group, o->of->kind, o->name,
+            &q->st, group, o->of->kind, o->name,
             "the UID in the precondition (%.*s) does not match the UID in record (%.*s). The object might have been deleted "
             "and then recreated",
             SLICE_ARG(d->uid), SLICE_ARG(o->uid));
     if (d->rv.len && !slice_eq(d->rv, rv))
         return status_conflict(
-            &q->st, q->api->group, o->of->kind, o->name,
+            &q->st, group, o->of->kind, o->name,
             "the ResourceVersion in the precondition (%.*s) does not match the ResourceVersion in record (%.*s). The object "
             "might have been modified",
             SLICE_ARG(d->rv), SLICE_ARG(rv));

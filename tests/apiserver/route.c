@@ -152,6 +152,8 @@ static void serve_object(struct request *q)
         patch_object(q);
     else if (slice_eq(m, SLICE("DELETE")) && !q->sub.len)
         remove_one(q);
+    else if (slice_eq(m, SLICE("POST")) && q->api->of->custom && !q->sub.len) /* the name in the path is not looked at */
+        write_create(q);
     else
         status_generic(&q->st, 405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
 }

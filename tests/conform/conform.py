@@ -94,10 +94,10 @@ class Pair:
         not idle because it is late."""
         time.sleep(0.03)  # the model's collectors look a millisecond after each change
         self.canary()
-        model = self.state(self.model)
+        model = self.state(self.model, step["paths"])
         end = time.monotonic() + PATIENCE_S
         while True:
-            reality = self.state(self.real)
+            reality = self.state(self.real, step["paths"])
             try:
                 return self.compare(at, step, model, reality)
             except Differs:
@@ -112,15 +112,15 @@ class Pair:
         name = self.real.send("POST", path, body, "application/json").body["metadata"]["name"]
         until(lambda: self.real.send("GET", f"{path}/{name}").status == 404, "the garbage collector sleeps")
 
-    def state(self, server):
+    def state(self, server, paths):
         """Which objects there are and what holds them."""
         found = {}
-        for kind in KINDS:
-            for item in server.send("GET", server.memory.fill(kind.path())).body["items"]:
+        for path in paths:
+            for item in server.send("GET", server.memory.fill(path)).body["items"]:
                 meta = item["metadata"]
                 owners = [o["name"] for o in meta.get("ownerReferences", [])]
                 name = self.normal[server.name].text(meta["name"])
-                found[f"{kind.version} {kind.plural} {name}"] = [meta.get("finalizers"), owners, "deletionTimestamp" in meta]
+                found[f"{path} {name}"] = [meta.get("finalizers"), owners, "deletionTimestamp" in meta]
         return found
 
     # ---- watches ----

@@ -13,7 +13,7 @@ command -v go >/dev/null || {
 # No node and no scheduler: pods stay Pending on both sides. The model gives namespaces no
 # kube-root-ca.crt, and lets pods be whose node is not there.
 export NAME=${NAME:-conform} NODES=0 SCHEDULER=0 PYTHONDONTWRITEBYTECODE=1
-export KCM_ARGS=--controllers=*,-root-ca-certificate-publisher-controller,-pod-garbage-collector-controller
+export KCM_ARGS='--controllers=*,-root-ca-certificate-publisher-controller,-pod-garbage-collector-controller'
 echo "  RIG     building what is not cached in $RIG_DIR (ten minutes the first time)"
 mkdir -p "$RIG_DIR"
 tests/rig/build.sh >"$RIG_DIR/conform-build.log" 2>&1 || { tail -n 20 "$RIG_DIR/conform-build.log" >&2; exit 1; }
@@ -29,10 +29,12 @@ end() {
     [[ -n ${KEEP:-} ]] || tests/rig/down.sh 2>/dev/null
 }
 trap end EXIT
+rm -f build/conform-model.url
 build/apiserver --seed "${SEED:-1}" --no-nodes --collect-after 1 >build/conform-model.url 9>&- &
 model=$!
-for ((i = 0; i < 100; i++)); do [[ -s build/conform-model.url ]] && break; sleep 0.05; done
+for ((i = 0; i < 600; i++)); do [[ -s build/conform-model.url ]] && break; sleep 0.1; done
 url=$(<build/conform-model.url)
+[[ -n $url ]] || { echo "  the model does not start" >&2; exit 1; }
 "$K8S_BIN/kubectl" --server "$url" apply --server-side -f build/conform-crds.yaml >/dev/null
 echo "  RIG     $NAME is up"
 python3 tests/conform/conform.py --model "${url##*:}" --sequences "${SEQUENCES:-2000}" --seed "${SEED:-1}" "$@"

@@ -1,6 +1,6 @@
 """Sequences of requests, each made from one seed and nothing else. A step is a dictionary:
 
-    do       "ask", "watch" (open one; its events are read at the end) or "settle" (wait until nobody acts any more)
+    do       "ask", "watch" (open one; its events are read at the end) or "settle" (wait until nobody acts any more; paths: of lists)
     method, path, type, accept, body or raw; from: body is a merge patch of that object as it was last seen
     stale    the real server may answer with an older state for a moment
     sentinel of a watch: it will see the object that is made last
@@ -53,7 +53,7 @@ class Sequence:
             weights = {self.create: 9, self.update: 6, self.patch: 9, self.apply: 7, self.status: 4, self.delete: 5, self.get: 4,
                        self.list: 5, self.watch: 2, self.delete_collection: 1, self.odd: 2, self.owned: 3}
             self.rng.choices(list(weights), weights.values())[0]()
-        self.steps.append({"do": "settle"})
+        self.settle()
         for kind in self.kinds:
             self.ask(kind, "GET", kind.path())
 
@@ -72,6 +72,9 @@ class Sequence:
         if "raw" in step or body is not None:
             step["type"] = content_type
         self.steps.append(step)
+
+    def settle(self):
+        self.steps.append({"do": "settle", "paths": [k.path() for k in self.kinds]})
 
     def kind(self):
         return self.rng.choices(self.kinds, [k.weight for k in self.kinds])[0]
@@ -121,7 +124,7 @@ class Sequence:
         if self.rng.random() < 0.5:
             reference["blockOwnerDeletion"] = True
         self.create(reference, kind)
-        self.steps.append({"do": "settle"})  # it goes when the owner is not there
+        self.settle()  # it goes when the owner is not there
 
     # ---- changes ----
 
@@ -173,7 +176,7 @@ class Sequence:
     def after_finalizers(self):
         """A change may have let an owner go."""
         if self.rng.random() < 0.3:
-            self.steps.append({"do": "settle"})
+            self.settle()
 
     def patch(self):
         rng, kind = self.rng, self.kind()
@@ -269,12 +272,12 @@ class Sequence:
             words["propagationPolicy"] = options.pop("propagationPolicy")
         body = {"apiVersion": "v1", "kind": "DeleteOptions", **options} if options else None
         self.ask(kind, "DELETE", kind.path(name) + query(**words), body)
-        self.steps.append({"do": "settle"})
+        self.settle()
 
     def delete_collection(self):
         kind, words = self.kind(), {"labelSelector": self.rng.choice(["app=x", "app", "app in (x,y)"])}
         self.ask(kind, "DELETE", kind.path() + query(**words))
-        self.steps.append({"do": "settle"})
+        self.settle()
 
     # ---- reads ----
 
@@ -334,7 +337,8 @@ class Sequence:
     def watch(self):
         rng, kind = self.rng, self.kind()
         words = self.selectors(kind)
-        how = rng.choice(["now", "rv", "old", "initial", "initial", "expired", "odd"])
+        # how far back the history of a built-in kind goes depends on when the real server was started
+        how = rng.choice(["now", "rv", "old", "initial", "initial", "expired" if kind.custom else "initial", "odd"])
         if how == "rv":
             words["resourceVersion"] = f"@listrv({kind.key})"
         elif how == "old":

@@ -1,0 +1,188 @@
+/* What tests/conform found: each row is a request, its answer, and what stands at a JSON pointer of it ("" for no such place). */
+#include "drive.h"
+
+#define NS "/api/v1/namespaces/default"
+#define MAPS NS "/configmaps"
+#define SECRETS NS "/secrets"
+#define SERVICES NS "/services"
+#define PODS NS "/pods"
+#define EVENTS NS "/events"
+#define NEW_EVENTS "/apis/events.k8s.io/v1/namespaces/default/events"
+#define LEASES "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+#define MERGE "application/merge-patch+json"
+#define JSON_PATCH "application/json-patch+json"
+#define APPLY "application/apply-patch+yaml"
+#define MAP(name, more) "{\"metadata\":{\"name\":\"" name "\"" more "}}"
+#define POD(name, more) "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"" more "}]}}"
+#define SERVICE(name, more) "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{\"ports\":[{\"port\":80" more "}]}}"
+#define NEW_EVENT(name, note)                                                                                                              \
+    "{\"metadata\":{\"name\":\"" name "\"},\"eventTime\":\"2021-01-01T00:00:00.000000Z\",\"reportingController\":\"a/b\","                 \
+    "\"reportingInstance\":\"m\",\"action\":\"A\",\"reason\":\"R\",\"type\":\"Normal\",\"note\":\"" note "\","                             \
+    "\"regarding\":{\"namespace\":\"default\"}}"
+
+/* In order, on one server: later rows meet what earlier ones have made. */
+static const struct {
+    const char *id, *method, *target, *type, *body;
+    int status;
+    const char *pointer, *want;
+} rows[] = {
+    {"put-needs-name", "PUT", MAPS "/no", NULL, "{}", 400, "/reason", "\"BadRequest\""},
+    {"put-not-there", "PUT", MAPS "/no", NULL, MAP("no", ""), 404, "/reason", "\"NotFound\""},
+    {"put-creates-service", "PUT", SERVICES "/put", NULL, SERVICE("put", ""), 201, "/metadata/name", "\"put\""},
+    {"put-creates-with-rv", "PUT", LEASES "/put", NULL, MAP("put", ",\"resourceVersion\":\"7\""), 201, "/spec", "{}"},
+    {"put-creates-no-uid", "PUT", LEASES "/new", NULL, MAP("new", ",\"uid\":\"u\""), 409, "/reason", "\"Conflict\""},
+    {"options-first", "PATCH", MAPS "/no?fieldValidation=Loose", MERGE, "{}", 422, "/details/kind", "\"PatchOptions\""},
+    {"options-dry", "PUT", MAPS "/no?dryRun=Some", NULL, MAP("no", ""), 422, "/details/kind", "\"UpdateOptions\""},
+    {"options-force", "PATCH", MAPS "/no?force=true", MERGE, "{}", 422, "/details/causes/0/field", "\"force\""},
+    {"delete-options-first", "DELETE", MAPS "/no", NULL, "{\"propagationPolicy\":\"No\"}", 422, "/details/kind", "\"DeleteOptions\""},
+    {"delete-broken", "DELETE", MAPS "/no", NULL, "{", 500, "/reason", ""},
+    {"no-name-and-more", "POST", PODS, NULL, "{\"spec\":{\"containers\":[{\"name\":\"U\",\"image\":\"i\"}]}}", 422,
+     "/details/causes/1/field", "\"spec.containers[0].name\""},
+    {"null-is-empty", "POST", MAPS, NULL, "null", 422, "/details/causes/0/field", "\"metadata.name\""},
+    {"null-label", "POST", MAPS, NULL, MAP("null", ",\"labels\":{\"a\":null}"), 201, "/metadata/labels", "{\"a\":\"\"}"},
+    {"long-label", "POST", MAPS, NULL,
+     MAP("long", ",\"labels\":{\"a\":\"0123456789012345678901234567890123456789012345678901234567890123\"}"), 422,
+     "/details/causes/0/message",
+     "\"Invalid value: \\\"0123456789012345678901234567890123456789012345678901234567890123\\\": must be no more than 63 characters\""},
+    {"event-owner", "POST", MAPS, NULL,
+     MAP("owned", ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"name\":\"e\",\"uid\":\"u\"}]"), 422,
+     "/details/causes/0/field", "\"metadata.ownerReferences\""},
+    {"plain-finalizer", "POST", MAPS, NULL, MAP("fin", ",\"finalizers\":[\"plain\"]"), 422, "/details/causes/0/field",
+     "\"metadata.finalizers[0]\""},
+    {"plain-finalizer-lease", "POST", LEASES, NULL, MAP("fin", ",\"finalizers\":[\"plain\"]"), 201, "/spec", "{}"},
+    {"escaped-name", "GET", MAPS "/a%20b", NULL, NULL, 404, "/details/name", "\"a b\""},
+    {"no-custom-group", "GET", "/apis/x.y/v1/z", NULL, NULL, 404, "", NULL},
+    {"unknown-version", "POST", MAPS, NULL, "{\"apiVersion\":\"v9\",\"kind\":\"ConfigMap\"}", 400, "/message",
+     "\"ConfigMap in version \\\"v9\\\" cannot be handled as a ConfigMap: no kind \\\"ConfigMap\\\" is registered for version \\\"v9\\\" "
+     "in "
+     "scheme \\\"pkg/runtime/scheme.go:110\\\"\""},
+    {"selector-field", "GET", MAPS "?fieldSelector=a%3Db", NULL, NULL, 400, "/message",
+     "\"\\\"a\\\" is not a known field selector: only \\\"metadata.name\\\", \\\"metadata.namespace\\\"\""},
+    {"limit-text", "GET", MAPS "?limit=many", NULL, NULL, 400, "/reason", "\"BadRequest\""},
+    {"watch-match", "GET", MAPS "?watch=true&resourceVersionMatch=Exact", NULL, NULL, 422, "/details/causes/1/reason",
+     "\"FieldValueForbidden\""},
+    /* ConfigMaps, secrets */
+    {"immutable", "POST", MAPS, NULL, "{\"metadata\":{\"name\":\"im\"},\"immutable\":true,\"data\":{\"k\":\"v\"}}", 201, "/immutable",
+     "true"},
+    {"immutable-data", "PATCH", MAPS "/im", MERGE, "{\"data\":{\"k\":\"w\"}}", 422, "/details/causes/0/field", "\"data\""},
+    {"immutable-stays", "PATCH", MAPS "/im", MERGE, "{\"immutable\":false}", 422, "/details/causes/0/field", "\"immutable\""},
+    {"string-data", "POST", SECRETS, NULL, "{\"metadata\":{\"name\":\"s\"},\"stringData\":{\"k\":\"2\"}}", 201, "/data",
+     "{\"k\":\"Mg==\"}"},
+    {"secret-type", "GET", SECRETS "/s", NULL, NULL, 200, "/type", "\"Opaque\""},
+    {"secret-base64", "POST", SECRETS, NULL, "{\"metadata\":{\"name\":\"t\"},\"data\":{\"k\":\"%\"}}", 400, "/reason", "\"BadRequest\""},
+    /* services */
+    {"node-port-owned", "POST", SERVICES, NULL,
+     "{\"metadata\":{\"name\":\"np\"},\"spec\":{\"type\":\"NodePort\",\"ports\":[{\"port\":80}]}}", 201,
+     "/metadata/managedFields/0/fieldsV1/f:spec/f:externalTrafficPolicy", "{}"},
+    {"protocol", "POST", SERVICES, NULL, SERVICE("pr", ",\"protocol\":\"tcp\""), 422, "/details/causes/0/field",
+     "\"spec.ports[0].protocol\""},
+    {"target-zero", "POST", SERVICES, NULL, SERVICE("tz", ",\"targetPort\":0"), 201, "/spec/ports/0/targetPort", "80"},
+    {"target-name", "POST", SERVICES, NULL, SERVICE("tn", ",\"targetPort\":\"not_a_name\""), 422, "/details/causes/0/field",
+     "\"spec.ports[0].targetPort\""},
+    {"target-name-15", "POST", SERVICES, NULL, SERVICE("tn", ",\"targetPort\":\"a23456789012345\""), 201, "/spec/ports/0/targetPort",
+     "\"a23456789012345\""},
+    {"target-name-16", "POST", SERVICES, NULL, SERVICE("tm", ",\"targetPort\":\"a234567890123456\""), 422, "/details/causes/0/field",
+     "\"spec.ports[0].targetPort\""},
+    {"headless-any", "POST", SERVICES, NULL, "{\"metadata\":{\"name\":\"hl\"},\"spec\":{\"clusterIP\":\"None\"}}", 201,
+     "/spec/ipFamilyPolicy", "\"RequireDualStack\""},
+    {"address", "POST", SERVICES, NULL, "{\"metadata\":{\"name\":\"ad\"},\"spec\":{\"clusterIP\":\"300.1.1.1\",\"ports\":[{\"port\":1}]}}",
+     422, "/details/causes/0/field", "\"spec.clusterIPs[0]\""},
+    {"address-range", "POST", SERVICES, NULL,
+     "{\"metadata\":{\"name\":\"ad\"},\"spec\":{\"clusterIP\":\"10.112.0.1\",\"ports\":[{\"port\":1}]}}", 422, "/details/causes/0/field",
+     "\"spec.clusterIPs\""},
+    {"address-last", "POST", SERVICES, NULL,
+     "{\"metadata\":{\"name\":\"ad\"},\"spec\":{\"clusterIP\":\"10.111.255.254\",\"ports\":[{\"port\":1}]}}", 201, "/spec/clusterIP",
+     "\"10.111.255.254\""},
+    /* pods */
+    {"requests", "POST", PODS, NULL, POD("rq", ",\"resources\":{\"limits\":{\"cpu\":\"500m\"},\"requests\":{\"cpu\":\"1\"}}"), 422,
+     "/details/causes/0/field", "\"spec.containers[0].resources.requests\""},
+    {"pod", "POST", PODS, NULL, POD("p", ",\"resources\":{\"limits\":{\"cpu\":\"1\"},\"requests\":{\"cpu\":\"1\"}}"), 201, "/status/phase",
+     "\"Pending\""},
+    {"tolerations", "POST", PODS, NULL,
+     "{\"metadata\":{\"name\":\"t\"},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}],\"tolerations\":[{\"key\":\"k\","
+     "\"operator\":\"Exists\"}]}}",
+     201, "/spec/tolerations/0/key", "\"k\""},
+    {"tolerations-stay", "PATCH", PODS "/t", MERGE, "{\"spec\":{\"tolerations\":[{\"key\":\"n\",\"operator\":\"Exists\"}]}}", 422,
+     "/details/causes/0/field", "\"spec.tolerations\""},
+    {"containers-stay", "PATCH", PODS "/p", MERGE, "{\"spec\":{\"containers\":[]}}", 422, "/details/causes/1/message",
+     "\"Forbidden: pod updates may not add or remove containers\""},
+    {"grace-stays", "PATCH", PODS "/p", MERGE, "{\"spec\":{\"terminationGracePeriodSeconds\":7}}", 422, "/details/causes/0/field",
+     "\"spec\""},
+    {"uid-and-more", "PATCH", PODS "/p", MERGE, "{\"metadata\":{\"uid\":\"u\"},\"spec\":{\"schedulerName\":\"x\"}}", 422,
+     "/details/causes/1/field", "\"spec\""},
+    {"last-state", "PATCH", PODS "/p/status", MERGE, "{\"status\":{\"containerStatuses\":[{\"name\":\"c\"}]}}", 200,
+     "/status/containerStatuses/0/lastState", "{}"},
+    {"delete-dry", "DELETE", PODS "/p", NULL, "{\"dryRun\":[\"All\"]}", 200, "/metadata/deletionGracePeriodSeconds", "0"},
+    {"delete-dry-gone", "DELETE", MAPS "/im", NULL, "{\"dryRun\":[\"All\"]}", 200, "/status", "\"Success\""},
+    {"delete-body-speaks", "DELETE", MAPS "/im?propagationPolicy=Orphan", NULL, "{\"gracePeriodSeconds\":0}", 200, "/status",
+     "\"Success\""},
+    /* patches */
+    {"replace-adds", "PATCH", MAPS "/null", JSON_PATCH, "[{\"op\":\"replace\",\"path\":\"/metadata/annotations\",\"value\":{\"a\":\"b\"}}]",
+     200, "/metadata/annotations", "{\"a\":\"b\"}"},
+    {"no-such-operation", "PATCH", MAPS "/null", JSON_PATCH, "[{\"op\":\"no\",\"path\":\"/a\"}]", 422, "/reason", "\"Invalid\""},
+    {"no-list", "PATCH", MAPS "/null", JSON_PATCH, "{}", 400, "/reason", "\"BadRequest\""},
+    {"managed-nil", "PATCH", MAPS "/null?fieldManager=m", APPLY,
+     "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"managedFields\":[]}}", 400, "/reason", "\"BadRequest\""},
+    /* who owns what */
+    {"nobody", "POST", MAPS, NULL, MAP("nobody", ""), 201, "/metadata/managedFields", ""},
+    {"nobody-stays", "PATCH", MAPS "/nobody", MERGE, "{\"data\":{\"k\":\"v\"}}", 200, "/metadata/managedFields", ""},
+    {"before-first-apply", "PATCH", MAPS "/nobody?fieldManager=m", APPLY,
+     "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"data\":{\"l\":\"w\"}}", 200, "/metadata/managedFields/0/manager",
+     "\"before-first-apply\""},
+    {"no-date", "PATCH", MAPS "/nobody?fieldManager=n", APPLY, "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"data\":{\"l\":\"w\"}}", 200,
+     "/metadata/managedFields/2/time", ""},
+    /* events */
+    {"event", "POST", NEW_EVENTS, NULL, NEW_EVENT("e", "n"), 201, "/note", "\"n\""},
+    {"event-fixed", "PUT", NEW_EVENTS "/e", NULL, NEW_EVENT("e", "other"), 422, "/details/causes/0/field", "\"message\""},
+    {"event-other-name", "PATCH", EVENTS "/e", MERGE, "{\"message\":\"other\"}", 200, "/metadata/managedFields/0/apiVersion", "\"v1\""},
+    {"event-orphan", "DELETE", EVENTS "/e?propagationPolicy=Orphan", NULL, NULL, 200, "/status", "\"Success\""},
+};
+
+static void table(void)
+{
+    struct world w;
+    world_open(&w, &(struct apiserver_config){.seed = 1, .no_nodes = true});
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        test_case("%s", rows[i].id);
+        struct answer a = rows[i].type ? ask_typed(&w, rows[i].method, rows[i].target, rows[i].type, rows[i].body)
+                                       : ask(&w, rows[i].method, rows[i].target, rows[i].body);
+        CHECK_INT(a.status, rows[i].status);
+        if (*rows[i].pointer)
+            CHECK_SLICE(json_raw(json_pointer(a.json, slice_of(rows[i].pointer))), slice_of(rows[i].want));
+    }
+    world_close(&w);
+}
+
+/* The object that ends the initial events is one that says nothing, as its kind prints it. */
+static void first_bookmark(void)
+{
+    struct world w;
+    struct stream s;
+    world_open(&w, NULL);
+    test_case("first-bookmark");
+    stream_open(&s, &w, PODS "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true");
+    stream_look(&s);
+    struct json doc;
+    CHECK(json_parse(&doc, s.last, &w.mem, NULL));
+    CHECK_SLICE(json_raw(json_pointer(json_root(&doc), SLICE("/object/spec"))), SLICE("{\"containers\":null}"));
+    stream_close(&s);
+    world_close(&w);
+}
+
+/* What was before the server started is known only as it is now. */
+static void no_past(void)
+{
+    struct world w;
+    world_open(&w, NULL);
+    test_case("no-past");
+    CHECK_INT(ask(&w, "GET", MAPS "?resourceVersion=1&resourceVersionMatch=Exact", NULL).status, 410);
+    world_close(&w);
+}
+
+int main(void)
+{
+    table();
+    first_bookmark();
+    no_past();
+    return test_done();
+}
