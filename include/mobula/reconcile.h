@@ -127,7 +127,8 @@ const char *action_name(enum action_kind kind);
  * nothing but the minimum is added.
  *
  * Down it goes by drains only: a plan asks for them, the raylet accepts or refuses, and in a later state an accepted node is DEAD: then its
- * pod is among `removals`. The only other pods there are such that have not started and that nobody needs.
+ * pod is among `removals`. Until then it counts, so decide anew whenever a pod has changed, before reconcile_cluster is asked: a pod that
+ * ended meanwhile would else be replaced. The only other pods there are such that have not started and that nobody needs.
  *
  * Of the state's reader it is expected that slices and pointers are valid and that the state is whole. Checked here: amounts (ray_pack_…),
  * counts below 1, node ids of another length (never drained), two nodes for one pod (the busier counts, none is drained), nodes without a
