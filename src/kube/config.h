@@ -61,6 +61,8 @@ struct kube_exec_result {
     int64_t expires_us;
 };
 bool kube_exec_run(const struct kube_exec *x, struct arena *a, struct kube_exec_result *out, struct err *e);
+/* The second half of it: what the plugin wrote. text must stay as long as the result. */
+bool kube_exec_read(const struct kube_exec *x, struct slice text, struct arena *a, struct kube_exec_result *out, struct err *e);
 
 struct kube_url {
     bool tls;

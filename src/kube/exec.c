@@ -103,7 +103,7 @@ static bool finish(struct plugin *p, bool good, const char *name, struct err *e)
                    WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
 
-static bool read_credential(const struct kube_exec *x, struct slice text, struct arena *a, struct kube_exec_result *out, struct err *e)
+bool kube_exec_read(const struct kube_exec *x, struct slice text, struct arena *a, struct kube_exec_result *out, struct err *e)
 {
     struct json doc;
     if (!json_parse(&doc, text, a, e))
@@ -135,7 +135,7 @@ bool kube_exec_run(const struct kube_exec *x, struct arena *a, struct kube_exec_
     bool ok = read_output(&p, x->argv[0], &text, e);
     ok = finish(&p, ok, x->argv[0], e);
     struct slice kept = arena_dup(a, buf_slice(&text)); /* the result points into it */
-    ok = ok && read_credential(x, kept, a, out, e);
+    ok = ok && kube_exec_read(x, kept, a, out, e);
     kube_buf_wipe(&text);
     return ok;
 }

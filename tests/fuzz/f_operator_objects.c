@@ -1,0 +1,122 @@
+/* Watch events become records, records decisions. Parts separated by NUL: a letter for what is told (r a RayCluster, l a legacy one, p a
+ * pod, s a service; in capitals: it was deleted; t: time passes) and the object behind it. Everything is told twice, and the second
+ * time must change nothing: a record is what its object says. */
+#include "src/operator/op.h"
+#include "tests/unit/kube/fakenet.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_pod(const struct pod_record *r)
+{
+    const struct pod *p = &r->pod;
+    if (strnlen(p->name, sizeof p->name) == sizeof p->name || strnlen(p->uid, sizeof p->uid) == sizeof p->uid ||
+        strnlen(p->ip, sizeof p->ip) == sizeof p->ip)
+        abort();
+    if (p->phase > POD_UNKNOWN || p->index < -1 || p->host < 0 || (p->ready && p->phase != POD_RUNNING) || !p->uid[0])
+        abort();
+}
+
+/* Each record is in its cluster's list and the lists hold nothing else. */
+static void check_records(struct op *op)
+{
+    const struct pod_record *r;
+    struct cluster *c;
+    uint32_t pods = 0;
+    for (uint32_t i = 0; (r = map_next(&op->pods, &i)) != NULL; pods++) {
+        check_pod(r);
+        if (map_get(&op->clusters, slice_of(r->of->uid)) != r->of)
+            abort();
+    }
+    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
+        uint32_t count = 0;
+        for (const struct pod_record *p = c->pods; p; p = p->next, count++)
+            if (p->of != c)
+                abort();
+        if (count != c->pod_count || count > pods)
+            abort();
+        pods -= count;
+    }
+    if (pods)
+        abort();
+}
+
+static void forget(struct op *op, enum source_what what, struct slice uid)
+{
+    struct pod_record *p = what == SOURCE_PODS ? map_get(&op->pods, uid) : NULL;
+    struct service_record *s = what == SOURCE_SERVICES ? map_get(&op->services, uid) : NULL;
+    struct cluster *c = what < SOURCE_PODS ? cluster_get(op, uid) : NULL;
+    if (p)
+        pod_remove(op, p);
+    if (s)
+        service_remove(op, s);
+    if (c && c->present)
+        cluster_gone(op, c);
+}
+
+static void tell(struct op *op, char what, struct slice text)
+{
+    static const char letters[] = {[SOURCE_V1] = 'r', [SOURCE_LEGACY] = 'l', [SOURCE_PODS] = 'p', [SOURCE_SERVICES] = 's'};
+    const char *at = memchr(letters, what | 0x20, sizeof letters);
+    struct json doc;
+    uint64_t version = 0;
+    arena_reset(&op->event_arena, 64 * KIB);
+    if (!at || !json_parse(&doc, text, &op->event_arena, NULL) || json_type(json_root(&doc)) != JSON_OBJECT)
+        return;
+    struct source *from = &op->spaces[0].source[at - letters];
+    struct jval object = json_root(&doc);
+    struct slice uid = json_get_str(object, "metadata.uid", &op->event_arena);
+    kube_version_parse(json_get_str(object, "metadata.resourceVersion", &op->event_arena), &version);
+    if (!(what & 0x20))
+        forget(op, from->what, uid);
+    else if (from->what == SOURCE_PODS)
+        extract_pod(op, from->space, object, version, 1);
+    else if (from->what == SOURCE_SERVICES)
+        extract_service(op, from->space, object, version, 1);
+    else
+        extract_cluster(op, from, object, version, 1);
+    check_records(op);
+}
+
+static void play(struct fake *f, struct op *op, struct slice in)
+{
+    for (struct slice rest = in; rest.ptr;) {
+        struct slice part = slice_cut(&rest, '\0');
+        if (part.len && part.ptr[0] == 't')
+            f->now = (struct now){f->now.mono_ms + 1000, f->now.wall_us + 1000000};
+        else if (part.len)
+            tell(op, part.ptr[0], slice_skip(part, 1));
+        for (int i = 0; i < SOURCE_COUNT; i++)
+            op->spaces[0].source[i].synced = true;
+        operator_step(op, f->now);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct slice namespaces[] = {{"n", 1}};
+    const struct operator_options o = {.namespaces = namespaces,
+                                       .namespace_count = 1,
+                                       .ray = {.tools = RAY_TOOLS_NONE, .cluster_domain = SLICE("cluster.local"), .version = SLICE("0")},
+                                       .instance = SLICE("fuzz"),
+                                       .seed = 1};
+    struct fake f;
+    struct err e = {0};
+    log_global = (struct log){.level = LOG_DEBUG, .fd = -1};
+    fake_init(&f);
+    f.refuse = "there is no server";
+    struct op *op = operator_new(&f.net, f.config, &o, &e);
+    struct slice in = {(const char *)data, size};
+    play(&f, op, in);
+    uint32_t pods = op->pods.count, services = op->services.count;
+    bool removes = false;
+    for (struct slice rest = in; rest.ptr;) {
+        struct slice part = slice_cut(&rest, '\0');
+        removes |= part.len && part.ptr[0] >= 'A' && part.ptr[0] <= 'Z';
+    }
+    play(&f, op, in);
+    if (!removes && (pods != op->pods.count || services != op->services.count))
+        abort();
+    operator_free(op);
+    fake_free(&f);
+    return 0;
+}
