@@ -84,7 +84,13 @@ class Context:
 
     @staticmethod
     def ready(op, seconds=60):
-        eventually(lambda: op.get("/readyz") == (200, "ok\n"), seconds)
+        def answers():
+            try:
+                return op.get("/readyz") == (200, "ok\n")
+            except OSError:  # it has no second to answer in: the machine is busy
+                return False
+
+        eventually(answers, seconds)
         return op
 
     @property

@@ -51,8 +51,9 @@ class Kubelet:
                 for pod in first["items"]:
                     self._take(pod)
                 self._follow(api, first["metadata"]["resourceVersion"])
-            except (http.client.HTTPException, OSError, ValueError, Refused):
-                time.sleep(0.2)  # the API server is away or the version too old: listed anew
+            except Exception as e:  # the API server is away or the version too old: listed anew
+                print(f"kubelet: {e!r}", file=sys.stderr, flush=True)
+                time.sleep(0.2)
 
     def _follow(self, api, version):
         link = http.client.HTTPSConnection("127.0.0.1", api.port, context=api.tls, timeout=600)
@@ -78,10 +79,15 @@ class Kubelet:
                 self._act(api, pod)
             except Refused as e:
                 if e.status not in (404, 409, 422):  # it is gone, or another of its name is there
-                    print(f"kubelet: {e}", file=sys.stderr)
-            except (http.client.HTTPException, OSError):
-                work.put(pod)
-                time.sleep(0.2)
+                    self._later(work, pod, e)
+            except Exception as e:  # whatever it is: without this thread a share of the pods would stay as they are
+                self._later(work, pod, e)
+
+    @staticmethod
+    def _later(work, pod, why):
+        print(f"kubelet: {pod['metadata']['name']}: {why!r}", file=sys.stderr, flush=True)
+        time.sleep(0.2)
+        work.put(pod)
 
     def _act(self, api, pod):
         meta = pod["metadata"]
