@@ -65,8 +65,12 @@ void course_read(struct jval status, struct course *out, struct arena *a)
                            .ray_start_us = read_time(status, "rayJobInfo.startTime", a),
                            .ray_end_us = read_time(status, "rayJobInfo.endTime", a),
                            .silent_us = read_time(status, "jobStatusCheckFailureStartTime", a)};
+    /* A word that nobody here knows, of a later KubeRay: what was begun is not begun again, Ray is asked how it stands. */
+    struct slice word = json_get_str(status, "jobDeploymentStatus", a);
+    if (!slice_empty(word) && !slice_empty(out->id) && !slice_empty(out->cluster))
+        out->phase = JOB_PHASE_RUNNING;
     for (size_t i = 0; i < COUNT_OF(phases); i++)
-        if (json_str_eq(json_get(status, "jobDeploymentStatus"), slice_of(phases[i])))
+        if (slice_eq(word, slice_of(phases[i])))
             out->phase = (enum job_phase)i;
     job_state_parse(json_get_str(status, "jobStatus", a), &out->state);
     /* KubeRay's definition has no such field, and a server with that one drops it: then tries are counted by those that failed. */
