@@ -265,9 +265,11 @@ static bool on_create(struct op *op, struct flight *f, const struct kube_answer 
 
 static void on_delete(struct op *op, struct flight *f, const struct kube_answer *a)
 {
-    bool gone = a->outcome == KUBE_REFUSED && (a->status.code == 404 || a->status.reason == KUBE_CONFLICT);
+    bool refusal = a->outcome == KUBE_REFUSED, gone = refusal && a->status.code == 404;
     if (a->outcome != KUBE_OK && !gone) {
-        if (a->outcome == KUBE_REFUSED)
+        if (refusal && a->status.reason == KUBE_CONFLICT)
+            cluster_wait(op, f->c, f, a->status.message); /* another pod has its name, as the watch will tell; or a webhook said so */
+        else if (refusal)
             refused(op, f, &a->status);
         else
             cluster_trouble(op, f->c, f, a->err.text);

@@ -82,6 +82,24 @@ static void test_answers(void)
     }
 }
 
+/* A 409 to a DELETE says that the pod of this uid is gone, or that a webhook does not want it to go: only the watch tells which. */
+static void test_delete_conflict(void)
+{
+    struct world w;
+    test_case("409 to a DELETE, and the pod is still there");
+    make_world(&w, false);
+    apply(&w, "c", 3);
+    world_run(&w, 3000);
+    override(&w, "DELETE", pods_path, 409, false, 3);
+    apiserver_faults(w.server)->next.reason = "Conflict";
+    scale(&w, "c", 1);
+    world_run(&w, 10 * 1000);
+    CHECK_INT(apiserver_faults(w.server)->next.times, 0);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 2);
+    CHECK(is_ready(&w, "c"));
+    world_free(&w);
+}
+
 static void test_watches(void)
 {
     struct world w;
@@ -160,6 +178,7 @@ int main(void)
     test_life();
     test_crashes();
     test_answers();
+    test_delete_conflict();
     test_watches();
     test_lease();
     test_invalid();
