@@ -177,8 +177,9 @@ uint32_t kube_client_room(const struct kube_client *c);
 /* 429 and 5xx with Retry-After, 401 once (with fresh credentials) and connections that failed before a byte was sent are tried again in
  * here, bounded by the timeout. Returns false with *e when the queue is full. */
 bool kube_call(struct kube_client *c, const struct kube_request *r, struct now now, struct err *e);
-/* For an owner that may not write any longer. Its calls that wait end now, KUBE_UNSENT, or KUBE_UNKNOWN when they had been sent once; those
- * under way are not sent again. Call it again as long as it may not: what a connection gives back unsent waits anew. */
+/* For an owner that may not write any longer. Its calls that wait, for their turn or for a connection, end now: KUBE_UNSENT, or
+ * KUBE_UNKNOWN when they had been sent once; those under way are not sent again. Call it again as long as it may not: what a connection
+ * gives back unsent waits anew. */
 void kube_calls_recall(struct kube_client *c, const void *owner, struct now now);
 /* Does what is due (retries, idle links, reloads, watches) and returns when to come again: at once when it has told an owner something, so
  * that the lease, events and whatever else was looked at before may be looked at again. Call it after every net_dispatch too. */
@@ -240,6 +241,8 @@ struct kube_watch;
  * JSON objects at all is never taken for complete. */
 struct kube_watch *kube_watch_start(struct kube_client *c, const struct kube_watch_options *o, struct err *e);
 void kube_watch_stop(struct kube_watch *w); /* also from its own callback; the pointer is dead after this */
+/* What is known may be old without our knowing, and is not good enough: a consistent list is taken, as at the start. Says RESTART. */
+void kube_watch_refresh(struct kube_watch *w, struct now now);
 bool kube_watch_synced(const struct kube_watch *w);
 uint64_t kube_watch_version(const struct kube_watch *w); /* everything up to here was handed out */
 
@@ -254,6 +257,8 @@ struct kube_lease *kube_lease_start(struct kube_client *c, const struct kube_lea
 int64_t kube_lease_tick(struct kube_lease *l, struct now now);    /* returns when to come again; call it after every net_dispatch too */
 bool kube_lease_held(const struct kube_lease *l, struct now now); /* asked before every write */
 struct slice kube_lease_holder(const struct kube_lease *l);
+/* Whether, since this was asked last, it was seen with another holder or none: then others may have written meanwhile. */
+bool kube_lease_changed_hands(struct kube_lease *l);
 void kube_lease_release(struct kube_lease *l, struct now now); /* gives it up on a clean stop: fire and forget */
 void kube_lease_free(struct kube_lease *l);
 

@@ -509,15 +509,30 @@ static struct call *take_owned(struct lane *lane, const void *owner)
     return NULL;
 }
 
+/* Calls of the owner whose connection is still opening go back to the queue. Of those that are on their way nothing is tried again. */
+static void recall_busy(struct kube_client *c, struct lane *lane, const void *owner, struct now now)
+{
+    for (struct conn *conn = lane->busy.first, *next; conn; conn = next) {
+        struct call *call = conn->call;
+        next = conn->next;
+        if (call->owner != owner)
+            continue;
+        call->again = false;
+        call->renewed = true;
+        call->tries = CALL_TRIES;
+        if (conn->x.sent != 0)
+            continue;
+        exchange_close(&conn->x);
+        conn_detach(conn);
+        conn_rest(conn, now);
+        queue_front(&c->lanes[call->lane], call);
+    }
+}
+
 void kube_calls_recall(struct kube_client *c, const void *owner, struct now now)
 {
     for (size_t i = 0; i < KUBE_LANES; i++) {
-        for (struct conn *conn = c->lanes[i].busy.first; conn; conn = conn->next)
-            if (conn->call->owner == owner) {
-                conn->call->again = false;
-                conn->call->renewed = true;
-                conn->call->tries = CALL_TRIES;
-            }
+        recall_busy(c, &c->lanes[i], owner, now);
         for (struct call *call; (call = take_owned(&c->lanes[i], owner)) != NULL;) {
             struct err why = {0};
             err_set(&why, ERR_CLOSED, "recalled after %lld ms, before it was sent", (long long)(now.mono_ms - call->made_ms));

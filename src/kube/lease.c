@@ -23,10 +23,13 @@ struct kube_lease {
     struct slice ns, name, identity;
     int64_t lease_ms, renew_ms, retry_ms;
     enum lease_step step;
-    bool mine, releasing, reread; /* reread: the write failed, so the next step reads, in the same round */
-    struct buf record;            /* the Lease as it was last seen */
-    uint64_t spec;                /* hash of its spec */
-    struct slice holder;          /* in the arena `seen` */
+    bool foreign; /* another holder was seen, or none */
+    bool mine, releasing;
+    bool reread;         /* the write failed, so the next step reads, in the same round … */
+    bool second;         /* … which then ends, whatever becomes of its second write */
+    struct buf record;   /* the Lease as it was last seen */
+    uint64_t spec;       /* hash of its spec */
+    struct slice holder; /* in the arena `seen` */
     struct arena seen;
     int64_t duration_ms, transitions;
     int64_t observed_ms; /* when the spec was seen to change */
@@ -46,6 +49,13 @@ bool kube_lease_held(const struct kube_lease *l, struct now now)
 struct slice kube_lease_holder(const struct kube_lease *l)
 {
     return l->holder;
+}
+
+bool kube_lease_changed_hands(struct kube_lease *l)
+{
+    bool foreign = l->foreign;
+    l->foreign = false;
+    return foreign;
 }
 
 static void set_mine(struct kube_lease *l, bool mine)
@@ -73,6 +83,7 @@ static bool observe(struct kube_lease *l, struct slice body, struct now now)
         l->spec = hash;
         arena_reset(&l->seen, KIB);
         l->holder = arena_dup(&l->seen, json_get_str(spec, "holderIdentity", &a));
+        l->foreign |= !slice_eq(l->holder, l->identity);
         int64_t seconds = json_get_int(spec, "leaseDurationSeconds", 0);
         l->duration_ms = seconds > 0 && seconds <= 3600 ? seconds * 1000 : l->lease_ms; /* garbage must not make us wait for ever */
         l->transitions = json_get_int(spec, "leaseTransitions", 0);
@@ -203,6 +214,7 @@ static void read_done(struct kube_lease *l, const struct kube_answer *answer, st
     if (answer->outcome == KUBE_REFUSED && answer->status.code == 404) {
         buf_clear(&l->record);
         l->holder = SLICE_NONE;
+        l->foreign = true;
         l->transitions = 0;
         decide(l, now);
         return;
@@ -226,7 +238,7 @@ static void write_done(struct kube_lease *l, const struct kube_answer *answer, s
         err_set(&e, ERR_STATUS, "writing it: %s", answer->status.message);
         complain(l, &e, now);
     }
-    l->reread = was_mine; /* step 1 failed: step 2, at once */
+    l->reread = was_mine && !l->second; /* step 1 failed: step 2, at once */
 }
 
 static void lease_done(void *owner, uint64_t tag, const struct kube_answer *answer, struct now now)
@@ -252,6 +264,7 @@ int64_t kube_lease_tick(struct kube_lease *l, struct now now)
         /* A holder keeps its pace; those who wait spread out (client-go's jitter factor 1.2). */
         int64_t spread = l->mine ? 0 : (int64_t)rng_below(&l->client->rng, (uint64_t)l->retry_ms * 6 / 5 + 1);
         l->next_ms = now.mono_ms + l->retry_ms + spread;
+        l->second = l->reread;
         if (l->mine && !l->reread)
             write_lease(l, l->identity, now);
         else

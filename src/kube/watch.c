@@ -325,6 +325,18 @@ void kube_watch_stop(struct kube_watch *w)
     exchange_close(&w->x);
 }
 
+void kube_watch_refresh(struct kube_watch *w, struct now now)
+{
+    if (w->stopped)
+        return;
+    if (w->phase != WATCH_WAIT || w->absent)
+        watch_again(w, now); /* else it waits for a server in trouble, and goes on doing so */
+    buf_clear(&w->page);
+    w->want_list = w->consistent = true;
+    w->synced = w->absent = false;
+    watch_say(w, KUBE_WATCH_RESTART, (struct jval){.at = -1}, w->highest, now);
+}
+
 bool kube_watch_synced(const struct kube_watch *w)
 {
     return w->synced;

@@ -66,6 +66,13 @@ void operator_free(struct op *op)
     mem_free(op);
 }
 
+static void spaces_refresh(struct op *op)
+{
+    for (uint32_t i = 0; i < op->o.namespace_count; i++)
+        for (int k = 0; k < SOURCE_COUNT; k++)
+            kube_watch_refresh(op->spaces[i].source[k].watch, op->now);
+}
+
 /* Who leads decides; who does not keeps its caches warm and begins nothing. */
 static void follow_lease(struct op *op)
 {
@@ -78,6 +85,8 @@ static void follow_lease(struct op *op)
                  LF("holder", kube_lease_holder(op->lease)));
     if (!leading)
         execute_none(op);
+    else if (op->lease && kube_lease_changed_hands(op->lease))
+        spaces_refresh(op); /* the other one has written; a watch that has fallen silent here would not have told us */
     struct cluster *c;
     for (uint32_t i = 0; leading && (c = map_next(&op->clusters, &i)) != NULL;) {
         arena_reset(&op->event_arena, 64 * KIB);

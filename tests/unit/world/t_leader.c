@@ -55,6 +55,82 @@ static void test_no_write_after_loss(void)
     }
 }
 
+/* A connection that opens only when the lease is lost carries nothing. */
+static void test_late_connections(void)
+{
+    struct world w;
+    test_case("the lease is lost while connections open");
+    make_world(&w, true);
+    world_run(&w, 2000);
+    CHECK(w.op->leading);
+    w.path.latency_ms = 4000;
+    apply(&w, "c", 20);
+    world_run(&w, 200);
+    CHECK(w.op->leading);
+    uint32_t posts = w.sent.pod_posts;
+    world_run(&w, 30 * 1000);
+    CHECK(!w.op->leading);
+    CHECK_INT(w.sent.pod_posts, posts);
+    w.path.latency_ms = 0;
+    world_run(&w, 60 * 1000);
+    CHECK(is_ready(&w, "c"));
+    world_free(&w);
+}
+
+/* What a standby knows may be old without its knowing: a watch that has fallen silent. It looks anew before it leads. */
+static void test_looks_anew(void)
+{
+    struct world w;
+    test_case("a standby whose watches have fallen silent takes over");
+    make_world(&w, true);
+    apply(&w, "c", 3);
+    world_run(&w, 5000);
+    CHECK(is_ready(&w, "c"));
+    take_lease(&w, "somebody else", 3600);
+    world_run(&w, 5000);
+    CHECK(!w.op->leading);
+    world_silence(&w, 256);
+    /* The other one scales down, and has to replace a pod: what the standby knows of would be made, or deleted, once more. */
+    scale(&w, "c", 1);
+    struct slice names[3];
+    CHECK_INT(pod_names(&w, "worker", names, COUNT_OF(names)), 3);
+    for (int i = 1; i < 3; i++) {
+        struct slice path = arena_printf(&w.arena, "%s/%.*s", pods_path, SLICE_ARG(names[i]));
+        CHECK_INT(world_call(&w, "DELETE", path.ptr, "application/json", SLICE("{}")), 200);
+    }
+    world_run(&w, 5000);
+    struct world_traffic before = w.sent;
+    CHECK_INT(world_call(&w, "DELETE", lease_path, "application/json", SLICE("{}")), 200);
+    world_run(&w, 10 * 1000);
+    CHECK(w.op->leading);
+    CHECK_INT(w.sent.pod_posts, before.pod_posts);
+    CHECK_INT(w.sent.deletes, before.deletes);
+    CHECK_INT(pods_of(&w, "c"), 2);
+    CHECK(is_ready(&w, "c"));
+    world_free(&w);
+}
+
+/* Who loses the lease and gets it back while nobody else had it knows everything: no list is taken. */
+static void test_gets_it_back(void)
+{
+    struct world w;
+    test_case("the lease lapses and nobody else takes it");
+    make_world(&w, true);
+    apply(&w, "c", 1);
+    world_run(&w, 5000);
+    uint64_t restarts = kube_client_stats(w.op->client)->watch_restarts;
+    override(&w, "PUT", lease_path, 503, false, 1000);
+    for (int i = 0; i < 200 && w.op->leading; i++)
+        world_run(&w, 50);
+    CHECK(!w.op->leading);
+    CHECK(apiserver_faults(w.server)->next.times >= 1000 - 10); /* two tries a round, and no more */
+    apiserver_faults(w.server)->next.times = 0;
+    world_run(&w, 20 * 1000);
+    CHECK(w.op->leading);
+    CHECK_INT(kube_client_stats(w.op->client)->watch_restarts, restarts);
+    world_free(&w);
+}
+
 static void check_empty(struct world *w)
 {
     CHECK_INT(w->op->clusters.count, 0);
@@ -137,6 +213,9 @@ int main(void)
 {
     log_global.fd = -1;
     test_no_write_after_loss();
+    test_late_connections();
+    test_looks_anew();
+    test_gets_it_back();
     test_standby();
     test_churn();
     test_counters();
