@@ -203,6 +203,8 @@ $(eval $(call program,host,build/apiserver,tests/apiserver/main,apiserver))
 $(eval $(call program,test,build/test/apiserver,tests/apiserver/main,apiserver))
 $(eval $(call program,test,build/tests/autoscaler-cases,$(patsubst %.c,%,$(wildcard tests/cases/*.c)),reconcile))
 $(eval $(call program,static,build/tests/bench-autoscaler,tests/bench/autoscaler,reconcile))
+$(eval $(call program,host,build/sim,tests/sim/main,sim))
+$(eval $(call program,test,build/test/sim,tests/sim/main,sim))
 
 # The name that `mobula install` expects when it is told no other.
 IMAGE ?= localhost/mobula:$(VERSION)
@@ -241,6 +243,14 @@ replay: $(FUZZ:%=build/test/fuzz/%) ## the fuzz corpora once through the sanitiz
 cases: build/tests/autoscaler-cases ## Ray's own vectors for the autoscaler: make cases [CASES=FILE.json]
 	$(Q)$< $(CASES)
 CASES ?= tests/data/reconcile/autoscaler-cases.json
+
+# The simulator's programs end with the same line as all tests.
+sim: build/sim ## the operator in a simulated world: make sim SEED=n [MINIMISE=1], or SEEDS=n [FIRST=m]
+	$(Q)build/sim $(if $(SEED),$(if $(MINIMISE),--minimise) $(SEED),--seeds $(or $(SEEDS),200) --first $(or $(FIRST),1))
+
+soak: build/sim ## as many seeds as there is time for, and what their faults have met: make soak SECONDS=600 [FIRST=m]
+	$(Q)build/sim --soak $(SECONDS) --first $(or $(FIRST),1)
+.PHONY: sim soak
 
 SECONDS ?= 60
 fuzz: $(addprefix build/fuzz/,$(or $(TARGET),$(FUZZ))) ## libFuzzer: make fuzz SECONDS=60 [TARGET=name]
@@ -304,7 +314,7 @@ run: ## set up, build, and show the operator at work on loopback (KUBECONFIG: on
 	+@$(MAKE) mobula apiserver
 	@tests/run/demo.sh
 
-TEST_STAGES := unit unit-static replay cases mutants-quick valgrind lint check-binary check-image reproducible
+TEST_STAGES := unit unit-static sim replay cases mutants-quick valgrind lint check-binary check-image reproducible
 test: ## set up, build, and everything that needs only Debian packages; the last line says N passed, N failed
 	@tests/tools/setup build test
 	+@tests/tools/stages $(foreach s,$(TEST_STAGES),'$(s)=$(MAKE) $(s)')

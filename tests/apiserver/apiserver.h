@@ -85,6 +85,8 @@ struct apiserver_faults {
     bool expired_as_http;    /* a watch from too long ago: HTTP 410 instead of an ERROR event */
     bool no_streaming_lists; /* sendInitialEvents is refused, as with the WatchList gate off */
     bool no_bookmarks;
+    uint32_t drop_events;           /* so many events that are due next reach no watch: an apiserver that has lost them */
+    uint32_t double_events;         /* so many events that are due next are sent twice */
     struct apiserver_override next; /* works while next.times > 0 */
 };
 struct apiserver_faults *apiserver_faults(struct apiserver *s);
@@ -93,6 +95,9 @@ struct apiserver_faults *apiserver_faults(struct apiserver *s);
 void apiserver_compact(struct apiserver *s, struct slice resource);
 /* Ends all watches of the resource, in order or (rude) in the middle of the connection. */
 void apiserver_drop_watches(struct apiserver *s, struct slice resource, bool rude);
+/* Ends all watches of the resource with an ERROR event that says 410, and none may begin where one has ended: as when the watch cache of
+ * the server is made anew. */
+void apiserver_expire_watches(struct apiserver *s, struct slice resource);
 
 /* ---- looking inside, for oracles ---- */
 
@@ -100,5 +105,17 @@ uint64_t apiserver_revision(const struct apiserver *s);
 /* The stored object with kind and apiVersion, in the arena; SLICE_NONE when there is none. */
 struct slice apiserver_get(const struct apiserver *s, struct slice resource, struct slice ns, struct slice name, struct arena *a);
 size_t apiserver_count(const struct apiserver *s, struct slice resource);
+
+/* Every change of the store, in order, as it happens. The slices are borrowed. */
+struct apiserver_change {
+    enum { APISERVER_ADDED, APISERVER_MODIFIED, APISERVER_DELETED } what;
+    struct slice group, plural, ns, name, uid;
+    struct slice json, before; /* without kind and apiVersion; before: empty when it was added */
+    uint64_t rv;
+};
+struct apiserver_observer {
+    void (*changed)(struct apiserver_observer *o, const struct apiserver_change *change); /* may not call the server */
+};
+void apiserver_observe(struct apiserver *s, struct apiserver_observer *o);
 
 #endif

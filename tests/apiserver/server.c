@@ -331,6 +331,20 @@ void apiserver_drop_watches(struct apiserver *s, struct slice resource, bool rud
         watch_end_all(s, r, rude);
 }
 
+void apiserver_expire_watches(struct apiserver *s, struct slice resource)
+{
+    struct resource *r = registry_named(s, resource);
+    if (!r)
+        return;
+    store_forget(r, ++s->rv); /* who has seen all there was has to begin anew, too */
+    watch_expire_all(s, r);
+}
+
+void apiserver_observe(struct apiserver *s, struct apiserver_observer *o)
+{
+    s->observer = o;
+}
+
 uint64_t apiserver_revision(const struct apiserver *s)
 {
     return s->rv;

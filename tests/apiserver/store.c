@@ -158,6 +158,16 @@ static void forget_first(struct resource *r)
     version_drop(e->before);
 }
 
+static void tell(const struct apiserver *s, const struct resource *r, enum change change, const struct version *now,
+                 const struct version *before)
+{
+    struct apiserver_change c = {
+        .group = r->group, .plural = r->plural, .ns = now->ns, .name = now->name, .uid = now->uid, .json = now->json, .rv = now->rv};
+    c.what = change == CHANGE_ADDED ? APISERVER_ADDED : change == CHANGE_MODIFIED ? APISERVER_MODIFIED : APISERVER_DELETED;
+    c.before = before ? before->json : SLICE_NONE;
+    s->observer->changed(s->observer, &c);
+}
+
 /* Takes over one reference to each version. */
 static void record(struct apiserver *s, struct resource *r, enum change change, struct version *now, struct version *before)
 {
@@ -168,6 +178,8 @@ static void record(struct apiserver *s, struct resource *r, enum change change, 
     if (r->next - r->first == r->ring_cap)
         forget_first(r);
     *store_event(r, r->next++) = (struct event){change, now, before, now->rv, s->now.mono_ms};
+    if (s->observer)
+        tell(s, r, change, now, before);
 }
 
 uint64_t store_after(const struct resource *r, uint64_t rv)

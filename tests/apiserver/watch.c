@@ -148,6 +148,16 @@ void watch_end_all(struct apiserver *s, struct resource *r, bool rude)
         finish(s, r->watches, rude);
 }
 
+void watch_expire_all(struct apiserver *s, struct resource *r)
+{
+    while (r->watches) {
+        struct status st = {.a = &s->scratch};
+        status_set(&st, 410, "Expired", "too old resource version: the watch cache was made anew");
+        send_error(s, r->watches, &st);
+        finish(s, r->watches, false);
+    }
+}
+
 /* The highest resourceVersion of which this watch has seen everything. */
 static uint64_t seen_rv(const struct apiserver *s, const struct watch *w)
 {
@@ -169,6 +179,13 @@ static size_t unsent(const struct watch *w)
     return w->conn->out.len - w->conn->sent;
 }
 
+static bool take_one(uint32_t *count)
+{
+    bool any = *count > 0;
+    *count -= any;
+    return any;
+}
+
 static void pump(struct apiserver *s, struct watch *w)
 {
     if (w->cursor < w->of->first) {
@@ -180,7 +197,11 @@ static void pump(struct apiserver *s, struct watch *w)
         if (e->at_ms + s->faults.watch_delay_ms > s->now.mono_ms)
             break;
         w->cursor++;
+        if (take_one(&s->faults.drop_events))
+            continue;
         send_event(s, w, e);
+        if (take_one(&s->faults.double_events))
+            send_event(s, w, e);
     }
     pump_bookmarks(s, w);
     if (s->now.mono_ms >= w->deadline_ms)

@@ -2,7 +2,9 @@
 #ifndef MOBULA_TEST_SCENE_H
 #define MOBULA_TEST_SCENE_H
 
-#include "world.h"
+#include "tests/sim/world.h"
+
+#include "../test.h"
 
 /* Each program uses some of these. */
 #pragma GCC diagnostic push

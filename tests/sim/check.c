@@ -1,0 +1,210 @@
+/* The invariants. What the store holds is followed change by change, in a small model of the pods that is kept apart from the operator's.
+ */
+#include "sim.h"
+
+#include "src/operator/op.h"
+
+enum { TAMPERED_MS = 8000 }; /* who loses a lease that was edited notices with its next renewal at the latest */
+
+static bool has(struct slice text, const char *needle)
+{
+    return text.len && memmem(text.ptr, text.len, needle, strlen(needle)) != NULL;
+}
+
+/* ---- pods ---- */
+
+static struct seen_pod **pod_link(struct sim *s, struct slice uid)
+{
+    struct seen_pod **at = &s->pods;
+    while (*at && !slice_eq(slice_of((*at)->uid), uid))
+        at = &(*at)->next;
+    return at;
+}
+
+static void copy(char *to, size_t size, struct slice from)
+{
+    snprintf(to, size, "%.*s", SLICE_ARG(from));
+}
+
+static int32_t number(struct jval labels, const char *key, struct arena *a)
+{
+    int64_t n;
+    return slice_int(json_str(json_key(labels, slice_of(key)), a), &n) ? (int32_t)n : 0;
+}
+
+static bool is_ready(struct jval pod)
+{
+    struct jval k, c;
+    for (struct jiter it = json_iter(json_get(pod, "status.conditions")); json_next(&it, &k, &c);)
+        if (json_str_eq(json_get(c, "type"), SLICE("Ready")))
+            return json_str_eq(json_get(c, "status"), SLICE("True"));
+    return false;
+}
+
+static void read_pod(struct sim *s, struct seen_pod *p, const struct apiserver_change *c)
+{
+    struct json doc;
+    struct err e = {0};
+    struct arena *a = &s->arena;
+    if (!json_parse(&doc, c->json, a, &e))
+        fatal("sim: a stored pod: %s", e.text);
+    struct jval pod = json_root(&doc), labels = json_get(pod, "metadata.labels"), phase = json_get(pod, "status.phase");
+    copy(p->uid, sizeof p->uid, c->uid);
+    copy(p->ns, sizeof p->ns, c->ns);
+    copy(p->name, sizeof p->name, c->name);
+    copy(p->owner, sizeof p->owner, extract_owner(pod, a));
+    copy(p->group, sizeof p->group, json_str(json_key(labels, SLICE(RAY_LABEL_GROUP)), a));
+    p->head = json_str_eq(json_key(labels, SLICE(RAY_LABEL_NODE_TYPE)), SLICE("head"));
+    p->index = number(labels, RAY_LABEL_REPLICA_INDEX, a);
+    p->host = number(labels, RAY_LABEL_HOST_INDEX, a);
+    p->live = !json_there(json_get(pod, "metadata.deletionTimestamp")) && !json_str_eq(phase, SLICE("Failed")) &&
+              !json_str_eq(phase, SLICE("Succeeded"));
+    p->ready = p->live && is_ready(pod);
+}
+
+static bool same_place(const struct seen_pod *a, const struct seen_pod *b)
+{
+    return strcmp(a->owner, b->owner) == 0 && a->head == b->head &&
+           (a->head || (strcmp(a->group, b->group) == 0 && a->index == b->index && a->host == b->host));
+}
+
+/* Two heads of a cluster, or two pods in one place of a group, may never live at one time. */
+static void check_place(struct sim *s, const struct seen_pod *p)
+{
+    for (const struct seen_pod *other = s->pods; other; other = other->next)
+        if (other != p && other->live && p->live && same_place(p, other))
+            sim_violation(s, p->head ? "one live head" : "one pod in a place", "%s/%s beside %s", p->ns, p->name, other->name);
+}
+
+static void pod_changed(struct sim *s, const struct apiserver_change *c)
+{
+    struct seen_pod **at = pod_link(s, c->uid), *p = *at;
+    if (c->what == APISERVER_DELETED) {
+        if (p) {
+            *at = p->next;
+            mem_free(p);
+        }
+        return;
+    }
+    if (!p)
+        p = *at = mem_alloc(sizeof *p);
+    bool was = p->live;
+    read_pod(s, p, c);
+    if (p->live && !was)
+        check_place(s, p);
+}
+
+/* ---- the store ---- */
+
+void check_change(struct sim *s, const struct apiserver_change *c)
+{
+    static const char *const words[] = {"added", "modified", "deleted"};
+    arena_reset(&s->arena, 256 * KIB);
+    bool event = slice_eq(c->plural, SLICE("events"));
+    if (!slice_eq(c->plural, SLICE("leases")))
+        sim_say(s, "store: %.*s %.*s/%.*s %s at %llu", SLICE_ARG(c->plural), SLICE_ARG(c->ns), SLICE_ARG(c->name), words[c->what],
+                (unsigned long long)c->rv);
+    if (slice_eq(c->plural, SLICE("pods")))
+        pod_changed(s, c);
+    if (has(c->json, SIM_TOKEN))
+        sim_violation(s, "no secret", "the token is in %.*s %.*s", SLICE_ARG(c->plural), SLICE_ARG(c->name));
+    if (event && has(c->json, SIM_CANARY))
+        sim_violation(s, "no secret", "a variable's value is in event %.*s", SLICE_ARG(c->name));
+}
+
+/* ---- requests ---- */
+
+void check_request_began(struct sim *s, const struct world_request *q)
+{
+    const struct op *op = q->from->op;
+    if (op && op->lease && world_is_write(q) && !kube_lease_held(op->lease, world_process_now(q->from)))
+        sim_violation(s, "no write without the lease", "op-%u: %.*s %.*s", q->from->number, SLICE_ARG(q->method), SLICE_ARG(q->target));
+}
+
+static void check_delete(struct sim *s, const struct world_request *q)
+{
+    struct json doc;
+    struct err e = {0};
+    bool uid = json_parse(&doc, q->body, &s->arena, &e) && json_get_str(json_root(&doc), "preconditions.uid", &s->arena).len == SIM_UID - 1;
+    if (!uid)
+        sim_violation(s, "no DELETE without a uid", "%.*s: %.*s", SLICE_ARG(q->target), SLICE_ARG(q->body));
+}
+
+static bool is_status(const struct world_request *q)
+{
+    struct slice path = q->target;
+    return slice_ends(slice_cut(&path, '?'), SLICE("/status"));
+}
+
+void check_request(struct sim *s, const struct world_request *q)
+{
+    arena_reset(&s->arena, 256 * KIB);
+    sim_say(s, "op-%u sends %u: %.*s %.*s %.*s", q->from->number, q->number, SLICE_ARG(q->method), SLICE_ARG(q->target),
+            SLICE_ARG(q->body));
+    s->r->requests++;
+    if (slice_eq(q->method, SLICE("DELETE")))
+        check_delete(s, q);
+    if (has(q->target, SIM_TOKEN) || has(q->head, SIM_TOKEN) || has(q->body, SIM_TOKEN))
+        sim_violation(s, "no secret", "the token is in %.*s %.*s", SLICE_ARG(q->method), SLICE_ARG(q->target));
+    bool pod = slice_eq(q->method, SLICE("POST")) && has(q->target, "/pods");
+    if (!pod && (has(q->target, SIM_CANARY) || has(q->body, SIM_CANARY)))
+        sim_violation(s, "no secret", "a variable's value is in %.*s %.*s", SLICE_ARG(q->method), SLICE_ARG(q->target));
+    if (is_status(q) && !has(q->body, "\"metadata\":{\"uid\":\""))
+        sim_violation(s, "no status without a uid", "%.*s", SLICE_ARG(q->target));
+}
+
+void check_answer(struct sim *s, const struct world_request *q, int status)
+{
+    if (!world_is_write(q) || has(q->target, "dryRun=All"))
+        return;
+    s->r->writes++;
+    bool idle = apiserver_revision(s->w.server) == s->revision;
+    s->r->refused_writes += q->fate == FATE_SERVED && (idle || status >= 300);
+}
+
+/* ---- the log ---- */
+
+static void on_log(void *owner, struct slice line)
+{
+    struct sim *s = owner;
+    sim_say(s, "log: %.*s", SLICE_ARG(line));
+    if (has(line, SIM_TOKEN) || has(line, SIM_CANARY))
+        sim_violation(s, "no secret", "in the log: %.*s", SLICE_ARG(line));
+}
+
+static const struct sim *logging;
+
+static int64_t log_clock(void)
+{
+    return logging ? logging->w.now.wall_us : 0;
+}
+
+void check_begin(struct sim *s)
+{
+    logging = s;
+    log_global = (struct log){.level = LOG_INFO, .fd = -1, .sink = on_log, .owner = s, .wall_us = log_clock};
+}
+
+void check_end(struct sim *s)
+{
+    for (struct seen_pod *p = s->pods, *next; p; p = next) {
+        next = p->next;
+        mem_free(p);
+    }
+    s->pods = NULL;
+    logging = NULL;
+    log_global = (struct log){.level = LOG_INFO, .fd = -1};
+}
+
+/* ---- each step ---- */
+
+void check_step(struct sim *s)
+{
+    uint32_t leaders = 0;
+    for (uint32_t i = 0; i < WORLD_PROCESSES; i++) {
+        const struct process *p = &s->w.process[i];
+        leaders += p->op && p->op->lease && kube_lease_held(p->op->lease, world_process_now(p));
+    }
+    if (leaders > 1 && sim_now(s) > s->tampered_ms + TAMPERED_MS)
+        sim_violation(s, "one leader", "%u hold the lease", leaders);
+}

@@ -1,0 +1,347 @@
+/* What goes wrong. Some faults strike once, some last for a while and strike by chance; all of it is decided by the schedule and by s->rng.
+ */
+#include "sim.h"
+
+#include "src/operator/op.h"
+
+enum { MAX_DOWN_MS = 5000, MAX_LAST_MS = 8000, MAX_FREEZE_MS = 15000, MAX_RESTART_MS = 3000 };
+
+static const struct slice namespaces_two[] = {{"n", 1}, {"m", 1}}, namespaces_all[] = {{"", 0}};
+
+static const char *const resources[] = {"pods", "services", "rayclusters.ray.io", "rayclusters.cluster.ray.io"};
+
+static struct slice resource_of(const struct sim_entry *e)
+{
+    return slice_of(resources[e->dice[1] % COUNT_OF(resources)]);
+}
+
+/* ---- processes ---- */
+
+void sim_start_process(struct sim *s, uint32_t i)
+{
+    static const struct slice identities[WORLD_PROCESSES] = {{"op-0", 4}, {"op-1", 4}};
+    const struct sim_setup *u = &s->plan->setup;
+    struct operator_options o = {.namespaces = u->all_namespaces ? namespaces_all : namespaces_two,
+                                 .namespace_count = u->all_namespaces ? 1 : 2,
+                                 .ray = {.tools = RAY_TOOLS_CONFIGMAP, .cluster_domain = SLICE("cluster.local"), .version = SLICE("0")},
+                                 .executable = SLICE("an executable of the simulator"),
+                                 .leader_elect = u->elect,
+                                 .lease = {SLICE("n"), SLICE("mobula"), identities[i], 5000, 3000, 1000},
+                                 .instance = identities[i],
+                                 .seed = s->plan->seed * 31 + s->w.requests * 7 + i};
+    s->restart_ms[i] = TIME_NEVER;
+    s->stopping[i] = s->synced[i] = false;
+    sim_say(s, "op-%u starts", i);
+    world_launch(&s->w, i, &o);
+}
+
+/* One that runs, the leader if there is one; by dice another. */
+static uint32_t pick_process(const struct sim *s, uint32_t dice)
+{
+    uint32_t n = s->plan->setup.operators, best = dice % n;
+    if (dice >> 8 & 1)
+        for (uint32_t i = 0; i < n; i++)
+            if (s->w.process[i].op && s->w.process[i].op->leading)
+                best = i;
+    return best;
+}
+
+static void plan_restart(struct sim *s, uint32_t i, uint32_t dice)
+{
+    s->restart_ms[i] = sim_now(s) + dice % MAX_RESTART_MS;
+}
+
+/* ---- faults that strike once ---- */
+
+static void restart_server(struct sim *s, const struct sim_entry *e)
+{
+    world_cut_all(&s->w);
+    for (size_t i = 0; i < COUNT_OF(resources); i++)
+        apiserver_compact(s->w.server, slice_of(resources[i])); /* the watch cache begins anew */
+    s->until_ms[FAULT_DOWN] = sim_now(s) + e->dice[0] % MAX_DOWN_MS;
+    s->w.unreachable = true;
+}
+
+static void take_lease(struct sim *s, const struct sim_entry *e)
+{
+    char now[TIME_TEXT_MAX];
+    time_format_micro(s->w.now.wall_us, now);
+    struct slice patch =
+        arena_printf(&s->w.arena, "{\"spec\":{\"holderIdentity\":\"%s\",\"leaseDurationSeconds\":%u,\"renewTime\":\"%s\"}}",
+                     e->dice[0] & 1 ? "somebody else" : "", 1 + e->dice[1] % 8, now);
+    world_call(&s->w, "PATCH", "/apis/coordination.k8s.io/v1/namespaces/n/leases/mobula", "application/merge-patch+json", patch);
+    s->tampered_ms = sim_now(s);
+}
+
+static void strike_process(struct sim *s, const struct sim_entry *e)
+{
+    uint32_t i = pick_process(s, e->dice[0]);
+    struct process *p = &s->w.process[i];
+    if (!p->op)
+        return;
+    if (e->kind == FAULT_KILL) {
+        world_crash(&s->w, i);
+        plan_restart(s, i, e->dice[1]);
+    } else if (e->kind == FAULT_STOP) {
+        s->stopping[i] = true;
+    } else if (e->kind == FAULT_FREEZE) {
+        p->frozen_until_ms = s->w.now.mono_ms + e->dice[1] % MAX_FREEZE_MS;
+    } else {
+        p->skew_us += ((int64_t)(e->dice[1] % 7200) - 3600) * 1000000;
+    }
+}
+
+static void strike(struct sim *s, const struct sim_entry *e)
+{
+    struct world *w = &s->w;
+    switch (e->kind) {
+    case FAULT_BREAK:
+        world_break(w, 40 + e->dice[1] % 217, e->dice[0] & 1);
+        break;
+    case FAULT_SILENCE:
+        world_silence(w, 40 + e->dice[1] % 217);
+        s->silenced = true;
+        break;
+    case FAULT_DOWN:
+        restart_server(s, e);
+        break;
+    case FAULT_COMPACT:
+        apiserver_compact(w->server, resource_of(e));
+        break;
+    case FAULT_WATCH_END:
+        apiserver_drop_watches(w->server, resource_of(e), e->dice[0] & 1);
+        break;
+    case FAULT_WATCH_EXPIRE:
+        apiserver_expire_watches(w->server, resource_of(e));
+        break;
+    case FAULT_WATCH_DOUBLE:
+        apiserver_faults(w->server)->double_events = 1 + e->dice[0] % 6;
+        break;
+    case FAULT_WATCH_LOSE:
+        apiserver_faults(w->server)->drop_events = 1 + e->dice[0] % 6;
+        s->expire_ms = sim_now(s) + e->dice[1] % 6000;
+        break;
+    case FAULT_LEASE_TAKEN:
+        take_lease(s, e);
+        break;
+    case FAULT_LEASE_DELETED:
+        world_call(w, "DELETE", "/apis/coordination.k8s.io/v1/namespaces/n/leases/mobula", "application/json", SLICE("{}"));
+        s->tampered_ms = sim_now(s);
+        break;
+    default:
+        strike_process(s, e);
+        break;
+    }
+}
+
+/* ---- faults that last ---- */
+
+/* They strike one request or step, which is when they are counted. */
+static bool by_chance(enum sim_kind k)
+{
+    return (k >= FAULT_LOST && k <= FAULT_HANG) || k == FAULT_KILL_INSIDE || k == FAULT_KILL_AT_WRITE;
+}
+
+static bool lasts(enum sim_kind k)
+{
+    return by_chance(k) || k == FAULT_LATENCY || k == FAULT_PIECES || k == FAULT_NO_CONNECT || k == FAULT_WATCH_DELAY ||
+           k == FAULT_NO_BOOKMARKS || k == FAULT_NO_STREAM;
+}
+
+bool faults_on(const struct sim *s, enum sim_kind k)
+{
+    return sim_now(s) < s->until_ms[k];
+}
+
+/* Knobs of the world and of the server follow what is on. */
+static void set_knobs(struct sim *s)
+{
+    struct world_path *path = &s->w.path;
+    struct apiserver_faults *f = apiserver_faults(s->w.server);
+    const uint32_t *late = s->dice[FAULT_LATENCY];
+    *path = (struct world_path){.latency_ms = s->o->faults ? s->plan->setup.latency_ms : 0};
+    if (faults_on(s, FAULT_LATENCY)) {
+        path->latency_ms = late[0] % 60;
+        path->jitter_ms = late[1] % 4 ? late[1] % 100 : late[1] % 3000;
+    }
+    if (faults_on(s, FAULT_PIECES))
+        path->piece_max = 1 + s->dice[FAULT_PIECES][0] % (s->dice[FAULT_PIECES][1] % 4 ? 2000 : 60);
+    s->w.unreachable = faults_on(s, FAULT_DOWN);
+    f->watch_delay_ms = faults_on(s, FAULT_WATCH_DELAY) ? s->dice[FAULT_WATCH_DELAY][0] % 4000 : 0;
+    f->no_bookmarks = faults_on(s, FAULT_NO_BOOKMARKS);
+    f->no_streaming_lists = faults_on(s, FAULT_NO_STREAM) || !s->plan->setup.streaming;
+    f->expired_as_http = faults_on(s, FAULT_NO_STREAM);
+}
+
+void faults_apply(struct sim *s, const struct sim_entry *e)
+{
+    sim_say(s, "fault: %s", sim_kind_name(e->kind));
+    if (!by_chance(e->kind))
+        s->r->coverage[e->kind][state_now(s)]++;
+    if (lasts(e->kind)) {
+        s->until_ms[e->kind] = sim_now(s) + 200 + e->dice[0] % MAX_LAST_MS;
+        memcpy(s->dice[e->kind], e->dice, sizeof e->dice);
+    } else {
+        strike(s, e);
+    }
+    set_knobs(s);
+}
+
+/* ---- what becomes of a request ---- */
+
+static void refuse(struct sim *s, struct world_request *q, int status, const char *reason, int retry_after_s)
+{
+    (void)s;
+    q->fate = FATE_REFUSED;
+    q->status = status;
+    q->reason = reason;
+    q->retry_after_s = retry_after_s;
+}
+
+static void fail(struct sim *s, struct world_request *q)
+{
+    static const struct {
+        int status;
+        const char *reason;
+    } list[] = {{500, "InternalError"}, {503, "ServiceUnavailable"}, {504, "Timeout"}, {500, ""}, {502, ""}};
+    uint32_t i = (uint32_t)rng_below(&s->rng, COUNT_OF(list));
+    refuse(s, q, list[i].status, list[i].reason, rng_below(&s->rng, 3) ? 0 : 1);
+    q->commit = rng_below(&s->rng, 2);
+}
+
+static void say_no(struct sim *s, struct world_request *q)
+{
+    static const struct {
+        int status;
+        const char *reason;
+    } list[] = {{403, "Forbidden"}, {409, "Conflict"}, {401, "Unauthorized"}, {422, "Invalid"}, {400, "BadRequest"}, {408, "Timeout"}};
+    uint32_t i = s->dice[FAULT_REFUSED][2] % COUNT_OF(list);
+    refuse(s, q, list[i].status, list[i].reason, 0);
+}
+
+static void cover(struct sim *s, enum sim_kind k)
+{
+    s->r->coverage[k][state_now(s)]++;
+}
+
+static bool strikes(struct sim *s, enum sim_kind k)
+{
+    bool yes = faults_on(s, k) && rng_below(&s->rng, 100) < 10 + s->dice[k][1] % 80;
+    if (yes)
+        cover(s, k);
+    return yes;
+}
+
+static void kill_at(struct sim *s, struct world_request *q)
+{
+    s->until_ms[FAULT_KILL_AT_WRITE] = 0;
+    cover(s, FAULT_KILL_AT_WRITE);
+    bool before = s->dice[FAULT_KILL_AT_WRITE][1] & 1;
+    *(before ? &q->kill_before : &q->kill_behind) = true;
+    plan_restart(s, q->from->number, s->dice[FAULT_KILL_AT_WRITE][2]);
+}
+
+void faults_arrived(struct sim *s, struct world_request *q)
+{
+    bool write = world_is_write(q);
+    if (faults_on(s, FAULT_KILL_AT_WRITE) && write && q->from->op)
+        kill_at(s, q);
+    else if (strikes(s, FAULT_LOST))
+        q->fate = FATE_LOST;
+    else if (strikes(s, FAULT_ANSWER_LOST))
+        q->fate = FATE_ANSWER_LOST;
+    else if (strikes(s, FAULT_ANSWER_CUT))
+        q->fate = FATE_ANSWER_CUT, q->bytes = (uint32_t)rng_below(&s->rng, 3000);
+    else if (strikes(s, FAULT_HANG))
+        q->fate = FATE_SILENCE, q->commit = rng_below(&s->rng, 2), s->silenced = true;
+    else if (strikes(s, FAULT_THROTTLED))
+        refuse(s, q, 429, "TooManyRequests", rng_below(&s->rng, 2) ? 1 : 0);
+    else if (strikes(s, FAULT_FAILED))
+        fail(s, q);
+    else if (strikes(s, FAULT_REFUSED))
+        say_no(s, q);
+    if (strikes(s, FAULT_SLOW))
+        q->delay_ms = (int64_t)rng_below(&s->rng, 4000);
+    s->r->faults_met += q->fate != FATE_SERVED || q->kill_before || q->kill_behind;
+}
+
+void faults_stepped(struct sim *s, struct process *p, uint64_t since)
+{
+    if (!faults_on(s, FAULT_KILL_INSIDE) || s->w.pieces < since + 2)
+        return;
+    s->until_ms[FAULT_KILL_INSIDE] = 0;
+    cover(s, FAULT_KILL_INSIDE);
+    plan_restart(s, p->number, s->dice[FAULT_KILL_INSIDE][2]);
+    world_crash_inside(&s->w, p->number, since);
+}
+
+/* ---- time ---- */
+
+void faults_begin(struct sim *s)
+{
+    for (uint32_t i = 0; i < WORLD_PROCESSES; i++) {
+        s->restart_ms[i] = TIME_NEVER;
+        s->w.process[i].ahead_ms = i * 1000000007;
+    }
+    s->expire_ms = TIME_NEVER;
+    s->tampered_ms = INT64_MIN / 2;
+    for (uint32_t i = 0; i < s->plan->setup.operators; i++)
+        sim_start_process(s, i);
+    set_knobs(s);
+}
+
+static void expire_all(struct sim *s)
+{
+    apiserver_faults(s->w.server)->drop_events = 0;
+    for (size_t i = 0; i < COUNT_OF(resources); i++)
+        apiserver_expire_watches(s->w.server, slice_of(resources[i]));
+    s->expire_ms = TIME_NEVER;
+}
+
+void faults_tick(struct sim *s)
+{
+    for (uint32_t i = 0; i < WORLD_PROCESSES; i++) {
+        struct process *p = &s->w.process[i];
+        bool awake = p->op && s->w.now.mono_ms >= p->frozen_until_ms;
+        if (s->stopping[i] && awake && operator_stop(p->op, world_process_now(p))) {
+            sim_say(s, "op-%u has stopped", i);
+            world_crash(&s->w, i);
+            s->restart_ms[i] = sim_now(s);
+        }
+        if (!p->op && sim_now(s) >= s->restart_ms[i])
+            sim_start_process(s, i);
+    }
+    if (sim_now(s) >= s->expire_ms) {
+        sim_say(s, "all watches expire");
+        expire_all(s);
+    }
+    set_knobs(s);
+}
+
+int64_t faults_next(const struct sim *s)
+{
+    int64_t next = s->expire_ms, now = sim_now(s);
+    for (uint32_t i = 0; i < WORLD_PROCESSES; i++) {
+        next = s->restart_ms[i] < next ? s->restart_ms[i] : next;
+        next = s->stopping[i] && now + 20 < next ? now + 20 : next;
+    }
+    for (enum sim_kind k = 0; k < SIM_KINDS; k++)
+        if (s->until_ms[k] > now && s->until_ms[k] < next)
+            next = s->until_ms[k];
+    return next;
+}
+
+void faults_calm(struct sim *s)
+{
+    for (enum sim_kind k = 0; k < SIM_KINDS; k++)
+        s->until_ms[k] = 0;
+    if (s->expire_ms != TIME_NEVER)
+        expire_all(s);
+    apiserver_faults(s->w.server)->double_events = 0;
+    for (uint32_t i = 0; i < s->plan->setup.operators; i++) {
+        s->w.process[i].frozen_until_ms = 0;
+        if (!s->w.process[i].op)
+            s->restart_ms[i] = sim_now(s);
+    }
+    faults_tick(s);
+}

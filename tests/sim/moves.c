@@ -1,0 +1,313 @@
+/* What users do, and what happens to pods. Moves go to the server past all faults, and each leaves what its user wants in s->want, from
+ * which the end is known. */
+#include "sim.h"
+
+enum { REPLICAS_MAX = 6 };
+
+static const struct {
+    enum ray_kind kind;
+    const char *ns, *name;
+} places[SIM_CLUSTERS] = {{RAY_V1, "n", "a"}, {RAY_V1, "n", "b"}, {RAY_LEGACY, "n", "a"}, {RAY_V1, "m", "a"}, {RAY_LEGACY, "m", "l"}};
+
+static const char *group_of(const struct want *c)
+{
+    return c->kind == RAY_V1 ? "ray.io" : "cluster.ray.io";
+}
+
+static struct slice path_of(struct sim *s, const struct want *c, bool named)
+{
+    return arena_printf(&s->w.arena, "/apis/%s/v1/namespaces/%s/rayclusters%s%s", group_of(c), c->ns, named ? "/" : "",
+                        named ? c->name : "");
+}
+
+/* ---- bodies ---- */
+
+static void write_template(struct buf *b, const struct want *c, bool bad)
+{
+    buf_printf(b, "\"metadata\":{\"annotations\":{\"example.com/v\":\"%u\"}},\"spec\":{\"containers\":[", c->template);
+    if (!bad)
+        buf_printf(b, "{\"name\":\"ray\",\"image\":\"ray:%u\",\"env\":[{\"name\":\"PASSWORD\",\"value\":\"" SIM_CANARY "\"}]}",
+                   c->template);
+    buf_put(b, SLICE("]}"));
+}
+
+static void write_v1(struct buf *b, const struct want *c)
+{
+    buf_printf(b, "\"suspend\":%s,\"upgradeStrategy\":{\"type\":\"%s\"},\"headGroupSpec\":{\"rayStartParams\":{},\"template\":{",
+               c->suspend ? "true" : "false", c->recreate ? "Recreate" : "None");
+    write_template(b, c, c->bad);
+    buf_put(b, SLICE("}},\"workerGroupSpecs\":["));
+    for (uint32_t i = 0; i < c->groups; i++) {
+        buf_printf(b,
+                   "%s{\"groupName\":\"g%u\",\"replicas\":%u,\"minReplicas\":0,\"maxReplicas\":100,\"numOfHosts\":%d,\"rayStartParams\":{},"
+                   "\"template\":{",
+                   i ? "," : "", i, c->replicas[i], c->multi && i == 0 ? WANT_HOSTS : 1);
+        write_template(b, c, false);
+        buf_put(b, SLICE("}}"));
+    }
+    buf_putc(b, ']');
+}
+
+static void write_legacy(struct buf *b, const struct want *c)
+{
+    buf_put(b, SLICE("\"maxWorkers\":100,\"headPodType\":\"head\",\"headStartRayCommands\":[\"ray start --head --port=6379\"],"
+                     "\"workerStartRayCommands\":[\"ray start --address=$RAY_HEAD_IP:6379\"],\"podTypes\":[{\"name\":\"head\","
+                     "\"podConfig\":{"));
+    write_template(b, c, c->bad);
+    buf_put(b, SLICE("}}"));
+    for (uint32_t i = 0; i < c->groups; i++) {
+        buf_printf(b, ",{\"name\":\"g%u\",\"minWorkers\":%u,\"maxWorkers\":100,\"podConfig\":{", i, c->replicas[i]);
+        write_template(b, c, false);
+        buf_put(b, SLICE("}}"));
+    }
+    buf_putc(b, ']');
+}
+
+static struct slice body_of(struct sim *s, const struct want *c)
+{
+    struct buf b;
+    buf_init(&b, 64 * KIB);
+    buf_printf(&b,
+               "{\"apiVersion\":\"%s/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"%s\",\"annotations\":{\"example.com/note\":"
+               "\"%u\"}},\"spec\":{",
+               group_of(c), c->name, c->note);
+    if (c->kind == RAY_V1)
+        write_v1(&b, c);
+    else
+        write_legacy(&b, c);
+    buf_put(&b, SLICE("}}"));
+    struct slice body = arena_dup(&s->w.arena, buf_slice(&b));
+    buf_free(&b);
+    return body;
+}
+
+/* ---- clusters ---- */
+
+static void created(struct sim *s, struct want *c)
+{
+    int status = world_call(&s->w, "POST", path_of(s, c, false).ptr, "application/json", body_of(s, c));
+    c->there = status == 201;
+}
+
+static void written(struct sim *s, const struct want *c)
+{
+    int status = world_call(&s->w, "PATCH", path_of(s, c, true).ptr, "application/merge-patch+json", body_of(s, c));
+    if (status != 200)
+        sim_violation(s, "model", "a user's patch of %s was answered %d", c->name, status);
+}
+
+static void deleted(struct sim *s, struct want *c)
+{
+    world_call(&s->w, "DELETE", path_of(s, c, true).ptr, "application/json", SLICE("{}"));
+    c->there = false;
+}
+
+static void create(struct sim *s, struct want *c, const uint32_t dice[3])
+{
+    c->suspend = c->bad = false;
+    c->recreate = dice[1] & 1 || c->kind == RAY_LEGACY;
+    c->multi = c->kind == RAY_V1 && dice[1] >> 1 & 1;
+    c->groups = 1 + (dice[1] >> 2 & 1);
+    for (uint32_t i = 0; i < SIM_GROUPS; i++)
+        c->replicas[i] = (dice[2] >> 8 * i) % (c->multi ? REPLICAS_MAX / 2 : REPLICAS_MAX);
+    created(s, c);
+}
+
+static void change(struct sim *s, struct want *c, const struct sim_entry *e)
+{
+    switch (e->kind) {
+    case MOVE_SCALE:
+        c->replicas[e->dice[1] % SIM_GROUPS] = e->dice[2] % (c->multi ? REPLICAS_MAX / 2 : REPLICAS_MAX);
+        break;
+    case MOVE_TEMPLATE:
+        c->template ++;
+        break;
+    case MOVE_SUSPEND:
+        c->suspend = !c->suspend && c->kind == RAY_V1;
+        break;
+    case MOVE_SPOIL:
+        c->bad = !c->bad;
+        break;
+    case MOVE_GROUPS:
+        c->groups = 3 - c->groups;
+        break;
+    default:
+        c->note = e->dice[1] % 1000;
+        break;
+    }
+    written(s, c);
+}
+
+/* The first one from `dice` on that is there, or is not. */
+static struct want *find(struct sim *s, uint32_t dice, bool there)
+{
+    for (uint32_t i = 0; i < SIM_CLUSTERS; i++) {
+        struct want *c = &s->want[(dice + i) % SIM_CLUSTERS];
+        if (c->there == there && (c->kind == RAY_V1 || s->legacy_ms == 0))
+            return c;
+    }
+    return NULL;
+}
+
+/* ---- pods and services ---- */
+
+static struct seen_pod *pick_pod(struct sim *s, uint32_t dice)
+{
+    uint32_t live = 0;
+    for (const struct seen_pod *p = s->pods; p; p = p->next)
+        live += p->live;
+    if (!live)
+        return NULL;
+    uint32_t left = dice % live;
+    for (struct seen_pod *p = s->pods; p; p = p->next)
+        if (p->live && left-- == 0)
+            return p;
+    return NULL;
+}
+
+static void pod_ends(struct sim *s, uint32_t dice, bool deleted_by_hand)
+{
+    const struct seen_pod *p = pick_pod(s, dice);
+    if (!p)
+        return;
+    sim_say(s, "pod %s/%s", p->ns, p->name);
+    struct slice path = arena_printf(&s->w.arena, "/api/v1/namespaces/%s/pods/%s%s", p->ns, p->name, deleted_by_hand ? "" : "/status");
+    if (deleted_by_hand)
+        world_call(&s->w, "DELETE", path.ptr, "application/json", SLICE("{}"));
+    else
+        world_call(&s->w, "PATCH", path.ptr, "application/merge-patch+json",
+                   SLICE("{\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\",\"conditions\":[]}}"));
+}
+
+/* A copy of a live head under another name. */
+static void second_head(struct sim *s)
+{
+    const struct seen_pod *p = s->pods;
+    while (p && !(p->head && p->live))
+        p = p->next;
+    if (!p)
+        return;
+    struct slice body = arena_printf(&s->w.arena,
+                                     "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"second\",\"labels\":{"
+                                     "\"ray.io/node-type\":\"head\"},\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\",\"kind\":"
+                                     "\"RayCluster\",\"name\":\"x\",\"uid\":\"%s\",\"controller\":true}]},\"spec\":{\"containers\":"
+                                     "[{\"name\":\"ray\",\"image\":\"ray\"}]}}",
+                                     p->owner);
+    struct slice path = arena_printf(&s->w.arena, "/api/v1/namespaces/%s/pods", p->ns);
+    world_call(&s->w, "POST", path.ptr, "application/json", body);
+}
+
+static void service_moves(struct sim *s, const struct want *c, bool gone)
+{
+    struct slice path =
+        arena_printf(&s->w.arena, "/api/v1/namespaces/%s/services/%s%s", c->ns, c->name, c->kind == RAY_V1 ? "-head-svc" : "-ray-head");
+    if (gone)
+        world_call(&s->w, "DELETE", path.ptr, "application/json", SLICE("{}"));
+    else
+        world_call(&s->w, "PATCH", path.ptr, "application/merge-patch+json",
+                   SLICE("{\"spec\":{\"selector\":{\"ray.io/node-type\":\"worker\"}}}"));
+}
+
+/* ---- */
+
+static void move_cluster(struct sim *s, struct want *c, const struct sim_entry *e)
+{
+    switch (e->kind) {
+    case MOVE_CREATE:
+        create(s, c, e->dice);
+        break;
+    case MOVE_DELETE:
+        deleted(s, c);
+        break;
+    case MOVE_RECREATE:
+        deleted(s, c);
+        create(s, c, e->dice);
+        break;
+    case MOVE_SERVICE_DELETED:
+    case MOVE_SERVICE_EDITED:
+        service_moves(s, c, e->kind == MOVE_SERVICE_DELETED);
+        break;
+    default:
+        change(s, c, e);
+        break;
+    }
+}
+
+void moves_apply(struct sim *s, const struct sim_entry *e)
+{
+    struct want *c = find(s, e->dice[0], e->kind != MOVE_CREATE);
+    if (e->kind == MOVE_POD_DELETED || e->kind == MOVE_POD_FAILS || e->kind == MOVE_SECOND_HEAD)
+        c = NULL;
+    sim_say(s, "move: %s%s%s%s%s%s%s", sim_kind_name(e->kind), c ? " " : "", c ? c->ns : "", c ? "/" : "", c ? group_of(c) : "",
+            c ? "/" : "", c ? c->name : "");
+    if (e->kind == MOVE_SECOND_HEAD)
+        second_head(s);
+    else if (e->kind == MOVE_POD_DELETED || e->kind == MOVE_POD_FAILS)
+        pod_ends(s, e->dice[0], e->kind == MOVE_POD_DELETED);
+    else if (c)
+        move_cluster(s, c, e);
+}
+
+/* ---- the beginning and the end ---- */
+
+static void make_crd(struct sim *s, const char *group)
+{
+    static const char any[] = "{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true}";
+    struct slice body = arena_printf(
+        &s->w.arena,
+        "{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"CustomResourceDefinition\",\"metadata\":{\"name\":\"rayclusters.%s\"},"
+        "\"spec\":{\"group\":\"%s\",\"scope\":\"Namespaced\",\"names\":{\"plural\":\"rayclusters\",\"singular\":\"raycluster\","
+        "\"kind\":\"RayCluster\",\"listKind\":\"RayClusterList\"},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
+        "\"subresources\":{\"status\":{}},\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":"
+        "{\"spec\":%s,\"status\":%s}}}}]}}",
+        group, group, any, any);
+    int status = world_call(&s->w, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "application/json", body);
+    if (status != 201)
+        fatal("sim: the CRD of %s was answered %d", group, status);
+}
+
+static void make_namespace(struct sim *s, const char *name)
+{
+    struct slice body = arena_printf(&s->w.arena, "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"%s\"}}", name);
+    world_call(&s->w, "POST", "/api/v1/namespaces", "application/json", body);
+}
+
+void moves_begin(struct sim *s)
+{
+    for (uint32_t i = 0; i < SIM_CLUSTERS; i++)
+        s->want[i] = (struct want){.kind = places[i].kind, .ns = places[i].ns, .name = places[i].name};
+    make_namespace(s, "n");
+    make_namespace(s, "m");
+    make_crd(s, "ray.io");
+    if (s->plan->setup.legacy_late)
+        s->legacy_ms = SIM_MS / 3;
+    else
+        make_crd(s, "cluster.ray.io");
+}
+
+void moves_tick(struct sim *s)
+{
+    if (s->legacy_ms && sim_now(s) >= s->legacy_ms) {
+        sim_say(s, "move: the CRD of cluster.ray.io");
+        make_crd(s, "cluster.ray.io");
+        s->legacy_ms = 0;
+    }
+}
+
+void moves_calm(struct sim *s)
+{
+    for (uint32_t i = 0; i < SIM_CLUSTERS; i++) {
+        struct want *c = &s->want[i];
+        if (!c->there || !c->bad)
+            continue;
+        c->bad = false;
+        written(s, c);
+    }
+}
+
+void moves_delete_all(struct sim *s)
+{
+    for (uint32_t i = 0; i < SIM_CLUSTERS; i++)
+        if (s->want[i].there)
+            deleted(s, &s->want[i]);
+}

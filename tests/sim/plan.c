@@ -1,0 +1,118 @@
+#include "sim.h"
+
+#include <stdlib.h>
+
+/* How often each kind comes, against the others. */
+static const struct {
+    const char *name;
+    uint32_t weight;
+} kinds[SIM_KINDS] = {
+    [MOVE_CREATE] = {"create", 12},
+    [MOVE_DELETE] = {"delete", 3},
+    [MOVE_RECREATE] = {"delete and create again", 4},
+    [MOVE_SCALE] = {"scale", 12},
+    [MOVE_TEMPLATE] = {"template", 5},
+    [MOVE_SUSPEND] = {"suspend", 3},
+    [MOVE_SPOIL] = {"spoil or mend the spec", 3},
+    [MOVE_GROUPS] = {"add or drop a group", 3},
+    [MOVE_NOTE] = {"annotate", 2},
+    [MOVE_POD_DELETED] = {"pod deleted", 6},
+    [MOVE_POD_FAILS] = {"pod fails", 6},
+    [MOVE_SERVICE_DELETED] = {"service deleted", 2},
+    [MOVE_SERVICE_EDITED] = {"service edited", 2},
+    [MOVE_SECOND_HEAD] = {"second head", 0},
+    [FAULT_LATENCY] = {"latency", 6},
+    [FAULT_PIECES] = {"short reads", 4},
+    [FAULT_BREAK] = {"connections break", 6},
+    [FAULT_SILENCE] = {"connections fall silent", 2},
+    [FAULT_DOWN] = {"server restarts", 3},
+    [FAULT_NO_CONNECT] = {"connecting takes for ever", 2},
+    [FAULT_LOST] = {"request lost", 4},
+    [FAULT_ANSWER_LOST] = {"answer lost", 6},
+    [FAULT_ANSWER_CUT] = {"answer cut", 4},
+    [FAULT_SLOW] = {"slow answers", 3},
+    [FAULT_REFUSED] = {"refused", 4},
+    [FAULT_THROTTLED] = {"throttled", 3},
+    [FAULT_FAILED] = {"server error", 5},
+    [FAULT_HANG] = {"no answer", 3},
+    [FAULT_KILL] = {"kill", 4},
+    [FAULT_KILL_INSIDE] = {"kill between writes", 4},
+    [FAULT_KILL_AT_WRITE] = {"kill at a write", 6},
+    [FAULT_STOP] = {"stop in order", 2},
+    [FAULT_FREEZE] = {"freeze", 3},
+    [FAULT_CLOCK] = {"wall clock jumps", 2},
+    [FAULT_COMPACT] = {"history compacted", 4},
+    [FAULT_WATCH_END] = {"watch ends", 4},
+    [FAULT_WATCH_EXPIRE] = {"watch expires", 3},
+    [FAULT_WATCH_DELAY] = {"events late", 5},
+    [FAULT_WATCH_DOUBLE] = {"events twice", 3},
+    [FAULT_WATCH_LOSE] = {"events lost", 4},
+    [FAULT_NO_BOOKMARKS] = {"no bookmarks", 1},
+    [FAULT_NO_STREAM] = {"no streaming lists", 2},
+    [FAULT_LEASE_TAKEN] = {"lease taken", 2},
+    [FAULT_LEASE_DELETED] = {"lease deleted", 2},
+};
+
+const char *sim_kind_name(enum sim_kind k)
+{
+    return kinds[k].name;
+}
+
+static enum sim_kind pick(struct rng *r, bool fault)
+{
+    enum sim_kind first = fault ? SIM_FIRST_FAULT : 0, end = fault ? SIM_KINDS : SIM_FIRST_FAULT;
+    uint32_t all = 0;
+    for (enum sim_kind k = first; k < end; k++)
+        all += kinds[k].weight;
+    uint32_t at = (uint32_t)rng_below(r, all);
+    enum sim_kind k = first;
+    for (; at >= kinds[k].weight; k++)
+        at -= kinds[k].weight;
+    return k;
+}
+
+static void add(struct sim_plan *p, struct rng *r, int64_t at_ms, enum sim_kind kind)
+{
+    struct sim_entry *e = &p->entries[p->count++];
+    *e = (struct sim_entry){.at_ms = at_ms, .kind = kind};
+    for (size_t i = 0; i < COUNT_OF(e->dice); i++)
+        e->dice[i] = (uint32_t)rng_next(r);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct sim_entry *x = a, *y = b;
+    if (x->at_ms != y->at_ms)
+        return x->at_ms < y->at_ms ? -1 : 1;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    return memcmp(x->dice, y->dice, sizeof x->dice);
+}
+
+void sim_plan_make(struct sim_plan *p, uint64_t seed)
+{
+    struct rng r;
+    rng_seed(&r, seed);
+    *p = (struct sim_plan){.seed = seed};
+    struct sim_setup *s = &p->setup;
+    s->elect = rng_below(&r, 3) != 0;
+    s->operators = s->elect && rng_below(&r, 2) ? 2 : 1;
+    s->all_namespaces = rng_below(&r, 3) == 0;
+    s->legacy_late = rng_below(&r, 4) == 0;
+    s->streaming = rng_below(&r, 4) != 0;
+    s->start_ms = 100 + (int64_t)rng_below(&r, 2000);
+    s->latency_ms = (int64_t)rng_below(&r, 12);
+    /* Some seeds are busy and others quiet: what goes wrong in the quiet does so for other reasons. */
+    uint32_t moves = 4 + (uint32_t)rng_below(&r, 40), faults = 1 + (uint32_t)rng_below(&r, 60);
+    for (int i = 0; i < 2; i++)
+        add(p, &r, (int64_t)rng_below(&r, 2000), MOVE_CREATE);
+    for (uint32_t i = 0; i < moves; i++)
+        add(p, &r, (int64_t)rng_below(&r, SIM_MS), pick(&r, false));
+    /* Half of the faults strike where something has just been moved, or is about to be. */
+    for (uint32_t i = 0; i < faults; i++) {
+        const struct sim_entry *near = &p->entries[rng_below(&r, moves + 2)];
+        int64_t at = rng_below(&r, 2) ? (int64_t)rng_below(&r, SIM_MS) : near->at_ms + (int64_t)rng_below(&r, 800) - 100;
+        add(p, &r, at < 0 ? 0 : at, pick(&r, true));
+    }
+    qsort(p->entries, p->count, sizeof p->entries[0], compare);
+}

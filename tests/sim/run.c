@@ -1,0 +1,283 @@
+#include "sim.h"
+
+#include <stdlib.h>
+
+enum {
+    /* Converged within this time of the last fault: the longest back-offs of a watch and of a cluster, one after the other … */
+    CALM_MS = 100 * 1000,
+    /* … a silent connection is noticed first … */
+    CALM_SILENT_MS = 160 * 1000,
+    LOOK_MS = 250,
+    SETTLE_MS = 70 * 1000,      /* progress is written to status at most once a minute */
+    FORGET_MS = 20 * 60 * 1000, /* failures are forgotten by then */
+    QUIET_MS = 60 * 1000,
+    GONE_MS = 70 * 1000, /* idle connections are closed by then, too */
+};
+
+/* ---- the history ---- */
+
+int64_t sim_now(const struct sim *s)
+{
+    return s->w.now.mono_ms - WORLD_START_MS;
+}
+
+void sim_say(struct sim *s, const char *fmt, ...)
+{
+    if (!s->o->record)
+        return;
+    struct buf b;
+    buf_init(&b, 64 * MIB);
+    buf_printf(&b, "%7lld.%03lld ", (long long)sim_now(s) / 1000, (long long)sim_now(s) % 1000);
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    size_t n = (size_t)vsnprintf(NULL, 0, fmt, ap);
+    char *room = buf_room(&b, n + 1);
+    vsnprintf(room, n + 1, fmt, again);
+    va_end(again);
+    va_end(ap);
+    b.len += n;
+    s->r->history = hash64(buf_slice(&b), s->r->history);
+    if (s->o->out)
+        fprintf(s->o->out, "%.*s\n", (int)b.len, b.ptr);
+    buf_free(&b);
+}
+
+void sim_violation(struct sim *s, const char *which, const char *fmt, ...)
+{
+    if (s->r->which[0])
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    snprintf(s->r->which, sizeof s->r->which, "%s", which);
+    vsnprintf(s->r->violation, sizeof s->r->violation, fmt, ap);
+    va_end(ap);
+    sim_say(s, "VIOLATION: %s: %s", which, s->r->violation);
+}
+
+/* ---- who looks on ---- */
+
+static bool on_connect(struct world_hooks *h, struct process *p)
+{
+    (void)p;
+    return !faults_on((const struct sim *)h, FAULT_NO_CONNECT);
+}
+
+static void on_began(struct world_hooks *h, struct world_request *q)
+{
+    check_request_began((struct sim *)h, q);
+}
+
+static void on_sent(struct world_hooks *h, struct world_request *q)
+{
+    check_request((struct sim *)h, q);
+}
+
+static void on_arrived(struct world_hooks *h, struct world_request *q)
+{
+    static const char *const fates[] = {"served", "refused", "lost", "served, answer lost", "served, answer cut", "silence"};
+    struct sim *s = (struct sim *)h;
+    faults_arrived(s, q);
+    s->revision = apiserver_revision(s->w.server);
+    sim_say(s, "%u comes: %s%s%s", q->number, fates[q->fate], q->kill_before ? ", op killed" : "",
+            q->kill_behind ? ", op killed after" : "");
+}
+
+static void on_answered(struct world_hooks *h, const struct world_request *q, int status, struct slice answer)
+{
+    struct sim *s = (struct sim *)h;
+    sim_say(s, "%u is answered %d with %zu bytes", q->number, status, answer.len);
+    check_answer(s, q, status);
+}
+
+static void on_stepped(struct world_hooks *h, struct process *p, uint64_t since)
+{
+    faults_stepped((struct sim *)h, p, since);
+}
+
+static void on_killed(struct world_hooks *h, struct process *p)
+{
+    sim_say((struct sim *)h, "op-%u is gone", p->number);
+}
+
+static void on_change(struct apiserver_observer *o, const struct apiserver_change *c)
+{
+    check_change((struct sim *)((char *)o - offsetof(struct sim, observer)), c);
+}
+
+/* ---- a run ---- */
+
+static bool broken(const struct sim *s)
+{
+    return s->r->which[0] != '\0';
+}
+
+static void begin(struct sim *s, const struct sim_plan *p, const struct sim_options *o, struct sim_result *r)
+{
+    *r = (struct sim_result){.history = p->seed};
+    s->hooks = (struct world_hooks){on_connect, on_began, on_sent, on_arrived, on_answered, on_stepped, on_killed};
+    s->observer.changed = on_change;
+    s->plan = p;
+    s->o = o;
+    s->r = r;
+    map_seed_set(p->seed);
+    rng_seed(&s->rng, p->seed ^ 0x5deece66d);
+    struct apiserver_config config = {.seed = p->seed, .start_ms = p->setup.start_ms};
+    world_init(&s->w, &config);
+    s->w.hooks = &s->hooks;
+    s->w.kubeconfig = "tests/data/world/kubeconfig-sim";
+    apiserver_observe(s->w.server, &s->observer);
+    check_begin(s);
+    moves_begin(s);
+    faults_begin(s);
+}
+
+static void until(struct sim *s, int64_t ms)
+{
+    while (sim_now(s) < ms && !broken(s)) {
+        int64_t next = faults_next(s);
+        next = next < ms ? next : ms;
+        world_step(&s->w, next > sim_now(s) ? next + WORLD_START_MS : s->w.now.mono_ms + 1);
+        check_step(s);
+        faults_tick(s);
+    }
+}
+
+static void apply(struct sim *s, const struct sim_entry *e)
+{
+    if (e->kind < SIM_FIRST_FAULT)
+        moves_apply(s, e);
+    else if (s->o->faults)
+        faults_apply(s, e);
+}
+
+static void busy(struct sim *s)
+{
+    for (; s->next < s->plan->count && !broken(s); s->next++) {
+        if (s->legacy_ms && s->plan->entries[s->next].at_ms >= s->legacy_ms)
+            until(s, s->legacy_ms);
+        moves_tick(s);
+        until(s, s->plan->entries[s->next].at_ms);
+        apply(s, &s->plan->entries[s->next]);
+    }
+    until(s, SIM_MS);
+    moves_tick(s);
+}
+
+static void calm(struct sim *s)
+{
+    char why[SIM_TEXT] = "";
+    sim_say(s, "calm");
+    moves_calm(s);
+    faults_calm(s);
+    int64_t limit = SIM_MS + CALM_MS + (s->silenced ? CALM_SILENT_MS : 0) + state_wait_ms(s);
+    while (!broken(s) && !state_converged(s, why)) {
+        if (sim_now(s) >= limit) {
+            sim_violation(s, "converged in time", "%lld ms after the last fault: %s", (long long)(sim_now(s) - SIM_MS), why);
+            return;
+        }
+        until(s, sim_now(s) + LOOK_MS);
+    }
+    s->r->converged_ms = sim_now(s) - SIM_MS;
+    sim_say(s, "converged");
+}
+
+static void quiet(struct sim *s)
+{
+    char why[SIM_TEXT] = "";
+    until(s, sim_now(s) + SETTLE_MS);
+    for (int64_t end = sim_now(s) + FORGET_MS; !broken(s) && sim_now(s) < end && state_has_failures(s);)
+        until(s, sim_now(s) + 5000);
+    sim_say(s, "quiet");
+    uint32_t writes = world_writes(&s->w), events = s->w.sent.events;
+    until(s, sim_now(s) + QUIET_MS);
+    if (world_writes(&s->w) != writes)
+        sim_violation(s, "no write when converged", "%u writes in a minute", world_writes(&s->w) - writes);
+    if (s->w.sent.events != events)
+        sim_violation(s, "no event when converged", "%u events in a minute", s->w.sent.events - events);
+    if (!broken(s) && !state_converged(s, why))
+        sim_violation(s, "stays converged", "%s", why);
+}
+
+/* The first line that differs. */
+static void compare_end(struct sim *s, const char *end)
+{
+    const char *a = end, *b = s->o->reference;
+    while (*a && *b) {
+        struct slice x = {a, strcspn(a, "\n")}, y = {b, strcspn(b, "\n")};
+        if (!slice_eq(x, y)) {
+            size_t at = 0;
+            while (at < x.len && at < y.len && x.ptr[at] == y.ptr[at])
+                at++;
+            at = at > 60 ? at - 60 : 0;
+            sim_violation(s, "the end is the reference's", "%.60s … %.*s / %.*s", a, SLICE_ARG(slice_head(slice_skip(x, at), 150)),
+                          SLICE_ARG(slice_head(slice_skip(y, at < y.len ? at : y.len), 150)));
+            return;
+        }
+        a += x.len + 1;
+        b += y.len + 1;
+    }
+    if (*a || *b)
+        sim_violation(s, "the end is the reference's", "%s: %.300s", *a ? "too much" : "missing", *a ? a : b);
+}
+
+static void gone(struct sim *s)
+{
+    moves_delete_all(s);
+    until(s, sim_now(s) + GONE_MS);
+    if (!broken(s))
+        state_residue(s);
+}
+
+void sim_run(const struct sim_plan *p, const struct sim_options *o, struct sim_result *r, char **end)
+{
+    struct sim *s = mem_alloc(sizeof *s);
+    *end = NULL;
+    begin(s, p, o, r);
+    busy(s);
+    if (!broken(s))
+        calm(s);
+    if (!broken(s))
+        quiet(s);
+    if (!broken(s))
+        *end = state_text(s);
+    if (*end && o->reference)
+        compare_end(s, *end);
+    if (!broken(s))
+        gone(s);
+    apiserver_observe(s->w.server, NULL);
+    s->w.hooks = NULL;
+    world_free(&s->w);
+    check_end(s);
+    arena_free(&s->arena);
+    mem_free(s);
+}
+
+void sim_both(const struct sim_plan *p, bool record, FILE *out, struct sim_result *r)
+{
+    char *reference, *end;
+    struct sim_options o = {.record = record, .out = out};
+    if (out)
+        fprintf(out, "---- seed %llu: moves only\n", (unsigned long long)p->seed);
+    sim_run(p, &o, r, &reference);
+    uint64_t first = r->history;
+    if (reference) {
+        if (out)
+            fprintf(out, "---- seed %llu: with faults\n", (unsigned long long)p->seed);
+        o.faults = true;
+        o.reference = reference;
+        o.reference_writes = r->writes;
+        sim_run(p, &o, r, &end);
+        mem_free(end);
+        mem_free(reference);
+    }
+    r->history = hash64((struct slice){(const char *)&first, sizeof first}, r->history);
+}
+
+void sim_seed(uint64_t seed, bool record, FILE *out, struct sim_result *r)
+{
+    struct sim_plan *p = mem_alloc(sizeof *p);
+    sim_plan_make(p, seed);
+    sim_both(p, record, out, r);
+    mem_free(p);
+}

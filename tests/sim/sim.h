@@ -1,0 +1,226 @@
+/* The simulator: one seed makes a schedule of moves (of users and of the machines that pods run on) and of faults; the world runs it, and
+ * invariants are checked at every change of the store, every request and every line of the log. Then the faults stop, and what remains must
+ * become what a run of the same moves without faults becomes, and stay so. */
+#ifndef SIM_H
+#define SIM_H
+
+#include "world.h"
+
+#include <stdio.h>
+
+/* Texts that must not be where they do not belong: the token of kubeconfig-sim, and the value of a variable of every Ray container. */
+#define SIM_TOKEN "sim-token-4f1c9a77e2b0d3"
+#define SIM_CANARY "sim-canary-9d2e61b05c"
+
+enum {
+    SIM_MS = 60 * 1000, /* of moves and faults */
+    SIM_ENTRIES = 256,
+    SIM_CLUSTERS = 5,
+    SIM_GROUPS = 2,
+    SIM_TEXT = 400,
+    SIM_UID = 37,
+};
+
+/* ---- the schedule ---- */
+
+enum sim_kind {
+    /* moves */
+    MOVE_CREATE,
+    MOVE_DELETE,
+    MOVE_RECREATE,
+    MOVE_SCALE,
+    MOVE_TEMPLATE,
+    MOVE_SUSPEND,
+    MOVE_SPOIL,
+    MOVE_GROUPS,
+    MOVE_NOTE,
+    MOVE_POD_DELETED,
+    MOVE_POD_FAILS,
+    MOVE_SERVICE_DELETED,
+    MOVE_SERVICE_EDITED,
+    MOVE_SECOND_HEAD, /* never by a seed: for the test of the invariants */
+    /* faults */
+    FAULT_LATENCY,
+    FAULT_PIECES,
+    FAULT_BREAK,
+    FAULT_SILENCE,
+    FAULT_DOWN,
+    FAULT_NO_CONNECT,
+    FAULT_LOST,
+    FAULT_ANSWER_LOST,
+    FAULT_ANSWER_CUT,
+    FAULT_SLOW,
+    FAULT_REFUSED,
+    FAULT_THROTTLED,
+    FAULT_FAILED,
+    FAULT_HANG,
+    FAULT_KILL,
+    FAULT_KILL_INSIDE,
+    FAULT_KILL_AT_WRITE,
+    FAULT_STOP,
+    FAULT_FREEZE,
+    FAULT_CLOCK,
+    FAULT_COMPACT,
+    FAULT_WATCH_END,
+    FAULT_WATCH_EXPIRE,
+    FAULT_WATCH_DELAY,
+    FAULT_WATCH_DOUBLE,
+    FAULT_WATCH_LOSE,
+    FAULT_NO_BOOKMARKS,
+    FAULT_NO_STREAM,
+    FAULT_LEASE_TAKEN,
+    FAULT_LEASE_DELETED,
+    SIM_KINDS,
+    SIM_FIRST_FAULT = FAULT_LATENCY,
+};
+
+struct sim_entry {
+    int64_t at_ms; /* from the beginning */
+    enum sim_kind kind;
+    uint32_t dice[3]; /* what exactly: each kind takes of it what it needs */
+};
+
+/* What is the same in the whole run, made of the seed too. */
+struct sim_setup {
+    bool elect, all_namespaces, legacy_late; /* legacy_late: the CRD of the old kind comes in the middle */
+    bool streaming;
+    uint32_t operators;
+    int64_t start_ms;   /* of pods */
+    int64_t latency_ms; /* when no fault changes it */
+};
+
+struct sim_plan {
+    uint64_t seed;
+    struct sim_setup setup;
+    struct sim_entry entries[SIM_ENTRIES];
+    uint32_t count;
+};
+
+void sim_plan_make(struct sim_plan *p, uint64_t seed);
+const char *sim_kind_name(enum sim_kind k);
+
+/* ---- what users want ---- */
+
+struct want {
+    enum ray_kind kind;
+    const char *ns, *name;
+    bool there, suspend, bad, recreate, multi; /* bad: the spec cannot work */
+    uint32_t groups, replicas[SIM_GROUPS], template, note;
+};
+enum { WANT_HOSTS = 3 }; /* of each replica of a cluster that is `multi` */
+
+/* ---- coverage: where the operator was when a fault came ---- */
+
+enum sim_state {
+    STATE_DOWN,
+    STATE_STARTING, /* no list was complete yet */
+    STATE_LISTING,  /* one is to be taken again */
+    STATE_LEADERLESS,
+    STATE_CREATING, /* pods of a cluster that has no head yet */
+    STATE_SCALING,  /* … that has */
+    STATE_DELETING,
+    STATE_WRITING, /* services, status, dry runs */
+    STATE_WAITING, /* for a backoff */
+    STATE_IDLE,
+    SIM_STATES,
+};
+const char *sim_state_name(enum sim_state s);
+
+/* ---- a run ---- */
+
+struct sim_result {
+    char violation[SIM_TEXT]; /* empty: none */
+    char which[32];           /* the invariant's name */
+    int64_t converged_ms;     /* after the last fault */
+    uint32_t writes, refused_writes, faults_met, requests;
+    uint64_t history; /* hash of all that happened; 0 when it was not recorded */
+    uint32_t coverage[SIM_KINDS][SIM_STATES];
+};
+
+struct sim_options {
+    bool faults;           /* without: moves only */
+    bool record;           /* makes result.history */
+    FILE *out;             /* the history in words; with record only */
+    const char *reference; /* the end state that it must reach; NULL: any that is right */
+    uint32_t reference_writes;
+};
+
+/* *end: the end state in words, to be freed with mem_free; NULL when there was a violation. */
+void sim_run(const struct sim_plan *p, const struct sim_options *o, struct sim_result *r, char **end);
+/* Both runs: without faults, then with them. */
+void sim_seed(uint64_t seed, bool record, FILE *out, struct sim_result *r);
+/* The same for a plan that was cut down. */
+void sim_both(const struct sim_plan *p, bool record, FILE *out, struct sim_result *r);
+/* Drops entries as long as the same invariant is broken. */
+void sim_minimise(struct sim_plan *p, const char *which, FILE *out);
+
+/* ---- inside ---- */
+
+struct seen_pod {
+    struct seen_pod *next;
+    char uid[SIM_UID], owner[SIM_UID], ns[16], name[64], group[32];
+    int32_t index, host;
+    bool head, live, ready;
+};
+
+struct sim {
+    struct world_hooks hooks;           /* first */
+    struct apiserver_observer observer; /* second */
+    struct world w;
+    const struct sim_plan *plan;
+    const struct sim_options *o;
+    struct sim_result *r;
+    struct rng rng;     /* of faults that strike by chance */
+    struct arena arena; /* of one look */
+    struct want want[SIM_CLUSTERS];
+    struct seen_pod *pods;
+    int64_t until_ms[SIM_KINDS]; /* when a fault that lasts is over */
+    uint32_t dice[SIM_KINDS][3]; /* and of what kind it is */
+    int64_t restart_ms[WORLD_PROCESSES], expire_ms, tampered_ms, legacy_ms;
+    bool stopping[WORLD_PROCESSES], synced[WORLD_PROCESSES];
+    bool calm, silenced;
+    uint32_t next;     /* entry */
+    uint64_t revision; /* before the request that is served */
+};
+
+int64_t sim_now(const struct sim *s); /* from the beginning */
+void sim_say(struct sim *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* The first one counts. */
+void sim_violation(struct sim *s, const char *which, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* moves.c */
+void moves_begin(struct sim *s);
+void moves_apply(struct sim *s, const struct sim_entry *e);
+void moves_tick(struct sim *s);
+void moves_calm(struct sim *s); /* what cannot work is set right */
+void moves_delete_all(struct sim *s);
+
+/* faults.c */
+void faults_begin(struct sim *s);
+void faults_apply(struct sim *s, const struct sim_entry *e);
+void faults_tick(struct sim *s); /* ends what is over; starts processes again */
+int64_t faults_next(const struct sim *s);
+void faults_calm(struct sim *s);
+void faults_arrived(struct sim *s, struct world_request *q);
+void faults_stepped(struct sim *s, struct process *p, uint64_t since);
+bool faults_on(const struct sim *s, enum sim_kind k);
+void sim_start_process(struct sim *s, uint32_t i);
+
+/* check.c */
+void check_begin(struct sim *s);
+void check_change(struct sim *s, const struct apiserver_change *c);
+void check_request_began(struct sim *s, const struct world_request *q);
+void check_request(struct sim *s, const struct world_request *q);
+void check_answer(struct sim *s, const struct world_request *q, int status);
+void check_step(struct sim *s);
+void check_end(struct sim *s);
+
+/* state.c */
+enum sim_state state_now(const struct sim *s);
+bool state_converged(struct sim *s, char why[SIM_TEXT]);
+bool state_has_failures(struct sim *s);
+int64_t state_wait_ms(struct sim *s); /* the longest back-off of a group, as its failures say */
+char *state_text(struct sim *s);      /* the end in words, the same for all right ends: to be freed */
+void state_residue(struct sim *s);    /* violations when something is left after all clusters were deleted */
+
+#endif

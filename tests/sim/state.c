@@ -1,0 +1,373 @@
+/* What the operator is doing, and what the end is: the oracles that look at everything at once. */
+#include "sim.h"
+
+#include "src/operator/op.h"
+
+#include <stdlib.h>
+
+const char *sim_state_name(enum sim_state s)
+{
+    static const char *const names[SIM_STATES] = {"down",    "starting", "listing", "leaderless", "creating",
+                                                  "scaling", "deleting", "writing", "waiting",    "idle"};
+    return names[s];
+}
+
+/* ---- what the operator is doing ---- */
+
+static const struct op *busiest(const struct sim *s)
+{
+    const struct op *any = NULL;
+    for (uint32_t i = 0; i < WORLD_PROCESSES; i++) {
+        const struct op *op = s->w.process[i].op;
+        if (op && op->leading)
+            return op;
+        any = op ? op : any;
+    }
+    return any;
+}
+
+static bool has_head(const struct cluster *c)
+{
+    for (const struct pod_record *p = c->pods; p; p = p->next)
+        if (p->pod.head && !p->pod.deleting)
+            return true;
+    return false;
+}
+
+static enum sim_state state_of(const struct op *op, const struct cluster *c)
+{
+    enum sim_state state = c->in_flight ? STATE_WRITING : STATE_IDLE;
+    for (uint32_t i = 0; c->work && i < c->work->count; i++) {
+        enum action_kind kind = (enum action_kind)c->work->actions[i].kind;
+        enum sim_state next = kind == ACTION_CREATE_POD   ? has_head(c) ? STATE_SCALING : STATE_CREATING
+                              : kind == ACTION_DELETE_POD ? STATE_DELETING
+                                                          : STATE_WRITING;
+        state = next < state ? next : state;
+    }
+    bool waits = c->not_before_ms > op->now.mono_ms;
+    for (const struct failing *f = c->failing; f; f = f->next)
+        waits |= f->f.not_before_ms > op->now.mono_ms;
+    return state == STATE_IDLE && waits ? STATE_WAITING : state;
+}
+
+enum sim_state state_now(const struct sim *s)
+{
+    const struct op *op = busiest(s);
+    if (!op)
+        return STATE_DOWN;
+    bool synced = true, ever = false;
+    for (uint32_t i = 0; i < op->o.namespace_count; i++)
+        for (int k = 0; k < SOURCE_COUNT; k++) {
+            synced &= op->spaces[i].source[k].synced;
+            ever |= op->spaces[i].source[k].round > 1;
+        }
+    if (!synced)
+        return ever ? STATE_LISTING : STATE_STARTING;
+    if (!op->leading)
+        return STATE_LEADERLESS;
+    enum sim_state state = STATE_IDLE;
+    const struct cluster *c;
+    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
+        enum sim_state of = state_of(op, c);
+        state = of < state ? of : state;
+    }
+    return state;
+}
+
+/* ---- converged? ---- */
+
+static struct slice stored(struct sim *s, const struct want *c)
+{
+    struct slice kind = c->kind == RAY_V1 ? SLICE("rayclusters.ray.io") : SLICE("rayclusters.cluster.ray.io");
+    return apiserver_get(s->w.server, kind, slice_of(c->ns), slice_of(c->name), &s->arena);
+}
+
+static bool no(char why[SIM_TEXT], const struct want *c, const char *what, int64_t have, int64_t want)
+{
+    snprintf(why, SIM_TEXT, "%s/%s (%s): %s: %lld, should be %lld", c->ns, c->name, c->kind == RAY_V1 ? "v1" : "legacy", what,
+             (long long)have, (long long)want);
+    return false;
+}
+
+static bool group_right(struct sim *s, const struct want *c, struct slice uid, int32_t group, char why[SIM_TEXT])
+{
+    char name[16];
+    snprintf(name, sizeof name, "g%d", group);
+    int64_t want = group < 0 ? 1 : (int64_t)c->replicas[group] * (c->multi && group == 0 ? WANT_HOSTS : 1), have = 0, ready = 0;
+    if (c->suspend || group >= (int32_t)c->groups)
+        want = 0;
+    for (const struct seen_pod *p = s->pods; p; p = p->next) {
+        if (!slice_eq(slice_of(p->owner), uid) || p->head != (group < 0) || (group >= 0 && strcmp(p->group, name) != 0))
+            continue;
+        have++;
+        ready += p->ready;
+    }
+    return (have == want || no(why, c, group < 0 ? "heads" : name, have, want)) && (ready == want || no(why, c, "ready", ready, want));
+}
+
+static bool status_right(const struct want *c, struct jval object, char why[SIM_TEXT])
+{
+    int64_t generation = json_get_int(object, "metadata.generation", 0), seen = json_get_int(object, "status.observedGeneration", -1);
+    const char *key = c->kind == RAY_V1 ? "status.state" : "status.phase";
+    struct slice want = c->kind == RAY_LEGACY ? SLICE("Running") : c->suspend ? SLICE("suspended") : SLICE("ready");
+    if (generation != seen)
+        return no(why, c, "observedGeneration", seen, generation);
+    return json_str_eq(json_get(object, key), want) || no(why, c, "state is not right", 0, 1);
+}
+
+static bool cluster_right(struct sim *s, const struct want *c, int64_t *pods, char why[SIM_TEXT])
+{
+    struct json doc;
+    struct err e = {0};
+    struct slice text = stored(s, c);
+    if (!c->there)
+        return !text.ptr || no(why, c, "is there", 1, 0);
+    if (!text.ptr || !json_parse(&doc, text, &s->arena, &e))
+        return no(why, c, "is there", 0, 1);
+    struct slice uid = json_get_str(json_root(&doc), "metadata.uid", &s->arena);
+    for (int32_t g = -1; g < SIM_GROUPS; g++)
+        if (!group_right(s, c, uid, g, why))
+            return false;
+    for (const struct seen_pod *p = s->pods; p; p = p->next)
+        *pods += slice_eq(slice_of(p->owner), uid);
+    return status_right(c, json_root(&doc), why);
+}
+
+bool state_converged(struct sim *s, char why[SIM_TEXT])
+{
+    int64_t mine = 0, all = 0;
+    arena_reset(&s->arena, 256 * KIB);
+    for (uint32_t i = 0; i < SIM_CLUSTERS; i++)
+        if (!cluster_right(s, &s->want[i], &mine, why))
+            return false;
+    for (const struct seen_pod *p = s->pods; p; p = p->next)
+        all++;
+    return mine == all || no(why, &s->want[0], "pods of all clusters", all, mine);
+}
+
+/* ---- failures that are remembered ---- */
+
+static int64_t failures_of_status(struct sim *s, const struct want *c)
+{
+    struct json doc;
+    struct err e = {0};
+    struct slice text = c->there ? stored(s, c) : SLICE_NONE;
+    int64_t most = 0;
+    if (!text.ptr || !json_parse(&doc, text, &s->arena, &e))
+        return 0;
+    struct jval k, g;
+    for (struct jiter it = json_iter(json_get(json_root(&doc), "status.groups")); json_next(&it, &k, &g);) {
+        int64_t n = json_get_int(g, "failures", 0);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+int64_t state_wait_ms(struct sim *s)
+{
+    int64_t most = 0;
+    arena_reset(&s->arena, 256 * KIB);
+    for (uint32_t i = 0; i < SIM_CLUSTERS; i++) {
+        int64_t n = failures_of_status(s, &s->want[i]);
+        most = n > most ? n : most;
+    }
+    int64_t ms = most ? (int64_t)RECONCILE_BACKOFF_MS << (most < 20 ? most : 20) : 0;
+    return ms < RECONCILE_BACKOFF_MAX_MS ? ms : RECONCILE_BACKOFF_MAX_MS;
+}
+
+bool state_has_failures(struct sim *s)
+{
+    return state_wait_ms(s) > 0;
+}
+
+/* ---- the end in words ---- */
+
+/* What differs between runs that are both right: identities, times, addresses, and the memory of what went wrong. */
+static bool is_passing(struct slice key)
+{
+    static const char *const keys[] = {
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+        "managedFields",
+        "lastTransitionTime",
+        "startTime",
+        "startedAt",
+        "finishedAt",
+        "podIP",
+        "podIPs",
+        "serviceIP",
+        "clusterIP",
+        "clusterIPs",
+        "lastUpdateTime",
+        "stateTransitionTimes",
+        "nodePort",
+        "lastProbeTime",
+        "generation",
+        "name",
+        "generateName",
+        "observedGeneration",
+        "failures",
+        "lastFailureTime",
+        "reason",
+        "message",
+        "autoscalerRetries",
+        "podName",
+        "hostIP",
+        "restartCount",
+        "tolerations",
+        RAY_ANNOTATION_HASH,
+        RAY_LABEL_OWNER_UID,
+        RAY_LABEL_REPLICA_INDEX,
+        RAY_LABEL_REPLICA_NAME,
+        "availableWorkerReplicas",
+        "nodeName",
+        "state",
+    };
+    for (size_t i = 0; i < COUNT_OF(keys); i++)
+        if (slice_eq(key, slice_of(keys[i])))
+            return true;
+    return false;
+}
+
+/* Conditions that a run may have been through, or not. */
+static bool is_past(struct jval v)
+{
+    struct jval type = json_get(v, "type");
+    return json_str_eq(type, SLICE("ReplicaFailure")) || json_str_eq(type, SLICE("RayClusterSuspended")) ||
+           json_str_eq(type, SLICE("RayClusterSuspending"));
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+/* A patch adds members where it likes: they are sorted here. */
+static struct slice plain(struct jval v, struct arena *a, uint32_t depth)
+{
+    struct jval k, e;
+    bool object = json_type(v) == JSON_OBJECT;
+    if (!depth || (!object && json_type(v) != JSON_ARRAY))
+        return json_raw(v);
+    struct slice *parts = arena_array(a, json_len(v) + 1, sizeof *parts);
+    size_t count = 0;
+    for (struct jiter it = json_iter(v); json_next(&it, &k, &e);) {
+        struct slice key = object ? json_str(k, a) : SLICE_NONE;
+        if (object ? is_passing(key) : is_past(e))
+            continue;
+        struct slice inner = plain(e, a, depth - 1);
+        parts[count++] = arena_printf(a, "%.*s%s%.*s", SLICE_ARG(key), object ? ":" : "", SLICE_ARG(inner));
+    }
+    if (object)
+        qsort(parts, count, sizeof *parts, compare_texts);
+    struct buf b;
+    buf_init(&b, LIMIT_JSON_ITEM);
+    buf_putc(&b, object ? '{' : '[');
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&b, "%s%.*s", i ? " " : "", SLICE_ARG(parts[i]));
+    buf_putc(&b, object ? '}' : ']');
+    struct slice text = arena_dup(a, buf_slice(&b));
+    buf_free(&b);
+    return text;
+}
+
+static const struct want *want_of(const struct sim *s, struct jval object, bool custom, struct arena *a)
+{
+    struct jval k, ref;
+    struct slice name = json_get_str(object, "metadata.name", a), version = json_get_str(object, "apiVersion", a);
+    if (!custom)
+        for (struct jiter it = json_iter(json_get(object, "metadata.ownerReferences")); json_next(&it, &k, &ref);) {
+            name = json_get_str(ref, "name", a);
+            version = json_get_str(ref, "apiVersion", a);
+        }
+    for (uint32_t i = 0; i < SIM_CLUSTERS; i++)
+        if (slice_eq(ray_api_version(s->want[i].kind), version) && slice_eq(slice_of(s->want[i].name), name) &&
+            json_str_eq(json_get(object, "metadata.namespace"), slice_of(s->want[i].ns)))
+            return &s->want[i];
+    return NULL;
+}
+
+static struct slice line_of(struct sim *s, struct jval object, bool pod, bool custom)
+{
+    struct buf b;
+    buf_init(&b, LIMIT_JSON_ITEM);
+    const struct want *c = want_of(s, object, custom, &s->arena);
+    buf_printf(&b, "%s of %s/%s/%s: ",
+               pod      ? "pod"
+               : custom ? "status"
+                        : "service",
+               c ? c->ns : "?", c ? c->kind == RAY_V1 ? "v1" : "legacy" : "?", c ? c->name : "?");
+    if (pod && c && !c->recreate) /* what it was made of is not set right when the template changes */
+        buf_printf(&b, "group %.*s", SLICE_ARG(json_str(json_key(json_get(object, "metadata.labels"), SLICE(RAY_LABEL_GROUP)), &s->arena)));
+    else
+        buf_put(&b, plain(custom ? json_get(object, "status") : object, &s->arena, LIMIT_JSON_DEPTH));
+    buf_putc(&b, '\n');
+    struct slice line = arena_dup(&s->arena, buf_slice(&b));
+    buf_free(&b);
+    return line;
+}
+
+enum { LINES_MAX = 512 };
+
+static uint32_t add_lines(struct sim *s, const char *path, struct slice *lines, uint32_t count, bool pod, bool custom)
+{
+    struct slice list;
+    struct err e = {0};
+    world_ask(&s->w, "GET", path, "application/json", SLICE_NONE, &list);
+    struct json *doc = arena_new(&s->arena, struct json);
+    if (!json_parse(doc, list, &s->arena, &e))
+        return count;
+    struct jval k, item;
+    for (struct jiter it = json_iter(json_get(json_root(doc), "items")); json_next(&it, &k, &item) && count < LINES_MAX;)
+        lines[count++] = line_of(s, item, pod, custom);
+    return count;
+}
+
+char *state_text(struct sim *s)
+{
+    arena_reset(&s->arena, 256 * KIB);
+    struct slice *lines = arena_array(&s->arena, LINES_MAX, sizeof *lines);
+    uint32_t count = add_lines(s, "/api/v1/pods?labelSelector=ray.io%2Fcluster", lines, 0, true, false);
+    count = add_lines(s, "/api/v1/services?labelSelector=ray.io%2Fcluster", lines, count, false, false);
+    count = add_lines(s, "/apis/ray.io/v1/rayclusters", lines, count, false, true);
+    count = add_lines(s, "/apis/cluster.ray.io/v1/rayclusters", lines, count, false, true);
+    qsort(lines, count, sizeof *lines, compare_texts);
+    struct buf b;
+    buf_init(&b, 64 * MIB);
+    for (uint32_t i = 0; i < count; i++)
+        buf_put(&b, lines[i]);
+    buf_putc(&b, '\0');
+    return b.ptr;
+}
+
+/* ---- nothing stays ---- */
+
+static void none(struct sim *s, uint32_t i, const char *what, uint64_t have, uint64_t most)
+{
+    if (have > most)
+        sim_violation(s, "nothing stays", "op-%u: %s: %llu, at most %llu", i, what, (unsigned long long)have, (unsigned long long)most);
+}
+
+void state_residue(struct sim *s)
+{
+    enum { WATCHES = 2 * SOURCE_COUNT, LANES = 3 };
+    for (const struct seen_pod *p = s->pods; p; p = p->next)
+        sim_violation(s, "no orphan", "pod %s/%s is there without its cluster", p->ns, p->name);
+    struct slice list;
+    world_ask(&s->w, "GET", "/api/v1/services?labelSelector=ray.io%2Fcluster", "application/json", SLICE_NONE, &list);
+    if (list.len && memmem(list.ptr, list.len, "clusterIP", 9))
+        sim_violation(s, "no orphan", "a service is there without its cluster");
+    for (uint32_t i = 0; i < WORLD_PROCESSES; i++) {
+        const struct op *op = s->w.process[i].op;
+        if (!op)
+            continue;
+        none(s, i, "clusters", op->clusters.count, 0);
+        none(s, i, "pods", op->pods.count, 0);
+        none(s, i, "services", op->services.count, 0);
+        none(s, i, "strings", op->strings.map.count, op->tools.count);
+        none(s, i, "flights", op->flight_slab.count + op->flights, 0);
+        none(s, i, "timers", op->heap_count, 0);
+        none(s, i, "links", world_links_of(&s->w.process[i]), WATCHES + LANES);
+    }
+}

@@ -1,0 +1,53 @@
+/* Inside world: a connection, for those who carry its bytes and those who read along. */
+#ifndef SIM_WIRE_H
+#define SIM_WIRE_H
+
+#include "world.h"
+
+enum what { PIECE_BYTES, PIECE_END, PIECE_RESET };
+
+struct piece {
+    struct piece *next;
+    int64_t due_ms;
+    uint64_t serial;
+    enum what what;
+    size_t len;
+    char bytes[];
+};
+
+struct queue {
+    struct piece *first, *last;
+    int64_t last_due_ms;
+    size_t bytes;
+};
+
+struct wire_link {
+    struct link link; /* first */
+    struct wire *wire;
+    struct buf in;  /* has come and was not used yet */
+    struct buf out; /* room that was given */
+};
+
+struct wire {
+    struct wire *next;
+    struct process *process;
+    struct wire_link *link; /* NULL: closed on this side */
+    struct conn *conn;      /* NULL: not open yet, or closed on that side */
+    struct queue up, down;
+    int64_t open_ms; /* when it opens; TIME_NEVER: it does not */
+    bool opened, refused, silent, broken;
+    int64_t dies_ms; /* when it is given up: one that does not open, or is silent */
+    int64_t cut;     /* bytes of answers that still come through before it breaks; -1: all */
+    struct http_reader tap;
+    struct world_request *reading;         /* its head was written, its end not yet */
+    struct world_request *requests, *last; /* on their way */
+    uint64_t written, fed;                 /* bytes */
+};
+
+/* overhear.c: what the operator writes is read along the way. */
+void overhear(struct world *w, struct wire *x, struct slice in);
+void requests_free(struct wire *x);
+void request_free(struct world_request *q);
+void count_request(struct world *w, const struct world_request *q);
+
+#endif
