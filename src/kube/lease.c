@@ -83,11 +83,11 @@ static bool observe(struct kube_lease *l, struct slice body, struct now now)
         l->spec = hash;
         arena_reset(&l->seen, KIB);
         l->holder = arena_dup(&l->seen, json_get_str(spec, "holderIdentity", &a));
-        l->foreign |= !slice_eq(l->holder, l->identity);
         int64_t seconds = json_get_int(spec, "leaseDurationSeconds", 0);
         l->duration_ms = seconds > 0 && seconds <= 3600 ? seconds * 1000 : l->lease_ms; /* garbage must not make us wait for ever */
         l->transitions = json_get_int(spec, "leaseTransitions", 0);
         buf_clear(&l->record);
+        l->foreign |= !slice_eq(l->holder, l->identity);
         ok = buf_put(&l->record, body);
     }
     arena_free(&a);
