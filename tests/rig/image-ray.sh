@@ -64,6 +64,9 @@ if [[ ! -f $out ]]; then
   for f in ray serve; do
     sed '1s|.*|#!/opt/ray/bin/python|' "$venv/bin/$f" > "$root/opt/ray/bin/$f"; chmod 755 "$root/opt/ray/bin/$f"
   done
+  # Debian's /etc/profile forgets the image's PATH, and the legacy start commands run in a login shell.
+  mkdir -p "$root/etc/profile.d"
+  echo 'export PATH=/opt/ray/bin:$PATH' > "$root/etc/profile.d/ray.sh"
   python3 "$HERE/oci.py" --name "localhost/ray:$RAY_VERSION" --out "$out" --env PATH=/opt/ray/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     --env HOME=/home/ray --env RAY_USAGE_STATS_ENABLED=0 --env PYTHONDONTWRITEBYTECODE=1 --workdir /home/ray --cmd '["/bin/bash"]' \
     --layer "$base" --layer "$root"

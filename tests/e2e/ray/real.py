@@ -43,7 +43,10 @@ def head(space, cluster):
 def dashboard(space, cluster, method, path, body=None):
     """(status, answer) of the head's dashboard, at the pod's own address: this process stands in the node's network."""
     link = http.client.HTTPConnection(head(space, cluster)["status"]["podIP"], 8265, timeout=60)
-    link.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": "application/json"})
+    try:
+        link.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": "application/json"})
+    except ConnectionRefusedError as e:  # it comes seconds after the GCS
+        raise AssertionError("the dashboard does not listen yet") from e
     answer = link.getresponse()
     text = answer.read().decode()
     return answer.status, json.loads(text) if text.startswith(("{", "[")) else text
@@ -51,7 +54,8 @@ def dashboard(space, cluster, method, path, body=None):
 
 def submit(space, cluster, name, code):
     """Submits Python to the cluster as a job."""
-    status, answer = dashboard(space, cluster, "POST", "/api/jobs/", {"submission_id": name, "entrypoint": f"python -c '{code}'"})
+    job = {"submission_id": name, "entrypoint": f"python -c '{code}'"}
+    status, answer = eventually(lambda: dashboard(space, cluster, "POST", "/api/jobs/", job), START_S, 0.5)
     assert status == 200, answer
 
 

@@ -13,7 +13,7 @@ command -v go >/dev/null || {
 }
 tests/tools/setup e2e node
 . tests/rig/lib.sh
-export NAME=${NAME:-e2e-ray} AUDIT=1 PYTHONDONTWRITEBYTECODE=1 RAY_VERSION
+export NAME=${NAME:-e2e-ray} AUDIT=1 PYTHONDONTWRITEBYTECODE=1 E2E_AUTOSCALER=operator RAY_VERSION
 export RIG_NETNS=mobula-$NAME
 mkdir -p "$RIG_DIR"
 for step in build build-node image-ray; do

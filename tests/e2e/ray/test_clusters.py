@@ -1,7 +1,8 @@
 """RayClusters of real Ray: they come up, work is done in them, and they come back."""
 
-from cluster import LEGACY, ROOT, eventually, kubectl
+from cluster import LEGACY, eventually, kubectl
 from real import RAY, START_S, head, ran, raycluster
+from rig import ROOT
 
 WHERE = 'import ray; ray.init(); print(ray.get(ray.remote(resources={"tool": 1})(lambda: ray.util.get_node_ip_address()).remote()))'
 SUM = 'import ray; ray.init(); print(sum(ray.get([ray.remote(lambda i: i * i).remote(i) for i in range(10)])))'

@@ -1,0 +1,83 @@
+"""Clusters that the operator scales by what their heads say: no pod, no container and no process of Ray's is there for it."""
+
+import re
+
+from cluster import LEGACY, condition, eventually, kubectl
+from real import START_S, dashboard, ended, raycluster, submit
+from test_clusters import example
+
+TASKS = 'import ray, time; ray.init(); ray.get([ray.remote(num_cpus=1)(lambda: time.sleep({seconds})).remote() for _ in range({count})])'
+CUSTOM = ('import ray, time; ray.init(); '
+          'ray.get([ray.remote(resources={"Custom1": 1})(lambda: time.sleep(20)).remote() for _ in range(3)])')
+SPREAD = ('import ray; ray.init(); from ray.util.placement_group import placement_group as pg; '
+          'g = pg([{{"CPU": 1}}] * {count}, strategy="STRICT_SPREAD"); ray.get(g.ready(), timeout=240); '
+          'print(len({{b for b in ray.util.placement_group_table(g)["bundles_to_node_id"].values()}}))')
+REQUEST = 'import ray; ray.init(); from ray.autoscaler.sdk import request_resources; request_resources(bundles=[{{"CPU": 1}}] * {count})'
+
+
+def scaled(name, idle_s=20, least=0, most=3):
+    """A cluster without CPUs on its head, whose workers have one each."""
+    c = raycluster(name, workers=least, minReplicas=least, maxReplicas=most)
+    c["spec"]["enableInTreeAutoscaling"] = True
+    c["spec"]["autoscalerOptions"] = {"idleTimeoutSeconds": idle_s}
+    return c
+
+
+def workers(space, cluster):
+    return [p for p in space.pods(cluster) if p["metadata"]["labels"]["ray.io/node-type"] == "worker"]
+
+
+def drained(space, cluster, least=0):
+    eventually(lambda: len(workers(space, cluster)) == least, START_S, 0.5)
+
+
+def test_demand_brings_workers_and_idleness_takes_them(space, operator):
+    space.apply(scaled("c"))
+    space.ready("c", 1, seconds=START_S)
+    pods = space.pods("c")
+    assert len(pods) == 1 and [k["name"] for k in pods[0]["spec"]["containers"]] == ["ray"], "nothing beside Ray itself"
+    submit(space, "c", "tasks", TASKS.format(count=2, seconds=30))
+    eventually(lambda: len(workers(space, "c")) == 2, START_S, 0.5)
+    job = ended(space, "c", "tasks")
+    assert job["status"] == "SUCCEEDED", job["logs"][-2000:]
+    drained(space, "c")
+    space.ready("c", 1, seconds=START_S)
+    assert condition(space.cluster("c"), "Autoscaling")["status"] == "True"
+    assert not operator.lines("group failed"), operator.log()
+
+
+def test_a_spread_gets_a_node_for_each_bundle(space, operator):
+    space.apply(scaled("c", idle_s=60))
+    space.ready("c", 1, seconds=START_S)
+    submit(space, "c", "spread", SPREAD.format(count=3))
+    job = ended(space, "c", "spread")
+    assert job["status"] == "SUCCEEDED" and job["logs"].strip().splitlines()[-1] == "3", job["logs"][-2000:]
+    assert len(workers(space, "c")) == 3
+
+
+def test_what_is_asked_for_stays(space, operator):
+    """request_resources() holds nodes without any work; what cannot be had is told."""
+    space.apply(scaled("c", idle_s=10, most=2))
+    space.ready("c", 1, seconds=START_S)
+    submit(space, "c", "ask", REQUEST.format(count=5))
+    eventually(lambda: len(workers(space, "c")) == 2, START_S, 0.5)
+    space.ready("c", 3, seconds=START_S)
+    unmet = eventually(lambda: condition(space.cluster("c"), "Autoscaling").get("reason") == "DemandUnmet" and space.cluster("c"), 180, 0.5)
+    assert "maximum" in condition(unmet, "Autoscaling")["message"]
+    text = dashboard(space, "c", "GET", "/api/cluster_status?format=1")[1]
+    assert "request_resources" in str(text)
+    submit(space, "c", "done", REQUEST.format(count=0))
+    drained(space, "c")
+
+
+def test_the_old_operators_page(space, operator):
+    """Two workers are its minimum; a third comes with demand, and the log says what it said then."""
+    text = re.sub("idleTimeoutMinutes: .*", "idleTimeoutMinutes: 0", example("legacy-cluster.yaml"))
+    kubectl("-n", space.name, "apply", "-f", "-", stdin=text)
+    space.ready("example-cluster", 3, LEGACY, seconds=START_S)
+    submit(space, "example-cluster", "tasks", CUSTOM)
+    eventually(lambda: len(workers(space, "example-cluster")) == 3, START_S, 0.5)
+    assert ended(space, "example-cluster", "tasks")["status"] == "SUCCEEDED"
+    drained(space, "example-cluster", least=2)
+    log = [line for line in operator.log().splitlines() if line.startswith("example-cluster:")]
+    assert any("Cluster status:" in line for line in log) and any("ResourceUsage" in line for line in log), log[-40:]
