@@ -49,10 +49,18 @@ struct group_failures {
     char reason[256];      /* of the last one: "container ended with exit code 1 (OOMKilled)", "403 Forbidden: exceeded quota …" */
 };
 
+/* What the autoscaler has to say, for status. */
+struct scale_news {
+    bool works;         /* the head answers, and decisions are made */
+    const char *reason; /* a literal; NULL: nothing is known yet */
+    struct slice words;
+};
+
 struct cluster_view {
-    const struct ray_cluster *cluster;
-    const struct ray_errors *errors; /* what ray_read found */
-    const struct pod *const *pods;   /* those that this very cluster (by uid) owns, in any order */
+    const struct ray_cluster *cluster; /* `desired` of its groups is the autoscaler's where there is one */
+    const struct scale_news *scaling;  /* NULL: the operator does not scale it */
+    const struct ray_errors *errors;   /* what ray_read found */
+    const struct pod *const *pods;     /* those that this very cluster (by uid) owns, in any order */
     uint32_t pod_count;
     const struct service *head_service, *headless_service; /* NULL: not there */
     const struct service *const *services;                 /* all that the cluster owns, those two among them */

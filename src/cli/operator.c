@@ -14,7 +14,7 @@
 enum { STOP_MS = 2000 };
 
 struct options {
-    struct slice namespaces, kubeconfig, context, tools, cluster_domain, health, metrics, log_level, log_format;
+    struct slice namespaces, kubeconfig, context, tools, autoscaler, cluster_domain, health, metrics, log_level, log_format;
     struct slice lease_namespace, lease_name, identity;
     int64_t lease_ms, renew_ms, retry_ms;
     bool all_namespaces, leader_elect;
@@ -28,6 +28,8 @@ static const struct flag list[] = {
      "how to reach the cluster (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},
     {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig (default: its current-context)"},
     {"tools", FLAG_TEXT, AT(tools), "configmap|image:REF|none", "how worker pods get this binary to wait for their head"},
+    {"autoscaler", FLAG_TEXT, AT(autoscaler), "operator|off",
+     "who scales clusters that ask for it; off: replicas stay as they are written"},
     {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of service names"},
     {"leader-elect", FLAG_SWITCH, AT(leader_elect), NULL, "decide only while holding a Lease: for more than one replica"},
     {"lease-namespace", FLAG_TEXT, AT(lease_namespace), "NS", "of the Lease (default: that of the context or service account)"},
@@ -77,6 +79,8 @@ static bool check_flags(const struct options *o, struct err *e)
     struct ray_options tools;
     if (o->lease_ms <= o->renew_ms || o->renew_ms * 5 <= o->retry_ms * 6)
         return err_set(e, ERR_CONFIG, "--lease-duration must be above --renew-deadline, and that above 1.2 times --retry-period");
+    if (!slice_eq(o->autoscaler, SLICE("operator")) && !slice_eq(o->autoscaler, SLICE("off")))
+        return err_set(e, ERR_CONFIG, "--autoscaler is operator or off");
     return cli_tools(o->tools, &tools, e);
 }
 
@@ -125,6 +129,7 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
     to->seed = rng_next(&rng);
     to->instance = slice_empty(o->identity) ? arena_dup(&p->arena, slice_of(host)) : o->identity;
     to->leader_elect = o->leader_elect;
+    to->autoscaling = slice_eq(o->autoscaler, SLICE("operator"));
     to->lease = (struct kube_lease_options){
         .ns = slice_empty(o->lease_namespace) ? p->config->namespace_ : o->lease_namespace,
         .name = o->lease_name,
@@ -167,6 +172,7 @@ static bool start(struct process *p, struct err *e)
     p->loop = loop_new(p->allow, e);
     if (!p->loop)
         return false;
+    o.allow = p->allow;
     p->op = operator_new(loop_net(p->loop), p->config, &o, e);
     if (!p->op || !listen_on(p, p->o.health, operator_health(p->op), "health-addr", e) ||
         !listen_on(p, p->o.metrics, operator_metrics(p->op), "metrics-addr", e))
@@ -214,6 +220,7 @@ static void release(struct process *p)
 int cli_operator(int argc, char **argv)
 {
     struct process p = {.o = {.tools = SLICE("configmap"),
+                              .autoscaler = SLICE("operator"),
                               .cluster_domain = SLICE("cluster.local"),
                               .health = SLICE(":8081"),
                               .metrics = SLICE(":8080"),

@@ -62,35 +62,53 @@ static const struct service *find_service(const struct cluster *c, struct slice 
     return r ? &r->service : NULL;
 }
 
+const struct pod **view_pods(struct op *op, const struct cluster *c, uint32_t *count)
+{
+    const struct pod **pods = arena_array(&op->plan_arena, c->pod_count + 1, sizeof *pods);
+    *count = 0;
+    for (const struct pod_record *r = c->pods; r; r = r->next)
+        pods[(*count)++] = &r->pod;
+    return pods;
+}
+
+static const struct service *const *view_services(struct op *op, const struct cluster *c, uint32_t *count)
+{
+    *count = 0;
+    for (const struct service_record *r = c->services; r; r = r->next)
+        (*count)++;
+    const struct service **services = arena_array(&op->plan_arena, *count + 1, sizeof *services);
+    uint32_t at = 0;
+    for (const struct service_record *r = c->services; r; r = r->next)
+        services[at++] = &r->service;
+    return services;
+}
+
+const struct group_failures *view_failures(struct op *op, struct cluster *c)
+{
+    struct group_failures *failures = arena_array(&op->plan_arena, op->model.group_count + 1, sizeof *failures);
+    for (int32_t k = -1; c->failing && k < (int32_t)op->model.group_count; k++) {
+        const struct group_failures *f = failures_of(op, c, group_name(op, k), k < 0, false);
+        if (f)
+            failures[k + 1] = *f;
+    }
+    return failures;
+}
+
 static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
 {
     struct arena *a = &op->plan_arena;
-    const struct pod **pods = arena_array(a, c->pod_count + 1, sizeof *pods);
     *v = (struct cluster_view){.cluster = &op->model,
                                .errors = &op->errors,
-                               .pods = pods,
+                               .failures = view_failures(op, c),
+                               .scaling = scaling_apply(op, c, a),
                                .status = {c->status, c->status_len},
                                .status_at_ms = c->status_at_ms,
                                .status_hash = c->status_ours ? c->status_hash : 0,
                                .status_not_before_ms = c->status_not_before_ms,
                                .options = &op->o.ray,
                                .now = op->now};
-    for (const struct pod_record *r = c->pods; r; r = r->next)
-        pods[v->pod_count++] = &r->pod;
-    uint32_t services = 0;
-    for (const struct service_record *r = c->services; r; r = r->next)
-        services++;
-    const struct service **all = arena_array(a, services + 1, sizeof *all);
-    for (const struct service_record *r = c->services; r; r = r->next)
-        all[v->service_count++] = &r->service;
-    v->services = all;
-    struct group_failures *failures = arena_array(a, op->model.group_count + 1, sizeof *failures);
-    for (int32_t k = -1; c->failing && k < (int32_t)op->model.group_count; k++) {
-        const struct group_failures *f = failures_of(op, c, group_name(op, k), k < 0, false);
-        if (f)
-            failures[k + 1] = *f;
-    }
-    v->failures = failures;
+    v->pods = view_pods(op, c, &v->pod_count);
+    v->services = view_services(op, c, &v->service_count);
     if (op->errors.count)
         return;
     v->head_service = find_service(c, ray_head_service_name(&op->model, a));
@@ -189,6 +207,7 @@ static void decide_one(struct op *op, struct cluster *c)
     model_load(op, c);
     if (op->errors.count == 0)
         failures_prune(op, c);
+    scaling_follow(op, c);
     struct plan p;
     bool again = true;
     for (int i = 0; i < LOCAL_ROUNDS && again; i++) {
@@ -202,7 +221,7 @@ static void decide_one(struct op *op, struct cluster *c)
     if (again)
         cluster_touch(op, c); /* there was more to count than a few plans hold */
     timer_set(op, c, p.next_ms);
-    if (c->kind == RAY_LEGACY)
+    if (c->kind == RAY_LEGACY && !scaling_speaks(c))
         say_legacy_status(op, c);
     c->work = work_copy(&p, op->now);
     if (!c->work)

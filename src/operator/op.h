@@ -7,6 +7,7 @@
 #define MOBULA_OP_H
 
 #include <mobula/operator.h>
+#include <mobula/ray_heads.h>
 #include <mobula/reconcile.h>
 
 #include <stdio.h>
@@ -20,6 +21,7 @@ struct pod_record {
     struct cluster *of;
     struct pod_record *next, **link;
     const struct istr *group, *reason;
+    const char *stop; /* why the autoscaler gave it up, a literal; NULL: it did not */
     uint32_t round;
 };
 
@@ -69,6 +71,7 @@ struct cluster {
     struct service_record *services;
     uint32_t pod_count;
     struct failing *failing;
+    struct scaling *scaling; /* NULL: nobody scales it, or somebody else does */
     struct work *work;
     uint32_t in_flight;
     uint32_t trouble; /* calls in a row that failed for no reason of the spec's: backs off the whole cluster */
@@ -119,6 +122,7 @@ struct op {
     struct kube_client *client;
     struct kube_lease *lease;
     struct kube_events *events;
+    struct ray_gcs_pool *gcs;
     struct operator_options o;
     struct rng rng;
     struct intern strings;
@@ -188,6 +192,9 @@ const char *source_name(enum source_what what); /* "pods", "rayclusters.ray.io":
 /* decide.c */
 void model_load(struct op *op, struct cluster *c);           /* op->model and op->errors from the record's bytes */
 struct slice group_name(const struct op *op, int32_t group); /* of the loaded model, by an action's number */
+/* what a view shows of the cluster, in the plan's arena; the model is loaded */
+const struct pod **view_pods(struct op *op, const struct cluster *c, uint32_t *count);
+const struct group_failures *view_failures(struct op *op, struct cluster *c);
 void decide_all(struct op *op);
 void decide_none(struct op *op); /* who does not lead only lets go of what is gone */
 /* the service of this name that the cluster owns; NULL */
@@ -214,6 +221,13 @@ kube_done answer_done;
 /* The rest of the plan is dropped and the group waits. While it waits already, nothing more is counted: what fails together is one
  * failure. */
 void group_failed(struct op *op, struct cluster *c, int32_t group, struct slice reason);
+
+/* scaling.c */
+void scaling_follow(struct op *op, struct cluster *c); /* the model is loaded: whether it is scaled, and which head is asked */
+void scaling_drop(struct cluster *c);
+bool scaling_speaks(const struct cluster *c); /* it logs how many nodes there are */
+/* Makes the loaded model what was decided last. NULL: the cluster is not scaled here. */
+const struct scale_news *scaling_apply(struct op *op, struct cluster *c, struct arena *a);
 
 /* tools.c */
 void tools_want(struct op *op, const struct istr *ns);

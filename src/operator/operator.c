@@ -25,6 +25,7 @@ struct op *operator_new(struct net *net, struct kube_config *config, const struc
     op->executable_hash = hash64(o->executable, 0);
     op->client = kube_client_new(net, config, rng_next(&op->rng), "mobula/" MOBULA_VERSION);
     kube_client_keep_warm(op->client);
+    op->gcs = ray_gcs_pool_new(net, rng_next(&op->rng));
     op->events = kube_events_new(op->client, SLICE("mobula"), o->instance);
     op->health = health_new(op, false);
     op->metrics = health_new(op, true);
@@ -53,6 +54,7 @@ void operator_free(struct op *op)
                 kube_watch_stop(op->spaces[i].source[k].watch);
     kube_client_free(op->client);
     records_free(op);
+    ray_gcs_pool_free(op->gcs);
     tools_free(op);
     intern_free(&op->strings);
     slab_destroy(&op->flight_slab);
@@ -88,7 +90,11 @@ static void follow_lease(struct op *op)
     else if (op->lease && kube_lease_changed_hands(op->lease))
         spaces_refresh(op); /* the other one has written; a watch that has fallen silent here would not have told us */
     struct cluster *c;
-    for (uint32_t i = 0; leading && (c = map_next(&op->clusters, &i)) != NULL;) {
+    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
+        if (!leading) {
+            scaling_drop(c);
+            continue;
+        }
         arena_reset(&op->event_arena, 64 * KIB);
         extract_failures(op, c); /* somebody else has counted meanwhile */
         cluster_touch(op, c);
@@ -117,6 +123,7 @@ int64_t operator_step(struct op *op, struct now now)
         kube_calls_recall(op->client, op, now);
         decide_none(op);
     }
+    next = earlier(next, ray_gcs_pool_tick(op->gcs, now));
     next = earlier(next, kube_events_tick(op->events, now));
     return earlier(next, kube_client_tick(op->client, now));
 }

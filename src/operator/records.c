@@ -68,6 +68,7 @@ void cluster_reread(struct op *op, struct cluster *c)
 static void forget_content(struct op *op, struct cluster *c)
 {
     cluster_reread(op, c);
+    scaling_drop(c);
     intern_drop(&op->strings, c->spec);
     intern_drop(&op->strings, c->meta);
     intern_drop(&op->strings, c->ns);

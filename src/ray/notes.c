@@ -75,6 +75,15 @@ static void later(struct reader *r, const struct place *object, const char *key,
         place_bad(r, &at, "%s", what);
 }
 
+/* What describes the container that scales elsewhere. */
+static void note_options(struct reader *r, const struct place *options)
+{
+    static const char *const container[] = {"image",        "imagePullPolicy", "resources", "env", "envFrom",
+                                            "volumeMounts", "securityContext", "command",   "args"};
+    for (size_t i = 0; i < COUNT_OF(container); i++)
+        later(r, options, container[i], "has no effect: the operator scales the cluster itself, no container is made for it");
+}
+
 static void note_v1(struct reader *r, const struct place *root, const struct place *spec)
 {
     struct place head = place_key(spec, "headGroupSpec"), options = place_key(spec, "autoscalerOptions");
@@ -83,7 +92,7 @@ static void note_v1(struct reader *r, const struct place *root, const struct pla
     unknown(r, &head, v1_head);
     unknown(r, &options, v1_options);
     unknown_in_list(r, spec, "workerGroupSpecs", v1_group);
-    later(r, spec, "enableInTreeAutoscaling", "is not carried out yet: replicas stay as they are written");
+    note_options(r, &options);
     later(r, spec, "gcsFaultToleranceOptions", "is not carried out yet: the head's state is lost with its pod");
     later(r, spec, "historyServerOptions", "is not carried out yet: no logs are collected");
     later(r, &head, "enableIngress", "is not carried out yet: no Ingress is made");

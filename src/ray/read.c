@@ -85,7 +85,7 @@ static int32_t clamp(int32_t n, int32_t least, int32_t most)
     return n < least ? least : n > most ? most : n;
 }
 
-/* A seam: an autoscaler will set `replicas` of the model before this, between min and max. */
+/* As the spec says; an autoscaler says otherwise later. */
 void read_desired(struct reader *r, const struct place *spec)
 {
     struct ray_cluster *c = r->cluster;

@@ -189,6 +189,7 @@ void read_legacy(struct reader *r, const struct place *spec)
     int64_t max_workers = DEFAULT_MAX_WORKERS, minutes = DEFAULT_IDLE_MINUTES;
     double multiple = 1;
     c->recreate = true;
+    c->autoscaling = true; /* this kind knows no other way */
     read_int(r, &max, 0, LIMIT_RAY_PODS, &max_workers);
     read_int(r, &idle, 0, INT32_MAX, &minutes);
     if (place_given(&speed) && (!json_num(speed.value, &multiple) || multiple < 0))

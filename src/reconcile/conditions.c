@@ -126,9 +126,16 @@ static void write_suspension(const struct facts *f, struct jout *w)
     condition(f, w, "RayClusterSuspended", f->suspended, SLICE("RayClusterSuspended"), SLICE(""));
 }
 
+static void write_scaling(const struct facts *f, struct jout *w)
+{
+    const struct scale_news *news = f->in->scaling;
+    if (news && news->reason)
+        condition(f, w, "Autoscaling", news->works, slice_of(news->reason), news->words);
+}
+
 static bool is_ours(struct jval type)
 {
-    static const char *const ours[] = {"Valid",          "HeadPodReady",         "RayClusterProvisioned",
+    static const char *const ours[] = {"Valid",          "HeadPodReady",         "RayClusterProvisioned", "Autoscaling",
                                        "ReplicaFailure", "RayClusterSuspending", "RayClusterSuspended"};
     for (size_t i = 0; i < COUNT_OF(ours); i++)
         if (json_str_eq(type, slice_of(ours[i])))
@@ -152,6 +159,7 @@ void status_write_conditions(const struct facts *f, struct jout *w)
     write_provisioned(f, w);
     write_failure(f, w);
     write_suspension(f, w);
+    write_scaling(f, w);
     write_foreign(f, w);
     jout_end(w);
 }

@@ -91,7 +91,10 @@ uint32_t decide_keep(const struct group_view *g, const struct pod **keep, uint32
             keep[kept++] = pod;
             continue;
         }
-        plan_delete(p, pod, g->number, named ? "named in workersToDelete" : "made from an older template");
+        plan_delete(p, pod, g->number,
+                    !named           ? "made from an older template"
+                    : g->in->scaling ? "given up by the autoscaler"
+                                     : "named in workersToDelete");
         keep[g->count - ++going] = pod;
     }
     *gone = going;

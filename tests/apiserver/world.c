@@ -106,7 +106,7 @@ void world_wake(struct apiserver *s, const struct timer *t)
 static const char *const node_text =
     "{\"metadata\":{\"labels\":{\"kubernetes.io/hostname\":\"model-node\",\"kubernetes.io/os\":\"linux\",\"kubernetes.io/"
     "arch\":\"amd64\"}},"
-    "\"spec\":{\"podCIDR\":\"10.244.0.0/16\"},"
+    "\"spec\":{\"podCIDR\":\"127.100.0.0/16\"},"
     "\"status\":{\"capacity\":{\"cpu\":\"100k\",\"memory\":\"1Pi\",\"pods\":\"1M\"},"
     "\"allocatable\":{\"cpu\":\"100k\",\"memory\":\"1Pi\",\"pods\":\"1M\"},"
     "\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\",\"reason\":\"KubeletReady\",\"message\":\"it is a model: always ready\"}],"

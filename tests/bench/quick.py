@@ -55,7 +55,7 @@ current-context: rig
         self.log = (RUN / "logs" / f"{namespace}.log").open("a+")
         self.from_here = (RUN / "logs" / f"{namespace}.log").stat().st_size
         self.began = time.monotonic()
-        command = [MOBULA, "operator", "--kubeconfig", config, "--health-addr", "127.0.0.1:0", "--metrics-addr", ""]
+        command = [MOBULA, "operator", "--kubeconfig", config, "--autoscaler", "off", "--health-addr", "127.0.0.1:0", "--metrics-addr", ""]
         self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL)
         self.pid = self.process.pid
         atexit.register(self.process.kill)  # harmless once it has been waited for

@@ -13,10 +13,10 @@ static void files(struct arena *a)
     } cases[] = {
         {"tests/data/cli/good.yaml", NULL, 1, 0, 0, 0},
         {"tests/data/cli/legacy.yaml", NULL, 1, 0, 0, 0},
-        {"tests/data/cli/bad-ray.yaml", "tests/data/cli/bad-ray.out", 1, 1, 12, 2},
+        {"tests/data/cli/bad-ray.yaml", "tests/data/cli/bad-ray.out", 1, 1, 12, 3},
         {"tests/data/cli/bad-legacy.yaml", "tests/data/cli/bad-legacy.out", 1, 0, 11, 1},
         {"tests/data/cli/good-job.yaml", NULL, 1, 0, 0, 0},
-        {"tests/data/cli/bad-job.yaml", "tests/data/cli/bad-job.out", 1, 0, 18, 3},
+        {"tests/data/cli/bad-job.yaml", "tests/data/cli/bad-job.out", 1, 0, 18, 2},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         test_case("%s", cases[i].yaml);

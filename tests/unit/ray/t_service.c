@@ -73,8 +73,9 @@ static const struct {
     {"\"headGroupSpec\":{\"templat\":1,\"enableIngress\":true},\"workerGroupSpec\":[],\"workerGroupSpecs\":[{},{\"minReplica\":1}]",
      "spec.workerGroupSpec: is no field\nspec.headGroupSpec.templat: is no field\nspec.workerGroupSpecs[1].minReplica: is no field\n"
      "spec.headGroupSpec.enableIngress: is not carried out yet"},
-    {"\"enableInTreeAutoscaling\":true,\"gcsFaultToleranceOptions\":{},\"historyServerOptions\":{},\"autoscalerOptions\":{\"x\":1}",
-     "spec.autoscalerOptions.x: is no field\nspec.enableInTreeAutoscaling: is not\nspec.gcsFaultToleranceOptions: is not\n"
+    {"\"enableInTreeAutoscaling\":true,\"gcsFaultToleranceOptions\":{},\"historyServerOptions\":{},\"autoscalerOptions\":{\"x\":1,"
+     "\"image\":\"i\"}",
+     "spec.autoscalerOptions.x: is no field\nspec.autoscalerOptions.image: has no effect\nspec.gcsFaultToleranceOptions: is not\n"
      "spec.historyServerOptions: is not"},
     {"\"enableInTreeAutoscaling\":false,\"gcsFaultToleranceOptions\":null", ""},
     {"\"podTypes\":[{\"name\":\"h\",\"minWorker\":1}],\"SetupCommands\":[],\"setupCommands\":[]",

@@ -1,0 +1,386 @@
+/* Autoscaling: each cluster that wants it has a client of its head's GCS. What the head says becomes a decision at once; kept of it are the
+ * target of each group, a mark on pods that may go, and the words for status. reconcile_cluster goes by these, so a head that falls silent
+ * leaves all as it is. */
+#include "op.h"
+
+/* Of a group, known by its name: a changed spec may bring its groups in another order. */
+struct group_memory {
+    uint64_t name;
+    struct scale_memory m;
+};
+
+struct scaling {
+    struct op *op;
+    struct cluster *c;
+    struct ray_gcs *gcs; /* NULL: there is no head to ask */
+    char ip[IP_TEXT_MAX + 1];
+    uint16_t port;
+    struct group_memory *groups;
+    uint32_t group_count;
+    uint64_t reported;      /* hash of the last report but for its version; 0: none, or one of nothing */
+    uint64_t said;          /* hash of the last lines that were logged */
+    int64_t said_ms;        /* when the last legacy block was; 0: never */
+    struct scale_news news; /* its words are ours */
+    struct log_limit log;
+    char trouble[ERR_TEXT_MAX];
+};
+
+enum { LEGACY_LOG_MS = 60 * 1000, WORDS_MAX = 1000 };
+
+/* ---- what is kept ---- */
+
+static uint64_t name_hash(struct slice name)
+{
+    return hash64(name, 1);
+}
+
+static const struct group_memory *remembered(const struct scaling *s, struct slice name)
+{
+    uint64_t hash = name_hash(name);
+    for (uint32_t i = 0; i < s->group_count; i++)
+        if (s->groups[i].name == hash)
+            return &s->groups[i];
+    return NULL;
+}
+
+static void remember(struct scaling *s, const struct scale_memory *memory)
+{
+    const struct ray_cluster *model = &s->op->model;
+    s->groups = mem_resize(s->groups, (model->group_count + 1) * sizeof s->groups[0]);
+    s->group_count = model->group_count;
+    for (uint32_t i = 0; i < model->group_count; i++)
+        s->groups[i] = (struct group_memory){name_hash(model->groups[i].name), memory[i]};
+}
+
+static void keep_news(struct scaling *s, bool works, const char *reason, const struct scale_plan *p)
+{
+    struct buf b;
+    buf_init(&b, WORDS_MAX);
+    for (uint32_t i = 0; i < p->line_count && !b.full; i++) {
+        size_t before = b.len;
+        buf_put(&b, i ? SLICE("; ") : SLICE(""));
+        if (!buf_put(&b, p->lines[i]))
+            b.len = before; /* whole lines only */
+    }
+    struct slice words = buf_slice(&b);
+    bool same = s->news.works == works && s->news.reason == reason && slice_eq(s->news.words, words);
+    if (!same) {
+        char *copy = mem_alloc(words.len + 1);
+        slice_copy(words, copy, words.len + 1);
+        mem_free((void *)(uintptr_t)s->news.words.ptr);
+        s->news = (struct scale_news){.works = works, .reason = reason, .words = {copy, words.len}};
+        cluster_touch(s->op, s->c);
+    }
+    buf_free(&b);
+}
+
+/* ---- the view ---- */
+
+/* A cluster that was whole before is taken up as it stands: its spec's replicas were for its beginning. */
+static int32_t first_target(const struct scaling *s, const struct ray_group *g)
+{
+    struct json doc;
+    struct err e = {0};
+    struct slice status = {s->c->status, s->c->status_len};
+    bool begun = false;
+    struct jval k, v;
+    if (status.len && json_parse(&doc, status, &s->op->plan_arena, &e))
+        for (struct jiter it = json_iter(json_get(json_root(&doc), "conditions")); json_next(&it, &k, &v);)
+            begun |= json_str_eq(json_get(v, "type"), SLICE("RayClusterProvisioned")) && json_str_eq(json_get(v, "status"), SLICE("True"));
+    if (!begun)
+        return -1;
+    int32_t pods = 0;
+    for (const struct pod_record *r = s->c->pods; r; r = r->next)
+        pods += !r->pod.head && !r->pod.deleting && slice_eq(r->pod.group, g->name);
+    return pods / g->hosts;
+}
+
+static struct scale_view view_make(struct scaling *s, const struct ray_state *state)
+{
+    struct op *op = s->op;
+    struct arena *a = &op->plan_arena;
+    const struct ray_cluster *model = &op->model;
+    struct scale_memory *memory = arena_array(a, model->group_count + 1, sizeof *memory);
+    struct ray_offer *offers = arena_array(a, model->group_count + 1, sizeof *offers);
+    offers[0] = ray_group_offer(model, &model->head, a);
+    for (uint32_t i = 0; i < model->group_count; i++) {
+        const struct group_memory *m = remembered(s, model->groups[i].name);
+        memory[i] = m ? m->m : (struct scale_memory){.target = first_target(s, &model->groups[i])};
+        offers[i + 1] = ray_group_offer(model, &model->groups[i], a);
+    }
+    struct scale_view v = {.cluster = model,
+                           .offers = offers,
+                           .failures = view_failures(op, s->c),
+                           .state = state,
+                           .state_ms = op->now.mono_ms,
+                           .memory = memory,
+                           .now = op->now};
+    v.pods = view_pods(op, s->c, &v.pod_count);
+    return v;
+}
+
+/* ---- what is said ---- */
+
+/* As the old operator logged it at each of its looks, every five seconds: here when something changed, else once a minute. */
+static void say_block(struct scaling *s, const struct scale_view *v, const struct scale_plan *p)
+{
+    struct buf b;
+    buf_init(&b, LIMIT_JSON_ITEM);
+    scale_log_legacy(v, p, &s->op->plan_arena, &b);
+    struct slice rest = buf_slice(&b);
+    while (!slice_empty(rest))
+        log_raw(slice_cut(&rest, '\n'));
+    buf_free(&b);
+    s->said_ms = s->op->now.mono_ms;
+}
+
+static void say_lines(struct scaling *s, const struct scale_view *v, const struct scale_plan *p)
+{
+    struct cluster *c = s->c;
+    uint64_t hash = 1;
+    for (uint32_t i = 0; i < v->cluster->group_count; i++) {
+        int32_t seen[] = {p->groups[i].target, p->groups[i].nodes, p->groups[i].pending};
+        hash = hash64((struct slice){(const char *)seen, sizeof seen}, hash);
+    }
+    hash = hash64((struct slice){(const char *)&p->unmet_count, sizeof p->unmet_count}, hash);
+    bool news = hash != s->said;
+    if (c->kind == RAY_LEGACY && (news || s->op->now.mono_ms - s->said_ms >= LEGACY_LOG_MS))
+        say_block(s, v, p);
+    s->said = hash;
+    for (uint32_t i = 0; news && i < p->line_count; i++)
+        log_info("autoscaler", LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name), LF("what", p->lines[i]));
+}
+
+static void say_trouble(struct scaling *s, const char *text)
+{
+    struct cluster *c = s->c;
+    if (strcmp(s->trouble, text) != 0) {
+        snprintf(s->trouble, sizeof s->trouble, "%s", text);
+        s->log = (struct log_limit){0};
+    }
+    if (log_limit_pass(&s->log, s->op->now))
+        log_warn("autoscaler: the head does not answer: nothing is scaled by demand", LF("namespace", istr_slice(c->ns)),
+                 LF_CSTR("cluster", c->name), LF_CSTR("error", text));
+}
+
+/* ---- decisions ---- */
+
+static void ask_drains(struct scaling *s, const struct scale_plan *p)
+{
+    struct err e = {0};
+    for (uint32_t i = 0; i < p->drain_count; i++) {
+        const struct scale_drain *d = &p->drains[i];
+        const struct ray_drain ask = {.node_id = d->node_id, .preempt = d->preempt, .deadline_ms = d->deadline_ms, .message = d->message};
+        if (!ray_gcs_drain(s->gcs, &ask, s->op->now, &e))
+            return; /* too many at a time: the next decision asks for the rest */
+    }
+}
+
+static bool has_news(const struct ray_report *r)
+{
+    return r->launch_count || r->launching_count || r->failure_count || r->infeasible.count || r->gang_count || r->constraint_count;
+}
+
+/* What is pending and what failed, for `ray status`; nothing of it any more is worth a report too. */
+static void report(struct scaling *s, const struct scale_plan *p)
+{
+    struct err e = {0};
+    bool news = has_news(&p->report);
+    if (!news && s->reported == 0)
+        return;
+    s->reported = news;
+    if (!ray_gcs_report(s->gcs, &p->report, s->op->now, &e))
+        say_trouble(s, e.text);
+}
+
+static void mark_removals(struct scaling *s, const struct scale_plan *p)
+{
+    for (uint32_t i = 0; i < p->removal_count; i++) {
+        struct pod_record *r = map_get(&s->op->pods, slice_of(p->removals[i].pod->uid));
+        if (!r || r->stop)
+            continue;
+        r->stop = p->removals[i].why;
+        cluster_touch(s->op, s->c);
+    }
+}
+
+/* The model of the cluster is loaded. */
+static void decide(struct scaling *s, const struct ray_state *state)
+{
+    struct scale_plan p;
+    arena_reset(&s->op->plan_arena, 256 * KIB);
+    struct scale_view v = view_make(s, state);
+    scale_cluster(&v, &s->op->plan_arena, &p);
+    bool moved = false;
+    for (uint32_t i = 0; i < v.cluster->group_count; i++) {
+        const struct group_memory *m = remembered(s, v.cluster->groups[i].name);
+        moved |= !m || m->m.target != p.memory[i].target;
+    }
+    remember(s, p.memory);
+    mark_removals(s, &p);
+    if (moved)
+        cluster_touch(s->op, s->c);
+    if (!state)
+        return;
+    ask_drains(s, &p);
+    report(s, &p);
+    say_lines(s, &v, &p);
+    keep_news(s, !p.held, p.held ? "HeadNotJoined" : p.unmet_count ? "DemandUnmet" : "DemandMet", &p);
+}
+
+static void on_state(struct scaling *s, const struct ray_state *state)
+{
+    struct op *op = s->op;
+    if (!op->leading || op->stopping || !space_synced(s->c->space))
+        return;
+    s->trouble[0] = '\0';
+    model_load(op, s->c);
+    if (op->errors.count == 0)
+        decide(s, state);
+}
+
+static void on_drain(struct scaling *s, const struct ray_gcs_answer *answer)
+{
+    const char *what = answer->err.code != ERR_NONE ? answer->err.text : answer->accepted ? "accepted" : "refused";
+    char id[2 * RAY_NODE_ID + 1] = "";
+    for (size_t i = 0; i < answer->node.len && i < RAY_NODE_ID; i++)
+        snprintf(id + 2 * i, 3, "%02x", (unsigned char)answer->node.ptr[i]);
+    log_info("autoscaler: drain", LF("namespace", istr_slice(s->c->ns)), LF_CSTR("cluster", s->c->name), LF_CSTR("node", id),
+             LF_CSTR("answer", what), LF("words", answer->words));
+}
+
+/* A head that is silent for longer than a restart takes is told in status; what it said last is no ground for anything then. */
+static void on_failure(struct scaling *s, const struct ray_gcs_answer *answer)
+{
+    enum { SILENT_AFTER = 5 };
+    say_trouble(s, answer->err.text);
+    if (answer->call != RAY_GCS_STATE || answer->failures < SILENT_AFTER)
+        return;
+    struct slice line = slice_of(answer->err.text);
+    const struct scale_plan p = {.lines = &line, .line_count = 1};
+    keep_news(s, false, answer->open ? "GCSHangs" : "GCSUnreachable", &p);
+}
+
+static void on_answer(void *owner, const struct ray_gcs_answer *answer, struct now now)
+{
+    struct scaling *s = owner;
+    s->op->now = now;
+    if (answer->call == RAY_GCS_DRAIN)
+        on_drain(s, answer);
+    else if (answer->err.code != ERR_NONE)
+        on_failure(s, answer);
+    else if (answer->call == RAY_GCS_STATE)
+        on_state(s, answer->state);
+}
+
+/* ---- the client comes and goes with its head ---- */
+
+static void hang_up(struct scaling *s)
+{
+    if (!s->gcs)
+        return;
+    ray_gcs_close(s->gcs);
+    s->gcs = NULL;
+    if (s->op->o.allow)
+        net_allow_drop_peer(s->op->o.allow, slice_of(s->ip), s->port);
+    s->ip[0] = '\0';
+    s->reported = 0;
+}
+
+static void call_head(struct scaling *s, const char *ip, uint16_t port)
+{
+    struct op *op = s->op;
+    struct err e = {0};
+    const struct ray_gcs_options o = {.host = slice_of(ip), .port = port, .done = on_answer, .owner = s};
+    if (op->o.allow && !net_allow_peer(op->o.allow, slice_of(ip), port, &e)) {
+        say_trouble(s, e.text);
+        return;
+    }
+    slice_copy(slice_of(ip), s->ip, sizeof s->ip);
+    s->port = port;
+    s->gcs = ray_gcs_open(op->gcs, &o, &e);
+    if (s->gcs) {
+        ray_gcs_poll(s->gcs, RAY_GCS_EVERY_MS, op->now);
+        return;
+    }
+    if (op->o.allow)
+        net_allow_drop_peer(op->o.allow, slice_of(ip), port);
+    s->ip[0] = '\0';
+    say_trouble(s, e.text);
+}
+
+static const struct pod *find_head(const struct cluster *c)
+{
+    for (const struct pod_record *r = c->pods; r; r = r->next)
+        if (r->pod.head && !r->pod.deleting && !r->pod.ended && r->pod.phase == POD_RUNNING && r->pod.ip[0])
+            return &r->pod;
+    return NULL;
+}
+
+static bool is_wanted(const struct op *op)
+{
+    const struct ray_cluster *m = &op->model;
+    return op->o.autoscaling && m->autoscaling && op->errors.count == 0 && !m->deleting && !m->managed_elsewhere && !m->suspend;
+}
+
+void scaling_follow(struct op *op, struct cluster *c)
+{
+    if (!is_wanted(op)) {
+        scaling_drop(c);
+        return;
+    }
+    struct scaling *s = c->scaling;
+    if (!s) {
+        s = c->scaling = mem_alloc(sizeof *s);
+        s->op = op;
+        s->c = c;
+    }
+    const struct pod *head = find_head(c);
+    if (s->gcs && (!head || strcmp(s->ip, head->ip) != 0 || s->port != op->model.gcs_port))
+        hang_up(s);
+    if (!s->gcs && head)
+        call_head(s, head->ip, (uint16_t)op->model.gcs_port);
+    bool known = s->group_count == op->model.group_count;
+    for (uint32_t i = 0; i < op->model.group_count && known; i++)
+        known = remembered(s, op->model.groups[i].name) != NULL;
+    if (!known)
+        decide(s, NULL);
+}
+
+bool scaling_speaks(const struct cluster *c)
+{
+    return c->scaling && c->scaling->said_ms != 0;
+}
+
+void scaling_drop(struct cluster *c)
+{
+    struct scaling *s = c->scaling;
+    if (!s)
+        return;
+    hang_up(s);
+    mem_free(s->groups);
+    mem_free((void *)(uintptr_t)s->news.words.ptr);
+    mem_free(s);
+    c->scaling = NULL;
+    for (struct pod_record *r = c->pods; r; r = r->next)
+        r->stop = NULL;
+}
+
+const struct scale_news *scaling_apply(struct op *op, struct cluster *c, struct arena *a)
+{
+    const struct scaling *s = c->scaling;
+    if (!s)
+        return NULL;
+    for (uint32_t i = 0; i < op->model.group_count; i++) {
+        struct ray_group *g = &op->model.groups[i];
+        const struct group_memory *m = remembered(s, g->name);
+        int32_t target = m ? m->m.target : g->replicas;
+        g->desired = g->suspended ? 0 : target < g->min ? g->min : target > g->max ? g->max : target;
+        g->workers_to_delete = arena_array(a, c->pod_count, sizeof g->workers_to_delete[0]);
+        g->workers_to_delete_count = 0;
+        for (const struct pod_record *r = c->pods; r; r = r->next)
+            if (r->stop && slice_eq(r->pod.group, g->name))
+                g->workers_to_delete[g->workers_to_delete_count++] = slice_of(r->pod.name);
+    }
+    return &s->news;
+}
