@@ -45,7 +45,7 @@ enum {
 
 /* net */
 enum {
-    LIMIT_NET_LINKS = 256,    /* that we opened */
+    LIMIT_NET_LINKS = 2048,   /* that we opened: one to each of 1,000 heads, and what else there is */
     LIMIT_NET_ACCEPTED = 32,  /* that others opened; more wait in the kernel's queue */
     LIMIT_NET_ALLOW = 64,     /* entries of the egress allowlist */
     LIMIT_NET_PEERS = 20000,  /* of it, addresses that come and go: two ports of 10,000 heads */
@@ -115,11 +115,11 @@ enum {
     RAY_GCS_GRID_MS = 50,    /* polls are due at multiples of this, so that many of them are one turn of the loop */
     RAY_GCS_BACKOFF_MS = 1000,
     RAY_GCS_BACKOFF_MAX_MS = 10 * 1000,
-    LIMIT_RAY_DASH = 2 * MIB,      /* an answer of a dashboard, but for logs */
-    LIMIT_RAY_LOG = 16 * KIB,      /* what is kept of a driver's log … */
-    LIMIT_RAY_LOG_ALL = 256 * MIB, /* … of which so much is read */
-    LIMIT_RAY_DASH_CALLS = 4096,   /* that wait or are under way */
-    RAY_DASH_MS = 10 * 1000,       /* one call */
+    LIMIT_RAY_DASH = 2 * MIB,     /* an answer of a dashboard, but for logs */
+    LIMIT_RAY_LOG = 16 * KIB,     /* what is kept of a driver's log … */
+    LIMIT_RAY_LOG_ALL = 64 * MIB, /* … of which so much is read */
+    LIMIT_RAY_DASH_CALLS = 4096,  /* that wait or are under way */
+    RAY_DASH_MS = 10 * 1000,      /* one call */
     RAY_DASH_LINKS = 32,
     RAY_DASH_LINKS_HOST = 2,
 };

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -75,6 +76,18 @@ static void answers_ready(struct watch *w)
 
 /* ---- life ---- */
 
+/* Container runtimes start a process with 1,024 descriptors and let it ask for more. Without them fewer links open, each by its own error.
+ */
+static void raise_descriptors(void)
+{
+    enum { WANTED = LIMIT_NET_LINKS + LIMIT_NET_ACCEPTED + 64 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= WANTED)
+        return;
+    limit.rlim_cur = limit.rlim_max < WANTED ? limit.rlim_max : WANTED;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static const struct net_ops loop_net_ops = {.open = dial_open};
 
 struct loop *loop_new(struct net_allow *allow, struct err *e)
@@ -83,6 +96,7 @@ struct loop *loop_new(struct net_allow *allow, struct err *e)
     l->net.ops = &loop_net_ops;
     l->allow = allow;
     l->now = clock_now();
+    raise_descriptors();
     l->answers = (struct watch){.fd = -1, .ready = answers_ready};
     l->signal = (struct watch){.fd = signals_open(l), .ready = signals_ready};
     l->epoll = epoll_create1(EPOLL_CLOEXEC);

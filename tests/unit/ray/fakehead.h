@@ -9,7 +9,7 @@
 
 #include <mobula/ray_heads.h>
 
-enum { FAKEHEAD_BYTES = 16 * MIB, FAKEHEAD_FRAME = 16 * KIB };
+enum { FAKEHEAD_BYTES = 80 * MIB, FAKEHEAD_FRAME = 16 * KIB };
 
 struct fakehead {
     struct slice state;   /* the message that GetClusterResourceState gets */

@@ -324,6 +324,17 @@ static int echo(struct fakehead *h, struct slice method, struct slice target, st
     return 200;
 }
 
+static int long_log_answer(struct fakehead *h, struct slice method, struct slice target, struct slice body, struct buf *out)
+{
+    (void)method, (void)target, (void)body;
+    size_t most = LIMIT_RAY_LOG_ALL + (size_t)(intptr_t)h->owner;
+    buf_put(out, SLICE("{\"logs\": \"first\\n"));
+    memset(buf_room(out, most - out->len - 2), 'x', most - out->len - 2);
+    out->len = most - 2;
+    buf_put(out, SLICE("\"}"));
+    return 200;
+}
+
 struct pair {
     struct fakehead head;
     struct headnet w;
@@ -371,6 +382,16 @@ static void calls(void)
     ask(&p, &(struct ray_dash_request){.call = RAY_DASH_VERSION});
     headnet_run(&p.w, 1);
     CHECK(p.log.last.outcome == RAY_DASH_FAILED && strstr(p.log.last.err.text, "LIMIT_RAY_DASH"));
+    test_case("a log at the limit, and one past it");
+    for (int extra = 0; extra < 2; extra++) {
+        p.head.owner = (void *)(intptr_t)extra;
+        p.head.dash = long_log_answer;
+        ask(&p, &(struct ray_dash_request){.call = RAY_DASH_LOG, .id = SLICE("job-1")});
+        headnet_run(&p.w, 1);
+        CHECK_INT(p.log.last.outcome, extra ? RAY_DASH_FAILED : RAY_DASH_OK);
+        CHECK(extra == 0 || strstr(p.log.last.err.text, "LIMIT_RAY_LOG_ALL"));
+    }
+    p.head.dash = echo;
     test_case("tokens");
     p.head.token = "right";
     ask(&p, &(struct ray_dash_request){.call = RAY_DASH_JOB, .id = SLICE("j"), .token = SLICE("wrong")});

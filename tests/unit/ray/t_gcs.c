@@ -292,6 +292,29 @@ static void long_reports(void)
     pair_free(&p);
 }
 
+/* A state as long as an answer may be, and one longer: most of it is a field that nobody knows. */
+static void long_answers(void)
+{
+    for (size_t extra = 0; extra < 2; extra++) {
+        struct pair p;
+        struct buf b;
+        pair_init(&p, extra ? "an answer one past the limit" : "an answer at the limit", NULL);
+        buf_init(&b, LIMIT_RAY_ANSWER + 1);
+        size_t filler = LIMIT_RAY_ANSWER - p.head.state.len - 1 - 4 + extra; /* its tag and its length */
+        buf_put(&b, p.head.state);
+        proto_put_bytes(&b, 15, (struct slice){arena_alloc(&p.a, filler), filler});
+        CHECK_INT(b.len, LIMIT_RAY_ANSWER + extra);
+        p.head.state = buf_slice(&b);
+        ray_gcs_poll(p.log.gcs, 1000, p.w.now);
+        while (p.log.answers == 0)
+            headnet_run(&p.w, 50);
+        CHECK_INT(p.log.states, extra == 0);
+        CHECK(extra == 0 || (p.log.err.code == ERR_LIMIT && p.log.open));
+        buf_free(&b);
+        pair_free(&p);
+    }
+}
+
 /* ---- heads that misbehave ---- */
 
 static void trouble(void)
@@ -472,6 +495,7 @@ int main(void)
     drains();
     reports();
     long_reports();
+    long_answers();
     trouble();
     no_connection();
     stale();
