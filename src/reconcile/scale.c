@@ -190,10 +190,9 @@ static bool told(const struct ray_node *sample, struct slice name)
 }
 
 /* A new node of the group: what the spec says, corrected by what a node of the group says. */
-static struct ray_room full_room(const struct wishes *w, uint32_t group)
+static struct ray_room full_room(const struct wishes *w, uint32_t group, const struct ray_node *sample)
 {
     const struct ray_offer *offer = &w->scene->in->offers[group + 1];
-    const struct ray_node *sample = scale_sample(w->scene, group);
     uint32_t most = offer->bundle.count + (sample ? sample->total.count : 0), labels = sample ? sample->label_count : 0, n = 0;
     struct ray_amount *list = arena_array(w->scene->a, most, sizeof *list);
     for (uint32_t i = 0; i < offer->bundle.count; i++)
@@ -257,12 +256,13 @@ static void make_kinds(struct wishes *w)
     const struct scale_view *in = w->scene->in;
     const struct ray_cluster *c = in->cluster;
     struct scale_launch *l = &w->launch;
+    const struct ray_node **samples = scale_samples(w->scene);
     l->kind_count = c->group_count;
     l->kinds = arena_array(w->scene->a, c->group_count, sizeof *l->kinds);
     for (uint32_t i = 0; i < c->group_count; i++) {
         const struct ray_group *g = &c->groups[i];
         struct scale_kind *k = &l->kinds[i];
-        k->supply = (struct ray_supply){.name = g->name, .full = full_room(w, i), .hosts = g->hosts, .priority = g->priority};
+        k->supply = (struct ray_supply){.name = g->name, .full = full_room(w, i, samples[i]), .hosts = g->hosts, .priority = g->priority};
         k->max = g->suspended ? 0 : (int64_t)g->max * g->hosts;
         k->min = g->suspended ? 0 : (int64_t)g->min * g->hosts;
         k->closed = g->suspended || fails(in, i);

@@ -87,8 +87,8 @@ struct scale_scene {
     uint32_t unit_count;
 };
 struct scale_scene scale_look(const struct scale_view *in, struct arena *a);
-/* Free resources of a joined node are `available`, all of them `total`. */
-const struct ray_node *scale_sample(const struct scale_scene *s, uint32_t group); /* a joined node of the newest template; NULL: none */
+/* By group: a joined node of its newest template, that of the least name; NULL: none. */
+const struct ray_node **scale_samples(const struct scale_scene *s);
 
 /* ---- which of them go (scale_stop.c) ---- */
 

@@ -221,17 +221,20 @@ struct scale_scene scale_look(const struct scale_view *in, struct arena *a)
     return s;
 }
 
-const struct ray_node *scale_sample(const struct scale_scene *s, uint32_t group)
+const struct ray_node **scale_samples(const struct scale_scene *s)
 {
-    const struct scale_member *best = NULL;
+    const struct ray_cluster *c = s->in->cluster;
+    const struct ray_node **out = arena_array(s->a, c->group_count, sizeof(struct ray_node *));
+    const struct scale_member **best = arena_array(s->a, c->group_count, sizeof(struct scale_member *));
     for (uint32_t i = 0; i < s->unit_count; i++) {
         const struct scale_unit *u = &s->units[i];
         const struct scale_member *m = &u->members[0];
-        if (u->group != group || !u->joined || u->twins || m->node->total.count == 0 ||
-            pod_outdated(m->pod, &s->in->cluster->groups[group]))
+        if (!u->joined || u->twins || m->node->total.count == 0 || pod_outdated(m->pod, &c->groups[u->group]))
             continue;
-        if (!best || strcmp(m->pod->name, best->pod->name) < 0)
-            best = m;
+        if (best[u->group] && strcmp(m->pod->name, best[u->group]->pod->name) >= 0)
+            continue;
+        best[u->group] = m;
+        out[u->group] = m->node;
     }
-    return best ? best->node : NULL;
+    return out;
 }
