@@ -200,7 +200,7 @@ static void begin(struct kube_watch *w, struct now now)
         watch_fail(w, &e, NULL, -1, now);
         return;
     }
-    w->x.heard_ms = now.mono_ms;
+    w->x.heard_ms = w->listed_ms = now.mono_ms;
     c->stats.requests++;
     exchange_send(&w->x, buf_slice(&w->request));
 }
@@ -228,7 +228,8 @@ static void overdue(struct kube_watch *w, struct now now)
 /* When the request in flight is given up: a list may not fall silent for long, a live watch may. */
 static int64_t patience(const struct kube_watch *w)
 {
-    int64_t silent = w->phase == WATCH_STREAM ? w->x.heard_ms + KUBE_CALL_MS : TIME_NEVER;
+    int64_t last = json_slicer_at_rest(&w->slicer) ? w->listed_ms : w->x.heard_ms; /* bookmarks are no progress of a list */
+    int64_t silent = w->phase == WATCH_STREAM ? last + KUBE_CALL_MS : TIME_NEVER;
     return silent < w->deadline_ms ? silent : w->deadline_ms;
 }
 

@@ -161,6 +161,7 @@ static void read_change(struct kube_watch *w, bool gone, struct jval object, uin
     if (w->phase == WATCH_LIVE && !in_order(w, version, now))
         return;
     w->events++;
+    w->listed_ms = now.mono_ms;
     watch_say(w, gone ? KUBE_WATCH_DELETE : KUBE_WATCH_UPSERT, object, version, now);
     if (w->phase == WATCH_LIVE)
         advance(w, version, now);

@@ -300,8 +300,14 @@ static void on_status(struct op *op, struct flight *f, const struct kube_answer 
         bool gone = a->outcome == KUBE_REFUSED && (a->status.code == 404 || a->status.reason == KUBE_CONFLICT);
         op->stats.refused[f->kind] += a->outcome == KUBE_REFUSED;
         c->status_not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->status_trouble++, 500, 60 * 1000);
-        if (!gone) /* else it was deleted, perhaps made again: the watch tells */
-            log_trouble(op, c, f, a->outcome == KUBE_REFUSED ? a->status.message : a->err.text, c->status_not_before_ms);
+        if (gone) { /* deleted, perhaps made again: the watch tells. Until it does, pods of a cluster that is no more are not made for ever
+                     */
+            work_drop(c);
+            c->not_before_ms = c->status_not_before_ms;
+            cluster_wake_at(op, c, c->not_before_ms);
+            return;
+        }
+        log_trouble(op, c, f, a->outcome == KUBE_REFUSED ? a->status.message : a->err.text, c->status_not_before_ms);
         return;
     }
     c->status_trouble = 0;

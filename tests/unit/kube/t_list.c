@@ -114,10 +114,13 @@ static void check_stream_withheld(void)
     test_case("L12 or when the server talks on without it");
     fake_run(&t.f, KUBE_BACKOFF_MS);
     begin_stream(&t);
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 2; i++) {
         fake_run(&t.f, 30 * 1000);
         event(&t, "BOOKMARK", "", 9);
     }
+    CHECK_INT(fake_alive(&t.f), 1);
+    fake_run(&t.f, KUBE_CALL_MS - 60 * 1000);
+    CHECK_INT(fake_alive(&t.f), 0);
     CHECK(!kube_watch_synced(t.w));
     fake_run(&t.f, 2 * KUBE_BACKOFF_MS);
     CHECK(asks(&t, "?limit=500"));
