@@ -238,6 +238,7 @@ int cli_operator(int argc, char **argv)
         return flags_wrong(&flags, "--log-level is debug, info, warn or error, --log-format logfmt or json");
     if (!check_flags(&p.o, &e))
         return flags_wrong(&flags, "%s", e.text);
+    signal(SIGPIPE, SIG_IGN); /* that nobody reads the log any more is no reason to end */
     bool started = start(&p, &e);
     if (started)
         run(&p);

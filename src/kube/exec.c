@@ -52,10 +52,14 @@ static bool start(const struct kube_exec *x, struct arena *a, struct plugin *p, 
     posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&files, ends[1], 1);
     posix_spawnattr_init(&attr);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     sigset_t none;
     sigemptyset(&none);
     posix_spawnattr_setsigmask(&attr, &none);
+    sigset_t usual;
+    sigemptyset(&usual);
+    sigaddset(&usual, SIGPIPE); /* which we ignore */
+    posix_spawnattr_setsigdefault(&attr, &usual);
     int failed = posix_spawnp(&p->pid, x->argv[0], &files, &attr, (char *const *)(uintptr_t)x->argv, environment(x, a));
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&files);
