@@ -1,6 +1,5 @@
 """Fields of ray.io/v1."""
 
-from cluster import container
 from fields import ABSENT, Field, no
 from seen import V1, command, first, put_spec, settle
 

@@ -151,13 +151,20 @@ class Proxy:
         threading.Thread(target=self._accept, args=(self.listener,), daemon=True).start()
 
     def shut(self):
-        """Refuses new connections and ends those there are: the server is away."""
+        """Refuses new connections and ends those there are: the server is away. The port stays ours, though nobody listens on it."""
+        try:
+            self.listener.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # it does not listen any more
         self.listener.close()
+        self.listener = socket.socket()
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.listener.bind(("127.0.0.1", self.port))
         self.cut()
 
     def open(self):
         """Takes connections again, on the same port."""
-        self.listener = socket.create_server(("127.0.0.1", self.port), backlog=128)
+        self.listener.listen(128)
         threading.Thread(target=self._accept, args=(self.listener,), daemon=True).start()
 
     def cut(self):

@@ -191,7 +191,7 @@ def difference(a, b):
     return ""
 
 
-def settle(space, kind, name, seconds=60):
+def settle(space, kind, name, seconds=180):
     """Waits until the cluster is what its spec says, and returns what is seen then."""
 
     def look():
@@ -202,7 +202,7 @@ def settle(space, kind, name, seconds=60):
     return eventually(look, seconds)
 
 
-def say_no(space, kind, name, seconds=30):
+def say_no(space, kind, name, seconds=120):
     """Waits until the operator has refused the spec, and returns what is seen then."""
 
     def look():

@@ -44,6 +44,7 @@ def few_writes(ctx, pods):
 
 def end(ctx, pods):
     """The oracles that need no reference."""
+    ctx.calm(limit=120)
     ctx.quiet(QUIET_S)
     few_writes(ctx, pods)
     ctx.check_history()
@@ -64,7 +65,7 @@ def same_end(ctx, kind, strict=True):
         assert not told, told
         return walked
 
-    return eventually(look, 90)
+    return eventually(look, 180)
 
 
 def run_change(ctx, field, change):
@@ -97,6 +98,7 @@ def run_refused(ctx, field, before, bad):
     else:
         message = say_no(ctx.space, field.kind, WALKED).refused
         assert (bad.word or field.word) in message, f"{field.path} is not named: {message}"
+    ctx.calm(limit=120)
     ctx.quiet(QUIET_S)
     put_spec(ctx.space, field.kind, WALKED, field.spec(BASE, WALKED))
     after = settle(ctx.space, field.kind, WALKED)

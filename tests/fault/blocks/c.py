@@ -1,0 +1,137 @@
+"""Block C, watches: 30 faults in each of the four watches while clusters, pods and services come, change and go."""
+
+import functools
+import gzip
+import json
+
+from case import Case
+from cluster import eventually
+from rules import (ALWAYS, EventRule, black_hole, content_type, cut, drop, edit, error_event, inject, late, named, say, say_bytes, split,
+                   stream, twice)
+from watched import WATCHED, act, all_watch, end, relist, setup
+
+BLOCK = "C"
+TITLE = "watch faults"
+
+LIMIT_S, PATIENT_S = 180, 400
+MOST_WRITES, MOST_DEAF = 40, 70  # of a workload that needs about 15; and of minutes in which a deletion is not seen
+QUIET_S = 0.6
+LATE_S = 1.5
+BIG = "x" * (3 << 19)  # 1.5 MiB: as much as etcd stores
+FORBIDDEN = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+NO_MATCH = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+
+
+def bookmark(event):
+    """The same progress without its news."""
+    obj = event["object"]
+    return {"type": "BOOKMARK", "object": {"kind": obj["kind"], "apiVersion": obj["apiVersion"],
+                                           "metadata": {"resourceVersion": obj["metadata"]["resourceVersion"]}}}
+
+
+def enlarge(event):
+    event["object"]["metadata"].setdefault("annotations", {})["example.com/big"] = BIG
+    return event
+
+
+def turn_back(event):
+    event["object"]["metadata"]["resourceVersion"] = "5"
+    return event
+
+
+def stranger():
+    """Before an event comes one about an object of a kind that was not asked for."""
+
+    @named("another kind")
+    def do(c, x, line, _rule):
+        version = json.loads(line)["object"]["metadata"]["resourceVersion"]
+        meta = {"name": "s", "namespace": x.namespace, "uid": "00000000-0000-4000-8000-000000000000", "resourceVersion": version}
+        c.event(x, json.dumps({"type": "MODIFIED", "object": {"kind": "Secret", "apiVersion": "v1", "metadata": meta}}).encode() + b"\n")
+        c.event(x, line)
+    return do
+
+
+def is_initial_end(event):
+    return "k8s.io/initial-events-end" in event["object"]["metadata"].get("annotations", {})
+
+
+def news(event):
+    return event["type"] != "BOOKMARK"
+
+
+class Fault:
+    """events: what is done to which events; resume, begin: what a watch that goes on, or one that starts, is answered."""
+
+    def __init__(self, name, action, events=None, resume=False, begin=False, times=1, lost=False, slow=False, where=None):
+        self.name, self.action, self.events, self.resume, self.begin = name, action, events, resume, begin
+        self.times, self.lost, self.slow, self.where = times, lost, slow, where
+
+    def arm(self, ctx, watched):
+        if self.resume or self.begin:
+            return ctx.proxy.add(watched.rule(self.action, opening=self.resume, times=self.times))
+        kind = None if self.events == "any" else self.events
+        return ctx.proxy.add(EventRule(self.action, watched.resource, kind, watched.group, times=self.times, where=self.where))
+
+
+EVENTS = [Fault(f"{what} {kind.lower()}", make, kind, lost=what == "drop")
+          for what, make in (("drop", drop()), ("delay", late(LATE_S)), ("twice", twice())) for kind in ("ADDED", "MODIFIED", "DELETED")]
+FAULTS = EVENTS + [
+    Fault("no bookmarks", drop(), "BOOKMARK", times=ALWAYS, where=lambda e: not is_initial_end(e), begin=False),
+    Fault("only bookmarks", edit(bookmark), "any", times=6, lost=True, where=news),
+    Fault("410 on open", say(410, "Expired"), resume=True, times=2),
+    Fault("410 as an event", inject(error_event(410, "Expired")), "any", where=news),
+    Fault("500 as an event", inject(error_event(500, "InternalError")), "any", where=news, times=2),
+    Fault("an error that is no status", inject({"type": "ERROR", "object": {}}), "any", where=news),
+    Fault("429 on open", say(429, "TooManyRequests", retry_after=1), resume=True, times=2),
+    Fault("403 on open", say(403, "Forbidden"), resume=True),
+    Fault("504 too large version", say(504, "Timeout", retry_after=1, causes=NO_MATCH), resume=True),
+    Fault("html on open", say_bytes(200, b"<html>", (("Content-Type", "text/html"),)), resume=True),
+    Fault("gzip on open", say_bytes(200, gzip.compress(b"{}"), (("Content-Type", "application/json"), ("Content-Encoding", "gzip"))),
+          resume=True),
+    Fault("closed without an event", stream(), resume=True, times=3),
+    Fault("cut in an event", cut(), "any", where=news, times=2),
+    Fault("black hole", black_hole(), "any", where=news, slow=True),
+    Fault("split at every 7th byte", split(7), "any", times=ALWAYS),
+    Fault("1.5 MiB", edit(enlarge), "any", where=news, times=2),
+    Fault("unknown type", inject({"type": "SYNC", "object": {"kind": "Nothing"}}), "any", where=news, times=3),
+    Fault("another kind", stranger(), "any", where=news),
+    Fault("version going down", edit(turn_back), "any", where=news),
+    Fault("streaming lists refused", say(422, "Invalid", FORBIDDEN), begin=True, times=ALWAYS),
+    Fault("end of the list withheld", drop(), "BOOKMARK", where=is_initial_end, times=ALWAYS, slow=True, begin=False),
+]
+AT_START = ("no bookmarks", "split at every 7th byte", "streaming lists refused", "end of the list withheld")
+
+
+def run(ctx, watched, fault):
+    """Faults of what is asked at the start are there from the start; those of a watch that goes on meet it when it was cut."""
+    patience = PATIENT_S if fault.slow else LIMIT_S
+    start = fault.name in AT_START
+    rule = fault.arm(ctx, watched) if start else None
+    op = ctx.operator()
+    eventually(lambda: op.get("/readyz")[0] == 200, patience, 0.2)
+    setup(ctx, watched)
+    if not start:
+        rule = fault.arm(ctx, watched)
+    if fault.resume:
+        ctx.proxy.cut()
+        assert rule.hit.wait(30), "the watch was not opened again"
+    act(ctx, watched)
+    if fault.name != "no bookmarks":  # none may be due in so short a time
+        assert rule.hit.wait(60), f"the fault met nothing: {fault.name}"
+    if fault.lost:
+        rule.over.wait(10)
+        ctx.proxy.lift(rule)
+        relist(ctx, watched)
+    end(ctx, watched, patience)
+    all_watch(ctx)
+    ctx.calm(limit=120)
+    ctx.quiet(QUIET_S)
+    ctx.check_history()
+    wrote = [x for x in ctx.proxy.writes(ctx.acted) if x.resource != "events"]
+    assert len(wrote) <= (MOST_DEAF if fault.slow else MOST_WRITES), f"{len(wrote)} writes:\n  " + "\n  ".join(map(str, wrote[-20:]))
+    ctx.finish()
+
+
+def cases(_learned):
+    return [Case(f"C/{w.id}/{f.name.replace(' ', '-')}", functools.partial(run, watched=w, fault=f), slow=f.slow, limit=600)
+            for w in WATCHED for f in FAULTS]
