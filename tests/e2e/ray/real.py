@@ -55,8 +55,13 @@ def dashboard(space, cluster, method, path, body=None):
 def submit(space, cluster, name, code):
     """Submits Python to the cluster as a job."""
     job = {"submission_id": name, "entrypoint": f"python -c '{code}'"}
-    status, answer = eventually(lambda: dashboard(space, cluster, "POST", "/api/jobs/", job), START_S, 0.5)
-    assert status == 200, answer
+
+    def sent():
+        status, answer = dashboard(space, cluster, "POST", "/api/jobs/", job)
+        assert status == 200, answer  # the agent that is to run it comes seconds after the dashboard
+        return True
+
+    eventually(sent, START_S, 0.5)
 
 
 def ended(space, cluster, name, seconds=START_S):
