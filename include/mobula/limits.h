@@ -151,6 +151,7 @@ enum {
     JOB_SUBMITTER_GRACE_MS = 5 * 60 * 1000, /* a submitter pod may outlast its job by this */
     JOB_STOP_MS = 5 * 60 * 1000,            /* a job that was given up is told to stop no longer than this */
     JOB_HEAD_FAILURES = 6,                  /* heads that end in a row: about a minute */
+    JOB_SUBMIT_TRIES = 5,                   /* submissions that Ray answers with an error of its own */
     JOB_STOP_TRIES = 3,                     /* before a RayJob that is being deleted is let go */
 };
 

@@ -261,6 +261,9 @@ struct job_said {
     int64_t failed_ms;            /* … monotonic, the last of them … */
     int64_t failing_us;           /* … wall clock, the first of them */
     struct slice trouble;         /* … and why */
+    uint32_t unsubmitted;         /* submissions that Ray answered with an error of its own (5xx) … */
+    int64_t unsubmitted_ms;       /* … monotonic, the last of them … */
+    struct slice unsubmitted_why; /* … and what it said */
 };
 
 struct job_view {
@@ -282,6 +285,12 @@ struct job_view {
 /* The state machine lives in status: a plan either moves it on (and then does nothing that depends on that), or acts in the state that the
  * API server has. So the id of a submission is stored before it is used, and any prefix of a plan is legal. */
 void reconcile_job(const struct job_view *in, struct arena *a, struct plan *out);
+
+/* Moves *said on by one answer of its dashboard; id is the submission that was asked about. `cluster` and `asking` are the caller's to set.
+ * Slices are those of the answer: who keeps *said longer copies them. A write whose outcome is not known leaves the submission not asked
+ * about, so that it is looked for before anything else is done. */
+struct ray_dash_answer;
+void job_hear(struct job_said *said, struct slice id, const struct ray_dash_answer *answer, struct now now);
 
 const char *job_state_name(enum job_state state);             /* "PENDING"; "" for none */
 bool job_state_parse(struct slice name, enum job_state *out); /* false: no word of Ray's */

@@ -116,6 +116,25 @@ static bool follow(struct job_decision *d, const struct job_said *said)
     return true;
 }
 
+/* A Ray that answers with errors of its own is asked again after a growing pause, and not for ever. */
+static bool may_submit(struct job_decision *d, const struct job_said *said)
+{
+    if (said->unsubmitted == 0)
+        return true;
+    if (said->unsubmitted >= JOB_SUBMIT_TRIES) {
+        job_fail(d, "SubmissionFailed",
+                 arena_printf(d->a, "Ray did not take the submission in %d tries, the last: %.*s", JOB_SUBMIT_TRIES,
+                              SLICE_ARG(said->unsubmitted_why)),
+                 RETRY_MAYBE);
+        return false;
+    }
+    int64_t due_ms = said->unsubmitted_ms + reconcile_backoff_ms(said->unsubmitted, hash64(d->job->uid, 0));
+    if (d->in->now.mono_ms >= due_ms)
+        return true;
+    plan_look_again(d->p, due_ms);
+    return false;
+}
+
 /* Ray does not know it: it was never submitted, or it is lost. Returns whether that ended it. */
 static bool submit(struct job_decision *d, const struct job_said *said)
 {
@@ -138,7 +157,7 @@ static bool submit(struct job_decision *d, const struct job_said *said)
         plan_add(d->p, ACTION_ADD_FINALIZER); /* first the promise to stop it, then the job */
     else if (job_uses_pod(d))
         decide_submitter(d);
-    else
+    else if (may_submit(d, said))
         ask(d, ACTION_SUBMIT, id);
     return d->to.phase != d->is.phase;
 }

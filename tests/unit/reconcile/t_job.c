@@ -183,7 +183,7 @@ static void read_a_cluster(struct job_scene *s, struct slice line)
 static void read_said(struct job_scene *s, struct slice line)
 {
     struct job_said *said = &s->said;
-    int32_t answered = 0, failures = 0, failed = 0, failing = 0, began = 0, ended = 0;
+    int32_t answered = 0, failures = 0, failed = 0, failing = 0, began = 0, ended = 0, unsubmitted = 0;
     while (!slice_empty(line)) {
         struct slice word = slice_cut(&line, ' ');
         struct {
@@ -200,6 +200,7 @@ static void read_said(struct job_scene *s, struct slice line)
         take_int(word, "failures", &failures);
         take_int(word, "failed", &failed);
         take_int(word, "failing", &failing);
+        take_int(word, "unsubmitted", &unsubmitted);
         take_int(word, "began", &began);
         take_int(word, "ended", &ended);
         said->asking |= slice_eq(word, SLICE("asking"));
@@ -207,6 +208,9 @@ static void read_said(struct job_scene *s, struct slice line)
         said->stop_asked |= slice_eq(word, SLICE("stop-asked"));
     }
     said->answered_ms = slice_empty(said->session) ? 0 : NOW_MS - answered;
+    said->unsubmitted = (uint32_t)unsubmitted;
+    said->unsubmitted_ms = NOW_MS - failed;
+    said->unsubmitted_why = SLICE("500");
     said->failures = (uint32_t)failures;
     said->failed_ms = NOW_MS - failed;
     said->failing_us = now_us - failing * INT64_C(1000000);
