@@ -268,6 +268,11 @@ static void apply_new(struct request *q, struct node *config)
         status_bad(&q->st, "the name of the object (%.*s based on URL) was undeterminable: name must be provided", SLICE_ARG(q->name));
         return;
     }
+    struct slice name = dom_str(config, "metadata.name");
+    if (!slice_eq(name, q->name)) {
+        status_bad(&q->st, "the name of the object (%.*s) does not match the name on the URL (%.*s)", SLICE_ARG(name), SLICE_ARG(q->name));
+        return;
+    }
     if (uid.len) {
         status_conflict(&q->st, q->api->group, q->api->of->plural, q->name,
                         "uid mismatch: the provided object specified uid %.*s, and no existing object was found", SLICE_ARG(uid));
@@ -337,6 +342,28 @@ static void apply_over(struct request *q, struct object *o, struct node *config)
     write_replace(q, o, live, merged, true);
 }
 
+/* No two items of a list may have the same keys. */
+static bool one_of_each(struct request *q, const struct node *config, const struct node *value, struct shape shape, struct slice path)
+{
+    struct list_shape l = value->type == JSON_ARRAY ? shape_list(shape) : (struct list_shape){0};
+    bool keyed = l.type == LIST_MAP;
+    for (const struct node *c = value->type == JSON_OBJECT || keyed ? value->child : NULL; c; c = c->next) {
+        struct slice key = keyed ? shape_key_value(c, l.keys[0]) : c->key;
+        if (keyed && shape_find(&l, value, c) != c) {
+            struct slice name = dom_str(config, "metadata.name"), ns = dom_str(config, "metadata.namespace");
+            return status_set(&q->st, 500, "",
+                              "failed to create typed patch object (%.*s/%.*s; %.*s/%.*s, Kind=%.*s): %.*s: duplicate entries for key "
+                              "[%.*s=\"%.*s\"]",
+                              SLICE_ARG(ns), SLICE_ARG(name), SLICE_ARG(q->api->group), SLICE_ARG(q->api->version),
+                              SLICE_ARG(q->api->of->kind), SLICE_ARG(path), SLICE_ARG(l.keys[0]), SLICE_ARG(key));
+        }
+        struct shape inner = keyed ? shape_item(shape) : shape_member(shape, c->key);
+        if (!one_of_each(q, config, c, inner, keyed ? path : arena_printf(q->a, "%.*s.%.*s", SLICE_ARG(path), SLICE_ARG(key))))
+            return false;
+    }
+    return true;
+}
+
 void apply_object(struct request *q)
 {
     struct node *config = view_read(q, q->body);
@@ -347,12 +374,9 @@ void apply_object(struct request *q)
         status_bad(&q->st, "metadata.managedFields must be nil");
         return;
     }
-    struct slice name = dom_str(meta, "name");
-    if (name.len && !slice_eq(name, q->name)) {
-        status_bad(&q->st, "the name of the object (%.*s) does not match the name on the URL (%.*s)", SLICE_ARG(name), SLICE_ARG(q->name));
-        return;
-    }
     dom_drop(meta, "creationTimestamp"); /* typed clients print it as null */
+    if (!one_of_each(q, config, config, shape_root(q->api), SLICE("")))
+        return;
     if (q->api->schema && !schema_declared(q, config))
         return;
     reset_fields(q, config);

@@ -322,9 +322,17 @@ static void check_base64(struct status *st, const struct node *map, const char *
     }
 }
 
+static void drop_empty(struct node *object, const char *key)
+{
+    if (dom_get(object, key) && !dom_len(dom_get(object, key)))
+        dom_drop(object, key);
+}
+
 static void decode_configmap(struct status *st, struct node *map, struct arena *a)
 {
     (void)a;
+    drop_empty(map, "data");
+    drop_empty(map, "binaryData");
     check_base64(st, dom_get(map, "binaryData"), "ConfigMap");
 }
 
@@ -341,6 +349,7 @@ static void decode_secret(struct status *st, struct node *secret, struct arena *
         buf_free(&b);
     }
     dom_drop(secret, "stringData");
+    drop_empty(secret, "data");
 }
 
 static void secret_defaults(struct node *secret, struct arena *a)
@@ -353,6 +362,9 @@ static void check_immutable(struct status *st, const struct api *api, const stru
 {
     (void)api;
     static const char *const fields[] = {"data", "binaryData"};
+    struct slice type = dom_str(object, "type");
+    if (old && !slice_eq(type, dom_str(old, "type")))
+        status_cause(st, "FieldValueInvalid", SLICE("type"), "Invalid value: \"%.*s\": field is immutable", SLICE_ARG(type));
     if (!dom_true(old, "immutable"))
         return;
     if (!dom_true(object, "immutable"))

@@ -63,7 +63,9 @@ void names_check(struct status *st, struct slice field, struct slice name, enum 
     if (name.len > max)
         status_cause(st, "FieldValueInvalid", field, "Invalid value: \"%.*s\": must be no more than %zu characters", SLICE_ARG(name), max);
     bool letter = rule != NAME_LABEL_1035 || (name.len && name.ptr[0] >= 'a');
-    if (rule == NAME_SUBDOMAIN ? !subdomain(name) : !letter || !consists(name, "-", false))
+    if (rule == NAME_LABEL && slice_find(name, '.') >= 0 && subdomain(name))
+        status_cause(st, "FieldValueInvalid", field, "Invalid value: \"%.*s\": must not contain dots", SLICE_ARG(name));
+    else if (rule == NAME_SUBDOMAIN ? !subdomain(name) : !letter || !consists(name, "-", false))
         status_cause(st, "FieldValueInvalid", field, "Invalid value: \"%.*s\": %s", SLICE_ARG(name), said[rule]);
 }
 

@@ -356,7 +356,7 @@ static void check_tolerations(struct status *st, const struct node *now, const s
 static void check_update(struct status *st, const struct node *pod, const struct node *old)
 {
     static const char *const free_fields[] = {"activeDeadlineSeconds", "tolerations", "schedulingGates"};
-    static const char *const lists[] = {"initContainers", "containers"};
+    static const char *const lists[] = {"containers", "initContainers"};
     struct node *spec = dom_copy(dom_get(pod, "spec"), st->a), *before = dom_copy(dom_get(old, "spec"), st->a);
     for (size_t i = 0; i < COUNT_OF(lists); i++) {
         if (dom_len(dom_get(spec, lists[i])) == dom_len(dom_get(before, lists[i])))

@@ -206,13 +206,19 @@ void request_serve(struct request *q)
         buf_put(q->out, SLICE("404 page not found\n"));
         return;
     }
+    bool log = q->api->of->rules == &rules_pod && slice_eq(q->sub, SLICE("log"));
+    if (!log && !known_sub(q)) {
+        if (q->api->of->custom)
+            status_not_found(&q->st, q->api->group, q->api->of->plural, q->name);
+        else
+            status_generic(&q->st, 404, "NotFound", "the server could not find the requested resource");
+        return;
+    }
     read_options(q);
     if (q->st.code)
         return;
-    if (q->api->of->rules == &rules_pod && slice_eq(q->sub, SLICE("log")))
+    if (log)
         serve_log(q);
-    else if (!known_sub(q))
-        status_generic(&q->st, 404, "NotFound", "the server could not find the requested resource");
     else if (q->name.len)
         serve_object(q);
     else

@@ -97,7 +97,8 @@ static bool equal_term(struct selector *sel, struct slice text, bool field, stru
 static bool label_term(struct selector *sel, struct slice text, struct arena *a, struct status *st)
 {
     if (set_term(sel, text, SLICE("notin"), OP_NOT_IN, a) || set_term(sel, text, SLICE("in"), OP_IN, a) || equal_term(sel, text, false, a))
-        return true;
+        return name_qualified(sel->terms->key) ||
+               status_bad(st, "unable to parse requirement: key: Invalid value: \"%.*s\"", SLICE_ARG(sel->terms->key));
     bool absent = slice_starts(text, SLICE("!"));
     struct slice key = absent ? slice_trim(slice_skip(text, 1)) : text;
     struct slice word = text;

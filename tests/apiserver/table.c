@@ -166,6 +166,13 @@ static void cell_data(struct apiserver *s, const struct node *o, struct arena *a
     jout_int(w, (int64_t)(dom_len(dom_get(o, "data")) + dom_len(dom_get(o, "binaryData"))));
 }
 
+static void cell_secrets(struct apiserver *s, const struct node *o, struct arena *a, struct jout *w)
+{
+    (void)s;
+    (void)a;
+    jout_int(w, (int64_t)dom_len(dom_get(o, "secrets")));
+}
+
 static void cell_last_seen(struct apiserver *s, const struct node *o, struct arena *a, struct jout *w)
 {
     (void)a;
@@ -186,9 +193,10 @@ static void cell_first_seen(struct apiserver *s, const struct node *o, struct ar
 static void cell_event_source(struct apiserver *s, const struct node *o, struct arena *a, struct jout *w)
 {
     (void)s;
-    (void)a;
-    struct slice component = dom_str(o, "source.component");
-    jout_str(w, component.len ? component : dom_str(o, "reportingComponent"));
+    struct slice component = dom_str(o, "source.component"), host = dom_str(o, "source.host");
+    component = component.len ? component : dom_str(o, "reportingComponent");
+    host = host.len ? host : dom_str(o, "reportingInstance");
+    jout_str(w, arena_printf(a, "%.*s%s%.*s", SLICE_ARG(component), host.len ? ", " : "", SLICE_ARG(host)));
 }
 
 static void cell_event_count(struct apiserver *s, const struct node *o, struct arena *a, struct jout *w)
@@ -235,6 +243,16 @@ static const struct column lease_columns[] = {
     {"Age", "string", 0, NULL, cell_age},
     {NULL, NULL, 0, NULL, NULL},
 };
+static const struct column secret_columns[] = {
+    {"Name", "string", 0, "metadata.name", NULL}, {"Type", "string", 0, "type", NULL}, {"Data", "string", 0, NULL, cell_data},
+    {"Age", "string", 0, NULL, cell_age},         {NULL, NULL, 0, NULL, NULL},
+};
+static const struct column account_columns[] = {
+    {"Name", "string", 0, "metadata.name", NULL},
+    {"Secrets", "string", 0, NULL, cell_secrets},
+    {"Age", "string", 0, NULL, cell_age},
+    {NULL, NULL, 0, NULL, NULL},
+};
 static const struct column event_columns[] = {
     {"Last Seen", "string", 0, NULL, cell_last_seen},
     {"Type", "string", 0, "type", NULL},
@@ -272,9 +290,16 @@ static const struct column *columns_of(const struct resource *r)
         const char *plural;
         const struct column *columns;
     } kinds[] = {
-        {"pods", pod_columns},        {"services", service_columns}, {"namespaces", namespace_columns},
-        {"configmaps", data_columns}, {"secrets", data_columns},     {"leases", lease_columns},
-        {"events", event_columns},    {"nodes", node_columns},       {"customresourcedefinitions", crd_columns},
+        {"pods", pod_columns},
+        {"services", service_columns},
+        {"namespaces", namespace_columns},
+        {"configmaps", data_columns},
+        {"secrets", secret_columns},
+        {"serviceaccounts", account_columns},
+        {"leases", lease_columns},
+        {"events", event_columns},
+        {"nodes", node_columns},
+        {"customresourcedefinitions", crd_columns},
     };
     for (size_t i = 0; i < COUNT_OF(kinds) && !r->custom; i++)
         if (slice_eq(r->plural, slice_of(kinds[i].plural)))

@@ -40,7 +40,8 @@ static bool check_object(struct request *q, struct node *tree, const struct node
     const struct rules *rules = q->api->of->rules;
     struct node *meta = dom_get(tree, "metadata");
     warn_of_finalizers(q, tree, old);
-    if (!rules || !rules->checks_first)
+    bool later = rules && rules->checks_first && !q->api->events_view;
+    if (!later)
         metadata_check(&q->st, q->api, meta);
     if (q->api->schema)
         check_schema(q, tree);
@@ -48,7 +49,7 @@ static bool check_object(struct request *q, struct node *tree, const struct node
         schema_skipped(&q->st, q->api->schema);
     if (rules && rules->check)
         rules->check(&q->st, q->api, tree, old);
-    if (rules && rules->checks_first && !q->st.cause_count)
+    if (later && !q->st.cause_count)
         metadata_check(&q->st, q->api, meta);
     struct slice group = q->api->events_view ? SLICE("") : q->api->group; /* events are always said to be of the old group */
     return q->st.cause_count == 0 || status_invalid(&q->st, group, q->api->of->kind, dom_str(meta, "name"));

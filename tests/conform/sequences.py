@@ -218,7 +218,8 @@ class Sequence:
             words["force"] = "true"
         if rng.random() < 0.04:
             del words["fieldManager"]
-        meta = {k: v for k, v in metadata(rng, name).items() if k != "resourceVersion"}
+        server = ("resourceVersion", "deletionTimestamp", "creationTimestamp", "generation")  # what is applied of these is kept by accident
+        meta = {k: v for k, v in metadata(rng, name).items() if k not in server}
         body = kind.typed({"metadata": meta, **(kind.make(rng) if rng.random() < 0.8 else {})})
         if rng.random() < 0.1:
             body["metadata"].update(rng.choice([{"uid": f"@uid({kind.key}/{name})"}, {"resourceVersion": f"@old({kind.key}/{name})"},
