@@ -263,6 +263,9 @@ static bool on_create(struct op *op, struct flight *f, const struct kube_answer 
     return false;
 }
 
+/* How long a watch may take to tell that a pod is gone. An admission webhook may have answered 404 or 409 and the pod is still there. */
+enum { DOUBT_MS = 10 * 1000 };
+
 static void on_delete(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     bool refusal = a->outcome == KUBE_REFUSED, gone = refusal && a->status.code == 404;
@@ -283,8 +286,10 @@ static void on_delete(struct op *op, struct flight *f, const struct kube_answer 
         return;
     }
     struct pod_record *r = map_get(&op->pods, slice_of(f->uid));
-    if (r)
+    if (r) {
         r->pod.deleting = true; /* its end is the watch's to tell */
+        r->doubt_ms = gone ? op->now.mono_ms + DOUBT_MS : 0;
+    }
     if (f->c->work)
         f->c->work->deleted++;
 }

@@ -94,6 +94,25 @@ const struct group_failures *view_failures(struct op *op, struct cluster *c)
     return failures;
 }
 
+/* Pods that were said to be gone and are not: they count as they are again. Returns when to look the next time. */
+static int64_t recall_doubted(struct op *op, struct cluster *c)
+{
+    int64_t next = TIME_NEVER;
+    for (struct pod_record *r = c->pods; r; r = r->next) {
+        if (!r->doubt_ms)
+            continue;
+        if (op->now.mono_ms < r->doubt_ms) {
+            next = r->doubt_ms < next ? r->doubt_ms : next;
+            continue;
+        }
+        r->doubt_ms = 0;
+        r->pod.deleting = false;
+        log_warn("the API server says that a pod is not there, but shows it: it is deleted again", LF("namespace", istr_slice(c->ns)),
+                 LF_CSTR("cluster", c->name), LF_CSTR("pod", r->pod.name));
+    }
+    return next;
+}
+
 static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
 {
     struct arena *a = &op->plan_arena;
@@ -207,6 +226,7 @@ static void decide_one(struct op *op, struct cluster *c)
     model_load(op, c);
     if (op->errors.count == 0)
         failures_prune(op, c);
+    int64_t doubted_ms = recall_doubted(op, c);
     scaling_follow(op, c);
     struct plan p;
     bool again = true;
@@ -220,7 +240,7 @@ static void decide_one(struct op *op, struct cluster *c)
     }
     if (again)
         cluster_touch(op, c); /* there was more to count than a few plans hold */
-    timer_set(op, c, p.next_ms);
+    timer_set(op, c, p.next_ms < doubted_ms ? p.next_ms : doubted_ms);
     if (c->kind == RAY_LEGACY && !scaling_speaks(c))
         say_legacy_status(op, c);
     c->work = work_copy(&p, op->now);

@@ -155,6 +155,8 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     p->hash = read_hash(object, a);
     p->created_us = read_time(json_get(object, "metadata.creationTimestamp"), a);
     read_states(p, object, a);
+    if (p->deleting)
+        r->doubt_ms = 0;
     p->deleting |= before.deleting; /* our own DELETE was answered; the object may be older than that */
     keep_interned(op, &r->group, &p->group, json_str(json_key(labels, SLICE(RAY_LABEL_GROUP)), a));
     keep_interned(op, &r->reason, &p->reason, p->ready ? SLICE_NONE : read_reason(object, a));

@@ -22,6 +22,7 @@ struct pod_record {
     struct pod_record *next, **link;
     const struct istr *group, *reason;
     const char *stop; /* why the autoscaler gave it up, a literal; NULL: it did not */
+    int64_t doubt_ms; /* it counts as deleting because a DELETE was answered "not there": until then, if the watch shows it all the same */
     uint32_t round;
 };
 
