@@ -135,6 +135,8 @@ enum {
     SCALE_PREEMPT_MS = 30 * 1000, /* what a node that must go although it works has to finish */
     SCALE_FAILURES = 3,           /* launches in a row that failed: while the group waits, another one that fits is taken */
     SCALE_STEP = 1000,            /* nodes that demand can order in one decision */
+    LIMIT_SCALE_WANTS = 16 * KIB, /* demands, bundles of groups and of request_resources() that one decision looks at, each kind of them */
+    LIMIT_SCALE_CONSTRAINTS = 4,  /* request_resources() at a time: Ray keeps one */
     LIMIT_SCALE_NAMES = 16,       /* resources of one bundle that are told to people */
     LIMIT_SCALE_TOLD = 20,        /* nodes, pods, demands of one list that are told to people */
     LIMIT_SCALE_LINES = 64,       /* explanations of one decision */

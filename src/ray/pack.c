@@ -189,7 +189,7 @@ void ray_pack_add(const struct ray_pack *p, struct ray_rooms *rooms, const struc
         return;
     uint32_t more = n > LIMIT_RAY_PODS ? LIMIT_RAY_PODS : (uint32_t)n;
     if (rooms->cap - rooms->count < more) {
-        uint32_t cap = rooms->count + more + rooms->count / 2 + 16;
+        uint32_t cap = rooms->count ? rooms->count + more + rooms->count / 2 + 16 : more;
         struct ray_room *grown = arena_array(p->arena, cap, sizeof *grown);
         for (uint32_t i = 0; i < rooms->count; i++)
             grown[i] = rooms->list[i];

@@ -270,19 +270,25 @@ void ray_pack_choose_spread(const struct ray_pack *p, struct ray_supply *kinds, 
     struct trial *trials = arena_array(p->arena, kind_count, sizeof *trials);
     struct ray_put *put = arena_array(p->arena, LIMIT_RAY_HOSTS, sizeof *put);
     const struct ray_label anywhere = {0};
+    if (count == 0)
+        return;
+    struct ray_want first = {.shape = wants[0].shape, .count = 1};
+    struct chooser c = start(p, &first, 1);
     for (uint32_t i = 0; i < count;) {
         if (wants[i].count <= 0) {
             i++;
             continue;
         }
-        struct ray_want first = {.shape = wants[i].shape, .count = 1};
-        struct chooser c = start(p, &first, 1);
+        first.shape = wants[i].shape;
+        c.blocks[0].least = first.shape;
+        c.blocks[0].least.selector = -1;
+        note_asked(&c);
         memset(trials, 0, kind_count * sizeof *trials);
         struct ray_supply *kind = best_kind(&c, kinds, kind_count, trials, room);
         if (!kind)
             return;
         struct ray_rooms rooms = new_rooms(p, kind);
-        ray_pack_spread(&rooms, wants, count, &anywhere, put);
+        ray_pack_spread(&rooms, wants + i, count - i, &anywhere, put);
         room -= kind->hosts;
     }
 }

@@ -83,9 +83,12 @@ uint32_t ray_pack_spread(const struct ray_rooms *rooms, struct ray_want *wants, 
                          struct ray_put *put)
 {
     uint32_t done = 0;
-    for (uint32_t k = 0; k < rooms->count; k++)
+    uint32_t open = 0;
+    for (uint32_t k = 0; k < rooms->count; k++) {
         rooms->list[k].taken = !slice_empty(label->key) && carries(&rooms->list[k], label);
-    for (uint32_t i = 0; i < count; i++) {
+        open += !rooms->list[k].taken;
+    }
+    for (uint32_t i = 0; i < count && done < open; i++) {
         struct ray_want *w = &wants[i];
         for (uint32_t k = 0; k < rooms->count && w->count > 0; k++) {
             struct ray_room *room = &rooms->list[k];

@@ -34,6 +34,10 @@ static bool add_want(struct wishes *w, struct scale_wants *to, const struct ray_
     struct ray_want want = {.count = count};
     if (count < 1)
         err_set(&e, ERR_RANGE, "a count of %lld", (long long)count);
+    else if (to->count == LIMIT_SCALE_WANTS)
+        err_set(&e, ERR_LIMIT, "more than %d demands at a time (LIMIT_SCALE_WANTS)", (int)LIMIT_SCALE_WANTS);
+    else if (constraint >= LIMIT_SCALE_CONSTRAINTS)
+        err_set(&e, ERR_LIMIT, "more than %d request_resources() at a time (LIMIT_SCALE_CONSTRAINTS)", (int)LIMIT_SCALE_CONSTRAINTS);
     else if (ray_pack_shape(&w->pack, r, &want.shape, &e))
         to->list[to->count++] = want;
     if (e.code != ERR_NONE)
@@ -144,9 +148,10 @@ static void add_constraints(struct wishes *w, const struct ray_state *state)
     w->launch.constraints = arena_array(w->scene->a, state->constraint_count, sizeof *w->launch.constraints);
     for (uint32_t i = 0; i < state->constraint_count; i++) {
         const struct ray_demands *asked = &state->constraints[i];
-        struct scale_wants *to = &w->launch.constraints[w->launch.constraint_count++];
+        struct scale_wants *to = &w->launch.constraints[i];
+        w->launch.constraint_count += i < LIMIT_SCALE_CONSTRAINTS;
         to->list = arena_array(w->scene->a, asked->count, sizeof *to->list);
-        for (uint32_t k = 0; k < asked->count; k++)
+        for (uint32_t k = 0; k < asked->count; k++) /* beyond the limit each is told, and none is kept */
             if (asked->list[k].request.bundle.count > 0)
                 add_want(w, to, &asked->list[k].request, asked->list[k].count, (int32_t)i);
         to->count = ray_pack_sort(to->list, to->count);

@@ -192,6 +192,42 @@ static void test_lines(void)
     }
 }
 
+/* Each at its limit and one past it: what is beyond is told, and the rest decided. */
+static void test_limits(void)
+{
+    static struct scale_world w;
+    struct scale_plan p;
+    for (uint32_t n = LIMIT_SCALE_WANTS; n <= LIMIT_SCALE_WANTS + 1; n++) {
+        test_case("%u demands", n);
+        scale_begin(&w);
+        w.view.pod_count = w.pod_count;
+        struct ray_demand *list = arena_array(&w.a, n, sizeof *list);
+        struct ray_bundle one = scale_bundle(&w, SLICE("CPU:1"));
+        for (uint32_t i = 0; i < n; i++)
+            list[i] = (struct ray_demand){.request.bundle = one, .count = 1};
+        w.state.demands = (struct ray_demands){list, n};
+        scale_cluster(&w.view, &w.a, &p);
+        CHECK_INT(p.unmet_count, n - LIMIT_SCALE_WANTS + 1);
+        CHECK_INT(p.unmet[p.unmet_count - 1].count, LIMIT_SCALE_WANTS);
+        arena_free(&w.a);
+    }
+    for (uint32_t n = LIMIT_SCALE_CONSTRAINTS; n <= LIMIT_SCALE_CONSTRAINTS + 1; n++) {
+        test_case("%u request_resources()", n);
+        scale_begin(&w);
+        w.view.pod_count = w.pod_count;
+        struct ray_demands *list = arena_array(&w.a, n, sizeof *list);
+        struct ray_demand one = {.request.bundle = scale_bundle(&w, SLICE("CPU:1")), .count = 1};
+        for (uint32_t i = 0; i < n; i++)
+            list[i] = (struct ray_demands){&one, 1};
+        w.state.constraints = list;
+        w.state.constraint_count = n;
+        scale_cluster(&w.view, &w.a, &p);
+        CHECK_INT(p.unmet_count, n);
+        CHECK_INT(p.unmet[0].why == SCALE_MALFORMED, n > LIMIT_SCALE_CONSTRAINTS);
+        arena_free(&w.a);
+    }
+}
+
 static void test_names(void)
 {
     test_case("names of a bundle, as many as are told and one more");
@@ -215,6 +251,7 @@ int main(void)
     test_apply();
     test_lines();
     test_names();
+    test_limits();
     run_cases("tests/data/reconcile/scale.case", run_case);
     return test_done();
 }
