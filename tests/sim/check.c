@@ -136,9 +136,23 @@ static bool is_status(const struct world_request *q)
     return slice_ends(slice_cut(&path, '?'), SLICE("/status"));
 }
 
+/* Two tries a round, a round a second; rounds that end early because the connection broke begin anew. */
+static void check_lease_pace(struct sim *s, const struct world_request *q)
+{
+    enum { MOST = 12 };
+    struct lease_pace *pace = &s->pace[q->from->number];
+    if (!slice_starts(q->target, SLICE("/apis/coordination.k8s.io/")))
+        return;
+    if (sim_now(s) >= pace->from_ms + 1000)
+        *pace = (struct lease_pace){.from_ms = sim_now(s)};
+    if (++pace->count > MOST)
+        sim_violation(s, "few requests for the lease", "op-%u: %u within a second", q->from->number, pace->count);
+}
+
 void check_request(struct sim *s, const struct world_request *q)
 {
     arena_reset(&s->arena, 256 * KIB);
+    check_lease_pace(s, q);
     sim_say(s, "op-%u sends %u: %.*s %.*s %.*s", q->from->number, q->number, SLICE_ARG(q->method), SLICE_ARG(q->target),
             SLICE_ARG(q->body));
     s->r->requests++;

@@ -163,6 +163,11 @@ struct seen_pod {
     bool head, live, ready;
 };
 
+struct lease_pace {
+    int64_t from_ms;
+    uint32_t count;
+};
+
 struct sim {
     struct world_hooks hooks;           /* first */
     struct apiserver_observer observer; /* second */
@@ -174,6 +179,7 @@ struct sim {
     struct arena arena; /* of one look */
     struct want want[SIM_CLUSTERS];
     struct seen_pod *pods;
+    struct lease_pace pace[WORLD_PROCESSES];
     int64_t until_ms[SIM_KINDS]; /* when a fault that lasts is over */
     uint32_t dice[SIM_KINDS][3]; /* and of what kind it is */
     int64_t restart_ms[WORLD_PROCESSES], expire_ms, tampered_ms, legacy_ms;
