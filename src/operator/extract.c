@@ -105,7 +105,8 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
         c->kind = from->what == SOURCE_V1 ? RAY_V1 : RAY_LEGACY;
         c->ns = intern_get(&op->strings, json_get_str(metadata, "namespace", a));
         c->name = mem_alloc(name.len + 1);
-        memcpy(c->name, name.ptr, name.len);
+        if (name.len)
+            memcpy(c->name, name.ptr, name.len);
     }
     c->version = version;
     int64_t generation = json_get_int(metadata, "generation", 0);
