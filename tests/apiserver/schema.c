@@ -195,7 +195,6 @@ static void check_enum(struct status *st, const struct node *v, const struct nod
 static void check_number(struct status *st, const struct node *v, const struct node *schema, struct slice path)
 {
     int64_t n, low = dom_int(schema, "minimum", INT64_MIN), high = dom_int(schema, "maximum", INT64_MAX);
-    struct slice format = dom_str(schema, "format");
     if (!slice_int(v->text, &n)) {
         double value = strtod(arena_dup(st->a, v->text).ptr, NULL);
         if (dom_get(schema, "minimum") && value < (double)low)
@@ -209,9 +208,6 @@ static void check_number(struct status *st, const struct node *v, const struct n
     if (n > high)
         status_cause(st, "FieldValueInvalid", path, "Invalid value: %lld: %.*s in body should be less than or equal to %lld", (long long)n,
                      SLICE_ARG(path), (long long)high);
-    if (slice_eq(format, SLICE("int32")) && (n < INT32_MIN || n > INT32_MAX))
-        status_cause(st, "FieldValueInvalid", path, "Invalid value: %lld: %.*s in body must be of type int32: \"%lld\"", (long long)n,
-                     SLICE_ARG(path), (long long)n);
 }
 
 static void check_size(struct status *st, const struct node *v, const struct node *schema, struct slice path)

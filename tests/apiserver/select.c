@@ -153,7 +153,9 @@ struct selector *selector_parse(struct slice labels, struct slice fields, const 
     struct selector *sel = arena_new(a, struct selector);
     while (labels.len) {
         struct slice text = cut_term(&labels);
-        if (text.len && !label_term(sel, text, a, st))
+        if (!text.len && !status_bad(st, "found ',', expected: !, identifier, or 'end of string'"))
+            return NULL;
+        if (!label_term(sel, text, a, st))
             return NULL;
     }
     while (fields.len) {

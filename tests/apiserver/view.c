@@ -302,7 +302,7 @@ struct node *view_read(struct request *q, struct slice json)
                    SLICE_ARG(kind), SLICE_ARG(version), SLICE_ARG(q->api->of->kind), SLICE_ARG(kind), SLICE_ARG(version));
         return NULL;
     }
-    if (version.len && !slice_eq(version, want)) {
+    if ((version.len || q->api->of->custom) && !slice_eq(version, want)) {
         status_bad(&q->st, "the API version in the data (%.*s) does not match the expected API version (%.*s)", SLICE_ARG(version),
                    SLICE_ARG(want));
         return NULL;

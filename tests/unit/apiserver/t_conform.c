@@ -58,6 +58,7 @@ static const struct {
      "scheme \\\"pkg/runtime/scheme.go:110\\\"\""},
     {"selector-field", "GET", MAPS "?fieldSelector=a%3Db", NULL, NULL, 400, "/message",
      "\"\\\"a\\\" is not a known field selector: only \\\"metadata.name\\\", \\\"metadata.namespace\\\"\""},
+    {"selector-commas", "GET", MAPS "?labelSelector=a%3Dx,,", NULL, NULL, 400, "/reason", "\"BadRequest\""},
     {"limit-text", "GET", MAPS "?limit=many", NULL, NULL, 400, "/reason", "\"BadRequest\""},
     {"watch-match", "GET", MAPS "?watch=true&resourceVersionMatch=Exact", NULL, NULL, 422, "/details/causes/1/reason",
      "\"FieldValueForbidden\""},
