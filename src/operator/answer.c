@@ -263,7 +263,7 @@ static bool on_create(struct op *op, struct flight *f, const struct kube_answer 
     return false;
 }
 
-/* How long a watch may take to tell that a pod is gone. An admission webhook may have answered 404 or 409 and the pod is still there. */
+/* How long a watch may take to tell that a pod is gone. An admission webhook may have answered 404, and the pod is still there. */
 enum { DOUBT_MS = 10 * 1000 };
 
 static void on_delete(struct op *op, struct flight *f, const struct kube_answer *a)
