@@ -40,7 +40,7 @@ static void take_failures(struct scene *s, struct slice text)
         .count = (uint32_t)n, .last_us = now_us - ago * 1000000, .not_before_ms = NOW_MS + wait, .reason = "it ended"};
 }
 
-static void read_words(struct scene *s, struct slice line)
+__attribute__((unused)) static void read_words(struct scene *s, struct slice line)
 {
     while (!slice_empty(line)) {
         struct slice word = slice_cut(&line, ' ');
@@ -104,7 +104,7 @@ static void put_group(struct scene *s, struct buf *b, const char *name, int32_t 
     buf_printf(b, "\"rayStartParams\":{},\"template\":%s}", container);
 }
 
-static void read_pods(struct scene *s, struct slice *text)
+__attribute__((unused)) static void read_pods(struct scene *s, struct slice *text)
 {
     while (text->ptr) {
         struct slice line = slice_cut(text, '\n');
