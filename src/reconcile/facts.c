@@ -39,28 +39,38 @@ static void gather_groups(struct facts *f)
     }
 }
 
+static const struct ray_group *group_at(const struct ray_cluster *c, int32_t k)
+{
+    return k == GROUP_HEAD ? &c->head : &c->groups[k];
+}
+
+static bool runs_outdated(const struct cluster_view *in, const struct ray_group *g)
+{
+    for (uint32_t i = 0; i < in->pod_count; i++) {
+        const struct pod *pod = in->pods[i];
+        if (pod_live(pod) && (g->head ? pod->head : counts_for(pod, g)) && pod_outdated(pod, g))
+            return true;
+    }
+    return false;
+}
+
 /* Pods that the spec wants made anew, and that will be: until then the cluster is not what is asked for. */
 static bool to_be_renewed(const struct facts *f)
 {
     const struct ray_cluster *c = f->in->cluster;
-    const struct group_failures *failures = f->in->failures;
-    bool found = c->recreate && f->head && pod_outdated(f->head, &c->head) && failures[0].refused != c->head.hash;
-    for (uint32_t i = 0; i < f->in->pod_count && c->recreate && !found; i++) {
-        const struct pod *pod = f->in->pods[i];
-        for (uint32_t k = 0; k < c->group_count && pod_live(pod) && !found; k++)
-            found = counts_for(pod, &c->groups[k]) && pod_outdated(pod, &c->groups[k]) && failures[k + 1].refused != c->groups[k].hash;
-    }
-    return found;
+    for (int32_t k = GROUP_HEAD; c->recreate && k < (int32_t)c->group_count; k++)
+        if (f->in->failures[k + 1].refused != group_at(c, k)->hash && runs_outdated(f->in, group_at(c, k)))
+            return true;
+    return false;
 }
 
+/* A refusal matters as long as there is something that it keeps running: pods may be made anew for another reason, a new head. */
 static int32_t find_refused(const struct cluster_view *in)
 {
     const struct ray_cluster *c = in->cluster;
-    for (int32_t k = GROUP_HEAD; k < (int32_t)c->group_count; k++) {
-        uint64_t hash = k == GROUP_HEAD ? c->head.hash : c->groups[k].hash;
-        if (in->failures[k + 1].refused && in->failures[k + 1].refused == hash)
+    for (int32_t k = GROUP_HEAD; k < (int32_t)c->group_count; k++)
+        if (in->failures[k + 1].refused && in->failures[k + 1].refused == group_at(c, k)->hash && runs_outdated(in, group_at(c, k)))
             return k;
-    }
     return GROUP_NONE;
 }
 
