@@ -202,7 +202,8 @@ class Witness:
         return collections.Counter((owner_uid(p), place(p)) for kind, p in list(self.events) if kind == "ADDED")
 
     def breaches(self):
-        """Moments at which a cluster had two live heads, or a place two live pods."""
+        """Moments at which a cluster had two live heads, or a place two live pods. A cluster is a uid: the pods of one that was deleted are
+        the garbage collector's, and may outlive it while another of its name is made."""
         if self.lost:
             yield f"the witness lost its watch: {self.lost}"
         live = {}
@@ -213,7 +214,7 @@ class Witness:
                 continue
             live[uid] = pod
             where, who = place(pod), owner_uid(pod)
-            same = [p["metadata"]["name"] for p in live.values() if place(p) == where and (is_head(p) or owner_uid(p) == who)]
+            same = [p["metadata"]["name"] for p in live.values() if place(p) == where and owner_uid(p) == who]
             if len(same) > 1:
                 yield f"at resourceVersion {pod['metadata']['resourceVersion']} {where} is held by {len(same)} live pods: {same}"
 
