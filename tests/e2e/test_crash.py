@@ -98,10 +98,10 @@ def test_deleted_while_nobody_looked(space, operators):
     space.delete("c")
     new = eventually(lambda: make_again(space))["metadata"]["uid"]
     op.start()
-    op.says("service c-head-svc exists and belongs to another owner, which is gone")
     time.sleep(5)
     space.api.patch(service, {"metadata": {"finalizers": None}})
     space.ready("c", 4, seconds=90)  # the garbage collector may look for new kinds first, every 30 s
+    eventually(lambda: (space.find(service) or {"metadata": {}})["metadata"].get("ownerReferences", [{}])[0].get("uid") == new, 90)
     assert not op.lines("group failed"), op.log()
     assert not old & {p["metadata"]["uid"] for p in space.pods("c")}
     assert {p["metadata"]["ownerReferences"][0]["uid"] for p in space.pods("c")} == {new}

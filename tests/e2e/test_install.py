@@ -45,7 +45,10 @@ def exercise(space, operator):
     space.ready("old", 2, LEGACY)
     space.change("c", {"workerGroupSpecs": raycluster("c", workers=1, numOfHosts=2)["spec"]["workerGroupSpecs"]})
     space.ready("c", 3)
-    space.api.patch(space.path("services", space.cluster("c")["status"]["head"]["serviceName"]), {"spec": {"selector": {"a": "b"}}})
+    service = space.path("services", space.cluster("c")["status"]["head"]["serviceName"])
+    space.api.patch(service, {"spec": {"selector": {"a": "b"}}})
+    space.change("c", {"headGroupSpec": {"serviceType": "NodePort"}})  # a service without an address is made anew to get one
+    eventually(lambda: (space.find(service) or {"spec": {}})["spec"].get("type") == "NodePort", 60)
     # A pod with a name that the operator is about to use and that it does not own is looked up by GET.
     space.api.call("POST", space.path("pods"), {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "taken-head"},
                                                 "spec": {"containers": [{"name": "c", "image": "i"}]}})
