@@ -224,7 +224,7 @@ bool ray_desired_sums(const struct ray_cluster *c, struct arena *a, struct ray_s
  * Quantities are fixed point like Ray's own, in 1/RAY_QUANTUM of a unit: 0.1 + 0.2 is 0.3. One is at most LIMIT_RAY_AMOUNT units and never
  * negative; a sum over many nodes may still not fit into 64 bits, and whoever adds has to care. All memory is the reader's arena's. */
 
-enum { RAY_QUANTUM = 10000 };
+#define RAY_QUANTUM 10000 /* no enum: it stands beside doubles, and clang minds that */
 
 struct ray_amount {
     struct slice name; /* "CPU", "memory" (bytes), "accelerator_type:A100" … */

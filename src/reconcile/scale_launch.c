@@ -125,7 +125,7 @@ void scale_launch_limit(struct scale_launch *l)
     for (uint32_t i = 0; i < l->kind_count; i++) {
         struct scale_kind *k = &l->kinds[i];
         double speed = l->speed > 0 ? l->speed : 1, grown = speed * (double)(k->running > 1 ? k->running : 1);
-        int64_t allowed = grown < LIMIT_RAY_PODS ? (int64_t)grown : LIMIT_RAY_PODS, hosts = k->supply.hosts;
+        int64_t allowed = grown < (double)LIMIT_RAY_PODS ? (int64_t)grown : LIMIT_RAY_PODS, hosts = k->supply.hosts;
         if (allowed < SCALE_PENDING_MIN)
             allowed = SCALE_PENDING_MIN;
         int64_t sure = k->sure + k->bypass, now = allowed - k->pending;
