@@ -108,7 +108,10 @@ void count_request(struct world *w, const struct world_request *q)
     w->sent.posts += post;
     w->sent.patches += slice_eq(q->method, SLICE("PATCH"));
     w->sent.puts += slice_eq(q->method, SLICE("PUT"));
-    w->sent.deletes += slice_eq(q->method, SLICE("DELETE"));
+    static const char precondition[] = "\"preconditions\":{\"uid\":\"";
+    bool deletes = slice_eq(q->method, SLICE("DELETE"));
+    w->sent.deletes += deletes;
+    w->sent.bare_deletes += deletes && !memmem(q->body.ptr, q->body.len, precondition, strlen(precondition));
     if (post && slice_ends(path, SLICE("/pods"))) {
         w->sent.pod_posts++;
         w->pod_posts_now++;

@@ -13,6 +13,8 @@ void world_init(struct world *w, const struct apiserver_config *config)
 
 void world_free(struct world *w)
 {
+    if (w->sent.bare_deletes && !w->hooks) /* the simulator's hooks say it in their own way */
+        fatal("world: %u DELETEs without the uid of what is to go", w->sent.bare_deletes);
     for (uint32_t i = 0; i < WORLD_PROCESSES; i++)
         if (w->process[i].op)
             world_crash(w, i);

@@ -37,7 +37,8 @@ struct world_path {
 struct world_traffic {
     uint32_t posts, patches, puts, deletes; /* but of events and leases */
     uint32_t pod_posts, events;
-    uint32_t at_once; /* most POSTs of pods that came together */
+    uint32_t bare_deletes; /* without the uid of what is to go: it may be another object by now */
+    uint32_t at_once;      /* most POSTs of pods that came together */
 };
 
 /* What becomes of a request that has come to the server. */
