@@ -124,6 +124,8 @@ struct op {
     struct kube_lease *lease;
     struct kube_events *events;
     struct ray_gcs_pool *gcs;
+    struct ray_dash_pool *dash;
+    struct head_call *head_calls;
     struct operator_options o;
     struct rng rng;
     struct intern strings;
@@ -229,6 +231,15 @@ void scaling_drop(struct cluster *c);
 bool scaling_speaks(const struct cluster *c); /* it logs how many nodes there are */
 /* Makes the loaded model what was decided last. NULL: the cluster is not scaled here. */
 const struct scale_news *scaling_apply(struct op *op, struct cluster *c, struct arena *a);
+
+/* heads.c: the one place that knows how heads are reached */
+/* Where the ports of its head are; empty: nowhere yet. Valid until a record moves. */
+struct slice head_address(const struct cluster *c);
+/* A question to the dashboard of the cluster's head. Loads its model. False with *e: it cannot be asked now, and nobody is told. */
+bool head_ask(struct op *op, struct cluster *c, const struct ray_dash_request *r, ray_dash_done *done, void *owner, uint64_t tag,
+              struct err *e);
+void heads_forget(struct op *op, const void *owner); /* its questions are not answered any more */
+void heads_free(struct op *op);
 
 /* tools.c */
 void tools_want(struct op *op, const struct istr *ns);

@@ -287,16 +287,16 @@ static void hang_up(struct scaling *s)
     s->reported = 0;
 }
 
-static void call_head(struct scaling *s, const char *ip, uint16_t port)
+static void call_head(struct scaling *s, struct slice ip, uint16_t port)
 {
     struct op *op = s->op;
     struct err e = {0};
-    const struct ray_gcs_options o = {.host = slice_of(ip), .port = port, .done = on_answer, .owner = s};
-    if (op->o.allow && !net_allow_peer(op->o.allow, slice_of(ip), port, &e)) {
+    const struct ray_gcs_options o = {.host = ip, .port = port, .done = on_answer, .owner = s};
+    if (op->o.allow && !net_allow_peer(op->o.allow, ip, port, &e)) {
         say_trouble(s, e.text);
         return;
     }
-    slice_copy(slice_of(ip), s->ip, sizeof s->ip);
+    slice_copy(ip, s->ip, sizeof s->ip);
     s->port = port;
     s->gcs = ray_gcs_open(op->gcs, &o, &e);
     if (s->gcs) {
@@ -304,17 +304,9 @@ static void call_head(struct scaling *s, const char *ip, uint16_t port)
         return;
     }
     if (op->o.allow)
-        net_allow_drop_peer(op->o.allow, slice_of(ip), port);
+        net_allow_drop_peer(op->o.allow, ip, port);
     s->ip[0] = '\0';
     say_trouble(s, e.text);
-}
-
-static const struct pod *find_head(const struct cluster *c)
-{
-    for (const struct pod_record *r = c->pods; r; r = r->next)
-        if (r->pod.head && !r->pod.deleting && !r->pod.ended && r->pod.phase == POD_RUNNING && r->pod.ip[0])
-            return &r->pod;
-    return NULL;
 }
 
 static bool is_wanted(const struct op *op)
@@ -335,11 +327,11 @@ void scaling_follow(struct op *op, struct cluster *c)
         s->op = op;
         s->c = c;
     }
-    const struct pod *head = find_head(c);
-    if (s->gcs && (!head || strcmp(s->ip, head->ip) != 0 || s->port != op->model.gcs_port))
+    struct slice head = head_address(c);
+    if (s->gcs && (!slice_eq(slice_of(s->ip), head) || s->port != op->model.gcs_port))
         hang_up(s);
-    if (!s->gcs && head)
-        call_head(s, head->ip, (uint16_t)op->model.gcs_port);
+    if (!s->gcs && !slice_empty(head))
+        call_head(s, head, (uint16_t)op->model.gcs_port);
     bool known = s->group_count == op->model.group_count;
     for (uint32_t i = 0; i < op->model.group_count && known; i++)
         known = remembered(s, op->model.groups[i].name) != NULL;

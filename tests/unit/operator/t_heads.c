@@ -1,0 +1,178 @@
+/* A question to the dashboard of a cluster's head: where it goes, that the way is open no longer than it takes, and that nobody is told
+ * who no longer wants to be. */
+#include "src/operator/op.h"
+#include "tests/unit/kube/fakenet.h"
+
+#define CLUSTER "00000000-0000-0000-0000-00000000000c"
+#define HEAD "00000000-0000-0000-0000-0000000000a1"
+
+struct rig {
+    struct fake f;
+    struct op *op;
+    struct net_allow *allow;
+    struct arena arena;
+    struct cluster *c;
+    uint32_t answers;
+    uint64_t tag;
+    enum ray_dash_outcome outcome;
+    char version[16];
+};
+
+static struct jval parsed(struct rig *r, struct slice text)
+{
+    struct json *doc = arena_new(&r->arena, struct json);
+    struct err e = {0};
+    CHECK(json_parse(doc, text, &r->arena, &e));
+    return json_root(doc);
+}
+
+static void tell_head(struct rig *r, unsigned version, const char *phase, const char *ip)
+{
+    struct slice text = arena_printf(
+        &r->arena,
+        "{\"metadata\":{\"name\":\"c-head\",\"uid\":\"" HEAD "\",\"labels\":{\"ray.io/node-type\":\"head\",\"ray.io/group\":\"headgroup\"},"
+        "\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"name\":\"c\",\"uid\":\"" CLUSTER
+        "\",\"controller\":true}]},\"status\":{\"phase\":\"%s\",\"podIP\":\"%s\"}}",
+        phase, ip);
+    extract_pod(r->op, &r->op->spaces[0], parsed(r, text), version, 1);
+}
+
+static void start(struct rig *r, const char *params)
+{
+    static const struct slice namespaces[] = {{"n", 1}};
+    struct err e = {0};
+    *r = (struct rig){.allow = net_allow_new()};
+    const struct operator_options o = {
+        .namespaces = namespaces, .namespace_count = 1, .instance = SLICE("test"), .seed = 1, .allow = r->allow};
+    fake_init(&r->f);
+    r->f.refuse = "there is no server in this test";
+    r->op = operator_new(&r->f.net, r->f.config, &o, &e);
+    r->f.refuse = NULL;
+    r->op->now = r->f.now;
+    struct slice text = arena_printf(&r->arena,
+                                     "{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER
+                                     "\"},\"spec\":{\"headGroupSpec\":{\"rayStartParams\":{%s},"
+                                     "\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"i\"}]}}}}}",
+                                     params);
+    extract_cluster(r->op, &r->op->spaces[0].source[SOURCE_V1], parsed(r, text), 10, 1);
+    r->c = cluster_get(r->op, SLICE(CLUSTER));
+}
+
+static void finish(struct rig *r)
+{
+    operator_free(r->op);
+    fake_free(&r->f);
+    net_allow_free(r->allow);
+    arena_free(&r->arena);
+}
+
+static void on_answer(void *owner, uint64_t tag, const struct ray_dash_answer *answer, struct now now)
+{
+    struct rig *r = owner;
+    (void)now;
+    r->answers++;
+    r->tag = tag;
+    r->outcome = answer->outcome;
+    snprintf(r->version, sizeof r->version, "%.*s", SLICE_ARG(answer->ray_version));
+}
+
+static bool ask(struct rig *r, struct err *e)
+{
+    const struct ray_dash_request request = {.call = RAY_DASH_VERSION};
+    bool asked = head_ask(r->op, r->c, &request, on_answer, r, 7, e);
+    ray_dash_pool_tick(r->op->dash, r->f.now);
+    net_dispatch(&r->f.net, r->f.now);
+    return asked;
+}
+
+static bool may_reach(const struct rig *r, const char *ip, uint16_t port)
+{
+    struct err e = {0};
+    return net_allow_check(r->allow, slice_of(ip), port, &e);
+}
+
+static void answer(struct rig *r)
+{
+    fake_answer(fake_last(&r->f), 200, "", SLICE("{\"version\":\"4\",\"ray_version\":\"2.60.0\",\"session_name\":\"s\"}"));
+    ray_dash_pool_tick(r->op->dash, r->f.now);
+}
+
+static void check_way(void)
+{
+    struct rig r;
+    struct err e = {0};
+    start(&r, "\"dashboard-port\":\"9000\"");
+    test_case("without a head that runs nobody is asked");
+    CHECK(!ask(&r, &e) && strstr(e.text, "no head"));
+    tell_head(&r, 11, "Pending", "");
+    e = (struct err){0};
+    CHECK(!ask(&r, &e) && strstr(e.text, "no head"));
+    CHECK_INT(r.f.count, 0);
+    test_case("the head's own address and the port of its dashboard, which are on the allowlist until it has answered");
+    tell_head(&r, 12, "Running", "10.1.2.3");
+    CHECK(!may_reach(&r, "10.1.2.3", 9000));
+    CHECK(ask(&r, &e));
+    CHECK_STR(slice_of(fake_last(&r.f)->host), "10.1.2.3");
+    CHECK_INT(fake_last(&r.f)->port, 9000);
+    CHECK(may_reach(&r, "10.1.2.3", 9000));
+    CHECK_INT(r.answers, 0);
+    answer(&r);
+    CHECK_INT(r.answers, 1);
+    CHECK_INT(r.tag, 7);
+    CHECK_INT(r.outcome, RAY_DASH_OK);
+    CHECK_STR(slice_of(r.version), "2.60.0");
+    CHECK(!may_reach(&r, "10.1.2.3", 9000));
+    CHECK(r.op->head_calls == NULL);
+    finish(&r);
+}
+
+static void check_forget(void)
+{
+    struct rig r;
+    struct err e = {0};
+    start(&r, "");
+    tell_head(&r, 11, "Running", "10.1.2.3");
+    test_case("who has been forgotten is not told");
+    CHECK(ask(&r, &e));
+    CHECK_INT(fake_alive(&r.f), 1);
+    int other;
+    heads_forget(r.op, &other);
+    CHECK_INT(fake_alive(&r.f), 1);
+    heads_forget(r.op, &r);
+    CHECK_INT(fake_alive(&r.f), 0);
+    CHECK_INT(r.answers, 0);
+    CHECK(!may_reach(&r, "10.1.2.3", 8265));
+    test_case("nor is anybody when the operator ends");
+    CHECK(ask(&r, &e));
+    CHECK(may_reach(&r, "10.1.2.3", 8265));
+    finish(&r);
+    CHECK_INT(r.answers, 0);
+}
+
+static void check_wrong(void)
+{
+    struct rig r;
+    struct err e = {0};
+    start(&r, "\"dashboard-port\":\"none\"");
+    tell_head(&r, 11, "Running", "10.1.2.3");
+    test_case("a spec with errors says nothing about its ports");
+    CHECK(!ask(&r, &e) && strstr(e.text, "errors"));
+    finish(&r);
+    start(&r, "");
+    tell_head(&r, 11, "Running", "127.0.0.1");
+    test_case("a head that claims to be this machine is not asked");
+    e = (struct err){0};
+    CHECK(!ask(&r, &e));
+    CHECK_INT(e.code, ERR_DENIED);
+    CHECK(r.op->head_calls == NULL);
+    finish(&r);
+}
+
+int main(void)
+{
+    log_global = (struct log){.level = LOG_ERROR, .fd = -1};
+    check_way();
+    check_forget();
+    check_wrong();
+    return test_done();
+}
