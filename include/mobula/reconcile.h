@@ -27,6 +27,8 @@ struct pod {
     bool ended;   /* the Ray container ended and is not started again */
     bool counted; /* its failure is in the group's count already */
 };
+/* Of a Pod object; version and counted are the caller's to set. group and reason lie in the object or in a. */
+void pod_read(struct jval object, struct arena *a, struct pod *out);
 
 /* Of a service of ours. */
 struct service {
