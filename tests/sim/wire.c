@@ -3,6 +3,8 @@
  * it was sent, when it came, and what is to become of it. */
 #include "wire.h"
 
+#include "fakeray.h"
+
 enum { SILENCE_MS = 140 * 1000 }; /* after which the kernel gives a silent connection up: TCP_USER_TIMEOUT and the keepalives */
 
 /* ---- pieces ---- */
@@ -392,8 +394,9 @@ static struct link *link_new(struct net *n, const struct endpoint *to, struct li
     static const struct link_ops ops = {link_in, link_took, link_out, link_wrote_bytes, link_gone};
     struct process *p = (struct process *)n;
     struct world *w = p->world;
-    (void)to;
     (void)e;
+    if (w->rays && !slice_eq(to->host, SLICE(WORLD_SERVER)))
+        return fakerays_open(p, to, owner, deadline_ms);
     struct wire *x = mem_alloc(sizeof *x);
     struct wire_link *l = mem_alloc(sizeof *l);
     l->link = (struct link){.ops = &ops, .net = n, .owner = owner, .deadline_ms = deadline_ms, .state = LINK_OPENING};

@@ -1,4 +1,4 @@
-#include "world.h"
+#include "fakeray.h"
 
 /* ---- life ---- */
 
@@ -19,6 +19,7 @@ void world_free(struct world *w)
         if (w->process[i].op)
             world_crash(w, i);
     wires_free(w);
+    fakerays_free(w->rays);
     apiserver_free(w->server);
     arena_free(&w->arena);
 }
@@ -43,6 +44,7 @@ void world_start_operator(struct world *w, bool elect)
                                  .ray = {.tools = RAY_TOOLS_NONE, .cluster_domain = SLICE("cluster.local"), .version = SLICE("0")},
                                  .executable = w->executable,
                                  .leader_elect = elect,
+                                 .autoscaling = w->rays != NULL,
                                  .lease = {SLICE("n"), SLICE("mobula"), SLICE("me"), 5000, 3000, 1000},
                                  .instance = SLICE("test"),
                                  .seed = 1};
@@ -116,6 +118,7 @@ static bool move(struct world *w)
 {
     w->pod_posts_now = 0;
     bool moved = wires_move(w);
+    moved |= fakerays_move(w);
     w->sent.at_once = w->pod_posts_now > w->sent.at_once ? w->pod_posts_now : w->sent.at_once;
     return moved;
 }
@@ -131,7 +134,7 @@ void world_step(struct world *w, int64_t until)
     moved |= move(w);
     if (moved || anyone_ready(w))
         return;
-    next = earlier(next, earlier(apiserver_deadline(w->server), wires_deadline(w)));
+    next = earlier(next, earlier(apiserver_deadline(w->server), earlier(wires_deadline(w), fakerays_deadline(w))));
     next = earlier(next, until);
     if (next <= w->now.mono_ms)
         next = w->now.mono_ms + 1;

@@ -13,8 +13,11 @@
 
 enum { WORLD_START_MS = 1000000, WORLD_PROCESSES = 2, WORLD_BUFFER = NET_BUFFER };
 
+#define WORLD_SERVER "10.0.0.1" /* as the kubeconfigs of tests/data/world have it */
+
 struct world;
 struct wire;
+struct fakerays;
 
 struct process {
     struct net net; /* first */
@@ -88,6 +91,7 @@ struct world {
     struct now now;
     struct wire *wires;
     struct arena arena;
+    struct fakerays *rays;   /* NULL: nobody scales by what heads say (fakeray.h) */
     struct slice executable; /* for ConfigMap mobula-tools; empty: --tools=none */
     bool unreachable;        /* connections are refused while it is set */
     uint64_t steps;

@@ -1,13 +1,15 @@
-/* Heads without Ray: a GCS and a dashboard as bytes in and bytes out, and a network of such heads in virtual time. What a head
- * answers is a recorded message or what a test says; how it misbehaves is a field.
+/* Heads without Ray: a GCS and a dashboard as bytes in and bytes out. What a head answers is a recorded message or what a test says; how it
+ * misbehaves is a field. Who carries the bytes: headnet.h in the tests of this room, tests/sim/fakeray.c in worlds with an operator,
+ * tests/bench/heads.c on real sockets.
  *
- * For a world of its own: fakehead_connect, fakehead_feed with what the client sent, conn->out for what it gets, fakehead_disconnect. */
+ * fakehead_connect, fakehead_feed with what the client sent, conn->out for what it gets, fakehead_disconnect. What no client of ours may
+ * send ends the program. */
 #ifndef MOBULA_TEST_FAKEHEAD_H
 #define MOBULA_TEST_FAKEHEAD_H
 
-#include "hex.h"
-
 #include <mobula/ray_heads.h>
+
+#include <stdio.h>
 
 enum { FAKEHEAD_BYTES = 80 * MIB, FAKEHEAD_FRAME = 16 * KIB };
 
@@ -20,10 +22,13 @@ struct fakehead {
     bool hangs;           /* takes calls and never answers */
     bool cuts;            /* ends the connection at each call */
     bool cuts_kept;       /* only at a second call on a connection */
+    size_t cuts_after;    /* bytes of an answer, and then the connection ends; 0: all of it */
     bool goes_away;       /* says GOAWAY behind each answer */
     size_t per_step;      /* bytes of output that the client gets each millisecond; 0: all */
     /* The dashboard: writes the body of an answer and gives its status. NULL: it knows nothing. */
     int (*dash)(struct fakehead *h, struct slice method, struct slice target, struct slice body, struct buf *out);
+    /* Before the answer to a call of the GCS: time to make the message that it gets. NULL: `state` and `drain` are ready. */
+    void (*asked)(struct fakehead *h, const char *method, struct slice message);
     void *owner; /* the test's */
     /* what came */
     uint32_t connections, calls, dashes, states, reports, drains, checks;
@@ -118,6 +123,8 @@ static void fakehead_answer(struct fakehead_conn *c, uint32_t stream)
     struct fakehead *h = c->head;
     struct slice message = slice_skip(buf_slice(&c->message), 5);
     h->calls++;
+    if (h->asked)
+        h->asked(h, strrchr(c->path, '/') + 1, message);
     bool check = fakehead_asks(c, "Health/Check");
     if (h->refusal || (!c->allowed && !check)) {
         fakehead_status(c, stream, h->refusal ? h->refusal : "16", true);
@@ -152,6 +159,10 @@ static void fakehead_call(struct fakehead_conn *c, uint32_t stream)
         buf_put(&c->out, h->garbage);
     else if (!h->hangs)
         fakehead_answer(c, stream);
+    if (h->cuts_after && c->out.len > h->cuts_after) {
+        c->out.len = h->cuts_after;
+        c->ended = true;
+    }
     buf_clear(&c->message);
 }
 
@@ -160,7 +171,8 @@ static void fakehead_headers(struct fakehead_conn *c, struct slice block)
     char *slash = memchr(block.ptr, '/', block.len);
     char token[300];
     snprintf(token, sizeof token, "Bearer %s", c->head->token ? c->head->token : "");
-    CHECK(slash != NULL);
+    if (!slash)
+        fatal("fakehead: a call without a path");
     size_t len = slash ? (unsigned char)slash[-1] : 0; /* the length of a short text stands before it */
     snprintf(c->path, sizeof c->path, "%.*s", (int)len, slash ? slash : "");
     c->allowed = !c->head->token || memmem(block.ptr, block.len, token, strlen(token)) != NULL;
@@ -230,7 +242,8 @@ static void fakehead_request(struct fakehead_conn *c)
             c->authorized = slice_eq(http_header_get(&c->request, SLICE("authorization")), slice_of(token));
         }
     }
-    CHECK(step != HTTP_BAD);
+    if (step == HTTP_BAD)
+        fatal("fakehead: a request that is none: %s", e.text);
     buf_drop(&c->in, c->in.len - in.len);
     if (step == HTTP_END)
         fakehead_dash(c);
@@ -251,173 +264,14 @@ __attribute__((unused)) static void fakehead_feed(struct fakehead_conn *c, struc
         return;
     }
     if (!c->greeted && c->in.len >= preface.len) {
-        CHECK_SLICE(slice_head(buf_slice(&c->in), preface.len), preface);
+        if (!slice_eq(slice_head(buf_slice(&c->in), preface.len), preface))
+            fatal("fakehead: a client that does not begin as HTTP/2 does");
         buf_drop(&c->in, preface.len);
         c->greeted = true;
         buf_put(&c->out, SLICE(FAKEHEAD_GREETING));
     }
     if (c->greeted)
         fakehead_frames(c);
-}
-
-/* ---- a network of heads: "head0", "head1" … ---- */
-
-struct headnet;
-struct headlink {
-    struct link link; /* first */
-    struct headnet *world;
-    struct headlink *next;
-    struct fakehead_conn *conn;
-    size_t shown;     /* bytes of the output that have arrived */
-    int64_t moved_ms; /* when the last of them did */
-    char scratch[64 * KIB];
-};
-
-struct headnet {
-    struct net net; /* first */
-    struct now now;
-    struct fakehead *heads;
-    uint32_t count;
-    struct headlink *links;
-    bool unreachable; /* connections do not open and do not fail */
-    bool refused;
-    struct ray_gcs_pool *pool;
-    struct ray_dash_pool *dash;
-    uint32_t live, most;
-};
-
-static struct slice headlink_peek(struct link *l)
-{
-    struct headlink *h = (struct headlink *)l;
-    return h->conn ? slice_head(buf_slice(&h->conn->out), h->shown) : SLICE_NONE;
-}
-
-static void headlink_used(struct link *l, size_t n)
-{
-    struct headlink *h = (struct headlink *)l;
-    if (n)
-        buf_drop(&h->conn->out, n);
-    h->shown -= n;
-}
-
-static char *headlink_room(struct link *l, size_t *n)
-{
-    struct headlink *h = (struct headlink *)l;
-    *n = l->state == LINK_OPEN ? sizeof h->scratch : 0;
-    return h->scratch;
-}
-
-static void headlink_wrote(struct link *l, size_t n)
-{
-    struct headlink *h = (struct headlink *)l;
-    fakehead_feed(h->conn, (struct slice){h->scratch, n});
-}
-
-static void headlink_close(struct link *l)
-{
-    struct headlink *h = (struct headlink *)l, **at = &h->world->links;
-    while (*at != h)
-        at = &(*at)->next;
-    *at = h->next;
-    net_forget(l);
-    if (h->conn)
-        fakehead_disconnect(h->conn);
-    h->world->live--;
-    mem_free(h);
-}
-
-static struct link *headnet_open(struct net *n, const struct endpoint *to, struct link_owner *owner, int64_t deadline_ms, struct err *e)
-{
-    static const struct link_ops ops = {headlink_peek, headlink_used, headlink_room, headlink_wrote, headlink_close};
-    struct headnet *w = (struct headnet *)n;
-    int64_t number;
-    if (!slice_starts(to->host, SLICE("head")) || !slice_int(slice_skip(to->host, 4), &number) || number >= w->count) {
-        err_set(e, ERR_DENIED, "%.*s is not on the list", SLICE_ARG(to->host));
-        return NULL;
-    }
-    struct headlink *h = mem_alloc(sizeof *h);
-    h->link = (struct link){.ops = &ops, .net = n, .owner = owner, .deadline_ms = deadline_ms, .state = LINK_OPENING};
-    h->world = w;
-    h->next = w->links;
-    w->links = h;
-    w->live++;
-    w->most = w->live > w->most ? w->live : w->most;
-    if (w->refused) {
-        h->link.state = LINK_FAILED;
-        err_set(&h->link.error, ERR_CONNECT, "no connection to %.*s:%u: refused", SLICE_ARG(to->host), to->port);
-    } else if (!w->unreachable) {
-        h->conn = fakehead_connect(&w->heads[number], to->port);
-        h->link.state = LINK_OPEN;
-    }
-    net_wake(&h->link);
-    return &h->link;
-}
-
-static void headnet_end(struct headlink *h, enum link_state state, enum err_code code, const char *text)
-{
-    if (h->link.state == LINK_FAILED || h->link.state == LINK_ENDED)
-        return;
-    h->link.state = state;
-    if (state == LINK_FAILED)
-        err_set(&h->link.error, code, "%s", text);
-    net_wake(&h->link);
-}
-
-/* Moves what waits. Whether anything did. */
-static bool headnet_move(struct headnet *w)
-{
-    bool moved = false;
-    for (struct headlink *h = w->links; h; h = h->next) {
-        if (h->link.deadline_ms <= w->now.mono_ms) {
-            headnet_end(h, LINK_FAILED, ERR_TIMEOUT, "head: the deadline passed");
-            continue;
-        }
-        if (!h->conn)
-            continue;
-        size_t step = h->conn->head->per_step, left = h->conn->out.len - h->shown;
-        size_t more = !step ? left : h->moved_ms == w->now.mono_ms ? 0 : step < left ? step : left;
-        h->moved_ms = w->now.mono_ms;
-        h->shown += more;
-        if (more > 0)
-            net_wake(&h->link);
-        else if (h->conn->ended && left == 0)
-            headnet_end(h, LINK_ENDED, ERR_NONE, NULL);
-        moved |= more > 0;
-    }
-    return moved;
-}
-
-/* A millisecond at a time. */
-__attribute__((unused)) static void headnet_run(struct headnet *w, int64_t ms)
-{
-    for (int64_t i = 0; i <= ms; i++) {
-        bool moved = true;
-        while (moved) {
-            ray_gcs_pool_tick(w->pool, w->now);
-            ray_dash_pool_tick(w->dash, w->now);
-            moved = headnet_move(w);
-            moved |= net_dispatch(&w->net, w->now);
-        }
-        if (i < ms) {
-            w->now.mono_ms++;
-            w->now.wall_us += 1000;
-        }
-    }
-}
-
-__attribute__((unused)) static void headnet_init(struct headnet *w, struct fakehead *heads, uint32_t count)
-{
-    static const struct net_ops ops = {headnet_open};
-    *w = (struct headnet){.net = {.ops = &ops}, .now = {1000000, 1800000000000000}, .heads = heads, .count = count};
-    w->pool = ray_gcs_pool_new(&w->net, 1);
-    w->dash = ray_dash_pool_new(&w->net);
-}
-
-__attribute__((unused)) static void headnet_free(struct headnet *w)
-{
-    ray_gcs_pool_free(w->pool);
-    ray_dash_pool_free(w->dash);
-    CHECK_INT(w->live, 0);
 }
 
 #endif

@@ -1,4 +1,4 @@
-#include "fakehead.h"
+#include "headnet.h"
 
 /* ---- what is asked ---- */
 

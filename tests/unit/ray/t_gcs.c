@@ -1,4 +1,4 @@
-#include "fakehead.h"
+#include "headnet.h"
 
 #include "src/ray/proto.h"
 

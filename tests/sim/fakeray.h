@@ -1,0 +1,102 @@
+/* Ray in a world: each cluster whose head pod runs has a GCS at that pod's address, and each of its worker pods that runs is a node there.
+ * A test says what work there is; work is put on nodes in the order in which they came, and what does not fit is told as demand. A node
+ * that is asked to drain agrees when it is idle; then its raylet ends, and the pod goes on as if nothing had happened, as with a real one.
+ *
+ * fakeray.c is Ray, fakeray_link.c what is between it and the operator. */
+#ifndef SIM_FAKERAY_H
+#define SIM_FAKERAY_H
+
+#include "world.h"
+
+#include <mobula/ray_heads.h>
+
+#include "tests/unit/ray/fakehead.h"
+
+enum { FAKERAY_WORKS = 8, FAKERAY_NAME = 64, FAKERAY_CPUS = 2, FAKERAY_TEXT = 200 };
+
+/* A pod of Ray, as the store has it. */
+struct fakeray_pod {
+    struct fakeray_pod *next;
+    struct fakeray *of;
+    char uid[40], name[FAKERAY_NAME], group[FAKERAY_NAME], ip[48];
+    bool head, runs;
+};
+
+/* A raylet. Dead ones stay listed. */
+struct fakeray_node {
+    struct fakeray_node *next;
+    char id[RAY_NODE_ID];
+    struct fakeray_pod pod; /* as it was: the pod itself may be gone */
+    bool dead, works;
+    double free; /* CPUs */
+    int64_t idle_since_ms;
+};
+
+/* Work of one shape: tasks that each need so many CPUs; together: a STRICT_SPREAD placement group with a bundle for each of them. */
+struct fakeray_work {
+    double cpus;
+    uint32_t count, waiting;
+    bool together;
+};
+
+/* Ray in one cluster: it outlives its pods. */
+struct fakeray {
+    struct fakehead fake; /* first: how it misbehaves, and what came */
+    struct fakeray *next;
+    struct world *world;
+    char kind[32], ns[FAKERAY_NAME], cluster[FAKERAY_NAME]; /* kind: "ray.io" */
+    char pod[40];                                           /* uid of its head pod; empty: none runs */
+    char ip[48];
+    uint32_t sessions;
+    /* what there is to do, by hand */
+    struct fakeray_work works[FAKERAY_WORKS], asked_for; /* asked_for: request_resources() */
+    bool refuses;                                        /* every drain */
+    bool stale;                                          /* says the same as before, whatever happens */
+    struct slice message;                                /* says this instead of a state; SLICE_NONE: the truth */
+    int64_t rejoin_ms;                                   /* workers that were there before the head come to it so much later */
+    int64_t answer_ms;                                   /* answers take so much longer */
+    int64_t pace_ms;                                     /* between two pieces of fake.per_step bytes; 0: 1 */
+    bool unreachable;                                    /* connections do not open */
+    bool refused;                                        /* … or fail at once */
+    /* what became of it */
+    struct fakeray_node *nodes;
+    int64_t began_ms;
+    struct buf state;
+    uint32_t accepted, declined, strange; /* drains; strange: of ids that are not its own */
+    int64_t asked_ms, longest_ms;         /* when a state was asked for last, and the longest time between two such calls */
+};
+
+struct fakerays {
+    struct apiserver_observer observer; /* first: of the store, unless somebody else hands changes on */
+    struct world *world;
+    struct fakeray *first;
+    struct fakeray_pod *pods;
+    struct fakeray_link *links;
+    struct arena arena;
+};
+
+/* From now on pods are followed; before an operator is started, and before there are pods. observe: this looks at the store itself. */
+void fakerays_begin(struct world *w, bool observe);
+void fakerays_changed(struct fakerays *h, const struct apiserver_change *c);
+void fakerays_free(struct fakerays *h); /* NULL is fine */
+
+/* kind: "ray.io" or "cluster.ray.io". It is there as soon as somebody asks for it. */
+struct fakeray *fakeray_of(struct world *w, const char *kind, const char *ns, const char *cluster);
+void fakeray_work(struct fakeray *h, uint32_t which, double cpus, uint32_t count, bool together);
+void fakeray_request(struct fakeray *h, double cpus, uint32_t count);
+void fakeray_kill_raylet(struct fakeray *h, const char *pod); /* its pod goes on */
+/* Ray of the head begins anew in the same pod, as when its container is restarted. */
+void fakeray_restart(struct fakeray *h);
+/* Of this pod in the present session; NULL: none has come. */
+struct fakeray_node *fakeray_node_of(const struct fakeray *h, struct slice pod);
+uint32_t fakeray_nodes(const struct fakeray *h); /* that live, but for the head's own */
+
+/* fakeray_link.c: for world.c and wire.c */
+struct link *fakerays_open(struct process *p, const struct endpoint *to, struct link_owner *owner, int64_t deadline_ms);
+bool fakerays_move(struct world *w); /* returns whether anything moved */
+int64_t fakerays_deadline(const struct world *w);
+/* About `share` of 256 of the connections to this head (NULL: to any) break. */
+void fakerays_cut(struct world *w, const struct fakeray *h, uint32_t share);
+uint32_t fakerays_links(const struct world *w);
+
+#endif

@@ -1,0 +1,197 @@
+/* Connections to the heads of a world. What the operator writes is there at once; answers take the path's time and the head's own, and
+ * come in as small pieces as the head likes. */
+#include "fakeray.h"
+
+struct fakeray_link {
+    struct link link; /* first */
+    struct process *process;
+    struct fakeray_link *next;
+    struct fakeray *head; /* NULL: nobody has this address */
+    struct fakehead_conn *conn;
+    struct buf room;
+    int64_t open_ms;
+    size_t shown;   /* bytes of the output that have come */
+    size_t known;   /* bytes of it that were there at the last look */
+    int64_t due_ms; /* when more of them come */
+};
+
+static int64_t delay_ms(struct world *w)
+{
+    return w->path.latency_ms + (w->path.jitter_ms ? (int64_t)rng_below(&w->rng, (uint64_t)w->path.jitter_ms + 1) : 0);
+}
+
+static void see(struct fakeray_link *h, enum link_state state, enum err_code code, const char *why)
+{
+    struct link *l = &h->link;
+    if (l->state != LINK_OPEN && l->state != LINK_OPENING)
+        return;
+    l->state = state;
+    if (state == LINK_FAILED)
+        err_set(&l->error, code, "%s", why);
+    net_wake(l);
+}
+
+/* ---- as a link ---- */
+
+static struct slice head_peek(struct link *l)
+{
+    struct fakeray_link *h = (struct fakeray_link *)l;
+    return h->conn ? slice_head(buf_slice(&h->conn->out), h->shown) : SLICE_NONE;
+}
+
+static void head_used(struct link *l, size_t n)
+{
+    struct fakeray_link *h = (struct fakeray_link *)l;
+    if (n)
+        buf_drop(&h->conn->out, n);
+    h->shown -= n;
+    h->known -= n;
+}
+
+static char *head_room(struct link *l, size_t *n)
+{
+    struct fakeray_link *h = (struct fakeray_link *)l;
+    *n = l->state == LINK_OPEN ? WORLD_BUFFER : 0;
+    return buf_room(&h->room, WORLD_BUFFER);
+}
+
+static void head_wrote(struct link *l, size_t n)
+{
+    struct fakeray_link *h = (struct fakeray_link *)l;
+    fakehead_feed(h->conn, (struct slice){h->room.ptr, n});
+}
+
+static void head_close(struct link *l)
+{
+    struct fakeray_link *h = (struct fakeray_link *)l, **at = &h->process->world->rays->links;
+    while (*at != h)
+        at = &(*at)->next;
+    *at = h->next;
+    net_forget(l);
+    if (h->conn)
+        fakehead_disconnect(h->conn);
+    buf_free(&h->room);
+    mem_free(h);
+}
+
+struct link *fakerays_open(struct process *p, const struct endpoint *to, struct link_owner *owner, int64_t deadline_ms)
+{
+    static const struct link_ops ops = {head_peek, head_used, head_room, head_wrote, head_close};
+    struct world *w = p->world;
+    struct fakeray_link *h = mem_alloc(sizeof *h);
+    h->link = (struct link){.ops = &ops, .net = &p->net, .owner = owner, .deadline_ms = deadline_ms, .state = LINK_OPENING};
+    h->process = p;
+    h->open_ms = w->now.mono_ms + delay_ms(w);
+    h->due_ms = TIME_NEVER;
+    buf_init(&h->room, WORLD_BUFFER);
+    for (h->head = w->rays->first; h->head && !slice_eq(to->host, slice_of(h->head->ip));)
+        h->head = h->head->next;
+    h->next = w->rays->links;
+    w->rays->links = h;
+    return &h->link;
+}
+
+/* ---- moving ---- */
+
+static bool is_frozen(const struct fakeray_link *h)
+{
+    return h->process->world->now.mono_ms < h->process->frozen_until_ms;
+}
+
+static bool opens(const struct fakeray_link *h)
+{
+    return h->link.state == LINK_OPENING && h->head && !h->head->unreachable;
+}
+
+static void open_now(struct fakeray_link *h)
+{
+    if (h->head->refused) {
+        see(h, LINK_FAILED, ERR_CONNECT, "connect: refused");
+        return;
+    }
+    h->conn = fakehead_connect(&h->head->fake, 6379);
+    h->link.state = LINK_OPEN;
+    net_wake(&h->link);
+}
+
+static bool show(struct fakeray_link *h, struct world *w)
+{
+    size_t all = h->conn->out.len, piece = h->head->fake.per_step;
+    if (all > h->known && h->shown == h->known)
+        h->due_ms = w->now.mono_ms + delay_ms(w) + h->head->answer_ms;
+    h->known = all;
+    if (h->shown == all || w->now.mono_ms < h->due_ms)
+        return false;
+    h->shown = piece && piece < all - h->shown ? h->shown + piece : all;
+    h->due_ms = h->shown == all ? TIME_NEVER : w->now.mono_ms + (h->head->pace_ms ? h->head->pace_ms : 1);
+    net_wake(&h->link);
+    return true;
+}
+
+static int64_t deadline_of(const struct fakeray_link *h)
+{
+    bool waits = h->link.state == LINK_OPEN || h->link.state == LINK_OPENING;
+    bool never = !waits || is_frozen(h) || h->link.deadline_ms == TIME_NEVER;
+    return never ? TIME_NEVER : h->link.deadline_ms - h->process->ahead_ms;
+}
+
+static bool move_one(struct fakeray_link *h, struct world *w)
+{
+    bool moved = false;
+    if (opens(h) && w->now.mono_ms >= h->open_ms) {
+        open_now(h);
+        moved = true;
+    }
+    if (h->conn && h->link.state == LINK_OPEN)
+        moved |= show(h, w);
+    if (h->conn && h->conn->ended && h->shown == h->conn->out.len && h->link.state == LINK_OPEN) {
+        see(h, LINK_ENDED, ERR_NONE, NULL);
+        moved = true;
+    }
+    if (deadline_of(h) <= w->now.mono_ms) {
+        see(h, LINK_FAILED, ERR_TIMEOUT, "deadline passed");
+        moved = true;
+    }
+    return moved;
+}
+
+bool fakerays_move(struct world *w)
+{
+    bool moved = false;
+    for (struct fakeray_link *h = w->rays ? w->rays->links : NULL; h; h = h->next)
+        moved |= move_one(h, w);
+    return moved;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int64_t fakerays_deadline(const struct world *w)
+{
+    int64_t next = TIME_NEVER;
+    for (const struct fakeray_link *h = w->rays ? w->rays->links : NULL; h; h = h->next) {
+        next = earlier(next, deadline_of(h));
+        next = opens(h) ? earlier(next, h->open_ms) : next;
+        next = h->link.state == LINK_OPEN ? earlier(next, h->due_ms) : next;
+    }
+    return next;
+}
+
+/* ---- from outside ---- */
+
+void fakerays_cut(struct world *w, const struct fakeray *h, uint32_t share)
+{
+    for (struct fakeray_link *l = w->rays->links; l; l = l->next)
+        if (l->head && (!h || l->head == h) && l->link.state == LINK_OPEN && (share >= 256 || rng_below(&w->rng, 256) < share))
+            see(l, LINK_FAILED, ERR_CLOSED, "the head reset the connection");
+}
+
+uint32_t fakerays_links(const struct world *w)
+{
+    uint32_t count = 0;
+    for (const struct fakeray_link *l = w->rays->links; l; l = l->next)
+        count++;
+    return count;
+}
