@@ -69,6 +69,7 @@ struct cluster_view {
     uint32_t service_count;
     struct slice status;  /* the status that the API server has; empty: none */
     int64_t status_at_ms; /* monotonic time of our last status write; 0: none yet */
+    uint32_t fleet;       /* how many clusters there are in all: the more, the longer mere progress waits */
     uint64_t status_hash; /* plan.status_hash of the write that `status` came from, 0 when it is somebody else's: the same is not written
                              twice, even when the server drops parts of it */
     int64_t status_not_before_ms;          /* monotonic: no status is written earlier, because the last one was refused; 0: none was */

@@ -122,6 +122,7 @@ static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
                                .scaling = scaling_apply(op, c, a),
                                .status = {c->status, c->status_len},
                                .status_at_ms = c->status_at_ms,
+                               .fleet = op->clusters.count,
                                .status_hash = c->status_ours ? c->status_hash : 0,
                                .status_not_before_ms = c->status_not_before_ms,
                                .options = &op->o.ray,

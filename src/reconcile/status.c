@@ -1,9 +1,10 @@
 /* Status: written as a merge patch, and only when it says something new. News that a person or a program waits for (the state, a condition,
  * what is desired) goes out at once; mere progress (how many pods run) at most every PROGRESS_MS, so that a cluster of a thousand pods that
- * become ready one by one costs a handful of writes. */
+ * become ready one by one costs a handful of writes, and in a large fleet more rarely, so that a thousand clusters that come up at once
+ * (after an outage, say) tell of it at most once in PROGRESS_EACH_MS, and do not delay what the API server is needed for: pods. */
 #include "status.h"
 
-enum { PROGRESS_MS = 60 * 1000, BUSY_MS = 5 * 1000 };
+enum { PROGRESS_MS = 30 * 1000, PROGRESS_EACH_MS = 120, PROGRESS_MAX_MS = 5 * 60 * 1000, BUSY_MS = 5 * 1000 };
 
 void status_put(struct jout *w, struct jval prior, const char *key, struct slice value)
 {
@@ -219,12 +220,18 @@ static struct slice patch_text(struct facts *f)
                         status.ptr, SLICE_ARG(stamp));
 }
 
+static int64_t progress_ms(uint32_t fleet)
+{
+    int64_t ms = (int64_t)fleet * PROGRESS_EACH_MS;
+    return ms < PROGRESS_MS ? PROGRESS_MS : ms > PROGRESS_MAX_MS ? PROGRESS_MAX_MS : ms;
+}
+
 /* How long the news must wait, and until when: not before a refused write may be tried again, and progress not too often. */
 static int64_t status_due_ms(const struct cluster_view *in, struct jval prior, struct jval next)
 {
     int64_t due = in->status_not_before_ms;
-    if (in->status_at_ms != 0 && mere_progress(prior, next) && in->status_at_ms + PROGRESS_MS > due)
-        due = in->status_at_ms + PROGRESS_MS;
+    if (in->status_at_ms != 0 && mere_progress(prior, next) && in->status_at_ms + progress_ms(in->fleet) > due)
+        due = in->status_at_ms + progress_ms(in->fleet);
     return due;
 }
 

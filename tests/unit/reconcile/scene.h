@@ -19,6 +19,7 @@ struct scene {
     struct ray_errors errors;
     bool broken;              /* the spec has an error */
     int32_t written, blocked; /* ms since the last status write, and until the next is allowed */
+    int32_t fleet;            /* clusters in all */
     struct slice prior;
     struct service head_service, headless_service;
     bool same; /* that is what this very status became */
@@ -56,6 +57,7 @@ __attribute__((unused)) static void read_words(struct scene *s, struct slice lin
             take_failures(s, word_value(word, "failures"));
         take_int(word, "written", &s->written);
         take_int(word, "blocked", &s->blocked);
+        take_int(word, "fleet", &s->fleet);
         s->same |= slice_eq(word, SLICE("same"));
         s->broken |= slice_eq(word, SLICE("broken"));
         s->suspend |= slice_eq(word, SLICE("suspend"));
@@ -169,6 +171,7 @@ static void scene_view(struct scene *s, const struct pod **pods, struct cluster_
                                .pod_count = s->pod_count,
                                .status = s->prior,
                                .status_at_ms = s->written ? NOW_MS - s->written : 0,
+                               .fleet = s->fleet < 0 ? UINT32_MAX : (uint32_t)s->fleet,
                                .status_not_before_ms = s->blocked ? NOW_MS + s->blocked : 0,
                                .failures = s->failures,
                                .options = &options,
