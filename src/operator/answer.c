@@ -270,6 +270,7 @@ static void on_delete(struct op *op, struct flight *f, const struct kube_answer 
 {
     bool refusal = a->outcome == KUBE_REFUSED, gone = refusal && a->status.code == 404;
     if (a->outcome != KUBE_OK && !gone) {
+        record_by_us(op, f->kind, slice_of(f->uid), false);
         if (refusal && a->status.reason == KUBE_CONFLICT)
             cluster_wait(op, f->c, f, a->status.message); /* another pod has its name, as the watch will tell; or a webhook said so */
         else if (refusal)
@@ -308,6 +309,7 @@ static void on_status(struct op *op, struct flight *f, const struct kube_answer 
         if (gone) { /* deleted, perhaps made again: the watch tells. Until it does, pods of a cluster that is no more are not made for ever
                      */
             work_drop(c);
+            cluster_doubt(c);
             c->not_before_ms = c->status_not_before_ms;
             cluster_wake_at(op, c, c->not_before_ms);
             return;

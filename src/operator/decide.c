@@ -106,7 +106,7 @@ static int64_t recall_doubted(struct op *op, struct cluster *c)
             continue;
         }
         r->doubt_ms = 0;
-        r->pod.deleting = false;
+        r->pod.deleting = r->by_us = false;
         log_warn("the API server says that a pod is not there, but shows it: it is deleted again", LF("namespace", istr_slice(c->ns)),
                  LF_CSTR("cluster", c->name), LF_CSTR("pod", r->pod.name));
     }
@@ -220,6 +220,10 @@ static void decide_one(struct op *op, struct cluster *c)
     int64_t due = c->not_before_ms > c->decided_ms + pace_ms(c) ? c->not_before_ms : c->decided_ms + pace_ms(c);
     if (op->now.mono_ms < due) {
         cluster_wake_at(op, c, due);
+        return;
+    }
+    if (c->unsure) {
+        cluster_confirm(op, c);
         return;
     }
     c->decided_ms = op->now.mono_ms;

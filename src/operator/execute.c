@@ -190,6 +190,7 @@ static bool execute_one(struct op *op, struct cluster *c, const struct action *a
         slab_free(&op->flight_slab, f);
         return false;
     }
+    record_by_us(op, act->kind, slice_of(f->uid), true);
     op->stats.actions[act->kind]++;
     c->in_flight++;
     op->flights++;

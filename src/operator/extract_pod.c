@@ -62,6 +62,8 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     *p = now;
     keep_interned(op, &r->group, &p->group, now.group);
     keep_interned(op, &r->reason, &p->reason, now.reason);
+    if (before.version && p->deleting && !before.deleting && !r->by_us)
+        cluster_doubt(c);
     if (!same_to_decisions(&before, p))
         cluster_touch(op, c);
 }

@@ -24,10 +24,12 @@ struct pod_record {
     const char *stop; /* why the autoscaler gave it up, a literal; NULL: it did not */
     int64_t doubt_ms; /* it counts as deleting because a DELETE was answered "not there": until then, if the watch shows it all the same */
     uint32_t round;
+    bool by_us; /* a DELETE of ours is on its way, or was answered */
 };
 
 struct service_record {
     struct service service;
+    bool by_us; /* likewise */
     struct cluster *of;
     struct service_record *next, **link;
     uint32_t round;
@@ -77,6 +79,8 @@ struct cluster {
     uint32_t in_flight;
     uint32_t trouble; /* calls in a row that failed for no reason of the spec's: backs off the whole cluster */
     int64_t not_before_ms;
+    bool unsure;        /* what belonged to it went, and not by us: it may be gone itself */
+    uint32_t missed;    /* times in a row that it was not there when it was read because of that */
     int64_t decided_ms; /* the last decision */
     int64_t wake_ms;    /* TIME_NEVER: not in the heap */
     uint32_t heap_at;
@@ -164,6 +168,7 @@ void cluster_reread(struct op *op, struct cluster *c); /* spec or meta is anothe
 void work_drop(struct cluster *c);                     /* what of the plan has not been begun is not begun */
 void pod_remove(struct op *op, struct pod_record *r);
 void service_remove(struct op *op, struct service_record *r);
+void record_by_us(struct op *op, uint8_t kind, struct slice uid, bool by_us); /* of what an action of this kind deletes */
 struct group_failures *failures_of(struct op *op, struct cluster *c, struct slice group, bool head, bool make);
 void failures_forget(struct op *op, struct cluster *c, struct slice group, bool head);
 void failures_prune(struct op *op, struct cluster *c); /* of groups that the loaded model does not have */
@@ -202,6 +207,10 @@ void decide_all(struct op *op);
 void decide_none(struct op *op); /* who does not lead only lets go of what is gone */
 /* the service of this name that the cluster owns; NULL */
 struct service_record *service_of(const struct cluster *c, struct slice name);
+
+/* confirm.c */
+void cluster_doubt(struct cluster *c);
+void cluster_confirm(struct op *op, struct cluster *c); /* asks whether it is still there; the answer touches it */
 
 /* execute.c: a few actions per cluster and turn, as long as the window has room */
 void execute_all(struct op *op);

@@ -83,7 +83,8 @@ static void forget_content(struct op *op, struct cluster *c)
 
 void cluster_gone(struct op *op, struct cluster *c)
 {
-    c->present = false;
+    c->present = c->unsure = false;
+    c->missed = 0;
     tools_drop_unused(op, c->ns);
     forget_content(op, c); /* at once: while answers are on their way it may come back, as after a 404 that was none */
     work_drop(c);
@@ -107,6 +108,8 @@ void cluster_settle(struct op *op, struct cluster *c)
 void pod_remove(struct op *op, struct pod_record *r)
 {
     struct cluster *c = r->of;
+    if (!r->by_us && !r->pod.deleting)
+        cluster_doubt(c);
     *r->link = r->next;
     if (r->next)
         r->next->link = r->link;
@@ -121,12 +124,24 @@ void pod_remove(struct op *op, struct pod_record *r)
 void service_remove(struct op *op, struct service_record *r)
 {
     struct cluster *c = r->of;
+    if (!r->by_us)
+        cluster_doubt(c);
     *r->link = r->next;
     if (r->next)
         r->next->link = r->link;
     map_del(&op->services, slice_of(r->service.uid));
     slab_free(&op->service_slab, r);
     cluster_touch(op, c);
+}
+
+void record_by_us(struct op *op, uint8_t kind, struct slice uid, bool by_us)
+{
+    struct pod_record *pod = kind == ACTION_DELETE_POD ? map_get(&op->pods, uid) : NULL;
+    struct service_record *service = kind == ACTION_DELETE_SERVICE ? map_get(&op->services, uid) : NULL;
+    if (pod)
+        pod->by_us = by_us;
+    if (service)
+        service->by_us = by_us;
 }
 
 static bool same_group(const struct failing *f, struct slice group, bool head)

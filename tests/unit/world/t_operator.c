@@ -128,6 +128,36 @@ static void test_watches(void)
     world_free(&w);
 }
 
+/* The end of a cluster that its watch does not tell of: its pods go, and are not made again as fast as they do. */
+static void test_untold(void)
+{
+    struct world w;
+    test_case("nobody tells that a cluster was deleted");
+    make_world(&w, false);
+    apply(&w, "c", 3);
+    apply(&w, "d", 3);
+    world_run(&w, 10 * 1000);
+    CHECK(is_ready(&w, "c") && is_ready(&w, "d"));
+    uint32_t before = world_writes(&w);
+    apiserver_faults(w.server)->drop_events = 1;
+    CHECK_INT(world_call(&w, "DELETE", "/apis/ray.io/v1/namespaces/n/rayclusters/c", "application/json", SLICE("{}")), 200);
+    world_run(&w, 20 * 1000);
+    CHECK_INT(apiserver_faults(w.server)->drop_events, 0);
+    CHECK_INT(world_writes(&w), before);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 4);
+    test_case("a pod that somebody deletes is made again at once");
+    struct slice names[1], path;
+    CHECK_INT(pod_names(&w, "worker", names, 1), 1);
+    path = arena_printf(&w.arena, "%s/%.*s", pods_path, SLICE_ARG(names[0]));
+    CHECK_INT(world_call(&w, "DELETE", path.ptr, "application/json", SLICE("{}")), 200);
+    world_run(&w, 500);
+    CHECK_INT(w.sent.pod_posts, 4 + 4 + 1);
+    world_run(&w, 10 * 1000);
+    CHECK(is_ready(&w, "d"));
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
 static void test_lease(void)
 {
     struct world w;
@@ -180,6 +210,7 @@ int main(void)
     test_answers();
     test_delete_conflict();
     test_watches();
+    test_untold();
     test_lease();
     test_invalid();
     return test_done();
