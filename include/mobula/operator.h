@@ -1,6 +1,6 @@
 /* operator: binds what is seen to decisions and decisions to calls. Events move records, a moved record marks its cluster dirty, dirty
  * clusters are decided in turn, plans are carried out in turn under the client's window, and answers move records.
- * It is driven by two functions and the net it is given, so the event loop and the simulator drive it alike. */
+ * It is driven by three functions and the net it is given, so the event loop and the simulator drive it alike. */
 #ifndef MOBULA_OPERATOR_H
 #define MOBULA_OPERATOR_H
 
@@ -26,6 +26,10 @@ struct op;
 /* config, net and all slices stay the caller's. */
 struct op *operator_new(struct net *net, struct kube_config *config, const struct operator_options *o, struct err *e);
 void operator_free(struct op *op);
+
+/* Call it before every net_dispatch: who has slept beyond its lease (a stopped process, a machine that was suspended) must know so before
+ * the answers that wait for it let the next calls out. */
+void operator_wake(struct op *op, struct now now);
 
 /* Does all that can be done now and returns when to come again. Call it after every net_dispatch. */
 int64_t operator_step(struct op *op, struct now now);

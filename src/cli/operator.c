@@ -200,6 +200,7 @@ static void run(struct process *p)
                 stop_by = now.mono_ms + STOP_MS;
             }
         }
+        operator_wake(p->op, now);
         net_dispatch(loop_net(p->loop), now);
         deadline = operator_step(p->op, now);
         if (stop_by != TIME_NEVER && (operator_stop(p->op, now) || now.mono_ms >= stop_by))

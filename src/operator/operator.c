@@ -108,6 +108,15 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+void operator_wake(struct op *op, struct now now)
+{
+    op->now = now;
+    if (!op->leading || !op->lease || kube_lease_held(op->lease, now))
+        return;
+    follow_lease(op);
+    kube_calls_recall(op->client, op, now);
+}
+
 int64_t operator_step(struct op *op, struct now now)
 {
     op->now = now;

@@ -99,6 +99,7 @@ static int64_t step_process(struct process *p, bool *moved)
     if (w->now.mono_ms < p->frozen_until_ms)
         return p->frozen_until_ms;
     uint64_t since = w->pieces;
+    operator_wake(p->op, world_process_now(p));
     *moved |= net_dispatch(&p->net, world_process_now(p));
     int64_t next = operator_step(p->op, world_process_now(p));
     if (w->hooks && w->hooks->stepped)

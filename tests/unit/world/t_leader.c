@@ -77,6 +77,31 @@ static void test_late_connections(void)
     world_free(&w);
 }
 
+/* The answers that came while the process was stopped do not let out what waits behind them. */
+static void test_sleeper(void)
+{
+    struct world w;
+    test_case("the lease is lost while the process is stopped");
+    make_world(&w, true);
+    world_run(&w, 2000);
+    CHECK(w.op->leading);
+    w.path.latency_ms = 40;
+    apply(&w, "c", 200);
+    while (w.sent.pod_posts == 0)
+        world_step(&w, w.now.mono_ms + 1);
+    w.process[0].frozen_until_ms = w.now.mono_ms + 10 * 1000;
+    take_lease(&w, "somebody else", 15);
+    world_run(&w, 9 * 1000);
+    uint32_t before = world_writes(&w);
+    CHECK(before < 100);
+    world_run(&w, 4 * 1000);
+    CHECK_INT(world_writes(&w), before);
+    CHECK(!w.op->leading);
+    world_run(&w, 60 * 1000);
+    CHECK(is_ready(&w, "c"));
+    world_free(&w);
+}
+
 /* What a standby knows may be old without its knowing: a watch that has fallen silent. It looks anew before it leads. */
 static void test_looks_anew(void)
 {
@@ -214,6 +239,7 @@ int main(void)
     log_global.fd = -1;
     test_no_write_after_loss();
     test_late_connections();
+    test_sleeper();
     test_looks_anew();
     test_gets_it_back();
     test_standby();
