@@ -44,7 +44,7 @@ struct service {
 struct group_failures {
     uint32_t count;        /* since the group was last well */
     int64_t last_us;       /* wall clock of the last one */
-    int64_t not_before_ms; /* monotonic: nothing is created in this group before */
+    int64_t not_before_ms; /* monotonic: nothing is created in this group before; it is forgotten some time after */
     uint64_t accepted;     /* the group's hash (ray_group.hash) that the API server took in a dry run; 0: none was tried */
     uint64_t refused;      /* the one that it refused, for the reason below: nothing that runs is given up for it … */
     int64_t try_ms;        /* … and it is tried again at this monotonic time: the cause may lie elsewhere, a quota or a service account */

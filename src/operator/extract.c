@@ -81,9 +81,9 @@ void extract_failures(struct op *op, struct cluster *c)
         struct slice reason = slice_head(json_get_str(g, "reason", &op->event_arena), sizeof f->reason - 1);
         if (reason.len)
             memcpy(f->reason, reason.ptr, reason.len);
-        /* What is left of the wait, by the wall clock that wrote it; never longer than the whole wait. */
+        /* By the wall clock that wrote it, when the wait ends or was over; never later than a whole wait from now. */
         int64_t wait = reconcile_backoff_ms(f->count, hash64(slice_of(c->uid), 0)), gone = (op->now.wall_us - last_us) / 1000;
-        f->not_before_ms = op->now.mono_ms + (gone < 0 ? wait : gone > wait ? 0 : wait - gone);
+        f->not_before_ms = op->now.mono_ms + wait - (gone > 0 ? gone : 0);
     }
 }
 

@@ -28,12 +28,12 @@ bool decide_failures(const struct group_view *g, struct plan *p)
         return false; /* how long to wait is known when it has been counted: the next plan, at once */
     const struct group_failures *f = g->failures;
     if (f->count && well == (int64_t)g->count && well == (int64_t)g->spec->desired * g->spec->hosts) {
-        /* twice: a wait is at least half of the longest one of its count */
-        int64_t quiet_ms = (g->in->now.wall_us - f->last_us) / 1000, well_ms = 2 * reconcile_backoff_ms(f->count, 0) + WELL_AGAIN_MS;
-        if (quiet_ms >= well_ms)
+        /* By the monotonic clock: a wall clock that is set back would make the failure one of the future. */
+        int64_t forget_ms = f->not_before_ms + reconcile_backoff_ms(f->count, 0) + WELL_AGAIN_MS;
+        if (g->in->now.mono_ms >= forget_ms)
             plan_add(p, ACTION_FORGET_FAILURES)->group = g->number;
         else
-            plan_look_again(p, g->in->now.mono_ms + well_ms - (quiet_ms > 0 ? quiet_ms : 0));
+            plan_look_again(p, forget_ms);
     }
     if (f->count && g->in->now.mono_ms < f->not_before_ms) {
         plan_look_again(p, f->not_before_ms);

@@ -37,8 +37,10 @@ static void take_failures(struct scene *s, struct slice text)
     slice_int(count, &n);
     slice_int(ms, &wait);
     slice_int(text, &ago);
-    s->failures[group_slot(group)] = (struct group_failures){
-        .count = (uint32_t)n, .last_us = now_us - ago * 1000000, .not_before_ms = NOW_MS + wait, .reason = "it ended"};
+    s->failures[group_slot(group)] = (struct group_failures){.count = (uint32_t)n,
+                                                             .last_us = now_us - ago * 1000000,
+                                                             .not_before_ms = NOW_MS + (wait ? wait : -ago * 1000),
+                                                             .reason = "it ended"};
 }
 
 __attribute__((unused)) static void read_words(struct scene *s, struct slice line)
