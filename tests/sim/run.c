@@ -185,6 +185,8 @@ static void calm(struct sim *s)
 static void quiet(struct sim *s)
 {
     char why[SIM_TEXT] = "";
+    if (s->silenced) /* what the silent watch did not tell may still be there to be set right */
+        until(s, SIM_MS + CALM_SILENT_MS);
     until(s, sim_now(s) + SETTLE_MS);
     for (int64_t end = sim_now(s) + FORGET_MS; !broken(s) && sim_now(s) < end && state_has_failures(s);)
         until(s, sim_now(s) + 5000);
@@ -197,6 +199,16 @@ static void quiet(struct sim *s)
         sim_violation(s, "no event when converged", "%u events in a minute", s->w.sent.events - events);
     if (!broken(s) && !state_converged(s, why))
         sim_violation(s, "stays converged", "%s", why);
+}
+
+/* What a fault costs is a few writes, not a storm of them. */
+static void compare_writes(struct sim *s)
+{
+    enum { SLACK = 20 };
+    uint32_t most = s->o->reference_writes + s->o->reference_writes / 4 + 2 * s->r->faults_met + SLACK;
+    if (s->r->writes > most)
+        sim_violation(s, "bounded writes", "%u, at most %u (%u without faults, %u requests met a fault)", s->r->writes, most,
+                      s->o->reference_writes, s->r->faults_met);
 }
 
 /* The first line that differs. */
@@ -243,6 +255,8 @@ void sim_run(const struct sim_plan *p, const struct sim_options *o, struct sim_r
         *end = state_text(s);
     if (*end && o->reference)
         compare_end(s, *end);
+    if (*end && o->reference)
+        compare_writes(s);
     if (!broken(s))
         gone(s);
     apiserver_observe(s->w.server, NULL);
