@@ -5,11 +5,12 @@
 
 #include "flags.h"
 
-int cli_operator(int argc, char **argv); /* the controller itself */
-int cli_install(int argc, char **argv);  /* the manifests of an installation */
-int cli_validate(int argc, char **argv); /* checks manifests without a cluster */
-int cli_explain(int argc, char **argv);  /* the objects that would be made from a manifest */
-int cli_wait_gcs(int argc, char **argv); /* waits until Ray's control service answers */
+int cli_operator(int argc, char **argv);        /* the controller itself */
+int cli_install(int argc, char **argv);         /* the manifests of an installation */
+int cli_validate(int argc, char **argv);        /* checks manifests without a cluster */
+int cli_explain(int argc, char **argv);         /* the objects that would be made from a manifest */
+int cli_explain_cluster(int argc, char **argv); /* `explain cluster`: why a cluster is as it is */
+int cli_wait_gcs(int argc, char **argv);        /* waits until Ray's control service answers */
 
 /* ---- what they share ---- */
 

@@ -198,9 +198,10 @@ static const struct flag list[] = {
 };
 
 static const struct flags flags = {
-    .usage = "mobula explain -f FILE [-f FILE...] [FLAG...]",
+    .usage = "mobula explain -f FILE [-f FILE...] [FLAG...]  or  mobula explain cluster NAME [-n NS]",
     .about = "Prints the pods and services that the operator would make of RayClusters in an empty namespace. The last letters of worker\n"
-             "names are made of the cluster's uid, which only the API server gives: they will be others.",
+             "names are made of the cluster's uid, which only the API server gives: they will be others.\n"
+             "`mobula explain cluster NAME` says of a cluster that there is why it is as it is: see its --help.",
     .list = list,
     .count = COUNT_OF(list),
 };
@@ -225,6 +226,8 @@ static int explain_files(const struct explain_options *o, const struct explain_h
 
 int cli_explain(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "cluster") == 0)
+        return cli_explain_cluster(argc - 1, argv + 1);
     struct explain_options o = {.tools = SLICE("configmap"), .output = SLICE("yaml"), .cluster_domain = SLICE("cluster.local")};
     int status;
     if (!flags_parse(&flags, argc, argv, &o, &status))

@@ -14,7 +14,7 @@ static const struct subcommand {
     {"operator", "run the controller, which makes and keeps the pods of RayClusters", cli_operator},
     {"install", "print the manifests of an installation", cli_install},
     {"validate", "check manifests without a cluster", cli_validate},
-    {"explain", "print the pods and services that would be made from a manifest", cli_explain},
+    {"explain", "print what would be made from a manifest, or say why a cluster is as it is", cli_explain},
     {"wait-gcs", "wait until the control service of a Ray cluster answers", cli_wait_gcs},
     {"version", "print the version of this binary", run_version},
     {"help", "print this list, or the flags of one command", run_help},

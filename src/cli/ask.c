@@ -1,0 +1,78 @@
+#include "ask.h"
+
+#include <unistd.h>
+
+static const char *text_or_null(struct slice s)
+{
+    return slice_empty(s) ? NULL : s.ptr;
+}
+
+bool ask_open(struct ask *k, struct slice kubeconfig, struct slice context, struct err *e)
+{
+    const struct kube_config_options o = {text_or_null(kubeconfig), text_or_null(context), isatty(STDERR_FILENO)};
+    struct rng rng;
+    *k = (struct ask){.allow = net_allow_new()};
+    log_global.level = LOG_ERROR; /* what goes wrong is the answer's to say */
+    k->config = kube_config_load(&o, e);
+    if (!k->config || !kube_config_allow(k->config, k->allow, e))
+        return false;
+    k->loop = loop_new(k->allow, e);
+    if (!k->loop)
+        return false;
+    rng_seed_system(&rng);
+    k->client = kube_client_new(loop_net(k->loop), k->config, rng_next(&rng), "mobula/" MOBULA_VERSION);
+    return true;
+}
+
+void ask_close(struct ask *k)
+{
+    kube_client_free(k->client);
+    if (k->loop)
+        loop_free(k->loop);
+    kube_config_free(k->config);
+    net_allow_free(k->allow);
+}
+
+struct waiting {
+    struct arena *a;
+    struct ask_answer *out;
+    struct err *e;
+    bool over, well;
+};
+
+static void on_answer(void *owner, uint64_t tag, const struct kube_answer *answer, struct now now)
+{
+    struct waiting *w = owner;
+    (void)tag;
+    (void)now;
+    w->over = true;
+    w->well = answer->outcome == KUBE_OK || answer->outcome == KUBE_REFUSED;
+    if (!w->well) {
+        *w->e = answer->err;
+        return;
+    }
+    *w->out = (struct ask_answer){.code = answer->status.code,
+                                  .reason = answer->status.reason,
+                                  .body = arena_dup(w->a, answer->body),
+                                  .message = arena_dup(w->a, slice_of(answer->status.message))};
+}
+
+bool ask_get(struct ask *k, struct slice path, struct arena *a, struct ask_answer *out, struct err *e)
+{
+    struct waiting w = {.a = a, .out = out, .e = e};
+    struct now now = clock_now();
+    const struct kube_request r = {
+        .lane = KUBE_LANE_MAIN, .method = SLICE("GET"), .path = path, .again = true, .timeout_ms = ASK_MS, .done = on_answer, .owner = &w};
+    if (!kube_call(k->client, &r, now, e))
+        return false;
+    while (!w.over) {
+        now = loop_wait(k->loop, kube_client_tick(k->client, now));
+        net_dispatch(loop_net(k->loop), now);
+        if (loop_signal(k->loop) && !w.over) {
+            kube_client_free(k->client); /* it would tell us later */
+            k->client = NULL;
+            return err_set(e, ERR_CLOSED, "ended by a signal");
+        }
+    }
+    return w.well;
+}

@@ -1,0 +1,28 @@
+/* A command's conversation with the API server: one question at a time, each waited for. */
+#ifndef MOBULA_CLI_ASK_H
+#define MOBULA_CLI_ASK_H
+
+#include <mobula/kube.h>
+
+enum { ASK_MS = 20 * 1000 }; /* for one answer, from DNS to its last byte */
+
+struct ask {
+    struct net_allow *allow;
+    struct kube_config *config;
+    struct loop *loop;
+    struct kube_client *client;
+};
+/* kubeconfig and context as the operator's flags have them; empty: not given. ask_close also after a failure. */
+bool ask_open(struct ask *k, struct slice kubeconfig, struct slice context, struct err *e);
+void ask_close(struct ask *k);
+
+struct ask_answer {
+    int code; /* HTTP status */
+    enum kube_reason reason;
+    struct slice body;    /* in the arena given */
+    struct slice message; /* of what is not 2xx: the server's words */
+};
+/* False: no answer came, and *e says at which step it failed. */
+bool ask_get(struct ask *k, struct slice path, struct arena *a, struct ask_answer *out, struct err *e);
+
+#endif

@@ -1,0 +1,27 @@
+/* `mobula explain cluster`: why a cluster is as it is, in words. What the operator knows stands in the cluster's status, what is there in
+ * its pods, and what Ray wants at this moment says the head itself: so whoever may read the cluster may read why, and nobody has to reach
+ * into the operator. */
+#ifndef MOBULA_CLI_EXPLAIN_CLUSTER_H
+#define MOBULA_CLI_EXPLAIN_CLUSTER_H
+
+#include <mobula/reconcile.h>
+
+enum { EXPLAIN_WORDS_MAX = 16 * MIB }; /* LIMIT_RAY_GROUPS groups, each with LIMIT_SCALE_TOLD pods in trouble, and their reasons */
+
+struct explain_facts {
+    struct jval object; /* the RayCluster */
+    struct pod *pods;   /* that carry its label and are its own */
+    uint32_t pod_count, pod_cap;
+    bool sidecar;         /* KubeRay's autoscaler runs beside its head */
+    struct slice said;    /* the head's own `ray status`; empty: … */
+    struct slice silence; /* … why there is none */
+    struct now now;
+};
+
+/* One Pod of a list. Those of an older cluster of the same name are passed over. */
+void explain_add_pod(struct explain_facts *f, struct jval pod, struct arena *a);
+/* The text that GET /api/cluster_status?format=1 of the dashboard holds; false: it is no such answer. */
+bool explain_said(struct slice body, struct arena *a, struct slice *said);
+void explain_words(const struct explain_facts *f, struct arena *a, struct buf *out);
+
+#endif

@@ -1,0 +1,349 @@
+#include "explain_cluster.h"
+
+enum { SAID_MAX = 64 * KIB };
+
+struct words {
+    const struct explain_facts *in;
+    const struct ray_cluster *c;
+    bool read; /* the spec has no errors: c is whole */
+    struct jval status;
+    struct arena *a;
+    struct buf *out;
+};
+
+/* ---- facts ---- */
+
+void explain_add_pod(struct explain_facts *f, struct jval pod, struct arena *a)
+{
+    struct slice uid = json_get_str(f->object, "metadata.uid", a);
+    struct jval k, v;
+    bool ours = false;
+    for (struct jiter it = json_iter(json_get(pod, "metadata.ownerReferences")); json_next(&it, &k, &v);)
+        ours |= json_get_bool(v, "controller", false) && json_str_eq(json_get(v, "uid"), uid);
+    if (!ours)
+        return;
+    if (f->pod_count == f->pod_cap) {
+        f->pod_cap = f->pod_cap * 2 + 16;
+        struct pod *more = arena_array(a, f->pod_cap, sizeof *more);
+        if (f->pod_count)
+            memcpy(more, f->pods, f->pod_count * sizeof *more);
+        f->pods = more;
+    }
+    struct pod *p = &f->pods[f->pod_count++];
+    pod_read(pod, a, p);
+    p->group = arena_dup(a, p->group);
+    p->reason = arena_dup(a, p->reason);
+    for (struct jiter it = json_iter(json_get(pod, "spec.containers")); p->head && json_next(&it, &k, &v);)
+        f->sidecar |= json_str_eq(json_get(v, "name"), SLICE("autoscaler"));
+}
+
+bool explain_said(struct slice body, struct arena *a, struct slice *said)
+{
+    struct json doc;
+    struct err e = {0};
+    if (!json_parse(&doc, body, a, &e))
+        return false;
+    struct jval text = json_get(json_root(&doc), "data.clusterStatus");
+    *said = slice_head(json_str(text, a), SAID_MAX);
+    return json_type(text) == JSON_STRING;
+}
+
+/* ---- lines ---- */
+
+static const char *age_text(const struct words *w, int64_t since_us)
+{
+    char text[TIME_TEXT_MAX];
+    int64_t s = (w->in->now.wall_us - since_us) / 1000000;
+    return arena_dup(w->a, time_format_age(s > 0 ? s : 0, text)).ptr;
+}
+
+/* " 5m ago", or nothing where no time is known. */
+static const char *ago(const struct words *w, struct jval time)
+{
+    int64_t us;
+    struct err e = {0};
+    if (!time_parse(json_str(time, w->a), &us, &e))
+        return "";
+    return arena_printf(w->a, " %s ago", age_text(w, us)).ptr;
+}
+
+static struct jval condition_of(const struct words *w, const char *type)
+{
+    struct jval k, v;
+    for (struct jiter it = json_iter(json_get(w->status, "conditions")); json_next(&it, &k, &v);)
+        if (json_str_eq(json_get(v, "type"), slice_of(type)))
+            return v;
+    return (struct jval){.at = -1};
+}
+
+static bool is_false(struct jval condition)
+{
+    return json_str_eq(json_get(condition, "status"), SLICE("False"));
+}
+
+static void title(const struct words *w)
+{
+    const struct ray_cluster *c = w->c;
+    int64_t since;
+    struct err e = {0};
+    struct slice state = json_get_str(w->status, c->kind == RAY_V1 ? "state" : "phase", w->a);
+    buf_printf(w->out, "RayCluster %.*s/%.*s (%.*s)", SLICE_ARG(c->ns), SLICE_ARG(c->name), SLICE_ARG(ray_api_version(c->kind)));
+    if (time_parse(json_get_str(w->in->object, "metadata.creationTimestamp", w->a), &since, &e))
+        buf_printf(w->out, ", made %s ago", age_text(w, since));
+    buf_printf(w->out, ": %.*s\n", SLICE_ARG(slice_empty(state) ? SLICE("not ready") : state));
+}
+
+/* A condition that is False, in words of its own. */
+static void put_lack(const struct words *w, const char *type, const char *what)
+{
+    struct jval c = condition_of(w, type);
+    struct slice reason = json_get_str(c, "reason", w->a), message = json_get_str(c, "message", w->a);
+    if (is_false(c))
+        buf_printf(w->out, "  %s (%.*s%s)%s%.*s\n", what, SLICE_ARG(reason), ago(w, json_get(c, "lastTransitionTime")),
+                   message.len ? ": " : "", SLICE_ARG(message));
+}
+
+/* Whether somebody looks after it at all. */
+static void put_operator(const struct words *w)
+{
+    int64_t seen = json_get_int(w->status, "observedGeneration", -1);
+    if (w->c->managed_elsewhere)
+        buf_put(w->out, SLICE("  spec.managedBy leaves it to another controller: the operator does nothing about it\n"));
+    else if (seen < 0)
+        buf_put(w->out, SLICE("  no operator has looked at it: none runs, or none that watches this namespace (mobula install, mobula "
+                              "operator --namespace)\n"));
+    else if (seen < w->c->generation)
+        buf_printf(
+            w->out,
+            "  the operator has seen generation %lld of the spec, not yet %lld: what follows is of the older one. If it stays so, no "
+            "operator runs\n",
+            (long long)seen, (long long)w->c->generation);
+    if (w->c->deleting)
+        buf_put(w->out, SLICE("  it is being deleted\n"));
+    if (w->read && w->c->suspend)
+        buf_put(w->out, SLICE("  it is suspended: spec.suspend is true, no pods run\n"));
+}
+
+/* ---- groups ---- */
+
+struct tally {
+    uint32_t ready, starting, ended, going;
+};
+
+static bool belongs(const struct pod *p, const struct ray_group *g)
+{
+    return g->head ? p->head : !p->head && slice_eq(p->group, g->name);
+}
+
+static bool ends(const struct pod *p)
+{
+    return p->phase == POD_FAILED || p->phase == POD_SUCCEEDED || p->ended;
+}
+
+static struct tally count_pods(const struct words *w, const struct ray_group *g)
+{
+    struct tally t = {0};
+    for (uint32_t i = 0; i < w->in->pod_count; i++) {
+        const struct pod *p = &w->in->pods[i];
+        if (!belongs(p, g))
+            continue;
+        uint32_t *n = p->deleting ? &t.going : ends(p) ? &t.ended : p->ready ? &t.ready : &t.starting;
+        ++*n;
+    }
+    return t;
+}
+
+static struct jval group_status(const struct words *w, const struct ray_group *g)
+{
+    struct slice name = g->head ? SLICE(RAY_HEAD_GROUP) : g->name;
+    struct jval k, v;
+    for (struct jiter it = json_iter(json_get(w->status, "groups")); json_next(&it, &k, &v);)
+        if (json_str_eq(json_get(v, "name"), name))
+            return v;
+    return (struct jval){.at = -1};
+}
+
+static void put_count(const struct words *w, uint32_t n, const char *what)
+{
+    if (n)
+        buf_printf(w->out, ", %u %s", n, what);
+}
+
+/* Pods that are not what they should be. */
+static void put_pods(const struct words *w, const struct ray_group *g)
+{
+    static const char *const phases[] = {"Pending", "Running", "Succeeded", "Failed", "Unknown"};
+    uint32_t told = 0, more = 0;
+    for (uint32_t i = 0; i < w->in->pod_count; i++) {
+        const struct pod *p = &w->in->pods[i];
+        if (!belongs(p, g) || p->ready || p->deleting)
+            continue;
+        if (told == LIMIT_SCALE_TOLD) {
+            more++;
+            continue;
+        }
+        told++;
+        buf_printf(w->out, "    pod %s: %s", p->name, ends(p) && p->phase == POD_RUNNING ? "Ray has ended" : phases[p->phase]);
+        if (ends(p))
+            buf_printf(w->out, ", exit code %d", (int)p->exit_code);
+        buf_printf(w->out, "%s%.*s, made %s ago\n", p->reason.len ? ", " : "", SLICE_ARG(p->reason), age_text(w, p->created_us));
+    }
+    if (more)
+        buf_printf(w->out, "    and %u pods more\n", more);
+}
+
+static void put_group(const struct words *w, const struct ray_group *g)
+{
+    struct tally t = count_pods(w, g);
+    struct jval s = group_status(w, g);
+    int64_t wanted = json_get_int(s, "desired", -1), failures = json_get_int(s, "failures", 0);
+    struct slice reason = json_get_str(s, "reason", w->a);
+    buf_printf(w->out, "  %.*s: ", SLICE_ARG(g->name));
+    if (wanted >= 0)
+        buf_printf(w->out, "%lld wanted", (long long)wanted);
+    else
+        buf_put(w->out, SLICE("nobody has said how many are wanted"));
+    if (!g->head && g->hosts > 1)
+        buf_printf(w->out, " (%d to %d replicas of %d pods)", (int)g->min, (int)g->max, (int)g->hosts);
+    else if (!g->head)
+        buf_printf(w->out, g->max == INT32_MAX ? " (%d or more)" : " (%d to %d)", (int)g->min, (int)g->max);
+    if (!g->head && wanted > 0 && wanted >= (int64_t)g->max * g->hosts)
+        buf_put(w->out, SLICE(", which is its maximum"));
+    buf_printf(w->out, ", %u ready", t.ready);
+    put_count(w, t.starting, "starting");
+    put_count(w, t.ended, "ended");
+    put_count(w, t.going, "going");
+    buf_putc(w->out, '\n');
+    if (failures)
+        buf_printf(w->out, "    failed %lld times in a row, the last%s: %.*s\n", (long long)failures,
+                   ago(w, json_get(s, "lastFailureTime")), SLICE_ARG(reason));
+    put_pods(w, g);
+    /* Nothing fails, and yet it is not as the status says that it should be: somebody would have acted on that by now. */
+    int64_t live = (int64_t)t.ready + t.starting + t.ended;
+    if (wanted >= 0 && live != wanted && !failures && json_get_int(w->status, "observedGeneration", -1) == w->c->generation)
+        buf_printf(w->out, "    %lld pods too %s: if it stays so, no operator runs\n",
+                   (long long)(live > wanted ? live - wanted : wanted - live), live > wanted ? "many" : "few");
+}
+
+/* ---- scaling ---- */
+
+/* What is said there one by one: the lines of the decision, joined by semicolons. */
+static void put_parts(const struct words *w, struct slice text)
+{
+    while (!slice_empty(text)) {
+        const char *at = memmem(text.ptr, text.len, "; ", 2);
+        size_t n = at ? (size_t)(at - text.ptr) : text.len;
+        buf_printf(w->out, "    %.*s\n", (int)n, text.ptr);
+        text = slice_skip(text, at ? n + 2 : n);
+    }
+}
+
+static void put_speed(const struct words *w)
+{
+    const struct ray_cluster *c = w->c;
+    enum { AT_ONCE = 1000 };
+    if (c->upscaling_speed >= AT_ONCE)
+        buf_put(w->out, SLICE("  up: all nodes that demand needs at once, up to the groups' maxima"));
+    else
+        buf_printf(w->out,
+                   "  up: of each group 5 nodes may be starting, or %g times those that have joined where that is more (upscaling%s)",
+                   c->upscaling_speed, c->kind == RAY_V1 ? "Mode Conservative" : "Speed");
+    if (c->max_workers != INT32_MAX)
+        buf_printf(w->out, ", and %d workers in all", (int)c->max_workers);
+    buf_putc(w->out, '\n');
+}
+
+static void put_rules(const struct words *w)
+{
+    put_speed(w);
+    for (uint32_t i = 0; i < w->c->group_count; i++) {
+        const struct ray_group *g = &w->c->groups[i];
+        long long limit = g->idle_timeout_s >= 0 ? g->idle_timeout_s : w->c->idle_timeout_s;
+        buf_printf(w->out, "  down: %.*s: what is idle for %lld s, but %d always stay, and what request_resources() holds",
+                   SLICE_ARG(g->name), limit, (int)g->min);
+        if (g->priority)
+            buf_printf(w->out, "; priority %d", (int)g->priority);
+        buf_putc(w->out, '\n');
+    }
+}
+
+static void put_scaling(const struct words *w)
+{
+    struct jval c = condition_of(w, "Autoscaling");
+    struct slice reason = json_get_str(c, "reason", w->a);
+    buf_put(w->out, SLICE("\nAutoscaling\n"));
+    if (!w->c->autoscaling) {
+        buf_put(w->out, SLICE("  off: enableInTreeAutoscaling is not true, so there are as many workers as the spec's replicas say\n"));
+        return;
+    }
+    if (w->in->sidecar) {
+        buf_put(w->out,
+                SLICE("  by the container autoscaler of the head pod: its log says why (kubectl logs POD -c autoscaler); the operator "
+                      "follows the replicas and workersToDelete that it writes\n"));
+        return;
+    }
+    if (!json_there(c))
+        buf_put(w->out, SLICE("  nothing was decided yet: the head has not answered, or the operator runs with --autoscaler=off\n"));
+    else if (is_false(c))
+        buf_printf(w->out, "  not by demand at present (%.*s%s):\n", SLICE_ARG(reason), ago(w, json_get(c, "lastTransitionTime")));
+    else
+        buf_printf(w->out, "  by the operator, which decided last (%.*s):\n", SLICE_ARG(reason));
+    put_parts(w, json_get_str(c, "message", w->a));
+    put_rules(w);
+}
+
+static void put_said(const struct words *w)
+{
+    buf_put(w->out, SLICE("\nRay itself\n"));
+    struct slice rest = slice_trim(w->in->said);
+    if (slice_empty(rest))
+        buf_printf(w->out, "  was not heard: %.*s\n", SLICE_ARG(w->in->silence));
+    while (!slice_empty(rest)) {
+        struct slice line = slice_cut(&rest, '\n');
+        buf_printf(w->out, "  %.*s\n", SLICE_ARG(line));
+    }
+}
+
+/* What others wrote goes to a terminal: no control bytes, no line that ends in blanks. */
+static void put_plain(struct slice text, struct buf *out)
+{
+    while (!slice_empty(text)) {
+        size_t n = utf8_step(text);
+        unsigned char first = (unsigned char)text.ptr[0];
+        bool c1 = n == 2 && first == 0xc2 && (unsigned char)text.ptr[1] < 0xa0;
+        bool plain = n > 0 && !c1 && first != 0x7f && (first >= ' ' || first == '\n');
+        n = n ? n : 1;
+        while (first == '\n' && out->len && out->ptr[out->len - 1] == ' ')
+            out->len--;
+        buf_put(out, plain ? slice_head(text, n) : SLICE("?"));
+        text = slice_skip(text, n);
+    }
+}
+
+void explain_words(const struct explain_facts *f, struct arena *a, struct buf *out)
+{
+    struct ray_cluster c;
+    struct ray_errors errors = {0};
+    struct buf b;
+    buf_init(&b, EXPLAIN_WORDS_MAX);
+    bool read = ray_read(f->object, a, &c, &errors);
+    struct words w = {.in = f, .c = &c, .read = read, .status = json_get(f->object, "status"), .a = a, .out = &b};
+    title(&w);
+    put_operator(&w);
+    if (!read)
+        buf_printf(&b, "  the spec cannot be carried out: %s\n", ray_errors_text(&errors, 4 * KIB, a).ptr);
+    else
+        put_lack(&w, "Valid", "the spec is refused");
+    if (!c.suspend)
+        put_lack(&w, "HeadPodReady", "the head is not ready");
+    if (read) {
+        buf_put(&b, SLICE("\nGroups\n"));
+        put_group(&w, &c.head);
+        for (uint32_t i = 0; i < c.group_count; i++)
+            put_group(&w, &c.groups[i]);
+        put_scaling(&w);
+    }
+    put_said(&w);
+    put_plain(buf_slice(&b), out);
+    buf_free(&b);
+}

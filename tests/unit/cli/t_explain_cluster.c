@@ -1,0 +1,115 @@
+/* What `mobula explain cluster` says: a case is the cluster, its pods and what its head said, as YAML documents, and after >>> the words.
+ */
+#include "../reconcile/cases.h"
+
+#include "../../../src/cli/cli.h"
+#include "../../../src/cli/explain_cluster.h"
+
+#include <mobula/yaml.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static int64_t noon(void)
+{
+    int64_t us = 0;
+    struct err e = {0};
+    CHECK(time_parse(SLICE("2026-11-22T12:00:00Z"), &us, &e));
+    return us;
+}
+
+static void read_document(struct explain_facts *f, struct slice text, struct arena *a)
+{
+    struct json *doc = arena_new(a, struct json);
+    struct err e = {0};
+    if (!CHECK(json_parse(doc, text, a, &e)))
+        return;
+    struct jval root = json_root(doc);
+    if (json_str_eq(json_get(root, "kind"), SLICE("RayCluster")))
+        f->object = root;
+    else if (json_str_eq(json_get(root, "kind"), SLICE("Pod")))
+        explain_add_pod(f, root, a);
+    else
+        CHECK(explain_said(text, a, &f->said) || (f->silence = json_get_str(root, "silence", a)).len);
+}
+
+static void run(struct slice text)
+{
+    struct arena a = {0};
+    struct yaml_docs docs;
+    struct buf out;
+    struct err e = {0};
+    const char *mark = memmem(text.ptr, text.len, "\n>>>\n", 5);
+    struct slice in = slice_head(text, mark ? (size_t)(mark - text.ptr) + 1 : text.len), want = slice_skip(text, in.len + 4);
+    struct explain_facts f = {.now = {.mono_ms = 1, .wall_us = noon()}};
+    buf_init(&out, EXPLAIN_WORDS_MAX);
+    if (!CHECK(yaml_parse(in, &a, &docs, &e)))
+        printf("  %s\n", e.text);
+    for (uint32_t i = 0; i < docs.count; i++)
+        read_document(&f, docs.docs[i].json, &a);
+    if (CHECK(f.object.doc != NULL))
+        explain_words(&f, &a, &out);
+    CHECK_SLICE(slice_trim(buf_slice(&out)), slice_trim(want));
+    buf_free(&out);
+    arena_free(&a);
+}
+
+static void said(struct arena *a)
+{
+    static const char *const bad[] = {
+        "", "text", "[]", "{}", "{\"data\":{}}", "{\"data\":{\"clusterStatus\":null}}", "{\"data\":{\"clusterStatus\":1}}"};
+    struct slice text;
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        test_case("no status: %s", bad[i]);
+        CHECK(!explain_said(guarded(slice_of(bad[i])), a, &text));
+    }
+    test_case("a status");
+    CHECK(explain_said(guarded(SLICE("{\"result\":true,\"data\":{\"clusterStatus\":\"a\\nb\"}}")), a, &text));
+    CHECK_STR(text, "a\nb");
+}
+
+static int explain(const char *const *words, size_t count)
+{
+    char *argv[8] = {0};
+    size_t n = 0;
+    for (; n < count; n++)
+        argv[n] = (char *)(uintptr_t)words[n];
+    return cli_explain((int)n, argv);
+}
+
+static void usage(void)
+{
+    static const char *const none[] = {"explain", "cluster"}, *const bad[] = {"explain", "cluster", "A_b"},
+                             *const group[] = {"explain", "cluster", "c", "--group=apps"},
+                             *const config[] = {"explain", "cluster", "c", "--kubeconfig=/nowhere"},
+                             *const help[] = {"explain", "cluster", "--help"};
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC), kept[2] = {dup(STDOUT_FILENO), dup(STDERR_FILENO)};
+    fflush(stdout);
+    dup2(nowhere, STDOUT_FILENO);
+    dup2(nowhere, STDERR_FILENO);
+    const int got[] = {explain(none, COUNT_OF(none)), explain(bad, COUNT_OF(bad)), explain(group, COUNT_OF(group)),
+                       explain(config, COUNT_OF(config)), explain(help, COUNT_OF(help))};
+    fflush(stdout);
+    dup2(kept[0], STDOUT_FILENO);
+    dup2(kept[1], STDERR_FILENO);
+    test_case("usage");
+    CHECK_INT(got[0], STATUS_USAGE);
+    CHECK_INT(got[1], STATUS_USAGE);
+    CHECK_INT(got[2], STATUS_USAGE);
+    CHECK_INT(got[3], STATUS_ERROR);
+    CHECK_INT(got[4], STATUS_OK);
+    close(nowhere);
+    close(kept[0]);
+    close(kept[1]);
+}
+
+int main(void)
+{
+    struct arena a = {0};
+    run_cases("tests/data/cli/explain.case", run);
+    said(&a);
+    arena_free(&a);
+    usage();
+    return test_done();
+}
