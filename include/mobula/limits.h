@@ -120,6 +120,7 @@ enum {
     LIMIT_RAY_LOG_ALL = 64 * MIB, /* … of which so much is read */
     LIMIT_RAY_DASH_CALLS = 4096,  /* that wait or are under way */
     RAY_DASH_MS = 10 * 1000,      /* one call */
+    RAY_LOG_STEP = 1 * MIB,       /* of a log that is shown: so much must come in RAY_DASH_MS */
     RAY_DASH_LINKS = 32,
     RAY_DASH_LINKS_HOST = 2,
 };

@@ -210,8 +210,15 @@ struct slice ray_job_submission_id(const struct ray_job *job, int32_t attempt, s
 struct slice ray_job_submitter_name(const struct ray_job *job, int32_t attempt, int32_t n, struct arena *a);
 /* The RayCluster of an attempt. It carries the job's labels and annotations, as KubeRay's does. */
 bool ray_build_job_cluster(const struct ray_job *job, struct slice name, struct buf *out, struct arena *a);
-/* The body of POST /api/jobs/. What the user wrote is in it byte for byte; runtimeEnvYAML as JSON. */
-bool ray_build_submission(const struct ray_job *job, struct slice id, struct buf *out);
+/* What is submitted. What the user wrote is in it byte for byte; runtimeEnvYAML as JSON. Entrypoint and id are text, all else is JSON or
+ * empty: none. */
+struct ray_submission {
+    struct slice entrypoint, id, runtime_env, metadata, num_cpus, num_gpus, memory, resources;
+};
+struct ray_submission ray_job_submission(const struct ray_job *job, struct slice id);
+/* The body of POST /api/jobs/. */
+bool ray_write_submission(const struct ray_submission *s, struct buf *out);
+bool ray_build_submission(const struct ray_job *job, struct slice id, struct buf *out); /* both at once */
 
 /* Sums over pods that should run, for status: milli-CPU, bytes, GPUs, TPUs. */
 struct ray_sums {

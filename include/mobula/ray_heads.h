@@ -115,6 +115,8 @@ struct ray_dash_job {
     bool exited;
     int64_t exit_code;
 };
+/* What Ray says of a job as one line, without the end of the log that it puts behind; NUL-terminated. */
+struct slice ray_dash_job_words(const struct ray_dash_job *job, char *out, size_t size);
 struct ray_serve_deployment {
     struct slice name, status, message;
     int64_t replicas; /* wanted */
@@ -153,16 +155,33 @@ void ray_log_add(struct ray_log *l, struct slice piece);
 struct slice ray_log_end(struct ray_log *l, bool *cut); /* for ray_dash_read */
 void ray_log_free(struct ray_log *l);
 
+/* The same, decoded as it comes, for who shows all of it. Zero-initialise it. */
+struct ray_log_text {
+    uint64_t total; /* bytes of text so far */
+    int state;      /* private from here */
+    unsigned at;
+    uint32_t point, high;
+};
+enum { RAY_LOG_TEXT = 4 * KIB };
+/* Uses bytes off the front of *in and gives the text that they are; come again until *in is empty. False: it is no {"logs": "…"}, and what
+ * stands in out is as far as it was one. Half a surrogate pair is U+FFFD. */
+bool ray_log_text_read(struct ray_log_text *t, struct slice *in, char out[RAY_LOG_TEXT], size_t *n);
+bool ray_log_text_whole(const struct ray_log_text *t); /* it may end here */
+
 typedef void ray_dash_done(void *owner, uint64_t tag, const struct ray_dash_answer *answer, struct now now);
+/* A piece of a log. In here nothing may be asked or forgotten. */
+typedef void ray_dash_text(void *owner, uint64_t tag, struct slice piece);
 struct ray_dash_to { /* all slices are copied */
     struct slice host;
     uint16_t port;
     ray_dash_done *done;
     void *owner;
     uint64_t tag;
+    ray_dash_text *text; /* LOG: gets all of it, from the beginning and without bound, before the answer, in which there is none then */
 };
-/* Each call has a connection of its own and RAY_DASH_MS, which begin when it is its turn: RAY_DASH_LINKS are under way at a time, no more
- * than RAY_DASH_LINKS_HOST of them to one host, so that heads that hang delay nobody else. */
+/* Each call has a connection of its own and RAY_DASH_MS, which begin when it is its turn (and anew with each RAY_LOG_STEP of a log that
+ * is shown): RAY_DASH_LINKS are under way at a time, no more than RAY_DASH_LINKS_HOST of them to one host, so that heads that hang delay
+ * nobody else. */
 struct ray_dash_pool;
 struct ray_dash_pool *ray_dash_pool_new(struct net *net);
 void ray_dash_pool_free(struct ray_dash_pool *p);

@@ -84,23 +84,44 @@ bool ray_build_job_cluster(const struct ray_job *job, struct slice name, struct 
 
 /* ---- the submission ---- */
 
-bool ray_build_submission(const struct ray_job *job, struct slice id, struct buf *out)
+struct ray_submission ray_job_submission(const struct ray_job *job, struct slice id)
+{
+    return (struct ray_submission){
+        .entrypoint = job->entrypoint,
+        .id = id,
+        .runtime_env = job->runtime_env,
+        .metadata = json_len(job->metadata) ? json_raw(job->metadata) : SLICE_NONE,
+        .num_cpus = json_raw(job->num_cpus),
+        .num_gpus = json_raw(job->num_gpus),
+        .resources = job->resources,
+    };
+}
+
+static void write_given(struct jout *w, const char *key, struct slice json)
+{
+    if (!slice_empty(json))
+        jout_kraw(w, key, json);
+}
+
+bool ray_write_submission(const struct ray_submission *s, struct buf *out)
 {
     struct jout w;
     jout_init(&w, out);
     jout_object(&w);
-    jout_kstr(&w, "entrypoint", job->entrypoint);
-    jout_kstr(&w, "submission_id", id);
-    if (!slice_empty(job->runtime_env))
-        jout_kraw(&w, "runtime_env", job->runtime_env);
-    if (json_len(job->metadata))
-        jout_kraw(&w, "metadata", json_raw(job->metadata));
-    if (json_there(job->num_cpus))
-        jout_kraw(&w, "entrypoint_num_cpus", json_raw(job->num_cpus));
-    if (json_there(job->num_gpus))
-        jout_kraw(&w, "entrypoint_num_gpus", json_raw(job->num_gpus));
-    if (!slice_empty(job->resources))
-        jout_kraw(&w, "entrypoint_resources", job->resources);
+    jout_kstr(&w, "entrypoint", s->entrypoint);
+    jout_kstr(&w, "submission_id", s->id);
+    write_given(&w, "runtime_env", s->runtime_env);
+    write_given(&w, "metadata", s->metadata);
+    write_given(&w, "entrypoint_num_cpus", s->num_cpus);
+    write_given(&w, "entrypoint_num_gpus", s->num_gpus);
+    write_given(&w, "entrypoint_memory", s->memory);
+    write_given(&w, "entrypoint_resources", s->resources);
     jout_end(&w);
     return !out->full;
+}
+
+bool ray_build_submission(const struct ray_job *job, struct slice id, struct buf *out)
+{
+    const struct ray_submission s = ray_job_submission(job, id);
+    return ray_write_submission(&s, out);
 }

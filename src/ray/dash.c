@@ -28,6 +28,9 @@ struct dash {
     int status;
     struct buf body;
     struct ray_log log;
+    ray_dash_text *show; /* NULL: the end of the log is kept instead */
+    struct ray_log_text text;
+    uint64_t step; /* bytes of log since the deadline was set */
 };
 
 enum { REQUEST_MAX = LIMIT_JSON_ITEM + LIMIT_RAY_TOKEN + 8 * KIB, SCRATCH_KEPT = 64 * KIB };
@@ -43,6 +46,7 @@ static struct dash *dash_new(struct ray_dash_pool *p, const struct ray_dash_to *
     d->host = mem_alloc(to->host.len + 1);
     memcpy(d->host, to->host.ptr, to->host.len);
     d->port = to->port;
+    d->show = to->text;
     buf_init(&d->request, REQUEST_MAX);
     buf_init(&d->body, LIMIT_RAY_DASH);
     ray_log_init(&d->log);
@@ -114,14 +118,37 @@ static void answered(struct dash *d, struct now now)
     struct ray_dash_answer a;
     bool cut = false, log = d->call == RAY_DASH_LOG && d->status == 200;
     struct slice body = log ? ray_log_end(&d->log, &cut) : buf_slice(&d->body);
+    if (log && d->show)
+        body = ray_log_text_whole(&d->text) ? SLICE("{\"logs\":null}") : SLICE("");
     ray_dash_read(d->call, d->status, body, cut, &d->pool->scratch, &a);
     tell(d, &a, now);
 }
 
 /* ---- steps ---- */
 
-static bool keep(struct dash *d, struct slice piece, struct err *e)
+/* While enough of a log comes it may go on: how long that takes is the log's business. */
+static bool show(struct dash *d, struct slice piece, struct now now, struct err *e)
 {
+    char out[RAY_LOG_TEXT];
+    size_t n;
+    bool well = true;
+    d->step += piece.len;
+    while (well && !slice_empty(piece)) {
+        well = ray_log_text_read(&d->text, &piece, out, &n);
+        if (n)
+            d->show(d->user, d->tag, (struct slice){out, n});
+    }
+    if (d->step >= RAY_LOG_STEP) {
+        d->step = 0;
+        d->link->deadline_ms = now.mono_ms + RAY_DASH_MS;
+    }
+    return well || err_set(e, ERR_SYNTAX, "the dashboard's answer cannot be read: it is no log");
+}
+
+static bool keep(struct dash *d, struct slice piece, struct now now, struct err *e)
+{
+    if (d->call == RAY_DASH_LOG && d->status == 200 && d->show)
+        return show(d, piece, now, e);
     if (d->call != RAY_DASH_LOG || d->status != 200)
         return buf_put(&d->body, piece) ||
                err_set(e, ERR_LIMIT, "the dashboard's answer is longer than %d bytes (LIMIT_RAY_DASH)", LIMIT_RAY_DASH);
@@ -139,7 +166,7 @@ static bool read_some(struct dash *d, struct now now)
     enum http_step step = http_read(&d->reader, &in, &body, &e);
     if (step == HTTP_HEAD)
         d->status = d->reader.status;
-    bool kept = step != HTTP_BODY || keep(d, body, &e);
+    bool kept = step != HTTP_BODY || keep(d, body, now, &e);
     link_used(d->link, had - in.len);
     if (step == HTTP_BAD || !kept) {
         broken(d, &e, now);

@@ -110,6 +110,12 @@ static void read_job(struct jval v, struct arena *a, struct ray_dash_job *out)
     out->exited = json_int(json_get(v, "driver_exit_code"), &out->exit_code);
 }
 
+struct slice ray_dash_job_words(const struct ray_dash_job *job, char *out, size_t size)
+{
+    ptrdiff_t log = text_find(job->message, ", last available logs");
+    return text_clean(slice_head(job->message, log >= 0 ? (size_t)log : job->message.len), out, size);
+}
+
 /* One job, or all in an array. */
 static bool read_jobs(struct jval root, struct arena *a, struct ray_dash_answer *out)
 {

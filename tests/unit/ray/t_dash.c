@@ -351,7 +351,7 @@ static void pair_init(struct pair *p, const char *name)
 static void ask(struct pair *p, const struct ray_dash_request *r)
 {
     struct err e = {0};
-    const struct ray_dash_to to = {SLICE("head0"), 8265, on_answer, &p->log, 7};
+    const struct ray_dash_to to = {.host = SLICE("head0"), .port = 8265, .done = on_answer, .owner = &p->log, .tag = 7};
     CHECK(ray_dash_ask(p->w.dash, &to, r, &e));
 }
 
@@ -446,7 +446,7 @@ static void limits(void)
     p.head.hangs = true;
     for (int i = 0; i < LIMIT_RAY_DASH_CALLS; i++)
         ask(&p, &(struct ray_dash_request){.call = RAY_DASH_VERSION});
-    const struct ray_dash_to to = {SLICE("head0"), 8265, on_answer, &p.log, 0};
+    const struct ray_dash_to to = {.host = SLICE("head0"), .port = 8265, .done = on_answer, .owner = &p.log};
     CHECK(!ray_dash_ask(p.w.dash, &to, &(struct ray_dash_request){.call = RAY_DASH_VERSION}, &e) && strstr(e.text, "LIMIT_RAY_DASH_CALLS"));
     headnet_run(&p.w, 1);
     CHECK_INT(p.w.live, RAY_DASH_LINKS_HOST);
@@ -486,7 +486,7 @@ static void crowd(void)
     for (int i = 0; i < HEADS; i++) {
         heads[i] = (struct fakehead){.dash = echo, .hangs = i % (HEADS / HUNG) == 0};
         snprintf(host, sizeof host, "head%d", i);
-        const struct ray_dash_to to = {slice_of(host), 8265, on_answer, &logs[i], 0};
+        const struct ray_dash_to to = {.host = slice_of(host), .port = 8265, .done = on_answer, .owner = &logs[i]};
         CHECK(ray_dash_ask(w.dash, &to, &(struct ray_dash_request){.call = RAY_DASH_JOB, .id = SLICE("j")}, NULL));
     }
     headnet_run(&w, RAY_DASH_MS + 10);
