@@ -16,6 +16,7 @@ static const struct subcommand {
     {"validate", "check manifests without a cluster", cli_validate},
     {"explain", "print what would be made from a manifest, or say why a cluster is as it is", cli_explain},
     {"wait-gcs", "wait until the control service of a Ray cluster answers", cli_wait_gcs},
+    {"submit", "submit a job to a Ray cluster and follow it", cli_submit},
     {"version", "print the version of this binary", run_version},
     {"help", "print this list, or the flags of one command", run_help},
 };

@@ -1,5 +1,5 @@
 /* A driver's whole log, decoded as it comes, however it is cut. */
-#include "fakehead.h"
+#include "headnet.h"
 
 /* Decodes the whole of it in pieces of this size. False: it was refused somewhere, or is not whole. */
 static bool decode(struct slice body, size_t piece, struct buf *out, struct ray_log_text *t)
