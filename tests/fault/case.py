@@ -195,7 +195,7 @@ class Context:
         """(g): nothing is written at the fixed point, and memory and descriptors stay as they are."""
         since, before = len(self.proxy.log), [self.resources(op) for op in self.running()]
         time.sleep(QUIET_SECONDS if seconds is None else seconds)
-        written = [x for x in self.proxy.writes(since) if not self.forgets_failure(x) and not self.is_late_event(x)]
+        written = [x for x in self.proxy.writes(since) if not self.forgets_failure(x) and not self.is_late_repeat(x)]
         assert not written, "written at the fixed point:\n  " + "\n  ".join(f"{x} {x.body[:400]!r}" for x in written)
         for op, (fds, rss) in zip(self.running(), before):
             now_fds, now_rss = self.resources(op)
@@ -207,10 +207,11 @@ class Context:
         """A minute after a group is well again its failures leave the status: that is due, whenever it comes."""
         return x.resource == "rayclusters" and x.sub == "status" and b"ReplicaFailure" not in x.body and b'"groups"' in x.body
 
-    def is_late_event(self, x):
-        """An Event that was refused or lost before is tried again in its own time; nothing waits for it."""
+    def is_late_repeat(self, x):
+        """An Event, or the tools, whose write was told as refused or lost is written again in its own time. Nothing waits for the answer:
+        for the tools themselves the workers do, so they are there by now."""
         told = [e for e in self.proxy.log[:x.seq] if e.body == x.body and e.name == x.name]
-        return x.resource == "events" and any(e.told >= 300 or not e.told for e in told)
+        return x.resource in ("events", "configmaps") and any(e.told >= 300 or not e.told for e in told)
 
     def running(self):
         return [op for op in self.operators if op.process.poll() is None]

@@ -1,6 +1,6 @@
-"""Stands in for the kubelets of the fake nodes: scheduled pods become Running and Ready, deleted ones go. kwok does that too, but it
-deletes by name alone, and late on a busy machine: it would take the successor that has the name by then. A real kubelet names the uid, as
-this does."""
+"""Stands in for the kubelets of the fake nodes: scheduled pods whose ConfigMaps are there become Running and Ready, deleted ones go. kwok
+does that too, but it asks for no ConfigMap, and deletes by name alone, late on a busy machine: it would take the successor that has the
+name by then. A real kubelet names the uid, as this does."""
 
 import http.client
 import json
@@ -15,6 +15,8 @@ from datetime import datetime, timezone
 from cluster import Api, Refused
 
 THREADS = 6
+METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+MOUNT_SECONDS = 0.5  # until it looks for a ConfigMap again
 PODS = "/api/v1/pods?fieldSelector=spec.nodeName!="
 
 
@@ -69,7 +71,10 @@ class Kubelet:
     def _take(self, pod):
         """The same pod always goes to the same thread, so that its events stay in their order."""
         if pod["metadata"].get("deletionTimestamp") or pod.get("status", {}).get("phase") == "Pending":
-            self.work[hash(pod["metadata"]["uid"]) % THREADS].put(pod)
+            self._again(pod)
+
+    def _again(self, pod):
+        self.work[hash(pod["metadata"]["uid"]) % THREADS].put(pod)
 
     def _serve(self, work):
         api = Api()
@@ -89,12 +94,31 @@ class Kubelet:
         time.sleep(0.2)
         work.put(pod)
 
+    @staticmethod
+    def _mounts(api, pod):
+        """Whether its ConfigMaps are there: until then its containers are not created. Refused with 404 when the pod itself is gone."""
+        space = f"/api/v1/namespaces/{pod['metadata']['namespace']}"
+        for volume in pod["spec"].get("volumes", []):
+            source = volume.get("configMap", {"optional": True})
+            try:
+                if not source.get("optional"):
+                    api.call("GET", f"{space}/configmaps/{source['name']}", accept=METADATA)
+            except Refused as e:
+                if e.status != 404:
+                    raise
+                api.get(f"{space}/pods/{pod['metadata']['name']}")
+                return False
+        return True
+
     def _act(self, api, pod):
         meta = pod["metadata"]
         path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
         if meta.get("deletionTimestamp"):
             guard = {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
             api.call("DELETE", path, {"kind": "DeleteOptions", "apiVersion": "v1", **guard})
+            return
+        if not self._mounts(api, pod):
+            threading.Timer(MOUNT_SECONDS, self._again, (pod,)).start()
             return
         self.addresses += 1
         address = f"10.{self.addresses >> 16 & 255}.{self.addresses >> 8 & 255}.{self.addresses & 255}"
