@@ -88,6 +88,13 @@ static const struct node *as_seen(struct request *q, const struct node *stored)
     return seen;
 }
 
+static const struct node *as_applied(struct request *q, const struct node *config)
+{
+    struct node *seen = dom_copy(config, q->a);
+    view_rename(q->api, seen);
+    return seen;
+}
+
 /* What a create is compared with: the parts of a typed object that are always printed are not new. */
 static const struct node *blank(struct request *q)
 {
@@ -110,7 +117,7 @@ void managers_update(struct request *q, const struct node *old, struct node *tre
     const struct node *before = old ? as_seen(q, old) : blank(q);
     fields_compare(before, as_seen(q, tree), shape_root(q->api), q->a, &changed, &removed);
     if (old)
-        managers_read(&m, old, q->api, q->a);
+        managers_read(&m, tree, q->api, q->a);
     if (old && m.none) /* where nobody owns anything only apply begins to keep account */
         return;
     if (fields_empty(&changed) && fields_empty(&removed)) {
@@ -130,6 +137,18 @@ void managers_update(struct request *q, const struct node *old, struct node *tre
     managers_write(&m, tree, q->a);
 }
 
+/* What the garbage collector takes out of an object is owned by nobody any more. */
+void managers_forget(const struct api *api, const struct node *old, struct node *tree, struct arena *a)
+{
+    struct managers m = {.count = 0};
+    struct fields changed = {0}, removed = {0};
+    fields_compare(old, tree, shape_root(api), a, &changed, &removed);
+    managers_read(&m, old, api, a);
+    for (size_t i = 0; i < m.count; i++)
+        m.list[i].set = fields_minus(m.list[i].set, &removed, a);
+    managers_write(&m, tree, a);
+}
+
 /* ---- merging ---- */
 
 static void merge(struct node *into, const struct node *from, struct shape shape, struct arena *a);
@@ -144,27 +163,40 @@ static struct node *find_item(const struct list_shape *l, const struct node *lis
     return c;
 }
 
-/* The items of both: those that are only in the live list stay where they are between the others, which stand in the applied order. */
+/* The next item at or after `from` that is also in the other list. */
+static const struct node *next_shared(const struct list_shape *l, const struct node *from, const struct node *other)
+{
+    while (from && !find_item(l, other, from))
+        from = from->next;
+    return from;
+}
+
+/* The items of both. The applied ones stand in the applied order; those that are only in the live list stay between them where they were,
+ * as far as that goes. */
 static void merge_items(struct node *into, const struct node *from, struct shape shape, const struct list_shape *l, struct arena *a)
 {
-    struct node live = *into, *left = live.child, *next;
-    const struct node *right = from->child;
+    struct node live = *into;
+    const struct node *left = live.child, *right = from->child, *shared = next_shared(l, right, &live);
     bool deep = l->type == LIST_MAP && !shape_atomic_map(shape_item(shape));
     into->child = into->last = NULL;
     while (left || right) {
-        if (left && (!right || !find_item(l, from, left))) {
-            next = left->next;
-            if (!find_item(l, from, left)) /* what is applied has been put already */
-                dom_push(into, dom_copy(left, a));
-            left = next;
+        const struct node *same = left ? find_item(l, from, left) : NULL;
+        if (left && !same) {
+            dom_push(into, dom_copy(left, a));
+            left = left->next;
             continue;
         }
-        struct node *same = find_item(l, &live, right), *item = same && deep ? dom_copy(same, a) : dom_copy(right, a);
-        if (same && deep)
+        if (left && (!right || (shared && same != shared && same != right))) { /* its turn comes later, or has been */
+            left = left->next;
+            continue;
+        }
+        struct node *had = find_item(l, &live, right), *item = had && deep ? dom_copy(had, a) : dom_copy(right, a);
+        if (had && deep)
             merge(item, right, shape_item(shape), a);
         dom_push(into, item);
-        if (left == same && left)
+        if (same == right)
             left = left->next;
+        shared = shared == right ? next_shared(l, right->next, &live) : shared;
         right = right->next;
     }
 }
@@ -256,6 +288,16 @@ static void reset_fields(struct request *q, struct node *config)
         dom_drop(dom_get(config, "metadata"), kept_by_main[i]);
 }
 
+/* What cannot be read when all is merged is the server's fault, as the real one has it. */
+static bool decode_applied(struct request *q, struct node *tree)
+{
+    if (view_decode(q, tree))
+        return true;
+    q->st.code = 500;
+    q->st.reason = "";
+    return false;
+}
+
 static void apply_new(struct request *q, struct node *config)
 {
     struct managers m = {.count = 0};
@@ -264,25 +306,16 @@ static void apply_new(struct request *q, struct node *config)
         status_not_found(&q->st, q->api->group, q->api->of->plural, q->name);
         return;
     }
-    if (!dom_str(config, "metadata.name").len) {
-        status_bad(&q->st, "the name of the object (%.*s based on URL) was undeterminable: name must be provided", SLICE_ARG(q->name));
-        return;
-    }
-    struct slice name = dom_str(config, "metadata.name");
-    if (!slice_eq(name, q->name)) {
-        status_bad(&q->st, "the name of the object (%.*s) does not match the name on the URL (%.*s)", SLICE_ARG(name), SLICE_ARG(q->name));
-        return;
-    }
-    if (uid.len) {
-        status_conflict(&q->st, q->api->group, q->api->of->plural, q->name,
-                        "uid mismatch: the provided object specified uid %.*s, and no existing object was found", SLICE_ARG(uid));
-        return;
-    }
     struct manager *me = mine(q, &m, "Apply");
-    me->set = fields_of(as_seen(q, config), shape_root(q->api), q->a);
+    me->set = fields_of(as_applied(q, config), shape_root(q->api), q->a);
     me->time = world_time(q->s, 0, q->a);
     managers_write(&m, config, q->a);
-    if (view_decode(q, config))
+    if (!decode_applied(q, config))
+        return;
+    if (uid.len)
+        status_conflict(&q->st, q->api->group, q->api->of->plural, q->name,
+                        "uid mismatch: the provided object specified uid %.*s, and no existing object was found", SLICE_ARG(uid));
+    else if (write_names_fit(q, dom_get(config, "metadata")))
         write_new(q, config, true);
 }
 
@@ -301,6 +334,8 @@ static void before_first_apply(struct request *q, struct managers *m, const stru
 {
     struct fields *all = arena_new(q->a, struct fields), none = {0};
     fields_compare(blank(q), as_seen(q, live), shape_root(q->api), q->a, all, &none);
+    fields_drop(all, SLICE("f:status"), !request_is_status(q) && q->api->of->has_status); /* no field of the other endpoint */
+    fields_drop(all, SLICE("f:spec"), request_is_status(q));
     m->list[m->count++] = (struct manager){.name = SLICE("before-first-apply"),
                                            .operation = SLICE("Update"),
                                            .version = api_version(q->api, q->a),
@@ -314,7 +349,7 @@ static void apply_over(struct request *q, struct object *o, struct node *config)
     struct managers m = {.count = 0};
     struct fields changed = {0}, removed = {0}, *set;
     struct node *live = version_tree(o->now, q->a), *merged = dom_copy(live, q->a);
-    view_from_storage(q->api, config);
+    view_rename(q->api, config);
     view_from_storage(q->api, merged);
     set = fields_of(config, shape, q->a);
     managers_read(&m, live, q->api, q->a);
@@ -325,14 +360,14 @@ static void apply_over(struct request *q, struct object *o, struct node *config)
     fields_cut(merged, dropped(q, &m, me, set), shape, q->a);
     fields_compare(as_seen(q, live), merged, shape, q->a, &changed, &removed);
     view_to_storage(q->api, merged);
-    if (!view_decode(q, merged))
-        return;
     if (!q->force && report_conflicts(q, &m, me, &changed))
+        return;
+    if (!decode_applied(q, merged))
         return;
     for (size_t i = 0; i < m.count; i++)
         if (&m.list[i] != me)
             m.list[i].set = fields_minus(fields_minus(m.list[i].set, &changed, q->a), &removed, q->a);
-    bool moved = !fields_equal(me->set, set) || !fields_empty(&changed) || !fields_empty(&removed);
+    bool moved = m.forgotten || !fields_equal(me->set, set) || !fields_empty(&changed) || !fields_empty(&removed);
     me->set = set;
     me->version = api_version(q->api, q->a);
     if (!fields_empty(&changed) || !fields_empty(&removed)) /* to own what is there already makes no date */
@@ -375,6 +410,8 @@ void apply_object(struct request *q)
         return;
     }
     dom_drop(meta, "creationTimestamp"); /* typed clients print it as null */
+    if (q->api->of->custom)
+        dom_canonical_numbers(config, q->a);
     if (!one_of_each(q, config, config, shape_root(q->api), SLICE("")))
         return;
     if (q->api->schema && !schema_declared(q, config))

@@ -133,6 +133,16 @@ struct fields *fields_of(const struct node *value, struct shape shape, struct ar
     return f;
 }
 
+void fields_drop(struct fields *f, struct slice element, bool really)
+{
+    for (struct fields **link = &f->child; really && *link;) {
+        if (slice_eq((*link)->element, element))
+            *link = (*link)->next;
+        else
+            link = &(*link)->next;
+    }
+}
+
 /* ---- comparing ---- */
 
 static void compare(const struct node *before, const struct node *now, struct shape shape, struct arena *a, struct fields *changed,
@@ -163,32 +173,74 @@ static const struct node *same_item(const struct list_shape *l, const struct nod
     return c;
 }
 
+static size_t count_items(const struct list_shape *l, const struct node *list, const struct node *like)
+{
+    struct node one = {.type = JSON_ARRAY};
+    size_t n = 0;
+    for (const struct node *c = list->child; c; c = c->next) {
+        struct node alone = *c;
+        alone.next = NULL;
+        one.child = &alone;
+        n += same_item(l, &one, like) != NULL;
+    }
+    return n;
+}
+
+/* One item, or NULL, of each. */
+static void compare_item(const struct node *before, const struct node *now, const struct list_shape *l, struct shape shape, struct arena *a,
+                         struct fields *changed, struct fields *removed)
+{
+    struct slice element = item_element(l, now ? now : before, a);
+    struct fields *to = want_child(changed, element, a), *from = want_child(removed, element, a);
+    to->member = to->member || !before;
+    from->member = from->member || !now;
+    if (l->type == LIST_MAP)
+        compare(before, now, shape_item(shape), a, to, from);
+}
+
+/* An item that is there twice is looked at as a whole: it has come or gone or changed. */
+static void compare_twins(const struct node *before, const struct node *now, const struct list_shape *l, struct shape shape,
+                          struct arena *a, struct fields *changed, struct fields *removed, bool were, bool are)
+{
+    struct slice element = item_element(l, now ? now : before, a);
+    if (were && !are && now)
+        compare_item(NULL, now, l, shape, a, changed, removed);
+    if (are && !were && before)
+        compare_item(before, NULL, l, shape, a, changed, removed);
+    if (were && !are)
+        want_child(removed, element, a)->member = true;
+    if (!were || (are && !dom_equal(before, now)))
+        want_child(changed, element, a)->member = true;
+}
+
 static void compare_items(const struct node *before, const struct node *now, struct shape shape, struct arena *a, struct fields *changed,
                           struct fields *removed)
 {
     struct list_shape l = shape_list(shape);
-    for (const struct node *c = now->child; c; c = c->next) {
-        struct slice element = item_element(&l, c, a);
-        struct fields *to = want_child(changed, element, a), *from = want_child(removed, element, a);
-        const struct node *old = same_item(&l, before, c);
-        to->member = to->member || !old;
-        if (l.type == LIST_MAP)
-            compare(old, c, shape_item(shape), a, to, from);
+    for (int side = 0; side < 2; side++) {
+        for (const struct node *c = side ? before->child : now->child; c; c = c->next) {
+            const struct node *old = side ? c : same_item(&l, before, c), *new = side ? same_item(&l, now, c) : c;
+            bool were = count_items(&l, before, c) > 1, are = count_items(&l, now, c) > 1;
+            if (side && new)
+                continue;
+            if (were || are)
+                compare_twins(old, new, &l, shape, a, changed, removed, were, are);
+            else
+                compare_item(old, new, &l, shape, a, changed, removed);
+        }
     }
-    for (const struct node *c = before->child; c; c = c->next) {
-        if (same_item(&l, now, c))
-            continue;
-        struct fields *from = want_child(removed, item_element(&l, c, a), a);
-        from->member = true;
-        if (l.type == LIST_MAP)
-            compare(c, NULL, shape_item(shape), a, changed, from);
-    }
+}
+
+/* Changes as a whole, or is no container at all. */
+static bool is_atom(const struct node *v, struct shape shape)
+{
+    return v->type == JSON_OBJECT ? shape_atomic_map(shape) : v->type != JSON_ARRAY || shape_list(shape).type == LIST_ATOMIC;
 }
 
 static void compare(const struct node *before, const struct node *now, struct shape shape, struct arena *a, struct fields *changed,
                     struct fields *removed)
 {
-    if (before && now && before->type == now->type && !is_leaf(before, shape) && !is_leaf(now, shape)) {
+    if (before && now && before->type == now->type && !is_atom(now, shape)) {
         if (now->type == JSON_OBJECT)
             compare_members(before, now, shape, a, changed, removed);
         else

@@ -28,6 +28,7 @@ const struct fields *fields_child(const struct fields *f, struct slice element);
 void fields_cut(struct node *value, const struct fields *set, struct shape shape, struct arena *a);
 
 struct fields *fields_read(const struct node *v1, struct arena *a);
+void fields_drop(struct fields *f, struct slice element, bool really); /* takes a top-level element out */
 struct node *fields_write(const struct fields *f, struct arena *a);
 /* Calls visit with ".spec.containers[name=\"x\"].image" for each member: those of one level before those below it. */
 typedef void (*fields_visit)(void *owner, struct slice path);

@@ -41,14 +41,14 @@ static size_t dependents(const struct apiserver *s, struct slice uid, struct are
 
 void gc_saw(struct apiserver *s, const struct object *o, enum change change)
 {
-    if (o->of->rules == &rules_event)
-        return;
-    if (change == CHANGE_DELETED) {
+    if (change == CHANGE_DELETED) { /* of events the real collector learns later, by asking */
         struct object **list;
         size_t n = dependents(s, o->uid, &s->scratch, &list);
         for (size_t i = 0; i < n; i++)
             look_later(s, list[i]->uid);
     }
+    if (o->of->rules == &rules_event)
+        return;
     for (uint32_t i = 0; i < o->now->owner_count; i++) {
         const struct object *owner = store_by_uid(s, o->now->owners[i]);
         if (change == CHANGE_DELETED && owner && owner->now->deleting)
@@ -81,6 +81,7 @@ static void drop_references(struct apiserver *s, struct object *o, struct slice 
     }
     if (!list->child)
         dom_drop(dom_get(tree, "metadata"), "ownerReferences");
+    managers_forget(registry_storage(s, o->of), version_tree(o->now, &s->scratch), tree, &s->scratch);
     store_put(s, o->of, o, tree);
 }
 
@@ -93,28 +94,51 @@ static void orphan(struct apiserver *s, struct object *owner)
     remove_finalizer(s, owner, "orphan");
 }
 
-static void delete_dependents_first(struct apiserver *s, struct object *owner)
+/* An owner that waits for its dependents holds none of them. */
+static bool is_leaving_first(struct apiserver *s, const struct object *owner)
 {
-    struct object **list;
-    struct slice uid = owner->uid;
-    size_t n = dependents(s, uid, &s->scratch, &list), left = 0;
-    for (size_t i = 0; i < n; i++)
-        left += list[i]->now->deleting || !remove_object(s, list[i], PROPAGATE_BACKGROUND, -1);
-    owner = store_by_uid(s, uid);
-    if (owner && !left)
-        remove_finalizer(s, owner, "foregroundDeletion");
+    return owner->now->deleting && has_finalizer(version_tree(owner->now, &s->scratch), "foregroundDeletion");
 }
 
-/* An owner counts when an object of that uid and name lives in the same namespace, or in none. */
+/* An owner counts when an object of that uid and name lives in the same namespace, or in none, and does not go after its dependents. */
 static size_t living_owners(struct apiserver *s, const struct object *o, const struct node *tree)
 {
     size_t living = 0;
     const struct node *list = dom_get(tree, "metadata.ownerReferences");
     for (const struct node *r = list ? list->child : NULL; r; r = r->next) {
         const struct object *owner = store_by_uid(s, dom_str(r, "uid"));
-        living += owner && slice_eq(owner->name, dom_str(r, "name")) && (!owner->ns.len || slice_eq(owner->ns, o->ns));
+        living += owner && slice_eq(owner->name, dom_str(r, "name")) && (!owner->ns.len || slice_eq(owner->ns, o->ns)) &&
+                  !is_leaving_first(s, owner);
     }
     return living;
+}
+
+static bool blocks(const struct node *tree, struct slice owner)
+{
+    const struct node *list = dom_get(tree, "metadata.ownerReferences");
+    for (const struct node *r = list ? list->child : NULL; r; r = r->next)
+        if (slice_eq(dom_str(r, "uid"), owner) && dom_true(r, "blockOwnerDeletion"))
+            return true;
+    return false;
+}
+
+/* All go, unless another owner holds them; those that say so are waited for. */
+static void delete_dependents_first(struct apiserver *s, struct object *owner)
+{
+    struct object **list, **own;
+    struct slice uid = owner->uid;
+    size_t n = dependents(s, uid, &s->scratch, &list), left = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct node *tree = version_tree(list[i]->now, &s->scratch);
+        bool waits = blocks(tree, uid), more = dependents(s, list[i]->uid, &s->scratch, &own) > 0;
+        if (living_owners(s, list[i], tree))
+            drop_references(s, list[i], uid);
+        else
+            left += (list[i]->now->deleting || !remove_object(s, list[i], more ? PROPAGATE_FOREGROUND : PROPAGATE_AS_IT_IS, -1)) && waits;
+    }
+    owner = store_by_uid(s, uid);
+    if (owner && !left)
+        remove_finalizer(s, owner, "foregroundDeletion");
 }
 
 void gc_wake(struct apiserver *s, struct object *o)
@@ -127,7 +151,7 @@ void gc_wake(struct apiserver *s, struct object *o)
     } else if (!o->now->deleting && o->now->owner_count) {
         size_t living = living_owners(s, o, tree);
         if (!living)
-            remove_object(s, o, PROPAGATE_BACKGROUND, -1);
+            remove_object(s, o, PROPAGATE_AS_IT_IS, -1);
         else if (living < o->now->owner_count)
             drop_references(s, o, SLICE(""));
     }

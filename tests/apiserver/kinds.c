@@ -69,9 +69,32 @@ static void service_defaults(struct node *service, struct arena *a)
         dom_default_str(a, spec, "externalTrafficPolicy", "Cluster");
 }
 
+static bool has_outside(const struct node *spec)
+{
+    return slice_eq(dom_str(spec, "type"), SLICE("NodePort")) || slice_eq(dom_str(spec, "type"), SLICE("LoadBalancer"));
+}
+
+/* A service that is no longer seen from outside loses what it was given for that, unless the client has changed it. */
+static void drop_outside(struct node *spec, const struct node *old)
+{
+    const struct node *ports = dom_get(spec, "ports"), *had = dom_get(old, "ports");
+    size_t i = 0;
+    bool same = true;
+    if (has_outside(spec) || !has_outside(old))
+        return;
+    if (dom_equal(dom_get(spec, "externalTrafficPolicy"), dom_get(old, "externalTrafficPolicy")))
+        dom_drop(spec, "externalTrafficPolicy");
+    for (const struct node *p = ports ? ports->child : NULL; p; p = p->next, i++)
+        same = same && dom_equal(dom_get(p, "nodePort"), dom_get(dom_at(had, i), "nodePort"));
+    for (struct node *p = ports && same ? ports->child : NULL; p; p = p->next)
+        dom_drop(p, "nodePort");
+}
+
 static void fill_service(struct apiserver *s, struct node *service, const struct node *old, struct arena *a)
 {
     struct node *spec = dom_get(service, "spec");
+    if (old)
+        drop_outside(spec, dom_get(old, "spec"));
     allocate(s, spec, old, a);
     if (!slice_eq(dom_str(spec, "type"), SLICE("ExternalName"))) {
         /* who finds the addresses of a headless service without a selector may find any */
@@ -123,6 +146,25 @@ static void check_choice(struct status *st, const struct node *object, const cha
     status_cause(st, "FieldValueNotSupported", field, "Unsupported value: \"%.*s\": supported values: %.*s", SLICE_ARG(is), SLICE_ARG(all));
 }
 
+/* No two ports of a service have one name, or one number and protocol. */
+static void check_port_differs(struct status *st, const struct node *ports, const struct node *p, unsigned i)
+{
+    bool name = false, number = false;
+    struct slice protocol = dom_str(p, "protocol");
+    for (const struct node *d = ports->child; d != p; d = d->next) {
+        name = name || (dom_str(p, "name").len && slice_eq(dom_str(p, "name"), dom_str(d, "name")));
+        number = number || (slice_eq(protocol, dom_str(d, "protocol")) && slice_eq(dom_str(p, "port"), dom_str(d, "port")));
+    }
+    if (name)
+        status_cause(st, "FieldValueDuplicate", arena_printf(st->a, "spec.ports[%u].name", i), "Duplicate value: \"%.*s\"",
+                     SLICE_ARG(dom_str(p, "name")));
+    if (number)
+        status_cause(
+            st, "FieldValueDuplicate", arena_printf(st->a, "spec.ports[%u]", i),
+            "Duplicate value: {\"Name\":\"\",\"Protocol\":\"%.*s\",\"AppProtocol\":null,\"Port\":%lld,\"TargetPort\":0,\"NodePort\":0}",
+            SLICE_ARG(protocol), (long long)dom_int(p, "port", 0));
+}
+
 static void check_ports(struct status *st, const struct node *ports)
 {
     unsigned i = 0;
@@ -137,10 +179,7 @@ static void check_ports(struct status *st, const struct node *ports)
             check_port(st, p, "targetPort", i);
         else if (dom_is(dom_get(p, "targetPort"), JSON_STRING))
             check_port_name(st, dom_str(p, "targetPort"), arena_printf(st->a, "spec.ports[%u].targetPort", i));
-        for (const struct node *d = ports->child; d != p; d = d->next)
-            if (dom_str(p, "name").len && slice_eq(dom_str(p, "name"), dom_str(d, "name")))
-                status_cause(st, "FieldValueDuplicate", arena_printf(st->a, "spec.ports[%u].name", i), "Duplicate value: \"%.*s\"",
-                             SLICE_ARG(dom_str(p, "name")));
+        check_port_differs(st, ports, p, i);
     }
 }
 
@@ -158,8 +197,9 @@ static bool read_address(struct slice text, uint32_t *out)
     return true;
 }
 
-static void check_address(struct status *st, struct slice ip)
+static void begin_service(struct status *st, const struct node *service, const struct node *old)
 {
+    struct slice ip = dom_str(service, "spec.clusterIP");
     const uint32_t range = 10U << 24 | 96U << 16, mask = 0xfff00000; /* 10.96.0.0/12, as kube-apiserver has it when nothing is said */
     uint32_t n;
     if (!ip.len || slice_eq(ip, SLICE("None")))
@@ -167,7 +207,7 @@ static void check_address(struct status *st, struct slice ip)
     if (!read_address(ip, &n))
         status_cause(st, "FieldValueInvalid", SLICE("spec.clusterIPs[0]"),
                      "Invalid value: \"%.*s\": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)", SLICE_ARG(ip));
-    else if ((n & mask) != range)
+    else if (!old && (n & mask) != range)
         status_cause(st, "FieldValueInvalid", SLICE("spec.clusterIPs"),
                      "Invalid value: [\"%.*s\"]: failed to allocate IP %.*s: the provided network does not match the current range",
                      SLICE_ARG(ip), SLICE_ARG(ip));
@@ -186,7 +226,6 @@ static void check_service(struct status *st, const struct api *api, const struct
     check_choice(st, service, "spec.type", SLICE("spec.type"), types);
     check_choice(st, service, "spec.sessionAffinity", SLICE("spec.sessionAffinity"), affinities);
     check_ports(st, ports);
-    check_address(st, ip);
     struct slice type = dom_str(service, "spec.type");
     if (headless && (slice_eq(type, SLICE("NodePort")) || slice_eq(type, SLICE("LoadBalancer"))))
         status_cause(st, "FieldValueInvalid", SLICE("spec.clusterIPs[0]"),
@@ -200,6 +239,7 @@ const struct rules rules_service = {.blank = "{\"spec\":{},\"status\":{\"loadBal
                                     .name = NAME_LABEL_1035,
                                     .defaults = service_defaults,
                                     .fill = fill_service,
+                                    .begin = begin_service,
                                     .check = check_service};
 
 /* ---- leases, events, RBAC ---- */
@@ -276,6 +316,25 @@ static void check_same_event(struct status *st, const struct node *event, const 
     }
 }
 
+static void check_series(struct status *st, const struct node *series)
+{
+    if (series && dom_int(series, "count", 0) < 2)
+        status_cause(st, "FieldValueInvalid", SLICE("series.count"), "Invalid value: \"\": should be at least 2");
+    if (series && !dom_str(series, "lastObservedTime").len)
+        status_cause(st, "FieldValueRequired", SLICE("series.lastObservedTime"), "Required value");
+}
+
+/* Fields of the old kind of event that a new one may not begin with. */
+static void check_unset(struct status *st, const struct node *event)
+{
+    const char *const said[] = {dom_str(event, "firstTimestamp").len ? "firstTimestamp" : NULL,
+                                dom_str(event, "lastTimestamp").len ? "lastTimestamp" : NULL, dom_int(event, "count", 0) ? "count" : NULL,
+                                dom_str(event, "source.component").len || dom_str(event, "source.host").len ? "source" : NULL};
+    for (size_t i = 0; i < COUNT_OF(said); i++)
+        if (said[i])
+            status_cause(st, "FieldValueInvalid", slice_of(said[i]), "Invalid value: \"\": needs to be unset");
+}
+
 static void check_event(struct status *st, const struct api *api, const struct node *event, const struct node *old)
 {
     struct slice about = dom_str(event, "involvedObject.namespace"), ns = dom_str(event, "metadata.namespace"),
@@ -288,10 +347,13 @@ static void check_event(struct status *st, const struct api *api, const struct n
         check_new_event(st, api, event);
     if (!api->events_view)
         return;
+    if (!old || !dom_equal(dom_get(event, "series"), dom_get(old, "series")))
+        check_series(st, dom_get(event, "series"));
     if (old) {
         check_same_event(st, event, old);
         return;
     }
+    check_unset(st, event);
     if (!is_new)
         status_cause(st, "FieldValueRequired", SLICE("eventTime"), "Required value");
     if (!slice_eq(type, SLICE("Normal")) && !slice_eq(type, SLICE("Warning")))
@@ -357,11 +419,39 @@ static void secret_defaults(struct node *secret, struct arena *a)
     dom_default_str(a, secret, "type", "Opaque");
 }
 
-/* ConfigMaps and secrets that are immutable. */
-static void check_immutable(struct status *st, const struct api *api, const struct node *object, const struct node *old)
+/* A key is a file's name. */
+static void check_key(struct status *st, const char *map, struct slice key)
+{
+    enum { KEY_MAX = 253 };
+    bool chars = key.len > 0;
+    for (size_t i = 0; i < key.len; i++) {
+        char c = key.ptr[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'), digit = c >= '0' && c <= '9';
+        chars = chars && (letter || digit || c == '-' || c == '_' || c == '.');
+    }
+    bool up = slice_eq(key, SLICE("..")), in = slice_starts(key, SLICE(".."));
+    struct slice field = arena_printf(st->a, "%s[%.*s]", map, SLICE_ARG(key));
+    const char *why[] = {key.len > KEY_MAX ? "must be no more than 253 characters" : NULL,
+                         chars ? NULL
+                               : "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
+                                 "'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
+                         slice_eq(key, SLICE(".")) ? "must not be '.'" : NULL, up ? "must not be '..'" : NULL,
+                         in && !up ? "must not start with '..'" : NULL};
+    for (size_t i = 0; i < COUNT_OF(why); i++)
+        if (why[i])
+            status_cause(st, "FieldValueInvalid", field, "Invalid value: \"%.*s\": %s", SLICE_ARG(key), why[i]);
+}
+
+/* ConfigMaps and secrets: their keys, and those that are immutable. */
+static void check_data(struct status *st, const struct api *api, const struct node *object, const struct node *old)
 {
     (void)api;
     static const char *const fields[] = {"data", "binaryData"};
+    for (size_t i = 0; i < COUNT_OF(fields); i++) {
+        const struct node *map = dom_get(object, fields[i]);
+        for (const struct node *c = map ? map->child : NULL; c; c = c->next)
+            check_key(st, fields[i], c->key);
+    }
     struct slice type = dom_str(object, "type");
     if (old && !slice_eq(type, dom_str(old, "type")))
         status_cause(st, "FieldValueInvalid", SLICE("type"), "Invalid value: \"%.*s\": field is immutable", SLICE_ARG(type));
@@ -374,6 +464,6 @@ static void check_immutable(struct status *st, const struct api *api, const stru
             status_cause(st, "FieldValueForbidden", slice_of(fields[i]), "Forbidden: field is immutable when `immutable` is set");
 }
 
-const struct rules rules_configmap = {.decode = decode_configmap, .check = check_immutable};
-const struct rules rules_secret = {.decode = decode_secret, .defaults = secret_defaults, .check = check_immutable};
+const struct rules rules_configmap = {.decode = decode_configmap, .check = check_data};
+const struct rules rules_secret = {.decode = decode_secret, .defaults = secret_defaults, .check = check_data};
 const struct rules rules_account = {.name = NAME_SUBDOMAIN};

@@ -79,17 +79,33 @@ static void check_finalizer_names(struct status *st, const struct node *finalize
     }
 }
 
-void metadata_check(struct status *st, const struct api *api, const struct node *meta)
+/* A name that is made up later is checked as far as it is there: a dash at its end is where the rest goes. */
+static void check_names(struct status *st, const struct api *api, const struct node *meta)
 {
+    const struct rules *rules = api->of->rules;
+    enum name_rule rule = api->events_view || !rules ? NAME_SUBDOMAIN : rules->name;
+    struct slice name = dom_str(meta, "name"), base = dom_str(meta, "generateName");
+    if (base.len)
+        names_check(st, SLICE("metadata.generateName"), slice_ends(base, SLICE("-")) ? arena_printf(st->a, "%.*sa", SLICE_ARG(base)) : base,
+                    rule);
+    if (name.len)
+        names_check(st, SLICE("metadata.name"), name, rule);
+    else
+        status_cause(st, "FieldValueRequired", SLICE("metadata.name"), "Required value: name or generateName is required");
+}
+
+void metadata_check(struct status *st, const struct api *api, const struct node *meta, bool is_new)
+{
+    const struct rules *rules = api->of->rules;
+    int64_t generation = dom_int(meta, "generation", 0);
+    if (is_new)
+        check_names(st, api, meta);
+    if (generation < 0)
+        status_cause(st, "FieldValueInvalid", SLICE("metadata.generation"), "Invalid value: %lld: must be greater than or equal to 0",
+                     (long long)generation);
     check_labels(st, dom_get(meta, "labels"));
     check_annotations(st, dom_get(meta, "annotations"));
     check_owners(st, dom_get(meta, "ownerReferences"));
-    const struct rules *rules = api->of->rules;
-    check_finalizer_names(st, dom_get(meta, "finalizers"), api->of->custom || rules == &rules_lease || rules == &rules_event);
-}
-
-void metadata_check_name(struct status *st, const struct api *api, const char *field, struct slice name)
-{
-    const struct rules *rules = api->of->rules;
-    names_check(st, slice_of(field), name, rules ? rules->name : NAME_SUBDOMAIN);
+    bool plain = api->of->custom || rules == &rules_lease || (rules == &rules_event && !api->events_view);
+    check_finalizer_names(st, dom_get(meta, "finalizers"), plain);
 }

@@ -43,17 +43,38 @@ static bool operations(struct request *q, struct slice *text)
     return true;
 }
 
+/* What a patch has made of an object and cannot be read is said with the whole of it. */
+static void refuse_patched(struct request *q, struct slice text)
+{
+    struct status was = q->st;
+    struct slice why = was.message;
+    if (was.code != 400)
+        return;
+    while (why.len && !slice_starts(why, SLICE("strict decoding error")))
+        why = slice_skip(why, 1);
+    why = why.len ? why : was.message;
+    q->st = (struct status){.a = was.a};
+    status_cause(&q->st, "FieldValueInvalid", SLICE("patch"), "Invalid value: \"%.*s\": %.*s", SLICE_ARG(text), SLICE_ARG(why));
+    status_invalid(&q->st, SLICE(""), SLICE(""), SLICE(""));
+}
+
 /* JSON patch and merge patch work on text. */
 static void text_patch(struct request *q, struct object *o, bool merge)
 {
     struct err e = {0};
     struct slice text = document(q, o);
+    if (merge && !dom_is(dom_parse(q->body, q->a, &e), JSON_OBJECT)) {
+        status_bad(&q->st, "error decoding patch: %s", *e.text ? e.text : "not an object");
+        return;
+    }
     if (merge ? !json_merge(text, q->body, q->a, &text, &e) && !status_bad(&q->st, "error decoding patch: %s", e.text)
               : !operations(q, &text))
         return;
     struct node *tree = view_read(q, text);
     if (tree)
         write_replace(q, o, version_tree(o->now, q->a), tree, false);
+    else
+        refuse_patched(q, text);
 }
 
 static void strategic_patch(struct request *q, struct object *o)
@@ -72,30 +93,42 @@ static void strategic_patch(struct request *q, struct object *o)
         return;
     if (view_decode(q, tree))
         write_replace(q, o, version_tree(o->now, q->a), tree, false);
+    else
+        refuse_patched(q, q->body);
+}
+
+static bool is_apply(const struct request *q)
+{
+    return is_type(q, "application/apply-patch+yaml") || is_type(q, "application/apply-patch+json");
+}
+
+static bool is_strategic(const struct request *q)
+{
+    return is_type(q, "application/strategic-merge-patch+json") && !q->api->of->custom;
+}
+
+bool patch_known(struct request *q)
+{
+    if (is_apply(q) || is_strategic(q) || is_type(q, "application/json-patch+json") || is_type(q, "application/merge-patch+json"))
+        return true;
+    if (!q->api->of->custom)
+        return status_generic(&q->st, 415, "UnsupportedMediaType", "415: Unsupported Media Type");
+    return status_set(&q->st, 415, "UnsupportedMediaType",
+                      "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, "
+                      "application/merge-patch+json, application/apply-patch+yaml");
 }
 
 void patch_object(struct request *q)
 {
-    if (is_type(q, "application/apply-patch+yaml") || is_type(q, "application/apply-patch+json")) {
+    if (is_apply(q)) {
         apply_object(q);
-        return;
-    }
-    bool json = is_type(q, "application/json-patch+json"), merge = is_type(q, "application/merge-patch+json");
-    bool strategic = is_type(q, "application/strategic-merge-patch+json") && !q->api->of->custom;
-    if (!json && !merge && !strategic) {
-        if (q->api->of->custom)
-            status_set(&q->st, 415, "UnsupportedMediaType",
-                       "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, "
-                       "application/merge-patch+json, application/apply-patch+yaml");
-        else
-            status_generic(&q->st, 415, "UnsupportedMediaType", "415: Unsupported Media Type");
         return;
     }
     struct object *o = store_find(q->api->of, q->ns, q->name);
     if (!o)
         status_not_found(&q->st, q->api->group, q->api->of->plural, q->name);
-    else if (strategic)
+    else if (is_strategic(q))
         strategic_patch(q, o);
     else
-        text_patch(q, o, merge);
+        text_patch(q, o, is_type(q, "application/merge-patch+json"));
 }

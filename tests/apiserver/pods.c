@@ -180,14 +180,45 @@ static void tolerate(struct arena *a, struct node *spec, const char *key)
     dom_put_int(a, t, "tolerationSeconds", 300);
 }
 
+static const struct object *account_of(struct apiserver *s, const struct node *pod)
+{
+    struct slice name = dom_str(pod, "spec.serviceAccountName");
+    return store_find(registry_resource(s, SLICE(""), SLICE("serviceaccounts")), dom_str(pod, "metadata.namespace"),
+                      name.len ? name : SLICE("default"));
+}
+
+/* The admission plugin ServiceAccount: a pod without one is not looked at. */
+static bool admit(struct status *st, struct apiserver *s, const struct node *pod)
+{
+    struct slice account = dom_str(pod, "spec.serviceAccountName"), ns = dom_str(pod, "metadata.namespace"),
+                 name = dom_str(pod, "metadata.name");
+    if (account_of(s, pod))
+        return true;
+    account = account.len ? account : SLICE("default");
+    name = name.len ? name : dom_str(pod, "metadata.generateName");
+    status_set(st, 403, "Forbidden",
+               "pods \"%.*s\" is forbidden: error looking up service account %.*s/%.*s: serviceaccount \"%.*s\" not found", SLICE_ARG(name),
+               SLICE_ARG(ns), SLICE_ARG(account), SLICE_ARG(account));
+    st->name = name;
+    st->kind = SLICE("pods");
+    return false;
+}
+
+/* What the pod says about the token, or else its account. */
+static bool wants_token(struct apiserver *s, const struct node *pod)
+{
+    const struct object *account = account_of(s, pod);
+    const struct node *said = dom_get(pod, "spec.automountServiceAccountToken");
+    if (!said && account)
+        said = dom_get(version_tree(account->now, &s->scratch), "automountServiceAccountToken");
+    return !said || (dom_is(said, JSON_BOOL) && said->text.ptr[0] == 't');
+}
+
 /* The volume with the service account's token, which the admission plugin mounts into every container that has not one of its own. */
 static void mount_token(struct apiserver *s, struct node *spec, struct arena *a)
 {
     static const char *const path = "/var/run/secrets/kubernetes.io/serviceaccount";
     static const char *const lists[] = {"initContainers", "containers"};
-    const struct node *automount = dom_get(spec, "automountServiceAccountToken");
-    if (automount && !dom_true(spec, "automountServiceAccountToken"))
-        return;
     struct node *volume = dom_literal(
         a, "{\"name\":\"\",\"projected\":{\"sources\":[{\"serviceAccountToken\":{\"expirationSeconds\":3607,\"path\":\"token\"}},"
            "{\"configMap\":{\"name\":\"kube-root-ca.crt\",\"items\":[{\"key\":\"ca.crt\",\"path\":\"ca.crt\"}]}},"
@@ -263,7 +294,8 @@ static void fill(struct apiserver *s, struct node *pod, const struct node *old, 
     dom_put_str(a, spec, "serviceAccount", account.len ? account : SLICE("default"));
     dom_default_int(a, spec, "priority", 0);
     dom_default_str(a, spec, "preemptionPolicy", "PreemptLowerPriority");
-    mount_token(s, spec, a);
+    if (wants_token(s, pod))
+        mount_token(s, spec, a);
     struct node *status = dom_want(a, pod, "status", JSON_OBJECT);
     dom_put_str(a, status, "phase", SLICE("Pending"));
     dom_put_str(a, status, "qosClass", slice_of(qos_class(spec)));
@@ -322,9 +354,15 @@ static void check_container(struct status *st, const struct node *c, const char 
     }
 }
 
-static void check_names_differ(struct status *st, const struct node *list, const char *path)
+static void check_names_differ(struct status *st, const struct node *list, const char *path, const struct node *others)
 {
     unsigned i = 0;
+    for (const struct node *c = list ? list->child : NULL; c; c = c->next, i++)
+        for (const struct node *d = others ? others->child : NULL; d; d = d->next)
+            if (slice_eq(dom_str(c, "name"), dom_str(d, "name")))
+                status_cause(st, "FieldValueDuplicate", arena_printf(st->a, "%s[%u].name", path, i), "Duplicate value: \"%.*s\"",
+                             SLICE_ARG(dom_str(c, "name")));
+    i = 0;
     for (const struct node *c = list ? list->child : NULL; c; c = c->next, i++)
         for (const struct node *d = list->child; d != c; d = d->next)
             if (slice_eq(dom_str(c, "name"), dom_str(d, "name")) && dom_str(c, "name").len)
@@ -352,6 +390,20 @@ static void check_tolerations(struct status *st, const struct node *now, const s
     }
 }
 
+/* A deadline may come, and come nearer. false: nothing else is said. */
+static bool check_deadline(struct status *st, const struct node *spec, const struct node *before)
+{
+    struct slice field = SLICE("spec.activeDeadlineSeconds");
+    const char *key = "activeDeadlineSeconds";
+    int64_t now = dom_int(spec, key, 0);
+    if (dom_get(before, key) && !dom_get(spec, key))
+        status_cause(st, "FieldValueInvalid", field, "Invalid value: null: must not update from a positive integer to nil value");
+    if (!dom_get(spec, key) || !dom_get(before, key) || now <= dom_int(before, key, 0))
+        return true;
+    return status_cause(st, "FieldValueInvalid", field, "Invalid value: %lld: must be less than or equal to previous value",
+                        (long long)now);
+}
+
 /* The fields that an update may change are put back to what they were; what then differs is refused. */
 static void check_update(struct status *st, const struct node *pod, const struct node *old)
 {
@@ -376,6 +428,8 @@ static void check_update(struct status *st, const struct node *pod, const struct
                 dom_drop(c, "image");
         }
     }
+    if (!check_deadline(st, dom_get(pod, "spec"), dom_get(old, "spec")))
+        return;
     check_tolerations(st, dom_get(pod, "spec.tolerations"), dom_get(old, "spec.tolerations"));
     if (!dom_equal(spec, before))
         status_cause(st, "FieldValueForbidden", SLICE("spec"),
@@ -396,8 +450,10 @@ static void check(struct status *st, const struct api *api, const struct node *p
         for (const struct node *c = list ? list->child : NULL; c; c = c->next)
             check_container(st, c, lists[i], index++);
     }
-    check_names_differ(st, dom_get(pod, "spec.containers"), "spec.containers");
-    check_names_differ(st, dom_get(pod, "spec.volumes"), "spec.volumes");
+    const struct node *containers = dom_get(pod, "spec.containers");
+    check_names_differ(st, containers, "spec.containers", NULL);
+    check_names_differ(st, dom_get(pod, "spec.initContainers"), "spec.initContainers", containers);
+    check_names_differ(st, dom_get(pod, "spec.volumes"), "spec.volumes", NULL);
     struct slice policy = dom_str(pod, "spec.restartPolicy");
     if (!slice_eq(policy, SLICE("Always")) && !slice_eq(policy, SLICE("OnFailure")) && !slice_eq(policy, SLICE("Never")))
         status_cause(st, "FieldValueNotSupported", SLICE("spec.restartPolicy"),
@@ -406,5 +462,9 @@ static void check(struct status *st, const struct api *api, const struct node *p
         check_update(st, pod, old);
 }
 
-const struct rules rules_pod = {
-    .blank = "{\"spec\":{\"containers\":null},\"status\":{}}", .decode = decode, .defaults = defaults, .fill = fill, .check = check};
+const struct rules rules_pod = {.blank = "{\"spec\":{\"containers\":null},\"status\":{}}",
+                                .decode = decode,
+                                .defaults = defaults,
+                                .admit = admit,
+                                .fill = fill,
+                                .check = check};

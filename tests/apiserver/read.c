@@ -82,12 +82,12 @@ static bool read_rv(struct request *q, struct list_options *o, bool token)
 
 static bool read_list_options(struct request *q, struct list_options *o)
 {
-    o->selector = selector_parse(request_query(q, "labelSelector"), request_query(q, "fieldSelector"), q->api->of, q->a, &q->st);
-    if (!o->selector)
-        return false;
     struct slice limit = request_query(q, "limit"), token = request_query(q, "continue");
     if (limit.len && !slice_int(limit, &o->limit))
         return status_bad(&q->st, "strconv.ParseInt: parsing \"%.*s\": invalid syntax", SLICE_ARG(limit));
+    o->selector = selector_parse(request_query(q, "labelSelector"), request_query(q, "fieldSelector"), q->api->of, q->a, &q->st);
+    if (!o->selector)
+        return false;
     if (token.len && !read_token(q, token, o))
         return false;
     return read_rv(q, o, token.len > 0);
@@ -135,11 +135,11 @@ void read_list(struct request *q)
     }
     page = arena_array(q->a, count + 1, sizeof *page);
     for (size_t i = 0; i < count; i++) {
-        if (!in_scope(q, all[i]) || !past_token(&o, all[i]) || !selector_matches(o.selector, all[i], q->a))
+        if (!in_scope(q, all[i]) || !past_token(&o, all[i]))
             continue;
         if (o.limit && n == (size_t)o.limit)
-            left++;
-        else
+            left++; /* whether the selector takes it is seen on the next page */
+        else if (selector_matches(o.selector, all[i], q->a))
             page[n++] = all[i];
     }
     struct slice token = left ? make_token(q, o.rv, page[n - 1]->ns, page[n - 1]->name) : SLICE("");

@@ -50,10 +50,21 @@ static int64_t grace_of(const struct object *o, const struct node *tree, int64_t
 
 static bool set_propagation(struct apiserver *s, struct node *meta, enum propagation how)
 {
-    const char *finalizer = how == PROPAGATE_FOREGROUND ? "foregroundDeletion" : how == PROPAGATE_ORPHAN ? "orphan" : NULL;
-    if (!finalizer || find_text(dom_get(meta, "finalizers"), slice_of(finalizer)))
+    static const char *const ours[] = {"foregroundDeletion", "orphan"};
+    struct node *list = dom_get(meta, "finalizers");
+    const char *wanted = how == PROPAGATE_FOREGROUND ? ours[0] : how == PROPAGATE_ORPHAN ? ours[1] : NULL;
+    bool has[] = {find_text(list, slice_of(ours[0])), find_text(list, slice_of(ours[1]))};
+    bool wants[] = {how == PROPAGATE_FOREGROUND || (how == PROPAGATE_AS_IT_IS && has[0]),
+                    how == PROPAGATE_ORPHAN || (how == PROPAGATE_AS_IT_IS && has[1])};
+    if (has[0] == wants[0] && has[1] == wants[1])
         return false;
-    dom_push(dom_want(&s->scratch, meta, "finalizers", JSON_ARRAY), dom_new_str(&s->scratch, slice_of(finalizer)));
+    for (size_t i = 0; i < COUNT_OF(ours); i++)
+        for (const struct node *f; has[i] && (f = find_text(list, slice_of(ours[i])));)
+            dom_unlink(list, f);
+    if (wanted)
+        dom_push(dom_want(&s->scratch, meta, "finalizers", JSON_ARRAY), dom_new_str(&s->scratch, slice_of(wanted)));
+    else if (list && !list->child)
+        dom_drop(meta, "finalizers");
     return true;
 }
 
@@ -74,15 +85,25 @@ struct removal {
     bool goes;  /* and then it goes */
 };
 
+/* Is the object going after a while that this request does not shorten? Then nothing of it changes. */
+static bool is_pending(const struct node *meta, int64_t grace_s)
+{
+    int64_t left = dom_int(meta, "deletionGracePeriodSeconds", 0);
+    return left > 0 && (grace_s < 0 || grace_s >= left);
+}
+
 /* What a deletion makes of an object: its tree, and whether it stays. */
 static struct removal remove_plan(struct apiserver *s, struct object *o, struct node *tree, enum propagation how, int64_t grace_s)
 {
     struct node *meta = dom_get(tree, "metadata");
     bool first = !o->now->deleting;
     bool owns = o->of->rules != &rules_event; /* events are outside of garbage collection */
-    struct removal r = {.moved = owns && set_propagation(s, meta, how)};
+    struct removal r = {0};
+    if (is_pending(meta, grace_s))
+        return r;
+    r.moved = owns && set_propagation(s, meta, how);
     int64_t grace = grace_of(o, tree, grace_s), left = dom_int(meta, "deletionGracePeriodSeconds", 0);
-    if (!first && (grace_s < 0 || grace > left)) /* a second request may only shorten the wait */
+    if (!first && left <= 0)
         grace = left;
     r.goes = !grace && !is_held(tree);
     if ((first || grace < left) && (!r.goes || o->of->rules == &rules_pod)) { /* of a pod, all see that it is going before it is gone */
@@ -116,10 +137,11 @@ static bool read_propagation(struct request *q, const struct node *body, struct 
     struct slice policy = body ? dom_str(body, "propagationPolicy") : request_query(q, "propagationPolicy");
     if (dom_true(body, "orphanDependents"))
         policy = SLICE("Orphan");
-    o->how = slice_eq(policy, SLICE("Foreground")) ? PROPAGATE_FOREGROUND
-             : slice_eq(policy, SLICE("Orphan"))   ? PROPAGATE_ORPHAN
-                                                   : PROPAGATE_BACKGROUND;
-    if (!policy.len || o->how != PROPAGATE_BACKGROUND || slice_eq(policy, SLICE("Background")))
+    o->how = slice_eq(policy, SLICE("Foreground"))   ? PROPAGATE_FOREGROUND
+             : slice_eq(policy, SLICE("Orphan"))     ? PROPAGATE_ORPHAN
+             : slice_eq(policy, SLICE("Background")) ? PROPAGATE_BACKGROUND
+                                                     : PROPAGATE_AS_IT_IS;
+    if (!policy.len || o->how != PROPAGATE_AS_IT_IS)
         return true;
     status_cause(&q->st, "FieldValueNotSupported", SLICE("propagationPolicy"),
                  "Unsupported value: \"%.*s\": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"", SLICE_ARG(policy));
@@ -135,6 +157,8 @@ static bool read_delete_options(struct request *q, struct delete_options *o)
     struct slice grace = request_query(q, "gracePeriodSeconds");
     if (body || !slice_int(grace, &o->grace_s)) /* a body speaks for all of the query */
         o->grace_s = dom_int(body, "gracePeriodSeconds", -1);
+    if ((body ? dom_get(body, "gracePeriodSeconds") != NULL : grace.len > 0) && o->grace_s < 0)
+        o->grace_s = 1; /* as the real one has it */
     o->uid = dom_str(body, "preconditions.uid");
     o->rv = dom_str(body, "preconditions.resourceVersion");
     const struct node *dry = dom_at(dom_get(body, "dryRun"), 0);
@@ -225,6 +249,7 @@ void remove_collection(struct request *q)
     if (!sel || !read_delete_options(q, &d))
         return;
     struct version **list = arena_array(q->a, r->count + 1, sizeof *list);
+    uint64_t rv = q->s->rv; /* of the list that is deleted */
     size_t n = 0;
     for (size_t i = 0; i < r->count; i++) {
         struct version *v = r->objects[i]->now;
@@ -236,7 +261,7 @@ void remove_collection(struct request *q)
         if (o)
             remove_object(q->s, o, d.how, d.grace_s);
     }
-    view_list(q, list, n, q->s->rv, SLICE(""), -1);
+    view_list(q, list, n, rv, SLICE(""), -1);
     for (size_t i = 0; i < n; i++)
         version_drop(list[i]);
 }

@@ -43,6 +43,7 @@ void request_serve(struct request *q);
 struct slice request_query(const struct request *q, const char *name); /* percent-decoded; SLICE_NONE when absent */
 bool request_flag(const struct request *q, const char *name);
 bool request_is_status(const struct request *q);
+bool request_is_json(struct request *q);                 /* the body; false with a 415 */
 void request_warn(struct request *q, struct slice text); /* kept as it is */
 
 /* view.c: from storage to what was asked for, and back. */
@@ -59,6 +60,7 @@ struct node *view_read(struct request *q, struct slice json);
 bool view_decode(struct request *q, struct node *tree);
 void view_to_storage(const struct api *api, struct node *tree);
 void view_from_storage(const struct api *api, struct node *tree);
+void view_rename(const struct api *api, struct node *tree); /* the same for what a client has said itself: all of it stays */
 
 /* select.c: label and field selectors; a NULL selector matches everything. */
 struct selector;
@@ -82,6 +84,8 @@ void write_create(struct request *q);
 void write_update(struct request *q);
 /* Puts `tree` in the place of `old` under all rules of an update; also the end of every patch. */
 void write_replace(struct request *q, struct object *o, struct node *old, struct node *tree, bool applied);
+/* Is this named as the path says? false with a 400. */
+bool write_names_fit(struct request *q, const struct node *meta);
 /* Creates from a tree in storage form; also what apply does when there is nothing yet. */
 void write_new(struct request *q, struct node *tree, bool applied);
 /* remove.c */
@@ -89,6 +93,7 @@ void remove_one(struct request *q);
 void remove_collection(struct request *q);
 
 /* patch.c */
+bool patch_known(struct request *q); /* is it a patch of a kind that this api takes? false with a 415 */
 void patch_object(struct request *q);
 /* merge_keys.c: strategic merge patch; false with q->st. */
 bool strategic_merge(struct request *q, struct node *into, struct node *patch);
@@ -97,6 +102,8 @@ bool strategic_merge(struct request *q, struct node *into, struct node *patch);
 void apply_object(struct request *q);
 /* After a create or update: who owns what now. */
 void managers_update(struct request *q, const struct node *old, struct node *tree);
+/* Nobody owns any more what of old is not in tree. */
+void managers_forget(const struct api *api, const struct node *old, struct node *tree, struct arena *a);
 
 /* schema.c: what an openAPIV3Schema says. Unknown fields are cut out, and named in a 400 when strict. */
 void schema_default(struct node *value, const struct node *schema, struct arena *a);

@@ -123,9 +123,24 @@ static void check_write_options(struct request *q)
         status_invalid(&q->st, SLICE("meta.k8s.io"), kind, SLICE(""));
 }
 
+/* Typed clients send protobuf where a server says it can read it; this one cannot. */
+bool request_is_json(struct request *q)
+{
+    struct slice rest = q->content_type, type = slice_trim(slice_cut(&rest, ';'));
+    if (!type.len || slice_eq(type, SLICE("application/json")) || slice_eq(type, SLICE("application/yaml")))
+        return true;
+    return status_set(&q->st, 415, "UnsupportedMediaType",
+                      "the body of the request was in an unknown format - accepted media types include: application/json, "
+                      "application/yaml, application/vnd.kubernetes.protobuf");
+}
+
 static void read_options(struct request *q)
 {
+    if (slice_eq(q->method, SLICE("PATCH")) && q->name.len && !patch_known(q)) /* before all else */
+        return;
     read_accept(q);
+    if (slice_eq(q->method, SLICE("POST")) && !q->st.code && !request_is_json(q))
+        return;
     struct slice validation = request_query(q, "fieldValidation");
     q->dry_run = slice_eq(request_query(q, "dryRun"), SLICE("All"));
     q->strict = slice_eq(validation, SLICE("Strict"));
@@ -169,6 +184,8 @@ static void serve_collection(struct request *q)
         write_create(q);
     else if (slice_eq(m, SLICE("DELETE")) && (q->ns.len || !q->api->of->namespaced))
         remove_collection(q);
+    else if (q->api->of->custom && (slice_eq(m, SLICE("PUT")) || slice_eq(m, SLICE("PATCH"))))
+        status_bad(&q->st, "name must be provided");
     else
         status_generic(&q->st, 405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
 }

@@ -15,8 +15,12 @@ struct rules {
     void (*decode)(struct status *st, struct node *object, struct arena *a);
     /* Defaults, which belong to whoever wrote the object. */
     void (*defaults)(struct node *object, struct arena *a);
+    /* What refuses a new object before it is looked at; false with st. */
+    bool (*admit)(struct status *st, struct apiserver *s, const struct node *object);
     /* What admission and allocation add to a new object (old NULL) or a changed one; it belongs to nobody. */
     void (*fill)(struct apiserver *s, struct node *object, const struct node *old, struct arena *a);
+    /* What allocation refuses: when it adds a cause nothing else is looked at. */
+    void (*begin)(struct status *st, const struct node *object, const struct node *old);
     /* Adds a status_cause for everything that is wrong. */
     void (*check)(struct status *st, const struct api *api, const struct node *object, const struct node *old);
 };
@@ -27,8 +31,7 @@ void names_check_qualified(struct status *st, struct slice field, struct slice k
 void names_check_label_value(struct status *st, struct slice field, struct slice value);
 
 /* metadata.c */
-void metadata_check(struct status *st, const struct api *api, const struct node *meta);
-void metadata_check_name(struct status *st, const struct api *api, const char *field, struct slice name);
+void metadata_check(struct status *st, const struct api *api, const struct node *meta, bool is_new);
 
 extern const struct rules rules_namespace, rules_pod, rules_service, rules_crd, rules_lease, rules_event, rules_path_name, rules_secret,
     rules_account, rules_configmap;

@@ -17,6 +17,12 @@ static const struct node *member_schema(const struct node *schema, struct slice 
     return dom_is(others, JSON_OBJECT) ? others : NULL;
 }
 
+/* Null where it is not a value. */
+static bool is_no_value(const struct node *value, const struct node *schema)
+{
+    return dom_is(value, JSON_NULL) && dom_get(schema, "type") && !dom_true(schema, "nullable");
+}
+
 /* ---- defaults ---- */
 
 void schema_default(struct node *value, const struct node *schema, struct arena *a)
@@ -30,16 +36,10 @@ void schema_default(struct node *value, const struct node *schema, struct arena 
     }
     if (value->type != JSON_OBJECT)
         return;
-    for (struct node *c = value->child, *next; c; c = next) {
-        next = c->next;
-        const struct node *member = member_schema(schema, c->key);
-        if (c->type == JSON_NULL && dom_get(member, "type") && !dom_true(member, "nullable"))
-            dom_unlink(value, c); /* null is "not said" where it is not a value */
-    }
     const struct node *properties = dom_get(schema, "properties");
     for (const struct node *p = properties ? properties->child : NULL; p; p = p->next) {
-        const struct node *otherwise = dom_get(p, "default");
-        if (otherwise && !dom_key(value, p->key))
+        const struct node *otherwise = dom_get(p, "default"), *said = dom_key(value, p->key);
+        if (otherwise && (!said || is_no_value(said, p)))
             dom_put(value, p->key, dom_copy(otherwise, a));
     }
     for (struct node *c = value->child; c; c = c->next)
@@ -105,11 +105,31 @@ static void prune(struct pruning *p, struct node *value, const struct node *sche
         prune(p, c, items, arena_printf(p->a, "%.*s[%u]", SLICE_ARG(path), i));
 }
 
+/* Null is "not said" where it is no value and there is no default for it. */
+static void drop_nulls(struct node *value, const struct node *schema)
+{
+    if (value->type == JSON_ARRAY) {
+        for (struct node *c = value->child; c; c = c->next)
+            drop_nulls(c, dom_get(schema, "items"));
+        return;
+    }
+    for (struct node *c = value->type == JSON_OBJECT ? value->child : NULL, *next; c; c = next) {
+        next = c->next;
+        const struct node *member = member_schema(schema, c->key);
+        if (is_no_value(c, member) && !dom_get(member, "default"))
+            dom_unlink(value, c);
+        else
+            drop_nulls(c, member);
+    }
+}
+
 void schema_prune(struct request *q, struct node *object)
 {
     struct pruning p = {.a = q->a};
     struct slice all = SLICE("");
     prune(&p, object, q->api->schema, SLICE(""));
+    if (!slice_starts(q->content_type, SLICE("application/apply-patch"))) /* what is applied is never read as an object */
+        drop_nulls(object, q->api->schema);
     for (size_t i = 0; i < p.count; i++) {
         struct slice one = arena_printf(q->a, "unknown field \"%.*s\"", SLICE_ARG(p.unknown[i]));
         if (q->warn)

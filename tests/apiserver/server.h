@@ -98,7 +98,12 @@ void gc_namespace(struct apiserver *s, struct object *ns);
 void crd_saw(struct apiserver *s, struct object *crd, enum change change);
 
 /* remove.c: deletion as the API does it, also for the collectors. */
-enum propagation { PROPAGATE_BACKGROUND, PROPAGATE_FOREGROUND, PROPAGATE_ORPHAN };
+enum propagation {
+    PROPAGATE_AS_IT_IS, /* as the finalizers of the object say */
+    PROPAGATE_BACKGROUND,
+    PROPAGATE_FOREGROUND,
+    PROPAGATE_ORPHAN,
+};
 /* Begins or completes a deletion. grace_s < 0: the object's own. Returns true when the object is gone. */
 bool remove_object(struct apiserver *s, struct object *o, enum propagation how, int64_t grace_s);
 /* Takes one finalizer away, and then the object if that was the last. */

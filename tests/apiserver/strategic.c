@@ -42,15 +42,19 @@ static bool merge_items(struct request *q, struct node *into, struct node *patch
     return true;
 }
 
+static struct node *find_equal(const struct node *list, const struct node *item)
+{
+    struct node *c = list->child;
+    while (c && !dom_equal(c, item))
+        c = c->next;
+    return c;
+}
+
 static void merge_set(struct request *q, struct node *into, const struct node *patch)
 {
-    for (const struct node *p = patch->child; p; p = p->next) {
-        const struct node *same = into->child;
-        while (same && !dom_equal(same, p))
-            same = same->next;
-        if (!same)
+    for (const struct node *p = patch->child; p; p = p->next)
+        if (!find_equal(into, p))
             dom_push(into, dom_copy(p, q->a));
-    }
 }
 
 static size_t index_in(struct node *const *list, size_t count, const struct node *n)
@@ -79,7 +83,7 @@ static void reorder(struct request *q, struct node *list, const struct node *ord
                 **rest = arena_array(q->a, n + 1, sizeof *all);
     gather(list, all);
     for (const struct node *o = order->child; o; o = o->next) {
-        struct node *same = shape_find(l, list, o);
+        struct node *same = l->type == LIST_MAP ? shape_find(l, list, o) : find_equal(list, o);
         if (same && index_in(first, named, same) == named)
             first[named++] = same;
     }
@@ -94,12 +98,14 @@ static void reorder(struct request *q, struct node *list, const struct node *ord
     }
 }
 
-static bool merge_keyed(struct request *q, struct node *list, struct node *patch, struct shape shape, const struct list_shape *l,
-                        const struct node *order)
+static bool merge_ordered(struct request *q, struct node *list, struct node *patch, struct shape shape, const struct list_shape *l,
+                          const struct node *order)
 {
     struct node **was = arena_array(q->a, dom_len(list) + 1, sizeof *was);
     size_t count = gather(list, was);
-    if (!merge_items(q, list, patch, shape, l))
+    if (l->type != LIST_MAP)
+        merge_set(q, list, patch);
+    else if (!merge_items(q, list, patch, shape, l))
         return false;
     reorder(q, list, order ? order : patch, l, was, count);
     return true;
@@ -115,10 +121,7 @@ static bool merge_list(struct request *q, struct node *into, struct node *patch,
     }
     if (!dom_is(have, JSON_ARRAY))
         have = dom_put(into, patch->key, dom_new(q->a, JSON_ARRAY));
-    if (l.type == LIST_MAP)
-        return merge_keyed(q, have, patch, shape, &l, order);
-    merge_set(q, have, patch);
-    return true;
+    return merge_ordered(q, have, patch, shape, &l, order);
 }
 
 /* "$deleteFromPrimitiveList/finalizers": ["x"] */

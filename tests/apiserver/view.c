@@ -26,12 +26,17 @@ void view_to_storage(const struct api *api, struct node *tree)
                 c->key = slice_of(event_fields[i].core);
 }
 
-void view_from_storage(const struct api *api, struct node *tree)
+void view_rename(const struct api *api, struct node *tree)
 {
     for (struct node *c = api->events_view ? tree->child : NULL; c; c = c->next)
         for (size_t i = 0; i < COUNT_OF(event_fields); i++)
             if (slice_eq(c->key, slice_of(event_fields[i].core)))
                 c->key = slice_of(event_fields[i].view);
+}
+
+void view_from_storage(const struct api *api, struct node *tree)
+{
+    view_rename(api, tree);
     static const char *const unsaid[] = {"reportingController", "reportingInstance"};
     for (size_t i = 0; api->events_view && i < COUNT_OF(unsaid); i++)
         if (!dom_str(tree, unsaid[i]).len)

@@ -293,12 +293,8 @@ static bool read_options(struct request *q, struct watch_options *o)
 static struct watch *watch_new(struct request *q, const struct watch_options *o)
 {
     struct watch *w = mem_alloc(sizeof *w);
-    w->selector = selector_parse(request_query(q, "labelSelector"), request_query(q, "fieldSelector"), q->api->of, &w->mem, &q->st);
-    if (!w->selector) {
-        arena_free(&w->mem);
-        mem_free(w);
-        return NULL;
-    }
+    struct status none = {.a = q->a}; /* they have been read before */
+    w->selector = selector_parse(request_query(q, "labelSelector"), request_query(q, "fieldSelector"), q->api->of, &w->mem, &none);
     w->conn = q->conn;
     w->of = q->api->of;
     w->api = q->api;
@@ -337,7 +333,8 @@ static bool too_old(struct request *q, const struct watch_options *o)
 void watch_open(struct request *q)
 {
     struct watch_options o = {0};
-    if (!read_options(q, &o))
+    if (!selector_parse(request_query(q, "labelSelector"), request_query(q, "fieldSelector"), q->api->of, q->a, &q->st) ||
+        !read_options(q, &o))
         return;
     bool old = too_old(q, &o);
     if (old && q->s->faults.expired_as_http)
@@ -345,8 +342,6 @@ void watch_open(struct request *q)
     struct status expired = q->st;
     q->st.code = 0;
     struct watch *w = watch_new(q, &o);
-    if (!w)
-        return;
     q->streaming = true;
     http_write_chunked_response(&q->conn->out, 200, &(struct http_header){SLICE("Content-Type"), SLICE("application/json")}, 1);
     if (old) {

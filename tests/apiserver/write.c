@@ -1,5 +1,7 @@
 #include "request.h"
 
+#include <stdlib.h>
+
 /* Of custom resources a finalizer without a domain is only warned of. */
 static void warn_of_finalizers(struct request *q, const struct node *tree, const struct node *old)
 {
@@ -34,15 +36,31 @@ static void check_schema(struct request *q, const struct node *tree)
     }
 }
 
+/* Allocation comes before all checks, and what it refuses is said alone. */
+static bool begin(struct request *q, const struct node *tree, const struct node *old)
+{
+    struct status *st = &q->st;
+    const struct rules *rules = q->api->of->rules;
+    unsigned before = st->cause_count;
+    if (rules && rules->begin && !request_is_status(q))
+        rules->begin(st, tree, old);
+    if (st->cause_count == before)
+        return true;
+    st->cause_count -= before;
+    memmove(st->causes, st->causes + before, st->cause_count * sizeof *st->causes);
+    return false;
+}
+
 /* Everything that can be said about an object by itself; false with a 422 of all that is wrong. */
 static bool check_object(struct request *q, struct node *tree, const struct node *old)
 {
     const struct rules *rules = q->api->of->rules;
     struct node *meta = dom_get(tree, "metadata");
-    warn_of_finalizers(q, tree, old);
-    bool later = rules && rules->checks_first && !q->api->events_view;
+    if (!begin(q, tree, old))
+        return status_invalid(&q->st, q->api->group, q->api->of->kind, dom_str(meta, "name"));
+    bool later = rules && rules->checks_first && !q->api->events_view && !old;
     if (!later)
-        metadata_check(&q->st, q->api, meta);
+        metadata_check(&q->st, q->api, meta, !old);
     if (q->api->schema)
         check_schema(q, tree);
     if (q->api->schema)
@@ -50,9 +68,12 @@ static bool check_object(struct request *q, struct node *tree, const struct node
     if (rules && rules->check)
         rules->check(&q->st, q->api, tree, old);
     if (later && !q->st.cause_count)
-        metadata_check(&q->st, q->api, meta);
+        metadata_check(&q->st, q->api, meta, !old);
     struct slice group = q->api->events_view ? SLICE("") : q->api->group; /* events are always said to be of the old group */
-    return q->st.cause_count == 0 || status_invalid(&q->st, group, q->api->of->kind, dom_str(meta, "name"));
+    if (q->st.cause_count)
+        return status_invalid(&q->st, group, q->api->of->kind, dom_str(meta, "name"));
+    warn_of_finalizers(q, tree, old);
+    return true;
 }
 
 /* Defaults first, then who owns what, then what the server adds by itself. */
@@ -101,21 +122,16 @@ static void choose_name(struct request *q, struct node *meta)
 {
     enum { BASE_MAX = 58, TRIES = 8 };
     struct slice name = dom_str(meta, "name"), base = slice_head(dom_str(meta, "generateName"), BASE_MAX);
-    if (!name.len && !base.len) {
-        status_cause(&q->st, "FieldValueRequired", SLICE("metadata.name"), "Required value: name or generateName is required");
-        return;
-    }
-    for (int i = 0; !name.len; i++) {
+    for (int i = 0; !name.len && base.len; i++) {
         struct slice suffix = world_suffix(q->s, q->a), made = arena_printf(q->a, "%.*s%.*s", SLICE_ARG(base), SLICE_ARG(suffix));
         if (i == TRIES || !store_find(q->api->of, q->ns, made))
             name = made;
     }
     dom_put_str(q->a, meta, "name", name);
-    if (base.len) /* a dash at the end is where the suffix goes */
-        metadata_check_name(&q->st, q->api, "metadata.generateName",
-                            slice_ends(base, SLICE("-")) ? arena_printf(q->a, "%.*sa", SLICE_ARG(base)) : base);
-    metadata_check_name(&q->st, q->api, "metadata.name", name);
 }
+
+/* What a POST may not say; every other way of creating keeps it. */
+static const char *const wiped[] = {"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"};
 
 /* What only the server writes. */
 static const char *const server_fields[] = {"uid",        "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
@@ -126,15 +142,14 @@ void write_new(struct request *q, struct node *tree, bool applied)
     struct resource *r = q->api->of;
     struct node *meta = dom_want(q->a, tree, "metadata", JSON_OBJECT);
     struct slice rv = dom_str(meta, "resourceVersion");
-    if (rv.len && !slice_eq(rv, SLICE("0")) && slice_eq(q->method, SLICE("POST"))) {
-        status_set(&q->st, 500, "", "resourceVersion should not be set on objects to be created");
-        return;
-    }
+    bool post = slice_eq(q->method, SLICE("POST")), takes_version = !post || q->dry_run || !rv.len || slice_eq(rv, SLICE("0"));
     if (!check_namespace(q, meta))
         return;
+    for (size_t i = 0; post && i < COUNT_OF(wiped); i++)
+        dom_drop(meta, wiped[i]);
+    if (r->rules && r->rules->admit && !r->rules->admit(&q->st, q->s, tree))
+        return;
     choose_name(q, meta);
-    for (size_t i = 0; i < COUNT_OF(server_fields); i++)
-        dom_drop(meta, server_fields[i]);
     if (!applied)
         dom_drop(meta, "managedFields");
     if (r->has_status)
@@ -144,9 +159,15 @@ void write_new(struct request *q, struct node *tree, bool applied)
         return;
     if (r->custom || r->counts_generation)
         dom_put_int(q->a, meta, "generation", 1);
+    else if (!dom_int(meta, "generation", 0))
+        dom_drop(meta, "generation");
     dom_put_str(q->a, meta, "uid", world_uid(q->s, q->a));
     dom_put_str(q->a, meta, "creationTimestamp", world_time(q->s, 0, q->a));
     struct slice name = dom_str(meta, "name");
+    if (!takes_version) {
+        status_set(&q->st, 500, "", "resourceVersion should not be set on objects to be created");
+        return;
+    }
     const struct object *other = store_find(r, q->ns, name);
     if (other) {
         q->st.prefix = other->now->deleting ? "object is being deleted: " : NULL;
@@ -159,22 +180,8 @@ void write_new(struct request *q, struct node *tree, bool applied)
         view_answer(q, 201, store_put(q->s, r, NULL, tree)->now);
 }
 
-/* Typed clients send protobuf where a server says it can read it; this one cannot. */
-static bool is_json(struct request *q)
-{
-    struct slice rest = q->content_type, type = slice_trim(slice_cut(&rest, ';'));
-    if (!type.len || slice_eq(type, SLICE("application/json")) || slice_eq(type, SLICE("application/yaml")))
-        return true;
-    return status_set(
-        &q->st, 415, "UnsupportedMediaType",
-        "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml%s",
-        q->api->of->custom ? "" : ", application/vnd.kubernetes.protobuf");
-}
-
 void write_create(struct request *q)
 {
-    if (!is_json(q))
-        return;
     struct node *tree = view_read(q, q->body);
     if (tree)
         write_new(q, tree, false);
@@ -224,18 +231,17 @@ static bool check_preconditions(struct request *q, const struct object *o, const
 }
 
 /* What is written must be named as the path says. */
-static bool check_names(struct request *q, const struct node *meta)
+bool write_names_fit(struct request *q, const struct node *meta)
 {
     struct slice name = dom_str(meta, "name"), ns = dom_str(meta, "namespace");
+    if (ns.len && q->api->of->namespaced && !slice_eq(ns, q->ns))
+        return status_bad(&q->st, "the namespace of the provided object does not match the namespace sent on the request");
     if (!name.len)
         return status_bad(&q->st, "the name of the object (%.*s based on URL) was undeterminable: name must be provided",
                           SLICE_ARG(q->name));
     if (!slice_eq(name, q->name))
         return status_bad(&q->st, "the name of the object (%.*s) does not match the name on the URL (%.*s)", SLICE_ARG(name),
                           SLICE_ARG(q->name));
-    if (ns.len && !slice_eq(ns, q->ns))
-        return status_bad(&q->st, "the namespace of the object (%.*s) does not match the namespace on the URL (%.*s)", SLICE_ARG(ns),
-                          SLICE_ARG(q->ns));
     return true;
 }
 
@@ -262,6 +268,19 @@ static struct node *only_status(struct request *q, const struct node *old, struc
     return result;
 }
 
+/* When an object goes is not for clients to say. A time that is there is kept, whatever they send; one that is not there is refused. */
+static void check_deletion(struct request *q, const struct node *old, const struct node *meta)
+{
+    struct slice time = dom_str(meta, "deletionTimestamp"), grace = dom_str(meta, "deletionGracePeriodSeconds"),
+                 had = dom_str(old, "deletionGracePeriodSeconds");
+    if (time.len && !dom_get(old, "deletionTimestamp"))
+        status_cause(&q->st, "FieldValueInvalid", SLICE("metadata.deletionTimestamp"), "Invalid value: \"%.*s\": field is immutable",
+                     SLICE_ARG(time));
+    if (grace.len && !slice_eq(grace, had))
+        status_cause(&q->st, "FieldValueInvalid", SLICE("metadata.deletionGracePeriodSeconds"), "Invalid value: %.*s: field is immutable",
+                     SLICE_ARG(grace));
+}
+
 /* What this endpoint may not change is taken from the old object. Returns the object that goes on. */
 static struct node *keep_what_is_not_ours(struct request *q, const struct object *o, const struct node *old, struct node *tree,
                                           bool applied)
@@ -278,6 +297,7 @@ static struct node *keep_what_is_not_ours(struct request *q, const struct object
     }
     const struct node *old_meta = dom_get(old, "metadata");
     struct node *meta = dom_want(q->a, tree, "metadata", JSON_OBJECT);
+    check_deletion(q, old_meta, meta);
     for (size_t i = 0; i < COUNT_OF(server_fields); i++)
         carry_over(q->a, meta, old_meta, server_fields[i]);
     carry_over(q->a, meta, old_meta, "name");
@@ -285,21 +305,38 @@ static struct node *keep_what_is_not_ours(struct request *q, const struct object
     return tree;
 }
 
+static bool has_item(const struct node *list, const struct node *item)
+{
+    const struct node *c = list ? list->child : NULL;
+    while (c && !dom_equal(c, item))
+        c = c->next;
+    return c;
+}
+
+static int by_text(const void *x, const void *y)
+{
+    return slice_cmp((*(const struct node *const *)x)->text, (*(const struct node *const *)y)->text);
+}
+
 static void check_finalizers(struct request *q, const struct node *old, const struct node *tree)
 {
     const struct node *before = dom_get(old, "metadata.finalizers"), *after = dom_get(tree, "metadata.finalizers");
+    const struct node **more = arena_array(q->a, dom_len(after) + 1, sizeof *more);
+    struct slice text = SLICE("");
+    size_t n = 0;
     if (!dom_get(old, "metadata.deletionTimestamp"))
         return;
-    for (const struct node *f = after ? after->child : NULL; f; f = f->next) {
-        const struct node *same = before ? before->child : NULL;
-        while (same && !dom_equal(same, f))
-            same = same->next;
-        for (int twice = 0; !same && twice < 2; twice++) /* as the real one says it */
-            status_cause(
-                &q->st, "FieldValueForbidden", SLICE("metadata.finalizers"),
-                "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{\"%.*s\"}",
-                SLICE_ARG(f->text));
-    }
+    for (const struct node *f = after ? after->child : NULL; f; f = f->next)
+        if (!has_item(before, f))
+            more[n++] = f;
+    qsort(more, n, sizeof *more, by_text);
+    for (size_t i = 0; i < n; i++)
+        if (!i || !dom_equal(more[i], more[i - 1]))
+            text = arena_printf(q->a, "%.*s%s\"%.*s\"", SLICE_ARG(text), text.len ? ", " : "", SLICE_ARG(more[i]->text));
+    for (int twice = 0; n && twice < 2; twice++) /* as the real one says it */
+        status_cause(&q->st, "FieldValueForbidden", SLICE("metadata.finalizers"),
+                     "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{%.*s}",
+                     SLICE_ARG(text));
 }
 
 /* The spec is everything but metadata and, where it is a subresource, status. */
@@ -337,15 +374,25 @@ static bool is_same(const struct node *old, struct node *tree)
     return dom_equal(old, tree);
 }
 
+/* Who owned what before: as the client says it, who may say that nobody did with one empty entry; or as it is when nothing is said. */
+static void choose_managers(struct request *q, const struct node *old, struct node *meta)
+{
+    const struct node *said = dom_get(meta, "managedFields");
+    if (!dom_len(said) || request_is_status(q))
+        carry_over(q->a, meta, dom_get(old, "metadata"), "managedFields");
+    else if (dom_len(said) == 1 && !said->child->child)
+        dom_drop(meta, "managedFields");
+}
+
 void write_replace(struct request *q, struct object *o, struct node *old, struct node *tree, bool applied)
 {
     struct resource *r = o->of;
     struct node *meta = dom_want(q->a, tree, "metadata", JSON_OBJECT);
     struct slice uid = dom_str(meta, "uid");
-    if (!check_names(q, meta) || !check_preconditions(q, o, meta))
+    if (!write_names_fit(q, meta) || !check_preconditions(q, o, meta))
         return;
     if (!applied)
-        carry_over(q->a, meta, dom_get(old, "metadata"), "managedFields");
+        choose_managers(q, old, meta);
     tree = keep_what_is_not_ours(q, o, old, tree, applied);
     meta = dom_get(tree, "metadata");
     carry_over(q->a, meta, dom_get(old, "metadata"), "resourceVersion");
@@ -377,8 +424,8 @@ void write_replace(struct request *q, struct object *o, struct node *old, struct
 void write_update(struct request *q)
 {
     struct object *o = store_find(q->api->of, q->ns, q->name);
-    struct node *tree = is_json(q) ? view_read(q, q->body) : NULL;
-    if (!tree || !check_names(q, dom_get(tree, "metadata")))
+    struct node *tree = request_is_json(q) ? view_read(q, q->body) : NULL;
+    if (!tree || !write_names_fit(q, dom_get(tree, "metadata")))
         return;
     struct slice uid = dom_str(tree, "metadata.uid");
     if (o)

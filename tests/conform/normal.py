@@ -6,6 +6,7 @@ UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 TIME = re.compile(r"20(?:2[5-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")  # what requests say lies in 2021
 MADE = re.compile(r"\b(gen-\d+-|kube-api-access-|Gen_|g{58})[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 ADDRESS = re.compile(r"\b10\.(?:9[6-9]|10\d|11[01])\.\d+\.\d+\b")
+NODE_PORTS = re.compile(r"\b(\d+):3\d{4}/")  # in the cell of a table
 AGE = re.compile(r"(\d+[smhdy])+|<unknown>|<invalid>")
 VERSIONS = [
     re.compile(r"(ResourceVersion in (?:the precondition|record) )\(\d+\)"),
@@ -70,7 +71,7 @@ class Normal:
             unordered(obj)
         if isinstance(obj, dict) and obj.get("kind") == "Table":
             for row in obj.get("rows") or []:
-                row["cells"] = ["<age>" if isinstance(c, str) and AGE.fullmatch(c) else c for c in row["cells"]]
+                row["cells"] = [cell(c) for c in row["cells"]]
         return obj
 
     def answer(self, answer, dry=False):
@@ -85,6 +86,12 @@ class Normal:
 
     def events(self, events):
         return [{"type": e["type"], "object": self.object(e["object"])} for e in events]
+
+
+def cell(value):
+    if not isinstance(value, str):
+        return value
+    return "<age>" if AGE.fullmatch(value) else NODE_PORTS.sub(r"\1:<port>/", value)
 
 
 def unordered(status):
