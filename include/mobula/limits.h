@@ -64,7 +64,7 @@ enum {
 /* kube */
 enum {
     LIMIT_KUBE_CALLS = 4096, /* calls queued or in flight */
-    LIMIT_KUBE_WATCHES = 64,
+    LIMIT_KUBE_WATCHES = 80, /* OPERATOR_WATCHES in each of 16 namespaces */
     LIMIT_KUBE_TOKEN = 64 * KIB,
     LIMIT_KUBE_CONFIG_FILES = 16, /* of one KUBECONFIG list */
     LIMIT_KUBE_IMPERSONATE = 16,  /* groups, and extra values, to impersonate */

@@ -159,6 +159,7 @@ extern const struct kube_resource ray_job_resource;
 #define RAY_JOB_FINALIZER                                                                                                                  \
     "ray.io/rayjob-finalizer" /* only on jobs of a selected cluster: it outlives them, and what they run on it must not */
 
+enum { RAY_JOB_ID_MAX = 253 }; /* bytes of spec.jobId */
 enum ray_job_mode { RAY_JOB_K8S, RAY_JOB_HTTP, RAY_JOB_INTERACTIVE, RAY_JOB_SIDECAR };
 /* What is deleted after the end; a higher one destroys more. */
 enum ray_job_removal { RAY_REMOVE_NONE, RAY_REMOVE_WORKERS, RAY_REMOVE_CLUSTER, RAY_REMOVE_SELF };

@@ -295,6 +295,8 @@ void reconcile_job(const struct job_view *in, struct arena *a, struct plan *out)
 struct ray_dash_answer;
 void job_hear(struct job_said *said, struct slice id, const struct ray_dash_answer *answer, struct now now);
 
+/* A text of at most max bytes: of a longer one its beginning and, mostly, its end. */
+struct slice job_shorten(struct slice text, size_t max, struct arena *a);
 const char *job_state_name(enum job_state state);             /* "PENDING"; "" for none */
 bool job_state_parse(struct slice name, enum job_state *out); /* false: no word of Ray's */
 

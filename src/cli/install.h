@@ -2,10 +2,10 @@
 #ifndef MOBULA_CLI_INSTALL_H
 #define MOBULA_CLI_INSTALL_H
 
-#include <mobula/base.h>
+#include <mobula/operator.h>
 
 enum {
-    INSTALL_WATCH_MAX = LIMIT_KUBE_WATCHES / 4, /* as many as the operator watches by name */
+    INSTALL_WATCH_MAX = LIMIT_KUBE_WATCHES / OPERATOR_WATCHES, /* as many as the operator watches by name */
     INSTALL_REPLICAS_MAX = 16,
 };
 

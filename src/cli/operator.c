@@ -45,7 +45,7 @@ static const struct flag list[] = {
 };
 static const struct flags flags = {
     .usage = "mobula operator [--namespace NS[,NS…]] [--kubeconfig FILE] [FLAG…]",
-    .about = "Runs the controller: makes and keeps the pods and services of RayClusters.",
+    .about = "Runs the controller: makes and keeps the pods and services of RayClusters, and runs RayJobs.",
     .list = list,
     .count = COUNT_OF(list),
 };
@@ -105,14 +105,15 @@ static bool map_executable(struct slice *out, struct err *e)
 static bool read_namespaces(struct process *p, struct operator_options *to, struct err *e)
 {
     struct slice rest = p->o.all_namespaces ? SLICE("") : slice_empty(p->o.namespaces) ? p->config->namespace_ : p->o.namespaces;
-    uint32_t most = LIMIT_KUBE_WATCHES / 4;
+    uint32_t most = LIMIT_KUBE_WATCHES / OPERATOR_WATCHES;
     struct slice *names = arena_array(&p->arena, most, sizeof *names);
     do {
         struct slice one = slice_trim(slice_cut(&rest, ','));
         if (!p->o.all_namespaces && !name_dns1123_label(one))
             return err_set(e, ERR_CONFIG, "--namespace: \"%.*s\" is not a namespace's name", SLICE_ARG(one));
         if (to->namespace_count == most)
-            return err_set(e, ERR_LIMIT, "--namespace: more than %u (LIMIT_KUBE_WATCHES / 4): use --all-namespaces", most);
+            return err_set(e, ERR_LIMIT, "--namespace: more than %u (LIMIT_KUBE_WATCHES / %d): use --all-namespaces", most,
+                           OPERATOR_WATCHES);
         names[to->namespace_count++] = one;
     } while (rest.ptr);
     to->namespaces = names;

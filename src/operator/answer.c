@@ -4,7 +4,7 @@
 
 static const struct kube_resource pods_resource = {SLICE_NONE, {"v1", 2}, {"pods", 4}};
 
-static struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *version)
+struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *version)
 {
     struct err e = {0};
     arena_reset(&op->event_arena, 64 * KIB);
@@ -17,8 +17,8 @@ static struct jval answer_object(struct op *op, const struct kube_answer *a, uin
     return root;
 }
 
-/* What of the reason has room, in whole characters: it goes into status. */
-static void keep_reason(struct group_failures *f, struct slice reason)
+/* It goes into status. */
+void keep_reason(struct group_failures *f, struct slice reason)
 {
     size_t n = 0, step;
     while ((step = utf8_step(slice_skip(reason, n))) != 0 && n + step < sizeof f->reason)
@@ -57,13 +57,12 @@ static void log_trouble(struct op *op, struct cluster *c, const struct flight *f
         op->trouble_log = (struct log_limit){0};
     }
     if (log_limit_pass(&op->trouble_log, op->now))
-        log_warn("call failed", LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name),
+        log_warn("call failed", LF("namespace", istr_slice(c->ns)), LF_CSTR(record_key(c), c->name),
                  LF_CSTR("action", action_name((enum action_kind)f->kind)), LF_CSTR("object", f->name), LF_CSTR("error", text),
                  LF_INT("retry_in_ms", again_ms - op->now.mono_ms));
 }
 
-/* What it waits for goes on without us, and will be over soon: looked at again every second. */
-static void cluster_wait(struct op *op, struct cluster *c, const struct flight *f, const char *text)
+void cluster_wait(struct op *op, struct cluster *c, const struct flight *f, const char *text)
 {
     enum { LOOK_AGAIN_MS = 1000 };
     work_drop(c);
@@ -73,9 +72,8 @@ static void cluster_wait(struct op *op, struct cluster *c, const struct flight *
     log_trouble(op, c, f, text, c->not_before_ms);
 }
 
-/* Trouble of the connection or the server, not of the spec: the whole cluster waits. Of the calls that were in flight together, one counts.
- */
-static void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text)
+/* Of the calls that were in flight together, one counts. */
+void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text)
 {
     work_drop(c);
     if (op->now.mono_ms >= c->not_before_ms)
@@ -169,8 +167,8 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
         memcpy(c->work->first_created, f->name, sizeof f->name);
 }
 
-/* Not a no to what was asked for, but to asking now: the credentials, the load, a write at the same time. */
-static bool is_passing(const struct kube_status *s)
+/* The credentials, the load, a write at the same time. */
+bool answer_passing(const struct kube_status *s)
 {
     bool conflict = s->code == 409 && s->reason != KUBE_ALREADY_EXISTS && !s->manager_conflict;
     return s->code >= 500 || s->code == 401 || s->code == 408 || s->code == 429 || conflict || s->namespace_terminating;
@@ -202,7 +200,7 @@ static void refused(struct op *op, struct flight *f, const struct kube_status *s
     }
     snprintf(text, sizeof text, "%s%s%s%d %s: %s", service ? "service " : "", service ? f->name : "", service ? ": " : "", s->code,
              kube_reason_text(s->reason), s->message);
-    if (is_passing(s) || (f->kind != ACTION_CREATE_POD && !service))
+    if (answer_passing(s) || (f->kind != ACTION_CREATE_POD && !service))
         cluster_trouble(op, f->c, f, text);
     else
         flight_failed(op, f, text);
@@ -217,7 +215,7 @@ static void on_try(struct op *op, struct flight *f, const struct kube_answer *a)
     if (f->generation != c->generation)
         return; /* another spec is tried by now */
     model_load(op, c);
-    if (a->outcome != KUBE_OK && (a->outcome != KUBE_REFUSED || is_passing(&a->status))) {
+    if (a->outcome != KUBE_OK && (a->outcome != KUBE_REFUSED || answer_passing(&a->status))) {
         cluster_trouble(op, c, f, a->outcome == KUBE_REFUSED ? a->status.message : a->err.text);
         return;
     }
@@ -300,7 +298,7 @@ static void on_status(struct op *op, struct flight *f, const struct kube_answer 
 {
     uint64_t version = 0;
     struct cluster *c = f->c;
-    struct source *from = &c->space->source[c->kind == RAY_V1 ? SOURCE_V1 : SOURCE_LEGACY];
+    struct source *from = &c->space->source[record_source(c)];
     c->status_at_ms = op->now.mono_ms;
     if (a->outcome != KUBE_OK) {
         bool gone = a->outcome == KUBE_REFUSED && (a->status.code == 404 || a->status.reason == KUBE_CONFLICT);
@@ -369,8 +367,10 @@ void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct 
             on_delete(op, f, a);
         else if (f->kind == ACTION_STATUS)
             on_status(op, f, a);
-        else if (f->kind != ACTION_CREATE_POD)
+        else if (f->kind == ACTION_APPLY_HEAD_SERVICE || f->kind == ACTION_APPLY_HEADLESS_SERVICE)
             on_service(op, f, a);
+        else if (f->kind != ACTION_CREATE_POD)
+            job_answer(op, f, a);
         if (a->outcome == KUBE_OK && c->not_before_ms <= now.mono_ms) /* an answer may be good and bring trouble still */
             c->trouble = 0;
     }

@@ -1,7 +1,7 @@
-/* Whether a cluster is still there. The garbage collector takes pods and services after their cluster has gone. A watch of clusters that
- * has fallen silent does not tell of that, and whoever puts back what is missing makes it as fast as it is taken. So what went by another
- * hand than ours raises a doubt, and the cluster is read before anything else is done for it. It is read by a list of its name: that takes
- * no right beyond those of a watch. */
+/* Whether a cluster is still there, or a job. The garbage collector takes pods and services after their cluster has gone, and clusters
+ * after their job. A watch of clusters that has fallen silent does not tell of that, and whoever puts back what is missing makes it as fast
+ * as it is taken. So what went by another hand than ours raises a doubt, and the cluster is read before anything else is done for it. It is
+ * read by a list of its name: that takes no right beyond those of a watch. */
 #include "op.h"
 
 enum { WAIT_MS = 500, WAIT_MAX_MS = 60 * 1000, MISSED = 2 };
@@ -13,7 +13,7 @@ void cluster_doubt(struct cluster *c)
 
 static struct source *source_of(const struct cluster *c)
 {
-    return &c->space->source[c->kind == RAY_V1 ? SOURCE_V1 : SOURCE_LEGACY];
+    return &c->space->source[record_source(c)];
 }
 
 static void still_unsure(struct op *op, struct cluster *c)
@@ -29,8 +29,8 @@ static void missed(struct op *op, struct cluster *c)
     still_unsure(op, c);
     if (++c->missed != MISSED)
         return;
-    log_warn("a cluster is gone and its watch has not told: all are listed anew", LF_CSTR("resource", source_name(source_of(c)->what)),
-             LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name));
+    log_warn("a resource is gone and its watch has not told: all are listed anew", LF_CSTR("resource", source_name(source_of(c)->what)),
+             LF("namespace", istr_slice(c->ns)), LF_CSTR(record_key(c), c->name));
     kube_watch_refresh(source_of(c)->watch, op->now);
 }
 
@@ -74,7 +74,7 @@ void cluster_confirm(struct op *op, struct cluster *c)
     struct err e = {0};
     struct slice name = arena_printf(&op->plan_arena, "metadata.name=%s", c->name);
     buf_clear(&op->path);
-    kube_path(&op->path, &ray_resources[c->kind], istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    kube_path(&op->path, record_resource(c), istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
     kube_query(&op->path, "fieldSelector", name);
     struct kube_request r = {.lane = KUBE_LANE_MAIN,
                              .method = SLICE("GET"),

@@ -6,15 +6,14 @@ enum { DECISIONS_PER_STEP = 64, LOCAL_ROUNDS = 4 };
 /* The record's bytes as one object again, as ray_read wants it. */
 static struct slice object_text(struct cluster *c, struct arena *a)
 {
-    struct slice meta = istr_slice(c->meta), api = ray_api_version((enum ray_kind)c->kind);
+    struct slice meta = istr_slice(c->meta), api = record_api_version(c);
     meta = slice_skip(slice_head(meta, meta.len - 1), 1); /* without its braces */
-    return arena_printf(
-        a,
-        "{\"apiVersion\":\"%.*s\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"%.*s\",\"uid\":\"%s\","
-        "\"generation\":%lld%s%s%.*s},\"spec\":%.*s}",
-        SLICE_ARG(api), c->name, SLICE_ARG(istr_slice(c->ns)), c->uid, (long long)c->generation,
-        c->deleting ? ",\"deletionTimestamp\":\"1970-01-01T00:00:00Z\"" : "", meta.len ? "," : "", SLICE_ARG(meta),
-        SLICE_ARG(istr_slice(c->spec)));
+    return arena_printf(a,
+                        "{\"apiVersion\":\"%.*s\",\"kind\":\"%s\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"%.*s\",\"uid\":\"%s\","
+                        "\"generation\":%lld%s%s%.*s},\"spec\":%.*s}",
+                        SLICE_ARG(api), record_kind(c), c->name, SLICE_ARG(istr_slice(c->ns)), c->uid, (long long)c->generation,
+                        c->deleting ? ",\"deletionTimestamp\":\"1970-01-01T00:00:00Z\"" : "", meta.len ? "," : "", SLICE_ARG(meta),
+                        SLICE_ARG(istr_slice(c->spec)));
 }
 
 static void keep_hashes(struct cluster *c, const struct ray_cluster *model)
@@ -35,10 +34,14 @@ void model_load(struct op *op, struct cluster *c)
     struct err e = {0};
     if (!json_parse(doc, object_text(c, &op->model_arena), &op->model_arena, &e))
         fatal("operator: a resource that was read before cannot be read again: %s", e.text);
+    op->parsed = c;
+    if (c->kind == RECORD_JOB) {
+        ray_read_job(json_root(doc), &op->model_arena, &op->job, &op->errors);
+        return;
+    }
     bool right = ray_read_known(json_root(doc), c->hashes, &op->model_arena, &op->model, &op->errors);
     if (right && !c->hashes)
         keep_hashes(c, &op->model);
-    op->parsed = c;
 }
 
 struct slice group_name(const struct op *op, int32_t group)
@@ -209,13 +212,44 @@ static int64_t pace_ms(const struct cluster *c)
     return ms < LEAST_MS ? LEAST_MS : ms < MOST_MS ? ms : MOST_MS;
 }
 
+/* Returns when to look again. */
+static int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p)
+{
+    if (op->errors.count == 0)
+        failures_prune(op, c);
+    int64_t doubted_ms = recall_doubted(op, c);
+    scaling_follow(op, c);
+    bool again = true;
+    for (int i = 0; i < LOCAL_ROUNDS && again; i++) {
+        struct cluster_view v;
+        arena_reset(&op->plan_arena, 256 * KIB);
+        view_fill(op, c, &v);
+        reconcile_cluster(&v, &op->plan_arena, p);
+        op->stats.decisions++;
+        again = carry_out_local(op, c, p);
+    }
+    if (again)
+        cluster_touch(op, c); /* there was more to count than a few plans hold */
+    if (c->kind == RAY_LEGACY && !scaling_speaks(c))
+        say_legacy_status(op, c);
+    return p->next_ms < doubted_ms ? p->next_ms : doubted_ms;
+}
+
+static int64_t decide_job(struct op *op, struct cluster *c, struct plan *p)
+{
+    arena_reset(&op->plan_arena, 256 * KIB);
+    job_decide(op, c, p);
+    op->stats.decisions++;
+    return p->next_ms;
+}
+
 static void decide_one(struct op *op, struct cluster *c)
 {
     if (!c->present) {
         cluster_settle(op, c);
         return;
     }
-    if (!space_synced(c->space) || c->work || c->in_flight)
+    if (!space_synced(c->space, c->kind == RECORD_JOB) || c->work || c->in_flight)
         return; /* it is touched again when that is over */
     int64_t due = c->not_before_ms > c->decided_ms + pace_ms(c) ? c->not_before_ms : c->decided_ms + pace_ms(c);
     if (op->now.mono_ms < due) {
@@ -229,25 +263,8 @@ static void decide_one(struct op *op, struct cluster *c)
     c->decided_ms = op->now.mono_ms;
     c->dirty = false;
     model_load(op, c);
-    if (op->errors.count == 0)
-        failures_prune(op, c);
-    int64_t doubted_ms = recall_doubted(op, c);
-    scaling_follow(op, c);
     struct plan p;
-    bool again = true;
-    for (int i = 0; i < LOCAL_ROUNDS && again; i++) {
-        struct cluster_view v;
-        arena_reset(&op->plan_arena, 256 * KIB);
-        view_fill(op, c, &v);
-        reconcile_cluster(&v, &op->plan_arena, &p);
-        op->stats.decisions++;
-        again = carry_out_local(op, c, &p);
-    }
-    if (again)
-        cluster_touch(op, c); /* there was more to count than a few plans hold */
-    timer_set(op, c, p.next_ms < doubted_ms ? p.next_ms : doubted_ms);
-    if (c->kind == RAY_LEGACY && !scaling_speaks(c))
-        say_legacy_status(op, c);
+    timer_set(op, c, c->kind == RECORD_JOB ? decide_job(op, c, &p) : decide_cluster(op, c, &p));
     c->work = work_copy(&p, op->now);
     if (!c->work)
         return;

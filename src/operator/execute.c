@@ -60,12 +60,6 @@ static const struct service_record *taken(struct op *op, const struct cluster *c
     return NULL;
 }
 
-/* Method, path, content type and body of an action. body is op->body. */
-struct call_text {
-    struct slice method, content_type;
-    bool again;
-};
-
 static bool build_pod(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     const struct ray_group *g = group_spec(op, act->group);
@@ -129,7 +123,7 @@ static bool build_status(struct op *op, struct cluster *c, const struct action *
 {
     f->hash = c->work->status_hash;
     *t = (struct call_text){SLICE("PATCH"), SLICE("application/merge-patch+json"), true};
-    kube_path(&op->path, &ray_resources[c->kind], istr_slice(c->ns), slice_of(c->name), SLICE("status"));
+    kube_path(&op->path, record_resource(c), istr_slice(c->ns), slice_of(c->name), SLICE("status"));
     buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER "-status"));
     return buf_put(&op->body, act->text);
 }
@@ -149,7 +143,7 @@ static bool build(struct op *op, struct cluster *c, const struct action *act, st
     case ACTION_STATUS:
         return build_status(op, c, act, f, t);
     default:
-        fatal("operator: action %d is not a call", act->kind);
+        return job_build(op, c, act, f, t, e);
     }
 }
 
@@ -159,6 +153,11 @@ static bool execute_one(struct op *op, struct cluster *c, const struct action *a
     if (act->kind == ACTION_EVENT) {
         op->stats.actions[act->kind]++;
         say_event(op, c, act->warning, act->why, act->text);
+        return true;
+    }
+    if (job_asks(act)) {
+        op->stats.actions[act->kind]++;
+        job_ask(op, c, act);
         return true;
     }
     if (act->kind == ACTION_CREATE_POD && act->group >= 0)
@@ -174,7 +173,10 @@ static bool execute_one(struct op *op, struct cluster *c, const struct action *a
     if (!build(op, c, act, f, &t, &e) || op->body.full || op->path.full) {
         err_set(&e, ERR_LIMIT, "object does not fit %d bytes", LIMIT_JSON_ITEM);
         slab_free(&op->flight_slab, f);
-        group_failed(op, c, act->group, slice_of(e.text));
+        if (c->kind == RECORD_JOB)
+            job_refused(op, c, action_name((enum action_kind)act->kind), e.text);
+        else
+            group_failed(op, c, act->group, slice_of(e.text));
         return true;
     }
     struct kube_request r = {.lane = KUBE_LANE_MAIN,

@@ -1,13 +1,19 @@
 /* Custom resources and services become records. Pods: extract_pod.c. */
 #include "op.h"
 
-struct slice extract_owner(struct jval object, struct arena *a)
+static struct slice controller(struct jval object, struct slice kind, struct arena *a)
 {
     struct jval k, ref;
     for (struct jiter it = json_iter(json_get(object, "metadata.ownerReferences")); json_next(&it, &k, &ref);)
-        if (json_get_bool(ref, "controller", false) && json_str_eq(json_get(ref, "kind"), SLICE("RayCluster")))
+        if (json_get_bool(ref, "controller", false) && json_str_eq(json_get(ref, "kind"), kind))
             return json_get_str(ref, "uid", a);
     return SLICE_NONE;
+}
+
+struct slice extract_owner(struct jval object, struct arena *a)
+{
+    struct slice uid = controller(object, SLICE("RayCluster"), a);
+    return uid.len ? uid : controller(object, SLICE("RayJob"), a);
 }
 
 /* The annotations but kubectl's copy of the whole object. */
@@ -24,7 +30,7 @@ static void write_annotations(struct jval annotations, struct jout *w, struct ar
     jout_end(w);
 }
 
-static const struct istr *intern_meta(struct op *op, struct jval metadata)
+static const struct istr *intern_meta(struct op *op, struct jval metadata, bool job)
 {
     struct buf *b = &op->body;
     buf_clear(b);
@@ -36,14 +42,18 @@ static const struct istr *intern_meta(struct op *op, struct jval metadata)
         jout_kraw(&w, "labels", json_raw(labels));
     if (json_type(annotations) == JSON_OBJECT)
         write_annotations(annotations, &w, &op->event_arena);
+    struct jval finalizers = json_get(metadata, "finalizers");
+    if (job && json_type(finalizers) == JSON_ARRAY)
+        jout_kraw(&w, "finalizers", json_raw(finalizers));
     jout_end(&w);
     return intern_get(&op->strings, buf_slice(b));
 }
 
-static void keep_status(struct cluster *c, struct slice status)
+/* Returns whether it is another. */
+static bool keep_status(struct cluster *c, struct slice status)
 {
     if (c->status_len == status.len && (status.len == 0 || memcmp(c->status, status.ptr, status.len) == 0))
-        return;
+        return false;
     mem_free(c->status);
     c->status = NULL;
     c->status_ours = false; /* the answer to our own write says otherwise, if it is that */
@@ -52,6 +62,7 @@ static void keep_status(struct cluster *c, struct slice status)
         c->status = mem_alloc(status.len);
         memcpy(c->status, status.ptr, status.len);
     }
+    return true;
 }
 
 static bool keep_interned(struct op *op, const struct istr **held, const struct istr *fresh)
@@ -102,7 +113,7 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
     if (fresh) {
         c->present = true;
         c->space = from->space;
-        c->kind = from->what == SOURCE_V1 ? RAY_V1 : RAY_LEGACY;
+        c->kind = from->what == SOURCE_JOBS ? RECORD_JOB : from->what == SOURCE_V1 ? RAY_V1 : RAY_LEGACY;
         c->ns = intern_get(&op->strings, json_get_str(metadata, "namespace", a));
         c->name = mem_alloc(name.len + 1);
         if (name.len)
@@ -117,10 +128,14 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
     c->deleting = deleting;
     struct slice spec = json_raw(json_get(object, "spec"));
     changed |= keep_interned(op, &c->spec, intern_get(&op->strings, slice_empty(spec) ? SLICE("null") : spec));
-    changed |= keep_interned(op, &c->meta, intern_meta(op, metadata));
-    keep_status(c, json_raw(json_get(object, "status")));
+    changed |= keep_interned(op, &c->meta, intern_meta(op, metadata, c->kind == RECORD_JOB));
+    bool status = keep_status(c, json_raw(json_get(object, "status")));
     if (fresh)
         extract_failures(op, c);
+    if (c->kind == RAY_V1)
+        cluster_own(op, c, cluster_make(op, controller(object, SLICE("RayJob"), a), from->space));
+    if ((changed || status) && c->kind == RAY_V1)
+        cluster_tell(op, c);
     if (changed) {
         work_drop(c); /* what was decided for the old spec is not carried further */
         cluster_reread(op, c);

@@ -18,20 +18,22 @@ static void gauge(struct buf *b, const char *name, const char *help, int64_t val
 
 static void write_objects(const struct op *op, struct buf *b)
 {
-    int64_t clusters = 0, ready = 0, failing = 0;
+    int64_t clusters = 0, jobs = 0, ready = 0, failing = 0;
     const struct cluster *c;
     for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
-        clusters += c->present;
-        bool fails = false;
+        bool fails = false, job = c->kind == RECORD_JOB;
+        clusters += c->present && !job;
+        jobs += c->present && job;
         for (const struct failing *f = c->failing; f; f = f->next)
             fails |= f->f.count > 0;
-        failing += fails;
+        failing += fails && !job;
     }
     const struct pod_record *p;
     for (uint32_t i = 0; (p = map_next(&op->pods, &i)) != NULL;)
         ready += p->pod.ready;
     gauge(b, "mobula_clusters", "RayClusters known.", clusters);
     gauge(b, "mobula_clusters_failing", "RayClusters with a group that waits after failures.", failing);
+    gauge(b, "mobula_jobs", "RayJobs known.", jobs);
     gauge(b, "mobula_pods", "Pods of RayClusters known.", op->pods.count);
     gauge(b, "mobula_pods_ready", "Pods of RayClusters that are ready.", ready);
 }
@@ -39,12 +41,12 @@ static void write_objects(const struct op *op, struct buf *b)
 static void write_actions(const struct op *op, struct buf *b)
 {
     buf_put(b, SLICE("# HELP mobula_actions_total Actions begun, by kind.\n# TYPE mobula_actions_total counter\n"));
-    for (int i = 0; i <= ACTION_EVENT; i++)
+    for (int i = 0; i <= ACTION_READ_LOG; i++)
         buf_printf(b, "mobula_actions_total{kind=\"%s\"} %llu\n", action_name((enum action_kind)i),
                    (unsigned long long)op->stats.actions[i]);
     buf_put(b, SLICE("# HELP mobula_actions_refused_total Actions that the API server refused, by kind.\n"
                      "# TYPE mobula_actions_refused_total counter\n"));
-    for (int i = 0; i <= ACTION_EVENT; i++)
+    for (int i = 0; i <= ACTION_READ_LOG; i++)
         buf_printf(b, "mobula_actions_refused_total{kind=\"%s\"} %llu\n", action_name((enum action_kind)i),
                    (unsigned long long)op->stats.refused[i]);
 }
@@ -76,7 +78,7 @@ void metrics_write(const struct op *op, struct buf *b)
                SLICE_ARG(op->o.ray.version));
     int64_t synced = 0;
     for (uint32_t i = 0; i < op->o.namespace_count; i++)
-        synced += space_synced(&op->spaces[i]);
+        synced += space_synced(&op->spaces[i], true);
     gauge(b, "mobula_leader", "Whether this process decides.", op->leading);
     gauge(b, "mobula_namespaces", "Namespaces watched; 1 when it is all of them.", op->o.namespace_count);
     gauge(b, "mobula_namespaces_synced", "Of those, how many have complete caches.", synced);
@@ -84,5 +86,7 @@ void metrics_write(const struct op *op, struct buf *b)
     counter(b, "mobula_plans_total", "Decisions that led to actions.", op->stats.plans);
     write_objects(op, b);
     write_actions(op, b);
+    counter(b, "mobula_dashboard_calls_total", "Questions to dashboards of heads.", op->stats.dash_calls);
+    counter(b, "mobula_dashboard_failures_total", "Those that had no answer, or an error.", op->stats.dash_failures);
     write_api(op, b);
 }

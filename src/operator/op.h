@@ -1,8 +1,10 @@
 /* Inside operator: the records and what moves them.
  *
- * A cluster record exists as soon as the custom resource or any of its children (by owner uid) has been seen, and goes when none of them is
- * left and nothing is in flight for it. Records move forward only: an object older than what the record holds (by resourceVersion) is
- * ignored, so answers to own writes and watch events may come in any order. That is how own writes are seen before the next decision. */
+ * RayClusters of both kinds and RayJobs are kept in one sort of record, because the same happens to all of them: they are watched, decided
+ * in turn, carried out in turn, and hold what they own. Such a record exists as soon as the custom resource or any of its children (by
+ * owner uid) has been seen, and goes when none of them is left and nothing is in flight for it. Records move forward only: an object older
+ * than what the record holds (by resourceVersion) is ignored, so answers to own writes and watch events may come in any order. That is how
+ * own writes are seen before the next decision. */
 #ifndef MOBULA_OP_H
 #define MOBULA_OP_H
 
@@ -53,13 +55,16 @@ struct work {
     struct action actions[];
 };
 
+/* The kind of a RayJob's record; those of clusters are enum ray_kind. */
+enum { RECORD_JOB = RAY_LEGACY + 1 };
+
 struct cluster {
     char uid[UID_TEXT_MAX + 1];
     struct space *space;
     bool present; /* the custom resource itself is there */
     bool deleting, dirty, queued, in_ring;
-    uint8_t kind;                        /* enum ray_kind */
-    const struct istr *ns, *spec, *meta; /* spec: its bytes; meta: {"labels":…,"annotations":…} */
+    uint8_t kind;                        /* enum ray_kind, or RECORD_JOB */
+    const struct istr *ns, *spec, *meta; /* spec: its bytes; meta: {"labels":…,"annotations":…}, and of jobs "finalizers" */
     uint64_t *hashes;                    /* the head's and each group's, once spec and meta were read and found right; else NULL */
     char *name;
     uint64_t version;
@@ -73,12 +78,17 @@ struct cluster {
     struct pod_record *pods;
     struct service_record *services;
     uint32_t pod_count;
-    struct failing *failing;
-    struct scaling *scaling; /* NULL: nobody scales it, or somebody else does */
+    struct failing *failing;                /* of a job: one, of the cluster or submitter that it could not make */
+    struct cluster *owner;                  /* the RayJob that a cluster was made by */
+    struct cluster *clusters;               /* of a RayJob: those that it owns … */
+    struct cluster *next_owned, **owned_at; /* … by these */
+    struct job *job;                        /* of a RayJob that was decided */
+    struct scaling *scaling;                /* NULL: nobody scales it, or somebody else does */
     struct work *work;
     uint32_t in_flight;
     uint32_t trouble; /* calls in a row that failed for no reason of the spec's: backs off the whole cluster */
     int64_t not_before_ms;
+    bool by_us;         /* a DELETE of ours was answered */
     bool unsure;        /* what belonged to it went, and not by us: it may be gone itself */
     uint32_t missed;    /* times in a row that it was not there when it was read because of that */
     int64_t decided_ms; /* the last decision */
@@ -90,7 +100,8 @@ struct cluster {
 };
 
 /* One watched type of one namespace. */
-enum source_what { SOURCE_V1, SOURCE_LEGACY, SOURCE_PODS, SOURCE_SERVICES, SOURCE_COUNT };
+enum source_what { SOURCE_V1, SOURCE_LEGACY, SOURCE_JOBS, SOURCE_PODS, SOURCE_SERVICES, SOURCE_COUNT };
+_Static_assert((int)SOURCE_COUNT == (int)OPERATOR_WATCHES, "as the limits count them");
 struct source {
     struct op *op;
     struct space *space;
@@ -102,7 +113,7 @@ struct source {
     struct log_limit log;
 };
 
-/* A watched namespace, or all of them. Nothing is decided in it before all its sources are complete. */
+/* A watched namespace, or all of them. Nothing is decided in it before all the sources that it depends on are complete. */
 struct space {
     struct slice ns;
     struct source source[SOURCE_COUNT];
@@ -118,7 +129,8 @@ struct tools {
 
 struct operator_stats {
     uint64_t decisions, plans, events_seen;
-    uint64_t actions[ACTION_EVENT + 1], refused[ACTION_EVENT + 1];
+    uint64_t actions[ACTION_READ_LOG + 1], refused[ACTION_READ_LOG + 1];
+    uint64_t dash_calls, dash_failures;
     uint64_t unknown; /* writes whose outcome had to be looked up */
 };
 
@@ -145,7 +157,9 @@ struct op {
     struct buf body, path;
     struct cluster *parsed; /* whose model op->model holds; NULL: none. What changes the record's content clears it */
     struct ray_cluster model;
+    struct ray_job job; /* in the place of model when `parsed` is one */
     struct ray_errors errors;
+    uint32_t followers; /* jobs that wait for a cluster that they do not own */
     uint64_t executable_hash;
     uint32_t flights;
     bool leading, stopping, released;
@@ -174,6 +188,15 @@ void failures_forget(struct op *op, struct cluster *c, struct slice group, bool 
 void failures_prune(struct op *op, struct cluster *c); /* of groups that the loaded model does not have */
 void failures_clear(struct op *op, struct cluster *c);
 void records_free(struct op *op);
+const struct kube_resource *record_resource(const struct cluster *c);
+struct slice record_api_version(const struct cluster *c);
+const char *record_kind(const struct cluster *c);                        /* "RayCluster", "RayJob" */
+const char *record_key(const struct cluster *c);                         /* "cluster", "job": how its name is called in the log */
+enum source_what record_source(const struct cluster *c);                 /* who tells of it */
+void cluster_own(struct op *op, struct cluster *c, struct cluster *job); /* NULL: nobody */
+void cluster_tell(struct op *op, const struct cluster *c);               /* whoever looks at this cluster is dirty */
+/* The ray.io/v1 cluster of this name in the namespace of another record; NULL. */
+struct cluster *cluster_named(struct op *op, const struct cluster *beside, struct slice name);
 
 /* timers.c: a heap of clusters by wake_ms */
 void timer_set(struct op *op, struct cluster *c, int64_t ms);
@@ -185,20 +208,20 @@ struct cluster *timer_due(struct op *op, int64_t now_ms);
 void extract_cluster(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round);
 void extract_pod(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round);
 void extract_service(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round);
-struct slice extract_owner(struct jval object, struct arena *a); /* uid of the RayCluster that controls it */
-/* the record of the RayCluster that controls this pod or service, made when it is not there yet; NULL: none, or a child that is not one of
- * ours by its uid or name */
+struct slice extract_owner(struct jval object, struct arena *a); /* uid of the RayCluster or RayJob that controls it */
+/* the record of the RayCluster or RayJob that controls this pod or service, made when it is not there yet; NULL: none, or a child that is
+ * not one of ours by its uid or name */
 struct cluster *extract_parent(struct op *op, struct space *space, struct jval child);
 /* the failures that whoever led before wrote into status */
 void extract_failures(struct op *op, struct cluster *c);
 
 /* watch.c */
 bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e);
-bool space_synced(const struct space *s);
-const char *source_name(enum source_what what); /* "pods", "rayclusters.ray.io": for messages */
+bool space_synced(const struct space *s, bool jobs); /* all that a decision rests on: about a job, or only about a cluster */
+const char *source_name(enum source_what what);      /* "pods", "rayclusters.ray.io": for messages */
 
 /* decide.c */
-void model_load(struct op *op, struct cluster *c);           /* op->model and op->errors from the record's bytes */
+void model_load(struct op *op, struct cluster *c);           /* op->model or op->job, and op->errors, from the record's bytes */
 struct slice group_name(const struct op *op, int32_t group); /* of the loaded model, by an action's number */
 /* what a view shows of the cluster, in the plan's arena; the model is loaded */
 const struct pod **view_pods(struct op *op, const struct cluster *c, uint32_t *count);
@@ -217,6 +240,11 @@ void execute_all(struct op *op);
 void execute_none(struct op *op); /* no action that has not begun is begun any more */
 void ring_add(struct op *op, struct cluster *c);
 void work_settle(struct op *op, struct cluster *c); /* says what was done when the last answer is there */
+/* Method, path, content type and body of an action. Path and body are op->path and op->body. */
+struct call_text {
+    struct slice method, content_type;
+    bool again;
+};
 
 /* answer.c */
 struct flight {
@@ -233,6 +261,39 @@ kube_done answer_done;
 /* The rest of the plan is dropped and the group waits. While it waits already, nothing more is counted: what fails together is one
  * failure. */
 void group_failed(struct op *op, struct cluster *c, int32_t group, struct slice reason);
+/* For answers, whatever they are about. Trouble: of the connection or the server, not of the spec: all of it waits, longer each time. Wait:
+ * what it waits for goes on without us, and will be over soon. */
+void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text);
+void cluster_wait(struct op *op, struct cluster *c, const struct flight *f, const char *text);
+bool answer_passing(const struct kube_status *s); /* not a no to what was asked for, but to asking now */
+/* In the event arena; not there: it cannot be read. */
+struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *version);
+void keep_reason(struct group_failures *f, struct slice reason); /* what of it has room, in whole characters */
+
+/* job.c: decisions about RayJobs */
+struct job *job_of(struct op *op, struct cluster *c);              /* made when there is none yet */
+void job_decide(struct op *op, struct cluster *c, struct plan *p); /* in the plan's arena */
+void job_drop(struct op *op, struct cluster *c);                   /* what was heard is forgotten, what was asked is not waited for */
+
+/* job_calls.c: what plans for RayJobs ask of the API server */
+bool job_build(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e);
+void job_answer(struct op *op, struct flight *f, const struct kube_answer *a);
+void job_refused(struct op *op, struct cluster *c, const char *what, const char *text);
+
+/* job_dash.c: what they ask of the head's dashboard */
+struct job {
+    struct op *op;
+    struct cluster *c;
+    struct job_said said;                                   /* its texts … */
+    char *texts;                                            /* … are in here */
+    const struct istr *on;                                  /* the cluster that status names */
+    bool follows;                                           /* it is not the job's own */
+    uint8_t kind;                                           /* of the question that is under way: enum action_kind */
+    char cluster[POD_NAME_MAX + 1], id[RAY_JOB_ID_MAX + 1]; /* whom it goes to, about which submission */
+};
+bool job_asks(const struct action *act); /* it is a question to the dashboard */
+void job_ask(struct op *op, struct cluster *c, const struct action *act);
+void job_forget_words(struct job *j); /* the message and the log */
 
 /* scaling.c */
 void scaling_follow(struct op *op, struct cluster *c); /* the model is loaded: whether it is scaled, and which head is asked */

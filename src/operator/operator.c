@@ -95,6 +95,7 @@ static void follow_lease(struct op *op)
     for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
         if (!leading) {
             scaling_drop(c);
+            job_drop(op, c);
             continue;
         }
         arena_reset(&op->event_arena, 64 * KIB);

@@ -32,6 +32,75 @@ void cluster_touch(struct op *op, struct cluster *c)
     op->dirty_last = c;
 }
 
+/* ---- whose a cluster is ---- */
+
+const struct kube_resource *record_resource(const struct cluster *c)
+{
+    return c->kind == RECORD_JOB ? &ray_job_resource : &ray_resources[c->kind];
+}
+
+struct slice record_api_version(const struct cluster *c)
+{
+    return ray_api_version(c->kind == RECORD_JOB ? RAY_V1 : (enum ray_kind)c->kind);
+}
+
+const char *record_kind(const struct cluster *c)
+{
+    return c->kind == RECORD_JOB ? "RayJob" : "RayCluster";
+}
+
+const char *record_key(const struct cluster *c)
+{
+    return c->kind == RECORD_JOB ? "job" : "cluster";
+}
+
+enum source_what record_source(const struct cluster *c)
+{
+    return c->kind == RECORD_JOB ? SOURCE_JOBS : c->kind == RAY_V1 ? SOURCE_V1 : SOURCE_LEGACY;
+}
+
+void cluster_own(struct op *op, struct cluster *c, struct cluster *job)
+{
+    struct cluster *before = c->owner;
+    if (before == job)
+        return;
+    if (before) {
+        *c->owned_at = c->next_owned;
+        if (c->next_owned)
+            c->next_owned->owned_at = c->owned_at;
+        cluster_touch(op, before); /* perhaps nothing is left of it */
+    }
+    c->owner = job;
+    c->next_owned = NULL;
+    c->owned_at = NULL;
+    if (!job)
+        return;
+    c->next_owned = job->clusters;
+    c->owned_at = &job->clusters;
+    if (c->next_owned)
+        c->next_owned->owned_at = &c->next_owned;
+    job->clusters = c;
+}
+
+void cluster_tell(struct op *op, const struct cluster *c)
+{
+    if (c->owner)
+        cluster_touch(op, c->owner);
+    struct cluster *other;
+    for (uint32_t i = 0; op->followers && (other = map_next(&op->clusters, &i)) != NULL;)
+        if (other->job && other->job->follows && other->ns == c->ns && slice_eq(istr_slice(other->job->on), slice_of(c->name)))
+            cluster_touch(op, other);
+}
+
+struct cluster *cluster_named(struct op *op, const struct cluster *beside, struct slice name)
+{
+    struct cluster *c;
+    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;)
+        if (c->present && c->kind == RAY_V1 && c->ns == beside->ns && slice_eq(slice_of(c->name), name))
+            return c;
+    return NULL;
+}
+
 struct cluster *dirty_pop(struct op *op)
 {
     struct cluster *c = op->dirty_first;
@@ -69,6 +138,7 @@ static void forget_content(struct op *op, struct cluster *c)
 {
     cluster_reread(op, c);
     scaling_drop(c);
+    job_drop(op, c);
     intern_drop(&op->strings, c->spec);
     intern_drop(&op->strings, c->meta);
     intern_drop(&op->strings, c->ns);
@@ -85,6 +155,10 @@ void cluster_gone(struct op *op, struct cluster *c)
 {
     c->present = c->unsure = false;
     c->missed = 0;
+    cluster_tell(op, c);
+    if (c->owner && !c->by_us)
+        cluster_doubt(c->owner);
+    c->by_us = false;
     tools_drop_unused(op, c->ns);
     forget_content(op, c); /* at once: while answers are on their way it may come back, as after a 404 that was none */
     work_drop(c);
@@ -98,8 +172,9 @@ void cluster_settle(struct op *op, struct cluster *c)
         return;
     mem_free(c->work);
     c->work = NULL;
-    if (c->pods || c->services)
+    if (c->pods || c->services || c->clusters)
         return;
+    cluster_own(op, c, NULL);
     timer_set(op, c, TIME_NEVER);
     map_del(&op->clusters, slice_of(c->uid));
     slab_free(&op->cluster_slab, c);

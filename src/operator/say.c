@@ -3,8 +3,8 @@
 
 void say_event(struct op *op, struct cluster *c, bool warning, const char *reason, struct slice note)
 {
-    struct kube_event ev = {.about = {.api_version = ray_api_version((enum ray_kind)c->kind),
-                                      .kind = SLICE("RayCluster"),
+    struct kube_event ev = {.about = {.api_version = record_api_version(c),
+                                      .kind = slice_of(record_kind(c)),
                                       .ns = istr_slice(c->ns),
                                       .name = slice_of(c->name),
                                       .uid = slice_of(c->uid)},

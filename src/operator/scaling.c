@@ -231,7 +231,7 @@ static void decide(struct scaling *s, const struct ray_state *state)
 static void on_state(struct scaling *s, const struct ray_state *state)
 {
     struct op *op = s->op;
-    if (!op->leading || op->stopping || !space_synced(s->c->space))
+    if (!op->leading || op->stopping || !space_synced(s->c->space, false))
         return;
     s->trouble[0] = '\0';
     model_load(op, s->c);

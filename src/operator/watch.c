@@ -2,10 +2,11 @@
  * unless the record is newer than the list: then an own write was answered meanwhile. */
 #include "op.h"
 
-bool space_synced(const struct space *s)
+/* A cluster has nothing to do with jobs, so who may not see those still has clusters. */
+bool space_synced(const struct space *s, bool jobs)
 {
     for (int i = 0; i < SOURCE_COUNT; i++)
-        if (!s->source[i].synced)
+        if (!s->source[i].synced && (i != SOURCE_JOBS || jobs))
             return false;
     return true;
 }
@@ -17,10 +18,9 @@ static bool of_space(const struct cluster *c, const struct space *s)
 
 static void sweep_clusters(struct op *op, struct source *src, uint64_t version)
 {
-    uint8_t kind = src->what == SOURCE_V1 ? RAY_V1 : RAY_LEGACY;
     struct cluster *c;
     for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;)
-        if (c->present && c->kind == kind && of_space(c, src->space) && c->round != src->round && c->version <= version)
+        if (c->present && record_source(c) == src->what && of_space(c, src->space) && c->round != src->round && c->version <= version)
             cluster_gone(op, c);
 }
 
@@ -83,7 +83,8 @@ static void delete_one(struct op *op, struct source *src, struct jval item)
     } else {
         struct cluster *c = cluster_get(op, uid);
         if (c && c->present) {
-            log_info("cluster deleted", LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name));
+            log_info(c->kind == RECORD_JOB ? "job deleted" : "cluster deleted", LF("namespace", istr_slice(c->ns)),
+                     LF_CSTR(record_key(c), c->name));
             cluster_gone(op, c);
         }
     }
@@ -91,7 +92,7 @@ static void delete_one(struct op *op, struct source *src, struct jval item)
 
 const char *source_name(enum source_what what)
 {
-    static const char *const names[] = {"rayclusters.ray.io", "rayclusters.cluster.ray.io", "pods", "services"};
+    static const char *const names[] = {"rayclusters.ray.io", "rayclusters.cluster.ray.io", "rayjobs.ray.io", "pods", "services"};
     return names[what];
 }
 
@@ -156,12 +157,13 @@ static void on_watch(void *owner, const struct kube_watch_event *ev, struct now 
 bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)
 {
     static const struct kube_resource pods = {SLICE_NONE, {"v1", 2}, {"pods", 4}}, services = {SLICE_NONE, {"v1", 2}, {"services", 8}};
+    const struct kube_resource *const resources[] = {&ray_resources[RAY_V1], &ray_resources[RAY_LEGACY], &ray_job_resource, &pods,
+                                                     &services};
     s->ns = ns;
     for (int i = 0; i < SOURCE_COUNT; i++) {
         struct source *src = &s->source[i];
         *src = (struct source){.op = op, .space = s, .what = (enum source_what)i};
-        struct kube_watch_options o = {.ns = ns, .on = on_watch, .owner = src};
-        o.resource = i == SOURCE_PODS ? pods : i == SOURCE_SERVICES ? services : ray_resources[i == SOURCE_V1 ? RAY_V1 : RAY_LEGACY];
+        struct kube_watch_options o = {.resource = *resources[i], .ns = ns, .on = on_watch, .owner = src};
         if (i == SOURCE_PODS || i == SOURCE_SERVICES)
             o.labels = SLICE(RAY_LABEL_CLUSTER);
         src->watch = kube_watch_start(op->client, &o, e);

@@ -59,8 +59,6 @@ void job_finish(struct job_decision *d, const struct job_said *said);
 bool decide_remove(struct job_decision *d, bool all, const char *why);
 void decide_job_ended(struct job_decision *d);
 void decide_job_deleted(struct job_decision *d);
-/* A text of at most max bytes: of a longer one its beginning and, mostly, its end. */
-struct slice job_shorten(struct slice text, size_t max, struct arena *a);
 
 /* ---- job.c ---- */
 /* The monotonic time of a wall clock time; never earlier than the next millisecond. */

@@ -7,7 +7,7 @@ import pytest
 from cluster import LEGACY, Audit, Refused, eventually, kubectl, manifests, raycluster, what
 from test_legacy import raycluster as legacy
 
-MAX_RESOURCES, MAX_GRANTS = 8, 28
+MAX_RESOURCES, MAX_GRANTS = 11, 35
 
 
 def objects(*flags):

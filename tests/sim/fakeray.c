@@ -290,6 +290,7 @@ struct fakeray *fakeray_of(struct world *w, const char *kind, const char *ns, co
     h = mem_alloc(sizeof *h);
     h->world = w;
     h->fake.asked = on_asked;
+    h->fake.dash = w->rays->dash;
     buf_init(&h->state, STATE_MAX);
     snprintf(h->kind, sizeof h->kind, "%s", kind);
     snprintf(h->ns, sizeof h->ns, "%s", ns);

@@ -72,6 +72,7 @@ struct fakerays {
     struct fakeray *first;
     struct fakeray_pod *pods;
     struct fakeray_link *links;
+    int (*dash)(struct fakehead *h, struct slice method, struct slice target, struct slice body, struct buf *out); /* of heads that come */
     struct arena arena;
 };
 

@@ -9,6 +9,7 @@ struct fakeray_link {
     struct fakeray *head; /* NULL: nobody has this address */
     struct fakehead_conn *conn;
     struct buf room;
+    uint16_t port;
     int64_t open_ms;
     size_t shown;   /* bytes of the output that have come */
     size_t known;   /* bytes of it that were there at the last look */
@@ -81,6 +82,7 @@ struct link *fakerays_open(struct process *p, const struct endpoint *to, struct 
     struct fakeray_link *h = mem_alloc(sizeof *h);
     h->link = (struct link){.ops = &ops, .net = &p->net, .owner = owner, .deadline_ms = deadline_ms, .state = LINK_OPENING};
     h->process = p;
+    h->port = to->port;
     h->open_ms = w->now.mono_ms + delay_ms(w);
     h->due_ms = TIME_NEVER;
     buf_init(&h->room, WORLD_BUFFER);
@@ -109,7 +111,7 @@ static void open_now(struct fakeray_link *h)
         see(h, LINK_FAILED, ERR_CONNECT, "connect: refused");
         return;
     }
-    h->conn = fakehead_connect(&h->head->fake, 6379);
+    h->conn = fakehead_connect(&h->head->fake, h->port);
     h->link.state = LINK_OPEN;
     net_wake(&h->link);
 }

@@ -1,0 +1,171 @@
+/* RayJobs: what a decision about one may look at, and how it is watched over. Its clusters are records like any others; what the
+ * dashboard said is kept beside its record (job_dash.c). */
+#include "op.h"
+
+/* ---- the record's other half ---- */
+
+struct job *job_of(struct op *op, struct cluster *c)
+{
+    if (c->job)
+        return c->job;
+    c->job = mem_alloc(sizeof *c->job);
+    c->job->op = op;
+    c->job->c = c;
+    return c->job;
+}
+
+/* Which cluster's news are this job's as well. Those of a cluster that it owns find it by themselves. */
+static void follow(struct job *j, struct slice name, bool owned)
+{
+    struct op *op = j->op;
+    bool follows = !owned && !slice_empty(name);
+    const struct istr *on = follows ? intern_get(&op->strings, name) : NULL;
+    intern_drop(&op->strings, j->on);
+    j->on = on;
+    if (follows && !j->follows)
+        op->followers++;
+    else if (!follows && j->follows)
+        op->followers--;
+    j->follows = follows;
+}
+
+void job_drop(struct op *op, struct cluster *c)
+{
+    struct job *j = c->job;
+    if (!j)
+        return;
+    heads_forget(op, j);
+    follow(j, SLICE_NONE, true);
+    mem_free(j->texts);
+    mem_free(j);
+    c->job = NULL;
+}
+
+/* ---- a cluster, as its jobs see it ---- */
+
+static struct jval condition_of(struct jval status, const char *type)
+{
+    struct jval k, v;
+    for (struct jiter it = json_iter(json_get(status, "conditions")); json_next(&it, &k, &v);)
+        if (json_str_eq(json_get(v, "type"), slice_of(type)))
+            return v;
+    return (struct jval){.at = -1};
+}
+
+static bool condition_is(struct jval status, const char *type, const char *word)
+{
+    return json_str_eq(json_get(condition_of(status, type), "status"), slice_of(word));
+}
+
+/* The first of what keeps a cluster from being ready. */
+static struct slice why_not_ready(struct jval status, struct arena *a)
+{
+    static const struct {
+        const char *type, *word;
+    } reasons[] = {{"Valid", "False"}, {"ReplicaFailure", "True"}, {"RayClusterSuspended", "True"}, {"RayClusterProvisioned", "False"}};
+    for (size_t i = 0; i < COUNT_OF(reasons); i++) {
+        if (!condition_is(status, reasons[i].type, reasons[i].word))
+            continue;
+        struct slice text = json_get_str(condition_of(status, reasons[i].type), "message", a);
+        return slice_empty(text) ? slice_of("it is suspended") : text;
+    }
+    return json_get_str(status, "reason", a);
+}
+
+static struct slice dashboard_address(const struct op *op, const struct cluster *c, struct jval status, struct arena *a)
+{
+    struct slice service = json_get_str(status, "head.serviceName", a), port = json_get_str(status, "endpoints.dashboard", a);
+    if (slice_empty(service))
+        return SLICE_NONE;
+    return arena_printf(a, "%.*s.%.*s.svc.%.*s:%.*s", SLICE_ARG(service), SLICE_ARG(istr_slice(c->ns)), SLICE_ARG(op->o.ray.cluster_domain),
+                        SLICE_ARG(slice_empty(port) ? SLICE("8265") : port));
+}
+
+static bool workers_suspended(const struct cluster *c, struct arena *a)
+{
+    struct json doc;
+    struct jval k, group;
+    if (!json_parse(&doc, istr_slice(c->spec), a, NULL))
+        return false;
+    for (struct jiter it = json_iter(json_get(json_root(&doc), "workerGroupSpecs")); json_next(&it, &k, &group);)
+        if (!json_get_bool(group, "suspend", false))
+            return false;
+    return true;
+}
+
+static bool suspends_workers(const struct ray_job *job)
+{
+    for (uint32_t i = 0; i < job->rule_count; i++)
+        if (job->rules[i].what == RAY_REMOVE_WORKERS)
+            return true;
+    return false;
+}
+
+static struct job_cluster view_cluster(struct op *op, const struct cluster *job, struct cluster *c)
+{
+    struct arena *a = &op->plan_arena;
+    struct json *doc = arena_new(a, struct json);
+    struct jval status = {.at = -1};
+    const struct group_failures *head = failures_of(op, c, SLICE_NONE, true, false);
+    struct job_cluster v = {.name = slice_of(c->name),
+                            .uid = slice_of(c->uid),
+                            .owned = c->owner == job,
+                            .deleting = c->deleting,
+                            .head_failures = head ? head->count : 0,
+                            .status = {c->status, c->status_len}};
+    if (!slice_empty(v.status) && json_parse(doc, v.status, a, NULL))
+        status = json_root(doc);
+    v.ready = json_str_eq(json_get(status, "state"), SLICE("ready"));
+    v.refused = condition_is(status, "Valid", "False");
+    v.why = why_not_ready(status, a);
+    v.dashboard = dashboard_address(op, c, status, a);
+    v.workers_suspended = v.owned && suspends_workers(&op->job) && workers_suspended(c, a);
+    return v;
+}
+
+/* ---- the view ---- */
+
+/* Those that it owns, and the one that status names. */
+static void view_clusters(struct op *op, struct cluster *c, struct slice name, struct job_view *v)
+{
+    uint32_t count = 0;
+    for (struct cluster *own = c->clusters; own; own = own->next_owned)
+        count++;
+    struct job_cluster *list = arena_array(&op->plan_arena, count + 1, sizeof *list);
+    bool named = slice_empty(name);
+    for (struct cluster *own = c->clusters; own; own = own->next_owned) {
+        if (!own->present)
+            continue;
+        named |= slice_eq(slice_of(own->name), name);
+        list[v->cluster_count++] = view_cluster(op, c, own);
+    }
+    follow(job_of(op, c), name, named);
+    struct cluster *other = named ? NULL : cluster_named(op, c, name);
+    if (other)
+        list[v->cluster_count++] = view_cluster(op, c, other);
+    v->clusters = list;
+}
+
+void job_decide(struct op *op, struct cluster *c, struct plan *p)
+{
+    struct arena *a = &op->plan_arena;
+    struct job *j = job_of(op, c);
+    struct json doc;
+    struct jval status = {.at = -1};
+    struct job_view v = {.job = &op->job,
+                         .errors = &op->errors,
+                         .status = {c->status, c->status_len},
+                         .status_hash = c->status_ours ? c->status_hash : 0,
+                         .status_not_before_ms = c->status_not_before_ms,
+                         .refusals = failures_of(op, c, SLICE_NONE, true, false),
+                         .now = op->now};
+    if (!slice_empty(v.status) && json_parse(&doc, v.status, a, NULL))
+        status = json_root(&doc);
+    view_clusters(op, c, json_get_str(status, "rayClusterName", a), &v);
+    v.submitters = view_pods(op, c, &v.submitter_count);
+    struct slice phase = json_get_str(status, "jobDeploymentStatus", a);
+    if (slice_eq(phase, SLICE("Failed")) || slice_eq(phase, SLICE("Complete")))
+        job_forget_words(j); /* status has them */
+    v.said = j->said;
+    reconcile_job(&v, a, p);
+}

@@ -1,0 +1,194 @@
+/* What plans for RayJobs ask of the API server: clusters made and deleted, a finalizer, the end of the RayJob itself. */
+#include "op.h"
+
+/* ---- bodies ---- */
+
+static bool build_create(struct op *op, struct cluster *c, const struct action *act, struct call_text *t, struct err *e)
+{
+    *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
+    kube_path(&op->path, &ray_resources[RAY_V1], istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    return ray_build_job_cluster(&op->job, act->name, &op->body, &op->body_arena) ||
+           err_set(e, ERR_LIMIT, "RayCluster %.*s does not fit %d bytes", SLICE_ARG(act->name), LIMIT_JSON_ITEM);
+}
+
+/* A cluster, or the job itself and with it all that it owns. */
+static bool build_delete(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t)
+{
+    bool self = act->kind == ACTION_DELETE_JOB;
+    struct slice name = self ? slice_of(c->name) : act->name, uid = self ? slice_of(c->uid) : act->uid;
+    slice_copy(uid, f->uid, sizeof f->uid);
+    *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
+    kube_path(&op->path, self ? &ray_job_resource : &ray_resources[RAY_V1], istr_slice(c->ns), name, SLICE_NONE);
+    return kube_delete_options(&op->body, uid, 0, SLICE("Background"));
+}
+
+/* Every worker group is suspended, by its place: the test of the uid keeps this from another cluster of that name. */
+static bool build_suspend(struct op *op, struct cluster *c, const struct action *act, struct call_text *t, struct err *e)
+{
+    struct json doc;
+    const struct cluster *own = cluster_get(op, act->uid);
+    if (!own || !own->present || !json_parse(&doc, istr_slice(own->spec), &op->body_arena, e))
+        return err_set(e, ERR_MISSING, "RayCluster %.*s is gone", SLICE_ARG(act->name));
+    *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_JSON_PATCH), true};
+    kube_path(&op->path, &ray_resources[RAY_V1], istr_slice(c->ns), act->name, SLICE_NONE);
+    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    buf_printf(&op->body, "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"%.*s\"}", SLICE_ARG(act->uid));
+    for (size_t i = 0; i < json_len(json_get(json_root(&doc), "workerGroupSpecs")); i++)
+        buf_printf(&op->body, ",{\"op\":\"add\",\"path\":\"/spec/workerGroupSpecs/%zu/suspend\",\"value\":true}", i);
+    return buf_putc(&op->body, ']');
+}
+
+/* The whole list, with ours in it or without, as it was seen at this resourceVersion: who adds another meanwhile wins. */
+static bool build_finalizers(struct op *op, struct cluster *c, bool with, struct call_text *t, struct err *e)
+{
+    struct json doc;
+    struct jout w;
+    struct jval k, v;
+    char version[KUBE_VERSION_TEXT];
+    if (!json_parse(&doc, istr_slice(c->meta), &op->body_arena, e))
+        return false;
+    *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_MERGE_PATCH), true};
+    kube_path(&op->path, &ray_job_resource, istr_slice(c->ns), slice_of(c->name), SLICE_NONE);
+    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    jout_init(&w, &op->body);
+    jout_object(&w);
+    jout_kobject(&w, "metadata");
+    jout_kstr(&w, "uid", slice_of(c->uid));
+    jout_kstr(&w, "resourceVersion", kube_version_format(c->version, version));
+    jout_karray(&w, "finalizers");
+    for (struct jiter it = json_iter(json_get(json_root(&doc), "finalizers")); json_next(&it, &k, &v);)
+        if (!json_str_eq(v, SLICE(RAY_JOB_FINALIZER)))
+            jout_raw(&w, json_raw(v));
+    if (with)
+        jout_str(&w, SLICE(RAY_JOB_FINALIZER));
+    jout_end(&w);
+    jout_end(&w);
+    jout_end(&w);
+    return true;
+}
+
+bool job_build(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    slice_copy(act->kind == ACTION_DELETE_JOB ? slice_of(c->name) : act->name, f->name, sizeof f->name);
+    switch ((enum action_kind)act->kind) {
+    case ACTION_CREATE_CLUSTER:
+        return build_create(op, c, act, t, e);
+    case ACTION_DELETE_CLUSTER:
+    case ACTION_DELETE_JOB:
+        return build_delete(op, c, act, f, t);
+    case ACTION_SUSPEND_WORKERS:
+        return build_suspend(op, c, act, t, e);
+    case ACTION_ADD_FINALIZER:
+    case ACTION_REMOVE_FINALIZER:
+        return build_finalizers(op, c, act->kind == ACTION_ADD_FINALIZER, t, e);
+    case ACTION_CREATE_SUBMITTER:
+        return err_set(e, ERR_CONFIG, "no submitter pods are made here: remove the command of submitterPodTemplate");
+    default:
+        fatal("operator: action %d is not a call", act->kind);
+    }
+}
+
+/* ---- answers ---- */
+
+void job_refused(struct op *op, struct cluster *c, const char *what, const char *text)
+{
+    struct group_failures *f = failures_of(op, c, SLICE_NONE, true, true);
+    work_drop(c);
+    cluster_touch(op, c);
+    if (f->count && op->now.mono_ms < f->not_before_ms)
+        return;
+    f->count += f->count < 1000;
+    f->last_us = op->now.wall_us;
+    f->not_before_ms = op->now.mono_ms + reconcile_backoff_ms(f->count, hash64(slice_of(c->uid), 0));
+    keep_reason(f, slice_of(text));
+    log_warn("what a job needs was refused", LF("namespace", istr_slice(c->ns)), LF_CSTR("job", c->name), LF_CSTR("action", what),
+             LF_CSTR("reason", text), LF_INT("failures", f->count), LF_INT("retry_in_ms", f->not_before_ms - op->now.mono_ms));
+    char note[LIMIT_KUBE_EVENT_NOTE];
+    snprintf(note, sizeof note, "%s: %s", what, text);
+    say_event(op, c, true, "FailedToCreateRayCluster", slice_of(note));
+}
+
+static void say(struct op *op, const struct flight *f, const char *reason, const char *done)
+{
+    struct cluster *c = f->c;
+    char note[LIMIT_KUBE_EVENT_NOTE];
+    log_info(done, LF("namespace", istr_slice(c->ns)), LF_CSTR("job", c->name), LF_CSTR("cluster", f->name));
+    snprintf(note, sizeof note, "RayCluster %s", f->name);
+    say_event(op, c, false, reason, slice_of(note));
+}
+
+/* What the server has made of it is known before the next decision. */
+static void keep_object(struct op *op, const struct flight *f, const struct kube_answer *a, enum source_what what)
+{
+    struct source *from = &f->c->space->source[what];
+    uint64_t version = 0;
+    struct jval object = answer_object(op, a, &version);
+    if (!json_there(object))
+        return; /* the watch will tell */
+    bool known = cluster_get(op, json_get_str(object, "metadata.uid", &op->event_arena)) != NULL;
+    if (known || !from->synced || version > kube_watch_version(from->watch)) /* else it is gone again */
+        extract_cluster(op, from, object, version, 0);
+}
+
+/* Its end is the watch's to tell; until then nobody asks for it again. */
+static void mark_deleting(struct op *op, struct cluster *c)
+{
+    if (!c || !c->present)
+        return;
+    c->deleting = c->by_us = true;
+    cluster_reread(op, c);
+    cluster_touch(op, c);
+}
+
+static void done(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    switch ((enum action_kind)f->kind) {
+    case ACTION_CREATE_CLUSTER:
+        failures_clear(op, f->c);
+        keep_object(op, f, a, SOURCE_V1);
+        say(op, f, "CreatedRayCluster", "cluster created");
+        break;
+    case ACTION_DELETE_CLUSTER:
+        mark_deleting(op, cluster_get(op, slice_of(f->uid)));
+        say(op, f, "DeletedRayCluster", "cluster deleted");
+        break;
+    case ACTION_SUSPEND_WORKERS:
+        keep_object(op, f, a, SOURCE_V1);
+        say(op, f, "SuspendedWorkers", "workers suspended");
+        break;
+    case ACTION_DELETE_JOB:
+        mark_deleting(op, f->c);
+        log_info("job deleted, as its deletion rules say", LF("namespace", istr_slice(f->c->ns)), LF_CSTR("job", f->c->name));
+        break;
+    default:
+        keep_object(op, f, a, SOURCE_JOBS);
+        break;
+    }
+}
+
+void job_answer(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    bool refused = a->outcome == KUBE_REFUSED, create = f->kind == ACTION_CREATE_CLUSTER;
+    if (a->outcome == KUBE_OK) {
+        done(op, f, a);
+        return;
+    }
+    op->stats.refused[f->kind] += refused;
+    op->stats.unknown += a->outcome == KUBE_UNKNOWN;
+    char text[ERR_TEXT_MAX + 64];
+    if (refused)
+        snprintf(text, sizeof text, "%d %s: %s", a->status.code, kube_reason_text(a->status.reason), a->status.message);
+    else
+        snprintf(text, sizeof text, "%s", a->err.text);
+    /* Names are functions of the job and its attempt: what is there by now is this cluster, or the watch will tell whose it is. */
+    bool passing = !refused || answer_passing(&a->status);
+    bool there = a->outcome == KUBE_UNKNOWN || a->status.reason == KUBE_ALREADY_EXISTS;
+    bool moved = refused && (a->status.code == 404 || a->status.reason == KUBE_CONFLICT) && !a->status.namespace_terminating;
+    if (create ? there : moved)
+        cluster_wait(op, f->c, f, text);
+    else if (create && !passing)
+        job_refused(op, f->c, action_name((enum action_kind)f->kind), text);
+    else
+        cluster_trouble(op, f->c, f, text);
+}
