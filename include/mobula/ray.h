@@ -221,6 +221,19 @@ struct ray_submission ray_job_submission(const struct ray_job *job, struct slice
 bool ray_write_submission(const struct ray_submission *s, struct buf *out);
 bool ray_build_submission(const struct ray_job *job, struct slice id, struct buf *out); /* both at once */
 
+/* The submitter pod of a K8sJobMode job, named by ray_job_submitter_name: it runs `mobula submit`, with the id that status has, and so
+ * submits once however often it is made. It is the template's pod where the job brings one, else a container of 10m CPU and 16Mi on the
+ * head's kind of nodes; and it runs the template's own command where that has one. A pod is made once and never restarted: the next one
+ * has the next name. It carries RAY_LABEL_CLUSTER, by which pods are watched. */
+struct ray_submitter {
+    struct slice name, id;
+    struct slice cluster;   /* the RayCluster's name */
+    struct slice dashboard; /* HOST:PORT */
+    struct jval spec;       /* the RayCluster's: the head's image is the one that every node of the cluster can have */
+};
+bool ray_build_submitter_pod(const struct ray_job *job, const struct ray_submitter *s, const struct ray_options *o, struct arena *a,
+                             struct buf *out, struct err *e);
+
 /* Sums over pods that should run, for status: milli-CPU, bytes, GPUs, TPUs. */
 struct ray_sums {
     int64_t cpu_milli, memory, gpu, tpu;

@@ -39,8 +39,16 @@ struct slice head_fqdn(const struct ray_cluster *c, const struct ray_options *o,
 /* The members of object whose names are not in skip (ended by NULL), untouched. */
 void splice_members(struct jout *w, struct jval object, const char *const *skip, struct arena *a);
 void splice_elements(struct jout *w, struct jval array);
+/* Whose child an object is. */
+struct owner {
+    struct slice kind, ns, name, uid;
+    enum ray_kind api;
+};
+struct owner owner_cluster(const struct ray_cluster *c);
+struct owner owner_job(const struct ray_job *job);
+void write_owner(struct jout *w, const struct owner *o); /* "ownerReferences" */
 /* metadata of a child: name, namespace, labels, annotations, owner, and what else `given` metadata holds and a new object may have. */
-void write_metadata(struct jout *w, const struct ray_cluster *c, struct slice name, struct jval given, const struct pairs *labels,
+void write_metadata(struct jout *w, const struct owner *o, struct slice name, struct jval given, const struct pairs *labels,
                     const struct pairs *annotations, struct arena *a);
 /* Whether an array of objects has one whose string member `key` is `text`. */
 bool list_has(struct jval array, const char *key, struct slice text);
@@ -83,6 +91,13 @@ void write_ports(struct jout *w, const struct pod_build *b);
 void write_volumes(struct jout *w, const struct pod_build *b);
 void write_volume_mounts(struct jout *w, const struct pod_build *b);
 bool waits_for_gcs(const struct pod_build *b); /* whether the init container is added */
+/* tools.c: what a container has in which this binary runs, beside Ray's or in its place. Its user is the Ray container's. */
+void tools_command(struct jout *w, const struct ray_options *o); /* opens "command" with the binary in it: more words may follow */
+void tools_image(struct jout *w, const struct ray_options *o, struct jval ray_container);
+void tools_resources(struct jout *w);
+void tools_security(struct jout *w, struct jval container, struct jval pod); /* pod: its own securityContext's, or no value */
+void tools_mount(struct jout *w);                                            /* one element of "volumeMounts" */
+void tools_volume(struct jout *w);                                           /* one element of "volumes" */
 /* "env" of a worker's own init container */
 void write_init_env(struct jout *w, const struct pod_build *b, struct jval container);
 

@@ -30,20 +30,6 @@ struct slice ray_job_submitter_name(const struct ray_job *job, int32_t attempt, 
 
 /* ---- the cluster ---- */
 
-static void write_job_owner(struct jout *w, const struct ray_job *job)
-{
-    jout_karray(w, "ownerReferences");
-    jout_object(w);
-    jout_kstr(w, "apiVersion", ray_api_version(RAY_V1));
-    jout_kstr(w, "kind", SLICE("RayJob"));
-    jout_kstr(w, "name", job->name);
-    jout_kstr(w, "uid", job->uid);
-    jout_kbool(w, "controller", true);
-    jout_kbool(w, "blockOwnerDeletion", true);
-    jout_end(w);
-    jout_end(w);
-}
-
 static void copy_annotations(const struct ray_job *job, struct pairs *out)
 {
     struct jval k, v;
@@ -75,7 +61,8 @@ bool ray_build_job_cluster(const struct ray_job *job, struct slice name, struct 
         jout_key(&w, SLICE("annotations"));
         pairs_write(&annotations, &w);
     }
-    write_job_owner(&w, job);
+    const struct owner owner = owner_job(job);
+    write_owner(&w, &owner);
     jout_end(&w);
     jout_kraw(&w, "spec", json_raw(job->cluster_spec));
     jout_end(&w);

@@ -108,7 +108,8 @@ static bool write_pod(struct pod_build *b, struct buf *out, struct err *e)
     jout_object(&w);
     jout_kstr(&w, "apiVersion", SLICE("v1"));
     jout_kstr(&w, "kind", SLICE("Pod"));
-    write_metadata(&w, b->cluster, b->name, json_key(g->template, SLICE("metadata")), &labels, &annotations, b->arena);
+    const struct owner owner = owner_cluster(b->cluster);
+    write_metadata(&w, &owner, b->name, json_key(g->template, SLICE("metadata")), &labels, &annotations, b->arena);
     write_spec(&w, b);
     jout_end(&w);
     return !out->full || err_set(e, ERR_LIMIT, "pod %.*s is larger than %zu bytes", SLICE_ARG(b->name), out->max);

@@ -65,7 +65,8 @@ static void write_service(const struct ray_cluster *c, struct slice name, struct
     jout_object(&w);
     jout_kstr(&w, "apiVersion", SLICE("v1"));
     jout_kstr(&w, "kind", SLICE("Service"));
-    write_metadata(&w, c, name, metadata, labels, annotations, a);
+    const struct owner owner = owner_cluster(c);
+    write_metadata(&w, &owner, name, metadata, labels, annotations, a);
     jout_kraw(&w, "spec", spec);
     jout_end(&w);
 }

@@ -27,21 +27,31 @@ void splice_elements(struct jout *w, struct jval array)
         jout_raw(w, json_raw(v));
 }
 
-static void write_owner(struct jout *w, const struct ray_cluster *c)
+struct owner owner_cluster(const struct ray_cluster *c)
+{
+    return (struct owner){.kind = SLICE("RayCluster"), .ns = c->ns, .name = c->name, .uid = c->uid, .api = c->kind};
+}
+
+struct owner owner_job(const struct ray_job *job)
+{
+    return (struct owner){.kind = SLICE("RayJob"), .ns = job->ns, .name = job->name, .uid = job->uid, .api = RAY_V1};
+}
+
+void write_owner(struct jout *w, const struct owner *o)
 {
     jout_karray(w, "ownerReferences");
     jout_object(w);
-    jout_kstr(w, "apiVersion", ray_api_version(c->kind));
-    jout_kstr(w, "kind", SLICE("RayCluster"));
-    jout_kstr(w, "name", c->name);
-    jout_kstr(w, "uid", c->uid);
+    jout_kstr(w, "apiVersion", ray_api_version(o->api));
+    jout_kstr(w, "kind", o->kind);
+    jout_kstr(w, "name", o->name);
+    jout_kstr(w, "uid", o->uid);
     jout_kbool(w, "controller", true);
     jout_kbool(w, "blockOwnerDeletion", true);
     jout_end(w);
     jout_end(w);
 }
 
-void write_metadata(struct jout *w, const struct ray_cluster *c, struct slice name, struct jval given, const struct pairs *labels,
+void write_metadata(struct jout *w, const struct owner *o, struct slice name, struct jval given, const struct pairs *labels,
                     const struct pairs *annotations, struct arena *a)
 {
     static const char *const ours[] = {
@@ -51,14 +61,14 @@ void write_metadata(struct jout *w, const struct ray_cluster *c, struct slice na
         "selfLink", NULL};
     jout_kobject(w, "metadata");
     jout_kstr(w, "name", name);
-    jout_kstr(w, "namespace", c->ns);
+    jout_kstr(w, "namespace", o->ns);
     jout_key(w, SLICE("labels"));
     pairs_write(labels, w);
     if (annotations->count) {
         jout_key(w, SLICE("annotations"));
         pairs_write(annotations, w);
     }
-    write_owner(w, c);
+    write_owner(w, o);
     splice_members(w, given, ours, a);
     jout_end(w);
 }

@@ -27,17 +27,6 @@ static void write_shared_memory(struct jout *w, const struct pod_build *b)
     jout_end(w);
 }
 
-static void write_tools(struct jout *w)
-{
-    jout_object(w);
-    jout_kstr(w, "name", SLICE(RAY_TOOLS_VOLUME));
-    jout_kobject(w, "configMap");
-    jout_kstr(w, "name", SLICE(RAY_TOOLS_CONFIGMAP_NAME));
-    jout_kint(w, "defaultMode", 0555);
-    jout_end(w);
-    jout_end(w);
-}
-
 void write_volumes(struct jout *w, const struct pod_build *b)
 {
     struct jval given = json_key(b->spec, SLICE("volumes"));
@@ -50,7 +39,7 @@ void write_volumes(struct jout *w, const struct pod_build *b)
     if (shm)
         write_shared_memory(w, b);
     if (tools)
-        write_tools(w);
+        tools_volume(w);
     jout_end(w);
 }
 

@@ -1,0 +1,241 @@
+/* The pod that submits a RayJob: this binary, in the head's image or in ours, or what the user brings. */
+#include "build.h"
+
+#define RAY_SUBMITTER_CONTAINER "ray-job-submitter"
+
+struct submitter_build {
+    const struct ray_job *job;
+    const struct ray_submitter *s;
+    const struct ray_options *options;
+    struct arena *arena;
+    struct jval head, template;  /* PodTemplateSpecs; the latter may not be there */
+    struct jval spec, container; /* of the template */
+    struct ray_submission submission;
+};
+
+/* ---- the command ---- */
+
+/* Kubernetes makes $(NAME) of $$(NAME) and $ of $$ in commands, and leaves every other $ alone. The shell's own $$ must survive that. */
+static struct slice unexpanded(struct slice text, struct arena *a)
+{
+    struct slice rest = text;
+    size_t dollars = 0;
+    for (; !slice_empty(rest); rest = slice_skip(rest, 1))
+        dollars += rest.ptr[0] == '$';
+    if (!dollars)
+        return text;
+    char *out = arena_alloc(a, text.len + dollars), *to = out;
+    for (; !slice_empty(text); text = slice_skip(text, 1)) {
+        if (text.ptr[0] == '$')
+            *to++ = '$';
+        *to++ = text.ptr[0];
+    }
+    return (struct slice){out, (size_t)(to - out)};
+}
+
+/* Of the form that leaves no value to be taken for a flag. */
+static void write_flag(struct jout *w, const struct submitter_build *b, const char *flag, struct slice value)
+{
+    if (!slice_empty(value))
+        jout_str(w, arena_printf(b->arena, "--%s=%.*s", flag, SLICE_ARG(unexpanded(value, b->arena))));
+}
+
+static void write_submit(struct jout *w, const struct submitter_build *b)
+{
+    const struct ray_submission *s = &b->submission;
+    tools_command(w, b->options);
+    jout_str(w, SLICE("submit"));
+    write_flag(w, b, "address", arena_printf(b->arena, "http://%.*s", SLICE_ARG(b->s->dashboard)));
+    write_flag(w, b, "submission-id", s->id);
+    write_flag(w, b, "runtime-env-json", s->runtime_env);
+    write_flag(w, b, "metadata-json", s->metadata);
+    write_flag(w, b, "entrypoint-num-cpus", s->num_cpus);
+    write_flag(w, b, "entrypoint-num-gpus", s->num_gpus);
+    write_flag(w, b, "entrypoint-resources", s->resources);
+    jout_str(w, SLICE("--"));
+    jout_str(w, unexpanded(s->entrypoint, b->arena));
+    jout_end(w);
+}
+
+static bool check_arguments(const struct submitter_build *b, struct err *e)
+{
+    const struct ray_submission *s = &b->submission;
+    const struct {
+        const char *field;
+        struct slice value;
+    } list[] = {{"entrypoint", s->entrypoint},
+                {"runtimeEnvYAML (as JSON)", s->runtime_env},
+                {"metadata", s->metadata},
+                {"entrypointResources", s->resources}};
+    for (size_t i = 0; i < COUNT_OF(list); i++)
+        if (list[i].value.len > LIMIT_RAY_ARGUMENT)
+            return err_set(e, ERR_LIMIT,
+                           "spec.%s has %zu bytes, and a submitter pod takes %d (LIMIT_RAY_ARGUMENT): make it shorter, or let the operator "
+                           "submit (submissionMode HTTPMode)",
+                           list[i].field, list[i].value.len, LIMIT_RAY_ARGUMENT);
+    return true;
+}
+
+/* ---- the container ---- */
+
+static void write_variable(struct jout *w, const char *name, struct slice value)
+{
+    jout_object(w);
+    jout_kstr(w, "name", slice_of(name));
+    jout_kstr(w, "value", value);
+    jout_end(w);
+}
+
+/* A command of the user's reads from these where to submit and under which id. */
+static void write_variables(struct jout *w, const struct submitter_build *b)
+{
+    static const char dashboard[] = "RAY_DASHBOARD_ADDRESS", id[] = "RAY_JOB_SUBMISSION_ID", unbuffered[] = "PYTHONUNBUFFERED";
+    struct jval given = json_key(b->container, SLICE("env")), k, v;
+    jout_karray(w, "env");
+    for (struct jiter it = json_iter(given); json_next(&it, &k, &v);) {
+        struct jval name = json_key(v, SLICE("name"));
+        if (!json_str_eq(name, slice_of(dashboard)) && !json_str_eq(name, slice_of(id)))
+            jout_raw(w, json_raw(v));
+    }
+    if (!list_has(given, "name", slice_of(unbuffered)))
+        write_variable(w, unbuffered, SLICE("1"));
+    write_variable(w, dashboard, b->s->dashboard);
+    write_variable(w, id, unexpanded(b->s->id, b->arena));
+    jout_end(w);
+}
+
+static bool mounts_tools(const struct submitter_build *b)
+{
+    return !b->job->own_submitter && b->options->tools == RAY_TOOLS_CONFIGMAP;
+}
+
+static void write_mounts(struct jout *w, const struct submitter_build *b)
+{
+    struct jval given = json_key(b->container, SLICE("volumeMounts"));
+    if (!json_len(given) && !mounts_tools(b))
+        return;
+    jout_karray(w, "volumeMounts");
+    splice_elements(w, given);
+    if (mounts_tools(b))
+        tools_mount(w);
+    jout_end(w);
+}
+
+/* The user's, with our command in it where it has none of its own. */
+static void write_users_container(struct jout *w, const struct submitter_build *b)
+{
+    static const char *const whole[] = {"env", "volumeMounts", NULL};
+    static const char *const but_command[] = {"env", "volumeMounts", "command", "args", "image", "imagePullPolicy", "resources", NULL};
+    bool own = b->job->own_submitter;
+    struct jval resources = json_key(b->container, SLICE("resources"));
+    splice_members(w, b->container, own ? whole : but_command, b->arena);
+    if (own)
+        return;
+    tools_image(w, b->options, b->container);
+    write_submit(w, b);
+    if (value_given(resources))
+        jout_kraw(w, "resources", json_raw(resources));
+    else
+        tools_resources(w);
+}
+
+static void write_our_container(struct jout *w, const struct submitter_build *b)
+{
+    struct jval container = json_at(json_get(b->head, "spec.containers"), 0);
+    jout_kstr(w, "name", SLICE(RAY_SUBMITTER_CONTAINER));
+    tools_image(w, b->options, container);
+    write_submit(w, b);
+    tools_resources(w);
+    tools_security(w, container, json_get(b->head, "spec.securityContext"));
+}
+
+static void write_container(struct jout *w, const struct submitter_build *b)
+{
+    jout_object(w);
+    if (value_given(b->template))
+        write_users_container(w, b);
+    else
+        write_our_container(w, b);
+    write_variables(w, b);
+    write_mounts(w, b);
+    jout_end(w);
+}
+
+/* ---- the pod ---- */
+
+/* Where the head's image is and may be pulled. It talks to the dashboard and to nobody else: it needs no account. */
+static void write_our_place(struct jout *w, const struct submitter_build *b)
+{
+    static const char *const heads[] = {"imagePullSecrets", "nodeSelector", "tolerations"};
+    for (size_t i = 0; i < COUNT_OF(heads); i++) {
+        struct jval v = json_key(json_key(b->head, SLICE("spec")), slice_of(heads[i]));
+        if (value_given(v))
+            jout_kraw(w, heads[i], json_raw(v));
+    }
+    jout_kbool(w, "automountServiceAccountToken", false);
+    jout_kbool(w, "enableServiceLinks", false);
+}
+
+static void write_spec(struct jout *w, const struct submitter_build *b)
+{
+    static const char *const skip[] = {"containers", "volumes", "restartPolicy", NULL};
+    struct jval volumes = json_key(b->spec, SLICE("volumes")), k, v;
+    bool first = true;
+    jout_kobject(w, "spec");
+    splice_members(w, b->spec, skip, b->arena);
+    if (!value_given(b->template))
+        write_our_place(w, b);
+    jout_kstr(w, "restartPolicy", SLICE("Never"));
+    jout_karray(w, "containers");
+    write_container(w, b);
+    for (struct jiter it = json_iter(json_key(b->spec, SLICE("containers"))); json_next(&it, &k, &v); first = false)
+        if (!first)
+            jout_raw(w, json_raw(v));
+    jout_end(w);
+    if (json_len(volumes) || mounts_tools(b)) {
+        jout_karray(w, "volumes");
+        splice_elements(w, volumes);
+        if (mounts_tools(b))
+            tools_volume(w);
+        jout_end(w);
+    }
+    jout_end(w);
+}
+
+static void write_pod_metadata(struct jout *w, const struct submitter_build *b)
+{
+    const struct owner owner = owner_job(b->job);
+    struct jval given = json_key(b->template, SLICE("metadata"));
+    struct pairs labels = pairs_new(b->arena), annotations = pairs_new(b->arena);
+    pairs_set_all(&labels, json_key(given, SLICE("labels")));
+    pairs_set_all(&annotations, json_key(given, SLICE("annotations")));
+    pairs_set(&labels, SLICE(RAY_LABEL_CLUSTER), b->s->cluster);
+    pairs_set(&labels, SLICE("ray.io/originated-from-cr-name"), b->job->name);
+    pairs_set(&labels, SLICE("ray.io/originated-from-crd"), SLICE("RayJob"));
+    write_metadata(w, &owner, b->s->name, given, &labels, &annotations, b->arena);
+}
+
+bool ray_build_submitter_pod(const struct ray_job *job, const struct ray_submitter *s, const struct ray_options *o, struct arena *a,
+                             struct buf *out, struct err *e)
+{
+    struct submitter_build b = {.job = job, .s = s, .options = o, .arena = a, .template = job->submitter_template};
+    b.head = json_get(s->spec, "headGroupSpec.template");
+    b.spec = json_key(b.template, SLICE("spec"));
+    b.container = json_at(json_key(b.spec, SLICE("containers")), 0);
+    b.submission = ray_job_submission(job, s->id);
+    if (!job->own_submitter && o->tools == RAY_TOOLS_NONE)
+        return err_set(e, ERR_CONFIG,
+                       "a submitter pod runs this binary, and --tools=none says that it is not to be had: run the operator with "
+                       "--tools=configmap or --tools=image:REF, or with --submitter=operator");
+    if (!job->own_submitter && !check_arguments(&b, e))
+        return false;
+    struct jout w;
+    jout_init(&w, out);
+    jout_object(&w);
+    jout_kstr(&w, "apiVersion", SLICE("v1"));
+    jout_kstr(&w, "kind", SLICE("Pod"));
+    write_pod_metadata(&w, &b);
+    write_spec(&w, &b);
+    jout_end(&w);
+    return !out->full || err_set(e, ERR_LIMIT, "pod %.*s is larger than %zu bytes", SLICE_ARG(s->name), out->max);
+}
