@@ -167,11 +167,12 @@ static void through_the_client(void)
     CHECK(r.answers == 1 && r.outcome == RAY_DASH_OK);
     CHECK(r.bytes == LIMIT_RAY_LOG_ALL + 1 && r.sum == (uint64_t)'x' * (LIMIT_RAY_LOG_ALL + 1));
     test_case("longer than one call may last, but it comes");
-    h = (struct fakehead){.dash = log_of, .owner = (void *)(uintptr_t)(5 * MIB), .per_step = RAY_LOG_STEP / RAY_DASH_MS * 2};
-    r = read_log(&h, 4 * RAY_DASH_MS);
-    CHECK(r.answers == 1 && r.outcome == RAY_DASH_OK && r.bytes == 5 * MIB);
+    enum { LONG = RAY_LOG_STEP + RAY_LOG_STEP / 4 };
+    h = (struct fakehead){.dash = log_of, .owner = (void *)(uintptr_t)LONG, .per_step = RAY_LOG_STEP / RAY_DASH_MS + 10};
+    r = read_log(&h, 2 * RAY_DASH_MS);
+    CHECK(r.answers == 1 && r.outcome == RAY_DASH_OK && r.bytes == LONG);
     test_case("a trickle is cut off");
-    h = (struct fakehead){.dash = log_of, .owner = (void *)(uintptr_t)(5 * MIB), .per_step = 1};
+    h = (struct fakehead){.dash = log_of, .owner = (void *)(uintptr_t)(2 * RAY_DASH_MS), .per_step = 1};
     r = read_log(&h, RAY_DASH_MS + 10);
     CHECK(r.answers == 1 && r.outcome == RAY_DASH_LOST && r.bytes > 0);
     test_case("no such job");
