@@ -53,7 +53,7 @@ DIR_fuzz := build/fuzz
 DIR_cover := build/cover
 CC_static = $(CC) $(COMMON) $(SMALL) $(HARDEN) $(MUSL_INCLUDE)
 CC_test = $(CC) $(COMMON) -O1 -g $(SANITIZE)
-CC_host = $(CC) $(COMMON) -O1 -g
+CC_host = $(CC) $(COMMON) -O2 -g
 CC_fuzz = clang $(COMMON) -O1 -g $(SANITIZE) -fsanitize=fuzzer-no-link
 CC_cover = $(CC) $(COMMON) -O0 -g --coverage
 

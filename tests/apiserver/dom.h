@@ -15,6 +15,7 @@ struct node {
 /* ---- bytes to tree and back ---- */
 
 struct node *dom_parse(struct slice json, struct arena *a, struct err *e); /* NULL with *e */
+struct node *dom_reread(struct slice json, struct arena *a);               /* what dom_print wrote, and nothing else; texts stay in it */
 struct node *dom_copy(const struct node *n, struct arena *a);
 void dom_write(const struct node *n, struct jout *w);
 bool dom_print(const struct node *n, struct buf *out);

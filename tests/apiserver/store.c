@@ -70,11 +70,7 @@ void version_drop(struct version *v)
 
 struct node *version_tree(const struct version *v, struct arena *a)
 {
-    struct err e = {0};
-    struct node *tree = dom_parse(v->json, a, &e);
-    if (!tree)
-        fatal("stored object %.*s: %s", SLICE_ARG(v->name), e.text);
-    return tree;
+    return dom_reread(v->json, a);
 }
 
 struct slice version_label(const struct version *v, struct slice key)

@@ -2,6 +2,8 @@
  */
 #include "sim.h"
 
+#include "tests/apiserver/dom.h"
+
 #include "src/operator/op.h"
 
 enum { TAMPERED_MS = 8000 }; /* who loses a lease that was edited notices with its next renewal at the latest */
@@ -26,39 +28,43 @@ static void copy(char *to, size_t size, struct slice from)
     snprintf(to, size, "%.*s", SLICE_ARG(from));
 }
 
-static int32_t number(struct jval labels, const char *key, struct arena *a)
+static int32_t number(const struct node *labels, const char *key)
 {
     int64_t n;
-    return slice_int(json_str(json_key(labels, slice_of(key)), a), &n) ? (int32_t)n : 0;
+    return slice_int(dom_string(dom_key(labels, slice_of(key))), &n) ? (int32_t)n : 0;
 }
 
-static bool is_ready(struct jval pod)
+static bool is_ready(const struct node *pod)
 {
-    struct jval k, c;
-    for (struct jiter it = json_iter(json_get(pod, "status.conditions")); json_next(&it, &k, &c);)
-        if (json_str_eq(json_get(c, "type"), SLICE("Ready")))
-            return json_str_eq(json_get(c, "status"), SLICE("True"));
+    const struct node *list = dom_get(pod, "status.conditions");
+    for (const struct node *c = list ? list->child : NULL; c; c = c->next)
+        if (slice_eq(dom_str(c, "type"), SLICE("Ready")))
+            return slice_eq(dom_str(c, "status"), SLICE("True"));
     return false;
+}
+
+static struct slice owner_of(const struct node *pod)
+{
+    const struct node *list = dom_get(pod, "metadata.ownerReferences");
+    for (const struct node *ref = list ? list->child : NULL; ref; ref = ref->next)
+        if (dom_true(ref, "controller"))
+            return dom_str(ref, "uid");
+    return SLICE_NONE;
 }
 
 static void read_pod(struct sim *s, struct seen_pod *p, const struct apiserver_change *c)
 {
-    struct json doc;
-    struct err e = {0};
-    struct arena *a = &s->arena;
-    if (!json_parse(&doc, c->json, a, &e))
-        fatal("sim: a stored pod: %s", e.text);
-    struct jval pod = json_root(&doc), labels = json_get(pod, "metadata.labels"), phase = json_get(pod, "status.phase");
+    const struct node *pod = dom_reread(c->json, &s->arena), *labels = dom_get(pod, "metadata.labels");
+    struct slice phase = dom_str(pod, "status.phase");
     copy(p->uid, sizeof p->uid, c->uid);
     copy(p->ns, sizeof p->ns, c->ns);
     copy(p->name, sizeof p->name, c->name);
-    copy(p->owner, sizeof p->owner, extract_owner(pod, a));
-    copy(p->group, sizeof p->group, json_str(json_key(labels, SLICE(RAY_LABEL_GROUP)), a));
-    p->head = json_str_eq(json_key(labels, SLICE(RAY_LABEL_NODE_TYPE)), SLICE("head"));
-    p->index = number(labels, RAY_LABEL_REPLICA_INDEX, a);
-    p->host = number(labels, RAY_LABEL_HOST_INDEX, a);
-    p->live = !json_there(json_get(pod, "metadata.deletionTimestamp")) && !json_str_eq(phase, SLICE("Failed")) &&
-              !json_str_eq(phase, SLICE("Succeeded"));
+    copy(p->owner, sizeof p->owner, owner_of(pod));
+    copy(p->group, sizeof p->group, dom_string(dom_key(labels, SLICE(RAY_LABEL_GROUP))));
+    p->head = slice_eq(dom_string(dom_key(labels, SLICE(RAY_LABEL_NODE_TYPE))), SLICE("head"));
+    p->index = number(labels, RAY_LABEL_REPLICA_INDEX);
+    p->host = number(labels, RAY_LABEL_HOST_INDEX);
+    p->live = !dom_get(pod, "metadata.deletionTimestamp") && !slice_eq(phase, SLICE("Failed")) && !slice_eq(phase, SLICE("Succeeded"));
     p->ready = p->live && is_ready(pod);
 }
 
