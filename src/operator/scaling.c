@@ -17,6 +17,7 @@ struct scaling {
     uint16_t port;
     struct group_memory *groups;
     uint32_t group_count;
+    uint32_t decisions;     /* counts them; see pod_record.stop_decision */
     uint64_t reported;      /* hash of the last report but for its version; 0: none, or one of nothing */
     uint64_t said;          /* hash of the last lines that were logged */
     int64_t said_ms;        /* when the last legacy block was; 0: never */
@@ -193,13 +194,26 @@ static void report(struct scaling *s, const struct scale_plan *p)
         say_trouble(s, e.text);
 }
 
+/* A mark is as good as the decision it comes from: a pod that could not be deleted until now may have come to be of use. */
 static void mark_removals(struct scaling *s, const struct scale_plan *p)
 {
+    s->decisions++;
     for (uint32_t i = 0; i < p->removal_count; i++) {
         struct pod_record *r = map_get(&s->op->pods, slice_of(p->removals[i].pod->uid));
-        if (!r || r->stop)
+        if (!r)
             continue;
+        if (!r->stop)
+            cluster_touch(s->op, s->c);
         r->stop = p->removals[i].why;
+        r->stop_decision = s->decisions;
+    }
+    for (struct pod_record *r = p->held ? NULL : s->c->pods; r; r = r->next) {
+        if (!r->stop || r->stop_decision == s->decisions)
+            continue;
+        r->stop = NULL;
+        if (r->pod.deleting)
+            continue;
+        work_drop(s->c); /* its DELETE may be waiting there */
         cluster_touch(s->op, s->c);
     }
 }

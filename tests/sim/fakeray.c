@@ -64,7 +64,8 @@ static void follow_pods(struct fakeray *h)
         bool known = false;
         for (const struct fakeray_node *n = h->nodes; n && !known; n = n->next)
             known = strcmp(p->uid, n->pod.uid) == 0;
-        if (p->of == h && p->runs && !known && (p->head || now_of(h) >= h->began_ms + h->rejoin_ms))
+        bool early = p->since_ms < h->began_ms;
+        if (p->of == h && p->runs && !known && (p->head || !early || now_of(h) >= h->began_ms + h->rejoin_ms))
             join(h, p);
     }
 }
@@ -357,7 +358,9 @@ static void read_pod(struct fakerays *h, struct fakeray_pod *p, const struct api
     copy(p->ip, sizeof p->ip, json_get_str(pod, "status.podIP", a));
     p->of = parent_of(h, pod, c->ns);
     p->head = json_str_eq(json_key(labels, SLICE(RAY_LABEL_NODE_TYPE)), SLICE("head"));
+    bool ran = p->runs;
     p->runs = c->what != APISERVER_DELETED && json_str_eq(json_get(pod, "status.phase"), SLICE("Running"));
+    p->since_ms = ran ? p->since_ms : h->world->now.mono_ms;
 }
 
 void fakerays_changed(struct fakerays *h, const struct apiserver_change *c)

@@ -134,6 +134,276 @@ static void test_cancelled(void)
     world_free(&w);
 }
 
+/* What was marked to go and could not be deleted is looked at again: it may have come to be of use. */
+static void test_cancelled_in_vain(void)
+{
+    struct world w;
+    test_case("a pod that was to be cancelled, and could not be, is kept when it is needed again");
+    make_scaled_world(&w, false);
+    apply_scaled(&w, &(struct scaled){.name = "c", .idle = 300, .note = "\"fake.kubelet/ready-after\":\"25s\""});
+    struct fakeray *h = head_of(&w, "c");
+    world_run(&w, 4000);
+    fakeray_work(h, 0, FAKERAY_CPUS, 3, false);
+    world_run(&w, 3000);
+    CHECK_INT(workers_of(&w, "c"), 3);
+    fakeray_work(h, 0, 0, 0, false);
+    override(&w, "DELETE", pods_path, 503, false, 1000000);
+    world_run(&w, SCALE_CANCEL_MS + 3000);
+    CHECK_INT(workers_of(&w, "c"), 3);
+    CHECK(w.sent.deletes > 0);
+    fakeray_work(h, 0, FAKERAY_CPUS, 3, false);
+    world_run(&w, 20 * 1000);
+    CHECK_INT(h->works[0].waiting, 0);
+    uint32_t deletes = w.sent.deletes;
+    override(&w, "DELETE", pods_path, 503, false, 0);
+    world_run(&w, 120 * 1000);
+    CHECK_INT(workers_of(&w, "c"), 3);
+    CHECK_INT(w.sent.deletes, deletes);
+    CHECK_INT(h->accepted, 0);
+    world_free(&w);
+}
+
+static void test_request(void)
+{
+    struct world w;
+    test_case("request_resources() holds nodes that are idle");
+    make_scaled_world(&w, false);
+    apply_scaled(&w, &(struct scaled){.name = "c", .idle = 3});
+    struct fakeray *h = head_of(&w, "c");
+    world_run(&w, 4000);
+    fakeray_request(h, 1, 7);
+    world_run(&w, 30 * 1000);
+    CHECK_INT(workers_of(&w, "c"), 4); /* of FAKERAY_CPUS each */
+    CHECK_INT(h->accepted, 0);
+    fakeray_request(h, 1, 2);
+    world_run(&w, 10 * 1000);
+    CHECK_INT(workers_of(&w, "c"), 1);
+    fakeray_request(h, 0, 0);
+    world_run(&w, 10 * 1000);
+    CHECK_INT(workers_of(&w, "c"), 0);
+    CHECK_INT(h->accepted, 4);
+    world_free(&w);
+}
+
+static void test_gang(void)
+{
+    struct world w;
+    test_case("a STRICT_SPREAD placement group gets a node for each bundle");
+    make_scaled_world(&w, false);
+    apply_scaled(&w, &(struct scaled){.name = "c", .idle = 5, .max = 6});
+    struct fakeray *h = head_of(&w, "c");
+    world_run(&w, 4000);
+    fakeray_work(h, 0, 0.5, 5, true);
+    world_run(&w, 4000);
+    CHECK_INT(workers_of(&w, "c"), 5);
+    CHECK_INT(h->works[0].waiting, 0);
+    test_case("one that cannot have them all gets none, and says so");
+    fakeray_work(h, 1, FAKERAY_CPUS, 3, true);
+    world_run(&w, PROGRESS_MS);
+    CHECK_INT(workers_of(&w, "c"), 5);
+    CHECK_STR(scaling_condition(&w, "c", "reason"), "DemandUnmet");
+    CHECK(h->fake.reports > 0);
+    world_free(&w);
+}
+
+/* Pods that the API server does not take: nothing in a tight loop, and Ray is told. */
+static void test_refused_pods(void)
+{
+    struct world w;
+    test_case("launches that fail back off, and are reported back");
+    make_scaled_world(&w, false);
+    apply_scaled(&w, &(struct scaled){.name = "c", .idle = 300});
+    struct fakeray *h = head_of(&w, "c");
+    world_run(&w, 4000);
+    override(&w, "POST", pods_path, 403, false, 1000000);
+    fakeray_work(h, 0, FAKERAY_CPUS, 4, false);
+    uint32_t before = w.sent.pod_posts;
+    world_run(&w, 60 * 1000);
+    CHECK(w.sent.pod_posts > before && w.sent.pod_posts - before <= 4 * 12);
+    CHECK_INT(workers_of(&w, "c"), 0);
+    CHECK(memmem(h->fake.report, h->fake.report_len, "Forbidden", 9) != NULL);
+    CHECK(says(&w, "rayclusters.ray.io", "c", "\"ReplicaFailure\""));
+    test_case("and go on when they may");
+    override(&w, "POST", pods_path, 403, false, 0);
+    world_run(&w, 90 * 1000);
+    CHECK_INT(workers_of(&w, "c"), 4);
+    CHECK_INT(h->works[0].waiting, 0);
+    world_run(&w, 90 * 1000);
+    CHECK(memmem(h->fake.report, h->fake.report_len, "Forbidden", 9) == NULL);
+    world_free(&w);
+}
+
+/* A head that begins anew knows no node of before, and that is no reason for any of them to go. */
+static void test_head_restarts(void)
+{
+    struct world w;
+    struct slice names[5];
+    test_case("Ray of the head begins anew: nothing goes");
+    make_scaled_world(&w, false);
+    apply_scaled(&w, &(struct scaled){.name = "c", .idle = 20});
+    struct fakeray *h = head_of(&w, "c");
+    h->rejoin_ms = 40 * 1000;
+    world_run(&w, 4000);
+    fakeray_work(h, 0, FAKERAY_CPUS, 5, false);
+    world_run(&w, 10 * 1000);
+    CHECK_INT(fakeray_nodes(h), 5);
+    fakeray_restart(h); /* its drivers are gone too */
+    fakeray_work(h, 0, 0, 0, false);
+    uint32_t sessions = h->sessions;
+    world_run(&w, 39 * 1000);
+    CHECK_INT(workers_of(&w, "c"), 5);
+    CHECK_INT(w.sent.deletes, 0);
+    test_case("they come back under new names, and go when those are idle");
+    world_run(&w, 19 * 1000);
+    CHECK_INT(fakeray_nodes(h), 5);
+    CHECK_INT(w.sent.deletes, 0);
+    world_run(&w, 10 * 1000);
+    CHECK_INT(workers_of(&w, "c"), 0);
+    CHECK_INT(h->accepted, 5);
+    CHECK_INT(h->strange, 0);
+    CHECK_INT(h->sessions, sessions);
+    test_case("the head's pod is lost");
+    fakeray_work(h, 0, FAKERAY_CPUS, 2, false);
+    world_run(&w, 10 * 1000);
+    CHECK_INT(fakeray_nodes(h), 2);
+    CHECK_INT(pod_names(&w, "head", names, 5), 1);
+    uint32_t deletes = w.sent.deletes, posts = w.sent.pod_posts;
+    struct slice path = arena_printf(&w.arena, "%s/%s", pods_path, names[0].ptr);
+    CHECK_INT(world_call(&w, "DELETE", path.ptr, "application/json", SLICE("{}")), 200);
+    world_run(&w, 38 * 1000);
+    CHECK_INT(workers_of(&w, "c"), 2);
+    CHECK_INT(w.sent.deletes, deletes);
+    CHECK_INT(w.sent.pod_posts, posts + 1);
+    CHECK(h->sessions > sessions);
+    CHECK_STR(scaling_condition(&w, "c", "reason"), "DemandMet");
+    world_free(&w);
+}
+
+/* Killed at any step of scaling up or down: the other one finishes it, and no node goes that has not agreed. */
+static void test_operator_restarts(bool elect)
+{
+    for (int at = 1; at < 60; at += elect ? 9 : 4) {
+        struct world w;
+        test_case("the operator is killed %d steps into scaling %s", at, elect ? "(elected)" : "");
+        make_scaled_world(&w, elect);
+        apply_scaled(&w, &(struct scaled){.name = "c", .min = 1, .idle = 5});
+        struct fakeray *h = head_of(&w, "c");
+        world_run(&w, 15 * 1000);
+        fakeray_work(h, 0, FAKERAY_CPUS, 9, false);
+        world_run(&w, 700);
+        for (int i = 0; i < at; i++)
+            world_step(&w, w.now.mono_ms + 20);
+        world_kill_operator(&w);
+        world_run(&w, 200);
+        world_start_operator(&w, elect);
+        world_run(&w, 20 * 1000);
+        CHECK_INT(workers_of(&w, "c"), 9);
+        CHECK_INT(h->works[0].waiting, 0);
+        CHECK_INT(w.sent.deletes, 0);
+        fakeray_work(h, 0, FAKERAY_CPUS, 4, false);
+        world_run(&w, 5000);
+        for (int i = 0; i < at; i++)
+            world_step(&w, w.now.mono_ms + 20);
+        world_kill_operator(&w);
+        world_run(&w, 200);
+        world_start_operator(&w, elect);
+        world_run(&w, 30 * 1000);
+        CHECK_INT(workers_of(&w, "c"), 4);
+        CHECK_INT(h->works[0].waiting, 0);
+        CHECK_INT(h->accepted, 5);
+        CHECK_INT(h->strange, 0);
+        world_free(&w);
+    }
+}
+
+/* Two operators: the one that leads asks, the other one does not. */
+static void test_leader_changes(void)
+{
+    static const char lease_path[] = "/apis/coordination.k8s.io/v1/namespaces/n/leases/mobula";
+    struct world w;
+    test_case("who loses the lease asks no head any more");
+    make_scaled_world(&w, true);
+    apply_scaled(&w, &(struct scaled){.name = "c", .idle = 3});
+    struct fakeray *h = head_of(&w, "c");
+    world_run(&w, 6000);
+    fakeray_work(h, 0, FAKERAY_CPUS, 3, false);
+    world_run(&w, 5000);
+    CHECK_INT(workers_of(&w, "c"), 3);
+    char now[TIME_TEXT_MAX];
+    time_format_micro(w.now.wall_us, now);
+    struct slice patch =
+        arena_printf(&w.arena, "{\"spec\":{\"holderIdentity\":\"somebody else\",\"leaseDurationSeconds\":20,\"renewTime\":\"%s\"}}", now);
+    CHECK_INT(world_call(&w, "PATCH", lease_path, "application/merge-patch+json", patch), 200);
+    world_run(&w, 5000);
+    uint32_t states = h->fake.states, writes = world_writes(&w);
+    fakeray_work(h, 0, 0, 0, false);
+    world_run(&w, 12 * 1000);
+    CHECK_INT(h->fake.states, states);
+    CHECK_INT(world_writes(&w), writes);
+    CHECK_INT(fakerays_links(&w), 0);
+    CHECK_INT(workers_of(&w, "c"), 3);
+    test_case("and asks again when it leads");
+    world_run(&w, 30 * 1000);
+    CHECK(h->fake.states > states);
+    CHECK_INT(workers_of(&w, "c"), 0);
+    CHECK_INT(h->accepted, 3);
+    world_free(&w);
+}
+
+/* ---- the old kind ---- */
+
+struct block {
+    uint32_t statuses, unfulfilled;
+};
+
+static void on_line(void *owner, struct slice line)
+{
+    struct block *b = owner;
+    if (!slice_starts(line, SLICE("old:")))
+        return;
+    b->statuses += memmem(line.ptr, line.len, "Cluster status: ", 16) != NULL;
+    b->unfulfilled += memmem(line.ptr, line.len, "Unfulfilled demands: [{'CPU': 2.0} * 3]", 39) != NULL;
+}
+
+static void test_legacy(void)
+{
+    struct world w;
+    struct block b = {0};
+    test_case("the old kind scales too, and logs as it did");
+    make_scaled_world(&w, false);
+    log_global.sink = on_line;
+    log_global.owner = &b;
+    static const char container[] = "{\"spec\":{\"containers\":[{\"name\":\"ray-node\",\"image\":\"ray:1\"}]}}";
+    struct slice body = arena_printf(
+        &w.arena,
+        "{\"apiVersion\":\"cluster.ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"old\"},\"spec\":{\"maxWorkers\":6,"
+        "\"upscalingSpeed\":1.0,\"idleTimeoutMinutes\":1,\"headPodType\":\"head\",\"headStartRayCommands\":[\"ray start --head\"],"
+        "\"workerStartRayCommands\":[\"ray start --address=$RAY_HEAD_IP:6379\"],\"podTypes\":[{\"name\":\"head\",\"podConfig\":%s},"
+        "{\"name\":\"small\",\"minWorkers\":1,\"maxWorkers\":10,\"rayResources\":{\"CPU\":%d},\"podConfig\":%s}]}}",
+        container, FAKERAY_CPUS, container);
+    CHECK_INT(world_call(&w, "POST", "/apis/cluster.ray.io/v1/namespaces/n/rayclusters", "application/json", body), 201);
+    struct fakeray *h = fakeray_of(&w, "cluster.ray.io", "n", "old");
+    world_run(&w, 6000);
+    CHECK_INT(fakeray_nodes(h), 1);
+    fakeray_work(h, 0, FAKERAY_CPUS, 9, false);
+    world_run(&w, 20 * 1000);
+    CHECK_INT(fakeray_nodes(h), 6); /* maxWorkers of the cluster */
+    CHECK_INT(h->works[0].waiting, 3);
+    CHECK(b.statuses >= 2 && b.unfulfilled > 0);
+    fakeray_work(h, 0, FAKERAY_CPUS, 0, false);
+    world_run(&w, 55 * 1000);
+    CHECK_INT(fakeray_nodes(h), 6);
+    world_run(&w, 20 * 1000);
+    CHECK_INT(fakeray_nodes(h), 1);
+    CHECK_INT(h->accepted, 5);
+    test_case("a block when something changes, else once a minute");
+    uint32_t before = b.statuses;
+    world_run(&w, 5 * 60 * 1000);
+    CHECK(b.statuses - before >= 4 && b.statuses - before <= 6);
+    log_global.sink = NULL;
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
@@ -142,5 +412,14 @@ int main(void)
     test_refused();
     test_dead_raylet();
     test_cancelled();
+    test_cancelled_in_vain();
+    test_request();
+    test_gang();
+    test_refused_pods();
+    test_head_restarts();
+    test_operator_restarts(false);
+    test_operator_restarts(true);
+    test_leader_changes();
+    test_legacy();
     return test_done();
 }
