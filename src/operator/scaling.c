@@ -263,6 +263,16 @@ static void on_drain(struct scaling *s, const struct ray_gcs_answer *answer)
              LF_CSTR("answer", what), LF("words", answer->words));
 }
 
+static const char *reason_of(const struct ray_gcs_answer *answer)
+{
+    enum err_code code = answer->err.code;
+    if (answer->grpc_status > 0)
+        return "GCSRefuses";
+    if (!answer->open || code == ERR_CLOSED || code == ERR_IO)
+        return "GCSUnreachable";
+    return code == ERR_TIMEOUT ? "GCSHangs" : "GCSAnswerInvalid";
+}
+
 /* A head that is silent for longer than a restart takes is told in status; what it said last is no ground for anything then. */
 static void on_failure(struct scaling *s, const struct ray_gcs_answer *answer)
 {
@@ -272,7 +282,7 @@ static void on_failure(struct scaling *s, const struct ray_gcs_answer *answer)
         return;
     struct slice line = slice_of(answer->err.text);
     const struct scale_plan p = {.lines = &line, .line_count = 1};
-    keep_news(s, false, answer->open ? "GCSHangs" : "GCSUnreachable", &p);
+    keep_news(s, false, reason_of(answer), &p);
 }
 
 static void on_answer(void *owner, const struct ray_gcs_answer *answer, struct now now)

@@ -223,6 +223,8 @@ static bool stream_fits(const struct grpc *c, struct err *e)
 static bool frame_begins(struct grpc *c, struct err *e)
 {
     struct grpc_frame *f = &c->frame;
+    if (!c->settled && memcmp(f->head, "HTTP/1", 6) == 0)
+        return grpc_bad(e, "it is HTTP/1");
     f->left = (uint32_t)f->head[0] << 16 | (uint32_t)f->head[1] << 8 | f->head[2];
     f->type = f->head[3];
     f->flags = f->head[4];

@@ -19,6 +19,7 @@ struct fakehead {
     const char *token;    /* asked of everything but the health check, or NULL */
     const char *refusal;  /* of every call: a grpc-status other than 0, as text; or NULL */
     struct slice garbage; /* sent instead of any answer, or SLICE_NONE */
+    bool plain;           /* garbage comes without HTTP/2's greeting before it */
     bool hangs;           /* takes calls and never answers */
     bool cuts;            /* ends the connection at each call */
     bool cuts_kept;       /* only at a second call on a connection */
@@ -189,7 +190,7 @@ static void fakehead_frames(struct fakehead_conn *c)
         if (c->in.len < 9 + len)
             return;
         struct slice payload = {c->in.ptr + 9, len};
-        if (type == 4 && !(flags & 1))
+        if (type == 4 && !(flags & 1) && !c->head->plain)
             fakehead_frame(c, 4, 1, 0, SLICE(""));
         if (type == 1)
             fakehead_headers(c, payload);
@@ -268,7 +269,8 @@ __attribute__((unused)) static void fakehead_feed(struct fakehead_conn *c, struc
             fatal("fakehead: a client that does not begin as HTTP/2 does");
         buf_drop(&c->in, preface.len);
         c->greeted = true;
-        buf_put(&c->out, SLICE(FAKEHEAD_GREETING));
+        if (!c->head->plain)
+            buf_put(&c->out, SLICE(FAKEHEAD_GREETING));
     }
     if (c->greeted)
         fakehead_frames(c);

@@ -195,7 +195,7 @@ static const struct {
      "a header field refers to a table that we announced as empty"},
     {"no SETTINGS", HEAD, GRPC_BROKEN, "it does not begin with SETTINGS"},
     {"an acknowledgement first", "000000040100000000", GRPC_BROKEN, "it does not begin with SETTINGS"},
-    {"HTTP/1.1", "485454502f312e3120343030204261642052657175657374", GRPC_BROKEN, "it does not begin with SETTINGS"},
+    {"HTTP/1.1", "485454502f312e3120343030204261642052657175657374", GRPC_BROKEN, "it is HTTP/1"},
     {"SETTINGS cut off", "000005040000000000 0001000000", GRPC_BROKEN, "its SETTINGS are cut off"},
     {"SETTINGS of a stream", "000000040000000001", GRPC_BROKEN, "a frame is of the wrong stream"},
     {"an acknowledgement with something in it", SETTINGS_F "000006040100000000 000100000000", GRPC_BROKEN,
