@@ -12,7 +12,8 @@ struct headlink {
     struct headnet *world;
     struct headlink *next;
     struct fakehead_conn *conn;
-    size_t shown;     /* bytes of the output that have arrived */
+    size_t taken;     /* bytes of the output that were used; dropped together, because what is left may be long */
+    size_t shown;     /* bytes behind them that have arrived */
     int64_t moved_ms; /* when the last of them did */
     char scratch[64 * KIB];
 };
@@ -33,15 +34,18 @@ struct headnet {
 static struct slice headlink_peek(struct link *l)
 {
     struct headlink *h = (struct headlink *)l;
-    return h->conn ? slice_head(buf_slice(&h->conn->out), h->shown) : SLICE_NONE;
+    return h->conn ? slice_head(slice_skip(buf_slice(&h->conn->out), h->taken), h->shown) : SLICE_NONE;
 }
 
 static void headlink_used(struct link *l, size_t n)
 {
     struct headlink *h = (struct headlink *)l;
-    if (n)
-        buf_drop(&h->conn->out, n);
+    h->taken += n;
     h->shown -= n;
+    if (h->conn && h->taken == h->conn->out.len) {
+        buf_clear(&h->conn->out);
+        h->taken = 0;
+    }
 }
 
 static char *headlink_room(struct link *l, size_t *n)
@@ -118,7 +122,7 @@ static bool headnet_move(struct headnet *w)
         }
         if (!h->conn)
             continue;
-        size_t step = h->conn->head->per_step, left = h->conn->out.len - h->shown;
+        size_t step = h->conn->head->per_step, left = h->conn->out.len - h->taken - h->shown;
         size_t more = !step ? left : h->moved_ms == w->now.mono_ms ? 0 : step < left ? step : left;
         h->moved_ms = w->now.mono_ms;
         h->shown += more;
