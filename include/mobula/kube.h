@@ -223,6 +223,7 @@ struct kube_watch_options {
     struct kube_resource resource;
     struct slice ns;     /* empty: all namespaces */
     struct slice labels; /* label selector, not encoded; empty: all */
+    struct slice kind;   /* "Pod": an object that says it is of another is malformed; empty: any */
     kube_watch_on *on;
     void *owner;
 };
@@ -235,10 +236,10 @@ struct kube_watch;
  * An older list is refused three times, then a consistent one is asked for; when that is older three times more, the server's store has
  * been restored from a backup, and the next one is taken, with a log line.
  *
- * A list with an item that cannot be read (SKIPPED: malformed, duplicate keys, above LIMIT_JSON_ITEM) is taken again once, after a backoff.
- * When the second one has such an item too it is taken as it is, so that one object does not block all others; the owner knows by SKIPPED
- * that an object may exist that it was not shown. A live event that cannot be read has the list taken again. A stream whose bytes are no
- * JSON objects at all is never taken for complete. */
+ * A list with an item that cannot be read (SKIPPED: malformed, duplicate keys, of another kind, above LIMIT_JSON_ITEM) is taken again
+ * once, after a backoff. When the second one has such an item too it is taken as it is, so that one object does not block all others;
+ * the owner knows by SKIPPED that an object may exist that it was not shown. A live event that cannot be read has the list taken again. A
+ * stream whose bytes are no JSON objects at all is never taken for complete. */
 struct kube_watch *kube_watch_start(struct kube_client *c, const struct kube_watch_options *o, struct err *e);
 void kube_watch_stop(struct kube_watch *w); /* also from its own callback; the pointer is dead after this */
 /* What is known may be old without our knowing, and is not good enough: a consistent list is taken, as at the start. Says RESTART. */

@@ -302,6 +302,10 @@ struct kube_watch *kube_watch_start(struct kube_client *c, const struct kube_wat
     w->resource.plural = arena_dup(&w->strings, o->resource.plural);
     w->ns = arena_dup(&w->strings, o->ns);
     w->labels = arena_dup(&w->strings, o->labels);
+    w->kind = arena_dup(&w->strings, o->kind);
+    bool core = slice_empty(o->resource.group);
+    w->api_version =
+        core ? w->resource.version : arena_printf(&w->strings, "%.*s/%.*s", SLICE_ARG(o->resource.group), SLICE_ARG(o->resource.version));
     w->on = o->on;
     w->owner = o->owner;
     w->want_list = w->consistent = true; /* L2: the first list is consistent */

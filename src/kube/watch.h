@@ -37,7 +37,7 @@ struct kube_watch {
     struct kube_watch *next;
     struct arena strings; /* of what follows */
     struct kube_resource resource;
-    struct slice ns, labels;
+    struct slice ns, labels, kind, api_version;
     kube_watch_on *on;
     void *owner;
 

@@ -105,8 +105,19 @@ static void item_bad(struct kube_watch *w, struct err *e, struct now now)
         watch_relist(w, now);
 }
 
-static bool item_version(struct kube_watch *w, struct jval object, uint64_t *version, struct err *e)
+/* Whether a member says what it should. Items of a list of the core group say nothing. */
+static bool says(struct jval object, const char *key, struct slice wanted, struct err *e)
 {
+    struct jval v = json_key(object, slice_of(key));
+    return !json_there(v) || slice_empty(wanted) || json_str_eq(v, wanted) ||
+           err_set(e, ERR_SYNTAX, "its %s is not %.*s", key, SLICE_ARG(wanted));
+}
+
+/* An object of another kind must not become one of ours: a spec that it does not have would be the least. */
+static bool item_ours(struct kube_watch *w, struct jval object, uint64_t *version, struct err *e)
+{
+    if (!says(object, "kind", w->kind, e) || !says(object, "apiVersion", w->api_version, e))
+        return false;
     return kube_version_parse(json_get_str(object, "metadata.resourceVersion", &w->item), version) ||
            err_set(e, ERR_SYNTAX, "it has no resourceVersion");
 }
@@ -115,7 +126,7 @@ static void read_item(struct kube_watch *w, struct jval object, struct now now)
 {
     struct err e = {0};
     uint64_t version;
-    if (item_version(w, object, &version, &e))
+    if (item_ours(w, object, &version, &e))
         watch_say(w, KUBE_WATCH_UPSERT, object, version, now);
     else
         item_bad(w, &e, now);
@@ -186,7 +197,7 @@ static void read_event(struct kube_watch *w, struct jval event, struct now now)
         }
         return; /* a type of a later Kubernetes */
     }
-    if (!item_version(w, object, &version, &e))
+    if (!item_ours(w, object, &version, &e))
         item_bad(w, &e, now);
     else if (bookmark)
         read_bookmark(w, object, version, now);

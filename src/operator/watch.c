@@ -157,13 +157,14 @@ static void on_watch(void *owner, const struct kube_watch_event *ev, struct now 
 bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)
 {
     static const struct kube_resource pods = {SLICE_NONE, {"v1", 2}, {"pods", 4}}, services = {SLICE_NONE, {"v1", 2}, {"services", 8}};
+    static const char *const kinds[SOURCE_COUNT] = {"RayCluster", "RayCluster", "RayJob", "Pod", "Service"};
     const struct kube_resource *const resources[] = {&ray_resources[RAY_V1], &ray_resources[RAY_LEGACY], &ray_job_resource, &pods,
                                                      &services};
     s->ns = ns;
     for (int i = 0; i < SOURCE_COUNT; i++) {
         struct source *src = &s->source[i];
         *src = (struct source){.op = op, .space = s, .what = (enum source_what)i};
-        struct kube_watch_options o = {.resource = *resources[i], .ns = ns, .on = on_watch, .owner = src};
+        struct kube_watch_options o = {.resource = *resources[i], .ns = ns, .kind = slice_of(kinds[i]), .on = on_watch, .owner = src};
         if (i == SOURCE_PODS || i == SOURCE_SERVICES)
             o.labels = SLICE(RAY_LABEL_CLUSTER);
         src->watch = kube_watch_start(op->client, &o, e);

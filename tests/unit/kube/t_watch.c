@@ -250,6 +250,31 @@ static void check_malformed(void)
     watcher_free(&t);
 }
 
+#define OF_KIND(kind, version)                                                                                                             \
+    "{\"type\":\"MODIFIED\",\"object\":{\"kind\":\"" kind "\",\"apiVersion\":\"" version "\",\"metadata\":{\"name\":\"q\","                \
+    "\"resourceVersion\":\"12\"}}}\n"
+
+static void check_another_kind(void)
+{
+    struct watcher t;
+    static const char *const foreign[] = {OF_KIND("Secret", "v1"), OF_KIND("Pod", "metrics.k8s.io/v1"), OF_KIND("Pod", "v2")};
+    for (size_t i = 0; i < COUNT_OF(foreign); i++) {
+        start_live(&t);
+        test_case("an object of another kind or group is malformed: passed over, and the list taken again");
+        fake_chunk(watcher_link(&t), slice_of(foreign[i]));
+        CHECK_STORY(&t, "K");
+        CHECK(strstr(t.error, i == 0 ? "its kind is not Pod" : "its apiVersion is not v1") != NULL);
+        fake_run(&t.f, KUBE_BACKOFF_MS);
+        CHECK(asks(&t, "limit=500"));
+        watcher_free(&t);
+    }
+    start_live(&t);
+    test_case("one of the kind is taken");
+    fake_chunk(watcher_link(&t), SLICE(OF_KIND("Pod", "v1")));
+    CHECK_STORY(&t, "+q P12");
+    watcher_free(&t);
+}
+
 static void check_broken_stream(void)
 {
     struct watcher t;
@@ -373,6 +398,7 @@ int main(void)
     check_throttled();
     check_silence();
     check_malformed();
+    check_another_kind();
     check_broken_stream();
     check_large();
     check_stop();

@@ -57,6 +57,7 @@ __attribute__((unused)) static void watcher_start(struct watcher *t, bool stream
     buf_init(&t->story, MIB);
     struct err e = {0};
     struct kube_watch_options o = {.resource = {SLICE(""), SLICE("v1"), SLICE("pods")},
+                                   .kind = SLICE("Pod"),
                                    .ns = SLICE("a"),
                                    .labels = SLICE("ray.io/cluster"),
                                    .on = on_watch,
