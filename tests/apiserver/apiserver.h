@@ -11,8 +11,8 @@
  * - no authentication, no authorisation, no admission webhooks, no quotas, no Pod Security;
  * - JSON, and YAML in what clients send; no CBOR, and no protobuf, which the typed commands of kubectl send (kubectl create namespace):
  *   a 415; kubectl apply works. A key that appears twice in an object is a 400;
- * - CRD schemas: defaults, pruning, types, required, enum, minimum, maximum, lengths and counts are applied; CEL rules, patterns and
- *   formats are not. Versions are converted by renaming apiVersion.
+ * - CRD schemas: defaults, pruning, types, required, enum, minimum, maximum, lengths, counts, times and CEL rules (cel.h) are applied;
+ *   patterns and other formats are not. Versions are converted by renaming apiVersion.
  * - built-in objects get the defaults and checks that clients of this project meet (pods.c, kinds.c), not all of them; unknown fields
  *   of built-in objects are kept;
  * - managedFields: what the kubelet and the other controllers in here write is owned by nobody;
@@ -91,7 +91,7 @@ struct apiserver_faults {
 };
 struct apiserver_faults *apiserver_faults(struct apiserver *s);
 
-/* resource: "pods" or "rayclusters.ray.io". Forgets the history: watches and continue tokens from before get 410. */
+/* resource: "pods" or "rayclusters.ray.io", or empty for all. Forgets the history: watches and continue tokens from before get 410. */
 void apiserver_compact(struct apiserver *s, struct slice resource);
 /* Ends all watches of the resource, in order or (rude) in the middle of the connection. */
 void apiserver_drop_watches(struct apiserver *s, struct slice resource, bool rude);

@@ -302,10 +302,6 @@ static void apply_new(struct request *q, struct node *config)
 {
     struct managers m = {.count = 0};
     struct slice uid = dom_str(config, "metadata.uid");
-    if (request_is_status(q) && !q->api->of->put_creates) {
-        status_not_found(&q->st, q->api->group, q->api->of->plural, q->name);
-        return;
-    }
     struct manager *me = mine(q, &m, "Apply");
     me->set = fields_of(as_applied(q, config), shape_root(q->api), q->a);
     me->time = world_time(q->s, 0, q->a);
@@ -319,14 +315,14 @@ static void apply_new(struct request *q, struct node *config)
         write_new(q, config, true);
 }
 
-/* What this manager applied before, does not apply now, and nobody else owns. */
-static struct fields *dropped(struct request *q, const struct managers *m, const struct manager *me, const struct fields *set)
+/* What somebody owns now: this manager what it applies, the others what they did. */
+static struct fields *kept(struct request *q, const struct managers *m, const struct manager *me, const struct fields *set)
 {
-    struct fields *gone = fields_minus(me->set, set, q->a);
+    struct fields *all = fields_union(set, set, q->a);
     for (size_t i = 0; i < m->count; i++)
         if (&m->list[i] != me)
-            gone = fields_minus(gone, m->list[i].set, q->a);
-    return gone;
+            all = fields_union(all, m->list[i].set, q->a);
+    return all;
 }
 
 /* All that is there belongs to an entry of this name. */
@@ -357,7 +353,7 @@ static void apply_over(struct request *q, struct object *o, struct node *config)
         before_first_apply(q, &m, live);
     struct manager *me = mine(q, &m, "Apply");
     merge(merged, config, shape, q->a);
-    fields_cut(merged, dropped(q, &m, me, set), shape, q->a);
+    fields_cut(merged, me->set, kept(q, &m, me, set), shape, q->a);
     fields_compare(as_seen(q, live), merged, shape, q->a, &changed, &removed);
     view_to_storage(q->api, merged);
     if (!q->force && report_conflicts(q, &m, me, &changed))
@@ -401,6 +397,11 @@ static bool one_of_each(struct request *q, const struct node *config, const stru
 
 void apply_object(struct request *q)
 {
+    struct object *o = store_find(q->api->of, q->ns, q->name);
+    if (!o && request_is_status(q) && !q->api->of->put_creates) {
+        status_not_found(&q->st, q->api->group, q->api->of->plural, q->name);
+        return;
+    }
     struct node *config = view_read(q, q->body);
     if (!config)
         return;
@@ -417,7 +418,6 @@ void apply_object(struct request *q)
     if (q->api->schema && !schema_declared(q, config))
         return;
     reset_fields(q, config);
-    struct object *o = store_find(q->api->of, q->ns, q->name);
     if (o)
         apply_over(q, o, config);
     else

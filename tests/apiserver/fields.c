@@ -75,6 +75,10 @@ static void add_items(struct fields *f, const struct node *list, struct shape sh
 
 static void add_value(struct fields *f, const struct node *v, struct shape shape, struct arena *a, bool containers)
 {
+    if (v->type == JSON_ARRAY && !v->child && shape_list(shape).type != LIST_ATOMIC) {
+        f->member = f->member || containers; /* nobody applies an empty list */
+        return;
+    }
     if (is_leaf(v, shape)) {
         f->member = true;
         return;
@@ -335,33 +339,23 @@ struct fields *fields_both(const struct fields *x, const struct fields *y, struc
 
 /* ---- cutting ---- */
 
-static bool cut(struct node *v, const struct fields *set, struct shape shape, struct arena *a)
+void fields_cut(struct node *v, const struct fields *last, const struct fields *owned, struct shape shape, struct arena *a)
 {
-    if (is_leaf(v, shape))
-        return set->member;
-    bool list = v->type == JSON_ARRAY, had = v->child != NULL;
+    bool list = v->type == JSON_ARRAY;
     struct list_shape l = list ? shape_list(shape) : (struct list_shape){0};
-    for (struct node *c = v->child, *next; c; c = next) {
+    for (struct node *c = is_atom(v, shape) ? NULL : v->child, *next; c; c = next) {
         next = c->next;
-        const struct fields *inner = fields_child(set, list ? item_element(&l, c, a) : member_element(c->key, a));
-        if (!inner)
+        struct slice element = list ? item_element(&l, c, a) : member_element(c->key, a);
+        const struct fields *had = fields_child(last, element), *has = fields_child(owned, element);
+        if (!had)
             continue;
-        bool gone;
-        if (list && l.type == LIST_MAP) {
-            cut(c, inner, shape_item(shape), a);
-            gone = inner->member;
-        } else {
-            gone = list ? inner->member : cut(c, inner, shape_member(shape, c->key), a);
-        }
-        if (gone)
+        bool free = !has || (!has->member && fields_empty(has));
+        free = free && !slice_eq(element, SLICE("f:metadata")); /* it is never without a name */
+        if (free && (had->member || (!list && shape_declares(shape, c->key))))
             dom_unlink(v, c);
+        else
+            fields_cut(c, had, has, list ? shape_item(shape) : shape_member(shape, c->key), a);
     }
-    return had && !v->child;
-}
-
-void fields_cut(struct node *value, const struct fields *set, struct shape shape, struct arena *a)
-{
-    cut(value, set, shape, a);
 }
 
 /* ---- FieldsV1 ---- */
@@ -387,7 +381,8 @@ struct node *fields_write(const struct fields *f, struct arena *a)
     if (f->member && f->child)
         dom_put(n, SLICE("."), dom_new(a, JSON_OBJECT));
     for (const struct fields *c = f->child; c; c = c->next)
-        dom_put(n, c->element, fields_write(c, a));
+        if (c->member || !fields_empty(c))
+            dom_put(n, c->element, fields_write(c, a));
     return n;
 }
 

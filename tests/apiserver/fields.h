@@ -24,8 +24,9 @@ bool fields_empty(const struct fields *f);
 bool fields_equal(const struct fields *x, const struct fields *y);
 const struct fields *fields_child(const struct fields *f, struct slice element);
 
-/* Takes the fields of the set out of a value. Containers that become empty go as well. */
-void fields_cut(struct node *value, const struct fields *set, struct shape shape, struct arena *a);
+/* Takes out of a value what is in the last set and owned by nobody. A member in which nobody owns anything goes with all that it holds,
+ * though it be a default. */
+void fields_cut(struct node *value, const struct fields *last, const struct fields *owned, struct shape shape, struct arena *a);
 
 struct fields *fields_read(const struct node *v1, struct arena *a);
 void fields_drop(struct fields *f, struct slice element, bool really); /* takes a top-level element out */

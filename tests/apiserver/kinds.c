@@ -197,20 +197,23 @@ static bool read_address(struct slice text, uint32_t *out)
     return true;
 }
 
-static void begin_service(struct status *st, const struct node *service, const struct node *old)
+static void begin_service(struct status *st, const struct node *service, const struct node *old, bool dry_run)
 {
     struct slice ip = dom_str(service, "spec.clusterIP");
     const uint32_t range = 10U << 24 | 96U << 16, mask = 0xfff00000; /* 10.96.0.0/12, as kube-apiserver has it when nothing is said */
     uint32_t n;
+    struct slice why = SLICE("the provided network does not match the current range");
     if (!ip.len || slice_eq(ip, SLICE("None")))
         return;
+    if (dry_run)
+        why =
+            arena_printf(st->a, "the provided IP (%.*s) is not in the valid range. The range of valid IPs is 10.96.0.0/12", SLICE_ARG(ip));
     if (!read_address(ip, &n))
         status_cause(st, "FieldValueInvalid", SLICE("spec.clusterIPs[0]"),
                      "Invalid value: \"%.*s\": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)", SLICE_ARG(ip));
     else if (!old && (n & mask) != range)
-        status_cause(st, "FieldValueInvalid", SLICE("spec.clusterIPs"),
-                     "Invalid value: [\"%.*s\"]: failed to allocate IP %.*s: the provided network does not match the current range",
-                     SLICE_ARG(ip), SLICE_ARG(ip));
+        status_cause(st, "FieldValueInvalid", SLICE("spec.clusterIPs"), "Invalid value: [\"%.*s\"]: failed to allocate IP %.*s: %.*s",
+                     SLICE_ARG(ip), SLICE_ARG(ip), SLICE_ARG(why));
 }
 
 static void check_service(struct status *st, const struct api *api, const struct node *service, const struct node *old)

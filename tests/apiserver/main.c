@@ -42,12 +42,13 @@ static void stop(int sig)
 }
 
 static const char usage[] = "usage: apiserver [--listen PORT] [--seed N] [--ready-after MS] [--collect-after MS] [--pod-events]\n"
-                            "                 [--no-nodes]\n"
+                            "                 [--no-nodes] [--no-past]\n"
                             "  A model Kubernetes API server on 127.0.0.1. Port 0 (the default) picks a free one;\n"
                             "  the first line on standard output is its URL.\n";
 
 struct options {
     uint16_t port;
+    bool no_past; /* what is there at the start has no history */
     struct apiserver_config config;
 };
 
@@ -65,6 +66,8 @@ static bool read_options(int argc, char **argv, struct options *o)
             o->config.pod_events = true;
         else if (strcmp(argv[i], "--no-nodes") == 0)
             o->config.no_nodes = true;
+        else if (strcmp(argv[i], "--no-past") == 0)
+            o->no_past = true;
         else if (strcmp(argv[i], "--listen") == 0 && (ok = number(argv[++i], UINT16_MAX, &n)))
             o->port = (uint16_t)n;
         else if (strcmp(argv[i], "--seed") == 0 && (ok = number(argv[++i], INT64_MAX, &n)))
@@ -186,6 +189,8 @@ int main(int argc, char **argv)
     sigaction(SIGTERM, &act, NULL);
     sigaction(SIGINT, &act, NULL);
     h.server = apiserver_new(&o.config, clock_now());
+    if (o.no_past)
+        apiserver_compact(h.server, SLICE(""));
     printf("http://127.0.0.1:%u\n", o.port);
     fflush(stdout);
     while (!stopped)

@@ -316,6 +316,21 @@ static void check_requests(struct status *st, const struct node *c, struct slice
     }
 }
 
+/* A probe does one thing. */
+static void check_probe(struct status *st, const struct node *probe, struct slice path)
+{
+    static const char *const handlers[] = {"exec", "httpGet", "tcpSocket", "grpc"};
+    bool any = false;
+    for (size_t i = 0; i < COUNT_OF(handlers); i++) {
+        if (any && dom_get(probe, handlers[i]))
+            status_cause(st, "FieldValueForbidden", arena_printf(st->a, "%.*s.%s", SLICE_ARG(path), handlers[i]),
+                         "Forbidden: may not specify more than 1 handler type");
+        any = any || dom_get(probe, handlers[i]);
+    }
+    if (probe && !any)
+        status_cause(st, "FieldValueRequired", path, "Required value: must specify a handler type");
+}
+
 static void check_container(struct status *st, const struct node *c, const char *list, unsigned index)
 {
     struct slice name = dom_str(c, "name"), path = arena_printf(st->a, "spec.%s[%u]", list, index);
@@ -325,10 +340,13 @@ static void check_container(struct status *st, const struct node *c, const char 
         names_check(st, arena_printf(st->a, "%.*s.name", SLICE_ARG(path)), name, NAME_LABEL);
     static const char *const probes[] = {"livenessProbe", "readinessProbe", "startupProbe"};
     bool init = strcmp(list, "initContainers") == 0 && !slice_eq(dom_str(c, "restartPolicy"), SLICE("Always"));
-    for (size_t i = 0; init && i < COUNT_OF(probes); i++)
-        if (dom_get(c, probes[i]))
-            status_cause(st, "FieldValueForbidden", arena_printf(st->a, "%.*s.%s", SLICE_ARG(path), probes[i]),
-                         "Forbidden: may not be set for init containers without restartPolicy=Always");
+    for (size_t i = 0; i < COUNT_OF(probes); i++) {
+        struct slice field = arena_printf(st->a, "%.*s.%s", SLICE_ARG(path), probes[i]);
+        if (!init)
+            check_probe(st, dom_get(c, probes[i]), field);
+        else if (dom_get(c, probes[i]))
+            status_cause(st, "FieldValueForbidden", field, "Forbidden: may not be set for init containers without restartPolicy=Always");
+    }
     if (!slice_trim(dom_str(c, "image")).len)
         status_cause(st, "FieldValueRequired", arena_printf(st->a, "%.*s.image", SLICE_ARG(path)), "Required value");
     const struct node *ports = dom_get(c, "ports");
@@ -365,7 +383,7 @@ static void check_names_differ(struct status *st, const struct node *list, const
     i = 0;
     for (const struct node *c = list ? list->child : NULL; c; c = c->next, i++)
         for (const struct node *d = list->child; d != c; d = d->next)
-            if (slice_eq(dom_str(c, "name"), dom_str(d, "name")) && dom_str(c, "name").len)
+            if (slice_eq(dom_str(c, "name"), dom_str(d, "name")) && (dom_str(c, "name").len || !others))
                 status_cause(st, "FieldValueDuplicate", arena_printf(st->a, "%s[%u].name", path, i), "Duplicate value: \"%.*s\"",
                              SLICE_ARG(dom_str(c, "name")));
 }

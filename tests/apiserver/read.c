@@ -4,6 +4,12 @@
 
 void read_get(struct request *q)
 {
+    struct slice text = request_query(q, "resourceVersion");
+    int64_t rv = 0;
+    if (text.len && slice_int(text, &rv) && rv > 0 && (uint64_t)rv > q->s->rv) {
+        q->wait_rv = (uint64_t)rv;
+        return;
+    }
     const struct object *o = store_find(q->api->of, q->ns, q->name);
     if (!o) {
         status_not_found(&q->st, q->api->group, q->api->of->plural, q->name);
@@ -20,6 +26,7 @@ struct list_options {
     uint64_t rv; /* the state that is wanted; the newest when there is no continue token */
     bool exact;
     struct slice after_ns, after_name; /* where a continue token goes on */
+    struct slice only;                 /* the one name that the field selector asks for */
 };
 
 static bool invalid_list(struct request *q, const char *field, const char *reason, const char *why)
@@ -80,6 +87,20 @@ static bool read_rv(struct request *q, struct list_options *o, bool token)
     return true;
 }
 
+/* The value of metadata.name in a field selector that asks for one. */
+static struct slice one_name(struct slice fields)
+{
+    const struct slice key = SLICE("metadata.name=");
+    while (fields.len) {
+        struct slice term = slice_cut(&fields, ',');
+        if (slice_starts(term, key)) {
+            term = slice_skip(term, key.len);
+            return slice_starts(term, SLICE("=")) ? slice_skip(term, 1) : term;
+        }
+    }
+    return SLICE("");
+}
+
 static bool read_list_options(struct request *q, struct list_options *o)
 {
     struct slice limit = request_query(q, "limit"), token = request_query(q, "continue");
@@ -88,6 +109,7 @@ static bool read_list_options(struct request *q, struct list_options *o)
     o->selector = selector_parse(request_query(q, "labelSelector"), request_query(q, "fieldSelector"), q->api->of, q->a, &q->st);
     if (!o->selector)
         return false;
+    o->only = one_name(request_query(q, "fieldSelector"));
     if (token.len && !read_token(q, token, o))
         return false;
     return read_rv(q, o, token.len > 0);
@@ -135,7 +157,7 @@ void read_list(struct request *q)
     }
     page = arena_array(q->a, count + 1, sizeof *page);
     for (size_t i = 0; i < count; i++) {
-        if (!in_scope(q, all[i]) || !past_token(&o, all[i]))
+        if (!in_scope(q, all[i]) || !past_token(&o, all[i]) || (o.only.len && !slice_eq(o.only, all[i]->name)))
             continue;
         if (o.limit && n == (size_t)o.limit)
             left++; /* whether the selector takes it is seen on the next page */

@@ -73,7 +73,8 @@ static void mark_deleting(struct apiserver *s, struct object *o, struct node *tr
     struct arena *a = &s->scratch;
     struct node *meta = dom_get(tree, "metadata");
     dom_put_str(a, meta, "deletionTimestamp", world_time(s, grace_s, a));
-    dom_put_int(a, meta, "deletionGracePeriodSeconds", grace_s);
+    if (o->of->rules != &rules_namespace)
+        dom_put_int(a, meta, "deletionGracePeriodSeconds", grace_s);
     if (first && dom_get(meta, "generation"))
         dom_put_int(a, meta, "generation", dom_int(meta, "generation", 0) + 1);
     if (o->of->rules == &rules_namespace)

@@ -25,6 +25,7 @@ struct request {
     enum format format;
     enum table_object table_object;
     bool dry_run, strict, warn, force;
+    struct slice other_kind;                 /* what a custom resource calls itself when that is not its kind */
     struct slice warnings[REQUEST_WARNINGS]; /* Warning headers of the answer */
     size_t warning_count;
     struct slice manager;
@@ -111,8 +112,8 @@ void schema_prune(struct request *q, struct node *object);
 void schema_check(struct status *st, const struct node *value, const struct node *schema, struct slice path);
 /* What is applied may hold no unknown field, or it is a 500. */
 bool schema_declared(struct request *q, const struct node *config);
-/* One more cause when CEL rules were not looked at because of those that there are. */
-void schema_skipped(struct status *st, const struct node *schema);
+/* The CEL rules, or a cause that says that they were not looked at because of those that there are. old: NULL for a new object. */
+void schema_rules(struct status *st, const struct node *object, const struct node *old, const struct node *schema);
 
 /* table.c */
 void table_columns(const struct api *api, struct jout *w);

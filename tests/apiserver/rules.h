@@ -20,7 +20,7 @@ struct rules {
     /* What admission and allocation add to a new object (old NULL) or a changed one; it belongs to nobody. */
     void (*fill)(struct apiserver *s, struct node *object, const struct node *old, struct arena *a);
     /* What allocation refuses: when it adds a cause nothing else is looked at. */
-    void (*begin)(struct status *st, const struct node *object, const struct node *old);
+    void (*begin)(struct status *st, const struct node *object, const struct node *old, bool dry_run);
     /* Adds a status_cause for everything that is wrong. */
     void (*check)(struct status *st, const struct api *api, const struct node *object, const struct node *old);
 };

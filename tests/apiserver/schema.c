@@ -1,3 +1,4 @@
+#include "cel.h"
 #include "request.h"
 
 #include <stdlib.h>
@@ -54,7 +55,7 @@ struct pruning {
     struct arena *a;
     struct slice unknown[UNKNOWN_MAX]; /* paths */
     size_t count;
-    bool scalars; /* scalars of another type than the schema's are put down, too */
+    bool types; /* values of another type than the schema's are put down, too */
     struct slice mistyped;
 };
 
@@ -82,18 +83,21 @@ static void prune_members(struct pruning *p, struct node *object, const struct n
     }
 }
 
-static bool is_scalar_of(const struct node *v, struct slice type)
+static bool is_of(const struct node *v, struct slice type)
 {
     if (slice_eq(type, SLICE("integer")) || slice_eq(type, SLICE("number")))
         return v->type == JSON_NUMBER;
     if (slice_eq(type, SLICE("boolean")))
         return v->type == JSON_BOOL;
+    if (slice_eq(type, SLICE("array")) || slice_eq(type, SLICE("object")))
+        return v->type == (slice_eq(type, SLICE("array")) ? JSON_ARRAY : JSON_OBJECT);
     return !slice_eq(type, SLICE("string")) || v->type == JSON_STRING;
 }
 
 static void prune(struct pruning *p, struct node *value, const struct node *schema, struct slice path)
 {
-    if (p->scalars && value->type != JSON_NULL && !is_scalar_of(value, dom_str(schema, "type")))
+    if (p->types && value->type != JSON_NULL && schema && !dom_true(schema, "x-kubernetes-preserve-unknown-fields") &&
+        !is_of(value, dom_str(schema, "type")))
         p->mistyped = path;
     if (value->type == JSON_OBJECT) {
         prune_members(p, value, schema, path);
@@ -143,7 +147,7 @@ void schema_prune(struct request *q, struct node *object)
 
 bool schema_declared(struct request *q, const struct node *config)
 {
-    struct pruning p = {.a = q->a, .scalars = true};
+    struct pruning p = {.a = q->a, .types = true};
     struct slice all = SLICE(""), name = dom_str(config, "metadata.name"), ns = dom_str(config, "metadata.namespace");
     prune(&p, dom_copy(config, q->a), q->api->schema, SLICE(""));
     for (size_t i = 0; i < p.count; i++)
@@ -248,6 +252,15 @@ static void check_size(struct status *st, const struct node *v, const struct nod
                      SLICE_ARG(path), (long long)low, v->type == JSON_ARRAY ? "items" : "properties");
 }
 
+static void check_format(struct status *st, const struct node *v, const struct node *schema, struct slice path)
+{
+    int64_t us;
+    struct slice format = dom_str(schema, "format");
+    if (slice_eq(format, SLICE("date-time")) && !time_parse(v->text, &us, NULL))
+        status_cause(st, "FieldValueTypeInvalid", path, "Invalid value: \"%.*s\": %.*s in body must be of type date-time: \"%.*s\"",
+                     SLICE_ARG(v->text), SLICE_ARG(path), SLICE_ARG(v->text));
+}
+
 static void check_members(struct status *st, const struct node *v, const struct node *schema, struct slice path)
 {
     const struct node *required = dom_get(schema, "required");
@@ -276,6 +289,8 @@ void schema_check(struct status *st, const struct node *v, const struct node *sc
     check_enum(st, v, schema, path);
     if (v->type == JSON_STRING || v->type == JSON_ARRAY || v->type == JSON_OBJECT)
         check_size(st, v, schema, path);
+    if (v->type == JSON_STRING)
+        check_format(st, v, schema, path);
     if (v->type == JSON_NUMBER)
         check_number(st, v, schema, path);
     if (v->type == JSON_OBJECT)
@@ -298,15 +313,58 @@ static bool has_rules(const struct node *schema)
     return false;
 }
 
-void schema_skipped(struct status *st, const struct node *schema)
+static bool is_blocked(const struct status *st)
 {
     static const char *const blocking[] = {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany",
                                            "FieldValueTypeInvalid"};
-    bool blocked = false;
     for (unsigned i = 0; i < st->cause_count; i++)
         for (size_t k = 0; k < COUNT_OF(blocking); k++)
-            blocked = blocked || strcmp(st->causes[i].reason, blocking[k]) == 0;
-    if (blocked && has_rules(schema))
+            if (strcmp(st->causes[i].reason, blocking[k]) == 0)
+                return true;
+    return false;
+}
+
+static void one_rule(struct status *st, const struct node *rule, const struct node *v, const struct node *old, struct slice type,
+                     struct slice path)
+{
+    struct slice text = dom_str(rule, "rule"), message = dom_str(rule, "message"), why;
+    if (cel_wants_old(text) && !old)
+        return;
+    enum cel_result result = cel_decide(text, v, old, st->a, &why);
+    if (result == CEL_TRUE)
+        return;
+    if (result == CEL_FALSE)
+        path = arena_printf(st->a, "%.*s%.*s", SLICE_ARG(path), SLICE_ARG(dom_str(rule, "fieldPath")));
+    message = message.len ? message : arena_printf(st->a, "failed rule: %.*s", SLICE_ARG(text));
+    if (result == CEL_ERROR)
+        message = arena_printf(st->a, "%.*s evaluating rule: %.*s", SLICE_ARG(why), SLICE_ARG(message));
+    status_cause(st, "FieldValueInvalid", path, "Invalid value: \"%.*s\": %.*s", SLICE_ARG(type), SLICE_ARG(message));
+}
+
+/* An item of a list has no value before: lists are replaced as a whole. */
+static void check_rules(struct status *st, const struct node *v, const struct node *old, const struct node *schema, struct slice path)
+{
+    const struct node *rules = dom_get(schema, "x-kubernetes-validations"), *items = dom_get(schema, "items");
+    unsigned i = 0;
+    for (const struct node *r = rules ? rules->child : NULL; r; r = r->next)
+        one_rule(st, r, v, old, dom_str(schema, "type"), path);
+    for (const struct node *c = v->type == JSON_ARRAY && items ? v->child : NULL; c; c = c->next, i++)
+        check_rules(st, c, NULL, items, arena_printf(st->a, "%.*s[%u]", SLICE_ARG(path), i));
+    for (const struct node *c = v->type == JSON_OBJECT ? v->child : NULL; c; c = c->next) {
+        const struct node *inner = member_schema(schema, c->key);
+        bool named = dom_key(dom_get(schema, "properties"), c->key);
+        if (inner)
+            check_rules(st, c, dom_key(old, c->key), inner,
+                        arena_printf(st->a, named ? "%.*s%s%.*s" : "%.*s%s[%.*s]", SLICE_ARG(path), named && path.len ? "." : "",
+                                     SLICE_ARG(c->key)));
+    }
+}
+
+void schema_rules(struct status *st, const struct node *v, const struct node *old, const struct node *schema)
+{
+    if (!is_blocked(st))
+        check_rules(st, v, old, schema, SLICE(""));
+    else if (has_rules(schema))
         status_cause(st, "FieldValueInvalid", SLICE("<nil>"),
                      "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing "
                      "errors to complete validation");

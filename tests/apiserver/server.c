@@ -319,9 +319,9 @@ struct apiserver_faults *apiserver_faults(struct apiserver *s)
 
 void apiserver_compact(struct apiserver *s, struct slice resource)
 {
-    struct resource *r = registry_named(s, resource);
-    if (r)
-        store_forget(r, s->rv);
+    for (size_t i = 0; i < s->resource_count; i++)
+        if (!resource.len || s->resources[i] == registry_named(s, resource))
+            store_forget(s->resources[i], s->rv);
 }
 
 void apiserver_drop_watches(struct apiserver *s, struct slice resource, bool rude)

@@ -401,6 +401,19 @@ void table_columns(const struct api *api, struct jout *w)
 }
 
 /* Without an age of its own a custom kind gets none, as in the real server. */
+/* Of a pod that has ended. */
+static void pod_conditions(struct slice phase, struct jout *w)
+{
+    bool well = slice_eq(phase, SLICE("Succeeded"));
+    if (well)
+        jout_kraw(w, "conditions",
+                  SLICE("[{\"type\":\"Completed\",\"status\":\"True\",\"reason\":\"Succeeded\",\"message\":\"The pod has completed "
+                        "successfully.\"}]"));
+    else if (slice_eq(phase, SLICE("Failed")))
+        jout_kraw(w, "conditions",
+                  SLICE("[{\"type\":\"Completed\",\"status\":\"True\",\"reason\":\"Failed\",\"message\":\"The pod failed.\"}]"));
+}
+
 void table_row(const struct api *api, struct apiserver *s, const struct version *v, enum table_object with, struct jout *w)
 {
     struct arena *a = &s->scratch;
@@ -418,6 +431,8 @@ void table_row(const struct api *api, struct apiserver *s, const struct version 
             cell_or(w, dom_str(o, c->path), "");
     }
     jout_end(w);
+    if (api->of->rules == &rules_pod)
+        pod_conditions(dom_str(o, "status.phase"), w);
     if (with != TABLE_NONE) {
         struct buf b;
         buf_init(&b, REQUEST_BODY_MAX * 2);

@@ -225,7 +225,7 @@ bool view_decode(struct request *q, struct node *tree)
         decode_metadata(meta);
     if (q->api->of->custom)
         dom_canonical_numbers(tree, q->a);
-    if (q->api->schema)
+    if (q->api->schema && !q->other_kind.len)
         schema_prune(q, tree);
     if (rules && rules->decode)
         rules->decode(&q->st, tree, q->a);
@@ -249,7 +249,7 @@ static bool to_json(struct request *q, struct slice *body)
     return true;
 }
 
-static bool check_kind(struct request *q, const struct node *tree, struct slice kind, struct slice version)
+static bool check_kind(struct request *q, struct slice kind, struct slice version)
 {
     const struct resource *r = q->api->of;
     if (slice_eq(kind, r->kind) || (!kind.len && !r->custom))
@@ -262,8 +262,8 @@ static bool check_kind(struct request *q, const struct node *tree, struct slice 
                           "%.*s in version \"%.*s\" cannot be handled as a %.*s: no kind \"%.*s\" is registered for version \"%.*s\" in "
                           "scheme \"pkg/runtime/scheme.go:110\"",
                           SLICE_ARG(kind), SLICE_ARG(q->api->version), SLICE_ARG(r->kind), SLICE_ARG(kind), SLICE_ARG(version));
-    status_cause(&q->st, "FieldValueInvalid", SLICE("kind"), "Invalid value: \"%.*s\": must be %.*s", SLICE_ARG(kind), SLICE_ARG(r->kind));
-    return status_invalid(&q->st, q->api->group, kind, dom_str(tree, "metadata.name"));
+    q->other_kind = kind; /* said with all else that is wrong */
+    return true;
 }
 
 /* Has any built-in api this kind in this version? */
@@ -312,7 +312,7 @@ struct node *view_read(struct request *q, struct slice json)
                    SLICE_ARG(want));
         return NULL;
     }
-    if (!check_kind(q, tree, kind, version))
+    if (!check_kind(q, kind, version))
         return NULL;
     dom_drop(tree, "kind");
     dom_drop(tree, "apiVersion");

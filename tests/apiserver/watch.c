@@ -326,6 +326,8 @@ static bool too_old(struct request *q, const struct watch_options *o)
 {
     if (o->initial || o->rv <= 0 || (uint64_t)o->rv >= q->api->of->floor_rv)
         return false;
+    if (q->api->of->rules == &rules_event) /* no watch cache */
+        return !status_set(&q->st, 410, "Expired", "The resourceVersion for the provided watch is too old.");
     status_set(&q->st, 410, "Expired", "too old resource version: %lld (%llu)", (long long)o->rv, (unsigned long long)q->api->of->floor_rv);
     return true;
 }

@@ -43,7 +43,7 @@ static bool begin(struct request *q, const struct node *tree, const struct node 
     const struct rules *rules = q->api->of->rules;
     unsigned before = st->cause_count;
     if (rules && rules->begin && !request_is_status(q))
-        rules->begin(st, tree, old);
+        rules->begin(st, tree, old, q->dry_run);
     if (st->cause_count == before)
         return true;
     st->cause_count -= before;
@@ -59,19 +59,23 @@ static bool check_object(struct request *q, struct node *tree, const struct node
     if (!begin(q, tree, old))
         return status_invalid(&q->st, q->api->group, q->api->of->kind, dom_str(meta, "name"));
     bool later = rules && rules->checks_first && !q->api->events_view && !old;
-    if (!later)
+    if (q->other_kind.len) /* then only the rules are looked at */
+        status_cause(&q->st, "FieldValueInvalid", SLICE("kind"), "Invalid value: \"%.*s\": must be %.*s", SLICE_ARG(q->other_kind),
+                     SLICE_ARG(q->api->of->kind));
+    if (!later && !q->other_kind.len)
         metadata_check(&q->st, q->api, meta, !old);
-    if (q->api->schema)
+    if (q->api->schema && !q->other_kind.len)
         check_schema(q, tree);
     if (q->api->schema)
-        schema_skipped(&q->st, q->api->schema);
+        schema_rules(&q->st, tree, old, q->api->schema);
     if (rules && rules->check)
         rules->check(&q->st, q->api, tree, old);
     if (later && !q->st.cause_count)
         metadata_check(&q->st, q->api, meta, !old);
     struct slice group = q->api->events_view ? SLICE("") : q->api->group; /* events are always said to be of the old group */
+    struct slice kind = q->other_kind.len ? q->other_kind : q->api->of->kind;
     if (q->st.cause_count)
-        return status_invalid(&q->st, group, q->api->of->kind, dom_str(meta, "name"));
+        return status_invalid(&q->st, group, kind, dom_str(meta, "name"));
     warn_of_finalizers(q, tree, old);
     return true;
 }
@@ -80,7 +84,7 @@ static bool check_object(struct request *q, struct node *tree, const struct node
 static void complete(struct request *q, struct node *tree, const struct node *old, bool applied)
 {
     const struct rules *rules = q->api->of->rules;
-    if (q->api->schema)
+    if (q->api->schema && !q->other_kind.len) /* nothing is known of another kind */
         schema_default(tree, q->api->schema, q->a);
     if (rules && rules->defaults)
         rules->defaults(tree, q->a);
@@ -108,6 +112,7 @@ static bool check_namespace(struct request *q, struct node *meta)
     if (!ns->now->deleting)
         return true;
     struct slice name = dom_str(meta, "name"), full = status_resource(q->a, q->api->group, q->api->of->plural);
+    name = name.len ? name : dom_str(meta, "generateName");
     status_cause(&q->st, "NamespaceTerminating", SLICE("metadata.namespace"), "namespace %.*s is being terminated", SLICE_ARG(q->ns));
     status_set(&q->st, 403, "Forbidden",
                "%.*s \"%.*s\" is forbidden: unable to create new content in namespace %.*s because it is being terminated", SLICE_ARG(full),
@@ -197,8 +202,8 @@ static bool refuse_uid(struct request *q, const struct resource *r, struct slice
     return status_conflict(&q->st, q->api->group, r->plural, name,
                            "StorageError: invalid object, Code: 4, Key: %s/%.*s/%.*s%s%.*s, ResourceVersion: 0, AdditionalErrorMsg: "
                            "Precondition failed: UID in precondition: %.*s, UID in object meta: %.*s",
-                           q->dry_run && !is.len ? "" : "/registry", SLICE_ARG(key), SLICE_ARG(ns), ns.len ? "/" : "", SLICE_ARG(name),
-                           SLICE_ARG(uid), SLICE_ARG(is));
+                           q->dry_run ? "" : "/registry", SLICE_ARG(key), SLICE_ARG(ns), ns.len ? "/" : "", SLICE_ARG(name), SLICE_ARG(uid),
+                           SLICE_ARG(is));
 }
 
 /* A PUT carries its uid as a precondition; in a patch it is a change of a field that does not change. */
@@ -260,6 +265,8 @@ static struct node *only_status(struct request *q, const struct node *old, struc
     for (const struct node *c = old->child; c; c = c->next)
         if (!slice_eq(c->key, SLICE("metadata")) && !slice_eq(c->key, SLICE("status")))
             dom_put(tree, c->key, dom_copy(c, q->a));
+    if (!applied && q->api->schema)
+        schema_default(tree, q->api->schema, q->a);
     if (!applied) /* who asks for other metadata owns it, though it stays as it is */
         managers_update(q, old, tree);
     struct node *result = dom_copy(old, q->a);

@@ -10,19 +10,29 @@ command -v go >/dev/null || {
     exit 1
 }
 . tests/rig/lib.sh
-# No node and no scheduler: pods stay Pending on both sides. The model gives namespaces no
-# kube-root-ca.crt, and lets pods be whose node is not there.
+# No node and no scheduler: pods stay Pending on both sides. The model gives namespaces no kube-root-ca.crt, services no
+# EndpointSlices, which would be their dependents, and lets pods be whose node is not there.
 export NAME=${NAME:-conform} NODES=0 SCHEDULER=0 PYTHONDONTWRITEBYTECODE=1
 export KCM_ARGS='--controllers=*,-root-ca-certificate-publisher-controller,-pod-garbage-collector-controller'
+KCM_ARGS+=',-endpoints-controller,-endpointslice-controller,-endpointslice-mirroring-controller'
 echo "  RIG     building what is not cached in $RIG_DIR (ten minutes the first time)"
 mkdir -p "$RIG_DIR"
 tests/rig/build.sh >"$RIG_DIR/conform-build.log" 2>&1 || { tail -n 20 "$RIG_DIR/conform-build.log" >&2; exit 1; }
 exec 9>"$RIG_DIR/$NAME.lock"
 flock -n 9 || { echo "  RIG     waiting: another run uses $NAME"; flock 9; }
-tests/rig/down.sh 2>/dev/null
+KEEP=0 tests/rig/down.sh 2>/dev/null
 # The garbage collector finds new kinds only every half minute: ours are there before it starts.
 build/mobula install --print --crds-only >build/conform-crds.yaml
-FIRST=$PWD/build/conform-crds.yaml tests/rig/up.sh >/dev/null 2>"$RIG_DIR/conform-up.log" || { cat "$RIG_DIR/conform-up.log" >&2; exit 1; }
+up() { tests/rig/up.sh >/dev/null 2>"$RIG_DIR/conform-up.log" || { cat "$RIG_DIR/conform-up.log" >&2; exit 1; }; }
+FIRST=$PWD/build/conform-crds.yaml ETCD_ARGS='--auto-compaction-mode=periodic --auto-compaction-retention=1s' up
+# What was before is compacted away, and the watch caches begin anew: version 2 is expired for every kind, as it is for the model.
+old='/apis/ray.io/v1/rayclusters?resourceVersion=2&resourceVersionMatch=Exact'
+for ((i = 0; i < 600; i++)); do
+    "$K8S_BIN/kubectl" --kubeconfig "$RIG_DIR/run/$NAME/admin.kubeconfig" get --raw "$old" >/dev/null 2>&1 || break
+    sleep 0.1
+done
+KEEP=1 tests/rig/down.sh 2>/dev/null
+up
 model=
 end() {
     [[ -z $model ]] || kill "$model"
@@ -30,7 +40,7 @@ end() {
 }
 trap end EXIT
 rm -f build/conform-model.url
-build/apiserver --seed "${SEED:-1}" --no-nodes --collect-after 1 >build/conform-model.url 9>&- &
+build/apiserver --seed "${SEED:-1}" --no-nodes --no-past --collect-after 1 >build/conform-model.url 9>&- &
 model=$!
 for ((i = 0; i < 600; i++)); do [[ -s build/conform-model.url ]] && break; sleep 0.1; done
 url=$(<build/conform-model.url)

@@ -22,6 +22,7 @@ JSON = "application/json"
 TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+NAMESPACE = "/api/v1/namespaces/@ns()"
 POLICIES = ("Background", "Foreground", "Orphan")
 
 
@@ -51,8 +52,11 @@ class Sequence:
         self.begin()
         for _ in range(length or self.rng.randint(20, 40)):
             weights = {self.create: 9, self.update: 6, self.patch: 9, self.apply: 7, self.status: 4, self.delete: 5, self.get: 4,
-                       self.list: 5, self.watch: 2, self.delete_collection: 1, self.odd: 2, self.owned: 3}
+                       self.list: 5, self.watch: 2, self.delete_collection: 1, self.odd: 2, self.owned: 3, self.expired: 0.3,
+                       self.ahead: 0.1}
             self.rng.choices(list(weights), weights.values())[0]()
+        if self.rng.random() < 0.03:
+            self.end_namespace()
         self.settle()
         for kind in self.kinds:
             self.ask(kind, "GET", kind.path())
@@ -353,6 +357,36 @@ class Sequence:
                                      {"sendInitialEvents": "true", "resourceVersionMatch": "Exact"},
                                      {"sendInitialEvents": "false", "resourceVersionMatch": "NotOlderThan"}]))
         self.open(kind, words, False)
+
+    # ---- versions that are gone or not there yet, and a namespace that goes ----
+
+    def expired(self):
+        """Version 2 is from before all that is known; a page from then has a token that goes on with what is there now."""
+        kind = self.kind()
+        how = self.rng.choice(["list", "watch", "page", "page"])
+        if how == "list":
+            self.ask(kind, "GET", kind.path() + query(resourceVersion="2", resourceVersionMatch="Exact"))
+        elif how == "watch":
+            self.open(kind, {"resourceVersion": "2"}, False)
+        else:
+            self.ask(kind, "GET", kind.path() + query(limit=1, **{"continue": "@expired()"}))
+            self.ask(kind, "GET", kind.path() + query(limit=1, **{"continue": "@continue(Status)"}))
+
+    def ahead(self):
+        kind = self.kind()
+        words = self.rng.choice([{}, {"resourceVersionMatch": "NotOlderThan"}, {"resourceVersionMatch": "Exact"}])
+        name = self.name(kind) if not words else ""
+        self.ask(kind, "GET", kind.path(name) + query(resourceVersion="@ahead()", **words))
+
+    def end_namespace(self):
+        """One object has a finalizer, so that the namespace stays and can be looked at."""
+        holder = {"metadata": {"name": "holder", "finalizers": ["conform.test/hold"]}}
+        first = KINDS[0]
+        self.ask(first, "POST", first.path(), first.typed(holder))
+        self.ask(first, "DELETE", NAMESPACE)
+        self.settle()
+        for _ in range(self.rng.randint(3, 8)):
+            self.rng.choice([self.create, self.get, self.list, self.patch, self.apply, self.update])()
 
     # ---- what no good client sends ----
 

@@ -1,5 +1,6 @@
 """Both servers under one face: requests with references to earlier answers, and watches that are read as far as they have come."""
 
+import base64
 import http.client
 import json
 import re
@@ -29,10 +30,11 @@ class Answer:
 
 class Memory:
     """What a server has said about its objects: later requests refer to it as @uid(Pod/a), @rv(Pod/a), @old(Pod/a), @listrv(Pod) and
-    @continue(Pod). An object that was never seen has a uid that no server gives, and the resourceVersion of the namespace."""
+    @continue(Pod). An object that was never seen has a uid that no server gives, and the resourceVersion of the namespace. @expired() is
+    the token of a page from before anything that is still known (run.sh sees to that), @ahead() a version that never comes."""
 
-    def __init__(self, namespace, start):
-        self.start = start
+    def __init__(self, namespace, start, token):
+        self.start, self.token = start, token
         self.namespace, self.objects, self.versions, self.lists, self.tokens = namespace, {}, {}, {}, {}
 
     @staticmethod
@@ -41,7 +43,10 @@ class Memory:
         return body["kind"].removesuffix("List") + (f".{group}" if group.endswith("ray.io") else "")
 
     def learn(self, body):
-        if not isinstance(body, dict) or "kind" not in body or body["kind"] in ("Status", "Table"):
+        if not isinstance(body, dict) or "kind" not in body or body["kind"] == "Table":
+            return
+        if body["kind"] == "Status":  # of a list whose token has expired: it has a new one
+            self.tokens["Status"] = body.get("metadata", {}).get("continue")
             return
         meta, kind = body.get("metadata") or {}, self.kind(body)
         if body["kind"].endswith("List"):
@@ -72,6 +77,10 @@ class Memory:
         if what in ("rv", "old"):
             versions = [self.start, *self.versions.get(key, [])]
             return versions[-1] if what == "rv" else versions[max(len(versions) - 2, 0)]
+        if what == "ahead":
+            return str(int(self.start) + 10**9)
+        if what == "expired":
+            return urllib.parse.quote(self.token(self.namespace), safe="")
         if what == "listrv":
             return self.lists.get(key) or self.start
         return urllib.parse.quote((self.tokens.get(key) or "none"), safe="")
@@ -104,10 +113,11 @@ def merged(into, patch):
 
 
 class Server:
-    """One of the two; port and TLS context, None for plain HTTP. One connection for requests."""
+    """One of the two; port and TLS context, None for plain HTTP; token(namespace): where a list of version 2 goes on behind an object "a".
+    One connection for requests."""
 
-    def __init__(self, name, port, tls):
-        self.name, self.port, self.tls, self.link, self.memory = name, port, tls, None, None
+    def __init__(self, name, port, tls, token):
+        self.name, self.port, self.tls, self.token, self.link, self.memory = name, port, tls, token, None, None
 
     def connect(self):
         if self.tls:
@@ -215,5 +225,13 @@ def periodic(event):
     return event["type"] == "BOOKMARK" and not event["object"]["metadata"].get("annotations")
 
 
+def model(port):
+    return Server("model", port, None, lambda namespace: f"2~{namespace}~a")
+
+
 def real():
-    return Server("real", rig.port(), rig.admin_tls())
+    def token(_):
+        text = json.dumps({"v": "meta.k8s.io/v1", "rv": 2, "start": "a\0"})
+        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+    return Server("real", rig.port(), rig.admin_tls(), token)

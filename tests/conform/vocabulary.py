@@ -241,6 +241,10 @@ def new_event_change(rng):
     return {"series": {"count": rng.choice([2, 3]), "lastObservedTime": rng.choice(MICROTIMES)}}
 
 
+def some_of(rng, **values):
+    return {k: values[k] for k in some(rng, sorted(values))}
+
+
 def group(rng, name):
     g = {"groupName": name, "replicas": mostly(rng, rng.choice([0, 1, 3]), -1, "two", 1.5, 2**31), "minReplicas": 0, "maxReplicas": 10,
          "rayStartParams": {}, "template": {"spec": {"containers": [{"name": "ray-worker", "image": "ray:2"}]}}}
@@ -250,6 +254,9 @@ def group(rng, name):
         g["scaleStrategy"] = {"workersToDelete": ["w-1"]}
     if rng.random() < 0.2:
         g["idleTimeoutSeconds"] = 60
+    if rng.random() < 0.04:
+        g.update(rng.choice([{"maxReplicas": 0, "minReplicas": 1}, {"suspend": True}, {"groupName": "small"},
+                             {"rayStartParams": {"labels": "a=b"}}, {"resources": {"CPU": "1"}, "rayStartParams": {"num-cpus": "1"}}]))
     if rng.random() < 0.05:
         del g[rng.choice(["groupName", "template"])]
     return g
@@ -267,6 +274,13 @@ def raycluster(rng):
         spec["suspend"] = mostly(rng, False, None)
     if rng.random() < 0.1:
         spec["headGroupSpec"]["serviceType"] = mostly(rng, "ClusterIP", "Nonsense")
+    if rng.random() < 0.1:
+        spec["managedBy"] = mostly(rng, rng.choice(["ray.io/kuberay-operator", "kueue.x-k8s.io/multikueue"]), "me")
+    if rng.random() < 0.1:
+        spec["gcsFaultToleranceOptions"] = some_of(rng, redisAddress="redis:6379", backend=rng.choice(["redis", "rocksdb"]),
+                                                   storage={"size": "1Gi"})
+    if rng.random() < 0.1:
+        spec["authOptions"] = some_of(rng, mode=mostly(rng, "token", "trust"), enableK8sTokenAuth=True, secretName="s")
     if rng.random() < 0.04:
         del spec[rng.choice(["headGroupSpec", "rayVersion", "workerGroupSpecs"])]
     if rng.random() < 0.08:
@@ -317,6 +331,49 @@ def legacy_status(rng):
     return {"status": {"phase": rng.choice(["Running", "Updating"]), "autoscalerRetries": mostly(rng, 0, "none"), "anything": {"goes": 1}}}
 
 
+def rayjob(rng):
+    spec = {"entrypoint": "python x.py"}
+    if rng.random() < 0.8:
+        spec["rayClusterSpec"] = raycluster(rng)["spec"]
+    if rng.random() < 0.3:
+        spec["clusterSelector"] = mostly(rng, {"ray.io/cluster": "c"}, {}, {"app": "x"})
+    if rng.random() < 0.3:
+        spec["submissionMode"] = rng.choice(["K8sJobMode", "HTTPMode", "SidecarMode", mostly(rng, "InteractiveMode", "Pigeon")])
+    if rng.random() < 0.3:
+        spec["backoffLimit"] = mostly(rng, rng.choice([0, 2]), -1)
+    if rng.random() < 0.4:
+        spec["shutdownAfterJobFinishes"] = rng.random() < 0.8
+    if rng.random() < 0.2:
+        spec["ttlSecondsAfterFinished"] = rng.choice([0, 60])
+    if rng.random() < 0.2:
+        spec["suspend"] = rng.choice([True, False, None])
+    if rng.random() < 0.2:
+        spec["deletionStrategy"] = rng.choice([{"onSuccess": {"policy": "DeleteCluster"}, "onFailure": {"policy": "DeleteNone"}},
+                                               {"onSuccess": {"policy": "DeleteSelf"}}, {"deletionRules": [deletion_rule(rng)]}])
+    if rng.random() < 0.15:
+        spec["managedBy"] = mostly(rng, rng.choice(["ray.io/kuberay-operator", "kueue.x-k8s.io/multikueue"]), "me")
+    return {"spec": spec}
+
+
+def deletion_rule(rng):
+    condition = {k: v for k, v in (("jobStatus", "FAILED"), ("jobDeploymentStatus", "Failed"), ("ttlSeconds", 5)) if rng.random() < 0.5}
+    return {"policy": "DeleteWorkers", "condition": condition}
+
+
+def rayjob_change(rng):
+    return {"spec": rng.choice([{"suspend": rng.choice([True, False, None])}, {"entrypoint": rng.choice(["python y.py", None])},
+                                {"managedBy": rng.choice(["ray.io/kuberay-operator", "kueue.x-k8s.io/multikueue", None])},
+                                {"shutdownAfterJobFinishes": rng.choice([True, None])}, {"submissionMode": "SidecarMode"},
+                                {"rayClusterSpec": {"suspend": True}}, {"backoffLimit": rng.choice([1, None])}])}
+
+
+def rayjob_status(rng):
+    status = {"jobStatus": rng.choice(["PENDING", "SUCCEEDED", ""]), "jobDeploymentStatus": rng.choice(["Running", "Complete"]),
+              "startTime": mostly(rng, TIMES[0], "soon", None), "failed": mostly(rng, 1, "none"), "conditions": conditions(rng),
+              "rayClusterStatus": {"anything": {"goes": 1}}}
+    return {"status": {k: status[k] for k in some(rng, sorted(status), 1)}}
+
+
 KINDS = [
     Kind("ConfigMap", "/api/v1", "configmaps", configmap, configmap_change, weight=5),
     Kind("Pod", "/api/v1", "pods", pod, pod_change, pod_status, weight=5),
@@ -327,6 +384,7 @@ KINDS = [
     Kind("Event", "/apis/events.k8s.io/v1", "events", new_event, new_event_change),
     Kind("Lease", "/apis/coordination.k8s.io/v1", "leases", lease, lease_change),
     Kind("RayCluster", "/apis/ray.io/v1", "rayclusters", raycluster, raycluster_change, raycluster_status, custom=True, weight=5),
+    Kind("RayJob", "/apis/ray.io/v1", "rayjobs", rayjob, rayjob_change, rayjob_status, custom=True, weight=3),
     Kind("RayCluster", "/apis/cluster.ray.io/v1", "rayclusters", legacy, legacy_change, legacy_status, custom=True, weight=3),
 ]
 
