@@ -373,6 +373,21 @@ static void apply_over(struct request *q, struct object *o, struct node *config)
     write_replace(q, o, live, merged, true);
 }
 
+/* port=80,protocol="TCP" */
+static struct slice print_keys(const struct list_shape *l, const struct node *item, struct arena *a)
+{
+    struct slice all = SLICE("");
+    for (size_t i = 0; i < l->key_count; i++) {
+        const struct node *key = dom_key(item, l->keys[i]);
+        struct slice otherwise = shape_key_value(item, l->keys[i]), value;
+        if (!key && !otherwise.ptr)
+            continue;
+        value = dom_text(key ? key : dom_new_str(a, otherwise), a);
+        all = arena_printf(a, "%.*s%s%.*s=%.*s", SLICE_ARG(all), all.len ? "," : "", SLICE_ARG(l->keys[i]), SLICE_ARG(value));
+    }
+    return all;
+}
+
 /* No two items of a list may have the same keys. */
 static bool one_of_each(struct request *q, const struct node *config, const struct node *value, struct shape shape, struct slice path)
 {
@@ -381,12 +396,13 @@ static bool one_of_each(struct request *q, const struct node *config, const stru
     for (const struct node *c = value->type == JSON_OBJECT || keyed ? value->child : NULL; c; c = c->next) {
         struct slice key = keyed ? shape_key_value(c, l.keys[0]) : c->key;
         if (keyed && shape_find(&l, value, c) != c) {
-            struct slice name = dom_str(config, "metadata.name"), ns = dom_str(config, "metadata.namespace");
-            return status_set(&q->st, 500, "",
-                              "failed to create typed patch object (%.*s/%.*s; %.*s/%.*s, Kind=%.*s): %.*s: duplicate entries for key "
-                              "[%.*s=\"%.*s\"]",
-                              SLICE_ARG(ns), SLICE_ARG(name), SLICE_ARG(q->api->group), SLICE_ARG(q->api->version),
-                              SLICE_ARG(q->api->of->kind), SLICE_ARG(path), SLICE_ARG(l.keys[0]), SLICE_ARG(key));
+            struct slice name = dom_str(config, "metadata.name"), ns = dom_str(config, "metadata.namespace"),
+                         keys = print_keys(&l, c, q->a);
+            return status_set(
+                &q->st, 500, "",
+                "failed to create typed patch object (%.*s/%.*s; %.*s/%.*s, Kind=%.*s): %.*s: duplicate entries for key [%.*s]",
+                SLICE_ARG(ns), SLICE_ARG(name), SLICE_ARG(q->api->group), SLICE_ARG(q->api->version), SLICE_ARG(q->api->of->kind),
+                SLICE_ARG(path), SLICE_ARG(keys));
         }
         struct shape inner = keyed ? shape_item(shape) : shape_member(shape, c->key);
         if (!one_of_each(q, config, c, inner, keyed ? path : arena_printf(q->a, "%.*s.%.*s", SLICE_ARG(path), SLICE_ARG(key))))

@@ -97,16 +97,8 @@ static void add_value(struct fields *f, const struct node *v, struct shape shape
 /* Fields that nobody owns. */
 static void strip(struct fields *root)
 {
-    static const char *const unowned[] = {"f:name",
-                                          "f:namespace",
-                                          "f:uid",
-                                          "f:resourceVersion",
-                                          "f:generation",
-                                          "f:creationTimestamp",
-                                          "f:managedFields",
-                                          "f:selfLink",
-                                          "f:deletionTimestamp",
-                                          "f:deletionGracePeriodSeconds"};
+    static const char *const unowned[] = {"f:name",       "f:namespace",         "f:uid",           "f:resourceVersion",
+                                          "f:generation", "f:creationTimestamp", "f:managedFields", "f:selfLink"};
     for (struct fields **link = &root->child; *link;) {
         if (!slice_eq((*link)->element, SLICE("f:metadata"))) {
             link = &(*link)->next;

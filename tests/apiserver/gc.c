@@ -157,7 +157,8 @@ void gc_wake(struct apiserver *s, struct object *o)
     }
 }
 
-void gc_namespace(struct apiserver *s, struct object *ns)
+/* Deletes what a namespace holds of pods, or of everything else; how much stays for now. */
+static size_t empty_of(struct apiserver *s, struct slice ns, bool pods)
 {
     struct object **all;
     size_t n = 0, left = 0;
@@ -166,12 +167,18 @@ void gc_namespace(struct apiserver *s, struct object *ns)
     all = arena_array(&s->scratch, n + 1, sizeof *all);
     n = 0;
     for (size_t r = 0; r < s->resource_count; r++)
-        for (size_t i = 0; i < s->resources[r]->count; i++)
-            if (s->resources[r]->namespaced && slice_eq(s->resources[r]->objects[i]->ns, ns->name))
+        for (size_t i = 0; i < s->resources[r]->count && (s->resources[r]->rules == &rules_pod) == pods; i++)
+            if (s->resources[r]->namespaced && slice_eq(s->resources[r]->objects[i]->ns, ns))
                 all[n++] = s->resources[r]->objects[i];
     for (size_t i = 0; i < n; i++)
         left += all[i]->now->deleting || !remove_object(s, all[i], PROPAGATE_BACKGROUND, -1);
-    if (left) {
+    return left;
+}
+
+/* Pods go first: while there is one, what they may still need stays. */
+void gc_namespace(struct apiserver *s, struct object *ns)
+{
+    if (empty_of(s, ns->name, true) || empty_of(s, ns->name, false)) {
         timers_add(s, s->now.mono_ms + 2 * s->config.collect_ms, WAKE_NAMESPACE, ns->uid);
         return;
     }

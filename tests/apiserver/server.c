@@ -153,7 +153,7 @@ static void refuse_future(struct request *q)
     unsigned long long wanted = q->wait_rv, current = q->s->rv;
     status_cause(&q->st, "ResourceVersionTooLarge", SLICE(""), "Too large resource version");
     status_set(&q->st, 504, "Timeout", "Timeout: Too large resource version: %llu, current: %llu", wanted, current);
-    q->st.retry_after_s = 1;
+    q->st.retry_after_s = q->api->of->rules != &rules_event; /* they have no watch cache that might come to it */
 }
 
 static void answer(struct apiserver *s, struct conn *c)

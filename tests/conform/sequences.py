@@ -387,6 +387,7 @@ class Sequence:
         self.settle()
         for _ in range(self.rng.randint(3, 8)):
             self.rng.choice([self.create, self.get, self.list, self.patch, self.apply, self.update])()
+        self.ask(first, "PATCH", first.path("holder"), {"metadata": {"finalizers": None}}, TYPES["merge"])  # and lets it go
 
     # ---- what no good client sends ----
 

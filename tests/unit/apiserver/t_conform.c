@@ -217,6 +217,11 @@ static const struct {
      "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"ug\"},\"spec\":{\"clusterIP\":\"None\"}}", 200,
      "/metadata/labels", ""},
     {"dry-conflict-key", "PUT", MAPS "/nobody?dryRun=All", NULL, MAP("nobody", ",\"uid\":\"u\""), 409, "/reason", "\"Conflict\""},
+    {"port-twice-applied", "PATCH", SERVICES "/pt?fieldManager=m", APPLY,
+     "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"pt\"},\"spec\":{\"ports\":[{\"port\":8},{\"port\":8}]}}", 500,
+     "/message",
+     "\"failed to create typed patch object (/pt; /v1, Kind=Service): .spec.ports: duplicate entries for key "
+     "[port=8,protocol=\\\"TCP\\\"]\""},
     {"no-status", "PATCH", MAPS "/null/status?fieldValidation=Loose", MERGE, "{}", 404, "/reason", "\"NotFound\""},
     {"selector-key", "GET", MAPS "?labelSelector=a/b/c%3Dx", NULL, NULL, 400, "/reason", "\"BadRequest\""},
     {"secret-type-stays", "PATCH", SECRETS "/s", MERGE, "{\"type\":\"x/y\"}", 422, "/details/causes/0/field", "\"type\""},
@@ -280,8 +285,32 @@ static void no_past(void)
     world_close(&w);
 }
 
+/* A namespace that ends loses its pods first: what they may need stays as long as they do. */
+static void pods_first(void)
+{
+    struct world w;
+    world_open(&w, &(struct apiserver_config){.seed = 1, .no_nodes = true});
+    test_case("pods-first");
+    ask(&w, "POST", "/api/v1/namespaces", MAP("end", ""));
+    CHECK_INT(ask(&w, "POST", "/api/v1/namespaces/end/configmaps", MAP("m", "")).status, 201);
+    CHECK_INT(ask(&w, "POST", "/api/v1/namespaces/end/pods",
+                  "{\"metadata\":{\"name\":\"p\",\"finalizers\":[\"a/b\"]},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}")
+                  .status,
+              201);
+    struct answer a = ask(&w, "DELETE", "/api/v1/namespaces/end", NULL);
+    CHECK_INT(a.status, 200);
+    CHECK(!json_there(json_pointer(a.json, SLICE("/metadata/deletionGracePeriodSeconds"))));
+    world_sleep(&w, 60000);
+    CHECK_INT(ask(&w, "GET", "/api/v1/namespaces/end/configmaps/m", NULL).status, 200);
+    CHECK_INT(ask_typed(&w, "PATCH", "/api/v1/namespaces/end/pods/p", MERGE, "{\"metadata\":{\"finalizers\":null}}").status, 200);
+    world_sleep(&w, 60000);
+    CHECK_INT(ask(&w, "GET", "/api/v1/namespaces/end", NULL).status, 404);
+    world_close(&w);
+}
+
 int main(void)
 {
+    pods_first();
     table();
     first_bookmark();
     no_past();
