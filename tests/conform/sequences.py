@@ -77,8 +77,8 @@ class Sequence:
             step["type"] = content_type
         self.steps.append(step)
 
-    def settle(self):
-        self.steps.append({"do": "settle", "paths": [k.path() for k in self.kinds]})
+    def settle(self, *more):
+        self.steps.append({"do": "settle", "paths": sorted({k.path() for k in [*self.kinds, *more]})})
 
     def kind(self):
         return self.rng.choices(self.kinds, [k.weight for k in self.kinds])[0]
@@ -384,7 +384,7 @@ class Sequence:
         first = KINDS[0]
         self.ask(first, "POST", first.path(), first.typed(holder))
         self.ask(first, "DELETE", NAMESPACE)
-        self.settle()
+        self.settle(first)
         for _ in range(self.rng.randint(3, 8)):
             self.rng.choice([self.create, self.get, self.list, self.patch, self.apply, self.update])()
         self.ask(first, "PATCH", first.path("holder"), {"metadata": {"finalizers": None}}, TYPES["merge"])  # and lets it go
