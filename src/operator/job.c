@@ -146,6 +146,16 @@ static void view_clusters(struct op *op, struct cluster *c, struct slice name, s
     v->clusters = list;
 }
 
+/* A finalizer is written against the version that was seen. A status of the same plan would change that, and comes with the next. */
+static void finalizer_first(struct plan *p)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->actions[i].kind == ACTION_ADD_FINALIZER) {
+            p->actions[0] = p->actions[i];
+            p->count = 1;
+        }
+}
+
 void job_decide(struct op *op, struct cluster *c, struct plan *p)
 {
     struct arena *a = &op->plan_arena;
@@ -168,4 +178,5 @@ void job_decide(struct op *op, struct cluster *c, struct plan *p)
         job_forget_words(j); /* status has them */
     v.said = j->said;
     reconcile_job(&v, a, p);
+    finalizer_first(p);
 }

@@ -97,6 +97,22 @@ class Workspace:
     def delete(self, name, group=V1):
         return self.api.call("DELETE", self.path("rayclusters", name, group))
 
+    def start(self, job):
+        job["metadata"]["namespace"] = self.name
+        return self.api.call("POST", self.path("rayjobs", group=V1), job)
+
+    def job(self, name):
+        return self.api.get(self.path("rayjobs", name, V1))
+
+    def becomes(self, job, phase, seconds=60):
+        """Waits until the RayJob's jobDeploymentStatus is this; gives its status."""
+        def look():
+            status = self.job(job).get("status", {})
+            assert status.get("jobDeploymentStatus") == phase, {k: v for k, v in status.items() if k != "rayClusterStatus"}
+            return status
+
+        return eventually(look, seconds, 0.2)
+
     def find(self, path):
         """The object at this path, or None."""
         try:
@@ -152,3 +168,10 @@ def raycluster(name, workers=1, **group):
              "template": {"spec": {"containers": [container("ray-worker")]}}, **group}
     return {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": name},
             "spec": {"rayVersion": "2.52.0", "headGroupSpec": head, "workerGroupSpecs": [small]}}
+
+
+def rayjob(name, workers=1, **spec):
+    """A ray.io/v1 RayJob with a cluster of its own; spec's words go into it, and None takes one away."""
+    spec = {"entrypoint": "python program.py", "rayClusterSpec": raycluster(name, workers)["spec"], **spec}
+    return {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": name},
+            "spec": {k: v for k, v in spec.items() if v is not None}}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cluster import LEGACY, Audit, Refused, eventually, kubectl, manifests, raycluster, what
+from cluster import LEGACY, V1, Audit, Refused, eventually, kubectl, manifests, raycluster, rayjob, what
 from test_legacy import raycluster as legacy
 
 MAX_RESOURCES, MAX_GRANTS = 11, 35
@@ -54,9 +54,26 @@ def exercise(space, operator):
                                                 "spec": {"containers": [{"name": "c", "image": "i"}]}})
     space.apply(raycluster("taken"))
     operator.says("taken-head", "belongs to another owner")
+    exercise_jobs(space)
     path = space.path("leases", "mobula", "/apis/coordination.k8s.io/v1")
     lease = space.api.get(path)["metadata"]["resourceVersion"]
     eventually(lambda: space.api.get(path)["metadata"]["resourceVersion"] != lease)
+
+
+def exercise_jobs(space):
+    """Nobody answers at the heads' addresses here, so each job ends at a deadline; what a job's end deletes is deleted all the same."""
+    def after(policy):
+        return {"deletionRules": [{"policy": policy, "condition": {"jobDeploymentStatus": "Failed"}}]}
+
+    space.start(rayjob("shrinks", preRunningDeadlineSeconds=8, deletionStrategy=after("DeleteWorkers")))
+    space.start(rayjob("vanishes", preRunningDeadlineSeconds=2, deletionStrategy=after("DeleteSelf")))
+    space.start(rayjob("elsewhere", preRunningDeadlineSeconds=2, clusterSelector={"ray.io/cluster": "c"}, rayClusterSpec=None))
+    eventually(lambda: space.find(space.path("rayjobs", "vanishes", V1)) is None, 60)
+    space.becomes("elsewhere", "Failed")
+    shrunk = space.becomes("shrinks", "Failed")["rayClusterName"]
+    eventually(lambda: space.cluster(shrunk)["spec"]["workerGroupSpecs"][0].get("suspend"), 30)
+    space.api.patch(space.path("rayjobs", "shrinks", V1), {"spec": {"deletionStrategy": after("DeleteCluster")}})
+    eventually(lambda: space.find(space.path("rayclusters", shrunk, V1)) is None, 30)
 
 
 def used(entries):
@@ -70,7 +87,8 @@ def used(entries):
 
 # What the server asks about by itself while it answers another request; the audit log does not show it.
 SILENT = {("", "services", "create"), ("", "configmaps", "create"),
-          ("ray.io", "rayclusters/finalizers", "update"), ("cluster.ray.io", "rayclusters/finalizers", "update")}
+          ("ray.io", "rayclusters/finalizers", "update"), ("cluster.ray.io", "rayclusters/finalizers", "update"),
+          ("ray.io", "rayjobs/finalizers", "update")}
 
 
 def test_every_grant_is_used_and_none_is_missing(space, operators):
@@ -90,7 +108,8 @@ def test_every_grant_is_used_and_none_is_missing(space, operators):
 def seldom(asked):
     """Grants that this session need not use: test_repeated_events_are_patched uses the one; servers without streaming lists the others:
     run.sh with APISERVER_ARGS=--feature-gates=WatchList=false."""
-    lists = {(g, r, "list") for g, r in (("", "pods"), ("", "services"), ("ray.io", "rayclusters"), ("cluster.ray.io", "rayclusters"))}
+    lists = {(g, r, "list") for g, r in (("", "pods"), ("", "services"), ("ray.io", "rayclusters"), ("ray.io", "rayjobs"),
+                                               ("cluster.ray.io", "rayclusters"))}
     assert not lists & asked or lists <= asked, "one way or the other"
     return lists | {("events.k8s.io", "events", "patch")}
 
@@ -119,6 +138,8 @@ def test_a_silent_grant_is_needed(space, operators, grant):
     operator = operators()
     if group == "cluster.ray.io":
         space.apply(legacy("c"), LEGACY)
+    elif resource.startswith("rayjobs"):
+        space.start(rayjob("j"))
     else:
         space.apply(raycluster("c", workers=1))
     word = "blockOwnerDeletion" if resource.endswith("finalizers") else resource
