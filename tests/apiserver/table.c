@@ -140,12 +140,22 @@ static void cell_ports(struct apiserver *s, const struct node *o, struct arena *
     cell_or(w, text, "<none>");
 }
 
+/* The member whose key comes next behind last; the first when there is none. */
+static const struct node *next_key(const struct node *map, const struct node *last)
+{
+    const struct node *best = NULL;
+    for (const struct node *c = map ? map->child : NULL; c; c = c->next)
+        if ((!last || slice_cmp(c->key, last->key) > 0) && (!best || slice_cmp(c->key, best->key) < 0))
+            best = c;
+    return best;
+}
+
 static void cell_selector(struct apiserver *s, const struct node *o, struct arena *a, struct jout *w)
 {
     (void)s;
     struct slice text = SLICE("");
     const struct node *selector = dom_get(o, "spec.selector");
-    for (const struct node *l = selector ? selector->child : NULL; l; l = l->next)
+    for (const struct node *l = next_key(selector, NULL); l; l = next_key(selector, l))
         text = arena_printf(a, "%.*s%s%.*s=%.*s", SLICE_ARG(text), text.len ? "," : "", SLICE_ARG(l->key), SLICE_ARG(l->text));
     cell_or(w, text, "<none>");
 }

@@ -285,6 +285,18 @@ static void no_past(void)
     world_close(&w);
 }
 
+/* The selector of a service is printed in the order of its keys. */
+static void sorted_selector(void)
+{
+    struct world w;
+    world_open(&w, NULL);
+    test_case("sorted-selector");
+    ask(&w, "POST", SERVICES, "{\"metadata\":{\"name\":\"s\"},\"spec\":{\"ports\":[{\"port\":1}],\"selector\":{\"b\":\"1\",\"a\":\"2\"}}}");
+    struct answer a = ask_accept(&w, SERVICES "/s", "application/json;as=Table;g=meta.k8s.io;v=v1");
+    CHECK_SLICE(json_raw(json_pointer(a.json, SLICE("/rows/0/cells/6"))), SLICE("\"a=2,b=1\""));
+    world_close(&w);
+}
+
 /* A namespace that ends loses its pods first: what they may need stays as long as they do. */
 static void pods_first(void)
 {
@@ -311,6 +323,7 @@ static void pods_first(void)
 int main(void)
 {
     pods_first();
+    sorted_selector();
     table();
     first_bookmark();
     no_past();
