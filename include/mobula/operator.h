@@ -14,7 +14,7 @@ struct operator_options {
     uint32_t namespace_count;
     struct ray_options ray;
     struct slice executable; /* bytes of this program, for ConfigMap mobula-tools; empty unless RAY_TOOLS_CONFIGMAP */
-    bool autoscaling;        /* clusters that ask for it are scaled by what their heads say */
+    bool autoscaling;        /* clusters that ask for it are scaled by what their heads say, but where ray.sidecar or they say otherwise */
     bool leader_elect;
     struct kube_lease_options lease; /* when leader_elect */
     struct slice instance;           /* who reports events: the pod's or host's name */

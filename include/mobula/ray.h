@@ -17,8 +17,9 @@
 #define RAY_LABEL_REPLICA_INDEX "ray.io/worker-group-replica-index"
 #define RAY_LABEL_REPLICA_NAME "ray.io/worker-group-replica-name"
 #define RAY_LABEL_HOST_INDEX "ray.io/replica-host-index"
-#define RAY_LABEL_OWNER_UID "mobula.dev/owner-uid"     /* of the RayCluster: tells children of an older cluster of the same name apart */
-#define RAY_ANNOTATION_HASH "mobula.dev/template-hash" /* of what the pod or service was made from: 16 hex digits */
+#define RAY_LABEL_OWNER_UID "mobula.dev/owner-uid"        /* of the RayCluster: tells children of an older cluster of the same name apart */
+#define RAY_ANNOTATION_HASH "mobula.dev/template-hash"    /* of what the pod or service was made from: 16 hex digits */
+#define RAY_ANNOTATION_AUTOSCALER "mobula.dev/autoscaler" /* of a RayCluster: operator | sidecar, who scales it */
 #define RAY_FIELD_MANAGER "mobula"
 #define RAY_HEAD_GROUP "headgroup"
 
@@ -27,6 +28,9 @@ extern const struct kube_resource ray_resources[2]; /* by enum ray_kind: ray.io/
 struct slice ray_api_version(enum ray_kind kind);
 
 /* ---- the model ---- */
+
+/* Who scales a cluster, as far as it says so itself; else it is the operator's setting. */
+enum ray_scaler { RAY_SCALER_UNSAID, RAY_SCALER_OPERATOR, RAY_SCALER_SIDECAR };
 
 /* Head or worker group. All slices and values lie in the document or in the arena given to the reader. */
 struct ray_group {
@@ -56,6 +60,7 @@ struct ray_cluster {
     bool managed_elsewhere; /* spec.managedBy names another controller: not ours to touch */
     bool recreate;          /* upgradeStrategy Recreate, and always for legacy: pods of an older template are replaced */
     bool autoscaling;
+    enum ray_scaler scaler;
     double upscaling_speed; /* nodes that may be pending, as a multiple of those that run */
     int64_t idle_timeout_s; /* of groups that give none */
     int32_t max_workers;    /* of all groups together; INT32_MAX: no limit but the groups' own */
@@ -107,6 +112,7 @@ struct ray_options {
     struct slice tools_image;    /* RAY_TOOLS_IMAGE */
     struct slice cluster_domain; /* "cluster.local" */
     struct slice version;        /* mobula's, for the tags that Ray reports */
+    bool sidecar;                /* clusters that do not say who scales them get KubeRay's autoscaler as a container of their head */
 };
 
 /* ---- names: functions of the owner, the group, the index and the pod replaced ---- */
@@ -126,7 +132,8 @@ struct slice ray_headless_service_name(const struct ray_cluster *c, struct arena
 
 /* A pod is the group's template with what is ours spliced in; all else goes through to the byte. Ours are: metadata (name, namespace,
  * labels, annotations, owner), of the first container command, args, env, ports, probes and volumeMounts, and besides it volumes,
- * initContainers and, with autoscaling, restartPolicy Never where the user gave none.
+ * initContainers and, with autoscaling, restartPolicy Never where the user gave none; with KubeRay's autoscaler its container and
+ * serviceAccountName.
  *
  * index counts pods of a group: replica = index / hosts, host = index % hosts. The replica's name is a function of owner, group and
  * replica alone, so that its hosts agree without asking: a replica is built anew only when all pods of the old one are gone. Workers wait
@@ -152,6 +159,15 @@ uint64_t ray_service_hash(struct jval service);
  * "1; curl …" is an odd number of CPUs, not a command. Keys must be [A-Za-z0-9][A-Za-z0-9_-]*. */
 bool ray_start_command(const struct ray_cluster *c, const struct ray_group *g, const struct ray_options *o, struct arena *a,
                        struct slice *out, struct err *e);
+
+/* KubeRay's autoscaler beside the head, and the objects that it acts by; all of them stand before the head is made. A service account that
+ * the head's template names is its user's to make. Names are KubeRay's, which other programs look for. */
+enum ray_account { RAY_ACCOUNT, RAY_ACCOUNT_ROLE, RAY_ACCOUNT_BINDING, RAY_ACCOUNT_OBJECTS };
+extern const struct kube_resource ray_account_resources[RAY_ACCOUNT_OBJECTS];
+bool ray_has_sidecar(const struct ray_cluster *c, const struct ray_options *o);
+bool ray_wants_account(const struct ray_cluster *c, enum ray_account which, struct arena *a);
+struct slice ray_account_name(const struct ray_cluster *c, enum ray_account which, struct arena *a);
+bool ray_build_account(const struct ray_cluster *c, enum ray_account which, struct arena *a, struct buf *out);
 
 /* ---- RayJob: a program, and the cluster that it runs on ---- */
 

@@ -22,6 +22,10 @@ bool cli_print(struct slice text);
 /* "mobula: TEXT" on stderr. Returns STATUS_ERROR. */
 int cli_fail(const struct err *e);
 
+/* --autoscaler=operator | sidecar | off, as the operator, install and explain take it. */
+enum cli_scaler { CLI_SCALER_OPERATOR, CLI_SCALER_SIDECAR, CLI_SCALER_OFF };
+bool cli_scaler(struct slice text, enum cli_scaler *out, struct err *e);
+
 /* --tools=configmap | image:REF | none, as the operator and explain take it. */
 struct ray_options;
 bool cli_tools(struct slice text, struct ray_options *out, struct err *e);

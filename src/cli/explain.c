@@ -21,6 +21,7 @@ struct world {
     uint32_t count, cap;
     struct service head_service, headless_service;
     bool has_head_service, has_headless_service;
+    uint32_t accounts; /* as in cluster_view */
     struct arena *arena;
     struct buf *out;
     struct err err;
@@ -77,13 +78,21 @@ static bool build_service(struct world *w, bool head, struct buf *object)
     return true;
 }
 
+static bool build_account(struct world *w, const struct action *action, struct buf *object)
+{
+    w->accounts |= 1u << action->index;
+    return ray_build_account(w->cluster, (enum ray_account)action->index, w->arena, object);
+}
+
 /* Carries out what makes an object; *made counts them. */
 static bool carry_out(struct world *w, const struct action *action, uint32_t *made)
 {
     struct buf object;
     bool well = true;
     buf_init(&object, LIMIT_JSON_ITEM);
-    if (action->kind == ACTION_CREATE_POD)
+    if (action->kind == ACTION_CREATE_ACCOUNT)
+        well = build_account(w, action, &object);
+    else if (action->kind == ACTION_CREATE_POD)
         well = build_pod(w, action, &object);
     else if (action->kind == ACTION_APPLY_HEAD_SERVICE || action->kind == ACTION_APPLY_HEADLESS_SERVICE)
         well = build_service(w, action->kind == ACTION_APPLY_HEAD_SERVICE, &object);
@@ -107,6 +116,7 @@ static bool run_world(struct world *w)
         made = 0;
         view.pods = w->pods;
         view.pod_count = w->count;
+        view.accounts = w->accounts;
         view.head_service = w->has_head_service ? &w->head_service : NULL;
         view.headless_service = w->has_headless_service ? &w->headless_service : NULL;
         reconcile_cluster(&view, w->arena, &plan);
@@ -185,13 +195,14 @@ void explain_end(const struct explain_how *how, struct buf *out)
 
 struct explain_options {
     struct flag_texts files;
-    struct slice tools, output, cluster_domain;
+    struct slice tools, output, cluster_domain, autoscaler;
 };
 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct explain_options, field)
     {"f", FLAG_TEXTS, AT(files), "FILE", "manifests in YAML or JSON; - is standard input"},
     {"tools", FLAG_TEXT, AT(tools), "WHERE", "configmap (default), image:REF or none, as the operator has it"},
+    {"autoscaler", FLAG_TEXT, AT(autoscaler), "WHO", "operator (default), sidecar or off, as the operator has it"},
     {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of service names (cluster.local)"},
     {"output", FLAG_TEXT, AT(output), "yaml|json", "YAML documents (default) or one JSON list"},
 #undef AT
@@ -228,7 +239,9 @@ int cli_explain(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "cluster") == 0)
         return cli_explain_cluster(argc - 1, argv + 1);
-    struct explain_options o = {.tools = SLICE("configmap"), .output = SLICE("yaml"), .cluster_domain = SLICE("cluster.local")};
+    struct explain_options o = {
+        .tools = SLICE("configmap"), .output = SLICE("yaml"), .cluster_domain = SLICE("cluster.local"), .autoscaler = SLICE("operator")};
+    enum cli_scaler scaler;
     int status;
     if (!flags_parse(&flags, argc, argv, &o, &status))
         return status;
@@ -239,8 +252,9 @@ int cli_explain(int argc, char **argv)
         return flags_wrong(&flags, "-f is needed");
     if (!how.json && !slice_eq(o.output, SLICE("yaml")))
         return flags_wrong(&flags, "--output: want yaml or json");
-    if (!cli_tools(o.tools, &how.ray, &e))
+    if (!cli_tools(o.tools, &how.ray, &e) || !cli_scaler(o.autoscaler, &scaler, &e))
         return flags_wrong(&flags, "%s", e.text);
+    how.ray.sidecar = scaler == CLI_SCALER_SIDECAR;
     __attribute__((cleanup(arena_free))) struct arena a = {0};
     __attribute__((cleanup(buf_free))) struct buf out, notes;
     buf_init(&out, EXPLAIN_OUTPUT_MAX);

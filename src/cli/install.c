@@ -11,6 +11,7 @@ const struct install_options install_defaults = {
     .ns = SLICE("mobula"),
     .image = SLICE("localhost/mobula:" MOBULA_VERSION),
     .tools = SLICE("configmap"),
+    .autoscaler = SLICE("operator"),
     .replicas = 1,
 };
 
@@ -96,12 +97,13 @@ static bool read_watched(struct slice text, struct watched *w, struct err *e)
 
 static bool check(const struct install_options *o, struct ray_options *tools, struct watched *w, struct err *e)
 {
+    enum cli_scaler scaler;
     if (o->crds_only && o->no_crds)
         return err_set(e, ERR_CONFIG, "--crds-only and --no-crds leave nothing to print");
     if (o->replicas < 1 || o->replicas > INSTALL_REPLICAS_MAX)
         return err_set(e, ERR_CONFIG, "--replicas: want 1 to %d", INSTALL_REPLICAS_MAX);
     return check_namespace(o->ns, "--namespace", e) && read_watched(slice_empty(o->watch) ? o->ns : o->watch, w, e) &&
-           check_image(o->image, "--image", e) && cli_tools(o->tools, tools, e) &&
+           check_image(o->image, "--image", e) && cli_tools(o->tools, tools, e) && cli_scaler(o->autoscaler, &scaler, e) &&
            (tools->tools != RAY_TOOLS_IMAGE || check_image(tools->tools_image, "--tools", e));
 }
 
@@ -118,6 +120,12 @@ static void put_namespaces(const struct install_options *o, const struct watched
         put_document(install_namespace(), (struct variable[]){{"NAMESPACE", o->ns}}, 1, out);
 }
 
+/* Only what is not the default is written out. */
+static struct slice autoscaler_flag(const struct install_options *o)
+{
+    return slice_eq(o->autoscaler, SLICE("off")) ? SLICE("        - --autoscaler=off\n") : SLICE("        - --autoscaler=sidecar\n");
+}
+
 static void put_operator(const struct install_options *o, const struct ray_options *tools, const struct watched *w, struct buf *out)
 {
     char replicas[20];
@@ -130,6 +138,8 @@ static void put_operator(const struct install_options *o, const struct ray_optio
         {"IMAGE", o->image},
         {"TOOLS", o->tools},
         {"TOOLS_RULE", tools->tools == RAY_TOOLS_CONFIGMAP ? install_role_tools() : SLICE_NONE},
+        {"SIDECAR_RULES", slice_eq(o->autoscaler, SLICE("sidecar")) ? install_role_sidecar() : SLICE_NONE},
+        {"AUTOSCALER", slice_eq(o->autoscaler, install_defaults.autoscaler) ? SLICE_NONE : autoscaler_flag(o)},
         {"VERSION", SLICE(MOBULA_VERSION)},
         {"REPLICAS", slice_of(replicas)},
         /* Without an election there must never be two at a time. */
@@ -179,6 +189,8 @@ static const struct flag list[] = {
     {"replicas", FLAG_INT, AT(replicas), "N", "how many operators (1); more than one elect a leader"},
     {"leader-elect", FLAG_SWITCH, AT(leader_elect), NULL, "elect a leader even when there is one only"},
     {"tools", FLAG_TEXT, AT(tools), "WHERE", "configmap, image:REF or none: how workers get the program that waits for the head"},
+    {"autoscaler", FLAG_TEXT, AT(autoscaler), "WHO",
+     "operator, sidecar or off: who scales clusters that ask for it; sidecar (KubeRay's) needs more rights"},
 #undef AT
 };
 

@@ -75,3 +75,14 @@ bool cli_tools(struct slice text, struct ray_options *out, struct err *e)
         return err_set(e, ERR_CONFIG, "--tools is \"%.*s\": want configmap, image:REF or none", SLICE_ARG(text));
     return true;
 }
+
+bool cli_scaler(struct slice text, enum cli_scaler *out, struct err *e)
+{
+    static const char *const words[] = {"operator", "sidecar", "off"};
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (slice_eq(text, slice_of(words[i]))) {
+            *out = (enum cli_scaler)i;
+            return true;
+        }
+    return err_set(e, ERR_CONFIG, "--autoscaler is \"%.*s\": want operator, sidecar or off", SLICE_ARG(text));
+}

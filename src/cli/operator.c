@@ -28,8 +28,8 @@ static const struct flag list[] = {
      "how to reach the cluster (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},
     {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig (default: its current-context)"},
     {"tools", FLAG_TEXT, AT(tools), "configmap|image:REF|none", "how worker pods get this binary to wait for their head"},
-    {"autoscaler", FLAG_TEXT, AT(autoscaler), "operator|off",
-     "who scales clusters that ask for it; off: replicas stay as they are written"},
+    {"autoscaler", FLAG_TEXT, AT(autoscaler), "operator|sidecar|off",
+     "who scales clusters that ask for it: this program, KubeRay's container beside their heads, nobody"},
     {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of service names"},
     {"leader-elect", FLAG_SWITCH, AT(leader_elect), NULL, "decide only while holding a Lease: for more than one replica"},
     {"lease-namespace", FLAG_TEXT, AT(lease_namespace), "NS", "of the Lease (default: that of the context or service account)"},
@@ -79,9 +79,8 @@ static bool check_flags(const struct options *o, struct err *e)
     struct ray_options tools;
     if (o->lease_ms <= o->renew_ms || o->renew_ms * 5 <= o->retry_ms * 6)
         return err_set(e, ERR_CONFIG, "--lease-duration must be above --renew-deadline, and that above 1.2 times --retry-period");
-    if (!slice_eq(o->autoscaler, SLICE("operator")) && !slice_eq(o->autoscaler, SLICE("off")))
-        return err_set(e, ERR_CONFIG, "--autoscaler is operator or off");
-    return cli_tools(o->tools, &tools, e);
+    enum cli_scaler scaler;
+    return cli_scaler(o->autoscaler, &scaler, e) && cli_tools(o->tools, &tools, e);
 }
 
 /* The bytes of this program, mapped and not copied: they go into a ConfigMap once in a while. */
@@ -130,7 +129,8 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
     to->seed = rng_next(&rng);
     to->instance = slice_empty(o->identity) ? arena_dup(&p->arena, slice_of(host)) : o->identity;
     to->leader_elect = o->leader_elect;
-    to->autoscaling = slice_eq(o->autoscaler, SLICE("operator"));
+    to->autoscaling = !slice_eq(o->autoscaler, SLICE("off"));
+    to->ray.sidecar = slice_eq(o->autoscaler, SLICE("sidecar"));
     to->lease = (struct kube_lease_options){
         .ns = slice_empty(o->lease_namespace) ? p->config->namespace_ : o->lease_namespace,
         .name = o->lease_name,

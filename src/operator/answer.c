@@ -103,8 +103,7 @@ static bool look_up(struct op *op, struct flight *f)
     return false;
 }
 
-/* The group of the flight failed, unless the spec has changed since: then the number means another group, and all is decided anew. */
-static void flight_failed(struct op *op, const struct flight *f, const char *text)
+void flight_failed(struct op *op, const struct flight *f, const char *text)
 {
     if (f->generation == f->c->generation)
         group_failed(op, f->c, f->group, slice_of(text));
@@ -159,6 +158,8 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
                  f->name);
         cluster_trouble(op, c, f, text);
     }
+    if (f->group < 0)
+        c->accounts = 0; /* the next head's are looked at anew: whoever took them away meanwhile took them from this one only */
     if (!c->work)
         return;
     c->work->created++;
@@ -361,6 +362,8 @@ void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct 
     if (c->present) {
         if (f->kind == ACTION_CREATE_POD && on_create(op, f, a))
             return;
+        if (f->kind == ACTION_CREATE_ACCOUNT && account_answer(op, f, a))
+            return;
         if (f->kind == ACTION_TRY_POD)
             on_try(op, f, a);
         else if (f->kind == ACTION_DELETE_POD || f->kind == ACTION_DELETE_SERVICE)
@@ -369,7 +372,7 @@ void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct 
             on_status(op, f, a);
         else if (f->kind == ACTION_APPLY_HEAD_SERVICE || f->kind == ACTION_APPLY_HEADLESS_SERVICE)
             on_service(op, f, a);
-        else if (f->kind != ACTION_CREATE_POD)
+        else if (f->kind != ACTION_CREATE_POD && f->kind != ACTION_CREATE_ACCOUNT)
             job_answer(op, f, a);
         if (a->outcome == KUBE_OK && c->not_before_ms <= now.mono_ms) /* an answer may be good and bring trouble still */
             c->trouble = 0;

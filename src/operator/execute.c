@@ -128,9 +128,18 @@ static bool build_status(struct op *op, struct cluster *c, const struct action *
     return buf_put(&op->body, act->text);
 }
 
+static bool build_account(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t)
+{
+    *t = (struct call_text){SLICE("POST"), SLICE("application/json"), false};
+    account_build(op, c, act, f);
+    return true;
+}
+
 static bool build(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     switch ((enum action_kind)act->kind) {
+    case ACTION_CREATE_ACCOUNT:
+        return build_account(op, c, act, f, t);
     case ACTION_TRY_POD:
     case ACTION_CREATE_POD:
         return build_pod(op, c, act, f, t, e);

@@ -85,6 +85,7 @@ struct cluster {
     struct cluster *next_owned, **owned_at; /* … by these */
     struct job *job;                        /* of a RayJob that was decided */
     struct scaling *scaling;                /* NULL: nobody scales it, or somebody else does */
+    uint8_t accounts; /* bits by enum ray_account: objects of KubeRay's autoscaler that are there, as far as its next head is concerned */
     struct work *work;
     uint32_t in_flight;
     uint32_t trouble; /* calls in a row that failed for no reason of the spec's: backs off the whole cluster */
@@ -259,6 +260,8 @@ struct flight {
     uint64_t hash;      /* of what is sent: the template that is tried, the service, the status */
 };
 kube_done answer_done;
+/* The group of the flight failed, unless the spec has changed since: then the number means another group, and all is decided anew. */
+void flight_failed(struct op *op, const struct flight *f, const char *text);
 /* The rest of the plan is dropped and the group waits. While it waits already, nothing more is counted: what fails together is one
  * failure. */
 void group_failed(struct op *op, struct cluster *c, int32_t group, struct slice reason);
@@ -311,6 +314,10 @@ bool head_ask(struct op *op, struct cluster *c, const struct ray_dash_request *r
               struct err *e);
 void heads_forget(struct op *op, const void *owner); /* its questions are not answered any more */
 void heads_free(struct op *op);
+
+/* account.c: what KubeRay's autoscaler acts by */
+void account_build(struct op *op, struct cluster *c, const struct action *act, struct flight *f);
+bool account_answer(struct op *op, struct flight *f, const struct kube_answer *a); /* whether the flight goes on */
 
 /* tools.c */
 void tools_want(struct op *op, const struct istr *ns);

@@ -336,7 +336,8 @@ static void call_head(struct scaling *s, struct slice ip, uint16_t port)
 static bool is_wanted(const struct op *op)
 {
     const struct ray_cluster *m = &op->model;
-    return op->o.autoscaling && m->autoscaling && op->errors.count == 0 && !m->deleting && !m->managed_elsewhere && !m->suspend;
+    return (op->o.autoscaling || m->scaler == RAY_SCALER_OPERATOR) && m->autoscaling && !ray_has_sidecar(m, &op->o.ray) &&
+           op->errors.count == 0 && !m->deleting && !m->managed_elsewhere && !m->suspend;
 }
 
 void scaling_follow(struct op *op, struct cluster *c)

@@ -98,6 +98,13 @@ void tools_resources(struct jout *w);
 void tools_security(struct jout *w, struct jval container, struct jval pod); /* pod: its own securityContext's, or no value */
 void tools_mount(struct jout *w);                                            /* one element of "volumeMounts" */
 void tools_volume(struct jout *w);                                           /* one element of "volumes" */
+/* ---- sidecar.c: KubeRay's autoscaler ---- */
+bool has_sidecar(const struct pod_build *b);
+void write_sidecar(struct jout *w, const struct pod_build *b); /* the container, in "containers" */
+/* Its logs are read by the head: both mount one volume. Whether the Ray container gets it, and how; the volume itself. */
+bool sidecar_logs(const struct pod_build *b);
+void write_logs_mount(struct jout *w);
+void write_logs_volume(struct jout *w, const struct pod_build *b);
 /* "env" of a worker's own init container */
 void write_init_env(struct jout *w, const struct pod_build *b, struct jval container);
 

@@ -72,20 +72,33 @@ static void write_containers(struct jout *w, const struct pod_build *b)
         else
             jout_raw(w, json_raw(v));
     }
+    write_sidecar(w, b);
     jout_end(w);
+}
+
+/* A node that the autoscaler drained must not come back in the same pod. KubeRay's first version does not drain. */
+static bool never_restarts(const struct pod_build *b)
+{
+    const struct ray_cluster *c = b->cluster;
+    bool drains = !ray_has_sidecar(c, b->options) || json_str_eq(json_get(c->spec, "autoscalerOptions.version"), SLICE("v2"));
+    return c->autoscaling && drains && !value_given(json_key(b->spec, SLICE("restartPolicy")));
 }
 
 static void write_spec(struct jout *w, const struct pod_build *b)
 {
-    const char *skip[5] = {"containers", "initContainers", "volumes"};
-    /* A node that the autoscaler drained must not come back in the same pod. */
-    bool never = b->cluster->autoscaling && !value_given(json_key(b->spec, SLICE("restartPolicy")));
+    const char *skip[6] = {"containers", "initContainers", "volumes"};
+    size_t n = 3;
+    bool never = never_restarts(b), sidecar = has_sidecar(b);
     if (never)
-        skip[3] = "restartPolicy";
+        skip[n++] = "restartPolicy";
+    if (sidecar)
+        skip[n++] = "serviceAccountName";
     jout_kobject(w, "spec");
     splice_members(w, b->spec, skip, b->arena);
     if (never)
         jout_kstr(w, "restartPolicy", SLICE("Never"));
+    if (sidecar)
+        jout_kstr(w, "serviceAccountName", ray_account_name(b->cluster, RAY_ACCOUNT, b->arena));
     write_init_containers(w, b);
     write_containers(w, b);
     write_volumes(w, b);

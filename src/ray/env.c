@@ -103,12 +103,22 @@ static void write_merged(struct jout *w, struct jval users, const struct variabl
     jout_end(w);
 }
 
+/* KubeRay leaves the choice to Ray where the options do not make it. */
+static void sidecar_variable(const struct pod_build *b, struct variables *v)
+{
+    struct jval version = json_get(b->cluster->spec, "autoscalerOptions.version");
+    if (value_given(version))
+        value(v, true, "RAY_enable_autoscaler_v2", json_str_eq(version, SLICE("v2")) ? SLICE("true") : SLICE("false"));
+}
+
 void write_env(struct jout *w, const struct pod_build *b)
 {
     struct variables ours = {0};
     /* Where request_resources() goes is decided by this flag in the head; `ray start` sets it by itself in pods that look like KubeRay's.
      */
-    if (b->group->head && b->cluster->autoscaling)
+    if (has_sidecar(b))
+        sidecar_variable(b, &ours);
+    else if (b->group->head && b->cluster->autoscaling)
         value(&ours, true, "RAY_enable_autoscaler_v2", SLICE("1"));
     if (b->cluster->kind == RAY_V1)
         v1_variables(b, &ours);

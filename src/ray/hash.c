@@ -58,9 +58,26 @@ static void put_template(struct jout *w, struct jval template, struct arena *a)
     jout_end(w);
 }
 
+/* What the container autoscaler is made of. Whether there is one may be the operator's setting, of which no hash can know: who writes
+ * options for it means it. */
+static void put_sidecar(struct jout *w, const struct ray_cluster *c, const struct ray_group *g)
+{
+    static const char *const members[] = {"image",        "imagePullPolicy", "resources", "env", "envFrom",
+                                          "volumeMounts", "securityContext", "command",   "args"};
+    struct jval options = json_get(c->spec, "autoscalerOptions");
+    if (c->scaler == RAY_SCALER_SIDECAR) {
+        jout_kstr(w, "scaler", SLICE("sidecar"));
+        put_given(w, "version", json_key(options, SLICE("version")));
+    }
+    for (size_t i = 0; i < COUNT_OF(members) && g->head; i++)
+        put_given(w, members[i], json_key(options, slice_of(members[i])));
+}
+
 /* What a group's pods take from the rest of the spec. */
 static void put_cluster(struct jout *w, const struct ray_cluster *c, const struct ray_group *g, struct arena *a)
 {
+    if (c->autoscaling && c->scaler != RAY_SCALER_OPERATOR)
+        put_sidecar(w, c, g);
     if (g->head)
         jout_kbool(w, "autoscaling", c->autoscaling);
     else

@@ -75,13 +75,28 @@ static void later(struct reader *r, const struct place *object, const char *key,
         place_bad(r, &at, "%s", what);
 }
 
-/* What describes the container that scales elsewhere. */
-static void note_options(struct reader *r, const struct place *options)
+/* What describes a container that is not made, and what asks for a scaling that there is none of. */
+static void note_scaling(struct reader *r, const struct place *spec, const struct place *annotations)
 {
     static const char *const container[] = {"image",        "imagePullPolicy", "resources", "env", "envFrom",
                                             "volumeMounts", "securityContext", "command",   "args"};
-    for (size_t i = 0; i < COUNT_OF(container); i++)
-        later(r, options, container[i], "has no effect: the operator scales the cluster itself, no container is made for it");
+    static const char off[] = "has no effect: enableInTreeAutoscaling is not true";
+    struct place options = place_key(spec, "autoscalerOptions"), groups = place_key(spec, "workerGroupSpecs");
+    struct place scaler = place_key(annotations, RAY_ANNOTATION_AUTOSCALER);
+    bool scaled = json_bool(json_key(spec->value, SLICE("enableInTreeAutoscaling")), false);
+    bool sidecar = json_str_eq(scaler.value, SLICE("sidecar"));
+    for (size_t i = 0; i < COUNT_OF(container) && !sidecar; i++)
+        later(r, &options, container[i],
+              "has no effect where the operator scales the cluster itself: it is for the annotation " RAY_ANNOTATION_AUTOSCALER
+              ": sidecar");
+    if (scaled)
+        return;
+    if (place_given(&scaler))
+        place_bad(r, &scaler, "%s", off);
+    for (size_t i = 0; place_type(&groups) == JSON_ARRAY && i < json_len(groups.value); i++) {
+        struct place group = place_element(&groups, i, json_at(groups.value, i));
+        later(r, &group, "idleTimeoutSeconds", off);
+    }
 }
 
 static void note_v1(struct reader *r, const struct place *root, const struct place *spec)
@@ -92,7 +107,7 @@ static void note_v1(struct reader *r, const struct place *root, const struct pla
     unknown(r, &head, v1_head);
     unknown(r, &options, v1_options);
     unknown_in_list(r, spec, "workerGroupSpecs", v1_group);
-    note_options(r, &options);
+    note_scaling(r, spec, &annotations);
     later(r, spec, "gcsFaultToleranceOptions", "is not carried out yet: the head's state is lost with its pod");
     later(r, spec, "historyServerOptions", "is not carried out yet: no logs are collected");
     later(r, &head, "enableIngress", "is not carried out yet: no Ingress is made");

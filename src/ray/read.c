@@ -76,8 +76,10 @@ static void read_metadata(struct reader *r, const struct place *root)
     c->deleting = value_given(json_key(meta.value, SLICE("deletionTimestamp")));
     if (read_text_map(r, &labels))
         c->labels = labels.value;
-    if (read_text_map(r, &annotations))
+    if (read_text_map(r, &annotations)) {
         c->annotations = annotations.value;
+        read_scaler(r, &annotations);
+    }
 }
 
 static int32_t clamp(int32_t n, int32_t least, int32_t most)

@@ -71,6 +71,9 @@ void check_v1(struct reader *r, const struct place *spec);
 void check_v1_features(struct reader *r, const struct place *spec);
 void check_v1_group(struct reader *r, const struct place *spec, const struct place *group, struct ray_group *g);
 
+/* Who scales it: sidecar.c. */
+void read_scaler(struct reader *r, const struct place *annotations);
+
 /* The groups' hashes, when everything else is read. */
 void hash_groups(struct reader *r);
 

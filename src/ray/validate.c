@@ -1,4 +1,5 @@
-/* Rules between fields of ray.io/v1: those of KubeRay 1.7's own validation, so that a manifest that is good for one is good for both. */
+/* Rules between fields of ray.io/v1: those of KubeRay 1.7's own validation, so that a manifest that is good for KubeRay is good here. What
+ * only Ray's own autoscaler cannot do is refused only where that one is asked for. */
 #include "build.h"
 
 static const char v2_flag[] = "RAY_enable_autoscaler_v2";
@@ -87,15 +88,16 @@ static void check_scaling(struct reader *r, const struct place *spec, const stru
     struct place idle = place_key(group, "idleTimeoutSeconds"), priority = place_key(group, "priority"),
                  suspend = place_key(group, "suspend");
     int64_t n = 0;
-    bool v2 = autoscaler_v2(r, spec);
-    if (place_given(&idle) && !v2)
-        place_bad(r, &idle, "needs autoscalerOptions.version v2");
+    /* The operator's own autoscaler goes by both, whatever Ray runs; Ray's goes by what its version knows. */
+    bool sidecar = c->scaler == RAY_SCALER_SIDECAR, v1 = sidecar && !autoscaler_v2(r, spec);
+    if (place_given(&idle) && v1)
+        place_bad(r, &idle, "needs autoscalerOptions.version v2, as the annotation " RAY_ANNOTATION_AUTOSCALER " is sidecar");
     read_int(r, &priority, INT32_MIN, INT32_MAX, &n);
     g->priority = (int32_t)n;
-    if (n != 0 && !v2)
-        place_bad(r, &priority, "needs autoscalerOptions.version v2");
-    if (n != 0 && version_number(c->ray_version) < PRIORITY_SINCE)
-        place_bad(r, &priority, "needs rayVersion 2.56.0 or later");
+    if (n != 0 && v1)
+        place_bad(r, &priority, "needs autoscalerOptions.version v2, as the annotation " RAY_ANNOTATION_AUTOSCALER " is sidecar");
+    if (n != 0 && sidecar && version_number(c->ray_version) < PRIORITY_SINCE)
+        place_bad(r, &priority, "needs rayVersion 2.56.0 or later, as the annotation " RAY_ANNOTATION_AUTOSCALER " is sidecar");
     if (g->suspended && c->autoscaling)
         place_bad(r, &suspend, "is true: a group cannot be suspended while enableInTreeAutoscaling is true");
 }

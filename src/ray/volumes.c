@@ -32,12 +32,13 @@ void write_volumes(struct jout *w, const struct pod_build *b)
     struct jval given = json_key(b->spec, SLICE("volumes"));
     bool shm = wants_shared_memory(b) && !list_has(given, "name", SLICE(RAY_SHARED_MEMORY_VOLUME));
     bool tools = waits_for_gcs(b) && b->options->tools == RAY_TOOLS_CONFIGMAP;
-    if (!json_len(given) && !shm && !tools)
+    if (!json_len(given) && !shm && !tools && !has_sidecar(b))
         return;
     jout_karray(w, "volumes");
     splice_elements(w, given);
     if (shm)
         write_shared_memory(w, b);
+    write_logs_volume(w, b);
     if (tools)
         tools_volume(w);
     jout_end(w);
@@ -46,8 +47,8 @@ void write_volumes(struct jout *w, const struct pod_build *b)
 void write_volume_mounts(struct jout *w, const struct pod_build *b)
 {
     struct jval given = json_key(b->container, SLICE("volumeMounts"));
-    bool shm = wants_shared_memory(b);
-    if (!json_len(given) && !shm)
+    bool shm = wants_shared_memory(b), logs = sidecar_logs(b);
+    if (!json_len(given) && !shm && !logs)
         return;
     jout_karray(w, "volumeMounts");
     splice_elements(w, given);
@@ -57,5 +58,7 @@ void write_volume_mounts(struct jout *w, const struct pod_build *b)
         jout_kstr(w, "name", SLICE(RAY_SHARED_MEMORY_VOLUME));
         jout_end(w);
     }
+    if (logs)
+        write_logs_mount(w);
     jout_end(w);
 }

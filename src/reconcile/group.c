@@ -78,6 +78,17 @@ static bool named_for_deletion(const struct ray_group *spec, const struct pod *p
     return false;
 }
 
+bool decide_named(const struct group_view *g, int32_t index, struct slice replaces_uid, struct arena *a)
+{
+    if (g->spec->workers_to_delete_count == 0)
+        return false;
+    struct slice name = ray_worker_pod_name(g->in->cluster, g->spec, index, replaces_uid, a);
+    for (uint32_t i = 0; i < g->spec->workers_to_delete_count; i++)
+        if (slice_eq(g->spec->workers_to_delete[i], name))
+            return true;
+    return false;
+}
+
 uint32_t decide_keep(const struct group_view *g, const struct pod **keep, uint32_t *gone, struct plan *p)
 {
     uint32_t kept = 0, going = 0;
@@ -160,10 +171,10 @@ static bool create_missing(const struct group_view *g, const struct pod **live, 
     bool all = missing <= attempts && going == 0;
     missing = missing <= attempts ? missing : attempts;
     for (int32_t at = 0; missing > 0; at++) {
-        if (held[at])
+        const struct pod *old = predecessor(g, at);
+        if ((at < places && held[at]) || decide_named(g, at, old ? slice_of(old->uid) : SLICE_NONE, p->arena))
             continue;
         missing--;
-        const struct pod *old = predecessor(g, at);
         struct action *act = plan_add(p, ACTION_CREATE_POD);
         act->group = g->number;
         act->index = at;
@@ -179,7 +190,7 @@ void decide_workers(const struct group_view *g, struct plan *p)
     const struct pod **live = arena_array(p->arena, g->count + 1, sizeof *live);
     uint32_t going, count = decide_keep(g, live, &going, p);
     int32_t want = g->spec->desired;
-    if ((int64_t)count > want) {
+    if ((int64_t)count > want && !g->named_only) {
         qsort(live, count, sizeof *live, compare_victims);
         for (uint32_t i = 0; i < count - (uint32_t)want; i++)
             plan_delete(p, live[i], g->number, "more replicas than desired");

@@ -16,6 +16,22 @@ static const struct pod *pick_head(const struct group_view *g)
     return best;
 }
 
+/* What the autoscaler beside the head acts by comes before the head: without its account no pod is taken. */
+static bool decide_accounts(const struct group_view *g, struct plan *p)
+{
+    const struct ray_cluster *c = g->in->cluster;
+    bool missing = false;
+    for (int which = 0; which < RAY_ACCOUNT_OBJECTS && ray_has_sidecar(c, g->in->options); which++) {
+        if ((g->in->accounts & 1u << which) || !ray_wants_account(c, (enum ray_account)which, p->arena))
+            continue;
+        struct action *act = plan_add(p, ACTION_CREATE_ACCOUNT);
+        act->group = g->number;
+        act->index = which;
+        missing = true;
+    }
+    return missing;
+}
+
 void decide_head(const struct group_view *g, struct plan *p)
 {
     bool may_create = decide_failures(g, p), gone = true;
@@ -30,7 +46,7 @@ void decide_head(const struct group_view *g, struct plan *p)
         else if (pod_failed(pod) && (may_create || head))
             plan_delete(p, pod, g->number, "it ended");
     }
-    if (!head && gone && may_create && g->spec->desired > 0) {
+    if (!head && gone && may_create && g->spec->desired > 0 && !decide_accounts(g, p)) {
         struct action *act = plan_add(p, ACTION_CREATE_POD);
         act->group = g->number;
         act->index = 0;

@@ -102,12 +102,21 @@ static void create_hosts(const struct group_view *g, int32_t replica, struct pla
     }
 }
 
+static bool named_again(const struct group_view *g, int32_t replica, struct arena *a)
+{
+    bool named = false;
+    for (int32_t host = 0; host < g->spec->hosts && !named; host++)
+        named = decide_named(g, replica * g->spec->hosts + host, SLICE_NONE, a);
+    return named;
+}
+
 void decide_multi_host(const struct group_view *g, struct plan *p)
 {
     bool may_create = decide_failures(g, p);
     int32_t want = g->spec->desired, limit = highest_replica(g) + 1;
     if (limit < 2 * want)
-        limit = 2 * want; /* room for new replicas beside those that are going away */
+        limit = 2 * want;                               /* room for new replicas beside those that are going away */
+    limit += (int32_t)g->spec->workers_to_delete_count; /* … and for names that may not be used again yet */
     struct replica *r = arena_array(p->arena, (size_t)limit + 1, sizeof *r);
     count_replicas(g, r, limit);
     const struct pod **keep = arena_array(p->arena, g->count + 1, sizeof *keep);
@@ -120,18 +129,18 @@ void decide_multi_host(const struct group_view *g, struct plan *p)
             delete_replica(g, i, "a host of its replica ended", p);
         standing += !r[i].doomed && r[i].live > 0;
     }
-    standing += decide_strangers(g, keep, kept, want - standing, p);
+    standing += decide_strangers(g, keep, kept, g->named_only ? INT32_MAX / 2 : want - standing, p);
     for (uint32_t i = 0; i < g->count && may_create; i++)
         if (g->pods[i]->index < 0 && pod_failed(g->pods[i]))
             plan_delete(p, g->pods[i], g->number, "it ended");
-    for (; standing > want; standing--) {
+    for (; standing > want && !g->named_only; standing--) {
         int32_t victim = pick_victim(r, limit);
         delete_replica(g, victim, "more replicas than desired", p);
         r[victim].doomed = true;
     }
     int32_t attempts = decide_attempts(g);
     for (int32_t i = 0; i < limit && may_create; i++) {
-        bool empty = !r[i].live && !r[i].failed && !r[i].deleting;
+        bool empty = !r[i].live && !r[i].failed && !r[i].deleting && !named_again(g, i, p->arena);
         bool partial = r[i].live && r[i].live < (uint32_t)g->spec->hosts && !r[i].failed && !r[i].deleting && !r[i].doomed;
         if (partial)
             create_hosts(g, i, p);

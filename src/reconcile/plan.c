@@ -59,6 +59,7 @@ int64_t reconcile_backoff_ms(uint32_t count, uint64_t seed)
 const char *action_name(enum action_kind kind)
 {
     static const char *const names[] = {
+        [ACTION_CREATE_ACCOUNT] = "create-account",
         [ACTION_APPLY_HEAD_SERVICE] = "apply-head-service",
         [ACTION_APPLY_HEADLESS_SERVICE] = "apply-headless-service",
         [ACTION_DELETE_SERVICE] = "delete-service",

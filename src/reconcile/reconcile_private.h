@@ -20,6 +20,7 @@ struct group_view {
     int32_t number;          /* as in actions */
     const struct pod **pods; /* of this group, sorted by index, then age */
     uint32_t count;
+    bool named_only; /* KubeRay's autoscaler says by name which pods go: of too many none is picked here */
 };
 
 /* It neither runs nor will run again: its place is free for a successor. */
@@ -40,6 +41,8 @@ bool decide_failures(const struct group_view *g, struct plan *p);
 /* How many pods (or replicas) may be created now. After a failure one, then three times as many as have been created since: what fails for
  * one fails for a thousand, and need not be asked a thousand times. */
 int32_t decide_attempts(const struct group_view *g);
+/* Whether the pod that would be made at this index has a name that workersToDelete still holds, of an earlier one: it would go at once. */
+bool decide_named(const struct group_view *g, int32_t index, struct slice replaces_uid, struct arena *a);
 void decide_head(const struct group_view *g, struct plan *p);
 void decide_workers(const struct group_view *g, struct plan *p);    /* one host per replica */
 void decide_multi_host(const struct group_view *g, struct plan *p); /* replicas live and die as a whole */

@@ -43,6 +43,7 @@ static void manifests(struct arena *a)
     } cases[] = {
         {"tests/data/cli/good.yaml", NULL, "tests/data/cli/good.names", "", true},
         {"tests/data/cli/legacy.yaml", NULL, "tests/data/cli/legacy.names", "", true},
+        {"tests/data/cli/sidecar.yaml", NULL, "tests/data/cli/sidecar.names", "", true},
         {NULL, "kind: Other\n", NULL, "", true},
         {NULL, "a: [", NULL, "F: line ", false},
         {NULL, V1 "  suspend: true\n", NULL, "F:1: no pods are made: spec.suspend is true\n", true},

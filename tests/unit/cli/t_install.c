@@ -53,6 +53,19 @@ static void golden(struct arena *a)
     o.tools = SLICE("image:localhost/tools:1");
     CHECK_SLICE(written(&o, a, &e), read_file("tests/data/cli/install-elect.yaml", a));
     CHECK_STR(slice_of(e.text), "");
+
+    test_case("KubeRay's autoscaler, whose roles it must be able to make");
+    o = install_defaults;
+    o.no_crds = true;
+    o.autoscaler = SLICE("sidecar");
+    CHECK_SLICE(written(&o, a, &e), read_file("tests/data/cli/install-sidecar.yaml", a));
+    o.autoscaler = SLICE("off");
+    struct slice off = written(&o, a, &e);
+    CHECK(strstr(off.ptr, "        - --autoscaler=off\n") && !strstr(off.ptr, "serviceaccounts"));
+    CHECK_STR(slice_of(e.text), "");
+    o.autoscaler = SLICE("none");
+    CHECK(!written(&o, a, &e).ptr && strstr(e.text, "--autoscaler is \"none\""));
+    e = (struct err){0};
 }
 
 /* The definitions travel as they are, comments included. */

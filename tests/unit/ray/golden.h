@@ -1,6 +1,7 @@
 /* Golden files: a custom resource and every object that is made of it, as JSON.
- *   {"options": {"tools": "configmap|image|none", …}, "resource": {…}, "want": [{"build": "head|worker|service|headless", …, "is": {…}}]}
- * A worker entry has "group", "index" and maybe "replaces". RAY_ANNOTATION_HASH is compared as "HASH": its values are pinned elsewhere. */
+ *   {"options": {"tools": "configmap|image|none", …}, "resource": {…}, "want": [{"build":
+ * "head|worker|service|headless|account|role|binding", …, "is": {…}}]} A worker entry has "group", "index" and maybe "replaces".
+ * RAY_ANNOTATION_HASH is compared as "HASH": its values are pinned elsewhere. */
 #ifndef MOBULA_TEST_GOLDEN_H
 #define MOBULA_TEST_GOLDEN_H
 
@@ -27,6 +28,7 @@ static inline struct ray_options golden_options(struct jval o, struct arena *a)
         out.tools = RAY_TOOLS_NONE;
     if (domain.ptr)
         out.cluster_domain = domain;
+    out.sidecar = json_get_bool(o, "sidecar", false);
     return out;
 }
 
@@ -64,6 +66,11 @@ static inline bool golden_build(struct golden *g, struct jval want, struct buf *
         return ray_build_head_service(&g->cluster, &g->arena, out, e);
     if (slice_eq(what, SLICE("headless")))
         return ray_build_headless_service(&g->cluster, &g->arena, out, e);
+    static const char *const accounts[] = {"account", "role", "binding"};
+    for (size_t i = 0; i < COUNT_OF(accounts); i++)
+        if (slice_eq(what, slice_of(accounts[i])))
+            return CHECK(ray_wants_account(&g->cluster, (enum ray_account)i, &g->arena)) &&
+                   ray_build_account(&g->cluster, (enum ray_account)i, &g->arena, out);
     const struct ray_group *group = golden_group(g, json_get_str(want, "group", &g->arena));
     return group && ray_build_worker_pod(&g->cluster, group, (int32_t)json_get_int(want, "index", 0),
                                          json_get_str(want, "replaces", &g->arena), &g->options, &g->arena, out, e);

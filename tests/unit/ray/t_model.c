@@ -228,6 +228,13 @@ static void test_group_hash(void)
     CHECK(hash_of("", "", ",\"numOfHosts\":2", false) != plain);
     CHECK(hash_of("\"rayVersion\":\"2.60.0\",", "", "", false) != plain);
     CHECK(hash_of("\"enableInTreeAutoscaling\":true,", "", "", true) != head);
+    test_case("what the container autoscaler is made of is the head's");
+    static const char scaled[] = "\"enableInTreeAutoscaling\":true,\"autoscalerOptions\":{\"idleTimeoutSeconds\":1},",
+                      made[] = "\"enableInTreeAutoscaling\":true,\"autoscalerOptions\":{\"image\":\"i\"},";
+    CHECK(hash_of(scaled, "", "", true) == hash_of("\"enableInTreeAutoscaling\":true,", "", "", true));
+    CHECK(hash_of(made, "", "", true) != hash_of(scaled, "", "", true));
+    CHECK(hash_of(made, "", "", false) == plain);
+    CHECK(hash_of("\"autoscalerOptions\":{\"image\":\"i\"},", "", "", true) == head);
 }
 
 static uint64_t legacy_hash(const char *labels, const char *spec, const char *type, bool head)

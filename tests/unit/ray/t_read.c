@@ -16,6 +16,9 @@
 #define TYPES "'headPodType':'h','podTypes':[{'name':'h','podConfig':" POD "},{'name':'w','minWorkers':1,'podConfig':" POD "}]"
 #define TYPE(more) "'headPodType':'h','podTypes':[{'name':'h','podConfig':" POD "},{'name':'w','podConfig':" POD "," more "}]"
 #define SCALING "'enableInTreeAutoscaling':true,"
+#define SIDECAR(spec)                                                                                                                      \
+    "{'apiVersion':'ray.io/v1','kind':'RayCluster','metadata':{'name':'demo','annotations':{'mobula.dev/autoscaler':'sidecar'}},"          \
+    "'spec':{" spec "}}"
 #define V2 SCALING "'autoscalerOptions':{'version':'v2'},"
 
 /* errors: one a line, in order: the path and how the text begins; NULL: none. */
@@ -64,20 +67,28 @@ static const struct {
     {"8 int64 and more", V1(GROUP("'replicas':1e30")), "spec.workerGroupSpecs[0].replicas: is 1e30: must be a whole number"},
     {"8 fraction", V1(GROUP("'replicas':1.5")), "spec.workerGroupSpecs[0].replicas: is 1.5: must be a whole number"},
     {"8 text", V1(GROUP("'replicas':'1'")), "spec.workerGroupSpecs[0].replicas: is a string: must be a number"},
-    {"9 idle without v2", V1(GROUP("'idleTimeoutSeconds':1")),
+    {"9 idle, which the operator's own autoscaler goes by", V1(SCALING GROUP("'idleTimeoutSeconds':1")), NULL},
+    {"9 idle without v2", SIDECAR(SCALING GROUP("'idleTimeoutSeconds':1")),
      "spec.workerGroupSpecs[0].idleTimeoutSeconds: needs autoscalerOptions.version v2"},
-    {"9 idle with v2", V1(V2 GROUP("'idleTimeoutSeconds':1")), NULL},
+    {"9 idle with v2", SIDECAR(V2 GROUP("'idleTimeoutSeconds':1")), NULL},
     {"9 idle negative", V1(V2 GROUP("'idleTimeoutSeconds':-1")), "spec.workerGroupSpecs[0].idleTimeoutSeconds: is -1"},
     {"9 idle with v2 by env",
-     V1(SCALING HEAD_ENV("{'name':'RAY_enable_autoscaler_v2','value':'true'}") ",'workerGroupSpecs':[{'groupName':'g','idleTimeoutSeconds':"
-                                                                               "1,'template':" POD "}]"),
+     SIDECAR(SCALING HEAD_ENV(
+         "{'name':'RAY_enable_autoscaler_v2','value':'true'}") ",'workerGroupSpecs':[{'groupName':'g','idleTimeoutSeconds':"
+                                                               "1,'template':" POD "}]"),
      NULL},
-    {"10 priority", V1(GROUP("'priority':1")),
+    {"10 priority, which the operator's own autoscaler goes by", V1(SCALING GROUP("'priority':1")), NULL},
+    {"10 priority", SIDECAR(GROUP("'priority':1")),
      "spec.workerGroupSpecs[0].priority: needs autoscalerOptions.version v2\nspec.workerGroupSpecs[0].priority: needs rayVersion 2.56.0"},
-    {"10 priority of an old Ray", V1(V2 "'rayVersion':'2.55.9'," GROUP("'priority':1")),
+    {"10 priority of an old Ray", SIDECAR(V2 "'rayVersion':'2.55.9'," GROUP("'priority':1")),
      "spec.workerGroupSpecs[0].priority: needs rayVersion 2.56.0"},
-    {"10 priority as it may be", V1(V2 "'rayVersion':'2.56.0'," GROUP("'priority':1")), NULL},
+    {"10 priority as it may be", SIDECAR(V2 "'rayVersion':'2.56.0'," GROUP("'priority':1")), NULL},
     {"10 priority 0", V1(GROUP("'priority':0")), NULL},
+    {"scaled by somebody else", "{'metadata':{'name':'demo','annotations':{'mobula.dev/autoscaler':'me'}},'spec':{" HEAD "}}",
+     "metadata.annotations[\"mobula.dev/autoscaler\"]: is \"me\": must be one of operator, sidecar"},
+    {"the old kind with a sidecar",
+     "{'apiVersion':'cluster.ray.io/v1','metadata':{'name':'demo','annotations':{'mobula.dev/autoscaler':'sidecar'}},'spec':{" TYPES "}}",
+     "metadata.annotations[\"mobula.dev/autoscaler\"]: is sidecar, which only knows ray.io/v1"},
     {"11 annotation and options",
      "{'metadata':{'name':'demo','annotations':{'ray.io/ft-enabled':'true','ray.io/external-storage-namespace':'x'}},'spec':{" HEAD
      ",'gcsFaultToleranceOptions':{}}}",

@@ -67,19 +67,27 @@ static void test_drift(void)
 
 static const struct {
     const char *spec;
-    const char *notes; /* one a line */
+    const char *notes;  /* one a line */
+    const char *scaler; /* the annotation mobula.dev/autoscaler */
 } notes[] = {
-    {"\"headGroupSpec\":{}", ""},
+    {"\"headGroupSpec\":{}", "", NULL},
     {"\"headGroupSpec\":{\"templat\":1,\"enableIngress\":true},\"workerGroupSpec\":[],\"workerGroupSpecs\":[{},{\"minReplica\":1}]",
      "spec.workerGroupSpec: is no field\nspec.headGroupSpec.templat: is no field\nspec.workerGroupSpecs[1].minReplica: is no field\n"
-     "spec.headGroupSpec.enableIngress: is not carried out yet"},
+     "spec.headGroupSpec.enableIngress: is not carried out yet",
+     NULL},
     {"\"enableInTreeAutoscaling\":true,\"gcsFaultToleranceOptions\":{},\"historyServerOptions\":{},\"autoscalerOptions\":{\"x\":1,"
      "\"image\":\"i\"}",
      "spec.autoscalerOptions.x: is no field\nspec.autoscalerOptions.image: has no effect\nspec.gcsFaultToleranceOptions: is not\n"
-     "spec.historyServerOptions: is not"},
-    {"\"enableInTreeAutoscaling\":false,\"gcsFaultToleranceOptions\":null", ""},
+     "spec.historyServerOptions: is not",
+     NULL},
+    {"\"enableInTreeAutoscaling\":false,\"gcsFaultToleranceOptions\":null", "", NULL},
+    {"\"enableInTreeAutoscaling\":true,\"autoscalerOptions\":{\"image\":\"i\",\"env\":[]}", "", "sidecar"},
+    {"\"enableInTreeAutoscaling\":true,\"autoscalerOptions\":{\"image\":\"i\"}", "spec.autoscalerOptions.image: has no effect", "operator"},
+    {"\"workerGroupSpecs\":[{},{\"idleTimeoutSeconds\":1}]",
+     "metadata.annotations[\"mobula.dev/autoscaler\"]: has no effect\nspec.workerGroupSpecs[1].idleTimeoutSeconds: has no effect",
+     "sidecar"},
     {"\"podTypes\":[{\"name\":\"h\",\"minWorker\":1}],\"SetupCommands\":[],\"setupCommands\":[]",
-     "spec.setupCommands: is no field\nspec.podTypes[0].minWorker: is no field"},
+     "spec.setupCommands: is no field\nspec.podTypes[0].minWorker: is no field", NULL},
 };
 
 static void test_notes(void)
@@ -89,7 +97,10 @@ static void test_notes(void)
         struct json doc;
         struct ray_errors got = {0};
         test_case("notes on %s", notes[i].spec);
-        CHECK(json_parse(&doc, arena_printf(&a, "{\"spec\":{%s}}", notes[i].spec), &a, NULL));
+        const char *scaler = notes[i].scaler;
+        struct slice meta =
+            scaler ? arena_printf(&a, "\"metadata\":{\"annotations\":{\"mobula.dev/autoscaler\":\"%s\"}},", scaler) : SLICE("");
+        CHECK(json_parse(&doc, arena_printf(&a, "{%.*s\"spec\":{%s}}", SLICE_ARG(meta), notes[i].spec), &a, NULL));
         ray_notes(json_root(&doc), &a, &got);
         struct slice rest = slice_of(notes[i].notes);
         for (uint32_t k = 0; k < got.count; k++) {

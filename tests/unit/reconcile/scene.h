@@ -10,7 +10,8 @@ struct scene {
     struct arena a;
     int32_t workers, min, max, hosts, second;
     struct slice delete_names;
-    bool suspend, recreate, accepted, refused;
+    int32_t accounts; /* bits of what KubeRay's autoscaler acts by */
+    bool suspend, recreate, sidecar, accepted, refused;
     int32_t try_in; /* ms until a refused template may be tried again */
     struct pod pods[PODS_MAX];
     uint32_t pod_count;
@@ -53,6 +54,7 @@ __attribute__((unused)) static void read_words(struct scene *s, struct slice lin
         take_int(word, "hosts", &s->hosts);
         take_int(word, "second", &s->second);
         take_int(word, "try", &s->try_in);
+        take_int(word, "accounts", &s->accounts);
         if (word_value(word, "delete").ptr)
             s->delete_names = word_value(word, "delete");
         if (word_value(word, "failures").ptr)
@@ -63,6 +65,7 @@ __attribute__((unused)) static void read_words(struct scene *s, struct slice lin
         s->same |= slice_eq(word, SLICE("same"));
         s->broken |= slice_eq(word, SLICE("broken"));
         s->suspend |= slice_eq(word, SLICE("suspend"));
+        s->sidecar |= slice_eq(word, SLICE("sidecar"));
         s->recreate |= slice_eq(word, SLICE("recreate"));
         s->accepted |= slice_eq(word, SLICE("accepted"));
         s->refused |= slice_eq(word, SLICE("refused"));
@@ -127,9 +130,11 @@ static void read_cluster(struct scene *s)
     buf_init(&b, MIB);
     buf_printf(&b,
                "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":"
-               "\"00000000-0000-0000-0000-000000000001\",\"generation\":1},\"spec\":{%s%s\"headGroupSpec\":{\"rayStartParams\":{},"
+               "\"00000000-0000-0000-0000-000000000001\",\"generation\":1%s},\"spec\":{%s%s%s\"headGroupSpec\":{\"rayStartParams\":{},"
                "\"template\":%s},\"workerGroupSpecs\":[",
-               s->suspend ? "\"suspend\":true," : "", s->recreate ? "\"upgradeStrategy\":{\"type\":\"Recreate\"}," : "", container);
+               s->sidecar ? ",\"annotations\":{\"" RAY_ANNOTATION_AUTOSCALER "\":\"sidecar\"}" : "",
+               s->sidecar ? "\"enableInTreeAutoscaling\":true," : "", s->suspend ? "\"suspend\":true," : "",
+               s->recreate ? "\"upgradeStrategy\":{\"type\":\"Recreate\"}," : "", container);
     put_group(s, &b, s->broken ? "Not a name!" : "small", s->workers, true);
     if (s->second)
         put_group(s, &b, "big", s->second, false);
@@ -176,6 +181,7 @@ static void scene_view(struct scene *s, const struct pod **pods, struct cluster_
                                .fleet = s->fleet < 0 ? UINT32_MAX : (uint32_t)s->fleet,
                                .status_not_before_ms = s->blocked ? NOW_MS + s->blocked : 0,
                                .failures = s->failures,
+                               .accounts = (uint32_t)s->accounts,
                                .options = &options,
                                .now = {NOW_MS, now_us}};
     if (s->broken)

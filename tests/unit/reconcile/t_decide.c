@@ -12,6 +12,8 @@ static void put_action(struct buf *b, const struct action *act)
         buf_printf(b, "create %s %d replaces %.*s\n", group_text(act->group), act->index, SLICE_ARG(act->uid));
     else if (act->kind == ACTION_CREATE_POD)
         buf_printf(b, "create %s %d\n", group_text(act->group), act->index);
+    else if (act->kind == ACTION_CREATE_ACCOUNT)
+        buf_printf(b, "account %s %d\n", group_text(act->group), act->index);
     else if (act->kind == ACTION_TRY_POD)
         buf_printf(b, "try %s\n", group_text(act->group));
     else if (act->kind == ACTION_DELETE_POD)

@@ -1,0 +1,101 @@
+/* What KubeRay's autoscaler acts by: a service account, a role and their binding, made before the head and owned by the cluster. What is
+ * there already stays as it is: it is the user's own, or ours of before. One of an older cluster of this name goes with that cluster, and
+ * is waited for: a head that started with it would soon have none. */
+#include "op.h"
+
+static void account_path(struct op *op, const struct cluster *c, const struct flight *f, struct slice name)
+{
+    buf_clear(&op->path);
+    kube_path(&op->path, &ray_account_resources[f->index], istr_slice(c->ns), name, SLICE_NONE);
+}
+
+void account_build(struct op *op, struct cluster *c, const struct action *act, struct flight *f)
+{
+    enum ray_account which = (enum ray_account)act->index;
+    snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(ray_account_name(&op->model, which, &op->body_arena)));
+    account_path(op, c, f, SLICE_NONE);
+    buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
+    ray_build_account(&op->model, which, &op->body_arena, &op->body);
+}
+
+static bool look_up(struct op *op, struct flight *f)
+{
+    struct err e = {0};
+    account_path(op, f->c, f, slice_of(f->name));
+    struct kube_request r = {.lane = KUBE_LANE_MAIN,
+                             .method = SLICE("GET"),
+                             .path = buf_slice(&op->path),
+                             .again = true,
+                             .done = answer_done,
+                             .owner = op,
+                             .tag = (uint64_t)(uintptr_t)f};
+    f->looking = true;
+    op->stats.unknown++;
+    if (kube_call(op->client, &r, op->now, &e))
+        return true;
+    cluster_trouble(op, f->c, f, e.text);
+    return false;
+}
+
+static void there(struct op *op, const struct flight *f)
+{
+    f->c->accounts |= (uint8_t)(1u << f->index);
+    cluster_touch(op, f->c);
+}
+
+/* Whose is the one of that name? */
+static void found(struct op *op, struct flight *f, struct jval object)
+{
+    char text[ERR_TEXT_MAX];
+    struct slice owner = extract_owner(object, &op->event_arena);
+    const struct cluster *other = slice_empty(owner) ? NULL : cluster_get(op, owner);
+    if (!json_there(json_get(object, "metadata.deletionTimestamp")) && (slice_empty(owner) || slice_eq(owner, slice_of(f->c->uid)))) {
+        there(op, f);
+        return;
+    }
+    const char *what = ray_account_resources[f->index].plural.ptr;
+    if (other && other != f->c && other->present) {
+        snprintf(text, sizeof text, "%s %s belongs to RayCluster %s: rename one of the two clusters", what, f->name, other->name);
+        flight_failed(op, f, text);
+        return;
+    }
+    snprintf(text, sizeof text, "%s %s belongs to another owner, which is gone: waiting for it to go", what, f->name);
+    cluster_wait(op, f->c, f, text);
+}
+
+static void refused(struct op *op, struct flight *f, const struct kube_status *s)
+{
+    char text[ERR_TEXT_MAX + POD_NAME_MAX + 160];
+    op->stats.refused[f->kind]++;
+    /* What to do stands first: reasons are cut. */
+    snprintf(text, sizeof text, "%s %s of the autoscaler%s: %d %s: %s", ray_account_resources[f->index].plural.ptr, f->name,
+             s->code == 403 ? " (mobula install --autoscaler=sidecar prints the rights)" : "", s->code, kube_reason_text(s->reason),
+             s->message);
+    if (answer_passing(s))
+        cluster_trouble(op, f->c, f, text);
+    else
+        flight_failed(op, f, text);
+}
+
+bool account_answer(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    uint64_t version;
+    if (a->outcome == KUBE_OK && !f->looking) {
+        there(op, f);
+    } else if (a->outcome == KUBE_OK) {
+        struct jval object = answer_object(op, a, &version);
+        if (json_there(object))
+            found(op, f, object);
+        else
+            cluster_trouble(op, f->c, f, "the server's answer is no object");
+    } else if (!f->looking && (a->outcome == KUBE_UNKNOWN || a->status.reason == KUBE_ALREADY_EXISTS)) {
+        return look_up(op, f);
+    } else if (a->outcome != KUBE_REFUSED) {
+        cluster_trouble(op, f->c, f, a->err.text);
+    } else if (f->looking && a->status.code == 404) {
+        cluster_trouble(op, f->c, f, "it is not there: its answer was lost, or one of that name has just gone. It will be created again");
+    } else {
+        refused(op, f, &a->status);
+    }
+    return false;
+}

@@ -1,0 +1,262 @@
+/* KubeRay's autoscaler: a container of Ray's own beside the head. It reads the RayCluster and its pods, and patches replicas and
+ * workersToDelete of the worker groups; for that it has an account with rights of its own. Shape and names are KubeRay v1.7's, as programs
+ * and people know them; but the role names the one cluster that it is about, where KubeRay's holds for all of the namespace. */
+#include "build.h"
+
+#define CONTAINER "autoscaler"
+#define LOGS_VOLUME "ray-logs"
+#define LOGS_PATH "/tmp/ray"
+#define START "ray kuberay-autoscaler --cluster-name $(RAY_CLUSTER_NAME) --cluster-namespace $(RAY_CLUSTER_NAMESPACE)"
+#define RBAC "rbac.authorization.k8s.io"
+
+bool ray_has_sidecar(const struct ray_cluster *c, const struct ray_options *o)
+{
+    return c->kind == RAY_V1 && c->autoscaling && (c->scaler == RAY_SCALER_SIDECAR || (c->scaler == RAY_SCALER_UNSAID && o->sidecar));
+}
+
+bool has_sidecar(const struct pod_build *b)
+{
+    return b->group->head && ray_has_sidecar(b->cluster, b->options);
+}
+
+/* ---- what the cluster asks for ---- */
+
+void read_scaler(struct reader *r, const struct place *annotations)
+{
+    static const char *const words[] = {"operator", "sidecar", NULL};
+    struct place at = place_key(annotations, RAY_ANNOTATION_AUTOSCALER);
+    struct slice text;
+    if (!place_given(&at) || !read_word(r, &at, words, &text))
+        return;
+    r->cluster->scaler = slice_eq(text, SLICE("sidecar")) ? RAY_SCALER_SIDECAR : RAY_SCALER_OPERATOR;
+    if (r->cluster->kind == RAY_LEGACY && r->cluster->scaler == RAY_SCALER_SIDECAR)
+        place_bad(r, &at, "is sidecar, which only knows ray.io/v1: remove it, and the operator scales the cluster");
+}
+
+/* ---- the container ---- */
+
+static void write_variable(struct jout *w, const char *name, const char *field, const char *value)
+{
+    jout_object(w);
+    jout_kstr(w, "name", slice_of(name));
+    if (field) {
+        jout_kobject(w, "valueFrom");
+        jout_kobject(w, "fieldRef");
+        jout_kstr(w, "fieldPath", slice_of(field));
+        jout_end(w);
+        jout_end(w);
+    } else {
+        jout_kstr(w, "value", slice_of(value));
+    }
+    jout_end(w);
+}
+
+static void write_sidecar_env(struct jout *w, struct jval options)
+{
+    jout_karray(w, "env");
+    write_variable(w, "RAY_CLUSTER_NAME", "metadata.labels['" RAY_LABEL_CLUSTER "']", NULL);
+    write_variable(w, "RAY_CLUSTER_NAMESPACE", "metadata.namespace", NULL);
+    write_variable(w, "RAY_HEAD_POD_NAME", "metadata.name", NULL);
+    write_variable(w, "KUBERAY_CRD_VER", NULL, "v1");
+    write_variable(w, "KUBERAY_GEN_AUTOSCALER_START_CMD", NULL, START);
+    splice_elements(w, json_key(options, SLICE("env")));
+    jout_end(w);
+}
+
+static void write_amounts(struct jout *w, const char *side)
+{
+    jout_kobject(w, side);
+    jout_kstr(w, "cpu", SLICE("500m"));
+    jout_kstr(w, "memory", SLICE("512Mi"));
+    jout_end(w);
+}
+
+static void write_mount(struct jout *w)
+{
+    jout_object(w);
+    jout_kstr(w, "mountPath", SLICE(LOGS_PATH));
+    jout_kstr(w, "name", SLICE(LOGS_VOLUME));
+    jout_end(w);
+}
+
+static bool mounts_logs(struct jval mounts)
+{
+    return list_has(mounts, "mountPath", SLICE(LOGS_PATH));
+}
+
+static void write_sidecar_mounts(struct jout *w, struct jval given)
+{
+    jout_karray(w, "volumeMounts");
+    splice_elements(w, given);
+    if (!mounts_logs(given))
+        write_mount(w);
+    jout_end(w);
+}
+
+static void write_words(struct jout *w, const char *key, struct jval given, const char *const *words)
+{
+    jout_karray(w, key);
+    if (json_len(given))
+        splice_elements(w, given);
+    for (; !json_len(given) && *words; words++)
+        jout_str(w, slice_of(*words));
+    jout_end(w);
+}
+
+static void write_given(struct jout *w, const char *key, struct jval v)
+{
+    if (value_given(v))
+        jout_kraw(w, key, json_raw(v));
+}
+
+void write_sidecar(struct jout *w, const struct pod_build *b)
+{
+    static const char *const command[] = {"/bin/bash", "-c", "--", NULL}, *const args[] = {START, NULL};
+    struct jval options = json_get(b->cluster->spec, "autoscalerOptions");
+    struct jval image = json_key(options, SLICE("image")), policy = json_key(options, SLICE("imagePullPolicy"));
+    struct jval resources = json_key(options, SLICE("resources"));
+    if (!has_sidecar(b) || list_has(json_key(b->spec, SLICE("containers")), "name", SLICE(CONTAINER)))
+        return;
+    jout_object(w);
+    jout_kstr(w, "name", SLICE(CONTAINER));
+    write_given(w, "image", value_given(image) ? image : json_key(b->container, SLICE("image")));
+    jout_kraw(w, "imagePullPolicy", value_given(policy) ? json_raw(policy) : SLICE("\"IfNotPresent\""));
+    write_words(w, "command", json_key(options, SLICE("command")), command);
+    write_words(w, "args", json_key(options, SLICE("args")), args);
+    write_sidecar_env(w, options);
+    write_given(w, "envFrom", json_key(options, SLICE("envFrom")));
+    write_given(w, "resources", resources);
+    if (!value_given(resources)) {
+        jout_kobject(w, "resources");
+        write_amounts(w, "limits");
+        write_amounts(w, "requests");
+        jout_end(w);
+    }
+    write_sidecar_mounts(w, json_key(options, SLICE("volumeMounts")));
+    write_given(w, "securityContext", json_key(options, SLICE("securityContext")));
+    jout_end(w);
+}
+
+/* ---- what else of the head's pod it changes ---- */
+
+bool sidecar_logs(const struct pod_build *b)
+{
+    return has_sidecar(b) && !mounts_logs(json_key(b->container, SLICE("volumeMounts")));
+}
+
+void write_logs_mount(struct jout *w)
+{
+    write_mount(w);
+}
+
+void write_logs_volume(struct jout *w, const struct pod_build *b)
+{
+    if (!has_sidecar(b) || list_has(json_key(b->spec, SLICE("volumes")), "name", SLICE(LOGS_VOLUME)))
+        return;
+    jout_object(w);
+    jout_kstr(w, "name", SLICE(LOGS_VOLUME));
+    jout_kobject(w, "emptyDir");
+    jout_end(w);
+    jout_end(w);
+}
+
+/* ---- its account ---- */
+
+/* KubeRay's CheckName: the last fifty characters, beginning with a letter. */
+static struct slice clipped(struct slice name, struct arena *a)
+{
+    enum { CLIPPED_MAX = 50 };
+    name = name.len > CLIPPED_MAX ? slice_skip(name, name.len - CLIPPED_MAX) : name;
+    bool letter = name.len && name.ptr[0] >= 'a' && name.ptr[0] <= 'z';
+    return letter ? name : arena_printf(a, "r%.*s", (int)(name.len ? name.len - 1 : 0), name.ptr + 1);
+}
+
+static struct slice users_account(const struct ray_cluster *c, struct arena *a)
+{
+    return json_get_str(c->head.template, "spec.serviceAccountName", a);
+}
+
+bool ray_wants_account(const struct ray_cluster *c, enum ray_account which, struct arena *a)
+{
+    return which != RAY_ACCOUNT || slice_empty(users_account(c, a));
+}
+
+struct slice ray_account_name(const struct ray_cluster *c, enum ray_account which, struct arena *a)
+{
+    struct slice given = which == RAY_ACCOUNT ? users_account(c, a) : SLICE_NONE;
+    return slice_empty(given) ? clipped(c->name, a) : given;
+}
+
+const struct kube_resource ray_account_resources[RAY_ACCOUNT_OBJECTS] = {
+    [RAY_ACCOUNT] = {SLICE(""), SLICE("v1"), SLICE("serviceaccounts")},
+    [RAY_ACCOUNT_ROLE] = {SLICE(RBAC), SLICE("v1"), SLICE("roles")},
+    [RAY_ACCOUNT_BINDING] = {SLICE(RBAC), SLICE("v1"), SLICE("rolebindings")},
+};
+
+static void write_rule(struct jout *w, const char *group, const char *resource, struct slice name, const char *verbs)
+{
+    jout_object(w);
+    jout_karray(w, "apiGroups");
+    jout_str(w, slice_of(group));
+    jout_end(w);
+    jout_karray(w, "resources");
+    jout_str(w, slice_of(resource));
+    jout_end(w);
+    if (name.len) {
+        jout_karray(w, "resourceNames");
+        jout_str(w, name);
+        jout_end(w);
+    }
+    jout_karray(w, "verbs");
+    for (struct slice rest = slice_of(verbs); rest.ptr;)
+        jout_str(w, slice_cut(&rest, ' '));
+    jout_end(w);
+    jout_end(w);
+}
+
+static void write_role(struct jout *w, const struct ray_cluster *c)
+{
+    jout_karray(w, "rules");
+    write_rule(w, "", "pods", SLICE_NONE, "get list watch patch");
+    write_rule(w, "", "pods/resize", SLICE_NONE, "patch");
+    write_rule(w, "ray.io", "rayclusters", c->name, "get patch");
+    jout_end(w);
+}
+
+static void write_binding(struct jout *w, const struct ray_cluster *c, struct arena *a)
+{
+    jout_kobject(w, "roleRef");
+    jout_kstr(w, "apiGroup", SLICE(RBAC));
+    jout_kstr(w, "kind", SLICE("Role"));
+    jout_kstr(w, "name", ray_account_name(c, RAY_ACCOUNT_ROLE, a));
+    jout_end(w);
+    jout_karray(w, "subjects");
+    jout_object(w);
+    jout_kstr(w, "kind", SLICE("ServiceAccount"));
+    jout_kstr(w, "name", ray_account_name(c, RAY_ACCOUNT, a));
+    jout_kstr(w, "namespace", c->ns);
+    jout_end(w);
+    jout_end(w);
+}
+
+bool ray_build_account(const struct ray_cluster *c, enum ray_account which, struct arena *a, struct buf *out)
+{
+    static const char *const kinds[] = {"ServiceAccount", "Role", "RoleBinding"};
+    struct pairs labels = pairs_new(a), none = pairs_new(a);
+    const struct owner owner = owner_cluster(c);
+    struct jout w;
+    pairs_set(&labels, SLICE(RAY_LABEL_CLUSTER), c->name);
+    pairs_set(&labels, SLICE("app.kubernetes.io/name"), SLICE("kuberay"));
+    pairs_set(&labels, SLICE("app.kubernetes.io/created-by"), SLICE("kuberay-operator"));
+    jout_init(&w, out);
+    jout_object(&w);
+    jout_kstr(&w, "apiVersion", which == RAY_ACCOUNT ? SLICE("v1") : SLICE(RBAC "/v1"));
+    jout_kstr(&w, "kind", slice_of(kinds[which]));
+    write_metadata(&w, &owner, ray_account_name(c, which, a), NO_VALUE, &labels, &none, a);
+    if (which == RAY_ACCOUNT_ROLE)
+        write_role(&w, c);
+    else if (which == RAY_ACCOUNT_BINDING)
+        write_binding(&w, c, a);
+    jout_end(&w);
+    return !out->full;
+}
