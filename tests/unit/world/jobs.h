@@ -19,6 +19,7 @@ struct submission {
     uint32_t session;
     char id[100], entrypoint[100];
     int64_t began_ms, stopped_ms; /* stopped: 0: it was not */
+    int64_t looked_ms, late_ms;   /* when it was asked about last, and by how much the latest such question was late */
 };
 
 /* How all dashboards of the world behave. */
@@ -26,14 +27,12 @@ static struct board {
     struct world *world;
     struct submission *first;
     int64_t run_ms;
-    bool fail;            /* the end of what runs; else SUCCEEDED */
-    const char *log;      /* JSON text */
-    int submit_status;    /* of every submission instead of taking it; 0: taken */
-    const char *words;    /* … and its body */
-    bool takes;           /* … and it is taken all the same */
-    struct fakeray *hang; /* this head's dashboard does not answer */
-    uint32_t submits, taken, stops, logs, looks;
-    int64_t longest_ms; /* between two looks at a job that runs */
+    bool fail;         /* the end of what runs; else SUCCEEDED */
+    const char *log;   /* JSON text */
+    int submit_status; /* of every submission instead of taking it; 0: taken */
+    const char *words; /* … and its body */
+    bool takes;        /* … and it is taken all the same */
+    uint32_t submits, taken, stops, logs;
 } board;
 
 static struct submission *submission_of(const struct fakeray *h, struct slice id)
@@ -77,12 +76,22 @@ static int board_submit(const struct fakeray *h, struct slice body, struct buf *
     return board.submit_status ? board.submit_status : 200;
 }
 
+/* How much later than at the end of its pause it is asked about now. */
+static int64_t looked_late_ms(const struct submission *s)
+{
+    int64_t now_ms = board.world->now.mono_ms, pause_ms = (s->looked_ms - s->began_ms) / 20 + 1000;
+    pause_ms = pause_ms < JOB_LOOK_MS ? JOB_LOOK_MS : pause_ms > JOB_LOOK_MAX_MS ? JOB_LOOK_MAX_MS : pause_ms;
+    return s->looked_ms ? now_ms - s->looked_ms - pause_ms : 0;
+}
+
 static int board_job(struct submission *s, struct buf *out)
 {
     int64_t age = board.world->now.mono_ms - s->began_ms, began_ms = board.world->now.wall_us / 1000 - age;
     bool over = s->stopped_ms || (board.run_ms && age >= board.run_ms);
     const char *status = s->stopped_ms ? "STOPPED" : over ? board.fail ? "FAILED" : "SUCCEEDED" : age < 100 ? "PENDING" : "RUNNING";
-    board.looks++;
+    int64_t late_ms = looked_late_ms(s);
+    s->late_ms = late_ms > s->late_ms ? late_ms : s->late_ms;
+    s->looked_ms = board.world->now.mono_ms;
     buf_printf(out, "{\"type\":\"SUBMISSION\",\"submission_id\":\"%s\",\"status\":\"%s\",\"entrypoint\":\"%s\",\"message\":\"it is %s\",",
                s->id, status, s->entrypoint, status);
     buf_printf(out, "\"start_time\":%lld,\"end_time\":%lld}", (long long)began_ms, over ? (long long)(began_ms + board.run_ms) : 0LL);
@@ -117,6 +126,17 @@ static int board_answer(struct fakehead *fake, struct slice method, struct slice
     board.logs++;
     buf_printf(out, "{\"logs\":\"%s\"}", board.log ? board.log : "");
     return 200;
+}
+
+/* The latest that any job was asked about, but for those whose head hangs. */
+static int64_t board_late_ms(void)
+{
+    int64_t latest = 0;
+    for (struct submission *s = board.first; s; s = s->next) {
+        int64_t now_ms = looked_late_ms(s), late_ms = now_ms > s->late_ms ? now_ms : s->late_ms;
+        latest = !s->head->fake.hangs && late_ms > latest ? late_ms : latest;
+    }
+    return latest;
 }
 
 static void make_job_crd(struct world *w)

@@ -1,0 +1,154 @@
+/* RayJobs whose heads misbehave, whose operator dies, or that are many: nothing
+ * is submitted twice, and nobody waits for another's head. */
+#include "jobs.h"
+
+#include "src/operator/op.h"
+
+static bool text_in(struct slice text, const char *what)
+{
+    return text.len && memmem(text.ptr, text.len, what, strlen(what)) != NULL;
+}
+
+/* ---- bad heads ---- */
+
+enum fault { HANGS, CUTS, GARBAGE, SLOW, REFUSES, DENIES, SILENT };
+
+static void spoil(struct fakeray *h, enum fault fault, bool on)
+{
+    h->fake.hangs = on && fault == HANGS;
+    h->fake.cuts = on && fault == CUTS;
+    h->fake.garbage = on && fault == GARBAGE ? SLICE("SSH-2.0-OpenSSH_9.2\r\n") : SLICE_NONE;
+    h->fake.per_step = on && fault == SLOW ? 1 : 0;
+    h->pace_ms = on && fault == SLOW ? 1000 : 0;
+    h->refused = on && fault == REFUSES;
+    h->fake.token = on && fault == DENIES ? "nobody-knows-it" : NULL;
+    h->unreachable = on && fault == SILENT;
+}
+
+static void test_bad_heads(void)
+{
+    static const char *const names[] = {
+        "hangs",         "cuts connections",      "speaks another protocol", "sends a byte a second", "refuses connections",
+        "wants a token", "does not answer at all"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct world w;
+        test_case("a dashboard that %s, from the beginning", names[i]);
+        make_job_world(&w, false);
+        apply_job(&w, "bad", "");
+        for (int k = 0; k < 1000 && slice_empty(job_says(&w, "bad", "rayClusterName")); k++)
+            world_step(&w, w.now.mono_ms + 1);
+        struct fakeray *h = ray_of(&w, "bad");
+        spoil(h, (enum fault)i, true);
+        apply_job(&w, "good", "");
+        CHECK(run_until(&w, "good", "Complete", 20 * 1000));
+        world_run(&w, 20 * 1000);
+        CHECK(job_is(&w, "bad", "Initializing"));
+        CHECK_STR(job_says(&w, "bad", "message"), "the dashboard does not answer yet");
+        test_case("a dashboard that %s, and recovers", names[i]);
+        spoil(h, (enum fault)i, false);
+        CHECK(run_until(&w, "bad", "Running", 45 * 1000));
+        world_run(&w, 3000);
+        CHECK_INT(board.taken, 2);
+        test_case("a dashboard that %s, while the job runs", names[i]);
+        spoil(h, (enum fault)i, true);
+        world_run(&w, 60 * 1000);
+        CHECK(job_is(&w, "bad", "Running"));
+        CHECK_STR(job_says(&w, "bad", "message"), "the dashboard does not answer");
+        spoil(h, (enum fault)i, false);
+        CHECK(run_until(&w, "bad", "Complete", 45 * 1000));
+        CHECK_INT(board.submits, 2);
+        check_fixed_point(&w);
+        end_job_world(&w);
+    }
+}
+
+static void test_silent_for_good(void)
+{
+    struct world w;
+    test_case("a dashboard that falls silent for good");
+    make_job_world(&w, false);
+    apply_job(&w, "j", "\"backoffLimit\":2,");
+    CHECK(run_until(&w, "j", "Running", 10 * 1000));
+    world_run(&w, 3000);
+    spoil(ray_of(&w, "j"), HANGS, true);
+    CHECK(run_until(&w, "j", "Failed", JOB_CHECK_TIMEOUT_MS + 60 * 1000));
+    CHECK_STR(job_says(&w, "j", "reason"), "JobStatusCheckTimeoutExceeded");
+    CHECK(text_in(job_says(&w, "j", "message"), "deadline passed"));
+    world_run(&w, 6 * 60 * 1000);
+    check_fixed_point(&w);
+    end_job_world(&w);
+}
+
+/* ---- deaths of the operator ---- */
+
+static void test_crashes(void)
+{
+    for (int at = 1; at < 120; at += 5) {
+        struct world w;
+        test_case("killed at step %d", at);
+        make_job_world(&w, false);
+        board.run_ms = 1500;
+        board.fail = at % 2;
+        apply_job(&w, "j", "\"backoffLimit\":1,\"shutdownAfterJobFinishes\":true,");
+        for (int i = 0; i < at; i++)
+            world_step(&w, w.now.mono_ms + 50);
+        world_kill_operator(&w);
+        world_run(&w, 200);
+        world_start_operator(&w, false);
+        CHECK(run_until(&w, "j", board.fail ? "Failed" : "Complete", 60 * 1000));
+        CHECK_INT(board.taken, board.fail ? 2 : 1);
+        world_run(&w, 10 * 1000);
+        CHECK_INT(clusters_now(&w), 0);
+        check_fixed_point(&w);
+        end_job_world(&w);
+    }
+}
+
+/* ---- leadership ---- */
+
+static const char lease_path[] = "/apis/coordination.k8s.io/v1/namespaces/n/leases/mobula";
+
+static void test_leadership(void)
+{
+    struct world w;
+    char now[TIME_TEXT_MAX];
+    test_case("who does not lead asks nothing and submits nothing");
+    make_job_world(&w, true);
+    world_run(&w, 2000);
+    apply_job(&w, "j", "");
+    CHECK(run_until(&w, "j", "Initializing", 5000));
+    time_format_micro(w.now.wall_us, now);
+    struct slice patch = arena_printf(&w.arena,
+                                      "{\"spec\":{\"holderIdentity\":\"other\","
+                                      "\"leaseDurationSeconds\":3600,\"renewTime\":\"%s\"}}",
+                                      now);
+    CHECK_INT(world_call(&w, "PATCH", lease_path, "application/merge-patch+json", patch), 200);
+    while (w.op->leading)
+        world_step(&w, w.now.mono_ms + 20);
+    uint32_t writes = world_writes(&w), submits = board.submits;
+    uint32_t asked = 0;
+    for (struct fakeray *h = w.rays->first; h; h = h->next)
+        asked += h->fake.dashes;
+    world_run(&w, 60 * 1000);
+    CHECK_INT(world_writes(&w), writes);
+    CHECK_INT(board.submits, submits);
+    for (struct fakeray *h = w.rays->first; h; h = h->next)
+        asked -= h->fake.dashes;
+    CHECK_INT(asked, 0);
+    CHECK_INT(w.op->leading, 0);
+    test_case("and goes on when it leads again");
+    CHECK_INT(world_call(&w, "DELETE", lease_path, "application/json", SLICE("{}")), 200);
+    CHECK(run_until(&w, "j", "Complete", 60 * 1000));
+    CHECK_INT(board.taken, 1);
+    end_job_world(&w);
+}
+
+int main(void)
+{
+    log_global.fd = getenv("LOG") ? 2 : -1;
+    test_bad_heads();
+    test_silent_for_good();
+    test_crashes();
+    test_leadership();
+    return test_done();
+}
