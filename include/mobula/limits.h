@@ -124,6 +124,8 @@ enum {
     RAY_LOG_STEP = 1 * MIB,       /* of a log that is shown: so much must come in RAY_DASH_MS */
     RAY_DASH_LINKS = 32,
     RAY_DASH_LINKS_HOST = 2,
+    RAY_DASH_LINKS_DOUBTFUL = 16, /* of all, those to heads that did not answer the last time */
+    LIMIT_RAY_SESSION = 256,      /* the name of a run of Ray */
 };
 #define LIMIT_RAY_AMOUNT INT64_C(100000000000000) /* units of one resource on one node: 91 TiB of memory */
 

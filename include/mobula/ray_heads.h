@@ -88,6 +88,7 @@ struct ray_dash_request {
     struct slice id;    /* of a submission: JOB, STOP, DELETE, LOG */
     struct slice body;  /* JSON: SUBMIT, SERVE_PUT */
     struct slice token; /* RAY_AUTH_TOKEN, or empty */
+    bool doubtful;      /* it did not answer the last time: no more than RAY_DASH_LINKS_DOUBTFUL of such calls are under way */
 };
 const char *ray_dash_method(enum ray_dash_call call);
 /* "/api/jobs/ID/stop"; service not empty: through the API server, "/api/v1/namespaces/NS/services/SERVICE:PORT/proxy/api/jobs/…". */

@@ -51,7 +51,7 @@ static struct cluster *cluster_asked(struct job *j)
 static bool head_asked(struct job *j, enum ray_dash_call call, ray_dash_done *done, struct err *e)
 {
     struct op *op = j->op;
-    struct ray_dash_request r = {.call = call, .id = slice_of(j->id)};
+    struct ray_dash_request r = {.call = call, .id = slice_of(j->id), .doubtful = j->said.failures > 0};
     struct cluster *c = cluster_asked(j);
     op->stats.dash_calls++;
     if (!c)
@@ -101,8 +101,11 @@ static void on_answer(void *owner, uint64_t tag, const struct ray_dash_answer *a
 {
     (void)tag;
     struct job *j = owner;
+    struct ray_dash_answer named = *answer;
+    if (answer->call == RAY_DASH_VERSION && answer->outcome == RAY_DASH_OK && slice_empty(answer->session))
+        named.session = SLICE("unnamed"); /* of a Ray that has no names for them: its restart shows as a job that is not known any more */
     j->op->now = now;
-    hear(j, answer);
+    hear(j, &named);
 }
 
 void job_ask(struct op *op, struct cluster *c, const struct action *act)

@@ -3,10 +3,10 @@
 
 struct ray_dash_pool {
     struct net *net;
-    struct dash *first, *last; /* in the order in which they were asked */
-    struct dash *closed;       /* freed by the next tick, when no step can stand inside them */
-    uint32_t count, links;
-    bool look; /* a call was asked for or is over: it may be another one's turn */
+    struct dash *first, *last;       /* in the order in which they were asked */
+    struct dash *closed;             /* freed by the next tick, when no step can stand inside them */
+    uint32_t count, links, doubtful; /* doubtful: of the links */
+    bool look;                       /* a call was asked for or is over: it may be another one's turn */
     struct arena scratch;
 };
 
@@ -21,6 +21,7 @@ struct dash {
     char *host;
     uint16_t port;
     struct link *link; /* NULL: it waits for its turn */
+    bool doubtful;
     struct buf request;
     struct slice unsent;
     bool sent;
@@ -73,6 +74,7 @@ static void dash_close(struct dash *d)
     if (d->link) {
         link_close(d->link);
         p->links--;
+        p->doubtful -= d->doubtful;
     }
     d->link = NULL;
     d->done = NULL;
@@ -250,7 +252,7 @@ static bool host_is_free(const struct dash *d)
 static struct dash *next_turn(struct ray_dash_pool *p)
 {
     struct dash *d = p->links < RAY_DASH_LINKS ? p->first : NULL;
-    while (d && (d->link || !host_is_free(d)))
+    while (d && (d->link || (d->doubtful && p->doubtful >= RAY_DASH_LINKS_DOUBTFUL) || !host_is_free(d)))
         d = d->next;
     return d;
 }
@@ -263,6 +265,7 @@ static void begin(struct dash *d, struct now now)
     d->unsent = buf_slice(&d->request);
     d->link = net_open(d->pool->net, &to, &d->owner, now.mono_ms + RAY_DASH_MS, &e);
     d->pool->links += d->link != NULL;
+    d->pool->doubtful += d->link && d->doubtful;
     if (!d->link)
         lost(d, &e, now);
 }
@@ -313,6 +316,7 @@ bool ray_dash_ask(struct ray_dash_pool *p, const struct ray_dash_to *to, const s
                        LIMIT_RAY_TOKEN);
     struct arena a = {0};
     struct dash *d = dash_new(p, to, r->call);
+    d->doubtful = r->doubtful;
     bool ok = form(d, r, &a, e);
     arena_free(&a);
     if (!ok) {

@@ -251,7 +251,7 @@ static bool read_document(struct jval root, struct arena *a, struct ray_dash_ans
     case RAY_DASH_VERSION:
         out->ray_version = json_get_str(root, "ray_version", a);
         out->session = json_get_str(root, "session_name", a);
-        return !slice_empty(out->ray_version);
+        return !slice_empty(out->ray_version) && out->session.len <= LIMIT_RAY_SESSION;
     case RAY_DASH_SUBMIT:
         out->submission_id = json_get_str(root, "submission_id", a);
         return !slice_empty(out->submission_id);

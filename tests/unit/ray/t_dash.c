@@ -499,6 +499,52 @@ static void crowd(void)
     headnet_free(&w);
 }
 
+/* More heads hang than there are connections. They are known to, and so the others have theirs. */
+static void doubtful(void)
+{
+    enum { HEADS = 100, HUNG = RAY_DASH_LINKS + 8 };
+    static struct fakehead heads[HEADS];
+    static struct log_of logs[HEADS];
+    struct headnet w;
+    char host[16];
+    test_case("doubtful heads");
+    headnet_init(&w, heads, HEADS);
+    int64_t began = w.now.mono_ms;
+    for (int i = 0; i < HEADS; i++) {
+        heads[i] = (struct fakehead){.dash = echo, .hangs = i < HUNG};
+        snprintf(host, sizeof host, "head%d", i);
+        const struct ray_dash_to to = {.host = slice_of(host), .port = 8265, .done = on_answer, .owner = &logs[i]};
+        const struct ray_dash_request r = {.call = RAY_DASH_JOB, .id = SLICE("j"), .doubtful = i < HUNG};
+        CHECK(ray_dash_ask(w.dash, &to, &r, NULL));
+    }
+    headnet_run(&w, 1000);
+    CHECK_INT(w.live, RAY_DASH_LINKS_DOUBTFUL);
+    for (int i = HUNG; i < HEADS; i++)
+        CHECK(logs[i].ok == 1 && logs[i].at_ms <= began + 100);
+    headnet_run(&w, 3 * RAY_DASH_MS + 10); /* and each of those has its turn */
+    CHECK_INT(w.live, 0);
+    for (int i = 0; i < HUNG; i++)
+        CHECK_INT(logs[i].answers, 1);
+    headnet_free(&w);
+}
+
+/* The name of a session goes into status, and is kept for each job. */
+static void sessions(void)
+{
+    char name[LIMIT_RAY_SESSION + 1];
+    struct arena a = {0};
+    struct ray_dash_answer out;
+    memset(name, 's', sizeof name);
+    for (int len = LIMIT_RAY_SESSION; len <= LIMIT_RAY_SESSION + 1; len++) {
+        test_case("LIMIT_RAY_SESSION: %d bytes", len);
+        struct slice body = arena_printf(&a, "{\"ray_version\":\"2\",\"session_name\":\"%.*s\"}", len, name);
+        ray_dash_read(RAY_DASH_VERSION, 200, body, false, &a, &out);
+        CHECK_INT(out.outcome, len <= LIMIT_RAY_SESSION ? RAY_DASH_OK : RAY_DASH_FAILED);
+        CHECK_INT(out.session.len, len <= LIMIT_RAY_SESSION ? len : 0);
+    }
+    arena_free(&a);
+}
+
 int main(void)
 {
     asking();
@@ -511,5 +557,7 @@ int main(void)
     trouble();
     limits();
     crowd();
+    doubtful();
+    sessions();
     return test_done();
 }

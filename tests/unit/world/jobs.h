@@ -29,6 +29,7 @@ static struct board {
     int64_t run_ms;
     bool fail;         /* the end of what runs; else SUCCEEDED */
     const char *log;   /* JSON text */
+    bool unnamed;      /* it does not tell its session */
     int submit_status; /* of every submission instead of taking it; 0: taken */
     const char *words; /* … and its body */
     bool takes;        /* … and it is taken all the same */
@@ -103,7 +104,10 @@ static int board_answer(struct fakehead *fake, struct slice method, struct slice
     struct fakeray *h = (struct fakeray *)fake;
     struct slice rest = target;
     if (slice_eq(target, SLICE("/api/version"))) {
-        buf_printf(out, "{\"version\":\"4\",\"ray_version\":\"2.52.0\",\"session_name\":\"session_%s_%u\"}", h->pod, h->sessions);
+        buf_printf(out, "{\"version\":\"4\",\"ray_version\":\"2.52.0\"");
+        if (!board.unnamed)
+            buf_printf(out, ",\"session_name\":\"session_%s_%u\"", h->pod, h->sessions);
+        buf_putc(out, '}');
         return 200;
     }
     if (!slice_starts(target, SLICE("/api/jobs/")))

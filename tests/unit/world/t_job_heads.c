@@ -79,6 +79,23 @@ static void test_silent_for_good(void)
     end_job_world(&w);
 }
 
+static void test_unnamed(void)
+{
+    struct world w;
+    test_case("a Ray that does not name its session");
+    make_job_world(&w, false);
+    board.unnamed = true;
+    apply_job(&w, "j", "");
+    CHECK(run_until(&w, "j", "Running", 10 * 1000));
+    world_run(&w, 3000);
+    CHECK_INT(board.taken, 1);
+    fakeray_restart(ray_of(&w, "j"));
+    CHECK(run_until(&w, "j", "Failed", 20 * 1000));
+    CHECK_STR(job_says(&w, "j", "reason"), "JobLost");
+    CHECK_INT(board.submits, 1);
+    end_job_world(&w);
+}
+
 /* ---- deaths of the operator ---- */
 
 static void test_crashes(void)
@@ -148,6 +165,7 @@ int main(void)
     log_global.fd = getenv("LOG") ? 2 : -1;
     test_bad_heads();
     test_silent_for_good();
+    test_unnamed();
     test_crashes();
     test_leadership();
     return test_done();
