@@ -203,6 +203,7 @@ $(eval $(call program,host,build/apiserver,tests/apiserver/main,apiserver))
 $(eval $(call program,test,build/test/apiserver,tests/apiserver/main,apiserver))
 $(eval $(call program,test,build/tests/autoscaler-cases,$(patsubst %.c,%,$(wildcard tests/cases/*.c)),reconcile))
 $(eval $(call program,static,build/tests/bench-autoscaler,tests/bench/autoscaler,reconcile))
+$(eval $(call program,host,build/tests/heads,tests/bench/heads,ray))
 $(eval $(call program,host,build/sim,tests/sim/main,sim))
 $(eval $(call program,test,build/test/sim,tests/sim/main,sim))
 
@@ -351,7 +352,9 @@ bench-quick: ## the figures of this commit, with the API server's floor beside t
 
 bench-autoscaler: build/tests/bench-autoscaler ## how long one decision of the autoscaler takes
 	@$<
-.PHONY: bench-autoscaler
+bench-heads: mobula build/apiserver build/tests/heads ## what 1,000 autoscaling clusters cost: make bench-heads [CLUSTERS=1000] [WORKERS=3]
+	@tests/bench/heads.py $(OUT)/mobula build/apiserver build/tests/heads $(or $(CLUSTERS),1000) $(or $(WORKERS),3)
+.PHONY: bench-autoscaler bench-heads
 
 SUITE ?= bookworm
 FRESH ?= 'make run ONCE=1' 'make test'

@@ -143,6 +143,9 @@ struct net *loop_net(struct loop *l)
 
 static void bury(struct loop *l)
 {
+    if (!l->gone)
+        return;
+    l->gone = false;
     for (struct wire **at = &l->wires; *at;) {
         struct wire *w = *at;
         if (w->step == WIRE_GONE) {
@@ -159,21 +162,22 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Tells epoll what everybody wants now, and returns when to wake at the latest. All wires are looked at each time: there are few, and so
- * nobody has to report a changed deadline. */
+/* Tells epoll what everybody wants now, and returns when to wake at the latest. All wires are looked at each time, once: there are few, and
+ * so nobody has to report a changed deadline. */
 static int64_t prepare(struct loop *l, int64_t deadline_ms)
 {
     for (struct listener *s = l->listeners; s; s = s->next)
         loop_watch(l, &s->watch, listener_wants(s));
     if (l->accept_pause_ms > l->now.mono_ms)
         deadline_ms = earlier(deadline_ms, l->accept_pause_ms);
+    l->expire_ms = TIME_NEVER;
     for (struct wire *w = l->wires; w; w = w->next) {
         flow_rest(&w->in);
         flow_rest(&w->out);
         loop_watch(l, &w->watch, wire_wants(w));
-        deadline_ms = earlier(deadline_ms, wire_deadline(w));
+        l->expire_ms = earlier(l->expire_ms, wire_deadline(w));
     }
-    return l->net.ready_first ? 0 : deadline_ms;
+    return l->net.ready_first ? 0 : earlier(deadline_ms, l->expire_ms);
 }
 
 static int timeout_ms(int64_t until_ms, int64_t now_ms)
@@ -189,11 +193,14 @@ static int timeout_ms(int64_t until_ms, int64_t now_ms)
  * is often there already. */
 static void expire(struct loop *l)
 {
+    if (l->now.mono_ms < l->expire_ms && !l->late)
+        return; /* a deadline that was set since then is the next turn's */
+    l->late = false;
     for (struct wire *w = l->wires; w; w = w->next) {
         if (wire_deadline(w) > l->now.mono_ms)
             w->late = false;
         else if (w->link.ready && !w->late)
-            w->late = true;
+            w->late = l->late = true;
         else
             wire_expire(w);
     }

@@ -39,6 +39,8 @@ struct loop {
     uint32_t signals; /* that came and were not asked for yet, one bit each */
     struct resolver *resolver;
     struct wire *wires;
+    int64_t expire_ms; /* the first deadline of a wire, when the loop began to wait */
+    bool gone, late;   /* some wire is */
     unsigned dialled, accepted;
     struct listener *listeners;
     int64_t accept_pause_ms; /* no accepting before this */

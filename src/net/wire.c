@@ -42,6 +42,7 @@ void wire_gone(struct wire *w)
         return;
     release(w);
     w->step = WIRE_GONE;
+    w->loop->gone = true;
     if (w->accepted)
         w->loop->accepted--;
     else

@@ -159,6 +159,17 @@ static void poll_next(struct ray_gcs *g, struct now now)
     g->due_ms = (now.mono_ms + wait + RAY_GCS_GRID_MS - 1) / RAY_GCS_GRID_MS * RAY_GCS_GRID_MS;
 }
 
+/* When this client has something to do but to wait for its link. */
+static int64_t next_of(const struct ray_gcs *g)
+{
+    if (g->busy)
+        return TIME_NEVER;
+    if (g->drains || g->report.len || g->check)
+        return 0;
+    int64_t idle = g->link ? g->idle_since_ms + NET_IDLE_MS : TIME_NEVER;
+    return g->every_ms > 0 && g->due_ms < idle ? g->due_ms : idle;
+}
+
 /* Takes the call off the queue and tells the owner, who may close the client. */
 static void tell(struct ray_gcs *g, struct ray_gcs_answer *a, struct now now)
 {
@@ -178,8 +189,8 @@ static void tell(struct ray_gcs *g, struct ray_gcs_answer *a, struct now now)
     a->took_ms = now.mono_ms - g->began_ms;
     if (drain)
         a->node = (struct slice){drain->node, sizeof drain->node};
-    soon(g->pool, now.mono_ms); /* there may be more to ask */
     g->done(g->user, a, now);
+    soon(g->pool, next_of(g)); /* its own: looking at all the others after each answer would be thousands of looks a second for nothing */
     if (drain)
         drain_free(drain);
 }
@@ -382,17 +393,6 @@ void ray_gcs_pool_free(struct ray_gcs_pool *p)
     reap(p);
     arena_free(&p->scratch);
     mem_free(p);
-}
-
-/* When this client has something to do but to wait for its link. */
-static int64_t next_of(const struct ray_gcs *g)
-{
-    if (g->busy)
-        return TIME_NEVER;
-    if (g->drains || g->report.len || g->check)
-        return 0;
-    int64_t idle = g->link ? g->idle_since_ms + NET_IDLE_MS : TIME_NEVER;
-    return g->every_ms > 0 && g->due_ms < idle ? g->due_ms : idle;
 }
 
 int64_t ray_gcs_pool_tick(struct ray_gcs_pool *p, struct now now)

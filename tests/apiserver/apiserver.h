@@ -43,6 +43,7 @@ struct apiserver_config {
     uint32_t history;    /* 4096: events kept per resource; a watch from before them gets 410 */
     bool pod_events;     /* Scheduled, Pulled, Started … as kubectl describe shows them */
     bool no_nodes;       /* pods stay Pending */
+    const char *pod_net; /* "127.100": the first half of pods' addresses, which lead nowhere outside this machine, whoever tries them */
 };
 
 struct apiserver *apiserver_new(const struct apiserver_config *config, struct now now);

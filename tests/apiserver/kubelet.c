@@ -179,11 +179,10 @@ static void wait_for_ever(struct apiserver *s, struct object *o, struct node *po
     say(s, o, "Warning", "Failed", "kubelet", reason);
 }
 
-/* An address that leads nowhere outside this machine, whoever tries it. */
 static struct slice pod_ip(struct apiserver *s)
 {
     uint32_t n = ++s->pod_ips;
-    return arena_printf(&s->scratch, "127.100.%u.%u", n / 254 % 256, n % 254 + 1);
+    return arena_printf(&s->scratch, "%s.%u.%u", s->config.pod_net, n / 254 % 256, n % 254 + 1);
 }
 
 static void put_ips(struct apiserver *s, struct node *status)

@@ -42,7 +42,7 @@ static void stop(int sig)
 }
 
 static const char usage[] = "usage: apiserver [--listen PORT] [--seed N] [--ready-after MS] [--collect-after MS] [--pod-events]\n"
-                            "                 [--no-nodes] [--no-past]\n"
+                            "                 [--no-nodes] [--no-past] [--pod-net A.B]\n"
                             "  A model Kubernetes API server on 127.0.0.1. Port 0 (the default) picks a free one;\n"
                             "  the first line on standard output is its URL.\n";
 
@@ -68,6 +68,8 @@ static bool read_options(int argc, char **argv, struct options *o)
             o->config.no_nodes = true;
         else if (strcmp(argv[i], "--no-past") == 0)
             o->no_past = true;
+        else if (strcmp(argv[i], "--pod-net") == 0 && argv[i + 1])
+            o->config.pod_net = argv[++i];
         else if (strcmp(argv[i], "--listen") == 0 && (ok = number(argv[++i], UINT16_MAX, &n)))
             o->port = (uint16_t)n;
         else if (strcmp(argv[i], "--seed") == 0 && (ok = number(argv[++i], INT64_MAX, &n)))

@@ -20,6 +20,7 @@ struct apiserver *apiserver_new(const struct apiserver_config *config, struct no
 {
     struct apiserver *s = mem_alloc(sizeof *s);
     s->config = *config;
+    s->config.pod_net = config->pod_net ? config->pod_net : "127.100";
     s->config.schedule_ms = default_to(config->schedule_ms, 20);
     s->config.start_ms = default_to(config->start_ms, 500);
     s->config.stop_ms = default_to(config->stop_ms, 200);
