@@ -137,8 +137,11 @@ enum {
     SCALE_STALE_MS = 30 * 1000,   /* what a head said longer ago is no ground for a decision */
     SCALE_CANCEL_MS = 10 * 1000,  /* pods that have not started go when nobody has needed them for so long */
     SCALE_PREEMPT_MS = 30 * 1000, /* what a node that must go although it works has to finish */
-    SCALE_FAILURES = 3,           /* launches in a row that failed: while the group waits, another one that fits is taken */
-    SCALE_STEP = 1000,            /* nodes that demand can order in one decision */
+    SCALE_REJOIN_MS =
+        2 * 60 * 1000,              /* a pod whose node the head does not know any more is given up; Ray itself gives up after one minute */
+    SCALE_JOIN_MS = 20 * 60 * 1000, /* the same for one of which we have seen no node yet: it may still be setting up */
+    SCALE_FAILURES = 3,             /* launches in a row that failed: while the group waits, another one that fits is taken */
+    SCALE_STEP = 1000,              /* nodes that demand can order in one decision */
     LIMIT_SCALE_WANTS = 16 * KIB, /* demands, bundles of groups and of request_resources() that one decision looks at, each kind of them */
     LIMIT_SCALE_CONSTRAINTS = 4,  /* request_resources() at a time: Ray keeps one */
     LIMIT_SCALE_NAMES = 16,       /* resources of one bundle that are told to people */

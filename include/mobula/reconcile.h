@@ -141,7 +141,8 @@ const char *action_name(enum action_kind kind);
  *
  * Down it goes by drains only: a plan asks for them, the raylet accepts or refuses, and in a later state an accepted node is DEAD: then its
  * pod is among `removals`. Until then it counts, so decide anew whenever a pod has changed, before reconcile_cluster is asked: a pod that
- * ended meanwhile would else be replaced. The only other pods there are such that have not started and that nobody needs.
+ * ended meanwhile would else be replaced. The only other pods there are such that have not started and that nobody needs, and such that run
+ * but have no node for long: Ray in them has ended, and the head began anew before it could say so.
  *
  * Of the state's reader it is expected that slices and pointers are valid and that the state is whole. Checked here: amounts (ray_pack_…),
  * counts below 1, node ids of another length (never drained), two nodes for one pod (the busier counts, none is drained), nodes without a
@@ -154,11 +155,18 @@ struct scale_memory {
     int64_t surplus_ms; /* monotonic: since when pods that have not started are needed by nobody; 0: they are */
 };
 
+/* By pod: what earlier states have said of it. */
+struct scale_seen {
+    bool joined;      /* Ray had a node of it */
+    int64_t alone_ms; /* monotonic: since when the pod runs, the head works and there is no node of it; 0: it is not so */
+};
+
 struct scale_view {
     const struct ray_cluster *cluster;
     const struct ray_offer *offers; /* [0] head, [1 + i] groups[i] (ray_group_offer) */
     const struct pod *const *pods;  /* as in cluster_view */
     uint32_t pod_count;
+    const struct scale_seen *seen;         /* [i] pods[i]; NULL: nothing is known */
     const struct group_failures *failures; /* likewise: [1 + i] groups[i] */
     const struct ray_state *state;         /* NULL: the head has said nothing (or something else than a state) yet */
     int64_t state_ms;                      /* monotonic: when it came */
@@ -207,6 +215,7 @@ struct scale_plan {
     const char *held;            /* NULL, or why nothing was decided */
     struct scale_group *groups;  /* by group */
     struct scale_memory *memory; /* by group: for the next view */
+    struct scale_seen *seen;     /* by pod: likewise */
     struct scale_drain *drains;
     struct scale_removal *removals;
     struct scale_unmet *unmet;

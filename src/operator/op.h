@@ -25,6 +25,7 @@ struct pod_record {
     const struct istr *group, *reason;
     const char *stop;       /* why the autoscaler gave it up, a literal; NULL: it did not */
     uint32_t stop_decision; /* … and in which of its decisions */
+    struct scale_seen seen; /* by the autoscaler */
     int64_t doubt_ms; /* it counts as deleting because a DELETE was answered "not there": until then, if the watch shows it all the same */
     uint32_t round;
     bool by_us; /* a DELETE of ours is on its way, or was answered */

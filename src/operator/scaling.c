@@ -53,6 +53,21 @@ static void remember(struct scaling *s, const struct scale_memory *memory)
         s->groups[i] = (struct group_memory){name_hash(model->groups[i].name), memory[i]};
 }
 
+/* In the order of the view. */
+static void remember_pods(struct scaling *s, const struct scale_seen *seen)
+{
+    uint32_t at = 0;
+    for (struct pod_record *r = s->c->pods; r; r = r->next)
+        r->seen = seen[at++];
+}
+
+/* A head that has begun anew is given the time to hear from its nodes. */
+static void forgive_pods(struct scaling *s)
+{
+    for (struct pod_record *r = s->c->pods; r; r = r->next)
+        r->seen.alone_ms = 0;
+}
+
 static void keep_news(struct scaling *s, bool works, const char *reason, const struct scale_plan *p)
 {
     struct buf b;
@@ -117,6 +132,11 @@ static struct scale_view view_make(struct scaling *s, const struct ray_state *st
                            .memory = memory,
                            .now = op->now};
     v.pods = view_pods(op, s->c, &v.pod_count);
+    struct scale_seen *seen = arena_array(a, v.pod_count, sizeof *seen);
+    uint32_t at = 0;
+    for (const struct pod_record *r = s->c->pods; r; r = r->next)
+        seen[at++] = r->seen;
+    v.seen = seen;
     return v;
 }
 
@@ -231,6 +251,7 @@ static void decide(struct scaling *s, const struct ray_state *state)
         moved |= !m || m->m.target != p.memory[i].target;
     }
     remember(s, p.memory);
+    remember_pods(s, p.seen);
     mark_removals(s, &p);
     if (moved)
         cluster_touch(s->op, s->c);
@@ -293,8 +314,11 @@ static void on_answer(void *owner, const struct ray_gcs_answer *answer, struct n
         on_drain(s, answer);
     else if (answer->err.code != ERR_NONE)
         on_failure(s, answer);
-    else if (answer->call == RAY_GCS_STATE)
+    else if (answer->call == RAY_GCS_STATE) {
+        if (answer->new_session)
+            forgive_pods(s);
         on_state(s, answer->state);
+    }
 }
 
 /* ---- the client comes and goes with its head ---- */
@@ -309,6 +333,7 @@ static void hang_up(struct scaling *s)
         net_allow_drop_peer(s->op->o.allow, slice_of(s->ip), s->port);
     s->ip[0] = '\0';
     s->reported = 0;
+    forgive_pods(s);
 }
 
 static void call_head(struct scaling *s, struct slice ip, uint16_t port)

@@ -434,6 +434,7 @@ void scale_cluster(const struct scale_view *in, struct arena *a, struct scale_pl
     out->lines = arena_array(a, LIMIT_SCALE_LINES, sizeof *out->lines);
     struct scale_scene s = scale_look(in, a);
     out->held = why_held(&s, a);
+    scale_find_lost(&s, out);
     count_groups(&s, out);
     if (out->held) {
         hold(&s, out);

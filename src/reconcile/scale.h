@@ -57,6 +57,7 @@ struct scale_member { /* a pod that lives, and what the head says of it */
     const struct pod *pod;
     const struct ray_node *node; /* NULL: it has not joined */
     int32_t group;               /* -1: head */
+    uint32_t at;                 /* of the view's pods */
     bool twin;                   /* two nodes say that they are this pod */
 };
 
@@ -68,6 +69,7 @@ struct scale_unit {
     bool joined;     /* every host, and none of them leaves */
     bool leaving;    /* a host drains, or is dead … */
     bool dead;       /* … */
+    bool lost;       /* … or runs without Ray for long, which is as good as dead */
     bool started;    /* some pod of it is beyond Pending */
     bool twins;      /* see scale_member */
     bool victim;     /* it is above a max and will go */
@@ -87,6 +89,8 @@ struct scale_scene {
     uint32_t unit_count;
 };
 struct scale_scene scale_look(const struct scale_view *in, struct arena *a);
+/* Marks units that are lost, and fills the plan's `seen`. */
+void scale_find_lost(const struct scale_scene *s, struct scale_plan *p);
 /* By group: a joined node of its newest template, that of the least name; NULL: none. */
 const struct ray_node **scale_samples(const struct scale_scene *s);
 

@@ -120,7 +120,7 @@ void scale_stop(const struct scale_scene *s, struct scale_plan *p)
         if (g->suspended)
             continue; /* its pods go without us */
         if (u->dead)
-            take_away(p, u, "Ray has ended in it");
+            take_away(p, u, u->lost ? "it runs, and Ray has no node of it" : "Ray has ended in it");
         else if (u->victim)
             stop_victim(s, p, u);
         else if (u->leaving || kept[u->group]++ < g->min || u->needed)

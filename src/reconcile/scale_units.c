@@ -117,7 +117,7 @@ static void gather(struct scale_scene *s)
     for (uint32_t i = 0; i < in->pod_count; i++) {
         int32_t group = group_of(in->cluster, in->pods[i]);
         if (pod_live(in->pods[i]) && group != GROUP_NONE)
-            s->members[s->member_count++] = (struct scale_member){.pod = in->pods[i], .group = group};
+            s->members[s->member_count++] = (struct scale_member){.pod = in->pods[i], .group = group, .at = i};
     }
     qsort(s->members, s->member_count, sizeof *s->members, by_name);
     if (in->state)
@@ -219,6 +219,33 @@ struct scale_scene scale_look(const struct scale_view *in, struct arena *a)
     }
     qsort(s.units, s.unit_count, sizeof *s.units, by_use);
     return s;
+}
+
+static struct scale_seen look_at(const struct scale_view *in, const struct scale_member *m, bool held)
+{
+    struct scale_seen seen = in->seen ? in->seen[m->at] : (struct scale_seen){0};
+    bool alone = !held && !m->node && m->pod->phase == POD_RUNNING;
+    seen.joined |= !held && m->node && alive(m->node);
+    seen.alone_ms = !alone ? 0 : seen.alone_ms ? seen.alone_ms : in->now.mono_ms;
+    return seen;
+}
+
+void scale_find_lost(const struct scale_scene *s, struct scale_plan *p)
+{
+    const struct scale_view *in = s->in;
+    p->seen = arena_array(s->a, in->pod_count, sizeof *p->seen);
+    for (uint32_t i = 0; i < s->member_count; i++)
+        p->seen[s->members[i].at] = look_at(in, &s->members[i], p->held != NULL);
+    for (uint32_t i = 0; i < s->unit_count; i++) {
+        struct scale_unit *u = &s->units[i];
+        for (uint32_t k = 0; k < u->count; k++) {
+            const struct scale_seen *seen = &p->seen[u->members[k].at];
+            int64_t limit = seen->joined ? SCALE_REJOIN_MS : SCALE_JOIN_MS;
+            u->lost |= seen->alone_ms && in->now.mono_ms - seen->alone_ms >= limit;
+        }
+        u->dead |= u->lost;
+        u->leaving |= u->lost;
+    }
 }
 
 const struct ray_node **scale_samples(const struct scale_scene *s)

@@ -65,9 +65,16 @@ static void follow_pods(struct fakeray *h)
         for (const struct fakeray_node *n = h->nodes; n && !known; n = n->next)
             known = strcmp(p->uid, n->pod.uid) == 0;
         bool early = p->since_ms < h->began_ms;
-        if (p->of == h && p->runs && !known && (p->head || !early || now_of(h) >= h->began_ms + h->rejoin_ms))
+        if (p->of == h && p->runs && !p->ended && !known && (p->head || !early || now_of(h) >= h->began_ms + h->rejoin_ms))
             join(h, p);
     }
+}
+
+static void end(struct fakeray *h, struct fakeray_node *n)
+{
+    n->dead = true;
+    for (struct fakeray_pod *p = h->world->rays->pods; p; p = p->next)
+        p->ended |= strcmp(p->uid, n->pod.uid) == 0;
 }
 
 void fakeray_kill_raylet(struct fakeray *h, const char *pod)
@@ -75,7 +82,7 @@ void fakeray_kill_raylet(struct fakeray *h, const char *pod)
     struct fakeray_node *n = fakeray_node_of(h, slice_of(pod));
     if (!n)
         fatal("fakeray: %s is no node", pod);
-    n->dead = true;
+    end(h, n);
 }
 
 /* ---- work ---- */
@@ -259,7 +266,7 @@ static void on_drain(struct fakeray *h, struct slice message)
     h->declined += no;
     h->accepted += !no;
     if (n && !no)
-        n->dead = true;
+        end(h, n);
     h->fake.drain = no ? SLICE("\x12\x2eThe node to be idle terminated is no longer idle") : SLICE("\x08\x01");
 }
 

@@ -20,6 +20,7 @@ struct fakeray_pod {
     struct fakeray *of;
     char uid[40], name[FAKERAY_NAME], group[FAKERAY_NAME], ip[48];
     bool head, runs;
+    bool ended;       /* its raylet has: it was drained or killed */
     int64_t since_ms; /* when it came to run */
 };
 

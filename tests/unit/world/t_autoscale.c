@@ -279,6 +279,40 @@ static void test_head_restarts(void)
     world_free(&w);
 }
 
+/* A raylet ended, and the head began anew before it could say so: the pod runs, and no node of it will ever come. */
+static void test_lost(bool operator_too)
+{
+    struct world w;
+    struct slice names[3];
+    int64_t limit = operator_too ? SCALE_JOIN_MS : SCALE_REJOIN_MS;
+    test_case("a pod that runs without Ray is replaced%s", operator_too ? ", later when nobody knows that it had it" : "");
+    make_scaled_world(&w, false);
+    apply_scaled(&w, &(struct scaled){.name = "c", .idle = 300});
+    struct fakeray *h = head_of(&w, "c");
+    h->rejoin_ms = 60 * 1000;
+    world_run(&w, 4000);
+    fakeray_work(h, 0, FAKERAY_CPUS, 3, false);
+    world_run(&w, 5000);
+    CHECK_INT(pod_names(&w, "worker", names, 3), 3);
+    fakeray_kill_raylet(h, names[0].ptr);
+    fakeray_restart(h);
+    if (operator_too) {
+        world_kill_operator(&w);
+        world_start_operator(&w, false);
+    }
+    world_run(&w, limit - 5000);
+    CHECK_INT(fakeray_nodes(h), 2);
+    CHECK_INT(w.sent.deletes, 0);
+    CHECK_INT(workers_of(&w, "c"), 3);
+    world_run(&w, 15 * 1000);
+    CHECK_INT(w.sent.deletes, 1);
+    CHECK_INT(workers_of(&w, "c"), 3);
+    CHECK_INT(fakeray_nodes(h), 3);
+    CHECK_INT(h->works[0].waiting, 0);
+    CHECK(!apiserver_get(w.server, SLICE("pods"), SLICE("n"), names[0], &w.arena).ptr);
+    world_free(&w);
+}
+
 /* Killed at any step of scaling up or down: the other one finishes it, and no node goes that has not agreed. */
 static void test_operator_restarts(bool elect)
 {
@@ -417,6 +451,8 @@ int main(void)
     test_gang();
     test_refused_pods();
     test_head_restarts();
+    test_lost(false);
+    test_lost(true);
     test_operator_restarts(false);
     test_operator_restarts(true);
     test_leader_changes();
