@@ -96,8 +96,10 @@ static void pod_changed(struct sim *s, const struct apiserver_change *c)
         p = *at = mem_alloc(sizeof *p);
     bool was = p->live;
     read_pod(s, p, c);
-    if (p->live && !was)
-        check_place(s, p);
+    if (!p->live || was)
+        return;
+    check_place(s, p);
+    scaled_check_pods(s, p);
 }
 
 /* ---- the store ---- */
@@ -162,8 +164,10 @@ void check_request(struct sim *s, const struct world_request *q)
     sim_say(s, "op-%u sends %u: %.*s %.*s %.*s", q->from->number, q->number, SLICE_ARG(q->method), SLICE_ARG(q->target),
             SLICE_ARG(q->body));
     s->r->requests++;
-    if (slice_eq(q->method, SLICE("DELETE")))
+    if (slice_eq(q->method, SLICE("DELETE"))) {
         check_delete(s, q);
+        scaled_check_delete(s, q);
+    }
     if (has(q->target, SIM_TOKEN) || has(q->head, SIM_TOKEN) || has(q->body, SIM_TOKEN))
         sim_violation(s, "no secret", "the token is in %.*s %.*s", SLICE_ARG(q->method), SLICE_ARG(q->target));
     bool pod = slice_eq(q->method, SLICE("POST")) && has(q->target, "/pods");

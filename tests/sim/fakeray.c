@@ -337,15 +337,18 @@ static struct fakeray *parent_of(struct fakerays *h, struct jval pod, struct sli
     return NULL;
 }
 
-/* Its own head pod came, or went. */
-static void follow_head(struct fakeray *h, const struct fakeray_pod *p)
+/* Its head is the pod that came last: the one before it may still be going. */
+static void follow_head(struct fakeray *h)
 {
-    bool mine = strcmp(h->pod, p->uid) == 0;
-    if (p->runs && !mine) {
-        copy(h->pod, sizeof h->pod, slice_of(p->uid));
-        copy(h->ip, sizeof h->ip, slice_of(p->ip));
+    const struct fakeray_pod *head = NULL;
+    for (const struct fakeray_pod *p = h->world->rays->pods; p; p = p->next)
+        if (p->of == h && p->head && p->runs && (!head || p->since_ms > head->since_ms))
+            head = p;
+    if (head && strcmp(h->pod, head->uid) != 0) {
+        copy(h->pod, sizeof h->pod, slice_of(head->uid));
+        copy(h->ip, sizeof h->ip, slice_of(head->ip));
         fakeray_restart(h);
-    } else if (!p->runs && mine) {
+    } else if (!head && h->pod[0]) {
         h->pod[0] = h->ip[0] = '\0';
         fakerays_cut(h->world, h, 256);
     }
@@ -383,7 +386,7 @@ void fakerays_changed(struct fakerays *h, const struct apiserver_change *c)
     p = *at;
     read_pod(h, p, c);
     if (p->of && p->head)
-        follow_head(p->of, p);
+        follow_head(p->of);
     if (c->what != APISERVER_DELETED)
         return;
     *at = p->next;

@@ -26,6 +26,7 @@ void sim_start_process(struct sim *s, uint32_t i)
                                  .ray = {.tools = RAY_TOOLS_CONFIGMAP, .cluster_domain = SLICE("cluster.local"), .version = SLICE("0")},
                                  .executable = SLICE("an executable of the simulator"),
                                  .leader_elect = u->elect,
+                                 .autoscaling = u->scaled,
                                  .lease = {SLICE("n"), SLICE("mobula"), identities[i], 5000, 3000, 1000},
                                  .instance = identities[i],
                                  .seed = s->plan->seed * 31 + s->w.requests * 7 + i};
@@ -128,6 +129,10 @@ static void strike(struct sim *s, const struct sim_entry *e)
         world_call(w, "DELETE", "/apis/coordination.k8s.io/v1/namespaces/n/leases/mobula", "application/json", SLICE("{}"));
         s->tampered_ms = sim_now(s);
         break;
+    case FAULT_HEADS_BREAK:
+    case FAULT_HEAD_RESTART:
+        scaled_strike(s, e);
+        break;
     default:
         strike_process(s, e);
         break;
@@ -145,7 +150,7 @@ static bool by_chance(enum sim_kind k)
 static bool lasts(enum sim_kind k)
 {
     return by_chance(k) || k == FAULT_LATENCY || k == FAULT_PIECES || k == FAULT_NO_CONNECT || k == FAULT_WATCH_DELAY ||
-           k == FAULT_NO_BOOKMARKS || k == FAULT_NO_STREAM;
+           k == FAULT_NO_BOOKMARKS || k == FAULT_NO_STREAM || k >= FAULT_HEADS_HANG;
 }
 
 bool faults_on(const struct sim *s, enum sim_kind k)
@@ -171,6 +176,7 @@ static void set_knobs(struct sim *s)
     f->no_bookmarks = faults_on(s, FAULT_NO_BOOKMARKS);
     f->no_streaming_lists = faults_on(s, FAULT_NO_STREAM) || !s->plan->setup.streaming;
     f->expired_as_http = faults_on(s, FAULT_NO_STREAM);
+    scaled_knobs(s);
 }
 
 void faults_apply(struct sim *s, const struct sim_entry *e)

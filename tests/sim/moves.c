@@ -26,22 +26,26 @@ static void write_template(struct buf *b, const struct want *c, bool bad)
 {
     buf_printf(b, "\"metadata\":{\"annotations\":{\"example.com/v\":\"%u\"}},\"spec\":{\"containers\":[", c->template);
     if (!bad)
-        buf_printf(b, "{\"name\":\"ray\",\"image\":\"ray:%u\",\"env\":[{\"name\":\"PASSWORD\",\"value\":\"" SIM_CANARY "\"}]}",
+        buf_printf(b,
+                   "{\"name\":\"ray\",\"image\":\"ray:%u\",\"resources\":{\"limits\":{\"cpu\":\"2\"}},\"env\":[{\"name\":\"PASSWORD\","
+                   "\"value\":\"" SIM_CANARY "\"}]}",
                    c->template);
     buf_put(b, SLICE("]}"));
 }
 
 static void write_v1(struct buf *b, const struct want *c)
 {
+    if (c->scaled)
+        buf_put(b, SLICE("\"enableInTreeAutoscaling\":true,\"autoscalerOptions\":{\"idleTimeoutSeconds\":5},"));
     buf_printf(b, "\"suspend\":%s,\"upgradeStrategy\":{\"type\":\"%s\"},\"headGroupSpec\":{\"rayStartParams\":{},\"template\":{",
                c->suspend ? "true" : "false", c->recreate ? "Recreate" : "None");
     write_template(b, c, c->bad);
     buf_put(b, SLICE("}},\"workerGroupSpecs\":["));
     for (uint32_t i = 0; i < c->groups; i++) {
         buf_printf(b,
-                   "%s{\"groupName\":\"g%u\",\"replicas\":%u,\"minReplicas\":0,\"maxReplicas\":100,\"numOfHosts\":%d,\"rayStartParams\":{},"
+                   "%s{\"groupName\":\"g%u\",\"replicas\":%u,\"minReplicas\":0,\"maxReplicas\":%d,\"numOfHosts\":%d,\"rayStartParams\":{},"
                    "\"template\":{",
-                   i ? "," : "", i, c->replicas[i], c->multi && i == 0 ? WANT_HOSTS : 1);
+                   i ? "," : "", i, c->replicas[i], c->scaled ? SIM_SCALED_MAX : 100, c->multi && i == 0 ? WANT_HOSTS : 1);
         write_template(b, c, false);
         buf_put(b, SLICE("}}"));
     }
@@ -56,7 +60,8 @@ static void write_legacy(struct buf *b, const struct want *c)
     write_template(b, c, c->bad);
     buf_put(b, SLICE("}}"));
     for (uint32_t i = 0; i < c->groups; i++) {
-        buf_printf(b, ",{\"name\":\"g%u\",\"minWorkers\":%u,\"maxWorkers\":100,\"podConfig\":{", i, c->replicas[i]);
+        buf_printf(b, ",{\"name\":\"g%u\",\"minWorkers\":%u,\"maxWorkers\":%u,\"podConfig\":{", i, c->replicas[i],
+                   c->scaled ? c->replicas[i] : 100);
         write_template(b, c, false);
         buf_put(b, SLICE("}}"));
     }
@@ -110,11 +115,31 @@ static void create(struct sim *s, struct want *c, const uint32_t dice[3])
     c->groups = 1 + (dice[1] >> 2 & 1);
     for (uint32_t i = 0; i < SIM_GROUPS; i++)
         c->replicas[i] = (dice[2] >> 8 * i) % (c->multi ? REPLICAS_MAX / 2 : REPLICAS_MAX);
+    c->scaled = s->plan->setup.scaled && (c->kind == RAY_LEGACY || dice[1] >> 3 & 3);
+    if (c->scaled && c->kind == RAY_V1) {
+        c->recreate = c->multi = false;
+        c->groups = 1;
+        scaled_work(s, c);
+    }
     created(s, c);
+}
+
+/* How many workers there are to be is not written there. */
+static bool change_scaled(struct sim *s, struct want *c, const struct sim_entry *e)
+{
+    if (!c->scaled || c->kind == RAY_LEGACY)
+        return false;
+    if (e->kind == MOVE_SCALE) {
+        c->replicas[0] = e->dice[2] % REPLICAS_MAX;
+        scaled_work(s, c);
+    }
+    return e->kind == MOVE_SCALE || e->kind == MOVE_SUSPEND || e->kind == MOVE_GROUPS;
 }
 
 static void change(struct sim *s, struct want *c, const struct sim_entry *e)
 {
+    if (change_scaled(s, c, e))
+        return;
     switch (e->kind) {
     case MOVE_SCALE:
         c->replicas[e->dice[1] % SIM_GROUPS] = e->dice[2] % (c->multi ? REPLICAS_MAX / 2 : REPLICAS_MAX);
@@ -236,12 +261,14 @@ static void move_cluster(struct sim *s, struct want *c, const struct sim_entry *
 void moves_apply(struct sim *s, const struct sim_entry *e)
 {
     struct want *c = find(s, e->dice[0], e->kind != MOVE_CREATE);
-    if (e->kind == MOVE_POD_DELETED || e->kind == MOVE_POD_FAILS || e->kind == MOVE_SECOND_HEAD)
+    if (e->kind == MOVE_POD_DELETED || e->kind == MOVE_POD_FAILS || e->kind == MOVE_RAYLET_DIES || e->kind == MOVE_SECOND_HEAD)
         c = NULL;
     sim_say(s, "move: %s%s%s%s%s%s%s", sim_kind_name(e->kind), c ? " " : "", c ? c->ns : "", c ? "/" : "", c ? group_of(c) : "",
             c ? "/" : "", c ? c->name : "");
     if (e->kind == MOVE_SECOND_HEAD)
         second_head(s);
+    else if (e->kind == MOVE_RAYLET_DIES)
+        scaled_kill_raylet(s, e->dice[0]);
     else if (e->kind == MOVE_POD_DELETED || e->kind == MOVE_POD_FAILS)
         pod_ends(s, e->dice[0], e->kind == MOVE_POD_DELETED);
     else if (c)

@@ -20,6 +20,7 @@ static const struct {
     [MOVE_POD_FAILS] = {"pod fails", 6},
     [MOVE_SERVICE_DELETED] = {"service deleted", 2},
     [MOVE_SERVICE_EDITED] = {"service edited", 2},
+    [MOVE_RAYLET_DIES] = {"raylet dies", 0},
     [MOVE_SECOND_HEAD] = {"second head", 0},
     [FAULT_LATENCY] = {"latency", 6},
     [FAULT_PIECES] = {"short reads", 4},
@@ -51,6 +52,14 @@ static const struct {
     [FAULT_NO_STREAM] = {"no streaming lists", 2},
     [FAULT_LEASE_TAKEN] = {"lease taken", 2},
     [FAULT_LEASE_DELETED] = {"lease deleted", 2},
+    [FAULT_HEADS_BREAK] = {"heads reset", 0}, /* scaled_entries has these */
+    [FAULT_HEAD_RESTART] = {"head begins anew", 0},
+    [FAULT_HEADS_HANG] = {"heads hang", 0},
+    [FAULT_HEADS_NONSENSE] = {"heads answer nonsense", 0},
+    [FAULT_HEADS_LATE] = {"heads answer late", 0},
+    [FAULT_HEADS_STALE] = {"heads say the same", 0},
+    [FAULT_HEADS_CUT] = {"answers of heads are cut", 0},
+    [FAULT_HEADS_REFUSE] = {"drains are refused", 0},
 };
 
 const char *sim_kind_name(enum sim_kind k)
@@ -89,6 +98,18 @@ static int compare(const void *a, const void *b)
     return memcmp(x->dice, y->dice, sizeof x->dice);
 }
 
+/* Drawn after all else, so that the other seeds are what they were. */
+static void scaled_entries(struct sim_plan *p, struct rng *r)
+{
+    enum { MOVES = 12, FAULTS = 12 };
+    p->setup.scaled = rng_below(r, 3) == 0;
+    uint32_t kinds_of = FAULT_HEADS_REFUSE - FAULT_HEADS_BREAK + 1;
+    for (uint32_t i = 0; i < MOVES && p->setup.scaled; i++)
+        add(p, r, (int64_t)rng_below(r, SIM_MS), i % 3 ? MOVE_SCALE : MOVE_RAYLET_DIES);
+    for (uint32_t i = 0; i < FAULTS && p->setup.scaled; i++)
+        add(p, r, (int64_t)rng_below(r, SIM_MS), FAULT_HEADS_BREAK + (enum sim_kind)rng_below(r, kinds_of));
+}
+
 void sim_plan_make(struct sim_plan *p, uint64_t seed)
 {
     struct rng r;
@@ -114,5 +135,6 @@ void sim_plan_make(struct sim_plan *p, uint64_t seed)
         int64_t at = rng_below(&r, 2) ? (int64_t)rng_below(&r, SIM_MS) : near->at_ms + (int64_t)rng_below(&r, 800) - 100;
         add(p, &r, at < 0 ? 0 : at, pick(&r, true));
     }
+    scaled_entries(p, &r);
     qsort(p->entries, p->count, sizeof p->entries[0], compare);
 }

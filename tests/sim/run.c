@@ -1,3 +1,4 @@
+#include "fakeray.h"
 #include "sim.h"
 
 #include <stdlib.h>
@@ -7,6 +8,8 @@ enum {
     CALM_MS = 100 * 1000,
     /* … a silent connection is noticed first … */
     CALM_SILENT_MS = 160 * 1000,
+    /* … and a pod whose Ray has ended unheard is given up late. */
+    CALM_LOST_MS = SCALE_JOIN_MS + 60 * 1000,
     LOOK_MS = 250,
     SETTLE_MS = 70 * 1000,      /* progress is written to status at most once a minute */
     FORGET_MS = 20 * 60 * 1000, /* failures are forgotten by then */
@@ -102,7 +105,10 @@ static void on_killed(struct world_hooks *h, struct process *p)
 
 static void on_change(struct apiserver_observer *o, const struct apiserver_change *c)
 {
-    check_change((struct sim *)((char *)o - offsetof(struct sim, observer)), c);
+    struct sim *s = (struct sim *)((char *)o - offsetof(struct sim, observer));
+    if (s->w.rays)
+        fakerays_changed(s->w.rays, c);
+    check_change(s, c);
 }
 
 /* ---- a run ---- */
@@ -127,6 +133,7 @@ static void begin(struct sim *s, const struct sim_plan *p, const struct sim_opti
     s->w.hooks = &s->hooks;
     s->w.kubeconfig = "tests/data/world/kubeconfig-sim";
     apiserver_observe(s->w.server, &s->observer);
+    scaled_begin(s);
     check_begin(s);
     moves_begin(s);
     faults_begin(s);
@@ -170,7 +177,7 @@ static void calm(struct sim *s)
     sim_say(s, "calm");
     moves_calm(s);
     faults_calm(s);
-    int64_t limit = SIM_MS + CALM_MS + (s->silenced ? CALM_SILENT_MS : 0) + state_wait_ms(s);
+    int64_t limit = SIM_MS + CALM_MS + (s->silenced ? CALM_SILENT_MS : 0) + state_wait_ms(s) + (s->plan->setup.scaled ? CALM_LOST_MS : 0);
     while (!broken(s) && !state_converged(s, why)) {
         if (sim_now(s) >= limit) {
             sim_violation(s, "converged in time", "%lld ms after the last fault: %s", (long long)(sim_now(s) - SIM_MS), why);

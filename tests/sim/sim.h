@@ -38,6 +38,7 @@ enum sim_kind {
     MOVE_POD_FAILS,
     MOVE_SERVICE_DELETED,
     MOVE_SERVICE_EDITED,
+    MOVE_RAYLET_DIES, /* only where clusters are scaled (scaled.c) */
     MOVE_SECOND_HEAD, /* never by a seed: for the test of the invariants */
     /* faults */
     FAULT_LATENCY,
@@ -70,6 +71,14 @@ enum sim_kind {
     FAULT_NO_STREAM,
     FAULT_LEASE_TAKEN,
     FAULT_LEASE_DELETED,
+    FAULT_HEADS_BREAK, /* this and what follows: only where clusters are scaled */
+    FAULT_HEAD_RESTART,
+    FAULT_HEADS_HANG,
+    FAULT_HEADS_NONSENSE,
+    FAULT_HEADS_LATE,
+    FAULT_HEADS_STALE,
+    FAULT_HEADS_CUT,
+    FAULT_HEADS_REFUSE,
     SIM_KINDS,
     SIM_FIRST_FAULT = FAULT_LATENCY,
 };
@@ -84,6 +93,7 @@ struct sim_entry {
 struct sim_setup {
     bool elect, all_namespaces, legacy_late; /* legacy_late: the CRD of the old kind comes in the middle */
     bool streaming;
+    bool scaled; /* by what heads say */
     uint32_t operators;
     int64_t start_ms;   /* of pods */
     int64_t latency_ms; /* when no fault changes it */
@@ -105,9 +115,11 @@ struct want {
     enum ray_kind kind;
     const char *ns, *name;
     bool there, suspend, bad, recreate, multi; /* bad: the spec cannot work */
+    bool scaled;                               /* replicas[0] is the work that there is */
     uint32_t groups, replicas[SIM_GROUPS], template, note;
 };
-enum { WANT_HOSTS = 3 }; /* of each replica of a cluster that is `multi` */
+enum { SIM_SCALED_MAX = 8 }; /* workers of a group of such a cluster */
+enum { WANT_HOSTS = 3 };     /* of each replica of a cluster that is `multi` */
 
 /* ---- coverage: where the operator was when a fault came ---- */
 
@@ -200,6 +212,17 @@ void moves_apply(struct sim *s, const struct sim_entry *e);
 void moves_tick(struct sim *s);
 void moves_calm(struct sim *s); /* what cannot work is set right */
 void moves_delete_all(struct sim *s);
+
+/* scaled.c: all but the first do nothing where nothing is scaled */
+void scaled_begin(struct sim *s);
+void scaled_work(struct sim *s, const struct want *c);
+void scaled_kill_raylet(struct sim *s, uint32_t dice);
+void scaled_strike(struct sim *s, const struct sim_entry *e);
+void scaled_knobs(struct sim *s);
+void scaled_check_delete(struct sim *s, const struct world_request *q);
+void scaled_check_pods(struct sim *s, const struct seen_pod *new);
+bool scaled_settled(const struct sim *s, char why[SIM_TEXT]);
+void scaled_residue(struct sim *s);
 
 /* faults.c */
 void faults_begin(struct sim *s);

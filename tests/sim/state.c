@@ -142,7 +142,7 @@ bool state_converged(struct sim *s, char why[SIM_TEXT])
             return false;
     for (const struct seen_pod *p = s->pods; p; p = p->next)
         all++;
-    return mine == all || no(why, &s->want[0], "pods of all clusters", all, mine);
+    return (mine == all || no(why, &s->want[0], "pods of all clusters", all, mine)) && scaled_settled(s, why);
 }
 
 /* ---- failures that are remembered ---- */
@@ -358,6 +358,7 @@ void state_residue(struct sim *s)
     world_ask(&s->w, "GET", "/api/v1/services?labelSelector=ray.io%2Fcluster", "application/json", SLICE_NONE, &list);
     if (list.len && memmem(list.ptr, list.len, "clusterIP", 9))
         sim_violation(s, "no orphan", "a service is there without its cluster");
+    scaled_residue(s);
     for (uint32_t i = 0; i < WORLD_PROCESSES; i++) {
         const struct op *op = s->w.process[i].op;
         if (!op)

@@ -1,0 +1,123 @@
+/* Clusters that are scaled by what their heads say, in every third seed: `replicas` of theirs is the work there is, a node for each task,
+ * and that many workers there must be at the end. The old kind has no room between its minimum and its maximum there, so that its end is
+ * known too; nodes that are too many drain all the same. */
+#include "fakeray.h"
+#include "sim.h"
+
+enum {
+    KNOWN_MS = 30 * 1000, /* a pod that has run for so long is no pod that has not started, whatever the operator knows late */
+    REJOIN_MS = 3000,
+    LATE_MS = 8000,
+};
+
+static struct fakeray *head_of(const struct want *c, struct sim *s)
+{
+    return fakeray_of(&s->w, c->kind == RAY_V1 ? "ray.io" : "cluster.ray.io", c->ns, c->name);
+}
+
+void scaled_begin(struct sim *s)
+{
+    if (s->plan->setup.scaled)
+        fakerays_begin(&s->w, false);
+}
+
+void scaled_work(struct sim *s, const struct want *c)
+{
+    struct fakeray *h = head_of(c, s);
+    h->rejoin_ms = REJOIN_MS;
+    fakeray_work(h, 0, FAKERAY_CPUS, c->replicas[0], false);
+}
+
+/* A node that lives, but for heads: its raylet ends, and its pod goes on. */
+void scaled_kill_raylet(struct sim *s, uint32_t dice)
+{
+    uint32_t count = 0;
+    for (const struct fakeray *h = s->w.rays->first; h; h = h->next)
+        count += fakeray_nodes(h);
+    uint32_t left = count ? dice % count : 0;
+    for (struct fakeray *h = count ? s->w.rays->first : NULL; h; h = h->next)
+        for (const struct fakeray_node *n = h->nodes; n; n = n->next)
+            if (!n->dead && !n->pod.head && left-- == 0) {
+                sim_say(s, "raylet of %s", n->pod.name);
+                fakeray_kill_raylet(h, n->pod.name);
+                return;
+            }
+}
+
+/* ---- faults ---- */
+
+void scaled_strike(struct sim *s, const struct sim_entry *e)
+{
+    if (e->kind == FAULT_HEADS_BREAK)
+        fakerays_cut(&s->w, NULL, 40 + e->dice[1] % 217);
+    uint32_t i = e->dice[1] % SIM_CLUSTERS;
+    if (e->kind == FAULT_HEAD_RESTART && s->want[i].there)
+        fakeray_restart(head_of(&s->want[i], s));
+}
+
+/* What is on holds for about half of the heads. */
+void scaled_knobs(struct sim *s)
+{
+    static const struct slice nonsense = SLICE("HTTP/1.1 200 OK\r\n\r\n");
+    uint32_t i = 0;
+    for (struct fakeray *h = s->w.rays ? s->w.rays->first : NULL; h; h = h->next, i++) {
+        bool hit[SIM_KINDS] = {0};
+        for (enum sim_kind k = FAULT_HEADS_HANG; k <= FAULT_HEADS_REFUSE; k++)
+            hit[k] = faults_on(s, k) && s->dice[k][1] >> i % 32 & 1;
+        h->fake.hangs = hit[FAULT_HEADS_HANG];
+        h->fake.garbage = hit[FAULT_HEADS_NONSENSE] ? nonsense : SLICE_NONE;
+        h->answer_ms = hit[FAULT_HEADS_LATE] ? s->dice[FAULT_HEADS_LATE][2] % LATE_MS : 0;
+        h->stale = hit[FAULT_HEADS_STALE];
+        h->fake.cuts_after = hit[FAULT_HEADS_CUT] ? 1 + s->dice[FAULT_HEADS_CUT][2] % 400 : 0;
+        h->refuses = hit[FAULT_HEADS_REFUSE];
+    }
+}
+
+/* ---- invariants ---- */
+
+/* A worker of ours that has run for long goes only when its raylet has ended, by a drain or otherwise. */
+void scaled_check_delete(struct sim *s, const struct world_request *q)
+{
+    struct slice path = q->target;
+    if (!s->w.rays || !slice_starts(path, SLICE("/api/v1/namespaces/")))
+        return;
+    path = slice_skip(path, strlen("/api/v1/namespaces/"));
+    struct slice ns = slice_cut(&path, '/'), kind = slice_cut(&path, '/'), name = slice_cut(&path, '?');
+    const struct want *c = NULL;
+    const struct fakeray_pod *p = s->w.rays->pods;
+    while (p && !(slice_eq(slice_of(p->name), name) && p->of && slice_eq(slice_of(p->of->ns), ns)))
+        p = p->next;
+    for (uint32_t i = 0; p && i < SIM_CLUSTERS; i++)
+        if (s->want[i].scaled && s->want[i].there && head_of(&s->want[i], s) == p->of)
+            c = &s->want[i];
+    if (!slice_eq(kind, SLICE("pods")) || !c || c->recreate || p->head || !p->runs || p->ended || s->w.now.mono_ms < p->since_ms + KNOWN_MS)
+        return;
+    sim_violation(s, "no scale-down without a drain", "%.*s/%.*s runs, and its raylet has not ended", SLICE_ARG(ns), SLICE_ARG(name));
+}
+
+void scaled_check_pods(struct sim *s, const struct seen_pod *new)
+{
+    uint32_t live = 0;
+    for (const struct seen_pod *p = s->pods; p; p = p->next)
+        live += p->live && !p->head && strcmp(p->owner, new->owner) == 0;
+    if (s->plan->setup.scaled && !new->head && live > SIM_SCALED_MAX *SIM_GROUPS)
+        sim_violation(s, "never above the maximum", "%s/%s is worker %u", new->ns, new->name, live);
+}
+
+/* A pod whose Ray has ended is there in number only. */
+bool scaled_settled(const struct sim *s, char why[SIM_TEXT])
+{
+    for (const struct fakeray_pod *p = s->w.rays ? s->w.rays->pods : NULL; p; p = p->next)
+        if (p->of && p->runs && p->ended) {
+            snprintf(why, SIM_TEXT, "%s/%s runs without Ray", p->of->ns, p->name);
+            return false;
+        }
+    return true;
+}
+
+void scaled_residue(struct sim *s)
+{
+    uint32_t links = s->w.rays ? fakerays_links(&s->w) : 0;
+    if (links)
+        sim_violation(s, "nothing stays", "%u connections to heads", links);
+}
