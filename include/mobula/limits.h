@@ -154,6 +154,7 @@ enum {
     LIMIT_JOB_MESSAGE = 4 * KIB,            /* status.message of a RayJob: the beginning and the end of a longer one */
     JOB_LOOK_MS = 2 * 1000,                 /* between two looks at a job that runs … */
     JOB_LOOK_MAX_MS = 10 * 1000,            /* … growing to this for one that has run long */
+    JOB_FRESH_MS = 100,                     /* what the dashboard said so long ago is what it says now */
     JOB_LOOK_FAILING_MAX_MS = 30 * 1000,    /* … and to this while the dashboard does not answer */
     JOB_TROUBLE_MS = 10 * 1000,             /* a dashboard that is silent for so long is worth a word in status */
     JOB_CHECK_TIMEOUT_MS = 5 * 60 * 1000,   /* … and for so long has lost the job */

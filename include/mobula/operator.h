@@ -15,6 +15,7 @@ struct operator_options {
     struct ray_options ray;
     struct slice executable; /* bytes of this program, for ConfigMap mobula-tools; empty unless RAY_TOOLS_CONFIGMAP */
     bool autoscaling;        /* clusters that ask for it are scaled by what their heads say, but where ray.sidecar or they say otherwise */
+    bool submitter_pods;     /* jobs of K8sJobMode are submitted by a pod of their own, and not from here */
     bool leader_elect;
     struct kube_lease_options lease; /* when leader_elect */
     struct slice instance;           /* who reports events: the pod's or host's name */

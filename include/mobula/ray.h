@@ -247,6 +247,8 @@ struct ray_submitter {
     struct slice dashboard; /* HOST:PORT */
     struct jval spec;       /* the RayCluster's: the head's image is the one that every node of the cluster can have */
 };
+/* Whether its command holds the job: false of one that never will. */
+bool ray_submitter_fits(const struct ray_job *job, struct err *e);
 bool ray_build_submitter_pod(const struct ray_job *job, const struct ray_submitter *s, const struct ray_options *o, struct arena *a,
                              struct buf *out, struct err *e);
 

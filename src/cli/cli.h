@@ -29,5 +29,7 @@ bool cli_scaler(struct slice text, enum cli_scaler *out, struct err *e);
 /* --tools=configmap | image:REF | none, as the operator and explain take it. */
 struct ray_options;
 bool cli_tools(struct slice text, struct ray_options *out, struct err *e);
+/* --submitter=operator | pod, beside those tools, as the operator and install take it. */
+bool cli_submitter(struct slice text, const struct ray_options *tools, bool *pods, struct err *e);
 
 #endif

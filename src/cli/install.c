@@ -12,6 +12,7 @@ const struct install_options install_defaults = {
     .image = SLICE("localhost/mobula:" MOBULA_VERSION),
     .tools = SLICE("configmap"),
     .autoscaler = SLICE("operator"),
+    .submitter = SLICE("operator"),
     .replicas = 1,
 };
 
@@ -95,7 +96,7 @@ static bool read_watched(struct slice text, struct watched *w, struct err *e)
     return true;
 }
 
-static bool check(const struct install_options *o, struct ray_options *tools, struct watched *w, struct err *e)
+static bool check(const struct install_options *o, struct ray_options *tools, bool *pods, struct watched *w, struct err *e)
 {
     enum cli_scaler scaler;
     if (o->crds_only && o->no_crds)
@@ -104,7 +105,8 @@ static bool check(const struct install_options *o, struct ray_options *tools, st
         return err_set(e, ERR_CONFIG, "--replicas: want 1 to %d", INSTALL_REPLICAS_MAX);
     return check_namespace(o->ns, "--namespace", e) && read_watched(slice_empty(o->watch) ? o->ns : o->watch, w, e) &&
            check_image(o->image, "--image", e) && cli_tools(o->tools, tools, e) && cli_scaler(o->autoscaler, &scaler, e) &&
-           (tools->tools != RAY_TOOLS_IMAGE || check_image(tools->tools_image, "--tools", e));
+           (tools->tools != RAY_TOOLS_IMAGE || check_image(tools->tools_image, "--tools", e)) &&
+           cli_submitter(o->submitter, tools, pods, e);
 }
 
 /* ---- manifests ---- */
@@ -126,7 +128,8 @@ static struct slice autoscaler_flag(const struct install_options *o)
     return slice_eq(o->autoscaler, SLICE("off")) ? SLICE("        - --autoscaler=off\n") : SLICE("        - --autoscaler=sidecar\n");
 }
 
-static void put_operator(const struct install_options *o, const struct ray_options *tools, const struct watched *w, struct buf *out)
+static void put_operator(const struct install_options *o, const struct ray_options *tools, bool pods, const struct watched *w,
+                         struct buf *out)
 {
     char replicas[20];
     snprintf(replicas, sizeof replicas, "%d", (int)o->replicas);
@@ -144,6 +147,7 @@ static void put_operator(const struct install_options *o, const struct ray_optio
         {"REPLICAS", slice_of(replicas)},
         /* Without an election there must never be two at a time. */
         {"STRATEGY", elect ? SLICE("RollingUpdate") : SLICE("Recreate")},
+        {"SUBMITTER", pods ? SLICE("        - --submitter=pod\n") : SLICE_NONE},
         {"LEADER_ELECT", elect ? SLICE("        - --leader-elect\n") : SLICE_NONE},
     };
     put_document(install_account(), v, COUNT_OF(v), out);
@@ -160,7 +164,8 @@ bool install_write(const struct install_options *o, struct buf *out, struct err 
 {
     struct ray_options tools = {0};
     struct watched w = {0};
-    if (!check(o, &tools, &w, e))
+    bool pods;
+    if (!check(o, &tools, &pods, &w, e))
         return false;
     if (!o->no_crds) {
         put_document(crd_ray(), NULL, 0, out);
@@ -171,7 +176,7 @@ bool install_write(const struct install_options *o, struct buf *out, struct err 
         return true;
     if (o->create_namespace)
         put_namespaces(o, &w, out);
-    put_operator(o, &tools, &w, out);
+    put_operator(o, &tools, pods, &w, out);
     return true;
 }
 
@@ -188,9 +193,10 @@ static const struct flag list[] = {
     {"image", FLAG_TEXT, AT(image), "REF", "the operator's image (localhost/mobula:" MOBULA_VERSION ")"},
     {"replicas", FLAG_INT, AT(replicas), "N", "how many operators (1); more than one elect a leader"},
     {"leader-elect", FLAG_SWITCH, AT(leader_elect), NULL, "elect a leader even when there is one only"},
-    {"tools", FLAG_TEXT, AT(tools), "WHERE", "configmap, image:REF or none: how workers get the program that waits for the head"},
+    {"tools", FLAG_TEXT, AT(tools), "WHERE", "configmap, image:REF or none: how pods get this program, to wait for the head or to submit"},
     {"autoscaler", FLAG_TEXT, AT(autoscaler), "WHO",
      "operator, sidecar or off: who scales clusters that ask for it; sidecar (KubeRay's) needs more rights"},
+    {"submitter", FLAG_TEXT, AT(submitter), "WHO", "operator or pod: who submits RayJobs of K8sJobMode"},
 #undef AT
 };
 

@@ -86,3 +86,13 @@ bool cli_scaler(struct slice text, enum cli_scaler *out, struct err *e)
         }
     return err_set(e, ERR_CONFIG, "--autoscaler is \"%.*s\": want operator, sidecar or off", SLICE_ARG(text));
 }
+
+bool cli_submitter(struct slice text, const struct ray_options *tools, bool *pods, struct err *e)
+{
+    *pods = slice_eq(text, SLICE("pod"));
+    if (!*pods && !slice_eq(text, SLICE("operator")))
+        return err_set(e, ERR_CONFIG, "--submitter is \"%.*s\": want operator or pod", SLICE_ARG(text));
+    if (*pods && tools->tools == RAY_TOOLS_NONE)
+        return err_set(e, ERR_CONFIG, "--submitter=pod needs this binary in pods: --tools must be configmap or image:REF");
+    return true;
+}

@@ -137,20 +137,26 @@ static bool holds_place(struct op *op, const struct flight *f, const struct pod 
            (runs || pod->index == f->index / op->model.groups[f->group].hosts);
 }
 
+void answer_pod(struct op *op, struct cluster *c, struct jval pod, uint64_t version)
+{
+    const struct source *pods = &c->space->source[SOURCE_PODS];
+    bool known = map_get(&op->pods, json_get_str(pod, "metadata.uid", &op->event_arena)) != NULL;
+    /* When the watch has passed this version and does not know the pod, it is gone again, or its label is. */
+    if (known || !pods->synced || version > kube_watch_version(pods->watch))
+        extract_pod(op, c->space, pod, version, 0);
+}
+
 static void created(struct op *op, struct flight *f, struct jval pod, uint64_t version)
 {
     struct cluster *c = f->c;
     char uid[UID_TEXT_MAX + 1];
     struct slice owner = extract_owner(pod, &op->event_arena), name = json_get_str(pod, "metadata.uid", &op->event_arena);
-    const struct source *pods = &c->space->source[SOURCE_PODS];
     if (!slice_eq(owner, slice_of(c->uid))) {
         name_taken(op, f, pod, owner);
         return;
     }
     snprintf(uid, sizeof uid, "%.*s", SLICE_ARG(name));
-    /* When the watch has passed this version and does not know the pod, it is gone again, or its label is. */
-    if (map_get(&op->pods, slice_of(uid)) || !pods->synced || version > kube_watch_version(pods->watch))
-        extract_pod(op, c->space, pod, version, 0);
+    answer_pod(op, c, pod, version);
     const struct pod_record *r = map_get(&op->pods, slice_of(uid));
     if (f->looking && (!r || !holds_place(op, f, &r->pod))) {
         char text[ERR_TEXT_MAX];

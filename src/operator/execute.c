@@ -169,7 +169,7 @@ static bool execute_one(struct op *op, struct cluster *c, const struct action *a
         job_ask(op, c, act);
         return true;
     }
-    if (act->kind == ACTION_CREATE_POD && act->group >= 0)
+    if ((act->kind == ACTION_CREATE_POD && act->group >= 0) || act->kind == ACTION_CREATE_SUBMITTER)
         tools_want(op, c->ns);
     struct flight *f = slab_alloc(&op->flight_slab);
     *f = (struct flight){.op = op, .c = c, .kind = act->kind, .group = act->group, .index = act->index, .generation = c->generation};
@@ -183,7 +183,7 @@ static bool execute_one(struct op *op, struct cluster *c, const struct action *a
         err_set(&e, ERR_LIMIT, "object does not fit %d bytes", LIMIT_JSON_ITEM);
         slab_free(&op->flight_slab, f);
         if (c->kind == RECORD_JOB)
-            job_refused(op, c, action_name((enum action_kind)act->kind), e.text);
+            job_refused(op, c, (enum action_kind)act->kind, e.text);
         else
             group_failed(op, c, act->group, slice_of(e.text));
         return true;

@@ -168,6 +168,7 @@ void job_decide(struct op *op, struct cluster *c, struct plan *p)
                          .status_hash = c->status_ours ? c->status_hash : 0,
                          .status_not_before_ms = c->status_not_before_ms,
                          .refusals = failures_of(op, c, SLICE_NONE, true, false),
+                         .submitter_pods = op->o.submitter_pods,
                          .now = op->now};
     if (!slice_empty(v.status) && json_parse(&doc, v.status, a, NULL))
         status = json_root(&doc);

@@ -1,6 +1,8 @@
 /* What plans for RayJobs ask of the API server: clusters made and deleted, a finalizer, the end of the RayJob itself. */
 #include "op.h"
 
+static const struct kube_resource pods_resource = {SLICE_NONE, {"v1", 2}, {"pods", 4}};
+
 /* ---- bodies ---- */
 
 static bool build_create(struct op *op, struct cluster *c, const struct action *act, struct call_text *t, struct err *e)
@@ -68,6 +70,36 @@ static bool build_finalizers(struct op *op, struct cluster *c, bool with, struct
     return true;
 }
 
+/* The cluster that the job runs on, its own or another's. */
+static const struct cluster *cluster_of(struct op *op, const struct cluster *c, struct slice name)
+{
+    for (const struct cluster *own = c->clusters; own; own = own->next_owned)
+        if (own->present && slice_eq(slice_of(own->name), name))
+            return own;
+    return cluster_named(op, c, name);
+}
+
+/* For the submission that status has, on the cluster that status names: it was decided on that, and status does not change meanwhile. */
+static bool build_submitter(struct op *op, struct cluster *c, const struct action *act, struct call_text *t, struct err *e)
+{
+    struct arena *a = &op->body_arena;
+    struct json status, spec;
+    if (!json_parse(&status, (struct slice){c->status, c->status_len}, a, e))
+        return false;
+    struct ray_submitter s = {.name = act->name,
+                              .id = json_get_str(json_root(&status), "jobId", a),
+                              .cluster = json_get_str(json_root(&status), "rayClusterName", a),
+                              .dashboard = json_get_str(json_root(&status), "dashboardURL", a)};
+    const struct cluster *on = cluster_of(op, c, s.cluster);
+    if (!on || !json_parse(&spec, istr_slice(on->spec), a, e))
+        return err_set(e, ERR_MISSING, "RayCluster %.*s is gone", SLICE_ARG(s.cluster));
+    s.spec = json_root(&spec);
+    *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
+    kube_path(&op->path, &pods_resource, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    return ray_build_submitter_pod(&op->job, &s, &op->o.ray, a, &op->body, e);
+}
+
 bool job_build(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     slice_copy(act->kind == ACTION_DELETE_JOB ? slice_of(c->name) : act->name, f->name, sizeof f->name);
@@ -83,7 +115,7 @@ bool job_build(struct op *op, struct cluster *c, const struct action *act, struc
     case ACTION_REMOVE_FINALIZER:
         return build_finalizers(op, c, act->kind == ACTION_ADD_FINALIZER, t, e);
     case ACTION_CREATE_SUBMITTER:
-        return err_set(e, ERR_CONFIG, "no submitter pods are made here: remove the command of submitterPodTemplate");
+        return build_submitter(op, c, act, t, e);
     default:
         fatal("operator: action %d is not a call", act->kind);
     }
@@ -91,8 +123,9 @@ bool job_build(struct op *op, struct cluster *c, const struct action *act, struc
 
 /* ---- answers ---- */
 
-void job_refused(struct op *op, struct cluster *c, const char *what, const char *text)
+void job_refused(struct op *op, struct cluster *c, enum action_kind what, const char *text)
 {
+    const char *reason = what == ACTION_CREATE_SUBMITTER ? "FailedToCreateRayJobSubmitter" : "FailedToCreateRayCluster";
     struct group_failures *f = failures_of(op, c, SLICE_NONE, true, true);
     work_drop(c);
     cluster_touch(op, c);
@@ -102,11 +135,12 @@ void job_refused(struct op *op, struct cluster *c, const char *what, const char 
     f->last_us = op->now.wall_us;
     f->not_before_ms = op->now.mono_ms + reconcile_backoff_ms(f->count, hash64(slice_of(c->uid), 0));
     keep_reason(f, slice_of(text));
-    log_warn("what a job needs was refused", LF("namespace", istr_slice(c->ns)), LF_CSTR("job", c->name), LF_CSTR("action", what),
-             LF_CSTR("reason", text), LF_INT("failures", f->count), LF_INT("retry_in_ms", f->not_before_ms - op->now.mono_ms));
+    log_warn("what a job needs was refused", LF("namespace", istr_slice(c->ns)), LF_CSTR("job", c->name),
+             LF_CSTR("action", action_name(what)), LF_CSTR("reason", text), LF_INT("failures", f->count),
+             LF_INT("retry_in_ms", f->not_before_ms - op->now.mono_ms));
     char note[LIMIT_KUBE_EVENT_NOTE];
-    snprintf(note, sizeof note, "%s: %s", what, text);
-    say_event(op, c, true, "FailedToCreateRayCluster", slice_of(note));
+    snprintf(note, sizeof note, "%s: %s", action_name(what), text);
+    say_event(op, c, true, reason, slice_of(note));
 }
 
 static void say(struct op *op, const struct flight *f, const char *reason, const char *done)
@@ -131,6 +165,20 @@ static void keep_object(struct op *op, const struct flight *f, const struct kube
         extract_cluster(op, from, object, version, 0);
 }
 
+static void submitter_created(struct op *op, const struct flight *f, const struct kube_answer *a)
+{
+    uint64_t version = 0;
+    char note[LIMIT_KUBE_EVENT_NOTE];
+    struct cluster *c = f->c;
+    struct jval pod = answer_object(op, a, &version);
+    failures_clear(op, c);
+    if (json_there(pod))
+        answer_pod(op, c, pod, version);
+    log_info("submitter pod created", LF("namespace", istr_slice(c->ns)), LF_CSTR("job", c->name), LF_CSTR("pod", f->name));
+    snprintf(note, sizeof note, "pod %s", f->name);
+    say_event(op, c, false, "CreatedRayJobSubmitter", slice_of(note));
+}
+
 /* Its end is the watch's to tell; until then nobody asks for it again. */
 static void mark_deleting(struct op *op, struct cluster *c)
 {
@@ -148,6 +196,9 @@ static void done(struct op *op, struct flight *f, const struct kube_answer *a)
         failures_clear(op, f->c);
         keep_object(op, f, a, SOURCE_V1);
         say(op, f, "CreatedRayCluster", "cluster created");
+        break;
+    case ACTION_CREATE_SUBMITTER:
+        submitter_created(op, f, a);
         break;
     case ACTION_DELETE_CLUSTER:
         mark_deleting(op, cluster_get(op, slice_of(f->uid)));
@@ -169,7 +220,8 @@ static void done(struct op *op, struct flight *f, const struct kube_answer *a)
 
 void job_answer(struct op *op, struct flight *f, const struct kube_answer *a)
 {
-    bool refused = a->outcome == KUBE_REFUSED, create = f->kind == ACTION_CREATE_CLUSTER;
+    bool refused = a->outcome == KUBE_REFUSED;
+    bool create = f->kind == ACTION_CREATE_CLUSTER || f->kind == ACTION_CREATE_SUBMITTER;
     if (a->outcome == KUBE_OK) {
         done(op, f, a);
         return;
@@ -181,14 +233,14 @@ void job_answer(struct op *op, struct flight *f, const struct kube_answer *a)
         snprintf(text, sizeof text, "%d %s: %s", a->status.code, kube_reason_text(a->status.reason), a->status.message);
     else
         snprintf(text, sizeof text, "%s", a->err.text);
-    /* Names are functions of the job and its attempt: what is there by now is this cluster, or the watch will tell whose it is. */
+    /* Names are functions of the job and its attempt: what is there by now is this cluster or pod, or the watch will tell whose it is. */
     bool passing = !refused || answer_passing(&a->status);
     bool there = a->outcome == KUBE_UNKNOWN || a->status.reason == KUBE_ALREADY_EXISTS;
     bool moved = refused && (a->status.code == 404 || a->status.reason == KUBE_CONFLICT) && !a->status.namespace_terminating;
     if (create ? there : moved)
         cluster_wait(op, f->c, f, text);
     else if (create && !passing)
-        job_refused(op, f->c, action_name((enum action_kind)f->kind), text);
+        job_refused(op, f->c, (enum action_kind)f->kind, text);
     else
         cluster_trouble(op, f->c, f, text);
 }

@@ -273,7 +273,8 @@ void cluster_wait(struct op *op, struct cluster *c, const struct flight *f, cons
 bool answer_passing(const struct kube_status *s); /* not a no to what was asked for, but to asking now */
 /* In the event arena; not there: it cannot be read. */
 struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *version);
-void keep_reason(struct group_failures *f, struct slice reason); /* what of it has room, in whole characters */
+void answer_pod(struct op *op, struct cluster *c, struct jval pod, uint64_t version); /* what the answer to a create holds */
+void keep_reason(struct group_failures *f, struct slice reason);                      /* what of it has room, in whole characters */
 
 /* job.c: decisions about RayJobs */
 struct job *job_of(struct op *op, struct cluster *c);              /* made when there is none yet */
@@ -283,7 +284,7 @@ void job_drop(struct op *op, struct cluster *c);                   /* what was h
 /* job_calls.c: what plans for RayJobs ask of the API server */
 bool job_build(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e);
 void job_answer(struct op *op, struct flight *f, const struct kube_answer *a);
-void job_refused(struct op *op, struct cluster *c, const char *what, const char *text);
+void job_refused(struct op *op, struct cluster *c, enum action_kind what, const char *text);
 
 /* job_dash.c: what they ask of the head's dashboard */
 struct job {

@@ -85,9 +85,12 @@ void say_work(struct op *op, struct cluster *c)
     if (!w->why_deleted)
         w->why_deleted = "no longer wanted";
     describe(w, &b);
-    log_info("plan carried out", LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name), LF("what", buf_slice(&b)),
+    log_info("plan carried out", LF("namespace", istr_slice(c->ns)), LF_CSTR(record_key(c), c->name), LF("what", buf_slice(&b)),
              LF_INT("took_ms", op->now.mono_ms - w->began_ms));
-    const char *reason = w->created_head ? "CreatedHeadPod" : w->created ? "CreatedWorkerPod" : "DeletedWorkerPod";
+    const char *reason = c->kind == RECORD_JOB ? "DeletedRayJobSubmitter"
+                         : w->created_head     ? "CreatedHeadPod"
+                         : w->created          ? "CreatedWorkerPod"
+                                               : "DeletedWorkerPod";
     say_event(op, c, false, reason, buf_slice(&b));
     say_legacy(op, c, "INFO", buf_slice(&b));
     buf_free(&b);

@@ -57,17 +57,17 @@ static void write_submit(struct jout *w, const struct submitter_build *b)
     jout_end(w);
 }
 
-static bool check_arguments(const struct submitter_build *b, struct err *e)
+bool ray_submitter_fits(const struct ray_job *job, struct err *e)
 {
-    const struct ray_submission *s = &b->submission;
+    const struct ray_submission s = ray_job_submission(job, SLICE_NONE);
     const struct {
         const char *field;
         struct slice value;
-    } list[] = {{"entrypoint", s->entrypoint},
-                {"runtimeEnvYAML (as JSON)", s->runtime_env},
-                {"metadata", s->metadata},
-                {"entrypointResources", s->resources}};
-    for (size_t i = 0; i < COUNT_OF(list); i++)
+    } list[] = {{"entrypoint", s.entrypoint},
+                {"runtimeEnvYAML (as JSON)", s.runtime_env},
+                {"metadata", s.metadata},
+                {"entrypointResources", s.resources}};
+    for (size_t i = 0; i < COUNT_OF(list) && !job->own_submitter; i++)
         if (list[i].value.len > LIMIT_RAY_ARGUMENT)
             return err_set(e, ERR_LIMIT,
                            "spec.%s has %zu bytes, and a submitter pod takes %d (LIMIT_RAY_ARGUMENT): make it shorter, or let the operator "
@@ -227,7 +227,7 @@ bool ray_build_submitter_pod(const struct ray_job *job, const struct ray_submitt
         return err_set(e, ERR_CONFIG,
                        "a submitter pod runs this binary, and --tools=none says that it is not to be had: run the operator with "
                        "--tools=configmap or --tools=image:REF, or with --submitter=operator");
-    if (!job->own_submitter && !check_arguments(&b, e))
+    if (!ray_submitter_fits(job, e))
         return false;
     struct jout w;
     jout_init(&w, out);

@@ -36,6 +36,7 @@ struct job_decision {
     struct jval prior;
     struct course is, to;              /* as the API server has it; as it should be */
     const struct job_cluster *cluster; /* the one named in status; NULL: not there */
+    bool stale;                        /* something happened that the dashboard is to be asked about at once */
 };
 
 /* ---- job_status.c ---- */

@@ -42,7 +42,8 @@ void decide_look(struct job_decision *d, struct slice id)
     if (said.asking)
         return;
     bool other = !slice_empty(id) && !slice_eq(said.id, id) && !said.failures; /* what was asked before is not what is to be known */
-    int64_t due_ms = other ? d->in->now.mono_ms : next_look_ms(d, &said);
+    bool at_once = other || (d->stale && !said.failures);
+    int64_t due_ms = at_once ? d->in->now.mono_ms : next_look_ms(d, &said);
     if (d->in->now.mono_ms >= due_ms)
         ask(d, ACTION_LOOK, id);
     else
@@ -59,11 +60,23 @@ static const struct pod *find_submitter(const struct job_decision *d, struct sli
     return NULL;
 }
 
+/* A pod that ended may have submitted before, and the job may be over since. */
+static bool is_fresh(struct job_decision *d, const struct job_said *said)
+{
+    d->stale = d->in->now.mono_ms > said->answered_ms + JOB_FRESH_MS;
+    return !d->stale;
+}
+
 /* Makes the first submitter that is needed, and the next when one failed. */
-static void decide_submitter(struct job_decision *d)
+static void decide_submitter(struct job_decision *d, const struct job_said *said)
 {
     const struct group_failures *refused = d->in->refusals;
     const struct pod *last = NULL;
+    struct err e = {0};
+    if (!ray_submitter_fits(d->job, &e)) {
+        job_fail(d, "SubmissionFailed", arena_dup(d->a, slice_of(e.text)), RETRY_NEVER);
+        return;
+    }
     for (int32_t n = 0; n <= d->job->submitter_retries; n++) {
         struct slice name = ray_job_submitter_name(d->job, d->is.attempt, n, d->a);
         const struct pod *pod = find_submitter(d, name);
@@ -78,14 +91,18 @@ static void decide_submitter(struct job_decision *d)
             due_ms = job_mono_ms(d, last->created_us + reconcile_backoff_ms((uint32_t)n, hash64(d->job->uid, 0)) * 1000);
         if (last && due_ms <= d->in->now.mono_ms + 1)
             due_ms = 0;
-        if (refused && refused->count && refused->not_before_ms > due_ms)
-            due_ms = refused->not_before_ms;
-        if (d->in->now.mono_ms >= due_ms)
-            plan_add(d->p, ACTION_CREATE_SUBMITTER)->name = name;
-        else
+        if (refused && refused->count) {
+            d->to.message = arena_printf(d->a, "submitter pod %.*s cannot be created: %s", SLICE_ARG(name), refused->reason);
+            due_ms = refused->not_before_ms > due_ms ? refused->not_before_ms : due_ms;
+        }
+        if (d->in->now.mono_ms < due_ms)
             plan_look_again(d->p, due_ms);
+        else if (!last || is_fresh(d, said))
+            plan_add(d->p, ACTION_CREATE_SUBMITTER)->name = name;
         return;
     }
+    if (!is_fresh(d, said))
+        return;
     job_fail(d, "SubmissionFailed",
              arena_printf(d->a, "%d submitter pods failed, the last: %.*s", (int)d->job->submitter_retries + 1,
                           SLICE_ARG(last ? pod_failure_text(last, d->a) : SLICE(""))),
@@ -156,7 +173,7 @@ static bool submit(struct job_decision *d, const struct job_said *said)
     if (!slice_empty(d->job->selected) && !d->job->finalizer)
         plan_add(d->p, ACTION_ADD_FINALIZER); /* first the promise to stop it, then the job */
     else if (job_uses_pod(d))
-        decide_submitter(d);
+        decide_submitter(d, said);
     else if (may_submit(d, said))
         ask(d, ACTION_SUBMIT, id);
     return d->to.phase != d->is.phase;

@@ -45,6 +45,7 @@ void world_start_operator(struct world *w, bool elect)
                                  .executable = w->executable,
                                  .leader_elect = elect,
                                  .autoscaling = w->rays != NULL,
+                                 .submitter_pods = w->submitter_pods,
                                  .lease = {SLICE("n"), SLICE("mobula"), SLICE("me"), 5000, 3000, 1000},
                                  .instance = SLICE("test"),
                                  .seed = 1};

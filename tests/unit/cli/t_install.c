@@ -46,11 +46,12 @@ static void golden(struct arena *a)
     CHECK_SLICE(written(&o, a, &e), read_file("tests/data/cli/install-full.yaml", a));
     CHECK_STR(slice_of(e.text), "");
 
-    test_case("one operator that elects itself, in a namespace it makes clusters in");
+    test_case("one operator that elects itself, in a namespace it makes clusters in, with submitter pods");
     o = install_defaults;
     o.no_crds = o.create_namespace = o.leader_elect = true;
     o.watch = SLICE("a,mobula");
     o.tools = SLICE("image:localhost/tools:1");
+    o.submitter = SLICE("pod");
     CHECK_SLICE(written(&o, a, &e), read_file("tests/data/cli/install-elect.yaml", a));
     CHECK_STR(slice_of(e.text), "");
 
@@ -89,7 +90,7 @@ static void definitions(struct arena *a)
 static void refused(struct arena *a)
 {
     static const struct {
-        const char *ns, *watch, *image, *tools;
+        const char *ns, *watch, *image, *tools, *submitter;
         int64_t replicas;
         bool crds_only, no_crds;
         const char *text;
@@ -104,6 +105,8 @@ static void refused(struct arena *a)
         {.tools = "image:a b", .text = "--tools: \"a b\" is not an image reference"},
         {.tools = "image:", .text = "--tools is \"image:\": want configmap, image:REF or none"},
         {.tools = "image", .text = "--tools is \"image\": want configmap, image:REF or none"},
+        {.submitter = "pods", .text = "--submitter is \"pods\": want operator or pod"},
+        {.tools = "none", .submitter = "pod", .text = "--submitter=pod needs this binary in pods: --tools must be configmap or image:REF"},
         {.replicas = -1, .text = "--replicas: want 1 to 16"},
         {.replicas = INSTALL_REPLICAS_MAX + 1, .text = "--replicas: want 1 to 16"},
         {.crds_only = true, .no_crds = true, .text = "--crds-only and --no-crds leave nothing to print"},
@@ -115,6 +118,7 @@ static void refused(struct arena *a)
         o.watch = cases[i].watch ? slice_of(cases[i].watch) : o.watch;
         o.image = cases[i].image ? slice_of(cases[i].image) : o.image;
         o.tools = cases[i].tools ? slice_of(cases[i].tools) : o.tools;
+        o.submitter = cases[i].submitter ? slice_of(cases[i].submitter) : o.submitter;
         o.replicas = cases[i].replicas ? cases[i].replicas : o.replicas;
         o.crds_only = cases[i].crds_only;
         o.no_crds = cases[i].no_crds;

@@ -1,0 +1,264 @@
+/* RayJobs that a pod submits: made once, followed over the dashboard as ever, waited for, and made again when it failed. */
+#include "jobs.h"
+
+enum { PODS_MAX = 8 };
+
+struct submitters {
+    struct slice names[PODS_MAX];
+    uint32_t count;
+};
+
+static struct submitters submitters_of(struct world *w, const char *job)
+{
+    struct submitters out = {0};
+    struct slice list, path = arena_printf(&w->arena, "%s?labelSelector=ray.io%%2Foriginated-from-cr-name%%3D%s", pods_path, job);
+    struct json *doc = arena_new(&w->arena, struct json);
+    struct err e = {0};
+    struct jval k, pod;
+    CHECK_INT(world_ask(w, "GET", path.ptr, "application/json", SLICE_NONE, &list), 200);
+    if (CHECK(json_parse(doc, list, &w->arena, &e)))
+        for (struct jiter it = json_iter(json_get(json_root(doc), "items")); json_next(&it, &k, &pod) && out.count < PODS_MAX;)
+            if (json_str_eq(json_get(json_at(json_get(pod, "metadata.ownerReferences"), 0), "kind"), SLICE("RayJob")))
+                out.names[out.count++] = arena_dup(&w->arena, json_get_str(pod, "metadata.name", &w->arena));
+    return out;
+}
+
+static struct jval pod_value(struct world *w, struct slice name, const char *path)
+{
+    struct json *doc = arena_new(&w->arena, struct json);
+    struct err e = {0};
+    struct slice text = apiserver_get(w->server, SLICE("pods"), SLICE("n"), name, &w->arena);
+    return CHECK(json_parse(doc, text, &w->arena, &e)) ? json_get(json_root(doc), path) : (struct jval){.at = -1};
+}
+
+/* What `mobula submit` in there would send. */
+static void submit_from(struct world *w, const char *job, struct slice pod)
+{
+    struct jval k, word, command = json_get(json_at(pod_value(w, pod, "spec.containers"), 0), "command");
+    struct slice id = SLICE_NONE, entrypoint = SLICE_NONE, text;
+    for (struct jiter it = json_iter(command); json_next(&it, &k, &word); entrypoint = text) {
+        text = json_str(word, &w->arena);
+        if (slice_starts(text, SLICE("--submission-id=")))
+            id = slice_skip(text, strlen("--submission-id="));
+    }
+    struct buf answer;
+    buf_init(&answer, MIB);
+    CHECK_SLICE(id, job_says(w, job, "jobId"));
+    struct slice body =
+        arena_printf(&w->arena, "{\"submission_id\":\"%.*s\",\"entrypoint\":\"%.*s\"}", SLICE_ARG(id), SLICE_ARG(entrypoint));
+    CHECK_INT(board_submit(ray_of(w, job), body, &answer), 200);
+    buf_free(&answer);
+}
+
+static void end_pod(struct world *w, struct slice pod, int code)
+{
+    struct slice path = arena_printf(&w->arena, "%s/%.*s/status", pods_path, SLICE_ARG(pod));
+    struct slice name = json_get_str(json_at(pod_value(w, pod, "spec.containers"), 0), "name", &w->arena);
+    struct slice patch =
+        arena_printf(&w->arena,
+                     "{\"status\":{\"phase\":\"%s\",\"containerStatuses\":[{\"name\":\"%.*s\",\"ready\":false,\"image\":\"i\","
+                     "\"imageID\":\"\",\"restartCount\":0,\"state\":{\"terminated\":{\"exitCode\":%d,\"reason\":\"%s\"}}}]}}",
+                     code ? "Failed" : "Succeeded", SLICE_ARG(name), code, code ? "Error" : "Completed");
+    CHECK_INT(world_call(w, "PATCH", path.ptr, "application/merge-patch+json", patch), 200);
+}
+
+static void make_pod_world(struct world *w)
+{
+    make_job_world(w, false);
+    world_kill_operator(w);
+    w->executable = SLICE("\x7f"
+                          "ELF");
+    w->submitter_pods = true;
+    world_start_operator(w, false);
+}
+
+/* Until the job has so many submitter pods: whether it ever had. */
+static bool run_until_pods(struct world *w, const char *job, uint32_t count, int64_t ms)
+{
+    for (int64_t until = w->now.mono_ms + ms; w->now.mono_ms < until && submitters_of(w, job).count < count;)
+        world_run(w, 100);
+    return submitters_of(w, job).count == count;
+}
+
+/* Until the job runs, and not a moment longer. */
+static void run_finely(struct world *w, const char *job)
+{
+    for (int64_t until = w->now.mono_ms + 20 * 1000; w->now.mono_ms < until && !job_is(w, job, "Running");)
+        world_step(w, w->now.mono_ms + 1);
+    CHECK(job_is(w, job, "Running"));
+}
+
+static void test_success(void)
+{
+    struct world w;
+    test_case("a pod submits");
+    make_pod_world(&w);
+    apply_job(&w, "j", "");
+    CHECK(run_until_pods(&w, "j", 1, 20 * 1000));
+    struct submitters s = submitters_of(&w, "j");
+    world_run(&w, 5000);
+    CHECK_INT(board.submits, 0); /* the operator leaves it to the pod */
+    CHECK_INT(submitters_of(&w, "j").count, 1);
+    CHECK_INT(apiserver_count(w.server, SLICE("configmaps")) > 0, 1);
+    CHECK_SLICE(json_str(json_key(pod_value(&w, s.names[0], "metadata.labels"), SLICE(RAY_LABEL_CLUSTER)), &w.arena),
+                job_says(&w, "j", "rayClusterName"));
+    submit_from(&w, "j", s.names[0]);
+    world_run(&w, 5000);
+    CHECK_STR(job_says(&w, "j", "jobStatus"), "RUNNING");
+    test_case("its end is waited for");
+    world_run(&w, 20 * 1000);
+    CHECK_STR(job_says(&w, "j", "jobStatus"), "SUCCEEDED");
+    CHECK(job_is(&w, "j", "Running"));
+    end_pod(&w, s.names[0], 0);
+    CHECK(run_until(&w, "j", "Complete", 5000));
+    CHECK_INT(board.submits, 1);
+    CHECK_STR(slice_of(board.first->entrypoint), "python j.py");
+    check_fixed_point(&w);
+    CHECK_INT(submitters_of(&w, "j").count, 1); /* its log can still be read */
+    test_case("a pod goes with its job");
+    delete_job(&w, "j");
+    world_run(&w, 5000);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 0);
+    end_job_world(&w);
+}
+
+static void test_failing_pods(void)
+{
+    struct world w;
+    test_case("pods that fail are made again, and not for ever");
+    make_pod_world(&w);
+    apply_job(&w, "j", "\"submitterConfig\":{\"backoffLimit\":1},");
+    for (uint32_t n = 1; n <= 2; n++) {
+        CHECK(run_until_pods(&w, "j", n, 30 * 1000));
+        world_run(&w, 1000);
+        struct submitters s = submitters_of(&w, "j");
+        for (uint32_t i = 0; i < s.count; i++)
+            if (json_str_eq(pod_value(&w, s.names[i], "status.phase"), SLICE("Running")))
+                end_pod(&w, s.names[i], 1);
+    }
+    CHECK(run_until(&w, "j", "Failed", 30 * 1000));
+    CHECK_STR(job_says(&w, "j", "reason"), "SubmissionFailed");
+    CHECK(slice_starts(job_says(&w, "j", "message"), SLICE("2 submitter pods failed, the last: ")));
+    CHECK_INT(board.submits, 0);
+    end_job_world(&w);
+}
+
+/* It submitted and is lost with its node: nobody needs a second one to know how the job ends. */
+static void test_lost_pod(void)
+{
+    struct world w;
+    test_case("a pod is lost when it has submitted");
+    make_pod_world(&w);
+    board.run_ms = 60 * 1000;
+    apply_job(&w, "j", "");
+    CHECK(run_until_pods(&w, "j", 1, 20 * 1000));
+    world_run(&w, 1000);
+    struct submitters s = submitters_of(&w, "j");
+    submit_from(&w, "j", s.names[0]);
+    end_pod(&w, s.names[0], 137);
+    CHECK(run_until(&w, "j", "Complete", 90 * 1000));
+    CHECK(board.submits == 1 && board.taken == 1);
+    CHECK_STR(job_says(&w, "j", "jobStatus"), "SUCCEEDED");
+    CHECK_INT(submitters_of(&w, "j").count, 1);
+    end_job_world(&w);
+}
+
+static void test_refusals(void)
+{
+    struct world w;
+    test_case("the API server refuses the pod for a while");
+    make_pod_world(&w);
+    apply_job(&w, "j", "");
+    run_finely(&w, "j");
+    override(&w, "POST", pods_path, 403, false, 2);
+    world_run(&w, 500);
+    CHECK(slice_starts(job_says(&w, "j", "message"), SLICE("submitter pod j-")));
+    CHECK(memmem(job_says(&w, "j", "message").ptr, job_says(&w, "j", "message").len, "403 Forbidden", 13) != NULL);
+    CHECK(run_until_pods(&w, "j", 1, 30 * 1000));
+    world_run(&w, 5000);
+    CHECK_SLICE(job_says(&w, "j", "message"), SLICE_NONE);
+    CHECK_INT(submitters_of(&w, "j").count, 1);
+    end_job_world(&w);
+    test_case("the answer to its making is lost");
+    make_pod_world(&w);
+    apply_job(&w, "j", "");
+    run_finely(&w, "j");
+    override(&w, "POST", pods_path, 500, true, 1);
+    world_run(&w, 10 * 1000);
+    CHECK_INT(submitters_of(&w, "j").count, 1);
+    end_job_world(&w);
+}
+
+static void test_too_long(void)
+{
+    struct world w;
+    test_case("more than a pod's command takes");
+    make_pod_world(&w);
+    apply_job(&w, "j", arena_printf(&w.arena, "\"metadata\":{\"k\":\"%0*d\"},\"backoffLimit\":3,", LIMIT_RAY_ARGUMENT, 0).ptr);
+    CHECK(run_until(&w, "j", "Failed", 20 * 1000));
+    CHECK_STR(job_says(&w, "j", "reason"), "SubmissionFailed");
+    CHECK(slice_starts(job_says(&w, "j", "message"), SLICE("spec.metadata has 122888 bytes, and a submitter pod takes 122880")));
+    CHECK_INT(submitters_of(&w, "j").count, 0);
+    end_job_world(&w);
+}
+
+static void test_retry(void)
+{
+    struct world w;
+    test_case("the next attempt has a pod of its own");
+    make_pod_world(&w);
+    board.fail = true;
+    apply_job(&w, "j", "\"backoffLimit\":1,");
+    CHECK(run_until_pods(&w, "j", 1, 20 * 1000));
+    world_run(&w, 1000);
+    struct submitters s = submitters_of(&w, "j");
+    struct slice first = arena_dup(&w.arena, job_says(&w, "j", "jobId"));
+    submit_from(&w, "j", s.names[0]);
+    world_run(&w, 15 * 1000);
+    end_pod(&w, s.names[0], 1);
+    CHECK(run_until(&w, "j", "Retrying", 20 * 1000));
+    board.fail = false;
+    CHECK(run_until(&w, "j", "Running", 60 * 1000));
+    CHECK(run_until_pods(&w, "j", 1, 20 * 1000));
+    world_run(&w, 1000);
+    struct submitters next = submitters_of(&w, "j");
+    CHECK(next.count == 1 && !slice_eq(next.names[0], s.names[0]));
+    CHECK(!slice_eq(job_says(&w, "j", "jobId"), first));
+    submit_from(&w, "j", next.names[0]);
+    world_run(&w, 15 * 1000);
+    end_pod(&w, next.names[0], 0);
+    CHECK(run_until(&w, "j", "Complete", 20 * 1000));
+    end_job_world(&w);
+}
+
+/* A command of the user's own runs in a pod whatever the operator was told, and needs no tools. */
+static void test_own_command(void)
+{
+    struct world w;
+    test_case("a command of the user's own");
+    make_job_world(&w, false);
+    apply_job(&w, "j",
+              "\"submitterPodTemplate\":{\"spec\":{\"containers\":[{\"name\":\"mine\",\"image\":\"i\",\"command\":[\"submit.sh\"]}]}},");
+    apply_job(&w, "k", "");
+    CHECK(run_until_pods(&w, "j", 1, 20 * 1000));
+    struct submitters s = submitters_of(&w, "j");
+    struct jval env = json_get(json_at(pod_value(&w, s.names[0], "spec.containers"), 0), "env");
+    CHECK(json_str_eq(json_get(json_at(env, 2), "value"), job_says(&w, "j", "jobId")));
+    CHECK(run_until(&w, "k", "Complete", 30 * 1000)); /* which the operator submits */
+    CHECK_INT(submitters_of(&w, "k").count, 0);
+    CHECK_INT(board.submits, 1);
+    end_job_world(&w);
+}
+
+int main(void)
+{
+    log_global.fd = getenv("LOG") ? 2 : -1;
+    test_success();
+    test_failing_pods();
+    test_lost_pod();
+    test_refusals();
+    test_too_long();
+    test_retry();
+    test_own_command();
+    return test_done();
+}
