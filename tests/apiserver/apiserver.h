@@ -86,6 +86,7 @@ struct apiserver_faults {
     bool expired_as_http;    /* a watch from too long ago: HTTP 410 instead of an ERROR event */
     bool no_streaming_lists; /* sendInitialEvents is refused, as with the WatchList gate off */
     bool no_bookmarks;
+    uint32_t page_max;              /* a list that asks for pages gets so many items at most in each; 0: as many as it asks for */
     uint32_t drop_events;           /* so many events that are due next reach no watch: an apiserver that has lost them */
     uint32_t double_events;         /* so many events that are due next are sent twice */
     struct apiserver_override next; /* works while next.times > 0 */

@@ -147,6 +147,9 @@ void read_list(struct request *q)
     struct list_options o = {0};
     if (!read_list_options(q, &o))
         return;
+    uint32_t most = q->s->faults.page_max;
+    if (most && o.limit > most)
+        o.limit = most;
     struct version **all, **page;
     size_t count, n = 0, left = 0;
     if (!store_snapshot(q->api->of, o.rv, q->a, &all, &count)) {

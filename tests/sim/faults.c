@@ -150,7 +150,7 @@ static bool by_chance(enum sim_kind k)
 static bool lasts(enum sim_kind k)
 {
     return by_chance(k) || k == FAULT_LATENCY || k == FAULT_PIECES || k == FAULT_NO_CONNECT || k == FAULT_WATCH_DELAY ||
-           k == FAULT_NO_BOOKMARKS || k == FAULT_NO_STREAM || k >= FAULT_HEADS_HANG;
+           k == FAULT_NO_BOOKMARKS || k == FAULT_NO_STREAM || k == FAULT_SHORT_PAGES || k >= FAULT_HEADS_HANG;
 }
 
 bool faults_on(const struct sim *s, enum sim_kind k)
@@ -175,6 +175,7 @@ static void set_knobs(struct sim *s)
     f->watch_delay_ms = faults_on(s, FAULT_WATCH_DELAY) ? s->dice[FAULT_WATCH_DELAY][0] % 4000 : 0;
     f->no_bookmarks = faults_on(s, FAULT_NO_BOOKMARKS);
     f->no_streaming_lists = faults_on(s, FAULT_NO_STREAM) || !s->plan->setup.streaming;
+    f->page_max = faults_on(s, FAULT_SHORT_PAGES) ? 1 + s->dice[FAULT_SHORT_PAGES][1] % 3 : 0;
     f->expired_as_http = faults_on(s, FAULT_NO_STREAM);
     scaled_knobs(s);
 }

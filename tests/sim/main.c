@@ -120,21 +120,26 @@ static uint64_t percentile(const uint64_t counts[SECONDS_MAX], uint64_t all, uin
 
 static void say_coverage(const struct worker *sum)
 {
-    printf("%-26s", "fault \\ operator");
+    printf("%-26s", "move or fault \\ operator");
     for (int i = 0; i < SIM_STATES; i++)
         printf(" %10s", sim_state_name((enum sim_state)i));
     printf("\n");
-    uint32_t cells = 0, hit = 0;
-    for (int k = SIM_FIRST_FAULT; k < SIM_KINDS; k++) {
+    uint32_t cells = 0, hit = 0, never = 0;
+    for (int k = 0; k < SIM_KINDS; k++) {
+        if (k == MOVE_SECOND_HEAD)
+            continue;
         printf("%-26s", sim_kind_name((enum sim_kind)k));
+        uint32_t times = 0;
         for (int i = 0; i < SIM_STATES; i++) {
             printf(" %10u", sum->coverage[k][i]);
+            times += sum->coverage[k][i];
             cells++;
             hit += sum->coverage[k][i] > 0;
         }
-        printf("\n");
+        printf("%s\n", times ? "" : "  NEVER");
+        never += times == 0;
     }
-    printf("%u of %u cells were hit\n", hit, cells);
+    printf("%u of %u cells were hit, %u kinds never\n", hit, cells, never);
 }
 
 static int say_sum(const struct ask *a, bool coverage, int64_t began_ms)

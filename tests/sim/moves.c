@@ -90,6 +90,8 @@ static struct slice body_of(struct sim *s, const struct want *c)
 
 static void created(struct sim *s, struct want *c)
 {
+    if (!mishaps_usable(s, c->ns))
+        return;
     int status = world_call(&s->w, "POST", path_of(s, c, false).ptr, "application/json", body_of(s, c));
     c->there = status == 201;
 }
@@ -261,11 +263,16 @@ static void move_cluster(struct sim *s, struct want *c, const struct sim_entry *
 void moves_apply(struct sim *s, const struct sim_entry *e)
 {
     struct want *c = find(s, e->dice[0], e->kind != MOVE_CREATE);
-    if (e->kind == MOVE_POD_DELETED || e->kind == MOVE_POD_FAILS || e->kind == MOVE_RAYLET_DIES || e->kind == MOVE_SECOND_HEAD)
+    bool mishap = e->kind == MOVE_NODE_LOST || e->kind == MOVE_NAMESPACE_DELETED;
+    bool of_pod = e->kind == MOVE_POD_DELETED || e->kind == MOVE_POD_FAILS || e->kind == MOVE_RAYLET_DIES || e->kind == MOVE_SECOND_HEAD;
+    if (of_pod || mishap)
         c = NULL;
+    s->r->coverage[e->kind][state_now(s)]++;
     sim_say(s, "move: %s%s%s%s%s%s%s", sim_kind_name(e->kind), c ? " " : "", c ? c->ns : "", c ? "/" : "", c ? group_of(c) : "",
             c ? "/" : "", c ? c->name : "");
-    if (e->kind == MOVE_SECOND_HEAD)
+    if (mishap)
+        mishaps_apply(s, e);
+    else if (e->kind == MOVE_SECOND_HEAD)
         second_head(s);
     else if (e->kind == MOVE_RAYLET_DIES)
         scaled_kill_raylet(s, e->dice[0]);
@@ -303,6 +310,7 @@ void moves_begin(struct sim *s)
 {
     for (uint32_t i = 0; i < SIM_CLUSTERS; i++)
         s->want[i] = (struct want){.kind = places[i].kind, .ns = places[i].ns, .name = places[i].name};
+    mishaps_begin(s);
     make_namespace(s, "n");
     make_namespace(s, "m");
     make_crd(s, "ray.io");
@@ -314,11 +322,18 @@ void moves_begin(struct sim *s)
 
 void moves_tick(struct sim *s)
 {
+    mishaps_tick(s);
     if (s->legacy_ms && sim_now(s) >= s->legacy_ms) {
         sim_say(s, "move: the CRD of cluster.ray.io");
         make_crd(s, "cluster.ray.io");
         s->legacy_ms = 0;
     }
+}
+
+int64_t moves_next(const struct sim *s)
+{
+    int64_t next = mishaps_next(s);
+    return s->legacy_ms && s->legacy_ms < next ? s->legacy_ms : next;
 }
 
 void moves_calm(struct sim *s)

@@ -21,6 +21,8 @@ static const struct {
     [MOVE_SERVICE_DELETED] = {"service deleted", 2},
     [MOVE_SERVICE_EDITED] = {"service edited", 2},
     [MOVE_RAYLET_DIES] = {"raylet dies", 0},
+    [MOVE_NODE_LOST] = {"node lost", 4},
+    [MOVE_NAMESPACE_DELETED] = {"namespace deleted", 1},
     [MOVE_SECOND_HEAD] = {"second head", 0},
     [FAULT_LATENCY] = {"latency", 6},
     [FAULT_PIECES] = {"short reads", 4},
@@ -50,6 +52,7 @@ static const struct {
     [FAULT_WATCH_LOSE] = {"events lost", 4},
     [FAULT_NO_BOOKMARKS] = {"no bookmarks", 1},
     [FAULT_NO_STREAM] = {"no streaming lists", 2},
+    [FAULT_SHORT_PAGES] = {"short pages", 3},
     [FAULT_LEASE_TAKEN] = {"lease taken", 2},
     [FAULT_LEASE_DELETED] = {"lease deleted", 2},
     [FAULT_HEADS_BREAK] = {"heads reset", 0}, /* scaled_entries has these */

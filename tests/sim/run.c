@@ -15,6 +15,7 @@ enum {
     FORGET_MS = 20 * 60 * 1000, /* failures are forgotten by then */
     QUIET_MS = 60 * 1000,
     GONE_MS = 70 * 1000, /* idle connections are closed by then, too */
+    EMPTY_BYTES = 768 * KIB,
 };
 
 /* ---- the history ---- */
@@ -143,10 +144,12 @@ static void until(struct sim *s, int64_t ms)
 {
     while (sim_now(s) < ms && !broken(s)) {
         int64_t next = faults_next(s);
+        next = moves_next(s) < next ? moves_next(s) : next;
         next = next < ms ? next : ms;
         world_step(&s->w, next > sim_now(s) ? next + WORLD_START_MS : s->w.now.mono_ms + 1);
         check_step(s);
         faults_tick(s);
+        moves_tick(s);
     }
 }
 
@@ -161,14 +164,10 @@ static void apply(struct sim *s, const struct sim_entry *e)
 static void busy(struct sim *s)
 {
     for (; s->next < s->plan->count && !broken(s); s->next++) {
-        if (s->legacy_ms && s->plan->entries[s->next].at_ms >= s->legacy_ms)
-            until(s, s->legacy_ms);
-        moves_tick(s);
         until(s, s->plan->entries[s->next].at_ms);
         apply(s, &s->plan->entries[s->next]);
     }
     until(s, SIM_MS);
-    moves_tick(s);
 }
 
 static void calm(struct sim *s)
@@ -240,12 +239,28 @@ static void compare_end(struct sim *s, const char *end)
         sim_violation(s, "the end is the reference's", "%s: %.300s", *a ? "too much" : "missing", *a ? a : b);
 }
 
+/* What an operator holds is what ends with it. Without clusters that is little, whatever it has been through. */
+static void weigh(struct sim *s)
+{
+    for (uint32_t i = 0; i < WORLD_PROCESSES; i++) {
+        uint64_t with = world_heap_bytes();
+        if (s->w.process[i].op)
+            world_crash(&s->w, i);
+        uint64_t bytes = with - world_heap_bytes();
+        if (bytes > EMPTY_BYTES)
+            sim_violation(s, "memory is flat", "op-%u holds %llu bytes without a cluster, at most %d", i, (unsigned long long)bytes,
+                          EMPTY_BYTES);
+    }
+}
+
 static void gone(struct sim *s)
 {
     moves_delete_all(s);
     until(s, sim_now(s) + GONE_MS);
     if (!broken(s))
         state_residue(s);
+    if (!broken(s))
+        weigh(s);
 }
 
 void sim_run(const struct sim_plan *p, const struct sim_options *o, struct sim_result *r, char **end)
@@ -274,9 +289,20 @@ void sim_run(const struct sim_plan *p, const struct sim_options *o, struct sim_r
     mem_free(s);
 }
 
+/* The world has ended, and took all with it. */
+static void compare_heap(struct sim_result *r, uint64_t before)
+{
+    uint64_t now = world_heap_bytes();
+    if (now == before || r->which[0])
+        return;
+    snprintf(r->which, sizeof r->which, "nothing leaks");
+    snprintf(r->violation, sizeof r->violation, "%llu bytes more than before", (unsigned long long)(now - before));
+}
+
 void sim_both(const struct sim_plan *p, bool record, FILE *out, struct sim_result *r)
 {
     char *reference, *end;
+    uint64_t before = world_heap_bytes();
     struct sim_options o = {.record = record, .out = out};
     if (out)
         fprintf(out, "---- seed %llu: moves only\n", (unsigned long long)p->seed);
@@ -292,6 +318,7 @@ void sim_both(const struct sim_plan *p, bool record, FILE *out, struct sim_resul
         mem_free(end);
         mem_free(reference);
     }
+    compare_heap(r, before);
     r->history = hash64((struct slice){(const char *)&first, sizeof first}, r->history);
 }
 

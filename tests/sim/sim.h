@@ -12,6 +12,8 @@
 #define SIM_TOKEN "sim-token-4f1c9a77e2b0d3"
 #define SIM_CANARY "sim-canary-9d2e61b05c"
 
+#define SIM_FRAGILE "m" /* the namespace that is deleted now and then */
+
 enum {
     SIM_MS = 60 * 1000, /* of moves and faults */
     SIM_ENTRIES = 256,
@@ -39,6 +41,8 @@ enum sim_kind {
     MOVE_SERVICE_DELETED,
     MOVE_SERVICE_EDITED,
     MOVE_RAYLET_DIES, /* only where clusters are scaled (scaled.c) */
+    MOVE_NODE_LOST,
+    MOVE_NAMESPACE_DELETED,
     MOVE_SECOND_HEAD, /* never by a seed: for the test of the invariants */
     /* faults */
     FAULT_LATENCY,
@@ -69,6 +73,7 @@ enum sim_kind {
     FAULT_WATCH_LOSE,
     FAULT_NO_BOOKMARKS,
     FAULT_NO_STREAM,
+    FAULT_SHORT_PAGES,
     FAULT_LEASE_TAKEN,
     FAULT_LEASE_DELETED,
     FAULT_HEADS_BREAK, /* this and what follows: only where clusters are scaled */
@@ -168,8 +173,11 @@ void sim_minimise(struct sim_plan *p, const char *which, FILE *out);
 
 /* ---- inside ---- */
 
+enum pod_node { NODE_WELL, NODE_LOST, NODE_SILENT, NODE_EVICTED };
+
 struct seen_pod {
     struct seen_pod *next;
+    enum pod_node on; /* a node that is lost, and what has come of that */
     char uid[SIM_UID], owner[SIM_UID], ns[16], name[64], group[32];
     int32_t index, host;
     bool head, live, ready;
@@ -196,6 +204,11 @@ struct sim {
     uint32_t dice[SIM_KINDS][3]; /* and of what kind it is */
     int64_t restart_ms[WORLD_PROCESSES], expire_ms, tampered_ms, legacy_ms;
     bool stopping[WORLD_PROCESSES], synced[WORLD_PROCESSES];
+    struct {
+        int64_t evict_ms, gone_ms; /* when the pods of the lost node are told to go, and when they have gone */
+        bool stays;                /* it does not answer, but was not deleted */
+    } node;
+    int64_t namespace_ms, usable_ms; /* when the deleted namespace is made again, and when users use it */
     bool calm, silenced;
     uint32_t next;     /* entry */
     uint64_t revision; /* before the request that is served */
@@ -209,7 +222,8 @@ void sim_violation(struct sim *s, const char *which, const char *fmt, ...) PRINT
 /* moves.c */
 void moves_begin(struct sim *s);
 void moves_apply(struct sim *s, const struct sim_entry *e);
-void moves_tick(struct sim *s);
+void moves_tick(struct sim *s); /* what goes on by itself */
+int64_t moves_next(const struct sim *s);
 void moves_calm(struct sim *s); /* what cannot work is set right */
 void moves_delete_all(struct sim *s);
 
@@ -223,6 +237,13 @@ void scaled_check_delete(struct sim *s, const struct world_request *q);
 void scaled_check_pods(struct sim *s, const struct seen_pod *new);
 bool scaled_settled(const struct sim *s, char why[SIM_TEXT]);
 void scaled_residue(struct sim *s);
+
+/* mishaps.c */
+void mishaps_begin(struct sim *s);
+void mishaps_apply(struct sim *s, const struct sim_entry *e);
+void mishaps_tick(struct sim *s);
+int64_t mishaps_next(const struct sim *s);
+bool mishaps_usable(const struct sim *s, const char *ns); /* users may put clusters into this namespace */
 
 /* faults.c */
 void faults_begin(struct sim *s);

@@ -121,6 +121,9 @@ void world_crash(struct world *w, uint32_t process);
 void world_crash_inside(struct world *w, uint32_t process, uint64_t since);
 struct now world_process_now(const struct process *p);
 
+/* Of mem_alloc, alive now: all worlds and everything else of this process. */
+uint64_t world_heap_bytes(void);
+
 /* ---- time ---- */
 
 /* One turn at the present time, then on to whatever is due next, at most `until`. */
