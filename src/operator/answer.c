@@ -82,6 +82,16 @@ void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, c
     log_trouble(op, c, f, text, c->not_before_ms);
 }
 
+/* Whether a pod was made cannot be found out. The next plan might call it by another name, as soon as the one that it replaces is gone: so
+ * nothing is decided before all pods have been listed anew. */
+static void never_known(struct op *op, struct flight *f, const char *text)
+{
+    struct source *pods = &f->c->space->source[SOURCE_PODS];
+    cluster_trouble(op, f->c, f, text);
+    if (pods->synced)
+        kube_watch_refresh(pods->watch, op->now);
+}
+
 /* Asks for the pod by name. Returns whether the flight goes on with that. */
 static bool look_up(struct op *op, struct flight *f)
 {
@@ -99,7 +109,7 @@ static bool look_up(struct op *op, struct flight *f)
     op->stats.unknown++;
     if (kube_call(op->client, &r, op->now, &e))
         return true;
-    cluster_trouble(op, f->c, f, e.text);
+    never_known(op, f, e.text);
     return false;
 }
 
@@ -256,13 +266,20 @@ static bool on_create(struct op *op, struct flight *f, const struct kube_answer 
             cluster_trouble(op, f->c, f, "the server's answer is not a pod");
         return false;
     }
-    if (!f->looking && (a->outcome == KUBE_UNKNOWN || a->status.reason == KUBE_ALREADY_EXISTS))
+    bool unsent = a->outcome == KUBE_UNSENT, troubled = a->outcome == KUBE_REFUSED && (a->status.code >= 500 || a->status.code == 408);
+    if (!f->looking && (a->outcome == KUBE_UNKNOWN || troubled || a->status.reason == KUBE_ALREADY_EXISTS)) {
+        if (troubled) /* which may have stored it all the same */
+            snprintf(f->why, sizeof f->why, "%d %s: %s", a->status.code, kube_reason_text(a->status.reason), a->status.message);
         return look_up(op, f);
-    if (a->outcome != KUBE_REFUSED)
+    }
+    if (f->looking && a->outcome == KUBE_REFUSED && a->status.code == 404)
+        cluster_trouble(
+            op, f->c, f,
+            f->why[0] ? f->why : "the pod is not there: its answer was lost, or one of that name has just gone. It will be created again");
+    else if (f->looking)
+        never_known(op, f, a->outcome == KUBE_REFUSED ? a->status.message : a->err.text);
+    else if (unsent)
         cluster_trouble(op, f->c, f, a->err.text);
-    else if (f->looking && a->status.code == 404)
-        cluster_trouble(op, f->c, f,
-                        "the pod is not there: its answer was lost, or one of that name has just gone. It will be created again");
     else
         refused(op, f, &a->status);
     return false;

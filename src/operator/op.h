@@ -254,7 +254,8 @@ struct flight {
     struct op *op;
     struct cluster *c;
     uint8_t kind; /* enum action_kind */
-    bool looking; /* this is the GET after an answer that was lost or said AlreadyExists */
+    bool looking; /* this is the GET after an answer that was lost, said AlreadyExists, or came from a server in trouble … */
+    char why[ERR_TEXT_MAX + 48]; /* … and what that said */
     int32_t group, index;
     char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1];
     int64_t generation; /* of the spec that group and index belong to */

@@ -158,6 +158,29 @@ static void test_untold(void)
     world_free(&w);
 }
 
+/* A server in trouble says so and stores the pod; its watch tells late. When the pod that it replaces has gone, the next one would be
+ * called otherwise: so it is looked for first. */
+static void test_stored_all_the_same(void)
+{
+    struct world w;
+    test_case("503, and the pod was made");
+    make_world(&w, false);
+    apply(&w, "c", 1);
+    world_run(&w, 10 * 1000);
+    CHECK(is_ready(&w, "c"));
+    struct slice names[1], path;
+    CHECK_INT(pod_names(&w, "worker", names, 1), 1);
+    path = arena_printf(&w.arena, "%s/%.*s", pods_path, SLICE_ARG(names[0]));
+    override(&w, "POST", pods_path, 503, true, 1);
+    CHECK_INT(world_call(&w, "DELETE", path.ptr, "application/json", SLICE("{}")), 200);
+    apiserver_faults(w.server)->watch_delay_ms = 3000;
+    world_run(&w, 30 * 1000);
+    CHECK_INT(apiserver_faults(w.server)->next.times, 0);
+    CHECK_INT(w.sent.pod_posts, 3);
+    CHECK(is_ready(&w, "c"));
+    world_free(&w);
+}
+
 static void test_lease(void)
 {
     struct world w;
@@ -211,6 +234,7 @@ int main(void)
     test_delete_conflict();
     test_watches();
     test_untold();
+    test_stored_all_the_same();
     test_lease();
     test_invalid();
     return test_done();
