@@ -263,7 +263,7 @@ COVERED_PERCENT := 90
 coverage: $(UNIT:%=build/cover/%) $(FUZZ:%=build/cover/fuzz/%) ## branches that unit tests and the fuzz corpora go through, by room and file
 	$(Q)tests/tools/coverage build/cover $(COVERED_PERCENT) $(COVERED) -- $^
 
-mutants: $(UNIT:%=build/test/%) ## seeded bugs, each of which some test must catch; PATCH=tests/mutants/NAME.patch: only that
+mutants: $(UNIT:%=build/test/%) build/test/sim ## seeded bugs, each of which some test must catch; PATCH=tests/mutants/NAME.patch: only that
 	+$(Q)MAKE='$(MAKE)' tests/tools/mutants $(PATCH)
 
 mutants-quick: $(UNIT:%=build/test/%) ## a few of them, each held against the one test that knows it
