@@ -144,6 +144,7 @@ enum kube_lane {
     KUBE_LANE_MAIN,   /* under the adaptive window */
     KUBE_LANE_EVENTS, /* one link, best effort */
     KUBE_LANE_LEASE,  /* one link of its own, so that a renewal never waits behind pods */
+    KUBE_LANE_PROXY,  /* what the server passes on to somebody else, who may hang: KUBE_PROXY_CALLS at a time */
 };
 
 struct kube_request {

@@ -81,6 +81,7 @@ enum {
     KUBE_OPENING = 4,              /* connections of one lane that open at the same time: more handshakes only delay the first request */
     KUBE_IDLE_KEPT = 4,            /* idle connections of a lane that are kept for NET_IDLE_MS */
     KUBE_IDLE_EXTRA_MS = 5 * 1000, /* and how long those beyond them are */
+    KUBE_PROXY_CALLS = 16,         /* calls under way that the API server passes on */
     KUBE_WINDOW_MIN = 1,
     KUBE_WINDOW_START = 32,
     KUBE_WINDOW_MAX = 64,

@@ -9,6 +9,13 @@
 #include <mobula/net.h>
 #include <mobula/ray.h>
 
+/* How the heads of clusters are reached. */
+enum operator_access {
+    OPERATOR_DIRECT,  /* by the address of their pod */
+    OPERATOR_SERVICE, /* by that of the head service, where it has one of its own */
+    OPERATOR_PROXY,   /* through the API server: for dashboards only, as it passes no gRPC on. Nothing is scaled by demand then */
+};
+
 struct operator_options {
     const struct slice *namespaces; /* watched; a single empty one: all */
     uint32_t namespace_count;
@@ -16,6 +23,7 @@ struct operator_options {
     struct slice executable; /* bytes of this program, for ConfigMap mobula-tools; empty unless RAY_TOOLS_CONFIGMAP */
     bool autoscaling;        /* clusters that ask for it are scaled by what their heads say, but where ray.sidecar or they say otherwise */
     bool submitter_pods;     /* jobs of K8sJobMode are submitted by a pod of their own, and not from here */
+    enum operator_access access;
     bool leader_elect;
     struct kube_lease_options lease; /* when leader_elect */
     struct slice instance;           /* who reports events: the pod's or host's name */

@@ -26,6 +26,10 @@ int cli_fail(const struct err *e);
 enum cli_scaler { CLI_SCALER_OPERATOR, CLI_SCALER_SIDECAR, CLI_SCALER_OFF };
 bool cli_scaler(struct slice text, enum cli_scaler *out, struct err *e);
 
+/* --ray-access=direct | service | proxy, as the operator and install take it. */
+enum operator_access;
+bool cli_access(struct slice text, enum operator_access *out, struct err *e);
+
 /* --tools=configmap | image:REF | none, as the operator and explain take it. */
 struct ray_options;
 bool cli_tools(struct slice text, struct ray_options *out, struct err *e);

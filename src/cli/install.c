@@ -3,7 +3,7 @@
 #include "embed.h"
 #include "install.h"
 
-#include <mobula/ray.h>
+#include <mobula/operator.h>
 
 #include <stdio.h>
 
@@ -13,6 +13,7 @@ const struct install_options install_defaults = {
     .tools = SLICE("configmap"),
     .autoscaler = SLICE("operator"),
     .submitter = SLICE("operator"),
+    .ray_access = SLICE("direct"),
     .replicas = 1,
 };
 
@@ -99,6 +100,7 @@ static bool read_watched(struct slice text, struct watched *w, struct err *e)
 static bool check(const struct install_options *o, struct ray_options *tools, bool *pods, struct watched *w, struct err *e)
 {
     enum cli_scaler scaler;
+    enum operator_access access;
     if (o->crds_only && o->no_crds)
         return err_set(e, ERR_CONFIG, "--crds-only and --no-crds leave nothing to print");
     if (o->replicas < 1 || o->replicas > INSTALL_REPLICAS_MAX)
@@ -106,7 +108,7 @@ static bool check(const struct install_options *o, struct ray_options *tools, bo
     return check_namespace(o->ns, "--namespace", e) && read_watched(slice_empty(o->watch) ? o->ns : o->watch, w, e) &&
            check_image(o->image, "--image", e) && cli_tools(o->tools, tools, e) && cli_scaler(o->autoscaler, &scaler, e) &&
            (tools->tools != RAY_TOOLS_IMAGE || check_image(tools->tools_image, "--tools", e)) &&
-           cli_submitter(o->submitter, tools, pods, e);
+           cli_submitter(o->submitter, tools, pods, e) && cli_access(o->ray_access, &access, e);
 }
 
 /* ---- manifests ---- */
@@ -128,6 +130,13 @@ static struct slice autoscaler_flag(const struct install_options *o)
     return slice_eq(o->autoscaler, SLICE("off")) ? SLICE("        - --autoscaler=off\n") : SLICE("        - --autoscaler=sidecar\n");
 }
 
+static struct slice access_flag(const struct install_options *o)
+{
+    if (slice_eq(o->ray_access, SLICE("direct")))
+        return SLICE_NONE;
+    return slice_eq(o->ray_access, SLICE("proxy")) ? SLICE("        - --ray-access=proxy\n") : SLICE("        - --ray-access=service\n");
+}
+
 static void put_operator(const struct install_options *o, const struct ray_options *tools, bool pods, const struct watched *w,
                          struct buf *out)
 {
@@ -142,6 +151,8 @@ static void put_operator(const struct install_options *o, const struct ray_optio
         {"TOOLS", o->tools},
         {"TOOLS_RULE", tools->tools == RAY_TOOLS_CONFIGMAP ? install_role_tools() : SLICE_NONE},
         {"SIDECAR_RULES", slice_eq(o->autoscaler, SLICE("sidecar")) ? install_role_sidecar() : SLICE_NONE},
+        {"PROXY_RULE", slice_eq(o->ray_access, SLICE("proxy")) ? install_role_proxy() : SLICE_NONE},
+        {"RAY_ACCESS", access_flag(o)},
         {"AUTOSCALER", slice_eq(o->autoscaler, install_defaults.autoscaler) ? SLICE_NONE : autoscaler_flag(o)},
         {"VERSION", SLICE(MOBULA_VERSION)},
         {"REPLICAS", slice_of(replicas)},
@@ -197,6 +208,7 @@ static const struct flag list[] = {
     {"autoscaler", FLAG_TEXT, AT(autoscaler), "WHO",
      "operator, sidecar or off: who scales clusters that ask for it; sidecar (KubeRay's) needs more rights"},
     {"submitter", FLAG_TEXT, AT(submitter), "WHO", "operator or pod: who submits RayJobs of K8sJobMode"},
+    {"ray-access", FLAG_TEXT, AT(ray_access), "HOW", "direct, service or proxy: how heads are reached; proxy needs a right more"},
 #undef AT
 };
 

@@ -1,6 +1,6 @@
 #include "cli.h"
 
-#include <mobula/ray.h>
+#include <mobula/operator.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -95,4 +95,15 @@ bool cli_submitter(struct slice text, const struct ray_options *tools, bool *pod
     if (*pods && tools->tools == RAY_TOOLS_NONE)
         return err_set(e, ERR_CONFIG, "--submitter=pod needs this binary in pods: --tools must be configmap or image:REF");
     return true;
+}
+
+bool cli_access(struct slice text, enum operator_access *out, struct err *e)
+{
+    static const char *const words[] = {[OPERATOR_DIRECT] = "direct", [OPERATOR_SERVICE] = "service", [OPERATOR_PROXY] = "proxy"};
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (slice_eq(text, slice_of(words[i]))) {
+            *out = (enum operator_access)i;
+            return true;
+        }
+    return err_set(e, ERR_CONFIG, "--ray-access is \"%.*s\": want direct, service or proxy", SLICE_ARG(text));
 }

@@ -14,7 +14,8 @@
 enum { STOP_MS = 2000 };
 
 struct options {
-    struct slice namespaces, kubeconfig, context, tools, autoscaler, submitter, cluster_domain, health, metrics, log_level, log_format;
+    struct slice namespaces, kubeconfig, context, tools, autoscaler, submitter, ray_access, cluster_domain;
+    struct slice health, metrics, log_level, log_format;
     struct slice lease_namespace, lease_name, identity;
     int64_t lease_ms, renew_ms, retry_ms;
     bool all_namespaces, leader_elect;
@@ -31,6 +32,8 @@ static const struct flag list[] = {
     {"autoscaler", FLAG_TEXT, AT(autoscaler), "operator|sidecar|off",
      "who scales clusters that ask for it: this program, KubeRay's container beside their heads, nobody"},
     {"submitter", FLAG_TEXT, AT(submitter), "operator|pod", "who submits RayJobs of K8sJobMode; pod: one of 10m CPU and 16Mi for each"},
+    {"ray-access", FLAG_TEXT, AT(ray_access), "direct|service|proxy",
+     "how heads are reached: their pod's address, their service's, or the API server (from outside; without autoscaling)"},
     {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of service names"},
     {"leader-elect", FLAG_SWITCH, AT(leader_elect), NULL, "decide only while holding a Lease: for more than one replica"},
     {"lease-namespace", FLAG_TEXT, AT(lease_namespace), "NS", "of the Lease (default: that of the context or service account)"},
@@ -82,7 +85,9 @@ static bool check_flags(const struct options *o, struct err *e)
     if (o->lease_ms <= o->renew_ms || o->renew_ms * 5 <= o->retry_ms * 6)
         return err_set(e, ERR_CONFIG, "--lease-duration must be above --renew-deadline, and that above 1.2 times --retry-period");
     enum cli_scaler scaler;
-    return cli_scaler(o->autoscaler, &scaler, e) && cli_tools(o->tools, &tools, e) && cli_submitter(o->submitter, &tools, &pods, e);
+    enum operator_access access;
+    return cli_access(o->ray_access, &access, e) && cli_scaler(o->autoscaler, &scaler, e) && cli_tools(o->tools, &tools, e) &&
+           cli_submitter(o->submitter, &tools, &pods, e);
 }
 
 /* The bytes of this program, mapped and not copied: they go into a ConfigMap once in a while. */
@@ -143,7 +148,8 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
         .retry_ms = o->retry_ms};
     to->ray.cluster_domain = o->cluster_domain;
     to->ray.version = SLICE(MOBULA_VERSION);
-    if (!cli_tools(o->tools, &to->ray, e) || !cli_submitter(o->submitter, &to->ray, &to->submitter_pods, e) || !read_namespaces(p, to, e))
+    if (!cli_access(o->ray_access, &to->access, e) || !cli_tools(o->tools, &to->ray, e) ||
+        !cli_submitter(o->submitter, &to->ray, &to->submitter_pods, e) || !read_namespaces(p, to, e))
         return false;
     return to->ray.tools != RAY_TOOLS_CONFIGMAP || map_executable(&to->executable, e);
 }
@@ -226,6 +232,7 @@ int cli_operator(int argc, char **argv)
     struct process p = {.o = {.tools = SLICE("configmap"),
                               .autoscaler = SLICE("operator"),
                               .submitter = SLICE("operator"),
+                              .ray_access = SLICE("direct"),
                               .cluster_domain = SLICE("cluster.local"),
                               .health = SLICE(":8081"),
                               .metrics = SLICE(":8080"),

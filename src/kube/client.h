@@ -5,7 +5,7 @@
 #include "exchange.h"
 
 enum {
-    KUBE_LANES = KUBE_LANE_LEASE + 1,
+    KUBE_LANES = KUBE_LANE_PROXY + 1,
     CALL_TRIES = 10,     /* client-go's bound for answers that ask for another try */
     WARNINGS_KEPT = 64,  /* distinct Warning texts remembered */
     BODY_KEPT = 4 * KIB, /* what a connection keeps of its body buffer between answers */

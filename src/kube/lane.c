@@ -300,7 +300,9 @@ void lane_close_idle(struct kube_client *c, enum kube_lane which)
 
 uint32_t lane_limit(const struct kube_client *c, enum kube_lane which)
 {
-    return which == KUBE_LANE_MAIN && c->lanes[which].failures == 0 ? c->stats.window : 1;
+    if (c->lanes[which].failures)
+        return 1;
+    return which == KUBE_LANE_MAIN ? c->stats.window : which == KUBE_LANE_PROXY ? KUBE_PROXY_CALLS : 1;
 }
 
 /* The most recently used connection, or a new one; NULL when it cannot even begin to open. */

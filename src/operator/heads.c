@@ -9,6 +9,7 @@ struct head_call {
     ray_dash_done *done;
     void *owner;
     uint64_t tag;
+    enum ray_dash_call call;
     char ip[IP_TEXT_MAX + 1]; /* on the egress allowlist until the answer */
     uint16_t port;
 };
@@ -21,9 +22,14 @@ static const struct pod *find_head(const struct cluster *c)
     return NULL;
 }
 
-struct slice head_address(const struct cluster *c)
+struct slice head_address(struct op *op, const struct cluster *c)
 {
     const struct pod *head = find_head(c);
+    const struct service_record *s = NULL;
+    if (head && op->o.access == OPERATOR_SERVICE)
+        s = service_of(c, ray_head_service_name(&op->model, &op->model_arena));
+    if (s && s->service.ip[0] && strcmp(s->service.ip, "None") != 0)
+        return slice_of(s->service.ip); /* a service without an address of its own leads to the pod's */
     return head ? slice_of(head->ip) : SLICE_NONE;
 }
 
@@ -69,17 +75,86 @@ static bool ask_direct(struct head_call *h, struct slice ip, const struct ray_da
     return ray_dash_ask(op->dash, &to, r, e);
 }
 
+/* ---- through the API server ---- */
+
+static bool is_status(struct slice body, struct arena *a)
+{
+    struct json doc;
+    struct err e = {0};
+    return json_parse(&doc, body, a, &e) && json_str_eq(json_get(json_root(&doc), "kind"), SLICE("Status"));
+}
+
+static struct slice proxied_body(struct head_call *h, const struct kube_answer *a, struct ray_log *log, bool *cut)
+{
+    if (h->call != RAY_DASH_LOG || a->outcome != KUBE_OK)
+        return a->body;
+    ray_log_add(log, a->body);
+    return ray_log_end(log, cut);
+}
+
+static void on_proxied(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
+{
+    (void)tag;
+    struct head_call *h = owner;
+    struct op *op = h->op;
+    struct arena scratch = {0};
+    struct ray_dash_answer answer = {
+        .call = h->call, .outcome = a->outcome == KUBE_UNSENT ? RAY_DASH_UNSENT : RAY_DASH_LOST, .err = a->err};
+    struct ray_log log;
+    bool cut = false;
+    ray_log_init(&log);
+    if (a->outcome == KUBE_OK || a->outcome == KUBE_REFUSED)
+        ray_dash_read(h->call, a->status.code, proxied_body(h, a, &log, &cut), cut, &scratch, &answer);
+    /* It is the server itself that says no, and the dashboard behind it never heard. Of a 5xx nobody knows. */
+    if (a->outcome == KUBE_REFUSED && is_status(a->body, &scratch)) {
+        answer.outcome = a->status.code < 500 ? RAY_DASH_UNSENT : RAY_DASH_FAILED;
+        answer.err = (struct err){0};
+        err_set(&answer.err, ERR_STATUS, "the API server: %d %s: %s", a->status.code, kube_reason_text(a->status.reason),
+                a->status.message);
+    }
+    op->now = now;
+    if (h->done)
+        on_answer(h, 0, &answer, now);
+    else
+        call_free(h);
+    ray_log_free(&log);
+    arena_free(&scratch);
+}
+
+static bool ask_proxy(struct head_call *h, const struct cluster *c, const struct ray_dash_request *r, struct err *e)
+{
+    struct op *op = h->op;
+    struct slice service = ray_head_service_name(&op->model, &op->model_arena);
+    struct slice path = ray_dash_path(r, istr_slice(c->ns), service, (uint16_t)op->model.dashboard_port, &op->model_arena);
+    const char *method = ray_dash_method(r->call);
+    h->call = r->call;
+    if (!slice_empty(r->token))
+        return err_set(e, ERR_CONFIG, "a token is not carried through the API server's proxy");
+    if (!path.ptr)
+        return err_set(e, ERR_LIMIT, "the question does not fit a URL");
+    const struct kube_request k = {.lane = KUBE_LANE_PROXY,
+                                   .method = slice_of(method),
+                                   .path = path,
+                                   .content_type = strcmp(method, "GET") ? SLICE(KUBE_TYPE_JSON) : SLICE_NONE,
+                                   .body = r->body,
+                                   .again = strcmp(method, "GET") == 0,
+                                   .timeout_ms = RAY_DASH_MS,
+                                   .done = on_proxied,
+                                   .owner = h};
+    return kube_call(op->client, &k, op->now, e);
+}
+
 bool head_ask(struct op *op, struct cluster *c, const struct ray_dash_request *r, ray_dash_done *done, void *owner, uint64_t tag,
               struct err *e)
 {
-    struct slice ip = head_address(c);
     model_load(op, c);
+    struct slice ip = head_address(op, c);
     if (op->errors.count)
         return err_set(e, ERR_CONFIG, "the spec of cluster %s has errors: its head is not asked", c->name);
     if (slice_empty(ip))
         return err_set(e, ERR_CLOSED, "cluster %s has no head that runs", c->name);
     struct head_call *h = call_new(op, done, owner, tag);
-    if (ask_direct(h, ip, r, e))
+    if (op->o.access == OPERATOR_PROXY ? ask_proxy(h, c, r, e) : ask_direct(h, ip, r, e))
         return true;
     call_free(h);
     return false;
@@ -91,6 +166,12 @@ void heads_forget(struct op *op, const void *owner)
         next = h->next;
         if (h->owner != owner)
             continue;
+        if (op->o.access == OPERATOR_PROXY) { /* what was sent is answered still, to nobody */
+            h->done = NULL;
+            h->owner = NULL;
+            kube_calls_recall(op->client, h, op->now);
+            continue;
+        }
         ray_dash_forget(op->dash, h);
         call_free(h);
     }

@@ -311,7 +311,7 @@ const struct scale_news *scaling_apply(struct op *op, struct cluster *c, struct 
 
 /* heads.c: the one place that knows how heads are reached */
 /* Where the ports of its head are; empty: nowhere yet. Valid until a record moves. */
-struct slice head_address(const struct cluster *c);
+struct slice head_address(struct op *op, const struct cluster *c); /* its model is loaded */
 /* A question to the dashboard of the cluster's head. Loads its model. False with *e: it cannot be asked now, and nobody is told. */
 bool head_ask(struct op *op, struct cluster *c, const struct ray_dash_request *r, ray_dash_done *done, void *owner, uint64_t tag,
               struct err *e);

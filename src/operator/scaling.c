@@ -377,7 +377,15 @@ void scaling_follow(struct op *op, struct cluster *c)
         s->op = op;
         s->c = c;
     }
-    struct slice head = head_address(c);
+    if (op->o.access == OPERATOR_PROXY) {
+        struct slice line =
+            SLICE("--ray-access=proxy: the API server passes no gRPC on, so what Ray wants cannot be asked and replicas stay as "
+                  "the spec has them; run the operator in the cluster, or annotate this one with " RAY_ANNOTATION_AUTOSCALER "=sidecar");
+        const struct scale_plan p = {.lines = &line, .line_count = 1};
+        keep_news(s, false, "GCSBehindProxy", &p);
+        return;
+    }
+    struct slice head = head_address(op, c);
     if (s->gcs && (!slice_eq(slice_of(s->ip), head) || s->port != op->model.gcs_port))
         hang_up(s);
     if (!s->gcs && !slice_empty(head))
@@ -413,6 +421,8 @@ const struct scale_news *scaling_apply(struct op *op, struct cluster *c, struct 
     const struct scaling *s = c->scaling;
     if (!s)
         return NULL;
+    if (op->o.access == OPERATOR_PROXY)
+        return &s->news; /* nothing was decided: the spec's replicas hold */
     for (uint32_t i = 0; i < op->model.group_count; i++) {
         struct ray_group *g = &op->model.groups[i];
         const struct group_memory *m = remembered(s, g->name);

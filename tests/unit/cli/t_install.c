@@ -64,6 +64,18 @@ static void golden(struct arena *a)
     struct slice off = written(&o, a, &e);
     CHECK(strstr(off.ptr, "        - --autoscaler=off\n") && !strstr(off.ptr, "serviceaccounts"));
     CHECK_STR(slice_of(e.text), "");
+    test_case("heads through the API server, and through their services");
+    o.autoscaler = SLICE("operator");
+    o.ray_access = SLICE("proxy");
+    struct slice proxy = written(&o, a, &e);
+    CHECK(strstr(proxy.ptr, "        - --ray-access=proxy\n") && strstr(proxy.ptr, "resources: [services/proxy]"));
+    o.ray_access = SLICE("service");
+    struct slice service = written(&o, a, &e);
+    CHECK(strstr(service.ptr, "        - --ray-access=service\n") && !strstr(service.ptr, "services/proxy"));
+    o.ray_access = SLICE("none");
+    CHECK(!written(&o, a, &e).ptr && strstr(e.text, "--ray-access is \"none\""));
+    e = (struct err){0};
+    o.ray_access = SLICE("direct");
     o.autoscaler = SLICE("none");
     CHECK(!written(&o, a, &e).ptr && strstr(e.text, "--autoscaler is \"none\""));
     e = (struct err){0};

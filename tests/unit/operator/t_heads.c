@@ -37,13 +37,18 @@ static void tell_head(struct rig *r, unsigned version, const char *phase, const 
     extract_pod(r->op, &r->op->spaces[0], parsed(r, text), version, 1);
 }
 
-static void start(struct rig *r, const char *params)
+static void start_with(struct rig *r, const char *params, enum operator_access access)
 {
     static const struct slice namespaces[] = {{"n", 1}};
     struct err e = {0};
     *r = (struct rig){.allow = net_allow_new()};
-    const struct operator_options o = {
-        .namespaces = namespaces, .namespace_count = 1, .instance = SLICE("test"), .seed = 1, .allow = r->allow};
+    const struct operator_options o = {.namespaces = namespaces,
+                                       .namespace_count = 1,
+                                       .instance = SLICE("test"),
+                                       .seed = 1,
+                                       .allow = r->allow,
+                                       .access = access,
+                                       .autoscaling = true};
     fake_init(&r->f);
     r->f.refuse = "there is no server in this test";
     r->op = operator_new(&r->f.net, r->f.config, &o, &e);
@@ -56,6 +61,11 @@ static void start(struct rig *r, const char *params)
                                      params);
     extract_cluster(r->op, &r->op->spaces[0].source[SOURCE_V1], parsed(r, text), 10, 1);
     r->c = cluster_get(r->op, SLICE(CLUSTER));
+}
+
+static void start(struct rig *r, const char *params)
+{
+    start_with(r, params, OPERATOR_DIRECT);
 }
 
 static void finish(struct rig *r)
@@ -168,11 +178,129 @@ static void check_wrong(void)
     finish(&r);
 }
 
+static void tell_service(struct rig *r, const char *ip)
+{
+    struct slice text = arena_printf(
+        &r->arena,
+        "{\"metadata\":{\"name\":\"c-head-svc\",\"uid\":\"s\",\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\","
+        "\"kind\":\"RayCluster\",\"name\":\"c\",\"uid\":\"" CLUSTER "\",\"controller\":true}]},\"spec\":{\"clusterIP\":\"%s\"}}",
+        ip);
+    extract_service(r->op, &r->op->spaces[0], parsed(r, text), 20 + (uint64_t)strlen(ip), 1);
+}
+
+static void check_service(void)
+{
+    struct rig r;
+    struct err e = {0};
+    start_with(&r, "", OPERATOR_SERVICE);
+    tell_head(&r, 11, "Running", "10.1.2.3");
+    test_case("a service without an address of its own leads to the pod's");
+    tell_service(&r, "None");
+    CHECK(ask(&r, &e));
+    CHECK_STR(slice_of(fake_last(&r.f)->host), "10.1.2.3");
+    test_case("one with an address is asked there");
+    tell_service(&r, "10.96.0.7");
+    CHECK(ask(&r, &e));
+    CHECK_STR(slice_of(fake_last(&r.f)->host), "10.96.0.7");
+    finish(&r);
+}
+
+static void run(struct rig *r)
+{
+    do
+        kube_client_tick(r->op->client, r->f.now);
+    while (net_dispatch(&r->f.net, r->f.now));
+}
+
+/* The nth question that went out; NULL: there were not so many. The watches speak too. */
+static struct fakelink *proxied(const struct rig *r, uint32_t n)
+{
+    for (uint32_t i = 0; i < r->f.count; i++)
+        if (fake_has(r->f.links[i], "/proxy/") && n-- == 0)
+            return r->f.links[i];
+    return NULL;
+}
+
+static void check_proxy(void)
+{
+    static const struct {
+        int status;
+        const char *body;
+        enum ray_dash_outcome outcome;
+    } cases[] = {
+        {200, "{\"version\":\"4\",\"ray_version\":\"2.60.0\",\"session_name\":\"s\"}", RAY_DASH_OK},
+        {404, "Job x does not exist", RAY_DASH_ABSENT},
+        {404, "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"message\":\"services \\\"c-head-svc\\\" not found\"}", RAY_DASH_UNSENT},
+        {403, "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"message\":\"no\"}", RAY_DASH_UNSENT},
+        {503, "{\"kind\":\"Status\",\"reason\":\"ServiceUnavailable\",\"message\":\"no endpoints\"}", RAY_DASH_FAILED},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct rig r;
+        struct err e = {0};
+        test_case("through the API server: %d %s", cases[i].status, cases[i].body);
+        start_with(&r, "", OPERATOR_PROXY);
+        tell_head(&r, 11, "Running", "10.1.2.3");
+        CHECK(ask(&r, &e));
+        run(&r);
+        struct fakelink *l = proxied(&r, 0);
+        if (CHECK(l != NULL)) {
+            CHECK_STR(slice_of(l->host), "api.test");
+            CHECK_STR(fake_line(l), "GET /api/v1/namespaces/n/services/c-head-svc:8265/proxy/api/version");
+            CHECK(!may_reach(&r, "10.1.2.3", 8265));
+            fake_answer(l, cases[i].status, "", slice_of(cases[i].body));
+        }
+        run(&r);
+        CHECK_INT(r.answers, 1);
+        CHECK_INT(r.outcome, cases[i].outcome);
+        CHECK(r.op->head_calls == NULL);
+        finish(&r);
+    }
+}
+
+static void check_proxy_forget(void)
+{
+    struct rig r;
+    struct err e = {0};
+    test_case("who has been forgotten is not told, whether the question waits or is under way");
+    start_with(&r, "", OPERATOR_PROXY);
+    tell_head(&r, 11, "Running", "10.1.2.3");
+    for (int i = 0; i < KUBE_PROXY_CALLS + 4; i++)
+        CHECK(ask(&r, &e));
+    run(&r);
+    CHECK(proxied(&r, KUBE_PROXY_CALLS - 1) && !proxied(&r, KUBE_PROXY_CALLS)); /* one that hangs holds up as few as can be */
+    heads_forget(r.op, &r);
+    for (uint32_t i = 0; i < KUBE_PROXY_CALLS; i++)
+        fake_answer(proxied(&r, i), 200, "", SLICE("{}"));
+    run(&r);
+    CHECK_INT(r.answers, 0);
+    CHECK(r.op->head_calls == NULL);
+    finish(&r);
+}
+
+static void check_unscaled(void)
+{
+    struct rig r;
+    test_case("through the API server nothing is scaled by demand, and that is said");
+    start_with(&r, "", OPERATOR_PROXY);
+    tell_head(&r, 11, "Running", "10.1.2.3");
+    model_load(r.op, r.c);
+    r.op->model.autoscaling = true;
+    scaling_follow(r.op, r.c);
+    const struct scale_news *news = scaling_apply(r.op, r.c, &r.arena);
+    CHECK(news && !news->works && strcmp(news->reason, "GCSBehindProxy") == 0 && strstr(news->words.ptr, "--ray-access=proxy"));
+    CHECK_INT(r.f.count, 0);
+    finish(&r);
+}
+
 int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = -1};
     check_way();
     check_forget();
     check_wrong();
+    check_service();
+    check_proxy();
+    check_proxy_forget();
+    check_unscaled();
     return test_done();
 }
