@@ -6,7 +6,7 @@ import pytest
 
 from cluster import Refused, kubectl, mobula, raycluster
 
-EXAMPLES = ["raycluster", "legacy-cluster", "legacy-cluster2"]
+EXAMPLES = ["raycluster", "raycluster-autoscaling", "legacy-cluster", "legacy-cluster2"]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

@@ -153,6 +153,6 @@ def test_printer_columns(api):
 
 
 def test_the_examples_are_valid():
-    for name in ("raycluster", "legacy-cluster", "legacy-cluster2", "rayjob", "rayjob-on-cluster"):
+    for name in ("raycluster", "raycluster-autoscaling", "legacy-cluster", "legacy-cluster2", "rayjob", "rayjob-on-cluster"):
         out = kubectl("create", "--dry-run=server", "--validate=strict", "-o", "json", "-f", f"airgap/examples/{name}.yaml")
         assert json.loads(out.stdout)["kind"] == ("RayJob" if name.startswith("rayjob") else "RayCluster")
