@@ -66,9 +66,16 @@ static bool rather(const struct ray_node *a, const struct ray_node *b)
     return slice_cmp(a->id, b->id) < 0;
 }
 
+/* The head remembers nodes long after their end. A pod that was made where one was taken out of the store, as with its machine, has its
+ * name, and another address: what ended was not this one's. */
+static bool of_an_earlier(const struct pod *pod, const struct ray_node *n)
+{
+    return !alive(n) && !slice_empty(n->ip) && !slice_eq(n->ip, slice_of(pod->ip));
+}
+
 static void match_node(struct scale_member *m, const struct ray_node *n)
 {
-    if (!m)
+    if (!m || of_an_earlier(m->pod, n))
         return;
     m->twin |= m->node && alive(m->node) && alive(n);
     if (!m->node || rather(n, m->node))

@@ -157,6 +157,8 @@ static inline void scale_read_node(struct scale_world *w, const struct pod *pod,
             n->label_count = 1;
         } else if (slice_eq(word, SLICE("short-id"))) {
             n->id.len--;
+        } else if (slice_eq(word, SLICE("earlier"))) {
+            n->ip = SLICE("10.0.1.1");
         } else if (slice_eq(word, SLICE("by-ip"))) {
             n->instance_id = SLICE("");
             n->ip = slice_of(pod->ip);

@@ -11,7 +11,7 @@ static void run_case(struct slice text)
     w.cluster.name = SLICE("example");
     w.cluster.head.name = SLICE("head-node");
     for (uint32_t i = 0; i < w.state.node_count; i++)
-        w.nodes[i].ip = arena_printf(&w.a, "10.0.0.%u", i);
+        w.nodes[i].ip = arena_printf(&w.a, "10.0.0.%.*s", SLICE_ARG(slice_skip(w.nodes[i].instance_id, 1))); /* as its pod pN has */
     w.nodes[0].type = w.cluster.head.name;
     scale_cluster(&w.view, &w.a, &p);
     scale_log_legacy(&w.view, &p, &w.a, &out);
