@@ -213,6 +213,15 @@ static int64_t pace_ms(const struct cluster *c)
     return ms < LEAST_MS ? LEAST_MS : ms < MOST_MS ? ms : MOST_MS;
 }
 
+/* Who made them may have ended before it had seen to the tools that they wait for. */
+static bool workers_wait(const struct cluster *c)
+{
+    for (const struct pod_record *r = c->pods; r; r = r->next)
+        if (!r->pod.head && !r->pod.deleting && r->pod.phase == POD_PENDING)
+            return true;
+    return false;
+}
+
 /* Returns when to look again. */
 static int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p)
 {
@@ -233,6 +242,8 @@ static int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p)
         cluster_touch(op, c); /* there was more to count than a few plans hold */
     if (c->kind == RAY_LEGACY && !scaling_speaks(c))
         say_legacy_status(op, c);
+    if (workers_wait(c))
+        tools_want(op, c->ns);
     return p->next_ms < doubted_ms ? p->next_ms : doubted_ms;
 }
 

@@ -1,7 +1,7 @@
 /* A scheduler and a kubelet in a few lines. Both look at the pod as it is and at the time, and do the one thing that is due:
  *
  *   no node      -> bound to the one node after schedule_ms
- *   bound        -> Running and Ready start_ms later, with an address and container statuses
+ *   bound        -> Running and Ready start_ms later, with an address and container statuses, once its ConfigMaps are there
  *   deleting     -> gone stop_ms later
  *
  * Annotations of a pod make it misbehave:
@@ -244,13 +244,29 @@ static void crash(struct apiserver *s, struct object *o, struct node *pod)
     later(s, o, up ? start_ms(s, pod) : duration_ms(annotation(pod, "fake.kubelet/crash"), 0));
 }
 
+/* A kubelet tries again and again to mount what is not there. */
+static bool lacks_volume(const struct apiserver *s, const struct object *o, const struct node *pod)
+{
+    const struct resource *maps = registry_resource(s, SLICE(""), SLICE("configmaps"));
+    const struct node *volumes = dom_get(pod, "spec.volumes");
+    for (const struct node *v = volumes ? volumes->child : NULL; v; v = v->next) {
+        struct slice name = dom_str(v, "configMap.name");
+        if (name.len && !dom_true(v, "configMap.optional") && !store_find(maps, o->ns, name))
+            return true;
+    }
+    return false;
+}
+
 void kubelet_wake(struct apiserver *s, struct object *o)
 {
+    enum { MOUNT_AGAIN_MS = 1000 };
     struct node *pod = version_tree(o->now, &s->scratch);
     if (o->now->deleting)
         remove_object(s, o, PROPAGATE_BACKGROUND, 0);
     else if (!dom_str(pod, "spec.nodeName").len)
         bind(s, o, pod);
+    else if (is_phase(pod, "Pending") && lacks_volume(s, o, pod))
+        later(s, o, MOUNT_AGAIN_MS);
     else if (is_phase(pod, "Pending"))
         run(s, o, pod);
     else if (is_phase(pod, "Running") && annotation(pod, "fake.kubelet/fail").len)

@@ -115,12 +115,6 @@ static bool status_right(const struct want *c, struct jval object, char why[SIM_
     return json_str_eq(json_get(object, key), want) || no(why, c, "state is not right", 0, 1);
 }
 
-/* Workers wait for it. */
-static bool has_tools(struct sim *s, const struct want *c)
-{
-    return apiserver_get(s->w.server, SLICE("configmaps"), slice_of(c->ns), SLICE(RAY_TOOLS_CONFIGMAP_NAME), &s->arena).ptr != NULL;
-}
-
 static bool cluster_right(struct sim *s, const struct want *c, int64_t *pods, char why[SIM_TEXT])
 {
     struct json doc;
@@ -136,8 +130,6 @@ static bool cluster_right(struct sim *s, const struct want *c, int64_t *pods, ch
             return false;
     for (const struct seen_pod *p = s->pods; p; p = p->next)
         *pods += slice_eq(slice_of(p->owner), uid);
-    if (!c->suspend && c->replicas[0] && !has_tools(s, c))
-        return no(why, c, "ConfigMap mobula-tools", 0, 1);
     return status_right(c, json_root(&doc), why);
 }
 

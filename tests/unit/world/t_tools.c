@@ -41,6 +41,27 @@ static void test_life(void)
     world_free(&w);
 }
 
+/* Pods are there, and nothing is to be made: they wait all the same. */
+static void test_killed_between(void)
+{
+    struct world w;
+    test_case("an operator ends when it has made the workers and not the tools");
+    start(&w, SLICE("\0\1\2"));
+    override(&w, "PATCH", "/api/v1/namespaces/n/configmaps", 503, false, 1000000);
+    apply(&w, "c", 3);
+    world_run(&w, 1000);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 4);
+    CHECK(!has_tools(&w));
+    world_kill_operator(&w);
+    apiserver_faults(w.server)->next.times = 0;
+    world_start_operator(&w, false);
+    world_run(&w, 10 * 1000);
+    CHECK(has_tools(&w));
+    CHECK(is_ready(&w, "c"));
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
 static void test_refused(void)
 {
     struct world w;
@@ -96,6 +117,7 @@ int main(void)
 {
     log_global.fd = -1;
     test_life();
+    test_killed_between();
     test_refused();
     test_too_large();
     return test_done();
