@@ -235,7 +235,10 @@ t: $(UNIT_OF_ROOM:%=build/test/%) ## unit tests of one room: make t ROOM=json
 unit: $(UNIT:%=build/test/%) ## all unit tests, with ASan and UBSan
 	$(Q)tests/tools/each $^
 
-unit-static: $(UNIT_OF_ROOM:%=$(DIR_static)/%) ## unit tests linked as the product is; ARCH=arm64 runs them under qemu
+# Minutes each under an emulator, and nothing in them that the processor decides.
+HEAVY := $(addprefix tests/unit/,sim/t_sim world/t_autoscale world/t_bad_heads world/t_job_heads world/t_job_many)
+UNIT_STATIC := $(if $(CROSS),$(filter-out $(HEAVY),$(UNIT_OF_ROOM)),$(UNIT_OF_ROOM))
+unit-static: $(UNIT_STATIC:%=$(DIR_static)/%) ## unit tests linked as the product is; ARCH=arm64 runs them under qemu
 	$(Q)RUNNER='$(if $(CROSS),$(QEMU_$(ARCH)))' LIMIT=$(if $(CROSS),900,120) tests/tools/each $^
 
 replay: $(FUZZ:%=build/test/fuzz/%) ## the fuzz corpora once through the sanitizers
