@@ -241,8 +241,8 @@ static void put_parts(const struct words *w, struct slice text)
 static void put_speed(const struct words *w)
 {
     const struct ray_cluster *c = w->c;
-    enum { AT_ONCE = 1000 };
-    if (c->upscaling_speed >= AT_ONCE)
+    static const double at_once = 1000;
+    if (c->upscaling_speed >= at_once)
         buf_put(w->out, SLICE("  up: all nodes that demand needs at once, up to the groups' maxima"));
     else
         buf_printf(w->out,
