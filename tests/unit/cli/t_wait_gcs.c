@@ -21,6 +21,15 @@ struct gcs {
     pthread_t thread;
 };
 
+/* Closed only when the other side has: what it still sends would else be answered with a reset, sooner or later than the end is read. */
+static void close_behind(int fd)
+{
+    char byte;
+    while (recv(fd, &byte, 1, 0) > 0)
+        ;
+    close(fd);
+}
+
 static void *serve(void *arg)
 {
     struct gcs *g = arg;
@@ -36,14 +45,11 @@ static void *serve(void *arg)
         }
         if (recv(fd, request, sizeof request, 0) > 0)
             (void)!send(fd, g->answers[i].bytes.ptr, g->answers[i].bytes.len, MSG_NOSIGNAL);
-        close(fd);
+        shutdown(fd, SHUT_WR);
+        close_behind(fd);
     }
-    if (held >= 0) {
-        char byte;
-        while (recv(held, &byte, 1, 0) > 0)
-            ;
-        close(held);
-    }
+    if (held >= 0)
+        close_behind(held);
     return NULL;
 }
 
