@@ -97,7 +97,19 @@ const struct group_failures *view_failures(struct op *op, struct cluster *c)
     return failures;
 }
 
-/* Pods that were said to be gone and are not: they count as they are again. Returns when to look the next time. */
+/* Pods that were said to be gone, and that the watch has shown long enough: either says what is not true, so all are listed anew. */
+static bool doubt_watch(struct op *op, struct cluster *c)
+{
+    bool any = false;
+    for (struct pod_record *r = c->pods; r; r = r->next)
+        if (r->doubt_ms && op->now.mono_ms >= r->doubt_ms && !r->listed)
+            any = r->listed = true;
+    if (any)
+        kube_watch_refresh(c->space->source[SOURCE_PODS].watch, op->now);
+    return any;
+}
+
+/* Those that the list has, too, count as they are again. Returns when to look the next time. */
 static int64_t recall_doubted(struct op *op, struct cluster *c)
 {
     int64_t next = TIME_NEVER;
@@ -109,7 +121,7 @@ static int64_t recall_doubted(struct op *op, struct cluster *c)
             continue;
         }
         r->doubt_ms = 0;
-        r->pod.deleting = r->by_us = false;
+        r->pod.deleting = r->by_us = r->listed = false;
         log_warn("the API server says that a pod is not there, but shows it: it is deleted again", LF("namespace", istr_slice(c->ns)),
                  LF_CSTR("cluster", c->name), LF_CSTR("pod", r->pod.name));
     }
@@ -272,6 +284,8 @@ static void decide_one(struct op *op, struct cluster *c)
         cluster_confirm(op, c);
         return;
     }
+    if (doubt_watch(op, c))
+        return;
     c->decided_ms = op->now.mono_ms;
     c->dirty = false;
     model_load(op, c);

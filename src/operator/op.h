@@ -28,7 +28,8 @@ struct pod_record {
     struct scale_seen seen; /* by the autoscaler */
     int64_t doubt_ms; /* it counts as deleting because a DELETE was answered "not there": until then, if the watch shows it all the same */
     uint32_t round;
-    bool by_us; /* a DELETE of ours is on its way, or was answered */
+    bool listed; /* all pods have been listed since doubt_ms was over, or are */
+    bool by_us;  /* a DELETE of ours is on its way, or was answered */
 };
 
 struct service_record {

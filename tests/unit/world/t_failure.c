@@ -193,6 +193,30 @@ static void test_said_to_be_gone(void)
     world_free(&w);
 }
 
+/* The other way round: it is gone, and its watch does not tell. Nothing else is given up in its place, and it is not deleted for ever. */
+static void test_gone_untold(void)
+{
+    struct world w;
+    test_case("a pod that has gone untold is deleted");
+    make_world(&w, false);
+    apply(&w, "c", 1);
+    world_run(&w, 5000);
+    struct slice names[1];
+    CHECK_INT(pod_names(&w, "worker", names, 1), 1);
+    struct slice path = arena_printf(&w.arena, "%s/%.*s", pods_path, SLICE_ARG(names[0]));
+    apiserver_faults(w.server)->drop_events = 3; /* that it is to go, that it goes, that it has gone */
+    CHECK_INT(world_call(&w, "DELETE", path.ptr, "application/json", SLICE("{}")), 200);
+    world_run(&w, 5000);
+    CHECK_INT(apiserver_faults(w.server)->drop_events, 0);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 1);
+    scale(&w, "c", 0);
+    world_run(&w, 60 * 1000);
+    CHECK_INT(w.sent.deletes, 1);
+    CHECK(is_ready(&w, "c"));
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
 static void test_template(void)
 {
     struct world w;
@@ -231,6 +255,7 @@ int main(void)
     test_namespace();
     test_relabelled();
     test_said_to_be_gone();
+    test_gone_untold();
     test_template();
     return test_done();
 }
