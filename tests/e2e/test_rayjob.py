@@ -75,7 +75,7 @@ class Dashboard:
 def board():
     address = own_address()
     if not address:
-        pytest.skip("this machine has no address but loopback, which no head can have")
+        pytest.fail("this machine has no address but loopback, which no head can have: connect it to a network")
     made = Dashboard(address)
     made.address = address
     yield made
