@@ -3,17 +3,12 @@
  * is waited for: a head that started with it would soon have none. */
 #include "op.h"
 
-static void account_path(struct op *op, const struct cluster *c, const struct flight *f, struct slice name)
-{
-    buf_clear(&op->path);
-    kube_path(&op->path, &ray_account_resources[f->index], istr_slice(c->ns), name, SLICE_NONE);
-}
-
 void account_build(struct op *op, struct cluster *c, const struct action *act, struct flight *f)
 {
     enum ray_account which = (enum ray_account)act->index;
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(ray_account_name(&op->model, which, &op->body_arena)));
-    account_path(op, c, f, SLICE_NONE);
+    buf_clear(&op->path);
+    kube_path(&op->path, &ray_account_resources[which], istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
     buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
     ray_build_account(&op->model, which, &op->body_arena, &op->body);
 }
@@ -21,17 +16,7 @@ void account_build(struct op *op, struct cluster *c, const struct action *act, s
 static bool look_up(struct op *op, struct flight *f)
 {
     struct err e = {0};
-    account_path(op, f->c, f, slice_of(f->name));
-    struct kube_request r = {.lane = KUBE_LANE_MAIN,
-                             .method = SLICE("GET"),
-                             .path = buf_slice(&op->path),
-                             .again = true,
-                             .done = answer_done,
-                             .owner = op,
-                             .tag = (uint64_t)(uintptr_t)f};
-    f->looking = true;
-    op->stats.unknown++;
-    if (kube_call(op->client, &r, op->now, &e))
+    if (flight_look(op, f, &ray_account_resources[f->index], &e))
         return true;
     cluster_trouble(op, f->c, f, e.text);
     return false;

@@ -92,12 +92,10 @@ static void never_known(struct op *op, struct flight *f, const char *text)
         kube_watch_refresh(pods->watch, op->now);
 }
 
-/* Asks for the pod by name. Returns whether the flight goes on with that. */
-static bool look_up(struct op *op, struct flight *f)
+bool flight_look(struct op *op, struct flight *f, const struct kube_resource *resource, struct err *e)
 {
-    struct err e = {0};
     buf_clear(&op->path);
-    kube_path(&op->path, &pods_resource, istr_slice(f->c->ns), slice_of(f->name), SLICE_NONE);
+    kube_path(&op->path, resource, istr_slice(f->c->ns), slice_of(f->name), SLICE_NONE);
     struct kube_request r = {.lane = KUBE_LANE_MAIN,
                              .method = SLICE("GET"),
                              .path = buf_slice(&op->path),
@@ -107,7 +105,14 @@ static bool look_up(struct op *op, struct flight *f)
                              .tag = (uint64_t)(uintptr_t)f};
     f->looking = true;
     op->stats.unknown++;
-    if (kube_call(op->client, &r, op->now, &e))
+    return kube_call(op->client, &r, op->now, e);
+}
+
+/* Returns whether the flight goes on with that. */
+static bool look_up(struct op *op, struct flight *f)
+{
+    struct err e = {0};
+    if (flight_look(op, f, &pods_resource, &e))
         return true;
     never_known(op, f, e.text);
     return false;

@@ -148,9 +148,9 @@ bool head_ask(struct op *op, struct cluster *c, const struct ray_dash_request *r
               struct err *e)
 {
     model_load(op, c);
-    struct slice ip = head_address(op, c);
     if (op->errors.count)
         return err_set(e, ERR_CONFIG, "the spec of cluster %s has errors: its head is not asked", c->name);
+    struct slice ip = head_address(op, c);
     if (slice_empty(ip))
         return err_set(e, ERR_CLOSED, "cluster %s has no head that runs", c->name);
     struct head_call *h = call_new(op, done, owner, tag);

@@ -263,6 +263,8 @@ struct flight {
     uint64_t hash;      /* of what is sent: the template that is tried, the service, the status */
 };
 kube_done answer_done;
+/* Asks for the object by the flight's name: the flight goes on with that. False with *e: it does not. */
+bool flight_look(struct op *op, struct flight *f, const struct kube_resource *resource, struct err *e);
 /* The group of the flight failed, unless the spec has changed since: then the number means another group, and all is decided anew. */
 void flight_failed(struct op *op, const struct flight *f, const char *text);
 /* The rest of the plan is dropped and the group waits. While it waits already, nothing more is counted: what fails together is one

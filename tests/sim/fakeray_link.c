@@ -1,6 +1,7 @@
 /* Connections to the heads of a world. What the operator writes is there at once; answers take the path's time and the head's own, and
  * come in as small pieces as the head likes. */
 #include "fakeray.h"
+#include "wire.h"
 
 struct fakeray_link {
     struct link link; /* first */
@@ -15,22 +16,6 @@ struct fakeray_link {
     size_t known;   /* bytes of it that were there at the last look */
     int64_t due_ms; /* when more of them come */
 };
-
-static int64_t delay_ms(struct world *w)
-{
-    return w->path.latency_ms + (w->path.jitter_ms ? (int64_t)rng_below(&w->rng, (uint64_t)w->path.jitter_ms + 1) : 0);
-}
-
-static void see(struct fakeray_link *h, enum link_state state, enum err_code code, const char *why)
-{
-    struct link *l = &h->link;
-    if (l->state != LINK_OPEN && l->state != LINK_OPENING)
-        return;
-    l->state = state;
-    if (state == LINK_FAILED)
-        err_set(&l->error, code, "%s", why);
-    net_wake(l);
-}
 
 /* ---- as a link ---- */
 
@@ -83,7 +68,7 @@ struct link *fakerays_open(struct process *p, const struct endpoint *to, struct 
     h->link = (struct link){.ops = &ops, .net = &p->net, .owner = owner, .deadline_ms = deadline_ms, .state = LINK_OPENING};
     h->process = p;
     h->port = to->port;
-    h->open_ms = w->now.mono_ms + delay_ms(w);
+    h->open_ms = w->now.mono_ms + wire_delay_ms(w);
     h->due_ms = TIME_NEVER;
     buf_init(&h->room, WORLD_BUFFER);
     for (h->head = w->rays->first; h->head && !slice_eq(to->host, slice_of(h->head->ip));)
@@ -108,7 +93,7 @@ static bool opens(const struct fakeray_link *h)
 static void open_now(struct fakeray_link *h)
 {
     if (h->head->refused) {
-        see(h, LINK_FAILED, ERR_CONNECT, "connect: refused");
+        wire_tell(&h->link, LINK_FAILED, ERR_CONNECT, "connect: refused");
         return;
     }
     h->conn = fakehead_connect(&h->head->fake, h->port);
@@ -120,7 +105,7 @@ static bool show(struct fakeray_link *h, struct world *w)
 {
     size_t all = h->conn->out.len, piece = h->head->fake.per_step;
     if (all > h->known && h->shown == h->known)
-        h->due_ms = w->now.mono_ms + delay_ms(w) + h->head->answer_ms;
+        h->due_ms = w->now.mono_ms + wire_delay_ms(w) + h->head->answer_ms;
     h->known = all;
     if (h->shown == all || w->now.mono_ms < h->due_ms)
         return false;
@@ -147,11 +132,11 @@ static bool move_one(struct fakeray_link *h, struct world *w)
     if (h->conn && h->link.state == LINK_OPEN)
         moved |= show(h, w);
     if (h->conn && h->conn->ended && h->shown == h->conn->out.len && h->link.state == LINK_OPEN) {
-        see(h, LINK_ENDED, ERR_NONE, NULL);
+        wire_tell(&h->link, LINK_ENDED, ERR_NONE, NULL);
         moved = true;
     }
     if (deadline_of(h) <= w->now.mono_ms) {
-        see(h, LINK_FAILED, ERR_TIMEOUT, "deadline passed");
+        wire_tell(&h->link, LINK_FAILED, ERR_TIMEOUT, "deadline passed");
         moved = true;
     }
     return moved;
@@ -187,7 +172,7 @@ void fakerays_cut(struct world *w, const struct fakeray *h, uint32_t share)
 {
     for (struct fakeray_link *l = w->rays->links; l; l = l->next)
         if (l->head && (!h || l->head == h) && l->link.state == LINK_OPEN && (share >= 256 || rng_below(&w->rng, 256) < share))
-            see(l, LINK_FAILED, ERR_CLOSED, "the head reset the connection");
+            wire_tell(&l->link, LINK_FAILED, ERR_CLOSED, "the head reset the connection");
 }
 
 uint32_t fakerays_links(const struct world *w)

@@ -9,7 +9,7 @@ enum { SILENCE_MS = 140 * 1000 }; /* after which the kernel gives a silent conne
 
 /* ---- pieces ---- */
 
-static int64_t delay_ms(struct world *w)
+int64_t wire_delay_ms(struct world *w)
 {
     return w->path.latency_ms + (w->path.jitter_ms ? (int64_t)rng_below(&w->rng, (uint64_t)w->path.jitter_ms + 1) : 0);
 }
@@ -17,7 +17,7 @@ static int64_t delay_ms(struct world *w)
 static void push(struct world *w, struct queue *q, enum what what, struct slice bytes)
 {
     struct piece *p = mem_alloc(sizeof *p + bytes.len);
-    int64_t due = w->now.mono_ms + delay_ms(w);
+    int64_t due = w->now.mono_ms + wire_delay_ms(w);
     q->last_due_ms = due > q->last_due_ms ? due : q->last_due_ms;
     p->what = what;
     p->due_ms = q->last_due_ms;
@@ -65,9 +65,8 @@ static void server_closes(struct world *w, struct wire *x)
     x->conn = NULL;
 }
 
-static void client_sees(struct wire *x, enum link_state state, enum err_code code, const char *why)
+void wire_tell(struct link *l, enum link_state state, enum err_code code, const char *why)
 {
-    struct link *l = &x->link->link;
     if (l->state != LINK_OPEN && l->state != LINK_OPENING)
         return;
     l->state = state;
@@ -88,7 +87,7 @@ static void break_off(struct world *w, struct wire *x, bool commit)
         push(w, &x->up, PIECE_END, SLICE_NONE);
     }
     if (x->link)
-        client_sees(x, LINK_FAILED, ERR_CLOSED, "the world cut the connection");
+        wire_tell(&x->link->link, LINK_FAILED, ERR_CLOSED, "the world cut the connection");
 }
 
 static void fall_silent(struct world *w, struct wire *x)
@@ -235,7 +234,7 @@ static bool move_down(struct world *w, struct wire *x)
             net_wake(&x->link->link);
         } else {
             bool reset = p->what == PIECE_RESET;
-            client_sees(x, reset ? LINK_FAILED : LINK_ENDED, ERR_CLOSED, "the world cut the connection");
+            wire_tell(&x->link->link, reset ? LINK_FAILED : LINK_ENDED, ERR_CLOSED, "the world cut the connection");
         }
     }
     return moved;
@@ -245,7 +244,7 @@ static void open_now(struct world *w, struct wire *x)
 {
     x->opened = true;
     if (x->refused || w->unreachable) {
-        client_sees(x, LINK_FAILED, ERR_CONNECT, "connect to 10.0.0.1:443: refused");
+        wire_tell(&x->link->link, LINK_FAILED, ERR_CONNECT, "connect to 10.0.0.1:443: refused");
         return;
     }
     x->conn = apiserver_connect(w->server);
@@ -275,7 +274,7 @@ static bool move_one(struct world *w, struct wire *x)
     }
     if (!x->opened && x->link && x->dies_ms <= w->now.mono_ms) {
         x->opened = true;
-        client_sees(x, LINK_FAILED, ERR_CONNECT, "connect to 10.0.0.1:443: no answer");
+        wire_tell(&x->link->link, LINK_FAILED, ERR_CONNECT, "connect to 10.0.0.1:443: no answer");
         moved = true;
     }
     if (x->silent && x->dies_ms <= w->now.mono_ms && !x->broken) {
@@ -286,7 +285,7 @@ static bool move_one(struct world *w, struct wire *x)
     moved |= take_output(w, x);
     moved |= move_down(w, x);
     if (link_deadline(x) <= w->now.mono_ms) {
-        client_sees(x, LINK_FAILED, ERR_TIMEOUT, "deadline passed");
+        wire_tell(&x->link->link, LINK_FAILED, ERR_TIMEOUT, "deadline passed");
         moved = true;
     }
     return moved;
@@ -409,7 +408,7 @@ static struct link *link_new(struct net *n, const struct endpoint *to, struct li
     http_reader_init(&x->tap, HTTP_REQUESTS);
     bool answers = !w->hooks || !w->hooks->connect || w->hooks->connect(w->hooks, p);
     x->dies_ms = w->now.mono_ms + NET_CONNECT_MS;
-    x->open_ms = answers ? w->now.mono_ms + delay_ms(w) : TIME_NEVER;
+    x->open_ms = answers ? w->now.mono_ms + wire_delay_ms(w) : TIME_NEVER;
     x->refused = w->unreachable;
     x->next = w->wires;
     w->wires = x;

@@ -44,6 +44,10 @@ struct wire {
     uint64_t written, fed;                 /* bytes */
 };
 
+/* wire.c: for every connection of the world, to the API server or to heads */
+int64_t wire_delay_ms(struct world *w);                                                     /* what one piece takes on its way */
+void wire_tell(struct link *l, enum link_state state, enum err_code code, const char *why); /* unless it has ended already */
+
 /* overhear.c: what the operator writes is read along the way. */
 void overhear(struct world *w, struct wire *x, struct slice in);
 void requests_free(struct wire *x);

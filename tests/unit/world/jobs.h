@@ -143,20 +143,6 @@ static int64_t board_late_ms(void)
     return latest;
 }
 
-static void make_job_crd(struct world *w)
-{
-    static const char any[] = "{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true}";
-    struct slice body = arena_printf(
-        &w->arena,
-        "{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"CustomResourceDefinition\",\"metadata\":{\"name\":\"rayjobs.ray.io\"},"
-        "\"spec\":{\"group\":\"ray.io\",\"scope\":\"Namespaced\",\"names\":{\"plural\":\"rayjobs\",\"singular\":\"rayjob\","
-        "\"kind\":\"RayJob\",\"listKind\":\"RayJobList\"},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
-        "\"subresources\":{\"status\":{}},\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":"
-        "{\"spec\":%s,\"status\":%s}}}}]}}",
-        any, any);
-    CHECK_INT(world_call(w, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "application/json", body), 201);
-}
-
 static void make_job_world(struct world *w, bool elect)
 {
     struct apiserver_config config = {.seed = 1};
@@ -164,7 +150,7 @@ static void make_job_world(struct world *w, bool elect)
     board = (struct board){.world = w, .run_ms = 10 * 1000};
     make_namespace(w);
     make_crd(w, "ray.io", "");
-    make_job_crd(w);
+    make_definition(w, "ray.io", "RayJob", "rayjobs", "");
     fakerays_begin(w, true);
     w->rays->dash = board_answer;
     world_start_operator(w, elect);

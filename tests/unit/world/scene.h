@@ -15,18 +15,23 @@ static const char v1[] = "/apis/ray.io/v1/namespaces/n/rayclusters";
 static const char pods_path[] = "/api/v1/namespaces/n/pods";
 
 /* Only what the API server needs to know of a kind; the real CRDs are tested on a real one. status: the schema of it; empty: anything. */
-static void make_crd(struct world *w, const char *group, const char *status)
+static void make_definition(struct world *w, const char *group, const char *kind, const char *plural, const char *status)
 {
     static const char any[] = "{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true}";
-    struct slice body = arena_printf(
-        &w->arena,
-        "{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"CustomResourceDefinition\",\"metadata\":{\"name\":\"rayclusters.%s\"},"
-        "\"spec\":{\"group\":\"%s\",\"scope\":\"Namespaced\",\"names\":{\"plural\":\"rayclusters\",\"singular\":\"raycluster\","
-        "\"kind\":\"RayCluster\",\"listKind\":\"RayClusterList\"},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
-        "\"subresources\":{\"status\":{}},\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":"
-        "{\"spec\":%s,\"status\":%s}}}}]}}",
-        group, group, any, *status ? status : any);
+    struct slice body =
+        arena_printf(&w->arena,
+                     "{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"CustomResourceDefinition\",\"metadata\":{\"name\":\"%s.%s\"},"
+                     "\"spec\":{\"group\":\"%s\",\"scope\":\"Namespaced\",\"names\":{\"plural\":\"%s\",\"singular\":\"%.*s\","
+                     "\"kind\":\"%s\",\"listKind\":\"%sList\"},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
+                     "\"subresources\":{\"status\":{}},\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":"
+                     "{\"spec\":%s,\"status\":%s}}}}]}}",
+                     plural, group, group, plural, (int)strlen(plural) - 1, plural, kind, kind, any, *status ? status : any);
     CHECK_INT(world_call(w, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "application/json", body), 201);
+}
+
+static void make_crd(struct world *w, const char *group, const char *status)
+{
+    make_definition(w, group, "RayCluster", "rayclusters", status);
 }
 
 static void make_namespace(struct world *w)
