@@ -128,12 +128,13 @@ class Workspace:
         return [p for p in items if not p["metadata"].get("deletionTimestamp")]
 
     def ready(self, name, pods, group=V1, seconds=60):
-        """Waits until the cluster is ready with so many pods."""
+        """Waits until the cluster is ready with so many pods. A status that names a head of before is not yet the one to wait for."""
 
         def look():
             c = self.cluster(name, group)
-            state = c.get("status", {}).get("state" if group == V1 else "phase")
-            return len(self.pods(name)) == pods and state == ("ready" if group == V1 else "Running") and c
+            status, there = c.get("status", {}), {p["metadata"]["name"] for p in self.pods(name)}
+            ready = status.get("state") == "ready" if group == V1 else status.get("phase") == "Running"
+            return ready and len(there) == pods and status.get("head", {}).get("podName") in there and c
 
         return eventually(look, seconds)
 

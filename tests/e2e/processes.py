@@ -79,7 +79,7 @@ class Operator:
         """(status, text) of the operator's own endpoints; the log tells the ports."""
         flag = "metrics-addr" if path == "/metrics" else "health-addr"
         port = int(re.search(r'port"?[=:](\d+)', self.says("listening", flag)).group(1))
-        link = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        link = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         link.request("GET", path)
         answer = link.getresponse()
         return answer.status, answer.read().decode()

@@ -94,7 +94,7 @@ def test_a_changed_label_forces_a_restart(space, operator):
     before = uids(space, "c")
     space.api.patch(space.path("rayclusters", "c", LEGACY), {"metadata": {"labels": {"try": "again"}}})
     eventually(lambda: len(space.pods("c")) == 3 and not before & uids(space, "c"), 60)
-    space.ready("c", 3, LEGACY)
+    eventually(lambda: sum(g["ready"] for g in space.ready("c", 3, LEGACY)["status"]["groups"]) == 3)
     audit = Audit()
     space.api.patch(space.path("rayclusters", "c", LEGACY), {"metadata": {"annotations": {"note": "no restart"}}})
     time.sleep(1)

@@ -24,6 +24,10 @@ RSS_MAX_KIB = 8 * 1024
 FDS_MAX = 20  # four watches, a few kept connections, two listeners, the usual ones
 
 
+class Unreached(AssertionError):
+    """The operator did not come to the place of the fault: what two learning runs wrote in two statuses may be one this time."""
+
+
 @dataclass
 class Case:
     id: str  # "A/W3/07/after"

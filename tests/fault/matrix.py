@@ -25,13 +25,14 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 
 import kubelet  # noqa: E402
-from case import QUICK, Case, Context, Learned, by_place  # noqa: E402
+from case import QUICK, Case, Context, Learned, Unreached, by_place  # noqa: E402
 from cluster import MOBULA  # noqa: E402
 from plane import Plane  # noqa: E402
 from workloads import WORKLOADS  # noqa: E402
 
 ROOT = HERE.parents[1]
 WORKERS = int(os.environ.get("WORKERS") or 12)
+TRIES = 3  # of a case whose fault finds no place
 SLOW_WORKERS = 16  # of cases that wait for a time-out
 SEED = int(os.environ.get("SEED") or 1)
 QUICK_CASES = 300 if QUICK and os.environ["QUICK"] == "1" else int(os.environ.get("QUICK") or 0)
@@ -46,21 +47,32 @@ class TooLong(Exception):
 # ---- one case, in a process of its own ----
 
 def run_case(plane, case):
-    """(error or "", data)."""
-    ctx, error = None, "?"
+    """(error or "", data). A run that never came to the place of its fault says nothing, and another one begins."""
+    for attempt in range(1, TRIES + 1):
+        error, data, reached = try_case(plane, case)
+        if reached:
+            break
+        error = f"{error} ({attempt} runs)"
+    return error, data
+
+
+def try_case(plane, case):
+    """(error or "", data, whether it came to the place of its fault)."""
+    ctx, error, reached = None, "?", True
     try:
         ctx = Context(plane.connect(), case.id, OUT / case.id.replace("/", "_"))
         try:
             case.run(ctx)
             error = ""
         except Exception as e:  # an oracle's no, or the case itself is broken: both are failures, and the next case goes on
+            reached = not isinstance(e, Unreached)
             error = str(e) if isinstance(e, AssertionError) else "".join(traceback.format_exception(e)[-8:])
             (ctx.folder / "history.txt").write_text(f"{case.id}: {error}\n\n{ctx.history()}")
         if os.environ.get("CASE"):
             print(ctx.history())
-        return error or "", ctx.data
+        return error, ctx.data, reached
     except Exception as e:  # what the case runs in could not be made
-        return "".join(traceback.format_exception(e)[-8:]), {}
+        return "".join(traceback.format_exception(e)[-8:]), {}, True
     finally:
         if ctx:
             ctx.close()

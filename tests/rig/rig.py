@@ -42,17 +42,20 @@ class Api:
         self.tls, self.port, self.link = admin_tls(), port(), None
 
     def call(self, method, path, body=None, content_type="application/json", accept="application/json"):
+        """The answer's body; raises Refused. A busy server's "not in time" is asked again, but for POST: that may have been done."""
         text = json.dumps(body) if body is not None else None
-        for attempt in (0, 1):
+        for attempt in (0, 1, 2):
             try:
                 self.link = self.link or http.client.HTTPSConnection("127.0.0.1", self.port, context=self.tls, timeout=self.timeout)
                 self.link.request(method, path, text, {"Accept": accept, "Content-Type": content_type})
                 answer = self.link.getresponse()
                 data = json.loads(answer.read() or b"{}")
-                break
+                if answer.status != 504 or method == "POST" or attempt == 2:
+                    break
+                time.sleep(1)
             except (http.client.HTTPException, OSError):
                 self.link = None
-                if attempt:
+                if attempt:  # once, for a kept connection that had ended
                     raise
         if answer.status >= 300:
             raise Refused(answer.status, data)

@@ -1,6 +1,6 @@
 """A: the operator is killed at every effective write of every workload, at three positions."""
 
-from case import Case
+from case import Case, Unreached
 from rules import Rule, kill
 from workloads import WORKLOADS
 
@@ -14,7 +14,8 @@ def killed_at(workload, reference, key, nth, position):
         ctx.begin(workload)
         rule = ctx.proxy.add(Rule(kill(position, ctx.kill), where=lambda x: x.is_write and ctx.key(x) == key, nth=nth))
         ctx.act(workload)
-        assert rule.over.wait(60), f"the operator never came to write {nth} of {key}"
+        if not rule.over.wait(60):
+            raise Unreached(f"the operator never came to write {nth} of {key}")
         ctx.check(reference)
     return run
 

@@ -1,7 +1,7 @@
 """A2: killed, and killed again during the recovery, at its first, second and third write, or at its end when it has fewer."""
 
 from blocks.a import POSITIONS
-from case import Case
+from case import Case, Unreached
 from rules import Rule, kill
 from workloads import WORKLOADS
 
@@ -23,7 +23,8 @@ def killed_twice(workload, reference, point, again):
 
         first = ctx.proxy.add(Rule(kill(position, first_kill), where=lambda x: x.is_write and ctx.key(x) == key, nth=nth))
         ctx.act(workload)
-        assert first.over.wait(60), f"the operator never came to write {nth} of {key}"
+        if not first.over.wait(60):
+            raise Unreached(f"the operator never came to write {nth} of {key}")
         ctx.settle(reference)
         if not second.over.is_set():  # the recovery had fewer writes: what was in flight at the first kill had been carried out
             ctx.proxy.lift(second)

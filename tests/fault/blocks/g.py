@@ -46,8 +46,7 @@ class Two:
         return op.process.poll() is None and op.metrics()["mobula_leader"] == 1
 
     def one_leads(self):
-        eventually(lambda: len(self.leaders()) == 1, LONG_S, 0.2)
-        return self.leaders()[0]
+        return eventually(lambda: (found := self.leaders()) and len(found) == 1 and found[0], LONG_S, 0.2)
 
     def writes(self, i, since=0):
         return self.proxies[i].writes(since)
