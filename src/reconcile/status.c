@@ -1,10 +1,17 @@
 /* Status: written as a merge patch, and only when it says something new. News that a person or a program waits for (the state, a condition,
- * what is desired) goes out at once; mere progress (how many pods run) at most every PROGRESS_MS, so that a cluster of a thousand pods that
- * become ready one by one costs a handful of writes, and in a large fleet more rarely, so that a thousand clusters that come up at once
- * (after an outage, say) tell of it at most once in PROGRESS_EACH_MS, and do not delay what the API server is needed for: pods. */
+ * what is desired) goes out at once; that a condition holds for another reason at most every REASON_MS; mere progress (how many pods run)
+ * at most every PROGRESS_MS, so that a cluster of a thousand pods that become ready one by one costs a handful of writes, and in a large
+ * fleet more rarely, so that a thousand clusters that come up at once (after an outage, say) tell of it at most once in PROGRESS_EACH_MS,
+ * and do not delay what the API server is needed for: pods. */
 #include "status.h"
 
-enum { PROGRESS_MS = 30 * 1000, PROGRESS_EACH_MS = 120, PROGRESS_MAX_MS = 5 * 60 * 1000, BUSY_MS = 5 * 1000 };
+enum {
+    PROGRESS_MS = 30 * 1000,
+    PROGRESS_EACH_MS = 120,
+    PROGRESS_MAX_MS = 5 * 60 * 1000,
+    REASON_MS = 10 * 1000, /* demand may come and go by the second */
+    BUSY_MS = 5 * 1000,
+};
 
 void status_put(struct jout *w, struct jval prior, const char *key, struct slice value)
 {
@@ -220,19 +227,46 @@ static struct slice patch_text(struct facts *f)
                         status.ptr, SLICE_ARG(stamp));
 }
 
-static int64_t progress_ms(uint32_t fleet)
+/* What every head goes through on its way up: a fleet that starts tells of none of it. */
+static bool is_start(struct jval condition)
 {
-    int64_t ms = (int64_t)fleet * PROGRESS_EACH_MS;
+    static const char *const course[] = {"HeadPodNotFound", "ContainersNotReady", "ContainerCreating", "PodInitializing"};
+    for (size_t i = 0; i < COUNT_OF(course); i++)
+        if (json_str_eq(json_get(condition, "reason"), slice_of(course[i])))
+            return true;
+    return false;
+}
+
+/* A condition is as it was, but for another reason: demand that was met is not, a head that was starting cannot. Where there was none that
+ * is no news: the server may drop what it does not know. */
+static bool other_reason(struct jval prior, struct jval next)
+{
+    struct jval k, now;
+    for (struct jiter it = json_iter(json_get(next, "conditions")); json_next(&it, &k, &now);) {
+        struct arena none = {0};
+        struct jval before = status_condition(prior, json_str(json_get(now, "type"), &none)), was = json_get(before, "reason");
+        if (json_there(was) && !json_equal(was, json_get(now, "reason")) &&
+            json_equal(json_get(before, "status"), json_get(now, "status")) && !is_start(now))
+            return true;
+    }
+    return false;
+}
+
+static int64_t pause_ms(const struct cluster_view *in, struct jval prior, struct jval next)
+{
+    if (!mere_progress(prior, next))
+        return 0;
+    if (other_reason(prior, next))
+        return REASON_MS;
+    int64_t ms = (int64_t)in->fleet * PROGRESS_EACH_MS;
     return ms < PROGRESS_MS ? PROGRESS_MS : ms > PROGRESS_MAX_MS ? PROGRESS_MAX_MS : ms;
 }
 
 /* How long the news must wait, and until when: not before a refused write may be tried again, and progress not too often. */
 static int64_t status_due_ms(const struct cluster_view *in, struct jval prior, struct jval next)
 {
-    int64_t due = in->status_not_before_ms;
-    if (in->status_at_ms != 0 && mere_progress(prior, next) && in->status_at_ms + progress_ms(in->fleet) > due)
-        due = in->status_at_ms + progress_ms(in->fleet);
-    return due;
+    int64_t due = in->status_at_ms != 0 ? in->status_at_ms + pause_ms(in, prior, next) : 0;
+    return due > in->status_not_before_ms ? due : in->status_not_before_ms;
 }
 
 void decide_status(const struct cluster_view *in, struct plan *p)

@@ -22,6 +22,7 @@ struct scene {
     int32_t written, blocked; /* ms since the last status write, and until the next is allowed */
     int32_t fleet;            /* clusters in all */
     struct slice prior;
+    struct scale_news news; /* what the autoscaler has to say */
     struct service head_service, headless_service;
     bool same; /* that is what this very status became */
 };
@@ -62,6 +63,8 @@ __attribute__((unused)) static void read_words(struct scene *s, struct slice lin
         take_int(word, "written", &s->written);
         take_int(word, "blocked", &s->blocked);
         take_int(word, "fleet", &s->fleet);
+        if (word_value(word, "scaling").ptr)
+            s->news = (struct scale_news){true, arena_dup(&s->a, word_value(word, "scaling")).ptr, SLICE("words")};
         s->same |= slice_eq(word, SLICE("same"));
         s->broken |= slice_eq(word, SLICE("broken"));
         s->suspend |= slice_eq(word, SLICE("suspend"));
@@ -90,6 +93,8 @@ static void read_pod(struct scene *s, struct slice line)
         struct slice word = slice_cut(&line, ' ');
         take_int(word, "age", &age);
         take_int(word, "host", &p->host);
+        if (word_value(word, "reason").ptr)
+            p->reason = word_value(word, "reason");
         p->counted |= slice_eq(word, SLICE("counted"));
         p->hash = slice_eq(word, SLICE("old")) ? 1 : p->hash;
     }
@@ -181,6 +186,7 @@ static void scene_view(struct scene *s, const struct pod **pods, struct cluster_
                                .fleet = s->fleet < 0 ? UINT32_MAX : (uint32_t)s->fleet,
                                .status_not_before_ms = s->blocked ? NOW_MS + s->blocked : 0,
                                .failures = s->failures,
+                               .scaling = s->news.reason ? &s->news : NULL,
                                .accounts = (uint32_t)s->accounts,
                                .options = &options,
                                .now = {NOW_MS, now_us}};

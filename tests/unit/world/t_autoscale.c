@@ -206,6 +206,41 @@ static void test_gang(void)
     world_free(&w);
 }
 
+static int64_t run_until_reason(struct world *w, const char *reason, int64_t ms)
+{
+    int64_t from = w->now.mono_ms;
+    while (w->now.mono_ms < from + ms && !slice_eq(scaling_condition(w, "c", "reason"), slice_of(reason)))
+        world_step(w, w->now.mono_ms + 5);
+    return w->now.mono_ms - from;
+}
+
+/* Who waits for work looks at the condition: it must not be as late as a count of pods may be. */
+static void test_told_at_once(void)
+{
+    struct world w;
+    test_case("demand that cannot be met is told within a poll, and that it can, too");
+    make_scaled_world(&w, false);
+    apply_scaled(&w, &(struct scaled){.name = "c", .max = 2, .idle = 300});
+    struct fakeray *h = head_of(&w, "c");
+    world_run(&w, 60 * 1000);
+    CHECK_STR(scaling_condition(&w, "c", "reason"), "DemandMet");
+    fakeray_work(h, 0, FAKERAY_CPUS, 3, false);
+    CHECK(run_until_reason(&w, "DemandUnmet", PROGRESS_MS) <= 2 * POLL);
+    world_run(&w, 60 * 1000);
+    fakeray_work(h, 0, FAKERAY_CPUS, 2, false);
+    CHECK(run_until_reason(&w, "DemandMet", PROGRESS_MS) <= 2 * POLL);
+    test_case("demand that comes and goes every other second costs a write in ten seconds");
+    world_run(&w, 60 * 1000);
+    uint32_t writes = world_writes(&w);
+    for (int i = 0; i < 60; i++) {
+        fakeray_work(h, 0, FAKERAY_CPUS, i % 2 ? 2 : 3, false);
+        world_run(&w, 2000);
+    }
+    CHECK(world_writes(&w) - writes >= 5);
+    CHECK(world_writes(&w) - writes <= 12 + 1);
+    world_free(&w);
+}
+
 /* Pods that the API server does not take: nothing in a tight loop, and Ray is told. */
 static void test_refused_pods(void)
 {
@@ -449,6 +484,7 @@ int main(void)
     test_cancelled_in_vain();
     test_request();
     test_gang();
+    test_told_at_once();
     test_refused_pods();
     test_head_restarts();
     test_lost(false);
