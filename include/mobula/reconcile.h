@@ -274,7 +274,8 @@ struct job_said {
     uint32_t failures;            /* questions since then that had no answer … */
     int64_t failed_ms;            /* … monotonic, the last of them … */
     int64_t failing_us;           /* … wall clock, the first of them */
-    struct slice trouble;         /* … and why */
+    struct slice trouble;         /* … and why … */
+    bool says_no;                 /* … which is what somebody answered: it is not silent */
     uint32_t unsubmitted;         /* submissions that Ray answered with an error of its own (5xx) … */
     int64_t unsubmitted_ms;       /* … monotonic, the last of them … */
     struct slice unsubmitted_why; /* … and what it said */

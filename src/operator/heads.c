@@ -109,8 +109,9 @@ static void on_proxied(void *owner, uint64_t tag, const struct kube_answer *a, s
     if (a->outcome == KUBE_REFUSED && is_status(a->body, &scratch)) {
         answer.outcome = a->status.code < 500 ? RAY_DASH_UNSENT : RAY_DASH_FAILED;
         answer.err = (struct err){0};
-        err_set(&answer.err, ERR_STATUS, "the API server: %d %s: %s", a->status.code, kube_reason_text(a->status.reason),
-                a->status.message);
+        err_set(&answer.err, ERR_STATUS, "the API server%s: %d %s: %s",
+                a->status.code == 403 ? " (mobula install --ray-access=proxy prints the right)" : "", a->status.code,
+                kube_reason_text(a->status.reason), a->status.message);
     }
     op->now = now;
     if (h->done)

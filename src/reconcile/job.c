@@ -115,7 +115,7 @@ static void decide_initializing(struct job_decision *d)
         return;
     struct job_said said = job_heard(d);
     if (slice_empty(said.session)) {
-        d->to.message = said.failures ? SLICE("the dashboard does not answer yet") : SLICE("");
+        d->to.message = job_silence(d, &said, SLICE("the dashboard does not answer yet"));
         decide_look(d, SLICE(""));
         return;
     }

@@ -50,6 +50,8 @@ void decide_job_running(struct job_decision *d);
 void decide_look(struct job_decision *d, struct slice id);
 /* What the dashboard said of this attempt's cluster; all zero when that was another. */
 struct job_said job_heard(const struct job_decision *d);
+/* Why there is no answer, for status: what was answered instead, or `silent`. Empty: there is one. */
+struct slice job_silence(const struct job_decision *d, const struct job_said *said, struct slice silent);
 bool job_uses_pod(const struct job_decision *d);
 
 /* ---- job_end.c: its end, and afterwards ---- */

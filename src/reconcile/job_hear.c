@@ -11,6 +11,7 @@ static void no_answer(struct job_said *said, const struct ray_dash_answer *answe
     said->failures += said->failures < UINT32_MAX;
     said->failed_ms = now.mono_ms;
     said->trouble = slice_of(answer->err.text);
+    said->says_no = answer->err.code == ERR_STATUS;
     if (answer->call != RAY_DASH_SUBMIT)
         return;
     said->id = SLICE_NONE;

@@ -203,6 +203,14 @@ static bool submits(const struct plan *p)
     return false;
 }
 
+/* Why a connection fails changes from one try to the next, and is in the log; a no is the same each time, and for somebody to act on. */
+struct slice job_silence(const struct job_decision *d, const struct job_said *said, struct slice silent)
+{
+    if (said->failures == 0)
+        return SLICE("");
+    return said->says_no ? arena_dup(d->a, said->trouble) : silent;
+}
+
 static void lose_patience(struct job_decision *d, const struct job_said *said)
 {
     const struct job_cluster *c = d->cluster;
@@ -218,7 +226,7 @@ static void lose_patience(struct job_decision *d, const struct job_said *said)
     }
     since = since ? since : said->failing_us;
     d->to.silent_us = since;
-    d->to.message = SLICE("the dashboard does not answer");
+    d->to.message = job_silence(d, said, SLICE("the dashboard does not answer"));
     if (c->head_failures >= JOB_HEAD_FAILURES)
         lost(d, "HeadLost", arena_printf(d->a, "the head does not come back: %.*s", SLICE_ARG(c->why)), RETRY_MAYBE);
     else if (job_passed(d, since, JOB_CHECK_TIMEOUT_MS / 1000))

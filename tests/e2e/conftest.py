@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from cluster import Api, Workspace, kubectl, manifests
+from dashboards import Dashboard, own_address
 from processes import Door, Operator
 
 numbers = itertools.count(1)
@@ -67,3 +68,13 @@ def door():
     d = Door()
     yield d
     d.shut()
+
+
+@pytest.fixture
+def board():
+    address = own_address()
+    if not address:
+        pytest.fail("this machine has no address but loopback, which no head can have: connect it to a network")
+    made = Dashboard(address)
+    yield made
+    made.close()

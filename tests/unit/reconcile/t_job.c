@@ -206,6 +206,7 @@ static void read_said(struct job_scene *s, struct slice line)
         said->asking |= slice_eq(word, SLICE("asking"));
         said->log_asked |= slice_eq(word, SLICE("log-asked")) || said->log.len;
         said->stop_asked |= slice_eq(word, SLICE("stop-asked"));
+        said->says_no |= slice_eq(word, SLICE("says-no"));
     }
     said->answered_ms = slice_empty(said->session) ? 0 : NOW_MS - answered;
     said->unsubmitted = (uint32_t)unsubmitted;

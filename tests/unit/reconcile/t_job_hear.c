@@ -70,13 +70,14 @@ static void test_answers(struct arena *a)
             .call = cases[i].call, .outcome = cases[i].outcome, .session = cases[i].text, .log = cases[i].text, .jobs = &job};
         answer.job_count = cases[i].call == RAY_DASH_JOB && cases[i].outcome == RAY_DASH_OK;
         if (cases[i].outcome != RAY_DASH_OK)
-            err_set(&answer.err, ERR_STATUS, "the head's words");
+            err_set(&answer.err, cases[i].outcome == RAY_DASH_LOST ? ERR_TIMEOUT : ERR_STATUS, "the head's words");
         job_hear(&said, cases[i].about, &answer, (struct now){200, 9});
         CHECK_STR(told(&said, a), cases[i].want);
         CHECK(said.asking && slice_eq(said.cluster, SLICE("c"))); /* the caller's */
         CHECK_INT(said.answered_ms, said.failures ? 100 : 200);
         CHECK_INT(said.failed_ms, said.failures ? 200 : 150);
         CHECK_INT(said.failing_us, 7); /* the first of those in a row */
+        CHECK_INT(said.says_no, said.failures && cases[i].outcome != RAY_DASH_LOST);
         if (answer.job_count) {
             CHECK_INT(said.started_us, 3000);
             CHECK_INT(said.ended_us, 0); /* a time that cannot be */

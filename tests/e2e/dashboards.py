@@ -1,0 +1,103 @@
+"""Dashboards of heads where there is no Ray: the heads' pods are given the address of one in this process. Standard library only."""
+
+import http.server
+import json
+import socket
+import threading
+
+from cluster import eventually, rayjob
+
+
+def own_address():
+    """An address of this machine that others could use: the operator connects to no other. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        try:
+            s.connect(("10.255.255.255", 9))
+        except OSError:
+            return None
+        address = s.getsockname()[0]
+        return None if address.startswith("127.") else address
+
+
+class Dashboard:
+    """Jobs as Ray's dashboard has them. They run until the test says how they end."""
+
+    def __init__(self, address):
+        self.address, self.session = address, "session_1"
+        self.jobs, self.submissions, self.asked = {}, [], []  # asked: (method, path) of all that came
+        board = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                board.asked.append((self.command, self.path))
+                code, answer = board.answer(self.command, self.path, body)
+                text = json.dumps(answer).encode()
+                self.send_response(code)
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            do_GET = do_POST = do
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer((address, 0), Handler)
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def answer(self, method, path, body):
+        if path == "/api/version":
+            return 200, {"version": "4", "ray_version": "2.60.0", "session_name": self.session}
+        name = path.removeprefix("/api/jobs/")
+        if method == "POST" and not name:
+            job = json.loads(body)
+            self.submissions.append(job)
+            self.jobs[job["submission_id"]] = {"status": "RUNNING", "message": "it runs", **job}
+            return 200, {"submission_id": job["submission_id"]}
+        name, _, what = name.partition("/")
+        if name not in self.jobs:
+            return 404, f"Job {name} does not exist"
+        if what == "stop":
+            self.end("STOPPED")
+            return 200, {"stopped": True}
+        return 200, {"logs": "line one\nlast words\n"} if what == "logs" else self.jobs[name]
+
+    def end(self, status):
+        for job in self.jobs.values():
+            if job["status"] == "RUNNING":
+                job.update(status=status, message=f"it is {status}")
+
+
+def start(space, board, name="j", **spec):
+    job = rayjob(name, **spec)
+    job["spec"]["rayClusterSpec"]["headGroupSpec"]["rayStartParams"] = {"dashboard-port": str(board.port)}
+    space.start(job)
+    serve(space, board, name)
+
+
+def serve(space, board, name="j", other_than=None):
+    """Waits for the head of the job's present cluster, and gives it the dashboard's address."""
+    def look():
+        cluster = space.job(name)["status"]["rayClusterName"]
+        assert cluster != other_than
+        pod = space.find(space.path("pods", f"{cluster}-head"))
+        return pod and pod["status"].get("podIP") and pod
+
+    eventually(lambda: "rayClusterName" in space.job(name).get("status", {}), 30)
+    pod = eventually(look, 60)
+    status = {"podIP": board.address, "podIPs": [{"ip": board.address}]}
+    space.api.patch(space.path("pods", pod["metadata"]["name"]) + "/status", {"status": status})
+
+
+def running(space, name="j"):
+    def look():
+        status = space.job(name).get("status", {})
+        return status.get("jobStatus") == "RUNNING" and status
+
+    return eventually(look, 60)
