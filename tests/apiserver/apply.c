@@ -363,7 +363,7 @@ static void apply_over(struct request *q, struct object *o, struct node *config)
     for (size_t i = 0; i < m.count; i++)
         if (&m.list[i] != me)
             m.list[i].set = fields_minus(fields_minus(m.list[i].set, &changed, q->a), &removed, q->a);
-    bool moved = m.forgotten || !fields_equal(me->set, set) || !fields_empty(&changed) || !fields_empty(&removed);
+    bool moved = m.none || m.forgotten || !fields_equal(me->set, set) || !fields_empty(&changed) || !fields_empty(&removed);
     me->set = set;
     me->version = api_version(q->api, q->a);
     if (!fields_empty(&changed) || !fields_empty(&removed)) /* to own what is there already makes no date */

@@ -245,7 +245,7 @@ const struct rules rules_service = {.blank = "{\"spec\":{},\"status\":{\"loadBal
                                     .begin = begin_service,
                                     .check = check_service};
 
-/* ---- leases, events, RBAC ---- */
+/* ---- leases, events ---- */
 
 static void check_lease(struct status *st, const struct api *api, const struct node *lease, const struct node *old)
 {
@@ -370,8 +370,6 @@ const struct rules rules_event = {
     .checks_first = true,
     .decode = decode_event,
     .check = check_event};
-
-const struct rules rules_path_name = {.name = NAME_PATH};
 
 /* ---- secrets, service accounts ---- */
 

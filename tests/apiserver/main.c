@@ -33,7 +33,7 @@ struct host {
     char buffer[READ_SIZE];
 };
 
-static volatile sig_atomic_t stopped;
+static volatile sig_atomic_t stopped, compacted;
 
 static void stop(int sig)
 {
@@ -41,10 +41,16 @@ static void stop(int sig)
     stopped = 1;
 }
 
+static void compact(int sig)
+{
+    (void)sig;
+    compacted = 1;
+}
+
 static const char usage[] = "usage: apiserver [--listen PORT] [--seed N] [--ready-after MS] [--collect-after MS] [--pod-events]\n"
                             "                 [--no-nodes] [--no-past] [--pod-net A.B]\n"
                             "  A model Kubernetes API server on 127.0.0.1. Port 0 (the default) picks a free one;\n"
-                            "  the first line on standard output is its URL.\n";
+                            "  the first line on standard output is its URL. SIGUSR1: what is past is compacted away.\n";
 
 struct options {
     uint16_t port;
@@ -190,13 +196,18 @@ int main(int argc, char **argv)
     struct sigaction act = {.sa_handler = stop};
     sigaction(SIGTERM, &act, NULL);
     sigaction(SIGINT, &act, NULL);
+    sigaction(SIGUSR1, &(struct sigaction){.sa_handler = compact}, NULL);
     h.server = apiserver_new(&o.config, clock_now());
     if (o.no_past)
         apiserver_compact(h.server, SLICE(""));
     printf("http://127.0.0.1:%u\n", o.port);
     fflush(stdout);
-    while (!stopped)
+    while (!stopped) {
+        if (compacted)
+            apiserver_compact_lists(h.server);
+        compacted = 0;
         step(&h);
+    }
     while (h.count)
         close_client(&h, h.count - 1);
     apiserver_free(h.server);

@@ -116,6 +116,7 @@ bool schema_declared(struct request *q, const struct node *config);
 void schema_rules(struct status *st, const struct node *object, const struct node *old, const struct node *schema);
 
 /* table.c */
+bool table_is_default(const struct api *api); /* the columns of kinds that have none of their own: no rows are null there */
 void table_columns(const struct api *api, struct jout *w);
 void table_row(const struct api *api, struct apiserver *s, const struct version *v, enum table_object with, struct jout *w);
 

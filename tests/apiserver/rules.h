@@ -33,7 +33,7 @@ void names_check_label_value(struct status *st, struct slice field, struct slice
 /* metadata.c */
 void metadata_check(struct status *st, const struct api *api, const struct node *meta, bool is_new);
 
-extern const struct rules rules_namespace, rules_pod, rules_service, rules_crd, rules_lease, rules_event, rules_path_name, rules_secret,
-    rules_account, rules_configmap;
+extern const struct rules rules_namespace, rules_pod, rules_service, rules_crd, rules_lease, rules_event, rules_role, rules_binding,
+    rules_secret, rules_account, rules_configmap;
 
 #endif

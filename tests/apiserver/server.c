@@ -325,6 +325,12 @@ void apiserver_compact(struct apiserver *s, struct slice resource)
             store_forget(s->resources[i], s->rv);
 }
 
+void apiserver_compact_lists(struct apiserver *s)
+{
+    for (size_t i = 0; i < s->resource_count; i++)
+        s->resources[i]->list_floor = s->rv;
+}
+
 void apiserver_drop_watches(struct apiserver *s, struct slice resource, bool rude)
 {
     struct resource *r = registry_named(s, resource);

@@ -274,7 +274,7 @@ static size_t undo(struct version **list, size_t count, const struct event *e)
 
 bool store_snapshot(const struct resource *r, uint64_t rv, struct arena *a, struct version ***out, size_t *count)
 {
-    if (rv < r->floor_rv)
+    if (rv < r->floor_rv || rv < r->list_floor)
         return false;
     uint64_t from = store_after(r, rv);
     struct version **list = arena_array(a, r->count + (size_t)(r->next - from) + 1, sizeof *list);

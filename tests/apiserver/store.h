@@ -62,6 +62,7 @@ struct resource {
     uint32_t ring_cap;
     uint64_t first, next; /* sequence numbers of the oldest event and of the one to come */
     uint64_t floor_rv;    /* a watch may begin at this resourceVersion or later */
+    uint64_t list_floor;  /* a list may show this resourceVersion or a later one */
     struct watch *watches;
 };
 

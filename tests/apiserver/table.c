@@ -227,6 +227,46 @@ static void cell_event_object(struct apiserver *s, const struct node *o, struct 
     jout_str(w, arena_printf(a, "%s/%.*s", lower, SLICE_ARG(name)));
 }
 
+static void cell_role(struct apiserver *s, const struct node *o, struct arena *a, struct jout *w)
+{
+    (void)s;
+    struct slice kind = dom_str(o, "roleRef.kind"), name = dom_str(o, "roleRef.name");
+    jout_str(w, arena_printf(a, "%.*s/%.*s", SLICE_ARG(kind), SLICE_ARG(name)));
+}
+
+/* The subjects of one kind: accounts with their namespace. */
+static void cell_subjects(const struct node *o, const char *kind, struct arena *a, struct jout *w)
+{
+    struct slice text = SLICE("");
+    const struct node *subjects = dom_get(o, "subjects");
+    bool account = strcmp(kind, "ServiceAccount") == 0;
+    for (const struct node *c = subjects ? subjects->child : NULL; c; c = c->next) {
+        struct slice ns = dom_str(c, "namespace"), name = dom_str(c, "name");
+        if (slice_eq(dom_str(c, "kind"), slice_of(kind)))
+            text = arena_printf(a, "%.*s%s%.*s%s%.*s", SLICE_ARG(text), text.len ? ", " : "", SLICE_ARG(ns), account ? "/" : "",
+                                SLICE_ARG(name));
+    }
+    jout_str(w, text);
+}
+
+static void cell_users(struct apiserver *s, const struct node *o, struct arena *a, struct jout *w)
+{
+    (void)s;
+    cell_subjects(o, "User", a, w);
+}
+
+static void cell_groups(struct apiserver *s, const struct node *o, struct arena *a, struct jout *w)
+{
+    (void)s;
+    cell_subjects(o, "Group", a, w);
+}
+
+static void cell_accounts(struct apiserver *s, const struct node *o, struct arena *a, struct jout *w)
+{
+    (void)s;
+    cell_subjects(o, "ServiceAccount", a, w);
+}
+
 static void cell_node_status(struct apiserver *s, const struct node *o, struct arena *a, struct jout *w)
 {
     (void)s;
@@ -283,7 +323,16 @@ static const struct column node_columns[] = {
     {"Version", "string", 0, "status.nodeInfo.kubeletVersion", NULL},
     {NULL, NULL, 0, NULL, NULL},
 };
-static const struct column crd_columns[] = {
+static const struct column binding_columns[] = {
+    {"Name", "string", 0, "metadata.name", NULL},
+    {"Role", "string", 0, NULL, cell_role},
+    {"Age", "string", 0, NULL, cell_age},
+    {"Users", "string", 1, NULL, cell_users},
+    {"Groups", "string", 1, NULL, cell_groups},
+    {"ServiceAccounts", "string", 1, NULL, cell_accounts},
+    {NULL, NULL, 0, NULL, NULL},
+};
+static const struct column dated_columns[] = {
     {"Name", "string", 0, "metadata.name", NULL},
     {"Created At", "date", 0, "metadata.creationTimestamp", NULL},
     {NULL, NULL, 0, NULL, NULL},
@@ -309,7 +358,10 @@ static const struct column *columns_of(const struct resource *r)
         {"leases", lease_columns},
         {"events", event_columns},
         {"nodes", node_columns},
-        {"customresourcedefinitions", crd_columns},
+        {"customresourcedefinitions", dated_columns},
+        {"roles", dated_columns},
+        {"clusterroles", dated_columns},
+        {"rolebindings", binding_columns},
     };
     for (size_t i = 0; i < COUNT_OF(kinds) && !r->custom; i++)
         if (slice_eq(r->plural, slice_of(kinds[i].plural)))
@@ -398,6 +450,11 @@ static void custom_definition(struct jout *w, const struct node *c)
     definition(w, dom_str(c, "name"), dom_str(c, "type"), about.ptr ? about : slice_of(text), dom_int(c, "priority", 0));
 }
 
+bool table_is_default(const struct api *api)
+{
+    return columns_of(api->of) == dated_columns;
+}
+
 void table_columns(const struct api *api, struct jout *w)
 {
     jout_array(w);
@@ -410,7 +467,6 @@ void table_columns(const struct api *api, struct jout *w)
     jout_end(w);
 }
 
-/* Without an age of its own a custom kind gets none, as in the real server. */
 /* Of a pod that has ended. */
 static void pod_conditions(struct slice phase, struct jout *w)
 {

@@ -158,6 +158,11 @@ static void answer_table(struct request *q, struct version **list, size_t count,
     list_metadata(&w, false, rv, carry_on, remaining);
     jout_key(&w, SLICE("columnDefinitions"));
     table_columns(q->api, &w);
+    if (!count && table_is_default(q->api)) {
+        jout_kraw(&w, "rows", SLICE("null"));
+        jout_end(&w);
+        return;
+    }
     jout_karray(&w, "rows");
     for (size_t i = 0; i < count; i++)
         table_row(q->api, q->s, list[i], q->table_object, &w);

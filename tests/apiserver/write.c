@@ -411,7 +411,8 @@ void write_replace(struct request *q, struct object *o, struct node *old, struct
         return;
     if ((r->custom || r->counts_generation) && !same_spec(r, old, tree))
         dom_put_int(q->a, meta, "generation", dom_int(old, "metadata.generation", 0) + 1);
-    if (is_same(old, tree)) { /* nothing moves: no new resourceVersion, no event */
+    bool goes = remove_may_go(tree);   /* its last finalizer is gone, or it never had one: also when nothing moves */
+    if (!goes && is_same(old, tree)) { /* no new resourceVersion, no event */
         view_answer(q, 200, o->now);
         return;
     }
@@ -419,7 +420,7 @@ void write_replace(struct request *q, struct object *o, struct node *old, struct
         view_answer_tree(q, 200, tree);
         return;
     }
-    if (remove_may_go(tree)) { /* its last finalizer is gone: there is no state in between */
+    if (goes) { /* there is no state in between */
         store_remove(q->s, o);
         view_answer_tree(q, 200, tree);
         return;

@@ -4,6 +4,8 @@
 import argparse
 import itertools
 import json
+import os
+import signal
 import sys
 import threading
 import time
@@ -11,7 +13,7 @@ import time
 from differences import LISTED, explained
 from normal import Normal, differences
 from sequences import NAMESPACE, sequence
-from servers import Memory, model, real
+from servers import Memory, compact_real, model, real
 from vocabulary import KINDS
 
 CANARY = "conform-canary"
@@ -31,8 +33,8 @@ class Differs(Exception):
 class Pair:
     """A connection to each of the two, for one sequence after the other."""
 
-    def __init__(self, model_port):
-        self.model, self.real = model(model_port), real()
+    def __init__(self, model_port, compaction):
+        self.model, self.real, self.compaction = model(model_port), real(), compaction
         self.both = (self.model, self.real)
         self.normal, self.watches, self.ending = {}, [], False
 
@@ -47,11 +49,15 @@ class Pair:
             until(lambda s=server: s.send("GET", account).status == 200, f"{server.name}: no service account in {namespace}")
 
     def run(self, steps, namespace):
+        with self.compaction:
+            self.alone(steps, namespace)
+
+    def alone(self, steps, namespace):
         self.begin(namespace)
         self.ending = any(step["method"] == "DELETE" and step["path"] == NAMESPACE for step in steps if step["do"] == "ask")
         try:
             for at, step in enumerate(steps):
-                {"ask": self.ask, "watch": self.watch, "settle": self.settle}[step["do"]](at, step)
+                {"ask": self.ask, "watch": self.watch, "settle": self.settle, "compact": self.compact}[step["do"]](at, step)
             self.read_watches(len(steps), namespace)
         finally:
             for _, _, streams in self.watches:
@@ -105,6 +111,9 @@ class Pair:
                 if time.monotonic() > end:
                     raise
             time.sleep(0.02)
+
+    def compact(self, *_):
+        self.compaction.meet(self)
 
     def canary(self):
         owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "never", "uid": "00000000-0000-0000-0000-000000000001"}
@@ -171,17 +180,67 @@ def sentinel(kind, body):
 SENTINELS = {k.key: sentinel(k, {}) for k in KIND.values()}
 SENTINELS["Pod"].update(spec={"containers": [{"name": "c", "image": "i"}]})
 SENTINELS["Service"].update(spec={"clusterIP": "None"})
+SENTINELS["RoleBinding"].update(roleRef={"kind": "Role", "name": "r"})
 SENTINELS["Event"] = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "zz-sentinel"}, "involvedObject": {"namespace": "@ns()"}}
 SENTINELS["RayCluster.ray.io"].update(spec={"headGroupSpec": {"template": {"spec": {"containers": []}}}})
 SENTINELS["RayJob.ray.io"].update(spec={"rayClusterSpec": {"headGroupSpec": {"template": {"spec": {"containers": []}}}}})
 SENTINELS["RayCluster.cluster.ray.io"].update(spec={"headPodType": "h", "podTypes": [{"name": "h", "podConfig": {}}]})
 
 
-def until(what, otherwise):
-    end = time.monotonic() + PATIENCE_S
+def until(what, otherwise, seconds=PATIENCE_S):
+    end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end, otherwise
         time.sleep(0.01)
+
+
+# ---- the past ----
+
+
+class Compaction:
+    """Takes the past of both servers away. They have it in common with all sequences that run: each waits at its own place until the
+    others have come to theirs."""
+
+    def __init__(self, model_pid):
+        self.model_pid, self.turn = model_pid, threading.Condition()
+        self.running = self.waiting = self.times = 0
+
+    def __enter__(self):
+        with self.turn:
+            self.running += 1
+
+    def __exit__(self, *_):
+        with self.turn:
+            self.running -= 1
+            self.turn.notify_all()
+
+    def meet(self, pair):
+        with self.turn:
+            self.waiting += 1
+            before = self.times
+            while self.times == before and self.waiting < self.running:
+                self.turn.wait()
+            if self.times == before:
+                self.compact(pair)
+                self.times, self.waiting = before + 1, 0
+                self.turn.notify_all()
+
+    def compact(self, pair):
+        """From here on no list shows what was before. The watch caches of the real server look every fifteen seconds."""
+        path, body = f"/api/v1/namespaces/{CANARY}/configmaps", json.dumps({"metadata": {"generateName": "compacted-"}})
+        last = {}
+        for server in pair.both:
+            for _ in range(2):
+                first = last.get(server.name)
+                last[server.name] = server.send("POST", path, body, "application/json").body["metadata"]["resourceVersion"]
+            if server is pair.real:
+                compact_real(last[server.name])
+            else:
+                os.kill(self.model_pid, signal.SIGUSR1)
+            old = f"?resourceVersion={first}&resourceVersionMatch=Exact"
+            for kind in KINDS:
+                of = kind.path().replace("@ns()", CANARY) + old
+                until(lambda s=server, p=of: s.send("GET", p).status == 410, f"{server.name}: {kind.key} is not compacted", 2 * PATIENCE_S)
 
 
 # ---- a failure made small ----
@@ -216,8 +275,8 @@ def smaller(pair, steps, failure, spaces):
 
 
 def show(step):
-    if step["do"] == "settle":
-        return "settle"
+    if step["do"] in ("settle", "compact"):
+        return step["do"]
     words = ["WATCH" if step["do"] == "watch" else step["method"], step["path"].replace("@ns()", "NS")]
     words += [f"{k}={step[k]}" for k in ("type", "accept", "from") if k in step]
     if "body" in step or "raw" in step:
@@ -246,15 +305,28 @@ def report(seed, steps, failure):
 class Run:
     def __init__(self, options):
         self.options, self.lock = options, threading.Lock()
-        self.seeds = iter(range(options.seed, options.seed + options.sequences))
+        self.compaction = Compaction(options.model_pid)
+        seeds = range(options.seed, options.seed + options.sequences)
+        later = {seed for seed in seeds if any(step["do"] == "compact" for step in sequence(seed))}
+        self.phases = [[seed for seed in seeds if seed not in later], sorted(later)]
         self.passed = self.failed = 0
         self.broken, self.began = [], int(time.time())  # a control plane that was kept has older namespaces
 
-    def work(self):
-        pair, spaces = Pair(self.options.model), None
+    def all(self):
+        """The sequences that compact come last, many side by side: each compaction takes until the real server has heard of it."""
+        for seeds, workers in zip(self.phases, (self.options.workers, 4 * self.options.workers)):
+            left = iter(seeds)
+            threads = [threading.Thread(target=self.work, args=(left,)) for _ in range(min(workers, len(seeds)))]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+
+    def work(self, seeds):
+        pair, spaces = Pair(self.options.model, self.compaction), None
         while True:
             with self.lock:
-                seed = next(self.seeds, None)
+                seed = next(seeds, None)
             if seed is None or self.failed >= self.options.failures or self.broken:
                 return
             spaces = (f"conform-{self.began}-{seed}-{n}" for n in itertools.count())
@@ -284,6 +356,7 @@ class Run:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=int, required=True, help="port of the model")
+    parser.add_argument("--model-pid", type=int, required=True, help="SIGUSR1 makes it forget")
     parser.add_argument("--sequences", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1, help="the first one")
     parser.add_argument("--workers", type=int, default=4)
@@ -291,13 +364,10 @@ def main():
     parser.add_argument("--whole", action="store_true", help="do not make failures smaller")
     parser.add_argument("--brief", action="store_true", help="only where sequences fail first")
     run = Run(parser.parse_args())
-    real().send("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": CANARY}}), "application/json")
+    for server in (model(run.options.model), real()):
+        server.send("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": CANARY}}), "application/json")
     began = time.monotonic()
-    workers = [threading.Thread(target=run.work) for _ in range(run.options.workers)]
-    for w in workers:
-        w.start()
-    for w in workers:
-        w.join()
+    run.all()
     for d in LISTED:
         if d.used == 0:
             print(f"  not needed: {d.name} ({d.why})")

@@ -47,4 +47,4 @@ url=$(<build/conform-model.url)
 [[ -n $url ]] || { echo "  the model does not start" >&2; exit 1; }
 "$K8S_BIN/kubectl" --server "$url" apply --server-side -f build/conform-crds.yaml >/dev/null
 echo "  RIG     $NAME is up"
-python3 tests/conform/conform.py --model "${url##*:}" --sequences "${SEQUENCES:-2000}" --seed "${SEED:-1}" "$@"
+python3 tests/conform/conform.py --model "${url##*:}" --model-pid "$model" --sequences "${SEQUENCES:-2000}" --seed "${SEED:-1}" "$@"

@@ -1,6 +1,7 @@
 """Sequences of requests, each made from one seed and nothing else. A step is a dictionary:
 
-    do       "ask", "watch" (open one; its events are read at the end) or "settle" (wait until nobody acts any more; paths: of lists)
+    do       "ask", "watch" (open one; its events are read at the end), "settle" (wait until nobody acts any more; paths: of lists) or
+             "compact" (both servers forget what was before; such a sequence shares them only with others that wait for the same)
     method, path, type, accept, body or raw; from: body is a merge patch of that object as it was last seen
     stale    the real server may answer with an older state for a moment
     sentinel of a watch: it will see the object that is made last
@@ -50,7 +51,11 @@ class Sequence:
         kinds = self.rng.sample(KINDS, self.rng.randint(2, 4))  # few kinds, so that requests meet
         self.kinds = kinds
         self.begin()
-        for _ in range(length or self.rng.randint(20, 40)):
+        length = length or self.rng.randint(20, 40)
+        compact = self.rng.randrange(length) if self.rng.random() < 0.03 else -1
+        for i in range(length):
+            if i == compact:
+                self.compact()
             weights = {self.create: 9, self.update: 6, self.patch: 9, self.apply: 7, self.status: 4, self.delete: 5, self.get: 4,
                        self.list: 5, self.watch: 2, self.delete_collection: 1, self.odd: 2, self.owned: 3, self.expired: 0.3,
                        self.ahead: 0.1}
@@ -371,6 +376,26 @@ class Sequence:
         else:
             self.ask(kind, "GET", kind.path() + query(limit=1, **{"continue": "@expired()"}))
             self.ask(kind, "GET", kind.path() + query(limit=1, **{"continue": "@continue(Status)"}))
+
+    def compact(self):
+        """In the middle of everything: half of each list was read before, and is gone on with."""
+        for kind in self.kinds:
+            for name in self.rng.sample(NAMES, 2):
+                self.ask(kind, "POST", kind.path(), kind.typed({"metadata": {"name": name}, **kind.make(self.rng)}))
+                self.there.setdefault(kind.key, set()).add(name)
+            self.ask(kind, "GET", kind.path() + query(limit=1))
+        self.steps.append({"do": "compact"})
+        for kind in self.kinds:
+            name = self.name(kind)
+            old, last = f"@old({kind.key}/{name})", f"@listrv({kind.key})"
+            self.ask(kind, "GET", kind.path() + query(resourceVersion=old, resourceVersionMatch="Exact"))
+            self.ask(kind, "GET", kind.path() + query(resourceVersion=last, resourceVersionMatch="Exact"))
+            self.ask(kind, "GET", kind.path() + query(resourceVersion=last, resourceVersionMatch="NotOlderThan"), stale=True)
+            self.ask(kind, "GET", kind.path(name) + query(resourceVersion=old), stale=True)
+            self.open(kind, {"resourceVersion": last}, False)  # the cache that watches are served from has forgotten nothing
+            for limit in (1, 5):
+                self.ask(kind, "GET", kind.path() + query(limit=limit, **{"continue": f"@continue({kind.key})"}))
+                self.ask(kind, "GET", kind.path() + query(limit=limit, **{"continue": "@continue(Status)"}))
 
     def ahead(self):
         kind = self.kind()

@@ -201,6 +201,49 @@ def pod_status(rng):
     return {"status": status}
 
 
+def role(rng):
+    rules = [{"apiGroups": [rng.choice(["", "ray.io"])], "resources": some(rng, ["pods", "pods/resize", "rayclusters"], 1),
+              "verbs": some(rng, ["get", "list", "watch", "patch"], 1)} for _ in range(rng.randint(1, 2))]
+    if rng.random() < 0.2:
+        rules[0]["resourceNames"] = mostly(rng, ["a"], [])
+    if rng.random() < 0.08:
+        del rules[-1][rng.choice(["apiGroups", "resources", "verbs"])]
+    if rng.random() < 0.04:
+        rules[0]["nonResourceURLs"] = ["/metrics"]
+    return {"rules": rules} if rng.random() < 0.95 else {}
+
+
+def role_change(rng):
+    one = {"apiGroups": ["ray.io"], "resources": ["rayclusters"], "verbs": ["get"]}
+    return {"rules": rng.choice([None, role(rng).get("rules"), [one]])}
+
+
+def subject(rng):
+    kind = mostly(rng, rng.choice(["ServiceAccount", "ServiceAccount", "User", "Group"]), "Robot", "")
+    of = {"kind": kind, "name": mostly(rng, rng.choice(NAMES), "", "Not_Lower")}
+    if kind == "ServiceAccount":
+        of["namespace"] = mostly(rng, "@ns()", "")
+    if rng.random() < 0.3:
+        of["apiGroup"] = mostly(rng, "" if kind == "ServiceAccount" else "rbac.authorization.k8s.io", "ray.io")
+    return of
+
+
+def binding(rng):
+    kind, name = mostly(rng, rng.choice(["Role", "ClusterRole"]), "Pod", ""), mostly(rng, rng.choice("ab"), "", "a/b")
+    body = {"roleRef": {"kind": kind, "name": name}}
+    if rng.random() < 0.5:
+        body["roleRef"]["apiGroup"] = mostly(rng, "rbac.authorization.k8s.io", "ray.io", "")
+    if rng.random() < 0.9:
+        body["subjects"] = [subject(rng) for _ in range(rng.randint(1, 2))]
+    if rng.random() < 0.03:
+        del body["roleRef"]
+    return body
+
+
+def binding_change(rng):
+    return rng.choice([{"subjects": [subject(rng)]}, {"subjects": None}, {"roleRef": {"name": rng.choice("ab")}}])
+
+
 def lease(rng):
     spec = {"holderIdentity": rng.choice(["one", "two"]), "leaseDurationSeconds": mostly(rng, 5, 0, -1),
             "renewTime": rng.choice(MICROTIMES), "acquireTime": rng.choice(MICROTIMES), "leaseTransitions": mostly(rng, 1, -1)}
@@ -380,6 +423,8 @@ KINDS = [
     Kind("Service", "/api/v1", "services", service, service_change, service_status, weight=3),
     Kind("Secret", "/api/v1", "secrets", secret, secret_change, weight=1),
     Kind("ServiceAccount", "/api/v1", "serviceaccounts", account, account_change, weight=1),
+    Kind("Role", "/apis/rbac.authorization.k8s.io/v1", "roles", role, role_change, weight=1),
+    Kind("RoleBinding", "/apis/rbac.authorization.k8s.io/v1", "rolebindings", binding, binding_change, weight=1),
     Kind("Event", "/api/v1", "events", event, event_change),
     Kind("Event", "/apis/events.k8s.io/v1", "events", new_event, new_event_change),
     Kind("Lease", "/apis/coordination.k8s.io/v1", "leases", lease, lease_change),

@@ -8,13 +8,20 @@
 #define PODS NS "/pods"
 #define EVENTS NS "/events"
 #define NEW_EVENTS "/apis/events.k8s.io/v1/namespaces/default/events"
+#define ROLES "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles"
+#define BINDINGS "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"
 #define LEASES "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+#define EXACT MAPS "?resourceVersionMatch=Exact&resourceVersion="
+#define TABLE "application/json;as=Table;g=meta.k8s.io;v=v1"
 #define MERGE "application/merge-patch+json"
 #define JSON_PATCH "application/json-patch+json"
 #define APPLY "application/apply-patch+yaml"
 #define MAP(name, more) "{\"metadata\":{\"name\":\"" name "\"" more "}}"
 #define POD(name, more) "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"" more "}]}}"
 #define SERVICE(name, more) "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{\"ports\":[{\"port\":80" more "}]}}"
+#define ROLE(name, rule) "{\"metadata\":{\"name\":\"" name "\"},\"rules\":[{" rule "}]}"
+#define BINDING(name, ref, subject)                                                                                                        \
+    "{\"metadata\":{\"name\":\"" name "\"},\"roleRef\":{" ref "},\"subjects\":[{" subject ",\"name\":\"a\"}]}"
 #define NEW_EVENT(name, note)                                                                                                              \
     "{\"metadata\":{\"name\":\"" name "\"},\"eventTime\":\"2021-01-01T00:00:00.000000Z\",\"reportingController\":\"a/b\","                 \
     "\"reportingInstance\":\"m\",\"action\":\"A\",\"reason\":\"R\",\"type\":\"Normal\",\"note\":\"" note "\","                             \
@@ -228,6 +235,47 @@ static const struct {
     {"empty-data", "PATCH", SECRETS "/s", MERGE, "{\"data\":{\"k\":null}}", 200, "/data", ""},
     {"dots", "POST", PODS, NULL, "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"containers\":[{\"name\":\"a.b\",\"image\":\"i\"}]}}", 422,
      "/details/causes/0/message", "\"Invalid value: \\\"a.b\\\": must not contain dots\""},
+    {"first-apply-of-nothing", "POST", MAPS, NULL, MAP("fan", ""), 201, "/metadata/managedFields", ""},
+    {"first-apply-of-nothing", "PATCH", MAPS "/fan", MERGE, "{\"data\":{\"k\":\"v\"}}", 200, "/metadata/managedFields", ""},
+    {"first-apply-of-nothing", "PATCH", MAPS "/fan?fieldManager=m", APPLY, "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\"}", 200,
+     "/metadata/managedFields/0/manager", "\"before-first-apply\""},
+    {"born-going", "PUT", LEASES "/bg", NULL, MAP("bg", ",\"deletionTimestamp\":\"2021-01-01T00:00:00Z\""), 201,
+     "/metadata/deletionTimestamp", "\"2021-01-01T00:00:00Z\""},
+    {"born-going", "PATCH", LEASES "/bg", MERGE, "{}", 200, "/metadata/name", "\"bg\""},
+    {"born-going", "GET", LEASES "/bg", NULL, NULL, 404, "/reason", "\"NotFound\""},
+    /* roles */
+    {"role-blank", "PUT", ROLES "/blank", NULL, MAP("blank", ""), 201, "/rules", "null"},
+    {"role-blank-unowned", "GET", ROLES "/blank", NULL, NULL, 200, "/metadata/managedFields", ""},
+    {"role-verbs", "POST", ROLES, NULL, ROLE("v", "\"apiGroups\":[\"\"],\"resources\":[\"pods\"]"), 422, "/details/causes",
+     "[{\"reason\":\"FieldValueRequired\",\"message\":\"Required value: verbs must contain at least one value\",\"field\":"
+     "\"rules[0].verbs\"}]"},
+    {"role-groups", "POST", ROLES, NULL, ROLE("g", "\"verbs\":[\"get\"],\"resources\":[\"pods\"]"), 422, "/details/causes/0/field",
+     "\"rules[0].apiGroups\""},
+    {"role-resources", "POST", ROLES, NULL, ROLE("r", "\"verbs\":[\"get\"],\"apiGroups\":[\"\"]"), 422, "/details/causes/0/field",
+     "\"rules[0].resources\""},
+    {"role-urls", "POST", ROLES, NULL, ROLE("u", "\"verbs\":[\"get\"],\"nonResourceURLs\":[\"/m\"]"), 422, "/details/causes/0/message",
+     "\"Invalid value: [\\\"/m\\\"]: namespaced rules cannot apply to non-resource URLs\""},
+    {"role-urls-and-more", "POST", ROLES, NULL, ROLE("u", "\"verbs\":[\"get\"],\"nonResourceURLs\":[\"/m\"],\"apiGroups\":[\"\"]"), 422,
+     "/details/causes/1/field", "\"rules[0].nonResourceURLs\""},
+    {"role-no-names", "POST", ROLES, NULL,
+     ROLE("n", "\"verbs\":[\"get\"],\"apiGroups\":[\"\"],\"resources\":[\"pods\"],\"resourceNames\":[]"), 201, "/rules/0/resourceNames",
+     ""},
+    {"binding-defaults", "POST", BINDINGS, NULL, BINDING("b", "\"kind\":\"Role\",\"name\":\"r\"", "\"kind\":\"User\""), 201,
+     "/subjects/0/apiGroup", "\"rbac.authorization.k8s.io\""},
+    {"binding-account", "POST", BINDINGS, NULL,
+     BINDING("c", "\"kind\":\"Role\",\"name\":\"r\"", "\"kind\":\"ServiceAccount\",\"apiGroup\":\"\""), 201, "/subjects/0/apiGroup", ""},
+    {"binding-account-group", "POST", BINDINGS, NULL,
+     BINDING("d", "\"kind\":\"Role\",\"name\":\"r\"", "\"kind\":\"ServiceAccount\",\"apiGroup\":\"x\""), 422, "/details/causes/0/message",
+     "\"Unsupported value: \\\"x\\\": supported values: \\\"\\\"\""},
+    {"binding-kind", "POST", BINDINGS, NULL, BINDING("d", "\"kind\":\"Role\",\"name\":\"r\"", "\"kind\":\"Robot\""), 422,
+     "/details/causes/0/field", "\"subjects[0].kind\""},
+    {"binding-ref-kind", "POST", BINDINGS, NULL, BINDING("d", "\"kind\":\"Pod\",\"name\":\"r\"", "\"kind\":\"User\""), 422,
+     "/details/causes/0/message", "\"Unsupported value: \\\"Pod\\\": supported values: \\\"Role\\\", \\\"ClusterRole\\\"\""},
+    {"binding-no-ref", "POST", BINDINGS, NULL, MAP("d", ""), 422, "/details/causes/1/field", "\"roleRef.name\""},
+    {"binding-ref-stays", "PATCH", BINDINGS "/b", MERGE, "{\"roleRef\":{\"name\":\"s\"}}", 422, "/details/causes/0/message",
+     "\"Invalid value: {\\\"APIGroup\\\":\\\"rbac.authorization.k8s.io\\\",\\\"Kind\\\":\\\"Role\\\",\\\"Name\\\":\\\"s\\\"}: cannot "
+     "change roleRef\""},
+    {"binding-subjects", "PATCH", BINDINGS "/b", MERGE, "{\"subjects\":null}", 200, "/subjects", ""},
     /* events */
     {"event", "POST", NEW_EVENTS, NULL, NEW_EVENT("e", "n"), 201, "/note", "\"n\""},
     {"event-fixed", "PUT", NEW_EVENTS "/e", NULL, NEW_EVENT("e", "other"), 422, "/details/causes/0/field", "\"message\""},
@@ -285,6 +333,53 @@ static void no_past(void)
     world_close(&w);
 }
 
+/* Who is bound to what, as kubectl get -o wide prints it. */
+static void binding_columns(void)
+{
+    struct world w;
+    world_open(&w, NULL);
+    test_case("default-columns-empty");
+    CHECK_SLICE(json_raw(json_get(ask_accept(&w, ROLES, TABLE).json, "rows")), SLICE("null"));
+    test_case("binding-columns");
+    CHECK_SLICE(json_raw(json_get(ask_accept(&w, BINDINGS, TABLE).json, "rows")), SLICE("[]"));
+    ask(&w, "POST", BINDINGS,
+        "{\"metadata\":{\"name\":\"b\"},\"roleRef\":{\"kind\":\"Role\",\"name\":\"r\"},\"subjects\":[{\"kind\":\"User\",\"name\":\"u\"},"
+        "{\"kind\":\"User\",\"name\":\"v\"},{\"kind\":\"ServiceAccount\",\"name\":\"s\",\"namespace\":\"n\"}]}");
+    struct answer a = ask_accept(&w, BINDINGS "/b", TABLE);
+    static const char *const cells[] = {"\"b\"", "\"Role/r\"", NULL, "\"u, v\"", "\"\"", "\"n/s\""};
+    for (size_t i = 0; i < COUNT_OF(cells); i++)
+        if (cells[i])
+            CHECK_SLICE(json_raw(json_pointer(a.json, arena_printf(&w.mem, "/rows/0/cells/%zu", i))), slice_of(cells[i]));
+    world_close(&w);
+}
+
+/* When etcd alone forgets, lists of the past and their tokens are expired; watches begin where they always did. */
+static void compacted_lists(void)
+{
+    struct world w;
+    struct stream s;
+    world_open(&w, NULL);
+    test_case("compacted-lists");
+    for (const char *name = "abc"; *name; name++)
+        ask(&w, "POST", MAPS, arena_printf(&w.mem, MAP("%c", ""), *name).ptr);
+    struct answer a = ask(&w, "GET", MAPS "?limit=1", NULL);
+    struct slice token = text(a, &w, "metadata.continue"), rv = text(a, &w, "metadata.resourceVersion");
+    ask(&w, "DELETE", MAPS "/b", NULL);
+    apiserver_compact_lists(w.server);
+    a = ask(&w, "GET", arena_printf(&w.mem, MAPS "?limit=1&continue=%.*s", SLICE_ARG(token)).ptr, NULL);
+    CHECK_INT(a.status, 410);
+    token = text(a, &w, "metadata.continue");
+    a = ask(&w, "GET", arena_printf(&w.mem, MAPS "?limit=1&continue=%.*s", SLICE_ARG(token)).ptr, NULL);
+    CHECK_SLICE(json_raw(json_pointer(a.json, SLICE("/items/0/metadata/name"))), SLICE("\"c\""));
+    stream_open(&s, &w, arena_printf(&w.mem, MAPS "?watch=true&resourceVersion=%.*s", SLICE_ARG(rv)).ptr);
+    CHECK_SLICE(stream_look(&s), SLICE("DELETED b"));
+    stream_close(&s);
+    CHECK_INT(ask(&w, "GET", arena_printf(&w.mem, EXACT "%.*s", SLICE_ARG(rv)).ptr, NULL).status, 410);
+    rv = text(ask(&w, "GET", MAPS, NULL), &w, "metadata.resourceVersion");
+    CHECK_INT(ask(&w, "GET", arena_printf(&w.mem, EXACT "%.*s", SLICE_ARG(rv)).ptr, NULL).status, 200);
+    world_close(&w);
+}
+
 /* The selector of a service is printed in the order of its keys. */
 static void sorted_selector(void)
 {
@@ -292,7 +387,7 @@ static void sorted_selector(void)
     world_open(&w, NULL);
     test_case("sorted-selector");
     ask(&w, "POST", SERVICES, "{\"metadata\":{\"name\":\"s\"},\"spec\":{\"ports\":[{\"port\":1}],\"selector\":{\"b\":\"1\",\"a\":\"2\"}}}");
-    struct answer a = ask_accept(&w, SERVICES "/s", "application/json;as=Table;g=meta.k8s.io;v=v1");
+    struct answer a = ask_accept(&w, SERVICES "/s", TABLE);
     CHECK_SLICE(json_raw(json_pointer(a.json, SLICE("/rows/0/cells/6"))), SLICE("\"a=2,b=1\""));
     world_close(&w);
 }
@@ -324,6 +419,8 @@ int main(void)
 {
     pods_first();
     sorted_selector();
+    binding_columns();
+    compacted_lists();
     table();
     first_bookmark();
     no_past();
