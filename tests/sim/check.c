@@ -1,6 +1,6 @@
 /* The invariants. What the store holds is followed change by change, in a small model of the pods that is kept apart from the operator's.
  */
-#include "sim.h"
+#include "jobs.h"
 
 #include "tests/apiserver/dom.h"
 
@@ -112,8 +112,11 @@ void check_change(struct sim *s, const struct apiserver_change *c)
     if (!slice_eq(c->plural, SLICE("leases")))
         sim_say(s, "store: %.*s %.*s/%.*s %s at %llu", SLICE_ARG(c->plural), SLICE_ARG(c->ns), SLICE_ARG(c->name), words[c->what],
                 (unsigned long long)c->rv);
-    if (slice_eq(c->plural, SLICE("pods")))
+    if (slice_eq(c->plural, SLICE("pods"))) {
         pod_changed(s, c);
+        jobs_pod_changed(s, c);
+    }
+    jobs_changed(s, c);
     if (has(c->json, SIM_TOKEN))
         sim_violation(s, "no secret", "the token is in %.*s %.*s", SLICE_ARG(c->plural), SLICE_ARG(c->name));
     if (event && has(c->json, SIM_CANARY))
@@ -167,11 +170,12 @@ void check_request(struct sim *s, const struct world_request *q)
     if (slice_eq(q->method, SLICE("DELETE"))) {
         check_delete(s, q);
         scaled_check_delete(s, q);
+        jobs_check_delete(s, q);
     }
     if (has(q->target, SIM_TOKEN) || has(q->head, SIM_TOKEN) || has(q->body, SIM_TOKEN))
         sim_violation(s, "no secret", "the token is in %.*s %.*s", SLICE_ARG(q->method), SLICE_ARG(q->target));
-    bool pod = slice_eq(q->method, SLICE("POST")) && has(q->target, "/pods");
-    if (!pod && (has(q->target, SIM_CANARY) || has(q->body, SIM_CANARY)))
+    bool made = slice_eq(q->method, SLICE("POST")) && (has(q->target, "/pods") || has(q->target, "/rayclusters"));
+    if (!made && (has(q->target, SIM_CANARY) || has(q->body, SIM_CANARY)))
         sim_violation(s, "no secret", "a variable's value is in %.*s %.*s", SLICE_ARG(q->method), SLICE_ARG(q->target));
     if (is_status(q) && !has(q->body, "\"metadata\":{\"uid\":\""))
         sim_violation(s, "no status without a uid", "%.*s", SLICE_ARG(q->target));
@@ -216,6 +220,7 @@ void check_end(struct sim *s)
         mem_free(p);
     }
     s->pods = NULL;
+    jobs_end(s);
     logging = NULL;
     log_global = (struct log){.level = LOG_INFO, .fd = -1};
 }

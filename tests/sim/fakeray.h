@@ -60,6 +60,7 @@ struct fakeray {
     int64_t pace_ms;                                     /* between two pieces of fake.per_step bytes; 0: 1 */
     bool unreachable;                                    /* connections do not open */
     bool refused;                                        /* … or fail at once */
+    bool trouble;                                        /* for who answers as its dashboard */
     /* what became of it */
     struct fakeray_node *nodes;
     int64_t began_ms;
@@ -74,6 +75,7 @@ struct fakerays {
     struct fakeray *first;
     struct fakeray_pod *pods;
     struct fakeray_link *links;
+    const struct process *from; /* of what a head is fed now */
     int (*dash)(struct fakehead *h, struct slice method, struct slice target, struct slice body, struct buf *out); /* of heads that come */
     struct arena arena;
 };

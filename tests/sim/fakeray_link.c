@@ -44,6 +44,7 @@ static char *head_room(struct link *l, size_t *n)
 static void head_wrote(struct link *l, size_t n)
 {
     struct fakeray_link *h = (struct fakeray_link *)l;
+    h->process->world->rays->from = h->process;
     fakehead_feed(h->conn, (struct slice){h->room.ptr, n});
 }
 

@@ -1,6 +1,6 @@
 /* What goes wrong. Some faults strike once, some last for a while and strike by chance; all of it is decided by the schedule and by s->rng.
  */
-#include "sim.h"
+#include "jobs.h"
 
 #include "src/operator/op.h"
 
@@ -8,11 +8,11 @@ enum { MAX_DOWN_MS = 5000, MAX_LAST_MS = 8000, MAX_FREEZE_MS = 15000, MAX_RESTAR
 
 static const struct slice namespaces_two[] = {{"n", 1}, {"m", 1}}, namespaces_all[] = {{"", 0}};
 
-static const char *const resources[] = {"pods", "services", "rayclusters.ray.io", "rayclusters.cluster.ray.io"};
+static const char *const resources[] = {"pods", "services", "rayclusters.ray.io", "rayclusters.cluster.ray.io", "rayjobs.ray.io"};
 
-static struct slice resource_of(const struct sim_entry *e)
+static struct slice resource_of(const struct sim *s, const struct sim_entry *e)
 {
-    return slice_of(resources[e->dice[1] % COUNT_OF(resources)]);
+    return slice_of(resources[e->dice[1] % (COUNT_OF(resources) - !s->jobs)]);
 }
 
 /* ---- processes ---- */
@@ -27,6 +27,7 @@ void sim_start_process(struct sim *s, uint32_t i)
                                  .executable = SLICE("an executable of the simulator"),
                                  .leader_elect = u->elect,
                                  .autoscaling = u->scaled,
+                                 .submitter_pods = u->submitters,
                                  .lease = {SLICE("n"), SLICE("mobula"), identities[i], 5000, 3000, 1000},
                                  .instance = identities[i],
                                  .seed = s->plan->seed * 31 + s->w.requests * 7 + i};
@@ -88,7 +89,8 @@ static void strike_process(struct sim *s, const struct sim_entry *e)
     } else if (e->kind == FAULT_FREEZE) {
         p->frozen_until_ms = s->w.now.mono_ms + e->dice[1] % MAX_FREEZE_MS;
     } else {
-        p->skew_us += ((int64_t)(e->dice[1] % 7200) - 3600) * 1000000;
+        /* A job's deadlines are times of the wall: of a clock that is wrong by an hour nobody can say when they are over. */
+        p->skew_us += ((int64_t)(e->dice[1] % 7200) - 3600) * (s->jobs ? 1000 : 1000000);
     }
 }
 
@@ -107,13 +109,13 @@ static void strike(struct sim *s, const struct sim_entry *e)
         restart_server(s, e);
         break;
     case FAULT_COMPACT:
-        apiserver_compact(w->server, resource_of(e));
+        apiserver_compact(w->server, resource_of(s, e));
         break;
     case FAULT_WATCH_END:
-        apiserver_drop_watches(w->server, resource_of(e), e->dice[0] & 1);
+        apiserver_drop_watches(w->server, resource_of(s, e), e->dice[0] & 1);
         break;
     case FAULT_WATCH_EXPIRE:
-        apiserver_expire_watches(w->server, resource_of(e));
+        apiserver_expire_watches(w->server, resource_of(s, e));
         break;
     case FAULT_WATCH_DOUBLE:
         apiserver_faults(w->server)->double_events = 1 + e->dice[0] % 6;
@@ -131,7 +133,10 @@ static void strike(struct sim *s, const struct sim_entry *e)
         break;
     case FAULT_HEADS_BREAK:
     case FAULT_HEAD_RESTART:
-        scaled_strike(s, e);
+        if (s->jobs && e->kind == FAULT_HEAD_RESTART)
+            jobs_strike(s, e);
+        else
+            scaled_strike(s, e);
         break;
     default:
         strike_process(s, e);
@@ -178,13 +183,16 @@ static void set_knobs(struct sim *s)
     f->page_max = faults_on(s, FAULT_SHORT_PAGES) ? 1 + s->dice[FAULT_SHORT_PAGES][1] % 3 : 0;
     f->expired_as_http = faults_on(s, FAULT_NO_STREAM);
     scaled_knobs(s);
+    jobs_knobs(s);
 }
 
 void faults_apply(struct sim *s, const struct sim_entry *e)
 {
     sim_say(s, "fault: %s", sim_kind_name(e->kind));
     if (!by_chance(e->kind))
-        s->r->coverage[e->kind][state_now(s)]++;
+        state_cover(s, e->kind);
+    if (s->jobs)
+        s->jobs->struck += e->kind >= FAULT_HEADS_BREAK;
     if (lasts(e->kind)) {
         s->until_ms[e->kind] = sim_now(s) + 200 + e->dice[0] % MAX_LAST_MS;
         memcpy(s->dice[e->kind], e->dice, sizeof e->dice);
@@ -226,23 +234,18 @@ static void say_no(struct sim *s, struct world_request *q)
     refuse(s, q, list[i].status, list[i].reason, 0);
 }
 
-static void cover(struct sim *s, enum sim_kind k)
-{
-    s->r->coverage[k][state_now(s)]++;
-}
-
 static bool strikes(struct sim *s, enum sim_kind k)
 {
     bool yes = faults_on(s, k) && rng_below(&s->rng, 100) < 10 + s->dice[k][1] % 80;
     if (yes)
-        cover(s, k);
+        state_cover(s, k);
     return yes;
 }
 
 static void kill_at(struct sim *s, struct world_request *q)
 {
     s->until_ms[FAULT_KILL_AT_WRITE] = 0;
-    cover(s, FAULT_KILL_AT_WRITE);
+    state_cover(s, FAULT_KILL_AT_WRITE);
     bool before = s->dice[FAULT_KILL_AT_WRITE][1] & 1;
     *(before ? &q->kill_before : &q->kill_behind) = true;
     plan_restart(s, q->from->number, s->dice[FAULT_KILL_AT_WRITE][2]);
@@ -277,7 +280,7 @@ void faults_stepped(struct sim *s, struct process *p, uint64_t since)
     if (!faults_on(s, FAULT_KILL_INSIDE) || s->w.pieces < since + 2)
         return;
     s->until_ms[FAULT_KILL_INSIDE] = 0;
-    cover(s, FAULT_KILL_INSIDE);
+    state_cover(s, FAULT_KILL_INSIDE);
     plan_restart(s, p->number, s->dice[FAULT_KILL_INSIDE][2]);
     world_crash_inside(&s->w, p->number, since);
 }

@@ -20,7 +20,7 @@ struct worker {
     uint64_t seed; /* that runs */
     uint64_t passed, failed, requests, faults_met, writes, refused, cpu_ms;
     uint64_t converged[SECONDS_MAX]; /* seeds by the seconds that they took */
-    uint32_t coverage[SIM_KINDS][SIM_STATES];
+    uint32_t coverage[SIM_KINDS][SIM_STATES], job_coverage[SIM_KINDS][SIM_JOB_STATES];
     bool done;
 };
 
@@ -50,6 +50,9 @@ static void note(struct worker *w, const struct sim_result *r, uint64_t seed)
     for (int k = 0; k < SIM_KINDS; k++)
         for (int i = 0; i < SIM_STATES; i++)
             w->coverage[k][i] += r->coverage[k][i];
+    for (int k = 0; k < SIM_KINDS; k++)
+        for (int i = 0; i < SIM_JOB_STATES; i++)
+            w->job_coverage[k][i] += r->job_coverage[k][i];
     if (!good)
         printf("seed %" PRIu64 ": %s: %s\n", seed, r->which, r->violation);
     fflush(stdout);
@@ -118,11 +121,24 @@ static uint64_t percentile(const uint64_t counts[SECONDS_MAX], uint64_t all, uin
     return 0;
 }
 
-static void say_coverage(const struct worker *sum)
+typedef const char *state_name(int state);
+
+static const char *operator_state(int state)
 {
-    printf("%-26s", "move or fault \\ operator");
-    for (int i = 0; i < SIM_STATES; i++)
-        printf(" %10s", sim_state_name((enum sim_state)i));
+    return sim_state_name((enum sim_state)state);
+}
+
+static const char *job_state(int state)
+{
+    return sim_job_state_name((enum sim_job_state)state);
+}
+
+/* counts: a row for each kind, of `states` cells. */
+static void say_coverage(const char *what, const uint32_t *counts, int states, state_name *name)
+{
+    printf("%-26s", what);
+    for (int i = 0; i < states; i++)
+        printf(" %10s", name(i));
     printf("\n");
     uint32_t cells = 0, hit = 0, never = 0;
     for (int k = 0; k < SIM_KINDS; k++) {
@@ -130,16 +146,23 @@ static void say_coverage(const struct worker *sum)
             continue;
         printf("%-26s", sim_kind_name((enum sim_kind)k));
         uint32_t times = 0;
-        for (int i = 0; i < SIM_STATES; i++) {
-            printf(" %10u", sum->coverage[k][i]);
-            times += sum->coverage[k][i];
+        for (int i = 0; i < states; i++) {
+            uint32_t count = counts[k * states + i];
+            printf(" %10u", count);
+            times += count;
             cells++;
-            hit += sum->coverage[k][i] > 0;
+            hit += count > 0;
         }
         printf("%s\n", times ? "" : "  NEVER");
         never += times == 0;
     }
     printf("%u of %u cells were hit, %u kinds never\n", hit, cells, never);
+}
+
+static void say_coverages(const struct worker *sum)
+{
+    say_coverage("move or fault \\ operator", &sum->coverage[0][0], SIM_STATES, operator_state);
+    say_coverage("move or fault \\ a RayJob", &sum->job_coverage[0][0], SIM_JOB_STATES, job_state);
 }
 
 static int say_sum(const struct ask *a, bool coverage, int64_t began_ms)
@@ -159,9 +182,12 @@ static int say_sum(const struct ask *a, bool coverage, int64_t began_ms)
         for (int k = 0; k < SIM_KINDS; k++)
             for (int s = 0; s < SIM_STATES; s++)
                 sum->coverage[k][s] += w->coverage[k][s];
+        for (int k = 0; k < SIM_KINDS; k++)
+            for (int s = 0; s < SIM_JOB_STATES; s++)
+                sum->job_coverage[k][s] += w->job_coverage[k][s];
     }
     if (coverage)
-        say_coverage(sum);
+        say_coverages(sum);
     uint64_t ms = (uint64_t)(clock_now().mono_ms - began_ms), seeds = sum->passed + sum->failed;
     printf("%" PRIu64 " seeds in %" PRIu64 ".%03" PRIu64 " s, %" PRIu64 " a minute of one core; %" PRIu64 " requests, %" PRIu64
            " of them met a fault; converged after %" PRIu64 " s (p50), %" PRIu64 " s (p99), %" PRIu64 " s (max)\n",

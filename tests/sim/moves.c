@@ -1,6 +1,6 @@
 /* What users do, and what happens to pods. Moves go to the server past all faults, and each leaves what its user wants in s->want, from
  * which the end is known. */
-#include "sim.h"
+#include "jobs.h"
 
 enum { REPLICAS_MAX = 6 };
 
@@ -265,13 +265,16 @@ void moves_apply(struct sim *s, const struct sim_entry *e)
     struct want *c = find(s, e->dice[0], e->kind != MOVE_CREATE);
     bool mishap = e->kind == MOVE_NODE_LOST || e->kind == MOVE_NAMESPACE_DELETED;
     bool of_pod = e->kind == MOVE_POD_DELETED || e->kind == MOVE_POD_FAILS || e->kind == MOVE_RAYLET_DIES || e->kind == MOVE_SECOND_HEAD;
-    if (of_pod || mishap)
+    bool of_job = e->kind >= MOVE_JOB_CREATE && e->kind <= MOVE_JOB_NOTE;
+    if (of_pod || mishap || of_job)
         c = NULL;
-    s->r->coverage[e->kind][state_now(s)]++;
+    state_cover(s, e->kind);
     sim_say(s, "move: %s%s%s%s%s%s%s", sim_kind_name(e->kind), c ? " " : "", c ? c->ns : "", c ? "/" : "", c ? group_of(c) : "",
             c ? "/" : "", c ? c->name : "");
     if (mishap)
         mishaps_apply(s, e);
+    else if (of_job)
+        jobs_move(s, e);
     else if (e->kind == MOVE_SECOND_HEAD)
         second_head(s);
     else if (e->kind == MOVE_RAYLET_DIES)
@@ -284,20 +287,20 @@ void moves_apply(struct sim *s, const struct sim_entry *e)
 
 /* ---- the beginning and the end ---- */
 
-static void make_crd(struct sim *s, const char *group)
+static void make_crd(struct sim *s, const char *group, const char *kind)
 {
     static const char any[] = "{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true}";
     struct slice body = arena_printf(
         &s->w.arena,
-        "{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"CustomResourceDefinition\",\"metadata\":{\"name\":\"rayclusters.%s\"},"
-        "\"spec\":{\"group\":\"%s\",\"scope\":\"Namespaced\",\"names\":{\"plural\":\"rayclusters\",\"singular\":\"raycluster\","
-        "\"kind\":\"RayCluster\",\"listKind\":\"RayClusterList\"},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
+        "{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"CustomResourceDefinition\",\"metadata\":{\"name\":\"ray%ss.%s\"},"
+        "\"spec\":{\"group\":\"%s\",\"scope\":\"Namespaced\",\"names\":{\"plural\":\"ray%ss\",\"singular\":\"ray%s\","
+        "\"kind\":\"Ray%c%s\",\"listKind\":\"Ray%c%sList\"},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
         "\"subresources\":{\"status\":{}},\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":"
         "{\"spec\":%s,\"status\":%s}}}}]}}",
-        group, group, any, any);
+        kind, group, group, kind, kind, kind[0] - 'a' + 'A', kind + 1, kind[0] - 'a' + 'A', kind + 1, any, any);
     int status = world_call(&s->w, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "application/json", body);
     if (status != 201)
-        fatal("sim: the CRD of %s was answered %d", group, status);
+        fatal("sim: the CRD ray%ss of %s was answered %d", kind, group, status);
 }
 
 static void make_namespace(struct sim *s, const char *name)
@@ -313,26 +316,31 @@ void moves_begin(struct sim *s)
     mishaps_begin(s);
     make_namespace(s, "n");
     make_namespace(s, "m");
-    make_crd(s, "ray.io");
+    make_crd(s, "ray.io", "cluster");
+    if (s->plan->setup.jobs)
+        make_crd(s, "ray.io", "job");
     if (s->plan->setup.legacy_late)
         s->legacy_ms = SIM_MS / 3;
     else
-        make_crd(s, "cluster.ray.io");
+        make_crd(s, "cluster.ray.io", "cluster");
+    jobs_begin(s);
 }
 
 void moves_tick(struct sim *s)
 {
     mishaps_tick(s);
+    jobs_tick(s);
     if (s->legacy_ms && sim_now(s) >= s->legacy_ms) {
         sim_say(s, "move: the CRD of cluster.ray.io");
-        make_crd(s, "cluster.ray.io");
+        make_crd(s, "cluster.ray.io", "cluster");
         s->legacy_ms = 0;
     }
 }
 
 int64_t moves_next(const struct sim *s)
 {
-    int64_t next = mishaps_next(s);
+    int64_t next = mishaps_next(s), jobs = jobs_next(s);
+    next = jobs < next ? jobs : next;
     return s->legacy_ms && s->legacy_ms < next ? s->legacy_ms : next;
 }
 
@@ -340,9 +348,11 @@ void moves_calm(struct sim *s)
 {
     for (uint32_t i = 0; i < SIM_CLUSTERS; i++) {
         struct want *c = &s->want[i];
-        if (!c->there || !c->bad)
+        bool resume = c->suspend && s->jobs; /* a job that runs on a cluster which is suspended waits for its head for long */
+        if (!c->there || !(c->bad || resume))
             continue;
         c->bad = false;
+        c->suspend &= !resume;
         written(s, c);
     }
 }
@@ -352,4 +362,5 @@ void moves_delete_all(struct sim *s)
     for (uint32_t i = 0; i < SIM_CLUSTERS; i++)
         if (s->want[i].there)
             deleted(s, &s->want[i]);
+    jobs_delete_all(s);
 }

@@ -21,6 +21,12 @@ static const struct {
     [MOVE_SERVICE_DELETED] = {"service deleted", 2},
     [MOVE_SERVICE_EDITED] = {"service edited", 2},
     [MOVE_RAYLET_DIES] = {"raylet dies", 0},
+    [MOVE_JOB_CREATE] = {"job created", 0}, /* job_entries has these */
+    [MOVE_JOB_DELETE] = {"job deleted", 0},
+    [MOVE_JOB_SUSPEND] = {"job suspended or resumed", 0},
+    [MOVE_JOB_NAMED] = {"job submitted by hand", 0},
+    [MOVE_JOB_CLUSTER] = {"job's cluster deleted", 0},
+    [MOVE_JOB_NOTE] = {"job annotated", 0},
     [MOVE_NODE_LOST] = {"node lost", 4},
     [MOVE_NAMESPACE_DELETED] = {"namespace deleted", 1},
     [MOVE_SECOND_HEAD] = {"second head", 0},
@@ -63,6 +69,8 @@ static const struct {
     [FAULT_HEADS_STALE] = {"heads say the same", 0},
     [FAULT_HEADS_CUT] = {"answers of heads are cut", 0},
     [FAULT_HEADS_REFUSE] = {"drains are refused", 0},
+    [FAULT_DASH_LOSES] = {"dashboards lose answers", 0},
+    [FAULT_DASH_TROUBLE] = {"dashboards answer errors", 0},
 };
 
 const char *sim_kind_name(enum sim_kind k)
@@ -113,6 +121,26 @@ static void scaled_entries(struct sim_plan *p, struct rng *r)
         add(p, r, (int64_t)rng_below(r, SIM_MS), FAULT_HEADS_BREAK + (enum sim_kind)rng_below(r, kinds_of));
 }
 
+/* Drawn last of all, for the same reason. */
+static void job_entries(struct sim_plan *p, struct rng *r)
+{
+    enum { CREATES = 4, MOVES = 16, FAULTS = 14, BEGIN_MS = 25 * 1000 };
+    static const enum sim_kind moves[] = {MOVE_JOB_CREATE, MOVE_JOB_CREATE,  MOVE_JOB_CREATE,  MOVE_JOB_DELETE,
+                                          MOVE_JOB_DELETE, MOVE_JOB_SUSPEND, MOVE_JOB_SUSPEND, MOVE_JOB_NAMED,
+                                          MOVE_JOB_NAMED,  MOVE_JOB_CLUSTER, MOVE_JOB_NOTE};
+    static const enum sim_kind faults[] = {FAULT_HEADS_BREAK,  FAULT_HEAD_RESTART, FAULT_HEADS_HANG, FAULT_HEADS_NONSENSE,
+                                           FAULT_HEADS_LATE,   FAULT_HEADS_CUT,    FAULT_DASH_LOSES, FAULT_DASH_LOSES,
+                                           FAULT_DASH_TROUBLE, FAULT_KILL_AT_WRITE};
+    p->setup.jobs = rng_below(r, 3) == 0;
+    p->setup.submitters = rng_below(r, 2);
+    for (uint32_t i = 0; i < CREATES && p->setup.jobs; i++)
+        add(p, r, (int64_t)rng_below(r, BEGIN_MS), MOVE_JOB_CREATE);
+    for (uint32_t i = 0; i < MOVES && p->setup.jobs; i++)
+        add(p, r, (int64_t)rng_below(r, SIM_MS), moves[rng_below(r, COUNT_OF(moves))]);
+    for (uint32_t i = 0; i < FAULTS && p->setup.jobs; i++)
+        add(p, r, (int64_t)rng_below(r, SIM_MS), faults[rng_below(r, COUNT_OF(faults))]);
+}
+
 void sim_plan_make(struct sim_plan *p, uint64_t seed)
 {
     struct rng r;
@@ -139,5 +167,6 @@ void sim_plan_make(struct sim_plan *p, uint64_t seed)
         add(p, &r, at < 0 ? 0 : at, pick(&r, true));
     }
     scaled_entries(p, &r);
+    job_entries(p, &r);
     qsort(p->entries, p->count, sizeof p->entries[0], compare);
 }

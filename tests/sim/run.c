@@ -1,5 +1,4 @@
-#include "fakeray.h"
-#include "sim.h"
+#include "jobs.h"
 
 #include <stdlib.h>
 
@@ -10,6 +9,7 @@ enum {
     CALM_SILENT_MS = 160 * 1000,
     /* … and a pod whose Ray has ended unheard is given up late. */
     CALM_LOST_MS = SCALE_JOIN_MS + 60 * 1000,
+    CALM_JOBS_MS = 150 * 1000, /* some attempts, one after the other, and what is deleted some time after the last */
     LOOK_MS = 250,
     SETTLE_MS = 70 * 1000,      /* progress is written to status at most once a minute */
     FORGET_MS = 20 * 60 * 1000, /* failures are forgotten by then */
@@ -176,7 +176,8 @@ static void calm(struct sim *s)
     sim_say(s, "calm");
     moves_calm(s);
     faults_calm(s);
-    int64_t limit = SIM_MS + CALM_MS + (s->silenced ? CALM_SILENT_MS : 0) + state_wait_ms(s) + (s->plan->setup.scaled ? CALM_LOST_MS : 0);
+    int64_t limit = SIM_MS + CALM_MS + (s->silenced ? CALM_SILENT_MS : 0) + state_wait_ms(s);
+    limit += (s->plan->setup.scaled ? CALM_LOST_MS : 0) + (s->jobs ? CALM_JOBS_MS : 0);
     while (!broken(s) && !state_converged(s, why)) {
         if (sim_now(s) >= limit) {
             sim_violation(s, "converged in time", "%lld ms after the last fault: %s", (long long)(sim_now(s) - SIM_MS), why);
@@ -210,8 +211,10 @@ static void quiet(struct sim *s)
 /* What a fault costs is a few writes, not a storm of them. */
 static void compare_writes(struct sim *s)
 {
-    enum { SLACK = 20 };
+    enum { SLACK = 20, ATTEMPT = 30, TROUBLE = 8 };
     uint32_t most = s->o->reference_writes + s->o->reference_writes / 4 + 2 * s->r->faults_met + SLACK;
+    if (s->jobs) /* an attempt is a cluster with its pods, and a fault of dashboards is told in the status of each job */
+        most += ATTEMPT * s->jobs->attempts + TROUBLE * s->jobs->struck;
     if (s->r->writes > most)
         sim_violation(s, "bounded writes", "%u, at most %u (%u without faults, %u requests met a fault)", s->r->writes, most,
                       s->o->reference_writes, s->r->faults_met);

@@ -17,7 +17,7 @@ static struct fakeray *head_of(const struct want *c, struct sim *s)
 
 void scaled_begin(struct sim *s)
 {
-    if (s->plan->setup.scaled)
+    if (s->plan->setup.scaled || s->plan->setup.jobs)
         fakerays_begin(&s->w, false);
 }
 

@@ -41,6 +41,12 @@ enum sim_kind {
     MOVE_SERVICE_DELETED,
     MOVE_SERVICE_EDITED,
     MOVE_RAYLET_DIES, /* only where clusters are scaled (scaled.c) */
+    MOVE_JOB_CREATE,  /* this and the next five: only where there are jobs (jobs.c) */
+    MOVE_JOB_DELETE,
+    MOVE_JOB_SUSPEND,
+    MOVE_JOB_NAMED,
+    MOVE_JOB_CLUSTER,
+    MOVE_JOB_NOTE,
     MOVE_NODE_LOST,
     MOVE_NAMESPACE_DELETED,
     MOVE_SECOND_HEAD, /* never by a seed: for the test of the invariants */
@@ -76,7 +82,7 @@ enum sim_kind {
     FAULT_SHORT_PAGES,
     FAULT_LEASE_TAKEN,
     FAULT_LEASE_DELETED,
-    FAULT_HEADS_BREAK, /* this and what follows: only where clusters are scaled */
+    FAULT_HEADS_BREAK, /* this and what follows: only where clusters are scaled, or have jobs */
     FAULT_HEAD_RESTART,
     FAULT_HEADS_HANG,
     FAULT_HEADS_NONSENSE,
@@ -84,6 +90,8 @@ enum sim_kind {
     FAULT_HEADS_STALE,
     FAULT_HEADS_CUT,
     FAULT_HEADS_REFUSE,
+    FAULT_DASH_LOSES,
+    FAULT_DASH_TROUBLE,
     SIM_KINDS,
     SIM_FIRST_FAULT = FAULT_LATENCY,
 };
@@ -98,7 +106,8 @@ struct sim_entry {
 struct sim_setup {
     bool elect, all_namespaces, legacy_late; /* legacy_late: the CRD of the old kind comes in the middle */
     bool streaming;
-    bool scaled; /* by what heads say */
+    bool scaled;           /* by what heads say */
+    bool jobs, submitters; /* submitters: pods submit them */
     uint32_t operators;
     int64_t start_ms;   /* of pods */
     int64_t latency_ms; /* when no fault changes it */
@@ -143,6 +152,25 @@ enum sim_state {
 };
 const char *sim_state_name(enum sim_state s);
 
+/* Likewise what it does for a RayJob: one that runs is looked at from time to time, which is a state of its own. */
+enum sim_job_state {
+    JOBSTATE_NEW,
+    JOBSTATE_CLUSTER, /* one is made, or waited for */
+    JOBSTATE_WAITING, /* for a user to submit */
+    JOBSTATE_SUBMITTING,
+    JOBSTATE_RUNNING,
+    JOBSTATE_LOOKING,
+    JOBSTATE_READING, /* the log */
+    JOBSTATE_STOPPING,
+    JOBSTATE_RETRYING,
+    JOBSTATE_SUSPENDING,
+    JOBSTATE_SUSPENDED,
+    JOBSTATE_OVER,
+    JOBSTATE_DELETING,
+    SIM_JOB_STATES,
+};
+const char *sim_job_state_name(enum sim_job_state s);
+
 /* ---- a run ---- */
 
 struct sim_result {
@@ -151,7 +179,7 @@ struct sim_result {
     int64_t converged_ms;     /* after the last fault */
     uint32_t writes, refused_writes, faults_met, requests;
     uint64_t history; /* hash of all that happened; 0 when it was not recorded */
-    uint32_t coverage[SIM_KINDS][SIM_STATES];
+    uint32_t coverage[SIM_KINDS][SIM_STATES], job_coverage[SIM_KINDS][SIM_JOB_STATES];
 };
 
 struct sim_options {
@@ -209,6 +237,7 @@ struct sim {
         bool stays;                /* it does not answer, but was not deleted */
     } node;
     int64_t namespace_ms, usable_ms; /* when the deleted namespace is made again, and when users use it */
+    struct jobs *jobs;               /* NULL: there are none */
     bool calm, silenced;
     uint32_t next;     /* entry */
     uint64_t revision; /* before the request that is served */
@@ -267,6 +296,7 @@ void check_end(struct sim *s);
 
 /* state.c */
 enum sim_state state_now(const struct sim *s);
+void state_cover(struct sim *s, enum sim_kind k); /* that this has met the operator as it is now */
 bool state_converged(struct sim *s, char why[SIM_TEXT]);
 bool state_has_failures(struct sim *s);
 int64_t state_wait_ms(struct sim *s); /* the longest back-off of a group, as its failures say */

@@ -1,5 +1,5 @@
 /* What the operator is doing, and what the end is: the oracles that look at everything at once. */
-#include "sim.h"
+#include "jobs.h"
 
 #include "src/operator/op.h"
 
@@ -74,6 +74,57 @@ enum sim_state state_now(const struct sim *s)
     return state;
 }
 
+/* ---- what it does for jobs ---- */
+
+const char *sim_job_state_name(enum sim_job_state s)
+{
+    static const char *const names[SIM_JOB_STATES] = {"new",      "cluster",  "waiting",    "submitting", "running", "looking", "reading",
+                                                      "stopping", "retrying", "suspending", "suspended",  "over",    "deleting"};
+    return names[s];
+}
+
+static enum sim_job_state job_state_of(const struct cluster *c, struct arena *a)
+{
+    static const struct {
+        const char *phase;
+        enum sim_job_state state;
+    } phases[] = {{"Initializing", JOBSTATE_CLUSTER},  {"Waiting", JOBSTATE_WAITING},
+                  {"Running", JOBSTATE_RUNNING},       {"Retrying", JOBSTATE_RETRYING},
+                  {"Suspending", JOBSTATE_SUSPENDING}, {"Suspended", JOBSTATE_SUSPENDED},
+                  {"Complete", JOBSTATE_OVER},         {"Failed", JOBSTATE_OVER}};
+    static const enum sim_job_state asks[] = {[ACTION_LOOK] = JOBSTATE_LOOKING,
+                                              [ACTION_SUBMIT] = JOBSTATE_SUBMITTING,
+                                              [ACTION_STOP] = JOBSTATE_STOPPING,
+                                              [ACTION_READ_LOG] = JOBSTATE_READING};
+    struct json doc;
+    struct err e = {0};
+    if (c->deleting)
+        return JOBSTATE_DELETING;
+    if (c->job && c->job->said.asking && c->job->kind < COUNT_OF(asks) && asks[c->job->kind])
+        return asks[c->job->kind];
+    if (!c->status_len || !json_parse(&doc, (struct slice){c->status, c->status_len}, a, &e))
+        return JOBSTATE_NEW;
+    for (size_t i = 0; i < COUNT_OF(phases); i++)
+        if (json_str_eq(json_get(json_root(&doc), "jobDeploymentStatus"), slice_of(phases[i].phase)))
+            return phases[i].state;
+    return JOBSTATE_NEW;
+}
+
+void state_cover(struct sim *s, enum sim_kind k)
+{
+    bool there[SIM_JOB_STATES] = {0};
+    struct arena a = {0};
+    const struct op *op = s->jobs ? busiest(s) : NULL;
+    const struct cluster *c;
+    s->r->coverage[k][state_now(s)]++;
+    for (uint32_t i = 0; op && (c = map_next(&op->clusters, &i)) != NULL;)
+        if (c->kind == RECORD_JOB && c->present)
+            there[job_state_of(c, &a)] = true;
+    for (int i = 0; i < SIM_JOB_STATES; i++)
+        s->r->job_coverage[k][i] += there[i];
+    arena_free(&a);
+}
+
 /* ---- converged? ---- */
 
 static struct slice stored(struct sim *s, const struct want *c)
@@ -140,6 +191,8 @@ bool state_converged(struct sim *s, char why[SIM_TEXT])
     for (uint32_t i = 0; i < SIM_CLUSTERS; i++)
         if (!cluster_right(s, &s->want[i], &mine, why))
             return false;
+    if (!jobs_right(s, &mine, why))
+        return false;
     for (const struct seen_pod *p = s->pods; p; p = p->next)
         all++;
     return (mine == all || no(why, &s->want[0], "pods of all clusters", all, mine)) && scaled_settled(s, why);
@@ -147,11 +200,10 @@ bool state_converged(struct sim *s, char why[SIM_TEXT])
 
 /* ---- failures that are remembered ---- */
 
-static int64_t failures_of_status(struct sim *s, const struct want *c)
+static int64_t failures_of_status(struct sim *s, struct slice text)
 {
     struct json doc;
     struct err e = {0};
-    struct slice text = c->there ? stored(s, c) : SLICE_NONE;
     int64_t most = 0;
     if (!text.ptr || !json_parse(&doc, text, &s->arena, &e))
         return 0;
@@ -168,7 +220,12 @@ int64_t state_wait_ms(struct sim *s)
     int64_t most = 0;
     arena_reset(&s->arena, 256 * KIB);
     for (uint32_t i = 0; i < SIM_CLUSTERS; i++) {
-        int64_t n = failures_of_status(s, &s->want[i]);
+        int64_t n = s->want[i].there ? failures_of_status(s, stored(s, &s->want[i])) : 0;
+        most = n > most ? n : most;
+    }
+    for (const struct seen_cluster *c = s->jobs ? s->jobs->clusters : NULL; c; c = c->next) {
+        struct slice name = slice_of(c->name), ns = slice_of(c->ns);
+        int64_t n = c->gone ? 0 : failures_of_status(s, apiserver_get(s->w.server, SLICE("rayclusters.ray.io"), ns, name, &s->arena));
         most = n > most ? n : most;
     }
     int64_t ms = most ? (int64_t)RECONCILE_BACKOFF_MS << (most < 20 ? most : 20) : 0;
@@ -320,7 +377,8 @@ static uint32_t add_lines(struct sim *s, const char *path, struct slice *lines, 
         return count;
     struct jval k, item;
     for (struct jiter it = json_iter(json_get(json_root(doc), "items")); json_next(&it, &k, &item) && count < LINES_MAX;)
-        lines[count++] = line_of(s, item, pod, custom);
+        if (!s->jobs || want_of(s, item, custom, &s->arena)) /* where jobs have come to is seen otherwise */
+            lines[count++] = line_of(s, item, pod, custom);
     return count;
 }
 
@@ -359,6 +417,7 @@ void state_residue(struct sim *s)
     if (list.len && memmem(list.ptr, list.len, "clusterIP", 9))
         sim_violation(s, "no orphan", "a service is there without its cluster");
     scaled_residue(s);
+    jobs_residue(s);
     for (uint32_t i = 0; i < WORLD_PROCESSES; i++) {
         const struct op *op = s->w.process[i].op;
         if (!op)

@@ -222,6 +222,8 @@ static void fakehead_dash(struct fakehead_conn *c)
     else if (!h->hangs && !h->cuts)
         http_write_response(&c->out, status, &type, 1, &bytes);
     c->ended = !h->hangs;
+    if (h->cuts_after && c->out.len > h->cuts_after)
+        c->out.len = h->cuts_after;
     buf_free(&body);
     buf_clear(&c->message);
 }
