@@ -48,6 +48,13 @@ static void found(struct op *op, struct flight *f, struct jval object)
     cluster_wait(op, f->c, f, text);
 }
 
+/* A binding is refused as not found when the role that it names is: the API server looks that up in a cache of its own, which may not have
+ * heard yet of the one that we made a moment ago. */
+static bool role_unseen(const struct flight *f, const struct kube_status *s)
+{
+    return f->index == RAY_ACCOUNT_BINDING && s->code == 404;
+}
+
 static void refused(struct op *op, struct flight *f, const struct kube_status *s)
 {
     char text[ERR_TEXT_MAX + POD_NAME_MAX + 160];
@@ -56,7 +63,7 @@ static void refused(struct op *op, struct flight *f, const struct kube_status *s
     snprintf(text, sizeof text, "%s %s of the autoscaler%s: %d %s: %s", ray_account_resources[f->index].plural.ptr, f->name,
              s->code == 403 ? " (mobula install --autoscaler=sidecar prints the rights)" : "", s->code, kube_reason_text(s->reason),
              s->message);
-    if (answer_passing(s))
+    if (answer_passing(s) || role_unseen(f, s))
         cluster_trouble(op, f->c, f, text);
     else
         flight_failed(op, f, text);

@@ -144,6 +144,25 @@ static void check_refused(void)
     world_free(&w);
 }
 
+/* What it made a moment ago is not known yet where the server looks for it. */
+static void check_unseen(void)
+{
+    struct world w;
+    test_case("a role that the server has not heard of yet is no failure of the head");
+    make_world(&w, false);
+    override(&w, "POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/n/rolebindings", 404, false, 2);
+    apiserver_faults(w.server)->next.reason = "NotFound";
+    apply_sidecar(&w, "c", 0);
+    for (int i = 0; i < 200; i++) {
+        world_run(&w, 50);
+        CHECK(!says(&w, "rayclusters.ray.io", "c", "ReplicaFailure"));
+    }
+    CHECK(is_ready(&w, "c"));
+    CHECK(all_there(&w, "c"));
+    CHECK_INT(apiserver_faults(w.server)->next.times, 0);
+    world_free(&w);
+}
+
 /* Killed anywhere in between, it goes on. */
 static void check_crash(void)
 {
@@ -172,6 +191,7 @@ int main(void)
     check_scaled();
     check_found();
     check_refused();
+    check_unseen();
     check_crash();
     return test_done();
 }
