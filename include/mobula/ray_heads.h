@@ -11,8 +11,8 @@
 /* ---- GCS clients: one for each head, over links, one connection kept for each ----
  *
  * Calls are unary gRPC over cleartext HTTP/2. Each has RAY_GCS_MS from DNS to the last byte, so that a head that hangs, or sends a byte a
- * second, costs nobody else anything. An answer that is malformed, too large or not in time is an error and nothing else. Between calls a
- * client holds its struct and an idle link. */
+ * second, costs nobody else anything. An answer that is malformed, too large or not in time is an error and nothing else. What has come of
+ * answers that are not whole has LIMIT_RAY_ANSWERS for all heads together. Between calls a client holds its struct and an idle link. */
 
 enum ray_gcs_call { RAY_GCS_HEALTH, RAY_GCS_STATE, RAY_GCS_REPORT, RAY_GCS_DRAIN };
 
@@ -22,6 +22,7 @@ struct ray_gcs_answer {
     int grpc_status;               /* of a well-formed answer; -1: there was none */
     uint32_t failures;             /* calls in a row that failed, this one included */
     bool open;                     /* a failure behind an open port: the GCS hangs, or starts, or something else listens there */
+    bool gave_way;                 /* a failure because the answers of all heads together grew too large, and this one was the slowest */
     bool new_session;              /* STATE: not the session of the last state. The head has started anew */
     bool accepted;                 /* DRAIN: the node will go */
     struct slice node;             /* DRAIN: its id */

@@ -289,6 +289,8 @@ static const char *reason_of(const struct ray_gcs_answer *answer)
     enum err_code code = answer->err.code;
     if (answer->grpc_status > 0)
         return "GCSRefuses";
+    if (answer->gave_way)
+        return "GCSAnswersTooLarge";
     if (!answer->open || code == ERR_CLOSED || code == ERR_IO)
         return "GCSUnreachable";
     return code == ERR_TIMEOUT ? "GCSHangs" : "GCSAnswerInvalid";

@@ -34,9 +34,11 @@ struct ray_gcs {
     struct grpc grpc;
     /* the call under way */
     bool busy, opened;
+    bool gave_way;
     bool again; /* it was sent on a kept connection that was dead: this is the second time */
     enum ray_gcs_call call;
     int64_t began_ms, until_ms;
+    size_t held; /* of the pool's: by its answer */
     /* what is asked for */
     struct drain *drains, **drains_end;
     uint32_t drain_count;
@@ -57,6 +59,7 @@ struct ray_gcs_pool {
     struct rng rng;
     struct ray_gcs *first, *closed; /* closed: freed by the next tick, when no step can stand inside them */
     struct arena scratch;
+    size_t held;     /* by answers that are coming in */
     int64_t next_ms; /* nobody has anything to do before this */
 };
 
@@ -67,6 +70,14 @@ static void soon(struct ray_gcs_pool *p, int64_t at_ms)
 
 /* ---- the connection ---- */
 
+/* After anything that may have changed what its answer holds. */
+static void weigh(struct ray_gcs *g)
+{
+    size_t held = g->grpc.answer.cap > RAY_ANSWER_FREE ? g->grpc.answer.cap : 0;
+    g->pool->held += held - g->held;
+    g->held = held;
+}
+
 static void disconnect(struct ray_gcs *g)
 {
     if (g->link)
@@ -74,6 +85,7 @@ static void disconnect(struct ray_gcs *g)
     g->link = NULL;
     g->calls = 0;
     grpc_free(&g->grpc);
+    weigh(g);
 }
 
 static void gcs_step(struct link_owner *owner, struct link *l, struct now now);
@@ -186,6 +198,7 @@ static void tell(struct ray_gcs *g, struct ray_gcs_answer *a, struct now now)
     a->call = g->call;
     a->failures = g->failures;
     a->open = failed && g->opened;
+    a->gave_way = g->gave_way;
     a->took_ms = now.mono_ms - g->began_ms;
     if (drain)
         a->node = (struct slice){drain->node, sizeof drain->node};
@@ -235,6 +248,26 @@ static void about(const struct ray_gcs *g, struct err *e)
 {
     bool v6 = strchr(g->host, ':') != NULL;
     err_wrap(e, v6 ? "[%s]:%u" : "%s:%u", g->host, g->port);
+}
+
+/* A large answer of a head that works is here in a tenth of a second. So it is not whoever comes last that goes without, but the one whose
+ * answer has been coming for the longest: heads that stall keep nobody else from theirs. */
+static void make_room(struct ray_gcs_pool *p, struct now now)
+{
+    while (p->held > LIMIT_RAY_ANSWERS) {
+        struct ray_gcs *slow = NULL;
+        struct err e = {0};
+        for (struct ray_gcs *g = p->first; g; g = g->next)
+            if (g->held && (!slow || g->began_ms < slow->began_ms))
+                slow = g;
+        if (!slow)
+            fatal("gcs: %zu bytes of answers are held, and nobody holds them", p->held);
+        err_set(&e, ERR_LIMIT, "the answer gave way after %lld ms and %zu bytes: those of all heads exceed %d bytes (LIMIT_RAY_ANSWERS)",
+                (long long)(now.mono_ms - slow->began_ms), slow->grpc.answer.len, (int)LIMIT_RAY_ANSWERS);
+        about(slow, &e);
+        slow->gave_way = true;
+        lost(slow, &e, now);
+    }
 }
 
 static void answer_state(struct ray_gcs *g, struct now now)
@@ -296,6 +329,7 @@ static bool read_some(struct ray_gcs *g, struct now now)
         return false;
     enum grpc_step step = grpc_read(&g->grpc, &in, &e);
     link_used(l, had - in.len);
+    weigh(g);
     if (step == GRPC_BROKEN) {
         about(g, &e);
         lost(g, &e, now);
@@ -303,6 +337,8 @@ static bool read_some(struct ray_gcs *g, struct now now)
         answered(g, now);
     } else if (step == GRPC_REFUSED) {
         refused(g, &e, now);
+    } else {
+        make_room(g->pool, now);
     }
     return g->link == l;
 }
@@ -339,6 +375,7 @@ static void gcs_step(struct link_owner *owner, struct link *l, struct now now)
     } else if (!g->busy) {
         l->deadline_ms = TIME_NEVER;
         grpc_rest(&g->grpc);
+        weigh(g);
     }
 }
 
@@ -350,6 +387,7 @@ static void ask(struct ray_gcs *g, struct now now)
     if (g->busy || !wants(g, now, &g->call))
         return;
     g->busy = true;
+    g->gave_way = false;
     g->began_ms = now.mono_ms;
     g->until_ms = now.mono_ms + RAY_GCS_MS;
     if (g->call == RAY_GCS_HEALTH && g->check_until_ms < g->until_ms)

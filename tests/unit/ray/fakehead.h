@@ -24,6 +24,7 @@ struct fakehead {
     bool cuts;            /* ends the connection at each call */
     bool cuts_kept;       /* only at a second call on a connection */
     size_t cuts_after;    /* bytes of an answer, and then the connection ends; 0: all of it */
+    size_t stalls_after;  /* bytes of an answer, and then nothing more comes; 0: all of it */
     bool goes_away;       /* says GOAWAY behind each answer */
     size_t per_step;      /* bytes of output that the client gets each millisecond; 0: all */
     /* The dashboard: writes the body of an answer and gives its status. NULL: it knows nothing. */
@@ -164,6 +165,8 @@ static void fakehead_call(struct fakehead_conn *c, uint32_t stream)
         c->out.len = h->cuts_after;
         c->ended = true;
     }
+    if (h->stalls_after && c->out.len > h->stalls_after)
+        c->out.len = h->stalls_after;
     buf_clear(&c->message);
 }
 

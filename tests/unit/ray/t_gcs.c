@@ -11,7 +11,7 @@ struct log_of {
     struct err err;
     int grpc_status;
     uint32_t failures, nodes, demands;
-    bool open, close_on_answer;
+    bool open, gave_way, close_on_answer;
     int64_t last_ms, took_ms;
     char words[128], node[RAY_NODE_ID];
 };
@@ -28,6 +28,7 @@ static void on_answer(void *owner, const struct ray_gcs_answer *a, struct now no
     l->errors += a->err.code != ERR_NONE;
     l->failures = a->failures;
     l->open = a->open;
+    l->gave_way = a->gave_way;
     l->new_sessions += a->new_session;
     l->last_ms = now.mono_ms;
     l->took_ms = a->took_ms;
@@ -486,6 +487,83 @@ static void crowd(void)
     arena_free(&a);
 }
 
+/* ---- large answers of many at a time ---- */
+
+enum { CROWD = 8, LARGE = LIMIT_RAY_ANSWER - 64 * KIB };
+
+size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+
+/* What is allocated but for the heads' own; 0 where nobody counts. */
+static size_t held_by_us(const struct headnet *w)
+{
+    size_t all = __sanitizer_get_current_allocated_bytes ? __sanitizer_get_current_allocated_bytes() : 0;
+    for (const struct headlink *h = w->links; h && all; h = h->next)
+        all -= sizeof *h + (h->conn ? sizeof *h->conn + h->conn->out.cap : 0);
+    return all;
+}
+
+/* A state of so many bytes, of nodes that nobody knows. */
+static struct slice large_state(struct arena *a)
+{
+    struct buf b, whole;
+    char id[RAY_NODE_ID + 1];
+    buf_init(&b, LIMIT_RAY_ANSWER);
+    buf_init(&whole, LIMIT_RAY_ANSWER);
+    for (uint32_t i = 0; b.len < LARGE; i++) {
+        snprintf(id, sizeof id, "%028u", i);
+        size_t at = proto_open(&b, 3);
+        proto_put_bytes(&b, 1, slice_of(id));
+        proto_put_bytes(&b, 2, SLICE("a pod with a name that is long enough to fill a good part of what one head may say"));
+        proto_close(&b, at);
+    }
+    proto_put_bytes(&whole, 1, buf_slice(&b));
+    struct slice copy = arena_dup(a, buf_slice(&whole));
+    buf_free(&b);
+    buf_free(&whole);
+    return copy;
+}
+
+/* Heads of which each stalls before the end of a large answer, asked a millisecond after one another; and at last one that works. Four fit;
+ * of more the one that has been at it longest goes, and only that. */
+static void stallers(uint32_t stalling)
+{
+    struct arena a = {0};
+    struct headnet w;
+    struct fakehead heads[CROWD] = {0};
+    struct log_of logs[CROWD];
+    test_case("%u heads that stall with large answers", stalling);
+    const struct slice state = large_state(&a);
+    headnet_init(&w, heads, CROWD);
+    size_t before = held_by_us(&w);
+    for (uint32_t i = 0; i < stalling; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "head%u", i);
+        heads[i] = (struct fakehead){.state = state, .stalls_after = LARGE};
+        log_open(&logs[i], &w, name, NULL);
+        ray_gcs_poll(logs[i].gcs, 60 * 1000, w.now);
+        headnet_run(&w, 1001); /* it begins anywhere in a second */
+        CHECK(!before || held_by_us(&w) - before <= LIMIT_RAY_ANSWERS + 256 * KIB);
+    }
+    uint32_t most = LIMIT_RAY_ANSWERS / LIMIT_RAY_ANSWER;
+    for (uint32_t i = 0; i < stalling; i++) {
+        bool gone = i + most < stalling;
+        CHECK_INT(logs[i].errors, gone);
+        CHECK(!gone || (logs[i].gave_way && logs[i].err.code == ERR_LIMIT && strstr(logs[i].err.text, "LIMIT_RAY_ANSWERS")));
+    }
+    test_case("… and one that works beside %u", stalling);
+    heads[CROWD - 1] = (struct fakehead){.state = state};
+    log_open(&logs[CROWD - 1], &w, "head7", NULL);
+    ray_gcs_poll(logs[CROWD - 1].gcs, 60 * 1000, w.now);
+    headnet_run(&w, 1001);
+    CHECK_INT(logs[CROWD - 1].states, 1);
+    CHECK_INT(logs[CROWD - 1].errors, 0);
+    CHECK(logs[CROWD - 1].nodes > 30000);
+    headnet_run(&w, RAY_GCS_MS);
+    CHECK(!before || held_by_us(&w) - before <= 256 * KIB); /* all of it is given back */
+    headnet_free(&w);
+    arena_free(&a);
+}
+
 int main(void)
 {
     polls();
@@ -502,5 +580,8 @@ int main(void)
     closing();
     wrong_options();
     crowd();
+    stallers(LIMIT_RAY_ANSWERS / LIMIT_RAY_ANSWER);
+    stallers(LIMIT_RAY_ANSWERS / LIMIT_RAY_ANSWER + 1);
+    stallers(CROWD - 1);
     return test_done();
 }

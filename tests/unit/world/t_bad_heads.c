@@ -109,18 +109,32 @@ static void add_half(struct buf *b)
     buf_put(b, SLICE("\x1a\x7f"));
 }
 
-/* Nodes, each with a name that nobody knows, until the whole is 10 MB. */
-static void add_megabytes(struct buf *b)
+/* Nodes, each with a name that nobody knows, until the whole is so large. */
+static void add_strangers(struct buf *b, size_t size)
 {
-    enum { TEN_MB = 10 * 1000 * 1000 };
     char id[RAY_NODE_ID + 1];
-    for (uint32_t i = 0; b->len < TEN_MB; i++) {
+    for (uint32_t i = 0; b->len < size; i++) {
         snprintf(id, sizeof id, "%028u", i);
         size_t at = proto_open(b, 3);
         proto_put_bytes(b, 1, slice_of(id));
         proto_put_bytes(b, 2, SLICE("a pod of which nobody has ever heard, with a name that is long enough to fill a good part of it"));
         proto_close(b, at);
     }
+}
+
+static void add_megabytes(struct buf *b)
+{
+    add_strangers(b, (size_t)10 * 1000 * 1000);
+}
+
+static void add_what_is_allowed(struct buf *b)
+{
+    add_strangers(b, LIMIT_RAY_ANSWER - 64 * KIB);
+}
+
+static void add_a_thousand(struct buf *b)
+{
+    add_strangers(b, (size_t)2 * RAY_ANSWER_FREE);
 }
 
 /* ---- heads in trouble ---- */
@@ -353,6 +367,56 @@ static void test_stale(void)
     world_free(&w);
 }
 
+/* Many of them hold large answers at the same time, each within its limit: together they may not. Whoever is slowest gives way, so the head
+ * of a large cluster is heard as before. */
+static void test_crowd(void)
+{
+    enum { STALLING = 20 };
+    struct world w;
+    struct fakeray *bad[STALLING], *good, *large;
+    test_case("heads that stall with large answers");
+    make_scaled_world(&w, false);
+    apply_scaled(&w, &(struct scaled){.name = "good", .idle = 3});
+    apply_scaled(&w, &(struct scaled){.name = "large", .idle = 3});
+    for (int i = 0; i < STALLING; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "bad%d", i);
+        apply_scaled(&w, &(struct scaled){.name = name, .replicas = 1, .idle = 3});
+        bad[i] = head_of(&w, name);
+        fakeray_work(bad[i], 0, FAKERAY_CPUS, 1, false);
+    }
+    good = head_of(&w, "good");
+    large = head_of(&w, "large");
+    world_run(&w, 6000);
+    fakeray_work(large, 0, FAKERAY_CPUS, 1, false);
+    struct slice message = with(&w, bad[0], add_what_is_allowed);
+    for (int i = 0; i < STALLING; i++) {
+        bad[i]->message = message;
+        bad[i]->fake.stalls_after = LIMIT_RAY_ANSWER - 64 * KIB;
+        fakeray_work(bad[i], 0, 0, 0, false);
+    }
+    world_run(&w, 2000);
+    large->message = with(&w, large, add_a_thousand); /* as it is now, for ever */
+    good->longest_ms = large->longest_ms = 0;
+    world_run(&w, BUSY_S * 1000);
+    int crowded = 0;
+    for (int i = 0; i < STALLING; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "bad%d", i);
+        CHECK_INT(workers_of(&w, name), 1);
+        CHECK_STR(scaling_condition(&w, name, "status"), "False");
+        struct slice reason = scaling_condition(&w, name, "reason");
+        crowded += slice_eq(reason, SLICE("GCSAnswersTooLarge"));
+        CHECK(slice_eq(reason, SLICE("GCSAnswersTooLarge")) || slice_eq(reason, SLICE("GCSHangs")));
+    }
+    CHECK(crowded > 0);
+    CHECK_INT(w.sent.deletes, 0);
+    CHECK(good->longest_ms <= LAG && large->longest_ms <= LAG);
+    CHECK_INT(workers_of(&w, "large"), 1);
+    CHECK_STR(scaling_condition(&w, "large", "status"), "True");
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
@@ -361,5 +425,6 @@ int main(void)
     test_lies();
     test_other_clusters();
     test_stale();
+    test_crowd();
     return test_done();
 }
