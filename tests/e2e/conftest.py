@@ -32,10 +32,10 @@ def crds():
 
 
 @pytest.fixture
-def space(api):
+def space(api, request):
     """A namespace with the service account and the Roles of an installation, without its Deployment: the operator under test is a
-    process of ours. Gone afterwards."""
-    name = f"t{os.getpid()}-{next(numbers)}"  # a control plane that was kept has the old ones still
+    process of ours. Gone afterwards. It has a name of its own, unless a test needs a certain one and gives it as the parameter."""
+    name = getattr(request, "param", f"t{os.getpid()}-{next(numbers)}")  # a control plane that was kept has the old ones still
     api.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     documents = manifests("--no-crds", "--leader-elect", "--namespace", name).split("\n---\n")
     kubectl("apply", "-f", "-", stdin="\n---\n".join(d for d in documents if "\nkind: Deployment\n" not in d))

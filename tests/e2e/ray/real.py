@@ -4,18 +4,19 @@ import http.client
 import json
 import os
 
-from cluster import eventually
+from cluster import RUN, eventually, mobula
 
 RAY = os.environ["RAY_VERSION"]
 IMAGE = f"localhost/ray:{RAY}"
 START_S = 300  # a process tree of Ray takes seconds of a core to start, and several start at once
+PATIENT = [{"name": "RAY_agent_register_timeout_ms", "value": "300000"}]  # Ray gives its own up after 30 s, and ends
 
 
 def template(memory="2Gi", image=IMAGE):
     """A pod of Ray: it asks the node for little, so that several have room, and says to Ray what the test wants."""
     return {"spec": {
         "terminationGracePeriodSeconds": 5,
-        "containers": [{"name": "ray", "image": image, "imagePullPolicy": "Never",
+        "containers": [{"name": "ray", "image": image, "imagePullPolicy": "Never", "env": PATIENT,
                         "resources": {"requests": {"cpu": "50m", "memory": "300Mi"}, "limits": {"memory": memory}},
                         "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}]}],
         "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}]}}
@@ -23,6 +24,10 @@ def template(memory="2Gi", image=IMAGE):
 
 def params(cpus, **more):
     return {"num-cpus": str(cpus), "object-store-memory": "100000000", "disable-usage-stats": "true", **more}
+
+
+# Tasks of one CPU each.
+TASKS = 'import ray, time; ray.init(); ray.get([ray.remote(num_cpus=1)(lambda: time.sleep({seconds})).remote() for _ in range({count})])'
 
 
 def raycluster(name, workers=1, head_cpus=0, cpus=1, resources=None, **group):
@@ -35,6 +40,14 @@ def raycluster(name, workers=1, head_cpus=0, cpus=1, resources=None, **group):
                      "workerGroupSpecs": [small]}}
 
 
+def scaled(name, idle_s=20, least=0, most=3):
+    """A cluster without CPUs on its head, whose workers have one each."""
+    c = raycluster(name, workers=least, minReplicas=least, maxReplicas=most)
+    c["spec"]["enableInTreeAutoscaling"] = True
+    c["spec"]["autoscalerOptions"] = {"idleTimeoutSeconds": idle_s}
+    return c
+
+
 def head(space, cluster):
     found = [p for p in space.pods(cluster) if p["metadata"]["labels"]["ray.io/node-type"] == "head"]
     return found[0] if found else None
@@ -42,7 +55,9 @@ def head(space, cluster):
 
 def dashboard(space, cluster, method, path, body=None):
     """(status, answer) of the head's dashboard, at the pod's own address: this process stands in the node's network."""
-    link = http.client.HTTPConnection(head(space, cluster)["status"]["podIP"], 8265, timeout=60)
+    pod = head(space, cluster)
+    assert pod and pod["status"].get("podIP"), "there is no head"
+    link = http.client.HTTPConnection(pod["status"]["podIP"], 8265, timeout=60)
     try:
         link.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": "application/json"})
     except ConnectionRefusedError as e:  # it comes seconds after the GCS
@@ -50,6 +65,21 @@ def dashboard(space, cluster, method, path, body=None):
     answer = link.getresponse()
     text = answer.read().decode()
     return answer.status, json.loads(text) if text.startswith(("{", "[")) else text
+
+
+def explained(space, cluster):
+    """What `mobula explain cluster` says to an admin."""
+    out = mobula("explain", "cluster", cluster, "-n", space.name, f"--kubeconfig={RUN / 'admin.kubeconfig'}")
+    assert out.returncode == 0, out.stderr
+    return out.stdout
+
+
+def workers(space, cluster):
+    return [p for p in space.pods(cluster) if p["metadata"]["labels"]["ray.io/node-type"] == "worker"]
+
+
+def drained(space, cluster, least=0):
+    eventually(lambda: len(workers(space, cluster)) == least, START_S, 0.5)
 
 
 def submit(space, cluster, name, code):

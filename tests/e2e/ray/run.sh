@@ -22,6 +22,9 @@ for step in build build-node image-ray; do
 done
 exec 9>"$RIG_DIR/$NAME.lock"
 flock -n 9 || { echo "  RIG     waiting: another run uses $NAME"; flock 9; }
+# Two containerds cannot share the images, and two kubelets not the cgroups of pods.
+exec 8>"$RIG_DIR/node.lock"
+flock -n 8 || { echo '  RIG     waiting: another node runs on this machine'; flock 8; }
 
 down() {
     tests/rig/netns.sh tests/rig/node-down.sh && tests/rig/netns.sh tests/rig/down.sh

@@ -3,32 +3,15 @@
 import re
 
 from cluster import LEGACY, condition, eventually, kubectl
-from real import START_S, dashboard, ended, raycluster, submit
+from real import START_S, TASKS, dashboard, drained, ended, explained, scaled, submit, workers
 from test_clusters import example
 
-TASKS = 'import ray, time; ray.init(); ray.get([ray.remote(num_cpus=1)(lambda: time.sleep({seconds})).remote() for _ in range({count})])'
 CUSTOM = ('import ray, time; ray.init(); '
           'ray.get([ray.remote(resources={"Custom1": 1})(lambda: time.sleep(20)).remote() for _ in range(3)])')
 SPREAD = ('import ray; ray.init(); from ray.util.placement_group import placement_group as pg; '
           'g = pg([{{"CPU": 1}}] * {count}, strategy="STRICT_SPREAD"); ray.get(g.ready(), timeout=240); '
           'print(len({{b for b in ray.util.placement_group_table(g)["bundles_to_node_id"].values()}}))')
 REQUEST = 'import ray; ray.init(); from ray.autoscaler.sdk import request_resources; request_resources(bundles=[{{"CPU": 1}}] * {count})'
-
-
-def scaled(name, idle_s=20, least=0, most=3):
-    """A cluster without CPUs on its head, whose workers have one each."""
-    c = raycluster(name, workers=least, minReplicas=least, maxReplicas=most)
-    c["spec"]["enableInTreeAutoscaling"] = True
-    c["spec"]["autoscalerOptions"] = {"idleTimeoutSeconds": idle_s}
-    return c
-
-
-def workers(space, cluster):
-    return [p for p in space.pods(cluster) if p["metadata"]["labels"]["ray.io/node-type"] == "worker"]
-
-
-def drained(space, cluster, least=0):
-    eventually(lambda: len(workers(space, cluster)) == least, START_S, 0.5)
 
 
 def test_demand_brings_workers_and_idleness_takes_them(space, operator):
@@ -56,7 +39,7 @@ def test_a_spread_gets_a_node_for_each_bundle(space, operator):
 
 
 def test_what_is_asked_for_stays(space, operator):
-    """request_resources() holds nodes without any work; what cannot be had is told."""
+    """request_resources() holds nodes without any work; what cannot be had is told, and that it is wanted no more."""
     space.apply(scaled("c", idle_s=10, most=2))
     space.ready("c", 1, seconds=START_S)
     submit(space, "c", "ask", REQUEST.format(count=5))
@@ -66,8 +49,15 @@ def test_what_is_asked_for_stays(space, operator):
     assert "maximum" in condition(unmet, "Autoscaling")["message"]
     text = dashboard(space, "c", "GET", "/api/cluster_status?format=1")[1]
     assert "request_resources" in str(text)
+    said = explained(space, "c")
+    assert "decided last (DemandUnmet)" in said and "3 x {CPU: 1} asked for by request_resources()" in said, said
+    assert "small: 2 wanted (0 to 2), which is its maximum, 2 ready" in said, said
+    ray = said.partition("\nRay itself\n")[2]  # as `ray status` has it
+    assert "2.0 CPU" in ray and "request_resources" in ray, said
     submit(space, "c", "done", REQUEST.format(count=0))
     drained(space, "c")
+    said = eventually(lambda: "decided last (DemandMet)" in (t := explained(space, "c")) and t, 180, 0.5)
+    assert "small: 0 wanted" in said and "request_resources()" not in said.partition("\nAutoscaling\n")[2].partition("\n  up:")[0], said
 
 
 def test_the_old_operators_page(space, operator):

@@ -1,7 +1,7 @@
 """RayJobs on real Ray: the operator makes the cluster, submits the program itself and says in status how it ended."""
 
 from cluster import V1, eventually, kubectl
-from real import START_S, dashboard, raycluster
+from real import START_S, dashboard, raycluster, submit
 
 SUM = "import ray; ray.init(); print(sum(ray.get([ray.remote(lambda i: i * i).remote(i) for i in range(10)])))"
 SLEEP = "import time; print('begun', flush=True); time.sleep({seconds})"
@@ -75,6 +75,31 @@ def test_a_head_that_is_killed_is_lost_and_the_job_runs_again(space, operator):
     end = space.becomes("j", "Complete", seconds=2 * START_S)
     assert end["rayClusterName"] != first["rayClusterName"] and (end["succeeded"], end["failed"]) == (1, 1), end
     assert clusters(space) == [end["rayClusterName"]]
+
+
+def test_a_deadline(space, operator):
+    """One that is set while the program runs: it ends there, and Ray is told to stop it."""
+    space.start(rayjob("j", SLEEP.format(seconds=900), activeDeadlineSeconds=800))
+    first = running(space, "j")
+    space.api.patch(space.path("rayjobs", "j", V1), {"spec": {"activeDeadlineSeconds": 1}})
+    end = space.becomes("j", "Failed", START_S)
+    assert end["reason"] == "DeadlineExceeded" and end["failed"] == 1 and end["jobId"] == first["jobId"], end
+    path = f"/api/jobs/{end['jobId']}"
+    eventually(lambda: dashboard(space, end["rayClusterName"], "GET", path)[1]["status"] == "STOPPED", 120, 0.5)
+
+
+def test_somebody_else_submits(space, operator):
+    """InteractiveMode: the operator makes the cluster and waits; who submits tells it the id, and it follows that."""
+    job = rayjob("j", "", submissionMode="InteractiveMode")
+    del job["spec"]["entrypoint"]
+    space.start(job)
+    cluster = space.becomes("j", "Waiting", START_S)["rayClusterName"]
+    submit(space, cluster, "by-hand", "print(6 * 7)")
+    assert status(space, "j")["jobDeploymentStatus"] == "Waiting", "of what it was not told it knows nothing"
+    space.api.patch(space.path("rayjobs", "j", V1), {"spec": {"jobId": "by-hand"}})
+    end = space.becomes("j", "Complete", START_S)
+    assert (end["jobId"], end["jobStatus"], end["succeeded"]) == ("by-hand", "SUCCEEDED", 1), end
+    assert [j["submission_id"] for j in dashboard(space, cluster, "GET", "/api/jobs/")[1]] == ["by-hand"]
 
 
 def reasons(space):
