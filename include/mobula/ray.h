@@ -346,6 +346,8 @@ struct ray_state {
 /* Reads a GetClusterResourceStateReply. Slices point into reply. What is malformed in any place, negative, not a number or beyond a limit
  * (LIMIT_RAY_STATE, LIMIT_RAY_RESOURCES, LIMIT_RAY_COUNT, LIMIT_RAY_AMOUNT) gives an error and an empty state, never a part of it. */
 bool ray_state_read(struct slice reply, struct arena *a, struct ray_state *out, struct err *e);
+/* A hash of all that the state says but for its version and how long nodes have been idle; 0: something waits or is asked for. */
+uint64_t ray_state_quiet(const struct ray_state *s);
 
 /* What the autoscaler reports back (ReportAutoscalingState), so that `ray status` shows it. Slices are whoever decided's. */
 struct ray_launch { /* decided, no pod yet */

@@ -84,6 +84,8 @@ void metrics_write(const struct op *op, struct buf *b)
     gauge(b, "mobula_namespaces_synced", "Of those, how many have complete caches.", synced);
     counter(b, "mobula_decisions_total", "Decisions made.", op->stats.decisions);
     counter(b, "mobula_plans_total", "Decisions that led to actions.", op->stats.plans);
+    counter(b, "mobula_autoscaler_decisions_total",
+            "Answers of heads that were decided on: one that says the same again may be passed over.", op->stats.scalings);
     write_objects(op, b);
     write_actions(op, b);
     counter(b, "mobula_dashboard_calls_total", "Questions to dashboards of heads.", op->stats.dash_calls);

@@ -133,6 +133,7 @@ struct tools {
 
 struct operator_stats {
     uint64_t decisions, plans, events_seen;
+    uint64_t scalings; /* decisions of autoscalers */
     uint64_t actions[ACTION_READ_LOG + 1], refused[ACTION_READ_LOG + 1];
     uint64_t dash_calls, dash_failures;
     uint64_t unknown; /* writes whose outcome had to be looked up */

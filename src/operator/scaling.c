@@ -18,6 +18,8 @@ struct scaling {
     struct group_memory *groups;
     uint32_t group_count;
     uint32_t decisions;     /* counts them; see pod_record.stop_decision */
+    uint64_t quiet;         /* ray_state_quiet of a state that left nothing to do; 0: the next one is decided on in any case */
+    int64_t rest_ms;        /* until when the same state would leave nothing to do again */
     uint64_t reported;      /* hash of the last report but for its version; 0: none, or one of nothing */
     uint64_t said;          /* hash of the last lines that were logged */
     int64_t said_ms;        /* when the last legacy block was; 0: never */
@@ -238,6 +240,20 @@ static void mark_removals(struct scaling *s, const struct scale_plan *p)
     }
 }
 
+/* Nothing was done, nothing waits, and only time could change that: another state that says the same need not be decided on before. */
+static void rest(struct scaling *s, const struct scale_view *v, const struct scale_plan *p)
+{
+    bool rests = !p->held && p->drain_count + p->removal_count + p->unmet_count == 0;
+    for (uint32_t i = 0; i < v->cluster->group_count && rests; i++) {
+        const struct scale_group *g = &p->groups[i];
+        rests = g->launch == 0 && g->throttled == 0 && g->pending == 0 && v->failures[i + 1].count == 0;
+    }
+    s->quiet = rests ? ray_state_quiet(v->state) : 0;
+    s->rest_ms = p->next_ms;
+    if (s->c->kind == RAY_LEGACY && s->said_ms + LEGACY_LOG_MS < s->rest_ms)
+        s->rest_ms = s->said_ms + LEGACY_LOG_MS;
+}
+
 /* The model of the cluster is loaded. */
 static void decide(struct scaling *s, const struct ray_state *state)
 {
@@ -261,6 +277,7 @@ static void decide(struct scaling *s, const struct ray_state *state)
     report(s, &p);
     say_lines(s, &v, &p);
     keep_news(s, !p.held, p.held ? "HeadNotJoined" : p.unmet_count ? "DemandUnmet" : "DemandMet", &p);
+    rest(s, &v, &p);
 }
 
 static void on_state(struct scaling *s, const struct ray_state *state)
@@ -269,9 +286,13 @@ static void on_state(struct scaling *s, const struct ray_state *state)
     if (!op->leading || op->stopping || !space_synced(s->c->space, false))
         return;
     s->trouble[0] = '\0';
+    if (s->quiet && op->now.mono_ms < s->rest_ms && ray_state_quiet(state) == s->quiet)
+        return;
     model_load(op, s->c);
-    if (op->errors.count == 0)
-        decide(s, state);
+    if (op->errors.count > 0)
+        return;
+    op->stats.scalings++;
+    decide(s, state);
 }
 
 static void on_drain(struct scaling *s, const struct ray_gcs_answer *answer)
@@ -300,6 +321,7 @@ static const char *reason_of(const struct ray_gcs_answer *answer)
 static void on_failure(struct scaling *s, const struct ray_gcs_answer *answer)
 {
     enum { SILENT_AFTER = 5 };
+    s->quiet = 0;
     say_trouble(s, answer->err.text);
     if (answer->call != RAY_GCS_STATE || answer->failures < SILENT_AFTER)
         return;
@@ -379,6 +401,7 @@ void scaling_follow(struct op *op, struct cluster *c)
         s->op = op;
         s->c = c;
     }
+    s->quiet = 0; /* the cluster is decided on because something has changed */
     if (op->o.access == OPERATOR_PROXY) {
         struct slice line =
             SLICE("--ray-access=proxy: the API server passes no gRPC on, so what Ray wants cannot be asked and replicas stay as "

@@ -253,8 +253,77 @@ static void limits(void)
     CHECK(!many_gangs(most + 1, &e) && strstr(e.text, "LIMIT_RAY_STATE"));
 }
 
+/* A state of these nodes; each is what the other cases change. */
+static struct ray_state two_nodes(struct ray_node nodes[2], const struct ray_amount *cpus, const struct ray_label *label)
+{
+    nodes[0] = (struct ray_node){.id = SLICE("a"),
+                                 .instance_id = SLICE("b"),
+                                 .type = SLICE("c"),
+                                 .ip = SLICE("d"),
+                                 .status = RAY_NODE_IDLE,
+                                 .idle_ms = 7,
+                                 .total = {cpus, 1},
+                                 .labels = label,
+                                 .label_count = 1};
+    nodes[1] = (struct ray_node){.id = SLICE("ab"), .status = RAY_NODE_RUNNING};
+    return (struct ray_state){.session = SLICE("s"), .version = 1, .nodes = nodes, .node_count = 2};
+}
+
+static void quiet(void)
+{
+    struct ray_node nodes[2], other;
+    struct ray_amount cpus = {SLICE("CPU"), 1}, more = {SLICE("CPU"), 2};
+    struct ray_label label = {SLICE("k"), SLICE("v")}, longer = {SLICE("kv"), SLICE("")};
+    struct ray_state s = two_nodes(nodes, &cpus, &label);
+    const uint64_t as_it_was = ray_state_quiet(&s);
+    test_case("what says the same: another version, more time without work, another order");
+    CHECK(as_it_was != 0);
+    s.version = 2;
+    nodes[0].idle_ms = 1000;
+    CHECK(ray_state_quiet(&s) == as_it_was);
+    other = nodes[0];
+    nodes[0] = nodes[1];
+    nodes[1] = other;
+    CHECK(ray_state_quiet(&s) == as_it_was);
+    test_case("what does not");
+#define CHANGED(change)                                                                                                                    \
+    do {                                                                                                                                   \
+        s = two_nodes(nodes, &cpus, &label);                                                                                               \
+        change;                                                                                                                            \
+        CHECK(ray_state_quiet(&s) != as_it_was && ray_state_quiet(&s) != 0);                                                               \
+    } while (0)
+    CHANGED(s.session = SLICE("t"));
+    CHANGED(s.node_count = 1);
+    CHANGED(nodes[0].id = SLICE("e"));
+    CHANGED(nodes[0].instance_id = SLICE("e"));
+    CHANGED(nodes[0].type = SLICE("e"));
+    CHANGED(nodes[0].ip = SLICE("e"));
+    CHANGED((nodes[0].id = SLICE("ab"), nodes[0].instance_id = SLICE("")));
+    CHANGED(nodes[0].status = RAY_NODE_DRAINING);
+    CHANGED(nodes[0].total = (struct ray_bundle){0});
+    CHANGED(nodes[0].total.list = &more);
+    CHANGED((nodes[0].available = nodes[0].total, nodes[0].total = (struct ray_bundle){0}));
+    CHANGED(nodes[0].labels = &longer);
+    CHANGED(nodes[0].label_count = 0);
+#undef CHANGED
+    test_case("what waits is never the same");
+    const struct ray_demand demand = {.count = 1};
+    const struct ray_demands asked = {&demand, 1};
+    const struct ray_gang gang = {0};
+    s = two_nodes(nodes, &cpus, &label);
+    s.demands = asked;
+    CHECK_INT(ray_state_quiet(&s), 0);
+    s = two_nodes(nodes, &cpus, &label);
+    s.gangs = &gang, s.gang_count = 1;
+    CHECK_INT(ray_state_quiet(&s), 0);
+    s = two_nodes(nodes, &cpus, &label);
+    s.constraints = &asked, s.constraint_count = 1;
+    CHECK_INT(ray_state_quiet(&s), 0);
+}
+
 int main(void)
 {
+    quiet();
     recorded();
     cut_anywhere();
     lies();

@@ -1,6 +1,8 @@
 /* Autoscaling without Ray: the operator, the API server and the heads of its clusters in one process, in virtual time. */
 #include "scaled.h"
 
+#include "src/operator/op.h"
+
 enum { POLL = RAY_GCS_EVERY_MS + 50, PROGRESS_MS = 70 * 1000 }; /* progress is written to status at most once a minute */
 
 /* From a demand, at any time between two polls, until the last pod was sent. */
@@ -81,6 +83,50 @@ static void test_refused(void)
     world_run(&w, 5 * 1000);
     CHECK_INT(workers_of(&w, "c"), 0);
     CHECK_INT(h->accepted, 3);
+    world_free(&w);
+}
+
+/* What a head says again and again is looked at when it matters: a minute costs next to nothing, and nothing comes later for it. */
+static void test_rest(void)
+{
+    struct world w;
+    test_case("a cluster that rests is not decided on");
+    make_scaled_world(&w, false);
+    apply_scaled(&w, &(struct scaled){.name = "c", .min = 1, .replicas = 1, .idle = 30});
+    struct fakeray *h = head_of(&w, "c");
+    world_run(&w, 120 * 1000);
+    uint64_t decided = w.op->stats.scalings;
+    uint32_t asked = h->fake.states;
+    world_run(&w, 60 * 1000);
+    CHECK(h->fake.states - asked >= 57);
+    CHECK(w.op->stats.scalings - decided <= 2);
+    test_case("demand is met as soon as ever");
+    fakeray_work(h, 0, FAKERAY_CPUS, 3, false);
+    CHECK(run_until_workers(&w, "c", 3, 10 * 1000) <= POLL);
+    world_run(&w, 10 * 1000);
+    test_case("so is a raylet that dies");
+    struct slice names[3];
+    CHECK_INT(pod_names(&w, "worker", names, 3), 3);
+    fakeray_kill_raylet(h, names[1].ptr);
+    world_run(&w, 10 * 1000);
+    CHECK_INT(w.sent.deletes, 1);
+    CHECK_INT(workers_of(&w, "c"), 3);
+    test_case("idle nodes go when it is time, not earlier and not later");
+    world_run(&w, 20 * 1000);
+    fakeray_work(h, 0, 0, 0, false);
+    decided = w.op->stats.scalings;
+    world_run(&w, 29 * 1000);
+    CHECK_INT(workers_of(&w, "c"), 3);
+    CHECK(w.op->stats.scalings - decided <= 6);
+    world_run(&w, 4000);
+    CHECK_INT(workers_of(&w, "c"), 1);
+    test_case("a pod that is deleted by hand comes back");
+    world_run(&w, 60 * 1000);
+    CHECK_INT(pod_names(&w, "worker", names, 3), 1);
+    CHECK_INT(world_call(&w, "DELETE", arena_printf(&w.arena, "%s/%s", pods_path, names[0].ptr).ptr, "application/json", SLICE("{}")), 200);
+    world_run(&w, 5000);
+    CHECK_INT(workers_of(&w, "c"), 1);
+    CHECK_INT(fakeray_nodes(h), 1);
     world_free(&w);
 }
 
@@ -479,6 +525,7 @@ int main(void)
     test_up();
     test_down();
     test_refused();
+    test_rest();
     test_dead_raylet();
     test_cancelled();
     test_cancelled_in_vain();
