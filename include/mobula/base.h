@@ -318,6 +318,15 @@ struct log_limit {
 };
 bool log_limit_pass(struct log_limit *l, struct now now);
 
+/* The same for many things, which come by turns: `what` is a hash of all that makes one of them the same. Zero-initialise it. */
+struct log_memory {
+    struct {
+        uint64_t what;
+        int64_t next_ms;
+    } said[LIMIT_LOG_SAID];
+};
+bool log_memory_pass(struct log_memory *m, uint64_t what, struct now now);
+
 /* Prints "mobula: fatal: …" on stderr and aborts. For what cannot be survived: no memory, no randomness, a broken invariant. */
 _Noreturn void fatal(const char *fmt, ...) PRINTF_LIKE(1, 2);
 

@@ -8,6 +8,11 @@ enum {
     MIB = 1024 * 1024,
 };
 
+/* base */
+enum {
+    LIMIT_LOG_SAID = 64, /* things that are remembered not to be said again within a minute; of more the one said first is forgotten */
+};
+
 /* json: what one document may be. The API server stores 1.5 MiB and accepts 3 MiB; nesting is checked before jsmn sees a byte, because
  * jsmn is quadratic in depth. */
 enum {

@@ -162,14 +162,28 @@ void log_raw(struct slice line)
     emit(&l);
 }
 
+enum { EVERY_MS = 60 * 1000 };
+
 bool log_limit_pass(struct log_limit *l, struct now now)
 {
-    enum { EVERY_MS = 60 * 1000 };
     if (now.mono_ms < l->next_ms) {
         l->held += l->held < UINT32_MAX;
         return false;
     }
     l->next_ms = now.mono_ms + EVERY_MS;
     l->held = 0;
+    return true;
+}
+
+bool log_memory_pass(struct log_memory *m, uint64_t what, struct now now)
+{
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < LIMIT_LOG_SAID; i++) {
+        if (m->said[i].what == what && now.mono_ms < m->said[i].next_ms)
+            return false;
+        at = m->said[i].next_ms < m->said[at].next_ms ? i : at;
+    }
+    m->said[at].what = what;
+    m->said[at].next_ms = now.mono_ms + EVERY_MS;
     return true;
 }

@@ -36,7 +36,7 @@ struct kube_lease {
     int64_t asked_ms;    /* when the request in flight was made */
     int64_t renewed_ms;  /* when the last successful write of ours was made */
     int64_t next_ms;
-    struct log_limit log;
+    struct log_memory said;
 };
 
 static const struct kube_resource leases = {SLICE("coordination.k8s.io"), SLICE("v1"), SLICE("leases")};
@@ -139,7 +139,7 @@ static void lease_done(void *owner, uint64_t tag, const struct kube_answer *answ
 
 static void complain(struct kube_lease *l, const struct err *e, struct now now)
 {
-    if (log_limit_pass(&l->log, now))
+    if (log_memory_pass(&l->said, hash64(slice_of(e->text), 0), now))
         log_warn("leader election does not work", LF("lease", l->name), LF("namespace", l->ns), LF_CSTR("error", e->text));
 }
 
@@ -229,7 +229,6 @@ static void write_done(struct kube_lease *l, const struct kube_answer *answer, s
     if (answer->outcome == KUBE_OK && observe(l, answer->body, now)) {
         l->renewed_ms = l->asked_ms;
         l->next_ms = l->asked_ms + l->retry_ms; /* a holder's pace begins with its first write */
-        l->log = (struct log_limit){0};
         set_mine(l, slice_eq(l->holder, l->identity));
         return;
     }

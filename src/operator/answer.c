@@ -39,24 +39,23 @@ void group_failed(struct op *op, struct cluster *c, int32_t group, struct slice 
     f->not_before_ms = op->now.mono_ms + reconcile_backoff_ms(f->count, hash64(slice_of(c->uid), 0));
     keep_reason(f, reason);
     int64_t wait_ms = f->not_before_ms - op->now.mono_ms;
-    log_warn("group failed", LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name), LF("group", name), LF("reason", reason),
-             LF_INT("failures", f->count), LF_INT("retry_in_ms", wait_ms));
+    bool news = log_memory_pass(&op->said, said_of(c, reason, hash64(name, 0)), op->now);
+    if (news)
+        log_warn("group failed", LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name), LF("group", name), LF("reason", reason),
+                 LF_INT("failures", f->count), LF_INT("retry_in_ms", wait_ms));
     char note[LIMIT_KUBE_EVENT_NOTE];
     /* no number in it: repeated events are counted as one */
     snprintf(note, sizeof note, "group %.*s: %.*s", SLICE_ARG(name), SLICE_ARG(reason));
     say_event(op, c, true, group < 0 ? "FailedToCreateHeadPod" : "FailedToCreateWorkerPod", slice_of(note));
-    say_legacy(op, c, "WARNING", slice_of(note));
+    if (news)
+        say_legacy(op, c, "WARNING", slice_of(note));
 }
 
 static void log_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text, int64_t again_ms)
 {
     if (!op->leading || op->stopping)
         return; /* what was recalled is no trouble */
-    if (strncmp(op->trouble_text, text, sizeof op->trouble_text - 1) != 0) {
-        snprintf(op->trouble_text, sizeof op->trouble_text, "%.*s", (int)sizeof op->trouble_text - 1, text);
-        op->trouble_log = (struct log_limit){0};
-    }
-    if (log_limit_pass(&op->trouble_log, op->now))
+    if (log_memory_pass(&op->said, hash64(slice_of(text), 0), op->now))
         log_warn("call failed", LF("namespace", istr_slice(c->ns)), LF_CSTR(record_key(c), c->name),
                  LF_CSTR("action", action_name((enum action_kind)f->kind)), LF_CSTR("object", f->name), LF_CSTR("error", text),
                  LF_INT("retry_in_ms", again_ms - op->now.mono_ms));

@@ -114,7 +114,6 @@ struct source {
     bool synced, absent;
     uint32_t round;
     struct err trouble;
-    struct log_limit log;
 };
 
 /* A watched namespace, or all of them. Nothing is decided in it before all the sources that it depends on are complete. */
@@ -168,8 +167,7 @@ struct op {
     uint64_t executable_hash;
     uint32_t flights;
     bool leading, stopping, released;
-    struct log_limit trouble_log; /* the same trouble of many calls is one line */
-    char trouble_text[ERR_TEXT_MAX];
+    struct log_memory said; /* the same trouble of many calls is one line, and so is that of one again and again */
     struct operator_stats stats;
     struct health *health, *metrics;
     struct now now; /* of the step that runs */
@@ -335,6 +333,7 @@ void tools_free(struct op *op);
 
 /* say.c: what was done, as log lines and events */
 void say_work(struct op *op, struct cluster *c);
+uint64_t said_of(const struct cluster *c, struct slice words, uint64_t more); /* for op->said: the same words of the same name */
 void say_event(struct op *op, struct cluster *c, bool warning, const char *reason, struct slice note);
 void say_legacy(struct op *op, struct cluster *c, const char *level, struct slice text);
 void say_legacy_status(struct op *op, struct cluster *c);

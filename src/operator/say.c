@@ -1,6 +1,12 @@
 /* What was done, in one line for the log, one event per decision, and the legacy kind's "<cluster>:" lines. */
 #include "op.h"
 
+uint64_t said_of(const struct cluster *c, struct slice words, uint64_t more)
+{
+    uint64_t name = hash64(slice_of(c->name), hash64(istr_slice(c->ns), (uint64_t)c->kind));
+    return hash64(words, name ^ more);
+}
+
 void say_event(struct op *op, struct cluster *c, bool warning, const char *reason, struct slice note)
 {
     struct kube_event ev = {.about = {.api_version = record_api_version(c),

@@ -24,7 +24,6 @@ struct scaling {
     uint64_t said;          /* hash of the last lines that were logged */
     int64_t said_ms;        /* when the last legacy block was; 0: never */
     struct scale_news news; /* its words are ours */
-    struct log_limit log;
     char trouble[ERR_TEXT_MAX];
 };
 
@@ -177,11 +176,8 @@ static void say_lines(struct scaling *s, const struct scale_view *v, const struc
 static void say_trouble(struct scaling *s, const char *text)
 {
     struct cluster *c = s->c;
-    if (strcmp(s->trouble, text) != 0) {
-        snprintf(s->trouble, sizeof s->trouble, "%s", text);
-        s->log = (struct log_limit){0};
-    }
-    if (log_limit_pass(&s->log, s->op->now))
+    snprintf(s->trouble, sizeof s->trouble, "%s", text);
+    if (log_memory_pass(&s->op->said, said_of(c, slice_of(text), 0), s->op->now))
         log_warn("autoscaler: the head does not answer: nothing is scaled by demand", LF("namespace", istr_slice(c->ns)),
                  LF_CSTR("cluster", c->name), LF_CSTR("error", text));
 }

@@ -101,13 +101,11 @@ static void trouble(struct source *src, const struct kube_watch_event *ev, struc
 {
     const struct err *e = ev->err;
     bool cut = !ev->status && e->code == ERR_CLOSED, denied = ev->status && ev->status->code == 401;
-    bool news = strcmp(src->trouble.text, e->text) != 0; /* what comes and goes is no news each time */
+    uint64_t what = hash64(slice_of(e->text), hash64(src->space->ns, src->what));
     src->trouble = *e;
-    if (news)
-        src->log = (struct log_limit){0};
     if (denied || kube_client_stats(src->op->client)->trouble.code != ERR_NONE)
         return; /* no watch works: the client has said so, once for all of them */
-    if (log_limit_pass(&src->log, now))
+    if (log_memory_pass(&src->op->said, what, now))
         log_at(cut ? LOG_INFO : LOG_WARN, cut ? "watch was cut and is taken up again" : "watch does not work",
                LF_CSTR("resource", source_name(src->what)), LF_CSTR("error", e->text), LF_CSTR("step", err_code_name(e->code)),
                LF("namespace", slice_empty(src->space->ns) ? SLICE("all") : src->space->ns));
@@ -121,7 +119,7 @@ static void on_watch(void *owner, const struct kube_watch_event *ev, struct now 
     op->stats.events_seen++;
     arena_reset(&op->event_arena, 64 * KIB);
     if (ev->what != KUBE_WATCH_TROUBLE && ev->what != KUBE_WATCH_SKIPPED)
-        src->trouble.code = ERR_NONE; /* its text stays, to be known again */
+        src->trouble.code = ERR_NONE;
     switch (ev->what) {
     case KUBE_WATCH_RESTART:
         src->synced = src->absent = false;

@@ -123,6 +123,64 @@ void check_change(struct sim *s, const struct apiserver_change *c)
         sim_violation(s, "no secret", "a variable's value is in event %.*s", SLICE_ARG(c->name));
 }
 
+/* ---- nothing is said over and over ---- */
+
+void check_started(struct sim *s, uint32_t process)
+{
+    s->said_count[process] = 0;
+}
+
+/* How often it was said within the last minute, but for now. */
+static uint32_t said(struct sim *s, uint32_t process, uint64_t what)
+{
+    enum { MINUTE_MS = 60 * 1000 };
+    struct saying *list = s->said[process];
+    uint32_t kept = s->said_count[process] < SIM_SAYINGS ? s->said_count[process] : SIM_SAYINGS, times = 0;
+    for (uint32_t i = 0; i < kept; i++)
+        times += list[i].what == what && sim_now(s) < list[i].at_ms + MINUTE_MS;
+    list[s->said_count[process]++ % SIM_SAYINGS] = (struct saying){what, sim_now(s)};
+    return times;
+}
+
+/* An error by its words: all but the time, and how often it came. */
+static uint64_t hash_of_line(struct slice line)
+{
+    static const struct slice passing[] = {SLICE("ts="), SLICE("failures="), SLICE("retry_in_ms=")};
+    uint64_t hash = 0;
+    while (line.ptr) {
+        struct slice word = slice_cut(&line, ' ');
+        bool passes = false;
+        for (size_t i = 0; i < COUNT_OF(passing); i++)
+            passes |= slice_starts(word, passing[i]);
+        hash = passes ? hash : hash64(word, hash);
+    }
+    return hash;
+}
+
+static void check_line(struct sim *s, struct slice line)
+{
+    bool error = has(line, " error=") || has(line, " reason=");
+    if (error && s->w.turn && said(s, s->w.turn->number, hash_of_line(line)))
+        sim_violation(s, "an error is one line a minute", "op-%u: %.*s", s->w.turn->number, SLICE_ARG(slice_head(line, 300)));
+}
+
+/* What goes on is counted in the event that is there already. One whose answer was lost may be told anew. */
+static void check_event(struct sim *s, const struct world_request *q, int status)
+{
+    enum { MOST = 3 };
+    static const char *const parts[] = {"regarding.uid", "reason", "note"};
+    struct slice path = q->target;
+    struct json doc;
+    struct err e = {0};
+    uint64_t hash = 1;
+    if (status != 201 || !slice_ends(slice_cut(&path, '?'), SLICE("/events")) || !json_parse(&doc, q->body, &s->arena, &e))
+        return;
+    for (size_t i = 0; i < COUNT_OF(parts); i++)
+        hash = hash64(json_get_str(json_root(&doc), parts[i], &s->arena), hash);
+    if (said(s, q->from->number, hash) >= MOST)
+        sim_violation(s, "an event is told once", "op-%u: %.*s", q->from->number, SLICE_ARG(slice_head(q->body, 390)));
+}
+
 /* ---- requests ---- */
 
 void check_request_began(struct sim *s, const struct world_request *q)
@@ -183,6 +241,7 @@ void check_request(struct sim *s, const struct world_request *q)
 
 void check_answer(struct sim *s, const struct world_request *q, int status)
 {
+    check_event(s, q, status);
     if (!world_is_write(q) || has(q->target, "dryRun=All"))
         return;
     s->r->writes++;
@@ -196,6 +255,7 @@ static void on_log(void *owner, struct slice line)
 {
     struct sim *s = owner;
     sim_say(s, "log: %.*s", SLICE_ARG(line));
+    check_line(s, line);
     if (has(line, SIM_TOKEN) || has(line, SIM_CANARY))
         sim_violation(s, "no secret", "in the log: %.*s", SLICE_ARG(line));
 }

@@ -34,6 +34,7 @@ void sim_start_process(struct sim *s, uint32_t i)
     s->restart_ms[i] = TIME_NEVER;
     s->stopping[i] = s->synced[i] = false;
     sim_say(s, "op-%u starts", i);
+    check_started(s, i);
     world_launch(&s->w, i, &o);
 }
 

@@ -21,6 +21,7 @@ enum {
     SIM_GROUPS = 2,
     SIM_TEXT = 400,
     SIM_UID = 37,
+    SIM_SAYINGS = 512,
 };
 
 /* ---- the schedule ---- */
@@ -211,6 +212,12 @@ struct seen_pod {
     bool head, live, ready;
 };
 
+/* What one operator has said: a line of its log, or an event. */
+struct saying {
+    uint64_t what;
+    int64_t at_ms;
+};
+
 struct lease_pace {
     int64_t from_ms;
     uint32_t count;
@@ -228,6 +235,8 @@ struct sim {
     struct want want[SIM_CLUSTERS];
     struct seen_pod *pods;
     struct lease_pace pace[WORLD_PROCESSES];
+    struct saying said[WORLD_PROCESSES][SIM_SAYINGS]; /* the latest; of the process that runs now */
+    uint32_t said_count[WORLD_PROCESSES];
     int64_t until_ms[SIM_KINDS]; /* when a fault that lasts is over */
     uint32_t dice[SIM_KINDS][3]; /* and of what kind it is */
     int64_t restart_ms[WORLD_PROCESSES], expire_ms, tampered_ms, legacy_ms;
@@ -287,6 +296,7 @@ void sim_start_process(struct sim *s, uint32_t i);
 
 /* check.c */
 void check_begin(struct sim *s);
+void check_started(struct sim *s, uint32_t process); /* one that remembers nothing */
 void check_change(struct sim *s, const struct apiserver_change *c);
 void check_request_began(struct sim *s, const struct world_request *q);
 void check_request(struct sim *s, const struct world_request *q);

@@ -100,9 +100,11 @@ static int64_t step_process(struct process *p, bool *moved)
     if (w->now.mono_ms < p->frozen_until_ms)
         return p->frozen_until_ms;
     uint64_t since = w->pieces;
+    w->turn = p;
     operator_wake(p->op, world_process_now(p));
     *moved |= net_dispatch(&p->net, world_process_now(p));
     int64_t next = operator_step(p->op, world_process_now(p));
+    w->turn = NULL;
     if (w->hooks && w->hooks->stepped)
         w->hooks->stepped(w->hooks, p, since);
     return next == TIME_NEVER ? next : next - p->ahead_ms;

@@ -86,7 +86,8 @@ struct world_hooks {
 
 struct world {
     struct process process[WORLD_PROCESSES];
-    struct op *op; /* that of process[0] */
+    struct op *op;              /* that of process[0] */
+    const struct process *turn; /* whose it is; NULL: nobody's */
     struct apiserver *server;
     struct now now;
     struct wire *wires;

@@ -102,6 +102,27 @@ static void test_limit(void)
     CHECK_INT(l.held, 0);
 }
 
+static void test_memory(void)
+{
+    struct log_memory m = {0};
+    struct now now = {.mono_ms = 5};
+    test_case("as many things as are remembered, by turns: each once a minute");
+    for (uint64_t i = 0; i < LIMIT_LOG_SAID; i++, now.mono_ms++)
+        CHECK(log_memory_pass(&m, 100 + i, now));
+    for (uint64_t i = 0; i < LIMIT_LOG_SAID; i++)
+        CHECK(!log_memory_pass(&m, 100 + i, now));
+    now.mono_ms = 5 + 59999;
+    CHECK(!log_memory_pass(&m, 100, now));
+    now.mono_ms = 5 + 60000;
+    CHECK(log_memory_pass(&m, 100, now));
+    CHECK(!log_memory_pass(&m, 101, now));
+    test_case("one more: the one that was said first is forgotten");
+    CHECK(log_memory_pass(&m, 1, now));
+    CHECK(!log_memory_pass(&m, 1, now));
+    CHECK(!log_memory_pass(&m, 102, now));
+    CHECK(log_memory_pass(&m, 101, now));
+}
+
 int main(void)
 {
     log_global.fd = -1;
@@ -113,5 +134,6 @@ int main(void)
     test_cut();
     test_fd();
     test_limit();
+    test_memory();
     return test_done();
 }

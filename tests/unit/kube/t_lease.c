@@ -228,6 +228,31 @@ static void check_lost(void)
     finish(&r);
 }
 
+static void on_trouble(void *owner, struct slice line)
+{
+    *(uint32_t *)owner += memmem(line.ptr, line.len, "leader election does not work", 29) != NULL;
+}
+
+static void check_log(void)
+{
+    struct rig r;
+    uint32_t lines = 0;
+    lead(&r);
+    test_case("errors that come and go are one line a minute");
+    const struct log before = log_global;
+    log_global = (struct log){.level = LOG_WARN, .fd = -1, .sink = on_trouble, .owner = &lines};
+    for (uint32_t i = 0; i < 5; i++) {
+        run(&r, 1000);
+        answer(&r, 403, "{\"kind\":\"Status\",\"message\":\"no\"}");
+        answer_lease(&r, "me", 3 + 2 * i, T1);
+        answer_lease(&r, "me", 4 + 2 * i, T2);
+        CHECK(kube_lease_held(r.l, r.f.now));
+    }
+    CHECK_INT(lines, 1);
+    log_global = before;
+    finish(&r);
+}
+
 static void check_silence(void)
 {
     struct rig r;
@@ -344,6 +369,7 @@ int main(void)
     check_other_holder();
     check_released_by_other();
     check_lost();
+    check_log();
     check_silence();
     check_release();
     check_garbage();

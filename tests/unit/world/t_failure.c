@@ -245,9 +245,44 @@ static void test_template(void)
     world_free(&w);
 }
 
+/* Lines of the log that have both. */
+struct heard {
+    const char *words, *name;
+    uint32_t lines;
+};
+
+static void on_line(void *owner, struct slice line)
+{
+    struct heard *h = owner;
+    h->lines += memmem(line.ptr, line.len, h->words, strlen(h->words)) && memmem(line.ptr, line.len, h->name, strlen(h->name));
+}
+
+/* Two that fail for reasons of their own, by turns: neither makes the other news. */
+static void test_log(void)
+{
+    struct heard heard = {.words = "msg=\"group failed\"", .name = "cluster=c group=headgroup"};
+    struct world w;
+    test_case("an error is logged once, and then once a minute");
+    make_world(&w, false);
+    world_run(&w, 1000);
+    log_global.sink = on_line;
+    log_global.owner = &heard;
+    override(&w, "POST", pods_path, 403, false, 1000);
+    apply(&w, "c", 1);
+    apply(&w, "d", 1);
+    world_run(&w, 50 * 1000);
+    CHECK_INT(heard.lines, 1);
+    world_run(&w, 120 * 1000);
+    CHECK(heard.lines >= 2 && heard.lines <= 3);
+    CHECK(w.sent.pod_posts >= 2 * 6);
+    log_global.sink = NULL;
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
+    test_log();
     test_crash_loop();
     test_once();
     test_together();
