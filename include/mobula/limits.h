@@ -110,7 +110,7 @@ enum {
 enum {
     LIMIT_RAY_ANSWER = 4 * MIB,           /* one message of gRPC: some 8,000 nodes */
     LIMIT_RAY_ANSWERS = 16 * MIB,         /* of such messages that are coming in, from all heads together … */
-    RAY_ANSWER_FREE = 64 * KIB,           /* … where those that are no larger do not count */
+    RAY_ANSWER_FREE = 4 * KIB,            /* … where those that are no larger do not count */
     LIMIT_RAY_STATE = 16 * MIB,           /* memory of the structs that it is read into */
     LIMIT_RAY_COUNT = 1000 * 1000 * 1000, /* pending tasks of one shape */
     LIMIT_RAY_HEADERS = 16 * KIB,         /* of an answer or a call, compressed */

@@ -134,7 +134,7 @@ static void add_what_is_allowed(struct buf *b)
 
 static void add_a_thousand(struct buf *b)
 {
-    add_strangers(b, (size_t)2 * RAY_ANSWER_FREE);
+    add_strangers(b, 128 * KIB);
 }
 
 /* ---- heads in trouble ---- */
