@@ -1,6 +1,7 @@
 """Real Ray in the tests' namespace: clusters small enough for two cores, and its dashboard's jobs."""
 
 import http.client
+import itertools
 import json
 import os
 
@@ -60,10 +61,10 @@ def dashboard(space, cluster, method, path, body=None):
     link = http.client.HTTPConnection(pod["status"]["podIP"], 8265, timeout=60)
     try:
         link.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": "application/json"})
-    except ConnectionRefusedError as e:  # it comes seconds after the GCS
-        raise AssertionError("the dashboard does not listen yet") from e
-    answer = link.getresponse()
-    text = answer.read().decode()
+        answer = link.getresponse()
+        text = answer.read().decode()
+    except (OSError, http.client.HTTPException) as e:  # it comes seconds after the GCS, and goes with its head
+        raise AssertionError(f"the dashboard does not answer: {e!r}") from e
     return answer.status, json.loads(text) if text.startswith(("{", "[")) else text
 
 
@@ -88,16 +89,22 @@ def submit(space, cluster, name, code):
 
     def sent():
         status, answer = dashboard(space, cluster, "POST", "/api/jobs/", job)
-        assert status == 200, answer  # the agent that is to run it comes seconds after the dashboard
+        assert status == 200 or "already exists" in answer, answer  # the agent that is to run it comes seconds after the dashboard
         return True
 
     eventually(sent, START_S, 0.5)
+
+
+class Forgotten(Exception):
+    """The head has begun anew since the job was submitted: a starved Ray ends when it has not come up in a minute."""
 
 
 def ended(space, cluster, name, seconds=START_S):
     """Waits for the job's end; its record, with the log in it."""
     def look():
         status, job = dashboard(space, cluster, "GET", f"/api/jobs/{name}")
+        if status == 404:
+            raise Forgotten(job)
         return status == 200 and job["status"] in ("SUCCEEDED", "FAILED", "STOPPED") and job
 
     job = eventually(look, seconds, 0.5)
@@ -106,7 +113,13 @@ def ended(space, cluster, name, seconds=START_S):
 
 def ran(space, cluster, name, code):
     """Runs Python as a job and returns the last line that it printed."""
-    submit(space, cluster, name, code)
-    job = ended(space, cluster, name)
+    for attempt in itertools.count(1):
+        try:
+            submit(space, cluster, f"{name}-{attempt}", code)
+            job = ended(space, cluster, f"{name}-{attempt}")
+            break
+        except Forgotten:
+            if attempt == 3:
+                raise
     assert job["status"] == "SUCCEEDED", job["logs"][-2000:]
     return job["logs"].strip().splitlines()[-1]

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the tests of this folder against real Ray: a control plane of tests/rig and a real kubelet with containerd, all in a network
 # namespace without a way out, and Ray from an image that tests/rig/image-ray.sh made without a registry. Needs root and Go; installs what
-# else it needs.
+# else it needs. Half an hour on two cores that have nothing else to do, of which the tests are about half; what takes the rest is built
+# once and kept in RIG_DIR (control plane, kubelet, the image of Ray).
 #   tests/e2e/ray/run.sh [PYTEST ARGUMENT…]
 #   KEEP=1 leaves the node up; NAME=e2e-ray is its name
 set -euo pipefail

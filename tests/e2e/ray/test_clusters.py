@@ -7,6 +7,15 @@ from rig import ROOT
 WHERE = 'import ray; ray.init(); print(ray.get(ray.remote(resources={"tool": 1})(lambda: ray.util.get_node_ip_address()).remote()))'
 SUM = 'import ray; ray.init(); print(sum(ray.get([ray.remote(lambda i: i * i).remote(i) for i in range(10)])))'
 
+# What both workers of the old operator's example bring, when both have joined.
+RESOURCES = """import ray, time
+ray.init()
+r = {}
+while r.get("Custom1", 0) < 2:
+    time.sleep(0.5)
+    r = ray.cluster_resources()
+print(r["Custom1"], r["is_spot"])"""
+
 
 def worker(space, cluster):
     return next(p for p in space.pods(cluster) if p["metadata"]["labels"]["ray.io/node-type"] == "worker")
@@ -59,11 +68,10 @@ def test_the_documented_session(space, operator):
     """The old operator's page, with its two clusters, in a namespace of its own."""
     kubectl("-n", space.name, "apply", "-f", "-", stdin=example("legacy-cluster.yaml"))
     space.ready("example-cluster", 3, LEGACY, seconds=START_S)
+    assert ran(space, "example-cluster", "resources", RESOURCES) == "2.0 2.0"
     kubectl("-n", space.name, "apply", "-f", "-", stdin=example("legacy-cluster2.yaml"))
     space.ready("example-cluster2", 2, LEGACY, seconds=START_S)
-    resources = 'import ray; ray.init(); r = ray.cluster_resources(); print(r["Custom1"], r["is_spot"])'
-    assert ran(space, "example-cluster", "resources", resources) == "2.0 2.0"
-    assert "example-cluster2:Worker node types:" in operator.log().splitlines()
+    eventually(lambda: "example-cluster2:Worker node types:" in operator.log().splitlines(), START_S, 0.5)
     kubectl("-n", space.name, "delete", "-f", "-", stdin=example("legacy-cluster2.yaml"))
     eventually(lambda: not space.pods("example-cluster2"), 120)
     assert len(space.pods("example-cluster")) == 3
