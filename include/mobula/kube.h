@@ -152,7 +152,8 @@ struct kube_request {
     struct slice method;       /* "POST" */
     struct slice path;         /* with query, percent-encoded, without the prefix */
     struct slice content_type; /* of the body; empty: no body */
-    struct slice body;         /* path and body are copied */
+    struct slice body;         /* path, body and header are copied */
+    struct http_header header; /* one more; no name: none. For whom the server passes the request on to */
     bool again;                /* may be sent again when its answer was lost: GET, PUT with RV, DELETE with uid, server-side apply */
     int64_t timeout_ms;        /* from now; 0: KUBE_CALL_MS */
     kube_done *done;           /* called once, unless the client is freed before */

@@ -71,6 +71,7 @@ enum {
     LIMIT_KUBE_CALLS = 4096, /* calls queued or in flight */
     LIMIT_KUBE_WATCHES = 80, /* OPERATOR_WATCHES in each of 16 namespaces */
     LIMIT_KUBE_TOKEN = 64 * KIB,
+    LIMIT_KUBE_NAME = 253,        /* of an object */
     LIMIT_KUBE_CONFIG_FILES = 16, /* of one KUBECONFIG list */
     LIMIT_KUBE_IMPERSONATE = 16,  /* groups, and extra values, to impersonate */
     LIMIT_KUBE_EXEC_ARGS = 64,    /* arguments, and variables, of an exec plugin */
@@ -132,8 +133,11 @@ enum {
     RAY_LOG_STEP = 1 * MIB,       /* of a log that is shown: so much must come in RAY_DASH_MS */
     RAY_DASH_LINKS = 32,
     RAY_DASH_LINKS_HOST = 2,
-    RAY_DASH_LINKS_DOUBTFUL = 16, /* of all, those to heads that did not answer the last time */
-    LIMIT_RAY_SESSION = 256,      /* the name of a run of Ray */
+    RAY_DASH_LINKS_DOUBTFUL = 16,           /* of all, those to heads that did not answer the last time */
+    LIMIT_RAY_SESSION = 256,                /* the name of a run of Ray */
+    RAY_TOKEN_BYTES = 32,                   /* of randomness, in a token that is made here */
+    RAY_TOKEN_AGAIN_MS = 10 * 1000,         /* a token that a head refuses is read again so long after it was read … */
+    RAY_TOKEN_AGAIN_MAX_MS = 5 * 60 * 1000, /* … growing to this while it stays the same; and so is one that cannot be read */
 };
 #define LIMIT_RAY_AMOUNT INT64_C(100000000000000) /* units of one resource on one node: 91 TiB of memory */
 

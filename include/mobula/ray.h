@@ -65,6 +65,8 @@ struct ray_cluster {
     int64_t idle_timeout_s; /* of groups that give none */
     int32_t max_workers;    /* of all groups together; INT32_MAX: no limit but the groups' own */
     struct slice ray_version;
+    struct slice auth_secret; /* the Secret that holds the token which every client of the head must have; empty: none must */
+    bool auth_ours;           /* it is made for this cluster */
     struct jval spec, labels, annotations;
     struct ray_group head;
     struct ray_group *groups;
@@ -91,8 +93,8 @@ bool ray_read(struct jval object, struct arena *a, struct ray_cluster *out, stru
  * the rest. */
 bool ray_read_known(struct jval object, const uint64_t *hashes, struct arena *a, struct ray_cluster *out, struct ray_errors *errors);
 /* What is accepted and has no effect: fields that nobody knows (a slip of the pen, mostly), and those of features that are not there yet
- * and whose absence is no danger. Fields whose silent absence would be one (authOptions.mode token, tlsOptions, networkPolicy) are errors
- * of ray_read. For `mobula validate` and for an event. */
+ * and whose absence is no danger. Fields whose silent absence would be one (enableK8sTokenAuth, tlsOptions, networkPolicy) are errors of
+ * ray_read. For `mobula validate` and for an event. */
 void ray_notes(struct jval object, struct arena *a, struct ray_errors *notes);
 /* One line: "spec.headGroupSpec.template.spec.containers: …; spec.…: …; and 3 more", at most max bytes. */
 struct slice ray_errors_text(const struct ray_errors *errors, size_t max, struct arena *a);
@@ -160,14 +162,23 @@ uint64_t ray_service_hash(struct jval service);
 bool ray_start_command(const struct ray_cluster *c, const struct ray_group *g, const struct ray_options *o, struct arena *a,
                        struct slice *out, struct err *e);
 
-/* KubeRay's autoscaler beside the head, and the objects that it acts by; all of them stand before the head is made. A service account that
- * the head's template names is its user's to make. Names are KubeRay's, which other programs look for. */
-enum ray_account { RAY_ACCOUNT, RAY_ACCOUNT_ROLE, RAY_ACCOUNT_BINDING, RAY_ACCOUNT_OBJECTS };
+/* What must stand before the head is made: the objects that KubeRay's autoscaler beside it acts by, and the Secret with the cluster's
+ * token. A service account that the head's template names is its user's to make, and so is a Secret that authOptions names. Names are
+ * KubeRay's, which other programs look for. */
+enum ray_account { RAY_ACCOUNT, RAY_ACCOUNT_ROLE, RAY_ACCOUNT_BINDING, RAY_ACCOUNT_SECRET, RAY_ACCOUNT_OBJECTS };
 extern const struct kube_resource ray_account_resources[RAY_ACCOUNT_OBJECTS];
 bool ray_has_sidecar(const struct ray_cluster *c, const struct ray_options *o);
-bool ray_wants_account(const struct ray_cluster *c, enum ray_account which, struct arena *a);
+bool ray_wants_account(const struct ray_cluster *c, enum ray_account which, const struct ray_options *o, struct arena *a);
 struct slice ray_account_name(const struct ray_cluster *c, enum ray_account which, struct arena *a);
-bool ray_build_account(const struct ray_cluster *c, enum ray_account which, struct arena *a, struct buf *out);
+/* token: RAY_ACCOUNT_SECRET's. */
+bool ray_build_account(const struct ray_cluster *c, enum ray_account which, struct slice token, struct arena *a, struct buf *out);
+
+/* Token authentication (spec.authOptions of ray.io/v1). */
+#define RAY_AUTH_KEY "auth_token" /* of the Secret's data */
+/* The Secret of a RayCluster's spec; empty: its head asks for no token. ours: it is made for the cluster. */
+struct slice ray_auth_secret(struct jval spec, struct slice cluster, bool *ours, struct arena *a);
+/* What of the key's bytes is the token: white space around it is not. False: none that can be sent. */
+bool ray_auth_token(struct slice text, struct slice *token, struct err *e);
 
 /* ---- RayJob: a program, and the cluster that it runs on ---- */
 

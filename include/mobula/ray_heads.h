@@ -14,6 +14,7 @@
  * second, costs nobody else anything. An answer that is malformed, too large or not in time is an error and nothing else. What has come of
  * answers that are not whole has LIMIT_RAY_ANSWERS for all heads together. Between calls a client holds its struct and an idle link. */
 
+enum { RAY_GCS_UNAUTHENTICATED = 16 }; /* a grpc_status: the token is not the head's */
 enum ray_gcs_call { RAY_GCS_HEALTH, RAY_GCS_STATE, RAY_GCS_REPORT, RAY_GCS_DRAIN };
 
 struct ray_gcs_answer {

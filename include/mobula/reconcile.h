@@ -67,7 +67,7 @@ struct cluster_view {
     const struct service *head_service, *headless_service; /* NULL: not there */
     const struct service *const *services;                 /* all that the cluster owns, those two among them */
     uint32_t service_count;
-    uint32_t accounts;    /* bits by enum ray_account: what KubeRay's autoscaler acts by, where the cluster has that, is there */
+    uint32_t accounts;    /* bits by enum ray_account: what must stand before the head is there */
     struct slice status;  /* the status that the API server has; empty: none */
     int64_t status_at_ms; /* monotonic time of our last status write; 0: none yet */
     uint32_t fleet;       /* how many clusters there are in all: the more, the longer mere progress waits */
@@ -80,7 +80,7 @@ struct cluster_view {
 };
 
 enum action_kind {
-    ACTION_CREATE_ACCOUNT, /* one object of KubeRay's autoscaler: index is its enum ray_account */
+    ACTION_CREATE_ACCOUNT, /* one object that must stand before the head: index is its enum ray_account */
     ACTION_APPLY_HEAD_SERVICE,
     ACTION_APPLY_HEADLESS_SERVICE,
     ACTION_DELETE_SERVICE,  /* name, uid; why */

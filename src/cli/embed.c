@@ -22,5 +22,6 @@ EMBED(install_role, "airgap/install/role.yaml");
 EMBED(install_role_tools, "airgap/install/role-tools.yaml");
 EMBED(install_role_sidecar, "airgap/install/role-sidecar.yaml");
 EMBED(install_role_proxy, "airgap/install/role-proxy.yaml");
+EMBED(install_role_auth, "airgap/install/role-auth.yaml");
 EMBED(install_role_leader, "airgap/install/role-leader.yaml");
 EMBED(install_deployment, "airgap/install/deployment.yaml");

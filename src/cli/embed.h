@@ -22,6 +22,7 @@ EMBEDDED(install_role)
 EMBEDDED(install_role_tools)
 EMBEDDED(install_role_sidecar)
 EMBEDDED(install_role_proxy)
+EMBEDDED(install_role_auth)
 EMBEDDED(install_role_leader)
 EMBEDDED(install_deployment)
 

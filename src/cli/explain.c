@@ -81,7 +81,7 @@ static bool build_service(struct world *w, bool head, struct buf *object)
 static bool build_account(struct world *w, const struct action *action, struct buf *object)
 {
     w->accounts |= 1u << action->index;
-    return ray_build_account(w->cluster, (enum ray_account)action->index, w->arena, object);
+    return ray_build_account(w->cluster, (enum ray_account)action->index, SLICE("(32 random bytes, in base64)"), w->arena, object);
 }
 
 /* Carries out what makes an object; *made counts them. */

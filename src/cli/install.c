@@ -152,6 +152,7 @@ static void put_operator(const struct install_options *o, const struct ray_optio
         {"TOOLS_RULE", tools->tools == RAY_TOOLS_CONFIGMAP ? install_role_tools() : SLICE_NONE},
         {"SIDECAR_RULES", slice_eq(o->autoscaler, SLICE("sidecar")) ? install_role_sidecar() : SLICE_NONE},
         {"PROXY_RULE", slice_eq(o->ray_access, SLICE("proxy")) ? install_role_proxy() : SLICE_NONE},
+        {"AUTH_RULE", o->ray_auth ? install_role_auth() : SLICE_NONE},
         {"RAY_ACCESS", access_flag(o)},
         {"AUTOSCALER", slice_eq(o->autoscaler, install_defaults.autoscaler) ? SLICE_NONE : autoscaler_flag(o)},
         {"VERSION", SLICE(MOBULA_VERSION)},
@@ -209,6 +210,7 @@ static const struct flag list[] = {
      "operator, sidecar or off: who scales clusters that ask for it; sidecar (KubeRay's) needs more rights"},
     {"submitter", FLAG_TEXT, AT(submitter), "WHO", "operator or pod: who submits RayJobs of K8sJobMode"},
     {"ray-access", FLAG_TEXT, AT(ray_access), "HOW", "direct, service or proxy: how heads are reached; proxy needs a right more"},
+    {"ray-auth", FLAG_SWITCH, AT(ray_auth), NULL, "with the right to make and read Secrets, for clusters with authOptions"},
 #undef AT
 };
 

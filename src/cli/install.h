@@ -14,7 +14,7 @@ struct install_options {
     struct slice watch; /* "a,b": where it makes clusters; empty: in ns */
     struct slice image, tools, autoscaler, submitter, ray_access;
     int64_t replicas;
-    bool print, leader_elect, create_namespace, crds_only, no_crds;
+    bool print, leader_elect, create_namespace, crds_only, no_crds, ray_auth;
 };
 
 extern const struct install_options install_defaults;

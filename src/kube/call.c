@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 enum {
-    HEADERS_MAX = 8 + 2 * LIMIT_KUBE_IMPERSONATE,
+    HEADERS_MAX = 9 + 2 * LIMIT_KUBE_IMPERSONATE,
     REQUEST_MAX = LIMIT_HTTP_BODY + LIMIT_KUBE_TOKEN + 64 * KIB,
     HEAD_GUESS = 1 * KIB, /* bytes of a head without its token: room taken at once, so that nothing is copied and no token left behind */
 };
@@ -53,9 +53,10 @@ bool call_form(struct kube_client *c, struct buf *out, const struct kube_request
     add_header(&h, SLICE("Accept-Encoding"), SLICE("identity")); /* C6: nothing here unpacks */
     add_header(&h, SLICE("Content-Type"), r->content_type);
     add_header(&h, SLICE("Authorization"), authorization);
+    add_header(&h, r->header.name, r->header.value);
     add_impersonation(&h, config);
     buf_init(out, REQUEST_MAX);
-    buf_room(out, HEAD_GUESS + target.len + authorization.len + r->body.len);
+    buf_room(out, HEAD_GUESS + target.len + authorization.len + r->header.value.len + r->body.len);
     bool ok = target.len <= LIMIT_HTTP_URL &&
               http_write_request(out, r->method, target, host_header(config, &a), h.list, h.count, has_body ? &r->body : NULL);
     arena_free(&a);
@@ -82,6 +83,7 @@ void call_reform(struct kube_client *c, struct call *call)
         .method = slice_of(call->method),
         .path = slice_head(slice_skip(old, call->path_at), call->path_len),
         .content_type = slice_of(call->content_type),
+        .header = {call->header_name, buf_slice(&call->header)},
         .body = slice_skip(old, old.len - call->body_len),
     };
     struct buf fresh;
@@ -108,6 +110,9 @@ bool kube_call(struct kube_client *c, const struct kube_request *r, struct now n
         return false;
     }
     call_locate(c, call, r);
+    buf_init(&call->header, LIMIT_HTTP_HEAD);
+    buf_put(&call->header, r->header.value);
+    call->header_name = r->header.name;
     snprintf(call->method, sizeof call->method, "%.*s", SLICE_ARG(r->method));
     snprintf(call->content_type, sizeof call->content_type, "%.*s", SLICE_ARG(r->content_type));
     call->lane = r->lane;
@@ -125,6 +130,7 @@ bool kube_call(struct kube_client *c, const struct kube_request *r, struct now n
 void call_free(struct call *call)
 {
     kube_buf_wipe(&call->request);
+    kube_buf_wipe(&call->header);
     mem_free(call);
 }
 

@@ -26,7 +26,9 @@ struct call {
     struct err why; /* what stopped the last try */
     char method[8], content_type[48];
     struct buf request; /* as it goes over the wire, formed once; kept while it may have to be sent again, wiped then: it holds the token */
-    size_t path_at, path_len, body_len; /* within request, for forming it anew with other credentials; the body is its end */
+    size_t path_at, path_len, body_len; /* within request, for forming it anew with other credentials; the body is its end … */
+    struct buf header;                  /* … and the value of the request's own header, which may be a secret too */
+    struct slice header_name;           /* a literal */
 };
 
 /* A connection of a lane. */

@@ -1,7 +1,29 @@
-/* What KubeRay's autoscaler acts by: a service account, a role and their binding, made before the head and owned by the cluster. What is
- * there already stays as it is: it is the user's own, or ours of before. One of an older cluster of this name goes with that cluster, and
- * is waited for: a head that started with it would soon have none. */
+/* What must stand before the head: a service account, a role and their binding, by which KubeRay's autoscaler acts, and a Secret with the
+ * cluster's token; all of them owned by the cluster. What is there already stays as it is: it is the user's own, or ours of before. One of
+ * an older cluster of this name goes with that cluster, and is waited for: a head that started with it would soon have none. */
 #include "op.h"
+
+/* Nobody has seen this token, and who sent it does not keep it: it is read from the Secret when it is needed. */
+static void build_secret(struct op *op)
+{
+    enum { SECRET_MAX = 4 * KIB };
+    char bytes[RAY_TOKEN_BYTES];
+    struct buf token;
+    buf_init(&token, 2 * sizeof bytes);
+    random_bytes(bytes, sizeof bytes);
+    base64_encode((struct slice){bytes, sizeof bytes}, &token);
+    buf_room(&op->body, SECRET_MAX); /* at once: growing would leave copies behind */
+    ray_build_account(&op->model, RAY_ACCOUNT_SECRET, buf_slice(&token), &op->body_arena, &op->body);
+    mem_wipe(bytes, sizeof bytes);
+    mem_wipe(token.ptr, token.len);
+    buf_free(&token);
+}
+
+void account_sent(struct op *op, const struct action *act)
+{
+    if (act->kind == ACTION_CREATE_ACCOUNT && act->index == RAY_ACCOUNT_SECRET)
+        mem_wipe(op->body.ptr, op->body.len);
+}
 
 void account_build(struct op *op, struct cluster *c, const struct action *act, struct flight *f)
 {
@@ -10,7 +32,10 @@ void account_build(struct op *op, struct cluster *c, const struct action *act, s
     buf_clear(&op->path);
     kube_path(&op->path, &ray_account_resources[which], istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
     buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
-    ray_build_account(&op->model, which, &op->body_arena, &op->body);
+    if (which == RAY_ACCOUNT_SECRET)
+        build_secret(op);
+    else
+        ray_build_account(&op->model, which, SLICE_NONE, &op->body_arena, &op->body);
 }
 
 static bool look_up(struct op *op, struct flight *f)
@@ -60,9 +85,11 @@ static void refused(struct op *op, struct flight *f, const struct kube_status *s
     char text[ERR_TEXT_MAX + POD_NAME_MAX + 160];
     op->stats.refused[f->kind]++;
     /* What to do stands first: reasons are cut. */
-    snprintf(text, sizeof text, "%s %s of the autoscaler%s: %d %s: %s", ray_account_resources[f->index].plural.ptr, f->name,
-             s->code == 403 ? " (mobula install --autoscaler=sidecar prints the rights)" : "", s->code, kube_reason_text(s->reason),
-             s->message);
+    bool secret = f->index == RAY_ACCOUNT_SECRET;
+    const char *flag = secret ? "ray-auth" : "autoscaler=sidecar", *of = secret ? "authOptions" : "the autoscaler";
+    snprintf(text, sizeof text, "%s %s of %s%s%s%s: %d %s: %s", ray_account_resources[f->index].plural.ptr, f->name, of,
+             s->code == 403 ? " (mobula install --" : "", s->code == 403 ? flag : "", s->code == 403 ? " prints the rights)" : "", s->code,
+             kube_reason_text(s->reason), s->message);
     if (answer_passing(s) || role_unseen(f, s))
         cluster_trouble(op, f->c, f, text);
     else
@@ -72,7 +99,10 @@ static void refused(struct op *op, struct flight *f, const struct kube_status *s
 bool account_answer(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     uint64_t version;
-    if (a->outcome == KUBE_OK && !f->looking) {
+    if (f->index == RAY_ACCOUNT_SECRET && a->outcome == KUBE_OK && !f->looking) {
+        mem_wipe((char *)(uintptr_t)a->body.ptr, a->body.len); /* the connection keeps it for its next answer */
+        there(op, f);
+    } else if (a->outcome == KUBE_OK && !f->looking) {
         there(op, f);
     } else if (a->outcome == KUBE_OK) {
         struct jval object = answer_object(op, a, &version);

@@ -240,6 +240,8 @@ static int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p)
     if (op->errors.count == 0)
         failures_prune(op, c);
     int64_t doubted_ms = recall_doubted(op, c);
+    if (op->errors.count == 0)
+        auth_follow(op, c);
     scaling_follow(op, c);
     bool again = true;
     for (int i = 0; i < LOCAL_ROUNDS && again; i++) {
@@ -256,7 +258,8 @@ static int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p)
         say_legacy_status(op, c);
     if (workers_wait(c))
         tools_want(op, c->ns);
-    return p->next_ms < doubted_ms ? p->next_ms : doubted_ms;
+    int64_t next_ms = p->next_ms < auth_next(c) ? p->next_ms : auth_next(c);
+    return next_ms < doubted_ms ? next_ms : doubted_ms;
 }
 
 static int64_t decide_job(struct op *op, struct cluster *c, struct plan *p)

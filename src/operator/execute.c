@@ -197,7 +197,9 @@ static bool execute_one(struct op *op, struct cluster *c, const struct action *a
                              .done = answer_done,
                              .owner = op,
                              .tag = (uint64_t)(uintptr_t)f};
-    if (!kube_call(op->client, &r, op->now, &e)) {
+    bool sent = kube_call(op->client, &r, op->now, &e);
+    account_sent(op, act);
+    if (!sent) {
         slab_free(&op->flight_slab, f);
         return false;
     }

@@ -10,7 +10,8 @@ struct head_call {
     void *owner;
     uint64_t tag;
     enum ray_dash_call call;
-    char ip[IP_TEXT_MAX + 1]; /* on the egress allowlist until the answer */
+    char uid[UID_TEXT_MAX + 1]; /* of the cluster */
+    char ip[IP_TEXT_MAX + 1];   /* on the egress allowlist until the answer */
     uint16_t port;
 };
 
@@ -58,9 +59,13 @@ static void on_answer(void *owner, uint64_t tag, const struct ray_dash_answer *a
     (void)tag;
     struct head_call *h = owner;
     struct head_call told = *h;
+    struct ray_dash_answer said = *answer;
+    struct cluster *c = cluster_get(told.op, slice_of(told.uid));
     told.op->now = now;
+    if (said.outcome == RAY_DASH_DENIED && c && c->present)
+        auth_refused(told.op, c, &said.err);
     call_free(h);
-    told.done(told.owner, told.tag, answer, now);
+    told.done(told.owner, told.tag, &said, now);
 }
 
 static bool ask_direct(struct head_call *h, struct slice ip, const struct ray_dash_request *r, struct err *e)
@@ -128,21 +133,27 @@ static bool ask_proxy(struct head_call *h, const struct cluster *c, const struct
     struct slice service = ray_head_service_name(&op->model, &op->model_arena);
     struct slice path = ray_dash_path(r, istr_slice(c->ns), service, (uint16_t)op->model.dashboard_port, &op->model_arena);
     const char *method = ray_dash_method(r->call);
+    struct arena scratch = {0};
+    struct http_header header = {SLICE_NONE, SLICE_NONE};
     h->call = r->call;
-    if (!slice_empty(r->token))
-        return err_set(e, ERR_CONFIG, "a token is not carried through the API server's proxy");
     if (!path.ptr)
         return err_set(e, ERR_LIMIT, "the question does not fit a URL");
+    if (!slice_empty(r->token))
+        header = ray_dash_token(r->token, true, &scratch);
     const struct kube_request k = {.lane = KUBE_LANE_PROXY,
                                    .method = slice_of(method),
                                    .path = path,
                                    .content_type = strcmp(method, "GET") ? SLICE(KUBE_TYPE_JSON) : SLICE_NONE,
                                    .body = r->body,
+                                   .header = header,
                                    .again = strcmp(method, "GET") == 0,
                                    .timeout_ms = RAY_DASH_MS,
                                    .done = on_proxied,
                                    .owner = h};
-    return kube_call(op->client, &k, op->now, e);
+    bool sent = kube_call(op->client, &k, op->now, e);
+    mem_wipe((char *)(uintptr_t)header.value.ptr, header.value.len);
+    arena_free(&scratch);
+    return sent;
 }
 
 bool head_ask(struct op *op, struct cluster *c, const struct ray_dash_request *r, ray_dash_done *done, void *owner, uint64_t tag,
@@ -154,8 +165,12 @@ bool head_ask(struct op *op, struct cluster *c, const struct ray_dash_request *r
     struct slice ip = head_address(op, c);
     if (slice_empty(ip))
         return err_set(e, ERR_CLOSED, "cluster %s has no head that runs", c->name);
+    struct ray_dash_request asked = *r;
+    if (!auth_token(op, c, &asked.token, e))
+        return false;
     struct head_call *h = call_new(op, done, owner, tag);
-    if (op->o.access == OPERATOR_PROXY ? ask_proxy(h, c, r, e) : ask_direct(h, ip, r, e))
+    slice_copy(slice_of(c->uid), h->uid, sizeof h->uid);
+    if (op->o.access == OPERATOR_PROXY ? ask_proxy(h, c, &asked, e) : ask_direct(h, ip, &asked, e))
         return true;
     call_free(h);
     return false;

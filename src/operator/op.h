@@ -87,7 +87,8 @@ struct cluster {
     struct cluster *next_owned, **owned_at; /* … by these */
     struct job *job;                        /* of a RayJob that was decided */
     struct scaling *scaling;                /* NULL: nobody scales it, or somebody else does */
-    uint8_t accounts; /* bits by enum ray_account: objects of KubeRay's autoscaler that are there, as far as its next head is concerned */
+    struct auth *auth;                      /* NULL: its head asks for no token, or nobody has asked the head anything */
+    uint8_t accounts;                       /* bits by enum ray_account: what must stand before its next head and does */
     struct work *work;
     uint32_t in_flight;
     uint32_t trouble; /* calls in a row that failed for no reason of the spec's: backs off the whole cluster */
@@ -320,9 +321,21 @@ bool head_ask(struct op *op, struct cluster *c, const struct ray_dash_request *r
 void heads_forget(struct op *op, const void *owner); /* its questions are not answered any more */
 void heads_free(struct op *op);
 
-/* account.c: what KubeRay's autoscaler acts by */
+/* account.c: what must stand before the head */
 void account_build(struct op *op, struct cluster *c, const struct action *act, struct flight *f);
+void account_sent(struct op *op, const struct action *act); /* op->body has been copied: what must not stay in it goes */
 bool account_answer(struct op *op, struct flight *f, const struct kube_answer *a); /* whether the flight goes on */
+
+/* auth.c: the tokens of clusters with authOptions; of each of these functions the cluster's model is loaded */
+void auth_follow(struct op *op, struct cluster *c);
+void auth_drop(struct cluster *c);
+/* Empty: its head asks for none. False with *e: it is not known yet, or not to be had (ERR_STATUS), and is being asked for; the cluster and
+ * its jobs are touched when it is there. Valid until the next call of any of these. e may be NULL. */
+bool auth_token(struct op *op, struct cluster *c, struct slice *token, struct err *e);
+uint32_t auth_serial(const struct cluster *c); /* another token, another number; 0: none */
+int64_t auth_next(const struct cluster *c);    /* when one that cannot be read is asked for again */
+/* The head says that it is not its token: it is read again, and what to do is added to the words. */
+void auth_refused(struct op *op, struct cluster *c, struct err *e);
 
 /* tools.c */
 void tools_want(struct op *op, const struct istr *ns);

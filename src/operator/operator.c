@@ -96,6 +96,7 @@ static void follow_lease(struct op *op)
         if (!leading) {
             scaling_drop(c);
             job_drop(op, c);
+            auth_drop(c);
             continue;
         }
         arena_reset(&op->event_arena, 64 * KIB);

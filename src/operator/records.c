@@ -139,6 +139,7 @@ static void forget_content(struct op *op, struct cluster *c)
     cluster_reread(op, c);
     scaling_drop(c);
     job_drop(op, c);
+    auth_drop(c);
     intern_drop(&op->strings, c->spec);
     intern_drop(&op->strings, c->meta);
     intern_drop(&op->strings, c->ns);

@@ -15,6 +15,7 @@ struct scaling {
     struct ray_gcs *gcs; /* NULL: there is no head to ask */
     char ip[IP_TEXT_MAX + 1];
     uint16_t port;
+    uint32_t token; /* auth_serial of the one that it shows */
     struct group_memory *groups;
     uint32_t group_count;
     uint32_t decisions;     /* counts them; see pod_record.stop_decision */
@@ -304,6 +305,8 @@ static void on_drain(struct scaling *s, const struct ray_gcs_answer *answer)
 static const char *reason_of(const struct ray_gcs_answer *answer)
 {
     enum err_code code = answer->err.code;
+    if (answer->grpc_status == RAY_GCS_UNAUTHENTICATED)
+        return "TokenRefused";
     if (answer->grpc_status > 0)
         return "GCSRefuses";
     if (answer->gave_way)
@@ -316,12 +319,16 @@ static const char *reason_of(const struct ray_gcs_answer *answer)
 /* A head that is silent for longer than a restart takes is told in status; what it said last is no ground for anything then. */
 static void on_failure(struct scaling *s, const struct ray_gcs_answer *answer)
 {
-    enum { SILENT_AFTER = 5 };
+    enum { SILENT_AFTER = 5, REFUSED_AFTER = 2 }; /* a token that was just changed is read again first */
     s->quiet = 0;
-    say_trouble(s, answer->err.text);
-    if (answer->call != RAY_GCS_STATE || answer->failures < SILENT_AFTER)
+    bool refused = answer->grpc_status == RAY_GCS_UNAUTHENTICATED;
+    struct err e = answer->err;
+    if (refused)
+        auth_refused(s->op, s->c, &e);
+    say_trouble(s, e.text);
+    if (answer->call != RAY_GCS_STATE || answer->failures < (refused ? REFUSED_AFTER : SILENT_AFTER))
         return;
-    struct slice line = slice_of(answer->err.text);
+    struct slice line = slice_of(e.text);
     const struct scale_plan p = {.lines = &line, .line_count = 1};
     keep_news(s, false, reason_of(answer), &p);
 }
@@ -356,17 +363,31 @@ static void hang_up(struct scaling *s)
     forgive_pods(s);
 }
 
+/* What is running stays as it is. */
+static void tell_tokenless(struct scaling *s, const struct err *e)
+{
+    struct slice line = slice_of(e->text);
+    const struct scale_plan p = {.lines = &line, .line_count = 1};
+    keep_news(s, false, "TokenMissing", &p);
+}
+
 static void call_head(struct scaling *s, struct slice ip, uint16_t port)
 {
     struct op *op = s->op;
     struct err e = {0};
-    const struct ray_gcs_options o = {.host = ip, .port = port, .done = on_answer, .owner = s};
+    struct ray_gcs_options o = {.host = ip, .port = port, .done = on_answer, .owner = s};
+    if (!auth_token(op, s->c, &o.token, &e)) {
+        if (e.code == ERR_STATUS)
+            tell_tokenless(s, &e);
+        return;
+    }
     if (op->o.allow && !net_allow_peer(op->o.allow, ip, port, &e)) {
         say_trouble(s, e.text);
         return;
     }
     slice_copy(ip, s->ip, sizeof s->ip);
     s->port = port;
+    s->token = auth_serial(s->c);
     s->gcs = ray_gcs_open(op->gcs, &o, &e);
     if (s->gcs) {
         ray_gcs_poll(s->gcs, RAY_GCS_EVERY_MS, op->now);
@@ -407,7 +428,7 @@ void scaling_follow(struct op *op, struct cluster *c)
         return;
     }
     struct slice head = head_address(op, c);
-    if (s->gcs && (!slice_eq(slice_of(s->ip), head) || s->port != op->model.gcs_port))
+    if (s->gcs && (!slice_eq(slice_of(s->ip), head) || s->port != op->model.gcs_port || s->token != auth_serial(c)))
         hang_up(s);
     if (!s->gcs && !slice_empty(head))
         call_head(s, head, (uint16_t)op->model.gcs_port);

@@ -98,7 +98,15 @@ void tools_resources(struct jout *w);
 void tools_security(struct jout *w, struct jval container, struct jval pod); /* pod: its own securityContext's, or no value */
 void tools_mount(struct jout *w);                                            /* one element of "volumeMounts" */
 void tools_volume(struct jout *w);                                           /* one element of "volumes" */
+/* ---- auth.c: the token that every client of the head must have ---- */
+#define RAY_AUTH_MODE "RAY_AUTH_MODE"
+#define RAY_AUTH_TOKEN "RAY_AUTH_TOKEN"
+void write_auth_env(struct jout *w, struct slice secret); /* two elements of "env"; none without a Secret */
+bool is_auth_variable(struct jval name);                  /* ours to set then */
+bool build_auth_secret(const struct ray_cluster *c, struct slice token, struct arena *a, struct buf *out);
 /* ---- sidecar.c: KubeRay's autoscaler ---- */
+/* KubeRay's CheckName: the last fifty characters, beginning with a letter. */
+struct slice clipped_name(struct slice name, struct arena *a);
 bool has_sidecar(const struct pod_build *b);
 void write_sidecar(struct jout *w, const struct pod_build *b); /* the container, in "containers" */
 /* Its logs are read by the head: both mount one volume. Whether the Ray container gets it, and how; the volume itself. */

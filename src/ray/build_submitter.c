@@ -11,6 +11,7 @@ struct submitter_build {
     struct jval head, template;  /* PodTemplateSpecs; the latter may not be there */
     struct jval spec, container; /* of the template */
     struct ray_submission submission;
+    struct slice secret; /* with the token that the dashboard asks for; empty: it asks for none */
 };
 
 /* ---- the command ---- */
@@ -94,13 +95,15 @@ static void write_variables(struct jout *w, const struct submitter_build *b)
     jout_karray(w, "env");
     for (struct jiter it = json_iter(given); json_next(&it, &k, &v);) {
         struct jval name = json_key(v, SLICE("name"));
-        if (!json_str_eq(name, slice_of(dashboard)) && !json_str_eq(name, slice_of(id)))
+        bool taken = json_str_eq(name, slice_of(dashboard)) || json_str_eq(name, slice_of(id));
+        if (!taken && (slice_empty(b->secret) || !is_auth_variable(name)))
             jout_raw(w, json_raw(v));
     }
     if (!list_has(given, "name", slice_of(unbuffered)))
         write_variable(w, unbuffered, SLICE("1"));
     write_variable(w, dashboard, b->s->dashboard);
     write_variable(w, id, unexpanded(b->s->id, b->arena));
+    write_auth_env(w, b->secret);
     jout_end(w);
 }
 
@@ -223,6 +226,8 @@ bool ray_build_submitter_pod(const struct ray_job *job, const struct ray_submitt
     b.spec = json_key(b.template, SLICE("spec"));
     b.container = json_at(json_key(b.spec, SLICE("containers")), 0);
     b.submission = ray_job_submission(job, s->id);
+    bool ours;
+    b.secret = ray_auth_secret(s->spec, s->cluster, &ours, a);
     if (!job->own_submitter && o->tools == RAY_TOOLS_NONE)
         return err_set(e, ERR_CONFIG,
                        "a submitter pod runs this binary, and --tools=none says that it is not to be had: run the operator with "

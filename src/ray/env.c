@@ -90,16 +90,19 @@ static bool fixed_name(const struct variables *ours, struct jval name)
 }
 
 /* The user's first, in their order, so that ours may refer to none of them and theirs to none of ours, as under KubeRay. */
-static void write_merged(struct jout *w, struct jval users, const struct variables *ours)
+static void write_merged(struct jout *w, struct jval users, const struct variables *ours, struct slice secret)
 {
     struct jval k, v;
     jout_karray(w, "env");
-    for (struct jiter it = json_iter(users); json_next(&it, &k, &v);)
-        if (!fixed_name(ours, json_key(v, SLICE("name"))))
+    for (struct jiter it = json_iter(users); json_next(&it, &k, &v);) {
+        struct jval name = json_key(v, SLICE("name"));
+        if (!fixed_name(ours, name) && (slice_empty(secret) || !is_auth_variable(name)))
             jout_raw(w, json_raw(v));
+    }
     for (uint32_t i = 0; i < ours->count; i++)
         if (ours->list[i].fixed || !list_has(users, "name", slice_of(ours->list[i].name)))
             write_variable(w, &ours->list[i]);
+    write_auth_env(w, secret);
     jout_end(w);
 }
 
@@ -124,12 +127,12 @@ void write_env(struct jout *w, const struct pod_build *b)
         v1_variables(b, &ours);
     else
         legacy_variables(b, &ours);
-    write_merged(w, json_key(b->container, SLICE("env")), &ours);
+    write_merged(w, json_key(b->container, SLICE("env")), &ours, b->cluster->auth_secret);
 }
 
 void write_init_env(struct jout *w, const struct pod_build *b, struct jval container)
 {
     struct variables ours = {0};
     head_variables(b, false, &ours);
-    write_merged(w, json_key(container, SLICE("env")), &ours);
+    write_merged(w, json_key(container, SLICE("env")), &ours, SLICE_NONE);
 }

@@ -7,7 +7,7 @@
 
 #include <mobula/base.h>
 
-enum { GRPC_NO_STATUS = -1, GRPC_UNIMPLEMENTED = 12, GRPC_UNAUTHENTICATED = 16 };
+enum { GRPC_NO_STATUS = -1, GRPC_UNIMPLEMENTED = 12 };
 enum { GRPC_TEXT_MAX = 160 }; /* what is kept of a grpc-message */
 enum { GRPC_FRAME_HEAD = 9 };
 

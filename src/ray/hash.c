@@ -86,6 +86,8 @@ static void put_cluster(struct jout *w, const struct ray_cluster *c, const struc
     if (c->kind == RAY_V1) {
         jout_kstr(w, "rayVersion", c->ray_version);
         put_given(w, "overwrite", json_key(c->annotations, SLICE(RAY_OVERWRITE_COMMAND)));
+        if (!slice_empty(c->auth_secret))
+            jout_kstr(w, "auth", c->auth_secret);
         jout_kint(w, "hosts", g->hosts);
         return;
     }

@@ -247,4 +247,5 @@ void read_v1(struct reader *r, const struct place *spec)
     read_desired(r, spec);
     check_v1(r, spec);
     check_v1_features(r, spec);
+    check_auth(r, spec);
 }

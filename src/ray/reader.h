@@ -69,6 +69,9 @@ void check_template(struct reader *r, const struct place *template);
 /* Rules between fields that only the first kind has. */
 void check_v1(struct reader *r, const struct place *spec);
 void check_v1_features(struct reader *r, const struct place *spec);
+void check_auth(struct reader *r, const struct place *spec); /* auth.c; reads it too */
+/* "2.56.0" as 2056; 0 when it is no version. */
+int64_t version_number(struct slice version);
 void check_v1_group(struct reader *r, const struct place *spec, const struct place *group, struct ray_group *g);
 
 /* Who scales it: sidecar.c. */

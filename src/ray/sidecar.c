@@ -51,15 +51,19 @@ static void write_variable(struct jout *w, const char *name, const char *field, 
     jout_end(w);
 }
 
-static void write_sidecar_env(struct jout *w, struct jval options)
+static void write_sidecar_env(struct jout *w, struct jval options, struct slice secret)
 {
+    struct jval k, v;
     jout_karray(w, "env");
     write_variable(w, "RAY_CLUSTER_NAME", "metadata.labels['" RAY_LABEL_CLUSTER "']", NULL);
     write_variable(w, "RAY_CLUSTER_NAMESPACE", "metadata.namespace", NULL);
     write_variable(w, "RAY_HEAD_POD_NAME", "metadata.name", NULL);
     write_variable(w, "KUBERAY_CRD_VER", NULL, "v1");
     write_variable(w, "KUBERAY_GEN_AUTOSCALER_START_CMD", NULL, START);
-    splice_elements(w, json_key(options, SLICE("env")));
+    for (struct jiter it = json_iter(json_key(options, SLICE("env"))); json_next(&it, &k, &v);)
+        if (slice_empty(secret) || !is_auth_variable(json_key(v, SLICE("name"))))
+            jout_raw(w, json_raw(v));
+    write_auth_env(w, secret);
     jout_end(w);
 }
 
@@ -123,7 +127,7 @@ void write_sidecar(struct jout *w, const struct pod_build *b)
     jout_kraw(w, "imagePullPolicy", value_given(policy) ? json_raw(policy) : SLICE("\"IfNotPresent\""));
     write_words(w, "command", json_key(options, SLICE("command")), command);
     write_words(w, "args", json_key(options, SLICE("args")), args);
-    write_sidecar_env(w, options);
+    write_sidecar_env(w, options, b->cluster->auth_secret);
     write_given(w, "envFrom", json_key(options, SLICE("envFrom")));
     write_given(w, "resources", resources);
     if (!value_given(resources)) {
@@ -162,8 +166,7 @@ void write_logs_volume(struct jout *w, const struct pod_build *b)
 
 /* ---- its account ---- */
 
-/* KubeRay's CheckName: the last fifty characters, beginning with a letter. */
-static struct slice clipped(struct slice name, struct arena *a)
+struct slice clipped_name(struct slice name, struct arena *a)
 {
     enum { CLIPPED_MAX = 50 };
     name = name.len > CLIPPED_MAX ? slice_skip(name, name.len - CLIPPED_MAX) : name;
@@ -176,21 +179,28 @@ static struct slice users_account(const struct ray_cluster *c, struct arena *a)
     return json_get_str(c->head.template, "spec.serviceAccountName", a);
 }
 
-bool ray_wants_account(const struct ray_cluster *c, enum ray_account which, struct arena *a)
+bool ray_wants_account(const struct ray_cluster *c, enum ray_account which, const struct ray_options *o, struct arena *a)
 {
+    if (which == RAY_ACCOUNT_SECRET)
+        return c->auth_ours;
+    if (!ray_has_sidecar(c, o))
+        return false;
     return which != RAY_ACCOUNT || slice_empty(users_account(c, a));
 }
 
 struct slice ray_account_name(const struct ray_cluster *c, enum ray_account which, struct arena *a)
 {
+    if (which == RAY_ACCOUNT_SECRET)
+        return c->auth_secret;
     struct slice given = which == RAY_ACCOUNT ? users_account(c, a) : SLICE_NONE;
-    return slice_empty(given) ? clipped(c->name, a) : given;
+    return slice_empty(given) ? clipped_name(c->name, a) : given;
 }
 
 const struct kube_resource ray_account_resources[RAY_ACCOUNT_OBJECTS] = {
     [RAY_ACCOUNT] = {SLICE(""), SLICE("v1"), SLICE("serviceaccounts")},
     [RAY_ACCOUNT_ROLE] = {SLICE(RBAC), SLICE("v1"), SLICE("roles")},
     [RAY_ACCOUNT_BINDING] = {SLICE(RBAC), SLICE("v1"), SLICE("rolebindings")},
+    [RAY_ACCOUNT_SECRET] = {SLICE(""), SLICE("v1"), SLICE("secrets")},
 };
 
 static void write_rule(struct jout *w, const char *group, const char *resource, struct slice name, const char *verbs)
@@ -239,8 +249,10 @@ static void write_binding(struct jout *w, const struct ray_cluster *c, struct ar
     jout_end(w);
 }
 
-bool ray_build_account(const struct ray_cluster *c, enum ray_account which, struct arena *a, struct buf *out)
+bool ray_build_account(const struct ray_cluster *c, enum ray_account which, struct slice token, struct arena *a, struct buf *out)
 {
+    if (which == RAY_ACCOUNT_SECRET)
+        return build_auth_secret(c, token, a, out);
     static const char *const kinds[] = {"ServiceAccount", "Role", "RoleBinding"};
     struct pairs labels = pairs_new(a), none = pairs_new(a);
     const struct owner owner = owner_cluster(c);

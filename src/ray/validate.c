@@ -70,8 +70,7 @@ static void check_resources(struct reader *r, const struct place *group)
         forbid_param(r, group, flags[i], "the group's resources say it; keep one of the two");
 }
 
-/* "2.56.0" as 2056; 0 when it is no version. */
-static int64_t version_number(struct slice version)
+int64_t version_number(struct slice version)
 {
     int64_t major, minor;
     struct slice rest = version;
@@ -185,18 +184,8 @@ void check_v1(struct reader *r, const struct place *spec)
 /* Fields that promise safety and are not carried out yet: to leave them unheeded would leave the cluster open. */
 void check_v1_features(struct reader *r, const struct place *spec)
 {
-    static const char *const modes[] = {"disabled", "token", NULL};
-    struct place auth = place_key(spec, "authOptions"), tls = place_key(spec, "tlsOptions"), policy = place_key(spec, "networkPolicy");
-    struct slice text;
+    struct place tls = place_key(spec, "tlsOptions"), policy = place_key(spec, "networkPolicy");
     bool on = false;
-    if (read_object(r, &auth, OPTIONAL)) {
-        struct place mode = place_key(&auth, "mode");
-        bool named = read_word(r, &mode, modes, &text);
-        if (!place_given(&mode) || (named && slice_eq(text, SLICE("token"))))
-            place_bad(r, &mode,
-                      "asks for tokens, which is not supported yet and would leave the cluster open: write disabled, or remove "
-                      "authOptions");
-    }
     if (read_object(r, &tls, OPTIONAL)) {
         struct place enabled = place_key(&tls, "enabled");
         if (read_flag(r, &enabled, &on) && on)

@@ -16,13 +16,13 @@ static const struct pod *pick_head(const struct group_view *g)
     return best;
 }
 
-/* What the autoscaler beside the head acts by comes before the head: without its account no pod is taken. */
+/* Without the account of the autoscaler beside it no head is taken, and without its token none starts. */
 static bool decide_accounts(const struct group_view *g, struct plan *p)
 {
     const struct ray_cluster *c = g->in->cluster;
     bool missing = false;
-    for (int which = 0; which < RAY_ACCOUNT_OBJECTS && ray_has_sidecar(c, g->in->options); which++) {
-        if ((g->in->accounts & 1u << which) || !ray_wants_account(c, (enum ray_account)which, p->arena))
+    for (int which = 0; which < RAY_ACCOUNT_OBJECTS; which++) {
+        if ((g->in->accounts & 1u << which) || !ray_wants_account(c, (enum ray_account)which, g->in->options, p->arena))
             continue;
         struct action *act = plan_add(p, ACTION_CREATE_ACCOUNT);
         act->group = g->number;

@@ -24,14 +24,17 @@ class Dashboard:
 
     def __init__(self, address):
         self.address, self.session = address, "session_1"
-        self.jobs, self.submissions, self.asked = {}, [], []  # asked: (method, path) of all that came
+        self.jobs, self.submissions, self.asked = {}, [], []  # asked: (method, path) of all that came …
+        self.shown, self.token = [], None  # … what each showed by Authorization and X-Ray-Authorization; the token that is asked for
         board = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 board.asked.append((self.command, self.path))
-                code, answer = board.answer(self.command, self.path, body)
+                shown = self.headers.get("Authorization"), self.headers.get("X-Ray-Authorization")
+                board.shown.append(shown)
+                code, answer = board.refuse(*shown) or board.answer(self.command, self.path, body)
                 text = json.dumps(answer).encode()
                 self.send_response(code)
                 self.send_header("Content-Length", str(len(text)))
@@ -50,6 +53,13 @@ class Dashboard:
     def close(self):
         self.server.shutdown()
         self.server.server_close()
+
+    def refuse(self, *shown):
+        """As Ray does it: the first of the two headers that is there decides."""
+        given = next((s for s in shown if s), None)
+        if not self.token or given == f"Bearer {self.token}":
+            return None
+        return (403, "Forbidden: Invalid authentication token") if given else (401, "Unauthorized: Missing authentication token")
 
     def answer(self, method, path, body):
         if path == "/api/version":

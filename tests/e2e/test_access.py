@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster import Audit, condition, eventually, kubectl, manifests, raycluster, rayjob, what
+from cluster import Audit, condition, eventually, kubectl, raycluster, rayjob, what
 from dashboards import running, start
 from test_install import grants, objects
 
@@ -12,8 +12,7 @@ PROXY = "--ray-access=proxy"
 @pytest.fixture
 def through(space, operators):
     """An operator with the rights that an installation for this way has."""
-    documents = manifests("--no-crds", "--namespace", space.name, PROXY).split("\n---\n")
-    kubectl("apply", "-f", "-", stdin="\n---\n".join(d for d in documents if "\nkind: Role\n" in d))
+    space.grant(PROXY)
     return operators(PROXY, "--autoscaler=operator")
 
 

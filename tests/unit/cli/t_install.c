@@ -72,6 +72,10 @@ static void golden(struct arena *a)
     o.ray_access = SLICE("service");
     struct slice service = written(&o, a, &e);
     CHECK(strstr(service.ptr, "        - --ray-access=service\n") && !strstr(service.ptr, "services/proxy"));
+    CHECK(!strstr(proxy.ptr, "[secrets]") && !strstr(service.ptr, "[secrets]"));
+    o.ray_auth = true;
+    struct slice auth = written(&o, a, &e);
+    CHECK(strstr(auth.ptr, "resources: [secrets]") && strstr(strstr(auth.ptr, "[secrets]"), "verbs: [create, get]\n"));
     o.ray_access = SLICE("none");
     CHECK(!written(&o, a, &e).ptr && strstr(e.text, "--ray-access is \"none\""));
     e = (struct err){0};

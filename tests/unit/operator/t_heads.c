@@ -37,7 +37,7 @@ static void tell_head(struct rig *r, unsigned version, const char *phase, const 
     extract_pod(r->op, &r->op->spaces[0], parsed(r, text), version, 1);
 }
 
-static void start_with(struct rig *r, const char *params, enum operator_access access)
+static void start_spec(struct rig *r, const char *params, enum operator_access access, const char *more)
 {
     static const struct slice namespaces[] = {{"n", 1}};
     struct err e = {0};
@@ -56,11 +56,16 @@ static void start_with(struct rig *r, const char *params, enum operator_access a
     r->op->now = r->f.now;
     struct slice text = arena_printf(&r->arena,
                                      "{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER
-                                     "\"},\"spec\":{\"headGroupSpec\":{\"rayStartParams\":{%s},"
+                                     "\"},\"spec\":{%s\"headGroupSpec\":{\"rayStartParams\":{%s},"
                                      "\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"i\"}]}}}}}",
-                                     params);
+                                     more, params);
     extract_cluster(r->op, &r->op->spaces[0].source[SOURCE_V1], parsed(r, text), 10, 1);
     r->c = cluster_get(r->op, SLICE(CLUSTER));
+}
+
+static void start_with(struct rig *r, const char *params, enum operator_access access)
+{
+    start_spec(r, params, access, "");
 }
 
 static void start(struct rig *r, const char *params)
@@ -277,6 +282,98 @@ static void check_proxy_forget(void)
     finish(&r);
 }
 
+/* The link whose request holds this and that was opened last; NULL: none. */
+static struct fakelink *link_with(const struct rig *r, const char *text)
+{
+    struct fakelink *found = NULL;
+    for (uint32_t i = 0; i < r->f.count; i++)
+        found = fake_has(r->f.links[i], text) ? r->f.links[i] : found;
+    return found;
+}
+
+static void start_auth(struct rig *r, enum operator_access access)
+{
+    start_spec(r, "", access, "\"rayVersion\":\"2.60.0\",\"authOptions\":{\"secretName\":\"mine\"},");
+    tell_head(r, 11, "Running", "10.1.2.3");
+}
+
+/* Reads the Secret, as the first question makes it. */
+static void give_token(struct rig *r, const char *data)
+{
+    struct err e = {0};
+    CHECK(!ask(r, &e) && strstr(e.text, "the token in Secret mine is being read"));
+    CHECK_INT(e.code, ERR_MISSING);
+    run(r);
+    struct fakelink *l = link_with(r, "/secrets/mine");
+    if (!CHECK(l != NULL))
+        return;
+    CHECK_STR(fake_line(l), "GET /api/v1/namespaces/n/secrets/mine");
+    fake_take(l);
+    fake_answer(l, 200, "", arena_printf(&r->arena, "{\"data\":{\"auth_token\":\"%s\"}}", data));
+    run(r);
+}
+
+static void check_token(void)
+{
+    struct rig r;
+    struct err e = {0};
+    test_case("the token of the Secret goes to the head");
+    start_auth(&r, OPERATOR_DIRECT);
+    give_token(&r, "c2VzYW1l"); /* sesame */
+    CHECK(ask(&r, &e));
+    CHECK(fake_has(fake_last(&r.f), "\r\nAuthorization: Bearer sesame\r\n"));
+    finish(&r);
+    test_case("… through the API server in a header that is not its own, which stands beside the operator's credentials");
+    start_auth(&r, OPERATOR_PROXY);
+    give_token(&r, "c2VzYW1l");
+    CHECK(ask(&r, &e));
+    run(&r);
+    struct fakelink *l = proxied(&r, 0);
+    if (CHECK(l != NULL)) {
+        CHECK(fake_has(l, "\r\nX-Ray-Authorization: Bearer sesame\r\n") && !fake_has(l, "\r\nAuthorization: Bearer sesame"));
+        test_case("… again when the API server refuses those");
+        fake_take(l);
+        fake_answer(l, 401, "", SLICE("{\"kind\":\"Status\",\"reason\":\"Unauthorized\",\"code\":401}"));
+        run(&r);
+        l = proxied(&r, 0);
+        CHECK(l && fake_has(l, "\r\nX-Ray-Authorization: Bearer sesame\r\n"));
+    }
+    finish(&r);
+}
+
+static void check_bad_token(void)
+{
+    static const struct {
+        const char *body, *words;
+    } cases[] = {
+        {"{\"data\":{\"other\":\"c2VzYW1l\"}}", "it has no key auth_token"},
+        {"{\"data\":{\"auth_token\":7}}", "it has no key auth_token"},
+        {"{}", "it has no key auth_token"},
+        {"[", "cannot be read: "},
+        {"{\"data\":{\"auth_token\":\"%%\"}}", "base64"},
+        {"{\"data\":{\"auth_token\":\"\"}}", "key auth_token is empty"},
+        {"{\"data\":{\"auth_token\":\"IAo=\"}}", "key auth_token is empty"},
+        {"{\"data\":{\"auth_token\":\"YQpi\"}}", "holds a byte that no header may have, at 1"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct rig r;
+        struct err e = {0};
+        test_case("a Secret that is %s", cases[i].body);
+        start_auth(&r, OPERATOR_DIRECT);
+        CHECK(!ask(&r, &e));
+        run(&r);
+        struct fakelink *l = link_with(&r, "/secrets/mine");
+        if (CHECK(l != NULL))
+            fake_answer(l, 200, "", slice_of(cases[i].body));
+        run(&r);
+        e = (struct err){0};
+        CHECK(!ask(&r, &e) && strstr(e.text, "Secret mine") && strstr(e.text, cases[i].words));
+        CHECK_INT(e.code, ERR_STATUS);
+        CHECK(strstr(e.text, "c2VzYW1l") == NULL && strstr(e.text, "sesame") == NULL);
+        finish(&r);
+    }
+}
+
 static void check_unscaled(void)
 {
     struct rig r;
@@ -302,5 +399,7 @@ int main(void)
     check_proxy();
     check_proxy_forget();
     check_unscaled();
+    check_token();
+    check_bad_token();
     return test_done();
 }

@@ -66,11 +66,11 @@ static inline bool golden_build(struct golden *g, struct jval want, struct buf *
         return ray_build_head_service(&g->cluster, &g->arena, out, e);
     if (slice_eq(what, SLICE("headless")))
         return ray_build_headless_service(&g->cluster, &g->arena, out, e);
-    static const char *const accounts[] = {"account", "role", "binding"};
+    static const char *const accounts[] = {"account", "role", "binding", "secret"};
     for (size_t i = 0; i < COUNT_OF(accounts); i++)
         if (slice_eq(what, slice_of(accounts[i])))
-            return CHECK(ray_wants_account(&g->cluster, (enum ray_account)i, &g->arena)) &&
-                   ray_build_account(&g->cluster, (enum ray_account)i, &g->arena, out);
+            return CHECK(ray_wants_account(&g->cluster, (enum ray_account)i, &g->options, &g->arena)) &&
+                   ray_build_account(&g->cluster, (enum ray_account)i, SLICE("TOKEN"), &g->arena, out);
     const struct ray_group *group = golden_group(g, json_get_str(want, "group", &g->arena));
     return group && ray_build_worker_pod(&g->cluster, group, (int32_t)json_get_int(want, "index", 0),
                                          json_get_str(want, "replaces", &g->arena), &g->options, &g->arena, out, e);

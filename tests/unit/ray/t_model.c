@@ -227,6 +227,8 @@ static void test_group_hash(void)
     CHECK(hash_of("", "", ",\"labels\":{\"a\":\"b\"}", false) != plain);
     CHECK(hash_of("", "", ",\"numOfHosts\":2", false) != plain);
     CHECK(hash_of("\"rayVersion\":\"2.60.0\",", "", "", false) != plain);
+    CHECK(hash_of("\"authOptions\":{\"mode\":\"disabled\"},", "", "", false) == plain);
+    CHECK(hash_of("\"rayVersion\":\"2.60.0\",\"authOptions\":{},", "", "", false) != hash_of("\"rayVersion\":\"2.60.0\",", "", "", false));
     CHECK(hash_of("\"enableInTreeAutoscaling\":true,", "", "", true) != head);
     test_case("what the container autoscaler is made of is the head's");
     static const char scaled[] = "\"enableInTreeAutoscaling\":true,\"autoscalerOptions\":{\"idleTimeoutSeconds\":1},",
@@ -339,8 +341,53 @@ static void test_sums(void)
     }
 }
 
+static void test_auth(void)
+{
+    static const struct {
+        const char *options, *secret;
+        bool ours;
+    } secrets[] = {
+        {"{}", "", false},
+        {"{\"authOptions\":null}", "", false},
+        {"{\"authOptions\":{\"mode\":\"disabled\",\"secretName\":\"s\"}}", "", false},
+        {"{\"authOptions\":{}}", "c", true},
+        {"{\"authOptions\":{\"mode\":\"token\",\"secretName\":\"\"}}", "c", true},
+        {"{\"authOptions\":{\"mode\":\"token\",\"secretName\":\"s\"}}", "s", false},
+    };
+    struct arena a = {0};
+    struct err e = {0};
+    for (size_t i = 0; i < COUNT_OF(secrets); i++) {
+        struct json doc;
+        bool ours = false;
+        test_case("the Secret of %s", secrets[i].options);
+        if (CHECK(json_parse(&doc, slice_of(secrets[i].options), &a, &e)))
+            CHECK_STR(ray_auth_secret(json_root(&doc), SLICE("c"), &ours, &a), secrets[i].secret);
+        CHECK_INT(ours, secrets[i].ours);
+    }
+    for (int extra = 0; extra < 2; extra++) {
+        test_case("a token of LIMIT_RAY_TOKEN + %d bytes, and the end of a line", extra);
+        struct slice token, text = arena_printf(&a, "%*s\n", LIMIT_RAY_TOKEN + extra, "");
+        memset((char *)(uintptr_t)text.ptr, 'x', text.len - 1);
+        e = (struct err){0};
+        CHECK_INT(ray_auth_token(text, &token, &e), !extra);
+        CHECK_INT(token.len, LIMIT_RAY_TOKEN + extra);
+        CHECK(!extra || strstr(e.text, "(LIMIT_RAY_TOKEN)"));
+    }
+    static const struct {
+        struct slice text;
+        bool good;
+    } bytes[] = {{SLICE("!~"), true}, {SLICE("a b"), false}, {SLICE("a\x7f"), false}, {SLICE("\xc3\xa4"), false}, {{"a\0b", 3}, false}};
+    for (size_t i = 0; i < COUNT_OF(bytes); i++) {
+        struct slice token;
+        test_case("a token of strange bytes, %zu", i);
+        CHECK_INT(ray_auth_token(bytes[i].text, &token, NULL), bytes[i].good);
+    }
+    arena_free(&a);
+}
+
 int main(void)
 {
+    test_auth();
     test_desired();
     test_legacy_model();
     test_options();

@@ -29,20 +29,21 @@ static struct fakeray *head_of(struct world *w, const char *cluster)
 struct scaled {
     const char *name;
     int min, replicas, max, idle;
-    const char *note;
+    const char *note, *more; /* more: members of the spec, each with its comma */
 };
 
 static void apply_scaled(struct world *w, const struct scaled *s)
 {
     struct slice body = arena_printf(
         &w->arena,
-        "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"%s\"},\"spec\":{"
+        "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"%s\"},\"spec\":{%s"
         "\"enableInTreeAutoscaling\":true,\"autoscalerOptions\":{\"idleTimeoutSeconds\":%d},\"headGroupSpec\":{\"rayStartParams\":"
         "{\"num-cpus\":\"0\"},\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}},\"workerGroupSpecs\":"
         "[{\"groupName\":\"small\",\"replicas\":%d,\"minReplicas\":%d,\"maxReplicas\":%d,\"rayStartParams\":{},\"template\":"
         "{\"metadata\":{\"annotations\":{%s}},\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\",\"resources\":"
         "{\"limits\":{\"cpu\":\"%d\"}}}]}}}]}}",
-        s->name, s->idle ? s->idle : 10, s->replicas, s->min, s->max ? s->max : 100, s->note ? s->note : "", FAKERAY_CPUS);
+        s->name, s->more ? s->more : "", s->idle ? s->idle : 10, s->replicas, s->min, s->max ? s->max : 100, s->note ? s->note : "",
+        FAKERAY_CPUS);
     CHECK_INT(world_call(w, "POST", v1, "application/json", body), 201);
 }
 
