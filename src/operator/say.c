@@ -3,8 +3,7 @@
 
 uint64_t said_of(const struct cluster *c, struct slice words, uint64_t more)
 {
-    uint64_t name = hash64(slice_of(c->name), hash64(istr_slice(c->ns), (uint64_t)c->kind));
-    return hash64(words, name ^ more);
+    return hash64(words, hash64(slice_of(c->name), hash64(istr_slice(c->ns), more)));
 }
 
 void say_event(struct op *op, struct cluster *c, bool warning, const char *reason, struct slice note)
