@@ -235,9 +235,12 @@ static bool is_submitter(struct jval pod)
 
 void jobs_pod_changed(struct sim *s, const struct apiserver_change *c)
 {
+    static const char owner[] = "\"kind\":\"RayJob\"";
     struct json doc;
     struct err e = {0};
-    if (!s->jobs || !json_parse(&doc, c->json, &s->arena, &e) || !is_submitter(json_root(&doc)))
+    if (!s->jobs || !memmem(c->json.ptr, c->json.len, owner, strlen(owner))) /* most are pods of clusters, and need not be read */
+        return;
+    if (!json_parse(&doc, c->json, &s->arena, &e) || !is_submitter(json_root(&doc)))
         return;
     struct submitter **at = &s->jobs->submitters, *p;
     while (*at && !slice_eq(slice_of((*at)->uid), c->uid))
