@@ -42,6 +42,33 @@ static void test_arena(void)
     arena_free(&a);
 }
 
+/* The libc's own, because ours is patched: each way of copying, at the edge of a page, and onto itself. */
+static void test_copies(void)
+{
+    test_case("memcpy and memmove");
+    enum { MOST = 1100 };
+    static const size_t lengths[] = {0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 500, 1023, 1024, 1025, 1040, MOST};
+    char from[MOST + 64], want[MOST + 64], to[MOST + 64];
+    for (size_t i = 0; i < sizeof from; i++)
+        from[i] = (char)(i * 7 + i / 256);
+    for (size_t k = 0; k < COUNT_OF(lengths); k++)
+        for (size_t shift = 0; shift < 32; shift++) {
+            size_t len = lengths[k];
+            struct slice s = guarded((struct slice){from + shift, len});
+            memset(to, '#', sizeof to);
+            memcpy(to + shift, s.ptr, len);
+            CHECK(memcmp(to + shift, from + shift, len) == 0 && to[shift + len] == '#' && (shift == 0 || to[shift - 1] == '#'));
+            for (size_t at = 0; at < 32; at++) {
+                memcpy(to, from, sizeof to);
+                memcpy(want, from, sizeof want);
+                for (size_t i = 0; i < len; i++)
+                    want[at + i] = from[shift + i];
+                memmove(to + at, to + shift, len);
+                CHECK(memcmp(to, want, sizeof to) == 0);
+            }
+        }
+}
+
 static void test_buf_limit(void)
 {
     test_case("buf at its limit");
@@ -169,6 +196,7 @@ static void test_wipe(void)
 int main(void)
 {
     test_arena();
+    test_copies();
     test_buf_limit();
     test_buf();
     test_slab();
