@@ -30,6 +30,10 @@ struct jval {
 bool json_parse(struct json *doc, struct slice text, struct arena *a, struct err *e);
 struct jval json_root(const struct json *doc);
 
+/* An object's text, not parsed yet, without the member at a dotted path of plain names; what is cut is not looked at but for its end. In
+ * a, unless there is no such member or the text is broken before its end: then it is the text itself. */
+struct slice json_without(struct slice text, const char *path, struct arena *a);
+
 enum json_type json_type(struct jval v);
 static inline bool json_there(struct jval v)
 {

@@ -73,6 +73,9 @@ bool kube_path(struct buf *b, const struct kube_resource *r, struct slice ns, st
 bool kube_query(struct buf *b, const char *name, struct slice value);
 
 /* Content types (W4). Strategic merge is not among them: custom resources do not know it. */
+/* Which field belongs to whom: half of the bytes of an object, and nobody here reads them. Watches hand out objects without. */
+#define KUBE_UNREAD "metadata.managedFields"
+
 #define KUBE_TYPE_JSON "application/json"
 #define KUBE_TYPE_JSON_PATCH "application/json-patch+json"
 #define KUBE_TYPE_MERGE_PATCH "application/merge-patch+json"
@@ -214,7 +217,7 @@ enum kube_watch_what {
 
 struct kube_watch_event {
     enum kube_watch_what what;
-    struct jval item; /* UPSERT, DELETE: the object, valid during the callback */
+    struct jval item; /* UPSERT, DELETE: the object but for KUBE_UNREAD, valid during the callback */
     uint64_t version; /* the item's or the list's */
     const struct err *err;
     const struct kube_status *status; /* TROUBLE that came as a Status, else NULL: 403 names verb, resource and namespace */

@@ -56,7 +56,12 @@ bool buf_put(struct buf *b, struct slice s)
 
 bool buf_putc(struct buf *b, char c)
 {
-    return buf_put(b, (struct slice){&c, 1});
+    char *room = buf_room(b, 1);
+    if (!room)
+        return false;
+    *room = c;
+    b->len++;
+    return true;
 }
 
 bool buf_printf(struct buf *b, const char *fmt, ...)

@@ -108,7 +108,8 @@ static bool take_token(struct walk *w, const jsmntok_t *theirs, uint32_t i)
         .next = i + 1,
         .type = (uint8_t)token_type(w, from),
     };
-    t.escaped = string && memchr(w->doc.text.ptr + t.start, '\\', t.end - t.start);
+    const char *text = w->doc.text.ptr;
+    t.escaped = string && json_plain_end(text + t.start, text + t.end) < text + t.end; /* json_scan has left nothing but backslashes */
     if (t.type == JSON_NONE)
         return bad(w, t.start, "neither a number nor true, false or null");
     while (w->depth && innermost(w)->end <= t.start)

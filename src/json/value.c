@@ -75,8 +75,13 @@ struct jval json_at(struct jval array, size_t index)
 
 struct jval json_get(struct jval v, const char *path)
 {
-    for (struct slice rest = slice_of(path); rest.ptr && json_there(v);)
-        v = json_key(v, slice_cut(&rest, '.'));
+    for (const char *end = path; json_there(v); path = end + 1) {
+        for (end = path; *end && *end != '.';)
+            end++;
+        v = json_key(v, (struct slice){path, (size_t)(end - path)});
+        if (!*end)
+            break;
+    }
     return v;
 }
 

@@ -211,6 +211,7 @@ static void read_text(struct kube_watch *w, struct slice text, struct now now)
     struct err e = {0};
     w->client->stats.watch_events++;
     arena_reset(&w->item, WATCH_MEMORY_KEPT);
+    text = json_without(text, w->phase == WATCH_LIST ? KUBE_UNREAD : "object." KUBE_UNREAD, &w->item);
     if (!json_parse(&doc, text, &w->item, &e))
         item_bad(w, &e, now);
     else if (w->phase == WATCH_LIST)

@@ -185,6 +185,24 @@ static bool contains(const char *text, struct slice part)
     return false;
 }
 
+/* Of any text something is left; of JSON, JSON that has all but the one member. */
+static void check_without(const struct json *doc, struct slice in, struct arena *a)
+{
+    struct json rest;
+    struct err e = {0};
+    struct slice text = json_without(in, "a.b", a);
+    if (!doc)
+        return;
+    struct jval had = json_get(json_root(doc), "a");
+    if (!json_parse(&rest, text, a, &e))
+        abort();
+    struct jval has = json_get(json_root(&rest), "a");
+    bool was_cut = text.len != in.len;
+    if (json_len(has) != json_len(had) - was_cut || json_len(json_root(&rest)) != json_len(json_root(doc)) ||
+        (was_cut && json_there(json_key(has, SLICE("b")))))
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct slice in = {(const char *)data, size};
@@ -195,6 +213,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool refused_more = e.code == ERR_LIMIT || contains(e.text, SLICE("stands twice"));
     if (ok != plainly_json(in) && !refused_more)
         abort();
+    check_without(ok ? &doc : NULL, in, &a);
     if (ok) {
         walk(json_root(&doc), in, &a);
         check_canonical(json_root(&doc), &a);

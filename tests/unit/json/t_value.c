@@ -289,6 +289,40 @@ static void test_pointer(void)
     CHECK_STR(json_raw(json_pointer(v, SLICE(""))), text);
 }
 
+static void test_without(void)
+{
+    static const struct {
+        const char *text, *path, *want; /* NULL: as it was */
+    } cases[] = {
+        {"{\"a\":1}", "a", "{}"},
+        {"{\"a\":[{\"}\":\"]\\\"\"}],\"b\":2}", "a", "{\"b\":2}"},
+        {" { \"b\" : 2 , \"a\" : \"\\\\\" } ", "a", " { \"b\" : 2  } "},
+        {"{\"b\":2,\"a\":null ,\"c\":3}", "a", "{\"b\":2,\"c\":3}"},
+        {"{\"a\":{\"b\":{\"c\":1}},\"o\":{\"x\":\"\",\"a\":{\"c\":1,\"b\":[1,2]}}}", "o.a.b",
+         "{\"a\":{\"b\":{\"c\":1}},\"o\":{\"x\":\"\",\"a\":{\"c\":1}}}"},
+        {"{\"a\":1}", "b", NULL},
+        {"{\"a\":{}}", "a.b", NULL},
+        {"{\"a\":[\"b\"]}", "a.b", NULL},
+        {"[{\"a\":1}]", "a", NULL},
+        {"{}", "a", NULL},
+        {"{\"x\":1 \"a\":1}", "a", NULL},
+        {"{\"x\" \"a\":1}", "a", NULL},
+        {"{\"a\"", "a", NULL},
+        {"{\"a\":", "a", NULL},
+        {"{\"a\":[1", "a", NULL},
+        {"{\"a\":\"x\\", "a", NULL},
+        {"{\"a", "a", NULL},
+        {"{\"x\":{\"a\":1", "a", NULL},
+        {"", "a", NULL},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("%s without %s", cases[i].text, cases[i].path);
+        struct slice text = guarded(slice_of(cases[i].text)), rest = json_without(text, cases[i].path, &mem);
+        CHECK_STR(rest, cases[i].want ? cases[i].want : cases[i].text);
+        CHECK((rest.ptr == text.ptr) == (cases[i].want == NULL));
+    }
+}
+
 int main(void)
 {
     test_paths();
@@ -299,6 +333,7 @@ int main(void)
     test_equal();
     test_canonical();
     test_pointer();
+    test_without();
     arena_free(&mem);
     return test_done();
 }
