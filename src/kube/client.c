@@ -94,7 +94,7 @@ struct kube_client *kube_client_new(struct net *net, struct kube_config *config,
     c->user_agent = user_agent;
     c->stats.window = KUBE_WINDOW_START;
     for (size_t i = 0; i < KUBE_LANES; i++)
-        c->lanes[i].queue_deadline_ms = TIME_NEVER;
+        c->lanes[i].queue_deadline_ms = c->lanes[i].busy_deadline_ms = TIME_NEVER;
     rng_seed(&c->rng, seed);
     return c;
 }

@@ -53,6 +53,7 @@ struct lane {
     struct call *later;        /* calls that wait for their not_before_ms */
     uint32_t queued;           /* both */
     int64_t queue_deadline_ms; /* no queued call's deadline is earlier */
+    int64_t busy_deadline_ms;  /* and none of those that are under way */
     struct conns busy, idle;   /* idle: most recently used first */
     uint32_t in_flight;
     int64_t not_before_ms; /* Retry-After, or the backoff between failed connections: nothing starts earlier */

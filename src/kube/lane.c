@@ -11,6 +11,11 @@
 
 enum { WARM_AGAIN_MS = 5000 };
 
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* ---- the lists ---- */
 
 static void conns_push(struct conns *list, struct conn *conn)
@@ -39,7 +44,7 @@ static void queue_front(struct lane *lane, struct call *call)
     if (!lane->last)
         lane->last = call;
     lane->queued++;
-    lane->queue_deadline_ms = call->deadline_ms < lane->queue_deadline_ms ? call->deadline_ms : lane->queue_deadline_ms;
+    lane->queue_deadline_ms = earlier(lane->queue_deadline_ms, call->deadline_ms);
 }
 
 void lane_add(struct kube_client *c, struct call *call)
@@ -52,7 +57,7 @@ void lane_add(struct kube_client *c, struct call *call)
     lane->last->next = call;
     lane->last = call;
     lane->queued++;
-    lane->queue_deadline_ms = call->deadline_ms < lane->queue_deadline_ms ? call->deadline_ms : lane->queue_deadline_ms;
+    lane->queue_deadline_ms = earlier(lane->queue_deadline_ms, call->deadline_ms);
 }
 
 static struct call *queue_pop(struct lane *lane)
@@ -184,6 +189,8 @@ static struct call *conn_detach(struct conn *conn)
     struct call *call = conn->call;
     struct lane *lane = lane_of(conn);
     conns_take(call ? &lane->busy : &lane->idle, conn);
+    if (!lane->busy.first)
+        lane->busy_deadline_ms = TIME_NEVER;
     lane->in_flight -= call != NULL;
     conn->client->stats.in_flight -= call != NULL;
     conn->call = NULL;
@@ -346,6 +353,7 @@ void lane_run(struct kube_client *c, enum kube_lane which, struct now now)
         conn->call = call;
         conn->serial = ++c->serial;
         conns_push(&lane->busy, conn);
+        lane->busy_deadline_ms = earlier(lane->busy_deadline_ms, call->deadline_ms);
         lane->in_flight++;
         c->stats.in_flight++;
         c->stats.requests++;
@@ -396,7 +404,7 @@ static void expire_queue(struct kube_client *c, struct lane *lane, struct now no
     }
     lane->queue_deadline_ms = TIME_NEVER;
     for (const struct call *call = lane->first; call; call = call->next)
-        lane->queue_deadline_ms = call->deadline_ms < lane->queue_deadline_ms ? call->deadline_ms : lane->queue_deadline_ms;
+        lane->queue_deadline_ms = earlier(lane->queue_deadline_ms, call->deadline_ms);
 }
 
 static void expire_conn(struct kube_client *c, struct conn *conn, struct now now)
@@ -420,9 +428,16 @@ static struct conn *conns_expired(const struct conns *busy, struct now now)
     return conn;
 }
 
-static int64_t earlier(int64_t a, int64_t b)
+/* Looks at them only when one may be due: every turn of the loop comes by, and there are up to KUBE_WINDOW_MAX. */
+static void expire_busy(struct kube_client *c, struct lane *lane, struct now now)
 {
-    return a < b ? a : b;
+    if (now.mono_ms < lane->busy_deadline_ms)
+        return;
+    for (struct conn *conn; (conn = conns_expired(&lane->busy, now)) != NULL;)
+        expire_conn(c, conn, now);
+    lane->busy_deadline_ms = TIME_NEVER;
+    for (const struct conn *conn = lane->busy.first; conn; conn = conn->next)
+        lane->busy_deadline_ms = earlier(lane->busy_deadline_ms, conn->call->deadline_ms);
 }
 
 /* When the connection that rested longest is closed. A burst leaves many behind, each with its TLS buffers: what goes beyond a few is not
@@ -461,8 +476,7 @@ static void keep_warm(struct kube_client *c, enum kube_lane which, struct now no
 void lane_tick(struct kube_client *c, enum kube_lane which, struct now now)
 {
     struct lane *lane = &c->lanes[which];
-    for (struct conn *conn; (conn = conns_expired(&lane->busy, now)) != NULL;)
-        expire_conn(c, conn, now);
+    expire_busy(c, lane, now);
     run_later(lane, now);
     expire_queue(c, lane, now);
     for (struct conn *conn; (conn = lane->idle.last) != NULL && now.mono_ms >= idle_until(lane);) {
@@ -477,13 +491,11 @@ int64_t lane_next(const struct kube_client *c, enum kube_lane which, struct now 
 {
     const struct lane *lane = &c->lanes[which];
     int64_t next = lane->idle.last ? idle_until(lane) : TIME_NEVER;
-    next = earlier(next, lane->queue_deadline_ms);
+    next = earlier(next, earlier(lane->queue_deadline_ms, lane->busy_deadline_ms));
     if (wants_warm(c, which))
         next = earlier(next, c->warm_ms);
     if (lane->first && lane->not_before_ms > now.mono_ms)
         next = earlier(next, lane->not_before_ms);
-    for (const struct conn *conn = lane->busy.first; conn; conn = conn->next)
-        next = earlier(next, conn->call->deadline_ms);
     for (const struct call *call = lane->later; call; call = call->next)
         next = earlier(next, call->not_before_ms);
     return next;

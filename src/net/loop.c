@@ -162,8 +162,8 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Tells epoll what everybody wants now, and returns when to wake at the latest. All wires are looked at each time, once: there are few, and
- * so nobody has to report a changed deadline. */
+/* Tells epoll what everybody wants now, and returns when to wake at the latest. The deadlines of all wires are looked at each time, so that
+ * nobody has to report a changed one; what a wire wants only when something has happened to it. */
 static int64_t prepare(struct loop *l, int64_t deadline_ms)
 {
     for (struct listener *s = l->listeners; s; s = s->next)
@@ -172,9 +172,12 @@ static int64_t prepare(struct loop *l, int64_t deadline_ms)
         deadline_ms = earlier(deadline_ms, l->accept_pause_ms);
     l->expire_ms = TIME_NEVER;
     for (struct wire *w = l->wires; w; w = w->next) {
-        flow_rest(&w->in);
-        flow_rest(&w->out);
-        loop_watch(l, &w->watch, wire_wants(w));
+        if (w->moved || w->step != WIRE_OPEN) {
+            w->moved = false;
+            flow_rest(&w->in);
+            flow_rest(&w->out);
+            loop_watch(l, &w->watch, wire_wants(w));
+        }
         l->expire_ms = earlier(l->expire_ms, wire_deadline(w));
     }
     return l->net.ready_first ? 0 : earlier(deadline_ms, l->expire_ms);

@@ -80,6 +80,7 @@ struct wire {
     size_t offered;      /* what wire_room said last */
     int send_errno;      /* why nothing can be sent any more */
     bool accepted, eof, shut, news, starved, late;
+    bool moved;  /* since the loop last looked: it may want something else, or hold memory that it need not */
     char peer[]; /* "host:port", for what people read */
 };
 

@@ -14,6 +14,7 @@ struct wire *wire_new(struct loop *l, struct slice peer)
     w->loop = l;
     w->watch = (struct watch){.fd = -1, .ready = wire_ready};
     w->step_until_ms = TIME_NEVER;
+    w->moved = true;
     memcpy(w->peer, peer.ptr, peer.len);
     w->next = l->wires;
     l->wires = w;
@@ -170,6 +171,7 @@ void wire_opened(struct wire *w)
 {
     dial_free(w);
     w->step = WIRE_OPEN;
+    w->moved = true;
     w->step_until_ms = TIME_NEVER;
     w->link.state = LINK_OPEN;
     w->link.peer_expires_us = w->tls ? tls_peer_expires(w->tls) : 0;
@@ -247,6 +249,7 @@ void wire_move(struct wire *w)
 static void wire_used(struct link *l, size_t n)
 {
     struct wire *w = (struct wire *)l;
+    w->moved = true;
     if (!w->tls) {
         flow_used(&w->in, n);
         return;
@@ -263,6 +266,7 @@ static char *wire_room(struct link *l, size_t *n)
 {
     struct wire *w = (struct wire *)l;
     char *room = room_of(w, n);
+    w->moved = true;
     w->offered = *n;
     w->starved |= *n == 0;
     return room;
@@ -273,6 +277,7 @@ static void wire_wrote(struct link *l, size_t n)
     struct wire *w = (struct wire *)l;
     if (w->step != WIRE_OPEN || n == 0)
         return;
+    w->moved = true;
     w->starved |= n == w->offered;
     if (w->tls) {
         tls_write_wrote(w->tls, n);
@@ -341,6 +346,7 @@ const struct link_ops wire_ops = {
 void wire_ready(struct watch *watch)
 {
     struct wire *w = CONTAINER_OF(watch, struct wire, watch);
+    w->moved = true;
     switch (w->step) {
     case WIRE_RESOLVE:
     case WIRE_FAILED:
