@@ -68,17 +68,27 @@ static bool must_replace(const struct service *have, struct jval want)
     return json_type(ip) == JSON_STRING && !json_str_eq(ip, SLICE("")) ? !json_str_eq(ip, has) : slice_eq(has, SLICE("None"));
 }
 
-static void decide_service(const struct cluster_view *in, enum action_kind apply, const struct service *have, struct buf *b, struct plan *p)
+/* A service as it should be, in the plan's arena; not there: it cannot be made. */
+static struct jval build_service(const struct cluster_view *in, bool head, struct plan *p)
 {
-    struct json doc;
+    struct json *doc = arena_new(p->arena, struct json);
+    struct buf b;
     struct err e = {0};
-    bool built = apply == ACTION_APPLY_HEAD_SERVICE ? ray_build_head_service(in->cluster, p->arena, b, &e)
-                                                    : ray_build_headless_service(in->cluster, p->arena, b, &e);
-    if (!built || !json_parse(&doc, buf_slice(b), p->arena, &e))
+    buf_init(&b, LIMIT_JSON_ITEM);
+    bool built = head ? ray_build_head_service(in->cluster, p->arena, &b, &e) : ray_build_headless_service(in->cluster, p->arena, &b, &e);
+    bool read = built && json_parse(doc, arena_dup(p->arena, buf_slice(&b)), p->arena, &e);
+    buf_free(&b);
+    return read ? json_root(doc) : (struct jval){.at = -1};
+}
+
+static void decide_service(const struct cluster_view *in, enum action_kind apply, const struct service *have, struct jval want,
+                           struct plan *p)
+{
+    if (!json_there(want))
         return;
-    if (have && must_replace(have, json_root(&doc)))
+    if (have && must_replace(have, want))
         delete_service(p, have, "its clusterIP must change, and that of a service cannot");
-    else if (must_apply(in, have, ray_service_hash(json_root(&doc)), p))
+    else if (must_apply(in, have, ray_service_hash(want), p))
         plan_add(p, apply);
 }
 
@@ -97,19 +107,15 @@ static void decide_old_services(const struct cluster_view *in, struct plan *p)
     }
 }
 
-static void decide_services(const struct cluster_view *in, struct plan *p)
+static void decide_services(const struct cluster_view *in, struct jval head_service, struct plan *p)
 {
     if (in->failures[0].count && in->now.mono_ms < in->failures[0].not_before_ms) {
         plan_look_again(p, in->failures[0].not_before_ms);
         return; /* a service that was refused counts against the head */
     }
-    struct buf b;
-    buf_init(&b, LIMIT_JSON_ITEM);
-    decide_service(in, ACTION_APPLY_HEAD_SERVICE, in->head_service, &b, p);
-    buf_clear(&b);
+    decide_service(in, ACTION_APPLY_HEAD_SERVICE, in->head_service, head_service, p);
     if (ray_wants_headless_service(in->cluster))
-        decide_service(in, ACTION_APPLY_HEADLESS_SERVICE, in->headless_service, &b, p);
-    buf_free(&b);
+        decide_service(in, ACTION_APPLY_HEADLESS_SERVICE, in->headless_service, build_service(in, false, p), p);
 }
 
 /* Pods of groups that the spec no longer has. */
@@ -167,10 +173,12 @@ void reconcile_cluster(const struct cluster_view *in, struct arena *a, struct pl
     if (in->cluster->deleting || in->cluster->managed_elsewhere)
         return;
     /* A spec that cannot work changes nothing that runs. */
+    struct jval head_service = {.at = -1};
     if (in->errors->count == 0) {
-        decide_services(in, out);
+        head_service = build_service(in, true, out); /* once: status tells its ports */
+        decide_services(in, head_service, out);
         decide_pods(in, out);
         decide_old_services(in, out);
     }
-    decide_status(in, out);
+    decide_status(in, head_service, out);
 }

@@ -86,24 +86,19 @@ static void forget_endpoints(const struct facts *f, struct jval ports, struct jo
 /* Port names of the head service to the numbers that clients use. */
 static void write_endpoints(const struct facts *f, struct jout *w)
 {
-    struct buf b;
-    buf_init(&b, LIMIT_JSON_ITEM);
-    struct json doc;
-    struct err e = {0};
-    if (ray_build_head_service(f->in->cluster, f->a, &b, &e) && json_parse(&doc, buf_slice(&b), f->a, &e)) {
-        struct jval k, port;
-        jout_kobject(w, "endpoints");
-        for (struct jiter it = json_iter(json_get(json_root(&doc), "spec.ports")); json_next(&it, &k, &port);) {
-            struct jval target = json_get(port, "targetPort");
-            if (!json_there(target))
-                target = json_get(port, "port");
-            jout_key(w, json_get_str(port, "name", f->a));
-            jout_str(w, json_type(target) == JSON_STRING ? json_str(target, f->a) : json_raw(target));
-        }
-        forget_endpoints(f, json_get(json_root(&doc), "spec.ports"), w);
-        jout_end(w);
+    struct jval ports = json_get(f->head_service, "spec.ports"), k, port;
+    if (!json_there(f->head_service))
+        return;
+    jout_kobject(w, "endpoints");
+    for (struct jiter it = json_iter(ports); json_next(&it, &k, &port);) {
+        struct jval target = json_get(port, "targetPort");
+        if (!json_there(target))
+            target = json_get(port, "port");
+        jout_key(w, json_get_str(port, "name", f->a));
+        jout_str(w, json_type(target) == JSON_STRING ? json_str(target, f->a) : json_raw(target));
     }
-    buf_free(&b);
+    forget_endpoints(f, ports, w);
+    jout_end(w);
 }
 
 static void write_head(const struct facts *f, struct jout *w)
@@ -269,7 +264,7 @@ static int64_t status_due_ms(const struct cluster_view *in, struct jval prior, s
     return due > in->status_not_before_ms ? due : in->status_not_before_ms;
 }
 
-void decide_status(const struct cluster_view *in, struct plan *p)
+void decide_status(const struct cluster_view *in, struct jval head_service, struct plan *p)
 {
     struct json prior_doc = {0}, next_doc;
     struct jval prior = {.at = -1};
@@ -278,12 +273,15 @@ void decide_status(const struct cluster_view *in, struct plan *p)
         prior = json_root(&prior_doc);
     struct facts f;
     facts_gather(in, prior, p->arena, &f);
+    f.head_service = head_service;
     struct slice text = status_text(&f);
+    uint64_t hash = hash64(text, 0);
+    if (hash == in->status_hash)
+        return;
     if (!json_parse(&next_doc, text, p->arena, &e))
         fatal("reconcile: a status of our own cannot be read: %s", e.text);
     struct jval next = json_root(&next_doc);
-    uint64_t hash = hash64(text, 0);
-    if (json_covers(prior, next) || hash == in->status_hash)
+    if (json_covers(prior, next))
         return;
     if (acts(p) && in->errors->count == 0 && (in->status_at_ms == 0 || in->now.mono_ms - in->status_at_ms < BUSY_MS))
         return; /* the answers to these actions bring us here again */
