@@ -82,15 +82,19 @@ struct slice arena_dup(struct arena *a, struct slice s)
 
 struct slice arena_printf(struct arena *a, const char *fmt, ...)
 {
+    char shorter[128]; /* most texts are, and so formatted once */
     va_list ap, again;
     va_start(ap, fmt);
     va_copy(again, ap);
-    int len = vsnprintf(NULL, 0, fmt, ap);
+    int len = vsnprintf(shorter, sizeof shorter, fmt, ap);
     va_end(ap);
     if (len < 0)
         fatal("arena_printf: cannot format \"%s\"", fmt);
     char *text = arena_alloc(a, (size_t)len + 1);
-    vsnprintf(text, (size_t)len + 1, fmt, again);
+    if ((size_t)len < sizeof shorter)
+        memcpy(text, shorter, (size_t)len + 1);
+    else
+        vsnprintf(text, (size_t)len + 1, fmt, again);
     va_end(again);
     return (struct slice){text, (size_t)len};
 }

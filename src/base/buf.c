@@ -69,15 +69,17 @@ bool buf_printf(struct buf *b, const char *fmt, ...)
     va_list ap, again;
     va_start(ap, fmt);
     va_copy(again, ap);
-    int len = vsnprintf(NULL, 0, fmt, ap);
+    size_t spare = b->ptr ? b->cap - b->len : 0; /* most texts fit what there is, and are formatted once */
+    int len = vsnprintf(b->ptr ? b->ptr + b->len : NULL, b->ptr ? spare + 1 : 0, fmt, ap);
     va_end(ap);
     if (len < 0)
         fatal("buf_printf: cannot format \"%s\"", fmt);
+    bool written = b->ptr && (size_t)len <= spare;
     char *room = buf_room(b, (size_t)len);
-    if (room) {
+    if (room && !written)
         vsnprintf(room, (size_t)len + 1, fmt, again);
+    if (room)
         b->len += (size_t)len;
-    }
     va_end(again);
     return room != NULL;
 }

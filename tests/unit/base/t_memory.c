@@ -69,6 +69,28 @@ static void test_copies(void)
         }
 }
 
+/* Each length into what there is, and into what must be made for it. */
+static void test_printf(void)
+{
+    test_case("printf into an arena and a buf");
+    char text[600];
+    memset(text, 'x', sizeof text);
+    for (size_t len = 0; len < sizeof text; len++) {
+        struct arena a = {0};
+        struct buf b;
+        buf_init(&b, sizeof text);
+        struct slice s = {text, len};
+        CHECK_SLICE(arena_printf(&a, "%.*s", SLICE_ARG(s)), s);
+        CHECK(buf_printf(&b, "%.*s", SLICE_ARG(s)));
+        bool fits = buf_printf(&b, "%.*s", SLICE_ARG(s));
+        CHECK(fits == (2 * len <= sizeof text) && b.full == !fits);
+        CHECK_INT(b.len, fits ? 2 * len : len);
+        CHECK(memcmp(b.ptr, text, b.len) == 0);
+        arena_free(&a);
+        buf_free(&b);
+    }
+}
+
 static void test_buf_limit(void)
 {
     test_case("buf at its limit");
@@ -197,6 +219,7 @@ int main(void)
 {
     test_arena();
     test_copies();
+    test_printf();
     test_buf_limit();
     test_buf();
     test_slab();
