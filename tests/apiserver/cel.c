@@ -168,9 +168,16 @@ static const struct node *primary(struct cel *c)
 
 /* ---- members and macros ---- */
 
+/* A member that is null is one that is not there. */
+static const struct node *present(const struct node *of, struct slice key)
+{
+    const struct node *value = dom_key(of, key);
+    return dom_is(value, JSON_NULL) ? NULL : value;
+}
+
 static const struct node *member(struct cel *c, const struct node *of, struct slice key)
 {
-    const struct node *value = of ? dom_key(of, key) : NULL;
+    const struct node *value = of ? present(of, key) : NULL;
     if (value || !of)
         return value;
     c->lacks = c->rest.ptr;
@@ -261,7 +268,7 @@ static const struct node *unary(struct cel *c)
 static bool holds(const struct node *container, const struct node *what)
 {
     if (container->type == JSON_OBJECT)
-        return dom_key(container, what->text);
+        return present(container, what->text);
     for (const struct node *i = container->child; i; i = i->next)
         if (dom_equal(i, what))
             return true;

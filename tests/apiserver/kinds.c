@@ -90,19 +90,32 @@ static void drop_outside(struct node *spec, const struct node *old)
         dom_drop(p, "nodePort");
 }
 
+/* Who finds the addresses of a headless service without a selector may find any. */
+static bool takes_any(const struct node *spec)
+{
+    return slice_eq(dom_str(spec, "clusterIP"), SLICE("None")) && !dom_len(dom_get(spec, "selector"));
+}
+
+/* Unless the client says otherwise, how many families there are stays as it was. */
+static void choose_families(struct node *spec, const struct node *old, struct arena *a)
+{
+    struct slice had = dom_str(old, "ipFamilyPolicy");
+    bool any = takes_any(spec);
+    if (!dom_get(spec, "ipFamilyPolicy"))
+        dom_put_str(a, spec, "ipFamilyPolicy", had.len ? had : any ? SLICE("RequireDualStack") : SLICE("SingleStack"));
+    bool single = slice_eq(dom_str(spec, "ipFamilyPolicy"), SLICE("SingleStack"));
+    if (!dom_get(spec, "ipFamilies"))
+        dom_put(spec, SLICE("ipFamilies"), dom_literal(a, any && !single ? "[\"IPv4\",\"IPv6\"]" : "[\"IPv4\"]"));
+}
+
 static void fill_service(struct apiserver *s, struct node *service, const struct node *old, struct arena *a)
 {
     struct node *spec = dom_get(service, "spec");
     if (old)
         drop_outside(spec, dom_get(old, "spec"));
     allocate(s, spec, old, a);
-    if (!slice_eq(dom_str(spec, "type"), SLICE("ExternalName"))) {
-        /* who finds the addresses of a headless service without a selector may find any */
-        bool any = slice_eq(dom_str(spec, "clusterIP"), SLICE("None")) && !dom_len(dom_get(spec, "selector"));
-        if (!dom_get(spec, "ipFamilies"))
-            dom_put(spec, SLICE("ipFamilies"), dom_literal(a, any ? "[\"IPv4\",\"IPv6\"]" : "[\"IPv4\"]"));
-        dom_default_str(a, spec, "ipFamilyPolicy", any ? "RequireDualStack" : "SingleStack");
-    }
+    if (!slice_eq(dom_str(spec, "type"), SLICE("ExternalName")))
+        choose_families(spec, dom_get(old, "spec"), a);
     dom_want(a, dom_want(a, service, "status", JSON_OBJECT), "loadBalancer", JSON_OBJECT);
 }
 
@@ -197,13 +210,31 @@ static bool read_address(struct slice text, uint32_t *out)
     return true;
 }
 
+/* There are addresses of one family here, so a service that needs two gets none; unless nobody gives it any. */
+static void check_families(struct status *st, const struct node *spec)
+{
+    const struct node *families = dom_get(spec, "ipFamilies");
+    unsigned i = 0;
+    if (takes_any(spec) || slice_eq(dom_str(spec, "type"), SLICE("ExternalName")))
+        return;
+    if (slice_eq(dom_str(spec, "ipFamilyPolicy"), SLICE("RequireDualStack")))
+        status_cause(st, "FieldValueInvalid", SLICE("spec.ipFamilyPolicy"),
+                     "Invalid value: \"RequireDualStack\": this cluster is not configured for dual-stack services");
+    for (const struct node *f = families ? families->child : NULL; f; f = f->next, i++)
+        if (!slice_eq(f->text, SLICE("IPv4")))
+            status_cause(st, "FieldValueInvalid", arena_printf(st->a, "spec.ipFamilies[%u]", i),
+                         "Invalid value: \"%.*s\": not configured on this cluster", SLICE_ARG(f->text));
+}
+
 static void begin_service(struct status *st, const struct node *service, const struct node *old, bool dry_run)
 {
     struct slice ip = dom_str(service, "spec.clusterIP");
     const uint32_t range = 10U << 24 | 96U << 16, mask = 0xfff00000; /* 10.96.0.0/12, as kube-apiserver has it when nothing is said */
     uint32_t n;
     struct slice why = SLICE("the provided network does not match the current range");
-    if (!ip.len || slice_eq(ip, SLICE("None")))
+    unsigned before = st->cause_count;
+    check_families(st, dom_get(service, "spec"));
+    if (st->cause_count > before || !ip.len || slice_eq(ip, SLICE("None")))
         return;
     if (dry_run)
         why =

@@ -13,6 +13,8 @@ static const struct {
     {"self.a < self.b", "{\"a\":4,\"b\":4}", CEL_FALSE, ""},
     {"!has(self.a) || self.a", "{}", CEL_TRUE, ""},
     {"!has(self.a) || self.a", "{\"a\":false}", CEL_FALSE, ""},
+    {"has(self.a)", "{\"a\":null}", CEL_FALSE, ""},
+    {"self.a == 1", "{\"a\":null}", CEL_ERROR, "no such key: a"},
     {"has(self.a.b)", "{}", CEL_ERROR, "no such key: a"},
     {"self.a <= self.b", "{\"b\":4}", CEL_ERROR, "no such key: a"},
     /* what decides, decides */
@@ -31,6 +33,7 @@ static const struct {
     {"self.l.all(x, self.l.exists_one(y, y.n == x.n))", "{\"l\":[{\"n\":\"a\"},{\"n\":\"a\"}]}", CEL_FALSE, ""},
     {"'k' in self && self['k'] != ''", "{\"k\":\"v\"}", CEL_TRUE, ""},
     {"'k' in self", "{}", CEL_FALSE, ""},
+    {"'k' in self", "{\"k\":null}", CEL_FALSE, ""},
     {"self.a in ['x', 'y']", "{\"a\":\"y\"}", CEL_TRUE, ""},
     {"['p', 'q'].exists(k, k in self)", "{\"q\":1}", CEL_TRUE, ""},
     {"size(self) == 0 || size(self.k) == 2", "{\"k\":\"vv\"}", CEL_TRUE, ""},
