@@ -260,6 +260,9 @@ SECONDS ?= 60
 fuzz: $(addprefix build/fuzz/,$(or $(TARGET),$(FUZZ))) ## libFuzzer: make fuzz SECONDS=60 [TARGET=name]
 	$(Q)tests/tools/fuzz $(SECONDS) $^
 
+fuzz-seeds: ## seeds for make fuzz of what a real kube-apiserver (tests/rig) says; needs Go and clang
+	+$(Q)tests/fuzz/seeds.sh
+
 # The rooms where every branch is somebody's bytes or somebody's pods, and how much of them tests must go through.
 COVERED := json http tls kube reconcile
 COVERED_PERCENT := 90
@@ -287,7 +290,7 @@ reproducible: $(OUT)/mobula ## a second build in another folder gives the same b
 lint: $(VENDOR) ## layout, rooms, lengths, words, cppcheck, clang-tidy, shellcheck
 	+$(Q)MAKE='$(MAKE)' tests/tools/lint
 
-.PHONY: t unit unit-static replay cases fuzz coverage mutants mutants-quick valgrind check-binary check-image reproducible lint tidy
+.PHONY: t unit unit-static replay cases fuzz fuzz-seeds coverage mutants mutants-quick valgrind check-binary check-image reproducible lint tidy
 
 # The second compiler's opinion and clang-tidy's in one pass, once for each file that changed.
 ALL_C := $(SOURCES) $(sort $(wildcard tests/*/*.c tests/unit/*/*.c))

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Records what a real kube-apiserver (tests/rig) says to the operator and to requests that fail, and makes fuzz seeds of it: in each of
+# tests/fuzz/corpus/TARGET the files real-* are made anew. Needs Go and clang; takes a few minutes. NAME=seeds is the control plane's name.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. tests/rig/lib.sh
+export NAME=${NAME:-seeds} PYTHONDONTWRITEBYTECODE=1
+read -ra targets < <(python3 tests/fuzz/seeds.py --targets)
+make -s mobula "${targets[@]/#/build/fuzz/}"
+tests/rig/build.sh >"$RIG_DIR/seeds-build.log" 2>&1 || { tail -n 20 "$RIG_DIR/seeds-build.log" >&2; exit 1; }
+build/mobula install --print --crds-only >build/seeds-crds.yaml
+tests/rig/down.sh 2>/dev/null
+trap 'tests/rig/down.sh 2>/dev/null' EXIT
+FIRST=$PWD/build/seeds-crds.yaml NODES=1 tests/rig/up.sh >/dev/null 2>"$RIG_DIR/seeds-up.log" || { cat "$RIG_DIR/seeds-up.log" >&2; exit 1; }
+python3 tests/fuzz/seeds.py
