@@ -341,9 +341,10 @@ void fields_cut(struct node *v, const struct fields *last, const struct fields *
         const struct fields *had = fields_child(last, element), *has = fields_child(owned, element);
         if (!had)
             continue;
-        bool free = !has || (!has->member && fields_empty(has));
+        bool named = !list && shape_declares(shape, c->key); /* who owns something in it owns it; not so an item of a list */
+        bool free = !has || (!has->member && (!named || fields_empty(has)));
         free = free && !slice_eq(element, SLICE("f:metadata")); /* it is never without a name */
-        if (free && (had->member || (!list && shape_declares(shape, c->key))))
+        if (free && (had->member || named))
             dom_unlink(v, c);
         else
             fields_cut(c, had, has, list ? shape_item(shape) : shape_member(shape, c->key), a);

@@ -225,6 +225,15 @@ static const struct {
      "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"el\"},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}],"
      "\"initContainers\":[]}}",
      201, "/metadata/managedFields/0/fieldsV1/f:spec/f:initContainers", ""},
+    {"item-goes-whole", "PATCH", SERVICES "/ig?fieldManager=m", APPLY,
+     "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"ig\"},\"spec\":{\"ports\":[{\"name\":\"a\",\"port\":1},"
+     "{\"name\":\"b\",\"port\":2}]}}",
+     201, "/spec/ports/1/name", "\"b\""},
+    {"item-goes-whole", "PATCH", SERVICES "/ig?fieldManager=n", "application/strategic-merge-patch+json",
+     "{\"spec\":{\"ports\":[{\"port\":2,\"name\":\"c\"}]}}", 200, "/spec/ports/1/name", "\"c\""},
+    {"item-goes-whole", "PATCH", SERVICES "/ig?fieldManager=m", APPLY,
+     "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"ig\"},\"spec\":{\"ports\":[{\"name\":\"a\",\"port\":1}]}}", 200,
+     "/spec/ports/1", ""},
     {"unowned-goes-too", "PATCH", SERVICES "/ug?fieldManager=m", APPLY,
      "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"ug\",\"labels\":{\"a\":\"b\"}},\"spec\":{\"clusterIP\":\"None\"}"
      "}",
