@@ -339,6 +339,17 @@ static void before_first_apply(struct request *q, struct managers *m, const stru
                                            .set = all};
 }
 
+/* When this manager applied before, also in a version whose fields are forgotten. */
+static struct slice applied_at(const struct request *q, const struct node *live)
+{
+    const struct node *list = dom_get(live, "metadata.managedFields");
+    for (const struct node *e = list ? list->child : NULL; e; e = e->next)
+        if (slice_eq(dom_str(e, "manager"), q->manager) && slice_eq(dom_str(e, "operation"), SLICE("Apply")) &&
+            slice_eq(dom_str(e, "subresource"), q->sub))
+            return dom_str(e, "time");
+    return SLICE_NONE;
+}
+
 static void apply_over(struct request *q, struct object *o, struct node *config)
 {
     struct shape shape = shape_root(q->api);
@@ -366,6 +377,7 @@ static void apply_over(struct request *q, struct object *o, struct node *config)
     bool moved = m.none || m.forgotten || !fields_equal(me->set, set) || !fields_empty(&changed) || !fields_empty(&removed);
     me->set = set;
     me->version = api_version(q->api, q->a);
+    me->time = applied_at(q, live);
     if (!fields_empty(&changed) || !fields_empty(&removed)) /* to own what is there already makes no date */
         me->time = world_time(q->s, 0, q->a);
     if (moved)

@@ -11,5 +11,6 @@ tests/rig/build.sh >"$RIG_DIR/seeds-build.log" 2>&1 || { tail -n 20 "$RIG_DIR/se
 build/mobula install --print --crds-only >build/seeds-crds.yaml
 tests/rig/down.sh 2>/dev/null
 trap 'tests/rig/down.sh 2>/dev/null' EXIT
-FIRST=$PWD/build/seeds-crds.yaml NODES=1 tests/rig/up.sh >/dev/null 2>"$RIG_DIR/seeds-up.log" || { cat "$RIG_DIR/seeds-up.log" >&2; exit 1; }
+export FIRST=$PWD/build/seeds-crds.yaml NODES=1
+tests/rig/up.sh >/dev/null 2>"$RIG_DIR/seeds-up.log" || { cat "$RIG_DIR/seeds-up.log" >&2; exit 1; }
 python3 tests/fuzz/seeds.py

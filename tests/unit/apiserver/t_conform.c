@@ -307,6 +307,14 @@ static const struct {
      422, "/details/causes/0/field", "\"count\""},
     {"event-null", "POST", "/api/v1/namespaces/kube-system/events", NULL, "null", 422, "/details/causes/0/field",
      "\"involvedObject.namespace\""},
+    {"event-applied-before", "PATCH", NEW_EVENTS "/ab?fieldManager=m", APPLY,
+     "{\"apiVersion\":\"events.k8s.io/v1\",\"kind\":\"Event\",\"metadata\":{\"name\":\"ab\",\"finalizers\":[\"a/b\"]},"
+     "\"eventTime\":\"2021-01-01T00:00:00.000000Z\",\"reportingController\":\"a/b\",\"reportingInstance\":\"m\",\"action\":\"A\","
+     "\"reason\":\"R\",\"type\":\"Normal\",\"note\":\"n\",\"regarding\":{\"namespace\":\"default\"}}",
+     201, "/metadata/managedFields/0/apiVersion", "\"events.k8s.io/v1\""},
+    {"event-applied-before", "PATCH", EVENTS "/ab?fieldManager=m", APPLY,
+     "{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"metadata\":{\"name\":\"ab\",\"finalizers\":[\"a/b\"]}}", 200,
+     "/metadata/managedFields/0/time", "\"2027-01-15T08:00:00Z\""},
     {"event-orphan", "DELETE", EVENTS "/e?propagationPolicy=Orphan", NULL, NULL, 200, "/status", "\"Success\""},
 };
 
