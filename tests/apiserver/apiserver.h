@@ -96,7 +96,7 @@ struct apiserver_faults *apiserver_faults(struct apiserver *s);
 /* resource: "pods" or "rayclusters.ray.io", or empty for all. Forgets the history: watches and continue tokens from before get 410. */
 void apiserver_compact(struct apiserver *s, struct slice resource);
 /* What etcd's compaction does by itself: lists of older versions and continue tokens are expired, while watches, which are served from a
- * cache, still begin where they did. */
+ * cache, still begin where they did; but for those of events, which have none. */
 void apiserver_compact_lists(struct apiserver *s);
 /* Ends all watches of the resource, in order or (rude) in the middle of the connection. */
 void apiserver_drop_watches(struct apiserver *s, struct slice resource, bool rude);

@@ -327,8 +327,11 @@ void apiserver_compact(struct apiserver *s, struct slice resource)
 
 void apiserver_compact_lists(struct apiserver *s)
 {
-    for (size_t i = 0; i < s->resource_count; i++)
+    for (size_t i = 0; i < s->resource_count; i++) {
         s->resources[i]->list_floor = s->rv;
+        if (s->resources[i]->rules == &rules_event) /* the one kind without a watch cache */
+            store_forget(s->resources[i], s->rv);
+    }
 }
 
 void apiserver_drop_watches(struct apiserver *s, struct slice resource, bool rude)

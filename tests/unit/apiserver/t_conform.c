@@ -400,6 +400,10 @@ static void compacted_lists(void)
     stream_open(&s, &w, arena_printf(&w.mem, MAPS "?watch=true&resourceVersion=%.*s", SLICE_ARG(rv)).ptr);
     CHECK_SLICE(stream_look(&s), SLICE("DELETED b"));
     stream_close(&s);
+    test_case("compacted-events"); /* no cache knows of them */
+    stream_open(&s, &w, arena_printf(&w.mem, EVENTS "?watch=true&resourceVersion=%.*s", SLICE_ARG(rv)).ptr);
+    CHECK_SLICE(stream_look(&s), SLICE("ERROR Expired"));
+    stream_close(&s);
     CHECK_INT(ask(&w, "GET", arena_printf(&w.mem, EXACT "%.*s", SLICE_ARG(rv)).ptr, NULL).status, 410);
     rv = text(ask(&w, "GET", MAPS, NULL), &w, "metadata.resourceVersion");
     CHECK_INT(ask(&w, "GET", arena_printf(&w.mem, EXACT "%.*s", SLICE_ARG(rv)).ptr, NULL).status, 200);
