@@ -179,6 +179,9 @@ bool ray_build_account(const struct ray_cluster *c, enum ray_account which, stru
 struct slice ray_auth_secret(struct jval spec, struct slice cluster, bool *ours, struct arena *a);
 /* What of the key's bytes is the token: white space around it is not. False: none that can be sent. */
 bool ray_auth_token(struct slice text, struct slice *token, struct err *e);
+/* The token in what the API server answers to a GET of its Secret: a part of *text, which the caller has begun with room for
+ * LIMIT_KUBE_TOKEN bytes and wipes. */
+bool ray_auth_read(struct slice secret, struct buf *text, struct slice *token, struct arena *a, struct err *e);
 
 /* ---- RayJob: a program, and the cluster that it runs on ---- */
 

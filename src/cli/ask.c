@@ -57,12 +57,18 @@ static void on_answer(void *owner, uint64_t tag, const struct kube_answer *answe
                                   .message = arena_dup(w->a, slice_of(answer->status.message))};
 }
 
-bool ask_get(struct ask *k, struct slice path, struct arena *a, struct ask_answer *out, struct err *e)
+bool ask_get(struct ask *k, struct slice path, const struct http_header *header, struct arena *a, struct ask_answer *out, struct err *e)
 {
     struct waiting w = {.a = a, .out = out, .e = e};
     struct now now = clock_now();
-    const struct kube_request r = {
-        .lane = KUBE_LANE_MAIN, .method = SLICE("GET"), .path = path, .again = true, .timeout_ms = ASK_MS, .done = on_answer, .owner = &w};
+    const struct kube_request r = {.lane = KUBE_LANE_MAIN,
+                                   .method = SLICE("GET"),
+                                   .path = path,
+                                   .header = header ? *header : (struct http_header){SLICE_NONE, SLICE_NONE},
+                                   .again = true,
+                                   .timeout_ms = ASK_MS,
+                                   .done = on_answer,
+                                   .owner = &w};
     if (!kube_call(k->client, &r, now, e))
         return false;
     while (!w.over) {

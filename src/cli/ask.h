@@ -22,7 +22,8 @@ struct ask_answer {
     struct slice body;    /* in the arena given */
     struct slice message; /* of what is not 2xx: the server's words */
 };
-/* False: no answer came, and *e says at which step it failed. */
-bool ask_get(struct ask *k, struct slice path, struct arena *a, struct ask_answer *out, struct err *e);
+/* header: one more, for whom the server passes the request on to; NULL: none. False: no answer came, and *e says at which step it failed.
+ */
+bool ask_get(struct ask *k, struct slice path, const struct http_header *header, struct arena *a, struct ask_answer *out, struct err *e);
 
 #endif

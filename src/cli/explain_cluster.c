@@ -2,6 +2,8 @@
 #include "ask.h"
 #include "cli.h"
 
+#include <mobula/ray_heads.h>
+
 #include <stdio.h>
 
 enum { PODS_PAGE = 100, DASHBOARD_PORT = 8265 };
@@ -26,12 +28,15 @@ static const struct flags flags = {
     .usage = "mobula explain cluster NAME [-n NS] [FLAG...]",
     .about =
         "Says why a RayCluster is as it is: its groups and what keeps their pods, what the autoscaler decided last and by which rules,\n"
-        "and what Ray says of itself at this moment. Needs get on rayclusters and list on pods; get on pods/proxy for the last part.",
+        "and what Ray says of itself at this moment. Needs get on rayclusters and list on pods; get on pods/proxy for the last part, and "
+        "on\n"
+        "the Secret of a cluster with authOptions.",
     .list = list,
     .count = COUNT_OF(list),
 };
 
 static const struct kube_resource pods_resource = {SLICE_NONE, {"v1", 2}, {"pods", 4}};
+static const struct kube_resource secrets_resource = {SLICE_NONE, {"v1", 2}, {"secrets", 7}};
 
 struct job {
     const struct cluster_options *o;
@@ -83,7 +88,7 @@ static bool find_cluster(struct job *j, struct jval *object)
         f.asked[k] = of_group(j->o, (enum ray_kind)k);
         if (!f.asked[k])
             continue;
-        if (!ask_get(&j->ask, path_of(j, &ray_resources[k], j->o->name), j->a, &f.answers[k], &j->e))
+        if (!ask_get(&j->ask, path_of(j, &ray_resources[k], j->o->name), NULL, j->a, &f.answers[k], &j->e))
             return false;
         if (f.answers[k].code != 200)
             continue;
@@ -139,7 +144,7 @@ static bool find_pods(struct job *j, struct explain_facts *f)
         kube_query(&path, "limit", slice_of(page));
         if (more.len)
             kube_query(&path, "continue", more);
-        if (!ask_get(&j->ask, buf_slice(&path), j->a, &answer, &j->e))
+        if (!ask_get(&j->ask, buf_slice(&path), NULL, j->a, &answer, &j->e))
             return false;
         if (answer.code != 200)
             return err_set(&j->e, ERR_STATUS, "its pods cannot be read: %d %s: %.*s", answer.code, kube_reason_text(answer.reason),
@@ -160,9 +165,30 @@ static const struct pod *find_head(const struct explain_facts *f)
     return NULL;
 }
 
+/* Of a head that asks for one. Who may not read it is told which Secret it is. */
+static bool find_token(struct job *j, struct slice name, struct http_header *out, struct explain_facts *f)
+{
+    struct ask_answer answer = {0};
+    struct slice token;
+    struct buf text;
+    buf_init(&text, LIMIT_KUBE_TOKEN);
+    bool read = ask_get(&j->ask, path_of(j, &secrets_resource, name), NULL, j->a, &answer, &j->e);
+    if (read && answer.code != 200)
+        read = err_set(&j->e, ERR_STATUS, "%d %s: %.*s", answer.code, kube_reason_text(answer.reason), SLICE_ARG(answer.message));
+    else if (read)
+        read = ray_auth_read(answer.body, &text, &token, j->a, &j->e);
+    if (read)
+        *out = ray_dash_token(token, true, j->a);
+    else
+        f->silence = arena_printf(j->a, "its dashboard wants the token in Secret %.*s: %s", SLICE_ARG(name), j->e.text);
+    buf_free(&text);
+    return read;
+}
+
 /* Through the API server: the way that whoever may read the cluster has, wherever they sit. */
 static void hear_head(struct job *j, struct explain_facts *f)
 {
+    struct http_header token = {SLICE_NONE, SLICE_NONE};
     const struct pod *head = find_head(f);
     struct ray_cluster c;
     struct ray_errors errors = {0};
@@ -172,9 +198,11 @@ static void hear_head(struct job *j, struct explain_facts *f)
         f->silence = SLICE("no head runs");
         return;
     }
+    if (!slice_empty(c.auth_secret) && !find_token(j, c.auth_secret, &token, f))
+        return;
     struct slice pod = path_of(j, &pods_resource, slice_of(head->name));
     struct slice path = arena_printf(j->a, "%.*s:%d/proxy/api/cluster_status?format=1", SLICE_ARG(pod), port);
-    if (!ask_get(&j->ask, path, j->a, &answer, &j->e))
+    if (!ask_get(&j->ask, path, &token, j->a, &answer, &j->e))
         f->silence = slice_of(j->e.text);
     else if (answer.code == 200 && !explain_said(answer.body, j->a, &f->said))
         f->silence = SLICE("its dashboard answers with something else");

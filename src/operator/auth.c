@@ -46,17 +46,10 @@ int64_t auth_next(const struct cluster *c)
 
 static bool read_token(struct auth *t, struct slice body, struct arena *a, struct err *e)
 {
-    struct json doc;
     struct buf text;
     struct slice token;
-    if (!json_parse(&doc, body, a, e))
-        return false;
-    struct jval data = json_key(json_get(json_root(&doc), "data"), SLICE(RAY_AUTH_KEY));
-    if (json_type(data) != JSON_STRING)
-        return err_set(e, ERR_MISSING, "it has no key " RAY_AUTH_KEY);
     buf_init(&text, LIMIT_KUBE_TOKEN);
-    buf_room(&text, json_raw(data).len); /* at once: growing would leave copies behind */
-    bool read = base64_decode(json_str(data, a), &text, e) && ray_auth_token(buf_slice(&text), &token, e);
+    bool read = ray_auth_read(body, &text, &token, a, e);
     if (read && !slice_eq(token, (struct slice){t->token, t->len})) {
         token_wipe(t);
         t->token = mem_alloc(token.len);

@@ -119,3 +119,15 @@ bool ray_auth_token(struct slice text, struct slice *token, struct err *e)
             return err_set(e, ERR_SYNTAX, "key " RAY_AUTH_KEY " holds a byte that no header may have, at %zu", i);
     return true;
 }
+
+bool ray_auth_read(struct slice secret, struct buf *text, struct slice *token, struct arena *a, struct err *e)
+{
+    struct json doc;
+    if (!json_parse(&doc, secret, a, e))
+        return false;
+    struct jval data = json_key(json_get(json_root(&doc), "data"), SLICE(RAY_AUTH_KEY));
+    if (json_type(data) != JSON_STRING)
+        return err_set(e, ERR_MISSING, "it has no key " RAY_AUTH_KEY);
+    buf_room(text, json_raw(data).len); /* at once: growing would leave copies behind */
+    return base64_decode(json_str(data, a), text, e) && ray_auth_token(buf_slice(text), token, e);
+}

@@ -64,6 +64,8 @@ class Dashboard:
     def answer(self, method, path, body):
         if path == "/api/version":
             return 200, {"version": "4", "ray_version": "2.60.0", "session_name": self.session}
+        if path.startswith("/api/cluster_status?"):
+            return 200, {"result": True, "data": {"clusterStatus": "Pending Demands:\n {'CPU': 1.0}: 4+ pending"}}
         name = path.removeprefix("/api/jobs/")
         if method == "POST" and not name:
             job = json.loads(body)

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from cluster import Audit, condition, eventually, raycluster, rayjob, what
+from cluster import RUN, Audit, condition, eventually, mobula, raycluster, rayjob, what
 from dashboards import running, serve
 from test_install import grants, objects
 
@@ -81,6 +81,24 @@ def test_through_the_api_server(space, operators, board):
     assert secrets_asked(audit, operator) == [("get", "mine", 200)]
     assert "sesame" not in operator.log() and "sesame" not in everything(space)
     assert not [e for e in audit.lines() if "sesame" in json.dumps(e)]
+
+
+def test_explain_shows_it_the_token(space, operators, board):
+    """In the header that the API server passes on; who may not read the Secret is told which it is."""
+    space.grant(AUTH)
+    make_secret(space, "mine", "sesame-open-yourself")
+    operators()
+    board.token = "sesame-open-yourself"
+    start(space, board, {"secretName": "mine"})
+    serve(space, board)
+    cluster = running(space)["rayClusterName"]
+    admin = ("explain", "cluster", cluster, "-n", space.name, f"--kubeconfig={RUN / 'admin.kubeconfig'}")
+    out = mobula(*admin)
+    assert out.returncode == 0 and "Pending Demands" in out.stdout and "sesame" not in out.stdout + out.stderr, out
+    assert (None, "Bearer sesame-open-yourself") in board.shown
+    space.api.call("DELETE", space.path("secrets", "mine"))
+    out = mobula(*admin)
+    assert out.returncode == 0 and 'wants the token in Secret mine: 404 NotFound' in out.stdout, out
 
 
 def test_a_wrong_token_is_told_and_mended(space, operators, board):

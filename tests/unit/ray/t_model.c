@@ -385,9 +385,39 @@ static void test_auth(void)
     arena_free(&a);
 }
 
+static void test_auth_read(void)
+{
+    static const struct {
+        const char *secret, *token, *words;
+    } rows[] = {
+        {"{\"data\":{\"auth_token\":\"c2VzYW1lCg==\"}}", "sesame", ""},
+        {"{\"data\":{\"other\":\"c2VzYW1lCg==\"}}", NULL, "it has no key auth_token"},
+        {"{\"data\":{\"auth_token\":7}}", NULL, "it has no key auth_token"},
+        {"{\"data\":null}", NULL, "it has no key auth_token"},
+        {"{\"data\":{\"auth_token\":\"c2VzYW1\"}}", NULL, "base64"},
+        {"{\"data\":{\"auth_token\":\"\"}}", NULL, "key auth_token is empty"},
+        {"{\"data\":", NULL, ""},
+    };
+    struct arena a = {0};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct buf text;
+        struct slice token = SLICE_NONE;
+        struct err e = {0};
+        test_case("the token in %s", rows[i].secret);
+        buf_init(&text, LIMIT_KUBE_TOKEN);
+        bool read = ray_auth_read(slice_of(rows[i].secret), &text, &token, &a, &e);
+        if (CHECK_INT(read, rows[i].token != NULL) && read)
+            CHECK_STR(token, rows[i].token);
+        CHECK(read || strstr(e.text, rows[i].words));
+        buf_free(&text);
+    }
+    arena_free(&a);
+}
+
 int main(void)
 {
     test_auth();
+    test_auth_read();
     test_desired();
     test_legacy_model();
     test_options();
