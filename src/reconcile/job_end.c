@@ -160,17 +160,31 @@ static bool must_stop(const struct job_decision *d)
     const struct job_said *said = &d->in->said;
     bool over = d->is.state >= JOB_STOPPED || slice_empty(d->is.id) || slice_empty(d->is.session);
     bool other = !slice_empty(said->cluster) && !slice_eq(said->cluster, d->is.cluster);
-    bool reachable = d->cluster && !d->cluster->deleting && !other && !said->stop_asked && said->failures < JOB_STOP_TRIES;
+    bool reachable = d->cluster && !d->cluster->deleting && !other && !said->stop_asked;
     return !over && reachable;
+}
+
+/* A dashboard that does not answer is asked again after a growing pause. */
+static void ask_stop(struct job_decision *d)
+{
+    const struct job_said *said = &d->in->said;
+    int64_t wait_ms = said->failures ? reconcile_backoff_ms(said->failures, hash64(d->job->uid, 0)) : 0;
+    int64_t due_ms = said->failed_ms + (wait_ms < JOB_LOOK_FAILING_MAX_MS ? wait_ms : JOB_LOOK_FAILING_MAX_MS);
+    if (said->asking)
+        return;
+    if (said->failures && d->in->now.mono_ms < due_ms) {
+        plan_look_again(d->p, due_ms);
+        return;
+    }
+    struct action *act = plan_add(d->p, ACTION_STOP);
+    act->name = d->is.cluster;
+    act->text = d->is.id;
 }
 
 void decide_job_ended(struct job_decision *d)
 {
-    if (d->is.phase == JOB_PHASE_FAILED && must_stop(d) && !d->in->said.asking && !job_passed(d, d->is.end_us, JOB_STOP_MS / 1000)) {
-        struct action *act = plan_add(d->p, ACTION_STOP);
-        act->name = d->is.cluster;
-        act->text = d->is.id;
-    }
+    if (d->is.phase == JOB_PHASE_FAILED && must_stop(d) && !job_passed(d, d->is.end_us, JOB_STOP_MS / 1000))
+        ask_stop(d);
     decide_remove(d, false, "of an earlier attempt");
     if (d->in->errors->count == 0)
         decide_rules(d);
@@ -182,11 +196,8 @@ void decide_job_deleted(struct job_decision *d)
     if (!d->job->finalizer)
         return;
     bool runs = d->is.phase == JOB_PHASE_RUNNING && !(d->cluster && d->cluster->owned);
-    if (!runs || !must_stop(d)) {
+    if (!runs || !must_stop(d) || d->in->said.failures >= JOB_STOP_TRIES)
         plan_add(d->p, ACTION_REMOVE_FINALIZER);
-    } else if (!d->in->said.asking) {
-        struct action *act = plan_add(d->p, ACTION_STOP);
-        act->name = d->is.cluster;
-        act->text = d->is.id;
-    }
+    else
+        ask_stop(d);
 }

@@ -223,6 +223,24 @@ static void test_deadline(void)
     CHECK_INT(board.stops, 1);
     end_job_world(&w);
 
+    test_case("… although the dashboard does not answer then");
+    make_job_world(&w, false);
+    board.run_ms = 0;
+    apply_job(&w, "j", "\"activeDeadlineSeconds\":15,");
+    CHECK(run_until(&w, "j", "Running", 10 * 1000));
+    world_run(&w, 3000);
+    ray_of(&w, "j")->refused = true;
+    fakerays_cut(&w, NULL, 256);
+    CHECK(run_until(&w, "j", "Failed", 30 * 1000));
+    world_run(&w, 60 * 1000);
+    CHECK_INT(board.stops, 0);
+    ray_of(&w, "j")->refused = false;
+    world_run(&w, 35 * 1000);
+    CHECK_INT(board.stops, 1);
+    check_fixed_point(&w);
+    CHECK_INT(board.stops, 1);
+    end_job_world(&w);
+
     test_case("preRunningDeadlineSeconds: the message has what it waited for");
     make_job_world(&w, false);
     apply_job(&w, "j",
