@@ -169,7 +169,7 @@ static const struct pod *find_head(const struct explain_facts *f)
 static bool find_token(struct job *j, struct slice name, struct http_header *out, struct explain_facts *f)
 {
     struct ask_answer answer = {0};
-    struct slice token;
+    struct slice token = SLICE_NONE;
     struct buf text;
     buf_init(&text, LIMIT_KUBE_TOKEN);
     bool read = ask_get(&j->ask, path_of(j, &secrets_resource, name), NULL, j->a, &answer, &j->e);

@@ -166,7 +166,8 @@ static const struct trouble troubles[] = {
     {"answers that come too late", "GCSHangs", "", .answer_ms = RAY_GCS_MS + 1000},
     {"resets in the middle of answers", "GCSUnreachable", "", .how.cuts_after = 100},
     {"connections that end at each call", "GCSUnreachable", "closed", .how.cuts = true},
-    {"calls that are refused", "GCSRefuses", "16", .how.refusal = "16"},
+    {"calls that are refused", "GCSRefuses", "12", .how.refusal = "12"},
+    {"a token that nobody has", "TokenRefused", "16", .how.refusal = "16"},
     {"a port that is closed", "GCSUnreachable", "refused", .refused = true},
     {"an address that does not answer", "GCSUnreachable", "", .unreachable = true},
 };
