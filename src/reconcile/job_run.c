@@ -60,7 +60,7 @@ static const struct pod *find_submitter(const struct job_decision *d, struct sli
     return NULL;
 }
 
-/* A pod that ended may have submitted before, and the job may be over since. */
+/* A pod that ended, or was deleted and has left no trace, may have submitted before, and the job may be over since. */
 static bool is_fresh(struct job_decision *d, const struct job_said *said)
 {
     d->stale = d->in->now.mono_ms > said->answered_ms + JOB_FRESH_MS;
@@ -97,7 +97,7 @@ static void decide_submitter(struct job_decision *d, const struct job_said *said
         }
         if (d->in->now.mono_ms < due_ms)
             plan_look_again(d->p, due_ms);
-        else if (!last || is_fresh(d, said))
+        else if (is_fresh(d, said))
             plan_add(d->p, ACTION_CREATE_SUBMITTER)->name = name;
         return;
     }

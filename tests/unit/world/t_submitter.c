@@ -163,6 +163,37 @@ static void test_lost_pod(void)
     end_job_world(&w);
 }
 
+/* Both were on the node that is lost. The next pod would submit to the next head, which knows nothing of the job. */
+static void test_lost_with_head(void)
+{
+    struct world w;
+    struct slice heads[1], pods[2];
+    test_case("a pod is lost with its head when it has submitted: there is no second one");
+    make_pod_world(&w);
+    board.run_ms = 60 * 1000;
+    apply_job(&w, "j", "");
+    CHECK(run_until_pods(&w, "j", 1, 20 * 1000));
+    world_run(&w, 1000);
+    pods[0] = submitters_of(&w, "j").names[0];
+    submit_from(&w, "j", pods[0]);
+    CHECK_INT(pod_names(&w, "head", heads, 1), 1);
+    pods[1] = heads[0];
+    for (size_t i = 0; i < COUNT_OF(pods); i++) {
+        struct slice path = arena_printf(&w.arena, "%s/%.*s", pods_path, SLICE_ARG(pods[i]));
+        CHECK_INT(world_call(&w, "DELETE", path.ptr, "application/json", SLICE("{\"gracePeriodSeconds\":0}")), 200);
+    }
+    uint32_t most = 0;
+    for (int64_t until = w.now.mono_ms + 20 * 1000; w.now.mono_ms < until;) {
+        world_run(&w, 50);
+        most = submitters_of(&w, "j").count > most ? submitters_of(&w, "j").count : most;
+    }
+    CHECK_INT(most, 0);
+    CHECK(job_is(&w, "j", "Failed"));
+    CHECK_STR(job_says(&w, "j", "reason"), "HeadLost");
+    CHECK_INT(board.submits, 1);
+    end_job_world(&w);
+}
+
 static void test_refusals(void)
 {
     struct world w;
@@ -256,6 +287,7 @@ int main(void)
     test_success();
     test_failing_pods();
     test_lost_pod();
+    test_lost_with_head();
     test_refusals();
     test_too_long();
     test_retry();
