@@ -119,6 +119,7 @@ def test_a_failed_worker_and_a_failed_head(space, operator):
 def test_an_operator_restart_leaves_ray_alone(space, operator):
     space.apply(raycluster("c", workers=2), LEGACY)
     space.ready("c", 3, LEGACY)
+    eventually(lambda: space.find(space.path("configmaps", "mobula-tools")))  # kwok's pods start without it
     before, audit = uids(space, "c"), Audit()
     operator.stop()
     operator.start().ready()
