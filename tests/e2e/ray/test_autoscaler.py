@@ -49,11 +49,16 @@ def test_what_is_asked_for_stays(space, operator):
     assert "maximum" in condition(unmet, "Autoscaling")["message"]
     text = dashboard(space, "c", "GET", "/api/cluster_status?format=1")[1]
     assert "request_resources" in str(text)
-    said = explained(space, "c")
-    assert "decided last (DemandUnmet)" in said and "3 x {CPU: 1} asked for by request_resources()" in said, said
-    assert "small: 2 wanted (0 to 2), which is its maximum, 2 ready" in said, said
-    ray = said.partition("\nRay itself\n")[2]  # as `ray status` has it
-    assert "2.0 CPU" in ray and "request_resources" in ray, said
+
+    def all_told():  # the condition is there before the workers have joined
+        said = explained(space, "c")
+        assert "decided last (DemandUnmet)" in said and "3 x {CPU: 1} asked for by request_resources()" in said, said
+        assert "small: 2 wanted (0 to 2), which is its maximum, 2 ready" in said, said
+        ray = said.partition("\nRay itself\n")[2]  # as `ray status` has it
+        assert "2.0 CPU" in ray and "request_resources" in ray, said
+        return True
+
+    eventually(all_told, START_S, 0.5)
     submit(space, "c", "done", REQUEST.format(count=0))
     drained(space, "c")
     said = eventually(lambda: "decided last (DemandMet)" in (t := explained(space, "c")) and t, 180, 0.5)
