@@ -66,6 +66,7 @@ struct kube_resource {
     struct slice version; /* "v1" */
     struct slice plural;  /* "pods" */
 };
+extern const struct kube_resource kube_pods, kube_services, kube_configmaps, kube_secrets;
 /* /api/v1/namespaces/NS/pods/NAME/SUB or /apis/G/V/…; empty ns: all namespaces; empty name, sub: left out. */
 bool kube_path(struct buf *b, const struct kube_resource *r, struct slice ns, struct slice name, struct slice sub);
 /* Adds ?name=value, or &name=value behind an earlier one; the value is percent-encoded. fieldManager and force for server-side apply (W5),

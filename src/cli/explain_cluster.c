@@ -35,9 +35,6 @@ static const struct flags flags = {
     .count = COUNT_OF(list),
 };
 
-static const struct kube_resource pods_resource = {SLICE_NONE, {"v1", 2}, {"pods", 4}};
-static const struct kube_resource secrets_resource = {SLICE_NONE, {"v1", 2}, {"secrets", 7}};
-
 struct job {
     const struct cluster_options *o;
     struct ask ask;
@@ -138,7 +135,7 @@ static bool find_pods(struct job *j, struct explain_facts *f)
         char page[16];
         __attribute__((cleanup(buf_free))) struct buf path;
         buf_init(&path, LIMIT_HTTP_URL);
-        buf_put(&path, path_of(j, &pods_resource, SLICE_NONE));
+        buf_put(&path, path_of(j, &kube_pods, SLICE_NONE));
         snprintf(page, sizeof page, "%d", PODS_PAGE);
         kube_query(&path, "labelSelector", arena_printf(j->a, RAY_LABEL_CLUSTER "=%.*s", SLICE_ARG(j->o->name)));
         kube_query(&path, "limit", slice_of(page));
@@ -172,7 +169,7 @@ static bool find_token(struct job *j, struct slice name, struct http_header *out
     struct slice token = SLICE_NONE;
     struct buf text;
     buf_init(&text, LIMIT_KUBE_TOKEN);
-    bool read = ask_get(&j->ask, path_of(j, &secrets_resource, name), NULL, j->a, &answer, &j->e);
+    bool read = ask_get(&j->ask, path_of(j, &kube_secrets, name), NULL, j->a, &answer, &j->e);
     if (read && answer.code != 200)
         read = err_set(&j->e, ERR_STATUS, "%d %s: %.*s", answer.code, kube_reason_text(answer.reason), SLICE_ARG(answer.message));
     else if (read)
@@ -200,7 +197,7 @@ static void hear_head(struct job *j, struct explain_facts *f)
     }
     if (!slice_empty(c.auth_secret) && !find_token(j, c.auth_secret, &token, f))
         return;
-    struct slice pod = path_of(j, &pods_resource, slice_of(head->name));
+    struct slice pod = path_of(j, &kube_pods, slice_of(head->name));
     struct slice path = arena_printf(j->a, "%.*s:%d/proxy/api/cluster_status?format=1", SLICE_ARG(pod), port);
     if (!ask_get(&j->ask, path, &token, j->a, &answer, &j->e))
         f->silence = slice_of(j->e.text);

@@ -1,5 +1,10 @@
 #include <mobula/kube.h>
 
+const struct kube_resource kube_pods = {SLICE_NONE, {"v1", 2}, {"pods", 4}};
+const struct kube_resource kube_services = {SLICE_NONE, {"v1", 2}, {"services", 8}};
+const struct kube_resource kube_configmaps = {SLICE_NONE, {"v1", 2}, {"configmaps", 10}};
+const struct kube_resource kube_secrets = {SLICE_NONE, {"v1", 2}, {"secrets", 7}};
+
 static void put_segment(struct buf *b, struct slice segment)
 {
     if (slice_empty(segment))

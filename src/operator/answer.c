@@ -2,8 +2,6 @@
  * unknown is looked up by name before anything else is done for that cluster. */
 #include "op.h"
 
-static const struct kube_resource pods_resource = {SLICE_NONE, {"v1", 2}, {"pods", 4}};
-
 struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *version)
 {
     struct err e = {0};
@@ -111,7 +109,7 @@ bool flight_look(struct op *op, struct flight *f, const struct kube_resource *re
 static bool look_up(struct op *op, struct flight *f)
 {
     struct err e = {0};
-    if (flight_look(op, f, &pods_resource, &e))
+    if (flight_look(op, f, &kube_pods, &e))
         return true;
     never_known(op, f, e.text);
     return false;

@@ -13,8 +13,6 @@ struct auth {
     char secret[LIMIT_KUBE_NAME + 1], trouble[ERR_TEXT_MAX];
 };
 
-static const struct kube_resource secrets_resource = {SLICE_NONE, {"v1", 2}, {"secrets", 7}};
-
 static void token_wipe(struct auth *t)
 {
     mem_wipe(t->token, t->len);
@@ -121,7 +119,7 @@ static void ask(struct op *op, struct cluster *c)
     struct err e = {0};
     struct buf path;
     buf_init(&path, LIMIT_HTTP_URL);
-    kube_path(&path, &secrets_resource, istr_slice(c->ns), slice_of(t->secret), SLICE_NONE);
+    kube_path(&path, &kube_secrets, istr_slice(c->ns), slice_of(t->secret), SLICE_NONE);
     const struct kube_request r = {.lane = KUBE_LANE_MAIN,
                                    .method = SLICE("GET"),
                                    .path = buf_slice(&path),

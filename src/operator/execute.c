@@ -5,9 +5,6 @@
 /* Most clusters have no more actions than this: their spec is read once for all of them and not once for each. */
 enum { ACTIONS_PER_TURN = 8 };
 
-static const struct kube_resource pods_resource = {SLICE_NONE, {"v1", 2}, {"pods", 4}};
-static const struct kube_resource services_resource = {SLICE_NONE, {"v1", 2}, {"services", 8}};
-
 void ring_add(struct op *op, struct cluster *c)
 {
     if (c->in_ring)
@@ -67,7 +64,7 @@ static bool build_pod(struct op *op, struct cluster *c, const struct action *act
                                        : ray_worker_pod_name(&op->model, g, act->index, act->uid, &op->body_arena);
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
     *t = (struct call_text){SLICE("POST"), SLICE("application/json"), false};
-    kube_path(&op->path, &pods_resource, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    kube_path(&op->path, &kube_pods, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
     buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
     if (act->kind == ACTION_TRY_POD) {
         buf_put(&op->path, SLICE("&dryRun=All"));
@@ -87,7 +84,7 @@ static bool build_delete(struct op *op, struct cluster *c, const struct action *
     if (pod)
         c->work->why_deleted = act->why;
     *t = (struct call_text){SLICE("DELETE"), SLICE("application/json"), true};
-    kube_path(&op->path, pod ? &pods_resource : &services_resource, istr_slice(c->ns), act->name, SLICE_NONE);
+    kube_path(&op->path, pod ? &kube_pods : &kube_services, istr_slice(c->ns), act->name, SLICE_NONE);
     return buf_printf(&op->body,
                       "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\",\"propagationPolicy\":\"Background\","
                       "\"preconditions\":{\"uid\":\"%s\"}}",
@@ -100,7 +97,7 @@ static bool build_service(struct op *op, struct cluster *c, const struct action 
     struct slice name = head ? ray_head_service_name(&op->model, &op->body_arena) : ray_headless_service_name(&op->model, &op->body_arena);
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
     *t = (struct call_text){SLICE("PATCH"), SLICE("application/apply-patch+yaml"), true};
-    kube_path(&op->path, &services_resource, istr_slice(c->ns), name, SLICE_NONE);
+    kube_path(&op->path, &kube_services, istr_slice(c->ns), name, SLICE_NONE);
     buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
     const struct service_record *other = NULL;
     if (service_of(c, name))

@@ -1,8 +1,6 @@
 /* What plans for RayJobs ask of the API server: clusters made and deleted, a finalizer, the end of the RayJob itself. */
 #include "op.h"
 
-static const struct kube_resource pods_resource = {SLICE_NONE, {"v1", 2}, {"pods", 4}};
-
 /* ---- bodies ---- */
 
 static bool build_create(struct op *op, struct cluster *c, const struct action *act, struct call_text *t, struct err *e)
@@ -95,7 +93,7 @@ static bool build_submitter(struct op *op, struct cluster *c, const struct actio
         return err_set(e, ERR_MISSING, "RayCluster %.*s is gone", SLICE_ARG(s.cluster));
     s.spec = json_root(&spec);
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
-    kube_path(&op->path, &pods_resource, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    kube_path(&op->path, &kube_pods, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
     kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
     return ray_build_submitter_pod(&op->job, &s, &op->o.ray, a, &op->body, e);
 }

@@ -6,8 +6,6 @@
 
 enum { CHECK_AGAIN_MS = 15 * 1000, RETRY_MS = 2000, RETRY_MAX_MS = 60 * 1000, CALL_MS = 30 * 1000 };
 
-static const struct kube_resource configmaps = {SLICE_NONE, {"v1", 2}, {"configmaps", 10}};
-
 static kube_done tools_done;
 
 static void tools_call(struct op *op, struct tools *t, struct slice method, struct slice query, struct slice content_type,
@@ -15,7 +13,7 @@ static void tools_call(struct op *op, struct tools *t, struct slice method, stru
 {
     struct err e = {0};
     buf_clear(&op->path);
-    kube_path(&op->path, &configmaps, istr_slice(t->ns), SLICE(RAY_TOOLS_CONFIGMAP_NAME), SLICE_NONE);
+    kube_path(&op->path, &kube_configmaps, istr_slice(t->ns), SLICE(RAY_TOOLS_CONFIGMAP_NAME), SLICE_NONE);
     buf_put(&op->path, query);
     struct kube_request r = {.lane = KUBE_LANE_MAIN,
                              .method = method,

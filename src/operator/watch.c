@@ -154,10 +154,9 @@ static void on_watch(void *owner, const struct kube_watch_event *ev, struct now 
 
 bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)
 {
-    static const struct kube_resource pods = {SLICE_NONE, {"v1", 2}, {"pods", 4}}, services = {SLICE_NONE, {"v1", 2}, {"services", 8}};
     static const char *const kinds[SOURCE_COUNT] = {"RayCluster", "RayCluster", "RayJob", "Pod", "Service"};
-    const struct kube_resource *const resources[] = {&ray_resources[RAY_V1], &ray_resources[RAY_LEGACY], &ray_job_resource, &pods,
-                                                     &services};
+    const struct kube_resource *const resources[] = {&ray_resources[RAY_V1], &ray_resources[RAY_LEGACY], &ray_job_resource, &kube_pods,
+                                                     &kube_services};
     s->ns = ns;
     for (int i = 0; i < SOURCE_COUNT; i++) {
         struct source *src = &s->source[i];

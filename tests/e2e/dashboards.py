@@ -5,7 +5,7 @@ import json
 import socket
 import threading
 
-from cluster import eventually, rayjob
+from cluster import eventually, kubectl, rayjob
 
 
 def own_address():
@@ -65,7 +65,7 @@ class Dashboard:
         if path == "/api/version":
             return 200, {"version": "4", "ray_version": "2.60.0", "session_name": self.session}
         if path.startswith("/api/cluster_status?"):
-            return 200, {"result": True, "data": {"clusterStatus": "Pending Demands:\n {'CPU': 1.0}: 4+ pending"}}
+            return 200, {"result": True, "data": {"clusterStatus": "Pending Demands:\n {'CPU': 1.0}: 4+ pending\x1b[31m"}}
         name = path.removeprefix("/api/jobs/")
         if method == "POST" and not name:
             job = json.loads(body)
@@ -105,6 +105,27 @@ def serve(space, board, name="j", other_than=None):
     pod = eventually(look, 60)
     status = {"podIP": board.address, "podIPs": [{"ip": board.address}]}
     space.api.patch(space.path("pods", pod["metadata"]["name"]) + "/status", {"status": status})
+
+
+def tells(space, *words, name="j"):
+    """Waits until the RayJob's message holds all of these."""
+    def look():
+        message = space.job(name).get("status", {}).get("message", "")
+        assert all(word in message for word in words), message
+        return True
+
+    eventually(look, 60)
+
+
+def stop_guest(space, board):
+    """A job on the cluster of job "holder" is deleted while it runs; gives (the cluster, the job as it was)."""
+    cluster = space.job("holder")["status"]["rayClusterName"]
+    space.start(rayjob("guest", clusterSelector={"ray.io/cluster": cluster}, rayClusterSpec=None))
+    status = running(space, "guest")
+    guest = space.job("guest")
+    kubectl("-n", space.name, "delete", "rayjob", "guest", "--timeout=60s")
+    assert board.jobs[status["jobId"]]["status"] == "STOPPED"
+    return cluster, guest
 
 
 def running(space, name="j"):

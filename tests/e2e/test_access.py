@@ -2,8 +2,8 @@
 
 import pytest
 
-from cluster import Audit, condition, eventually, kubectl, raycluster, rayjob, what
-from dashboards import running, start
+from cluster import Audit, condition, eventually, raycluster, what
+from dashboards import running, start, stop_guest, tells
 from test_install import grants, objects
 
 PROXY = "--ray-access=proxy"
@@ -49,11 +49,7 @@ def test_a_job_runs_through_the_api_server(space, through, board):
 def test_a_job_is_stopped_through_the_api_server(space, through, board):
     start(space, board, "holder")
     running(space, "holder")
-    cluster = space.job("holder")["status"]["rayClusterName"]
-    space.start(rayjob("guest", clusterSelector={"ray.io/cluster": cluster}, rayClusterSpec=None))
-    guest = running(space, "guest")
-    kubectl("-n", space.name, "delete", "rayjob", "guest", "--timeout=60s")
-    assert board.jobs[guest["jobId"]]["status"] == "STOPPED"
+    stop_guest(space, board)
 
 
 def test_what_the_way_costs_in_rights(space):
@@ -64,13 +60,7 @@ def test_what_the_way_costs_in_rights(space):
 def test_without_the_right_it_is_said_what_is_missing(space, operators, board):
     operators(PROXY)
     start(space, board)
-
-    def look():
-        text = space.job("j").get("status", {}).get("message", "")
-        assert "services/proxy" in text and "403" in text and PROXY in text, text
-        return True
-
-    eventually(look, 60)
+    tells(space, "services/proxy", "403", PROXY)
     assert not board.asked
 
 

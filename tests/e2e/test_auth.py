@@ -6,7 +6,7 @@ import json
 import pytest
 
 from cluster import RUN, Audit, condition, eventually, mobula, raycluster, rayjob, what
-from dashboards import running, serve
+from dashboards import running, serve, tells
 from test_install import grants, objects
 
 AUTH = "--ray-auth"
@@ -108,13 +108,7 @@ def test_a_wrong_token_is_told_and_mended(space, operators, board):
     board.token = "second"
     start(space, board, {"secretName": "mine"})
     serve(space, board)
-
-    def told():
-        message = space.job("j").get("status", {}).get("message", "")
-        assert "HTTP status 403" in message and "it is not the one in Secret mine" in message, message
-        return True
-
-    eventually(told, 60)
+    tells(space, "HTTP status 403", "it is not the one in Secret mine")
     space.api.patch(space.path("secrets", "mine"), {"stringData": {"auth_token": "second"}})
     running(space)
 

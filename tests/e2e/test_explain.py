@@ -1,10 +1,7 @@
 """mobula explain cluster, against a real API server: what it says, whom it asks, and what it says when it may not."""
 
-import http.server
 import json
 import re
-import socket
-import threading
 
 import pytest
 
@@ -111,41 +108,13 @@ def test_which_one(space):
     assert "(cluster.ray.io/v1)" in words(space, "c", "--group=cluster.ray.io")
 
 
-class Dashboard(http.server.BaseHTTPRequestHandler):
-    asked = []
-
-    def do_GET(self):
-        self.asked.append((self.path, self.headers.get("Authorization")))
-        body = json.dumps({"result": True, "data": {"clusterStatus": "Pending Demands:\n {'CPU': 1.0}: 4+ pending\x1b[31m"}}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args):
-        pass
-
-
-def own_address():
-    """One of this machine's that is not loopback. Nothing is sent."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-        s.connect(("192.0.2.1", 9))
-        return s.getsockname()[0]
-
-
-def test_what_ray_says(space, operator):
+def test_what_ray_says(space, operator, board):
     """Through the API server, which keeps the caller's credentials to itself; and what it says is made fit for a terminal."""
-    server = http.server.HTTPServer((own_address(), 0), Dashboard)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
     c = raycluster("c")
-    c["spec"]["headGroupSpec"]["rayStartParams"] = {"dashboard-port": str(server.server_port)}
+    c["spec"]["headGroupSpec"]["rayStartParams"] = {"dashboard-port": str(board.port)}
     space.apply(c)
     space.ready("c", 2)
-    move_head(space, server.server_address[0])
-    try:
-        text = words(space, "c")
-    finally:
-        server.shutdown()
-        server.server_close()
+    move_head(space, board.address)
+    text = words(space, "c")
     assert "  Pending Demands:\n   {'CPU': 1.0}: 4+ pending?[31m\n" in text, text
-    assert Dashboard.asked == [("/api/cluster_status?format=1", None)]
+    assert board.asked == [("GET", "/api/cluster_status?format=1")] and board.shown == [(None, None)]

@@ -4,7 +4,7 @@ import json
 import signal
 
 from cluster import Audit, condition, eventually, kubectl, rayjob
-from dashboards import running, serve, start
+from dashboards import running, serve, start, stop_guest
 
 
 def test_a_job_runs_to_its_end(space, operator, board):
@@ -57,12 +57,8 @@ def test_a_restarted_head_has_lost_its_job(space, operator, board):
 def test_a_job_on_a_selected_cluster_is_stopped_before_it_goes(space, operator, board):
     start(space, board, "holder")
     running(space, "holder")
-    cluster = space.job("holder")["status"]["rayClusterName"]
-    space.start(rayjob("guest", clusterSelector={"ray.io/cluster": cluster}, rayClusterSpec=None))
-    guest = running(space, "guest")
-    assert space.job("guest")["metadata"]["finalizers"] == ["ray.io/rayjob-finalizer"]
-    kubectl("-n", space.name, "delete", "rayjob", "guest", "--timeout=60s")
-    assert board.jobs[guest["jobId"]]["status"] == "STOPPED"
+    cluster, guest = stop_guest(space, board)
+    assert guest["metadata"]["finalizers"] == ["ray.io/rayjob-finalizer"]
     assert space.cluster(cluster)
 
 

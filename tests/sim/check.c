@@ -130,7 +130,7 @@ void check_started(struct sim *s, uint32_t process)
     s->said_count[process] = 0;
 }
 
-/* How often it was said within the last minute, but for now. */
+/* How often it was said within the minute that ends now, this time left out. */
 static uint32_t said(struct sim *s, uint32_t process, uint64_t what)
 {
     enum { MINUTE_MS = 60 * 1000 };
