@@ -189,6 +189,8 @@ def phase_one():
 def phase_floor():
     """The API server's own: the same worker pods as phase one's, sent directly."""
     pods = api.call("GET", "/api/v1/namespaces/b-one/pods?labelSelector=ray.io%2Fnode-type%3Dworker&limit=1")["items"]
+    if not pods:
+        sys.exit('phase "floor" sends what phase "one" has made: name "one" before it')
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "floor-{{i}}"}, "spec": pods[0]["spec"]}
     pod["metadata"]["labels"] = pods[0]["metadata"]["labels"]
     pod["spec"].pop("nodeName", None)
