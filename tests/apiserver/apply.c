@@ -366,6 +366,7 @@ static void apply_over(struct request *q, struct object *o, struct node *config)
     merge(merged, config, shape, q->a);
     fields_cut(merged, me->set, kept(q, &m, me, set), shape, q->a);
     fields_compare(as_seen(q, live), merged, shape, q->a, &changed, &removed);
+    bool same = dom_equal(as_seen(q, live), merged); /* a set in another order has no changed fields, and is another one */
     view_to_storage(q->api, merged);
     if (!q->force && report_conflicts(q, &m, me, &changed))
         return;
@@ -374,12 +375,10 @@ static void apply_over(struct request *q, struct object *o, struct node *config)
     for (size_t i = 0; i < m.count; i++)
         if (&m.list[i] != me)
             m.list[i].set = fields_minus(fields_minus(m.list[i].set, &changed, q->a), &removed, q->a);
-    bool moved = m.none || m.forgotten || !fields_equal(me->set, set) || !fields_empty(&changed) || !fields_empty(&removed);
+    bool moved = m.none || m.forgotten || !same || !fields_equal(me->set, set);
     me->set = set;
     me->version = api_version(q->api, q->a);
-    me->time = applied_at(q, live);
-    if (!fields_empty(&changed) || !fields_empty(&removed)) /* to own what is there already makes no date */
-        me->time = world_time(q->s, 0, q->a);
+    me->time = same ? applied_at(q, live) : world_time(q->s, 0, q->a); /* to own what is there already makes no date */
     if (moved)
         managers_write(&m, merged, q->a);
     write_replace(q, o, live, merged, true);
@@ -438,7 +437,8 @@ void apply_object(struct request *q)
         status_bad(&q->st, "metadata.managedFields must be nil");
         return;
     }
-    dom_drop(meta, "creationTimestamp"); /* typed clients print it as null */
+    dom_drop(meta, "creationTimestamp"); /* typed clients print both as null */
+    dom_drop(meta, "managedFields");
     if (q->api->of->custom)
         dom_canonical_numbers(config, q->a);
     if (!one_of_each(q, config, config, shape_root(q->api), SLICE("")))

@@ -262,6 +262,27 @@ static const char *qos_class(const struct node *spec)
     return !any ? "BestEffort" : all ? "Guaranteed" : "Burstable";
 }
 
+static bool uses_host_network(const struct node *spec)
+{
+    const struct node *said = dom_get(spec, "hostNetwork");
+    return dom_is(said, JSON_BOOL) && said->text.ptr[0] == 't';
+}
+
+/* In the network of the node every port of a container is one of the node. */
+static void host_port_defaults(struct arena *a, struct node *spec)
+{
+    static const char *const lists[] = {"initContainers", "containers"};
+    for (size_t i = 0; i < COUNT_OF(lists) && uses_host_network(spec); i++) {
+        const struct node *list = dom_get(spec, lists[i]);
+        for (const struct node *c = list ? list->child : NULL; c; c = c->next) {
+            const struct node *ports = dom_get(c, "ports");
+            for (struct node *p = ports ? ports->child : NULL; p; p = p->next)
+                if (!dom_int(p, "hostPort", 0))
+                    dom_put_int(a, p, "hostPort", dom_int(p, "containerPort", 0));
+        }
+    }
+}
+
 static void defaults(struct node *pod, struct arena *a)
 {
     struct node *spec = dom_want(a, pod, "spec", JSON_OBJECT);
@@ -278,6 +299,7 @@ static void defaults(struct node *pod, struct arena *a)
     dom_want(a, spec, "securityContext", JSON_OBJECT);
     dom_default_str(a, spec, "schedulerName", "default-scheduler");
     dom_default_bool(a, spec, "enableServiceLinks", true);
+    host_port_defaults(a, spec);
 }
 
 static void fill(struct apiserver *s, struct node *pod, const struct node *old, struct arena *a)
@@ -331,6 +353,14 @@ static void check_probe(struct status *st, const struct node *probe, struct slic
         status_cause(st, "FieldValueRequired", path, "Required value: must specify a handler type");
 }
 
+static void check_port(struct status *st, const struct node *p, const char *key, struct slice path)
+{
+    long long port = dom_int(p, key, 0);
+    if (port < 0 || port > 65535)
+        status_cause(st, "FieldValueInvalid", arena_printf(st->a, "%.*s.%s", SLICE_ARG(path), key),
+                     "Invalid value: %lld: must be between 1 and 65535, inclusive", port);
+}
+
 static void check_container(struct status *st, const struct node *c, const char *list, unsigned index)
 {
     struct slice name = dom_str(c, "name"), path = arena_printf(st->a, "spec.%s[%u]", list, index);
@@ -352,12 +382,11 @@ static void check_container(struct status *st, const struct node *c, const char 
     const struct node *ports = dom_get(c, "ports");
     unsigned i = 0;
     for (const struct node *p = ports ? ports->child : NULL; p; p = p->next, i++) {
-        int64_t port = dom_int(p, "containerPort", 0);
-        struct slice field = arena_printf(st->a, "%.*s.ports[%u].containerPort", SLICE_ARG(path), i);
-        if (!port)
-            status_cause(st, "FieldValueRequired", field, "Required value");
-        else if (port < 1 || port > 65535)
-            status_cause(st, "FieldValueInvalid", field, "Invalid value: %lld: must be between 1 and 65535, inclusive", (long long)port);
+        struct slice field = arena_printf(st->a, "%.*s.ports[%u]", SLICE_ARG(path), i);
+        if (!dom_int(p, "containerPort", 0))
+            status_cause(st, "FieldValueRequired", arena_printf(st->a, "%.*s.containerPort", SLICE_ARG(field)), "Required value");
+        check_port(st, p, "containerPort", field);
+        check_port(st, p, "hostPort", field);
     }
     check_requests(st, c, path);
     static const char *const amounts[] = {"limits", "requests"};
@@ -368,6 +397,41 @@ static void check_container(struct status *st, const struct node *c, const char 
                 status_cause(st, "FieldValueInvalid",
                              arena_printf(st->a, "%.*s.resources.%s[%.*s]", SLICE_ARG(path), amounts[k], SLICE_ARG(n->key)),
                              "Invalid value: \"%.*s\": must be greater than or equal to 0", SLICE_ARG(n->text));
+        }
+    }
+}
+
+/* Port p of a node is asked for a second time: before, in the same container, or (all) in one before it. */
+static bool port_taken(const struct node *containers, const struct node *container, const struct node *p, bool all)
+{
+    for (const struct node *c = all ? containers->child : container;; c = c->next) {
+        const struct node *ports = dom_get(c, "ports");
+        for (const struct node *o = ports ? ports->child : NULL; o && o != p; o = o->next)
+            if (dom_int(o, "hostPort", 0) == dom_int(p, "hostPort", 0) && slice_eq(dom_str(o, "protocol"), dom_str(p, "protocol")) &&
+                slice_eq(dom_str(o, "hostIP"), dom_str(p, "hostIP")))
+                return true;
+        if (c == container)
+            return false;
+    }
+}
+
+/* Init containers run one after the other: each may have all ports, and a collision is said to be one of the first. */
+static void check_host_ports(struct status *st, const struct node *spec, const char *list, bool together)
+{
+    const struct node *containers = dom_get(spec, list);
+    unsigned i = 0;
+    for (const struct node *c = containers ? containers->child : NULL; c; c = c->next, i++) {
+        const struct node *ports = dom_get(c, "ports");
+        unsigned k = 0;
+        for (const struct node *p = ports ? ports->child : NULL; p; p = p->next, k++) {
+            long long port = dom_int(p, "hostPort", 0);
+            struct slice field = arena_printf(st->a, "spec.%s[%u].ports[%u].hostPort", list, together ? i : 0, k);
+            if (port && port_taken(containers, c, p, together))
+                status_cause(st, "FieldValueDuplicate", field, "Duplicate value: \"%.*s/%.*s/%lld\"", SLICE_ARG(dom_str(p, "protocol")),
+                             SLICE_ARG(dom_str(p, "hostIP")), port);
+            if (together && uses_host_network(spec) && port != dom_int(p, "containerPort", 0))
+                status_cause(st, "FieldValueInvalid", field, "Invalid value: %lld: must match `containerPort` when `hostNetwork` is true",
+                             port);
         }
     }
 }
@@ -469,6 +533,8 @@ static void check(struct status *st, const struct api *api, const struct node *p
             check_container(st, c, lists[i], index++);
     }
     const struct node *containers = dom_get(pod, "spec.containers");
+    check_host_ports(st, dom_get(pod, "spec"), "containers", true);
+    check_host_ports(st, dom_get(pod, "spec"), "initContainers", false);
     check_names_differ(st, containers, "spec.containers", NULL);
     check_names_differ(st, dom_get(pod, "spec.initContainers"), "spec.initContainers", containers);
     check_names_differ(st, dom_get(pod, "spec.volumes"), "spec.volumes", NULL);

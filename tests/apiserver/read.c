@@ -29,10 +29,26 @@ struct list_options {
     struct slice only;                 /* the one name that the field selector asks for */
 };
 
-static bool invalid_list(struct request *q, const char *field, const char *reason, const char *why)
+/* What does not go together, before anything of it is looked at. */
+static bool check_options(struct request *q, bool token)
 {
-    status_cause(&q->st, reason, slice_of(field), "%s", why);
-    return status_invalid(&q->st, SLICE("meta.k8s.io"), SLICE("ListOptions"), SLICE(""));
+    const struct slice field = SLICE("resourceVersionMatch");
+    struct slice rv = request_query(q, "resourceVersion"), match = request_query(q, "resourceVersionMatch");
+    bool exact = slice_eq(match, SLICE("Exact"));
+    if (match.len && !rv.len)
+        status_cause(&q->st, "FieldValueForbidden", field,
+                     "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided");
+    if (match.len && token)
+        status_cause(&q->st, "FieldValueForbidden", field, "Forbidden: resourceVersionMatch is forbidden when continue is provided");
+    if (match.len && !exact && !slice_eq(match, SLICE("NotOlderThan")))
+        status_cause(&q->st, "FieldValueNotSupported", field,
+                     "Unsupported value: \"%.*s\": supported values: \"Exact\", \"NotOlderThan\", \"\"", SLICE_ARG(match));
+    if (exact && slice_eq(rv, SLICE("0")))
+        status_cause(&q->st, "FieldValueForbidden", field,
+                     "Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
+    if (request_query(q, "sendInitialEvents").len)
+        status_cause(&q->st, "FieldValueForbidden", SLICE("sendInitialEvents"), "Forbidden: sendInitialEvents is forbidden for list");
+    return !q->st.cause_count || status_invalid(&q->st, SLICE("meta.k8s.io"), SLICE("ListOptions"), SLICE(""));
 }
 
 /* "RV~NAMESPACE~NAME": opaque for clients, plain for us, and nothing in it needs percent-encoding. */
@@ -55,29 +71,16 @@ static struct slice make_token(struct request *q, uint64_t rv, struct slice ns, 
 
 static bool read_rv(struct request *q, struct list_options *o, bool token)
 {
-    struct slice text = request_query(q, "resourceVersion"), match = request_query(q, "resourceVersionMatch");
+    struct slice text = request_query(q, "resourceVersion");
     int64_t rv = 0;
+    if (token && text.len && !slice_eq(text, SLICE("0")))
+        return status_bad(&q->st, "specifying resource version is not allowed when using continue");
     if (text.len && (!slice_int(text, &rv) || rv < 0))
         return status_bad(
             &q->st,
             "invalid resource version: resourceVersion: Invalid value: \"%.*s\": strconv.ParseUint: parsing \"%.*s\": invalid syntax",
             SLICE_ARG(text), SLICE_ARG(text));
-    if (match.len && token)
-        return invalid_list(q, "resourceVersionMatch", "FieldValueForbidden",
-                            "Forbidden: resourceVersionMatch is forbidden when continue is provided");
-    if (match.len && !text.len)
-        return invalid_list(q, "resourceVersionMatch", "FieldValueForbidden",
-                            "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided");
-    o->exact = slice_eq(match, SLICE("Exact"));
-    if (match.len && !o->exact && !slice_eq(match, SLICE("NotOlderThan")))
-        return invalid_list(
-            q, "resourceVersionMatch", "FieldValueNotSupported",
-            arena_printf(q->a, "Unsupported value: \"%.*s\": supported values: \"Exact\", \"NotOlderThan\", \"\"", SLICE_ARG(match)).ptr);
-    if (o->exact && rv == 0)
-        return invalid_list(q, "resourceVersionMatch", "FieldValueForbidden",
-                            "Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
-    if (token && text.len && rv != 0)
-        return status_bad(&q->st, "specifying resource version is not allowed when using continue");
+    o->exact = slice_eq(request_query(q, "resourceVersionMatch"), SLICE("Exact"));
     if ((uint64_t)rv > q->s->rv) {
         q->wait_rv = (uint64_t)rv;
         return false;
@@ -106,8 +109,8 @@ static bool read_list_options(struct request *q, struct list_options *o)
     struct slice limit = request_query(q, "limit"), token = request_query(q, "continue");
     if (limit.len && !slice_int(limit, &o->limit))
         return status_bad(&q->st, "strconv.ParseInt: parsing \"%.*s\": invalid syntax", SLICE_ARG(limit));
-    o->selector = selector_parse(request_query(q, "labelSelector"), request_query(q, "fieldSelector"), q->api->of, q->a, &q->st);
-    if (!o->selector)
+    o->selector = selector_parse(request_query(q, "labelSelector"), request_query(q, "fieldSelector"), q->a, &q->st);
+    if (!o->selector || !check_options(q, token.len > 0) || !selector_fits(o->selector, q->api->of, &q->st))
         return false;
     o->only = one_name(request_query(q, "fieldSelector"));
     if (token.len && !read_token(q, token, o))

@@ -246,8 +246,8 @@ void remove_collection(struct request *q)
 {
     struct resource *r = q->api->of;
     struct delete_options d = {0};
-    const struct selector *sel = selector_parse(request_query(q, "labelSelector"), request_query(q, "fieldSelector"), r, q->a, &q->st);
-    if (!sel || !read_delete_options(q, &d))
+    const struct selector *sel = selector_parse(request_query(q, "labelSelector"), request_query(q, "fieldSelector"), q->a, &q->st);
+    if (!sel || !selector_fits(sel, r, &q->st) || !read_delete_options(q, &d))
         return;
     struct version **list = arena_array(q->a, r->count + 1, sizeof *list);
     uint64_t rv = q->s->rv; /* of the list that is deleted */

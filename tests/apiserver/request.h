@@ -65,7 +65,8 @@ void view_rename(const struct api *api, struct node *tree); /* the same for what
 
 /* select.c: label and field selectors; a NULL selector matches everything. */
 struct selector;
-struct selector *selector_parse(struct slice labels, struct slice fields, const struct resource *r, struct arena *a, struct status *st);
+struct selector *selector_parse(struct slice labels, struct slice fields, struct arena *a, struct status *st);
+bool selector_fits(const struct selector *sel, const struct resource *r, struct status *st); /* its fields are such as may be selected by */
 bool selector_matches(const struct selector *sel, const struct version *v, struct arena *a);
 bool selector_empty(const struct selector *sel);
 

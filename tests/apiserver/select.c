@@ -148,7 +148,7 @@ static struct slice cut_term(struct slice *rest)
     return term;
 }
 
-struct selector *selector_parse(struct slice labels, struct slice fields, const struct resource *r, struct arena *a, struct status *st)
+struct selector *selector_parse(struct slice labels, struct slice fields, struct arena *a, struct status *st)
 {
     struct selector *sel = arena_new(a, struct selector);
     while (labels.len) {
@@ -166,16 +166,20 @@ struct selector *selector_parse(struct slice labels, struct slice fields, const 
             status_bad(st, "invalid selector: '%.*s'; can't understand '%.*s'", SLICE_ARG(text), SLICE_ARG(text));
             return NULL;
         }
-        if (!may_select(r, sel->terms->key)) {
-            if (r->custom || has_fields(r))
-                status_bad(st, "field label not supported: %.*s", SLICE_ARG(sel->terms->key));
-            else
-                status_bad(st, "\"%.*s\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
-                           SLICE_ARG(sel->terms->key));
-            return NULL;
-        }
     }
     return sel;
+}
+
+bool selector_fits(const struct selector *sel, const struct resource *r, struct status *st)
+{
+    const struct term *bad = NULL; /* the first of the text, which is the last here */
+    for (const struct term *t = sel->terms; t; t = t->next)
+        if (t->field && !may_select(r, t->key))
+            bad = t;
+    if (bad && (r->custom || has_fields(r)))
+        return status_bad(st, "field label not supported: %.*s", SLICE_ARG(bad->key));
+    return !bad ||
+           status_bad(st, "\"%.*s\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"", SLICE_ARG(bad->key));
 }
 
 bool selector_empty(const struct selector *sel)

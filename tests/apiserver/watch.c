@@ -252,7 +252,7 @@ static bool invalid(struct request *q, const char *field, const char *why)
     return status_invalid(&q->st, SLICE("meta.k8s.io"), SLICE("ListOptions"), SLICE(""));
 }
 
-static bool read_initial(struct request *q, struct watch_options *o)
+static bool check_initial(struct request *q)
 {
     struct slice initial = request_query(q, "sendInitialEvents"), match = request_query(q, "resourceVersionMatch");
     if (initial.len && q->s->faults.no_streaming_lists)
@@ -264,11 +264,7 @@ static bool read_initial(struct request *q, struct watch_options *o)
     if (match.len && !slice_eq(match, SLICE("NotOlderThan")))
         status_cause(&q->st, "FieldValueNotSupported", SLICE("resourceVersionMatch"),
                      "Unsupported value: \"%.*s\": supported values: \"NotOlderThan\"", SLICE_ARG(match));
-    if (why)
-        return invalid(q, "resourceVersionMatch", why);
-    o->announce_end = request_flag(q, "sendInitialEvents");
-    o->initial = initial.len ? o->announce_end : o->rv <= 0;
-    return true;
+    return !why || invalid(q, "resourceVersionMatch", why);
 }
 
 static bool read_options(struct request *q, struct watch_options *o)
@@ -281,8 +277,8 @@ static bool read_options(struct request *q, struct watch_options *o)
                           SLICE_ARG(rv), SLICE_ARG(rv));
     }
     o->timeout_ms = seconds.len && slice_int(seconds, &n) && n > 0 ? n * 1000 : WATCH_MIN_MS + (int64_t)rng_below(&q->s->rng, WATCH_MIN_MS);
-    if (!read_initial(q, o))
-        return false;
+    o->announce_end = request_flag(q, "sendInitialEvents");
+    o->initial = request_query(q, "sendInitialEvents").len ? o->announce_end : o->rv <= 0;
     if (o->announce_end && o->rv > 0 && (uint64_t)o->rv > q->s->rv) {
         q->wait_rv = (uint64_t)o->rv;
         return false;
@@ -294,7 +290,7 @@ static struct watch *watch_new(struct request *q, const struct watch_options *o)
 {
     struct watch *w = mem_alloc(sizeof *w);
     struct status none = {.a = q->a}; /* they have been read before */
-    w->selector = selector_parse(request_query(q, "labelSelector"), request_query(q, "fieldSelector"), q->api->of, &w->mem, &none);
+    w->selector = selector_parse(request_query(q, "labelSelector"), request_query(q, "fieldSelector"), &w->mem, &none);
     w->conn = q->conn;
     w->of = q->api->of;
     w->api = q->api;
@@ -335,8 +331,8 @@ static bool too_old(struct request *q, const struct watch_options *o)
 void watch_open(struct request *q)
 {
     struct watch_options o = {0};
-    if (!selector_parse(request_query(q, "labelSelector"), request_query(q, "fieldSelector"), q->api->of, q->a, &q->st) ||
-        !read_options(q, &o))
+    const struct selector *sel = selector_parse(request_query(q, "labelSelector"), request_query(q, "fieldSelector"), q->a, &q->st);
+    if (!sel || !check_initial(q) || !selector_fits(sel, q->api->of, &q->st) || !read_options(q, &o))
         return;
     bool old = too_old(q, &o);
     if (old && q->s->faults.expired_as_http)

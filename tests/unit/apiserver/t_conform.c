@@ -18,6 +18,10 @@
 #define APPLY "application/apply-patch+yaml"
 #define MAP(name, more) "{\"metadata\":{\"name\":\"" name "\"" more "}}"
 #define POD(name, more) "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"" more "}]}}"
+#define TWO_PORTS(name, more, port, other)                                                                                                 \
+    "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\",\"ports\":[{\"containerPort\":" port  \
+    "}]},{\"name\":\"d\",\"image\":\"i\",\"ports\":[{\"containerPort\":" other "}]}]" more "}}"
+#define META_ORDER(finalizers) "\"metadata\":{\"name\":\"order\",\"finalizers\":[" finalizers "]}"
 #define SERVICE(name, more) "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{\"ports\":[{\"port\":80" more "}]}}"
 #define ROLE(name, rule) "{\"metadata\":{\"name\":\"" name "\"},\"rules\":[{" rule "}]}"
 #define BINDING(name, ref, subject)                                                                                                        \
@@ -294,6 +298,36 @@ static const struct {
      "\"Invalid value: {\\\"APIGroup\\\":\\\"rbac.authorization.k8s.io\\\",\\\"Kind\\\":\\\"Role\\\",\\\"Name\\\":\\\"s\\\"}: cannot "
      "change roleRef\""},
     {"binding-subjects", "PATCH", BINDINGS "/b", MERGE, "{\"subjects\":null}", 200, "/subjects", ""},
+    /* what does not go together in a list or a watch is said before what may not be selected by */
+    {"list-match-first", "GET", MAPS "?fieldSelector=spec.x%3D1&resourceVersionMatch=Exact", NULL, NULL, 422, "/details/causes/0/field",
+     "\"resourceVersionMatch\""},
+    {"list-match-all", "GET", MAPS "?resourceVersionMatch=Exact&continue=x", NULL, NULL, 422, "/details/causes/1/field",
+     "\"resourceVersionMatch\""},
+    {"list-initial", "GET", MAPS "?sendInitialEvents=true", NULL, NULL, 422, "/details/causes/0/field", "\"sendInitialEvents\""},
+    {"list-syntax-first", "GET", MAPS "?fieldSelector=x&resourceVersionMatch=Exact", NULL, NULL, 400, "/reason", "\"BadRequest\""},
+    {"list-field", "GET", MAPS "?fieldSelector=spec.y%3D1,spec.x%3D1&resourceVersion=x", NULL, NULL, 400, "/message",
+     "\"\\\"spec.y\\\" is not a known field selector: only \\\"metadata.name\\\", \\\"metadata.namespace\\\"\""},
+    {"watch-match-first", "GET", MAPS "?watch=true&resourceVersion=x&fieldSelector=spec.x%3D1&resourceVersionMatch=Exact", NULL, NULL, 422,
+     "/details/causes/0/field", "\"resourceVersionMatch\""},
+    {"watch-field-first", "GET", MAPS "?watch=true&resourceVersion=x&fieldSelector=spec.x%3D1", NULL, NULL, 400, "/reason",
+     "\"BadRequest\""},
+    /* ports of the node */
+    {"host-port-default", "POST", PODS "?dryRun=All", NULL, TWO_PORTS("port", ",\"hostNetwork\":true", "80", "81"), 201,
+     "/spec/containers/1/ports/0/hostPort", "81"},
+    {"host-port-none", "POST", PODS, NULL, TWO_PORTS("port", "", "80", "80"), 201, "/spec/containers/1/ports/0/hostPort", ""},
+    {"host-port-update", "PATCH", PODS "/port", MERGE, "{\"spec\":{\"hostNetwork\":true}}", 422, "/details/causes/0/message",
+     "\"Duplicate value: \\\"TCP//80\\\"\""},
+    {"host-port-other", "POST", PODS, NULL, TWO_PORTS("other", ",\"hostNetwork\":true", "80", "81,\"hostPort\":82"), 422,
+     "/details/causes/0/field", "\"spec.containers[1].ports[0].hostPort\""},
+    {"host-port-no", "POST", PODS, NULL, TWO_PORTS("other", "", "80", "81,\"hostPort\":65536"), 422, "/details/causes/0/field",
+     "\"spec.containers[1].ports[0].hostPort\""},
+    /* a set in another order is another one, and has its date */
+    {"apply-order", "POST", MAPS, NULL, MAP("order", ",\"finalizers\":[\"a/b\",\"a/c\"]"), 201, "/metadata/managedFields/1", ""},
+    {"apply-order", "PATCH", MAPS "/order?fieldManager=m", APPLY,
+     "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\"," META_ORDER("\"a/b\",\"a/c\"") "}", 200, "/metadata/managedFields/1/time", ""},
+    {"apply-order", "PATCH", MAPS "/order?fieldManager=m", APPLY,
+     "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\"," META_ORDER("\"a/c\",\"a/b\"") "}", 200, "/metadata/managedFields/1/time",
+     "\"2027-01-15T08:00:00Z\""},
     /* events */
     {"event", "POST", NEW_EVENTS, NULL, NEW_EVENT("e", "n"), 201, "/note", "\"n\""},
     {"event-fixed", "PUT", NEW_EVENTS "/e", NULL, NEW_EVENT("e", "other"), 422, "/details/causes/0/field", "\"message\""},
