@@ -58,7 +58,8 @@ bool job_uses_pod(const struct job_decision *d);
 enum retry { RETRY_NEVER, RETRY_MAYBE };
 void job_fail(struct job_decision *d, const char *reason, struct slice message, enum retry retry);
 void job_finish(struct job_decision *d, const struct job_said *said);
-/* Deletes clusters that the job owns: all, or those of other attempts only. Returns whether none of them is left. */
+/* Deletes clusters that the job owns: all, and all submitter pods before them, or those of other attempts only. Returns whether none of
+ * them is left. */
 bool decide_remove(struct job_decision *d, bool all, const char *why);
 void decide_job_ended(struct job_decision *d);
 void decide_job_deleted(struct job_decision *d);

@@ -86,13 +86,37 @@ void job_finish(struct job_decision *d, const struct job_said *said)
 
 /* ---- deleting ---- */
 
+static bool deletes(const struct plan *p, const struct pod *pod)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->actions[i].kind == ACTION_DELETE_POD && slice_eq(p->actions[i].uid, slice_of(pod->uid)))
+            return true;
+    return false;
+}
+
+/* A submitter that lives when its attempt is over may submit yet: to a head that began anew, or after the job was told to stop. One that
+ * has ended cannot, and its log is read. Returns whether none is left. */
+static bool remove_submitters(struct job_decision *d, bool ended, const char *why)
+{
+    bool gone = true;
+    for (uint32_t i = 0; i < d->in->submitter_count; i++) {
+        const struct pod *pod = d->in->submitters[i];
+        if (pod_failed(pod) && !ended)
+            continue;
+        gone = false;
+        if (!pod->deleting && !deletes(d->p, pod))
+            plan_delete(d->p, pod, GROUP_NONE, why);
+    }
+    return gone;
+}
+
 /* A cluster of the next attempt is not a left-over: when clusters are listed after jobs, it may be there before the status that tells of
  * it.
  */
 bool decide_remove(struct job_decision *d, bool all, const char *why)
 {
     struct slice next = ray_job_cluster_name(d->job, d->is.attempt + 1, d->a);
-    bool gone = true;
+    bool gone = !all || remove_submitters(d, true, why);
     for (uint32_t i = 0; i < d->in->cluster_count; i++) {
         const struct job_cluster *c = &d->in->clusters[i];
         if (!c->owned || slice_eq(c->name, next) || (!all && slice_eq(c->name, d->is.cluster)))
@@ -104,11 +128,6 @@ bool decide_remove(struct job_decision *d, bool all, const char *why)
         act->name = c->name;
         act->uid = c->uid;
         act->why = why;
-    }
-    for (uint32_t i = 0; i < d->in->submitter_count && all; i++) {
-        gone = false;
-        if (!d->in->submitters[i]->deleting)
-            plan_delete(d->p, d->in->submitters[i], GROUP_NONE, why);
     }
     return gone;
 }
@@ -154,6 +173,13 @@ static void decide_rules(struct job_decision *d)
         suspend_workers(d);
 }
 
+/* Whether a stop settles it: what Ray has taken is not started again. What it has not, a submitter that lives may submit after the stop. */
+static bool may_stop(const struct job_decision *d, bool submitters_gone)
+{
+    struct job_said said = job_heard(d);
+    return submitters_gone || (said.known && slice_eq(said.id, d->is.id));
+}
+
 /* A job that was given up may still run. */
 static bool must_stop(const struct job_decision *d)
 {
@@ -183,7 +209,8 @@ static void ask_stop(struct job_decision *d)
 
 void decide_job_ended(struct job_decision *d)
 {
-    if (d->is.phase == JOB_PHASE_FAILED && must_stop(d) && !job_passed(d, d->is.end_us, JOB_STOP_MS / 1000))
+    bool gone = remove_submitters(d, false, "the job is over");
+    if (d->is.phase == JOB_PHASE_FAILED && must_stop(d) && !job_passed(d, d->is.end_us, JOB_STOP_MS / 1000) && may_stop(d, gone))
         ask_stop(d);
     decide_remove(d, false, "of an earlier attempt");
     if (d->in->errors->count == 0)
@@ -196,8 +223,9 @@ void decide_job_deleted(struct job_decision *d)
     if (!d->job->finalizer)
         return;
     bool runs = d->is.phase == JOB_PHASE_RUNNING && !(d->cluster && d->cluster->owned);
-    if (!runs || !must_stop(d) || d->in->said.failures >= JOB_STOP_TRIES)
+    bool gone = !runs || remove_submitters(d, false, "the job is deleted");
+    if (!runs || (gone && !must_stop(d)) || d->in->said.failures >= JOB_STOP_TRIES)
         plan_add(d->p, ACTION_REMOVE_FINALIZER);
-    else
+    else if (must_stop(d) && may_stop(d, gone))
         ask_stop(d);
 }

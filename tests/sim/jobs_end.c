@@ -95,6 +95,15 @@ static bool stopped(const struct sim *s, const struct seen_job *j)
     return !sub || sub->state != SUBMISSION_RUNS || !jobs_knows(sub);
 }
 
+/* A pod that lives on may submit to whatever head comes next. */
+static bool submitters_right(const struct sim *s, const struct seen_job *j)
+{
+    for (const struct submitter *p = s->jobs->submitters; p; p = p->next)
+        if (p->runs && jobs_of_id(s, p->id) == j && (j->over || !is(p->id, j->id)))
+            return false;
+    return true;
+}
+
 static bool job_right(struct sim *s, const struct want_job *w, char why[SIM_TEXT])
 {
     const struct seen_job *j = jobs_seen(s, w->ns, w->name);
@@ -109,6 +118,8 @@ static bool job_right(struct sim *s, const struct want_job *w, char why[SIM_TEXT
         return no(why, w, j, "cannot stay so");
     if (!stopped(s, j))
         return no(why, w, j, "was given up, and runs on");
+    if (!submitters_right(s, j))
+        return no(why, w, j, "a submitter pod of what is over lives");
     return cluster_right(s, w, j, why);
 }
 

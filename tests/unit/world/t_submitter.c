@@ -194,6 +194,41 @@ static void test_lost_with_head(void)
     end_job_world(&w);
 }
 
+static bool stands(const struct submitters *all, struct slice name)
+{
+    for (uint32_t i = 0; i < all->count; i++)
+        if (slice_eq(all->names[i], name))
+            return true;
+    return false;
+}
+
+/* The pod follows what it submitted, or has not come to it yet. Left alone it would give the program to the next head, under the id of an
+ * attempt that is over. */
+static void test_outlived_head(void)
+{
+    for (int retries = 0; retries < 2; retries++) {
+        struct world w;
+        test_case("a pod outlives its head, %d retries", retries);
+        make_pod_world(&w);
+        apply_job(&w, "j", retries ? "\"backoffLimit\":1," : "");
+        CHECK(run_until_pods(&w, "j", 1, 20 * 1000));
+        struct slice first = submitters_of(&w, "j").names[0];
+        struct slice id = arena_dup(&w.arena, job_says(&w, "j", "jobId"));
+        world_run(&w, 1000);
+        fakeray_restart(ray_of(&w, "j"));
+        CHECK(run_until(&w, "j", retries ? "Retrying" : "Failed", 20 * 1000));
+        CHECK_STR(job_says(&w, "j", "reason"), "HeadLost");
+        for (int i = 0; i < 1000; i++) {
+            world_step(&w, w.now.mono_ms + 20);
+            struct submitters now = submitters_of(&w, "j");
+            CHECK(slice_eq(job_says(&w, "j", "jobId"), id) || !stands(&now, first));
+        }
+        CHECK_INT(submitters_of(&w, "j").count, retries);
+        CHECK_INT(board.submits, 0);
+        end_job_world(&w);
+    }
+}
+
 static void test_refusals(void)
 {
     struct world w;
@@ -288,6 +323,7 @@ int main(void)
     test_failing_pods();
     test_lost_pod();
     test_lost_with_head();
+    test_outlived_head();
     test_refusals();
     test_too_long();
     test_retry();
