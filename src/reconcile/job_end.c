@@ -62,8 +62,7 @@ static bool submitter_works(const struct job_decision *d)
 
 void job_finish(struct job_decision *d, const struct job_said *said)
 {
-    int64_t ended_us = said->ended_us ? said->ended_us : d->is.ray_end_us;
-    if (submitter_works(d) && ended_us && !job_passed(d, ended_us, JOB_SUBMITTER_GRACE_MS / 1000))
+    if (submitter_works(d) && d->to.ray_end_us && !job_passed(d, d->to.ray_end_us, JOB_SUBMITTER_GRACE_MS / 1000))
         return;
     if (said->state == JOB_FAILED) {
         if (!said->log_asked) {

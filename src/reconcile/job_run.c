@@ -114,19 +114,29 @@ static void decide_submitter(struct job_decision *d, const struct job_said *said
 /* Nobody will say more of it. Of a job whose end is in status already that is no news. */
 static void lost(struct job_decision *d, const char *reason, struct slice why, enum retry retry)
 {
-    struct job_said known = {.state = d->is.state, .message = why, .log_asked = true, .ended_us = d->is.ray_end_us};
+    struct job_said known = {.state = d->is.state, .message = why, .log_asked = true};
     if (d->is.state >= JOB_STOPPED)
         job_finish(d, &known);
     else
         job_fail(d, reason, why, retry);
 }
 
+/* A time that the head tells. Its clock is not ours: one that is behind shows in a start before the submission, and all that it tells is so
+ * much later; of one that is ahead nothing is later than now, and what was told in the future stays what it was when it was first heard. */
+static int64_t told_us(const struct job_decision *d, const struct job_said *said, int64_t us, int64_t known_us)
+{
+    int64_t behind_us = said->started_us ? d->is.start_us - said->started_us : 0, now_us = d->in->now.wall_us;
+    if (behind_us > 0 && us && d->job->mode != RAY_JOB_INTERACTIVE) /* which was submitted whenever its user liked */
+        us += behind_us;
+    return us <= now_us ? us : known_us ? known_us : now_us;
+}
+
 /* Ray knows the job. Returns whether that ended it. */
 static bool follow(struct job_decision *d, const struct job_said *said)
 {
     d->to.state = said->state;
-    d->to.ray_start_us = said->started_us;
-    d->to.ray_end_us = said->ended_us;
+    d->to.ray_start_us = told_us(d, said, said->started_us, d->is.ray_start_us);
+    d->to.ray_end_us = told_us(d, said, said->ended_us, d->is.ray_end_us);
     if (said->state < JOB_STOPPED)
         return false;
     job_finish(d, said);
