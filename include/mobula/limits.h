@@ -171,10 +171,10 @@ enum {
     JOB_TROUBLE_MS = 10 * 1000,             /* a dashboard that is silent for so long is worth a word in status */
     JOB_CHECK_TIMEOUT_MS = 5 * 60 * 1000,   /* … and for so long has lost the job */
     JOB_SUBMITTER_GRACE_MS = 5 * 60 * 1000, /* a submitter pod may outlast its job by this */
-    JOB_STOP_MS = 5 * 60 * 1000,            /* a job that was given up is told to stop no longer than this */
+    JOB_STOP_MS = 5 * 60 * 1000,            /* a job that was given up is told to stop no longer than this … */
+    JOB_STOP_DELETED_MS = 2 * 60 * 1000,    /* … and one whose RayJob is being deleted: somebody waits */
     JOB_HEAD_FAILURES = 6,                  /* heads that end in a row: about a minute */
     JOB_SUBMIT_TRIES = 5,                   /* submissions that Ray answers with an error of its own */
-    JOB_STOP_TRIES = 3,                     /* before a RayJob that is being deleted is let go */
 };
 
 #endif

@@ -109,6 +109,7 @@ enum action_kind {
 struct action {
     uint8_t kind;  /* enum action_kind */
     bool warning;  /* events */
+    bool logged;   /* events: the note is for whoever runs the operator, too. Of others it may be what a user's program wrote */
     int32_t group; /* -1: head, else index into groups; -2: none of the spec's */
     int32_t index;
     const char *why;              /* a literal: delete reasons, event reasons */
@@ -289,6 +290,7 @@ struct job_view {
     const struct pod *const *submitters; /* pods that the job owns */
     uint32_t submitter_count;
     bool submitter_pods; /* K8sJobMode is served by submitter pods, not by the operator itself */
+    int64_t leaving_ms;  /* monotonic: since when one has known that the RayJob is being deleted; 0: it is not */
     struct slice status; /* as in cluster_view */
     uint64_t status_hash;
     int64_t status_not_before_ms;

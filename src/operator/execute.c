@@ -158,7 +158,7 @@ static bool execute_one(struct op *op, struct cluster *c, const struct action *a
 {
     if (act->kind == ACTION_EVENT) {
         op->stats.actions[act->kind]++;
-        say_event(op, c, act->warning, act->why, act->text);
+        say_planned(op, c, act);
         return true;
     }
     if (job_asks(act)) {

@@ -298,6 +298,7 @@ struct job {
     char *texts;                                            /* … are in here */
     const struct istr *on;                                  /* the cluster that status names */
     bool follows;                                           /* it is not the job's own */
+    int64_t leaving_ms;                                     /* since when it has been known to be deleted; 0: it is not */
     uint8_t kind;                                           /* of the question that is under way: enum action_kind */
     char cluster[POD_NAME_MAX + 1], id[RAY_JOB_ID_MAX + 1]; /* whom it goes to, about which submission */
 };
@@ -348,6 +349,7 @@ void tools_free(struct op *op);
 void say_work(struct op *op, struct cluster *c);
 uint64_t said_of(const struct cluster *c, struct slice words, uint64_t more); /* for op->said: the same words of the same name */
 void say_event(struct op *op, struct cluster *c, bool warning, const char *reason, struct slice note);
+void say_planned(struct op *op, struct cluster *c, const struct action *act);
 void say_legacy(struct op *op, struct cluster *c, const char *level, struct slice text);
 void say_legacy_status(struct op *op, struct cluster *c);
 

@@ -20,6 +20,14 @@ void say_event(struct op *op, struct cluster *c, bool warning, const char *reaso
     kube_event_say(op->events, &ev, op->now);
 }
 
+/* What a decision has to say. */
+void say_planned(struct op *op, struct cluster *c, const struct action *act)
+{
+    if (act->logged && log_memory_pass(&op->said, said_of(c, act->text, act->kind), op->now))
+        log_warn(act->why, LF("namespace", istr_slice(c->ns)), LF_CSTR(record_key(c), c->name), LF("what", act->text));
+    say_event(op, c, act->warning, act->why, act->text);
+}
+
 /* "2020-12-12 13:55:36,814\tINFO -- text", each line of it after the cluster's name and a colon: what people grep for. */
 void say_legacy(struct op *op, struct cluster *c, const char *level, struct slice text)
 {

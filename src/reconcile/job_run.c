@@ -255,7 +255,7 @@ void decide_job_running(struct job_decision *d)
     decide_remove(d, false, "of an earlier attempt");
     if (hear(d, &said))
         return;
-    if (d->job->suspend && !over) {
+    if (d->job->suspend && !over && slice_empty(d->job->selected)) { /* of a selected cluster it is an error, which deletes nothing */
         d->to.phase = JOB_PHASE_SUSPENDING;
     } else if (!over && job_passed(d, d->is.start_us, d->job->active_deadline_s)) {
         job_fail(d, "DeadlineExceeded",

@@ -60,6 +60,7 @@ void course_read(struct jval status, struct course *out, struct arena *a)
                            .session = json_get_str(status, "raySession", a),
                            .reason = json_get_str(status, "reason", a),
                            .message = json_get_str(status, "message", a),
+                           .left = json_get_str(status_condition(status, SLICE("MayStillRun")), "message", a),
                            .start_us = read_time(status, "startTime", a),
                            .end_us = read_time(status, "endTime", a),
                            .ray_start_us = read_time(status, "rayJobInfo.startTime", a),
@@ -142,7 +143,7 @@ static void write_cluster_status(const struct job_decision *d, struct jout *w, b
 
 static bool is_ours(struct jval type)
 {
-    static const char *const ours[] = {"Valid", "Suspended", "Complete", "Failed"};
+    static const char *const ours[] = {"Valid", "Suspended", "Complete", "Failed", "MayStillRun"};
     for (size_t i = 0; i < COUNT_OF(ours); i++)
         if (json_str_eq(type, slice_of(ours[i])))
             return true;
@@ -154,7 +155,7 @@ static void write_conditions(const struct job_decision *d, struct jout *w, struc
 {
     const struct course *to = &d->to;
     bool valid = d->in->errors->count == 0;
-    struct condition all[4] = {{"Valid", valid, valid ? SLICE("SpecAccepted") : SLICE("InvalidSpec"),
+    struct condition all[5] = {{"Valid", valid, valid ? SLICE("SpecAccepted") : SLICE("InvalidSpec"),
                                 valid ? SLICE("") : ray_errors_text(d->in->errors, LIMIT_JOB_MESSAGE, d->a), d->job->generation}};
     size_t count = 1;
     if (to->phase == JOB_PHASE_SUSPENDED || json_there(status_condition(d->prior, SLICE("Suspended"))))
@@ -164,6 +165,8 @@ static void write_conditions(const struct job_decision *d, struct jout *w, struc
                                           SLICE(""), d->job->generation};
     if (to->phase == JOB_PHASE_FAILED)
         all[count++] = (struct condition){"Failed", true, to->reason, job_shorten(to->message, ERR_TEXT_MAX, d->a), d->job->generation};
+    if (to->left.len)
+        all[count++] = (struct condition){"MayStillRun", true, SLICE("StopUnanswered"), to->left, d->job->generation};
     struct jval k, v;
     jout_karray(w, "conditions");
     for (size_t i = 0; i < count; i++)

@@ -170,14 +170,61 @@ static void test_selected(void)
     CHECK(slice_empty(job_text(&w, "j")));
     CHECK_INT(clusters_now(&w), 1);
     check_fixed_point(&w);
-    test_case("a head that hangs does not keep it for ever");
+    end_job_world(&w);
+}
+
+static uint32_t events_of(struct world *w, const char *reason)
+{
+    struct slice list;
+    struct json doc;
+    struct err e = {0};
+    struct jval k, event;
+    uint32_t count = 0;
+    CHECK_INT(world_ask(w, "GET", "/apis/events.k8s.io/v1/namespaces/n/events", "application/json", SLICE_NONE, &list), 200);
+    if (CHECK(json_parse(&doc, list, &w->arena, &e)))
+        for (struct jiter it = json_iter(json_get(json_root(&doc), "items")); json_next(&it, &k, &event);)
+            count += json_str_eq(json_get(event, "reason"), slice_of(reason));
+    return count;
+}
+
+/* The shared cluster outlives the RayJob: its head is told to stop as soon as it answers, within a time, and a user is told when it was
+ * not. */
+static void test_deleted_in_silence(void)
+{
+    static const char more[] = "\"clusterSelector\":{\"ray.io/cluster\":\"c\"},";
+    struct world w;
+    test_case("deleted long after its head fell silent: the head is told all the same");
+    make_job_world(&w, false);
+    board.run_ms = 0;
+    apply(&w, "c", 1);
+    apply_job(&w, "j", more);
+    CHECK(run_until(&w, "j", "Running", 20 * 1000));
+    world_run(&w, 3000);
+    struct fakeray *head = fakeray_of(&w, "ray.io", "n", "c");
+    head->refused = true;
+    fakerays_cut(&w, NULL, 256);
+    world_run(&w, 60 * 1000);
+    delete_job(&w, "j");
+    world_run(&w, 30 * 1000);
+    CHECK(!slice_empty(job_text(&w, "j")));
+    CHECK_INT(board.stops, 0);
+    head->refused = false;
+    world_run(&w, JOB_LOOK_FAILING_MAX_MS + 10 * 1000);
+    CHECK_INT(board.stops, 1);
+    CHECK(slice_empty(job_text(&w, "j")));
+    CHECK_INT(events_of(&w, "FailedToStopRayJob"), 0);
+    test_case("a head that hangs does not keep it for ever, and that is said");
     apply_job(&w, "k", more);
     CHECK(run_until(&w, "k", "Running", 10 * 1000));
     world_run(&w, 3000);
-    fakeray_of(&w, "ray.io", "n", "c")->fake.hangs = true;
+    head->fake.hangs = true;
     delete_job(&w, "k");
-    world_run(&w, 90 * 1000);
+    world_run(&w, JOB_STOP_DELETED_MS - 1000);
+    CHECK(!slice_empty(job_text(&w, "k")));
+    CHECK_INT(events_of(&w, "FailedToStopRayJob"), 0);
+    world_run(&w, 5000);
     CHECK(slice_empty(job_text(&w, "k")));
+    CHECK_INT(events_of(&w, "FailedToStopRayJob"), 1);
     end_job_world(&w);
 }
 
@@ -325,6 +372,7 @@ int main(void)
     test_ends();
     test_suspend();
     test_selected();
+    test_deleted_in_silence();
     test_lost();
     test_deadline();
     test_invalid();
