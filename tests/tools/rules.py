@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The rules of the house that no compiler knows: who may include whom, lengths, words, what lies at the top.
+"""The rules of the house that no compiler knows: who may include whom, lengths, words, what lies at the top and what lies about.
 
     tests/tools/rules.py RULE        one of: top rooms lengths words
 
@@ -37,6 +37,9 @@ WORDS = [
     r"\b(deb\.deb" r"ian\.org|proxy\.gol" r"ang\.org|pyp" r"i\.org|crat" r"es\.io|npm" r"js\.(org|com)|maven\.org)\b",
 ]
 
+# What editors, patch and git leave behind.
+LEFTOVER = re.compile(r"\.(orig|rej|bak|sw[op])$|~$|^#.*#$")
+
 CODE = {".c", ".h", ".py", ".sh", ".mk"}
 
 
@@ -62,6 +65,9 @@ def check_top():
     for name in sorted({path.parts[0] for path in files()}):
         if name not in TOP:
             yield f"{name}: does not belong at the top level"
+    for path in files():
+        if LEFTOVER.search(path.name):
+            yield f"{path}: is what an editor or patch left behind"
 
 
 def room_of(path):
