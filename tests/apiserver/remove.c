@@ -68,17 +68,33 @@ static bool set_propagation(struct apiserver *s, struct node *meta, enum propaga
     return true;
 }
 
-static void mark_deleting(struct apiserver *s, struct object *o, struct node *tree, int64_t grace_s, bool first)
+static void mark_deleting(struct apiserver *s, struct object *o, struct node *tree, int64_t grace_s)
 {
     struct arena *a = &s->scratch;
     struct node *meta = dom_get(tree, "metadata");
     dom_put_str(a, meta, "deletionTimestamp", world_time(s, grace_s, a));
     if (o->of->rules != &rules_namespace)
         dom_put_int(a, meta, "deletionGracePeriodSeconds", grace_s);
-    if (first && dom_get(meta, "generation"))
+    if (dom_get(meta, "generation"))
         dom_put_int(a, meta, "generation", dom_int(meta, "generation", 0) + 1);
     if (o->of->rules == &rules_namespace)
         dom_put_str(a, dom_want(a, tree, "status", JSON_OBJECT), "phase", SLICE("Terminating"));
+}
+
+/* A later deletion with less time counts from the first one and ends no earlier than now; a graceful one keeps a second. */
+static void shorten_deletion(struct apiserver *s, struct node *meta, int64_t left_s, int64_t grace_s)
+{
+    struct arena *a = &s->scratch;
+    char text[TIME_TEXT_MAX];
+    int64_t end_us = s->now.wall_us;
+    time_parse(dom_str(meta, "deletionTimestamp"), &end_us, NULL);
+    end_us -= (left_s - grace_s) * 1000000;
+    if (end_us < s->now.wall_us) {
+        end_us = s->now.wall_us;
+        grace_s = grace_s > 0;
+    }
+    dom_put_str(a, meta, "deletionTimestamp", arena_dup(a, time_format(end_us, text)));
+    dom_put_int(a, meta, "deletionGracePeriodSeconds", grace_s);
 }
 
 struct removal {
@@ -103,14 +119,15 @@ static struct removal remove_plan(struct apiserver *s, struct object *o, struct 
     if (is_pending(meta, grace_s))
         return r;
     r.moved = owns && set_propagation(s, meta, how);
-    int64_t grace = grace_of(o, tree, grace_s), left = dom_int(meta, "deletionGracePeriodSeconds", 0);
-    if (!first && left <= 0)
-        grace = left;
+    int64_t left = dom_int(meta, "deletionGracePeriodSeconds", 0), grace = first ? grace_of(o, tree, grace_s) : left > 0 ? grace_s : 0;
     r.goes = !grace && !is_held(tree);
-    if ((first || grace < left) && (!r.goes || o->of->rules == &rules_pod)) { /* of a pod, all see that it is going before it is gone */
-        mark_deleting(s, o, tree, grace, first);
-        r.moved = true;
-    }
+    if (r.goes && o->of->rules != &rules_pod) /* of a pod, all see that it is going before it is gone */
+        return r;
+    r.moved = r.moved || first || left > 0;
+    if (first)
+        mark_deleting(s, o, tree, grace);
+    else if (left > 0)
+        shorten_deletion(s, meta, left, grace);
     return r;
 }
 

@@ -479,8 +479,32 @@ static void pods_first(void)
     world_close(&w);
 }
 
+/* A second deletion with less time counts from the first one, and leaves a second when that is over. */
+static void shorter_grace(void)
+{
+    struct world w;
+    world_open(&w, &(struct apiserver_config){.seed = 1, .no_nodes = true});
+    test_case("shorter-grace");
+    ask(&w, "POST", PODS,
+        "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\",\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}");
+    struct answer a = ask(&w, "DELETE", PODS "/p", NULL);
+    CHECK_SLICE(text(a, &w, "metadata.deletionTimestamp"), SLICE("2027-01-15T08:00:30Z"));
+    world_sleep(&w, 5000);
+    a = ask(&w, "DELETE", PODS "/p?gracePeriodSeconds=20", NULL);
+    CHECK_SLICE(text(a, &w, "metadata.deletionTimestamp"), SLICE("2027-01-15T08:00:20Z"));
+    CHECK_INT(whole(a, "metadata.deletionGracePeriodSeconds"), 20);
+    world_sleep(&w, 10000);
+    a = ask(&w, "DELETE", PODS "/p?gracePeriodSeconds=10", NULL);
+    CHECK_SLICE(text(a, &w, "metadata.deletionTimestamp"), SLICE("2027-01-15T08:00:15Z"));
+    CHECK_INT(whole(a, "metadata.deletionGracePeriodSeconds"), 1);
+    CHECK_INT(ask(&w, "DELETE", PODS "/p?gracePeriodSeconds=0", NULL).status, 200);
+    CHECK_INT(ask(&w, "GET", PODS "/p", NULL).status, 404);
+    world_close(&w);
+}
+
 int main(void)
 {
+    shorter_grace();
     pods_first();
     sorted_selector();
     binding_columns();
