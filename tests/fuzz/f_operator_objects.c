@@ -1,6 +1,6 @@
-/* Watch events become records, records decisions. Parts separated by NUL: a letter for what is told (r a RayCluster, l a legacy one, p a
- * pod, s a service; in capitals: it was deleted; t: time passes) and the object behind it. Everything is told twice, and the second
- * time must change nothing: a record is what its object says. */
+/* Watch events become records, records decisions. Parts separated by NUL: a letter for what is told (r a RayCluster, l a legacy one, j a
+ * RayJob, p a pod, s a service; in capitals: it was deleted; t: time passes) and the object behind it. Everything is told twice, and the
+ * second time must change nothing: a record is what its object says. */
 #include "src/operator/op.h"
 #include "tests/unit/kube/fakenet.h"
 
@@ -13,6 +13,24 @@ static void check_pod(const struct pod_record *r)
         strnlen(p->ip, sizeof p->ip) == sizeof p->ip)
         abort();
     if (p->phase > POD_UNKNOWN || p->index < -1 || p->host < 0 || (p->ready && p->phase != POD_RUNNING) || !p->uid[0])
+        abort();
+}
+
+/* Clusters know the job that owns them, and it them; only jobs follow clusters that are not their own, and as many as are counted. */
+static void check_jobs(struct op *op)
+{
+    struct cluster *c;
+    uint32_t owned = 0, follows = 0;
+    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
+        owned += c->owner != NULL;
+        for (const struct cluster *own = c->clusters; own; own = own->next_owned, owned--)
+            if (own->owner != c || own->kind == RECORD_JOB)
+                abort();
+        if (c->job && (c->job->c != c || c->kind != RECORD_JOB))
+            abort();
+        follows += c->job && c->job->follows;
+    }
+    if (owned || follows != op->followers)
         abort();
 }
 
@@ -55,7 +73,8 @@ static void forget(struct op *op, enum source_what what, struct slice uid)
 
 static void tell(struct op *op, char what, struct slice text)
 {
-    static const char letters[] = {[SOURCE_V1] = 'r', [SOURCE_LEGACY] = 'l', [SOURCE_PODS] = 'p', [SOURCE_SERVICES] = 's'};
+    static const char letters[] = {
+        [SOURCE_V1] = 'r', [SOURCE_LEGACY] = 'l', [SOURCE_JOBS] = 'j', [SOURCE_PODS] = 'p', [SOURCE_SERVICES] = 's'};
     const char *at = memchr(letters, what | 0x20, sizeof letters);
     struct json doc;
     uint64_t version = 0;
@@ -75,6 +94,7 @@ static void tell(struct op *op, char what, struct slice text)
     else
         extract_cluster(op, from, object, version, 1);
     check_records(op);
+    check_jobs(op);
 }
 
 static void play(struct fake *f, struct op *op, struct slice in)
