@@ -26,25 +26,69 @@ static void check_pod(const struct buf *b, struct arena *a)
         abort();
 }
 
-static void build_all(const struct ray_cluster *c, struct arena *a)
+static void build_services(const struct ray_cluster *c, struct arena *a)
 {
-    struct ray_options o = {.cluster_domain = SLICE("cluster.local")};
     struct buf b;
     struct json doc;
-    struct ray_sums sums;
     buf_init(&b, LIMIT_JSON_ITEM);
-    if (ray_build_head_pod(c, &o, a, &b, NULL))
-        check_pod(&b, a);
-    buf_clear(&b);
     if (ray_build_head_service(c, a, &b, NULL)) {
         check_object(&b, &doc, a);
         ray_service_hash(json_root(&doc));
     }
-    for (uint32_t i = 0; i < c->group_count && i < 4; i++) {
-        buf_clear(&b);
-        if (ray_build_worker_pod(c, &c->groups[i], LIMIT_RAY_PODS - 1, SLICE("uid"), &o, a, &b, NULL))
-            check_pod(&b, a);
+    buf_clear(&b);
+    if (ray_wants_headless_service(c)) {
+        if (!ray_build_headless_service(c, a, &b, NULL))
+            abort(); /* nothing of the user's is in it but names */
+        check_object(&b, &doc, a);
+        ray_service_hash(json_root(&doc));
     }
+    buf_free(&b);
+}
+
+/* Its name is one that the API server takes, and its owner is the cluster. A token goes into the Secret and nowhere else. */
+static void build_accounts(const struct ray_cluster *c, const struct ray_options *o, struct arena *a)
+{
+    static const char token[] = "a-token-that-nobody-else-has";
+    struct buf b;
+    struct json doc;
+    buf_init(&b, LIMIT_JSON_ITEM);
+    for (enum ray_account which = RAY_ACCOUNT; which < RAY_ACCOUNT_OBJECTS; which++) {
+        if (!ray_wants_account(c, which, o, a))
+            continue;
+        buf_clear(&b);
+        if (!ray_build_account(c, which, slice_of(token), a, &b) || !json_parse(&doc, buf_slice(&b), a, NULL))
+            abort();
+        struct slice name = json_get_str(json_root(&doc), "metadata.name", a);
+        if (!slice_eq(name, ray_account_name(c, which, a)) || !name_dns1123_subdomain(name) ||
+            json_len(json_get(json_root(&doc), "metadata.ownerReferences")) != 1)
+            abort();
+        if ((which == RAY_ACCOUNT_SECRET) != (memmem(b.ptr, b.len, token, sizeof token - 1) != NULL))
+            abort();
+    }
+    buf_free(&b);
+}
+
+static void build_all(const struct ray_cluster *c, struct arena *a)
+{
+    static const struct ray_options options[] = {
+        {.cluster_domain = SLICE("cluster.local")},
+        {.cluster_domain = SLICE("cluster.local"), .tools = RAY_TOOLS_NONE, .sidecar = true},
+    };
+    struct buf b;
+    struct ray_sums sums;
+    buf_init(&b, LIMIT_JSON_ITEM);
+    for (size_t k = 0; k < COUNT_OF(options); k++) {
+        buf_clear(&b);
+        if (ray_build_head_pod(c, &options[k], a, &b, NULL))
+            check_pod(&b, a);
+        for (uint32_t i = 0; i < c->group_count && i < 4; i++) {
+            buf_clear(&b);
+            if (ray_build_worker_pod(c, &c->groups[i], LIMIT_RAY_PODS - 1, SLICE("uid"), &options[k], a, &b, NULL))
+                check_pod(&b, a);
+        }
+        build_accounts(c, &options[k], a);
+    }
+    build_services(c, a);
     ray_desired_sums(c, a, &sums, NULL);
     buf_free(&b);
 }

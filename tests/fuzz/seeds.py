@@ -2,7 +2,8 @@
 """Makes fuzz seeds of a real API server's answers, recorded as bytes. See seeds.sh.
 
 Nothing in a seed is this machine's: uids, times and tokens are replaced by made ones of the same length, so that chunks and lengths stay
-right. Of all that is recorded only what takes a target through new code is kept (libFuzzer's -merge=1)."""
+right. Of all that is recorded only what takes a target through new code is kept (libFuzzer's -merge=1). The real-* of ray_dash, ray_grpc
+and ray_state are answers of a real Ray, taken once; nothing here makes them anew."""
 
 import argparse
 import hashlib
@@ -12,6 +13,7 @@ import re
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -26,9 +28,11 @@ from servers import compact_real  # noqa: E402
 CORPUS = ROOT / "tests" / "fuzz" / "corpus"
 TARGETS = ("chunked", "http_response", "json_parse", "json_slicer", "kube_config", "kube_lease", "kube_status", "kube_watch", "legacy",
            "operator_objects", "raycluster", "rayjob", "yaml_read")
+TLS_TARGETS = ("tls_session", "x509", "x509_pem")
 SIZE_MAX = 20_000  # of one seed
 TIMEOUT_S = 30
 PATIENCE_S = 60
+QUIET_S = 3
 NS = "seeds"
 CORE = f"/api/v1/namespaces/{NS}"
 RAY = f"/apis/ray.io/v1/namespaces/{NS}"
@@ -326,6 +330,69 @@ def record(r):
     return seeds
 
 
+# ---- what it says before any request: certificates, and the way to them ----
+
+
+def until_quiet(link):
+    """All that comes before the server waits for us again, or hangs up."""
+    link.settimeout(QUIET_S)
+    raw = b""
+    try:
+        while data := link.recv(65536):
+            raw += data
+    except (TimeoutError, ConnectionError):
+        pass
+    return raw
+
+
+def connect():
+    return socket.create_connection(("127.0.0.1", rig.port()), timeout=TIMEOUT_S)
+
+
+def handshake():
+    """What the server sends in a handshake of TLS 1.2, and its certificate. The client is Python's, which takes any certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    said, ours, raw = ssl.MemoryBIO(), ssl.MemoryBIO(), b""
+    session = context.wrap_bio(said, ours)
+    with connect() as link:
+        while True:
+            try:
+                session.do_handshake()
+                return raw, session.getpeercert(binary_form=True)
+            except ssl.SSLWantReadError:
+                link.sendall(ours.read())
+                data = link.recv(65536)
+                assert data, "the server hung up"
+                said.write(data)
+                raw += data
+
+
+def answer_to(request):
+    with connect() as link:
+        link.sendall(request)
+        return until_quiet(link)
+
+
+def old_hello():
+    """The first words of a client that knows TLS 1.0 and nothing later."""
+    body = b"\3\1" + bytes(32) + b"\0" + b"\0\4\xc0\x13\xc0\x09" + b"\1\0"
+    hello = b"\1" + len(body).to_bytes(3, "big") + body
+    return b"\x16\3\1" + len(hello).to_bytes(2, "big") + hello
+
+
+def record_tls():
+    """{target: {name: bytes}}"""
+    raw, leaf = handshake()
+    pki = rig.RUN / "pki"
+    pem = {name: (pki / f"{name}.crt").read_bytes() for name in ("ca", "admin")}
+    plain = answer_to(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    return {"tls_session": {"handshake": raw, "old-client": answer_to(old_hello()), "plain": plain},
+            "x509": {"server": leaf, **{name: ssl.PEM_cert_to_DER_cert(text.decode()) for name, text in pem.items()}},
+            "x509_pem": {"ca": pem["ca"], "bundle": pem["ca"] + pem["admin"]}}
+
+
 # ---- the few that are worth keeping ----
 
 
@@ -353,7 +420,8 @@ def keep(target, seeds):
                 Path(new, name).write_bytes(data)
         subprocess.run([str(ROOT / "build" / "fuzz" / target), "-merge=1", f"-max_len={SIZE_MAX}", str(have), str(new)], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        kept = [name for digest, name in names.items() if Path(have, digest).exists()]
+        all_of_them = target in TLS_TARGETS  # what reads them is BearSSL, whose code libFuzzer does not watch
+        kept = [name for digest, name in names.items() if all_of_them or Path(have, digest).exists()]
     for name in kept:
         Path(folder, f"real-{name}").write_bytes(seeds[name])
     print(f"  {target:<20} {len(kept)} of {len(seeds)} kept, {sum(len(seeds[n]) for n in kept)} bytes")
@@ -362,10 +430,13 @@ def keep(target, seeds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--targets", action="store_true", help="only their names")
-    if parser.parse_args().targets:
-        print(*TARGETS)
+    parser.add_argument("--tls", action="store_true", help="only what a server says before any request")
+    args = parser.parse_args()
+    if args.targets:
+        print(*TARGETS, *TLS_TARGETS)
         return
-    for target, seeds in record(Recorder()).items():
+    recorded = record_tls() if args.tls else {**record(Recorder()), **record_tls()}
+    for target, seeds in recorded.items():
         keep(target, seeds)
 
 
