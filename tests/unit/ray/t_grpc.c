@@ -105,7 +105,7 @@ static void recorded_calls(void)
             grpc_free(&k.c);
         }
     }
-    CHECK_INT(calls, 19);
+    CHECK_INT(calls, 33);
     arena_free(&a);
 }
 
