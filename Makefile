@@ -352,6 +352,10 @@ e2e-ray: ## clusters of real Ray on a real kubelet, in a network namespace witho
 	+@$(MAKE) mobula
 	@tests/e2e/ray/run.sh
 
+bench: ## all figures of this commit: the four below, one after the other
+	@tests/tools/setup build e2e
+	+@for b in bench-autoscaler bench-jobs bench-heads bench-quick; do $(MAKE) $$b || exit 1; done
+
 bench-quick: ## the figures of this commit, with the API server's floor beside them
 	@tests/tools/setup build e2e
 	+@$(MAKE) mobula
@@ -359,9 +363,11 @@ bench-quick: ## the figures of this commit, with the API server's floor beside t
 
 bench-autoscaler: build/tests/bench-autoscaler ## how long one decision of the autoscaler takes
 	@$<
+bench-jobs: build/test/tests/unit/world/t_job_many ## 1,000 RayJobs, and ten of their heads hang: how late the others are asked
+	@JOBS=1000 FIGURES=1 $<
 bench-heads: mobula build/apiserver build/tests/heads ## what 1,000 autoscaling clusters cost: make bench-heads [CLUSTERS=1000] [WORKERS=3]
 	@tests/bench/heads.py $(OUT)/mobula build/apiserver build/tests/heads $(or $(CLUSTERS),1000) $(or $(WORKERS),3)
-.PHONY: bench-autoscaler bench-heads
+.PHONY: bench bench-autoscaler bench-jobs bench-heads
 
 SUITE ?= bookworm
 FRESH ?= 'make run ONCE=1' 'make test'
