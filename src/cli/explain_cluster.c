@@ -106,27 +106,6 @@ static bool find_cluster(struct job *j, struct jval *object)
 
 /* ---- its pods ---- */
 
-static bool add_page(struct job *j, struct slice body, struct explain_facts *f, struct slice *more)
-{
-    struct json_slicer s;
-    struct slice item;
-    enum json_step step;
-    json_slicer_init(&s, JSON_STREAM_LIST, LIMIT_JSON_ITEM);
-    while ((step = json_slice(&s, &body, &item, &j->e)) == JSON_ITEM || step == JSON_OVER) {
-        struct json pod;
-        struct arena scratch = {0};
-        if (step == JSON_ITEM && json_parse(&pod, item, &scratch, &j->e))
-            explain_add_pod(f, json_root(&pod), j->a);
-        arena_free(&scratch);
-    }
-    struct json *rest = arena_new(j->a, struct json);
-    bool well = step == JSON_DONE && json_parse(rest, arena_dup(j->a, json_slicer_envelope(&s)), j->a, &j->e);
-    if (well)
-        *more = json_get_str(json_root(rest), "metadata.continue", j->a);
-    json_slicer_free(&s);
-    return well || err_set(&j->e, ERR_SYNTAX, "the API server's list of pods is malformed");
-}
-
 static bool find_pods(struct job *j, struct explain_facts *f)
 {
     struct slice more = SLICE("");
@@ -146,7 +125,7 @@ static bool find_pods(struct job *j, struct explain_facts *f)
         if (answer.code != 200)
             return err_set(&j->e, ERR_STATUS, "its pods cannot be read: %d %s: %.*s", answer.code, kube_reason_text(answer.reason),
                            SLICE_ARG(answer.message));
-        if (!add_page(j, answer.body, f, &more))
+        if (!explain_add_pods(f, answer.body, &more, j->a, &j->e))
             return false;
     } while (more.len);
     return true;

@@ -18,8 +18,10 @@ struct explain_facts {
     struct now now;
 };
 
-/* One Pod of a list. Those of an older cluster of the same name are passed over. */
+/* One Pod. Those of an older cluster of the same name are passed over. */
 void explain_add_pod(struct explain_facts *f, struct jval pod, struct arena *a);
+/* The Pods of a page of a list; *more is what the next page is asked for with, or empty. */
+bool explain_add_pods(struct explain_facts *f, struct slice page, struct slice *more, struct arena *a, struct err *e);
 /* The text that GET /api/cluster_status?format=1 of the dashboard holds; false: it is no such answer. */
 bool explain_said(struct slice body, struct arena *a, struct slice *said);
 void explain_words(const struct explain_facts *f, struct arena *a, struct buf *out);

@@ -37,6 +37,28 @@ void explain_add_pod(struct explain_facts *f, struct jval pod, struct arena *a)
         f->sidecar |= json_str_eq(json_get(v, "name"), SLICE("autoscaler"));
 }
 
+bool explain_add_pods(struct explain_facts *f, struct slice page, struct slice *more, struct arena *a, struct err *e)
+{
+    struct json_slicer s;
+    struct slice item;
+    enum json_step step;
+    struct err odd = {0}; /* one that cannot be read is no reason to say nothing of the others */
+    json_slicer_init(&s, JSON_STREAM_LIST, LIMIT_JSON_ITEM);
+    while ((step = json_slice(&s, &page, &item, &odd)) == JSON_ITEM || step == JSON_OVER) {
+        struct json pod;
+        struct arena scratch = {0};
+        if (step == JSON_ITEM && json_parse(&pod, item, &scratch, &odd))
+            explain_add_pod(f, json_root(&pod), a);
+        arena_free(&scratch);
+    }
+    struct json *rest = arena_new(a, struct json);
+    bool well = step == JSON_DONE && json_parse(rest, arena_dup(a, json_slicer_envelope(&s)), a, &odd);
+    if (well)
+        *more = json_get_str(json_root(rest), "metadata.continue", a);
+    json_slicer_free(&s);
+    return well || err_set(e, ERR_SYNTAX, "the API server's list of pods is malformed");
+}
+
 bool explain_said(struct slice body, struct arena *a, struct slice *said)
 {
     struct json doc;

@@ -69,6 +69,33 @@ static void said(struct arena *a)
     CHECK_STR(text, "a\nb");
 }
 
+/* Two of three pods are the cluster's own. */
+static void pages(struct arena *a)
+{
+    static const char page[] = "{\"kind\":\"PodList\",\"metadata\":{\"continue\":\"next\"},\"items\":["
+                               "{\"metadata\":{\"name\":\"a\",\"ownerReferences\":[{\"controller\":true,\"uid\":\"u\"}]}},"
+                               "{\"metadata\":{\"name\":\"b\",\"ownerReferences\":[{\"controller\":true,\"uid\":\"older\"}]}},"
+                               "{\"metadata\":{\"name\":\"c\",\"ownerReferences\":[{\"controller\":true,\"uid\":\"u\"}]}}]}";
+    struct json cluster;
+    struct err e = {0};
+    struct slice more = SLICE("");
+    CHECK(json_parse(&cluster, SLICE("{\"metadata\":{\"uid\":\"u\"}}"), a, &e));
+    struct explain_facts f = {.object = json_root(&cluster)};
+    test_case("a page of pods");
+    CHECK(explain_add_pods(&f, guarded(slice_of(page)), &more, a, &e));
+    CHECK_INT(f.pod_count, 2);
+    CHECK_STR(more, "next");
+    test_case("the last page");
+    CHECK(explain_add_pods(&f, guarded(SLICE("{\"metadata\":{},\"items\":[]}")), &more, a, &e));
+    CHECK_STR(more, "");
+    for (size_t n = 0; n < sizeof page - 1; n++) {
+        e = (struct err){0};
+        test_case("cut at byte %zu", n);
+        CHECK(!explain_add_pods(&f, guarded(slice_head(slice_of(page), n)), &more, a, &e));
+        CHECK_INT(e.code, ERR_SYNTAX);
+    }
+}
+
 static int explain(const char *const *words, size_t count)
 {
     char *argv[8] = {0};
@@ -109,6 +136,7 @@ int main(void)
     struct arena a = {0};
     run_cases("tests/data/cli/explain.case", run);
     said(&a);
+    pages(&a);
     arena_free(&a);
     usage();
     return test_done();

@@ -1,0 +1,100 @@
+/* Answers to the operator's own writes and questions. Parts separated by NUL: first a RayCluster that it is told of, then what befalls its
+ * oldest request that waits: a status of three digits and the body behind it is the answer, x a connection that breaks, t a second that
+ * passes. Whatever a server says, records stay whole and no DELETE goes without a uid. */
+#include "op_records.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { STEPS_MAX = 64, PARTS_MAX = 48 };
+
+static void settle(struct fake *f, struct op *op)
+{
+    for (int i = 0; i < STEPS_MAX; i++) {
+        operator_wake(op, f->now);
+        operator_step(op, f->now);
+        if (!net_dispatch(&f->net, f->now))
+            break;
+    }
+    check_records(op);
+}
+
+/* Watches are never answered: what there is has been told. */
+static bool is_watch(const struct fakelink *l)
+{
+    return fake_has(l, "limit=") || fake_has(l, "watch=");
+}
+
+static struct fakelink *waiting(const struct fake *f)
+{
+    for (uint32_t i = 0; i < f->count; i++)
+        if (f->links[i]->link && f->links[i]->out.len && !is_watch(f->links[i]))
+            return f->links[i];
+    return NULL;
+}
+
+static void answer(struct fake *f, struct slice part)
+{
+    struct fakelink *l = waiting(f);
+    int64_t status = 0;
+    if (!l)
+        return;
+    if (slice_starts(fake_line(l), SLICE("DELETE ")) && !fake_has(l, "\"uid\":\""))
+        abort();
+    if (part.ptr[0] == 'x') {
+        fake_fail(l, ERR_CLOSED, "reset");
+    } else if (slice_int(slice_head(part, 3), &status) && status >= 200 && status <= 599) {
+        fake_take(l);
+        fake_answer(l, (int)status, "", slice_skip(part, 3));
+    }
+}
+
+static bool tell(struct op *op, struct slice text)
+{
+    struct json doc;
+    uint64_t version = 0;
+    arena_reset(&op->event_arena, 64 * KIB);
+    if (!json_parse(&doc, text, &op->event_arena, NULL) || json_type(json_root(&doc)) != JSON_OBJECT)
+        return false;
+    kube_version_parse(json_get_str(json_root(&doc), "metadata.resourceVersion", &op->event_arena), &version);
+    extract_cluster(op, &op->spaces[0].source[SOURCE_V1], json_root(&doc), version, 1);
+    return true;
+}
+
+static void play(struct fake *f, struct op *op, struct slice in)
+{
+    settle(f, op);
+    for (int i = 0; i < SOURCE_COUNT; i++)
+        op->spaces[0].source[i].synced = true;
+    if (!tell(op, slice_cut(&in, '\0')))
+        return;
+    settle(f, op);
+    for (int parts = 0; in.ptr && parts < PARTS_MAX; parts++) {
+        struct slice part = slice_cut(&in, '\0');
+        if (slice_starts(part, SLICE("t")))
+            f->now = (struct now){f->now.mono_ms + 1000, f->now.wall_us + 1000000};
+        else if (part.len)
+            answer(f, part);
+        settle(f, op);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct slice namespaces[] = {{"n", 1}};
+    const struct operator_options o = {
+        .namespaces = namespaces,
+        .namespace_count = 1,
+        .ray = {.tools = RAY_TOOLS_CONFIGMAP, .cluster_domain = SLICE("cluster.local"), .version = SLICE("0"), .sidecar = true},
+        .executable = SLICE("a program"),
+        .instance = SLICE("fuzz"),
+        .seed = 1};
+    struct fake f;
+    struct err e = {0};
+    log_global = (struct log){.level = LOG_DEBUG, .fd = -1};
+    fake_init(&f);
+    struct op *op = operator_new(&f.net, f.config, &o, &e);
+    play(&f, op, (struct slice){(const char *)data, size});
+    operator_free(op);
+    fake_free(&f);
+    return 0;
+}
