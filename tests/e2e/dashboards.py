@@ -19,23 +19,80 @@ def own_address():
         return None if address.startswith("127.") else address
 
 
-class Dashboard:
-    """Jobs as Ray's dashboard has them. They run until the test says how they end."""
+class Jobs:
+    """Jobs as Ray's dashboard has them. They run until the test says how they end, or for so many looks when it has said that before."""
 
-    def __init__(self, address):
-        self.address, self.session = address, "session_1"
+    def __init__(self, ends=(), looks=1):
+        self.session = "session_1"
+        self.ends, self.looks = list(ends), looks  # how the first, the second … job ends, and after how many looks at it
         self.jobs, self.submissions, self.asked = {}, [], []  # asked: (method, path) of all that came …
         self.shown, self.token = [], None  # … what each showed by Authorization and X-Ray-Authorization; the token that is asked for
+
+    def reply(self, method, path, shown, body):
+        """(status, JSON as bytes). shown: the values of the two headers."""
+        self.asked.append((method, path))
+        self.shown.append(shown)
+        code, answer = self.refuse(*shown) or self.answer(method, path, body)
+        return code, json.dumps(answer).encode()
+
+    def refuse(self, *shown):
+        """As Ray does it: the first of the two headers that is there decides."""
+        given = next((s for s in shown if s), None)
+        if not self.token or given == f"Bearer {self.token}":
+            return None
+        return (403, "Forbidden: Invalid authentication token") if given else (401, "Unauthorized: Missing authentication token")
+
+    def answer(self, method, path, body):
+        if path == "/api/version":
+            return 200, {"version": "4", "ray_version": "2.60.0", "session_name": self.session}
+        if path.startswith("/api/cluster_status?"):
+            return 200, {"result": True, "data": {"clusterStatus": "Pending Demands:\n {'CPU': 1.0}: 4+ pending\x1b[31m"}}
+        name = path.removeprefix("/api/jobs/")
+        if method == "POST" and not name:
+            return self.submit(json.loads(body))
+        name, _, what = name.partition("/")
+        if name not in self.jobs:
+            return 404, f"Job {name} does not exist"
+        if what == "stop":
+            self.end("STOPPED", name)
+            return 200, {"stopped": True}
+        return (200, {"logs": "line one\nlast words\n"}) if what == "logs" else self.look(name)
+
+    def submit(self, job):
+        name = job["submission_id"]
+        if name in self.jobs:
+            return 500, f"ValueError: Job with submission_id {name} already exists. Please use a different submission_id."
+        self.submissions.append(job)
+        self.jobs[name] = {"status": "RUNNING", "message": "it runs", "looks": 0, **job}
+        return 200, {"submission_id": name}
+
+    def look(self, name):
+        """Jobs end as it was said of them, in the order in which they were submitted."""
+        number = list(self.jobs).index(name)
+        if number < len(self.ends) and self.jobs[name]["looks"] == self.looks:
+            self.end(self.ends[number], name)
+        self.jobs[name]["looks"] += 1
+        return 200, self.jobs[name]
+
+    def end(self, status, name=None):
+        for job in [self.jobs[name]] if name else self.jobs.values():
+            if job["status"] == "RUNNING":
+                job.update(status=status, message=f"it is {status}")
+
+
+class Dashboard(Jobs):
+    """They are served at this address."""
+
+    def __init__(self, address):
+        super().__init__()
+        self.address = address
         board = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                board.asked.append((self.command, self.path))
                 shown = self.headers.get("Authorization"), self.headers.get("X-Ray-Authorization")
-                board.shown.append(shown)
-                code, answer = board.refuse(*shown) or board.answer(self.command, self.path, body)
-                text = json.dumps(answer).encode()
+                code, text = board.reply(self.command, self.path, shown, body)
                 self.send_response(code)
                 self.send_header("Content-Length", str(len(text)))
                 self.end_headers()
@@ -53,37 +110,6 @@ class Dashboard:
     def close(self):
         self.server.shutdown()
         self.server.server_close()
-
-    def refuse(self, *shown):
-        """As Ray does it: the first of the two headers that is there decides."""
-        given = next((s for s in shown if s), None)
-        if not self.token or given == f"Bearer {self.token}":
-            return None
-        return (403, "Forbidden: Invalid authentication token") if given else (401, "Unauthorized: Missing authentication token")
-
-    def answer(self, method, path, body):
-        if path == "/api/version":
-            return 200, {"version": "4", "ray_version": "2.60.0", "session_name": self.session}
-        if path.startswith("/api/cluster_status?"):
-            return 200, {"result": True, "data": {"clusterStatus": "Pending Demands:\n {'CPU': 1.0}: 4+ pending\x1b[31m"}}
-        name = path.removeprefix("/api/jobs/")
-        if method == "POST" and not name:
-            job = json.loads(body)
-            self.submissions.append(job)
-            self.jobs[job["submission_id"]] = {"status": "RUNNING", "message": "it runs", **job}
-            return 200, {"submission_id": job["submission_id"]}
-        name, _, what = name.partition("/")
-        if name not in self.jobs:
-            return 404, f"Job {name} does not exist"
-        if what == "stop":
-            self.end("STOPPED")
-            return 200, {"stopped": True}
-        return 200, {"logs": "line one\nlast words\n"} if what == "logs" else self.jobs[name]
-
-    def end(self, status):
-        for job in self.jobs.values():
-            if job["status"] == "RUNNING":
-                job.update(status=status, message=f"it is {status}")
 
 
 def start(space, board, name="j", **spec):

@@ -12,6 +12,7 @@ from typing import Callable
 
 import oracles
 from cluster import Workspace, eventually
+from dashboards import Jobs, own_address
 from processes import ACCOUNT, Operator, kubeconfig
 from proxy import Proxy
 
@@ -21,7 +22,7 @@ LIMIT = 90.0  # to converge; a loaded machine is slow
 CANARY = "canary-5e1f2d7c90ab"  # a value in every pod template that the operator may never tell
 SANITIZED = "test/" in os.environ.get("MOBULA", "")
 RSS_MAX_KIB = 8 * 1024
-FDS_MAX = 20  # four watches, a few kept connections, two listeners, the usual ones
+FDS_MAX = 20  # five watches, a few kept connections, two listeners, the usual ones
 
 
 class Unreached(AssertionError):
@@ -64,7 +65,9 @@ class Context:
         self.acted = 0  # place in the proxy's log at which the workload began
         self.created_before = collections.Counter()
         self.names, self.names_seen = {}, 0
+        self.clusters, self.log_seen = {}, 0
         self.ranked = False
+        self.more, self.jobs, self.board_port = (), None, None  # what else the state has; a dashboard behind the proxy, and its port
         self.data = {}  # goes to the report
         self.restarts = threading.Lock()
 
@@ -115,9 +118,17 @@ class Context:
 
     # ---- workloads ----
 
+    def board(self, **how):
+        """Where the heads of this case's jobs answer: {"address", "port"}. how: of dashboards.Jobs."""
+        address = own_address()
+        assert address, "this machine has no address but loopback, which no head can have: connect it to a network"
+        self.jobs = self.jobs or Jobs(**how)
+        self.board_port = self.board_port or self.proxy.front(self.jobs, address)
+        return {"address": address, "port": self.board_port}
+
     def begin(self, workload):
         """The operator runs and the workload's setup is done and quiet."""
-        self.ranked = workload.ranked
+        self.ranked, self.more = workload.ranked, workload.more
         self.ready(self.operator(*workload.flags, tools=workload.tools))
         workload.setup(self)
         self.calm()
@@ -125,7 +136,7 @@ class Context:
         self.created_before = self.witness.created()
 
     def act(self, workload):
-        self.ranked = workload.ranked
+        self.ranked, self.more = workload.ranked, workload.more
         workload.act(self)
 
     def calm(self, seconds=0.6, limit=30):
@@ -147,15 +158,31 @@ class Context:
             self.names_seen += 1
         return self.names.get(name, name)
 
+    def steady(self, name):
+        """A name that is made of a job's cluster's, which is another one in every run."""
+        for x in self.proxy.log[self.log_seen:]:
+            job = x.object.get("metadata", {}).get("labels", {}).get("ray.io/originated-from-cr-name")
+            if job and x.resource == "rayclusters" and x.verb == "create":
+                self.names[x.name] = self.clusters[x.name] = f"cluster of {job}"
+            self.log_seen += 1
+        for cluster, called in self.clusters.items():
+            name = name.replace(cluster, called)
+        return name
+
     def key(self, x):
         """What a write is, in words that are the same in every run: "create pods c/small/0", "create events CreatedWorkerPod c"."""
         if x.resource == "pods":
             if x.verb == "create" and x.object:
                 return f"{x.what()} {oracles.place(x.object)}"
             return f"{x.what()} {self.called(x.name)}"
+        if x.resource == "dashboard":
+            return x.what()
+        if x.resource == "rayjobs" and x.sub:  # how many there are on the way from one step to the next is a matter of timing
+            said = x.object.get("status", {})
+            return f"{x.what()} {x.name} {said.get('jobDeploymentStatus')} {said.get('jobStatus', '')}"
         if x.resource == "events":
-            return f"{x.what()} {x.object.get('reason', '')} {x.object.get('regarding', {}).get('name', '')}"
-        return f"{x.what()} {x.name}"
+            return f"{x.what()} {x.object.get('reason', '')} {self.steady(x.object.get('regarding', {}).get('name', ''))}"
+        return f"{x.what()} {self.steady(x.name)}"
 
     def effective(self, since):
         """Writes of the log that changed something (Sieve's no-op filter)."""
@@ -164,7 +191,8 @@ class Context:
             if not x.is_write or x.dry_run or not 200 <= x.status < 300:
                 continue
             at = (x.resource, x.group, x.name)
-            if i >= since and x.resource != "leases" and (x.verb == "delete" or versions.get(at) != x.version):
+            changed = x.verb == "delete" or x.resource == "dashboard" or versions.get(at) != x.version
+            if i >= since and x.resource != "leases" and changed:
                 found.append(x)
             versions[at] = x.version
         return found
@@ -172,8 +200,11 @@ class Context:
     # ---- oracles ----
 
     def state(self, strict=False):
-        self.called("")
-        return oracles.snapshot(self.space, strict, self.names, self.ranked)
+        self.called(self.steady(""))
+        state = oracles.snapshot(self.space, strict, self.names, self.ranked, self.more, self.board_port)
+        if self.jobs:
+            state["dashboard"] = [(job["entrypoint"], job["status"]) for job in list(self.jobs.jobs.values())]
+        return state
 
     def settle(self, reference, seconds=LIMIT, strict=False):
         """Waits until the namespace looks like the reference's and the operator is quiet. Returns the seconds that took."""
@@ -237,10 +268,12 @@ class Context:
         """(b), (c), (d), (e): at no moment two of a kind; nobody's objects; no blind deletes."""
         breaches = list(self.witness.breaches())
         assert not breaches, "\n  ".join(breaches[:5])
-        left = oracles.orphans(self.space)
+        left = oracles.orphans(self.space, self.more)
         assert not left, f"without a live owner: {left}"
         blind = oracles.unguarded_deletes(self.proxy.log) + oracles.unforced_writes(self.proxy.log)
         assert not blind, "without a precondition:\n  " + "\n  ".join(blind[:5])
+        early = oracles.untold_submissions(self.proxy.log)
+        assert not early, "\n  ".join(early[:5])
 
     def fault_count(self):
         rules = self.proxy.rules + self.proxy.event_rules
@@ -267,7 +300,8 @@ class Context:
             said = op.log_path.read_text(errors="replace")
             found = oracles.SANITIZER.search(said)
             assert not found, said[max(0, found.start() - 200):][:4000]
-        told = oracles.secrets_told(self.texts(), {"token": self.token, "canary": CANARY})
+        secrets = {"token": self.token, "canary": CANARY, "the cluster's token": self.jobs and self.jobs.token}
+        told = oracles.secrets_told(self.texts(), secrets)
         assert not told, f"secrets told: {told}"
 
     def texts(self):
@@ -275,7 +309,7 @@ class Context:
         texts = {op.log_path.name: op.log_path.read_text(errors="replace") for op in self.operators}
         found = self.space.find(self.space.path("events", group="/apis/events.k8s.io/v1")) or {"items": []}
         texts["events"] = "\n".join(e.get("note", "") for e in found["items"])
-        clusters = [o for kind, o in oracles.objects(self.space) if kind in ("raycluster", "legacy")]
+        clusters = [o for kind, o in oracles.objects(self.space) if kind in ("rayjob", "raycluster", "legacy")]
         texts["status"] = "\n".join(json.dumps(o.get("status")) for o in clusters)
         return texts
 

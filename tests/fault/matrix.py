@@ -194,7 +194,8 @@ def merge(runs):
 
 def fingerprint():
     h = hashlib.sha256(MOBULA.read_bytes())
-    for path in (HERE / "workloads.py", HERE / "oracles.py", HERE.parent / "e2e" / "cluster.py", HERE.parent / "e2e" / "test_legacy.py"):
+    e2e = [HERE.parent / "e2e" / name for name in ("cluster.py", "dashboards.py", "test_legacy.py")]
+    for path in (HERE / "workloads.py", HERE / "oracles.py", *e2e):
         h.update(path.read_bytes())
     return h.hexdigest()[:16]
 

@@ -10,7 +10,9 @@ from cluster import LEGACY, V1
 
 TIMES = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 SERVICE_ACCOUNT_VOLUME = re.compile(r"kube-api-access-[a-z0-9]{5}")
+HASH = re.compile(r'(?<="mobula.dev/template-hash": ")[0-9a-f]{16}')
 NODE = re.compile(r'"fake-\d+"')
+CALLED = "example.com/called"  # a label of pods
 SANITIZER = re.compile(r"(ERROR: (Address|Leak)Sanitizer|runtime error:|AddressSanitizer:DEADLYSIGNAL)")
 
 
@@ -30,9 +32,10 @@ def is_live(pod):
 
 
 def place(pod):
-    """Which pod of its cluster it is: "c/small/3", "c/small/0/1" for the second host of a replica, "c/head"."""
+    """Which pod of its cluster it is: "c/small/3", "c/small/0/1" for the second host of a replica, "c/head". For a job's cluster, which
+    has a name of its own in every run, its template says what it is called."""
     of = labels(pod)
-    cluster = of.get("ray.io/cluster", "?")
+    cluster = of.get(CALLED) or of.get("ray.io/cluster", "?")
     if is_head(pod):
         return f"{cluster}/head"
     host = of.get("ray.io/replica-host-index")
@@ -43,11 +46,12 @@ def owner_uid(obj):
     return next((o["uid"] for o in obj["metadata"].get("ownerReferences", []) if o.get("controller")), "")
 
 
-def objects(space):
-    """(kind, object) of all that a case is about."""
+def objects(space, more=()):
+    """(kind, object) of all that a case is about; more: (resource, group) of what else."""
     found = []
-    for kind, path in (("raycluster", space.path("rayclusters", group=V1)), ("legacy", space.path("rayclusters", group=LEGACY)),
-                       ("pod", space.path("pods")), ("service", space.path("services"))):
+    paths = [("rayjob", space.path("rayjobs", group=V1)), ("raycluster", space.path("rayclusters", group=V1)),
+             ("legacy", space.path("rayclusters", group=LEGACY)), ("pod", space.path("pods")), ("service", space.path("services"))]
+    for kind, path in paths + [(resource, space.path(resource, group=group)) for resource, group in more]:
         found += [(kind, o) for o in space.api.get(path)["items"]]
     return found
 
@@ -58,6 +62,8 @@ def names_to_replace(found):
     for kind, o in found:
         name = o["metadata"]["name"]
         called = place(o) if kind == "pod" else name
+        if kind == "rayjob" and o.get("status", {}).get("jobId"):
+            new[o["status"]["jobId"]] = f"<submission of {name}>"
         if kind == "pod" and (not is_head(o) or "ray-cluster-name" in labels(o)):
             new[name] = f"<{called}>"
         new[o["metadata"]["uid"]] = f"<uid of {kind} {called}>"
@@ -110,13 +116,21 @@ def reduce_object(kind, o, strict):
     if kind == "service":  # node ports are given out at random
         meta["annotations"] = {k: v for k, v in meta.get("annotations", {}).items() if k != "mobula.dev/template-hash"}  # of uids too
         spec["ports"] = [{k: v for k, v in p.items() if k != "nodePort"} for p in spec.get("ports", [])]
-    return {"metadata": meta, "spec": spec, "status": status}
+    reduced = {"metadata": meta, "spec": spec, "status": status}
+    if "data" in o:
+        reduced["data"] = sorted(o["data"])  # whose values are random
+    return reduced | {k: o[k] for k in ("rules", "roleRef", "subjects") if k in o}
 
 
-def snapshot(space, strict=False, names=None, ranked=False):
-    """The namespace's clusters, pods and services as {"pod c/small/0": object}, comparable between runs. names: of pods that may be gone
-    by now, to their places."""
-    found = objects(space)
+def same_port(text, port):
+    """A dashboard has another port in every run, and what is made of it another hash."""
+    return re.sub(rf"\b{port}\b", "8265", HASH.sub("<hash>", text))
+
+
+def snapshot(space, strict=False, names=None, ranked=False, more=(), port=None):
+    """The namespace's jobs, clusters, pods and services as {"pod c/small/0": object}, comparable between runs. names: of pods and clusters
+    that may be gone by now, to their places. Of `more` resources those that have an owner; port: a dashboard's."""
+    found = [(kind, o) for kind, o in objects(space, more) if owner_uid(o) or kind not in dict(more)]
     rank_replicas([o for kind, o in found if kind == "pod" and not is_head(o)], ranked)
     keyed = {}
     for kind, o in found:
@@ -130,7 +144,7 @@ def snapshot(space, strict=False, names=None, ranked=False):
         text = text.replace(json.dumps(old)[1:-1] if not old.startswith('"') else old, replace[old])
     text = text.replace(space.name, "<namespace>")
     text = TIMES.sub("<time>", SERVICE_ACCOUNT_VOLUME.sub("kube-api-access", NODE.sub('"fake"', text)))
-    return json.loads(text)
+    return json.loads(same_port(text, port) if port else text)
 
 
 def difference(want, got, path=""):
@@ -219,12 +233,15 @@ class Witness:
                 yield f"at resourceVersion {pod['metadata']['resourceVersion']} {where} is held by {len(same)} live pods: {same}"
 
 
-def orphans(space):
-    """Pods and services with our label that no live cluster owns."""
-    found = objects(space)
-    owners = {o["metadata"]["uid"] for kind, o in found if kind in ("raycluster", "legacy")}
-    return [f"{kind} {o['metadata']['name']}" for kind, o in found
-            if kind in ("pod", "service") and "ray.io/cluster" in labels(o) and owner_uid(o) not in owners]
+def orphans(space, more=()):
+    """Pods and services with our label that no live cluster owns, clusters whose job is gone, and what else has lost its owner."""
+    found = objects(space, more)
+    owners = {o["metadata"]["uid"] for kind, o in found if kind in ("raycluster", "legacy", "rayjob")}
+
+    def ours(kind, o):
+        return "ray.io/cluster" in labels(o) if kind in ("pod", "service") else owner_uid(o)
+
+    return [f"{kind} {o['metadata']['name']}" for kind, o in found if ours(kind, o) and owner_uid(o) not in owners]
 
 
 # ---- the log of the proxy ----
@@ -237,6 +254,23 @@ def unguarded_deletes(log):
 def unforced_writes(log):
     """Writes that are neither made for one name and uid nor applied: a PUT without resourceVersion overwrites what others wrote (W2)."""
     return [str(x) for x in log if x.verb == "update" and not x.object.get("metadata", {}).get("resourceVersion")]
+
+
+def submissions_of(log):
+    """Requests that made a dashboard take a job."""
+    return [x for x in log if x.resource == "dashboard" and x.sub == "jobs" and x.status == 200]
+
+
+def untold_submissions(log):
+    """Jobs that were submitted before the API server had their id, or whose id Ray had taken before: who forgets one submits another."""
+    found, taken = [], set()
+    for x in (x for x in log if x.resource == "dashboard" and x.sub == "jobs"):
+        stored = any(y.resource == "rayjobs" and y.sub == "status" and y.status == 200 and y.object.get("status", {}).get("jobId") == x.name
+                     for y in log[:x.seq])
+        if not stored or x.name in taken:
+            found.append(f"{x}: " + ("submitted again" if stored else "its id was in no status"))
+        taken |= {x.name} if x.status == 200 else set()
+    return found
 
 
 # ---- what was said ----

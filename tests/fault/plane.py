@@ -21,7 +21,8 @@ class Plane:
         self.api = Api()
         self.certificates = Certificates(RUN / "pki")
         kubectl("apply", "-f", "-", stdin=manifests("--crds-only"))
-        kubectl("wait", "--for=condition=Established", "crd/rayclusters.ray.io", "crd/rayclusters.cluster.ray.io", "--timeout=60s")
+        names = [f"crd/{name}" for name in ("rayclusters.ray.io", "rayclusters.cluster.ray.io", "rayjobs.ray.io")]
+        kubectl("wait", "--for=condition=Established", *names, "--timeout=60s")
         self.installation = self._installation()
 
     def connect(self):
@@ -30,8 +31,10 @@ class Plane:
 
     @staticmethod
     def _installation():
-        """The ServiceAccount, Roles and RoleBindings of an installation, as JSON with the template's namespace in it."""
-        documents = manifests("--no-crds", "--leader-elect", "--namespace", TEMPLATE).split("\n---\n")
+        """The ServiceAccount, Roles and RoleBindings of an installation for all that the workloads do, as JSON with the template's
+        namespace in it."""
+        flags = ("--leader-elect", "--ray-auth", "--autoscaler=sidecar")
+        documents = manifests("--no-crds", *flags, "--namespace", TEMPLATE).split("\n---\n")
         text = "\n---\n".join(d for d in documents if "\nkind: Deployment\n" not in d)
         out = kubectl("create", "--dry-run=client", "--validate=false", "-o", "json", "-f", "-", stdin=text).stdout
         objects, at, decoder = [], 0, json.JSONDecoder()

@@ -99,6 +99,12 @@ def parse(seq, at, generation, first, headers, body):
     return x
 
 
+def call_of(target):
+    """What a dashboard is asked: "version", "jobs" (to take one), "job" (how it is), "stop" or "logs"."""
+    last = target.rstrip("/").rpartition("/")[2]
+    return last if last in ("version", "jobs", "stop", "logs") else "job"
+
+
 def version_of(body):
     """resourceVersion of the object in an answer. Written early in it, so most of it need not be looked at."""
     m = re.search(rb'"resourceVersion":"(\d+)"', body)
@@ -148,7 +154,16 @@ class Proxy:
         self.recorder = None  # a stale.Recorder that is shown what the server says
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.port = self.listener.getsockname()[1]
+        self.doors = []  # listeners of dashboards
         threading.Thread(target=self._accept, args=(self.listener,), daemon=True).start()
+
+    def front(self, jobs, address):
+        """A port at this address where these jobs (dashboards.Jobs) answer as a head's dashboard does: in the same log, under the same
+        rules, as resource "dashboard"."""
+        door = socket.create_server((address, 0), backlog=128)
+        self.doors.append(door)
+        threading.Thread(target=self._accept, args=(door, jobs), daemon=True).start()
+        return door.getsockname()[1]
 
     def shut(self):
         """Refuses new connections and ends those there are: the server is away. The port stays ours, though nobody listens on it."""
@@ -177,11 +192,12 @@ class Proxy:
     def close(self):
         self.closing.set()
         self.lift()
-        try:
-            self.listener.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-        self.listener.close()
+        for listener in (self.listener, *self.doors):
+            try:
+                listener.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            listener.close()
         self.cut()
 
     def now(self):
@@ -219,30 +235,33 @@ class Proxy:
         with self.lock:
             return next((r for r in self.event_rules if r.takes(x, line)), None)
 
-    def register(self, first, headers, body):
+    def register(self, first, headers, body, jobs):
         with self.lock:
             x = parse(len(self.log), self.now(), self.generation, first, headers, body)
+            if jobs:
+                x.resource, x.verb = "dashboard", "create" if x.method == "POST" else "get"
+                x.group, x.namespace, x.name, x.sub = "", "", x.object.get("submission_id", ""), call_of(x.target)
             self.log.append(x)
         return x
 
-    def _accept(self, listener):
+    def _accept(self, listener, jobs=None):
         while True:
             try:
                 sock = listener.accept()[0]
             except OSError:
                 return
-            threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
+            threading.Thread(target=self._serve, args=(sock, jobs), daemon=True).start()
 
-    def _serve(self, raw):
+    def _serve(self, raw, jobs):
         try:
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             raw.settimeout(30)
-            sock = self.context.wrap_socket(raw, server_side=True)
+            sock = raw if jobs else self.context.wrap_socket(raw, server_side=True)
             sock.settimeout(None)
         except (OSError, ssl.SSLError, ValueError):
             raw.close()
             return
-        connection = Connection(self, Wire(sock))
+        connection = Connection(self, Wire(sock), jobs)
         with self.lock:
             self.connections.add(connection)
         try:
@@ -257,10 +276,10 @@ class Proxy:
 
 
 class Connection:
-    """One connection of the operator, and the one to the server that belongs to it."""
+    """One connection of the operator, and the one to the server that belongs to it. jobs: they answer in the server's place."""
 
-    def __init__(self, proxy, near):
-        self.proxy, self.near, self.far = proxy, near, None
+    def __init__(self, proxy, near, jobs=None):
+        self.proxy, self.near, self.far, self.jobs = proxy, near, None, jobs
 
     def cut(self):
         for w in (self.near, self.far):
@@ -283,7 +302,7 @@ class Connection:
         """One request and its answer."""
         first, headers = wire.read_head(self.near)
         body = self.near.exactly(int(headers.value("content-length", "0")))
-        x = self.proxy.register(first, headers, body)
+        x = self.proxy.register(first, headers, body, self.jobs)
         rule = self.proxy.match(x)
         try:
             if rule:
@@ -315,6 +334,10 @@ class Connection:
 
     def ask(self, x):
         """The server's whole answer."""
+        if self.jobs:
+            shown = [x.headers.value(name, None) for name in ("authorization", "x-ray-authorization")]
+            x.status, body = self.jobs.reply(x.method, x.target, shown, x.body)
+            return Answer(x.status, [("Content-Type", "application/json")], body)
         self.forward(x)
         status, reason, headers = wire.read_answer_head(self.far)
         body = wire.read_body(self.far, status, headers, x.method)

@@ -8,11 +8,12 @@ faithful=False as no real server may: every list is the past. Who trusts it does
 import json
 
 import wire
+from cluster import LEGACY, V1
 from rules import status
 
-RAY = ("/apis/ray.io/v1", "/apis/cluster.ray.io/v1")
+RAY = (("rayclusters", V1), ("rayclusters", LEGACY), ("rayjobs", V1))
 TOO_LARGE = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
-CHILDREN, EVERYTHING = ("pods", "services"), ("pods", "services", "rayclusters")
+CHILDREN, EVERYTHING = ("pods", "services"), ("pods", "services", "rayclusters", "rayjobs")
 
 
 class Past:
@@ -25,7 +26,7 @@ class Past:
     def take(cls, space):
         labelled = "?labelSelector=ray.io/cluster"
         paths = {("", r): space.path(r) + labelled for r in CHILDREN}
-        paths |= {(g.split("/")[2], "rayclusters"): space.path("rayclusters", group=g) for g in RAY}
+        paths |= {(g.split("/")[2], r): space.path(r, group=g) for r, g in RAY}
         return cls({key: space.api.get(path) for key, path in paths.items()})
 
     def as_seen(self, faithful, resources):

@@ -1,4 +1,4 @@
-"""The four things that the operator watches, a workload that makes events of each, and ways to make it lose its place in a watch."""
+"""The five things that the operator watches, a workload that makes events of each, and ways to make it lose its place in a watch."""
 
 from dataclasses import dataclass
 from typing import Callable
@@ -6,27 +6,94 @@ from typing import Callable
 from cluster import LEGACY, V1, eventually
 from rules import Rule, say
 from seen import Seen, legacy_spec, make, put_spec, settle, v1_spec
+from workloads import rayjob
 
 
 @dataclass(frozen=True)
 class Watched:
+    """One of them. In its workload something comes ("b"), something changes ("a"), something goes ("x"): clusters, and so pods and
+    services."""
+
     id: str
     resource: str
     group: str
-    kind: str  # of the clusters of its workload
+    kind: str = V1  # of the clusters of its workload
     edit: Callable = lambda ctx: None  # more of the workload
 
     def rule(self, action, opening=False, **more):
         """For its watches: opening those that go on from a version, else those that begin with all there is."""
         return Rule(action, verb="watch", resource=self.resource, group=self.group, where=lambda x: resumes(x) is opening, **more)
 
+    def spec(self, workers):
+        return v1_spec(workers) if self.kind == V1 else legacy_spec(workers, 5)
+
+    def setup(self, ctx):
+        for name in ("a", "x"):
+            make(ctx.space, self.kind, name, self.spec(1))
+        for name in ("a", "x"):
+            settle(ctx.space, self.kind, name)
+
+    def act(self, ctx):
+        make(ctx.space, self.kind, "b", self.spec(1))
+        put_spec(ctx.space, self.kind, "a", self.spec(2))
+        ctx.api.call("DELETE", ctx.space.path("rayclusters", "x", self.kind))
+        self.edit(ctx)
+
+    def look(self, ctx):
+        """Everything is as the specs say."""
+        for name, workers in (("a", 2), ("b", 1)):
+            s = Seen(ctx.space, self.kind, name)
+            assert s.settled and len(s.heads) == 1 and len(s.workers) == workers, f"{name}: {len(s.pods)} pods, {s.status}"
+            assert s.service["spec"]["selector"].get("ray.io/cluster", name) == name, "the service was not set right"
+        query = "?labelSelector=ray.io/cluster%3Dx"
+        for resource in ("pods", "services"):
+            assert not ctx.api.get(ctx.space.path(resource) + query)["items"], f"{resource} of the deleted cluster are there"
+
+
+class WatchedJobs(Watched):
+    """A job begins, one is suspended, one is deleted while it runs."""
+
+    def setup(self, ctx):
+        for name in ("a", "x"):
+            start_job(ctx, name)
+        for name in ("a", "x"):
+            runs(ctx, name)
+
+    def act(self, ctx):
+        start_job(ctx, "b")
+        ctx.api.patch(ctx.space.path("rayjobs", "a", V1), {"spec": {"suspend": True}})
+        ctx.api.call("DELETE", ctx.space.path("rayjobs", "x", V1))
+
+    def look(self, ctx):
+        a, b = job_status(ctx, "a"), job_status(ctx, "b")
+        assert a["jobDeploymentStatus"] == "Suspended" and b.get("jobStatus") == "RUNNING", f"a: {a}, b: {b}"
+        s = Seen(ctx.space, V1, b["rayClusterName"])
+        assert s.settled and len(s.heads) == 1 and len(s.workers) == 1, f"{len(s.pods)} pods, {s.status}"
+        left = [o["metadata"]["name"] for o in ctx.api.get(ctx.space.path("rayclusters", group=V1))["items"]]
+        assert left == [b["rayClusterName"]], f"clusters {left}"
+        assert len(ctx.jobs.submissions) == 3, ctx.jobs.submissions
+
+
+def start_job(ctx, name, **spec):
+    """One that runs until somebody says that it ends."""
+    return ctx.space.start(rayjob(ctx, name=name, ends=(), shutdownAfterJobFinishes=True, **spec))
+
+
+def job_status(ctx, name):
+    return ctx.space.job(name).get("status", {})
+
+
+def runs(ctx, name, uid=""):
+    """Waits until it does; gives the RayJob. uid: not this one, which has its name."""
+    def look():
+        job = ctx.space.job(name)
+        return job["metadata"]["uid"] != uid and job.get("status", {}).get("jobStatus") == "RUNNING" and job
+
+    return eventually(look, 120)
+
 
 def resumes(x):
     return "sendInitialEvents" not in x.query and "resourceVersion" in x.query
-
-
-def spec(kind, workers):
-    return v1_spec(workers) if kind == V1 else legacy_spec(workers, 5)
 
 
 def lose_a_pod(ctx):
@@ -39,46 +106,36 @@ def edit_a_service(ctx):
     ctx.api.patch(ctx.space.path("services", "a-head-svc"), {"spec": {"selector": {"ray.io/cluster": "other"}}})
 
 
-WATCHED = [Watched("v1", "rayclusters", "ray.io", V1), Watched("legacy", "rayclusters", "cluster.ray.io", LEGACY),
-           Watched("pods", "pods", "", V1, lose_a_pod), Watched("services", "services", "", V1, edit_a_service)]
+WATCHED = [Watched("v1", "rayclusters", "ray.io"), Watched("legacy", "rayclusters", "cluster.ray.io", LEGACY),
+           Watched("pods", "pods", "", edit=lose_a_pod), Watched("services", "services", "", edit=edit_a_service),
+           WatchedJobs("jobs", "rayjobs", "ray.io")]
 
 
 def setup(ctx, watched):
-    for name in ("a", "x"):
-        make(ctx.space, watched.kind, name, spec(watched.kind, 1))
-    for name in ("a", "x"):
-        settle(ctx.space, watched.kind, name)
+    watched.setup(ctx)
     ctx.calm(limit=120)
     ctx.acted = len(ctx.proxy.log)
 
 
-def act(ctx, watched):
-    """Something comes, something changes, something goes: of clusters, and so of pods and services."""
-    make(ctx.space, watched.kind, "b", spec(watched.kind, 1))
-    put_spec(ctx.space, watched.kind, "a", spec(watched.kind, 2))
-    ctx.api.call("DELETE", ctx.space.path("rayclusters", "x", watched.kind))
-    watched.edit(ctx)
-
-
 def end(ctx, watched, seconds):
-    """Everything is as the specs say."""
 
     def look():
-        for name, workers in (("a", 2), ("b", 1)):
-            s = Seen(ctx.space, watched.kind, name)
-            assert s.settled and len(s.heads) == 1 and len(s.workers) == workers, f"{name}: {len(s.pods)} pods, {s.status}"
-            assert s.service["spec"]["selector"].get("ray.io/cluster", name) == name, "the service was not set right"
-        query = "?labelSelector=ray.io/cluster%3Dx"
-        for resource in ("pods", "services"):
-            assert not ctx.api.get(ctx.space.path(resource) + query)["items"], f"{resource} of the deleted cluster are there"
+        watched.look(ctx)
         return ctx.quiet_for() > 0.5
 
     eventually(look, seconds, 0.2)
 
 
 def all_watch(ctx):
-    """All four watches are open: the operator has come to rest after a cut."""
-    eventually(lambda: sum(x.verb == "watch" and x.told == 200 and not x.done_at for x in list(ctx.proxy.log)) >= len(WATCHED), 90)
+    """All five watches are open: the operator has come to rest after a cut."""
+
+    def look():
+        there = {(x.resource, x.group) for x in list(ctx.proxy.log) if x.verb == "watch" and x.told == 200 and not x.done_at}
+        missing = [w.id for w in WATCHED if (w.resource, w.group) not in there]
+        assert not missing, f"not watched: {missing}"
+        return True
+
+    eventually(look, 90)
 
 
 def relist(ctx, *watched):

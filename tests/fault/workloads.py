@@ -1,8 +1,9 @@
 """What the operator is doing when a fault meets it. Each workload has a setup, which no fault disturbs, and an act.
 
 W1 to W16 are those of the published matrix as far as this product has them. W11 to W13 there are a control plane's asks, which do not
-exist here yet; work of the same weight holds their places: the legacy kind, and an API server that is away. W17 to W23 are more."""
+exist here yet; work of the same weight holds their places: the legacy kind, and an API server that is away. W17 to W27 are more."""
 
+import base64
 import time
 from dataclasses import dataclass
 from typing import Callable
@@ -10,7 +11,14 @@ from typing import Callable
 from case import CANARY
 from cluster import LEGACY, Refused, eventually
 from cluster import raycluster as plain_cluster
+from cluster import rayjob as plain_job
+from kubelet import ADDRESS
+from oracles import CALLED
 from test_legacy import raycluster as plain_legacy
+
+
+PATIENT = 150  # seconds that an act waits for the operator, which may be at a fault by then
+CORE, RBAC = "/api/v1", "/apis/rbac.authorization.k8s.io/v1"
 
 
 @dataclass
@@ -23,6 +31,7 @@ class Workload:
     tools: str = "none"
     kills: bool = True  # its writes are kill points
     ranked: bool = False  # of the workers that remain the order counts, not the index
+    more: tuple = ()  # (resource, group) of what else it makes
 
 
 def canary(template_spec):
@@ -41,6 +50,24 @@ def legacy(name="c", workers=3, limit=20):
     body = plain_legacy(name, workers, limit)
     for kind in body["spec"]["podTypes"]:
         canary(kind["podConfig"]["spec"])
+    return body
+
+
+def at_board(spec, board, called):
+    """A RayCluster's spec whose head answers at the case's dashboard, and whose pods are called after what their cluster is for."""
+    head, workers = spec["headGroupSpec"], spec["workerGroupSpecs"][0]
+    head["rayStartParams"] = {"dashboard-port": str(board["port"])}
+    head["template"]["metadata"] = {"annotations": {ADDRESS: board["address"]}, "labels": {CALLED: called}}
+    workers["template"]["metadata"] = {"labels": {CALLED: called}}
+    for group in (head, workers):
+        canary(group["template"]["spec"])
+    return spec
+
+
+def rayjob(ctx, name="j", ends=("SUCCEEDED",), cluster=None, **spec):
+    """A RayJob with a cluster of its own, whose attempts end like this; cluster's words go into the cluster's spec."""
+    body = plain_job(name, **spec)
+    at_board(body["spec"]["rayClusterSpec"], ctx.board(ends=ends), name).update(cluster or {})
     return body
 
 
@@ -170,6 +197,36 @@ def two_at_once(ctx):
     ctx.space.apply(legacy("b", 2), LEGACY)
 
 
+def run_job(**how):
+    return lambda ctx: ctx.space.start(rayjob(ctx, **how))
+
+
+def make_host(ctx):
+    """A cluster on which others' jobs run."""
+    body = plain_cluster("c", 1)
+    at_board(body["spec"], ctx.board(), "c")
+    ctx.space.apply(body)
+    ctx.space.ready("c", 2, seconds=90)
+
+
+def job_deleted_as_it_runs(ctx):
+    ctx.space.start(plain_job("j", clusterSelector={"ray.io/cluster": "c"}, rayClusterSpec=None))
+    eventually(lambda: ctx.space.job("j").get("status", {}).get("jobStatus") == "RUNNING", PATIENT)
+    ctx.space.api.call("DELETE", ctx.space.path("rayjobs", "j", "/apis/ray.io/v1"))
+
+
+def run_guarded_job(ctx):
+    """Its cluster has KubeRay's autoscaler beside the head, and a token, which the dashboard asks for from the moment that there is one."""
+    job = ctx.space.start(rayjob(ctx, cluster={"enableInTreeAutoscaling": True, "authOptions": {"mode": "token"}}))
+
+    def token():
+        secrets = ctx.space.api.get(ctx.space.path("secrets"))["items"]
+        data = next((s["data"] for s in secrets if s["metadata"]["name"].startswith(job["metadata"]["name"] + "-")), None)
+        return data and base64.b64decode(data["auth_token"]).decode()
+
+    ctx.jobs.token = eventually(token, PATIENT)
+
+
 def fail(index):
     return lambda ctx: ctx.space.fail(pod_at(ctx, index), 7)
 
@@ -207,7 +264,15 @@ WORKLOADS = {w.id: w for w in (
              tools="configmap", kills=False),
     Workload("W21", "the head's template changes", make_renewable(2), renew(2, "head")),
     Workload("W20", "legacy: the head dies", make_legacy(2), fail(None)),
+    Workload("W24", "a job, and its cluster goes with it", nothing, run_job(shutdownAfterJobFinishes=True)),
+    Workload("W25", "a job fails and is tried again", nothing, run_job(ends=("FAILED", "SUCCEEDED"), backoffLimit=1)),
+    Workload("W26", "a job on a selected cluster is deleted while it runs", make_host, job_deleted_as_it_runs),
+    Workload("W27", "a job whose cluster has the sidecar autoscaler and a token", nothing, run_guarded_job, flags=("--autoscaler=sidecar",),
+             more=(("serviceaccounts", CORE), ("secrets", CORE), ("roles", RBAC), ("rolebindings", RBAC))),
 )}
+
+
+JOBS = ("W24", "W25", "W26", "W27")
 
 
 def still_there(ctx):

@@ -3,7 +3,7 @@
 from blocks.a import POSITIONS
 from case import Case, Unreached
 from rules import Rule, kill
-from workloads import WORKLOADS
+from workloads import JOBS, WORKLOADS
 
 BLOCK = "A2"
 TITLE = "killed again at the first, second and third write of the recovery"
@@ -34,12 +34,14 @@ def killed_twice(workload, reference, point, again):
 
 
 def cases(learned):
-    """Points from all workloads in turn, early ones first."""
-    rows = []
+    """Points from all workloads in turn, early ones first; of jobs, whose course is long, every fourth."""
+    rows = {}
     for w in filter(lambda w: w.kills, WORKLOADS.values()):
         points = [(n, p) for n, p in enumerate(learned[w.id].points, 1) if "events" not in p[0]]
-        rows.append([(w, n, p) for n, p in points[:max(0, len(points) - 3)]])
-    chosen = [row[i] for i in range(max(map(len, rows))) for row in rows if i < len(row)][:POINTS]
+        rows[w.id] = [(w, n, p) for n, p in points[:max(0, len(points) - 3)]]
+    others = [row for w, row in rows.items() if w not in JOBS]
+    chosen = [row[i] for i in range(max(map(len, others), default=0)) for row in others if i < len(row)][:POINTS]
+    chosen += [point for w, row in rows.items() if w in JOBS for point in row[::4]]
     return [Case(f"A2/{w.id}/{number:02}/{again}",
                  killed_twice(w, learned[w.id], (*point, POSITIONS[(number + again) % 3]), again))
             for w, number, point in chosen for again in (1, 2, 3)]

@@ -6,10 +6,15 @@ from wire import Closed, chunk
 from workloads import WORKLOADS
 
 BLOCK = "B"
-TITLE = "22 kinds of request x 20 answers"
+TITLE = "34 kinds of request x 20 answers, 5 to dashboards x 11"
 TIMES = 2
 HANG_SECONDS = 60
 LISTS = ("list", "watch")
+
+
+def finalizers(x):
+    return x.object.get("metadata", {}).get("finalizers")
+
 
 PAIRS = {  # name: workload, flags, which requests
     "list-v1": ("W1", (), {"verb": "list", "resource": "rayclusters", "group": "ray.io"}),
@@ -34,7 +39,27 @@ PAIRS = {  # name: workload, flags, which requests
     "create-lease": ("W1", ("--leader-elect",), {"verb": "create", "resource": "leases"}),
     "update-lease": ("W1", ("--leader-elect",), {"verb": "update", "resource": "leases"}),
     "apply-configmap": ("W23", (), {"verb": "patch", "resource": "configmaps"}),
+    "list-jobs": ("W24", (), {"verb": "list", "resource": "rayjobs"}),
+    "watch-jobs": ("W24", (), {"verb": "watch", "resource": "rayjobs"}),
+    "status-job": ("W24", (), {"verb": "patch", "resource": "rayjobs", "sub": "status"}),
+    "create-cluster": ("W24", (), {"verb": "create", "resource": "rayclusters"}),
+    "delete-cluster": ("W24", (), {"verb": "delete", "resource": "rayclusters"}),
+    "add-finalizer": ("W26", (), {"verb": "patch", "resource": "rayjobs", "sub": "", "where": finalizers}),
+    "remove-finalizer": ("W26", (), {"verb": "patch", "resource": "rayjobs", "sub": "", "where": lambda x: not finalizers(x)}),
+    "create-account": ("W27", (), {"verb": "create", "resource": "serviceaccounts"}),
+    "create-role": ("W27", (), {"verb": "create", "resource": "roles"}),
+    "create-binding": ("W27", (), {"verb": "create", "resource": "rolebindings"}),
+    "create-secret": ("W27", (), {"verb": "create", "resource": "secrets"}),
+    "get-secret": ("W27", (), {"verb": "get", "resource": "secrets"}),
 }
+DASHBOARD = {
+    "head-session": ("W24", (), {"verb": "get", "resource": "dashboard", "sub": "version"}),
+    "head-submit": ("W24", (), {"verb": "create", "resource": "dashboard", "sub": "jobs"}),
+    "head-look": ("W24", (), {"verb": "get", "resource": "dashboard", "sub": "job"}),
+    "head-log": ("W25", (), {"verb": "get", "resource": "dashboard", "sub": "logs"}),
+    "head-stop": ("W26", (), {"verb": "create", "resource": "dashboard", "sub": "stop"}),
+}
+PASSING = ("401", "403", "429-after", "429", "500", "503-after", "504", "broken-json", "truncated", "reset", "hang")  # others end a job
 
 TOO_LARGE = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
 ANSWERS = {
@@ -61,6 +86,10 @@ ANSWERS = {
 }
 
 
+KINDS = PAIRS | DASHBOARD
+ROWS = [(pair, answer) for pair in PAIRS for answer in ANSWERS] + [(pair, answer) for pair in DASHBOARD for answer in PASSING]
+
+
 def half_a_stream(c, x, _rule):
     c.tell_stream(x)
     c.near.send(chunk(b'{"type":"ADDED","object":{"kind":"Po'))
@@ -77,7 +106,7 @@ def action_of(answer, verb):
 
 
 def answered(pair, answer, reference):
-    name, flags, which = PAIRS[pair]
+    name, flags, which = KINDS[pair]
     workload = WORKLOADS[name]
 
     def run(ctx):
@@ -103,5 +132,4 @@ def answered(pair, answer, reference):
 
 
 def cases(learned):
-    return [Case(f"B/{pair}/{answer}", answered(pair, answer, learned[PAIRS[pair][0]]), slow=answer == "hang")
-            for pair in PAIRS for answer in ANSWERS]
+    return [Case(f"B/{pair}/{answer}", answered(pair, answer, learned[KINDS[pair][0]]), slow=answer == "hang") for pair, answer in ROWS]

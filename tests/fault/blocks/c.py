@@ -1,4 +1,4 @@
-"""Block C, watches: 30 faults in each of the four watches while clusters, pods and services come, change and go."""
+"""Block C, watches: 30 faults in each of the five watches while jobs, clusters, pods and services come, change and go."""
 
 import functools
 import gzip
@@ -8,7 +8,7 @@ from case import Case
 from cluster import eventually
 from rules import (ALWAYS, EventRule, black_hole, content_type, cut, drop, edit, error_event, inject, late, named, say, say_bytes, split,
                    stream, twice)
-from watched import WATCHED, act, all_watch, end, relist, setup
+from watched import WATCHED, all_watch, end, relist, setup
 
 BLOCK = "C"
 TITLE = "watch faults"
@@ -115,7 +115,7 @@ def run(ctx, watched, fault):
     if fault.resume:
         ctx.proxy.cut()
         assert rule.hit.wait(30), "the watch was not opened again"
-    act(ctx, watched)
+    watched.act(ctx)
     if fault.name != "no bookmarks":  # none may be due in so short a time
         assert rule.hit.wait(60), f"the fault met nothing: {fault.name}"
     if fault.lost:

@@ -1,5 +1,5 @@
 """Block E, values that were never seen: the spec goes from A to B and back while the operator does not look, in three ways; the same for
-clusters, pods and services that come and go. It must come out as if B had never been."""
+jobs, clusters, pods and services that come and go. It must come out as if B had never been."""
 
 import functools
 
@@ -8,9 +8,10 @@ import fields_v1
 from case import Case
 from cluster import V1, Refused, eventually
 from fields import BASE
+from oracles import place
 from rules import ALWAYS, EventRule, drop
 from seen import Seen, difference, make, put_spec, settle, v1_spec
-from watched import WATCHED, all_watch, relist
+from watched import WATCHED, all_watch, relist, runs, start_job
 
 BLOCK = "E"
 TITLE = "unobserved values"
@@ -176,6 +177,43 @@ def edit_a_service(ctx, way):
     assert not pod_writes(ctx, since), pod_writes(ctx, since)
 
 
+def job_made_and_deleted(ctx, way, _job):
+    """A job that was there for a moment leaves nothing."""
+    def change():
+        start_job(ctx, "k")
+        ctx.api.call("DELETE", ctx.space.path("rayjobs", "k", V1))
+
+    unseen(ctx, way, change, named("k", "ADDED", "MODIFIED", "DELETED"))
+
+
+def job_replaced(ctx, way, job):
+    """Another job of the same name: it has a cluster of its own, and is submitted under an id of its own."""
+    def change():
+        ctx.api.call("DELETE", ctx.space.path("rayjobs", "j", V1))
+        eventually(lambda: not ctx.space.find(ctx.space.path("rayjobs", "j", V1)), 120, 0.02)
+        start_job(ctx, "j")
+
+    unseen(ctx, way, change, named("j", "DELETED"))
+    new = runs(ctx, "j", job["metadata"]["uid"])
+    assert [s["submission_id"] for s in ctx.jobs.submissions] == [j["status"]["jobId"] for j in (job, new)]
+    return new
+
+
+def job_suspended_and_resumed(ctx, way, job):
+    """It runs on."""
+    since, hidden = len(ctx.proxy.log), job["metadata"]["generation"] + 1
+
+    def change():
+        for value in (True, False):
+            ctx.api.patch(ctx.space.path("rayjobs", "j", V1), {"spec": {"suspend": value}})
+
+    unseen(ctx, way, change, lambda e: e["object"]["metadata"].get("generation") == hidden and e["object"]["kind"] == "RayJob")
+    told = [x for x in ctx.proxy.writes(since) if (x.resource, x.sub) != ("rayjobs", "status")]
+    assert not told, told
+
+
+JOB_SCENES = {"job-made-and-deleted": job_made_and_deleted, "job-replaced": job_replaced,
+              "job-suspended-resumed": job_suspended_and_resumed}
 SCENES = {"create-delete": create_and_delete, "delete-create": delete_and_create, "pod-deleted": delete_a_pod,
           "pod-made-and-deleted": make_and_delete_a_pod, "service-edited": edit_a_service}
 
@@ -189,6 +227,30 @@ def run_scene(ctx, scene, way):
     end(ctx)
 
 
+def run_job_scene(ctx, scene, way):
+    """Afterwards one job runs, on one cluster, and Ray was given no other."""
+    ctx.operator().ready()
+    start_job(ctx, "j")
+    old = runs(ctx, "j")
+    ctx.calm(limit=120)
+    job = JOB_SCENES[scene](ctx, way, old) or old
+
+    def look():
+        now = ctx.space.job("j")
+        assert now["status"]["observedGeneration"] == now["metadata"]["generation"], now["status"]
+        left = [o["metadata"]["name"] for o in ctx.api.get(ctx.space.path("rayclusters", group=V1))["items"]]
+        assert now["status"]["jobStatus"] == "RUNNING" and now["status"]["jobId"] == job["status"]["jobId"], now["status"]
+        assert left == [job["status"]["rayClusterName"]], left
+        assert {place(p) for p in ctx.space.pods()} == {"j/head", "j/small/0"}, ctx.space.pods()
+        return ctx.quiet_for() > 0.5
+
+    eventually(look, 180, 0.2)
+    assert len(ctx.jobs.submissions) == len({old["metadata"]["uid"], job["metadata"]["uid"]}), ctx.jobs.submissions
+    end(ctx)
+
+
 def cases(_learned):
     found = [Case(f"E/{f.id}/{way}", functools.partial(run_field, field=f, way=way)) for f in FIELDS for way in WAYS]
-    return found + [Case(f"E/{scene}/{way}", functools.partial(run_scene, scene=scene, way=way)) for scene in SCENES for way in WAYS]
+    found += [Case(f"E/{scene}/{way}", functools.partial(run_scene, scene=scene, way=way)) for scene in SCENES for way in WAYS]
+    found += [Case(f"E/{scene}/{way}", functools.partial(run_job_scene, scene=scene, way=way)) for scene in JOB_SCENES for way in WAYS]
+    return found
