@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The rules of the house that no compiler knows: who may include whom, lengths, words, what lies at the top and what lies about.
 
-    tests/tools/rules.py RULE        one of: top rooms lengths words
+    tests/tools/rules.py RULE        one of: top rooms lengths words bugs
 
 Reads the files that git tracks or would track. Prints each breach as path:line: what, and exits 1 when there was one.
 """
@@ -163,8 +163,49 @@ def check_words():
                     yield f"{path}:{number}: says {found[0]}"
 
 
+def bug_tests(name):
+    """Where a test that docs/bugs.md names may stand, most likely first."""
+    return [Path("tests/unit", f"{name}.c"), Path("tests/data", name), Path("tests", f"{name}.py"), Path("tests", name),
+            Path("tests/fuzz/corpus", name.removeprefix("fuzz/"))]
+
+
+def fault_breach(name):
+    """A case of the fault matrix has no name until it runs: its block has, and so have the words that the name is made of."""
+    block, *words = name.split("/")
+    if not Path(f"tests/fault/blocks/{block.lower()}.py").is_file():
+        return f"there is no block {block}"
+    said = "\n".join(text(path) for path in files() if path.parts[:2] == ("tests", "fault") and path.suffix == ".py")
+    lost = [word for word in words if word != "…" and f'"{word}"' not in said and '"{}"'.format(word.replace("-", " ")) not in said]
+    return f"no case of the fault matrix is called {lost[0]}" if lost else None
+
+
+def bug_breach(name, title):
+    if re.fullmatch(r"[A-K]/.+", name):
+        return fault_breach(name)
+    found = [path for path in bug_tests(name) if path.is_file()]
+    if not found:
+        return f"there is no test {name}"
+    return f'{found[0]} has no case "{title}"' if title and title not in text(found[0]) else None
+
+
+def check_bugs():
+    """Each row of docs/bugs.md names the test that keeps it, and that test is there."""
+    page = Path("docs/bugs.md")
+    for number, line in enumerate(text(page).splitlines(), 1):
+        if not line.startswith("|") or line.startswith(("|---", "| what it was")):
+            continue
+        cells = ["", "", *(cell.strip() for cell in line.strip("|").split("|"))][-4:]
+        named = re.findall(r'`([^`]+)`(?: "([^"]+)")?', cells[-1])
+        found_by = [(name, None) for name in re.findall(r"`([A-K]/[^`]+)`", cells[-2])]
+        if not all(cells) or not named:
+            yield f"{page}:{number}: wants what it was, what it would have done, what found it, and the test that keeps it"
+        for breach in (bug_breach(*one) for one in named + found_by):
+            if breach:
+                yield f"{page}:{number}: {breach}"
+
+
 def main():
-    rules = {"top": check_top, "rooms": check_rooms, "lengths": check_lengths, "words": check_words}
+    rules = {"top": check_top, "rooms": check_rooms, "lengths": check_lengths, "words": check_words, "bugs": check_bugs}
     if len(sys.argv) != 2 or sys.argv[1] not in rules:
         sys.exit(__doc__)
     breaches = list(rules[sys.argv[1]]())

@@ -85,6 +85,10 @@ static void pages(struct arena *a)
     CHECK(explain_add_pods(&f, guarded(slice_of(page)), &more, a, &e));
     CHECK_INT(f.pod_count, 2);
     CHECK_STR(more, "next");
+    test_case("a pod that cannot be read leaves no error behind");
+    CHECK(explain_add_pods(&f, guarded(SLICE("{\"metadata\":{},\"items\":[{\"a\":1,\"a\":2}]}")), &more, a, &e));
+    CHECK_INT(f.pod_count, 2);
+    CHECK_INT(e.code, ERR_NONE);
     test_case("the last page");
     CHECK(explain_add_pods(&f, guarded(SLICE("{\"metadata\":{},\"items\":[]}")), &more, a, &e));
     CHECK_STR(more, "");
