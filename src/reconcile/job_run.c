@@ -67,6 +67,37 @@ static bool is_fresh(struct job_decision *d, const struct job_said *said)
     return !d->stale;
 }
 
+static bool has_succeeded(const struct pod *pod)
+{
+    return pod->phase == POD_SUCCEEDED || (pod->ended && pod->exit_code == 0);
+}
+
+/* It is over and calls that a success, but Ray does not know the job: its command has submitted nothing, or under another id, and would
+ * again. */
+static void submitted_nothing(struct job_decision *d, const struct job_said *said, const struct pod *pod)
+{
+    if (is_fresh(d, said))
+        job_fail(d, "SubmissionFailed",
+                 arena_printf(d->a,
+                              "submitter pod %s ended with exit code 0, but Ray does not know job %.*s: the pod's command must submit it "
+                              "under this id, as ray job submit --submission-id \"$RAY_JOB_SUBMISSION_ID\" does",
+                              pod->name, SLICE_ARG(d->is.id)),
+                 RETRY_NEVER);
+}
+
+/* One that does not start is waited for, as everything that Kubernetes may yet mend; why it does not is in status. */
+static void submitter_waits(struct job_decision *d, const struct pod *pod)
+{
+    int64_t worth_us = pod->created_us + (int64_t)JOB_TROUBLE_MS * 1000;
+    if (pod->phase != POD_PENDING || pod->deleting)
+        return;
+    if (d->in->now.wall_us < worth_us)
+        plan_look_again(d->p, job_mono_ms(d, worth_us));
+    else
+        d->to.message =
+            arena_printf(d->a, "submitter pod %s has not started%s%.*s", pod->name, pod->reason.len ? ": " : "", SLICE_ARG(pod->reason));
+}
+
 /* Makes the first submitter that is needed, and the next when one failed. */
 static void decide_submitter(struct job_decision *d, const struct job_said *said)
 {
@@ -82,9 +113,13 @@ static void decide_submitter(struct job_decision *d, const struct job_said *said
         const struct pod *pod = find_submitter(d, name);
         if (pod) {
             last = pod;
-            if (!pod_failed(pod) || pod->phase == POD_SUCCEEDED)
-                return; /* it is at work, or has done it */
-            continue;
+            if (pod_failed(pod) && !has_succeeded(pod))
+                continue;
+            if (pod_failed(pod))
+                submitted_nothing(d, said, pod);
+            else
+                submitter_waits(d, pod);
+            return;
         }
         int64_t due_ms = 0;
         if (last)
@@ -258,8 +293,10 @@ void decide_job_running(struct job_decision *d)
     if (d->job->suspend && !over && slice_empty(d->job->selected)) { /* of a selected cluster it is an error, which deletes nothing */
         d->to.phase = JOB_PHASE_SUSPENDING;
     } else if (!over && job_passed(d, d->is.start_us, d->job->active_deadline_s)) {
+        struct slice waited = d->to.message;
         job_fail(d, "DeadlineExceeded",
-                 arena_printf(d->a, "the job was not finished after %d s (activeDeadlineSeconds)", (int)d->job->active_deadline_s),
+                 arena_printf(d->a, "the job was not finished after %d s (activeDeadlineSeconds)%s%.*s", (int)d->job->active_deadline_s,
+                              waited.len ? ": " : "", SLICE_ARG(waited)),
                  RETRY_NEVER);
     } else if (!c || c->deleting || (mine && !c->owned)) {
         lost(d, "ClusterLost", arena_printf(d->a, "RayCluster %.*s was deleted", SLICE_ARG(d->is.cluster)), RETRY_MAYBE);

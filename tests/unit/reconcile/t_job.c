@@ -232,7 +232,12 @@ static void read_submitter(struct job_scene *s, struct slice line)
     snprintf(p->name, sizeof p->name, "%.*s", SLICE_ARG(name));
     snprintf(p->uid, sizeof p->uid, "p%u", s->pod_count);
     set_state(p, slice_cut(&line, ' '));
-    take_int(line, "age", &age);
+    while (!slice_empty(line)) {
+        struct slice word = slice_cut(&line, ' ');
+        take_int(word, "age", &age);
+        if (word_value(word, "reason").ptr)
+            p->reason = word_value(word, "reason");
+    }
     p->exit_code = p->phase == POD_FAILED ? 3 : 0;
     p->created_us = now_us - age * INT64_C(1000000);
 }

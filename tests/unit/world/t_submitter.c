@@ -316,6 +316,64 @@ static void test_own_command(void)
     end_job_world(&w);
 }
 
+/* As `ray job submit` without --submission-id does it: well, it says, and the RayJob would be followed for ever. */
+static void test_other_id(void)
+{
+    struct world w;
+    test_case("a command of the user's own that submits under another id");
+    make_job_world(&w, false);
+    apply_job(&w, "j",
+              "\"backoffLimit\":2,\"submitterPodTemplate\":{\"spec\":{\"containers\":[{\"name\":\"mine\",\"image\":\"i\","
+              "\"command\":[\"submit.sh\"]}]}},");
+    CHECK(run_until_pods(&w, "j", 1, 20 * 1000));
+    world_run(&w, 1000);
+    struct submitters s = submitters_of(&w, "j");
+    struct buf answer;
+    buf_init(&answer, MIB);
+    CHECK_INT(board_submit(ray_of(&w, "j"), SLICE("{\"submission_id\":\"raysubmit_1\",\"entrypoint\":\"x\"}"), &answer), 200);
+    buf_free(&answer);
+    end_pod(&w, s.names[0], 0);
+    CHECK(run_until(&w, "j", "Failed", 5000));
+    CHECK_STR(job_says(&w, "j", "reason"), "SubmissionFailed");
+    CHECK(slice_ends(job_says(&w, "j", "message"), SLICE("ray job submit --submission-id \"$RAY_JOB_SUBMISSION_ID\" does")));
+    CHECK_INT(submitters_of(&w, "j").count, 1);
+    check_fixed_point(&w);
+    CHECK_INT(board.submits, 1);
+    end_job_world(&w);
+}
+
+static void hold_pod(struct world *w, struct slice pod, const char *reason)
+{
+    struct slice path = arena_printf(&w->arena, "%s/%.*s/status", pods_path, SLICE_ARG(pod));
+    struct slice patch = arena_printf(&w->arena,
+                                      "{\"status\":{\"phase\":\"Pending\",\"containerStatuses\":[{\"name\":\"x\",\"ready\":false,\"image\":"
+                                      "\"i\",\"imageID\":\"\",\"restartCount\":0,\"state\":{\"waiting\":{\"reason\":\"%s\"}}}]}}",
+                                      reason);
+    CHECK_INT(world_call(w, "PATCH", path.ptr, "application/merge-patch+json", patch), 200);
+}
+
+static void test_pod_that_waits(void)
+{
+    struct world w;
+    test_case("a pod whose image cannot be had");
+    make_pod_world(&w);
+    apply_job(&w, "j", "\"activeDeadlineSeconds\":60,");
+    CHECK(run_until_pods(&w, "j", 1, 20 * 1000));
+    world_run(&w, 1000);
+    struct submitters s = submitters_of(&w, "j");
+    hold_pod(&w, s.names[0], "ImagePullBackOff");
+    world_run(&w, JOB_TROUBLE_MS + 1000);
+    struct slice waits = arena_printf(&w.arena, "submitter pod %.*s has not started: ImagePullBackOff", SLICE_ARG(s.names[0]));
+    CHECK(job_is(&w, "j", "Running"));
+    CHECK_SLICE(job_says(&w, "j", "message"), waits);
+    CHECK_INT(submitters_of(&w, "j").count, 1);
+    CHECK(run_until(&w, "j", "Failed", 60 * 1000));
+    CHECK_STR(job_says(&w, "j", "reason"), "DeadlineExceeded");
+    CHECK(slice_ends(job_says(&w, "j", "message"), waits));
+    CHECK_INT(board.submits, 0);
+    end_job_world(&w);
+}
+
 int main(void)
 {
     log_global.fd = getenv("LOG") ? 2 : -1;
@@ -328,5 +386,7 @@ int main(void)
     test_too_long();
     test_retry();
     test_own_command();
+    test_other_id();
+    test_pod_that_waits();
     return test_done();
 }
