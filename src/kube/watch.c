@@ -120,12 +120,19 @@ static void on_body(struct exchange *x, struct slice piece, struct now now)
         buf_put(&w->refusal, piece); /* a longer one is cut: then the bare code speaks */
 }
 
+/* On from the same version; but an object that was passed over may be readable by now, and no event would tell. */
+static void live_over(struct kube_watch *w, struct now now)
+{
+    w->want_list |= w->skip_known;
+    watch_again(w, now);
+}
+
 /* L14: a watch that ends at once, with nothing to say, would be asked for again in a tight loop. */
 static void live_ended(struct kube_watch *w, struct now now)
 {
     bool whole = json_slicer_at_rest(&w->slicer); /* else the rest of an event is lost; the server has it still */
     if (whole && (w->events > 0 || now.mono_ms - w->begun_ms >= WATCH_SHORT_MS)) {
-        watch_again(w, now);
+        live_over(w, now);
         return;
     }
     struct err e = {0};
@@ -210,7 +217,7 @@ static void overdue(struct kube_watch *w, struct now now)
 {
     bool opening = w->x.link->state == LINK_OPENING;
     if (w->phase == WATCH_LIVE) {
-        watch_again(w, now);
+        live_over(w, now);
         return;
     }
     if (w->phase == WATCH_STREAM && !opening) {

@@ -24,6 +24,7 @@ enum {
     WATCH_QUIET_MS = 120 * 1000, /* without a failure for this long, the backoff starts anew (L15) */
     WATCH_MARGIN_MS = 5 * 1000,  /* what we wait beyond the timeout that the server was given (L13) */
     WATCH_SPREAD_SECONDS = 50,   /* the timeout is random in this range below KUBE_WATCH_SECONDS */
+    WATCH_HOLE_SECONDS = 60,     /* the timeout after a list that was taken without an item of it: then it is taken again */
     WATCH_PROBE_MS = 10 * 1000,
     WATCH_STALE_LISTS = 3,        /* older lists refused before one without resourceVersion is asked for, and then before it is believed */
     WATCH_CUT_STREAMS = 2,        /* streaming lists that end before their bookmark, before pages are tried */
@@ -48,7 +49,7 @@ struct kube_watch {
     bool consistent;   /* the next list is asked for without resourceVersion */
     bool whole;        /* … and without limit: a continue token has expired (L7) */
     bool list_skipped; /* an item of this list was passed over */
-    bool skip_known;   /* the list before this one had such an item too: this one is taken as it is */
+    bool skip_known;   /* the list before this one had such an item too: this one is taken as it is, for a minute */
     bool complete;     /* LIST: the page has been read to its end */
     bool probing;
     uint64_t version;      /* everything up to here was handed out; 0: nothing yet */

@@ -36,6 +36,8 @@ static void ask_watch(struct kube_watch *w, struct buf *path)
 {
     char text[KUBE_VERSION_TEXT];
     uint64_t seconds = KUBE_WATCH_SECONDS - WATCH_SPREAD_SECONDS + rng_below(&w->client->rng, WATCH_SPREAD_SECONDS + 1);
+    if (w->skip_known)
+        seconds = WATCH_HOLE_SECONDS;
     buf_printf(path, "?watch=1&allowWatchBookmarks=true&timeoutSeconds=%u", (unsigned)seconds);
     w->deadline_ms = w->begun_ms + (int64_t)seconds * 1000 + WATCH_MARGIN_MS;
     if (w->phase == WATCH_LIVE) {
