@@ -523,7 +523,8 @@ static struct call *take_owned(struct lane *lane, const void *owner)
     return NULL;
 }
 
-/* Calls of the owner whose connection is still opening go back to the queue. Of those that are on their way nothing is tried again. */
+/* Calls of the owner whose connection is still opening go back to the queue, and so do those of which a part is still here: no server
+ * carries out the beginning of a request. Of those that are on their way nothing is tried again. */
 static void recall_busy(struct kube_client *c, struct lane *lane, const void *owner, struct now now)
 {
     for (struct conn *conn = lane->busy.first, *next; conn; conn = next) {
@@ -534,7 +535,7 @@ static void recall_busy(struct kube_client *c, struct lane *lane, const void *ow
         call->again = false;
         call->renewed = true;
         call->tries = CALL_TRIES;
-        if (conn->x.sent != 0)
+        if (conn->x.sent != 0 && slice_empty(conn->x.unsent))
             continue;
         exchange_close(&conn->x);
         conn_detach(conn);

@@ -17,6 +17,7 @@ struct fakelink {
     struct link *link;  /* NULL: closed by the client */
     struct buf in, out; /* to the client; from it */
     size_t room;        /* bytes that the client may put at once */
+    size_t most;        /* that it may put in all, not above `room`; 0: any number */
     char scratch[4096];
     char host[64];
     uint16_t port;
@@ -59,6 +60,8 @@ static char *fake_room(struct link *l, size_t *n)
 {
     struct fakelink *f = fakelink_of(l);
     *n = l->state == LINK_OPEN ? f->room : 0;
+    if (f->most)
+        *n = f->out.len < f->most ? f->most - f->out.len : 0;
     return f->scratch;
 }
 

@@ -104,6 +104,41 @@ static void check_recall(void)
     fake_free(&f);
 }
 
+/* What a slow connection has not taken yet must not follow when its owner may not write any more. */
+static void check_recall_of_a_part(void)
+{
+    enum { BODY = 40 * KIB, PART = 1000 };
+    struct fake f;
+    struct answers a = {0}, b = {0};
+    struct err e = {0};
+    char *body = mem_alloc(BODY);
+    memset(body, ' ', BODY);
+    memcpy(body, "{}", 2);
+    fake_init(&f);
+    f.manual = true;
+    test_case("a request of which only a part was written is taken back, and its connection closed");
+    struct kube_request r = {.lane = KUBE_LANE_EVENTS,
+                             .method = SLICE("POST"),
+                             .path = SLICE("/half"),
+                             .content_type = SLICE(KUBE_TYPE_JSON),
+                             .body = {body, BODY},
+                             .done = on_answer,
+                             .owner = &a};
+    CHECK(kube_call(f.client, &r, f.now, &e));
+    fake_run(&f, 0);
+    struct fakelink *l = fake_last(&f);
+    l->most = PART;
+    fake_open(l);
+    CHECK_INT(fake_sent(l).len, PART);
+    kube_calls_recall(f.client, &b, f.now);
+    CHECK(a.count == 0 && l->link);
+    kube_calls_recall(f.client, &a, f.now);
+    CHECK(a.count == 1 && a.unsent == 1 && !l->link);
+    CHECK_INT(fake_sent(l).len, PART);
+    fake_free(&f);
+    mem_free(body);
+}
+
 static void check_lease_lane(void)
 {
     struct fake f;
@@ -373,6 +408,7 @@ int main(void)
     check_requests();
     check_queue_order();
     check_recall();
+    check_recall_of_a_part();
     check_lease_lane();
     check_opening();
     check_lists();
