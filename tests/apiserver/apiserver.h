@@ -86,23 +86,35 @@ struct apiserver_faults {
     bool expired_as_http;    /* a watch from too long ago: HTTP 410 instead of an ERROR event */
     bool no_streaming_lists; /* sendInitialEvents is refused, as with the WatchList gate off */
     bool no_bookmarks;
+    int64_t bookmark_ms;            /* takes the place of the configuration's; 0: it does not */
     uint32_t page_max;              /* a list that asks for pages gets so many items at most in each; 0: as many as it asks for */
-    uint32_t drop_events;           /* so many events that are due next reach no watch: an apiserver that has lost them */
-    uint32_t double_events;         /* so many events that are due next are sent twice */
+    uint32_t drop_events;           /* so many events that a watch is due next do not reach it: an apiserver that has lost them */
+    uint32_t double_events;         /* so many events that a watch is due next are sent twice */
     struct apiserver_override next; /* works while next.times > 0 */
 };
 struct apiserver_faults *apiserver_faults(struct apiserver *s);
+
+/* What came of them, since the server began. */
+struct apiserver_hits {
+    uint64_t late, dropped, doubled; /* events that a watch would have been sent as they were due */
+    uint64_t bookmarks;              /* that were not sent */
+    uint64_t streams;                /* streaming lists that were refused */
+    uint64_t expired;                /* watches and continue tokens from before the history that were told so */
+    uint64_t expired_as_http;        /* … of these, watches with HTTP 410 */
+    uint64_t pages;                  /* lists of which a page was shorter than asked for */
+};
+const struct apiserver_hits *apiserver_hits(const struct apiserver *s);
 
 /* resource: "pods" or "rayclusters.ray.io", or empty for all. Forgets the history: watches and continue tokens from before get 410. */
 void apiserver_compact(struct apiserver *s, struct slice resource);
 /* What etcd's compaction does by itself: lists of older versions and continue tokens are expired, while watches, which are served from a
  * cache, still begin where they did; but for those of events, which have none. */
 void apiserver_compact_lists(struct apiserver *s);
-/* Ends all watches of the resource, in order or (rude) in the middle of the connection. */
-void apiserver_drop_watches(struct apiserver *s, struct slice resource, bool rude);
+/* Ends all watches of the resource, in order or (rude) in the middle of the connection. Returns how many. */
+uint32_t apiserver_drop_watches(struct apiserver *s, struct slice resource, bool rude);
 /* Ends all watches of the resource with an ERROR event that says 410, and none may begin where one has ended: as when the watch cache of
- * the server is made anew. */
-void apiserver_expire_watches(struct apiserver *s, struct slice resource);
+ * the server is made anew. Returns how many. */
+uint32_t apiserver_expire_watches(struct apiserver *s, struct slice resource);
 
 /* ---- looking inside, for oracles ---- */
 

@@ -133,6 +133,7 @@ static bool past_token(const struct list_options *o, const struct version *v)
 
 static void expired(struct request *q, bool token)
 {
+    q->s->hits.expired++;
     if (!token) {
         status_set(&q->st, 410, "Expired", "The resourceVersion for the provided list is too old.");
         return;
@@ -151,7 +152,8 @@ void read_list(struct request *q)
     if (!read_list_options(q, &o))
         return;
     uint32_t most = q->s->faults.page_max;
-    if (most && o.limit > most)
+    bool shorter = most && o.limit > most;
+    if (shorter)
         o.limit = most;
     struct version **all, **page;
     size_t count, n = 0, left = 0;
@@ -170,6 +172,7 @@ void read_list(struct request *q)
         else if (selector_matches(o.selector, all[i], q->a))
             page[n++] = all[i];
     }
+    q->s->hits.pages += shorter && left;
     struct slice token = left ? make_token(q, o.rv, page[n - 1]->ns, page[n - 1]->name) : SLICE("");
     view_list(q, page, n, o.rv, token, selector_empty(o.selector) ? (int64_t)left : -1);
 }

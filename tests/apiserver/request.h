@@ -77,8 +77,8 @@ void read_list(struct request *q);
 void watch_open(struct request *q);
 void watch_pump(struct apiserver *s);
 void watch_close(struct apiserver *s, struct watch *w);
-void watch_end_all(struct apiserver *s, struct resource *r, bool rude);
-void watch_expire_all(struct apiserver *s, struct resource *r);
+uint32_t watch_end_all(struct apiserver *s, struct resource *r, bool rude);
+uint32_t watch_expire_all(struct apiserver *s, struct resource *r);
 int64_t watch_deadline(const struct apiserver *s);
 
 /* write.c */

@@ -318,6 +318,11 @@ struct apiserver_faults *apiserver_faults(struct apiserver *s)
     return &s->faults;
 }
 
+const struct apiserver_hits *apiserver_hits(const struct apiserver *s)
+{
+    return &s->hits;
+}
+
 void apiserver_compact(struct apiserver *s, struct slice resource)
 {
     for (size_t i = 0; i < s->resource_count; i++)
@@ -334,20 +339,19 @@ void apiserver_compact_lists(struct apiserver *s)
     }
 }
 
-void apiserver_drop_watches(struct apiserver *s, struct slice resource, bool rude)
+uint32_t apiserver_drop_watches(struct apiserver *s, struct slice resource, bool rude)
 {
     struct resource *r = registry_named(s, resource);
-    if (r)
-        watch_end_all(s, r, rude);
+    return r ? watch_end_all(s, r, rude) : 0;
 }
 
-void apiserver_expire_watches(struct apiserver *s, struct slice resource)
+uint32_t apiserver_expire_watches(struct apiserver *s, struct slice resource)
 {
     struct resource *r = registry_named(s, resource);
     if (!r)
-        return;
+        return 0;
     store_forget(r, ++s->rv); /* who has seen all there was has to begin anew, too */
-    watch_expire_all(s, r);
+    return watch_expire_all(s, r);
 }
 
 void apiserver_observe(struct apiserver *s, struct apiserver_observer *o)

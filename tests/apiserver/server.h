@@ -43,6 +43,7 @@ struct conn {
 struct apiserver {
     struct apiserver_config config;
     struct apiserver_faults faults;
+    struct apiserver_hits hits;
     struct apiserver_observer *observer;
     struct rng rng;
     struct now now; /* of the step that runs */

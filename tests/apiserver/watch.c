@@ -91,12 +91,21 @@ static void send_bookmark(struct apiserver *s, struct watch *w, uint64_t rv, boo
     send_line(w, &s->line);
 }
 
-static void send_event(struct apiserver *s, struct watch *w, const struct event *e)
+/* What the change is to this watch. */
+struct meaning {
+    bool was, is; /* one of its objects, before and after */
+};
+
+static struct meaning meaning_of(struct apiserver *s, const struct watch *w, const struct event *e)
 {
     if (e->rv <= w->after_rv || (w->ns.len && !slice_eq(e->now->ns, w->ns)))
-        return;
-    bool was = e->before && selector_matches(w->selector, e->before, &s->scratch);
-    bool is = e->change != CHANGE_DELETED && selector_matches(w->selector, e->now, &s->scratch);
+        return (struct meaning){0};
+    return (struct meaning){e->before && selector_matches(w->selector, e->before, &s->scratch),
+                            e->change != CHANGE_DELETED && selector_matches(w->selector, e->now, &s->scratch)};
+}
+
+static void send_event(struct apiserver *s, struct watch *w, const struct event *e, bool was, bool is)
+{
     if (is)
         send_version(s, w, was ? "MODIFIED" : "ADDED", e->now, 0);
     else if (was && e->change == CHANGE_DELETED)
@@ -142,20 +151,24 @@ void watch_close(struct apiserver *s, struct watch *w)
     mem_free(w);
 }
 
-void watch_end_all(struct apiserver *s, struct resource *r, bool rude)
+uint32_t watch_end_all(struct apiserver *s, struct resource *r, bool rude)
 {
-    while (r->watches)
+    uint32_t n = 0;
+    for (; r->watches; n++)
         finish(s, r->watches, rude);
+    return n;
 }
 
-void watch_expire_all(struct apiserver *s, struct resource *r)
+uint32_t watch_expire_all(struct apiserver *s, struct resource *r)
 {
-    while (r->watches) {
+    uint32_t n = 0;
+    for (; r->watches; n++) {
         struct status st = {.a = &s->scratch};
         status_set(&st, 410, "Expired", "too old resource version: the watch cache was made anew");
         send_error(s, r->watches, &st);
         finish(s, r->watches, false);
     }
+    return n;
 }
 
 /* The highest resourceVersion of which this watch has seen everything. */
@@ -164,14 +177,20 @@ static uint64_t seen_rv(const struct apiserver *s, const struct watch *w)
     return w->cursor < w->of->next ? store_event(w->of, w->cursor)->rv - 1 : s->rv;
 }
 
+static int64_t bookmark_period(const struct apiserver *s)
+{
+    return s->faults.bookmark_ms ? s->faults.bookmark_ms : s->config.bookmark_ms;
+}
+
 static void pump_bookmarks(struct apiserver *s, struct watch *w)
 {
     if (s->now.mono_ms < w->bookmark_ms)
         return;
-    int64_t last = w->deadline_ms - BOOKMARK_BEFORE_END_MS, next = s->now.mono_ms + s->config.bookmark_ms;
+    int64_t last = w->deadline_ms - BOOKMARK_BEFORE_END_MS, next = s->now.mono_ms + bookmark_period(s);
     w->bookmark_ms = s->now.mono_ms >= last ? TIME_NEVER : next < last ? next : last;
     if (w->bookmarks && !s->faults.no_bookmarks)
         send_bookmark(s, w, seen_rv(s, w), false);
+    s->hits.bookmarks += w->bookmarks && s->faults.no_bookmarks;
 }
 
 static size_t unsent(const struct watch *w)
@@ -186,6 +205,24 @@ static bool take_one(uint32_t *count)
     return any;
 }
 
+/* One event that is due, with what goes wrong with it. */
+static void pass_on(struct apiserver *s, struct watch *w, const struct event *e)
+{
+    struct meaning m = meaning_of(s, w, e);
+    if (!m.was && !m.is)
+        return;
+    if (take_one(&s->faults.drop_events)) {
+        s->hits.dropped++;
+        return;
+    }
+    s->hits.late += s->faults.watch_delay_ms && s->now.mono_ms > e->at_ms;
+    send_event(s, w, e, m.was, m.is);
+    if (!take_one(&s->faults.double_events))
+        return;
+    s->hits.doubled++;
+    send_event(s, w, e, m.was, m.is);
+}
+
 static void pump(struct apiserver *s, struct watch *w)
 {
     if (w->cursor < w->of->first) {
@@ -197,11 +234,7 @@ static void pump(struct apiserver *s, struct watch *w)
         if (e->at_ms + s->faults.watch_delay_ms > s->now.mono_ms)
             break;
         w->cursor++;
-        if (take_one(&s->faults.drop_events))
-            continue;
-        send_event(s, w, e);
-        if (take_one(&s->faults.double_events))
-            send_event(s, w, e);
+        pass_on(s, w, e);
     }
     pump_bookmarks(s, w);
     if (s->now.mono_ms >= w->deadline_ms)
@@ -255,6 +288,7 @@ static bool invalid(struct request *q, const char *field, const char *why)
 static bool check_initial(struct request *q)
 {
     struct slice initial = request_query(q, "sendInitialEvents"), match = request_query(q, "resourceVersionMatch");
+    q->s->hits.streams += initial.len && q->s->faults.no_streaming_lists;
     if (initial.len && q->s->faults.no_streaming_lists)
         return invalid(q, "sendInitialEvents", "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled");
     const char *why = match.len && !initial.len ? "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
@@ -299,7 +333,7 @@ static struct watch *watch_new(struct request *q, const struct watch_options *o)
     w->table_object = q->table_object;
     w->bookmarks = request_flag(q, "allowWatchBookmarks");
     w->deadline_ms = q->s->now.mono_ms + o->timeout_ms;
-    w->bookmark_ms = q->s->now.mono_ms + earlier(q->s->config.bookmark_ms, o->timeout_ms - BOOKMARK_BEFORE_END_MS);
+    w->bookmark_ms = q->s->now.mono_ms + earlier(bookmark_period(q->s), o->timeout_ms - BOOKMARK_BEFORE_END_MS);
     w->next = w->of->watches;
     w->of->watches = w;
     w->conn->watch = w;
@@ -335,6 +369,8 @@ void watch_open(struct request *q)
     if (!sel || !check_initial(q) || !selector_fits(sel, q->api->of, &q->st) || !read_options(q, &o))
         return;
     bool old = too_old(q, &o);
+    q->s->hits.expired += old;
+    q->s->hits.expired_as_http += old && q->s->faults.expired_as_http;
     if (old && q->s->faults.expired_as_http)
         return;
     struct status expired = q->st;

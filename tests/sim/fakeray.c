@@ -263,6 +263,7 @@ static void on_drain(struct fakeray *h, struct slice message)
     place_work(h);
     bool no = h->refuses || (n && n->works && reason != PREEMPTION);
     h->strange += !n;
+    h->refused_drains += h->refuses;
     h->declined += no;
     h->accepted += !no;
     if (n && !no)
@@ -281,6 +282,8 @@ static void on_asked(struct fakehead *fake, const char *method, struct slice mes
         h->asked_ms = now_of(h);
         if (!h->stale || slice_empty(h->fake.state))
             write_state(h);
+        else
+            h->repeated++;
         if (h->message.ptr)
             h->fake.state = h->message;
     }

@@ -65,8 +65,9 @@ struct fakeray {
     struct fakeray_node *nodes;
     int64_t began_ms;
     struct buf state;
-    uint32_t accepted, declined, strange; /* drains; strange: of ids that are not its own */
-    int64_t asked_ms, longest_ms;         /* when a state was asked for last, and the longest time between two such calls */
+    uint32_t accepted, declined, strange;              /* drains; strange: of ids that are not its own */
+    uint32_t refused_drains, repeated, late, troubles; /* what `refuses`, `stale`, `answer_ms` and `trouble` have come to */
+    int64_t asked_ms, longest_ms;                      /* when a state was asked for last, and the longest time between two such calls */
 };
 
 struct fakerays {
@@ -100,8 +101,8 @@ uint32_t fakeray_nodes(const struct fakeray *h); /* that live, but for the head'
 struct link *fakerays_open(struct process *p, const struct endpoint *to, struct link_owner *owner, int64_t deadline_ms);
 bool fakerays_move(struct world *w); /* returns whether anything moved */
 int64_t fakerays_deadline(const struct world *w);
-/* About `share` of 256 of the connections to this head (NULL: to any) break. */
-void fakerays_cut(struct world *w, const struct fakeray *h, uint32_t share);
+/* About `share` of 256 of the connections to this head (NULL: to any) break. Returns how many. */
+uint32_t fakerays_cut(struct world *w, const struct fakeray *h, uint32_t share);
 uint32_t fakerays_links(const struct world *w);
 
 #endif

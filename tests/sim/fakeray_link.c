@@ -12,9 +12,10 @@ struct fakeray_link {
     struct buf room;
     uint16_t port;
     int64_t open_ms;
-    size_t shown;   /* bytes of the output that have come */
-    size_t known;   /* bytes of it that were there at the last look */
-    int64_t due_ms; /* when more of them come */
+    size_t shown;              /* bytes of the output that have come */
+    size_t known;              /* bytes of it that were there at the last look */
+    int64_t due_ms;            /* when more of them come */
+    int64_t wrote_ms, room_ms; /* when it was written to last, and when there is room again */
 };
 
 /* ---- as a link ---- */
@@ -37,7 +38,9 @@ static void head_used(struct link *l, size_t n)
 static char *head_room(struct link *l, size_t *n)
 {
     struct fakeray_link *h = (struct fakeray_link *)l;
-    *n = l->state == LINK_OPEN ? WORLD_BUFFER : 0;
+    *n = wire_room(h->process->world, l->state == LINK_OPEN ? WORLD_BUFFER : 0, h->wrote_ms == h->process->world->now.mono_ms);
+    if (l->state == LINK_OPEN && *n < WORLD_BUFFER)
+        h->room_ms = h->process->world->now.mono_ms + 1;
     return buf_room(&h->room, WORLD_BUFFER);
 }
 
@@ -45,6 +48,7 @@ static void head_wrote(struct link *l, size_t n)
 {
     struct fakeray_link *h = (struct fakeray_link *)l;
     h->process->world->rays->from = h->process;
+    h->wrote_ms = h->process->world->now.mono_ms;
     fakehead_feed(h->conn, (struct slice){h->room.ptr, n});
 }
 
@@ -70,7 +74,7 @@ struct link *fakerays_open(struct process *p, const struct endpoint *to, struct 
     h->process = p;
     h->port = to->port;
     h->open_ms = w->now.mono_ms + wire_delay_ms(w);
-    h->due_ms = TIME_NEVER;
+    h->due_ms = h->room_ms = TIME_NEVER;
     buf_init(&h->room, WORLD_BUFFER);
     for (h->head = w->rays->first; h->head && !slice_eq(to->host, slice_of(h->head->ip));)
         h->head = h->head->next;
@@ -105,8 +109,10 @@ static void open_now(struct fakeray_link *h)
 static bool show(struct fakeray_link *h, struct world *w)
 {
     size_t all = h->conn->out.len, piece = h->head->fake.per_step;
-    if (all > h->known && h->shown == h->known)
+    if (all > h->known && h->shown == h->known) {
         h->due_ms = w->now.mono_ms + wire_delay_ms(w) + h->head->answer_ms;
+        h->head->late += h->head->answer_ms > 0;
+    }
     h->known = all;
     if (h->shown == all || w->now.mono_ms < h->due_ms)
         return false;
@@ -132,6 +138,11 @@ static bool move_one(struct fakeray_link *h, struct world *w)
     }
     if (h->conn && h->link.state == LINK_OPEN)
         moved |= show(h, w);
+    if (h->room_ms <= w->now.mono_ms) {
+        h->room_ms = TIME_NEVER;
+        net_wake(&h->link);
+        moved = true;
+    }
     if (h->conn && h->conn->ended && h->shown == h->conn->out.len && h->link.state == LINK_OPEN) {
         wire_tell(&h->link, LINK_ENDED, ERR_NONE, NULL);
         moved = true;
@@ -162,18 +173,22 @@ int64_t fakerays_deadline(const struct world *w)
     for (const struct fakeray_link *h = w->rays ? w->rays->links : NULL; h; h = h->next) {
         next = earlier(next, deadline_of(h));
         next = opens(h) ? earlier(next, h->open_ms) : next;
-        next = h->link.state == LINK_OPEN ? earlier(next, h->due_ms) : next;
+        next = h->link.state == LINK_OPEN ? earlier(next, earlier(h->due_ms, h->room_ms)) : next;
     }
     return next;
 }
 
 /* ---- from outside ---- */
 
-void fakerays_cut(struct world *w, const struct fakeray *h, uint32_t share)
+uint32_t fakerays_cut(struct world *w, const struct fakeray *h, uint32_t share)
 {
+    uint32_t n = 0;
     for (struct fakeray_link *l = w->rays->links; l; l = l->next)
-        if (l->head && (!h || l->head == h) && l->link.state == LINK_OPEN && (share >= 256 || rng_below(&w->rng, 256) < share))
+        if (l->head && (!h || l->head == h) && l->link.state == LINK_OPEN && (share >= 256 || rng_below(&w->rng, 256) < share)) {
             wire_tell(&l->link, LINK_FAILED, ERR_CLOSED, "the head reset the connection");
+            n++;
+        }
+    return n;
 }
 
 uint32_t fakerays_links(const struct world *w)

@@ -6,6 +6,8 @@
 
 enum { MAX_DOWN_MS = 5000, MAX_LAST_MS = 8000, MAX_FREEZE_MS = 15000, MAX_RESTART_MS = 3000 };
 
+#define LEASE "/apis/coordination.k8s.io/v1/namespaces/n/leases/mobula"
+
 static const struct slice namespaces_two[] = {{"n", 1}, {"m", 1}}, namespaces_all[] = {{"", 0}};
 
 static const char *const resources[] = {"pods", "services", "rayclusters.ray.io", "rayclusters.cluster.ray.io", "rayjobs.ray.io"};
@@ -42,6 +44,7 @@ void sim_start_process(struct sim *s, uint32_t i)
 static uint32_t pick_process(const struct sim *s, uint32_t dice)
 {
     uint32_t n = s->plan->setup.operators, best = dice % n;
+    best = s->w.process[best].op ? best : (best + 1) % n;
     if (dice >> 8 & 1)
         for (uint32_t i = 0; i < n; i++)
             if (s->w.process[i].op && s->w.process[i].op->leading)
@@ -56,32 +59,48 @@ static void plan_restart(struct sim *s, uint32_t i, uint32_t dice)
 
 /* ---- faults that strike once ---- */
 
-static void restart_server(struct sim *s, const struct sim_entry *e)
+static bool restart_server(struct sim *s, const struct sim_entry *e)
 {
-    world_cut_all(&s->w);
+    uint32_t cut = world_cut_all(&s->w);
     for (size_t i = 0; i < COUNT_OF(resources); i++)
         apiserver_compact(s->w.server, slice_of(resources[i])); /* the watch cache begins anew */
     s->until_ms[FAULT_DOWN] = sim_now(s) + e->dice[0] % MAX_DOWN_MS;
     s->w.unreachable = true;
+    return cut > 0;
 }
 
-static void take_lease(struct sim *s, const struct sim_entry *e)
+static bool take_lease(struct sim *s, const struct sim_entry *e)
 {
     char now[TIME_TEXT_MAX];
     time_format_micro(s->w.now.wall_us, now);
     struct slice patch =
         arena_printf(&s->w.arena, "{\"spec\":{\"holderIdentity\":\"%s\",\"leaseDurationSeconds\":%u,\"renewTime\":\"%s\"}}",
                      e->dice[0] & 1 ? "somebody else" : "", 1 + e->dice[1] % 8, now);
-    world_call(&s->w, "PATCH", "/apis/coordination.k8s.io/v1/namespaces/n/leases/mobula", "application/merge-patch+json", patch);
+    int status = world_call(&s->w, "PATCH", LEASE, "application/merge-patch+json", patch);
     s->tampered_ms = sim_now(s);
+    return status == 200;
 }
 
-static void strike_process(struct sim *s, const struct sim_entry *e)
+static bool delete_lease(struct sim *s)
+{
+    s->tampered_ms = sim_now(s);
+    return world_call(&s->w, "DELETE", LEASE, "application/json", SLICE("{}")) == 200;
+}
+
+/* Watches begin anew from a version that is known no more: what follows is a list. */
+static void begin_anew(struct sim *s, struct slice resource)
+{
+    apiserver_compact(s->w.server, resource);
+    apiserver_drop_watches(s->w.server, resource, false);
+}
+
+static bool strike_process(struct sim *s, const struct sim_entry *e)
 {
     uint32_t i = pick_process(s, e->dice[0]);
     struct process *p = &s->w.process[i];
-    if (!p->op)
-        return;
+    bool again = e->kind == FAULT_STOP && s->stopping[i];
+    if (!p->op || again)
+        return false;
     if (e->kind == FAULT_KILL) {
         world_crash(&s->w, i);
         plan_restart(s, i, e->dice[1]);
@@ -93,55 +112,49 @@ static void strike_process(struct sim *s, const struct sim_entry *e)
         /* A job's deadlines are times of the wall: of a clock that is wrong by an hour nobody can say when they are over. */
         p->skew_us += ((int64_t)(e->dice[1] % 7200) - 3600) * (s->jobs ? 1000 : 1000000);
     }
+    return true;
 }
 
-static void strike(struct sim *s, const struct sim_entry *e)
+/* Whether it has hit something. What strikes later is counted then (effects.c). */
+static bool strike(struct sim *s, const struct sim_entry *e)
 {
     struct world *w = &s->w;
     switch (e->kind) {
     case FAULT_BREAK:
-        world_break(w, 40 + e->dice[1] % 217, e->dice[0] & 1);
-        break;
-    case FAULT_SILENCE:
-        world_silence(w, 40 + e->dice[1] % 217);
-        s->silenced = true;
-        break;
+        return world_break(w, 40 + e->dice[1] % 217, e->dice[0] & 1) > 0;
+    case FAULT_SILENCE: {
+        bool any = world_silence(w, 40 + e->dice[1] % 217) > 0;
+        s->silenced |= any;
+        return any;
+    }
     case FAULT_DOWN:
-        restart_server(s, e);
-        break;
+        return restart_server(s, e);
     case FAULT_COMPACT:
-        apiserver_compact(w->server, resource_of(s, e));
-        break;
+        if (e->dice[0] & 1)
+            begin_anew(s, resource_of(s, e));
+        else
+            apiserver_compact(w->server, resource_of(s, e));
+        return false;
     case FAULT_WATCH_END:
-        apiserver_drop_watches(w->server, resource_of(s, e), e->dice[0] & 1);
-        break;
+        return apiserver_drop_watches(w->server, resource_of(s, e), e->dice[0] & 1) > 0;
     case FAULT_WATCH_EXPIRE:
-        apiserver_expire_watches(w->server, resource_of(s, e));
-        break;
+        return apiserver_expire_watches(w->server, resource_of(s, e)) > 0;
     case FAULT_WATCH_DOUBLE:
         apiserver_faults(w->server)->double_events = 1 + e->dice[0] % 6;
-        break;
+        return false;
     case FAULT_WATCH_LOSE:
         apiserver_faults(w->server)->drop_events = 1 + e->dice[0] % 6;
         s->expire_ms = sim_now(s) + e->dice[1] % 6000;
-        break;
+        return false;
     case FAULT_LEASE_TAKEN:
-        take_lease(s, e);
-        break;
+        return take_lease(s, e);
     case FAULT_LEASE_DELETED:
-        world_call(w, "DELETE", "/apis/coordination.k8s.io/v1/namespaces/n/leases/mobula", "application/json", SLICE("{}"));
-        s->tampered_ms = sim_now(s);
-        break;
+        return delete_lease(s);
     case FAULT_HEADS_BREAK:
     case FAULT_HEAD_RESTART:
-        if (s->jobs && e->kind == FAULT_HEAD_RESTART)
-            jobs_strike(s, e);
-        else
-            scaled_strike(s, e);
-        break;
+        return scaled_strike(s, e);
     default:
-        strike_process(s, e);
-        break;
+        return strike_process(s, e);
     }
 }
 
@@ -157,6 +170,11 @@ static bool lasts(enum sim_kind k)
 {
     return by_chance(k) || k == FAULT_LATENCY || k == FAULT_PIECES || k == FAULT_NO_CONNECT || k == FAULT_WATCH_DELAY ||
            k == FAULT_NO_BOOKMARKS || k == FAULT_NO_STREAM || k == FAULT_SHORT_PAGES || k >= FAULT_HEADS_HANG;
+}
+
+bool faults_last(enum sim_kind k)
+{
+    return lasts(k) || k == FAULT_DOWN;
 }
 
 bool faults_on(const struct sim *s, enum sim_kind k)
@@ -180,7 +198,8 @@ static void set_knobs(struct sim *s)
     s->w.unreachable = faults_on(s, FAULT_DOWN);
     f->watch_delay_ms = faults_on(s, FAULT_WATCH_DELAY) ? s->dice[FAULT_WATCH_DELAY][0] % 4000 : 0;
     f->no_bookmarks = faults_on(s, FAULT_NO_BOOKMARKS);
-    f->no_streaming_lists = faults_on(s, FAULT_NO_STREAM) || !s->plan->setup.streaming;
+    f->bookmark_ms = sim_now(s) < SIM_MS ? s->plan->setup.bookmark_ms : 0;
+    f->no_streaming_lists = faults_on(s, FAULT_NO_STREAM) || faults_on(s, FAULT_SHORT_PAGES) || !s->plan->setup.streaming;
     f->page_max = faults_on(s, FAULT_SHORT_PAGES) ? 1 + s->dice[FAULT_SHORT_PAGES][1] % 3 : 0;
     f->expired_as_http = faults_on(s, FAULT_NO_STREAM);
     scaled_knobs(s);
@@ -190,15 +209,20 @@ static void set_knobs(struct sim *s)
 void faults_apply(struct sim *s, const struct sim_entry *e)
 {
     sim_say(s, "fault: %s", sim_kind_name(e->kind));
-    if (!by_chance(e->kind))
-        state_cover(s, e->kind);
     if (s->jobs)
         s->jobs->struck += e->kind >= FAULT_HEADS_BREAK;
     if (lasts(e->kind)) {
         s->until_ms[e->kind] = sim_now(s) + 200 + e->dice[0] % MAX_LAST_MS;
         memcpy(s->dice[e->kind], e->dice, sizeof e->dice);
+        if (e->kind == FAULT_NO_STREAM || e->kind == FAULT_SHORT_PAGES)
+            for (size_t i = 0; i < COUNT_OF(resources); i++)
+                begin_anew(s, slice_of(resources[i]));
+        effects_follow(s, e->kind);
     } else {
-        strike(s, e);
+        struct sim_where at = state_where(s);
+        effects_follow(s, e->kind);
+        if (strike(s, e))
+            state_cover_at(s, e->kind, &at);
     }
     set_knobs(s);
 }
@@ -271,7 +295,8 @@ void faults_arrived(struct sim *s, struct world_request *q)
         fail(s, q);
     else if (strikes(s, FAULT_REFUSED))
         say_no(s, q);
-    if (strikes(s, FAULT_SLOW))
+    bool answers = q->fate == FATE_SERVED || q->fate == FATE_REFUSED;
+    if (answers && strikes(s, FAULT_SLOW))
         q->delay_ms = (int64_t)rng_below(&s->rng, 4000);
     s->r->faults_met += q->fate != FATE_SERVED || q->kill_before || q->kill_behind;
 }

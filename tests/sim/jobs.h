@@ -87,7 +87,6 @@ void jobs_end(struct sim *s);
 /* ---- jobs_board.c: dashboards and submitter pods ---- */
 int jobs_dash(struct fakehead *h, struct slice method, struct slice target, struct slice body, struct buf *out);
 void jobs_submit_by_hand(struct sim *s, struct fakeray *h, struct slice id, enum job_script script, uint32_t run_ms);
-void jobs_strike(struct sim *s, const struct sim_entry *e);
 void jobs_knobs(struct sim *s); /* after scaled_knobs */
 void jobs_tick(struct sim *s);
 int64_t jobs_next(const struct sim *s);

@@ -173,6 +173,7 @@ int jobs_dash(struct fakehead *fake, struct slice method, struct slice target, s
     struct fakeray *h = (struct fakeray *)fake;
     struct sim *s = sim_of(h);
     bool trouble = h->trouble && rng_below(&s->rng, 3);
+    h->troubles += trouble;
     if (trouble && rng_below(&s->rng, 2)) {
         buf_put(out, SLICE("RuntimeError: no room"));
         return statuses[rng_below(&s->rng, COUNT_OF(statuses))];
@@ -185,21 +186,6 @@ int jobs_dash(struct fakehead *fake, struct slice method, struct slice target, s
 }
 
 /* ---- faults ---- */
-
-/* A head begins anew: any that runs. */
-void jobs_strike(struct sim *s, const struct sim_entry *e)
-{
-    uint32_t count = 0;
-    for (const struct fakeray *h = s->w.rays->first; h; h = h->next)
-        count += h->pod[0] != '\0';
-    uint32_t left = count ? e->dice[2] % count : 0;
-    for (struct fakeray *h = count ? s->w.rays->first : NULL; h; h = h->next)
-        if (h->pod[0] && left-- == 0) {
-            sim_say(s, "Ray of %s/%s begins anew", h->ns, h->cluster);
-            fakeray_restart(h);
-            return;
-        }
-}
 
 void jobs_knobs(struct sim *s)
 {

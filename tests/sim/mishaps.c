@@ -37,12 +37,23 @@ static void merge(struct sim *s, struct slice path, const char *patch)
     world_call(&s->w, "PATCH", path.ptr, "application/merge-patch+json", slice_of(patch));
 }
 
+/* The first one from `dice` on that pods run on; NODES when none does. */
+static uint32_t used_node(const struct sim *s, uint32_t dice)
+{
+    for (uint32_t i = 0; i < NODES; i++)
+        for (const struct seen_pod *p = s->pods; p; p = p->next)
+            if (p->ready && is_on(p, (dice + i) % NODES))
+                return (dice + i) % NODES;
+    return NODES;
+}
+
 static void node_lost(struct sim *s, const uint32_t dice[3])
 {
-    if (s->node.evict_ms != TIME_NEVER || s->node.gone_ms != TIME_NEVER)
+    uint32_t node = used_node(s, dice[0] % NODES);
+    if (s->node.evict_ms != TIME_NEVER || s->node.gone_ms != TIME_NEVER || node == NODES)
         return; /* one at a time */
     for (struct seen_pod *p = s->pods; p; p = p->next)
-        if (p->ready && is_on(p, dice[0] % NODES))
+        if (p->ready && is_on(p, node))
             p->on = NODE_LOST;
     for (struct seen_pod *p; (p = find(s, NODE_LOST)) != NULL;) {
         p->on = NODE_SILENT;

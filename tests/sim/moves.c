@@ -224,10 +224,25 @@ static void second_head(struct sim *s)
     world_call(&s->w, "POST", path.ptr, "application/json", body);
 }
 
+static struct slice service_of(struct sim *s, const struct want *c)
+{
+    return arena_printf(&s->w.arena, "%s%s", c->name, c->kind == RAY_V1 ? "-head-svc" : "-ray-head");
+}
+
+/* The first cluster from `dice` on whose service is there. */
+static struct want *find_service(struct sim *s, uint32_t dice)
+{
+    for (uint32_t i = 0; i < SIM_CLUSTERS; i++) {
+        struct want *c = &s->want[(dice + i) % SIM_CLUSTERS];
+        if (apiserver_get(s->w.server, SLICE("services"), slice_of(c->ns), service_of(s, c), &s->w.arena).ptr)
+            return c;
+    }
+    return NULL;
+}
+
 static void service_moves(struct sim *s, const struct want *c, bool gone)
 {
-    struct slice path =
-        arena_printf(&s->w.arena, "/api/v1/namespaces/%s/services/%s%s", c->ns, c->name, c->kind == RAY_V1 ? "-head-svc" : "-ray-head");
+    struct slice path = arena_printf(&s->w.arena, "/api/v1/namespaces/%s/services/%.*s", c->ns, SLICE_ARG(service_of(s, c)));
     if (gone)
         world_call(&s->w, "DELETE", path.ptr, "application/json", SLICE("{}"));
     else
@@ -260,15 +275,15 @@ static void move_cluster(struct sim *s, struct want *c, const struct sim_entry *
     }
 }
 
-void moves_apply(struct sim *s, const struct sim_entry *e)
+static void move(struct sim *s, const struct sim_entry *e)
 {
-    struct want *c = find(s, e->dice[0], e->kind != MOVE_CREATE);
+    bool of_service = e->kind == MOVE_SERVICE_DELETED || e->kind == MOVE_SERVICE_EDITED;
+    struct want *c = of_service ? find_service(s, e->dice[0]) : find(s, e->dice[0], e->kind != MOVE_CREATE);
     bool mishap = e->kind == MOVE_NODE_LOST || e->kind == MOVE_NAMESPACE_DELETED;
     bool of_pod = e->kind == MOVE_POD_DELETED || e->kind == MOVE_POD_FAILS || e->kind == MOVE_RAYLET_DIES || e->kind == MOVE_SECOND_HEAD;
     bool of_job = e->kind >= MOVE_JOB_CREATE && e->kind <= MOVE_JOB_NOTE;
     if (of_pod || mishap || of_job)
         c = NULL;
-    state_cover(s, e->kind);
     sim_say(s, "move: %s%s%s%s%s%s%s", sim_kind_name(e->kind), c ? " " : "", c ? c->ns : "", c ? "/" : "", c ? group_of(c) : "",
             c ? "/" : "", c ? c->name : "");
     if (mishap)
@@ -283,6 +298,16 @@ void moves_apply(struct sim *s, const struct sim_entry *e)
         pod_ends(s, e->dice[0], e->kind == MOVE_POD_DELETED);
     else if (c)
         move_cluster(s, c, e);
+}
+
+/* Counted when it has changed something; the operator knows nothing of it yet. */
+void moves_apply(struct sim *s, const struct sim_entry *e)
+{
+    uint64_t before = apiserver_revision(s->w.server);
+    s->moved = false;
+    move(s, e);
+    if (s->moved || apiserver_revision(s->w.server) != before)
+        state_cover(s, e->kind);
 }
 
 /* ---- the beginning and the end ---- */

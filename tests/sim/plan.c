@@ -31,7 +31,7 @@ static const struct {
     [MOVE_NAMESPACE_DELETED] = {"namespace deleted", 1},
     [MOVE_SECOND_HEAD] = {"second head", 0},
     [FAULT_LATENCY] = {"latency", 6},
-    [FAULT_PIECES] = {"short reads", 4},
+    [FAULT_PIECES] = {"short reads and writes", 4},
     [FAULT_BREAK] = {"connections break", 6},
     [FAULT_SILENCE] = {"connections fall silent", 2},
     [FAULT_DOWN] = {"server restarts", 3},
@@ -78,16 +78,22 @@ const char *sim_kind_name(enum sim_kind k)
     return kinds[k].name;
 }
 
-static enum sim_kind pick(struct rng *r, bool fault)
+/* A lease has to be there to be taken. */
+static bool may_come(const struct sim_setup *u, enum sim_kind k)
+{
+    return u->elect || (k != FAULT_LEASE_TAKEN && k != FAULT_LEASE_DELETED);
+}
+
+static enum sim_kind pick(struct rng *r, const struct sim_setup *u, bool fault)
 {
     enum sim_kind first = fault ? SIM_FIRST_FAULT : 0, end = fault ? SIM_KINDS : SIM_FIRST_FAULT;
     uint32_t all = 0;
     for (enum sim_kind k = first; k < end; k++)
-        all += kinds[k].weight;
+        all += may_come(u, k) ? kinds[k].weight : 0;
     uint32_t at = (uint32_t)rng_below(r, all);
     enum sim_kind k = first;
-    for (; at >= kinds[k].weight; k++)
-        at -= kinds[k].weight;
+    for (; !may_come(u, k) || at >= kinds[k].weight; k++)
+        at -= may_come(u, k) ? kinds[k].weight : 0;
     return k;
 }
 
@@ -159,14 +165,15 @@ void sim_plan_make(struct sim_plan *p, uint64_t seed)
     for (int i = 0; i < 2; i++)
         add(p, &r, (int64_t)rng_below(&r, 2000), MOVE_CREATE);
     for (uint32_t i = 0; i < moves; i++)
-        add(p, &r, (int64_t)rng_below(&r, SIM_MS), pick(&r, false));
+        add(p, &r, (int64_t)rng_below(&r, SIM_MS), pick(&r, s, false));
     /* Half of the faults strike where something has just been moved, or is about to be. */
     for (uint32_t i = 0; i < faults; i++) {
         const struct sim_entry *near = &p->entries[rng_below(&r, moves + 2)];
         int64_t at = rng_below(&r, 2) ? (int64_t)rng_below(&r, SIM_MS) : near->at_ms + (int64_t)rng_below(&r, 800) - 100;
-        add(p, &r, at < 0 ? 0 : at, pick(&r, true));
+        add(p, &r, at < 0 ? 0 : at, pick(&r, s, true));
     }
     scaled_entries(p, &r);
     job_entries(p, &r);
+    s->bookmark_ms = rng_below(&r, 3) ? 1000 + (int64_t)rng_below(&r, 9000) : 0;
     qsort(p->entries, p->count, sizeof p->entries[0], compare);
 }

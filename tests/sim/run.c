@@ -64,8 +64,11 @@ void sim_violation(struct sim *s, const char *which, const char *fmt, ...)
 
 static bool on_connect(struct world_hooks *h, struct process *p)
 {
+    struct sim *s = (struct sim *)h;
+    bool held = faults_on(s, FAULT_NO_CONNECT);
     (void)p;
-    return !faults_on((const struct sim *)h, FAULT_NO_CONNECT);
+    s->held += held;
+    return !held;
 }
 
 static void on_began(struct world_hooks *h, struct world_request *q)
@@ -149,6 +152,7 @@ static void until(struct sim *s, int64_t ms)
         next = next < ms ? next : ms;
         world_step(&s->w, next > sim_now(s) ? next + WORLD_START_MS : s->w.now.mono_ms + 1);
         check_step(s);
+        effects_look(s);
         faults_tick(s);
         moves_tick(s);
     }

@@ -26,6 +26,7 @@ void scaled_work(struct sim *s, const struct want *c)
     struct fakeray *h = head_of(c, s);
     h->rejoin_ms = REJOIN_MS;
     fakeray_work(h, 0, FAKERAY_CPUS, c->replicas[0], false);
+    s->moved = true;
 }
 
 /* A node that lives, but for heads: its raylet ends, and its pod goes on. */
@@ -40,19 +41,32 @@ void scaled_kill_raylet(struct sim *s, uint32_t dice)
             if (!n->dead && !n->pod.head && left-- == 0) {
                 sim_say(s, "raylet of %s", n->pod.name);
                 fakeray_kill_raylet(h, n->pod.name);
+                s->moved = true;
                 return;
             }
 }
 
 /* ---- faults ---- */
 
-void scaled_strike(struct sim *s, const struct sim_entry *e)
+/* A head begins anew: any that runs. */
+static bool restart_head(struct sim *s, uint32_t dice)
 {
-    if (e->kind == FAULT_HEADS_BREAK)
-        fakerays_cut(&s->w, NULL, 40 + e->dice[1] % 217);
-    uint32_t i = e->dice[1] % SIM_CLUSTERS;
-    if (e->kind == FAULT_HEAD_RESTART && s->want[i].there)
-        fakeray_restart(head_of(&s->want[i], s));
+    uint32_t count = 0;
+    for (const struct fakeray *h = s->w.rays->first; h; h = h->next)
+        count += h->pod[0] != '\0';
+    uint32_t left = count ? dice % count : 0;
+    for (struct fakeray *h = count ? s->w.rays->first : NULL; h; h = h->next)
+        if (h->pod[0] && left-- == 0) {
+            sim_say(s, "Ray of %s/%s begins anew", h->ns, h->cluster);
+            fakeray_restart(h);
+            return true;
+        }
+    return false;
+}
+
+bool scaled_strike(struct sim *s, const struct sim_entry *e)
+{
+    return e->kind == FAULT_HEADS_BREAK ? fakerays_cut(&s->w, NULL, 40 + e->dice[1] % 217) > 0 : restart_head(s, e->dice[2]);
 }
 
 /* What is on holds for about half of the heads. */

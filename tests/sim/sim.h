@@ -107,6 +107,7 @@ struct sim_entry {
 struct sim_setup {
     bool elect, all_namespaces, legacy_late; /* legacy_late: the CRD of the old kind comes in the middle */
     bool streaming;
+    int64_t bookmark_ms;
     bool scaled;           /* by what heads say */
     bool jobs, submitters; /* submitters: pods submit them */
     uint32_t operators;
@@ -171,6 +172,12 @@ enum sim_job_state {
     SIM_JOB_STATES,
 };
 const char *sim_job_state_name(enum sim_job_state s);
+
+/* What it does now: for the cluster that is busiest, and for jobs. */
+struct sim_where {
+    enum sim_state state;
+    bool jobs[SIM_JOB_STATES];
+};
 
 /* ---- a run ---- */
 
@@ -239,6 +246,13 @@ struct sim {
     uint32_t said_count[WORLD_PROCESSES];
     int64_t until_ms[SIM_KINDS]; /* when a fault that lasts is over */
     uint32_t dice[SIM_KINDS][3]; /* and of what kind it is */
+    struct {
+        bool follows;    /* what it comes to is looked for */
+        uint64_t hits;   /* as they were at the last look */
+        uint32_t states; /* that it has been counted in, a bit each */
+    } effect[SIM_KINDS];
+    uint64_t held; /* connections that nobody answered */
+    bool moved;    /* the move that runs has changed what heads have to do */
     int64_t restart_ms[WORLD_PROCESSES], expire_ms, tampered_ms, legacy_ms;
     bool stopping[WORLD_PROCESSES], synced[WORLD_PROCESSES];
     struct {
@@ -269,7 +283,7 @@ void moves_delete_all(struct sim *s);
 void scaled_begin(struct sim *s);
 void scaled_work(struct sim *s, const struct want *c);
 void scaled_kill_raylet(struct sim *s, uint32_t dice);
-void scaled_strike(struct sim *s, const struct sim_entry *e);
+bool scaled_strike(struct sim *s, const struct sim_entry *e);
 void scaled_knobs(struct sim *s);
 void scaled_check_delete(struct sim *s, const struct world_request *q);
 void scaled_check_pods(struct sim *s, const struct seen_pod *new);
@@ -292,7 +306,12 @@ void faults_calm(struct sim *s);
 void faults_arrived(struct sim *s, struct world_request *q);
 void faults_stepped(struct sim *s, struct process *p, uint64_t since);
 bool faults_on(const struct sim *s, enum sim_kind k);
+bool faults_last(enum sim_kind k); /* for a while, and not only once */
 void sim_start_process(struct sim *s, uint32_t i);
+
+/* effects.c: what came of a fault that strikes later, or for a while, is counted then */
+void effects_follow(struct sim *s, enum sim_kind k); /* from now on */
+void effects_look(struct sim *s);
 
 /* check.c */
 void check_begin(struct sim *s);
@@ -306,7 +325,9 @@ void check_end(struct sim *s);
 
 /* state.c */
 enum sim_state state_now(const struct sim *s);
-void state_cover(struct sim *s, enum sim_kind k); /* that this has met the operator as it is now */
+struct sim_where state_where(const struct sim *s);
+void state_cover(struct sim *s, enum sim_kind k);                                      /* that this has met the operator as it is now */
+void state_cover_at(const struct sim *s, enum sim_kind k, const struct sim_where *at); /* … as it was then */
 bool state_converged(struct sim *s, char why[SIM_TEXT]);
 bool state_has_failures(struct sim *s);
 int64_t state_wait_ms(struct sim *s); /* the longest back-off of a group, as its failures say */

@@ -110,19 +110,30 @@ static enum sim_job_state job_state_of(const struct cluster *c, struct arena *a)
     return JOBSTATE_NEW;
 }
 
-void state_cover(struct sim *s, enum sim_kind k)
+struct sim_where state_where(const struct sim *s)
 {
-    bool there[SIM_JOB_STATES] = {0};
+    struct sim_where at = {.state = state_now(s)};
     struct arena a = {0};
     const struct op *op = s->jobs ? busiest(s) : NULL;
     const struct cluster *c;
-    s->r->coverage[k][state_now(s)]++;
     for (uint32_t i = 0; op && (c = map_next(&op->clusters, &i)) != NULL;)
         if (c->kind == RECORD_JOB && c->present)
-            there[job_state_of(c, &a)] = true;
-    for (int i = 0; i < SIM_JOB_STATES; i++)
-        s->r->job_coverage[k][i] += there[i];
+            at.jobs[job_state_of(c, &a)] = true;
     arena_free(&a);
+    return at;
+}
+
+void state_cover_at(const struct sim *s, enum sim_kind k, const struct sim_where *at)
+{
+    s->r->coverage[k][at->state]++;
+    for (int i = 0; i < SIM_JOB_STATES; i++)
+        s->r->job_coverage[k][i] += at->jobs[i];
+}
+
+void state_cover(struct sim *s, enum sim_kind k)
+{
+    struct sim_where at = state_where(s);
+    state_cover_at(s, k, &at);
 }
 
 /* ---- converged? ---- */

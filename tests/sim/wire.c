@@ -11,7 +11,20 @@ enum { SILENCE_MS = 140 * 1000 }; /* after which the kernel gives a silent conne
 
 int64_t wire_delay_ms(struct world *w)
 {
-    return w->path.latency_ms + (w->path.jitter_ms ? (int64_t)rng_below(&w->rng, (uint64_t)w->path.jitter_ms + 1) : 0);
+    int64_t ms = w->path.latency_ms + (w->path.jitter_ms ? (int64_t)rng_below(&w->rng, (uint64_t)w->path.jitter_ms + 1) : 0);
+    w->hits.delayed += ms > 0;
+    return ms;
+}
+
+/* A socket takes what it likes of what it is given; while something of before is in it, it may take nothing. */
+size_t wire_room(struct world *w, size_t room, size_t in_flight)
+{
+    uint32_t most = w->path.piece_max;
+    if (!most || !room)
+        return room;
+    size_t n = in_flight && rng_below(&w->rng, 2) ? 0 : 1 + (size_t)rng_below(&w->rng, most);
+    w->hits.pieces += n < room;
+    return n < room ? n : room;
 }
 
 static void push(struct world *w, struct queue *q, enum what what, struct slice bytes)
@@ -35,6 +48,7 @@ static void push_bytes(struct world *w, struct queue *q, struct slice bytes)
     while (bytes.len) {
         uint32_t most = w->path.piece_max;
         struct slice head = slice_head(bytes, most ? 1 + (size_t)rng_below(&w->rng, most) : bytes.len);
+        w->hits.pieces += head.len < bytes.len;
         push(w, q, PIECE_BYTES, head);
         bytes = slice_skip(bytes, head.len);
     }
@@ -244,6 +258,7 @@ static void open_now(struct world *w, struct wire *x)
 {
     x->opened = true;
     if (x->refused || w->unreachable) {
+        w->hits.refused++;
         wire_tell(&x->link->link, LINK_FAILED, ERR_CONNECT, "connect to 10.0.0.1:443: refused");
         return;
     }
@@ -360,7 +375,7 @@ static char *link_out(struct link *l, size_t *n)
 {
     struct wire_link *me = (struct wire_link *)l;
     size_t used = me->wire->up.bytes;
-    *n = l->state == LINK_OPEN && used < WORLD_BUFFER ? WORLD_BUFFER - used : 0;
+    *n = wire_room(me->wire->process->world, l->state == LINK_OPEN && used < WORLD_BUFFER ? WORLD_BUFFER - used : 0, used);
     return buf_room(&me->out, WORLD_BUFFER);
 }
 
@@ -421,25 +436,37 @@ const struct net_ops wire_net_ops = {link_new};
 
 /* ---- from outside ---- */
 
-void world_cut_all(struct world *w)
+uint32_t world_cut_all(struct world *w)
 {
+    uint32_t n = 0;
     for (struct wire *x = w->wires; x; x = x->next)
-        if (x->opened)
+        if (x->opened) {
+            n += x->link && !x->broken;
             break_off(w, x, false);
+        }
+    return n;
 }
 
-void world_silence(struct world *w, uint32_t share)
+uint32_t world_silence(struct world *w, uint32_t share)
 {
+    uint32_t n = 0;
     for (struct wire *x = w->wires; x; x = x->next)
-        if (x->opened && !x->broken && rng_below(&w->rng, 256) < share)
+        if (x->opened && !x->broken && rng_below(&w->rng, 256) < share) {
+            n += x->link && !x->silent;
             fall_silent(w, x);
+        }
+    return n;
 }
 
-void world_break(struct world *w, uint32_t share, bool commit)
+uint32_t world_break(struct world *w, uint32_t share, bool commit)
 {
+    uint32_t n = 0;
     for (struct wire *x = w->wires; x; x = x->next)
-        if (x->opened && !x->broken && rng_below(&w->rng, 256) < share)
+        if (x->opened && !x->broken && rng_below(&w->rng, 256) < share) {
+            n += x->link != NULL;
             break_off(w, x, commit);
+        }
+    return n;
 }
 
 uint32_t world_links_of(const struct process *p)

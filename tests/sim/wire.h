@@ -46,6 +46,7 @@ struct wire {
 
 /* wire.c: for every connection of the world, to the API server or to heads */
 int64_t wire_delay_ms(struct world *w);                                                     /* what one piece takes on its way */
+size_t wire_room(struct world *w, size_t room, size_t in_flight);                           /* what of it a write is given now */
 void wire_tell(struct link *l, enum link_state state, enum err_code code, const char *why); /* unless it has ended already */
 
 /* overhear.c: what the operator writes is read along the way. */

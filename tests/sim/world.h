@@ -33,7 +33,7 @@ struct process {
 /* What the path does to bytes, in both directions. Pieces of one direction of one wire keep their order; wires overtake each other. */
 struct world_path {
     int64_t latency_ms, jitter_ms; /* a piece takes latency_ms and a random part of jitter_ms */
-    uint32_t piece_max;            /* bytes of a piece at most, a random number of them; 0: whole */
+    uint32_t piece_max;            /* bytes of a piece at most, a random number of them, and of one write; 0: whole */
 };
 
 /* What the operator sent. */
@@ -42,6 +42,12 @@ struct world_traffic {
     uint32_t pod_posts, events;
     uint32_t bare_deletes; /* without the uid of what is to go: it may be another object by now */
     uint32_t at_once;      /* most POSTs of pods that came together */
+};
+
+/* What the path has done. */
+struct world_hits {
+    uint64_t delayed, pieces; /* pieces: reads and writes that were shorter than they could have been */
+    uint64_t refused;         /* connections */
 };
 
 /* What becomes of a request that has come to the server. */
@@ -99,6 +105,7 @@ struct world {
     uint64_t steps;
     struct world_traffic sent;
     struct world_path path;
+    struct world_hits hits;
     struct rng rng; /* of the path */
     struct world_hooks *hooks;
     const char *kubeconfig;
@@ -133,12 +140,13 @@ void world_run(struct world *w, int64_t ms);
 
 /* ---- the path ---- */
 
+/* Each returns how many connections it has hit. */
 /* Every connection ends as when a cable is pulled. */
-void world_cut_all(struct world *w);
+uint32_t world_cut_all(struct world *w);
 /* Connections that stand carry nothing any more, as behind a NAT that has forgotten them; about `share` of 256 of them. */
-void world_silence(struct world *w, uint32_t share);
+uint32_t world_silence(struct world *w, uint32_t share);
 /* About `share` of 256 of the connections break; what was on its way to the server arrives when `commit`. */
-void world_break(struct world *w, uint32_t share, bool commit);
+uint32_t world_break(struct world *w, uint32_t share, bool commit);
 uint32_t world_links_of(const struct process *p); /* that it has open */
 
 /* ---- what was sent ---- */

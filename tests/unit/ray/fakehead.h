@@ -34,7 +34,8 @@ struct fakehead {
     void *owner; /* the test's */
     /* what came */
     uint32_t connections, calls, dashes, states, reports, drains, checks;
-    char report[4096], drained[256]; /* the last messages */
+    uint32_t hung, garbled, lost, shortened; /* of these, what `hangs`, `garbage`, `cuts` and `cuts_after` have come to */
+    char report[4096], drained[256];         /* the last messages */
     size_t report_len, drained_len;
 };
 
@@ -155,15 +156,20 @@ static void fakehead_call(struct fakehead_conn *c, uint32_t stream)
 {
     struct fakehead *h = c->head;
     c->calls++;
-    if (h->cuts || (h->cuts_kept && c->calls > 1))
+    if (h->cuts || (h->cuts_kept && c->calls > 1)) {
         c->ended = true;
-    else if (h->garbage.ptr)
+        h->lost++;
+    } else if (h->garbage.ptr) {
         buf_put(&c->out, h->garbage);
-    else if (!h->hangs)
+        h->garbled++;
+    } else if (!h->hangs) {
         fakehead_answer(c, stream);
+    }
+    h->hung += h->hangs;
     if (h->cuts_after && c->out.len > h->cuts_after) {
         c->out.len = h->cuts_after;
         c->ended = true;
+        h->shortened++;
     }
     if (h->stalls_after && c->out.len > h->stalls_after)
         c->out.len = h->stalls_after;
@@ -225,6 +231,10 @@ static void fakehead_dash(struct fakehead_conn *c)
     else if (!h->hangs && !h->cuts)
         http_write_response(&c->out, status, &type, 1, &bytes);
     c->ended = !h->hangs;
+    h->hung += h->hangs;
+    h->garbled += h->garbage.ptr != NULL;
+    h->lost += h->cuts;
+    h->shortened += h->cuts_after && c->out.len > h->cuts_after;
     if (h->cuts_after && c->out.len > h->cuts_after)
         c->out.len = h->cuts_after;
     buf_free(&body);
