@@ -157,23 +157,30 @@ struct token {
     char text[LIMIT_RAY_TOKEN + 1];
 };
 
+/* White space around it is none of it: Secrets are often made of a file with a line's end, and Ray takes them so. */
+static bool whole_token(struct slice text, const char *where, struct slice *out, struct err *e)
+{
+    return ray_auth_token(text, out, NULL) ||
+           err_set(e, ERR_CONFIG,
+                   "the token in %s is empty, longer than %d bytes (LIMIT_RAY_TOKEN), or holds a byte that no header may have", where,
+                   LIMIT_RAY_TOKEN);
+}
+
 static bool read_token(void *owner, struct slice *out, struct err *e)
 {
     struct token *t = owner;
     struct arena a = {0};
-    struct slice text;
+    struct slice text, token;
     *out = t->given;
     if (slice_empty(t->path))
-        return true;
+        return slice_empty(t->given) || whole_token(t->given, "RAY_AUTH_TOKEN", out, e);
     if (!cli_read_file(t->path, &a, &text, e))
         return err_wrap(e, "the token");
-    struct slice trimmed = slice_trim(text);
-    bool fits = !slice_empty(trimmed) && slice_copy(trimmed, t->text, sizeof t->text);
-    *out = (struct slice){t->text, trimmed.len};
+    bool fits = whole_token(text, t->path.ptr, &token, e);
+    *out = fits && slice_copy(token, t->text, sizeof t->text) ? (struct slice){t->text, token.len} : SLICE_NONE;
     mem_wipe((char *)(uintptr_t)text.ptr, text.len);
     arena_free(&a);
-    return fits || err_set(e, ERR_CONFIG, "the token in %.*s is empty, or longer than %d bytes (LIMIT_RAY_TOKEN)", SLICE_ARG(t->path),
-                           LIMIT_RAY_TOKEN);
+    return fits;
 }
 
 static void find_token(struct token *t, const struct submit_flags *f)
