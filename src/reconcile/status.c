@@ -169,6 +169,18 @@ static struct slice status_text(const struct facts *f)
     return text;
 }
 
+/* Whether the head has another address than clients were told. Its first one is no such news: nobody has looked it up. */
+static bool moved(struct jval prior, struct jval next)
+{
+    static const char *const addresses[] = {"head.podIP", "head.serviceIP"};
+    for (size_t i = 0; i < COUNT_OF(addresses); i++) {
+        struct jval was = json_get(prior, addresses[i]), is = json_get(next, addresses[i]);
+        if (json_type(was) == JSON_STRING && json_type(is) == JSON_STRING && !json_equal(was, is))
+            return true;
+    }
+    return false;
+}
+
 /* True when the news can wait: state, generation, desired numbers and all conditions are as they were, but that the head became ready. */
 static bool mere_progress(struct jval prior, struct jval next)
 {
@@ -179,6 +191,8 @@ static bool mere_progress(struct jval prior, struct jval next)
     struct jval was = json_get(prior, "head.serviceName"), service = json_get(next, "head.serviceName"), k, now;
     if (json_there(json_get(prior, "head")) && json_type(service) == JSON_STRING && !json_equal(was, service))
         return false; /* clients look it up here */
+    if (moved(prior, next))
+        return false;
     for (struct jiter it = json_iter(json_get(next, "conditions")); json_next(&it, &k, &now);) {
         struct jval type = json_get(now, "type"), yes = json_get(now, "status");
         struct arena none = {0};

@@ -88,6 +88,7 @@ static void read_pod(struct scene *s, struct slice line)
     p->index = (int32_t)n;
     p->hash = 0;
     set_state(p, slice_cut(&line, ' '));
+    snprintf(p->ip, sizeof p->ip, "%s", p->phase == POD_RUNNING ? "10.0.0.1" : "");
     int32_t age = 60;
     while (!slice_empty(line)) {
         struct slice word = slice_cut(&line, ' ');
