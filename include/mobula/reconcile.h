@@ -269,7 +269,9 @@ struct job_said {
     struct slice refused;         /* the submission was refused for what is in it: the answer */
     struct slice log;             /* the last lines of the driver's log … */
     bool log_asked;               /* … when they were asked for, with an answer or without */
-    bool stop_asked;              /* a stop was asked for and answered */
+    uint32_t stops;               /* stops that this session answered … */
+    int64_t stop_ms;              /* … monotonic, the last of them … */
+    bool stopping;                /* … and what it has done was not looked at yet */
     bool asking;                  /* a question is on its way: the answer brings the job here again */
     int64_t answered_ms;          /* monotonic: the last answer */
     uint32_t failures;            /* questions since then that had no answer … */

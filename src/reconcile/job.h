@@ -62,7 +62,12 @@ void job_finish(struct job_decision *d, const struct job_said *said);
 /* Deletes clusters that the job owns: all, and all submitter pods before them, or those of other attempts only. Returns whether none of
  * them is left. */
 bool decide_remove(struct job_decision *d, bool all, const char *why);
+/* A submitter that lives when its attempt is over; with `ended` also those that are. Returns whether none of them is left. */
+bool decide_remove_submitters(struct job_decision *d, bool ended, const char *why);
 void decide_job_ended(struct job_decision *d);
+
+/* ---- job_stop.c: what may still run then ---- */
+void decide_stop_given_up(struct job_decision *d, bool submitters_gone);
 void decide_job_deleted(struct job_decision *d);
 
 /* ---- job.c ---- */

@@ -95,7 +95,7 @@ static bool deletes(const struct plan *p, const struct pod *pod)
 
 /* A submitter that lives when its attempt is over may submit yet: to a head that began anew, or after the job was told to stop. One that
  * has ended cannot, and its log is read. Returns whether none is left. */
-static bool remove_submitters(struct job_decision *d, bool ended, const char *why)
+bool decide_remove_submitters(struct job_decision *d, bool ended, const char *why)
 {
     bool gone = true;
     for (uint32_t i = 0; i < d->in->submitter_count; i++) {
@@ -115,7 +115,7 @@ static bool remove_submitters(struct job_decision *d, bool ended, const char *wh
 bool decide_remove(struct job_decision *d, bool all, const char *why)
 {
     struct slice next = ray_job_cluster_name(d->job, d->is.attempt + 1, d->a);
-    bool gone = !all || remove_submitters(d, true, why);
+    bool gone = !all || decide_remove_submitters(d, true, why);
     for (uint32_t i = 0; i < d->in->cluster_count; i++) {
         const struct job_cluster *c = &d->in->clusters[i];
         if (!c->owned || slice_eq(c->name, next) || (!all && slice_eq(c->name, d->is.cluster)))
@@ -153,8 +153,10 @@ static bool owns_any(const struct job_decision *d)
 static void decide_rules(struct job_decision *d)
 {
     uint8_t ends = RAY_END_ANY, most = RAY_REMOVE_NONE;
-    ends |= d->is.state == JOB_SUCCEEDED ? RAY_END_SUCCEEDED : d->is.state == JOB_FAILED ? RAY_END_FAILED : 0;
-    ends |= d->is.phase == JOB_PHASE_FAILED ? RAY_END_GIVEN_UP : 0;
+    if (d->is.phase == JOB_PHASE_FAILED) /* also of one that was given up, and then succeeded before its stop came */
+        ends |= d->is.state == JOB_FAILED ? RAY_END_FAILED | RAY_END_GIVEN_UP : RAY_END_GIVEN_UP;
+    else if (d->is.state == JOB_SUCCEEDED)
+        ends |= RAY_END_SUCCEEDED;
     for (uint32_t i = 0; i < d->job->rule_count; i++) {
         const struct ray_job_rule *rule = &d->job->rules[i];
         bool touches = rule->what == RAY_REMOVE_SELF || (rule->what != RAY_REMOVE_NONE && owns_any(d));
@@ -172,100 +174,12 @@ static void decide_rules(struct job_decision *d)
         suspend_workers(d);
 }
 
-/* Whether a stop settles it: what Ray has taken is not started again. What it has not, a submitter that lives may submit after the stop. */
-static bool may_stop(const struct job_decision *d, bool submitters_gone)
-{
-    struct job_said said = job_heard(d);
-    return submitters_gone || (said.known && slice_eq(said.id, d->is.id));
-}
-
-/* A job that was given up may still run. */
-static bool must_stop(const struct job_decision *d)
-{
-    bool over = d->is.state >= JOB_STOPPED || slice_empty(d->is.id) || slice_empty(d->is.session);
-    bool reachable = d->cluster && !d->cluster->deleting;
-    return !over && reachable && !job_heard(d).stop_asked;
-}
-
-/* A dashboard that does not answer is asked again after a growing pause. */
-static void ask_stop(struct job_decision *d)
-{
-    struct job_said said = job_heard(d);
-    int64_t wait_ms = said.failures ? reconcile_backoff_ms(said.failures, hash64(d->job->uid, 0)) : 0;
-    int64_t due_ms = said.failed_ms + (wait_ms < JOB_LOOK_FAILING_MAX_MS ? wait_ms : JOB_LOOK_FAILING_MAX_MS);
-    if (said.asking)
-        return;
-    if (said.failures && d->in->now.mono_ms < due_ms) {
-        plan_look_again(d->p, due_ms);
-        return;
-    }
-    struct action *act = plan_add(d->p, ACTION_STOP);
-    act->name = d->is.cluster;
-    act->text = d->is.id;
-}
-
-static struct slice left_text(const struct job_decision *d, int64_t ms)
-{
-    struct slice why = job_heard(d).trouble;
-    return arena_printf(d->a,
-                        "%.*s may still run on RayCluster %.*s, whose dashboard took no stop for %d s (%.*s): when it answers again, "
-                        "ray job stop --address http://%.*s %.*s",
-                        SLICE_ARG(d->is.id), SLICE_ARG(d->is.cluster), (int)(ms / 1000),
-                        SLICE_ARG(why.len ? why : SLICE("a submitter pod has not ended")), SLICE_ARG(d->is.dashboard), SLICE_ARG(d->is.id));
-}
-
-static void say_left(struct job_decision *d, struct slice text)
-{
-    struct action *act = plan_add(d->p, ACTION_EVENT);
-    act->warning = act->logged = true;
-    act->why = "FailedToStopRayJob";
-    act->text = job_shorten(text, LIMIT_KUBE_EVENT_NOTE, d->a);
-}
-
-/* What was given up is stopped while that may help. Of tries that another process made nothing is known, and nothing is said. */
-static void stop_given_up(struct job_decision *d, bool submitters_gone)
-{
-    if (d->cluster == NULL || d->cluster->deleting)
-        d->to.left = SLICE_NONE;
-    if (!must_stop(d))
-        return;
-    if (!job_passed(d, d->is.end_us, JOB_STOP_MS / 1000)) {
-        if (may_stop(d, submitters_gone))
-            ask_stop(d);
-    } else if (slice_empty(d->is.left) && (job_heard(d).failures || !submitters_gone)) {
-        d->to.left = left_text(d, JOB_STOP_MS);
-        say_left(d, d->to.left);
-    }
-}
-
 void decide_job_ended(struct job_decision *d)
 {
-    bool gone = remove_submitters(d, false, "the job is over");
+    bool gone = decide_remove_submitters(d, false, "the job is over");
     if (d->is.phase == JOB_PHASE_FAILED)
-        stop_given_up(d, gone);
+        decide_stop_given_up(d, gone);
     decide_remove(d, false, "of an earlier attempt");
     if (d->in->errors->count == 0)
         decide_rules(d);
-}
-
-/* A cluster of the job's own goes with it, and so does what runs there; what runs on a selected one is stopped. The user waits for that,
- * but not for ever, and is told. */
-void decide_job_deleted(struct job_decision *d)
-{
-    if (!d->job->finalizer)
-        return;
-    int64_t until_ms = d->in->leaving_ms + JOB_STOP_DELETED_MS;
-    bool given_up = d->is.phase == JOB_PHASE_FAILED && !job_passed(d, d->is.end_us, JOB_STOP_MS / 1000);
-    bool runs = (d->is.phase == JOB_PHASE_RUNNING || given_up) && !(d->cluster && d->cluster->owned);
-    bool gone = !runs || remove_submitters(d, false, "the job is deleted"), stop = runs && must_stop(d);
-    bool late = d->in->now.mono_ms >= until_ms;
-    if (stop && late)
-        say_left(d, left_text(d, JOB_STOP_DELETED_MS));
-    if ((gone && !stop) || late) {
-        plan_add(d->p, ACTION_REMOVE_FINALIZER);
-        return;
-    }
-    plan_look_again(d->p, until_ms);
-    if (stop && may_stop(d, gone))
-        ask_stop(d);
 }

@@ -56,7 +56,8 @@ static void hear_session(struct job_said *said, struct slice session)
     if (!slice_eq(said->session, session)) { /* another Ray, which knows nothing of what this one was told */
         forget_job(said, SLICE_NONE);
         said->refused = SLICE_NONE;
-        said->stop_asked = false;
+        said->stops = 0;
+        said->stopping = false;
         said->unsubmitted = 0;
     }
     said->session = session;
@@ -69,6 +70,16 @@ static void hear_submitted(struct job_said *said, struct slice id)
     forget_job(said, id);
     said->known = true;
     said->state = JOB_PENDING;
+}
+
+/* What it has done to a job that Ray knows shows later. */
+static void hear_stop(struct job_said *said, struct slice id, bool absent, struct now now)
+{
+    said->stops += said->stops < UINT32_MAX;
+    said->stop_ms = now.mono_ms;
+    said->stopping = !absent;
+    if (absent)
+        forget_job(said, id);
 }
 
 /* Whether it is an answer to the question; else it is as if there was none. */
@@ -100,17 +111,19 @@ void job_hear(struct job_said *said, struct slice id, const struct ray_dash_answ
     said->answered_ms = now.mono_ms;
     if (answer->call == RAY_DASH_VERSION) {
         hear_session(said, answer->session);
-    } else if (answer->call == RAY_DASH_JOB && ok) {
-        hear_job(said, id, &answer->jobs[0]);
     } else if (answer->call == RAY_DASH_JOB) {
-        forget_job(said, id);
+        said->stopping = false;
+        if (ok)
+            hear_job(said, id, &answer->jobs[0]);
+        else
+            forget_job(said, id);
     } else if (answer->call == RAY_DASH_SUBMIT && answer->outcome == RAY_DASH_REFUSED) {
         forget_job(said, id);
         said->refused = slice_of(answer->err.text);
     } else if (answer->call == RAY_DASH_SUBMIT) {
         hear_submitted(said, id);
     } else if (answer->call == RAY_DASH_STOP) {
-        said->stop_asked = true;
+        hear_stop(said, id, answer->outcome == RAY_DASH_ABSENT, now);
     } else if (answer->call == RAY_DASH_LOG && ok) {
         said->log = answer->log;
     }

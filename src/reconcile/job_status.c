@@ -166,7 +166,7 @@ static void write_conditions(const struct job_decision *d, struct jout *w, struc
     if (to->phase == JOB_PHASE_FAILED)
         all[count++] = (struct condition){"Failed", true, to->reason, job_shorten(to->message, ERR_TEXT_MAX, d->a), d->job->generation};
     if (to->left.len)
-        all[count++] = (struct condition){"MayStillRun", true, SLICE("StopUnanswered"), to->left, d->job->generation};
+        all[count++] = (struct condition){"MayStillRun", true, SLICE("NotStopped"), to->left, d->job->generation};
     struct jval k, v;
     jout_karray(w, "conditions");
     for (size_t i = 0; i < count; i++)

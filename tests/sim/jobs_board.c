@@ -116,14 +116,19 @@ static int submit_body(struct sim *s, struct fakeray *h, struct slice body, stru
     return submit(s, h, s->w.rays->from, json_get_str(root, "submission_id", a), json_get_str(root, "entrypoint", a), out);
 }
 
+/* One that is endless waits longer for its place, so that now and then it is given up meanwhile. */
+static bool is_pending(const struct sim *s, const struct submission *sub)
+{
+    return sub->state == SUBMISSION_RUNS && s->w.now.mono_ms < sub->began_ms + (sub->script == SCRIPT_ENDLESS ? 5000 : 100);
+}
+
 static int describe(const struct sim *s, struct submission *sub, struct buf *out)
 {
     static const char *const words[] = {"RUNNING", "SUCCEEDED", "FAILED", "STOPPED", "RUNNING"};
     int64_t wall_ms = s->w.now.wall_us / 1000, now_ms = s->w.now.mono_ms;
     settle(sub);
-    bool pending = sub->state == SUBMISSION_RUNS && now_ms < sub->began_ms + 100;
     buf_printf(out, "{\"type\":\"SUBMISSION\",\"submission_id\":\"%s\",\"status\":\"%s\",\"message\":\"\",\"start_time\":%lld", sub->id,
-               pending ? "PENDING" : words[sub->state], (long long)(wall_ms - now_ms + sub->began_ms));
+               is_pending(s, sub) ? "PENDING" : words[sub->state], (long long)(wall_ms - now_ms + sub->began_ms));
     if (sub->ended_ms)
         buf_printf(out, ",\"end_time\":%lld", (long long)(wall_ms - now_ms + sub->ended_ms));
     buf_putc(out, '}');
@@ -145,7 +150,9 @@ static int answer_job(struct sim *s, const struct fakeray *h, struct slice metho
         buf_put(out, SLICE("{\"logs\":\"first\\nlast\\n\"}"));
         return 200;
     }
-    if (sub->state == SUBMISSION_RUNS) {
+    if (is_pending(s, sub)) {
+        sim_say(s, "%s waits for a place, which no stop ends", sub->id);
+    } else if (sub->state == SUBMISSION_RUNS) {
         sim_say(s, "%s is stopped", sub->id);
         sub->state = SUBMISSION_STOPPED;
         sub->ended_ms = s->w.now.mono_ms;

@@ -159,7 +159,7 @@ static void read_is(struct job_scene *s, struct slice line)
     else if (slice_eq(phase, SLICE("Suspended")))
         put_condition(s, "Suspended", SLICE("Suspend"), SLICE(""));
     if (left.len)
-        put_condition(s, "MayStillRun", SLICE("StopUnanswered"), left);
+        put_condition(s, "MayStillRun", SLICE("NotStopped"), left);
     buf_putc(&s->prior, ']');
 }
 
@@ -189,6 +189,7 @@ static void read_said(struct job_scene *s, struct slice line)
 {
     struct job_said *said = &s->said;
     int32_t answered = 0, failures = 0, failed = 0, failing = 0, began = 0, ended = 0, unsubmitted = 0;
+    int32_t stops = 0, stopped = 0;
     while (!slice_empty(line)) {
         struct slice word = slice_cut(&line, ' ');
         struct {
@@ -210,13 +211,17 @@ static void read_said(struct job_scene *s, struct slice line)
         take_int(word, "ended", &ended);
         said->asking |= slice_eq(word, SLICE("asking"));
         said->log_asked |= slice_eq(word, SLICE("log-asked")) || said->log.len;
-        said->stop_asked |= slice_eq(word, SLICE("stop-asked"));
+        said->stopping |= slice_eq(word, SLICE("stopping"));
+        take_int(word, "stops", &stops);
+        take_int(word, "stopped", &stopped);
         said->says_no |= slice_eq(word, SLICE("says-no"));
     }
     said->answered_ms = slice_empty(said->session) ? 0 : NOW_MS - answered;
     said->unsubmitted = (uint32_t)unsubmitted;
     said->unsubmitted_ms = NOW_MS - failed;
     said->unsubmitted_why = SLICE("500");
+    said->stops = (uint32_t)stops;
+    said->stop_ms = NOW_MS - stopped;
     said->failures = (uint32_t)failures;
     said->failed_ms = NOW_MS - failed;
     said->failing_us = now_us - failing * INT64_C(1000000);

@@ -45,8 +45,8 @@ static const struct {
     {"submitted or not", RAY_DASH_SUBMIT, RAY_DASH_LOST, SLICE("b"), SLICE_NONE, "s1  1 RUNNING 2"},
     {"submitted or not, says a 500", RAY_DASH_SUBMIT, RAY_DASH_FAILED, SLICE("b"), SLICE_NONE, "s1  1 RUNNING 2"},
     {"no such way to submit", RAY_DASH_SUBMIT, RAY_DASH_ABSENT, SLICE("b"), SLICE_NONE, "s1  1 RUNNING 2"},
-    {"stopped", RAY_DASH_STOP, RAY_DASH_OK, SLICE("a"), SLICE_NONE, "s1 a 1 RUNNING 0 stop"},
-    {"nothing to stop", RAY_DASH_STOP, RAY_DASH_ABSENT, SLICE("a"), SLICE_NONE, "s1 a 1 RUNNING 0 stop"},
+    {"stopped", RAY_DASH_STOP, RAY_DASH_OK, SLICE("a"), SLICE_NONE, "s1 a 1 RUNNING 0 stopping"},
+    {"nothing to stop", RAY_DASH_STOP, RAY_DASH_ABSENT, SLICE("a"), SLICE_NONE, "s1 a 0  0 stop"},
     {"stopped or not", RAY_DASH_STOP, RAY_DASH_LOST, SLICE("a"), SLICE_NONE, "s1 a 1 RUNNING 2"},
     {"log", RAY_DASH_LOG, RAY_DASH_OK, SLICE("a"), SLICE("line"), "s1 a 1 RUNNING 0 log line"},
     {"no log", RAY_DASH_LOG, RAY_DASH_ABSENT, SLICE("a"), SLICE_NONE, "s1 a 1 RUNNING 0 log"},
@@ -56,8 +56,11 @@ static const struct {
 static struct slice told(const struct job_said *s, struct arena *a)
 {
     return arena_printf(a, "%.*s %.*s %d %s %u%s%s%s%s%.*s", SLICE_ARG(s->session), SLICE_ARG(s->id), s->known, job_state_name(s->state),
-                        s->failures, s->refused.len ? " refused" : "", s->stop_asked ? " stop" : "", s->log_asked ? " log" : "",
-                        s->log.len ? " " : "", SLICE_ARG(s->log));
+                        s->failures, s->refused.len ? " refused" : "",
+                        s->stopping ? " stopping"
+                        : s->stops  ? " stop"
+                                    : "",
+                        s->log_asked ? " log" : "", s->log.len ? " " : "", SLICE_ARG(s->log));
 }
 
 static void test_answers(struct arena *a)
@@ -122,12 +125,35 @@ static void test_unsubmitted(void)
     CHECK_INT(said.unsubmitted, 0);
 }
 
+/* After a stop the job is looked at; another session was told nothing. */
+static void test_stops(void)
+{
+    test_case("stops, and what they did");
+    struct job_said said = before();
+    struct ray_dash_job job = {.status = SLICE("PENDING")};
+    struct ray_dash_answer stop = {.call = RAY_DASH_STOP, .outcome = RAY_DASH_OK, .done = true};
+    struct ray_dash_answer pending = {.call = RAY_DASH_JOB, .outcome = RAY_DASH_OK, .jobs = &job, .job_count = 1};
+    struct ray_dash_answer lost = {.call = RAY_DASH_JOB, .outcome = RAY_DASH_LOST};
+    struct ray_dash_answer version = {.call = RAY_DASH_VERSION, .outcome = RAY_DASH_OK, .session = SLICE("s2")};
+    job_hear(&said, SLICE("a"), &stop, (struct now){200, 9});
+    CHECK(said.stops == 1 && said.stop_ms == 200 && said.stopping);
+    job_hear(&said, SLICE("a"), &lost, (struct now){300, 9});
+    CHECK(said.stops == 1 && said.stopping);
+    job_hear(&said, SLICE("a"), &pending, (struct now){400, 9});
+    CHECK(said.stops == 1 && said.stop_ms == 200 && !said.stopping && said.state == JOB_PENDING);
+    job_hear(&said, SLICE("a"), &stop, (struct now){500, 9});
+    CHECK(said.stops == 2 && said.stop_ms == 500 && said.stopping);
+    job_hear(&said, SLICE_NONE, &version, (struct now){600, 9});
+    CHECK(said.stops == 0 && !said.stopping);
+}
+
 int main(void)
 {
     struct arena a = {0};
     test_answers(&a);
     test_unsubmitted();
     test_refusal();
+    test_stops();
     arena_free(&a);
     return test_done();
 }

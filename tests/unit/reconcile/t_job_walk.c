@@ -92,7 +92,7 @@ static void ask(struct world *w, const struct action *act)
     if (c && !c->ray.silent && !lost && act->kind == ACTION_SUBMIT)
         take(w, &c->ray, act->text);
     if (c && !c->ray.silent && !lost && act->kind == ACTION_STOP && slice_eq(c->ray.id, act->text) && c->ray.state < JOB_STOPPED)
-        c->ray.state = JOB_STOPPED;
+        c->ray.state = c->ray.state == JOB_PENDING ? JOB_PENDING : JOB_STOPPED; /* what waits for a place is not stopped, says Ray or not */
     snprintf(w->said_cluster, sizeof w->said_cluster, "%.*s", SLICE_ARG(act->name));
     if (!slice_eq(w->said.cluster, slice_of(w->said_cluster)))
         w->said = (struct job_said){.cluster = slice_of(w->said_cluster)};
@@ -107,9 +107,14 @@ static void ask(struct world *w, const struct action *act)
     }
     w->said.failures = 0;
     w->said.answered_ms = w->now.mono_ms;
-    w->said.stop_asked |= act->kind == ACTION_STOP;
+    if (act->kind == ACTION_STOP) {
+        w->said.stops++;
+        w->said.stop_ms = w->now.mono_ms;
+        w->said.stopping = true;
+    }
     if (act->kind != ACTION_LOOK && act->kind != ACTION_SUBMIT)
         return;
+    w->said.stopping &= act->kind != ACTION_LOOK;
     snprintf(w->said_session, sizeof w->said_session, "s%u", c->ray.session);
     snprintf(w->said_id, sizeof w->said_id, "%.*s", SLICE_ARG(act->text));
     w->said.session = slice_of(w->said_session);
@@ -328,6 +333,8 @@ static void walk(uint64_t seed)
         check_rest(&w);
         if (shutdown)
             CHECK_INT(live_clusters(&w), 0);
+        for (size_t i = 0; i < CLUSTERS; i++) /* what was given up does not run on */
+            CHECK(!w.clusters[i].there || slice_empty(w.clusters[i].ray.id) || w.clusters[i].ray.state >= JOB_STOPPED);
         CHECK(!self);
     }
     buf_free(&w.status);

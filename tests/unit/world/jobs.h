@@ -33,6 +33,7 @@ static struct board {
     int submit_status; /* of every submission instead of taking it; 0: taken */
     const char *words; /* … and its body */
     bool takes;        /* … and it is taken all the same */
+    bool crowded;      /* nothing has a place: what is submitted stays PENDING, and a stop changes nothing, whatever it answers */
     uint32_t submits, taken, stops, logs;
 } board;
 
@@ -89,7 +90,10 @@ static int board_job(struct submission *s, struct buf *out)
 {
     int64_t age = board.world->now.mono_ms - s->began_ms, began_ms = board.world->now.wall_us / 1000 - age;
     bool over = s->stopped_ms || (board.run_ms && age >= board.run_ms);
-    const char *status = s->stopped_ms ? "STOPPED" : over ? board.fail ? "FAILED" : "SUCCEEDED" : age < 100 ? "PENDING" : "RUNNING";
+    const char *status = s->stopped_ms                ? "STOPPED"
+                         : over                       ? board.fail ? "FAILED" : "SUCCEEDED"
+                         : age < 100 || board.crowded ? "PENDING"
+                                                      : "RUNNING";
     int64_t late_ms = looked_late_ms(s);
     s->late_ms = late_ms > s->late_ms ? late_ms : s->late_ms;
     s->looked_ms = board.world->now.mono_ms;
@@ -123,7 +127,8 @@ static int board_answer(struct fakehead *fake, struct slice method, struct slice
         return board_job(s, out);
     if (slice_eq(rest, SLICE("stop"))) {
         board.stops++;
-        s->stopped_ms = s->stopped_ms ? s->stopped_ms : board.world->now.mono_ms;
+        if (!board.crowded)
+            s->stopped_ms = s->stopped_ms ? s->stopped_ms : board.world->now.mono_ms;
         buf_put(out, SLICE("{\"stopped\":true}"));
         return 200;
     }

@@ -228,6 +228,82 @@ static void test_deleted_in_silence(void)
     end_job_world(&w);
 }
 
+/* Ray says "stopped" of what waits for a place, and leaves it PENDING: a job that was given up would start when a place is free. */
+static void test_never_placed(void)
+{
+    static const char more[] = "\"activeDeadlineSeconds\":15,\"clusterSelector\":{\"ray.io/cluster\":\"c\"},";
+    struct world w;
+    test_case("given up while it waits for a place: stopped when it has one");
+    make_job_world(&w, false);
+    board.run_ms = 0;
+    board.crowded = true;
+    apply(&w, "c", 1);
+    apply_job(&w, "j", more);
+    CHECK(run_until(&w, "j", "Failed", 40 * 1000));
+    world_run(&w, 60 * 1000);
+    CHECK(board.stops > 2);
+    CHECK(board.stops < 12); /* with pauses that grow */
+    CHECK_STR(job_says(&w, "j", "jobStatus"), "PENDING");
+    board.crowded = false;
+    world_run(&w, JOB_LOOK_FAILING_MAX_MS + 10 * 1000);
+    CHECK(board.first->stopped_ms > 0);
+    CHECK_STR(job_says(&w, "j", "jobStatus"), "STOPPED");
+    CHECK_STR(job_says(&w, "j", "reason"), "DeadlineExceeded");
+    CHECK_INT(events_of(&w, "FailedToStopRayJob"), 0);
+    check_fixed_point(&w);
+    test_case("… and when it never has one, that is said once");
+    board.crowded = true;
+    apply_job(&w, "k", more);
+    CHECK(run_until(&w, "k", "Failed", 40 * 1000));
+    world_run(&w, JOB_STOP_MS + 40 * 1000);
+    CHECK(says(&w, "rayjobs.ray.io", "k", "\"type\":\"MayStillRun\""));
+    CHECK_INT(events_of(&w, "FailedToStopRayJob"), 1);
+    check_fixed_point(&w);
+    uint32_t stops = board.stops;
+    world_run(&w, 60 * 1000);
+    CHECK_INT(board.stops, stops);
+    test_case("deleted while it waits for a place: told again, and let go of");
+    apply_job(&w, "l", "\"clusterSelector\":{\"ray.io/cluster\":\"c\"},");
+    CHECK(run_until(&w, "l", "Running", 10 * 1000));
+    world_run(&w, 5000);
+    delete_job(&w, "l");
+    world_run(&w, JOB_STOP_DELETED_MS - 2000);
+    CHECK(!slice_empty(job_text(&w, "l")));
+    CHECK(board.stops > stops + 4);
+    world_run(&w, 5000);
+    CHECK(slice_empty(job_text(&w, "l")));
+    CHECK_INT(events_of(&w, "FailedToStopRayJob"), 2);
+    end_job_world(&w);
+}
+
+/* The operator was down when the time to tell it was over: the next one tells it, once, and says what came of that. */
+static void test_given_up_long_ago(void)
+{
+    struct world w;
+    for (int hangs = 0; hangs < 2; hangs++) {
+        test_case("given up, and no operator for long: the head %s then", hangs ? "hangs" : "answers");
+        make_job_world(&w, false);
+        board.run_ms = 0;
+        apply_job(&w, "j", "\"activeDeadlineSeconds\":15,");
+        CHECK(run_until(&w, "j", "Running", 10 * 1000));
+        world_run(&w, 3000);
+        ray_of(&w, "j")->fake.hangs = true;
+        CHECK(run_until(&w, "j", "Failed", 30 * 1000));
+        world_kill_operator(&w);
+        world_run(&w, JOB_STOP_MS + 60 * 1000);
+        CHECK_INT(board.stops, 0);
+        ray_of(&w, "j")->fake.hangs = hangs;
+        world_start_operator(&w, false);
+        world_run(&w, 60 * 1000);
+        CHECK(hangs ? board.stops > 0 : board.stops == 1); /* which one that hangs has heard, for all one knows */
+        CHECK_STR(job_says(&w, "j", "jobStatus"), hangs ? "RUNNING" : "STOPPED");
+        CHECK_INT(says(&w, "rayjobs.ray.io", "j", "\"type\":\"MayStillRun\""), hangs);
+        CHECK_INT(events_of(&w, "FailedToStopRayJob"), hangs);
+        check_fixed_point(&w);
+        end_job_world(&w);
+    }
+}
+
 static void test_lost(void)
 {
     struct world w;
@@ -373,6 +449,8 @@ int main(void)
     test_suspend();
     test_selected();
     test_deleted_in_silence();
+    test_never_placed();
+    test_given_up_long_ago();
     test_lost();
     test_deadline();
     test_invalid();
