@@ -61,6 +61,7 @@ struct scale_news {
 struct cluster_view {
     const struct ray_cluster *cluster; /* `desired` of its groups is the autoscaler's where there is one */
     const struct scale_news *scaling;  /* NULL: the operator does not scale it */
+    bool by_name;                      /* it does: of too many pods those go that workers_to_delete names, and no other */
     const struct ray_errors *errors;   /* what ray_read found */
     const struct pod *const *pods;     /* those that this very cluster (by uid) owns, in any order */
     uint32_t pod_count;
@@ -137,13 +138,14 @@ const char *action_name(enum action_kind kind);
 /* ---- autoscaling: how many pods each group should have, and which nodes may go ----
  *
  * Ray's own algorithm (v1), as a pure function of what the head says and of what pods there are: the same view, the same plan. What cannot
- * be decided on (no state, an old one, one without the head's own node) leaves every group as it is: no node goes, nothing is cancelled,
- * nothing but the minimum is added.
+ * be decided on (no state, an old one, one without the head's own node) leaves every group as it is: no node goes, nothing is cancelled
+ * but what has not started and is above a max, nothing but the minimum is added.
  *
  * Down it goes by drains only: a plan asks for them, the raylet accepts or refuses, and in a later state an accepted node is DEAD: then its
  * pod is among `removals`. Until then it counts, so decide anew whenever a pod has changed, before reconcile_cluster is asked: a pod that
- * ended meanwhile would else be replaced. The only other pods there are such that have not started and that nobody needs, and such that run
- * but have no node for long: Ray in them has ended, and the head began anew before it could say so.
+ * ended meanwhile would else be replaced. The only other pods there are such that have not started and that nobody needs, such that run
+ * but have no node for long (Ray in them has ended, and the head began anew before it could say so), and such that are above a max, have
+ * agreed to drain and are still at it after SCALE_PREEMPT_MS.
  *
  * Of the state's reader it is expected that slices and pointers are valid and that the state is whole. Checked here: amounts (ray_pack_…),
  * counts below 1, node ids of another length (never drained), two nodes for one pod (the busier counts, none is drained), nodes without a
@@ -160,6 +162,7 @@ struct scale_memory {
 struct scale_seen {
     bool joined;      /* Ray had a node of it */
     int64_t alone_ms; /* monotonic: since when the pod runs, the head works and there is no node of it; 0: it is not so */
+    int64_t drain_ms; /* monotonic: since when its node drains; 0: it does not */
 };
 
 struct scale_view {

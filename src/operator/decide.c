@@ -135,6 +135,7 @@ static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
                                .errors = &op->errors,
                                .failures = view_failures(op, c),
                                .scaling = scaling_apply(op, c, a),
+                               .by_name = scaling_decides(c),
                                .accounts = c->accounts,
                                .status = {c->status, c->status_len},
                                .status_at_ms = c->status_at_ms,

@@ -309,7 +309,8 @@ void job_forget_words(struct job *j); /* the message and the log */
 /* scaling.c */
 void scaling_follow(struct op *op, struct cluster *c); /* the model is loaded: whether it is scaled, and which head is asked */
 void scaling_drop(struct cluster *c);
-bool scaling_speaks(const struct cluster *c); /* it logs how many nodes there are */
+bool scaling_speaks(const struct cluster *c);  /* it logs how many nodes there are */
+bool scaling_decides(const struct cluster *c); /* how many pods there are, and by name which of them go */
 /* Makes the loaded model what was decided last. NULL: the cluster is not scaled here. */
 const struct scale_news *scaling_apply(struct op *op, struct cluster *c, struct arena *a);
 

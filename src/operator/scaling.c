@@ -21,6 +21,7 @@ struct scaling {
     uint32_t decisions;     /* counts them; see pod_record.stop_decision */
     uint64_t quiet;         /* ray_state_quiet of a state that left nothing to do; 0: the next one is decided on in any case */
     int64_t rest_ms;        /* until when the same state would leave nothing to do again */
+    int64_t heard_ms;       /* when the last state came; 0: none has */
     uint64_t reported;      /* hash of the last report but for its version; 0: none, or one of nothing */
     uint64_t said;          /* hash of the last lines that were logged */
     int64_t said_ms;        /* when the last legacy block was; 0: never */
@@ -283,6 +284,7 @@ static void on_state(struct scaling *s, const struct ray_state *state)
     if (!op->leading || op->stopping || !space_synced(s->c->space, false))
         return;
     s->trouble[0] = '\0';
+    s->heard_ms = op->now.mono_ms;
     if (s->quiet && op->now.mono_ms < s->rest_ms && ray_state_quiet(state) == s->quiet)
         return;
     model_load(op, s->c);
@@ -432,7 +434,8 @@ void scaling_follow(struct op *op, struct cluster *c)
         hang_up(s);
     if (!s->gcs && !slice_empty(head))
         call_head(s, head, (uint16_t)op->model.gcs_port);
-    bool known = s->group_count == op->model.group_count;
+    /* Who hears nothing knows the spec all the same: a new group, a maximum that was lowered. */
+    bool known = s->group_count == op->model.group_count && op->now.mono_ms - s->heard_ms <= SCALE_STALE_MS;
     for (uint32_t i = 0; i < op->model.group_count && known; i++)
         known = remembered(s, op->model.groups[i].name) != NULL;
     if (!known)
@@ -458,13 +461,17 @@ void scaling_drop(struct cluster *c)
         r->stop = NULL;
 }
 
+bool scaling_decides(const struct cluster *c)
+{
+    return c->scaling && c->scaling->op->o.access != OPERATOR_PROXY;
+}
+
+/* No pod is made above a max; one that is there goes when its node has drained. */
 const struct scale_news *scaling_apply(struct op *op, struct cluster *c, struct arena *a)
 {
     const struct scaling *s = c->scaling;
-    if (!s)
-        return NULL;
-    if (op->o.access == OPERATOR_PROXY)
-        return &s->news; /* nothing was decided: the spec's replicas hold */
+    if (!scaling_decides(c))
+        return s ? &s->news : NULL;
     for (uint32_t i = 0; i < op->model.group_count; i++) {
         struct ray_group *g = &op->model.groups[i];
         const struct group_memory *m = remembered(s, g->name);

@@ -22,7 +22,7 @@ static bool belongs(const struct pod *pod, const struct ray_group *spec)
 static struct group_view view_group(const struct cluster_view *in, const struct ray_group *spec, int32_t number, struct arena *a)
 {
     struct group_view g = {.in = in, .spec = spec, .number = number, .failures = &in->failures[number + 1]};
-    g.named_only = ray_has_sidecar(in->cluster, in->options);
+    g.named_only = !spec->suspended && (in->by_name || ray_has_sidecar(in->cluster, in->options));
     g.pods = arena_array(a, in->pod_count + 1, sizeof *g.pods);
     for (uint32_t i = 0; i < in->pod_count; i++)
         if (belongs(in->pods[i], spec))

@@ -104,7 +104,7 @@ uint32_t decide_keep(const struct group_view *g, const struct pod **keep, uint32
         }
         plan_delete(p, pod, g->number,
                     !named           ? "made from an older template"
-                    : g->in->scaling ? "given up by the autoscaler"
+                    : g->in->by_name ? "given up by the autoscaler"
                                      : "named in workersToDelete");
         keep[g->count - ++going] = pod;
     }

@@ -20,7 +20,7 @@ struct group_view {
     int32_t number;          /* as in actions */
     const struct pod **pods; /* of this group, sorted by index, then age */
     uint32_t count;
-    bool named_only; /* KubeRay's autoscaler says by name which pods go: of too many none is picked here */
+    bool named_only; /* an autoscaler, ours or KubeRay's, says by name which pods go: of too many none is picked here */
 };
 
 /* It neither runs nor will run again: its place is free for a successor. */

@@ -436,10 +436,12 @@ void scale_cluster(const struct scale_view *in, struct arena *a, struct scale_pl
     out->held = why_held(&s, a);
     scale_find_lost(&s, out);
     count_groups(&s, out);
+    if (!in->cluster->suspend)
+        scale_find_victims(&s);
     if (out->held) {
         hold(&s, out);
+        scale_stop_unheard(&s, out);
     } else {
-        scale_find_victims(&s);
         launch(&s, out);
         scale_stop(&s, out);
     }

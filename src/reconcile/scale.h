@@ -100,6 +100,8 @@ const struct ray_node **scale_samples(const struct scale_scene *s);
 void scale_find_victims(const struct scale_scene *s);
 /* Drains, removals and memory of what nobody needs. */
 void scale_stop(const struct scale_scene *s, struct scale_plan *p);
+/* Without a word of the head: victims that have not started. */
+void scale_stop_unheard(const struct scale_scene *s, struct scale_plan *p);
 
 /* ---- in words (scale_say.c) ---- */
 

@@ -3,13 +3,21 @@
 #include "reconcile_private.h"
 #include "scale.h"
 
-/* The last of those that stand, `extra` of them: of this group, or of all (then never below a group's min). */
+/* `extra` replicas of this group, or nodes of all: such that leave already, then the last of those that stand (of all, never below a
+ * group's min). */
 static void mark_victims(const struct scale_scene *s, int64_t extra, int32_t group)
 {
     const struct ray_cluster *c = s->in->cluster;
     int32_t *stand = arena_array(s->a, c->group_count, sizeof *stand);
-    for (uint32_t i = 0; i < s->unit_count; i++)
-        stand[s->units[i].group] += !s->units[i].leaving && !s->units[i].victim;
+    for (uint32_t i = 0; i < s->unit_count; i++) {
+        struct scale_unit *u = &s->units[i];
+        bool ours = group < 0 || u->group == (uint32_t)group;
+        stand[u->group] += !u->leaving && !u->victim;
+        if (!u->leaving || u->dead || u->victim || !ours || extra <= 0)
+            continue;
+        u->victim = true;
+        extra -= group >= 0 ? 1 : c->groups[u->group].hosts;
+    }
     for (uint32_t i = s->unit_count; i-- > 0 && extra > 0;) {
         struct scale_unit *u = &s->units[i];
         const struct ray_group *g = &c->groups[u->group];
@@ -24,32 +32,37 @@ static void mark_victims(const struct scale_scene *s, int64_t extra, int32_t gro
 void scale_find_victims(const struct scale_scene *s)
 {
     const struct ray_cluster *c = s->in->cluster;
-    int64_t nodes = 0, *stand = arena_array(s->a, c->group_count, sizeof *stand);
+    int64_t nodes = 0, *there = arena_array(s->a, c->group_count, sizeof *there);
     for (uint32_t i = 0; i < s->unit_count; i++)
-        stand[s->units[i].group] += !s->units[i].leaving;
+        there[s->units[i].group] += !s->units[i].dead;
     for (uint32_t i = 0; i < c->group_count; i++) {
         const struct ray_group *g = &c->groups[i];
-        if (stand[i] > g->max && !g->suspended) {
-            mark_victims(s, stand[i] - g->max, (int32_t)i);
-            stand[i] = g->max;
+        if (there[i] > g->max && !g->suspended) {
+            mark_victims(s, there[i] - g->max, (int32_t)i);
+            there[i] = g->max;
         }
-        nodes += stand[i] * g->hosts;
+        nodes += there[i] * g->hosts;
     }
     mark_victims(s, nodes - c->max_workers, -1);
 }
 
+/* Every host of it that does not drain yet. */
 static void drain(const struct scale_scene *s, struct scale_plan *p, const struct scale_unit *u, bool preempt, struct slice message)
 {
     for (uint32_t i = 0; i < u->count; i++) /* a GCS accepts whatever id it is told: only what it told us is told back */
         if (!u->members[i].node || u->members[i].node->id.len != RAY_NODE_ID)
             return;
-    for (uint32_t i = 0; i < u->count; i++)
-        p->drains[p->drain_count++] = (struct scale_drain){.node_id = u->members[i].node->id,
+    for (uint32_t i = 0; i < u->count; i++) {
+        const struct ray_node *n = u->members[i].node;
+        if (n->status == RAY_NODE_DRAINING)
+            continue;
+        p->drains[p->drain_count++] = (struct scale_drain){.node_id = n->id,
                                                            .pod = u->members[i].pod,
                                                            .group = (int32_t)u->group,
                                                            .preempt = preempt,
                                                            .message = message,
                                                            .deadline_ms = preempt ? s->in->now.wall_us / 1000 + SCALE_PREEMPT_MS : 0};
+    }
 }
 
 static void take_away(struct scale_plan *p, const struct scale_unit *u, const char *why)
@@ -66,12 +79,37 @@ static void look_again(struct scale_plan *p, int64_t ms)
         p->next_ms = ms;
 }
 
+/* When the last host of it began to drain; TIME_NEVER: one does not. */
+static int64_t drains_since(const struct scale_plan *p, const struct scale_unit *u)
+{
+    int64_t since = 0;
+    for (uint32_t i = 0; i < u->count; i++) {
+        int64_t ms = p->seen[u->members[i].at].drain_ms;
+        since = ms == 0 ? TIME_NEVER : ms > since ? ms : since;
+    }
+    return since;
+}
+
+/* Ray ends a node that was preempted when its work has ended, and some work never does: an actor, a replica of Serve. It has its time. */
 static void stop_victim(const struct scale_scene *s, struct scale_plan *p, const struct scale_unit *u)
 {
+    int64_t since = drains_since(p, u);
     if (!u->started)
         take_away(p, u, "there are more than the maximum");
-    else if (u->joined && !u->twins)
+    else if (since != TIME_NEVER && s->in->now.mono_ms - since >= SCALE_PREEMPT_MS)
+        take_away(p, u, "there are more than the maximum, and its time to drain is over");
+    else if (since != TIME_NEVER)
+        look_again(p, since + SCALE_PREEMPT_MS);
+    else if ((u->joined || u->leaving) && !u->twins)
         drain(s, p, u, u->idle_ms < 0, SLICE("there are more nodes than the maximum"));
+}
+
+/* Idle ones first: they may refuse once they have got the work of those that must go although they work. */
+static void stop_victims(const struct scale_scene *s, struct scale_plan *p)
+{
+    for (uint32_t i = s->unit_count; i-- > 0;)
+        if (s->units[i].victim && !s->units[i].dead)
+            stop_victim(s, p, &s->units[i]);
 }
 
 static int64_t idle_limit(const struct scale_scene *s, uint32_t group)
@@ -108,12 +146,18 @@ static void stop_surplus(const struct scale_scene *s, struct scale_plan *p, cons
     }
 }
 
+static void begin(const struct scale_scene *s, struct scale_plan *p)
+{
+    p->drains = arena_array(s->a, s->member_count, sizeof *p->drains);
+    p->removals = arena_array(s->a, s->member_count, sizeof *p->removals);
+}
+
 void scale_stop(const struct scale_scene *s, struct scale_plan *p)
 {
     int32_t *kept = arena_array(s->a, s->in->cluster->group_count, sizeof *kept);
     bool *surplus = arena_array(s->a, s->unit_count, sizeof *surplus);
-    p->drains = arena_array(s->a, s->member_count, sizeof *p->drains);
-    p->removals = arena_array(s->a, s->member_count, sizeof *p->removals);
+    begin(s, p);
+    stop_victims(s, p);
     for (uint32_t i = 0; i < s->unit_count; i++) {
         const struct scale_unit *u = &s->units[i];
         const struct ray_group *g = &s->in->cluster->groups[u->group];
@@ -121,9 +165,7 @@ void scale_stop(const struct scale_scene *s, struct scale_plan *p)
             continue; /* its pods go without us */
         if (u->dead)
             take_away(p, u, u->lost ? "it runs, and Ray has no node of it" : "Ray has ended in it");
-        else if (u->victim)
-            stop_victim(s, p, u);
-        else if (u->leaving || kept[u->group]++ < g->min || u->needed)
+        else if (u->victim || u->leaving || kept[u->group]++ < g->min || u->needed)
             continue;
         else if (!u->started)
             surplus[i] = true;
@@ -131,4 +173,12 @@ void scale_stop(const struct scale_scene *s, struct scale_plan *p)
             stop_idle(s, p, u);
     }
     stop_surplus(s, p, surplus);
+}
+
+void scale_stop_unheard(const struct scale_scene *s, struct scale_plan *p)
+{
+    begin(s, p);
+    for (uint32_t i = 0; i < s->unit_count; i++)
+        if (s->units[i].victim && !s->units[i].started)
+            take_away(p, &s->units[i], "there are more than the maximum");
 }

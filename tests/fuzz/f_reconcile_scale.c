@@ -202,8 +202,13 @@ static void check(const struct scale_view *v, const struct scale_plan *p)
         if (g->max == INT32_MAX && s->launch > g->min + 3 * SCALE_STEP + REQUESTS * REQUESTS)
             abort();
     }
-    if (p->held && (p->drain_count || p->removal_count))
+    if (p->held && (p->drain_count || (v->cluster->suspend && p->removal_count)))
         abort();
+    for (uint32_t i = 0; i < p->removal_count && p->held; i++) {
+        int32_t group = p->removals[i].group;
+        if (p->groups[group].before <= v->cluster->groups[group].max && v->cluster->max_workers == INT32_MAX)
+            abort();
+    }
     for (uint32_t i = 0; i < p->drain_count; i++) {
         bool named = p->drains[i].node_id.len == RAY_NODE_ID && !p->drains[i].pod->head;
         bool there = false;

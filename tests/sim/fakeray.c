@@ -89,7 +89,7 @@ void fakeray_kill_raylet(struct fakeray *h, const char *pod)
 
 static bool has_room(const struct fakeray_node *n, double cpus)
 {
-    return !n->dead && !n->pod.head && n->free >= cpus;
+    return !n->dead && !n->drains && !n->pod.head && n->free >= cpus;
 }
 
 static void put_on(struct fakeray_node *n, double cpus)
@@ -167,7 +167,8 @@ static void put_cpus(struct buf *b, uint32_t number, double cpus)
 
 static void put_node(struct buf *b, const struct fakeray *h, const struct fakeray_node *n)
 {
-    enum ray_node_status status = n->dead ? RAY_NODE_DEAD : n->works || n->pod.head ? RAY_NODE_RUNNING : RAY_NODE_IDLE;
+    enum ray_node_status status = n->works || n->pod.head ? RAY_NODE_RUNNING : RAY_NODE_IDLE;
+    status = n->dead ? RAY_NODE_DEAD : n->drains ? RAY_NODE_DRAINING : status;
     size_t at = proto_open(b, 3);
     proto_put_bytes(b, 1, (struct slice){n->id, sizeof n->id});
     proto_put_bytes(b, 2, slice_of(n->pod.name));
@@ -266,7 +267,10 @@ static void on_drain(struct fakeray *h, struct slice message)
     h->refused_drains += h->refuses;
     h->declined += no;
     h->accepted += !no;
-    if (n && !no)
+    h->preempted += !no && n && n->works;
+    if (n && !no && n->works && h->lingers)
+        n->drains = true;
+    else if (n && !no)
         end(h, n);
     h->fake.drain = no ? SLICE("\x12\x2eThe node to be idle terminated is no longer idle") : SLICE("\x08\x01");
 }

@@ -1,6 +1,7 @@
 /* Ray in a world: each cluster whose head pod runs has a GCS at that pod's address, and each of its worker pods that runs is a node there.
  * A test says what work there is; work is put on nodes in the order in which they came, and what does not fit is told as demand. A node
- * that is asked to drain agrees when it is idle; then its raylet ends, and the pod goes on as if nothing had happened, as with a real one.
+ * that is asked to drain agrees when it is idle, or when it must go; then its raylet ends, and the pod goes on as if nothing had happened,
+ * as with a real one.
  *
  * fakeray.c is Ray, fakeray_link.c what is between it and the operator. */
 #ifndef SIM_FAKERAY_H
@@ -30,6 +31,7 @@ struct fakeray_node {
     char id[RAY_NODE_ID];
     struct fakeray_pod pod; /* as it was: the pod itself may be gone */
     bool dead, works;
+    bool drains; /* it has agreed to, and takes no work any more */
     double free; /* CPUs */
     int64_t idle_since_ms;
 };
@@ -53,6 +55,7 @@ struct fakeray {
     /* what there is to do, by hand */
     struct fakeray_work works[FAKERAY_WORKS], asked_for; /* asked_for: request_resources() */
     bool refuses;                                        /* every drain */
+    bool lingers;                                        /* a node that works and must go drains for ever */
     bool stale;                                          /* says the same as before, whatever happens */
     struct slice message;                                /* says this instead of a state; SLICE_NONE: the truth */
     int64_t rejoin_ms;                                   /* workers that were there before the head come to it so much later */
@@ -66,6 +69,7 @@ struct fakeray {
     int64_t began_ms;
     struct buf state;
     uint32_t accepted, declined, strange;              /* drains; strange: of ids that are not its own */
+    uint32_t preempted;                                /* accepted ones of nodes that worked */
     uint32_t refused_drains, repeated, late, troubles; /* what `refuses`, `stale`, `answer_ms` and `trouble` have come to */
     int64_t asked_ms, longest_ms;                      /* when a state was asked for last, and the longest time between two such calls */
 };

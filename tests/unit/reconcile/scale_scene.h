@@ -16,6 +16,7 @@ struct scale_world {
     struct ray_offer offers[SCALE_GROUPS + 1];
     struct group_failures failures[SCALE_GROUPS + 1];
     struct scale_memory memory[SCALE_GROUPS];
+    struct scale_seen seen[SCALE_PODS + 1]; /* by pods */
     struct pod pods[SCALE_PODS + 1];
     const struct pod *list[SCALE_PODS + 1];
     uint32_t pod_count;
@@ -198,6 +199,8 @@ static inline void scale_read_pod(struct scale_world *w, struct slice line)
             p->deleting = true;
         else if (slice_eq(word, SLICE("old")))
             p->hash = 2;
+        else if (scale_value(word, "since").ptr)
+            w->seen[p - w->pods].drain_ms = SCALE_NOW_MS - 1000 * scale_number(scale_value(word, "since"));
         else if (scale_value(word, "index").ptr)
             p->index = (int32_t)scale_number(scale_value(word, "index"));
         else if (scale_value(word, "host").ptr)

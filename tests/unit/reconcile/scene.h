@@ -11,7 +11,7 @@ struct scene {
     int32_t workers, min, max, hosts, second;
     struct slice delete_names;
     int32_t accounts; /* bits of what KubeRay's autoscaler acts by */
-    bool suspend, recreate, sidecar, accepted, refused;
+    bool suspend, recreate, sidecar, scaled, accepted, refused;
     int32_t try_in; /* ms until a refused template may be tried again */
     struct pod pods[PODS_MAX];
     uint32_t pod_count;
@@ -69,6 +69,7 @@ __attribute__((unused)) static void read_words(struct scene *s, struct slice lin
         s->broken |= slice_eq(word, SLICE("broken"));
         s->suspend |= slice_eq(word, SLICE("suspend"));
         s->sidecar |= slice_eq(word, SLICE("sidecar"));
+        s->scaled |= slice_eq(word, SLICE("scaled"));
         s->recreate |= slice_eq(word, SLICE("recreate"));
         s->accepted |= slice_eq(word, SLICE("accepted"));
         s->refused |= slice_eq(word, SLICE("refused"));
@@ -188,6 +189,7 @@ static void scene_view(struct scene *s, const struct pod **pods, struct cluster_
                                .status_not_before_ms = s->blocked ? NOW_MS + s->blocked : 0,
                                .failures = s->failures,
                                .scaling = s->news.reason ? &s->news : NULL,
+                               .by_name = s->scaled,
                                .accounts = (uint32_t)s->accounts,
                                .options = &options,
                                .now = {NOW_MS, now_us}};

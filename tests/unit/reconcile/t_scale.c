@@ -92,6 +92,10 @@ static void shuffle(struct rng *r, void *list, size_t count, size_t size)
 static void decide_text(struct scale_world *w, struct buf *out)
 {
     struct scale_plan p;
+    struct scale_seen *seen = arena_array(&w->a, w->pod_count, sizeof *seen);
+    for (uint32_t i = 0; i < w->pod_count; i++)
+        seen[i] = w->seen[w->list[i] - w->pods];
+    w->view.seen = seen;
     scale_cluster(&w->view, &w->a, &p);
     check_plan(w, &p);
     put_plan(w, &p, out);

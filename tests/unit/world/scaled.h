@@ -47,6 +47,27 @@ static void apply_scaled(struct world *w, const struct scaled *s)
     CHECK_INT(world_call(w, "POST", v1, "application/json", body), 201);
 }
 
+/* Of the old kind, with a head and type "small"; idle: minutes. */
+struct old {
+    const char *name;
+    int min, max, workers, idle; /* workers: maxWorkers of the cluster */
+};
+
+static const char old_kind[] = "/apis/cluster.ray.io/v1/namespaces/n/rayclusters";
+
+static void apply_old(struct world *w, const struct old *o)
+{
+    static const char container[] = "{\"spec\":{\"containers\":[{\"name\":\"ray-node\",\"image\":\"ray:1\"}]}}";
+    struct slice body = arena_printf(
+        &w->arena,
+        "{\"apiVersion\":\"cluster.ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"%s\"},\"spec\":{\"maxWorkers\":%d,"
+        "\"upscalingSpeed\":1.0,\"idleTimeoutMinutes\":%d,\"headPodType\":\"head\",\"headStartRayCommands\":[\"ray start --head\"],"
+        "\"workerStartRayCommands\":[\"ray start --address=$RAY_HEAD_IP:6379\"],\"podTypes\":[{\"name\":\"head\",\"podConfig\":%s},"
+        "{\"name\":\"small\",\"minWorkers\":%d,\"maxWorkers\":%d,\"rayResources\":{\"CPU\":%d},\"podConfig\":%s}]}}",
+        o->name, o->workers, o->idle, container, o->min, o->max, FAKERAY_CPUS, container);
+    CHECK_INT(world_call(w, "POST", old_kind, "application/json", body), 201);
+}
+
 static struct slice scaling_condition(struct world *w, const char *cluster, const char *field)
 {
     struct json *doc = arena_new(&w->arena, struct json);

@@ -488,15 +488,7 @@ static void test_legacy(void)
     make_scaled_world(&w, false);
     log_global.sink = on_line;
     log_global.owner = &b;
-    static const char container[] = "{\"spec\":{\"containers\":[{\"name\":\"ray-node\",\"image\":\"ray:1\"}]}}";
-    struct slice body = arena_printf(
-        &w.arena,
-        "{\"apiVersion\":\"cluster.ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"old\"},\"spec\":{\"maxWorkers\":6,"
-        "\"upscalingSpeed\":1.0,\"idleTimeoutMinutes\":1,\"headPodType\":\"head\",\"headStartRayCommands\":[\"ray start --head\"],"
-        "\"workerStartRayCommands\":[\"ray start --address=$RAY_HEAD_IP:6379\"],\"podTypes\":[{\"name\":\"head\",\"podConfig\":%s},"
-        "{\"name\":\"small\",\"minWorkers\":1,\"maxWorkers\":10,\"rayResources\":{\"CPU\":%d},\"podConfig\":%s}]}}",
-        container, FAKERAY_CPUS, container);
-    CHECK_INT(world_call(&w, "POST", "/apis/cluster.ray.io/v1/namespaces/n/rayclusters", "application/json", body), 201);
+    apply_old(&w, &(struct old){.name = "old", .min = 1, .max = 10, .workers = 6, .idle = 1});
     struct fakeray *h = fakeray_of(&w, "cluster.ray.io", "n", "old");
     world_run(&w, 6000);
     CHECK_INT(fakeray_nodes(h), 1);
