@@ -21,7 +21,7 @@
  * - a CRD is established and gone at once; custom resources have no scale, pods no binding, eviction, exec or proxy;
  * - texts of refusals are the real ones where clients might read them; what Go's decoders say about broken JSON, the order of several
  * causes and the descriptions of table columns are not;
- * - lists are always consistent: resourceVersion=0 gives the newest state as "" does. */
+ * - what is served from the watch cache is the newest state, unless a test holds the cache back. */
 #ifndef APISERVER_H
 #define APISERVER_H
 
@@ -82,7 +82,10 @@ struct apiserver_override {
 };
 
 struct apiserver_faults {
-    int64_t watch_delay_ms;  /* events reach watches this much later */
+    int64_t watch_delay_ms; /* events reach watches this much later */
+    /* Whoever asks for a list that must not be older than N gets what the held cache has, without a word. No API server does that; a cache
+     * that somebody has put in front of one might, and servers before 1.19 know no resourceVersionMatch. */
+    bool older_lists;
     bool expired_as_http;    /* a watch from too long ago: HTTP 410 instead of an ERROR event */
     bool no_streaming_lists; /* sendInitialEvents is refused, as with the WatchList gate off */
     bool no_bookmarks;
@@ -101,6 +104,7 @@ struct apiserver_hits {
     uint64_t streams;                /* streaming lists that were refused */
     uint64_t expired;                /* watches and continue tokens from before the history that were told so */
     uint64_t expired_as_http;        /* … of these, watches with HTTP 410 */
+    uint64_t held;                   /* lists, watches and waits that were served from a cache that was held where it was */
     uint64_t pages;                  /* lists of which a page was shorter than asked for */
 };
 const struct apiserver_hits *apiserver_hits(const struct apiserver *s);
@@ -110,6 +114,15 @@ void apiserver_compact(struct apiserver *s, struct slice resource);
 /* What etcd's compaction does by itself: lists of older versions and continue tokens are expired, while watches, which are served from a
  * cache, still begin where they did; but for those of events, which have none. */
 void apiserver_compact_lists(struct apiserver *s);
+/* The watch cache of the resource is held where it was back_ms ago (or as near as the history reaches), for so long as for_ms: that of
+ * another API server which lags behind, or of one that was started with an old cache. What 1.34 serves from it is from then: a list, get or
+ * streaming list of resourceVersion 0; of N, when it has come so far, and otherwise a 504 after 3 s (ResourceVersionTooLarge); of no
+ * resourceVersion a stream that begins with the old state, and whose end of the initial events comes when the cache has caught up. A watch
+ * from N hears nothing until then. Lists and gets without resourceVersion, continue tokens and Exact are not served from it, and are right.
+ * for_ms 0 lets it go. */
+void apiserver_hold_cache(struct apiserver *s, struct slice resource, int64_t back_ms, int64_t for_ms);
+/* Ends all watches of the resource with an ERROR event that says 410, as when the history is full; who begins anew may be served. */
+uint32_t apiserver_outrun_watches(struct apiserver *s, struct slice resource);
 /* Ends all watches of the resource, in order or (rude) in the middle of the connection. Returns how many. */
 uint32_t apiserver_drop_watches(struct apiserver *s, struct slice resource, bool rude);
 /* Ends all watches of the resource with an ERROR event that says 410, and none may begin where one has ended: as when the watch cache of

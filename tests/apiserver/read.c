@@ -2,20 +2,35 @@
 
 #include <inttypes.h>
 
+/* As the watch cache has it. */
+static const struct version *cached(struct request *q)
+{
+    struct version **all;
+    size_t count;
+    if (!store_snapshot(q->api->of, store_cached(q->s, q->api->of), q->a, &all, &count))
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (slice_eq(all[i]->ns, q->ns) && slice_eq(all[i]->name, q->name))
+            return all[i];
+    return NULL;
+}
+
 void read_get(struct request *q)
 {
     struct slice text = request_query(q, "resourceVersion");
     int64_t rv = 0;
-    if (text.len && slice_int(text, &rv) && rv > 0 && (uint64_t)rv > q->s->rv) {
+    uint64_t newest = store_cached(q->s, q->api->of);
+    if (text.len && slice_int(text, &rv) && rv > 0 && (uint64_t)rv > newest) {
         q->wait_rv = (uint64_t)rv;
         return;
     }
     const struct object *o = store_find(q->api->of, q->ns, q->name);
-    if (!o) {
+    const struct version *v = text.len && newest < q->s->rv ? cached(q) : o ? o->now : NULL;
+    if (!v) {
         status_not_found(&q->st, q->api->group, q->api->of->plural, q->name);
         return;
     }
-    view_answer(q, 200, o->now);
+    view_answer(q, 200, v);
 }
 
 /* ---- lists ---- */
@@ -69,6 +84,12 @@ static struct slice make_token(struct request *q, uint64_t rv, struct slice ns, 
     return arena_printf(q->a, "%" PRIu64 "~%.*s~%.*s", rv, SLICE_ARG(ns), SLICE_ARG(name));
 }
 
+static uint64_t newest_of(const struct request *q)
+{
+    const struct resource *r = q->api->of;
+    return r->next > r->first ? store_event(r, r->next - 1)->rv : 0;
+}
+
 static bool read_rv(struct request *q, struct list_options *o, bool token)
 {
     struct slice text = request_query(q, "resourceVersion");
@@ -81,12 +102,15 @@ static bool read_rv(struct request *q, struct list_options *o, bool token)
             "invalid resource version: resourceVersion: Invalid value: \"%.*s\": strconv.ParseUint: parsing \"%.*s\": invalid syntax",
             SLICE_ARG(text), SLICE_ARG(text));
     o->exact = slice_eq(request_query(q, "resourceVersionMatch"), SLICE("Exact"));
-    if ((uint64_t)rv > q->s->rv) {
+    uint64_t newest = text.len && !o->exact ? store_cached(q->s, q->api->of) : q->s->rv;
+    bool older = q->s->faults.older_lists && (uint64_t)rv <= q->s->rv;
+    if ((uint64_t)rv > newest && !older) {
         q->wait_rv = (uint64_t)rv;
         return false;
     }
     if (!token)
-        o->rv = o->exact ? (uint64_t)rv : q->s->rv;
+        o->rv = o->exact ? (uint64_t)rv : newest;
+    q->s->hits.held += !token && o->rv < newest_of(q);
     return true;
 }
 

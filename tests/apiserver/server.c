@@ -151,7 +151,8 @@ static bool overridden(struct request *q)
 
 static void refuse_future(struct request *q)
 {
-    unsigned long long wanted = q->wait_rv, current = q->s->rv;
+    unsigned long long wanted = q->wait_rv, current = store_cached(q->s, q->api->of);
+    q->s->hits.held += wanted <= q->s->rv;
     status_cause(&q->st, "ResourceVersionTooLarge", SLICE(""), "Too large resource version");
     status_set(&q->st, 504, "Timeout", "Timeout: Too large resource version: %llu, current: %llu", wanted, current);
     q->st.retry_after_s = q->api->of->rules != &rules_event; /* they have no watch cache that might come to it */
@@ -179,6 +180,7 @@ static void answer(struct apiserver *s, struct conn *c)
         if (first_time)
             c->patience_ms = s->now.mono_ms + PATIENCE_MS;
         c->wait_rv = q.wait_rv;
+        c->waits_for = q.api->of;
         c->waiting = s->now.mono_ms < c->patience_ms;
         if (c->waiting)
             return;
@@ -241,7 +243,7 @@ static void settle(struct apiserver *s)
 {
     watch_pump(s);
     for (struct conn *c = s->conns; c; c = c->next) {
-        if (c->waiting && (s->rv >= c->wait_rv || s->now.mono_ms >= c->patience_ms)) {
+        if (c->waiting && (store_cached(s, c->waits_for) >= c->wait_rv || s->now.mono_ms >= c->patience_ms)) {
             answer(s, c);
             read_requests(s, c);
         }
@@ -289,6 +291,9 @@ bool apiserver_wants_close(const struct conn *c)
 int64_t apiserver_deadline(const struct apiserver *s)
 {
     int64_t first = timers_next(s), watch = watch_deadline(s);
+    for (size_t i = 0; i < s->resource_count; i++)
+        if (s->resources[i]->held_until_ms > s->now.mono_ms && s->resources[i]->held_until_ms < first)
+            first = s->resources[i]->held_until_ms;
     if (watch < first)
         first = watch;
     for (const struct conn *c = s->conns; c; c = c->next)
@@ -343,6 +348,24 @@ uint32_t apiserver_drop_watches(struct apiserver *s, struct slice resource, bool
 {
     struct resource *r = registry_named(s, resource);
     return r ? watch_end_all(s, r, rude) : 0;
+}
+
+uint32_t apiserver_outrun_watches(struct apiserver *s, struct slice resource)
+{
+    struct resource *r = registry_named(s, resource);
+    return r ? watch_expire_all(s, r) : 0;
+}
+
+void apiserver_hold_cache(struct apiserver *s, struct slice resource, int64_t back_ms, int64_t for_ms)
+{
+    struct resource *r = registry_named(s, resource);
+    if (!r)
+        return;
+    uint64_t seq = r->next;
+    while (seq > r->first && store_event(r, seq - 1)->at_ms > s->now.mono_ms - back_ms)
+        seq--;
+    r->held_rv = seq < r->next ? store_event(r, seq)->rv - 1 : s->rv;
+    r->held_until_ms = s->now.mono_ms + for_ms;
 }
 
 uint32_t apiserver_expire_watches(struct apiserver *s, struct slice resource)

@@ -37,6 +37,7 @@ struct conn {
     bool closing;        /* nothing is read any more; closed when out is empty */
     bool waiting;        /* a request for a resourceVersion that has not come yet */
     uint64_t wait_rv;
+    const struct resource *waits_for;
     int64_t patience_ms;
 };
 

@@ -196,6 +196,13 @@ void store_forget(struct resource *r, uint64_t rv)
     while (r->first < r->next)
         forget_first(r);
     r->floor_rv = rv;
+    r->held_until_ms = 0;
+}
+
+uint64_t store_cached(const struct apiserver *s, const struct resource *r)
+{
+    bool held = s->now.mono_ms < r->held_until_ms && r->held_rv >= r->floor_rv && r->held_rv >= r->list_floor;
+    return held && r->held_rv < s->rv ? r->held_rv : s->rv;
 }
 
 /* ---- changes ---- */

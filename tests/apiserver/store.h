@@ -63,6 +63,8 @@ struct resource {
     uint64_t first, next; /* sequence numbers of the oldest event and of the one to come */
     uint64_t floor_rv;    /* a watch may begin at this resourceVersion or later */
     uint64_t list_floor;  /* a list may show this resourceVersion or a later one */
+    uint64_t held_rv;     /* what its watch cache has come to, until … */
+    int64_t held_until_ms;
     struct watch *watches;
 };
 
@@ -104,6 +106,9 @@ uint64_t store_after(const struct resource *r, uint64_t rv);
 void store_forget(struct resource *r, uint64_t rv);
 /* All objects as they were at rv, sorted as objects are; the versions are borrowed. False when the history does not reach back so far. */
 bool store_snapshot(const struct resource *r, uint64_t rv, struct arena *a, struct version ***out, size_t *count);
+
+/* Up to where the watch cache is: the newest, unless it is held back. */
+uint64_t store_cached(const struct apiserver *s, const struct resource *r);
 
 void store_free(struct resource *r);
 

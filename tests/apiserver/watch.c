@@ -24,6 +24,7 @@ struct watch {
     bool bookmarks;
     uint64_t cursor;
     uint64_t after_rv; /* events up to here are not wanted */
+    uint64_t end_rv;   /* the initial events end when it has seen everything up to here; 0: they have ended */
     int64_t deadline_ms, bookmark_ms;
 };
 
@@ -174,7 +175,16 @@ uint32_t watch_expire_all(struct apiserver *s, struct resource *r)
 /* The highest resourceVersion of which this watch has seen everything. */
 static uint64_t seen_rv(const struct apiserver *s, const struct watch *w)
 {
-    return w->cursor < w->of->next ? store_event(w->of, w->cursor)->rv - 1 : s->rv;
+    uint64_t seen = w->cursor < w->of->next ? store_event(w->of, w->cursor)->rv - 1 : s->rv, cached = store_cached(s, w->of);
+    return seen < cached ? seen : cached;
+}
+
+static void end_initial(struct apiserver *s, struct watch *w)
+{
+    if (!w->end_rv || seen_rv(s, w) < w->end_rv)
+        return;
+    w->end_rv = 0;
+    send_bookmark(s, w, seen_rv(s, w), true);
 }
 
 static int64_t bookmark_period(const struct apiserver *s)
@@ -188,6 +198,8 @@ static void pump_bookmarks(struct apiserver *s, struct watch *w)
         return;
     int64_t last = w->deadline_ms - BOOKMARK_BEFORE_END_MS, next = s->now.mono_ms + bookmark_period(s);
     w->bookmark_ms = s->now.mono_ms >= last ? TIME_NEVER : next < last ? next : last;
+    if (seen_rv(s, w) < w->after_rv || w->end_rv) /* a cache that has not come so far says nothing of it */
+        return;
     if (w->bookmarks && !s->faults.no_bookmarks)
         send_bookmark(s, w, seen_rv(s, w), false);
     s->hits.bookmarks += w->bookmarks && s->faults.no_bookmarks;
@@ -229,13 +241,19 @@ static void pump(struct apiserver *s, struct watch *w)
         finish(s, w, false);
         return;
     }
+    uint64_t cached = store_cached(s, w->of);
     while (w->cursor < w->of->next && unsent(w) < WATCH_BUFFER) {
         const struct event *e = store_event(w->of, w->cursor);
         if (e->at_ms + s->faults.watch_delay_ms > s->now.mono_ms)
             break;
+        if (e->rv > cached) {
+            s->hits.held++;
+            break;
+        }
         w->cursor++;
         pass_on(s, w, e);
     }
+    end_initial(s, w);
     pump_bookmarks(s, w);
     if (s->now.mono_ms >= w->deadline_ms)
         finish(s, w, false);
@@ -263,7 +281,8 @@ int64_t watch_deadline(const struct apiserver *s)
     for (size_t i = 0; i < s->resource_count; i++) {
         for (const struct watch *w = s->resources[i]->watches; w; w = w->next) {
             first = earlier(first, earlier(w->deadline_ms, w->bookmark_ms));
-            if (w->cursor < w->of->next && w->cursor >= w->of->first && unsent(w) < WATCH_BUFFER)
+            bool held = store_cached(s, w->of) < s->rv; /* apiserver_deadline knows until when */
+            if (!held && w->cursor < w->of->next && w->cursor >= w->of->first && unsent(w) < WATCH_BUFFER)
                 first = earlier(first, store_event(w->of, w->cursor)->at_ms + s->faults.watch_delay_ms);
         }
     }
@@ -313,7 +332,8 @@ static bool read_options(struct request *q, struct watch_options *o)
     o->timeout_ms = seconds.len && slice_int(seconds, &n) && n > 0 ? n * 1000 : WATCH_MIN_MS + (int64_t)rng_below(&q->s->rng, WATCH_MIN_MS);
     o->announce_end = request_flag(q, "sendInitialEvents");
     o->initial = request_query(q, "sendInitialEvents").len ? o->announce_end : o->rv <= 0;
-    if (o->announce_end && o->rv > 0 && (uint64_t)o->rv > q->s->rv) {
+    bool older = q->s->faults.older_lists && (uint64_t)o->rv <= q->s->rv;
+    if (o->announce_end && o->rv > 0 && (uint64_t)o->rv > store_cached(q->s, q->api->of) && !older) {
         q->wait_rv = (uint64_t)o->rv;
         return false;
     }
@@ -340,16 +360,21 @@ static struct watch *watch_new(struct request *q, const struct watch_options *o)
     return w;
 }
 
-/* The objects that are there now, as ADDED. */
-static void send_initial(struct apiserver *s, struct watch *w, bool announce_end)
+/* The objects that the cache has now, as ADDED. */
+static void send_initial(struct apiserver *s, struct watch *w, const struct watch_options *o)
 {
-    for (size_t i = 0; i < w->of->count; i++) {
-        const struct version *v = w->of->objects[i]->now;
+    struct version **all;
+    size_t count;
+    if (!store_snapshot(w->of, w->after_rv, &s->scratch, &all, &count))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        const struct version *v = all[i];
         if ((!w->ns.len || slice_eq(v->ns, w->ns)) && selector_matches(w->selector, v, &s->scratch))
             send_version(s, w, "ADDED", v, 0);
     }
-    if (announce_end && w->bookmarks)
-        send_bookmark(s, w, s->rv, true);
+    if (o->announce_end && w->bookmarks)
+        w->end_rv = o->rv < 0 ? s->rv : w->after_rv;
+    end_initial(s, w);
 }
 
 static bool too_old(struct request *q, const struct watch_options *o)
@@ -384,8 +409,9 @@ void watch_open(struct request *q)
         return;
     }
     bool from_now = o.initial || o.rv < 0 || o.rv == 0;
-    w->after_rv = from_now ? q->s->rv : (uint64_t)o.rv;
-    w->cursor = from_now ? w->of->next : store_after(w->of, w->after_rv);
+    w->after_rv = !from_now ? (uint64_t)o.rv : store_cached(q->s, w->of);
+    w->cursor = store_after(w->of, w->after_rv);
+    q->s->hits.held += from_now && w->cursor < w->of->next;
     if (o.initial)
-        send_initial(q->s, w, o.announce_end);
+        send_initial(q->s, w, &o);
 }

@@ -49,6 +49,8 @@ static uint64_t hits_of(const struct sim *s, enum sim_kind k)
         return s->held;
     case FAULT_COMPACT:
         return a->expired;
+    case FAULT_OLD_CACHE:
+        return a->held;
     case FAULT_WATCH_DELAY:
         return a->late;
     case FAULT_WATCH_DOUBLE:

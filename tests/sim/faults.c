@@ -37,6 +37,7 @@ void sim_start_process(struct sim *s, uint32_t i)
     s->stopping[i] = s->synced[i] = false;
     sim_say(s, "op-%u starts", i);
     check_started(s, i);
+    views_started(s, i);
     world_launch(&s->w, i, &o);
 }
 
@@ -67,6 +68,39 @@ static bool restart_server(struct sim *s, const struct sim_entry *e)
     s->until_ms[FAULT_DOWN] = sim_now(s) + e->dice[0] % MAX_DOWN_MS;
     s->w.unreachable = true;
     return cut > 0;
+}
+
+static void let_caches_go(struct sim *s)
+{
+    apiserver_faults(s->w.server)->older_lists = false;
+    for (size_t i = 0; i < COUNT_OF(resources); i++)
+        apiserver_hold_cache(s->w.server, slice_of(resources[i]), 0, 0);
+}
+
+/* The path leads to another server now, whose watch cache lags behind, of one resource or of all. Watches go on there from where they are,
+ * or are told to begin anew, or the operator is killed and begins there. */
+static void hold_caches(struct sim *s, const struct sim_entry *e)
+{
+    enum { BACK_MS = 6000, HELD_MS = 7000, SOON_MS = 1500 };
+    uint32_t how = e->dice[2] % 4, process = pick_process(s, e->dice[2] >> 2);
+    bool all = e->dice[0] & 1, kill = how == 0 && s->w.process[process].op;
+    int64_t for_ms = 200 + e->dice[0] % HELD_MS;
+    for (size_t i = 0; i < COUNT_OF(resources); i++) {
+        struct slice r = slice_of(resources[i]);
+        if (!all && !slice_eq(r, resource_of(s, e)))
+            continue;
+        apiserver_hold_cache(s->w.server, r, (e->dice[1] >> 8) % BACK_MS, for_ms);
+        if (how == 1)
+            apiserver_drop_watches(s->w.server, r, e->dice[0] & 2);
+        else
+            apiserver_outrun_watches(s->w.server, r);
+    }
+    apiserver_faults(s->w.server)->older_lists = how == 2;
+    s->until_ms[FAULT_OLD_CACHE] = sim_now(s) + for_ms;
+    if (!kill)
+        return;
+    world_crash(&s->w, process);
+    s->restart_ms[process] = sim_now(s) + e->dice[1] % SOON_MS;
 }
 
 static bool take_lease(struct sim *s, const struct sim_entry *e)
@@ -139,6 +173,9 @@ static bool strike(struct sim *s, const struct sim_entry *e)
         return apiserver_drop_watches(w->server, resource_of(s, e), e->dice[0] & 1) > 0;
     case FAULT_WATCH_EXPIRE:
         return apiserver_expire_watches(w->server, resource_of(s, e)) > 0;
+    case FAULT_OLD_CACHE:
+        hold_caches(s, e);
+        return false;
     case FAULT_WATCH_DOUBLE:
         apiserver_faults(w->server)->double_events = 1 + e->dice[0] % 6;
         return false;
@@ -174,7 +211,7 @@ static bool lasts(enum sim_kind k)
 
 bool faults_last(enum sim_kind k)
 {
-    return lasts(k) || k == FAULT_DOWN;
+    return lasts(k) || k == FAULT_DOWN || k == FAULT_OLD_CACHE;
 }
 
 bool faults_on(const struct sim *s, enum sim_kind k)
@@ -374,6 +411,7 @@ void faults_calm(struct sim *s)
     if (s->expire_ms != TIME_NEVER)
         expire_all(s);
     apiserver_faults(s->w.server)->double_events = 0;
+    let_caches_go(s);
     for (uint32_t i = 0; i < s->plan->setup.operators; i++) {
         s->w.process[i].frozen_until_ms = 0;
         if (!s->w.process[i].op)

@@ -53,6 +53,7 @@ static const struct {
     [FAULT_COMPACT] = {"history compacted", 4},
     [FAULT_WATCH_END] = {"watch ends", 4},
     [FAULT_WATCH_EXPIRE] = {"watch expires", 3},
+    [FAULT_OLD_CACHE] = {"old cache", 6},
     [FAULT_WATCH_DELAY] = {"events late", 5},
     [FAULT_WATCH_DOUBLE] = {"events twice", 3},
     [FAULT_WATCH_LOSE] = {"events lost", 4},

@@ -152,6 +152,7 @@ static void until(struct sim *s, int64_t ms)
         next = next < ms ? next : ms;
         world_step(&s->w, next > sim_now(s) ? next + WORLD_START_MS : s->w.now.mono_ms + 1);
         check_step(s);
+        views_look(s);
         effects_look(s);
         faults_tick(s);
         moves_tick(s);

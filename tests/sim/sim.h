@@ -22,6 +22,8 @@ enum {
     SIM_TEXT = 400,
     SIM_UID = 37,
     SIM_SAYINGS = 512,
+    SIM_NAMESPACES = 2,
+    SIM_SOURCES = 5,
 };
 
 /* ---- the schedule ---- */
@@ -75,6 +77,7 @@ enum sim_kind {
     FAULT_COMPACT,
     FAULT_WATCH_END,
     FAULT_WATCH_EXPIRE,
+    FAULT_OLD_CACHE,
     FAULT_WATCH_DELAY,
     FAULT_WATCH_DOUBLE,
     FAULT_WATCH_LOSE,
@@ -252,7 +255,11 @@ struct sim {
         uint32_t states; /* that it has been counted in, a bit each */
     } effect[SIM_KINDS];
     uint64_t held; /* connections that nobody answered */
-    bool moved;    /* the move that runs has changed what heads have to do */
+    struct {
+        uint64_t since; /* the store's resourceVersion when it started */
+        uint64_t version[SIM_NAMESPACES][SIM_SOURCES];
+    } view[WORLD_PROCESSES];
+    bool moved; /* the move that runs has changed what heads have to do */
     int64_t restart_ms[WORLD_PROCESSES], expire_ms, tampered_ms, legacy_ms;
     bool stopping[WORLD_PROCESSES], synced[WORLD_PROCESSES];
     struct {
@@ -312,6 +319,10 @@ void sim_start_process(struct sim *s, uint32_t i);
 /* effects.c: what came of a fault that strikes later, or for a while, is counted then */
 void effects_follow(struct sim *s, enum sim_kind k); /* from now on */
 void effects_look(struct sim *s);
+
+/* views.c: what operators take for the state of the store */
+void views_started(struct sim *s, uint32_t process);
+void views_look(struct sim *s);
 
 /* check.c */
 void check_begin(struct sim *s);

@@ -312,6 +312,90 @@ static void knobs(void)
     world_close(&w);
 }
 
+static struct slice list_rv(struct world *w, const char *query)
+{
+    struct answer a = ask(w, "GET", arena_printf(&w->mem, MAPS "?%s", query).ptr, NULL);
+    CHECK_INT(a.status, 200);
+    return names(a, w);
+}
+
+/* A server whose cache lags behind: what may be old is, and nothing else. */
+static void held_lists(struct world *w, unsigned long long before)
+{
+    static const struct {
+        const char *id, *query, *names;
+    } cases[] = {
+        {"L2-consistent", "", "a b c d e"},
+        {"L2-zero", "resourceVersion=0", "a b c d"},
+        {"L2-zero-match", "resourceVersion=0&resourceVersionMatch=NotOlderThan", "a b c d"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("held %s", cases[i].id);
+        CHECK_STR(list_rv(w, cases[i].query), cases[i].names);
+    }
+    test_case("held L2-not-older");
+    const char *query = arena_printf(&w->mem, "resourceVersionMatch=NotOlderThan&resourceVersion=%llu", before).ptr;
+    CHECK_STR(list_rv(w, query), "a b c d");
+    test_case("held L2-exact");
+    query = arena_printf(&w->mem, "resourceVersionMatch=Exact&resourceVersion=%llu", before + 1).ptr;
+    CHECK_STR(list_rv(w, query), "a b c d e");
+    test_case("held get");
+    CHECK_INT(ask(w, "GET", MAPS "/e", NULL).status, 200);
+    CHECK_INT(ask(w, "GET", MAPS "/e?resourceVersion=0", NULL).status, 404);
+}
+
+static void held_watches(struct world *w, unsigned long long before)
+{
+    struct stream s, from, zero;
+    test_case("held L12-stream: the old state, and its end when the cache has caught up");
+    stream_open(&s, w, MAPS "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true");
+    CHECK_STR(stream_look(&s), "ADDED a, ADDED b, ADDED c, ADDED d");
+    test_case("held L12-stream-zero: ends at once");
+    stream_open(&zero, w,
+                MAPS "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=0");
+    CHECK(slice_starts(stream_look(&zero), SLICE("ADDED a, ADDED b, ADDED c, ADDED d, BOOKMARK")));
+    test_case("held L1-watch: nothing until then");
+    stream_open(&from, w, arena_printf(&w->mem, MAPS "?watch=1&allowWatchBookmarks=true&resourceVersion=%llu", before).ptr);
+    CHECK_STR(stream_look(&from), "");
+    test_case("held: let go");
+    world_sleep(w, 10 * 1000);
+    CHECK(slice_starts(stream_look(&s), SLICE("ADDED e, BOOKMARK")));
+    CHECK_STR(stream_look(&from), "ADDED e");
+    CHECK_STR(list_rv(w, "resourceVersion=0"), "a b c d e");
+    CHECK(apiserver_hits(w->server)->held > 0);
+    stream_close(&s);
+    stream_close(&zero);
+    stream_close(&from);
+}
+
+static void held(void)
+{
+    struct world w;
+    fill(&w);
+    uint64_t before = apiserver_revision(w.server);
+    world_sleep(&w, 2000);
+    add(&w, "e", "");
+    apiserver_hold_cache(w.server, SLICE("configmaps"), 1000, 10 * 1000);
+    held_lists(&w, before);
+    held_watches(&w, before);
+    test_case("held: a cache in front of a server may answer with what is older than was asked for");
+    apiserver_hold_cache(w.server, SLICE("configmaps"), 100 * 1000, 1000);
+    apiserver_faults(w.server)->older_lists = true;
+    uint64_t now = apiserver_revision(w.server);
+    const char *query = arena_printf(&w.mem, "resourceVersionMatch=NotOlderThan&resourceVersion=%llu", (unsigned long long)now).ptr;
+    CHECK(list_rv(&w, query).len < strlen("a b c d e"));
+    CHECK_STR(list_rv(&w, ""), "a b c d e");
+    test_case("held L6-too-large");
+    apiserver_faults(w.server)->older_lists = false;
+    apiserver_hold_cache(w.server, SLICE("configmaps"), 100 * 1000, 10 * 1000);
+    CHECK_INT(ask(&w, "GET", arena_printf(&w.mem, MAPS "?resourceVersion=%llu", (unsigned long long)now).ptr, NULL).status, 0);
+    world_sleep(&w, 3000);
+    struct answer a = ask(&w, "GET", "/version", NULL);
+    CHECK_INT(a.status, 504);
+    CHECK_STR(json_get_str(json_at(json_get(a.json, "details.causes"), 0), "reason", &w.mem), "ResourceVersionTooLarge");
+    world_close(&w);
+}
+
 static void formats(void)
 {
     struct world w;
@@ -340,6 +424,7 @@ int main(void)
     bookmarks();
     expired();
     knobs();
+    held();
     formats();
     return test_done();
 }
