@@ -145,8 +145,10 @@ static bool explain_cluster(const char *file, const struct yaml_doc *doc, struct
     if (slice_empty(cluster->uid))
         cluster->uid = SLICE(NO_UID);
     w->cluster = cluster;
+    size_t from = notes->len;
     if (!run_world(w)) {
-        buf_printf(notes, "%s:%u: %s\n", file, doc->line, w->err.text);
+        buf_printf(notes, "%s:%u: %s", file, doc->line, w->err.text);
+        findings_end_line(notes, from);
         return false;
     }
     if (cluster->managed_elsewhere)
@@ -160,8 +162,10 @@ bool explain_text(const char *file, struct slice text, const struct explain_how 
 {
     struct yaml_docs docs;
     struct err e = {0};
+    size_t from = notes->len;
     if (!yaml_parse(text, a, &docs, &e)) {
-        buf_printf(notes, "%s: %s\n", file, e.text);
+        buf_printf(notes, "%s: %s", file, e.text);
+        findings_end_line(notes, from);
         return false;
     }
     bool well = true;
@@ -170,7 +174,9 @@ bool explain_text(const char *file, struct slice text, const struct explain_how 
         enum ray_kind kind;
         struct world w = {.how = how, .arena = a, .out = out};
         if (!json_parse(&json, docs.docs[i].json, a, &w.err)) {
-            buf_printf(notes, "%s:%u: %s\n", file, docs.docs[i].line, w.err.text);
+            from = notes->len;
+            buf_printf(notes, "%s:%u: %s", file, docs.docs[i].line, w.err.text);
+            findings_end_line(notes, from);
             well = false;
         } else if (manifest_kind(json_root(&json), a, &kind)) {
             well &= explain_cluster(file, &docs.docs[i], json_root(&json), &w, notes);

@@ -31,13 +31,28 @@ static int compare(const void *a, const void *b)
     return slice_cmp(x->path, y->path);
 }
 
+void findings_end_line(struct buf *out, size_t from)
+{
+    for (size_t i = from, step; i < out->len; i += step ? step : 1) {
+        char *at = out->ptr + i;
+        step = utf8_step((struct slice){at, out->len - i});
+        unsigned char first = (unsigned char)at[0], next = step == 2 ? (unsigned char)at[1] : 0;
+        bool c1 = step == 2 && first == 0xc2 && next < 0xa0;
+        if (step == 0 || first < ' ' || first == 0x7f || c1)
+            memset(at, '?', step ? step : 1);
+    }
+    buf_putc(out, '\n');
+}
+
 void findings_write(struct findings *f, const char *file, const struct yaml_doc *doc, struct buf *out)
 {
     qsort(f->list, f->count, sizeof f->list[0], compare);
     for (uint32_t i = 0; i < f->count; i++) {
         const struct finding *one = &f->list[i];
-        buf_printf(out, "%s:%u: %s%.*s: %.*s\n", file, yaml_line(doc, one->offset), one->warning ? "warning: " : "", SLICE_ARG(one->path),
+        size_t from = out->len;
+        buf_printf(out, "%s:%u: %s%.*s: %.*s", file, yaml_line(doc, one->offset), one->warning ? "warning: " : "", SLICE_ARG(one->path),
                    SLICE_ARG(one->text));
+        findings_end_line(out, from);
     }
     if (f->beyond > 0)
         buf_printf(out, "%s:%u: and %u more\n", file, doc->line, f->beyond);

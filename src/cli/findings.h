@@ -29,6 +29,9 @@ void findings_add_ray(struct findings *f, bool warning, const struct ray_errors 
 /* "file:line: path: text" for each, "file:line: warning: path: text" for warnings. */
 void findings_write(struct findings *f, const char *file, const struct yaml_doc *doc, struct buf *out);
 
+/* Ends the line that begins at `from`: what somebody else wrote in it can neither steer a terminal nor make a line of its own. */
+void findings_end_line(struct buf *out, size_t from);
+
 /* Compares an object with the schema of its kind's definition (the YAML of the CRD), as the API server would: types, enums, limits, what is
  * required; and fields that the API server would silently drop. Rules in CEL are not looked at: the readers say the same. */
 void schema_check(struct slice definition, struct jval object, struct findings *f);

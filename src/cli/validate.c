@@ -56,8 +56,10 @@ static void check_document(const char *file, const struct yaml_doc *doc, struct 
     struct json json;
     struct err e = {0};
     enum ray_kind kind = RAY_V1;
+    size_t from = out->len;
     if (!json_parse(&json, doc->json, a, &e)) {
-        buf_printf(out, "%s:%u: %s\n", file, doc->line, e.text);
+        buf_printf(out, "%s:%u: %s", file, doc->line, e.text);
+        findings_end_line(out, from);
         sum->errors++;
         return;
     }
@@ -65,8 +67,9 @@ static void check_document(const char *file, const struct yaml_doc *doc, struct 
     bool job = manifest_job(object);
     if (!job && !manifest_kind(object, a, &kind)) {
         struct slice version = text_of(json_key(object, SLICE("apiVersion")), a), name = text_of(json_key(object, SLICE("kind")), a);
-        buf_printf(out, "%s:%u: skipped: \"%.*s %.*s\" is not a RayCluster of ray.io/v1 or cluster.ray.io/v1, nor a RayJob of ray.io/v1\n",
+        buf_printf(out, "%s:%u: skipped: \"%.*s %.*s\" is not a RayCluster of ray.io/v1 or cluster.ray.io/v1, nor a RayJob of ray.io/v1",
                    file, doc->line, SLICE_ARG(version), SLICE_ARG(name));
+        findings_end_line(out, from);
         sum->skipped++;
         return;
     }
@@ -86,8 +89,10 @@ void validate_text(const char *file, struct slice text, struct arena *a, struct 
 {
     struct yaml_docs docs;
     struct err e = {0};
+    size_t from = out->len;
     if (!yaml_parse(text, a, &docs, &e)) {
-        buf_printf(out, "%s: %s\n", file, e.text);
+        buf_printf(out, "%s: %s", file, e.text);
+        findings_end_line(out, from);
         sum->errors++;
         return;
     }

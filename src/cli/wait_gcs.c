@@ -60,7 +60,8 @@ bool gcs_address(struct slice text, struct endpoint *to, struct err *e)
         well = true;
     }
     int64_t port;
-    if (!well || slice_empty(host) || !slice_int(slice_skip(text, colon), &port) || port < 1 || port > UINT16_MAX)
+    if (!well || slice_empty(host) || slice_find(host, '/') >= 0 || !slice_int(slice_skip(text, colon), &port) || port < 1 ||
+        port > UINT16_MAX)
         return err_set(e, ERR_CONFIG, "--address: \"%.*s\" is not HOST:PORT", SLICE_ARG(text));
     *to = (struct endpoint){.host = host, .port = (uint16_t)port};
     return true;

@@ -48,6 +48,7 @@ static void texts(struct arena *a)
          "FILE:1: skipped: \" RayCluster\" is not a RayCluster of ray.io/v1 or cluster.ray.io/v1, nor a RayJob of ray.io/v1\n", 1, 0},
         {"apiVersion: ray.io/v1alpha1\nkind: RayCluster\n", "FILE:1: skipped: \"ray.io/v1alpha1 RayCluster\" is not", 1, 0},
         {"---\napiVersion: v1\nkind: Secret\n---\n[1, 2]\n", "FILE:1: skipped: \"v1 Secret\" is not", 2, 0},
+        {"apiVersion: \"v1\\e[2J\"\nkind: \"P\\nFILE:1: \\u009bod\\x7f\"\n", "FILE:1: skipped: \"v1?[2J P?FILE:1: ??od?\" is not", 1, 0},
         {"{\"apiVersion\": \"v1\", \"kind\": \"Pod\"}", "FILE:1: skipped: \"v1 Pod\" is not", 1, 0},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {

@@ -176,6 +176,8 @@ static void addresses(void)
         {"head:x", NULL, 0},
         {"fd00::1:6379", NULL, 0},
         {"[]:1", NULL, 0},
+        {"[fd00::0/0]:3", NULL, 0},
+        {"10.0.0.0/8:6379", NULL, 0},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         test_case("address \"%s\"", cases[i].text);
