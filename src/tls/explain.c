@@ -109,7 +109,8 @@ static void explain_alert(struct err *e, int alert, bool has_identity, bool suit
     if (alert == ALERT_PROTOCOL_VERSION)
         err_set(e, ERR_TLS, "server requires TLS 1.3 (mobula speaks TLS 1.2): alert %d %s", alert, name);
     else if (vague && !suite_agreed)
-        err_set(e, ERR_TLS, "server has no cipher suite in common (ECDHE with AES-GCM or ChaCha20-Poly1305): alert %d %s", alert, name);
+        err_set(e, ERR_TLS, "server has no cipher suite in common (ECDHE with AES-GCM or ChaCha20-Poly1305), or no TLS 1.2: alert %d %s",
+                alert, name);
     else if (vague || is_about_our_certificate(alert))
         err_set(e, ERR_TLS, "server %s client certificate: alert %d %s", has_identity ? "refuses our" : "wants a", alert, name);
     else if (alert == ALERT_UNRECOGNIZED_NAME)

@@ -302,7 +302,7 @@ static const struct {
     {"1.3 only", SLICE("\x15\x03\x03\x00\x02\x02\x46"), false,
      "server requires TLS 1.3 (mobula speaks TLS 1.2): alert 70 protocol_version"},
     {"no suite", SLICE("\x15\x03\x03\x00\x02\x02\x28"), false,
-     "server has no cipher suite in common (ECDHE with AES-GCM or ChaCha20-Poly1305): alert 40 handshake_failure"},
+     "server has no cipher suite in common (ECDHE with AES-GCM or ChaCha20-Poly1305), or no TLS 1.2: alert 40 handshake_failure"},
     {"bad certificate", SLICE("\x15\x03\x03\x00\x02\x02\x2a"), true, "server refuses our client certificate: alert 42 bad_certificate"},
     {"wants one", SLICE("\x15\x03\x03\x00\x02\x02\x74"), false, "server wants a client certificate: alert 116 certificate_required"},
     {"wants one, 42", SLICE("\x15\x03\x03\x00\x02\x02\x2a"), false, "server wants a client certificate: alert 42 bad_certificate"},
