@@ -340,12 +340,12 @@ e2e: ## both kinds of RayCluster on a real kube-apiserver (tests/rig builds it: 
 
 fault: ## the fault matrix: a proxy between the operator and a real kube-apiserver; make fault [BLOCK=A] [CASE=id] [WORKERS=n]
 	@tests/tools/setup build e2e
-	+@$(MAKE) mobula
+	+@$(MAKE) mobula build/test/mobula
 	@tests/fault/run.sh
 
 fault-quick: ## about 300 of its cases, in eight minutes
 	@tests/tools/setup build e2e
-	+@$(MAKE) mobula
+	+@$(MAKE) mobula build/test/mobula
 	@QUICK=1 tests/fault/run.sh
 
 e2e-ray: ## clusters of real Ray on a real kubelet, in a network namespace without a way out (needs root, Go, 2 GB of disk)

@@ -35,6 +35,8 @@ current-context: rig
 class Operator:
     """`mobula operator` as a process, under the service account that `mobula install --print` made, and nothing more."""
 
+    program = MOBULA
+
     def __init__(self, folder, namespace, *flags, name="operator", config=None):
         self.namespace, self.flags, self.name = namespace, flags, name
         self.user = f"system:serviceaccount:{namespace}:{ACCOUNT}"
@@ -44,7 +46,7 @@ class Operator:
         self.start()
 
     def start(self):
-        command = [MOBULA, "operator", "--kubeconfig", self.config, "--namespace", self.namespace]
+        command = [self.program, "operator", "--kubeconfig", self.config, "--namespace", self.namespace]
         # Fake nodes give their pods addresses that are nobody's: no head is asked there.
         command += ["--autoscaler", os.environ.get("E2E_AUTOSCALER", "off")]
         command += ["--health-addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0", *self.flags]

@@ -8,7 +8,7 @@ import ssl
 import subprocess
 import threading
 
-from cluster import MOBULA, RUN
+from cluster import RUN
 from processes import Operator
 from proxy import Proxy
 
@@ -132,7 +132,7 @@ class AtTerminal(Operator):
 
     def start(self):
         near, far = os.openpty()
-        command = [MOBULA, "operator", "--kubeconfig", self.config, "--namespace", self.namespace]
+        command = [self.program, "operator", "--kubeconfig", self.config, "--namespace", self.namespace]
         command += ["--health-addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0", *self.flags]
         self.began = self.log_path.stat().st_size if self.log_path.exists() else 0
         self.log_path.touch()

@@ -5,11 +5,13 @@
                                                                                             QUICK=n   about n
     WORKERS=n     how many at a time       SEED=n    which cases the quick form takes, and what random blocks do
     LIST=1        prints the ids           KILLS=n   how often block K kills
+    DATA=file     gets a line of JSON of each case: what the limits of the oracles were measured from
 """
 
 import collections
 import hashlib
 import importlib
+import json
 import os
 import pickle
 import select
@@ -28,15 +30,23 @@ import kubelet  # noqa: E402
 from case import QUICK, Case, Context, Learned, Unreached, by_place  # noqa: E402
 from cluster import MOBULA  # noqa: E402
 from plane import Plane  # noqa: E402
+from processes import Operator  # noqa: E402
+from watched import WATCHED  # noqa: E402
 from workloads import WORKLOADS  # noqa: E402
 
 ROOT = HERE.parents[1]
+TO_LEARN = WORKLOADS | {w.workload.id: w.workload for w in WATCHED}
 WORKERS = int(os.environ.get("WORKERS") or 12)
 TRIES = 3  # of a case whose fault finds no place
 SLOW_WORKERS = 16  # of cases that wait for a time-out
 SEED = int(os.environ.get("SEED") or 1)
 QUICK_CASES = 300 if QUICK and os.environ["QUICK"] == "1" else int(os.environ.get("QUICK") or 0)
+MEASURED = os.environ.get("DATA", "")
 EXTRA = ("K",)  # blocks that only run when they are asked for
+SANITIZED = ROOT / "build" / "test" / "mobula"
+PROMPT = ("A", "A2", "D")  # where nothing backs off
+PROMPT_S, PROMPT_CASES = 5.0, 20  # half of so many cases or more converge within that, and what the work took without a fault
+ONE_IN = 10  # so many cases runs the program with sanitizers, when it is built
 OUT = ROOT / "build" / "fault"
 
 
@@ -48,6 +58,8 @@ class TooLong(Exception):
 
 def run_case(plane, case):
     """(error or "", data). A run that never came to the place of its fault says nothing, and another one begins."""
+    if with_sanitizers(case):
+        Operator.program = SANITIZED
     for attempt in range(1, TRIES + 1):
         error, data, reached = try_case(plane, case)
         if reached:
@@ -66,7 +78,7 @@ def try_case(plane, case):
             error = ""
         except Exception as e:  # an oracle's no, or the case itself is broken: both are failures, and the next case goes on
             reached = not isinstance(e, Unreached)
-            error = str(e) if isinstance(e, AssertionError) else "".join(traceback.format_exception(e)[-8:])
+            error = told(e)
             (ctx.folder / "history.txt").write_text(f"{case.id}: {error}\n\n{ctx.history()}")
         if os.environ.get("CASE"):
             print(ctx.history())
@@ -78,6 +90,12 @@ def try_case(plane, case):
             ctx.close()
             if not error:
                 shutil.rmtree(ctx.folder, ignore_errors=True)
+
+
+def told(e):
+    """An oracle's words; without any, or of an error in the case, where it was. Never nothing: that would be a pass."""
+    words = str(e) if isinstance(e, AssertionError) else ""
+    return words or "".join(traceback.format_exception(e)[-8:])
 
 
 class Running:
@@ -154,11 +172,13 @@ def learn(workload):
     def run(ctx):
         began = time.monotonic()
         ctx.begin(workload)
+        acted = changed = time.monotonic()
         ctx.act(workload)
         time.sleep(1)
         last, same = None, 0
         while same < 4:  # the fixed point: nothing is written and nothing changes
             state = ctx.state()
+            changed = changed if state == last else time.monotonic()
             same = same + 1 if state == last and ctx.quiet_for() > 1.5 else 0
             last = state
             time.sleep(0.5)
@@ -167,7 +187,7 @@ def learn(workload):
         keys = [ctx.key(x) for x in ctx.effective(ctx.acted)]
         created = by_place(ctx.witness.created() - ctx.created_before)
         ctx.data["learned"] = (Learned(workload.id, last, [], len(ctx.proxy.writes(ctx.acted)), created, ctx.state(True),
-                                       time.monotonic() - began), keys)
+                                       time.monotonic() - began, changed - acted), keys)
         ctx.finish()
     return run
 
@@ -187,16 +207,16 @@ def merge(runs):
     first, keys = runs[0]
     other = set(numbered(runs[1][1]))
     first.points = [p for p in numbered(keys) if p in other]
-    first.writes = max(r.writes for r, _ in runs)
+    first.writes, first.took = max(r.writes for r, _ in runs), max(r.took for r, _ in runs)
     first.created = {k: max(r.created.get(k, 0) for r, _ in runs) for k in {k for r, _ in runs for k in r.created}}
     return first
 
 
 def fingerprint():
     h = hashlib.sha256(MOBULA.read_bytes())
-    e2e = [HERE.parent / "e2e" / name for name in ("cluster.py", "dashboards.py", "test_legacy.py")]
-    for path in (HERE / "workloads.py", HERE / "oracles.py", *e2e):
-        h.update(path.read_bytes())
+    names = [f"fault/{name}" for name in ("workloads", "watched", "seen", "oracles")]
+    for name in names + [f"e2e/{name}" for name in ("cluster", "dashboards", "test_legacy")]:
+        h.update((HERE.parent / f"{name}.py").read_bytes())
     return h.hexdigest()[:16]
 
 
@@ -205,9 +225,9 @@ def learn_all(plane):
     kept = OUT / f"learned-{fingerprint()}.pickle"
     if kept.exists():
         return pickle.loads(kept.read_bytes())
-    print(f"  LEARN   {len(WORKLOADS)} workloads without faults, twice")
+    print(f"  LEARN   {len(TO_LEARN)} workloads without faults, twice")
     plane.connect().wait_for_collector()
-    cases = [Case(f"learn/{w.id}/{n}", learn(w)) for n in (1, 2) for w in WORKLOADS.values()]
+    cases = [Case(f"learn/{w.id}/{n}", learn(w)) for n in (1, 2) for w in TO_LEARN.values()]
     runs, failed = collections.defaultdict(list), []
 
     def tell(case, error, data, _seconds):
@@ -235,6 +255,11 @@ def modules():
 
 def rank(case):
     return hashlib.sha256(f"{SEED} {case.id}".encode()).digest()
+
+
+def with_sanitizers(case):
+    chosen = MOBULA == SANITIZED or rank(case)[-1] % ONE_IN == 0
+    return chosen and SANITIZED.exists() and not case.plain and not case.id.startswith("learn/")
 
 
 def sample(blocks):
@@ -270,6 +295,9 @@ class Report:
     def tell(self, case, error, data, seconds):
         self.done += 1
         self.results[case.id.split("/")[0]].append((case, error, data, seconds))
+        if MEASURED:
+            with open(MEASURED, "a", encoding="utf-8") as f:
+                f.write(json.dumps([case.id, error, data, seconds, with_sanitizers(case)]) + "\n")
         if error:
             print(f"  FAILED  {case.id}: {error.rstrip()}\n          again: make fault CASE={case.id}\n"
                   f"          history: {(OUT / case.id.replace('/', '_') / 'history.txt').relative_to(ROOT)}", flush=True)
@@ -288,10 +316,22 @@ class Report:
             for line in sorted({line for r in rows for line in r[2].get("notes", [])}):
                 print(f"           {line}")
         rows = [r for rows in self.results.values() for r in rows]
-        failed = sum(bool(r[1]) for r in rows)
-        print(f"\n  {len(rows)} cases in {time.monotonic() - self.began:.0f} s, {WORKERS} at a time")
-        print(f"{len(rows) - failed} passed, {failed} failed")
-        return failed
+        failed, slow = sum(bool(r[1]) for r in rows), self.slow_blocks()
+        print(f"\n  {sum(with_sanitizers(r[0]) for r in rows)} of them with sanitizers"
+              + ("" if SANITIZED.exists() else ": build/test/mobula is not built"))
+        print(f"  {len(rows)} cases in {time.monotonic() - self.began:.0f} s, {WORKERS} at a time")
+        print(f"{len(rows) - failed} passed, {failed + slow} failed")
+        return failed + slow
+
+    def slow_blocks(self):
+        """(h) for blocks rather than cases: one case may have met a busy machine, half of them have not."""
+        slow = 0
+        for b in PROMPT:
+            late = [r[2]["settled"] - r[2]["took"] for r in self.results.get(b, ()) if "settled" in r[2]]
+            if len(late) >= PROMPT_CASES and statistics.median(late) > PROMPT_S:
+                print(f"  FAILED  {b}: half of its cases converged later than {statistics.median(late):.1f} s after what their work takes")
+                slow += 1
+        return slow
 
 
 def main():

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Callable
 
-from seen import LEGACY, V1, base_spec
+from case import CANARY
+from seen import LEGACY, V1, base_spec, secret_env
 
 
 def first(template):
@@ -46,14 +47,14 @@ OWN = [
     ("container-without-image", unnamed_image, "image"),
     ("cpu-is-no-amount", limit("cpu", "lots"), "cpu"),
     ("memory-is-a-list", limit("memory", ["1Gi"]), "memory"),
-    ("env-without-name", in_container(env=[{"value": "x"}]), "env[0].name"),
-    ("env-is-a-number", in_container(env=[{"name": "A", "value": 5}]), "env[0].value"),
+    ("env-without-name", in_container(env=[{"value": CANARY}]), "env[0].name"),
+    ("env-is-a-number", in_container(env=secret_env({"name": "A", "value": 5})), "env[1].value"),
     ("port-out-of-range", in_container(ports=[{"containerPort": 70000}]), "containerPort"),
     ("port-of-no-protocol", in_container(ports=[{"containerPort": 80, "protocol": "ICMP"}]), "protocol"),
     ("mount-without-path", in_container(volumeMounts=[{"name": "v"}]), "mountPath"),
     ("volumes-are-no-list", in_spec(volumes=VOLUME), "volumes"),
     ("volume-of-the-operator", in_spec(volumes=[{"name": "mobula-tools", "emptyDir": {}}]), "mobula-tools"),
-    ("command-is-text", in_container(command="ray start --head"), "command"),
+    ("command-is-text", in_container(command=f"ray start --head --redis-password={CANARY}"), "command"),
     ("label-is-a-number", in_metadata(labels={"a": 5}), "labels"),
 ]
 SERVERS = [

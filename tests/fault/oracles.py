@@ -167,7 +167,8 @@ def difference(want, got, path=""):
 # ---- the history, seen by a witness that does not go through the proxy ----
 
 class Witness:
-    """Watches the namespace's pods as admin from the moment it is made until stop()."""
+    """Watches the namespace's pods as admin from the moment it is made until stop(). However a watch of its ends, the next one goes on at
+    the last version that it saw; when that cannot be, the history has a hole, `lost` says why, and the case has failed."""
 
     def __init__(self, api, namespace):
         self.api, self.path = api, f"/api/v1/namespaces/{namespace}/pods"
@@ -175,31 +176,58 @@ class Witness:
         self.events = [("ADDED", p) for p in first["items"]]
         self.version, self.done = first["metadata"]["resourceVersion"], threading.Event()
         self.link = None
-        self.lost = ""  # why the history has a hole
+        self.lost = ""
+        self.strangers = set()  # names of pods that are somebody else's doing
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
 
     def _run(self):
-        while not self.done.is_set():
-            self.link = http.client.HTTPSConnection("127.0.0.1", self.api.port, context=self.api.tls, timeout=600)
-            try:
-                self.link.request("GET", f"{self.path}?watch=1&allowWatchBookmarks=true&timeoutSeconds=580&resourceVersion={self.version}")
-                answer = self.link.getresponse()
-                while not self.done.is_set() and (line := answer.readline()):
-                    self._take(json.loads(line))
-            except (http.client.HTTPException, OSError, ValueError, AttributeError):
-                continue  # the connection was cut, by stop() or by the server: taken up again at the last version
-            finally:
-                self.link.close()
+        try:
+            while not self.done.is_set() and not self.lost:
+                self._follow()
+        except Exception as e:  # whatever it was: nobody watches from here on
+            if not self.done.is_set():
+                self.lost = repr(e)
+
+    def _follow(self):
+        """One watch, to its end."""
+        self.link = http.client.HTTPSConnection("127.0.0.1", self.api.port, context=self.api.tls, timeout=600)
+        try:
+            self.link.request("GET", f"{self.path}?watch=1&allowWatchBookmarks=true&timeoutSeconds=580&resourceVersion={self.version}")
+            answer = self.link.getresponse()
+            if answer.status != 200:
+                self._refused(json.loads(answer.read()))
+                return
+            while (line := answer.readline()).endswith(b"\n"):  # half a line is a connection that was cut
+                self._take(json.loads(line))
+        except (http.client.HTTPException, OSError):
+            self.done.wait(0.1)  # cut, by stop() or by the server
+        finally:
+            self.link.close()
+
+    def _refused(self, status):
+        """410: the version is gone, and with it what happened since. All else passes."""
+        if status.get("code") == 410:
+            self.lost = status.get("message", "410")
+        self.done.wait(0.2)
 
     def _take(self, event):
         if event["type"] == "ERROR":
-            self.lost = event["object"].get("message", "error")
-            self.done.set()
+            self._refused(event["object"])
             return
         self.version = event["object"]["metadata"]["resourceVersion"]
         if event["type"] != "BOOKMARK":
             self.events.append((event["type"], event["object"]))
+
+    def has_all(self):
+        """Whether it has seen all that there is by now."""
+        there = {p["metadata"]["uid"]: p["metadata"]["resourceVersion"] for p in self.api.get(self.path)["items"]}
+        seen = {}
+        for kind, p in list(self.events):
+            seen[p["metadata"]["uid"]] = p["metadata"]["resourceVersion"]
+            if kind == "DELETED":
+                del seen[p["metadata"]["uid"]]
+        return bool(self.lost) or there == seen
 
     def stop(self):
         self.done.set()
@@ -211,9 +239,17 @@ class Witness:
                 pass  # it has ended by itself
         self.thread.join(5)
 
+    def ours(self):
+        """(type, pod) of the events about pods that should not concern anybody else."""
+        return [(kind, p) for kind, p in list(self.events) if p["metadata"]["name"] not in self.strangers]
+
     def created(self):
         """How many pods were made for each place, by owner, from the start of the watch."""
-        return collections.Counter((owner_uid(p), place(p)) for kind, p in list(self.events) if kind == "ADDED")
+        return collections.Counter((owner_uid(p), place(p)) for kind, p in self.ours() if kind == "ADDED")
+
+    def gone(self):
+        """How many pods went, or were told to."""
+        return len({p["metadata"]["uid"] for kind, p in self.ours() if kind == "DELETED" or "deletionTimestamp" in p["metadata"]})
 
     def breaches(self):
         """Moments at which a cluster had two live heads, or a place two live pods. A cluster is a uid: the pods of one that was deleted are
@@ -221,7 +257,7 @@ class Witness:
         if self.lost:
             yield f"the witness lost its watch: {self.lost}"
         live = {}
-        for kind, pod in list(self.events):
+        for kind, pod in self.ours():
             uid = pod["metadata"]["uid"]
             if kind == "DELETED" or not is_live(pod):
                 live.pop(uid, None)
@@ -276,5 +312,5 @@ def untold_submissions(log):
 # ---- what was said ----
 
 def secrets_told(texts, secrets):
-    """(which secret, where) of the secrets that occur in one of the texts."""
-    return [(name, where) for where, text in texts.items() for name, value in secrets.items() if value and value in text]
+    """(which secret, where) of the secrets that occur in one of the texts. Of a token it is the signature, its last part."""
+    return [(name, where) for where, text in texts.items() for name, value in secrets.items() if value.rpartition(".")[2] in text]

@@ -1,5 +1,6 @@
 """What all cases share: the control plane with the CRDs, an installation's objects to put into a new namespace, the certificates."""
 
+import collections
 import itertools
 import json
 import os
@@ -14,6 +15,22 @@ PATHS = {"ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts", "Role": "/ap
 numbers = itertools.count(1)
 
 
+class User(Api):
+    """Requests as admin. What it changes is counted by resource: each of that is a reason for the operator to act."""
+
+    def __init__(self):
+        super().__init__()
+        self.changes = collections.Counter()
+
+    def call(self, method, path, *body, **more):
+        answer = super().call(method, path, *body, **more)
+        if method != "GET":
+            parts = path.split("?")[0].split("/")
+            at = parts.index("namespaces") + 2 if "namespaces" in parts else 0
+            self.changes["/".join(parts[at:at + 1])] += 1
+        return answer
+
+
 class Plane:
     """Made once before the cases are started, in processes of their own; api is opened anew in each (connect)."""
 
@@ -26,7 +43,7 @@ class Plane:
         self.installation = self._installation()
 
     def connect(self):
-        self.api = Api()
+        self.api = User()
         return self
 
     @staticmethod

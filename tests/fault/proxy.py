@@ -146,7 +146,7 @@ class Proxy:
         self.context = context or certificates.server()
         self.upstream = upstream or int((RUN / "port").read_text())
         self.upstream_tls = ssl.create_default_context(cafile=RUN / "pki" / "ca.crt")
-        self.rules, self.event_rules, self.log, self.lock = [], [], [], threading.Lock()
+        self.rules, self.event_rules, self.every_rule, self.log, self.lock = [], [], [], [], threading.Lock()
         self.generation, self.began = 0, time.monotonic()
         self.closing = threading.Event()
         self.connections = set()
@@ -207,6 +207,7 @@ class Proxy:
         """A Rule or an EventRule."""
         with self.lock:
             (self.event_rules if hasattr(rule, "type") else self.rules).append(rule)
+            self.every_rule.append(rule)
         return rule
 
     def lift(self, *rules):
@@ -221,6 +222,12 @@ class Proxy:
     def writes(self, since=0):
         """Requests that change something, leases and dry runs left out, from this place of the log on."""
         return [x for x in self.log[since:] if x.is_write and x.resource != "leases" and not x.dry_run]
+
+    def watches(self):
+        """Which are open, and which have ever been."""
+        told = [x for x in list(self.log) if x.verb == "watch" and x.told == 200]
+        open_ones = [x for x in told if not x.done_at]
+        return tuple({(x.namespace, x.group, x.resource) for x in found} for found in (open_ones, told))
 
     def match(self, x):
         with self.lock:

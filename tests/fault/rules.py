@@ -19,10 +19,11 @@ JSON = ("Content-Type", "application/json")
 
 
 class Hits:
-    """Counts what matches, and says which of it is meant: from the nth on, so many times."""
+    """Counts what matches, and says which of it is meant: from the nth on, so many times. helper: what it does is no fault, or is counted
+    elsewhere."""
 
-    def __init__(self, nth, times):
-        self.nth, self.times, self.seen = nth, times, 0
+    def __init__(self, nth, times, helper=False):
+        self.nth, self.times, self.seen, self.helper = nth, times, 0, helper
         self.hit, self.over, self.lifted = threading.Event(), threading.Event(), threading.Event()
 
     def count(self):
@@ -33,6 +34,11 @@ class Hits:
     def hits(self):
         return max(0, min(self.seen - self.nth + 1, self.times))
 
+    @property
+    def faults(self):
+        """What is always so is one fault."""
+        return 0 if self.helper else min(self.hits, 1) if self.times == ALWAYS else self.hits
+
     def lift(self):
         self.lifted.set()
 
@@ -41,8 +47,9 @@ class Rule(Hits):
     """For requests. What is None is not looked at; verb and resource may be tuples; sub "" means none; name is a regular expression;
     where is a predicate of the Exchange. A dry run's verb is "try"."""
 
-    def __init__(self, action, verb=None, resource=None, sub=None, group=None, name=None, nth=1, times=1, where=None, title=""):
-        super().__init__(nth, times)
+    def __init__(self, action, verb=None, resource=None, sub=None, group=None, name=None, nth=1, times=1, where=None, title="",
+                 helper=False):
+        super().__init__(nth, times, helper or getattr(action, "counted", False))
         self.action, self.group, self.sub, self.where = action, group, sub, where
         self.verbs = (verb,) if isinstance(verb, str) else verb
         self.resources = (resource,) if isinstance(resource, str) else resource
@@ -70,8 +77,8 @@ class Rule(Hits):
 class EventRule(Hits):
     """For events of watches. type None: any; where is a predicate of the event's object (the parsed line)."""
 
-    def __init__(self, action, resource, type=None, group=None, nth=1, times=1, where=None, title=""):
-        super().__init__(nth, times)
+    def __init__(self, action, resource, type=None, group=None, nth=1, times=1, where=None, title="", helper=False):
+        super().__init__(nth, times, helper)
         self.action, self.resource, self.type, self.group, self.where = action, resource, type, group, where
         self.name = title or getattr(action, "title", "event rule")
 
@@ -117,6 +124,7 @@ def kill(when, killer):
             c.tell(x, answer)
         killer()
         raise Closed
+    act.counted = True  # by who kills
     return act
 
 

@@ -12,6 +12,7 @@ command -v go >/dev/null || {
     exit 1
 }
 tests/tools/setup e2e
+python3 -B tests/fault/selftest.py 2>&1 | tail -n 3
 . tests/rig/lib.sh
 export NAME=${NAME:-fault} NODES=${NODES:-3} PYTHONDONTWRITEBYTECODE=1
 echo "  RIG     building what is not cached in $RIG_DIR (ten minutes the first time)"

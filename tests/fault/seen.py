@@ -3,24 +3,34 @@
 import json
 import re
 
+from case import CANARY
 from cluster import LEGACY, V1, condition, container, eventually
 
 TIMES = {"lastTransitionTime", "lastUpdateTime", "stateTransitionTimes", "observedGeneration", "creationTimestamp"}
 OURS = re.compile(r"^ray\.io/(worker-group-replica-(index|name)|replica-host-index)$|^mobula\.dev/template-hash$")
 
 
+def secret_env(*more):
+    """Variables with the value that the operator may never tell."""
+    return [{"name": "PASSWORD", "value": CANARY}, *more]
+
+
+def ray(name):
+    return {**container(name), "env": secret_env()}
+
+
 def v1_spec(workers=1, limit=5):
     """A ray.io/v1 spec whose pods follow their template: without that two roads to one spec need not end in the same pods."""
-    head = {"rayStartParams": {}, "template": {"spec": {"containers": [container("ray-head")]}}}
+    head = {"rayStartParams": {}, "template": {"spec": {"containers": [ray("ray-head")]}}}
     small = {"groupName": "small", "replicas": workers, "minReplicas": 0, "maxReplicas": limit, "rayStartParams": {},
-             "template": {"spec": {"containers": [container("ray-worker")]}}}
+             "template": {"spec": {"containers": [ray("ray-worker")]}}}
     return {"rayVersion": "2.52.0", "upgradeStrategy": {"type": "Recreate"}, "headGroupSpec": head, "workerGroupSpecs": [small]}
 
 
 def legacy_spec(workers=1, limit=3):
     def pod(role):
         return {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": f"{role}-"},
-                "spec": {"restartPolicy": "Never", "containers": [container("ray-node")]}}
+                "spec": {"restartPolicy": "Never", "containers": [ray("ray-node")]}}
 
     types = [{"name": "head", "podConfig": pod("ray-head")},
              {"name": "small", "minWorkers": workers, "maxWorkers": limit, "podConfig": pod("ray-worker")}]

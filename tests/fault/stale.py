@@ -29,6 +29,9 @@ class Past:
         paths |= {(g.split("/")[2], r): space.path(r, group=g) for r, g in RAY}
         return cls({key: space.api.get(path) for key, path in paths.items()})
 
+    def uids(self):
+        return {o["metadata"]["uid"] for found in self.lists.values() for o in found["items"]}
+
     def as_seen(self, faithful, resources):
         self.faithful, self.resources = faithful, resources
         return self

@@ -6,7 +6,7 @@ from typing import Callable
 from cluster import LEGACY, V1, eventually
 from rules import Rule, say
 from seen import Seen, legacy_spec, make, put_spec, settle, v1_spec
-from workloads import rayjob
+from workloads import Workload, rayjob
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,12 @@ class Watched:
     group: str
     kind: str = V1  # of the clusters of its workload
     edit: Callable = lambda ctx: None  # more of the workload
+
+    @property
+    def workload(self):
+        """To learn from: what its end is, and how many writes it takes."""
+        return Workload(f"watch-{self.id}", "things come, change and go", lambda ctx: setup(ctx, self), self.act, kills=False,
+                        ranked=True)
 
     def rule(self, action, opening=False, **more):
         """For its watches: opening those that go on from a version, else those that begin with all there is."""
@@ -114,16 +120,6 @@ WATCHED = [Watched("v1", "rayclusters", "ray.io"), Watched("legacy", "raycluster
 def setup(ctx, watched):
     watched.setup(ctx)
     ctx.calm(limit=120)
-    ctx.acted = len(ctx.proxy.log)
-
-
-def end(ctx, watched, seconds):
-
-    def look():
-        watched.look(ctx)
-        return ctx.quiet_for() > 0.5
-
-    eventually(look, seconds, 0.2)
 
 
 def all_watch(ctx):

@@ -1,6 +1,6 @@
 """B: each kind of request that the operator sends meets each kind of answer, twice in a row; then the server is well again."""
 
-from case import Case
+from case import LIMIT, Case
 from rules import (ALWAYS, Rule, broken_json, hang, reset, say, stream, truncated)
 from wire import Closed, chunk
 from workloads import WORKLOADS
@@ -9,6 +9,8 @@ BLOCK = "B"
 TITLE = "34 kinds of request x 20 answers, 5 to dashboards x 11"
 TIMES = 2
 HANG_SECONDS = 60
+ABSENT_SECONDS = 30  # until a kind that is not there is looked for again
+TRY_SECONDS = 60  # until a template that the server refused is tried again
 LISTS = ("list", "watch")
 
 
@@ -114,7 +116,7 @@ def answered(pair, answer, reference):
         rule = Rule(action_of(answer, verb), times=1 if answer == "hang" else TIMES, title=answer, **which)
         if verb == "list":  # only who is refused a streaming list asks for pages
             ctx.proxy.add(Rule(say(400, "BadRequest", "sendInitialEvents is forbidden"), verb="watch", times=ALWAYS,
-                               where=lambda x: "sendInitialEvents" in x.query))
+                               where=lambda x: "sendInitialEvents" in x.query, helper=True))
         if verb == "get" and which["resource"] == "pods":  # only a lost answer is looked up
             ctx.proxy.add(Rule(reset(forward=True), verb="create", resource="pods", name="head", times=2))
         if verb in LISTS or which["resource"] == "leases":  # of the start
@@ -126,8 +128,9 @@ def answered(pair, answer, reference):
             ctx.proxy.add(rule)
             ctx.act(workload)
         assert rule.hit.wait(60), "no such request was sent"
-        ctx.faults += TIMES  # what a fault does to one pod, its group or its cluster shares
-        ctx.check(reference, limit=150)
+        own = HANG_SECONDS if answer == "hang" else TIMES * TRY_SECONDS if pair == "try-pod" else 0
+        own += TIMES * ABSENT_SECONDS if answer == "404" and verb in LISTS else 0
+        ctx.check(reference, limit=LIMIT + own)
     return run
 
 

@@ -18,8 +18,6 @@ BLOCK = "F"
 TITLE = "spec space"
 
 WALKED, DIRECT = "walked", "direct"
-QUIET_S = 0.6  # several paces of a cluster that is decided again and again
-MOST_WRITES = 60
 MOST_TRIES = 3  # dry runs of a refused template
 LOOK_S = 2.5
 
@@ -35,20 +33,6 @@ def same_pods(before, after, steps, what):
     assert before.head["metadata"]["uid"] == after.head["metadata"]["uid"], f"{what}: the head was replaced"
     a, b = before.uids(), after.uids()
     assert steps > 1 or a <= b or b <= a, f"{what}: workers were replaced"
-
-
-def few_writes(ctx, pods):
-    writes = [x for x in ctx.proxy.writes() if x.resource != "events"]
-    assert len(writes) <= MOST_WRITES + 4 * pods, f"{len(writes)} writes for {pods} pods"
-
-
-def end(ctx, pods):
-    """The oracles that need no reference."""
-    ctx.calm(limit=120)
-    ctx.quiet(QUIET_S)
-    few_writes(ctx, pods)
-    ctx.check_history()
-    ctx.finish()
 
 
 def same_end(ctx, kind, strict=True):
@@ -85,7 +69,7 @@ def run_change(ctx, field, change):
         same_pods(before, after, len(way) + 1, field.path)
     if last != BASE:
         field.see(after, ABSENT if last is None else named(last, WALKED))
-    end(ctx, len(after.pods) + len(before.pods))
+    ctx.conclude()
 
 
 def run_refused(ctx, field, before, bad):
@@ -99,12 +83,12 @@ def run_refused(ctx, field, before, bad):
         message = say_no(ctx.space, field.kind, WALKED).refused
         assert (bad.word or field.word) in message, f"{field.path} is not named: {message}"
     ctx.calm(limit=120)
-    ctx.quiet(QUIET_S)
+    ctx.quiet()
     put_spec(ctx.space, field.kind, WALKED, field.spec(BASE, WALKED))
     after = settle(ctx.space, field.kind, WALKED)
     assert not after.refused and after.uids() == before.uids(), "pods were touched by a spec that was refused"
     assert not difference(before.plain(), after.plain()), difference(before.plain(), after.plain())
-    end(ctx, len(after.pods))
+    ctx.conclude()
 
 
 def run_misoperation(ctx, mis):
@@ -122,12 +106,11 @@ def run_misoperation(ctx, mis):
     assert Seen(ctx.space, mis.kind, WALKED).uids() == before.uids(), "pods were touched by a template that was refused"
     tries = [x for x in ctx.proxy.log if x.verb == "create" and x.resource == "pods" and x.dry_run]
     assert len(tries) <= MOST_TRIES, f"{len(tries)} dry runs of one template"
-    few_writes(ctx, 4)
     for name in (WALKED, DIRECT):
         put_spec(ctx.space, mis.kind, name, good)
     after = same_end(ctx, mis.kind, strict=False)
     assert not after.refused and after.uids() == before.uids(), "the good template is what the pods were made from: they stay"
-    end(ctx, 8)
+    ctx.conclude()
 
 
 def born_bad(ctx, mis):

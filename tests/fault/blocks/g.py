@@ -2,15 +2,17 @@
 acts, whatever happens; in the end one does."""
 
 import functools
+import itertools
+import json
 import signal
 import threading
 import time
 
 from case import Case
 from cluster import V1, Refused, eventually
-from proxy import Proxy
-from rules import ALWAYS, Rule, delay, say
+from rules import ALWAYS, Rule, change, delay, say
 from seen import make, settle, v1_spec
+from wire import Answer
 
 BLOCK = "G"
 TITLE = "the lease"
@@ -22,10 +24,10 @@ LONG_S = 240
 
 
 class Two:
-    """Two operators; close() ends the second's proxy."""
+    """Two operators, each behind a proxy of its own."""
 
     def __init__(self, ctx, identities=("first", "second"), together=False):
-        self.ctx, self.proxies, self.ops = ctx, [ctx.proxy, Proxy(ctx.proxy.certificates)], []
+        self.ctx, self.proxies, self.ops = ctx, [ctx.proxy, ctx.another_proxy()], []
         for i, (proxy, identity) in enumerate(zip(self.proxies, identities)):
             config = ctx.config(proxy, name=f"operator{i}")
             self.ops.append(ctx.operator("--leader-elect", f"--identity={identity}", *CORE, config=config))
@@ -54,9 +56,7 @@ class Two:
     def end(self):
         """One of them does the work, and all is made once."""
         works(self.ctx, "z")
-        self.ctx.check_history()
-        self.ctx.finish()
-        self.proxies[1].close()
+        self.ctx.conclude()
 
 
 def works(ctx, name, workers=2):
@@ -114,8 +114,7 @@ def skewed_clocks(ctx):
         ctx.api.call("DELETE", holder.path)
     ctx.operator("--leader-elect", "--identity=first", *CORE)
     works(ctx, "z")
-    ctx.check_history()
-    ctx.finish()
+    ctx.conclude()
 
 
 def renew_conflict(ctx):
@@ -181,6 +180,41 @@ def edited(ctx):
     two.end()
 
 
+TIMES = ("yesterday", "", "0000-00-00T00:00:00Z", 5, "9999-99-99T99:99:99.999999Z", None, {"seconds": 1}, "0001-01-01T00:00:00.000000Z",
+         "99999999999-01-01T00:00:00Z", "2026-01-01 00:00:00", "x" * 4000)
+
+
+def garbage(values):
+    """Answers in which the Lease was renewed at a time that is none."""
+
+    def spoil(answer):
+        lease = json.loads(answer.body)
+        if "spec" in lease:
+            lease["spec"]["renewTime"] = next(values)
+        return Answer(answer.status, answer.headers, json.dumps(lease).encode())
+
+    return Rule(change(spoil, "renewed at no time"), resource="leases", times=ALWAYS)
+
+
+def time_garbage(ctx):
+    """Whoever reads the Lease finds a time that is none, each time another. The holder goes on, nobody takes its place while it does, and
+    somebody does when it is gone."""
+    ctx.proxy.add(garbage(itertools.cycle(TIMES)))
+    two = Two(ctx)
+    rule = two.proxies[1].add(garbage(itertools.cycle(TIMES)))
+    end = time.monotonic() + 30  # two leases
+    while time.monotonic() < end:
+        assert len(two.leaders()) <= 1 and not two.second.lines("this process leads"), "took over from one that is in time"
+        time.sleep(0.3)
+    assert two.first.lines("this process leads") and not two.first.lines("does not lead"), two.first.log()
+    works(ctx, "a")
+    two.proxies[1].lift(rule)
+    two.proxies[1].add(garbage(itertools.repeat(TIMES[0])))
+    ctx.kill(two.first, restart=False)
+    two.second.says("this process leads", seconds=LONG_S)
+    two.end()
+
+
 def frozen(ctx):
     two = Two(ctx)
     works(ctx, "a")
@@ -233,8 +267,7 @@ def no_rights(ctx):
     ctx.api.call("POST", ctx.space.path("rolebindings", group=RBAC), binding)
     op.says("this process leads", seconds=LONG_S)
     settle(ctx.space, V1, "a", LONG_S)
-    ctx.check_history()
-    ctx.finish()
+    ctx.conclude()
 
 
 def away_at_start(ctx):
@@ -246,8 +279,7 @@ def away_at_start(ctx):
     ctx.proxy.open()
     op.says("this process leads", seconds=LONG_S)
     settle(ctx.space, V1, "a", LONG_S)
-    ctx.check_history()
-    ctx.finish()
+    ctx.conclude()
 
 
 def slow_server(ctx):
@@ -267,7 +299,7 @@ def slow_server(ctx):
 
 CASES = {"two-starters": two_starters, "skewed-clocks": skewed_clocks, "renew-409": renew_conflict, "deleted": deleted, "edited": edited,
          "frozen": frozen, "released": released, "same-identity": same_identity, "no-rights": no_rights, "away-at-start": away_at_start,
-         "slow-server": slow_server}
+         "slow-server": slow_server, "time-garbage": time_garbage}
 
 
 def cases(_learned):

@@ -24,11 +24,6 @@ LOOK_S = 4
 MOST_REQUESTS = 40  # of a server that refuses everybody for LOOK_S
 
 
-def new_token(ctx):
-    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
-    return ctx.api.call("POST", ctx.space.path("serviceaccounts", ACCOUNT) + "/token", body)["status"]["token"]
-
-
 def works(ctx, workers=1):
     """A cluster is made, or changed, and it all goes to its end."""
     if ctx.space.find(ctx.space.path("rayclusters", "c", V1)):
@@ -42,12 +37,6 @@ def works(ctx, workers=1):
         return True
 
     eventually(look, SLOW_S, 0.2)
-
-
-def end(ctx):
-    ctx.calm(limit=120)
-    ctx.check_history()
-    ctx.finish()
 
 
 def told(op, *words):
@@ -67,7 +56,7 @@ def ready_again(op):
 
 def token_file(ctx):
     path = ctx.folder / "token"
-    path.write_text(new_token(ctx))
+    path.write_text(ctx.new_token())
     return path, ctx.config(user=f'tokenFile: "{path}"')
 
 
@@ -82,13 +71,13 @@ def token_rotated(ctx):
     ctx.operator(config=config).ready()
     works(ctx)
     time.sleep(1.1)  # a token made in the same second is the same
-    path.write_text(new_token(ctx))
+    path.write_text(ctx.new_token())
     assert path.read_text() != old
     refusal = ctx.proxy.add(Rule(say(401, "Unauthorized"), where=lambda x: bearer(x) == old, times=ALWAYS))
     ctx.proxy.cut()
     works(ctx, 2)
     assert refusal.hits <= 12 and bearer(ctx.proxy.log[-1]) == path.read_text(), refusal.hits
-    end(ctx)
+    ctx.conclude()
 
 
 def token_empty(ctx):
@@ -111,7 +100,7 @@ def spoiled(ctx, spoil):
     works(ctx, 2)
     path.write_text(good)
     works(ctx, 3)
-    end(ctx)
+    ctx.conclude()
 
 
 def unauthorized_once(ctx):
@@ -119,7 +108,7 @@ def unauthorized_once(ctx):
     rule = ctx.proxy.add(Rule(say(401, "Unauthorized"), verb="create", resource="pods"))
     works(ctx, 2)
     assert rule.hits == 1
-    end(ctx)
+    ctx.conclude()
 
 
 def unauthorized_for_ever(ctx):
@@ -134,7 +123,7 @@ def unauthorized_for_ever(ctx):
     ctx.proxy.lift(rule)
     ready_again(op)
     works(ctx)
-    end(ctx)
+    ctx.conclude()
 
 
 # ---- servers ----
@@ -149,7 +138,7 @@ def wrong_server(ctx, words, make_context):
     ctx.proxy.context = good
     ready_again(op)
     works(ctx)
-    end(ctx)
+    ctx.conclude()
 
 
 def rig_authority(ctx):
@@ -161,7 +150,7 @@ def rig_authority(ctx):
 
 SERVERS = {"expired certificate": (("expired",), lambda ctx: rig_authority(ctx).expired()),
            "wrong name": (("certificate is for",), lambda ctx: rig_authority(ctx).server("DNS:other.example.com,IP:192.0.2.1")),
-           "tls 1.1 only": (("tls",), lambda ctx: only_tls_1_1(rig_authority(ctx).server())),
+           "tls 1.1 only": (("or no TLS 1.2",), lambda ctx: only_tls_1_1(rig_authority(ctx).server())),
            "self-signed": (("tls-trust",), lambda ctx: Authority(ctx.folder).server(signed=False))}
 
 
@@ -170,7 +159,7 @@ def ca_rotated(ctx):
     ca = ctx.folder / "ca.crt"
     shutil.copy(ctx.proxy.certificates.ca, ca)
     cluster = f'server: "https://127.0.0.1:{ctx.proxy.port}", certificate-authority: "{ca}"'
-    config = write_config(ctx.folder / "config", cluster, f'token: "{new_token(ctx)}"', ctx.space.name)
+    config = write_config(ctx.folder / "config", cluster, f'token: "{ctx.new_token()}"', ctx.space.name)
     op = ctx.operator(config=config).ready()
     works(ctx)
     fresh = Authority(ctx.folder, "fresh")
@@ -180,19 +169,16 @@ def ca_rotated(ctx):
     shutil.copy(fresh.crt, ca)
     ready_again(op)
     works(ctx, 2)
-    end(ctx)
+    ctx.conclude()
 
 
 def ipv6(ctx):
-    proxy = ProxyOnV6(ctx.proxy.certificates, rig_authority(ctx).server("IP:::1"))
-    try:
-        cluster = f'server: "https://[::1]:{proxy.port}", certificate-authority: "{proxy.certificates.ca}"'
-        ctx.operator(config=write_config(ctx.folder / "config", cluster, f'token: "{new_token(ctx)}"', ctx.space.name)).ready()
-        works(ctx)
-        assert proxy.writes() and not ctx.proxy.log
-        end(ctx)
-    finally:
-        proxy.close()
+    proxy = ctx.another_proxy(ProxyOnV6, rig_authority(ctx).server("IP:::1"))
+    cluster = f'server: "https://[::1]:{proxy.port}", certificate-authority: "{proxy.certificates.ca}"'
+    ctx.operator(config=write_config(ctx.folder / "config", cluster, by_token(ctx), ctx.space.name)).ready()
+    works(ctx)
+    assert proxy.writes() and not ctx.proxy.log
+    ctx.conclude()
 
 
 # ---- kubeconfigs ----
@@ -204,14 +190,14 @@ def served(ctx, **words):
 
 
 def by_token(ctx):
-    return f'token: "{new_token(ctx)}"'
+    return f'token: "{ctx.new_token()}"'
 
 
 def use(ctx, cluster, user, *flags, **more):
     """Works with this kubeconfig."""
     ctx.operator(*flags, config=write_config(ctx.folder / "config", cluster, user, ctx.space.name, **more)).ready()
     works(ctx)
-    end(ctx)
+    ctx.conclude()
 
 
 def with_proxy_url(ctx):
@@ -257,7 +243,7 @@ def insecure(ctx):
     op = ctx.operator(config=ctx.folder / "config").ready()
     assert op.lines("level=warn", "NOT checked")
     works(ctx)
-    end(ctx)
+    ctx.conclude()
 
 
 def other_context(ctx):
@@ -285,8 +271,7 @@ def admin_token(ctx):
                "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": space}]}
     ctx.api.call("POST", ctx.space.path("roles", group=rbac), role)
     ctx.api.call("POST", ctx.space.path("rolebindings", group=rbac), binding)
-    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
-    return ctx.api.call("POST", ctx.space.path("serviceaccounts", name) + "/token", body)["status"]["token"]
+    return ctx.new_token(name)
 
 
 def path_prefix(ctx):
@@ -341,32 +326,32 @@ def plugin_fails(ctx):
     assert op.process.wait(30) == 1
     eventually(lambda: "plugin" in op.log() and "exit code 3" in op.log(), 10)
     assert not ctx.proxy.log
-    ctx.operators.clear()
+    ctx.conclude(codes=(1,))
 
 
 def plugin_slow(ctx):
     path = ctx.folder / "credential"
-    path.write_text(credential(new_token(ctx)))
+    path.write_text(credential(ctx.new_token()))
     at_terminal(ctx, plugin(ctx, f"sleep 5; cat {path}")).ready()
     works(ctx)
     assert runs(ctx) == 1
-    end(ctx)
+    ctx.conclude()
 
 
 def plugin_rotates(ctx):
     """What it gave is refused from one moment on: it is asked again, and its new answer taken."""
     path = ctx.folder / "credential"
-    old = new_token(ctx)
+    old = ctx.new_token()
     path.write_text(credential(old))
     at_terminal(ctx, plugin(ctx, f"cat {path}")).ready()
     works(ctx)
     time.sleep(1.1)
-    path.write_text(credential(new_token(ctx)))
+    path.write_text(credential(ctx.new_token()))
     ctx.proxy.add(Rule(say(401, "Unauthorized"), where=lambda x: bearer(x) == old, times=ALWAYS))
     ctx.proxy.cut()
     works(ctx, 2)
     assert 2 <= runs(ctx) <= 6, runs(ctx)
-    end(ctx)
+    ctx.conclude()
 
 
 PLAIN = {"token/rotated": token_rotated, "token/empty": token_empty, "token/gone": token_gone, "401/once": unauthorized_once,

@@ -61,9 +61,7 @@ def killed_at_random(number, kills):
                 users.act()
             ctx.proxy.lift(rule)
         ctx.settle_until(users.content, 150)
-        ctx.quiet()
-        ctx.check_history()
-        ctx.finish()
+        ctx.conclude()
         ctx.data["kills"] = ctx.kills
     return run
 

@@ -1,0 +1,173 @@
+"""The oracles themselves: each must say no where there is something to say no to. Runs before the matrix, without a control plane."""
+
+import http.client
+import http.server
+import json
+import subprocess
+import sys
+import threading
+import time
+import types
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
+
+import matrix  # noqa: E402
+import oracles  # noqa: E402
+from rules import ALWAYS, Rule, kill, say  # noqa: E402
+
+GONE = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
+BUSY = {"kind": "Status", "code": 500, "message": "etcd is away"}
+
+
+def pod(version, uid="u1", name="p", deleted=False):
+    of = {"ray.io/cluster": "c", "ray.io/node-type": "head"}
+    meta = {"name": name, "uid": uid, "resourceVersion": str(version), "labels": of, "ownerReferences": [{"uid": "o", "controller": True}]}
+    return {"kind": "Pod", "metadata": {**meta, **({"deletionTimestamp": "now"} if deleted else {})}}
+
+
+def line(kind, obj):
+    return json.dumps({"type": kind, "object": obj}).encode() + b"\n"
+
+
+class Server:
+    """Answers watches from a list of (status, body), one after the other; then none any more. Lists show `pods`."""
+
+    def __init__(self, answers, pods=()):
+        self.answers, self.pods, self.asked = list(answers), list(pods), []
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                outer.asked.append(self.path.rpartition("resourceVersion=")[2])
+                if not outer.answers:
+                    time.sleep(0.2)
+                status, body = outer.answers.pop(0) if outer.answers else (200, b"")
+                self.send_response(status)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.handle_error = lambda *_: None  # the witness has hung up
+        self.port, self.tls = self.http.server_address[1], None
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+    def get(self, _path):
+        return {"items": self.pods, "metadata": {"resourceVersion": "1"}}
+
+
+class WitnessEnds(unittest.TestCase):
+    """However its watch ends, it goes on at the last version or the case fails."""
+
+    def setUp(self):
+        self.https = http.client.HTTPSConnection
+        http.client.HTTPSConnection = lambda host, port, **_: http.client.HTTPConnection(host, port)
+
+    def tearDown(self):
+        http.client.HTTPSConnection = self.https
+
+    def witness(self, *answers, until, pods=()):
+        server = Server(answers, pods)
+        found = oracles.Witness(server, "n")
+        end = time.monotonic() + 30
+        while not until(found, server) and time.monotonic() < end:
+            time.sleep(0.01)
+        server.pods = [p for _, p in found.events][-1:]
+        complete = found.has_all()
+        found.stop()
+        server.http.shutdown()
+        server.http.server_close()
+        return found, server, complete
+
+    def lost(self, *answers):
+        found, _, _ = self.witness(*answers, until=lambda w, _: w.lost)
+        self.assertTrue(found.lost)
+        self.assertIn("lost", next(found.breaches()))
+
+    def test_version_gone(self):
+        self.lost((410, json.dumps(GONE).encode()))
+        self.lost((200, line("ADDED", pod(5)) + line("ERROR", GONE)))
+
+    def test_what_cannot_be_understood(self):
+        self.lost((200, b'{"kind":"Status"}\n'))
+        self.lost((200, b"not JSON\n"))
+        self.lost((410, b"not JSON"))
+
+    def test_goes_on_at_the_last_version(self):
+        half = line("MODIFIED", pod(7))[:40]
+        found, server, complete = self.witness(
+            (200, line("ADDED", pod(5)) + line("BOOKMARK", pod(6)) + half), (500, json.dumps(BUSY).encode()), (200, line("ERROR", BUSY)),
+            (200, line("MODIFIED", pod(7))), until=lambda _, s: len(s.asked) > 4)
+        self.assertEqual(found.lost, "")
+        self.assertEqual([p["metadata"]["resourceVersion"] for _, p in found.events], ["5", "7"])
+        self.assertEqual(server.asked[:5], ["1", "6", "6", "6", "7"])
+        self.assertTrue(complete)
+
+    def test_behind(self):
+        server = Server([])
+        found = oracles.Witness(server, "n")
+        server.pods = [pod(9)]
+        self.assertFalse(found.has_all())
+        found.stop()
+        server.http.shutdown()
+        server.http.server_close()
+
+    def test_two_heads(self):
+        two = line("ADDED", pod(5)) + line("ADDED", pod(6, "u2", "q"))
+        found, _, _ = self.witness((200, two), until=lambda w, _: len(w.events) > 1)
+        self.assertEqual(len(list(found.breaches())), 1)
+        found.strangers.add("q")
+        self.assertEqual(list(found.breaches()), [])
+        after = line("ADDED", pod(5)) + line("MODIFIED", pod(6, deleted=True)) + line("ADDED", pod(7, "u2", "q"))
+        found, _, _ = self.witness((200, after), until=lambda w, _: len(w.events) > 2)
+        self.assertEqual(list(found.breaches()), [])
+
+
+class Counting(unittest.TestCase):
+    def hits(self, rule, n):
+        for _ in range(n):
+            rule.takes(types.SimpleNamespace(dry_run=False, verb="create", resource="pods", sub="", group="", name="p"))
+        return rule.faults
+
+    def test_faults(self):
+        self.assertEqual(self.hits(Rule(say(500)), 3), 1)
+        self.assertEqual(self.hits(Rule(say(500), times=2), 3), 2)
+        self.assertEqual(self.hits(Rule(say(500), times=ALWAYS), 3), 1)
+        self.assertEqual(self.hits(Rule(say(500), times=2, helper=True), 3), 0)
+        self.assertEqual(self.hits(Rule(kill("after", None)), 3), 0)  # whoever kills counts
+
+
+class Failing(unittest.TestCase):
+    """A case that fails is one that failed, whether it finds words or not."""
+
+    def test_words(self):
+        for text, e in (("too many", AssertionError("too many")), ("AssertionError", AssertionError()), ("KeyError", KeyError("x"))):
+            self.assertIn(text, matrix.told(e))
+
+
+class Said(unittest.TestCase):
+    def test_secrets(self):
+        secrets = {"token": "head.claims.signature-of-it", "canary": "canary-1"}
+        texts = {"log": "level=warn token=…signature-of-it", "events": "PASSWORD=canary-1", "status": "head.claims"}
+        self.assertEqual(oracles.secrets_told(texts, secrets), [("token", "log"), ("canary", "events")])
+
+    def test_sanitizers(self):
+        program = HERE.parents[1] / "build" / "test" / "sanitized"
+        source = """
+            #include <stdlib.h>
+            int main(int n, char **v) { char *p = malloc(4); (void)v; return n > 1 ? p[n + 8] : 2147483647 + n; }"""
+        program.parent.mkdir(parents=True, exist_ok=True)
+        built = subprocess.run(["cc", "-x", "c", "-", "-fsanitize=address,undefined", "-o", program], input=source, text=True, check=False)
+        self.assertEqual(built.returncode, 0)
+        for words in ([], ["x", "y"]):
+            out = subprocess.run([program, *words], capture_output=True, text=True, check=False)
+            self.assertTrue(oracles.SANITIZER.search(out.stderr), out.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
