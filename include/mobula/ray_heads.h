@@ -188,6 +188,7 @@ struct ray_dash_to { /* all slices are copied */
 struct ray_dash_pool;
 struct ray_dash_pool *ray_dash_pool_new(struct net *net);
 void ray_dash_pool_free(struct ray_dash_pool *p);
+uint64_t ray_dash_pool_looked(const struct ray_dash_pool *p); /* how often a host was looked at to find whose turn it is: what that costs */
 int64_t ray_dash_pool_tick(struct ray_dash_pool *p, struct now now); /* begins what is waiting; returns when to come again */
 /* Goes out with the next tick. */
 bool ray_dash_ask(struct ray_dash_pool *p, const struct ray_dash_to *to, const struct ray_dash_request *r, struct err *e);

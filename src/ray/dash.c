@@ -1,12 +1,15 @@
 /* A call to a dashboard is a connection: it opens, the request goes out, the answer comes, and that is the end of both. */
 #include <mobula/ray_heads.h>
 
+#include "dash_turn.h"
+
 struct ray_dash_pool {
     struct net *net;
-    struct dash *first, *last;       /* in the order in which they were asked */
-    struct dash *closed;             /* freed by the next tick, when no step can stand inside them */
-    uint32_t count, links, doubtful; /* doubtful: of the links */
-    bool look;                       /* a call was asked for or is over: it may be another one's turn */
+    struct dash *first, *last; /* in the order in which they were asked */
+    struct dash *closed;       /* freed by the next tick, when no step can stand inside them */
+    struct turns turns;
+    uint32_t count;
+    bool look; /* a call was asked for or is over: it may be another one's turn */
     struct arena scratch;
 };
 
@@ -20,8 +23,8 @@ struct dash {
     uint64_t tag;
     char *host;
     uint16_t port;
+    struct turn turn;
     struct link *link; /* NULL: it waits for its turn */
-    bool doubtful;
     struct buf request;
     struct slice unsent;
     bool sent;
@@ -71,11 +74,9 @@ static void dash_free(struct dash *d)
 static void dash_close(struct dash *d)
 {
     struct ray_dash_pool *p = d->pool;
-    if (d->link) {
+    if (d->link)
         link_close(d->link);
-        p->links--;
-        p->doubtful -= d->doubtful;
-    }
+    turn_leave(&p->turns, &d->turn);
     d->link = NULL;
     d->done = NULL;
     *(d->prev ? &d->prev->next : &p->first) = d->next;
@@ -240,23 +241,6 @@ void ray_dash_pool_free(struct ray_dash_pool *p)
     mem_free(p);
 }
 
-static bool host_is_free(const struct dash *d)
-{
-    uint32_t links = 0;
-    for (const struct dash *other = d->pool->first; other; other = other->next)
-        links += other->link && other->port == d->port && strcmp(other->host, d->host) == 0;
-    return links < RAY_DASH_LINKS_HOST;
-}
-
-/* The first whose turn it is. */
-static struct dash *next_turn(struct ray_dash_pool *p)
-{
-    struct dash *d = p->links < RAY_DASH_LINKS ? p->first : NULL;
-    while (d && (d->link || (d->doubtful && p->doubtful >= RAY_DASH_LINKS_DOUBTFUL) || !host_is_free(d)))
-        d = d->next;
-    return d;
-}
-
 static void begin(struct dash *d, struct now now)
 {
     const struct endpoint to = {.host = slice_of(d->host), .port = d->port};
@@ -264,9 +248,9 @@ static void begin(struct dash *d, struct now now)
     d->owner.step = dash_step;
     d->unsent = buf_slice(&d->request);
     d->link = net_open(d->pool->net, &to, &d->owner, now.mono_ms + RAY_DASH_MS, &e);
-    d->pool->links += d->link != NULL;
-    d->pool->doubtful += d->link && d->doubtful;
-    if (!d->link)
+    if (d->link)
+        turn_take(&d->pool->turns, &d->turn);
+    else
         lost(d, &e, now);
 }
 
@@ -275,10 +259,10 @@ static void begin(struct dash *d, struct now now)
 int64_t ray_dash_pool_tick(struct ray_dash_pool *p, struct now now)
 {
     reap(p);
-    struct dash *d = NULL;
-    for (uint32_t most = p->look ? p->count : 0; most > 0 && (d = next_turn(p)) != NULL; most--)
-        begin(d, now);
-    p->look = d != NULL && next_turn(p) != NULL;
+    struct turn *t = NULL;
+    for (uint32_t most = p->look ? p->count : 0; most > 0 && (t = turn_next(&p->turns)) != NULL; most--)
+        begin(t->call, now);
+    p->look = t != NULL && turn_next(&p->turns) != NULL;
     return p->look ? now.mono_ms : TIME_NEVER;
 }
 
@@ -316,19 +300,25 @@ bool ray_dash_ask(struct ray_dash_pool *p, const struct ray_dash_to *to, const s
                        LIMIT_RAY_TOKEN);
     struct arena a = {0};
     struct dash *d = dash_new(p, to, r->call);
-    d->doubtful = r->doubtful;
     bool ok = form(d, r, &a, e);
     arena_free(&a);
     if (!ok) {
         dash_free(d);
         return false;
     }
+    d->turn.call = d;
+    turn_enter(&p->turns, &d->turn, to->host, to->port, r->doubtful);
     d->prev = p->last;
     *(p->last ? &p->last->next : &p->first) = d;
     p->last = d;
     p->count++;
     p->look = true;
     return true;
+}
+
+uint64_t ray_dash_pool_looked(const struct ray_dash_pool *p)
+{
+    return p->turns.looked;
 }
 
 void ray_dash_forget(struct ray_dash_pool *p, const void *owner)

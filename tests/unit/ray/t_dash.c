@@ -472,62 +472,6 @@ static void limits(void)
     arena_free(&a);
 }
 
-/* 1,000 jobs, ten of whose heads hang: all others have their answer at once. */
-static void crowd(void)
-{
-    enum { HEADS = 1000, HUNG = 10 };
-    static struct fakehead heads[HEADS];
-    static struct log_of logs[HEADS];
-    struct headnet w;
-    char host[16];
-    test_case("a crowd");
-    headnet_init(&w, heads, HEADS);
-    int64_t began = w.now.mono_ms;
-    for (int i = 0; i < HEADS; i++) {
-        heads[i] = (struct fakehead){.dash = echo, .hangs = i % (HEADS / HUNG) == 0};
-        snprintf(host, sizeof host, "head%d", i);
-        const struct ray_dash_to to = {.host = slice_of(host), .port = 8265, .done = on_answer, .owner = &logs[i]};
-        CHECK(ray_dash_ask(w.dash, &to, &(struct ray_dash_request){.call = RAY_DASH_JOB, .id = SLICE("j")}, NULL));
-    }
-    headnet_run(&w, RAY_DASH_MS + 10);
-    for (int i = 0; i < HEADS; i++) {
-        test_case("a crowd: head%d", i);
-        CHECK_INT(logs[i].ok, !heads[i].hangs);
-        CHECK(heads[i].hangs || logs[i].at_ms <= began + 100);
-    }
-    CHECK(w.most <= RAY_DASH_LINKS);
-    headnet_free(&w);
-}
-
-/* More heads hang than there are connections. They are known to, and so the others have theirs. */
-static void doubtful(void)
-{
-    enum { HEADS = 100, HUNG = RAY_DASH_LINKS + 8 };
-    static struct fakehead heads[HEADS];
-    static struct log_of logs[HEADS];
-    struct headnet w;
-    char host[16];
-    test_case("doubtful heads");
-    headnet_init(&w, heads, HEADS);
-    int64_t began = w.now.mono_ms;
-    for (int i = 0; i < HEADS; i++) {
-        heads[i] = (struct fakehead){.dash = echo, .hangs = i < HUNG};
-        snprintf(host, sizeof host, "head%d", i);
-        const struct ray_dash_to to = {.host = slice_of(host), .port = 8265, .done = on_answer, .owner = &logs[i]};
-        const struct ray_dash_request r = {.call = RAY_DASH_JOB, .id = SLICE("j"), .doubtful = i < HUNG};
-        CHECK(ray_dash_ask(w.dash, &to, &r, NULL));
-    }
-    headnet_run(&w, 1000);
-    CHECK_INT(w.live, RAY_DASH_LINKS_DOUBTFUL);
-    for (int i = HUNG; i < HEADS; i++)
-        CHECK(logs[i].ok == 1 && logs[i].at_ms <= began + 100);
-    headnet_run(&w, 3 * RAY_DASH_MS + 10); /* and each of those has its turn */
-    CHECK_INT(w.live, 0);
-    for (int i = 0; i < HUNG; i++)
-        CHECK_INT(logs[i].answers, 1);
-    headnet_free(&w);
-}
-
 /* The name of a session goes into status, and is kept for each job. */
 static void sessions(void)
 {
@@ -556,8 +500,6 @@ int main(void)
     calls();
     trouble();
     limits();
-    crowd();
-    doubtful();
     sessions();
     return test_done();
 }
