@@ -95,10 +95,10 @@ static struct slice cut(struct slice text, const struct found *f, struct arena *
 
 struct slice json_without(struct slice text, const char *path, struct arena *a)
 {
+    if (slice_empty(text))
+        return text; /* which may lie nowhere */
     struct found f = {.value = text.ptr};
     const char *end = text.ptr + text.len;
-    if (slice_empty(text))
-        return text;
     for (struct slice rest = slice_of(path); rest.ptr;)
         if (!find_member(skip_space(f.value, end), end, slice_cut(&rest, '.'), &f))
             return text;

@@ -321,6 +321,8 @@ static void test_without(void)
         CHECK_STR(rest, cases[i].want ? cases[i].want : cases[i].text);
         CHECK((rest.ptr == text.ptr) == (cases[i].want == NULL));
     }
+    test_case("an answer that has no body");
+    CHECK(json_without(SLICE_NONE, "a", &mem).ptr == NULL);
 }
 
 int main(void)
