@@ -28,7 +28,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 
 import kubelet  # noqa: E402
 from case import QUICK, Case, Context, Learned, Unreached, by_place  # noqa: E402
-from cluster import MOBULA  # noqa: E402
+from cluster import MOBULA, eventually  # noqa: E402
 from plane import Plane  # noqa: E402
 from processes import Operator  # noqa: E402
 from watched import WATCHED  # noqa: E402
@@ -174,12 +174,14 @@ def learn(workload):
         ctx.begin(workload)
         acted = changed = time.monotonic()
         ctx.act(workload)
+        eventually(lambda: workload.over(ctx), 150)
         time.sleep(1)
         last, same = None, 0
-        while same < 4:  # the fixed point: nothing is written and nothing changes
+        while same < 4:  # the fixed point: nothing is written, nothing changes and nothing is on its way
             state = ctx.state()
             changed = changed if state == last else time.monotonic()
-            same = same + 1 if state == last and ctx.quiet_for() > 1.5 else 0
+            waits = any(key.startswith("pod ") and o["status"]["phase"] == "Pending" for key, o in state.items())
+            same = same + 1 if state == last and ctx.quiet_for() > 1.5 and not waits else 0
             last = state
             time.sleep(0.5)
             assert time.monotonic() - began < 200, "no fixed point without any fault"

@@ -32,6 +32,7 @@ class Workload:
     kills: bool = True  # its writes are kill points
     ranked: bool = False  # of the workers that remain the order counts, not the index
     more: tuple = ()  # (resource, group) of what else it makes
+    over: Callable = lambda ctx: True  # whether it has come to its end, of those that wait on their way
 
 
 def canary(template_spec):
@@ -227,6 +228,15 @@ def run_guarded_job(ctx):
     ctx.jobs.token = eventually(token, PATIENT)
 
 
+def complete(pods):
+    """Its job is, and so many pods are left."""
+    return lambda ctx: ctx.space.job("j").get("status", {}).get("jobDeploymentStatus") == "Complete" and len(ctx.space.pods()) == pods
+
+
+def no_job(ctx):
+    return not ctx.space.find(ctx.space.path("rayjobs", "j", "/apis/ray.io/v1"))
+
+
 def fail(index):
     return lambda ctx: ctx.space.fail(pod_at(ctx, index), 7)
 
@@ -264,10 +274,11 @@ WORKLOADS = {w.id: w for w in (
              tools="configmap", kills=False),
     Workload("W21", "the head's template changes", make_renewable(2), renew(2, "head")),
     Workload("W20", "legacy: the head dies", make_legacy(2), fail(None)),
-    Workload("W24", "a job, and its cluster goes with it", nothing, run_job(shutdownAfterJobFinishes=True)),
-    Workload("W25", "a job fails and is tried again", nothing, run_job(ends=("FAILED", "SUCCEEDED"), backoffLimit=1)),
-    Workload("W26", "a job on a selected cluster is deleted while it runs", make_host, job_deleted_as_it_runs),
-    Workload("W27", "a job whose cluster has the sidecar autoscaler and a token", nothing, run_guarded_job, flags=("--autoscaler=sidecar",),
+    Workload("W24", "a job, and its cluster goes with it", nothing, run_job(shutdownAfterJobFinishes=True), over=complete(0)),
+    Workload("W25", "a job fails and is tried again", nothing, run_job(ends=("FAILED", "SUCCEEDED"), backoffLimit=1), over=complete(2)),
+    Workload("W26", "a job on a selected cluster is deleted while it runs", make_host, job_deleted_as_it_runs, over=no_job),
+    Workload("W27", "a job whose cluster has the sidecar autoscaler and a token", nothing, run_guarded_job, over=complete(2),
+             flags=("--autoscaler=sidecar",),
              more=(("serviceaccounts", CORE), ("secrets", CORE), ("roles", RBAC), ("rolebindings", RBAC))),
 )}
 
