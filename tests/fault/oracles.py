@@ -292,11 +292,6 @@ def unforced_writes(log):
     return [str(x) for x in log if x.verb == "update" and not x.object.get("metadata", {}).get("resourceVersion")]
 
 
-def submissions_of(log):
-    """Requests that made a dashboard take a job."""
-    return [x for x in log if x.resource == "dashboard" and x.sub == "jobs" and x.status == 200]
-
-
 def untold_submissions(log):
     """Jobs that were submitted before the API server had their id, or whose id Ray had taken before: who forgets one submits another."""
     found, taken = [], set()

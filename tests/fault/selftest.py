@@ -16,7 +16,9 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 
 import matrix  # noqa: E402
 import oracles  # noqa: E402
+from proxy import Exchange  # noqa: E402
 from rules import ALWAYS, Rule, kill, say  # noqa: E402
+from wire import Headers  # noqa: E402
 
 GONE = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
 BUSY = {"kind": "Status", "code": 500, "message": "etcd is away"}
@@ -148,6 +150,30 @@ class Failing(unittest.TestCase):
     def test_words(self):
         for text, e in (("too many", AssertionError("too many")), ("AssertionError", AssertionError()), ("KeyError", KeyError("x"))):
             self.assertIn(text, matrix.told(e))
+
+
+class Submitted(unittest.TestCase):
+    """Of what dashboards were asked and API servers told, in this order."""
+
+    def untold(self, *asked):
+        log = []
+        for resource, sub, name, status in asked:
+            x = Exchange(len(log), 0.0, 0, "", "", Headers(), b"", resource=resource, sub=sub, name=name, status=status)
+            x.object = {"status": {"jobId": "j-1"}} if resource == "rayjobs" else {}
+            log.append(x)
+        return oracles.untold_submissions(log)
+
+    def test_order(self):
+        told, posted = ("rayjobs", "status", "j", 200), ("dashboard", "jobs", "j-1", 200)
+        self.assertEqual(self.untold(told, posted), [])
+        self.assertEqual(len(self.untold(posted, told)), 1)
+        self.assertEqual(len(self.untold(("rayjobs", "status", "j", 409), posted)), 1)
+        self.assertEqual(len(self.untold(told, ("dashboard", "jobs", "j-2", 200))), 1)
+
+    def test_twice(self):
+        told, posted, failed = ("rayjobs", "status", "j", 200), ("dashboard", "jobs", "j-1", 200), ("dashboard", "jobs", "j-1", 503)
+        self.assertEqual(len(self.untold(told, posted, posted)), 1)
+        self.assertEqual(self.untold(told, failed, posted), [])
 
 
 class Said(unittest.TestCase):
