@@ -318,12 +318,14 @@ struct log_limit {
 };
 bool log_limit_pass(struct log_limit *l, struct now now);
 
-/* The same for many things, which come by turns: `what` is a hash of all that makes one of them the same. Zero-initialise it. */
+/* The same for many things, which come by turns: `what` is a hash of all that makes one of them the same. When as many as are remembered
+ * were said within a minute, others are held back: a thousand peers that are lost together are not a thousand lines. Zero-initialise it. */
 struct log_memory {
     struct {
         uint64_t what;
         int64_t next_ms;
     } said[LIMIT_LOG_SAID];
+    uint32_t held; /* others that were held back since something passed; read it before, as above */
 };
 bool log_memory_pass(struct log_memory *m, uint64_t what, struct now now);
 

@@ -10,7 +10,7 @@ enum {
 
 /* base */
 enum {
-    LIMIT_LOG_SAID = 64, /* things that are remembered not to be said again within a minute; of more the one said first is forgotten */
+    LIMIT_LOG_SAID = 64, /* things of one kind that are said within a minute; more of them are held back and counted */
 };
 
 /* json: what one document may be. The API server stores 1.5 MiB and accepts 3 MiB; nesting is checked before jsmn sees a byte, because

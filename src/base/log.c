@@ -183,6 +183,11 @@ bool log_memory_pass(struct log_memory *m, uint64_t what, struct now now)
             return false;
         at = m->said[i].next_ms < m->said[at].next_ms ? i : at;
     }
+    if (now.mono_ms < m->said[at].next_ms) {
+        m->held += m->held < UINT32_MAX;
+        return false;
+    }
+    m->held = 0;
     m->said[at].what = what;
     m->said[at].next_ms = now.mono_ms + EVERY_MS;
     return true;

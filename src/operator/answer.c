@@ -37,7 +37,7 @@ void group_failed(struct op *op, struct cluster *c, int32_t group, struct slice 
     f->not_before_ms = op->now.mono_ms + reconcile_backoff_ms(f->count, hash64(slice_of(c->uid), 0));
     keep_reason(f, reason);
     int64_t wait_ms = f->not_before_ms - op->now.mono_ms;
-    bool news = log_memory_pass(&op->said, said_of(c, reason, hash64(name, 0)), op->now);
+    bool news = say_once(op, SAID_CLUSTER, said_of(c, reason, hash64(name, 0)));
     if (news)
         log_warn("group failed", LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name), LF("group", name), LF("reason", reason),
                  LF_INT("failures", f->count), LF_INT("retry_in_ms", wait_ms));
@@ -53,7 +53,7 @@ static void log_trouble(struct op *op, struct cluster *c, const struct flight *f
 {
     if (!op->leading || op->stopping)
         return; /* what was recalled is no trouble */
-    if (log_memory_pass(&op->said, hash64(slice_of(text), 0), op->now))
+    if (say_once(op, SAID_SERVER, hash64(slice_of(text), 0)))
         log_warn("call failed", LF("namespace", istr_slice(c->ns)), LF_CSTR(record_key(c), c->name),
                  LF_CSTR("action", action_name((enum action_kind)f->kind)), LF_CSTR("object", f->name), LF_CSTR("error", text),
                  LF_INT("retry_in_ms", again_ms - op->now.mono_ms));

@@ -133,7 +133,7 @@ void job_refused(struct op *op, struct cluster *c, enum action_kind what, const 
     f->last_us = op->now.wall_us;
     f->not_before_ms = op->now.mono_ms + reconcile_backoff_ms(f->count, hash64(slice_of(c->uid), 0));
     keep_reason(f, slice_of(text));
-    if (log_memory_pass(&op->said, said_of(c, slice_of(text), what), op->now))
+    if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(text), what)))
         log_warn("what a job needs was refused", LF("namespace", istr_slice(c->ns)), LF_CSTR("job", c->name),
                  LF_CSTR("action", action_name(what)), LF_CSTR("reason", text), LF_INT("failures", f->count),
                  LF_INT("retry_in_ms", f->not_before_ms - op->now.mono_ms));

@@ -139,6 +139,9 @@ struct operator_stats {
     uint64_t unknown; /* writes whose outcome had to be looked up */
 };
 
+/* What is logged of many by turns, each kind with a share of its own: a thousand heads that are lost do not hide a watch that fails. */
+enum said_kind { SAID_SERVER, SAID_CLUSTER, SAID_HEAD, SAID_DRAIN, SAID_KINDS };
+
 struct op {
     struct net *net;
     struct kube_client *client;
@@ -168,7 +171,7 @@ struct op {
     uint64_t executable_hash;
     uint32_t flights;
     bool leading, stopping, released;
-    struct log_memory said; /* the same trouble of many calls is one line, and so is that of one again and again */
+    struct log_memory said[SAID_KINDS]; /* the same trouble of many calls is one line, and so is that of one again and again */
     struct operator_stats stats;
     struct health *health, *metrics;
     struct now now; /* of the step that runs */
@@ -348,7 +351,8 @@ void tools_free(struct op *op);
 
 /* say.c: what was done, as log lines and events */
 void say_work(struct op *op, struct cluster *c);
-uint64_t said_of(const struct cluster *c, struct slice words, uint64_t more); /* for op->said: the same words of the same name */
+uint64_t said_of(const struct cluster *c, struct slice words, uint64_t more); /* the same words of the same name */
+bool say_once(struct op *op, enum said_kind kind, uint64_t what);             /* whether it may be said; says how much was not */
 void say_event(struct op *op, struct cluster *c, bool warning, const char *reason, struct slice note);
 void say_planned(struct op *op, struct cluster *c, const struct action *act);
 void say_legacy(struct op *op, struct cluster *c, const char *level, struct slice text);

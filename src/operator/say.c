@@ -6,6 +6,18 @@ uint64_t said_of(const struct cluster *c, struct slice words, uint64_t more)
     return hash64(words, hash64(slice_of(c->name), hash64(istr_slice(c->ns), more)));
 }
 
+bool say_once(struct op *op, enum said_kind kind, uint64_t what)
+{
+    static const char *const names[] = {"the API server", "a cluster", "a head", "drains"};
+    struct log_memory *m = &op->said[kind];
+    uint32_t held = m->held;
+    if (!log_memory_pass(m, what, op->now))
+        return false;
+    if (held)
+        log_warn("more like this was not said", LF_CSTR("about", names[kind]), LF_INT("lines", held));
+    return true;
+}
+
 void say_event(struct op *op, struct cluster *c, bool warning, const char *reason, struct slice note)
 {
     struct kube_event ev = {.about = {.api_version = record_api_version(c),
@@ -23,7 +35,7 @@ void say_event(struct op *op, struct cluster *c, bool warning, const char *reaso
 /* What a decision has to say. */
 void say_planned(struct op *op, struct cluster *c, const struct action *act)
 {
-    if (act->logged && log_memory_pass(&op->said, said_of(c, act->text, act->kind), op->now))
+    if (act->logged && say_once(op, SAID_CLUSTER, said_of(c, act->text, act->kind)))
         log_warn(act->why, LF("namespace", istr_slice(c->ns)), LF_CSTR(record_key(c), c->name), LF("what", act->text));
     say_event(op, c, act->warning, act->why, act->text);
 }

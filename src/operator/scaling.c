@@ -175,11 +175,12 @@ static void say_lines(struct scaling *s, const struct scale_view *v, const struc
         log_info("autoscaler", LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name), LF("what", p->lines[i]));
 }
 
-static void say_trouble(struct scaling *s, const char *text)
+/* why: the same for all texts that differ in numbers only. */
+static void say_trouble(struct scaling *s, const char *why, const char *text)
 {
     struct cluster *c = s->c;
     snprintf(s->trouble, sizeof s->trouble, "%s", text);
-    if (log_memory_pass(&s->op->said, said_of(c, slice_of(text), 0), s->op->now))
+    if (say_once(s->op, SAID_HEAD, said_of(c, slice_of(why), 0)))
         log_warn("autoscaler: the head does not answer: nothing is scaled by demand", LF("namespace", istr_slice(c->ns)),
                  LF_CSTR("cluster", c->name), LF_CSTR("error", text));
 }
@@ -211,7 +212,7 @@ static void report(struct scaling *s, const struct scale_plan *p)
         return;
     s->reported = news;
     if (!ray_gcs_report(s->gcs, &p->report, s->op->now, &e))
-        say_trouble(s, e.text);
+        say_trouble(s, "report", e.text);
 }
 
 /* A mark is as good as the decision it comes from: a pod that could not be deleted until now may have come to be of use. */
@@ -300,8 +301,10 @@ static void on_drain(struct scaling *s, const struct ray_gcs_answer *answer)
     char id[2 * RAY_NODE_ID + 1] = "";
     for (size_t i = 0; i < answer->node.len && i < RAY_NODE_ID; i++)
         snprintf(id + 2 * i, 3, "%02x", (unsigned char)answer->node.ptr[i]);
-    log_info("autoscaler: drain", LF("namespace", istr_slice(s->c->ns)), LF_CSTR("cluster", s->c->name), LF_CSTR("node", id),
-             LF_CSTR("answer", what), LF("words", answer->words));
+    uint64_t node = hash64(answer->node, answer->err.code != ERR_NONE ? 2 : answer->accepted);
+    if (say_once(s->op, SAID_DRAIN, said_of(s->c, SLICE(""), node)))
+        log_info("autoscaler: drain", LF("namespace", istr_slice(s->c->ns)), LF_CSTR("cluster", s->c->name), LF_CSTR("node", id),
+                 LF_CSTR("answer", what), LF("words", answer->words));
 }
 
 static const char *reason_of(const struct ray_gcs_answer *answer)
@@ -327,7 +330,7 @@ static void on_failure(struct scaling *s, const struct ray_gcs_answer *answer)
     struct err e = answer->err;
     if (refused)
         auth_refused(s->op, s->c, &e);
-    say_trouble(s, e.text);
+    say_trouble(s, reason_of(answer), e.text);
     if (answer->call != RAY_GCS_STATE || answer->failures < (refused ? REFUSED_AFTER : SILENT_AFTER))
         return;
     struct slice line = slice_of(e.text);
@@ -384,7 +387,7 @@ static void call_head(struct scaling *s, struct slice ip, uint16_t port)
         return;
     }
     if (op->o.allow && !net_allow_peer(op->o.allow, ip, port, &e)) {
-        say_trouble(s, e.text);
+        say_trouble(s, "allow", e.text);
         return;
     }
     slice_copy(ip, s->ip, sizeof s->ip);
@@ -398,7 +401,7 @@ static void call_head(struct scaling *s, struct slice ip, uint16_t port)
     if (op->o.allow)
         net_allow_drop_peer(op->o.allow, ip, port);
     s->ip[0] = '\0';
-    say_trouble(s, e.text);
+    say_trouble(s, "open", e.text);
 }
 
 static bool is_wanted(const struct op *op)
@@ -425,6 +428,9 @@ void scaling_follow(struct op *op, struct cluster *c)
         struct slice line =
             SLICE("--ray-access=proxy: the API server passes no gRPC on, so what Ray wants cannot be asked and replicas stay as "
                   "the spec has them; run the operator in the cluster, or annotate this one with " RAY_ANNOTATION_AUTOSCALER "=sidecar");
+        if (c->kind == RAY_LEGACY)
+            line = SLICE("--ray-access=proxy: the API server passes no gRPC on, so what Ray wants cannot be asked and there are as many "
+                         "workers as the minimum; run the operator in the cluster");
         const struct scale_plan p = {.lines = &line, .line_count = 1};
         keep_news(s, false, "GCSBehindProxy", &p);
         return;

@@ -97,7 +97,7 @@ const char *source_name(enum source_what what)
 }
 
 /* A stream that was cut is no trouble yet: what the next request meets is. Credentials that are not accepted are the client's to tell. */
-static void trouble(struct source *src, const struct kube_watch_event *ev, struct now now)
+static void trouble(struct source *src, const struct kube_watch_event *ev)
 {
     const struct err *e = ev->err;
     bool cut = !ev->status && e->code == ERR_CLOSED, denied = ev->status && ev->status->code == 401;
@@ -105,7 +105,7 @@ static void trouble(struct source *src, const struct kube_watch_event *ev, struc
     src->trouble = *e;
     if (denied || kube_client_stats(src->op->client)->trouble.code != ERR_NONE)
         return; /* no watch works: the client has said so, once for all of them */
-    if (log_memory_pass(&src->op->said, what, now))
+    if (say_once(src->op, SAID_SERVER, what))
         log_at(cut ? LOG_INFO : LOG_WARN, cut ? "watch was cut and is taken up again" : "watch does not work",
                LF_CSTR("resource", source_name(src->what)), LF_CSTR("error", e->text), LF_CSTR("step", err_code_name(e->code)),
                LF("namespace", slice_empty(src->space->ns) ? SLICE("all") : src->space->ns));
@@ -147,7 +147,7 @@ static void on_watch(void *owner, const struct kube_watch_event *ev, struct now 
         break;
     case KUBE_WATCH_SKIPPED:
     case KUBE_WATCH_TROUBLE:
-        trouble(src, ev, now);
+        trouble(src, ev);
         break;
     }
 }

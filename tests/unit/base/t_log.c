@@ -116,11 +116,19 @@ static void test_memory(void)
     now.mono_ms = 5 + 60000;
     CHECK(log_memory_pass(&m, 100, now));
     CHECK(!log_memory_pass(&m, 101, now));
-    test_case("one more: the one that was said first is forgotten");
-    CHECK(log_memory_pass(&m, 1, now));
+    CHECK_INT(m.held, 0);
+    test_case("one more: it is held back until the one that was said first may be forgotten");
     CHECK(!log_memory_pass(&m, 1, now));
+    CHECK(!log_memory_pass(&m, 2, now));
+    CHECK_INT(m.held, 2);
+    now.mono_ms++;
+    CHECK(log_memory_pass(&m, 1, now));
+    CHECK_INT(m.held, 0);
+    CHECK(!log_memory_pass(&m, 1, now));
+    CHECK(!log_memory_pass(&m, 101, now));
+    CHECK_INT(m.held, 1);
     CHECK(!log_memory_pass(&m, 102, now));
-    CHECK(log_memory_pass(&m, 101, now));
+    CHECK_INT(m.held, 1);
 }
 
 int main(void)

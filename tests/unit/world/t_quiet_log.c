@@ -1,0 +1,73 @@
+/* What many heads do wrong at once, or one head again and again, is not a flood in the log of the operator. */
+#include "scaled.h"
+
+enum { HEADS = LIMIT_LOG_SAID + 16, NODES = LIMIT_LOG_SAID + 16, MINUTE_MS = 60 * 1000 };
+
+struct lines {
+    uint32_t silent, drains, held;
+};
+
+static void on_line(void *owner, struct slice line)
+{
+    struct lines *n = owner;
+    n->silent += memmem(line.ptr, line.len, "the head does not answer", 24) != NULL;
+    n->drains += memmem(line.ptr, line.len, "autoscaler: drain", 17) != NULL;
+    n->held += memmem(line.ptr, line.len, "more like this was not said", 27) != NULL;
+}
+
+static void listen(struct lines *n)
+{
+    log_global.sink = on_line;
+    log_global.owner = n;
+}
+
+static void test_many_heads(void)
+{
+    struct world w;
+    struct lines n = {0};
+    test_case("more heads than are remembered are lost at once");
+    make_scaled_world(&w, false);
+    for (int i = 0; i < HEADS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "c%d", i);
+        head_of(&w, name)->refused = true;
+        apply_scaled(&w, &(struct scaled){.name = name});
+    }
+    listen(&n);
+    world_run(&w, MINUTE_MS);
+    CHECK(n.silent >= LIMIT_LOG_SAID / 2 && n.silent <= LIMIT_LOG_SAID);
+    test_case("that more was not said is said when something is");
+    world_run(&w, 2 * MINUTE_MS);
+    CHECK(n.silent <= 3 * LIMIT_LOG_SAID);
+    CHECK(n.held > 0 && n.held <= 2 * LIMIT_LOG_SAID);
+    log_global.sink = NULL;
+    world_free(&w);
+}
+
+static void test_many_drains(void)
+{
+    struct world w;
+    struct lines n = {0};
+    test_case("a head whose idle nodes refuse to drain, each second");
+    make_scaled_world(&w, false);
+    apply_scaled(&w, &(struct scaled){.name = "c", .replicas = NODES, .idle = 10});
+    struct fakeray *h = head_of(&w, "c");
+    h->refuses = true;
+    world_run(&w, 30 * 1000);
+    uint32_t before = h->declined;
+    listen(&n);
+    world_run(&w, 2 * MINUTE_MS);
+    CHECK(h->declined - before > 20 * NODES);
+    CHECK(n.drains > 0 && n.drains <= 3 * LIMIT_LOG_SAID);
+    CHECK_INT(workers_of(&w, "c"), NODES);
+    log_global.sink = NULL;
+    world_free(&w);
+}
+
+int main(void)
+{
+    log_global.fd = -1;
+    test_many_heads();
+    test_many_drains();
+    return test_done();
+}
