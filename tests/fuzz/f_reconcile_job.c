@@ -50,6 +50,8 @@ static void hear(struct job_view *v, struct slice part, struct slice id, struct 
     struct ray_dash_answer *answer = arena_new(a, struct ray_dash_answer); /* what was heard points into it */
     if (!at || part.len < 4 || !slice_int(slice_head(slice_skip(part, 1), 3), &status))
         return;
+    if (slice_empty(id) && at != letters)
+        return; /* nobody asks about a job that has no id */
     ray_dash_read(calls[at - letters], (int)status, slice_skip(part, 4), false, a, answer);
     job_hear(&v->said, id, answer, v->now);
     if (v->said.known && slice_empty(v->said.id))
