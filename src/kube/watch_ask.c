@@ -138,7 +138,7 @@ void watch_refused(struct kube_watch *w, int code, struct now now)
         watch_again(w, now);
     } else if (is_gone(&s) || s.version_too_large) {
         version_refused(w, now);
-    } else if (code == 404) {
+    } else if (code == 404 && !slice_empty(w->resource.group)) { /* the core's own are always there, whatever a gateway says */
         set_absent(w, now);
     } else {
         refused(w, &s, now);

@@ -2,9 +2,12 @@
  * unless the record is newer than the list: then an own write was answered meanwhile. */
 #include "op.h"
 
-/* A cluster has nothing to do with jobs, so who may not see those still has clusters. */
+/* A cluster has nothing to do with jobs, so who may not see those still has clusters. A job has a cluster: of one that is not there because
+ * the server says (as one that has just started may, or a gateway before it) that it knows no clusters at all, nothing follows for it. */
 bool space_synced(const struct space *s, bool jobs)
 {
+    if (jobs && s->source[SOURCE_V1].absent && !s->source[SOURCE_JOBS].absent)
+        return false;
     for (int i = 0; i < SOURCE_COUNT; i++)
         if (!s->source[i].synced && (i != SOURCE_JOBS || jobs))
             return false;

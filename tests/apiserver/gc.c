@@ -53,8 +53,10 @@ void gc_saw(struct apiserver *s, const struct object *o, enum change change)
         const struct object *owner = store_by_uid(s, o->now->owners[i]);
         if (change == CHANGE_DELETED && owner && owner->now->deleting)
             look_later(s, owner->uid); /* it may have waited for this one */
-        else if (change == CHANGE_ADDED && (!owner || owner->of->rules == &rules_event))
-            look_later(s, owner ? owner->uid : o->uid); /* an event is seen to be owned only when it owns something */
+        else if (change != CHANGE_DELETED && !owner)
+            look_later(s, o->uid); /* an apply may have named one that has long gone */
+        else if (change == CHANGE_ADDED && owner->of->rules == &rules_event)
+            look_later(s, owner->uid); /* an event is seen to be owned only when it owns something */
     }
     if (change == CHANGE_MODIFIED && o->now->deleting)
         look_later(s, o->uid);

@@ -286,13 +286,35 @@ static void fail(struct sim *s, struct world_request *q)
     q->commit = rng_below(&s->rng, 2);
 }
 
+/* What a server, or a gateway before it, may say of each verb, whether it is so or not. */
 static void say_no(struct sim *s, struct world_request *q)
 {
+    enum { GET = 1, POST = 2, PATCH = 4, PUT = 8, DELETE = 16, ANY = 31, BODIES = POST | PATCH | PUT };
     static const struct {
         int status;
         const char *reason;
-    } list[] = {{403, "Forbidden"}, {409, "Conflict"}, {401, "Unauthorized"}, {422, "Invalid"}, {400, "BadRequest"}, {408, "Timeout"}};
+        unsigned verbs;
+    } list[] = {{403, "Forbidden", ANY},
+                {409, "Conflict", ANY - GET},
+                {401, "Unauthorized", ANY},
+                {422, "Invalid", ANY},
+                {400, "BadRequest", ANY},
+                {408, "Timeout", ANY},
+                {404, "NotFound", ANY},
+                {404, "", ANY},
+                {405, "MethodNotAllowed", ANY},
+                {409, "AlreadyExists", POST},
+                {410, "Expired", GET},
+                {410, "Gone", ANY - GET},
+                {413, "RequestEntityTooLarge", BODIES},
+                {415, "UnsupportedMediaType", BODIES}};
+    static const char *const verbs[] = {"GET", "POST", "PATCH", "PUT", "DELETE"};
+    unsigned verb = 0;
+    for (size_t i = 0; i < COUNT_OF(verbs); i++)
+        verb |= slice_eq(q->method, slice_of(verbs[i])) ? 1u << i : 0;
     uint32_t i = s->dice[FAULT_REFUSED][2] % COUNT_OF(list);
+    while (!(list[i].verbs & verb))
+        i = (i + 1) % COUNT_OF(list);
     refuse(s, q, list[i].status, list[i].reason, 0);
 }
 

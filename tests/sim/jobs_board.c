@@ -122,10 +122,19 @@ static bool is_pending(const struct sim *s, const struct submission *sub)
     return sub->state == SUBMISSION_RUNS && s->w.now.mono_ms < sub->began_ms + (sub->script == SCRIPT_ENDLESS ? 5000 : 100);
 }
 
+/* Heads have clocks of their own: right, some minutes off or an hour, either way. */
+static int64_t clock_off_ms(const struct sim *s, const struct fakeray *h)
+{
+    enum { MINUTE_MS = 60 * 1000 };
+    uint64_t x = hash64(slice_of(h->cluster), s->plan->seed);
+    int64_t minutes = x & 1 ? 1 + (int64_t)(x >> 8 & 0xff) % 10 : 60;
+    return x & 2 ? 0 : (x & 4 ? minutes : -minutes) * MINUTE_MS;
+}
+
 static int describe(const struct sim *s, struct submission *sub, struct buf *out)
 {
     static const char *const words[] = {"RUNNING", "SUCCEEDED", "FAILED", "STOPPED", "RUNNING"};
-    int64_t wall_ms = s->w.now.wall_us / 1000, now_ms = s->w.now.mono_ms;
+    int64_t wall_ms = s->w.now.wall_us / 1000 + clock_off_ms(s, sub->head), now_ms = s->w.now.mono_ms;
     settle(sub);
     buf_printf(out, "{\"type\":\"SUBMISSION\",\"submission_id\":\"%s\",\"status\":\"%s\",\"message\":\"\",\"start_time\":%lld", sub->id,
                is_pending(s, sub) ? "PENDING" : words[sub->state], (long long)(wall_ms - now_ms + sub->began_ms));

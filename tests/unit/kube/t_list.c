@@ -329,7 +329,14 @@ static void check_absent(void)
 {
     struct watcher t;
     watcher_start(&t, false);
-    test_case("404: a resource that the server does not know is an empty, complete list");
+    test_case("404 of the core's own, which every server has, is no answer");
+    fake_take(watcher_link(&t));
+    fake_answer(watcher_link(&t), 404, "", SLICE("404 page not found"));
+    CHECK_STORY(&t, "T404");
+    CHECK(!kube_watch_synced(t.w));
+    fake_run(&t.f, KUBE_BACKOFF_MAX_MS);
+    test_case("404: a custom resource that the server does not know is an empty, complete list");
+    t.w->resource.group = SLICE("ray.io");
     fake_take(watcher_link(&t));
     fake_answer(watcher_link(&t), 404, "", SLICE("404 page not found"));
     CHECK_STORY(&t, "A");

@@ -331,6 +331,28 @@ static void test_lost(void)
     end_job_world(&w);
 }
 
+/* As a server that has just started may say, or a gateway before it. */
+static void test_kind_unknown(void)
+{
+    struct world w;
+    test_case("of clusters that the server says it does not know, nothing follows for a job");
+    make_job_world(&w, false);
+    board.run_ms = 0;
+    apply_job(&w, "j", "");
+    CHECK(run_until(&w, "j", "Running", 10 * 1000));
+    world_run(&w, 2000);
+    world_kill_operator(&w);
+    override(&w, "GET", clusters_path, 404, false, 1);
+    world_start_operator(&w, false);
+    world_run(&w, 5000);
+    CHECK(job_is(&w, "j", "Running"));
+    world_run(&w, 60 * 1000); /* it has asked again */
+    CHECK(job_is(&w, "j", "Running"));
+    CHECK_INT(board.taken, 1);
+    check_fixed_point(&w);
+    end_job_world(&w);
+}
+
 static void test_deadline(void)
 {
     struct world w;
@@ -452,6 +474,7 @@ int main(void)
     test_never_placed();
     test_given_up_long_ago();
     test_lost();
+    test_kind_unknown();
     test_deadline();
     test_invalid();
     test_refused();
