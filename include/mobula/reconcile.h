@@ -254,6 +254,7 @@ struct job_cluster {
     bool ready;             /* status.state */
     bool refused;           /* its Valid condition is False */
     bool workers_suspended; /* all its worker groups */
+    bool head_runs;         /* a head pod does, or may */
     uint32_t head_failures; /* head pods that ended, in a row */
     struct slice why;       /* why it is not ready, as far as one knows */
     struct slice dashboard; /* HOST:PORT */

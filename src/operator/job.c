@@ -57,6 +57,16 @@ static bool condition_is(struct jval status, const char *type, const char *word)
     return json_str_eq(json_get(condition_of(status, type), "status"), slice_of(word));
 }
 
+/* Of a cluster that was well once: what its head waits for. */
+static struct slice why_no_head(struct jval status, struct arena *a)
+{
+    struct jval head = condition_of(status, "HeadPodReady");
+    struct slice text = json_get_str(head, "message", a), reason = json_get_str(head, "reason", a);
+    if (!condition_is(status, "HeadPodReady", "False"))
+        return SLICE_NONE;
+    return slice_starts(reason, SLICE("HeadPod")) ? text : arena_printf(a, "%.*s (%.*s)", SLICE_ARG(text), SLICE_ARG(reason));
+}
+
 /* The first of what keeps a cluster from being ready. */
 static struct slice why_not_ready(struct jval status, struct arena *a)
 {
@@ -69,7 +79,8 @@ static struct slice why_not_ready(struct jval status, struct arena *a)
         struct slice text = json_get_str(condition_of(status, reasons[i].type), "message", a);
         return slice_empty(text) ? slice_of("it is suspended") : text;
     }
-    return json_get_str(status, "reason", a);
+    struct slice head = why_no_head(status, a);
+    return slice_empty(head) ? json_get_str(status, "reason", a) : head;
 }
 
 static struct slice dashboard_address(const struct op *op, const struct cluster *c, struct jval status, struct arena *a)
@@ -101,6 +112,15 @@ static bool suspends_workers(const struct ray_job *job)
     return false;
 }
 
+/* One on a node that is lost runs there for all one knows, also while it is being deleted. */
+static bool head_runs(const struct cluster *c)
+{
+    for (const struct pod_record *r = c->pods; r; r = r->next)
+        if (r->pod.head && !r->pod.ended && (r->pod.phase == POD_RUNNING || r->pod.phase == POD_UNKNOWN))
+            return true;
+    return false;
+}
+
 static struct job_cluster view_cluster(struct op *op, const struct cluster *job, struct cluster *c)
 {
     struct arena *a = &op->plan_arena;
@@ -111,6 +131,7 @@ static struct job_cluster view_cluster(struct op *op, const struct cluster *job,
                             .uid = slice_of(c->uid),
                             .owned = c->owner == job,
                             .deleting = c->deleting,
+                            .head_runs = head_runs(c),
                             .head_failures = head ? head->count : 0,
                             .status = {c->status, c->status_len}};
     if (!slice_empty(v.status) && json_parse(doc, v.status, a, NULL))

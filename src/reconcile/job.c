@@ -151,13 +151,14 @@ static void decide_suspending(struct job_decision *d)
     d->to = (struct course){.phase = JOB_PHASE_SUSPENDED, .attempt = d->is.attempt, .succeeded = d->is.succeeded, .failed = d->is.failed};
 }
 
-/* A new cluster when the old one is gone: what two of them would need may not be there. */
+/* A new cluster when the old one is gone: what two of them would need may not be there. Who is suspended meanwhile gives back at once what
+ * was admitted for it. */
 static void decide_retrying(struct job_decision *d)
 {
     bool gone = decide_remove(d, true, "the attempt failed");
     uint32_t failed = d->is.failed > 0 && d->is.failed < 1000 ? (uint32_t)d->is.failed : 1;
     int64_t due_us = d->is.end_us + reconcile_backoff_ms(failed, hash64(d->job->uid, 0)) * 1000;
-    if (gone && d->in->now.wall_us >= due_us)
+    if (gone && (d->job->suspend || d->in->now.wall_us >= due_us))
         begin(d);
     else if (gone)
         plan_look_again(d->p, job_mono_ms(d, due_us));
@@ -168,7 +169,11 @@ static void decide_phase(struct job_decision *d)
     bool wrong = d->in->errors->count > 0;
     switch (d->is.phase) {
     case JOB_PHASE_NEW:
-    case JOB_PHASE_INVALID:
+        begin(d);
+        break;
+    case JOB_PHASE_INVALID: /* the next attempt has a cluster of its own, and until then this one would hold what others wait for */
+        if (d->is.state == JOB_STATE_NONE)
+            decide_remove(d, true, "the spec is refused");
         begin(d);
         break;
     case JOB_PHASE_INITIALIZING:

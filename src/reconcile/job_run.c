@@ -274,10 +274,15 @@ static void lose_patience(struct job_decision *d, const struct job_said *said)
     d->to.message = job_silence(d, said, SLICE("the dashboard does not answer"));
     if (c->head_failures >= JOB_HEAD_FAILURES)
         lost(d, "HeadLost", arena_printf(d->a, "the head does not come back: %.*s", SLICE_ARG(c->why)), RETRY_MAYBE);
-    else if (job_passed(d, since, JOB_CHECK_TIMEOUT_MS / 1000))
+    else if (job_passed(d, since, JOB_CHECK_TIMEOUT_MS / 1000) && c->head_runs) /* and maybe the job with it: not a second one */
         lost(d, "JobStatusCheckTimeoutExceeded",
              arena_printf(d->a, "the dashboard has not answered for %d s: %.*s", JOB_CHECK_TIMEOUT_MS / 1000, SLICE_ARG(said->trouble)),
              RETRY_NEVER);
+    else if (job_passed(d, since, JOB_CHECK_TIMEOUT_MS / 1000))
+        lost(d, "HeadLost",
+             arena_printf(d->a, "the dashboard has not answered for %d s, and no head runs: %.*s", JOB_CHECK_TIMEOUT_MS / 1000,
+                          SLICE_ARG(c->why.len ? c->why : said->trouble)),
+             RETRY_MAYBE);
 }
 
 void decide_job_running(struct job_decision *d)

@@ -167,13 +167,14 @@ static void read_a_cluster(struct job_scene *s, struct slice line)
 {
     struct job_cluster *c = &s->clusters[s->cluster_count++];
     int32_t heads = 0;
-    *c = (struct job_cluster){.name = slice_cut(&line, ' '), .owned = !s->selected, .dashboard = SLICE("svc:8265")};
+    *c = (struct job_cluster){.name = slice_cut(&line, ' '), .owned = !s->selected, .dashboard = SLICE("svc:8265"), .head_runs = true};
     c->uid = arena_printf(&s->a, "u%u", s->cluster_count);
     while (!slice_empty(line)) {
         struct slice word = slice_cut(&line, ' ');
         c->ready |= slice_eq(word, SLICE("ready"));
         c->deleting |= slice_eq(word, SLICE("deleting"));
         c->refused |= slice_eq(word, SLICE("refused"));
+        c->head_runs &= !slice_eq(word, SLICE("headless"));
         c->owned &= !slice_eq(word, SLICE("foreign"));
         c->workers_suspended |= slice_eq(word, SLICE("suspended"));
         take_int(word, "heads", &heads);

@@ -264,6 +264,7 @@ static void decide(struct world *w, struct plan *p)
                                                                .owned = true,
                                                                .deleting = c->deleting,
                                                                .ready = c->ready,
+                                                               .head_runs = c->ready,
                                                                .workers_suspended = c->workers_suspended};
     }
     reconcile_job(&v, &w->a, p);

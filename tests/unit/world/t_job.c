@@ -409,6 +409,18 @@ static void test_invalid(void)
     check_fixed_point(&w);
     change_job(&w, "j", "\"shutdownAfterJobFinishes\":true");
     CHECK(run_until(&w, "j", "Complete", 30 * 1000));
+    test_case("an error that comes while the cluster does: it holds no pods meanwhile");
+    apply_job(&w, "k", "\"shutdownAfterJobFinishes\":true,");
+    CHECK(run_until(&w, "k", "Initializing", 5000));
+    change_job(&w, "k", "\"shutdownAfterJobFinishes\":false,\"ttlSecondsAfterFinished\":5");
+    CHECK(run_until(&w, "k", "ValidationFailed", 5000));
+    world_run(&w, 10 * 1000);
+    CHECK_INT(clusters_now(&w), 0);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 0);
+    check_fixed_point(&w);
+    change_job(&w, "k", "\"shutdownAfterJobFinishes\":true");
+    CHECK(run_until(&w, "k", "Complete", 30 * 1000));
+    CHECK_INT(board.taken, 2);
     end_job_world(&w);
 }
 

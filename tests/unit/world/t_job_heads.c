@@ -79,6 +79,31 @@ static void test_silent_for_good(void)
     end_job_world(&w);
 }
 
+/* As on a node of GPUs that was taken away, and no other comes. */
+static void test_head_stays_away(void)
+{
+    struct world w;
+    test_case("a head that waits for a node, and nothing runs any more: tried again");
+    make_job_world(&w, false);
+    apply_job(&w, "j", "\"backoffLimit\":1,");
+    CHECK(run_until(&w, "j", "Running", 10 * 1000));
+    world_run(&w, 3000);
+    struct slice path = arena_printf(&w.arena, "%s/%.*s/status", pods_path, SLICE_ARG(job_says(&w, "j", "rayClusterStatus.head.podName")));
+    struct slice patch =
+        SLICE("{\"status\":{\"phase\":\"Pending\",\"podIP\":null,\"podIPs\":null,\"containerStatuses\":null,\"conditions\":[{"
+              "\"type\":\"PodScheduled\",\"status\":\"False\",\"reason\":\"Unschedulable\"}]}}");
+    CHECK_INT(world_call(&w, "PATCH", path.ptr, "application/merge-patch+json", patch), 200);
+    world_run(&w, JOB_CHECK_TIMEOUT_MS - 10 * 1000);
+    CHECK(job_is(&w, "j", "Running"));
+    CHECK(run_until(&w, "j", "Retrying", 60 * 1000));
+    CHECK_STR(job_says(&w, "j", "reason"), "HeadLost");
+    CHECK(text_in(job_says(&w, "j", "message"), "no head runs: "));
+    CHECK(slice_ends(job_says(&w, "j", "message"), SLICE("is not ready (Unschedulable)")));
+    CHECK(run_until(&w, "j", "Complete", 60 * 1000));
+    CHECK_INT(board.taken, 2);
+    end_job_world(&w);
+}
+
 static void test_unnamed(void)
 {
     struct world w;
@@ -165,6 +190,7 @@ int main(void)
     log_global.fd = getenv("LOG") ? 2 : -1;
     test_bad_heads();
     test_silent_for_good();
+    test_head_stays_away();
     test_unnamed();
     test_crashes();
     test_leadership();
