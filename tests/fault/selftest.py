@@ -14,6 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 
+import case  # noqa: E402
 import matrix  # noqa: E402
 import oracles  # noqa: E402
 from proxy import Exchange  # noqa: E402
@@ -142,6 +143,30 @@ class Counting(unittest.TestCase):
         self.assertEqual(self.hits(Rule(say(500), times=ALWAYS), 3), 1)
         self.assertEqual(self.hits(Rule(say(500), times=2, helper=True), 3), 0)
         self.assertEqual(self.hits(Rule(kill("after", None)), 3), 0)  # whoever kills counts
+
+
+def write(resource, body=b"", told=201, at=0.0, name="p", seq=0, **obj):
+    return types.SimpleNamespace(resource=resource, body=body, told=told, at=at, name=name, seq=seq, object=obj)
+
+
+class Bounds(unittest.TestCase):
+    def test_refusals(self):
+        case.Context.check_refusals([write("pods", at=t) for t in (0, 1, 3, 7, 15)])
+        with self.assertRaises(AssertionError):
+            case.Context.check_refusals([write("pods", at=t / 10) for t in range(5)])
+
+    def test_late(self):
+        """What may be written at rest: Events of before that nobody has heard yet, and the tools when they were refused."""
+        old, now = {"eventTime": "2026-01-01T00:00:00.000000Z"}, "2026-01-01T00:00:05.000000Z"
+        for first, second, late in (
+                (None, write("events", b"e", **old), True), (write("events", b"e", **old), write("events", b"e", **old), False),
+                (write("events", b"e", 500, **old), write("events", b"e", **old), True),
+                (None, write("events", b"e", eventTime="2026-01-01T00:00:06.000000Z"), False), (None, write("events", b"series"), False),
+                (write("configmaps", b"t", 403), write("configmaps", b"t"), True), (None, write("configmaps", b"t"), False),
+                (write("pods", b"p", 500), write("pods", b"p"), False)):
+            log = [first] if first else []
+            second.seq = len(log)
+            self.assertIs(case.is_late(types.SimpleNamespace(log=log), second, now), late, (first, second))
 
 
 class Failing(unittest.TestCase):

@@ -217,7 +217,7 @@ def namespaces(ctx, count):
     status, text = op.get("/readyz")
     assert status == 503 and "nowhere-14" in text, text
     assert op.metrics()["mobula_namespaces"] == 16 and op.metrics()["mobula_namespaces_synced"] == 1
-    ctx.conclude()
+    ctx.conclude(rss_kib=MANY_RSS_KIB)
 
 
 def big_object(ctx):
