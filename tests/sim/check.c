@@ -1,105 +1,11 @@
-/* The invariants. What the store holds is followed change by change, in a small model of the pods that is kept apart from the operator's.
- */
+/* The invariants of every change, request and line of the log. */
 #include "jobs.h"
 
 #include "tests/apiserver/dom.h"
 
-#include "src/operator/op.h"
-
-enum { TAMPERED_MS = 8000 }; /* who loses a lease that was edited notices with its next renewal at the latest */
-
 static bool has(struct slice text, const char *needle)
 {
     return text.len && memmem(text.ptr, text.len, needle, strlen(needle)) != NULL;
-}
-
-/* ---- pods ---- */
-
-static struct seen_pod **pod_link(struct sim *s, struct slice uid)
-{
-    struct seen_pod **at = &s->pods;
-    while (*at && !slice_eq(slice_of((*at)->uid), uid))
-        at = &(*at)->next;
-    return at;
-}
-
-static void copy(char *to, size_t size, struct slice from)
-{
-    snprintf(to, size, "%.*s", SLICE_ARG(from));
-}
-
-static int32_t number(const struct node *labels, const char *key)
-{
-    int64_t n;
-    return slice_int(dom_string(dom_key(labels, slice_of(key))), &n) ? (int32_t)n : 0;
-}
-
-static bool is_ready(const struct node *pod)
-{
-    const struct node *list = dom_get(pod, "status.conditions");
-    for (const struct node *c = list ? list->child : NULL; c; c = c->next)
-        if (slice_eq(dom_str(c, "type"), SLICE("Ready")))
-            return slice_eq(dom_str(c, "status"), SLICE("True"));
-    return false;
-}
-
-static struct slice owner_of(const struct node *pod)
-{
-    const struct node *list = dom_get(pod, "metadata.ownerReferences");
-    for (const struct node *ref = list ? list->child : NULL; ref; ref = ref->next)
-        if (dom_true(ref, "controller"))
-            return dom_str(ref, "uid");
-    return SLICE_NONE;
-}
-
-static void read_pod(struct sim *s, struct seen_pod *p, const struct apiserver_change *c)
-{
-    const struct node *pod = dom_reread(c->json, &s->arena), *labels = dom_get(pod, "metadata.labels");
-    struct slice phase = dom_str(pod, "status.phase");
-    copy(p->uid, sizeof p->uid, c->uid);
-    copy(p->ns, sizeof p->ns, c->ns);
-    copy(p->name, sizeof p->name, c->name);
-    copy(p->owner, sizeof p->owner, owner_of(pod));
-    copy(p->group, sizeof p->group, dom_string(dom_key(labels, SLICE(RAY_LABEL_GROUP))));
-    p->head = slice_eq(dom_string(dom_key(labels, SLICE(RAY_LABEL_NODE_TYPE))), SLICE("head"));
-    p->index = number(labels, RAY_LABEL_REPLICA_INDEX);
-    p->host = number(labels, RAY_LABEL_HOST_INDEX);
-    p->live = !dom_get(pod, "metadata.deletionTimestamp") && !slice_eq(phase, SLICE("Failed")) && !slice_eq(phase, SLICE("Succeeded"));
-    p->ready = p->live && is_ready(pod);
-}
-
-static bool same_place(const struct seen_pod *a, const struct seen_pod *b)
-{
-    return strcmp(a->owner, b->owner) == 0 && a->head == b->head &&
-           (a->head || (strcmp(a->group, b->group) == 0 && a->index == b->index && a->host == b->host));
-}
-
-/* Two heads of a cluster, or two pods in one place of a group, may never live at one time. */
-static void check_place(struct sim *s, const struct seen_pod *p)
-{
-    for (const struct seen_pod *other = s->pods; other; other = other->next)
-        if (other != p && other->live && p->live && same_place(p, other))
-            sim_violation(s, p->head ? "one live head" : "one pod in a place", "%s/%s beside %s", p->ns, p->name, other->name);
-}
-
-static void pod_changed(struct sim *s, const struct apiserver_change *c)
-{
-    struct seen_pod **at = pod_link(s, c->uid), *p = *at;
-    if (c->what == APISERVER_DELETED) {
-        if (p) {
-            *at = p->next;
-            mem_free(p);
-        }
-        return;
-    }
-    if (!p)
-        p = *at = mem_alloc(sizeof *p);
-    bool was = p->live;
-    read_pod(s, p, c);
-    if (!p->live || was)
-        return;
-    check_place(s, p);
-    scaled_check_pods(s, p);
 }
 
 /* ---- the store ---- */
@@ -113,10 +19,11 @@ void check_change(struct sim *s, const struct apiserver_change *c)
         sim_say(s, "store: %.*s %.*s/%.*s %s at %llu", SLICE_ARG(c->plural), SLICE_ARG(c->ns), SLICE_ARG(c->name), words[c->what],
                 (unsigned long long)c->rv);
     if (slice_eq(c->plural, SLICE("pods"))) {
-        pod_changed(s, c);
+        pods_changed(s, c);
         jobs_pod_changed(s, c);
     }
     jobs_changed(s, c);
+    lease_changed(s, c);
     if (has(c->json, SIM_TOKEN))
         sim_violation(s, "no secret", "the token is in %.*s %.*s", SLICE_ARG(c->plural), SLICE_ARG(c->name));
     if (event && has(c->json, SIM_CANARY))
@@ -128,6 +35,7 @@ void check_change(struct sim *s, const struct apiserver_change *c)
 void check_started(struct sim *s, uint32_t process)
 {
     s->said_count[process] = 0;
+    lease_started(s, process);
 }
 
 /* How often it was said within the minute that ends now, this time left out. */
@@ -185,8 +93,7 @@ static void check_event(struct sim *s, const struct world_request *q, int status
 
 void check_request_began(struct sim *s, const struct world_request *q)
 {
-    const struct op *op = q->from->op;
-    if (op && op->lease && world_is_write(q) && !kube_lease_held(op->lease, world_process_now(q->from)))
+    if (world_is_write(q) && !lease_holds(s, q->from->number))
         sim_violation(s, "no write without the lease", "op-%u: %.*s %.*s", q->from->number, SLICE_ARG(q->method), SLICE_ARG(q->target));
 }
 
@@ -227,6 +134,7 @@ void check_request(struct sim *s, const struct world_request *q)
     s->r->requests++;
     if (slice_eq(q->method, SLICE("DELETE"))) {
         check_delete(s, q);
+        pods_check_delete(s, q);
         scaled_check_delete(s, q);
         jobs_check_delete(s, q);
     }
@@ -275,11 +183,7 @@ void check_begin(struct sim *s)
 
 void check_end(struct sim *s)
 {
-    for (struct seen_pod *p = s->pods, *next; p; p = next) {
-        next = p->next;
-        mem_free(p);
-    }
-    s->pods = NULL;
+    pods_end(s);
     jobs_end(s);
     logging = NULL;
     log_global = (struct log){.level = LOG_INFO, .fd = -1};
@@ -289,11 +193,5 @@ void check_end(struct sim *s)
 
 void check_step(struct sim *s)
 {
-    uint32_t leaders = 0;
-    for (uint32_t i = 0; i < WORLD_PROCESSES; i++) {
-        const struct process *p = &s->w.process[i];
-        leaders += p->op && p->op->lease && kube_lease_held(p->op->lease, world_process_now(p));
-    }
-    if (leaders > 1 && sim_now(s) > s->tampered_ms + TAMPERED_MS)
-        sim_violation(s, "one leader", "%u hold the lease", leaders);
+    lease_step(s);
 }

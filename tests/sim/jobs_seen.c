@@ -2,8 +2,6 @@
  * dashboards know: no job is over, lost or tried again but for a reason that there was. */
 #include "jobs.h"
 
-#include "src/operator/op.h"
-
 static bool is(const char *a, const char *b)
 {
     return strcmp(a, b) == 0;
@@ -220,7 +218,6 @@ void jobs_check_delete(struct sim *s, const struct world_request *q)
 void jobs_check_submit(struct sim *s, const char *id, const struct process *from)
 {
     struct seen_job *j = jobs_of_id(s, id);
-    const struct op *op = from ? from->op : NULL;
     if (!j) {
         sim_violation(s, "status has the id first", "%s is submitted, and no job's status has it", id);
         return;
@@ -230,6 +227,6 @@ void jobs_check_submit(struct sim *s, const char *id, const struct process *from
             sim_violation(s, "a job is started once", "%s again, of %s/%s", id, j->ns, j->name);
     if (++j->taken > j->retries)
         sim_violation(s, "attempts are bounded", "%s/%s: %u submissions, at most %d", j->ns, j->name, j->taken, (int)j->retries);
-    if (op && op->lease && !kube_lease_held(op->lease, world_process_now(from)))
+    if (from && !lease_holds(s, from->number))
         sim_violation(s, "no submission without the lease", "op-%u: %s", from->number, id);
 }

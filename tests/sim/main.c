@@ -1,5 +1,6 @@
 /* sim SEED                         replays one seed with its whole history
  * sim --seeds N [--first M]        runs many; the last line says N passed, N failed
+ * sim --hunt N [--first M]         the same, but ends with the first seed that fails
  * sim --soak SECONDS [--first M]   runs as many as there is time for, and shows which fault met the operator in which state
  * sim --minimise SEED              cuts the schedule of a failing seed down and replays what is left
  *
@@ -26,6 +27,7 @@ struct worker {
 
 struct ask {
     uint64_t first, count; /* count 0: until the time is over */
+    bool hunt;             /* until one fails */
     int64_t end_ms;
     uint32_t workers;
     struct worker *worker;
@@ -58,11 +60,19 @@ static void note(struct worker *w, const struct sim_result *r, uint64_t seed)
     fflush(stdout);
 }
 
+static bool found(const struct ask *a)
+{
+    uint64_t failed = 0;
+    for (uint32_t i = 0; a->hunt && i < a->workers; i++)
+        failed += a->worker[i].failed;
+    return failed > 0;
+}
+
 static void work(const struct ask *a, uint32_t number, uint64_t from)
 {
     struct worker *w = &a->worker[number];
     struct sim_result *r = mem_alloc(sizeof *r);
-    for (uint64_t i = from; a->count ? i < a->count : clock_now().mono_ms < a->end_ms; i += a->workers) {
+    for (uint64_t i = from; a->count ? i < a->count && !found(a) : clock_now().mono_ms < a->end_ms; i += a->workers) {
         w->seed = i;
         sim_seed(a->first + i, false, NULL, r);
         note(w, r, a->first + i);
@@ -105,7 +115,7 @@ static void run_all(const struct ask *a)
         printf("seed %" PRIu64 ": crashed (%s %d)\n", a->first + w->seed, WIFSIGNALED(status) ? "signal" : "status",
                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
         w->failed++;
-        if (!w->done)
+        if (!w->done && !found(a))
             pids[i] = begin(a, i, w->seed + a->workers);
     }
 }
@@ -250,7 +260,9 @@ static int replay(uint64_t seed, bool minimise)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: sim SEED | sim --seeds N [--first M] | sim --soak SECONDS [--first M] | sim --minimise SEED\n");
+    fprintf(
+        stderr,
+        "usage: sim SEED | sim --seeds N [--first M] | sim --hunt N [--first M] | sim --soak SECONDS [--first M] | sim --minimise SEED\n");
     return 2;
 }
 
@@ -272,7 +284,8 @@ int main(int argc, char **argv)
     struct ask a = {.first = (uint64_t)first};
     if (is(argv[1], "--minimise"))
         return replay((uint64_t)n, true);
-    if (is(argv[1], "--seeds")) {
+    a.hunt = is(argv[1], "--hunt");
+    if (a.hunt || is(argv[1], "--seeds")) {
         a.count = (uint64_t)n;
         return many(&a, false);
     }

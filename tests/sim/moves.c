@@ -24,7 +24,7 @@ static struct slice path_of(struct sim *s, const struct want *c, bool named)
 
 static void write_template(struct buf *b, const struct want *c, bool bad)
 {
-    buf_printf(b, "\"metadata\":{\"annotations\":{\"example.com/v\":\"%u\"}},\"spec\":{\"containers\":[", c->template);
+    buf_printf(b, "\"metadata\":{\"annotations\":{\"" SIM_TEMPLATE "\":\"%u\"}},\"spec\":{\"containers\":[", c->template);
     if (!bad)
         buf_printf(b,
                    "{\"name\":\"ray\",\"image\":\"ray:%u\",\"resources\":{\"limits\":{\"cpu\":\"2\"}},\"env\":[{\"name\":\"PASSWORD\","
@@ -94,13 +94,16 @@ static void created(struct sim *s, struct want *c)
         return;
     int status = world_call(&s->w, "POST", path_of(s, c, false).ptr, "application/json", body_of(s, c));
     c->there = status == 201;
+    if (c->there)
+        pods_wanted(s, c, true);
 }
 
-static void written(struct sim *s, const struct want *c)
+static void written(struct sim *s, struct want *c)
 {
     int status = world_call(&s->w, "PATCH", path_of(s, c, true).ptr, "application/merge-patch+json", body_of(s, c));
     if (status != 200)
         sim_violation(s, "model", "a user's patch of %s was answered %d", c->name, status);
+    pods_wanted(s, c, false);
 }
 
 static void deleted(struct sim *s, struct want *c)

@@ -43,6 +43,7 @@ static struct world_request *request_new(struct world *w, struct wire *x)
     q->from = x->process;
     q->wire = x;
     q->number = ++w->requests;
+    q->began_ms = w->now.mono_ms;
     q->method = copy_to(&at, r->method);
     q->target = copy_to(&at, r->target);
     q->head.ptr = at;

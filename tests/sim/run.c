@@ -86,6 +86,7 @@ static void on_arrived(struct world_hooks *h, struct world_request *q)
     static const char *const fates[] = {"served", "refused", "lost", "served, answer lost", "served, answer cut", "silence"};
     struct sim *s = (struct sim *)h;
     faults_arrived(s, q);
+    lease_arrived(s, q);
     s->revision = apiserver_revision(s->w.server);
     sim_say(s, "%u comes: %s%s%s", q->number, fates[q->fate], q->kill_before ? ", op killed" : "",
             q->kill_behind ? ", op killed after" : "");

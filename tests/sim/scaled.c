@@ -98,24 +98,18 @@ void scaled_check_delete(struct sim *s, const struct world_request *q)
     path = slice_skip(path, strlen("/api/v1/namespaces/"));
     struct slice ns = slice_cut(&path, '/'), kind = slice_cut(&path, '/'), name = slice_cut(&path, '?');
     const struct want *c = NULL;
+    const struct seen_pod *seen = pods_find(s, ns, name);
     const struct fakeray_pod *p = s->w.rays->pods;
     while (p && !(slice_eq(slice_of(p->name), name) && p->of && slice_eq(slice_of(p->of->ns), ns)))
         p = p->next;
     for (uint32_t i = 0; p && i < SIM_CLUSTERS; i++)
         if (s->want[i].scaled && s->want[i].there && head_of(&s->want[i], s) == p->of)
             c = &s->want[i];
-    if (!slice_eq(kind, SLICE("pods")) || !c || c->recreate || p->head || !p->runs || p->ended || s->w.now.mono_ms < p->since_ms + KNOWN_MS)
+    if (!slice_eq(kind, SLICE("pods")) || !c || p->head || !p->runs || p->ended || s->w.now.mono_ms < p->since_ms + KNOWN_MS)
+        return;
+    if (c->recreate && (!seen || seen->template != c->template))
         return;
     sim_violation(s, "no scale-down without a drain", "%.*s/%.*s runs, and its raylet has not ended", SLICE_ARG(ns), SLICE_ARG(name));
-}
-
-void scaled_check_pods(struct sim *s, const struct seen_pod *new)
-{
-    uint32_t live = 0;
-    for (const struct seen_pod *p = s->pods; p; p = p->next)
-        live += p->live && !p->head && strcmp(p->owner, new->owner) == 0;
-    if (s->plan->setup.scaled && !new->head && live > SIM_SCALED_MAX *SIM_GROUPS)
-        sim_violation(s, "never above the maximum", "%s/%s is worker %u", new->ns, new->name, live);
 }
 
 /* A pod whose Ray has ended is there in number only. */

@@ -12,6 +12,8 @@
 #define SIM_TOKEN "sim-token-4f1c9a77e2b0d3"
 #define SIM_CANARY "sim-canary-9d2e61b05c"
 
+#define SIM_TEMPLATE "example.com/v" /* annotation of each pod: which template of its user's it was made from */
+
 #define SIM_FRAGILE "m" /* the namespace that is deleted now and then */
 
 enum {
@@ -24,6 +26,7 @@ enum {
     SIM_SAYINGS = 512,
     SIM_NAMESPACES = 2,
     SIM_SOURCES = 5,
+    SIM_RENEW_MS = 3000, /* of the operators' lease */
 };
 
 /* ---- the schedule ---- */
@@ -136,6 +139,10 @@ struct want {
     bool there, suspend, bad, recreate, multi; /* bad: the spec cannot work */
     bool scaled;                               /* replicas[0] is the work that there is */
     uint32_t groups, replicas[SIM_GROUPS], template, note;
+    /* of this incarnation, for what may be */
+    char uid[SIM_UID];
+    bool suspended;                                                  /* it was, at some time */
+    uint32_t asked[SIM_GROUPS], most[SIM_GROUPS], fewer[SIM_GROUPS]; /* pods; fewer: what was taken back, less what has gone for that */
 };
 enum { SIM_SCALED_MAX = 8 }; /* workers of a group of such a cluster */
 enum { WANT_HOSTS = 3 };     /* of each replica of a cluster that is `multi` */
@@ -219,7 +226,10 @@ struct seen_pod {
     enum pod_node on; /* a node that is lost, and what has come of that */
     char uid[SIM_UID], owner[SIM_UID], ns[16], name[64], group[32];
     int32_t index, host;
+    uint32_t template;
+    uint64_t born; /* its first version */
     bool head, live, ready;
+    bool spare; /* its going was asked for */
 };
 
 /* What one operator has said: a line of its log, or an event. */
@@ -245,6 +255,13 @@ struct sim {
     struct want want[SIM_CLUSTERS];
     struct seen_pod *pods;
     struct lease_pace pace[WORLD_PROCESSES];
+    struct {
+        int holder;                         /* the process that the record names; -1: none of them */
+        int64_t ms;                         /* for how long, as the record says */
+        int64_t sent_ms[WORLD_PROCESSES];   /* when the last record with this name was sent … */
+        int64_t stored_ms[WORLD_PROCESSES]; /* … and stored */
+        int64_t asked_ms;                   /* when what is served now was sent */
+    } lease;
     struct saying said[WORLD_PROCESSES][SIM_SAYINGS]; /* the latest; of the process that runs now */
     uint32_t said_count[WORLD_PROCESSES];
     int64_t until_ms[SIM_KINDS]; /* when a fault that lasts is over */
@@ -286,6 +303,13 @@ int64_t moves_next(const struct sim *s);
 void moves_calm(struct sim *s); /* what cannot work is set right */
 void moves_delete_all(struct sim *s);
 
+/* pods.c */
+void pods_changed(struct sim *s, const struct apiserver_change *c);
+void pods_wanted(struct sim *s, struct want *c, bool made); /* after each request of a user for a cluster */
+void pods_check_delete(struct sim *s, const struct world_request *q);
+struct seen_pod *pods_find(const struct sim *s, struct slice ns, struct slice name); /* that is in the store */
+void pods_end(struct sim *s);
+
 /* scaled.c: all but the first do nothing where nothing is scaled */
 void scaled_begin(struct sim *s);
 void scaled_work(struct sim *s, const struct want *c);
@@ -293,7 +317,6 @@ void scaled_kill_raylet(struct sim *s, uint32_t dice);
 bool scaled_strike(struct sim *s, const struct sim_entry *e);
 void scaled_knobs(struct sim *s);
 void scaled_check_delete(struct sim *s, const struct world_request *q);
-void scaled_check_pods(struct sim *s, const struct seen_pod *new);
 bool scaled_settled(const struct sim *s, char why[SIM_TEXT]);
 void scaled_residue(struct sim *s);
 
@@ -333,6 +356,13 @@ void check_request(struct sim *s, const struct world_request *q);
 void check_answer(struct sim *s, const struct world_request *q, int status);
 void check_step(struct sim *s);
 void check_end(struct sim *s);
+
+/* lease.c */
+void lease_started(struct sim *s, uint32_t process);
+void lease_arrived(struct sim *s, const struct world_request *q);
+void lease_changed(struct sim *s, const struct apiserver_change *c);
+bool lease_holds(const struct sim *s, uint32_t process); /* it may act now; always true where there is no election */
+void lease_step(struct sim *s);
 
 /* state.c */
 enum sim_state state_now(const struct sim *s);

@@ -66,6 +66,7 @@ struct world_request {
     struct process *from; /* who sent it; it may run no more */
     struct wire *wire;
     uint32_t number;             /* counts all requests of the world */
+    int64_t began_ms;            /* when its head was written, by the world's clock */
     struct slice method, target; /* in this allocation, as the others */
     struct slice head, body;     /* head: names and values of all headers but Authorization, a line each */
     uint64_t end;                /* offset on the wire of the byte behind it */
