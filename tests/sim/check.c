@@ -23,6 +23,7 @@ void check_change(struct sim *s, const struct apiserver_change *c)
         jobs_pod_changed(s, c);
     }
     jobs_changed(s, c);
+    owners_changed(s, c);
     lease_changed(s, c);
     if (has(c->json, SIM_TOKEN))
         sim_violation(s, "no secret", "the token is in %.*s %.*s", SLICE_ARG(c->plural), SLICE_ARG(c->name));
@@ -184,6 +185,7 @@ void check_begin(struct sim *s)
 void check_end(struct sim *s)
 {
     pods_end(s);
+    owners_end(s);
     jobs_end(s);
     logging = NULL;
     log_global = (struct log){.level = LOG_INFO, .fd = -1};
@@ -193,5 +195,7 @@ void check_end(struct sim *s)
 
 void check_step(struct sim *s)
 {
+    s->serving = NULL;
+    owners_step(s);
     lease_step(s);
 }

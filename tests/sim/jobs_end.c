@@ -150,8 +150,8 @@ void jobs_residue(struct sim *s)
 {
     for (const struct seen_cluster *c = s->jobs ? s->jobs->clusters : NULL; c; c = c->next)
         if (!c->gone)
-            sim_violation(s, "no orphan", "cluster %s/%s is there without its job", c->ns, c->name);
+            sim_violation(s, "no object without owner", "cluster %s/%s is there without its job", c->ns, c->name);
     for (const struct seen_job *j = s->jobs ? s->jobs->seen : NULL; j; j = j->next)
         if (!j->gone)
-            sim_violation(s, "no orphan", "job %s/%s is there still", j->ns, j->name);
+            sim_violation(s, "no object without owner", "job %s/%s is there still", j->ns, j->name);
 }

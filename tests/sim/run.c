@@ -87,6 +87,7 @@ static void on_arrived(struct world_hooks *h, struct world_request *q)
     struct sim *s = (struct sim *)h;
     faults_arrived(s, q);
     lease_arrived(s, q);
+    s->serving = q;
     s->revision = apiserver_revision(s->w.server);
     sim_say(s, "%u comes: %s%s%s", q->number, fates[q->fate], q->kill_before ? ", op killed" : "",
             q->kill_behind ? ", op killed after" : "");
@@ -95,6 +96,7 @@ static void on_arrived(struct world_hooks *h, struct world_request *q)
 static void on_answered(struct world_hooks *h, const struct world_request *q, int status, struct slice answer)
 {
     struct sim *s = (struct sim *)h;
+    s->serving = NULL;
     sim_say(s, "%u is answered %d with %zu bytes", q->number, status, answer.len);
     check_answer(s, q, status);
 }

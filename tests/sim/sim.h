@@ -254,6 +254,9 @@ struct sim {
     struct arena arena; /* of one look */
     struct want want[SIM_CLUSTERS];
     struct seen_pod *pods;
+    struct owner *owners; /* owners.c */
+    struct owned *owned;
+    const struct world_request *serving; /* the operator's request that the store changes for; NULL: for none */
     struct lease_pace pace[WORLD_PROCESSES];
     struct {
         int holder;                         /* the process that the record names; -1: none of them */
@@ -356,6 +359,12 @@ void check_request(struct sim *s, const struct world_request *q);
 void check_answer(struct sim *s, const struct world_request *q, int status);
 void check_step(struct sim *s);
 void check_end(struct sim *s);
+
+/* owners.c */
+void owners_changed(struct sim *s, const struct apiserver_change *c);
+void owners_step(struct sim *s);
+void owners_residue(struct sim *s);
+void owners_end(struct sim *s);
 
 /* lease.c */
 void lease_started(struct sim *s, uint32_t process);

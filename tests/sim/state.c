@@ -250,7 +250,7 @@ bool state_has_failures(struct sim *s)
 
 /* ---- the end in words ---- */
 
-/* What differs between runs that are both right: identities, times, addresses, and the memory of what went wrong. */
+/* What differs between runs that are both right: identities, times, addresses … */
 static bool is_passing(struct slice key)
 {
     static const char *const keys[] = {
@@ -272,28 +272,52 @@ static bool is_passing(struct slice key)
         "nodePort",
         "lastProbeTime",
         "generation",
-        "name",
-        "generateName",
         "observedGeneration",
         "failures",
+        "hostIP",
         "lastFailureTime",
-        "reason",
-        "message",
         "autoscalerRetries",
         "podName",
-        "hostIP",
         "restartCount",
-        "tolerations",
+        "nodeName",
         RAY_ANNOTATION_HASH,
         RAY_LABEL_OWNER_UID,
         RAY_LABEL_REPLICA_INDEX,
         RAY_LABEL_REPLICA_NAME,
         "availableWorkerReplicas",
-        "nodeName",
-        "state",
     };
     for (size_t i = 0; i < COUNT_OF(keys); i++)
         if (slice_eq(key, slice_of(keys[i])))
+            return true;
+    return false;
+}
+
+/* … and, where they stand, what has identities or the memory of what went wrong in it. */
+static bool is_passing_there(struct slice path)
+{
+    static const char *const paths[] = {
+        "pod.metadata.name", "status.conditions.reason", "status.conditions.message", "status.reason", "status.groups.reason",
+    };
+    for (size_t i = 0; i < COUNT_OF(paths); i++)
+        if (slice_eq(path, slice_of(paths[i])))
+            return true;
+    return false;
+}
+
+/* What says from which of its user's templates a pod was made: where they are not renewed it may be any. */
+static bool is_template(struct slice path)
+{
+    static const char *const paths[] = {
+        "pod.spec.containers.image",
+        "pod.spec.initContainers.image",
+        "pod.status.containerStatuses.image",
+        "pod.status.containerStatuses.imageID",
+        "pod.status.initContainerStatuses.image",
+        "pod.status.initContainerStatuses.imageID",
+        "pod.metadata.annotations." SIM_TEMPLATE,
+    };
+    for (size_t i = 0; i < COUNT_OF(paths); i++)
+        if (slice_eq(path, slice_of(paths[i])))
             return true;
     return false;
 }
@@ -311,20 +335,21 @@ static int compare_texts(const void *a, const void *b)
     return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
 }
 
-/* A patch adds members where it likes: they are sorted here. */
-static struct slice plain(struct jval v, struct arena *a, uint32_t depth)
+/* A patch adds members where it likes: they are sorted here. path: the members on the way from the object to here; lists add nothing. */
+static struct slice plain(struct jval v, struct slice path, bool any_template, struct arena *a)
 {
     struct jval k, e;
     bool object = json_type(v) == JSON_OBJECT;
-    if (!depth || (!object && json_type(v) != JSON_ARRAY))
-        return json_raw(v);
+    if (!object && json_type(v) != JSON_ARRAY)
+        return slice_starts(json_raw(v), SLICE("\"kube-api-access-")) ? SLICE("its token's volume") : json_raw(v);
     struct slice *parts = arena_array(a, json_len(v) + 1, sizeof *parts);
     size_t count = 0;
     for (struct jiter it = json_iter(v); json_next(&it, &k, &e);) {
         struct slice key = object ? json_str(k, a) : SLICE_NONE;
-        if (object ? is_passing(key) : is_past(e))
+        struct slice there = object ? arena_printf(a, "%.*s.%.*s", SLICE_ARG(path), SLICE_ARG(key)) : path;
+        if (object ? is_passing(key) || is_passing_there(there) || (any_template && is_template(there)) : is_past(e))
             continue;
-        struct slice inner = plain(e, a, depth - 1);
+        struct slice inner = plain(e, there, any_template, a);
         parts[count++] = arena_printf(a, "%.*s%s%.*s", SLICE_ARG(key), object ? ":" : "", SLICE_ARG(inner));
     }
     if (object)
@@ -361,15 +386,9 @@ static struct slice line_of(struct sim *s, struct jval object, bool pod, bool cu
     struct buf b;
     buf_init(&b, LIMIT_JSON_ITEM);
     const struct want *c = want_of(s, object, custom, &s->arena);
-    buf_printf(&b, "%s of %s/%s/%s: ",
-               pod      ? "pod"
-               : custom ? "status"
-                        : "service",
-               c ? c->ns : "?", c ? c->kind == RAY_V1 ? "v1" : "legacy" : "?", c ? c->name : "?");
-    if (pod && c && !c->recreate) /* what it was made of is not set right when the template changes */
-        buf_printf(&b, "group %.*s", SLICE_ARG(json_str(json_key(json_get(object, "metadata.labels"), SLICE(RAY_LABEL_GROUP)), &s->arena)));
-    else
-        buf_put(&b, plain(custom ? json_get(object, "status") : object, &s->arena, LIMIT_JSON_DEPTH));
+    const char *what = pod ? "pod" : custom ? "status" : "service";
+    buf_printf(&b, "%s of %s/%s/%s: ", what, c ? c->ns : "?", c ? c->kind == RAY_V1 ? "v1" : "legacy" : "?", c ? c->name : "?");
+    buf_put(&b, plain(custom ? json_get(object, "status") : object, slice_of(what), c && !c->recreate, &s->arena));
     buf_putc(&b, '\n');
     struct slice line = arena_dup(&s->arena, buf_slice(&b));
     buf_free(&b);
@@ -422,11 +441,8 @@ void state_residue(struct sim *s)
 {
     enum { WATCHES = 2 * SOURCE_COUNT, LANES = 3 };
     for (const struct seen_pod *p = s->pods; p; p = p->next)
-        sim_violation(s, "no orphan", "pod %s/%s is there without its cluster", p->ns, p->name);
-    struct slice list;
-    world_ask(&s->w, "GET", "/api/v1/services?labelSelector=ray.io%2Fcluster", "application/json", SLICE_NONE, &list);
-    if (list.len && memmem(list.ptr, list.len, "clusterIP", 9))
-        sim_violation(s, "no orphan", "a service is there without its cluster");
+        sim_violation(s, "no object without owner", "pod %s/%s is there without its cluster", p->ns, p->name);
+    owners_residue(s);
     scaled_residue(s);
     jobs_residue(s);
     for (uint32_t i = 0; i < WORLD_PROCESSES; i++) {
