@@ -101,16 +101,19 @@ static int32_t group_of(const struct seen_pod *p)
     return !p->head && p->group[0] == 'g' && slice_int(slice_of(p->group + 1), &n) && n >= 0 && n < SIM_GROUPS ? (int32_t)n : -1;
 }
 
-/* Of a group no more pods may live at one time than were ever asked for. */
+/* Of a group no more pods may live at one time than were ever asked for. A replica of several hosts is made anew beside what is left of
+ * the one that has lost a host, and that goes at the same time. */
 static void check_number(struct sim *s, const struct seen_pod *p)
 {
     const struct want *c = want_of(s, p);
     int32_t group = group_of(p);
-    uint32_t live = 0;
+    if (!c || group < 0)
+        return;
+    uint32_t live = 0, most = c->most[group] * (c->multi && group == 0 ? 2 : 1);
     for (const struct seen_pod *other = s->pods; other; other = other->next)
         live += other->live && strcmp(other->owner, p->owner) == 0 && group_of(other) == group;
-    if (c && group >= 0 && live > c->most[group])
-        sim_violation(s, "never above the maximum", "%s/%s is worker %u, at most %u", p->ns, p->name, live, c->most[group]);
+    if (live > most)
+        sim_violation(s, "never above the maximum", "%s/%s is worker %u, at most %u", p->ns, p->name, live, most);
 }
 
 void pods_changed(struct sim *s, const struct apiserver_change *c)
@@ -173,14 +176,24 @@ void pods_wanted(struct sim *s, struct want *c, bool made)
         memset(c->most, 0, sizeof c->most);
         memset(c->fewer, 0, sizeof c->fewer);
         memset(c->asked, 0, sizeof c->asked);
+        memset(c->dropped, 0, sizeof c->dropped);
     }
     for (uint32_t g = 0; g < SIM_GROUPS; g++) {
         uint32_t asked = asked_of(c, g), most = c->scaled && c->kind == RAY_V1 ? SIM_SCALED_MAX : asked;
         c->fewer[g] += asked < c->asked[g] ? c->asked[g] - asked : 0;
         c->most[g] = most > c->most[g] ? most : c->most[g];
         c->asked[g] = asked;
+        if (g >= c->groups)
+            c->dropped[g] = apiserver_revision(s->w.server);
     }
     c->suspended |= c->suspend;
+}
+
+/* Its group was taken out of the spec: its pods go at once, also where others drain. */
+bool pods_dropped(const struct want *c, const struct seen_pod *p)
+{
+    int32_t group = group_of(p);
+    return group >= 0 && p->born <= c->dropped[group];
 }
 
 /* ---- why a pod goes ---- */

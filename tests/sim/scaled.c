@@ -107,7 +107,7 @@ void scaled_check_delete(struct sim *s, const struct world_request *q)
             c = &s->want[i];
     if (!slice_eq(kind, SLICE("pods")) || !c || p->head || !p->runs || p->ended || s->w.now.mono_ms < p->since_ms + KNOWN_MS)
         return;
-    if (c->recreate && (!seen || seen->template != c->template))
+    if (!seen || pods_dropped(c, seen) || (c->recreate && seen->template != c->template))
         return;
     sim_violation(s, "no scale-down without a drain", "%.*s/%.*s runs, and its raylet has not ended", SLICE_ARG(ns), SLICE_ARG(name));
 }

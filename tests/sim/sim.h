@@ -143,6 +143,7 @@ struct want {
     char uid[SIM_UID];
     bool suspended;                                                  /* it was, at some time */
     uint32_t asked[SIM_GROUPS], most[SIM_GROUPS], fewer[SIM_GROUPS]; /* pods; fewer: what was taken back, less what has gone for that */
+    uint64_t dropped[SIM_GROUPS];                                    /* the version of the store when the group was not there last */
 };
 enum { SIM_SCALED_MAX = 8 }; /* workers of a group of such a cluster */
 enum { WANT_HOSTS = 3 };     /* of each replica of a cluster that is `multi` */
@@ -311,6 +312,7 @@ void pods_changed(struct sim *s, const struct apiserver_change *c);
 void pods_wanted(struct sim *s, struct want *c, bool made); /* after each request of a user for a cluster */
 void pods_check_delete(struct sim *s, const struct world_request *q);
 struct seen_pod *pods_find(const struct sim *s, struct slice ns, struct slice name); /* that is in the store */
+bool pods_dropped(const struct want *c, const struct seen_pod *p);
 void pods_end(struct sim *s);
 
 /* scaled.c: all but the first do nothing where nothing is scaled */
