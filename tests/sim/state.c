@@ -314,7 +314,7 @@ static bool is_template(struct slice path)
         "pod.status.containerStatuses.imageID",
         "pod.status.initContainerStatuses.image",
         "pod.status.initContainerStatuses.imageID",
-        "pod.metadata.annotations." SIM_TEMPLATE,
+        ("pod.metadata.annotations." SIM_TEMPLATE),
     };
     for (size_t i = 0; i < COUNT_OF(paths); i++)
         if (slice_eq(path, slice_of(paths[i])))
