@@ -198,13 +198,14 @@ bool pods_dropped(const struct want *c, const struct seen_pod *p)
 
 /* ---- why a pod goes ---- */
 
-/* The pods of a replica of several hosts live and die together. */
+/* The pods of a replica of several hosts live and die together: one that has ended, or must be renewed, takes the others along. */
 static bool is_broken(const struct sim *s, const struct want *c, const struct seen_pod *p)
 {
-    int32_t live = 0;
+    int32_t well = 0;
     for (const struct seen_pod *mate = s->pods; mate; mate = mate->next)
-        live += mate->live && strcmp(mate->owner, p->owner) == 0 && strcmp(mate->group, p->group) == 0 && mate->index == p->index;
-    return c->multi && group_of(p) == 0 && live < WANT_HOSTS;
+        if (strcmp(mate->owner, p->owner) == 0 && strcmp(mate->group, p->group) == 0 && mate->index == p->index)
+            well += mate->live && !(c->recreate && mate->template != c->template);
+    return c->multi && group_of(p) == 0 && well < WANT_HOSTS;
 }
 
 /* A new head takes along the workers that were there before it. */
