@@ -270,8 +270,11 @@ COVERED_PERCENT := 90
 coverage: $(UNIT:%=build/cover/%) $(FUZZ:%=build/cover/fuzz/%) ## branches that unit tests and the fuzz corpora go through, by room and file
 	$(Q)tests/tools/coverage build/cover $(COVERED_PERCENT) $(COVERED) -- $^
 
-mutants: $(UNIT:%=build/test/%) build/test/sim ## seeded bugs, each of which some test must catch; PATCH=tests/mutants/NAME.patch: only that
+mutants: $(UNIT:%=build/test/%) build/sim ## seeded bugs, each of which some test must catch; PATCH=tests/mutants/NAME.patch: only that
 	+$(Q)MAKE='$(MAKE)' tests/tools/mutants $(PATCH)
+
+mutants-sim: build/sim ## those that the simulator must catch alone, and why it cannot see the others
+	+$(Q)MAKE='$(MAKE)' tests/tools/mutants --sim $(PATCH)
 
 mutants-quick: $(UNIT:%=build/test/%) ## a few of them, each held against the one test that knows it
 	+$(Q)MAKE='$(MAKE)' tests/tools/mutants --quick
@@ -292,7 +295,7 @@ lint: $(VENDOR) ## layout, rooms, lengths, words, cppcheck, clang-tidy, shellche
 	+$(Q)MAKE='$(MAKE)' tests/tools/lint
 
 .PHONY: t unit unit-static replay cases fuzz fuzz-seeds coverage mutants mutants-quick valgrind check-binary check-image reproducible
-.PHONY: lint tidy
+.PHONY: lint tidy mutants-sim
 
 # The second compiler's opinion and clang-tidy's in one pass, once for each file that changed.
 ALL_C := $(SOURCES) $(sort $(wildcard tests/*/*.c tests/unit/*/*.c))
