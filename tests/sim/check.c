@@ -154,6 +154,8 @@ void check_answer(struct sim *s, const struct world_request *q, int status)
     if (!world_is_write(q) || has(q->target, "dryRun=All"))
         return;
     s->r->writes++;
+    if (status >= 300)
+        jobs_refused(s, q);
     bool idle = apiserver_revision(s->w.server) == s->revision;
     s->r->refused_writes += q->fate == FATE_SERVED && (idle || status >= 300);
 }

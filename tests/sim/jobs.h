@@ -35,6 +35,8 @@ struct seen_job {
     int64_t attempt, retries;
     uint32_t resumes, taken; /* taken: submissions */
     bool deletes_self;       /* its rules may delete it */
+    uint32_t tries;          /* submissions of the present id that came to a dashboard, whatever it made of them */
+    bool submitter_ended;    /* a pod that was to submit it has */
     char ids[JOBS_IDS][JOBS_ID];
     uint32_t id_count; /* that status ever had */
 };
@@ -45,6 +47,7 @@ struct seen_cluster {
     char uid[SIM_UID], ns[16], name[JOBS_NAME];
     char job[SIM_UID]; /* of the RayJob that owns it; empty: a user made it */
     bool live, gone, workers_suspended;
+    uint32_t troubles; /* head pods of it that ended, and writes for it that were refused */
 };
 
 /* What a dashboard has taken. LOST: its head has gone, or begun anew. */
@@ -95,6 +98,8 @@ const struct submission *jobs_submission(const struct sim *s, const char *id); /
 bool jobs_knows(const struct submission *sub);                                 /* its head runs still, in that session */
 
 /* ---- jobs_seen.c: what the store says, and what it may not say ---- */
+void jobs_head_ended(struct sim *s, const char *owner);
+void jobs_refused(struct sim *s, const struct world_request *q); /* a write was */
 void jobs_changed(struct sim *s, const struct apiserver_change *c);
 void jobs_check_delete(struct sim *s, const struct world_request *q);
 void jobs_check_submit(struct sim *s, const char *id, const struct process *from);

@@ -182,6 +182,19 @@ static int answer(struct sim *s, struct fakeray *h, struct slice method, struct 
     return slice_empty(rest) ? submit_body(s, h, body, out) : answer_job(s, h, method, rest, out);
 }
 
+/* That a dashboard was asked to take it, whatever comes of that. */
+static void count_try(struct sim *s, struct slice method, struct slice target, struct slice body)
+{
+    struct json doc;
+    struct err e = {0};
+    struct arena *a = &s->w.arena;
+    if (!slice_eq(method, SLICE("POST")) || !slice_eq(target, SLICE("/api/jobs/")) || !json_parse(&doc, body, a, &e))
+        return;
+    struct seen_job *j = jobs_of_id(s, arena_dup(a, json_get_str(json_root(&doc), "submission_id", a)).ptr);
+    if (j)
+        j->tries++;
+}
+
 /* In trouble it answers with an error, whether it has done as it was told or not. */
 int jobs_dash(struct fakehead *fake, struct slice method, struct slice target, struct slice body, struct buf *out)
 {
@@ -189,6 +202,7 @@ int jobs_dash(struct fakehead *fake, struct slice method, struct slice target, s
     struct fakeray *h = (struct fakeray *)fake;
     struct sim *s = sim_of(h);
     bool trouble = h->trouble && rng_below(&s->rng, 3);
+    count_try(s, method, target, body);
     h->troubles += trouble;
     if (trouble && rng_below(&s->rng, 2)) {
         buf_put(out, SLICE("RuntimeError: no room"));
@@ -263,6 +277,11 @@ void jobs_pod_changed(struct sim *s, const struct apiserver_change *c)
                    sizeof p->cluster);
         read_command(p, pod, &s->arena);
     }
+    bool ended =
+        json_str_eq(json_get(pod, "status.phase"), SLICE("Failed")) || json_str_eq(json_get(pod, "status.phase"), SLICE("Succeeded"));
+    struct seen_job *job = ended ? jobs_of_id(s, p->id) : NULL;
+    if (job && strcmp(job->id, p->id) == 0)
+        job->submitter_ended = true;
     bool runs = json_str_eq(json_get(pod, "status.phase"), SLICE("Running")) && !json_there(json_get(pod, "metadata.deletionTimestamp"));
     if (runs && !p->runs)
         p->next_ms = s->w.now.mono_ms + TRY_MS;

@@ -53,6 +53,16 @@ static bool head_stands(struct sim *s, const struct seen_job *j)
     return h->pod[0] && is(session, j->session);
 }
 
+/* Of the clusters that had the name of the one it ran on. */
+static uint32_t troubles_of(const struct sim *s, const struct seen_job *j)
+{
+    uint32_t most = 0;
+    for (const struct seen_cluster *c = s->jobs->clusters; c; c = c->next)
+        if (is(c->ns, j->ns) && is(c->name, j->cluster) && c->troubles > most)
+            most = c->troubles;
+    return most;
+}
+
 static bool may_fail(struct sim *s, const struct seen_job *j, struct jval object)
 {
     const struct submission *sub = jobs_submission(s, j->id);
@@ -65,9 +75,9 @@ static bool may_fail(struct sim *s, const struct seen_job *j, struct jval object
     if (is(j->reason, "DeadlineExceeded"))
         return json_get_int(object, "spec.activeDeadlineSeconds", 0) > 0;
     if (is(j->reason, "SubmissionFailed"))
-        return s->jobs->struck || s->plan->setup.submitters ||
+        return j->tries >= JOB_SUBMIT_TRIES || j->submitter_ended ||
                slice_starts(json_get_str(object, "spec.entrypoint", &s->arena), arena_printf(&s->arena, "run %d ", SCRIPT_REFUSED));
-    return is(j->reason, "ClusterFailed");
+    return is(j->reason, "ClusterFailed") && troubles_of(s, j) >= JOB_HEAD_FAILURES;
 }
 
 static void check_reason(struct sim *s, const struct seen_job *j, struct jval object)
@@ -99,6 +109,8 @@ static void note_id(struct sim *s, struct seen_job *j)
         sim_violation(s, "model", "more than %d attempts of a job", JOBS_IDS);
     else
         memcpy(j->ids[j->id_count++], j->id, sizeof j->id);
+    j->tries = 0;
+    j->submitter_ended = false;
 }
 
 static void read_job(struct sim *s, struct seen_job *j, struct jval object)
@@ -195,7 +207,19 @@ void jobs_changed(struct sim *s, const struct apiserver_change *c)
         cluster_changed(s, c, json_root(&doc));
 }
 
+void jobs_head_ended(struct sim *s, const char *owner)
+{
+    for (struct seen_cluster *c = s->jobs ? s->jobs->clusters : NULL; c; c = c->next)
+        c->troubles += is(c->uid, owner);
+}
+
 /* ---- requests ---- */
+
+void jobs_refused(struct sim *s, const struct world_request *q)
+{
+    for (struct seen_cluster *c = s->jobs ? s->jobs->clusters : NULL; c; c = c->next)
+        c->troubles += q->body.len && memmem(q->body.ptr, q->body.len, c->uid, strlen(c->uid)) != NULL;
+}
 
 /* The user's clusters are never deleted, and of the jobs only those that are over and whose rules say so. */
 void jobs_check_delete(struct sim *s, const struct world_request *q)

@@ -200,8 +200,9 @@ static int say_sum(const struct ask *a, bool coverage, int64_t began_ms)
         say_coverages(sum);
     uint64_t ms = (uint64_t)(clock_now().mono_ms - began_ms), seeds = sum->passed + sum->failed;
     printf("%" PRIu64 " seeds in %" PRIu64 ".%03" PRIu64 " s, %" PRIu64 " a minute of one core; %" PRIu64 " requests, %" PRIu64
-           " of them met a fault; converged after %" PRIu64 " s (p50), %" PRIu64 " s (p99), %" PRIu64 " s (max)\n",
-           seeds, ms / 1000, ms % 1000, seeds * 60000 / (sum->cpu_ms + 1), sum->requests, sum->faults_met,
+           " of them met a fault; %" PRIu64 " writes, %" PRIu64 " of them in vain; converged after %" PRIu64 " s (p50), %" PRIu64
+           " s (p99), %" PRIu64 " s (max)\n",
+           seeds, ms / 1000, ms % 1000, seeds * 60000 / (sum->cpu_ms + 1), sum->requests, sum->faults_met, sum->writes, sum->refused,
            percentile(sum->converged, sum->passed, 50), percentile(sum->converged, sum->passed, 99),
            percentile(sum->converged, sum->passed, 100));
     printf("%" PRIu64 " passed, %" PRIu64 " failed\n", sum->passed, sum->failed);

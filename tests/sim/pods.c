@@ -1,6 +1,6 @@
 /* The pods that the store holds, followed change by change in a small model that is kept apart from the operator's: how many there may be,
  * and why one may go. */
-#include "sim.h"
+#include "jobs.h"
 
 #include "tests/apiserver/dom.h"
 
@@ -132,6 +132,8 @@ void pods_changed(struct sim *s, const struct apiserver_change *c)
     read_pod(s, p, c);
     if (new)
         p->born = c->rv;
+    if (was && !p->live && p->head)
+        jobs_head_ended(s, p->owner);
     if (!p->live || was)
         return;
     check_place(s, p);

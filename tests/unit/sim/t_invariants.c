@@ -1,0 +1,430 @@
+/* Each invariant of a change, a request or a line of the log can be broken: it is shown a history in which it is, and next to it one in
+ * which it is not. What is looked at only when a run is over is broken by tests/mutants. */
+#include "tests/sim/jobs.h"
+
+#include "../test.h"
+
+#define OWNER "00000000-0000-4000-8000-000000000001"
+#define OTHER "00000000-0000-4000-8000-000000000002"
+#define POD_A "00000000-0000-4000-8000-00000000000a"
+#define POD_B "00000000-0000-4000-8000-00000000000b"
+
+/* A simulator in which nothing runs. */
+struct scene {
+    struct sim *s;
+    struct sim_plan *plan;
+    struct sim_options o;
+    struct sim_result *r;
+};
+
+static struct scene begin(const char *what, bool elect)
+{
+    struct scene t = {mem_alloc(sizeof *t.s), mem_alloc(sizeof *t.plan), {0}, mem_alloc(sizeof *t.r)};
+    struct apiserver_config config = {.seed = 1};
+    test_case("%s", what);
+    t.plan->setup.elect = elect;
+    t.s->plan = t.plan;
+    t.s->r = t.r;
+    world_init(&t.s->w, &config);
+    fakerays_begin(&t.s->w, false);
+    t.s->tampered_ms = INT64_MIN / 2;
+    check_begin(t.s);
+    for (uint32_t i = 0; i < WORLD_PROCESSES; i++)
+        check_started(t.s, i);
+    t.s->want[0] = (struct want){.kind = RAY_V1, .ns = "n", .name = "c", .there = true, .groups = 1, .uid = OWNER, .most = {1}};
+    return t;
+}
+
+static struct scene begin_jobs(const char *what)
+{
+    struct scene t = begin(what, true);
+    t.s->o = &t.o;
+    t.s->jobs = mem_alloc(sizeof *t.s->jobs);
+    return t;
+}
+
+/* The invariant that is broken now; "": none. */
+static void expect(const struct scene *t, const char *which)
+{
+    CHECK_STR(slice_of(t->r->which), which);
+}
+
+static void end(struct scene *t)
+{
+    check_end(t->s);
+    world_free(&t->s->w);
+    arena_free(&t->s->arena);
+    mem_free(t->s);
+    mem_free(t->plan);
+    mem_free(t->r);
+}
+
+/* ---- what is shown ---- */
+
+static void change(struct scene *t, unsigned what, const char *plural, const char *name, const char *uid, const char *json)
+{
+    static uint64_t rv;
+    struct apiserver_change c = {.group = strncmp(plural, "ray", 3) == 0 ? SLICE("ray.io") : SLICE(""),
+                                 .plural = slice_of(plural),
+                                 .ns = SLICE("n"),
+                                 .name = slice_of(name),
+                                 .uid = slice_of(uid),
+                                 .json = slice_of(json),
+                                 .rv = ++rv};
+    c.what = what;
+    t->s->o = &t->o;
+    check_change(t->s, &c);
+}
+
+static void add_pod(struct scene *t, const char *uid, const char *type, const char *owner)
+{
+    struct slice json =
+        arena_printf(&t->s->w.arena,
+                     "{\"metadata\":{\"name\":\"%s\",\"uid\":\"%s\",\"labels\":{\"ray.io/node-type\":\"%s\",\"ray.io/group\":\"g0\","
+                     "\"" RAY_LABEL_REPLICA_INDEX "\":\"%d\"},\"ownerReferences\":[{\"uid\":\"%s\",\"name\":\"c\","
+                     "\"controller\":true}]},\"spec\":{},\"status\":{\"phase\":\"Running\"}}",
+                     uid, uid, type, uid[35] - 'a', owner);
+    change(t, APISERVER_ADDED, "pods", uid, uid, json.ptr);
+}
+
+static struct world_request request(struct scene *t, const char *method, const char *target, const char *body)
+{
+    t->s->o = &t->o;
+    return (struct world_request){.world = &t->s->w,
+                                  .from = &t->s->w.process[0],
+                                  .began_ms = t->s->w.now.mono_ms,
+                                  .method = slice_of(method),
+                                  .target = slice_of(target),
+                                  .body = slice_of(body)};
+}
+
+static void send(struct scene *t, const char *method, const char *target, const char *body)
+{
+    struct world_request q = request(t, method, target, body);
+    check_request_began(t->s, &q);
+    check_request(t->s, &q);
+}
+
+#define PODS "/api/v1/namespaces/n/pods"
+#define WITH_UID(uid) "{\"preconditions\":{\"uid\":\"" uid "\"}}"
+
+/* ---- pods ---- */
+
+static void test_places(void)
+{
+    struct scene t = begin("one live head", false);
+    add_pod(&t, POD_A, "head", OWNER);
+    add_pod(&t, POD_B, "head", OTHER);
+    expect(&t, "");
+    add_pod(&t, OTHER, "head", OWNER);
+    expect(&t, "one live head");
+    end(&t);
+
+    t = begin("one pod in a place", false);
+    t.s->want[0].most[0] = 9;
+    add_pod(&t, POD_A, "worker", OWNER);
+    add_pod(&t, POD_B, "worker", OWNER);
+    expect(&t, "");
+    add_pod(&t, "00000000-0000-4000-8000-00000000010b", "worker", OWNER);
+    expect(&t, "one pod in a place");
+    end(&t);
+
+    t = begin("never above the maximum", false);
+    add_pod(&t, POD_A, "worker", OWNER);
+    expect(&t, "");
+    add_pod(&t, POD_B, "worker", OWNER);
+    expect(&t, "never above the maximum");
+    end(&t);
+}
+
+static void test_reasons_of_pods(void)
+{
+    struct scene t = begin("no pod goes without a reason: fewer were asked for, once", false);
+    t.s->want[0].most[0] = 2;
+    t.s->want[0].fewer[0] = 1;
+    add_pod(&t, POD_A, "worker", OWNER);
+    add_pod(&t, POD_B, "worker", OWNER);
+    send(&t, "DELETE", PODS "/" POD_A, WITH_UID(POD_A));
+    send(&t, "DELETE", PODS "/" POD_A, WITH_UID(POD_A));
+    expect(&t, "");
+    send(&t, "DELETE", PODS "/" POD_B, WITH_UID(POD_B));
+    expect(&t, "no pod goes without a reason");
+    end(&t);
+
+    t = begin("no pod goes without a reason: it is of an older template", false);
+    t.s->want[0].recreate = true;
+    add_pod(&t, POD_A, "head", OWNER);
+    send(&t, "DELETE", PODS "/" POD_B, WITH_UID(POD_A));
+    t.s->want[0].template = 1;
+    send(&t, "DELETE", PODS "/" POD_A, WITH_UID(POD_A));
+    expect(&t, "");
+    t.s->want[0].template = 0;
+    send(&t, "DELETE", PODS "/" POD_A, WITH_UID(POD_A));
+    expect(&t, "no pod goes without a reason");
+    end(&t);
+}
+
+static void test_owners(void)
+{
+    struct scene t = begin("no object without owner: of nobody", false);
+    struct world_request q = request(&t, "POST", PODS, "{}");
+    change(&t, APISERVER_ADDED, "rayclusters", "c", OWNER, "{}");
+    t.s->serving = &q;
+    add_pod(&t, POD_A, "worker", OWNER);
+    change(&t, APISERVER_ADDED, "configmaps", "mobula-tools", OTHER, "{}");
+    expect(&t, "");
+    change(&t, APISERVER_ADDED, "configmaps", "another", POD_B, "{}");
+    expect(&t, "no object without owner");
+    end(&t);
+
+    t = begin("no object without owner: it has gone", false);
+    q = request(&t, "POST", PODS, "{}");
+    change(&t, APISERVER_ADDED, "rayclusters", "c", OWNER, "{}");
+    t.s->serving = &q;
+    add_pod(&t, POD_A, "worker", OWNER);
+    change(&t, APISERVER_DELETED, "rayclusters", "c", OWNER, "{}");
+    t.s->w.now.mono_ms += 4000;
+    check_step(t.s);
+    expect(&t, "");
+    t.s->w.now.mono_ms += 2000;
+    check_step(t.s);
+    expect(&t, "no object without owner");
+    end(&t);
+}
+
+/* A worker that has run for a minute, and whose raylet lives. */
+static void test_drains(void)
+{
+    struct scene t = begin("no scale-down without a drain", false);
+    t.s->want[0].scaled = true;
+    add_pod(&t, POD_A, "worker", OWNER);
+    struct fakeray_pod *p = mem_alloc(sizeof *p);
+    *p = (struct fakeray_pod){.of = fakeray_of(&t.s->w, "ray.io", "n", "c"), .runs = true, .since_ms = t.s->w.now.mono_ms};
+    snprintf(p->name, sizeof p->name, "%s", POD_A);
+    t.s->w.rays->pods = p;
+    t.s->w.now.mono_ms += 60 * 1000;
+    p->ended = true;
+    send(&t, "DELETE", PODS "/" POD_A, WITH_UID(POD_A));
+    expect(&t, "");
+    p->ended = false;
+    send(&t, "DELETE", PODS "/" POD_A, WITH_UID(POD_A));
+    expect(&t, "no scale-down without a drain");
+    end(&t);
+}
+
+/* ---- the lease ---- */
+
+#define LEASES "/apis/coordination.k8s.io/v1/namespaces/n/leases/mobula"
+
+static void put_lease(struct scene *t, const char *holder)
+{
+    struct world_request q = request(t, "PUT", LEASES, "{}");
+    struct slice json = arena_printf(&t->s->w.arena, "{\"spec\":{\"holderIdentity\":\"%s\",\"leaseDurationSeconds\":5}}", holder);
+    lease_arrived(t->s, &q);
+    change(t, APISERVER_MODIFIED, "leases", "mobula", OTHER, json.ptr);
+}
+
+static void test_lease(void)
+{
+    struct scene t = begin("no write without the lease: never held", true);
+    send(&t, "POST", PODS, "{}");
+    expect(&t, "no write without the lease");
+    end(&t);
+
+    t = begin("no write without the lease: held too long ago", true);
+    put_lease(&t, "op-0");
+    t.s->w.now.mono_ms += SIM_RENEW_MS - 1;
+    send(&t, "POST", PODS, "{}");
+    expect(&t, "");
+    t.s->w.now.mono_ms++;
+    send(&t, "POST", PODS, "{}");
+    expect(&t, "no write without the lease");
+    end(&t);
+
+    t = begin("no write without the lease: another's, unless somebody has edited it", true);
+    put_lease(&t, "op-0");
+    put_lease(&t, "somebody else");
+    t.s->tampered_ms = sim_now(t.s);
+    send(&t, "POST", PODS, "{}");
+    expect(&t, "");
+    t.s->tampered_ms = INT64_MIN / 2;
+    send(&t, "POST", PODS, "{}");
+    expect(&t, "no write without the lease");
+    end(&t);
+
+    t = begin("few requests for the lease", true);
+    for (int i = 0; i < 12; i++)
+        send(&t, "GET", LEASES, "");
+    expect(&t, "");
+    send(&t, "GET", LEASES, "");
+    expect(&t, "few requests for the lease");
+    end(&t);
+}
+
+/* ---- requests, events, the log ---- */
+
+static void test_requests(void)
+{
+    static const struct {
+        const char *which, *method, *target, *body;
+    } list[] = {
+        {"no DELETE without a uid", "DELETE", PODS "/x", "{}"},
+        {"no status without a uid", "PATCH", "/apis/ray.io/v1/namespaces/n/rayclusters/c/status?a=b", "{\"status\":{}}"},
+        {"no secret", "PATCH", "/api/v1/namespaces/n/services/x", "{\"a\":\"" SIM_TOKEN "\"}"},
+        {"no secret", "PATCH", "/api/v1/namespaces/n/services/x", "{\"a\":\"" SIM_CANARY "\"}"},
+        {"", "POST", PODS, "{\"a\":\"" SIM_CANARY "\"}"},
+        {"", "DELETE", PODS "/x", WITH_UID(POD_A)},
+    };
+    for (size_t i = 0; i < COUNT_OF(list); i++) {
+        struct scene t = begin(list[i].target, false);
+        send(&t, list[i].method, list[i].target, list[i].body);
+        expect(&t, list[i].which);
+        end(&t);
+    }
+    struct scene t = begin("no secret in an event", false);
+    change(&t, APISERVER_ADDED, "events", "e", POD_A, "{\"note\":\"" SIM_CANARY "\"}");
+    expect(&t, "no secret");
+    end(&t);
+}
+
+static void test_sayings(void)
+{
+    static const char event[] = "{\"regarding\":{\"uid\":\"" OWNER "\"},\"reason\":\"A\",\"note\":\"b\"}";
+    struct scene t = begin("an event is told once", false);
+    struct world_request q = request(&t, "POST", "/apis/events.k8s.io/v1/namespaces/n/events", event);
+    for (int i = 0; i < 3; i++)
+        check_answer(t.s, &q, 201);
+    expect(&t, "");
+    check_answer(t.s, &q, 201);
+    expect(&t, "an event is told once");
+    end(&t);
+
+    t = begin("an error is one line a minute", false);
+    t.s->o = &t.o;
+    t.s->w.turn = &t.s->w.process[0];
+    log_warn("a", LF_CSTR("error", "x"));
+    log_warn("b", LF_CSTR("error", "x"));
+    expect(&t, "");
+    log_warn("a", LF_CSTR("error", "x"));
+    expect(&t, "an error is one line a minute");
+    end(&t);
+
+    t = begin("no secret in the log", false);
+    t.s->o = &t.o;
+    log_info("a " SIM_TOKEN);
+    expect(&t, "no secret");
+    end(&t);
+}
+
+/* ---- jobs ---- */
+
+#define JOB(more) "{\"spec\":{\"entrypoint\":\"run 0 1\"},\"status\":{\"jobId\":\"j-1\",\"rayClusterName\":\"c\"," more "}}"
+
+static void see_job(struct scene *t, const char *json)
+{
+    change(t, APISERVER_MODIFIED, "rayjobs", "j", OTHER, json);
+}
+
+static void test_jobs(void)
+{
+    struct scene t = begin_jobs("an end that Ray knows");
+    see_job(&t, JOB("\"jobDeploymentStatus\":\"Running\""));
+    expect(&t, "");
+    see_job(&t, JOB("\"jobDeploymentStatus\":\"Complete\""));
+    expect(&t, "an end that Ray knows");
+    end(&t);
+
+    static const char *const reasons[] = {"AppFailed", "DeadlineExceeded", "SubmissionFailed", "ClusterFailed", "anything"};
+    for (size_t i = 0; i < COUNT_OF(reasons); i++) {
+        t = begin_jobs(reasons[i]);
+        see_job(&t, arena_printf(&t.s->w.arena, JOB("\"jobDeploymentStatus\":\"Failed\",\"reason\":\"%s\""), reasons[i]).ptr);
+        expect(&t, "no end without a reason");
+        end(&t);
+    }
+
+    t = begin_jobs("what is over stays so");
+    see_job(&t, JOB("\"jobDeploymentStatus\":\"Failed\",\"reason\":\"ClusterLost\""));
+    expect(&t, "");
+    see_job(&t, JOB("\"jobDeploymentStatus\":\"Running\""));
+    expect(&t, "what is over stays so");
+    end(&t);
+
+    t = begin_jobs("attempts are bounded");
+    see_job(&t, JOB("\"attempt\":1"));
+    expect(&t, "");
+    see_job(&t, JOB("\"attempt\":2"));
+    expect(&t, "attempts are bounded");
+    end(&t);
+}
+
+#define OF_JOB(uid) "{\"metadata\":{\"ownerReferences\":[{\"kind\":\"RayJob\",\"uid\":\"" uid "\"}]}}"
+
+static void test_clusters_of_jobs(void)
+{
+    struct scene t = begin_jobs("one cluster of a job");
+    change(&t, APISERVER_ADDED, "rayclusters", "a", POD_A, OF_JOB(OTHER));
+    change(&t, APISERVER_ADDED, "rayclusters", "b", POD_B, OF_JOB(OWNER));
+    expect(&t, "");
+    change(&t, APISERVER_ADDED, "rayclusters", "c", OWNER, OF_JOB(OWNER));
+    expect(&t, "one cluster of a job");
+    end(&t);
+
+    t = begin_jobs("users' clusters stay");
+    t.plan->setup.elect = false;
+    change(&t, APISERVER_ADDED, "rayclusters", "a", POD_A, OF_JOB(OTHER));
+    change(&t, APISERVER_ADDED, "rayclusters", "b", POD_B, "{}");
+    send(&t, "DELETE", "/apis/ray.io/v1/namespaces/n/rayclusters/a", WITH_UID(POD_A));
+    expect(&t, "");
+    send(&t, "DELETE", "/apis/ray.io/v1/namespaces/n/rayclusters/b", WITH_UID(POD_B));
+    expect(&t, "users' clusters stay");
+    end(&t);
+
+    t = begin_jobs("users' jobs stay");
+    t.plan->setup.elect = false;
+    see_job(&t, JOB("\"jobDeploymentStatus\":\"Running\""));
+    send(&t, "DELETE", "/apis/ray.io/v1/namespaces/n/rayjobs/j", WITH_UID(OTHER));
+    expect(&t, "users' jobs stay");
+    end(&t);
+}
+
+static void test_submissions(void)
+{
+    struct scene t = begin_jobs("status has the id first");
+    put_lease(&t, "op-0");
+    see_job(&t, JOB("\"jobDeploymentStatus\":\"Running\""));
+    jobs_check_submit(t.s, "j-1", &t.s->w.process[0]);
+    expect(&t, "");
+    jobs_check_submit(t.s, "j-2", &t.s->w.process[0]);
+    expect(&t, "status has the id first");
+    end(&t);
+
+    t = begin_jobs("a job is started once");
+    see_job(&t, JOB("\"jobDeploymentStatus\":\"Running\""));
+    jobs_submit_by_hand(t.s, fakeray_of(&t.s->w, "ray.io", "n", "c"), SLICE("j-1"), SCRIPT_ENDLESS, 1);
+    expect(&t, "");
+    jobs_check_submit(t.s, "j-1", NULL);
+    expect(&t, "a job is started once");
+    end(&t);
+
+    t = begin_jobs("no submission without the lease");
+    see_job(&t, JOB("\"jobDeploymentStatus\":\"Running\""));
+    jobs_check_submit(t.s, "j-1", &t.s->w.process[0]);
+    expect(&t, "no submission without the lease");
+    end(&t);
+}
+
+int main(void)
+{
+    log_global.fd = -1;
+    test_places();
+    test_reasons_of_pods();
+    test_owners();
+    test_drains();
+    test_lease();
+    test_requests();
+    test_sayings();
+    test_jobs();
+    test_clusters_of_jobs();
+    test_submissions();
+    return test_done();
+}
