@@ -159,7 +159,8 @@ static void keep_object(struct op *op, const struct flight *f, const struct kube
     struct jval object = answer_object(op, a, &version);
     if (!json_there(object))
         return; /* the watch will tell */
-    bool known = cluster_get(op, json_get_str(object, "metadata.uid", &op->event_arena)) != NULL;
+    const struct cluster *made = cluster_get(op, json_get_str(object, "metadata.uid", &op->event_arena));
+    bool known = made && made->present;                                      /* of one that has gone the record may stay a while */
     if (known || !from->synced || version > kube_watch_version(from->watch)) /* else it is gone again */
         extract_cluster(op, from, object, version, 0);
 }
