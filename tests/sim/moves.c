@@ -195,9 +195,21 @@ static struct seen_pod *pick_pod(struct sim *s, uint32_t dice)
     return NULL;
 }
 
-static void pod_ends(struct sim *s, uint32_t dice, bool deleted_by_hand)
+/* How a pod of a cluster ends. One that submits a job ends as the job does (jobs_board.c), or is evicted. */
+static const char *end_of(const struct seen_pod *p, uint32_t dice)
 {
-    const struct seen_pod *p = pick_pod(s, dice);
+    static const char *const ends[] = {
+        "{\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\",\"conditions\":[]}}",
+        "{\"status\":{\"phase\":\"Failed\",\"conditions\":[]}}",
+        "{\"status\":{\"phase\":\"Failed\",\"reason\":\"NodeLost\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"Unknown\"}]}}",
+        "{\"status\":{\"phase\":\"Succeeded\",\"conditions\":[]}}",
+    };
+    return ends[p->head || p->group[0] ? dice % COUNT_OF(ends) : 0];
+}
+
+static void pod_ends(struct sim *s, const uint32_t dice[3], bool deleted_by_hand)
+{
+    const struct seen_pod *p = pick_pod(s, dice[0]);
     if (!p)
         return;
     sim_say(s, "pod %s/%s", p->ns, p->name);
@@ -205,8 +217,7 @@ static void pod_ends(struct sim *s, uint32_t dice, bool deleted_by_hand)
     if (deleted_by_hand)
         world_call(&s->w, "DELETE", path.ptr, "application/json", SLICE("{}"));
     else
-        world_call(&s->w, "PATCH", path.ptr, "application/merge-patch+json",
-                   SLICE("{\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\",\"conditions\":[]}}"));
+        world_call(&s->w, "PATCH", path.ptr, "application/merge-patch+json", slice_of(end_of(p, dice[1])));
 }
 
 /* A copy of a live head under another name. */
@@ -298,7 +309,7 @@ static void move(struct sim *s, const struct sim_entry *e)
     else if (e->kind == MOVE_RAYLET_DIES)
         scaled_kill_raylet(s, e->dice[0]);
     else if (e->kind == MOVE_POD_DELETED || e->kind == MOVE_POD_FAILS)
-        pod_ends(s, e->dice[0], e->kind == MOVE_POD_DELETED);
+        pod_ends(s, e->dice, e->kind == MOVE_POD_DELETED);
     else if (c)
         move_cluster(s, c, e);
 }
