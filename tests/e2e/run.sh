@@ -4,6 +4,7 @@
 #   tests/e2e/run.sh [PYTEST ARGUMENT…]
 #   KEEP=1 leaves the control plane up; NAME=e2e is its name; MOBULA=build/test/mobula tests the program with sanitizers instead;
 #   APISERVER_ARGS=--feature-gates=WatchList=false makes a server that streams no lists, as all before Kubernetes 1.32
+#   AGAIN=1 runs what failed once more, three tests at most: for machines that others use too
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 command -v go >/dev/null || {
@@ -22,10 +23,19 @@ tests/rig/down.sh 2>/dev/null
 tests/rig/up.sh 2>"$RIG_DIR/up.log" >/dev/null || { cat "$RIG_DIR/up.log" >&2; exit 1; }
 [[ -n ${KEEP:-} ]] || trap 'tests/rig/down.sh' EXIT
 echo "  RIG     $NAME is up"
-export E2E_COUNTS=$RIG_DIR/run/$NAME.counts
-rm -f "$E2E_COUNTS"
+export E2E_COUNTS=$RIG_DIR/run/$NAME.counts E2E_FAILED=$RIG_DIR/run/$NAME.failed
+rm -f "$E2E_COUNTS" "$E2E_FAILED"
+run() { python3 -m pytest -p no:cacheprovider -q --durations=5 -c /dev/null --rootdir=tests/e2e --ignore=tests/e2e/ray "$@"; }
 status=0
-python3 -m pytest -p no:cacheprovider -q --durations=5 -c /dev/null --rootdir=tests/e2e --ignore=tests/e2e/ray \
-    "${@:-tests/e2e}" || status=$?
-cat "$E2E_COUNTS" 2>/dev/null || echo '0 passed, 1 failed'
+run "${@:-tests/e2e}" || status=$?
+counts=$(cat "$E2E_COUNTS" 2>/dev/null) || counts='0 passed, 1 failed'
+mapfile -t failed < <(cat "$E2E_FAILED" 2>/dev/null)
+if [[ -n ${AGAIN:-} && $status == 1 && ${#failed[@]} -le 3 ]]; then
+    printf '  E2E     runs again, and said above why it failed: %s\n' "${failed[@]}"
+    status=0
+    run "${failed[@]/#/tests/e2e/}" || status=$?
+    again=$(cat "$E2E_COUNTS")
+    counts="$((${counts%% *} + ${again%% *})) passed, $(cut -d ' ' -f 3 <<<"$again") failed"
+fi
+echo "$counts"
 exit "$status"
