@@ -157,13 +157,16 @@ static void lost(struct job_decision *d, const char *reason, struct slice why, e
 }
 
 /* A time that the head tells. Its clock is not ours: one that is behind shows in a start before the submission, and all that it tells is so
- * much later; of one that is ahead nothing is later than now, and what was told in the future stays what it was when it was first heard. */
+ * much later; of one that is ahead nothing is later than now. What was heard first stays: what is told in the future would else come true
+ * when our clock gets there. */
 static int64_t told_us(const struct job_decision *d, const struct job_said *said, int64_t us, int64_t known_us)
 {
     int64_t behind_us = said->started_us ? d->is.start_us - said->started_us : 0, now_us = d->in->now.wall_us;
+    if (known_us)
+        return known_us;
     if (behind_us > 0 && us && d->job->mode != RAY_JOB_INTERACTIVE) /* which was submitted whenever its user liked */
         us += behind_us;
-    return us <= now_us ? us : known_us ? known_us : now_us;
+    return us <= now_us ? us : now_us;
 }
 
 /* Ray knows the job. Returns whether that ended it. */

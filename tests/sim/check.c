@@ -126,10 +126,20 @@ static void check_lease_pace(struct sim *s, const struct world_request *q)
         sim_violation(s, "few requests for the lease", "op-%u: %u within a second", q->from->number, pace->count);
 }
 
+/* Leases are renewed for ever. */
+static void check_still(struct sim *s, const struct world_request *q)
+{
+    bool passing = slice_eq(q->method, SLICE("GET")) || slice_starts(q->target, SLICE("/apis/coordination.k8s.io/"));
+    if (s->still && !passing)
+        sim_violation(s, world_is_write(q) ? "no write when converged" : "no event when converged", "op-%u: %.*s %.*s %.*s",
+                      q->from->number, SLICE_ARG(q->method), SLICE_ARG(q->target), SLICE_ARG(q->body));
+}
+
 void check_request(struct sim *s, const struct world_request *q)
 {
     arena_reset(&s->arena, 256 * KIB);
     check_lease_pace(s, q);
+    check_still(s, q);
     sim_say(s, "op-%u sends %u: %.*s %.*s %.*s", q->from->number, q->number, SLICE_ARG(q->method), SLICE_ARG(q->target),
             SLICE_ARG(q->body));
     s->r->requests++;

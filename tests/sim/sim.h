@@ -289,7 +289,8 @@ struct sim {
     } node;
     int64_t namespace_ms, usable_ms; /* when the deleted namespace is made again, and when users use it */
     struct jobs *jobs;               /* NULL: there are none */
-    bool calm, silenced;
+    bool silenced;
+    bool still;        /* all has come to its end: from now on nothing is written and nothing said */
     uint32_t next;     /* entry */
     uint64_t revision; /* before the request that is served */
 };

@@ -287,6 +287,29 @@ static void test_requests(void)
     end(&t);
 }
 
+/* When all has come to its end. */
+static void test_still(void)
+{
+    static const struct {
+        const char *which, *method, *target;
+    } list[] = {
+        {"no write when converged", "PATCH", "/apis/ray.io/v1/namespaces/n/rayjobs/j?fieldManager=mobula"},
+        {"no write when converged", "POST", PODS},
+        {"no event when converged", "POST", "/apis/events.k8s.io/v1/namespaces/n/events"},
+        {"", "PUT", "/apis/coordination.k8s.io/v1/namespaces/n/leases/mobula"},
+        {"", "GET", PODS},
+    };
+    for (size_t i = 0; i < COUNT_OF(list); i++) {
+        struct scene t = begin(list[i].which, false);
+        send(&t, list[i].method, list[i].target, "{}");
+        expect(&t, "");
+        t.s->still = true;
+        send(&t, list[i].method, list[i].target, "{}");
+        expect(&t, list[i].which);
+        end(&t);
+    }
+}
+
 static void test_sayings(void)
 {
     static const char event[] = "{\"regarding\":{\"uid\":\"" OWNER "\"},\"reason\":\"A\",\"note\":\"b\"}";
@@ -422,6 +445,7 @@ int main(void)
     test_drains();
     test_lease();
     test_requests();
+    test_still();
     test_sayings();
     test_jobs();
     test_clusters_of_jobs();
