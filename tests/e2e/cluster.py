@@ -143,6 +143,31 @@ class Workspace:
 
         return eventually(look, seconds)
 
+    def rest(self, operator, seconds=3, limit=120):
+        """Waits until the operator has written nothing for so long and has nothing left to tell: of how many pods are ready it tells at
+        its own pace. Gives the audit log from the beginning of that rest, in which nothing stands yet: who demands that something makes
+        it write nothing does it now."""
+        def look():
+            audit = Audit()
+            time.sleep(seconds)
+            written = audit.writes(operator.user, self.name)
+            assert not written, f"it goes on writing: {written}"
+            for group in (V1, LEGACY):
+                for cluster in self.api.get(self.path("rayclusters", group=group))["items"]:
+                    self.told(cluster)
+            return audit
+
+        return eventually(look, limit)
+
+    def told(self, cluster):
+        """The cluster's status is about the pods that there are. A new head has the name of the one before it, but not its address."""
+        status, uid = cluster.get("status", {}), cluster["metadata"]["uid"]
+        pods = [p for p in self.pods() if uid in [r["uid"] for r in p["metadata"].get("ownerReferences", [])]]
+        told = (status.get("head", {}).get("podIP"), sum(g["ready"] for g in status.get("groups", [])))
+        heads = [p["status"].get("podIP", "") for p in pods if p["metadata"]["labels"]["ray.io/node-type"] == "head"]
+        ready = sum(c["type"] == "Ready" and c["status"] == "True" for p in pods for c in p["status"].get("conditions", []))
+        assert [told] == [(ip, ready) for ip in heads], f"{cluster['metadata']['name']}: told {told}, but {heads} and {ready} are there"
+
     def fail(self, pod, code=1):
         """Makes a pod end as a kubelet would say it."""
         status = {"phase": "Failed", "reason": "Error", "containerStatuses": [container_end(c, code) for c in pod["spec"]["containers"]]}

@@ -97,7 +97,7 @@ def test_nothing_but_the_lease_at_the_fixed_point(space, operators):
     first, _ = pair(operators)
     space.apply(raycluster("a", workers=2))
     space.ready("a", 3)
-    time.sleep(2)
+    space.rest(first)
     audit = Audit()
     time.sleep(6)
     assert not audit.writes(first.user), "leases are not counted here"

@@ -3,7 +3,7 @@
 import re
 import time
 
-from cluster import LEGACY, V1, Audit, condition, container, eventually, kubectl
+from cluster import LEGACY, V1, condition, container, eventually, kubectl
 from cluster import raycluster as raycluster_v1
 
 EXAMPLES = "airgap/examples"
@@ -94,8 +94,7 @@ def test_a_changed_label_forces_a_restart(space, operator):
     before = uids(space, "c")
     space.api.patch(space.path("rayclusters", "c", LEGACY), {"metadata": {"labels": {"try": "again"}}})
     eventually(lambda: len(space.pods("c")) == 3 and not before & uids(space, "c"), 60)
-    eventually(lambda: sum(g["ready"] for g in space.ready("c", 3, LEGACY)["status"]["groups"]) == 3)
-    audit = Audit()
+    audit = space.rest(operator)
     space.api.patch(space.path("rayclusters", "c", LEGACY), {"metadata": {"annotations": {"note": "no restart"}}})
     time.sleep(1)
     assert not audit.writes(operator.user, space.name)
@@ -120,7 +119,7 @@ def test_an_operator_restart_leaves_ray_alone(space, operator):
     space.apply(raycluster("c", workers=2), LEGACY)
     space.ready("c", 3, LEGACY)
     eventually(lambda: space.find(space.path("configmaps", "mobula-tools")))  # kwok's pods start without it
-    before, audit = uids(space, "c"), Audit()
+    before, audit = uids(space, "c"), space.rest(operator)
     operator.stop()
     operator.start().ready()
     operator.says("c:", "Cluster status: 2 nodes")

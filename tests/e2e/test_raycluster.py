@@ -64,8 +64,7 @@ def test_workers_to_delete(space, operator):
 def test_nothing_is_written_at_the_fixed_point(space, operator):
     space.apply(raycluster("c", workers=2))
     space.ready("c", 3)
-    time.sleep(2)
-    audit = Audit()
+    audit = space.rest(operator)
     time.sleep(QUIET_SECONDS)
     assert not audit.writes(operator.user)
 
