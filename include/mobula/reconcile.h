@@ -26,8 +26,9 @@ struct pod {
     bool head, ready, deleting;
     bool ended;   /* the Ray container ended and is not started again */
     bool counted; /* its failure is in the group's count already */
+    bool doubted; /* deleting only because a DELETE was answered "not there": it keeps its place until the watch or a list has told */
 };
-/* Of a Pod object; version and counted are the caller's to set. group and reason lie in the object or in a. */
+/* Of a Pod object; version, counted and doubted are the caller's to set. group and reason lie in the object or in a. */
 void pod_read(struct jval object, struct arena *a, struct pod *out);
 
 /* Of a service of ours. */

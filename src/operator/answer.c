@@ -287,7 +287,10 @@ static bool on_create(struct op *op, struct flight *f, const struct kube_answer 
     return false;
 }
 
-/* How long a watch may take to tell that a pod is gone. An admission webhook may have answered 404, and the pod is still there. */
+/* How long a watch may take to tell that a pod is gone. Not everybody who answers 404 has looked: a gateway that has lost its servers does,
+ * or an admission webhook, and what they write may look like the API server's own words. So it is never believed alone: the pod keeps its
+ * place, and is not deleted again, until the watch has told. When that takes longer than this, all pods are listed, and the list decides.
+ */
 enum { DOUBT_MS = 10 * 1000 };
 
 static void on_delete(struct op *op, struct flight *f, const struct kube_answer *a)
@@ -312,8 +315,9 @@ static void on_delete(struct op *op, struct flight *f, const struct kube_answer 
     }
     struct pod_record *r = map_get(&op->pods, slice_of(f->uid));
     if (r) {
+        r->pod.doubted = gone && !r->pod.deleting; /* else the watch has told meanwhile that it goes */
+        r->doubt_ms = r->pod.doubted ? op->now.mono_ms + DOUBT_MS : 0;
         r->pod.deleting = true; /* its end is the watch's to tell */
-        r->doubt_ms = gone ? op->now.mono_ms + DOUBT_MS : 0;
     }
     if (f->c->work)
         f->c->work->deleted++;

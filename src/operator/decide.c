@@ -121,7 +121,7 @@ static int64_t recall_doubted(struct op *op, struct cluster *c)
             continue;
         }
         r->doubt_ms = 0;
-        r->pod.deleting = r->by_us = r->listed = false;
+        r->pod.deleting = r->pod.doubted = r->by_us = r->listed = false;
         log_warn("the API server says that a pod is not there, but shows it: it is deleted again", LF("namespace", istr_slice(c->ns)),
                  LF_CSTR("cluster", c->name), LF_CSTR("pod", r->pod.name));
     }
@@ -240,7 +240,6 @@ static int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p)
 {
     if (op->errors.count == 0)
         failures_prune(op, c);
-    int64_t doubted_ms = recall_doubted(op, c);
     if (op->errors.count == 0)
         auth_follow(op, c);
     scaling_follow(op, c);
@@ -259,8 +258,7 @@ static int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p)
         say_legacy_status(op, c);
     if (workers_wait(c))
         tools_want(op, c->ns);
-    int64_t next_ms = p->next_ms < auth_next(c) ? p->next_ms : auth_next(c);
-    return next_ms < doubted_ms ? next_ms : doubted_ms;
+    return p->next_ms < auth_next(c) ? p->next_ms : auth_next(c);
 }
 
 static int64_t decide_job(struct op *op, struct cluster *c, struct plan *p)
@@ -294,7 +292,8 @@ static void decide_one(struct op *op, struct cluster *c)
     c->dirty = false;
     model_load(op, c);
     struct plan p;
-    timer_set(op, c, c->kind == RECORD_JOB ? decide_job(op, c, &p) : decide_cluster(op, c, &p));
+    int64_t doubted_ms = recall_doubted(op, c), next_ms = c->kind == RECORD_JOB ? decide_job(op, c, &p) : decide_cluster(op, c, &p);
+    timer_set(op, c, next_ms < doubted_ms ? next_ms : doubted_ms);
     c->work = work_copy(&p, op->now);
     if (!c->work)
         return;

@@ -29,7 +29,8 @@ static bool same_to_decisions(const struct pod *a, const struct pod *b)
 {
     return a->version != 0 && a->phase == b->phase && a->ready == b->ready && a->deleting == b->deleting && a->ended == b->ended &&
            a->exit_code == b->exit_code && a->index == b->index && a->host == b->host && a->hash == b->hash && a->head == b->head &&
-           a->group.ptr == b->group.ptr && a->reason.ptr == b->reason.ptr && (!b->head || strcmp(a->ip, b->ip) == 0);
+           a->doubted == b->doubted && a->group.ptr == b->group.ptr && a->reason.ptr == b->reason.ptr &&
+           (!b->head || strcmp(a->ip, b->ip) == 0);
 }
 
 void extract_pod(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round)
@@ -56,6 +57,7 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     pod_read(object, a, &now);
     now.version = version;
     now.counted = before.counted;
+    now.doubted = before.doubted && !now.deleting;
     if (now.deleting)
         r->doubt_ms = 0;
     now.deleting |= before.deleting; /* our own DELETE was answered; the object may be older than that */

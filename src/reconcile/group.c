@@ -95,6 +95,8 @@ uint32_t decide_keep(const struct group_view *g, const struct pod **keep, uint32
     bool renew = decide_renewal(g, p) == RENEWAL_DUE;
     for (uint32_t i = 0; i < g->count; i++) {
         const struct pod *pod = g->pods[i];
+        if (pod_doubted(pod))
+            keep[g->count - ++going] = pod;
         if (!pod_live(pod))
             continue;
         bool named = named_for_deletion(g->spec, pod);
@@ -158,7 +160,8 @@ static const struct pod *predecessor(const struct group_view *g, int32_t index)
 }
 
 /* Returns whether all were planned: after a failure they are few at first. The places of pods that go are filled by the next plan, in which
- * a successor is named after them: named now, it might be called as they are, who still hold that name. */
+ * a successor is named after them: named now, it might be called as they are, who still hold that name. Those of doubted pods are filled
+ * when it is known that they are gone. */
 static bool create_missing(const struct group_view *g, const struct pod **live, uint32_t count, uint32_t going, int32_t want,
                            struct plan *p)
 {

@@ -5,6 +5,7 @@
 struct replica {
     uint32_t live, failed, deleting; /* pods */
     bool doomed;                     /* one of its pods must go, so all must */
+    bool doubted;                    /* one of its pods may be gone, and may run */
     int64_t created_us;              /* of its youngest pod */
     bool ready;                      /* all of them */
 };
@@ -21,6 +22,7 @@ static void count_replicas(const struct group_view *g, struct replica *r, int32_
         r[at].deleting += pod->deleting;
         r[at].failed += pod_failed(pod);
         r[at].live += pod_live(pod);
+        r[at].doubted |= pod_doubted(pod);
         r[at].doomed |= r[at].live > (uint32_t)g->spec->hosts; /* numOfHosts was lowered */
         r[at].ready &= pod_live(pod) && pod->ready;
         if (pod->created_us > r[at].created_us)
@@ -121,13 +123,14 @@ void decide_multi_host(const struct group_view *g, struct plan *p)
     count_replicas(g, r, limit);
     const struct pod **keep = arena_array(p->arena, g->count + 1, sizeof *keep);
     uint32_t kept = mark_doomed(g, keep, r, limit, p);
-    int32_t standing = 0;
+    int32_t standing = 0, doubted = 0;
     for (int32_t i = 0; i < limit; i++) {
         if (r[i].doomed)
             delete_replica(g, i, "its replica is to go", p);
         else if (r[i].failed && may_create) /* not before the backoff is over: the logs of what failed stay as long */
             delete_replica(g, i, "a host of its replica ended", p);
         standing += !r[i].doomed && r[i].live > 0;
+        doubted += !r[i].live && r[i].doubted;
     }
     standing += decide_strangers(g, keep, kept, g->named_only ? INT32_MAX / 2 : want - standing, p);
     for (uint32_t i = 0; i < g->count && may_create; i++)
@@ -144,7 +147,7 @@ void decide_multi_host(const struct group_view *g, struct plan *p)
         bool partial = r[i].live && r[i].live < (uint32_t)g->spec->hosts && !r[i].failed && !r[i].deleting && !r[i].doomed;
         if (partial)
             create_hosts(g, i, p);
-        else if (empty && standing < want && attempts > 0) {
+        else if (empty && standing + doubted < want && attempts > 0) {
             create_hosts(g, i, p);
             standing++;
             attempts--;

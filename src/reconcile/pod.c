@@ -11,6 +11,11 @@ bool pod_live(const struct pod *pod)
     return !pod->deleting && !pod_failed(pod);
 }
 
+bool pod_doubted(const struct pod *pod)
+{
+    return pod->doubted && !pod->ended && pod->phase != POD_FAILED && pod->phase != POD_SUCCEEDED;
+}
+
 bool pod_outdated(const struct pod *pod, const struct ray_group *spec)
 {
     /* A pod without our annotation was made by somebody else, whose hash we cannot know: it counts as it is. */

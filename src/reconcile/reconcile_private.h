@@ -27,6 +27,8 @@ struct group_view {
 bool pod_failed(const struct pod *pod);
 /* It runs, or may yet. */
 bool pod_live(const struct pod *pod);
+/* It may be gone, and may run as before: nobody else is put into its place. */
+bool pod_doubted(const struct pod *pod);
 /* The pod was made from something else than what the spec says now. */
 bool pod_outdated(const struct pod *pod, const struct ray_group *spec);
 /* Whether the group's outdated pods may be given up: the spec asks for it and the API server has taken the new template in a dry run, which
@@ -46,8 +48,8 @@ bool decide_named(const struct group_view *g, int32_t index, struct slice replac
 void decide_head(const struct group_view *g, struct plan *p);
 void decide_workers(const struct group_view *g, struct plan *p);    /* one host per replica */
 void decide_multi_host(const struct group_view *g, struct plan *p); /* replicas live and die as a whole */
-/* Pods that must go in any case (named by workersToDelete, outdated where the spec says so), *gone of them, stand at the end of keep
- * afterwards, which has g->count places; what stays live stands at its front. Returns the number of these. */
+/* Pods that must go in any case (named by workersToDelete, outdated where the spec says so) and doubted ones, *gone of them, stand at the
+ * end of keep afterwards, which has g->count places; what stays live stands at its front. Returns the number of these. */
 uint32_t decide_keep(const struct group_view *g, const struct pod **keep, uint32_t *gone, struct plan *p);
 
 /* Adds the status patch when something in it changed, and events that belong to a change. head_service: as it should be; not there: it

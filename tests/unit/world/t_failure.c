@@ -193,6 +193,53 @@ static void test_said_to_be_gone(void)
     world_free(&w);
 }
 
+/* Somebody on the way says that it is not there, and it is: nobody else comes into its place. When it has really gone, the place is filled
+ * as soon as the watch has told; when the watch is silent, as soon as a list has. */
+static void test_place_of_doubted(void)
+{
+    static const struct {
+        const char *id;
+        bool commit;
+        bool untold;            /* the watch is silent as long as the place is held */
+        int64_t held_ms, in_ms; /* so long the place is held; so much later all is well */
+        uint32_t deletes;
+    } cases[] = {
+        {"a DELETE is answered 404, and the pod runs: its place is kept", false, false, 9 * 1000, 10 * 1000, 2},
+        {"a DELETE is answered 404, and the pod goes: its place is filled at once", true, false, 0, 2 * 1000, 1},
+        {"a DELETE is answered 404, and the watch does not tell of it: its place is filled after a list", true, true, 9 * 1000, 10 * 1000,
+         1},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct world w;
+        struct slice names[3];
+        test_case("%s", cases[i].id);
+        make_world(&w, false);
+        apply(&w, "c", 1);
+        world_run(&w, 5000);
+        CHECK_INT(pod_names(&w, "worker", names, COUNT_OF(names)), 1);
+        struct slice old = names[0];
+        override(&w, "DELETE", pods_path, 404, cases[i].commit, 1);
+        struct slice patch = arena_printf(&w.arena,
+                                          "[{\"op\":\"add\",\"path\":\"/spec/workerGroupSpecs/0/scaleStrategy\",\"value\":"
+                                          "{\"workersToDelete\":[\"%.*s\"]}}]",
+                                          SLICE_ARG(old));
+        CHECK_INT(world_call(&w, "PATCH", "/apis/ray.io/v1/namespaces/n/rayclusters/c", "application/json-patch+json", patch), 200);
+        apiserver_faults(w.server)->drop_events = cases[i].untold ? UINT32_MAX : 0;
+        uint32_t posts = w.sent.pod_posts;
+        world_run(&w, cases[i].held_ms);
+        apiserver_faults(w.server)->drop_events = 0;
+        CHECK_INT(w.sent.pod_posts, posts);
+        world_run(&w, cases[i].in_ms);
+        CHECK_INT(w.sent.pod_posts, posts + 1);
+        CHECK_INT(w.sent.deletes, cases[i].deletes);
+        CHECK_INT(pod_names(&w, "worker", names, COUNT_OF(names)), 1);
+        CHECK(!slice_eq(names[0], old) && is_ready(&w, "c"));
+        world_run(&w, 60 * 1000); /* progress is told once a minute */
+        check_fixed_point(&w);
+        world_free(&w);
+    }
+}
+
 /* The other way round: it is gone, and its watch does not tell. Nothing else is given up in its place, and it is not deleted for ever. */
 static void test_gone_untold(void)
 {
@@ -290,6 +337,7 @@ int main(void)
     test_namespace();
     test_relabelled();
     test_said_to_be_gone();
+    test_place_of_doubted();
     test_gone_untold();
     test_template();
     return test_done();

@@ -297,6 +297,26 @@ static void test_retry(void)
     end_job_world(&w);
 }
 
+/* Somebody on the way says that it is not there, and it is: the job does not wait for its end for ever. */
+static void test_said_to_be_gone(void)
+{
+    struct world w;
+    test_case("a DELETE of a pod is answered 404 and the pod stays");
+    make_pod_world(&w);
+    apply_job(&w, "j", "\"shutdownAfterJobFinishes\":true,");
+    CHECK(run_until_pods(&w, "j", 1, 20 * 1000));
+    world_run(&w, 1000);
+    struct slice path = arena_printf(&w.arena, "%s/%.*s", pods_path, SLICE_ARG(submitters_of(&w, "j").names[0]));
+    override(&w, "DELETE", path.ptr, 404, false, 1);
+    change_job(&w, "j", "\"suspend\":true");
+    world_run(&w, 9 * 1000);
+    CHECK_INT(submitters_of(&w, "j").count, 1);
+    CHECK(!job_is(&w, "j", "Suspended"));
+    CHECK(run_until(&w, "j", "Suspended", 20 * 1000));
+    CHECK_INT(submitters_of(&w, "j").count, 0);
+    end_job_world(&w);
+}
+
 /* A command of the user's own runs in a pod whatever the operator was told, and needs no tools. */
 static void test_own_command(void)
 {
@@ -385,6 +405,7 @@ int main(void)
     test_refusals();
     test_too_long();
     test_retry();
+    test_said_to_be_gone();
     test_own_command();
     test_other_id();
     test_pod_that_waits();
