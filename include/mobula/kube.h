@@ -162,6 +162,7 @@ struct kube_request {
     int64_t timeout_ms;        /* from now; 0: KUBE_CALL_MS */
     kube_done *done;           /* called once, unless the client is freed before */
     void *owner;
+    const void *about; /* of the owner's: calls about the same are taken back together; NULL: about nothing */
     uint64_t tag;
 };
 
@@ -183,10 +184,10 @@ uint32_t kube_client_room(const struct kube_client *c);
 /* 429 and 5xx with Retry-After, 401 once (with fresh credentials) and connections that failed before a byte was sent are tried again in
  * here, bounded by the timeout. Returns false with *e when the queue is full. */
 bool kube_call(struct kube_client *c, const struct kube_request *r, struct now now, struct err *e);
-/* For an owner that may not write any longer. Its calls that wait, for their turn, for a connection or to be written to their end, end now:
- * KUBE_UNSENT, or KUBE_UNKNOWN when they had been sent once; those under way are not sent again. Call it again as long as it may not: what
- * a connection gives back unsent waits anew. */
-void kube_calls_recall(struct kube_client *c, const void *owner, struct now now);
+/* For an owner that may not write any longer, or not about this (NULL: whatever it is about). Its calls that wait, for their turn, for a
+ * connection or to be written to their end, end now: KUBE_UNSENT, or KUBE_UNKNOWN when they had been sent once; those under way are not
+ * sent again. Call it again as long as it may not: what a connection gives back unsent waits anew. */
+void kube_calls_recall(struct kube_client *c, const void *owner, const void *about, struct now now);
 /* Does what is due (retries, idle links, reloads, watches) and returns when to come again: at once when it has told an owner something, so
  * that the lease, events and whatever else was looked at before may be looked at again. Call it after every net_dispatch too. */
 int64_t kube_client_tick(struct kube_client *c, struct now now);

@@ -121,6 +121,7 @@ bool kube_call(struct kube_client *c, const struct kube_request *r, struct now n
     call->deadline_ms = now.mono_ms + (r->timeout_ms > 0 ? r->timeout_ms : KUBE_CALL_MS);
     call->done = r->done;
     call->owner = r->owner;
+    call->about = r->about;
     call->tag = r->tag;
     lane_add(c, call);
     lane_run(c, r->lane, now);

@@ -22,6 +22,7 @@ struct call {
     int64_t made_ms, deadline_ms, not_before_ms;
     kube_done *done; /* NULL: nobody waits any more */
     void *owner;
+    const void *about;
     uint64_t tag;
     struct err why; /* what stopped the last try */
     char method[8], content_type[48];

@@ -503,11 +503,16 @@ int64_t lane_next(const struct kube_client *c, enum kube_lane which, struct now 
 
 /* ---- an owner that may not write any longer ---- */
 
-static struct call *take_owned(struct lane *lane, const void *owner)
+static bool is_recalled(const struct call *call, const void *owner, const void *about)
+{
+    return call->owner == owner && (!about || call->about == about);
+}
+
+static struct call *take_recalled(struct lane *lane, const void *owner, const void *about)
 {
     struct call *before = NULL;
     for (struct call *call = lane->first; call; before = call, call = call->next)
-        if (call->owner == owner) {
+        if (is_recalled(call, owner, about)) {
             *(before ? &before->next : &lane->first) = call->next;
             if (lane->last == call)
                 lane->last = before;
@@ -515,7 +520,7 @@ static struct call *take_owned(struct lane *lane, const void *owner)
             return call;
         }
     for (struct call **at = &lane->later, *call; (call = *at) != NULL; at = &call->next)
-        if (call->owner == owner) {
+        if (is_recalled(call, owner, about)) {
             *at = call->next;
             lane->queued--;
             return call;
@@ -525,12 +530,12 @@ static struct call *take_owned(struct lane *lane, const void *owner)
 
 /* Calls of the owner whose connection is still opening go back to the queue, and so do those of which a part is still here: no server
  * carries out the beginning of a request. Of those that are on their way nothing is tried again. */
-static void recall_busy(struct kube_client *c, struct lane *lane, const void *owner, struct now now)
+static void recall_busy(struct kube_client *c, struct lane *lane, const void *owner, const void *about, struct now now)
 {
     for (struct conn *conn = lane->busy.first, *next; conn; conn = next) {
         struct call *call = conn->call;
         next = conn->next;
-        if (call->owner != owner)
+        if (!is_recalled(call, owner, about))
             continue;
         call->again = false;
         call->renewed = true;
@@ -544,11 +549,11 @@ static void recall_busy(struct kube_client *c, struct lane *lane, const void *ow
     }
 }
 
-void kube_calls_recall(struct kube_client *c, const void *owner, struct now now)
+void kube_calls_recall(struct kube_client *c, const void *owner, const void *about, struct now now)
 {
     for (size_t i = 0; i < KUBE_LANES; i++) {
-        recall_busy(c, &c->lanes[i], owner, now);
-        for (struct call *call; (call = take_owned(&c->lanes[i], owner)) != NULL;) {
+        recall_busy(c, &c->lanes[i], owner, about, now);
+        for (struct call *call; (call = take_recalled(&c->lanes[i], owner, about)) != NULL;) {
             struct err why = {0};
             err_set(&why, ERR_CLOSED, "recalled after %lld ms, before it was sent", (long long)(now.mono_ms - call->made_ms));
             finish_lost(c, call, call->maybe ? KUBE_UNKNOWN : KUBE_UNSENT, &why, now);

@@ -99,6 +99,7 @@ bool flight_look(struct op *op, struct flight *f, const struct kube_resource *re
                              .again = true,
                              .done = answer_done,
                              .owner = op,
+                             .about = f->c,
                              .tag = (uint64_t)(uintptr_t)f};
     f->looking = true;
     op->stats.unknown++;
@@ -384,6 +385,13 @@ static void on_service(struct op *op, struct flight *f, const struct kube_answer
     r->service.applied_ms = op->now.mono_ms;
 }
 
+/* The cluster has gone meanwhile. Should it be there all the same, it finds nothing that was only begun. */
+static void too_late(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    if (a->outcome != KUBE_OK)
+        record_by_us(op, f->kind, slice_of(f->uid), false);
+}
+
 void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
 {
     struct op *op = owner;
@@ -407,6 +415,8 @@ void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct 
             job_answer(op, f, a);
         if (a->outcome == KUBE_OK && c->not_before_ms <= now.mono_ms) /* an answer may be good and bring trouble still */
             c->trouble = 0;
+    } else {
+        too_late(op, f, a);
     }
     c->in_flight--;
     op->flights--;

@@ -126,6 +126,7 @@ static void ask(struct op *op, struct cluster *c)
                                    .again = true,
                                    .done = auth_done,
                                    .owner = op,
+                                   .about = c,
                                    .tag = (uint64_t)(uintptr_t)c};
     t->asking = kube_call(op->client, &r, op->now, &e);
     c->in_flight += t->asking;

@@ -82,6 +82,7 @@ void cluster_confirm(struct op *op, struct cluster *c)
                              .again = true,
                              .done = confirm_done,
                              .owner = op,
+                             .about = c,
                              .tag = (uint64_t)(uintptr_t)c};
     c->unsure = false; /* what goes from now on is another doubt */
     if (!kube_call(op->client, &r, op->now, &e)) {

@@ -193,6 +193,7 @@ static bool execute_one(struct op *op, struct cluster *c, const struct action *a
                              .again = t.again,
                              .done = answer_done,
                              .owner = op,
+                             .about = c,
                              .tag = (uint64_t)(uintptr_t)f};
     bool sent = kube_call(op->client, &r, op->now, &e);
     account_sent(op, act);

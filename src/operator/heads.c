@@ -185,7 +185,7 @@ void heads_forget(struct op *op, const void *owner)
         if (op->o.access == OPERATOR_PROXY) { /* what was sent is answered still, to nobody */
             h->done = NULL;
             h->owner = NULL;
-            kube_calls_recall(op->client, h, op->now);
+            kube_calls_recall(op->client, h, NULL, op->now);
             continue;
         }
         ray_dash_forget(op->dash, h);

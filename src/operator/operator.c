@@ -116,7 +116,7 @@ void operator_wake(struct op *op, struct now now)
     if (!op->leading || !op->lease || kube_lease_held(op->lease, now))
         return;
     follow_lease(op);
-    kube_calls_recall(op->client, op, now);
+    kube_calls_recall(op->client, op, NULL, now);
 }
 
 int64_t operator_step(struct op *op, struct now now)
@@ -133,7 +133,7 @@ int64_t operator_step(struct op *op, struct now now)
         if (op->dirty_first)
             next = now.mono_ms; /* more is waiting to be decided: after the links have had their turn */
     } else {
-        kube_calls_recall(op->client, op, now);
+        kube_calls_recall(op->client, op, NULL, now);
         decide_none(op);
     }
     next = earlier(next, ray_gcs_pool_tick(op->gcs, now));

@@ -163,6 +163,8 @@ void cluster_gone(struct op *op, struct cluster *c)
     tools_drop_unused(op, c->ns);
     forget_content(op, c); /* at once: while answers are on their way it may come back, as after a 404 that was none */
     work_drop(c);
+    if (c->in_flight) /* what names it as its owner is not sent any more: another may have its name by now */
+        kube_calls_recall(op->client, op, c, op->now);
     timer_set(op, c, TIME_NEVER);
     cluster_settle(op, c);
 }

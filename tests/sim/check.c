@@ -143,6 +143,7 @@ void check_request(struct sim *s, const struct world_request *q)
     sim_say(s, "op-%u sends %u: %.*s %.*s %.*s", q->from->number, q->number, SLICE_ARG(q->method), SLICE_ARG(q->target),
             SLICE_ARG(q->body));
     s->r->requests++;
+    owners_check_request(s, q);
     if (slice_eq(q->method, SLICE("DELETE"))) {
         check_delete(s, q);
         pods_check_delete(s, q);

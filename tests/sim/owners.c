@@ -4,7 +4,7 @@
 
 #include "tests/apiserver/dom.h"
 
-#include <mobula/ray.h>
+#include "src/operator/op.h"
 
 enum { COLLECTED_MS = 5000 }; /* the collector and the kubelet have had their time */
 
@@ -22,7 +22,6 @@ struct owned {
     struct owner *of; /* NULL: of nobody, by design */
     int64_t since_ms;
     bool going; /* it was told to */
-    bool late;  /* what was on its way when its owner was made anew has named the old one: the next decision sets that right */
 };
 
 static bool is_event_or_lease(struct slice plural)
@@ -116,7 +115,27 @@ void owners_changed(struct sim *s, const struct apiserver_change *c)
     bool another = o->of && !memmem(c->json.ptr, c->json.len, o->of->uid, strlen(o->of->uid)); /* by what came on a broken connection */
     if (s->serving || another)
         o->of = named_owner(s, c);
-    o->late = c->what == APISERVER_MODIFIED && o->of && o->of->gone_ms != TIME_NEVER && (s->serving || o->late);
+}
+
+/* ---- requests ---- */
+
+/* Nothing is written for an owner whose end its writer has seen, as its own records have it: what waits, or is to be sent again, was meant
+ * for one that was there. What was written before is carried all the same, and of an end that was not told nobody knows. */
+void owners_check_request(struct sim *s, const struct world_request *q)
+{
+    struct json doc;
+    struct err e = {0};
+    struct jval k, ref;
+    if (!q->from->op || !world_is_write(q) || !memmem(q->body.ptr, q->body.len, "\"ownerReferences\"", 17) ||
+        !json_parse(&doc, q->body, &s->arena, &e))
+        return;
+    for (struct jiter it = json_iter(json_get(json_root(&doc), "metadata.ownerReferences")); json_next(&it, &k, &ref);) {
+        struct slice uid = json_get_str(ref, "uid", &s->arena);
+        const struct cluster *owner = cluster_get(q->from->op, uid);
+        if (!owner || !owner->present)
+            sim_violation(s, "no write for who is gone", "op-%u: %.*s %.*s names %.*s", q->from->number, SLICE_ARG(q->method),
+                          SLICE_ARG(q->target), SLICE_ARG(uid));
+    }
 }
 
 /* ---- each step ---- */
@@ -127,7 +146,7 @@ void owners_step(struct sim *s)
     for (const struct owned *o = s->owned; o; o = o->next) {
         int64_t from = o->of ? o->of->gone_ms : TIME_NEVER;
         from = from < o->since_ms ? o->since_ms : from;
-        if (from != TIME_NEVER && !o->going && !o->late && sim_now(s) > from + COLLECTED_MS)
+        if (from != TIME_NEVER && !o->going && sim_now(s) > from + COLLECTED_MS)
             sim_violation(s, "no object without owner", "%s is there, and %s, which it belongs to, is not", o->what, o->of->name);
     }
 }

@@ -83,7 +83,7 @@ static void check_recall(void)
     ask(&f, &a, "/sent", 0);
     ask(&f, &b, "/other", 0);
     ask(&f, &a, "/waits", 0);
-    kube_calls_recall(f.client, &a, f.now);
+    kube_calls_recall(f.client, &a, NULL, f.now);
     CHECK(a.count == 1 && a.unsent == 1 && b.count == 0);
     CHECK(strstr(a.last.err.text, "before it was sent") != NULL);
     test_case("what is on its way is not sent a second time");
@@ -97,10 +97,50 @@ static void check_recall(void)
     fake_run(&f, 0);
     fake_answer(fake_last(&f), 503, "Retry-After: 5\r\n", SLICE("{}"));
     CHECK(a.count == 2 && b.count == 0);
-    kube_calls_recall(f.client, &a, f.now);
+    kube_calls_recall(f.client, &a, NULL, f.now);
     CHECK(a.count == 3 && a.unknown == 2 && b.count == 0);
-    kube_calls_recall(f.client, &b, f.now);
+    kube_calls_recall(f.client, &b, NULL, f.now);
     CHECK(b.count == 1 && b.unknown == 1);
+    fake_free(&f);
+}
+
+/* Only what is about one of the owner's things; the others go on. */
+static void check_recall_about(void)
+{
+    struct fake f;
+    struct answers a = {0};
+    static const char things[2];
+    static const char *const paths[] = {"/one/way", "/other/way", "/one/waits", "/other/waits"};
+    fake_init(&f);
+    test_case("of an owner's calls those about one thing are taken back");
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+        struct err e = {0};
+        struct kube_request r = {.lane = i < 2 ? KUBE_LANE_PROXY : KUBE_LANE_EVENTS,
+                                 .method = SLICE("GET"),
+                                 .path = slice_of(paths[i]),
+                                 .again = true,
+                                 .done = on_answer,
+                                 .owner = &a,
+                                 .about = &things[i % 2],
+                                 .tag = i};
+        CHECK(kube_call(f.client, &r, f.now, &e));
+    }
+    CHECK_INT(f.count, 3); /* the last one waits for the event before it */
+    fake_take(f.links[2]);
+    fake_answer(f.links[2], 503, "Retry-After: 5\r\n", SLICE("{}"));
+    kube_calls_recall(f.client, &a, &things[0], f.now);
+    CHECK(a.count == 1 && a.unknown == 1 && a.tag == 2);
+    test_case("what is on its way is not sent a second time, and others' is");
+    fake_fail(f.links[0], ERR_CLOSED, "reset");
+    CHECK(a.count == 2 && a.unknown == 2 && a.tag == 0);
+    fake_fail(f.links[1], ERR_CLOSED, "reset");
+    CHECK_INT(a.count, 2);
+    fake_run(&f, KUBE_BACKOFF_MS);
+    CHECK_STR(fake_line(f.links[2]), "GET /other/waits");
+    CHECK_STR(fake_line(fake_last(&f)), "GET /other/way");
+    fake_answer(f.links[2], 200, "", SLICE("{}"));
+    fake_answer(fake_last(&f), 200, "", SLICE("{}"));
+    CHECK(a.count == 4 && a.ok == 2);
     fake_free(&f);
 }
 
@@ -130,9 +170,9 @@ static void check_recall_of_a_part(void)
     l->most = PART;
     fake_open(l);
     CHECK_INT(fake_sent(l).len, PART);
-    kube_calls_recall(f.client, &b, f.now);
+    kube_calls_recall(f.client, &b, NULL, f.now);
     CHECK(a.count == 0 && l->link);
-    kube_calls_recall(f.client, &a, f.now);
+    kube_calls_recall(f.client, &a, NULL, f.now);
     CHECK(a.count == 1 && a.unsent == 1 && !l->link);
     CHECK_INT(fake_sent(l).len, PART);
     fake_free(&f);
@@ -408,6 +448,7 @@ int main(void)
     check_requests();
     check_queue_order();
     check_recall();
+    check_recall_about();
     check_recall_of_a_part();
     check_lease_lane();
     check_opening();

@@ -2,6 +2,8 @@
  * which it is not. What is looked at only when a run is over is broken by tests/mutants. */
 #include "tests/sim/jobs.h"
 
+#include "src/operator/op.h"
+
 #include "../test.h"
 
 #define OWNER "00000000-0000-4000-8000-000000000001"
@@ -189,6 +191,28 @@ static void test_owners(void)
     t.s->w.now.mono_ms += 2000;
     check_step(t.s);
     expect(&t, "no object without owner");
+    end(&t);
+}
+
+/* A record as the operator has it when it knows a cluster; it does nothing else. */
+static void test_known_gone(void)
+{
+    static const char body[] = "{\"metadata\":{\"ownerReferences\":[{\"uid\":\"" OWNER "\"}]}}";
+    struct scene t = begin("no write for who is gone: but for who is there, or by who is no more", false);
+    struct op *op = mem_alloc(sizeof *op);
+    struct cluster known = {.present = true};
+    send(&t, "POST", PODS, body);
+    map_put(&op->clusters, SLICE(OWNER), &known);
+    t.s->w.process[0].op = op;
+    send(&t, "POST", PODS, body);
+    known.present = false;
+    send(&t, "GET", PODS, body);
+    expect(&t, "");
+    send(&t, "POST", PODS, body);
+    expect(&t, "no write for who is gone");
+    t.s->w.process[0].op = NULL;
+    map_free(&op->clusters);
+    mem_free(op);
     end(&t);
 }
 
@@ -442,6 +466,7 @@ int main(void)
     test_places();
     test_reasons_of_pods();
     test_owners();
+    test_known_gone();
     test_drains();
     test_lease();
     test_requests();

@@ -1,0 +1,123 @@
+/* A cluster that is gone: what waits to be sent for it, for the first time or again, is not sent any more. It names the old cluster as the
+ * owner of what it writes, and most often there is another one of that name by then: a service that is applied so changes hands, and the
+ * garbage collector takes it. */
+#include "scene.h"
+
+#include "../../../src/operator/op.h"
+
+static const char cluster_path[] = "/apis/ray.io/v1/namespaces/n/rayclusters/c";
+
+/* Looks on: what is written for an owner whose end the operator has seen. */
+struct onlooker {
+    struct world_hooks hooks; /* first */
+    char uid[UID_TEXT_MAX + 1];
+    uint32_t named, late; /* requests with that uid; of those, such that came too late */
+};
+
+static void on_sent(struct world_hooks *h, struct world_request *q)
+{
+    struct onlooker *l = (struct onlooker *)h;
+    if (!world_is_write(q) || !memmem(q->body.ptr, q->body.len, l->uid, strlen(l->uid)))
+        return;
+    const struct cluster *c = cluster_get(q->from->op, slice_of(l->uid));
+    l->named++;
+    l->late += !c || !c->present;
+}
+
+static void remake(struct world *w)
+{
+    CHECK_INT(world_call(w, "DELETE", cluster_path, "application/json", SLICE("{}")), 200);
+    apply(w, "c", 3);
+}
+
+/* Nothing of the old one is left behind, in the store or in memory. */
+static void check_end(struct world *w, const struct onlooker *l)
+{
+    CHECK(l->named > 0);
+    CHECK_INT(l->late, 0);
+    CHECK(is_ready(w, "c"));
+    CHECK_INT(apiserver_count(w->server, SLICE("pods")), 4);
+    CHECK_INT(apiserver_count(w->server, SLICE("services")), 2);
+    CHECK(says(w, "services", "c-head-svc", arena_printf(&w->arena, "%.*s", SLICE_ARG(status_of(w, "c", "metadata.uid"))).ptr));
+    CHECK_INT(w->op->flights, 0);
+    CHECK_INT(w->op->clusters.count, 1);
+}
+
+static const struct {
+    const char *id, *method, *path;
+    int status, retry_after_s;
+    int64_t latency_ms;
+} waits[] = {
+    {"services wait for a Retry-After", "PATCH", "/api/v1/namespaces/n/services", 429, 5, 0},
+    {"services wait to be sent again", "PATCH", "/api/v1/namespaces/n/services", 503, 5, 0},
+    {"the answers to services were lost", "PATCH", "/api/v1/namespaces/n/services", 0, 0, 0},
+    {"pods wait for a Retry-After", "POST", pods_path, 429, 5, 0},
+    {"pods wait to be sent again", "POST", pods_path, 503, 5, 0},
+    {"connections open", "", "", 0, 0, 400},
+};
+
+static void test_remade(void)
+{
+    for (size_t i = 0; i < COUNT_OF(waits); i++) {
+        struct world w;
+        struct onlooker l = {.hooks.sent = on_sent};
+        test_case("made anew while %s", waits[i].id);
+        make_world(&w, false);
+        world_run(&w, 2000);
+        w.hooks = &l.hooks;
+        w.path.latency_ms = waits[i].latency_ms;
+        override(&w, waits[i].method, waits[i].path, waits[i].status, false, waits[i].method[0] ? 40 : 0);
+        apiserver_faults(w.server)->next.retry_after_s = waits[i].retry_after_s;
+        apply(&w, "c", 3);
+        slice_copy(status_of(&w, "c", "metadata.uid"), l.uid, sizeof l.uid);
+        world_run(&w, 50);
+        remake(&w);
+        apiserver_faults(w.server)->next.times = 0;
+        world_run(&w, 2 * waits[i].latency_ms + 20 * 1000);
+        w.path.latency_ms = 0;
+        world_run(&w, 10 * 1000);
+        check_end(&w, &l);
+        w.hooks = NULL;
+        world_free(&w);
+    }
+}
+
+/* Not every end is one: a server that has just started may say of a resource that there is none. What was to go, and was not told so, is
+ * nobody's doing then. */
+static void test_comes_back(void)
+{
+    struct world w;
+    test_case("a DELETE waits while the server says that there are no RayClusters");
+    make_world(&w, false);
+    apply(&w, "c", 3);
+    world_run(&w, 5000);
+    override(&w, "DELETE", pods_path, 503, false, 40);
+    apiserver_faults(w.server)->next.retry_after_s = 25;
+    scale(&w, "c", 2);
+    world_run(&w, 1000);
+    uint32_t ours = 0;
+    struct pod_record *r;
+    for (uint32_t i = 0; (r = map_next(&w.op->pods, &i)) != NULL;)
+        ours += r->by_us;
+    CHECK_INT(ours, 1);
+    CHECK_INT(w.op->flights, 1);
+    override(&w, "GET", v1, 404, false, 1000);
+    apiserver_drop_watches(w.server, SLICE("rayclusters.ray.io"), true);
+    world_run(&w, 5000);
+    CHECK_INT(w.op->flights, 0);
+    for (uint32_t i = 0; (r = map_next(&w.op->pods, &i)) != NULL;)
+        CHECK(!r->by_us && !r->of->present);
+    apiserver_faults(w.server)->next.times = 0;
+    world_run(&w, 60 * 1000);
+    CHECK_INT(pods_of(&w, "c"), 3);
+    CHECK(is_ready(&w, "c"));
+    world_free(&w);
+}
+
+int main(void)
+{
+    log_global.fd = -1;
+    test_remade();
+    test_comes_back();
+    return test_done();
+}
