@@ -41,6 +41,95 @@ static void test_drift(void)
     world_free(&w);
 }
 
+static void edit_selector(struct world *w)
+{
+    struct slice edit = SLICE("{\"spec\":{\"selector\":{\"ray.io/cluster\":\"other\"}}}");
+    CHECK_INT(world_call(w, "PATCH", head_service, "application/merge-patch+json", edit), 200);
+}
+
+/* Answers to applies of the service come late: by then the watch may have told of what was done to it since. */
+struct slow {
+    struct world_hooks hooks; /* first */
+    int64_t ms;
+    uint32_t applies; /* that were sent */
+};
+
+static bool is_apply(const struct world_request *q)
+{
+    return slice_eq(q->method, SLICE("PATCH")) && slice_starts(q->target, slice_of(head_service));
+}
+
+static void began(struct world_hooks *hooks, struct world_request *q)
+{
+    ((struct slow *)hooks)->applies += is_apply(q);
+}
+
+static void arrived(struct world_hooks *hooks, struct world_request *q)
+{
+    if (is_apply(q))
+        q->delay_ms = ((struct slow *)hooks)->ms;
+}
+
+/* Until the operator has sent the service once more: its request is on the way then, and not yet there. */
+static void run_to_apply(struct world *w, struct slow *slow)
+{
+    uint32_t before = slow->applies;
+    for (int ms = 0; ms < 10 * 1000 && slow->applies == before; ms++)
+        world_run(w, 1);
+    CHECK(slow->applies > before);
+}
+
+/* The service of c is edited so long after the apply that makes it was sent, or after it is there, and again after the one that sets it
+ * right was, while there is much else to do. */
+static void edit_twice(struct world *w, struct slow *slow, int64_t after_ms, int64_t answered_ms)
+{
+    apply(w, "x", 1);
+    world_run(w, 5000);
+    w->hooks = &slow->hooks;
+    w->path.latency_ms = 8;
+    apply(w, "c", 1);
+    run_to_apply(w, slow);
+    while (!says(w, "services", "c-head-svc", "selector"))
+        world_run(w, 1);
+    world_run(w, after_ms);
+    edit_selector(w);
+    apply(w, "b", 1);
+    scale(w, "c", 2);
+    CHECK_INT(world_call(w, "DELETE", "/apis/ray.io/v1/namespaces/n/rayclusters/x", "application/json", SLICE("{}")), 200);
+    world_run(w, answered_ms);
+    CHECK(!says(w, "services", "c-head-svc", "\"other\""));
+    edit_selector(w);
+    run_to_apply(w, slow);
+    world_run(w, after_ms);
+    edit_selector(w);
+    world_run(w, answered_ms);
+    CHECK(!says(w, "services", "c-head-svc", "\"other\""));
+    world_run(w, 60 * 1000); /* progress is told once a minute */
+    CHECK(is_ready(w, "b") && is_ready(w, "c"));
+    check_fixed_point(w);
+}
+
+/* In every order of the apply, the edit, the answer to the one and the watch's word of both: nobody waits longer for it to be set right
+ * than the pace at which edits are answered. */
+static void test_edited_at_any_moment(void)
+{
+    enum { EACH_MS = 4, MOMENTS = 12, PACE_MS = 6000 };
+    static const struct {
+        int64_t answer_ms, watch_ms; /* later than usual */
+    } late[] = {{0, 0}, {0, 20}, {0, 700}, {60, 0}, {60, 20}, {700, 0}};
+    for (size_t i = 0; i < COUNT_OF(late) * MOMENTS; i++) {
+        int64_t after_ms = (int64_t)(i % MOMENTS) * EACH_MS, answer_ms = late[i / MOMENTS].answer_ms, watch_ms = late[i / MOMENTS].watch_ms;
+        test_case("edited after %lld ms, the answer is %lld ms late, the watch %lld ms", (long long)after_ms, (long long)answer_ms,
+                  (long long)watch_ms);
+        struct world w;
+        struct slow slow = {.hooks = {.began = began, .arrived = arrived}, .ms = answer_ms};
+        make_world(&w, false);
+        apiserver_faults(w.server)->watch_delay_ms = watch_ms;
+        edit_twice(&w, &slow, after_ms, PACE_MS + answer_ms + watch_ms);
+        world_free(&w);
+    }
+}
+
 /* Nobody owns it, or somebody else does: it stays as it is, and the cluster says why it cannot work. */
 static void test_foreign(void)
 {
@@ -152,6 +241,7 @@ int main(void)
 {
     log_global.fd = -1;
     test_drift();
+    test_edited_at_any_moment();
     test_replaced();
     test_foreign();
     test_two_of_one_name();
