@@ -31,6 +31,12 @@ def is_live(pod):
     return not pod["metadata"].get("deletionTimestamp") and pod.get("status", {}).get("phase") not in ("Failed", "Succeeded")
 
 
+def is_running(pod):
+    """It is there to stay, and ready."""
+    conditions = {c["type"]: c["status"] for c in pod.get("status", {}).get("conditions", [])}
+    return is_live(pod) and conditions.get("Ready") == "True"
+
+
 def place(pod):
     """Which pod of its cluster it is: "c/small/3", "c/small/0/1" for the second host of a replica, "c/head". For a job's cluster, which
     has a name of its own in every run, its template says what it is called."""

@@ -10,6 +10,7 @@ import time
 import types
 import unittest
 from pathlib import Path
+from unittest import mock
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
@@ -19,7 +20,9 @@ import matrix  # noqa: E402
 import oracles  # noqa: E402
 from proxy import Exchange  # noqa: E402
 from rules import ALWAYS, Rule, kill, say  # noqa: E402
+from watched import WATCHED  # noqa: E402
 from wire import Headers  # noqa: E402
+from workloads import whole  # noqa: E402
 
 GONE = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
 BUSY = {"kind": "Status", "code": 500, "message": "etcd is away"}
@@ -175,6 +178,97 @@ class Failing(unittest.TestCase):
     def test_words(self):
         for text, e in (("too many", AssertionError("too many")), ("AssertionError", AssertionError()), ("KeyError", KeyError("x"))):
             self.assertIn(text, matrix.told(e))
+
+
+class Namespace:
+    """A cluster "a" with a head and two workers, and its head service, as the claims of workloads look at them."""
+
+    def __init__(self):
+        self.api = self
+        self.status = {"state": "ready", "observedGeneration": 2}
+        self.pods = [pod(1, "h", "a-head")] + [pod(1, f"w{i}", f"a-{i}") for i in (1, 2)]
+        for p in self.pods:
+            p["metadata"]["labels"] = {"ray.io/cluster": "a", "ray.io/node-type": "head" if p is self.pods[0] else "worker"}
+            p["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        self.selector = {}
+
+    def cluster(self, name, _group):
+        return {"metadata": {"name": name, "uid": "o", "generation": 2}, "spec": {}, "status": self.status}
+
+    @staticmethod
+    def path(resource, *_):
+        return resource
+
+    def get(self, path):
+        meta = {"name": "a-head-svc", "ownerReferences": [{"uid": "o"}]}
+        service = {"metadata": meta, "spec": {"selector": self.selector}}
+        pods = self.pods[:2] if path.endswith("%3Db") else self.pods  # b has one worker
+        return {"items": [] if path.endswith("%3Dx") else pods if path.startswith("pods") else [service]}
+
+
+class Ends(unittest.TestCase):
+    """What a workload claims of its end must not hold while what act has done is still to be set right."""
+
+    def no(self, claim, **more):
+        with self.assertRaises(AssertionError):
+            claim(types.SimpleNamespace(**more))
+
+    def test_whole(self):
+        self.assertTrue(whole(2, "a")(types.SimpleNamespace(space=Namespace())))
+        self.no(whole(3, "a"), space=Namespace())
+
+    def test_not_yet(self):
+        for spoil in (lambda n: n.pods[1]["status"].update(phase="Failed"), lambda n: n.pods[1]["status"].update(conditions=[]),
+                      lambda n: n.pods[1]["metadata"].update(deletionTimestamp="now"), lambda n: n.pods.pop(),
+                      lambda n: n.status.update(observedGeneration=1), lambda n: n.status.update(state="")):
+            space = Namespace()
+            spoil(space)
+            self.no(whole(2, "a"), space=space)
+        self.no(whole(2, "a", where=lambda _: False), space=Namespace())
+
+    def test_an_edited_service(self):
+        services = next(w for w in WATCHED if w.id == "services")
+        space = Namespace()
+        ctx = types.SimpleNamespace(space=space, api=space)
+        self.assertTrue(services.workload.over(ctx))
+        space.selector = {"ray.io/cluster": "other"}
+        self.no(services.workload.over, space=space, api=space)
+
+
+class Learning(unittest.TestCase):
+    """The reference: an end that the workload calls one, and on which two runs agree."""
+
+    def learned(self, over):
+        """What is learned of a state that says how often over() was asked."""
+        asked = []
+
+        def claim(_ctx):
+            asked.append(0)
+            return over(len(asked))
+
+        ctx = mock.Mock(data={}, more=(), created_before=0)
+        ctx.state.side_effect = lambda strict=False: {"asked": over(len(asked) + 1)}
+        ctx.quiet_for.return_value = 9.0
+        ctx.effective.return_value, ctx.proxy.writes.return_value, ctx.witness.created.return_value = [], [], 0
+        with mock.patch.object(time, "sleep"), mock.patch.object(oracles, "orphans", return_value=[]), \
+                mock.patch.object(matrix, "by_place", return_value={}):
+            matrix.learn(types.SimpleNamespace(id="w", over=claim))(ctx)
+        return ctx.data["learned"][0].state["asked"]
+
+    def test_quiet_is_not_the_end(self):
+        """Nothing is written and nothing changes, for as long as anybody looks; only the workload knows better."""
+        self.assertTrue(self.learned(lambda asked: asked > 50))
+        self.assertTrue(self.learned(lambda asked: asked == 1 or asked > 50))
+
+    @staticmethod
+    def runs(*states):
+        return [(case.Learned("w", {"service": state}, writes=n), []) for n, state in enumerate(states)]
+
+    def test_two_agree(self):
+        for states, pair in (("aa", (0, 1)), ("ab", ()), ("aba", (0, 2)), ("baa", (1, 2)), ("abc", ())):
+            runs = self.runs(*states)
+            self.assertEqual(tuple(r.writes for r, _ in matrix.agreed(runs)), pair)
+            self.assertEqual(bool(matrix.ends_of(runs)), len(set(states)) > 1)
 
 
 class Submitted(unittest.TestCase):

@@ -23,7 +23,7 @@ class Watched:
     @property
     def workload(self):
         """To learn from: what its end is, and how many writes it takes."""
-        return Workload(f"watch-{self.id}", "things come, change and go", lambda ctx: setup(ctx, self), self.act, kills=False,
+        return Workload(f"watch-{self.id}", "things come, change and go", lambda ctx: setup(ctx, self), self.act, self.look, kills=False,
                         ranked=True)
 
     def rule(self, action, opening=False, **more):
@@ -54,6 +54,7 @@ class Watched:
         query = "?labelSelector=ray.io/cluster%3Dx"
         for resource in ("pods", "services"):
             assert not ctx.api.get(ctx.space.path(resource) + query)["items"], f"{resource} of the deleted cluster are there"
+        return True
 
 
 class WatchedJobs(Watched):
@@ -78,6 +79,7 @@ class WatchedJobs(Watched):
         left = [o["metadata"]["name"] for o in ctx.api.get(ctx.space.path("rayclusters", group=V1))["items"]]
         assert left == [b["rayClusterName"]], f"clusters {left}"
         assert len(ctx.jobs.submissions) == 3, ctx.jobs.submissions
+        return True
 
 
 def start_job(ctx, name, **spec):

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Callable
 
 from case import CANARY
-from cluster import LEGACY, Refused, eventually
+from cluster import LEGACY, V1, Refused, eventually
 from cluster import raycluster as plain_cluster
 from cluster import rayjob as plain_job
 from kubelet import ADDRESS
-from oracles import CALLED
+from oracles import CALLED, is_running, labels, objects, place
+from seen import Seen, env
 from test_legacy import raycluster as plain_legacy
 
 
@@ -27,12 +28,12 @@ class Workload:
     title: str
     setup: Callable
     act: Callable
+    over: Callable  # over(ctx): what act changed is as the spec says again. Says no, or raises AssertionError, until then
     flags: tuple = ()
     tools: str = "none"
     kills: bool = True  # its writes are kill points
     ranked: bool = False  # of the workers that remain the order counts, not the index
     more: tuple = ()  # (resource, group) of what else it makes
-    over: Callable = lambda ctx: True  # whether it has come to its end, of those that wait on their way
 
 
 def canary(template_spec):
@@ -228,6 +229,43 @@ def run_guarded_job(ctx):
     ctx.jobs.token = eventually(token, PATIENT)
 
 
+# ---- ends: they hold when the operator has done its part, and never before it has begun ----
+
+def whole(workers, name="c", kind=V1, where=lambda seen: True):
+    """The cluster is told to be as its spec says, with one head and so many workers, which all run; and where(Seen) holds."""
+    def look(ctx):
+        s = Seen(ctx.space, kind, name)
+        still = [place(p) for p in s.pods if not is_running(p)]
+        assert s.settled and len(s.heads) == 1 and len(s.workers) == workers and not still, \
+            f"{name}: {s.status}, {len(s.workers)} workers, not running: {still}"
+        assert where(s), f"{name} is not yet what it should become"
+        return True
+
+    return look
+
+
+def all_of(*ends):
+    return lambda ctx: all(end(ctx) for end in ends)
+
+
+def none_of(name):
+    """No cluster of this name, nor its pods and services."""
+    return lambda ctx: not [o for _, o in objects(ctx.space) if name in (o["metadata"]["name"], labels(o).get("ray.io/cluster"))]
+
+
+def renewed(pods):
+    """These have what the template has got."""
+    return all(env(p, "NEW") == "1" for p in pods)
+
+
+def at_places(*indices):
+    return lambda seen: {place(p) for p in seen.workers} == {f"{seen.name}/small/{i}" for i in indices}
+
+
+def toggled(seen):
+    return annotations(seen.service).get("example.com/fault") == "on"
+
+
 def complete(pods):
     """Its job is, and so many pods are left."""
     return lambda ctx: ctx.space.job("j").get("status", {}).get("jobDeploymentStatus") == "Complete" and len(ctx.space.pods()) == pods
@@ -250,34 +288,35 @@ def scale_legacy(workers):
 
 
 WORKLOADS = {w.id: w for w in (
-    Workload("W1", "create: a head and three workers", nothing, lambda ctx: ctx.space.apply(raycluster("c", 3))),
-    Workload("W2", "scale 3 -> 10", make(3), scale(10)),
-    Workload("W3", "scale 10 -> 2", make(10), scale(2), ranked=True),
-    Workload("W4", "delete one cluster, create another", make(3), delete_and_create_other),
-    Workload("W5", "delete and recreate under the same name", make(3), delete_and_recreate),
-    Workload("W6", "a worker dies", make(3), fail(1)),
-    Workload("W7", "the head dies", make(2), fail(None)),
-    Workload("W8", "the workers' template changes", make_renewable(3), renew(3, "worker")),
-    Workload("W9", "the head service's annotation on, off, on; deleted by hand", make(1), services_toggled),
-    Workload("W10", "workers named in workersToDelete", make(4), named_workers),
-    Workload("W11", "legacy: create", nothing, lambda ctx: ctx.space.apply(legacy("c", 3), LEGACY)),
-    Workload("W12", "legacy: minWorkers and maxWorkers 8 -> 3", make_legacy(8), scale_legacy(3), ranked=True),
-    Workload("W13", "the API server is away while the spec changes", make(3), scaled_while_away),
-    Workload("W14", "the namespace is deleted underneath", make(3), namespace_deleted),
-    Workload("W15", "an invalid spec, then fixed", make(3), invalid_then_fixed),
-    Workload("W16", "the operator is upgraded while the spec changes", make(3), upgraded),
-    Workload("W17", "a host of a replica of two dies", make(2, numOfHosts=2), fail(1)),
-    Workload("W18", "suspend and resume", make(2), suspend_and_resume),
-    Workload("W19", "two clusters, one of each kind, at once", nothing, two_at_once),
-    Workload("W22", "create: replicas of two hosts", nothing, lambda ctx: ctx.space.apply(raycluster("c", 1, numOfHosts=2)), kills=False),
-    Workload("W23", "create, with the tools ConfigMap", nothing, lambda ctx: ctx.space.apply(raycluster("c", 1)),
+    Workload("W1", "create: a head and three workers", nothing, lambda ctx: ctx.space.apply(raycluster("c", 3)), whole(3)),
+    Workload("W2", "scale 3 -> 10", make(3), scale(10), whole(10)),
+    Workload("W3", "scale 10 -> 2", make(10), scale(2), whole(2), ranked=True),
+    Workload("W4", "delete one cluster, create another", make(3), delete_and_create_other, all_of(none_of("c"), whole(2, "d"))),
+    Workload("W5", "delete and recreate under the same name", make(3), delete_and_recreate, whole(3)),
+    Workload("W6", "a worker dies", make(3), fail(1), whole(3)),
+    Workload("W7", "the head dies", make(2), fail(None), whole(2)),
+    Workload("W8", "the workers' template changes", make_renewable(3), renew(3, "worker"), whole(3, where=lambda s: renewed(s.workers))),
+    Workload("W9", "the head service's annotation on, off, on; deleted by hand", make(1), services_toggled, whole(1, where=toggled)),
+    Workload("W10", "workers named in workersToDelete", make(4), named_workers, whole(2, where=at_places(1, 3))),
+    Workload("W11", "legacy: create", nothing, lambda ctx: ctx.space.apply(legacy("c", 3), LEGACY), whole(3, kind=LEGACY)),
+    Workload("W12", "legacy: minWorkers and maxWorkers 8 -> 3", make_legacy(8), scale_legacy(3), whole(3, kind=LEGACY), ranked=True),
+    Workload("W13", "the API server is away while the spec changes", make(3), scaled_while_away, whole(5)),
+    Workload("W14", "the namespace is deleted underneath", make(3), namespace_deleted, lambda ctx: not objects(ctx.space)),
+    Workload("W15", "an invalid spec, then fixed", make(3), invalid_then_fixed, whole(5)),
+    Workload("W16", "the operator is upgraded while the spec changes", make(3), upgraded, whole(6)),
+    Workload("W17", "a host of a replica of two dies", make(2, numOfHosts=2), fail(1), whole(4)),
+    Workload("W18", "suspend and resume", make(2), suspend_and_resume, whole(2)),
+    Workload("W19", "two clusters, one of each kind, at once", nothing, two_at_once, all_of(whole(2, "a"), whole(2, "b", LEGACY))),
+    Workload("W22", "create: replicas of two hosts", nothing, lambda ctx: ctx.space.apply(raycluster("c", 1, numOfHosts=2)), whole(2),
+             kills=False),
+    Workload("W23", "create, with the tools ConfigMap", nothing, lambda ctx: ctx.space.apply(raycluster("c", 1)), whole(1),
              tools="configmap", kills=False),
-    Workload("W21", "the head's template changes", make_renewable(2), renew(2, "head")),
-    Workload("W20", "legacy: the head dies", make_legacy(2), fail(None)),
-    Workload("W24", "a job, and its cluster goes with it", nothing, run_job(shutdownAfterJobFinishes=True), over=complete(0)),
-    Workload("W25", "a job fails and is tried again", nothing, run_job(ends=("FAILED", "SUCCEEDED"), backoffLimit=1), over=complete(2)),
-    Workload("W26", "a job on a selected cluster is deleted while it runs", make_host, job_deleted_as_it_runs, over=no_job),
-    Workload("W27", "a job whose cluster has the sidecar autoscaler and a token", nothing, run_guarded_job, over=complete(2),
+    Workload("W21", "the head's template changes", make_renewable(2), renew(2, "head"), whole(2, where=lambda s: renewed(s.heads))),
+    Workload("W20", "legacy: the head dies", make_legacy(2), fail(None), whole(2, kind=LEGACY)),
+    Workload("W24", "a job, and its cluster goes with it", nothing, run_job(shutdownAfterJobFinishes=True), complete(0)),
+    Workload("W25", "a job fails and is tried again", nothing, run_job(ends=("FAILED", "SUCCEEDED"), backoffLimit=1), complete(2)),
+    Workload("W26", "a job on a selected cluster is deleted while it runs", make_host, job_deleted_as_it_runs, no_job),
+    Workload("W27", "a job whose cluster has the sidecar autoscaler and a token", nothing, run_guarded_job, complete(2),
              flags=("--autoscaler=sidecar",),
              more=(("serviceaccounts", CORE), ("secrets", CORE), ("roles", RBAC), ("rolebindings", RBAC))),
 )}

@@ -133,7 +133,7 @@ def run(ctx, watched, fault, reference):
         ctx.proxy.lift(rule)
         relist(ctx, watched)
     all_watch(ctx)
-    eventually(lambda: watched.look(ctx) is None, limit + SLOWNESS * reference.took, 0.2)
+    eventually(lambda: watched.look(ctx), limit + SLOWNESS * reference.took, 0.2)
     ctx.check(reference, limit=limit)
 
 
