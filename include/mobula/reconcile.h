@@ -281,7 +281,7 @@ struct job_said {
     int64_t answered_ms;          /* monotonic: the last answer */
     uint32_t failures;            /* questions since then that had no answer … */
     int64_t failed_ms;            /* … monotonic, the last of them … */
-    int64_t failing_us;           /* … wall clock, the first of them */
+    int64_t failing_ms;           /* … likewise, the first of them */
     struct slice trouble;         /* … and why … */
     bool says_no;                 /* … which is what somebody answered: it is not silent */
     uint32_t unsubmitted;         /* submissions that Ray answered with an error of its own (5xx) … */

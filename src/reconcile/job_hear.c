@@ -7,7 +7,7 @@
 static void no_answer(struct job_said *said, const struct ray_dash_answer *answer, struct now now)
 {
     if (said->failures == 0)
-        said->failing_us = now.wall_us;
+        said->failing_ms = now.mono_ms;
     said->failures += said->failures < UINT32_MAX;
     said->failed_ms = now.mono_ms;
     said->trouble = slice_of(answer->err.text);

@@ -259,29 +259,32 @@ struct slice job_silence(const struct job_decision *d, const struct job_said *sa
     return said->says_no ? arena_dup(d->a, said->trouble) : silent;
 }
 
+/* Silence is measured by who listens, by a clock that does not jump: what status says of it is for people. A process that has just begun
+ * listens for itself. */
 static void lose_patience(struct job_decision *d, const struct job_said *said)
 {
     const struct job_cluster *c = d->cluster;
-    int64_t now_us = d->in->now.wall_us, since = d->is.silent_us;
+    int64_t silent_ms = d->in->now.mono_ms - said->failing_ms, since = d->is.silent_us;
     if (said->failures == 0) {
         if (said->answered_ms)
             d->to.silent_us = 0;
         return;
     }
-    if (since == 0 && now_us - said->failing_us < (int64_t)JOB_TROUBLE_MS * 1000) {
-        plan_look_again(d->p, job_mono_ms(d, said->failing_us + (int64_t)JOB_TROUBLE_MS * 1000));
+    if (since == 0 && silent_ms < JOB_TROUBLE_MS) {
+        plan_look_again(d->p, said->failing_ms + JOB_TROUBLE_MS);
         return;
     }
-    since = since ? since : said->failing_us;
-    d->to.silent_us = since;
+    d->to.silent_us = since ? since : d->in->now.wall_us - silent_ms * 1000;
     d->to.message = job_silence(d, said, SLICE("the dashboard does not answer"));
     if (c->head_failures >= JOB_HEAD_FAILURES)
         lost(d, "HeadLost", arena_printf(d->a, "the head does not come back: %.*s", SLICE_ARG(c->why)), RETRY_MAYBE);
-    else if (job_passed(d, since, JOB_CHECK_TIMEOUT_MS / 1000) && c->head_runs) /* and maybe the job with it: not a second one */
+    else if (silent_ms < JOB_CHECK_TIMEOUT_MS)
+        plan_look_again(d->p, said->failing_ms + JOB_CHECK_TIMEOUT_MS);
+    else if (c->head_runs) /* and maybe the job with it: not a second one */
         lost(d, "JobStatusCheckTimeoutExceeded",
              arena_printf(d->a, "the dashboard has not answered for %d s: %.*s", JOB_CHECK_TIMEOUT_MS / 1000, SLICE_ARG(said->trouble)),
              RETRY_NEVER);
-    else if (job_passed(d, since, JOB_CHECK_TIMEOUT_MS / 1000))
+    else
         lost(d, "HeadLost",
              arena_printf(d->a, "the dashboard has not answered for %d s, and no head runs: %.*s", JOB_CHECK_TIMEOUT_MS / 1000,
                           SLICE_ARG(c->why.len ? c->why : said->trouble)),

@@ -63,7 +63,7 @@ static struct slice why_left(const struct job_decision *d, bool submitters_gone)
                             said.known ? job_state_name(said.state) : "none", pending ? ", which no stop ends" : "");
     if (said.failures)
         return arena_printf(d->a, "its dashboard took no stop for %lld s (%.*s)",
-                            (long long)((d->in->now.wall_us - said.failing_us) / 1000000), SLICE_ARG(said.trouble));
+                            (long long)((d->in->now.mono_ms - said.failing_ms) / 1000), SLICE_ARG(said.trouble));
     return submitters_gone ? SLICE("it was not told to stop") : SLICE("a submitter pod has not ended");
 }
 
@@ -86,8 +86,11 @@ static struct slice left_text(const struct job_decision *d, bool submitters_gone
 static bool has_tried(struct job_decision *d, bool submitters_gone)
 {
     struct job_said said = job_heard(d);
+    bool late = d->in->now.mono_ms >= said.failing_ms + JOB_TROUBLE_MS;
+    if (said.failures && !late)
+        plan_look_again(d->p, said.failing_ms + JOB_TROUBLE_MS);
     if (said.failures)
-        return job_passed(d, said.failing_us, JOB_TROUBLE_MS / 1000);
+        return late;
     return said.stops ? !said.stopping : !submitters_gone;
 }
 

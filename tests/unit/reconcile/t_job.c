@@ -225,7 +225,7 @@ static void read_said(struct job_scene *s, struct slice line)
     said->stop_ms = NOW_MS - stopped;
     said->failures = (uint32_t)failures;
     said->failed_ms = NOW_MS - failed;
-    said->failing_us = now_us - failing * INT64_C(1000000);
+    said->failing_ms = NOW_MS - failing * INT64_C(1000);
     said->started_us = began ? now_us - began * INT64_C(1000000) : 0;
     said->ended_us = ended ? now_us - ended * INT64_C(1000000) : 0;
 }

@@ -17,7 +17,7 @@ static struct job_said before(void)
                              .answered_ms = 100,
                              .failures = 1,
                              .failed_ms = 150,
-                             .failing_us = 7,
+                             .failing_ms = 7,
                              .asking = true};
 }
 
@@ -79,7 +79,7 @@ static void test_answers(struct arena *a)
         CHECK(said.asking && slice_eq(said.cluster, SLICE("c"))); /* the caller's */
         CHECK_INT(said.answered_ms, said.failures ? 100 : 200);
         CHECK_INT(said.failed_ms, said.failures ? 200 : 150);
-        CHECK_INT(said.failing_us, 7); /* the first of those in a row */
+        CHECK_INT(said.failing_ms, 7); /* the first of those in a row */
         CHECK_INT(said.says_no, said.failures && cases[i].outcome != RAY_DASH_LOST);
         if (answer.job_count) {
             CHECK_INT(said.started_us, 3000);

@@ -99,7 +99,7 @@ static void ask(struct world *w, const struct action *act)
     if (act->kind == ACTION_READ_LOG)
         w->said.log_asked = true;
     if (!answered) {
-        w->said.failing_us = w->said.failures++ ? w->said.failing_us : w->now.wall_us;
+        w->said.failing_ms = w->said.failures++ ? w->said.failing_ms : w->now.mono_ms;
         w->said.failed_ms = w->now.mono_ms;
         if (act->kind == ACTION_SUBMIT)
             w->said.id = SLICE_NONE; /* nobody knows: to be asked again */
