@@ -46,7 +46,7 @@ static void join(struct fakeray *h, const struct fakeray_pod *p)
     n->pod = *p;
     n->idle_since_ms = now_of(h);
     for (uint64_t i = 0, word; i < RAY_NODE_ID; i += sizeof word) {
-        word = hash64(slice_of(p->uid), h->sessions * 8 + i);
+        word = hash64(slice_of(p->uid), ((uint64_t)p->lives << 32) + h->sessions * 8 + i);
         memcpy(n->id + i, &word, RAY_NODE_ID - i < sizeof word ? RAY_NODE_ID - i : sizeof word);
     }
 }
@@ -323,6 +323,46 @@ void fakeray_restart(struct fakeray *h)
     h->began_ms = now_of(h);
 }
 
+static struct fakeray_pod *find_pod(struct world *w, const char *uid)
+{
+    struct fakeray_pod *p = w->rays->pods;
+    while (p && !(p->of && strcmp(p->uid, uid) == 0))
+        p = p->next;
+    return p;
+}
+
+void fakeray_container_ends(struct world *w, const char *uid)
+{
+    struct fakeray_pod *p = find_pod(w, uid);
+    if (p && p->head) {
+        p->of->down = true;
+        fakeray_restart(p->of);
+    }
+    for (struct fakeray_node *n = p ? p->of->nodes : NULL; n; n = n->next)
+        n->dead |= strcmp(n->pod.uid, uid) == 0;
+    if (p)
+        p->ended = true;
+}
+
+/* What is listed of its earlier life stays so, and what begins now is another node. */
+void fakeray_container_begins(struct world *w, const char *uid)
+{
+    struct fakeray_pod *p = find_pod(w, uid);
+    if (!p)
+        return;
+    for (struct fakeray_node *n = p->of->nodes; n; n = n->next)
+        if (strcmp(n->pod.uid, uid) == 0)
+            n->pod.uid[0] = '\0';
+    p->ended = false;
+    p->lives++;
+    if (p->head) {
+        p->of->down = false;
+        p->of->began_ms = now_of(p->of);
+    } else {
+        p->since_ms = now_of(p->of);
+    }
+}
+
 /* ---- pods ---- */
 
 static void copy(char *to, size_t size, struct slice from)
@@ -354,6 +394,7 @@ static void follow_head(struct fakeray *h)
     if (head && strcmp(h->pod, head->uid) != 0) {
         copy(h->pod, sizeof h->pod, slice_of(head->uid));
         copy(h->ip, sizeof h->ip, slice_of(head->ip));
+        h->down = false;
         fakeray_restart(h);
     } else if (!head && h->pod[0]) {
         h->pod[0] = h->ip[0] = '\0';

@@ -23,6 +23,7 @@ struct fakeray_pod {
     bool head, runs;
     bool ended;       /* its raylet has: it was drained or killed */
     int64_t since_ms; /* when it came to run */
+    uint32_t lives;   /* of its container, but for the first */
 };
 
 /* A raylet. Dead ones stay listed. */
@@ -63,6 +64,7 @@ struct fakeray {
     int64_t pace_ms;                                     /* between two pieces of fake.per_step bytes; 0: 1 */
     bool unreachable;                                    /* connections do not open */
     bool refused;                                        /* … or fail at once */
+    bool down;                                           /* … because its container is */
     bool trouble;                                        /* for who answers as its dashboard */
     /* what became of it */
     struct fakeray_node *nodes;
@@ -97,6 +99,9 @@ void fakeray_request(struct fakeray *h, double cpus, uint32_t count);
 void fakeray_kill_raylet(struct fakeray *h, const char *pod); /* its pod goes on */
 /* Ray of the head begins anew in the same pod, as when its container is restarted. */
 void fakeray_restart(struct fakeray *h);
+/* The container of a pod ends, and begins again: Ray with it. */
+void fakeray_container_ends(struct world *w, const char *uid);
+void fakeray_container_begins(struct world *w, const char *uid);
 /* Of this pod in the present session; NULL: none has come. */
 struct fakeray_node *fakeray_node_of(const struct fakeray *h, struct slice pod);
 uint32_t fakeray_nodes(const struct fakeray *h); /* that live, but for the head's own */

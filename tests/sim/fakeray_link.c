@@ -97,7 +97,7 @@ static bool opens(const struct fakeray_link *h)
 
 static void open_now(struct fakeray_link *h)
 {
-    if (h->head->refused) {
+    if (h->head->refused || h->head->down) {
         wire_tell(&h->link, LINK_FAILED, ERR_CONNECT, "connect: refused");
         return;
     }

@@ -143,8 +143,8 @@ static bool strike_process(struct sim *s, const struct sim_entry *e)
     } else if (e->kind == FAULT_FREEZE) {
         p->frozen_until_ms = s->w.now.mono_ms + e->dice[1] % MAX_FREEZE_MS;
     } else {
-        /* A job's deadlines are times of the wall: of a clock that is wrong by an hour nobody can say when they are over. */
-        p->skew_us += ((int64_t)(e->dice[1] % 7200) - 3600) * (s->jobs ? 1000 : 1000000);
+        p->skew_us += ((int64_t)(e->dice[1] % 7200) - 3600) * 1000000;
+        s->skewed |= s->jobs != NULL;
     }
     return true;
 }
@@ -436,6 +436,8 @@ void faults_calm(struct sim *s)
     let_caches_go(s);
     for (uint32_t i = 0; i < s->plan->setup.operators; i++) {
         s->w.process[i].frozen_until_ms = 0;
+        if (s->jobs) /* whose deadlines are times of the wall */
+            s->w.process[i].skew_us = 0;
         if (!s->w.process[i].op)
             s->restart_ms[i] = sim_now(s);
     }

@@ -113,7 +113,7 @@ static void name(struct sim *s, struct want_job *j)
     if (j->mode != MODE_INTERACTIVE || j->named || !seen || !seen->cluster[0])
         return;
     struct fakeray *h = fakeray_of(&s->w, "ray.io", j->ns, seen->cluster);
-    if (!h->pod[0])
+    if (!h->pod[0] || h->down)
         return;
     struct slice id = arena_printf(&s->w.arena, "by-hand-%u", ++s->jobs->by_hand);
     jobs_submit_by_hand(s, h, id, j->script, j->run_ms);

@@ -305,7 +305,7 @@ static bool work(struct sim *s, struct submitter *p)
     if (!p->posted) {
         struct buf out;
         buf_init(&out, 64 * KIB);
-        bool reached = h->pod[0] && !h->fake.hangs && !h->trouble;
+        bool reached = h->pod[0] && !h->down && !h->fake.hangs && !h->trouble;
         int status = reached ? submit(s, h, NULL, slice_of(p->id), slice_of(p->entrypoint), &out) : 0;
         buf_free(&out);
         p->posted = status == 200 || (status == 500 && known(s, h, slice_of(p->id)));

@@ -14,13 +14,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WORKERS_MAX = 16, SECONDS_MAX = 1000 };
+enum { WORKERS_MAX = 16, SECONDS_MAX = SIM_CONVERGED_MAX_S + 2 }; /* the limit itself is looked at a moment later */
 
 /* Shared with the workers. */
 struct worker {
     uint64_t seed; /* that runs */
     uint64_t passed, failed, requests, faults_met, writes, refused, cpu_ms;
-    uint64_t converged[SECONDS_MAX]; /* seeds by the seconds that they took */
+    uint64_t converged[SIM_PACES][SECONDS_MAX]; /* seeds by the seconds that they took */
+    uint64_t slowest[SIM_PACES];                /* one that took longest */
     uint32_t coverage[SIM_KINDS][SIM_STATES], job_coverage[SIM_KINDS][SIM_JOB_STATES];
     bool done;
 };
@@ -38,6 +39,15 @@ static bool says_nothing(const struct sim_result *r)
     return r->which[0] == '\0';
 }
 
+/* In seconds; -1: there was no seed yet. */
+static int64_t longest(const uint64_t counts[SECONDS_MAX])
+{
+    int64_t s = SECONDS_MAX - 1;
+    while (s >= 0 && !counts[s])
+        s--;
+    return s;
+}
+
 static void note(struct worker *w, const struct sim_result *r, uint64_t seed)
 {
     bool good = says_nothing(r);
@@ -48,7 +58,10 @@ static void note(struct worker *w, const struct sim_result *r, uint64_t seed)
     w->faults_met += r->faults_met;
     w->writes += r->writes;
     w->refused += r->refused_writes;
-    w->converged[s < SECONDS_MAX ? s : SECONDS_MAX - 1] += good;
+    s = s < SECONDS_MAX ? s : SECONDS_MAX - 1;
+    if (good && s >= longest(w->converged[r->pace]))
+        w->slowest[r->pace] = seed;
+    w->converged[r->pace][s] += good;
     for (int k = 0; k < SIM_KINDS; k++)
         for (int i = 0; i < SIM_STATES; i++)
             w->coverage[k][i] += r->coverage[k][i];
@@ -131,6 +144,20 @@ static uint64_t percentile(const uint64_t counts[SECONDS_MAX], uint64_t all, uin
     return 0;
 }
 
+static void say_converged(const struct worker *sum)
+{
+    static const char *const names[SIM_PACES] = {"plain", "with jobs", "scaled", "with jobs and wrong clocks"};
+    for (int p = 0; p < SIM_PACES; p++) {
+        const uint64_t *counts = sum->converged[p];
+        uint64_t all = 0;
+        for (uint32_t s = 0; s < SECONDS_MAX; s++)
+            all += counts[s];
+        if (all)
+            printf("%" PRIu64 " %s converged after %" PRIu64 " s (p50), %" PRIu64 " s (p99), %" PRIu64 " s (max, seed %" PRIu64 ")\n", all,
+                   names[p], percentile(counts, all, 50), percentile(counts, all, 99), percentile(counts, all, 100), sum->slowest[p]);
+    }
+}
+
 typedef const char *state_name(int state);
 
 static const char *operator_state(int state)
@@ -175,6 +202,16 @@ static void say_coverages(const struct worker *sum)
     say_coverage("move or fault \\ a RayJob", &sum->job_coverage[0][0], SIM_JOB_STATES, job_state);
 }
 
+static void add_converged(struct worker *sum, const struct worker *w)
+{
+    for (int p = 0; p < SIM_PACES; p++) {
+        if (longest(w->converged[p]) > longest(sum->converged[p]))
+            sum->slowest[p] = w->slowest[p];
+        for (int s = 0; s < SECONDS_MAX; s++)
+            sum->converged[p][s] += w->converged[p][s];
+    }
+}
+
 static int say_sum(const struct ask *a, bool coverage, int64_t began_ms)
 {
     struct worker *sum = mem_alloc(sizeof *sum);
@@ -187,8 +224,7 @@ static int say_sum(const struct ask *a, bool coverage, int64_t began_ms)
         sum->writes += w->writes;
         sum->refused += w->refused;
         sum->cpu_ms += w->cpu_ms;
-        for (int s = 0; s < SECONDS_MAX; s++)
-            sum->converged[s] += w->converged[s];
+        add_converged(sum, w);
         for (int k = 0; k < SIM_KINDS; k++)
             for (int s = 0; s < SIM_STATES; s++)
                 sum->coverage[k][s] += w->coverage[k][s];
@@ -200,11 +236,9 @@ static int say_sum(const struct ask *a, bool coverage, int64_t began_ms)
         say_coverages(sum);
     uint64_t ms = (uint64_t)(clock_now().mono_ms - began_ms), seeds = sum->passed + sum->failed;
     printf("%" PRIu64 " seeds in %" PRIu64 ".%03" PRIu64 " s, %" PRIu64 " a minute of one core; %" PRIu64 " requests, %" PRIu64
-           " of them met a fault; %" PRIu64 " writes, %" PRIu64 " of them in vain; converged after %" PRIu64 " s (p50), %" PRIu64
-           " s (p99), %" PRIu64 " s (max)\n",
-           seeds, ms / 1000, ms % 1000, seeds * 60000 / (sum->cpu_ms + 1), sum->requests, sum->faults_met, sum->writes, sum->refused,
-           percentile(sum->converged, sum->passed, 50), percentile(sum->converged, sum->passed, 99),
-           percentile(sum->converged, sum->passed, 100));
+           " of them met a fault; %" PRIu64 " writes, %" PRIu64 " of them in vain\n",
+           seeds, ms / 1000, ms % 1000, seeds * 60000 / (sum->cpu_ms + 1), sum->requests, sum->faults_met, sum->writes, sum->refused);
+    say_converged(sum);
     printf("%" PRIu64 " passed, %" PRIu64 " failed\n", sum->passed, sum->failed);
     bool bad = sum->failed > 0;
     mem_free(sum);

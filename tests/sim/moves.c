@@ -45,7 +45,7 @@ static void write_v1(struct buf *b, const struct want *c)
         buf_printf(b,
                    "%s{\"groupName\":\"g%u\",\"replicas\":%u,\"minReplicas\":0,\"maxReplicas\":%d,\"numOfHosts\":%d,\"rayStartParams\":{},"
                    "\"template\":{",
-                   i ? "," : "", i, c->replicas[i], c->scaled ? SIM_SCALED_MAX : 100, c->multi && i == 0 ? WANT_HOSTS : 1);
+                   i ? "," : "", i, c->replicas[i], c->scaled ? (int)c->limit : 100, c->multi && i == 0 ? WANT_HOSTS : 1);
         write_template(b, c, false);
         buf_put(b, SLICE("}}"));
     }
@@ -124,21 +124,31 @@ static void create(struct sim *s, struct want *c, const uint32_t dice[3])
     if (c->scaled && c->kind == RAY_V1) {
         c->recreate = c->multi = false;
         c->groups = 1;
+        c->limit = SIM_SCALED_MAX;
         scaled_work(s, c);
     }
     created(s, c);
+}
+
+/* Half of the time one less than the workers that there are to be. */
+static void change_limit(struct sim *s, struct want *c, const uint32_t dice[3])
+{
+    c->limit = dice[1] & 1 && c->replicas[0] ? c->replicas[0] - 1 : dice[2] % (SIM_SCALED_MAX + 1);
+    written(s, c);
 }
 
 /* How many workers there are to be is not written there. */
 static bool change_scaled(struct sim *s, struct want *c, const struct sim_entry *e)
 {
     if (!c->scaled || c->kind == RAY_LEGACY)
-        return false;
+        return e->kind == MOVE_LIMIT;
+    if (e->kind == MOVE_LIMIT)
+        change_limit(s, c, e->dice);
     if (e->kind == MOVE_SCALE) {
         c->replicas[0] = e->dice[2] % REPLICAS_MAX;
         scaled_work(s, c);
     }
-    return e->kind == MOVE_SCALE || e->kind == MOVE_SUSPEND || e->kind == MOVE_GROUPS;
+    return e->kind == MOVE_SCALE || e->kind == MOVE_SUSPEND || e->kind == MOVE_GROUPS || e->kind == MOVE_LIMIT;
 }
 
 static void change(struct sim *s, struct want *c, const struct sim_entry *e)
@@ -294,7 +304,9 @@ static void move(struct sim *s, const struct sim_entry *e)
     bool of_service = e->kind == MOVE_SERVICE_DELETED || e->kind == MOVE_SERVICE_EDITED;
     struct want *c = of_service ? find_service(s, e->dice[0]) : find(s, e->dice[0], e->kind != MOVE_CREATE);
     bool mishap = e->kind == MOVE_NODE_LOST || e->kind == MOVE_NAMESPACE_DELETED;
-    bool of_pod = e->kind == MOVE_POD_DELETED || e->kind == MOVE_POD_FAILS || e->kind == MOVE_RAYLET_DIES || e->kind == MOVE_SECOND_HEAD;
+    bool trouble = e->kind == MOVE_POD_RESTARTS || e->kind == MOVE_POD_UNREADY;
+    bool of_pod =
+        trouble || e->kind == MOVE_POD_DELETED || e->kind == MOVE_POD_FAILS || e->kind == MOVE_RAYLET_DIES || e->kind == MOVE_SECOND_HEAD;
     bool of_job = e->kind >= MOVE_JOB_CREATE && e->kind <= MOVE_JOB_NOTE;
     if (of_pod || mishap || of_job)
         c = NULL;
@@ -304,6 +316,8 @@ static void move(struct sim *s, const struct sim_entry *e)
         mishaps_apply(s, e);
     else if (of_job)
         jobs_move(s, e);
+    else if (trouble)
+        troubles_apply(s, e);
     else if (e->kind == MOVE_SECOND_HEAD)
         second_head(s);
     else if (e->kind == MOVE_RAYLET_DIES)
@@ -368,6 +382,7 @@ void moves_begin(struct sim *s)
 void moves_tick(struct sim *s)
 {
     mishaps_tick(s);
+    troubles_tick(s);
     jobs_tick(s);
     if (s->legacy_ms && sim_now(s) >= s->legacy_ms) {
         sim_say(s, "move: the CRD of cluster.ray.io");
@@ -378,8 +393,9 @@ void moves_tick(struct sim *s)
 
 int64_t moves_next(const struct sim *s)
 {
-    int64_t next = mishaps_next(s), jobs = jobs_next(s);
+    int64_t next = mishaps_next(s), jobs = jobs_next(s), troubles = troubles_next(s);
     next = jobs < next ? jobs : next;
+    next = troubles < next ? troubles : next;
     return s->legacy_ms && s->legacy_ms < next ? s->legacy_ms : next;
 }
 

@@ -18,9 +18,12 @@ static const struct {
     [MOVE_NOTE] = {"annotate", 2},
     [MOVE_POD_DELETED] = {"pod deleted", 6},
     [MOVE_POD_FAILS] = {"pod fails", 6},
+    [MOVE_POD_RESTARTS] = {"container restarts", 5},
+    [MOVE_POD_UNREADY] = {"pod unready for a while", 4},
     [MOVE_SERVICE_DELETED] = {"service deleted", 2},
     [MOVE_SERVICE_EDITED] = {"service edited", 2},
     [MOVE_RAYLET_DIES] = {"raylet dies", 0},
+    [MOVE_LIMIT] = {"maximum changed", 0},
     [MOVE_JOB_CREATE] = {"job created", 0}, /* job_entries has these */
     [MOVE_JOB_DELETE] = {"job deleted", 0},
     [MOVE_JOB_SUSPEND] = {"job suspended or resumed", 0},
@@ -119,11 +122,12 @@ static int compare(const void *a, const void *b)
 /* Drawn after all else, so that the other seeds are what they were. */
 static void scaled_entries(struct sim_plan *p, struct rng *r)
 {
-    enum { MOVES = 12, FAULTS = 12 };
+    enum { MOVES = 14, FAULTS = 12 };
+    static const enum sim_kind moves[] = {MOVE_RAYLET_DIES, MOVE_SCALE, MOVE_SCALE, MOVE_LIMIT};
     p->setup.scaled = rng_below(r, 3) == 0;
     uint32_t kinds_of = FAULT_HEADS_REFUSE - FAULT_HEADS_BREAK + 1;
     for (uint32_t i = 0; i < MOVES && p->setup.scaled; i++)
-        add(p, r, (int64_t)rng_below(r, SIM_MS), i % 3 ? MOVE_SCALE : MOVE_RAYLET_DIES);
+        add(p, r, (int64_t)rng_below(r, SIM_MS), moves[i % COUNT_OF(moves)]);
     for (uint32_t i = 0; i < FAULTS && p->setup.scaled; i++)
         add(p, r, (int64_t)rng_below(r, SIM_MS), FAULT_HEADS_BREAK + (enum sim_kind)rng_below(r, kinds_of));
 }

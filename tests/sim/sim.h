@@ -44,10 +44,13 @@ enum sim_kind {
     MOVE_NOTE,
     MOVE_POD_DELETED,
     MOVE_POD_FAILS,
+    MOVE_POD_RESTARTS,
+    MOVE_POD_UNREADY,
     MOVE_SERVICE_DELETED,
     MOVE_SERVICE_EDITED,
-    MOVE_RAYLET_DIES, /* only where clusters are scaled (scaled.c) */
-    MOVE_JOB_CREATE,  /* this and the next five: only where there are jobs (jobs.c) */
+    MOVE_RAYLET_DIES, /* this and the next: only where clusters are scaled (scaled.c) */
+    MOVE_LIMIT,
+    MOVE_JOB_CREATE, /* this and the next five: only where there are jobs (jobs.c) */
     MOVE_JOB_DELETE,
     MOVE_JOB_SUSPEND,
     MOVE_JOB_NAMED,
@@ -139,6 +142,7 @@ struct want {
     bool there, suspend, bad, recreate, multi; /* bad: the spec cannot work */
     bool scaled;                               /* replicas[0] is the work that there is */
     uint32_t groups, replicas[SIM_GROUPS], template, note;
+    uint32_t limit; /* of the workers, where it is scaled */
     /* of this incarnation, for what may be */
     char uid[SIM_UID];
     bool suspended;                                                  /* it was, at some time */
@@ -192,10 +196,21 @@ struct sim_where {
 
 /* ---- a run ---- */
 
+/* What a seed waits for after the last fault, longest first of all that it has: how long is a matter of these (run.c). */
+enum sim_pace {
+    PACE_PLAIN,
+    PACE_JOBS,
+    PACE_SCALED,
+    PACE_SKEWED, /* jobs that have times of a clock that was wrong */
+    SIM_PACES,
+};
+enum { SIM_CONVERGED_MAX_S = 5570 }; /* no seed may take longer, whatever it has */
+
 struct sim_result {
     char violation[SIM_TEXT]; /* empty: none */
     char which[32];           /* the invariant's name */
     int64_t converged_ms;     /* after the last fault */
+    enum sim_pace pace;
     uint32_t writes, refused_writes, faults_met, requests;
     uint64_t history; /* hash of all that happened; 0 when it was not recorded */
     uint32_t coverage[SIM_KINDS][SIM_STATES], job_coverage[SIM_KINDS][SIM_JOB_STATES];
@@ -230,7 +245,9 @@ struct seen_pod {
     uint32_t template;
     uint64_t born; /* its first version */
     bool head, live, ready;
-    bool spare; /* its going was asked for */
+    bool spare;      /* its going was asked for */
+    bool restarts;   /* it is ill, and with it Ray */
+    int64_t heal_ms; /* 0: it is well */
 };
 
 /* What one operator has said: a line of its log, or an event. */
@@ -289,10 +306,10 @@ struct sim {
     } node;
     int64_t namespace_ms, usable_ms; /* when the deleted namespace is made again, and when users use it */
     struct jobs *jobs;               /* NULL: there are none */
-    bool silenced;
-    bool still;        /* all has come to its end: from now on nothing is written and nothing said */
-    uint32_t next;     /* entry */
-    uint64_t revision; /* before the request that is served */
+    bool silenced, skewed;           /* skewed: a clock was wrong by up to an hour, and jobs have times of it */
+    bool still;                      /* all has come to its end: from now on nothing is written and nothing said */
+    uint32_t next;                   /* entry */
+    uint64_t revision;               /* before the request that is served */
 };
 
 int64_t sim_now(const struct sim *s); /* from the beginning */
@@ -332,6 +349,11 @@ void mishaps_apply(struct sim *s, const struct sim_entry *e);
 void mishaps_tick(struct sim *s);
 int64_t mishaps_next(const struct sim *s);
 bool mishaps_usable(const struct sim *s, const char *ns); /* users may put clusters into this namespace */
+
+/* troubles.c */
+void troubles_apply(struct sim *s, const struct sim_entry *e);
+void troubles_tick(struct sim *s);
+int64_t troubles_next(const struct sim *s);
 
 /* faults.c */
 void faults_begin(struct sim *s);

@@ -156,6 +156,8 @@ static bool group_right(struct sim *s, const struct want *c, struct slice uid, i
     char name[16];
     snprintf(name, sizeof name, "g%d", group);
     int64_t want = group < 0 ? 1 : (int64_t)c->replicas[group] * (c->multi && group == 0 ? WANT_HOSTS : 1), have = 0, ready = 0;
+    if (c->scaled && c->kind == RAY_V1 && group == 0 && want > c->limit)
+        want = c->limit;
     if (c->suspend || group >= (int32_t)c->groups)
         want = 0;
     for (const struct seen_pod *p = s->pods; p; p = p->next) {
