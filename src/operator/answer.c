@@ -79,14 +79,14 @@ void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, c
     log_trouble(op, c, f, text, c->not_before_ms);
 }
 
-/* Whether a pod was made cannot be found out. The next plan might call it by another name, as soon as the one that it replaces is gone: so
- * nothing is decided before all pods have been listed anew. */
+/* Whether a pod was made, or a service is gone, cannot be found out. The next plan might call the pod by another name, as soon as the one
+ * that it replaces is gone: so nothing is decided before all have been listed anew. */
 static void never_known(struct op *op, struct flight *f, const char *text)
 {
-    struct source *pods = &f->c->space->source[SOURCE_PODS];
+    struct source *all = &f->c->space->source[f->kind == ACTION_DELETE_SERVICE ? SOURCE_SERVICES : SOURCE_PODS];
     cluster_trouble(op, f->c, f, text);
-    if (pods->synced)
-        kube_watch_refresh(pods->watch, op->now);
+    if (all->synced)
+        kube_watch_refresh(all->watch, op->now);
 }
 
 bool flight_look(struct op *op, struct flight *f, const struct kube_resource *resource, struct err *e)
@@ -294,6 +294,20 @@ static bool on_create(struct op *op, struct flight *f, const struct kube_answer 
  */
 enum { DOUBT_MS = 10 * 1000 };
 
+/* not_there: the words of a 404. They are no more to be believed than of a pod, but services are few: they are listed at once. */
+static void service_deleted(struct op *op, struct flight *f, const char *not_there)
+{
+    struct service_record *s = map_get(&op->services, slice_of(f->uid));
+    if (s && not_there) {
+        s->by_us = false;
+        never_known(op, f, not_there);
+        return;
+    }
+    if (s)
+        s->service.deleting = true;
+    log_info("service deleted", LF("namespace", istr_slice(f->c->ns)), LF_CSTR("cluster", f->c->name), LF_CSTR("service", f->name));
+}
+
 static void on_delete(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     bool refusal = a->outcome == KUBE_REFUSED, gone = refusal && a->status.code == 404;
@@ -308,10 +322,7 @@ static void on_delete(struct op *op, struct flight *f, const struct kube_answer 
         return;
     }
     if (f->kind == ACTION_DELETE_SERVICE) {
-        struct service_record *s = map_get(&op->services, slice_of(f->uid));
-        if (s)
-            s->service.deleting = true;
-        log_info("service deleted", LF("namespace", istr_slice(f->c->ns)), LF_CSTR("cluster", f->c->name), LF_CSTR("service", f->name));
+        service_deleted(op, f, gone ? a->status.message : NULL);
         return;
     }
     struct pod_record *r = map_get(&op->pods, slice_of(f->uid));

@@ -237,12 +237,40 @@ static void test_replaced(void)
     world_free(&w);
 }
 
+/* Somebody on the way says that it is not there, and it is: it is not waited for for ever. Nor when it has gone and the watch is silent. */
+static void test_said_to_be_gone(void)
+{
+    static const struct {
+        const char *id;
+        bool commit;
+    } cases[] = {{"a DELETE of a service is answered 404, and it stays", false}, {"… and it goes, and nobody tells", true}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct world w;
+        test_case("%s", cases[i].id);
+        make_world(&w, false);
+        apply(&w, "c", 1);
+        world_run(&w, 5000);
+        override(&w, "DELETE", head_service, 404, cases[i].commit, 1);
+        set_head(&w, "\"serviceType\":\"NodePort\"");
+        apiserver_faults(w.server)->drop_events = cases[i].commit;
+        world_run(&w, 10 * 1000);
+        CHECK_INT(apiserver_faults(w.server)->drop_events, 0);
+        CHECK(says(&w, "services", "c-head-svc", "\"NodePort\""));
+        CHECK_INT(w.sent.deletes, cases[i].commit ? 1 : 2);
+        CHECK(is_ready(&w, "c"));
+        world_run(&w, 60 * 1000);
+        check_fixed_point(&w);
+        world_free(&w);
+    }
+}
+
 int main(void)
 {
     log_global.fd = -1;
     test_drift();
     test_edited_at_any_moment();
     test_replaced();
+    test_said_to_be_gone();
     test_foreign();
     test_two_of_one_name();
     test_recreate();
