@@ -249,8 +249,8 @@ static void on_try(struct op *op, struct flight *f, const struct kube_answer *a)
     g->refused = f->hash;
     g->try_ms = op->now.mono_ms + TRY_AGAIN_MS;
     keep_reason(g, slice_of(a->status.message));
-    if (!news)
-        return;
+    if (!news || !say_once(op, SAID_CLUSTER, said_of(c, slice_of(a->status.message), hash64(group_name(op, f->group), ACTION_TRY_POD))))
+        return; /* who leads anew, or is given another template of that fault, has said it before */
     log_warn("the API server refuses a changed pod template: what runs stays as it is", LF("namespace", istr_slice(c->ns)),
              LF_CSTR("cluster", c->name), LF("group", group_name(op, f->group)), LF_CSTR("reason", a->status.message));
 }

@@ -122,8 +122,9 @@ static int64_t recall_doubted(struct op *op, struct cluster *c)
         }
         r->doubt_ms = 0;
         r->pod.deleting = r->pod.doubted = r->by_us = r->listed = false;
-        log_warn("the API server says that a pod is not there, but shows it: it is deleted again", LF("namespace", istr_slice(c->ns)),
-                 LF_CSTR("cluster", c->name), LF_CSTR("pod", r->pod.name));
+        if (say_once(op, SAID_SERVER, said_of(c, slice_of(r->pod.name), ACTION_DELETE_POD)))
+            log_warn("the API server says that a pod is not there, but shows it: it is deleted again", LF("namespace", istr_slice(c->ns)),
+                     LF_CSTR(record_key(c), c->name), LF_CSTR("pod", r->pod.name));
     }
     return next;
 }

@@ -264,6 +264,13 @@ static void test_gone_untold(void)
     world_free(&w);
 }
 
+static void set_image(struct world *w, const char *image)
+{
+    struct slice patch = arena_printf(
+        &w->arena, "[{\"op\":\"replace\",\"path\":\"/spec/workerGroupSpecs/0/template/spec/containers/0/image\",\"value\":\"%s\"}]", image);
+    CHECK_INT(world_call(w, "PATCH", "/apis/ray.io/v1/namespaces/n/rayclusters/c", "application/json-patch+json", patch), 200);
+}
+
 static void test_template(void)
 {
     struct world w;
@@ -274,9 +281,7 @@ static void test_template(void)
     world_run(&w, 5000);
     uint32_t posts = w.sent.pod_posts;
     override(&w, "POST", pods_path, 403, false, 1000000);
-    struct slice patch = SLICE("[{\"op\":\"replace\",\"path\":\"/spec/workerGroupSpecs/0/template/spec/containers/0/image\",\"value\":"
-                               "\"ray:2\"}]");
-    CHECK_INT(world_call(&w, "PATCH", "/apis/ray.io/v1/namespaces/n/rayclusters/c", "application/json-patch+json", patch), 200);
+    set_image(&w, "ray:2");
     world_run(&w, 10 * 60 * 1000);
     CHECK_INT(w.sent.deletes, 0);
     CHECK(w.sent.pod_posts - posts <= 11); /* one dry run a minute */
@@ -326,10 +331,58 @@ static void test_log(void)
     world_free(&w);
 }
 
+static void test_log_of_templates(void)
+{
+    struct heard heard = {.words = "refuses a changed pod template", .name = "cluster=c group=small"};
+    struct world w;
+    test_case("a fault that one template has after the other is logged once a minute");
+    make_world(&w, false);
+    struct slice body = cluster_body(&w, "c", 1, "\"upgradeStrategy\":{\"type\":\"Recreate\"},");
+    CHECK_INT(world_call(&w, "POST", v1, "application/json", body), 201);
+    world_run(&w, 5000);
+    log_global.sink = on_line;
+    log_global.owner = &heard;
+    override(&w, "POST", pods_path, 403, false, 1000);
+    uint32_t posts = w.sent.pod_posts;
+    set_image(&w, "ray:2");
+    world_run(&w, 5000);
+    set_image(&w, "ray:3");
+    world_run(&w, 5000);
+    CHECK_INT(w.sent.pod_posts, posts + 2);
+    CHECK_INT(heard.lines, 1);
+    world_run(&w, 60 * 1000);
+    set_image(&w, "ray:4");
+    world_run(&w, 5000);
+    CHECK_INT(heard.lines, 2);
+    log_global.sink = NULL;
+    world_free(&w);
+}
+
+static void test_log_of_doubts(void)
+{
+    struct heard heard = {.words = "says that a pod is not there, but shows it", .name = "cluster=c pod="};
+    struct world w;
+    test_case("a DELETE that is answered 404 for ever is logged once a minute, and sent now and then");
+    make_world(&w, false);
+    apply(&w, "c", 1);
+    world_run(&w, 5000);
+    log_global.sink = on_line;
+    log_global.owner = &heard;
+    override(&w, "DELETE", pods_path, 404, false, 1000);
+    scale(&w, "c", 0);
+    world_run(&w, 55 * 1000);
+    CHECK_INT(heard.lines, 1);
+    CHECK(w.sent.deletes >= 4 && w.sent.deletes <= 6);
+    log_global.sink = NULL;
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
     test_log();
+    test_log_of_templates();
+    test_log_of_doubts();
     test_crash_loop();
     test_once();
     test_together();
