@@ -26,9 +26,10 @@ struct pod {
     bool head, ready, deleting;
     bool ended;   /* the Ray container ended and is not started again */
     bool counted; /* its failure is in the group's count already */
+    bool asked;   /* a DELETE of it was not answered well, and may have been carried out: of too many pods it is the first to go */
     bool doubted; /* deleting only because a DELETE was answered "not there": it keeps its place until the watch or a list has told */
 };
-/* Of a Pod object; version, counted and doubted are the caller's to set. group and reason lie in the object or in a. */
+/* Of a Pod object; version, counted, asked and doubted are the caller's to set. group and reason lie in the object or in a. */
 void pod_read(struct jval object, struct arena *a, struct pod *out);
 
 /* Of a service of ours. */

@@ -255,6 +255,12 @@ static void on_try(struct op *op, struct flight *f, const struct kube_answer *a)
              LF_CSTR("cluster", c->name), LF("group", group_name(op, f->group)), LF_CSTR("reason", a->status.message));
 }
 
+/* The server, or who stands before it, is in trouble: it may have carried out what was asked all the same. */
+static bool in_trouble(const struct kube_answer *a)
+{
+    return a->outcome == KUBE_REFUSED && (a->status.code >= 500 || a->status.code == 408);
+}
+
 /* The answer to a POST, or to the look-up after it. Returns whether the flight goes on. */
 static bool on_create(struct op *op, struct flight *f, const struct kube_answer *a)
 {
@@ -269,9 +275,9 @@ static bool on_create(struct op *op, struct flight *f, const struct kube_answer 
             cluster_trouble(op, f->c, f, "the server's answer is not a pod");
         return false;
     }
-    bool unsent = a->outcome == KUBE_UNSENT, troubled = a->outcome == KUBE_REFUSED && (a->status.code >= 500 || a->status.code == 408);
+    bool unsent = a->outcome == KUBE_UNSENT, troubled = in_trouble(a);
     if (!f->looking && (a->outcome == KUBE_UNKNOWN || troubled || a->status.reason == KUBE_ALREADY_EXISTS)) {
-        if (troubled) /* which may have stored it all the same */
+        if (troubled)
             snprintf(f->why, sizeof f->why, "%d %s: %s", a->status.code, kube_reason_text(a->status.reason), a->status.message);
         return look_up(op, f);
     }
@@ -311,8 +317,11 @@ static void service_deleted(struct op *op, struct flight *f, const char *not_the
 static void on_delete(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     bool refusal = a->outcome == KUBE_REFUSED, gone = refusal && a->status.code == 404;
+    struct pod_record *r = map_get(&op->pods, slice_of(f->uid));
     if (a->outcome != KUBE_OK && !gone) {
         record_by_us(op, f->kind, slice_of(f->uid), false);
+        if (r)
+            r->pod.asked |= a->outcome == KUBE_UNKNOWN || in_trouble(a);
         if (refusal && a->status.reason == KUBE_CONFLICT)
             cluster_wait(op, f->c, f, a->status.message); /* another pod has its name, as the watch will tell; or a webhook said so */
         else if (refusal)
@@ -325,7 +334,6 @@ static void on_delete(struct op *op, struct flight *f, const struct kube_answer 
         service_deleted(op, f, gone ? a->status.message : NULL);
         return;
     }
-    struct pod_record *r = map_get(&op->pods, slice_of(f->uid));
     if (r) {
         r->pod.doubted = gone && !r->pod.deleting; /* else the watch has told meanwhile that it goes */
         r->doubt_ms = r->pod.doubted ? op->now.mono_ms + DOUBT_MS : 0;

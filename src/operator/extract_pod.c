@@ -57,6 +57,7 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     pod_read(object, a, &now);
     now.version = version;
     now.counted = before.counted;
+    now.asked = before.asked;
     now.doubted = before.doubted && !now.deleting;
     if (now.deleting)
         r->doubt_ms = 0;

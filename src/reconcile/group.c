@@ -114,10 +114,13 @@ uint32_t decide_keep(const struct group_view *g, const struct pod **keep, uint32
     return kept;
 }
 
-/* Who goes first when there are too many: not ready before ready, then the youngest, then the highest index. */
+/* Who goes first when there are too many: who may be going already, or two would go for one; then not ready before ready, the youngest, the
+ * highest index. */
 static int compare_victims(const void *a, const void *b)
 {
     const struct pod *x = *(const struct pod *const *)a, *y = *(const struct pod *const *)b;
+    if (x->asked != y->asked)
+        return x->asked ? -1 : 1;
     if (x->ready != y->ready)
         return x->ready ? 1 : -1;
     if (x->created_us != y->created_us)

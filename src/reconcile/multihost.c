@@ -5,6 +5,7 @@
 struct replica {
     uint32_t live, failed, deleting; /* pods */
     bool doomed;                     /* one of its pods must go, so all must */
+    bool begun;                      /* one of its pods goes already, or may */
     bool doubted;                    /* one of its pods may be gone, and may run */
     int64_t created_us;              /* of its youngest pod */
     bool ready;                      /* all of them */
@@ -22,6 +23,7 @@ static void count_replicas(const struct group_view *g, struct replica *r, int32_
         r[at].deleting += pod->deleting;
         r[at].failed += pod_failed(pod);
         r[at].live += pod_live(pod);
+        r[at].begun |= pod->deleting || pod->asked;
         r[at].doubted |= pod_doubted(pod);
         r[at].doomed |= r[at].live > (uint32_t)g->spec->hosts; /* numOfHosts was lowered */
         r[at].ready &= pod_live(pod) && pod->ready;
@@ -62,16 +64,20 @@ static int32_t highest_replica(const struct group_view *g)
     return highest;
 }
 
-/* The replica that goes first when there are too many: not ready, then youngest, then the highest number. */
+/* The replica that goes first when there are too many: begun, then not ready, then youngest, then the highest number. */
+static bool goes_before(const struct replica *a, const struct replica *b)
+{
+    if (a->begun != b->begun)
+        return a->begun;
+    return a->ready != b->ready ? !a->ready : a->created_us >= b->created_us;
+}
+
 static int32_t pick_victim(const struct replica *r, int32_t limit)
 {
     int32_t victim = -1;
-    for (int32_t i = 0; i < limit; i++) {
-        if (!r[i].live || r[i].doomed)
-            continue;
-        if (victim < 0 || (r[i].ready != r[victim].ready ? !r[i].ready : r[i].created_us >= r[victim].created_us))
+    for (int32_t i = 0; i < limit; i++)
+        if (r[i].live && !r[i].doomed && (victim < 0 || goes_before(&r[i], &r[victim])))
             victim = i;
-    }
     return victim;
 }
 

@@ -162,6 +162,7 @@ void check_request(struct sim *s, const struct world_request *q)
 void check_answer(struct sim *s, const struct world_request *q, int status)
 {
     check_event(s, q, status);
+    pods_check_deleted(s, q);
     if (!world_is_write(q) || has(q->target, "dryRun=All"))
         return;
     s->r->writes++;

@@ -219,7 +219,8 @@ static bool is_renewed(const struct sim *s, const struct want *c, const struct s
     return c->recreate && (p->template != c->template || (!p->head && !stands));
 }
 
-/* Users have asked for fewer pods so often: each that goes for that reason counts once, however often its DELETE is sent. */
+/* Users have asked for fewer pods so often: each that goes for that reason counts once, however often its DELETE is sent, and not when it
+ * has come to nothing. */
 static bool is_spare(struct want *c, struct seen_pod *p)
 {
     int32_t group = group_of(p);
@@ -232,17 +233,34 @@ static bool is_spare(struct want *c, struct seen_pod *p)
     return p->spare;
 }
 
+static struct seen_pod *pod_of(const struct sim *s, const struct world_request *q)
+{
+    struct slice path = q->target;
+    if (!slice_starts(path, SLICE("/api/v1/namespaces/")))
+        return NULL;
+    path = slice_skip(path, strlen("/api/v1/namespaces/"));
+    struct slice ns = slice_cut(&path, '/'), kind = slice_cut(&path, '/'), name = slice_cut(&path, '?');
+    struct seen_pod *p = slice_eq(kind, SLICE("pods")) ? pods_find(s, ns, name) : NULL;
+    return p && p->live && has(q->body, p->uid) ? p : NULL;
+}
+
+/* A DELETE has come to its end. When the pod lives all the same, another may go in its stead: it may have become the worse one since. */
+void pods_check_deleted(struct sim *s, const struct world_request *q)
+{
+    struct seen_pod *p = slice_eq(q->method, SLICE("DELETE")) ? pod_of(s, q) : NULL;
+    struct want *c = p && p->spare ? want_of(s, p) : NULL;
+    if (!c)
+        return;
+    p->spare = false;
+    c->fewer[group_of(p)]++;
+}
+
 /* A place is given to one pod, and to another only when that has ended, was taken away, or had to go: so no operator deletes a pod that
  * lives but for one of these reasons. Where heads say how many there are, scaled.c knows more. */
 void pods_check_delete(struct sim *s, const struct world_request *q)
 {
-    struct slice path = q->target;
-    if (!slice_starts(path, SLICE("/api/v1/namespaces/")))
-        return;
-    path = slice_skip(path, strlen("/api/v1/namespaces/"));
-    struct slice ns = slice_cut(&path, '/'), kind = slice_cut(&path, '/'), name = slice_cut(&path, '?');
-    struct seen_pod *p = slice_eq(kind, SLICE("pods")) ? pods_find(s, ns, name) : NULL;
-    struct want *c = p && p->live && has(q->body, p->uid) ? want_of(s, p) : NULL;
+    struct seen_pod *p = pod_of(s, q);
+    struct want *c = p ? want_of(s, p) : NULL;
     if (!c || (c->scaled && !p->head) || is_broken(s, c, p) || is_renewed(s, c, p) || is_spare(c, p))
         return;
     sim_violation(s, "no pod goes without a reason", "%s/%s of group %s lives, and nobody has asked for fewer", p->ns, p->name, p->group);

@@ -88,6 +88,8 @@ static void on_arrived(struct world_hooks *h, struct world_request *q)
     struct sim *s = (struct sim *)h;
     faults_arrived(s, q);
     lease_arrived(s, q);
+    if (q->fate == FATE_LOST || q->kill_before || (q->fate == FATE_SILENCE && !q->commit))
+        pods_check_deleted(s, q); /* the server never sees it */
     s->serving = q;
     s->revision = apiserver_revision(s->w.server);
     sim_say(s, "%u comes: %s%s%s", q->number, fates[q->fate], q->kill_before ? ", op killed" : "",

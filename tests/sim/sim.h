@@ -329,6 +329,7 @@ void moves_delete_all(struct sim *s);
 void pods_changed(struct sim *s, const struct apiserver_change *c);
 void pods_wanted(struct sim *s, struct want *c, bool made); /* after each request of a user for a cluster */
 void pods_check_delete(struct sim *s, const struct world_request *q);
+void pods_check_deleted(struct sim *s, const struct world_request *q);               /* it was answered, or never will be */
 struct seen_pod *pods_find(const struct sim *s, struct slice ns, struct slice name); /* that is in the store */
 bool pods_dropped(const struct want *c, const struct seen_pod *p);
 void pods_end(struct sim *s);

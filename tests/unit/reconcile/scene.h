@@ -98,6 +98,7 @@ static void read_pod(struct scene *s, struct slice line)
         if (word_value(word, "reason").ptr)
             p->reason = word_value(word, "reason");
         p->counted |= slice_eq(word, SLICE("counted"));
+        p->asked |= slice_eq(word, SLICE("asked"));
         if (slice_eq(word, SLICE("doubted")))
             p->deleting = p->doubted = true;
         p->hash = slice_eq(word, SLICE("old")) ? 1 : p->hash;

@@ -153,6 +153,23 @@ static void test_reasons_of_pods(void)
     expect(&t, "no pod goes without a reason");
     end(&t);
 
+    t = begin("no pod goes without a reason: the DELETE of another came to nothing", false);
+    t.s->want[0].most[0] = 2;
+    t.s->want[0].fewer[0] = 1;
+    add_pod(&t, POD_A, "worker", OWNER);
+    add_pod(&t, POD_B, "worker", OWNER);
+    send(&t, "DELETE", PODS "/" POD_A, WITH_UID(POD_A));
+    struct world_request q = request(&t, "DELETE", PODS "/" POD_A, WITH_UID(POD_A));
+    check_answer(t.s, &q, 408);
+    send(&t, "DELETE", PODS "/" POD_B, WITH_UID(POD_B));
+    expect(&t, "");
+    q = request(&t, "DELETE", PODS "/" POD_B, WITH_UID(POD_B));
+    change(&t, APISERVER_DELETED, "pods", POD_B, POD_B, "{}");
+    check_answer(t.s, &q, 504); /* it came to something, whatever the operator was told */
+    send(&t, "DELETE", PODS "/" POD_A, WITH_UID(POD_A));
+    expect(&t, "no pod goes without a reason");
+    end(&t);
+
     t = begin("no pod goes without a reason: it is of an older template", false);
     t.s->want[0].recreate = true;
     add_pod(&t, POD_A, "head", OWNER);

@@ -240,6 +240,31 @@ static void test_place_of_doubted(void)
     }
 }
 
+/* A DELETE is carried out, the answer says otherwise, and no watch tells. What is the worst pod of all by then stays: one was to go. */
+static void test_one_too_many(void)
+{
+    struct world w;
+    test_case("a DELETE is answered 503 and the pod goes, and another falls ill");
+    make_world(&w, false);
+    apply(&w, "c", 3);
+    world_run(&w, 5000);
+    override(&w, "DELETE", pods_path, 503, true, 1);
+    scale(&w, "c", 2);
+    apiserver_faults(w.server)->drop_events = 3; /* that it is to go, that it goes, that it has gone */
+    world_run(&w, 300);
+    CHECK_INT(apiserver_faults(w.server)->drop_events, 0);
+    struct slice names[3];
+    CHECK_INT(pod_names(&w, "worker", names, COUNT_OF(names)), 2);
+    struct slice path = arena_printf(&w.arena, "%s/%.*s/status", pods_path, SLICE_ARG(names[0]));
+    struct slice ill = SLICE("{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\"}]}}");
+    CHECK_INT(world_call(&w, "PATCH", path.ptr, "application/merge-patch+json", ill), 200);
+    world_run(&w, 20 * 1000);
+    CHECK_INT(pod_names(&w, "worker", names, COUNT_OF(names)), 2);
+    CHECK_INT(w.sent.deletes, 2);
+    CHECK_INT(w.sent.pod_posts, 4);
+    world_free(&w);
+}
+
 /* The other way round: it is gone, and its watch does not tell. Nothing else is given up in its place, and it is not deleted for ever. */
 static void test_gone_untold(void)
 {
@@ -391,6 +416,7 @@ int main(void)
     test_relabelled();
     test_said_to_be_gone();
     test_place_of_doubted();
+    test_one_too_many();
     test_gone_untold();
     test_template();
     return test_done();
