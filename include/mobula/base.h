@@ -258,6 +258,11 @@ struct slice quantity_format(int64_t value, int decimals, bool binary, char out[
 bool utf8_valid(struct slice s);
 /* Bytes of the character that s begins with, 1 to 4, or 0 when they are not UTF-8 (or s is empty). */
 size_t utf8_step(struct slice s);
+/* Of one character, as utf8_step measures it: whether a terminal or a line reader would act on it. C0, DEL, and C1 in its UTF-8 form. */
+bool utf8_control(struct slice character);
+/* Somebody else's words as one line: white space and control characters become one space each run, what is no UTF-8 a question mark; cut
+ * at a whole character. NUL-terminated; size is at least 1. */
+struct slice utf8_clean(struct slice text, char *out, size_t size);
 /* Writes a code point, which must be one (no surrogate, at most 0x10ffff), and gives its length. */
 size_t utf8_encode(uint32_t point, char out[4]);
 

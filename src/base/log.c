@@ -35,13 +35,6 @@ static void put_tail(struct line *l, struct slice s)
     l->len += s.len;
 }
 
-/* Bytes that a terminal or a line reader would act on: C0, DEL, and C1 in its UTF-8 form. */
-static bool is_control(struct slice unit)
-{
-    unsigned char first = (unsigned char)unit.ptr[0];
-    return first < 0x20 || first == 0x7f || (first == 0xc2 && (unsigned char)unit.ptr[1] < 0xa0);
-}
-
 /* One unit of foreign text, escaped as JSON does it; a byte that is not UTF-8 becomes \xNN, which JSON has not: there it is U+FFFD. */
 static void put_escaped(struct line *l, struct slice unit, bool valid, bool quoted, bool json)
 {
@@ -57,7 +50,7 @@ static void put_escaped(struct line *l, struct slice unit, bool valid, bool quot
         put(l, SLICE("\\n"));
     else if (last == '\t')
         put(l, SLICE("\\t"));
-    else if (is_control(unit))
+    else if (utf8_control(unit))
         put(l, (struct slice){escape, (size_t)snprintf(escape, sizeof escape, "\\u%04x", last)});
     else
         put(l, unit);

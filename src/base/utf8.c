@@ -46,6 +46,33 @@ bool utf8_valid(struct slice s)
     return true;
 }
 
+bool utf8_control(struct slice character)
+{
+    unsigned char first = (unsigned char)character.ptr[0];
+    return first < 0x20 || first == 0x7f || (first == 0xc2 && (unsigned char)character.ptr[1] < 0xa0);
+}
+
+struct slice utf8_clean(struct slice text, char *out, size_t size)
+{
+    size_t n = 0;
+    bool gap = false; /* white space is owed, unless nothing follows */
+    while (!slice_empty(text)) {
+        size_t step = utf8_step(text), take = step ? step : 1;
+        bool space = step && (text.ptr[0] == ' ' || utf8_control(slice_head(text, step)));
+        if (!space && n + (gap && n) + take >= size)
+            break;
+        if (!space && gap && n)
+            out[n++] = ' ';
+        gap = space;
+        if (!space)
+            memcpy(out + n, step ? text.ptr : "?", take);
+        n += space ? 0 : take;
+        text = slice_skip(text, take);
+    }
+    out[n] = '\0';
+    return (struct slice){out, n};
+}
+
 size_t utf8_encode(uint32_t point, char out[4])
 {
     if (point < 0x80) {

@@ -331,11 +331,9 @@ static void put_plain(struct slice text, struct buf *out)
 {
     while (!slice_empty(text)) {
         size_t n = utf8_step(text);
-        unsigned char first = (unsigned char)text.ptr[0];
-        bool c1 = n == 2 && first == 0xc2 && (unsigned char)text.ptr[1] < 0xa0;
-        bool plain = n > 0 && !c1 && first != 0x7f && (first >= ' ' || first == '\n');
+        bool end = text.ptr[0] == '\n', plain = end || (n > 0 && !utf8_control(slice_head(text, n)));
         n = n ? n : 1;
-        while (first == '\n' && out->len && out->ptr[out->len - 1] == ' ')
+        while (end && out->len && out->ptr[out->len - 1] == ' ')
             out->len--;
         buf_put(out, plain ? slice_head(text, n) : SLICE("?"));
         text = slice_skip(text, n);

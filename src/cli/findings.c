@@ -36,9 +36,7 @@ void findings_end_line(struct buf *out, size_t from)
     for (size_t i = from, step; i < out->len; i += step ? step : 1) {
         char *at = out->ptr + i;
         step = utf8_step((struct slice){at, out->len - i});
-        unsigned char first = (unsigned char)at[0], next = step == 2 ? (unsigned char)at[1] : 0;
-        bool c1 = step == 2 && first == 0xc2 && next < 0xa0;
-        if (step == 0 || first < ' ' || first == 0x7f || c1)
+        if (step == 0 || utf8_control((struct slice){at, step}))
             memset(at, '?', step ? step : 1);
     }
     buf_putc(out, '\n');

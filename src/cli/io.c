@@ -57,7 +57,9 @@ bool cli_print(struct slice text)
 
 int cli_fail(const struct err *e)
 {
-    fprintf(stderr, "mobula: %s\n", e->text);
+    char line[ERR_TEXT_MAX]; /* of what servers say, too: nothing in it for a terminal to act on */
+    utf8_clean(slice_of(e->text), line, sizeof line);
+    fprintf(stderr, "mobula: %s\n", line);
     return STATUS_ERROR;
 }
 

@@ -9,12 +9,13 @@ enum { LINE_MAX = 2 * ERR_TEXT_MAX };
 
 PRINTF_LIKE(2, 3) static void say(const struct submit *s, const char *fmt, ...)
 {
-    char line[LINE_MAX];
+    char line[LINE_MAX], clean[LINE_MAX]; /* a dashboard's words go to a terminal */
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
-    s->o->voice.say(s->o->voice.owner, line);
+    utf8_clean(slice_of(line), clean, sizeof clean);
+    s->o->voice.say(s->o->voice.owner, clean);
 }
 
 static struct slice age_text(int64_t seconds, char out[TIME_TEXT_MAX])

@@ -99,13 +99,21 @@ static void say_age(const struct voice *v, struct now now, const char *what)
     fprintf(stderr, "wait-gcs: %s after %.*s", what, SLICE_ARG(time_format_age((now.mono_ms - v->began.mono_ms) / 1000, age)));
 }
 
+/* Ends the line: with what the other side said, where it said something. */
+static void say_why(const struct gcs_wait *w)
+{
+    char words[ERR_TEXT_MAX];
+    utf8_clean(slice_of(w->why.text), words, sizeof words);
+    fprintf(stderr, "%s%s\n", words[0] ? ": " : "", words);
+}
+
 static void say_reason(struct voice *v, const struct gcs_wait *w, struct now now)
 {
     bool known = strcmp(v->said, w->why.text) == 0;
     if (w->asking || w->why.code == ERR_NONE || (known && now.mono_ms < v->next_ms))
         return;
     say_age(v, now, "not yet");
-    fprintf(stderr, ": %s\n", w->why.text);
+    say_why(w);
     memcpy(v->said, w->why.text, sizeof v->said);
     v->next_ms = now.mono_ms + GCS_REPEAT_MS;
 }
@@ -126,7 +134,7 @@ static int wait_for(struct gcs_wait *w, struct loop *loop, struct voice *v)
         return STATUS_ERROR;
     }
     say_age(v, now, w->serving ? "the GCS answers" : "gave up");
-    fprintf(stderr, "%s%s\n", w->serving ? "" : ": ", w->why.text);
+    say_why(w);
     return w->serving ? STATUS_OK : STATUS_ERROR;
 }
 

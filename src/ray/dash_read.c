@@ -75,7 +75,7 @@ static void refuse(struct slice body, struct ray_dash_answer *out)
 {
     char words[WORDS_MAX];
     int status = out->http_status;
-    text_clean(reason_in(slice_head(body, LIMIT_RAY_DASH)), words, sizeof words);
+    utf8_clean(reason_in(slice_head(body, LIMIT_RAY_DASH)), words, sizeof words);
     if (out->call == RAY_DASH_SUBMIT && text_has(slice_of(words), "Please use a different submission_id"))
         out->outcome = RAY_DASH_EXISTS;
     else if (status == 401 || status == 403)
@@ -113,7 +113,7 @@ static void read_job(struct jval v, struct arena *a, struct ray_dash_job *out)
 struct slice ray_dash_job_words(const struct ray_dash_job *job, char *out, size_t size)
 {
     ptrdiff_t log = text_find(job->message, ", last available logs");
-    return text_clean(slice_head(job->message, log >= 0 ? (size_t)log : job->message.len), out, size);
+    return utf8_clean(slice_head(job->message, log >= 0 ? (size_t)log : job->message.len), out, size);
 }
 
 /* One job, or all in an array. */

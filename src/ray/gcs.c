@@ -3,7 +3,6 @@
  * that comes late is never taken for another's. */
 #include "gcs.h"
 #include "grpc.h"
-#include "text.h"
 
 #include <stdio.h>
 
@@ -299,7 +298,7 @@ static void answered(struct ray_gcs *g, struct now now)
     if (g->call == RAY_GCS_HEALTH)
         gcs_read_health(grpc_answer(&g->grpc), &a.err);
     if (g->call == RAY_GCS_DRAIN && gcs_read_drain(grpc_answer(&g->grpc), &a.accepted, &a.words, &a.err))
-        a.words = text_clean(a.words, words, sizeof words);
+        a.words = utf8_clean(a.words, words, sizeof words);
     if (a.err.code != ERR_NONE)
         about(g, &a.err);
     finish(g, &a, now);

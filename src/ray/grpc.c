@@ -2,7 +2,6 @@
 #include "grpc.h"
 
 #include "hpack.h"
-#include "text.h"
 
 #include <mobula/http.h>
 
@@ -171,7 +170,7 @@ static void keep_text(struct grpc *c, struct slice value)
     struct slice text = slice_head(value, HPACK_TEXT);
     if (!http_percent_decode(text, &a, &text))
         text = slice_head(value, HPACK_TEXT);
-    text_clean(text, c->text, sizeof c->text);
+    utf8_clean(text, c->text, sizeof c->text);
     arena_free(&a);
 }
 

@@ -25,25 +25,3 @@ struct slice lower_case(struct slice text, struct arena *a)
         lower[i] = text.ptr[i] >= 'A' && text.ptr[i] <= 'Z' ? (char)(text.ptr[i] - 'A' + 'a') : text.ptr[i];
     return (struct slice){lower, text.len};
 }
-
-struct slice text_clean(struct slice text, char *out, size_t size)
-{
-    size_t n = 0;
-    bool gap = false; /* white space is owed, unless nothing follows */
-    while (!slice_empty(text)) {
-        size_t step = utf8_step(text), take = step ? step : 1;
-        unsigned char first = (unsigned char)text.ptr[0];
-        bool space = first <= ' ' || first == 0x7f;
-        if (!space && n + (gap && n) + take >= size)
-            break;
-        if (!space && gap && n)
-            out[n++] = ' ';
-        gap = space;
-        if (!space)
-            memcpy(out + n, step ? text.ptr : "?", take);
-        n += space ? 0 : take;
-        text = slice_skip(text, take);
-    }
-    out[n] = 0;
-    return (struct slice){out, n};
-}

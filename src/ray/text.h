@@ -14,8 +14,4 @@ static inline bool text_has(struct slice text, const char *words)
 
 struct slice lower_case(struct slice text, struct arena *a); /* ASCII */
 
-/* Somebody else's words as one line: white space and control bytes become one space each run, what is no UTF-8 a question mark; cut at a
- * whole character. NUL-terminated; size is at least 1. */
-struct slice text_clean(struct slice text, char *out, size_t size);
-
 #endif

@@ -55,6 +55,38 @@ static void test_utf8(void)
     CHECK_INT(utf8_step(SLICE_NONE), 0);
 }
 
+/* What others say goes to terminals and into one-line fields. */
+static void test_clean(void)
+{
+    static const struct {
+        const char *text, *want;
+    } cases[] = {
+        {"", ""},
+        {" \t\n ", ""},
+        {"  a \r\n\tb ", "a b"},
+        {"a\x1b[2Jb", "a [2Jb"},
+        {"a\x7f\x01\x02z", "a z"},
+        {"\xc2\x9b"
+         "2Ja\xc2\x80\xc2\x9f"
+         "b",
+         "2Ja b"},                                /* U+009B is the escape sequence of two bytes in one */
+        {"\xc2\xa0\xc3\x9b", "\xc2\xa0\xc3\x9b"}, /* the first character behind them, and another with that last byte */
+        {"a\x9b\xff\xe2\x82", "a????"},
+        {"\xe2\x82\xac", "\xe2\x82\xac"},
+    };
+    char out[64];
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("clean %zu", i);
+        CHECK_STR(utf8_clean(guarded(slice_of(cases[i].text)), out, sizeof out), cases[i].want);
+    }
+    static const char *const cut[] = {"", "a", "a", "a b", "a b", "a b", "a b\xe2\x82\xac"};
+    for (size_t size = 1; size <= COUNT_OF(cut); size++) {
+        test_case("clean into %zu bytes", size);
+        CHECK_STR(utf8_clean(SLICE("a \n b\xe2\x82\xac"), out, size), cut[size - 1]);
+        CHECK_INT(out[strlen(cut[size - 1])], 0);
+    }
+}
+
 static char long_name[300];
 
 static const char *of_length(int n)
@@ -120,6 +152,7 @@ static void test_names(void)
 int main(void)
 {
     test_utf8();
+    test_clean();
     test_names();
     return test_done();
 }

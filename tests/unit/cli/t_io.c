@@ -66,6 +66,28 @@ static void standard_input(struct arena *a)
     close(kept);
 }
 
+/* What a server said is a line for a terminal and nothing more. */
+static void failure(void)
+{
+    struct err e = {0};
+    char said[256] = "";
+    int fds[2], kept = dup(STDERR_FILENO);
+    test_case("an error with a server's words in it");
+    err_set(&e, ERR_STATUS,
+            "refused: \x1b]0;a\x07\n\xc2\x9b"
+            "2Jb\xff \xc3\xa4");
+    if (pipe(fds) != 0 || kept < 0 || dup2(fds[1], STDERR_FILENO) < 0)
+        fatal("no pipe");
+    int status = cli_fail(&e);
+    dup2(kept, STDERR_FILENO);
+    close(fds[1]);
+    CHECK_INT(status, STATUS_ERROR);
+    CHECK(read(fds[0], said, sizeof said - 1) > 0);
+    CHECK_STR(slice_of(said), "mobula: refused: ]0;a 2Jb? \xc3\xa4\n");
+    close(fds[0]);
+    close(kept);
+}
+
 static void tools(void)
 {
     static const struct {
@@ -142,6 +164,7 @@ int main(void)
     sizes(&a);
     refused(&a);
     standard_input(&a);
+    failure();
     tools();
     statuses();
     arena_free(&a);

@@ -61,7 +61,7 @@ static int answer_job(struct stage *st, struct buf *out)
                "\"end_time\": %d}",
                st->entrypoint,
                ended  ? st->end
-               : runs ? "RUNNING"
+               : runs ? "RUNNING\\u009b" /* for a terminal, the beginning of a command */
                       : "PENDING",
                ended ? "It ended with 7, last available logs (truncated):\\nline" : "It has not started.", ended ? 8000 : 0);
     return 200;
