@@ -252,7 +252,8 @@ static void on_try(struct op *op, struct flight *f, const struct kube_answer *a)
     if (!news || !say_once(op, SAID_CLUSTER, said_of(c, slice_of(a->status.message), hash64(group_name(op, f->group), ACTION_TRY_POD))))
         return; /* who leads anew, or is given another template of that fault, has said it before */
     log_warn("the API server refuses a changed pod template: what runs stays as it is", LF("namespace", istr_slice(c->ns)),
-             LF_CSTR("cluster", c->name), LF("group", group_name(op, f->group)), LF_CSTR("reason", a->status.message));
+             LF_CSTR("cluster", c->name), LF("group", group_name(op, f->group)), LF_INT("generation", f->generation),
+             LF_CSTR("reason", a->status.message));
 }
 
 /* The server, or who stands before it, is in trouble: it may have carried out what was asked all the same. */

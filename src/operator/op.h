@@ -174,7 +174,8 @@ struct op {
     struct log_memory said[SAID_KINDS]; /* the same trouble of many calls is one line, and so is that of one again and again */
     struct operator_stats stats;
     struct health *health, *metrics;
-    struct now now; /* of the step that runs */
+    struct now now;   /* of the step that runs */
+    int64_t since_us; /* the wall clock when the monotonic one was 0, as it was last seen; 0: not yet */
 };
 
 /* records.c */

@@ -105,6 +105,23 @@ static void follow_lease(struct op *op)
     }
 }
 
+/* Deadlines of jobs are times of the wall, and are waited for by the monotonic clock: when the wall clock is set, all are looked at again.
+ */
+static void follow_wall(struct op *op)
+{
+    enum { SET_US = 1000 * 1000 };
+    int64_t since_us = op->now.wall_us - op->now.mono_ms * 1000, by_us = since_us - op->since_us;
+    if (op->since_us && by_us > -SET_US && by_us < SET_US)
+        return;
+    if (op->since_us)
+        log_info("the wall clock was set: deadlines of jobs are looked at again", LF_INT("by_ms", by_us / 1000));
+    op->since_us = since_us;
+    struct cluster *c;
+    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;)
+        if (c->kind == RECORD_JOB)
+            cluster_touch(op, c);
+}
+
 static int64_t earlier(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -126,6 +143,7 @@ int64_t operator_step(struct op *op, struct now now)
     if (op->lease)
         next = kube_lease_tick(op->lease, now);
     follow_lease(op);
+    follow_wall(op);
     if (op->leading && !op->stopping) {
         decide_all(op);
         execute_all(op);

@@ -79,6 +79,35 @@ static void test_silent_for_good(void)
     end_job_world(&w);
 }
 
+/* The operator's wall clock is set, by an hour: what waits neither ends early for that nor an hour late. */
+static void test_wall_clock(void)
+{
+    const int64_t hour_us = INT64_C(3600) * 1000 * 1000;
+    struct world w;
+    test_case("a dashboard that is silent for some seconds while the wall clock is set");
+    make_job_world(&w, false);
+    apply_job(&w, "j", "\"shutdownAfterJobFinishes\":true,\"ttlSecondsAfterFinished\":20,");
+    CHECK(run_until(&w, "j", "Running", 10 * 1000));
+    world_run(&w, 3000);
+    spoil(ray_of(&w, "j"), HANGS, true);
+    world_run(&w, 30 * 1000);
+    w.process[0].skew_us = hour_us;
+    world_run(&w, 30 * 1000);
+    CHECK(job_is(&w, "j", "Running"));
+    w.process[0].skew_us = 0;
+    spoil(ray_of(&w, "j"), HANGS, false);
+    CHECK(run_until(&w, "j", "Complete", 45 * 1000));
+    test_case("a cluster that is to go in some seconds by a clock that is an hour behind, and set right");
+    w.process[0].skew_us = -hour_us;
+    world_run(&w, 40 * 1000);
+    CHECK_INT(clusters_now(&w), 1);
+    w.process[0].skew_us = 0;
+    world_run(&w, 200 * 1000); /* it looks at its clock when it has something to do */
+    CHECK_INT(clusters_now(&w), 0);
+    check_fixed_point(&w);
+    end_job_world(&w);
+}
+
 /* As on a node of GPUs that was taken away, and no other comes. */
 static void test_head_stays_away(void)
 {
@@ -190,6 +219,7 @@ int main(void)
     log_global.fd = getenv("LOG") ? 2 : -1;
     test_bad_heads();
     test_silent_for_good();
+    test_wall_clock();
     test_head_stays_away();
     test_unnamed();
     test_crashes();
