@@ -371,8 +371,6 @@ static void on_status(struct op *op, struct flight *f, const struct kube_answer 
     struct jval object = answer_object(op, a, &version);
     if (!json_there(object))
         return;
-    if (!c->present && from->synced && version <= kube_watch_version(from->watch))
-        return; /* it has gone since */
     extract_cluster(op, from, object, version, 0);
     c->status_hash = f->hash;
     c->status_ours = c->version == version; /* else the watch has told of something newer */

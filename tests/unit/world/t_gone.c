@@ -1,7 +1,7 @@
 /* A cluster that is gone: what waits to be sent for it, for the first time or again, is not sent any more. It names the old cluster as the
  * owner of what it writes, and most often there is another one of that name by then: a service that is applied so changes hands, and the
- * garbage collector takes it. */
-#include "scene.h"
+ * garbage collector takes it. And what is answered then does not bring it back. */
+#include "jobs.h"
 
 #include "../../../src/operator/op.h"
 
@@ -114,10 +114,72 @@ static void test_comes_back(void)
     world_free(&w);
 }
 
+/* Delays the answer to the first POST of a cluster. */
+struct delayed {
+    struct onlooker onlooker; /* first */
+    int64_t ms, arrived_ms;
+};
+
+static void on_arrived(struct world_hooks *h, struct world_request *q)
+{
+    struct delayed *d = (struct delayed *)h;
+    if (d->arrived_ms || !slice_eq(q->method, SLICE("POST")) || !slice_starts(q->target, slice_of(v1)))
+        return;
+    q->delay_ms = d->ms;
+    d->arrived_ms = q->world->now.mono_ms;
+}
+
+static const struct cluster *cluster_of_job(const struct world *w)
+{
+    const struct cluster *c;
+    for (uint32_t i = 0; (c = map_next(&w->op->clusters, &i)) != NULL;)
+        if (c->kind == RAY_V1)
+            return c;
+    return NULL;
+}
+
+/* A job has made its cluster, and hears of it from the watch, its end included, before the answer comes. The record stays as long as pods
+ * of the cluster do. */
+static void test_answered_late(void)
+{
+    enum { DELETED_MS = 1000, ANSWERED_MS = DELETED_MS + 100 }; /* its pods go after 200 */
+    struct world w;
+    struct delayed d = {.onlooker.hooks = {.sent = on_sent, .arrived = on_arrived}, .ms = ANSWERED_MS};
+    test_case("the answer to the POST of a job's cluster comes when that has been deleted");
+    make_job_world(&w, false);
+    world_run(&w, 2000);
+    slice_copy(SLICE("nobody"), d.onlooker.uid, sizeof d.onlooker.uid);
+    w.hooks = &d.onlooker.hooks;
+    apply_job(&w, "j", "");
+    for (int i = 0; i < 5000 && !d.arrived_ms; i++)
+        world_run(&w, 1);
+    world_run(&w, d.arrived_ms + DELETED_MS - w.now.mono_ms);
+    const struct cluster *c = cluster_of_job(&w);
+    if (CHECK(c && c->present)) {
+        slice_copy(slice_of(c->uid), d.onlooker.uid, sizeof d.onlooker.uid);
+        struct slice path = arena_printf(&w.arena, "%s/%s", v1, c->name);
+        CHECK_INT(world_call(&w, "DELETE", path.ptr, "application/json", SLICE("{}")), 200);
+    }
+    world_run(&w, 50);
+    c = cluster_get(w.op, slice_of(d.onlooker.uid));
+    CHECK(c && !c->present && c->pods);
+    CHECK_INT(w.op->flights, 1); /* the answer is still to come */
+    world_run(&w, 60);
+    c = cluster_get(w.op, slice_of(d.onlooker.uid));
+    CHECK(c && !c->present && c->pods);
+    CHECK(run_until(&w, "j", "Complete", 60 * 1000)); /* on a cluster that was made anew */
+    CHECK_INT(d.onlooker.named, 0);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 2);
+    CHECK_INT(w.op->clusters.count, 2);
+    w.hooks = NULL;
+    end_job_world(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
     test_remade();
     test_comes_back();
+    test_answered_late();
     return test_done();
 }
