@@ -172,6 +172,35 @@ class Bounds(unittest.TestCase):
             self.assertIs(case.is_late(types.SimpleNamespace(log=log), second, now), late, (first, second))
 
 
+class Replicas(unittest.TestCase):
+    """A replica that was on its way when its process was killed may be made once more, and nothing else may."""
+
+    @staticmethod
+    def host(replica, host, uid):
+        of = {"ray.io/cluster": "c", "ray.io/node-type": "worker", "ray.io/group": "small", "ray.io/worker-group-replica-index": replica}
+        meta = {"name": uid, "uid": uid, "labels": of | ({"ray.io/replica-host-index": host} if host else {})}
+        return {"metadata": meta}
+
+    def made(self, unheard, *hosts):
+        counted = case.collections.Counter(("o", oracles.place(h)) for h in hosts)
+        reference = case.Learned("w", {}, writes=9, created={"c/small/*/0": 1, "c/small/*/1": 1, "c/small/0": 1})
+        ctx = mock.Mock(data={}, unheard=0, unheard_replicas=case.replicas(unheard), created_before=case.collections.Counter())
+        ctx.proxy.writes.return_value, ctx.fault_count.return_value, ctx.witness.created.return_value = [], 1, counted
+        case.Context.check_writes(ctx, reference)
+
+    def test_on_the_way(self):
+        first, second = [self.host("2", h, f"a{h}") for h in "01"], [self.host("1", h, f"b{h}") for h in "01"]
+        self.made([], *first)
+        self.made(first[:1], *first, *second)
+        with self.assertRaises(AssertionError):
+            self.made([], *first, *second)
+        with self.assertRaises(AssertionError):
+            self.made(first, *first, *second, *second)
+        worker = self.host("0", "", "w")
+        with self.assertRaises(AssertionError):
+            self.made([worker], worker, worker)
+
+
 class Failing(unittest.TestCase):
     """A case that fails is one that failed, whether it finds words or not."""
 

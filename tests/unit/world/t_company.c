@@ -95,28 +95,40 @@ static void test_managed(void)
     world_free(&w);
 }
 
-static void test_hosts(void)
+/* A cluster with three replicas of four hosts. */
+static void apply_hosts(struct world *w)
 {
-    struct world w;
-    test_case("replicas of four hosts");
-    make_world(&w, false);
-    struct slice body = arena_printf(&w.arena,
+    struct slice body = arena_printf(&w->arena,
                                      "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"c\"},\"spec\":{"
                                      "\"headGroupSpec\":{\"rayStartParams\":{},\"template\":%s},\"workerGroupSpecs\":[{\"groupName\":"
                                      "\"small\",\"replicas\":3,\"minReplicas\":0,\"maxReplicas\":1000,\"numOfHosts\":4,"
                                      "\"rayStartParams\":{},\"template\":%s}]}}",
                                      container, container);
-    CHECK_INT(world_call(&w, "POST", v1, "application/json", body), 201);
-    world_run(&w, 5000);
-    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 13);
+    CHECK_INT(world_call(w, "POST", v1, "application/json", body), 201);
+    world_run(w, 5000);
+    CHECK_INT(apiserver_count(w->server, SLICE("pods")), 13);
+}
+
+/* Gives the names of all hosts; the sixth has failed. */
+static void fail_host(struct world *w, struct slice names[12])
+{
+    CHECK_INT(pod_names(w, "worker", names, 12), 12);
+    struct slice path = arena_printf(&w->arena, "%s/%.*s/status", pods_path, SLICE_ARG(names[5]));
+    CHECK_INT(world_call(w, "PATCH", path.ptr, "application/merge-patch+json", SLICE("{\"status\":{\"phase\":\"Failed\"}}")), 200);
+}
+
+static void test_hosts(void)
+{
+    struct world w;
+    test_case("replicas of four hosts");
+    make_world(&w, false);
+    apply_hosts(&w);
     CHECK_INT(apiserver_count(w.server, SLICE("services")), 3);
     CHECK(is_ready(&w, "c"));
     check_fixed_point(&w);
     test_case("one host fails: its replica is made anew, the others stay");
     struct slice names[12];
-    CHECK_INT(pod_names(&w, "worker", names, COUNT_OF(names)), 12);
-    struct slice path = arena_printf(&w.arena, "%s/%.*s/status", pods_path, SLICE_ARG(names[5]));
-    CHECK_INT(world_call(&w, "PATCH", path.ptr, "application/merge-patch+json", SLICE("{\"status\":{\"phase\":\"Failed\"}}")), 200);
+    fail_host(&w, names);
     world_run(&w, 20 * 1000);
     CHECK_INT(w.sent.pod_posts, 13 + 4);
     CHECK_INT(w.sent.deletes, 4);
@@ -128,6 +140,38 @@ static void test_hosts(void)
     world_free(&w);
 }
 
+/* A replica whose predecessor is still going gets another place than one that is made later. When a process dies and what it has sent comes
+ * behind the list of the next one, which finds the predecessor gone, two are made for one. The younger goes; whatever has work stays. */
+static void test_killed_as_a_replica_is_made(void)
+{
+    enum { ON_THE_WAY_MS = 400, DECIDED_MS = 150, GONE_MS = 150 };
+    struct world w;
+    struct slice names[12], after[16];
+    test_case("killed while a replica is made anew");
+    make_world(&w, false);
+    apply_hosts(&w);
+    fail_host(&w, names);
+    for (int ms = 0; ms < 10000 && w.sent.deletes < 4; ms++)
+        world_run(&w, 1);
+    w.path.latency_ms = ON_THE_WAY_MS;
+    world_run(&w, DECIDED_MS);
+    world_kill_operator(&w);
+    w.path.latency_ms = 0;
+    world_run(&w, GONE_MS);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 1 + 8);
+    world_start_operator(&w, false);
+    world_run(&w, 20 * 1000);
+    CHECK_INT(w.sent.pod_posts, 13 + 4 + 4);
+    CHECK_INT(w.sent.deletes, 4 + 4);
+    CHECK(is_ready(&w, "c"));
+    CHECK_INT(pod_names(&w, "worker", after, COUNT_OF(after)), 12);
+    for (uint32_t i = 0; i < COUNT_OF(names); i++)
+        CHECK(slice_eq(names[i], after[i])); /* in the place of the one that went, not beside it */
+    world_run(&w, 60 * 1000);                /* progress is told once a minute */
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
@@ -135,5 +179,6 @@ int main(void)
     test_adopted();
     test_managed();
     test_hosts();
+    test_killed_as_a_replica_is_made();
     return test_done();
 }
