@@ -1,16 +1,16 @@
 """K, only when asked for (BLOCK=K KILLS=10000): killed at random writes, again and again, while clusters are scaled, deleted and made
-anew."""
+anew; in every second case while jobs are started, suspended, resumed and deleted, and end."""
 
 import os
 import random
 
 from case import Case
-from cluster import LEGACY
+from cluster import LEGACY, V1
 from rules import Rule, kill
-from workloads import gone, legacy, raycluster
+from workloads import gone, legacy, raycluster, rayjob
 
 BLOCK = "K"
-TITLE = "killed at random writes: no duplicates, no orphans, one head"
+TITLE = "killed at random writes: no duplicates, no orphans, one head, one submission"
 KILLS = int(os.environ.get("KILLS") or 400)
 EACH = 100  # kills of one case
 SEED = int(os.environ.get("SEED") or 1)
@@ -46,11 +46,55 @@ class Users:
         return all(len(self.ctx.space.pods(name)) == n + 1 for name, n in self.sizes.items())
 
 
+class Submitters:
+    """They start jobs under three names, suspend, resume and delete them; and what runs at the moment ends now and then."""
+
+    def __init__(self, ctx, rng):
+        self.ctx, self.rng, self.suspended = ctx, rng, {}
+        self.start("j0")
+
+    def start(self, name):
+        self.ctx.space.start(rayjob(self.ctx, name, ends=(), shutdownAfterJobFinishes=True, backoffLimit=1))
+        self.suspended[name] = False
+
+    def path(self, name):
+        return self.ctx.space.path("rayjobs", name, V1)
+
+    def suspend(self, name, yes):
+        self.ctx.api.patch(self.path(name), {"spec": {"suspend": yes}})
+        self.suspended[name] = yes
+
+    def delete(self, name):
+        """The operator takes part in it: nobody waits while the next kill is to come."""
+        self.ctx.api.call("DELETE", self.path(name))
+        del self.suspended[name]
+
+    def act(self):
+        name, die = self.rng.choice(("j0", "j1", "j2")), self.rng.random()
+        if name in self.suspended and die < 0.3:
+            self.delete(name)
+        elif name in self.suspended and die < 0.8:
+            self.suspend(name, not self.suspended[name])
+        elif name in self.suspended:
+            self.ctx.jobs.end(self.rng.choice(("SUCCEEDED", "FAILED")))
+        elif not self.ctx.space.find(self.path(name)):
+            self.start(name)
+
+    def content(self):
+        """Whether every job that is wanted is over, with nothing left of its cluster, and no other is there."""
+        for name in [n for n, yes in self.suspended.items() if yes]:
+            self.suspend(name, False)
+        self.ctx.jobs.end("SUCCEEDED")
+        there = {o["metadata"]["name"]: o.get("status", {}) for o in self.ctx.api.get(self.path(""))["items"]}
+        over = all(status.get("jobDeploymentStatus") in ("Complete", "Failed") for status in there.values())
+        return there.keys() == self.suspended.keys() and over and not self.ctx.space.pods()
+
+
 def killed_at_random(number, kills):
     def run(ctx):
         rng = random.Random(f"{SEED} {number}")
         ctx.operator().ready()
-        users = Users(ctx, rng)
+        users = (Users if number % 2 else Submitters)(ctx, rng)
         while ctx.kills < kills:
             rule = ctx.proxy.add(Rule(kill(rng.choice(POSITIONS), ctx.kill), where=lambda x: x.is_write and not x.dry_run
                                       and x.resource != "events", nth=rng.randint(1, 4)))
