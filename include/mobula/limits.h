@@ -141,6 +141,12 @@ enum {
 };
 #define LIMIT_RAY_AMOUNT INT64_C(100000000000000) /* units of one resource on one node: 91 TiB of memory */
 
+/* cli */
+enum {
+    EXPLAIN_PAGE = 100,         /* pods that one request for them asks for … */
+    LIMIT_EXPLAIN_PAGES = 2000, /* … and how often `mobula explain cluster` does: twice LIMIT_RAY_PODS, some may be going */
+};
+
 /* reconcile */
 enum {
     RECONCILE_BACKOFF_MS = 1000,

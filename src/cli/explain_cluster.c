@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-enum { PODS_PAGE = 100, DASHBOARD_PORT = 8265 };
+enum { DASHBOARD_PORT = 8265 };
 
 struct cluster_options {
     struct slice name; /* "[cluster.]ray.io" or empty: of which of the two kinds */
@@ -106,28 +106,35 @@ static bool find_cluster(struct job *j, struct jval *object)
 
 /* ---- its pods ---- */
 
+/* A page is gone when the next one comes: of a hundred thousand pods all that is kept is what is said of them. */
+static bool find_page(struct job *j, struct explain_facts *f, struct slice *more)
+{
+    struct ask_answer answer;
+    char page[16];
+    __attribute__((cleanup(buf_free))) struct buf path;
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    buf_init(&path, LIMIT_HTTP_URL);
+    buf_put(&path, path_of(j, &kube_pods, SLICE_NONE));
+    snprintf(page, sizeof page, "%d", EXPLAIN_PAGE);
+    kube_query(&path, "labelSelector", arena_printf(&a, RAY_LABEL_CLUSTER "=%.*s", SLICE_ARG(j->o->name)));
+    kube_query(&path, "limit", slice_of(page));
+    if (more->len)
+        kube_query(&path, "continue", *more);
+    if (!ask_get(&j->ask, buf_slice(&path), NULL, &a, &answer, &j->e))
+        return false;
+    if (answer.code != 200)
+        return err_set(&j->e, ERR_STATUS, "its pods cannot be read: %d %s: %.*s", answer.code, kube_reason_text(answer.reason),
+                       SLICE_ARG(answer.message));
+    return explain_add_pods(f, answer.body, more, j->a, &j->e);
+}
+
 static bool find_pods(struct job *j, struct explain_facts *f)
 {
     struct slice more = SLICE("");
-    do {
-        struct ask_answer answer;
-        char page[16];
-        __attribute__((cleanup(buf_free))) struct buf path;
-        buf_init(&path, LIMIT_HTTP_URL);
-        buf_put(&path, path_of(j, &kube_pods, SLICE_NONE));
-        snprintf(page, sizeof page, "%d", PODS_PAGE);
-        kube_query(&path, "labelSelector", arena_printf(j->a, RAY_LABEL_CLUSTER "=%.*s", SLICE_ARG(j->o->name)));
-        kube_query(&path, "limit", slice_of(page));
-        if (more.len)
-            kube_query(&path, "continue", more);
-        if (!ask_get(&j->ask, buf_slice(&path), NULL, j->a, &answer, &j->e))
+    do
+        if (!find_page(j, f, &more))
             return false;
-        if (answer.code != 200)
-            return err_set(&j->e, ERR_STATUS, "its pods cannot be read: %d %s: %.*s", answer.code, kube_reason_text(answer.reason),
-                           SLICE_ARG(answer.message));
-        if (!explain_add_pods(f, answer.body, &more, j->a, &j->e))
-            return false;
-    } while (more.len);
+    while (more.len);
     return true;
 }
 

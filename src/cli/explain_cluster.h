@@ -11,7 +11,7 @@ enum { EXPLAIN_WORDS_MAX = 16 * MIB }; /* LIMIT_RAY_GROUPS groups, each with LIM
 struct explain_facts {
     struct jval object; /* the RayCluster */
     struct pod *pods;   /* that carry its label and are its own */
-    uint32_t pod_count, pod_cap;
+    uint32_t pod_count, pod_cap, pages;
     bool sidecar;         /* KubeRay's autoscaler runs beside its head */
     struct slice said;    /* the head's own `ray status`; empty: … */
     struct slice silence; /* … why there is none */
@@ -20,7 +20,7 @@ struct explain_facts {
 
 /* One Pod. Those of an older cluster of the same name are passed over. */
 void explain_add_pod(struct explain_facts *f, struct jval pod, struct arena *a);
-/* The Pods of a page of a list; *more is what the next page is asked for with, or empty. */
+/* The Pods of a page of a list; *more is what the next page is asked for with, or empty. A list has LIMIT_EXPLAIN_PAGES at most. */
 bool explain_add_pods(struct explain_facts *f, struct slice page, struct slice *more, struct arena *a, struct err *e);
 /* The text that GET /api/cluster_status?format=1 of the dashboard holds; false: it is no such answer. */
 bool explain_said(struct slice body, struct arena *a, struct slice *said);

@@ -43,6 +43,9 @@ bool explain_add_pods(struct explain_facts *f, struct slice page, struct slice *
     struct slice item;
     enum json_step step;
     struct err odd = {0}; /* one that cannot be read is no reason to say nothing of the others */
+    if (f->pages++ >= LIMIT_EXPLAIN_PAGES)
+        return err_set(e, ERR_LIMIT, "the API server's list of pods does not end: more than %d pages (LIMIT_EXPLAIN_PAGES)",
+                       LIMIT_EXPLAIN_PAGES);
     json_slicer_init(&s, JSON_STREAM_LIST, LIMIT_JSON_ITEM);
     while ((step = json_slice(&s, &page, &item, &odd)) == JSON_ITEM || step == JSON_OVER) {
         struct json pod;
@@ -51,10 +54,12 @@ bool explain_add_pods(struct explain_facts *f, struct slice page, struct slice *
             explain_add_pod(f, json_root(&pod), a);
         arena_free(&scratch);
     }
-    struct json *rest = arena_new(a, struct json);
-    bool well = step == JSON_DONE && json_parse(rest, arena_dup(a, json_slicer_envelope(&s)), a, &odd);
+    struct json rest;
+    struct arena scratch = {0};
+    bool well = step == JSON_DONE && json_parse(&rest, json_slicer_envelope(&s), &scratch, &odd);
     if (well)
-        *more = json_get_str(json_root(rest), "metadata.continue", a);
+        *more = arena_dup(a, json_get_str(json_root(&rest), "metadata.continue", &scratch));
+    arena_free(&scratch);
     json_slicer_free(&s);
     return well || err_set(e, ERR_SYNTAX, "the API server's list of pods is malformed");
 }

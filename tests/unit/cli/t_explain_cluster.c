@@ -92,6 +92,14 @@ static void pages(struct arena *a)
     test_case("the last page");
     CHECK(explain_add_pods(&f, guarded(SLICE("{\"metadata\":{},\"items\":[]}")), &more, a, &e));
     CHECK_STR(more, "");
+    test_case("a list that does not end");
+    for (f.pages = 0; f.pages < LIMIT_EXPLAIN_PAGES;)
+        CHECK(explain_add_pods(&f, SLICE("{\"metadata\":{\"continue\":\"next\"},\"items\":[]}"), &more, a, &e));
+    CHECK_STR(more, "next");
+    CHECK(!explain_add_pods(&f, SLICE("{\"metadata\":{},\"items\":[]}"), &more, a, &e));
+    CHECK_INT(e.code, ERR_LIMIT);
+    CHECK(strstr(e.text, "LIMIT_EXPLAIN_PAGES") != NULL);
+    f.pages = 0;
     for (size_t n = 0; n < sizeof page - 1; n++) {
         e = (struct err){0};
         test_case("cut at byte %zu", n);
