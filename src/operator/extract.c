@@ -132,6 +132,8 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
     bool status = keep_status(c, json_raw(json_get(object, "status")));
     if (fresh)
         extract_failures(op, c);
+    if (status && round != 0 && c->kind == RECORD_JOB && !slice_empty(json_get_str(object, "status.jobStatus", a)))
+        job_doubt(c);
     if (c->kind == RAY_V1)
         cluster_own(op, c, cluster_make(op, controller(object, SLICE("RayJob"), a), from->space));
     if ((changed || status) && c->kind == RAY_V1)

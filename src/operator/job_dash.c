@@ -75,6 +75,15 @@ static void say_submitted(struct job *j)
     say_event(j->op, j->c, false, "SubmittedRayJob", slice_of(note));
 }
 
+void job_doubt(struct cluster *c)
+{
+    struct job *j = c->job;
+    if (!j || j->said.known)
+        return;
+    j->said.id = SLICE_NONE;
+    j->doubted = j->said.asking;
+}
+
 static void on_answer(void *owner, uint64_t tag, const struct ray_dash_answer *answer, struct now now);
 
 static void hear(struct job *j, const struct ray_dash_answer *answer)
@@ -86,6 +95,10 @@ static void hear(struct job *j, const struct ray_dash_answer *answer)
     job_hear(&j->said, slice_of(j->id), answer, op->now);
     keep_texts(j);
     j->said.asking = false;
+    if (j->doubted && !looks) {
+        j->doubted = false;
+        job_doubt(j->c);
+    }
     if (answer->call == RAY_DASH_SUBMIT && (answer->outcome == RAY_DASH_OK || answer->outcome == RAY_DASH_EXISTS))
         say_submitted(j);
     struct err e = {0};

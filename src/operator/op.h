@@ -304,11 +304,14 @@ struct job {
     bool follows;                                           /* it is not the job's own */
     int64_t leaving_ms;                                     /* since when it has been known to be deleted; 0: it is not */
     uint8_t kind;                                           /* of the question that is under way: enum action_kind */
+    bool doubted;                                           /* … and what its answer does not know may have come since */
     char cluster[POD_NAME_MAX + 1], id[RAY_JOB_ID_MAX + 1]; /* whom it goes to, about which submission */
 };
 bool job_asks(const struct action *act); /* it is a question to the dashboard */
 void job_ask(struct op *op, struct cluster *c, const struct action *act);
 void job_forget_words(struct job *j); /* the message and the log */
+/* Another process has written that Ray knows the job: whatever this one has heard to the contrary is older, and is asked anew. */
+void job_doubt(struct cluster *c);
 
 /* scaling.c */
 void scaling_follow(struct op *op, struct cluster *c); /* the model is loaded: whether it is scaled, and which head is asked */

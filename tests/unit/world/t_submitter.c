@@ -88,6 +88,31 @@ static void run_finely(struct world *w, const char *job)
     CHECK(job_is(w, job, "Running"));
 }
 
+/* A lease that was edited by hand makes two leaders for a moment, and the other one has asked later. */
+static void test_another_knows(void)
+{
+    struct world w;
+    test_case("status says that Ray knows the job, and here it was not known yet");
+    make_pod_world(&w);
+    apply_job(&w, "j", "\"backoffLimit\":1,");
+    CHECK(run_until_pods(&w, "j", 1, 20 * 1000));
+    struct submitters s = submitters_of(&w, "j");
+    world_run(&w, 5000);
+    submit_from(&w, "j", s.names[0]);
+    CHECK_INT(world_call(&w, "PATCH", "/apis/ray.io/v1/namespaces/n/rayjobs/j/status", "application/merge-patch+json",
+                         SLICE("{\"status\":{\"jobStatus\":\"RUNNING\"}}")),
+              200);
+    world_run(&w, 5000);
+    CHECK(job_is(&w, "j", "Running"));
+    CHECK_STR(job_says(&w, "j", "jobStatus"), "RUNNING");
+    CHECK_INT(board.taken, 1);
+    test_case("and so it is, until Ray forgets it");
+    fakeray_restart(ray_of(&w, "j"));
+    CHECK(run_until(&w, "j", "Retrying", 10 * 1000));
+    CHECK_STR(job_says(&w, "j", "reason"), "HeadLost");
+    end_job_world(&w);
+}
+
 static void test_success(void)
 {
     struct world w;
@@ -398,6 +423,7 @@ int main(void)
 {
     log_global.fd = getenv("LOG") ? 2 : -1;
     test_success();
+    test_another_knows();
     test_failing_pods();
     test_lost_pod();
     test_lost_with_head();
