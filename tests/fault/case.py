@@ -18,7 +18,7 @@ import oracles
 from cluster import Workspace, eventually
 from dashboards import Jobs, own_address
 from processes import ACCOUNT, Operator, kubeconfig
-from proxy import Proxy
+from proxy import Proxy, call_of
 
 QUICK = bool(os.environ.get("QUICK"))
 QUIET_SECONDS = 3.0 if QUICK else 10.0
@@ -209,6 +209,8 @@ class Context:
             return f"{x.what()} {self.called(x.name)}"
         if x.resource == "dashboard":
             return x.what()
+        if x.sub == "proxy":  # of a service and a port that are others in every run
+            return f"{x.what()} {call_of(x.target)}"
         if x.resource == "rayjobs" and x.sub:  # how many there are on the way from one step to the next is a matter of timing
             said = x.object.get("status", {})
             return f"{x.what()} {x.name} {said.get('jobDeploymentStatus')} {said.get('jobStatus', '')}"

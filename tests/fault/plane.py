@@ -50,7 +50,7 @@ class Plane:
     def _installation():
         """The ServiceAccount, Roles and RoleBindings of an installation for all that the workloads do, as JSON with the template's
         namespace in it."""
-        flags = ("--leader-elect", "--ray-auth", "--autoscaler=sidecar")
+        flags = ("--leader-elect", "--ray-auth", "--autoscaler=sidecar", "--ray-access=proxy")
         documents = manifests("--no-crds", *flags, "--namespace", TEMPLATE).split("\n---\n")
         text = "\n---\n".join(d for d in documents if "\nkind: Deployment\n" not in d)
         out = kubectl("create", "--dry-run=client", "--validate=false", "-o", "json", "-f", "-", stdin=text).stdout

@@ -17,7 +17,8 @@ from cluster import RUN
 from wire import Answer, Closed, Wire
 
 PATH = re.compile(r"^/(?:api/(?P<core>[^/]+)|apis/(?P<group>[^/]+)/(?P<version>[^/]+))"
-                  r"(?:/namespaces/(?P<ns>[^/]+))?/(?P<resource>[a-z]+)(?:/(?P<name>[^/]+))?(?:/(?P<sub>[^/]+))?$")
+                  r"(?:/namespaces/(?P<ns>[^/]+))?/(?P<resource>[a-z]+)(?:/(?P<name>[^/]+))?(?:/(?P<sub>[^/]+))?"
+                  r"(?:(?<=/proxy)/.*)?$")  # what is asked of whoever the API server passes it on to
 VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 WRITES = tuple(VERBS.values()) + ("deletecollection",)
 

@@ -319,10 +319,12 @@ WORKLOADS = {w.id: w for w in (
     Workload("W27", "a job whose cluster has the sidecar autoscaler and a token", nothing, run_guarded_job, complete(2),
              flags=("--autoscaler=sidecar",),
              more=(("serviceaccounts", CORE), ("secrets", CORE), ("roles", RBAC), ("rolebindings", RBAC))),
+    Workload("W28", "a job whose head is asked through the API server", nothing, run_job(shutdownAfterJobFinishes=True), complete(0),
+             flags=("--ray-access=proxy",)),
 )}
 
 
-JOBS = ("W24", "W25", "W26", "W27")
+JOBS = ("W24", "W25", "W26", "W27", "W28")
 
 
 def still_there(ctx):

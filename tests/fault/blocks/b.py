@@ -1,12 +1,13 @@
 """B: each kind of request that the operator sends meets each kind of answer, twice in a row; then the server is well again."""
 
 from case import LIMIT, Case
+from proxy import call_of
 from rules import (ALWAYS, Rule, broken_json, hang, reset, say, stream, truncated)
 from wire import Closed, chunk
 from workloads import WORKLOADS
 
 BLOCK = "B"
-TITLE = "34 kinds of request x 20 answers, 5 to dashboards x 11"
+TITLE = "34 kinds of request x 20 answers, 7 to dashboards x 11"
 TIMES = 2
 HANG_SECONDS = 60
 ABSENT_SECONDS = 30  # until a kind that is not there is looked for again
@@ -61,6 +62,8 @@ DASHBOARD = {
     "head-look": ("W24", (), {"verb": "get", "resource": "dashboard", "sub": "job"}),
     "head-log": ("W25", (), {"verb": "get", "resource": "dashboard", "sub": "logs"}),
     "head-stop": ("W26", (), {"verb": "create", "resource": "dashboard", "sub": "stop"}),
+    "proxy-submit": ("W28", (), {"verb": "create", "resource": "services", "sub": "proxy"}),
+    "proxy-look": ("W28", (), {"verb": "get", "resource": "services", "sub": "proxy", "where": lambda x: call_of(x.target) == "job"}),
 }
 PASSING = ("401", "403", "429-after", "429", "500", "503-after", "504", "broken-json", "truncated", "reset", "hang")  # others end a job
 
