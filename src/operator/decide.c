@@ -276,6 +276,8 @@ static void decide_one(struct op *op, struct cluster *c)
         cluster_settle(op, c);
         return;
     }
+    if (c->kind == RECORD_JOB)
+        space_tell_absent(c->space);
     if (!space_synced(c->space, c->kind == RECORD_JOB) || c->work || c->in_flight)
         return; /* it is touched again when that is over */
     int64_t due = c->not_before_ms > c->decided_ms + pace_ms(c) ? c->not_before_ms : c->decided_ms + pace_ms(c);

@@ -112,7 +112,7 @@ struct source {
     struct space *space;
     enum source_what what;
     struct kube_watch *watch;
-    bool synced, absent;
+    bool synced, absent, told; /* told: somebody waits for what is absent, and that was said */
     uint32_t round;
     struct err trouble;
 };
@@ -226,6 +226,7 @@ void extract_failures(struct op *op, struct cluster *c);
 /* watch.c */
 bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e);
 bool space_synced(const struct space *s, bool jobs); /* all that a decision rests on: about a job, or only about a cluster */
+void space_tell_absent(struct space *s);             /* jobs wait for the kind of their clusters: once, as long as it is not there */
 const char *source_name(enum source_what what);      /* "pods", "rayclusters.ray.io": for messages */
 
 /* decide.c */

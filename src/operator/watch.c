@@ -14,6 +14,16 @@ bool space_synced(const struct space *s, bool jobs)
     return true;
 }
 
+void space_tell_absent(struct space *s)
+{
+    struct source *src = &s->source[SOURCE_V1];
+    if (!src->absent || src->told)
+        return;
+    src->told = true;
+    log_warn("RayJobs wait: the API server does not know RayClusters; apply what mobula install --crds-only --print prints",
+             LF_CSTR("resource", source_name(src->what)), LF("namespace", slice_empty(s->ns) ? SLICE("all") : s->ns));
+}
+
 static bool of_space(const struct cluster *c, const struct space *s)
 {
     return c->space == s;
@@ -144,6 +154,7 @@ static void on_watch(void *owner, const struct kube_watch_event *ev, struct now 
     case KUBE_WATCH_SYNCED:
         sweep(op, src, ev->version);
         src->synced = true;
+        src->told = false;
         touch_space(op, src->space);
         break;
     case KUBE_WATCH_PROGRESS:

@@ -65,10 +65,60 @@ static void test_shared(void)
     end_job_world(&w);
 }
 
+struct lines {
+    uint32_t count;
+    char last[512];
+};
+
+static void on_line(void *owner, struct slice line)
+{
+    struct lines *n = owner;
+    if (!memmem(line.ptr, line.len, "RayJobs wait", 12))
+        return;
+    n->count++;
+    slice_copy(slice_head(line, sizeof n->last - 1), n->last, sizeof n->last);
+}
+
+/* Somebody has applied the kind of jobs and not that of clusters: nothing can be done, and it is said why. */
+static void test_half_installed(void)
+{
+    enum { FEW = 20, MINUTE_MS = 60 * 1000 };
+    static const char crd[] = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/rayclusters.ray.io";
+    struct world w;
+    struct lines n = {0};
+    char name[16];
+    test_case("jobs where the API server does not know RayClusters");
+    make_job_world(&w, false);
+    CHECK_INT(world_call(&w, "DELETE", crd, "application/json", SLICE("{}")), 200);
+    world_kill_operator(&w);
+    log_global.sink = on_line;
+    log_global.owner = &n;
+    world_start_operator(&w, false);
+    world_run(&w, MINUTE_MS);
+    CHECK_INT(n.count, 0);
+    for (int i = 0; i < FEW; i++) {
+        snprintf(name, sizeof name, "j%d", i);
+        apply_job(&w, name, "");
+        world_run(&w, MINUTE_MS / 2);
+    }
+    CHECK_INT(n.count, 1);
+    CHECK(strstr(n.last, "level=warn") && strstr(n.last, "namespace=n") && strstr(n.last, "mobula install --crds-only --print"));
+    test_case("and go on when it does");
+    make_crd(&w, "ray.io", "");
+    for (int i = 0; i < FEW; i++) {
+        snprintf(name, sizeof name, "j%d", i);
+        CHECK(run_until(&w, name, "Complete", 3 * MINUTE_MS));
+    }
+    CHECK_INT(n.count, 1);
+    log_global.sink = NULL;
+    end_job_world(&w);
+}
+
 int main(void)
 {
     log_global.fd = getenv("LOG") ? 2 : -1;
     test_many();
     test_shared();
+    test_half_installed();
     return test_done();
 }
