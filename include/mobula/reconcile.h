@@ -24,12 +24,13 @@ struct pod {
     int32_t exit_code;            /* of the Ray container that ended */
     uint8_t phase;                /* enum pod_phase */
     bool head, ready, deleting;
-    bool ended;   /* the Ray container ended and is not started again */
-    bool counted; /* its failure is in the group's count already */
-    bool asked;   /* a DELETE of it was not answered well, and may have been carried out: of too many pods it is the first to go */
-    bool doubted; /* deleting only because a DELETE was answered "not there": it keeps its place until the watch or a list has told */
+    bool ended;     /* the Ray container ended and is not started again */
+    bool counted;   /* its failure is in the group's count already */
+    bool asked;     /* a DELETE of it was not answered well, and may have been carried out: of too many pods it is the first to go */
+    bool doubted;   /* deleting only because a DELETE was answered "not there": it keeps its place until the watch or a list has told */
+    bool overtaken; /* the API server has a newer one than this, and nobody has shown it: it may have started since */
 };
-/* Of a Pod object; version, counted, asked and doubted are the caller's to set. group and reason lie in the object or in a. */
+/* Of a Pod object; version, counted and what follows it are the caller's to set. group and reason lie in the object or in a. */
 void pod_read(struct jval object, struct arena *a, struct pod *out);
 
 /* Of a service of ours. */
@@ -145,9 +146,10 @@ const char *action_name(enum action_kind kind);
  *
  * Down it goes by drains only: a plan asks for them, the raylet accepts or refuses, and in a later state an accepted node is DEAD: then its
  * pod is among `removals`. Until then it counts, so decide anew whenever a pod has changed, before reconcile_cluster is asked: a pod that
- * ended meanwhile would else be replaced. The only other pods there are such that have not started and that nobody needs, such that run
- * but have no node for long (Ray in them has ended, and the head began anew before it could say so), and such that are above a max, have
- * agreed to drain and are still at it after SCALE_PREEMPT_MS.
+ * ended meanwhile would else be replaced. The only other pods there are such that have not started and that nobody needs (delete those as
+ * they were seen, by their version: what has started meanwhile is no such pod any more, whoever knows it), such that run but have no node
+ * for long (Ray in them has ended, and the head began anew before it could say so), and such that are above a max, have agreed to drain and
+ * are still at it after SCALE_PREEMPT_MS.
  *
  * Of the state's reader it is expected that slices and pointers are valid and that the state is whole. Checked here: amounts (ray_pack_…),
  * counts below 1, node ids of another length (never drained), two nodes for one pod (the busier counts, none is drained), nodes without a

@@ -301,6 +301,24 @@ static bool on_create(struct op *op, struct flight *f, const struct kube_answer 
  */
 enum { DOUBT_MS = 10 * 1000 };
 
+static void doubt(struct op *op, struct pod_record *r)
+{
+    r->doubt_ms = op->now.mono_ms + DOUBT_MS;
+    r->listed = false;
+}
+
+/* The pod is another than the one that was to go, as the watch will tell, or has told by now. Nothing has failed, and the others of the
+ * cluster do not wait for it. */
+static void overtaken(struct op *op, const struct flight *f)
+{
+    struct pod_record *r = map_get(&op->pods, slice_of(f->uid));
+    if (!r || r->pod.version != f->version)
+        return;
+    r->pod.overtaken = true;
+    doubt(op, r);
+    scaling_spare(op, r);
+}
+
 /* not_there: the words of a 404. They are no more to be believed than of a pod, but services are few: they are listed at once. */
 static void service_deleted(struct op *op, struct flight *f, const char *not_there)
 {
@@ -323,7 +341,9 @@ static void on_delete(struct op *op, struct flight *f, const struct kube_answer 
         record_by_us(op, f->kind, slice_of(f->uid), false);
         if (r)
             r->pod.asked |= a->outcome == KUBE_UNKNOWN || in_trouble(a);
-        if (refusal && a->status.reason == KUBE_CONFLICT)
+        if (refusal && a->status.reason == KUBE_CONFLICT && f->version)
+            overtaken(op, f);
+        else if (refusal && a->status.reason == KUBE_CONFLICT)
             cluster_wait(op, f->c, f, a->status.message); /* another pod has its name, as the watch will tell; or a webhook said so */
         else if (refusal)
             refused(op, f, &a->status);
@@ -337,8 +357,11 @@ static void on_delete(struct op *op, struct flight *f, const struct kube_answer 
     }
     if (r) {
         r->pod.doubted = gone && !r->pod.deleting; /* else the watch has told meanwhile that it goes */
-        r->doubt_ms = r->pod.doubted ? op->now.mono_ms + DOUBT_MS : 0;
-        r->pod.deleting = true; /* its end is the watch's to tell */
+        r->pod.deleting = true;                    /* its end is the watch's to tell */
+        r->pod.overtaken = false;
+        r->doubt_ms = 0;
+        if (r->pod.doubted)
+            doubt(op, r);
     }
     if (f->c->work)
         f->c->work->deleted++;

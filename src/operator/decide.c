@@ -97,7 +97,8 @@ const struct group_failures *view_failures(struct op *op, struct cluster *c)
     return failures;
 }
 
-/* Pods that were said to be gone, and that the watch has shown long enough: either says what is not true, so all are listed anew. */
+/* Pods that were said to be gone, or to be others by now, and that the watch has shown as they were for long enough: either says what is
+ * not true, so all are listed anew. */
 static bool doubt_watch(struct op *op, struct cluster *c)
 {
     bool any = false;
@@ -107,6 +108,17 @@ static bool doubt_watch(struct op *op, struct cluster *c)
     if (any)
         kube_watch_refresh(c->space->source[SOURCE_PODS].watch, op->now);
     return any;
+}
+
+static void recall(struct op *op, struct cluster *c, struct pod_record *r)
+{
+    const char *what = r->pod.overtaken
+                           ? "the API server does not delete a pod because it was changed, but shows it unchanged: it is deleted again"
+                           : "the API server says that a pod is not there, but shows it: it is deleted again";
+    r->doubt_ms = 0;
+    r->pod.deleting = r->pod.doubted = r->pod.overtaken = r->by_us = r->listed = false;
+    if (say_once(op, SAID_SERVER, said_of(c, slice_of(what), ACTION_DELETE_POD)))
+        log_warn(what, LF("namespace", istr_slice(c->ns)), LF_CSTR(record_key(c), c->name), LF_CSTR("pod", r->pod.name));
 }
 
 /* Those that the list has, too, count as they are again. Returns when to look the next time. */
@@ -120,11 +132,7 @@ static int64_t recall_doubted(struct op *op, struct cluster *c)
             next = r->doubt_ms < next ? r->doubt_ms : next;
             continue;
         }
-        r->doubt_ms = 0;
-        r->pod.deleting = r->pod.doubted = r->by_us = r->listed = false;
-        if (say_once(op, SAID_SERVER, said_of(c, slice_of(r->pod.name), ACTION_DELETE_POD)))
-            log_warn("the API server says that a pod is not there, but shows it: it is deleted again", LF("namespace", istr_slice(c->ns)),
-                     LF_CSTR(record_key(c), c->name), LF_CSTR("pod", r->pod.name));
+        recall(op, c, r);
     }
     return next;
 }

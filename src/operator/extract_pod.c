@@ -29,7 +29,7 @@ static bool same_to_decisions(const struct pod *a, const struct pod *b)
 {
     return a->version != 0 && a->phase == b->phase && a->ready == b->ready && a->deleting == b->deleting && a->ended == b->ended &&
            a->exit_code == b->exit_code && a->index == b->index && a->host == b->host && a->hash == b->hash && a->head == b->head &&
-           a->doubted == b->doubted && a->group.ptr == b->group.ptr && a->reason.ptr == b->reason.ptr &&
+           a->doubted == b->doubted && a->overtaken == b->overtaken && a->group.ptr == b->group.ptr && a->reason.ptr == b->reason.ptr &&
            (!b->head || strcmp(a->ip, b->ip) == 0);
 }
 
@@ -59,7 +59,7 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     now.counted = before.counted;
     now.asked = before.asked;
     now.doubted = before.doubted && !now.deleting;
-    if (now.deleting)
+    if (now.deleting || before.overtaken)
         r->doubt_ms = 0;
     now.deleting |= before.deleting; /* our own DELETE was answered; the object may be older than that */
     *p = now;
@@ -67,6 +67,8 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     keep_interned(op, &r->reason, &p->reason, now.reason);
     if (before.version && p->deleting && !before.deleting && !r->by_us)
         cluster_doubt(c);
+    if (r->stop && before.phase == POD_PENDING && p->phase != POD_PENDING)
+        scaling_spare(op, r);
     if (!same_to_decisions(&before, p))
         cluster_touch(op, c);
 }

@@ -26,7 +26,8 @@ struct pod_record {
     const char *stop;       /* why the autoscaler gave it up, a literal; NULL: it did not */
     uint32_t stop_decision; /* … and in which of its decisions */
     struct scale_seen seen; /* by the autoscaler */
-    int64_t doubt_ms; /* it counts as deleting because a DELETE was answered "not there": until then, if the watch shows it all the same */
+    int64_t doubt_ms; /* it counts as deleting because a DELETE was answered "not there", or as overtaken because one was answered that it
+                         is another by now: until then, if the watch shows it all the same; 0: neither */
     uint32_t round;
     bool listed; /* all pods have been listed since doubt_ms was over, or are */
     bool by_us;  /* a DELETE of ours is on its way, or was answered */
@@ -266,6 +267,7 @@ struct flight {
     char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1];
     int64_t generation; /* of the spec that group and index belong to */
     uint64_t hash;      /* of what is sent: the template that is tried, the service, the status */
+    uint64_t version;   /* of the pod, which is deleted in this version or not at all; 0: in any */
 };
 kube_done answer_done;
 /* Asks for the object by the flight's name: the flight goes on with that. False with *e: it does not. */
@@ -319,6 +321,9 @@ void scaling_follow(struct op *op, struct cluster *c); /* the model is loaded: w
 void scaling_drop(struct cluster *c);
 bool scaling_speaks(const struct cluster *c);  /* it logs how many nodes there are */
 bool scaling_decides(const struct cluster *c); /* how many pods there are, and by name which of them go */
+/* The pod was given up as one that has not started, and that is not known of it any more: it stays, with all of its replica, until it is
+ * given up anew. */
+void scaling_spare(struct op *op, struct pod_record *r);
 /* Makes the loaded model what was decided last. NULL: the cluster is not scaled here. */
 const struct scale_news *scaling_apply(struct op *op, struct cluster *c, struct arena *a);
 

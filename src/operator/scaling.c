@@ -239,6 +239,15 @@ static void mark_removals(struct scaling *s, const struct scale_plan *p)
     }
 }
 
+void scaling_spare(struct op *op, struct pod_record *r)
+{
+    for (struct pod_record *mate = r->of->pods; mate; mate = mate->next)
+        if (mate == r || (mate->group == r->group && mate->pod.index == r->pod.index && r->pod.index >= 0))
+            mate->stop = NULL;
+    work_drop(r->of); /* a DELETE of theirs may be waiting there */
+    cluster_touch(op, r->of);
+}
+
 /* Nothing was done, nothing waits, and only time could change that: another state that says the same need not be decided on before. */
 static void rest(struct scaling *s, const struct scale_view *v, const struct scale_plan *p)
 {

@@ -70,7 +70,7 @@ struct scale_unit {
     bool leaving;    /* a host drains, or is dead … */
     bool dead;       /* … */
     bool lost;       /* … or runs without Ray for long, which is as good as dead */
-    bool started;    /* some pod of it is beyond Pending */
+    bool started;    /* some pod of it is beyond Pending, or may be */
     bool twins;      /* see scale_member */
     bool victim;     /* it is above a max and will go */
     bool needed;     /* somebody's demand was placed on it */

@@ -153,7 +153,7 @@ static void sum_up(struct scale_unit *u, int32_t hosts)
     for (uint32_t i = 0; i < u->count; i++) {
         const struct scale_member *m = &u->members[i];
         const struct ray_node *n = m->node;
-        u->started |= n || m->pod->phase != POD_PENDING;
+        u->started |= n || m->pod->phase != POD_PENDING || m->pod->overtaken;
         u->twins |= m->twin;
         u->dead |= n && !alive(n);
         u->leaving |= n && (!alive(n) || n->status == RAY_NODE_DRAINING);

@@ -147,7 +147,6 @@ void check_request(struct sim *s, const struct world_request *q)
     if (slice_eq(q->method, SLICE("DELETE"))) {
         check_delete(s, q);
         pods_check_delete(s, q);
-        scaled_check_delete(s, q);
         jobs_check_delete(s, q);
     }
     if (has(q->target, SIM_TOKEN) || has(q->head, SIM_TOKEN) || has(q->body, SIM_TOKEN))

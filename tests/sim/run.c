@@ -117,6 +117,7 @@ static void on_killed(struct world_hooks *h, struct process *p)
 static void on_change(struct apiserver_observer *o, const struct apiserver_change *c)
 {
     struct sim *s = (struct sim *)((char *)o - offsetof(struct sim, observer));
+    scaled_changes(s, c);
     if (s->w.rays)
         fakerays_changed(s->w.rays, c);
     check_change(s, c);

@@ -5,7 +5,6 @@
 #include "sim.h"
 
 enum {
-    KNOWN_MS = 30 * 1000, /* a pod that has run for so long is no pod that has not started, whatever the operator knows late */
     REJOIN_MS = 3000,
     LATE_MS = 8000,
 };
@@ -89,27 +88,35 @@ void scaled_knobs(struct sim *s)
 
 /* ---- invariants ---- */
 
-/* A worker of ours that has run for long goes only when its raylet has ended, by a drain or otherwise. */
-void scaled_check_delete(struct sim *s, const struct world_request *q)
+/* Whether the store changes because an operator deletes this very pod. */
+static bool is_deleted(const struct sim *s, const struct apiserver_change *c)
 {
-    struct slice path = q->target;
-    if (!s->w.rays || !slice_starts(path, SLICE("/api/v1/namespaces/")))
+    const struct world_request *q = s->serving;
+    if (!q || !slice_eq(c->plural, SLICE("pods")) || !slice_eq(q->method, SLICE("DELETE")))
+        return false;
+    struct slice path = q->target, pods = slice_cut(&path, '?');
+    return slice_ends(pods, arena_printf(&s->w.rays->arena, "/%.*s/pods/%.*s", SLICE_ARG(c->ns), SLICE_ARG(c->name)));
+}
+
+/* A worker of ours that runs goes only when its raylet has ended, by a drain or otherwise. A DELETE that is refused does no harm. */
+void scaled_changes(struct sim *s, const struct apiserver_change *change)
+{
+    if (!s->w.rays || !is_deleted(s, change))
         return;
-    path = slice_skip(path, strlen("/api/v1/namespaces/"));
-    struct slice ns = slice_cut(&path, '/'), kind = slice_cut(&path, '/'), name = slice_cut(&path, '?');
     const struct want *c = NULL;
-    const struct seen_pod *seen = pods_find(s, ns, name);
+    const struct seen_pod *seen = pods_find(s, change->ns, change->name);
     const struct fakeray_pod *p = s->w.rays->pods;
-    while (p && !(slice_eq(slice_of(p->name), name) && p->of && slice_eq(slice_of(p->of->ns), ns)))
+    while (p && !slice_eq(slice_of(p->uid), change->uid))
         p = p->next;
     for (uint32_t i = 0; p && i < SIM_CLUSTERS; i++)
         if (s->want[i].scaled && s->want[i].there && head_of(&s->want[i], s) == p->of)
             c = &s->want[i];
-    if (!slice_eq(kind, SLICE("pods")) || !c || p->head || !p->runs || p->ended || s->w.now.mono_ms < p->since_ms + KNOWN_MS)
+    if (!c || p->head || !p->runs || p->ended)
         return;
-    if (!seen || pods_dropped(c, seen) || (c->recreate && seen->template != c->template))
+    if (!seen || !seen->live || pods_dropped(c, seen) || (c->recreate && seen->template != c->template))
         return;
-    sim_violation(s, "no scale-down without a drain", "%.*s/%.*s runs, and its raylet has not ended", SLICE_ARG(ns), SLICE_ARG(name));
+    sim_violation(s, "no scale-down without a drain", "%.*s/%.*s runs, and its raylet has not ended", SLICE_ARG(change->ns),
+                  SLICE_ARG(change->name));
 }
 
 /* A pod whose Ray has ended is there in number only. */

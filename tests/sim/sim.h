@@ -340,7 +340,7 @@ void scaled_work(struct sim *s, const struct want *c);
 void scaled_kill_raylet(struct sim *s, uint32_t dice);
 bool scaled_strike(struct sim *s, const struct sim_entry *e);
 void scaled_knobs(struct sim *s);
-void scaled_check_delete(struct sim *s, const struct world_request *q);
+void scaled_changes(struct sim *s, const struct apiserver_change *c); /* is about to be stored */
 bool scaled_settled(const struct sim *s, char why[SIM_TEXT]);
 void scaled_residue(struct sim *s);
 

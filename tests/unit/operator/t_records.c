@@ -95,6 +95,60 @@ static void check_forward(void)
     finish(&r);
 }
 
+/* A host of this replica. */
+static struct pod_record *tell_host(struct rig *r, const char *uid, int replica, unsigned version, const char *phase)
+{
+    struct slice text = arena_printf(&r->arena,
+                                     "{\"metadata\":{\"name\":\"p\",\"uid\":\"%s\",\"labels\":{\"ray.io/group\":\"g\","
+                                     "\"" RAY_LABEL_REPLICA_INDEX "\":\"%d\"}," OWNED "},\"status\":{\"phase\":\"%s\"}}",
+                                     uid, replica, phase);
+    extract_pod(r->op, &r->op->spaces[0], parsed(r, text), version, 1);
+    return map_get(&r->op->pods, slice_of(uid));
+}
+
+static struct pod_record *give_up(struct rig *r, const char *uid, int replica)
+{
+    struct pod_record *p = tell_host(r, uid, replica, 10, "Pending");
+    p->stop = "it has not started";
+    return p;
+}
+
+static void check_given_up(void)
+{
+    struct rig r;
+    start(&r);
+    const struct pod_record *a = give_up(&r, POD(1), 0), *host = give_up(&r, POD(2), 0), *other = give_up(&r, POD(3), 1);
+    struct cluster *c = cluster_get(r.op, SLICE(CLUSTER));
+    c->work = mem_alloc(sizeof *c->work + 2 * sizeof c->work->actions[0]);
+    c->work->count = 2;
+    test_case("a pod that was given up stays so as long as it has not started");
+    tell_host(&r, POD(1), 0, 11, "Pending");
+    CHECK(a->stop && host->stop && other->stop);
+    CHECK_INT(c->work->count, 2);
+    test_case("when it has, neither it nor another host of its replica is, and no DELETE that waits is sent");
+    tell_host(&r, POD(1), 0, 12, "Running");
+    CHECK(!a->stop && !host->stop && other->stop);
+    CHECK_INT(c->work->count, 0);
+    finish(&r);
+}
+
+/* Its doubt is over with the next word about it, which is what it was waited for. */
+static void check_overtaken(void)
+{
+    struct rig r;
+    start(&r);
+    test_case("what is known to be old is so until it is told anew");
+    struct pod_record *p = give_up(&r, POD(1), 0);
+    p->pod.overtaken = true;
+    p->doubt_ms = 1;
+    tell_pod(&r, POD(1), 10, "Pending", 2);
+    CHECK(p->pod.overtaken && p->doubt_ms == 1 && p->round == 2);
+    p->of->dirty = false;
+    tell_pod(&r, POD(1), 11, "Pending", 1);
+    CHECK(!p->pod.overtaken && p->doubt_ms == 0 && p->of->dirty);
+    finish(&r);
+}
+
 static void check_service(void)
 {
     struct rig r;
@@ -238,6 +292,8 @@ int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = -1};
     check_forward();
+    check_given_up();
+    check_overtaken();
     check_service();
     check_cluster();
     check_list();

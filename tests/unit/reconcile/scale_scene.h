@@ -197,6 +197,8 @@ static inline void scale_read_pod(struct scale_world *w, struct slice line)
             p->phase = POD_FAILED;
         else if (slice_eq(word, SLICE("deleting")))
             p->deleting = true;
+        else if (slice_eq(word, SLICE("overtaken")))
+            p->overtaken = true;
         else if (slice_eq(word, SLICE("old")))
             p->hash = 2;
         else if (scale_value(word, "since").ptr)

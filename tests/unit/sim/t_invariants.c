@@ -233,22 +233,37 @@ static void test_known_gone(void)
     end(&t);
 }
 
-/* A worker that has run for a minute, and whose raylet lives. */
+/* The store does what this request says, and pod A goes. */
+static void take_pod(struct scene *t, const char *method, const char *target)
+{
+    const struct apiserver_change c = {
+        .what = APISERVER_DELETED, .plural = SLICE("pods"), .ns = SLICE("n"), .name = SLICE(POD_A), .uid = SLICE(POD_A)};
+    struct world_request q = request(t, method, target, "");
+    t->s->serving = &q;
+    scaled_changes(t->s, &c);
+    t->s->serving = NULL;
+}
+
+/* A worker that runs, and whose raylet lives. */
 static void test_drains(void)
 {
     struct scene t = begin("no scale-down without a drain", false);
     t.s->want[0].scaled = true;
     add_pod(&t, POD_A, "worker", OWNER);
     struct fakeray_pod *p = mem_alloc(sizeof *p);
-    *p = (struct fakeray_pod){.of = fakeray_of(&t.s->w, "ray.io", "n", "c"), .runs = true, .since_ms = t.s->w.now.mono_ms};
-    snprintf(p->name, sizeof p->name, "%s", POD_A);
+    *p = (struct fakeray_pod){.of = fakeray_of(&t.s->w, "ray.io", "n", "c"), .runs = true};
+    snprintf(p->uid, sizeof p->uid, "%s", POD_A);
     t.s->w.rays->pods = p;
-    t.s->w.now.mono_ms += 60 * 1000;
     p->ended = true;
-    send(&t, "DELETE", PODS "/" POD_A, WITH_UID(POD_A));
+    take_pod(&t, "DELETE", PODS "/" POD_A);
+    p->ended = p->runs = false;
+    take_pod(&t, "DELETE", PODS "/" POD_A);
+    p->runs = true;
+    take_pod(&t, "PATCH", PODS "/" POD_A);
+    take_pod(&t, "DELETE", "/apis/ray.io/v1/namespaces/n/rayclusters/c");
+    send(&t, "DELETE", PODS "/" POD_A, WITH_UID(POD_A)); /* which may be refused */
     expect(&t, "");
-    p->ended = false;
-    send(&t, "DELETE", PODS "/" POD_A, WITH_UID(POD_A));
+    take_pod(&t, "DELETE", PODS "/" POD_A);
     expect(&t, "no scale-down without a drain");
     end(&t);
 }
