@@ -75,6 +75,8 @@ struct cluster_view {
     struct slice status;  /* the status that the API server has; empty: none */
     int64_t status_at_ms; /* monotonic time of our last status write; 0: none yet */
     uint32_t fleet;       /* how many clusters there are in all: the more, the longer mere progress waits */
+    uint32_t reasons;     /* plan.reasons of the last such write … */
+    int64_t reasons_ms;   /* … and its monotonic time */
     uint64_t status_hash; /* plan.status_hash of the write that `status` came from, 0 when it is somebody else's: the same is not written
                              twice, even when the server drops parts of it */
     int64_t status_not_before_ms;          /* monotonic: no status is written earlier, because the last one was refused; 0: none was */
@@ -125,6 +127,7 @@ struct plan {
     uint32_t count, cap;
     struct action beyond; /* the last one that had no room (RECONCILE_ACTIONS): the next plan has it, when this one has been carried out */
     uint64_t status_hash; /* of the status that ACTION_STATUS writes, but for its times */
+    uint32_t reasons;     /* how many writes of late told of another reason and of nothing else, this one with them; 0: it does not */
     int64_t next_ms;      /* look again at this time even if nothing happens; TIME_NEVER */
     struct arena *arena;
 };

@@ -391,6 +391,10 @@ static void on_status(struct op *op, struct flight *f, const struct kube_answer 
     }
     c->status_trouble = 0;
     c->status_not_before_ms = 0;
+    if (c->work && c->work->reasons) {
+        c->reasons = c->work->reasons;
+        c->reasons_ms = op->now.mono_ms;
+    }
     struct jval object = answer_object(op, a, &version);
     if (!json_there(object))
         return;

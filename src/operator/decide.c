@@ -148,6 +148,8 @@ static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
                                .accounts = c->accounts,
                                .status = {c->status, c->status_len},
                                .status_at_ms = c->status_at_ms,
+                               .reasons = c->reasons,
+                               .reasons_ms = c->reasons_ms,
                                .fleet = op->clusters.count,
                                .status_hash = c->status_ours ? c->status_hash : 0,
                                .status_not_before_ms = c->status_not_before_ms,
@@ -214,6 +216,7 @@ static struct work *work_copy(const struct plan *p, struct now now)
     char *at = (char *)&w->actions[count];
     w->began_ms = now.mono_ms;
     w->status_hash = p->status_hash;
+    w->reasons = p->reasons;
     for (uint32_t i = 0; i < p->count; i++) {
         if (!is_call(&p->actions[i]))
             continue;

@@ -55,7 +55,8 @@ struct work {
     int64_t began_ms;
     const char *why_deleted;
     char first_created[POD_NAME_MAX + 1];
-    uint64_t status_hash; /* of its ACTION_STATUS */
+    uint64_t status_hash; /* of its ACTION_STATUS … */
+    uint32_t reasons;     /* … and what plan.reasons says of it */
     struct action actions[];
 };
 
@@ -78,6 +79,8 @@ struct cluster {
     uint64_t status_hash; /* plan.status_hash of our last status write that was answered … */
     bool status_ours;     /* … and which status came from */
     int64_t status_at_ms, status_not_before_ms;
+    uint32_t reasons;        /* plan.reasons of the last status write with some … */
+    int64_t reasons_ms;      /* … and when it was answered */
     uint32_t status_trouble; /* status writes that failed in a row */
     struct pod_record *pods;
     struct service_record *services;

@@ -149,6 +149,7 @@ static void forget_content(struct op *op, struct cluster *c)
     c->name = c->status = NULL;
     c->status_len = 0;
     c->status_ours = false;
+    c->reasons = 0;
     failures_clear(op, c);
 }
 

@@ -61,6 +61,73 @@ static void check_reasons(void)
     }
 }
 
+/* A head that is decided each second: what one decision writes becomes the status of the next, as the server would have it. */
+struct told {
+    struct scene s;
+    int64_t ms, at_ms, reasons_ms;
+    uint32_t reasons, writes;
+    struct slice status;
+};
+
+static void decide(struct told *t, const char *reason)
+{
+    const struct pod *pods[PODS_MAX];
+    struct cluster_view v;
+    struct plan p;
+    struct json doc;
+    struct err e = {0};
+    t->s.pods[0].reason = slice_of(reason);
+    scene_view(&t->s, pods, &v);
+    v.now.mono_ms += t->ms;
+    v.now.wall_us += t->ms * 1000;
+    v.status = t->status;
+    v.status_at_ms = t->at_ms;
+    v.reasons = t->reasons;
+    v.reasons_ms = t->reasons_ms;
+    reconcile_cluster(&v, &t->s.a, &p);
+    for (uint32_t i = 0; i < p.count; i++) {
+        if (p.actions[i].kind != ACTION_STATUS || !CHECK(json_parse(&doc, p.actions[i].text, &t->s.a, &e)))
+            continue;
+        t->status = arena_dup(&t->s.a, json_raw(json_get(json_root(&doc), "status")));
+        t->at_ms = v.now.mono_ms;
+        t->reasons_ms = p.reasons ? t->at_ms : t->reasons_ms;
+        t->reasons = p.reasons ? p.reasons : t->reasons;
+        t->writes++;
+    }
+    t->ms += 1000;
+}
+
+/* Returns how many times the status was written meanwhile. */
+static uint32_t decide_for(struct told *t, int seconds, const char *one, const char *other)
+{
+    uint32_t before = t->writes;
+    for (int i = 0; i < seconds; i++)
+        decide(t, i % 3 == 2 ? other : one);
+    return t->writes - before;
+}
+
+static void check_turns(void)
+{
+    enum { MINUTE = 60 };
+    struct told t = {.s = one_head("ErrImagePull")};
+    read_cluster(&t.s);
+    test_case("a head that fails for one reason is told of once");
+    CHECK_INT(decide_for(&t, 10 * MINUTE, "ErrImagePull", "ErrImagePull"), 1);
+    test_case("another reason is told of at once, when the last one was told of long ago");
+    CHECK_INT(decide_for(&t, 1, "CrashLoopBackOff", ""), 1);
+    test_case("while reasons take turns the pause grows to that of mere progress");
+    CHECK_INT(decide_for(&t, 10, "CrashLoopBackOff", "ErrImagePull"), 0);
+    uint32_t first = decide_for(&t, 1 * MINUTE, "CrashLoopBackOff", "ErrImagePull");
+    CHECK(first >= 2 && first <= 3);
+    uint32_t more = decide_for(&t, 10 * MINUTE, "ErrImagePull", "CrashLoopBackOff");
+    CHECK(more >= 10 && more <= 2 * 10);
+    test_case("and when they have come to rest, another one waits no longer than at first");
+    decide_for(&t, 6 * MINUTE, "ErrImagePull", "ErrImagePull");
+    CHECK_INT(decide_for(&t, 1, "CrashLoopBackOff", ""), 1);
+    CHECK_INT(decide_for(&t, 22, "ErrImagePull", "ErrImagePull"), 1);
+    arena_free(&t.s.a);
+}
+
 static void check_backoff(void)
 {
     test_case("no failure, no wait; a name for every action");
@@ -71,6 +138,7 @@ static void check_backoff(void)
 int main(void)
 {
     check_reasons();
+    check_turns();
     check_backoff();
     return test_done();
 }
