@@ -186,7 +186,7 @@ static void cluster_changed(struct sim *s, const struct apiserver_change *change
     if (!c->gone)
         read_cluster(s, c, object);
     for (const struct seen_cluster *other = s->jobs->clusters; other && c->live && c->job[0]; other = other->next)
-        if (other != c && other->live && is(other->job, c->job))
+        if (other != c && !other->gone && is(other->job, c->job))
             sim_violation(s, "one cluster of a job", "%s/%s beside %s", c->ns, c->name, other->name);
 }
 
