@@ -1,9 +1,9 @@
 /* Status: written as a merge patch, and only when it says something new. News that a person or a program waits for (the state, a condition,
  * what is desired) goes out at once; that a condition holds for another reason at most every REASON_MS, and while reasons take turns, as
- * those of a failing head do, each time twice as long later, up to what mere progress (how many pods run) waits. That goes out at most
- * every PROGRESS_MS, so that a cluster of a thousand pods that become ready one by one costs a handful of writes, and in a large fleet more
- * rarely, so that a thousand clusters that come up at once (after an outage, say) tell of it at most once in PROGRESS_EACH_MS, and do not
- * delay what the API server is needed for: pods. */
+ * those of a failing head do, each time twice as long later, up to PROGRESS_MS, whatever the fleet: the reasons of one condition hold back
+ * those of another. Mere progress (how many pods run) goes out at most every PROGRESS_MS, so that a cluster of a thousand pods that become
+ * ready one by one costs a handful of writes, and in a large fleet more rarely, so that a thousand clusters that come up at once (after an
+ * outage, say) tell of it at most once in PROGRESS_EACH_MS, and do not delay what the API server is needed for: pods. */
 #include "status.h"
 
 enum {
@@ -12,7 +12,7 @@ enum {
     PROGRESS_MAX_MS = 5 * 60 * 1000,
     REASON_MS = 10 * 1000, /* demand may come and go by the second */
     REASONS_KEPT_MS = 5 * 60 * 1000,
-    REASONS_MAX = 5, /* doublings that lead beyond PROGRESS_MAX_MS */
+    REASONS_MAX = 2, /* doublings that lead beyond PROGRESS_MS */
     BUSY_MS = 5 * 1000,
 };
 
@@ -271,13 +271,20 @@ static uint32_t reasons_of_late(const struct cluster_view *in)
     return in->reasons < REASONS_MAX ? in->reasons : REASONS_MAX;
 }
 
+static int64_t reason_ms(const struct cluster_view *in)
+{
+    int64_t ms = (int64_t)REASON_MS << reasons_of_late(in);
+    return ms < PROGRESS_MS ? ms : PROGRESS_MS;
+}
+
 static int64_t pause_ms(const struct cluster_view *in, struct jval prior, struct jval next)
 {
     if (!mere_progress(prior, next))
         return 0;
-    int64_t reason_ms = (int64_t)REASON_MS << reasons_of_late(in), ms = (int64_t)in->fleet * PROGRESS_EACH_MS;
-    ms = ms < PROGRESS_MS ? PROGRESS_MS : ms > PROGRESS_MAX_MS ? PROGRESS_MAX_MS : ms;
-    return other_reason(prior, next) && reason_ms < ms ? reason_ms : ms;
+    if (other_reason(prior, next))
+        return reason_ms(in);
+    int64_t ms = (int64_t)in->fleet * PROGRESS_EACH_MS;
+    return ms < PROGRESS_MS ? PROGRESS_MS : ms > PROGRESS_MAX_MS ? PROGRESS_MAX_MS : ms;
 }
 
 /* How long the news must wait, and until when: not before a refused write may be tried again, and progress not too often. */

@@ -65,7 +65,7 @@ static void check_reasons(void)
 struct told {
     struct scene s;
     int64_t ms, at_ms, reasons_ms;
-    uint32_t reasons, writes;
+    uint32_t reasons, writes, fleet;
     struct slice status;
 };
 
@@ -82,6 +82,7 @@ static void decide(struct told *t, const char *reason)
     v.now.wall_us += t->ms * 1000;
     v.status = t->status;
     v.status_at_ms = t->at_ms;
+    v.fleet = t->fleet;
     v.reasons = t->reasons;
     v.reasons_ms = t->reasons_ms;
     reconcile_cluster(&v, &t->s.a, &p);
@@ -128,6 +129,20 @@ static void check_turns(void)
     arena_free(&t.s.a);
 }
 
+static void check_large_fleet(void)
+{
+    enum { MINUTE = 60 };
+    struct told t = {.s = one_head("ErrImagePull"), .fleet = 2500};
+    read_cluster(&t.s);
+    test_case("in a fleet whose progress waits five minutes, reasons that take turns wait half a minute and no longer");
+    decide_for(&t, 5 * MINUTE, "ErrImagePull", "CrashLoopBackOff");
+    for (int i = 0; i < 20; i++) {
+        uint32_t n = decide_for(&t, 1 * MINUTE, "CrashLoopBackOff", "ErrImagePull");
+        CHECK(n >= 1 && n <= 2);
+    }
+    arena_free(&t.s.a);
+}
+
 static void check_backoff(void)
 {
     test_case("no failure, no wait; a name for every action");
@@ -139,6 +154,7 @@ int main(void)
 {
     check_reasons();
     check_turns();
+    check_large_fleet();
     check_backoff();
     return test_done();
 }
