@@ -295,6 +295,10 @@ static bool on_create(struct op *op, struct flight *f, const struct kube_answer 
     return false;
 }
 
+/* How long after a DELETE that was not answered well it may still turn out to have been carried out: the server gives up at last, and every
+ * watch that has not told has ended since and was taken up where it stood. What is shown then was not deleted. */
+enum { ASKED_MS = KUBE_CALL_MS + KUBE_WATCH_SECONDS * 1000 };
+
 /* How long a watch may take to tell that a pod is gone. Not everybody who answers 404 has looked: a gateway that has lost its servers does,
  * or an admission webhook, and what they write may look like the API server's own words. So it is never believed alone: the pod keeps its
  * place, and is not deleted again, until the watch has told. When that takes longer than this, all pods are listed, and the list decides.
@@ -339,8 +343,10 @@ static void on_delete(struct op *op, struct flight *f, const struct kube_answer 
     struct pod_record *r = map_get(&op->pods, slice_of(f->uid));
     if (a->outcome != KUBE_OK && !gone) {
         record_by_us(op, f->kind, slice_of(f->uid), false);
-        if (r)
-            r->pod.asked |= a->outcome == KUBE_UNKNOWN || in_trouble(a);
+        if (r && (a->outcome == KUBE_UNKNOWN || in_trouble(a))) {
+            r->pod.asked = true;
+            r->asked_ms = op->now.mono_ms + ASKED_MS;
+        }
         if (refusal && a->status.reason == KUBE_CONFLICT && f->version)
             overtaken(op, f);
         else if (refusal && a->status.reason == KUBE_CONFLICT)

@@ -126,6 +126,7 @@ static int64_t recall_doubted(struct op *op, struct cluster *c)
 {
     int64_t next = TIME_NEVER;
     for (struct pod_record *r = c->pods; r; r = r->next) {
+        r->pod.asked &= op->now.mono_ms < r->asked_ms; /* nothing is to be done then, so nobody wakes for it */
         if (!r->doubt_ms)
             continue;
         if (op->now.mono_ms < r->doubt_ms) {

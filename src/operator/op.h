@@ -28,6 +28,7 @@ struct pod_record {
     struct scale_seen seen; /* by the autoscaler */
     int64_t doubt_ms; /* it counts as deleting because a DELETE was answered "not there", or as overtaken because one was answered that it
                          is another by now: until then, if the watch shows it all the same; 0: neither */
+    int64_t asked_ms; /* until when pod.asked holds */
     uint32_t round;
     bool listed; /* all pods have been listed since doubt_ms was over, or are */
     bool by_us;  /* a DELETE of ours is on its way, or was answered */
