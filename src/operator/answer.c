@@ -337,16 +337,23 @@ static void service_deleted(struct op *op, struct flight *f, const char *not_the
     log_info("service deleted", LF("namespace", istr_slice(f->c->ns)), LF_CSTR("cluster", f->c->name), LF_CSTR("service", f->name));
 }
 
+/* Nobody says that it goes. All the same it may, and be the first to go then. */
+static void not_deleted(struct op *op, const struct flight *f, const struct kube_answer *a)
+{
+    struct pod_record *r = f->kind == ACTION_DELETE_POD ? map_get(&op->pods, slice_of(f->uid)) : NULL;
+    record_by_us(op, f->kind, slice_of(f->uid), false);
+    if (!r || (a->outcome != KUBE_UNKNOWN && !in_trouble(a)))
+        return;
+    r->pod.asked = true;
+    r->asked_ms = op->now.mono_ms + ASKED_MS;
+}
+
 static void on_delete(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     bool refusal = a->outcome == KUBE_REFUSED, gone = refusal && a->status.code == 404;
     struct pod_record *r = map_get(&op->pods, slice_of(f->uid));
     if (a->outcome != KUBE_OK && !gone) {
-        record_by_us(op, f->kind, slice_of(f->uid), false);
-        if (r && (a->outcome == KUBE_UNKNOWN || in_trouble(a))) {
-            r->pod.asked = true;
-            r->asked_ms = op->now.mono_ms + ASKED_MS;
-        }
+        not_deleted(op, f, a);
         if (refusal && a->status.reason == KUBE_CONFLICT && f->version)
             overtaken(op, f);
         else if (refusal && a->status.reason == KUBE_CONFLICT)
@@ -440,7 +447,7 @@ static void on_service(struct op *op, struct flight *f, const struct kube_answer
 static void too_late(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     if (a->outcome != KUBE_OK)
-        record_by_us(op, f->kind, slice_of(f->uid), false);
+        not_deleted(op, f, a);
 }
 
 void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
