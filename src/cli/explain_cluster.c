@@ -106,21 +106,28 @@ static bool find_cluster(struct job *j, struct jval *object)
 
 /* ---- its pods ---- */
 
+bool explain_page_path(struct slice ns, struct slice cluster, struct slice more, struct buf *path, struct err *e)
+{
+    char page[16], selector[128];
+    snprintf(page, sizeof page, "%d", EXPLAIN_PAGE);
+    snprintf(selector, sizeof selector, RAY_LABEL_CLUSTER "=%.*s", SLICE_ARG(cluster));
+    kube_path(path, &kube_pods, ns, SLICE_NONE, SLICE_NONE);
+    kube_query(path, "labelSelector", slice_of(selector));
+    kube_query(path, "limit", slice_of(page));
+    if (more.len)
+        kube_query(path, "continue", more);
+    return !path->full ||
+           err_set(e, ERR_LIMIT, "the API server's list of pods goes on at more than %d bytes (LIMIT_HTTP_URL)", LIMIT_HTTP_URL);
+}
+
 /* A page is gone when the next one comes: of a hundred thousand pods all that is kept is what is said of them. */
 static bool find_page(struct job *j, struct explain_facts *f, struct slice *more)
 {
     struct ask_answer answer;
-    char page[16];
     __attribute__((cleanup(buf_free))) struct buf path;
     __attribute__((cleanup(arena_free))) struct arena a = {0};
     buf_init(&path, LIMIT_HTTP_URL);
-    buf_put(&path, path_of(j, &kube_pods, SLICE_NONE));
-    snprintf(page, sizeof page, "%d", EXPLAIN_PAGE);
-    kube_query(&path, "labelSelector", arena_printf(&a, RAY_LABEL_CLUSTER "=%.*s", SLICE_ARG(j->o->name)));
-    kube_query(&path, "limit", slice_of(page));
-    if (more->len)
-        kube_query(&path, "continue", *more);
-    if (!ask_get(&j->ask, buf_slice(&path), NULL, &a, &answer, &j->e))
+    if (!explain_page_path(j->ns, j->o->name, *more, &path, &j->e) || !ask_get(&j->ask, buf_slice(&path), NULL, &a, &answer, &j->e))
         return false;
     if (answer.code != 200)
         return err_set(&j->e, ERR_STATUS, "its pods cannot be read: %d %s: %.*s", answer.code, kube_reason_text(answer.reason),

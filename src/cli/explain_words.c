@@ -61,6 +61,9 @@ bool explain_add_pods(struct explain_facts *f, struct slice page, struct slice *
         *more = arena_dup(a, json_get_str(json_root(&rest), "metadata.continue", &scratch));
     arena_free(&scratch);
     json_slicer_free(&s);
+    if (f->pod_count > LIMIT_EXPLAIN_PODS)
+        return err_set(e, ERR_LIMIT, "the API server lists too many pods of the cluster: more than %d (LIMIT_EXPLAIN_PODS)",
+                       LIMIT_EXPLAIN_PODS);
     return well || err_set(e, ERR_SYNTAX, "the API server's list of pods is malformed");
 }
 

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static int64_t noon(void)
@@ -108,6 +109,51 @@ static void pages(struct arena *a)
     }
 }
 
+/* A server that heeds no limit may send as many as it likes, a page or two thousand. */
+static void many_pods(struct arena *a)
+{
+    static const char one[] = "{\"metadata\":{},\"items\":[{\"metadata\":{\"name\":\"a\",\"ownerReferences\":[{\"controller\":true,"
+                              "\"uid\":\"u\"}]}}]}";
+    struct json cluster;
+    struct err e = {0};
+    struct slice more = SLICE("");
+    struct pod *pods = calloc(LIMIT_EXPLAIN_PODS + 1, sizeof *pods);
+    CHECK(pods && json_parse(&cluster, SLICE("{\"metadata\":{\"uid\":\"u\"}}"), a, &e));
+    struct explain_facts f = {
+        .object = json_root(&cluster), .pods = pods, .pod_count = LIMIT_EXPLAIN_PODS - 1, .pod_cap = LIMIT_EXPLAIN_PODS + 1};
+    test_case("as many pods as are kept");
+    CHECK(explain_add_pods(&f, slice_of(one), &more, a, &e));
+    CHECK_INT(f.pod_count, LIMIT_EXPLAIN_PODS);
+    test_case("and one more");
+    CHECK(!explain_add_pods(&f, slice_of(one), &more, a, &e));
+    CHECK_INT(e.code, ERR_LIMIT);
+    CHECK(strstr(e.text, "LIMIT_EXPLAIN_PODS") != NULL);
+    free(pods);
+}
+
+static void next_page(void)
+{
+    static char token[LIMIT_HTTP_URL];
+    struct buf path;
+    struct err e = {0};
+    buf_init(&path, LIMIT_HTTP_URL);
+    memset(token, 't', sizeof token);
+    test_case("the first page, and the next one");
+    CHECK(explain_page_path(SLICE("n"), SLICE("c"), SLICE(""), &path, &e));
+    CHECK_STR(buf_slice(&path), "/api/v1/namespaces/n/pods?labelSelector=ray.io%2Fcluster%3Dc&limit=100");
+    buf_clear(&path);
+    CHECK(explain_page_path(SLICE("n"), SLICE("c"), SLICE("a=b"), &path, &e));
+    CHECK(slice_ends(buf_slice(&path), SLICE("&limit=100&continue=a%3Db")));
+    size_t room = LIMIT_HTTP_URL - path.len + strlen("a%3Db");
+    for (size_t over = 0; over < 2; over++) {
+        test_case("what the server says the list goes on at fills the address, and %zu more", over);
+        buf_clear(&path);
+        CHECK(explain_page_path(SLICE("n"), SLICE("c"), (struct slice){token, room + over}, &path, &e) == (over == 0));
+        CHECK_INT(e.code, over ? ERR_LIMIT : ERR_NONE);
+    }
+    buf_free(&path);
+}
+
 static int explain(const char *const *words, size_t count)
 {
     char *argv[8] = {0};
@@ -149,6 +195,8 @@ int main(void)
     run_cases("tests/data/cli/explain.case", run);
     said(&a);
     pages(&a);
+    many_pods(&a);
+    next_page();
     arena_free(&a);
     usage();
     return test_done();
