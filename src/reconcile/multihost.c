@@ -96,6 +96,17 @@ static int32_t decide_strangers(const struct group_view *g, const struct pod **k
     return stay;
 }
 
+/* Strangers that may be gone and may run: for how many replicas they stand together with those that stay, beyond these. */
+static int32_t doubted_strangers(const struct group_view *g, const struct pod **keep, uint32_t kept)
+{
+    int32_t live = 0, doubted = 0, hosts = g->spec->hosts;
+    for (uint32_t i = 0; i < kept; i++)
+        live += keep[i]->index < 0;
+    for (uint32_t i = 0; i < g->count; i++)
+        doubted += g->pods[i]->index < 0 && pod_doubted(g->pods[i]);
+    return (live + doubted + hosts - 1) / hosts - (live + hosts - 1) / hosts;
+}
+
 static void create_hosts(const struct group_view *g, int32_t replica, struct plan *p)
 {
     for (int32_t host = 0; host < g->spec->hosts; host++) {
@@ -129,7 +140,7 @@ void decide_multi_host(const struct group_view *g, struct plan *p)
     count_replicas(g, r, limit);
     const struct pod **keep = arena_array(p->arena, g->count + 1, sizeof *keep);
     uint32_t kept = mark_doomed(g, keep, r, limit, p);
-    int32_t standing = 0, doubted = 0;
+    int32_t standing = 0, doubted = doubted_strangers(g, keep, kept);
     for (int32_t i = 0; i < limit; i++) {
         if (r[i].doomed)
             delete_replica(g, i, "its replica is to go", p);
