@@ -391,6 +391,8 @@ static void on_status(struct op *op, struct flight *f, const struct kube_answer 
         bool gone = a->outcome == KUBE_REFUSED && (a->status.code == 404 || a->status.reason == KUBE_CONFLICT);
         op->stats.refused[f->kind] += a->outcome == KUBE_REFUSED;
         c->status_not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->status_trouble++, 500, 60 * 1000);
+        if (c->kind == RECORD_JOB && (a->outcome == KUBE_UNKNOWN || in_trouble(a)))
+            cluster_doubt(c); /* a job goes on from where its status says that it is: one that is over might begin again */
         if (gone) { /* deleted, perhaps made again: the watch tells. Until it does, pods of a cluster that is no more are not made for ever
                      */
             work_drop(c);

@@ -53,8 +53,8 @@ void operator_free(struct op *op)
         for (int k = 0; k < SOURCE_COUNT; k++)
             if (op->spaces[i].source[k].watch)
                 kube_watch_stop(op->spaces[i].source[k].watch);
+    records_free(op); /* takes back what is asked for its jobs, through the client too */
     kube_client_free(op->client);
-    records_free(op);
     ray_gcs_pool_free(op->gcs);
     heads_free(op);
     tools_free(op);

@@ -107,10 +107,9 @@ def test_every_grant_is_used_and_none_is_missing(space, operators):
 
 def seldom(asked):
     """Grants that this session need not use: test_repeated_events_are_patched uses the one; servers without streaming lists the others:
-    run.sh with APISERVER_ARGS=--feature-gates=WatchList=false."""
+    run.sh with APISERVER_ARGS=--feature-gates=WatchList=false. A busy server that keeps back the end of one is asked for a list, too."""
     lists = {(g, r, "list") for g, r in (("", "pods"), ("", "services"), ("ray.io", "rayclusters"), ("ray.io", "rayjobs"),
                                                ("cluster.ray.io", "rayclusters"))}
-    assert not lists & asked or lists <= asked, "one way or the other"
     return lists | {("events.k8s.io", "events", "patch")}
 
 

@@ -7,6 +7,7 @@
 enum {
     REJOIN_MS = 3000,
     LATE_MS = 8000,
+    KNOWN_MS = KUBE_CALL_MS + 10 * 1000, /* what has been decided may wait so long for a connection */
 };
 
 static struct fakeray *head_of(const struct want *c, struct sim *s)
@@ -98,7 +99,14 @@ static bool is_deleted(const struct sim *s, const struct apiserver_change *c)
     return slice_ends(pods, arena_printf(&s->w.rays->arena, "/%.*s/pods/%.*s", SLICE_ARG(c->ns), SLICE_ARG(c->name)));
 }
 
-/* A worker of ours that runs goes only when its raylet has ended, by a drain or otherwise. A DELETE that is refused does no harm. */
+/* Its container has begun again, and its head or the watch may not have told yet. */
+static bool is_back(const struct fakeray_pod *p)
+{
+    return p->lives > 0 && p->of->world->now.mono_ms < p->since_ms + KNOWN_MS;
+}
+
+/* A worker of ours that runs goes only when its raylet has ended, by a drain or otherwise: who goes for that may be up again when it is
+ * deleted, with a raylet so young that nothing is lost with it. A DELETE that is refused does no harm. */
 void scaled_changes(struct sim *s, const struct apiserver_change *change)
 {
     if (!s->w.rays || !is_deleted(s, change))
@@ -111,7 +119,7 @@ void scaled_changes(struct sim *s, const struct apiserver_change *change)
     for (uint32_t i = 0; p && i < SIM_CLUSTERS; i++)
         if (s->want[i].scaled && s->want[i].there && head_of(&s->want[i], s) == p->of)
             c = &s->want[i];
-    if (!c || p->head || !p->runs || p->ended)
+    if (!c || p->head || !p->runs || p->ended || is_back(p))
         return;
     if (!seen || !seen->live || pods_dropped(c, seen) || (c->recreate && seen->template != c->template))
         return;

@@ -282,6 +282,26 @@ static void check_proxy_forget(void)
     finish(&r);
 }
 
+/* The operator ends, and does not wait for an answer to a job's question. */
+static void check_proxy_free(void)
+{
+    static const char uid[] = "00000000-0000-0000-0000-0000000000b1";
+    struct rig r;
+    struct err e = {0};
+    const struct ray_dash_request request = {.call = RAY_DASH_VERSION};
+    test_case("questions of a job wait, or are under way, when all is freed");
+    start_with(&r, "", OPERATOR_PROXY);
+    tell_head(&r, 11, "Running", "10.1.2.3");
+    struct slice text = arena_printf(&r.arena, "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"%s\"},\"spec\":{}}", uid);
+    extract_cluster(r.op, &r.op->spaces[0].source[SOURCE_JOBS], parsed(&r, text), 12, 1);
+    struct job *j = job_of(r.op, cluster_get(r.op, slice_of(uid)));
+    for (int i = 0; i < KUBE_PROXY_CALLS + 4; i++)
+        CHECK(head_ask(r.op, r.c, &request, on_answer, j, 7, &e));
+    run(&r);
+    CHECK(proxied(&r, KUBE_PROXY_CALLS - 1) && !proxied(&r, KUBE_PROXY_CALLS));
+    finish(&r);
+}
+
 /* The link whose request holds this and that was opened last; NULL: none. */
 static struct fakelink *link_with(const struct rig *r, const char *text)
 {
@@ -398,6 +418,7 @@ int main(void)
     check_service();
     check_proxy();
     check_proxy_forget();
+    check_proxy_free();
     check_unscaled();
     check_token();
     check_bad_token();

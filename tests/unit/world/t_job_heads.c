@@ -108,6 +108,40 @@ static void test_wall_clock(void)
     end_job_world(&w);
 }
 
+/* The answer to the write of its end is lost, and the watch is late: what the operator believes of the job is old. Meanwhile its clock is
+ * set right, by which the deadline has not passed. */
+static void test_unheard_end(void)
+{
+    static const int statuses[] = {0, 504};
+    for (size_t i = 0; i < COUNT_OF(statuses); i++) {
+        struct world w;
+        test_case("a job that has ended is not begun again by who has not heard of it: %d", statuses[i]);
+        make_job_world(&w, false);
+        board.run_ms = 60 * 1000;
+        apply_job(&w, "j", "\"activeDeadlineSeconds\":1800,");
+        CHECK(run_until(&w, "j", "Running", 10 * 1000));
+        world_run(&w, 40 * 1000);
+        struct apiserver_faults *faults = apiserver_faults(w.server);
+        faults->watch_delay_ms = 120 * 1000;
+        faults->next = (struct apiserver_override){.method = SLICE("PATCH"),
+                                                   .path = SLICE("/apis/ray.io/v1/namespaces/n/rayjobs/j/status"),
+                                                   .status = statuses[i],
+                                                   .reason = "Timeout",
+                                                   .commit = true,
+                                                   .times = 1};
+        w.process[0].skew_us = INT64_C(3600) * 1000 * 1000;
+        CHECK(run_until(&w, "j", "Failed", 20 * 1000));
+        w.process[0].skew_us = 0;
+        for (int s = 0; s < 100; s++) {
+            world_run(&w, 1000);
+            CHECK(job_is(&w, "j", "Failed"));
+        }
+        CHECK_STR(job_says(&w, "j", "reason"), "DeadlineExceeded");
+        faults->watch_delay_ms = 0;
+        end_job_world(&w);
+    }
+}
+
 /* As on a node of GPUs that was taken away, and no other comes. */
 static void test_head_stays_away(void)
 {
@@ -220,6 +254,7 @@ int main(void)
     test_bad_heads();
     test_silent_for_good();
     test_wall_clock();
+    test_unheard_end();
     test_head_stays_away();
     test_unnamed();
     test_crashes();
