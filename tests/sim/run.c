@@ -224,6 +224,7 @@ static void quiet(struct sim *s)
         until(s, sim_now(s) + 5000);
     sim_say(s, "quiet");
     s->still = true;
+    s->still_us = s->w.now.wall_us;
     until(s, sim_now(s) + QUIET_MS);
     s->still = false;
     if (!broken(s) && !state_converged(s, why))

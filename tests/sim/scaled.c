@@ -105,6 +105,15 @@ static bool is_back(const struct fakeray_pod *p)
     return p->lives > 0 && p->of->world->now.mono_ms < p->since_ms + KNOWN_MS;
 }
 
+/* Its head must be made anew, which all workers follow. */
+static bool head_goes(const struct sim *s, const struct want *c, const struct seen_pod *p)
+{
+    for (const struct seen_pod *head = s->pods; head; head = head->next)
+        if (head->head && head->live && strcmp(head->owner, p->owner) == 0 && c->recreate && head->template != c->template)
+            return true;
+    return false;
+}
+
 /* A worker of ours that runs goes only when its raylet has ended, by a drain or otherwise: who goes for that may be up again when it is
  * deleted, with a raylet so young that nothing is lost with it. A DELETE that is refused does no harm. */
 void scaled_changes(struct sim *s, const struct apiserver_change *change)
@@ -121,7 +130,7 @@ void scaled_changes(struct sim *s, const struct apiserver_change *change)
             c = &s->want[i];
     if (!c || p->head || !p->runs || p->ended || is_back(p))
         return;
-    if (!seen || !seen->live || pods_dropped(c, seen) || (c->recreate && seen->template != c->template))
+    if (!seen || !seen->live || pods_dropped(c, seen) || (c->recreate && seen->template != c->template) || head_goes(s, c, seen))
         return;
     sim_violation(s, "no scale-down without a drain", "%.*s/%.*s runs, and its raylet has not ended", SLICE_ARG(change->ns),
                   SLICE_ARG(change->name));

@@ -308,6 +308,7 @@ struct sim {
     struct jobs *jobs;               /* NULL: there are none */
     bool silenced, skewed;           /* skewed: a clock was wrong by up to an hour, and jobs have times of it */
     bool still;                      /* all has come to its end: from now on nothing is written and nothing said */
+    int64_t still_us;                /* since when, by the world's clock */
     uint32_t next;                   /* entry */
     uint64_t revision;               /* before the request that is served */
 };

@@ -352,6 +352,7 @@ static void test_still(void)
         {"no write when converged", "PATCH", "/apis/ray.io/v1/namespaces/n/rayjobs/j?fieldManager=mobula"},
         {"no write when converged", "POST", PODS},
         {"no event when converged", "POST", "/apis/events.k8s.io/v1/namespaces/n/events"},
+        {"no event when converged", "PATCH", "/apis/events.k8s.io/v1/namespaces/n/events/e"},
         {"", "PUT", "/apis/coordination.k8s.io/v1/namespaces/n/leases/mobula"},
         {"", "GET", PODS},
     };
@@ -364,6 +365,13 @@ static void test_still(void)
         expect(&t, list[i].which);
         end(&t);
     }
+    struct scene t = begin("no event when converged: but for the last count of a series", false);
+    t.s->still = true;
+    t.s->still_us = t.s->w.now.wall_us;
+    send(&t, "PATCH", "/apis/events.k8s.io/v1/namespaces/n/events/e",
+         "{\"series\":{\"count\":2,\"lastObservedTime\":\"2026-01-01T00:00:00Z\"}}");
+    expect(&t, "");
+    end(&t);
 }
 
 static void test_sayings(void)
