@@ -113,7 +113,7 @@ static void follow_wall(struct op *op)
     int64_t since_us = op->now.wall_us - op->now.mono_ms * 1000, by_us = since_us - op->since_us;
     if (op->since_us && by_us > -SET_US && by_us < SET_US)
         return;
-    if (op->since_us)
+    if (op->since_us && say_once(op, SAID_SERVER, hash64(SLICE("wall clock"), 0)))
         log_info("the wall clock was set: deadlines of jobs are looked at again", LF_INT("by_ms", by_us / 1000));
     op->since_us = since_us;
     struct cluster *c;

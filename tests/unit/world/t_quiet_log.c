@@ -4,7 +4,7 @@
 enum { HEADS = LIMIT_LOG_SAID + 16, NODES = LIMIT_LOG_SAID + 16, MINUTE_MS = 60 * 1000 };
 
 struct lines {
-    uint32_t silent, drains, held;
+    uint32_t silent, drains, held, set;
 };
 
 static void on_line(void *owner, struct slice line)
@@ -12,6 +12,7 @@ static void on_line(void *owner, struct slice line)
     struct lines *n = owner;
     n->silent += memmem(line.ptr, line.len, "the head does not answer", 24) != NULL;
     n->drains += memmem(line.ptr, line.len, "autoscaler: drain", 17) != NULL;
+    n->set += memmem(line.ptr, line.len, "the wall clock was set", 22) != NULL;
     n->held += memmem(line.ptr, line.len, "more like this was not said", 27) != NULL;
 }
 
@@ -64,10 +65,31 @@ static void test_many_drains(void)
     world_free(&w);
 }
 
+/* As by two services that set it, each to a time of its own. */
+static void test_wall_clock(void)
+{
+    enum { STEPS = 60, STEP_MS = 3000 };
+    struct world w;
+    struct lines n = {0};
+    test_case("a wall clock that is set back and forth");
+    make_scaled_world(&w, false);
+    apply_scaled(&w, &(struct scaled){.name = "c"});
+    world_run(&w, MINUTE_MS);
+    listen(&n);
+    for (int i = 0; i < STEPS; i++) {
+        w.process[0].skew_us = i % 2 ? 0 : INT64_C(3600) * 1000 * 1000;
+        world_run(&w, STEP_MS);
+    }
+    CHECK(n.set > 0 && n.set <= STEPS * STEP_MS / MINUTE_MS + 1);
+    log_global.sink = NULL;
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
     test_many_heads();
     test_many_drains();
+    test_wall_clock();
     return test_done();
 }
