@@ -113,7 +113,7 @@ static bool doubt_watch(struct op *op, struct cluster *c)
 static void recall(struct op *op, struct cluster *c, struct pod_record *r)
 {
     const char *what = r->pod.overtaken
-                           ? "the API server does not delete a pod because it was changed, but shows it unchanged: it is deleted again"
+                           ? "the API server does not delete a pod because it was changed, but shows it unchanged: it counts as it is shown"
                            : "the API server says that a pod is not there, but shows it: it is deleted again";
     r->doubt_ms = 0;
     r->pod.deleting = r->pod.doubted = r->pod.overtaken = r->by_us = r->listed = false;

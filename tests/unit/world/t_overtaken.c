@@ -10,6 +10,7 @@ struct watcher {
     uint32_t taken, refused;
     uint32_t versioned; /* of the taken: such that were for one version alone */
     uint32_t lines;     /* of the log, with a warning or an error */
+    uint32_t as_shown;  /* of those: that a pod counts as it is shown */
 };
 
 static void answered(struct world_hooks *hooks, const struct world_request *q, int status, struct slice answer)
@@ -28,6 +29,7 @@ static void on_line(void *owner, struct slice line)
 {
     struct watcher *t = owner;
     t->lines += memmem(line.ptr, line.len, "level=warn", 10) || memmem(line.ptr, line.len, "level=error", 11);
+    t->as_shown += memmem(line.ptr, line.len, "it counts as it is shown", 24) != NULL;
 }
 
 static void listen(struct watcher *t)
@@ -155,6 +157,7 @@ static void test_refused(void)
     world_run(&w, 60 * 1000);
     CHECK(t.refused > PODS && t.refused <= 7 * PODS);
     CHECK(t.lines > 0 && t.lines <= 2);
+    CHECK(t.as_shown > 0);
     CHECK_INT(workers_of(&w, "c"), PODS);
     next->times = 0;
     world_run(&w, DOUBT_MS + 5000);
