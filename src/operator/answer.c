@@ -311,8 +311,10 @@ static void doubt(struct op *op, struct pod_record *r)
     r->listed = false;
 }
 
-/* The pod is another than the one that was to go, as the watch will tell, or has told by now. Nothing has failed, and the others of the
- * cluster do not wait for it. */
+/* The pod is another than the one that was to go, as the watch will tell, or has told by now. Or the answer to a first try was lost, the
+ * client has asked again, and what has changed is that it goes: the watch tells that, too. Whose doing it was is not known then: the
+ * cluster is read once more to see that it is there. Nothing has failed: what is left of the plan is dropped and decided anew, with no
+ * backoff. */
 static void overtaken(struct op *op, const struct flight *f)
 {
     struct pod_record *r = map_get(&op->pods, slice_of(f->uid));
