@@ -186,7 +186,7 @@ uint32_t kube_client_room(const struct kube_client *c);
 bool kube_call(struct kube_client *c, const struct kube_request *r, struct now now, struct err *e);
 /* For an owner that may not write any longer, or not about this (NULL: whatever it is about). Its calls that wait, for their turn, for a
  * connection or to be written to their end, end now: KUBE_UNSENT, or KUBE_UNKNOWN when they had been sent once; those under way are not
- * sent again. Call it again as long as it may not: what a connection gives back unsent waits anew. */
+ * sent again. Once is enough for the calls that there are; those that are made afterwards are not among them. */
 void kube_calls_recall(struct kube_client *c, const void *owner, const void *about, struct now now);
 /* Does what is due (retries, idle links, reloads, watches) and returns when to come again: at once when it has told an owner something, so
  * that the lease, events and whatever else was looked at before may be looked at again. Call it after every net_dispatch too. */
