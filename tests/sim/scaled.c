@@ -105,11 +105,11 @@ static bool is_back(const struct fakeray_pod *p)
     return p->lives > 0 && p->of->world->now.mono_ms < p->since_ms + KNOWN_MS;
 }
 
-/* Its head must be made anew, which all workers follow. */
+/* Its head must be made anew, or goes for that already: all workers follow. */
 static bool head_goes(const struct sim *s, const struct want *c, const struct seen_pod *p)
 {
     for (const struct seen_pod *head = s->pods; head; head = head->next)
-        if (head->head && head->live && strcmp(head->owner, p->owner) == 0 && c->recreate && head->template != c->template)
+        if (head->head && strcmp(head->owner, p->owner) == 0 && c->recreate && head->template != c->template)
             return true;
     return false;
 }
