@@ -111,6 +111,11 @@ def ended(space, cluster, name, seconds=START_S):
     return job | {"logs": dashboard(space, cluster, "GET", f"/api/jobs/{name}/logs")[1]["logs"]}
 
 
+def last_line(log):
+    """That the program printed. Ray's remarks on the cluster's resources may come after it: they are in colour."""
+    return [line for line in log.strip().splitlines() if not line.startswith("\x1b[36m(autoscaler ")][-1]
+
+
 def ran(space, cluster, name, code):
     """Runs Python as a job and returns the last line that it printed."""
     for attempt in itertools.count(1):
@@ -122,4 +127,4 @@ def ran(space, cluster, name, code):
             if attempt == 3:
                 raise
     assert job["status"] == "SUCCEEDED", job["logs"][-2000:]
-    return job["logs"].strip().splitlines()[-1]
+    return last_line(job["logs"])

@@ -3,7 +3,7 @@
 import re
 
 from cluster import LEGACY, condition, eventually, kubectl
-from real import START_S, TASKS, dashboard, drained, ended, explained, scaled, submit, workers
+from real import START_S, TASKS, dashboard, drained, ended, explained, last_line, scaled, submit, workers
 from test_clusters import example
 
 CUSTOM = ('import ray, time; ray.init(); '
@@ -34,7 +34,7 @@ def test_a_spread_gets_a_node_for_each_bundle(space, operator):
     space.ready("c", 1, seconds=START_S)
     submit(space, "c", "spread", SPREAD.format(count=3))
     job = ended(space, "c", "spread")
-    assert job["status"] == "SUCCEEDED" and job["logs"].strip().splitlines()[-1] == "3", job["logs"][-2000:]
+    assert job["status"] == "SUCCEEDED" and last_line(job["logs"]) == "3", job["logs"][-2000:]
     assert len(workers(space, "c")) == 3
 
 
