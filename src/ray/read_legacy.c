@@ -9,6 +9,15 @@ static void read_commands(struct reader *r, const struct place *object, const ch
         *out = list.value;
 }
 
+/* An empty list says nothing, as all through Kubernetes: a node that runs no command would end at once. */
+static void read_start_commands(struct reader *r, const struct place *spec, struct ray_group *g)
+{
+    struct jval list = g->start_commands;
+    read_commands(r, spec, g->head ? "headStartRayCommands" : "workerStartRayCommands", &list);
+    if (json_len(list) > 0)
+        g->start_commands = list;
+}
+
 static void read_pod_config(struct reader *r, const struct place *type, struct ray_group *g)
 {
     struct place pod = place_key(type, "podConfig"), meta = place_key(&pod, "metadata"), prefix = place_key(&meta, "generateName");
@@ -72,7 +81,7 @@ static void read_type(struct reader *r, const struct place *spec, const struct p
     read_ray_resources(r, type, g);
     read_commands(r, type, "setupCommands", &g->setup_commands);
     read_commands(r, type, "workerSetupCommands", &g->setup_commands);
-    read_commands(r, spec, g->head ? "headStartRayCommands" : "workerStartRayCommands", &g->start_commands);
+    read_start_commands(r, spec, g);
 }
 
 static void check_unique(struct reader *r, const struct place *types, size_t i, struct jval type)

@@ -102,6 +102,12 @@ static void test_legacy_model(void)
         &m, "", "\"idleTimeoutMinutes\":0,\"headStartRayCommands\":[\"x --dashboard-port=1\",\"ray start --head --port 6390\"],", ""));
     CHECK_INT(m.cluster.gcs_port, 6390);
     CHECK_INT(m.cluster.groups[0].idle_timeout_s, 0);
+    CHECK_INT(json_len(m.cluster.head.start_commands), 2);
+    done(&m);
+    test_case("no start commands are none of one's own");
+    CHECK(load_legacy(&m, "", "\"headStartRayCommands\":[],\"workerStartRayCommands\":[],", ""));
+    CHECK(json_type(m.cluster.head.start_commands) == JSON_NONE);
+    CHECK(json_type(m.cluster.groups[0].start_commands) == JSON_NONE);
     done(&m);
 }
 
