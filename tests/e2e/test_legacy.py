@@ -53,7 +53,7 @@ def test_the_documented_session(space, operator):
     assert "example-cluster2:Worker node types:" in second and "example-cluster2: - worker-node: 1" in second
 
     kubectl("-n", space.name, "delete", "-f", f"{EXAMPLES}/legacy-cluster2.yaml")
-    eventually(lambda: not space.pods("example-cluster2"))
+    eventually(lambda: not space.pods("example-cluster2"), 90)  # the garbage collector finds new kinds every half minute
     assert len(space.pods("example-cluster")) == 3
     kubectl("-n", space.name, "delete", "rayclusters.cluster.ray.io", "example-cluster")
     eventually(lambda: not space.pods() and not space.api.get(space.path("services"))["items"])
