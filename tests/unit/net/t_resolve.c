@@ -219,7 +219,9 @@ static void test_step_deadlines(void)
     probe_open(&closed, &r, s.port);
     CHECK(RIG_UNTIL(&r, 5000, closed.link->state == LINK_OPEN));
     int64_t begin = clock_now().mono_ms;
+    int before = asked;
     open_name(&p, &r, "slow", 1);
+    CHECK(RIG_UNTIL(&r, 5000, asked > before)); /* the helper thread has closed its hosts file: the count below is the links' */
     probe_init(&tls, SLICE_NONE);
     probe_open_to(&tls, &r, &(struct endpoint){.host = SLICE("127.0.0.1"), .port = s.port, .tls = true, .insecure = true});
     int fds = open_fds();
