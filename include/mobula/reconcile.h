@@ -28,7 +28,7 @@ struct pod {
     bool counted;   /* its failure is in the group's count already */
     bool asked;     /* a DELETE of it was not answered well, and may have been carried out: of too many pods it is the first to go */
     bool doubted;   /* deleting only because a DELETE was answered "not there": it keeps its place until the watch or a list has told */
-    bool overtaken; /* the API server has a newer one than this, and nobody has shown it: it may have started since */
+    bool overtaken; /* the API server has a newer one than this, and nobody has shown it: it may be ready or at work since */
 };
 /* Of a Pod object; version, counted and what follows it are the caller's to set. group and reason lie in the object or in a. */
 void pod_read(struct jval object, struct arena *a, struct pod *out);
@@ -92,7 +92,7 @@ enum action_kind {
     ACTION_DELETE_SERVICE,  /* name, uid; why */
     ACTION_TRY_POD,         /* of group: a dry run, before pods that run are given up for a changed template */
     ACTION_CREATE_POD,      /* of group at index, replacing uid (may be empty) */
-    ACTION_DELETE_POD,      /* name, uid; why */
+    ACTION_DELETE_POD,      /* name, uid, version; why */
     ACTION_COUNT_FAILURE,   /* of group, for the pod of this uid: text is the reason. Costs no call */
     ACTION_FORGET_FAILURES, /* of group: it is well again. Costs no call */
     ACTION_STATUS,          /* text is the merge patch for /status */
@@ -118,7 +118,8 @@ struct action {
     bool logged;   /* events: the note is for whoever runs the operator, too. Of others it may be what a user's program wrote */
     int32_t group; /* -1: head, else index into groups; -2: none of the spec's */
     int32_t index;
-    const char *why;              /* a literal: delete reasons, event reasons */
+    uint64_t version; /* of a pod that goes for what it was seen to be: that in which it was; 0: it goes whatever it is by now */
+    const char *why;  /* a literal: delete reasons, event reasons */
     struct slice name, uid, text; /* in the view's pods or in the arena */
 };
 

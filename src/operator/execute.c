@@ -74,16 +74,6 @@ static bool build_pod(struct op *op, struct cluster *c, const struct action *act
                           : ray_build_worker_pod(&op->model, g, act->index, act->uid, &op->o.ray, &op->body_arena, &op->body, e);
 }
 
-/* Of a pod that goes for having not started: the version in which it was seen so. It may run by now, with a watch that has not told, and
- * what runs is the head's to drain. 0: it goes as it is. */
-static uint64_t only_as_seen(const struct op *op, struct slice uid)
-{
-    const struct pod_record *r = map_get(&op->pods, uid);
-    return r && r->stop && r->pod.phase == POD_PENDING && !r->pod.overtaken ? r->pod.version : 0;
-}
-
-/* For most pods the uid alone is the condition: that one has ended, or that its template or its place is not wanted, does not become untrue
- * of the same pod, and a resourceVersion is refused after every word of its kubelet. That one has not started does become untrue. */
 static bool build_delete(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t)
 {
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(act->name));
@@ -93,7 +83,7 @@ static bool build_delete(struct op *op, struct cluster *c, const struct action *
         c->work->why_deleted = act->why;
     *t = (struct call_text){SLICE("DELETE"), SLICE("application/json"), true};
     kube_path(&op->path, pod ? &kube_pods : &kube_services, istr_slice(c->ns), act->name, SLICE_NONE);
-    f->version = pod ? only_as_seen(op, act->uid) : 0;
+    f->version = act->version;
     return kube_delete_options(&op->body, act->uid, f->version, SLICE("Background"));
 }
 
@@ -159,9 +149,18 @@ static bool build(struct op *op, struct cluster *c, const struct action *act, st
     }
 }
 
+/* Of a pod that goes only as it was seen: it has been seen anew since, and what becomes of it is the next plan's to say. */
+static bool seen_anew(const struct op *op, const struct action *act)
+{
+    const struct pod_record *r = act->version ? map_get(&op->pods, act->uid) : NULL;
+    return act->version && (!r || r->pod.version != act->version);
+}
+
 /* Returns false when the client took no call: the action stays where it is. */
 static bool execute_one(struct op *op, struct cluster *c, const struct action *act)
 {
+    if (seen_anew(op, act))
+        return true;
     if (act->kind == ACTION_EVENT) {
         op->stats.actions[act->kind]++;
         say_planned(op, c, act);

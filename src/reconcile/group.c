@@ -78,6 +78,15 @@ static bool named_for_deletion(const struct ray_group *spec, const struct pod *p
     return false;
 }
 
+/* The autoscaler gives up what has not started without a word to the head; what runs is the head's to drain. */
+void decide_delete(const struct group_view *g, const struct pod *pod, const char *why, struct plan *p)
+{
+    if (g->in->by_name && pod->phase == POD_PENDING && !pod->overtaken && named_for_deletion(g->spec, pod))
+        plan_delete_as_seen(p, pod, g->number, why);
+    else
+        plan_delete(p, pod, g->number, why);
+}
+
 bool decide_named(const struct group_view *g, int32_t index, struct slice replaces_uid, struct arena *a)
 {
     if (g->spec->workers_to_delete_count == 0)
@@ -104,18 +113,19 @@ uint32_t decide_keep(const struct group_view *g, const struct pod **keep, uint32
             keep[kept++] = pod;
             continue;
         }
-        plan_delete(p, pod, g->number,
-                    !named           ? "made from an older template"
-                    : g->in->by_name ? "given up by the autoscaler"
-                                     : "named in workersToDelete");
+        decide_delete(g, pod,
+                      !named           ? "made from an older template"
+                      : g->in->by_name ? "given up by the autoscaler"
+                                       : "named in workersToDelete",
+                      p);
         keep[g->count - ++going] = pod;
     }
     *gone = going;
     return kept;
 }
 
-/* Who goes first when there are too many: who may be going already, or two would go for one; then not ready before ready, the youngest, the
- * highest index. */
+/* Who goes first when there are too many: who may be going already, or two would go for one; then who is not ready, who may be, who is; the
+ * youngest, the highest index. */
 static int compare_victims(const void *a, const void *b)
 {
     const struct pod *x = *(const struct pod *const *)a, *y = *(const struct pod *const *)b;
@@ -123,6 +133,8 @@ static int compare_victims(const void *a, const void *b)
         return x->asked ? -1 : 1;
     if (x->ready != y->ready)
         return x->ready ? 1 : -1;
+    if (x->overtaken != y->overtaken)
+        return x->overtaken ? 1 : -1;
     if (x->created_us != y->created_us)
         return x->created_us > y->created_us ? -1 : 1;
     if (x->index != y->index)
@@ -190,19 +202,31 @@ static bool create_missing(const struct group_view *g, const struct pod **live, 
     return all;
 }
 
+/* Where some stay, who is not ready goes as it was seen: should it be ready by now, another might be the one. Whoever may be ready keeps
+ * its place, and keeps it from being taken from others, until it is known. */
+static void delete_surplus(const struct group_view *g, const struct pod **live, uint32_t count, uint32_t want, struct plan *p)
+{
+    qsort(live, count, sizeof *live, compare_victims);
+    for (uint32_t i = 0; i < count - want; i++) {
+        if (want && live[i]->overtaken)
+            return;
+        if (want && !live[i]->ready)
+            plan_delete_as_seen(p, live[i], g->number, "more replicas than desired");
+        else
+            plan_delete(p, live[i], g->number, "more replicas than desired");
+    }
+}
+
 void decide_workers(const struct group_view *g, struct plan *p)
 {
     bool may_create = decide_failures(g, p), all = may_create;
     const struct pod **live = arena_array(p->arena, g->count + 1, sizeof *live);
     uint32_t going, count = decide_keep(g, live, &going, p);
     int32_t want = g->spec->desired;
-    if ((int64_t)count > want && !g->named_only) {
-        qsort(live, count, sizeof *live, compare_victims);
-        for (uint32_t i = 0; i < count - (uint32_t)want; i++)
-            plan_delete(p, live[i], g->number, "more replicas than desired");
-    } else if ((int64_t)count < want && may_create) {
+    if ((int64_t)count > want && !g->named_only)
+        delete_surplus(g, live, count, (uint32_t)want, p);
+    else if ((int64_t)count < want && may_create)
         all = create_missing(g, live, count, going, want, p);
-    }
     /* A failed pod goes when its successor has been created above, or when nobody needs its place. */
     if ((int64_t)count >= want || all)
         for (uint32_t i = 0; i < g->count; i++)

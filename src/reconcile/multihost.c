@@ -4,17 +4,16 @@
 
 struct replica {
     uint32_t live, failed, deleting; /* pods */
+    uint32_t ready;                  /* of those that live */
     bool doomed;                     /* one of its pods must go, so all must */
     bool begun;                      /* one of its pods goes already, or may */
     bool doubted;                    /* one of its pods may be gone, and may run */
+    bool overtaken;                  /* one of its pods may be ready, and was seen otherwise */
     int64_t created_us;              /* of its youngest pod */
-    bool ready;                      /* all of them */
 };
 
 static void count_replicas(const struct group_view *g, struct replica *r, int32_t limit)
 {
-    for (int32_t i = 0; i < limit; i++)
-        r[i].ready = true;
     for (uint32_t i = 0; i < g->count; i++) {
         const struct pod *pod = g->pods[i];
         int32_t at = pod->index;
@@ -26,7 +25,8 @@ static void count_replicas(const struct group_view *g, struct replica *r, int32_
         r[at].begun |= pod->deleting || pod->asked;
         r[at].doubted |= pod_doubted(pod);
         r[at].doomed |= r[at].live > (uint32_t)g->spec->hosts; /* numOfHosts was lowered */
-        r[at].ready &= pod_live(pod) && pod->ready;
+        r[at].ready += pod_live(pod) && pod->ready;
+        r[at].overtaken |= pod->overtaken;
         if (pod->created_us > r[at].created_us)
             r[at].created_us = pod->created_us;
     }
@@ -36,7 +36,7 @@ static void delete_replica(const struct group_view *g, int32_t replica, const ch
 {
     for (uint32_t i = 0; i < g->count; i++)
         if (!g->pods[i]->deleting && g->pods[i]->index == replica)
-            plan_delete(p, g->pods[i], g->number, why);
+            decide_delete(g, g->pods[i], why, p);
 }
 
 /* Marks replicas whose pods are named for deletion or outdated. decide_keep has planned those pods' deletion already; the rest of the
@@ -64,21 +64,41 @@ static int32_t highest_replica(const struct group_view *g)
     return highest;
 }
 
-/* The replica that goes first when there are too many: begun, then not ready, then youngest, then the highest number. */
-static bool goes_before(const struct replica *a, const struct replica *b)
+/* The replica that goes first when there are too many: begun, then not ready as a whole, then what may be, then youngest, then the highest
+ * number. */
+static bool goes_before(const struct group_view *g, const struct replica *a, const struct replica *b)
 {
+    bool whole = a->ready >= (uint32_t)g->spec->hosts;
     if (a->begun != b->begun)
         return a->begun;
-    return a->ready != b->ready ? !a->ready : a->created_us >= b->created_us;
+    if (whole != (b->ready >= (uint32_t)g->spec->hosts))
+        return !whole;
+    return a->overtaken != b->overtaken ? !a->overtaken : a->created_us >= b->created_us;
 }
 
-static int32_t pick_victim(const struct replica *r, int32_t limit)
+static int32_t pick_victim(const struct group_view *g, const struct replica *r, int32_t limit)
 {
     int32_t victim = -1;
     for (int32_t i = 0; i < limit; i++)
-        if (r[i].live && !r[i].doomed && (victim < 0 || goes_before(&r[i], &r[victim])))
+        if (r[i].live && !r[i].doomed && (victim < 0 || goes_before(g, &r[i], &r[victim])))
             victim = i;
     return victim;
+}
+
+/* As in delete_surplus of single pods: a replica that goes for hosts that are not ready goes with these, as they were seen. Its others
+ * follow when one of them does. Returns whether it goes. */
+static bool delete_surplus(const struct group_view *g, const struct replica *r, int32_t replica, struct plan *p)
+{
+    static const char why[] = "more replicas than desired";
+    bool settled = g->spec->desired == 0 || r->deleting || r->failed || r->ready == r->live;
+    if (!settled && r->overtaken)
+        return false;
+    if (settled)
+        delete_replica(g, replica, why, p);
+    for (uint32_t i = 0; i < g->count && !settled; i++)
+        if (pod_live(g->pods[i]) && !g->pods[i]->ready && g->pods[i]->index == replica)
+            plan_delete_as_seen(p, g->pods[i], g->number, why);
+    return true;
 }
 
 /* Pods that belong to no replica we know (made by somebody else): as many of them as a replica has hosts stand for one. They go first when
@@ -154,8 +174,9 @@ void decide_multi_host(const struct group_view *g, struct plan *p)
         if (g->pods[i]->index < 0 && pod_failed(g->pods[i]))
             plan_delete(p, g->pods[i], g->number, "it ended");
     for (; standing > want && !g->named_only; standing--) {
-        int32_t victim = pick_victim(r, limit);
-        delete_replica(g, victim, "more replicas than desired", p);
+        int32_t victim = pick_victim(g, r, limit);
+        if (!delete_surplus(g, &r[victim], victim, p))
+            break;
         r[victim].doomed = true;
     }
     int32_t attempts = decide_attempts(g);

@@ -20,7 +20,7 @@ struct action *plan_add(struct plan *p, enum action_kind kind)
     return act;
 }
 
-void plan_delete(struct plan *p, const struct pod *pod, int32_t group, const char *why)
+struct action *plan_delete(struct plan *p, const struct pod *pod, int32_t group, const char *why)
 {
     struct action *act = plan_add(p, ACTION_DELETE_POD);
     act->group = group;
@@ -28,6 +28,12 @@ void plan_delete(struct plan *p, const struct pod *pod, int32_t group, const cha
     act->why = why;
     act->name = slice_of(pod->name);
     act->uid = slice_of(pod->uid);
+    return act;
+}
+
+void plan_delete_as_seen(struct plan *p, const struct pod *pod, int32_t group, const char *why)
+{
+    plan_delete(p, pod, group, why)->version = pod->version;
 }
 
 void plan_event(struct plan *p, bool warning, const char *reason, struct slice note)

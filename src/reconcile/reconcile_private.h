@@ -7,7 +7,11 @@
 enum { GROUP_HEAD = -1, GROUP_NONE = -2 };
 
 struct action *plan_add(struct plan *p, enum action_kind kind);
-void plan_delete(struct plan *p, const struct pod *pod, int32_t group, const char *why);
+struct action *plan_delete(struct plan *p, const struct pod *pod, int32_t group, const char *why);
+/* For what does not stay true of a pod, that it has not started or is not ready: only as it was seen. It may be at work by now, with a
+ * watch that has not told. What stays true, that it has ended or that its template or place is not wanted, needs no version, and that of a
+ * pod changes with every word of its kubelet. */
+void plan_delete_as_seen(struct plan *p, const struct pod *pod, int32_t group, const char *why);
 void plan_event(struct plan *p, bool warning, const char *reason, struct slice note);
 /* Look again at ms at the latest. */
 void plan_look_again(struct plan *p, int64_t ms);
@@ -45,6 +49,8 @@ bool decide_failures(const struct group_view *g, struct plan *p);
 int32_t decide_attempts(const struct group_view *g);
 /* Whether the pod that would be made at this index has a name that workersToDelete still holds, of an earlier one: it would go at once. */
 bool decide_named(const struct group_view *g, int32_t index, struct slice replaces_uid, struct arena *a);
+/* A pod that must go: as it was seen, when the autoscaler has given it up for having not started. */
+void decide_delete(const struct group_view *g, const struct pod *pod, const char *why, struct plan *p);
 void decide_head(const struct group_view *g, struct plan *p);
 void decide_workers(const struct group_view *g, struct plan *p);    /* one host per replica */
 void decide_multi_host(const struct group_view *g, struct plan *p); /* replicas live and die as a whole */

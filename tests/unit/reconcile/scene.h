@@ -87,6 +87,7 @@ static void read_pod(struct scene *s, struct slice line)
     p->head = slice_eq(group, SLICE("head"));
     p->group = p->head ? SLICE("headgroup") : group;
     p->index = (int32_t)n;
+    p->version = s->pod_count;
     p->hash = 0;
     set_state(p, slice_cut(&line, ' '));
     snprintf(p->ip, sizeof p->ip, "%s", p->phase == POD_RUNNING ? "10.0.0.1" : "");
@@ -99,6 +100,7 @@ static void read_pod(struct scene *s, struct slice line)
             p->reason = word_value(word, "reason");
         p->counted |= slice_eq(word, SLICE("counted"));
         p->asked |= slice_eq(word, SLICE("asked"));
+        p->overtaken |= slice_eq(word, SLICE("overtaken"));
         if (slice_eq(word, SLICE("doubted")))
             p->deleting = p->doubted = true;
         p->hash = slice_eq(word, SLICE("old")) ? 1 : p->hash;

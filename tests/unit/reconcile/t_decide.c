@@ -17,7 +17,7 @@ static void put_action(struct buf *b, const struct action *act)
     else if (act->kind == ACTION_TRY_POD)
         buf_printf(b, "try %s\n", group_text(act->group));
     else if (act->kind == ACTION_DELETE_POD)
-        buf_printf(b, "delete %.*s %s\n", SLICE_ARG(act->uid), act->why);
+        buf_printf(b, "delete %.*s%s %s\n", SLICE_ARG(act->uid), act->version ? " as seen:" : "", act->why);
     else if (act->kind == ACTION_COUNT_FAILURE)
         buf_printf(b, "count %s %.*s\n", group_text(act->group), SLICE_ARG(act->uid));
     else if (act->kind == ACTION_FORGET_FAILURES)

@@ -1,5 +1,5 @@
-/* Pods that are given up as such that have not started, and that are others by the time their DELETE comes to the API server, because the
- * watch has not told yet. */
+/* Pods that are given up as such that have not started or are not ready, and that are others by the time their DELETE comes to the API
+ * server, because the watch has not told yet. */
 #include "scaled.h"
 
 enum { LATE_MS = 120 * 1000, DOUBT_MS = 10 * 1000, PODS = 5 };
@@ -166,6 +166,82 @@ static void test_refused(void)
     finish(&w);
 }
 
+/* ---- clusters that nobody scales ---- */
+
+static void make_ready(struct world *w, struct slice pod)
+{
+    static const char ready[] = "{\"status\":{\"phase\":\"Running\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}";
+    struct slice path = arena_printf(&w->arena, "%s/%s/status", pods_path, pod.ptr);
+    CHECK_INT(world_call(w, "PATCH", path.ptr, "application/merge-patch+json", slice_of(ready)), 200);
+}
+
+/* Replicas are lowered when all workers are ready but those of the first replica, and of none it is known. */
+static void unscaled(struct world *w, struct watcher *t, int hosts, int replicas, struct slice *names)
+{
+    begin(w, t, hosts, "\"fake.kubelet/stuck\":\"Unschedulable\"");
+    CHECK_INT(world_call(w, "PATCH", arena_printf(&w->arena, "%s/c", v1).ptr, "application/merge-patch+json",
+                         SLICE("{\"spec\":{\"enableInTreeAutoscaling\":false}}")),
+              200);
+    world_run(w, 3000);
+    CHECK_INT(pod_names(w, "worker", names, 2 * PODS), PODS * hosts);
+    apiserver_hold_cache(w->server, SLICE("pods"), 0, LATE_MS);
+    for (int i = hosts; i < PODS * hosts; i++)
+        make_ready(w, names[i]);
+    listen(t);
+    scale(w, "c", replicas);
+    world_run(w, DOUBT_MS - 2000);
+}
+
+static void test_surplus(void)
+{
+    struct world w;
+    struct watcher t;
+    struct slice names[2 * PODS];
+    test_case("one replica too many, and all but one are ready, which is not known: each is tried, and only that one goes");
+    unscaled(&w, &t, 1, PODS - 1, names);
+    CHECK_INT(t.taken, 1);
+    CHECK_INT(t.versioned, 1);
+    CHECK_INT(t.refused, PODS - 1);
+    CHECK_INT(t.lines, 0);
+    CHECK_INT(workers_of(&w, "c"), PODS - 1);
+    CHECK(!says(&w, "pods", names[0].ptr, names[0].ptr));
+    finish(&w);
+
+    test_case("three too many: who is not ready goes, and others when it is known that they are");
+    unscaled(&w, &t, 1, PODS - 3, names);
+    CHECK_INT(t.taken, 1);
+    CHECK_INT(workers_of(&w, "c"), PODS - 1);
+    world_run(&w, 40 * 1000);
+    CHECK_INT(workers_of(&w, "c"), PODS - 3);
+    CHECK_INT(t.taken, 3);
+    CHECK_INT(t.versioned, 1);
+    CHECK_INT(t.refused, PODS - 1);
+    CHECK_INT(t.lines, 0);
+    finish(&w);
+
+    test_case("none is to stay: all go at once, whatever they are");
+    unscaled(&w, &t, 1, 0, names);
+    CHECK_INT(t.taken, PODS);
+    CHECK_INT(t.versioned + t.refused, 0);
+    finish(&w);
+}
+
+static void test_surplus_hosts(void)
+{
+    struct world w;
+    struct watcher t;
+    struct slice names[2 * PODS];
+    test_case("one replica of several hosts too many: that one goes whose hosts are not ready");
+    unscaled(&w, &t, 2, PODS - 1, names);
+    CHECK_INT(t.taken, 2);
+    CHECK_INT(t.versioned, 2);
+    CHECK_INT(t.refused, 2 * (PODS - 1));
+    CHECK_INT(t.lines, 0);
+    CHECK_INT(workers_of(&w, "c"), 2 * (PODS - 1));
+    CHECK(!says(&w, "pods", names[0].ptr, names[0].ptr) && !says(&w, "pods", names[1].ptr, names[1].ptr));
+    finish(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
@@ -173,5 +249,7 @@ int main(void)
     test_touched();
     test_hosts();
     test_refused();
+    test_surplus();
+    test_surplus_hosts();
     return test_done();
 }
