@@ -1,4 +1,5 @@
 /* What is typed for mobula submit, and the whole command against a dashboard on loopback. */
+#include "../ports.h"
 #include "../ray/fakehead.h"
 #include "../test.h"
 
@@ -281,8 +282,11 @@ static void whole(void)
     unsetenv("RAY_JOB_SUBMISSION_ID");
     server_stop(&s);
     test_case("nobody there");
+    int closed = closed_port(&s.port);
+    snprintf(address, sizeof address, "http://127.0.0.1:%u", s.port);
     CHECK_INT(COMMAND(&h, "--address", address, "--dashboard-timeout=1ms", "--", "true"), STATUS_ERROR);
     CHECK(strstr(h.err, "nothing was submitted") && h.out[0] == 0);
+    close(closed);
 }
 
 /* The token comes from a file, and is never said. */

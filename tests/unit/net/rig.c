@@ -1,8 +1,11 @@
 #include "rig.h"
 
+#include "src/net/loop.h"
+
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -77,7 +80,7 @@ void probe_free(struct probe *p)
 void probe_open_to(struct probe *p, struct rig *r, const struct endpoint *to)
 {
     struct err e = {0};
-    p->link = net_open(loop_net(r->loop), to, &p->owner, clock_now().mono_ms + 20 * 1000, &e);
+    p->link = net_open(loop_net(r->loop), to, &p->owner, clock_now().mono_ms + 4 * RIG_PATIENCE_S * 1000, &e);
     if (!p->link)
         fatal("%s", e.text);
 }
@@ -92,6 +95,17 @@ bool probe_over(const struct probe *p)
     return p->link->state == LINK_ENDED || p->link->state == LINK_FAILED;
 }
 
+bool probe_shakes_hands(const struct probe *p)
+{
+    return ((const struct wire *)p->link)->step == WIRE_HANDSHAKE;
+}
+
+bool probe_await_bytes(const struct probe *p)
+{
+    struct pollfd fd = {.fd = ((const struct wire *)p->link)->watch.fd, .events = POLLIN};
+    return poll(&fd, 1, RIG_PATIENCE_S * 1000) == 1;
+}
+
 /* ---- servers ---- */
 
 static int listen_any(uint16_t *port)
@@ -103,13 +117,6 @@ static int listen_any(uint16_t *port)
         fatal("cannot listen: %s", strerror(errno));
     *port = ntohs(a.sin_port);
     return fd;
-}
-
-uint16_t closed_port(void)
-{
-    uint16_t port;
-    close(listen_any(&port));
-    return port;
 }
 
 static void *server_main(void *arg)

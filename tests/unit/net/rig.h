@@ -3,6 +3,8 @@
 #ifndef MOBULA_TEST_NET_RIG_H
 #define MOBULA_TEST_NET_RIG_H
 
+#include "../ports.h"
+
 #include <mobula/net.h>
 
 #include <pthread.h>
@@ -30,10 +32,12 @@ void rig_open(struct rig *r);
 /* Closes the loop; false when other descriptors are open than before. */
 bool rig_close(struct rig *r);
 void rig_turn(struct rig *r, int64_t ms);
-/* Turns until *done, at most for ms; whether it came true. */
-#define RIG_UNTIL(r, ms, done)                                                                                                             \
+/* For as long as anybody may be held up: this process, a server's thread, the whole machine. Only a check that fails waits so long. */
+enum { RIG_PATIENCE_S = 30 };
+/* Turns until *done; whether it came true. */
+#define RIG_UNTIL(r, done)                                                                                                                 \
     ({                                                                                                                                     \
-        int64_t rig_end_ = clock_now().mono_ms + (ms);                                                                                     \
+        int64_t rig_end_ = clock_now().mono_ms + RIG_PATIENCE_S * 1000;                                                                    \
         while (!(done) && clock_now().mono_ms < rig_end_)                                                                                  \
             rig_turn((r), 20);                                                                                                             \
         (done);                                                                                                                            \
@@ -45,6 +49,10 @@ void probe_free(struct probe *p); /* closes its link */
 void probe_open(struct probe *p, struct rig *r, uint16_t port);
 void probe_open_to(struct probe *p, struct rig *r, const struct endpoint *to);
 bool probe_over(const struct probe *p); /* ended or failed */
+/* Whether the connection stands and the TLS handshake goes on. */
+bool probe_shakes_hands(const struct probe *p);
+/* Waits, without a turn of the loop, until there is something to read for the probe. */
+bool probe_await_bytes(const struct probe *p);
 
 /* ---- the other side ---- */
 
@@ -61,8 +69,6 @@ void server_start(struct server *s, int rounds, void (*serve)(struct server *s),
 void server_stop(struct server *s); /* waits for it */
 void send_all(int fd, struct slice s);
 void serve_echo(struct server *s);
-/* A port on which nobody listens. */
-uint16_t closed_port(void);
 int open_fds(void);
 
 /* len bytes in which a lost or doubled piece shows. */

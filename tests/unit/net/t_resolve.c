@@ -85,7 +85,7 @@ static void test_names(void)
         allow_names(&r);
         server_start(&s, 1, serve_echo, NULL);
         open_name(&p, &r, names[i], s.port);
-        CHECK(RIG_UNTIL(&r, 5000, p.got.len == 5));
+        CHECK(RIG_UNTIL(&r, p.got.len == 5));
         snprintf(want, sizeof want, "%s.", names[i]);
         CHECK_STR(slice_of(last_name), want);
         probe_free(&p);
@@ -107,7 +107,7 @@ static void test_not_asked(void)
         allow_names(&r);
         server_start(&s, 1, serve_echo, NULL);
         open_name(&p, &r, names[i], s.port);
-        CHECK(RIG_UNTIL(&r, 5000, p.got.len == 5));
+        CHECK(RIG_UNTIL(&r, p.got.len == 5));
         CHECK_INT(asked, before);
         probe_free(&p);
         server_stop(&s);
@@ -130,7 +130,7 @@ static void test_failures(void)
         rig_open(&r);
         allow_names(&r);
         open_name(&p, &r, cases[i].name, 1);
-        CHECK(RIG_UNTIL(&r, 5000, p.link->state == LINK_FAILED));
+        CHECK(RIG_UNTIL(&r, p.link->state == LINK_FAILED));
         CHECK_INT(p.link->error.code, ERR_DNS);
         CHECK_STR(slice_of(p.link->error.text), cases[i].error);
         probe_free(&p);
@@ -147,19 +147,21 @@ static void test_many(void)
     rig_open(&r);
     allow_names(&r);
     addresses = LIMIT_NET_ADDRESSES + 5;
-    uint16_t port = closed_port();
+    uint16_t port;
+    int closed = closed_port(&port);
     char want[160];
     open_name(&p, &r, "many", port);
-    CHECK(RIG_UNTIL(&r, 5000, p.link->state == LINK_FAILED));
+    CHECK(RIG_UNTIL(&r, p.link->state == LINK_FAILED));
     CHECK_INT(p.link->error.code, ERR_CONNECT);
     snprintf(want, sizeof want, "no connection to many:%u: %d addresses tried, the first: 127.0.0.1: Connection refused", port,
              LIMIT_NET_ADDRESSES);
     CHECK_STR(slice_of(p.link->error.text), want);
     probe_free(&p);
+    close(closed);
     addresses = 1;
     server_start(&s, 1, serve_echo, NULL);
     open_name(&p, &r, "many", s.port);
-    CHECK(RIG_UNTIL(&r, 5000, p.got.len == 5));
+    CHECK(RIG_UNTIL(&r, p.got.len == 5));
     probe_free(&p);
     server_stop(&s);
     CHECK(rig_close(&r));
@@ -176,17 +178,17 @@ static void test_stuck(void)
     server_start(&s, 2, serve_echo, NULL);
     int before = asked;
     open_name(&slow, &r, "slow", s.port);
-    CHECK(RIG_UNTIL(&r, 5000, asked > before));
+    CHECK(RIG_UNTIL(&r, asked > before));
     test_case("the loop goes on while a lookup hangs");
     open_name(&other, &r, "127.0.0.1", s.port);
-    CHECK(RIG_UNTIL(&r, 5000, other.got.len == 5));
+    CHECK(RIG_UNTIL(&r, other.got.len == 5));
     probe_free(&other);
     test_case("the owner's deadline during a lookup");
     for (int i = 0; i < 3; i++)
         open_name(&behind[i], &r, "server.example", s.port);
     before = asked;
     slow.link->deadline_ms = behind[0].link->deadline_ms = clock_now().mono_ms + 30;
-    CHECK(RIG_UNTIL(&r, 5000, slow.link->state == LINK_FAILED && behind[0].link->state == LINK_FAILED));
+    CHECK(RIG_UNTIL(&r, slow.link->state == LINK_FAILED && behind[0].link->state == LINK_FAILED));
     CHECK_INT(slow.link->error.code, ERR_TIMEOUT);
     char want[128];
     snprintf(want, sizeof want, "slow:%u: the deadline passed during the DNS lookup", s.port);
@@ -196,7 +198,7 @@ static void test_stuck(void)
     probe_free(&behind[1]); /* a question nobody waits for any more is never asked */
     sem_post(&gate);
     test_case("the next question is answered when the thread comes back");
-    CHECK(RIG_UNTIL(&r, 5000, behind[2].got.len == 5));
+    CHECK(RIG_UNTIL(&r, behind[2].got.len == 5));
     CHECK_INT(asked - before, 1);
     probe_free(&behind[2]);
     for (int i = 0; i < 3; i++)
@@ -217,19 +219,19 @@ static void test_step_deadlines(void)
     server_start(&s, 0, NULL, NULL);
     probe_init(&closed, SLICE_NONE);
     probe_open(&closed, &r, s.port);
-    CHECK(RIG_UNTIL(&r, 5000, closed.link->state == LINK_OPEN));
-    int64_t begin = clock_now().mono_ms;
+    CHECK(RIG_UNTIL(&r, closed.link->state == LINK_OPEN));
+    int64_t begin = r.now.mono_ms; /* the loop's time: what is opened now is counted from it */
     int before = asked;
     open_name(&p, &r, "slow", 1);
-    CHECK(RIG_UNTIL(&r, 5000, asked > before)); /* the helper thread has closed its hosts file: the count below is the links' */
+    CHECK(RIG_UNTIL(&r, asked > before)); /* the helper thread has closed its hosts file: the count below is the links' */
     probe_init(&tls, SLICE_NONE);
     probe_open_to(&tls, &r, &(struct endpoint){.host = SLICE("127.0.0.1"), .port = s.port, .tls = true, .insecure = true});
     int fds = open_fds();
     probe_free(&closed);
     test_case("a closed link waits for the peer's end, NET_LINGER_MS at most");
-    CHECK(RIG_UNTIL(&r, NET_LINGER_MS + 2000, open_fds() == fds - 1));
+    CHECK(RIG_UNTIL(&r, open_fds() < fds));
     CHECK(clock_now().mono_ms - begin >= NET_LINGER_MS);
-    CHECK(RIG_UNTIL(&r, NET_DNS_MS + 2000, p.link->state == LINK_FAILED && tls.link->state == LINK_FAILED));
+    CHECK(RIG_UNTIL(&r, p.link->state == LINK_FAILED && tls.link->state == LINK_FAILED));
     CHECK(clock_now().mono_ms - begin >= NET_DNS_MS);
     test_case("no answer from DNS within NET_DNS_MS");
     CHECK_INT(p.link->error.code, ERR_DNS);
@@ -245,7 +247,7 @@ static void test_step_deadlines(void)
     fds = r.fds;
     CHECK(!rig_close(&r)); /* the thread still holds its descriptor */
     sem_post(&gate);
-    for (int i = 0; i < 500 && open_fds() != fds; i++)
+    for (int i = 0; i < RIG_PATIENCE_S * 100 && open_fds() != fds; i++)
         usleep(10 * 1000);
     CHECK_INT(open_fds(), fds);
 }

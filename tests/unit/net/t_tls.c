@@ -110,7 +110,7 @@ static void test_echo(void)
     test_case("tls: echo, and an orderly end");
     begin(&t, &server, SLICE("hello"), "ca.pem", NULL);
     CHECK_INT(t.p.link->state, LINK_OPENING);
-    CHECK(RIG_UNTIL(&t.r, 5000, t.p.got.len == 5));
+    CHECK(RIG_UNTIL(&t.r, t.p.got.len == 5));
     CHECK_STR(buf_slice(&t.p.got), "hello");
     CHECK_INT(t.p.link->state, LINK_OPEN);
     CHECK(t.p.link->peer_expires_us > t.r.now.wall_us);
@@ -120,7 +120,7 @@ static void test_echo(void)
     server = tls_server_of(talk_echo);
     server.tunnel = true;
     begin(&t, &server, SLICE("hello"), "ca.pem", NULL);
-    CHECK(RIG_UNTIL(&t.r, 5000, t.p.got.len == 5));
+    CHECK(RIG_UNTIL(&t.r, t.p.got.len == 5));
     end(&t);
     CHECK(server.in_order);
 }
@@ -158,14 +158,14 @@ static void test_ends(void)
     struct tls_server server = tls_server_of(talk_and_close);
     test_case("tls: close_notify is an end");
     begin(&t, &server, SLICE_NONE, "ca.pem", NULL);
-    CHECK(RIG_UNTIL(&t.r, 5000, probe_over(&t.p)));
+    CHECK(RIG_UNTIL(&t.r, probe_over(&t.p)));
     CHECK_STR(buf_slice(&t.p.got), "farewell");
     CHECK_INT(t.p.link->state, LINK_ENDED);
     end(&t);
     test_case("tls: an end without close_notify is a failure");
     server = tls_server_of(talk_and_cut);
     begin(&t, &server, SLICE_NONE, "ca.pem", NULL);
-    CHECK(RIG_UNTIL(&t.r, 5000, probe_over(&t.p)));
+    CHECK(RIG_UNTIL(&t.r, probe_over(&t.p)));
     CHECK_STR(buf_slice(&t.p.got), "half an ans");
     CHECK_INT(t.p.link->state, LINK_FAILED);
     CHECK_INT(t.p.link->error.code, ERR_CLOSED);
@@ -187,7 +187,7 @@ static void test_refusals(void)
         char want[32];
         test_case("tls: %s", cases[i].name);
         begin(&t, &server, SLICE("secret"), cases[i].ca, cases[i].tls_name);
-        CHECK(RIG_UNTIL(&t.r, 5000, t.p.link->state == LINK_FAILED));
+        CHECK(RIG_UNTIL(&t.r, t.p.link->state == LINK_FAILED));
         CHECK_INT(t.p.link->error.code, cases[i].code);
         snprintf(want, sizeof want, "127.0.0.1:%u: ", t.s.port);
         CHECK(slice_starts(slice_of(t.p.link->error.text), slice_of(want)));
@@ -215,8 +215,11 @@ static void test_no_tls(void)
         server_start(&s, 1, serve_plain, silent ? NULL : "speak");
         probe_init(&p, SLICE_NONE);
         probe_open_to(&p, &r, &(struct endpoint){.host = SLICE("127.0.0.1"), .port = s.port, .tls = true, .insecure = true});
-        p.link->deadline_ms = clock_now().mono_ms + (silent ? 100 : 5000);
-        CHECK(RIG_UNTIL(&r, 5000, p.link->state == LINK_FAILED));
+        if (silent) {
+            CHECK(RIG_UNTIL(&r, probe_shakes_hands(&p)));
+            p.link->deadline_ms = clock_now().mono_ms + 100;
+        }
+        CHECK(RIG_UNTIL(&r, p.link->state == LINK_FAILED));
         CHECK_INT(p.link->error.code, silent ? ERR_TIMEOUT : ERR_TLS);
         if (silent)
             CHECK(strstr(p.link->error.text, "the deadline passed during the TLS handshake"));
@@ -236,8 +239,7 @@ static void test_closed_early(void)
     server_start(&s, 1, serve_plain, NULL);
     probe_init(&p, SLICE_NONE);
     probe_open_to(&p, &r, &(struct endpoint){.host = SLICE("127.0.0.1"), .port = s.port, .tls = true, .insecure = true});
-    for (int i = 0; i < 3; i++)
-        rig_turn(&r, 10);
+    CHECK(RIG_UNTIL(&r, probe_shakes_hands(&p)));
     CHECK_INT(p.link->state, LINK_OPENING);
     probe_free(&p);
     server_stop(&s); /* it ends when the connection does */

@@ -91,7 +91,7 @@ static void verify(const char *server, const char *trust, const char *name, bool
     if (!CHECK(slice_starts(slice_of(tls_error(t)->text), slice_of(text ? text : ""))))
         printf("  got \"%s\"\n", tls_error(t)->text);
     if (!text)
-        CHECK(tls_peer_expires(t) > clock_now().wall_us + 3649 * DAY_US);
+        CHECK(tls_peer_expires(t) > clock_now().wall_us + 2650 * DAY_US); /* 3650 less what its intermediate has: PKI may be old */
     if (text && later_us)
         CHECK(strstr(tls_error(t)->text, ", clock says ") != NULL);
     tls_free(t);
