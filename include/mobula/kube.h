@@ -73,10 +73,10 @@ bool kube_path(struct buf *b, const struct kube_resource *r, struct slice ns, st
  * dryRun=All and fieldValidation=Strict (W10), timeout=5s. */
 bool kube_query(struct buf *b, const char *name, struct slice value);
 
-/* Content types (W4). Strategic merge is not among them: custom resources do not know it. */
 /* Which field belongs to whom: half of the bytes of an object, and nobody here reads them. Watches hand out objects without. */
 #define KUBE_UNREAD "metadata.managedFields"
 
+/* Content types (W4). Strategic merge is not among them: custom resources do not know it. */
 #define KUBE_TYPE_JSON "application/json"
 #define KUBE_TYPE_JSON_PATCH "application/json-patch+json"
 #define KUBE_TYPE_MERGE_PATCH "application/merge-patch+json"

@@ -184,4 +184,10 @@ enum {
     JOB_SUBMIT_TRIES = 5,                   /* submissions that Ray answers with an error of its own */
 };
 
+/* operator */
+enum {
+    OPERATOR_BACKOFF_MS = 500, /* until a cluster whose calls fail is tried again, growing to the next */
+    OPERATOR_BACKOFF_MAX_MS = 60 * 1000,
+};
+
 #endif

@@ -239,8 +239,6 @@ struct scale_plan {
 };
 /* Everything in *out lies in a or in the view. */
 void scale_cluster(const struct scale_view *in, struct arena *a, struct scale_plan *out);
-/* Makes the plan what reconcile_cluster goes by: `desired` of each group, and the pods to remove by name. */
-void scale_apply(const struct scale_plan *plan, struct ray_cluster *c, struct arena *a);
 
 /* The block that the old operator logged at each look, a line each with "<cluster>:" before it. */
 void scale_log_legacy(const struct scale_view *in, const struct scale_plan *plan, struct arena *a, struct buf *out);

@@ -49,7 +49,7 @@ bool call_form(struct kube_client *c, struct buf *out, const struct kube_request
     struct slice authorization = kube_config_authorization(config);
     struct slice target = arena_printf(&a, "%.*s%.*s", SLICE_ARG(config->path_prefix), SLICE_ARG(r->path));
     add_header(&h, SLICE("User-Agent"), slice_of(c->user_agent));
-    add_header(&h, SLICE("Accept"), SLICE("application/json"));
+    add_header(&h, SLICE("Accept"), SLICE(KUBE_TYPE_JSON));
     add_header(&h, SLICE("Accept-Encoding"), SLICE("identity")); /* C6: nothing here unpacks */
     add_header(&h, SLICE("Content-Type"), r->content_type);
     add_header(&h, SLICE("Authorization"), authorization);

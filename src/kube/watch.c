@@ -73,7 +73,7 @@ void watch_again(struct kube_watch *w, struct now now)
 
 static bool is_json(struct slice content_type)
 {
-    return slice_eq_nocase(slice_trim(slice_cut(&content_type, ';')), SLICE("application/json"));
+    return slice_eq_nocase(slice_trim(slice_cut(&content_type, ';')), SLICE(KUBE_TYPE_JSON));
 }
 
 static void begin_reading(struct kube_watch *w, struct now now)

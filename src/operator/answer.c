@@ -74,7 +74,7 @@ void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, c
 {
     work_drop(c);
     if (op->now.mono_ms >= c->not_before_ms)
-        c->not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->trouble++, 500, 60 * 1000);
+        c->not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->trouble++, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
     cluster_wake_at(op, c, c->not_before_ms);
     log_trouble(op, c, f, text, c->not_before_ms);
 }
@@ -392,7 +392,7 @@ static void on_status(struct op *op, struct flight *f, const struct kube_answer 
     if (a->outcome != KUBE_OK) {
         bool gone = a->outcome == KUBE_REFUSED && (a->status.code == 404 || a->status.reason == KUBE_CONFLICT);
         op->stats.refused[f->kind] += a->outcome == KUBE_REFUSED;
-        c->status_not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->status_trouble++, 500, 60 * 1000);
+        c->status_not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->status_trouble++, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
         if (c->kind == RECORD_JOB && (a->outcome == KUBE_UNKNOWN || in_trouble(a)))
             cluster_doubt(c); /* a job goes on from where its status says that it is: one that is over might begin again */
         if (gone) { /* deleted, perhaps made again: the watch tells. Until it does, pods of a cluster that is no more are not made for ever

@@ -4,7 +4,7 @@
  * read by a list of its name: that takes no right beyond those of a watch. */
 #include "op.h"
 
-enum { WAIT_MS = 500, WAIT_MAX_MS = 60 * 1000, MISSED = 2 };
+enum { MISSED = 2 };
 
 void cluster_doubt(struct cluster *c)
 {
@@ -19,7 +19,7 @@ static struct source *source_of(const struct cluster *c)
 static void still_unsure(struct op *op, struct cluster *c)
 {
     c->unsure = true;
-    c->not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->missed, WAIT_MS, WAIT_MAX_MS);
+    c->not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->missed, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
     cluster_wake_at(op, c, c->not_before_ms);
 }
 

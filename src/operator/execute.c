@@ -63,7 +63,7 @@ static bool build_pod(struct op *op, struct cluster *c, const struct action *act
     struct slice name = act->group < 0 ? ray_head_pod_name(&op->model, &op->body_arena)
                                        : ray_worker_pod_name(&op->model, g, act->index, act->uid, &op->body_arena);
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
-    *t = (struct call_text){SLICE("POST"), SLICE("application/json"), false};
+    *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
     kube_path(&op->path, &kube_pods, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
     buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
     if (act->kind == ACTION_TRY_POD) {
@@ -81,7 +81,7 @@ static bool build_delete(struct op *op, struct cluster *c, const struct action *
     bool pod = act->kind == ACTION_DELETE_POD;
     if (pod)
         c->work->why_deleted = act->why;
-    *t = (struct call_text){SLICE("DELETE"), SLICE("application/json"), true};
+    *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
     kube_path(&op->path, pod ? &kube_pods : &kube_services, istr_slice(c->ns), act->name, SLICE_NONE);
     f->version = act->version;
     return kube_delete_options(&op->body, act->uid, f->version, SLICE("Background"));
@@ -92,7 +92,7 @@ static bool build_service(struct op *op, struct cluster *c, const struct action 
     bool head = act->kind == ACTION_APPLY_HEAD_SERVICE;
     struct slice name = head ? ray_head_service_name(&op->model, &op->body_arena) : ray_headless_service_name(&op->model, &op->body_arena);
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
-    *t = (struct call_text){SLICE("PATCH"), SLICE("application/apply-patch+yaml"), true};
+    *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
     kube_path(&op->path, &kube_services, istr_slice(c->ns), name, SLICE_NONE);
     buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
     const struct service_record *other = NULL;
@@ -115,7 +115,7 @@ static bool build_service(struct op *op, struct cluster *c, const struct action 
 static bool build_status(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t)
 {
     f->hash = c->work->status_hash;
-    *t = (struct call_text){SLICE("PATCH"), SLICE("application/merge-patch+json"), true};
+    *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_MERGE_PATCH), true};
     kube_path(&op->path, record_resource(c), istr_slice(c->ns), slice_of(c->name), SLICE("status"));
     buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER "-status"));
     return buf_put(&op->body, act->text);
@@ -123,7 +123,7 @@ static bool build_status(struct op *op, struct cluster *c, const struct action *
 
 static bool build_account(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t)
 {
-    *t = (struct call_text){SLICE("POST"), SLICE("application/json"), false};
+    *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
     account_build(op, c, act, f);
     return true;
 }

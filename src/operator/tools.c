@@ -71,7 +71,7 @@ static void tools_apply(struct op *op, struct tools *t)
         err_set(&too_large.err, ERR_LIMIT, "this program has %zu bytes: more than a ConfigMap holds", op->o.executable.len);
         tools_failed(op, t, &too_large);
     } else {
-        tools_call(op, t, SLICE("PATCH"), SLICE("?fieldManager=" RAY_FIELD_MANAGER "&force=true"), SLICE("application/apply-patch+yaml"),
+        tools_call(op, t, SLICE("PATCH"), SLICE("?fieldManager=" RAY_FIELD_MANAGER "&force=true"), SLICE(KUBE_TYPE_APPLY),
                    buf_slice(&body));
     }
     buf_free(&body);

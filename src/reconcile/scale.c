@@ -450,16 +450,3 @@ void scale_cluster(const struct scale_view *in, struct arena *a, struct scale_pl
     scale_explain(&s, out);
     scale_report(&s, out);
 }
-
-void scale_apply(const struct scale_plan *plan, struct ray_cluster *c, struct arena *a)
-{
-    for (uint32_t i = 0; i < c->group_count; i++) {
-        struct ray_group *g = &c->groups[i];
-        g->desired = plan->groups[i].target;
-        g->workers_to_delete = arena_array(a, plan->removal_count, sizeof *g->workers_to_delete);
-        g->workers_to_delete_count = 0;
-        for (uint32_t k = 0; k < plan->removal_count; k++)
-            if (plan->removals[k].group == (int32_t)i)
-                g->workers_to_delete[g->workers_to_delete_count++] = slice_of(plan->removals[k].pod->name);
-    }
-}

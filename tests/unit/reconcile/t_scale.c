@@ -1,7 +1,6 @@
 /* Decisions of the autoscaler, from tests/data/reconcile/scale.case. Every case is also decided with everything that has no order in
  * another order: the answer is the same. */
 #include "scale_scene.h"
-#include "scene.h"
 
 static void put_bundle(struct buf *b, const struct ray_bundle *bundle)
 {
@@ -127,54 +126,6 @@ static void run_case(struct slice text)
     arena_free(&w.a);
 }
 
-/* A pod whose raylet is dead goes, and that pod only. */
-static void test_apply(void)
-{
-    test_case("scale_apply");
-    struct scene s = {.hosts = 1};
-    struct slice pods_text = SLICE("head 0 ready\nsmall 0 ready\nsmall 1 ready\nsmall 2 ready\n---\n");
-    read_words(&s, SLICE("workers=3 min=1 max=5"));
-    read_pods(&s, &pods_text);
-    read_cluster(&s);
-    const struct pod *pods[PODS_MAX];
-    struct cluster_view v;
-    scene_view(&s, pods, &v);
-    static const char id[RAY_NODE_ID] = "";
-    struct ray_node nodes[4] = {0};
-    for (size_t i = 0; i < COUNT_OF(nodes); i++)
-        nodes[i] = (struct ray_node){.id = {id, RAY_NODE_ID}, .instance_id = slice_of(s.pods[i].name), .status = RAY_NODE_RUNNING};
-    nodes[2].status = RAY_NODE_DEAD;
-    struct ray_offer offers[2] = {0};
-    const struct ray_amount cpu = {SLICE("CPU"), RAY_QUANTUM};
-    offers[1].bundle = (struct ray_bundle){&cpu, 1};
-    const struct ray_demand demand = {.request.bundle = offers[1].bundle, .count = 1};
-    const struct ray_state state = {.nodes = nodes, .node_count = COUNT_OF(nodes), .demands = {&demand, 1}};
-    const struct scale_view in = {.cluster = &s.cluster,
-                                  .offers = offers,
-                                  .pods = pods,
-                                  .pod_count = v.pod_count,
-                                  .failures = s.failures,
-                                  .state = &state,
-                                  .state_ms = NOW_MS,
-                                  .now = v.now};
-    struct scale_plan plan;
-    struct plan p;
-    scale_cluster(&in, &s.a, &plan);
-    scale_apply(&plan, &s.cluster, &s.a);
-    CHECK_INT(s.cluster.groups[0].desired, 3);
-    reconcile_cluster(&v, &s.a, &p);
-    int deleted = 0, created = 0;
-    for (uint32_t i = 0; i < p.count; i++) {
-        deleted += p.actions[i].kind == ACTION_DELETE_POD;
-        created += p.actions[i].kind == ACTION_CREATE_POD;
-        if (p.actions[i].kind == ACTION_DELETE_POD)
-            CHECK_STR(p.actions[i].name, s.pods[2].name);
-    }
-    CHECK_INT(deleted, 1);
-    CHECK_INT(created, 0); /* its successor comes with the next plan, and is named after it */
-    arena_free(&s.a);
-}
-
 /* At the limit and one past it. */
 static void test_lines(void)
 {
@@ -252,7 +203,6 @@ static void test_names(void)
 
 int main(void)
 {
-    test_apply();
     test_lines();
     test_names();
     test_limits();
