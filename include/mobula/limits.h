@@ -168,6 +168,11 @@ enum {
     LIMIT_SCALE_LINES = 64,       /* explanations of one decision */
 };
 
+/* operator */
+enum {
+    OPERATOR_PLAN_MS = 10 * 1000, /* what was decided so long ago is not begun any more: it is decided anew */
+};
+
 /* reconcile: RayJob */
 enum {
     LIMIT_JOB_MESSAGE = 4 * KIB,            /* status.message of a RayJob: the beginning and the end of a longer one */

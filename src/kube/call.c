@@ -119,6 +119,7 @@ bool kube_call(struct kube_client *c, const struct kube_request *r, struct now n
     call->again = r->again;
     call->made_ms = now.mono_ms;
     call->deadline_ms = now.mono_ms + (r->timeout_ms > 0 ? r->timeout_ms : KUBE_CALL_MS);
+    call->begin_ms = r->begin_ms != 0 && r->begin_ms < call->deadline_ms ? r->begin_ms : call->deadline_ms;
     call->done = r->done;
     call->owner = r->owner;
     call->about = r->about;

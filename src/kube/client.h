@@ -20,7 +20,8 @@ struct call {
     bool renewed;   /* 401 has been answered with fresh credentials once */
     unsigned tries; /* times it was sent, or its connection could not be opened */
     int64_t made_ms, deadline_ms, not_before_ms;
-    kube_done *done; /* NULL: nobody waits any more */
+    int64_t begin_ms; /* likewise of what is not on its way, or not any more */
+    kube_done *done;  /* NULL: nobody waits any more */
     void *owner;
     const void *about;
     uint64_t tag;

@@ -118,6 +118,12 @@ void exchange_send(struct exchange *x, struct slice request)
         send_rest(x);
 }
 
+void exchange_unsend(struct exchange *x)
+{
+    x->unsent = SLICE_NONE;
+    x->busy = false;
+}
+
 void exchange_close(struct exchange *x)
 {
     if (x->link) {

@@ -35,6 +35,7 @@ void exchange_init(struct exchange *x, const struct exchange_events *events, str
 bool exchange_open(struct exchange *x, struct net *net, const struct endpoint *to, int64_t deadline_ms, struct err *e);
 /* The bytes must stay until end or lost. They go out as the link opens and has room. */
 void exchange_send(struct exchange *x, struct slice request);
+void exchange_unsend(struct exchange *x); /* takes a request back of which nothing has gone */
 void exchange_close(struct exchange *x);
 
 #endif

@@ -44,7 +44,7 @@ static void queue_front(struct lane *lane, struct call *call)
     if (!lane->last)
         lane->last = call;
     lane->queued++;
-    lane->queue_deadline_ms = earlier(lane->queue_deadline_ms, call->deadline_ms);
+    lane->queue_deadline_ms = earlier(lane->queue_deadline_ms, call->begin_ms);
 }
 
 void lane_add(struct kube_client *c, struct call *call)
@@ -57,7 +57,7 @@ void lane_add(struct kube_client *c, struct call *call)
     lane->last->next = call;
     lane->last = call;
     lane->queued++;
-    lane->queue_deadline_ms = earlier(lane->queue_deadline_ms, call->deadline_ms);
+    lane->queue_deadline_ms = earlier(lane->queue_deadline_ms, call->begin_ms);
 }
 
 static struct call *queue_pop(struct lane *lane)
@@ -117,7 +117,7 @@ static void call_lost(struct kube_client *c, struct conn *conn, struct call *cal
     int64_t wait = stale || unsent ? 0 : backoff_ms(&c->rng, call->tries - 1, KUBE_BACKOFF_MS, KUBE_BACKOFF_MAX_MS);
     call->why = *why;
     call->maybe |= !unsent;
-    if (!unsent && (!call->again || call->tries >= CALL_TRIES || now.mono_ms + wait >= call->deadline_ms)) {
+    if (!unsent && (!call->again || call->tries >= CALL_TRIES || now.mono_ms + wait >= call->begin_ms)) {
         client_trouble(c, why, now);
         finish_lost(c, call, KUBE_UNKNOWN, why, now);
     } else if (stale) {
@@ -167,6 +167,8 @@ static bool try_again(struct kube_client *c, struct conn *conn, struct call *cal
         lane->not_before_ms = now.mono_ms + wait;
     if (call->tries >= CALL_TRIES || now.mono_ms + wait >= call->deadline_ms)
         return false;
+    call->why.code = ERR_NONE; /* the last thing that stopped it counts */
+    err_set(&call->why, ERR_STATUS, "%d %s: %s", status->code, kube_reason_text(status->reason), status->message);
     if (throttled)
         send_again(c, call);
     else
@@ -312,10 +314,12 @@ uint32_t lane_limit(const struct kube_client *c, enum kube_lane which)
     return which == KUBE_LANE_MAIN ? c->stats.window : which == KUBE_LANE_PROXY ? KUBE_PROXY_CALLS : 1;
 }
 
-/* The most recently used connection, or a new one; NULL when it cannot even begin to open. */
+/* The most recently used connection that stands, else one that opens, else a new one; NULL when it cannot even begin to open. */
 static struct conn *lane_conn(struct kube_client *c, enum kube_lane which, int64_t deadline_ms, struct err *e)
 {
     struct conn *conn = c->lanes[which].idle.first;
+    while (conn && conn->next && conn->x.link->state == LINK_OPENING)
+        conn = conn->next;
     if (conn) {
         conns_take(&c->lanes[which].idle, conn);
         return conn;
@@ -325,6 +329,12 @@ static struct conn *lane_conn(struct kube_client *c, enum kube_lane which, int64
         return conn;
     conn_free(conn);
     return NULL;
+}
+
+/* When its call has waited long enough. */
+static int64_t conn_due(const struct conn *conn)
+{
+    return conn->x.sent == 0 ? conn->call->begin_ms : conn->call->deadline_ms;
 }
 
 static bool may_open(const struct lane *lane)
@@ -353,11 +363,11 @@ void lane_run(struct kube_client *c, enum kube_lane which, struct now now)
         conn->call = call;
         conn->serial = ++c->serial;
         conns_push(&lane->busy, conn);
-        lane->busy_deadline_ms = earlier(lane->busy_deadline_ms, call->deadline_ms);
         lane->in_flight++;
         c->stats.in_flight++;
         c->stats.requests++;
         exchange_send(&conn->x, buf_slice(&call->request));
+        lane->busy_deadline_ms = earlier(lane->busy_deadline_ms, conn_due(conn));
     }
 }
 
@@ -381,7 +391,7 @@ static struct call *queue_expired(struct lane *lane, struct now now)
 {
     struct call *before = NULL;
     for (struct call *call = lane->first; call; before = call, call = call->next) {
-        if (call->deadline_ms > now.mono_ms)
+        if (call->begin_ms > now.mono_ms)
             continue;
         *(before ? &before->next : &lane->first) = call->next;
         if (lane->last == call)
@@ -404,26 +414,32 @@ static void expire_queue(struct kube_client *c, struct lane *lane, struct now no
     }
     lane->queue_deadline_ms = TIME_NEVER;
     for (const struct call *call = lane->first; call; call = call->next)
-        lane->queue_deadline_ms = earlier(lane->queue_deadline_ms, call->deadline_ms);
+        lane->queue_deadline_ms = earlier(lane->queue_deadline_ms, call->begin_ms);
 }
 
+/* A connection that opens too slowly for its call goes on with that: it is there for the next one, or nobody would ever get through. */
 static void expire_conn(struct kube_client *c, struct conn *conn, struct now now)
 {
     struct err e = {0};
     bool opening = conn->x.link->state == LINK_OPENING, unsent = conn->x.sent == 0;
+    bool go_on = opening && now.mono_ms < conn->call->deadline_ms;
     long long ms = (long long)(now.mono_ms - conn->call->made_ms);
     err_set(&e, ERR_TIMEOUT, opening ? "no connection within %lld ms" : "no answer within %lld ms", ms);
-    exchange_close(&conn->x);
+    if (go_on)
+        exchange_unsend(&conn->x);
+    else
+        exchange_close(&conn->x);
     struct call *call = conn_detach(conn);
     conn_rest(conn, now);
-    client_trouble(c, &e, now);
+    if (!go_on)
+        client_trouble(c, &e, now);
     finish_lost(c, call, unsent && !call->maybe ? KUBE_UNSENT : KUBE_UNKNOWN, &e, now);
 }
 
 static struct conn *conns_expired(const struct conns *busy, struct now now)
 {
     struct conn *conn = busy->first;
-    while (conn && conn->call->deadline_ms > now.mono_ms)
+    while (conn && conn_due(conn) > now.mono_ms)
         conn = conn->next;
     return conn;
 }
@@ -437,7 +453,7 @@ static void expire_busy(struct kube_client *c, struct lane *lane, struct now now
         expire_conn(c, conn, now);
     lane->busy_deadline_ms = TIME_NEVER;
     for (const struct conn *conn = lane->busy.first; conn; conn = conn->next)
-        lane->busy_deadline_ms = earlier(lane->busy_deadline_ms, conn->call->deadline_ms);
+        lane->busy_deadline_ms = earlier(lane->busy_deadline_ms, conn_due(conn));
 }
 
 /* When the connection that rested longest is closed. A burst leaves many behind, each with its TLS buffers: what goes beyond a few is not

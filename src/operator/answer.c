@@ -276,7 +276,7 @@ static bool on_create(struct op *op, struct flight *f, const struct kube_answer 
             cluster_trouble(op, f->c, f, "the server's answer is not a pod");
         return false;
     }
-    bool unsent = a->outcome == KUBE_UNSENT, troubled = in_trouble(a);
+    bool troubled = in_trouble(a);
     if (!f->looking && (a->outcome == KUBE_UNKNOWN || troubled || a->status.reason == KUBE_ALREADY_EXISTS)) {
         if (troubled)
             snprintf(f->why, sizeof f->why, "%d %s: %s", a->status.code, kube_reason_text(a->status.reason), a->status.message);
@@ -288,8 +288,6 @@ static bool on_create(struct op *op, struct flight *f, const struct kube_answer 
             f->why[0] ? f->why : "the pod is not there: its answer was lost, or one of that name has just gone. It will be created again");
     else if (f->looking)
         never_known(op, f, a->outcome == KUBE_REFUSED ? a->status.message : a->err.text);
-    else if (unsent)
-        cluster_trouble(op, f->c, f, a->err.text);
     else
         refused(op, f, &a->status);
     return false;
@@ -454,13 +452,22 @@ static void too_late(struct op *op, struct flight *f, const struct kube_answer *
         not_deleted(op, f, a);
 }
 
+/* It has waited for a connection for too long. Nothing has happened, and nothing has failed: it is decided anew. */
+static void not_sent(struct op *op, const struct flight *f)
+{
+    record_by_us(op, f->kind, slice_of(f->uid), false);
+    work_drop(f->c);
+}
+
 void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
 {
     struct op *op = owner;
     struct flight *f = (struct flight *)(uintptr_t)tag;
     struct cluster *c = f->c;
     op->now = now;
-    if (c->present) {
+    if (c->present && a->outcome == KUBE_UNSENT && !f->looking) {
+        not_sent(op, f);
+    } else if (c->present) {
         if (f->kind == ACTION_CREATE_POD && on_create(op, f, a))
             return;
         if (f->kind == ACTION_CREATE_ACCOUNT && account_answer(op, f, a))

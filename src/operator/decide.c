@@ -282,7 +282,7 @@ static int64_t decide_job(struct op *op, struct cluster *c, struct plan *p)
     return p->next_ms;
 }
 
-static void decide_one(struct op *op, struct cluster *c)
+void decide_one(struct op *op, struct cluster *c)
 {
     if (!c->present) {
         cluster_settle(op, c);

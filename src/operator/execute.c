@@ -196,6 +196,7 @@ static bool execute_one(struct op *op, struct cluster *c, const struct action *a
                              .content_type = t.content_type,
                              .body = buf_slice(&op->body),
                              .again = t.again,
+                             .begin_ms = c->work->began_ms + OPERATOR_PLAN_MS,
                              .done = answer_done,
                              .owner = op,
                              .about = c,
@@ -222,6 +223,17 @@ void execute_none(struct op *op)
     }
 }
 
+/* What was decided so long ago was right for what was seen then. It is decided anew, in its place: or who waits long for their turns would
+ * stand behind those who have come later, again and again. */
+static void renew(struct op *op, struct cluster *c)
+{
+    if (!c->present || !c->work || op->now.mono_ms < c->work->began_ms + OPERATOR_PLAN_MS)
+        return;
+    work_drop(c);
+    work_settle(op, c);
+    decide_one(op, c);
+}
+
 /* One turn of a cluster, which the next step goes on with when the window is full. Returns false when the client takes no more calls. */
 static bool take_turn(struct op *op, struct cluster *c)
 {
@@ -239,6 +251,8 @@ void execute_all(struct op *op)
 {
     while (op->ring_first) {
         struct cluster *c = op->ring_first;
+        if (kube_client_room(op->client) != 0)
+            renew(op, c);
         if (!take_turn(op, c))
             return;
         ring_pop(op);

@@ -241,7 +241,8 @@ struct slice group_name(const struct op *op, int32_t group); /* of the loaded mo
 const struct pod **view_pods(struct op *op, const struct cluster *c, uint32_t *count);
 const struct group_failures *view_failures(struct op *op, struct cluster *c);
 void decide_all(struct op *op);
-void decide_none(struct op *op); /* who does not lead only lets go of what is gone */
+void decide_one(struct op *op, struct cluster *c); /* if it may be decided now; what is planned stands in the ring then */
+void decide_none(struct op *op);                   /* who does not lead only lets go of what is gone */
 /* the service of this name that the cluster owns; NULL */
 struct service_record *service_of(const struct cluster *c, struct slice name);
 

@@ -7,7 +7,7 @@
 enum {
     REJOIN_MS = 3000,
     LATE_MS = 8000,
-    KNOWN_MS = KUBE_CALL_MS + 10 * 1000, /* what has been decided may wait so long for a connection */
+    KNOWN_MS = OPERATOR_PLAN_MS + 10 * 1000, /* what has been decided may wait so long before it goes out, and be known so late */
 };
 
 static struct fakeray *head_of(const struct want *c, struct sim *s)

@@ -25,11 +25,13 @@ static void on_answer(void *owner, uint64_t tag, const struct kube_answer *answe
     snprintf(a->body, sizeof a->body, "%.*s", SLICE_ARG(answer->body));
 }
 
-static bool call_on(struct fake *f, struct answers *a, enum kube_lane lane, const char *method, const char *body, bool again)
+static bool call_before(struct fake *f, struct answers *a, enum kube_lane lane, const char *method, const char *body, bool again,
+                        int64_t begin_ms)
 {
     struct err e = {0};
     struct kube_request r = {
         .lane = lane,
+        .begin_ms = begin_ms,
         .method = slice_of(method),
         .path = SLICE("/api/v1/namespaces/a/pods"),
         .content_type = body ? SLICE(KUBE_TYPE_JSON) : SLICE_NONE,
@@ -40,6 +42,11 @@ static bool call_on(struct fake *f, struct answers *a, enum kube_lane lane, cons
         .tag = 77,
     };
     return kube_call(f->client, &r, f->now, &e);
+}
+
+static bool call_on(struct fake *f, struct answers *a, enum kube_lane lane, const char *method, const char *body, bool again)
+{
+    return call_before(f, a, lane, method, body, again, 0);
 }
 
 __attribute__((unused)) static bool get(struct fake *f, struct answers *a)

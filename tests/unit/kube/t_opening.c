@@ -46,9 +46,78 @@ static void check_warm(void)
     fake_free(&f);
 }
 
+/* Not before `ms` from now, and not at all behind it. */
+static bool delete_within(struct fake *f, struct answers *a, int64_t ms)
+{
+    return call_before(f, a, KUBE_LANE_MAIN, "DELETE", "{\"within\":1}", true, f->now.mono_ms + ms);
+}
+
+static void check_begin(void)
+{
+    enum { WITHIN_MS = 10 * 1000, CALLS = KUBE_OPENING + 3 };
+    struct fake f;
+    struct answers a = {0};
+    fake_init(&f);
+    f.manual = true;
+    test_case("what must begin soon waits for a connection so long, and not longer");
+    for (int i = 0; i < CALLS; i++)
+        delete_within(&f, &a, WITHIN_MS);
+    fake_run(&f, WITHIN_MS - 1);
+    CHECK_INT(a.count, 0);
+    fake_run(&f, 1);
+    CHECK_INT(a.unsent, CALLS);
+    CHECK_INT(a.last.err.code, ERR_TIMEOUT);
+    test_case("its connections go on opening, for the next ones");
+    CHECK_INT(fake_alive(&f), KUBE_OPENING);
+    CHECK_INT(kube_client_room(f.client), KUBE_WINDOW_START);
+    CHECK_INT(kube_client_stats(f.client)->trouble.code, ERR_NONE);
+    delete_within(&f, &a, WITHIN_MS);
+    CHECK_INT(f.count, KUBE_OPENING);
+    for (uint32_t i = 0; i < KUBE_OPENING; i++)
+        fake_open(f.links[i]);
+    uint32_t sent = 0;
+    for (uint32_t i = 0; i < KUBE_OPENING; i++)
+        sent += fake_sent(f.links[i]).len > 0;
+    CHECK_INT(sent, 1);
+    test_case("what has begun has the time that every call has");
+    fake_run(&f, KUBE_CALL_MS - 1);
+    CHECK_INT(a.count, CALLS);
+    fake_run(&f, 1);
+    CHECK_INT(a.unknown, 1);
+    fake_free(&f);
+}
+
+static void check_begin_again(void)
+{
+    enum { WITHIN_MS = 2000 };
+    struct fake f;
+    struct answers a = {0};
+    fake_init(&f);
+    test_case("a connection that stands is taken before one that opens");
+    get(&f, &a);
+    f.manual = true;
+    delete_within(&f, &a, WITHIN_MS);
+    fake_answer(f.links[0], 200, "", SLICE("{}"));
+    fake_take(f.links[0]);
+    fake_run(&f, WITHIN_MS);
+    CHECK(a.ok == 1 && a.unsent == 1 && fake_alive(&f) == 2);
+    delete_within(&f, &a, WITHIN_MS);
+    CHECK(fake_has(f.links[0], "within"));
+    test_case("what was sent once and waits to be sent again ends then, too: nobody knows what has become of it");
+    fake_fail(f.links[0], ERR_CLOSED, "reset");
+    fake_run(&f, WITHIN_MS - 1);
+    CHECK_INT(a.count, 2);
+    fake_run(&f, 1);
+    CHECK_INT(a.unknown, 1);
+    CHECK_INT(fake_sent(f.links[1]).len, 0);
+    fake_free(&f);
+}
+
 int main(void)
 {
     check_opening();
+    check_begin();
+    check_begin_again();
     check_warm();
     return test_done();
 }
