@@ -301,9 +301,10 @@ struct job_view {
     uint32_t cluster_count;
     const struct pod *const *submitters; /* pods that the job owns */
     uint32_t submitter_count;
-    bool submitter_pods; /* K8sJobMode is served by submitter pods, not by the operator itself */
-    int64_t leaving_ms;  /* monotonic: since when one has known that the RayJob is being deleted; 0: it is not */
-    struct slice status; /* as in cluster_view */
+    bool submitter_pods;  /* K8sJobMode is served by submitter pods, not by the operator itself */
+    int64_t submitter_ms; /* monotonic: when this process made the last of them; 0: it has made none */
+    int64_t leaving_ms;   /* monotonic: since when one has known that the RayJob is being deleted; 0: it is not */
+    struct slice status;  /* as in cluster_view */
     uint64_t status_hash;
     int64_t status_not_before_ms;
     const struct group_failures *refusals; /* of what was to be created: count, not_before_ms and reason; NULL: none */

@@ -196,6 +196,7 @@ void job_decide(struct op *op, struct cluster *c, struct plan *p)
     if (c->deleting && !j->leaving_ms)
         j->leaving_ms = op->now.mono_ms;
     v.leaving_ms = j->leaving_ms;
+    v.submitter_ms = j->submitter_ms;
     view_clusters(op, c, json_get_str(status, "rayClusterName", a), &v);
     v.submitters = view_pods(op, c, &v.submitter_count);
     struct slice phase = json_get_str(status, "jobDeploymentStatus", a);

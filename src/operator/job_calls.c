@@ -172,6 +172,7 @@ static void submitter_created(struct op *op, const struct flight *f, const struc
     struct cluster *c = f->c;
     struct jval pod = answer_object(op, a, &version);
     failures_clear(op, c);
+    job_of(op, c)->submitter_ms = op->now.mono_ms;
     if (json_there(pod))
         answer_pod(op, c, pod, version);
     log_info("submitter pod created", LF("namespace", istr_slice(c->ns)), LF_CSTR("job", c->name), LF_CSTR("pod", f->name));

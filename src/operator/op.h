@@ -310,6 +310,7 @@ struct job {
     char *texts;                                            /* … are in here */
     const struct istr *on;                                  /* the cluster that status names */
     bool follows;                                           /* it is not the job's own */
+    int64_t submitter_ms;                                   /* when its last submitter pod was made; 0: not by this process */
     int64_t leaving_ms;                                     /* since when it has been known to be deleted; 0: it is not */
     uint8_t kind;                                           /* of the question that is under way: enum action_kind */
     bool doubted;                                           /* … and what its answer does not know may have come since */

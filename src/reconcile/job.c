@@ -18,6 +18,11 @@ bool job_passed(struct job_decision *d, int64_t from_us, int64_t seconds)
     return false;
 }
 
+int64_t job_due_us(const struct job_decision *d, int64_t from_us, int64_t wait_ms)
+{
+    return from_us > d->in->now.wall_us ? d->in->now.wall_us : from_us + wait_ms * 1000;
+}
+
 /* ---- beginnings ---- */
 
 static void refuse(struct job_decision *d)
@@ -157,7 +162,7 @@ static void decide_retrying(struct job_decision *d)
 {
     bool gone = decide_remove(d, true, "the attempt failed");
     uint32_t failed = d->is.failed > 0 && d->is.failed < 1000 ? (uint32_t)d->is.failed : 1;
-    int64_t due_us = d->is.end_us + reconcile_backoff_ms(failed, hash64(d->job->uid, 0)) * 1000;
+    int64_t due_us = job_due_us(d, d->is.end_us, reconcile_backoff_ms(failed, hash64(d->job->uid, 0)));
     if (gone && (d->job->suspend || d->in->now.wall_us >= due_us))
         begin(d);
     else if (gone)

@@ -73,6 +73,9 @@ void decide_job_deleted(struct job_decision *d);
 /* ---- job.c ---- */
 /* The monotonic time of a wall clock time; never earlier than the next millisecond. */
 int64_t job_mono_ms(const struct job_decision *d, int64_t wall_us);
+/* When a wait is over that began at that wall clock time. One that begins in the future was told by a clock that is ahead of ours, or ours
+ * was set back since: nobody knows how long ago that was, and it is not waited for until our clock gets there. */
+int64_t job_due_us(const struct job_decision *d, int64_t from_us, int64_t wait_ms);
 /* Whether so many seconds have passed since `from_us`; else the plan looks again then. 0 seconds: never. */
 bool job_passed(struct job_decision *d, int64_t from_us, int64_t seconds);
 

@@ -98,6 +98,19 @@ static void submitter_waits(struct job_decision *d, const struct pod *pod)
             arena_printf(d->a, "submitter pod %s has not started%s%.*s", pod->name, pod->reason.len ? ": " : "", SLICE_ARG(pod->reason));
 }
 
+/* When the n-th submitter may be made, the one before it having failed: 0: now. The API server's clock is not ours; of a pod that this
+ * process has made it knows by a clock that nobody sets. */
+static int64_t next_submitter_ms(const struct job_decision *d, const struct pod *last, int32_t n)
+{
+    if (!last)
+        return 0;
+    int64_t wait_ms = reconcile_backoff_ms((uint32_t)n, hash64(d->job->uid, 0)), made_ms = d->in->submitter_ms;
+    int64_t due_ms = job_mono_ms(d, job_due_us(d, last->created_us, wait_ms));
+    if (made_ms && made_ms + wait_ms > due_ms)
+        due_ms = made_ms + wait_ms;
+    return due_ms > d->in->now.mono_ms + 1 ? due_ms : 0;
+}
+
 /* Makes the first submitter that is needed, and the next when one failed. */
 static void decide_submitter(struct job_decision *d, const struct job_said *said)
 {
@@ -121,11 +134,7 @@ static void decide_submitter(struct job_decision *d, const struct job_said *said
                 submitter_waits(d, pod);
             return;
         }
-        int64_t due_ms = 0;
-        if (last)
-            due_ms = job_mono_ms(d, last->created_us + reconcile_backoff_ms((uint32_t)n, hash64(d->job->uid, 0)) * 1000);
-        if (last && due_ms <= d->in->now.mono_ms + 1)
-            due_ms = 0;
+        int64_t due_ms = next_submitter_ms(d, last, n);
         if (refused && refused->count) {
             d->to.message = arena_printf(d->a, "submitter pod %.*s cannot be created: %s", SLICE_ARG(name), refused->reason);
             due_ms = refused->not_before_ms > due_ms ? refused->not_before_ms : due_ms;
