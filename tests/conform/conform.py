@@ -17,7 +17,8 @@ from servers import Memory, compact_real, model, real
 from vocabulary import KINDS
 
 CANARY = "conform-canary"
-PATIENCE_S = 20
+PATIENCE_S = 20  # for what takes a moment
+LONG_S = 3 * PATIENCE_S  # for what must come to pass before anything can be compared
 TRIES_MAX = 200  # re-runs that making one failure smaller may cost
 KIND = {k.key: k for k in reversed(KINDS)}  # events have one storage: v1 writes, both are watched
 
@@ -74,7 +75,7 @@ class Pair:
 
     def ask(self, at, step):
         model = self.normal["model"].answer(self.model.ask(step), dry(step))
-        end = time.monotonic() + PATIENCE_S / 4
+        end = time.monotonic() + PATIENCE_S
         while True:
             before = self.normal["real"].copy()
             reality = self.normal["real"].answer(self.real.ask(step), dry(step))
@@ -99,9 +100,8 @@ class Pair:
     def settle(self, at, step):
         """Until the real server's objects are those of the model. A canary that the garbage collector has to take first shows that it is
         not idle because it is late."""
-        time.sleep(0.03)  # the model's collectors look a millisecond after each change
         self.canary()
-        model = self.state(self.model, step["paths"])
+        model = self.model_at_rest(step["paths"])
         end = time.monotonic() + PATIENCE_S * (3 if self.ending else 1)  # the real server looks at namespaces every few seconds
         while True:
             reality = self.state(self.real, step["paths"])
@@ -111,6 +111,14 @@ class Pair:
                 if time.monotonic() > end:
                     raise
             time.sleep(0.02)
+
+    def model_at_rest(self, paths):
+        """Its state once its collectors have done: they look a millisecond after each change, if the machine lets them."""
+        before, now = None, self.state(self.model, paths)
+        while before != now:
+            time.sleep(0.03)
+            before, now = now, self.state(self.model, paths)
+        return now
 
     def compact(self, *_):
         self.compaction.meet(self)
@@ -146,15 +154,20 @@ class Pair:
                 assert made.status == 201, made.body
         self.model.send("GET", "/version")  # by now all that was written has been sent
         for opened, step, (model, reality) in self.watches:
+            if step["sentinel"] and not self.ending:
+                model.read(lambda m=model: seen_last(m.events), PATIENCE_S)
+                assert seen_last(model.events), f"the model's watch of step {opened} misses its end"
             model.drain()
-            end = [e for e in model.events if e["object"].get("metadata", {}).get("name") == "zz-sentinel"]
-            assert end or self.ending or not step["sentinel"], f"the model's watch of step {opened} misses its end"
-            reality.read(lambda m=model, r=reality: len(r.events) >= len(m.events), PATIENCE_S / 2)
+            reality.read(lambda m=model, r=reality: len(r.events) >= len(m.events), PATIENCE_S)
             reality.drain()
             a, b = self.normal["model"].events(model.events), self.normal["real"].events(reality.events)
             if a != b and in_order(model.events) and in_order(reality.events):  # collectors work at several objects at a time
                 a, b = by_object(a), by_object(b)
             self.compare(at, {**step, "opened at": opened}, {"events": a, "ended": model.ended}, {"events": b, "ended": reality.ended})
+
+
+def seen_last(events):
+    return any(e["object"].get("metadata", {}).get("name") == "zz-sentinel" for e in events)
 
 
 def in_order(events):
@@ -187,8 +200,8 @@ SENTINELS["RayJob.ray.io"].update(spec={"rayClusterSpec": {"headGroupSpec": {"te
 SENTINELS["RayCluster.cluster.ray.io"].update(spec={"headPodType": "h", "podTypes": [{"name": "h", "podConfig": {}}]})
 
 
-def until(what, otherwise, seconds=PATIENCE_S):
-    end = time.monotonic() + seconds
+def until(what, otherwise):
+    end = time.monotonic() + LONG_S
     while not what():
         assert time.monotonic() < end, otherwise
         time.sleep(0.01)
@@ -240,7 +253,7 @@ class Compaction:
             old = f"?resourceVersion={first}&resourceVersionMatch=Exact"
             for kind in KINDS:
                 of = kind.path().replace("@ns()", CANARY) + old
-                until(lambda s=server, p=of: s.send("GET", p).status == 410, f"{server.name}: {kind.key} is not compacted", 2 * PATIENCE_S)
+                until(lambda s=server, p=of: s.send("GET", p).status == 410, f"{server.name}: {kind.key} is not compacted")
 
 
 # ---- a failure made small ----

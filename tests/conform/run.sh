@@ -28,9 +28,11 @@ FIRST=$PWD/build/conform-crds.yaml ETCD_ARGS='--auto-compaction-mode=periodic --
 # What was before is compacted away, and the watch caches begin anew: version 2 is expired for every kind, as it is for the model.
 old='/apis/ray.io/v1/rayclusters?resourceVersion=2&resourceVersionMatch=Exact'
 for ((i = 0; i < 600; i++)); do
-    "$K8S_BIN/kubectl" --kubeconfig "$RIG_DIR/run/$NAME/admin.kubeconfig" get --raw "$old" >/dev/null 2>&1 || break
+    said=$("$K8S_BIN/kubectl" --kubeconfig "$RIG_DIR/run/$NAME/admin.kubeconfig" get --raw "$old" 2>&1) || true
+    [[ $said != *Expired* ]] || break
     sleep 0.1
 done
+[[ $said == *Expired* ]] || { echo "  the real server does not forget: $said" >&2; exit 1; }
 KEEP=1 tests/rig/down.sh 2>/dev/null
 up
 model=

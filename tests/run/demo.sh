@@ -113,12 +113,13 @@ still_running() {
 }
 
 start_model() {
-    local url=
+    local url='' i
     : >$work/apiserver.url
     build/apiserver --pod-events --ready-after "${READY_AFTER_MS:-1500}" >$work/apiserver.url 2>$work/apiserver.log &
     pids+=($!)
-    for _ in {1..100}; do
+    for ((i = 0; i < 10 * patience; i++)); do
         ! read -r url <$work/apiserver.url || break
+        kill -0 "${pids[0]}" 2>/dev/null || break
         sleep 0.1
     done
     [ -n "$url" ] || fail "the model API server did not start: $(cat $work/apiserver.log)"
