@@ -13,11 +13,12 @@ __all__ = ["MOBULA", "ROOT", "RUN", "Api", "Refused", "stamp", "what"]  # of the
 
 V1 = "/apis/ray.io/v1"
 LEGACY = "/apis/cluster.ray.io/v1"
+PATIENCE = 120  # seconds: no promise of the product, but what a busy machine may need for anything
 
 
 def kubectl(*args, stdin=None, check=True, kubeconfig=None):
     command = [KUBECTL, "--kubeconfig", kubeconfig or RUN / "admin.kubeconfig", *args]
-    out = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120, check=False)
+    out = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
     if check and out.returncode:
         raise AssertionError(f"kubectl {' '.join(map(str, args))}: {out.stderr}")
     return out
@@ -34,7 +35,7 @@ def manifests(*flags):
     return out.stdout
 
 
-def eventually(what, seconds=30, step=0.05):
+def eventually(what, seconds=PATIENCE, step=0.05):
     """Calls what() until it returns something true, and returns that. An AssertionError on the way counts as "not yet"."""
     end = time.monotonic() + seconds
     while True:
@@ -109,7 +110,7 @@ class Workspace:
     def job(self, name):
         return self.api.get(self.path("rayjobs", name, V1))
 
-    def becomes(self, job, phase, seconds=60):
+    def becomes(self, job, phase, seconds=PATIENCE):
         """Waits until the RayJob's jobDeploymentStatus is this; gives its status."""
         def look():
             status = self.job(job).get("status", {})
@@ -132,7 +133,7 @@ class Workspace:
         items = self.api.get(self.path("pods") + query)["items"]
         return [p for p in items if not p["metadata"].get("deletionTimestamp")]
 
-    def ready(self, name, pods, group=V1, seconds=60):
+    def ready(self, name, pods, group=V1, seconds=PATIENCE):
         """Waits until the cluster is ready with so many pods. A status that names a head of before is not yet the one to wait for."""
 
         def look():
@@ -143,7 +144,7 @@ class Workspace:
 
         return eventually(look, seconds)
 
-    def rest(self, operator, seconds=3, limit=120):
+    def rest(self, operator, seconds=3, limit=PATIENCE):
         """Waits until the operator has written nothing for so long and has nothing left to tell: of how many pods are ready it tells at
         its own pace. Gives the audit log from the beginning of that rest, in which nothing stands yet: who demands that something makes
         it write nothing does it now."""

@@ -31,7 +31,7 @@ def crds():
     """The CRDs, applied as a user would: client-side."""
     kubectl("apply", "-f", "-", stdin=manifests("--crds-only"))
     names = [f"crd/{name}" for name in ("rayclusters.ray.io", "rayclusters.cluster.ray.io", "rayjobs.ray.io")]
-    kubectl("wait", "--for=condition=Established", *names, "--timeout=30s")
+    kubectl("wait", "--for=condition=Established", *names, "--timeout=120s")
 
 
 @pytest.fixture

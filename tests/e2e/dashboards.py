@@ -127,8 +127,8 @@ def serve(space, board, name="j", other_than=None):
         pod = space.find(space.path("pods", f"{cluster}-head"))
         return pod and pod["status"].get("podIP") and pod
 
-    eventually(lambda: "rayClusterName" in space.job(name).get("status", {}), 30)
-    pod = eventually(look, 60)
+    eventually(lambda: "rayClusterName" in space.job(name).get("status", {}))
+    pod = eventually(look)
     status = {"podIP": board.address, "podIPs": [{"ip": board.address}]}
     space.api.patch(space.path("pods", pod["metadata"]["name"]) + "/status", {"status": status})
 
@@ -140,7 +140,7 @@ def tells(space, *words, name="j"):
         assert all(word in message for word in words), message
         return True
 
-    eventually(look, 60)
+    eventually(look)
 
 
 def stop_guest(space, board):
@@ -149,7 +149,7 @@ def stop_guest(space, board):
     space.start(rayjob("guest", clusterSelector={"ray.io/cluster": cluster}, rayClusterSpec=None))
     status = running(space, "guest")
     guest = space.job("guest")
-    kubectl("-n", space.name, "delete", "rayjob", "guest", "--timeout=60s")
+    kubectl("-n", space.name, "delete", "rayjob", "guest", "--timeout=120s")
     assert board.jobs[status["jobId"]]["status"] == "STOPPED"
     return cluster, guest
 
@@ -159,4 +159,4 @@ def running(space, name="j"):
         status = space.job(name).get("status", {})
         return status.get("jobStatus") == "RUNNING" and status
 
-    return eventually(look, 60)
+    return eventually(look)

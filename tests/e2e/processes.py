@@ -9,7 +9,7 @@ import subprocess
 import threading
 from pathlib import Path
 
-from cluster import MOBULA, RUN, eventually, kubectl
+from cluster import MOBULA, PATIENCE, RUN, eventually, kubectl
 
 ACCOUNT = "mobula"
 
@@ -69,7 +69,7 @@ class Operator:
         """Lines of the log in which all the words occur."""
         return [line for line in self.log().splitlines() if all(w in line for w in words)]
 
-    def says(self, *words, seconds=60):
+    def says(self, *words, seconds=PATIENCE):
         def said():
             found = self.lines(*words)
             assert found, f"no line with {words} in:\n{self.log()}"
@@ -91,7 +91,7 @@ class Operator:
         return {k: float(v) for k, v in (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))}
 
     def ready(self):
-        eventually(lambda: self.get("/readyz") == (200, "ok\n"), 60)
+        eventually(lambda: self.get("/readyz") == (200, "ok\n"))
         return self
 
     def memory_kib(self):

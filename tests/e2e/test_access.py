@@ -71,7 +71,7 @@ def test_nothing_is_scaled_by_demand(space, through):
     scaled["spec"]["enableInTreeAutoscaling"] = True
     space.apply(scaled)
     space.ready("c", 3)
-    told = eventually(lambda: condition(space.cluster("c"), "Autoscaling"), 30)
+    told = eventually(lambda: condition(space.cluster("c"), "Autoscaling"))
     assert (told["status"], told["reason"]) == ("False", "GCSBehindProxy") and PROXY in told["message"], told
     space.change("c", {"workerGroupSpecs": raycluster("c", workers=1)["spec"]["workerGroupSpecs"]})
     space.ready("c", 2)

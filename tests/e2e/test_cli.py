@@ -104,7 +104,7 @@ def test_what_validate_refuses_the_operator_refuses(space, operator, tmp_path, c
     out = kubectl("-n", space.name, "apply", "-f", file, check=False)
     if out.returncode:
         return
-    told = kubectl("-n", space.name, "wait", "--for=condition=Valid=false", "--timeout=10s", "rayclusters.ray.io", "--all", "-o",
+    told = kubectl("-n", space.name, "wait", "--for=condition=Valid=false", "--timeout=120s", "rayclusters.ray.io", "--all", "-o",
                    "jsonpath={.status.conditions[?(@.type=='Valid')].message}").stdout
     assert field in told and not space.pods()
 

@@ -35,10 +35,10 @@ def test_killed_while_it_creates(space, operators, moment):
         d = space.api.get(count)
         return len(d["items"]) + d["metadata"].get("remainingItemCount", 0) >= moment
 
-    eventually(pods, 60, 0.001)
+    eventually(pods, step=0.001)
     op.stop(signal.SIGKILL)
     op.start()
-    space.ready("c", WORKERS + 1, seconds=60)
+    space.ready("c", WORKERS + 1)
     assert indices(space) == list(range(-1, WORKERS))
     assert not made_twice(audit, op, space)
 
@@ -51,7 +51,7 @@ def test_killed_again_and_again(space, operators):
         time.sleep(pause)
         op.stop(signal.SIGKILL)
         op.start()
-    space.ready("c", WORKERS + 1, seconds=60)
+    space.ready("c", WORKERS + 1)
     assert indices(space) == list(range(-1, WORKERS))
     assert not made_twice(audit, op, space)
 
@@ -59,13 +59,13 @@ def test_killed_again_and_again(space, operators):
 def test_killed_while_it_deletes(space, operators):
     op = operators()
     space.apply(raycluster("c", workers=WORKERS))
-    space.ready("c", WORKERS + 1, seconds=60)
+    space.ready("c", WORKERS + 1)
     kept = {p["metadata"]["uid"] for p in space.pods("c") if p["metadata"]["labels"]["ray.io/node-type"] == "head"}
     space.change("c", {"workerGroupSpecs": raycluster("c", workers=10)["spec"]["workerGroupSpecs"]})
-    eventually(lambda: len(space.pods("c")) < WORKERS - 10, 60, 0.001)
+    eventually(lambda: len(space.pods("c")) < WORKERS - 10, step=0.001)
     op.stop(signal.SIGKILL)
     op.start()
-    space.ready("c", 11, seconds=60)
+    space.ready("c", 11)
     assert kept < {p["metadata"]["uid"] for p in space.pods("c")}
 
 
@@ -81,8 +81,8 @@ def test_killed_with_both_kinds(space, operators):
     op.stop(signal.SIGKILL)
     op.start()
     for i in range(5):
-        space.ready(f"a{i}", 11, seconds=60)
-        space.ready(f"b{i}", 11, LEGACY, seconds=60)
+        space.ready(f"a{i}", 11)
+        space.ready(f"b{i}", 11, LEGACY)
     assert len(space.pods()) == 110
 
 
@@ -100,8 +100,8 @@ def test_deleted_while_nobody_looked(space, operators):
     op.start()
     time.sleep(5)
     space.api.patch(service, {"metadata": {"finalizers": None}})
-    space.ready("c", 4, seconds=90)  # the garbage collector may look for new kinds first, every 30 s
-    eventually(lambda: (space.find(service) or {"metadata": {}})["metadata"].get("ownerReferences", [{}])[0].get("uid") == new, 90)
+    space.ready("c", 4)  # the garbage collector may look for new kinds first, every 30 s
+    eventually(lambda: (space.find(service) or {"metadata": {}})["metadata"].get("ownerReferences", [{}])[0].get("uid") == new)
     assert not op.lines("group failed"), op.log()
     assert not old & {p["metadata"]["uid"] for p in space.pods("c")}
     assert {p["metadata"]["ownerReferences"][0]["uid"] for p in space.pods("c")} == {new}
@@ -116,8 +116,8 @@ def test_stopped_in_the_middle(space, operators):
     """SIGTERM waits for what is in flight and for nothing else: what was planned is left to the next."""
     op = operators().ready()
     space.apply(raycluster("c", workers=WORKERS))
-    eventually(lambda: len(space.pods("c")) > 5, 60, 0.001)
+    eventually(lambda: len(space.pods("c")) > 5, step=0.001)
     assert op.stop() == 0
     op.start()
-    space.ready("c", WORKERS + 1, seconds=60)
+    space.ready("c", WORKERS + 1)
     assert indices(space) == list(range(-1, WORKERS))

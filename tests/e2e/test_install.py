@@ -48,7 +48,7 @@ def exercise(space, operator):
     service = space.path("services", space.cluster("c")["status"]["head"]["serviceName"])
     space.api.patch(service, {"spec": {"selector": {"a": "b"}}})
     space.change("c", {"headGroupSpec": {"serviceType": "NodePort"}})  # a service without an address is made anew to get one
-    eventually(lambda: (space.find(service) or {"spec": {}})["spec"].get("type") == "NodePort", 60)
+    eventually(lambda: (space.find(service) or {"spec": {}})["spec"].get("type") == "NodePort")
     # A pod with a name that the operator is about to use and that it does not own is looked up by GET.
     space.api.call("POST", space.path("pods"), {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "taken-head"},
                                                 "spec": {"containers": [{"name": "c", "image": "i"}]}})
@@ -68,12 +68,12 @@ def exercise_jobs(space):
     space.start(rayjob("shrinks", preRunningDeadlineSeconds=8, deletionStrategy=after("DeleteWorkers")))
     space.start(rayjob("vanishes", preRunningDeadlineSeconds=2, deletionStrategy=after("DeleteSelf")))
     space.start(rayjob("elsewhere", preRunningDeadlineSeconds=2, clusterSelector={"ray.io/cluster": "c"}, rayClusterSpec=None))
-    eventually(lambda: space.find(space.path("rayjobs", "vanishes", V1)) is None, 60)
+    eventually(lambda: space.find(space.path("rayjobs", "vanishes", V1)) is None)
     space.becomes("elsewhere", "Failed")
     shrunk = space.becomes("shrinks", "Failed")["rayClusterName"]
-    eventually(lambda: space.cluster(shrunk)["spec"]["workerGroupSpecs"][0].get("suspend"), 30)
+    eventually(lambda: space.cluster(shrunk)["spec"]["workerGroupSpecs"][0].get("suspend"))
     space.api.patch(space.path("rayjobs", "shrinks", V1), {"spec": {"deletionStrategy": after("DeleteCluster")}})
-    eventually(lambda: space.find(space.path("rayclusters", shrunk, V1)) is None, 30)
+    eventually(lambda: space.find(space.path("rayclusters", shrunk, V1)) is None)
 
 
 def used(entries):
@@ -153,9 +153,9 @@ def test_repeated_events_are_patched(space, operator):
     for _ in range(2):
         worker = next(p for p in space.pods("c") if p["metadata"]["labels"]["ray.io/node-type"] == "worker")
         space.fail(worker, 9)
-        eventually(lambda: worker["metadata"]["name"] not in [p["metadata"]["name"] for p in space.pods("c")], 30)
+        eventually(lambda: worker["metadata"]["name"] not in [p["metadata"]["name"] for p in space.pods("c")])
         space.ready("c", 3)
-    eventually(lambda: audit.writes(operator.user, space.name)["patch events"] >= 1, 10, 0.5)
+    eventually(lambda: audit.writes(operator.user, space.name)["patch events"] >= 1, step=0.5)
 
 
 def test_the_deployment_is_restricted(space):
@@ -190,7 +190,7 @@ def test_namespaces_apart(api, space, operators):
     operator.ready()
     path = f"/apis/ray.io/v1/namespaces/{other}/rayclusters"
     api.call("POST", path, raycluster("c", workers=1))
-    eventually(lambda: api.get(path + "/c").get("status", {}).get("state") == "ready", 30)
+    eventually(lambda: api.get(path + "/c").get("status", {}).get("state") == "ready")
     with pytest.raises(Refused):
         api.get(space.path("configmaps", "mobula-tools"))
     api.call("DELETE", f"/api/v1/namespaces/{other}")

@@ -74,7 +74,7 @@ def test_a_leader_that_is_cut_off(space, operators, door, tmp_path):
     door.open()
     space.apply(raycluster("a", workers=1))
     space.ready("a", 2)
-    eventually(lambda: first.get("/readyz")[0] == 200, 60)
+    eventually(lambda: first.get("/readyz")[0] == 200)
     assert first.metrics()["mobula_leader"] == 0 and first.metrics()["mobula_pods"] == 2
 
 
@@ -98,8 +98,8 @@ def test_nothing_but_the_lease_at_the_fixed_point(space, operators):
     space.apply(raycluster("a", workers=2))
     space.ready("a", 3)
     space.rest(first)
-    audit = Audit()
+    audit, began = Audit(), time.monotonic()
     time.sleep(6)
     assert not audit.writes(first.user), "leases are not counted here"
     renewals = [e for e in audit.entries(first.user) if what(e) == "update leases"]
-    assert 2 <= len(renewals) <= 7, len(renewals)
+    assert 2 <= len(renewals) <= 2 + time.monotonic() - began, len(renewals)  # one every two seconds

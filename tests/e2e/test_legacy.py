@@ -53,7 +53,7 @@ def test_the_documented_session(space, operator):
     assert "example-cluster2:Worker node types:" in second and "example-cluster2: - worker-node: 1" in second
 
     kubectl("-n", space.name, "delete", "-f", f"{EXAMPLES}/legacy-cluster2.yaml")
-    eventually(lambda: not space.pods("example-cluster2"), 90)  # the garbage collector finds new kinds every half minute
+    eventually(lambda: not space.pods("example-cluster2"))  # the garbage collector finds new kinds every half minute
     assert len(space.pods("example-cluster")) == 3
     kubectl("-n", space.name, "delete", "rayclusters.cluster.ray.io", "example-cluster")
     eventually(lambda: not space.pods() and not space.api.get(space.path("services"))["items"])
@@ -93,7 +93,7 @@ def test_a_changed_label_forces_a_restart(space, operator):
     space.ready("c", 3, LEGACY)
     before = uids(space, "c")
     space.api.patch(space.path("rayclusters", "c", LEGACY), {"metadata": {"labels": {"try": "again"}}})
-    eventually(lambda: len(space.pods("c")) == 3 and not before & uids(space, "c"), 60)
+    eventually(lambda: len(space.pods("c")) == 3 and not before & uids(space, "c"))
     audit = space.rest(operator)
     space.api.patch(space.path("rayclusters", "c", LEGACY), {"metadata": {"annotations": {"note": "no restart"}}})
     time.sleep(1)
@@ -141,8 +141,8 @@ def test_both_kinds_of_one_name(space, operator):
     """Objects of one kind are never taken for the other's, even with one name: their pods and services have names of their own."""
     space.apply(raycluster_v1("c", workers=1))
     space.apply(raycluster("c", workers=1), LEGACY)
-    eventually(lambda: space.cluster("c", V1).get("status", {}).get("state") == "ready", 30)
-    eventually(lambda: space.cluster("c", LEGACY).get("status", {}).get("phase") == "Running", 30)
+    eventually(lambda: space.cluster("c", V1).get("status", {}).get("state") == "ready")
+    eventually(lambda: space.cluster("c", LEGACY).get("status", {}).get("phase") == "Running")
     owners = [p["metadata"]["ownerReferences"][0]["apiVersion"] for p in space.pods("c")]
     assert sorted(owners) == ["cluster.ray.io/v1"] * 2 + ["ray.io/v1"] * 2
     space.delete("c", LEGACY)

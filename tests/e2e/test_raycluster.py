@@ -16,7 +16,7 @@ def owner_of(pod):
 def test_from_apply_to_ready_to_deleted(space, operator):
     kubectl("apply", "-n", space.name, "-f", "airgap/examples/raycluster.yaml")
     name = space.api.get(space.path("rayclusters", group="/apis/ray.io/v1"))["items"][0]["metadata"]["name"]
-    cluster = eventually(lambda: space.cluster(name).get("status", {}).get("state") == "ready" and space.cluster(name), 60)
+    cluster = eventually(lambda: space.cluster(name).get("status", {}).get("state") == "ready" and space.cluster(name))
     pods = space.pods(name)
     heads = [p for p in pods if p["metadata"]["labels"]["ray.io/node-type"] == "head"]
     assert len(heads) == 1 and heads[0]["metadata"]["name"] == f"{name}-head"
@@ -34,7 +34,7 @@ def test_from_apply_to_ready_to_deleted(space, operator):
     table = kubectl("get", "rayclusters.ray.io", "-n", space.name).stdout.splitlines()
     assert "DESIRED WORKERS" in table[0] and "ready" in table[1]
     space.delete(name)
-    eventually(lambda: not space.pods(name) and not space.api.get(space.path("services"))["items"], 60)
+    eventually(lambda: not space.pods(name) and not space.api.get(space.path("services"))["items"])
 
 
 def test_scale_up_and_down(space, operator):
@@ -222,4 +222,4 @@ def test_a_quota_backs_off_and_is_told(space, operator, quota):
     refused = [e for e in audit.entries(operator.user, space.name) if e["verb"] == "create" and e["responseStatus"]["code"] == 403]
     assert len(refused) < 30, "no backoff"
     space.api.call("DELETE", space.path("resourcequotas", "q"))
-    space.ready("c", 6, seconds=90)
+    space.ready("c", 6)

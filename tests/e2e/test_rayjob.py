@@ -14,9 +14,9 @@ def test_a_job_runs_to_its_end(space, operator, board):
     assert board.submissions[0]["entrypoint"] == "python program.py" and board.submissions[0]["entrypoint_num_cpus"] == 1
     assert board.submissions[0]["metadata"] == {"team": "a"}
     board.end("SUCCEEDED")
-    kubectl("-n", space.name, "wait", "--for=condition=Complete", "--timeout=30s", "rayjob/j")
+    kubectl("-n", space.name, "wait", "--for=condition=Complete", "--timeout=120s", "rayjob/j")
     end = space.job("j")
-    eventually(lambda: not space.pods(), 60)
+    eventually(lambda: not space.pods())
     space.rest(operator)
     assert condition(end, "Valid")["status"] == "True"
     assert space.job("j")["metadata"]["resourceVersion"] == end["metadata"]["resourceVersion"], "written after its end"
@@ -39,7 +39,7 @@ def test_a_failed_job_is_tried_again_and_its_log_is_told(space, operator, board)
     first = running(space)
     board.end("FAILED")
     serve(space, board, other_than=first["rayClusterName"])
-    eventually(lambda: len(board.submissions) == 2, 60)
+    eventually(lambda: len(board.submissions) == 2)
     board.end("FAILED")
     end = space.becomes("j", "Failed")
     assert end["reason"] == "AppFailed" and end["failed"] == 2 and "last words" in end["message"], end

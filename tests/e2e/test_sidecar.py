@@ -93,7 +93,7 @@ def test_without_the_rights_it_says_so(space, operator):
     told = eventually(lambda: "ReplicaFailure" in json.dumps(space.cluster("c").get("status", {})) and json.dumps(space.cluster("c")))
     assert "mobula install --autoscaler=sidecar" in told and not space.pods("c")
     allow(space)
-    space.ready("c", 1, seconds=90)
+    space.ready("c", 1)
 
 
 def test_every_further_right_is_used_or_handed_on(space, operators):

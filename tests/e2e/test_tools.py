@@ -75,7 +75,7 @@ def test_it_comes_back(space, operator):
             space.api.call("DELETE", space.path("pods", pod["metadata"]["name"]))
         return tools(space)
 
-    eventually(back_after_another_worker, 30, 1)
+    eventually(back_after_another_worker, step=1)
 
 
 def test_another_binary_is_replaced(space, operators):
