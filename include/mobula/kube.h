@@ -148,7 +148,8 @@ enum kube_lane {
     KUBE_LANE_MAIN,   /* under the adaptive window */
     KUBE_LANE_EVENTS, /* one link, best effort */
     KUBE_LANE_LEASE,  /* one link of its own, so that a renewal never waits behind pods */
-    KUBE_LANE_PROXY,  /* what the server passes on to somebody else, who may hang: KUBE_PROXY_CALLS at a time */
+    KUBE_LANE_PROXY,  /* what the server passes on to somebody else, who may hang: KUBE_PROXY_CALLS at a time. Or lie: what is answered
+                         here counts for its own call, and never against the server or our credentials */
 };
 
 struct kube_request {

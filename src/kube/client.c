@@ -1,8 +1,6 @@
 #include "client.h"
 #include "config.h"
 
-enum { FORCED_RELOAD_MS = 1000 }; /* many calls may be told 401 at once: the files are read for the first of them */
-
 /* ---- credentials ---- */
 
 static void client_reload(struct kube_client *c, struct now now, bool at_once)
@@ -19,9 +17,9 @@ static void client_reload(struct kube_client *c, struct now now, bool at_once)
         lane_close_idle(c, (enum kube_lane)i);
 }
 
-void client_renew(struct kube_client *c, struct now now)
+void client_renew(struct kube_client *c, int64_t apart_ms, struct now now)
 {
-    if (c->reloaded_ms != 0 && now.mono_ms < c->reloaded_ms + FORCED_RELOAD_MS)
+    if (c->reloaded_ms != 0 && now.mono_ms < c->reloaded_ms + apart_ms)
         return;
     c->reloaded_ms = now.mono_ms;
     client_reload(c, now, true);
@@ -40,7 +38,7 @@ void client_trouble(struct kube_client *c, const struct err *why, struct now now
 {
     c->stats.trouble = *why;
     if (why->code == ERR_TLS_TRUST)
-        client_renew(c, now); /* the server's CA may have been replaced, and ours with it */
+        client_renew(c, RENEW_MS, now); /* the server's CA may have been replaced, and ours with it */
     if (!log_limit_pass(&c->trouble_log, now))
         return;
     c->trouble_said = true;
@@ -63,6 +61,22 @@ void client_denied(struct kube_client *c, const struct kube_status *status, stru
     err_set(&e, ERR_STATUS, "401 Unauthorized: the API server does not accept the credentials of %.*s (%s)", SLICE_ARG(c->config->source),
             status->message);
     client_trouble(c, &e, now);
+}
+
+/* AIMD: one more place after a window of good answers, half of them after a 429, once for all that were under way together. */
+void client_window(struct kube_client *c, const struct conn *conn, bool throttled)
+{
+    if (conn->lane != KUBE_LANE_MAIN)
+        return;
+    if (!throttled && ++c->credit >= c->stats.window) {
+        c->credit = 0;
+        c->stats.window += c->stats.window < KUBE_WINDOW_MAX;
+    }
+    if (throttled && conn->serial > c->halved) {
+        c->halved = c->serial;
+        c->credit = 0;
+        c->stats.window = c->stats.window / 2 > KUBE_WINDOW_MIN ? c->stats.window / 2 : KUBE_WINDOW_MIN;
+    }
 }
 
 /* "299 - \"text\"", one header each (C8). */

@@ -6,9 +6,11 @@
 
 enum {
     KUBE_LANES = KUBE_LANE_PROXY + 1,
-    CALL_TRIES = 10,     /* client-go's bound for answers that ask for another try */
-    WARNINGS_KEPT = 64,  /* distinct Warning texts remembered */
-    BODY_KEPT = 4 * KIB, /* what a connection keeps of its body buffer between answers */
+    CALL_TRIES = 10,                   /* client-go's bound for answers that ask for another try */
+    WARNINGS_KEPT = 64,                /* distinct Warning texts remembered */
+    RENEW_MS = 1000,                   /* many calls may be told 401 at once: the files are read for the first of them … */
+    RENEW_HEARSAY_MS = KUBE_RELOAD_MS, /* … and no more often than they are anyway where the 401 may be somebody else's than the server's */
+    BODY_KEPT = 4 * KIB,               /* what a connection keeps of its body buffer between answers */
 };
 
 /* A request and what became of it so far. It stands in one place at a time: a lane's queue, its list for later, or a connection. */
@@ -114,7 +116,9 @@ void conns_reap(struct kube_client *c);
 void client_trouble(struct kube_client *c, const struct err *why, struct now now); /* something stands between us and the server */
 void client_well(struct kube_client *c, struct now now);                           /* the server has answered */
 void client_warnings(struct kube_client *c, const struct http_reader *r);          /* logs Warning headers (C8) */
-void client_renew(struct kube_client *c, struct now now);                          /* credentials may have rotated: they are read again */
+/* Credentials may have rotated: they are read again, unless they have been for another 401 within the last apart_ms. */
+void client_renew(struct kube_client *c, int64_t apart_ms, struct now now);
+void client_window(struct kube_client *c, const struct conn *conn, bool throttled);          /* after each answer */
 void client_denied(struct kube_client *c, const struct kube_status *status, struct now now); /* 401 even so */
 bool client_open(struct kube_client *c, struct exchange *x, int64_t deadline_ms, struct err *e);
 

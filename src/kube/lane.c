@@ -7,7 +7,10 @@
  * keep the first request waiting for the last handshake. While they open, those that stand carry the queue.
  *
  * When a connection cannot be opened, or a 429 asks for a pause, the whole lane waits (not_before_ms); while the last connection could not
- * be opened, it tries with one at a time. The lease has a lane of its own, so its renewals wait for nobody. */
+ * be opened, it tries with one at a time. The lease has a lane of its own, so its renewals wait for nobody.
+ *
+ * What comes back on the proxy's lane may be anybody's word, be it a Status: whoever runs what the server passes calls on to may have
+ * written it. It counts for its own call, not for the lane, and nothing of the server is learned from it. */
 
 enum { WARM_AGAIN_MS = 5000 };
 
@@ -35,6 +38,11 @@ static void conns_take(struct conns *list, struct conn *conn)
 static struct lane *lane_of(struct conn *conn)
 {
     return &conn->client->lanes[conn->lane];
+}
+
+static bool hearsay(const struct conn *conn)
+{
+    return conn->lane == KUBE_LANE_PROXY;
 }
 
 static void queue_front(struct lane *lane, struct call *call)
@@ -108,6 +116,13 @@ static void send_later(struct kube_client *c, struct call *call, int64_t until_m
     lane->queued++;
 }
 
+/* A request that was sent and is not answered may be waiting for whom the server has passed it on to. */
+static void conn_trouble(const struct conn *conn, const struct err *why, struct now now)
+{
+    if (!hearsay(conn) || conn->x.sent == 0)
+        client_trouble(conn->client, why, now);
+}
+
 /* The connection is gone; what does that mean for its call? */
 static void call_lost(struct kube_client *c, struct conn *conn, struct call *call, const struct err *why, struct now now)
 {
@@ -118,7 +133,7 @@ static void call_lost(struct kube_client *c, struct conn *conn, struct call *cal
     call->why = *why;
     call->maybe |= !unsent;
     if (!unsent && (!call->again || call->tries >= CALL_TRIES || now.mono_ms + wait >= call->begin_ms)) {
-        client_trouble(c, why, now);
+        conn_trouble(conn, why, now);
         finish_lost(c, call, KUBE_UNKNOWN, why, now);
     } else if (stale) {
         send_again(c, call);
@@ -126,24 +141,8 @@ static void call_lost(struct kube_client *c, struct conn *conn, struct call *cal
         lane_fail(c, lane_of(conn), why, now);
         send_again(c, call);
     } else {
-        client_trouble(c, why, now);
+        conn_trouble(conn, why, now);
         send_later(c, call, now.mono_ms + wait);
-    }
-}
-
-/* AIMD: one more place after a window of good answers, half of them after a 429, once for all that were under way together. */
-static void window_move(struct kube_client *c, const struct conn *conn, bool throttled)
-{
-    if (conn->lane != KUBE_LANE_MAIN)
-        return;
-    if (!throttled && ++c->credit >= c->stats.window) {
-        c->credit = 0;
-        c->stats.window += c->stats.window < KUBE_WINDOW_MAX;
-    }
-    if (throttled && conn->serial > c->halved) {
-        c->halved = c->serial;
-        c->credit = 0;
-        c->stats.window = c->stats.window / 2 > KUBE_WINDOW_MIN ? c->stats.window / 2 : KUBE_WINDOW_MIN;
     }
 }
 
@@ -153,12 +152,12 @@ static bool try_again(struct kube_client *c, struct conn *conn, struct call *cal
     struct lane *lane = lane_of(conn);
     if (status->code == 401 && !call->renewed) {
         call->renewed = true;
-        client_renew(c, now);
+        client_renew(c, hearsay(conn) ? RENEW_HEARSAY_MS : RENEW_MS, now);
         send_again(c, call);
         return true;
     }
-    bool throttled = status->code == 429;
-    if (!throttled && (status->code < 500 || conn->retry_after_ms < 0))
+    bool throttled = status->code == 429 && !hearsay(conn); /* else nothing is known but that the call is to come later */
+    if (status->code != 429 && (status->code < 500 || conn->retry_after_ms < 0))
         return false;
     int64_t wait =
         conn->retry_after_ms >= 0 ? conn->retry_after_ms : backoff_ms(&c->rng, call->tries, KUBE_BACKOFF_MS, KUBE_BACKOFF_MAX_MS);
@@ -183,7 +182,8 @@ static void on_head(struct exchange *x, struct now now)
 {
     struct conn *conn = (struct conn *)x;
     conn->retry_after_ms = http_retry_after_ms(&x->reader, now.wall_us);
-    client_warnings(conn->client, &x->reader);
+    if (!hearsay(conn))
+        client_warnings(conn->client, &x->reader);
 }
 
 static struct call *conn_detach(struct conn *conn)
@@ -247,12 +247,12 @@ static void on_end(struct exchange *x, struct now now)
     lane_of(conn)->failures = 0;
     if (answer.status.code != 401)
         client_well(c, now);
-    c->stats.throttled += answer.status.code == 429;
+    c->stats.throttled += answer.status.code == 429 && !hearsay(conn);
     if (answer.status.code < 500)
-        window_move(c, conn, answer.status.code == 429);
+        client_window(c, conn, answer.status.code == 429);
     if (good || !try_again(c, conn, call, &answer.status, now)) {
         answer.outcome = good ? KUBE_OK : KUBE_REFUSED;
-        if (answer.status.code == 401)
+        if (answer.status.code == 401 && !hearsay(conn))
             client_denied(c, &answer.status, now);
         call_finish(c, call, &answer, now);
     }
@@ -432,7 +432,7 @@ static void expire_conn(struct kube_client *c, struct conn *conn, struct now now
     struct call *call = conn_detach(conn);
     conn_rest(conn, now);
     if (!go_on)
-        client_trouble(c, &e, now);
+        conn_trouble(conn, &e, now);
     finish_lost(c, call, unsent && !call->maybe ? KUBE_UNSENT : KUBE_UNKNOWN, &e, now);
 }
 

@@ -122,7 +122,7 @@ static void refused(struct kube_watch *w, const struct kube_status *s, struct no
     if (s->code == 401 && w->failures > 0)
         client_denied(w->client, s, now); /* with fresh credentials too */
     if (s->code == 401)
-        client_renew(w->client, now);
+        client_renew(w->client, RENEW_MS, now);
     watch_fail(w, &e, s, s->retry_after_ms, now);
 }
 
