@@ -41,9 +41,10 @@ static void delete_replica(const struct group_view *g, int32_t replica, const ch
 
 /* Marks replicas whose pods are named for deletion or outdated. decide_keep has planned those pods' deletion already; the rest of the
  * replica follows through `doomed`, so its own deletions are taken back here to have each pod named once. */
-static uint32_t mark_doomed(const struct group_view *g, const struct pod **keep, struct replica *r, int32_t limit, struct plan *p)
+static uint32_t mark_doomed(const struct group_view *g, const struct pod **keep, uint32_t *gone, struct replica *r, int32_t limit,
+                            struct plan *p)
 {
-    uint32_t gone, kept = p->count, stay = decide_keep(g, keep, &gone, p);
+    uint32_t kept = p->count, stay = decide_keep(g, keep, gone, p);
     for (uint32_t i = kept; i < p->count; i++) {
         int32_t at = p->actions[i].index;
         if (p->actions[i].kind != ACTION_DELETE_POD || at < 0)
@@ -116,15 +117,16 @@ static int32_t decide_strangers(const struct group_view *g, const struct pod **k
     return stay;
 }
 
-/* Strangers that may be gone and may run: for how many replicas they stand together with those that stay, beyond these. */
-static int32_t doubted_strangers(const struct group_view *g, const struct pod **keep, uint32_t kept)
+/* Strangers that go by this plan, or of which nobody knows whether they went: for how many replicas they stand together with those that
+ * stay, beyond these. */
+static int32_t going_strangers(const struct group_view *g, const struct pod **keep, uint32_t kept, uint32_t gone)
 {
-    int32_t live = 0, doubted = 0, hosts = g->spec->hosts;
+    int32_t live = 0, going = 0, hosts = g->spec->hosts;
     for (uint32_t i = 0; i < kept; i++)
         live += keep[i]->index < 0;
-    for (uint32_t i = 0; i < g->count; i++)
-        doubted += g->pods[i]->index < 0 && pod_doubted(g->pods[i]);
-    return (live + doubted + hosts - 1) / hosts - (live + hosts - 1) / hosts;
+    for (uint32_t i = g->count - gone; i < g->count; i++)
+        going += keep[i]->index < 0;
+    return (live + going + hosts - 1) / hosts - (live + hosts - 1) / hosts;
 }
 
 static void create_hosts(const struct group_view *g, int32_t replica, struct plan *p)
@@ -159,15 +161,15 @@ void decide_multi_host(const struct group_view *g, struct plan *p)
     struct replica *r = arena_array(p->arena, (size_t)limit + 1, sizeof *r);
     count_replicas(g, r, limit);
     const struct pod **keep = arena_array(p->arena, g->count + 1, sizeof *keep);
-    uint32_t kept = mark_doomed(g, keep, r, limit, p);
-    int32_t standing = 0, doubted = doubted_strangers(g, keep, kept);
+    uint32_t gone, kept = mark_doomed(g, keep, &gone, r, limit, p);
+    int32_t standing = 0, going = going_strangers(g, keep, kept, gone); /* going: replicas whose places are filled when they are gone */
     for (int32_t i = 0; i < limit; i++) {
         if (r[i].doomed)
             delete_replica(g, i, "its replica is to go", p);
         else if (r[i].failed && may_create) /* not before the backoff is over: the logs of what failed stay as long */
             delete_replica(g, i, "a host of its replica ended", p);
         standing += !r[i].doomed && r[i].live > 0;
-        doubted += !r[i].live && r[i].doubted;
+        going += r[i].live ? r[i].doomed : r[i].doubted;
     }
     standing += decide_strangers(g, keep, kept, g->named_only ? INT32_MAX / 2 : want - standing, p);
     for (uint32_t i = 0; i < g->count && may_create; i++)
@@ -185,7 +187,7 @@ void decide_multi_host(const struct group_view *g, struct plan *p)
         bool partial = r[i].live && r[i].live < (uint32_t)g->spec->hosts && !r[i].failed && !r[i].deleting && !r[i].doomed;
         if (partial)
             create_hosts(g, i, p);
-        else if (empty && standing + doubted < want && attempts > 0) {
+        else if (empty && standing + going < want && attempts > 0) {
             create_hosts(g, i, p);
             standing++;
             attempts--;

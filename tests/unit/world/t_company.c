@@ -140,6 +140,30 @@ static void test_hosts(void)
     world_free(&w);
 }
 
+static void test_named(void)
+{
+    struct world w;
+    struct slice names[12];
+    test_case("a replica is named for deletion: nothing is made in its place before it is known to go");
+    make_world(&w, false);
+    apply_hosts(&w);
+    CHECK_INT(pod_names(&w, "worker", names, 12), 12);
+    override(&w, "DELETE", pods_path, 404, false, 4); /* by somebody who has not looked */
+    struct slice patch = arena_printf(
+        &w.arena, "[{\"op\":\"add\",\"path\":\"/spec/workerGroupSpecs/0/scaleStrategy\",\"value\":{\"workersToDelete\":[\"%.*s\"]}}]",
+        SLICE_ARG(names[5]));
+    CHECK_INT(world_call(&w, "PATCH", "/apis/ray.io/v1/namespaces/n/rayclusters/c", "application/json-patch+json", patch), 200);
+    world_run(&w, 5000);
+    CHECK_INT(w.sent.deletes, 4);
+    CHECK_INT(w.sent.pod_posts, 13);
+    world_run(&w, 30 * 1000);
+    CHECK_INT(w.sent.deletes, 8);
+    CHECK_INT(w.sent.pod_posts, 13 + 4);
+    CHECK_INT(pods_of(&w, "c"), 13);
+    CHECK(is_ready(&w, "c"));
+    world_free(&w);
+}
+
 /* A replica whose predecessor is still going gets another place than one that is made later. When a process dies and what it has sent comes
  * behind the list of the next one, which finds the predecessor gone, two are made for one. The younger goes; whatever has work stays. */
 static void test_killed_as_a_replica_is_made(void)
@@ -179,6 +203,7 @@ int main(void)
     test_adopted();
     test_managed();
     test_hosts();
+    test_named();
     test_killed_as_a_replica_is_made();
     return test_done();
 }
