@@ -160,6 +160,7 @@ struct kube_request {
     struct slice body;         /* path, body and header are copied */
     struct http_header header; /* one more; no name: none. For whom the server passes the request on to */
     bool again;                /* may be sent again when its answer was lost: GET, PUT with RV, DELETE with uid, server-side apply */
+    bool secret;               /* the answer holds one, whatever becomes of it: what held it is wiped when `done` has been called */
     int64_t timeout_ms;        /* from now; 0: KUBE_CALL_MS */
     int64_t begin_ms;          /* what does not go out before this time does not go out at all; 0: it may until its timeout */
     kube_done *done;           /* called once, unless the client is freed before */

@@ -20,6 +20,7 @@ struct call {
     bool again;     /* may be sent twice */
     bool maybe;     /* an earlier try may have had an effect: it can never be KUBE_UNSENT any more */
     bool renewed;   /* 401 has been answered with fresh credentials once */
+    bool secret;    /* its answer holds one */
     unsigned tries; /* times it was sent, or its connection could not be opened */
     int64_t made_ms, deadline_ms, not_before_ms;
     int64_t begin_ms; /* likewise of what is not on its way, or not any more */
@@ -43,6 +44,7 @@ struct conn {
     enum kube_lane lane;
     struct call *call; /* NULL: idle, or closed */
     struct buf body;
+    bool secret; /* what body holds */
     int64_t retry_after_ms, idle_since_ms;
     uint64_t serial;     /* of the request: answers to older ones do not halve the window again */
     uint32_t generation; /* of the trust and identity that it was opened with */

@@ -49,6 +49,20 @@ void kube_buf_wipe(struct buf *b)
     buf_free(b);
 }
 
+bool kube_buf_put_secret(struct buf *b, struct slice piece)
+{
+    size_t need = b->len + piece.len;
+    if (need > b->cap && need <= b->max) {
+        struct buf grown;
+        buf_init(&grown, b->max);
+        buf_room(&grown, need <= b->max / 2 ? 2 * need : b->max);
+        buf_put(&grown, buf_slice(b));
+        kube_buf_wipe(b);
+        *b = grown;
+    }
+    return buf_put(b, piece);
+}
+
 void kube_slice_wipe(struct slice s)
 {
     if (s.len)

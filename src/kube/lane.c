@@ -1,4 +1,5 @@
 #include "client.h"
+#include "config.h"
 
 /* A lane sends the calls of its queue over a few connections, one at a time on each. Who comes first is served first, but for calls that
  * have to be sent again: they stand in front.
@@ -212,7 +213,7 @@ static void conn_rest(struct conn *conn, struct now now)
 static void on_body(struct exchange *x, struct slice piece, struct now now)
 {
     struct conn *conn = (struct conn *)x;
-    if (buf_put(&conn->body, piece))
+    if (conn->secret ? kube_buf_put_secret(&conn->body, piece) : buf_put(&conn->body, piece))
         return;
     struct err e = {0};
     err_set(&e, ERR_LIMIT, "the answer is longer than %d bytes (LIMIT_HTTP_BODY)", LIMIT_HTTP_BODY);
@@ -256,7 +257,11 @@ static void on_end(struct exchange *x, struct now now)
             client_denied(c, &answer.status, now);
         call_finish(c, call, &answer, now);
     }
-    buf_shrink(&conn->body, BODY_KEPT); /* nothing has come for a next call yet: that takes another step */
+    /* Nothing has come for a next call yet: that takes another step. */
+    if (conn->secret)
+        kube_buf_wipe(&conn->body);
+    else
+        buf_shrink(&conn->body, BODY_KEPT);
     lane_run(c, conn->lane, now);
 }
 
@@ -276,7 +281,7 @@ static struct conn *conn_new(struct kube_client *c, enum kube_lane which)
 static void conn_free(struct conn *conn)
 {
     exchange_close(&conn->x);
-    buf_free(&conn->body);
+    kube_buf_wipe(&conn->body); /* perhaps of an answer that never came to its end */
     if (conn->call)
         call_free(conn->call);
     mem_free(conn);
@@ -361,6 +366,7 @@ void lane_run(struct kube_client *c, enum kube_lane which, struct now now)
         struct call *call = queue_pop(lane);
         call->tries++;
         conn->call = call;
+        conn->secret = call->secret;
         conn->serial = ++c->serial;
         conns_push(&lane->busy, conn);
         lane->in_flight++;

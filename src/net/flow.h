@@ -1,5 +1,5 @@
 /* flow: bytes on their way through a plain link, in one direction. At most NET_BUFFER of them; an empty flow holds no memory once
- * flow_rest was called. */
+ * flow_rest was called. They may be a head's token or a proxy's password, so what is given back is wiped. */
 #ifndef MOBULA_NET_FLOW_H
 #define MOBULA_NET_FLOW_H
 
@@ -52,6 +52,8 @@ static inline void flow_wrote(struct flow *f, size_t n)
 
 static inline void flow_drop(struct flow *f)
 {
+    if (f->ptr)
+        mem_wipe(f->ptr, NET_BUFFER);
     mem_free(f->ptr);
     *f = (struct flow){0};
 }

@@ -19,9 +19,14 @@ static void build_secret(struct op *op)
     buf_free(&token);
 }
 
+bool account_secret(uint8_t kind, int32_t index)
+{
+    return kind == ACTION_CREATE_ACCOUNT && index == RAY_ACCOUNT_SECRET;
+}
+
 void account_sent(struct op *op, const struct action *act)
 {
-    if (act->kind == ACTION_CREATE_ACCOUNT && act->index == RAY_ACCOUNT_SECRET)
+    if (account_secret(act->kind, act->index))
         mem_wipe(op->body.ptr, op->body.len);
 }
 
@@ -99,10 +104,7 @@ static void refused(struct op *op, struct flight *f, const struct kube_status *s
 bool account_answer(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     uint64_t version;
-    if (f->index == RAY_ACCOUNT_SECRET && a->outcome == KUBE_OK && !f->looking) {
-        mem_wipe((char *)(uintptr_t)a->body.ptr, a->body.len); /* the connection keeps it for its next answer */
-        there(op, f);
-    } else if (a->outcome == KUBE_OK && !f->looking) {
+    if (a->outcome == KUBE_OK && !f->looking) {
         there(op, f);
     } else if (a->outcome == KUBE_OK) {
         struct jval object = answer_object(op, a, &version);

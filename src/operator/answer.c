@@ -97,6 +97,7 @@ bool flight_look(struct op *op, struct flight *f, const struct kube_resource *re
                              .method = SLICE("GET"),
                              .path = buf_slice(&op->path),
                              .again = true,
+                             .secret = account_secret(f->kind, f->index),
                              .done = answer_done,
                              .owner = op,
                              .about = f->c,

@@ -107,7 +107,6 @@ static void auth_done(void *owner, uint64_t tag, const struct kube_answer *a, st
     op->now = now;
     if (c->auth && c->auth->asking)
         on_secret(op, c, a);
-    mem_wipe((char *)(uintptr_t)a->body.ptr, a->body.len); /* the connection keeps it for its next answer */
     c->in_flight--;
     op->flights--;
     work_settle(op, c);
@@ -124,6 +123,7 @@ static void ask(struct op *op, struct cluster *c)
                                    .method = SLICE("GET"),
                                    .path = buf_slice(&path),
                                    .again = true,
+                                   .secret = true,
                                    .done = auth_done,
                                    .owner = op,
                                    .about = c,

@@ -344,6 +344,7 @@ void heads_free(struct op *op);
 
 /* account.c: what must stand before the head */
 void account_build(struct op *op, struct cluster *c, const struct action *act, struct flight *f);
+bool account_secret(uint8_t kind, int32_t index);           /* whether what goes over the wire for it, and comes back, holds a token */
 void account_sent(struct op *op, const struct action *act); /* op->body has been copied: what must not stay in it goes */
 bool account_answer(struct op *op, struct flight *f, const struct kube_answer *a); /* whether the flight goes on */
 

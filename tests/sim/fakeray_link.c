@@ -59,8 +59,11 @@ static void head_close(struct link *l)
         at = &(*at)->next;
     *at = h->next;
     net_forget(l);
-    if (h->conn)
+    mem_wipe(h->room.ptr, h->room.cap); /* as the operator's net does; what the head has of it is the head's memory */
+    if (h->conn) {
+        mem_wipe(h->conn->in.ptr, h->conn->in.cap);
         fakehead_disconnect(h->conn);
+    }
     buf_free(&h->room);
     mem_free(h);
 }

@@ -1,4 +1,4 @@
-/* Takes the place of base's mem.c: the same, and it counts what is alive. */
+/* Takes the place of base's mem.c: the same, and it counts what is alive, and looks for what must not stay in memory that is given back. */
 #include "world.h"
 
 #include <malloc.h>
@@ -10,6 +10,36 @@ uint64_t world_heap_bytes(void)
 {
     return alive;
 }
+
+/* ---- what blocks hold when they are given back ---- */
+
+static struct {
+    const struct world *world; /* NULL: nothing is looked for */
+    struct slice texts[2];
+    uint32_t found;
+} search;
+
+void world_heap_search(const struct world *w, const char *text, const char *other)
+{
+    search.world = w;
+    search.texts[0] = slice_of(text);
+    search.texts[1] = slice_of(other);
+    search.found = 0;
+}
+
+uint32_t world_heap_found(void)
+{
+    search.world = NULL;
+    return search.found;
+}
+
+static void look_into(void *p)
+{
+    for (size_t i = 0; p && search.world && search.world->turn && i < COUNT_OF(search.texts); i++)
+        search.found += memmem(p, malloc_usable_size(p), search.texts[i].ptr, search.texts[i].len) != NULL;
+}
+
+/* ---- mem.c ---- */
 
 static void *counted(void *p, size_t size)
 {
@@ -26,12 +56,14 @@ void *mem_alloc(size_t size)
 
 void *mem_resize(void *p, size_t size)
 {
+    look_into(p); /* it may move, and leaves a copy behind then */
     alive -= p ? malloc_usable_size(p) : 0;
     return counted(realloc(p, size ? size : 1), size);
 }
 
 void mem_free(void *p)
 {
+    look_into(p);
     alive -= p ? malloc_usable_size(p) : 0;
     free(p);
 }

@@ -398,6 +398,8 @@ static void link_gone(struct link *l)
     if (!x->silent && !x->broken)
         push(x->process->world, &x->up, PIECE_END, SLICE_NONE);
     x->link = NULL;
+    mem_wipe(me->in.ptr, me->in.cap); /* as the operator's net does */
+    mem_wipe(me->out.ptr, me->out.cap);
     buf_free(&me->in);
     buf_free(&me->out);
     mem_free(me);

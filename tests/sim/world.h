@@ -132,6 +132,9 @@ struct now world_process_now(const struct process *p);
 
 /* Of mem_alloc, alive now: all worlds and everything else of this process. */
 uint64_t world_heap_bytes(void);
+/* From now on blocks are looked into that an operator of this world gives back, or has made larger, which may leave a copy behind. */
+void world_heap_search(const struct world *w, const char *text, const char *other);
+uint32_t world_heap_found(void); /* how many held one of the two; and no more are looked into */
 
 /* ---- time ---- */
 
