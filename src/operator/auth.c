@@ -35,9 +35,12 @@ uint32_t auth_serial(const struct cluster *c)
     return c->auth ? c->auth->serial : 0;
 }
 
-int64_t auth_next(const struct cluster *c)
+/* Once that time has come it is nothing to wake for: whoever needs the token asks, and nobody may need it now. */
+int64_t auth_next(const struct op *op, const struct cluster *c)
 {
-    return c->auth && c->auth->failures && !c->auth->asking ? c->auth->again_ms : TIME_NEVER;
+    const struct auth *t = c->auth;
+    bool waits = t && !t->token && !t->asking && t->again_ms > op->now.mono_ms;
+    return waits ? t->again_ms : TIME_NEVER;
 }
 
 /* ---- reading ---- */
@@ -100,15 +103,23 @@ static void on_secret(struct op *op, struct cluster *c, const struct kube_answer
                  LF_CSTR("cluster", c->name), LF_CSTR("secret", t->secret), LF_CSTR("error", e.text));
 }
 
+/* Another Secret may have been named since, and be on its way too. */
+static uint64_t name_hash(const struct auth *t)
+{
+    return hash64(slice_of(t->secret), 0);
+}
+
 static void auth_done(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
 {
     struct op *op = owner;
-    struct cluster *c = (struct cluster *)(uintptr_t)tag;
+    struct flight *f = (struct flight *)(uintptr_t)tag;
+    struct cluster *c = f->c;
     op->now = now;
-    if (c->auth && c->auth->asking)
+    if (c->auth && c->auth->asking && f->hash == name_hash(c->auth))
         on_secret(op, c, a);
     c->in_flight--;
     op->flights--;
+    slab_free(&op->flight_slab, f);
     work_settle(op, c);
 }
 
@@ -117,6 +128,8 @@ static void ask(struct op *op, struct cluster *c)
     struct auth *t = c->auth;
     struct err e = {0};
     struct buf path;
+    struct flight *f = slab_alloc(&op->flight_slab);
+    *f = (struct flight){.op = op, .c = c, .hash = name_hash(t)};
     buf_init(&path, LIMIT_HTTP_URL);
     kube_path(&path, &kube_secrets, istr_slice(c->ns), slice_of(t->secret), SLICE_NONE);
     const struct kube_request r = {.lane = KUBE_LANE_MAIN,
@@ -127,12 +140,14 @@ static void ask(struct op *op, struct cluster *c)
                                    .done = auth_done,
                                    .owner = op,
                                    .about = c,
-                                   .tag = (uint64_t)(uintptr_t)c};
+                                   .tag = (uint64_t)(uintptr_t)f};
     t->asking = kube_call(op->client, &r, op->now, &e);
     c->in_flight += t->asking;
     op->flights += t->asking;
-    if (!t->asking)
+    if (!t->asking) { /* too many wait already */
         t->again_ms = op->now.mono_ms + RECONCILE_BACKOFF_MS;
+        slab_free(&op->flight_slab, f);
+    }
     buf_free(&path);
 }
 

@@ -271,7 +271,7 @@ static int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p)
         say_legacy_status(op, c);
     if (workers_wait(c))
         tools_want(op, c->ns);
-    return p->next_ms < auth_next(c) ? p->next_ms : auth_next(c);
+    return p->next_ms < auth_next(op, c) ? p->next_ms : auth_next(op, c);
 }
 
 static int64_t decide_job(struct op *op, struct cluster *c, struct plan *p)

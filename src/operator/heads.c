@@ -23,12 +23,18 @@ static const struct pod *find_head(const struct cluster *c)
     return NULL;
 }
 
+static const struct service_record *find_head_service(struct op *op, const struct cluster *c)
+{
+    struct arena scratch = {0}; /* the model's own lives for as long as its record stays as it is, and this is asked with every decision */
+    const struct service_record *s = service_of(c, ray_head_service_name(&op->model, &scratch));
+    arena_free(&scratch);
+    return s;
+}
+
 struct slice head_address(struct op *op, const struct cluster *c)
 {
     const struct pod *head = find_head(c);
-    const struct service_record *s = NULL;
-    if (head && op->o.access == OPERATOR_SERVICE)
-        s = service_of(c, ray_head_service_name(&op->model, &op->model_arena));
+    const struct service_record *s = head && op->o.access == OPERATOR_SERVICE ? find_head_service(op, c) : NULL;
     if (s && s->service.ip[0] && strcmp(s->service.ip, "None") != 0)
         return slice_of(s->service.ip); /* a service without an address of its own leads to the pod's */
     return head ? slice_of(head->ip) : SLICE_NONE;
@@ -130,14 +136,16 @@ static void on_proxied(void *owner, uint64_t tag, const struct kube_answer *a, s
 static bool ask_proxy(struct head_call *h, const struct cluster *c, const struct ray_dash_request *r, struct err *e)
 {
     struct op *op = h->op;
-    struct slice service = ray_head_service_name(&op->model, &op->model_arena);
-    struct slice path = ray_dash_path(r, istr_slice(c->ns), service, (uint16_t)op->model.dashboard_port, &op->model_arena);
-    const char *method = ray_dash_method(r->call);
     struct arena scratch = {0};
+    struct slice service = ray_head_service_name(&op->model, &scratch);
+    struct slice path = ray_dash_path(r, istr_slice(c->ns), service, (uint16_t)op->model.dashboard_port, &scratch);
+    const char *method = ray_dash_method(r->call);
     struct http_header header = {SLICE_NONE, SLICE_NONE};
     h->call = r->call;
-    if (!path.ptr)
+    if (!path.ptr) {
+        arena_free(&scratch);
         return err_set(e, ERR_LIMIT, "the question does not fit a URL");
+    }
     if (!slice_empty(r->token))
         header = ray_dash_token(r->token, true, &scratch);
     const struct kube_request k = {.lane = KUBE_LANE_PROXY,

@@ -271,7 +271,7 @@ struct flight {
     int32_t group, index;
     char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1];
     int64_t generation; /* of the spec that group and index belong to */
-    uint64_t hash;      /* of what is sent: the template that is tried, the service, the status */
+    uint64_t hash;      /* of what is sent: the template that is tried, the service, the status; of the Secret's name */
     uint64_t version;   /* of the pod, which is deleted in this version or not at all; 0: in any */
 };
 kube_done answer_done;
@@ -355,7 +355,8 @@ void auth_drop(struct cluster *c);
  * its jobs are touched when it is there. Valid until the next call of any of these. e may be NULL. */
 bool auth_token(struct op *op, struct cluster *c, struct slice *token, struct err *e);
 uint32_t auth_serial(const struct cluster *c); /* another token, another number; 0: none */
-int64_t auth_next(const struct cluster *c);    /* when one that cannot be read is asked for again */
+/* When a token that is not there is asked for again; TIME_NEVER: it is there, or on its way, or nobody asks. */
+int64_t auth_next(const struct op *op, const struct cluster *c);
 /* The head says that it is not its token: it is read again, and what to do is added to the words. */
 void auth_refused(struct op *op, struct cluster *c, struct err *e);
 

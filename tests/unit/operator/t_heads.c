@@ -37,6 +37,17 @@ static void tell_head(struct rig *r, unsigned version, const char *phase, const 
     extract_pod(r->op, &r->op->spaces[0], parsed(r, text), version, 1);
 }
 
+static void tell_cluster(struct rig *r, unsigned version, const char *params, const char *more)
+{
+    struct slice text = arena_printf(&r->arena,
+                                     "{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER
+                                     "\"},\"spec\":{%s\"headGroupSpec\":{\"rayStartParams\":{%s},"
+                                     "\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"i\"}]}}}}}",
+                                     more, params);
+    extract_cluster(r->op, &r->op->spaces[0].source[SOURCE_V1], parsed(r, text), version, 1);
+    r->c = cluster_get(r->op, SLICE(CLUSTER));
+}
+
 static void start_spec(struct rig *r, const char *params, enum operator_access access, const char *more)
 {
     static const struct slice namespaces[] = {{"n", 1}};
@@ -54,13 +65,7 @@ static void start_spec(struct rig *r, const char *params, enum operator_access a
     r->op = operator_new(&r->f.net, r->f.config, &o, &e);
     r->f.refuse = NULL;
     r->op->now = r->f.now;
-    struct slice text = arena_printf(&r->arena,
-                                     "{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER
-                                     "\"},\"spec\":{%s\"headGroupSpec\":{\"rayStartParams\":{%s},"
-                                     "\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"i\"}]}}}}}",
-                                     more, params);
-    extract_cluster(r->op, &r->op->spaces[0].source[SOURCE_V1], parsed(r, text), 10, 1);
-    r->c = cluster_get(r->op, SLICE(CLUSTER));
+    tell_cluster(r, 10, params, more);
 }
 
 static void start_with(struct rig *r, const char *params, enum operator_access access)
@@ -394,6 +399,132 @@ static void check_bad_token(void)
     }
 }
 
+static void call_finished(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
+{
+    (void)owner;
+    (void)tag;
+    (void)a;
+    (void)now;
+}
+
+/* As many calls as may wait, of somebody else. */
+static void fill_queue(struct rig *r)
+{
+    const struct kube_request call = {
+        .lane = KUBE_LANE_MAIN, .method = SLICE("GET"), .path = SLICE("/x"), .again = true, .done = call_finished, .owner = r};
+    struct err e = {0};
+    for (int i = 0; i < 2 * LIMIT_KUBE_CALLS && kube_call(r->op->client, &call, r->f.now, &e); i++)
+        continue;
+    CHECK(strstr(e.text, "LIMIT_KUBE_CALLS"));
+}
+
+static void start_scaled(struct rig *r, enum operator_access access, const char *more)
+{
+    start_spec(r, "", access, more);
+    for (int k = 0; k < SOURCE_COUNT; k++)
+        r->op->spaces[0].source[k].synced = true;
+    r->op->leading = true;
+    tell_head(r, 11, "Running", "10.1.2.3");
+}
+
+/* Decides after so long, and sends nothing of the plan. */
+static void decide_later(struct rig *r, int64_t ms)
+{
+    execute_none(r->op);
+    r->f.now.mono_ms += ms;
+    r->op->now = r->f.now;
+    cluster_touch(r->op, r->c);
+    decide_all(r->op);
+}
+
+static const char scaled_auth[] = "\"enableInTreeAutoscaling\":true,\"rayVersion\":\"2.60.0\",\"authOptions\":{\"secretName\":\"mine\"},";
+
+static void check_full_queue(void)
+{
+    struct rig r;
+    test_case("the queue of calls is full when the token is to be read: it is read later, though nothing happens to the cluster");
+    start_scaled(&r, OPERATOR_DIRECT, scaled_auth);
+    fill_queue(&r);
+    decide_later(&r, 1000);
+    CHECK_INT(r.c->in_flight, 0);
+    CHECK_INT(r.c->wake_ms - r.f.now.mono_ms, RECONCILE_BACKOFF_MS);
+    kube_calls_recall(r.op->client, &r, NULL, r.f.now);
+    decide_later(&r, RECONCILE_BACKOFF_MS);
+    CHECK_INT(r.c->in_flight, 1);
+    finish(&r);
+}
+
+static void check_nobody_asks(void)
+{
+    struct rig r;
+    test_case("a token that cannot be read is asked for again later");
+    start_scaled(&r, OPERATOR_DIRECT, scaled_auth);
+    decide_later(&r, 1000);
+    run(&r);
+    struct fakelink *l = link_with(&r, "/secrets/mine");
+    if (CHECK(l != NULL))
+        fake_answer(l, 404, "", SLICE("{\"kind\":\"Status\",\"reason\":\"NotFound\",\"code\":404}"));
+    run(&r);
+    decide_later(&r, 1);
+    CHECK(r.c->wake_ms > r.f.now.mono_ms && r.c->wake_ms <= r.f.now.mono_ms + RECONCILE_BACKOFF_MS);
+    test_case("… and when nobody needs it by then, that wakes nobody again and again");
+    tell_head(&r, 12, "Pending", "");
+    decide_later(&r, RAY_TOKEN_AGAIN_MAX_MS);
+    CHECK_INT(r.c->in_flight, 0);
+    CHECK(r.c->wake_ms > r.f.now.mono_ms);
+    finish(&r);
+}
+
+static void check_other_secret(void)
+{
+    struct rig r;
+    struct err e = {0};
+    test_case("another Secret is named while one is being read: what comes of the first is not the token of the second");
+    start_auth(&r, OPERATOR_DIRECT);
+    CHECK(!ask(&r, &e));
+    run(&r);
+    tell_cluster(&r, 12, "", "\"rayVersion\":\"2.60.0\",\"authOptions\":{\"secretName\":\"other\"},");
+    CHECK(!ask(&r, &e));
+    run(&r);
+    struct fakelink *first = link_with(&r, "/secrets/mine"), *second = link_with(&r, "/secrets/other");
+    if (!CHECK(first && second && first != second)) {
+        finish(&r);
+        return;
+    }
+    fake_answer(first, 200, "", SLICE("{\"data\":{\"auth_token\":\"c2VzYW1l\"}}"));
+    run(&r);
+    e = (struct err){0};
+    CHECK(!ask(&r, &e) && strstr(e.text, "the token in Secret other is being read"));
+    fake_answer(second, 200, "", SLICE("{\"data\":{\"auth_token\":\"b3Blbg==\"}}")); /* open */
+    run(&r);
+    CHECK(ask(&r, &e));
+    CHECK(fake_has(fake_last(&r.f), "\r\nAuthorization: Bearer open\r\n"));
+    CHECK_INT(r.c->in_flight, 0);
+    finish(&r);
+}
+
+/* The model of a cluster that does not change stays loaded for days. */
+static void check_memory(void)
+{
+    static const enum operator_access ways[] = {OPERATOR_DIRECT, OPERATOR_SERVICE, OPERATOR_PROXY};
+    for (size_t i = 0; i < COUNT_OF(ways); i++) {
+        struct rig r;
+        struct err e = {0};
+        test_case("whatever is asked again and again, nothing is added to the model (way %zu)", i);
+        start_scaled(&r, ways[i], "\"enableInTreeAutoscaling\":true,");
+        tell_service(&r, "10.96.0.7");
+        model_load(r.op, r.c);
+        size_t used = r.op->model_arena.used;
+        for (int k = 0; k < 20; k++) {
+            decide_later(&r, 1000);
+            ask(&r, &e);
+        }
+        CHECK(r.op->parsed == r.c);
+        CHECK_INT(r.op->model_arena.used, used);
+        finish(&r);
+    }
+}
+
 static void check_unscaled(void)
 {
     struct rig r;
@@ -422,5 +553,9 @@ int main(void)
     check_unscaled();
     check_token();
     check_bad_token();
+    check_full_queue();
+    check_nobody_asks();
+    check_other_secret();
+    check_memory();
     return test_done();
 }
