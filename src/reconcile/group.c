@@ -69,7 +69,7 @@ enum renewal decide_renewal(const struct group_view *g, struct plan *p)
     return RENEWAL_TRIED;
 }
 
-static bool named_for_deletion(const struct ray_group *spec, const struct pod *pod)
+bool decide_given_up(const struct ray_group *spec, const struct pod *pod)
 {
     struct slice name = slice_of(pod->name);
     for (uint32_t i = 0; i < spec->workers_to_delete_count; i++)
@@ -81,7 +81,7 @@ static bool named_for_deletion(const struct ray_group *spec, const struct pod *p
 /* The autoscaler gives up what has not started without a word to the head; what runs is the head's to drain. */
 void decide_delete(const struct group_view *g, const struct pod *pod, const char *why, struct plan *p)
 {
-    if (g->in->by_name && pod->phase == POD_PENDING && !pod->overtaken && named_for_deletion(g->spec, pod))
+    if (g->in->by_name && pod->phase == POD_PENDING && !pod->overtaken && decide_given_up(g->spec, pod))
         plan_delete_as_seen(p, pod, g->number, why);
     else
         plan_delete(p, pod, g->number, why);
@@ -108,7 +108,7 @@ uint32_t decide_keep(const struct group_view *g, const struct pod **keep, uint32
             keep[g->count - ++going] = pod;
         if (!pod_live(pod))
             continue;
-        bool named = named_for_deletion(g->spec, pod);
+        bool named = decide_given_up(g->spec, pod);
         if (!named && !(renew && pod_outdated(pod, g->spec))) {
             keep[kept++] = pod;
             continue;

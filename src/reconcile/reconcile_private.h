@@ -47,6 +47,8 @@ bool decide_failures(const struct group_view *g, struct plan *p);
 /* How many pods (or replicas) may be created now. After a failure one, then three times as many as have been created since: what fails for
  * one fails for a thousand, and need not be asked a thousand times. */
 int32_t decide_attempts(const struct group_view *g);
+/* Whether workersToDelete holds its name. */
+bool decide_given_up(const struct ray_group *spec, const struct pod *pod);
 /* Whether the pod that would be made at this index has a name that workersToDelete still holds, of an earlier one: it would go at once. */
 bool decide_named(const struct group_view *g, int32_t index, struct slice replaces_uid, struct arena *a);
 /* A pod that must go: as it was seen, when the autoscaler has given it up for having not started. */
