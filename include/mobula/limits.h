@@ -170,7 +170,9 @@ enum {
 
 /* operator */
 enum {
-    OPERATOR_PLAN_MS = 10 * 1000, /* what was decided so long ago is not begun any more: it is decided anew */
+    OPERATOR_PLAN_MS = 10 * 1000,          /* what was decided so long ago is not begun any more: it is decided anew */
+    OPERATOR_DOUBT_MS = 10 * 1000,         /* how long a watch may take to tell that a pod is gone, before all are listed … */
+    OPERATOR_DOUBT_MAX_MS = 5 * 60 * 1000, /* … growing to this while lists show the pod as it was */
 };
 
 /* reconcile: RayJob */

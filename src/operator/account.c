@@ -46,7 +46,9 @@ void account_build(struct op *op, struct cluster *c, const struct action *act, s
 static bool look_up(struct op *op, struct flight *f)
 {
     struct err e = {0};
-    if (flight_look(op, f, &ray_account_resources[f->index], &e))
+    buf_clear(&op->path);
+    kube_path(&op->path, &ray_account_resources[f->index], istr_slice(f->c->ns), slice_of(f->name), SLICE_NONE);
+    if (flight_look(op, f, &e))
         return true;
     cluster_trouble(op, f->c, f, e.text);
     return false;

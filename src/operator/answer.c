@@ -80,19 +80,20 @@ void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, c
 }
 
 /* Whether a pod was made, or a service is gone, cannot be found out. The next plan might call the pod by another name, as soon as the one
- * that it replaces is gone: so nothing is decided before all have been listed anew. */
+ * that it replaces is gone: so nothing is decided before all have been listed anew, by a list that begins from now on. */
 static void never_known(struct op *op, struct flight *f, const char *text)
 {
-    struct source *all = &f->c->space->source[f->kind == ACTION_DELETE_SERVICE ? SOURCE_SERVICES : SOURCE_PODS];
+    enum source_what what = f->kind == ACTION_DELETE_SERVICE ? SOURCE_SERVICES : SOURCE_PODS;
+    const struct source *all = &f->c->space->source[what];
     cluster_trouble(op, f->c, f, text);
-    if (all->synced)
+    if (what == SOURCE_PODS)
+        f->c->pods_round = all->round + 1;
+    else if (all->synced)
         kube_watch_refresh(all->watch, op->now);
 }
 
-bool flight_look(struct op *op, struct flight *f, const struct kube_resource *resource, struct err *e)
+bool flight_look(struct op *op, struct flight *f, struct err *e)
 {
-    buf_clear(&op->path);
-    kube_path(&op->path, resource, istr_slice(f->c->ns), slice_of(f->name), SLICE_NONE);
     struct kube_request r = {.lane = KUBE_LANE_MAIN,
                              .method = SLICE("GET"),
                              .path = buf_slice(&op->path),
@@ -107,11 +108,17 @@ bool flight_look(struct op *op, struct flight *f, const struct kube_resource *re
     return kube_call(op->client, &r, op->now, e);
 }
 
-/* Returns whether the flight goes on with that. */
+/* By a list of its name and not by a GET: a 404 is not to be believed (see OPERATOR_DOUBT_MS), while nobody but the API server answers with
+ * an empty list. Returns whether the flight goes on with that. */
 static bool look_up(struct op *op, struct flight *f)
 {
     struct err e = {0};
-    if (flight_look(op, f, &kube_pods, &e))
+    char one[sizeof "metadata.name=" + POD_NAME_MAX];
+    snprintf(one, sizeof one, "metadata.name=%s", f->name);
+    buf_clear(&op->path);
+    kube_path(&op->path, &kube_pods, istr_slice(f->c->ns), SLICE_NONE, SLICE_NONE);
+    kube_query(&op->path, "fieldSelector", slice_of(one));
+    if (flight_look(op, f, &e))
         return true;
     never_known(op, f, e.text);
     return false;
@@ -263,34 +270,58 @@ static bool in_trouble(const struct kube_answer *a)
     return a->outcome == KUBE_REFUSED && (a->status.code >= 500 || a->status.code == 408);
 }
 
+/* The answer to a look-up. Unless it is a list, nothing is known of the pod. */
+static void on_look(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    struct err e = {0};
+    uint64_t version = 0;
+    struct json *doc = arena_new(&op->event_arena, struct json);
+    struct jval k, pod;
+    if (a->outcome != KUBE_OK) {
+        never_known(op, f, a->outcome == KUBE_REFUSED ? a->status.message : a->err.text);
+        return;
+    }
+    if (!json_parse(doc, a->body, &op->event_arena, &e) || json_type(json_get(json_root(doc), "items")) != JSON_ARRAY) {
+        never_known(op, f, "the server's answer is not a list of pods");
+        return;
+    }
+    for (struct jiter it = json_iter(json_get(json_root(doc), "items")); json_next(&it, &k, &pod);) {
+        if (!json_str_eq(json_get(pod, "metadata.name"), slice_of(f->name)))
+            continue;
+        if (kube_version_parse(json_get_str(pod, "metadata.resourceVersion", &op->event_arena), &version))
+            created(op, f, pod, version);
+        else
+            never_known(op, f, "the server's answer is not a list of pods");
+        return;
+    }
+    cluster_trouble(op, f->c, f,
+                    f->why[0] ? f->why
+                              : "the pod is not there: its answer was lost, or one of that name has just gone. It will be created again");
+}
+
 /* The answer to a POST, or to the look-up after it. Returns whether the flight goes on. */
 static bool on_create(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     uint64_t version = 0;
+    arena_reset(&op->event_arena, 64 * KIB);
+    if (f->looking) {
+        on_look(op, f, a);
+        return false;
+    }
     if (a->outcome == KUBE_OK) {
         struct jval pod = answer_object(op, a, &version);
-        if (json_there(pod))
-            created(op, f, pod, version);
-        else if (!f->looking)
+        if (!json_there(pod))
             return look_up(op, f); /* it is there, but what came back cannot be read */
-        else
-            cluster_trouble(op, f->c, f, "the server's answer is not a pod");
+        created(op, f, pod, version);
         return false;
     }
     bool troubled = in_trouble(a);
-    if (!f->looking && (a->outcome == KUBE_UNKNOWN || troubled || a->status.reason == KUBE_ALREADY_EXISTS)) {
+    if (a->outcome == KUBE_UNKNOWN || troubled || a->status.reason == KUBE_ALREADY_EXISTS) {
         if (troubled)
             snprintf(f->why, sizeof f->why, "%d %s: %s", a->status.code, kube_reason_text(a->status.reason), a->status.message);
         return look_up(op, f);
     }
-    if (f->looking && a->outcome == KUBE_REFUSED && a->status.code == 404)
-        cluster_trouble(
-            op, f->c, f,
-            f->why[0] ? f->why : "the pod is not there: its answer was lost, or one of that name has just gone. It will be created again");
-    else if (f->looking)
-        never_known(op, f, a->outcome == KUBE_REFUSED ? a->status.message : a->err.text);
-    else
-        refused(op, f, &a->status);
+    refused(op, f, &a->status);
     return false;
 }
 
@@ -298,16 +329,17 @@ static bool on_create(struct op *op, struct flight *f, const struct kube_answer 
  * watch that has not told has ended since and was taken up where it stood. What is shown then was not deleted. */
 enum { ASKED_MS = KUBE_CALL_MS + KUBE_WATCH_SECONDS * 1000 };
 
-/* How long a watch may take to tell that a pod is gone. Not everybody who answers 404 has looked: a gateway that has lost its servers does,
- * or an admission webhook, and what they write may look like the API server's own words. So it is never believed alone: the pod keeps its
- * place, and is not deleted again, until the watch has told. When that takes longer than this, all pods are listed, and the list decides.
- */
-enum { DOUBT_MS = 10 * 1000 };
-
+/* Not everybody who answers 404 has looked: a gateway that has lost its servers does, or an admission webhook, and what they write may look
+ * like the API server's own words. So it is never believed alone: the pod keeps its place, and is not deleted again, until the watch has
+ * told. When that takes longer than OPERATOR_DOUBT_MS, all pods are listed, and the list decides. Who says so again of a pod that has not
+ * changed since is asked ever more rarely: each time costs a list. */
 static void doubt(struct op *op, struct pod_record *r)
 {
-    r->doubt_ms = op->now.mono_ms + DOUBT_MS;
-    r->listed = false;
+    int64_t ms = OPERATOR_DOUBT_MS;
+    for (uint32_t i = 0; i < r->disproved && ms < OPERATOR_DOUBT_MAX_MS; i++)
+        ms *= 2;
+    r->doubt_ms = op->now.mono_ms + (ms < OPERATOR_DOUBT_MAX_MS ? ms : OPERATOR_DOUBT_MAX_MS);
+    r->doubt_round = r->of->space->source[SOURCE_PODS].round;
 }
 
 /* The pod is another than the one that was to go, as the watch will tell, or has told by now. Or the answer to a first try was lost, the
@@ -376,8 +408,10 @@ static void on_delete(struct op *op, struct flight *f, const struct kube_answer 
         r->doubt_ms = 0;
         if (r->pod.doubted)
             doubt(op, r);
+        else
+            r->disproved = 0;
     }
-    if (f->c->work)
+    if (f->c->work && !(r && r->pod.doubted))
         f->c->work->deleted++;
 }
 

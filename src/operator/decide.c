@@ -97,16 +97,17 @@ const struct group_failures *view_failures(struct op *op, struct cluster *c)
     return failures;
 }
 
-/* Pods that were said to be gone, or to be others by now, and that the watch has shown as they were for long enough: either says what is
- * not true, so all are listed anew. */
+/* Whether all pods are listed anew before anything is decided: because nobody knows what became of a POST, or for pods that were said to be
+ * gone, or to be others by now, and that the watch has shown as they were for long enough: either says what is not true. One list is for
+ * all that was in doubt when it began. */
 static bool doubt_watch(struct op *op, struct cluster *c)
 {
-    bool any = false;
-    for (struct pod_record *r = c->pods; r; r = r->next)
-        if (r->doubt_ms && op->now.mono_ms >= r->doubt_ms && !r->listed)
-            any = r->listed = true;
+    struct source *pods = &c->space->source[SOURCE_PODS];
+    bool any = pods->asked < c->pods_round;
+    for (const struct pod_record *r = c->pods; r && !any; r = r->next)
+        any = r->doubt_ms && op->now.mono_ms >= r->doubt_ms && pods->asked <= r->doubt_round;
     if (any)
-        kube_watch_refresh(c->space->source[SOURCE_PODS].watch, op->now);
+        source_refresh(pods);
     return any;
 }
 
@@ -116,7 +117,9 @@ static void recall(struct op *op, struct cluster *c, struct pod_record *r)
                            ? "the API server does not delete a pod because it was changed, but shows it unchanged: it counts as it is shown"
                            : "the API server says that a pod is not there, but shows it: it is deleted again";
     r->doubt_ms = 0;
-    r->pod.deleting = r->pod.doubted = r->pod.overtaken = r->by_us = r->listed = false;
+    if (r->disproved < UINT8_MAX)
+        r->disproved++;
+    r->pod.deleting = r->pod.doubted = r->pod.overtaken = r->by_us = false;
     if (say_once(op, SAID_SERVER, said_of(c, slice_of(what), ACTION_DELETE_POD)))
         log_warn(what, LF("namespace", istr_slice(c->ns)), LF_CSTR(record_key(c), c->name), LF_CSTR("pod", r->pod.name));
 }

@@ -122,6 +122,8 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
     c->version = version;
     int64_t generation = json_get_int(metadata, "generation", 0);
     changed |= generation != c->generation; /* the same spec again after another one that was not seen: status tells which was observed */
+    for (struct pod_record *r = generation != c->generation ? c->pods : NULL; r; r = r->next)
+        pod_doubt_anew(op, r);
     c->generation = generation;
     bool deleting = json_there(json_get(metadata, "deletionTimestamp"));
     changed |= deleting != c->deleting;

@@ -30,8 +30,9 @@ struct pod_record {
                          is another by now: until then, if the watch shows it all the same; 0: neither */
     int64_t asked_ms; /* until when pod.asked holds */
     uint32_t round;
-    bool listed; /* all pods have been listed since doubt_ms was over, or are */
-    bool by_us;  /* a DELETE of ours is on its way, or was answered */
+    uint32_t doubt_round; /* the watch's when doubt_ms was set: a consistent list of a later one decides */
+    uint8_t disproved;    /* doubts of this version that lists have disproved, in a row */
+    bool by_us;           /* a DELETE of ours is on its way, or was answered */
 };
 
 struct service_record {
@@ -98,11 +99,12 @@ struct cluster {
     uint32_t in_flight;
     uint32_t trouble; /* calls in a row that failed for no reason of the spec's: backs off the whole cluster */
     int64_t not_before_ms;
-    bool by_us;         /* a DELETE of ours was answered */
-    bool unsure;        /* what belonged to it went, and not by us: it may be gone itself */
-    uint32_t missed;    /* times in a row that it was not there when it was read because of that */
-    int64_t decided_ms; /* the last decision */
-    int64_t wake_ms;    /* TIME_NEVER: not in the heap */
+    bool by_us;          /* a DELETE of ours was answered */
+    bool unsure;         /* what belonged to it went, and not by us: it may be gone itself */
+    uint32_t pods_round; /* what a POST did is not known: nothing is decided before a consistent list of pods of this round */
+    uint32_t missed;     /* times in a row that it was not there when it was read because of that */
+    int64_t decided_ms;  /* the last decision */
+    int64_t wake_ms;     /* TIME_NEVER: not in the heap */
     uint32_t heap_at;
     uint32_t round;
     struct cluster *next_dirty, *next_ring;
@@ -119,6 +121,7 @@ struct source {
     struct kube_watch *watch;
     bool synced, absent, told; /* told: somebody waits for what is absent, and that was said */
     uint32_t round;
+    uint32_t asked; /* the round of the last consistent list that was asked for: when synced, all up to it are complete */
     struct err trouble;
 };
 
@@ -221,6 +224,8 @@ struct cluster *timer_due(struct op *op, int64_t now_ms);
 void extract_cluster(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round);
 void extract_pod(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round);
 void extract_service(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round);
+/* The pod has changed, or what is wanted of it: no doubt about it lasts longer than a first one does. */
+void pod_doubt_anew(struct op *op, struct pod_record *r);
 struct slice extract_owner(struct jval object, struct arena *a); /* uid of the RayCluster or RayJob that controls it */
 /* the record of the RayCluster or RayJob that controls this pod or service, made when it is not there yet; NULL: none, or a child that is
  * not one of ours by its uid or name */
@@ -232,7 +237,9 @@ void extract_failures(struct op *op, struct cluster *c);
 bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e);
 bool space_synced(const struct space *s, bool jobs); /* all that a decision rests on: about a job, or only about a cluster */
 void space_tell_absent(struct space *s);             /* jobs wait for the kind of their clusters: once, as long as it is not there */
-const char *source_name(enum source_what what);      /* "pods", "rayclusters.ray.io": for messages */
+/* All that it knows is listed anew, by a list that is not older than now. Until it is complete, nothing is decided. */
+void source_refresh(struct source *src);
+const char *source_name(enum source_what what); /* "pods", "rayclusters.ray.io": for messages */
 
 /* decide.c */
 void model_load(struct op *op, struct cluster *c);           /* op->model or op->job, and op->errors, from the record's bytes */
@@ -266,7 +273,7 @@ struct flight {
     struct op *op;
     struct cluster *c;
     uint8_t kind; /* enum action_kind */
-    bool looking; /* this is the GET after an answer that was lost, said AlreadyExists, or came from a server in trouble … */
+    bool looking; /* this is the look-up after an answer that was lost, said AlreadyExists, or came from a server in trouble … */
     char why[ERR_TEXT_MAX + 48]; /* … and what that said */
     int32_t group, index;
     char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1];
@@ -275,8 +282,8 @@ struct flight {
     uint64_t version;   /* of the pod, which is deleted in this version or not at all; 0: in any */
 };
 kube_done answer_done;
-/* Asks for the object by the flight's name: the flight goes on with that. False with *e: it does not. */
-bool flight_look(struct op *op, struct flight *f, const struct kube_resource *resource, struct err *e);
+/* A GET of op->path, where the object of the flight's name is: the flight goes on with that. False with *e: it does not. */
+bool flight_look(struct op *op, struct flight *f, struct err *e);
 /* The group of the flight failed, unless the spec has changed since: then the number means another group, and all is decided anew. */
 void flight_failed(struct op *op, const struct flight *f, const char *text);
 /* The rest of the plan is dropped and the group waits. While it waits already, nothing more is counted: what fails together is one

@@ -74,7 +74,7 @@ static void spaces_refresh(struct op *op)
 {
     for (uint32_t i = 0; i < op->o.namespace_count; i++)
         for (int k = 0; k < SOURCE_COUNT; k++)
-            kube_watch_refresh(op->spaces[i].source[k].watch, op->now);
+            source_refresh(&op->spaces[i].source[k]);
 }
 
 /* Who leads decides; who does not keeps its caches warm and begins nothing. */

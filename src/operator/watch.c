@@ -166,6 +166,12 @@ static void on_watch(void *owner, const struct kube_watch_event *ev, struct now 
     }
 }
 
+void source_refresh(struct source *src)
+{
+    kube_watch_refresh(src->watch, src->op->now); /* RESTART comes from within */
+    src->asked = src->round;
+}
+
 bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)
 {
     static const char *const kinds[SOURCE_COUNT] = {"RayCluster", "RayCluster", "RayJob", "Pod", "Service"};

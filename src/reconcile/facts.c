@@ -5,11 +5,17 @@ static bool counts_for(const struct pod *pod, const struct ray_group *g)
     return !pod->head && slice_eq(pod->group, g->name);
 }
 
+/* That a DELETE was answered "not there" is nobody's news as long as it may be wrong. */
+static bool shown(const struct pod *pod)
+{
+    return !pod->deleting || pod->doubted;
+}
+
 static void gather_head(struct facts *f)
 {
     for (uint32_t i = 0; i < f->in->pod_count; i++) {
         const struct pod *pod = f->in->pods[i];
-        if (pod->head && !pod->deleting && (!f->head || (pod_live(pod) && !pod_live(f->head))))
+        if (pod->head && shown(pod) && (!f->head || (pod_stands(pod) && !pod_stands(f->head))))
             f->head = pod;
     }
 }
@@ -26,7 +32,7 @@ static void gather_groups(struct facts *f)
         n->max = (int64_t)g->max * g->hosts;
         for (uint32_t i = 0; i < f->in->pod_count; i++) {
             const struct pod *pod = f->in->pods[i];
-            if (!counts_for(pod, g) || !pod_live(pod))
+            if (!counts_for(pod, g) || !pod_stands(pod))
                 continue;
             n->running += pod->phase == POD_RUNNING;
             n->ready += pod->ready;
@@ -48,7 +54,7 @@ static bool runs_outdated(const struct cluster_view *in, const struct ray_group 
 {
     for (uint32_t i = 0; i < in->pod_count; i++) {
         const struct pod *pod = in->pods[i];
-        if (pod_live(pod) && (g->head ? pod->head : counts_for(pod, g)) && pod_outdated(pod, g))
+        if (pod_stands(pod) && (g->head ? pod->head : counts_for(pod, g)) && pod_outdated(pod, g))
             return true;
     }
     return false;
@@ -82,9 +88,9 @@ void facts_gather(const struct cluster_view *in, struct jval prior, struct arena
     gather_head(out);
     gather_groups(out);
     for (uint32_t i = 0; i < in->pod_count; i++)
-        out->pods += !in->pods[i]->deleting;
+        out->pods += shown(in->pods[i]);
     out->suspended = c->suspend && in->pod_count == 0;
-    bool whole = out->head && pod_live(out->head) && out->head->ready && (int64_t)out->pods == out->all.desired + 1;
+    bool whole = out->head && pod_stands(out->head) && out->head->ready && (int64_t)out->pods == out->all.desired + 1;
     for (uint32_t k = 0; k < c->group_count && whole; k++)
         whole = out->groups[k].ready == out->groups[k].desired;
     out->ready = in->errors->count == 0 && !c->suspend && whole && !to_be_renewed(out);

@@ -16,6 +16,11 @@ bool pod_doubted(const struct pod *pod)
     return pod->doubted && !pod->ended && pod->phase != POD_FAILED && pod->phase != POD_SUCCEEDED;
 }
 
+bool pod_stands(const struct pod *pod)
+{
+    return pod_live(pod) || pod_doubted(pod);
+}
+
 bool pod_outdated(const struct pod *pod, const struct ray_group *spec)
 {
     /* A pod without our annotation was made by somebody else, whose hash we cannot know: it counts as it is. */

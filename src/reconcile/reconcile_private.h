@@ -33,6 +33,8 @@ bool pod_failed(const struct pod *pod);
 bool pod_live(const struct pod *pod);
 /* It may be gone, and may run as before: nobody else is put into its place. */
 bool pod_doubted(const struct pod *pod);
+/* Either: status shows it, and does not change with each doubt that comes and goes. */
+bool pod_stands(const struct pod *pod);
 /* The pod was made from something else than what the spec says now. */
 bool pod_outdated(const struct pod *pod, const struct ray_group *spec);
 /* Whether the group's outdated pods may be given up: the spec asks for it and the API server has taken the new template in a dry run, which

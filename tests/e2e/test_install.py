@@ -49,7 +49,7 @@ def exercise(space, operator):
     space.api.patch(service, {"spec": {"selector": {"a": "b"}}})
     space.change("c", {"headGroupSpec": {"serviceType": "NodePort"}})  # a service without an address is made anew to get one
     eventually(lambda: (space.find(service) or {"spec": {}})["spec"].get("type") == "NodePort")
-    # A pod with a name that the operator is about to use and that it does not own is looked up by GET.
+    # A pod with a name that the operator is about to use and that it does not own is looked up, by a list of that name.
     space.api.call("POST", space.path("pods"), {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "taken-head"},
                                                 "spec": {"containers": [{"name": "c", "image": "i"}]}})
     space.apply(raycluster("taken"))

@@ -421,31 +421,11 @@ static void test_log_of_templates(void)
     world_free(&w);
 }
 
-static void test_log_of_doubts(void)
-{
-    struct heard heard = {.words = "says that a pod is not there, but shows it", .name = "cluster=c pod="};
-    struct world w;
-    test_case("a DELETE that is answered 404 for ever is logged once a minute, and sent now and then");
-    make_world(&w, false);
-    apply(&w, "c", 1);
-    world_run(&w, 5000);
-    log_global.sink = on_line;
-    log_global.owner = &heard;
-    override(&w, "DELETE", pods_path, 404, false, 1000);
-    scale(&w, "c", 0);
-    world_run(&w, 55 * 1000);
-    CHECK_INT(heard.lines, 1);
-    CHECK(w.sent.deletes >= 4 && w.sent.deletes <= 6);
-    log_global.sink = NULL;
-    world_free(&w);
-}
-
 int main(void)
 {
     log_global.fd = -1;
     test_log();
     test_log_of_templates();
-    test_log_of_doubts();
     test_crash_loop();
     test_once();
     test_together();

@@ -46,6 +46,75 @@ static void test_lost_answers(void)
     world_free(&w);
 }
 
+/* The path that loses a POST's answer, and what is asked about it meets a gateway that has no servers. */
+struct gateway {
+    struct world_hooks hooks; /* first */
+    struct apiserver *server;
+    uint32_t posts, looks;
+    bool listing; /* the watch of pods has to list meanwhile, from a cache that does not know of the POST yet */
+};
+
+static void arrived(struct world_hooks *hooks, struct world_request *q)
+{
+    struct gateway *g = (struct gateway *)hooks;
+    bool get = slice_eq(q->method, SLICE("GET"));
+    if (!slice_starts(q->target, slice_of(pods_path)))
+        return;
+    if (slice_eq(q->method, SLICE("POST"))) {
+        q->fate = ++g->posts == 1 ? FATE_REFUSED : g->posts == 2 ? FATE_ANSWER_LOST : FATE_SERVED;
+        q->status = 429; /* of the first one: until the second comes the pod before it has gone */
+        q->reason = "TooManyRequests";
+        q->retry_after_s = 1;
+        if (g->posts != 2)
+            return;
+        apiserver_faults(g->server)->watch_delay_ms = 5 * 60 * 1000; /* nobody else tells of it */
+        if (!g->listing)
+            return;
+        apiserver_hold_cache(g->server, SLICE("pods"), 0, 5 * 60 * 1000);
+        apiserver_outrun_watches(g->server, SLICE("pods"));
+    } else if (get && (strstr(q->target.ptr, "fieldSelector") || strstr(q->target.ptr, "/pods/"))) {
+        q->fate = FATE_REFUSED;
+        q->status = 404;
+        q->reason = "NotFound";
+        q->delay_ms = 500;
+        g->looks++;
+    } else if (get && g->listing) {
+        q->delay_ms = 3000;
+    }
+}
+
+/* The next name for the place is another one, because the pod that it was made from has gone. */
+static void test_look_up_not_believed(void)
+{
+    static const struct {
+        const char *id;
+        bool listing;
+    } cases[] = {{"a POST's answer is lost, and its look-up is answered 404: one pod comes into the place", false},
+                 {"… while all are listed, as they were before the POST", true}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct world w;
+        struct slice names[3];
+        test_case("%s", cases[i].id);
+        make_world(&w, false);
+        apply(&w, "c", 1);
+        world_run(&w, 5000);
+        CHECK(is_ready(&w, "c"));
+        CHECK_INT(pod_names(&w, "worker", names, COUNT_OF(names)), 1);
+        struct gateway g = {.hooks = {.arrived = arrived}, .server = w.server, .listing = cases[i].listing};
+        w.hooks = &g.hooks;
+        apiserver_faults(w.server)->no_streaming_lists = true; /* such a one waits for the cache, too */
+        struct slice path = arena_printf(&w.arena, "%s/%.*s/status", pods_path, SLICE_ARG(names[0]));
+        struct slice failed = SLICE("{\"status\":{\"phase\":\"Failed\",\"conditions\":[]}}");
+        CHECK_INT(world_call(&w, "PATCH", path.ptr, "application/merge-patch+json", failed), 200);
+        world_run(&w, 60 * 1000);
+        CHECK_INT(g.looks, 1);
+        CHECK_INT(g.posts, 2);
+        CHECK_INT(pod_names(&w, "worker", names, COUNT_OF(names)), 1);
+        CHECK(is_ready(&w, "c"));
+        world_free(&w);
+    }
+}
+
 static void test_finalizer(void)
 {
     struct world w;
@@ -155,6 +224,7 @@ int main(void)
 {
     log_global.fd = -1;
     test_lost_answers();
+    test_look_up_not_believed();
     test_finalizer();
     test_restart();
     test_group_again();
