@@ -9,6 +9,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* Of links and servers, when nobody in a test is patient any more. */
+enum { PATIENCE_MS = 4 * RIG_PATIENCE_S * 1000 };
+
 int open_fds(void)
 {
     int n = 0;
@@ -80,7 +83,7 @@ void probe_free(struct probe *p)
 void probe_open_to(struct probe *p, struct rig *r, const struct endpoint *to)
 {
     struct err e = {0};
-    p->link = net_open(loop_net(r->loop), to, &p->owner, clock_now().mono_ms + 4 * RIG_PATIENCE_S * 1000, &e);
+    p->link = net_open(loop_net(r->loop), to, &p->owner, clock_now().mono_ms + PATIENCE_MS, &e);
     if (!p->link)
         fatal("%s", e.text);
 }
@@ -123,6 +126,9 @@ static void *server_main(void *arg)
 {
     struct server *s = arg;
     for (int i = 0; i < s->rounds; i++) {
+        struct pollfd waiting = {.fd = s->listener, .events = POLLIN};
+        if (poll(&waiting, 1, PATIENCE_MS) == 0)
+            break; /* the test has failed, and waits for this thread: nobody comes any more */
         s->peer = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
         if (s->peer < 0)
             fatal("accept: %s", strerror(errno));
