@@ -27,6 +27,7 @@ LIMIT = 30.0  # seconds to converge, beside what the machine needs: SLOWNESS tim
 SLOWNESS = 5
 CANARY = "canary-5e1f2d7c90ab"  # a value in every pod template that the operator may never tell
 RSS_KIB = 4 * 1024  # at the end of a case; 1,200 to 1,600 are usual
+RETRY_SECONDS = 5  # a call that was told nothing is tried again within two
 GROWTH_KIB = 192  # at rest; none is usual, 120 of one that has just begun. Of descriptors: one connection that is opened again
 
 
@@ -264,6 +265,7 @@ class Context:
     def quiet(self):
         """(g): nothing is written at the fixed point, and memory and descriptors stay as they are."""
         self.watches_return()
+        self.nothing_owed()
         marks, began = [len(p.log) for p in self.proxies], datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         before = {op: self.resources(op) for op in self.running()}
         time.sleep(QUIET_SECONDS)
@@ -275,6 +277,15 @@ class Context:
             self.data.setdefault("grew", []).append((fds, now_fds, kib, now_kib))
             assert now_fds <= fds + 1, f"{fds} descriptors became {now_fds} while nothing happened"
             assert self.sanitized or now_kib <= kib + GROWTH_KIB, f"{kib} KiB became {now_kib} while nothing happened"
+
+    def nothing_owed(self):
+        """Until no write waits to be tried again: who was told nothing asks once more, even where others have brought the end about."""
+        def owed(proxy):
+            last = {(x.verb, x.target, x.name): x for x in proxy.writes() if x.generation == proxy.generation}
+            return any(not x.told and proxy.now() - x.at < RETRY_SECONDS for x in last.values())
+
+        while any(map(owed, self.proxies)):
+            time.sleep(0.2)
 
     def watches_return(self, limit=45):
         """Until every watch that was open once is open again; what is refused by now, or deaf, is waited for so long. Connections are what

@@ -69,7 +69,7 @@ def run_case(plane, case):
         error, data, reached = try_case(plane, case)
         if reached:
             break
-        error = f"{error} ({attempt} runs)"
+        error, data["unreached"] = f"{error} ({attempt} runs)", True
     return error, data
 
 
@@ -371,13 +371,16 @@ class Report:
 
 
 def run_again(plane, report):
-    """Those that failed once more, one at a time: what a limit by the clock said of a busy machine is not said twice. What was said
-    stays in the log, and the first history beside the case's folder."""
-    failed = [r for rows in report.results.values() for r in rows if r[1]]
+    """One at a time: those that never came to the place of their fault, for nothing has been tried yet, and the writes of a machine that
+    does little else are those of the learning run; with AGAIN those that failed too, because what a limit by the clock said of a busy
+    machine is not said twice. What was said stays in the log, and the first history beside the case's folder."""
+    rows = [r for rows in report.results.values() for r in rows if r[1]]
+    unreached = [r for r in rows if r[2].get("unreached")]
+    failed = [r for r in rows if r not in unreached] if os.environ.get("AGAIN") else []
     if len(failed) > AGAIN_MOST:
         print(f"  FAULT   {len(failed)} have failed: more than a busy machine explains, and none is run again", flush=True)
-        return
-    for row in failed:
+        failed = []
+    for row in unreached + failed:
         case = row[0]
         folder = OUT / case.id.replace("/", "_")
         if (folder / "history.txt").exists():
@@ -403,8 +406,7 @@ def main():
         return 1
     report = Report(blocks, titles)
     run_all(plane, sorted(cases, key=rank), report.tell)
-    if os.environ.get("AGAIN"):
-        run_again(plane, report)
+    run_again(plane, report)
     return 1 if report.table() else 0
 
 
