@@ -173,6 +173,8 @@ enum {
     OPERATOR_PLAN_MS = 10 * 1000,          /* what was decided so long ago is not begun any more: it is decided anew */
     OPERATOR_DOUBT_MS = 10 * 1000,         /* how long a watch may take to tell that a pod is gone, before all are listed … */
     OPERATOR_DOUBT_MAX_MS = 5 * 60 * 1000, /* … growing to this while lists show the pod as it was */
+    OPERATOR_BACKOFF_MS = 500,             /* until a cluster whose calls fail is tried again, growing to the next */
+    OPERATOR_BACKOFF_MAX_MS = 60 * 1000,
 };
 
 /* reconcile: RayJob */
@@ -189,12 +191,6 @@ enum {
     JOB_STOP_DELETED_MS = 2 * 60 * 1000,    /* … and one whose RayJob is being deleted: somebody waits */
     JOB_HEAD_FAILURES = 6,                  /* heads that end in a row: about a minute */
     JOB_SUBMIT_TRIES = 5,                   /* submissions that Ray answers with an error of its own */
-};
-
-/* operator */
-enum {
-    OPERATOR_BACKOFF_MS = 500, /* until a cluster whose calls fail is tried again, growing to the next */
-    OPERATOR_BACKOFF_MAX_MS = 60 * 1000,
 };
 
 #endif

@@ -53,7 +53,7 @@ static void log_trouble(struct op *op, struct cluster *c, const struct flight *f
 {
     if (!op->leading || op->stopping)
         return; /* what was recalled is no trouble */
-    if (say_once(op, SAID_SERVER, hash64(slice_of(text), 0)))
+    if (say_failed(op, f->failed, f->kind, said_of(c, SLICE(""), 0)))
         log_warn("call failed", LF("namespace", istr_slice(c->ns)), LF_CSTR(record_key(c), c->name),
                  LF_CSTR("action", action_name((enum action_kind)f->kind)), LF_CSTR("object", f->name), LF_CSTR("error", text),
                  LF_INT("retry_in_ms", again_ms - op->now.mono_ms));
@@ -193,6 +193,11 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
     c->work->created_head += f->group < 0;
     if (c->work->created == 1)
         memcpy(c->work->first_created, f->name, sizeof f->name);
+}
+
+int answer_failed(const struct kube_answer *a)
+{
+    return a->outcome == KUBE_REFUSED ? a->status.code : (int)a->err.code;
 }
 
 /* The credentials, the load, a write at the same time. */
@@ -500,6 +505,7 @@ void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct 
     struct flight *f = (struct flight *)(uintptr_t)tag;
     struct cluster *c = f->c;
     op->now = now;
+    f->failed = f->looking ? f->failed : answer_failed(a);
     if (c->present && a->outcome == KUBE_UNSENT && !f->looking) {
         not_sent(op, f);
     } else if (c->present) {

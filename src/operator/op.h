@@ -275,6 +275,7 @@ struct flight {
     uint8_t kind; /* enum action_kind */
     bool looking; /* this is the look-up after an answer that was lost, said AlreadyExists, or came from a server in trouble … */
     char why[ERR_TEXT_MAX + 48]; /* … and what that said */
+    int failed;                  /* answer_failed() of the first answer */
     int32_t group, index;
     char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1];
     int64_t generation; /* of the spec that group and index belong to */
@@ -293,6 +294,7 @@ void group_failed(struct op *op, struct cluster *c, int32_t group, struct slice 
  * what it waits for goes on without us, and will be over soon. */
 void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text);
 void cluster_wait(struct op *op, struct cluster *c, const struct flight *f, const char *text);
+int answer_failed(const struct kube_answer *a);   /* the status of a no, or the err_code of what was lost; 0: it is good */
 bool answer_passing(const struct kube_status *s); /* not a no to what was asked for, but to asking now */
 /* In the event arena; not there: it cannot be read. */
 struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *version);
@@ -378,6 +380,9 @@ void tools_free(struct op *op);
 void say_work(struct op *op, struct cluster *c);
 uint64_t said_of(const struct cluster *c, struct slice words, uint64_t more); /* the same words of the same name */
 bool say_once(struct op *op, enum said_kind kind, uint64_t what);             /* whether it may be said; says how much was not */
+/* The same for a call that failed (answer_failed): on trouble of the server, or of the way to it, a thousand calls that do the same are one
+ * line, whatever their words, which hold names and times. Any other no is said of each that is told so. */
+bool say_failed(struct op *op, int failed, uint64_t action, uint64_t whose);
 void say_event(struct op *op, struct cluster *c, bool warning, const char *reason, struct slice note);
 void say_planned(struct op *op, struct cluster *c, const struct action *act);
 void say_legacy(struct op *op, struct cluster *c, const char *level, struct slice text);

@@ -18,6 +18,13 @@ bool say_once(struct op *op, enum said_kind kind, uint64_t what)
     return true;
 }
 
+bool say_failed(struct op *op, int failed, uint64_t action, uint64_t whose)
+{
+    bool no = failed == 0 || (failed >= 400 && failed < 500 && failed != 401 && failed != 408 && failed != 429);
+    uint64_t what = hash64((struct slice){(const char *)&failed, sizeof failed}, action);
+    return no ? say_once(op, SAID_CLUSTER, what ^ whose) : say_once(op, SAID_SERVER, what);
+}
+
 void say_event(struct op *op, struct cluster *c, bool warning, const char *reason, struct slice note)
 {
     struct kube_event ev = {.about = {.api_version = record_api_version(c),

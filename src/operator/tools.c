@@ -41,7 +41,7 @@ static void tools_failed(struct op *op, struct tools *t, const struct kube_answe
     const char *text = a->outcome == KUBE_REFUSED ? a->status.message : a->err.text;
     t->state = TOOLS_UNKNOWN;
     t->again_ms = op->now.mono_ms + backoff_ms(&op->rng, t->failures++, RETRY_MS, RETRY_MAX_MS);
-    if (!say_once(op, SAID_SERVER, hash64(slice_of(text), hash64(istr_slice(t->ns), 0))))
+    if (!say_failed(op, answer_failed(a), hash64(SLICE(RAY_TOOLS_CONFIGMAP_NAME), 0), hash64(istr_slice(t->ns), 0)))
         return;
     log_warn("ConfigMap " RAY_TOOLS_CONFIGMAP_NAME
              " cannot be applied: workers cannot wait for their head; allow get, create and patch on it, "

@@ -1,10 +1,10 @@
 /* What many heads do wrong at once, or one head again and again, is not a flood in the log of the operator. */
 #include "scaled.h"
 
-enum { HEADS = LIMIT_LOG_SAID + 16, NODES = LIMIT_LOG_SAID + 16, MINUTE_MS = 60 * 1000 };
+enum { HEADS = LIMIT_LOG_SAID + 16, NODES = LIMIT_LOG_SAID + 16, CLUSTERS = LIMIT_LOG_SAID + 16, MINUTE_MS = 60 * 1000 };
 
 struct lines {
-    uint32_t silent, drains, held, set;
+    uint32_t silent, drains, held, set, failed;
 };
 
 static void on_line(void *owner, struct slice line)
@@ -13,6 +13,7 @@ static void on_line(void *owner, struct slice line)
     n->silent += memmem(line.ptr, line.len, "the head does not answer", 24) != NULL;
     n->drains += memmem(line.ptr, line.len, "autoscaler: drain", 17) != NULL;
     n->set += memmem(line.ptr, line.len, "the wall clock was set", 22) != NULL;
+    n->failed += memmem(line.ptr, line.len, "call failed", 11) != NULL;
     n->held += memmem(line.ptr, line.len, "more like this was not said", 27) != NULL;
 }
 
@@ -85,9 +86,32 @@ static void test_wall_clock(void)
     world_free(&w);
 }
 
+/* Each answer names what it is about, and each call that is not answered tells how long it took. */
+static void test_server_in_trouble(void)
+{
+    enum { OUTAGE_MS = 3 * MINUTE_MS };
+    struct world w;
+    struct lines n = {0};
+    test_case("calls of many clusters fail on a server in trouble: one line a minute of each thing they do");
+    make_world(&w, false);
+    override(&w, "PATCH", "/api/v1/namespaces/n/services/", 503, false, UINT32_MAX);
+    listen(&n);
+    for (int i = 0; i < CLUSTERS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "c%d", i);
+        apply(&w, name, 0);
+    }
+    world_run(&w, OUTAGE_MS);
+    CHECK(n.failed > 0 && n.failed <= OUTAGE_MS / MINUTE_MS + 1);
+    CHECK_INT(n.held, 0);
+    log_global.sink = NULL;
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
+    test_server_in_trouble();
     test_many_heads();
     test_many_drains();
     test_wall_clock();
