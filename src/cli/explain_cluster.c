@@ -171,6 +171,8 @@ static bool find_token(struct job *j, struct slice name, struct http_header *out
         *out = ray_dash_token(token, true, j->a);
     else
         f->silence = arena_printf(j->a, "its dashboard wants the token in Secret %.*s: %s", SLICE_ARG(name), j->e.text);
+    mem_wipe((char *)(uintptr_t)answer.body.ptr, answer.body.len);
+    mem_wipe(text.ptr, text.len);
     buf_free(&text);
     return read;
 }
@@ -192,7 +194,9 @@ static void hear_head(struct job *j, struct explain_facts *f)
         return;
     struct slice pod = path_of(j, &kube_pods, slice_of(head->name));
     struct slice path = arena_printf(j->a, "%.*s:%d/proxy/api/cluster_status?format=1", SLICE_ARG(pod), port);
-    if (!ask_get(&j->ask, path, &token, j->a, &answer, &j->e))
+    bool heard = ask_get(&j->ask, path, &token, j->a, &answer, &j->e);
+    mem_wipe((char *)(uintptr_t)token.value.ptr, token.value.len);
+    if (!heard)
         f->silence = slice_of(j->e.text);
     else if (answer.code == 200 && !explain_said(answer.body, j->a, &f->said))
         f->silence = SLICE("its dashboard answers with something else");

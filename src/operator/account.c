@@ -103,14 +103,22 @@ static void refused(struct op *op, struct flight *f, const struct kube_status *s
         flight_failed(op, f, text);
 }
 
+/* Where it lies, and without a copy: it may hold a token, and what held the answer is wiped. */
+static struct jval looked_up(struct op *op, const struct kube_answer *a)
+{
+    struct err e = {0};
+    arena_reset(&op->event_arena, 64 * KIB);
+    struct json *doc = arena_new(&op->event_arena, struct json);
+    return json_parse(doc, a->body, &op->event_arena, &e) ? json_root(doc) : (struct jval){.at = -1};
+}
+
 bool account_answer(struct op *op, struct flight *f, const struct kube_answer *a)
 {
-    uint64_t version;
     if (a->outcome == KUBE_OK && !f->looking) {
         there(op, f);
     } else if (a->outcome == KUBE_OK) {
-        struct jval object = answer_object(op, a, &version);
-        if (json_there(object))
+        struct jval object = looked_up(op, a);
+        if (json_type(object) == JSON_OBJECT)
             found(op, f, object);
         else
             cluster_trouble(op, f->c, f, "the server's answer is no object");

@@ -129,6 +129,24 @@ static void test_made(void)
     CHECK_STR(scaling_condition(&w, "c", "status"), "True");
     CHECK_INT(tally.cut, 0);
     finish(&w);
+    test_case("… and nothing of it is left where answers are read");
+    begin(&w, "GET");
+    CHECK_INT(world_call(&w, "POST", secrets, "application/json",
+                         arena_printf(&w.arena,
+                                      "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"c\",\"namespace\":\"n\"},"
+                                      "\"data\":{\"auth_token\":\"%s\"}}",
+                                      theirs_encoded)),
+              201);
+    world_heap_search(&w, theirs, theirs_encoded);
+    apply_scaled(&w, &(struct scaled){.name = "c", .more = generated});
+    for (int i = 0; i < 5000 && pods_of(&w, "c") == 0; i++)
+        world_step(&w, w.now.mono_ms + 1);
+    CHECK_INT(tally.served, 1);
+    w.turn = &w.process[0];
+    world_crash(&w, 0);
+    w.turn = NULL;
+    CHECK_INT(world_heap_found(), 0);
+    world_free(&w);
 }
 
 static void test_read(void)
