@@ -218,6 +218,8 @@ enum kube_watch_what {
     KUBE_WATCH_SKIPPED,  /* an item was malformed or too large and passed over; err says which; the list is taken again */
     KUBE_WATCH_TROUBLE,  /* once per kind of trouble: err says what; the cache stays as it was. Ends with the next RESTART, UPSERT or
                             PROGRESS */
+    KUBE_WATCH_REWOUND,  /* the server's store was restored from a backup and stood at version then: all that was handed out is to be
+                            forgotten, for what is there now may have lower versions. Every watch of the client says so, after RESTART */
 };
 
 struct kube_watch_event {
@@ -243,8 +245,9 @@ struct kube_watch;
  * NotOlderThan the highest seen; an older one is refused. Streams the list (sendInitialEvents) where the server can, else pages of
  * KUBE_PAGE.
  *
- * An older list is refused three times, then a consistent one is asked for; when that is older three times more, the server's store has
- * been restored from a backup, and the next one is taken, with a log line.
+ * An older list is refused three times, then a consistent one is asked for; when that is older three times, the server's store has been
+ * restored from a backup: REWOUND, a log line, and the next one is taken. A server that has gone back says nothing of it, and nothing at
+ * all in a watch that stands above where it is: such a one is noticed by the probe of a silent watch.
  *
  * A list with an item that cannot be read (SKIPPED: malformed, duplicate keys, of another kind, above LIMIT_JSON_ITEM) is taken again
  * once, after a backoff. When the second one has such an item too it is taken as it is, so that one object does not block all others;

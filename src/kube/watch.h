@@ -26,8 +26,8 @@ enum {
     WATCH_SPREAD_SECONDS = 50,   /* the timeout is random in this range below KUBE_WATCH_SECONDS */
     WATCH_HOLE_SECONDS = 60,     /* the timeout after a list that was taken without an item of it: then it is taken again */
     WATCH_PROBE_MS = 10 * 1000,
-    WATCH_STALE_LISTS = 3,        /* older lists refused before one without resourceVersion is asked for, and then before it is believed */
-    WATCH_CUT_STREAMS = 2,        /* streaming lists that end before their bookmark, before pages are tried */
+    WATCH_STALE_LISTS = 3, /* older lists refused before one without resourceVersion is asked for, and of those before they are believed */
+    WATCH_CUT_STREAMS = 2, /* streaming lists that end before their bookmark, before pages are tried */
     WATCH_STATUS_MAX = 64 * KIB,  /* of a refusal's body */
     WATCH_MEMORY_KEPT = 16 * KIB, /* of arena and item buffer, between items */
 };

@@ -167,10 +167,14 @@ static void probe_done(void *owner, uint64_t tag, const struct kube_answer *answ
     if (w->phase == WATCH_LIVE) {
         bool read = answer->outcome == KUBE_OK && json_parse(&doc, answer->body, &a, &e) &&
                     kube_version_parse(json_get_str(json_root(&doc), "metadata.resourceVersion", &a), &version);
-        if (read && version <= w->version)
+        if (read && version == w->version) {
             w->x.heard_ms = now.mono_ms; /* nothing was missed */
-        else
+        } else {
+            /* A server whose store was restored from a backup takes a watch from a version that is still to come, and says nothing. */
+            if (read && version < w->version)
+                w->want_list = w->consistent = true;
             watch_again(w, now);
+        }
     }
     arena_free(&a);
 }

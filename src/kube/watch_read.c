@@ -2,35 +2,43 @@
 
 #include "status.h"
 
-static void stale_list(struct kube_watch *w, uint64_t version, struct now now)
+/* All watches are of one store. What any of them has seen is no more, whether its own versions show that or not: their owners forget it,
+ * and all begin as at the start. */
+static void store_rewound(struct kube_watch *by, uint64_t version, struct now now)
 {
-    struct err e = {0};
-    struct arena a = {0};
-    err_set(&e, ERR_STATUS, "list of %.*s is older (%llu) than what was seen before (%llu): refused", SLICE_ARG(watch_name(w, &a)),
-            (unsigned long long)version, (unsigned long long)w->highest);
-    w->consistent = ++w->stale_lists >= WATCH_STALE_LISTS;
-    watch_fail(w, &e, NULL, -1, now);
-    arena_free(&a);
+    log_warn("resourceVersion went back and stays there: was the API server's store restored?", LF("resource", by->resource.plural),
+             LF("namespace", by->ns), LF_INT("seen", by->highest), LF_INT("now", version));
+    for (struct kube_watch *w = by->client->watches; w; w = w->next) {
+        w->highest = w->version = 0;
+        w->stale_lists = 0;
+        kube_watch_refresh(w, now);
+        watch_say(w, KUBE_WATCH_REWOUND, (struct jval){.at = -1}, version, now);
+    }
 }
 
 /* C7: a server that lags behind another one, seen before, must not turn the time back. But a consistent list that is older again and again
  * is the truth: the store was restored from a backup. */
-static bool is_stale(struct kube_watch *w, uint64_t version)
+static void stale_list(struct kube_watch *w, uint64_t version, struct now now)
 {
-    if (version >= w->highest)
-        return false;
-    if (!w->consistent || w->stale_lists < 2 * WATCH_STALE_LISTS)
-        return true;
-    log_warn("resourceVersion went back and stays there: was the API server's store restored?", LF("resource", w->resource.plural),
-             LF("namespace", w->ns), LF_INT("seen", w->highest), LF_INT("now", version));
-    w->highest = version;
-    return false;
+    struct err e = {0};
+    struct arena a = {0};
+    if (w->consistent && w->stale_lists < WATCH_STALE_LISTS)
+        w->stale_lists = WATCH_STALE_LISTS;
+    w->consistent |= ++w->stale_lists >= WATCH_STALE_LISTS;
+    if (w->stale_lists >= 2 * WATCH_STALE_LISTS) {
+        store_rewound(w, version, now);
+        return;
+    }
+    err_set(&e, ERR_STATUS, "list of %.*s is older (%llu) than what was seen before (%llu): refused", SLICE_ARG(watch_name(w, &a)),
+            (unsigned long long)version, (unsigned long long)w->highest);
+    watch_fail(w, &e, NULL, -1, now);
+    arena_free(&a);
 }
 
 /* The list is whole. False when it is not taken. */
 static bool list_complete(struct kube_watch *w, uint64_t version, struct now now)
 {
-    if (is_stale(w, version)) {
+    if (version < w->highest) {
         stale_list(w, version, now);
         return false;
     }

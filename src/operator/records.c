@@ -150,6 +150,7 @@ static void forget_content(struct op *op, struct cluster *c)
     c->status_len = 0;
     c->status_ours = false;
     c->reasons = 0;
+    c->accounts = 0;
     failures_clear(op, c);
 }
 

@@ -1,5 +1,6 @@
 /* Watch events move records. A list that begins (RESTART) starts a new round; what was not seen in it when it is complete (SYNCED) is gone,
- * unless the record is newer than the list: then an own write was answered meanwhile. */
+ * unless the record is newer than the list: then an own write was answered meanwhile. When the store itself has gone back (REWOUND), no
+ * record is worth more than what a process has that has just started: none. */
 #include "op.h"
 
 /* A cluster has nothing to do with jobs, so who may not see those still has clusters. A job has a cluster: of one that is not there because
@@ -156,6 +157,10 @@ static void on_watch(void *owner, const struct kube_watch_event *ev, struct now 
         src->synced = true;
         src->told = false;
         touch_space(op, src->space);
+        break;
+    case KUBE_WATCH_REWOUND:
+        src->round++;
+        sweep(op, src, UINT64_MAX);
         break;
     case KUBE_WATCH_PROGRESS:
         break;

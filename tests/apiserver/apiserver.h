@@ -129,6 +129,12 @@ uint32_t apiserver_drop_watches(struct apiserver *s, struct slice resource, bool
  * the server is made anew. Returns how many. */
 uint32_t apiserver_expire_watches(struct apiserver *s, struct slice resource);
 
+/* The store is put back to what it was at this revision, as etcd is from a backup without a word to anybody (--bump-revision), and the API
+ * servers before it begin anew: every connection breaks, and versions go on from there. The kubelet and the garbage collector look at
+ * everything anew. False, and nothing has happened, when the history of a resource does not reach back so far. Definitions of resources
+ * are not to have changed since. */
+bool apiserver_restore(struct apiserver *s, uint64_t revision);
+
 /* ---- looking inside, for oracles ---- */
 
 uint64_t apiserver_revision(const struct apiserver *s);

@@ -377,6 +377,38 @@ uint32_t apiserver_expire_watches(struct apiserver *s, struct slice resource)
     return watch_expire_all(s, r);
 }
 
+/* From now on a connection carries nothing but what has been answered already. */
+static void break_all(struct apiserver *s)
+{
+    for (size_t i = 0; i < s->resource_count; i++)
+        watch_end_all(s, s->resources[i], true);
+    for (struct conn *c = s->conns; c; c = c->next) {
+        c->closing = true;
+        c->waiting = false;
+    }
+}
+
+bool apiserver_restore(struct apiserver *s, uint64_t revision)
+{
+    struct version **then;
+    size_t count;
+    for (size_t i = 0; i < s->resource_count; i++)
+        if (!store_snapshot(s->resources[i], revision, &s->scratch, &then, &count))
+            return false;
+    break_all(s);
+    for (size_t i = 0; i < s->resource_count; i++)
+        store_restore(s, s->resources[i], revision);
+    s->rv = revision;
+    for (size_t i = 0; i < s->resource_count; i++)
+        for (size_t k = 0; k < s->resources[i]->count; k++) {
+            gc_saw(s, s->resources[i]->objects[k], CHANGE_ADDED);
+            if (s->resources[i]->rules == &rules_pod)
+                kubelet_saw(s, s->resources[i]->objects[k], CHANGE_ADDED);
+        }
+    arena_reset(&s->scratch, SCRATCH_KEEP);
+    return true;
+}
+
 void apiserver_observe(struct apiserver *s, struct apiserver_observer *o)
 {
     s->observer = o;

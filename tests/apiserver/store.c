@@ -114,9 +114,8 @@ struct object *store_by_uid(const struct apiserver *s, struct slice uid)
     return map_get(&s->by_uid, uid);
 }
 
-static struct object *object_new(struct resource *r, const struct node *tree)
+static struct object *object_new(struct resource *r, struct slice ns, struct slice name, struct slice uid)
 {
-    struct slice ns = dom_str(tree, "metadata.namespace"), name = dom_str(tree, "metadata.name"), uid = dom_str(tree, "metadata.uid");
     struct object *o = mem_alloc(sizeof *o + ns.len + name.len + uid.len);
     char *at = (char *)(o + 1);
     o->of = r;
@@ -222,7 +221,7 @@ struct object *store_put(struct apiserver *s, struct resource *r, struct object 
     struct slice json = render(s, tree, rv);
     bool created = o == NULL;
     if (created) {
-        o = object_new(r, tree);
+        o = object_new(r, dom_str(tree, "metadata.namespace"), dom_str(tree, "metadata.name"), dom_str(tree, "metadata.uid"));
         insert(s, r, o);
     }
     struct version *before = o->now;
@@ -295,13 +294,40 @@ bool store_snapshot(const struct resource *r, uint64_t rv, struct arena *a, stru
     return true;
 }
 
-void store_free(struct resource *r)
+static void objects_free(struct resource *r)
 {
-    store_forget(r, 0);
     for (size_t i = 0; i < r->count; i++) {
         version_drop(r->objects[i]->now);
         mem_free(r->objects[i]);
     }
+    r->count = 0;
+}
+
+bool store_restore(struct apiserver *s, struct resource *r, uint64_t rv)
+{
+    struct version **then;
+    size_t count;
+    if (!store_snapshot(r, rv, &s->scratch, &then, &count))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        version_keep(then[i]);
+    for (size_t i = 0; i < r->count; i++)
+        map_del(&s->by_uid, r->objects[i]->uid);
+    objects_free(r);
+    for (size_t i = 0; i < count; i++) {
+        struct object *o = object_new(r, then[i]->ns, then[i]->name, then[i]->uid);
+        o->now = then[i];
+        insert(s, r, o);
+    }
+    store_forget(r, rv);
+    r->list_floor = rv;
+    return true;
+}
+
+void store_free(struct resource *r)
+{
+    store_forget(r, 0);
+    objects_free(r);
     mem_free(r->objects);
     mem_free(r->ring);
     mem_free(r);

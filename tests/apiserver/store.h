@@ -107,6 +107,10 @@ void store_forget(struct resource *r, uint64_t rv);
 /* All objects as they were at rv, sorted as objects are; the versions are borrowed. False when the history does not reach back so far. */
 bool store_snapshot(const struct resource *r, uint64_t rv, struct arena *a, struct version ***out, size_t *count);
 
+/* All objects are again as they were at rv, and nothing is known of what came before or after. False, and nothing is changed, when the
+ * history does not reach back so far. */
+bool store_restore(struct apiserver *s, struct resource *r, uint64_t rv);
+
 /* Up to where the watch cache is: the newest, unless it is held back. */
 uint64_t store_cached(const struct apiserver *s, const struct resource *r);
 

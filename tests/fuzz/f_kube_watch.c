@@ -19,7 +19,7 @@ struct checks {
 
 static void moved(struct checks *c, uint64_t version)
 {
-    if (version < c->version && c->restarts <= WATCH_STALE_LISTS)
+    if (version < c->version)
         abort();
     c->version = version;
     c->restarts = 0;
@@ -53,6 +53,12 @@ static void on_event(void *owner, const struct kube_watch_event *ev, struct now 
         break;
     case KUBE_WATCH_ABSENT:
         c->listing = false;
+        break;
+    case KUBE_WATCH_REWOUND:
+        if (!c->listing || synced || c->restarts < WATCH_STALE_LISTS || ev->version >= c->version)
+            abort();
+        c->version = ev->version;
+        c->restarts = 0;
         break;
     case KUBE_WATCH_SKIPPED:
     case KUBE_WATCH_TROUBLE:

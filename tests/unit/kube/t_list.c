@@ -304,13 +304,25 @@ static void check_stale(void)
     for (int i = 0; i < WATCH_STALE_LISTS; i++) {
         fake_run(&t.f, KUBE_BACKOFF_MAX_MS);
         CHECK(asks(&t, "?limit=500&labelSelector"));
+        CHECK_INT(kube_watch_version(t.w), 50);
+        buf_clear(&t.story);
         answer_list(&t, LIST("40", ""));
         CHECK(!kube_watch_synced(t.w));
     }
-    fake_run(&t.f, KUBE_BACKOFF_MAX_MS);
+    CHECK_STORY(&t, "R R W40");
+    CHECK_INT(kube_watch_version(t.w), 0);
+    test_case("C7 from there on it is a store as any other");
+    CHECK(asks(&t, "?limit=500&labelSelector"));
     answer_list(&t, LIST("41", ""));
     CHECK(kube_watch_synced(t.w));
     CHECK_INT(kube_watch_version(t.w), 41);
+    begin_stream(&t);
+    error_event(&t, 410, "Expired");
+    fake_run(&t.f, KUBE_BACKOFF_MAX_MS);
+    CHECK(asks(&t, "resourceVersion=41&resourceVersionMatch=NotOlderThan"));
+    buf_clear(&t.story);
+    answer_list(&t, LIST("40", ""));
+    CHECK_STORY(&t, "R T0");
     test_case("C7 the same for a streaming list");
     watcher_free(&t);
     watcher_start(&t, true);
@@ -323,6 +335,63 @@ static void check_stale(void)
     initial_end(&t, 49);
     CHECK(!kube_watch_synced(t.w));
     watcher_free(&t);
+}
+
+static void check_stale_count(void)
+{
+    struct watcher t;
+    watcher_start(&t, false);
+    go_live(&t);
+    test_case("C7 of older lists only those count that had to be newest: one alone is not believed, however many came before");
+    error_event(&t, 410, "Expired");
+    for (int i = 0; i < WATCH_STALE_LISTS - 1; i++) {
+        fake_run(&t.f, KUBE_BACKOFF_MAX_MS);
+        answer_list(&t, LIST("9", ""));
+    }
+    kube_watch_refresh(t.w, t.f.now);
+    buf_clear(&t.story);
+    for (int i = 0; i < WATCH_STALE_LISTS; i++) {
+        CHECK(memchr(t.story.ptr, 'W', t.story.len) == NULL);
+        buf_clear(&t.story);
+        fake_run(&t.f, KUBE_BACKOFF_MAX_MS);
+        CHECK(asks(&t, "?limit=500&labelSelector"));
+        answer_list(&t, LIST("9", ""));
+    }
+    CHECK_STORY(&t, "R R W9");
+    watcher_free(&t);
+}
+
+/* Its own versions may show nothing: it has been quiet since long before the backup. */
+static void check_all_rewound(void)
+{
+    struct watcher t;
+    struct err e = {0};
+    struct watcher other = {0};
+    struct kube_watch_options o = {
+        .resource = {SLICE("ray.io"), SLICE("v1"), SLICE("rayclusters")}, .ns = SLICE("a"), .on = on_watch, .owner = &other};
+    buf_init(&other.story, MIB);
+    watcher_start(&t, false);
+    go_live(&t);
+    test_case("C7 when the store went back all watches begin anew");
+    other.w = kube_watch_start(t.f.client, &o, &e);
+    fake_run(&t.f, 0);
+    answer_list(&t, LIST("3", ITEM("c", "2")));
+    begin_stream(&t);
+    CHECK_STORY(&other, "R +c S3");
+    struct fakelink *quiet = watcher_link(&t);
+    kube_watch_refresh(t.w, t.f.now);
+    for (int i = 0; i < WATCH_STALE_LISTS; i++) {
+        CHECK(kube_watch_synced(other.w) && quiet->link != NULL);
+        fake_run(&t.f, KUBE_BACKOFF_MAX_MS);
+        answer_list(&t, LIST("9", ""));
+    }
+    CHECK_STORY(&other, "R W9");
+    CHECK(!kube_watch_synced(other.w) && quiet->link == NULL);
+    CHECK(asks(&t, "GET /apis/ray.io/v1/namespaces/a/rayclusters?limit=500") && !asks(&t, "resourceVersion"));
+    answer_list(&t, LIST("9", ITEM("c", "1")));
+    CHECK_STORY(&other, "R +c S9");
+    watcher_free(&t);
+    buf_free(&other.story);
 }
 
 static void check_absent(void)
@@ -402,6 +471,8 @@ int main(void)
     check_relist();
     check_too_large();
     check_stale();
+    check_stale_count();
+    check_all_rewound();
     check_absent();
     check_forbidden();
     check_not_json();

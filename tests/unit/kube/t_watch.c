@@ -205,6 +205,28 @@ static void check_silence(void)
     watcher_free(&t);
 
     start_live(&t);
+    test_case("C3 the server stands below what was seen: its store was restored, and the watch would stay deaf");
+    fake_run(&t.f, KUBE_SILENCE_MS);
+    fake_answer(t.f.links[1], 200, "", SLICE(LIST("9", ITEM("p", "3"))));
+    CHECK(t.f.links[0]->link == NULL);
+    CHECK(asks(&t, "?limit=500&labelSelector"));
+    for (int i = 1; i < WATCH_STALE_LISTS; i++) {
+        answer_list(&t, LIST("9", ITEM("p", "3")));
+        CHECK_STORY(&t, "R +p T0");
+        CHECK(!kube_watch_synced(t.w));
+        fake_run(&t.f, KUBE_BACKOFF_MAX_MS);
+        CHECK(asks(&t, "?limit=500&labelSelector"));
+    }
+    answer_list(&t, LIST("9", ITEM("p", "3")));
+    CHECK_STORY(&t, "R +p R W9");
+    CHECK(!kube_watch_synced(t.w));
+    CHECK(asks(&t, "?limit=500&labelSelector"));
+    answer_list(&t, LIST("9", ITEM("p", "3")));
+    CHECK_STORY(&t, "R +p S9");
+    CHECK(asks(&t, "watch=1") && asks(&t, "&resourceVersion=9"));
+    watcher_free(&t);
+
+    start_live(&t);
     test_case("C3 the probe fails: the same");
     fake_run(&t.f, KUBE_SILENCE_MS);
     fake_run(&t.f, WATCH_PROBE_MS);

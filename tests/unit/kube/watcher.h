@@ -1,5 +1,6 @@
 /* A watch whose events are written down as one line of text, so that a test can say what it expects in one string:
- * R restart, +name upsert, -name delete, S<version> synced, P<version> progress, A absent, K skipped, T<code> trouble. */
+ * R restart, +name upsert, -name delete, S<version> synced, P<version> progress, A absent, K skipped, T<code> trouble, W<version> rewound.
+ */
 #ifndef MOBULA_TEST_WATCHER_H
 #define MOBULA_TEST_WATCHER_H
 
@@ -22,7 +23,7 @@ static void on_watch(void *owner, const struct kube_watch_event *ev, struct now 
     (void)now;
     struct slice name = json_get_str(ev->item, "metadata.name", &a);
     const char *space = t->story.len ? " " : "";
-    static const char letters[] = {'R', '+', '-', 'S', 'P', 'A', 'K', 'T'};
+    static const char letters[] = {'R', '+', '-', 'S', 'P', 'A', 'K', 'T', 'W'};
     switch (ev->what) {
     case KUBE_WATCH_UPSERT:
     case KUBE_WATCH_DELETE:
@@ -32,6 +33,7 @@ static void on_watch(void *owner, const struct kube_watch_event *ev, struct now 
         break;
     case KUBE_WATCH_SYNCED:
     case KUBE_WATCH_PROGRESS:
+    case KUBE_WATCH_REWOUND:
         buf_printf(&t->story, "%s%c%llu", space, letters[ev->what], (unsigned long long)ev->version);
         break;
     case KUBE_WATCH_TROUBLE:
