@@ -41,7 +41,7 @@ class Case:
     run: Callable
     slow: bool = False  # it mostly waits for a time-out: runs beside the others
     limit: float = 300.0  # seconds after which it is ended and has failed
-    plain: bool = False  # not with sanitizers: it limits the memory that they need
+    plain: bool = False  # not with sanitizers: it limits the memory, or the file's size, that they need
 
 
 @dataclass
