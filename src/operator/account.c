@@ -118,6 +118,7 @@ bool account_answer(struct op *op, struct flight *f, const struct kube_answer *a
         there(op, f);
     } else if (a->outcome == KUBE_OK) {
         struct jval object = looked_up(op, a);
+        f->failed = 0;
         if (json_type(object) == JSON_OBJECT)
             found(op, f, object);
         else

@@ -200,6 +200,14 @@ int answer_failed(const struct kube_answer *a)
     return a->outcome == KUBE_REFUSED ? a->status.code : (int)a->err.code;
 }
 
+const char *answer_words(const struct kube_answer *a, char out[ANSWER_WORDS])
+{
+    if (a->outcome != KUBE_REFUSED)
+        return a->err.text;
+    snprintf(out, ANSWER_WORDS, "%d %s: %s", a->status.code, kube_reason_text(a->status.reason), a->status.message);
+    return out;
+}
+
 /* The credentials, the load, a write at the same time. */
 bool answer_passing(const struct kube_status *s)
 {
@@ -227,6 +235,7 @@ static void refused(struct op *op, struct flight *f, const struct kube_status *s
         f->c->work->refused++;
     bool service = f->kind == ACTION_APPLY_HEAD_SERVICE || f->kind == ACTION_APPLY_HEADLESS_SERVICE;
     if (service && service_left_over(op, f)) {
+        f->failed = 0; /* the words are the same whatever the code was */
         snprintf(text, sizeof text, "service %s exists and belongs to another owner, which is gone: waiting for it to go", f->name);
         cluster_wait(op, f->c, f, text);
         return;
@@ -248,8 +257,9 @@ static void on_try(struct op *op, struct flight *f, const struct kube_answer *a)
     if (f->generation != c->generation)
         return; /* another spec is tried by now */
     model_load(op, c);
+    char words[ANSWER_WORDS];
     if (a->outcome != KUBE_OK && (a->outcome != KUBE_REFUSED || answer_passing(&a->status))) {
-        cluster_trouble(op, c, f, a->outcome == KUBE_REFUSED ? a->status.message : a->err.text);
+        cluster_trouble(op, c, f, answer_words(a, words));
         return;
     }
     struct group_failures *g = failures_of(op, c, group_name(op, f->group), f->group < 0, true);
@@ -282,10 +292,13 @@ static void on_look(struct op *op, struct flight *f, const struct kube_answer *a
     uint64_t version = 0;
     struct json *doc = arena_new(&op->event_arena, struct json);
     struct jval k, pod;
+    char words[ANSWER_WORDS];
     if (a->outcome != KUBE_OK) {
-        never_known(op, f, a->outcome == KUBE_REFUSED ? a->status.message : a->err.text);
+        never_known(op, f, answer_words(a, words));
         return;
     }
+    int failed = f->failed;
+    f->failed = 0; /* what follows is not said in the words of the first answer … */
     if (!json_parse(doc, a->body, &op->event_arena, &e) || json_type(json_get(json_root(doc), "items")) != JSON_ARRAY) {
         never_known(op, f, "the server's answer is not a list of pods");
         return;
@@ -299,9 +312,12 @@ static void on_look(struct op *op, struct flight *f, const struct kube_answer *a
             never_known(op, f, "the server's answer is not a list of pods");
         return;
     }
-    cluster_trouble(op, f->c, f,
-                    f->why[0] ? f->why
-                              : "the pod is not there: its answer was lost, or one of that name has just gone. It will be created again");
+    if (failed == 409) {
+        cluster_trouble(op, f->c, f, "a pod of that name was there, and has just gone: it will be created again");
+        return;
+    }
+    f->failed = f->why[0] ? failed : ANSWER_LOST; /* … but this is */
+    cluster_trouble(op, f->c, f, f->why[0] ? f->why : "the pod is not there, and its answer was lost: it will be created again");
 }
 
 /* The answer to a POST, or to the look-up after it. Returns whether the flight goes on. */
@@ -323,7 +339,7 @@ static bool on_create(struct op *op, struct flight *f, const struct kube_answer 
     bool troubled = in_trouble(a);
     if (a->outcome == KUBE_UNKNOWN || troubled || a->status.reason == KUBE_ALREADY_EXISTS) {
         if (troubled)
-            snprintf(f->why, sizeof f->why, "%d %s: %s", a->status.code, kube_reason_text(a->status.reason), a->status.message);
+            answer_words(a, f->why);
         return look_up(op, f);
     }
     refused(op, f, &a->status);
@@ -388,6 +404,7 @@ static void not_deleted(struct op *op, const struct flight *f, const struct kube
 
 static void on_delete(struct op *op, struct flight *f, const struct kube_answer *a)
 {
+    char words[ANSWER_WORDS];
     bool refusal = a->outcome == KUBE_REFUSED, gone = refusal && a->status.code == 404;
     struct pod_record *r = map_get(&op->pods, slice_of(f->uid));
     if (a->outcome != KUBE_OK && !gone) {
@@ -395,7 +412,7 @@ static void on_delete(struct op *op, struct flight *f, const struct kube_answer 
         if (refusal && a->status.reason == KUBE_CONFLICT && f->version)
             overtaken(op, f);
         else if (refusal && a->status.reason == KUBE_CONFLICT)
-            cluster_wait(op, f->c, f, a->status.message); /* another pod has its name, as the watch will tell; or a webhook said so */
+            cluster_wait(op, f->c, f, answer_words(a, words)); /* another pod has its name, as the watch will tell; or a webhook said so */
         else if (refusal)
             refused(op, f, &a->status);
         else
@@ -403,7 +420,7 @@ static void on_delete(struct op *op, struct flight *f, const struct kube_answer 
         return;
     }
     if (f->kind == ACTION_DELETE_SERVICE) {
-        service_deleted(op, f, gone ? a->status.message : NULL);
+        service_deleted(op, f, gone ? answer_words(a, words) : NULL);
         return;
     }
     if (r) {
@@ -426,6 +443,7 @@ static void on_status(struct op *op, struct flight *f, const struct kube_answer 
     uint64_t version = 0;
     struct cluster *c = f->c;
     struct source *from = &c->space->source[record_source(c)];
+    char words[ANSWER_WORDS];
     c->status_at_ms = op->now.mono_ms;
     if (a->outcome != KUBE_OK) {
         bool gone = a->outcome == KUBE_REFUSED && (a->status.code == 404 || a->status.reason == KUBE_CONFLICT);
@@ -441,7 +459,7 @@ static void on_status(struct op *op, struct flight *f, const struct kube_answer 
             cluster_wake_at(op, c, c->not_before_ms);
             return;
         }
-        log_trouble(op, c, f, a->outcome == KUBE_REFUSED ? a->status.message : a->err.text, c->status_not_before_ms);
+        log_trouble(op, c, f, answer_words(a, words), c->status_not_before_ms);
         return;
     }
     c->status_trouble = 0;
@@ -505,7 +523,7 @@ void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct 
     struct flight *f = (struct flight *)(uintptr_t)tag;
     struct cluster *c = f->c;
     op->now = now;
-    f->failed = f->looking ? f->failed : answer_failed(a);
+    f->failed = f->looking && a->outcome == KUBE_OK ? f->failed : answer_failed(a);
     if (c->present && a->outcome == KUBE_UNSENT && !f->looking) {
         not_sent(op, f);
     } else if (c->present) {

@@ -229,11 +229,8 @@ void job_answer(struct op *op, struct flight *f, const struct kube_answer *a)
     }
     op->stats.refused[f->kind] += refused;
     op->stats.unknown += a->outcome == KUBE_UNKNOWN;
-    char text[ERR_TEXT_MAX + 64];
-    if (refused)
-        snprintf(text, sizeof text, "%d %s: %s", a->status.code, kube_reason_text(a->status.reason), a->status.message);
-    else
-        snprintf(text, sizeof text, "%s", a->err.text);
+    char words[ANSWER_WORDS];
+    const char *text = answer_words(a, words);
     /* Names are functions of the job and its attempt: what is there by now is this cluster or pod, or the watch will tell whose it is. */
     bool passing = !refused || answer_passing(&a->status);
     bool there = a->outcome == KUBE_UNKNOWN || a->status.reason == KUBE_ALREADY_EXISTS;

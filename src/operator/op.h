@@ -269,13 +269,16 @@ struct call_text {
 };
 
 /* answer.c */
+enum { ANSWER_WORDS = ERR_TEXT_MAX + 64 };
+enum { ANSWER_LOST = -1 }; /* what failed when no answer has told */
+
 struct flight {
     struct op *op;
     struct cluster *c;
     uint8_t kind; /* enum action_kind */
     bool looking; /* this is the look-up after an answer that was lost, said AlreadyExists, or came from a server in trouble … */
-    char why[ERR_TEXT_MAX + 48]; /* … and what that said */
-    int failed;                  /* answer_failed() of the first answer */
+    char why[ANSWER_WORDS]; /* … and what that said */
+    int failed;             /* answer_failed() of the answer in whose words trouble is told; 0: in words of our own */
     int32_t group, index;
     char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1];
     int64_t generation; /* of the spec that group and index belong to */
@@ -294,6 +297,7 @@ void group_failed(struct op *op, struct cluster *c, int32_t group, struct slice 
  * what it waits for goes on without us, and will be over soon. */
 void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text);
 void cluster_wait(struct op *op, struct cluster *c, const struct flight *f, const char *text);
+const char *answer_words(const struct kube_answer *a, char out[ANSWER_WORDS]); /* of one that is not good: "503 ServiceUnavailable: …" */
 int answer_failed(const struct kube_answer *a);   /* the status of a no, or the err_code of what was lost; 0: it is good */
 bool answer_passing(const struct kube_status *s); /* not a no to what was asked for, but to asking now */
 /* In the event arena; not there: it cannot be read. */

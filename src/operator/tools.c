@@ -38,15 +38,15 @@ static void hash_text(const struct op *op, char out[17])
 
 static void tools_failed(struct op *op, struct tools *t, const struct kube_answer *a)
 {
-    const char *text = a->outcome == KUBE_REFUSED ? a->status.message : a->err.text;
+    char words[ANSWER_WORDS];
     t->state = TOOLS_UNKNOWN;
     t->again_ms = op->now.mono_ms + backoff_ms(&op->rng, t->failures++, RETRY_MS, RETRY_MAX_MS);
     if (!say_failed(op, answer_failed(a), hash64(SLICE(RAY_TOOLS_CONFIGMAP_NAME), 0), hash64(istr_slice(t->ns), 0)))
         return;
-    log_warn("ConfigMap " RAY_TOOLS_CONFIGMAP_NAME
-             " cannot be applied: workers cannot wait for their head; allow get, create and patch on it, "
-             "or run with --tools=image:REF or --tools=none",
-             LF("namespace", istr_slice(t->ns)), LF_CSTR("error", text), LF_INT("retry_in_ms", t->again_ms - op->now.mono_ms));
+    log_warn(
+        "ConfigMap " RAY_TOOLS_CONFIGMAP_NAME " cannot be applied: workers cannot wait for their head; allow get, create and patch on it, "
+        "or run with --tools=image:REF or --tools=none",
+        LF("namespace", istr_slice(t->ns)), LF_CSTR("error", answer_words(a, words)), LF_INT("retry_in_ms", t->again_ms - op->now.mono_ms));
 }
 
 static void tools_apply(struct op *op, struct tools *t)
