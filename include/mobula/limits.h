@@ -51,7 +51,7 @@ enum {
 /* net */
 enum {
     LIMIT_NET_LINKS = 2048,   /* that we opened: one to each of 1,000 heads, and what else there is */
-    LIMIT_NET_ACCEPTED = 32,  /* that others opened; more wait in the kernel's queue */
+    LIMIT_NET_ACCEPTED = 32,  /* that others opened, of one listener; the oldest gives way to the next */
     LIMIT_NET_ALLOW = 64,     /* entries of the egress allowlist */
     LIMIT_NET_PEERS = 20000,  /* of it, addresses that come and go: two ports of 10,000 heads */
     LIMIT_NET_ADDRESSES = 16, /* addresses tried for one name */
@@ -175,6 +175,8 @@ enum {
     OPERATOR_DOUBT_MAX_MS = 5 * 60 * 1000, /* … growing to this while lists show the pod as it was */
     OPERATOR_BACKOFF_MS = 500,             /* until a cluster whose calls fail is tried again, growing to the next */
     OPERATOR_BACKOFF_MAX_MS = 60 * 1000,
+    HEALTH_HEAD_MS = 2 * 1000, /* who comes for health or metrics has asked by then: less than the kubelet waits (timeoutSeconds: 5) … */
+    HEALTH_ANSWER_MS = 10 * 1000, /* … and from then on has this long to take the answer */
 };
 
 /* reconcile: RayJob */

@@ -5,15 +5,40 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static bool is_full(const struct loop *l)
-{
-    return l->accepted == LIMIT_NET_ACCEPTED || l->now.mono_ms < l->accept_pause_ms;
-}
-
-/* Nothing while no more can be taken: connections then wait in the kernel's queue. */
+/* Nothing after the system had no descriptor left: connections then wait in the kernel's queue. */
 uint32_t listener_wants(const struct listener *s)
 {
-    return is_full(s->loop) ? 0U : EPOLLIN;
+    return s->loop->now.mono_ms < s->loop->accept_pause_ms ? 0U : EPOLLIN;
+}
+
+/* The oldest of the listener's connections, when it has no place for another one. */
+static struct wire *surplus(const struct listener *s)
+{
+    unsigned held = 0;
+    struct wire *oldest = NULL;
+    for (struct wire *w = s->loop->wires; w; w = w->next) { /* the newest comes first */
+        if (w->listener != s || w->step >= WIRE_FAILED)
+            continue;
+        held++;
+        oldest = w;
+    }
+    return held < LIMIT_NET_ACCEPTED ? NULL : oldest;
+}
+
+/* Whoever is new gets in, and the oldest goes at once. Were the new ones to wait instead, as many silent visitors as there are places would
+ * keep everybody out. */
+static void give_way(struct wire *w)
+{
+    struct loop *l = w->loop;
+    if (log_limit_pass(&l->surplus_log, l->now))
+        log_warn("more connections came than are kept open (LIMIT_NET_ACCEPTED): the oldest is closed for each new one",
+                 LF_CSTR("oldest", w->peer), LF_INT("limit", LIMIT_NET_ACCEPTED));
+    if (w->step == WIRE_CLOSING) {
+        wire_gone(w);
+        return;
+    }
+    err_set(&w->link.error, ERR_LIMIT, "%s gave way to a newer connection: LIMIT_NET_ACCEPTED is %d", w->peer, LIMIT_NET_ACCEPTED);
+    wire_fail(w);
 }
 
 static void take(struct listener *s, int fd, const struct address *from)
@@ -21,8 +46,7 @@ static void take(struct listener *s, int fd, const struct address *from)
     struct loop *l = s->loop;
     char text[ADDRESS_TEXT_MAX];
     struct wire *w = wire_new(l, slice_of(address_text(from, text)));
-    l->accepted++;
-    w->accepted = true;
+    w->listener = s;
     w->watch.fd = fd;
     tcp_options(fd);
     w->step = WIRE_OPEN;
@@ -36,23 +60,24 @@ static void take(struct listener *s, int fd, const struct address *from)
         link_close(&w->link);
 }
 
+/* One in each turn: those that wait cannot hold up the loop, and whoever came has had LIMIT_NET_ACCEPTED - 1 turns to be read and answered
+ * before it is the oldest, however fast others come. */
 static void listener_ready(struct watch *watch)
 {
     struct listener *s = CONTAINER_OF(watch, struct listener, watch);
     struct loop *l = s->loop;
-    while (!is_full(l)) {
-        struct address from = {.len = sizeof from.v6};
-        int fd = accept4(s->watch.fd, &from.any, &from.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd >= 0) {
-            take(s, fd, &from);
-        } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-            /* The connection stays in the queue and epoll goes on about it: look away for a moment. */
-            l->accept_pause_ms = l->now.mono_ms + NET_ACCEPT_PAUSE_MS;
-            if (log_limit_pass(&l->accept_log, l->now))
-                log_warn("cannot accept connections", LF_CSTR("error", strerror(errno)));
-        } else if (errno != EINTR && errno != ECONNABORTED) {
-            return;
-        }
+    struct address from = {.len = sizeof from.v6};
+    int fd = accept4(s->watch.fd, &from.any, &from.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) {
+        struct wire *oldest = surplus(s);
+        if (oldest)
+            give_way(oldest);
+        take(s, fd, &from);
+    } else if (tcp_is_scarce(errno)) {
+        /* The connection stays in the queue and epoll goes on about it: look away for a moment. */
+        l->accept_pause_ms = l->now.mono_ms + NET_ACCEPT_PAUSE_MS;
+        if (log_limit_pass(&l->accept_log, l->now))
+            log_warn("cannot accept connections", LF_CSTR("error", strerror(errno)));
     }
 }
 

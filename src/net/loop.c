@@ -80,7 +80,7 @@ static void answers_ready(struct watch *w)
  */
 static void raise_descriptors(void)
 {
-    enum { WANTED = LIMIT_NET_LINKS + LIMIT_NET_ACCEPTED + 64 };
+    enum { WANTED = LIMIT_NET_LINKS + 2 * LIMIT_NET_ACCEPTED + 64 }; /* 2: health and metrics */
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= WANTED)
         return;

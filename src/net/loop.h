@@ -41,10 +41,10 @@ struct loop {
     struct wire *wires;
     int64_t expire_ms; /* the first deadline of a wire, when the loop began to wait */
     bool gone, late;   /* some wire is */
-    unsigned dialled, accepted;
+    unsigned dialled;
     struct listener *listeners;
     int64_t accept_pause_ms; /* no accepting before this */
-    struct log_limit accept_log;
+    struct log_limit accept_log, surplus_log;
 };
 
 void loop_watch(struct loop *l, struct watch *w, uint32_t events);
@@ -76,10 +76,11 @@ struct wire {
     struct tls *tls;
     struct tls_trust *trust;
     struct tls_identity *identity;
-    struct flow in, out; /* plain: the owner's bytes. TLS keeps its bytes in the session */
-    size_t offered;      /* what wire_room said last */
-    int send_errno;      /* why nothing can be sent any more */
-    bool accepted, eof, shut, news, starved, late;
+    struct flow in, out;             /* plain: the owner's bytes. TLS keeps its bytes in the session */
+    size_t offered;                  /* what wire_room said last */
+    int send_errno;                  /* why nothing can be sent any more */
+    const struct listener *listener; /* that took it; NULL: we opened it */
+    bool eof, shut, news, starved, late;
     bool moved;  /* since the loop last looked: it may want something else, or hold memory that it need not */
     char peer[]; /* "host:port", for what people read */
 };
@@ -111,6 +112,8 @@ const char *dial_step_name(const struct wire *w);
 
 /* ---- sockets ---- */
 
+/* Whether errno says that the whole system, or this process, has no room for another socket. */
+bool tcp_is_scarce(int error);
 /* -1 with *e. Options that the system does not know are left out. */
 int tcp_socket(int family, struct err *e);
 void tcp_options(int fd);

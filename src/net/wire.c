@@ -44,9 +44,7 @@ void wire_gone(struct wire *w)
     release(w);
     w->step = WIRE_GONE;
     w->loop->gone = true;
-    if (w->accepted)
-        w->loop->accepted--;
-    else
+    if (!w->listener)
         w->loop->dialled--;
 }
 

@@ -1,7 +1,7 @@
 /* A small HTTP server for probes and Prometheus: one answer per connection, then it is closed. */
 #include "op.h"
 
-enum { ANSWER_MS = 10 * 1000, ANSWER_MAX = 64 * KIB };
+enum { ANSWER_MAX = 64 * KIB };
 
 struct visitor {
     struct link_owner owner; /* first */
@@ -69,6 +69,7 @@ static void answer(struct visitor *v, struct now now)
     buf_free(&body);
     v->left = buf_slice(&v->answer);
     v->answering = true;
+    v->link->deadline_ms = now.mono_ms + HEALTH_ANSWER_MS;
 }
 
 static void step(struct link_owner *owner, struct link *l, struct now now)
@@ -108,7 +109,7 @@ static void accept_link(struct link_accept *a, struct link *l, struct now now)
         v->next->back = &v->next;
     h->visitors = v;
     l->owner = &v->owner;
-    l->deadline_ms = now.mono_ms + ANSWER_MS;
+    l->deadline_ms = now.mono_ms + HEALTH_HEAD_MS;
 }
 
 struct health *health_new(struct op *op, bool metrics)

@@ -101,30 +101,105 @@ static void test_not_wanted(void)
     }
 }
 
+static bool echoes(struct rig *r, int fd)
+{
+    char c = 'x';
+    send_all(fd, (struct slice){&c, 1});
+    return RIG_UNTIL(r, recv(fd, &c, 1, MSG_DONTWAIT | MSG_PEEK) == 1) && recv(fd, &c, 1, 0) == 1;
+}
+
+static bool is_over(int fd)
+{
+    char c;
+    ssize_t n = recv(fd, &c, 1, MSG_DONTWAIT);
+    return n == 0 || (n < 0 && errno == ECONNRESET);
+}
+
 static void test_accept_limit(void)
 {
-    enum { MORE = LIMIT_NET_ACCEPTED + 2 };
+    enum { MORE = LIMIT_NET_ACCEPTED + 1 };
+    struct rig r;
+    struct taker t = taker_of(TAKE_ECHO), other = taker_of(TAKE_ECHO);
+    uint16_t port = 0, other_port = 0;
+    int fds[MORE];
+    test_case("LIMIT_NET_ACCEPTED connections are kept open, silent as they are");
+    log_global.fd = -1;
+    rig_open(&r);
+    CHECK(loop_listen(r.loop, SLICE("127.0.0.1:0"), &t.accept, &port, NULL));
+    CHECK(loop_listen(r.loop, SLICE("127.0.0.1:0"), &other.accept, &other_port, NULL));
+    for (int i = 0; i < LIMIT_NET_ACCEPTED; i++)
+        fds[i] = dial_local(port);
+    CHECK(RIG_UNTIL(&r, t.taken == LIMIT_NET_ACCEPTED));
+    CHECK(echoes(&r, fds[0]));
+    CHECK_INT(t.ended, 0);
+    test_case("another listener has places of its own");
+    fds[MORE - 1] = dial_local(other_port);
+    CHECK(echoes(&r, fds[MORE - 1]));
+    close(fds[MORE - 1]);
+    CHECK(RIG_UNTIL(&r, other.ended == 1));
+    CHECK_INT(t.ended, 0);
+    test_case("one more gets in, and the oldest goes for it");
+    fds[MORE - 1] = dial_local(port);
+    CHECK(echoes(&r, fds[MORE - 1]));
+    CHECK_INT(t.taken, MORE);
+    CHECK_INT(t.ended, 1);
+    CHECK(is_over(fds[0]));
+    for (int i = 1; i < MORE; i++)
+        CHECK(echoes(&r, fds[i]));
+    for (int i = 0; i < MORE; i++)
+        close(fds[i]);
+    CHECK(RIG_UNTIL(&r, t.ended == MORE));
+    log_global.fd = 1;
+    CHECK(rig_close(&r));
+}
+
+/* As many as two queues full come at once. What the first has said is answered all the same. */
+static void test_crowd(void)
+{
+    enum { CROWD = LIMIT_NET_ACCEPTED * 2 };
     struct rig r;
     struct taker t = taker_of(TAKE_ECHO);
     uint16_t port = 0;
-    int fds[MORE];
-    test_case("LIMIT_NET_ACCEPTED connections are taken, more wait");
+    int fds[CROWD];
+    char said[8];
+    test_case("who speaks in a crowd of silent ones is heard");
+    log_global.fd = -1;
     rig_open(&r);
     CHECK(loop_listen(r.loop, SLICE("127.0.0.1:0"), &t.accept, &port, NULL));
+    for (int i = 0; i < CROWD; i++)
+        fds[i] = dial_local(port);
+    send_all(fds[0], SLICE("hello"));
+    CHECK(RIG_UNTIL(&r, t.taken == CROWD));
+    CHECK_INT(t.ended, CROWD - LIMIT_NET_ACCEPTED);
+    CHECK_INT(recv(fds[0], said, sizeof said, MSG_DONTWAIT), 5);
+    for (int i = 0; i < CROWD; i++)
+        close(fds[i]);
+    CHECK(RIG_UNTIL(&r, t.ended == CROWD));
+    log_global.fd = 1;
+    CHECK(rig_close(&r));
+}
+
+/* Who was answered and does not hang up has a place as well, and it is one of LIMIT_NET_ACCEPTED. */
+static void test_lingering(void)
+{
+    enum { MORE = LIMIT_NET_ACCEPTED + 3 };
+    struct rig r;
+    struct taker t = taker_of(TAKE_CLOSE);
+    uint16_t port = 0;
+    int fds[MORE];
+    test_case("connections that were closed and linger give way");
+    log_global.fd = -1;
+    rig_open(&r);
+    CHECK(loop_listen(r.loop, SLICE("127.0.0.1:0"), &t.accept, &port, NULL));
+    int before = open_fds();
     for (int i = 0; i < MORE; i++)
         fds[i] = dial_local(port);
-    CHECK(RIG_UNTIL(&r, t.taken == LIMIT_NET_ACCEPTED));
-    int64_t begin = clock_now().mono_ms;
-    for (int i = 0; i < 3; i++)
-        rig_turn(&r, 30);
-    CHECK(clock_now().mono_ms - begin >= 60); /* asleep, not spinning on the queue */
-    CHECK_INT(t.taken, LIMIT_NET_ACCEPTED);
-    test_case("one goes, the next is taken");
-    close(fds[0]);
-    CHECK(RIG_UNTIL(&r, t.taken == LIMIT_NET_ACCEPTED + 1));
-    for (int i = 1; i < MORE; i++)
+    CHECK(RIG_UNTIL(&r, t.taken == MORE));
+    CHECK(open_fds() <= before + MORE + LIMIT_NET_ACCEPTED);
+    for (int i = 0; i < MORE; i++)
         close(fds[i]);
-    CHECK(RIG_UNTIL(&r, t.ended == MORE));
+    CHECK(RIG_UNTIL(&r, open_fds() == before));
+    log_global.fd = 1;
     CHECK(rig_close(&r));
 }
 
@@ -357,6 +432,8 @@ int main(void)
     test_accept();
     test_not_wanted();
     test_accept_limit();
+    test_crowd();
+    test_lingering();
     test_addresses();
     test_refusals();
     test_link_limit();
