@@ -46,9 +46,6 @@ struct kube_config *kube_config_load(const struct kube_config_options *o, struct
 void kube_config_free(struct kube_config *c);
 /* The value of the Authorization header, or empty. Never logged. */
 struct slice kube_config_authorization(const struct kube_config *c);
-/* Reads token, CA and client certificate again when they are due (KUBE_RELOAD_MS) or now; what cannot be read stays as it was (and *e is
- * set). *changed: new links must be opened. */
-bool kube_config_reload(struct kube_config *c, struct now now, bool at_once, bool *changed, struct err *e);
 void kube_config_endpoint(const struct kube_config *c, struct endpoint *out);
 /* host and port, and the proxy, go on the allowlist. */
 bool kube_config_allow(const struct kube_config *c, struct net_allow *allow, struct err *e);
@@ -194,6 +191,8 @@ void kube_calls_recall(struct kube_client *c, const void *owner, const void *abo
 /* Does what is due (retries, idle links, reloads, watches) and returns when to come again: at once when it has told an owner something, so
  * that the lease, events and whatever else was looked at before may be looked at again. Call it after every net_dispatch too. */
 int64_t kube_client_tick(struct kube_client *c, struct now now);
+/* Reads the credentials again, now and not when their time comes; connections that were opened with other ones are not used any more. */
+void kube_client_renew(struct kube_client *c, struct now now);
 
 struct kube_client_stats {
     uint64_t requests, errors, retries, throttled; /* sent; refused or lost; sent again; 429 */

@@ -42,6 +42,9 @@ void operator_free(struct op *op);
  * the answers that wait for it let the next calls out. */
 void operator_wake(struct op *op, struct now now);
 
+/* Reads the credentials of the API server again, now. */
+void operator_renew(struct op *op, struct now now);
+
 /* Does all that can be done now and returns when to come again. Call it after every net_dispatch. */
 int64_t operator_step(struct op *op, struct now now);
 

@@ -200,10 +200,8 @@ static void run(struct process *p)
     for (;;) {
         struct now now = loop_wait(p->loop, deadline < stop_by ? deadline : stop_by);
         for (int sig; (sig = loop_signal(p->loop)) != 0;) {
-            bool changed;
-            struct err e = {0};
-            if (sig == SIGHUP && !kube_config_reload(p->config, now, true, &changed, &e))
-                log_warn("credentials could not be read again", LF_CSTR("error", e.text));
+            if (sig == SIGHUP)
+                operator_renew(p->op, now);
             if (sig != SIGHUP && stop_by == TIME_NEVER) {
                 log_info("stopping", LF_INT("signal", sig));
                 stop_by = now.mono_ms + STOP_MS;

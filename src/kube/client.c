@@ -25,6 +25,12 @@ void client_renew(struct kube_client *c, int64_t apart_ms, struct now now)
     client_reload(c, now, true);
 }
 
+void kube_client_renew(struct kube_client *c, struct now now)
+{
+    c->reload_log = (struct log_limit){0}; /* who asks for it is told, whatever was said before */
+    client_reload(c, now, true);
+}
+
 bool client_open(struct kube_client *c, struct exchange *x, int64_t deadline_ms, struct err *e)
 {
     struct endpoint to;

@@ -200,11 +200,11 @@ static struct call *conn_detach(struct conn *conn)
     return call;
 }
 
-/* A connection that has no call any more waits for the next one, or for its end. */
+/* A connection that has no call any more waits for the next one, or for its end. A certificate that was refused was that connection's. */
 static void conn_rest(struct conn *conn, struct now now)
 {
     struct kube_client *c = conn->client;
-    if (conn->x.link && conn->generation != c->generation)
+    if (conn->x.link && (conn->generation != c->generation || (conn->x.status == 401 && c->config->identity && !hearsay(conn))))
         exchange_close(&conn->x);
     conn->idle_since_ms = now.mono_ms;
     conns_push(conn->x.link ? &lane_of(conn)->idle : &c->closed, conn);

@@ -136,6 +136,11 @@ void operator_wake(struct op *op, struct now now)
     kube_calls_recall(op->client, op, NULL, now);
 }
 
+void operator_renew(struct op *op, struct now now)
+{
+    kube_client_renew(op->client, now);
+}
+
 int64_t operator_step(struct op *op, struct now now)
 {
     op->now = now;

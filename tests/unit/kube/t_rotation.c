@@ -92,6 +92,77 @@ static void check_watch(void)
     arena_free(&memory);
 }
 
+/* What the process does on SIGHUP: whatever else is looked at later finds nothing new, so all links must be retired by this one. */
+static void check_asked(void)
+{
+    struct watcher t;
+    struct arena memory = {0};
+    struct answers a = {0};
+    struct lines lines;
+    watcher_start(&t, false);
+    use_files(&t.f, &memory);
+    go_live(&t);
+    call_on(&t.f, &a, KUBE_LANE_LEASE, "GET", NULL, true);
+    struct fakelink *watch = t.f.links[t.f.count - 2], *lease = fake_last(&t.f);
+    fake_answer(lease, 200, "", SLICE("{}"));
+    test_case("1.7 credentials are read again because somebody asks: links with the old certificate are not used any more");
+    log_into(&lines, "opened anew");
+    copy_pair("other");
+    kube_client_renew(t.f.client, t.f.now);
+    fake_run(&t.f, 0);
+    CHECK(lease->link == NULL && watch->link != NULL);
+    look_again(&t.f);
+    CHECK_INT(lines.count, 1);
+    uint32_t before = t.f.count;
+    fake_run(&t.f, WATCH_SHORT_MS);
+    fake_last_chunk(watch);
+    CHECK_INT(t.f.count, before + 1);
+    CHECK(watch->link == NULL);
+    test_case("1.7 whoever asks is told what cannot be read, each time");
+    log_into(&lines, "the old ones stay");
+    t.f.config->private_->settings.token.path = "/nowhere/token";
+    kube_client_renew(t.f.client, t.f.now);
+    kube_client_renew(t.f.client, t.f.now);
+    CHECK_INT(lines.count, 2);
+    log_quiet();
+    watcher_free(&t);
+    arena_free(&memory);
+}
+
+/* One of several servers may not know our CA yet: who stays on its connection is told no for ever. */
+static void check_refused(bool certificate)
+{
+    struct watcher t;
+    struct arena memory = {0};
+    struct answers a = {0}, proxied = {0};
+    watcher_start(&t, false);
+    if (certificate)
+        use_files(&t.f, &memory);
+    go_live(&t);
+    struct fakelink *watch = watcher_link(&t);
+    test_case(certificate ? "1.7 401 for a client certificate: its connection is not used again"
+                          : "1.7 401 for a token: the connection is as good as before");
+    get(&t.f, &a);
+    struct fakelink *first = fake_last(&t.f);
+    fake_answer(first, 401, "", SLICE("{}"));
+    CHECK_INT(first->link == NULL, certificate);
+    fake_answer(fake_last(&t.f), 401, "", SLICE("{}"));
+    CHECK_INT(a.refused, 1);
+    fake_run(&t.f, WATCH_SHORT_MS);
+    fake_last_chunk(watch);
+    CHECK(watch->link != NULL);
+    fake_answer(watch, 401, "", SLICE("{}"));
+    CHECK_INT(watch->link == NULL, certificate);
+    test_case("1.7 401 that a head may have said: the connection stays");
+    call_on(&t.f, &proxied, KUBE_LANE_PROXY, "GET", NULL, true);
+    struct fakelink *proxy = fake_last(&t.f);
+    for (int tries = 0; tries < 2; tries++)
+        fake_answer(proxy, 401, "", SLICE("{}"));
+    CHECK(proxied.refused == 1 && proxy->link != NULL);
+    watcher_free(&t);
+    arena_free(&memory);
+}
+
 static void check_missing(void)
 {
     struct fake f;
@@ -142,6 +213,9 @@ int main(void)
         abort();
     check_calls();
     check_watch();
+    check_asked();
+    check_refused(true);
+    check_refused(false);
     check_missing();
     check_trust();
     for (size_t i = 0; i < COUNT_OF(names); i++) {
