@@ -246,7 +246,8 @@ struct kube_watch;
  *
  * An older list is refused three times, then a consistent one is asked for; when that is older three times, the server's store has been
  * restored from a backup: REWOUND, a log line, and the next one is taken. A server that has gone back says nothing of it, and nothing at
- * all in a watch that stands above where it is: such a one is noticed by the probe of a silent watch.
+ * all in a watch that stands above where it is: so where it stands is asked (a list of one item, consistent) when a watch goes on on
+ * another connection, and when one has been silent for KUBE_SILENCE_MS.
  *
  * A list with an item that cannot be read (SKIPPED: malformed, duplicate keys, of another kind, above LIMIT_JSON_ITEM) is taken again
  * once, after a backoff. When the second one has such an item too it is taken as it is, so that one object does not block all others;

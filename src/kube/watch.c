@@ -202,11 +202,13 @@ static void begin(struct kube_watch *w, struct now now)
         return;
     }
     w->generation = c->generation;
-    if (!w->x.link && !client_open(c, &w->x, w->deadline_ms, &e)) {
+    bool fresh = !w->x.link;
+    if (fresh && !client_open(c, &w->x, w->deadline_ms, &e)) {
         client_trouble(c, &e, now);
         watch_fail(w, &e, NULL, -1, now);
         return;
     }
+    w->new_link = fresh ? w->phase == WATCH_LIVE : w->new_link;
     w->x.heard_ms = w->listed_ms = now.mono_ms;
     c->stats.requests++;
     exchange_send(&w->x, buf_slice(&w->request));
@@ -246,7 +248,7 @@ static int64_t watch_tick(struct kube_watch *w, struct now now)
         overdue(w, now);
     if (w->stopped)
         return now.mono_ms;
-    if (w->phase == WATCH_LIVE && !w->probing && now.mono_ms >= w->x.heard_ms + KUBE_SILENCE_MS)
+    if (w->phase == WATCH_LIVE && !w->probing && (watch_silent(w, now) || (w->new_link && w->x.heard)))
         watch_probe(w, now);
     if (w->phase == WATCH_WAIT && now.mono_ms >= w->not_before_ms)
         begin(w, now);

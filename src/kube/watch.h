@@ -52,9 +52,11 @@ struct kube_watch {
     bool skip_known;   /* the list before this one had such an item too: this one is taken as it is, for a minute */
     bool complete;     /* LIST: the page has been read to its end */
     bool probing;
-    uint64_t version;      /* everything up to here was handed out; 0: nothing yet */
-    uint64_t highest;      /* of all that was ever seen: an older list is refused (C7) */
-    uint64_t list_version; /* of the pages of this list */
+    bool new_link;           /* LIVE goes on on another connection, and it has not been asked yet whether the server stands below */
+    uint64_t probed_version; /* what had been seen when it was asked */
+    uint64_t version;        /* everything up to here was handed out; 0: nothing yet */
+    uint64_t highest;        /* of all that was ever seen: an older list is refused (C7) */
+    uint64_t list_version;   /* of the pages of this list */
     unsigned stale_lists, cut_streams, failures;
     int64_t failed_ms, not_before_ms, deadline_ms, begun_ms;
     int64_t listed_ms;   /* when the last item of a streaming list came, or the list was asked for */
@@ -85,6 +87,7 @@ struct slice watch_name(const struct kube_watch *w, struct arena *a); /* "pods i
 bool watch_form(struct kube_watch *w, struct err *e);
 void watch_refused(struct kube_watch *w, int code, struct now now);
 void watch_error_event(struct kube_watch *w, const struct kube_status *status, struct now now);
+bool watch_silent(const struct kube_watch *w, struct now now);
 void watch_probe(struct kube_watch *w, struct now now);
 
 /* ---- watch_read.c: what comes ---- */

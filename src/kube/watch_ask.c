@@ -155,7 +155,14 @@ void watch_error_event(struct kube_watch *w, const struct kube_status *s, struct
         refused(w, s, now);
 }
 
-/* ---- silence (C3): a dead path looks like a quiet one ---- */
+/* ---- silence (C3): a dead path looks like a quiet one, and so does a server whose store was restored from a backup: it takes a watch from
+ * a version that is still to come, and says nothing in it until it is there. It may be there soon, and events come then as if there were no
+ * hole before them: so a watch that goes on on another connection asks at once where the server stands. ---- */
+
+bool watch_silent(const struct kube_watch *w, struct now now)
+{
+    return now.mono_ms >= w->x.heard_ms + KUBE_SILENCE_MS;
+}
 
 static void probe_done(void *owner, uint64_t tag, const struct kube_answer *answer, struct now now)
 {
@@ -166,17 +173,16 @@ static void probe_done(void *owner, uint64_t tag, const struct kube_answer *answ
     uint64_t version = 0;
     (void)tag;
     w->probing = false;
-    if (w->phase == WATCH_LIVE) {
-        bool read = answer->outcome == KUBE_OK && json_parse(&doc, answer->body, &a, &e) &&
-                    kube_version_parse(json_get_str(json_root(&doc), "metadata.resourceVersion", &a), &version);
-        if (read && version == w->version) {
+    bool read = answer->outcome == KUBE_OK && json_parse(&doc, answer->body, &a, &e) &&
+                kube_version_parse(json_get_str(json_root(&doc), "metadata.resourceVersion", &a), &version);
+    if (w->phase == WATCH_LIVE && read && version < w->probed_version) {
+        w->want_list = w->consistent = true;
+        watch_again(w, now);
+    } else if (w->phase == WATCH_LIVE && watch_silent(w, now)) {
+        if (read && version <= w->version)
             w->x.heard_ms = now.mono_ms; /* nothing was missed */
-        } else {
-            /* A server whose store was restored from a backup takes a watch from a version that is still to come, and says nothing. */
-            if (read && version < w->version)
-                w->want_list = w->consistent = true;
+        else
             watch_again(w, now);
-        }
     }
     arena_free(&a);
 }
@@ -194,6 +200,10 @@ void watch_probe(struct kube_watch *w, struct now now)
         .method = SLICE("GET"), .path = buf_slice(&path), .again = true, .timeout_ms = WATCH_PROBE_MS, .done = probe_done, .owner = w};
     w->probing = kube_call(w->client, &r, now, &e);
     buf_free(&path);
-    if (!w->probing)
+    if (w->probing) {
+        w->new_link = false;
+        w->probed_version = w->version;
+    } else if (watch_silent(w, now)) {
         watch_again(w, now); /* the queue is full: asking anew costs no call */
+    }
 }

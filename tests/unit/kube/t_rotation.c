@@ -92,6 +92,18 @@ static void check_watch(void)
     arena_free(&memory);
 }
 
+/* The certificate of the files is new, so the watch has another connection than its list had: where the server stands is asked. Returns the
+ * watch's. */
+static struct fakelink *go_live_anew(struct watcher *t)
+{
+    go_live(t);
+    if (!t->w->probing)
+        return watcher_link(t);
+    struct fakelink *watch = t->f.links[t->f.count - 2];
+    fake_answer(watcher_link(t), 200, "", SLICE("{\"metadata\":{\"resourceVersion\":\"10\"}}"));
+    return watch;
+}
+
 /* What the process does on SIGHUP: whatever else is looked at later finds nothing new, so all links must be retired by this one. */
 static void check_asked(void)
 {
@@ -101,9 +113,9 @@ static void check_asked(void)
     struct lines lines;
     watcher_start(&t, false);
     use_files(&t.f, &memory);
-    go_live(&t);
+    struct fakelink *watch = go_live_anew(&t);
     call_on(&t.f, &a, KUBE_LANE_LEASE, "GET", NULL, true);
-    struct fakelink *watch = t.f.links[t.f.count - 2], *lease = fake_last(&t.f);
+    struct fakelink *lease = fake_last(&t.f);
     fake_answer(lease, 200, "", SLICE("{}"));
     test_case("1.7 credentials are read again because somebody asks: links with the old certificate are not used any more");
     log_into(&lines, "opened anew");
@@ -138,8 +150,7 @@ static void check_refused(bool certificate)
     watcher_start(&t, false);
     if (certificate)
         use_files(&t.f, &memory);
-    go_live(&t);
-    struct fakelink *watch = watcher_link(&t);
+    struct fakelink *watch = go_live_anew(&t);
     test_case(certificate ? "1.7 401 for a client certificate: its connection is not used again"
                           : "1.7 401 for a token: the connection is as good as before");
     get(&t.f, &a);

@@ -145,12 +145,15 @@ static void check_unreachable(void)
     fake_run(&t.f, KUBE_BACKOFF_MAX_MS);
     CHECK(asks(&t, "&resourceVersion=11"));
     test_case("L15 after two quiet minutes the backoff starts anew");
+    struct fakelink *live = watcher_link(&t);
     begin_stream(&t);
+    fake_answer(watcher_link(&t), 200, "", SLICE(LIST("11", ""))); /* where the server stands */
     for (int i = 0; i < 3; i++) {
         fake_run(&t.f, 41 * 1000);
-        event(&t, "BOOKMARK", "", 20);
+        fake_chunk(live, SLICE("{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"20\"}}}\n"));
     }
-    fake_fail(watcher_link(&t), ERR_CLOSED, "reset by peer");
+    CHECK_INT(kube_watch_version(t.w), 20);
+    fake_fail(live, ERR_CLOSED, "reset by peer");
     CHECK(t.w->not_before_ms - t.f.now.mono_ms <= KUBE_BACKOFF_MS);
     watcher_free(&t);
 }
@@ -237,6 +240,48 @@ static void check_silence(void)
     fake_run(&t.f, KUBE_SILENCE_MS);
     kube_watch_stop(t.w);
     fake_run(&t.f, WATCH_PROBE_MS);
+    watcher_free(&t);
+}
+
+static void check_new_link(void)
+{
+    static const struct {
+        const char *id, *version;
+        bool below;
+    } cases[] = {{"is where it was", "10", false}, {"is further", "4711", false}, {"has gone back", "9", true}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct watcher t;
+        char list[256];
+        start_live(&t);
+        test_case("C3 on another connection the server is asked where it stands: it %s", cases[i].id);
+        fake_fail(watcher_link(&t), ERR_CLOSED, "reset by peer");
+        fake_run(&t.f, KUBE_BACKOFF_MS);
+        struct fakelink *live = watcher_link(&t);
+        CHECK(asks(&t, "watch=1") && asks(&t, "&resourceVersion=10"));
+        CHECK_INT(t.f.count, 2);
+        begin_stream(&t);
+        struct fakelink *probe = watcher_link(&t);
+        CHECK_STR(fake_line(probe), "GET /api/v1/namespaces/a/pods?limit=1&labelSelector=ray.io%2Fcluster");
+        buf_clear(&t.story);
+        fake_chunk(live, SLICE("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"q\",\"resourceVersion\":\"12\"}}}\n"));
+        CHECK_STORY(&t, "+q P12"); /* the answer may have been on its way when it came */
+        snprintf(list, sizeof list, LIST("%s", ""), cases[i].version);
+        fake_answer(probe, 200, "", slice_of(list));
+        CHECK((live->link == NULL) == cases[i].below);
+        fake_run(&t.f, 0);
+        CHECK_INT(t.f.count, cases[i].below ? 4 : 3);
+        CHECK(!cases[i].below || (asks(&t, "?limit=500&") && !asks(&t, "resourceVersion")));
+        watcher_free(&t);
+    }
+    struct watcher t;
+    start_live(&t);
+    test_case("C3 a probe that is not answered is no reason to begin anew while the watch speaks");
+    fake_fail(watcher_link(&t), ERR_CLOSED, "reset by peer");
+    fake_run(&t.f, KUBE_BACKOFF_MS);
+    struct fakelink *live = watcher_link(&t);
+    begin_stream(&t);
+    fake_run(&t.f, WATCH_PROBE_MS);
+    CHECK(live->link != NULL && !t.w->probing && !t.w->new_link);
     watcher_free(&t);
 }
 
@@ -435,6 +480,7 @@ int main(void)
     check_unreachable();
     check_throttled();
     check_silence();
+    check_new_link();
     check_malformed();
     check_another_kind();
     check_broken_stream();

@@ -7,8 +7,8 @@
 #include "../../../src/operator/op.h"
 
 enum {
-    NOTICED_MS = KUBE_SILENCE_MS + 10 * 1000,
-    LISTED_MS = 120 * 1000, /* older lists are refused first, with a backoff, by each watch for itself */
+    NOTICED_MS = 5 * 1000,
+    LISTED_MS = 120 * 1000, /* older lists are refused first, with a backoff */
 };
 
 static void remove_cluster(struct world *w, const char *name)
@@ -191,10 +191,39 @@ static void test_busy(void)
     world_free(&w);
 }
 
+/* Others write, too: soon after the operator has taken up its watches events come again, in their order, with a hole before them. */
+static void test_soon_ahead(void)
+{
+    struct world w;
+    test_case("the store is soon ahead of where it was");
+    make_world(&w, false);
+    apply(&w, "c", 3);
+    world_run(&w, 20 * 1000);
+    uint64_t backup = apiserver_revision(w.server);
+    apply(&w, "made", 3);
+    world_run(&w, 70 * 1000); /* bookmarks tell all watches how far the store is */
+    uint64_t lost = apiserver_revision(w.server);
+    restore(&w, backup);
+    for (int i = 0; apiserver_revision(w.server) + 3 < lost; i++)
+        annotate(&w, "rayclusters", "c", i);
+    world_run(&w, 5000);
+    for (int i = 0; i < 50; i++)
+        annotate(&w, "rayclusters", "c", 1000 + i);
+    CHECK(apiserver_revision(w.server) > lost);
+    world_run(&w, LISTED_MS);
+    CHECK_INT(pods_of(&w, "made"), 0);
+    check_ready(&w, "c", 4);
+    check_records(&w);
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
     test_at_rest(false);
+    test_at_rest(true);
+    test_soon_ahead();
     test_under_way();
     test_busy();
     return test_done();
