@@ -17,7 +17,7 @@ struct yaml_mark {
 };
 
 struct yaml_doc {
-    struct slice json;
+    struct slice json;             /* begins with its value's first byte */
     const struct yaml_mark *marks; /* ascending by offset */
     uint32_t mark_count;
     uint32_t line; /* where the document begins */

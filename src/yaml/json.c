@@ -5,6 +5,7 @@
 /* Values are met in the order of the text, so lines are counted once. */
 struct marker {
     const char *text;
+    size_t begin;   /* of the document in it: what is handed out has no white space around it, its lines are those of the whole */
     size_t counted; /* bytes whose newlines are in line */
     uint32_t line;
     struct yaml_mark *marks;
@@ -21,7 +22,7 @@ static uint32_t line_at(struct marker *m, size_t offset)
 /* As in YAML: what is behind a key is looked for where the key is. */
 static void mark(struct marker *m, struct jval v, uint32_t line)
 {
-    m->marks[m->count++] = (struct yaml_mark){(uint32_t)json_offset(v), line};
+    m->marks[m->count++] = (struct yaml_mark){(uint32_t)(json_offset(v) - m->begin), line};
     struct jval key, value;
     for (struct jiter it = json_iter(v); json_next(&it, &key, &value);)
         mark(m, value, line_at(m, json_offset(json_there(key) ? key : value)));
@@ -37,11 +38,11 @@ bool yaml_from_json(struct slice text, struct arena *a, struct yaml_docs *out)
     if (!json_parse(&doc, copy, a, NULL))
         return false;
     struct jval root = json_root(&doc);
-    struct marker m = {.text = copy.ptr, .line = 1, .marks = arena_array(a, doc.count, sizeof *m.marks)};
+    struct marker m = {.text = copy.ptr, .begin = json_offset(root), .line = 1, .marks = arena_array(a, doc.count, sizeof *m.marks)};
     uint32_t line = line_at(&m, json_offset(root));
     mark(&m, root, line);
     out->docs = arena_new(a, struct yaml_doc);
-    out->docs[0] = (struct yaml_doc){.json = copy, .marks = m.marks, .mark_count = m.count, .line = line};
+    out->docs[0] = (struct yaml_doc){.json = slice_trim(copy), .marks = m.marks, .mark_count = m.count, .line = line};
     out->count = 1;
     return true;
 }

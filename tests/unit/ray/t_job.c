@@ -70,6 +70,7 @@ static const struct {
     {"3 upgradeStrategy", JOB("'entrypoint':'x','rayClusterSpec':{'upgradeStrategy':{'type':'None'},'headGroupSpec':{'template':" POD "}}"),
      "spec.rayClusterSpec.upgradeStrategy.type: must not be set"},
     {"33 runtime env", JOB(RUN ",'runtimeEnvYAML':'pip: [a]\\nenv_vars: {A: \\\"1\\\"}'"), NULL},
+    {"33 runtime env of JSON", JOB(RUN ",'runtimeEnvYAML':'\\n{\\\"pip\\\": []}\\n'"), NULL},
     {"33 runtime env of comments", JOB(RUN ",'runtimeEnvYAML':'# nothing'"), NULL},
     {"33 runtime env that is no YAML", JOB(RUN ",'runtimeEnvYAML':'a: [1'"), "spec.runtimeEnvYAML: cannot be read: line 2"},
     {"33 runtime env that is a list", JOB(RUN ",'runtimeEnvYAML':'[1]'"), "spec.runtimeEnvYAML: is no object"},

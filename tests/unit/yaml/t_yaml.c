@@ -123,6 +123,14 @@ static void test_lines(void)
     CHECK_INT(line_of(&docs.docs[0], "/b", &a), 4);
     CHECK_INT(line_of(&docs.docs[0], "/b/0", &a), 5);
     CHECK_INT(line_of(&docs.docs[0], "/b/1", &a), 6);
+    test_case("JSON between white space begins with its value, and its lines are the text's");
+    static const char *const leads[] = {"", "\n", " \n\t\r\n"};
+    for (size_t i = 0; i < COUNT_OF(leads); i++) {
+        CHECK(yaml_parse(arena_printf(&a, "%s{\"a\":\n1} \n", leads[i]), &a, &docs, &e));
+        CHECK_STR(docs.docs[0].json, "{\"a\":\n1}");
+        CHECK_INT(docs.docs[0].line, 1 + i);
+        CHECK_INT(line_of(&docs.docs[0], "/a", &a), 1 + i);
+    }
     arena_free(&a);
 }
 
