@@ -5,6 +5,8 @@
 
 #include "flags.h"
 
+#include <mobula/operator.h>
+
 int cli_operator(int argc, char **argv);        /* the controller itself */
 int cli_install(int argc, char **argv);         /* the manifests of an installation */
 int cli_validate(int argc, char **argv);        /* checks manifests without a cluster */
@@ -27,8 +29,16 @@ enum cli_scaler { CLI_SCALER_OPERATOR, CLI_SCALER_SIDECAR, CLI_SCALER_OFF };
 bool cli_scaler(struct slice text, enum cli_scaler *out, struct err *e);
 
 /* --ray-access=direct | service | proxy, as the operator and install take it. */
-enum operator_access;
 bool cli_access(struct slice text, enum operator_access *out, struct err *e);
+
+/* --namespace of the operator and --watch-namespace of install: "a,b". The names lie in the text. */
+enum { CLI_NAMESPACES_MAX = LIMIT_KUBE_WATCHES / OPERATOR_WATCHES };
+struct cli_namespaces {
+    struct slice list[CLI_NAMESPACES_MAX];
+    uint32_t count;
+};
+bool cli_namespaces(struct slice text, const char *flag, struct cli_namespaces *out, struct err *e);
+bool cli_namespace(struct slice name, const char *flag, struct err *e); /* whether it can be one */
 
 /* --tools=configmap | image:REF | none, as the operator and explain take it. */
 struct ray_options;

@@ -71,33 +71,7 @@ static bool check_image(struct slice image, const char *flag, struct err *e)
     return well || err_set(e, ERR_CONFIG, "%s: \"%.*s\" is not an image reference", flag, SLICE_ARG(image));
 }
 
-static bool check_namespace(struct slice ns, const char *flag, struct err *e)
-{
-    return name_dns1123_label(ns) || err_set(e, ERR_CONFIG, "%s: \"%.*s\" is not the name of a namespace", flag, SLICE_ARG(ns));
-}
-
-struct watched {
-    struct slice list[INSTALL_WATCH_MAX];
-    uint32_t count;
-};
-
-static bool read_watched(struct slice text, struct watched *w, struct err *e)
-{
-    while (text.ptr) {
-        struct slice ns = slice_cut(&text, ',');
-        if (!check_namespace(ns, "--watch-namespace", e))
-            return false;
-        for (uint32_t i = 0; i < w->count; i++)
-            if (slice_eq(ns, w->list[i]))
-                return err_set(e, ERR_CONFIG, "--watch-namespace: \"%.*s\" is named twice", SLICE_ARG(ns));
-        if (w->count == INSTALL_WATCH_MAX)
-            return err_set(e, ERR_LIMIT, "--watch-namespace: more than %d namespaces (INSTALL_WATCH_MAX)", INSTALL_WATCH_MAX);
-        w->list[w->count++] = ns;
-    }
-    return true;
-}
-
-static bool check(const struct install_options *o, struct ray_options *tools, bool *pods, struct watched *w, struct err *e)
+static bool check(const struct install_options *o, struct ray_options *tools, bool *pods, struct cli_namespaces *w, struct err *e)
 {
     enum cli_scaler scaler;
     enum operator_access access;
@@ -105,7 +79,7 @@ static bool check(const struct install_options *o, struct ray_options *tools, bo
         return err_set(e, ERR_CONFIG, "--crds-only and --no-crds leave nothing to print");
     if (o->replicas < 1 || o->replicas > INSTALL_REPLICAS_MAX)
         return err_set(e, ERR_CONFIG, "--replicas: want 1 to %d", INSTALL_REPLICAS_MAX);
-    return check_namespace(o->ns, "--namespace", e) && read_watched(slice_empty(o->watch) ? o->ns : o->watch, w, e) &&
+    return cli_namespace(o->ns, "--namespace", e) && cli_namespaces(slice_empty(o->watch) ? o->ns : o->watch, "--watch-namespace", w, e) &&
            check_image(o->image, "--image", e) && cli_tools(o->tools, tools, e) && cli_scaler(o->autoscaler, &scaler, e) &&
            (tools->tools != RAY_TOOLS_IMAGE || check_image(tools->tools_image, "--tools", e)) &&
            cli_submitter(o->submitter, tools, pods, e) && cli_access(o->ray_access, &access, e);
@@ -113,7 +87,7 @@ static bool check(const struct install_options *o, struct ray_options *tools, bo
 
 /* ---- manifests ---- */
 
-static void put_namespaces(const struct install_options *o, const struct watched *w, struct buf *out)
+static void put_namespaces(const struct install_options *o, const struct cli_namespaces *w, struct buf *out)
 {
     bool own = false;
     for (uint32_t i = 0; i < w->count; i++) {
@@ -137,7 +111,7 @@ static struct slice access_flag(const struct install_options *o)
     return slice_eq(o->ray_access, SLICE("proxy")) ? SLICE("        - --ray-access=proxy\n") : SLICE("        - --ray-access=service\n");
 }
 
-static void put_operator(const struct install_options *o, const struct ray_options *tools, bool pods, const struct watched *w,
+static void put_operator(const struct install_options *o, const struct ray_options *tools, bool pods, const struct cli_namespaces *w,
                          struct buf *out)
 {
     char replicas[20];
@@ -175,7 +149,7 @@ static void put_operator(const struct install_options *o, const struct ray_optio
 bool install_write(const struct install_options *o, struct buf *out, struct err *e)
 {
     struct ray_options tools = {0};
-    struct watched w = {0};
+    struct cli_namespaces w = {0};
     bool pods;
     if (!check(o, &tools, &pods, &w, e))
         return false;

@@ -4,10 +4,7 @@
 
 #include <mobula/operator.h>
 
-enum {
-    INSTALL_WATCH_MAX = LIMIT_KUBE_WATCHES / OPERATOR_WATCHES, /* as many as the operator watches by name */
-    INSTALL_REPLICAS_MAX = 16,
-};
+enum { INSTALL_REPLICAS_MAX = 16 };
 
 struct install_options {
     struct slice ns;    /* where the operator runs */

@@ -89,6 +89,29 @@ bool cli_scaler(struct slice text, enum cli_scaler *out, struct err *e)
     return err_set(e, ERR_CONFIG, "--autoscaler is \"%.*s\": want operator, sidecar or off", SLICE_ARG(text));
 }
 
+bool cli_namespace(struct slice name, const char *flag, struct err *e)
+{
+    return name_dns1123_label(name) || err_set(e, ERR_CONFIG, "%s: \"%.*s\" is not the name of a namespace", flag, SLICE_ARG(name));
+}
+
+bool cli_namespaces(struct slice text, const char *flag, struct cli_namespaces *out, struct err *e)
+{
+    out->count = 0;
+    do {
+        struct slice name = slice_trim(slice_cut(&text, ','));
+        if (!cli_namespace(name, flag, e))
+            return false;
+        for (uint32_t i = 0; i < out->count; i++)
+            if (slice_eq(name, out->list[i]))
+                return err_set(e, ERR_CONFIG, "%s: \"%.*s\" is named twice", flag, SLICE_ARG(name));
+        if (out->count == CLI_NAMESPACES_MAX)
+            return err_set(e, ERR_LIMIT, "%s: more than %d namespaces (CLI_NAMESPACES_MAX): mobula operator --all-namespaces watches all",
+                           flag, CLI_NAMESPACES_MAX);
+        out->list[out->count++] = name;
+    } while (text.ptr);
+    return true;
+}
+
 bool cli_submitter(struct slice text, const struct ray_options *tools, bool *pods, struct err *e)
 {
     *pods = slice_eq(text, SLICE("pod"));

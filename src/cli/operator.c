@@ -57,6 +57,7 @@ static const struct flags flags = {
 /* What the process holds while it runs. */
 struct process {
     struct options o;
+    struct cli_namespaces watched;
     struct arena arena;
     struct net_allow *allow;
     struct loop *loop;
@@ -110,19 +111,14 @@ static bool map_executable(struct slice *out, struct err *e)
 
 static bool read_namespaces(struct process *p, struct operator_options *to, struct err *e)
 {
-    struct slice rest = p->o.all_namespaces ? SLICE("") : slice_empty(p->o.namespaces) ? p->config->namespace_ : p->o.namespaces;
-    uint32_t most = LIMIT_KUBE_WATCHES / OPERATOR_WATCHES;
-    struct slice *names = arena_array(&p->arena, most, sizeof *names);
-    do {
-        struct slice one = slice_trim(slice_cut(&rest, ','));
-        if (!p->o.all_namespaces && !name_dns1123_label(one))
-            return err_set(e, ERR_CONFIG, "--namespace: \"%.*s\" is not a namespace's name", SLICE_ARG(one));
-        if (to->namespace_count == most)
-            return err_set(e, ERR_LIMIT, "--namespace: more than %u (LIMIT_KUBE_WATCHES / %d): use --all-namespaces", most,
-                           OPERATOR_WATCHES);
-        names[to->namespace_count++] = one;
-    } while (rest.ptr);
-    to->namespaces = names;
+    struct slice text = slice_empty(p->o.namespaces) ? p->config->namespace_ : p->o.namespaces;
+    struct cli_namespaces *watched = &p->watched;
+    if (p->o.all_namespaces)
+        *watched = (struct cli_namespaces){.list = {SLICE("")}, .count = 1};
+    else if (!cli_namespaces(text, "--namespace", watched, e))
+        return false;
+    to->namespaces = watched->list;
+    to->namespace_count = watched->count;
     return true;
 }
 

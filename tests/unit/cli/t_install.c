@@ -1,5 +1,6 @@
 #include "../test.h"
 
+#include "../../../src/cli/cli.h"
 #include "../../../src/cli/install.h"
 
 /* The output with the version taken out, so that a new version changes no file. */
@@ -148,13 +149,13 @@ static void limits(struct arena *a)
 {
     struct buf watch;
     buf_init(&watch, KIB);
-    for (int i = 0; i < INSTALL_WATCH_MAX; i++)
+    for (int i = 0; i < CLI_NAMESPACES_MAX; i++)
         buf_printf(&watch, "%sn%d", i ? "," : "", i);
     struct install_options o = install_defaults;
     o.watch = buf_slice(&watch);
     o.replicas = INSTALL_REPLICAS_MAX;
     struct err e = {0};
-    test_case("INSTALL_WATCH_MAX");
+    test_case("CLI_NAMESPACES_MAX");
     CHECK(written(&o, a, &e).ptr);
     buf_put(&watch, SLICE(",one-more"));
     o.watch = buf_slice(&watch);

@@ -88,6 +88,36 @@ static void failure(void)
     close(kept);
 }
 
+static void namespaces(void)
+{
+    static const struct {
+        const char *text, *error; /* error: NULL: it is taken */
+        uint32_t count;
+    } cases[] = {
+        {"a", NULL, 1},
+        {"a,b-2, c", NULL, 3},
+        {"a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p", NULL, CLI_NAMESPACES_MAX},
+        {"a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q",
+         "--namespace: more than 16 namespaces (CLI_NAMESPACES_MAX): mobula operator --all-namespaces watches all", 0},
+        {"", "--namespace: \"\" is not the name of a namespace", 0},
+        {"a,", "--namespace: \"\" is not the name of a namespace", 0},
+        {"a,B", "--namespace: \"B\" is not the name of a namespace", 0},
+        {"a,a", "--namespace: \"a\" is named twice", 0},
+        {"a,b, a", "--namespace: \"a\" is named twice", 0},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct cli_namespaces got;
+        struct err e = {0};
+        test_case("--namespace=%s", cases[i].text);
+        bool taken = cli_namespaces(slice_of(cases[i].text), "--namespace", &got, &e);
+        CHECK_INT(taken, cases[i].error == NULL);
+        if (taken)
+            CHECK_INT(got.count, cases[i].count);
+        else
+            CHECK_STR(slice_of(e.text), cases[i].error);
+    }
+}
+
 static void tools(void)
 {
     static const struct {
@@ -165,6 +195,7 @@ int main(void)
     refused(&a);
     standard_input(&a);
     failure();
+    namespaces();
     tools();
     statuses();
     arena_free(&a);
