@@ -72,6 +72,7 @@ enum {
     LIMIT_KUBE_WATCHES = 80, /* OPERATOR_WATCHES in each of 16 namespaces */
     LIMIT_KUBE_TOKEN = 64 * KIB,
     LIMIT_KUBE_NAME = 253,        /* of an object */
+    LIMIT_KUBE_NAMESPACE = 63,    /* of a namespace */
     LIMIT_KUBE_CONFIG_FILES = 16, /* of one KUBECONFIG list */
     LIMIT_KUBE_IMPERSONATE = 16,  /* groups, and extra values, to impersonate */
     LIMIT_KUBE_EXEC_ARGS = 64,    /* arguments, and variables, of an exec plugin */

@@ -65,7 +65,7 @@ static void found(struct op *op, struct flight *f, struct jval object)
 {
     char text[ERR_TEXT_MAX];
     struct slice owner = extract_owner(object, &op->event_arena);
-    const struct cluster *other = slice_empty(owner) ? NULL : cluster_get(op, owner);
+    const struct cluster *other = slice_empty(owner) ? NULL : cluster_get(op, owner, istr_slice(f->c->ns));
     if (!json_there(json_get(object, "metadata.deletionTimestamp")) && (slice_empty(owner) || slice_eq(owner, slice_of(f->c->uid)))) {
         there(op, f);
         return;

@@ -134,7 +134,7 @@ void flight_failed(struct op *op, const struct flight *f, const char *text)
 static void name_taken(struct op *op, struct flight *f, struct jval pod, struct slice owner)
 {
     char text[ERR_TEXT_MAX];
-    const struct cluster *other = slice_empty(owner) ? NULL : cluster_get(op, owner);
+    const struct cluster *other = slice_empty(owner) ? NULL : cluster_get(op, owner, istr_slice(f->c->ns));
     bool orphan = !slice_empty(owner) && !(other && other->present);
     bool going = orphan || json_there(json_get(pod, "metadata.deletionTimestamp"));
     snprintf(text, sizeof text, "pod %s exists and belongs to another owner%s", f->name,
@@ -221,7 +221,7 @@ static bool service_left_over(const struct op *op, const struct flight *f)
 {
     const struct service_record *r;
     for (uint32_t i = 0; (r = map_next(&op->services, &i)) != NULL;)
-        if (!r->of->present && r->of->space == f->c->space && strcmp(r->service.name, f->name) == 0)
+        if (!r->of->present && r->of->ns == f->c->ns && strcmp(r->service.name, f->name) == 0)
             return true;
     return false;
 }

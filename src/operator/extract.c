@@ -102,7 +102,8 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
 {
     struct arena *a = &op->event_arena;
     struct jval metadata = json_get(object, "metadata");
-    struct cluster *c = cluster_make(op, json_get_str(metadata, "uid", a), from->space);
+    struct slice ns = json_get_str(metadata, "namespace", a);
+    struct cluster *c = cluster_make(op, json_get_str(metadata, "uid", a), ns, from->space);
     if (!c)
         return;
     c->round = round ? round : c->round;
@@ -114,7 +115,6 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
         c->present = true;
         c->space = from->space;
         c->kind = from->what == SOURCE_JOBS ? RECORD_JOB : from->what == SOURCE_V1 ? RAY_V1 : RAY_LEGACY;
-        c->ns = intern_get(&op->strings, json_get_str(metadata, "namespace", a));
         c->name = mem_alloc(name.len + 1);
         if (name.len)
             memcpy(c->name, name.ptr, name.len);
@@ -137,7 +137,7 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
     if (status && round != 0 && c->kind == RECORD_JOB && !slice_empty(json_get_str(object, "status.jobStatus", a)))
         job_doubt(c);
     if (c->kind == RAY_V1)
-        cluster_own(op, c, cluster_make(op, controller(object, SLICE("RayJob"), a), from->space));
+        cluster_own(op, c, cluster_make(op, controller(object, SLICE("RayJob"), a), ns, from->space));
     if ((changed || status) && c->kind == RAY_V1)
         cluster_tell(op, c);
     if (changed) {
@@ -153,7 +153,8 @@ struct cluster *extract_parent(struct op *op, struct space *space, struct jval c
     struct arena *a = &op->event_arena;
     struct slice owner = extract_owner(child, a), uid = json_get_str(child, "metadata.uid", a);
     bool ours = owner.len == UID_TEXT_MAX && uid.len <= UID_TEXT_MAX && !slice_empty(uid);
-    return ours && json_get_str(child, "metadata.name", a).len <= POD_NAME_MAX ? cluster_make(op, owner, space) : NULL;
+    ours &= json_get_str(child, "metadata.name", a).len <= POD_NAME_MAX;
+    return ours ? cluster_make(op, owner, json_get_str(child, "metadata.namespace", a), space) : NULL;
 }
 
 static struct service_record *service_make(struct op *op, struct cluster *c, struct slice uid)

@@ -10,7 +10,8 @@ struct head_call {
     void *owner;
     uint64_t tag;
     enum ray_dash_call call;
-    char uid[UID_TEXT_MAX + 1]; /* of the cluster */
+    char uid[UID_TEXT_MAX + 1]; /* of the cluster … */
+    const struct istr *ns;      /* … and where it is */
     char ip[IP_TEXT_MAX + 1];   /* on the egress allowlist until the answer */
     uint16_t port;
 };
@@ -57,6 +58,7 @@ static void call_free(struct head_call *h)
         h->next->link = h->link;
     if (h->op->o.allow && h->ip[0])
         net_allow_drop_peer(h->op->o.allow, slice_of(h->ip), h->port);
+    intern_drop(&h->op->strings, h->ns);
     mem_free(h);
 }
 
@@ -66,7 +68,7 @@ static void on_answer(void *owner, uint64_t tag, const struct ray_dash_answer *a
     struct head_call *h = owner;
     struct head_call told = *h;
     struct ray_dash_answer said = *answer;
-    struct cluster *c = cluster_get(told.op, slice_of(told.uid));
+    struct cluster *c = cluster_get(told.op, slice_of(told.uid), istr_slice(told.ns));
     told.op->now = now;
     if (said.outcome == RAY_DASH_DENIED && c && c->present)
         auth_refused(told.op, c, &said.err);
@@ -178,6 +180,7 @@ bool head_ask(struct op *op, struct cluster *c, const struct ray_dash_request *r
         return false;
     struct head_call *h = call_new(op, done, owner, tag);
     slice_copy(slice_of(c->uid), h->uid, sizeof h->uid);
+    h->ns = intern_keep(c->ns);
     if (op->o.access == OPERATOR_PROXY ? ask_proxy(h, c, &asked, e) : ask_direct(h, ip, &asked, e))
         return true;
     call_free(h);

@@ -27,7 +27,7 @@ static bool build_delete(struct op *op, struct cluster *c, const struct action *
 static bool build_suspend(struct op *op, struct cluster *c, const struct action *act, struct call_text *t, struct err *e)
 {
     struct json doc;
-    const struct cluster *own = cluster_get(op, act->uid);
+    const struct cluster *own = cluster_get(op, act->uid, istr_slice(c->ns));
     if (!own || !own->present || !json_parse(&doc, istr_slice(own->spec), &op->body_arena, e))
         return err_set(e, ERR_MISSING, "RayCluster %.*s is gone", SLICE_ARG(act->name));
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_JSON_PATCH), true};
@@ -159,7 +159,7 @@ static void keep_object(struct op *op, const struct flight *f, const struct kube
     struct jval object = answer_object(op, a, &version);
     if (!json_there(object))
         return; /* the watch will tell */
-    const struct cluster *made = cluster_get(op, json_get_str(object, "metadata.uid", &op->event_arena));
+    const struct cluster *made = cluster_get(op, json_get_str(object, "metadata.uid", &op->event_arena), istr_slice(f->c->ns));
     bool known = made && made->present;                                      /* of one that has gone the record may stay a while */
     if (known || !from->synced || version > kube_watch_version(from->watch)) /* else it is gone again */
         extract_cluster(op, from, object, version, 0);
@@ -202,7 +202,7 @@ static void done(struct op *op, struct flight *f, const struct kube_answer *a)
         submitter_created(op, f, a);
         break;
     case ACTION_DELETE_CLUSTER:
-        mark_deleting(op, cluster_get(op, slice_of(f->uid)));
+        mark_deleting(op, cluster_get(op, slice_of(f->uid), istr_slice(f->c->ns)));
         say(op, f, "DeletedRayCluster", "cluster deleted");
         break;
     case ACTION_SUSPEND_WORKERS:

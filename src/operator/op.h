@@ -2,9 +2,9 @@
  *
  * RayClusters of both kinds and RayJobs are kept in one sort of record, because the same happens to all of them: they are watched, decided
  * in turn, carried out in turn, and hold what they own. Such a record exists as soon as the custom resource or any of its children (by
- * owner uid) has been seen, and goes when none of them is left and nothing is in flight for it. Records move forward only: an object older
- * than what the record holds (by resourceVersion) is ignored, so answers to own writes and watch events may come in any order. That is how
- * own writes are seen before the next decision. */
+ * owner uid, in the same namespace) has been seen, and goes when none of them is left and nothing is in flight for it. Records move
+ * forward only: an object older than what the record holds (by resourceVersion) is ignored, so answers to own writes and watch events may
+ * come in any order. That is how own writes are seen before the next decision. */
 #ifndef MOBULA_OP_H
 #define MOBULA_OP_H
 
@@ -65,8 +65,15 @@ struct work {
 /* The kind of a RayJob's record; those of clusters are enum ray_kind. */
 enum { RECORD_JOB = RAY_LEGACY + 1 };
 
+/* The bytes that a record is found by: its uid, and behind that its namespace. Whoever may write into one namespace may name any uid as an
+ * owner, but nothing is owned from another: what is named across is no record of the namespace where it is. */
+enum { RECORD_KEY_MAX = UID_TEXT_MAX + 1 + LIMIT_KUBE_NAMESPACE };
+
 struct cluster {
-    char uid[UID_TEXT_MAX + 1];
+    union {
+        char uid[UID_TEXT_MAX + 1];
+        char key[RECORD_KEY_MAX];
+    };
     struct space *space;
     bool present; /* the custom resource itself is there */
     bool deleting, dirty, queued, in_ring;
@@ -161,7 +168,7 @@ struct op {
     struct operator_options o;
     struct rng rng;
     struct intern strings;
-    struct map clusters, pods, services, tools; /* by uid; tools by namespace */
+    struct map clusters, pods, services, tools; /* by key, by uid, by uid, by namespace */
     struct slab cluster_slab, pod_slab, service_slab, flight_slab;
     struct space *spaces;
     struct cluster *dirty_first, *dirty_last;
@@ -187,9 +194,9 @@ struct op {
 };
 
 /* records.c */
-struct cluster *cluster_get(struct op *op, struct slice uid);
-struct cluster *cluster_make(struct op *op, struct slice uid, struct space *space);
-void cluster_touch(struct op *op, struct cluster *c); /* dirty: to be decided */
+struct cluster *cluster_get(struct op *op, struct slice uid, struct slice ns);
+struct cluster *cluster_make(struct op *op, struct slice uid, struct slice ns, struct space *space); /* NULL: no uid, or no namespace */
+void cluster_touch(struct op *op, struct cluster *c);                                                /* dirty: to be decided */
 void cluster_wake_at(struct op *op, struct cluster *c, int64_t ms);
 void cluster_settle(struct op *op, struct cluster *c); /* frees it when nothing is left of it */
 void cluster_gone(struct op *op, struct cluster *c);   /* the custom resource was deleted */

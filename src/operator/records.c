@@ -1,21 +1,49 @@
 #include "op.h"
 
-struct cluster *cluster_get(struct op *op, struct slice uid)
+/* Whether there can be such a record. The uid keeps its NUL: struct cluster has both under one name. */
+static bool key_of(char key[RECORD_KEY_MAX], struct slice uid, struct slice ns)
 {
-    return map_get(&op->clusters, uid);
+    if (uid.len != UID_TEXT_MAX || ns.len > LIMIT_KUBE_NAMESPACE)
+        return false;
+    slice_copy(uid, key, UID_TEXT_MAX + 1);
+    if (ns.len)
+        memcpy(key + UID_TEXT_MAX + 1, ns.ptr, ns.len);
+    return true;
 }
 
-struct cluster *cluster_make(struct op *op, struct slice uid, struct space *space)
+static struct slice key_slice(const char *key, struct slice ns)
 {
-    struct cluster *c = cluster_get(op, uid);
-    if (c || uid.len != UID_TEXT_MAX)
+    return (struct slice){key, UID_TEXT_MAX + 1 + ns.len};
+}
+
+struct cluster *cluster_get(struct op *op, struct slice uid, struct slice ns)
+{
+    char key[RECORD_KEY_MAX];
+    return key_of(key, uid, ns) ? map_get(&op->clusters, key_slice(key, ns)) : NULL;
+}
+
+struct cluster *cluster_make(struct op *op, struct slice uid, struct slice ns, struct space *space)
+{
+    char key[RECORD_KEY_MAX] = {0};
+    if (!key_of(key, uid, ns))
+        return NULL;
+    struct cluster *c = map_get(&op->clusters, key_slice(key, ns));
+    if (c)
         return c;
     c = slab_alloc(&op->cluster_slab);
-    memcpy(c->uid, uid.ptr, uid.len);
+    memcpy(c->key, key, sizeof key);
+    c->ns = intern_get(&op->strings, ns);
     c->space = space;
     c->wake_ms = TIME_NEVER;
-    map_put(&op->clusters, slice_of(c->uid), c);
+    map_put(&op->clusters, key_slice(c->key, ns), c);
     return c;
+}
+
+static void cluster_free(struct op *op, struct cluster *c)
+{
+    map_del(&op->clusters, key_slice(c->key, istr_slice(c->ns)));
+    intern_drop(&op->strings, c->ns);
+    slab_free(&op->cluster_slab, c);
 }
 
 void cluster_touch(struct op *op, struct cluster *c)
@@ -142,10 +170,9 @@ static void forget_content(struct op *op, struct cluster *c)
     auth_drop(c);
     intern_drop(&op->strings, c->spec);
     intern_drop(&op->strings, c->meta);
-    intern_drop(&op->strings, c->ns);
     mem_free(c->name);
     mem_free(c->status);
-    c->spec = c->meta = c->ns = NULL;
+    c->spec = c->meta = NULL;
     c->name = c->status = NULL;
     c->status_len = 0;
     c->status_ours = false;
@@ -181,8 +208,7 @@ void cluster_settle(struct op *op, struct cluster *c)
         return;
     cluster_own(op, c, NULL);
     timer_set(op, c, TIME_NEVER);
-    map_del(&op->clusters, slice_of(c->uid));
-    slab_free(&op->cluster_slab, c);
+    cluster_free(op, c);
 }
 
 void pod_remove(struct op *op, struct pod_record *r)
@@ -284,6 +310,7 @@ void records_free(struct op *op)
     struct cluster *c;
     for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
         forget_content(op, c);
+        intern_drop(&op->strings, c->ns);
         mem_free(c->work);
     }
     struct pod_record *p;

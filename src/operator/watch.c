@@ -95,7 +95,7 @@ static void delete_one(struct op *op, struct source *src, struct jval item)
         if (r)
             service_remove(op, r);
     } else {
-        struct cluster *c = cluster_get(op, uid);
+        struct cluster *c = cluster_get(op, uid, json_get_str(item, "metadata.namespace", &op->event_arena));
         if (c && c->present) {
             log_info(c->kind == RECORD_JOB ? "job deleted" : "cluster deleted", LF("namespace", istr_slice(c->ns)),
                      LF_CSTR(record_key(c), c->name));

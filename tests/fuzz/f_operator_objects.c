@@ -5,11 +5,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void forget(struct op *op, enum source_what what, struct slice uid)
+static void forget(struct op *op, enum source_what what, struct slice uid, struct slice ns)
 {
     struct pod_record *p = what == SOURCE_PODS ? map_get(&op->pods, uid) : NULL;
     struct service_record *s = what == SOURCE_SERVICES ? map_get(&op->services, uid) : NULL;
-    struct cluster *c = what < SOURCE_PODS ? cluster_get(op, uid) : NULL;
+    struct cluster *c = what < SOURCE_PODS ? cluster_get(op, uid, ns) : NULL;
     if (p)
         pod_remove(op, p);
     if (s)
@@ -33,7 +33,7 @@ static void tell(struct op *op, char what, struct slice text)
     struct slice uid = json_get_str(object, "metadata.uid", &op->event_arena);
     kube_version_parse(json_get_str(object, "metadata.resourceVersion", &op->event_arena), &version);
     if (!(what & 0x20))
-        forget(op, from->what, uid);
+        forget(op, from->what, uid, json_get_str(object, "metadata.namespace", &op->event_arena));
     else if (from->what == SOURCE_PODS)
         extract_pod(op, from->space, object, version, 1);
     else if (from->what == SOURCE_SERVICES)

@@ -15,7 +15,8 @@ static void check_pod(const struct pod_record *r)
         abort();
 }
 
-/* Clusters know the job that owns them, and it them; only jobs follow clusters that are not their own, and as many as are counted. */
+/* Clusters know the job that owns them, which is of their namespace, and it them; only jobs follow clusters that are not their own, and as
+ * many as are counted. */
 static void check_jobs(struct op *op)
 {
     struct cluster *c;
@@ -23,7 +24,7 @@ static void check_jobs(struct op *op)
     for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
         owned += c->owner != NULL;
         for (const struct cluster *own = c->clusters; own; own = own->next_owned, owned--)
-            if (own->owner != c || own->kind == RECORD_JOB)
+            if (own->owner != c || own->kind == RECORD_JOB || own->ns != c->ns)
                 abort();
         if (c->job && (c->job->c != c || c->kind != RECORD_JOB))
             abort();
@@ -41,7 +42,7 @@ static void check_records(struct op *op)
     uint32_t pods = 0;
     for (uint32_t i = 0; (r = map_next(&op->pods, &i)) != NULL; pods++) {
         check_pod(r);
-        if (map_get(&op->clusters, slice_of(r->of->uid)) != r->of)
+        if (cluster_get(op, slice_of(r->of->uid), istr_slice(r->of->ns)) != r->of)
             abort();
     }
     for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {

@@ -123,15 +123,18 @@ void owners_changed(struct sim *s, const struct apiserver_change *c)
  * for one that was there. What was written before is carried all the same, and of an end that was not told nobody knows. */
 void owners_check_request(struct sim *s, const struct world_request *q)
 {
+    static const struct slice before = SLICE("/namespaces/");
     struct json doc;
     struct err e = {0};
     struct jval k, ref;
+    const char *at = memmem(q->target.ptr, q->target.len, before.ptr, before.len);
+    struct slice rest = at ? slice_skip(q->target, (size_t)(at - q->target.ptr) + before.len) : SLICE_NONE, ns = slice_cut(&rest, '/');
     if (!q->from->op || !world_is_write(q) || !memmem(q->body.ptr, q->body.len, "\"ownerReferences\"", 17) ||
         !json_parse(&doc, q->body, &s->arena, &e))
         return;
     for (struct jiter it = json_iter(json_get(json_root(&doc), "metadata.ownerReferences")); json_next(&it, &k, &ref);) {
         struct slice uid = json_get_str(ref, "uid", &s->arena);
-        const struct cluster *owner = cluster_get(q->from->op, uid);
+        const struct cluster *owner = cluster_get(q->from->op, uid, ns);
         if (!owner || !owner->present)
             sim_violation(s, "no write for who is gone", "op-%u: %.*s %.*s names %.*s", q->from->number, SLICE_ARG(q->method),
                           SLICE_ARG(q->target), SLICE_ARG(uid));

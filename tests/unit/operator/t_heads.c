@@ -28,12 +28,13 @@ static struct jval parsed(struct rig *r, struct slice text)
 
 static void tell_head(struct rig *r, unsigned version, const char *phase, const char *ip)
 {
-    struct slice text = arena_printf(
-        &r->arena,
-        "{\"metadata\":{\"name\":\"c-head\",\"uid\":\"" HEAD "\",\"labels\":{\"ray.io/node-type\":\"head\",\"ray.io/group\":\"headgroup\"},"
-        "\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"name\":\"c\",\"uid\":\"" CLUSTER
-        "\",\"controller\":true}]},\"status\":{\"phase\":\"%s\",\"podIP\":\"%s\"}}",
-        phase, ip);
+    struct slice text =
+        arena_printf(&r->arena,
+                     "{\"metadata\":{\"name\":\"c-head\",\"namespace\":\"n\",\"uid\":\"" HEAD
+                     "\",\"labels\":{\"ray.io/node-type\":\"head\",\"ray.io/group\":\"headgroup\"},"
+                     "\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"name\":\"c\",\"uid\":\"" CLUSTER
+                     "\",\"controller\":true}]},\"status\":{\"phase\":\"%s\",\"podIP\":\"%s\"}}",
+                     phase, ip);
     extract_pod(r->op, &r->op->spaces[0], parsed(r, text), version, 1);
 }
 
@@ -45,7 +46,7 @@ static void tell_cluster(struct rig *r, unsigned version, const char *params, co
                                      "\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"i\"}]}}}}}",
                                      more, params);
     extract_cluster(r->op, &r->op->spaces[0].source[SOURCE_V1], parsed(r, text), version, 1);
-    r->c = cluster_get(r->op, SLICE(CLUSTER));
+    r->c = cluster_get(r->op, SLICE(CLUSTER), SLICE("n"));
 }
 
 static void start_spec(struct rig *r, const char *params, enum operator_access access, const char *more)
@@ -188,13 +189,13 @@ static void check_wrong(void)
     finish(&r);
 }
 
-static void tell_service(struct rig *r, const char *ip)
+static void tell_service(struct rig *r, const char *ns, const char *ip)
 {
     struct slice text = arena_printf(
         &r->arena,
-        "{\"metadata\":{\"name\":\"c-head-svc\",\"uid\":\"s\",\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\","
+        "{\"metadata\":{\"name\":\"c-head-svc\",\"namespace\":\"%s\",\"uid\":\"s-%s\",\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\","
         "\"kind\":\"RayCluster\",\"name\":\"c\",\"uid\":\"" CLUSTER "\",\"controller\":true}]},\"spec\":{\"clusterIP\":\"%s\"}}",
-        ip);
+        ns, ns, ip);
     extract_service(r->op, &r->op->spaces[0], parsed(r, text), 20 + (uint64_t)strlen(ip), 1);
 }
 
@@ -205,11 +206,15 @@ static void check_service(void)
     start_with(&r, "", OPERATOR_SERVICE);
     tell_head(&r, 11, "Running", "10.1.2.3");
     test_case("a service without an address of its own leads to the pod's");
-    tell_service(&r, "None");
+    tell_service(&r, "n", "None");
     CHECK(ask(&r, &e));
     CHECK_STR(slice_of(fake_last(&r.f)->host), "10.1.2.3");
     test_case("one with an address is asked there");
-    tell_service(&r, "10.96.0.7");
+    tell_service(&r, "n", "10.96.0.7");
+    CHECK(ask(&r, &e));
+    CHECK_STR(slice_of(fake_last(&r.f)->host), "10.96.0.7");
+    test_case("one of that name in another namespace is not, whatever owner it names");
+    tell_service(&r, "m", "10.96.6.66");
     CHECK(ask(&r, &e));
     CHECK_STR(slice_of(fake_last(&r.f)->host), "10.96.0.7");
     finish(&r);
@@ -299,7 +304,7 @@ static void check_proxy_free(void)
     tell_head(&r, 11, "Running", "10.1.2.3");
     struct slice text = arena_printf(&r.arena, "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"%s\"},\"spec\":{}}", uid);
     extract_cluster(r.op, &r.op->spaces[0].source[SOURCE_JOBS], parsed(&r, text), 12, 1);
-    struct job *j = job_of(r.op, cluster_get(r.op, slice_of(uid)));
+    struct job *j = job_of(r.op, cluster_get(r.op, slice_of(uid), SLICE("n")));
     for (int i = 0; i < KUBE_PROXY_CALLS + 4; i++)
         CHECK(head_ask(r.op, r.c, &request, on_answer, j, 7, &e));
     run(&r);
@@ -512,7 +517,7 @@ static void check_memory(void)
         struct err e = {0};
         test_case("whatever is asked again and again, nothing is added to the model (way %zu)", i);
         start_scaled(&r, ways[i], "\"enableInTreeAutoscaling\":true,");
-        tell_service(&r, "10.96.0.7");
+        tell_service(&r, "n", "10.96.0.7");
         model_load(r.op, r.c);
         size_t used = r.op->model_arena.used;
         for (int k = 0; k < 20; k++) {

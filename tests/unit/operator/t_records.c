@@ -9,7 +9,7 @@
 #define POD(n) "00000000-0000-0000-0000-0000000000a" #n
 #define SERVICE "00000000-0000-0000-0000-0000000000b0"
 #define OWNED                                                                                                                              \
-    "\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"name\":\"c\",\"uid\":\"" CLUSTER                         \
+    "\"namespace\":\"n\",\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"name\":\"c\",\"uid\":\"" CLUSTER     \
     "\",\"controller\":true}]"
 
 struct rig {
@@ -118,7 +118,7 @@ static void check_given_up(void)
     struct rig r;
     start(&r);
     const struct pod_record *a = give_up(&r, POD(1), 0), *host = give_up(&r, POD(2), 0), *other = give_up(&r, POD(3), 1);
-    struct cluster *c = cluster_get(r.op, SLICE(CLUSTER));
+    struct cluster *c = cluster_get(r.op, SLICE(CLUSTER), SLICE("n"));
     c->work = mem_alloc(sizeof *c->work + 2 * sizeof c->work->actions[0]);
     c->work->count = 2;
     test_case("a pod that was given up stays so as long as it has not started");
@@ -178,7 +178,7 @@ static void check_cluster(void)
         static const unsigned versions[] = {10, 9, 11};
         struct jval object = parsed(&r, arena_printf(&r.arena, format, versions[i]));
         extract_cluster(r.op, &r.op->spaces[0].source[SOURCE_V1], object, versions[i], 1);
-        CHECK_INT(cluster_get(r.op, SLICE(CLUSTER))->generation, i < 2 ? 10 : 11);
+        CHECK_INT(cluster_get(r.op, SLICE(CLUSTER), SLICE("n"))->generation, i < 2 ? 10 : 11);
     }
     finish(&r);
 }
@@ -246,7 +246,7 @@ static void check_gate(void)
     start(&r);
     struct jval object = parsed(&r, SLICE("{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER "\"},\"spec\":{}}"));
     extract_cluster(r.op, &r.op->spaces[0].source[SOURCE_V1], object, 10, 1);
-    struct cluster *c = cluster_get(r.op, SLICE(CLUSTER));
+    struct cluster *c = cluster_get(r.op, SLICE(CLUSTER), SLICE("n"));
     test_case("nothing is decided before every list is there");
     for (int i = 0; i < SOURCE_COUNT; i++) {
         CHECK_INT(decisions(&r, c), 0);
@@ -270,7 +270,7 @@ static void check_back(void)
         SLICE("{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER "\"},\"spec\":{},\"status\":{\"a\":1}}");
     for (uint64_t version = 10; version < 13; version++) {
         extract_cluster(r.op, &r.op->spaces[0].source[SOURCE_V1], parsed(&r, text), version, 1);
-        struct cluster *c = cluster_get(r.op, SLICE(CLUSTER));
+        struct cluster *c = cluster_get(r.op, SLICE(CLUSTER), SLICE("n"));
         CHECK(c->present && c->version == version && c->status_len == 7);
         CHECK_STR(slice_of(c->name), "c");
         c->status_ours = true;
@@ -278,13 +278,109 @@ static void check_back(void)
         cluster_gone(r.op, c);
         CHECK(!c->present && !c->name && !c->status_ours);
     }
-    struct cluster *c = cluster_get(r.op, SLICE(CLUSTER));
+    struct cluster *c = cluster_get(r.op, SLICE(CLUSTER), SLICE("n"));
     c->in_flight = 0;
     work_settle(r.op, c);
     decide_none(r.op);
     CHECK_INT(r.op->clusters.count, 0);
     CHECK_INT(r.op->cluster_slab.count, 0);
     CHECK_INT(r.op->strings.map.count, 0);
+    finish(&r);
+}
+
+/* ---- what names an owner in another namespace ---- */
+
+#define JOB "00000000-0000-0000-0000-00000000000d"
+
+enum child { A_POD, A_SERVICE, A_CLUSTER };
+
+/* Owned by the cluster, or if it is a cluster itself by the job. */
+static void tell_child(struct rig *r, enum child what, const char *ns, const char *uid, const char *owner)
+{
+    struct slice text =
+        arena_printf(&r->arena,
+                     "{\"metadata\":{\"name\":\"x\",\"namespace\":\"%s\",\"uid\":\"%s\",\"ownerReferences\":[{\"kind\":\"%s\","
+                     "\"name\":\"c\",\"uid\":\"%s\",\"controller\":true}]},\"spec\":{}}",
+                     ns, uid, what == A_CLUSTER ? "RayJob" : "RayCluster", owner);
+    struct space *s = &r->op->spaces[0];
+    if (what == A_POD)
+        extract_pod(r->op, s, parsed(r, text), 10, 1);
+    else if (what == A_SERVICE)
+        extract_service(r->op, s, parsed(r, text), 10, 1);
+    else
+        extract_cluster(r->op, &s->source[SOURCE_V1], parsed(r, text), 10, 1);
+}
+
+static void tell_owner(struct rig *r, enum child what, const char *uid)
+{
+    struct slice text = arena_printf(&r->arena, "{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"%s\"},\"spec\":{}}", uid);
+    struct source *from = &r->op->spaces[0].source[what == A_CLUSTER ? SOURCE_JOBS : SOURCE_V1];
+    extract_cluster(r->op, from, parsed(r, text), 10, 1);
+}
+
+static uint32_t owns(const struct cluster *c)
+{
+    uint32_t count = 0;
+    for (const struct pod_record *p = c->pods; p; p = p->next)
+        count++;
+    for (const struct service_record *s = c->services; s; s = s->next)
+        count++;
+    for (const struct cluster *own = c->clusters; own; own = own->next_owned)
+        count += slice_eq(istr_slice(own->ns), istr_slice(c->ns)) ? 1 : 100;
+    return count;
+}
+
+/* order: when the owner is told, its own child, and the other's: in each of their orders. */
+static void check_elsewhere(void)
+{
+    static const struct {
+        const char *id, *uid, *own, *others;
+    } kinds[] = {[A_POD] = {"pod", CLUSTER, POD(1), POD(2)},
+                 [A_SERVICE] = {"service", CLUSTER, SERVICE, "00000000-0000-0000-0000-0000000000b1"},
+                 [A_CLUSTER] = {"RayCluster", JOB, CLUSTER, "00000000-0000-0000-0000-00000000000e"}};
+    static const char *const orders[] = {"owner, own, other", "owner, other, own", "own, owner, other",
+                                         "own, other, owner", "other, owner, own", "other, own, owner"};
+    for (size_t i = 0; i < COUNT_OF(kinds) * COUNT_OF(orders); i++) {
+        enum child what = (enum child)(i / COUNT_OF(orders));
+        struct slice rest = slice_of(orders[i % COUNT_OF(orders)]);
+        struct rig r;
+        start(&r);
+        test_case("a %s of another namespace is not owned from here: %s", kinds[what].id, rest.ptr);
+        while (rest.ptr) {
+            struct slice who = slice_trim(slice_cut(&rest, ','));
+            if (slice_eq(who, SLICE("owner")))
+                tell_owner(&r, what, kinds[what].uid);
+            else if (slice_eq(who, SLICE("own")))
+                tell_child(&r, what, "n", kinds[what].own, kinds[what].uid);
+            else
+                tell_child(&r, what, "m", kinds[what].others, kinds[what].uid);
+        }
+        struct cluster *c = cluster_get(r.op, slice_of(kinds[what].uid), SLICE("n"));
+        struct cluster *named = cluster_get(r.op, slice_of(kinds[what].uid), SLICE("m"));
+        CHECK(c && c->present);
+        CHECK(named && !named->present);
+        CHECK_STR(istr_slice(c->ns), "n");
+        CHECK_INT(owns(c), 1);
+        CHECK_INT(owns(named), 1);
+        finish(&r);
+    }
+}
+
+static void check_namespace_limit(void)
+{
+    char ns[LIMIT_KUBE_NAMESPACE + 2];
+    struct rig r;
+    start(&r);
+    memset(ns, 'n', sizeof ns);
+    ns[LIMIT_KUBE_NAMESPACE] = '\0';
+    test_case("LIMIT_KUBE_NAMESPACE: what lives in a longer one is passed over");
+    tell_child(&r, A_POD, ns, POD(1), CLUSTER);
+    CHECK(cluster_get(r.op, SLICE(CLUSTER), slice_of(ns)) && pod(&r, POD(1)));
+    ns[LIMIT_KUBE_NAMESPACE] = 'n';
+    ns[LIMIT_KUBE_NAMESPACE + 1] = '\0';
+    tell_child(&r, A_POD, ns, POD(2), CLUSTER);
+    CHECK(!cluster_get(r.op, SLICE(CLUSTER), slice_of(ns)) && !pod(&r, POD(2)));
+    CHECK_INT(r.op->clusters.count, 1);
     finish(&r);
 }
 
@@ -300,5 +396,7 @@ int main(void)
     check_memory();
     check_gate();
     check_back();
+    check_elsewhere();
+    check_namespace_limit();
     return test_done();
 }

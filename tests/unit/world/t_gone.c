@@ -19,7 +19,7 @@ static void on_sent(struct world_hooks *h, struct world_request *q)
     struct onlooker *l = (struct onlooker *)h;
     if (!world_is_write(q) || !memmem(q->body.ptr, q->body.len, l->uid, strlen(l->uid)))
         return;
-    const struct cluster *c = cluster_get(q->from->op, slice_of(l->uid));
+    const struct cluster *c = cluster_get(q->from->op, slice_of(l->uid), SLICE("n"));
     l->named++;
     l->late += !c || !c->present;
 }
@@ -163,11 +163,11 @@ static void test_answered_late(void)
         CHECK_INT(world_call(&w, "DELETE", path.ptr, "application/json", SLICE("{}")), 200);
     }
     world_run(&w, 50);
-    c = cluster_get(w.op, slice_of(d.onlooker.uid));
+    c = cluster_get(w.op, slice_of(d.onlooker.uid), SLICE("n"));
     CHECK(c && !c->present && c->pods);
     CHECK_INT(w.op->flights, 1); /* the answer is still to come */
     world_run(&w, 60);
-    c = cluster_get(w.op, slice_of(d.onlooker.uid));
+    c = cluster_get(w.op, slice_of(d.onlooker.uid), SLICE("n"));
     CHECK(c && !c->present && c->pods);
     CHECK(run_until(&w, "j", "Complete", 60 * 1000)); /* on a cluster that was made anew */
     CHECK_INT(d.onlooker.named, 0);

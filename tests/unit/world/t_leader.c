@@ -227,7 +227,7 @@ static void test_counters(void)
     CHECK_INT(world_call(&w, "DELETE", lease_path, "application/json", SLICE("{}")), 200);
     world_run(&w, 2000);
     CHECK(w.op->leading);
-    struct cluster *c = cluster_get(w.op, status_of(&w, "c", "metadata.uid"));
+    struct cluster *c = cluster_get(w.op, status_of(&w, "c", "metadata.uid"), SLICE("n"));
     const struct group_failures *f = c ? failures_of(w.op, c, SLICE_NONE, true, false) : NULL;
     if (CHECK(f != NULL))
         CHECK(f->count >= 20);
