@@ -79,6 +79,7 @@ enum {
     LIMIT_KUBE_EXEC_OUTPUT = 256 * KIB,
     KUBE_EXEC_MS = 60 * 1000, /* an exec plugin may talk to a login server */
     KUBE_PAGE = 500,
+    LIMIT_KUBE_PAGES = 2000,  /* of one list: a million objects */
     KUBE_CALL_MS = 65 * 1000, /* the server gives up at 60 s */
     KUBE_WATCH_SECONDS = 290,
     KUBE_SILENCE_MS = 150 * 1000, /* bookmarks come every 60 s: longer silence is probed */

@@ -65,6 +65,7 @@ struct kube_watch {
     uint32_t generation; /* of the certificates that the link was opened with */
     int64_t retry_after_ms;
     struct buf page;    /* continue token; empty: the first page */
+    uint32_t pages;     /* of this list, read to their ends */
     struct buf request; /* wiped as soon as it was sent */
     struct buf refusal; /* body of an answer that is not 200 */
     struct json_slicer slicer;

@@ -67,6 +67,19 @@ static void stream_broken(struct kube_watch *w, const struct err *why, struct no
     watch_fail(w, why, NULL, -1, now);
 }
 
+/* Where the list goes on, if it does. One that goes on without end would be asked for page after page, without a pause. */
+static bool next_page(struct kube_watch *w, struct slice token, struct err *e)
+{
+    w->pages = w->page.len ? w->pages + 1 : 1;
+    if (token.len && slice_eq(token, buf_slice(&w->page)))
+        return err_set(e, ERR_SYNTAX, "the list goes on where this page of it began: its continue token is the same again");
+    if (token.len && w->pages == LIMIT_KUBE_PAGES)
+        return err_set(e, ERR_LIMIT, "the list has more than %d pages (LIMIT_KUBE_PAGES)", LIMIT_KUBE_PAGES);
+    buf_clear(&w->page);
+    return buf_put(&w->page, token) ||
+           err_set(e, ERR_LIMIT, "the list's continue token is longer than %d bytes (LIMIT_HTTP_URL)", LIMIT_HTTP_URL);
+}
+
 /* L7: all pages of a list have the same version; the last one has no continue token. */
 void watch_page_end(struct kube_watch *w, struct now now)
 {
@@ -92,9 +105,9 @@ void watch_page_end(struct kube_watch *w, struct now now)
     }
     struct slice token = json_get_str(root, "metadata.continue", &w->item);
     w->list_version = version;
-    buf_clear(&w->page);
-    buf_put(&w->page, token);
-    if (token.len || list_complete(w, version, now))
+    if (!next_page(w, token, &e))
+        watch_fail(w, &e, NULL, -1, now);
+    else if (token.len || list_complete(w, version, now))
         watch_again(w, now);
 }
 

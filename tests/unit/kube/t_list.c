@@ -146,6 +146,66 @@ static void check_pages(void)
     watcher_free(&t);
 }
 
+/* A page without items, and where the list goes on. */
+static void answer_page(struct watcher *t, struct slice token)
+{
+    struct buf b;
+    buf_init(&b, MIB);
+    buf_printf(&b, "{\"metadata\":{\"continue\":\"%.*s\",\"resourceVersion\":\"10\"},\"items\":[]}", SLICE_ARG(token));
+    fake_take(watcher_link(t));
+    fake_answer(watcher_link(t), 200, "", buf_slice(&b));
+    buf_free(&b);
+}
+
+/* Told, and asked for again from the first page, after a while. */
+static void check_given_up(struct watcher *t, const char *why)
+{
+    CHECK_STORY(t, "R T0");
+    CHECK(strstr(t->error, why) != NULL);
+    CHECK(!kube_watch_synced(t->w));
+    fake_take(watcher_link(t));
+    fake_run(&t->f, 0);
+    CHECK(slice_empty(fake_line(watcher_link(t))));
+    fake_run(&t->f, KUBE_BACKOFF_MS);
+    CHECK(asks(t, "limit=500") && !asks(t, "continue"));
+}
+
+/* A server that is broken, or none: a list that does not come to an end is not followed for ever. */
+static void check_endless(void)
+{
+    struct watcher t;
+    struct arena a = {0};
+    struct slice most = arena_printf(&a, "%0*d", LIMIT_HTTP_URL, 0);
+    watcher_start(&t, false);
+    test_case("L7 a page that goes on with itself");
+    answer_page(&t, SLICE("t"));
+    CHECK(asks(&t, "continue=t&"));
+    answer_page(&t, SLICE("t"));
+    check_given_up(&t, "the same again");
+    watcher_free(&t);
+    for (uint32_t past = 0; past < 2; past++) {
+        watcher_start(&t, false);
+        test_case("L7 a continue token of LIMIT_HTTP_URL bytes and %u more: no address holds it", past);
+        answer_page(&t, arena_printf(&a, "%.*s%.*s", SLICE_ARG(most), (int)past, "1"));
+        check_given_up(&t, past ? "continue token is longer than" : "URL of the watch is longer than");
+        watcher_free(&t);
+    }
+    for (uint32_t past = 0; past < 2; past++) {
+        watcher_start(&t, false);
+        test_case("L7 LIMIT_KUBE_PAGES and %u more", past);
+        for (uint32_t i = 1; i < LIMIT_KUBE_PAGES; i++)
+            answer_page(&t, arena_printf(&a, "t%u", i));
+        CHECK(asks(&t, arena_printf(&a, "continue=t%d&", LIMIT_KUBE_PAGES - 1).ptr));
+        answer_page(&t, past ? SLICE("more") : SLICE(""));
+        if (past)
+            check_given_up(&t, "LIMIT_KUBE_PAGES");
+        else
+            CHECK_STORY(&t, "R S10");
+        watcher_free(&t);
+    }
+    arena_free(&a);
+}
+
 static void check_page_expired(void)
 {
     struct watcher t;
@@ -465,6 +525,7 @@ int main(void)
     check_stream_cut();
     check_stream_withheld();
     check_pages();
+    check_endless();
     check_page_expired();
     check_partial();
     check_split();
