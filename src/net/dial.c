@@ -221,15 +221,36 @@ static void refused(struct wire *w, const char *why)
     loop_close_fd(w->loop, &w->watch);
 }
 
+/* The system has no sockets of this address's family: a kernel without IPv6, mostly. It is as if the address were not there, so that the
+ * others' reason is told; only of the last one it is the reason. */
+static void unsupported(struct wire *w, const char *why)
+{
+    struct dial *d = w->dial;
+    struct addresses *a = &d->addresses;
+    if (a->count == 1) {
+        refused(w, why);
+        return;
+    }
+    a->count--;
+    d->tried--;
+    memmove(&a->at[d->tried], &a->at[d->tried + 1], (a->count - d->tried) * sizeof a->at[0]);
+}
+
 /* Begins with the next address; false when it is clear at once that it does not answer. */
 static bool connect_next(struct wire *w)
 {
     struct dial *d = w->dial;
     unsigned left = d->addresses.count - d->tried;
     const struct address *a = &d->addresses.at[d->tried++];
-    w->watch.fd = tcp_socket(a->any.sa_family, &w->link.error);
+    w->watch.fd = tcp_socket(a->any.sa_family);
+    if (w->watch.fd < 0 && !tcp_is_scarce(errno)) {
+        unsupported(w, strerror(errno));
+        return false;
+    }
     if (w->watch.fd < 0) {
-        err_wrap(&w->link.error, "%.*s", SLICE_ARG(d->tcp_to));
+        bool files = errno == EMFILE || errno == ENFILE;
+        err_set(&w->link.error, ERR_IO, "%.*s: %s: %s", SLICE_ARG(d->tcp_to),
+                files ? "no file descriptor is left (raise the limit of open files)" : "no socket", strerror(errno));
         wire_fail(w);
         return true;
     }

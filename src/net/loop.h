@@ -114,8 +114,8 @@ const char *dial_step_name(const struct wire *w);
 
 /* Whether errno says that the whole system, or this process, has no room for another socket. */
 bool tcp_is_scarce(int error);
-/* -1 with *e. Options that the system does not know are left out. */
-int tcp_socket(int family, struct err *e);
+/* -1 with errno. Options that the system does not know are left out. */
+int tcp_socket(int family);
 void tcp_options(int fd);
 bool tcp_listen(struct slice address, int *fd, uint16_t *port, struct err *e);
 

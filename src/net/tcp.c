@@ -26,15 +26,11 @@ bool tcp_is_scarce(int error)
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-int tcp_socket(int family, struct err *e)
+int tcp_socket(int family)
 {
     int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd >= 0)
         tcp_options(fd);
-    else if (errno == EMFILE || errno == ENFILE)
-        err_set(e, ERR_IO, "no file descriptor is left: %s (raise the limit of open files)", strerror(errno));
-    else
-        err_set(e, ERR_IO, "socket: %s", strerror(errno));
     return fd;
 }
 

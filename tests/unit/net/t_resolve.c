@@ -4,8 +4,12 @@
 #include "src/net/resolve.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netdb.h>
 #include <semaphore.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* ---- our own DNS: this program's getaddrinfo comes before libc's ---- */
 
@@ -16,13 +20,15 @@ static int addresses; /* of "many." */
 
 static struct addrinfo *one_address(const char *ip, const char *port, struct addrinfo *next)
 {
-    struct addrinfo *a = calloc(1, sizeof *a + sizeof(struct sockaddr_in));
+    struct addrinfo *a = calloc(1, sizeof *a + sizeof(struct sockaddr_in6));
     struct sockaddr_in *in = (struct sockaddr_in *)(void *)(a + 1);
-    in->sin_family = AF_INET;
-    in->sin_port = htons((uint16_t)strtoul(port, NULL, 10));
-    inet_pton(AF_INET, ip, &in->sin_addr);
-    a->ai_family = AF_INET;
-    a->ai_addrlen = sizeof *in;
+    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)(void *)in;
+    bool v6 = strchr(ip, ':');
+    in->sin_family = v6 ? AF_INET6 : AF_INET;
+    in->sin_port = htons((uint16_t)strtoul(port, NULL, 10)); /* both have it in the same place */
+    inet_pton(in->sin_family, ip, v6 ? (void *)&in6->sin6_addr : (void *)&in->sin_addr);
+    a->ai_family = in->sin_family;
+    a->ai_addrlen = v6 ? sizeof *in6 : sizeof *in;
     a->ai_addr = (struct sockaddr *)in;
     a->ai_next = next;
     return a;
@@ -44,8 +50,26 @@ int getaddrinfo(const char *restrict node, const char *restrict service, const s
     if (strcmp(node, "many.") == 0)
         for (int i = 0; i < addresses; i++)
             *res = one_address("127.0.0.2", service, *res);
-    *res = one_address("127.0.0.1", service, *res);
+    if (strcmp(node, "sixes.") == 0)
+        *res = one_address("fd00::2", service, NULL);
+    else
+        *res = one_address("127.0.0.1", service, *res);
+    if (strncmp(node, "six", 3) == 0)
+        *res = one_address("fd00::1", service, *res);
     return 0;
+}
+
+/* ---- our own kernel, which may be one without IPv6 ---- */
+
+static bool no_v6;
+
+int socket(int family, int type, int protocol)
+{
+    if (family == AF_INET6 && no_v6) {
+        errno = EAFNOSUPPORT;
+        return -1;
+    }
+    return (int)syscall(SYS_socket, family, type, protocol);
 }
 
 void freeaddrinfo(struct addrinfo *a)
@@ -61,7 +85,7 @@ void freeaddrinfo(struct addrinfo *a)
 
 static void allow_names(struct rig *r)
 {
-    static const char *const names[] = {"slow", "no.such.name", "refused", "many", "server.example", "plain", "localhost"};
+    static const char *const names[] = {"slow", "no.such.name", "refused", "many", "server.example", "plain", "localhost", "six", "sixes"};
     for (size_t i = 0; i < COUNT_OF(names); i++)
         CHECK(net_allow_add(r->allow, slice_of(names[i]), 0, "--test", NULL));
 }
@@ -167,6 +191,45 @@ static void test_many(void)
     CHECK(rig_close(&r));
 }
 
+static void test_no_v6(void)
+{
+    static const struct {
+        const char *name, *error;
+    } cases[] = {
+        {"six", "127.0.0.1: Connection refused"},
+        {"localhost", "127.0.0.1: Connection refused"},
+        {"sixes", "fd00::2: Address family not supported by protocol"},
+    };
+    struct rig r;
+    struct probe p;
+    struct server s;
+    uint16_t port;
+    int closed = closed_port(&port);
+    no_v6 = true;
+    test_case("a kernel without IPv6: the IPv4 address behind an IPv6 one is tried");
+    rig_open(&r);
+    allow_names(&r);
+    server_start(&s, 1, serve_echo, NULL);
+    open_name(&p, &r, "six", s.port);
+    CHECK(RIG_UNTIL(&r, p.got.len == 5 || p.link->state == LINK_FAILED));
+    CHECK_STR(buf_slice(&p.got), "hello");
+    probe_free(&p);
+    server_stop(&s);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char want[160];
+        test_case("a kernel without IPv6, and nobody listens: %s", cases[i].name);
+        open_name(&p, &r, cases[i].name, port);
+        CHECK(RIG_UNTIL(&r, p.link->state == LINK_FAILED));
+        CHECK_INT(p.link->error.code, ERR_CONNECT);
+        snprintf(want, sizeof want, "no connection to %s:%u: %s", cases[i].name, port, cases[i].error);
+        CHECK_STR(slice_of(p.link->error.text), want);
+        probe_free(&p);
+    }
+    no_v6 = false;
+    CHECK(rig_close(&r));
+    close(closed);
+}
+
 /* The thread is stuck: links with addresses go on, deadlines hold, nothing piles up, and late answers are thrown away. */
 static void test_stuck(void)
 {
@@ -259,6 +322,7 @@ int main(void)
     test_not_asked();
     test_failures();
     test_many();
+    test_no_v6();
     test_stuck();
     test_step_deadlines();
     return test_done();
