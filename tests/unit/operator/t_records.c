@@ -207,6 +207,33 @@ static void check_list(void)
     finish(&r);
 }
 
+/* The watch was cut off while a pod went and another one came under its name: nobody tells of the end of the first. */
+static void check_remade(void)
+{
+    struct rig r;
+    const struct jval none = {.at = -1};
+    start(&r);
+    watch_says(&r, KUBE_WATCH_RESTART, none, 0);
+    watch_says(&r, KUBE_WATCH_UPSERT, parsed(&r, pod_text(&r, POD(1), 10, "Running")), 10);
+    watch_says(&r, KUBE_WATCH_SYNCED, none, 20);
+    test_case("L8 a list holds another pod of that name: until its end there are both, and then the new one alone");
+    watch_says(&r, KUBE_WATCH_RESTART, none, 20);
+    watch_says(&r, KUBE_WATCH_UPSERT, parsed(&r, pod_text(&r, POD(2), 30, "Pending")), 30);
+    CHECK(pod(&r, POD(1)) && pod(&r, POD(2)));
+    watch_says(&r, KUBE_WATCH_SYNCED, none, 40);
+    CHECK(!pod(&r, POD(1)) && pod(&r, POD(2)));
+    CHECK_INT(r.op->pods.count, 1);
+    const struct cluster *c = cluster_get(r.op, SLICE(CLUSTER), SLICE("n"));
+    uint32_t counted = 0;
+    for (const struct pod_record *p = c->pods; p; p = p->next)
+        counted++;
+    CHECK_INT(counted, 1);
+    test_case("what is told late of the first one is of no pod that counts");
+    watch_says(&r, KUBE_WATCH_DELETE, parsed(&r, pod_text(&r, POD(1), 29, "Running")), 29);
+    CHECK(pod(&r, POD(2)) && c->pods && c->pods->pod.phase == POD_PENDING);
+    finish(&r);
+}
+
 static void check_memory(void)
 {
     struct rig r;
@@ -393,6 +420,7 @@ int main(void)
     check_service();
     check_cluster();
     check_list();
+    check_remade();
     check_memory();
     check_gate();
     check_back();
