@@ -41,6 +41,13 @@ static bool basic_of(struct slice user, struct arena *a, struct slice *out, stru
     return ok || err_set(e, ERR_LIMIT, "proxy-url: its user and password are too long");
 }
 
+/* The first of two variables that is set to something, as in Go: an empty one does not hide the other. */
+static struct slice either(const char *name, const char *other)
+{
+    struct slice value = slice_of(getenv(name));
+    return slice_empty(value) ? slice_of(getenv(other)) : value;
+}
+
 /* proxy-url holds for whatever server it stands beside; the environment's proxy asks NO_PROXY first, and only for https, as in Go. */
 static bool find_proxy(struct kube_config *c, const struct kube_settings *s, struct arena *a, struct err *e)
 {
@@ -54,12 +61,10 @@ static bool find_proxy(struct kube_config *c, const struct kube_settings *s, str
         c->proxy = (struct net_proxy){.host = url.host, .port = url.port};
         return basic_of(url.user, a, &c->proxy.basic, e);
     }
-    const char *https = getenv("HTTPS_PROXY"), *none = getenv("NO_PROXY");
-    https = https ? https : getenv("https_proxy");
-    none = none ? none : getenv("no_proxy");
-    if (!c->tls || !https || !*https)
+    struct slice https = either("HTTPS_PROXY", "https_proxy");
+    if (!c->tls || slice_empty(https))
         return true;
-    return net_proxy_for(arena_dup(a, slice_of(https)), slice_of(none), c->host, c->port, a, &c->proxy, &c->use_proxy, e);
+    return net_proxy_for(arena_dup(a, https), either("NO_PROXY", "no_proxy"), c->host, c->port, a, &c->proxy, &c->use_proxy, e);
 }
 
 static bool apply_settings(struct kube_config *c, struct err *e)

@@ -30,11 +30,11 @@ static bool split_host_port(struct slice authority, struct slice *host, struct s
 
 static struct slice cut_scheme(struct slice text, struct kube_url *out)
 {
-    if (slice_starts(text, SLICE("https://"))) {
+    if (slice_eq_nocase(slice_head(text, 8), SLICE("https://"))) {
         out->tls = true;
         return slice_skip(text, 8);
     }
-    return slice_starts(text, SLICE("http://")) ? slice_skip(text, 7) : SLICE_NONE;
+    return slice_eq_nocase(slice_head(text, 7), SLICE("http://")) ? slice_skip(text, 7) : SLICE_NONE;
 }
 
 /* The last @ ends the user, as every browser reads it. */
@@ -49,12 +49,13 @@ static struct slice cut_user(struct slice authority, struct kube_url *out)
     return authority;
 }
 
+/* No error quotes anything: of a URL that is not understood, any piece may be a password. */
 bool kube_url_parse(struct slice text, const char *what, struct kube_url *out, struct err *e)
 {
     *out = (struct kube_url){0};
     struct slice rest = cut_scheme(text, out), port;
     if (!rest.ptr)
-        return err_set(e, ERR_CONFIG, "%s \"%.*s\" must begin with https:// or http://", what, SLICE_ARG(text));
+        return err_set(e, ERR_CONFIG, "%s must begin with https:// or http://", what);
     struct slice authority = slice_cut(&rest, '/');
     out->path = rest.ptr ? (struct slice){rest.ptr - 1, rest.len + 1} : SLICE("");
     while (slice_ends(out->path, SLICE("/")))
@@ -63,10 +64,10 @@ bool kube_url_parse(struct slice text, const char *what, struct kube_url *out, s
     if (slice_find(out->path, '?') >= 0 || slice_find(out->path, '#') >= 0)
         return err_set(e, ERR_CONFIG, "%s has a query or a fragment: want only scheme, host, port and path", what);
     if (!split_host_port(authority, &out->host, &port))
-        return err_set(e, ERR_CONFIG, "%s: \"%.*s\" is no host name or address", what, SLICE_ARG(authority));
+        return err_set(e, ERR_CONFIG, "%s: there is no host name or address in it", what);
     int64_t number = out->tls ? 443 : 80;
     if (port.ptr && (!slice_int(port, &number) || number < 1 || number > UINT16_MAX))
-        return err_set(e, ERR_CONFIG, "%s: \"%.*s\" is no port", what, SLICE_ARG(port));
+        return err_set(e, ERR_CONFIG, "%s: what stands for its port is no port", what);
     out->port = (uint16_t)number;
     return true;
 }

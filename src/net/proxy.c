@@ -129,7 +129,7 @@ static bool read_url(struct slice url, struct arena *a, struct net_proxy *out, s
     *out = (struct net_proxy){0};
     static const char marker[] = "://";
     const char *at = memmem(url.ptr, url.len, marker, sizeof marker - 1);
-    if (at) {
+    if (at && !memchr(url.ptr, ':', (size_t)(at - url.ptr))) { /* else it stands in a password */
         struct slice scheme = slice_head(url, (size_t)(at - url.ptr));
         url = slice_skip(url, scheme.len + sizeof marker - 1);
         if (!slice_eq_nocase(scheme, SLICE("http")))

@@ -69,8 +69,8 @@ static const struct {
     {"socks proxy", BASE ", proxy-url: 'socks5://proxy.test'", "", "error: proxy-url"},
     {"no server", CA, "", "error: the cluster has no server"},
     {"no scheme", "server: 'api.test:6443'", "", "error: must begin with https:// or http://"},
-    {"bad port", "server: 'https://api.test:99999'", "", "error: \"99999\" is no port"},
-    {"empty port", "server: 'https://api.test:'", "", "error: \"\" is no port"},
+    {"bad port", "server: 'https://api.test:99999'", "", "error: is no port"},
+    {"empty port", "server: 'https://api.test:'", "", "error: is no port"},
     {"bad host", "server: 'https://a b'", "", "error: is no host name or address"},
     {"half IPv6", "server: 'https://[::1'", "", "error: is no host name or address"},
     {"junk behind IPv6", "server: 'https://[::1]x'", "", "error: is no host name or address"},
@@ -255,7 +255,18 @@ static void check_environment_proxy(void)
     test_case("1.7 NO_PROXY");
     setenv("NO_PROXY", ".test", 1);
     check_load(&o, "https api.test:6443 name=api.test ns=team-a auth=Bearer file-token trust identity");
+    test_case("1.7 an empty variable does not hide the other spelling");
+    setenv("NO_PROXY", "", 1);
+    setenv("no_proxy", ".test", 1);
+    check_load(&o, "https api.test:6443 name=api.test ns=team-a auth=Bearer file-token trust identity");
+    unsetenv("no_proxy");
     unsetenv("NO_PROXY");
+    setenv("HTTPS_PROXY", "", 1);
+    setenv("https_proxy", "http://small.test:3128", 1);
+    check_load(&o, "https api.test:6443 name=api.test ns=team-a auth=Bearer file-token trust identity proxy=small.test:3128:");
+    setenv("HTTPS_PROXY", "http://proxy.test:3128", 1);
+    check_load(&o, "https api.test:6443 name=api.test ns=team-a auth=Bearer file-token trust identity proxy=proxy.test:3128:");
+    unsetenv("https_proxy");
     test_case("1.7 http goes direct");
     check_load(&(struct kube_config_options){.kubeconfig = "tests/data/kube/second.yaml"},
                "http second.test:8080/prefix name=second.test ns=default auth=");

@@ -120,6 +120,7 @@ static const struct {
     {"http://u:p@ss@proxy.example", "proxy.example", 80, "dTpwQHNz", NULL},
     {"https://proxy.example", "", 0, "", "HTTPS_PROXY names a proxy of scheme https://: only http:// proxies are supported"},
     {"socks5://proxy.example", "", 0, "", "HTTPS_PROXY names a proxy of scheme socks5://: only http:// proxies are supported"},
+    {"user:secret://a@proxy.example:1", "", 0, "", "HTTPS_PROXY is not a proxy's address: want http://[USER:PASSWORD@]HOST[:PORT]"},
     {"http://", "", 0, "", "HTTPS_PROXY is not a proxy's address: want http://[USER:PASSWORD@]HOST[:PORT]"},
     {"http://proxy.example:99999", "", 0, "", "HTTPS_PROXY is not a proxy's address: want http://[USER:PASSWORD@]HOST[:PORT]"},
     {"http://proxy.example:0", "", 0, "", "HTTPS_PROXY is not a proxy's address: want http://[USER:PASSWORD@]HOST[:PORT]"},
