@@ -44,7 +44,7 @@ void client_trouble(struct kube_client *c, const struct err *why, struct now now
 {
     c->stats.trouble = *why;
     if (why->code == ERR_TLS_TRUST)
-        client_renew(c, RENEW_MS, now); /* the server's CA may have been replaced, and ours with it */
+        client_renew(c, CLIENT_RENEW_MS, now); /* the server's CA may have been replaced, and ours with it */
     if (!log_limit_pass(&c->trouble_log, now))
         return;
     c->trouble_said = true;

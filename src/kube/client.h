@@ -6,11 +6,12 @@
 
 enum {
     KUBE_LANES = KUBE_LANE_PROXY + 1,
-    CALL_TRIES = 10,                   /* client-go's bound for answers that ask for another try */
-    WARNINGS_KEPT = 64,                /* distinct Warning texts remembered */
-    RENEW_MS = 1000,                   /* many calls may be told 401 at once: the files are read for the first of them … */
-    RENEW_HEARSAY_MS = KUBE_RELOAD_MS, /* … and no more often than they are anyway where the 401 may be somebody else's than the server's */
-    BODY_KEPT = 4 * KIB,               /* what a connection keeps of its body buffer between answers */
+    CALL_TRIES = 10,        /* client-go's bound for answers that ask for another try */
+    WARNINGS_KEPT = 64,     /* distinct Warning texts remembered */
+    CLIENT_RENEW_MS = 1000, /* many calls may be told 401 at once: the files are read for the first of them … */
+    CLIENT_RENEW_HEARSAY_MS =
+        KUBE_RELOAD_MS,  /* … and no more often than they are anyway where the 401 may be somebody else's than the server's */
+    BODY_KEPT = 4 * KIB, /* what a connection keeps of its body buffer between answers */
 };
 
 /* A request and what became of it so far. It stands in one place at a time: a lane's queue, its list for later, or a connection. */

@@ -153,7 +153,7 @@ static bool try_again(struct kube_client *c, struct conn *conn, struct call *cal
     struct lane *lane = lane_of(conn);
     if (status->code == 401 && !call->renewed) {
         call->renewed = true;
-        client_renew(c, hearsay(conn) ? RENEW_HEARSAY_MS : RENEW_MS, now);
+        client_renew(c, hearsay(conn) ? CLIENT_RENEW_HEARSAY_MS : CLIENT_RENEW_MS, now);
         send_again(c, call);
         return true;
     }

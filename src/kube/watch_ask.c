@@ -122,7 +122,7 @@ static void refused(struct kube_watch *w, const struct kube_status *s, struct no
     if (s->code == 401 && w->failures > 0)
         client_denied(w->client, s, now); /* with fresh credentials too */
     if (s->code == 401)
-        client_renew(w->client, RENEW_MS, now);
+        client_renew(w->client, CLIENT_RENEW_MS, now);
     if (s->code == 401 && w->client->config->identity)
         exchange_close(&w->x); /* the certificate that was refused was this connection's */
     watch_fail(w, &e, s, s->retry_after_ms, now);

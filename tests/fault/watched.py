@@ -143,8 +143,8 @@ def relist(ctx, *watched):
 
     def listed(w, rule):
         """Or it begins anew of itself: an operator that has found it deaf does."""
-        return rule.hit.is_set() or any(x.verb == "watch" and (x.resource, x.group) == (w.resource, w.group) and "sendInitialEvents" in x.query
-                                        for x in list(ctx.proxy.log)[since:])
+        begun = [x for x in list(ctx.proxy.log)[since:] if x.verb == "watch" and "sendInitialEvents" in x.query]
+        return rule.hit.is_set() or (w.resource, w.group) in {(x.resource, x.group) for x in begun}
 
     ctx.proxy.cut()
     for w, rule in rules:

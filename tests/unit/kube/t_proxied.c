@@ -89,7 +89,7 @@ static void check_denials(void)
     test_case("the credentials may have rotated: they are read again, no more often than they are anyway");
     int64_t first_ms = f.client->reloaded_ms;
     CHECK_INT(first_ms, f.now.mono_ms);
-    fake_run(&f, RENEW_HEARSAY_MS - 1);
+    fake_run(&f, CLIENT_RENEW_HEARSAY_MS - 1);
     ask(&f, &a, "GET");
     fake_answer(taken(&f), 401, "", SLICE(DENIED));
     CHECK_INT(f.client->reloaded_ms, first_ms);
@@ -100,7 +100,7 @@ static void check_denials(void)
     CHECK_INT(f.client->reloaded_ms, f.now.mono_ms);
     fake_answer(taken(&f), 401, "", SLICE(DENIED));
     test_case("the server's own 401 is believed a second later, and told");
-    fake_run(&f, RENEW_MS);
+    fake_run(&f, CLIENT_RENEW_MS);
     get(&f, &b);
     fake_run(&f, 0);
     fake_answer(taken(&f), 401, "", SLICE(DENIED));

@@ -219,7 +219,7 @@ static void test_known_gone(void)
     struct op *op = mem_alloc(sizeof *op);
     struct cluster known = {.present = true};
     send(&t, "POST", PODS, body);
-    map_put(&op->clusters, SLICE(OWNER), &known);
+    map_put(&op->clusters, SLICE(OWNER "\0n"), &known); /* the record's key: uid and namespace */
     t.s->w.process[0].op = op;
     send(&t, "POST", PODS, body);
     known.present = false;
