@@ -10,6 +10,7 @@
 """
 
 import collections
+import fnmatch
 import hashlib
 import importlib
 import itertools
@@ -85,7 +86,7 @@ def try_case(plane, case):
             reached = not isinstance(e, Unreached)
             error = told(e)
             (ctx.folder / "history.txt").write_text(f"{case.id}: {error}\n\n{ctx.history()}")
-        if os.environ.get("CASE"):
+        if os.environ.get("CASE") == case.id:
             print(ctx.history())
         return error, ctx.data, reached
     except Exception as e:  # what the case runs in could not be made
@@ -315,7 +316,7 @@ def choose(learned):
     if QUICK and not one:
         blocks = sample(blocks)
     if one:
-        blocks = {b: [c for c in cases if c.id == one] for b, cases in blocks.items()}
+        blocks = {b: [c for c in cases if fnmatch.fnmatchcase(c.id, one)] for b, cases in blocks.items()}
     return blocks, {m.BLOCK: m.TITLE for m in found}
 
 

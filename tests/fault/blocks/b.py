@@ -33,7 +33,7 @@ PAIRS = {  # name: workload, flags, which requests
     "create-worker": ("W2", (), {"verb": "create", "resource": "pods", "name": "worker"}),
     "try-pod": ("W8", (), {"verb": "try", "resource": "pods"}),
     "delete-pod": ("W3", (), {"verb": "delete", "resource": "pods"}),
-    "get-pod": ("W1", (), {"verb": "get", "resource": "pods"}),
+    "look-pod": ("W1", (), {"verb": "list", "resource": "pods", "where": lambda x: "fieldSelector" in x.query}),
     "apply-head-service": ("W1", (), {"verb": "patch", "resource": "services", "name": "head"}),
     "apply-headless-service": ("W22", (), {"verb": "patch", "resource": "services", "name": "headless"}),
     "status-v1": ("W1", (), {"verb": "patch", "resource": "rayclusters", "group": "ray.io", "sub": "status"}),
@@ -116,14 +116,14 @@ def answered(pair, answer, reference):
     workload = WORKLOADS[name]
 
     def run(ctx):
-        verb = which["verb"]
+        verb, looks = which["verb"], pair == "look-pod"
         rule = Rule(action_of(answer, verb), times=1 if answer == "hang" else TIMES, title=answer, **which)
-        if verb == "list":  # only who is refused a streaming list asks for pages
+        if verb == "list" and not looks:  # only who is refused a streaming list asks for pages
             ctx.proxy.add(Rule(say(400, "BadRequest", "sendInitialEvents is forbidden"), verb="watch", times=ALWAYS,
                                where=lambda x: "sendInitialEvents" in x.query, helper=True))
-        if verb == "get" and which["resource"] == "pods":  # only a lost answer is looked up
+        if looks:  # only what follows a lost answer
             ctx.proxy.add(Rule(reset(forward=True), verb="create", resource="pods", name="head", times=2))
-        if verb in LISTS or which["resource"] == "leases":  # of the start
+        if (verb in LISTS and not looks) or which["resource"] == "leases":  # of the start
             ctx.proxy.add(rule)
             ctx.operator(*flags)
             ctx.act(workload)
@@ -133,8 +133,8 @@ def answered(pair, answer, reference):
             ctx.act(workload)
         assert rule.hit.wait(60), "no such request was sent"
         own = HANG_SECONDS if answer == "hang" else TIMES * TRY_SECONDS if pair == "try-pod" else 0
-        own += TIMES * ABSENT_SECONDS if answer == "404" and verb in LISTS else 0
-        own += HOLE_SECONDS if answer == "broken-json" and verb == "list" else 0
+        own += TIMES * ABSENT_SECONDS if answer == "404" and verb in LISTS and not looks else 0
+        own += HOLE_SECONDS if answer == "broken-json" and verb == "list" and not looks else 0
         ctx.check(reference, limit=LIMIT + own)
     return run
 

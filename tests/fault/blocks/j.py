@@ -211,7 +211,7 @@ def namespaces(ctx, count):
     names = ",".join([ctx.space.name] + [f"nowhere-{i}" for i in range(count - 1)])
     op = Limited(ctx, f"--namespace={names}")
     if count > 16:
-        assert op.process.wait(30) == 2 and "LIMIT_KUBE_WATCHES" in op.log(), op.log()
+        assert op.process.wait(30) == 2 and "CLI_NAMESPACES_MAX" in op.log(), op.log()
         ctx.conclude(codes=(2,))
         return
     work(ctx)
