@@ -153,6 +153,7 @@ static bool try_again(struct kube_client *c, struct conn *conn, struct call *cal
     struct lane *lane = lane_of(conn);
     if (status->code == 401 && !call->renewed) {
         call->renewed = true;
+        call->maybe |= hearsay(conn); /* a head may say no and do it all the same */
         client_renew(c, hearsay(conn) ? CLIENT_RENEW_HEARSAY_MS : CLIENT_RENEW_MS, now);
         send_again(c, call);
         return true;
@@ -160,8 +161,7 @@ static bool try_again(struct kube_client *c, struct conn *conn, struct call *cal
     bool throttled = status->code == 429 && !hearsay(conn); /* else nothing is known but that the call is to come later */
     if (status->code != 429 && (status->code < 500 || conn->retry_after_ms < 0))
         return false;
-    int64_t wait =
-        conn->retry_after_ms >= 0 ? conn->retry_after_ms : backoff_ms(&c->rng, call->tries, KUBE_BACKOFF_MS, KUBE_BACKOFF_MAX_MS);
+    int64_t told = conn->retry_after_ms, wait = told >= 0 ? told : backoff_ms(&c->rng, call->tries, KUBE_BACKOFF_MS, KUBE_BACKOFF_MAX_MS);
     wait += (int64_t)rng_below(&c->rng, (uint64_t)wait / 8 + 1); /* not all of us at the same moment */
     if (throttled && now.mono_ms + wait > lane->not_before_ms)
         lane->not_before_ms = now.mono_ms + wait;
@@ -244,6 +244,7 @@ static void on_end(struct exchange *x, struct now now)
     if (conn->retry_after_ms >= 0)
         answer.status.retry_after_ms = conn->retry_after_ms;
     struct call *call = conn_detach(conn);
+    bool secret = conn->secret; /* of this call: the owner may make the next one */
     conn_rest(conn, now);
     lane_of(conn)->failures = 0;
     if (answer.status.code != 401)
@@ -258,7 +259,7 @@ static void on_end(struct exchange *x, struct now now)
         call_finish(c, call, &answer, now);
     }
     /* Nothing has come for a next call yet: that takes another step. */
-    if (conn->secret)
+    if (secret)
         kube_buf_wipe(&conn->body);
     else
         buf_shrink(&conn->body, BODY_KEPT);

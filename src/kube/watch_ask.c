@@ -183,6 +183,8 @@ static void probe_done(void *owner, uint64_t tag, const struct kube_answer *answ
             w->x.heard_ms = now.mono_ms; /* nothing was missed */
         else
             watch_again(w, now);
+    } else if (w->phase == WATCH_LIVE && answer->outcome == KUBE_UNSENT) {
+        w->new_link = true; /* nobody was asked: after trouble watches come through before calls do */
     }
     arena_free(&a);
 }

@@ -9,7 +9,7 @@ static void store_rewound(struct kube_watch *by, uint64_t version, struct now no
     log_warn("resourceVersion went back and stays there: was the API server's store restored?", LF("resource", by->resource.plural),
              LF("namespace", by->ns), LF_INT("seen", by->highest), LF_INT("now", version));
     for (struct kube_watch *w = by->client->watches; w; w = w->next) {
-        w->highest = w->version = 0;
+        w->highest = w->version = w->probed_version = 0;
         w->stale_lists = 0;
         kube_watch_refresh(w, now);
         watch_say(w, KUBE_WATCH_REWOUND, (struct jval){.at = -1}, version, now);

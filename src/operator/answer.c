@@ -2,6 +2,8 @@
  * unknown is looked up by name before anything else is done for that cluster. */
 #include "op.h"
 
+#include <stdlib.h>
+
 struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *version)
 {
     struct err e = {0};
@@ -197,7 +199,10 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
 
 int answer_failed(const struct kube_answer *a)
 {
-    return a->outcome == KUBE_REFUSED ? a->status.code : (int)a->err.code;
+    if (a->outcome == KUBE_REFUSED)
+        return a->status.code;
+    return a->err.code == ERR_STATUS ? (int)strtol(a->err.text, NULL, 10)
+                                     : (int)a->err.code; /* a try that was told no, and has found no time for another */
 }
 
 const char *answer_words(const struct kube_answer *a, char out[ANSWER_WORDS])
@@ -510,11 +515,14 @@ static void too_late(struct op *op, struct flight *f, const struct kube_answer *
         not_deleted(op, f, a);
 }
 
-/* It has waited for a connection for too long. Nothing has happened, and nothing has failed: it is decided anew. */
-static void not_sent(struct op *op, const struct flight *f)
+/* It has waited for a connection, or at a server that is busy, for too long. Nothing has happened: it is decided anew. A server that goes
+ * on saying so is told of. */
+static void not_sent(struct op *op, const struct flight *f, const struct err *why)
 {
     record_by_us(op, f->kind, slice_of(f->uid), false);
     work_drop(f->c);
+    if (why->code == ERR_STATUS)
+        log_trouble(op, f->c, f, why->text, op->now.mono_ms);
 }
 
 void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
@@ -525,7 +533,7 @@ void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct 
     op->now = now;
     f->failed = f->looking && a->outcome == KUBE_OK ? f->failed : answer_failed(a);
     if (c->present && a->outcome == KUBE_UNSENT && !f->looking) {
-        not_sent(op, f);
+        not_sent(op, f, &a->err);
     } else if (c->present) {
         if (f->kind == ACTION_CREATE_POD && on_create(op, f, a))
             return;

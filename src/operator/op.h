@@ -195,7 +195,7 @@ struct op {
 
 /* records.c */
 struct cluster *cluster_get(struct op *op, struct slice uid, struct slice ns);
-struct cluster *cluster_make(struct op *op, struct slice uid, struct slice ns, struct space *space); /* NULL: no uid, or no namespace */
+struct cluster *cluster_make(struct op *op, struct slice uid, struct slice ns, struct space *space); /* NULL: neither can be */
 void cluster_touch(struct op *op, struct cluster *c);                                                /* dirty: to be decided */
 void cluster_wake_at(struct op *op, struct cluster *c, int64_t ms);
 void cluster_settle(struct op *op, struct cluster *c); /* frees it when nothing is left of it */

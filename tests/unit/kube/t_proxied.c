@@ -67,6 +67,12 @@ static void check_pause_of_a_write(void)
     fake_answer(taken(&f), 429, "Retry-After: 5\r\n", SLICE(THROTTLED));
     kube_calls_recall(f.client, &a, NULL, f.now);
     CHECK(a.count == 1 && a.unknown == 1);
+    test_case("… and one that says 401");
+    ask(&f, &a, "POST");
+    f.client->lanes[KUBE_LANE_PROXY].not_before_ms = f.now.mono_ms + 1000;
+    fake_answer(taken(&f), 401, "", SLICE("no"));
+    kube_calls_recall(f.client, &a, NULL, f.now);
+    CHECK(a.count == 2 && a.unknown == 2);
     fake_free(&f);
 }
 

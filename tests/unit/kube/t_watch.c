@@ -283,6 +283,21 @@ static void check_new_link(void)
     fake_run(&t.f, WATCH_PROBE_MS);
     CHECK(live->link != NULL && !t.w->probing && !t.w->new_link);
     watcher_free(&t);
+
+    start_live(&t);
+    test_case("C3 … and one that could not be sent, because calls wait for a server in trouble, is asked again");
+    struct lane *lane = &t.f.client->lanes[KUBE_LANE_MAIN];
+    fake_fail(watcher_link(&t), ERR_CLOSED, "reset by peer");
+    fake_run(&t.f, KUBE_BACKOFF_MS);
+    live = watcher_link(&t);
+    lane->not_before_ms = t.f.now.mono_ms + 3 * WATCH_PROBE_MS;
+    begin_stream(&t);
+    fake_run(&t.f, WATCH_PROBE_MS);
+    CHECK(live->link != NULL && t.w->probing && lane->queued == 1);
+    fake_run(&t.f, 2 * WATCH_PROBE_MS + 1);
+    fake_answer(watcher_link(&t), 200, "", SLICE(LIST("9", "")));
+    CHECK(live->link == NULL);
+    watcher_free(&t);
 }
 
 static void check_malformed(void)
