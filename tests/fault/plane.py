@@ -6,7 +6,7 @@ import json
 import os
 import time
 
-from cluster import RUN, Api, Refused, kubectl, manifests
+from cluster import RUN, Api, Refused, eventually, kubectl, manifests
 from proxy import Certificates
 
 TEMPLATE = "fault-template"
@@ -40,7 +40,18 @@ class Plane:
         kubectl("apply", "-f", "-", stdin=manifests("--crds-only"))
         names = [f"crd/{name}" for name in ("rayclusters.ray.io", "rayclusters.cluster.ray.io", "rayjobs.ray.io")]
         kubectl("wait", "--for=condition=Established", *names, "--timeout=60s")
+        for kind in ("ray.io/v1/rayclusters", "cluster.ray.io/v1/rayclusters", "ray.io/v1/rayjobs"):
+            eventually(lambda kind=kind: self.served(f"/apis/{kind}"), 60)
         self.installation = self._installation()
+
+    def served(self, path):
+        """What has just been established may be refused for a moment more: its storage begins."""
+        try:
+            return self.api.get(path)
+        except Refused as e:
+            if e.status in (404, 429):
+                return None
+            raise
 
     def connect(self):
         self.api = User()
