@@ -34,19 +34,6 @@ static void test_two_kinds(void)
     world_free(&w);
 }
 
-/* As KubeRay v1.2 names and labels them: a generated name, no index, nothing of ours. */
-static void make_kuberay_pod(struct world *w, const char *name, const char *type, const char *group)
-{
-    struct slice body = arena_printf(
-        &w->arena,
-        "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"%s\",\"labels\":{\"ray.io/cluster\":\"c\",\"ray.io/node-type\":"
-        "\"%s\",\"ray.io/group\":\"%s\",\"ray.io/is-ray-node\":\"yes\"},\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\",\"kind\":"
-        "\"RayCluster\",\"name\":\"c\",\"uid\":\"%.*s\",\"controller\":true}]},\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":"
-        "\"ray:1\"}]}}",
-        name, type, group, SLICE_ARG(status_of(w, "c", "metadata.uid")));
-    CHECK_INT(world_call(w, "POST", pods_path, "application/json", body), 201);
-}
-
 static void test_adopted(void)
 {
     struct world w;
@@ -55,10 +42,11 @@ static void test_adopted(void)
     world_run(&w, 500);
     world_kill_operator(&w);
     apply(&w, "c", 3);
-    make_kuberay_pod(&w, "c-head-x7k2p", "head", "headgroup");
-    make_kuberay_pod(&w, "c-small-worker-aaaaa", "worker", "small");
-    make_kuberay_pod(&w, "c-small-worker-bbbbb", "worker", "small");
-    make_kuberay_pod(&w, "c-small-worker-ccccc", "worker", "small");
+    /* as KubeRay v1.2 names and labels them: a generated name, no index, nothing of ours */
+    make_pod_of_c(&w, pods_path, "c-head-x7k2p", "head", "headgroup");
+    make_pod_of_c(&w, pods_path, "c-small-worker-aaaaa", "worker", "small");
+    make_pod_of_c(&w, pods_path, "c-small-worker-bbbbb", "worker", "small");
+    make_pod_of_c(&w, pods_path, "c-small-worker-ccccc", "worker", "small");
     world_run(&w, 2000);
     world_start_operator(&w, false);
     world_run(&w, 10 * 1000);

@@ -30,19 +30,6 @@ static void make_here_and_there(struct world *w)
     make_crd(w, "ray.io", "");
 }
 
-/* Of namespace m, as the operator labels those of cluster n/c, whose uid they name. */
-static void make_named_pod(struct world *w, const char *name, const char *type, const char *group)
-{
-    struct slice body = arena_printf(
-        &w->arena,
-        "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"%s\",\"labels\":{\"ray.io/cluster\":\"c\",\"ray.io/node-type\":"
-        "\"%s\",\"ray.io/group\":\"%s\",\"ray.io/is-ray-node\":\"yes\"},\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\",\"kind\":"
-        "\"RayCluster\",\"name\":\"c\",\"uid\":\"%.*s\",\"controller\":true}]},\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":"
-        "\"ray:1\"}]}}",
-        name, type, group, SLICE_ARG(status_of(w, "c", "metadata.uid")));
-    CHECK_INT(world_call(w, "POST", "/api/v1/namespaces/m/pods", "application/json", body), 201);
-}
-
 /* more: members of its metadata, each with its comma. */
 static void make_named_service(struct world *w, struct slice owner, const char *more)
 {
@@ -58,8 +45,8 @@ static void make_named_service(struct world *w, struct slice owner, const char *
 static void make_children(struct world *w)
 {
     make_named_service(w, status_of(w, "c", "metadata.uid"), "");
-    make_named_pod(w, "their-head", "head", "headgroup");
-    make_named_pod(w, "their-worker", "worker", "small");
+    make_pod_of_c(w, "/api/v1/namespaces/m/pods", "their-head", "head", "headgroup");
+    make_pod_of_c(w, "/api/v1/namespaces/m/pods", "their-worker", "worker", "small");
 }
 
 static void check_cluster(struct world *w)
