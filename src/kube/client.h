@@ -102,7 +102,7 @@ void call_finish(struct kube_client *c, struct call *call, struct kube_answer *a
 /* Calls of this owner go on, but nobody is told. */
 void calls_orphan(struct kube_client *c, const void *owner);
 
-/* ---- lane.c: queues and connections ---- */
+/* ---- lane.c, lane_wait.c: queues and connections ---- */
 
 void lane_add(struct kube_client *c, struct call *call);
 /* Calls that may be in flight: the window, or 1 while the server cannot be reached. */
