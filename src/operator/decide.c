@@ -1,7 +1,7 @@
 /* From a dirty record to a plan: the record's bytes become a model, the model and the children's records a view, the view a plan. */
 #include "op.h"
 
-enum { DECISIONS_PER_STEP = 64, LOCAL_ROUNDS = 4 };
+enum { LOCAL_ROUNDS = 4 };
 
 /* The record's bytes as one object again, as ray_read wants it. */
 static struct slice object_text(struct cluster *c, struct arena *a)
@@ -324,7 +324,7 @@ void decide_all(struct op *op)
     struct cluster *c;
     while ((c = timer_due(op, op->now.mono_ms)) != NULL)
         cluster_touch(op, c);
-    for (int i = 0; i < DECISIONS_PER_STEP && (c = dirty_pop(op)) != NULL; i++)
+    for (int i = 0; i < OPERATOR_DECISIONS && (c = dirty_pop(op)) != NULL; i++)
         decide_one(op, c);
 }
 

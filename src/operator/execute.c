@@ -224,12 +224,15 @@ void execute_none(struct op *op)
     }
 }
 
+static bool is_old(const struct op *op, const struct cluster *c)
+{
+    return c->present && c->work && op->now.mono_ms >= c->work->began_ms + OPERATOR_PLAN_MS;
+}
+
 /* What was decided so long ago was right for what was seen then. It is decided anew, in its place: or who waits long for their turns would
  * stand behind those who have come later, again and again. */
 static void renew(struct op *op, struct cluster *c)
 {
-    if (!c->present || !c->work || op->now.mono_ms < c->work->began_ms + OPERATOR_PLAN_MS)
-        return;
     work_drop(c);
     work_settle(op, c);
     decide_one(op, c);
@@ -248,18 +251,23 @@ static bool take_turn(struct op *op, struct cluster *c)
     return true;
 }
 
-void execute_all(struct op *op)
+/* After a time in which nothing went on all plans are old, and what comes of them need not be a call: the window does not bound them. */
+bool execute_all(struct op *op)
 {
-    while (op->ring_first) {
+    for (int renewals = 0; op->ring_first;) {
         struct cluster *c = op->ring_first;
-        if (kube_client_room(op->client) != 0)
+        if (is_old(op, c) && kube_client_room(op->client) != 0) {
+            if (renewals++ == OPERATOR_DECISIONS)
+                return true;
             renew(op, c);
+        }
         if (!take_turn(op, c))
-            return;
+            return false;
         ring_pop(op);
         if (c->work && c->work->next < c->work->count)
             ring_add(op, c);
         else
             work_settle(op, c);
     }
+    return false;
 }

@@ -265,7 +265,7 @@ void cluster_doubt(struct cluster *c);
 void cluster_confirm(struct op *op, struct cluster *c); /* asks whether it is still there; the answer touches it */
 
 /* execute.c: a few actions per cluster and turn, as long as the window has room */
-void execute_all(struct op *op);
+bool execute_all(struct op *op);  /* whether it has more to do in the next step, although nobody will say so */
 void execute_none(struct op *op); /* no action that has not begun is begun any more */
 void ring_add(struct op *op, struct cluster *c);
 void work_settle(struct op *op, struct cluster *c); /* says what was done when the last answer is there */

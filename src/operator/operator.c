@@ -151,9 +151,9 @@ int64_t operator_step(struct op *op, struct now now)
     follow_wall(op);
     if (op->leading && !op->stopping) {
         decide_all(op);
-        execute_all(op);
+        bool more = execute_all(op);
         next = earlier(next, earlier(timer_next(op), tools_tick(op)));
-        if (op->dirty_first)
+        if (op->dirty_first || more)
             next = now.mono_ms; /* more is waiting to be decided: after the links have had their turn */
     } else {
         kube_calls_recall(op->client, op, NULL, now);

@@ -1,5 +1,5 @@
 /* What was decided waits, for a connection or for its turn. When it has waited so long that its reason may be gone, it is decided anew. */
-#include "scene.h"
+#include "jobs.h"
 
 #include "../../../src/operator/op.h"
 
@@ -8,6 +8,7 @@ struct slow {
     struct world_hooks hooks; /* first */
     int64_t post_ms;
     bool silent;
+    uint64_t decisions, most; /* so far, and most of one step */
 };
 
 static void on_arrived(struct world_hooks *h, struct world_request *q)
@@ -20,6 +21,15 @@ static bool on_connect(struct world_hooks *h, struct process *p)
 {
     (void)p;
     return !((struct slow *)h)->silent;
+}
+
+static void on_stepped(struct world_hooks *h, struct process *p, uint64_t since)
+{
+    struct slow *s = (struct slow *)h;
+    uint64_t count = p->op->stats.decisions - s->decisions;
+    (void)since;
+    s->most = count > s->most ? count : s->most;
+    s->decisions = p->op->stats.decisions;
 }
 
 /* Of the cluster's three workers the last one is to go; then somebody else deletes the first, and two are left. */
@@ -132,6 +142,47 @@ static void test_fleet(void)
     world_free(&w);
 }
 
+static uint32_t old_plans(const struct world *w)
+{
+    uint32_t count = 0;
+    for (const struct cluster *c = w->op->ring_first; c; c = c->next_ring)
+        count += c->work && w->now.mono_ms >= c->work->began_ms + OPERATOR_PLAN_MS;
+    return count;
+}
+
+/* The plans of jobs take no place in the window of calls to the API server: they ask a dashboard. */
+static void test_stalled(void)
+{
+    enum { JOBS = 4 * OPERATOR_DECISIONS, STALL_MS = 60 * 1000 };
+    struct world w;
+    struct slow slow = {.hooks = {.arrived = on_arrived, .stepped = on_stepped}};
+    test_case("stopped for a minute with many plans under way: they are decided anew in many steps");
+    make_job_world(&w, false);
+    board.run_ms = 0;
+    apply(&w, "shared", 1);
+    for (int i = 0; i < JOBS; i++)
+        apply_job(&w, arena_printf(&w.arena, "j%d", i).ptr, "\"clusterSelector\":{\"ray.io/cluster\":\"shared\"},");
+    for (int64_t until = w.now.mono_ms + 60 * 1000; board.taken < JOBS && w.now.mono_ms < until;)
+        world_run(&w, 1000);
+    CHECK_INT(board.taken, JOBS);
+    w.hooks = &slow.hooks;
+    slow.post_ms = OPERATOR_PLAN_MS - 1000;
+    apply(&w, "many", 200);
+    world_run(&w, OPERATOR_PLAN_MS - 2000);
+    w.process[0].frozen_until_ms = w.now.mono_ms + STALL_MS;
+    world_run(&w, STALL_MS - 1);
+    CHECK(old_plans(&w) > 2 * OPERATOR_DECISIONS);
+    slow.post_ms = 0;
+    slow.most = 0;
+    world_run(&w, 10 * 1000);
+    CHECK(slow.most <= 2 * OPERATOR_DECISIONS);
+    CHECK_INT(old_plans(&w), 0);
+    world_run(&w, 10 * 1000);
+    CHECK_INT(pods_of(&w, "many"), 201);
+    CHECK_INT(board.submits, JOBS);
+    end_job_world(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
@@ -139,5 +190,6 @@ int main(void)
     test_turn();
     test_slow_path();
     test_fleet();
+    test_stalled();
     return test_done();
 }
