@@ -135,7 +135,8 @@ struct kube_answer {
     enum kube_outcome outcome;
     struct kube_status status;
     struct slice body; /* valid during the callback */
-    struct err err;
+    struct err err;    /* of what ended without an answer. ERR_STATUS: its last try was told no, and there was no time for another … */
+    int told;          /* … by this HTTP status: the last no that any of its tries was told; 0: none was */
     int64_t took_ms;
 };
 

@@ -139,6 +139,7 @@ void call_free(struct call *call)
 
 void call_finish(struct kube_client *c, struct call *call, struct kube_answer *answer, struct now now)
 {
+    answer->told = call->told;
     answer->took_ms = now.mono_ms - call->made_ms;
     c->news = true;
     c->stats.errors += answer->outcome != KUBE_OK;

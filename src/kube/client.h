@@ -30,6 +30,7 @@ struct call {
     const void *about;
     uint64_t tag;
     struct err why; /* what stopped the last try */
+    int told;       /* the HTTP status of the last no */
     char method[8], content_type[48];
     struct buf request; /* as it goes over the wire, formed once; kept while it may have to be sent again, wiped then: it holds the token */
     size_t path_at, path_len, body_len; /* within request, for forming it anew with other credentials; the body is its end … */

@@ -237,6 +237,8 @@ static void on_end(struct exchange *x, struct now now)
     if (conn->retry_after_ms >= 0)
         answer.status.retry_after_ms = conn->retry_after_ms;
     struct call *call = conn_detach(conn);
+    if (!good)
+        call->told = answer.status.code;
     bool secret = conn->secret; /* of this call: the owner may make the next one */
     conn_rest(conn, now);
     lane_of(conn)->failures = 0;

@@ -2,8 +2,6 @@
  * unknown is looked up by name before anything else is done for that cluster. */
 #include "op.h"
 
-#include <stdlib.h>
-
 struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *version)
 {
     struct err e = {0};
@@ -199,10 +197,7 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
 
 int answer_failed(const struct kube_answer *a)
 {
-    if (a->outcome == KUBE_REFUSED)
-        return a->status.code;
-    return a->err.code == ERR_STATUS ? (int)strtol(a->err.text, NULL, 10)
-                                     : (int)a->err.code; /* a try that was told no, and has found no time for another */
+    return a->outcome == KUBE_REFUSED || a->err.code == ERR_STATUS ? a->told : (int)a->err.code;
 }
 
 const char *answer_words(const struct kube_answer *a, char out[ANSWER_WORDS])

@@ -113,11 +113,46 @@ static void check_begin_again(void)
     fake_free(&f);
 }
 
+/* Whoever acts on a code does not read it in words. */
+static void check_told(void)
+{
+    enum { WITHIN_MS = 2000 };
+    struct fake f;
+    struct answers a = {0};
+    fake_init(&f);
+    test_case("what was told no and had no time for another try says which");
+    delete_within(&f, &a, WITHIN_MS);
+    fake_run(&f, 0);
+    fake_answer(f.links[0], 429, "Retry-After: 5\r\n", SLICE("{\"kind\":\"Status\",\"reason\":\"TooManyRequests\"}"));
+    fake_run(&f, WITHIN_MS);
+    CHECK_INT(a.unsent, 1);
+    CHECK_INT(a.last.err.code, ERR_STATUS);
+    CHECK_INT(a.last.told, 429);
+    test_case("… and so does what was lost after it");
+    fake_run(&f, KUBE_BACKOFF_MAX_MS);
+    get(&f, &a);
+    fake_run(&f, 0);
+    fake_answer(fake_last(&f), 503, "Retry-After: 1\r\n", SLICE(""));
+    fake_run(&f, 1200);
+    fake_run(&f, KUBE_CALL_MS);
+    CHECK_INT(a.unknown, 1);
+    CHECK_INT(a.last.err.code, ERR_TIMEOUT);
+    CHECK_INT(a.last.told, 503);
+    test_case("… while what was only lost was told nothing");
+    post(&f, &a);
+    fake_run(&f, 0);
+    fake_fail(fake_last(&f), ERR_CLOSED, "reset");
+    CHECK_INT(a.unknown, 2);
+    CHECK_INT(a.last.told, 0);
+    fake_free(&f);
+}
+
 int main(void)
 {
     check_opening();
     check_begin();
     check_begin_again();
+    check_told();
     check_warm();
     return test_done();
 }
