@@ -135,7 +135,8 @@ enum {
     RAY_LOG_STEP = 1 * MIB,       /* of a log that is shown: so much must come in RAY_DASH_MS */
     RAY_DASH_LINKS = 32,
     RAY_DASH_LINKS_HOST = 2,
-    RAY_DASH_LINKS_DOUBTFUL = 16,           /* of all, those to heads that did not answer the last time */
+    RAY_DASH_LINKS_DOUBTFUL = 16,           /* of all, those to heads that did not answer the last time … */
+    RAY_DASH_PROXIED_DOUBTFUL = 8,          /* … and of KUBE_PROXY_CALLS, where the API server passes them on */
     LIMIT_RAY_SESSION = 256,                /* the name of a run of Ray */
     RAY_TOKEN_BYTES = 32,                   /* of randomness, in a token that is made here */
     RAY_TOKEN_AGAIN_MS = 10 * 1000,         /* a token that a head refuses is read again so long after it was read … */

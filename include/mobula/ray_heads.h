@@ -90,7 +90,7 @@ struct ray_dash_request {
     struct slice id;    /* of a submission: JOB, STOP, DELETE, LOG */
     struct slice body;  /* JSON: SUBMIT, SERVE_PUT */
     struct slice token; /* RAY_AUTH_TOKEN, or empty */
-    bool doubtful;      /* it did not answer the last time: no more than RAY_DASH_LINKS_DOUBTFUL of such calls are under way */
+    bool doubtful;      /* it did not answer the last time: no more than a part of all calls under way are such */
 };
 const char *ray_dash_method(enum ray_dash_call call);
 /* "/api/jobs/ID/stop"; service not empty: through the API server, "/api/v1/namespaces/NS/services/SERVICE:PORT/proxy/api/jobs/…". */
@@ -171,6 +171,37 @@ enum { RAY_LOG_TEXT = 4 * KIB };
 bool ray_log_text_read(struct ray_log_text *t, struct slice *in, char out[RAY_LOG_TEXT], size_t *n);
 bool ray_log_text_whole(const struct ray_log_text *t); /* it may end here */
 
+/* ---- whose turn it is among calls to dashboards ----
+ *
+ * `most` are under way at a time, no more than RAY_DASH_LINKS_HOST of them to one host, and `most_doubtful` to heads that did not answer
+ * the last time. Hosts come round by turns, the calls to one of them in their order, so that heads that hang delay nobody else. However
+ * many wait (LIMIT_RAY_DASH_CALLS with those under way), each step costs the same: a thousand jobs may share one head. */
+
+struct ray_turn {
+    void *call;
+    struct ray_turn_host *host; /* private from here */
+    struct ray_turn *prev, *next;
+    uint64_t number; /* of all that were entered */
+    bool doubtful, begun;
+};
+struct ray_turn_round {
+    struct ray_turn_lane *first, *last; /* without those that were found to be full */
+};
+struct ray_turns {
+    uint32_t most, most_doubtful;
+    void (*begin)(void *call, struct now now); /* it is its turn, until it leaves, which it may do in here */
+    struct map hosts;                          /* private from here */
+    struct ray_turn_round rounds[2];           /* [1]: of doubtful calls */
+    uint32_t count, begun, doubtful;           /* doubtful: of those that are begun */
+    uint64_t entered, looked;                  /* looked: how often a lane was looked at, to find whose turn it is */
+    bool look;                                 /* one was entered or has left: it may be another one's turn */
+};
+bool ray_turn_enter(struct ray_turns *all, struct ray_turn *t, struct slice host, uint16_t port, bool doubtful, struct err *e);
+void ray_turn_leave(struct ray_turns *all, struct ray_turn *t); /* it is over, or is not to be any more; or was never entered */
+int64_t ray_turns_tick(struct ray_turns *all, struct now now);  /* begins those whose turn it is; returns when to come again */
+
+/* ---- a client over links ---- */
+
 typedef void ray_dash_done(void *owner, uint64_t tag, const struct ray_dash_answer *answer, struct now now);
 /* A piece of a log. In here nothing may be asked or forgotten. */
 typedef void ray_dash_text(void *owner, uint64_t tag, struct slice piece);
@@ -183,8 +214,7 @@ struct ray_dash_to { /* all slices are copied */
     ray_dash_text *text; /* LOG: gets all of it, from the beginning and without bound, before the answer, in which there is none then */
 };
 /* Each call has a connection of its own and RAY_DASH_MS, which begin when it is its turn (and anew with each RAY_LOG_STEP of a log that
- * is shown): RAY_DASH_LINKS are under way at a time, no more than RAY_DASH_LINKS_HOST of them to one host, so that heads that hang delay
- * nobody else. */
+ * is shown): RAY_DASH_LINKS are under way at a time, RAY_DASH_LINKS_DOUBTFUL of them in doubt. */
 struct ray_dash_pool;
 struct ray_dash_pool *ray_dash_pool_new(struct net *net);
 void ray_dash_pool_free(struct ray_dash_pool *p);

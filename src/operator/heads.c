@@ -12,8 +12,12 @@ struct head_call {
     enum ray_dash_call call;
     char uid[UID_TEXT_MAX + 1]; /* of the cluster … */
     const struct istr *ns;      /* … and where it is */
-    char ip[IP_TEXT_MAX + 1];   /* on the egress allowlist until the answer */
+    char ip[IP_TEXT_MAX + 1];   /* asked directly: on the egress allowlist until the answer */
     uint16_t port;
+    struct ray_turn turn;        /* asked through the API server: when … */
+    struct kube_request request; /* … and what; its texts … */
+    struct buf texts;            /* … are in here until then, the token among them */
+    bool sent;
 };
 
 static const struct pod *find_head(const struct cluster *c)
@@ -51,8 +55,17 @@ static struct head_call *call_new(struct op *op, ray_dash_done *done, void *owne
     return h;
 }
 
+static void texts_free(struct head_call *h)
+{
+    if (h->texts.ptr)
+        mem_wipe(h->texts.ptr, h->texts.cap);
+    buf_free(&h->texts);
+}
+
 static void call_free(struct head_call *h)
 {
+    ray_turn_leave(&h->op->turns, &h->turn);
+    texts_free(h);
     *h->link = h->next;
     if (h->next)
         h->next->link = h->link;
@@ -135,35 +148,62 @@ static void on_proxied(void *owner, uint64_t tag, const struct kube_answer *a, s
     arena_free(&scratch);
 }
 
-static bool ask_proxy(struct head_call *h, const struct cluster *c, const struct ray_dash_request *r, struct err *e)
+static void send_proxied(void *call, struct now now)
+{
+    struct head_call *h = call;
+    struct ray_dash_answer none = {.call = h->call, .outcome = RAY_DASH_UNSENT};
+    h->sent = kube_call(h->op->client, &h->request, now, &none.err);
+    texts_free(h);
+    if (!h->sent)
+        on_answer(h, 0, &none, now);
+}
+
+/* There is room for all of them at once: growing would move those before, and leave a copy of the token behind. */
+static struct slice keep(struct head_call *h, struct slice text)
+{
+    size_t at = h->texts.len;
+    buf_put(&h->texts, text);
+    return slice_skip(buf_slice(&h->texts), at);
+}
+
+static void form(struct head_call *h, struct slice path, struct http_header header, struct slice body)
+{
+    const char *method = ray_dash_method(h->call);
+    bool get = strcmp(method, "GET") == 0;
+    size_t bytes = path.len + header.value.len + body.len;
+    buf_init(&h->texts, bytes);
+    buf_room(&h->texts, bytes);
+    h->request = (struct kube_request){.lane = KUBE_LANE_PROXY,
+                                       .method = slice_of(method),
+                                       .path = keep(h, path),
+                                       .content_type = get ? SLICE_NONE : SLICE(KUBE_TYPE_JSON),
+                                       .body = keep(h, body),
+                                       .header = {header.name, keep(h, header.value)},
+                                       .again = get,
+                                       .timeout_ms = RAY_DASH_MS,
+                                       .done = on_proxied,
+                                       .owner = h};
+}
+
+static bool ask_proxy(struct head_call *h, const struct ray_dash_request *r, struct err *e)
 {
     struct op *op = h->op;
     struct arena scratch = {0};
+    uint16_t port = (uint16_t)op->model.dashboard_port;
     struct slice service = ray_head_service_name(&op->model, &scratch);
-    struct slice path = ray_dash_path(r, istr_slice(c->ns), service, (uint16_t)op->model.dashboard_port, &scratch);
-    const char *method = ray_dash_method(r->call);
+    struct slice path = ray_dash_path(r, istr_slice(h->ns), service, port, &scratch);
     struct http_header header = {SLICE_NONE, SLICE_NONE};
     h->call = r->call;
-    if (!path.ptr) {
-        arena_free(&scratch);
-        return err_set(e, ERR_LIMIT, "the question does not fit a URL");
-    }
+    h->turn.call = h;
     if (!slice_empty(r->token))
         header = ray_dash_token(r->token, true, &scratch);
-    const struct kube_request k = {.lane = KUBE_LANE_PROXY,
-                                   .method = slice_of(method),
-                                   .path = path,
-                                   .content_type = strcmp(method, "GET") ? SLICE(KUBE_TYPE_JSON) : SLICE_NONE,
-                                   .body = r->body,
-                                   .header = header,
-                                   .again = strcmp(method, "GET") == 0,
-                                   .timeout_ms = RAY_DASH_MS,
-                                   .done = on_proxied,
-                                   .owner = h};
-    bool sent = kube_call(op->client, &k, op->now, e);
+    bool ok = path.ptr ? ray_turn_enter(&op->turns, &h->turn, slice_of(h->uid), port, r->doubtful, e)
+                       : err_set(e, ERR_LIMIT, "the question does not fit a URL");
+    if (ok)
+        form(h, path, header, r->body);
     mem_wipe((char *)(uintptr_t)header.value.ptr, header.value.len);
     arena_free(&scratch);
-    return sent;
+    return ok;
 }
 
 bool head_ask(struct op *op, struct cluster *c, const struct ray_dash_request *r, ray_dash_done *done, void *owner, uint64_t tag,
@@ -181,7 +221,7 @@ bool head_ask(struct op *op, struct cluster *c, const struct ray_dash_request *r
     struct head_call *h = call_new(op, done, owner, tag);
     slice_copy(slice_of(c->uid), h->uid, sizeof h->uid);
     h->ns = intern_keep(c->ns);
-    if (op->o.access == OPERATOR_PROXY ? ask_proxy(h, c, &asked, e) : ask_direct(h, ip, &asked, e))
+    if (op->o.access == OPERATOR_PROXY ? ask_proxy(h, &asked, e) : ask_direct(h, ip, &asked, e))
         return true;
     call_free(h);
     return false;
@@ -193,7 +233,7 @@ void heads_forget(struct op *op, const void *owner)
         next = h->next;
         if (h->owner != owner)
             continue;
-        if (op->o.access == OPERATOR_PROXY) { /* what was sent is answered still, to nobody */
+        if (h->sent) { /* it is answered still, to nobody, and keeps its place until then */
             h->done = NULL;
             h->owner = NULL;
             kube_calls_recall(op->client, h, NULL, op->now);
@@ -202,6 +242,20 @@ void heads_forget(struct op *op, const void *owner)
         ray_dash_forget(op->dash, h);
         call_free(h);
     }
+}
+
+void heads_init(struct op *op)
+{
+    op->dash = ray_dash_pool_new(op->net);
+    op->turns = (struct ray_turns){.most = KUBE_PROXY_CALLS, .most_doubtful = RAY_DASH_PROXIED_DOUBTFUL, .begin = send_proxied};
+}
+
+int64_t heads_tick(struct op *op)
+{
+    int64_t next = ray_dash_pool_tick(op->dash, op->now), turn = TIME_NEVER;
+    if (!op->stopping) /* else the end would wait for each of them: what is under way is waited for */
+        turn = ray_turns_tick(&op->turns, op->now);
+    return turn < next ? turn : next;
 }
 
 void heads_free(struct op *op)

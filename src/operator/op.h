@@ -164,6 +164,7 @@ struct op {
     struct kube_events *events;
     struct ray_gcs_pool *gcs;
     struct ray_dash_pool *dash;
+    struct ray_turns turns; /* of questions that go through the API server */
     struct head_call *head_calls;
     struct operator_options o;
     struct rng rng;
@@ -360,6 +361,8 @@ struct slice head_address(struct op *op, const struct cluster *c); /* its model 
 bool head_ask(struct op *op, struct cluster *c, const struct ray_dash_request *r, ray_dash_done *done, void *owner, uint64_t tag,
               struct err *e);
 void heads_forget(struct op *op, const void *owner); /* its questions are not answered any more */
+void heads_init(struct op *op);
+int64_t heads_tick(struct op *op); /* sends those whose turn it is; returns when to come again */
 void heads_free(struct op *op);
 
 /* account.c: what must stand before the head */

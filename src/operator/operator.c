@@ -26,7 +26,7 @@ struct op *operator_new(struct net *net, struct kube_config *config, const struc
     op->client = kube_client_new(net, config, rng_next(&op->rng), "mobula/" MOBULA_VERSION);
     kube_client_keep_warm(op->client);
     op->gcs = ray_gcs_pool_new(net, rng_next(&op->rng));
-    op->dash = ray_dash_pool_new(net);
+    heads_init(op);
     op->events = kube_events_new(op->client, SLICE("mobula"), o->instance);
     op->health = health_new(op, false);
     op->metrics = health_new(op, true);
@@ -160,7 +160,7 @@ int64_t operator_step(struct op *op, struct now now)
         decide_none(op);
     }
     next = earlier(next, ray_gcs_pool_tick(op->gcs, now));
-    next = earlier(next, ray_dash_pool_tick(op->dash, now));
+    next = earlier(next, heads_tick(op));
     next = earlier(next, kube_events_tick(op->events, now));
     return earlier(next, kube_client_tick(op->client, now));
 }

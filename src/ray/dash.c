@@ -1,15 +1,11 @@
 /* A call to a dashboard is a connection: it opens, the request goes out, the answer comes, and that is the end of both. */
 #include <mobula/ray_heads.h>
 
-#include "dash_turn.h"
-
 struct ray_dash_pool {
     struct net *net;
     struct dash *first, *last; /* in the order in which they were asked */
     struct dash *closed;       /* freed by the next tick, when no step can stand inside them */
-    struct turns turns;
-    uint32_t count;
-    bool look; /* a call was asked for or is over: it may be another one's turn */
+    struct ray_turns turns;
     struct arena scratch;
 };
 
@@ -23,7 +19,7 @@ struct dash {
     uint64_t tag;
     char *host;
     uint16_t port;
-    struct turn turn;
+    struct ray_turn turn;
     struct link *link; /* NULL: it waits for its turn */
     struct buf request;
     struct slice unsent;
@@ -76,13 +72,11 @@ static void dash_close(struct dash *d)
     struct ray_dash_pool *p = d->pool;
     if (d->link)
         link_close(d->link);
-    turn_leave(&p->turns, &d->turn);
+    ray_turn_leave(&p->turns, &d->turn);
     d->link = NULL;
     d->done = NULL;
     *(d->prev ? &d->prev->next : &p->first) = d->next;
     *(d->next ? &d->next->prev : &p->last) = d->prev;
-    p->count--;
-    p->look = true;
     d->next = p->closed;
     p->closed = d;
 }
@@ -215,10 +209,23 @@ static void dash_step(struct link_owner *owner, struct link *l, struct now now)
 
 /* ---- the pool ---- */
 
+static void begin(void *call, struct now now)
+{
+    struct dash *d = call;
+    const struct endpoint to = {.host = slice_of(d->host), .port = d->port};
+    struct err e = {0};
+    d->owner.step = dash_step;
+    d->unsent = buf_slice(&d->request);
+    d->link = net_open(d->pool->net, &to, &d->owner, now.mono_ms + RAY_DASH_MS, &e);
+    if (!d->link)
+        lost(d, &e, now);
+}
+
 struct ray_dash_pool *ray_dash_pool_new(struct net *net)
 {
     struct ray_dash_pool *p = mem_alloc(sizeof *p);
     p->net = net;
+    p->turns = (struct ray_turns){.most = RAY_DASH_LINKS, .most_doubtful = RAY_DASH_LINKS_DOUBTFUL, .begin = begin};
     return p;
 }
 
@@ -241,29 +248,10 @@ void ray_dash_pool_free(struct ray_dash_pool *p)
     mem_free(p);
 }
 
-static void begin(struct dash *d, struct now now)
-{
-    const struct endpoint to = {.host = slice_of(d->host), .port = d->port};
-    struct err e = {0};
-    d->owner.step = dash_step;
-    d->unsent = buf_slice(&d->request);
-    d->link = net_open(d->pool->net, &to, &d->owner, now.mono_ms + RAY_DASH_MS, &e);
-    if (d->link)
-        turn_take(&d->pool->turns, &d->turn);
-    else
-        lost(d, &e, now);
-}
-
-/* There is nothing to wait for but links: a call that waits gets its turn when another one is over. What is asked anew meanwhile waits for
- * the next tick, so that an owner who never gives up does not keep us here. */
 int64_t ray_dash_pool_tick(struct ray_dash_pool *p, struct now now)
 {
     reap(p);
-    struct turn *t = NULL;
-    for (uint32_t most = p->look ? p->count : 0; most > 0 && (t = turn_next(&p->turns)) != NULL; most--)
-        begin(t->call, now);
-    p->look = t != NULL && turn_next(&p->turns) != NULL;
-    return p->look ? now.mono_ms : TIME_NEVER;
+    return ray_turns_tick(&p->turns, now);
 }
 
 /* ---- asking ---- */
@@ -293,26 +281,21 @@ static bool form(struct dash *d, const struct ray_dash_request *r, struct arena 
 
 bool ray_dash_ask(struct ray_dash_pool *p, const struct ray_dash_to *to, const struct ray_dash_request *r, struct err *e)
 {
-    if (p->count == LIMIT_RAY_DASH_CALLS)
-        return err_set(e, ERR_LIMIT, "%d calls to dashboards wait already (LIMIT_RAY_DASH_CALLS)", LIMIT_RAY_DASH_CALLS);
     if (slice_empty(to->host) || to->host.len > LIMIT_NET_HOST || r->token.len > LIMIT_RAY_TOKEN)
         return err_set(e, ERR_CONFIG, "a dashboard has a host name or an address, and a token of at most %d bytes (LIMIT_RAY_TOKEN)",
                        LIMIT_RAY_TOKEN);
     struct arena a = {0};
     struct dash *d = dash_new(p, to, r->call);
-    bool ok = form(d, r, &a, e);
+    bool ok = form(d, r, &a, e) && ray_turn_enter(&p->turns, &d->turn, to->host, to->port, r->doubtful, e);
     arena_free(&a);
     if (!ok) {
         dash_free(d);
         return false;
     }
     d->turn.call = d;
-    turn_enter(&p->turns, &d->turn, to->host, to->port, r->doubtful);
     d->prev = p->last;
     *(p->last ? &p->last->next : &p->first) = d;
     p->last = d;
-    p->count++;
-    p->look = true;
     return true;
 }
 

@@ -1,10 +1,18 @@
-#include "dash_turn.h"
+#include <mobula/ray_heads.h>
 
 #include <stdio.h>
 
-struct turn_host {
-    struct turn_lane lanes[2];
-    uint32_t links, calls;
+/* A host's calls that wait; doubtful ones have a lane of their own. */
+struct ray_turn_lane {
+    struct ray_turn_host *host;
+    struct ray_turn *first, *last;
+    struct ray_turn_lane *prev, *next; /* in the round */
+    bool listed;
+};
+
+struct ray_turn_host {
+    struct ray_turn_lane lanes[2];
+    uint32_t begun, calls;
     uint16_t len;
     char name[]; /* HOST:PORT */
 };
@@ -13,10 +21,10 @@ enum { NAME_MAX_LEN = LIMIT_NET_HOST + 8 };
 
 /* ---- the rounds ---- */
 
-static void list_last(struct turns *all, struct turn_host *h, bool doubtful)
+static void list_last(struct ray_turns *all, struct ray_turn_host *h, bool doubtful)
 {
-    struct turn_lane *lane = &h->lanes[doubtful];
-    struct turn_round *r = &all->rounds[doubtful];
+    struct ray_turn_lane *lane = &h->lanes[doubtful];
+    struct ray_turn_round *r = &all->rounds[doubtful];
     if (lane->listed || !lane->first)
         return;
     lane->listed = true;
@@ -26,10 +34,10 @@ static void list_last(struct turns *all, struct turn_host *h, bool doubtful)
     r->last = lane;
 }
 
-static void unlist(struct turns *all, struct turn_host *h, bool doubtful)
+static void unlist(struct ray_turns *all, struct ray_turn_host *h, bool doubtful)
 {
-    struct turn_lane *lane = &h->lanes[doubtful];
-    struct turn_round *r = &all->rounds[doubtful];
+    struct ray_turn_lane *lane = &h->lanes[doubtful];
+    struct ray_turn_round *r = &all->rounds[doubtful];
     if (!lane->listed)
         return;
     lane->listed = false;
@@ -39,11 +47,11 @@ static void unlist(struct turns *all, struct turn_host *h, bool doubtful)
 
 /* ---- hosts ---- */
 
-static struct turn_host *host_of(struct turns *all, struct slice host, uint16_t port)
+static struct ray_turn_host *host_of(struct ray_turns *all, struct slice host, uint16_t port)
 {
     char name[NAME_MAX_LEN];
     int len = snprintf(name, sizeof name, "%.*s:%u", SLICE_ARG(host), port);
-    struct turn_host *h = map_get(&all->hosts, (struct slice){name, (size_t)len});
+    struct ray_turn_host *h = map_get(&all->hosts, (struct slice){name, (size_t)len});
     if (h)
         return h;
     h = mem_alloc(sizeof *h + (size_t)len);
@@ -54,7 +62,7 @@ static struct turn_host *host_of(struct turns *all, struct slice host, uint16_t 
     return h;
 }
 
-static void free_host(struct turns *all, struct turn_host *h)
+static void free_host(struct ray_turns *all, struct ray_turn_host *h)
 {
     map_del(&all->hosts, (struct slice){h->name, h->len});
     mem_free(h);
@@ -64,10 +72,12 @@ static void free_host(struct turns *all, struct turn_host *h)
 
 /* ---- turns ---- */
 
-void turn_enter(struct turns *all, struct turn *t, struct slice host, uint16_t port, bool doubtful)
+bool ray_turn_enter(struct ray_turns *all, struct ray_turn *t, struct slice host, uint16_t port, bool doubtful, struct err *e)
 {
-    struct turn_host *h = host_of(all, host, port);
-    struct turn_lane *lane = &h->lanes[doubtful];
+    if (all->count == LIMIT_RAY_DASH_CALLS)
+        return err_set(e, ERR_LIMIT, "%d calls to dashboards wait already (LIMIT_RAY_DASH_CALLS)", LIMIT_RAY_DASH_CALLS);
+    struct ray_turn_host *h = host_of(all, host, port);
+    struct ray_turn_lane *lane = &h->lanes[doubtful];
     t->host = h;
     t->doubtful = doubtful;
     t->number = all->entered++;
@@ -76,60 +86,80 @@ void turn_enter(struct turns *all, struct turn *t, struct slice host, uint16_t p
     *(lane->last ? &lane->last->next : &lane->first) = t;
     lane->last = t;
     h->calls++;
+    all->count++;
+    all->look = true;
     list_last(all, h, doubtful);
+    return true;
 }
 
-/* A host that is full leaves the round, and comes back when one of its links is over. */
-struct turn *turn_next(struct turns *all)
+/* NULL: nobody's. A host that is full leaves the round, and comes back when one of its calls is over. */
+static struct ray_turn *turn_next(struct ray_turns *all)
 {
-    while (all->links < RAY_DASH_LINKS) {
-        const struct turn_lane *lane = all->rounds[0].first, *other = all->rounds[1].first;
-        if (other && all->doubtful < RAY_DASH_LINKS_DOUBTFUL && (!lane || other->first->number < lane->first->number))
+    while (all->begun < all->most) {
+        const struct ray_turn_lane *lane = all->rounds[0].first, *other = all->rounds[1].first;
+        if (other && all->doubtful < all->most_doubtful && (!lane || other->first->number < lane->first->number))
             lane = other;
         if (!lane)
             return NULL;
         all->looked++;
-        if (lane->host->links < RAY_DASH_LINKS_HOST)
+        if (lane->host->begun < RAY_DASH_LINKS_HOST)
             return lane->first;
         unlist(all, lane->host, lane->first->doubtful);
     }
     return NULL;
 }
 
-static void leave_lane(struct turns *all, struct turn *t)
+static void leave_lane(struct ray_turns *all, struct ray_turn *t)
 {
-    struct turn_lane *lane = &t->host->lanes[t->doubtful];
+    struct ray_turn_lane *lane = &t->host->lanes[t->doubtful];
     *(t->prev ? &t->prev->next : &lane->first) = t->next;
     *(t->next ? &t->next->prev : &lane->last) = t->prev;
     if (!lane->first)
         unlist(all, t->host, t->doubtful);
 }
 
-void turn_take(struct turns *all, struct turn *t)
+static void turn_take(struct ray_turns *all, struct ray_turn *t)
 {
     leave_lane(all, t);
     unlist(all, t->host, t->doubtful);
     list_last(all, t->host, t->doubtful);
-    t->linked = true;
-    t->host->links++;
-    all->links++;
+    t->begun = true;
+    t->host->begun++;
+    all->begun++;
     all->doubtful += t->doubtful;
 }
 
-void turn_leave(struct turns *all, struct turn *t)
+void ray_turn_leave(struct ray_turns *all, struct ray_turn *t)
 {
-    struct turn_host *h = t->host;
-    if (!t->linked) {
+    struct ray_turn_host *h = t->host;
+    if (!h)
+        return;
+    if (!t->begun) {
         leave_lane(all, t);
     } else {
-        h->links--;
-        all->links--;
+        h->begun--;
+        all->begun--;
         all->doubtful -= t->doubtful;
         list_last(all, h, false);
         list_last(all, h, true);
     }
-    t->linked = false;
+    t->begun = false;
     t->host = NULL;
+    all->count--;
+    all->look = true;
     if (--h->calls == 0)
         free_host(all, h);
+}
+
+/* There is nothing to wait for but answers: a call that waits gets its turn when another one is over. What is entered meanwhile waits for
+ * the next tick, so that an owner who never gives up does not keep us here. */
+int64_t ray_turns_tick(struct ray_turns *all, struct now now)
+{
+    struct ray_turn *t = NULL;
+    for (uint32_t most = all->look ? all->count : 0; most > 0 && (t = turn_next(all)) != NULL; most--) {
+        turn_take(all, t);
+        all->begin(t->call, now);
+    }
+    all->look = t != NULL && turn_next(all) != NULL;
+    return all->look ? now.mono_ms : TIME_NEVER;
 }

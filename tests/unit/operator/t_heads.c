@@ -1,121 +1,11 @@
 /* A question to the dashboard of a cluster's head: where it goes, that the way is open no longer than it takes, and that nobody is told
  * who no longer wants to be. */
-#include "src/operator/op.h"
-#include "tests/unit/kube/fakenet.h"
-
-#define CLUSTER "00000000-0000-0000-0000-00000000000c"
-#define HEAD "00000000-0000-0000-0000-0000000000a1"
-
-struct rig {
-    struct fake f;
-    struct op *op;
-    struct net_allow *allow;
-    struct arena arena;
-    struct cluster *c;
-    uint32_t answers;
-    uint64_t tag;
-    enum ray_dash_outcome outcome;
-    char version[16];
-};
-
-static struct jval parsed(struct rig *r, struct slice text)
-{
-    struct json *doc = arena_new(&r->arena, struct json);
-    struct err e = {0};
-    CHECK(json_parse(doc, text, &r->arena, &e));
-    return json_root(doc);
-}
-
-static void tell_head(struct rig *r, unsigned version, const char *phase, const char *ip)
-{
-    struct slice text =
-        arena_printf(&r->arena,
-                     "{\"metadata\":{\"name\":\"c-head\",\"namespace\":\"n\",\"uid\":\"" HEAD
-                     "\",\"labels\":{\"ray.io/node-type\":\"head\",\"ray.io/group\":\"headgroup\"},"
-                     "\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"name\":\"c\",\"uid\":\"" CLUSTER
-                     "\",\"controller\":true}]},\"status\":{\"phase\":\"%s\",\"podIP\":\"%s\"}}",
-                     phase, ip);
-    extract_pod(r->op, &r->op->spaces[0], parsed(r, text), version, 1);
-}
-
-static void tell_cluster(struct rig *r, unsigned version, const char *params, const char *more)
-{
-    struct slice text = arena_printf(&r->arena,
-                                     "{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER
-                                     "\"},\"spec\":{%s\"headGroupSpec\":{\"rayStartParams\":{%s},"
-                                     "\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"i\"}]}}}}}",
-                                     more, params);
-    extract_cluster(r->op, &r->op->spaces[0].source[SOURCE_V1], parsed(r, text), version, 1);
-    r->c = cluster_get(r->op, SLICE(CLUSTER), SLICE("n"));
-}
-
-static void start_spec(struct rig *r, const char *params, enum operator_access access, const char *more)
-{
-    static const struct slice namespaces[] = {{"n", 1}};
-    struct err e = {0};
-    *r = (struct rig){.allow = net_allow_new()};
-    const struct operator_options o = {.namespaces = namespaces,
-                                       .namespace_count = 1,
-                                       .instance = SLICE("test"),
-                                       .seed = 1,
-                                       .allow = r->allow,
-                                       .access = access,
-                                       .autoscaling = true};
-    fake_init(&r->f);
-    r->f.refuse = "there is no server in this test";
-    r->op = operator_new(&r->f.net, r->f.config, &o, &e);
-    r->f.refuse = NULL;
-    r->op->now = r->f.now;
-    tell_cluster(r, 10, params, more);
-}
-
-static void start_with(struct rig *r, const char *params, enum operator_access access)
-{
-    start_spec(r, params, access, "");
-}
-
-static void start(struct rig *r, const char *params)
-{
-    start_with(r, params, OPERATOR_DIRECT);
-}
-
-static void finish(struct rig *r)
-{
-    operator_free(r->op);
-    fake_free(&r->f);
-    net_allow_free(r->allow);
-    arena_free(&r->arena);
-}
-
-static void on_answer(void *owner, uint64_t tag, const struct ray_dash_answer *answer, struct now now)
-{
-    struct rig *r = owner;
-    (void)now;
-    r->answers++;
-    r->tag = tag;
-    r->outcome = answer->outcome;
-    snprintf(r->version, sizeof r->version, "%.*s", SLICE_ARG(answer->ray_version));
-}
-
-static bool ask(struct rig *r, struct err *e)
-{
-    const struct ray_dash_request request = {.call = RAY_DASH_VERSION};
-    bool asked = head_ask(r->op, r->c, &request, on_answer, r, 7, e);
-    ray_dash_pool_tick(r->op->dash, r->f.now);
-    net_dispatch(&r->f.net, r->f.now);
-    return asked;
-}
-
-static bool may_reach(const struct rig *r, const char *ip, uint16_t port)
-{
-    struct err e = {0};
-    return net_allow_check(r->allow, slice_of(ip), port, &e);
-}
+#include "heads.h"
 
 static void answer(struct rig *r)
 {
     fake_answer(fake_last(&r->f), 200, "", SLICE("{\"version\":\"4\",\"ray_version\":\"2.60.0\",\"session_name\":\"s\"}"));
-    ray_dash_pool_tick(r->op->dash, r->f.now);
+    heads_tick(r->op);
 }
 
 static void check_way(void)
@@ -220,78 +110,6 @@ static void check_service(void)
     finish(&r);
 }
 
-static void run(struct rig *r)
-{
-    do
-        kube_client_tick(r->op->client, r->f.now);
-    while (net_dispatch(&r->f.net, r->f.now));
-}
-
-/* The nth question that went out; NULL: there were not so many. The watches speak too. */
-static struct fakelink *proxied(const struct rig *r, uint32_t n)
-{
-    for (uint32_t i = 0; i < r->f.count; i++)
-        if (fake_has(r->f.links[i], "/proxy/") && n-- == 0)
-            return r->f.links[i];
-    return NULL;
-}
-
-static void check_proxy(void)
-{
-    static const struct {
-        int status;
-        const char *body;
-        enum ray_dash_outcome outcome;
-    } cases[] = {
-        {200, "{\"version\":\"4\",\"ray_version\":\"2.60.0\",\"session_name\":\"s\"}", RAY_DASH_OK},
-        {404, "Job x does not exist", RAY_DASH_ABSENT},
-        {404, "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"message\":\"services \\\"c-head-svc\\\" not found\"}", RAY_DASH_UNSENT},
-        {403, "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"message\":\"no\"}", RAY_DASH_UNSENT},
-        {503, "{\"kind\":\"Status\",\"reason\":\"ServiceUnavailable\",\"message\":\"no endpoints\"}", RAY_DASH_FAILED},
-    };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct rig r;
-        struct err e = {0};
-        test_case("through the API server: %d %s", cases[i].status, cases[i].body);
-        start_with(&r, "", OPERATOR_PROXY);
-        tell_head(&r, 11, "Running", "10.1.2.3");
-        CHECK(ask(&r, &e));
-        run(&r);
-        struct fakelink *l = proxied(&r, 0);
-        if (CHECK(l != NULL)) {
-            CHECK_STR(slice_of(l->host), "api.test");
-            CHECK_STR(fake_line(l), "GET /api/v1/namespaces/n/services/c-head-svc:8265/proxy/api/version");
-            CHECK(!may_reach(&r, "10.1.2.3", 8265));
-            fake_answer(l, cases[i].status, "", slice_of(cases[i].body));
-        }
-        run(&r);
-        CHECK_INT(r.answers, 1);
-        CHECK_INT(r.outcome, cases[i].outcome);
-        CHECK(r.op->head_calls == NULL);
-        finish(&r);
-    }
-}
-
-static void check_proxy_forget(void)
-{
-    struct rig r;
-    struct err e = {0};
-    test_case("who has been forgotten is not told, whether the question waits or is under way");
-    start_with(&r, "", OPERATOR_PROXY);
-    tell_head(&r, 11, "Running", "10.1.2.3");
-    for (int i = 0; i < KUBE_PROXY_CALLS + 4; i++)
-        CHECK(ask(&r, &e));
-    run(&r);
-    CHECK(proxied(&r, KUBE_PROXY_CALLS - 1) && !proxied(&r, KUBE_PROXY_CALLS)); /* one that hangs holds up as few as can be */
-    heads_forget(r.op, &r);
-    for (uint32_t i = 0; i < KUBE_PROXY_CALLS; i++)
-        fake_answer(proxied(&r, i), 200, "", SLICE("{}"));
-    run(&r);
-    CHECK_INT(r.answers, 0);
-    CHECK(r.op->head_calls == NULL);
-    finish(&r);
-}
-
 /* The operator ends, and does not wait for an answer to a job's question. */
 static void check_proxy_free(void)
 {
@@ -305,20 +123,11 @@ static void check_proxy_free(void)
     struct slice text = arena_printf(&r.arena, "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"%s\"},\"spec\":{}}", uid);
     extract_cluster(r.op, &r.op->spaces[0].source[SOURCE_JOBS], parsed(&r, text), 12, 1);
     struct job *j = job_of(r.op, cluster_get(r.op, slice_of(uid), SLICE("n")));
-    for (int i = 0; i < KUBE_PROXY_CALLS + 4; i++)
+    for (int i = 0; i < RAY_DASH_LINKS_HOST + 4; i++)
         CHECK(head_ask(r.op, r.c, &request, on_answer, j, 7, &e));
     run(&r);
-    CHECK(proxied(&r, KUBE_PROXY_CALLS - 1) && !proxied(&r, KUBE_PROXY_CALLS));
+    CHECK(proxied(&r, RAY_DASH_LINKS_HOST - 1) && !proxied(&r, RAY_DASH_LINKS_HOST));
     finish(&r);
-}
-
-/* The link whose request holds this and that was opened last; NULL: none. */
-static struct fakelink *link_with(const struct rig *r, const char *text)
-{
-    struct fakelink *found = NULL;
-    for (uint32_t i = 0; i < r->f.count; i++)
-        found = fake_has(r->f.links[i], text) ? r->f.links[i] : found;
-    return found;
 }
 
 static void start_auth(struct rig *r, enum operator_access access)
@@ -530,21 +339,6 @@ static void check_memory(void)
     }
 }
 
-static void check_unscaled(void)
-{
-    struct rig r;
-    test_case("through the API server nothing is scaled by demand, and that is said");
-    start_with(&r, "", OPERATOR_PROXY);
-    tell_head(&r, 11, "Running", "10.1.2.3");
-    model_load(r.op, r.c);
-    r.op->model.autoscaling = true;
-    scaling_follow(r.op, r.c);
-    const struct scale_news *news = scaling_apply(r.op, r.c, &r.arena);
-    CHECK(news && !news->works && strcmp(news->reason, "GCSBehindProxy") == 0 && strstr(news->words.ptr, "--ray-access=proxy"));
-    CHECK_INT(r.f.count, 0);
-    finish(&r);
-}
-
 int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = -1};
@@ -552,10 +346,7 @@ int main(void)
     check_forget();
     check_wrong();
     check_service();
-    check_proxy();
-    check_proxy_forget();
     check_proxy_free();
-    check_unscaled();
     check_token();
     check_bad_token();
     check_full_queue();
