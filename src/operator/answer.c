@@ -411,10 +411,8 @@ static void on_delete(struct op *op, struct flight *f, const struct kube_answer 
         not_deleted(op, f, a);
         if (refusal && a->status.reason == KUBE_CONFLICT && f->version)
             overtaken(op, f);
-        else if (refusal && a->status.reason == KUBE_CONFLICT)
-            cluster_wait(op, f->c, f, answer_words(a, words)); /* another pod has its name, as the watch will tell; or a webhook said so */
         else if (refusal)
-            refused(op, f, &a->status);
+            refused(op, f, &a->status); /* of a 409, too: another has its name, as the watch tells in a moment, or a webhook said so */
         else
             cluster_trouble(op, f->c, f, a->err.text);
         return;

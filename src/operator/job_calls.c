@@ -232,12 +232,8 @@ void job_answer(struct op *op, struct flight *f, const struct kube_answer *a)
     char words[ANSWER_WORDS];
     const char *text = answer_words(a, words);
     /* Names are functions of the job and its attempt: what is there by now is this cluster or pod, or the watch will tell whose it is. */
-    bool passing = !refused || answer_passing(&a->status);
-    bool there = a->outcome == KUBE_UNKNOWN || a->status.reason == KUBE_ALREADY_EXISTS;
-    bool moved = refused && (a->status.code == 404 || a->status.reason == KUBE_CONFLICT) && !a->status.namespace_terminating;
-    if (create ? there : moved)
-        cluster_wait(op, f->c, f, text);
-    else if (create && !passing)
+    bool final = refused && a->status.reason != KUBE_ALREADY_EXISTS && !answer_passing(&a->status);
+    if (create && final)
         job_refused(op, f->c, (enum action_kind)f->kind, text);
     else
         cluster_trouble(op, f->c, f, text);

@@ -157,6 +157,31 @@ static void test_many(void)
     finish(&w);
 }
 
+/* A 409 says that a pod of that uid is not there any more, as the watch tells in a moment: or a webhook says it, for as long as it likes.
+ */
+static void test_conflict(void)
+{
+    enum { MINUTES = 10 };
+    struct world w;
+    struct observer o;
+    test_case("a DELETE by uid that is answered 409 for ever is sent ever more rarely");
+    begin(&w, &o);
+    apiserver_faults(w.server)->next.status = 409;
+    apiserver_faults(w.server)->next.reason = "Conflict";
+    world_run(&w, MINUTE_MS);
+    CHECK(o.deletes >= 5 && o.deletes <= 10);
+    uint32_t deletes = o.deletes;
+    world_run(&w, MINUTES * MINUTE_MS);
+    CHECK(o.deletes - deletes >= MINUTES && o.deletes - deletes <= 2 * MINUTES + 1);
+    CHECK_INT(o.lists, 0);
+    test_case("… and when it is taken at last, all is well");
+    apiserver_faults(w.server)->next.times = 0;
+    world_run(&w, OPERATOR_BACKOFF_MAX_MS + 2000);
+    CHECK_INT(pods_of(&w, "c"), 1);
+    CHECK(is_ready(&w, "c"));
+    finish(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
@@ -164,5 +189,6 @@ int main(void)
     test_status();
     test_news();
     test_many();
+    test_conflict();
     return test_done();
 }

@@ -248,6 +248,35 @@ static void test_leadership(void)
     end_job_world(&w);
 }
 
+/* It has changed, or is gone, as the watch tells in a moment: or a webhook says so, for as long as it likes. */
+static void test_kept(void)
+{
+    enum { MINUTES = 10, MINUTE_MS = 60 * 1000 };
+    static const struct {
+        int status;
+        const char *reason;
+    } cases[] = {{409, "Conflict"}, {404, "NotFound"}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct world w;
+        test_case("the DELETE of a job's cluster is answered %d for ever: it is sent ever more rarely", cases[i].status);
+        make_job_world(&w, false);
+        apply_job(&w, "j", "\"shutdownAfterJobFinishes\":true,");
+        CHECK(run_until(&w, "j", "Running", MINUTE_MS));
+        override(&w, "DELETE", v1, cases[i].status, false, UINT32_MAX);
+        apiserver_faults(w.server)->next.reason = cases[i].reason;
+        CHECK(run_until(&w, "j", "Complete", MINUTE_MS));
+        world_run(&w, MINUTE_MS);
+        CHECK(w.sent.deletes >= 5 && w.sent.deletes <= 12);
+        uint32_t deletes = w.sent.deletes;
+        world_run(&w, MINUTES * MINUTE_MS);
+        CHECK(w.sent.deletes - deletes >= MINUTES && w.sent.deletes - deletes <= 2 * MINUTES + 1);
+        apiserver_faults(w.server)->next.times = 0;
+        world_run(&w, OPERATOR_BACKOFF_MAX_MS + 2000);
+        CHECK_INT(clusters_now(&w), 0);
+        end_job_world(&w);
+    }
+}
+
 int main(void)
 {
     log_global.fd = getenv("LOG") ? 2 : -1;
@@ -259,5 +288,6 @@ int main(void)
     test_unnamed();
     test_crashes();
     test_leadership();
+    test_kept();
     return test_done();
 }
