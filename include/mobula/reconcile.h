@@ -304,7 +304,10 @@ struct job_view {
     bool submitter_pods;  /* K8sJobMode is served by submitter pods, not by the operator itself */
     int64_t submitter_ms; /* monotonic: when this process made the last of them; 0: it has made none */
     int64_t leaving_ms;   /* monotonic: since when one has known that the RayJob is being deleted; 0: it is not */
-    struct slice status;  /* as in cluster_view */
+    /* Monotonic: since when this process has known what status says of these times; 0: nothing. At least so much has passed since then,
+     * wherever the wall clock is put. */
+    int64_t start_known_ms, end_known_ms, ray_end_known_ms;
+    struct slice status; /* as in cluster_view */
     uint64_t status_hash;
     int64_t status_not_before_ms;
     const struct group_failures *refusals; /* of what was to be created: count, not_before_ms and reason; NULL: none */

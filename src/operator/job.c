@@ -177,6 +177,16 @@ static void finalizer_first(struct plan *p)
         }
 }
 
+/* Times of status are of the wall clock of whoever wrote them, which may have been ahead of what ours is now. */
+static int64_t known_since(struct op *op, struct job_time *t, struct jval status, const char *path)
+{
+    struct slice text = json_get_str(status, path, &op->plan_arena);
+    uint64_t what = slice_empty(text) ? 0 : hash64(text, (uint64_t)json_get_int(status, "attempt", 0));
+    if (t->what != what)
+        *t = (struct job_time){what, op->now.mono_ms};
+    return what ? t->since_ms : 0;
+}
+
 void job_decide(struct op *op, struct cluster *c, struct plan *p)
 {
     struct arena *a = &op->plan_arena;
@@ -197,6 +207,9 @@ void job_decide(struct op *op, struct cluster *c, struct plan *p)
         j->leaving_ms = op->now.mono_ms;
     v.leaving_ms = j->leaving_ms;
     v.submitter_ms = j->submitter_ms;
+    v.start_known_ms = known_since(op, &j->started, status, "startTime");
+    v.end_known_ms = known_since(op, &j->ended, status, "endTime");
+    v.ray_end_known_ms = known_since(op, &j->ray_ended, status, "rayJobInfo.endTime");
     view_clusters(op, c, json_get_str(status, "rayClusterName", a), &v);
     v.submitters = view_pods(op, c, &v.submitter_count);
     struct slice phase = json_get_str(status, "jobDeploymentStatus", a);

@@ -323,6 +323,12 @@ bool job_build(struct op *op, struct cluster *c, const struct action *act, struc
 void job_answer(struct op *op, struct flight *f, const struct kube_answer *a);
 void job_refused(struct op *op, struct cluster *c, enum action_kind what, const char *text);
 
+/* A time in status, and since when this process has seen it there. */
+struct job_time {
+    uint64_t what; /* of which attempt it is, and what it says; 0: it is not there */
+    int64_t since_ms;
+};
+
 /* job_dash.c: what they ask of the head's dashboard */
 struct job {
     struct op *op;
@@ -333,6 +339,7 @@ struct job {
     bool follows;                                           /* it is not the job's own */
     int64_t submitter_ms;                                   /* when its last submitter pod was made; 0: not by this process */
     int64_t leaving_ms;                                     /* since when it has been known to be deleted; 0: it is not */
+    struct job_time started, ended, ray_ended;              /* startTime, endTime and rayJobInfo.endTime */
     uint8_t kind;                                           /* of the question that is under way: enum action_kind */
     bool doubted;                                           /* … and what its answer does not know may have come since */
     char cluster[POD_NAME_MAX + 1], id[RAY_JOB_ID_MAX + 1]; /* whom it goes to, about which submission */

@@ -7,14 +7,16 @@ int64_t job_mono_ms(const struct job_decision *d, int64_t wall_us)
     return d->in->now.mono_ms + (ms > 1 ? ms : 1);
 }
 
-bool job_passed(struct job_decision *d, int64_t from_us, int64_t seconds)
+bool job_passed(struct job_decision *d, int64_t from_us, int64_t known_ms, int64_t seconds)
 {
-    int64_t due_us = from_us + seconds * 1000000;
+    int64_t due_us = from_us + seconds * 1000000, due_ms = job_mono_ms(d, due_us);
     if (seconds == 0 || from_us == 0)
         return false;
-    if (d->in->now.wall_us >= due_us)
+    if (known_ms && known_ms + seconds * 1000 < due_ms)
+        due_ms = known_ms + seconds * 1000;
+    if (d->in->now.wall_us >= due_us || d->in->now.mono_ms >= due_ms)
         return true;
-    plan_look_again(d->p, job_mono_ms(d, due_us));
+    plan_look_again(d->p, due_ms);
     return false;
 }
 
@@ -105,11 +107,11 @@ static void decide_initializing(struct job_decision *d)
         d->to.phase = JOB_PHASE_SUSPENDING;
         return;
     }
-    if (job_passed(d, d->is.start_us, d->job->active_deadline_s)) {
+    if (job_passed(d, d->is.start_us, d->in->start_known_ms, d->job->active_deadline_s)) {
         job_fail(d, "DeadlineExceeded", SLICE("activeDeadlineSeconds passed before the job ran"), RETRY_NEVER);
         return;
     }
-    if (job_passed(d, d->is.start_us, d->job->pre_running_deadline_s)) {
+    if (job_passed(d, d->is.start_us, d->in->start_known_ms, d->job->pre_running_deadline_s)) {
         struct slice waited = d->is.message;
         job_fail(d, "PreRunningDeadlineExceeded",
                  arena_printf(d->a, "preRunningDeadlineSeconds passed%s%.*s", waited.len ? ": " : "", SLICE_ARG(waited)), RETRY_MAYBE);
@@ -134,7 +136,7 @@ static void decide_waiting(struct job_decision *d)
 {
     if (d->job->suspend)
         d->to.phase = JOB_PHASE_SUSPENDING;
-    else if (job_passed(d, d->is.start_us, d->job->pre_running_deadline_s))
+    else if (job_passed(d, d->is.start_us, d->in->start_known_ms, d->job->pre_running_deadline_s))
         job_fail(d, "PreRunningDeadlineExceeded", SLICE("preRunningDeadlineSeconds passed without a spec.jobId"), RETRY_NEVER);
     else if (!d->cluster || d->cluster->deleting)
         job_fail(d, "ClusterLost", arena_printf(d->a, "RayCluster %.*s was deleted", SLICE_ARG(d->is.cluster)), RETRY_NEVER);

@@ -76,7 +76,8 @@ int64_t job_mono_ms(const struct job_decision *d, int64_t wall_us);
 /* When a wait is over that began at that wall clock time. One that begins in the future was told by a clock that is ahead of ours, or ours
  * was set back since: nobody knows how long ago that was, and it is not waited for until our clock gets there. */
 int64_t job_due_us(const struct job_decision *d, int64_t from_us, int64_t wait_ms);
-/* Whether so many seconds have passed since `from_us`; else the plan looks again then. 0 seconds: never. */
-bool job_passed(struct job_decision *d, int64_t from_us, int64_t seconds);
+/* Whether so many seconds have passed since `from_us`, by the wall clock or since `known_ms`, when this process first saw that time in
+ * status (0: it has not); else the plan looks again then. A time that a clock told which was ahead is not waited for. 0 seconds: never. */
+bool job_passed(struct job_decision *d, int64_t from_us, int64_t known_ms, int64_t seconds);
 
 #endif

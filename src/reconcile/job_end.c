@@ -62,7 +62,7 @@ static bool submitter_works(const struct job_decision *d)
 
 void job_finish(struct job_decision *d, const struct job_said *said)
 {
-    if (submitter_works(d) && d->to.ray_end_us && !job_passed(d, d->to.ray_end_us, JOB_SUBMITTER_GRACE_MS / 1000))
+    if (submitter_works(d) && d->to.ray_end_us && !job_passed(d, d->to.ray_end_us, d->in->ray_end_known_ms, JOB_SUBMITTER_GRACE_MS / 1000))
         return;
     if (said->state == JOB_FAILED) {
         if (!said->log_asked) {
@@ -162,7 +162,7 @@ static void decide_rules(struct job_decision *d)
         bool touches = rule->what == RAY_REMOVE_SELF || (rule->what != RAY_REMOVE_NONE && owns_any(d));
         if (!(rule->ends & ends) || !touches)
             continue;
-        bool due = rule->ttl_s == 0 || job_passed(d, d->is.end_us ? d->is.end_us : 1, rule->ttl_s);
+        bool due = rule->ttl_s == 0 || job_passed(d, d->is.end_us ? d->is.end_us : 1, d->in->end_known_ms, rule->ttl_s);
         if (due && rule->what > most)
             most = rule->what;
     }

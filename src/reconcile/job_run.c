@@ -312,7 +312,7 @@ void decide_job_running(struct job_decision *d)
         return;
     if (d->job->suspend && !over && slice_empty(d->job->selected)) { /* of a selected cluster it is an error, which deletes nothing */
         d->to.phase = JOB_PHASE_SUSPENDING;
-    } else if (!over && job_passed(d, d->is.start_us, d->job->active_deadline_s)) {
+    } else if (!over && job_passed(d, d->is.start_us, d->in->start_known_ms, d->job->active_deadline_s)) {
         struct slice waited = d->to.message;
         job_fail(d, "DeadlineExceeded",
                  arena_printf(d->a, "the job was not finished after %d s (activeDeadlineSeconds)%s%.*s", (int)d->job->active_deadline_s,

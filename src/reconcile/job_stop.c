@@ -103,7 +103,7 @@ void decide_stop_given_up(struct job_decision *d, bool submitters_gone)
         d->to.state = job_heard(d).state;
     if (!must_stop(d) || !slice_empty(d->is.left))
         return;
-    if (!job_passed(d, d->is.end_us, JOB_STOP_MS / 1000) || !has_tried(d, submitters_gone)) {
+    if (!job_passed(d, d->is.end_us, d->in->end_known_ms, JOB_STOP_MS / 1000) || !has_tried(d, submitters_gone)) {
         decide_stop(d, submitters_gone);
         return;
     }
@@ -118,7 +118,7 @@ void decide_job_deleted(struct job_decision *d)
     if (!d->job->finalizer)
         return;
     int64_t until_ms = d->in->leaving_ms + JOB_STOP_DELETED_MS;
-    bool given_up = d->is.phase == JOB_PHASE_FAILED && !job_passed(d, d->is.end_us, JOB_STOP_MS / 1000);
+    bool given_up = d->is.phase == JOB_PHASE_FAILED && !job_passed(d, d->is.end_us, d->in->end_known_ms, JOB_STOP_MS / 1000);
     bool runs = (d->is.phase == JOB_PHASE_RUNNING || given_up) && !(d->cluster && d->cluster->owned);
     bool gone = !runs || decide_remove_submitters(d, false, "the job is deleted"), stop = runs && must_stop(d);
     bool late = d->in->now.mono_ms >= until_ms;

@@ -143,8 +143,7 @@ static bool strike_process(struct sim *s, const struct sim_entry *e)
     } else if (e->kind == FAULT_FREEZE) {
         p->frozen_until_ms = s->w.now.mono_ms + e->dice[1] % MAX_FREEZE_MS;
     } else {
-        p->skew_us = ((int64_t)(e->dice[1] % 7200) - 3600) * 1000000; /* however often: an hour is what the bound allows for */
-        s->skewed |= s->jobs != NULL;
+        p->skew_us = ((int64_t)(e->dice[1] % 7200) - 3600) * 1000000; /* an hour at most, either way */
     }
     return true;
 }

@@ -146,7 +146,7 @@ static uint64_t percentile(const uint64_t counts[SECONDS_MAX], uint64_t all, uin
 
 static void say_converged(const struct worker *sum)
 {
-    static const char *const names[SIM_PACES] = {"plain", "with jobs", "scaled", "with jobs and wrong clocks"};
+    static const char *const names[SIM_PACES] = {"plain", "with jobs", "scaled"};
     for (int p = 0; p < SIM_PACES; p++) {
         const uint64_t *counts = sum->converged[p];
         uint64_t all = 0;

@@ -9,8 +9,7 @@ enum {
     CALM_SILENT_MS = 160 * 1000,
     /* … and a pod whose Ray has ended unheard is given up late. */
     CALM_LOST_MS = SCALE_JOIN_MS + 60 * 1000,
-    CALM_JOBS_MS = 150 * 1000,    /* some attempts, one after the other, and what is deleted some time after the last */
-    CALM_SKEWED_MS = 3600 * 1000, /* … when the clock that has told the begin was ahead, and is right again */
+    CALM_JOBS_MS = 150 * 1000, /* some attempts, one after the other, and what is deleted some time after the last */
     LOOK_MS = 250,
     SETTLE_MS = 70 * 1000,      /* progress is written to status at most once a minute */
     FORGET_MS = 20 * 60 * 1000, /* failures are forgotten by then */
@@ -183,15 +182,14 @@ static void busy(struct sim *s)
     until(s, SIM_MS);
 }
 
-_Static_assert(CALM_MS + CALM_SILENT_MS + RECONCILE_BACKOFF_MAX_MS + CALM_LOST_MS + CALM_JOBS_MS + CALM_SKEWED_MS ==
-                   SIM_CONVERGED_MAX_S * 1000,
+_Static_assert(CALM_MS + CALM_SILENT_MS + RECONCILE_BACKOFF_MAX_MS + CALM_LOST_MS + CALM_JOBS_MS == SIM_CONVERGED_MAX_S * 1000,
                "what is told of the time that seeds take ends with the longest");
 
 /* Until when all must have come to its end. */
 static int64_t limit_ms(struct sim *s)
 {
     int64_t ms = SIM_MS + CALM_MS + (s->silenced ? CALM_SILENT_MS : 0) + state_wait_ms(s);
-    ms += (s->plan->setup.scaled ? CALM_LOST_MS : 0) + (s->jobs ? CALM_JOBS_MS : 0) + (s->skewed ? CALM_SKEWED_MS : 0);
+    ms += (s->plan->setup.scaled ? CALM_LOST_MS : 0) + (s->jobs ? CALM_JOBS_MS : 0);
     return ms;
 }
 
@@ -201,7 +199,7 @@ static void calm(struct sim *s)
     sim_say(s, "calm");
     moves_calm(s);
     faults_calm(s);
-    s->r->pace = s->skewed ? PACE_SKEWED : s->plan->setup.scaled ? PACE_SCALED : s->jobs ? PACE_JOBS : PACE_PLAIN;
+    s->r->pace = s->plan->setup.scaled ? PACE_SCALED : s->jobs ? PACE_JOBS : PACE_PLAIN;
     int64_t limit = limit_ms(s);
     while (!broken(s) && !state_converged(s, why)) {
         if (sim_now(s) >= limit) {

@@ -201,10 +201,9 @@ enum sim_pace {
     PACE_PLAIN,
     PACE_JOBS,
     PACE_SCALED,
-    PACE_SKEWED, /* jobs that have times of a clock that was wrong */
     SIM_PACES,
 };
-enum { SIM_CONVERGED_MAX_S = 5570 }; /* no seed may take longer, whatever it has */
+enum { SIM_CONVERGED_MAX_S = 1970 }; /* no seed may take longer, whatever it has */
 
 struct sim_result {
     char violation[SIM_TEXT]; /* empty: none */
@@ -306,11 +305,11 @@ struct sim {
     } node;
     int64_t namespace_ms, usable_ms; /* when the deleted namespace is made again, and when users use it */
     struct jobs *jobs;               /* NULL: there are none */
-    bool silenced, skewed;           /* skewed: a clock was wrong by up to an hour, and jobs have times of it */
-    bool still;                      /* all has come to its end: from now on nothing is written and nothing said */
-    int64_t still_us;                /* since when, by the world's clock */
-    uint32_t next;                   /* entry */
-    uint64_t revision;               /* before the request that is served */
+    bool silenced;
+    bool still;        /* all has come to its end: from now on nothing is written and nothing said */
+    int64_t still_us;  /* since when, by the world's clock */
+    uint32_t next;     /* entry */
+    uint64_t revision; /* before the request that is served */
 };
 
 int64_t sim_now(const struct sim *s); /* from the beginning */

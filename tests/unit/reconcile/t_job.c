@@ -19,7 +19,7 @@ struct job_scene {
     uint32_t pod_count;
     struct job_said said;
     struct group_failures refusals;
-    int32_t blocked, leaving, made;
+    int32_t blocked, leaving, made, known;
     bool same;
 };
 
@@ -104,13 +104,14 @@ static void read_job_words(struct job_scene *s, struct slice line)
                    {"deletion", "deletionStrategy", 'n'}};
     while (!slice_empty(line)) {
         struct slice word = slice_cut(&line, ' ');
-        bool known =
-            read_switch(s, word) || word_value(word, "blocked").ptr || word_value(word, "leaving").ptr || word_value(word, "made").ptr;
+        bool known = read_switch(s, word) || word_value(word, "blocked").ptr || word_value(word, "leaving").ptr ||
+                     word_value(word, "made").ptr || word_value(word, "known").ptr;
         for (size_t i = 0; i < COUNT_OF(members); i++)
             known |= take_member(s, word, members[i].name, members[i].key, members[i].kind, &s->spec);
         take_int(word, "blocked", &s->blocked);
         take_int(word, "leaving", &s->leaving);
         take_int(word, "made", &s->made);
+        take_int(word, "known", &s->known);
         if (!CHECK(known))
             printf("  word: %.*s\n", SLICE_ARG(word));
     }
@@ -404,6 +405,9 @@ static void run_case(struct slice text)
                          .status_not_before_ms = s.blocked ? NOW_MS + s.blocked : 0,
                          .submitter_ms = s.made ? NOW_MS - s.made : 0,
                          .leaving_ms = s.deleting ? NOW_MS - s.leaving : 0,
+                         .start_known_ms = s.known ? NOW_MS - s.known : 0,
+                         .end_known_ms = s.known ? NOW_MS - s.known : 0,
+                         .ray_end_known_ms = s.known ? NOW_MS - s.known : 0,
                          .refusals = s.refusals.count ? &s.refusals : NULL,
                          .said = s.said,
                          .now = {NOW_MS, now_us}};

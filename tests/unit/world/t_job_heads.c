@@ -86,7 +86,7 @@ static void test_wall_clock(void)
     struct world w;
     test_case("a dashboard that is silent for some seconds while the wall clock is set");
     make_job_world(&w, false);
-    apply_job(&w, "j", "\"shutdownAfterJobFinishes\":true,\"ttlSecondsAfterFinished\":20,");
+    apply_job(&w, "j", "\"shutdownAfterJobFinishes\":true,\"ttlSecondsAfterFinished\":300,");
     CHECK(run_until(&w, "j", "Running", 10 * 1000));
     world_run(&w, 3000);
     spoil(ray_of(&w, "j"), HANGS, true);
@@ -97,14 +97,78 @@ static void test_wall_clock(void)
     w.process[0].skew_us = 0;
     spoil(ray_of(&w, "j"), HANGS, false);
     CHECK(run_until(&w, "j", "Complete", 45 * 1000));
+    world_run(&w, 280 * 1000);
     test_case("a cluster that is to go in some seconds by a clock that is an hour behind, and set right");
+    world_kill_operator(&w); /* who has seen the end itself knows how long ago that was */
     w.process[0].skew_us = -hour_us;
+    world_start_operator(&w, false);
     world_run(&w, 40 * 1000);
     CHECK_INT(clusters_now(&w), 1);
     w.process[0].skew_us = 0;
     world_run(&w, 200 * 1000); /* it looks at its clock when it has something to do */
     CHECK_INT(clusters_now(&w), 0);
     check_fixed_point(&w);
+    end_job_world(&w);
+}
+
+static void test_behind(void)
+{
+    struct world w;
+    test_case("a cluster that is to go by a clock that was set back by an hour, and stays so");
+    make_job_world(&w, false);
+    apply_job(&w, "j", "\"shutdownAfterJobFinishes\":true,\"ttlSecondsAfterFinished\":60,");
+    CHECK(run_until(&w, "j", "Complete", 60 * 1000));
+    w.process[0].skew_us = -INT64_C(3600) * 1000 * 1000;
+    world_run(&w, 50 * 1000);
+    CHECK_INT(clusters_now(&w), 1);
+    world_run(&w, 30 * 1000);
+    CHECK_INT(clusters_now(&w), 0);
+    check_fixed_point(&w);
+    end_job_world(&w);
+}
+
+/* The clock is ahead when a job begins, or ends, and is set right: what waits for a while after that is no hour late. */
+static void test_from_the_future(void)
+{
+    const int64_t hour_us = INT64_C(3600) * 1000 * 1000;
+    for (int again = 0; again < 2; again++) {
+        struct world w;
+        test_case("a cluster that is to go after an end that was told an hour ahead%s", again ? ", by another process" : "");
+        make_job_world(&w, false);
+        apply_job(&w, "j", "\"shutdownAfterJobFinishes\":true,\"ttlSecondsAfterFinished\":60,");
+        CHECK(run_until(&w, "j", "Running", 10 * 1000));
+        w.process[0].skew_us = hour_us;
+        CHECK(run_until(&w, "j", "Complete", 60 * 1000));
+        w.process[0].skew_us = 0;
+        world_run(&w, 50 * 1000);
+        CHECK_INT(clusters_now(&w), 1);
+        if (again) {
+            world_kill_operator(&w);
+            world_start_operator(&w, false);
+            world_run(&w, 50 * 1000);
+            CHECK_INT(clusters_now(&w), 1); /* too long is right, too short never is */
+        }
+        world_run(&w, 30 * 1000);
+        CHECK_INT(clusters_now(&w), 0);
+        check_fixed_point(&w);
+        end_job_world(&w);
+    }
+}
+
+static void test_deadline_from_the_future(void)
+{
+    struct world w;
+    test_case("a deadline of a job that began an hour ahead");
+    make_job_world(&w, false);
+    board.run_ms = 600 * 1000;
+    w.process[0].skew_us = INT64_C(3600) * 1000 * 1000;
+    apply_job(&w, "j", "\"activeDeadlineSeconds\":120,");
+    CHECK(run_until(&w, "j", "Running", 10 * 1000));
+    w.process[0].skew_us = 0;
+    world_run(&w, 100 * 1000);
+    CHECK(job_is(&w, "j", "Running"));
+    CHECK(run_until(&w, "j", "Failed", 30 * 1000));
+    CHECK_STR(job_says(&w, "j", "reason"), "DeadlineExceeded");
     end_job_world(&w);
 }
 
@@ -283,6 +347,9 @@ int main(void)
     test_bad_heads();
     test_silent_for_good();
     test_wall_clock();
+    test_behind();
+    test_from_the_future();
+    test_deadline_from_the_future();
     test_unheard_end();
     test_head_stays_away();
     test_unnamed();
