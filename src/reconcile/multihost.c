@@ -67,15 +67,22 @@ static int32_t highest_replica(const struct group_view *g)
     return highest;
 }
 
-/* The replica that goes first when there are too many: begun, then not ready as a whole, then what may be, then youngest, then the highest
- * number. */
+/* How much of a replica there is to lose. What has lost a host already, maybe because it was the surplus before, comes before what is only
+ * not ready: or two would lose something where one has to go. */
+enum wholeness { GOES_ALREADY, HOST_ENDED, HOST_MISSING, NOT_READY, WHOLE };
+
+static enum wholeness wholeness(const struct group_view *g, const struct replica *r)
+{
+    uint32_t hosts = (uint32_t)g->spec->hosts;
+    return r->begun ? GOES_ALREADY : r->failed ? HOST_ENDED : r->live < hosts ? HOST_MISSING : r->ready < hosts ? NOT_READY : WHOLE;
+}
+
+/* The replica that goes first when there are too many: the least whole, then what may be more, then youngest, then the highest number. */
 static bool goes_before(const struct group_view *g, const struct replica *a, const struct replica *b)
 {
-    bool whole = a->ready >= (uint32_t)g->spec->hosts;
-    if (a->begun != b->begun)
-        return a->begun;
-    if (whole != (b->ready >= (uint32_t)g->spec->hosts))
-        return !whole;
+    enum wholeness x = wholeness(g, a), y = wholeness(g, b);
+    if (x != y)
+        return x < y;
     return a->overtaken != b->overtaken ? !a->overtaken : a->created_us >= b->created_us;
 }
 
@@ -168,8 +175,6 @@ void decide_multi_host(const struct group_view *g, struct plan *p)
     for (int32_t i = 0; i < limit; i++) {
         if (r[i].doomed)
             delete_replica(g, i, "its replica is to go", p);
-        else if (r[i].failed && may_create) /* not before the backoff is over: the logs of what failed stay as long */
-            delete_replica(g, i, "a host of its replica ended", p);
         standing += !r[i].doomed && r[i].live > 0;
         going += r[i].live ? r[i].doomed : r[i].doubted;
     }
@@ -184,10 +189,13 @@ void decide_multi_host(const struct group_view *g, struct plan *p)
         r[victim].doomed = true;
     }
     int32_t attempts = decide_attempts(g);
+    bool refill = g->named_only || standing <= want; /* else one of these is to go, as soon as it is known which */
     for (int32_t i = 0; i < limit && may_create; i++) {
+        if (r[i].failed && !r[i].doomed) /* not before the backoff is over: the logs of what failed stay as long */
+            delete_replica(g, i, "a host of its replica ended", p);
         bool empty = !r[i].live && !r[i].failed && !r[i].deleting && !named_again(g, i, p->arena);
         bool partial = r[i].live && r[i].live < (uint32_t)g->spec->hosts && !r[i].failed && !r[i].deleting && !r[i].doomed;
-        if (partial)
+        if (partial && refill)
             create_hosts(g, i, p);
         else if (empty && standing + going < want && attempts > 0) {
             create_hosts(g, i, p);
