@@ -149,6 +149,14 @@ static bool owns_any(const struct job_decision *d)
     return false;
 }
 
+/* Whether it has something to delete yet. Submitters that have ended go with the cluster, and may outlast it when their deletion was
+ * refused or never sent; where the cluster was selected their log stays. */
+static bool touches(const struct job_decision *d, uint8_t what)
+{
+    bool pods = d->in->submitter_count > 0 && slice_empty(d->job->selected);
+    return what == RAY_REMOVE_SELF || (what != RAY_REMOVE_NONE && owns_any(d)) || (what == RAY_REMOVE_CLUSTER && pods);
+}
+
 /* Of the rules that hold now the one that deletes most is carried out; the plan looks again when the next begins to hold. */
 static void decide_rules(struct job_decision *d)
 {
@@ -159,8 +167,7 @@ static void decide_rules(struct job_decision *d)
         ends |= RAY_END_SUCCEEDED;
     for (uint32_t i = 0; i < d->job->rule_count; i++) {
         const struct ray_job_rule *rule = &d->job->rules[i];
-        bool touches = rule->what == RAY_REMOVE_SELF || (rule->what != RAY_REMOVE_NONE && owns_any(d));
-        if (!(rule->ends & ends) || !touches)
+        if (!(rule->ends & ends) || !touches(d, rule->what))
             continue;
         bool due = rule->ttl_s == 0 || job_passed(d, d->is.end_us ? d->is.end_us : 1, d->in->end_known_ms, rule->ttl_s);
         if (due && rule->what > most)
