@@ -79,17 +79,12 @@ void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, c
     log_trouble(op, c, f, text, c->not_before_ms);
 }
 
-/* Whether a pod was made, or a service is gone, cannot be found out. The next plan might call the pod by another name, as soon as the one
- * that it replaces is gone: so nothing is decided before all have been listed anew, by a list that begins from now on. */
+/* Whether a pod was made cannot be found out. The next plan might call it by another name, as soon as the one that it replaces is gone: so
+ * nothing is decided before all have been listed anew, by a list that begins from now on. */
 static void never_known(struct op *op, struct flight *f, const char *text)
 {
-    enum source_what what = f->kind == ACTION_DELETE_SERVICE ? SOURCE_SERVICES : SOURCE_PODS;
-    const struct source *all = &f->c->space->source[what];
     cluster_trouble(op, f->c, f, text);
-    if (what == SOURCE_PODS)
-        f->c->pods_round = all->round + 1;
-    else if (all->synced)
-        kube_watch_refresh(all->watch, op->now);
+    f->c->pods_round = f->c->space->source[SOURCE_PODS].round + 1;
 }
 
 bool flight_look(struct op *op, struct flight *f, struct err *e)
@@ -350,19 +345,6 @@ static bool on_create(struct op *op, struct flight *f, const struct kube_answer 
  * watch that has not told has ended since and was taken up where it stood. What is shown then was not deleted. */
 enum { ASKED_MS = KUBE_CALL_MS + KUBE_WATCH_SECONDS * 1000 };
 
-/* Not everybody who answers 404 has looked: a gateway that has lost its servers does, or an admission webhook, and what they write may look
- * like the API server's own words. So it is never believed alone: the pod keeps its place, and is not deleted again, until the watch has
- * told. When that takes longer than OPERATOR_DOUBT_MS, all pods are listed, and the list decides. Who says so again of a pod that has not
- * changed since is asked ever more rarely: each time costs a list. */
-static void doubt(struct op *op, struct pod_record *r)
-{
-    int64_t ms = OPERATOR_DOUBT_MS;
-    for (uint32_t i = 0; i < r->disproved && ms < OPERATOR_DOUBT_MAX_MS; i++)
-        ms *= 2;
-    r->doubt_ms = op->now.mono_ms + (ms < OPERATOR_DOUBT_MAX_MS ? ms : OPERATOR_DOUBT_MAX_MS);
-    r->doubt_round = r->of->space->source[SOURCE_PODS].round;
-}
-
 /* The pod is another than the one that was to go, as the watch will tell, or has told by now. Or the answer to a first try was lost, the
  * client has asked again, and what has changed is that it goes: the watch tells that, too. Whose doing it was is not known then: the
  * cluster is read once more to see that it is there. Nothing has failed: what is left of the plan is dropped and decided anew, with no
@@ -373,21 +355,23 @@ static void overtaken(struct op *op, const struct flight *f)
     if (!r || r->pod.version != f->version)
         return;
     r->pod.overtaken = true;
-    doubt(op, r);
+    doubt_pod(op, r);
     scaling_spare(op, r);
 }
 
-/* not_there: the words of a 404. They are no more to be believed than of a pod, but services are few: they are listed at once. */
-static void service_deleted(struct op *op, struct flight *f, const char *not_there)
+static void service_deleted(struct op *op, const struct flight *f, bool gone)
 {
     struct service_record *s = map_get(&op->services, slice_of(f->uid));
-    if (s && not_there) {
+    if (s && gone) {
         s->by_us = false;
-        never_known(op, f, not_there);
+        if (!s->service.deleting) /* else the watch has told meanwhile that it goes */
+            doubt_service(op, s);
         return;
     }
-    if (s)
+    if (s) {
         s->service.deleting = true;
+        s->doubt = (struct doubt){0};
+    }
     log_info("service deleted", LF("namespace", istr_slice(f->c->ns)), LF_CSTR("cluster", f->c->name), LF_CSTR("service", f->name));
 }
 
@@ -404,7 +388,6 @@ static void not_deleted(struct op *op, const struct flight *f, const struct kube
 
 static void on_delete(struct op *op, struct flight *f, const struct kube_answer *a)
 {
-    char words[ANSWER_WORDS];
     bool refusal = a->outcome == KUBE_REFUSED, gone = refusal && a->status.code == 404;
     struct pod_record *r = map_get(&op->pods, slice_of(f->uid));
     if (a->outcome != KUBE_OK && !gone) {
@@ -418,18 +401,18 @@ static void on_delete(struct op *op, struct flight *f, const struct kube_answer 
         return;
     }
     if (f->kind == ACTION_DELETE_SERVICE) {
-        service_deleted(op, f, gone ? answer_words(a, words) : NULL);
+        service_deleted(op, f, gone);
         return;
     }
     if (r) {
         r->pod.doubted = gone && !r->pod.deleting; /* else the watch has told meanwhile that it goes */
         r->pod.deleting = true;                    /* its end is the watch's to tell */
         r->pod.overtaken = false;
-        r->doubt_ms = 0;
+        r->doubt.ms = 0;
         if (r->pod.doubted)
-            doubt(op, r);
+            doubt_pod(op, r);
         else
-            r->disproved = 0;
+            r->doubt.disproved = 0;
     }
     if (f->c->work && !(r && r->pod.doubted))
         f->c->work->deleted++;

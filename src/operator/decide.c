@@ -97,50 +97,6 @@ const struct group_failures *view_failures(struct op *op, struct cluster *c)
     return failures;
 }
 
-/* Whether all pods are listed anew before anything is decided: because nobody knows what became of a POST, or for pods that were said to be
- * gone, or to be others by now, and that the watch has shown as they were for long enough: either says what is not true. One list is for
- * all that was in doubt when it began. */
-static bool doubt_watch(struct op *op, struct cluster *c)
-{
-    struct source *pods = &c->space->source[SOURCE_PODS];
-    bool any = pods->asked < c->pods_round;
-    for (const struct pod_record *r = c->pods; r && !any; r = r->next)
-        any = r->doubt_ms && op->now.mono_ms >= r->doubt_ms && pods->asked <= r->doubt_round;
-    if (any)
-        source_refresh(pods);
-    return any;
-}
-
-static void recall(struct op *op, struct cluster *c, struct pod_record *r)
-{
-    const char *what = r->pod.overtaken
-                           ? "the API server does not delete a pod because it was changed, but shows it unchanged: it counts as it is shown"
-                           : "the API server says that a pod is not there, but shows it: it is deleted again";
-    r->doubt_ms = 0;
-    if (r->disproved < UINT8_MAX)
-        r->disproved++;
-    r->pod.deleting = r->pod.doubted = r->pod.overtaken = r->by_us = false;
-    if (say_once(op, SAID_SERVER, said_of(c, slice_of(what), ACTION_DELETE_POD)))
-        log_warn(what, LF("namespace", istr_slice(c->ns)), LF_CSTR(record_key(c), c->name), LF_CSTR("pod", r->pod.name));
-}
-
-/* Those that the list has, too, count as they are again. Returns when to look the next time. */
-static int64_t recall_doubted(struct op *op, struct cluster *c)
-{
-    int64_t next = TIME_NEVER;
-    for (struct pod_record *r = c->pods; r; r = r->next) {
-        r->pod.asked &= op->now.mono_ms < r->asked_ms; /* nothing is to be done then, so nobody wakes for it */
-        if (!r->doubt_ms)
-            continue;
-        if (op->now.mono_ms < r->doubt_ms) {
-            next = r->doubt_ms < next ? r->doubt_ms : next;
-            continue;
-        }
-        recall(op, c, r);
-    }
-    return next;
-}
-
 static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
 {
     struct arena *a = &op->plan_arena;
@@ -304,13 +260,13 @@ void decide_one(struct op *op, struct cluster *c)
         cluster_confirm(op, c);
         return;
     }
-    if (doubt_watch(op, c))
+    if (doubt_list(op, c))
         return;
     c->decided_ms = op->now.mono_ms;
     c->dirty = false;
     model_load(op, c);
     struct plan p;
-    int64_t doubted_ms = recall_doubted(op, c), next_ms = c->kind == RECORD_JOB ? decide_job(op, c, &p) : decide_cluster(op, c, &p);
+    int64_t doubted_ms = doubt_recall(op, c), next_ms = c->kind == RECORD_JOB ? decide_job(op, c, &p) : decide_cluster(op, c, &p);
     timer_set(op, c, next_ms < doubted_ms ? next_ms : doubted_ms);
     c->work = work_copy(&p, op->now);
     if (!c->work)

@@ -123,7 +123,9 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
     int64_t generation = json_get_int(metadata, "generation", 0);
     changed |= generation != c->generation; /* the same spec again after another one that was not seen: status tells which was observed */
     for (struct pod_record *r = generation != c->generation ? c->pods : NULL; r; r = r->next)
-        pod_doubt_anew(op, r);
+        doubt_anew(op, c, &r->doubt);
+    for (struct service_record *r = generation != c->generation ? c->services : NULL; r; r = r->next)
+        doubt_anew(op, c, &r->doubt);
     c->generation = generation;
     bool deleting = json_there(json_get(metadata, "deletionTimestamp"));
     changed |= deleting != c->deleting;
@@ -195,6 +197,10 @@ void extract_service(struct op *op, struct space *space, struct jval object, uin
     slice_copy(json_get_str(object, "spec.clusterIP", a), r->service.ip, sizeof r->service.ip);
     r->service.hash = ray_service_hash(object);
     r->service.ours = json_there(json_key(json_get(object, "metadata.annotations"), SLICE(RAY_ANNOTATION_HASH)));
-    r->service.deleting |= json_there(json_get(object, "metadata.deletionTimestamp")); /* our own DELETE may have been answered already */
+    bool deleting = json_there(json_get(object, "metadata.deletionTimestamp"));
+    if (deleting)
+        r->doubt.ms = 0;
+    doubt_anew(op, c, &r->doubt);
+    r->service.deleting |= deleting; /* our own DELETE may have been answered already */
     cluster_touch(op, c);
 }

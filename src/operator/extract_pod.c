@@ -33,16 +33,6 @@ static bool same_to_decisions(const struct pod *a, const struct pod *b)
            (!b->head || strcmp(a->ip, b->ip) == 0);
 }
 
-void pod_doubt_anew(struct op *op, struct pod_record *r)
-{
-    int64_t soon_ms = op->now.mono_ms + OPERATOR_DOUBT_MS;
-    r->disproved = 0;
-    if (r->doubt_ms <= soon_ms)
-        return;
-    r->doubt_ms = soon_ms;
-    cluster_wake_at(op, r->of, soon_ms);
-}
-
 void extract_pod(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round)
 {
     struct arena *a = &op->event_arena;
@@ -70,8 +60,8 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     now.asked = before.asked;
     now.doubted = before.doubted && !now.deleting;
     if (now.deleting || before.overtaken)
-        r->doubt_ms = 0;
-    pod_doubt_anew(op, r);
+        r->doubt.ms = 0;
+    doubt_anew(op, c, &r->doubt);
     now.deleting |= before.deleting; /* our own DELETE was answered; the object may be older than that */
     *p = now;
     keep_interned(op, &r->group, &p->group, now.group);

@@ -18,6 +18,13 @@
 
 struct cluster;
 
+/* Of what the API server was heard to say of an object, and is not to be believed alone. */
+struct doubt {
+    int64_t ms;        /* until then the watch may tell how it is; from then on a list decides; 0: no doubt */
+    uint32_t round;    /* the watch's when the doubt came: a consistent list of a later one decides */
+    uint8_t disproved; /* doubts of this version that lists have disproved, in a row */
+};
+
 struct pod_record {
     struct pod pod; /* first: the view points here */
     struct cluster *of;
@@ -26,21 +33,20 @@ struct pod_record {
     const char *stop;       /* why the autoscaler gave it up, a literal; NULL: it did not */
     uint32_t stop_decision; /* … and in which of its decisions */
     struct scale_seen seen; /* by the autoscaler */
-    int64_t doubt_ms; /* it counts as deleting because a DELETE was answered "not there", or as overtaken because one was answered that it
-                         is another by now: until then, if the watch shows it all the same; 0: neither */
-    int64_t asked_ms; /* until when pod.asked holds */
+    struct doubt doubt; /* it counts as deleting because a DELETE was answered "not there", or as overtaken because one was answered that it
+                           is another by now */
+    int64_t asked_ms;   /* until when pod.asked holds */
     uint32_t round;
-    uint32_t doubt_round; /* the watch's when doubt_ms was set: a consistent list of a later one decides */
-    uint8_t disproved;    /* doubts of this version that lists have disproved, in a row */
-    bool by_us;           /* a DELETE of ours is on its way, or was answered */
+    bool by_us; /* a DELETE of ours is on its way, or was answered */
 };
 
 struct service_record {
     struct service service;
-    bool by_us; /* likewise */
     struct cluster *of;
     struct service_record *next, **link;
+    struct doubt doubt; /* it counts as deleting because a DELETE was answered "not there" */
     uint32_t round;
+    bool by_us; /* likewise */
 };
 
 /* Failures of one group; a cluster has a list of those that failed. */
@@ -232,8 +238,6 @@ struct cluster *timer_due(struct op *op, int64_t now_ms);
 void extract_cluster(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round);
 void extract_pod(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round);
 void extract_service(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round);
-/* The pod has changed, or what is wanted of it: no doubt about it lasts longer than a first one does. */
-void pod_doubt_anew(struct op *op, struct pod_record *r);
 struct slice extract_owner(struct jval object, struct arena *a); /* uid of the RayCluster or RayJob that controls it */
 /* the record of the RayCluster or RayJob that controls this pod or service, made when it is not there yet; NULL: none, or a child that is
  * not one of ours by its uid or name */
@@ -260,6 +264,14 @@ void decide_one(struct op *op, struct cluster *c); /* if it may be decided now; 
 void decide_none(struct op *op);                   /* who does not lead only lets go of what is gone */
 /* the service of this name that the cluster owns; NULL */
 struct service_record *service_of(const struct cluster *c, struct slice name);
+
+/* doubt.c: what is said of pods and services, and not believed before they are listed */
+void doubt_pod(struct op *op, struct pod_record *r);
+void doubt_service(struct op *op, struct service_record *r);
+/* The object has changed, or what is wanted of it: no doubt about it lasts longer than a first one does. */
+void doubt_anew(struct op *op, struct cluster *c, struct doubt *d);
+bool doubt_list(struct op *op, struct cluster *c);      /* whether that has to be listed first: it is being listed then */
+int64_t doubt_recall(struct op *op, struct cluster *c); /* what the lists have, too, counts as it is again; returns when to look next */
 
 /* confirm.c */
 void cluster_doubt(struct cluster *c);

@@ -140,12 +140,12 @@ static void check_overtaken(void)
     test_case("what is known to be old is so until it is told anew");
     struct pod_record *p = give_up(&r, POD(1), 0);
     p->pod.overtaken = true;
-    p->doubt_ms = 1;
+    p->doubt.ms = 1;
     tell_pod(&r, POD(1), 10, "Pending", 2);
-    CHECK(p->pod.overtaken && p->doubt_ms == 1 && p->round == 2);
+    CHECK(p->pod.overtaken && p->doubt.ms == 1 && p->round == 2);
     p->of->dirty = false;
     tell_pod(&r, POD(1), 11, "Pending", 1);
-    CHECK(!p->pod.overtaken && p->doubt_ms == 0 && p->of->dirty);
+    CHECK(!p->pod.overtaken && p->doubt.ms == 0 && p->of->dirty);
     finish(&r);
 }
 

@@ -1,14 +1,14 @@
-/* A DELETE is answered 404, by a webhook or a gateway, and the pod stays, for as long as anybody looks. It is asked for ever more rarely,
- * because each time all pods are listed; nothing that is told of the cluster changes with it. */
+/* A DELETE is answered 404, by a webhook or a gateway, and the pod stays, or the service, for as long as anybody looks. It is asked for
+ * ever more rarely, because each time all of them are listed; nothing that is told of the cluster changes with it. */
 #include "scene.h"
 
 enum { MINUTE_MS = 60 * 1000 };
 
-static const char one_cluster[] = "/apis/ray.io/v1/namespaces/n/rayclusters/c";
+static const char one_cluster[] = "/apis/ray.io/v1/namespaces/n/rayclusters/c", services_path[] = "/api/v1/namespaces/n/services";
 
 struct observer {
     struct world_hooks hooks; /* first */
-    const struct world *w;
+    const char *path;
     uint32_t deletes, lists, lines;
     int64_t last_ms, pause_ms; /* the last DELETE, and how long the one before it was ago */
 };
@@ -16,7 +16,7 @@ struct observer {
 static void sent(struct world_hooks *hooks, struct world_request *q)
 {
     struct observer *o = (struct observer *)hooks;
-    if (!slice_starts(q->target, slice_of(pods_path)))
+    if (!slice_starts(q->target, slice_of(o->path)))
         return;
     o->lists += slice_eq(q->method, SLICE("GET")) && !strstr(q->target.ptr, "watch=1");
     if (!slice_eq(q->method, SLICE("DELETE")))
@@ -29,23 +29,36 @@ static void sent(struct world_hooks *hooks, struct world_request *q)
 static void on_line(void *owner, struct slice line)
 {
     struct observer *o = owner;
-    o->lines += memmem(line.ptr, line.len, "says that a pod is not there, but shows it", 42) != NULL;
+    o->lines += memmem(line.ptr, line.len, " is not there, but shows it", 27) != NULL;
 }
 
-/* A cluster whose one worker is not wanted any more, and does not go. */
-static void begin(struct world *w, struct observer *o)
+static void begin_of(struct world *w, struct observer *o, const char *path)
 {
     make_world(w, false);
     apply(w, "c", 1);
     apiserver_faults(w->server)->no_streaming_lists = true;
     world_run(w, 5000);
     CHECK(is_ready(w, "c"));
-    *o = (struct observer){.hooks = {.sent = sent}, .w = w};
+    *o = (struct observer){.hooks = {.sent = sent}, .path = path};
     w->hooks = &o->hooks;
     log_global.sink = on_line;
     log_global.owner = o;
-    override(w, "DELETE", pods_path, 404, false, UINT32_MAX);
+    override(w, "DELETE", path, 404, false, UINT32_MAX);
+}
+
+/* A cluster whose one worker is not wanted any more, and does not go. */
+static void begin(struct world *w, struct observer *o)
+{
+    begin_of(w, o, pods_path);
     scale(w, "c", 0);
+}
+
+/* Another head service is wanted in the place of the one that is there, which does not go. */
+static void want_address(struct world *w, const char *name)
+{
+    struct slice path = arena_printf(&w->arena, "%s/%s", v1, name);
+    struct slice patch = SLICE("{\"spec\":{\"headGroupSpec\":{\"serviceType\":\"NodePort\"}}}");
+    CHECK_INT(world_call(w, "PATCH", path.ptr, "application/merge-patch+json", patch), 200);
 }
 
 static void finish(struct world *w)
@@ -182,6 +195,72 @@ static void test_conflict(void)
     finish(&w);
 }
 
+static void test_service(void)
+{
+    struct world w;
+    struct observer o;
+    struct slice names[4];
+    test_case("a DELETE of a service that is answered 404 for ever: a list at once, and then ever longer pauses");
+    begin_of(&w, &o, services_path);
+    want_address(&w, "c");
+    world_run(&w, 2000);
+    CHECK_INT(o.deletes, 2);
+    CHECK_INT(o.lists, 1);
+    CHECK_INT(o.lines, 1);
+    world_run(&w, 2 * OPERATOR_DOUBT_MS);
+    CHECK_INT(o.deletes, 3);
+    CHECK(o.pause_ms >= 2 * OPERATOR_DOUBT_MS && o.pause_ms < 2 * OPERATOR_DOUBT_MS + 1000);
+    test_case("… and meanwhile the cluster is looked after at once");
+    scale(&w, "c", 3);
+    world_run(&w, 1000);
+    CHECK_INT(pod_names(&w, "worker", names, COUNT_OF(names)), 3);
+    world_run(&w, 30 * MINUTE_MS);
+    uint32_t deletes = o.deletes, lists = o.lists;
+    world_run(&w, 4 * OPERATOR_DOUBT_MAX_MS);
+    CHECK_INT(o.deletes, deletes + 4);
+    CHECK_INT(o.lists, lists + 4);
+    test_case("… a change of the spec is a reason to ask soon");
+    scale(&w, "c", 2);
+    world_run(&w, OPERATOR_DOUBT_MS + 1000);
+    CHECK_INT(o.deletes, deletes + 5);
+    test_case("… and when it is taken at last, the other service comes");
+    apiserver_faults(w.server)->next.times = 0;
+    world_run(&w, 2 * OPERATOR_DOUBT_MS + 2000);
+    CHECK(says(&w, "services", "c-head-svc", "\"NodePort\""));
+    CHECK(is_ready(&w, "c"));
+    world_run(&w, MINUTE_MS);
+    check_fixed_point(&w);
+    finish(&w);
+}
+
+/* Their pods come and go all the time, which is not to be paid for with lists of services. */
+static void test_services_of_many(void)
+{
+    enum { CLUSTERS = 10, STEPS = 60, STEP_MS = 5000 };
+    struct world w;
+    struct observer o;
+    char name[16];
+    test_case("the services of many busy clusters are said not to be there: no list for each change of a spec");
+    begin_of(&w, &o, services_path);
+    for (int i = 0; i < CLUSTERS; i++) {
+        snprintf(name, sizeof name, "c%d", i);
+        apply(&w, name, 1);
+    }
+    world_run(&w, MINUTE_MS);
+    for (int i = 0; i < CLUSTERS; i++) {
+        snprintf(name, sizeof name, "c%d", i);
+        want_address(&w, name);
+    }
+    for (int k = 0; k < STEPS; k++)
+        for (int i = 0; i < CLUSTERS; i++) {
+            snprintf(name, sizeof name, "c%d", i);
+            scale(&w, name, k % 2 ? 1 : 3);
+            world_run(&w, STEP_MS / CLUSTERS);
+        }
+    CHECK(o.lists > 0 && o.lists <= CLUSTERS + 2 * STEPS * STEP_MS / OPERATOR_DOUBT_MS);
+    finish(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
@@ -190,5 +269,7 @@ int main(void)
     test_news();
     test_many();
     test_conflict();
+    test_service();
+    test_services_of_many();
     return test_done();
 }
