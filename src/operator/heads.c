@@ -131,9 +131,10 @@ static void on_proxied(void *owner, uint64_t tag, const struct kube_answer *a, s
     ray_log_init(&log);
     if (a->outcome == KUBE_OK || a->outcome == KUBE_REFUSED)
         ray_dash_read(h->call, a->status.code, proxied_body(h, a, &log, &cut), cut, &scratch, &answer);
-    /* It is the server itself that says no, and the dashboard behind it never heard. Of a 5xx nobody knows. */
+    /* The server itself says no: that is no answer of Ray's, and the dashboard has not heard the question. Of a 5xx nobody knows. */
     if (a->outcome == KUBE_REFUSED && is_status(a->body, &scratch)) {
         answer.outcome = a->status.code < 500 ? RAY_DASH_UNSENT : RAY_DASH_FAILED;
+        answer.http_status = 0;
         answer.err = (struct err){0};
         err_set(&answer.err, ERR_STATUS, "the API server%s: %d %s: %s",
                 a->status.code == 403 ? " (mobula install --ray-access=proxy prints the right)" : "", a->status.code,

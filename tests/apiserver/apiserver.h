@@ -18,7 +18,8 @@
  * - managedFields: what the kubelet and the other controllers in here write is owned by nobody;
  * - namespaces get a service account, but no kube-root-ca.crt;
  * - one node of endless size, pods fail only when asked to (annotations, kubelet.c); no logs but one line;
- * - a CRD is established and gone at once; custom resources have no scale, pods no binding, eviction, exec or proxy;
+ * - a CRD is established and gone at once; custom resources have no scale, pods no binding, eviction, exec or proxy; services have a
+ *   proxy, which looks at no port;
  * - texts of refusals are the real ones where clients might read them; what Go's decoders say about broken JSON, the order of several
  * causes and the descriptions of table columns are not;
  * - what is served from the watch cache is the newest state, unless a test holds the cache back. */
@@ -153,5 +154,20 @@ struct apiserver_observer {
     void (*changed)(struct apiserver_observer *o, const struct apiserver_change *change); /* may not call the server */
 };
 void apiserver_observe(struct apiserver *s, struct apiserver_observer *o);
+
+/* ---- services ---- */
+
+/* A request to …/services/NAME:PORT/proxy/PATH, which the server passes on. */
+struct apiserver_passed {
+    struct slice ns, service, method, target, body; /* target: PATH and its query */
+    struct slice token;                             /* X-Ray-Authorization; SLICE_NONE: there was none */
+};
+/* Instead of a status: no answer ever comes; nobody is behind the service; the connection to who is fails, *e says how. */
+enum { APISERVER_SILENT = 0, APISERVER_NOBODY = -1, APISERVER_BROKEN = -2 };
+struct apiserver_backend {
+    int (*serve)(void *owner, const struct apiserver_passed *p, struct buf *out, struct err *e); /* writes the body, gives the status */
+    void *owner;
+};
+void apiserver_put_behind(struct apiserver *s, struct apiserver_backend backend); /* behind all services; else nobody is */
 
 #endif

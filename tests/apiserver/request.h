@@ -34,7 +34,7 @@ struct request {
     int code;
     struct buf *out;
     const char *type; /* NULL: application/json */
-    bool streaming;   /* a watch has taken the connection over */
+    bool streaming;   /* a watch has taken the connection over, or no answer comes */
     uint64_t wait_rv; /* not 0: to be asked again when the store has reached this resourceVersion, or when patience ends */
     bool patience_over;
 };
@@ -120,6 +120,10 @@ void schema_rules(struct status *st, const struct node *object, const struct nod
 bool table_is_default(const struct api *api); /* the columns of kinds that have none of their own: no rows are null there */
 void table_columns(const struct api *api, struct jout *w);
 void table_row(const struct api *api, struct apiserver *s, const struct version *v, enum table_object with, struct jout *w);
+
+/* passed.c: services/proxy */
+bool passed_is(const struct request *q);
+void passed_serve(struct request *q);
 
 /* discovery.c, openapi.c: answers true when the path was one of theirs. */
 bool discovery_serve(struct request *q);

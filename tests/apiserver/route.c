@@ -223,6 +223,10 @@ void request_serve(struct request *q)
         buf_put(q->out, SLICE("404 page not found\n"));
         return;
     }
+    if (passed_is(q)) {
+        passed_serve(q);
+        return;
+    }
     bool log = q->api->of->rules == &rules_pod && slice_eq(q->sub, SLICE("log"));
     if (!log && !known_sub(q)) {
         if (q->api->of->custom)

@@ -213,7 +213,7 @@ static void read_requests(struct apiserver *s, struct conn *c)
 {
     struct slice in = buf_slice(&c->in), piece;
     size_t all = in.len;
-    for (bool more = true; more && !c->closing && !c->watch && !c->waiting;) {
+    for (bool more = true; more && !c->closing && !c->watch && !c->waiting && !c->forsaken;) {
         struct err e = {0};
         switch (http_read(&c->reader, &in, &piece, &e)) {
         case HTTP_MORE:

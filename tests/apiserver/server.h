@@ -35,6 +35,7 @@ struct conn {
     size_t sent;         /* how much of out the client has */
     struct watch *watch; /* the answer that is still being given */
     bool closing;        /* nothing is read any more; closed when out is empty */
+    bool forsaken;       /* its request was passed on to somebody who never answers */
     bool waiting;        /* a request for a resourceVersion that has not come yet */
     uint64_t wait_rv;
     const struct resource *waits_for;
@@ -46,6 +47,7 @@ struct apiserver {
     struct apiserver_faults faults;
     struct apiserver_hits hits;
     struct apiserver_observer *observer;
+    struct apiserver_backend backend;
     struct rng rng;
     struct now now; /* of the step that runs */
     uint64_t rv;

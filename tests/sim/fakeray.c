@@ -453,6 +453,7 @@ void fakerays_begin(struct world *w, bool observe)
     struct fakerays *h = w->rays = mem_alloc(sizeof *h);
     h->world = w;
     h->observer.changed = on_change;
+    apiserver_put_behind(w->server, (struct apiserver_backend){fakerays_serve, h});
     if (observe)
         apiserver_observe(w->server, &h->observer);
 }

@@ -108,7 +108,8 @@ uint32_t fakeray_nodes(const struct fakeray *h); /* that live, but for the head'
 
 /* fakeray_link.c: for world.c and wire.c */
 struct link *fakerays_open(struct process *p, const struct endpoint *to, struct link_owner *owner, int64_t deadline_ms);
-bool fakerays_move(struct world *w); /* returns whether anything moved */
+int fakerays_serve(void *owner, const struct apiserver_passed *p, struct buf *out, struct err *e); /* what the API server passes on */
+bool fakerays_move(struct world *w);                                                               /* returns whether anything moved */
 int64_t fakerays_deadline(const struct world *w);
 /* About `share` of 256 of the connections to this head (NULL: to any) break. Returns how many. */
 uint32_t fakerays_cut(struct world *w, const struct fakeray *h, uint32_t share);

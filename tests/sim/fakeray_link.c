@@ -181,6 +181,62 @@ int64_t fakerays_deadline(const struct world *w)
     return next;
 }
 
+/* ---- through the API server ---- */
+
+static struct fakeray *head_behind(const struct fakerays *all, const struct apiserver_passed *p)
+{
+    char name[FAKERAY_NAME + 16];
+    for (struct fakeray *h = all->first; h; h = h->next) {
+        snprintf(name, sizeof name, "%s-head-svc", h->cluster);
+        if (slice_eq(p->service, slice_of(name)) && slice_eq(p->ns, slice_of(h->ns)) && h->pod[0] && !h->down)
+            return h;
+    }
+    return NULL;
+}
+
+/* As a proxy reads it: all of it, or nothing. */
+static int answer_of(const struct fakehead_conn *c, struct buf *out, struct err *e)
+{
+    struct http_reader r;
+    struct slice in = buf_slice(&c->out), piece;
+    enum http_step step = HTTP_HEAD;
+    http_reader_init(&r, HTTP_RESPONSES);
+    while (step == HTTP_HEAD || step == HTTP_BODY) {
+        step = http_read(&r, &in, &piece, e);
+        if (step == HTTP_BODY)
+            buf_put(out, piece);
+    }
+    if (step == HTTP_MORE && c->ended)
+        step = http_read_end(&r, e);
+    int status = step == HTTP_END ? r.status : step == HTTP_MORE && !c->ended ? APISERVER_SILENT : APISERVER_BROKEN;
+    http_reader_free(&r);
+    return status;
+}
+
+/* The answer is there at once, or never: one that comes too slowly is none. */
+int fakerays_serve(void *owner, const struct apiserver_passed *p, struct buf *out, struct err *e)
+{
+    struct fakeray *h = head_behind(owner, p);
+    const struct http_header token = {SLICE("Authorization"), p->token};
+    if (!h)
+        return APISERVER_NOBODY;
+    if (h->unreachable || h->pace_ms)
+        return APISERVER_SILENT;
+    if (h->refused) {
+        err_set(e, ERR_CONNECT, "dial tcp %s:8265: connect: connection refused", h->ip);
+        return APISERVER_BROKEN;
+    }
+    struct fakehead_conn *c = fakehead_connect(&h->fake, 8265);
+    struct buf request;
+    buf_init(&request, LIMIT_HTTP_BODY);
+    http_write_request(&request, p->method, p->target, slice_of(h->ip), &token, p->token.ptr != NULL, &p->body);
+    fakehead_feed(c, buf_slice(&request));
+    int status = answer_of(c, out, e);
+    fakehead_disconnect(c);
+    buf_free(&request);
+    return status;
+}
+
 /* ---- from outside ---- */
 
 uint32_t fakerays_cut(struct world *w, const struct fakeray *h, uint32_t share)

@@ -46,6 +46,7 @@ void world_start_operator(struct world *w, bool elect)
                                  .leader_elect = elect,
                                  .autoscaling = w->rays != NULL,
                                  .submitter_pods = w->submitter_pods,
+                                 .access = w->access,
                                  .lease = {SLICE("n"), SLICE("mobula"), SLICE("me"), 5000, 3000, 1000},
                                  .instance = SLICE("test"),
                                  .seed = 1};

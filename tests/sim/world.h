@@ -102,7 +102,8 @@ struct world {
     struct fakerays *rays;   /* NULL: nobody scales by what heads say (fakeray.h) */
     struct slice executable; /* for ConfigMap mobula-tools; empty: --tools=none */
     bool submitter_pods;     /* --submitter=pod */
-    bool unreachable;        /* connections are refused while it is set */
+    enum operator_access access;
+    bool unreachable; /* connections are refused while it is set */
     uint64_t steps;
     struct world_traffic sent;
     struct world_path path;

@@ -20,6 +20,7 @@ struct rig {
     uint32_t answers;
     uint64_t tag;
     enum ray_dash_outcome outcome;
+    int http_status;
     char version[16];
 };
 
@@ -116,6 +117,7 @@ static void on_answer(void *owner, uint64_t tag, const struct ray_dash_answer *a
     r->answers++;
     r->tag = tag;
     r->outcome = answer->outcome;
+    r->http_status = answer->http_status;
     snprintf(r->version, sizeof r->version, "%.*s", SLICE_ARG(answer->ray_version));
 }
 

@@ -8,12 +8,14 @@ static void check_answers(void)
         int status;
         const char *body;
         enum ray_dash_outcome outcome;
+        int told; /* as the dashboard's status; 0: it has not answered */
     } cases[] = {
-        {200, "{\"version\":\"4\",\"ray_version\":\"2.60.0\",\"session_name\":\"s\"}", RAY_DASH_OK},
-        {404, "Job x does not exist", RAY_DASH_ABSENT},
-        {404, "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"message\":\"services \\\"c-head-svc\\\" not found\"}", RAY_DASH_UNSENT},
-        {403, "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"message\":\"no\"}", RAY_DASH_UNSENT},
-        {503, "{\"kind\":\"Status\",\"reason\":\"ServiceUnavailable\",\"message\":\"no endpoints\"}", RAY_DASH_FAILED},
+        {200, "{\"version\":\"4\",\"ray_version\":\"2.60.0\",\"session_name\":\"s\"}", RAY_DASH_OK, 200},
+        {404, "Job x does not exist", RAY_DASH_ABSENT, 404},
+        {503, "no room", RAY_DASH_FAILED, 503},
+        {404, "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"message\":\"services \\\"c-head-svc\\\" not found\"}", RAY_DASH_UNSENT, 0},
+        {403, "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"message\":\"no\"}", RAY_DASH_UNSENT, 0},
+        {503, "{\"kind\":\"Status\",\"reason\":\"ServiceUnavailable\",\"message\":\"no endpoints\"}", RAY_DASH_FAILED, 0},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct rig r;
@@ -33,6 +35,7 @@ static void check_answers(void)
         run(&r);
         CHECK_INT(r.answers, 1);
         CHECK_INT(r.outcome, cases[i].outcome);
+        CHECK_INT(r.http_status, cases[i].told);
         CHECK(r.op->head_calls == NULL);
         finish(&r);
     }
@@ -107,8 +110,9 @@ static void check_doubtful(void)
     run(&r);
     CHECK(proxied(&r, RAY_DASH_PROXIED_DOUBTFUL) && !proxied(&r, RAY_DASH_PROXIED_DOUBTFUL + 1));
     CHECK(is_asked(&r, CROWD - 1));
-    fake_answer(link_with(&r, arena_printf(&r.arena, "/services/c%d-head-svc:", CROWD - 1).ptr), 200, "",
-                SLICE("{\"ray_version\":\"2.60.0\",\"session_name\":\"s\"}"));
+    struct fakelink *l = link_with(&r, arena_printf(&r.arena, "/services/c%d-head-svc:", CROWD - 1).ptr);
+    if (CHECK(l != NULL))
+        fake_answer(l, 200, "", SLICE("{\"ray_version\":\"2.60.0\",\"session_name\":\"s\"}"));
     run(&r);
     CHECK_INT(r.answers, 1);
     CHECK_INT(r.outcome, RAY_DASH_OK);

@@ -148,7 +148,7 @@ static int64_t board_late_ms(void)
     return latest;
 }
 
-static void make_job_world(struct world *w, bool elect)
+static void make_job_world_with(struct world *w, bool elect, enum operator_access access)
 {
     struct apiserver_config config = {.seed = 1};
     world_init(w, &config);
@@ -158,7 +158,13 @@ static void make_job_world(struct world *w, bool elect)
     make_definition(w, "ray.io", "RayJob", "rayjobs", "");
     fakerays_begin(w, true);
     w->rays->dash = board_answer;
+    w->access = access;
     world_start_operator(w, elect);
+}
+
+static void make_job_world(struct world *w, bool elect)
+{
+    make_job_world_with(w, elect, OPERATOR_DIRECT);
 }
 
 static void end_job_world(struct world *w)

@@ -25,15 +25,26 @@ static void spoil(struct fakeray *h, enum fault fault, bool on)
     h->unreachable = on && fault == SILENT;
 }
 
-static void test_bad_heads(void)
+static void test_bad_heads(enum operator_access access)
 {
-    static const char *const names[] = {
-        "hangs",         "cuts connections",      "speaks another protocol", "sends a byte a second", "refuses connections",
-        "wants a token", "does not answer at all"};
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
+    const char *way = access == OPERATOR_PROXY ? "a dashboard behind the API server" : "a dashboard";
+    static const char silent[] = "the dashboard does not answer", denied[] = "HTTP status 401", broken[] = "error trying to reach service";
+    static const struct {
+        const char *name, *direct, *proxied;
+    } cases[] = {
+        [HANGS] = {"hangs", silent, silent},
+        [CUTS] = {"cuts connections", silent, broken},
+        [GARBAGE] = {"speaks another protocol", silent, broken},
+        [SLOW] = {"sends a byte a second", silent, silent},
+        [REFUSES] = {"refuses connections", silent, broken},
+        [DENIES] = {"wants a token", denied, denied},
+        [SILENT] = {"does not answer at all", silent, silent},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const char *words = access == OPERATOR_PROXY ? cases[i].proxied : cases[i].direct;
         struct world w;
-        test_case("a dashboard that %s, from the beginning", names[i]);
-        make_job_world(&w, false);
+        test_case("%s that %s, from the beginning", way, cases[i].name);
+        make_job_world_with(&w, false, access);
         apply_job(&w, "bad", "");
         for (int k = 0; k < 1000 && slice_empty(job_says(&w, "bad", "rayClusterName")); k++)
             world_step(&w, w.now.mono_ms + 1);
@@ -43,21 +54,38 @@ static void test_bad_heads(void)
         CHECK(run_until(&w, "good", "Complete", 20 * 1000));
         world_run(&w, 20 * 1000);
         CHECK(job_is(&w, "bad", "Initializing"));
-        CHECK(text_in(job_says(&w, "bad", "message"), i == DENIES ? "HTTP status 401" : "the dashboard does not answer yet"));
-        test_case("a dashboard that %s, and recovers", names[i]);
+        CHECK(text_in(job_says(&w, "bad", "message"), words));
+        test_case("%s that %s, and recovers", way, cases[i].name);
         spoil(h, (enum fault)i, false);
         CHECK(run_until(&w, "bad", "Running", 45 * 1000));
         world_run(&w, 3000);
         CHECK_INT(board.taken, 2);
-        test_case("a dashboard that %s, while the job runs", names[i]);
+        test_case("%s that %s, while the job runs", way, cases[i].name);
         spoil(h, (enum fault)i, true);
         world_run(&w, 60 * 1000);
         CHECK(job_is(&w, "bad", "Running"));
-        CHECK(text_in(job_says(&w, "bad", "message"), i == DENIES ? "HTTP status 401" : "the dashboard does not answer"));
+        CHECK(text_in(job_says(&w, "bad", "message"), words));
         spoil(h, (enum fault)i, false);
         CHECK(run_until(&w, "bad", "Complete", 45 * 1000));
         CHECK_INT(board.submits, 2);
         check_fixed_point(&w);
+        end_job_world(&w);
+    }
+}
+
+/* The operator may not ask the API server to pass anything on, or not now: that says nothing of Ray, and the job waits. */
+static void test_refused_way(void)
+{
+    static const int statuses[] = {403, 429, 503};
+    for (size_t i = 0; i < COUNT_OF(statuses); i++) {
+        struct world w;
+        test_case("the API server does not pass a submission on: %d", statuses[i]);
+        make_job_world_with(&w, false, OPERATOR_PROXY);
+        override(&w, "POST", "/api/v1/namespaces/n/services/", statuses[i], false, 2 * JOB_SUBMIT_TRIES);
+        apply_job(&w, "j", "");
+        CHECK(run_until(&w, "j", "Complete", JOB_CHECK_TIMEOUT_MS));
+        CHECK_INT(apiserver_faults(w.server)->next.times, 0);
+        CHECK_INT(board.submits, 1);
         end_job_world(&w);
     }
 }
@@ -344,7 +372,9 @@ static void test_kept(void)
 int main(void)
 {
     log_global.fd = getenv("LOG") ? 2 : -1;
-    test_bad_heads();
+    test_bad_heads(OPERATOR_DIRECT);
+    test_bad_heads(OPERATOR_PROXY);
+    test_refused_way();
     test_silent_for_good();
     test_wall_clock();
     test_behind();

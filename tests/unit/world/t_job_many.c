@@ -7,7 +7,7 @@ static struct slice job_name(struct world *w, int i)
     return arena_printf(&w->arena, "j%d", i);
 }
 
-enum { HUNG = 10, JOBS = 200 };
+enum { HUNG = 10, JOBS = 200, MOST_MS = 60 * 1000, WATCHED_MS = 14 * 1000 };
 
 static int how_many(void)
 {
@@ -19,7 +19,6 @@ static int how_many(void)
 static void test_many(void)
 {
     const int jobs = how_many();
-    enum { MOST_MS = 60 * 1000, WATCHED_MS = 14 * 1000 };
     struct world w;
     test_case("%d jobs, of which %d have a head that hangs", jobs, HUNG);
     make_job_world(&w, false);
@@ -45,7 +44,7 @@ static void test_many(void)
 static void test_shared(void)
 {
     const int jobs = how_many();
-    enum { MOST_MS = 60 * 1000, WATCHED_MS = 14 * 1000, ALONE = 5 };
+    enum { ALONE = 5 };
     struct world w;
     test_case("%d jobs on one cluster", jobs);
     make_job_world(&w, false);
@@ -62,6 +61,37 @@ static void test_shared(void)
     CHECK(late_ms <= JOB_LOOK_MS);
     if (getenv("FIGURES"))
         printf("  the latest look was %lld ms late\n", (long long)late_ms);
+    end_job_world(&w);
+}
+
+/* More heads hang than the API server has places for what it passes on. Once that is known of them, the others do not notice. */
+static void test_proxied(void)
+{
+    enum { BAD = 3 * KUBE_PROXY_CALLS / 2, GOOD = 20, FEW = BAD + GOOD };
+    struct world w;
+    test_case("%d jobs whose heads are asked through the API server, of which %d hang", FEW, BAD);
+    make_job_world_with(&w, false, OPERATOR_PROXY);
+    board.run_ms = 0;
+    for (int i = 0; i < FEW; i++)
+        apply_job(&w, job_name(&w, i).ptr, "");
+    for (int64_t until = w.now.mono_ms + MOST_MS; board.taken < FEW && w.now.mono_ms < until;)
+        world_run(&w, 1000);
+    CHECK_INT(board.taken, FEW);
+    CHECK_INT(board.submits, FEW);
+    for (int i = 0; i < BAD; i++)
+        ray_of(&w, job_name(&w, i).ptr)->fake.hangs = true;
+    world_run(&w, 3 * RAY_DASH_MS); /* the first time nobody knows, and they hold what they get */
+    for (struct submission *s = board.first; s; s = s->next)
+        s->late_ms = 0;
+    world_run(&w, JOB_CHECK_TIMEOUT_MS);
+    int64_t late_ms = board_late_ms();
+    CHECK(late_ms <= JOB_LOOK_MS);
+    if (getenv("FIGURES"))
+        printf("  the latest look was %lld ms late\n", (long long)late_ms);
+    for (int i = 0; i < FEW; i++) {
+        test_case("… and of job %d", i);
+        CHECK(job_is(&w, job_name(&w, i).ptr, i < BAD ? "Failed" : "Running"));
+    }
     end_job_world(&w);
 }
 
@@ -119,6 +149,7 @@ int main(void)
     log_global.fd = getenv("LOG") ? 2 : -1;
     test_many();
     test_shared();
+    test_proxied();
     test_half_installed();
     return test_done();
 }
