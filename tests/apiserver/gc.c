@@ -39,6 +39,23 @@ static size_t dependents(const struct apiserver *s, struct slice uid, struct are
     return n;
 }
 
+/* The owner that a reference names: of that uid and name, in the same namespace or in none. Any other counts as one that is gone. */
+static const struct object *named_owner(const struct apiserver *s, const struct object *o, const struct node *reference)
+{
+    const struct object *owner = store_by_uid(s, dom_str(reference, "uid"));
+    bool right = owner && slice_eq(owner->name, dom_str(reference, "name")) && (!owner->ns.len || slice_eq(owner->ns, o->ns));
+    return right ? owner : NULL;
+}
+
+static bool names_absent(struct apiserver *s, const struct object *o)
+{
+    const struct node *list = dom_get(version_tree(o->now, &s->scratch), "metadata.ownerReferences");
+    for (const struct node *r = list ? list->child : NULL; r; r = r->next)
+        if (!named_owner(s, o, r))
+            return true;
+    return false;
+}
+
 void gc_saw(struct apiserver *s, const struct object *o, enum change change)
 {
     if (change == CHANGE_DELETED) { /* of events the real collector learns later, by asking */
@@ -58,7 +75,7 @@ void gc_saw(struct apiserver *s, const struct object *o, enum change change)
         else if (change == CHANGE_ADDED && owner->of->rules == &rules_event)
             look_later(s, owner->uid); /* an event is seen to be owned only when it owns something */
     }
-    if (change == CHANGE_MODIFIED && o->now->deleting)
+    if (change == CHANGE_ADDED ? o->now->owner_count && names_absent(s, o) : change == CHANGE_MODIFIED && o->now->deleting)
         look_later(s, o->uid);
 }
 
@@ -78,7 +95,7 @@ static void drop_references(struct apiserver *s, struct object *o, struct slice 
     for (struct node *r = list->child, *next; r; r = next) {
         next = r->next;
         struct slice uid = dom_str(r, "uid");
-        if (owner.len ? slice_eq(uid, owner) : !store_by_uid(s, uid))
+        if (owner.len ? slice_eq(uid, owner) : !named_owner(s, o, r))
             dom_unlink(list, r);
     }
     if (!list->child)
@@ -102,15 +119,14 @@ static bool is_leaving_first(struct apiserver *s, const struct object *owner)
     return owner->now->deleting && has_finalizer(version_tree(owner->now, &s->scratch), "foregroundDeletion");
 }
 
-/* An owner counts when an object of that uid and name lives in the same namespace, or in none, and does not go after its dependents. */
+/* An owner counts when it is there and does not go after its dependents. */
 static size_t living_owners(struct apiserver *s, const struct object *o, const struct node *tree)
 {
     size_t living = 0;
     const struct node *list = dom_get(tree, "metadata.ownerReferences");
     for (const struct node *r = list ? list->child : NULL; r; r = r->next) {
-        const struct object *owner = store_by_uid(s, dom_str(r, "uid"));
-        living += owner && slice_eq(owner->name, dom_str(r, "name")) && (!owner->ns.len || slice_eq(owner->ns, o->ns)) &&
-                  !is_leaving_first(s, owner);
+        const struct object *owner = named_owner(s, o, r);
+        living += owner && !is_leaving_first(s, owner);
     }
     return living;
 }

@@ -44,7 +44,8 @@ class Pair:
             self.normal[server.name] = Normal(namespace)
             made = server.send("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": namespace}}), "application/json")
             assert made.status == 201, made.body
-            server.memory = Memory(namespace, made.body["metadata"]["resourceVersion"], server.token)
+            elsewhere = server.send("GET", f"/api/v1/namespaces/{CANARY}/configmaps/elsewhere").body["metadata"]["uid"]
+            server.memory = Memory(namespace, made.body["metadata"]["resourceVersion"], server.token, elsewhere)
         account = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"  # without it no pod is admitted
         for server in self.both:
             until(lambda s=server: s.send("GET", account).status == 200, f"{server.name}: no service account in {namespace}")
@@ -379,6 +380,7 @@ def main():
     run = Run(parser.parse_args())
     for server in (model(run.options.model), real()):
         server.send("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": CANARY}}), "application/json")
+        server.send("POST", f"/api/v1/namespaces/{CANARY}/configmaps", json.dumps({"metadata": {"name": "elsewhere"}}), "application/json")
     began = time.monotonic()
     run.all()
     for d in LISTED:

@@ -107,10 +107,10 @@ class Sequence:
 
     # ---- creates ----
 
-    def create(self, owner=None, kind=None):
+    def create(self, owners=None, kind=None):
         rng, kind = self.rng, kind or self.kind()
         name, words = self.name(kind, 0.2), self.write_words()
-        body = kind.typed({"metadata": metadata(rng, name, owner), **kind.make(rng)})
+        body = kind.typed({"metadata": metadata(rng, name, owners), **kind.make(rng)})
         if rng.random() < 0.1:
             self.generated += 1
             body["metadata"].pop("name", None)
@@ -128,11 +128,15 @@ class Sequence:
         owner, kind = self.rng.choice(owners), self.kind()
         name = self.name(owner, 0.9)
         reference = {"apiVersion": owner.version, "kind": owner.kind, "name": name, "uid": f"@uid({owner.key}/{name})"}
+        elsewhere = {"apiVersion": "v1", "kind": "ConfigMap", "name": "elsewhere", "uid": "@elsewhere()"}
+        references = self.rng.choice([[elsewhere], [reference, elsewhere], [{**reference, "name": "other"}], *[[reference]] * 6])
+        if any(k.kind == "Event" for k in self.kinds):
+            references = [reference]  # of an owner elsewhere the real server tells in an event
         if self.rng.random() < 0.5:
             reference["controller"] = True
         if self.rng.random() < 0.5:
             reference["blockOwnerDeletion"] = True
-        self.create(reference, kind)
+        self.create(references, kind)
         self.settle()  # it goes when the owner is not there
 
     # ---- changes ----

@@ -32,10 +32,11 @@ class Answer:
 class Memory:
     """What a server has said about its objects: later requests refer to it as @uid(Pod/a), @rv(Pod/a), @old(Pod/a), @listrv(Pod) and
     @continue(Pod). An object that was never seen has a uid that no server gives, and the resourceVersion of the namespace. @expired() is
-    the token of a page from before anything that is still known (run.sh sees to that), @ahead() a version that never comes."""
+    the token of a page from before anything that is still known (run.sh sees to that), @ahead() a version that never comes,
+    @elsewhere() the uid of a ConfigMap of that name in another namespace."""
 
-    def __init__(self, namespace, start, token):
-        self.start, self.token = start, token
+    def __init__(self, namespace, start, token, elsewhere):
+        self.start, self.token, self.elsewhere = start, token, elsewhere
         self.namespace, self.objects, self.versions, self.lists, self.tokens = namespace, {}, {}, {}, {}
 
     @staticmethod
@@ -70,6 +71,8 @@ class Memory:
         what, key = match[1], match[2]
         if what == "ns":
             return self.namespace
+        if what == "elsewhere":
+            return self.elsewhere
         if what == "uid":
             return self.objects[key]["metadata"]["uid"] if key in self.objects else NO_UID
         if what == "name":  # of the n-th object that was made from this generateName

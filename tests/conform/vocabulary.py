@@ -434,7 +434,7 @@ KINDS = [
 ]
 
 
-def metadata(rng, name, owner=None):
+def metadata(rng, name, owners=None):
     """Of a new object."""
     meta = {"name": name}
     if rng.random() < 0.6:
@@ -443,8 +443,8 @@ def metadata(rng, name, owner=None):
         meta["annotations"] = {"conform.test/note": rng.choice(["1", "2"])}
     if rng.random() < 0.15:
         meta["finalizers"] = ["conform.test/hold"] + some(rng, ["conform.test/more"])
-    if owner:
-        meta["ownerReferences"] = [owner]
+    if owners:
+        meta["ownerReferences"] = owners
     if rng.random() < 0.04:
         wrong(rng, meta)
     return meta

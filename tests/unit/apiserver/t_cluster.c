@@ -91,6 +91,27 @@ static void no_nodes(void)
     world_close(&w);
 }
 
+static void elsewhere(struct world *w, struct slice owner)
+{
+    static const char refs[] = "{\"metadata\":{\"name\":\"%s\",\"ownerReferences\":[%s{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
+                               "\"name\":\"owner\",\"uid\":\"%.*s\"}]}}";
+    const char *maps = "/api/v1/namespaces/n/configmaps", *body;
+    CHECK_INT(ask(w, "POST", "/api/v1/namespaces", "{\"metadata\":{\"name\":\"n\"}}").status, 201);
+    body = arena_printf(&w->mem, refs, "theirs", "", SLICE_ARG(owner)).ptr;
+    CHECK_INT(ask(w, "POST", maps, body).status, 201);
+    struct slice own = text(ask(w, "POST", maps, "{\"metadata\":{\"name\":\"own\"}}"), w, "metadata.uid");
+    const char *first =
+        arena_printf(&w->mem, "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"own\",\"uid\":\"%.*s\"},", SLICE_ARG(own)).ptr;
+    body = arena_printf(&w->mem, refs, "both", first, SLICE_ARG(owner)).ptr;
+    CHECK_INT(ask(w, "POST", maps, body).status, 201);
+    world_sleep(w, 200);
+    CHECK_INT(ask(w, "GET", "/api/v1/namespaces/n/configmaps/theirs", NULL).status, 404);
+    struct answer both = ask(w, "GET", "/api/v1/namespaces/n/configmaps/both", NULL);
+    struct jval left = json_get(both.json, "metadata.ownerReferences");
+    CHECK_INT(json_len(left), 1);
+    CHECK(json_str_eq(json_get(json_at(left, 0), "name"), SLICE("own")));
+}
+
 static void collector(void)
 {
     struct world w;
@@ -109,7 +130,9 @@ static void collector(void)
     make_map(&w, "misnamed", uid, "other");
     make_map(&w, "child", uid, "owner");
     world_sleep(&w, 200);
-    CHECK(!there(&w, "stray") && there(&w, "child"));
+    CHECK(!there(&w, "stray") && !there(&w, "misnamed") && there(&w, "child"));
+    test_case("W8-owner-elsewhere"); /* so does one of another namespace */
+    elsewhere(&w, uid);
     test_case("W8-orphan");
     CHECK_INT(ask(&w, "DELETE", MAPS "/owner?propagationPolicy=Orphan", NULL).status, 200);
     world_sleep(&w, 200);

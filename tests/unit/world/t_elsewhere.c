@@ -1,6 +1,6 @@
 /* Whoever may write into one namespace may name a uid of another as an owner there. Kubernetes knows no owner across namespaces, and its
  * collector takes such objects in its time; until then, and when they are made again, they are nobody's. All namespaces are watched here.
- * The model's collector does not look at what names an owner that lives, so they stay. */
+ * The collector is late here, or they have a finalizer. */
 #include "jobs.h"
 
 static void launch(struct world *w)
@@ -23,7 +23,7 @@ static void make_other_namespace(struct world *w)
 
 static void make_here_and_there(struct world *w)
 {
-    struct apiserver_config config = {.seed = 1};
+    struct apiserver_config config = {.seed = 1, .collect_ms = 3600 * 1000};
     world_init(w, &config);
     make_namespace(w);
     make_other_namespace(w);
