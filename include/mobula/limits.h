@@ -196,6 +196,7 @@ enum {
     JOB_STOP_MS = 5 * 60 * 1000,            /* a job that was given up is told to stop no longer than this … */
     JOB_STOP_DELETED_MS = 2 * 60 * 1000,    /* … and one whose RayJob is being deleted: somebody waits */
     JOB_HEAD_FAILURES = 6,                  /* heads that end in a row: about a minute */
+    JOB_LATER_ATTEMPTS = 16,                /* than the one that status tells of, when that was put back from a backup: those looked for */
     JOB_SUBMIT_TRIES = 5,                   /* submissions that Ray answers with an error of its own */
 };
 

@@ -35,27 +35,66 @@ static void refuse(struct job_decision *d)
     d->to.start_us = 0;
 }
 
+static void begin_attempt(struct job_decision *d, int32_t attempt)
+{
+    const struct ray_job *job = d->job;
+    d->to = (struct course){
+        .phase = JOB_PHASE_INITIALIZING,
+        .attempt = attempt,
+        .succeeded = d->is.succeeded,
+        .failed = d->is.failed,
+        .start_us = d->in->now.wall_us,
+        .id = job->mode == RAY_JOB_INTERACTIVE ? job->job_id : ray_job_submission_id(job, attempt, d->a),
+        .cluster = slice_empty(job->selected) ? ray_job_cluster_name(job, attempt, d->a) : job->selected,
+    };
+}
+
+static void become_suspended(struct job_decision *d)
+{
+    d->to = (struct course){.phase = JOB_PHASE_SUSPENDED, .attempt = d->is.attempt, .succeeded = d->is.succeeded, .failed = d->is.failed};
+}
+
 /* The next attempt, or the reasons why there is none. */
 static void begin(struct job_decision *d)
 {
-    const struct ray_job *job = d->job;
-    struct course next = {.attempt = d->is.attempt + 1, .succeeded = d->is.succeeded, .failed = d->is.failed};
     if (d->in->errors->count) {
         refuse(d);
         return;
     }
-    if (!slice_empty(job->selected) && !job->finalizer)
+    if (!slice_empty(d->job->selected) && !d->job->finalizer)
         plan_add(d->p, ACTION_ADD_FINALIZER);
-    if (job->suspend) {
-        next.phase = JOB_PHASE_SUSPENDED;
-        next.attempt = d->is.attempt;
-    } else {
-        next.phase = JOB_PHASE_INITIALIZING;
-        next.start_us = d->in->now.wall_us;
-        next.id = job->mode == RAY_JOB_INTERACTIVE ? job->job_id : ray_job_submission_id(job, next.attempt, d->a);
-        next.cluster = slice_empty(job->selected) ? ray_job_cluster_name(job, next.attempt, d->a) : job->selected;
+    if (d->job->suspend)
+        become_suspended(d);
+    else
+        begin_attempt(d, d->is.attempt + 1);
+}
+
+static const struct job_cluster *find_cluster(const struct job_view *in, struct slice name)
+{
+    for (uint32_t i = 0; i < in->cluster_count; i++)
+        if (!slice_empty(name) && slice_eq(in->clusters[i].name, name))
+            return &in->clusters[i];
+    return NULL;
+}
+
+/* Status is older than what it tells of: somebody has put it back from a backup. The cluster of a later attempt is there, and that of this
+ * one has gone before it was made. Made anew it would run the program beside that, a second time in this attempt; so the later one is taken
+ * up as it stands. What became of those between is not known: they count as failed, as far as that leaves the later one its turn. */
+static bool take_up_later(struct job_decision *d)
+{
+    int32_t later = d->job->retries < JOB_LATER_ATTEMPTS ? d->job->retries + 1 : JOB_LATER_ATTEMPTS;
+    bool may = slice_empty(d->job->selected) && d->in->errors->count == 0 && d->is.state < JOB_STOPPED;
+    may &= d->is.attempt < INT32_MAX - JOB_LATER_ATTEMPTS;
+    for (int32_t n = 1; may && !d->cluster && d->in->cluster_count && n <= later; n++) {
+        const struct job_cluster *c = find_cluster(d->in, ray_job_cluster_name(d->job, d->is.attempt + n, d->a));
+        if (!c || !c->owned || c->deleting)
+            continue;
+        begin_attempt(d, d->is.attempt + n);
+        for (int32_t i = 0; i < n && d->to.failed < d->job->retries; i++)
+            d->to.failed++;
+        return true;
     }
-    d->to = next;
+    return false;
 }
 
 /* ---- a cluster to run on ---- */
@@ -155,7 +194,7 @@ static void decide_suspending(struct job_decision *d)
 {
     if (!decide_remove(d, true, "the job is suspended"))
         return;
-    d->to = (struct course){.phase = JOB_PHASE_SUSPENDED, .attempt = d->is.attempt, .succeeded = d->is.succeeded, .failed = d->is.failed};
+    become_suspended(d);
 }
 
 /* A new cluster when the old one is gone: what two of them would need may not be there. Who is suspended meanwhile gives back at once what
@@ -173,7 +212,9 @@ static void decide_retrying(struct job_decision *d)
 
 static void decide_phase(struct job_decision *d)
 {
-    bool wrong = d->in->errors->count > 0;
+    bool wrong = d->in->errors->count > 0, begun = d->is.phase == JOB_PHASE_INITIALIZING || d->is.phase == JOB_PHASE_WAITING;
+    if ((begun || d->is.phase == JOB_PHASE_RUNNING) && take_up_later(d))
+        return;
     switch (d->is.phase) {
     case JOB_PHASE_NEW:
         begin(d);
@@ -212,14 +253,6 @@ static void decide_phase(struct job_decision *d)
             decide_remove(d, true, "the job is suspended");
         break;
     }
-}
-
-static const struct job_cluster *find_cluster(const struct job_view *in, struct slice name)
-{
-    for (uint32_t i = 0; i < in->cluster_count; i++)
-        if (!slice_empty(name) && slice_eq(in->clusters[i].name, name))
-            return &in->clusters[i];
-    return NULL;
 }
 
 void reconcile_job(const struct job_view *in, struct arena *a, struct plan *out)

@@ -393,10 +393,12 @@ static void follow_head(struct fakeray *h)
             head = p;
     if (head && strcmp(h->pod, head->uid) != 0) {
         copy(h->pod, sizeof h->pod, slice_of(head->uid));
-        copy(h->ip, sizeof h->ip, slice_of(head->ip));
         h->down = false;
         fakeray_restart(h);
-    } else if (!head && h->pod[0]) {
+    }
+    if (head) { /* its address is another when the store has gone back to before it had one */
+        copy(h->ip, sizeof h->ip, slice_of(head->ip));
+    } else if (h->pod[0]) {
         h->pod[0] = h->ip[0] = '\0';
         fakerays_cut(h->world, h, 256);
     }

@@ -464,8 +464,49 @@ static void test_shorten(void)
     arena_free(&a);
 }
 
+/* Status tells of the first attempt, and the only cluster is that of a later one. */
+static void test_later_attempts(void)
+{
+    static const struct {
+        int32_t retries, later, taken, failed;
+    } cases[] = {{0, 1, 2, 0},
+                 {0, 2, 1, 0},
+                 {3, 4, 5, 3},
+                 {3, 5, 1, 0},
+                 {INT32_MAX, JOB_LATER_ATTEMPTS, 1 + JOB_LATER_ATTEMPTS, JOB_LATER_ATTEMPTS},
+                 {INT32_MAX, JOB_LATER_ATTEMPTS + 1, 1, 0}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("%d retries, and the cluster is of %d attempts later", (int)cases[i].retries, (int)cases[i].later);
+        struct job_scene s = {0};
+        struct plan p;
+        struct json doc;
+        buf_init(&s.spec, MIB);
+        buf_printf(&s.spec, ",\"backoffLimit\":%d", (int)cases[i].retries);
+        make_job(&s);
+        struct job_cluster later = {.name = ray_job_cluster_name(&s.job, 1 + cases[i].later, &s.a), .uid = SLICE("c"), .owned = true};
+        struct job_view v = {.job = &s.job,
+                             .errors = &s.errors,
+                             .clusters = &later,
+                             .cluster_count = 1,
+                             .status = expand(&s, SLICE("{\"jobDeploymentStatus\":\"Initializing\",\"jobId\":\"$J1\","
+                                                        "\"rayClusterName\":\"$C1\",\"attempt\":1}")),
+                             .now = {NOW_MS, now_us}};
+        reconcile_job(&v, &s.a, &p);
+        struct jval status = status_of(&s, &p, &doc);
+        CHECK_INT(json_get_int(status, "attempt", -1), cases[i].taken);
+        CHECK_INT(json_get_int(status, "failed", -1), cases[i].failed);
+        bool creates = false;
+        for (uint32_t k = 0; k < p.count; k++)
+            creates |= p.actions[k].kind == ACTION_CREATE_CLUSTER;
+        CHECK_INT(creates, cases[i].taken == 1);
+        buf_free(&s.spec);
+        arena_free(&s.a);
+    }
+}
+
 int main(void)
 {
+    test_later_attempts();
     test_shape();
     test_shorten();
     run_cases("tests/data/reconcile/job.case", run_case);
