@@ -176,7 +176,8 @@ class Workspace:
 
 
 def container_end(container, code):
-    ended = {"exitCode": code, "reason": "Error", "startedAt": "2026-01-01T00:00:00Z", "finishedAt": "2026-01-01T00:00:01Z"}
+    ended = {"exitCode": code, "reason": "Error" if code else "Completed",
+             "startedAt": "2026-01-01T00:00:00Z", "finishedAt": "2026-01-01T00:00:01Z"}
     return {"name": container["name"], "image": container["image"], "imageID": "", "ready": False, "restartCount": 0,
             "state": {"terminated": ended}}
 

@@ -4,6 +4,7 @@ import http.server
 import json
 import socket
 import threading
+import time
 
 from cluster import eventually, kubectl, rayjob
 
@@ -78,6 +79,8 @@ class Jobs:
         for job in [self.jobs[name]] if name else self.jobs.values():
             if job["status"] == "RUNNING":
                 job.update(status=status, message=f"it is {status}")
+                if "start_time" in job:  # who submitted it tells times
+                    job["end_time"] = int(time.time() * 1000)
 
 
 class Dashboard(Jobs):

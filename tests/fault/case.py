@@ -19,6 +19,7 @@ from cluster import Workspace, eventually
 from dashboards import Jobs, own_address
 from processes import ACCOUNT, Operator, kubeconfig
 from proxy import Proxy, call_of
+from submitters import Submitters
 
 QUICK = bool(os.environ.get("QUICK"))
 QUIET_SECONDS = 3.0 if QUICK else 10.0
@@ -79,6 +80,7 @@ class Context:
         self.clusters, self.log_seen = {}, 0
         self.ranked = False
         self.more, self.jobs, self.board_port = (), None, None  # what else the state has; a dashboard behind the proxy, and its port
+        self.submitters = None  # what runs in submitter pods
         self.data = {}  # goes to the report
         self.restarts = threading.Lock()
 
@@ -152,6 +154,10 @@ class Context:
         self.jobs = self.jobs or Jobs(**how)
         self.board_port = self.board_port or self.proxy.front(self.jobs, address)
         return {"address": address, "port": self.board_port}
+
+    def play_submitters(self, crashes=0):
+        """What runs in submitter pods from here on; the first so many of them submit nothing."""
+        self.submitters = Submitters(self.witness, self.jobs, crashes).start()
 
     def begin(self, workload):
         """The operator runs and the workload's setup is done and quiet."""
@@ -342,7 +348,7 @@ class Context:
         assert not left, f"without a live owner: {left}"
         blind = [line for p in self.proxies for line in oracles.unguarded_deletes(p.log) + oracles.unforced_writes(p.log)]
         assert not blind, "without a precondition:\n  " + "\n  ".join(blind[:5])
-        early = oracles.untold_submissions(self.proxy.log)
+        early = oracles.untold_submissions(self.proxy.log) + (self.submitters.again if self.submitters else [])
         assert not early, "\n  ".join(early[:5])
 
     def fault_count(self):
@@ -435,6 +441,8 @@ class Context:
         return "\n".join(lines)
 
     def close(self):
+        if self.submitters:
+            self.submitters.stop()
         for proxy in self.proxies:
             proxy.close()
         self.witness.stop()

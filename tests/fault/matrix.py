@@ -231,12 +231,13 @@ def numbered(keys):
     return out
 
 
-def merge(runs):
-    """What two runs agree on: writes that came in one of them only are matters of timing, and no points. Nor are statuses that tell of
-    progress for the third time: how many there are of those is timing too, even when two runs agree."""
+def merge(runs, begin=""):
+    """What two runs agree on, from the write `begin` on: writes that came in one of them only are matters of timing, and no points. Nor are
+    statuses that tell of progress for the third time: how many there are of those is timing too, even when two runs agree."""
     first, keys = runs[0]
     other = set(numbered(runs[1][1]))
     first.points = [(k, n) for k, n in numbered(keys) if (k, n) in other and not ("/status " in k and n > STATUSES)]
+    first.points = first.points[first.points.index((begin, 1)):] if begin else first.points
     first.writes, first.took = max(r.writes for r, _ in runs), max(r.took for r, _ in runs)
     first.created = {k: max(r.created.get(k, 0) for r, _ in runs) for k in {k for r, _ in runs for k in r.created}}
     return first
@@ -244,7 +245,7 @@ def merge(runs):
 
 def fingerprint():
     h = hashlib.sha256(MOBULA.read_bytes())
-    names = [f"fault/{name}" for name in ("workloads", "watched", "seen", "oracles", "matrix")]
+    names = [f"fault/{name}" for name in ("workloads", "watched", "seen", "oracles", "matrix", "submitters")]
     for name in names + [f"e2e/{name}" for name in ("cluster", "dashboards", "test_legacy")]:
         h.update((HERE.parent / f"{name}.py").read_bytes())
     return h.hexdigest()[:16]
@@ -273,7 +274,7 @@ def learn_all(plane):
     failed += [f"{w}: each run came to another end:\n  " + "\n  ".join(ends_of(runs[w])) for w in odd if not agreed(runs[w])]
     if failed:
         sys.exit("a workload fails without any fault:\n" + "\n".join(failed) + "\n0 passed, 1 failed")
-    learned = {w: merge(agreed(r)) for w, r in runs.items()}
+    learned = {w: merge(agreed(r), TO_LEARN[w].first) for w, r in runs.items()}
     for old in OUT.glob("learned-*.pickle"):
         old.unlink()
     kept.write_bytes(pickle.dumps(learned))

@@ -37,10 +37,17 @@ def is_running(pod):
     return is_live(pod) and conditions.get("Ready") == "True"
 
 
+def submits(pod):
+    """Whether it is the submitter of a RayJob."""
+    return any(r.get("kind") == "RayJob" and r.get("controller") for r in pod["metadata"].get("ownerReferences", []))
+
+
 def place(pod):
     """Which pod of its cluster it is: "c/small/3", "c/small/0/1" for the second host of a replica, "c/head". For a job's cluster, which
-    has a name of its own in every run, its template says what it is called."""
+    has a name of its own in every run, its template says what it is called. "j/submitter" whatever the attempt: no two of a job live."""
     of = labels(pod)
+    if submits(pod):
+        return f"{of.get('ray.io/originated-from-cr-name')}/submitter"
     cluster = of.get(CALLED) or of.get("ray.io/cluster", "?")
     if is_head(pod):
         return f"{cluster}/head"
@@ -298,12 +305,23 @@ def unforced_writes(log):
     return [str(x) for x in log if x.verb == "update" and not x.object.get("metadata", {}).get("resourceVersion")]
 
 
+def submission(pod):
+    """The id under which a submitter pod submits; "" of any other pod."""
+    env = [e for c in pod.get("spec", {}).get("containers", []) for e in c.get("env", [])] if submits(pod) else []
+    return next((e["value"] for e in env if e["name"] == "RAY_JOB_SUBMISSION_ID"), "")
+
+
 def untold_submissions(log):
-    """Jobs that were submitted before the API server had their id, or whose id Ray had taken before: who forgets one submits another."""
-    found, taken = [], set()
+    """Jobs that were submitted, or given to a pod, before the API server had their id; or whose id Ray had taken before: who forgets one
+    submits another."""
+    def is_stored(name, seq):
+        return any(y.resource == "rayjobs" and y.sub == "status" and y.status == 200 and y.object.get("status", {}).get("jobId") == name
+                   for y in log[:seq])
+
+    pods = [(x, submission(x.object)) for x in log if x.resource == "pods" and x.verb == "create" and x.object.get("metadata")]
+    found, taken = [f"{x}: its submission {name} was in no status" for x, name in pods if name and not is_stored(name, x.seq)], set()
     for x in (x for x in log if x.resource == "dashboard" and x.sub == "jobs"):
-        stored = any(y.resource == "rayjobs" and y.sub == "status" and y.status == 200 and y.object.get("status", {}).get("jobId") == x.name
-                     for y in log[:x.seq])
+        stored = is_stored(x.name, x.seq)
         if not stored or x.name in taken:
             found.append(f"{x}: " + ("submitted again" if stored else "its id was in no status"))
         taken |= {x.name} if x.status == 200 else set()

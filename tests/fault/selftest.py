@@ -18,8 +18,10 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 import case  # noqa: E402
 import matrix  # noqa: E402
 import oracles  # noqa: E402
+from dashboards import Jobs  # noqa: E402
 from proxy import Exchange  # noqa: E402
 from rules import ALWAYS, Rule, kill, say  # noqa: E402
+from submitters import Submitters  # noqa: E402
 from watched import WATCHED  # noqa: E402
 from wire import Headers  # noqa: E402
 from workloads import whole  # noqa: E402
@@ -32,6 +34,16 @@ def pod(version, uid="u1", name="p", deleted=False):
     of = {"ray.io/cluster": "c", "ray.io/node-type": "head"}
     meta = {"name": name, "uid": uid, "resourceVersion": str(version), "labels": of, "ownerReferences": [{"uid": "o", "controller": True}]}
     return {"kind": "Pod", "metadata": {**meta, **({"deletionTimestamp": "now"} if deleted else {})}}
+
+
+def submitter(uid, name="j-1", version=1, owner="o"):
+    """A pod of RayJob j that submits under this name."""
+    of = {"ray.io/cluster": "j-abcde", "ray.io/originated-from-cr-name": "j"}
+    meta = {"name": f"p-{uid}", "uid": uid, "resourceVersion": str(version), "labels": of, "namespace": "n",
+            "ownerReferences": [{"kind": "RayJob", "uid": owner, "controller": True}]}
+    env = [{"name": "RAY_JOB_SUBMISSION_ID", "value": name}]
+    return {"metadata": meta, "spec": {"containers": [{"name": "c", "image": "i", "args": ["submit", "--", "run it"], "env": env}]},
+            "status": {"phase": "Running"}}
 
 
 def line(kind, obj):
@@ -132,6 +144,16 @@ class WitnessEnds(unittest.TestCase):
         after = line("ADDED", pod(5)) + line("MODIFIED", pod(6, deleted=True)) + line("ADDED", pod(7, "u2", "q"))
         found, _, _ = self.witness((200, after), until=lambda w, _: len(w.events) > 2)
         self.assertEqual(list(found.breaches()), [])
+
+
+    def test_two_submitters(self):
+        """Of one job, whatever their attempts. One that has ended is none."""
+        ended = submitter("u1", version=6) | {"status": {"phase": "Failed"}}
+        first, second, over = (line("ADDED", submitter("u1", version=5)), line("ADDED", submitter("u2", "j-2", 7)), line("MODIFIED", ended))
+        for events, count in (((first, second), 1), ((first, over, second), 0)):
+            found, _, _ = self.witness((200, b"".join(events)), until=lambda w, _, n=len(events): len(w.events) == n)
+            self.assertEqual(len(list(found.breaches())), count)
+            self.assertEqual(set(found.created()), {("o", "j/submitter")})
 
 
 class Counting(unittest.TestCase):
@@ -317,6 +339,33 @@ class Submitted(unittest.TestCase):
         self.assertEqual(len(self.untold(posted, told)), 1)
         self.assertEqual(len(self.untold(("rayjobs", "status", "j", 409), posted)), 1)
         self.assertEqual(len(self.untold(told, ("dashboard", "jobs", "j-2", 200))), 1)
+
+    def test_pods(self):
+        """An id is a pod's when it is in a status before the pod is; another pod may have it when the first has submitted nothing."""
+        log = [Exchange(n, 0.0, 0, "", "", Headers(), b"", verb="create", resource="pods", object=submitter("u1", name))
+               for n, name in enumerate(("j-1", "j-2", "j-2"))]
+        log.insert(1, Exchange(1, 0.0, 0, "", "", Headers(), b"", resource="rayjobs", sub="status", status=200,
+                               object={"status": {"jobId": "j-2"}}))
+        for n, x in enumerate(log):
+            x.seq = n
+        found = oracles.untold_submissions(log)
+        self.assertTrue(len(found) == 1 and "j-1" in found[0], found)
+
+    def test_by_two_pods(self):
+        jobs = Jobs()
+        played = Submitters(None, jobs)
+        for uid, name in (("u1", "j-1"), ("u2", "j-2")):
+            played.submit(submitter(uid, name))
+        self.assertEqual(played.again, [])
+        played.submit(submitter("u3", "j-2"))
+        self.assertEqual(len(played.again), 1)
+        self.assertEqual([j["entrypoint"] for j in jobs.jobs.values()], ["run it", "run it"])
+
+    def test_orphan(self):
+        """The submitter of a job that is gone."""
+        found = [("rayjob", {"metadata": {"name": "j", "uid": "o"}}), ("pod", submitter("u1")), ("pod", submitter("u2", owner="gone"))]
+        with mock.patch.object(oracles, "objects", lambda *_: found):
+            self.assertEqual(oracles.orphans(None), ["pod p-u2"])
 
     def test_twice(self):
         told, posted, failed = ("rayjobs", "status", "j", 200), ("dashboard", "jobs", "j-1", 200), ("dashboard", "jobs", "j-1", 503)

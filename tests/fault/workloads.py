@@ -1,7 +1,7 @@
 """What the operator is doing when a fault meets it. Each workload has a setup, which no fault disturbs, and an act.
 
 W1 to W16 are those of the published matrix as far as this product has them. W11 to W13 there are a control plane's asks, which do not
-exist here yet; work of the same weight holds their places: the legacy kind, and an API server that is away. W17 to W27 are more."""
+exist here yet; work of the same weight holds their places: the legacy kind, and an API server that is away. W17 to W31 are more."""
 
 import base64
 import time
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 from case import CANARY
-from cluster import LEGACY, V1, Refused, eventually
+from cluster import LEGACY, V1, Refused, container, eventually
 from cluster import raycluster as plain_cluster
 from cluster import rayjob as plain_job
 from kubelet import ADDRESS
@@ -19,6 +19,8 @@ from test_legacy import raycluster as plain_legacy
 
 
 PATIENT = 150  # seconds that an act waits for the operator, which may be at a fault by then
+SUBMITTER = "create pods j/submitter"  # the key of that write
+PODS, IMAGE = ("--submitter=pod",), "image:mobula:1"  # submitters are pods, which have the program from an image
 CORE, RBAC = "/api/v1", "/apis/rbac.authorization.k8s.io/v1"
 
 
@@ -31,7 +33,8 @@ class Workload:
     over: Callable  # over(ctx): what act changed is as the spec says again. Says no, or raises AssertionError, until then
     flags: tuple = ()
     tools: str = "none"
-    kills: bool = True  # its writes are kill points
+    kills: bool = True  # its writes are kill points …
+    first: str = ""  # … from this one on: those before it are another workload's too
     ranked: bool = False  # of the workers that remain the order counts, not the index
     more: tuple = ()  # (resource, group) of what else it makes
 
@@ -203,6 +206,22 @@ def run_job(**how):
     return lambda ctx: ctx.space.start(rayjob(ctx, **how))
 
 
+def run_submitted(crashes=0, **how):
+    """A job that a pod submits; the first so many pods end before they have."""
+    def act(ctx):
+        body = rayjob(ctx, **how)
+        ctx.play_submitters(crashes)
+        ctx.space.start(body)
+    return act
+
+
+def own_submitter():
+    """A submitter with a command of the user's: it needs neither a flag nor our program."""
+    template = {"spec": {"containers": [{**container("mine"), "command": ["submit-it"]}]}}
+    canary(template["spec"])
+    return template
+
+
 def make_host(ctx):
     """A cluster on which others' jobs run."""
     body = plain_cluster("c", 1)
@@ -215,6 +234,11 @@ def job_deleted_as_it_runs(ctx):
     ctx.space.start(plain_job("j", clusterSelector={"ray.io/cluster": "c"}, rayClusterSpec=None))
     eventually(lambda: ctx.space.job("j").get("status", {}).get("jobStatus") == "RUNNING", PATIENT)
     ctx.space.api.call("DELETE", ctx.space.path("rayjobs", "j", "/apis/ray.io/v1"))
+
+
+def submitted_job_deleted(ctx):
+    ctx.play_submitters()
+    job_deleted_as_it_runs(ctx)
 
 
 def run_guarded_job(ctx):
@@ -321,10 +345,17 @@ WORKLOADS = {w.id: w for w in (
              more=(("serviceaccounts", CORE), ("secrets", CORE), ("roles", RBAC), ("rolebindings", RBAC))),
     Workload("W28", "a job whose head is asked through the API server", nothing, run_job(shutdownAfterJobFinishes=True), complete(0),
              flags=("--ray-access=proxy",)),
+    Workload("W29", "a job that a pod submits: pod and cluster go with it", nothing, run_submitted(shutdownAfterJobFinishes=True),
+             complete(0), flags=PODS, tools=IMAGE, first=SUBMITTER),
+    Workload("W30", "a job with the user's own submitter, of which the first crashes; it fails and is tried again", nothing,
+             run_submitted(crashes=1, ends=("FAILED", "SUCCEEDED"), backoffLimit=1, submitterPodTemplate=own_submitter()), complete(3),
+             first=SUBMITTER),
+    Workload("W31", "a job that a pod submits to a selected cluster is deleted while it runs", make_host, submitted_job_deleted, no_job,
+             flags=PODS, tools=IMAGE),
 )}
 
 
-JOBS = ("W24", "W25", "W26", "W27", "W28")
+JOBS = ("W24", "W25", "W26", "W27", "W28", "W29", "W30", "W31")
 
 
 def still_there(ctx):

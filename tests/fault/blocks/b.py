@@ -1,13 +1,14 @@
 """B: each kind of request that the operator sends meets each kind of answer, twice in a row; then the server is well again."""
 
 from case import LIMIT, Case
+from oracles import submits
 from proxy import call_of
 from rules import (ALWAYS, Rule, broken_json, hang, reset, say, stream, truncated)
 from wire import Closed, chunk
 from workloads import WORKLOADS
 
 BLOCK = "B"
-TITLE = "34 kinds of request x 20 answers, 7 to dashboards x 11"
+TITLE = "37 kinds of request x 20 answers, 7 to dashboards x 11"
 TIMES = 2
 HANG_SECONDS = 60
 ABSENT_SECONDS = 30  # until a kind that is not there is looked for again
@@ -18,6 +19,15 @@ LISTS = ("list", "watch")
 
 def finalizers(x):
     return x.object.get("metadata", {}).get("finalizers")
+
+
+def runs(x):
+    """A RayJob's status as its submitter is made, and until it is over."""
+    return x.object.get("status", {}).get("jobDeploymentStatus") == "Running"
+
+
+def is_submitter(x):
+    return submits(x.object)
 
 
 PAIRS = {  # name: workload, flags, which requests
@@ -55,6 +65,9 @@ PAIRS = {  # name: workload, flags, which requests
     "create-binding": ("W27", (), {"verb": "create", "resource": "rolebindings"}),
     "create-secret": ("W27", (), {"verb": "create", "resource": "secrets"}),
     "get-secret": ("W27", (), {"verb": "get", "resource": "secrets"}),
+    "status-submitting": ("W29", (), {"verb": "patch", "resource": "rayjobs", "sub": "status", "where": runs}),
+    "create-submitter": ("W29", (), {"verb": "create", "resource": "pods", "where": is_submitter}),
+    "delete-submitter": ("W29", (), {"verb": "delete", "resource": "pods"}),
 }
 DASHBOARD = {
     "head-session": ("W24", (), {"verb": "get", "resource": "dashboard", "sub": "version"}),
