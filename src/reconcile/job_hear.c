@@ -107,8 +107,11 @@ void job_hear(struct job_said *said, struct slice id, const struct ray_dash_answ
         no_answer(said, answer, now);
         return;
     }
-    said->failures = 0;
-    said->answered_ms = now.mono_ms;
+    /* Of a look at a job the session is the first half: a dashboard that tells that and fails at the job has not answered. */
+    if (answer->call != RAY_DASH_VERSION || slice_empty(id)) {
+        said->failures = 0;
+        said->answered_ms = now.mono_ms;
+    }
     if (answer->call == RAY_DASH_VERSION) {
         hear_session(said, answer->session);
     } else if (answer->call == RAY_DASH_JOB) {

@@ -147,6 +147,28 @@ static void test_stops(void)
     CHECK(said.stops == 0 && !said.stopping);
 }
 
+/* A look at a job is two questions, and the second one is what it is about. */
+static void test_half(void)
+{
+    test_case("the session is told, and of the job nothing: that is no answer, however often");
+    struct job_said said = before();
+    struct ray_dash_answer version = {.call = RAY_DASH_VERSION, .outcome = RAY_DASH_OK, .session = SLICE("s1")};
+    struct ray_dash_answer error = {.call = RAY_DASH_JOB, .outcome = RAY_DASH_FAILED, .http_status = 500};
+    struct ray_dash_job job = {.status = SLICE("RUNNING")};
+    struct ray_dash_answer ok = {.call = RAY_DASH_JOB, .outcome = RAY_DASH_OK, .jobs = &job, .job_count = 1};
+    err_set(&error.err, ERR_STATUS, "500");
+    for (int i = 1; i <= 3; i++) {
+        job_hear(&said, SLICE("a"), &version, (struct now){200 * i, 9});
+        job_hear(&said, SLICE("a"), &error, (struct now){200 * i + 1, 9});
+        CHECK_INT(said.failures, 1 + i);
+        CHECK_INT(said.failed_ms, 200 * i + 1);
+        CHECK(said.failing_ms == 7 && said.answered_ms == 100);
+    }
+    job_hear(&said, SLICE("a"), &version, (struct now){900, 9});
+    job_hear(&said, SLICE("a"), &ok, (struct now){901, 9});
+    CHECK(said.failures == 0 && said.answered_ms == 901);
+}
+
 int main(void)
 {
     struct arena a = {0};
@@ -154,6 +176,7 @@ int main(void)
     test_unsubmitted();
     test_refusal();
     test_stops();
+    test_half();
     arena_free(&a);
     return test_done();
 }

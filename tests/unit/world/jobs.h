@@ -33,8 +33,9 @@ static struct board {
     int submit_status; /* of every submission instead of taking it; 0: taken */
     const char *words; /* … and its body */
     bool takes;        /* … and it is taken all the same */
+    int job_status;    /* of every look at a job instead of telling of it; 0: told */
     bool crowded;      /* nothing has a place: what is submitted stays PENDING, and a stop changes nothing, whatever it answers */
-    uint32_t submits, taken, stops, logs;
+    uint32_t submits, taken, stops, logs, looks;
 } board;
 
 static struct submission *submission_of(const struct fakeray *h, struct slice id)
@@ -121,9 +122,13 @@ static int board_answer(struct fakehead *fake, struct slice method, struct slice
         return board_submit(h, body, out);
     struct slice id = slice_cut(&rest, '/');
     struct submission *s = submission_of(h, id);
+    bool look = slice_eq(method, SLICE("GET")) && !rest.ptr;
+    board.looks += look;
+    if (look && board.job_status)
+        return board.job_status;
     if (!s)
         return no_such_job(id, out);
-    if (slice_eq(method, SLICE("GET")) && !rest.ptr)
+    if (look)
         return board_job(s, out);
     if (slice_eq(rest, SLICE("stop"))) {
         board.stops++;

@@ -369,6 +369,36 @@ static void test_kept(void)
     }
 }
 
+/* As one does whose GCS hangs: what the dashboard knows by itself it tells. */
+static void test_half_an_answer(void)
+{
+    struct world w;
+    test_case("a dashboard that tells its session, and of the job nothing");
+    make_job_world(&w, false);
+    board.run_ms = 0;
+    apply_job(&w, "j", "\"backoffLimit\":2,");
+    CHECK(run_until(&w, "j", "Running", 10 * 1000));
+    world_run(&w, 3000);
+    board.job_status = 500;
+    world_run(&w, JOB_TROUBLE_MS + 20 * 1000);
+    CHECK(text_in(job_says(&w, "j", "message"), "HTTP status 500"));
+    uint32_t looks = board.looks;
+    world_run(&w, 60 * 1000);
+    CHECK(board.looks - looks <= 4); /* less and less often */
+    test_case("and recovers");
+    board.job_status = 0;
+    world_run(&w, JOB_LOOK_FAILING_MAX_MS + 5 * 1000);
+    CHECK(job_is(&w, "j", "Running") && slice_empty(job_says(&w, "j", "message")));
+    test_case("and does not any more");
+    board.job_status = 500;
+    CHECK(run_until(&w, "j", "Failed", JOB_CHECK_TIMEOUT_MS + 60 * 1000));
+    CHECK_STR(job_says(&w, "j", "reason"), "JobStatusCheckTimeoutExceeded");
+    world_run(&w, JOB_STOP_MS + 60 * 1000);
+    CHECK_INT(board.taken, 1);
+    check_fixed_point(&w);
+    end_job_world(&w);
+}
+
 int main(void)
 {
     log_global.fd = getenv("LOG") ? 2 : -1;
@@ -376,6 +406,7 @@ int main(void)
     test_bad_heads(OPERATOR_PROXY);
     test_refused_way();
     test_silent_for_good();
+    test_half_an_answer();
     test_wall_clock();
     test_behind();
     test_from_the_future();
