@@ -300,7 +300,7 @@ static void lose_patience(struct job_decision *d, const struct job_said *said)
              RETRY_MAYBE);
 }
 
-void decide_job_running(struct job_decision *d)
+static void run(struct job_decision *d)
 {
     struct job_said said = job_heard(d);
     const struct job_cluster *c = d->cluster;
@@ -325,4 +325,21 @@ void decide_job_running(struct job_decision *d)
         if (d->to.phase == d->is.phase && !submits(d->p))
             decide_look(d, d->is.id);
     }
+}
+
+/* What moves on is not submitted any more: it would run where nobody follows it. */
+static void withhold(struct plan *p)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->actions[i].kind != ACTION_SUBMIT && p->actions[i].kind != ACTION_CREATE_SUBMITTER)
+            p->actions[kept++] = p->actions[i];
+    p->count = kept;
+}
+
+void decide_job_running(struct job_decision *d)
+{
+    run(d);
+    if (d->to.phase != d->is.phase)
+        withhold(d->p);
 }
