@@ -119,7 +119,8 @@ enum {
     LIMIT_RAY_HEADERS = 16 * KIB,         /* of an answer or a call, compressed */
     LIMIT_RAY_CHATTER = 64 * KIB,         /* frames that belong to no answer, during one call */
     LIMIT_RAY_REPORT = 60 * KIB,          /* what is reported back: within HTTP/2's first window */
-    LIMIT_RAY_RESOURCES = 512,            /* in one set, and labels of one node */
+    LIMIT_RAY_RESOURCES = 4096,           /* in one set: each bundle of a placement group adds four and more to its node's */
+    LIMIT_RAY_LABELS = 512,               /* of one node */
     LIMIT_RAY_TOKEN = 8 * KIB,
     LIMIT_RAY_DRAINS = 256,  /* that wait for one GCS */
     RAY_GCS_MS = 5 * 1000,   /* one call, from DNS to its last byte */

@@ -6,6 +6,7 @@
 #include <mobula/ray.h>
 
 #include <math.h>
+#include <stdlib.h>
 
 struct reader {
     struct arena *a;
@@ -59,21 +60,22 @@ static int64_t quantum(struct reader *r, const struct entry *entry)
     return r->e.code == ERR_NONE ? (int64_t)(units * RAY_QUANTUM + 0.5) : 0;
 }
 
-/* Keeps the list sorted; Ray writes a map in any order. */
-static void insert_amount(struct reader *r, struct ray_amount *list, uint32_t *count, struct ray_amount one)
+static int by_name(const void *a, const void *b)
 {
-    uint32_t at = *count;
-    int order = 1;
-    while (at > 0 && (order = slice_cmp(one.name, list[at - 1].name)) < 0)
-        at--;
-    if (at > 0 && order == 0) {
-        err_set(&r->e, ERR_SYNTAX, "the head names resource \"%.*s\" twice", SLICE_ARG(slice_head(one.name, 60)));
-        return;
-    }
-    memmove(list + at + 1, list + at, (*count - at) * sizeof *list);
-    list[at] = one;
-    ++*count;
+    return slice_cmp(((const struct ray_amount *)a)->name, ((const struct ray_amount *)b)->name);
 }
+
+/* Ray writes a map in any order. */
+static void sort_amounts(struct reader *r, struct ray_amount *list, uint32_t count)
+{
+    if (count > 1)
+        qsort(list, count, sizeof *list, by_name);
+    for (uint32_t i = 1; i < count; i++)
+        if (slice_eq(list[i - 1].name, list[i].name))
+            err_set(&r->e, ERR_SYNTAX, "the head names resource \"%.*s\" twice", SLICE_ARG(slice_head(list[i].name, 60)));
+}
+
+enum { AVAILABLE = 4, TOTAL = 5 }; /* of a node */
 
 /* The map of this field number, of any message. */
 static struct ray_bundle read_bundle(struct reader *r, struct slice message, uint32_t number)
@@ -89,10 +91,13 @@ static struct ray_bundle read_bundle(struct reader *r, struct slice message, uin
         if (f.number != number || !proto_bytes(&f, &bytes, &r->e))
             continue;
         read_entry(r, bytes, false, &entry);
+        if (number == AVAILABLE && entry.number < 0 && !isinf(entry.number))
+            continue; /* older Rays: a task that had lent its CPU to others goes on beside them. There is none left */
         struct ray_amount one = {entry.key, quantum(r, &entry)};
         if (one.amount > 0)
-            insert_amount(r, list, &count, one);
+            list[count++] = one;
     }
+    sort_amounts(r, list, count);
     return (struct ray_bundle){list, count};
 }
 
@@ -245,9 +250,8 @@ static const struct ray_label *read_labels(struct reader *r, struct slice messag
     uint32_t most = proto_count(message, DYNAMIC) + proto_count(message, STATIC);
     struct ray_label *list = take(r, most, sizeof *list);
     struct slice bytes;
-    if (most > LIMIT_RAY_RESOURCES)
-        err_set(&r->e, ERR_LIMIT, "the head names %u labels of one node, at most %d are read (LIMIT_RAY_RESOURCES)", most,
-                LIMIT_RAY_RESOURCES);
+    if (most > LIMIT_RAY_LABELS)
+        err_set(&r->e, ERR_LIMIT, "the head names %u labels of one node, at most %d are read (LIMIT_RAY_LABELS)", most, LIMIT_RAY_LABELS);
     for (struct proto_field f; next(r, &message, &f);) {
         struct entry entry;
         if ((f.number != DYNAMIC && f.number != STATIC) || !proto_bytes(&f, &bytes, &r->e))
@@ -296,15 +300,12 @@ static void read_node_field(struct reader *r, const struct proto_field *f, struc
 
 static void read_node(struct reader *r, struct slice message, struct ray_node *out)
 {
-    enum { AVAILABLE = 4, TOTAL = 5 };
     struct slice rest = message;
     for (struct proto_field f; next(r, &rest, &f);)
         read_node_field(r, &f, out);
     if (out->id.len != RAY_NODE_ID)
         err_set(&r->e, ERR_SYNTAX, "the head says a node's id of %zu bytes, want %d", out->id.len, RAY_NODE_ID);
-    if (out->idle_ms < 0)
-        err_set(&r->e, ERR_RANGE, "the head says that a node is idle for %lld ms", (long long)out->idle_ms);
-    if (out->status != RAY_NODE_IDLE)
+    if (out->status != RAY_NODE_IDLE || out->idle_ms < 0) /* it is counted by the head's wall clock, which may be set back */
         out->idle_ms = 0;
     out->available = read_bundle(r, message, AVAILABLE);
     out->total = read_bundle(r, message, TOTAL);

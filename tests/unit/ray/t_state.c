@@ -48,7 +48,7 @@ static void cut_anywhere(void)
 struct lie {
     struct slice id; /* of the only node */
     int64_t status, idle_ms, count, op;
-    double amount;
+    double amount, left; /* left: of its CPUs; 0: not said */
     struct slice resource;
     bool twice; /* the same node twice */
 };
@@ -65,6 +65,8 @@ static void put_node(struct buf *b, const struct lie *l)
 {
     size_t node = proto_open(b, 3);
     proto_put_bytes(b, 1, l->id);
+    if (l->left != 0)
+        put_amount(b, 4, SLICE("CPU"), l->left);
     put_amount(b, 5, SLICE("CPU"), 4);
     put_amount(b, 5, l->resource, l->amount);
     proto_put_int(b, 8, l->status);
@@ -116,11 +118,14 @@ static void lies(void)
         {"short id", {.id = SLICE("0123"), .resource = SLICE("x")}, "a node's id of 4 bytes"},
         {"hexadecimal id", {.id = SLICE(ID ID), .resource = SLICE("x")}, "a node's id of 56 bytes"},
         {"no id", {.resource = SLICE("x")}, "a node's id of 0 bytes"},
-        {"negative idle time", {.id = SLICE(ID), .idle_ms = -1, .resource = SLICE("x")}, "idle for -1 ms"},
+        {"negative idle time of a node that is", {.id = SLICE(ID), .status = 3, .idle_ms = -1, .resource = SLICE("x")}, NULL},
         {"negative count", {.id = SLICE(ID), .count = -1, .resource = SLICE("x")}, "that -1 tasks of one shape wait"},
         {"count at the limit", {.id = SLICE(ID), .count = LIMIT_RAY_COUNT, .resource = SLICE("x")}, NULL},
         {"count one past it", {.id = SLICE(ID), .count = LIMIT_RAY_COUNT + 1, .resource = SLICE("x")}, "LIMIT_RAY_COUNT"},
         {"negative amount", {.id = SLICE(ID), .amount = -0.5, .resource = SLICE("x")}, "-0.5 of resource \"x\""},
+        {"less than nothing left", {.id = SLICE(ID), .left = -1, .resource = SLICE("x")}, NULL},
+        {"infinitely less", {.id = SLICE(ID), .left = -__builtin_inf(), .resource = SLICE("x")}, "-inf of resource \"CPU\""},
+        {"not a number left", {.id = SLICE(ID), .left = __builtin_nan(""), .resource = SLICE("x")}, "nan of resource \"CPU\""},
         {"not a number", {.id = SLICE(ID), .amount = __builtin_nan(""), .resource = SLICE("x")}, "nan of resource \"x\""},
         {"infinity", {.id = SLICE(ID), .amount = __builtin_inf(), .resource = SLICE("x")}, "inf of resource \"x\""},
         {"amount at the limit", {.id = SLICE(ID), .amount = (double)LIMIT_RAY_AMOUNT, .resource = SLICE("x")}, NULL},
@@ -167,6 +172,17 @@ static void unknown(void)
     l.status = 1;
     CHECK(read_lie(&l, &a, &state, NULL));
     CHECK_INT(state.nodes[0].idle_ms, 0);
+    test_case("idle since a time that is still to come, as the head's clock was set back: idle, and not for long");
+    l.status = 3;
+    l.idle_ms = -3600 * 1000;
+    CHECK(read_lie(&l, &a, &state, NULL));
+    CHECK_INT(state.nodes[0].status, RAY_NODE_IDLE);
+    CHECK_INT(state.nodes[0].idle_ms, 0);
+    test_case("a CPU that was lent to another task is owed: of CPUs there is nothing left");
+    l.left = -1;
+    CHECK(read_lie(&l, &a, &state, NULL));
+    CHECK_INT(state.nodes[0].available.count, 0);
+    CHECK_INT(state.nodes[0].total.count, 2);
     test_case("a count of 0 is no demand");
     l.count = 0;
     CHECK(read_lie(&l, &a, &state, NULL));
@@ -243,10 +259,12 @@ static void limits(void)
     struct err e = {0};
     size_t most = LIMIT_RAY_STATE / sizeof(struct ray_gang);
     test_case("resources and labels of one node");
-    CHECK(crowded(LIMIT_RAY_RESOURCES, LIMIT_RAY_RESOURCES, &e));
+    CHECK(crowded(LIMIT_RAY_RESOURCES, LIMIT_RAY_LABELS, &e));
     CHECK(!crowded(LIMIT_RAY_RESOURCES + 1, 0, &e) && strstr(e.text, "LIMIT_RAY_RESOURCES"));
     e = (struct err){0};
-    CHECK(!crowded(0, LIMIT_RAY_RESOURCES + 1, &e) && strstr(e.text, "LIMIT_RAY_RESOURCES"));
+    CHECK(!crowded(0, LIMIT_RAY_LABELS + 1, &e) && strstr(e.text, "LIMIT_RAY_LABELS"));
+    test_case("a node with 1,000 bundles of placement groups on it");
+    CHECK(crowded(4 * 1000 + 10, 0, &e));
     test_case("memory of the whole");
     e = (struct err){0};
     CHECK(many_gangs(most, &e));

@@ -77,11 +77,6 @@ static void add_negative_amount(struct buf *b)
     add_node(b, "CPU", -4, RAY_NODE_RUNNING, 0);
 }
 
-static void add_negative_idle(struct buf *b)
-{
-    add_node(b, "CPU", 4, RAY_NODE_IDLE, -1);
-}
-
 static void add_negative_count(struct buf *b)
 {
     add_demand(b, 1, -7);
@@ -154,7 +149,6 @@ static const struct trouble troubles[] = {
      .how.plain = true},
     {"NaN", "GCSAnswerInvalid", "nan", .add = add_nan},
     {"a negative amount", "GCSAnswerInvalid", "-4", .add = add_negative_amount},
-    {"a negative idle time", "GCSAnswerInvalid", "idle for -1", .add = add_negative_idle},
     {"a negative count", "GCSAnswerInvalid", "-7", .add = add_negative_count},
     {"an endless count", "GCSAnswerInvalid", "LIMIT_RAY_COUNT", .add = add_endless_count},
     {"an id of five bytes", "GCSAnswerInvalid", "5 bytes", .add = add_short_id},
