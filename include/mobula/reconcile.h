@@ -169,6 +169,7 @@ struct scale_memory {
 /* By pod: what earlier states have said of it. */
 struct scale_seen {
     bool joined;      /* Ray had a node of it */
+    bool parting;     /* its node drains, or was asked to: when the pod ends, it has done so */
     int64_t alone_ms; /* monotonic: since when the pod runs, the head works and there is no node of it; 0: it is not so */
     int64_t drain_ms; /* monotonic: since when its node drains; 0: it does not */
 };

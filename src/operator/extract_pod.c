@@ -33,6 +33,11 @@ static bool same_to_decisions(const struct pod *a, const struct pod *b)
            (!b->head || strcmp(a->ip, b->ip) == 0);
 }
 
+static bool is_over(const struct pod *p)
+{
+    return p->ended || p->phase == POD_SUCCEEDED || p->phase == POD_FAILED;
+}
+
 void extract_pod(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round)
 {
     struct arena *a = &op->event_arena;
@@ -68,6 +73,8 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     keep_interned(op, &r->reason, &p->reason, now.reason);
     if (before.version && p->deleting && !before.deleting && !r->by_us)
         cluster_doubt(c);
+    if (is_over(p) && !is_over(&before))
+        scaling_ended(r);
     if (r->stop && before.phase == POD_PENDING && p->phase != POD_PENDING)
         scaling_spare(op, r);
     if (!same_to_decisions(&before, p))

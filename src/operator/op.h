@@ -370,6 +370,9 @@ bool scaling_decides(const struct cluster *c); /* how many pods there are, and b
 /* The pod was given up as one that has not started, and that is not known of it any more: it stays, with all of its replica, until it is
  * given up anew. */
 void scaling_spare(struct op *op, struct pod_record *r);
+/* The pod has ended. Of one that was given up, or asked to drain, that is neither a failure nor a place to be filled, though its head may
+ * not have told of it yet. */
+void scaling_ended(struct pod_record *r);
 /* Makes the loaded model what was decided last. NULL: the cluster is not scaled here. */
 const struct scale_news *scaling_apply(struct op *op, struct cluster *c, struct arena *a);
 

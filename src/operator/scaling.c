@@ -6,6 +6,7 @@
 /* Of a group, known by its name: a changed spec may bring its groups in another order. */
 struct group_memory {
     uint64_t name;
+    int32_t hosts;
     struct scale_memory m;
 };
 
@@ -53,7 +54,7 @@ static void remember(struct scaling *s, const struct scale_memory *memory)
     s->groups = mem_resize(s->groups, (model->group_count + 1) * sizeof s->groups[0]);
     s->group_count = model->group_count;
     for (uint32_t i = 0; i < model->group_count; i++)
-        s->groups[i] = (struct group_memory){name_hash(model->groups[i].name), memory[i]};
+        s->groups[i] = (struct group_memory){name_hash(model->groups[i].name), model->groups[i].hosts, memory[i]};
 }
 
 /* In the order of the view. */
@@ -246,6 +247,18 @@ void scaling_spare(struct op *op, struct pod_record *r)
             mate->stop = NULL;
     work_drop(r->of); /* a DELETE of theirs may be waiting there */
     cluster_touch(op, r->of);
+}
+
+void scaling_ended(struct pod_record *r)
+{
+    struct scaling *s = r->of->scaling;
+    if (!s || !(r->stop || r->seen.parting))
+        return;
+    r->pod.counted = true;
+    for (uint32_t i = 0; i < s->group_count && !r->stop; i++)
+        if (s->groups[i].name == name_hash(r->pod.group) && s->groups[i].hosts == 1 && s->groups[i].m.target > 0)
+            s->groups[i].m.target--;
+    r->seen.parting = false;
 }
 
 /* Nothing was done, nothing waits, and only time could change that: another state that says the same need not be decided on before. */

@@ -56,6 +56,7 @@ static void drain(const struct scale_scene *s, struct scale_plan *p, const struc
         const struct ray_node *n = u->members[i].node;
         if (n->status == RAY_NODE_DRAINING)
             continue;
+        p->seen[u->members[i].at].parting = true;
         p->drains[p->drain_count++] = (struct scale_drain){.node_id = n->id,
                                                            .pod = u->members[i].pod,
                                                            .group = (int32_t)u->group,

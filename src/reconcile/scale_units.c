@@ -234,6 +234,7 @@ static struct scale_seen look_at(const struct scale_view *in, const struct scale
     bool alone = !held && !m->node && m->pod->phase == POD_RUNNING;
     seen.joined |= !held && m->node && alive(m->node);
     bool drains = !held && m->node && m->node->status == RAY_NODE_DRAINING;
+    seen.parting = drains || (held && seen.parting);
     seen.alone_ms = !alone ? 0 : seen.alone_ms ? seen.alone_ms : in->now.mono_ms;
     seen.drain_ms = !drains ? 0 : seen.drain_ms ? seen.drain_ms : in->now.mono_ms;
     return seen;
