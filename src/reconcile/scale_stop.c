@@ -46,15 +46,15 @@ void scale_find_victims(const struct scale_scene *s)
     mark_victims(s, nodes - c->max_workers, -1);
 }
 
-/* Every host of it that does not drain yet. */
+/* Every host of it that has joined and does not drain yet. */
 static void drain(const struct scale_scene *s, struct scale_plan *p, const struct scale_unit *u, bool preempt, struct slice message)
 {
     for (uint32_t i = 0; i < u->count; i++) /* a GCS accepts whatever id it is told: only what it told us is told back */
-        if (!u->members[i].node || u->members[i].node->id.len != RAY_NODE_ID)
+        if (u->members[i].node && u->members[i].node->id.len != RAY_NODE_ID)
             return;
     for (uint32_t i = 0; i < u->count; i++) {
         const struct ray_node *n = u->members[i].node;
-        if (n->status == RAY_NODE_DRAINING)
+        if (!n || n->status == RAY_NODE_DRAINING)
             continue;
         p->seen[u->members[i].at].parting = true;
         p->drains[p->drain_count++] = (struct scale_drain){.node_id = n->id,
@@ -101,7 +101,7 @@ static void stop_victim(const struct scale_scene *s, struct scale_plan *p, const
         take_away(p, u, "there are more than the maximum, and its time to drain is over");
     else if (since != TIME_NEVER)
         look_again(p, since + SCALE_PREEMPT_MS);
-    else if ((u->joined || u->leaving) && !u->twins)
+    else if ((u->joined || u->leaving || u->idle_ms >= 0) && !u->twins)
         drain(s, p, u, u->idle_ms < 0, SLICE("there are more nodes than the maximum"));
 }
 
@@ -119,10 +119,11 @@ static int64_t idle_limit(const struct scale_scene *s, uint32_t group)
     return 1000 * (own >= 0 ? own : s->in->cluster->idle_timeout_s);
 }
 
+/* Also of a replica of which a host cannot start: the others would wait for that with nobody waiting for them. */
 static void stop_idle(const struct scale_scene *s, struct scale_plan *p, const struct scale_unit *u)
 {
     int64_t limit = idle_limit(s, u->group);
-    if (!u->joined || u->twins || u->idle_ms < 0)
+    if (u->twins || u->idle_ms < 0)
         return;
     if (u->idle_ms >= limit)
         drain(s, p, u, false, arena_printf(s->a, "idle for %lld s", (long long)(u->idle_ms / 1000)));

@@ -153,12 +153,13 @@ static void sum_up(struct scale_unit *u, int32_t hosts)
     for (uint32_t i = 0; i < u->count; i++) {
         const struct scale_member *m = &u->members[i];
         const struct ray_node *n = m->node;
-        u->started |= n || m->pod->phase != POD_PENDING || m->pod->overtaken;
+        bool begun = n || m->pod->phase != POD_PENDING || m->pod->overtaken;
+        u->started |= begun;
         u->twins |= m->twin;
         u->dead |= n && !alive(n);
         u->leaving |= n && (!alive(n) || n->status == RAY_NODE_DRAINING);
         u->joined &= n && !u->leaving;
-        int64_t idle = n ? idle_ms(n) : -1;
+        int64_t idle = n ? idle_ms(n) : begun ? -1 : INT64_MAX; /* what has not started has nothing to do */
         u->idle_ms = idle < u->idle_ms ? idle : u->idle_ms;
         u->busy += n ? part_in_use(n) / hosts : 0;
     }
