@@ -56,8 +56,8 @@ void ray_gcs_poll(struct ray_gcs *g, int64_t every_ms, struct now now);
 /* One health check, which ends by until_ms. It needs no token. A gRPC server that does not know the health service counts as well: a Ray
  * from before it, of which no more can be asked. */
 void ray_gcs_check(struct ray_gcs *g, int64_t until_ms, struct now now);
-/* Replaces a report that has not been sent yet. */
-bool ray_gcs_report(struct ray_gcs *g, const struct ray_report *report, struct now now, struct err *e);
+/* Replaces a report that has not been sent yet. What is more than LIMIT_RAY_REPORT of it is left out. */
+void ray_gcs_report(struct ray_gcs *g, const struct ray_report *report, struct now now);
 /* The GCS says yes for a node that it does not know: the id must be one of the last state. At most LIMIT_RAY_DRAINS wait; each is answered
  * or failed once. */
 struct ray_drain {

@@ -207,13 +207,11 @@ static bool has_news(const struct ray_report *r)
 /* What is pending and what failed, for `ray status`; nothing of it any more is worth a report too. */
 static void report(struct scaling *s, const struct scale_plan *p)
 {
-    struct err e = {0};
     bool news = has_news(&p->report);
     if (!news && s->reported == 0)
         return;
     s->reported = news;
-    if (!ray_gcs_report(s->gcs, &p->report, s->op->now, &e))
-        say_trouble(s, "report", e.text);
+    ray_gcs_report(s->gcs, &p->report, s->op->now);
 }
 
 /* A mark is as good as the decision it comes from: a pod that could not be deleted until now may have come to be of use. */

@@ -524,16 +524,12 @@ void ray_gcs_check(struct ray_gcs *g, int64_t until_ms, struct now now)
     soon(g->pool, now.mono_ms);
 }
 
-bool ray_gcs_report(struct ray_gcs *g, const struct ray_report *report, struct now now, struct err *e)
+void ray_gcs_report(struct ray_gcs *g, const struct ray_report *report, struct now now)
 {
     buf_clear(&g->report);
-    if (!gcs_write_report(report, now.wall_us / 1000, &g->report, e)) { /* the version rises, after a restart of ours too */
-        buf_free(&g->report);
-        return false;
-    }
+    gcs_write_report(report, now.wall_us / 1000, &g->report); /* the version rises, after a restart of ours too */
     g->report_newer = true;
     soon(g->pool, now.mono_ms);
-    return true;
 }
 
 bool ray_gcs_drain(struct ray_gcs *g, const struct ray_drain *drain, struct now now, struct err *e)

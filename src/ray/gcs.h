@@ -6,8 +6,9 @@
 
 #define GCS_SERVICE "/ray.rpc.autoscaler.AutoscalerStateService/"
 
-/* Each writes a whole request; false when it does not fit, or is malformed. */
-bool gcs_write_report(const struct ray_report *r, int64_t version, struct buf *out, struct err *e);
+/* A whole request; what does not fit is left out. */
+void gcs_write_report(const struct ray_report *r, int64_t version, struct buf *out);
+/* Likewise; false when it does not fit, or is malformed. */
 bool gcs_write_drain(const struct ray_drain *d, struct buf *out, struct err *e);
 /* Each reads a whole reply. */
 bool gcs_read_drain(struct slice reply, bool *accepted, struct slice *words, struct err *e);

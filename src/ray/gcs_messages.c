@@ -72,49 +72,90 @@ static void put_constraint(struct buf *b, uint32_t number, const struct ray_dema
     proto_close(b, at);
 }
 
+/* Whether what was put since `before` fits; else it is taken back. */
+static bool fits(struct buf *b, size_t before)
+{
+    enum { CLOSING = 3 }; /* what proto_close adds to a message of LIMIT_RAY_REPORT */
+    if (!b->full && b->len + CLOSING <= b->max)
+        return true;
+    b->len = before;
+    b->full = false;
+    return false;
+}
+
 static void put_launches(struct buf *b, const struct ray_report *r)
 {
-    enum { REQUESTED = 3, PENDING = 7, FAILED = 8 };
+    enum { REQUESTED = 3, FAILED = 8 };
     for (uint32_t i = 0; i < r->launch_count; i++) {
-        size_t at = proto_open(b, REQUESTED);
+        size_t before = b->len, at = proto_open(b, REQUESTED);
         proto_put_bytes(b, 2, r->launches[i].type);
         proto_put_int(b, 3, r->launches[i].count);
         proto_put_int(b, 4, r->launches[i].at_s);
         proto_close(b, at);
-    }
-    for (uint32_t i = 0; i < r->launching_count; i++) {
-        size_t at = proto_open(b, PENDING);
-        proto_put_bytes(b, 2, r->launching[i].type);
-        proto_put_bytes(b, 3, r->launching[i].instance_id);
-        proto_put_bytes(b, 4, r->launching[i].ip);
-        proto_put_bytes(b, 5, r->launching[i].details);
-        proto_close(b, at);
+        if (!fits(b, before))
+            break;
     }
     for (uint32_t i = 0; i < r->failure_count; i++) {
-        size_t at = proto_open(b, FAILED);
+        size_t before = b->len, at = proto_open(b, FAILED);
         proto_put_bytes(b, 2, r->failures[i].type);
         proto_put_int(b, 3, r->failures[i].count);
         proto_put_bytes(b, 4, r->failures[i].reason);
         proto_put_int(b, 5, r->failures[i].at_s);
         proto_put_int(b, 6, r->failures[i].at_s);
         proto_close(b, at);
+        if (!fits(b, before))
+            break;
     }
 }
 
-bool gcs_write_report(const struct ray_report *r, int64_t version, struct buf *out, struct err *e)
+static void put_launching(struct buf *b, const struct ray_report *r)
 {
+    enum { PENDING = 7 };
+    for (uint32_t i = 0; i < r->launching_count; i++) {
+        size_t before = b->len, at = proto_open(b, PENDING);
+        proto_put_bytes(b, 2, r->launching[i].type);
+        proto_put_bytes(b, 3, r->launching[i].instance_id);
+        proto_put_bytes(b, 4, r->launching[i].ip);
+        proto_put_bytes(b, 5, r->launching[i].details);
+        proto_close(b, at);
+        if (!fits(b, before))
+            break;
+    }
+}
+
+/* One for each shape: nobody counts them. */
+static void put_infeasible(struct buf *b, const struct ray_demands *d)
+{
+    for (uint32_t i = 0; i < d->count; i++) {
+        size_t before = b->len;
+        put_request(b, 4, &d->list[i].request);
+        if (!fits(b, before))
+            break;
+    }
+}
+
+/* Of each kind there is as much as fits. Pods that are launched are the most by far, and so the last. */
+void gcs_write_report(const struct ray_report *r, int64_t version, struct buf *out)
+{
+    bool room = true;
     size_t state = proto_open(out, 1);
     proto_put_int(out, 1, r->state_version);
     proto_put_int(out, 2, version);
     put_launches(out, r);
-    for (uint32_t i = 0; i < r->infeasible.count; i++) /* one for each shape: nobody counts them */
-        put_request(out, 4, &r->infeasible.list[i].request);
-    for (uint32_t i = 0; i < r->gang_count; i++)
+    put_infeasible(out, &r->infeasible);
+    for (uint32_t i = 0; i < r->gang_count && room; i++) {
+        size_t before = out->len;
         put_gang(out, 5, r->gangs[i]);
-    for (uint32_t i = 0; i < r->constraint_count; i++)
+        room = fits(out, before);
+    }
+    room = true;
+    for (uint32_t i = 0; i < r->constraint_count && room; i++) {
+        size_t before = out->len;
         put_constraint(out, 6, r->constraints[i]);
+        room = fits(out, before);
+    }
+    put_launching(out, r);
     proto_close(out, state);
-    return !out->full || err_set(e, ERR_LIMIT, "the report is longer than %d bytes (LIMIT_RAY_REPORT)", LIMIT_RAY_REPORT);
 }
 
 /* ---- DrainNode ---- */

@@ -35,8 +35,8 @@ struct fakehead {
     /* what came */
     uint32_t connections, calls, dashes, states, reports, drains, checks;
     uint32_t hung, garbled, lost, shortened; /* of these, what `hangs`, `garbage`, `cuts` and `cuts_after` have come to */
-    char report[4096], drained[256];         /* the last messages */
-    size_t report_len, drained_len;
+    char report[4096], drained[256];         /* the last messages, their beginnings */
+    size_t report_len, drained_len, report_size;
 };
 
 struct fakehead_conn {
@@ -139,6 +139,7 @@ static void fakehead_answer(struct fakehead_conn *c, uint32_t stream)
         fakehead_message(c, stream, h->state);
     } else if (fakehead_asks(c, "ReportAutoscalingState")) {
         h->reports++;
+        h->report_size = message.len;
         fakehead_keep(h->report, sizeof h->report, &h->report_len, message);
         fakehead_message(c, stream, SLICE(""));
     } else if (fakehead_asks(c, "DrainNode")) {
