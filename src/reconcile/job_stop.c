@@ -20,7 +20,8 @@ static bool is_stopped(const struct job_decision *d)
 
 static bool must_stop(const struct job_decision *d)
 {
-    bool over = d->is.state >= JOB_STOPPED || slice_empty(d->is.id) || slice_empty(d->is.session);
+    bool begun = d->is.state != JOB_STATE_NONE || !slice_empty(d->is.session); /* which a server with KubeRay's definition drops */
+    bool over = d->is.state >= JOB_STOPPED || slice_empty(d->is.id) || !begun;
     bool reachable = d->cluster && !d->cluster->deleting;
     return !over && reachable && !is_stopped(d);
 }
