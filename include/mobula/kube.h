@@ -158,6 +158,8 @@ struct kube_request {
     struct slice body;         /* path, body and header are copied */
     struct http_header header; /* one more; no name: none. For whom the server passes the request on to */
     bool again;                /* may be sent again when its answer was lost: GET, PUT with RV, DELETE with uid, server-side apply */
+    bool at_once;              /* a 5xx is told at once, and its Retry-After is the owner's to keep: a call that waits for it here has a
+                                  place in the window that others want */
     bool secret;               /* the answer holds one, whatever becomes of it: what held it is wiped when `done` has been called */
     int64_t timeout_ms;        /* from now; 0: KUBE_CALL_MS */
     int64_t begin_ms;          /* what does not go out before this time does not go out at all; 0: it may until its timeout */
@@ -182,8 +184,8 @@ void kube_client_keep_warm(struct kube_client *c);
 /* Calls that the window lets start now on the main lane. The caller builds bodies only for these, so that a thousand pods to be created are
  * a thousand small records and not a thousand bodies. A call beyond it waits in a queue (LIMIT_KUBE_CALLS). */
 uint32_t kube_client_room(const struct kube_client *c);
-/* 429 and 5xx with Retry-After, 401 once (with fresh credentials) and connections that failed before a byte was sent are tried again in
- * here, bounded by the timeout. Returns false with *e when the queue is full. */
+/* 429 and 5xx with Retry-After (unless at_once), 401 once (with fresh credentials) and connections that failed before a byte was sent are
+ * tried again in here, bounded by the timeout. Returns false with *e when the queue is full. */
 bool kube_call(struct kube_client *c, const struct kube_request *r, struct now now, struct err *e);
 /* For an owner that may not write any longer, or not about this (NULL: whatever it is about). Its calls that wait, for their turn, for a
  * connection or to be written to their end, end now: KUBE_UNSENT, or KUBE_UNKNOWN when they had been sent once; those under way are not

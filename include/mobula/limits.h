@@ -179,7 +179,7 @@ enum {
     OPERATOR_DOUBT_MS = 10 * 1000,         /* how long a watch may take to tell that a pod is gone, before all are listed … */
     OPERATOR_DOUBT_MAX_MS = 5 * 60 * 1000, /* … growing to this while lists show the pod as it was */
     OPERATOR_BACKOFF_MS = 500,             /* until a cluster whose calls fail is tried again, growing to the next */
-    OPERATOR_BACKOFF_MAX_MS = 60 * 1000,
+    OPERATOR_BACKOFF_MAX_MS = 60 * 1000,   /* … which is also the longest Retry-After of a 5xx that it keeps */
     HEALTH_HEAD_MS = 2 * 1000, /* who comes for health or metrics has asked by then: less than the kubelet waits (timeoutSeconds: 5) … */
     HEALTH_ANSWER_MS = 10 * 1000, /* … and from then on has this long to take the answer */
 };

@@ -117,6 +117,7 @@ bool kube_call(struct kube_client *c, const struct kube_request *r, struct now n
     snprintf(call->content_type, sizeof call->content_type, "%.*s", SLICE_ARG(r->content_type));
     call->lane = r->lane;
     call->again = r->again;
+    call->at_once = r->at_once;
     call->secret = r->secret;
     call->made_ms = now.mono_ms;
     call->deadline_ms = now.mono_ms + (r->timeout_ms > 0 ? r->timeout_ms : KUBE_CALL_MS);

@@ -152,7 +152,7 @@ static bool try_again(struct kube_client *c, struct conn *conn, struct call *cal
         return true;
     }
     bool throttled = status->code == 429 && !hearsay(conn); /* else nothing is known but that the call is to come later */
-    if (status->code != 429 && (status->code < 500 || conn->retry_after_ms < 0))
+    if (status->code != 429 && (status->code < 500 || conn->retry_after_ms < 0 || call->at_once))
         return false;
     int64_t told = conn->retry_after_ms, wait = told >= 0 ? told : backoff_ms(&c->rng, call->tries, KUBE_BACKOFF_MS, KUBE_BACKOFF_MAX_MS);
     wait += (int64_t)rng_below(&c->rng, (uint64_t)wait / 8 + 1); /* not all of us at the same moment */

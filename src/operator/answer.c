@@ -75,6 +75,8 @@ void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, c
     work_drop(c);
     if (op->now.mono_ms >= c->not_before_ms)
         c->not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->trouble++, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
+    if (c->not_before_ms < f->not_before_ms)
+        c->not_before_ms = f->not_before_ms;
     cluster_wake_at(op, c, c->not_before_ms);
     log_trouble(op, c, f, text, c->not_before_ms);
 }
@@ -430,6 +432,8 @@ static void on_status(struct op *op, struct flight *f, const struct kube_answer 
         bool gone = a->outcome == KUBE_REFUSED && (a->status.code == 404 || a->status.reason == KUBE_CONFLICT);
         op->stats.refused[f->kind] += a->outcome == KUBE_REFUSED;
         c->status_not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->status_trouble++, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
+        if (c->status_not_before_ms < f->not_before_ms)
+            c->status_not_before_ms = f->not_before_ms;
         if (c->kind == RECORD_JOB && (a->outcome == KUBE_UNKNOWN || in_trouble(a)))
             cluster_doubt(c); /* a job goes on from where its status says that it is: one that is over might begin again */
         if (gone) { /* deleted, perhaps made again: the watch tells. Until it does, pods of a cluster that is no more are not made for ever
@@ -501,6 +505,15 @@ static void not_sent(struct op *op, const struct flight *f, const struct err *wh
         log_trouble(op, f->c, f, why->text, op->now.mono_ms);
 }
 
+/* Retry-After is kept up to the longest pause that is taken without it: a gateway that says an hour is most often back sooner. */
+static void keep_pause(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    if (a->outcome != KUBE_REFUSED || a->status.retry_after_ms <= 0)
+        return;
+    int64_t ms = a->status.retry_after_ms < OPERATOR_BACKOFF_MAX_MS ? a->status.retry_after_ms : OPERATOR_BACKOFF_MAX_MS;
+    f->not_before_ms = op->now.mono_ms + ms + (int64_t)rng_below(&op->rng, (uint64_t)ms / 8 + 1); /* not all of us at the same moment */
+}
+
 void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
 {
     struct op *op = owner;
@@ -508,6 +521,7 @@ void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct 
     struct cluster *c = f->c;
     op->now = now;
     f->failed = f->looking && a->outcome == KUBE_OK ? f->failed : answer_failed(a);
+    keep_pause(op, f, a);
     if (c->present && a->outcome == KUBE_UNSENT && !f->looking) {
         not_sent(op, f, &a->err);
     } else if (c->present) {

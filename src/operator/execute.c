@@ -196,6 +196,7 @@ static bool execute_one(struct op *op, struct cluster *c, const struct action *a
                              .content_type = t.content_type,
                              .body = buf_slice(&op->body),
                              .again = t.again,
+                             .at_once = true,
                              .secret = account_secret(act->kind, act->index),
                              .begin_ms = c->work->began_ms + OPERATOR_PLAN_MS,
                              .done = answer_done,

@@ -299,6 +299,7 @@ struct flight {
     bool looking; /* this is the look-up after an answer that was lost, said AlreadyExists, or came from a server in trouble … */
     char why[ANSWER_WORDS]; /* … and what that said */
     int failed;             /* answer_failed() of the answer in whose words trouble is told; 0: in words of our own */
+    int64_t not_before_ms;  /* what a server in trouble has asked for: no trouble of this flight is over sooner; 0: nothing */
     int32_t group, index;
     char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1];
     int64_t generation; /* of the spec that group and index belong to */

@@ -147,12 +147,49 @@ static void check_told(void)
     fake_free(&f);
 }
 
+/* Whoever has a place in the window and waits keeps others from it: so the owner waits, and not the call. */
+static void check_at_once(void)
+{
+    struct fake f;
+    struct answers a = {0};
+    struct err e = {0};
+    struct kube_request r = {.lane = KUBE_LANE_MAIN,
+                             .method = SLICE("POST"),
+                             .path = SLICE("/at/once"),
+                             .content_type = SLICE(KUBE_TYPE_JSON),
+                             .body = SLICE("{}"),
+                             .at_once = true,
+                             .done = on_answer,
+                             .owner = &a};
+    fake_init(&f);
+    test_case("C4 503 with Retry-After, to a call whose owner wants to know: told at once, with the pause");
+    uint32_t room = kube_client_room(f.client);
+    CHECK(kube_call(f.client, &r, f.now, &e));
+    fake_run(&f, 0);
+    CHECK_INT(kube_client_room(f.client), room - 1);
+    fake_answer(f.links[0], 503, "Retry-After: 5\r\n", SLICE(""));
+    CHECK_INT(a.refused, 1);
+    CHECK_INT(a.last.told, 503);
+    CHECK_INT(a.last.status.retry_after_ms, 5000);
+    CHECK_INT(kube_client_room(f.client), room);
+    test_case("C9 429, which is for everybody, is waited for all the same");
+    CHECK(kube_call(f.client, &r, f.now, &e));
+    fake_run(&f, 0);
+    fake_answer(f.links[0], 429, "Retry-After: 5\r\n", SLICE(""));
+    CHECK_INT(a.count, 1);
+    fake_take(f.links[0]);
+    fake_run(&f, 6000);
+    CHECK(fake_has(f.links[0], "POST"));
+    fake_free(&f);
+}
+
 int main(void)
 {
     check_opening();
     check_begin();
     check_begin_again();
     check_told();
+    check_at_once();
     check_warm();
     return test_done();
 }

@@ -50,6 +50,25 @@ static void make_world(struct world *w, bool elect)
     world_start_operator(w, elect);
 }
 
+/* An operator that watches all namespaces. */
+static void launch_for_all(struct world *w)
+{
+    static const struct slice all[] = {{"", 0}};
+    const struct operator_options o = {.namespaces = all,
+                                       .namespace_count = 1,
+                                       .ray = {.tools = RAY_TOOLS_NONE, .cluster_domain = SLICE("cluster.local"), .version = SLICE("0")},
+                                       .instance = SLICE("test"),
+                                       .seed = 1};
+    world_launch(w, 0, &o);
+}
+
+static void make_other_namespace(struct world *w)
+{
+    CHECK_INT(world_call(w, "POST", "/api/v1/namespaces", "application/json",
+                         SLICE("{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"m\"}}")),
+              201);
+}
+
 static struct slice cluster_body(struct world *w, const char *name, int workers, const char *more)
 {
     static const char container[] = "{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}";

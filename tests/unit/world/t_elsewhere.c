@@ -3,24 +3,6 @@
  * The collector is late here, or they have a finalizer. */
 #include "jobs.h"
 
-static void launch(struct world *w)
-{
-    static const struct slice all[] = {{"", 0}};
-    const struct operator_options o = {.namespaces = all,
-                                       .namespace_count = 1,
-                                       .ray = {.tools = RAY_TOOLS_NONE, .cluster_domain = SLICE("cluster.local"), .version = SLICE("0")},
-                                       .instance = SLICE("test"),
-                                       .seed = 1};
-    world_launch(w, 0, &o);
-}
-
-static void make_other_namespace(struct world *w)
-{
-    CHECK_INT(world_call(w, "POST", "/api/v1/namespaces", "application/json",
-                         SLICE("{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"m\"}}")),
-              201);
-}
-
 static void make_here_and_there(struct world *w)
 {
     struct apiserver_config config = {.seed = 1, .collect_ms = 3600 * 1000};
@@ -66,7 +48,7 @@ static void test_children(void)
     struct world w;
     test_case("pods and a service of another namespace that name a cluster as their owner");
     make_here_and_there(&w);
-    launch(&w);
+    launch_for_all(&w);
     apply(&w, "c", 2);
     world_run(&w, 10 * 1000);
     make_children(&w);
@@ -78,7 +60,7 @@ static void test_children(void)
     apply(&w, "c", 2);
     make_children(&w);
     world_run(&w, 5000);
-    launch(&w);
+    launch_for_all(&w);
     world_run(&w, 70 * 1000);
     check_cluster(&w);
     world_free(&w);
@@ -106,7 +88,7 @@ static void test_job(bool seen)
     make_job_world(&w, false);
     make_other_namespace(&w);
     world_kill_operator(&w);
-    launch(&w);
+    launch_for_all(&w);
     apply_job(&w, "j", "\"suspend\":false,");
     CHECK(run_until(&w, "j", "Initializing", 10 * 1000));
     if (!seen)
@@ -114,7 +96,7 @@ static void test_job(bool seen)
     make_named_cluster(&w, "j");
     world_run(&w, 1000);
     if (!seen)
-        launch(&w);
+        launch_for_all(&w);
     CHECK(run_until(&w, "j", "Running", 60 * 1000));
     world_run(&w, 2000); /* its status has the id before it is submitted */
     CHECK_INT(board.taken, 1);
@@ -132,7 +114,7 @@ static void test_left_over(void)
     struct world w;
     test_case("a head service is refused, and another namespace has one of that name whose owner is gone");
     make_here_and_there(&w);
-    launch(&w);
+    launch_for_all(&w);
     make_named_service(&w, SLICE("00000000-0000-0000-0000-00000000dead"), "\"finalizers\":[\"example.com/stay\"],");
     world_run(&w, 5000);
     CHECK_INT(apiserver_count(w.server, SLICE("services")), 2); /* one is the API server's own */

@@ -1,0 +1,149 @@
+/* A 5xx with Retry-After, as a webhook of one namespace may write it: its clusters keep the pause, and nobody else does. */
+#include "scene.h"
+
+static const char services_path[] = "/api/v1/namespaces/n/services", status_path[] = "/apis/ray.io/v1/namespaces/n/rayclusters/c/status";
+
+/* Requests of one kind, and the log lines that tell of them. */
+struct observer {
+    struct world_hooks hooks; /* first */
+    struct slice method, path;
+    uint32_t count, lines;
+    int64_t last_ms, first_pause_ms, shortest_ms;
+};
+
+static void sent(struct world_hooks *hooks, struct world_request *q)
+{
+    struct observer *o = (struct observer *)hooks;
+    if (!slice_eq(q->method, o->method) || !slice_starts(q->target, o->path))
+        return;
+    int64_t pause_ms = q->began_ms - o->last_ms;
+    o->last_ms = q->began_ms;
+    if (o->count++ == 0)
+        return;
+    o->first_pause_ms = o->count == 2 ? pause_ms : o->first_pause_ms;
+    o->shortest_ms = o->count == 2 || pause_ms < o->shortest_ms ? pause_ms : o->shortest_ms;
+}
+
+static void on_line(void *owner, struct slice line)
+{
+    struct observer *o = owner;
+    o->lines += memmem(line.ptr, line.len, "call failed", 11) && memmem(line.ptr, line.len, "retry_in_ms=", 12);
+}
+
+static void fail(struct world *w, struct observer *o, const char *method, const char *path, int seconds)
+{
+    *o = (struct observer){.hooks = {.sent = sent}, .method = slice_of(method), .path = slice_of(path)};
+    w->hooks = &o->hooks;
+    log_global.sink = on_line;
+    log_global.owner = o;
+    override(w, method, path, 503, false, UINT32_MAX);
+    apiserver_faults(w->server)->next.retry_after_s = seconds;
+}
+
+static void finish(struct world *w)
+{
+    log_global.sink = NULL;
+    world_free(w);
+}
+
+/* A longer one than the longest pause of our own is that long. */
+static void test_kept(void)
+{
+    static const struct {
+        const char *method, *path;
+    } calls[] = {{"POST", pods_path}, {"PATCH", services_path}};
+    static const struct {
+        int seconds;
+        int64_t pause_ms;
+    } cases[] = {{5, 5000},
+                 {30, 30 * 1000},
+                 {OPERATOR_BACKOFF_MAX_MS / 1000, OPERATOR_BACKOFF_MAX_MS},
+                 {OPERATOR_BACKOFF_MAX_MS / 1000 + 1, OPERATOR_BACKOFF_MAX_MS},
+                 {3600, OPERATOR_BACKOFF_MAX_MS}};
+    for (size_t i = 0; i < COUNT_OF(calls) * COUNT_OF(cases); i++) {
+        struct world w;
+        struct observer o;
+        int seconds = cases[i / COUNT_OF(calls)].seconds;
+        int64_t pause_ms = cases[i / COUNT_OF(calls)].pause_ms;
+        const char *method = calls[i % COUNT_OF(calls)].method;
+        test_case("503 to a %s, Retry-After: %d is kept, and told at once", method, seconds);
+        make_world(&w, false);
+        fail(&w, &o, method, calls[i % COUNT_OF(calls)].path, seconds);
+        apply(&w, "c", 0);
+        world_run(&w, 1000);
+        CHECK_INT(o.count, 1);
+        CHECK_INT(o.lines, 1);
+        world_run(&w, 10 * pause_ms);
+        CHECK(o.count >= 5);
+        CHECK(o.shortest_ms >= pause_ms);
+        CHECK(o.first_pause_ms <= pause_ms + pause_ms / 8 + 1000);
+        apiserver_faults(w.server)->next.times = 0;
+        world_run(&w, 2 * OPERATOR_BACKOFF_MAX_MS);
+        CHECK(is_ready(&w, "c"));
+        finish(&w);
+    }
+}
+
+/* Pods do not wait for a status that is not taken. */
+static void test_status(void)
+{
+    enum { SECONDS = 30 };
+    struct world w;
+    struct observer o;
+    test_case("503 to a status with Retry-After: it waits, and nothing else does");
+    make_world(&w, false);
+    apply(&w, "c", 1);
+    world_run(&w, 5000);
+    CHECK(is_ready(&w, "c"));
+    fail(&w, &o, "PATCH", status_path, SECONDS);
+    scale(&w, "c", 3);
+    world_run(&w, 2000);
+    CHECK_INT(pods_of(&w, "c"), 4);
+    world_run(&w, 10 * SECONDS * 1000);
+    CHECK(o.count >= 5);
+    CHECK(o.shortest_ms >= SECONDS * 1000);
+    finish(&w);
+}
+
+/* As many calls as would fill the window, each told to come again later. */
+static void test_others(void)
+{
+    enum { CLUSTERS = 20, WORKERS = 20 };
+    static const int pauses[] = {5, 30, 120};
+    static const char head_only[] =
+        "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"x\"},\"spec\":{\"headGroupSpec\":{"
+        "\"rayStartParams\":{},\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}}}}";
+    for (size_t i = 0; i < COUNT_OF(pauses); i++) {
+        struct apiserver_config config = {.seed = 1};
+        struct world w;
+        struct observer o;
+        test_case("503 with Retry-After: %d to all pods of one namespace: another one's come at once", pauses[i]);
+        world_init(&w, &config);
+        make_namespace(&w);
+        make_other_namespace(&w);
+        make_crd(&w, "ray.io", "");
+        launch_for_all(&w);
+        fail(&w, &o, "POST", pods_path, pauses[i]);
+        for (int k = 0; k < CLUSTERS; k++) {
+            char name[16];
+            snprintf(name, sizeof name, "c%d", k);
+            apply(&w, name, WORKERS);
+        }
+        world_run(&w, 3000);
+        CHECK(o.count >= KUBE_WINDOW_MAX);
+        CHECK_INT(apiserver_count(w.server, SLICE("pods")), 0);
+        CHECK_INT(world_call(&w, "POST", "/apis/ray.io/v1/namespaces/m/rayclusters", "application/json", slice_of(head_only)), 201);
+        world_run(&w, 1000);
+        CHECK_INT(apiserver_count(w.server, SLICE("pods")), 1);
+        finish(&w);
+    }
+}
+
+int main(void)
+{
+    log_global.fd = -1;
+    test_kept();
+    test_status();
+    test_others();
+    return test_done();
+}
