@@ -56,8 +56,8 @@ enum {
     LIMIT_NET_PEERS = 20000,  /* of it, addresses that come and go: two ports of 10,000 heads */
     LIMIT_NET_ADDRESSES = 16, /* addresses tried for one name */
     LIMIT_NET_HOST = 253,
-    NET_BUFFER = 16 * KIB, /* bytes in flight per direction and link */
-    NET_DNS_MS = 10 * 1000,
+    NET_BUFFER = 16 * KIB,  /* bytes in flight per direction and link */
+    NET_DNS_MS = 12 * 1000, /* libc asks twice, for 5 s each */
     NET_CONNECT_MS = 30 * 1000,
     NET_HANDSHAKE_MS = 10 * 1000,
     NET_ADDRESS_MS = 2 * 1000,  /* of NET_CONNECT_MS, at least this much for each address */

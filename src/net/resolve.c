@@ -17,6 +17,8 @@ struct resolver {
     pthread_cond_t asked;
     struct queue questions, answers;
     bool busy, closing;
+    /* the thread's own */
+    bool v4_first;
     /* the loop's own */
     pthread_t thread;
     bool started;
@@ -124,16 +126,15 @@ static const char *dns_reason(int rc)
     }
 }
 
-static void ask_dns(struct lookup *l)
+/* NULL, or why there is no address. */
+static const char *ask_libc(struct lookup *l, int family, int *rc)
 {
-    struct addrinfo want = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *list = NULL;
+    struct addrinfo want = {.ai_family = family, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *list = NULL;
     char port[8];
     snprintf(port, sizeof port, "%u", l->port);
-    int rc = getaddrinfo(l->name, port, &want, &list);
-    if (rc != 0) {
-        err_set(&l->error, ERR_DNS, "no address for %.*s: %s", (int)strlen(l->name) - 1, l->name, dns_reason(rc));
-        return;
-    }
+    *rc = getaddrinfo(l->name, port, &want, &list);
+    if (*rc != 0)
+        return dns_reason(*rc);
     for (const struct addrinfo *at = list; at; at = at->ai_next) {
         struct address one = {.len = at->ai_addrlen};
         if (at->ai_addrlen <= sizeof one.v6) {
@@ -142,13 +143,29 @@ static void ask_dns(struct lookup *l)
         }
     }
     freeaddrinfo(list);
+    return NULL;
 }
 
-static void lookup_run(struct lookup *l)
+/* There are DNS servers, and firewalls before them, that give a name's IPv4 addresses, and to the question for its IPv6 ones say "no such
+ * name", an error, or nothing at all. For libc one bad answer of the two is no address. So IPv4 is asked for by itself then; and at once
+ * from then on where libc was kept waiting, because that takes it 5 s each time. */
+static void ask_dns(struct lookup *l, bool *v4_first)
+{
+    int rc, ignored;
+    const char *why = ask_libc(l, *v4_first ? AF_INET : AF_UNSPEC, &rc);
+    if (!why)
+        return;
+    if (ask_libc(l, *v4_first ? AF_UNSPEC : AF_INET, &ignored))
+        err_set(&l->error, ERR_DNS, "no address for %.*s: %s", (int)strlen(l->name) - 1, l->name, why);
+    else
+        *v4_first |= rc == EAI_AGAIN;
+}
+
+static void lookup_run(struct lookup *l, bool *v4_first)
 {
     search_hosts_file(l);
     if (l->found.count == 0)
-        ask_dns(l);
+        ask_dns(l, v4_first);
     if (l->found.count == 0)
         err_set(&l->error, ERR_DNS, "no address for %.*s", (int)strlen(l->name) - 1, l->name);
 }
@@ -175,7 +192,7 @@ static void *resolver_main(void *arg)
         }
         l->taken = r->busy = true;
         pthread_mutex_unlock(&r->lock);
-        lookup_run(l);
+        lookup_run(l, &r->v4_first);
         pthread_mutex_lock(&r->lock);
         r->busy = false;
         queue_push(&r->answers, l);

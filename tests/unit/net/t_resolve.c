@@ -16,7 +16,8 @@
 static sem_t gate; /* "slow." waits here */
 static _Atomic int asked;
 static char last_name[300];
-static int addresses; /* of "many." */
+static int addresses;    /* of "many." */
+static char families[8]; /* of the last questions: 4, or * for any; the newest last */
 
 static struct addrinfo *one_address(const char *ip, const char *port, struct addrinfo *next)
 {
@@ -37,8 +38,10 @@ static struct addrinfo *one_address(const char *ip, const char *port, struct add
 int getaddrinfo(const char *restrict node, const char *restrict service, const struct addrinfo *restrict hints,
                 struct addrinfo **restrict res)
 {
-    (void)hints;
+    bool any = hints->ai_family == AF_UNSPEC;
     asked++;
+    memmove(families, families + 1, sizeof families - 2);
+    families[sizeof families - 2] = any ? '*' : '4';
     snprintf(last_name, sizeof last_name, "%s", node);
     if (strcmp(node, "slow.") == 0)
         sem_wait(&gate);
@@ -46,6 +49,12 @@ int getaddrinfo(const char *restrict node, const char *restrict service, const s
         return EAI_NONAME;
     if (strcmp(node, "refused.") == 0)
         return EAI_AGAIN;
+    if (strcmp(node, "no.six.") == 0 && any)
+        return EAI_NONAME;
+    if (strcmp(node, "silent.six.") == 0 && any)
+        return EAI_AGAIN;
+    if (strcmp(node, "only.six.") == 0 && !any)
+        return EAI_NODATA;
     *res = NULL;
     if (strcmp(node, "many.") == 0)
         for (int i = 0; i < addresses; i++)
@@ -85,7 +94,8 @@ void freeaddrinfo(struct addrinfo *a)
 
 static void allow_names(struct rig *r)
 {
-    static const char *const names[] = {"slow", "no.such.name", "refused", "many", "server.example", "plain", "localhost", "six", "sixes"};
+    static const char *const names[] = {"slow",      "no.such.name", "refused", "many",   "server.example", "plain",
+                                        "localhost", "six",          "sixes",   "no.six", "silent.six",     "only.six"};
     for (size_t i = 0; i < COUNT_OF(names); i++)
         CHECK(net_allow_add(r->allow, slice_of(names[i]), 0, "--test", NULL));
 }
@@ -160,6 +170,36 @@ static void test_failures(void)
         probe_free(&p);
         CHECK(rig_close(&r));
     }
+}
+
+/* A DNS server that is asked for IPv6 addresses and says that there is no such name, or says nothing, as libc tells it. */
+static void test_half_a_dns(void)
+{
+    static const struct {
+        const char *name, *families;
+    } cases[] = {
+        {"no.six", "*4"}, {"no.six", "*4"},   {"silent.six", "*4"}, {"silent.six", "4"},
+        {"plain", "4"},   {"only.six", "4*"}, {"refused", "4*"},
+    };
+    struct rig r;
+    struct server s;
+    rig_open(&r);
+    allow_names(&r);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct probe p;
+        int before = asked;
+        bool found = strcmp(cases[i].name, "refused") != 0;
+        test_case("a DNS server that is none for IPv6, question %zu: %s", i, cases[i].name);
+        server_start(&s, found ? 1 : 0, found ? serve_echo : NULL, NULL);
+        open_name(&p, &r, cases[i].name, s.port);
+        CHECK(RIG_UNTIL(&r, p.got.len == 5 || p.link->state == LINK_FAILED));
+        CHECK_INT(p.got.len, found ? 5 : 0);
+        CHECK_INT(asked - before, strlen(cases[i].families));
+        CHECK(slice_ends(slice_of(families), slice_of(cases[i].families)));
+        probe_free(&p);
+        server_stop(&s);
+    }
+    CHECK(rig_close(&r));
 }
 
 static void test_many(void)
@@ -298,7 +338,7 @@ static void test_step_deadlines(void)
     CHECK(clock_now().mono_ms - begin >= NET_DNS_MS);
     test_case("no answer from DNS within NET_DNS_MS");
     CHECK_INT(p.link->error.code, ERR_DNS);
-    CHECK_STR(slice_of(p.link->error.text), "no answer from DNS for slow in 10 s");
+    CHECK_STR(slice_of(p.link->error.text), "no answer from DNS for slow in 12 s");
     test_case("no TLS within NET_HANDSHAKE_MS");
     CHECK_INT(tls.link->error.code, ERR_TLS);
     snprintf(want, sizeof want, "127.0.0.1:%u: no TLS handshake in 10 s", s.port);
@@ -321,6 +361,7 @@ int main(void)
     test_names();
     test_not_asked();
     test_failures();
+    test_half_a_dns();
     test_many();
     test_no_v6();
     test_stuck();
