@@ -31,11 +31,20 @@ static struct slice dir_of(const char *path)
     return slash == path ? SLICE("/") : (struct slice){path, (size_t)(slash - path)};
 }
 
+/* Nothing that stands in a kubeconfig is quoted: what YAML takes for something else than a string may be a password. */
+static bool unquoted(struct err *e)
+{
+    char *quote = strstr(e->text, " \"");
+    if (quote)
+        snprintf(quote, sizeof e->text - (size_t)(quote - e->text), " \"…\"");
+    return false;
+}
+
 static bool index_file(struct files *fs, struct file *f, struct slice text, struct err *e)
 {
     struct yaml_docs docs;
     if (!yaml_parse(text, &fs->scratch, &docs, e))
-        return false;
+        return unquoted(e);
     if (docs.count != 1)
         return err_set(e, ERR_CONFIG, "holds %u documents: a kubeconfig is one", docs.count);
     return json_parse(&f->doc, docs.docs[0].json, &fs->scratch, e);

@@ -260,6 +260,25 @@ static void check_passwords(void)
     arena_free(&a);
 }
 
+/* Nor is what YAML takes for a number or a truth: a kubeconfig holds passwords, and its errors go to the log. */
+static void check_guesses(void)
+{
+    static const char *const wrong[] = {"token: 01234567", "password: 0b1101", "tokenFile: 12:30:45", "password: YES", "01234567: u"};
+    struct arena a = {0};
+    char path[256];
+    snprintf(path, sizeof path, "%s/config", dir);
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        struct err e = {0};
+        test_case("no error quotes what a kubeconfig says: '%s'", wrong[i]);
+        put_file(path, arena_printf(&a, CONTEXT CLUSTER "users:\n- name: u\n  user:\n    %s\n", wrong[i]));
+        CHECK(kube_config_load(&(struct kube_config_options){.kubeconfig = path}, &e) == NULL);
+        CHECK(strstr(e.text, path) != NULL && strstr(e.text, "column") != NULL);
+        CHECK(slice_ends(slice_of(e.text), SLICE(", or put quotes around \"…\"")));
+    }
+    unlink(path);
+    arena_free(&a);
+}
+
 static void check_urls(void)
 {
     struct arena a = {0};
@@ -303,6 +322,7 @@ int main(void)
     check_incluster();
     check_urls();
     check_passwords();
+    check_guesses();
     CHECK(rmdir(dir) == 0);
     return test_done();
 }
