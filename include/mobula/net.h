@@ -135,6 +135,9 @@ bool net_allow_check(const struct net_allow *a, struct slice host, uint16_t port
  * no host) is an error when it would be used, where Go goes direct; entries of NO_PROXY that are not ASCII match nothing. */
 bool net_proxy_for(struct slice https_proxy, struct slice no_proxy, struct slice host, uint16_t port, struct arena *a,
                    struct net_proxy *out, bool *use, struct err *e);
+/* "user:password" of a URL, each percent-encoded, as the credentials of Basic: of a user alone the password is empty. False: it is
+ * malformed or too long. */
+bool net_proxy_basic(struct slice userinfo, struct arena *a, struct slice *out);
 bool net_is_ip(struct slice host);
 
 /* ---- the loop: the one place with system calls ---- */

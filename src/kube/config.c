@@ -26,21 +26,6 @@ static bool find_kubeconfig(const struct kube_config_options *o, struct arena *a
     return read_home(o, a, out, e);
 }
 
-static bool basic_of(struct slice user, struct arena *a, struct slice *out, struct err *e)
-{
-    struct slice plain;
-    if (slice_empty(user))
-        return true;
-    if (!http_percent_decode(user, a, &plain))
-        return err_set(e, ERR_CONFIG, "proxy-url: its user and password are not percent-encoded rightly");
-    struct buf encoded;
-    buf_init(&encoded, LIMIT_HTTP_URL);
-    bool ok = base64_encode(plain, &encoded);
-    *out = arena_dup(a, buf_slice(&encoded));
-    kube_buf_wipe(&encoded);
-    return ok || err_set(e, ERR_LIMIT, "proxy-url: its user and password are too long");
-}
-
 /* The first of two variables that is set to something, as in Go: an empty one does not hide the other. */
 static struct slice either(const char *name, const char *other)
 {
@@ -59,7 +44,8 @@ static bool find_proxy(struct kube_config *c, const struct kube_settings *s, str
             return err_set(e, ERR_CONFIG, "proxy-url: only http:// proxies (CONNECT) are supported");
         c->use_proxy = true;
         c->proxy = (struct net_proxy){.host = url.host, .port = url.port};
-        return basic_of(url.user, a, &c->proxy.basic, e);
+        return slice_empty(url.user) || net_proxy_basic(url.user, a, &c->proxy.basic) ||
+               err_set(e, ERR_CONFIG, "proxy-url: its user and password are not percent-encoded rightly, or too long");
     }
     struct slice https = either("HTTPS_PROXY", "https_proxy");
     if (!c->tls || slice_empty(https))

@@ -172,7 +172,7 @@ static void tunnel_answered(struct wire *w)
     struct err *e = &w->link.error;
     int status = d->answer->status;
     if (status == 407)
-        err_set(e, ERR_PROXY, "proxy %.*s wants %s (407): set them in HTTPS_PROXY", SLICE_ARG(d->tcp_to),
+        err_set(e, ERR_PROXY, "proxy %.*s wants %s (407): set them in HTTPS_PROXY or proxy-url", SLICE_ARG(d->tcp_to),
                 slice_empty(d->proxy.basic) ? "a user and a password" : "another user or password");
     else if (status == 403)
         err_set(e, ERR_PROXY, "proxy %.*s forbids %s (403): it must be allowed there", SLICE_ARG(d->tcp_to), w->peer);

@@ -88,8 +88,7 @@ static bool never_proxied(const struct target *to)
            host_same_tail(to->host, SLICE(".cluster.local"));
 }
 
-/* "user:password" of a URL, each percent-encoded, as the credentials of Basic. */
-static bool basic_credentials(struct slice userinfo, struct arena *a, struct slice *out)
+bool net_proxy_basic(struct slice userinfo, struct arena *a, struct slice *out)
 {
     struct slice password = userinfo, user = slice_cut(&password, ':');
     struct buf plain, encoded;
@@ -143,7 +142,7 @@ static bool read_url(struct slice url, struct arena *a, struct net_proxy *out, s
     size_t sign = url.len; /* behind the last @: a password may hold one */
     while (sign > 0 && url.ptr[sign - 1] != '@')
         sign--;
-    if (sign > 0 && !basic_credentials(slice_head(url, sign - 1), a, &out->basic))
+    if (sign > 0 && !net_proxy_basic(slice_head(url, sign - 1), a, &out->basic))
         return err_set(e, ERR_CONFIG, "HTTPS_PROXY has a user or password that is malformed or too long: want percent-encoded text");
     if (!read_authority(slice_skip(url, sign), out))
         return err_set(e, ERR_CONFIG, "HTTPS_PROXY is not a proxy's address: want http://[USER:PASSWORD@]HOST[:PORT]");
