@@ -200,7 +200,7 @@ static void decide(struct kube_lease *l, struct now now)
     bool taken = !slice_empty(l->holder) && !ours && now.mono_ms < l->observed_ms + l->duration_ms;
     if (!ours)
         set_mine(l, false);
-    if (!taken)
+    if (!taken && !l->releasing) /* who is about to end takes nothing: it would be nobody's until it lapses */
         write_lease(l, l->identity, now);
 }
 

@@ -305,6 +305,20 @@ static void check_release(void)
     fake_run(&r.f, 0);
     CHECK_INT(fake_sent(lease_link(&r)).len, 0);
     finish(&r);
+
+    for (int there = 0; there < 2; there++) {
+        start(&r, "me");
+        test_case("who is to end takes no Lease that it is told of then: %s", there ? "free" : "none");
+        kube_lease_release(r.l, r.f.now);
+        if (there)
+            answer_lease(&r, "", 2, T2);
+        else
+            answer(&r, 404, "");
+        run(&r, 10 * 1000);
+        CHECK_INT(fake_sent(lease_link(&r)).len, 0);
+        CHECK(!kube_lease_held(r.l, r.f.now));
+        finish(&r);
+    }
 }
 
 static void check_garbage(void)
