@@ -67,8 +67,9 @@ static void write_api(const struct op *op, struct buf *b)
     gauge(b, "mobula_api_in_flight", "Requests waiting for their answer.", s->in_flight);
     gauge(b, "mobula_api_window", "Requests that may be in flight.", s->window);
     gauge(b, "mobula_api_connections", "Connections open to the API server.", s->links);
-    gauge(b, "mobula_api_certificate_expiry_seconds", "When the API server's certificate ends, in seconds since 1970; 0: not known.",
-          s->server_cert_expires_us / 1000000);
+    if (s->server_cert_expires_us) /* else left out: whoever waits for a date to come near would be told of the year 1970 */
+        gauge(b, "mobula_api_certificate_expiry_timestamp_seconds", "When the API server's certificate ends, in seconds since 1970.",
+              s->server_cert_expires_us / 1000000);
     counter(b, "mobula_events_dropped_total", "Kubernetes events not sent.", kube_events_dropped(op->events));
 }
 
