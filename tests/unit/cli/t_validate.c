@@ -86,6 +86,14 @@ static void schema(struct arena *a)
          "1: spec.gcsFaultToleranceOptions.storage.size: is a number: must be an integer or a string\n"},
         {"{headGroupSpec: {template: {}}, headServiceAnnotations: {a: b, c: 1}}",
          "1: spec.headServiceAnnotations.c: is a number: must be a string\n"},
+        {"{headGroupSpec: {template: {}}, managedBy: ray.io/kuberay-operator}", NULL},
+        {"{headGroupSpec: {template: {}}, managedBy: kueue.x-k8s.io/multikueue}", NULL},
+        {"{headGroupSpec: {template: {}}, managedBy: kueue}",
+         "1: spec.managedBy: is \"kueue\": the managedBy field value must be either 'ray.io/kuberay-operator' or "
+         "'kueue.x-k8s.io/multikueue'\n"},
+        {"{headGroupSpec: {template: {}}, managedBy: \"', '\"}",
+         "1: spec.managedBy: is \"', '\": the managedBy field value must be either 'ray.io/kuberay-operator' or "
+         "'kueue.x-k8s.io/multikueue'\n"},
         {"{headGroupSpec: {template: {}}, workerGroupSpecs: [{groupName: a, template: {}, replicas: null}]}", NULL},
         {"{headGroupSpec: {template: {}}, workerGroupSpecs: [{groupName: a, template: {}, priority: -3000000000}]}",
          "1: spec.workerGroupSpecs[0].priority: is -3000000000: must fit in 32 bits\n"},
