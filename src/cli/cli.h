@@ -31,6 +31,9 @@ bool cli_scaler(struct slice text, enum cli_scaler *out, struct err *e);
 /* --ray-access=direct | service | proxy, as the operator and install take it. */
 bool cli_access(struct slice text, enum operator_access *out, struct err *e);
 
+/* --cluster-domain of the operator and of explain: names of services end in it. */
+bool cli_domain(struct slice text, struct err *e);
+
 /* --namespace of the operator and --watch-namespace of install: "a,b". The names lie in the text. */
 enum { CLI_NAMESPACES_MAX = LIMIT_KUBE_WATCHES / OPERATOR_WATCHES };
 struct cli_namespaces {

@@ -180,6 +180,9 @@ bool explain_text(const char *file, struct slice text, const struct explain_how 
             well = false;
         } else if (manifest_kind(json_root(&json), a, &kind)) {
             well &= explain_cluster(file, &docs.docs[i], json_root(&json), &w, notes);
+        } else {
+            manifest_skip(file, &docs.docs[i], json_root(&json),
+                          "is not a RayCluster of ray.io/v1 or cluster.ray.io/v1: what comes of it is not shown", a, notes);
         }
     }
     return well;
@@ -258,7 +261,7 @@ int cli_explain(int argc, char **argv)
         return flags_wrong(&flags, "-f is needed");
     if (!how.json && !slice_eq(o.output, SLICE("yaml")))
         return flags_wrong(&flags, "--output: want yaml or json");
-    if (!cli_tools(o.tools, &how.ray, &e) || !cli_scaler(o.autoscaler, &scaler, &e))
+    if (!cli_tools(o.tools, &how.ray, &e) || !cli_scaler(o.autoscaler, &scaler, &e) || !cli_domain(o.cluster_domain, &e))
         return flags_wrong(&flags, "%s", e.text);
     how.ray.sidecar = scaler == CLI_SCALER_SIDECAR;
     __attribute__((cleanup(arena_free))) struct arena a = {0};

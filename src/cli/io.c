@@ -112,6 +112,13 @@ bool cli_namespaces(struct slice text, const char *flag, struct cli_namespaces *
     return true;
 }
 
+bool cli_domain(struct slice text, struct err *e)
+{
+    return name_dns1123_subdomain(text) ||
+           err_set(e, ERR_CONFIG, "--cluster-domain is \"%.*s\": want a domain such as cluster.local, without dots around it",
+                   SLICE_ARG(text));
+}
+
 bool cli_submitter(struct slice text, const struct ray_options *tools, bool *pods, struct err *e)
 {
     *pods = slice_eq(text, SLICE("pod"));

@@ -88,7 +88,7 @@ static bool check_flags(const struct options *o, struct err *e)
     enum cli_scaler scaler;
     enum operator_access access;
     return cli_access(o->ray_access, &access, e) && cli_scaler(o->autoscaler, &scaler, e) && cli_tools(o->tools, &tools, e) &&
-           cli_submitter(o->submitter, &tools, &pods, e);
+           cli_submitter(o->submitter, &tools, &pods, e) && cli_domain(o->cluster_domain, e);
 }
 
 /* The bytes of this program, mapped and not copied: they go into a ConfigMap once in a while. */

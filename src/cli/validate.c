@@ -51,6 +51,14 @@ static void check_job(struct jval object, struct findings *f)
     findings_add_ray(f, true, notes);
 }
 
+void manifest_skip(const char *file, const struct yaml_doc *doc, struct jval object, const char *because, struct arena *a, struct buf *out)
+{
+    size_t from = out->len;
+    struct slice version = text_of(json_key(object, SLICE("apiVersion")), a), name = text_of(json_key(object, SLICE("kind")), a);
+    buf_printf(out, "%s:%u: skipped: \"%.*s %.*s\" %s", file, doc->line, SLICE_ARG(version), SLICE_ARG(name), because);
+    findings_end_line(out, from);
+}
+
 static void check_document(const char *file, const struct yaml_doc *doc, struct arena *a, struct validated *sum, struct buf *out)
 {
     struct json json;
@@ -66,10 +74,7 @@ static void check_document(const char *file, const struct yaml_doc *doc, struct 
     struct jval object = json_root(&json);
     bool job = manifest_job(object);
     if (!job && !manifest_kind(object, a, &kind)) {
-        struct slice version = text_of(json_key(object, SLICE("apiVersion")), a), name = text_of(json_key(object, SLICE("kind")), a);
-        buf_printf(out, "%s:%u: skipped: \"%.*s %.*s\" is not a RayCluster of ray.io/v1 or cluster.ray.io/v1, nor a RayJob of ray.io/v1",
-                   file, doc->line, SLICE_ARG(version), SLICE_ARG(name));
-        findings_end_line(out, from);
+        manifest_skip(file, doc, object, "is not a RayCluster of ray.io/v1 or cluster.ray.io/v1, nor a RayJob of ray.io/v1", a, out);
         sum->skipped++;
         return;
     }

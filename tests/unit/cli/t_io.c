@@ -144,6 +144,29 @@ static void tools(void)
     }
 }
 
+/* A dot at its end is what DNS itself would take, and links refuse. */
+static void domains(void)
+{
+    static const struct {
+        const char *text;
+        bool taken;
+    } cases[] = {{"cluster.local", true},
+                 {"k8s", true},
+                 {"a-1.example.com", true},
+                 {"cluster.local.", false},
+                 {".cluster.local", false},
+                 {"Cluster.local", false},
+                 {"a b", false},
+                 {"a..b", false},
+                 {"", false}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct err e = {0};
+        test_case("--cluster-domain=%s", cases[i].text);
+        CHECK_INT(cli_domain(guarded(slice_of(cases[i].text)), &e), cases[i].taken);
+        CHECK_INT(slice_starts(slice_of(e.text), SLICE("--cluster-domain is \"")), !cases[i].taken);
+    }
+}
+
 /* Exit statuses of the commands that read files. */
 static void statuses(void)
 {
@@ -151,30 +174,34 @@ static void statuses(void)
         int (*run)(int argc, char **argv);
         const char *flag;
         int status;
+        const char *also; /* another flag */
     } cases[] = {
-        {cli_validate, "-f=tests/data/cli/good.yaml", STATUS_OK},
-        {cli_validate, "-f=tests/data/cli/bad-ray.yaml", STATUS_ERROR},
-        {cli_validate, "-f=/no/such/file", STATUS_ERROR},
-        {cli_validate, "--help", STATUS_OK},
-        {cli_validate, "--nonsense", STATUS_USAGE},
-        {cli_validate, NULL, STATUS_USAGE},
-        {cli_explain, "-f=tests/data/cli/legacy.yaml", STATUS_OK},
-        {cli_explain, "-f=tests/data/cli/bad-legacy.yaml", STATUS_ERROR},
-        {cli_explain, "-f=/no/such/file", STATUS_ERROR},
-        {cli_explain, "--output=xml", STATUS_USAGE},
-        {cli_explain, NULL, STATUS_USAGE},
-        {cli_install, "--print", STATUS_OK},
-        {cli_install, NULL, STATUS_USAGE},
-        {cli_wait_gcs, NULL, STATUS_USAGE},
+        {cli_validate, "-f=tests/data/cli/good.yaml", STATUS_OK, NULL},
+        {cli_validate, "-f=tests/data/cli/bad-ray.yaml", STATUS_ERROR, NULL},
+        {cli_validate, "-f=/no/such/file", STATUS_ERROR, NULL},
+        {cli_validate, "--help", STATUS_OK, NULL},
+        {cli_validate, "--nonsense", STATUS_USAGE, NULL},
+        {cli_validate, NULL, STATUS_USAGE, NULL},
+        {cli_explain, "-f=tests/data/cli/legacy.yaml", STATUS_OK, NULL},
+        {cli_explain, "-f=tests/data/cli/bad-legacy.yaml", STATUS_ERROR, NULL},
+        {cli_explain, "-f=/no/such/file", STATUS_ERROR, NULL},
+        {cli_explain, "--output=xml", STATUS_USAGE, "-f=tests/data/cli/legacy.yaml"},
+        {cli_explain, "--cluster-domain=cluster.local.", STATUS_USAGE, "-f=tests/data/cli/legacy.yaml"},
+        {cli_operator, "--cluster-domain=cluster.local.", STATUS_USAGE, NULL},
+        {cli_explain, NULL, STATUS_USAGE, NULL},
+        {cli_install, "--print", STATUS_OK, NULL},
+        {cli_install, NULL, STATUS_USAGE, NULL},
+        {cli_wait_gcs, NULL, STATUS_USAGE, NULL},
     };
     int kept[2] = {dup(STDOUT_FILENO), dup(STDERR_FILENO)}, nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC), got[COUNT_OF(cases)];
     fflush(stdout);
     dup2(nowhere, STDOUT_FILENO);
     dup2(nowhere, STDERR_FILENO);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        char name[] = "command", flag[64], *argv[] = {name, cases[i].flag ? flag : NULL, NULL};
+        char name[] = "command", flag[64], also[64], *argv[] = {name, flag, also, NULL};
         snprintf(flag, sizeof flag, "%s", cases[i].flag ? cases[i].flag : "");
-        got[i] = cases[i].run(cases[i].flag ? 2 : 1, argv);
+        snprintf(also, sizeof also, "%s", cases[i].also ? cases[i].also : "");
+        got[i] = cases[i].run(1 + (cases[i].flag != NULL) + (cases[i].also != NULL), argv);
     }
     fflush(stdout);
     dup2(kept[0], STDOUT_FILENO);
@@ -197,6 +224,7 @@ int main(void)
     failure();
     namespaces();
     tools();
+    domains();
     statuses();
     arena_free(&a);
     return test_done();
