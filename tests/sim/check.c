@@ -23,6 +23,7 @@ void check_change(struct sim *s, const struct apiserver_change *c)
         jobs_pod_changed(s, c);
     }
     jobs_changed(s, c);
+    tokens_changed(s, c);
     owners_changed(s, c);
     lease_changed(s, c);
     if (has(c->json, SIM_TOKEN))
@@ -165,6 +166,10 @@ void check_request(struct sim *s, const struct world_request *q)
     bool made = slice_eq(q->method, SLICE("POST")) && (has(q->target, "/pods") || has(q->target, "/rayclusters"));
     if (!made && (has(q->target, SIM_CANARY) || has(q->body, SIM_CANARY)))
         sim_violation(s, "no secret", "a variable's value is in %.*s %.*s", SLICE_ARG(q->method), SLICE_ARG(q->target));
+    if (!has(q->target, "/secrets")) {
+        tokens_look(s, q->head, q->target);
+        tokens_look(s, q->body, q->target);
+    }
     if (is_status(q) && !has(q->body, "\"metadata\":{\"uid\":\""))
         sim_violation(s, "no status without a uid", "%.*s", SLICE_ARG(q->target));
 }
@@ -191,6 +196,7 @@ static void on_log(void *owner, struct slice line)
     check_line(s, line);
     if (has(line, SIM_TOKEN) || has(line, SIM_CANARY))
         sim_violation(s, "no secret", "in the log: %.*s", SLICE_ARG(line));
+    tokens_look(s, line, SLICE("the log"));
 }
 
 static const struct sim *logging;
@@ -210,6 +216,7 @@ void check_end(struct sim *s)
 {
     pods_end(s);
     owners_end(s);
+    tokens_end(s);
     jobs_end(s);
     logging = NULL;
     log_global = (struct log){.level = LOG_INFO, .fd = -1};

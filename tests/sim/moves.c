@@ -35,6 +35,7 @@ static void write_template(struct buf *b, const struct want *c, bool bad)
 
 static void write_v1(struct buf *b, const struct want *c)
 {
+    tokens_write(b, c);
     if (c->scaled)
         buf_put(b, SLICE("\"enableInTreeAutoscaling\":true,\"autoscalerOptions\":{\"idleTimeoutSeconds\":5},"));
     buf_printf(b, "\"suspend\":%s,\"upgradeStrategy\":{\"type\":\"%s\"},\"headGroupSpec\":{\"rayStartParams\":{},\"template\":{",
@@ -92,6 +93,7 @@ static void created(struct sim *s, struct want *c)
 {
     if (!mishaps_usable(s, c->ns))
         return;
+    tokens_create(s, c);
     int status = world_call(&s->w, "POST", path_of(s, c, false).ptr, "application/json", body_of(s, c));
     c->there = status == 201;
     if (c->there)
@@ -121,6 +123,7 @@ static void create(struct sim *s, struct want *c, const uint32_t dice[3])
     for (uint32_t i = 0; i < SIM_GROUPS; i++)
         c->replicas[i] = (dice[2] >> 8 * i) % (c->multi ? REPLICAS_MAX / 2 : REPLICAS_MAX);
     c->scaled = s->plan->setup.scaled && (c->kind == RAY_LEGACY || dice[1] >> 3 & 3);
+    c->token = !s->plan->setup.tokens || !c->scaled || c->kind != RAY_V1 ? TOKEN_NONE : dice[2] & 1 ? TOKEN_MADE : TOKEN_USERS;
     if (c->scaled && c->kind == RAY_V1) {
         c->recreate = c->multi = false;
         c->groups = 1;

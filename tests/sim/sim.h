@@ -118,6 +118,7 @@ struct sim_setup {
     bool streaming;
     int64_t bookmark_ms;
     bool scaled;           /* by what heads say */
+    bool tokens;           /* … to who brings a token, where they belong to clusters of the new kind */
     bool jobs, submitters; /* submitters: pods submit them */
     uint32_t operators;
     int64_t start_ms;   /* of pods */
@@ -136,8 +137,11 @@ const char *sim_kind_name(enum sim_kind k);
 
 /* ---- what users want ---- */
 
+enum want_token { TOKEN_NONE, TOKEN_MADE, TOKEN_USERS };
+
 struct want {
     enum ray_kind kind;
+    enum want_token token;
     const char *ns, *name;
     bool there, suspend, bad, recreate, multi; /* bad: the spec cannot work */
     bool scaled;                               /* replicas[0] is the work that there is */
@@ -272,6 +276,7 @@ struct sim {
     struct want want[SIM_CLUSTERS];
     struct seen_pod *pods;
     struct owner *owners; /* owners.c */
+    struct token *tokens; /* tokens.c: the latest first */
     struct owned *owned;
     const struct world_request *serving; /* the operator's request that the store changes for; NULL: for none */
     struct lease_pace pace[WORLD_PROCESSES];
@@ -333,6 +338,13 @@ void pods_check_deleted(struct sim *s, const struct world_request *q);          
 struct seen_pod *pods_find(const struct sim *s, struct slice ns, struct slice name); /* that is in the store */
 bool pods_dropped(const struct want *c, const struct seen_pod *p);
 void pods_end(struct sim *s);
+
+/* tokens.c */
+void tokens_create(struct sim *s, const struct want *c); /* what there must be before its cluster */
+void tokens_write(struct buf *b, const struct want *c);
+void tokens_changed(struct sim *s, const struct apiserver_change *c);
+void tokens_look(struct sim *s, struct slice text, struct slice where); /* for what must not be there */
+void tokens_end(struct sim *s);
 
 /* scaled.c: all but the first do nothing where nothing is scaled */
 void scaled_begin(struct sim *s);

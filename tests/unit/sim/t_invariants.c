@@ -343,6 +343,46 @@ static void test_requests(void)
     end(&t);
 }
 
+#define HELD "head-token-4f1c9a77e2b0d3"
+#define SECRET "{\"data\":{\"auth_token\":\"aGVhZC10b2tlbi00ZjFjOWE3N2UyYjBkMw==\"}}"
+
+/* with: its Secret is there. */
+static struct scene begin_tokens(const char *what, bool with)
+{
+    struct scene t = begin(what, false);
+    t.plan->setup.tokens = true;
+    t.s->want[0].token = TOKEN_MADE;
+    if (with)
+        change(&t, APISERVER_ADDED, "secrets", "c", OTHER, SECRET);
+    return t;
+}
+
+static void test_tokens(void)
+{
+    struct scene t = begin_tokens("a head has the token that its Secret holds", true);
+    add_pod(&t, POD_A, "head", OWNER);
+    expect(&t, "");
+    CHECK_STR(slice_of(fakeray_of(&t.s->w, "ray.io", "n", "c")->fake.token), HELD);
+    send(&t, "POST", "/api/v1/namespaces/n/secrets", "{\"stringData\":{\"auth_token\":\"" HELD "\"}}");
+    expect(&t, "");
+    send(&t, "POST", PODS, "{\"a\":\"" HELD "\"}");
+    expect(&t, "no secret");
+    end(&t);
+    t = begin_tokens("no head without its token", false);
+    add_pod(&t, POD_A, "head", OWNER);
+    expect(&t, "no head without its token");
+    end(&t);
+    t = begin_tokens("no token of a head in a status", true);
+    change(&t, APISERVER_MODIFIED, "rayclusters", "c", OWNER, "{\"status\":{\"reason\":\"401 " HELD "\"}}");
+    expect(&t, "no secret");
+    end(&t);
+    t = begin_tokens("no token of a head in the log", true);
+    t.s->o = &t.o;
+    log_info("a " HELD);
+    expect(&t, "no secret");
+    end(&t);
+}
+
 /* When all has come to its end. */
 static void test_still(void)
 {
@@ -510,6 +550,7 @@ int main(void)
     test_drains();
     test_lease();
     test_requests();
+    test_tokens();
     test_still();
     test_sayings();
     test_jobs();
