@@ -89,11 +89,11 @@ static void test_down_untold(bool silent)
     for (int i = 0; i < 40000 && h->accepted < 3; i++)
         world_step(&w, w.now.mono_ms + 1);
     CHECK_INT(h->accepted, 3);
-    h->unreachable = silent;
+    h->fake.hangs = silent;
     uint32_t posts = w.sent.pod_posts;
     end_workers(&w);
     world_run(&w, silent ? 20 * 1000 : 5 * 1000);
-    h->unreachable = false;
+    h->fake.hangs = false;
     world_run(&w, 20 * 1000);
     CHECK_INT(workers_of(&w, "c"), 0);
     CHECK_INT(w.sent.pod_posts, posts);
