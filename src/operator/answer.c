@@ -61,10 +61,13 @@ static void log_trouble(struct op *op, struct cluster *c, const struct flight *f
 
 void cluster_wait(struct op *op, struct cluster *c, const struct flight *f, const char *text)
 {
-    enum { LOOK_AGAIN_MS = 1000 };
+    enum { LOOK_AGAIN_MS = 1000, PATIENCE = 16 }; /* so that nobody waits much longer than it took */
     work_drop(c);
-    if (op->now.mono_ms >= c->not_before_ms)
-        c->not_before_ms = op->now.mono_ms + LOOK_AGAIN_MS;
+    if (op->now.mono_ms >= c->not_before_ms) {
+        c->not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->waits / PATIENCE, LOOK_AGAIN_MS, OPERATOR_BACKOFF_MAX_MS);
+        if (c->waits < UINT8_MAX)
+            c->waits++;
+    }
     cluster_wake_at(op, c, c->not_before_ms);
     log_trouble(op, c, f, text, c->not_before_ms);
 }
@@ -540,7 +543,7 @@ void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct 
         else if (f->kind != ACTION_CREATE_POD && f->kind != ACTION_CREATE_ACCOUNT)
             job_answer(op, f, a);
         if (a->outcome == KUBE_OK && c->not_before_ms <= now.mono_ms) /* an answer may be good and bring trouble still */
-            c->trouble = 0;
+            c->trouble = c->waits = 0;
     } else {
         too_late(op, f, a);
     }

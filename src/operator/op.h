@@ -108,6 +108,7 @@ struct cluster {
     struct scaling *scaling;                /* NULL: nobody scales it, or somebody else does */
     struct auth *auth;                      /* NULL: its head asks for no token, or nobody has asked the head anything */
     uint8_t accounts;                       /* bits by enum ray_account: what must stand before its next head and does */
+    uint8_t waits;                          /* calls in a row that found in their place what is still going away */
     struct work *work;
     uint32_t in_flight;
     uint32_t trouble; /* calls in a row that failed for no reason of the spec's: backs off the whole cluster */
@@ -315,7 +316,7 @@ void flight_failed(struct op *op, const struct flight *f, const char *text);
  * failure. */
 void group_failed(struct op *op, struct cluster *c, int32_t group, struct slice reason);
 /* For answers, whatever they are about. Trouble: of the connection or the server, not of the spec: all of it waits, longer each time. Wait:
- * what it waits for goes on without us, and will be over soon. */
+ * what it waits for goes on without us, and will most often be over soon: it is looked for each second, and later more rarely. */
 void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text);
 void cluster_wait(struct op *op, struct cluster *c, const struct flight *f, const char *text);
 const char *answer_words(const struct kube_answer *a, char out[ANSWER_WORDS]); /* of one that is not good: "503 ServiceUnavailable: …" */

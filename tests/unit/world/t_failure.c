@@ -327,6 +327,36 @@ static void test_gone_untold(void)
     world_free(&w);
 }
 
+/* As on a node that is lost. */
+static void test_going_for_ever(void)
+{
+    enum { MINUTES = 30, MINUTE_MS = 60 * 1000 };
+    static const char old[] = "/api/v1/namespaces/n/pods/c-head";
+    struct world w;
+    test_case("the head's name is taken by an older cluster's, which goes: it is asked for each second, and later more rarely");
+    make_world(&w, false);
+    struct slice body =
+        SLICE("{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"c-head\",\"finalizers\":[\"example.com/keep\"],"
+              "\"ownerReferences\":[{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"name\":\"c\",\"uid\":"
+              "\"00000000-0000-4000-8000-000000000000\",\"controller\":true}]},\"spec\":{\"containers\":[{\"name\":\"ray\","
+              "\"image\":\"ray:1\"}]}}");
+    CHECK_INT(world_call(&w, "POST", pods_path, "application/json", body), 201);
+    world_run(&w, 1000);
+    apply(&w, "c", 0);
+    world_run(&w, 10 * 1000);
+    CHECK(w.sent.pod_posts >= 10);
+    world_run(&w, 20 * MINUTE_MS);
+    uint32_t posts = w.sent.pod_posts;
+    world_run(&w, MINUTES * MINUTE_MS);
+    CHECK(w.sent.pod_posts - posts >= MINUTES && w.sent.pod_posts - posts <= 2 * MINUTES + 1);
+    test_case("… and when it has gone, the new one comes");
+    struct slice patch = SLICE("{\"metadata\":{\"finalizers\":null}}");
+    CHECK_INT(world_call(&w, "PATCH", old, "application/merge-patch+json", patch), 200);
+    world_run(&w, OPERATOR_BACKOFF_MAX_MS + 2000);
+    CHECK(is_ready(&w, "c"));
+    world_free(&w);
+}
+
 static void set_image(struct world *w, const char *image)
 {
     struct slice patch = arena_printf(
@@ -437,6 +467,7 @@ int main(void)
     test_one_too_many();
     test_asked_long_ago();
     test_gone_untold();
+    test_going_for_ever();
     test_template();
     return test_done();
 }
