@@ -14,12 +14,19 @@ struct sums {
     uint32_t count;
 };
 
+/* What a placement group has of a node, CPU_group_0_<its id>: Ray's own accounts, of what counts as CPU already. */
+static bool is_reserved(struct slice name)
+{
+    enum { ID = 36 };
+    return name.len > ID && memmem(name.ptr, name.len - ID, "_group_", 7) != NULL;
+}
+
 static void add_amounts(struct sums *s, const struct ray_bundle *b, int64_t *to)
 {
     for (uint32_t i = 0; i < b->count; i++) {
         const struct ray_amount *a = &b->list[i];
         uint32_t at = 0;
-        if (slice_starts(a->name, SLICE("node:")) || a->amount < 0)
+        if (slice_starts(a->name, SLICE("node:")) || is_reserved(a->name) || a->amount < 0)
             continue;
         while (at < s->count && !slice_eq(s->names[at], a->name))
             at++;
