@@ -82,7 +82,7 @@ struct fakerays {
     struct fakeray *first;
     struct fakeray_pod *pods;
     struct fakeray_link *links;
-    const struct process *from; /* of what a head is fed now */
+    const struct process *from; /* of what a head is fed now; NULL: it comes through the API server */
     int (*dash)(struct fakehead *h, struct slice method, struct slice target, struct slice body, struct buf *out); /* of heads that come */
     struct arena arena;
 };

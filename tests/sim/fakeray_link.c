@@ -187,7 +187,7 @@ static struct fakeray *head_behind(const struct fakerays *all, const struct apis
 {
     char name[FAKERAY_NAME + 16];
     for (struct fakeray *h = all->first; h; h = h->next) {
-        snprintf(name, sizeof name, "%s-head-svc", h->cluster);
+        snprintf(name, sizeof name, strcmp(h->kind, "ray.io") == 0 ? "%s-head-svc" : "%s-ray-head", h->cluster);
         if (slice_eq(p->service, slice_of(name)) && slice_eq(p->ns, slice_of(h->ns)) && h->pod[0] && !h->down)
             return h;
     }
@@ -216,7 +216,8 @@ static int answer_of(const struct fakehead_conn *c, struct buf *out, struct err 
 /* The answer is there at once, or never: one that comes too slowly is none. */
 int fakerays_serve(void *owner, const struct apiserver_passed *p, struct buf *out, struct err *e)
 {
-    struct fakeray *h = head_behind(owner, p);
+    struct fakerays *all = owner;
+    struct fakeray *h = head_behind(all, p);
     const struct http_header token = {SLICE("Authorization"), p->token};
     if (!h)
         return APISERVER_NOBODY;
@@ -226,6 +227,7 @@ int fakerays_serve(void *owner, const struct apiserver_passed *p, struct buf *ou
         err_set(e, ERR_CONNECT, "dial tcp %s:8265: connect: connection refused", h->ip);
         return APISERVER_BROKEN;
     }
+    all->from = NULL; /* whether they may was seen when they sent it */
     struct fakehead_conn *c = fakehead_connect(&h->fake, 8265);
     struct buf request;
     buf_init(&request, LIMIT_HTTP_BODY);

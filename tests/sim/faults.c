@@ -30,6 +30,7 @@ void sim_start_process(struct sim *s, uint32_t i)
                                  .leader_elect = u->elect,
                                  .autoscaling = u->scaled,
                                  .submitter_pods = u->submitters,
+                                 .access = u->proxied ? OPERATOR_PROXY : OPERATOR_DIRECT,
                                  .lease = {SLICE("n"), SLICE("mobula"), identities[i], 5000, SIM_RENEW_MS, 1000},
                                  .instance = identities[i],
                                  .seed = s->plan->seed * 31 + s->w.requests * 7 + i};

@@ -181,5 +181,6 @@ void sim_plan_make(struct sim_plan *p, uint64_t seed)
     job_entries(p, &r);
     s->bookmark_ms = rng_below(&r, 3) ? 1000 + (int64_t)rng_below(&r, 9000) : 0;
     s->tokens = s->scaled && rng_below(&r, 2) == 0;
+    s->proxied = s->jobs && !s->scaled && rng_below(&r, 2); /* what heads want cannot be asked that way */
     qsort(p->entries, p->count, sizeof p->entries[0], compare);
 }

@@ -120,6 +120,7 @@ struct sim_setup {
     bool scaled;           /* by what heads say */
     bool tokens;           /* … to who brings a token, where they belong to clusters of the new kind */
     bool jobs, submitters; /* submitters: pods submit them */
+    bool proxied;          /* heads are asked through the API server */
     uint32_t operators;
     int64_t start_ms;   /* of pods */
     int64_t latency_ms; /* when no fault changes it */

@@ -124,8 +124,6 @@ static int status_of(struct slice answer)
 
 static void feed(struct world *w, struct wire *x, struct slice bytes)
 {
-    if (w->rays)
-        w->rays->from = x->process;
     apiserver_feed(w->server, x->conn, bytes, w->now);
 }
 
