@@ -9,6 +9,7 @@ from oracles import is_live, submission, submits
 
 FIRST_WORDS_S = 0.3  # from Running to the submission: a status that says so has been seen by everybody
 LAST_WORDS_S = 1.0  # from the job's end to the pod's: the rest of its log is read
+RETRY_S = 0.2  # a busy server's no
 CRASHED = 2  # the exit code of one that submits nothing
 
 
@@ -17,7 +18,7 @@ class Submitters:
 
     def __init__(self, witness, jobs, crashes=0):
         self.witness, self.jobs, self.crashes, self.seen = witness, jobs, crashes, 0
-        self.present, self.due = {}, {}  # by uid: the pod as it was seen last; when it has something to do
+        self.present, self.due, self.codes = {}, {}, {}  # by uid: the pod; when it has something to do; how it ends
         self.known, self.submitted, self.again = set(), {}, []  # uids that have begun; the id of each that has submitted; refused ones
         self.done = threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
@@ -49,22 +50,18 @@ class Submitters:
             elif submits(pod) and pod["status"]["phase"] == "Running" and uid not in self.known:
                 self.known.add(uid)
                 self.present[uid], self.due[uid] = pod, time.monotonic() + FIRST_WORDS_S
+                if len(self.known) <= self.crashes:
+                    self.codes[uid] = CRASHED
 
     def _act(self, api, uid):
         pod, job = self.present[uid], self.jobs.jobs.get(self.submitted.get(uid), {})
-        self.due[uid] = time.monotonic()
-        if uid in self.submitted and job["status"] == "RUNNING":
-            return
-        if uid in self.submitted and "read" not in job:
-            job["read"] = True
-            self.due[uid] += LAST_WORDS_S
-        elif uid in self.submitted:
-            self._end(api, pod, 0 if job["status"] == "SUCCEEDED" else 1)
-        elif self.crashes:
-            self.crashes -= 1
-            self._end(api, pod, CRASHED)
-        else:
+        if uid in self.codes:
+            self._end(api, pod, self.codes[uid])
+        elif uid not in self.submitted:
             self.submit(pod)
+        elif job["status"] != "RUNNING":
+            self.codes[uid] = 0 if job["status"] == "SUCCEEDED" else 1
+            self.due[uid] = time.monotonic() + LAST_WORDS_S
 
     def submit(self, pod):
         """As the program does it: a job that Ray knows by this id is followed."""
@@ -77,7 +74,6 @@ class Submitters:
 
     def _end(self, api, pod, code):
         meta = pod["metadata"]
-        self.due.pop(meta["uid"])
         conditions = [{**c, "status": "False" if c["type"] in ("Ready", "ContainersReady") else c["status"]}
                       for c in pod["status"]["conditions"]]
         status = {"phase": "Failed" if code else "Succeeded", "conditions": conditions,
@@ -87,4 +83,6 @@ class Submitters:
             api.patch(path, {"metadata": {"uid": meta["uid"]}, "status": status})
         except Refused as e:
             if e.status not in (404, 409, 422):  # it is gone, or another of its name is there
-                raise
+                self.due[meta["uid"]] += RETRY_S
+                return
+        self.due.pop(meta["uid"])
