@@ -4,24 +4,6 @@
 
 #include <mobula/ray_heads.h>
 
-static void no_answer(struct job_said *said, const struct ray_dash_answer *answer, struct now now)
-{
-    if (said->failures == 0)
-        said->failing_ms = now.mono_ms;
-    said->failures += said->failures < UINT32_MAX;
-    said->failed_ms = now.mono_ms;
-    said->trouble = slice_of(answer->err.text);
-    said->says_no = answer->err.code == ERR_STATUS;
-    if (answer->call != RAY_DASH_SUBMIT)
-        return;
-    said->id = SLICE_NONE;
-    if (answer->http_status == 0)
-        return; /* it is silent: that is counted above */
-    said->unsubmitted += said->unsubmitted < UINT32_MAX;
-    said->unsubmitted_ms = now.mono_ms;
-    said->unsubmitted_why = said->trouble;
-}
-
 static void forget_job(struct job_said *said, struct slice id)
 {
     bool other = !slice_eq(said->id, id);
@@ -32,6 +14,24 @@ static void forget_job(struct job_said *said, struct slice id)
     said->started_us = said->ended_us = 0;
     if (other)
         said->refused = SLICE_NONE;
+}
+
+static void no_answer(struct job_said *said, const struct ray_dash_answer *answer, struct now now)
+{
+    if (said->failures == 0)
+        said->failing_ms = now.mono_ms;
+    said->failures += said->failures < UINT32_MAX;
+    said->failed_ms = now.mono_ms;
+    said->trouble = slice_of(answer->err.text);
+    said->says_no = answer->err.code == ERR_STATUS;
+    if (answer->call != RAY_DASH_SUBMIT)
+        return;
+    forget_job(said, SLICE_NONE); /* whatever was known of it */
+    if (answer->http_status == 0)
+        return; /* it is silent: that is counted above */
+    said->unsubmitted += said->unsubmitted < UINT32_MAX;
+    said->unsubmitted_ms = now.mono_ms;
+    said->unsubmitted_why = said->trouble;
 }
 
 static int64_t wall_us(int64_t ms)
