@@ -247,15 +247,24 @@ void scaling_spare(struct op *op, struct pod_record *r)
     cluster_touch(op, r->of);
 }
 
+/* Of several hosts the first to end takes the replica along: the others are deleted, or end as it did. */
+static bool ends_replica(const struct pod_record *r, int32_t hosts)
+{
+    bool first = hosts == 1 || r->pod.index >= 0;
+    for (const struct pod_record *mate = r->of->pods; mate && first && hosts > 1; mate = mate->next)
+        first = mate == r || mate->group != r->group || mate->pod.index != r->pod.index || !(mate->pod.deleting || mate->pod.counted);
+    return first;
+}
+
 void scaling_ended(struct pod_record *r)
 {
     struct scaling *s = r->of->scaling;
     if (!s || !(r->stop || r->seen.parting))
         return;
-    r->pod.counted = true;
     for (uint32_t i = 0; i < s->group_count && !r->stop; i++)
-        if (s->groups[i].name == name_hash(r->pod.group) && s->groups[i].hosts == 1 && s->groups[i].m.target > 0)
+        if (s->groups[i].name == name_hash(r->pod.group) && s->groups[i].m.target > 0 && ends_replica(r, s->groups[i].hosts))
             s->groups[i].m.target--;
+    r->pod.counted = true;
     r->seen.parting = false;
 }
 

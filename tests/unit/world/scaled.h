@@ -25,10 +25,10 @@ static struct fakeray *head_of(struct world *w, const char *cluster)
     return fakeray_of(w, "ray.io", "n", cluster);
 }
 
-/* Of group "small"; idle: seconds; note: an annotation of worker pods for the model's kubelet, or "". */
+/* Of group "small"; hosts: 0 is 1; idle: seconds; note: an annotation of worker pods for the model's kubelet, or "". */
 struct scaled {
     const char *name;
-    int min, replicas, max, idle;
+    int min, replicas, max, hosts, idle;
     const char *note, *more; /* more: members of the spec, each with its comma */
 };
 
@@ -39,11 +39,11 @@ static void apply_scaled(struct world *w, const struct scaled *s)
         "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"%s\"},\"spec\":{%s"
         "\"enableInTreeAutoscaling\":true,\"autoscalerOptions\":{\"idleTimeoutSeconds\":%d},\"headGroupSpec\":{\"rayStartParams\":"
         "{\"num-cpus\":\"0\"},\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}},\"workerGroupSpecs\":"
-        "[{\"groupName\":\"small\",\"replicas\":%d,\"minReplicas\":%d,\"maxReplicas\":%d,\"rayStartParams\":{},\"template\":"
-        "{\"metadata\":{\"annotations\":{%s}},\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\",\"resources\":"
+        "[{\"groupName\":\"small\",\"replicas\":%d,\"minReplicas\":%d,\"maxReplicas\":%d,\"numOfHosts\":%d,\"rayStartParams\":{},"
+        "\"template\":{\"metadata\":{\"annotations\":{%s}},\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\",\"resources\":"
         "{\"limits\":{\"cpu\":\"%d\"}}}]}}}]}}",
-        s->name, s->more ? s->more : "", s->idle ? s->idle : 10, s->replicas, s->min, s->max ? s->max : 100, s->note ? s->note : "",
-        FAKERAY_CPUS);
+        s->name, s->more ? s->more : "", s->idle ? s->idle : 10, s->replicas, s->min, s->max ? s->max : 100, s->hosts ? s->hosts : 1,
+        s->note ? s->note : "", FAKERAY_CPUS);
     CHECK_INT(world_call(w, "POST", v1, "application/json", body), 201);
 }
 

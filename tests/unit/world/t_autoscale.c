@@ -66,32 +66,33 @@ static void test_down(void)
     world_free(&w);
 }
 
-static void end_workers(struct world *w)
+static void end_workers(struct world *w, uint32_t most)
 {
     struct slice names[8];
     uint32_t count = pod_names(w, "worker", names, COUNT_OF(names));
     CHECK(count > 0);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count && i < most; i++)
         CHECK_INT(world_call(w, "PATCH", arena_printf(&w->arena, "%s/%s/status", pods_path, names[i].ptr).ptr,
                              "application/merge-patch+json", SLICE("{\"status\":{\"phase\":\"Succeeded\",\"conditions\":[]}}")),
                   200);
 }
 
 /* A kubelet may be faster than the head, and the head may have fallen silent. */
-static void test_down_untold(bool silent)
+static void test_down_untold(bool silent, int hosts, uint32_t first)
 {
     struct world w;
-    test_case("pods of nodes that drain end before the head%s: no failure, and nobody takes their places",
-              silent ? " falls silent" : " has told");
+    test_case("pods of nodes that drain, %d to a replica, end, %u of them first, before the head%s: no failure, and nobody takes their "
+              "places",
+              hosts, first, silent ? " falls silent" : " has told");
     make_scaled_world(&w, false);
-    apply_scaled(&w, &(struct scaled){.name = "c", .replicas = 3, .idle = 10});
+    apply_scaled(&w, &(struct scaled){.name = "c", .replicas = 3 / hosts, .hosts = hosts, .idle = 10});
     struct fakeray *h = head_of(&w, "c");
     for (int i = 0; i < 40000 && h->accepted < 3; i++)
         world_step(&w, w.now.mono_ms + 1);
     CHECK_INT(h->accepted, 3);
     h->fake.hangs = silent;
     uint32_t posts = w.sent.pod_posts;
-    end_workers(&w);
+    end_workers(&w, first);
     world_run(&w, silent ? 20 * 1000 : 5 * 1000);
     h->fake.hangs = false;
     world_run(&w, 20 * 1000);
@@ -100,7 +101,7 @@ static void test_down_untold(bool silent)
     CHECK(!says(&w, "rayclusters.ray.io", "c", "ReplicaFailure"));
     test_case("and are there again when they are needed");
     fakeray_work(h, 0, FAKERAY_CPUS, 2, false);
-    CHECK(run_until_workers(&w, "c", 2, 10 * 1000) <= POLL);
+    CHECK(run_until_workers(&w, "c", hosts > 1 ? (uint32_t)hosts : 2, 10 * 1000) <= POLL);
     world_free(&w);
 }
 
@@ -554,8 +555,11 @@ int main(void)
     log_global.fd = -1;
     test_up();
     test_down();
-    test_down_untold(false);
-    test_down_untold(true);
+    for (int silent = 0; silent < 2; silent++) {
+        test_down_untold(silent, 1, 3);
+        test_down_untold(silent, 3, 3);
+        test_down_untold(silent, 3, 1);
+    }
     test_refused();
     test_rest();
     test_dead_raylet();
