@@ -58,6 +58,7 @@ enum {
     LIMIT_NET_HOST = 253,
     NET_BUFFER = 16 * KIB,  /* bytes in flight per direction and link */
     NET_DNS_MS = 12 * 1000, /* libc asks twice, for 5 s each */
+    NET_DNS_V4_FIRST = 64,  /* lookups after one that was kept waiting for IPv6 addresses, before they are asked for first again */
     NET_CONNECT_MS = 30 * 1000,
     NET_HANDSHAKE_MS = 10 * 1000,
     NET_ADDRESS_MS = 2 * 1000,  /* of NET_CONNECT_MS, at least this much for each address */

@@ -18,7 +18,7 @@ struct resolver {
     struct queue questions, answers;
     bool busy, closing;
     /* the thread's own */
-    bool v4_first;
+    uint32_t v4_first; /* so many lookups still ask for IPv4 addresses by themselves first */
     /* the loop's own */
     pthread_t thread;
     bool started;
@@ -148,20 +148,23 @@ static const char *ask_libc(struct lookup *l, int family, int *rc)
 
 /* There are DNS servers, and firewalls before them, that give a name's IPv4 addresses, and to the question for its IPv6 ones say "no such
  * name", an error, or nothing at all. For libc one bad answer of the two is no address. So IPv4 is asked for by itself then; and at once
- * from then on where libc was kept waiting, because that takes it 5 s each time. */
-static void ask_dns(struct lookup *l, bool *v4_first)
+ * where libc was kept waiting, because that takes it 5 s each time. Not for good: a server that was only away for a moment looks the same,
+ * and what has addresses of both kinds may be reached by its IPv6 ones only. */
+static void ask_dns(struct lookup *l, uint32_t *v4_first)
 {
     int rc, ignored;
-    const char *why = ask_libc(l, *v4_first ? AF_INET : AF_UNSPEC, &rc);
+    bool v4 = *v4_first > 0;
+    *v4_first -= v4;
+    const char *why = ask_libc(l, v4 ? AF_INET : AF_UNSPEC, &rc);
     if (!why)
         return;
-    if (ask_libc(l, *v4_first ? AF_UNSPEC : AF_INET, &ignored))
+    if (ask_libc(l, v4 ? AF_UNSPEC : AF_INET, &ignored))
         err_set(&l->error, ERR_DNS, "no address for %.*s: %s", (int)strlen(l->name) - 1, l->name, why);
-    else
-        *v4_first |= rc == EAI_AGAIN;
+    else if (!v4 && rc == EAI_AGAIN)
+        *v4_first = NET_DNS_V4_FIRST;
 }
 
-static void lookup_run(struct lookup *l, bool *v4_first)
+static void lookup_run(struct lookup *l, uint32_t *v4_first)
 {
     search_hosts_file(l);
     if (l->found.count == 0)

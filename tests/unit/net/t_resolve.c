@@ -202,6 +202,29 @@ static void test_half_a_dns(void)
     CHECK(rig_close(&r));
 }
 
+/* A server that was away for a moment looks as one that is silent about IPv6: what is reached by its IPv6 addresses only is found again. */
+static void test_dns_is_well_again(void)
+{
+    struct rig r;
+    uint16_t port;
+    int closed = closed_port(&port);
+    rig_open(&r);
+    allow_names(&r);
+    for (int i = 0; i <= NET_DNS_V4_FIRST + 2; i++) {
+        struct probe p;
+        bool v4 = i > 0 && i <= NET_DNS_V4_FIRST;
+        const char *name = i == 0 ? "silent.six" : "plain";
+        test_case("after a DNS server was silent once, lookup %d", i);
+        open_name(&p, &r, name, port);
+        CHECK(RIG_UNTIL(&r, p.link->state == LINK_FAILED));
+        CHECK(slice_ends(slice_of(families), slice_of(i == 0 ? "*4" : v4 ? "4" : "*")));
+        CHECK_INT(p.link->error.code, ERR_CONNECT);
+        probe_free(&p);
+    }
+    CHECK(rig_close(&r));
+    close(closed);
+}
+
 static void test_many(void)
 {
     struct rig r;
@@ -362,6 +385,7 @@ int main(void)
     test_not_asked();
     test_failures();
     test_half_a_dns();
+    test_dns_is_well_again();
     test_many();
     test_no_v6();
     test_stuck();
