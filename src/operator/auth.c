@@ -80,6 +80,7 @@ static void explain_refusal(const struct kube_answer *a, struct err *e)
 
 static void on_secret(struct op *op, struct cluster *c, const struct kube_answer *a)
 {
+    enum { TOKEN = UINT8_MAX }; /* among what is said of calls: no action */
     struct auth *t = c->auth;
     struct err e = {0};
     t->asking = false;
@@ -98,7 +99,7 @@ static void on_secret(struct op *op, struct cluster *c, const struct kube_answer
     t->again_ms = op->now.mono_ms + backoff_ms(&op->rng, t->failures++, RECONCILE_BACKOFF_MS, RAY_TOKEN_AGAIN_MAX_MS);
     bool news = strncmp(t->trouble, e.text, sizeof t->trouble) != 0;
     snprintf(t->trouble, sizeof t->trouble, "%s", e.text);
-    if (news)
+    if (news && say_failed(op, answer_failed(a), TOKEN, said_of(c, slice_of(e.text), TOKEN)))
         log_warn("the cluster's token cannot be read: its head is not asked anything", LF("namespace", istr_slice(c->ns)),
                  LF_CSTR("cluster", c->name), LF_CSTR("secret", t->secret), LF_CSTR("error", e.text));
 }

@@ -4,7 +4,7 @@
 enum { HEADS = LIMIT_LOG_SAID + 16, NODES = LIMIT_LOG_SAID + 16, CLUSTERS = LIMIT_LOG_SAID + 16, MINUTE_MS = 60 * 1000 };
 
 struct lines {
-    uint32_t silent, drains, held, set, failed;
+    uint32_t silent, drains, held, set, failed, tokens;
 };
 
 static void on_line(void *owner, struct slice line)
@@ -14,6 +14,7 @@ static void on_line(void *owner, struct slice line)
     n->drains += memmem(line.ptr, line.len, "autoscaler: drain", 17) != NULL;
     n->set += memmem(line.ptr, line.len, "the wall clock was set", 22) != NULL;
     n->failed += memmem(line.ptr, line.len, "call failed", 11) != NULL;
+    n->tokens += memmem(line.ptr, line.len, "token cannot be read", 20) != NULL;
     n->held += memmem(line.ptr, line.len, "more like this was not said", 27) != NULL;
 }
 
@@ -115,6 +116,32 @@ static void test_server_in_trouble(void)
     }
 }
 
+/* Each try brings other words, and each cluster tries for itself. */
+static void test_tokens(void)
+{
+    enum { STEP_MS = 200, OUTAGE_MS = 3 * MINUTE_MS };
+    struct world w;
+    struct lines n = {0};
+    test_case("the tokens of many clusters cannot be read from a server in trouble, which says now this and now that");
+    make_scaled_world(&w, false);
+    listen(&n);
+    for (int i = 0; i < CLUSTERS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "c%d", i);
+        apply_scaled(&w, &(struct scaled){.name = name,
+                                          .more = "\"rayVersion\":\"2.60.0\",\"authOptions\":{\"mode\":\"token\","
+                                                  "\"secretName\":\"mine\"},"});
+    }
+    for (int i = 0; i < OUTAGE_MS / STEP_MS; i++) {
+        override(&w, "GET", "/api/v1/namespaces/n/secrets", i % 2 ? 503 : 500, false, UINT32_MAX);
+        world_run(&w, STEP_MS);
+    }
+    CHECK(n.tokens > 0 && n.tokens <= 2 * (OUTAGE_MS / MINUTE_MS + 1));
+    CHECK_INT(n.held, 0);
+    log_global.sink = NULL;
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
@@ -122,5 +149,6 @@ int main(void)
     test_many_heads();
     test_many_drains();
     test_wall_clock();
+    test_tokens();
     return test_done();
 }
