@@ -154,7 +154,7 @@ struct cluster *extract_parent(struct op *op, struct space *space, struct jval c
 {
     struct arena *a = &op->event_arena;
     struct slice owner = extract_owner(child, a), uid = json_get_str(child, "metadata.uid", a);
-    bool ours = owner.len == UID_TEXT_MAX && uid.len <= UID_TEXT_MAX && !slice_empty(uid);
+    bool ours = owner.len == UID_TEXT_MAX && uid.len <= UID_TEXT_MAX && !slice_empty(uid) && slice_find(uid, '\0') < 0;
     ours &= json_get_str(child, "metadata.name", a).len <= POD_NAME_MAX;
     return ours ? cluster_make(op, owner, json_get_str(child, "metadata.namespace", a), space) : NULL;
 }

@@ -3,7 +3,7 @@
 /* Whether there can be such a record. The uid keeps its NUL: struct cluster has both under one name. */
 static bool key_of(char key[RECORD_KEY_MAX], struct slice uid, struct slice ns)
 {
-    if (uid.len != UID_TEXT_MAX || ns.len > LIMIT_KUBE_NAMESPACE)
+    if (uid.len != UID_TEXT_MAX || ns.len > LIMIT_KUBE_NAMESPACE || slice_find(uid, '\0') >= 0 || slice_find(ns, '\0') >= 0)
         return false;
     slice_copy(uid, key, UID_TEXT_MAX + 1);
     if (ns.len)

@@ -70,7 +70,7 @@ static void take_away(struct scale_plan *p, const struct scale_unit *u, const ch
 {
     for (uint32_t i = 0; i < u->count; i++)
         p->removals[p->removal_count++] = (struct scale_removal){.pod = u->members[i].pod, .group = (int32_t)u->group, .why = why};
-    if (!u->dead) /* dead ones were not counted */
+    if (!u->dead && p->groups[u->group].target > 0) /* dead ones were not counted, nor any of a suspended group */
         p->groups[u->group].target--;
 }
 

@@ -411,6 +411,20 @@ static void check_namespace_limit(void)
     finish(&r);
 }
 
+static void check_uid_with_nul(void)
+{
+    struct rig r;
+    start(&r);
+    test_case("a uid with a NUL in it is none: what has it is passed over");
+    tell_child(&r, A_POD, "n", "00000000\\u0000", CLUSTER);
+    tell_child(&r, A_SERVICE, "n", "\\u0000", CLUSTER);
+    CHECK_INT(r.op->clusters.count + r.op->pods.count + r.op->services.count, 0);
+    tell_child(&r, A_CLUSTER, "n", "00000000-0000-0000-0000-00000000000\\u0000", JOB);
+    tell_child(&r, A_CLUSTER, "n\\u0000", CLUSTER, JOB);
+    CHECK_INT(r.op->clusters.count, 0);
+    finish(&r);
+}
+
 int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = -1};
@@ -426,5 +440,6 @@ int main(void)
     check_back();
     check_elsewhere();
     check_namespace_limit();
+    check_uid_with_nul();
     return test_done();
 }
