@@ -171,7 +171,7 @@ struct slice clipped_name(struct slice name, struct arena *a)
     enum { CLIPPED_MAX = 50 };
     name = name.len > CLIPPED_MAX ? slice_skip(name, name.len - CLIPPED_MAX) : name;
     bool letter = name.len && name.ptr[0] >= 'a' && name.ptr[0] <= 'z';
-    return letter ? name : arena_printf(a, "r%.*s", (int)(name.len ? name.len - 1 : 0), name.ptr + 1);
+    return letter ? name : arena_printf(a, "r%.*s", SLICE_ARG(slice_skip(name, name.len ? 1 : 0)));
 }
 
 static struct slice users_account(const struct ray_cluster *c, struct arena *a)
