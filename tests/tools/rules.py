@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The rules of the house that no compiler knows: who may include whom, lengths, words, what lies at the top and what lies about.
 
-    tests/tools/rules.py RULE        one of: top rooms lengths words bugs
+    tests/tools/rules.py RULE        one of: top rooms lengths words bugs mutants
 
 Reads the files that git tracks or would track. Prints each breach as path:line: what, and exits 1 when there was one.
 """
@@ -204,8 +204,18 @@ def check_bugs():
                 yield f"{page}:{number}: {breach}"
 
 
+def check_mutants():
+    """Each seeded bug still goes where it was meant to: with all the lines around it, or it may land beside and not even compile."""
+    for path in sorted(Path("tests/mutants").glob("*.patch")):
+        command = ["patch", "-p1", "--fuzz=0", "--dry-run", "--force", "--silent", "-i", path]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            yield f"{path}:1: does not apply any more: {' '.join(done.stdout.split())}"
+
+
 def main():
-    rules = {"top": check_top, "rooms": check_rooms, "lengths": check_lengths, "words": check_words, "bugs": check_bugs}
+    rules = {"top": check_top, "rooms": check_rooms, "lengths": check_lengths, "words": check_words, "bugs": check_bugs,
+             "mutants": check_mutants}
     if len(sys.argv) != 2 or sys.argv[1] not in rules:
         sys.exit(__doc__)
     breaches = list(rules[sys.argv[1]]())
