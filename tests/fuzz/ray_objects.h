@@ -48,23 +48,27 @@ static void build_services(const struct ray_cluster *c, struct arena *a)
 /* Its name is one that the API server takes, and its owner is the cluster. A token goes into the Secret and nowhere else. */
 static void build_accounts(const struct ray_cluster *c, const struct ray_options *o, struct arena *a)
 {
-    static const char token[] = "a-token-that-nobody-else-has";
-    struct buf b;
+    struct buf b, other;
     struct json doc;
     buf_init(&b, LIMIT_JSON_ITEM);
+    buf_init(&other, LIMIT_JSON_ITEM);
     for (enum ray_account which = RAY_ACCOUNT; which < RAY_ACCOUNT_OBJECTS; which++) {
         if (!ray_wants_account(c, which, o, a))
             continue;
         buf_clear(&b);
-        if (!ray_build_account(c, which, slice_of(token), a, &b) || !json_parse(&doc, buf_slice(&b), a, NULL))
+        buf_clear(&other);
+        if (!ray_build_account(c, which, SLICE("one"), a, &b) || !ray_build_account(c, which, SLICE("two"), a, &other))
+            abort();
+        if (!json_parse(&doc, buf_slice(&b), a, NULL))
             abort();
         struct slice name = json_get_str(json_root(&doc), "metadata.name", a);
         if (!slice_eq(name, ray_account_name(c, which, a)) || !name_dns1123_subdomain(name) ||
             json_len(json_get(json_root(&doc), "metadata.ownerReferences")) != 1)
             abort();
-        if ((which == RAY_ACCOUNT_SECRET) != (memmem(b.ptr, b.len, token, sizeof token - 1) != NULL))
+        if (slice_eq(buf_slice(&b), buf_slice(&other)) == (which == RAY_ACCOUNT_SECRET)) /* the token is in its Secret, and nowhere else */
             abort();
     }
+    buf_free(&other);
     buf_free(&b);
 }
 
