@@ -114,6 +114,7 @@ struct kube_status {
     enum kube_reason reason;
     char message[ERR_TEXT_MAX];
     int64_t retry_after_ms;     /* -1: none */
+    bool object;                /* a Status object says so; else there is the bare code */
     bool version_too_large;     /* cause ResourceVersionTooLarge (L6) */
     bool namespace_terminating; /* cause NamespaceTerminating (W14) */
     bool manager_conflict;      /* cause FieldManagerConflict (W5) */
@@ -158,8 +159,8 @@ struct kube_request {
     struct slice body;         /* path, body and header are copied */
     struct http_header header; /* one more; no name: none. For whom the server passes the request on to */
     bool again;                /* may be sent again when its answer was lost: GET, PUT with RV, DELETE with uid, server-side apply */
-    bool at_once;              /* a 5xx is told at once, and its Retry-After is the owner's to keep: a call that waits for it here has a
-                                  place in the window that others want */
+    bool at_once;              /* a 5xx is told at once, and so is a 429 about what was written. Its Retry-After is the owner's to keep: a
+                                  call that waits for it here has a place in the window that others want */
     bool secret;               /* the answer holds one, whatever becomes of it: what held it is wiped when `done` has been called */
     int64_t timeout_ms;        /* from now; 0: KUBE_CALL_MS */
     int64_t begin_ms;          /* what does not go out before this time does not go out at all; 0: it may until its timeout */
@@ -184,7 +185,7 @@ void kube_client_keep_warm(struct kube_client *c);
 /* Calls that the window lets start now on the main lane. The caller builds bodies only for these, so that a thousand pods to be created are
  * a thousand small records and not a thousand bodies. A call beyond it waits in a queue (LIMIT_KUBE_CALLS). */
 uint32_t kube_client_room(const struct kube_client *c);
-/* 429 and 5xx with Retry-After (unless at_once), 401 once (with fresh credentials) and connections that failed before a byte was sent are
+/* 429, 5xx with Retry-After (both see at_once), 401 once (with fresh credentials) and connections that failed before a byte was sent are
  * tried again in here, bounded by the timeout. Returns false with *e when the queue is full. */
 bool kube_call(struct kube_client *c, const struct kube_request *r, struct now now, struct err *e);
 /* For an owner that may not write any longer, or not about this (NULL: whatever it is about). Its calls that wait, for their turn, for a
@@ -198,7 +199,7 @@ int64_t kube_client_tick(struct kube_client *c, struct now now);
 void kube_client_renew(struct kube_client *c, struct now now);
 
 struct kube_client_stats {
-    uint64_t requests, errors, retries, throttled; /* sent; refused or lost; sent again; 429 */
+    uint64_t requests, errors, retries, throttled; /* sent; refused or lost; sent again; 429 of the server's flow control */
     uint64_t watch_events, watch_restarts, watch_skipped;
     uint64_t bytes_in, bytes_out;
     uint32_t in_flight, window, links;

@@ -19,7 +19,7 @@ struct call {
     struct call *next;
     enum kube_lane lane;
     bool again;     /* may be sent twice */
-    bool at_once;   /* a 5xx is told at once */
+    bool at_once;   /* a 5xx is told at once, and a 429 about what was written */
     bool maybe;     /* an earlier try may have had an effect: it can never be KUBE_UNSENT any more */
     bool renewed;   /* 401 has been answered with fresh credentials once */
     bool secret;    /* its answer holds one */

@@ -8,8 +8,12 @@
  * Connections are opened a few at a time (KUBE_OPENING): handshakes cost both sides more than requests do, and sixty-four at once would
  * keep the first request waiting for the last handshake. While they open, those that stand carry the queue.
  *
- * When a connection cannot be opened, or a 429 asks for a pause, the whole lane waits (not_before_ms); while the last connection could not
- * be opened, it tries with one at a time. The lease has a lane of its own, so its renewals wait for nobody.
+ * A 429 of the server's flow control is for everybody. One about what was written, by a webhook or a limit of one namespace, is for its own
+ * call. Both may carry the X-Kubernetes-PF headers, which stand on every answer; but flow control stands before all that knows objects, and
+ * writes plain text, while admission and storage write a Status.
+ *
+ * When a connection cannot be opened, or flow control asks for a pause, the whole lane waits (not_before_ms); while the last connection
+ * could not be opened, it tries with one at a time. The lease has a lane of its own, so its renewals wait for nobody.
  *
  * What comes back on the proxy's lane may be anybody's word, be it a Status: whoever runs what the server passes calls on to may have
  * written it. It counts for its own call, not for the lane, and nothing of the server is learned from it. */
@@ -140,6 +144,12 @@ static void call_lost(struct kube_client *c, struct conn *conn, struct call *cal
     }
 }
 
+static bool is_throttle(const struct conn *conn, const struct call *call, const struct kube_status *status)
+{
+    bool about_object = status->object && strcmp(call->method, "GET") != 0;
+    return status->code == 429 && !hearsay(conn) && !about_object;
+}
+
 /* Answers that ask for another try. Returns whether the call was put back. */
 static bool try_again(struct kube_client *c, struct conn *conn, struct call *call, const struct kube_status *status, struct now now)
 {
@@ -151,8 +161,9 @@ static bool try_again(struct kube_client *c, struct conn *conn, struct call *cal
         send_again(c, call);
         return true;
     }
-    bool throttled = status->code == 429 && !hearsay(conn); /* else nothing is known but that the call is to come later */
-    if (status->code != 429 && (status->code < 500 || conn->retry_after_ms < 0 || call->at_once))
+    bool throttled = is_throttle(conn, call, status); /* else nothing is known but that the call is to come later */
+    bool asks = status->code == 429 || (status->code >= 500 && conn->retry_after_ms >= 0);
+    if (!asks || (call->at_once && !throttled))
         return false;
     int64_t told = conn->retry_after_ms, wait = told >= 0 ? told : backoff_ms(&c->rng, call->tries, KUBE_BACKOFF_MS, KUBE_BACKOFF_MAX_MS);
     wait += (int64_t)rng_below(&c->rng, (uint64_t)wait / 8 + 1); /* not all of us at the same moment */
@@ -166,7 +177,7 @@ static bool try_again(struct kube_client *c, struct conn *conn, struct call *cal
         send_again(c, call);
     else
         send_later(c, call, now.mono_ms + wait);
-    call->maybe |= !throttled; /* a 429 was not carried out; of a 5xx nobody knows */
+    call->maybe |= status->code != 429 || hearsay(conn); /* a 429 was not carried out; of a 5xx nobody knows */
     return true;
 }
 
@@ -244,9 +255,10 @@ static void on_end(struct exchange *x, struct now now)
     lane_of(conn)->failures = 0;
     if (answer.status.code != 401)
         client_well(c, now);
-    c->stats.throttled += answer.status.code == 429 && !hearsay(conn);
+    bool throttled = is_throttle(conn, call, &answer.status);
+    c->stats.throttled += throttled;
     if (answer.status.code < 500)
-        client_window(c, conn, answer.status.code == 429);
+        client_window(c, conn, throttled);
     if (good || !try_again(c, conn, call, &answer.status, now)) {
         answer.outcome = good ? KUBE_OK : KUBE_REFUSED;
         if (answer.status.code == 401 && !hearsay(conn))

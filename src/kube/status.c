@@ -79,7 +79,7 @@ void kube_status_from(int code, struct jval object, struct kube_status *out)
     int64_t said = json_get_int(object, "code", 0);
     if (code == 0 && said >= 100 && said <= 599) /* with an answer, its status line is what proxies acted on too: it wins */
         code = (int)said;
-    *out = (struct kube_status){.code = code, .reason = reason_of_code(code), .retry_after_ms = -1};
+    *out = (struct kube_status){.code = code, .reason = reason_of_code(code), .retry_after_ms = -1, .object = json_there(object)};
     snprintf(out->message, sizeof out->message, "HTTP %d %s", code, http_status_text(code));
     struct slice reason = json_get_str(object, "reason", &a), message = json_get_str(object, "message", &a);
     if (!slice_empty(reason))

@@ -57,7 +57,7 @@ static void write_api(const struct op *op, struct buf *b)
     counter(b, "mobula_api_requests_total", "Requests sent to the API server.", s->requests);
     counter(b, "mobula_api_errors_total", "Requests that were refused or lost.", s->errors);
     counter(b, "mobula_api_retries_total", "Requests sent again.", s->retries);
-    counter(b, "mobula_api_throttled_total", "Answers 429.", s->throttled);
+    counter(b, "mobula_api_throttled_total", "Answers 429 of the API server's flow control.", s->throttled);
     counter(b, "mobula_api_unknown_total", "Writes whose outcome had to be looked up.", op->stats.unknown);
     counter(b, "mobula_watch_events_total", "Watch events received.", s->watch_events);
     counter(b, "mobula_watch_restarts_total", "Lists begun.", s->watch_restarts);

@@ -98,19 +98,28 @@ static struct slice quoted(struct slice text, struct arena *a)
     return arena_printf(a, "299 - \"%.*s\"", (int)n, out);
 }
 
+/* What flow control refuses is no Status: it stands before all that knows objects. */
+static void write_refusal(struct request *q)
+{
+    bool flow = q->st.code == 429 && !*q->st.reason;
+    struct jout w;
+    buf_clear(q->out);
+    jout_init(&w, q->out);
+    if (flow)
+        buf_put(q->out, SLICE("Too many requests, please try again later.\n"));
+    else
+        status_write(&q->st, &w);
+    q->code = q->st.code;
+    q->type = flow ? "text/plain; charset=utf-8" : NULL;
+}
+
 static void send_answer(struct request *q)
 {
     struct http_header headers[3 + REQUEST_WARNINGS];
     size_t n = 0;
     char seconds[16];
-    if (q->st.code) {
-        buf_clear(q->out);
-        struct jout w;
-        jout_init(&w, q->out);
-        status_write(&q->st, &w);
-        q->code = q->st.code;
-        q->type = NULL;
-    }
+    if (q->st.code)
+        write_refusal(q);
     headers[n++] = (struct http_header){SLICE("Content-Type"), q->type ? slice_of(q->type) : SLICE("application/json")};
     if (q->st.code && q->st.retry_after_s) {
         snprintf(seconds, sizeof seconds, "%d", q->st.retry_after_s);

@@ -349,7 +349,7 @@ void faults_arrived(struct sim *s, struct world_request *q)
     else if (strikes(s, FAULT_HANG))
         q->fate = FATE_SILENCE, q->commit = rng_below(&s->rng, 2), s->silenced = true;
     else if (strikes(s, FAULT_THROTTLED))
-        refuse(s, q, 429, "TooManyRequests", rng_below(&s->rng, 2) ? 1 : 0);
+        refuse(s, q, 429, rng_below(&s->rng, 2) ? "TooManyRequests" : "", rng_below(&s->rng, 2) ? 1 : 0); /* a webhook, flow control */
     else if (strikes(s, FAULT_FAILED))
         fail(s, q);
     else if (strikes(s, FAULT_REFUSED))

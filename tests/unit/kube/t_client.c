@@ -1,7 +1,7 @@
 /* Many calls: connections, the window, retries, and what a lost answer means. */
 #include "answers.h"
 
-#define STATUS_429 SLICE("{\"kind\":\"Status\",\"reason\":\"TooManyRequests\"}")
+#define FLOW_429 SLICE("Too many requests, please try again later.\n")
 
 /* ---- C2: connections that are kept ---- */
 
@@ -264,8 +264,8 @@ static void check_throttled(void)
     post(&f, &a);
     post(&f, &a);
     fake_run(&f, 0);
-    fake_answer(f.links[0], 429, "Retry-After: 5\r\n", STATUS_429);
-    fake_answer(f.links[1], 429, "Retry-After: 5\r\n", STATUS_429);
+    fake_answer(f.links[0], 429, "Retry-After: 5\r\n", FLOW_429);
+    fake_answer(f.links[1], 429, "Retry-After: 5\r\n", FLOW_429);
     CHECK_INT(a.count, 0);
     CHECK_INT(kube_client_stats(f.client)->throttled, 2);
     test_case("the window is halved once for what was under way together");
@@ -283,8 +283,8 @@ static void check_throttled(void)
     test_case("a later 429 halves it again");
     post(&f, &a);
     fake_run(&f, 0);
-    fake_answer(f.links[0], 429, "", STATUS_429);
-    fake_answer(f.links[1], 429, "", STATUS_429);
+    fake_answer(f.links[0], 429, "", FLOW_429);
+    fake_answer(f.links[1], 429, "", FLOW_429);
     CHECK_INT(kube_client_stats(f.client)->window, before / 4);
     fake_free(&f);
 }
@@ -298,7 +298,7 @@ static void check_throttled_for_good(void)
     post(&f, &a);
     fake_run(&f, 0);
     for (int i = 0; i < 2 * CALL_TRIES && a.count == 0; i++) {
-        fake_answer(f.links[0], 429, "Retry-After: 1\r\n", STATUS_429);
+        fake_answer(f.links[0], 429, "Retry-After: 1\r\n", FLOW_429);
         fake_run(&f, 1200);
     }
     CHECK_INT(a.refused, 1);
@@ -309,7 +309,7 @@ static void check_throttled_for_good(void)
     fake_run(&f, KUBE_BACKOFF_MAX_MS);
     post(&f, &a);
     fake_run(&f, 0);
-    fake_answer(f.links[0], 429, "Retry-After: 100\r\n", STATUS_429);
+    fake_answer(f.links[0], 429, "Retry-After: 100\r\n", FLOW_429);
     CHECK_INT(a.refused, 2);
     CHECK_INT(a.last.status.retry_after_ms, 100000);
     fake_free(&f);
@@ -438,7 +438,7 @@ static void check_lanes(void)
     CHECK(fake_has(f.links[main_links], "{\"lease\":1}"));
     CHECK(fake_has(f.links[main_links + 1], "{\"event\":1}") && !fake_has(f.links[main_links + 1], "{\"event\":2}"));
     test_case("1.3 a 429 on the main lane does not hold up the lease");
-    fake_answer(f.links[0], 429, "Retry-After: 30\r\n", STATUS_429);
+    fake_answer(f.links[0], 429, "Retry-After: 30\r\n", FLOW_429);
     fake_answer(f.links[main_links], 200, "", SLICE("{}"));
     fake_take(f.links[main_links]);
     call_on(&f, &a, KUBE_LANE_LEASE, "PUT", "{\"lease\":2}", true);

@@ -1,6 +1,10 @@
 /* When connections are opened: a few at a time, and one for the next call. */
 #include "answers.h"
 
+#define WEBHOOK_429                                                                                                                        \
+    "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"reason\":\"TooManyRequests\",\"code\":429,"       \
+    "\"message\":\"admission webhook \\\"w.test\\\" denied the request: later\",\"details\":{\"retryAfterSeconds\":5}}"
+
 static void check_opening(void)
 {
     struct fake f;
@@ -123,7 +127,7 @@ static void check_told(void)
     test_case("what was told no and had no time for another try says which");
     delete_within(&f, &a, WITHIN_MS);
     fake_run(&f, 0);
-    fake_answer(f.links[0], 429, "Retry-After: 5\r\n", SLICE("{\"kind\":\"Status\",\"reason\":\"TooManyRequests\"}"));
+    fake_answer(f.links[0], 429, "Retry-After: 5\r\n", SLICE("Too many requests, please try again later.\n"));
     fake_run(&f, WITHIN_MS);
     CHECK_INT(a.unsent, 1);
     CHECK_INT(a.last.err.code, ERR_STATUS);
@@ -144,6 +148,33 @@ static void check_told(void)
     fake_fail(fake_last(&f), ERR_CLOSED, "reset");
     CHECK_INT(a.unknown, 2);
     CHECK_INT(a.last.told, 0);
+    fake_free(&f);
+}
+
+/* A call that its owner does not want told at once waits by itself. The headers say nothing: they stand on every answer. */
+static void check_about_object(void)
+{
+    struct fake f;
+    struct answers a = {0};
+    fake_init(&f);
+    test_case("429 of a webhook delays its own call and no other, and the window stays as it is");
+    uint32_t window = kube_client_stats(f.client)->window;
+    post(&f, &a);
+    fake_run(&f, 0);
+    fake_take(f.links[0]);
+    fake_answer(f.links[0], 429, "Retry-After: 5\r\nX-Kubernetes-PF-FlowSchema-UID: u\r\n", SLICE(WEBHOOK_429));
+    CHECK_INT(a.count, 0);
+    CHECK_INT(kube_client_stats(f.client)->window, window);
+    CHECK_INT(kube_client_stats(f.client)->throttled, 0);
+    get(&f, &a);
+    fake_run(&f, 0);
+    CHECK(fake_has(f.links[0], "GET"));
+    fake_take(f.links[0]);
+    fake_answer(f.links[0], 200, "", SLICE("{}"));
+    CHECK_INT(a.ok, 1);
+    test_case("it goes again when its time has come");
+    fake_run(&f, 6000);
+    CHECK(fake_has(f.links[0], "POST"));
     fake_free(&f);
 }
 
@@ -172,11 +203,19 @@ static void check_at_once(void)
     CHECK_INT(a.last.told, 503);
     CHECK_INT(a.last.status.retry_after_ms, 5000);
     CHECK_INT(kube_client_room(f.client), room);
-    test_case("C9 429, which is for everybody, is waited for all the same");
+    test_case("429 of a webhook, which is for what was written, likewise");
+    CHECK(kube_call(f.client, &r, f.now, &e));
+    fake_run(&f, 0);
+    fake_take(f.links[0]);
+    fake_answer(f.links[0], 429, "Retry-After: 5\r\n", SLICE(WEBHOOK_429));
+    CHECK_INT(a.refused, 2);
+    CHECK_INT(a.last.status.retry_after_ms, 5000);
+    CHECK_INT(kube_client_room(f.client), room);
+    test_case("C9 429 of flow control, which is for everybody, is waited for all the same");
     CHECK(kube_call(f.client, &r, f.now, &e));
     fake_run(&f, 0);
     fake_answer(f.links[0], 429, "Retry-After: 5\r\n", SLICE(""));
-    CHECK_INT(a.count, 1);
+    CHECK_INT(a.count, 2);
     fake_take(f.links[0]);
     fake_run(&f, 6000);
     CHECK(fake_has(f.links[0], "POST"));
@@ -190,6 +229,7 @@ int main(void)
     check_begin_again();
     check_told();
     check_at_once();
+    check_about_object();
     check_warm();
     return test_done();
 }

@@ -1,4 +1,4 @@
-/* A 5xx with Retry-After, as a webhook of one namespace may write it: its clusters keep the pause, and nobody else does. */
+/* A 5xx or 429 with Retry-After, as a webhook of one namespace may write it: its clusters keep the pause, and nobody else does. */
 #include "scene.h"
 
 static const char services_path[] = "/api/v1/namespaces/n/services", status_path[] = "/apis/ray.io/v1/namespaces/n/rayclusters/c/status";
@@ -30,13 +30,14 @@ static void on_line(void *owner, struct slice line)
     o->lines += memmem(line.ptr, line.len, "call failed", 11) && memmem(line.ptr, line.len, "retry_in_ms=", 12);
 }
 
-static void fail(struct world *w, struct observer *o, const char *method, const char *path, int seconds)
+static void fail(struct world *w, struct observer *o, int status, const char *method, const char *path, int seconds)
 {
     *o = (struct observer){.hooks = {.sent = sent}, .method = slice_of(method), .path = slice_of(path)};
     w->hooks = &o->hooks;
     log_global.sink = on_line;
     log_global.owner = o;
-    override(w, method, path, 503, false, UINT32_MAX);
+    override(w, method, path, status, false, UINT32_MAX);
+    apiserver_faults(w->server)->next.reason = "TooManyRequests"; /* of a 429: else it is flow control's, and for everybody */
     apiserver_faults(w->server)->next.retry_after_s = seconds;
 }
 
@@ -45,6 +46,8 @@ static void finish(struct world *w)
     log_global.sink = NULL;
     world_free(w);
 }
+
+static const int statuses[] = {503, 429};
 
 /* A longer one than the longest pause of our own is that long. */
 static void test_kept(void)
@@ -60,15 +63,17 @@ static void test_kept(void)
                  {OPERATOR_BACKOFF_MAX_MS / 1000, OPERATOR_BACKOFF_MAX_MS},
                  {OPERATOR_BACKOFF_MAX_MS / 1000 + 1, OPERATOR_BACKOFF_MAX_MS},
                  {3600, OPERATOR_BACKOFF_MAX_MS}};
-    for (size_t i = 0; i < COUNT_OF(calls) * COUNT_OF(cases); i++) {
+    for (size_t i = 0; i < COUNT_OF(statuses) * COUNT_OF(calls) * COUNT_OF(cases); i++) {
         struct world w;
         struct observer o;
-        int seconds = cases[i / COUNT_OF(calls)].seconds;
-        int64_t pause_ms = cases[i / COUNT_OF(calls)].pause_ms;
-        const char *method = calls[i % COUNT_OF(calls)].method;
-        test_case("503 to a %s, Retry-After: %d is kept, and told at once", method, seconds);
+        int status = statuses[i % COUNT_OF(statuses)];
+        size_t k = i / COUNT_OF(statuses);
+        int seconds = cases[k / COUNT_OF(calls)].seconds;
+        int64_t pause_ms = cases[k / COUNT_OF(calls)].pause_ms;
+        const char *method = calls[k % COUNT_OF(calls)].method;
+        test_case("%d to a %s, Retry-After: %d is kept, and told at once", status, method, seconds);
         make_world(&w, false);
-        fail(&w, &o, method, calls[i % COUNT_OF(calls)].path, seconds);
+        fail(&w, &o, status, method, calls[k % COUNT_OF(calls)].path, seconds);
         apply(&w, "c", 0);
         world_run(&w, 1000);
         CHECK_INT(o.count, 1);
@@ -85,17 +90,17 @@ static void test_kept(void)
 }
 
 /* Pods do not wait for a status that is not taken. */
-static void test_status(void)
+static void test_status(int status)
 {
     enum { SECONDS = 30 };
     struct world w;
     struct observer o;
-    test_case("503 to a status with Retry-After: it waits, and nothing else does");
+    test_case("%d to a status with Retry-After: it waits, and nothing else does", status);
     make_world(&w, false);
     apply(&w, "c", 1);
     world_run(&w, 5000);
     CHECK(is_ready(&w, "c"));
-    fail(&w, &o, "PATCH", status_path, SECONDS);
+    fail(&w, &o, status, "PATCH", status_path, SECONDS);
     scale(&w, "c", 3);
     world_run(&w, 2000);
     CHECK_INT(pods_of(&w, "c"), 4);
@@ -106,7 +111,7 @@ static void test_status(void)
 }
 
 /* As many calls as would fill the window, each told to come again later. */
-static void test_others(void)
+static void test_others(int status)
 {
     enum { CLUSTERS = 20, WORKERS = 20 };
     static const int pauses[] = {5, 30, 120};
@@ -117,13 +122,13 @@ static void test_others(void)
         struct apiserver_config config = {.seed = 1};
         struct world w;
         struct observer o;
-        test_case("503 with Retry-After: %d to all pods of one namespace: another one's come at once", pauses[i]);
+        test_case("%d with Retry-After: %d to all pods of one namespace: another one's come at once", status, pauses[i]);
         world_init(&w, &config);
         make_namespace(&w);
         make_other_namespace(&w);
         make_crd(&w, "ray.io", "");
         launch_for_all(&w);
-        fail(&w, &o, "POST", pods_path, pauses[i]);
+        fail(&w, &o, status, "POST", pods_path, pauses[i]);
         for (int k = 0; k < CLUSTERS; k++) {
             char name[16];
             snprintf(name, sizeof name, "c%d", k);
@@ -143,7 +148,9 @@ int main(void)
 {
     log_global.fd = -1;
     test_kept();
-    test_status();
-    test_others();
+    for (size_t i = 0; i < COUNT_OF(statuses); i++) {
+        test_status(statuses[i]);
+        test_others(statuses[i]);
+    }
     return test_done();
 }

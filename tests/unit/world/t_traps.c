@@ -63,7 +63,7 @@ static void arrived(struct world_hooks *hooks, struct world_request *q)
     if (slice_eq(q->method, SLICE("POST"))) {
         q->fate = ++g->posts == 1 ? FATE_REFUSED : g->posts == 2 ? FATE_ANSWER_LOST : FATE_SERVED;
         q->status = 429; /* of the first one: until the second comes the pod before it has gone */
-        q->reason = "TooManyRequests";
+        q->reason = "";  /* flow control: the client asks again by itself */
         q->retry_after_s = 1;
         if (g->posts != 2)
             return;
