@@ -59,6 +59,12 @@ static void log_trouble(struct op *op, struct cluster *c, const struct flight *f
                  LF_INT("retry_in_ms", again_ms - op->now.mono_ms));
 }
 
+static void keep_asked(struct cluster *c, const struct flight *f)
+{
+    if (c->not_before_ms < f->not_before_ms)
+        c->not_before_ms = f->not_before_ms;
+}
+
 void cluster_wait(struct op *op, struct cluster *c, const struct flight *f, const char *text)
 {
     enum { LOOK_AGAIN_MS = 1000, PATIENCE = 16 }; /* so that nobody waits much longer than it took */
@@ -68,6 +74,7 @@ void cluster_wait(struct op *op, struct cluster *c, const struct flight *f, cons
         if (c->waits < UINT8_MAX)
             c->waits++;
     }
+    keep_asked(c, f);
     cluster_wake_at(op, c, c->not_before_ms);
     log_trouble(op, c, f, text, c->not_before_ms);
 }
@@ -78,8 +85,7 @@ void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, c
     work_drop(c);
     if (op->now.mono_ms >= c->not_before_ms)
         c->not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->trouble++, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
-    if (c->not_before_ms < f->not_before_ms)
-        c->not_before_ms = f->not_before_ms;
+    keep_asked(c, f);
     cluster_wake_at(op, c, c->not_before_ms);
     log_trouble(op, c, f, text, c->not_before_ms);
 }

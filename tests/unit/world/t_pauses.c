@@ -110,6 +110,30 @@ static void test_status(int status)
     finish(&w);
 }
 
+/* Waiting for what goes away is no reason to ask sooner. */
+static void test_left_over(int status)
+{
+    enum { SECONDS = 30 };
+    static const char left_over[] =
+        "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"c-head-svc\",\"labels\":{\"ray.io/"
+        "cluster\":\"c\"},\"finalizers\":["
+        "\"example.com/stay\"],\"ownerReferences\":[{\"apiVersion\":\"ray.io/"
+        "v1\",\"kind\":\"RayCluster\",\"name\":\"c\",\"uid\":\"00000000-0000-0000-0000-00000000dead\","
+        "\"controller\":true}]},\"spec\":{\"selector\":{\"app\":\"theirs\"},\"ports\":[{\"name\":\"client\",\"port\":10001}]}}";
+    struct world w;
+    struct observer o;
+    test_case("%d with Retry-After to a service that is that of a cluster which is gone: it is kept", status);
+    make_world(&w, false);
+    CHECK_INT(world_call(&w, "POST", services_path, "application/json", slice_of(left_over)), 201);
+    world_run(&w, 5000);
+    fail(&w, &o, status, "PATCH", services_path, SECONDS);
+    apply(&w, "c", 0);
+    world_run(&w, 5 * SECONDS * 1000);
+    CHECK(o.count >= 3);
+    CHECK(o.shortest_ms >= SECONDS * 1000);
+    finish(&w);
+}
+
 /* As many calls as would fill the window, each told to come again later. */
 static void test_others(int status)
 {
@@ -150,6 +174,7 @@ int main(void)
     test_kept();
     for (size_t i = 0; i < COUNT_OF(statuses); i++) {
         test_status(statuses[i]);
+        test_left_over(statuses[i]);
         test_others(statuses[i]);
     }
     return test_done();
