@@ -61,6 +61,14 @@ void client_well(struct kube_client *c, struct now now)
     c->stats.last_ok_ms = now.mono_ms;
 }
 
+/* That a call was not answered does not last until the next one, which may be minutes away. But a watch that stands needs neither a new
+ * connection nor credentials: it says nothing of those. */
+void client_goes_on(struct kube_client *c, struct now now)
+{
+    if (c->stats.trouble.code == ERR_TIMEOUT || c->stats.trouble.code == ERR_CLOSED)
+        client_well(c, now);
+}
+
 void client_denied(struct kube_client *c, const struct kube_status *status, struct now now)
 {
     struct err e = {0};

@@ -120,6 +120,7 @@ void conns_reap(struct kube_client *c);
 
 void client_trouble(struct kube_client *c, const struct err *why, struct now now); /* something stands between us and the server */
 void client_well(struct kube_client *c, struct now now);                           /* the server has answered */
+void client_goes_on(struct kube_client *c, struct now now);                        /* a watch has told something */
 void client_warnings(struct kube_client *c, const struct http_reader *r);          /* logs Warning headers (C8) */
 /* Credentials may have rotated: they are read again, unless they have been for another 401 within the last apart_ms. */
 void client_renew(struct kube_client *c, int64_t apart_ms, struct now now);

@@ -159,6 +159,7 @@ static void advance(struct kube_watch *w, uint64_t version, struct now now)
 {
     w->version = version;
     w->highest = version > w->highest ? version : w->highest;
+    client_goes_on(w->client, now);
     watch_say(w, KUBE_WATCH_PROGRESS, (struct jval){.at = -1}, version, now);
 }
 

@@ -243,6 +243,34 @@ static void check_silence(void)
     watcher_free(&t);
 }
 
+/* One call that was not answered is trouble; in a quiet cluster the next one may be minutes away. */
+static void check_goes_on(void)
+{
+    struct watcher t;
+    struct answers a = {0};
+    start_live(&t);
+    const struct kube_client_stats *stats = kube_client_stats(t.f.client);
+    struct fakelink *live = watcher_link(&t);
+    test_case("after a call that was not answered a watch that goes on says that the server is there");
+    get(&t.f, &a);
+    fake_run(&t.f, KUBE_CALL_MS);
+    CHECK_INT(a.unknown, 1);
+    CHECK_INT(stats->trouble.code, ERR_TIMEOUT);
+    fake_chunk(live, SLICE("{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"11\"}}}\n"));
+    CHECK_INT(stats->trouble.code, ERR_NONE);
+    test_case("it needs no credentials any more, and says nothing of them");
+    get(&t.f, &a);
+    for (int i = 0; i < 2; i++) { /* with fresh ones too */
+        fake_run(&t.f, 0);
+        fake_answer(watcher_link(&t), 401, "", SLICE(""));
+    }
+    CHECK_INT(a.refused, 1);
+    CHECK_INT(stats->trouble.code, ERR_STATUS);
+    fake_chunk(live, SLICE("{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"12\"}}}\n"));
+    CHECK_INT(stats->trouble.code, ERR_STATUS);
+    watcher_free(&t);
+}
+
 static void check_new_link(void)
 {
     static const struct {
@@ -495,6 +523,7 @@ int main(void)
     check_unreachable();
     check_throttled();
     check_silence();
+    check_goes_on();
     check_new_link();
     check_malformed();
     check_another_kind();
