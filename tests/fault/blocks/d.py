@@ -41,8 +41,8 @@ def pasts(ctx, workload, reference):
 
 
 def truth_is_told(ctx, past, since):
-    """Every resource of the past is watched again as it is. What leads there is told step by step, and a step may be answered: an annotation
-    that was off for a moment is put back on, a write that changes nothing. The fixed point begins when that is done."""
+    """Every resource of the past is watched again as it is. What leads there is told step by step, and a step may be answered: an
+    annotation that was off for a moment is put back on, a write that changes nothing. The fixed point begins when that is done."""
     def told():
         seen = {(x.group, x.resource) for x in ctx.proxy.log[since:] if x.verb == "watch" and x.status == 200 and not x.fault}
         return seen >= {key for key in past.lists if key[1] in past.resources}
