@@ -35,11 +35,11 @@ from case import QUICK, Case, Context, Learned, Unreached, by_place  # noqa: E40
 from cluster import MOBULA, eventually  # noqa: E402
 from plane import Plane  # noqa: E402
 from processes import Operator  # noqa: E402
-from watched import WATCHED  # noqa: E402
+from watched import SUBMITTERS, WATCHED  # noqa: E402
 from workloads import PATIENT, WORKLOADS  # noqa: E402
 
 ROOT = HERE.parents[1]
-TO_LEARN = WORKLOADS | {w.workload.id: w.workload for w in WATCHED}
+TO_LEARN = WORKLOADS | {w.workload.id: w.workload for w in [*WATCHED, SUBMITTERS]}
 WORKERS = int(os.environ.get("WORKERS") or 12)
 TRIES = 3  # of a case whose fault finds no place
 AGAIN_MOST = 5  # cases that may run again

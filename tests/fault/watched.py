@@ -1,12 +1,13 @@
-"""The five things that the operator watches, a workload that makes events of each, and ways to make it lose its place in a watch."""
+"""The five things that the operator watches, workloads that make events of each, and ways to make it lose its place in a watch."""
 
 from dataclasses import dataclass
 from typing import Callable
 
 from cluster import LEGACY, V1, eventually
+from oracles import submits
 from rules import Rule, say
 from seen import Seen, legacy_spec, make, put_spec, settle, v1_spec
-from workloads import Workload, rayjob
+from workloads import Workload, own_submitter, rayjob
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class Watched:
     group: str
     kind: str = V1  # of the clusters of its workload
     edit: Callable = lambda ctx: None  # more of the workload
+    about: Callable = lambda obj: True  # whether an event about this is one that faults are to meet
 
     @property
     def workload(self):
@@ -60,14 +62,17 @@ class Watched:
 class WatchedJobs(Watched):
     """A job begins, one is suspended, one is deleted while it runs."""
 
+    def start(self, ctx, name):
+        start_job(ctx, name)
+
     def setup(self, ctx):
         for name in ("a", "x"):
-            start_job(ctx, name)
+            self.start(ctx, name)
         for name in ("a", "x"):
             runs(ctx, name)
 
     def act(self, ctx):
-        start_job(ctx, "b")
+        self.start(ctx, "b")
         ctx.api.patch(ctx.space.path("rayjobs", "a", V1), {"spec": {"suspend": True}})
         ctx.api.call("DELETE", ctx.space.path("rayjobs", "x", V1))
 
@@ -79,6 +84,23 @@ class WatchedJobs(Watched):
         left = [o["metadata"]["name"] for o in ctx.api.get(ctx.space.path("rayclusters", group=V1))["items"]]
         assert left == [b["rayClusterName"]], f"clusters {left}"
         assert len(ctx.jobs.submissions) == 3, ctx.jobs.submissions
+        return True
+
+
+class WatchedSubmitters(WatchedJobs):
+    """The same of jobs that pods submit, whose pods they are about."""
+
+    def start(self, ctx, name):
+        start_job(ctx, name, submitterPodTemplate=own_submitter())
+
+    def setup(self, ctx):
+        ctx.board(ends=())
+        ctx.play_submitters()
+        super().setup(ctx)
+
+    def look(self, ctx):
+        pods = [p["metadata"]["labels"]["ray.io/originated-from-cr-name"] for p in ctx.space.pods() if submits(p)]
+        assert super().look(ctx) and pods == ["b"], f"submitters of {pods}"
         return True
 
 
@@ -117,6 +139,7 @@ def edit_a_service(ctx):
 WATCHED = [Watched("v1", "rayclusters", "ray.io"), Watched("legacy", "rayclusters", "cluster.ray.io", LEGACY),
            Watched("pods", "pods", "", edit=lose_a_pod), Watched("services", "services", "", edit=edit_a_service),
            WatchedJobs("jobs", "rayjobs", "ray.io")]
+SUBMITTERS = WatchedSubmitters("submitters", "pods", "", about=submits)
 
 
 def setup(ctx, watched):

@@ -1,4 +1,5 @@
-"""Block C, watches: 30 faults in each of the five watches while jobs, clusters, pods and services come, change and go."""
+"""Block C, watches: 30 faults in each of the five watches while jobs, clusters, pods and services come, change and go; those of single
+events once more in those about pods that submit jobs."""
 
 import functools
 import gzip
@@ -9,7 +10,7 @@ from case import LIMIT, SLOWNESS, Case
 from cluster import eventually
 from rules import (ALWAYS, EventRule, Rule, black_hole, cut, drop, edit, error_event, inject, late, named, say, say_bytes, split,
                    stream, twice)
-from watched import WATCHED, all_watch, relist
+from watched import SUBMITTERS, WATCHED, all_watch, relist
 
 BLOCK = "C"
 TITLE = "watch faults"
@@ -80,7 +81,11 @@ class Fault:
         if self.name == NO_BOOKMARKS:
             ctx.proxy.add(Rule(shorten, verb="watch", resource=watched.resource, group=watched.group, times=ALWAYS, helper=True))
         kind = None if self.events == "any" else self.events
-        return ctx.proxy.add(EventRule(self.action, watched.resource, kind, watched.group, times=self.times, where=self.where))
+
+        def meant(event):
+            return (not self.where or self.where(event)) and watched.about(event["object"])
+
+        return ctx.proxy.add(EventRule(self.action, watched.resource, kind, watched.group, times=self.times, where=meant))
 
 
 EVENTS = [Fault(f"{what} {kind.lower()}", make, kind, lost=what == "drop")
@@ -109,6 +114,7 @@ FAULTS = EVENTS + [
     Fault("streaming lists refused", say(422, "Invalid", FORBIDDEN), begin=True, times=ALWAYS),
     Fault("end of the list withheld", drop(), "BOOKMARK", where=is_initial_end, times=ALWAYS, slow=True, begin=False),
 ]
+OF_SUBMITTERS = EVENTS + [f for f in FAULTS if f.name in ("only bookmarks", "410 as an event", "cut in an event")]
 AT_START = (NO_BOOKMARKS, "split at every 7th byte", "streaming lists refused", "end of the list withheld")
 
 
@@ -137,6 +143,9 @@ def run(ctx, watched, fault, reference):
     ctx.check(reference, limit=limit)
 
 
+ROWS = [(w, FAULTS) for w in WATCHED] + [(SUBMITTERS, OF_SUBMITTERS)]
+
+
 def cases(learned):
     return [Case(f"C/{w.id}/{f.name.replace(' ', '-')}", functools.partial(run, watched=w, fault=f, reference=learned[w.workload.id]),
-                 slow=f.slow, limit=600) for w in WATCHED for f in FAULTS]
+                 slow=f.slow, limit=600) for w, faults in ROWS for f in faults]

@@ -11,8 +11,9 @@ from workloads import WORKLOADS
 
 BLOCK = "D"
 TITLE = "a server that shows the past, after deletes"
-WHO = ("W3", "W5", "W8", "W9", "W12", "W24", "W25")
+WHO = ("W3", "W5", "W8", "W9", "W12", "W24", "W25", "W29")
 MOMENTS = ("before", "first write", "half way")
+ALSO = {"W30": (2,), "W31": (0, 2)}  # these moments of theirs: what else there is of a job, W24, W25 and W29 have shown
 MODES = {  # name: is the operator started anew, faithful, what is the past's
     "restart-lagging": (True, True, EVERYTHING),
     "restart-past": (True, False, CHILDREN),
@@ -84,4 +85,5 @@ def workload_of(who, mode):
 
 def cases(learned):
     rows = [(workload_of(w, mode), n, mode) for w in WHO for n in range(len(MOMENTS)) for mode in MODES]
+    rows += [(w, n, mode) for w, moments in ALSO.items() for n in moments for mode in MODES]
     return [Case(f"D/{w}/{MOMENTS[n].replace(' ', '-')}/{mode}", shown_the_past(WORKLOADS[w], learned[w], n, mode)) for w, n, mode in rows]

@@ -1,5 +1,5 @@
 """K, only when asked for (BLOCK=K KILLS=10000): killed at random writes, again and again, while clusters are scaled, deleted and made
-anew; in every second case while jobs are started, suspended, resumed and deleted, and end."""
+anew; in two cases of three while jobs are started, suspended, resumed and deleted, and end, which in one of them pods submit."""
 
 import os
 import random
@@ -7,7 +7,7 @@ import random
 from case import Case
 from cluster import LEGACY, V1
 from rules import Rule, kill
-from workloads import gone, legacy, raycluster, rayjob
+from workloads import gone, legacy, own_submitter, raycluster, rayjob
 
 BLOCK = "K"
 TITLE = "killed at random writes: no duplicates, no orphans, one head, one submission"
@@ -15,6 +15,7 @@ KILLS = int(os.environ.get("KILLS") or 400)
 EACH = 100  # kills of one case
 SEED = int(os.environ.get("SEED") or 1)
 MOST = 12
+CRASHES = 5
 POSITIONS = ("before", "committed", "after")
 
 
@@ -49,12 +50,14 @@ class Users:
 class Submitters:
     """They start jobs under three names, suspend, resume and delete them; and what runs at the moment ends now and then."""
 
+    how = {}  # more of the jobs
+
     def __init__(self, ctx, rng):
         self.ctx, self.rng, self.suspended = ctx, rng, {}
         self.start("j0")
 
     def start(self, name):
-        self.ctx.space.start(rayjob(self.ctx, name, ends=(), shutdownAfterJobFinishes=True, backoffLimit=1))
+        self.ctx.space.start(rayjob(self.ctx, name, ends=(), shutdownAfterJobFinishes=True, backoffLimit=1, **self.how))
         self.suspended[name] = False
 
     def path(self, name):
@@ -90,11 +93,22 @@ class Submitters:
         return there.keys() == self.suspended.keys() and over and not self.ctx.space.pods()
 
 
+class PodSubmitters(Submitters):
+    """Pods submit them, and the first few of those crash."""
+
+    how = {"submitterPodTemplate": own_submitter()}
+
+    def __init__(self, ctx, rng):
+        ctx.board(ends=())
+        ctx.play_submitters(CRASHES)
+        super().__init__(ctx, rng)
+
+
 def killed_at_random(number, kills):
     def run(ctx):
         rng = random.Random(f"{SEED} {number}")
         ctx.operator().ready()
-        users = (Users if number % 2 else Submitters)(ctx, rng)
+        users = (PodSubmitters, Users, Submitters)[number % 3](ctx, rng)
         while ctx.kills < kills:
             rule = ctx.proxy.add(Rule(kill(rng.choice(POSITIONS), ctx.kill), where=lambda x: x.is_write and not x.dry_run
                                       and x.resource != "events", nth=rng.randint(1, 4)))
