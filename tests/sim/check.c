@@ -147,6 +147,18 @@ static void check_still(struct sim *s, const struct world_request *q)
                       q->from->number, SLICE_ARG(q->method), SLICE_ARG(q->target), SLICE_ARG(q->body));
 }
 
+/* A head that is asked through the API server is brought its token in a header of its own. */
+static void look_at_head(struct sim *s, const struct world_request *q)
+{
+    bool passed_on = has(q->target, "/proxy/");
+    for (struct slice rest = q->head; rest.ptr;) {
+        struct slice line = slice_cut(&rest, '\n');
+        if (!(passed_on && slice_starts(line, SLICE("X-Ray-Authorization"))))
+            tokens_look(s, line, q->target);
+    }
+    tokens_look(s, q->target, SLICE("a request's target"));
+}
+
 void check_request(struct sim *s, const struct world_request *q)
 {
     arena_reset(&s->arena, 256 * KIB);
@@ -167,7 +179,7 @@ void check_request(struct sim *s, const struct world_request *q)
     if (!made && (has(q->target, SIM_CANARY) || has(q->body, SIM_CANARY)))
         sim_violation(s, "no secret", "a variable's value is in %.*s %.*s", SLICE_ARG(q->method), SLICE_ARG(q->target));
     if (!has(q->target, "/secrets")) {
-        tokens_look(s, q->head, q->target);
+        look_at_head(s, q);
         tokens_look(s, q->body, q->target);
     }
     if (is_status(q) && !has(q->body, "\"metadata\":{\"uid\":\""))

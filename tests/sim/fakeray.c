@@ -315,12 +315,19 @@ struct fakeray *fakeray_of(struct world *w, const char *kind, const char *ns, co
     return h;
 }
 
+static void begin(struct fakeray *h)
+{
+    h->began_ms = now_of(h);
+    if (h->world->rays->began)
+        h->world->rays->began(h);
+}
+
 void fakeray_restart(struct fakeray *h)
 {
     fakerays_cut(h->world, h, 256);
     forget_nodes(h);
     h->sessions++;
-    h->began_ms = now_of(h);
+    begin(h);
 }
 
 static struct fakeray_pod *find_pod(struct world *w, const char *uid)
@@ -357,7 +364,7 @@ void fakeray_container_begins(struct world *w, const char *uid)
     p->lives++;
     if (p->head) {
         p->of->down = false;
-        p->of->began_ms = now_of(p->of);
+        begin(p->of);
     } else {
         p->since_ms = now_of(p->of);
     }

@@ -82,7 +82,8 @@ struct fakerays {
     struct fakeray *first;
     struct fakeray_pod *pods;
     struct fakeray_link *links;
-    const struct process *from; /* of what a head is fed now; NULL: it comes through the API server */
+    const struct process *from;       /* of what a head is fed now; NULL: it comes through the API server */
+    void (*began)(struct fakeray *h); /* its head's container begins; may be NULL */
     int (*dash)(struct fakehead *h, struct slice method, struct slice target, struct slice body, struct buf *out); /* of heads that come */
     struct arena arena;
 };

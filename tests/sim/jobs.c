@@ -17,14 +17,14 @@ static struct slice path_of(struct sim *s, const struct want_job *j, bool named)
 
 /* ---- bodies ---- */
 
-static void write_cluster(struct buf *b, const struct want_job *j)
+static void write_cluster(struct sim *s, struct buf *b, const struct want_job *j)
 {
     static const char container[] = "{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\",\"resources\":{\"limits\":{\"cpu\":"
                                     "\"2\"}},\"env\":[{\"name\":\"PASSWORD\",\"value\":\"" SIM_CANARY "\"}]}]}}";
     buf_printf(b,
-               ",\"rayClusterSpec\":{\"headGroupSpec\":{\"rayStartParams\":{},\"template\":%s},\"workerGroupSpecs\":[{\"groupName\":"
+               ",\"rayClusterSpec\":{%s\"headGroupSpec\":{\"rayStartParams\":{},\"template\":%s},\"workerGroupSpecs\":[{\"groupName\":"
                "\"g0\",\"replicas\":%u,\"minReplicas\":0,\"maxReplicas\":10,\"rayStartParams\":{},\"template\":%s}]}",
-               container, j->workers, container);
+               s->plan->setup.job_tokens ? TOKENS_OPTIONS("") : "", container, j->workers, container);
 }
 
 static void write_after(struct buf *b, const struct want_job *j)
@@ -60,7 +60,7 @@ static struct slice body_of(struct sim *s, const struct want_job *j)
     if (j->selected)
         buf_printf(&b, ",\"clusterSelector\":{\"" RAY_LABEL_CLUSTER "\":\"%s\"}", j->selected);
     else
-        write_cluster(&b, j);
+        write_cluster(s, &b, j);
     buf_put(&b, SLICE("}}"));
     struct slice body = arena_dup(&s->w.arena, buf_slice(&b));
     buf_free(&b);

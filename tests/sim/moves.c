@@ -311,7 +311,7 @@ static void move(struct sim *s, const struct sim_entry *e)
     bool of_pod =
         trouble || e->kind == MOVE_POD_DELETED || e->kind == MOVE_POD_FAILS || e->kind == MOVE_RAYLET_DIES || e->kind == MOVE_SECOND_HEAD;
     bool of_job = e->kind >= MOVE_JOB_CREATE && e->kind <= MOVE_JOB_NOTE;
-    if (of_pod || mishap || of_job)
+    if (of_pod || mishap || of_job || e->kind == MOVE_TOKEN)
         c = NULL;
     sim_say(s, "move: %s%s%s%s%s%s%s", sim_kind_name(e->kind), c ? " " : "", c ? c->ns : "", c ? "/" : "", c ? group_of(c) : "",
             c ? "/" : "", c ? c->name : "");
@@ -321,6 +321,8 @@ static void move(struct sim *s, const struct sim_entry *e)
         jobs_move(s, e);
     else if (trouble)
         troubles_apply(s, e);
+    else if (e->kind == MOVE_TOKEN)
+        tokens_apply(s, e);
     else if (e->kind == MOVE_SECOND_HEAD)
         second_head(s);
     else if (e->kind == MOVE_RAYLET_DIES)
@@ -386,6 +388,7 @@ void moves_tick(struct sim *s)
 {
     mishaps_tick(s);
     troubles_tick(s);
+    tokens_tick(s);
     jobs_tick(s);
     if (s->legacy_ms && sim_now(s) >= s->legacy_ms) {
         sim_say(s, "move: the CRD of cluster.ray.io");
@@ -399,11 +402,13 @@ int64_t moves_next(const struct sim *s)
     int64_t next = mishaps_next(s), jobs = jobs_next(s), troubles = troubles_next(s);
     next = jobs < next ? jobs : next;
     next = troubles < next ? troubles : next;
+    next = tokens_next(s) < next ? tokens_next(s) : next;
     return s->legacy_ms && s->legacy_ms < next ? s->legacy_ms : next;
 }
 
 void moves_calm(struct sim *s)
 {
+    tokens_calm(s);
     for (uint32_t i = 0; i < SIM_CLUSTERS; i++) {
         struct want *c = &s->want[i];
         bool resume = c->suspend && s->jobs; /* a job that runs on a cluster which is suspended waits for its head for long */

@@ -30,6 +30,7 @@ static const struct {
     [MOVE_JOB_NAMED] = {"job submitted by hand", 0},
     [MOVE_JOB_CLUSTER] = {"job's cluster deleted", 0},
     [MOVE_JOB_NOTE] = {"job annotated", 0},
+    [MOVE_TOKEN] = {"token changed", 0}, /* token_entries has this */
     [MOVE_NODE_LOST] = {"node lost", 4},
     [MOVE_NAMESPACE_DELETED] = {"namespace deleted", 1},
     [MOVE_SECOND_HEAD] = {"second head", 0},
@@ -152,6 +153,15 @@ static void job_entries(struct sim_plan *p, struct rng *r)
         add(p, r, (int64_t)rng_below(r, SIM_MS), faults[rng_below(r, COUNT_OF(faults))]);
 }
 
+/* And these after that. */
+static void token_entries(struct sim_plan *p, struct rng *r)
+{
+    enum { MOVES = 4 };
+    p->setup.job_tokens = p->setup.jobs && rng_below(r, 2);
+    for (uint32_t i = 0; i < MOVES && (p->setup.tokens || p->setup.job_tokens); i++)
+        add(p, r, (int64_t)rng_below(r, SIM_MS), MOVE_TOKEN);
+}
+
 void sim_plan_make(struct sim_plan *p, uint64_t seed)
 {
     struct rng r;
@@ -182,5 +192,6 @@ void sim_plan_make(struct sim_plan *p, uint64_t seed)
     s->bookmark_ms = rng_below(&r, 3) ? 1000 + (int64_t)rng_below(&r, 9000) : 0;
     s->tokens = s->scaled && rng_below(&r, 2) == 0;
     s->proxied = s->jobs && !s->scaled && rng_below(&r, 2); /* what heads want cannot be asked that way */
+    token_entries(p, &r);
     qsort(p->entries, p->count, sizeof p->entries[0], compare);
 }

@@ -19,6 +19,7 @@ void scaled_begin(struct sim *s)
 {
     if (s->plan->setup.scaled || s->plan->setup.jobs)
         fakerays_begin(&s->w, false);
+    tokens_begin(s);
 }
 
 void scaled_work(struct sim *s, const struct want *c)

@@ -56,6 +56,7 @@ enum sim_kind {
     MOVE_JOB_NAMED,
     MOVE_JOB_CLUSTER,
     MOVE_JOB_NOTE,
+    MOVE_TOKEN, /* only where heads ask for one (tokens.c) */
     MOVE_NODE_LOST,
     MOVE_NAMESPACE_DELETED,
     MOVE_SECOND_HEAD, /* never by a seed: for the test of the invariants */
@@ -119,6 +120,7 @@ struct sim_setup {
     int64_t bookmark_ms;
     bool scaled;           /* by what heads say */
     bool tokens;           /* … to who brings a token, where they belong to clusters of the new kind */
+    bool job_tokens;       /* so are the heads of jobs' own clusters */
     bool jobs, submitters; /* submitters: pods submit them */
     bool proxied;          /* heads are asked through the API server */
     uint32_t operators;
@@ -341,10 +343,16 @@ bool pods_dropped(const struct want *c, const struct seen_pod *p);
 void pods_end(struct sim *s);
 
 /* tokens.c */
+#define TOKENS_OPTIONS(more) "\"rayVersion\":\"2.60.0\",\"authOptions\":{\"mode\":\"token\"" more "}," /* of a spec */
+void tokens_begin(struct sim *s);
 void tokens_create(struct sim *s, const struct want *c); /* what there must be before its cluster */
 void tokens_write(struct buf *b, const struct want *c);
 void tokens_changed(struct sim *s, const struct apiserver_change *c);
 void tokens_look(struct sim *s, struct slice text, struct slice where); /* for what must not be there */
+void tokens_apply(struct sim *s, const struct sim_entry *e);
+void tokens_tick(struct sim *s);
+int64_t tokens_next(const struct sim *s);
+void tokens_calm(struct sim *s); /* heads get what their Secrets hold by now */
 void tokens_end(struct sim *s);
 
 /* scaled.c: all but the first do nothing where nothing is scaled */
@@ -366,6 +374,7 @@ bool mishaps_usable(const struct sim *s, const char *ns); /* users may put clust
 
 /* troubles.c */
 void troubles_apply(struct sim *s, const struct sim_entry *e);
+void troubles_restart(struct sim *s, struct seen_pod *p, int64_t ms); /* its containers; when it is well */
 void troubles_tick(struct sim *s);
 int64_t troubles_next(const struct sim *s);
 

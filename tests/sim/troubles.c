@@ -80,17 +80,27 @@ static struct seen_pod *pick(struct sim *s, uint32_t dice)
     return NULL;
 }
 
-void troubles_apply(struct sim *s, const struct sim_entry *e)
+static void fall_ill(struct sim *s, struct seen_pod *p, bool restarts, int64_t ms)
 {
-    struct seen_pod *p = pick(s, e->dice[0]);
-    if (!p)
-        return;
     sim_say(s, "pod %s/%s", p->ns, p->name);
-    p->restarts = e->kind == MOVE_POD_RESTARTS;
-    p->heal_ms = sim_now(s) + 1 + e->dice[1] % HEAL_MS;
+    p->restarts = restarts;
+    p->heal_ms = sim_now(s) + 1 + ms;
     if (p->restarts && s->w.rays)
         fakeray_container_ends(&s->w, p->uid);
     tell(s, p, false);
+}
+
+void troubles_apply(struct sim *s, const struct sim_entry *e)
+{
+    struct seen_pod *p = pick(s, e->dice[0]);
+    if (p)
+        fall_ill(s, p, e->kind == MOVE_POD_RESTARTS, e->dice[1] % HEAL_MS);
+}
+
+void troubles_restart(struct sim *s, struct seen_pod *p, int64_t ms)
+{
+    if (may_fall_ill(p))
+        fall_ill(s, p, true, ms);
 }
 
 /* ---- and gets over it ---- */

@@ -17,6 +17,7 @@ struct fakehead {
     struct slice state;   /* the message that GetClusterResourceState gets */
     struct slice drain;   /* likewise DrainNode */
     const char *token;    /* asked of everything but the health check, or NULL */
+    const char *also;     /* will do as well, or NULL */
     const char *refusal;  /* of every call: a grpc-status other than 0, as text; or NULL */
     struct slice garbage; /* sent instead of any answer, or SLICE_NONE */
     bool plain;           /* garbage comes without HTTP/2's greeting before it */
@@ -177,16 +178,27 @@ static void fakehead_call(struct fakehead_conn *c, uint32_t stream)
     buf_clear(&c->message);
 }
 
+/* whole: the header's value, else what it stands in. */
+static bool fakehead_brings(struct slice text, const char *token, bool whole)
+{
+    char value[300];
+    snprintf(value, sizeof value, "Bearer %s", token ? token : "");
+    return whole ? slice_eq(text, slice_of(value)) : memmem(text.ptr, text.len, value, strlen(value)) != NULL;
+}
+
+static bool fakehead_allows(const struct fakehead *h, struct slice text, bool whole)
+{
+    return !h->token || fakehead_brings(text, h->token, whole) || (h->also && fakehead_brings(text, h->also, whole));
+}
+
 static void fakehead_headers(struct fakehead_conn *c, struct slice block)
 {
     char *slash = memchr(block.ptr, '/', block.len);
-    char token[300];
-    snprintf(token, sizeof token, "Bearer %s", c->head->token ? c->head->token : "");
     if (!slash)
         fatal("fakehead: a call without a path");
     size_t len = slash ? (unsigned char)slash[-1] : 0; /* the length of a short text stands before it */
     snprintf(c->path, sizeof c->path, "%.*s", (int)len, slash ? slash : "");
-    c->allowed = !c->head->token || memmem(block.ptr, block.len, token, strlen(token)) != NULL;
+    c->allowed = fakehead_allows(c->head, block, false);
 }
 
 /* Frames that are complete. */
@@ -221,7 +233,7 @@ static void fakehead_dash(struct fakehead_conn *c)
     buf_init(&body, FAKEHEAD_BYTES);
     h->dashes++;
     int status = 404;
-    if (h->token && !c->authorized)
+    if (!c->authorized)
         status = 401;
     else if (h->dash)
         status = h->dash(h, slice_of(c->method), slice_of(c->path), buf_slice(&c->message), &body);
@@ -246,9 +258,7 @@ static void fakehead_request(struct fakehead_conn *c)
 {
     struct slice in = buf_slice(&c->in), body;
     struct err e = {0};
-    char token[300];
     enum http_step step = HTTP_HEAD;
-    snprintf(token, sizeof token, "Bearer %s", c->head->token ? c->head->token : "");
     while (step == HTTP_HEAD || step == HTTP_BODY) {
         step = http_read(&c->request, &in, &body, &e);
         if (step == HTTP_BODY)
@@ -256,7 +266,7 @@ static void fakehead_request(struct fakehead_conn *c)
         if (step == HTTP_HEAD) {
             snprintf(c->method, sizeof c->method, "%.*s", SLICE_ARG(c->request.method));
             snprintf(c->path, sizeof c->path, "%.*s", SLICE_ARG(c->request.target));
-            c->authorized = slice_eq(http_header_get(&c->request, SLICE("authorization")), slice_of(token));
+            c->authorized = fakehead_allows(c->head, http_header_get(&c->request, SLICE("authorization")), true);
         }
     }
     if (step == HTTP_BAD)
