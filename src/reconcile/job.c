@@ -79,18 +79,20 @@ static const struct job_cluster *find_cluster(const struct job_view *in, struct 
 
 /* Status is older than what it tells of: somebody has put it back from a backup. The cluster of a later attempt is there, and that of this
  * one has gone before it was made. Made anew it would run the program beside that, a second time in this attempt; so the later one is taken
- * up as it stands. What became of those between is not known: they count as failed, as far as that leaves the later one its turn. */
+ * up as it stands. What became of those between is not known: they count as failed, as far as that leaves the later one its turn. One that
+ * waits for its next attempt has counted its own failure, and the cluster of that is waited for as ever: only one beyond it is news. */
 static bool take_up_later(struct job_decision *d)
 {
+    int32_t told = d->is.phase == JOB_PHASE_RETRYING;
     int32_t later = d->job->retries < JOB_LATER_ATTEMPTS ? d->job->retries + 1 : JOB_LATER_ATTEMPTS;
-    bool may = slice_empty(d->job->selected) && d->in->errors->count == 0 && d->is.state < JOB_STOPPED;
+    bool may = slice_empty(d->job->selected) && d->in->errors->count == 0 && (told || d->is.state < JOB_STOPPED);
     may &= d->is.attempt < INT32_MAX - JOB_LATER_ATTEMPTS;
-    for (int32_t n = 1; may && !d->cluster && d->in->cluster_count && n <= later; n++) {
+    for (int32_t n = 1 + told; may && !d->cluster && d->in->cluster_count && n <= later; n++) {
         const struct job_cluster *c = find_cluster(d->in, ray_job_cluster_name(d->job, d->is.attempt + n, d->a));
         if (!c || !c->owned || c->deleting)
             continue;
         begin_attempt(d, d->is.attempt + n);
-        for (int32_t i = 0; i < n && d->to.failed < d->job->retries; i++)
+        for (int32_t i = told; i < n && d->to.failed < d->job->retries; i++)
             d->to.failed++;
         return true;
     }
@@ -213,7 +215,7 @@ static void decide_retrying(struct job_decision *d)
 static void decide_phase(struct job_decision *d)
 {
     bool wrong = d->in->errors->count > 0, begun = d->is.phase == JOB_PHASE_INITIALIZING || d->is.phase == JOB_PHASE_WAITING;
-    if ((begun || d->is.phase == JOB_PHASE_RUNNING) && take_up_later(d))
+    if ((begun || d->is.phase == JOB_PHASE_RUNNING || d->is.phase == JOB_PHASE_RETRYING) && take_up_later(d))
         return;
     switch (d->is.phase) {
     case JOB_PHASE_NEW:

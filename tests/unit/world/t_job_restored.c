@@ -134,15 +134,15 @@ static void test_lower_attempt(bool pods)
 }
 
 /* Two attempts have come and gone since the backup. */
-static void test_far_back(void)
+static void test_far_back(const char *phase)
 {
     struct world w;
-    test_case("status goes back by two attempts");
+    test_case("status goes back by two attempts to %s", phase);
     begin(&w, false);
     board.fail = true;
     board.run_ms = 3000;
     apply_job(&w, "j", "\"backoffLimit\":2,");
-    CHECK(run_until(&w, "j", "Initializing", 5000));
+    CHECK(run_until(&w, "j", phase, 60 * 1000));
     struct slice first = status_now(&w);
     for (int64_t until = w.now.mono_ms + 120 * 1000; board.taken < 3 && w.now.mono_ms < until;)
         world_run(&w, 50);
@@ -194,7 +194,8 @@ int main(void)
         CHECK(alive > 3);
         test_lower_attempt(pods);
     }
-    test_far_back();
+    test_far_back("Initializing");
+    test_far_back("Retrying");
     test_suspended();
     return test_done();
 }
