@@ -20,7 +20,9 @@ static bool is_stopped(const struct job_decision *d)
 
 static bool must_stop(const struct job_decision *d)
 {
-    bool begun = d->is.state != JOB_STATE_NONE || !slice_empty(d->is.session); /* which a server with KubeRay's definition drops */
+    /* Nothing is submitted before the session is known. A server with KubeRay's definition drops it; but what is Running has one. */
+    bool begun = d->is.state != JOB_STATE_NONE || d->is.phase == JOB_PHASE_RUNNING;
+    begun |= !slice_empty(d->is.session) || !slice_empty(job_heard(d).session);
     bool over = d->is.state >= JOB_STOPPED || slice_empty(d->is.id) || !begun;
     bool reachable = d->cluster && !d->cluster->deleting;
     return !over && reachable && !is_stopped(d);
