@@ -200,6 +200,7 @@ enum {
     JOB_HEAD_FAILURES = 6,                  /* heads that end in a row: about a minute */
     JOB_LATER_ATTEMPTS = 16,                /* than the one that status tells of, when that was put back from a backup: those looked for */
     JOB_SUBMIT_TRIES = 5,                   /* submissions that Ray answers with an error of its own */
+    JOB_SUBMIT_UNHEARD = 3,                 /* submissions that nobody answers are worth a word in status */
 };
 
 #endif

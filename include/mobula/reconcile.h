@@ -293,6 +293,9 @@ struct job_said {
     uint32_t unsubmitted;         /* submissions that Ray answered with an error of its own (5xx) … */
     int64_t unsubmitted_ms;       /* … monotonic, the last of them … */
     struct slice unsubmitted_why; /* … and what it said */
+    uint32_t unheard;             /* submissions without an answer of Ray's, since it knew a job … */
+    int64_t unheard_ms;           /* … monotonic, the last of them … */
+    struct slice unheard_no;      /* … and who said no instead, and why; empty: nobody */
 };
 
 struct job_view {

@@ -13,7 +13,8 @@ bool job_asks(const struct action *act)
 static void keep_texts(struct job *j)
 {
     struct job_said *s = &j->said;
-    struct slice *const all[] = {&s->cluster, &s->session, &s->id, &s->message, &s->refused, &s->log, &s->trouble, &s->unsubmitted_why};
+    struct slice *const all[] = {&s->cluster, &s->session,         &s->id,        &s->message, &s->refused, &s->log,
+                                 &s->trouble, &s->unsubmitted_why, &s->unheard_no};
     size_t bytes = 0;
     s->message = job_shorten(s->message, LIMIT_JOB_MESSAGE, &j->op->event_arena);
     for (size_t i = 0; i < COUNT_OF(all); i++)

@@ -27,8 +27,13 @@ static void no_answer(struct job_said *said, const struct ray_dash_answer *answe
     if (answer->call != RAY_DASH_SUBMIT)
         return;
     forget_job(said, SLICE_NONE); /* whatever was known of it */
-    if (answer->http_status == 0)
-        return; /* it is silent: that is counted above */
+    if (answer->http_status == 0) {
+        bool no = said->says_no || answer->err.code == ERR_LIMIT;
+        said->unheard += said->unheard < 1000;
+        said->unheard_ms = now.mono_ms;
+        said->unheard_no = no ? said->trouble : SLICE_NONE;
+        return;
+    }
     said->unsubmitted += said->unsubmitted < UINT32_MAX;
     said->unsubmitted_ms = now.mono_ms;
     said->unsubmitted_why = said->trouble;
@@ -44,6 +49,7 @@ static void hear_job(struct job_said *said, struct slice id, const struct ray_da
 {
     forget_job(said, id);
     said->known = true;
+    said->unheard = 0;
     if (!job_state_parse(job->status, &said->state))
         said->state = JOB_RUNNING;
     said->message = job->message;
@@ -58,7 +64,7 @@ static void hear_session(struct job_said *said, struct slice session)
         said->refused = SLICE_NONE;
         said->stops = 0;
         said->stopping = false;
-        said->unsubmitted = 0;
+        said->unsubmitted = said->unheard = 0;
     }
     said->session = session;
 }
@@ -69,6 +75,7 @@ static void hear_submitted(struct job_said *said, struct slice id)
         return; /* and more is known of it */
     forget_job(said, id);
     said->known = true;
+    said->unheard = 0;
     said->state = JOB_PENDING;
 }
 

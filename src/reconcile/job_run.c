@@ -190,11 +190,28 @@ static bool follow(struct job_decision *d, const struct job_said *said)
     return true;
 }
 
+/* Looks are answered, and submissions are not: nobody knows whether that passes. What keeps them may be in the way there, or in Ray, and it
+ * is for people to look into; the job waits, as long as its deadline lets it. */
+static struct slice unheard_text(const struct job_decision *d, const struct job_said *said)
+{
+    if (said->unheard < JOB_SUBMIT_UNHEARD || d->is.state != JOB_STATE_NONE)
+        return SLICE("");
+    return arena_printf(d->a, "job %.*s could not be submitted so far: %.*s", SLICE_ARG(d->is.id),
+                        SLICE_ARG(said->unheard_no.len ? said->unheard_no : SLICE("submissions have no answer, and Ray does not know it")));
+}
+
+static int64_t next_submit_ms(const struct job_decision *d, const struct job_said *said)
+{
+    uint64_t seed = hash64(d->job->uid, 0);
+    int64_t wait_ms = reconcile_backoff_ms(said->unheard, seed);
+    int64_t heard_ms = said->unheard_ms + (wait_ms < JOB_LOOK_FAILING_MAX_MS ? wait_ms : JOB_LOOK_FAILING_MAX_MS);
+    int64_t due_ms = said->unsubmitted ? said->unsubmitted_ms + reconcile_backoff_ms(said->unsubmitted, seed) : d->in->now.mono_ms;
+    return said->unheard && heard_ms > due_ms ? heard_ms : due_ms;
+}
+
 /* A Ray that answers with errors of its own is asked again after a growing pause, and not for ever. */
 static bool may_submit(struct job_decision *d, const struct job_said *said)
 {
-    if (said->unsubmitted == 0)
-        return true;
     if (said->unsubmitted >= JOB_SUBMIT_TRIES) {
         job_fail(d, "SubmissionFailed",
                  arena_printf(d->a, "Ray did not take the submission in %d tries, the last: %.*s", JOB_SUBMIT_TRIES,
@@ -202,7 +219,7 @@ static bool may_submit(struct job_decision *d, const struct job_said *said)
                  RETRY_MAYBE);
         return false;
     }
-    int64_t due_ms = said->unsubmitted_ms + reconcile_backoff_ms(said->unsubmitted, hash64(d->job->uid, 0));
+    int64_t due_ms = next_submit_ms(d, said);
     if (d->in->now.mono_ms >= due_ms)
         return true;
     plan_look_again(d->p, due_ms);
@@ -306,7 +323,7 @@ static void run(struct job_decision *d)
     const struct job_cluster *c = d->cluster;
     bool mine = slice_empty(d->job->selected) && d->in->errors->count == 0; /* of a spec that cannot be read nobody knows whose it is */
     bool over = d->is.state >= JOB_STOPPED;                                 /* its end is known, and on its way into status */
-    d->to.message = SLICE("");
+    d->to.message = unheard_text(d, &said);
     decide_remove(d, false, "of an earlier attempt");
     if (hear(d, &said))
         return;

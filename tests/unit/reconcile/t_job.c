@@ -192,15 +192,15 @@ static void read_a_cluster(struct job_scene *s, struct slice line)
 static void read_said(struct job_scene *s, struct slice line)
 {
     struct job_said *said = &s->said;
-    int32_t answered = 0, failures = 0, failed = 0, failing = 0, began = 0, ended = 0, unsubmitted = 0;
+    int32_t answered = 0, failures = 0, failed = 0, failing = 0, began = 0, ended = 0, unsubmitted = 0, unheard = 0;
     int32_t stops = 0, stopped = 0;
     while (!slice_empty(line)) {
         struct slice word = slice_cut(&line, ' ');
         struct {
             const char *name;
             struct slice *to;
-        } texts[] = {{"cluster", &said->cluster}, {"session", &said->session}, {"id", &said->id},          {"refused", &said->refused},
-                     {"log", &said->log},         {"message", &said->message}, {"trouble", &said->trouble}};
+        } texts[] = {{"cluster", &said->cluster}, {"session", &said->session}, {"id", &said->id},           {"refused", &said->refused},
+                     {"log", &said->log},         {"message", &said->message}, {"trouble", &said->trouble}, {"no", &said->unheard_no}};
         for (size_t i = 0; i < COUNT_OF(texts); i++)
             if (word_value(word, texts[i].name).ptr)
                 *texts[i].to = word_value(word, texts[i].name);
@@ -211,6 +211,7 @@ static void read_said(struct job_scene *s, struct slice line)
         take_int(word, "failed", &failed);
         take_int(word, "failing", &failing);
         take_int(word, "unsubmitted", &unsubmitted);
+        take_int(word, "unheard", &unheard);
         take_int(word, "began", &began);
         take_int(word, "ended", &ended);
         said->asking |= slice_eq(word, SLICE("asking"));
@@ -224,6 +225,8 @@ static void read_said(struct job_scene *s, struct slice line)
     said->unsubmitted = (uint32_t)unsubmitted;
     said->unsubmitted_ms = NOW_MS - failed;
     said->unsubmitted_why = SLICE("500");
+    said->unheard = (uint32_t)unheard;
+    said->unheard_ms = NOW_MS - failed;
     said->stops = (uint32_t)stops;
     said->stop_ms = NOW_MS - stopped;
     said->failures = (uint32_t)failures;

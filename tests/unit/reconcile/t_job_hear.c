@@ -121,8 +121,37 @@ static void test_unsubmitted(void)
     }
     job_hear(&said, SLICE("b"), &lost, (struct now){9000, 9});
     CHECK_INT(said.unsubmitted, JOB_SUBMIT_TRIES);
+    CHECK(said.unheard == 1 && said.unheard_ms == 9000);
     job_hear(&said, SLICE_NONE, &version, (struct now){9001, 9});
-    CHECK_INT(said.unsubmitted, 0);
+    CHECK(said.unsubmitted == 0 && said.unheard == 0);
+}
+
+/* Silence is counted over the looks between them, too, until Ray knows the job. */
+static void test_unheard(void)
+{
+    struct job_said said = before();
+    struct ray_dash_job job = {.status = SLICE("PENDING")};
+    struct ray_dash_answer lost = {.call = RAY_DASH_SUBMIT, .outcome = RAY_DASH_LOST};
+    struct ray_dash_answer no = {.call = RAY_DASH_SUBMIT, .outcome = RAY_DASH_UNSENT};
+    struct ray_dash_answer absent = {.call = RAY_DASH_JOB, .outcome = RAY_DASH_ABSENT, .http_status = 404};
+    struct ray_dash_answer pending = {.call = RAY_DASH_JOB, .outcome = RAY_DASH_OK, .jobs = &job, .job_count = 1};
+    struct ray_dash_answer taken = {.call = RAY_DASH_SUBMIT, .outcome = RAY_DASH_OK, .http_status = 200};
+    const struct ray_dash_answer *const ends[] = {&pending, &taken};
+    err_set(&no.err, ERR_STATUS, "403");
+    err_set(&lost.err, ERR_TIMEOUT, "no answer");
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        test_case("submissions that nobody answers, and then %s", i ? "one is" : "Ray knows it");
+        job_hear(&said, SLICE("b"), &no, (struct now){200, 9});
+        CHECK_STR(said.unheard_no, "403");
+        for (uint32_t n = 2; n < 9; n++) {
+            job_hear(&said, SLICE("b"), &lost, (struct now){200 * n, 9});
+            job_hear(&said, SLICE("b"), &absent, (struct now){200 * n + 1, 9});
+            CHECK(said.unheard == n && said.unheard_ms == 200 * n && said.unsubmitted == 0);
+            CHECK_STR(said.unheard_no, "");
+        }
+        job_hear(&said, SLICE("b"), ends[i], (struct now){9000, 9});
+        CHECK_INT(said.unheard, 0);
+    }
 }
 
 /* After a stop the job is looked at; another session was told nothing. */
@@ -174,6 +203,7 @@ int main(void)
     struct arena a = {0};
     test_answers(&a);
     test_unsubmitted();
+    test_unheard();
     test_refusal();
     test_stops();
     test_half();

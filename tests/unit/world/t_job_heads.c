@@ -83,7 +83,13 @@ static void test_refused_way(void)
         make_job_world_with(&w, false, OPERATOR_PROXY);
         override(&w, "POST", "/api/v1/namespaces/n/services/", statuses[i], false, 2 * JOB_SUBMIT_TRIES);
         apply_job(&w, "j", "");
+        world_run(&w, 60 * 1000);
+        if (statuses[i] != 429) { /* which the client itself sends again */
+            CHECK(text_in(job_says(&w, "j", "message"), "could not be submitted so far: the API server"));
+            CHECK(text_in(job_says(&w, "j", "message"), arena_printf(&w.arena, ": %d ", statuses[i]).ptr));
+        }
         CHECK(run_until(&w, "j", "Complete", JOB_CHECK_TIMEOUT_MS));
+        CHECK(slice_empty(job_says(&w, "j", "reason")) && !text_in(job_says(&w, "j", "message"), "so far"));
         CHECK_INT(apiserver_faults(w.server)->next.times, 0);
         CHECK_INT(board.submits, 1);
         end_job_world(&w);
