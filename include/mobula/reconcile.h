@@ -46,6 +46,7 @@ struct service {
 /* Failures of a group, so that nothing is recreated in a tight loop. Kept in status too, so that a restart does not forget them. */
 struct group_failures {
     uint32_t count;        /* since the group was last well */
+    uint32_t made;         /* pods that were created since the last one, after the wait for it */
     int64_t last_us;       /* wall clock of the last one */
     int64_t not_before_ms; /* monotonic: nothing is created in this group before; it is forgotten some time after */
     uint64_t accepted;     /* the group's hash (ray_group.hash) that the API server took in a dry run; 0: none was tried */

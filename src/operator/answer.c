@@ -33,6 +33,7 @@ void group_failed(struct op *op, struct cluster *c, int32_t group, struct slice 
     if (f->count && op->now.mono_ms < f->not_before_ms)
         return;
     f->count += f->count < 1000;
+    f->made = 0;
     f->last_us = op->now.wall_us;
     f->not_before_ms = op->now.mono_ms + reconcile_backoff_ms(f->count, hash64(slice_of(c->uid), 0));
     keep_reason(f, reason);
@@ -173,6 +174,17 @@ void answer_pod(struct op *op, struct cluster *c, struct jval pod, uint64_t vers
         extract_pod(op, c->space, pod, version, 0);
 }
 
+/* One more that did not fail. What was on its way when another failed says nothing yet. */
+static void group_made(struct op *op, const struct flight *f)
+{
+    if (!f->c->failing || f->generation != f->c->generation)
+        return;
+    model_load(op, f->c);
+    struct group_failures *failures = failures_of(op, f->c, group_name(op, f->group), f->group < 0, false);
+    if (failures && failures->count && op->now.mono_ms >= failures->not_before_ms)
+        failures->made += failures->made < INT32_MAX;
+}
+
 static void created(struct op *op, struct flight *f, struct jval pod, uint64_t version)
 {
     struct cluster *c = f->c;
@@ -190,6 +202,8 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
         snprintf(text, sizeof text, "pod %s exists, but it is going away or its ray.io labels were changed: delete it if it stays",
                  f->name);
         cluster_trouble(op, c, f, text);
+    } else {
+        group_made(op, f);
     }
     if (f->group < 0)
         c->accounts = 0; /* the next head's are looked at anew: whoever took them away meanwhile took them from this one only */

@@ -44,10 +44,8 @@ bool decide_failures(const struct group_view *g, struct plan *p)
 
 int32_t decide_attempts(const struct group_view *g)
 {
-    int64_t since = 0;
-    for (uint32_t i = 0; i < g->count && g->failures->count; i++)
-        since += pod_live(g->pods[i]) && g->pods[i]->created_us > g->failures->last_us;
-    return g->failures->count && since < INT32_MAX / 2 ? (int32_t)(1 + 2 * since) : INT32_MAX;
+    const struct group_failures *f = g->failures;
+    return f->count && f->made < INT32_MAX / 2 ? (int32_t)(1 + 2 * f->made) : INT32_MAX;
 }
 
 enum renewal decide_renewal(const struct group_view *g, struct plan *p)

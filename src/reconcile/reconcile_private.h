@@ -47,7 +47,8 @@ struct slice pod_failure_text(const struct pod *pod, struct arena *a);
 /* Counts new failures and forgets old ones. Returns whether pods may be created in this group now; else the plan looks again in time. */
 bool decide_failures(const struct group_view *g, struct plan *p);
 /* How many pods (or replicas) may be created now. After a failure one, then three times as many as have been created since: what fails for
- * one fails for a thousand, and need not be asked a thousand times. */
+ * one fails for a thousand, and need not be asked a thousand times. Created as we saw it: a pod's own time is by the API server's clock,
+ * that of the failure by ours. */
 int32_t decide_attempts(const struct group_view *g);
 /* Whether workersToDelete holds its name. */
 bool decide_given_up(const struct ray_group *spec, const struct pod *pod);

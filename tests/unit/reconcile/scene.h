@@ -34,12 +34,14 @@ static int group_slot(struct slice name)
 
 static void take_failures(struct scene *s, struct slice text)
 {
-    struct slice group = slice_cut(&text, ':'), count = slice_cut(&text, ':'), ms = slice_cut(&text, ':');
-    int64_t n = 0, wait = 0, ago = 0;
+    struct slice group = slice_cut(&text, ':'), count = slice_cut(&text, ':'), ms = slice_cut(&text, ':'), since = slice_cut(&text, ':');
+    int64_t n = 0, wait = 0, ago = 0, made = 0;
     slice_int(count, &n);
     slice_int(ms, &wait);
-    slice_int(text, &ago);
+    slice_int(since, &ago);
+    slice_int(text, &made);
     s->failures[group_slot(group)] = (struct group_failures){.count = (uint32_t)n,
+                                                             .made = (uint32_t)made,
                                                              .last_us = now_us - ago * 1000000,
                                                              .not_before_ms = NOW_MS + (wait ? wait : -ago * 1000),
                                                              .reason = "it ended"};

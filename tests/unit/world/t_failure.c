@@ -99,6 +99,23 @@ static void test_together(void)
     world_free(&w);
 }
 
+/* After a failure few come at first, and soon as many as are wanted: whose clock is ahead has to wait no longer for that. */
+static void test_growth(void)
+{
+    static const int hours[] = {0, 1, -1};
+    for (size_t i = 0; i < COUNT_OF(hours); i++) {
+        struct world w;
+        test_case("a group that failed once grows, and our clock is %d hours ahead of the API server's", hours[i]);
+        make_world(&w, false);
+        w.process[0].skew_us = hours[i] * INT64_C(3600) * 1000 * 1000;
+        apply(&w, "c", 200);
+        override(&w, "POST", pods_path, 403, false, 1);
+        world_run(&w, 3000);
+        CHECK_INT(apiserver_count(w.server, SLICE("pods")), 201);
+        world_free(&w);
+    }
+}
+
 static void test_refusals(void)
 {
     static const struct {
@@ -459,6 +476,7 @@ int main(void)
     test_crash_loop();
     test_once();
     test_together();
+    test_growth();
     test_refusals();
     test_namespace();
     test_relabelled();
