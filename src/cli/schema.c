@@ -113,6 +113,8 @@ static void check_limits(const struct place *at, struct jval schema, struct jval
     }
     if (json_type(v) == JSON_ARRAY && json_int(json_key(schema, SLICE("maxItems")), &most) && json_len(v) > (size_t)most)
         found(at, false, v, "has %zu items: must have at most %lld", json_len(v), (long long)most);
+    if (json_type(v) == JSON_OBJECT && json_int(json_key(schema, SLICE("maxProperties")), &most) && json_len(v) > (size_t)most)
+        found(at, false, v, "has %zu members: must have at most %lld", json_len(v), (long long)most);
 }
 
 /* Rules of the form "self in ['a', 'b']". What the others ask for our readers ask for too, and say better. */

@@ -63,7 +63,9 @@ static bool autoscaler_v2(struct reader *r, const struct place *spec)
 static void check_resources(struct reader *r, const struct place *group)
 {
     static const char *const flags[] = {"num-cpus", "num-gpus", "memory", "resources"};
-    forbid_param(r, group, "labels", "write them in the group's labels");
+    struct place params = place_key(group, "rayStartParams"), labels = place_key(&params, "labels");
+    if (place_given(&labels)) /* an empty one, too: the CRD refuses it */
+        place_bad(r, &labels, "must not be here: write them in the group's labels");
     if (json_len(json_key(group->value, SLICE("resources"))) == 0)
         return;
     for (size_t i = 0; i < COUNT_OF(flags); i++)

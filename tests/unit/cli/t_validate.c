@@ -182,6 +182,28 @@ static void same_fields(struct arena *a)
     }
 }
 
+/* What the CRD says of the number of members. */
+static void members(struct arena *a)
+{
+    for (unsigned count = 16; count <= 17; count++) {
+        test_case("a clusterSelector of %u labels", count);
+        struct validated sum = {0};
+        struct buf text, out;
+        buf_init(&text, MIB);
+        buf_init(&out, MIB);
+        buf_put(&text, SLICE("{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: a}, spec: {entrypoint: x, clusterSelector: {"
+                             "ray.io/cluster: c"));
+        for (unsigned i = 1; i < count; i++)
+            buf_printf(&text, ", l%u: x", i);
+        buf_put(&text, SLICE("}}}"));
+        validate_text("F", guarded(buf_slice(&text)), a, &sum, &out);
+        CHECK_SLICE(buf_slice(&out), count <= 16 ? SLICE("") : SLICE("F:1: spec.clusterSelector: has 17 members: must have at most 16\n"));
+        CHECK_INT(sum.errors, count > 16);
+        buf_free(&text);
+        buf_free(&out);
+    }
+}
+
 static void findings_limit(struct arena *a)
 {
     struct findings *f = arena_new(a, struct findings);
@@ -214,6 +236,7 @@ int main(void)
     texts(&a);
     schema(&a);
     same_fields(&a);
+    members(&a);
     findings_limit(&a);
     arena_free(&a);
     return test_done();

@@ -57,6 +57,8 @@ static const struct {
      "spec.workerGroupSpecs[0].rayStartParams.resources: "},
     {"6 labels in params", V1(GROUP("'rayStartParams':{'labels':'a=b'}")),
      "spec.workerGroupSpecs[0].rayStartParams.labels: must not be here"},
+    {"6 empty labels in params", V1(GROUP("'rayStartParams':{'labels':''}")),
+     "spec.workerGroupSpecs[0].rayStartParams.labels: must not be here"},
     {"6 label key", V1(GROUP("'labels':{'a b':'c'}")), "spec.workerGroupSpecs[0].labels[\"a b\"]: is no label key"},
     {"6 label value", V1(GROUP("'labels':{'a':'b c'}")), "spec.workerGroupSpecs[0].labels.a: is no label value"},
     {"8 min above max", V1(GROUP("'minReplicas':5,'maxReplicas':3")),
