@@ -17,6 +17,9 @@ int cli_submit(int argc, char **argv);          /* submits a job to Ray's dashbo
 
 /* ---- what they share ---- */
 
+/* Opens those of 0, 1 and 2 that were given to us closed, so that no socket or file becomes one of them and gets what is printed. As
+ * before, what is read from them or written to them is an error. */
+bool cli_hold_standard(struct err *e);
 /* The whole file, or standard input for "-", at most LIMIT_YAML_INPUT bytes. The error names the file. */
 bool cli_read_file(struct slice path, struct arena *a, struct slice *out, struct err *e);
 /* All of it to standard output; what cannot be written is an error that is printed. */

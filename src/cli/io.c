@@ -13,6 +13,17 @@ static void close_file(const int *fd)
         close(*fd);
 }
 
+bool cli_hold_standard(struct err *e)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        /* The other way round, as glibc does it: output that goes nowhere is not to look well. */
+        int flags = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", flags) != fd) /* the lowest that is free */
+            return err_set(e, ERR_IO, "file descriptor %d is closed, and /dev/null cannot be opened: %s", fd, strerror(errno));
+    }
+    return true;
+}
+
 /* Adds what there is to read: the number of bytes, 0 at the end or when the buffer is full, -1 with errno. */
 static ssize_t read_more(int fd, struct buf *text)
 {

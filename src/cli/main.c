@@ -76,6 +76,9 @@ static int run_version(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    struct err e = {0};
+    if (!cli_hold_standard(&e))
+        return cli_fail(&e);
     if (argc < 2) {
         print_list(stderr);
         return STATUS_USAGE;

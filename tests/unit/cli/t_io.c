@@ -5,6 +5,8 @@
 #include <mobula/ray.h>
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* A new file of so many bytes; its name is in path. */
@@ -64,6 +66,52 @@ static void standard_input(struct arena *a)
     CHECK_STR(text, "one two");
     dup2(kept, STDIN_FILENO);
     close(kept);
+}
+
+static int held(unsigned closed)
+{
+    struct err e = {0};
+    char byte;
+    struct stat before[3], now;
+    for (int fd = 0; fd < 3; fd++)
+        if (!(closed >> fd & 1) && fstat(fd, &before[fd]) != 0)
+            return 1;
+    if (!cli_hold_standard(&e))
+        return 2;
+    for (int fd = 0; fd < 3; fd++)
+        if (!(closed >> fd & 1) && (fstat(fd, &now) != 0 || now.st_ino != before[fd].st_ino))
+            return 3; /* not ours to change */
+    int fds[2];
+    if (pipe(fds) != 0 || fds[0] < 3)
+        return 4;
+    if ((closed & 1) && read(0, &byte, 1) >= 0)
+        return 5;
+    for (int fd = 1; fd < 3; fd++)
+        if ((closed >> fd & 1) && write(fd, "x", 1) >= 0)
+            return 6;
+    return 0;
+}
+
+/* In a child with these closed. Returns the number of the first thing that is wrong; 0: nothing is. */
+static int in_child(unsigned closed)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        for (int fd = 0; fd < 3; fd++)
+            if (closed >> fd & 1)
+                close(fd);
+        _exit(held(closed));
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void closed_at_start(void)
+{
+    for (unsigned closed = 0; closed < 8; closed++) {
+        test_case("standard files that are closed at start (%u): nothing that is opened becomes one of them", closed);
+        CHECK_INT(in_child(closed), 0);
+    }
 }
 
 /* What a server said is a line for a terminal and nothing more. */
@@ -221,6 +269,7 @@ int main(void)
     sizes(&a);
     refused(&a);
     standard_input(&a);
+    closed_at_start();
     failure();
     namespaces();
     tools();
