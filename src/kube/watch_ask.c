@@ -107,6 +107,7 @@ static void set_absent(struct kube_watch *w, struct now now)
     exchange_close(&w->x);
     w->phase = WATCH_WAIT;
     w->want_list = true;
+    buf_clear(&w->page); /* what earlier pages held counts as gone: the next list begins with its first */
     w->not_before_ms = now.mono_ms + WATCH_ABSENT_MS;
     w->synced = true;
     bool news = !w->absent;

@@ -480,6 +480,18 @@ static void check_absent(void)
     answer_list(&t, LIST("10", ""));
     CHECK_STORY(&t, "R S10");
     watcher_free(&t);
+    test_case("404 of a later page: what the first one held has gone, and the list after it begins with its first page");
+    watcher_start(&t, false);
+    t.w->resource.group = SLICE("ray.io");
+    answer_list(&t, "{\"metadata\":{\"continue\":\"t1\",\"resourceVersion\":\"10\"},\"items\":[" ITEM("p", "3") "]}");
+    fake_take(watcher_link(&t));
+    fake_answer(watcher_link(&t), 404, "", SLICE("404 page not found"));
+    CHECK_STORY(&t, "R +p A");
+    fake_run(&t.f, WATCH_ABSENT_MS);
+    CHECK(!asks(&t, "continue"));
+    answer_list(&t, LIST("10", ITEM("p", "3")));
+    CHECK_STORY(&t, "R +p S10");
+    watcher_free(&t);
 }
 
 static void check_forbidden(void)
