@@ -57,8 +57,13 @@ void *mem_alloc(size_t size)
 void *mem_resize(void *p, size_t size)
 {
     look_into(p); /* it may move, and leaves a copy behind then */
-    alive -= p ? malloc_usable_size(p) : 0;
-    return counted(realloc(p, size ? size : 1), size);
+    size_t had = p ? malloc_usable_size(p) : 0;
+    alive -= had;
+    p = counted(realloc(p, size ? size : 1), size);
+    size_t has = malloc_usable_size(p);
+    if (has > had)
+        memset((char *)p + had, 0, has - had); /* what it grew by may hold what others gave back, the server of the test among them */
+    return p;
 }
 
 void mem_free(void *p)
