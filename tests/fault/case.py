@@ -32,6 +32,11 @@ RETRY_SECONDS = 5  # a call that was told nothing is tried again within two
 GROWTH_KIB = 192  # at rest; none is usual, 120 of one that has just begun. Of descriptors: one connection that is opened again
 
 
+def refusals(wrote):
+    """Pods that the server itself refused, for a while or for good."""
+    return [x for x in wrote if x.resource == "pods" and x.verb == "create" and x.status == 403 and not x.fault]
+
+
 class Unreached(AssertionError):
     """The operator did not come to the place of the fault: what two learning runs wrote in two statuses may be one this time."""
 
@@ -52,7 +57,8 @@ class Learned:
     id: str
     state: dict
     points: list = field(default_factory=list)  # (key, nth) of its effective writes, in their order
-    writes: int = 0  # all that the operator wrote between act and the fixed point
+    writes: int = 0  # all that the operator wrote between act and the fixed point …
+    refused: int = 0  # … and of those, pods that the server refused
     created: dict = field(default_factory=dict)  # pods made for each place, the setup's left out
     strict: dict = field(default_factory=dict)  # the state with the failures that are told
     seconds: float = 0.0
@@ -359,6 +365,10 @@ class Context:
         """(f) and (d): not many more writes than without faults, and no place was filled more often."""
         faults, wrote = self.fault_count(), self.proxy.writes(self.acted)
         most = 1.25 * reference.writes + 2 * faults + self.unheard + 2
+        refused = refusals(wrote)
+        if len(refused) > reference.refused:  # how long a namespace takes to go is the server's matter
+            self.check_refusals(refused, lambda x: (x.name, x.generation))
+            most += len(refused) - reference.refused
         self.data["wrote"] = (len(wrote), reference.writes, faults, most, self.unheard)
         assert len(wrote) <= most, (f"{len(wrote)} writes, {reference.writes} without faults and {faults} faults allow {most:.0f}:\n  "
                                     + "\n  ".join(map(str, wrote[-30:])))
@@ -384,11 +394,11 @@ class Context:
         assert not often, f"pods made again without being asked for: {often}"
 
     @staticmethod
-    def check_refusals(refused):
+    def check_refusals(refused, of=lambda x: x.name):
         """Of one pod: at once, after a second, after two, four …"""
         by_name = collections.defaultdict(list)
         for x in refused:
-            by_name[x.name].append(x.at)
+            by_name[of(x)].append(x.at)
         for name, at in by_name.items():
             most = 3 + math.log2(1 + at[-1] - at[0])
             assert len(at) <= most, f"{name} was refused {len(at)} times in {at[-1] - at[0]:.1f} s"

@@ -31,7 +31,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 
 import kubelet  # noqa: E402
 import oracles  # noqa: E402
-from case import QUICK, Case, Context, Learned, Unreached, by_place  # noqa: E402
+from case import QUICK, Case, Context, Learned, Unreached, by_place, refusals  # noqa: E402
 from cluster import MOBULA, eventually  # noqa: E402
 from plane import Plane  # noqa: E402
 from processes import Operator  # noqa: E402
@@ -194,7 +194,8 @@ def learn(workload):
         ctx.check_history()
         keys = [ctx.key(x) for x in ctx.effective(ctx.acted)]
         created = by_place(ctx.witness.created() - ctx.created_before)
-        ctx.data["learned"] = (Learned(workload.id, last, [], len(ctx.proxy.writes(ctx.acted)), created, ctx.state(True),
+        wrote = ctx.proxy.writes(ctx.acted)
+        ctx.data["learned"] = (Learned(workload.id, last, [], len(wrote), len(refusals(wrote)), created, ctx.state(True),
                                        time.monotonic() - began, changed - acted), keys)
         ctx.finish()
     return run
@@ -238,7 +239,8 @@ def merge(runs, begin=""):
     other = set(numbered(runs[1][1]))
     first.points = [(k, n) for k, n in numbered(keys) if (k, n) in other and not ("/status " in k and n > STATUSES)]
     first.points = first.points[first.points.index((begin, 1)):] if begin else first.points
-    first.writes, first.took = max(r.writes for r, _ in runs), max(r.took for r, _ in runs)
+    first.writes, first.refused = max(r.writes for r, _ in runs), max(r.refused for r, _ in runs)
+    first.took = max(r.took for r, _ in runs)
     first.created = {k: max(r.created.get(k, 0) for r, _ in runs) for k in {k for r, _ in runs for k in r.created}}
     return first
 

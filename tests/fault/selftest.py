@@ -180,6 +180,23 @@ class Bounds(unittest.TestCase):
         with self.assertRaises(AssertionError):
             case.Context.check_refusals([write("pods", at=t / 10) for t in range(5)])
 
+    def test_refused_for_long(self):
+        """A namespace that takes its time to go refuses more pods than it did without faults: each of them at the pace of the backoff."""
+        def check(times, refused=4):
+            said = {"resource": "pods", "verb": "create", "status": 403, "fault": "", "name": "p"}
+            wrote = [types.SimpleNamespace(**said, generation=g, at=t) for g, t in times]
+            ctx = mock.Mock(data={}, unheard=0, check_refusals=case.Context.check_refusals, created_before=case.collections.Counter())
+            ctx.proxy.writes.return_value, ctx.fault_count.return_value = wrote, 1
+            ctx.witness.created.return_value = case.collections.Counter()
+            case.Context.check_writes(ctx, case.Learned("w", {}, writes=4, refused=refused))
+
+        paced = [(0, 0.0), (0, 1.0), (1, 1.2), (1, 2.2), (1, 4.3), (1, 8.4), (1, 16.5), (1, 32.6), (2, 33.0), (2, 34.0), (2, 36.1)]
+        check(paced)
+        with self.assertRaises(AssertionError):
+            check(paced, refused=len(paced))  # as without faults: then they count as all writes do
+        with self.assertRaises(AssertionError):
+            check([(0, t / 10) for t in range(11)])
+
     def test_late(self):
         """What may be written at rest: Events of before that nobody has heard yet, and the tools when they were refused."""
         old, now = {"eventTime": "2026-01-01T00:00:00.000000Z"}, "2026-01-01T00:00:05.000000Z"
