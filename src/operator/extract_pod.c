@@ -33,6 +33,21 @@ static bool same_to_decisions(const struct pod *a, const struct pod *b)
            (!b->head || strcmp(a->ip, b->ip) == 0);
 }
 
+/* A name is given again only when its pod has gone, and heads have the same one after each other. So of two by one name the older has gone,
+ * though nobody has told: those that are known go from here, and whether the one that is new here has is returned. */
+static bool is_outlived(struct op *op, struct cluster *c, struct slice name, uint64_t version)
+{
+    for (struct pod_record *r = c->pods, *next; r; r = next) {
+        next = r->next;
+        if (!r->pod.head || !slice_eq(slice_of(r->pod.name), name))
+            continue;
+        if (r->pod.version > version)
+            return true;
+        pod_remove(op, r);
+    }
+    return false;
+}
+
 static bool is_over(const struct pod *p)
 {
     return p->ended || p->phase == POD_SUCCEEDED || p->phase == POD_FAILED;
@@ -54,12 +69,15 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     }
     if (!c)
         return;
+    struct pod now;
+    pod_read(object, a, &now);
+    if (!r && now.head && is_outlived(op, c, slice_of(now.name), version))
+        return;
     if (!r)
         r = pod_make(op, c, uid);
     r->round = round ? round : r->round;
-    struct pod before = r->pod, now;
+    struct pod before = r->pod;
     struct pod *p = &r->pod;
-    pod_read(object, a, &now);
     now.version = version;
     now.counted = before.counted;
     now.asked = before.asked;

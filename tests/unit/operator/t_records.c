@@ -74,6 +74,33 @@ static void watch_says(struct rig *r, enum kube_watch_what what, struct jval ite
     w->on(w->owner, &ev, r->f.now);
 }
 
+static void tell_head(struct rig *r, const char *uid, const char *name, unsigned version)
+{
+    struct slice text = arena_printf(&r->arena,
+                                     "{\"metadata\":{\"name\":\"%s\",\"uid\":\"%s\",\"resourceVersion\":\"%u\",\"labels\":{"
+                                     "\"ray.io/node-type\":\"head\"}," OWNED "},\"status\":{\"phase\":\"Running\"}}",
+                                     name, uid, version);
+    extract_pod(r->op, &r->op->spaces[0], parsed(r, text), version, 1);
+}
+
+/* The end of a head may be missed, and a list that is still being read may tell of it once more. */
+static void check_outlived(void)
+{
+    struct rig r;
+    start(&r);
+    test_case("a head is made under the name of one whose end nobody has told: that one has gone");
+    tell_head(&r, POD(1), "c-head", 5);
+    tell_head(&r, POD(2), "c-head", 9);
+    CHECK(pod(&r, POD(1)) == NULL && pod(&r, POD(2)) != NULL);
+    test_case("… and told of again, it is not there either");
+    tell_head(&r, POD(1), "c-head", 7);
+    CHECK(pod(&r, POD(1)) == NULL && pod(&r, POD(2)) != NULL);
+    test_case("a head of another name is a second one");
+    tell_head(&r, POD(3), "c-head-abcde", 7);
+    CHECK(pod(&r, POD(2)) != NULL && pod(&r, POD(3)) != NULL);
+    finish(&r);
+}
+
 static void check_forward(void)
 {
     struct rig r;
@@ -428,6 +455,7 @@ static void check_uid_with_nul(void)
 int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = -1};
+    check_outlived();
     check_forward();
     check_given_up();
     check_overtaken();
