@@ -179,23 +179,25 @@ void pods_wanted(struct sim *s, struct want *c, bool made)
         memset(c->fewer, 0, sizeof c->fewer);
         memset(c->asked, 0, sizeof c->asked);
         memset(c->dropped, 0, sizeof c->dropped);
+        c->had = c->groups;
     }
     for (uint32_t g = 0; g < SIM_GROUPS; g++) {
         uint32_t asked = asked_of(c, g), most = c->scaled && c->kind == RAY_V1 ? SIM_SCALED_MAX : asked;
         c->fewer[g] += asked < c->asked[g] ? c->asked[g] - asked : 0;
         c->most[g] = most > c->most[g] ? most : c->most[g];
         c->asked[g] = asked;
-        if (g >= c->groups)
+        if (g >= c->groups || g >= c->had)
             c->dropped[g] = apiserver_revision(s->w.server);
     }
+    c->had = c->groups;
     c->suspended |= c->suspend;
 }
 
-/* Its group was taken out of the spec: its pods go at once, also where others drain. */
+/* Its group was taken out of the spec: its pods go at once, also where others drain, and those that a late operator has made since. */
 bool pods_dropped(const struct want *c, const struct seen_pod *p)
 {
     int32_t group = group_of(p);
-    return group >= 0 && p->born <= c->dropped[group];
+    return group >= 0 && ((uint32_t)group >= c->groups || p->born <= c->dropped[group]);
 }
 
 /* ---- why a pod goes ---- */

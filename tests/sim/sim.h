@@ -154,6 +154,7 @@ struct want {
     char uid[SIM_UID];
     bool suspended;                                                  /* it was, at some time */
     uint32_t asked[SIM_GROUPS], most[SIM_GROUPS], fewer[SIM_GROUPS]; /* pods; fewer: what was taken back, less what has gone for that */
+    uint32_t had;                                                    /* groups, as the user wrote last */
     uint64_t dropped[SIM_GROUPS];                                    /* the version of the store when the group was not there last */
 };
 enum { SIM_SCALED_MAX = 8 }; /* workers of a group of such a cluster */
