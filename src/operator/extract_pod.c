@@ -34,8 +34,8 @@ static bool same_to_decisions(const struct pod *a, const struct pod *b)
 }
 
 /* A name is given again only when its pod has gone, and heads have the same one after each other. So of two by one name the older has gone,
- * though nobody has told: those that are known go from here, and whether the one that is new here has is returned. */
-static bool is_outlived(struct op *op, struct cluster *c, struct slice name, uint64_t version)
+ * though nobody has told. Those that are known go from here; returns whether it is the one that is told of now. */
+static bool settle_namesakes(struct op *op, struct cluster *c, struct slice name, uint64_t version)
 {
     for (struct pod_record *r = c->pods, *next; r; r = next) {
         next = r->next;
@@ -71,7 +71,7 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
         return;
     struct pod now;
     pod_read(object, a, &now);
-    if (!r && now.head && is_outlived(op, c, slice_of(now.name), version))
+    if (!r && now.head && settle_namesakes(op, c, slice_of(now.name), version))
         return;
     if (!r)
         r = pod_make(op, c, uid);

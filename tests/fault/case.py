@@ -28,7 +28,7 @@ LIMIT = 30.0  # seconds to converge, beside what the machine needs: SLOWNESS tim
 SLOWNESS = 5
 CANARY = "canary-5e1f2d7c90ab"  # a value in every pod template that the operator may never tell
 RSS_KIB = 4 * 1024  # at the end of a case; 1,200 to 1,600 are usual
-COLLECTED_SECONDS = 60  # what the garbage collector has begun to take away, a busy kubelet may still have to end
+COLLECTED_SECONDS = 60  # what nobody owns any more is the collector's to take and the kubelet's to end: both may be busy
 RETRY_SECONDS = 5  # a call that was told nothing is tried again within two
 GROWTH_KIB = 192  # at rest; none is usual, 120 of one that has just begun. Of descriptors: one connection that is opened again
 
