@@ -97,6 +97,15 @@ static void check_enum(const struct place *at, struct jval schema, struct jval v
     buf_free(&words);
 }
 
+/* The API server counts them, not bytes; what is no UTF-8 it has refused before. */
+static size_t characters(struct slice s)
+{
+    size_t count = 0;
+    for (size_t step; (step = utf8_step(s)) > 0; count++)
+        s = slice_skip(s, step);
+    return count + s.len;
+}
+
 static void check_limits(const struct place *at, struct jval schema, struct jval v)
 {
     double n, minimum;
@@ -107,7 +116,7 @@ static void check_limits(const struct place *at, struct jval schema, struct jval
     if (int32 && json_num(v, &n) && (n < INT32_MIN || n > INT32_MAX))
         found(at, false, v, "is %.*s: must fit in 32 bits", SLICE_ARG(slice_head(json_raw(v), 32)));
     if (json_type(v) == JSON_STRING && json_int(json_key(schema, SLICE("maxLength")), &most)) {
-        size_t len = json_str(v, at->out->arena).len;
+        size_t len = characters(json_str(v, at->out->arena));
         if (len > (size_t)most)
             found(at, false, v, "has %zu characters: must have at most %lld", len, (long long)most);
     }

@@ -149,12 +149,11 @@ int64_t operator_step(struct op *op, struct now now)
         next = kube_lease_tick(op->lease, now);
     follow_lease(op);
     follow_wall(op);
-    if (op->leading && !op->stopping) {
+    bool decides = op->leading && !op->stopping, more = false;
+    if (decides) {
         decide_all(op);
-        bool more = execute_all(op);
+        more = execute_all(op);
         next = earlier(next, earlier(timer_next(op), tools_tick(op)));
-        if (op->dirty_first || more)
-            next = now.mono_ms; /* more is waiting to be decided: after the links have had their turn */
     } else {
         kube_calls_recall(op->client, op, NULL, now);
         decide_none(op);
@@ -162,7 +161,9 @@ int64_t operator_step(struct op *op, struct now now)
     next = earlier(next, ray_gcs_pool_tick(op->gcs, now));
     next = earlier(next, heads_tick(op));
     next = earlier(next, kube_events_tick(op->events, now));
-    return earlier(next, kube_client_tick(op->client, now));
+    next = earlier(next, kube_client_tick(op->client, now));
+    /* More waits to be decided, or has come of these ticks, as what fails before it is sent does: after the links have had their turn. */
+    return more || (decides && op->dirty_first) ? now.mono_ms : next;
 }
 
 bool operator_stop(struct op *op, struct now now)

@@ -102,6 +102,9 @@ static void schema(struct arena *a)
         {"{headGroupSpec: {template: {}}, workerGroupSpecs: [{groupName: a123456789b123456789c123456789d123456789e123456789f1234567896364, "
          "template: {}}]}",
          "1: spec.workerGroupSpecs[0].groupName: has 64 characters: must have at most 63\n"},
+        {"{headGroupSpec: {template: {}}, workerGroupSpecs: [{groupName: '\u00e9\u00e9\u00e9\u00e9"
+         "123456789b123456789c123456789d123456789e123456789f123456789', template: {}}]}",
+         NULL},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         test_case("schema %zu", i);

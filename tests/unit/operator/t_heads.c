@@ -251,6 +251,34 @@ static void decide_later(struct rig *r, int64_t ms)
     decide_all(r->op);
 }
 
+static void touch(void *owner, uint64_t tag, const struct ray_dash_answer *answer, struct now now)
+{
+    struct rig *r = owner;
+    on_answer(owner, tag, answer, now);
+    cluster_touch(r->op, r->c);
+}
+
+static void check_failed_at_once(void)
+{
+    struct rig r;
+    struct err e = {0};
+    const struct ray_dash_request request = {.call = RAY_DASH_VERSION};
+    test_case("a question that cannot be sent: what its answer changes is decided at once, not when something else happens");
+    start_scaled(&r, OPERATOR_DIRECT, "");
+    for (int i = 0; i < 100 && operator_step(r.op, r.f.now) <= r.f.now.mono_ms; i++)
+        net_dispatch(&r.f.net, r.f.now);
+    CHECK(operator_step(r.op, r.f.now) > r.f.now.mono_ms);
+    r.f.refuse = "no way";
+    CHECK(head_ask(r.op, r.c, &request, touch, &r, 7, &e));
+    int64_t next = operator_step(r.op, r.f.now);
+    CHECK_INT(r.outcome, RAY_DASH_UNSENT);
+    CHECK(r.op->dirty_first == r.c && next == r.f.now.mono_ms);
+    operator_step(r.op, r.f.now);
+    CHECK(r.op->dirty_first == NULL);
+    r.f.refuse = NULL;
+    finish(&r);
+}
+
 static const char scaled_auth[] = "\"enableInTreeAutoscaling\":true,\"rayVersion\":\"2.60.0\",\"authOptions\":{\"secretName\":\"mine\"},";
 
 static void check_full_queue(void)
@@ -349,6 +377,7 @@ int main(void)
     check_proxy_free();
     check_token();
     check_bad_token();
+    check_failed_at_once();
     check_full_queue();
     check_nobody_asks();
     check_other_secret();
