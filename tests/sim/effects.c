@@ -46,7 +46,7 @@ static uint64_t hits_of(const struct sim *s, enum sim_kind k)
     case FAULT_DOWN:
         return s->w.hits.refused;
     case FAULT_NO_CONNECT:
-        return s->held;
+        return s->held + s->w.hits.none;
     case FAULT_COMPACT:
         return a->expired;
     case FAULT_OLD_CACHE:

@@ -233,6 +233,7 @@ static void set_knobs(struct sim *s)
     if (faults_on(s, FAULT_PIECES))
         path->piece_max = 1 + s->dice[FAULT_PIECES][0] % (s->dice[FAULT_PIECES][1] % 4 ? 2000 : 60);
     s->w.unreachable = faults_on(s, FAULT_DOWN);
+    s->w.full = faults_on(s, FAULT_NO_CONNECT) && s->dice[FAULT_NO_CONNECT][1] % 2;
     f->watch_delay_ms = faults_on(s, FAULT_WATCH_DELAY) ? s->dice[FAULT_WATCH_DELAY][0] % 4000 : 0;
     f->no_bookmarks = faults_on(s, FAULT_NO_BOOKMARKS);
     f->bookmark_ms = sim_now(s) < SIM_MS ? s->plan->setup.bookmark_ms : 0;

@@ -39,7 +39,7 @@ static const struct {
     [FAULT_BREAK] = {"connections break", 6},
     [FAULT_SILENCE] = {"connections fall silent", 2},
     [FAULT_DOWN] = {"server restarts", 3},
-    [FAULT_NO_CONNECT] = {"connecting takes for ever", 2},
+    [FAULT_NO_CONNECT] = {"connecting takes for ever or is not begun", 2},
     [FAULT_LOST] = {"request lost", 4},
     [FAULT_ANSWER_LOST] = {"answer lost", 6},
     [FAULT_ANSWER_CUT] = {"answer cut", 4},

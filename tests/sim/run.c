@@ -105,7 +105,11 @@ static void on_answered(struct world_hooks *h, const struct world_request *q, in
 
 static void on_stepped(struct world_hooks *h, struct process *p, uint64_t since)
 {
-    faults_stepped((struct sim *)h, p, since);
+    struct sim *s = (struct sim *)h;
+    if (s->w.slept)
+        sim_violation(s, "no sleep over work", "op-%u has something to decide and would wait", p->number);
+    s->w.slept = 0; /* it has been told */
+    faults_stepped(s, p, since);
 }
 
 static void on_killed(struct world_hooks *h, struct process *p)

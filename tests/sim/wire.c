@@ -410,7 +410,11 @@ static struct link *link_new(struct net *n, const struct endpoint *to, struct li
     static const struct link_ops ops = {link_in, link_took, link_out, link_wrote_bytes, link_gone};
     struct process *p = (struct process *)n;
     struct world *w = p->world;
-    (void)e;
+    if (w->full) {
+        w->hits.none++;
+        err_set(e, ERR_LIMIT, "no connection to %.*s:%u: the world is full", SLICE_ARG(to->host), to->port);
+        return NULL;
+    }
     if (w->rays && !slice_eq(to->host, SLICE(WORLD_SERVER)))
         return fakerays_open(p, to, owner, deadline_ms);
     struct wire *x = mem_alloc(sizeof *x);

@@ -1,4 +1,5 @@
 #include "fakeray.h"
+#include "src/operator/op.h"
 
 /* ---- life ---- */
 
@@ -15,6 +16,8 @@ void world_free(struct world *w)
 {
     if (w->sent.bare_deletes && !w->hooks) /* the simulator's hooks say it in their own way */
         fatal("world: %u DELETEs without the uid of what is to go", w->sent.bare_deletes);
+    if (w->slept && !w->hooks)
+        fatal("world: %u times the operator would wait although it has something to decide", w->slept);
     for (uint32_t i = 0; i < WORLD_PROCESSES; i++)
         if (w->process[i].op)
             world_crash(w, i);
@@ -106,6 +109,7 @@ static int64_t step_process(struct process *p, bool *moved)
     *moved |= net_dispatch(&p->net, world_process_now(p));
     int64_t next = operator_step(p->op, world_process_now(p));
     w->turn = NULL;
+    w->slept += p->op->leading && !p->op->stopping && p->op->dirty_first && next > world_process_now(p).mono_ms;
     if (w->hooks && w->hooks->stepped)
         w->hooks->stepped(w->hooks, p, since);
     return next == TIME_NEVER ? next : next - p->ahead_ms;

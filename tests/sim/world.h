@@ -48,6 +48,7 @@ struct world_traffic {
 struct world_hits {
     uint64_t delayed, pieces; /* pieces: reads and writes that were shorter than they could have been */
     uint64_t refused;         /* connections */
+    uint64_t none;            /* connections that were not begun */
 };
 
 /* What becomes of a request that has come to the server. */
@@ -104,7 +105,9 @@ struct world {
     bool submitter_pods;     /* --submitter=pod */
     enum operator_access access;
     bool unreachable; /* connections are refused while it is set */
+    bool full;        /* no connection can be begun while it is set */
     uint64_t steps;
+    uint32_t slept; /* steps after which an operator would wait although it has something to decide */
     struct world_traffic sent;
     struct world_path path;
     struct world_hits hits;
