@@ -72,6 +72,27 @@ static void build_accounts(const struct ray_cluster *c, const struct ray_options
     buf_free(&b);
 }
 
+static uint32_t depth_of(struct jval v)
+{
+    struct jval key, one;
+    uint32_t most = 0;
+    if (json_type(v) != JSON_ARRAY && json_type(v) != JSON_OBJECT)
+        return 0;
+    for (struct jiter it = json_iter(v); json_next(&it, &key, &one);) {
+        uint32_t depth = depth_of(one);
+        most = depth > most ? depth : most;
+    }
+    return 1 + most;
+}
+
+/* What stands in autoscalerOptions stands one deeper in the pod, in its container: all else that is a user's rises. One that fills the
+ * depth makes a sidecar's pod beyond it. That is left to the API server, which knows the types of all that is in a container: none of
+ * them is so deep, and it refuses the pod or leaves out what it does not know. */
+static bool fits_sidecar(const struct ray_cluster *c)
+{
+    return depth_of(json_get(c->spec, "autoscalerOptions")) + 3 <= LIMIT_JSON_DEPTH;
+}
+
 static void build_all(const struct ray_cluster *c, struct arena *a)
 {
     static const struct ray_options options[] = {
@@ -81,7 +102,7 @@ static void build_all(const struct ray_cluster *c, struct arena *a)
     struct buf b;
     struct ray_sums sums;
     buf_init(&b, LIMIT_JSON_ITEM);
-    for (size_t k = 0; k < COUNT_OF(options); k++) {
+    for (size_t k = 0; k < COUNT_OF(options) - !fits_sidecar(c); k++) {
         buf_clear(&b);
         if (ray_build_head_pod(c, &options[k], a, &b, NULL))
             check_pod(&b, a);
