@@ -157,6 +157,7 @@ static void read_request(struct reader *r, struct slice message, struct ray_requ
 {
     struct ray_selector *selectors = take(r, proto_count(message, 3), sizeof *selectors);
     struct slice bytes;
+    *out = (struct ray_request){0}; /* where there may be one, and there are several, the last one counts */
     out->bundle = read_bundle(r, message, 1);
     for (struct proto_field f; next(r, &message, &f);) {
         if (f.number == 2 && proto_bytes(&f, &bytes, &r->e))
