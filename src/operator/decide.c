@@ -4,16 +4,29 @@
 enum { LOCAL_ROUNDS = 4 };
 
 /* The record's bytes as one object again, as ray_read wants it. */
-static struct slice object_text(struct cluster *c, struct arena *a)
+static struct slice object_text(const struct cluster *c, struct slice meta, struct slice spec, struct arena *a)
 {
-    struct slice meta = istr_slice(c->meta), api = record_api_version(c);
+    struct slice api = record_api_version(c);
     meta = slice_skip(slice_head(meta, meta.len - 1), 1); /* without its braces */
     return arena_printf(a,
                         "{\"apiVersion\":\"%.*s\",\"kind\":\"%s\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"%.*s\",\"uid\":\"%s\","
                         "\"generation\":%lld%s%s%.*s},\"spec\":%.*s}",
                         SLICE_ARG(api), record_kind(c), c->name, SLICE_ARG(istr_slice(c->ns)), c->uid, (long long)c->generation,
                         c->deleting ? ",\"deletionTimestamp\":\"1970-01-01T00:00:00Z\"" : "", meta.len ? "," : "", SLICE_ARG(meta),
-                        SLICE_ARG(istr_slice(c->spec)));
+                        SLICE_ARG(spec));
+}
+
+/* What was read once is read again, unless it came without the fields that every object has, in the room of which it passed
+ * LIMIT_JSON_TOKENS: then *e says so, and the name and the uid are all that there is of it. */
+static struct jval read_again(const struct cluster *c, struct arena *a, struct err *e)
+{
+    struct json *doc = arena_new(a, struct json);
+    struct err none = {0};
+    if (json_parse(doc, object_text(c, istr_slice(c->meta), istr_slice(c->spec), a), a, e))
+        return json_root(doc);
+    if (!json_parse(doc, object_text(c, SLICE("{}"), SLICE("null"), a), a, &none))
+        fatal("operator: the name of a resource that was read before cannot be read again: %s", none.text);
+    return json_root(doc);
 }
 
 static void keep_hashes(struct cluster *c, const struct ray_cluster *model)
@@ -24,24 +37,29 @@ static void keep_hashes(struct cluster *c, const struct ray_cluster *model)
         c->hashes[i + 1] = model->groups[i].hash;
 }
 
+static void model_read(struct op *op, struct cluster *c, struct jval object)
+{
+    if (c->kind == RECORD_JOB) {
+        ray_read_job(object, &op->model_arena, &op->job, &op->errors);
+        return;
+    }
+    bool right = ray_read_known(object, c->hashes, &op->model_arena, &op->model, &op->errors);
+    if (right && !c->hashes)
+        keep_hashes(c, &op->model);
+}
+
 void model_load(struct op *op, struct cluster *c)
 {
     if (op->parsed == c)
         return;
+    struct err e = {0};
     arena_reset(&op->model_arena, 256 * KIB);
     memset(&op->errors, 0, sizeof op->errors);
-    struct json *doc = arena_new(&op->model_arena, struct json);
-    struct err e = {0};
-    if (!json_parse(doc, object_text(c, &op->model_arena), &op->model_arena, &e))
-        fatal("operator: a resource that was read before cannot be read again: %s", e.text);
+    model_read(op, c, read_again(c, &op->model_arena, &e));
     op->parsed = c;
-    if (c->kind == RECORD_JOB) {
-        ray_read_job(json_root(doc), &op->model_arena, &op->job, &op->errors);
-        return;
-    }
-    bool right = ray_read_known(json_root(doc), c->hashes, &op->model_arena, &op->model, &op->errors);
-    if (right && !c->hashes)
-        keep_hashes(c, &op->model);
+    if (e.code) /* and not that there is no spec */
+        op->errors =
+            (struct ray_errors){.list = {{.path = SLICE("spec"), .text = arena_dup(&op->model_arena, slice_of(e.text))}}, .count = 1};
 }
 
 struct slice group_name(const struct op *op, int32_t group)

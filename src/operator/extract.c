@@ -1,4 +1,5 @@
-/* Custom resources and services become records. Pods: extract_pod.c. */
+/* Custom resources and services become records. Pods: extract_pod.c. An object whose name, namespace or uid is none that an API server
+ * gives has no record: these words go into paths, into JSON and into logs as they stand. */
 #include "op.h"
 
 static struct slice controller(struct jval object, struct slice kind, struct arena *a)
@@ -102,22 +103,20 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
 {
     struct arena *a = &op->event_arena;
     struct jval metadata = json_get(object, "metadata");
-    struct slice ns = json_get_str(metadata, "namespace", a);
-    struct cluster *c = cluster_make(op, json_get_str(metadata, "uid", a), ns, from->space);
+    struct slice ns = json_get_str(metadata, "namespace", a), name = json_get_str(metadata, "name", a);
+    struct cluster *c = name_dns1123_subdomain(name) ? cluster_make(op, json_get_str(metadata, "uid", a), ns, from->space) : NULL;
     if (!c)
         return;
     c->round = round ? round : c->round;
     if (c->present && version <= c->version)
         return;
     bool fresh = !c->present, changed = fresh;
-    struct slice name = json_get_str(metadata, "name", a);
     if (fresh) {
         c->present = true;
         c->space = from->space;
         c->kind = from->what == SOURCE_JOBS ? RECORD_JOB : from->what == SOURCE_V1 ? RAY_V1 : RAY_LEGACY;
         c->name = mem_alloc(name.len + 1);
-        if (name.len)
-            memcpy(c->name, name.ptr, name.len);
+        memcpy(c->name, name.ptr, name.len);
     }
     c->version = version;
     int64_t generation = json_get_int(metadata, "generation", 0);
@@ -153,10 +152,9 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
 struct cluster *extract_parent(struct op *op, struct space *space, struct jval child)
 {
     struct arena *a = &op->event_arena;
-    struct slice owner = extract_owner(child, a), uid = json_get_str(child, "metadata.uid", a);
-    bool ours = owner.len == UID_TEXT_MAX && uid.len <= UID_TEXT_MAX && !slice_empty(uid) && slice_find(uid, '\0') < 0;
-    ours &= json_get_str(child, "metadata.name", a).len <= POD_NAME_MAX;
-    return ours ? cluster_make(op, owner, json_get_str(child, "metadata.namespace", a), space) : NULL;
+    struct slice name = json_get_str(child, "metadata.name", a), uid = json_get_str(child, "metadata.uid", a);
+    bool known = name.len <= POD_NAME_MAX && name_dns1123_subdomain(name) && uid.len <= UID_TEXT_MAX && name_dns1123_label(uid);
+    return known ? cluster_make(op, extract_owner(child, a), json_get_str(child, "metadata.namespace", a), space) : NULL;
 }
 
 static struct service_record *service_make(struct op *op, struct cluster *c, struct slice uid)

@@ -1,13 +1,14 @@
 #include "op.h"
 
+_Static_assert(LIMIT_KUBE_NAMESPACE == 63, "a namespace is a label, and the key has room for one");
+
 /* Whether there can be such a record. The uid keeps its NUL: struct cluster has both under one name. */
 static bool key_of(char key[RECORD_KEY_MAX], struct slice uid, struct slice ns)
 {
-    if (uid.len != UID_TEXT_MAX || ns.len > LIMIT_KUBE_NAMESPACE || slice_find(uid, '\0') >= 0 || slice_find(ns, '\0') >= 0)
+    if (uid.len != UID_TEXT_MAX || !name_dns1123_label(uid) || !name_dns1123_label(ns))
         return false;
     slice_copy(uid, key, UID_TEXT_MAX + 1);
-    if (ns.len)
-        memcpy(key + UID_TEXT_MAX + 1, ns.ptr, ns.len);
+    memcpy(key + UID_TEXT_MAX + 1, ns.ptr, ns.len);
     return true;
 }
 

@@ -452,6 +452,97 @@ static void check_uid_with_nul(void)
     finish(&r);
 }
 
+/* ---- words that are none of an API server's ---- */
+
+static void tell_named(struct rig *r, enum child what, const char *name, const char *ns, const char *uid)
+{
+    struct slice text = arena_printf(&r->arena,
+                                     "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\",\"uid\":\"%s\",\"ownerReferences\":[{\"kind\":"
+                                     "\"RayCluster\",\"uid\":\"" JOB "\",\"controller\":true}]},\"spec\":{}}",
+                                     name, ns, uid);
+    struct space *s = &r->op->spaces[0];
+    if (what == A_POD)
+        extract_pod(r->op, s, parsed(r, text), 10, 1);
+    else if (what == A_SERVICE)
+        extract_service(r->op, s, parsed(r, text), 10, 1);
+    else
+        extract_cluster(r->op, &s->source[SOURCE_V1], parsed(r, text), 10, 1);
+}
+
+static uint32_t records(const struct rig *r)
+{
+    return r->op->clusters.count + r->op->pods.count + r->op->services.count;
+}
+
+/* As they stand in JSON. */
+static void check_words(void)
+{
+    static const char *const wrong[] = {"",      "a\\\"",   "a\\\\",    "a\\\",\\\"uid\\\":\\\"b",
+                                        "a/b",   "a/../b",  ".",        "..",
+                                        "a?b",   "a%2f",    "a\\u0000", "\\u0000a",
+                                        "a\\nb", "a b",     "A",        "a_b",
+                                        "-a",    "\xc3\xa9"};
+    struct rig r;
+    start(&r);
+    for (size_t i = 0; i < COUNT_OF(wrong) * (A_CLUSTER + 1); i++) {
+        enum child what = (enum child)(i % (A_CLUSTER + 1));
+        const char *word = wrong[i / (A_CLUSTER + 1)];
+        test_case("an object whose name, namespace or uid is '%s' is passed over, it is of kind %d", word, what);
+        tell_named(&r, what, word, "n", CLUSTER);
+        tell_named(&r, what, "x", word, CLUSTER);
+        tell_named(&r, what, "x", "n", word);
+        CHECK_INT(records(&r), 0);
+    }
+    test_case("a uid of the right length that has a %s in it is none", "quote");
+    tell_named(&r, A_CLUSTER, "x", "n", "00000000-0000-0000-0000-00000000000\\\"");
+    CHECK_INT(records(&r), 0);
+    test_case("LIMIT_KUBE_NAME: a longer name is none");
+    char name[LIMIT_KUBE_NAME + 2];
+    memset(name, 'a', sizeof name);
+    name[LIMIT_KUBE_NAME + 1] = '\0';
+    tell_named(&r, A_CLUSTER, name, "n", CLUSTER);
+    CHECK_INT(records(&r), 0);
+    name[LIMIT_KUBE_NAME] = '\0';
+    tell_named(&r, A_CLUSTER, name, "n", CLUSTER);
+    CHECK(cluster_get(r.op, SLICE(CLUSTER), SLICE("n"))->present);
+    finish(&r);
+}
+
+/* {"metadata":{"name":…,"namespace":…,"uid":…},"spec":{"x":[0,…]}} of so many values and keys. */
+static struct slice many_values(struct rig *r, size_t tokens)
+{
+    static const char head[] = "{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER "\"},\"spec\":{\"x\":[0";
+    enum { BEFORE = 14 }; /* with the first 0 */
+    struct buf b;
+    buf_init(&b, LIMIT_JSON_ITEM);
+    buf_put(&b, slice_of(head));
+    for (size_t i = BEFORE; i < tokens; i++)
+        buf_put(&b, SLICE(",0"));
+    buf_put(&b, SLICE("]}}"));
+    struct slice text = arena_dup(&r->arena, buf_slice(&b));
+    buf_free(&b);
+    return text;
+}
+
+/* What a server leaves out (apiVersion, kind, generation) is put in when the record is read. */
+static void check_tokens(void)
+{
+    struct rig r;
+    struct json doc;
+    struct err e = {0};
+    start(&r);
+    test_case("LIMIT_JSON_TOKENS: an object at the limit, without what every object has, is told to be too large");
+    CHECK(!json_parse(&doc, many_values(&r, LIMIT_JSON_TOKENS + 1), &r.arena, &e));
+    extract_cluster(r.op, &r.op->spaces[0].source[SOURCE_V1], parsed(&r, many_values(&r, LIMIT_JSON_TOKENS)), 10, 1);
+    model_load(r.op, cluster_get(r.op, SLICE(CLUSTER), SLICE("n")));
+    CHECK_INT(r.op->errors.count, 1);
+    CHECK_STR(ray_errors_text(&r.op->errors, ERR_TEXT_MAX, &r.arena),
+              "spec: more than 262144 values and keys in one document (LIMIT_JSON_TOKENS)");
+    CHECK_STR(r.op->model.name, "c");
+    CHECK_STR(r.op->model.uid, CLUSTER);
+    finish(&r);
+}
+
 int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = -1};
@@ -469,5 +560,7 @@ int main(void)
     check_elsewhere();
     check_namespace_limit();
     check_uid_with_nul();
+    check_words();
+    check_tokens();
     return test_done();
 }
