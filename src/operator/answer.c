@@ -160,9 +160,11 @@ static bool holds_place(struct op *op, const struct flight *f, const struct pod 
     if (f->group < 0)
         return pod->head;
     model_load(op, f->c);
+    if ((uint32_t)f->group >= op->model.group_count) /* a server that was put back tells of other groups in the same generation */
+        return true;
+    const struct ray_group *g = &op->model.groups[f->group];
     bool runs = !pod->deleting && !pod->ended && pod->phase != POD_FAILED && pod->phase != POD_SUCCEEDED;
-    return !pod->head && slice_eq(pod->group, group_name(op, f->group)) &&
-           (runs || pod->index == f->index / op->model.groups[f->group].hosts);
+    return !pod->head && slice_eq(pod->group, g->name) && (runs || pod->index == f->index / g->hosts);
 }
 
 void answer_pod(struct op *op, struct cluster *c, struct jval pod, uint64_t version)

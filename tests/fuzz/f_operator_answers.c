@@ -1,6 +1,7 @@
 /* Answers to the operator's own writes and questions. Parts separated by NUL: first a RayCluster that it is told of, then what befalls its
  * oldest request that waits: a status of three digits and the body behind it is the answer, x a connection that breaks, t a second that
- * passes. Whatever a server says, records stay whole and no DELETE goes without a uid. */
+ * passes, an object a RayCluster that it is told of meanwhile, and p and an object a pod. Whatever a server says, records stay whole and no
+ * DELETE goes without a uid. */
 #include "op_records.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -48,16 +49,32 @@ static void answer(struct fake *f, struct slice part)
     }
 }
 
-static bool tell(struct op *op, struct slice text)
+static bool tell(struct op *op, struct slice text, enum source_what what)
 {
     struct json doc;
     uint64_t version = 0;
+    struct space *space = &op->spaces[0];
     arena_reset(&op->event_arena, 64 * KIB);
     if (!json_parse(&doc, text, &op->event_arena, NULL) || json_type(json_root(&doc)) != JSON_OBJECT)
         return false;
     kube_version_parse(json_get_str(json_root(&doc), "metadata.resourceVersion", &op->event_arena), &version);
-    extract_cluster(op, &op->spaces[0].source[SOURCE_V1], json_root(&doc), version, 1);
+    if (what == SOURCE_PODS)
+        extract_pod(op, space, json_root(&doc), version, 1);
+    else
+        extract_cluster(op, &space->source[what], json_root(&doc), version, 1);
     return true;
+}
+
+static void befall(struct fake *f, struct op *op, struct slice part)
+{
+    if (part.ptr[0] == 't')
+        f->now = (struct now){f->now.mono_ms + 1000, f->now.wall_us + 1000000};
+    else if (part.ptr[0] == '{')
+        tell(op, part, SOURCE_V1);
+    else if (part.ptr[0] == 'p')
+        tell(op, slice_skip(part, 1), SOURCE_PODS);
+    else
+        answer(f, part);
 }
 
 static void play(struct fake *f, struct op *op, struct slice in)
@@ -65,15 +82,13 @@ static void play(struct fake *f, struct op *op, struct slice in)
     settle(f, op);
     for (int i = 0; i < SOURCE_COUNT; i++)
         op->spaces[0].source[i].synced = true;
-    if (!tell(op, slice_cut(&in, '\0')))
+    if (!tell(op, slice_cut(&in, '\0'), SOURCE_V1))
         return;
     settle(f, op);
     for (int parts = 0; in.ptr && parts < PARTS_MAX; parts++) {
         struct slice part = slice_cut(&in, '\0');
-        if (slice_starts(part, SLICE("t")))
-            f->now = (struct now){f->now.mono_ms + 1000, f->now.wall_us + 1000000};
-        else if (part.len)
-            answer(f, part);
+        if (part.len)
+            befall(f, op, part);
         settle(f, op);
     }
 }
