@@ -1,5 +1,5 @@
 /* Custom resources and services become records. Pods: extract_pod.c. An object whose name, namespace or uid is none that an API server
- * gives has no record: these words go into paths, into JSON and into logs as they stand. */
+ * gives has no record: these words go into JSON as they stand, and an empty one names all objects of a path. */
 #include "op.h"
 
 static struct slice controller(struct jval object, struct slice kind, struct arena *a)

@@ -348,6 +348,17 @@ static void check_back(void)
 
 enum child { A_POD, A_SERVICE, A_CLUSTER };
 
+static void tell_text(struct rig *r, enum child what, struct slice text)
+{
+    struct space *s = &r->op->spaces[0];
+    if (what == A_POD)
+        extract_pod(r->op, s, parsed(r, text), 10, 1);
+    else if (what == A_SERVICE)
+        extract_service(r->op, s, parsed(r, text), 10, 1);
+    else
+        extract_cluster(r->op, &s->source[SOURCE_V1], parsed(r, text), 10, 1);
+}
+
 /* Owned by the cluster, or if it is a cluster itself by the job. */
 static void tell_child(struct rig *r, enum child what, const char *ns, const char *uid, const char *owner)
 {
@@ -356,13 +367,7 @@ static void tell_child(struct rig *r, enum child what, const char *ns, const cha
                      "{\"metadata\":{\"name\":\"x\",\"namespace\":\"%s\",\"uid\":\"%s\",\"ownerReferences\":[{\"kind\":\"%s\","
                      "\"name\":\"c\",\"uid\":\"%s\",\"controller\":true}]},\"spec\":{}}",
                      ns, uid, what == A_CLUSTER ? "RayJob" : "RayCluster", owner);
-    struct space *s = &r->op->spaces[0];
-    if (what == A_POD)
-        extract_pod(r->op, s, parsed(r, text), 10, 1);
-    else if (what == A_SERVICE)
-        extract_service(r->op, s, parsed(r, text), 10, 1);
-    else
-        extract_cluster(r->op, &s->source[SOURCE_V1], parsed(r, text), 10, 1);
+    tell_text(r, what, text);
 }
 
 static void tell_owner(struct rig *r, enum child what, const char *uid)
@@ -460,13 +465,7 @@ static void tell_named(struct rig *r, enum child what, const char *name, const c
                                      "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\",\"uid\":\"%s\",\"ownerReferences\":[{\"kind\":"
                                      "\"RayCluster\",\"uid\":\"" JOB "\",\"controller\":true}]},\"spec\":{}}",
                                      name, ns, uid);
-    struct space *s = &r->op->spaces[0];
-    if (what == A_POD)
-        extract_pod(r->op, s, parsed(r, text), 10, 1);
-    else if (what == A_SERVICE)
-        extract_service(r->op, s, parsed(r, text), 10, 1);
-    else
-        extract_cluster(r->op, &s->source[SOURCE_V1], parsed(r, text), 10, 1);
+    tell_text(r, what, text);
 }
 
 static uint32_t records(const struct rig *r)
