@@ -293,6 +293,9 @@ class Ends(unittest.TestCase):
             spoil(space)
             self.no(whole(2, "a"), space=space)
         self.no(whole(2, "a", where=lambda _: False), space=Namespace())
+        headless = Namespace()
+        del headless.pods[0]  # as many pods as one worker and a head
+        self.no(whole(1, "a"), space=headless)
 
     def test_an_edited_service(self):
         services = next(w for w in WATCHED if w.id == "services")

@@ -7,7 +7,7 @@ import random
 from case import Case
 from cluster import LEGACY, V1
 from rules import Rule, kill
-from workloads import gone, legacy, own_submitter, raycluster, rayjob
+from workloads import gone, legacy, own_submitter, raycluster, rayjob, whole
 
 BLOCK = "K"
 TITLE = "killed at random writes: no duplicates, no orphans, one head, one submission"
@@ -17,6 +17,7 @@ SEED = int(os.environ.get("SEED") or 1)
 MOST = 12
 CRASHES = 5
 POSITIONS = ("before", "committed", "after")
+KINDS = {"v1": V1, "old": LEGACY}  # of the users' clusters
 
 
 class Users:
@@ -24,7 +25,7 @@ class Users:
 
     def __init__(self, ctx, rng):
         self.ctx, self.rng, self.sizes = ctx, rng, {}
-        for name in ("v1", "old"):
+        for name in KINDS:
             self.apply(name)
 
     def apply(self, name):
@@ -35,16 +36,15 @@ class Users:
             self.ctx.space.apply(legacy(name, n, limit=max(n, 1)), LEGACY)
 
     def act(self):
-        name = self.rng.choice(("v1", "old"))
+        name = self.rng.choice(list(KINDS))
         if self.rng.random() < 0.15:
-            group = "/apis/ray.io/v1" if name == "v1" else LEGACY
-            self.ctx.space.delete(name, group)
-            gone(self.ctx, name, group)
+            self.ctx.space.delete(name, KINDS[name])
+            gone(self.ctx, name, KINDS[name])
         self.apply(name)
 
     def content(self):
-        """Whether each cluster has its head and its workers and no more."""
-        return all(len(self.ctx.space.pods(name)) == n + 1 for name, n in self.sizes.items())
+        """Whether each cluster has its head and its workers and no more; a number of pods alone may be made up of others."""
+        return all(whole(n, name, KINDS[name])(self.ctx) for name, n in self.sizes.items())
 
 
 class Submitters:
