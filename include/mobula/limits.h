@@ -176,6 +176,7 @@ enum {
 /* operator */
 enum {
     OPERATOR_PLAN_MS = 10 * 1000,          /* what was decided so long ago is not begun any more: it is decided anew */
+    OPERATOR_FENCE_MS = 1000,              /* after it has begun to lead: what the process before it has sent may take so long to be seen */
     OPERATOR_DECISIONS = 64,               /* of one step, and as many that are made anew: then lease and watches have their turn */
     OPERATOR_DOUBT_MS = 10 * 1000,         /* how long a watch may take to tell that a pod is gone, before all are listed … */
     OPERATOR_DOUBT_MAX_MS = 5 * 60 * 1000, /* … growing to this while lists show the pod as it was */

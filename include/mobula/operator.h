@@ -26,6 +26,7 @@ struct operator_options {
     enum operator_access access;
     bool leader_elect;
     struct kube_lease_options lease; /* when leader_elect */
+    int64_t fence_ms;                /* for so long who begins to lead makes no workers (OPERATOR_FENCE_MS) */
     struct slice instance;           /* who reports events: the pod's or host's name */
     struct net_allow *allow;         /* where heads are put while they are asked; NULL: the net knows no list */
     uint64_t seed;

@@ -80,7 +80,10 @@ struct cluster_view {
     int64_t reasons_ms;   /* … and its monotonic time */
     uint64_t status_hash; /* plan.status_hash of the write that `status` came from, 0 when it is somebody else's: the same is not written
                              twice, even when the server drops parts of it */
-    int64_t status_not_before_ms;          /* monotonic: no status is written earlier, because the last one was refused; 0: none was */
+    int64_t status_not_before_ms; /* monotonic: no status is written earlier, because the last one was refused; 0: none was */
+    /* Monotonic: workers are made from then on. What a process that has ended, or led before, has sent may still be carried out, and a
+     * pod's name depends on the one that it replaces, which may be gone by now: two pods at one place. */
+    int64_t workers_from_ms;
     const struct group_failures *failures; /* [0] head, [1 + i] groups[i] */
     const struct ray_options *options;
     struct now now;

@@ -132,6 +132,7 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
     to->seed = rng_next(&rng);
     to->instance = slice_empty(o->identity) ? arena_dup(&p->arena, slice_of(host)) : o->identity;
     to->leader_elect = o->leader_elect;
+    to->fence_ms = OPERATOR_FENCE_MS;
     to->autoscaling = !slice_eq(o->autoscaler, SLICE("off"));
     to->ray.sidecar = slice_eq(o->autoscaler, SLICE("sidecar"));
     to->lease = (struct kube_lease_options){

@@ -84,6 +84,7 @@ static void follow_lease(struct op *op)
     if (leading == op->leading)
         return;
     op->leading = leading;
+    op->workers_from_ms = op->now.mono_ms + op->o.fence_ms;
     if (op->lease)
         log_info(leading ? "this process leads" : "this process does not lead any more: no further writes",
                  LF("holder", kube_lease_holder(op->lease)));

@@ -215,12 +215,22 @@ static void delete_surplus(const struct group_view *g, const struct pod **live, 
     }
 }
 
+/* Whether all is seen by now that was sent by who decided before. The names of heads and of replicas of several hosts need no such wait. */
+static bool heard_out(const struct group_view *g, struct plan *p)
+{
+    if (g->in->now.mono_ms >= g->in->workers_from_ms)
+        return true;
+    plan_look_again(p, g->in->workers_from_ms);
+    return false;
+}
+
 void decide_workers(const struct group_view *g, struct plan *p)
 {
-    bool may_create = decide_failures(g, p), all = may_create;
     const struct pod **live = arena_array(p->arena, g->count + 1, sizeof *live);
+    bool well = decide_failures(g, p);
     uint32_t going, count = decide_keep(g, live, &going, p);
     int32_t want = g->spec->desired;
+    bool may_create = well && ((int64_t)count >= want || heard_out(g, p)), all = may_create;
     if ((int64_t)count > want && !g->named_only)
         delete_surplus(g, live, count, (uint32_t)want, p);
     else if ((int64_t)count < want && may_create)

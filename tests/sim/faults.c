@@ -32,6 +32,7 @@ void sim_start_process(struct sim *s, uint32_t i)
                                  .submitter_pods = u->submitters,
                                  .access = u->proxied ? OPERATOR_PROXY : OPERATOR_DIRECT,
                                  .lease = {SLICE("n"), SLICE("mobula"), identities[i], 5000, SIM_RENEW_MS, 1000},
+                                 .fence_ms = OPERATOR_FENCE_MS,
                                  .instance = identities[i],
                                  .seed = s->plan->seed * 31 + s->w.requests * 7 + i};
     s->restart_ms[i] = TIME_NEVER;

@@ -51,6 +51,7 @@ void world_start_operator(struct world *w, bool elect)
                                  .submitter_pods = w->submitter_pods,
                                  .access = w->access,
                                  .lease = {SLICE("n"), SLICE("mobula"), SLICE("me"), 5000, 3000, 1000},
+                                 .fence_ms = w->fence_ms,
                                  .instance = SLICE("test"),
                                  .seed = 1};
     if (w->executable.len)

@@ -103,6 +103,7 @@ struct world {
     struct fakerays *rays;   /* NULL: nobody scales by what heads say (fakeray.h) */
     struct slice executable; /* for ConfigMap mobula-tools; empty: --tools=none */
     bool submitter_pods;     /* --submitter=pod */
+    int64_t fence_ms;        /* of operators that are started from now on */
     enum operator_access access;
     bool unreachable; /* connections are refused while it is set */
     bool full;        /* no connection can be begun while it is set */
