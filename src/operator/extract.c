@@ -187,8 +187,11 @@ void extract_service(struct op *op, struct space *space, struct jval object, uin
     }
     if (!c)
         return;
-    if (!r)
+    if (!r) {
         r = service_make(op, c, uid);
+        c->services_unseen = 0;
+        c->services_from_ms = 0;
+    }
     r->round = round ? round : r->round;
     r->service.version = version;
     slice_copy(name, r->service.name, sizeof r->service.name);

@@ -100,6 +100,8 @@ struct cluster {
     struct pod_record *pods;
     struct service_record *services;
     uint32_t pod_count;
+    uint32_t services_unseen;               /* applies in a row that were answered well, of services that the watch does not know … */
+    int64_t services_from_ms;               /* … and see cluster_view */
     struct failing *failing;                /* of a job: one, of the cluster or submitter that it could not make */
     struct cluster *owner;                  /* the RayJob that a cluster was made by */
     struct cluster *clusters;               /* of a RayJob: those that it owns … */

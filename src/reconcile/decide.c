@@ -36,6 +36,10 @@ enum { SERVICE_AGAIN_MS = 5 * 1000 };
 
 static bool must_apply(const struct cluster_view *in, const struct service *have, uint64_t want, struct plan *p)
 {
+    if (!have && in->now.mono_ms < in->services_from_ms) {
+        plan_look_again(p, in->services_from_ms);
+        return false;
+    }
     if (!have)
         return true;
     if (have->deleting || have->hash == want)

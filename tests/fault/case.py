@@ -467,11 +467,13 @@ class Context:
 
 
 def is_late(proxy, x, began):
-    """An Event about what was before that time, and has not been told yet; or the tools, whose write was refused or lost before. They are
-    written again in their own time. Nothing waits for the answer: for the tools themselves the workers do, so they are there by now."""
+    """An Event about what was before that time, or a series of them, that has not been told yet; or the tools, whose write was refused or
+    lost before. They are written again in their own time. Nothing waits for the answer: for the tools themselves the workers do, so they
+    are there by now."""
     same = [e for e in proxy.log[:x.seq] if e.body == x.body and e.name == x.name]
     refused = any(e.told >= 300 or not e.told for e in same)
-    untold = x.object.get("eventTime", began) < began and not any(e.told == 201 for e in same)
+    when = x.object.get("eventTime") or x.object.get("series", {}).get("lastObservedTime", began)
+    untold = when < began and not any(e.told in (200, 201) for e in same)
     return refused or untold if x.resource == "events" else refused and x.resource == "configmaps"
 
 

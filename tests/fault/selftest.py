@@ -200,7 +200,10 @@ class Bounds(unittest.TestCase):
     def test_late(self):
         """What may be written at rest: Events of before that nobody has heard yet, and the tools when they were refused."""
         old, now = {"eventTime": "2026-01-01T00:00:00.000000Z"}, "2026-01-01T00:00:05.000000Z"
+        repeated = {"series": {"count": 2, "lastObservedTime": old["eventTime"]}}
         for first, second, late in (
+                (None, write("events", b"s", **repeated), True),
+                (write("events", b"s", 200, **repeated), write("events", b"s", **repeated), False),
                 (None, write("events", b"e", **old), True), (write("events", b"e", **old), write("events", b"e", **old), False),
                 (write("events", b"e", 500, **old), write("events", b"e", **old), True),
                 (None, write("events", b"e", eventTime="2026-01-01T00:00:06.000000Z"), False), (None, write("events", b"series"), False),

@@ -79,6 +79,44 @@ static void run_to_apply(struct world *w, struct slow *slow)
     CHECK(slow->applies > before);
 }
 
+/* The watch goes past a service without a word of it: an API server that has lost an event, or somebody takes its label away. What is
+ * applied again is nothing new to the server, so it never tells. */
+static void test_never_told(void)
+{
+    struct world w;
+    struct slow slow = {.hooks = {.began = began, .arrived = arrived}, .ms = 3000};
+    test_case("a service that the watch does not tell of is applied ever more rarely, and pods do not wait for it");
+    make_world(&w, false);
+    apiserver_faults(w.server)->bookmark_ms = 100;
+    apply(&w, "c", 1);
+    world_run(&w, 5000);
+    w.hooks = &slow.hooks;
+    w.path.latency_ms = 8;
+    CHECK_INT(world_call(&w, "DELETE", head_service, "application/json", SLICE("{}")), 200);
+    run_to_apply(&w, &slow);
+    apiserver_faults(w.server)->drop_events = 1;
+    world_run(&w, 4000);
+    CHECK_INT(apiserver_faults(w.server)->drop_events, 0);
+    CHECK(says(&w, "services", "c-head-svc", "selector"));
+    slow.ms = 0;
+    scale(&w, "c", 3);
+    world_run(&w, 4000);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 4);
+    uint32_t before = slow.applies;
+    world_run(&w, 60 * 1000);
+    CHECK(slow.applies > before);
+    CHECK(slow.applies - before <= 10);
+    test_case("… until a list shows it: then it comes back at once when it is deleted");
+    CHECK_INT(apiserver_outrun_watches(w.server, SLICE("services")), 1);
+    world_run(&w, 5000);
+    check_fixed_point(&w);
+    CHECK_INT(world_call(&w, "DELETE", head_service, "application/json", SLICE("{}")), 200);
+    world_run(&w, 1000);
+    CHECK(says(&w, "services", "c-head-svc", "selector"));
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
 /* The service of c is edited so long after the apply that makes it was sent, or after it is there, and again after the one that sets it
  * right was, while there is much else to do. */
 static void edit_twice(struct world *w, struct slow *slow, int64_t after_ms, int64_t answered_ms)
@@ -268,6 +306,7 @@ int main(void)
 {
     log_global.fd = -1;
     test_drift();
+    test_never_told();
     test_edited_at_any_moment();
     test_replaced();
     test_said_to_be_gone();
