@@ -219,7 +219,7 @@ class Context:
         """What a write is, in words that are the same in every run: "create pods c/small/0", "create events CreatedWorkerPod c"."""
         if x.resource == "pods":
             if x.verb == "create" and x.object:
-                return f"{x.what()} {oracles.place(x.object)}"
+                return f"{x.what()} {free_place(oracles.place(x.object))}"
             return f"{x.what()} {self.called(x.name)}"
         if x.resource == "dashboard":
             return x.what()
@@ -485,10 +485,14 @@ def replicas(pods):
 
 
 def by_place(created):
-    """Without the owner's uid, which differs from run to run: clusters of one name are counted together. And without the index of
-    replicas of several hosts: which one is free is a matter of timing."""
+    """Without the owner's uid, which differs from run to run: clusters of one name are counted together."""
     out = collections.Counter()
     for (_, where), n in created.items():
-        parts = where.split("/")
-        out["/".join([*parts[:2], "*", parts[3]] if len(parts) == 4 else parts)] += n
+        out[free_place(where)] += n
     return dict(out)
+
+
+def free_place(where):
+    """Without the index of replicas of several hosts: which one is free is a matter of how soon the pods of another are gone."""
+    parts = where.split("/")
+    return "/".join([*parts[:2], "*", parts[3]]) if len(parts) == 4 else where

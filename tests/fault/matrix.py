@@ -247,7 +247,7 @@ def merge(runs, begin=""):
 
 def fingerprint():
     h = hashlib.sha256(MOBULA.read_bytes())
-    names = [f"fault/{name}" for name in ("workloads", "watched", "seen", "oracles", "matrix", "submitters")]
+    names = [f"fault/{name}" for name in ("case", "workloads", "watched", "seen", "oracles", "matrix", "submitters")]
     for name in names + [f"e2e/{name}" for name in ("cluster", "dashboards", "test_legacy")]:
         h.update((HERE.parent / f"{name}.py").read_bytes())
     return h.hexdigest()[:16]

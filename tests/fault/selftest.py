@@ -242,6 +242,17 @@ class Replicas(unittest.TestCase):
         with self.assertRaises(AssertionError):
             self.made([worker], worker, worker)
 
+    def test_called_alike_at_any_place(self):
+        """Else a case whose fault is at such a write finds its place on a slow machine only (A/W17/06)."""
+        def key(*place):
+            x = mock.Mock(resource="pods", verb="create", object=self.host(*place, "u"))
+            x.what.return_value = "create pods"
+            return case.Context.key(mock.Mock(), x)
+
+        self.assertEqual(key("2", "0"), key("1", "0"))
+        self.assertNotEqual(key("2", "0"), key("2", "1"))
+        self.assertNotEqual(key("2", ""), key("1", ""))
+
 
 class Failing(unittest.TestCase):
     """A case that fails is one that failed, whether it finds words or not."""
