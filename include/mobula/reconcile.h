@@ -84,8 +84,8 @@ struct cluster_view {
     /* Monotonic: workers are made from then on. What a process that has ended, or led before, has sent may still be carried out, and a
      * pod's name depends on the one that it replaces, which may be gone by now: two pods at one place. */
     int64_t workers_from_ms;
-    int64_t
-        services_from_ms; /* monotonic: a service that is not there is applied from then on, because the last one is nowhere to be seen */
+    /* Monotonic: the head service, the headless one, when it is not there, is applied from then on: the last one has not stayed. */
+    int64_t services_from_ms[2];
     const struct group_failures *failures; /* [0] head, [1 + i] groups[i] */
     const struct ray_options *options;
     struct now now;

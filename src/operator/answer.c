@@ -486,44 +486,17 @@ static void on_status(struct op *op, struct flight *f, const struct kube_answer 
     c->status_ours = c->version == version; /* else the watch has told of something newer */
 }
 
-/* It is gone again, or a watch has lost it, or somebody takes its label away: nobody can tell, so it is applied again, but ever more
- * rarely. Pods do not wait for it. */
-static void service_unseen(struct op *op, struct cluster *c, const struct flight *f)
-{
-    static const char text[] =
-        "the service was applied, and no watch tells of it: see whether something takes its label " RAY_LABEL_CLUSTER " away";
-    c->services_from_ms = op->now.mono_ms + backoff_ms(&op->rng, c->services_unseen++, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
-    if (c->services_unseen > 1) /* once, it was most likely deleted */
-        log_trouble(op, c, f, text, c->services_from_ms);
-}
-
 static void on_service(struct op *op, struct flight *f, const struct kube_answer *a)
 {
-    uint64_t version = 0;
-    struct cluster *c = f->c;
     if (a->outcome == KUBE_REFUSED) {
         refused(op, f, &a->status);
         return;
     }
     if (a->outcome != KUBE_OK) {
-        cluster_trouble(op, c, f, a->err.text);
+        cluster_trouble(op, f->c, f, a->err.text);
         return;
     }
-    struct jval object = answer_object(op, a, &version);
-    if (!json_there(object))
-        return;
-    const struct source *services = &c->space->source[SOURCE_SERVICES];
-    struct service_record *r = service_of(c, slice_of(f->name));
-    if (r || !services->synced || version > kube_watch_version(services->watch))
-        extract_service(op, c->space, object, version, 0);
-    r = service_of(c, slice_of(f->name));
-    if (!r) {
-        service_unseen(op, c, f);
-        return;
-    }
-    r->service.wanted = f->hash;
-    r->service.became = ray_service_hash(object);
-    r->service.applied_ms = op->now.mono_ms;
+    service_applied(op, f, a);
 }
 
 /* The cluster has gone meanwhile. Should it be there all the same, it finds nothing that was only begun. */

@@ -132,7 +132,7 @@ static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
                                .status_hash = c->status_ours ? c->status_hash : 0,
                                .status_not_before_ms = c->status_not_before_ms,
                                .workers_from_ms = op->workers_from_ms,
-                               .services_from_ms = c->services_from_ms,
+                               .services_from_ms = {c->services_pace[0].from_ms, c->services_pace[1].from_ms},
                                .options = &op->o.ray,
                                .now = op->now};
     v->pods = view_pods(op, c, &v->pod_count);

@@ -125,6 +125,8 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
         doubt_anew(op, c, &r->doubt);
     for (struct service_record *r = generation != c->generation ? c->services : NULL; r; r = r->next)
         doubt_anew(op, c, &r->doubt);
+    if (generation != c->generation)
+        memset(c->services_pace, 0, sizeof c->services_pace);
     c->generation = generation;
     bool deleting = json_there(json_get(metadata, "deletionTimestamp"));
     changed |= deleting != c->deleting;
@@ -187,11 +189,8 @@ void extract_service(struct op *op, struct space *space, struct jval object, uin
     }
     if (!c)
         return;
-    if (!r) {
+    if (!r)
         r = service_make(op, c, uid);
-        c->services_unseen = 0;
-        c->services_from_ms = 0;
-    }
     r->round = round ? round : r->round;
     r->service.version = version;
     slice_copy(name, r->service.name, sizeof r->service.name);

@@ -75,6 +75,12 @@ enum { RECORD_JOB = RAY_LEGACY + 1 };
  * owner, but nothing is owned from another: what is named across is no record of the namespace where it is. */
 enum { RECORD_KEY_MAX = UID_TEXT_MAX + 1 + LIMIT_KUBE_NAMESPACE };
 
+/* How often in a row a service was applied that was not there, and did not stay; from_ms: see cluster_view. */
+struct service_pace {
+    uint32_t applied;
+    int64_t from_ms;
+};
+
 struct cluster {
     union {
         char uid[UID_TEXT_MAX + 1];
@@ -100,8 +106,7 @@ struct cluster {
     struct pod_record *pods;
     struct service_record *services;
     uint32_t pod_count;
-    uint32_t services_unseen;               /* applies in a row that were answered well, of services that the watch does not know … */
-    int64_t services_from_ms;               /* … and see cluster_view */
+    struct service_pace services_pace[2];   /* of the head service, of the headless one */
     struct failing *failing;                /* of a job: one, of the cluster or submitter that it could not make */
     struct cluster *owner;                  /* the RayJob that a cluster was made by */
     struct cluster *clusters;               /* of a RayJob: those that it owns … */
@@ -329,6 +334,9 @@ bool answer_passing(const struct kube_status *s); /* not a no to what was asked 
 struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *version);
 void answer_pod(struct op *op, struct cluster *c, struct jval pod, uint64_t version); /* what the answer to a create holds */
 void keep_reason(struct group_failures *f, struct slice reason);                      /* what of it has room, in whole characters */
+
+/* service.c: an apply was answered well */
+void service_applied(struct op *op, const struct flight *f, const struct kube_answer *a);
 
 /* job.c: decisions about RayJobs */
 struct job *job_of(struct op *op, struct cluster *c);              /* made when there is none yet */

@@ -179,6 +179,7 @@ static void forget_content(struct op *op, struct cluster *c)
     c->status_ours = false;
     c->reasons = 0;
     c->accounts = 0;
+    memset(c->services_pace, 0, sizeof c->services_pace);
     failures_clear(op, c);
 }
 

@@ -34,10 +34,11 @@ static struct group_view view_group(const struct cluster_view *in, const struct 
 /* Somebody else who sets it back each time is answered at this pace. */
 enum { SERVICE_AGAIN_MS = 5 * 1000 };
 
-static bool must_apply(const struct cluster_view *in, const struct service *have, uint64_t want, struct plan *p)
+static bool must_apply(const struct cluster_view *in, enum action_kind apply, const struct service *have, uint64_t want, struct plan *p)
 {
-    if (!have && in->now.mono_ms < in->services_from_ms) {
-        plan_look_again(p, in->services_from_ms);
+    int64_t from_ms = in->services_from_ms[apply - ACTION_APPLY_HEAD_SERVICE];
+    if (!have && in->now.mono_ms < from_ms) {
+        plan_look_again(p, from_ms);
         return false;
     }
     if (!have)
@@ -92,7 +93,7 @@ static void decide_service(const struct cluster_view *in, enum action_kind apply
         return;
     if (have && must_replace(have, want))
         delete_service(p, have, "its clusterIP must change, and that of a service cannot");
-    else if (must_apply(in, have, ray_service_hash(want), p))
+    else if (must_apply(in, apply, have, ray_service_hash(want), p))
         plan_add(p, apply);
 }
 

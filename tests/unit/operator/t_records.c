@@ -194,6 +194,38 @@ static void check_service(void)
     finish(&r);
 }
 
+/* A webhook takes the label away as the service is made: no watch and no list of ours will ever show it. */
+static void check_unlabelled(void)
+{
+    static const struct {
+        const char *id, *labels;
+        bool kept;
+    } cases[] = {{"the answer to an apply has the label", "\"ray.io/cluster\":\"c\"", true}, {"… and has it not", "\"a\":\"b\"", false}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct rig r;
+        start(&r);
+        test_case("%s", cases[i].id);
+        struct slice text = SLICE("{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER "\"},\"spec\":{}}");
+        extract_cluster(r.op, &r.op->spaces[0].source[SOURCE_V1], parsed(&r, text), 9, 1);
+        struct cluster *c = cluster_get(r.op, SLICE(CLUSTER), SLICE("n"));
+        struct flight *f = slab_alloc(&r.op->flight_slab);
+        *f = (struct flight){.op = r.op, .c = c, .kind = ACTION_APPLY_HEADLESS_SERVICE, .name = "s", .hash = 7};
+        c->in_flight++;
+        r.op->flights++;
+        struct kube_answer a = {.outcome = KUBE_OK,
+                                .body = arena_printf(&r.arena,
+                                                     "{\"metadata\":{\"name\":\"s\",\"uid\":\"" SERVICE
+                                                     "\",\"resourceVersion\":\"10\",\"labels\":{%s}," OWNED "}}",
+                                                     cases[i].labels)};
+        answer_done(r.op, (uint64_t)(uintptr_t)f, &a, r.op->now);
+        CHECK_INT(service_of(c, SLICE("s")) != NULL, cases[i].kept);
+        CHECK_INT(c->services_pace[1].applied, 1);
+        CHECK(c->services_pace[1].from_ms > r.op->now.mono_ms);
+        CHECK_INT(c->services_pace[0].applied, 0);
+        finish(&r);
+    }
+}
+
 static void check_cluster(void)
 {
     struct rig r;
@@ -550,6 +582,7 @@ int main(void)
     check_given_up();
     check_overtaken();
     check_service();
+    check_unlabelled();
     check_cluster();
     check_list();
     check_remade();

@@ -67,6 +67,7 @@ static void test_services(void)
         int64_t again_ms;
     } cases[] = {
         {"not there", false, false, 0, 0, 0, 0, true, 0},
+        {"not there, and the last one has not stayed", false, false, 0, 0, 0, 0, false, 7000},
         {"as it should be", true, false, 0, 0, 0, 0, false, 0},
         {"edited", true, false, 1, 0, 0, 0, true, 0},
         {"edited long after we applied it", true, false, 1, 0, 0, 5000, true, 0},
@@ -91,6 +92,8 @@ static void test_services(void)
         s.head_service.applied_ms = cases[i].ago_ms ? NOW_MS - cases[i].ago_ms : 0;
         if (!cases[i].there)
             v.head_service = NULL;
+        if (!cases[i].there && !cases[i].applies)
+            v.services_from_ms[0] = NOW_MS + cases[i].again_ms;
         reconcile_cluster(&v, &s.a, &p);
         CHECK_INT(p.actions[0].kind == ACTION_APPLY_HEAD_SERVICE, cases[i].applies); /* before the pods that need it */
         CHECK_INT(p.next_ms == TIME_NEVER ? 0 : p.next_ms - NOW_MS, cases[i].again_ms);
