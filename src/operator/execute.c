@@ -96,7 +96,8 @@ static bool build_service(struct op *op, struct cluster *c, const struct action 
     kube_path(&op->path, &kube_services, istr_slice(c->ns), name, SLICE_NONE);
     buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
     const struct service_record *other = NULL;
-    if (service_of(c, name))
+    f->fresh = !service_of(c, name);
+    if (!f->fresh)
         buf_put(&op->path, SLICE("&force=true")); /* ours: set right. Else nobody's fields are taken over */
     else
         other = taken(op, c, name);

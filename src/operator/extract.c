@@ -164,6 +164,7 @@ static struct service_record *service_make(struct op *op, struct cluster *c, str
     struct service_record *r = slab_alloc(&op->service_slab);
     slice_copy(uid, r->service.uid, sizeof r->service.uid);
     r->of = c;
+    r->made_ms = op->now.mono_ms;
     r->next = c->services;
     r->link = &c->services;
     if (r->next)

@@ -45,6 +45,7 @@ struct service_record {
     struct cluster *of;
     struct service_record *next, **link;
     struct doubt doubt; /* it counts as deleting because a DELETE was answered "not there" */
+    int64_t made_ms;    /* the record, monotonic */
     uint32_t round;
     bool by_us; /* likewise */
 };
@@ -75,8 +76,9 @@ enum { RECORD_JOB = RAY_LEGACY + 1 };
  * owner, but nothing is owned from another: what is named across is no record of the namespace where it is. */
 enum { RECORD_KEY_MAX = UID_TEXT_MAX + 1 + LIMIT_KUBE_NAMESPACE };
 
-/* How often in a row a service was applied that was not there, and did not stay; from_ms: see cluster_view. */
+/* How often in a row a service was applied that was not there, and none has stayed; from_ms: see cluster_view. */
 struct service_pace {
+    uint64_t name; /* its hash */
     uint32_t applied;
     int64_t from_ms;
 };
@@ -150,6 +152,7 @@ struct source {
 struct space {
     struct slice ns;
     struct source source[SOURCE_COUNT];
+    int64_t services_from_ms; /* the next list of services that no watch tells of is not asked for before */
 };
 
 /* The tools ConfigMap in one namespace. */
@@ -305,6 +308,7 @@ struct flight {
     struct op *op;
     struct cluster *c;
     uint8_t kind; /* enum action_kind */
+    bool fresh;   /* of a service: none of ours was there as it was sent */
     bool looking; /* this is the look-up after an answer that was lost, said AlreadyExists, or came from a server in trouble … */
     char why[ANSWER_WORDS]; /* … and what that said */
     int failed;             /* answer_failed() of the answer in whose words trouble is told; 0: in words of our own */
@@ -335,8 +339,9 @@ struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *
 void answer_pod(struct op *op, struct cluster *c, struct jval pod, uint64_t version); /* what the answer to a create holds */
 void keep_reason(struct group_failures *f, struct slice reason);                      /* what of it has room, in whole characters */
 
-/* service.c: an apply was answered well */
-void service_applied(struct op *op, const struct flight *f, const struct kube_answer *a);
+/* service.c */
+void service_applied(struct op *op, const struct flight *f, const struct kube_answer *a); /* answered well */
+void service_ends(const struct op *op, const struct service_record *r);                   /* its record goes */
 
 /* job.c: decisions about RayJobs */
 struct job *job_of(struct op *op, struct cluster *c);              /* made when there is none yet */

@@ -232,6 +232,7 @@ void pod_remove(struct op *op, struct pod_record *r)
 void service_remove(struct op *op, struct service_record *r)
 {
     struct cluster *c = r->of;
+    service_ends(op, r);
     if (!r->by_us)
         cluster_doubt(c);
     *r->link = r->next;

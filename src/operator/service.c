@@ -6,23 +6,44 @@ static void say_missing(struct op *op, const struct cluster *c, const struct fli
 {
     static const char what[] =
         "a service is applied again and again, and is not there: something deletes it, takes its label " RAY_LABEL_CLUSTER
-        " away, or answers in the API server's place";
+        " or its owner away, or answers in the API server's place";
     if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(f->name), f->kind)))
         log_warn(what, LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name), LF_CSTR("service", f->name),
                  LF_INT("retry_in_ms", again_ms - op->now.mono_ms));
 }
 
-/* It was not there when it was applied: the first time, because it was yet to be made. Whoever takes it away each time, or says that it was
+/* It was not there when it was sent: the first time, because it was yet to be made. Whoever takes it away each time, or says that it was
  * made when it was not, is answered ever more rarely. Pods do not wait for it. */
 static void service_missing(struct op *op, struct cluster *c, const struct flight *f)
 {
-    enum { STAYED_MS = 5 * 1000, TOLD_FROM = 3 };
+    enum { TOLD_FROM = 3 };
     struct service_pace *p = &c->services_pace[f->kind - ACTION_APPLY_HEAD_SERVICE];
-    if (op->now.mono_ms >= p->from_ms + STAYED_MS)
-        p->applied = 0;
+    uint64_t name = hash64(slice_of(f->name), 0);
+    if (p->name != name)
+        *p = (struct service_pace){.name = name};
     p->from_ms = op->now.mono_ms + backoff_ms(&op->rng, p->applied++, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
     if (p->applied >= TOLD_FROM)
         say_missing(op, c, f, p->from_ms);
+}
+
+void service_ends(const struct op *op, const struct service_record *r)
+{
+    enum { STAYED_MS = 5 * 1000 };
+    uint64_t name = hash64(slice_of(r->service.name), 0);
+    struct service_pace *p = r->of->services_pace;
+    for (size_t i = 0; i < COUNT_OF(r->of->services_pace) && op->now.mono_ms >= r->made_ms + STAYED_MS; i++)
+        if (p[i].name == name)
+            p[i] = (struct service_pace){0};
+}
+
+/* It is gone again, or the watch has lost it: a list tells. One is for all clusters, and nothing is decided meanwhile. */
+static void list_services(struct op *op, struct space *s)
+{
+    enum { EACH_MS = 5 * 1000 };
+    if (op->now.mono_ms < s->services_from_ms)
+        return;
+    s->services_from_ms = op->now.mono_ms + EACH_MS;
+    source_refresh(&s->source[SOURCE_SERVICES]);
 }
 
 /* Else no list and no watch of ours tells of it. */
@@ -36,15 +57,15 @@ void service_applied(struct op *op, const struct flight *f, const struct kube_an
     uint64_t version = 0;
     struct cluster *c = f->c;
     struct service_record *r = service_of(c, slice_of(f->name));
-    if (!r)
+    if (f->fresh)
         service_missing(op, c, f);
     struct jval object = answer_object(op, a, &version);
-    struct source *services = &c->space->source[SOURCE_SERVICES];
+    const struct source *services = &c->space->source[SOURCE_SERVICES];
     bool passed = services->synced && version <= kube_watch_version(services->watch);
     if (is_labelled(object) && (r || !passed))
         extract_service(op, c->space, object, version, 0);
     else if (is_labelled(object))
-        source_refresh(services); /* it is gone again, or the watch has lost it: a list tells */
+        list_services(op, c->space);
     r = service_of(c, slice_of(f->name));
     if (!r)
         return;
