@@ -263,6 +263,7 @@ void kube_watch_stop(struct kube_watch *w); /* also from its own callback; the p
 void kube_watch_refresh(struct kube_watch *w, struct now now);
 bool kube_watch_synced(const struct kube_watch *w);
 uint64_t kube_watch_version(const struct kube_watch *w); /* everything up to here was handed out */
+int64_t kube_watch_asked_ms(const struct kube_watch *w); /* monotonic: the last list was asked for; its pages may hold what was then */
 
 /* ---- the lease: leader election as client-go does it, by the monotonic clock ---- */
 

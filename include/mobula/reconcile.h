@@ -82,7 +82,7 @@ struct cluster_view {
                              twice, even when the server drops parts of it */
     int64_t status_not_before_ms; /* monotonic: no status is written earlier, because the last one was refused; 0: none was */
     /* Monotonic: workers are made from then on. What a process that has ended, or led before, has sent may still be carried out, and a
-     * pod's name depends on the one that it replaces, which may be gone by now: two pods at one place. */
+     * pod's name, or its replica's number, depends on the one that it replaces, which may be gone by now: two at one place. */
     int64_t workers_from_ms;
     /* Monotonic: the head service, the headless one, when it is not there, is applied from then on: the last one has not stayed. */
     int64_t services_from_ms[2];

@@ -360,3 +360,8 @@ uint64_t kube_watch_version(const struct kube_watch *w)
 {
     return w->version;
 }
+
+int64_t kube_watch_asked_ms(const struct kube_watch *w)
+{
+    return w->asked_ms;
+}

@@ -59,6 +59,7 @@ struct kube_watch {
     uint64_t list_version;   /* of the pages of this list */
     unsigned stale_lists, cut_streams, failures;
     int64_t failed_ms, not_before_ms, deadline_ms, begun_ms;
+    int64_t asked_ms;    /* when the first page of the last list was asked for */
     int64_t listed_ms;   /* when the last item of a streaming list came, or the list was asked for */
     uint64_t events;     /* of this watch request */
     uint64_t trouble;    /* which kind of trouble was told; 0: none */

@@ -55,6 +55,8 @@ bool watch_form(struct kube_watch *w, struct err *e)
     buf_init(&path, LIMIT_HTTP_URL);
     kube_path(&path, &w->resource, w->ns, SLICE_NONE, SLICE_NONE);
     w->deadline_ms = w->begun_ms + KUBE_CALL_MS;
+    if (w->phase == WATCH_STREAM || (w->phase == WATCH_LIST && w->page.len == 0))
+        w->asked_ms = w->begun_ms;
     if (w->phase == WATCH_LIST)
         ask_page(w, &path);
     else

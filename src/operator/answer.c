@@ -91,9 +91,9 @@ void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, c
     log_trouble(op, c, f, text, c->not_before_ms);
 }
 
-/* Whether a pod was made cannot be found out. The next plan might call it by another name, as soon as the one that it replaces is gone: so
- * nothing is decided before all have been listed anew, by a list that begins from now on. */
-static void never_known(struct op *op, struct flight *f, const char *text)
+/* Whether a pod was made, or is still there, cannot be found out. The next plan might call it by another name, as soon as the one that it
+ * replaces is gone: so nothing is decided before all have been listed anew, by a list that begins from now on. */
+static void never_known(struct op *op, const struct flight *f, const char *text)
 {
     cluster_trouble(op, f->c, f, text);
     f->c->pods_round = f->c->space->source[SOURCE_PODS].round + 1;
@@ -167,13 +167,20 @@ static bool holds_place(struct op *op, const struct flight *f, const struct pod 
     return !pod->head && slice_eq(pod->group, g->name) && (runs || pod->index == f->index / g->hosts);
 }
 
-void answer_pod(struct op *op, struct cluster *c, struct jval pod, uint64_t version)
+bool answer_pod(struct op *op, const struct flight *f, struct jval pod, uint64_t version)
 {
-    const struct source *pods = &c->space->source[SOURCE_PODS];
+    struct space *s = f->c->space;
+    const struct source *pods = &s->source[SOURCE_PODS];
     bool known = map_get(&op->pods, json_get_str(pod, "metadata.uid", &op->event_arena)) != NULL;
-    /* When the watch has passed this version and does not know the pod, it is gone again, or its label is. */
-    if (known || !pods->synced || version > kube_watch_version(pods->watch))
-        extract_pod(op, c->space, pod, version, 0);
+    if (known || !pods->synced || version > kube_watch_version(pods->watch)) {
+        extract_pod(op, s, pod, version, 0);
+        return true;
+    }
+    /* The watch has passed this version and does not know the pod: it is gone again, or its label is, or its event was lost. */
+    if (!extract_labelled(pod))
+        return true;
+    never_known(op, f, "the pod was created, but no watch tells of it: all pods are listed");
+    return false;
 }
 
 /* One more that did not fail. What was on its way when another failed says nothing yet. */
@@ -197,14 +204,14 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
         return;
     }
     snprintf(uid, sizeof uid, "%.*s", SLICE_ARG(name));
-    answer_pod(op, c, pod, version);
+    bool told = answer_pod(op, f, pod, version);
     const struct pod_record *r = map_get(&op->pods, slice_of(uid));
-    if (f->looking && (!r || !holds_place(op, f, &r->pod))) {
+    if (told && f->looking && (!r || !holds_place(op, f, &r->pod))) {
         char text[ERR_TEXT_MAX];
         snprintf(text, sizeof text, "pod %s exists, but it is going away or its ray.io labels were changed: delete it if it stays",
                  f->name);
         cluster_trouble(op, c, f, text);
-    } else {
+    } else if (told) {
         group_made(op, f);
     }
     if (f->group < 0)

@@ -159,6 +159,11 @@ struct cluster *extract_parent(struct op *op, struct space *space, struct jval c
     return known ? cluster_make(op, extract_owner(child, a), json_get_str(child, "metadata.namespace", a), space) : NULL;
 }
 
+bool extract_labelled(struct jval object)
+{
+    return json_there(json_key(json_get(object, "metadata.labels"), SLICE(RAY_LABEL_CLUSTER)));
+}
+
 static struct service_record *service_make(struct op *op, struct cluster *c, struct slice uid)
 {
     struct service_record *r = slab_alloc(&op->service_slab);
@@ -201,6 +206,8 @@ void extract_service(struct op *op, struct space *space, struct jval object, uin
     bool deleting = json_there(json_get(object, "metadata.deletionTimestamp"));
     if (deleting)
         r->doubt.ms = 0;
+    if (deleting && !r->going_ms)
+        r->going_ms = op->now.mono_ms;
     doubt_anew(op, c, &r->doubt);
     r->service.deleting |= deleting; /* our own DELETE may have been answered already */
     cluster_touch(op, c);

@@ -160,9 +160,11 @@ static void keep_object(struct op *op, const struct flight *f, const struct kube
     if (!json_there(object))
         return; /* the watch will tell */
     const struct cluster *made = cluster_get(op, json_get_str(object, "metadata.uid", &op->event_arena), istr_slice(f->c->ns));
-    bool known = made && made->present;                                      /* of one that has gone the record may stay a while */
-    if (known || !from->synced || version > kube_watch_version(from->watch)) /* else it is gone again */
+    bool known = made && made->present; /* of one that has gone the record may stay a while */
+    if (known || !from->synced || version > kube_watch_version(from->watch))
         extract_cluster(op, from, object, version, 0);
+    else
+        source_missed(from);
 }
 
 static void submitter_created(struct op *op, const struct flight *f, const struct kube_answer *a)
@@ -174,7 +176,7 @@ static void submitter_created(struct op *op, const struct flight *f, const struc
     failures_clear(op, c);
     job_of(op, c)->submitter_ms = op->now.mono_ms;
     if (json_there(pod))
-        answer_pod(op, c, pod, version);
+        answer_pod(op, f, pod, version);
     log_info("submitter pod created", LF("namespace", istr_slice(c->ns)), LF_CSTR("job", c->name), LF_CSTR("pod", f->name));
     snprintf(note, sizeof note, "pod %s", f->name);
     say_event(op, c, false, "CreatedRayJobSubmitter", slice_of(note));

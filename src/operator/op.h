@@ -46,6 +46,7 @@ struct service_record {
     struct service_record *next, **link;
     struct doubt doubt; /* it counts as deleting because a DELETE was answered "not there" */
     int64_t made_ms;    /* the record, monotonic */
+    int64_t going_ms;   /* likewise: the watch told that it is being deleted; 0: it has not */
     uint32_t round;
     bool by_us; /* likewise */
 };
@@ -144,7 +145,8 @@ struct source {
     struct kube_watch *watch;
     bool synced, absent, told; /* told: somebody waits for what is absent, and that was said */
     uint32_t round;
-    uint32_t asked; /* the round of the last consistent list that was asked for: when synced, all up to it are complete */
+    uint32_t asked;    /* the round of the last consistent list that was asked for: when synced, all up to it are complete */
+    int64_t missed_ms; /* monotonic: no list of what was missed before then */
     struct err trouble;
 };
 
@@ -152,7 +154,7 @@ struct source {
 struct space {
     struct slice ns;
     struct source source[SOURCE_COUNT];
-    int64_t services_from_ms; /* the next list of services that no watch tells of is not asked for before */
+    int64_t workers_from_ms; /* see cluster_view: the later of this and that of struct op */
 };
 
 /* The tools ConfigMap in one namespace. */
@@ -254,6 +256,7 @@ struct slice extract_owner(struct jval object, struct arena *a); /* uid of the R
 /* the record of the RayCluster or RayJob that controls this pod or service, made when it is not there yet; NULL: none, or a child that is
  * not one of ours by its uid or name */
 struct cluster *extract_parent(struct op *op, struct space *space, struct jval child);
+bool extract_labelled(struct jval object); /* a pod or service; else no list and no watch of ours tells of it */
 /* the failures that whoever led before wrote into status */
 void extract_failures(struct op *op, struct cluster *c);
 
@@ -263,6 +266,9 @@ bool space_synced(const struct space *s, bool jobs); /* all that a decision rest
 void space_tell_absent(struct space *s);             /* jobs wait for the kind of their clusters: once, as long as it is not there */
 /* All that it knows is listed anew, by a list that is not older than now. Until it is complete, nothing is decided. */
 void source_refresh(struct source *src);
+/* An answer holds what the watch has gone past without a word: it is gone again, or its event was lost. A list tells, but one in 5 s is for
+ * all. */
+void source_missed(struct source *src);
 const char *source_name(enum source_what what); /* "pods", "rayclusters.ray.io": for messages */
 
 /* decide.c */
@@ -336,8 +342,9 @@ int answer_failed(const struct kube_answer *a);   /* the status of a no, or the 
 bool answer_passing(const struct kube_status *s); /* not a no to what was asked for, but to asking now */
 /* In the event arena; not there: it cannot be read. */
 struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *version);
-void answer_pod(struct op *op, struct cluster *c, struct jval pod, uint64_t version); /* what the answer to a create holds */
-void keep_reason(struct group_failures *f, struct slice reason);                      /* what of it has room, in whole characters */
+/* What the answer to a create holds. False: no watch tells of it, and the cluster waits for a list. */
+bool answer_pod(struct op *op, const struct flight *f, struct jval pod, uint64_t version);
+void keep_reason(struct group_failures *f, struct slice reason); /* what of it has room, in whole characters */
 
 /* service.c */
 void service_applied(struct op *op, const struct flight *f, const struct kube_answer *a); /* answered well */

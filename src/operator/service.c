@@ -31,25 +31,10 @@ void service_ends(const struct op *op, const struct service_record *r)
     enum { STAYED_MS = 5 * 1000 };
     uint64_t name = hash64(slice_of(r->service.name), 0);
     struct service_pace *p = r->of->services_pace;
-    for (size_t i = 0; i < COUNT_OF(r->of->services_pace) && op->now.mono_ms >= r->made_ms + STAYED_MS; i++)
+    int64_t until_ms = r->going_ms ? r->going_ms : op->now.mono_ms; /* however long a finalizer keeps it then */
+    for (size_t i = 0; i < COUNT_OF(r->of->services_pace) && until_ms >= r->made_ms + STAYED_MS; i++)
         if (p[i].name == name)
             p[i] = (struct service_pace){0};
-}
-
-/* It is gone again, or the watch has lost it: a list tells. One is for all clusters, and nothing is decided meanwhile. */
-static void list_services(struct op *op, struct space *s)
-{
-    enum { EACH_MS = 5 * 1000 };
-    if (op->now.mono_ms < s->services_from_ms)
-        return;
-    s->services_from_ms = op->now.mono_ms + EACH_MS;
-    source_refresh(&s->source[SOURCE_SERVICES]);
-}
-
-/* Else no list and no watch of ours tells of it. */
-static bool is_labelled(struct jval service)
-{
-    return json_there(json_key(json_get(service, "metadata.labels"), SLICE(RAY_LABEL_CLUSTER)));
 }
 
 void service_applied(struct op *op, const struct flight *f, const struct kube_answer *a)
@@ -60,12 +45,12 @@ void service_applied(struct op *op, const struct flight *f, const struct kube_an
     if (f->fresh)
         service_missing(op, c, f);
     struct jval object = answer_object(op, a, &version);
-    const struct source *services = &c->space->source[SOURCE_SERVICES];
+    struct source *services = &c->space->source[SOURCE_SERVICES];
     bool passed = services->synced && version <= kube_watch_version(services->watch);
-    if (is_labelled(object) && (r || !passed))
+    if (extract_labelled(object) && (r || !passed))
         extract_service(op, c->space, object, version, 0);
-    else if (is_labelled(object))
-        list_services(op, c->space);
+    else if (extract_labelled(object))
+        source_missed(services);
     r = service_of(c, slice_of(f->name));
     if (!r)
         return;

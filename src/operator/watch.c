@@ -125,6 +125,14 @@ static void trouble(struct source *src, const struct kube_watch_event *ev)
                LF("namespace", slice_empty(src->space->ns) ? SLICE("all") : src->space->ns));
 }
 
+/* Of what who decided before has sent, a list in pages holds only what had come when it was asked for: the rest its watch has yet to tell.
+ */
+static void keep_fence(const struct op *op, struct source *src)
+{
+    if (src->what == SOURCE_PODS && kube_watch_asked_ms(src->watch) < op->workers_from_ms)
+        src->space->workers_from_ms = op->now.mono_ms + op->o.fence_ms;
+}
+
 static void on_watch(void *owner, const struct kube_watch_event *ev, struct now now)
 {
     struct source *src = owner;
@@ -156,6 +164,7 @@ static void on_watch(void *owner, const struct kube_watch_event *ev, struct now 
         sweep(op, src, ev->version);
         src->synced = true;
         src->told = false;
+        keep_fence(op, src);
         touch_space(op, src->space);
         break;
     case KUBE_WATCH_REWOUND:
@@ -175,6 +184,15 @@ void source_refresh(struct source *src)
 {
     kube_watch_refresh(src->watch, src->op->now); /* RESTART comes from within */
     src->asked = src->round;
+}
+
+void source_missed(struct source *src)
+{
+    enum { EACH_MS = 5 * 1000 };
+    if (src->op->now.mono_ms < src->missed_ms)
+        return;
+    src->missed_ms = src->op->now.mono_ms + EACH_MS;
+    source_refresh(src);
 }
 
 bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)

@@ -215,8 +215,7 @@ static void delete_surplus(const struct group_view *g, const struct pod **live, 
     }
 }
 
-/* Whether all is seen by now that was sent by who decided before. The names of heads and of replicas of several hosts need no such wait. */
-static bool heard_out(const struct group_view *g, struct plan *p)
+bool decide_heard_out(const struct group_view *g, struct plan *p)
 {
     if (g->in->now.mono_ms >= g->in->workers_from_ms)
         return true;
@@ -230,7 +229,7 @@ void decide_workers(const struct group_view *g, struct plan *p)
     bool well = decide_failures(g, p);
     uint32_t going, count = decide_keep(g, live, &going, p);
     int32_t want = g->spec->desired;
-    bool may_create = well && ((int64_t)count >= want || heard_out(g, p)), all = may_create;
+    bool may_create = well && ((int64_t)count >= want || decide_heard_out(g, p)), all = may_create;
     if ((int64_t)count > want && !g->named_only)
         delete_surplus(g, live, count, (uint32_t)want, p);
     else if ((int64_t)count < want && may_create)

@@ -197,7 +197,7 @@ void decide_multi_host(const struct group_view *g, struct plan *p)
         bool partial = r[i].live && r[i].live < (uint32_t)g->spec->hosts && !r[i].failed && !r[i].deleting && !r[i].doomed;
         if (partial && refill)
             create_hosts(g, i, p);
-        else if (empty && standing + going < want && attempts > 0) {
+        else if (empty && standing + going < want && attempts > 0 && decide_heard_out(g, p)) {
             create_hosts(g, i, p);
             standing++;
             attempts--;

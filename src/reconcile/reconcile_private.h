@@ -56,6 +56,10 @@ bool decide_given_up(const struct ray_group *spec, const struct pod *pod);
 bool decide_named(const struct group_view *g, int32_t index, struct slice replaces_uid, struct arena *a);
 /* A pod that must go: as it was seen, when the autoscaler has given it up for having not started. */
 void decide_delete(const struct group_view *g, const struct pod *pod, const char *why, struct plan *p);
+/* Whether all is seen by now that was sent by who decided before; else the plan looks again in time. What a new pod is called may depend on
+ * one that was there then: on its uid, or on which number its replica of several hosts had. The name of a head does not, nor that of a host
+ * that its replica lacks. */
+bool decide_heard_out(const struct group_view *g, struct plan *p);
 void decide_head(const struct group_view *g, struct plan *p);
 void decide_workers(const struct group_view *g, struct plan *p);    /* one host per replica */
 void decide_multi_host(const struct group_view *g, struct plan *p); /* replicas live and die as a whole */

@@ -156,6 +156,34 @@ static void test_gets_it_back(void)
     world_free(&w);
 }
 
+/* What the other one has sent may come yet. */
+static void test_begins_anew(void)
+{
+    struct world w;
+    test_case("who leads again makes no workers for a moment");
+    make_world(&w, false);
+    world_kill_operator(&w);
+    w.fence_ms = OPERATOR_FENCE_MS;
+    world_start_operator(&w, true);
+    world_run(&w, 5000);
+    CHECK(w.op->leading);
+    take_lease(&w, "somebody else", 3600);
+    world_run(&w, 5000);
+    CHECK(!w.op->leading);
+    apply(&w, "c", 3);
+    world_run(&w, 5000);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 0);
+    CHECK_INT(world_call(&w, "DELETE", lease_path, "application/json", SLICE("{}")), 200);
+    for (int64_t end_ms = w.now.mono_ms + 10 * 1000; !w.op->leading && w.now.mono_ms < end_ms;)
+        world_step(&w, end_ms);
+    CHECK(w.op->leading);
+    world_run(&w, OPERATOR_FENCE_MS - 1);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 1);
+    world_run(&w, 100);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 4);
+    world_free(&w);
+}
+
 static void check_empty(struct world *w)
 {
     CHECK_INT(w->op->clusters.count, 0);
@@ -242,6 +270,7 @@ int main(void)
     test_sleeper();
     test_looks_anew();
     test_gets_it_back();
+    test_begins_anew();
     test_standby();
     test_churn();
     test_counters();

@@ -174,6 +174,34 @@ static void test_taken_away(void)
     }
 }
 
+/* A load balancer's controller has to clean up each time: how long a service took to go is not how long it stayed. */
+static void test_goes_slowly(void)
+{
+    enum { HELD_MS = 6 * 1000, FOR_MS = 300 * 1000 };
+    static const char hold[] = "{\"metadata\":{\"finalizers\":[\"example.com/hold\"]}}", let_go[] = "{\"metadata\":{\"finalizers\":null}}";
+    struct world w;
+    struct slow slow = {.hooks = {.began = began, .arrived = arrived}};
+    test_case("a service that is deleted whenever it is made, and takes long to go, is made ever more rarely");
+    make_world(&w, false);
+    apply(&w, "c", 1);
+    world_run(&w, 10 * 1000);
+    w.hooks = &slow.hooks;
+    for (int64_t end_ms = w.now.mono_ms + FOR_MS; w.now.mono_ms < end_ms;) {
+        if (says(&w, "services", "c-head-svc", "selector")) {
+            CHECK_INT(world_call(&w, "PATCH", head_service, "application/merge-patch+json", slice_of(hold)), 200);
+            CHECK_INT(world_call(&w, "DELETE", head_service, "application/json", SLICE("{}")), 200);
+            world_run(&w, HELD_MS);
+            CHECK_INT(world_call(&w, "PATCH", head_service, "application/merge-patch+json", slice_of(let_go)), 200);
+        }
+        world_run(&w, 100);
+    }
+    CHECK(slow.applies >= 4);
+    CHECK(slow.applies <= 14);
+    world_run(&w, 120 * 1000);
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
 static void test_now_and_then(void)
 {
     struct world w;
@@ -457,6 +485,7 @@ int main(void)
     test_drift();
     test_never_told();
     test_taken_away();
+    test_goes_slowly();
     test_now_and_then();
     test_lists();
     test_said_to_be_made();
