@@ -221,6 +221,17 @@ static void done(struct op *op, struct flight *f, const struct kube_answer *a)
     }
 }
 
+/* Names are functions of the job and its attempt: what is there by now is this cluster or pod, or the watch will tell whose it is, unless
+ * it has lost that. */
+static void find_named(struct op *op, const struct flight *f)
+{
+    struct source *source = f->c->space->source;
+    if (f->kind == ACTION_CREATE_SUBMITTER)
+        source_missed(&source[SOURCE_PODS]);
+    else if (!cluster_named(op, f->c, slice_of(f->name)))
+        source_missed(&source[SOURCE_V1]);
+}
+
 void job_answer(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     bool refused = a->outcome == KUBE_REFUSED;
@@ -233,8 +244,9 @@ void job_answer(struct op *op, struct flight *f, const struct kube_answer *a)
     op->stats.unknown += a->outcome == KUBE_UNKNOWN;
     char words[ANSWER_WORDS];
     const char *text = answer_words(a, words);
-    /* Names are functions of the job and its attempt: what is there by now is this cluster or pod, or the watch will tell whose it is. */
-    bool final = refused && a->status.reason != KUBE_ALREADY_EXISTS && !answer_passing(&a->status);
+    bool exists = refused && a->status.reason == KUBE_ALREADY_EXISTS, final = refused && !exists && !answer_passing(&a->status);
+    if (create && exists)
+        find_named(op, f);
     if (create && final)
         job_refused(op, f->c, (enum action_kind)f->kind, text);
     else

@@ -6,6 +6,7 @@
 struct loser {
     struct world_hooks hooks; /* first */
     struct slice path;        /* of the POSTs */
+    bool cut;                 /* the first one has no answer */
     uint32_t posts;           /* that came */
 };
 
@@ -15,8 +16,10 @@ static void arrived(struct world_hooks *h, struct world_request *q)
     if (!slice_eq(q->method, SLICE("POST")) || !slice_starts(q->target, l->path))
         return;
     q->delay_ms = 2000;
-    if (l->posts++ == 0)
-        apiserver_faults(q->world->server)->drop_events = UINT32_MAX;
+    if (l->posts++)
+        return;
+    q->fate = l->cut ? FATE_ANSWER_LOST : q->fate;
+    apiserver_faults(q->world->server)->drop_events = UINT32_MAX;
 }
 
 static void begin(struct world *w, struct loser *l, const char *path)
@@ -91,10 +94,16 @@ static void test_cluster(void)
     begin(&w, &l, v1);
     apply_job(&w, "j", "");
     hear(&w, &l);
-    CHECK(run_until(&w, "j", "Complete", 60 * 1000));
+    world_run(&w, 1500); /* its pods run */
     CHECK_INT(l.posts, 1);
-    CHECK_INT(board.submits, 1);
-    CHECK_INT(clusters_now(&w), 1);
+    test_case("… nor of that of the next, so soon that no list is asked for");
+    begin(&w, &l, v1);
+    apply_job(&w, "k", "");
+    hear(&w, &l);
+    CHECK(run_until(&w, "j", "Complete", 60 * 1000));
+    CHECK(run_until(&w, "k", "Complete", 60 * 1000));
+    CHECK_INT(board.submits, 2);
+    CHECK_INT(clusters_now(&w), 2);
     end_job_world(&w);
 }
 
@@ -124,11 +133,36 @@ static void test_submitter(void)
     end_job_world(&w);
 }
 
+/* Neither the answer to its POST nor its event comes: the next POST says that there is such a pod. */
+static void test_unanswered(void)
+{
+    struct world w;
+    struct loser l;
+    test_case("a pod that submits is made, and neither an answer nor a watch tells of it");
+    make_pod_world(&w);
+    apiserver_faults(w.server)->bookmark_ms = 100;
+    apply_job(&w, "j", "");
+    CHECK(run_until(&w, "j", "Initializing", 20 * 1000));
+    while (clusters_now(&w) == 0 || pods_of(&w, arena_dup(&w.arena, job_says(&w, "j", "rayClusterName")).ptr) < 2)
+        world_run(&w, 1);
+    begin(&w, &l, pods_path);
+    l.cut = true;
+    hear(&w, &l);
+    world_run(&w, 20 * 1000);
+    uint32_t posts = l.posts;
+    CHECK(posts > 1);
+    world_run(&w, 60 * 1000);
+    CHECK_INT(l.posts, posts);
+    CHECK_INT(submitters_of(&w, "j").count, 1);
+    end_job_world(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
     test_worker();
     test_cluster();
     test_submitter();
+    test_unanswered();
     return test_done();
 }
