@@ -214,7 +214,8 @@ static void report(struct scaling *s, const struct scale_plan *p)
     ray_gcs_report(s->gcs, &p->report, s->op->now);
 }
 
-/* A mark is as good as the decision it comes from: a pod that could not be deleted until now may have come to be of use. */
+/* A mark is as good as the decision it comes from: a pod that could not be deleted until now may have come to be of use, or runs Ray again
+ * while its head is silent. */
 static void mark_removals(struct scaling *s, const struct scale_plan *p)
 {
     s->decisions++;
@@ -227,7 +228,7 @@ static void mark_removals(struct scaling *s, const struct scale_plan *p)
         r->stop = p->removals[i].why;
         r->stop_decision = s->decisions;
     }
-    for (struct pod_record *r = p->held ? NULL : s->c->pods; r; r = r->next) {
+    for (struct pod_record *r = s->c->pods; r; r = r->next) {
         if (!r->stop || r->stop_decision == s->decisions)
             continue;
         r->stop = NULL;

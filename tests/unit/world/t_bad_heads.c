@@ -412,6 +412,41 @@ static void test_crowd(void)
     world_free(&w);
 }
 
+/* What a head that has fallen silent said is no ground for ever: containers begin again. */
+static void test_back_unheard(void)
+{
+    struct world w;
+    struct slice names[2];
+    test_case("a pod that Ray had ended in, and that could not be deleted, runs Ray again when nobody says so: it stays");
+    make_scaled_world(&w, false);
+    apply_scaled(&w, &(struct scaled){.name = "c", .min = 2, .replicas = 2});
+    struct fakeray *h = head_of(&w, "c");
+    world_run(&w, 4000);
+    CHECK_INT(pod_names(&w, "worker", names, 2), 2);
+    char uid[sizeof h->nodes->pod.uid];
+    memcpy(uid, fakeray_node_of(h, names[1])->pod.uid, sizeof uid);
+    override(&w, "DELETE", pods_path, 503, false, 1000000);
+    fakeray_kill_raylet(h, names[1].ptr);
+    world_run(&w, 3000);
+    CHECK(w.sent.deletes > 0);
+    h->fake.hangs = true;
+    fakeray_container_ends(&w, uid);
+    world_run(&w, 1000);
+    fakeray_container_begins(&w, uid);
+    world_run(&w, SCALE_STALE_MS + OPERATOR_PLAN_MS);
+    override(&w, "DELETE", pods_path, 503, false, 0);
+    uint32_t deletes = w.sent.deletes;
+    world_run(&w, 120 * 1000);
+    CHECK_INT(w.sent.deletes, deletes);
+    test_case("and works when its head speaks again");
+    h->fake.hangs = false;
+    world_run(&w, 30 * 1000);
+    CHECK_INT(w.sent.deletes, deletes);
+    CHECK_INT(fakeray_nodes(h), 2);
+    CHECK_INT(workers_of(&w, "c"), 2);
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
@@ -421,5 +456,6 @@ int main(void)
     test_other_clusters();
     test_stale();
     test_crowd();
+    test_back_unheard();
     return test_done();
 }
