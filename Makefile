@@ -258,8 +258,11 @@ soak: build/sim ## as many seeds as there is time for, and what their faults hav
 .PHONY: sim soak
 
 SECONDS ?= 60
-fuzz: $(addprefix build/fuzz/,$(or $(TARGET),$(FUZZ))) ## libFuzzer: make fuzz SECONDS=60 [TARGET=name]
-	$(Q)tests/tools/fuzz $(SECONDS) $^
+FUZZED := $(addprefix build/fuzz/,$(or $(TARGET),$(FUZZ)))
+fuzz: ## libFuzzer over every parser of foreign bytes: make fuzz SECONDS=60 [TARGET=name]
+	@tests/tools/setup build fuzz
+	+@$(MAKE) $(FUZZED)
+	$(Q)tests/tools/fuzz $(SECONDS) $(FUZZED)
 
 fuzz-seeds: ## seeds for make fuzz of what a real kube-apiserver (tests/rig) says; needs Go and clang
 	+$(Q)tests/fuzz/seeds.sh
