@@ -443,6 +443,7 @@ static void on_delete(struct op *op, struct flight *f, const struct kube_answer 
         r->pod.deleting = true;                    /* its end is the watch's to tell */
         r->pod.overtaken = false;
         r->doubt.ms = 0;
+        scaling_goes(r);
         if (r->pod.doubted)
             doubt_pod(op, r);
         else

@@ -91,6 +91,8 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     keep_interned(op, &r->reason, &p->reason, now.reason);
     if (before.version && p->deleting && !before.deleting && !r->by_us)
         cluster_doubt(c);
+    if (p->deleting && !before.deleting)
+        scaling_goes(r);
     if (is_over(p) && !is_over(&before))
         scaling_ended(r);
     if (r->stop && before.phase == POD_PENDING && p->phase != POD_PENDING)

@@ -32,6 +32,7 @@ struct pod_record {
     const struct istr *group, *reason;
     const char *stop;       /* why the autoscaler gave it up, a literal; NULL: it did not */
     uint32_t stop_decision; /* … and in which of its decisions */
+    bool stop_begun;        /* … and a host of its replica goes by that already */
     struct scale_seen seen; /* by the autoscaler */
     struct doubt doubt; /* it counts as deleting because a DELETE was answered "not there", or as overtaken because one was answered that it
                            is another by now */
@@ -395,6 +396,9 @@ bool scaling_decides(const struct cluster *c); /* how many pods there are, and b
 /* The pod was given up as one that has not started, and that is not known of it any more: it stays, with all of its replica, until it is
  * given up anew. */
 void scaling_spare(struct op *op, struct pod_record *r);
+/* The pod goes, or has gone. Was it given up, then the others of its replica stay so, whatever is decided of them alone: it goes as a
+ * whole. */
+void scaling_goes(struct pod_record *r);
 /* The pod has ended. Of one that was given up, or asked to drain, that is neither a failure nor a place to be filled, though its head may
  * not have told of it yet. */
 void scaling_ended(struct pod_record *r);

@@ -218,6 +218,7 @@ void pod_remove(struct op *op, struct pod_record *r)
     struct cluster *c = r->of;
     if (!r->by_us && !r->pod.deleting)
         cluster_doubt(c);
+    scaling_goes(r);
     *r->link = r->next;
     if (r->next)
         r->next->link = r->link;

@@ -223,13 +223,15 @@ static void mark_removals(struct scaling *s, const struct scale_plan *p)
         struct pod_record *r = map_get(&s->op->pods, slice_of(p->removals[i].pod->uid));
         if (!r)
             continue;
-        if (!r->stop)
+        if (!r->stop) {
+            r->stop_begun = false;
             cluster_touch(s->op, s->c);
+        }
         r->stop = p->removals[i].why;
         r->stop_decision = s->decisions;
     }
     for (struct pod_record *r = s->c->pods; r; r = r->next) {
-        if (!r->stop || r->stop_decision == s->decisions)
+        if (!r->stop || r->stop_begun || r->stop_decision == s->decisions)
             continue;
         r->stop = NULL;
         if (r->pod.deleting)
@@ -246,6 +248,15 @@ void scaling_spare(struct op *op, struct pod_record *r)
             mate->stop = NULL;
     work_drop(r->of); /* a DELETE of theirs may be waiting there */
     cluster_touch(op, r->of);
+}
+
+void scaling_goes(struct pod_record *r)
+{
+    const struct group_memory *m = r->of->scaling && r->stop ? remembered(r->of->scaling, r->pod.group) : NULL;
+    if (!m || m->hosts == 1 || r->pod.index < 0)
+        return;
+    for (struct pod_record *mate = r->of->pods; mate; mate = mate->next)
+        mate->stop_begun |= mate->stop && mate->group == r->group && mate->pod.index == r->pod.index;
 }
 
 /* Of several hosts the first to end takes the replica along: the others are deleted, or end as it did. */

@@ -1,0 +1,77 @@
+/* Replicas of several hosts that are scaled by what heads say: they go, and come, as a whole. */
+#include "scaled.h"
+
+enum { HOSTS = 2 };
+
+/* DELETEs of the pods of a replica: that of the first is carried out, that of the second is not. */
+struct parted {
+    struct world_hooks hooks; /* first */
+    struct slice first, second;
+    bool unanswered; /* nobody hears what became of the first one's, and its pod takes long to go */
+    bool silent;     /* the head says nothing more from then on */
+};
+
+static void on_arrived(struct world_hooks *h, struct world_request *q)
+{
+    struct parted *p = (struct parted *)h;
+    if (!slice_eq(q->method, SLICE("DELETE")))
+        return;
+    if (slice_ends(q->target, p->first) && p->unanswered)
+        q->fate = FATE_ANSWER_LOST;
+    if (slice_ends(q->target, p->second))
+        q->fate = FATE_LOST;
+}
+
+static void hold(struct world *w, struct slice pod, const char *finalizers)
+{
+    struct slice body = arena_printf(&w->arena, "{\"metadata\":{\"finalizers\":[%s]}}", finalizers);
+    CHECK_INT(world_call(w, "PATCH", arena_printf(&w->arena, "%s/%s", pods_path, pod.ptr).ptr, "application/merge-patch+json", body), 200);
+}
+
+/* Ray ends on one host of the only replica. */
+static void test_half_gone(struct parted *p)
+{
+    struct world w;
+    struct slice names[HOSTS];
+    test_case("a host of a replica goes, and the other cannot be deleted for a while%s%s: it goes too, and then all are made anew",
+              p->unanswered ? ", which nobody answers" : "", p->silent ? ", and the head falls silent" : "");
+    make_scaled_world(&w, false);
+    apply_scaled(&w, &(struct scaled){.name = "c", .min = 1, .replicas = 1, .hosts = HOSTS});
+    struct fakeray *h = head_of(&w, "c");
+    world_run(&w, 4000);
+    CHECK_INT(pod_names(&w, "worker", names, HOSTS), HOSTS);
+    CHECK_INT(fakeray_nodes(h), HOSTS);
+    uint32_t posts = w.sent.pod_posts;
+    p->hooks.arrived = on_arrived;
+    p->first = names[0];
+    p->second = names[1];
+    w.hooks = &p->hooks;
+    if (p->unanswered)
+        hold(&w, names[0], "\"example.com/slow\"");
+    fakeray_kill_raylet(h, names[0].ptr);
+    world_run(&w, 3000);
+    h->fake.hangs = p->silent;
+    world_run(&w, SCALE_STALE_MS + 30 * 1000);
+    if (p->unanswered)
+        hold(&w, names[0], "");
+    world_run(&w, 5000);
+    CHECK_INT(workers_of(&w, "c"), 1);
+    CHECK_INT(w.sent.pod_posts, posts);
+    w.hooks = NULL;
+    h->fake.hangs = false;
+    world_run(&w, 120 * 1000);
+    CHECK(!apiserver_get(w.server, SLICE("pods"), SLICE("n"), names[1], &w.arena).ptr);
+    CHECK_INT(workers_of(&w, "c"), HOSTS);
+    CHECK_INT(fakeray_nodes(h), HOSTS);
+    CHECK_INT(w.sent.pod_posts, posts + HOSTS);
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
+int main(void)
+{
+    log_global.fd = -1;
+    for (int i = 0; i < 4; i++)
+        test_half_gone(&(struct parted){.unanswered = i & 1, .silent = i & 2});
+    return test_done();
+}
