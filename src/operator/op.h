@@ -393,8 +393,8 @@ void scaling_follow(struct op *op, struct cluster *c); /* the model is loaded: w
 void scaling_drop(struct cluster *c);
 bool scaling_speaks(const struct cluster *c);  /* it logs how many nodes there are */
 bool scaling_decides(const struct cluster *c); /* how many pods there are, and by name which of them go */
-/* The pod was given up as one that has not started, and that is not known of it any more: it stays, with all of its replica, until it is
- * given up anew. */
+/* The pod was given up as one that has not started, and that is not known of it any more, or counted as gone, and has not: it stays, with
+ * all of its replica, until it is given up anew. */
 void scaling_spare(struct op *op, struct pod_record *r);
 /* The pod goes, or has gone. Was it given up, then the others of its replica stay so, whatever is decided of them alone: it goes as a
  * whole. */

@@ -9,6 +9,7 @@ struct parted {
     struct slice first, second;
     bool unanswered; /* nobody hears what became of the first one's, and its pod takes long to go */
     bool silent;     /* the head says nothing more from then on */
+    bool denied;     /* the first one is not carried out either: somebody says that there is no such pod */
 };
 
 static void on_arrived(struct world_hooks *h, struct world_request *q)
@@ -18,6 +19,11 @@ static void on_arrived(struct world_hooks *h, struct world_request *q)
         return;
     if (slice_ends(q->target, p->first) && p->unanswered)
         q->fate = FATE_ANSWER_LOST;
+    if (slice_ends(q->target, p->first) && p->denied) {
+        q->fate = FATE_REFUSED;
+        q->status = 404;
+        q->reason = "NotFound";
+    }
     if (slice_ends(q->target, p->second))
         q->fate = FATE_LOST;
 }
@@ -68,10 +74,42 @@ static void test_half_gone(struct parted *p)
     world_free(&w);
 }
 
+static void test_denied(void)
+{
+    struct world w;
+    struct slice names[HOSTS];
+    struct parted p = {.hooks.arrived = on_arrived, .denied = true};
+    test_case("a host of a replica is said to be gone, and is there, with Ray in it again: the replica stays");
+    make_scaled_world(&w, false);
+    apply_scaled(&w, &(struct scaled){.name = "c", .min = 1, .replicas = 1, .hosts = HOSTS});
+    struct fakeray *h = head_of(&w, "c");
+    world_run(&w, 4000);
+    CHECK_INT(pod_names(&w, "worker", names, HOSTS), HOSTS);
+    char uid[sizeof h->nodes->pod.uid];
+    memcpy(uid, fakeray_node_of(h, names[0])->pod.uid, sizeof uid);
+    p.first = names[0];
+    p.second = names[1];
+    w.hooks = &p.hooks;
+    fakeray_kill_raylet(h, names[0].ptr);
+    world_run(&w, 2000);
+    CHECK(w.sent.deletes > 1);
+    fakeray_container_ends(&w, uid);
+    fakeray_container_begins(&w, uid);
+    world_run(&w, 60 * 1000);
+    uint32_t deletes = w.sent.deletes;
+    w.hooks = NULL;
+    world_run(&w, 600 * 1000);
+    CHECK_INT(w.sent.deletes, deletes);
+    CHECK_INT(workers_of(&w, "c"), HOSTS);
+    CHECK_INT(fakeray_nodes(h), HOSTS);
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
     for (int i = 0; i < 4; i++)
         test_half_gone(&(struct parted){.unanswered = i & 1, .silent = i & 2});
+    test_denied();
     return test_done();
 }
