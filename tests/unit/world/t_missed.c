@@ -107,17 +107,23 @@ static void test_cluster(void)
     end_job_world(&w);
 }
 
+/* Job j has its cluster and this its pods: the next pod is the one that submits. */
+static void make_submitting_world(struct world *w, const char *more)
+{
+    make_pod_world(w);
+    apiserver_faults(w->server)->bookmark_ms = 100;
+    apply_job(w, "j", more);
+    CHECK(run_until(w, "j", "Initializing", 20 * 1000));
+    while (clusters_now(w) == 0 || pods_of(w, arena_dup(&w->arena, job_says(w, "j", "rayClusterName")).ptr) < 2)
+        world_run(w, 1);
+}
+
 static void test_submitter(void)
 {
     struct world w;
     struct loser l;
     test_case("a pod that submits is made, and no watch tells of it");
-    make_pod_world(&w);
-    apiserver_faults(w.server)->bookmark_ms = 100;
-    apply_job(&w, "j", "\"backoffLimit\":1,");
-    CHECK(run_until(&w, "j", "Initializing", 20 * 1000));
-    while (clusters_now(&w) == 0 || pods_of(&w, arena_dup(&w.arena, job_says(&w, "j", "rayClusterName")).ptr) < 2)
-        world_run(&w, 1); /* those of its cluster */
+    make_submitting_world(&w, "\"backoffLimit\":1,");
     begin(&w, &l, pods_path);
     hear(&w, &l);
     world_run(&w, 20 * 1000);
@@ -139,12 +145,7 @@ static void test_unanswered(void)
     struct world w;
     struct loser l;
     test_case("a pod that submits is made, and neither an answer nor a watch tells of it");
-    make_pod_world(&w);
-    apiserver_faults(w.server)->bookmark_ms = 100;
-    apply_job(&w, "j", "");
-    CHECK(run_until(&w, "j", "Initializing", 20 * 1000));
-    while (clusters_now(&w) == 0 || pods_of(&w, arena_dup(&w.arena, job_says(&w, "j", "rayClusterName")).ptr) < 2)
-        world_run(&w, 1);
+    make_submitting_world(&w, "");
     begin(&w, &l, pods_path);
     l.cut = true;
     hear(&w, &l);

@@ -28,6 +28,23 @@ static void on_arrived(struct world_hooks *h, struct world_request *q)
         q->fate = FATE_LOST;
 }
 
+/* A cluster with one replica, whose pods' DELETEs go as they are told from now on. */
+static struct fakeray *make_replica(struct world *w, struct parted *p)
+{
+    struct slice names[HOSTS];
+    make_scaled_world(w, false);
+    apply_scaled(w, &(struct scaled){.name = "c", .min = 1, .replicas = 1, .hosts = HOSTS});
+    struct fakeray *h = head_of(w, "c");
+    world_run(w, 4000);
+    CHECK_INT(pod_names(w, "worker", names, HOSTS), HOSTS);
+    CHECK_INT(fakeray_nodes(h), HOSTS);
+    p->hooks.arrived = on_arrived;
+    p->first = names[0];
+    p->second = names[1];
+    w->hooks = &p->hooks;
+    return h;
+}
+
 static void hold(struct world *w, struct slice pod, const char *finalizers)
 {
     struct slice body = arena_printf(&w->arena, "{\"metadata\":{\"finalizers\":[%s]}}", finalizers);
@@ -38,35 +55,25 @@ static void hold(struct world *w, struct slice pod, const char *finalizers)
 static void test_half_gone(struct parted *p)
 {
     struct world w;
-    struct slice names[HOSTS];
     test_case("a host of a replica goes, and the other cannot be deleted for a while%s%s: it goes too, and then all are made anew",
               p->unanswered ? ", which nobody answers" : "", p->silent ? ", and the head falls silent" : "");
-    make_scaled_world(&w, false);
-    apply_scaled(&w, &(struct scaled){.name = "c", .min = 1, .replicas = 1, .hosts = HOSTS});
-    struct fakeray *h = head_of(&w, "c");
-    world_run(&w, 4000);
-    CHECK_INT(pod_names(&w, "worker", names, HOSTS), HOSTS);
-    CHECK_INT(fakeray_nodes(h), HOSTS);
+    struct fakeray *h = make_replica(&w, p);
     uint32_t posts = w.sent.pod_posts;
-    p->hooks.arrived = on_arrived;
-    p->first = names[0];
-    p->second = names[1];
-    w.hooks = &p->hooks;
     if (p->unanswered)
-        hold(&w, names[0], "\"example.com/slow\"");
-    fakeray_kill_raylet(h, names[0].ptr);
+        hold(&w, p->first, "\"example.com/slow\"");
+    fakeray_kill_raylet(h, p->first.ptr);
     world_run(&w, 3000);
     h->fake.hangs = p->silent;
     world_run(&w, SCALE_STALE_MS + 30 * 1000);
     if (p->unanswered)
-        hold(&w, names[0], "");
+        hold(&w, p->first, "");
     world_run(&w, 5000);
     CHECK_INT(workers_of(&w, "c"), 1);
     CHECK_INT(w.sent.pod_posts, posts);
     w.hooks = NULL;
     h->fake.hangs = false;
     world_run(&w, 120 * 1000);
-    CHECK(!apiserver_get(w.server, SLICE("pods"), SLICE("n"), names[1], &w.arena).ptr);
+    CHECK(!apiserver_get(w.server, SLICE("pods"), SLICE("n"), p->second, &w.arena).ptr);
     CHECK_INT(workers_of(&w, "c"), HOSTS);
     CHECK_INT(fakeray_nodes(h), HOSTS);
     CHECK_INT(w.sent.pod_posts, posts + HOSTS);
@@ -77,20 +84,12 @@ static void test_half_gone(struct parted *p)
 static void test_denied(void)
 {
     struct world w;
-    struct slice names[HOSTS];
-    struct parted p = {.hooks.arrived = on_arrived, .denied = true};
+    struct parted p = {.denied = true};
     test_case("a host of a replica is said to be gone, and is there, with Ray in it again: the replica stays");
-    make_scaled_world(&w, false);
-    apply_scaled(&w, &(struct scaled){.name = "c", .min = 1, .replicas = 1, .hosts = HOSTS});
-    struct fakeray *h = head_of(&w, "c");
-    world_run(&w, 4000);
-    CHECK_INT(pod_names(&w, "worker", names, HOSTS), HOSTS);
+    struct fakeray *h = make_replica(&w, &p);
     char uid[sizeof h->nodes->pod.uid];
-    memcpy(uid, fakeray_node_of(h, names[0])->pod.uid, sizeof uid);
-    p.first = names[0];
-    p.second = names[1];
-    w.hooks = &p.hooks;
-    fakeray_kill_raylet(h, names[0].ptr);
+    memcpy(uid, fakeray_node_of(h, p.first)->pod.uid, sizeof uid);
+    fakeray_kill_raylet(h, p.first.ptr);
     world_run(&w, 2000);
     CHECK(w.sent.deletes > 1);
     fakeray_container_ends(&w, uid);
