@@ -273,11 +273,11 @@ COVERED_PERCENT := 90
 coverage: $(UNIT:%=build/cover/%) $(FUZZ:%=build/cover/fuzz/%) ## branches that unit tests and the fuzz corpora go through, by room and file
 	$(Q)tests/tools/coverage build/cover $(COVERED_PERCENT) $(COVERED) -- $^
 
-mutants: $(UNIT:%=build/test/%) build/sim ## seeded bugs, each of which some test must catch; PATCH=tests/mutants/NAME.patch: only that
-	+$(Q)MAKE='$(MAKE)' tests/tools/mutants $(PATCH)
+mutants: $(UNIT:%=build/test/%) build/sim ## seeded bugs, each of which some test must catch; MUTANT=tests/mutants/NAME.mutant: only that
+	+$(Q)MAKE='$(MAKE)' tests/tools/mutants $(MUTANT)
 
 mutants-sim: build/sim ## those that the simulator must catch alone, and why it cannot see the others
-	+$(Q)MAKE='$(MAKE)' tests/tools/mutants --sim $(PATCH)
+	+$(Q)MAKE='$(MAKE)' tests/tools/mutants --sim $(MUTANT)
 
 mutants-quick: $(UNIT:%=build/test/%) ## a few of them, each held against the one test that knows it
 	+$(Q)MAKE='$(MAKE)' tests/tools/mutants --quick
