@@ -12,7 +12,7 @@
 VERSION := 0.1.0
 
 # Lowest first. A room knows only those before it, and so its tests are linked with only those.
-ROOMS := base json yaml tls http net kube ray reconcile remote operator cli
+ROOMS := base json yaml tls http net kube grpc heads ray reconcile remote operator cli
 
 all: mobula
 
@@ -204,7 +204,7 @@ $(eval $(call program,host,build/apiserver,tests/apiserver/main,apiserver))
 $(eval $(call program,test,build/test/apiserver,tests/apiserver/main,apiserver))
 $(eval $(call program,test,build/tests/autoscaler-cases,$(patsubst %.c,%,$(wildcard tests/cases/*.c)),reconcile))
 $(eval $(call program,static,build/tests/bench-autoscaler,tests/bench/autoscaler,reconcile))
-$(eval $(call program,host,build/tests/heads,tests/bench/heads,ray))
+$(eval $(call program,host,build/tests/heads,tests/bench/heads,heads))
 $(eval $(call program,host,build/sim,tests/sim/main,sim))
 $(eval $(call program,test,build/test/sim,tests/sim/main,sim))
 

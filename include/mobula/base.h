@@ -39,6 +39,10 @@ bool slice_eq_nocase(struct slice a, struct slice b); /* ASCII only */
 struct slice slice_trim(struct slice s);              /* without ASCII white space at both ends */
 /* Index of the first byte c, or -1. */
 ptrdiff_t slice_find(struct slice s, char c);
+/* Where words stand for the first or the last time; -1 when they do not. */
+ptrdiff_t slice_find_text(struct slice s, const char *words);
+ptrdiff_t slice_find_text_last(struct slice s, const char *words);
+bool slice_has(struct slice s, const char *words);
 /* Cuts s at the first sep: returns what stands before it and leaves what stands behind it in *s (SLICE_NONE when there was no sep). */
 struct slice slice_cut(struct slice *s, char sep);
 /* A decimal integer and nothing else: an optional minus, digits, no leading zeros, no overflow. */
@@ -121,6 +125,7 @@ struct arena {
 void *arena_alloc(struct arena *a, size_t size);
 void *arena_array(struct arena *a, size_t count, size_t size); /* overflow-checked */
 struct slice arena_dup(struct arena *a, struct slice s);       /* the copy has a NUL behind it */
+struct slice slice_lower(struct slice s, struct arena *a);     /* a copy with ASCII letters in lower case */
 struct slice arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 #define arena_new(a, type) ((type *)arena_alloc((a), sizeof(type)))
 /* Everything handed out is gone. At most `keep` bytes of blocks stay for the next round; the rest goes back to the system. */

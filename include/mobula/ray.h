@@ -1,11 +1,12 @@
 /* ray: what a Ray cluster is and what its Kubernetes objects look like. Readers turn the custom resources of both groups into one model;
  * builders turn the model into pods and services. After the reader nothing knows which kind it was, but names, labels and status that
  * users see. Pure functions of bytes: how objects are stored or sent is unknown here. What is said to the heads of running clusters stands
- * in ray_heads.h. */
+ * in heads.h. */
 #ifndef MOBULA_RAY_H
 #define MOBULA_RAY_H
 
 #include <mobula/base.h>
+#include <mobula/heads.h>
 #include <mobula/json.h>
 #include <mobula/kube.h>
 
@@ -271,121 +272,6 @@ struct ray_sums {
     int64_t cpu_milli, memory, gpu, tpu;
 };
 bool ray_desired_sums(const struct ray_cluster *c, struct arena *a, struct ray_sums *out, struct err *e);
-
-/* ---- what a head says of its cluster: GetClusterResourceState, read by the GCS client, used by the autoscaler ----
- *
- * Quantities are fixed point like Ray's own, in 1/RAY_QUANTUM of a unit: 0.1 + 0.2 is 0.3. One is at most LIMIT_RAY_AMOUNT units and never
- * negative; a sum over many nodes may still not fit into 64 bits, and whoever adds has to care. All memory is the reader's arena's. */
-
-#define RAY_QUANTUM 10000 /* no enum: it stands beside doubles, and clang minds that */
-
-struct ray_amount {
-    struct slice name; /* "CPU", "memory" (bytes), "accelerator_type:A100" … */
-    int64_t amount;
-};
-/* A set of resources: sorted by name, each name once, none 0. */
-struct ray_bundle {
-    const struct ray_amount *list;
-    uint32_t count;
-};
-struct ray_label {
-    struct slice key, value;
-};
-
-enum { RAY_NODE_ID = 28 }; /* raw bytes; people see 56 hexadecimal digits */
-enum ray_node_status { RAY_NODE_UNKNOWN, RAY_NODE_RUNNING, RAY_NODE_DEAD, RAY_NODE_IDLE, RAY_NODE_DRAINING };
-
-struct ray_node {
-    struct slice id;          /* RAY_NODE_ID bytes */
-    struct slice instance_id; /* RAY_CLOUD_INSTANCE_ID: the pod's name; empty when the pod did not set it */
-    struct slice type;        /* RAY_NODE_TYPE_NAME: the group; likewise */
-    struct slice ip;
-    enum ray_node_status status; /* UNKNOWN: a number that nobody knows yet. It is not idle */
-    int64_t idle_ms; /* 0 unless it is IDLE. Status and this say that a node is idle; free resources do not: work may need none */
-    struct ray_bundle total, available; /* a resource that is used up is absent from available; a dead node has none */
-    const struct ray_label *labels;     /* static ones and those of its placement groups, "_PG_…", by key */
-    uint32_t label_count;
-};
-
-/* One condition on a label: its value is one of these, or none of these (which a node without the label meets too). */
-struct ray_condition {
-    struct slice key;
-    const struct slice *values;
-    uint32_t value_count;
-    bool not_in;
-};
-/* All conditions must hold; a selector without any is met by every node. */
-struct ray_selector {
-    const struct ray_condition *list;
-    uint32_t count;
-};
-
-struct ray_request {
-    struct ray_bundle bundle;
-    const struct ray_selector *selectors; /* in the order in which they are to be tried; none: any node will do */
-    uint32_t selector_count;
-    struct slice affinity, affinity_value;           /* STRICT_PACK: all requests with the same label go to one node */
-    struct slice anti_affinity, anti_affinity_value; /* STRICT_SPREAD: no two of them to one node, nor to one that carries it already */
-};
-struct ray_demand {
-    struct ray_request request;
-    int64_t count; /* ≥ 1 */
-};
-struct ray_demands {
-    const struct ray_demand *list;
-    uint32_t count;
-};
-
-/* A pending placement group: all of it at once or nothing. */
-enum ray_strategy { RAY_PACK, RAY_SPREAD, RAY_STRICT_PACK, RAY_STRICT_SPREAD };
-struct ray_gang {
-    const struct ray_request *requests; /* one for each bundle that has no node yet */
-    uint32_t count;
-    enum ray_strategy strategy;
-    struct slice details; /* "<36 hexadecimal digits>:STRICT_SPREAD|PENDING" */
-};
-
-struct ray_state {
-    struct slice session;         /* another one is another cluster: the head has started anew, and nothing of before counts */
-    int64_t version;              /* rises with every answer: no sign of a change */
-    const struct ray_node *nodes; /* the head and dead ones too */
-    uint32_t node_count;
-    struct ray_demands demands; /* tasks and actors that wait, by shape; at most 100 shapes of each node reach the GCS */
-    const struct ray_gang *gangs;
-    uint32_t gang_count;
-    const struct ray_demands *constraints; /* request_resources(): must fit beside each other on the whole cluster, used or not */
-    uint32_t constraint_count;
-};
-
-/* Reads a GetClusterResourceStateReply. Slices point into reply. What is malformed in any place, negative, not a number or beyond a limit
- * (LIMIT_RAY_STATE, LIMIT_RAY_RESOURCES, LIMIT_RAY_COUNT, LIMIT_RAY_AMOUNT) gives an error and an empty state, never a part of it. */
-bool ray_state_read(struct slice reply, struct arena *a, struct ray_state *out, struct err *e);
-/* A hash of all that the state says but for its version and how long nodes have been idle; 0: something waits or is asked for. */
-uint64_t ray_state_quiet(const struct ray_state *s);
-
-/* What the autoscaler reports back (ReportAutoscalingState), so that `ray status` shows it. Slices are whoever decided's. */
-struct ray_launch { /* decided, no pod yet */
-    struct slice type;
-    int64_t count, at_s; /* pods; seconds since 1970 */
-};
-struct ray_launching { /* a pod whose node has not joined */
-    struct slice type, instance_id, ip, details;
-};
-struct ray_launch_failure {
-    struct slice type, reason;
-    int64_t count, at_s;
-};
-struct ray_report {
-    int64_t state_version; /* of the state that was decided on */
-    const struct ray_launch *launches;
-    const struct ray_launching *launching;
-    const struct ray_launch_failure *failures;
-    uint32_t launch_count, launching_count, failure_count;
-    struct ray_demands infeasible;                /* what would not fit even with every node that may still come */
-    const struct ray_gang *const *gangs;          /* likewise */
-    const struct ray_demands *const *constraints; /* likewise */
-    uint32_t gang_count, constraint_count;
-};
 
 /* What one pod of a group has for Ray before it has said so itself: its resources and labels as its `ray start` is told them. An unreadable
  * amount is left out. */

@@ -94,3 +94,34 @@ bool slice_copy(struct slice s, char *to, size_t size)
         memcpy(to, s.ptr, s.len);
     return true;
 }
+
+ptrdiff_t slice_find_text(struct slice s, const char *words)
+{
+    size_t len = strlen(words);
+    for (size_t i = 0; i + len <= s.len; i++)
+        if (memcmp(s.ptr + i, words, len) == 0)
+            return (ptrdiff_t)i;
+    return -1;
+}
+
+ptrdiff_t slice_find_text_last(struct slice s, const char *words)
+{
+    size_t len = strlen(words);
+    for (size_t i = s.len; i >= len; i--)
+        if (memcmp(s.ptr + i - len, words, len) == 0)
+            return (ptrdiff_t)(i - len);
+    return -1;
+}
+
+bool slice_has(struct slice s, const char *words)
+{
+    return slice_find_text(s, words) >= 0;
+}
+
+struct slice slice_lower(struct slice s, struct arena *a)
+{
+    char *lower = arena_alloc(a, s.len + 1);
+    for (size_t i = 0; i < s.len; i++)
+        lower[i] = s.ptr[i] >= 'A' && s.ptr[i] <= 'Z' ? (char)(s.ptr[i] - 'A' + 'a') : s.ptr[i];
+    return (struct slice){lower, s.len};
+}

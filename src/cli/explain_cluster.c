@@ -2,7 +2,7 @@
 #include "ask.h"
 #include "cli.h"
 
-#include <mobula/ray_heads.h>
+#include <mobula/heads.h>
 
 #include <stdio.h>
 

@@ -6,7 +6,8 @@
 #ifndef MOBULA_CLI_SUBMIT_H
 #define MOBULA_CLI_SUBMIT_H
 
-#include <mobula/ray_heads.h>
+#include <mobula/heads.h>
+#include <mobula/ray.h>
 
 enum {
     SUBMIT_LOOK_MS = 1000,        /* between two looks at the job and its log … */

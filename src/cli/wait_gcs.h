@@ -3,7 +3,7 @@
 #ifndef MOBULA_CLI_WAIT_GCS_H
 #define MOBULA_CLI_WAIT_GCS_H
 
-#include <mobula/ray_heads.h>
+#include <mobula/heads.h>
 
 enum {
     GCS_RETRY_MS = 1000,   /* between two attempts, with a quarter of jitter both ways */

@@ -8,8 +8,8 @@
 #ifndef MOBULA_OP_H
 #define MOBULA_OP_H
 
+#include <mobula/heads.h>
 #include <mobula/operator.h>
-#include <mobula/ray_heads.h>
 #include <mobula/reconcile.h>
 
 #include <stdio.h>

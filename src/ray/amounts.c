@@ -68,7 +68,7 @@ struct slice legacy_gpu_key(struct jval container, bool *several, struct arena *
         struct jval k, v;
         for (struct jiter it = json_iter(side_of(container, sides[i])); json_next(&it, &k, &v);) {
             struct slice key = json_str(k, a);
-            if (!text_has(lower_case(key, a), "gpu"))
+            if (!slice_has(slice_lower(key, a), "gpu"))
                 continue;
             *several |= found.ptr && !slice_eq(found, key);
             found = key;

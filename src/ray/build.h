@@ -4,7 +4,6 @@
 
 #include "pairs.h"
 #include "reader.h"
-#include "text.h"
 
 /* KubeRay's names and defaults that more than one file needs. */
 #define RAY_OVERWRITE_COMMAND "ray.io/overwrite-container-cmd" /* annotation */

@@ -65,7 +65,7 @@ bool writes_command(const struct pod_build *b)
         return true; /* what stands there was a placeholder for the old operator's exec */
     if (json_str_eq(json_key(b->cluster->annotations, SLICE(RAY_OVERWRITE_COMMAND)), SLICE("true")))
         return false;
-    return !text_has(own_command(b), "ray start");
+    return !slice_has(own_command(b), "ray start");
 }
 
 void write_command(struct jout *w, const struct pod_build *b)

@@ -43,7 +43,7 @@ static void put_default(struct buf *b, const struct ray_cluster *c, const struct
 /* Flags stand right behind "ray start": behind the command's end there may be a redirection, a pipe or a further command. */
 static struct slice with_flags(struct slice text, const char *flags, struct arena *a)
 {
-    size_t at = (size_t)text_find_last(text, ray_start) + strlen(ray_start);
+    size_t at = (size_t)slice_find_text_last(text, ray_start) + strlen(ray_start);
     return arena_printf(a, "%.*s%s%.*s", (int)at, text.ptr, flags, SLICE_ARG(slice_skip(text, at)));
 }
 
@@ -58,11 +58,11 @@ struct slice legacy_command(const struct ray_cluster *c, const struct ray_group 
         put_default(&b, c, g);
     struct slice text = arena_dup(a, buf_slice(&b));
     buf_free(&b);
-    ptrdiff_t at = text_find_last(text, ray_start);
+    ptrdiff_t at = slice_find_text_last(text, ray_start);
     if (at < 0)
         return text;
     struct slice last = slice_skip(text, (size_t)at);
-    bool block = !text_has(last, "--block"), no_monitor = g->head && c->autoscaling && !text_has(last, "--no-monitor");
+    bool block = !slice_has(last, "--block"), no_monitor = g->head && c->autoscaling && !slice_has(last, "--no-monitor");
     return with_flags(text, block && no_monitor ? " --block --no-monitor" : block ? " --block" : no_monitor ? " --no-monitor" : "", a);
 }
 
@@ -73,7 +73,7 @@ bool legacy_gcs_port(struct jval start_commands, struct arena *a, int32_t *out)
     struct jval k, v;
     for (struct jiter it = json_iter(start_commands); json_next(&it, &k, &v);) {
         struct slice text = json_str(v, a);
-        ptrdiff_t found = text_find(text, flag);
+        ptrdiff_t found = slice_find_text(text, flag);
         if (found < 0)
             continue;
         struct slice rest = slice_skip(text, (size_t)found + strlen(flag));

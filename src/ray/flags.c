@@ -63,7 +63,7 @@ static void flags_of_resources(const struct ray_group *g, struct pairs *flags)
             pairs_set(flags, SLICE("num-cpus"), decimal(a, whole));
         else if (slice_eq_nocase(key, SLICE("memory")))
             pairs_set(flags, SLICE("memory"), decimal(a, whole));
-        else if (is_gpu_key(lower_case(key, a)))
+        else if (is_gpu_key(slice_lower(key, a)))
             pairs_set(flags, SLICE("num-gpus"), decimal(a, whole));
         else
             pairs_set(&custom, key, thousandths(a, milli));

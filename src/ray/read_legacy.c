@@ -179,7 +179,7 @@ static void read_head_commands(struct reader *r, const struct place *spec)
     for (struct jiter it = json_iter(list.value); json_next(&it, &k, &v); i++) {
         struct slice text = json_str(v, r->arena);
         struct place at = place_element(&list, i, v);
-        if (text_has(text, "redis-password"))
+        if (slice_has(text, "redis-password"))
             place_bad(r, &at, "sets redis-password, which this kind never supported: remove it");
     }
     if (!legacy_gcs_port(list.value, r->arena, &r->cluster->gcs_port))

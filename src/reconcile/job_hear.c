@@ -2,7 +2,7 @@
  * be is none. */
 #include "job.h"
 
-#include <mobula/ray_heads.h>
+#include <mobula/heads.h>
 
 static void forget_job(struct job_said *said, struct slice id)
 {

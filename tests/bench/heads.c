@@ -15,8 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "src/ray/proto.h"
-#include "tests/unit/ray/fakehead.h"
+#include "tests/unit/heads/fakehead.h"
+#include <mobula/grpc.h>
 
 enum { PORT = 6379, HEADS = 20000, LINE = 512, STATE_MAX = 4 * MIB, EVENTS = 256, READ = 16 * KIB, CPUS = 2, BACKLOG = 4096 };
 

@@ -1,6 +1,6 @@
 /* What a dashboard answers: something whole, or an error with a reason and nothing else. The first byte picks the call, the second the
  * status and how a log came; the rest is the body. */
-#include <mobula/ray_heads.h>
+#include <mobula/heads.h>
 
 #include <stdlib.h>
 

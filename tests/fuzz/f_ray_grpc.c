@@ -1,6 +1,6 @@
 /* What a gRPC server sends: wherever the bytes are cut, the same comes of them, and what comes is a whole message or an error with a
  * reason. */
-#include "../../src/ray/grpc.h"
+#include <mobula/grpc.h>
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* A driver's log as it comes: the same text however it is cut, and the text that the parser of whole documents reads. The first byte is
  * the size of the pieces; the rest is the body. */
-#include <mobula/ray_heads.h>
+#include <mobula/heads.h>
 
 #include <stdlib.h>
 

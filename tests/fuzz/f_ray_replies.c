@@ -1,6 +1,6 @@
 /* The short replies of a head's GCS, to a drain and to a health check: wherever they are cut or bent, an answer or an error in words, and
  * never a yes with an error. */
-#include "src/ray/gcs.h"
+#include "src/heads/gcs.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * NUL: the status, then answers: a letter for the question (v its session, j the job, s the submission, x the stop, l the log), three
  * digits of HTTP status, the body. After each the same view gives the same plan, a status is JSON, nothing is submitted but the id that
  * the status has in a session that has answered, and the user's cluster stays. */
-#include <mobula/ray_heads.h>
+#include <mobula/heads.h>
 #include <mobula/reconcile.h>
 
 #include <stdlib.h>

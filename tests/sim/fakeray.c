@@ -1,7 +1,7 @@
 /* Ray, as far as an autoscaler sees it. */
 #include "fakeray.h"
 
-#include "src/ray/proto.h"
+#include <mobula/grpc.h>
 
 enum { STATE_MAX = 64 * MIB };
 

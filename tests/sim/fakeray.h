@@ -9,9 +9,9 @@
 
 #include "world.h"
 
-#include <mobula/ray_heads.h>
+#include <mobula/heads.h>
 
-#include "tests/unit/ray/fakehead.h"
+#include "tests/unit/heads/fakehead.h"
 
 enum { FAKERAY_WORKS = 8, FAKERAY_NAME = 64, FAKERAY_CPUS = 2, FAKERAY_TEXT = 200 };
 

@@ -1,5 +1,5 @@
 /* mobula submit against a scripted dashboard, in virtual time. */
-#include "../ray/headnet.h"
+#include "../heads/headnet.h"
 
 #include "../../../src/cli/flags.h"
 #include "../../../src/cli/submit.h"

@@ -1,6 +1,6 @@
 /* What is typed for mobula submit, and the whole command against a dashboard on loopback. */
+#include "../heads/fakehead.h"
 #include "../ports.h"
-#include "../ray/fakehead.h"
 #include "../test.h"
 
 #include "../../../src/cli/cli.h"

@@ -1,5 +1,5 @@
 /* What answers of a dashboard make of what is known of a job. */
-#include <mobula/ray_heads.h>
+#include <mobula/heads.h>
 #include <mobula/reconcile.h>
 
 #include "../test.h"

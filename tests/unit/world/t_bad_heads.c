@@ -2,7 +2,7 @@
  * asked later for it. */
 #include "scaled.h"
 
-#include "src/ray/proto.h"
+#include <mobula/grpc.h>
 
 #include <math.h>
 

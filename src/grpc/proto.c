@@ -1,4 +1,4 @@
-#include "proto.h"
+#include <mobula/grpc.h>
 
 enum { VARINT_MAX = 10, NUMBER_MAX = (1 << 29) - 1 };
 

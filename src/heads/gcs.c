@@ -2,7 +2,7 @@
  * grows old; then the report, the health check, the next state. What cannot be answered in time closes the connection, so that an answer
  * that comes late is never taken for another's. */
 #include "gcs.h"
-#include "grpc.h"
+#include <mobula/grpc.h>
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 #include "hex.h"
 
-#include "src/ray/proto.h"
+#include <mobula/grpc.h>
 
 /* ---- reading: all fields of a message as text, or what is wrong with it ---- */
 

@@ -1,6 +1,6 @@
 #include "hex.h"
 
-#include "src/ray/hpack.h"
+#include "src/grpc/hpack.h"
 
 /* All fields of a block, or what is wrong with it. */
 static struct slice told(struct slice block, struct arena *a)

@@ -1,11 +1,14 @@
-/* One gRPC connection over cleartext HTTP/2 (RFC 9113), as bytes in and bytes out: one unary call at a time, hand-made frames, no HTTP/2
- * library. What Ray's GCS sends is understood, and what a proxy before it may send; all else is refused by name.
- *
- * Whatever is wrong with an answer, the caller gets no part of its message. */
-#ifndef MOBULA_RAY_GRPC_H
-#define MOBULA_RAY_GRPC_H
+/* grpc: unary gRPC calls over cleartext HTTP/2 (RFC 9113), and the Protocol Buffers that they carry. Both are bytes in and bytes out:
+ * hand-made frames, no HTTP/2 library, no generated code. What Ray's GCS sends is understood, and what a proxy before it may send; all else
+ * is refused by name. This room knows nothing of Ray. */
+#ifndef MOBULA_GRPC_H
+#define MOBULA_GRPC_H
 
 #include <mobula/base.h>
+
+/* ---- one connection, with one call at a time ----
+ *
+ * Whatever is wrong with an answer, the caller gets no part of its message. */
 
 enum { GRPC_NO_STATUS = -1, GRPC_UNIMPLEMENTED = 12 };
 enum { GRPC_TEXT_MAX = 160 }; /* what is kept of a grpc-message */
@@ -71,33 +74,38 @@ void grpc_rest(struct grpc *c);
 /* The connection can carry another call. */
 bool grpc_reusable(const struct grpc *c);
 
-/* ---- between grpc.c, the call, and frames.c, the connection ---- */
+/* ---- Protocol Buffers ----
+ *
+ * Fields one after the other; what is not known is passed over. Nothing here recurses: a message inside a message is a field's bytes, which
+ * its reader walks in turn. */
 
-enum grpc_frame_type {
-    FRAME_DATA,
-    FRAME_HEADERS,
-    FRAME_PRIORITY,
-    FRAME_RST_STREAM,
-    FRAME_SETTINGS,
-    FRAME_PUSH_PROMISE,
-    FRAME_PING,
-    FRAME_GOAWAY,
-    FRAME_WINDOW_UPDATE,
-    FRAME_CONTINUATION,
+enum proto_type { PROTO_VARINT = 0, PROTO_FIXED64 = 1, PROTO_BYTES = 2, PROTO_FIXED32 = 5 };
+
+struct proto_field {
+    uint32_t number;
+    enum proto_type type;
+    uint64_t value;     /* VARINT, FIXED64, FIXED32 */
+    struct slice bytes; /* BYTES: a piece of the message */
 };
-enum { FLAG_END_STREAM = 0x1, FLAG_ACK = 0x1, FLAG_END_HEADERS = 0x4, FLAG_PADDED = 0x8, FLAG_PRIORITY = 0x20 };
 
-bool grpc_bad(struct err *e, const char *what); /* returns false */
-void frame_put(struct buf *b, size_t len, enum grpc_frame_type type, unsigned flags, uint32_t stream);
-void frame_put_number(struct buf *b, uint32_t number);
-/* Preface, SETTINGS and as much of the connection's window as HTTP/2 has. */
-void frames_begin(struct grpc *c);
-/* One step of the connection's reader. False at the end of *in, when the call is over, or with *e set. */
-bool frames_read(struct grpc *c, struct slice *in, struct err *e);
-/* Of the call's own stream. */
-void call_send(struct grpc *c); /* as much of the body as the windows allow */
-bool call_data(struct grpc *c, struct slice piece, struct err *e);
-bool call_headers(struct grpc *c, struct slice block, bool end, struct err *e);
-bool call_end(struct grpc *c, struct err *e);
+/* Takes a field off the front. False at the end of the message, and with *e set where it is malformed; e is needed, and must not be set
+ * before. */
+bool proto_next(struct slice *message, struct proto_field *f, struct err *e);
+/* How many fields of this number there are, up to where the message is malformed. */
+uint32_t proto_count(struct slice message, uint32_t number);
+
+/* The field's value as its schema has it. A field of another wire type is an error: what the sender meant is unknown. */
+bool proto_bytes(const struct proto_field *f, struct slice *out, struct err *e);
+bool proto_text(const struct proto_field *f, struct slice *out, struct err *e); /* must be UTF-8 */
+bool proto_int(const struct proto_field *f, int64_t *out, struct err *e);
+bool proto_double(const struct proto_field *f, double *out, struct err *e);
+
+/* Writing; a value that is 0 or empty is left out, as proto3 has it. */
+void proto_put_int(struct buf *b, uint32_t number, int64_t value);
+void proto_put_bytes(struct buf *b, uint32_t number, struct slice bytes);
+void proto_put_double(struct buf *b, uint32_t number, double value);
+/* A message inside: what is written between the two is its content. It is there even when it is empty. */
+size_t proto_open(struct buf *b, uint32_t number);
+void proto_close(struct buf *b, size_t at);
 
 #endif

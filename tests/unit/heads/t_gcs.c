@@ -1,6 +1,6 @@
 #include "headnet.h"
 
-#include "src/ray/proto.h"
+#include <mobula/grpc.h>
 
 /* ---- an owner that remembers ---- */
 

@@ -1,5 +1,5 @@
 /* Whether two states say the same. Ray writes its lists and maps in any order, so what is hashed of each node is added up. */
-#include <mobula/ray.h>
+#include <mobula/heads.h>
 
 static uint64_t add_text(uint64_t hash, struct slice s)
 {

@@ -1,5 +1,5 @@
 /* A call to a dashboard is a connection: it opens, the request goes out, the answer comes, and that is the end of both. */
-#include <mobula/ray_heads.h>
+#include <mobula/heads.h>
 
 struct ray_dash_pool {
     struct net *net;

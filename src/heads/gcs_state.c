@@ -1,9 +1,9 @@
 /* GetClusterResourceStateReply, from protobuf into plain structs. Field numbers are those of Ray 2.60's autoscaler.proto; 2.9 and 2.40 have
  * the same where they have the field. What is malformed anywhere gives nothing at all: half a state would look like nodes that went away,
  * or like work that was done. */
-#include "proto.h"
+#include <mobula/grpc.h>
 
-#include <mobula/ray.h>
+#include <mobula/heads.h>
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #include "gcs.h"
-#include "proto.h"
+#include <mobula/grpc.h>
 
 /* ---- ReportAutoscalingState ---- */
 

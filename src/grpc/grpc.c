@@ -1,5 +1,5 @@
 /* The call: what stands in the frames of one stream. */
-#include "grpc.h"
+#include "frames.h"
 
 #include "hpack.h"
 

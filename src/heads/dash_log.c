@@ -1,5 +1,5 @@
 /* The driver's whole log, as the text it is: {"logs": "…"} is decoded byte by byte, so that its length costs no memory. */
-#include <mobula/ray_heads.h>
+#include <mobula/heads.h>
 
 enum { IN_OPENING, AT_VALUE, IN_NULL, IN_TEXT, IN_ESCAPE, IN_HEX, AFTER_VALUE, AT_END, IN_GARBAGE };
 

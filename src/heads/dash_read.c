@@ -1,8 +1,7 @@
 /* What a dashboard is asked, and what its answers say. Errors of it are never JSON: one line of text, or a traceback whose last line is the
  * reason. */
-#include <mobula/ray_heads.h>
-
-#include "text.h"
+#include <mobula/heads.h>
+#include <mobula/json.h>
 
 enum { WORDS_MAX = 160 };
 
@@ -76,7 +75,7 @@ static void refuse(struct slice body, struct ray_dash_answer *out)
     char words[WORDS_MAX];
     int status = out->http_status;
     utf8_clean(reason_in(slice_head(body, LIMIT_RAY_DASH)), words, sizeof words);
-    if (out->call == RAY_DASH_SUBMIT && text_has(slice_of(words), "Please use a different submission_id"))
+    if (out->call == RAY_DASH_SUBMIT && slice_has(slice_of(words), "Please use a different submission_id"))
         out->outcome = RAY_DASH_EXISTS;
     else if (status == 401 || status == 403)
         out->outcome = RAY_DASH_DENIED;
@@ -112,7 +111,7 @@ static void read_job(struct jval v, struct arena *a, struct ray_dash_job *out)
 
 struct slice ray_dash_job_words(const struct ray_dash_job *job, char *out, size_t size)
 {
-    ptrdiff_t log = text_find(job->message, ", last available logs");
+    ptrdiff_t log = slice_find_text(job->message, ", last available logs");
     return utf8_clean(slice_head(job->message, log >= 0 ? (size_t)log : job->message.len), out, size);
 }
 

@@ -1,6 +1,6 @@
 #include "state_text.h"
 
-#include "src/ray/proto.h"
+#include <mobula/grpc.h>
 
 /* ---- what real heads said, against what Ray's own classes read in it ---- */
 

@@ -1,7 +1,7 @@
 #include "hex.h"
 
 #include "../json/cases.h"
-#include "src/ray/grpc.h"
+#include "src/grpc/frames.h"
 
 /* ---- one call, fed with what a server sends ---- */
 

@@ -1,4 +1,4 @@
-#include <mobula/ray_heads.h>
+#include <mobula/heads.h>
 
 #include <stdio.h>
 

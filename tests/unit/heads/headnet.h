@@ -2,8 +2,8 @@
 #ifndef MOBULA_TEST_HEADNET_H
 #define MOBULA_TEST_HEADNET_H
 
+#include "../grpc/hex.h"
 #include "fakehead.h"
-#include "hex.h"
 
 /* Their names: "head0", "head1" … */
 struct headnet;

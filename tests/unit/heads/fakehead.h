@@ -7,7 +7,7 @@
 #ifndef MOBULA_TEST_FAKEHEAD_H
 #define MOBULA_TEST_FAKEHEAD_H
 
-#include <mobula/ray_heads.h>
+#include <mobula/heads.h>
 
 #include <stdio.h>
 

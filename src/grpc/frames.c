@@ -1,5 +1,5 @@
 /* The connection: frames, settings, windows. */
-#include "grpc.h"
+#include "frames.h"
 
 enum {
     FRAME_MAX = 16 * KIB, /* what we announced by announcing nothing */

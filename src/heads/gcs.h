@@ -2,7 +2,7 @@
 #ifndef MOBULA_RAY_GCS_H
 #define MOBULA_RAY_GCS_H
 
-#include <mobula/ray_heads.h>
+#include <mobula/heads.h>
 
 #define GCS_SERVICE "/ray.rpc.autoscaler.AutoscalerStateService/"
 

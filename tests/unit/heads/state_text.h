@@ -2,7 +2,7 @@
 #ifndef MOBULA_TEST_STATE_TEXT_H
 #define MOBULA_TEST_STATE_TEXT_H
 
-#include "hex.h"
+#include "../grpc/hex.h"
 
 #include <mobula/ray.h>
 
