@@ -267,6 +267,11 @@ bool ray_submitter_fits(const struct ray_job *job, struct err *e);
 bool ray_build_submitter_pod(const struct ray_job *job, const struct ray_submitter *s, const struct ray_options *o, struct arena *a,
                              struct buf *out, struct err *e);
 
+/* ---- pods as the API server has them: no webhook or person is expected to have left them as they were built ---- */
+
+/* The container in which Ray runs, or of a submitter pod the one that submits, wherever it stands; not there: the pod has none. */
+struct jval ray_live_container(struct jval pod);
+
 /* Sums over pods that should run, for status: milli-CPU, bytes, GPUs, TPUs. */
 struct ray_sums {
     int64_t cpu_milli, memory, gpu, tpu;

@@ -14,10 +14,10 @@ enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOW
 /* What is kept of a pod: a few fields, at most 256 bytes, whatever the pod itself weighs. */
 struct pod {
     char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1], ip[IP_TEXT_MAX + 1];
-    struct slice group;           /* interned by the owner of the record */
-    struct slice reason;          /* why it is not ready: the first waiting or terminated container's reason, else the pod's; interned */
-    uint64_t version;             /* resourceVersion of what we saw */
-    uint64_t hash;                /* RAY_ANNOTATION_HASH; 0: none */
+    struct slice group;  /* interned by the owner of the record */
+    struct slice reason; /* why it is not ready: the Ray container's reason, else another's that waits or ended, else the pod's; interned */
+    uint64_t version;    /* resourceVersion of what we saw */
+    uint64_t hash;       /* RAY_ANNOTATION_HASH; 0: none */
     int64_t created_us, ready_us; /* wall clock of the API server; ready_us 0: not ready */
     int32_t index;                /* of its replica in the group; -1: no index label (made by somebody else) */
     int32_t host;                 /* in its replica; 0 where a replica is one pod */

@@ -21,7 +21,7 @@ static struct jval condition_of(struct jval pod, struct slice type)
     return (struct jval){.at = -1};
 }
 
-/* The status of the container of this name: the kubelet sorts them, so their order says nothing. */
+/* The status of a container: the kubelet sorts them by name, so their order says nothing. */
 static struct jval container_status(struct jval pod, struct slice name)
 {
     struct jval k, c;
@@ -31,32 +31,62 @@ static struct jval container_status(struct jval pod, struct slice name)
     return (struct jval){.at = -1};
 }
 
-/* The first container that waits or ended, init containers before the others; what it says is why the pod is not ready. */
-static struct slice container_reason(struct jval list, struct arena *a)
+/* What it waits for, or how it ended, where that is no part of a pod's ordinary life. */
+static struct slice container_reason(struct jval status, struct arena *a)
 {
-    struct jval k, c;
-    for (struct jiter it = json_iter(list); json_next(&it, &k, &c);) {
-        struct slice waiting = json_get_str(c, "state.waiting.reason", a);
-        if (!slice_empty(waiting) && !slice_eq(waiting, SLICE("PodInitializing")))
-            return waiting;
-        struct slice ended = json_get_str(c, "state.terminated.reason", a);
-        if (!slice_empty(ended) && !slice_eq(ended, SLICE("Completed")))
-            return ended;
-    }
-    return SLICE_NONE;
+    struct slice waiting = json_get_str(status, "state.waiting.reason", a), ended = json_get_str(status, "state.terminated.reason", a);
+    if (!slice_empty(waiting) && !slice_eq(waiting, SLICE("PodInitializing")))
+        return waiting;
+    return slice_eq(ended, SLICE("Completed")) ? SLICE_NONE : ended;
 }
 
-static struct slice read_reason(struct jval pod, struct arena *a)
+static struct slice first_reason(struct jval list, struct arena *a)
 {
-    struct slice reason = container_reason(json_get(pod, "status.initContainerStatuses"), a);
+    struct slice reason = SLICE_NONE;
+    struct jval k, c;
+    for (struct jiter it = json_iter(list); slice_empty(reason) && json_next(&it, &k, &c);)
+        reason = container_reason(c, a);
+    return reason;
+}
+
+/* Why the pod is not ready: what the Ray container says first. Until it starts that is nothing, and the init containers are asked. */
+static struct slice read_reason(struct jval pod, struct jval ray, struct arena *a)
+{
+    struct slice reason = container_reason(ray, a);
     if (slice_empty(reason))
-        reason = container_reason(json_get(pod, "status.containerStatuses"), a);
+        reason = first_reason(json_get(pod, "status.initContainerStatuses"), a);
+    if (slice_empty(reason))
+        reason = first_reason(json_get(pod, "status.containerStatuses"), a);
     if (slice_empty(reason))
         reason = json_get_str(pod, "status.reason", a); /* Evicted, NodeLost … */
     struct jval scheduled = condition_of(pod, SLICE("PodScheduled"));
     if (slice_empty(reason) && json_str_eq(json_get(scheduled, "status"), SLICE("False")))
         reason = json_get_str(scheduled, "reason", a);
     return reason;
+}
+
+/* Whether a rule of the container's own starts it again after this exit code. */
+static bool restarts_by_rule(struct jval container, int64_t exit_code)
+{
+    struct jval k, rule, n, value;
+    int64_t code;
+    for (struct jiter it = json_iter(json_key(container, SLICE("restartPolicyRules"))); json_next(&it, &k, &rule);) {
+        bool listed = false, other = json_str_eq(json_get(rule, "exitCodes.operator"), SLICE("NotIn"));
+        for (struct jiter at = json_iter(json_get(rule, "exitCodes.values")); json_next(&at, &n, &value);)
+            listed |= json_int(value, &code) && code == exit_code;
+        if (listed != other)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the kubelet starts a container again that ended so, by the policies that stand in the living pod. */
+static bool comes_back(struct jval pod, struct jval container, int64_t exit_code)
+{
+    struct jval own = json_key(container, SLICE("restartPolicy"));
+    struct jval policy = json_there(own) ? own : json_get(pod, "spec.restartPolicy");
+    bool never = json_str_eq(policy, SLICE("Never")) || (json_str_eq(policy, SLICE("OnFailure")) && exit_code == 0);
+    return !never || restarts_by_rule(container, exit_code);
 }
 
 static int64_t read_time(struct jval v, struct arena *a)
@@ -85,10 +115,11 @@ static void read_states(struct pod *p, struct jval object, struct arena *a)
     p->ready = json_str_eq(json_get(ready, "status"), SLICE("True")) && p->phase == POD_RUNNING;
     p->ready_us = p->ready ? read_time(json_get(ready, "lastTransitionTime"), a) : 0;
     p->deleting = json_there(json_get(object, "metadata.deletionTimestamp"));
-    struct slice first = json_get_str(json_at(json_get(object, "spec.containers"), 0), "name", a);
-    struct jval ended = json_get(container_status(object, first), "state.terminated");
+    struct jval container = ray_live_container(object), ray = container_status(object, json_get_str(container, "name", a));
+    struct jval ended = json_get(ray, "state.terminated");
     p->exit_code = (int32_t)json_get_int(ended, "exitCode", 0);
-    p->ended = json_there(ended) && json_str_eq(json_get(object, "spec.restartPolicy"), SLICE("Never"));
+    p->ended = json_there(ended) && !comes_back(object, container, p->exit_code);
+    p->reason = p->ready ? SLICE_NONE : read_reason(object, ray, a);
 }
 
 void pod_read(struct jval object, struct arena *a, struct pod *out)
@@ -106,5 +137,4 @@ void pod_read(struct jval object, struct arena *a, struct pod *out)
     if (!slice_copy(json_get_str(object, "status.podIP", a), out->ip, sizeof out->ip))
         out->ip[0] = '\0';
     read_states(out, object, a);
-    out->reason = out->ready ? SLICE_NONE : read_reason(object, a);
 }

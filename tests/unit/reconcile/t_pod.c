@@ -87,11 +87,76 @@ static void parts(struct arena *a)
     CHECK(p.index == -1 && p.host == 0 && p.hash == 0 && p.ip[0] == '\0' && p.deleting);
 }
 
+#define RAY(more) "{\"name\":\"ray\",\"env\":[{\"name\":\"KUBERAY_GEN_RAY_START_CMD\",\"value\":\"ray start\"}]" more "}"
+#define PROXY "{\"name\":\"istio-proxy\",\"env\":[{\"name\":\"RAY_CLUSTER_NAME\"}]}"
+#define RUNS(name) "{\"name\":\"" name "\",\"state\":{\"running\":{}}}"
+#define ENDED(name, code, reason) "{\"name\":\"" name "\",\"state\":{\"terminated\":{\"exitCode\":" #code ",\"reason\":\"" reason "\"}}}"
+
+/* Whoever admits a pod may put containers before Ray's, and beside it; the kubelet's list is sorted by name. */
+static void changed(struct arena *a)
+{
+    static const struct {
+        const char *what, *policy, *containers, *statuses, *init, *reason;
+        bool ended;
+        int exit_code;
+    } cases[] = {
+        {"Ray is killed behind a proxy", "Never", PROXY "," RAY(""), RUNS("istio-proxy") "," ENDED("ray", 137, "OOMKilled"), "",
+         "OOMKilled", true, 137},
+        {"a proxy before Ray ends alone", "Never", PROXY "," RAY(""), ENDED("istio-proxy", 1, "Error") "," RUNS("ray"), "", "Error", false,
+         0},
+        {"both end: Ray's end is told", "Never", PROXY "," RAY(""), ENDED("istio-proxy", 2, "Error") "," ENDED("ray", 137, "OOMKilled"), "",
+         "OOMKilled", true, 137},
+        {"Ray is started again", "Always", PROXY "," RAY(""), RUNS("istio-proxy") "," ENDED("ray", 137, "OOMKilled"), "", "OOMKilled",
+         false, 137},
+        {"Ray ended well, and is started again after failures only", "OnFailure", PROXY "," RAY(""),
+         RUNS("istio-proxy") "," ENDED("ray", 0, "Completed"), "", "", true, 0},
+        {"Ray failed, and is started again after failures only", "OnFailure", PROXY "," RAY(""),
+         RUNS("istio-proxy") "," ENDED("ray", 1, "Error"), "", "Error", false, 1},
+        {"a policy of the container's own", "Always", PROXY "," RAY(",\"restartPolicy\":\"Never\""),
+         RUNS("istio-proxy") "," ENDED("ray", 1, "Error"), "", "Error", true, 1},
+        {"a rule of the container's own that holds", "Always",
+         PROXY "," RAY(",\"restartPolicy\":\"Never\",\"restartPolicyRules\":[{\"action\":\"Restart\",\"exitCodes\":{\"operator\":\"In\","
+                       "\"values\":[1,42]}}]"),
+         RUNS("istio-proxy") "," ENDED("ray", 42, "Error"), "", "Error", false, 42},
+        {"a rule of the container's own that does not", "Always",
+         PROXY "," RAY(",\"restartPolicy\":\"Never\",\"restartPolicyRules\":[{\"action\":\"Restart\",\"exitCodes\":{\"operator\":\"NotIn\","
+                       "\"values\":[1,42]}}]"),
+         RUNS("istio-proxy") "," ENDED("ray", 42, "Error"), "", "Error", true, 42},
+        {"a native sidecar crashes beside Ray that was killed", "Never", RAY(""), ENDED("ray", 137, "OOMKilled"),
+         ENDED("istio-proxy", 2, "Error"), "OOMKilled", true, 137},
+        {"a native sidecar ends alone", "Never", RAY(""), RUNS("ray"), ENDED("istio-proxy", 2, "Error"), "Error", false, 0},
+        {"an init container that ended is not Ray, whatever its name", "Never", PROXY "," RAY(""), RUNS("istio-proxy"),
+         ENDED("ray", 1, "Error"), "Error", false, 0},
+        {"the legacy kind's", "Never", PROXY ",{\"name\":\"node\",\"env\":[{\"name\":\"RAY_OVERRIDE_RESOURCES\",\"value\":\"{}\"}]}",
+         RUNS("istio-proxy") "," ENDED("node", 1, "Error"), "", "Error", true, 1},
+        {"a submitter's", "Never", PROXY ",{\"name\":\"submit\",\"env\":[{\"name\":\"RAY_JOB_SUBMISSION_ID\",\"value\":\"x\"}]}",
+         RUNS("istio-proxy") "," ENDED("submit", 0, "Completed"), "", "", true, 0},
+        {"a submitter beside the head", "Never",
+         "{\"name\":\"submit\",\"env\":[{\"name\":\"RAY_JOB_SUBMISSION_ID\",\"value\":\"x\"}]}," RAY(""),
+         RUNS("ray") "," ENDED("submit", 0, "Completed"), "", "", false, 0},
+        {"none that is known: the first", "Never", "{\"name\":\"a\"},{\"name\":\"b\"}", ENDED("a", 1, "Error") "," RUNS("b"), "", "Error",
+         true, 1},
+        {"no container at all", "Never", "", ENDED("a", 1, "Error"), "", "Error", false, 0},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("changed at admission: %s", cases[i].what);
+        struct slice text = arena_printf(a,
+                                         "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"restartPolicy\":\"%s\",\"containers\":[%s]},"
+                                         "\"status\":{\"phase\":\"Running\",\"containerStatuses\":[%s],\"initContainerStatuses\":[%s]}}",
+                                         cases[i].policy, cases[i].containers, cases[i].statuses, cases[i].init);
+        struct pod p = read_pod(text.ptr, a);
+        CHECK_INT(p.ended, cases[i].ended);
+        CHECK_INT(p.exit_code, cases[i].exit_code);
+        CHECK_STR(p.reason, cases[i].reason);
+    }
+}
+
 int main(void)
 {
     struct arena a = {0};
     whole(&a);
     parts(&a);
+    changed(&a);
     arena_free(&a);
     return test_done();
 }
