@@ -197,6 +197,19 @@ bool flags_parse(const struct flags *f, int argc, char **argv, void *options, in
     return false;
 }
 
+/* "explain cluster" of "mobula explain cluster NAME [-n NS]": the words that stand for themselves. */
+static struct slice command_name(const struct flags *f)
+{
+    struct slice rest = slice_of(f->usage), name;
+    slice_cut(&rest, ' ');
+    name = slice_head(rest, 0);
+    while (!slice_empty(rest) && rest.ptr[0] >= 'a' && rest.ptr[0] <= 'z') {
+        struct slice word = slice_cut(&rest, ' ');
+        name.len = (size_t)(word.ptr + word.len - name.ptr);
+    }
+    return name;
+}
+
 int flags_wrong(const struct flags *f, const char *fmt, ...)
 {
     va_list ap;
@@ -204,7 +217,6 @@ int flags_wrong(const struct flags *f, const char *fmt, ...)
     fputs("mobula: ", stderr);
     vfprintf(stderr, fmt, ap);
     va_end(ap);
-    fputc('\n', stderr);
-    print_usage(f, stderr);
+    fprintf(stderr, "\nsee: mobula help %.*s\n", SLICE_ARG(command_name(f)));
     return STATUS_USAGE;
 }

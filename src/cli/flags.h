@@ -41,11 +41,12 @@ struct flags {
 enum { STATUS_OK = 0, STATUS_ERROR = 1, STATUS_USAGE = 2 }; /* exit statuses of every command */
 
 /* Fills options from argv[1] on. False: the command ends with *status, which is STATUS_OK after --help (printed on stdout) or STATUS_USAGE
- * after a mistake (printed on stderr with the usage). */
+ * after a mistake (printed on stderr with where the usage is). */
 bool flags_parse(const struct flags *f, int argc, char **argv, void *options, int *status);
 /* The same without printing; *help is set by --help or -h and ends the reading. */
 bool flags_read(const struct flags *f, int argc, char **argv, void *options, bool *help, struct err *e);
-/* For what the table cannot say ("--replicas must be at least 1"): prints it and the usage on stderr and returns STATUS_USAGE. */
+/* For what the table cannot say ("--replicas must be at least 1"): prints it on stderr, and which command prints the usage, so that the
+ * mistake is not lost above a page of flags. Returns STATUS_USAGE. */
 int flags_wrong(const struct flags *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 bool duration_parse(struct slice text, int64_t *ms, struct err *e);

@@ -45,8 +45,7 @@ static int unknown(struct slice name)
     fprintf(stderr, "mobula: no command \"%.*s\"", SLICE_ARG(name));
     if (n.best)
         fprintf(stderr, "; did you mean %s?", n.best);
-    fputs("\n\n", stderr);
-    print_list(stderr);
+    fputs("\nsee: mobula help\n", stderr);
     return STATUS_USAGE;
 }
 
@@ -60,8 +59,9 @@ static int run_help(int argc, char **argv)
     const struct subcommand *c = find(name);
     if (!c)
         return unknown(name);
-    char help[] = "--help", *with_help[] = {argv[1], help, NULL};
-    return c->run(2, with_help);
+    /* `mobula help explain cluster` is `mobula explain cluster --help` */
+    char help[] = "--help", *with_help[] = {argv[1], argc > 2 ? argv[2] : help, help, NULL};
+    return c->run(3, with_help);
 }
 
 static int run_version(int argc, char **argv)

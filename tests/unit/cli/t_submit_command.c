@@ -236,7 +236,7 @@ static void usage(void)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         test_case("%s %s", cases[i].flag, cases[i].value);
         CHECK_INT(COMMAND(&h, "--address", "x", cases[i].flag, cases[i].value, "--", "true"), STATUS_USAGE);
-        CHECK(strstr(h.err, cases[i].says) && strstr(h.err, "usage: mobula submit"));
+        CHECK(strstr(h.err, cases[i].says) && strstr(h.err, "\nsee: mobula help submit\n") && !strstr(h.err, "usage:"));
         CHECK(h.out[0] == 0);
     }
     test_case("nothing to run, nowhere to go");

@@ -236,7 +236,7 @@ static void commands(void)
     close(closed);
     test_case("command: usage");
     CHECK_INT(command("nonsense", "1s", said, sizeof said), STATUS_USAGE);
-    CHECK(strstr(said, "mobula: --address: \"nonsense\" is not HOST:PORT\nusage: mobula wait-gcs"));
+    CHECK(strstr(said, "mobula: --address: \"nonsense\" is not HOST:PORT\nsee: mobula help wait-gcs\n"));
     CHECK_INT(command(address, "0", said, sizeof said), STATUS_USAGE);
 }
 
