@@ -38,8 +38,9 @@ void job_fail(struct job_decision *d, const char *reason, struct slice message, 
         say_end(d, true, "FailedRayJob", slice_of(reason));
 }
 
-/* Ray's own words, and the log's last lines where they are not in them already: older Rays say only the exit code. */
-static struct slice failure_text(const struct job_said *said, struct arena *a)
+/* Ray's own words, and the log's last lines where they are not in them already: of a failure older Rays say only the exit code, and of a
+ * success all of them say only that it was one. The cluster goes soon, and the log with it. */
+static struct slice end_text(const struct job_said *said, struct arena *a)
 {
     struct slice log = slice_trim(said->log), last = log;
     for (ptrdiff_t at = slice_find(last, '\n'); at >= 0; at = slice_find(last, '\n'))
@@ -60,27 +61,32 @@ static bool submitter_works(const struct job_decision *d)
     return false;
 }
 
+static void read_log(struct job_decision *d)
+{
+    struct action *act = plan_add(d->p, ACTION_READ_LOG);
+    act->name = d->is.cluster;
+    act->text = d->is.id;
+}
+
 void job_finish(struct job_decision *d, const struct job_said *said)
 {
     if (submitter_works(d) && d->to.ray_end_us && !job_passed(d, d->to.ray_end_us, d->in->ray_end_known_ms, JOB_SUBMITTER_GRACE_MS / 1000))
         return;
+    if (!said->log_asked) {
+        if (!said->asking)
+            read_log(d);
+        return;
+    }
     if (said->state == JOB_FAILED) {
-        if (!said->log_asked) {
-            if (said->asking)
-                return;
-            struct action *act = plan_add(d->p, ACTION_READ_LOG);
-            act->name = d->is.cluster;
-            act->text = d->is.id;
-            return;
-        }
-        job_fail(d, "AppFailed", failure_text(said, d->a), RETRY_MAYBE);
+        job_fail(d, "AppFailed", end_text(said, d->a), RETRY_MAYBE);
         return;
     }
     d->to.phase = JOB_PHASE_COMPLETE;
     d->to.end_us = d->in->now.wall_us;
-    d->to.message = job_shorten(said->message, LIMIT_JOB_MESSAGE, d->a);
+    d->to.message = job_shorten(said->message, LIMIT_JOB_MESSAGE, d->a); /* the event has no need of the log */
     d->to.succeeded += said->state == JOB_SUCCEEDED;
     say_end(d, false, said->state == JOB_SUCCEEDED ? "SucceededRayJob" : "StoppedRayJob", slice_of(job_state_name(said->state)));
+    d->to.message = job_shorten(end_text(said, d->a), LIMIT_JOB_MESSAGE, d->a);
 }
 
 /* ---- deleting ---- */
