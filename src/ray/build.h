@@ -8,6 +8,7 @@
 /* KubeRay's names and defaults that more than one file needs. */
 #define RAY_OVERWRITE_COMMAND "ray.io/overwrite-container-cmd" /* annotation */
 #define RAY_INIT_CONTAINER "wait-gcs-ready"
+#define RAY_LABEL_MAKER_KIND "ray.io/originated-from-crd" /* of a RayCluster: RayJob | RayService, whose controller made it */
 #define RAY_TOOLS_VOLUME "mobula-tools"
 #define RAY_SHARED_MEMORY_VOLUME "shared-mem"
 enum {
@@ -112,7 +113,7 @@ void write_sidecar(struct jout *w, const struct pod_build *b); /* the container,
 bool sidecar_logs(const struct pod_build *b);
 void write_logs_mount(struct jout *w);
 void write_logs_volume(struct jout *w, const struct pod_build *b);
-/* "env" of a worker's own init container */
+/* "env" of a user's own init container */
 void write_init_env(struct jout *w, const struct pod_build *b, struct jval container);
 
 #endif

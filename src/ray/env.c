@@ -1,8 +1,9 @@
 #include "build.h"
 
-/* What KubeRay 1.7 reports of itself. Ray sends it to its makers when usage statistics are on and does nothing else with it; ours is the
- * behaviour of that version, and a constant here keeps pods the same from one version of mobula to the next. */
-#define KUBERAY_TAGS "kuberay_version=v1.7.0;kuberay_crd=RayCluster"
+/* What KubeRay 1.7 reports of itself, before the kind of the resource that the cluster was made for. Ray sends it to its makers when usage
+ * statistics are on and does nothing else with it; ours is the behaviour of that version, and a constant here keeps pods the same from one
+ * version of mobula to the next. */
+#define KUBERAY_TAGS "kuberay_version=v1.7.0;kuberay_crd="
 
 /* One variable of ours: a value, or a field of the pod. */
 struct variable {
@@ -35,6 +36,14 @@ static void head_variables(const struct pod_build *b, bool fixed, struct variabl
     value(v, fixed, "RAY_IP", ray_head_service_name(b->cluster, b->arena));
 }
 
+static struct slice usage_tags(const struct ray_cluster *c)
+{
+    struct jval maker = json_key(c->labels, SLICE(RAY_LABEL_MAKER_KIND));
+    if (json_str_eq(maker, SLICE("RayJob")))
+        return SLICE(KUBERAY_TAGS "RayJob");
+    return json_str_eq(maker, SLICE("RayService")) ? SLICE(KUBERAY_TAGS "RayService") : SLICE(KUBERAY_TAGS "RayCluster");
+}
+
 static void v1_variables(const struct pod_build *b, struct variables *v)
 {
     struct arena *a = b->arena;
@@ -52,7 +61,7 @@ static void v1_variables(const struct pod_build *b, struct variables *v)
           head ? arena_printf(a, "127.0.0.1:%.*s", SLICE_ARG(port)) : arena_printf(a, "%.*s:%.*s", SLICE_ARG(b->fqdn), SLICE_ARG(port)));
     value(v, false, "RAY_USAGE_STATS_KUBERAY_IN_USE", SLICE("1"));
     if (head)
-        value(v, false, "RAY_USAGE_STATS_EXTRA_TAGS", SLICE(KUBERAY_TAGS));
+        value(v, false, "RAY_USAGE_STATS_EXTRA_TAGS", usage_tags(b->cluster));
     value(v, false, "RAY_DASHBOARD_ENABLE_K8S_DISK_USAGE", SLICE("1"));
 }
 

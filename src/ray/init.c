@@ -39,12 +39,12 @@ static void write_wait(struct jout *w, const struct pod_build *b)
     jout_end(w);
 }
 
-/* Under KubeRay a worker's own init containers are told where the head is; some wait for it by name. */
+/* Under KubeRay the users' own init containers are told where the head is, the head's own too; some wait for it by name. */
 static void write_users(struct jout *w, const struct pod_build *b, struct jval list)
 {
     static const char *const ours[] = {"env", NULL};
     struct jval k, v;
-    if (b->group->head || b->cluster->kind == RAY_LEGACY) {
+    if (b->cluster->kind == RAY_LEGACY) {
         splice_elements(w, list);
         return;
     }
