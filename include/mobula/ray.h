@@ -94,8 +94,8 @@ bool ray_read(struct jval object, struct arena *a, struct ray_cluster *out, stru
  * the rest. */
 bool ray_read_known(struct jval object, const uint64_t *hashes, struct arena *a, struct ray_cluster *out, struct ray_errors *errors);
 /* What is accepted and has no effect: fields that nobody knows (a slip of the pen, mostly), and those of features that are not there yet
- * and whose absence is no danger. Fields whose silent absence would be one (enableK8sTokenAuth, tlsOptions, networkPolicy) are errors of
- * ray_read. For `mobula validate` and for an event. */
+ * and whose absence is no danger. Fields whose silent absence would be one (enableK8sTokenAuth, tlsOptions, networkPolicy,
+ * gcsFaultToleranceOptions) are errors of ray_read. For `mobula validate` and for an event. */
 void ray_notes(struct jval object, struct arena *a, struct ray_errors *notes);
 /* One line: "spec.headGroupSpec.template.spec.containers: …; spec.…: …; and 3 more", at most max bytes. */
 struct slice ray_errors_text(const struct ray_errors *errors, size_t max, struct arena *a);

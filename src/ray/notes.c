@@ -108,12 +108,9 @@ static void note_v1(struct reader *r, const struct place *root, const struct pla
     unknown(r, &options, v1_options);
     unknown_in_list(r, spec, "workerGroupSpecs", v1_group);
     note_scaling(r, spec, &annotations);
-    later(r, spec, "gcsFaultToleranceOptions", "is not carried out yet: the head's state is lost with its pod");
     later(r, spec, "historyServerOptions", "is not carried out yet: no logs are collected");
     later(r, &head, "enableIngress", "is not carried out yet: no Ingress is made");
-    struct place ft = place_key(&annotations, "ray.io/ft-enabled"), serve = place_key(&annotations, "ray.io/enable-serve-service");
-    if (json_str_eq(ft.value, SLICE("true")))
-        place_bad(r, &ft, "is not carried out yet: the head's state is lost with its pod");
+    struct place serve = place_key(&annotations, "ray.io/enable-serve-service");
     if (json_str_eq(serve.value, SLICE("true")))
         place_bad(r, &serve, "is not carried out yet: no serve service is made");
 }

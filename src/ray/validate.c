@@ -143,40 +143,44 @@ static void check_autoscaler(struct reader *r, const struct place *spec, const s
         place_bad(r, &list, "must not set KUBERAY_GEN_AUTOSCALER_START_CMD");
 }
 
-/* The head's state outside of it. The options are carried; what contradicts them is an error already. */
+static const char unsupported[] = "is not supported yet: the head's state would be lost with its pod. Remove it";
+
+/* KubeRay's older way to ask for it. */
+static void check_fault_annotation(struct reader *r)
+{
+    struct place root = place_root(NO_VALUE), meta = place_member(&root, SLICE("metadata"), NO_VALUE);
+    struct place annotations = place_member(&meta, SLICE("annotations"), r->cluster->annotations);
+    struct place enabled = place_key(&annotations, "ray.io/ft-enabled");
+    if (slice_eq_nocase(json_str(enabled.value, r->arena), SLICE("true")))
+        place_bad(r, &enabled, "asks for GCS fault tolerance, which %s", unsupported);
+}
+
+/* The head's state outside of it: who asks for it counts on it, so all ways to do so are refused. */
 static void check_fault_tolerance(struct reader *r, const struct place *spec, const struct place *head)
 {
-    static const char use_options[] = "write it in gcsFaultToleranceOptions";
+    static const char why[] = "it is for GCS fault tolerance, which is not supported yet";
     static const char *const backends[] = {"redis", "rocksdb", NULL};
     struct place options = place_key(spec, "gcsFaultToleranceOptions");
-    struct jval annotations = r->cluster->annotations;
-    struct slice enabled = json_str(json_key(annotations, SLICE("ray.io/ft-enabled")), r->arena), text;
-    forbid_param(r, head, "redis-username", use_options);
-    forbid_env(r, head, "REDIS_USERNAME", use_options);
-    if (!read_object(r, &options, OPTIONAL)) {
-        if (!slice_eq_nocase(enabled, SLICE("true")))
-            forbid_env(r, head, "RAY_REDIS_ADDRESS", use_options);
+    struct slice text;
+    check_fault_annotation(r);
+    forbid_param(r, head, "redis-username", why);
+    forbid_env(r, head, "REDIS_USERNAME", why);
+    forbid_env(r, head, "RAY_REDIS_ADDRESS", why);
+    if (!read_object(r, &options, OPTIONAL))
         return;
-    }
-    if (!slice_empty(enabled))
-        place_bad(r, &options, "and the annotation ray.io/ft-enabled say the same: keep the options");
-    if (json_there(json_key(annotations, SLICE("ray.io/external-storage-namespace"))))
-        place_bad(r, &options, "and the annotation ray.io/external-storage-namespace exclude each other: use externalStorageNamespace");
-    forbid_param(r, head, "redis-password", use_options);
-    forbid_env(r, head, "REDIS_PASSWORD", use_options);
-    forbid_env(r, head, "RAY_REDIS_ADDRESS", use_options);
-    struct place backend = place_key(&options, "backend"), storage = place_key(&options, "storage");
-    bool named = read_word(r, &backend, backends, &text);
-    if (named && slice_eq(text, SLICE("rocksdb")))
-        place_bad(r, &backend, "is rocksdb, which is not supported yet: the head's state would be lost with its pod");
-    else if (place_given(&storage))
-        place_bad(r, &storage, "is only for the backend rocksdb");
+    forbid_param(r, head, "redis-password", why);
+    forbid_env(r, head, "REDIS_PASSWORD", why);
+    struct place backend = place_key(&options, "backend");
+    if (read_word(r, &backend, backends, &text))
+        place_bad(r, &backend, "is %.*s, which %s", SLICE_ARG(text), unsupported);
+    else
+        place_bad(r, &options, "asks for GCS fault tolerance, which %s", unsupported);
 }
 
 void check_v1(struct reader *r, const struct place *spec)
 {
     struct place head = place_key(spec, "headGroupSpec"), upgrade = place_key(spec, "upgradeStrategy"), type = place_key(&upgrade, "type");
-    struct jval maker = json_key(r->cluster->labels, SLICE("ray.io/originated-from-crd"));
+    struct jval maker = json_key(r->cluster->labels, SLICE(RAY_LABEL_MAKER_KIND));
     if (place_given(&type) && (json_str_eq(maker, SLICE("RayJob")) || json_str_eq(maker, SLICE("RayService"))))
         place_bad(r, &type, "must not be set on a cluster that a RayJob or RayService made");
     check_autoscaler(r, spec, &head);

@@ -21,6 +21,9 @@
     "'spec':{" spec "}}"
 #define V2 SCALING "'autoscalerOptions':{'version':'v2'},"
 
+#define FT_OPTIONS "spec.gcsFaultToleranceOptions: asks for GCS fault tolerance, which is not supported yet"
+#define FT_ANNOTATION "metadata.annotations[\"ray.io/ft-enabled\"]: asks for GCS fault tolerance, which is not supported yet"
+
 /* errors: one a line, in order: the path and how the text begins; NULL: none. */
 static const struct {
     const char *id, *json, *errors;
@@ -94,22 +97,29 @@ static const struct {
     {"11 annotation and options",
      "{'metadata':{'name':'demo','annotations':{'ray.io/ft-enabled':'true','ray.io/external-storage-namespace':'x'}},'spec':{" HEAD
      ",'gcsFaultToleranceOptions':{}}}",
-     "spec.gcsFaultToleranceOptions: and the annotation ray.io/ft-enabled\nspec.gcsFaultToleranceOptions: and the annotation "
-     "ray.io/external"},
+     FT_ANNOTATION "\n" FT_OPTIONS},
+    {"11 annotation alone, as KubeRay reads it",
+     "{'metadata':{'name':'demo','annotations':{'ray.io/ft-enabled':'True'}},'spec':{" HEAD "}}", FT_ANNOTATION},
+    {"11 annotation that asks for nothing", "{'metadata':{'name':'demo','annotations':{'ray.io/ft-enabled':'false'}},'spec':{" HEAD "}}",
+     NULL},
+    {"11 null asks for nothing", V1(HEAD ",'gcsFaultToleranceOptions':null"), NULL},
     {"12 redis address", V1(HEAD_ENV("{'name':'RAY_REDIS_ADDRESS','value':'r'}")),
-     "spec.headGroupSpec.template.spec.containers[0].env[0]: sets RAY_REDIS_ADDRESS"},
+     "spec.headGroupSpec.template.spec.containers[0].env[0]: sets RAY_REDIS_ADDRESS: it is for GCS fault tolerance, which is not "
+     "supported"},
     {"13 redis address beside options",
      V1(HEAD_ENV("{'name':'A'},{'name':'RAY_REDIS_ADDRESS'},{'name':'REDIS_PASSWORD'}") ",'gcsFaultToleranceOptions':{}"),
-     "spec.headGroupSpec.template.spec.containers[0].env[2]: sets REDIS_PASSWORD\nspec.headGroupSpec.template.spec.containers[0].env[1]: "
-     "sets RAY_REDIS"},
+     "spec.headGroupSpec.template.spec.containers[0].env[1]: sets RAY_REDIS\nspec.headGroupSpec.template.spec.containers[0].env[2]: "
+     "sets REDIS_PASSWORD\n" FT_OPTIONS},
     {"13 password", V1(HEAD_WITH("'rayStartParams':{'redis-password':'x'}") ",'gcsFaultToleranceOptions':{}"),
-     "spec.headGroupSpec.rayStartParams.redis-password: "},
+     "spec.headGroupSpec.rayStartParams.redis-password: \n" FT_OPTIONS},
     {"14 user name", V1(HEAD_WITH("'rayStartParams':{'redis-username':'x'}")), "spec.headGroupSpec.rayStartParams.redis-username: "},
     {"14 user name by env", V1(HEAD_ENV("{'name':'REDIS_USERNAME','value':'x'}")),
      "spec.headGroupSpec.template.spec.containers[0].env[0]: sets REDIS_USERNAME"},
     {"15 rocksdb", V1(HEAD ",'gcsFaultToleranceOptions':{'backend':'rocksdb','storage':{}}"),
      "spec.gcsFaultToleranceOptions.backend: is rocksdb, which is not supported yet"},
-    {"16 storage of redis", V1(HEAD ",'gcsFaultToleranceOptions':{'storage':{}}"), "spec.gcsFaultToleranceOptions.storage: is only for"},
+    {"16 redis", V1(HEAD ",'gcsFaultToleranceOptions':{'redisAddress':'r:6379','redisPassword':{'value':'x'}}"), FT_OPTIONS},
+    {"16 redis by name", V1(HEAD ",'gcsFaultToleranceOptions':{'backend':'redis'}"),
+     "spec.gcsFaultToleranceOptions.backend: is redis, which is not supported yet"},
     {"17 suspended group", V1(SCALING GROUP("'suspend':true")), "spec.workerGroupSpecs[0].suspend: is true"},
     {"18 v2 by env, no scaling", V1(HEAD_ENV("{'name':'RAY_enable_autoscaler_v2','value':'1'}")),
      "spec.headGroupSpec.template.spec.containers[0].env[0]: sets RAY_enable"},
@@ -149,8 +159,7 @@ static const struct {
     {"25 tls", V1(HEAD ",'tlsOptions':{'enabled':true}"), "spec.tlsOptions.enabled: is true, which is not supported yet"},
     {"25 tls off", V1(HEAD ",'tlsOptions':{'enabled':false}"), NULL},
     {"carried",
-     V1(HEAD ",'historyServerOptions':{'collectorOptions':{}},'gcsFaultToleranceOptions':{'redisAddress':'r'},'headServiceAnnotations':{'a'"
-             ":'b'},'managedBy':'ray.io/kuberay-operator'"),
+     V1(HEAD ",'historyServerOptions':{'collectorOptions':{}},'headServiceAnnotations':{'a':'b'},'managedBy':'ray.io/kuberay-operator'"),
      NULL},
     {"group names",
      V1(HEAD ",'workerGroupSpecs':[{'groupName':'a b','template':" POD "},{'groupName':'headgroup','template':" POD

@@ -77,9 +77,7 @@ static const struct {
      NULL},
     {"\"enableInTreeAutoscaling\":true,\"gcsFaultToleranceOptions\":{},\"historyServerOptions\":{},\"autoscalerOptions\":{\"x\":1,"
      "\"image\":\"i\"}",
-     "spec.autoscalerOptions.x: is no field\nspec.autoscalerOptions.image: has no effect\nspec.gcsFaultToleranceOptions: is not\n"
-     "spec.historyServerOptions: is not",
-     NULL},
+     "spec.autoscalerOptions.x: is no field\nspec.autoscalerOptions.image: has no effect\nspec.historyServerOptions: is not", NULL},
     {"\"enableInTreeAutoscaling\":false,\"gcsFaultToleranceOptions\":null", "", NULL},
     {"\"enableInTreeAutoscaling\":true,\"autoscalerOptions\":{\"image\":\"i\",\"env\":[]}", "", "sidecar"},
     {"\"enableInTreeAutoscaling\":true,\"autoscalerOptions\":{\"image\":\"i\"}", "spec.autoscalerOptions.image: has no effect", "operator"},
