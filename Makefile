@@ -59,7 +59,7 @@ CC_cover = $(CC) $(COMMON) -O0 -g --coverage
 
 # static-pie by hand: the musl-gcc of Debian 12 quietly makes a dynamic binary when asked for one.
 LINK_static = $(CC) -nostdlib -nostartfiles -static -Wl,-pie,--no-dynamic-linker,-z,text,-z,relro,-z,now,-z,noexecstack \
-    -Wl,--gc-sections,--build-id=none $(MUSL)/lib/rcrt1.o $(MUSL)/lib/crti.o
+    -Wl,--gc-sections,--build-id=none,-Map=$@.map $(MUSL)/lib/rcrt1.o $(MUSL)/lib/crti.o
 LINK_static_end = $(MUSL)/lib/libc.a $(shell $(CC) -print-libgcc-file-name) $(MUSL)/lib/libc.a $(MUSL)/lib/crtn.o
 LINK_test = $(CC) $(SANITIZE) -pthread
 LINK_host = $(CC) -pthread
@@ -288,6 +288,10 @@ valgrind: build/host/mobula build/apiserver ## the operator under valgrind again
 check-binary: $(OUT)/mobula ## what the artefact must be: static-pie, hardened, small, runs alone
 	$(Q)tests/tools/check-binary $(OUT)/mobula $(if $(CROSS),$(QEMU_$(ARCH)))
 
+size: $(OUT)/mobula ## what takes up room in the binary, and what the last commit (or all since BASE=COMMIT) has changed
+	@MAKE='$(MAKE)' tests/tools/size $< $<.debug.map $(BASE)
+BASE ?= HEAD~1
+
 check-image: $(OUT)/mobula ## what the image must be: the same bytes each time, digests that agree, only the binary in it
 	$(Q)tests/tools/check-image $< $(IMAGE)
 
@@ -297,7 +301,7 @@ reproducible: $(OUT)/mobula ## a second build in another folder gives the same b
 lint: $(VENDOR) ## layout, rooms, lengths, words, cppcheck, clang-tidy, shellcheck
 	+$(Q)MAKE='$(MAKE)' tests/tools/lint
 
-.PHONY: t unit unit-static replay cases fuzz fuzz-seeds coverage mutants mutants-quick valgrind check-binary check-image reproducible
+.PHONY: t unit unit-static replay cases fuzz fuzz-seeds coverage mutants mutants-quick valgrind check-binary size check-image reproducible
 .PHONY: lint tidy mutants-sim
 
 # The second compiler's opinion and clang-tidy's in one pass, once for each file that changed.
