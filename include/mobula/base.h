@@ -95,14 +95,14 @@ enum err_code {
     ERR_STATUS,    /* a well-formed answer that says no; the kube room keeps its code and reason */
 };
 
-enum { ERR_TEXT_MAX = 240 };
+enum { ERR_TEXT_MAX = KIB }; /* of a server's or a kubelet's own words, too: people act on their end as often as on their beginning */
 
 /* What failed, in words for the person who reads the log. The first one wins: setting an error that is set changes nothing, so a chain
  * of calls may be checked once, at its end. Zero-initialise it. */
 struct err {
     enum err_code code;
     const char *room;        /* a literal */
-    char text[ERR_TEXT_MAX]; /* NUL-terminated, cut when longer */
+    char text[ERR_TEXT_MAX]; /* NUL-terminated; of a longer one the beginning, and "…" */
 };
 
 /* Always returns false, so that a function fails in one line: return err_set(e, ERR_RANGE, …). e may be NULL. */
@@ -127,6 +127,7 @@ void *arena_array(struct arena *a, size_t count, size_t size); /* overflow-check
 struct slice arena_dup(struct arena *a, struct slice s);       /* the copy has a NUL behind it */
 struct slice slice_lower(struct slice s, struct arena *a);     /* a copy with ASCII letters in lower case */
 struct slice arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+struct slice arena_cut(struct arena *a, struct slice text, size_t max); /* at most max bytes of it, cut as utf8_copy does */
 #define arena_new(a, type) ((type *)arena_alloc((a), sizeof(type)))
 /* Everything handed out is gone. At most `keep` bytes of blocks stay for the next round; the rest goes back to the system. */
 void arena_reset(struct arena *a, size_t keep);
@@ -265,9 +266,11 @@ bool utf8_valid(struct slice s);
 size_t utf8_step(struct slice s);
 /* Of one character, as utf8_step measures it: whether a terminal or a line reader would act on it. C0, DEL, and C1 in its UTF-8 form. */
 bool utf8_control(struct slice character);
-/* Somebody else's words as one line: white space and control characters become one space each run, what is no UTF-8 a question mark; cut
- * at a whole character. NUL-terminated; size is at least 1. */
+/* Somebody else's words as one line: white space and control characters become one space each run, what is no UTF-8 a question mark. What
+ * has no room is cut off after a whole character, and "…" stands in its place. NUL-terminated; size is at least 1. */
 struct slice utf8_clean(struct slice text, char *out, size_t size);
+/* The text as it is, up to a byte that is no UTF-8; cut and ended likewise. */
+struct slice utf8_copy(struct slice text, char *out, size_t size);
 /* Writes a code point, which must be one (no surrogate, at most 0x10ffff), and gives its length. */
 size_t utf8_encode(uint32_t point, char out[4]);
 

@@ -283,8 +283,8 @@ void kube_lease_free(struct kube_lease *l);
 
 /* ---- events: fire and forget, bounded, rate limited, repeated ones counted ----
  *
- * The same event (object, type, reason, action) within six minutes becomes a series: one object with a count. An object may cause 25 writes
- * at once and one per five minutes after that; repeats beyond it are still counted. What the server refuses is dropped. */
+ * The same event (object, type, reason, action, note) within six minutes becomes a series: one object with a count. An object may cause 25
+ * writes at once and one per five minutes after that; repeats beyond it are still counted. What the server refuses is dropped. */
 
 struct kube_object_ref {
     struct slice api_version, kind, ns, name, uid;
@@ -292,7 +292,7 @@ struct kube_object_ref {
 struct kube_event {
     struct kube_object_ref about;
     bool warning;
-    struct slice reason, action, note; /* note is cut at LIMIT_KUBE_EVENT_NOTE */
+    struct slice reason, action, note; /* note is cut at LIMIT_KUBE_EVENT_NOTE, with a "…" */
 };
 struct kube_events;
 struct kube_events *kube_events_new(struct kube_client *c, struct slice controller, struct slice instance);

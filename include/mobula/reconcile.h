@@ -52,7 +52,7 @@ struct group_failures {
     uint64_t accepted;     /* the group's hash (ray_group.hash) that the API server took in a dry run; 0: none was tried */
     uint64_t refused;      /* the one that it refused, for the reason below: nothing that runs is given up for it … */
     int64_t try_ms;        /* … and it is tried again at this monotonic time: the cause may lie elsewhere, a quota or a service account */
-    char reason[256];      /* of the last one: "container ended with exit code 1 (OOMKilled)", "403 Forbidden: exceeded quota …" */
+    char reason[ERR_TEXT_MAX]; /* of the last one: "container ended with exit code 1 (OOMKilled)", "403 Forbidden: exceeded quota …" */
 };
 
 /* What the autoscaler has to say, for status. */

@@ -99,6 +99,11 @@ struct slice arena_printf(struct arena *a, const char *fmt, ...)
     return (struct slice){text, (size_t)len};
 }
 
+struct slice arena_cut(struct arena *a, struct slice text, size_t max)
+{
+    return text.len <= max && utf8_valid(text) ? text : utf8_copy(text, arena_alloc(a, max + 1), max + 1);
+}
+
 void arena_reset(struct arena *a, size_t keep)
 {
     struct arena_block **link = &a->first;

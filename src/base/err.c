@@ -2,6 +2,19 @@
 
 #include <stdio.h>
 
+/* What is written behind `at`; it ends in "…" where it has no room. */
+static void put(struct err *e, size_t at, const char *fmt, va_list ap)
+{
+    static const char mark[] = "\xe2\x80\xa6";
+    int n = vsnprintf(e->text + at, sizeof e->text - at, fmt, ap);
+    if (n < 0 || at + (size_t)n < sizeof e->text)
+        return;
+    size_t end = sizeof e->text - sizeof mark;
+    while (end && ((unsigned char)e->text[end] & 0xc0) == 0x80) /* not into a character */
+        end--;
+    memcpy(e->text + end, mark, sizeof mark);
+}
+
 bool err_set_in(struct err *e, const char *room, enum err_code code, const char *fmt, ...)
 {
     if (!e || e->code != ERR_NONE)
@@ -10,9 +23,17 @@ bool err_set_in(struct err *e, const char *room, enum err_code code, const char 
     e->room = room;
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(e->text, sizeof e->text, fmt, ap);
+    put(e, 0, fmt, ap);
     va_end(ap);
     return false;
+}
+
+static void put_more(struct err *e, size_t at, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    put(e, at, fmt, ap);
+    va_end(ap);
 }
 
 bool err_wrap(struct err *e, const char *fmt, ...)
@@ -23,10 +44,9 @@ bool err_wrap(struct err *e, const char *fmt, ...)
     memcpy(inner, e->text, sizeof inner);
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(e->text, sizeof e->text, fmt, ap);
+    put(e, 0, fmt, ap);
     va_end(ap);
-    size_t used = strlen(e->text);
-    snprintf(e->text + used, sizeof e->text - used, ": %s", inner);
+    put_more(e, strlen(e->text), ": %s", inner);
     return false;
 }
 

@@ -52,14 +52,29 @@ bool utf8_control(struct slice character)
     return first < 0x20 || first == 0x7f || (first == 0xc2 && (unsigned char)character.ptr[1] < 0xa0);
 }
 
+static const char mark[] = "\xe2\x80\xa6"; /* … */
+enum { MARK = sizeof mark - 1 };
+
+/* n bytes were written, the first `fits` of which leave room for the mark. */
+static struct slice end_text(char *out, size_t size, size_t n, size_t fits, bool cut)
+{
+    if (cut && size > MARK) {
+        memcpy(out + fits, mark, MARK);
+        n = fits + MARK;
+    }
+    out[n] = '\0';
+    return (struct slice){out, n};
+}
+
 struct slice utf8_clean(struct slice text, char *out, size_t size)
 {
-    size_t n = 0;
-    bool gap = false; /* white space is owed, unless nothing follows */
+    size_t n = 0, fits = 0;
+    bool gap = false, cut = false; /* white space is owed, unless nothing follows */
     while (!slice_empty(text)) {
         size_t step = utf8_step(text), take = step ? step : 1;
         bool space = step && (text.ptr[0] == ' ' || utf8_control(slice_head(text, step)));
-        if (!space && n + (gap && n) + take >= size)
+        cut = !space && n + (gap && n) + take >= size;
+        if (cut)
             break;
         if (!space && gap && n)
             out[n++] = ' ';
@@ -67,10 +82,21 @@ struct slice utf8_clean(struct slice text, char *out, size_t size)
         if (!space)
             memcpy(out + n, step ? text.ptr : "?", take);
         n += space ? 0 : take;
+        fits = n + MARK < size ? n : fits;
         text = slice_skip(text, take);
     }
-    out[n] = '\0';
-    return (struct slice){out, n};
+    return end_text(out, size, n, fits, cut);
+}
+
+struct slice utf8_copy(struct slice text, char *out, size_t size)
+{
+    size_t n = 0, fits = 0, step;
+    while ((step = utf8_step(slice_skip(text, n))) != 0 && n + step < size) {
+        memcpy(out + n, text.ptr + n, step);
+        n += step;
+        fits = n + MARK < size ? n : fits;
+    }
+    return end_text(out, size, n, fits, n < text.len);
 }
 
 size_t utf8_encode(uint32_t point, char out[4])

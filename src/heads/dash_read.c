@@ -3,7 +3,7 @@
 #include <mobula/heads.h>
 #include <mobula/json.h>
 
-enum { WORDS_MAX = 160 };
+enum { WORDS_MAX = ERR_TEXT_MAX - 64 }; /* so much of the head's own words */
 
 /* ---- asking ---- */
 

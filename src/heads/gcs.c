@@ -11,7 +11,7 @@ enum {
     SCRATCH_KEPT = 64 * KIB, /* of the memory that a state is read into */
     SMALL_ANSWER = 4 * KIB,
     DRAIN_MAX = 1 * KIB,
-    WORDS_MAX = 200,
+    WORDS_MAX = ERR_TEXT_MAX,
 };
 
 struct drain {

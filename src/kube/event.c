@@ -47,15 +47,6 @@ static struct slice key_of(const uint64_t *key)
     return (struct slice){(const char *)key, sizeof *key};
 }
 
-/* At most max bytes of s, whole characters. */
-static struct slice cut(struct slice s, size_t max)
-{
-    size_t n = 0, step;
-    while (n < s.len && (step = utf8_step(slice_skip(s, n))) != 0 && n + step <= max)
-        n += step;
-    return slice_head(s, n);
-}
-
 /* ---- limits ---- */
 
 static bool take_token(struct kube_events *q, uint64_t object, struct now now)
@@ -108,9 +99,10 @@ static uint64_t object_of(const struct kube_object_ref *about)
     return hash;
 }
 
+/* Of the note, too: a series has the note of its first occurrence, which must be true of each one that is counted. */
 static uint64_t series_key(const struct kube_event *ev, uint64_t object)
 {
-    return hash64(ev->reason, hash64(ev->action, object + ev->warning));
+    return hash64(ev->note, hash64(ev->reason, hash64(ev->action, object + ev->warning)));
 }
 
 static struct slice event_ns(const struct kube_object_ref *about)
@@ -190,6 +182,7 @@ static void put_object(struct jout *w, const struct kube_object_ref *about)
 static void send_first(struct kube_events *q, struct series *s, const struct kube_event *ev, struct now now)
 {
     char time[TIME_TEXT_MAX];
+    struct arena a = {0};
     struct buf body;
     struct jout w;
     buf_init(&body, 16 * KIB);
@@ -203,15 +196,16 @@ static void send_first(struct kube_events *q, struct series *s, const struct kub
     jout_end(&w);
     jout_kstr(&w, "eventTime", time_format_micro(now.wall_us, time));
     jout_kstr(&w, "reportingController", q->controller);
-    jout_kstr(&w, "reportingInstance", cut(q->instance, WORD_MAX));
-    jout_kstr(&w, "action", cut(slice_empty(ev->action) ? ev->reason : ev->action, WORD_MAX));
-    jout_kstr(&w, "reason", cut(ev->reason, WORD_MAX));
+    jout_kstr(&w, "reportingInstance", arena_cut(&a, q->instance, WORD_MAX));
+    jout_kstr(&w, "action", arena_cut(&a, slice_empty(ev->action) ? ev->reason : ev->action, WORD_MAX));
+    jout_kstr(&w, "reason", arena_cut(&a, ev->reason, WORD_MAX));
     put_object(&w, &ev->about);
-    jout_kstr(&w, "note", cut(ev->note, LIMIT_KUBE_EVENT_NOTE));
+    jout_kstr(&w, "note", arena_cut(&a, ev->note, LIMIT_KUBE_EVENT_NOTE));
     jout_kstr(&w, "type", ev->warning ? SLICE("Warning") : SLICE("Normal"));
     jout_end(&w);
     send(q, s, "POST", SLICE(KUBE_TYPE_JSON), &body, now);
     buf_free(&body);
+    arena_free(&a);
 }
 
 static void send_count(struct kube_events *q, struct series *s, struct now now)

@@ -52,15 +52,6 @@ static enum kube_reason reason_of_code(int code)
     return code >= 400 ? KUBE_REASON_OTHER : KUBE_REASON_NONE;
 }
 
-static void set_message(struct kube_status *out, struct slice text)
-{
-    size_t n = 0; /* whole characters only: the message goes into conditions and events */
-    for (size_t step; n < text.len && (step = utf8_step(slice_skip(text, n))) != 0 && n + step < sizeof out->message;)
-        n += step;
-    memcpy(out->message, text.ptr ? text.ptr : "", n);
-    out->message[n] = '\0';
-}
-
 static void read_causes(struct jval causes, struct kube_status *out)
 {
     struct jval none, cause;
@@ -85,7 +76,7 @@ void kube_status_from(int code, struct jval object, struct kube_status *out)
     if (!slice_empty(reason))
         out->reason = reason_of(reason);
     if (!slice_empty(message))
-        set_message(out, message);
+        utf8_copy(message, out->message, sizeof out->message);
     int64_t seconds = json_get_int(object, "details.retryAfterSeconds", 0);
     if (seconds > 0)
         out->retry_after_ms = (seconds < RETRY_SECONDS_MAX ? seconds : RETRY_SECONDS_MAX) * 1000;

@@ -15,15 +15,6 @@ struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *
     return root;
 }
 
-/* It goes into status. */
-void keep_reason(struct group_failures *f, struct slice reason)
-{
-    size_t n = 0, step;
-    while ((step = utf8_step(slice_skip(reason, n))) != 0 && n + step < sizeof f->reason)
-        n += step;
-    snprintf(f->reason, sizeof f->reason, "%.*s", (int)n, reason.ptr);
-}
-
 void group_failed(struct op *op, struct cluster *c, int32_t group, struct slice reason)
 {
     work_drop(c);
@@ -36,13 +27,13 @@ void group_failed(struct op *op, struct cluster *c, int32_t group, struct slice 
     f->made = 0;
     f->last_us = op->now.wall_us;
     f->not_before_ms = op->now.mono_ms + reconcile_backoff_ms(f->count, hash64(slice_of(c->uid), 0));
-    keep_reason(f, reason);
+    utf8_copy(reason, f->reason, sizeof f->reason);
     int64_t wait_ms = f->not_before_ms - op->now.mono_ms;
     bool news = say_once(op, SAID_CLUSTER, said_of(c, reason, hash64(name, 0)));
     if (news)
         log_warn("group failed", LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name), LF("group", name), LF("reason", reason),
                  LF_INT("failures", f->count), LF_INT("retry_in_ms", wait_ms));
-    char note[LIMIT_KUBE_EVENT_NOTE];
+    char note[2 * LIMIT_KUBE_EVENT_NOTE]; /* cut where it is sent */
     /* no number in it: repeated events are counted as one */
     snprintf(note, sizeof note, "group %.*s: %.*s", SLICE_ARG(name), SLICE_ARG(reason));
     say_event(op, c, true, group < 0 ? "FailedToCreateHeadPod" : "FailedToCreateWorkerPod", slice_of(note));
@@ -300,7 +291,7 @@ static void on_try(struct op *op, struct flight *f, const struct kube_answer *a)
     }
     g->refused = f->hash;
     g->try_ms = op->now.mono_ms + TRY_AGAIN_MS;
-    keep_reason(g, slice_of(a->status.message));
+    utf8_copy(slice_of(a->status.message), g->reason, sizeof g->reason);
     if (!news || !say_once(op, SAID_CLUSTER, said_of(c, slice_of(a->status.message), hash64(group_name(op, f->group), ACTION_TRY_POD))))
         return; /* who leads anew, or is given another template of that fault, has said it before */
     log_warn("the API server refuses a changed pod template: what runs stays as it is", LF("namespace", istr_slice(c->ns)),

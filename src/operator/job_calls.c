@@ -132,12 +132,12 @@ void job_refused(struct op *op, struct cluster *c, enum action_kind what, const 
     f->count += f->count < 1000;
     f->last_us = op->now.wall_us;
     f->not_before_ms = op->now.mono_ms + reconcile_backoff_ms(f->count, hash64(slice_of(c->uid), 0));
-    keep_reason(f, slice_of(text));
+    utf8_copy(slice_of(text), f->reason, sizeof f->reason);
     if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(text), what)))
         log_warn("what a job needs was refused", LF("namespace", istr_slice(c->ns)), LF_CSTR("job", c->name),
                  LF_CSTR("action", action_name(what)), LF_CSTR("reason", text), LF_INT("failures", f->count),
                  LF_INT("retry_in_ms", f->not_before_ms - op->now.mono_ms));
-    char note[LIMIT_KUBE_EVENT_NOTE];
+    char note[2 * LIMIT_KUBE_EVENT_NOTE]; /* cut where it is sent */
     snprintf(note, sizeof note, "%s: %s", action_name(what), text);
     say_event(op, c, true, reason, slice_of(note));
 }

@@ -345,7 +345,6 @@ bool answer_passing(const struct kube_status *s); /* not a no to what was asked 
 struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *version);
 /* What the answer to a create holds. False: no watch tells of it, and the cluster waits for a list. */
 bool answer_pod(struct op *op, const struct flight *f, struct jval pod, uint64_t version);
-void keep_reason(struct group_failures *f, struct slice reason); /* what of it has room, in whole characters */
 
 /* service.c */
 void service_applied(struct op *op, const struct flight *f, const struct kube_answer *a); /* answered well */

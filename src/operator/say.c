@@ -52,7 +52,7 @@ void say_legacy(struct op *op, struct cluster *c, const char *level, struct slic
 {
     if (c->kind != RAY_LEGACY)
         return;
-    char stamp[TIME_TEXT_MAX], line[1024];
+    char stamp[TIME_TEXT_MAX], line[2 * KIB];
     struct slice t = time_format_micro(op->now.wall_us, stamp);
     stamp[10] = ' ';
     int n = snprintf(line, sizeof line, "%s:%.*s,%.*s\t%s -- %.*s", c->name, 19, t.ptr, 3, t.ptr + 20, level, SLICE_ARG(text));

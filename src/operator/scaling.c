@@ -27,7 +27,6 @@ struct scaling {
     uint64_t said;          /* hash of the last lines that were logged */
     int64_t said_ms;        /* when the last legacy block was; 0: never */
     struct scale_news news; /* its words are ours */
-    char trouble[ERR_TEXT_MAX];
 };
 
 enum { LEGACY_LOG_MS = 60 * 1000, WORDS_MAX = 1000 };
@@ -180,7 +179,6 @@ static void say_lines(struct scaling *s, const struct scale_view *v, const struc
 static void say_trouble(struct scaling *s, const char *why, const char *text)
 {
     struct cluster *c = s->c;
-    snprintf(s->trouble, sizeof s->trouble, "%s", text);
     if (say_once(s->op, SAID_HEAD, said_of(c, slice_of(why), 0)))
         log_warn("autoscaler: the head does not answer: nothing is scaled by demand", LF("namespace", istr_slice(c->ns)),
                  LF_CSTR("cluster", c->name), LF_CSTR("error", text));
@@ -325,7 +323,6 @@ static void on_state(struct scaling *s, const struct ray_state *state)
     struct op *op = s->op;
     if (!op->leading || op->stopping || !space_synced(s->c->space, false))
         return;
-    s->trouble[0] = '\0';
     s->heard_ms = op->now.mono_ms;
     if (s->quiet && op->now.mono_ms < s->rest_ms && ray_state_quiet(state) == s->quiet)
         return;

@@ -191,7 +191,7 @@ struct slice ray_errors_text(const struct ray_errors *errors, size_t max, struct
         bool last = i + 1 == total;
         if (line.len + one.len + (last ? 0 : MORE_MAX) > max) {
             if (i == 0 && max > MORE_MAX) /* better a part of the first than none */
-                buf_put(&line, slice_head(one, max - MORE_MAX));
+                buf_put(&line, arena_cut(a, one, max - MORE_MAX));
             buf_printf(&line, more, total - i - (i == 0));
             struct slice text = arena_dup(a, buf_slice(&line));
             buf_free(&line);

@@ -57,9 +57,10 @@ struct slice status_errors(const struct facts *f, size_t max)
     if (f->refused == GROUP_NONE)
         return SLICE("");
     struct slice group = f->refused == GROUP_HEAD ? SLICE(RAY_HEAD_GROUP) : f->in->cluster->groups[f->refused].name;
-    return slice_head(arena_printf(f->a, "the API server refuses the pod template of group %.*s: %s", SLICE_ARG(group),
-                                   f->in->failures[f->refused + 1].reason),
-                      max);
+    return arena_cut(f->a,
+                     arena_printf(f->a, "the API server refuses the pod template of group %.*s: %s", SLICE_ARG(group),
+                                  f->in->failures[f->refused + 1].reason),
+                     max);
 }
 
 static void write_valid(const struct facts *f, struct jout *w)

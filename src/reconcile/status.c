@@ -220,11 +220,10 @@ static void say_invalid(const struct facts *f, struct plan *p)
 {
     if (f->valid)
         return;
-    enum { NOTE_MAX = 900 };
     struct jval before = status_condition(f->prior, SLICE("Valid"));
     if (!json_str_eq(json_get(before, "status"), SLICE("False")) ||
         json_get_int(before, "observedGeneration", -1) != f->in->cluster->generation)
-        plan_event(p, true, "InvalidRayClusterSpec", status_errors(f, NOTE_MAX));
+        plan_event(p, true, "InvalidRayClusterSpec", status_errors(f, LIMIT_KUBE_EVENT_NOTE));
 }
 
 /* The patch: the new status with the time of this write, held to this very object by its uid. */

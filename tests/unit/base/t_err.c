@@ -39,6 +39,17 @@ static void test_cut(void)
     CHECK(slice_starts(slice_of(e.text), SLICE("why: xxx")));
     err_wrap(&e, "%s", text);
     CHECK_INT(strlen(e.text), ERR_TEXT_MAX - 1);
+    CHECK(slice_ends(slice_of(e.text), SLICE("xx…")));
+    for (int more = 0; more < 5; more++) {
+        test_case("ERR_TEXT_MAX: %d bytes too many, cut after a whole character", more);
+        memset(text, 'x', sizeof text - 1);
+        memcpy(text + ERR_TEXT_MAX - 5 + more - 1, "\xe2\x82\xac", 3);
+        text[ERR_TEXT_MAX - 1 + more] = '\0';
+        e = (struct err){0};
+        err_set(&e, ERR_SYNTAX, "%s", text);
+        CHECK(utf8_valid(slice_of(e.text)));
+        CHECK(slice_ends(slice_of(e.text), SLICE("…")) == (more > 0));
+    }
 }
 
 static void test_names(void)

@@ -79,12 +79,45 @@ static void test_clean(void)
         test_case("clean %zu", i);
         CHECK_STR(utf8_clean(guarded(slice_of(cases[i].text)), out, sizeof out), cases[i].want);
     }
-    static const char *const cut[] = {"", "a", "a", "a b", "a b", "a b", "a b\xe2\x82\xac"};
+    static const char *const cut[] = {"", "a", "a", "…", "a…", "a…", "a b\xe2\x82\xac"};
     for (size_t size = 1; size <= COUNT_OF(cut); size++) {
         test_case("clean into %zu bytes", size);
         CHECK_STR(utf8_clean(SLICE("a \n b\xe2\x82\xac"), out, size), cut[size - 1]);
         CHECK_INT(out[strlen(cut[size - 1])], 0);
     }
+}
+
+/* A text that has no room ends in a mark, so that nobody takes its end for the end of what was said. */
+static void test_copy(void)
+{
+    static const char *const cut[] = {"",
+                                      "a",
+                                      "ab",
+                                      "…",
+                                      "a…",
+                                      "ab…",
+                                      "ab\xe2\x82\xac"
+                                      "c"};
+    char out[64];
+    for (size_t size = 1; size <= COUNT_OF(cut); size++) {
+        test_case("copy into %zu bytes", size);
+        CHECK_STR(utf8_copy(guarded(SLICE("ab\xe2\x82\xac"
+                                          "c")),
+                            out, size),
+                  cut[size - 1]);
+    }
+    test_case("what is no UTF-8 is not passed on");
+    CHECK_STR(utf8_copy(SLICE("ab\xff"
+                              "c"),
+                        out, sizeof out),
+              "ab…");
+    CHECK_STR(utf8_copy(SLICE_NONE, out, sizeof out), "");
+    test_case("a text of an arena that fits is not copied");
+    struct arena a = {0};
+    struct slice text = SLICE("abcdef");
+    CHECK(arena_cut(&a, text, 6).ptr == text.ptr);
+    CHECK_STR(arena_cut(&a, text, 5), "ab…");
+    arena_free(&a);
 }
 
 static char long_name[300];
@@ -153,6 +186,7 @@ int main(void)
 {
     test_utf8();
     test_clean();
+    test_copy();
     test_names();
     return test_done();
 }
