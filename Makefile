@@ -92,6 +92,8 @@ REAL_ROOMS := $(foreach r,$(ROOMS),$(if $(wildcard src/$(r)/*.c),$(r)))
 seen :=
 $(foreach r,$(REAL_ROOMS) $(TEST_ROOMS),$(eval seen := $(r) $(seen))$(eval below_$(r) := $(seen)))
 ALL_ROOMS := $(seen)
+# Decisions name verbs, which are the operator's.
+below_reconcile := operator $(below_reconcile)
 
 sources_of = $(filter-out %/main.c,$(wildcard $(if $(filter $(1),$(TEST_ROOMS)),tests,src)/$(1)/*.c))
 
@@ -177,7 +179,7 @@ $(OUT)/mobula.debug: $(patsubst %.c,$(DIR_static)/%.o,$(SOURCES)) $(libraries_st
 define link
 	@echo '  LINK    $@'
 	@mkdir -p $(@D)
-	$(Q)$(LINK_$(1)) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LINK_$(1)_end)
+	$(Q)$(LINK_$(1)) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LINK_$(1)_end)
 endef
 
 # One program: build way, its path, its objects, the room whose archives it needs.

@@ -5,6 +5,7 @@
 #define MOBULA_RECONCILE_H
 
 #include <mobula/base.h>
+#include <mobula/plan.h>
 #include <mobula/ray.h>
 
 enum { POD_NAME_MAX = 63, UID_TEXT_MAX = 36, IP_TEXT_MAX = 45 };
@@ -91,62 +92,12 @@ struct cluster_view {
     struct now now;
 };
 
-enum action_kind {
-    ACTION_CREATE_ACCOUNT, /* one object that must stand before the head: index is its enum ray_account */
-    ACTION_APPLY_HEAD_SERVICE,
-    ACTION_APPLY_HEADLESS_SERVICE,
-    ACTION_DELETE_SERVICE,  /* name, uid; why */
-    ACTION_TRY_POD,         /* of group: a dry run, before pods that run are given up for a changed template */
-    ACTION_CREATE_POD,      /* of group at index, replacing uid (may be empty) */
-    ACTION_DELETE_POD,      /* name, uid, version; why */
-    ACTION_COUNT_FAILURE,   /* of group, for the pod of this uid: text is the reason. Costs no call */
-    ACTION_FORGET_FAILURES, /* of group: it is well again. Costs no call */
-    ACTION_STATUS,          /* text is the merge patch for /status */
-    ACTION_EVENT,           /* why is the reason word, text the note */
-
-    /* of RayJobs; text is the submission id where one is meant */
-    ACTION_CREATE_CLUSTER,   /* name */
-    ACTION_DELETE_CLUSTER,   /* name, uid; why */
-    ACTION_SUSPEND_WORKERS,  /* of the cluster name, uid */
-    ACTION_CREATE_SUBMITTER, /* name */
-    ACTION_ADD_FINALIZER,
-    ACTION_REMOVE_FINALIZER,
-    ACTION_DELETE_JOB, /* the RayJob itself, with all that it owns */
-    ACTION_LOOK,       /* asks the dashboard for its session and, where there is an id, for the job */
-    ACTION_SUBMIT,
-    ACTION_STOP,
-    ACTION_READ_LOG, /* the last lines of the driver's log */
-};
-
-struct action {
-    uint8_t kind;  /* enum action_kind */
-    bool warning;  /* events */
-    bool logged;   /* events: the note is for whoever runs the operator, too. Of others it may be what a user's program wrote */
-    int32_t group; /* -1: head, else index into groups; -2: none of the spec's */
-    int32_t index;
-    uint64_t version; /* of a pod that goes for what it was seen to be: that in which it was; 0: it goes whatever it is by now */
-    const char *why;  /* a literal: delete reasons, event reasons */
-    struct slice name, uid, text; /* in the view's pods or in the arena */
-};
-
-struct plan {
-    struct action *actions;
-    uint32_t count, cap;
-    struct action beyond; /* the last one that had no room (RECONCILE_ACTIONS): the next plan has it, when this one has been carried out */
-    uint64_t status_hash; /* of the status that ACTION_STATUS writes, but for its times */
-    uint32_t reasons;     /* how many writes of late told of another reason and of nothing else, this one with them; 0: it does not */
-    int64_t next_ms;      /* look again at this time even if nothing happens; TIME_NEVER */
-    struct arena *arena;
-};
-
 /* Fills *out (actions in a). */
 void reconcile_cluster(const struct cluster_view *in, struct arena *a, struct plan *out);
 
 /* How long a group waits after its n-th failure in a row (n from 1): RECONCILE_BACKOFF_MS doubling to RECONCILE_BACKOFF_MAX_MS, with a
  * jitter that is a function of the seed, so that the same view gives the same plan. */
 int64_t reconcile_backoff_ms(uint32_t count, uint64_t seed);
-
-const char *action_name(enum action_kind kind);
 
 /* ---- autoscaling: how many pods each group should have, and which nodes may go ----
  *

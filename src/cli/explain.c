@@ -90,12 +90,12 @@ static bool carry_out(struct world *w, const struct action *action, uint32_t *ma
     struct buf object;
     bool well = true;
     buf_init(&object, LIMIT_JSON_ITEM);
-    if (action->kind == ACTION_CREATE_ACCOUNT)
+    if (action->verb == &raycluster_create_account)
         well = build_account(w, action, &object);
-    else if (action->kind == ACTION_CREATE_POD)
+    else if (action->verb == &raycluster_create_pod)
         well = build_pod(w, action, &object);
-    else if (action->kind == ACTION_APPLY_HEAD_SERVICE || action->kind == ACTION_APPLY_HEADLESS_SERVICE)
-        well = build_service(w, action->kind == ACTION_APPLY_HEAD_SERVICE, &object);
+    else if (action->verb == &raycluster_apply_head_service || action->verb == &raycluster_apply_headless_service)
+        well = build_service(w, action->verb == &raycluster_apply_head_service, &object);
     if (well && object.len) {
         well = put_object(w, buf_slice(&object)) ||
                err_set(&w->err, ERR_LIMIT, "more than %d bytes of objects (EXPLAIN_OUTPUT_MAX)", EXPLAIN_OUTPUT_MAX);

@@ -1,7 +1,7 @@
 /* What must stand before the head: a service account, a role and their binding, by which KubeRay's autoscaler acts, and a Secret with the
  * cluster's token; all of them owned by the cluster. What is there already stays as it is: it is the user's own, or ours of before. One of
  * an older cluster of this name goes with that cluster, and is waited for: a head that started with it would soon have none. */
-#include "op.h"
+#include "verbs.h"
 
 /* Nobody has seen this token, and who sent it does not keep it: it is read from the Secret when it is needed. */
 static void build_secret(struct op *op)
@@ -19,28 +19,24 @@ static void build_secret(struct op *op)
     buf_free(&token);
 }
 
-bool account_secret(uint8_t kind, int32_t index)
+bool account_secret(int32_t index)
 {
-    return kind == ACTION_CREATE_ACCOUNT && index == RAY_ACCOUNT_SECRET;
+    return index == RAY_ACCOUNT_SECRET;
 }
 
-void account_sent(struct op *op, const struct action *act)
+bool account_make(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
-    if (account_secret(act->kind, act->index))
-        mem_wipe(op->body.ptr, op->body.len);
-}
-
-void account_build(struct op *op, struct cluster *c, const struct action *act, struct flight *f)
-{
+    (void)e;
+    *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
     enum ray_account which = (enum ray_account)act->index;
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(ray_account_name(&op->model, which, &op->body_arena)));
-    buf_clear(&op->path);
     kube_path(&op->path, &ray_account_resources[which], istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
     buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
     if (which == RAY_ACCOUNT_SECRET)
         build_secret(op);
     else
         ray_build_account(&op->model, which, SLICE_NONE, &op->body_arena, &op->body);
+    return true;
 }
 
 static bool look_up(struct op *op, struct flight *f)
@@ -90,7 +86,7 @@ static bool role_unseen(const struct flight *f, const struct kube_status *s)
 static void refused(struct op *op, struct flight *f, const struct kube_status *s)
 {
     char text[ERR_TEXT_MAX + POD_NAME_MAX + 160];
-    op->stats.refused[f->kind]++;
+    op->stats.refused[verb_number(f->verb)]++;
     /* What to do stands first: reasons are cut. */
     bool secret = f->index == RAY_ACCOUNT_SECRET;
     const char *flag = secret ? "ray-auth" : "autoscaler=sidecar", *of = secret ? "authOptions" : "the autoscaler";

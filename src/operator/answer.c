@@ -1,6 +1,6 @@
 /* Answers move records. What was created is in the cache before the next decision; what was refused is counted against its group; what is
  * unknown is looked up by name before anything else is done for that cluster. */
-#include "op.h"
+#include "verbs.h"
 
 struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *version)
 {
@@ -41,14 +41,18 @@ void group_failed(struct op *op, struct cluster *c, int32_t group, struct slice 
         say_legacy(op, c, "WARNING", slice_of(note));
 }
 
+void group_failed_by(struct op *op, struct cluster *c, const struct action *act, const char *text)
+{
+    group_failed(op, c, act->group, slice_of(text));
+}
+
 static void log_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text, int64_t again_ms)
 {
     if (!op->leading || op->stopping)
         return; /* what was recalled is no trouble */
-    if (say_failed(op, f->failed, f->kind, said_of(c, SLICE(""), 0)))
-        log_warn("call failed", LF("namespace", istr_slice(c->ns)), LF_CSTR(record_key(c), c->name),
-                 LF_CSTR("action", action_name((enum action_kind)f->kind)), LF_CSTR("object", f->name), LF_CSTR("error", text),
-                 LF_INT("retry_in_ms", again_ms - op->now.mono_ms));
+    if (say_failed(op, f->failed, verb_number(f->verb), said_of(c, SLICE(""), 0)))
+        log_warn("call failed", LF("namespace", istr_slice(c->ns)), LF_CSTR(record_key(c), c->name), LF_CSTR("action", verb_name(f->verb)),
+                 LF_CSTR("object", f->name), LF_CSTR("error", text), LF_INT("retry_in_ms", again_ms - op->now.mono_ms));
 }
 
 static void keep_asked(struct cluster *c, const struct flight *f)
@@ -96,7 +100,7 @@ bool flight_look(struct op *op, struct flight *f, struct err *e)
                              .method = SLICE("GET"),
                              .path = buf_slice(&op->path),
                              .again = true,
-                             .secret = account_secret(f->kind, f->index),
+                             .secret = verb_secret(f->verb, f->index),
                              .done = answer_done,
                              .owner = op,
                              .about = f->c,
@@ -250,10 +254,10 @@ static bool service_left_over(const struct op *op, const struct flight *f)
 static void refused(struct op *op, struct flight *f, const struct kube_status *s)
 {
     char text[ERR_TEXT_MAX + POD_NAME_MAX + 64];
-    op->stats.refused[f->kind]++;
+    op->stats.refused[verb_number(f->verb)]++;
     if (f->c->work)
         f->c->work->refused++;
-    bool service = f->kind == ACTION_APPLY_HEAD_SERVICE || f->kind == ACTION_APPLY_HEADLESS_SERVICE;
+    bool service = f->verb->how == VERB_APPLY;
     if (service && service_left_over(op, f)) {
         f->failed = 0; /* the words are the same whatever the code was */
         snprintf(text, sizeof text, "service %s exists and belongs to another owner, which is gone: waiting for it to go", f->name);
@@ -262,41 +266,43 @@ static void refused(struct op *op, struct flight *f, const struct kube_status *s
     }
     snprintf(text, sizeof text, "%s%s%s%d %s: %s", service ? "service " : "", service ? f->name : "", service ? ": " : "", s->code,
              kube_reason_text(s->reason), s->message);
-    if (answer_passing(s) || (f->kind != ACTION_CREATE_POD && !service))
+    if (answer_passing(s) || (f->verb != &raycluster_create_pod && !service))
         cluster_trouble(op, f->c, f, text);
     else
         flight_failed(op, f, text);
 }
 
 /* The answer to a dry run: whether pods that run may be given up for the new template. */
-static void on_try(struct op *op, struct flight *f, const struct kube_answer *a)
+bool answer_try(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     struct cluster *c = f->c;
     enum { TRY_AGAIN_MS = 60 * 1000 };
     bool exists = a->status.reason == KUBE_ALREADY_EXISTS; /* the name of the head that runs: everything else was checked before it */
     if (f->generation != c->generation)
-        return; /* another spec is tried by now */
+        return false; /* another spec is tried by now */
     model_load(op, c);
     char words[ANSWER_WORDS];
     if (a->outcome != KUBE_OK && (a->outcome != KUBE_REFUSED || answer_passing(&a->status))) {
         cluster_trouble(op, c, f, answer_words(a, words));
-        return;
+        return false;
     }
     struct group_failures *g = failures_of(op, c, group_name(op, f->group), f->group < 0, true);
     bool news = g->refused != f->hash;
     if (a->outcome == KUBE_OK || exists) {
         g->accepted = f->hash;
         g->refused = 0;
-        return;
+        return false;
     }
     g->refused = f->hash;
     g->try_ms = op->now.mono_ms + TRY_AGAIN_MS;
     utf8_copy(slice_of(a->status.message), g->reason, sizeof g->reason);
-    if (!news || !say_once(op, SAID_CLUSTER, said_of(c, slice_of(a->status.message), hash64(group_name(op, f->group), ACTION_TRY_POD))))
-        return; /* who leads anew, or is given another template of that fault, has said it before */
+    if (!news ||
+        !say_once(op, SAID_CLUSTER, said_of(c, slice_of(a->status.message), hash64(group_name(op, f->group), verb_number(f->verb)))))
+        return false; /* who leads anew, or is given another template of that fault, has said it before */
     log_warn("the API server refuses a changed pod template: what runs stays as it is", LF("namespace", istr_slice(c->ns)),
              LF_CSTR("cluster", c->name), LF("group", group_name(op, f->group)), LF_INT("generation", f->generation),
              LF_CSTR("reason", a->status.message));
+    return false;
 }
 
 /* The server, or who stands before it, is in trouble: it may have carried out what was asked all the same. */
@@ -341,7 +347,7 @@ static void on_look(struct op *op, struct flight *f, const struct kube_answer *a
 }
 
 /* The answer to a POST, or to the look-up after it. Returns whether the flight goes on. */
-static bool on_create(struct op *op, struct flight *f, const struct kube_answer *a)
+bool answer_create(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     uint64_t version = 0;
     arena_reset(&op->event_arena, 64 * KIB);
@@ -403,15 +409,16 @@ static void service_deleted(struct op *op, const struct flight *f, bool gone)
 /* Nobody says that it goes. All the same it may, and be the first to go then. */
 static void not_deleted(struct op *op, const struct flight *f, const struct kube_answer *a)
 {
-    struct pod_record *r = f->kind == ACTION_DELETE_POD ? map_get(&op->pods, slice_of(f->uid)) : NULL;
-    record_by_us(op, f->kind, slice_of(f->uid), false);
+    struct pod_record *r = f->verb == &pod_delete ? map_get(&op->pods, slice_of(f->uid)) : NULL;
+    if (f->verb->by_us)
+        f->verb->by_us(op, slice_of(f->uid), false);
     if (!r || (a->outcome != KUBE_UNKNOWN && !in_trouble(a)))
         return;
     r->pod.asked = true;
     r->asked_ms = op->now.mono_ms + ASKED_MS;
 }
 
-static void on_delete(struct op *op, struct flight *f, const struct kube_answer *a)
+bool answer_delete(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     bool refusal = a->outcome == KUBE_REFUSED, gone = refusal && a->status.code == 404;
     struct pod_record *r = map_get(&op->pods, slice_of(f->uid));
@@ -423,11 +430,11 @@ static void on_delete(struct op *op, struct flight *f, const struct kube_answer 
             refused(op, f, &a->status); /* of a 409, too: another has its name, as the watch tells in a moment, or a webhook said so */
         else
             cluster_trouble(op, f->c, f, a->err.text);
-        return;
+        return false;
     }
-    if (f->kind == ACTION_DELETE_SERVICE) {
+    if (f->verb == &kservice_delete) {
         service_deleted(op, f, gone);
-        return;
+        return false;
     }
     if (r) {
         r->pod.doubted = gone && !r->pod.deleting; /* else the watch has told meanwhile that it goes */
@@ -442,10 +449,11 @@ static void on_delete(struct op *op, struct flight *f, const struct kube_answer 
     }
     if (f->c->work && !(r && r->pod.doubted))
         f->c->work->deleted++;
+    return false;
 }
 
 /* Pods do not wait for a status that is not taken: only it is held back. */
-static void on_status(struct op *op, struct flight *f, const struct kube_answer *a)
+bool answer_status(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     uint64_t version = 0;
     struct cluster *c = f->c;
@@ -454,7 +462,7 @@ static void on_status(struct op *op, struct flight *f, const struct kube_answer 
     c->status_at_ms = op->now.mono_ms;
     if (a->outcome != KUBE_OK) {
         bool gone = a->outcome == KUBE_REFUSED && (a->status.code == 404 || a->status.reason == KUBE_CONFLICT);
-        op->stats.refused[f->kind] += a->outcome == KUBE_REFUSED;
+        op->stats.refused[verb_number(f->verb)] += a->outcome == KUBE_REFUSED;
         c->status_not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->status_trouble++, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
         if (c->status_not_before_ms < f->not_before_ms)
             c->status_not_before_ms = f->not_before_ms;
@@ -466,10 +474,10 @@ static void on_status(struct op *op, struct flight *f, const struct kube_answer 
             cluster_doubt(c);
             c->not_before_ms = c->status_not_before_ms;
             cluster_wake_at(op, c, c->not_before_ms);
-            return;
+            return false;
         }
         log_trouble(op, c, f, answer_words(a, words), c->status_not_before_ms);
-        return;
+        return false;
     }
     c->status_trouble = 0;
     c->status_not_before_ms = 0;
@@ -479,23 +487,25 @@ static void on_status(struct op *op, struct flight *f, const struct kube_answer 
     }
     struct jval object = answer_object(op, a, &version);
     if (!json_there(object))
-        return;
+        return false;
     extract_cluster(op, from, object, version, 0);
     c->status_hash = f->hash;
     c->status_ours = c->version == version; /* else the watch has told of something newer */
+    return false;
 }
 
-static void on_service(struct op *op, struct flight *f, const struct kube_answer *a)
+bool answer_service(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     if (a->outcome == KUBE_REFUSED) {
         refused(op, f, &a->status);
-        return;
+        return false;
     }
     if (a->outcome != KUBE_OK) {
         cluster_trouble(op, f->c, f, a->err.text);
-        return;
+        return false;
     }
     service_applied(op, f, a);
+    return false;
 }
 
 /* The cluster has gone meanwhile. Should it be there all the same, it finds nothing that was only begun. */
@@ -509,7 +519,8 @@ static void too_late(struct op *op, struct flight *f, const struct kube_answer *
  * on saying so is told of. */
 static void not_sent(struct op *op, const struct flight *f, const struct err *why)
 {
-    record_by_us(op, f->kind, slice_of(f->uid), false);
+    if (f->verb->by_us)
+        f->verb->by_us(op, slice_of(f->uid), false);
     work_drop(f->c);
     if (why->code == ERR_STATUS)
         log_trouble(op, f->c, f, why->text, op->now.mono_ms);
@@ -535,20 +546,8 @@ void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct 
     if (c->present && a->outcome == KUBE_UNSENT && !f->looking) {
         not_sent(op, f, &a->err);
     } else if (c->present) {
-        if (f->kind == ACTION_CREATE_POD && on_create(op, f, a))
+        if (f->verb->answer(op, f, a))
             return;
-        if (f->kind == ACTION_CREATE_ACCOUNT && account_answer(op, f, a))
-            return;
-        if (f->kind == ACTION_TRY_POD)
-            on_try(op, f, a);
-        else if (f->kind == ACTION_DELETE_POD || f->kind == ACTION_DELETE_SERVICE)
-            on_delete(op, f, a);
-        else if (f->kind == ACTION_STATUS)
-            on_status(op, f, a);
-        else if (f->kind == ACTION_APPLY_HEAD_SERVICE || f->kind == ACTION_APPLY_HEADLESS_SERVICE)
-            on_service(op, f, a);
-        else if (f->kind != ACTION_CREATE_POD && f->kind != ACTION_CREATE_ACCOUNT)
-            job_answer(op, f, a);
         if (a->outcome == KUBE_OK && c->not_before_ms <= now.mono_ms) /* an answer may be good and bring trouble still */
             c->trouble = c->waits = 0;
     } else {

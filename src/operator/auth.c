@@ -1,7 +1,7 @@
 /* Tokens of clusters with authOptions. A cluster's Secret is read when its head is to be asked something for the first time, and again when
  * the head has refused the token: so no watch of Secrets is needed, and no right but to read one by its name. What is kept is the token
  * itself; it goes nowhere but into the header that carries it, and is wiped when it is not needed any more. */
-#include "op.h"
+#include "verbs.h"
 
 struct auth {
     char *token; /* NULL: none yet */

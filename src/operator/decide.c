@@ -1,5 +1,5 @@
 /* From a dirty record to a plan: the record's bytes become a model, the model and the children's records a view, the view a plan. */
-#include "op.h"
+#include "verbs.h"
 
 enum { LOCAL_ROUNDS = 4 };
 
@@ -148,31 +148,37 @@ static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
     v->headless_service = find_service(c, ray_headless_service_name(&op->model, a));
 }
 
+void count_failure(struct op *op, struct cluster *c, const struct action *act)
+{
+    struct pod_record *r = map_get(&op->pods, act->uid);
+    if (r)
+        r->pod.counted = true;
+    group_failed(op, c, act->group, act->text);
+}
+
+void forget_failures(struct op *op, struct cluster *c, const struct action *act)
+{
+    failures_forget(op, c, group_name(op, act->group), act->group < 0);
+}
+
 /* Actions that only move records. Returns whether there was one. */
 static bool carry_out_local(struct op *op, struct cluster *c, const struct plan *p)
 {
     bool any = false;
     for (uint32_t i = 0; i < p->count; i++) {
         const struct action *act = &p->actions[i];
-        if (act->kind == ACTION_COUNT_FAILURE) {
-            struct pod_record *r = map_get(&op->pods, act->uid);
-            if (r)
-                r->pod.counted = true;
-            group_failed(op, c, act->group, act->text);
-            any = true;
-        } else if (act->kind == ACTION_FORGET_FAILURES) {
-            failures_forget(op, c, group_name(op, act->group), act->group < 0);
-            any = true;
-        }
-        if (act->kind == ACTION_COUNT_FAILURE || act->kind == ACTION_FORGET_FAILURES)
-            op->stats.actions[act->kind]++;
+        if (act->verb->how != VERB_MOVE)
+            continue;
+        act->verb->carry_out(op, c, act);
+        op->stats.actions[verb_number(act->verb)]++;
+        any = true;
     }
     return any;
 }
 
 static bool is_call(const struct action *act)
 {
-    return act->kind != ACTION_COUNT_FAILURE && act->kind != ACTION_FORGET_FAILURES;
+    return act->verb->how != VERB_MOVE;
 }
 
 static struct slice copy_behind(char **at, struct slice s)

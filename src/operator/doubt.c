@@ -2,7 +2,7 @@
  * like the API server's own words. So it is never believed alone: a pod keeps its place, a service its name, and neither is deleted again,
  * until the watch has told. When that takes too long all of them are listed, and the list decides. Who says so again of an object that has
  * not changed since is asked ever more rarely: each time costs a list, during which nothing is decided. */
-#include "op.h"
+#include "verbs.h"
 
 static void doubt_until(struct op *op, struct doubt *d, int64_t ms, const struct source *of)
 {
@@ -61,7 +61,7 @@ static void recalled(struct op *op, struct cluster *c, struct doubt *d, const ch
     d->ms = 0;
     if (d->disproved < UINT8_MAX)
         d->disproved++;
-    if (say_once(op, SAID_SERVER, said_of(c, slice_of(what), ACTION_DELETE_POD)))
+    if (say_once(op, SAID_SERVER, said_of(c, slice_of(what), verb_number(&pod_delete))))
         log_warn(what, LF("namespace", istr_slice(c->ns)), LF_CSTR(record_key(c), c->name), LF_CSTR(kind, name));
 }
 

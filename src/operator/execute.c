@@ -1,6 +1,6 @@
 /* Carries plans out: clusters with work stand in a ring, and each gets a few actions per turn while the client's window has room, so that
  * one cluster's thousand pods do not delay another cluster's first. Bodies are built when their turn comes: what waits is small. */
-#include "op.h"
+#include "verbs.h"
 
 /* Most clusters have no more actions than this: their spec is read once for all of them and not once for each. */
 enum { ACTIONS_PER_TURN = 8 };
@@ -47,6 +47,13 @@ static const struct ray_group *group_spec(const struct op *op, int32_t group)
     return group < 0 ? &op->model.head : &op->model.groups[group];
 }
 
+/* Its pods wait for what is in there. That is a call of its own, with the same buffers. */
+static void want_tools(struct op *op, struct cluster *c)
+{
+    tools_want(op, c->ns);
+    buf_clear(&op->path);
+}
+
 /* Another cluster's service of this name: it would change hands without a word, because both are written by the same manager. */
 static const struct service_record *taken(struct op *op, const struct cluster *c, struct slice name)
 {
@@ -57,16 +64,18 @@ static const struct service_record *taken(struct op *op, const struct cluster *c
     return NULL;
 }
 
-static bool build_pod(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+bool make_pod(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     const struct ray_group *g = group_spec(op, act->group);
+    if (act->group >= 0 && act->verb == &raycluster_create_pod)
+        want_tools(op, c);
     struct slice name = act->group < 0 ? ray_head_pod_name(&op->model, &op->body_arena)
                                        : ray_worker_pod_name(&op->model, g, act->index, act->uid, &op->body_arena);
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
     kube_path(&op->path, &kube_pods, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
     buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
-    if (act->kind == ACTION_TRY_POD) {
+    if (act->verb == &raycluster_try_pod) {
         buf_put(&op->path, SLICE("&dryRun=All"));
         f->hash = g->hash;
     }
@@ -74,11 +83,12 @@ static bool build_pod(struct op *op, struct cluster *c, const struct action *act
                           : ray_build_worker_pod(&op->model, g, act->index, act->uid, &op->o.ray, &op->body_arena, &op->body, e);
 }
 
-static bool build_delete(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t)
+bool make_delete(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
+    (void)e;
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(act->name));
     snprintf(f->uid, sizeof f->uid, "%.*s", SLICE_ARG(act->uid));
-    bool pod = act->kind == ACTION_DELETE_POD;
+    bool pod = act->verb == &pod_delete;
     if (pod)
         c->work->why_deleted = act->why;
     *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
@@ -87,9 +97,9 @@ static bool build_delete(struct op *op, struct cluster *c, const struct action *
     return kube_delete_options(&op->body, act->uid, f->version, SLICE("Background"));
 }
 
-static bool build_service(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+bool make_service(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
-    bool head = act->kind == ACTION_APPLY_HEAD_SERVICE;
+    bool head = act->verb == &raycluster_apply_head_service;
     struct slice name = head ? ray_head_service_name(&op->model, &op->body_arena) : ray_headless_service_name(&op->model, &op->body_arena);
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
@@ -113,41 +123,14 @@ static bool build_service(struct op *op, struct cluster *c, const struct action 
     return true;
 }
 
-static bool build_status(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t)
+bool make_status(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
+    (void)e;
     f->hash = c->work->status_hash;
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_MERGE_PATCH), true};
     kube_path(&op->path, record_resource(c), istr_slice(c->ns), slice_of(c->name), SLICE("status"));
     buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER "-status"));
     return buf_put(&op->body, act->text);
-}
-
-static bool build_account(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t)
-{
-    *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
-    account_build(op, c, act, f);
-    return true;
-}
-
-static bool build(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
-{
-    switch ((enum action_kind)act->kind) {
-    case ACTION_CREATE_ACCOUNT:
-        return build_account(op, c, act, f, t);
-    case ACTION_TRY_POD:
-    case ACTION_CREATE_POD:
-        return build_pod(op, c, act, f, t, e);
-    case ACTION_DELETE_POD:
-    case ACTION_DELETE_SERVICE:
-        return build_delete(op, c, act, f, t);
-    case ACTION_APPLY_HEAD_SERVICE:
-    case ACTION_APPLY_HEADLESS_SERVICE:
-        return build_service(op, c, act, f, t, e);
-    case ACTION_STATUS:
-        return build_status(op, c, act, f, t);
-    default:
-        return job_build(op, c, act, f, t, e);
-    }
 }
 
 /* Of a pod that goes only as it was seen: it has been seen anew since, and what becomes of it is the next plan's to say. */
@@ -162,33 +145,24 @@ static bool execute_one(struct op *op, struct cluster *c, const struct action *a
 {
     if (seen_anew(op, act))
         return true;
-    if (act->kind == ACTION_EVENT) {
-        op->stats.actions[act->kind]++;
-        say_planned(op, c, act);
+    uint64_t *begun = &op->stats.actions[verb_number(act->verb)];
+    if (act->verb->carry_out) {
+        ++*begun;
+        act->verb->carry_out(op, c, act);
         return true;
     }
-    if (job_asks(act)) {
-        op->stats.actions[act->kind]++;
-        job_ask(op, c, act);
-        return true;
-    }
-    if ((act->kind == ACTION_CREATE_POD && act->group >= 0) || act->kind == ACTION_CREATE_SUBMITTER)
-        tools_want(op, c->ns);
     struct flight *f = slab_alloc(&op->flight_slab);
-    *f = (struct flight){.op = op, .c = c, .kind = act->kind, .group = act->group, .index = act->index, .generation = c->generation};
+    *f = (struct flight){.op = op, .c = c, .verb = act->verb, .group = act->group, .index = act->index, .generation = c->generation};
     struct call_text t = {0};
     struct err e = {0};
     buf_clear(&op->body);
     buf_clear(&op->path);
     arena_reset(&op->body_arena, 64 * KIB);
     model_load(op, c);
-    if (!build(op, c, act, f, &t, &e) || op->body.full || op->path.full) {
+    if (!act->verb->make(op, c, act, f, &t, &e) || op->body.full || op->path.full) {
         err_set(&e, ERR_LIMIT, "object does not fit %d bytes", LIMIT_JSON_ITEM);
         slab_free(&op->flight_slab, f);
-        if (c->kind == RECORD_JOB)
-            job_refused(op, c, (enum action_kind)act->kind, e.text);
-        else
-            group_failed(op, c, act->group, slice_of(e.text));
+        act->verb->failed(op, c, act, e.text);
         return true;
     }
     struct kube_request r = {.lane = KUBE_LANE_MAIN,
@@ -198,20 +172,22 @@ static bool execute_one(struct op *op, struct cluster *c, const struct action *a
                              .body = buf_slice(&op->body),
                              .again = t.again,
                              .at_once = true,
-                             .secret = account_secret(act->kind, act->index),
+                             .secret = verb_secret(act->verb, act->index),
                              .begin_ms = c->work->began_ms + OPERATOR_PLAN_MS,
                              .done = answer_done,
                              .owner = op,
                              .about = c,
                              .tag = (uint64_t)(uintptr_t)f};
     bool sent = kube_call(op->client, &r, op->now, &e);
-    account_sent(op, act);
+    if (r.secret)
+        mem_wipe(op->body.ptr, op->body.len); /* the client has a copy, and wipes it */
     if (!sent) {
         slab_free(&op->flight_slab, f);
         return false;
     }
-    record_by_us(op, act->kind, slice_of(f->uid), true);
-    op->stats.actions[act->kind]++;
+    if (act->verb->by_us)
+        act->verb->by_us(op, slice_of(f->uid), true);
+    ++*begun;
     c->in_flight++;
     op->flights++;
     return true;

@@ -1,6 +1,6 @@
 /* RayJobs: what a decision about one may look at, and how it is watched over. Its clusters are records like any others; what the
  * dashboard said is kept beside its record (job_dash.c). */
-#include "op.h"
+#include "verbs.h"
 
 /* ---- the record's other half ---- */
 
@@ -171,7 +171,7 @@ static void view_clusters(struct op *op, struct cluster *c, struct slice name, s
 static void finalizer_first(struct plan *p)
 {
     for (uint32_t i = 0; i < p->count; i++)
-        if (p->actions[i].kind == ACTION_ADD_FINALIZER) {
+        if (p->actions[i].verb == &rayjob_add_finalizer) {
             p->actions[0] = p->actions[i];
             p->count = 1;
         }

@@ -1,10 +1,11 @@
 /* What plans for RayJobs ask of the API server: clusters made and deleted, a finalizer, the end of the RayJob itself. */
-#include "op.h"
+#include "verbs.h"
 
 /* ---- bodies ---- */
 
-static bool build_create(struct op *op, struct cluster *c, const struct action *act, struct call_text *t, struct err *e)
+bool job_make_cluster(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
+    slice_copy(act->name, f->name, sizeof f->name);
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
     kube_path(&op->path, &ray_resources[RAY_V1], istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
     kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
@@ -13,10 +14,12 @@ static bool build_create(struct op *op, struct cluster *c, const struct action *
 }
 
 /* A cluster, or the job itself and with it all that it owns. */
-static bool build_delete(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t)
+bool job_make_delete(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
-    bool self = act->kind == ACTION_DELETE_JOB;
+    (void)e;
+    bool self = act->verb == &rayjob_delete;
     struct slice name = self ? slice_of(c->name) : act->name, uid = self ? slice_of(c->uid) : act->uid;
+    slice_copy(name, f->name, sizeof f->name);
     slice_copy(uid, f->uid, sizeof f->uid);
     *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
     kube_path(&op->path, self ? &ray_job_resource : &ray_resources[RAY_V1], istr_slice(c->ns), name, SLICE_NONE);
@@ -24,8 +27,9 @@ static bool build_delete(struct op *op, struct cluster *c, const struct action *
 }
 
 /* Every worker group is suspended, by its place: the test of the uid keeps this from another cluster of that name. */
-static bool build_suspend(struct op *op, struct cluster *c, const struct action *act, struct call_text *t, struct err *e)
+bool job_make_suspend(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
+    slice_copy(act->name, f->name, sizeof f->name);
     struct json doc;
     const struct cluster *own = cluster_get(op, act->uid, istr_slice(c->ns));
     if (!own || !own->present || !json_parse(&doc, istr_slice(own->spec), &op->body_arena, e))
@@ -40,8 +44,9 @@ static bool build_suspend(struct op *op, struct cluster *c, const struct action 
 }
 
 /* The whole list, with ours in it or without, as it was seen at this resourceVersion: who adds another meanwhile wins. */
-static bool build_finalizers(struct op *op, struct cluster *c, bool with, struct call_text *t, struct err *e)
+bool job_make_finalizers(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
+    slice_copy(act->name, f->name, sizeof f->name);
     struct json doc;
     struct jout w;
     struct jval k, v;
@@ -60,7 +65,7 @@ static bool build_finalizers(struct op *op, struct cluster *c, bool with, struct
     for (struct jiter it = json_iter(json_get(json_root(&doc), "finalizers")); json_next(&it, &k, &v);)
         if (!json_str_eq(v, SLICE(RAY_JOB_FINALIZER)))
             jout_raw(&w, json_raw(v));
-    if (with)
+    if (act->verb == &rayjob_add_finalizer)
         jout_str(&w, SLICE(RAY_JOB_FINALIZER));
     jout_end(&w);
     jout_end(&w);
@@ -78,8 +83,11 @@ static const struct cluster *cluster_of(struct op *op, const struct cluster *c, 
 }
 
 /* For the submission that status has, on the cluster that status names: it was decided on that, and status does not change meanwhile. */
-static bool build_submitter(struct op *op, struct cluster *c, const struct action *act, struct call_text *t, struct err *e)
+bool job_make_submitter(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
+    slice_copy(act->name, f->name, sizeof f->name);
+    tools_want(op, c->ns);
+    buf_clear(&op->path); /* that was a call of its own, with the same buffers */
     struct arena *a = &op->body_arena;
     struct json status, spec;
     if (!json_parse(&status, (struct slice){c->status, c->status_len}, a, e))
@@ -98,32 +106,11 @@ static bool build_submitter(struct op *op, struct cluster *c, const struct actio
     return ray_build_submitter_pod(&op->job, &s, &op->o.ray, a, &op->body, e);
 }
 
-bool job_build(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
-{
-    slice_copy(act->kind == ACTION_DELETE_JOB ? slice_of(c->name) : act->name, f->name, sizeof f->name);
-    switch ((enum action_kind)act->kind) {
-    case ACTION_CREATE_CLUSTER:
-        return build_create(op, c, act, t, e);
-    case ACTION_DELETE_CLUSTER:
-    case ACTION_DELETE_JOB:
-        return build_delete(op, c, act, f, t);
-    case ACTION_SUSPEND_WORKERS:
-        return build_suspend(op, c, act, t, e);
-    case ACTION_ADD_FINALIZER:
-    case ACTION_REMOVE_FINALIZER:
-        return build_finalizers(op, c, act->kind == ACTION_ADD_FINALIZER, t, e);
-    case ACTION_CREATE_SUBMITTER:
-        return build_submitter(op, c, act, t, e);
-    default:
-        fatal("operator: action %d is not a call", act->kind);
-    }
-}
-
 /* ---- answers ---- */
 
-void job_refused(struct op *op, struct cluster *c, enum action_kind what, const char *text)
+static void refused(struct op *op, struct cluster *c, const struct verb *what, const char *text)
 {
-    const char *reason = what == ACTION_CREATE_SUBMITTER ? "FailedToCreateRayJobSubmitter" : "FailedToCreateRayCluster";
+    const char *reason = what == &rayjob_create_submitter ? "FailedToCreateRayJobSubmitter" : "FailedToCreateRayCluster";
     struct group_failures *f = failures_of(op, c, SLICE_NONE, true, true);
     work_drop(c);
     cluster_touch(op, c);
@@ -133,13 +120,17 @@ void job_refused(struct op *op, struct cluster *c, enum action_kind what, const 
     f->last_us = op->now.wall_us;
     f->not_before_ms = op->now.mono_ms + reconcile_backoff_ms(f->count, hash64(slice_of(c->uid), 0));
     utf8_copy(slice_of(text), f->reason, sizeof f->reason);
-    if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(text), what)))
-        log_warn("what a job needs was refused", LF("namespace", istr_slice(c->ns)), LF_CSTR("job", c->name),
-                 LF_CSTR("action", action_name(what)), LF_CSTR("reason", text), LF_INT("failures", f->count),
-                 LF_INT("retry_in_ms", f->not_before_ms - op->now.mono_ms));
+    if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(text), verb_number(what))))
+        log_warn("what a job needs was refused", LF("namespace", istr_slice(c->ns)), LF_CSTR("job", c->name), LF_CSTR("action", what->name),
+                 LF_CSTR("reason", text), LF_INT("failures", f->count), LF_INT("retry_in_ms", f->not_before_ms - op->now.mono_ms));
     char note[2 * LIMIT_KUBE_EVENT_NOTE]; /* cut where it is sent */
-    snprintf(note, sizeof note, "%s: %s", action_name(what), text);
+    snprintf(note, sizeof note, "%s: %s", what->name, text);
     say_event(op, c, true, reason, slice_of(note));
+}
+
+void job_failed_by(struct op *op, struct cluster *c, const struct action *act, const char *text)
+{
+    refused(op, c, act->verb, text);
 }
 
 static void say(struct op *op, const struct flight *f, const char *reason, const char *done)
@@ -194,30 +185,23 @@ static void mark_deleting(struct op *op, struct cluster *c)
 
 static void done(struct op *op, struct flight *f, const struct kube_answer *a)
 {
-    switch ((enum action_kind)f->kind) {
-    case ACTION_CREATE_CLUSTER:
+    if (f->verb == &rayjob_create_cluster) {
         failures_clear(op, f->c);
         keep_object(op, f, a, SOURCE_V1);
         say(op, f, "CreatedRayCluster", "cluster created");
-        break;
-    case ACTION_CREATE_SUBMITTER:
+    } else if (f->verb == &rayjob_create_submitter) {
         submitter_created(op, f, a);
-        break;
-    case ACTION_DELETE_CLUSTER:
+    } else if (f->verb == &rayjob_delete_cluster) {
         mark_deleting(op, cluster_get(op, slice_of(f->uid), istr_slice(f->c->ns)));
         say(op, f, "DeletedRayCluster", "cluster deleted");
-        break;
-    case ACTION_SUSPEND_WORKERS:
+    } else if (f->verb == &rayjob_suspend_workers) {
         keep_object(op, f, a, SOURCE_V1);
         say(op, f, "SuspendedWorkers", "workers suspended");
-        break;
-    case ACTION_DELETE_JOB:
+    } else if (f->verb == &rayjob_delete) {
         mark_deleting(op, f->c);
         log_info("job deleted, as its deletion rules say", LF("namespace", istr_slice(f->c->ns)), LF_CSTR("job", f->c->name));
-        break;
-    default:
+    } else {
         keep_object(op, f, a, SOURCE_JOBS);
-        break;
     }
 }
 
@@ -226,29 +210,30 @@ static void done(struct op *op, struct flight *f, const struct kube_answer *a)
 static void find_named(struct op *op, const struct flight *f)
 {
     struct source *source = f->c->space->source;
-    if (f->kind == ACTION_CREATE_SUBMITTER)
+    if (f->verb == &rayjob_create_submitter)
         source_missed(&source[SOURCE_PODS]);
     else if (!cluster_named(op, f->c, slice_of(f->name)))
         source_missed(&source[SOURCE_V1]);
 }
 
-void job_answer(struct op *op, struct flight *f, const struct kube_answer *a)
+bool job_answer(struct op *op, struct flight *f, const struct kube_answer *a)
 {
-    bool refused = a->outcome == KUBE_REFUSED;
-    bool create = f->kind == ACTION_CREATE_CLUSTER || f->kind == ACTION_CREATE_SUBMITTER;
+    bool no = a->outcome == KUBE_REFUSED;
+    bool create = f->verb->how == VERB_CREATE;
     if (a->outcome == KUBE_OK) {
         done(op, f, a);
-        return;
+        return false;
     }
-    op->stats.refused[f->kind] += refused;
+    op->stats.refused[verb_number(f->verb)] += no;
     op->stats.unknown += a->outcome == KUBE_UNKNOWN;
     char words[ANSWER_WORDS];
     const char *text = answer_words(a, words);
-    bool exists = refused && a->status.reason == KUBE_ALREADY_EXISTS, final = refused && !exists && !answer_passing(&a->status);
+    bool exists = no && a->status.reason == KUBE_ALREADY_EXISTS, final = no && !exists && !answer_passing(&a->status);
     if (create && exists)
         find_named(op, f);
     if (create && final)
-        job_refused(op, f->c, (enum action_kind)f->kind, text);
+        refused(op, f->c, f->verb, text);
     else
         cluster_trouble(op, f->c, f, text);
+    return false;
 }

@@ -1,11 +1,6 @@
 /* What plans for RayJobs ask of a head's dashboard. One question of a job is under way at a time, so that a dashboard that hangs holds one
  * connection and delays nobody else. What it said is kept, copied and cut to size, until the next decision has made a status of it. */
-#include "op.h"
-
-bool job_asks(const struct action *act)
-{
-    return act->kind == ACTION_LOOK || act->kind == ACTION_SUBMIT || act->kind == ACTION_STOP || act->kind == ACTION_READ_LOG;
-}
+#include "verbs.h"
 
 /* ---- what is kept ---- */
 
@@ -90,7 +85,7 @@ static void on_answer(void *owner, uint64_t tag, const struct ray_dash_answer *a
 static void hear(struct job *j, const struct ray_dash_answer *answer)
 {
     struct op *op = j->op;
-    bool looks = j->kind == ACTION_LOOK && answer->call == RAY_DASH_VERSION && answer->outcome == RAY_DASH_OK && j->id[0];
+    bool looks = j->verb == &rayjob_look && answer->call == RAY_DASH_VERSION && answer->outcome == RAY_DASH_OK && j->id[0];
     arena_reset(&op->event_arena, 64 * KIB);
     op->stats.dash_failures += answer->outcome >= RAY_DASH_DENIED;
     job_hear(&j->said, slice_of(j->id), answer, op->now);
@@ -122,14 +117,18 @@ static void on_answer(void *owner, uint64_t tag, const struct ray_dash_answer *a
     hear(j, &named);
 }
 
+static enum ray_dash_call call_of(const struct verb *v)
+{
+    return v == &rayjob_submit     ? RAY_DASH_SUBMIT
+           : v == &rayjob_stop     ? RAY_DASH_STOP
+           : v == &rayjob_read_log ? RAY_DASH_LOG
+                                   : RAY_DASH_VERSION;
+}
+
 void job_ask(struct op *op, struct cluster *c, const struct action *act)
 {
-    static const enum ray_dash_call calls[] = {[ACTION_LOOK] = RAY_DASH_VERSION,
-                                               [ACTION_SUBMIT] = RAY_DASH_SUBMIT,
-                                               [ACTION_STOP] = RAY_DASH_STOP,
-                                               [ACTION_READ_LOG] = RAY_DASH_LOG};
     struct job *j = job_of(op, c);
-    enum ray_dash_call call = calls[act->kind];
+    enum ray_dash_call call = call_of(act->verb);
     struct err e = {0};
     if (j->said.asking)
         heads_forget(op, j); /* of a cluster that is not the job's any more */
@@ -139,7 +138,7 @@ void job_ask(struct op *op, struct cluster *c, const struct action *act)
     }
     slice_copy(act->name, j->cluster, sizeof j->cluster);
     slice_copy(act->text, j->id, sizeof j->id);
-    j->kind = act->kind;
+    j->verb = act->verb;
     j->said.asking = true;
     if (head_asked(j, call, on_answer, &e))
         return;

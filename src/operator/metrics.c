@@ -1,5 +1,5 @@
 /* Prometheus text. Few series, none per object: their number does not grow with the cluster. */
-#include "op.h"
+#include "verbs.h"
 
 static void one(struct buf *b, const char *name, const char *type, const char *help, int64_t value)
 {
@@ -41,14 +41,12 @@ static void write_objects(const struct op *op, struct buf *b)
 static void write_actions(const struct op *op, struct buf *b)
 {
     buf_put(b, SLICE("# HELP mobula_actions_total Actions begun, by kind.\n# TYPE mobula_actions_total counter\n"));
-    for (int i = 0; i <= ACTION_READ_LOG; i++)
-        buf_printf(b, "mobula_actions_total{kind=\"%s\"} %llu\n", action_name((enum action_kind)i),
-                   (unsigned long long)op->stats.actions[i]);
+    for (uint32_t i = 0; verbs[i]; i++)
+        buf_printf(b, "mobula_actions_total{kind=\"%s\"} %llu\n", verbs[i]->name, (unsigned long long)op->stats.actions[i]);
     buf_put(b, SLICE("# HELP mobula_actions_refused_total Actions that the API server refused, by kind.\n"
                      "# TYPE mobula_actions_refused_total counter\n"));
-    for (int i = 0; i <= ACTION_READ_LOG; i++)
-        buf_printf(b, "mobula_actions_refused_total{kind=\"%s\"} %llu\n", action_name((enum action_kind)i),
-                   (unsigned long long)op->stats.refused[i]);
+    for (uint32_t i = 0; verbs[i]; i++)
+        buf_printf(b, "mobula_actions_refused_total{kind=\"%s\"} %llu\n", verbs[i]->name, (unsigned long long)op->stats.refused[i]);
 }
 
 static void write_api(const struct op *op, struct buf *b)

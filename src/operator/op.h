@@ -66,7 +66,7 @@ struct work {
     int64_t began_ms;
     const char *why_deleted;
     char first_created[POD_NAME_MAX + 1];
-    uint64_t status_hash; /* of its ACTION_STATUS … */
+    uint64_t status_hash; /* of its verb_status … */
     uint32_t reasons;     /* … and what plan.reasons says of it */
     struct action actions[];
 };
@@ -166,10 +166,11 @@ struct tools {
     uint32_t failures;
 };
 
+enum { VERBS_MAX = 32 };
 struct operator_stats {
     uint64_t decisions, plans, events_seen;
-    uint64_t scalings; /* decisions of autoscalers */
-    uint64_t actions[ACTION_READ_LOG + 1], refused[ACTION_READ_LOG + 1];
+    uint64_t scalings;                               /* decisions of autoscalers */
+    uint64_t actions[VERBS_MAX], refused[VERBS_MAX]; /* by verb_number */
     uint64_t dash_calls, dash_failures;
     uint64_t unknown; /* writes whose outcome had to be looked up */
 };
@@ -227,7 +228,8 @@ void cluster_reread(struct op *op, struct cluster *c); /* spec or meta is anothe
 void work_drop(struct cluster *c);                     /* what of the plan has not been begun is not begun */
 void pod_remove(struct op *op, struct pod_record *r);
 void service_remove(struct op *op, struct service_record *r);
-void record_by_us(struct op *op, uint8_t kind, struct slice uid, bool by_us); /* of what an action of this kind deletes */
+void pod_by_us(struct op *op, struct slice uid, bool by_us); /* whether a DELETE of ours is on its way to it, or was answered */
+void kservice_by_us(struct op *op, struct slice uid, bool by_us);
 struct group_failures *failures_of(struct op *op, struct cluster *c, struct slice group, bool head, bool make);
 void failures_forget(struct op *op, struct cluster *c, struct slice group, bool head);
 void failures_prune(struct op *op, struct cluster *c); /* of groups that the loaded model does not have */
@@ -301,12 +303,6 @@ bool execute_all(struct op *op);  /* whether it has more to do in the next step,
 void execute_none(struct op *op); /* no action that has not begun is begun any more */
 void ring_add(struct op *op, struct cluster *c);
 void work_settle(struct op *op, struct cluster *c); /* says what was done when the last answer is there */
-/* Method, path, content type and body of an action. Path and body are op->path and op->body. */
-struct call_text {
-    struct slice method, content_type;
-    bool again;
-};
-
 /* answer.c */
 enum { ANSWER_WORDS = ERR_TEXT_MAX + 64 };
 enum { ANSWER_LOST = -1 }; /* what failed when no answer has told */
@@ -314,7 +310,7 @@ enum { ANSWER_LOST = -1 }; /* what failed when no answer has told */
 struct flight {
     struct op *op;
     struct cluster *c;
-    uint8_t kind; /* enum action_kind */
+    const struct verb *verb;
     bool fresh;   /* of a service: none of ours was there as it was sent */
     bool looking; /* this is the look-up after an answer that was lost, said AlreadyExists, or came from a server in trouble … */
     char why[ANSWER_WORDS]; /* … and what that said */
@@ -355,11 +351,6 @@ struct job *job_of(struct op *op, struct cluster *c);              /* made when 
 void job_decide(struct op *op, struct cluster *c, struct plan *p); /* in the plan's arena */
 void job_drop(struct op *op, struct cluster *c);                   /* what was heard is forgotten, what was asked is not waited for */
 
-/* job_calls.c: what plans for RayJobs ask of the API server */
-bool job_build(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e);
-void job_answer(struct op *op, struct flight *f, const struct kube_answer *a);
-void job_refused(struct op *op, struct cluster *c, enum action_kind what, const char *text);
-
 /* A time in status, and since when this process has seen it there. */
 struct job_time {
     uint64_t what; /* of which attempt it is, and what it says; 0: it is not there */
@@ -377,12 +368,10 @@ struct job {
     int64_t submitter_ms;                                   /* when its last submitter pod was made; 0: not by this process */
     int64_t leaving_ms;                                     /* since when it has been known to be deleted; 0: it is not */
     struct job_time started, ended, ray_ended;              /* startTime, endTime and rayJobInfo.endTime */
-    uint8_t kind;                                           /* of the question that is under way: enum action_kind */
+    const struct verb *verb;                                /* of the question that is under way */
     bool doubted;                                           /* … and what its answer does not know may have come since */
     char cluster[POD_NAME_MAX + 1], id[RAY_JOB_ID_MAX + 1]; /* whom it goes to, about which submission */
 };
-bool job_asks(const struct action *act); /* it is a question to the dashboard */
-void job_ask(struct op *op, struct cluster *c, const struct action *act);
 void job_forget_words(struct job *j); /* the message and the log */
 /* Another process has written that Ray knows the job: whatever this one has heard to the contrary is older, and is asked anew. */
 void job_doubt(struct cluster *c);
@@ -415,12 +404,6 @@ void heads_init(struct op *op);
 int64_t heads_tick(struct op *op); /* sends those whose turn it is; returns when to come again */
 void heads_free(struct op *op);
 
-/* account.c: what must stand before the head */
-void account_build(struct op *op, struct cluster *c, const struct action *act, struct flight *f);
-bool account_secret(uint8_t kind, int32_t index);           /* whether what goes over the wire for it, and comes back, holds a token */
-void account_sent(struct op *op, const struct action *act); /* op->body has been copied: what must not stay in it goes */
-bool account_answer(struct op *op, struct flight *f, const struct kube_answer *a); /* whether the flight goes on */
-
 /* auth.c: the tokens of clusters with authOptions; of each of these functions the cluster's model is loaded */
 void auth_follow(struct op *op, struct cluster *c);
 void auth_drop(struct cluster *c);
@@ -448,7 +431,6 @@ bool say_once(struct op *op, enum said_kind kind, uint64_t what);             /*
  * line, whatever their words, which hold names and times. Any other no is said of each that is told so. */
 bool say_failed(struct op *op, int failed, uint64_t action, uint64_t whose);
 void say_event(struct op *op, struct cluster *c, bool warning, const char *reason, struct slice note);
-void say_planned(struct op *op, struct cluster *c, const struct action *act);
 void say_legacy(struct op *op, struct cluster *c, const char *level, struct slice text);
 void say_legacy_status(struct op *op, struct cluster *c);
 

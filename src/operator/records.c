@@ -1,4 +1,4 @@
-#include "op.h"
+#include "verbs.h"
 
 _Static_assert(LIMIT_KUBE_NAMESPACE == 63, "a namespace is a label, and the key has room for one");
 
@@ -244,14 +244,18 @@ void service_remove(struct op *op, struct service_record *r)
     cluster_touch(op, c);
 }
 
-void record_by_us(struct op *op, uint8_t kind, struct slice uid, bool by_us)
+void pod_by_us(struct op *op, struct slice uid, bool by_us)
 {
-    struct pod_record *pod = kind == ACTION_DELETE_POD ? map_get(&op->pods, uid) : NULL;
-    struct service_record *service = kind == ACTION_DELETE_SERVICE ? map_get(&op->services, uid) : NULL;
-    if (pod)
-        pod->by_us = by_us;
-    if (service)
-        service->by_us = by_us;
+    struct pod_record *r = map_get(&op->pods, uid);
+    if (r)
+        r->by_us = by_us;
+}
+
+void kservice_by_us(struct op *op, struct slice uid, bool by_us)
+{
+    struct service_record *r = map_get(&op->services, uid);
+    if (r)
+        r->by_us = by_us;
 }
 
 static bool same_group(const struct failing *f, struct slice group, bool head)

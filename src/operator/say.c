@@ -1,5 +1,5 @@
 /* What was done, in one line for the log, one event per decision, and the legacy kind's "<cluster>:" lines. */
-#include "op.h"
+#include "verbs.h"
 
 uint64_t said_of(const struct cluster *c, struct slice words, uint64_t more)
 {
@@ -42,7 +42,7 @@ void say_event(struct op *op, struct cluster *c, bool warning, const char *reaso
 /* What a decision has to say. */
 void say_planned(struct op *op, struct cluster *c, const struct action *act)
 {
-    if (act->logged && say_once(op, SAID_CLUSTER, said_of(c, act->text, act->kind)))
+    if (act->logged && say_once(op, SAID_CLUSTER, said_of(c, act->text, verb_number(act->verb))))
         log_warn(act->why, LF("namespace", istr_slice(c->ns)), LF_CSTR(record_key(c), c->name), LF("what", act->text));
     say_event(op, c, act->warning, act->why, act->text);
 }

@@ -1,13 +1,13 @@
 /* What becomes of a service that was applied. An answer is not the end of it: what the watch has gone past without a word is listed, and
  * what is not there the next time is made again, at once when it had stayed, and ever more rarely when it had not. */
-#include "op.h"
+#include "verbs.h"
 
 static void say_missing(struct op *op, const struct cluster *c, const struct flight *f, int64_t again_ms)
 {
     static const char what[] =
         "a service is applied again and again, and is not there: something deletes it, takes its label " RAY_LABEL_CLUSTER
         " or its owner away, or answers in the API server's place";
-    if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(f->name), f->kind)))
+    if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(f->name), verb_number(f->verb))))
         log_warn(what, LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name), LF_CSTR("service", f->name),
                  LF_INT("retry_in_ms", again_ms - op->now.mono_ms));
 }
@@ -17,7 +17,7 @@ static void say_missing(struct op *op, const struct cluster *c, const struct fli
 static void service_missing(struct op *op, struct cluster *c, const struct flight *f)
 {
     enum { TOLD_FROM = 3 };
-    struct service_pace *p = &c->services_pace[f->kind - ACTION_APPLY_HEAD_SERVICE];
+    struct service_pace *p = &c->services_pace[f->verb == &raycluster_apply_headless_service];
     uint64_t name = hash64(slice_of(f->name), 0);
     if (p->name != name)
         *p = (struct service_pace){.name = name};

@@ -34,9 +34,9 @@ static struct group_view view_group(const struct cluster_view *in, const struct 
 /* Somebody else who sets it back each time is answered at this pace. */
 enum { SERVICE_AGAIN_MS = 5 * 1000 };
 
-static bool must_apply(const struct cluster_view *in, enum action_kind apply, const struct service *have, uint64_t want, struct plan *p)
+static bool must_apply(const struct cluster_view *in, const struct verb *apply, const struct service *have, uint64_t want, struct plan *p)
 {
-    int64_t from_ms = in->services_from_ms[apply - ACTION_APPLY_HEAD_SERVICE];
+    int64_t from_ms = in->services_from_ms[apply == &raycluster_apply_headless_service];
     if (!have && in->now.mono_ms < from_ms) {
         plan_look_again(p, from_ms);
         return false;
@@ -56,7 +56,7 @@ static bool must_apply(const struct cluster_view *in, enum action_kind apply, co
 
 static void delete_service(struct plan *p, const struct service *service, const char *why)
 {
-    struct action *act = plan_add(p, ACTION_DELETE_SERVICE);
+    struct action *act = plan_add(p, &kservice_delete);
     act->why = why;
     act->name = slice_of(service->name);
     act->uid = slice_of(service->uid);
@@ -86,7 +86,7 @@ static struct jval build_service(const struct cluster_view *in, bool head, struc
     return read ? json_root(doc) : (struct jval){.at = -1};
 }
 
-static void decide_service(const struct cluster_view *in, enum action_kind apply, const struct service *have, struct jval want,
+static void decide_service(const struct cluster_view *in, const struct verb *apply, const struct service *have, struct jval want,
                            struct plan *p)
 {
     if (!json_there(want))
@@ -118,9 +118,9 @@ static void decide_services(const struct cluster_view *in, struct jval head_serv
         plan_look_again(p, in->failures[0].not_before_ms);
         return; /* a service that was refused counts against the head */
     }
-    decide_service(in, ACTION_APPLY_HEAD_SERVICE, in->head_service, head_service, p);
+    decide_service(in, &raycluster_apply_head_service, in->head_service, head_service, p);
     if (ray_wants_headless_service(in->cluster))
-        decide_service(in, ACTION_APPLY_HEADLESS_SERVICE, in->headless_service, build_service(in, false, p), p);
+        decide_service(in, &raycluster_apply_headless_service, in->headless_service, build_service(in, false, p), p);
 }
 
 /* Pods of groups that the spec no longer has. */

@@ -18,7 +18,7 @@ bool decide_failures(const struct group_view *g, struct plan *p)
         well += pod_live(pod) && pod->ready;
         if (!pod_failed(pod) || pod->counted)
             continue;
-        struct action *act = plan_add(p, ACTION_COUNT_FAILURE);
+        struct action *act = plan_add(p, &raycluster_count_failure);
         act->group = g->number;
         act->uid = slice_of(pod->uid);
         act->text = pod_failure_text(pod, p->arena);
@@ -31,7 +31,7 @@ bool decide_failures(const struct group_view *g, struct plan *p)
         /* By the monotonic clock: a wall clock that is set back would make the failure one of the future. */
         int64_t forget_ms = f->not_before_ms + reconcile_backoff_ms(f->count, 0) + WELL_AGAIN_MS;
         if (g->in->now.mono_ms >= forget_ms)
-            plan_add(p, ACTION_FORGET_FAILURES)->group = g->number;
+            plan_add(p, &raycluster_forget_failures)->group = g->number;
         else
             plan_look_again(p, forget_ms);
     }
@@ -61,7 +61,7 @@ enum renewal decide_renewal(const struct group_view *g, struct plan *p)
         plan_look_again(p, g->failures->try_ms);
         return RENEWAL_NONE;
     }
-    struct action *act = plan_add(p, ACTION_TRY_POD);
+    struct action *act = plan_add(p, &raycluster_try_pod);
     act->group = g->number;
     act->index = 0;
     return RENEWAL_TRIED;
@@ -191,7 +191,7 @@ static bool create_missing(const struct group_view *g, const struct pod **live, 
         if ((at < places && held[at]) || decide_named(g, at, old ? slice_of(old->uid) : SLICE_NONE, p->arena))
             continue;
         missing--;
-        struct action *act = plan_add(p, ACTION_CREATE_POD);
+        struct action *act = plan_add(p, &raycluster_create_pod);
         act->group = g->number;
         act->index = at;
         if (old)

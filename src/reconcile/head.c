@@ -24,7 +24,7 @@ static bool decide_accounts(const struct group_view *g, struct plan *p)
     for (int which = 0; which < RAY_ACCOUNT_OBJECTS; which++) {
         if ((g->in->accounts & 1u << which) || !ray_wants_account(c, (enum ray_account)which, g->in->options, p->arena))
             continue;
-        struct action *act = plan_add(p, ACTION_CREATE_ACCOUNT);
+        struct action *act = plan_add(p, &raycluster_create_account);
         act->group = g->number;
         act->index = which;
         missing = true;
@@ -47,7 +47,7 @@ void decide_head(const struct group_view *g, struct plan *p)
             plan_delete(p, pod, g->number, "it ended");
     }
     if (!head && gone && may_create && g->spec->desired > 0 && !decide_accounts(g, p)) {
-        struct action *act = plan_add(p, ACTION_CREATE_POD);
+        struct action *act = plan_add(p, &raycluster_create_pod);
         act->group = g->number;
         act->index = 0;
     }

@@ -62,7 +62,7 @@ static void begin(struct job_decision *d)
         return;
     }
     if (!slice_empty(d->job->selected) && !d->job->finalizer)
-        plan_add(d->p, ACTION_ADD_FINALIZER);
+        plan_add(d->p, &rayjob_add_finalizer);
     if (d->job->suspend)
         become_suspended(d);
     else
@@ -115,7 +115,7 @@ static void create_cluster(struct job_decision *d)
             return;
         }
     }
-    plan_add(d->p, ACTION_CREATE_CLUSTER)->name = d->is.cluster;
+    plan_add(d->p, &rayjob_create_cluster)->name = d->is.cluster;
 }
 
 /* Whether the attempt's cluster can take the job; else `to` says what it waits for. */

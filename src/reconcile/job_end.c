@@ -63,7 +63,7 @@ static bool submitter_works(const struct job_decision *d)
 
 static void read_log(struct job_decision *d)
 {
-    struct action *act = plan_add(d->p, ACTION_READ_LOG);
+    struct action *act = plan_add(d->p, &rayjob_read_log);
     act->name = d->is.cluster;
     act->text = d->is.id;
 }
@@ -94,7 +94,7 @@ void job_finish(struct job_decision *d, const struct job_said *said)
 static bool deletes(const struct plan *p, const struct pod *pod)
 {
     for (uint32_t i = 0; i < p->count; i++)
-        if (p->actions[i].kind == ACTION_DELETE_POD && slice_eq(p->actions[i].uid, slice_of(pod->uid)))
+        if (p->actions[i].verb == &pod_delete && slice_eq(p->actions[i].uid, slice_of(pod->uid)))
             return true;
     return false;
 }
@@ -129,7 +129,7 @@ bool decide_remove(struct job_decision *d, bool all, const char *why)
         gone = false;
         if (c->deleting)
             continue;
-        struct action *act = plan_add(d->p, ACTION_DELETE_CLUSTER);
+        struct action *act = plan_add(d->p, &rayjob_delete_cluster);
         act->name = c->name;
         act->uid = c->uid;
         act->why = why;
@@ -142,7 +142,7 @@ static void suspend_workers(struct job_decision *d)
     const struct job_cluster *c = d->cluster;
     if (!c || !c->owned || c->deleting || c->workers_suspended)
         return;
-    struct action *act = plan_add(d->p, ACTION_SUSPEND_WORKERS);
+    struct action *act = plan_add(d->p, &rayjob_suspend_workers);
     act->name = c->name;
     act->uid = c->uid;
 }
@@ -180,7 +180,7 @@ static void decide_rules(struct job_decision *d)
             most = rule->what;
     }
     if (most == RAY_REMOVE_SELF)
-        plan_add(d->p, ACTION_DELETE_JOB);
+        plan_add(d->p, &rayjob_delete);
     else if (most == RAY_REMOVE_CLUSTER)
         decide_remove(d, true, "the job is over");
     else if (most == RAY_REMOVE_WORKERS)

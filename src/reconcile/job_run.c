@@ -29,9 +29,9 @@ static int64_t next_look_ms(const struct job_decision *d, const struct job_said 
     return said->answered_ms + wait - (int64_t)(seed % (uint64_t)(wait / 4));
 }
 
-static void ask(struct job_decision *d, enum action_kind kind, struct slice id)
+static void ask(struct job_decision *d, const struct verb *verb, struct slice id)
 {
-    struct action *act = plan_add(d->p, kind);
+    struct action *act = plan_add(d->p, verb);
     act->name = d->is.cluster;
     act->text = id;
 }
@@ -45,7 +45,7 @@ void decide_look(struct job_decision *d, struct slice id)
     bool at_once = other || (d->stale && !said.failures);
     int64_t due_ms = at_once ? d->in->now.mono_ms : next_look_ms(d, &said);
     if (d->in->now.mono_ms >= due_ms)
-        ask(d, ACTION_LOOK, id);
+        ask(d, &rayjob_look, id);
     else
         plan_look_again(d->p, due_ms);
 }
@@ -142,7 +142,7 @@ static void decide_submitter(struct job_decision *d, const struct job_said *said
         if (d->in->now.mono_ms < due_ms)
             plan_look_again(d->p, due_ms);
         else if (is_fresh(d, said))
-            plan_add(d->p, ACTION_CREATE_SUBMITTER)->name = name;
+            plan_add(d->p, &rayjob_create_submitter)->name = name;
         return;
     }
     if (!is_fresh(d, said))
@@ -245,11 +245,11 @@ static bool submit(struct job_decision *d, const struct job_said *said)
     if (d->in->errors->count || said->asking)
         return false; /* what would be submitted is not what was meant */
     if (!slice_empty(d->job->selected) && !d->job->finalizer)
-        plan_add(d->p, ACTION_ADD_FINALIZER); /* first the promise to stop it, then the job */
+        plan_add(d->p, &rayjob_add_finalizer); /* first the promise to stop it, then the job */
     else if (job_uses_pod(d))
         decide_submitter(d, said);
     else if (may_submit(d, said))
-        ask(d, ACTION_SUBMIT, id);
+        ask(d, &rayjob_submit, id);
     return d->to.phase != d->is.phase;
 }
 
@@ -272,7 +272,7 @@ static bool hear(struct job_decision *d, const struct job_said *said)
 static bool submits(const struct plan *p)
 {
     for (uint32_t i = 0; i < p->count; i++)
-        if (p->actions[i].kind == ACTION_SUBMIT)
+        if (p->actions[i].verb == &rayjob_submit)
             return true;
     return false;
 }
@@ -349,7 +349,7 @@ static void withhold(struct plan *p)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < p->count; i++)
-        if (p->actions[i].kind != ACTION_SUBMIT && p->actions[i].kind != ACTION_CREATE_SUBMITTER)
+        if (p->actions[i].verb != &rayjob_submit && p->actions[i].verb != &rayjob_create_submitter)
             p->actions[kept++] = p->actions[i];
     p->count = kept;
 }

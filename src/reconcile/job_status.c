@@ -229,7 +229,7 @@ static void drop_events(struct plan *p)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < p->count; i++)
-        if (p->actions[i].kind != ACTION_EVENT)
+        if (p->actions[i].verb != &verb_event)
             p->actions[kept++] = p->actions[i];
     p->count = kept;
 }
@@ -262,7 +262,7 @@ void decide_job_status(struct job_decision *d)
     }
     say_job_invalid(d);
     struct slice status = write_job_status(d, time_format(d->in->now.wall_us, now), false);
-    plan_add(d->p, ACTION_STATUS)->text =
+    plan_add(d->p, &verb_status)->text =
         arena_printf(d->a, "{\"metadata\":{\"uid\":\"%.*s\"},\"status\":%.*s}", SLICE_ARG(d->job->uid), SLICE_ARG(status));
     d->p->status_hash = hash;
 }

@@ -50,7 +50,7 @@ static void decide_stop(struct job_decision *d, bool submitters_gone)
         plan_look_again(d->p, due_ms);
         return;
     }
-    struct action *act = plan_add(d->p, said.stopping ? ACTION_LOOK : ACTION_STOP);
+    struct action *act = plan_add(d->p, said.stopping ? &rayjob_look : &rayjob_stop);
     act->name = d->is.cluster;
     act->text = d->is.id;
 }
@@ -72,7 +72,7 @@ static struct slice why_left(const struct job_decision *d, bool submitters_gone)
 
 static void say_left(struct job_decision *d, struct slice text)
 {
-    struct action *act = plan_add(d->p, ACTION_EVENT);
+    struct action *act = plan_add(d->p, &verb_event);
     act->warning = act->logged = true;
     act->why = "FailedToStopRayJob";
     act->text = job_shorten(text, LIMIT_KUBE_EVENT_NOTE, d->a);
@@ -128,7 +128,7 @@ void decide_job_deleted(struct job_decision *d)
     if (stop && late)
         say_left(d, left_text(d, gone));
     if ((gone && !stop) || late) {
-        plan_add(d->p, ACTION_REMOVE_FINALIZER);
+        plan_add(d->p, &rayjob_remove_finalizer);
         return;
     }
     plan_look_again(d->p, until_ms);

@@ -49,7 +49,7 @@ static uint32_t mark_doomed(const struct group_view *g, const struct pod **keep,
     uint32_t kept = p->count, stay = decide_keep(g, keep, gone, p);
     for (uint32_t i = kept; i < p->count; i++) {
         int32_t at = p->actions[i].index;
-        if (p->actions[i].kind != ACTION_DELETE_POD || at < 0)
+        if (p->actions[i].verb != &pod_delete || at < 0)
             p->actions[kept++] = p->actions[i];
         else if (at >= 0 && at < limit)
             r[at].doomed = true;
@@ -146,7 +146,7 @@ static void create_hosts(const struct group_view *g, int32_t replica, struct pla
             there = g->pods[i]->index == replica && g->pods[i]->host == host;
         if (there)
             continue;
-        struct action *act = plan_add(p, ACTION_CREATE_POD);
+        struct action *act = plan_add(p, &raycluster_create_pod);
         act->group = g->number;
         act->index = replica * g->spec->hosts + host;
     }

@@ -1,8 +1,8 @@
 #include "reconcile_private.h"
 
-struct action *plan_add(struct plan *p, enum action_kind kind)
+struct action *plan_add(struct plan *p, const struct verb *verb)
 {
-    const struct action blank = {.kind = (uint8_t)kind, .group = GROUP_NONE, .index = -1};
+    const struct action blank = {.verb = verb, .group = GROUP_NONE, .index = -1};
     if (p->count == RECONCILE_ACTIONS) {
         p->beyond = blank;
         return &p->beyond;
@@ -22,7 +22,7 @@ struct action *plan_add(struct plan *p, enum action_kind kind)
 
 struct action *plan_delete(struct plan *p, const struct pod *pod, int32_t group, const char *why)
 {
-    struct action *act = plan_add(p, ACTION_DELETE_POD);
+    struct action *act = plan_add(p, &pod_delete);
     act->group = group;
     act->index = pod->index;
     act->why = why;
@@ -38,7 +38,7 @@ void plan_delete_as_seen(struct plan *p, const struct pod *pod, int32_t group, c
 
 void plan_event(struct plan *p, bool warning, const char *reason, struct slice note)
 {
-    struct action *act = plan_add(p, ACTION_EVENT);
+    struct action *act = plan_add(p, &verb_event);
     act->warning = warning;
     act->why = reason;
     act->text = note;
@@ -60,33 +60,4 @@ int64_t reconcile_backoff_ms(uint32_t count, uint64_t seed)
     /* Between half of it and all of it, so that groups that failed together do not come back together. */
     uint64_t jitter = hash64((struct slice){(const char *)&count, sizeof count}, seed) % (uint64_t)(cap / 2 + 1);
     return cap / 2 + (int64_t)jitter;
-}
-
-const char *action_name(enum action_kind kind)
-{
-    static const char *const names[] = {
-        [ACTION_CREATE_ACCOUNT] = "create-account",
-        [ACTION_APPLY_HEAD_SERVICE] = "apply-head-service",
-        [ACTION_APPLY_HEADLESS_SERVICE] = "apply-headless-service",
-        [ACTION_DELETE_SERVICE] = "delete-service",
-        [ACTION_TRY_POD] = "try-pod",
-        [ACTION_CREATE_POD] = "create-pod",
-        [ACTION_DELETE_POD] = "delete-pod",
-        [ACTION_COUNT_FAILURE] = "count-failure",
-        [ACTION_FORGET_FAILURES] = "forget-failures",
-        [ACTION_STATUS] = "status",
-        [ACTION_EVENT] = "event",
-        [ACTION_CREATE_CLUSTER] = "create-cluster",
-        [ACTION_DELETE_CLUSTER] = "delete-cluster",
-        [ACTION_SUSPEND_WORKERS] = "suspend-workers",
-        [ACTION_CREATE_SUBMITTER] = "create-submitter",
-        [ACTION_ADD_FINALIZER] = "add-finalizer",
-        [ACTION_REMOVE_FINALIZER] = "remove-finalizer",
-        [ACTION_DELETE_JOB] = "delete-job",
-        [ACTION_LOOK] = "look",
-        [ACTION_SUBMIT] = "submit",
-        [ACTION_STOP] = "stop",
-        [ACTION_READ_LOG] = "read-log",
-    };
-    return (unsigned)kind < COUNT_OF(names) ? names[kind] : "unknown";
 }

@@ -6,7 +6,7 @@
 
 enum { GROUP_HEAD = -1, GROUP_NONE = -2 };
 
-struct action *plan_add(struct plan *p, enum action_kind kind);
+struct action *plan_add(struct plan *p, const struct verb *verb);
 struct action *plan_delete(struct plan *p, const struct pod *pod, int32_t group, const char *why);
 /* For what does not stay true of a pod, that it has not started or is not ready: only as it was seen. It may be at work by now, with a
  * watch that has not told. What stays true, that it has ended or that its template or place is not wanted, needs no version, and that of a

@@ -207,11 +207,14 @@ static bool mere_progress(struct jval prior, struct jval next)
     return json_len(json_get(prior, "conditions")) == json_len(json_get(next, "conditions"));
 }
 
+/* Whether the plan writes something else than status: the answer brings the cluster here again. */
 static bool acts(const struct plan *p)
 {
-    for (uint32_t i = 0; i < p->count; i++)
-        if (p->actions[i].kind <= ACTION_DELETE_POD)
+    for (uint32_t i = 0; i < p->count; i++) {
+        enum verb_how how = verb_how(p->actions[i].verb);
+        if (how == VERB_CREATE || how == VERB_APPLY || how == VERB_DELETE || how == VERB_DRY_RUN)
             return true;
+    }
     return false;
 }
 
@@ -320,7 +323,7 @@ void decide_status(const struct cluster_view *in, struct jval head_service, stru
         return;
     }
     say_invalid(&f, p);
-    plan_add(p, ACTION_STATUS)->text = patch_text(&f);
+    plan_add(p, &verb_status)->text = patch_text(&f);
     p->status_hash = hash;
     if (mere_progress(prior, next) && other_reason(prior, next))
         p->reasons = reasons_of_late(in) + 1;

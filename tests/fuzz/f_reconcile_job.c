@@ -19,11 +19,11 @@ static const char job_text[] =
 static void check_action(const struct action *act, const struct job_view *v, struct slice id, struct arena *a)
 {
     struct json doc;
-    if (act->kind == ACTION_STATUS && !json_parse(&doc, act->text, a, NULL))
+    if (act->verb == &verb_status && !json_parse(&doc, act->text, a, NULL))
         abort();
-    if (act->kind == ACTION_SUBMIT && (slice_empty(v->said.session) || !slice_eq(act->text, id)))
+    if (act->verb == &rayjob_submit && (slice_empty(v->said.session) || !slice_eq(act->text, id)))
         abort();
-    if (act->kind == ACTION_DELETE_CLUSTER || act->kind == ACTION_CREATE_CLUSTER || act->kind == ACTION_SUSPEND_WORKERS)
+    if (act->verb == &rayjob_delete_cluster || act->verb == &rayjob_create_cluster || act->verb == &rayjob_suspend_workers)
         abort();
 }
 
@@ -35,7 +35,7 @@ static void decide(const struct job_view *v, struct slice id, struct arena *a)
     if (p.count > RECONCILE_ACTIONS || p.count != q.count || p.next_ms != q.next_ms)
         abort();
     for (uint32_t i = 0; i < p.count; i++) {
-        if (p.actions[i].kind != q.actions[i].kind || !slice_eq(p.actions[i].text, q.actions[i].text))
+        if (p.actions[i].verb != q.actions[i].verb || !slice_eq(p.actions[i].text, q.actions[i].text))
             abort();
         check_action(&p.actions[i], v, id, a);
     }

@@ -38,10 +38,10 @@ static enum sim_state state_of(const struct op *op, const struct cluster *c)
 {
     enum sim_state state = c->in_flight ? STATE_WRITING : STATE_IDLE;
     for (uint32_t i = 0; c->work && i < c->work->count; i++) {
-        enum action_kind kind = (enum action_kind)c->work->actions[i].kind;
-        enum sim_state next = kind == ACTION_CREATE_POD   ? has_head(c) ? STATE_SCALING : STATE_CREATING
-                              : kind == ACTION_DELETE_POD ? STATE_DELETING
-                                                          : STATE_WRITING;
+        const struct verb *kind = c->work->actions[i].verb;
+        enum sim_state next = kind == &raycluster_create_pod ? has_head(c) ? STATE_SCALING : STATE_CREATING
+                              : kind == &pod_delete          ? STATE_DELETING
+                                                             : STATE_WRITING;
         state = next < state ? next : state;
     }
     bool waits = c->not_before_ms > op->now.mono_ms;
@@ -92,16 +92,20 @@ static enum sim_job_state job_state_of(const struct cluster *c, struct arena *a)
                   {"Running", JOBSTATE_RUNNING},       {"Retrying", JOBSTATE_RETRYING},
                   {"Suspending", JOBSTATE_SUSPENDING}, {"Suspended", JOBSTATE_SUSPENDED},
                   {"Complete", JOBSTATE_OVER},         {"Failed", JOBSTATE_OVER}};
-    static const enum sim_job_state asks[] = {[ACTION_LOOK] = JOBSTATE_LOOKING,
-                                              [ACTION_SUBMIT] = JOBSTATE_SUBMITTING,
-                                              [ACTION_STOP] = JOBSTATE_STOPPING,
-                                              [ACTION_READ_LOG] = JOBSTATE_READING};
+    static const struct {
+        const struct verb *verb;
+        enum sim_job_state state;
+    } asks[] = {{&rayjob_look, JOBSTATE_LOOKING},
+                {&rayjob_submit, JOBSTATE_SUBMITTING},
+                {&rayjob_stop, JOBSTATE_STOPPING},
+                {&rayjob_read_log, JOBSTATE_READING}};
     struct json doc;
     struct err e = {0};
     if (c->deleting)
         return JOBSTATE_DELETING;
-    if (c->job && c->job->said.asking && c->job->kind < COUNT_OF(asks) && asks[c->job->kind])
-        return asks[c->job->kind];
+    for (size_t i = 0; i < COUNT_OF(asks); i++)
+        if (c->job && c->job->said.asking && c->job->verb == asks[i].verb)
+            return asks[i].state;
     if (!c->status_len || !json_parse(&doc, (struct slice){c->status, c->status_len}, a, &e))
         return JOBSTATE_NEW;
     for (size_t i = 0; i < COUNT_OF(phases); i++)

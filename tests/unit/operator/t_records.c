@@ -209,7 +209,7 @@ static void check_unlabelled(void)
         extract_cluster(r.op, &r.op->spaces[0].source[SOURCE_V1], parsed(&r, text), 9, 1);
         struct cluster *c = cluster_get(r.op, SLICE(CLUSTER), SLICE("n"));
         struct flight *f = slab_alloc(&r.op->flight_slab);
-        *f = (struct flight){.op = r.op, .c = c, .kind = ACTION_APPLY_HEADLESS_SERVICE, .fresh = true, .name = "s", .hash = 7};
+        *f = (struct flight){.op = r.op, .c = c, .verb = &raycluster_apply_headless_service, .fresh = true, .name = "s", .hash = 7};
         c->in_flight++;
         r.op->flights++;
         struct kube_answer a = {.outcome = KUBE_OK,

@@ -8,19 +8,19 @@ static const char *group_text(int32_t group)
 
 static void put_action(struct buf *b, const struct action *act)
 {
-    if (act->kind == ACTION_CREATE_POD && act->uid.len)
+    if (act->verb == &raycluster_create_pod && act->uid.len)
         buf_printf(b, "create %s %d replaces %.*s\n", group_text(act->group), act->index, SLICE_ARG(act->uid));
-    else if (act->kind == ACTION_CREATE_POD)
+    else if (act->verb == &raycluster_create_pod)
         buf_printf(b, "create %s %d\n", group_text(act->group), act->index);
-    else if (act->kind == ACTION_CREATE_ACCOUNT)
+    else if (act->verb == &raycluster_create_account)
         buf_printf(b, "account %s %d\n", group_text(act->group), act->index);
-    else if (act->kind == ACTION_TRY_POD)
+    else if (act->verb == &raycluster_try_pod)
         buf_printf(b, "try %s\n", group_text(act->group));
-    else if (act->kind == ACTION_DELETE_POD)
+    else if (act->verb == &pod_delete)
         buf_printf(b, "delete %.*s%s %s\n", SLICE_ARG(act->uid), act->version ? " as seen:" : "", act->why);
-    else if (act->kind == ACTION_COUNT_FAILURE)
+    else if (act->verb == &raycluster_count_failure)
         buf_printf(b, "count %s %.*s\n", group_text(act->group), SLICE_ARG(act->uid));
-    else if (act->kind == ACTION_FORGET_FAILURES)
+    else if (act->verb == &raycluster_forget_failures)
         buf_printf(b, "forget %s\n", group_text(act->group));
 }
 
@@ -95,7 +95,7 @@ static void test_services(void)
         if (!cases[i].there && !cases[i].applies)
             v.services_from_ms[0] = NOW_MS + cases[i].again_ms;
         reconcile_cluster(&v, &s.a, &p);
-        CHECK_INT(p.actions[0].kind == ACTION_APPLY_HEAD_SERVICE, cases[i].applies); /* before the pods that need it */
+        CHECK_INT(p.actions[0].verb == &raycluster_apply_head_service, cases[i].applies); /* before the pods that need it */
         CHECK_INT(p.next_ms == TIME_NEVER ? 0 : p.next_ms - NOW_MS, cases[i].again_ms);
         arena_free(&s.a);
     }
@@ -138,7 +138,7 @@ static void test_deleted_services(void)
         reconcile_cluster(&v, &s.a, &p);
         struct slice deleted = SLICE("");
         for (uint32_t k = 0; k < p.count; k++)
-            if (p.actions[k].kind == ACTION_DELETE_SERVICE)
+            if (p.actions[k].verb == &kservice_delete)
                 deleted = p.actions[k].uid;
         CHECK_SLICE(deleted, slice_of(cases[i].deleted));
         arena_free(&s.a);

@@ -89,32 +89,32 @@ static void ask(struct world *w, const struct action *act)
 {
     struct here *c = find(w, act->name);
     bool lost = !w->peace && chance(w, 20), answered = c && !c->ray.silent && !lost && (w->peace || !chance(w, 20));
-    if (c && !c->ray.silent && !lost && act->kind == ACTION_SUBMIT)
+    if (c && !c->ray.silent && !lost && act->verb == &rayjob_submit)
         take(w, &c->ray, act->text);
-    if (c && !c->ray.silent && !lost && act->kind == ACTION_STOP && slice_eq(c->ray.id, act->text) && c->ray.state < JOB_STOPPED)
+    if (c && !c->ray.silent && !lost && act->verb == &rayjob_stop && slice_eq(c->ray.id, act->text) && c->ray.state < JOB_STOPPED)
         c->ray.state = c->ray.state == JOB_PENDING ? JOB_PENDING : JOB_STOPPED; /* what waits for a place is not stopped, says Ray or not */
     snprintf(w->said_cluster, sizeof w->said_cluster, "%.*s", SLICE_ARG(act->name));
     if (!slice_eq(w->said.cluster, slice_of(w->said_cluster)))
         w->said = (struct job_said){.cluster = slice_of(w->said_cluster)};
-    if (act->kind == ACTION_READ_LOG)
+    if (act->verb == &rayjob_read_log)
         w->said.log_asked = true;
     if (!answered) {
         w->said.failing_ms = w->said.failures++ ? w->said.failing_ms : w->now.mono_ms;
         w->said.failed_ms = w->now.mono_ms;
-        if (act->kind == ACTION_SUBMIT)
+        if (act->verb == &rayjob_submit)
             w->said.id = SLICE_NONE; /* nobody knows: to be asked again */
         return;
     }
     w->said.failures = 0;
     w->said.answered_ms = w->now.mono_ms;
-    if (act->kind == ACTION_STOP) {
+    if (act->verb == &rayjob_stop) {
         w->said.stops++;
         w->said.stop_ms = w->now.mono_ms;
         w->said.stopping = true;
     }
-    if (act->kind != ACTION_LOOK && act->kind != ACTION_SUBMIT)
+    if (act->verb != &rayjob_look && act->verb != &rayjob_submit)
         return;
-    w->said.stopping &= act->kind != ACTION_LOOK;
+    w->said.stopping &= act->verb != &rayjob_look;
     snprintf(w->said_session, sizeof w->said_session, "s%u", c->ray.session);
     snprintf(w->said_id, sizeof w->said_id, "%.*s", SLICE_ARG(act->text));
     w->said.session = slice_of(w->said_session);
@@ -144,30 +144,20 @@ static void write_status(struct world *w, const struct plan *p, struct slice pat
 static void carry_out(struct world *w, const struct plan *p, const struct action *act)
 {
     struct here *c = find(w, act->name);
-    switch ((enum action_kind)act->kind) {
-    case ACTION_STATUS:
+    if (act->verb == &verb_status)
         write_status(w, p, act->text);
-        break;
-    case ACTION_CREATE_CLUSTER:
+    else if (act->verb == &rayjob_create_cluster)
         create(w, act->name);
-        break;
-    case ACTION_DELETE_CLUSTER:
-        if (c && slice_eq(act->uid, slice_of(c->uid)))
-            c->deleting = true;
-        break;
-    case ACTION_SUSPEND_WORKERS:
-        if (c)
-            c->workers_suspended = true;
-        break;
-    case ACTION_DELETE_JOB:
+    else if (act->verb == &rayjob_delete_cluster && c && slice_eq(act->uid, slice_of(c->uid)))
+        c->deleting = true;
+    else if (act->verb == &rayjob_suspend_workers && c)
+        c->workers_suspended = true;
+    else if (act->verb == &rayjob_delete)
         w->gone = true;
-        break;
-    case ACTION_EVENT:
+    else if (act->verb == &verb_event)
         w->events++;
-        break;
-    default:
+    else if (verb_how(act->verb) == VERB_ASK)
         ask(w, act);
-    }
 }
 
 /* ---- what the world does ---- */
@@ -295,8 +285,8 @@ static void check_rest(struct world *w)
     struct plan p;
     decide(w, &p);
     for (uint32_t i = 0; i < p.count; i++)
-        if (!CHECK(p.actions[i].kind == ACTION_DELETE_JOB))
-            printf("  %s\n", action_name((enum action_kind)p.actions[i].kind));
+        if (!CHECK(p.actions[i].verb == &rayjob_delete))
+            printf("  %s\n", verb_name(p.actions[i].verb));
 }
 
 static void walk(uint64_t seed)

@@ -66,7 +66,7 @@ static bool takes_the_wrong_one(const struct walk *w, const struct plan *p)
 {
     bool goes[REPLICAS_MAX] = {false}, whole = false, other = false;
     for (uint32_t i = 0; i < p->count; i++)
-        if (p->actions[i].kind == ACTION_DELETE_POD && CHECK(p->actions[i].index >= 0 && p->actions[i].index < REPLICAS_MAX))
+        if (p->actions[i].verb == &pod_delete && CHECK(p->actions[i].index >= 0 && p->actions[i].index < REPLICAS_MAX))
             goes[p->actions[i].index] = true;
     for (int32_t i = 0; i < REPLICAS_MAX; i++) {
         whole |= goes[i] && is_whole(w, i);
@@ -106,9 +106,9 @@ static void carry_out(struct walk *w, const struct plan *p)
     uint32_t count = (uint32_t)rng_below(&w->rng, p->count + 1); /* it may be dropped behind any of its actions */
     for (uint32_t i = 0; i < count; i++) {
         const struct action *act = &p->actions[i];
-        if (act->kind == ACTION_DELETE_POD)
+        if (act->verb == &pod_delete)
             delete_pod(w, act);
-        else if (act->kind == ACTION_CREATE_POD)
+        else if (act->verb == &raycluster_create_pod)
             make_pod(w, act->index / w->s.hosts, act->index % w->s.hosts);
     }
 }

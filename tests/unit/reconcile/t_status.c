@@ -6,7 +6,7 @@ static struct jval patch_of(struct scene *s, const struct plan *p, struct json *
 {
     struct err e = {0};
     for (uint32_t i = 0; i < p->count; i++)
-        if (p->actions[i].kind == ACTION_STATUS && CHECK(json_parse(doc, p->actions[i].text, &s->a, &e))) {
+        if (p->actions[i].verb == &verb_status && CHECK(json_parse(doc, p->actions[i].text, &s->a, &e))) {
             CHECK(json_str_eq(json_get(json_root(doc), "metadata.uid"), s->cluster.uid)); /* of this very object */
             return json_get(json_root(doc), "status");
         }
@@ -26,7 +26,7 @@ static bool has_condition(struct jval status, struct jval want, struct arena *a)
 static bool has_event(const struct plan *p, struct slice reason)
 {
     for (uint32_t i = 0; i < p->count; i++)
-        if (p->actions[i].kind == ACTION_EVENT && slice_eq(slice_of(p->actions[i].why), reason))
+        if (p->actions[i].verb == &verb_event && slice_eq(slice_of(p->actions[i].why), reason))
             return true;
     return false;
 }
