@@ -271,6 +271,8 @@ bool ray_build_submitter_pod(const struct ray_job *job, const struct ray_submitt
 
 /* The container in which Ray runs, or of a submitter pod the one that submits, wherever it stands; not there: the pod has none. */
 struct jval ray_live_container(struct jval pod);
+/* Whether it is a head, by its name: a worker that somebody labels as one stays what it is, and so does a head without its label. */
+bool ray_live_head(struct jval pod, struct arena *a);
 
 /* Sums over pods that should run, for status: milli-CPU, bytes, GPUs, TPUs. */
 struct ray_sums {

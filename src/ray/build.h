@@ -33,6 +33,7 @@ struct pod_build {
 
 /* ---- names.c ---- */
 struct slice replica_name(const struct ray_cluster *c, const struct ray_group *g, int32_t replica, struct arena *a);
+struct slice legacy_head_suffix(struct slice uid, struct arena *a); /* what the names of all heads of this cluster end with */
 struct slice head_fqdn(const struct ray_cluster *c, const struct ray_options *o, struct arena *a);
 
 /* ---- splice.c ---- */

@@ -15,3 +15,43 @@ struct jval ray_live_container(struct jval pod)
                 return c;
     return json_at(containers, 0); /* made by somebody whom we do not know */
 }
+
+static struct jval controller(struct jval pod)
+{
+    struct jval k, ref;
+    for (struct jiter it = json_iter(json_get(pod, "metadata.ownerReferences")); json_next(&it, &k, &ref);)
+        if (json_get_bool(ref, "controller", false) && json_str_eq(json_get(ref, "kind"), SLICE("RayCluster")))
+            return ref;
+    return NO_VALUE;
+}
+
+/* Ours are <…>-<index>-<5>, KubeRay's <…>-worker-<5>. */
+static bool named_worker(struct slice name)
+{
+    if (name.len <= NAME_SUFFIX + 1)
+        return false;
+    size_t end = name.len - NAME_SUFFIX - 1, at = end;
+    while (at && name.ptr[at - 1] >= '0' && name.ptr[at - 1] <= '9')
+        at--;
+    bool index = at < end && at && name.ptr[at - 1] == '-';
+    return name.ptr[end] == '-' && (index || slice_ends(slice_head(name, end), SLICE("-worker")));
+}
+
+/* Of the legacy kind all pods are ours, and carry the index where they are no head. */
+static bool legacy_head(struct jval labels, struct slice name, struct slice uid, struct arena *a)
+{
+    return slice_ends(name, legacy_head_suffix(uid, a)) && !json_there(json_key(labels, SLICE(RAY_LABEL_REPLICA_INDEX)));
+}
+
+bool ray_live_head(struct jval pod, struct arena *a)
+{
+    struct jval labels = json_get(pod, "metadata.labels"), owner = controller(pod);
+    struct slice name = json_get_str(pod, "metadata.name", a), of = json_get_str(owner, "name", a);
+    bool labelled = json_str_eq(json_key(labels, SLICE(RAY_LABEL_NODE_TYPE)), SLICE("head"));
+    if (!json_there(owner))
+        return labelled;
+    if (json_str_eq(json_get(owner, "apiVersion"), ray_api_version(RAY_LEGACY)))
+        return legacy_head(labels, name, json_get_str(owner, "uid", a), a);
+    bool heads = slice_starts(name, of) && slice_eq(slice_skip(name, of.len), SLICE("-head"));
+    return heads || (labelled && !named_worker(name)); /* KubeRay's was <cluster>-head-<5> for long */
+}

@@ -54,12 +54,16 @@ static struct slice legacy_prefix(const struct ray_cluster *c, const struct ray_
     return slice_starts(given, own) ? given : arena_printf(a, "%.*s%.*s", SLICE_ARG(own), SLICE_ARG(given));
 }
 
+struct slice legacy_head_suffix(struct slice uid, struct arena *a)
+{
+    struct slice key[] = {uid, SLICE(RAY_HEAD_GROUP)};
+    return suffix(key, COUNT_OF(key), 0, a);
+}
+
 struct slice ray_head_pod_name(const struct ray_cluster *c, struct arena *a)
 {
-    if (c->kind == RAY_V1)
-        return arena_printf(a, "%.*s-head", SLICE_ARG(c->name));
-    struct slice key[] = {c->uid, SLICE(RAY_HEAD_GROUP)};
-    return pod_name(legacy_prefix(c, &c->head, a), suffix(key, COUNT_OF(key), 0, a), a);
+    return c->kind == RAY_V1 ? arena_printf(a, "%.*s-head", SLICE_ARG(c->name))
+                             : pod_name(legacy_prefix(c, &c->head, a), legacy_head_suffix(c->uid, a), a);
 }
 
 struct slice ray_worker_pod_name(const struct ray_cluster *c, const struct ray_group *g, int32_t index, struct slice replaces_uid,

@@ -128,7 +128,7 @@ void pod_read(struct jval object, struct arena *a, struct pod *out)
     int32_t host = read_label_int(labels, SLICE(RAY_LABEL_HOST_INDEX), a);
     *out = (struct pod){.index = read_label_int(labels, SLICE(RAY_LABEL_REPLICA_INDEX), a),
                         .host = host < 0 ? 0 : host,
-                        .head = json_str_eq(json_key(labels, SLICE(RAY_LABEL_NODE_TYPE)), SLICE("head")),
+                        .head = ray_live_head(object, a),
                         .hash = read_hash(object, a),
                         .created_us = read_time(json_get(object, "metadata.creationTimestamp"), a),
                         .group = json_str(json_key(labels, SLICE(RAY_LABEL_GROUP)), a)};

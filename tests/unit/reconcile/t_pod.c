@@ -151,12 +151,59 @@ static void changed(struct arena *a)
     }
 }
 
+/* Labels are changed by people and by webhooks; a pod's name is not, and neither is who owns it. */
+static void heads(struct arena *a)
+{
+    static const char uid[] = "00000000-0000-0000-0000-000000000001";
+    struct ray_cluster c = {.kind = RAY_LEGACY, .name = SLICE("c"), .uid = slice_of(uid), .head = {.head = true, .template = {.at = -1}}};
+    struct ray_group g = {.name = SLICE("w"), .template = {.at = -1}, .hosts = 1};
+    struct slice legacy = ray_head_pod_name(&c, a), worker = ray_worker_pod_name(&c, &g, 0, SLICE(""), a);
+    const struct {
+        const char *what, *api;
+        struct slice name;
+        const char *labels;
+        bool head;
+    } cases[] = {
+        {"as it was made", "ray.io/v1", SLICE("c-head"), "\"ray.io/node-type\":\"head\"", true},
+        {"a head without its label", "ray.io/v1", SLICE("c-head"), "", true},
+        {"a head labelled as a worker", "ray.io/v1", SLICE("c-head"), "\"ray.io/node-type\":\"worker\",\"ray.io/group\":\"w\"", true},
+        {"a worker labelled as a head", "ray.io/v1", SLICE("c-w-worker-0-abcde"), "\"ray.io/node-type\":\"head\"", false},
+        {"a worker labelled as a head in all", "ray.io/v1", SLICE("c-w-worker-12-a2cd3"),
+         "\"ray.io/node-type\":\"head\",\"ray.io/group\":\"headgroup\",\"ray.io/identifier\":\"c-head\"", false},
+        {"a worker of a group called head, labelled as one", "ray.io/v1", SLICE("c-head-worker-0-abcde"), "\"ray.io/node-type\":\"head\"",
+         false},
+        {"a worker whose name is cut, labelled as a head", "ray.io/v1",
+         SLICE("a-very-long-name-of-a-cluster-and-of-one-of-its-gro-1234-abcde"), "\"ray.io/node-type\":\"head\"", false},
+        {"KubeRay's worker labelled as a head", "ray.io/v1", SLICE("c-w-worker-x7k2p"), "\"ray.io/node-type\":\"head\"", false},
+        {"KubeRay's head of long ago", "ray.io/v1", SLICE("c-head-x7k2p"), "\"ray.io/node-type\":\"head\"", true},
+        {"another cluster's head", "ray.io/v1", SLICE("b-head"), "", false},
+        {"a short name", "ray.io/v1", SLICE("x"), "\"ray.io/node-type\":\"head\"", true},
+        {"the legacy kind's", "cluster.ray.io/v1", legacy, "\"ray.io/node-type\":\"head\"", true},
+        {"the legacy kind's without its label", "cluster.ray.io/v1", legacy, "", true},
+        {"the legacy kind's worker", "cluster.ray.io/v1", worker,
+         "\"ray.io/node-type\":\"worker\",\"ray.io/worker-group-replica-index\":\"0\"", false},
+        {"the legacy kind's worker labelled as a head", "cluster.ray.io/v1", worker, "\"ray.io/node-type\":\"head\"", false},
+        {"a worker of the legacy kind whose name ends as the head's", "cluster.ray.io/v1", legacy,
+         "\"ray.io/worker-group-replica-index\":\"0\"", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("head or worker: %s", cases[i].what);
+        struct slice text = arena_printf(a,
+                                         "{\"metadata\":{\"name\":\"%.*s\",\"labels\":{%s},\"ownerReferences\":[{\"apiVersion\":\"v1\","
+                                         "\"kind\":\"ConfigMap\",\"name\":\"m\",\"uid\":\"m\"},{\"apiVersion\":\"%s\",\"kind\":"
+                                         "\"RayCluster\",\"name\":\"c\",\"uid\":\"%s\",\"controller\":true}]}}",
+                                         SLICE_ARG(cases[i].name), cases[i].labels, cases[i].api, uid);
+        CHECK_INT(read_pod(text.ptr, a).head, cases[i].head);
+    }
+}
+
 int main(void)
 {
     struct arena a = {0};
     whole(&a);
     parts(&a);
     changed(&a);
+    heads(&a);
     arena_free(&a);
     return test_done();
 }
