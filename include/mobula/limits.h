@@ -148,6 +148,7 @@ enum {
 
 /* cli */
 enum {
+    LIMIT_CLI_FILES = 4096,     /* of all folders and files that -f names */
     EXPLAIN_PAGE = 100,         /* pods that one request for them asks for … */
     LIMIT_EXPLAIN_PAGES = 2000, /* … and how often `mobula explain cluster` does: twice LIMIT_RAY_PODS, some may be going */
     LIMIT_EXPLAIN_PODS = EXPLAIN_PAGE * LIMIT_EXPLAIN_PAGES, /* … and what it keeps of a server that sends more than a page asks for */

@@ -1,7 +1,7 @@
 #include "explain.h"
 #include "cli.h"
 #include "findings.h"
-#include "validate.h"
+#include "manifest.h"
 
 #include <mobula/reconcile.h>
 
@@ -129,13 +129,14 @@ static bool run_world(struct world *w)
 
 /* ---- manifests ---- */
 
-static bool explain_cluster(const char *file, const struct yaml_doc *doc, struct jval object, struct world *w, struct buf *notes)
+static bool explain_cluster(const char *file, const struct yaml_doc *doc, struct jval object, struct slice prefix, struct world *w,
+                            struct buf *notes)
 {
     struct ray_cluster *cluster = arena_new(w->arena, struct ray_cluster);
     struct ray_errors *errors = arena_new(w->arena, struct ray_errors);
     if (!ray_read(object, w->arena, cluster, errors)) {
         struct findings *f = arena_new(w->arena, struct findings);
-        f->arena = w->arena;
+        *f = (struct findings){.arena = w->arena, .prefix = prefix};
         findings_add_ray(f, false, errors);
         findings_write(f, file, doc, notes);
         return false;
@@ -145,10 +146,8 @@ static bool explain_cluster(const char *file, const struct yaml_doc *doc, struct
     if (slice_empty(cluster->uid))
         cluster->uid = SLICE(NO_UID);
     w->cluster = cluster;
-    size_t from = notes->len;
     if (!run_world(w)) {
-        buf_printf(notes, "%s:%u: %s", file, doc->line, w->err.text);
-        findings_end_line(notes, from);
+        findings_error(file, doc->line, &w->err, notes);
         return false;
     }
     if (cluster->managed_elsewhere)
@@ -158,31 +157,54 @@ static bool explain_cluster(const char *file, const struct yaml_doc *doc, struct
     return true;
 }
 
+static bool explain_object(const char *file, const struct yaml_doc *doc, struct jval object, struct slice prefix,
+                           const struct explain_how *how, struct arena *a, struct buf *out, struct buf *notes)
+{
+    enum ray_kind kind;
+    struct manifest_fault fault;
+    struct world w = {.how = how, .arena = a, .out = out};
+    bool well = true;
+    switch (manifest_what(object, a, &kind, &fault)) {
+    case MANIFEST_LIST: {
+        struct jval key, item;
+        size_t i = 0;
+        for (struct jiter it = json_iter(json_key(object, SLICE("items"))); json_next(&it, &key, &item); i++)
+            well &= explain_object(file, doc, item, arena_printf(a, "%.*sitems[%zu].", SLICE_ARG(prefix), i), how, a, out, notes);
+        return well;
+    }
+    case MANIFEST_CLUSTER:
+        return explain_cluster(file, doc, object, prefix, &w, notes);
+    case MANIFEST_WRONG: {
+        struct findings *f = arena_new(a, struct findings);
+        *f = (struct findings){.arena = a, .prefix = prefix};
+        findings_add(f, false, fault.path, json_offset(fault.at), fault.text);
+        findings_write(f, file, doc, notes);
+        return false;
+    }
+    case MANIFEST_JOB:
+    case MANIFEST_OTHER:
+        manifest_skip(file, yaml_line(doc, json_offset(object)), object,
+                      "is not a RayCluster of ray.io/v1 or cluster.ray.io/v1: what comes of it is not shown", a, notes);
+    }
+    return true;
+}
+
 bool explain_text(const char *file, struct slice text, const struct explain_how *how, struct arena *a, struct buf *out, struct buf *notes)
 {
     struct yaml_docs docs;
     struct err e = {0};
-    size_t from = notes->len;
     if (!yaml_parse(text, a, &docs, &e)) {
-        buf_printf(notes, "%s: %s", file, e.text);
-        findings_end_line(notes, from);
+        findings_error(file, 0, &e, notes);
         return false;
     }
     bool well = true;
     for (uint32_t i = 0; i < docs.count; i++) {
         struct json json;
-        enum ray_kind kind;
-        struct world w = {.how = how, .arena = a, .out = out};
-        if (!json_parse(&json, docs.docs[i].json, a, &w.err)) {
-            from = notes->len;
-            buf_printf(notes, "%s:%u: %s", file, docs.docs[i].line, w.err.text);
-            findings_end_line(notes, from);
-            well = false;
-        } else if (manifest_kind(json_root(&json), a, &kind)) {
-            well &= explain_cluster(file, &docs.docs[i], json_root(&json), &w, notes);
+        if (json_parse(&json, docs.docs[i].json, a, &e)) {
+            well &= explain_object(file, &docs.docs[i], json_root(&json), SLICE(""), how, a, out, notes);
         } else {
-            manifest_skip(file, &docs.docs[i], json_root(&json),
-                          "is not a RayCluster of ray.io/v1 or cluster.ray.io/v1: what comes of it is not shown", a, notes);
+            findings_error(file, docs.docs[i].line, &e, notes);
+            well = false;
         }
     }
     return well;
@@ -209,7 +231,7 @@ struct explain_options {
 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct explain_options, field)
-    {"f", FLAG_TEXTS, AT(files), "FILE", "manifests in YAML or JSON; - is standard input"},
+    {"f", FLAG_TEXTS, AT(files), "FILE", "a manifest in YAML or JSON, or a folder of them; - is standard input"},
     {"tools", FLAG_TEXT, AT(tools), "WHERE", "configmap (default), image:REF or none, as the operator has it"},
     {"autoscaler", FLAG_TEXT, AT(autoscaler), "WHO", "operator (default), sidecar or off, as the operator has it"},
     {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of service names (cluster.local)"},
@@ -231,12 +253,16 @@ static int explain_files(const struct explain_options *o, const struct explain_h
 {
     bool well = true;
     struct err e = {0};
+    struct manifest_files files;
+    __attribute__((cleanup(arena_free))) struct arena names = {0};
+    if (!manifest_files(&o->files, &names, &files, &e))
+        return cli_fail(&e);
     explain_begin(how, out);
-    for (uint32_t i = 0; i < o->files.count; i++) {
-        struct slice file = o->files.list[i], text;
-        if (!cli_read_file(file, a, &text, &e))
+    for (uint32_t i = 0; i < files.count; i++) {
+        struct slice text;
+        if (!cli_read_file(files.list[i], a, &text, &e))
             return cli_fail(&e);
-        well &= explain_text(slice_eq(file, SLICE("-")) ? "stdin" : file.ptr, text, how, a, out, notes);
+        well &= explain_text(slice_eq(files.list[i], SLICE("-")) ? "stdin" : files.list[i].ptr, text, how, a, out, notes);
         arena_reset(a, MIB);
     }
     explain_end(how, out);

@@ -4,6 +4,8 @@
 
 void findings_add(struct findings *f, bool warning, struct slice path, size_t offset, struct slice text)
 {
+    if (!slice_empty(f->prefix))
+        path = arena_printf(f->arena, "%.*s%.*s", SLICE_ARG(f->prefix), SLICE_ARG(path));
     for (uint32_t i = 0; i < f->count; i++)
         if (slice_eq(f->list[i].path, path))
             return;
@@ -42,14 +44,28 @@ void findings_end_line(struct buf *out, size_t from)
     buf_putc(out, '\n');
 }
 
+void findings_error(const char *file, uint32_t line, const struct err *e, struct buf *out)
+{
+    size_t from = out->len;
+    struct slice text = slice_of(e->text);
+    int64_t n = line;
+    if (line == 0 && slice_starts(text, SLICE("line "))) {
+        struct slice rest = slice_skip(text, strlen("line ")), number = slice_cut(&rest, ',');
+        if (slice_int(number, &n))
+            text = slice_trim(rest);
+    }
+    buf_printf(out, "%s:%lld: %.*s", file, (long long)(n ? n : 1), SLICE_ARG(text));
+    findings_end_line(out, from);
+}
+
 void findings_write(struct findings *f, const char *file, const struct yaml_doc *doc, struct buf *out)
 {
     qsort(f->list, f->count, sizeof f->list[0], compare);
     for (uint32_t i = 0; i < f->count; i++) {
         const struct finding *one = &f->list[i];
         size_t from = out->len;
-        buf_printf(out, "%s:%u: %s%.*s: %.*s", file, yaml_line(doc, one->offset), one->warning ? "warning: " : "", SLICE_ARG(one->path),
-                   SLICE_ARG(one->text));
+        buf_printf(out, "%s:%u: %s%.*s%s%.*s", file, yaml_line(doc, one->offset), one->warning ? "warning: " : "", SLICE_ARG(one->path),
+                   one->path.len ? ": " : "", SLICE_ARG(one->text));
         findings_end_line(out, from);
     }
     if (f->beyond > 0)

@@ -17,6 +17,7 @@ struct finding {
 
 struct findings {
     struct arena *arena;
+    struct slice prefix; /* "items[2].", in front of the paths of what is added now */
     struct finding list[FINDINGS_MAX];
     uint32_t count, beyond;
     uint32_t errors, warnings; /* in all, those beyond too */
@@ -28,6 +29,9 @@ void findings_add(struct findings *f, bool warning, struct slice path, size_t of
 void findings_add_ray(struct findings *f, bool warning, const struct ray_errors *errors);
 /* "file:line: path: text" for each, "file:line: warning: path: text" for warnings. */
 void findings_write(struct findings *f, const char *file, const struct yaml_doc *doc, struct buf *out);
+
+/* "file:line: text" for what kept a file or document from being read. line 0: the error's text begins with "line N, column N: ". */
+void findings_error(const char *file, uint32_t line, const struct err *e, struct buf *out);
 
 /* Ends the line that begins at `from`: what somebody else wrote in it can neither steer a terminal nor make a line of its own. */
 void findings_end_line(struct buf *out, size_t from);

@@ -2,32 +2,11 @@
 #include "cli.h"
 #include "embed.h"
 #include "findings.h"
+#include "manifest.h"
 
 #include <stdio.h>
 
 /* ---- documents ---- */
-
-static struct slice text_of(struct jval v, struct arena *a)
-{
-    return json_there(v) ? json_str(v, a) : SLICE("");
-}
-
-bool manifest_kind(struct jval object, struct arena *a, enum ray_kind *kind)
-{
-    struct slice version = text_of(json_key(object, SLICE("apiVersion")), a);
-    for (size_t i = 0; i < COUNT_OF(ray_resources); i++)
-        if (json_str_eq(json_key(object, SLICE("kind")), SLICE("RayCluster")) && slice_eq(version, ray_api_version((enum ray_kind)i))) {
-            *kind = (enum ray_kind)i;
-            return true;
-        }
-    return false;
-}
-
-static bool manifest_job(struct jval object)
-{
-    return json_str_eq(json_key(object, SLICE("kind")), SLICE("RayJob")) &&
-           json_str_eq(json_key(object, SLICE("apiVersion")), ray_api_version(RAY_V1));
-}
 
 static void check_cluster(enum ray_kind kind, struct jval object, struct findings *f)
 {
@@ -51,41 +30,62 @@ static void check_job(struct jval object, struct findings *f)
     findings_add_ray(f, true, notes);
 }
 
-void manifest_skip(const char *file, const struct yaml_doc *doc, struct jval object, const char *because, struct arena *a, struct buf *out)
+static void check_object(const char *file, const struct yaml_doc *doc, struct jval object, struct findings *f, struct validated *sum,
+                         struct buf *out);
+
+static void check_list(const char *file, const struct yaml_doc *doc, struct jval list, struct findings *f, struct validated *sum,
+                       struct buf *out)
 {
-    size_t from = out->len;
-    struct slice version = text_of(json_key(object, SLICE("apiVersion")), a), name = text_of(json_key(object, SLICE("kind")), a);
-    buf_printf(out, "%s:%u: skipped: \"%.*s %.*s\" %s", file, doc->line, SLICE_ARG(version), SLICE_ARG(name), because);
-    findings_end_line(out, from);
+    struct slice above = f->prefix;
+    struct jval key, item;
+    size_t i = 0;
+    for (struct jiter it = json_iter(json_key(list, SLICE("items"))); json_next(&it, &key, &item); i++) {
+        f->prefix = arena_printf(f->arena, "%.*sitems[%zu].", SLICE_ARG(above), i);
+        check_object(file, doc, item, f, sum, out);
+    }
+    f->prefix = above;
+}
+
+static void check_object(const char *file, const struct yaml_doc *doc, struct jval object, struct findings *f, struct validated *sum,
+                         struct buf *out)
+{
+    enum ray_kind kind;
+    struct manifest_fault fault;
+    switch (manifest_what(object, f->arena, &kind, &fault)) {
+    case MANIFEST_LIST:
+        check_list(file, doc, object, f, sum, out);
+        break;
+    case MANIFEST_CLUSTER:
+        check_cluster(kind, object, f);
+        sum->checked++;
+        break;
+    case MANIFEST_JOB:
+        check_job(object, f);
+        sum->checked++;
+        break;
+    case MANIFEST_WRONG:
+        findings_add(f, false, fault.path, json_offset(fault.at), fault.text);
+        break;
+    case MANIFEST_OTHER:
+        manifest_skip(file, yaml_line(doc, json_offset(object)), object, "is no RayCluster and no RayJob", f->arena, out);
+        sum->skipped++;
+        break;
+    }
 }
 
 static void check_document(const char *file, const struct yaml_doc *doc, struct arena *a, struct validated *sum, struct buf *out)
 {
     struct json json;
     struct err e = {0};
-    enum ray_kind kind = RAY_V1;
-    size_t from = out->len;
     if (!json_parse(&json, doc->json, a, &e)) {
-        buf_printf(out, "%s:%u: %s", file, doc->line, e.text);
-        findings_end_line(out, from);
+        findings_error(file, doc->line, &e, out);
         sum->errors++;
-        return;
-    }
-    struct jval object = json_root(&json);
-    bool job = manifest_job(object);
-    if (!job && !manifest_kind(object, a, &kind)) {
-        manifest_skip(file, doc, object, "is not a RayCluster of ray.io/v1 or cluster.ray.io/v1, nor a RayJob of ray.io/v1", a, out);
-        sum->skipped++;
         return;
     }
     struct findings *f = arena_new(a, struct findings);
     f->arena = a;
-    if (job)
-        check_job(object, f);
-    else
-        check_cluster(kind, object, f);
+    check_object(file, doc, json_root(&json), f, sum, out);
     findings_write(f, file, doc, out);
-    sum->checked++;
     sum->errors += f->errors;
     sum->warnings += f->warnings;
 }
@@ -94,15 +94,17 @@ void validate_text(const char *file, struct slice text, struct arena *a, struct 
 {
     struct yaml_docs docs;
     struct err e = {0};
-    size_t from = out->len;
     if (!yaml_parse(text, a, &docs, &e)) {
-        buf_printf(out, "%s: %s", file, e.text);
-        findings_end_line(out, from);
+        findings_error(file, 0, &e, out);
         sum->errors++;
         return;
     }
     for (uint32_t i = 0; i < docs.count; i++)
         check_document(file, &docs.docs[i], a, sum, out);
+    if (docs.count == 0) {
+        buf_printf(out, "%s:1: warning: holds no document\n", file);
+        sum->warnings++;
+    }
 }
 
 /* ---- the command ---- */
@@ -114,14 +116,16 @@ struct validate_options {
 };
 
 static const struct flag list[] = {
-    {"f", FLAG_TEXTS, offsetof(struct validate_options, files), "FILE", "manifests in YAML or JSON; - is standard input"},
+    {"f", FLAG_TEXTS, offsetof(struct validate_options, files), "FILE",
+     "a manifest in YAML or JSON, or a folder of them; - is standard input"},
 };
 
 static const struct flags flags = {
     .usage = "mobula validate -f FILE [-f FILE...]",
     .about = "Checks RayClusters of both kinds, and RayJobs, without a cluster: every error at once, as FILE:LINE: FIELD: TEXT. Other "
              "kinds are skipped.\n"
-             "Exit status 1 when there is an error; warnings are about what has no effect.",
+             "Exit status 0 only when at least one was checked and none is wrong; warnings are about what has no effect, or is likely to "
+             "be a mistake.",
     .list = list,
     .count = COUNT_OF(list),
 };
@@ -135,21 +139,28 @@ int cli_validate(int argc, char **argv)
     if (o.files.count == 0)
         return flags_wrong(&flags, "-f is needed");
     struct validated sum = {0};
+    struct manifest_files files;
     struct err e = {0};
-    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    __attribute__((cleanup(arena_free))) struct arena a = {0}, names = {0};
     __attribute__((cleanup(buf_free))) struct buf out;
     buf_init(&out, VALIDATE_OUTPUT_MAX);
-    for (uint32_t i = 0; i < o.files.count; i++) {
-        struct slice file = o.files.list[i], text;
-        if (!cli_read_file(file, &a, &text, &e))
+    if (!manifest_files(&o.files, &names, &files, &e))
+        return cli_fail(&e);
+    for (uint32_t i = 0; i < files.count; i++) {
+        struct slice text;
+        if (!cli_read_file(files.list[i], &a, &text, &e))
             return cli_fail(&e);
-        validate_text(slice_eq(file, SLICE("-")) ? "stdin" : file.ptr, text, &a, &sum, &out);
+        validate_text(slice_eq(files.list[i], SLICE("-")) ? "stdin" : files.list[i].ptr, text, &a, &sum, &out);
         arena_reset(&a, MIB);
     }
     buf_printf(&out, "%u checked, %u skipped; errors: %u, warnings: %u\n", sum.checked, sum.skipped, sum.errors, sum.warnings);
-    if (out.full) {
+    if (out.full)
         err_set(&e, ERR_LIMIT, "more than %d bytes of findings (VALIDATE_OUTPUT_MAX)", VALIDATE_OUTPUT_MAX);
+    else if (!cli_print(buf_slice(&out)))
+        return STATUS_ERROR;
+    else if (sum.checked == 0 && sum.errors == 0)
+        err_set(&e, ERR_CONFIG, "nothing was checked: there is no RayCluster and no RayJob in what was given");
+    if (e.code != ERR_NONE)
         return cli_fail(&e);
-    }
-    return cli_print(buf_slice(&out)) && sum.errors == 0 ? STATUS_OK : STATUS_ERROR;
+    return sum.errors == 0 ? STATUS_OK : STATUS_ERROR;
 }

@@ -50,14 +50,31 @@ static void read_kind(struct reader *r, const struct place *root)
         place_bad(r, &kind, "is %.*s: must be RayCluster", SLICE_ARG(slice_head(text, 60)));
 }
 
-static void check_name(struct reader *r, const struct place *at, struct slice name)
+/* The API server puts five letters behind a generateName. A name with five others stands for the one that it will choose. */
+static bool read_generated(struct reader *r, const struct place *meta, struct place *at, struct slice *out)
 {
-    int max = r->cluster->kind == RAY_V1 ? V1_NAME_MAX : LEGACY_NAME_MAX;
-    if (name.len > (size_t)max)
-        place_bad(r, at, "has %zu bytes: at most %d, so that names of services made from it fit 63", name.len, max);
-    else if (!name_dns1035_label(name))
-        place_bad(r, at, "is \"%.*s\": must be lower case letters, digits and dashes, with a letter first and no dash last",
-                  SLICE_ARG(slice_head(name, 60)));
+    struct slice prefix;
+    *at = place_key(meta, "generateName");
+    if (place_given(at) && read_text(r, at, REQUIRED, &prefix) && !slice_empty(prefix))
+        *out = arena_printf(r->arena, "%.*sxxxxx", SLICE_ARG(prefix));
+    return !slice_empty(*out);
+}
+
+void read_name(struct reader *r, const struct place *meta, int max, const char *why, struct slice *out)
+{
+    struct place name = place_key(meta, "name"), at = name;
+    if (!read_text(r, &name, OPTIONAL, out) && place_given(&name))
+        return;
+    bool given = !slice_empty(*out);
+    if (!given && !read_generated(r, meta, &at, out)) {
+        place_bad(r, &name, "is missing: must be a string, unless there is a generateName");
+        return;
+    }
+    if (out->len > (size_t)max)
+        place_bad(r, &at, "has %zu bytes%s: at most %d, so that %s", out->len, given ? "" : " with the five that are added", max, why);
+    else if (!name_dns1035_label(*out))
+        place_bad(r, &at, "is \"%.*s\": must be lower case letters, digits and dashes, with a letter first and no dash last",
+                  SLICE_ARG(slice_head(given ? *out : json_str(at.value, r->arena), 60)));
 }
 
 static void read_metadata(struct reader *r, const struct place *root)
@@ -66,10 +83,9 @@ static void read_metadata(struct reader *r, const struct place *root)
     struct place meta = place_key(root, "metadata");
     if (!read_object(r, &meta, REQUIRED))
         return;
-    struct place name = place_key(&meta, "name"), ns = place_key(&meta, "namespace"), uid = place_key(&meta, "uid");
+    struct place ns = place_key(&meta, "namespace"), uid = place_key(&meta, "uid");
     struct place labels = place_key(&meta, "labels"), annotations = place_key(&meta, "annotations");
-    if (read_text(r, &name, REQUIRED, &c->name))
-        check_name(r, &name, c->name);
+    read_name(r, &meta, c->kind == RAY_V1 ? V1_NAME_MAX : LEGACY_NAME_MAX, "names of services made from it fit 63", &c->name);
     read_text(r, &ns, OPTIONAL, &c->ns);
     read_text(r, &uid, OPTIONAL, &c->uid);
     json_int(json_key(meta.value, SLICE("generation")), &c->generation);

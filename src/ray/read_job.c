@@ -41,16 +41,9 @@ static void read_job_metadata(struct reader *r, const struct place *root, struct
     struct place meta = place_key(root, "metadata");
     if (!read_object(r, &meta, REQUIRED))
         return;
-    struct place name = place_key(&meta, "name"), ns = place_key(&meta, "namespace"), uid = place_key(&meta, "uid");
+    struct place ns = place_key(&meta, "namespace"), uid = place_key(&meta, "uid");
     struct place labels = place_key(&meta, "labels"), annotations = place_key(&meta, "annotations");
-    if (read_text(r, &name, REQUIRED, &job->name)) {
-        if (job->name.len > JOB_NAME_MAX)
-            place_bad(r, &name, "has %zu bytes: at most %d, so that the cluster's name made from it has one of its own", job->name.len,
-                      JOB_NAME_MAX);
-        else if (!name_dns1035_label(job->name))
-            place_bad(r, &name, "is \"%.*s\": must be lower case letters, digits and dashes, with a letter first and no dash last",
-                      SLICE_ARG(slice_head(job->name, 60)));
-    }
+    read_name(r, &meta, JOB_NAME_MAX, "the cluster's name made from it has one of its own", &job->name);
     read_text(r, &ns, OPTIONAL, &job->ns);
     read_text(r, &uid, OPTIONAL, &job->uid);
     json_int(json_key(meta.value, SLICE("generation")), &job->generation);

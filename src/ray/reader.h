@@ -54,6 +54,9 @@ bool read_word(struct reader *r, const struct place *p, const char *const *words
 bool read_text_map(struct reader *r, const struct place *p);
 bool read_text_list(struct reader *r, const struct place *p);
 
+/* metadata.name, or what generateName makes of it: of at most max bytes, "so that why". */
+void read_name(struct reader *r, const struct place *meta, int max, const char *why, struct slice *out);
+
 /* The model before anything is read: the head's defaults, and ports. */
 void cluster_clear(struct ray_cluster *c);
 

@@ -48,10 +48,13 @@ static void manifests(struct arena *a)
         {NULL, "apiVersion: ray.io/v1\nkind: RayJob\n", NULL,
          "F:1: skipped: \"ray.io/v1 RayJob\" is not a RayCluster of ray.io/v1 or cluster.ray.io/v1: what comes of it is not shown\n", true},
         {NULL, "---\n---\n[1]\n---\napiVersion: \"v1\\e[2J\"\nkind: \"P\\nF:1: od\"\n", NULL,
-         "F:2: skipped: \" \" is not a RayCluster of ray.io/v1 or cluster.ray.io/v1: what comes of it is not shown\n"
-         "F:4: skipped: \"v1?[2J P?F:1: od\" is not a RayCluster of ray.io/v1 or cluster.ray.io/v1: what comes of it is not shown\n",
-         true},
-        {NULL, "a: [", NULL, "F: line ", false},
+         "F:3: is no Kubernetes object: it must have apiVersion, kind, metadata and spec\n"
+         "F:5: skipped: \"v1?[2J P?F:1: od\" is not a RayCluster of ray.io/v1 or cluster.ray.io/v1: what comes of it is not shown\n",
+         false},
+        {NULL, "kind: RayCluster\n", NULL, "F:1: apiVersion: is missing: write ray.io/v1\n", false},
+        {NULL, "apiVersion: v1\nkind: List\nitems:\n- apiVersion: ray.io/v1\n  kind: RayCluster\n  metadata: {name: 1}\n  spec: {}\n", NULL,
+         "F:6: items[0].metadata.name: is a number", false},
+        {NULL, "a: [", NULL, "F:2: column ", false},
         {NULL, V1 "  suspend: true\n", NULL, "F:1: no pods are made: spec.suspend is true\n", true},
         {NULL, V1 "  managedBy: kueue.x-k8s.io/multikueue\n", NULL,
          "F:1: nothing is made: spec.managedBy leaves it to another controller\n", true},

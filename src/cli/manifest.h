@@ -1,0 +1,37 @@
+/* The documents of a manifest: which are for Ray, and which were meant to be. */
+#ifndef MOBULA_CLI_MANIFEST_H
+#define MOBULA_CLI_MANIFEST_H
+
+#include "flags.h"
+
+#include <mobula/ray.h>
+#include <mobula/yaml.h>
+
+enum manifest {
+    MANIFEST_OTHER, /* an object of another kind: not our business */
+    MANIFEST_CLUSTER,
+    MANIFEST_JOB,
+    MANIFEST_LIST,  /* its items are documents themselves */
+    MANIFEST_WRONG, /* no object, or one that comes near to one of ours and that no operator would ever see */
+};
+
+/* What is wrong with a MANIFEST_WRONG: the member, its value, and what to write instead. */
+struct manifest_fault {
+    struct slice path;
+    struct jval at;
+    struct slice text;
+};
+
+/* *ray is set for clusters. */
+enum manifest manifest_what(struct jval object, struct arena *a, enum ray_kind *ray, struct manifest_fault *fault);
+/* A line to out that it is passed over: "FILE:LINE: skipped: "APIVERSION KIND" BECAUSE". */
+void manifest_skip(const char *file, uint32_t line, struct jval object, const char *because, struct arena *a, struct buf *out);
+
+/* What -f named, with folders replaced by the *.yaml, *.yml and *.json in them, sorted by name, as kubectl takes them. Paths end in NUL. */
+struct manifest_files {
+    struct slice *list;
+    uint32_t count;
+};
+bool manifest_files(const struct flag_texts *given, struct arena *a, struct manifest_files *out, struct err *e);
+
+#endif
