@@ -101,12 +101,13 @@ enum {
 /* ray: what one cluster may ask for */
 enum {
     LIMIT_RAY_GROUPS = 256,
-    LIMIT_RAY_PODS = 100 * 1000,    /* of one cluster */
-    LIMIT_RAY_ERRORS = 64,          /* validation errors kept for one resource */
-    LIMIT_RAY_HOSTS = 1024,         /* numOfHosts */
-    LIMIT_RAY_PACK_NAMES = 1024,    /* different resources that one scaling decision knows */
-    LIMIT_RAY_PACK_SELECTORS = 64,  /* different label selectors of one */
-    LIMIT_RAY_RULES = 16,           /* deletionRules of a RayJob */
+    LIMIT_RAY_PODS = 100 * 1000,   /* of one cluster */
+    LIMIT_POD_WORDS = KIB,         /* why a pod is not ready, in the words of its kubelet and of the scheduler; kept only while it is not */
+    LIMIT_RAY_ERRORS = 64,         /* validation errors kept for one resource */
+    LIMIT_RAY_HOSTS = 1024,        /* numOfHosts */
+    LIMIT_RAY_PACK_NAMES = 1024,   /* different resources that one scaling decision knows */
+    LIMIT_RAY_PACK_SELECTORS = 64, /* different label selectors of one */
+    LIMIT_RAY_RULES = 16,          /* deletionRules of a RayJob */
     LIMIT_RAY_ARGUMENT = 120 * KIB, /* of one value in a submitter pod's command: Linux takes 128 KiB of an argument */
 };
 

@@ -17,6 +17,7 @@ struct pod {
     char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1], ip[IP_TEXT_MAX + 1];
     struct slice group;  /* interned by the owner of the record */
     struct slice reason; /* why it is not ready: the Ray container's reason, else another's that waits or ended, else the pod's; interned */
+    struct slice words;  /* the same in a line of at most LIMIT_POD_WORDS: "Unschedulable: 0/3 nodes are available: …"; interned */
     uint64_t version;    /* resourceVersion of what we saw */
     uint64_t hash;       /* RAY_ANNOTATION_HASH; 0: none */
     int64_t created_us, ready_us; /* wall clock of the API server; ready_us 0: not ready */
@@ -31,8 +32,11 @@ struct pod {
     bool doubted;   /* deleting only because a DELETE was answered "not there": it keeps its place until the watch or a list has told */
     bool overtaken; /* the API server has a newer one than this, and nobody has shown it: it may be ready or at work since */
 };
-/* Of a Pod object; version, counted and what follows it are the caller's to set. group and reason lie in the object or in a. */
+/* Of a Pod object; version, counted and what follows it are the caller's to set. group, reason and words lie in the object or in a. */
 void pod_read(struct jval object, struct arena *a, struct pod *out);
+/* "pod X: Unschedulable: …": what keeps the head of these pods from being ready, or when it is, the first of the others that says more
+ * than that it starts. Empty: nothing is known to. */
+struct slice pods_trouble(const struct pod *const *pods, uint32_t count, struct arena *a);
 
 /* Of a service of ours. */
 struct service {

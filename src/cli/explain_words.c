@@ -33,6 +33,7 @@ void explain_add_pod(struct explain_facts *f, struct jval pod, struct arena *a)
     pod_read(pod, a, p);
     p->group = arena_dup(a, p->group);
     p->reason = arena_dup(a, p->reason);
+    p->words = arena_dup(a, p->words);
     for (struct jiter it = json_iter(json_get(pod, "spec.containers")); p->head && json_next(&it, &k, &v);)
         f->sidecar |= json_str_eq(json_get(v, "name"), SLICE("autoscaler"));
 }
@@ -87,14 +88,14 @@ static const char *age_text(const struct words *w, int64_t since_us)
     return arena_dup(w->a, time_format_age(s > 0 ? s : 0, text)).ptr;
 }
 
-/* " 5m ago", or nothing where no time is known. */
-static const char *ago(const struct words *w, struct jval time)
+/* " for 5m" or " 5m ago", or nothing where no time is known. */
+static const char *since(const struct words *w, const char *before, struct jval time, const char *after)
 {
     int64_t us;
     struct err e = {0};
     if (!time_parse(json_str(time, w->a), &us, &e))
         return "";
-    return arena_printf(w->a, " %s ago", age_text(w, us)).ptr;
+    return arena_printf(w->a, " %s%s%s", before, age_text(w, us), after).ptr;
 }
 
 static struct jval condition_of(const struct words *w, const char *type)
@@ -129,7 +130,7 @@ static void put_lack(const struct words *w, const char *type, const char *what)
     struct jval c = condition_of(w, type);
     struct slice reason = json_get_str(c, "reason", w->a), message = json_get_str(c, "message", w->a);
     if (is_false(c))
-        buf_printf(w->out, "  %s (%.*s%s)%s%.*s\n", what, SLICE_ARG(reason), ago(w, json_get(c, "lastTransitionTime")),
+        buf_printf(w->out, "  %s%s (%.*s)%s%.*s\n", what, since(w, "for ", json_get(c, "lastTransitionTime"), ""), SLICE_ARG(reason),
                    message.len ? ": " : "", SLICE_ARG(message));
 }
 
@@ -214,9 +215,7 @@ static void put_pods(const struct words *w, const struct ray_group *g)
         }
         told++;
         buf_printf(w->out, "    pod %s: %s", p->name, ends(p) && p->phase == POD_RUNNING ? "Ray has ended" : phases[p->phase]);
-        if (ends(p))
-            buf_printf(w->out, ", exit code %d", (int)p->exit_code);
-        buf_printf(w->out, "%s%.*s, made %s ago\n", p->reason.len ? ", " : "", SLICE_ARG(p->reason), age_text(w, p->created_us));
+        buf_printf(w->out, ", made %s ago%s%.*s\n", age_text(w, p->created_us), p->words.len ? ": " : "", SLICE_ARG(p->words));
     }
     if (more)
         buf_printf(w->out, "    and %u pods more\n", more);
@@ -246,7 +245,7 @@ static void put_group(const struct words *w, const struct ray_group *g)
     buf_putc(w->out, '\n');
     if (failures)
         buf_printf(w->out, "    failed %lld times in a row, the last%s: %.*s\n", (long long)failures,
-                   ago(w, json_get(s, "lastFailureTime")), SLICE_ARG(reason));
+                   since(w, "", json_get(s, "lastFailureTime"), " ago"), SLICE_ARG(reason));
     put_pods(w, g);
     /* Nothing fails, and yet it is not as the status says that it should be: somebody would have acted on that by now. */
     int64_t live = (int64_t)t.ready + t.starting + t.ended;
@@ -315,7 +314,7 @@ static void put_scaling(const struct words *w)
     if (!json_there(c))
         buf_put(w->out, SLICE("  nothing was decided yet: the head has not answered, or the operator runs with --autoscaler=off\n"));
     else if (is_false(c))
-        buf_printf(w->out, "  not by demand at present (%.*s%s):\n", SLICE_ARG(reason), ago(w, json_get(c, "lastTransitionTime")));
+        buf_printf(w->out, "  not by demand%s (%.*s):\n", since(w, "for ", json_get(c, "lastTransitionTime"), ""), SLICE_ARG(reason));
     else
         buf_printf(w->out, "  by the operator, which decided last (%.*s):\n", SLICE_ARG(reason));
     put_parts(w, json_get_str(c, "message", w->a));

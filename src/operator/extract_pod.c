@@ -30,7 +30,7 @@ static bool same_to_decisions(const struct pod *a, const struct pod *b)
     return a->version != 0 && a->phase == b->phase && a->ready == b->ready && a->deleting == b->deleting && a->ended == b->ended &&
            a->exit_code == b->exit_code && a->index == b->index && a->host == b->host && a->hash == b->hash && a->head == b->head &&
            a->doubted == b->doubted && a->overtaken == b->overtaken && a->group.ptr == b->group.ptr && a->reason.ptr == b->reason.ptr &&
-           (!b->head || strcmp(a->ip, b->ip) == 0);
+           a->words.ptr == b->words.ptr && (!b->head || strcmp(a->ip, b->ip) == 0);
 }
 
 /* A name is given again only when its pod has gone, and heads have the same one after each other. So of two by one name the older has gone,
@@ -89,6 +89,7 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     *p = now;
     keep_interned(op, &r->group, &p->group, now.group);
     keep_interned(op, &r->reason, &p->reason, now.reason);
+    keep_interned(op, &r->words, &p->words, now.words);
     if (before.version && p->deleting && !before.deleting && !r->by_us)
         cluster_doubt(c);
     if (p->deleting && !before.deleting)

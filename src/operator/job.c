@@ -60,11 +60,8 @@ static bool condition_is(struct jval status, const char *type, const char *word)
 /* Of a cluster that was well once: what its head waits for. */
 static struct slice why_no_head(struct jval status, struct arena *a)
 {
-    struct jval head = condition_of(status, "HeadPodReady");
-    struct slice text = json_get_str(head, "message", a), reason = json_get_str(head, "reason", a);
-    if (!condition_is(status, "HeadPodReady", "False"))
-        return SLICE_NONE;
-    return slice_starts(reason, SLICE("HeadPod")) ? text : arena_printf(a, "%.*s (%.*s)", SLICE_ARG(text), SLICE_ARG(reason));
+    struct slice text = json_get_str(condition_of(status, "HeadPodReady"), "message", a);
+    return condition_is(status, "HeadPodReady", "False") ? text : SLICE_NONE;
 }
 
 /* The first of what keeps a cluster from being ready. */

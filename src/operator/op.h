@@ -29,7 +29,7 @@ struct pod_record {
     struct pod pod; /* first: the view points here */
     struct cluster *of;
     struct pod_record *next, **link;
-    const struct istr *group, *reason;
+    const struct istr *group, *reason, *words;
     const char *stop;       /* why the autoscaler gave it up, a literal; NULL: it did not */
     uint32_t stop_decision; /* … and in which of its decisions */
     bool stop_begun;        /* … and a host of its replica goes by that already */
@@ -40,6 +40,7 @@ struct pod_record {
     uint32_t round;
     bool by_us; /* a DELETE of ours is on its way, or was answered */
 };
+_Static_assert(sizeof(struct pod_record) < 512, "there may be a hundred thousand of them");
 
 struct service_record {
     struct service service;

@@ -226,6 +226,7 @@ void pod_remove(struct op *op, struct pod_record *r)
     map_del(&op->pods, slice_of(r->pod.uid));
     intern_drop(&op->strings, r->group);
     intern_drop(&op->strings, r->reason);
+    intern_drop(&op->strings, r->words);
     slab_free(&op->pod_slab, r);
     cluster_touch(op, c);
 }
@@ -325,6 +326,7 @@ void records_free(struct op *op)
     for (uint32_t i = 0; (p = map_next(&op->pods, &i)) != NULL;) {
         intern_drop(&op->strings, p->group);
         intern_drop(&op->strings, p->reason);
+        intern_drop(&op->strings, p->words);
     }
     map_free(&op->clusters);
     map_free(&op->pods);

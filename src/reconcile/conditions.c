@@ -83,16 +83,22 @@ static void write_head_ready(const struct facts *f, struct jout *w)
         condition(f, w, "HeadPodReady", true, SLICE("HeadPodRunningAndReady"), SLICE(""));
     else
         condition(f, w, "HeadPodReady", false, slice_empty(f->head->reason) ? SLICE("ContainersNotReady") : f->head->reason,
-                  arena_printf(f->a, "pod %s is not ready", f->head->name));
+                  slice_empty(f->head->words) ? arena_printf(f->a, "pod %s is not ready", f->head->name)
+                                              : arena_printf(f->a, "pod %s: %.*s", f->head->name, SLICE_ARG(f->head->words)));
+}
+
+static struct slice lacking(const struct facts *f)
+{
+    struct slice trouble = pods_trouble(f->in->pods, f->in->pod_count, f->a);
+    return arena_printf(f->a, "%lld of %lld worker pods and %d of 1 head pod are ready%s%.*s", (long long)f->all.ready,
+                        (long long)f->all.desired, f->head && f->head->ready, trouble.len ? "; " : "", SLICE_ARG(trouble));
 }
 
 /* True from the first time that all pods were ready until the cluster is suspended. */
 static void write_provisioned(const struct facts *f, struct jout *w)
 {
     bool yes = !f->in->cluster->suspend && (f->ready || prior_true(f, "RayClusterProvisioned"));
-    struct slice message = yes ? SLICE("")
-                               : arena_printf(f->a, "%lld of %lld worker pods and %d of 1 head pod are ready", (long long)f->all.ready,
-                                              (long long)f->all.desired, f->head && f->head->ready);
+    struct slice message = yes ? SLICE("") : lacking(f);
     condition(f, w, "RayClusterProvisioned", yes, yes ? SLICE("AllPodRunningAndReadyFirstTime") : SLICE("RayClusterPodsProvisioning"),
               message);
 }

@@ -27,11 +27,33 @@ bool pod_outdated(const struct pod *pod, const struct ray_group *spec)
     return pod->hash != 0 && pod->hash != spec->hash;
 }
 
+/* Evicted, or lost with its node, it may have no container that ended, and no exit code. */
 struct slice pod_failure_text(const struct pod *pod, struct arena *a)
 {
     if (pod->phase == POD_SUCCEEDED)
         return arena_printf(a, "pod %s ended with exit code 0: Ray must keep running", pod->name);
-    if (slice_empty(pod->reason))
-        return arena_printf(a, "pod %s ended with exit code %d", pod->name, (int)pod->exit_code);
-    return arena_printf(a, "pod %s ended with exit code %d (%.*s)", pod->name, (int)pod->exit_code, SLICE_ARG(pod->reason));
+    if (slice_starts(pod->words, SLICE("ended with ")))
+        return arena_printf(a, "pod %s %.*s", pod->name, SLICE_ARG(pod->words));
+    if (!pod->ended && !slice_empty(pod->words))
+        return arena_printf(a, "pod %s failed: %.*s", pod->name, SLICE_ARG(pod->words));
+    return arena_printf(a, "pod %s ended with exit code %d", pod->name, (int)pod->exit_code);
+}
+
+/* What every pod goes through on its way up. */
+static bool starts(const struct pod *pod)
+{
+    return slice_empty(pod->reason) || slice_eq(pod->reason, SLICE("ContainerCreating"));
+}
+
+struct slice pods_trouble(const struct pod *const *pods, uint32_t count, struct arena *a)
+{
+    const struct pod *worst = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct pod *pod = pods[i];
+        if (pod->ready || !pod_live(pod) || slice_empty(pod->words))
+            continue;
+        bool worse = !worst || (pod->head != worst->head ? pod->head : starts(worst) && !starts(pod));
+        worst = worse ? pod : worst;
+    }
+    return worst ? arena_printf(a, "pod %s: %.*s", worst->name, SLICE_ARG(worst->words)) : SLICE_NONE;
 }

@@ -12,7 +12,7 @@ static enum pod_phase read_phase(struct jval pod)
     return json_there(phase) ? POD_UNKNOWN : POD_PENDING;
 }
 
-static struct jval condition_of(struct jval pod, struct slice type)
+struct jval pod_condition(struct jval pod, struct slice type)
 {
     struct jval k, c;
     for (struct jiter it = json_iter(json_get(pod, "status.conditions")); json_next(&it, &k, &c);)
@@ -29,40 +29,6 @@ static struct jval container_status(struct jval pod, struct slice name)
         if (json_str_eq(json_get(c, "name"), name))
             return c;
     return (struct jval){.at = -1};
-}
-
-/* What it waits for, or how it ended, where that is no part of a pod's ordinary life. */
-static struct slice container_reason(struct jval status, struct arena *a)
-{
-    struct slice waiting = json_get_str(status, "state.waiting.reason", a), ended = json_get_str(status, "state.terminated.reason", a);
-    if (!slice_empty(waiting) && !slice_eq(waiting, SLICE("PodInitializing")))
-        return waiting;
-    return slice_eq(ended, SLICE("Completed")) ? SLICE_NONE : ended;
-}
-
-static struct slice first_reason(struct jval list, struct arena *a)
-{
-    struct slice reason = SLICE_NONE;
-    struct jval k, c;
-    for (struct jiter it = json_iter(list); slice_empty(reason) && json_next(&it, &k, &c);)
-        reason = container_reason(c, a);
-    return reason;
-}
-
-/* Why the pod is not ready: what the Ray container says first. Until it starts that is nothing, and the init containers are asked. */
-static struct slice read_reason(struct jval pod, struct jval ray, struct arena *a)
-{
-    struct slice reason = container_reason(ray, a);
-    if (slice_empty(reason))
-        reason = first_reason(json_get(pod, "status.initContainerStatuses"), a);
-    if (slice_empty(reason))
-        reason = first_reason(json_get(pod, "status.containerStatuses"), a);
-    if (slice_empty(reason))
-        reason = json_get_str(pod, "status.reason", a); /* Evicted, NodeLost … */
-    struct jval scheduled = condition_of(pod, SLICE("PodScheduled"));
-    if (slice_empty(reason) && json_str_eq(json_get(scheduled, "status"), SLICE("False")))
-        reason = json_get_str(scheduled, "reason", a);
-    return reason;
 }
 
 /* Whether a rule of the container's own starts it again after this exit code. */
@@ -110,7 +76,7 @@ static uint64_t read_hash(struct jval object, struct arena *a)
 
 static void read_states(struct pod *p, struct jval object, struct arena *a)
 {
-    struct jval ready = condition_of(object, SLICE("Ready"));
+    struct jval ready = pod_condition(object, SLICE("Ready"));
     p->phase = (uint8_t)read_phase(object);
     p->ready = json_str_eq(json_get(ready, "status"), SLICE("True")) && p->phase == POD_RUNNING;
     p->ready_us = p->ready ? read_time(json_get(ready, "lastTransitionTime"), a) : 0;
@@ -119,7 +85,8 @@ static void read_states(struct pod *p, struct jval object, struct arena *a)
     struct jval ended = json_get(ray, "state.terminated");
     p->exit_code = (int32_t)json_get_int(ended, "exitCode", 0);
     p->ended = json_there(ended) && !comes_back(object, container, p->exit_code);
-    p->reason = p->ready ? SLICE_NONE : read_reason(object, ray, a);
+    if (!p->ready)
+        pod_why(object, ray, p->ended || p->phase == POD_FAILED, a, &p->reason, &p->words);
 }
 
 void pod_read(struct jval object, struct arena *a, struct pod *out)

@@ -41,8 +41,13 @@ bool pod_outdated(const struct pod *pod, const struct ray_group *spec);
  * is planned (and waited for) when it has not been tried yet. */
 enum renewal { RENEWAL_NONE, RENEWAL_TRIED, RENEWAL_DUE };
 enum renewal decide_renewal(const struct group_view *g, struct plan *p);
-/* "container ended with exit code 1 (OOMKilled)" */
+/* "pod X ended with exit code 1 (OOMKilled): its last words" */
 struct slice pod_failure_text(const struct pod *pod, struct arena *a);
+/* Of a Pod object: its condition of this type; not there: it has none. */
+struct jval pod_condition(struct jval pod, struct slice type);
+/* Of a Pod object that is not ready, with the status of its Ray container: pod.reason and pod.words. over: that container is not started
+ * again. */
+void pod_why(struct jval pod, struct jval ray, bool over, struct arena *a, struct slice *reason, struct slice *words);
 
 /* Counts new failures and forgets old ones. Returns whether pods may be created in this group now; else the plan looks again in time. */
 bool decide_failures(const struct group_view *g, struct plan *p);

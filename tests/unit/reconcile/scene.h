@@ -100,6 +100,10 @@ static void read_pod(struct scene *s, struct slice line)
         take_int(word, "host", &p->host);
         if (word_value(word, "reason").ptr)
             p->reason = word_value(word, "reason");
+        if (slice_starts(word, SLICE("says="))) { /* and so does the rest of the line */
+            p->words = slice_skip((struct slice){word.ptr, word.len + (line.ptr ? 1 + line.len : 0)}, 5);
+            line = SLICE_NONE;
+        }
         p->counted |= slice_eq(word, SLICE("counted"));
         p->asked |= slice_eq(word, SLICE("asked"));
         p->overtaken |= slice_eq(word, SLICE("overtaken"));

@@ -395,6 +395,23 @@ static void test_deadline(void)
     CHECK_STR(job_says(&w, "j", "message"), "preRunningDeadlineSeconds passed: RayCluster c does not exist");
     check_fixed_point(&w);
     end_job_world(&w);
+
+    test_case("… and of a cluster whose head has no node the scheduler's own words");
+    make_job_world(&w, false);
+    CHECK_INT(world_call(
+                  &w, "POST", v1, "application/json",
+                  SLICE("{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"c\",\"namespace\":\"n\"},\"spec\":{"
+                        "\"headGroupSpec\":{\"rayStartParams\":{},\"template\":{\"metadata\":{\"annotations\":{\"fake.kubelet/stuck\":"
+                        "\"Unschedulable\"}},\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}}}}")),
+              201);
+    apply_job(&w, "j",
+              "\"preRunningDeadlineSeconds\":35,\"clusterSelector\":{\"ray.io/"
+              "cluster\":\"c\"},");
+    CHECK(run_until(&w, "j", "Failed", 60 * 1000));
+    CHECK_STR(job_says(&w, "j", "message"),
+              "preRunningDeadlineSeconds passed: RayCluster c is not ready: 0 of 0 worker pods and 0 of 1 head pod are ready; pod c-head: "
+              "Unschedulable: 0/1 nodes are available: the pod's annotation asks for this");
+    end_job_world(&w);
 }
 
 static void test_invalid(void)

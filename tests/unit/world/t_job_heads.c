@@ -252,14 +252,14 @@ static void test_head_stays_away(void)
     struct slice path = arena_printf(&w.arena, "%s/%.*s/status", pods_path, SLICE_ARG(job_says(&w, "j", "rayClusterStatus.head.podName")));
     struct slice patch =
         SLICE("{\"status\":{\"phase\":\"Pending\",\"podIP\":null,\"podIPs\":null,\"containerStatuses\":null,\"conditions\":[{"
-              "\"type\":\"PodScheduled\",\"status\":\"False\",\"reason\":\"Unschedulable\"}]}}");
+              "\"type\":\"PodScheduled\",\"status\":\"False\",\"reason\":\"Unschedulable\",\"message\":\"0/1 nodes are available\"}]}}");
     CHECK_INT(world_call(&w, "PATCH", path.ptr, "application/merge-patch+json", patch), 200);
     world_run(&w, JOB_CHECK_TIMEOUT_MS - 10 * 1000);
     CHECK(job_is(&w, "j", "Running"));
     CHECK(run_until(&w, "j", "Retrying", 60 * 1000));
     CHECK_STR(job_says(&w, "j", "reason"), "HeadLost");
     CHECK(text_in(job_says(&w, "j", "message"), "no head runs: "));
-    CHECK(slice_ends(job_says(&w, "j", "message"), SLICE("is not ready (Unschedulable)")));
+    CHECK(slice_ends(job_says(&w, "j", "message"), SLICE("-head: Unschedulable: 0/1 nodes are available")));
     CHECK(run_until(&w, "j", "Complete", 60 * 1000));
     CHECK_INT(board.taken, 2);
     end_job_world(&w);
