@@ -122,6 +122,7 @@ headers_tests := $(headers_json) $(headers_yaml) $(headers_tls) -I. -Wno-string-
 # What every event passes through, and what tries every demand on every node, is compiled for speed, the rest of the product for size.
 speed_json := -O2
 speed_base := -O2
+speed_inflate := -Os
 speed_pack_fit := -O2
 speed_pack_choose := -O2
 room_flags = -DMOBULA_ROOM='"$(room_of)"' $(if $(filter $(DIR_static)/%,$@),$(speed_$(room_of)) $(speed_$(basename $(notdir $(1))))) \
@@ -152,8 +153,12 @@ endef
 FORCE:
 $(foreach way,static test host fuzz cover,$(eval $(call build_way,$(way))))
 
-# Files that the assembler puts into the binary.
-$(foreach way,static test host fuzz cover,$(DIR_$(way))/src/cli/embed.o): $(wildcard airgap/crds/* airgap/install/*)
+# Files that the assembler puts into the binary (src/cli/embed.c): each one's name and text, NULs between, compressed as one.
+build/embed.gz: $(sort $(wildcard airgap/crds/* airgap/install/*))
+	@echo '  GZIP    $@'
+	@mkdir -p $(@D)
+	$(Q)for f in $^; do printf '%s\0' $$f && cat $$f && printf '\0'; done | gzip -9n >$@
+$(foreach way,static test host fuzz cover,$(DIR_$(way))/src/cli/embed.o): build/embed.gz
 
 $(VENDOR): vendor/lock $(wildcard vendor/patches/*/*.patch)
 	$(Q)vendor/fetch build/vendor

@@ -254,6 +254,9 @@ bool base64_encode(struct slice in, struct buf *out);
 /* Standard alphabet, padding required, white space between lines allowed. */
 bool base64_decode(struct slice in, struct buf *out, struct err *e);
 
+/* A deflate stream (RFC 1951: what stands in gzip behind its header). Appends to out; bytes behind the stream's end are left alone. */
+bool inflate(struct slice in, struct buf *out, struct err *e);
+
 /* Kubernetes quantities ("500m", "1.5Gi", "2e3") in units of 10^-decimals: 0 for bytes and counts, 3 for milli-CPU. What is finer than
  * one unit is rounded up, as the API server does. Negative values are refused. *out is written only on success. */
 enum { QUANTITY_DIGITS_MAX = 18, QUANTITY_TEXT_MAX = 32 };

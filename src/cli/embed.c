@@ -1,27 +1,30 @@
 #include "embed.h"
 
-/* The assembler reads the file: paths are relative to the repository's root, where the build runs. */
-#define EMBED(name, path)                                                                                                                  \
-    __asm__(".pushsection .rodata.embed_" #name ",\"a\"\n"                                                                                 \
-            ".global embed_" #name "\n"                                                                                                    \
-            ".hidden embed_" #name "\n"                                                                                                    \
-            "embed_" #name ":\n"                                                                                                           \
-            ".incbin \"" path "\"\n"                                                                                                       \
-            ".global embed_" #name "_end\n"                                                                                                \
-            ".hidden embed_" #name "_end\n"                                                                                                \
-            "embed_" #name "_end:\n"                                                                                                       \
-            ".byte 0\n"                                                                                                                    \
-            ".popsection\n")
+/* The assembler reads what the build has compressed: a gzip file behind the 10 bytes of its header, a deflate stream and 8 bytes. The path
+ * is relative to the repository's root, where the build runs. */
+__asm__(".pushsection .rodata.embed,\"a\"\n"
+        "embed_begin:\n"
+        ".incbin \"build/embed.gz\", 10\n"
+        "embed_end:\n"
+        ".popsection\n");
+extern const char embed_begin[] __attribute__((visibility("hidden"))), embed_end[] __attribute__((visibility("hidden")));
 
-EMBED(crd_ray, "airgap/crds/rayclusters.ray.io.yaml");
-EMBED(crd_legacy, "airgap/crds/rayclusters.cluster.ray.io.yaml");
-EMBED(crd_job, "airgap/crds/rayjobs.ray.io.yaml");
-EMBED(install_namespace, "airgap/install/namespace.yaml");
-EMBED(install_account, "airgap/install/account.yaml");
-EMBED(install_role, "airgap/install/role.yaml");
-EMBED(install_role_tools, "airgap/install/role-tools.yaml");
-EMBED(install_role_sidecar, "airgap/install/role-sidecar.yaml");
-EMBED(install_role_proxy, "airgap/install/role-proxy.yaml");
-EMBED(install_role_auth, "airgap/install/role-auth.yaml");
-EMBED(install_role_leader, "airgap/install/role-leader.yaml");
-EMBED(install_deployment, "airgap/install/deployment.yaml");
+struct slice embed_all(struct arena *a)
+{
+    struct err e = {0};
+    __attribute__((cleanup(buf_free))) struct buf files;
+    buf_init(&files, MIB);
+    if (!inflate((struct slice){embed_begin, (size_t)(embed_end - embed_begin)}, &files, &e))
+        fatal("the embedded files cannot be read: %s", e.text);
+    return arena_dup(a, buf_slice(&files));
+}
+
+struct slice embed_file(struct slice all, const char *path)
+{
+    while (!slice_empty(all)) {
+        struct slice name = slice_cut(&all, '\0'), text = slice_cut(&all, '\0');
+        if (slice_eq(name, slice_of(path)))
+            return text;
+    }
+    fatal("there is no embedded file %s", path);
+}

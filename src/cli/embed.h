@@ -1,29 +1,16 @@
-/* Files of the repository that are part of the binary, byte for byte. */
+/* Files of the repository that are part of the binary, byte for byte: airgap/crds/ and airgap/install/, all of them compressed as one. */
 #ifndef MOBULA_CLI_EMBED_H
 #define MOBULA_CLI_EMBED_H
 
 #include <mobula/base.h>
 
-#define EMBEDDED(name)                                                                                                                     \
-    extern const char embed_##name[], embed_##name##_end[];                                                                                \
-    static inline struct slice name(void)                                                                                                  \
-    {                                                                                                                                      \
-        return (struct slice){embed_##name, (size_t)(embed_##name##_end - embed_##name)};                                                  \
-    }
+#define EMBED_CRD_RAY "airgap/crds/rayclusters.ray.io.yaml"
+#define EMBED_CRD_LEGACY "airgap/crds/rayclusters.cluster.ray.io.yaml"
+#define EMBED_CRD_JOB "airgap/crds/rayjobs.ray.io.yaml"
 
-EMBEDDED(crd_ray)    /* airgap/crds/rayclusters.ray.io.yaml */
-EMBEDDED(crd_legacy) /* airgap/crds/rayclusters.cluster.ray.io.yaml */
-EMBEDDED(crd_job)    /* airgap/crds/rayjobs.ray.io.yaml */
-
-/* airgap/install: templates, see install.c */
-EMBEDDED(install_namespace)
-EMBEDDED(install_account)
-EMBEDDED(install_role)
-EMBEDDED(install_role_tools)
-EMBEDDED(install_role_sidecar)
-EMBEDDED(install_role_proxy)
-EMBEDDED(install_role_auth)
-EMBEDDED(install_role_leader)
-EMBEDDED(install_deployment)
+/* Each file's path and its text, a NUL behind both. */
+struct slice embed_all(struct arena *a);
+/* The text of one of them, which must be there: a path from the repository's root. */
+struct slice embed_file(struct slice all, const char *path);
 
 #endif

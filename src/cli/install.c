@@ -87,15 +87,15 @@ static bool check(const struct install_options *o, struct ray_options *tools, bo
 
 /* ---- manifests ---- */
 
-static void put_namespaces(const struct install_options *o, const struct cli_namespaces *w, struct buf *out)
+static void put_namespaces(struct slice files, const struct install_options *o, const struct cli_namespaces *w, struct buf *out)
 {
     bool own = false;
     for (uint32_t i = 0; i < w->count; i++) {
-        put_document(install_namespace(), (struct variable[]){{"NAMESPACE", w->list[i]}}, 1, out);
+        put_document(embed_file(files, "airgap/install/namespace.yaml"), (struct variable[]){{"NAMESPACE", w->list[i]}}, 1, out);
         own |= slice_eq(w->list[i], o->ns);
     }
     if (!own)
-        put_document(install_namespace(), (struct variable[]){{"NAMESPACE", o->ns}}, 1, out);
+        put_document(embed_file(files, "airgap/install/namespace.yaml"), (struct variable[]){{"NAMESPACE", o->ns}}, 1, out);
 }
 
 /* Only what is not the default is written out. */
@@ -111,8 +111,8 @@ static struct slice access_flag(const struct install_options *o)
     return slice_eq(o->ray_access, SLICE("proxy")) ? SLICE("        - --ray-access=proxy\n") : SLICE("        - --ray-access=service\n");
 }
 
-static void put_operator(const struct install_options *o, const struct ray_options *tools, bool pods, const struct cli_namespaces *w,
-                         struct buf *out)
+static void put_operator(struct slice files, const struct install_options *o, const struct ray_options *tools, bool pods,
+                         const struct cli_namespaces *w, struct buf *out)
 {
     char replicas[20];
     snprintf(replicas, sizeof replicas, "%d", (int)o->replicas);
@@ -123,10 +123,10 @@ static void put_operator(const struct install_options *o, const struct ray_optio
         {"WATCH", slice_empty(o->watch) ? o->ns : o->watch},
         {"IMAGE", o->image},
         {"TOOLS", o->tools},
-        {"TOOLS_RULE", tools->tools == RAY_TOOLS_CONFIGMAP ? install_role_tools() : SLICE_NONE},
-        {"SIDECAR_RULES", slice_eq(o->autoscaler, SLICE("sidecar")) ? install_role_sidecar() : SLICE_NONE},
-        {"PROXY_RULE", slice_eq(o->ray_access, SLICE("proxy")) ? install_role_proxy() : SLICE_NONE},
-        {"AUTH_RULE", o->ray_auth ? install_role_auth() : SLICE_NONE},
+        {"TOOLS_RULE", tools->tools == RAY_TOOLS_CONFIGMAP ? embed_file(files, "airgap/install/role-tools.yaml") : SLICE_NONE},
+        {"SIDECAR_RULES", slice_eq(o->autoscaler, SLICE("sidecar")) ? embed_file(files, "airgap/install/role-sidecar.yaml") : SLICE_NONE},
+        {"PROXY_RULE", slice_eq(o->ray_access, SLICE("proxy")) ? embed_file(files, "airgap/install/role-proxy.yaml") : SLICE_NONE},
+        {"AUTH_RULE", o->ray_auth ? embed_file(files, "airgap/install/role-auth.yaml") : SLICE_NONE},
         {"RAY_ACCESS", access_flag(o)},
         {"AUTOSCALER", slice_eq(o->autoscaler, install_defaults.autoscaler) ? SLICE_NONE : autoscaler_flag(o)},
         {"VERSION", SLICE(MOBULA_VERSION)},
@@ -136,14 +136,14 @@ static void put_operator(const struct install_options *o, const struct ray_optio
         {"SUBMITTER", pods ? SLICE("        - --submitter=pod\n") : SLICE_NONE},
         {"LEADER_ELECT", elect ? SLICE("        - --leader-elect\n") : SLICE_NONE},
     };
-    put_document(install_account(), v, COUNT_OF(v), out);
+    put_document(embed_file(files, "airgap/install/account.yaml"), v, COUNT_OF(v), out);
     for (uint32_t i = 0; i < w->count; i++) {
         v[0].value = w->list[i];
-        put_document(install_role(), v, COUNT_OF(v), out);
+        put_document(embed_file(files, "airgap/install/role.yaml"), v, COUNT_OF(v), out);
     }
     if (elect)
-        put_document(install_role_leader(), v, COUNT_OF(v), out);
-    put_document(install_deployment(), v, COUNT_OF(v), out);
+        put_document(embed_file(files, "airgap/install/role-leader.yaml"), v, COUNT_OF(v), out);
+    put_document(embed_file(files, "airgap/install/deployment.yaml"), v, COUNT_OF(v), out);
 }
 
 bool install_write(const struct install_options *o, struct buf *out, struct err *e)
@@ -153,16 +153,18 @@ bool install_write(const struct install_options *o, struct buf *out, struct err 
     bool pods;
     if (!check(o, &tools, &pods, &w, e))
         return false;
+    __attribute__((cleanup(arena_free))) struct arena mem = {0};
+    struct slice files = embed_all(&mem);
     if (!o->no_crds) {
-        put_document(crd_ray(), NULL, 0, out);
-        put_document(crd_legacy(), NULL, 0, out);
-        put_document(crd_job(), NULL, 0, out);
+        put_document(embed_file(files, EMBED_CRD_RAY), NULL, 0, out);
+        put_document(embed_file(files, EMBED_CRD_LEGACY), NULL, 0, out);
+        put_document(embed_file(files, EMBED_CRD_JOB), NULL, 0, out);
     }
     if (o->crds_only)
         return true;
     if (o->create_namespace)
-        put_namespaces(o, &w, out);
-    put_operator(o, &tools, pods, &w, out);
+        put_namespaces(files, o, &w, out);
+    put_operator(files, o, &tools, pods, &w, out);
     return true;
 }
 

@@ -14,7 +14,7 @@ static void check_cluster(enum ray_kind kind, struct jval object, struct finding
     struct ray_errors *errors = arena_new(f->arena, struct ray_errors), *notes = arena_new(f->arena, struct ray_errors);
     ray_read(object, f->arena, &cluster, errors);
     findings_add_ray(f, false, errors);
-    schema_check(kind == RAY_V1 ? crd_ray() : crd_legacy(), object, f);
+    schema_check(embed_file(embed_all(f->arena), kind == RAY_V1 ? EMBED_CRD_RAY : EMBED_CRD_LEGACY), object, f);
     ray_notes(object, f->arena, notes);
     findings_add_ray(f, true, notes);
 }
@@ -25,7 +25,7 @@ static void check_job(struct jval object, struct findings *f)
     struct ray_errors *errors = arena_new(f->arena, struct ray_errors), *notes = arena_new(f->arena, struct ray_errors);
     ray_read_job(object, f->arena, &job, errors);
     findings_add_ray(f, false, errors);
-    schema_check(crd_job(), object, f);
+    schema_check(embed_file(embed_all(f->arena), EMBED_CRD_JOB), object, f);
     ray_job_notes(object, f->arena, notes);
     findings_add_ray(f, true, notes);
 }
