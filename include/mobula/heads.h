@@ -5,6 +5,7 @@
 #define MOBULA_HEADS_H
 
 #include <mobula/http.h>
+#include <mobula/kube.h>
 #include <mobula/net.h>
 
 /* ---- what a head says of its cluster: GetClusterResourceState, read by the GCS client, used by the autoscaler ----
@@ -261,6 +262,11 @@ struct ray_dash_answer {
 };
 /* What an answer of this status says. The body of LOG may be the end of one, from ray_log. */
 void ray_dash_read(enum ray_dash_call call, int status, struct slice body, bool log_cut, struct arena *a, struct ray_dash_answer *out);
+
+/* The same of an answer that came through the API server's proxy. Its own no is none of Ray's, and the dashboard has not heard the question
+ * then; of a 5xx nobody knows. right: what a 403 lacks, for people. log: the end of it where that was gathered, else empty. */
+void ray_dash_read_proxied(enum ray_dash_call call, const struct kube_answer *answer, struct slice log, bool log_cut, const char *right,
+                           struct arena *a, struct ray_dash_answer *out);
 
 /* The driver's whole log comes as one JSON string without bound: this keeps the end of it. */
 struct ray_log {

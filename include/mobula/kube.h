@@ -142,6 +142,8 @@ struct kube_answer {
 };
 
 typedef void kube_done(void *owner, uint64_t tag, const struct kube_answer *answer, struct now now);
+/* A part of a body. In here no call may be made or taken back. */
+typedef void kube_piece(void *owner, uint64_t tag, struct slice piece);
 
 enum kube_lane {
     KUBE_LANE_MAIN,   /* under the adaptive window */
@@ -165,6 +167,8 @@ struct kube_request {
     int64_t timeout_ms;        /* from now; 0: KUBE_CALL_MS */
     int64_t begin_ms;          /* what does not go out before this time does not go out at all; 0: it may until its timeout */
     kube_done *done;           /* called once, unless the client is freed before */
+    kube_piece *piece;         /* gets the body of a 2xx as it comes, without bound: the answer has none then. The timeout begins anew with
+                                  each part, and the call is not sent again behind the first. NULL: the answer holds the body */
     void *owner;
     const void *about; /* of the owner's: calls about the same are taken back together; NULL: about nothing */
     uint64_t tag;

@@ -120,9 +120,11 @@ bool kube_call(struct kube_client *c, const struct kube_request *r, struct now n
     call->at_once = r->at_once;
     call->secret = r->secret;
     call->made_ms = now.mono_ms;
-    call->deadline_ms = now.mono_ms + (r->timeout_ms > 0 ? r->timeout_ms : KUBE_CALL_MS);
+    call->timeout_ms = r->timeout_ms > 0 ? r->timeout_ms : KUBE_CALL_MS;
+    call->deadline_ms = now.mono_ms + call->timeout_ms;
     call->begin_ms = r->begin_ms != 0 && r->begin_ms < call->deadline_ms ? r->begin_ms : call->deadline_ms;
     call->done = r->done;
+    call->piece = r->piece;
     call->owner = r->owner;
     call->about = r->about;
     call->tag = r->tag;

@@ -27,6 +27,8 @@ struct call {
     int64_t made_ms, deadline_ms, not_before_ms;
     int64_t begin_ms; /* likewise of what is not on its way, or not any more */
     kube_done *done;  /* NULL: nobody waits any more */
+    kube_piece *piece;
+    int64_t timeout_ms; /* of which deadline_ms was made */
     void *owner;
     const void *about;
     uint64_t tag;

@@ -214,9 +214,22 @@ void conn_rest(struct conn *conn, struct now now)
     conns_push(conn->x.link ? &lane_of(conn)->idle : &c->closed, conn);
 }
 
+/* What an owner has been given cannot be taken back: such a call is sent once. */
+static void hand_on(struct call *call, struct slice piece, struct now now)
+{
+    call->again = false;
+    call->deadline_ms = now.mono_ms + call->timeout_ms;
+    if (call->done)
+        call->piece(call->owner, call->tag, piece);
+}
+
 static void on_body(struct exchange *x, struct slice piece, struct now now)
 {
     struct conn *conn = (struct conn *)x;
+    if (conn->call->piece && x->status / 100 == 2) {
+        hand_on(conn->call, piece, now);
+        return;
+    }
     if (conn->secret ? kube_buf_put_secret(&conn->body, piece) : buf_put(&conn->body, piece))
         return;
     struct err e = {0};

@@ -103,43 +103,20 @@ static bool ask_direct(struct head_call *h, struct slice ip, const struct ray_da
 
 /* ---- through the API server ---- */
 
-static bool is_status(struct slice body, struct arena *a)
-{
-    struct json doc;
-    struct err e = {0};
-    return json_parse(&doc, body, a, &e) && json_str_eq(json_get(json_root(&doc), "kind"), SLICE("Status"));
-}
-
-static struct slice proxied_body(struct head_call *h, const struct kube_answer *a, struct ray_log *log, bool *cut)
-{
-    if (h->call != RAY_DASH_LOG || a->outcome != KUBE_OK)
-        return a->body;
-    ray_log_add(log, a->body);
-    return ray_log_end(log, cut);
-}
-
 static void on_proxied(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
 {
     (void)tag;
     struct head_call *h = owner;
     struct op *op = h->op;
     struct arena scratch = {0};
-    struct ray_dash_answer answer = {
-        .call = h->call, .outcome = a->outcome == KUBE_UNSENT ? RAY_DASH_UNSENT : RAY_DASH_LOST, .err = a->err};
+    struct ray_dash_answer answer;
     struct ray_log log;
     bool cut = false;
     ray_log_init(&log);
-    if (a->outcome == KUBE_OK || a->outcome == KUBE_REFUSED)
-        ray_dash_read(h->call, a->status.code, proxied_body(h, a, &log, &cut), cut, &scratch, &answer);
-    /* The server itself says no: that is no answer of Ray's, and the dashboard has not heard the question. Of a 5xx nobody knows. */
-    if (a->outcome == KUBE_REFUSED && is_status(a->body, &scratch)) {
-        answer.outcome = a->status.code < 500 ? RAY_DASH_UNSENT : RAY_DASH_FAILED;
-        answer.http_status = 0;
-        answer.err = (struct err){0};
-        err_set(&answer.err, ERR_STATUS, "the API server%s: %d %s: %s",
-                a->status.code == 403 ? " (mobula install --ray-access=proxy prints the right)" : "", a->status.code,
-                kube_reason_text(a->status.reason), a->status.message);
-    }
+    if (h->call == RAY_DASH_LOG && a->outcome == KUBE_OK)
+        ray_log_add(&log, a->body);
+    struct slice end = ray_log_end(&log, &cut);
+    ray_dash_read_proxied(h->call, a, end, cut, " (mobula install --ray-access=proxy prints the right)", &scratch, &answer);
     op->now = now;
     if (h->done)
         on_answer(h, 0, &answer, now);

@@ -183,9 +183,65 @@ static void check_warnings(void)
     fake_free(&f);
 }
 
+static void on_piece(void *owner, uint64_t tag, struct slice piece)
+{
+    struct answers *a = owner;
+    size_t n = strlen(a->body);
+    (void)tag;
+    snprintf(a->body + n, sizeof a->body - n, "%.*s", SLICE_ARG(piece));
+}
+
+static void ask_pieces(struct fake *f, struct answers *a)
+{
+    struct err e = {0};
+    struct kube_request r = {.lane = KUBE_LANE_PROXY,
+                             .method = SLICE("GET"),
+                             .path = SLICE("/log"),
+                             .again = true,
+                             .timeout_ms = 1000,
+                             .done = on_answer,
+                             .piece = on_piece,
+                             .owner = a};
+    *a = (struct answers){0};
+    CHECK(kube_call(f->client, &r, f->now, &e));
+    fake_run(f, 0);
+}
+
+static void check_pieces(void)
+{
+    struct fake f;
+    struct answers a;
+    fake_init(&f);
+    test_case("an answer is handed on as it comes; its time begins anew with each part");
+    ask_pieces(&f, &a);
+    fake_stream(taken(&f));
+    for (int i = 0; i < 10; i++) {
+        CHECK_INT(strlen(a.body), i * 10);
+        fake_chunk(fake_last(&f), SLICE("0123456789"));
+        fake_run(&f, 999);
+    }
+    CHECK(a.count == 0 && strlen(a.body) == 100);
+    fake_run(&f, 1);
+    CHECK(a.count == 1 && a.unknown == 1);
+    test_case("what was handed on is not asked for again");
+    ask_pieces(&f, &a);
+    fake_stream(taken(&f));
+    fake_chunk(fake_last(&f), SLICE("x"));
+    fake_fail(fake_last(&f), ERR_CLOSED, "reset");
+    CHECK(a.count == 1 && a.unknown == 1);
+    CHECK_STR(slice_of(a.body), "");
+    test_case("an error is no part: the answer has it");
+    ask_pieces(&f, &a);
+    fake_answer(taken(&f), 404, "", SLICE("no such job"));
+    CHECK(a.count == 1 && a.refused == 1);
+    CHECK_STR(slice_of(a.body), "no such job");
+    fake_free(&f);
+}
+
 int main(void)
 {
     log_quiet();
+    check_pieces();
     check_pauses();
     check_pause_of_a_write();
     check_denials();
