@@ -233,6 +233,7 @@ struct ray_dash_job {
     bool exited;
     int64_t exit_code;
 };
+bool ray_dash_job_ended(struct slice status); /* it is one of those that do not change any more */
 /* What Ray says of a job as one line, without the end of the log that it puts behind; NUL-terminated. */
 struct slice ray_dash_job_words(const struct ray_dash_job *job, char *out, size_t size);
 struct ray_serve_deployment {

@@ -257,6 +257,7 @@ bool ray_build_submission(const struct ray_job *job, struct slice id, struct buf
  * submits once however often it is made. It is the template's pod where the job brings one, else a container of 10m CPU and 16Mi on the
  * head's kind of nodes; and it runs the template's own command where that has one. A pod is made once and never restarted: the next one
  * has the next name. It carries RAY_LABEL_CLUSTER, by which pods are watched. */
+#define RAY_SUBMITTER_CONTAINER "ray-job-submitter" /* where no template names another */
 struct ray_submitter {
     struct slice name, id;
     struct slice cluster;   /* the RayCluster's name */

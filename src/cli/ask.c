@@ -37,8 +37,16 @@ struct waiting {
     struct arena *a;
     struct ask_answer *out;
     struct err *e;
+    kube_piece *piece;
+    void *owner;
     bool over, well;
 };
+
+static void on_piece(void *owner, uint64_t tag, struct slice piece)
+{
+    struct waiting *w = owner;
+    w->piece(w->owner, tag, piece);
+}
 
 static void on_answer(void *owner, uint64_t tag, const struct kube_answer *answer, struct now now)
 {
@@ -53,32 +61,65 @@ static void on_answer(void *owner, uint64_t tag, const struct kube_answer *answe
     }
     *w->out = (struct ask_answer){.code = answer->status.code,
                                   .reason = answer->status.reason,
+                                  .object = answer->status.object,
                                   .body = arena_dup(w->a, answer->body),
                                   .message = arena_dup(w->a, slice_of(answer->status.message))};
 }
 
-bool ask_get(struct ask *k, struct slice path, const struct http_header *header, struct arena *a, struct ask_answer *out, struct err *e)
+/* Signals end it: what is asked is not waited for any more. */
+static bool interrupted(struct ask *k)
 {
-    struct waiting w = {.a = a, .out = out, .e = e};
+    int signal = loop_signal(k->loop);
+    if (signal)
+        k->signal = signal;
+    return signal != 0;
+}
+
+bool ask_text(struct ask *k, struct slice path, const struct http_header *header, kube_piece *piece, void *owner, struct arena *a,
+              struct ask_answer *out, struct err *e)
+{
+    struct waiting w = {.a = a, .out = out, .e = e, .piece = piece, .owner = owner};
     struct now now = clock_now();
-    const struct kube_request r = {.lane = KUBE_LANE_MAIN,
+    const struct kube_request r = {.lane = piece ? KUBE_LANE_PROXY : KUBE_LANE_MAIN,
                                    .method = SLICE("GET"),
                                    .path = path,
                                    .header = header ? *header : (struct http_header){SLICE_NONE, SLICE_NONE},
                                    .again = true,
                                    .timeout_ms = ASK_MS,
                                    .done = on_answer,
+                                   .piece = piece ? on_piece : NULL,
                                    .owner = &w};
+    if (!k->client)
+        return err_set(e, ERR_CLOSED, "ended by a signal");
     if (!kube_call(k->client, &r, now, e))
         return false;
     while (!w.over) {
         now = loop_wait(k->loop, kube_client_tick(k->client, now));
         net_dispatch(loop_net(k->loop), now);
-        if (loop_signal(k->loop) && !w.over) {
+        if (interrupted(k) && !w.over) {
             kube_client_free(k->client); /* it would tell us later */
             k->client = NULL;
             return err_set(e, ERR_CLOSED, "ended by a signal");
         }
     }
     return w.well;
+}
+
+bool ask_get(struct ask *k, struct slice path, const struct http_header *header, struct arena *a, struct ask_answer *out, struct err *e)
+{
+    return ask_text(k, path, header, NULL, NULL, a, out, e);
+}
+
+bool ask_pause(struct ask *k, int64_t ms)
+{
+    struct now now = clock_now();
+    int64_t until_ms = now.mono_ms + ms;
+    while (k->client && now.mono_ms < until_ms) {
+        int64_t next = kube_client_tick(k->client, now);
+        now = loop_wait(k->loop, next < until_ms ? next : until_ms);
+        net_dispatch(loop_net(k->loop), now);
+        if (interrupted(k))
+            return false;
+    }
+    return k->client != NULL;
 }

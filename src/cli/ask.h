@@ -11,6 +11,7 @@ struct ask {
     struct kube_config *config;
     struct loop *loop;
     struct kube_client *client;
+    int signal; /* that ended a question or a pause; 0: none has */
 };
 /* kubeconfig and context as the operator's flags have them; empty: not given. ask_close also after a failure. */
 bool ask_open(struct ask *k, struct slice kubeconfig, struct slice context, struct err *e);
@@ -19,11 +20,17 @@ void ask_close(struct ask *k);
 struct ask_answer {
     int code; /* HTTP status */
     enum kube_reason reason;
+    bool object;          /* a Status object says so: the API server itself, and nobody behind it */
     struct slice body;    /* in the arena given */
     struct slice message; /* of what is not 2xx: the server's words */
 };
 /* header: one more, for whom the server passes the request on to; NULL: none. False: no answer came, and *e says at which step it failed.
  */
 bool ask_get(struct ask *k, struct slice path, const struct http_header *header, struct arena *a, struct ask_answer *out, struct err *e);
+/* The same for an answer without bound, of which each part goes to piece(owner, 0, …) as it comes: out->body is empty then. */
+bool ask_text(struct ask *k, struct slice path, const struct http_header *header, kube_piece *piece, void *owner, struct arena *a,
+              struct ask_answer *out, struct err *e);
+/* False: a signal has ended it. */
+bool ask_pause(struct ask *k, int64_t ms);
 
 #endif

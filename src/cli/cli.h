@@ -12,6 +12,7 @@ int cli_install(int argc, char **argv);         /* the manifests of an installat
 int cli_validate(int argc, char **argv);        /* checks manifests without a cluster */
 int cli_explain(int argc, char **argv);         /* the objects that would be made from a manifest */
 int cli_explain_cluster(int argc, char **argv); /* `explain cluster`: why a cluster is as it is */
+int cli_logs(int argc, char **argv);            /* what a job has printed */
 int cli_wait_gcs(int argc, char **argv);        /* waits until Ray's control service answers */
 int cli_submit(int argc, char **argv);          /* submits a job to Ray's dashboard and follows it */
 

@@ -197,16 +197,22 @@ bool flags_parse(const struct flags *f, int argc, char **argv, void *options, in
     return false;
 }
 
+static bool is_word(struct slice s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (!(s.ptr[i] >= 'a' && s.ptr[i] <= 'z') && (s.ptr[i] != '-' || i == 0))
+            return false;
+    return !slice_empty(s);
+}
+
 /* "explain cluster" of "mobula explain cluster NAME [-n NS]": the words that stand for themselves. */
 static struct slice command_name(const struct flags *f)
 {
-    struct slice rest = slice_of(f->usage), name;
+    struct slice rest = slice_of(f->usage), name, word;
     slice_cut(&rest, ' ');
     name = slice_head(rest, 0);
-    while (!slice_empty(rest) && rest.ptr[0] >= 'a' && rest.ptr[0] <= 'z') {
-        struct slice word = slice_cut(&rest, ' ');
+    while (is_word(word = slice_cut(&rest, ' ')))
         name.len = (size_t)(word.ptr + word.len - name.ptr);
-    }
     return name;
 }
 

@@ -15,6 +15,7 @@ static const struct subcommand {
     {"install", "print the manifests of an installation", cli_install},
     {"validate", "check manifests without a cluster", cli_validate},
     {"explain", "print what would be made from a manifest, or say why a cluster is as it is", cli_explain},
+    {"logs", "print what a job has printed, or follow it", cli_logs},
     {"wait-gcs", "wait until the control service of a Ray cluster answers", cli_wait_gcs},
     {"submit", "submit a job to a Ray cluster and follow it", cli_submit},
     {"version", "print the version of this binary", run_version},

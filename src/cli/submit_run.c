@@ -188,11 +188,6 @@ static void compare_entrypoint(struct submit *s, const struct ray_dash_job *job)
     s->again = false;
 }
 
-static bool is_final(const char *status)
-{
-    return strcmp(status, "SUCCEEDED") == 0 || strcmp(status, "FAILED") == 0 || strcmp(status, "STOPPED") == 0;
-}
-
 static void tell_status(struct submit *s, const struct ray_dash_job *job)
 {
     char words[ERR_TEXT_MAX], status[SUBMIT_STATUS_MAX];
@@ -202,7 +197,7 @@ static void tell_status(struct submit *s, const struct ray_dash_job *job)
     bool changed = strcmp(status, s->status) != 0 || (waits && strcmp(words, s->words) != 0);
     memcpy(s->status, status, sizeof s->status);
     memcpy(s->words, words, sizeof s->words);
-    s->ended = is_final(status);
+    s->ended = ray_dash_job_ended(slice_of(status));
     if (changed && !s->ended)
         say(s, "job %.*s is %s%s%s", ID(s), status, waits ? ": " : "", waits ? words : "");
 }

@@ -109,6 +109,11 @@ static void read_job(struct jval v, struct arena *a, struct ray_dash_job *out)
     out->exited = json_int(json_get(v, "driver_exit_code"), &out->exit_code);
 }
 
+bool ray_dash_job_ended(struct slice status)
+{
+    return slice_eq(status, SLICE("SUCCEEDED")) || slice_eq(status, SLICE("FAILED")) || slice_eq(status, SLICE("STOPPED"));
+}
+
 struct slice ray_dash_job_words(const struct ray_dash_job *job, char *out, size_t size)
 {
     ptrdiff_t log = slice_find_text(job->message, ", last available logs");

@@ -1,8 +1,6 @@
 /* The pod that submits a RayJob: this binary, in the head's image or in ours, or what the user brings. */
 #include "build.h"
 
-#define RAY_SUBMITTER_CONTAINER "ray-job-submitter"
-
 struct submitter_build {
     const struct ray_job *job;
     const struct ray_submitter *s;

@@ -40,7 +40,7 @@ def test_a_job_succeeds(space, operator):
     assert [j["submission_id"] for j in own] == [end["jobId"]], "submitted once, under the id that status had"
     assert own[0]["runtime_env"]["env_vars"] == {"GREETING": "hello"}
     log = dashboard(space, cluster, "GET", f"/api/jobs/{end['jobId']}/logs")[1]["logs"]
-    assert last_line(log) == "285"
+    assert last_line(log) == "285" and end["message"].endswith("285"), end["message"]
     eventually(lambda: not clusters(space) and not space.pods(), 120)
     assert space.becomes("j", "Complete", START_S)["jobStatus"] == "SUCCEEDED"
 

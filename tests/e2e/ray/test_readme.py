@@ -1,4 +1,4 @@
-"""What the README shows of real Ray: its four commands, run as they are printed there."""
+"""What the README shows of real Ray: its five commands, run as they are printed there."""
 
 import os
 import re
@@ -25,13 +25,13 @@ def shell(command):
 
 
 @pytest.mark.parametrize("space", ["ray"], indirect=True)  # the namespace that they name
-def test_the_four_commands(space, operator):
+def test_the_five_commands(space, operator):
     commands = printed()
-    assert len(commands) == 4 and all("-n ray" in c for c in commands), commands
+    assert len(commands) == 5 and all("-n ray" in c for c in commands), commands
     said = [shell(c) for c in commands]
     assert "raycluster.ray.io/autoscaling created" in said[0]
     assert "RayCluster ray/autoscaling (ray.io/v1)" in said[1] and "Autoscaling" in said[1]
-    assert "rayjob.ray.io/example created" in said[2] and "condition met" in said[3]
+    assert "rayjob.ray.io/example created" in said[2] and "'CPU': " in said[3] and "condition met" in said[4]
     assert space.becomes("example", "Complete")["jobStatus"] == "SUCCEEDED"
     space.ready("autoscaling", 1, seconds=START_S)
     eventually(lambda: "by the operator, which decided last (DemandMet)" in explained(space, "autoscaling"), 60, 0.5)

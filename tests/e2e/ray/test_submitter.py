@@ -2,7 +2,7 @@
 
 import json
 
-from cluster import eventually, kubectl
+from cluster import RUN, eventually, kubectl, mobula
 from real import START_S, raycluster
 
 # What the shell in the head makes of it: a number, an environment variable of the runtime environment, and a word as it was written.
@@ -37,6 +37,8 @@ def test_a_pod_submits_and_shows_the_log(space, operators):
         log = kubectl("-n", space.name, "logs", pod["metadata"]["name"]).stdout
         said = [line for line in log.splitlines() if line.startswith("pid ")]
         assert len(said) == 1 and said[0].endswith(" says a b and $(WORD)") and said[0].split()[1].isdigit(), log
+        shown = mobula("logs", "rayjob", name, "-n", space.name, f"--kubeconfig={RUN / 'admin.kubeconfig'}")
+        assert shown.returncode == 0 and said[0] in shown.stdout.splitlines(), shown.stderr
         # The RayJob is over as soon as the container is: the phase follows.
         eventually(lambda job=name, end=code: submitter(space, job)["status"]["phase"] == ("Failed" if end else "Succeeded"), 60)
         assert status(space, name)["jobStatus"] == ("SUCCEEDED" if code == 0 else "FAILED")
