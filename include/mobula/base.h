@@ -261,8 +261,11 @@ bool inflate(struct slice in, struct buf *out, struct err *e);
  * one unit is rounded up, as the API server does. Negative values are refused. *out is written only on success. */
 enum { QUANTITY_DIGITS_MAX = 18, QUANTITY_TEXT_MAX = 32 };
 bool quantity_parse(struct slice text, int decimals, int64_t *out, struct err *e);
-/* Canonical text of value * 10^-decimals: the largest suffix without a fraction, binary (Ki Mi …) or decimal (k M …, and m). */
-struct slice quantity_format(int64_t value, int decimals, bool binary, char out[QUANTITY_TEXT_MAX]);
+/* How it is written: k M … and m, Ki Mi …, or e3 e6 …. The form of text that quantity_parse takes, which sums keep, as in Kubernetes. */
+enum quantity_form { QUANTITY_DECIMAL, QUANTITY_BINARY, QUANTITY_EXPONENT };
+enum quantity_form quantity_form(struct slice text);
+/* Canonical text of value * 10^-decimals in that form: the largest suffix without a fraction. */
+struct slice quantity_format(int64_t value, int decimals, enum quantity_form form, char out[QUANTITY_TEXT_MAX]);
 
 bool utf8_valid(struct slice s);
 /* Bytes of the character that s begins with, 1 to 4, or 0 when they are not UTF-8 (or s is empty). */

@@ -105,6 +105,7 @@ enum {
     LIMIT_POD_WORDS = KIB,         /* why a pod is not ready, in the words of its kubelet and of the scheduler; kept only while it is not */
     LIMIT_RAY_ERRORS = 64,         /* validation errors kept for one resource */
     LIMIT_RAY_HOSTS = 1024,        /* numOfHosts */
+    LIMIT_RAY_ENDPOINTS = 100,     /* ports of a head service that status tells, as many as one EndpointSlice has; others are left out */
     LIMIT_RAY_PACK_NAMES = 1024,   /* different resources that one scaling decision knows */
     LIMIT_RAY_PACK_SELECTORS = 64, /* different label selectors of one */
     LIMIT_RAY_RULES = 16,          /* deletionRules of a RayJob */

@@ -154,6 +154,9 @@ bool ray_build_headless_service(const struct ray_cluster *c, struct arena *a, st
 /* The same for what we build and for what the server gives back with its defaults filled in: equal as long as nobody changed what is ours.
  */
 uint64_t ray_service_hash(struct jval service);
+/* {"dashboard":"30123"}: what clients of a service that the API server has use by the names of its ports: the node's port, else the pod's.
+ */
+void ray_service_endpoints(struct jval service, struct arena *a, struct buf *out);
 /* The text that starts Ray in the group's container: v1 "ray start --head …", as KUBERAY_GEN_RAY_START_CMD has it, without ulimit;
  * legacy the setup and start commands joined by "; ", with --block.
  *
@@ -276,9 +279,13 @@ struct jval ray_live_container(struct jval pod);
 /* Whether it is a head, by its name: a worker that somebody labels as one stays what it is, and so does a head without its label. */
 bool ray_live_head(struct jval pod, struct arena *a);
 
-/* Sums over pods that should run, for status: milli-CPU, bytes, GPUs, TPUs. */
+/* Sums over pods that should run, for status: milli-CPU, bytes, GPUs, TPUs. They are written as the first of them is, as by KubeRay. */
+struct ray_sum {
+    int64_t amount;
+    enum quantity_form form; /* of the first that is not zero */
+};
 struct ray_sums {
-    int64_t cpu_milli, memory, gpu, tpu;
+    struct ray_sum cpu, memory, gpu, tpu;
 };
 bool ray_desired_sums(const struct ray_cluster *c, struct arena *a, struct ray_sums *out, struct err *e);
 

@@ -127,6 +127,14 @@ bool quantity_parse(struct slice text, int decimals, int64_t *out, struct err *e
     return true;
 }
 
+enum quantity_form quantity_form(struct slice text)
+{
+    char last = slice_empty(text) ? 0 : text.ptr[text.len - 1];
+    if (last == 'i')
+        return QUANTITY_BINARY;
+    return is_digit(last) && (slice_find(text, 'e') >= 0 || slice_find(text, 'E') >= 0) ? QUANTITY_EXPONENT : QUANTITY_DECIMAL;
+}
+
 /* The name of the suffix that stands for 10^exp10 * 2^exp2. */
 static const char *suffix_name(int exp10, int exp2)
 {
@@ -136,7 +144,7 @@ static const char *suffix_name(int exp10, int exp2)
     fatal("no quantity suffix for 10^%d * 2^%d", exp10, exp2);
 }
 
-struct slice quantity_format(int64_t value, int decimals, bool binary, char out[QUANTITY_TEXT_MAX])
+struct slice quantity_format(int64_t value, int decimals, enum quantity_form form, char out[QUANTITY_TEXT_MAX])
 {
     if (decimals < 0 || decimals > 9)
         fatal("quantity_format: %d decimals", decimals);
@@ -146,7 +154,8 @@ struct slice quantity_format(int64_t value, int decimals, bool binary, char out[
         v /= 10;
         exp10++;
     }
-    if (binary && exp10 == 0 && v >= 1024) { /* smaller ones, and those with a fraction, are written in decimal by the API server too */
+    if (form == QUANTITY_BINARY && exp10 == 0 &&
+        v >= 1024) { /* smaller ones, and those with a fraction, are written in decimal by the API server too */
         for (; v % 1024 == 0 && exp2 < 60; exp2 += 10)
             v /= 1024;
     } else {
@@ -156,6 +165,10 @@ struct slice quantity_format(int64_t value, int decimals, bool binary, char out[
             v /= 1000;
         exp10 = v == 0 ? 0 : exp10;
     }
-    int n = snprintf(out, QUANTITY_TEXT_MAX, "%s%llu%s", value < 0 ? "-" : "", (unsigned long long)v, suffix_name(exp10, exp2));
+    int n = snprintf(out, QUANTITY_TEXT_MAX, "%s%llu", value < 0 ? "-" : "", (unsigned long long)v);
+    if (form != QUANTITY_EXPONENT)
+        n += snprintf(out + n, QUANTITY_TEXT_MAX - (size_t)n, "%s", suffix_name(exp10, exp2));
+    else if (exp10 != 0)
+        n += snprintf(out + n, QUANTITY_TEXT_MAX - (size_t)n, "e%d", exp10);
     return (struct slice){out, (size_t)n};
 }

@@ -177,6 +177,14 @@ static struct service_record *service_make(struct op *op, struct cluster *c, str
     return r;
 }
 
+static void keep_endpoints(struct op *op, struct service_record *r, struct jval object)
+{
+    buf_clear(&op->body);
+    ray_service_endpoints(object, &op->event_arena, &op->body);
+    keep_interned(op, &r->endpoints, intern_get(&op->strings, buf_slice(&op->body)));
+    r->service.endpoints = istr_slice(r->endpoints);
+}
+
 void extract_service(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round)
 {
     struct arena *a = &op->event_arena;
@@ -200,6 +208,7 @@ void extract_service(struct op *op, struct space *space, struct jval object, uin
     slice_copy(name, r->service.name, sizeof r->service.name);
     slice_copy(json_get_str(object, "spec.clusterIP", a), r->service.ip, sizeof r->service.ip);
     r->service.hash = ray_service_hash(object);
+    keep_endpoints(op, r, object);
     r->service.ours = json_there(json_key(json_get(object, "metadata.annotations"), SLICE(RAY_ANNOTATION_HASH)));
     bool deleting = json_there(json_get(object, "metadata.deletionTimestamp"));
     if (deleting)

@@ -44,6 +44,7 @@ _Static_assert(sizeof(struct pod_record) < 512, "there may be a hundred thousand
 
 struct service_record {
     struct service service;
+    const struct istr *endpoints; /* which service.endpoints lies in */
     struct cluster *of;
     struct service_record *next, **link;
     struct doubt doubt; /* it counts as deleting because a DELETE was answered "not there" */

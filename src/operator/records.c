@@ -241,6 +241,7 @@ void service_remove(struct op *op, struct service_record *r)
     if (r->next)
         r->next->link = r->link;
     map_del(&op->services, slice_of(r->service.uid));
+    intern_drop(&op->strings, r->endpoints);
     slab_free(&op->service_slab, r);
     cluster_touch(op, c);
 }

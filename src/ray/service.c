@@ -114,6 +114,32 @@ bool ray_build_head_service(const struct ray_cluster *c, struct arena *a, struct
     return finish(c, ray_head_service_name(c, a), metadata, &labels, &annotations, text, a, out, e);
 }
 
+/* Whoever may change the service may name its ports; what is no name of a port is left out. */
+static void add_endpoint(struct jval port, struct pairs *out)
+{
+    struct arena *a = out->arena;
+    struct slice name = json_get_str(port, "name", a);
+    struct jval target = json_key(port, SLICE("targetPort"));
+    int64_t node = json_get_int(port, "nodePort", 0), number = json_get_int(port, "targetPort", 0);
+    if (number == 0 && !value_given(target))
+        number = json_get_int(port, "port", 0);
+    number = node ? node : number;
+    struct slice text = number ? arena_printf(a, "%lld", (long long)number) : json_str(target, a);
+    if (name_dns1123_label(name) && name_dns1123_label(text) && out->count < LIMIT_RAY_ENDPOINTS)
+        pairs_default(out, name, text);
+}
+
+void ray_service_endpoints(struct jval service, struct arena *a, struct buf *out)
+{
+    struct pairs all = pairs_new(a);
+    struct jval k, port;
+    for (struct jiter it = json_iter(json_get(service, "spec.ports")); json_next(&it, &k, &port);)
+        add_endpoint(port, &all);
+    struct jout w;
+    jout_init(&w, out);
+    pairs_write(&all, &w);
+}
+
 bool ray_wants_headless_service(const struct ray_cluster *c)
 {
     for (uint32_t i = 0; i < c->group_count; i++)

@@ -178,12 +178,10 @@ void reconcile_cluster(const struct cluster_view *in, struct arena *a, struct pl
     if (in->cluster->deleting || in->cluster->managed_elsewhere)
         return;
     /* A spec that cannot work changes nothing that runs. */
-    struct jval head_service = {.at = -1};
     if (in->errors->count == 0) {
-        head_service = build_service(in, true, out); /* once: status tells its ports */
-        decide_services(in, head_service, out);
+        decide_services(in, build_service(in, true, out), out);
         decide_pods(in, out);
         decide_old_services(in, out);
     }
-    decide_status(in, head_service, out);
+    decide_status(in, out);
 }

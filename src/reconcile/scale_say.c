@@ -39,7 +39,7 @@ static void put_bundle(struct buf *b, const struct ray_bundle *bundle)
         scale_put_name(b, a->name);
         buf_put(b, SLICE(": "));
         if (slice_ends(a->name, SLICE("memory")) && a->amount % RAY_QUANTUM == 0 && a->amount > 0)
-            buf_put(b, quantity_format(a->amount / RAY_QUANTUM, 0, true, text));
+            buf_put(b, quantity_format(a->amount / RAY_QUANTUM, 0, QUANTITY_BINARY, text));
         else
             scale_put_amount(b, a->amount);
     }

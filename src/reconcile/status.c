@@ -57,50 +57,48 @@ static void write_counts(const struct facts *f, struct jout *w)
     jout_kint(w, "maxWorkerReplicas", f->all.max > INT32_MAX ? INT32_MAX : f->all.max);
 }
 
+static void write_sum(struct jout *w, const char *key, const struct ray_sum *sum, int decimals)
+{
+    char text[QUANTITY_TEXT_MAX];
+    jout_kstr(w, key, quantity_format(sum->amount, decimals, sum->form, text));
+}
+
 static void write_sums(const struct facts *f, struct jout *w)
 {
     struct ray_sums sums = {0};
     struct err e = {0};
-    char text[QUANTITY_TEXT_MAX];
     if (!ray_desired_sums(f->in->cluster, f->a, &sums, &e))
         return; /* a quantity that cannot be read is one of the spec's errors already */
-    jout_kstr(w, "desiredCPU", quantity_format(sums.cpu_milli, 3, false, text));
-    jout_kstr(w, "desiredMemory", quantity_format(sums.memory, 0, true, text));
-    jout_kstr(w, "desiredGPU", quantity_format(sums.gpu, 0, false, text));
-    jout_kstr(w, "desiredTPU", quantity_format(sums.tpu, 0, false, text));
+    write_sum(w, "desiredCPU", &sums.cpu, 3);
+    write_sum(w, "desiredMemory", &sums.memory, 0);
+    write_sum(w, "desiredGPU", &sums.gpu, 0);
+    write_sum(w, "desiredTPU", &sums.tpu, 0);
 }
 
-/* Ports that the service has no longer: a merge patch forgets only what is null. */
-static void forget_endpoints(const struct facts *f, struct jval ports, struct jout *w)
+/* Port names of the head service to the numbers that clients use. A merge patch forgets only what is null. */
+static void write_endpoints(const struct facts *f, struct jout *w)
 {
-    struct jval k, v, i, port;
-    for (struct jiter it = json_iter(json_get(f->prior, "endpoints")); json_next(&it, &k, &v);) {
+    const struct service *svc = f->in->head_service;
+    struct jval ports = {.at = -1}, k, v;
+    struct json doc;
+    struct err e = {0};
+    if (svc && json_parse(&doc, svc->endpoints, f->a, &e))
+        ports = json_root(&doc);
+    struct jval before = json_get(f->prior, "endpoints");
+    if (json_len(ports) + json_len(before) == 0)
+        return;
+    jout_kobject(w, "endpoints");
+    for (struct jiter it = json_iter(ports); json_next(&it, &k, &v);) {
+        jout_key(w, json_str(k, f->a));
+        jout_raw(w, json_raw(v));
+    }
+    for (struct jiter it = json_iter(before); json_next(&it, &k, &v);) {
         struct slice name = json_str(k, f->a);
-        bool there = false;
-        for (struct jiter in = json_iter(ports); json_next(&in, &i, &port);)
-            there |= json_str_eq(json_get(port, "name"), name);
-        if (there)
+        if (json_there(json_key(ports, name)))
             continue;
         jout_key(w, name);
         jout_null(w);
     }
-}
-
-/* Port names of the head service to the numbers that clients use. */
-static void write_endpoints(const struct facts *f, struct jout *w)
-{
-    struct jval ports = json_get(f->head_service, "spec.ports"), k, port;
-    if (!json_there(f->head_service))
-        return;
-    jout_kobject(w, "endpoints");
-    for (struct jiter it = json_iter(ports); json_next(&it, &k, &port);) {
-        struct jval target = json_get(port, "targetPort");
-        if (!json_there(target))
-            target = json_get(port, "port");
-        jout_key(w, json_get_str(port, "name", f->a));
-        jout_str(w, json_type(target) == JSON_STRING ? json_str(target, f->a) : json_raw(target));
-    }
-    forget_endpoints(f, ports, w);
     jout_end(w);
 }
 
@@ -296,7 +294,7 @@ static int64_t status_due_ms(const struct cluster_view *in, struct jval prior, s
     return due > in->status_not_before_ms ? due : in->status_not_before_ms;
 }
 
-void decide_status(const struct cluster_view *in, struct jval head_service, struct plan *p)
+void decide_status(const struct cluster_view *in, struct plan *p)
 {
     struct json prior_doc = {0}, next_doc;
     struct jval prior = {.at = -1};
@@ -305,7 +303,6 @@ void decide_status(const struct cluster_view *in, struct jval head_service, stru
         prior = json_root(&prior_doc);
     struct facts f;
     facts_gather(in, prior, p->arena, &f);
-    f.head_service = head_service;
     struct slice text = status_text(&f);
     uint64_t hash = hash64(text, 0);
     if (hash == in->status_hash)

@@ -14,7 +14,6 @@ struct facts {
     const struct cluster_view *in;
     struct arena *a;
     struct jval prior;            /* the status that the server has */
-    struct jval head_service;     /* as it should be; or not there */
     const struct pod *head;       /* live, or the one that ended; NULL */
     struct group_numbers *groups; /* as the spec's */
     struct group_numbers all;     /* workers together */

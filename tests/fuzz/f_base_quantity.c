@@ -18,8 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 abort();
             continue;
         }
-        for (int binary = 0; binary < 2; binary++) {
-            struct slice canonical = quantity_format(value, decimals[i], binary, text);
+        for (enum quantity_form form = QUANTITY_DECIMAL; form <= QUANTITY_EXPONENT; form++) {
+            struct slice canonical = quantity_format(value, decimals[i], form, text);
             bool long_digits = !quantity_parse(canonical, decimals[i], &back, &e); /* 19 digits can be written, not read */
             if (long_digits ? e.code != ERR_LIMIT : back != value)
                 abort();

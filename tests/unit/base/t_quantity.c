@@ -70,47 +70,67 @@ static void test_format(void)
     static const struct {
         int64_t value;
         int decimals;
-        bool binary;
+        enum quantity_form form;
         const char *want;
     } cases[] = {
-        {0, 0, false, "0"},
-        {0, 3, true, "0"},
-        {500, 3, false, "500m"},
-        {1000, 3, false, "1"},
-        {1500, 3, false, "1500m"},
-        {2000000, 3, false, "2k"},
-        {1, 0, false, "1"},
-        {1000, 0, false, "1k"},
-        {1500, 0, false, "1500"},
-        {1000000000, 0, false, "1G"},
-        {1000, 0, true, "1k"}, /* so does the API server, below 1024 */
-        {1023, 0, true, "1023"},
-        {1024, 0, true, "1Ki"},
-        {1025, 0, true, "1025"},
-        {2000, 0, true, "2000"},
-        {536870912, 0, true, "512Mi"},
-        {1610612736, 0, true, "1536Mi"},
-        {1LL << 60, 0, true, "1Ei"},
-        {1, 9, false, "1n"},
-        {10, 4, false, "1m"},
-        {1, 4, false, "100u"},
-        {2048000, 3, true, "2Ki"},
-        {2048500, 3, true, "2048500m"}, /* a fraction: decimal */
-        {-1500, 3, false, "-1500m"},
-        {INT64_MAX, 0, false, "9223372036854775807"},
-        {INT64_MIN, 0, true, "-8Ei"},
-        {INT64_MAX, 9, false, "9223372036854775807n"},
+        {0, 0, QUANTITY_DECIMAL, "0"},
+        {0, 3, QUANTITY_BINARY, "0"},
+        {500, 3, QUANTITY_DECIMAL, "500m"},
+        {1000, 3, QUANTITY_DECIMAL, "1"},
+        {1500, 3, QUANTITY_DECIMAL, "1500m"},
+        {2000000, 3, QUANTITY_DECIMAL, "2k"},
+        {1, 0, QUANTITY_DECIMAL, "1"},
+        {1000, 0, QUANTITY_DECIMAL, "1k"},
+        {1500, 0, QUANTITY_DECIMAL, "1500"},
+        {1000000000, 0, QUANTITY_DECIMAL, "1G"},
+        {1000, 0, QUANTITY_BINARY, "1k"}, /* so does the API server, below 1024 */
+        {1023, 0, QUANTITY_BINARY, "1023"},
+        {1024, 0, QUANTITY_BINARY, "1Ki"},
+        {1025, 0, QUANTITY_BINARY, "1025"},
+        {2000, 0, QUANTITY_BINARY, "2000"},
+        {536870912, 0, QUANTITY_BINARY, "512Mi"},
+        {1610612736, 0, QUANTITY_BINARY, "1536Mi"},
+        {1LL << 60, 0, QUANTITY_BINARY, "1Ei"},
+        {1, 9, QUANTITY_DECIMAL, "1n"},
+        {10, 4, QUANTITY_DECIMAL, "1m"},
+        {1, 4, QUANTITY_DECIMAL, "100u"},
+        {2048000, 3, QUANTITY_BINARY, "2Ki"},
+        {2048500, 3, QUANTITY_BINARY, "2048500m"}, /* a fraction: decimal */
+        {-1500, 3, QUANTITY_DECIMAL, "-1500m"},
+        {INT64_MAX, 0, QUANTITY_DECIMAL, "9223372036854775807"},
+        {INT64_MIN, 0, QUANTITY_BINARY, "-8Ei"},
+        {INT64_MAX, 9, QUANTITY_DECIMAL, "9223372036854775807n"},
+        {0, 0, QUANTITY_EXPONENT, "0"},
+        {100, 0, QUANTITY_EXPONENT, "100"},
+        {8000000000, 0, QUANTITY_EXPONENT, "8e9"},
+        {1500, 3, QUANTITY_EXPONENT, "1500e-3"},
+        {INT64_MIN, 9, QUANTITY_EXPONENT, "-9223372036854775808e-9"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char out[QUANTITY_TEXT_MAX];
-        test_case("format %lld %d %d", (long long)cases[i].value, cases[i].decimals, cases[i].binary);
-        CHECK_STR(quantity_format(cases[i].value, cases[i].decimals, cases[i].binary, out), cases[i].want);
+        test_case("format %lld %d %d", (long long)cases[i].value, cases[i].decimals, cases[i].form);
+        CHECK_STR(quantity_format(cases[i].value, cases[i].decimals, cases[i].form, out), cases[i].want);
+    }
+}
+
+static void test_form(void)
+{
+    static const struct {
+        const char *text;
+        enum quantity_form form;
+    } cases[] = {{"", QUANTITY_DECIMAL},     {"8", QUANTITY_DECIMAL},    {"8G", QUANTITY_DECIMAL},
+                 {"8E", QUANTITY_DECIMAL},   {"500m", QUANTITY_DECIMAL}, {"8Gi", QUANTITY_BINARY},
+                 {"1.5Ei", QUANTITY_BINARY}, {"8e9", QUANTITY_EXPONENT}, {"1E-3", QUANTITY_EXPONENT}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("form of %s", cases[i].text);
+        CHECK_INT(quantity_form(slice_of(cases[i].text)), cases[i].form);
     }
 }
 
 int main(void)
 {
     test_parse();
+    test_form();
     test_format();
     return test_done();
 }

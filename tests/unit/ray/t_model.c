@@ -309,22 +309,30 @@ static const struct {
     struct ray_sums want;
     enum err_code code;
 } sums[] = {
-    {"", ",\"replicas\":2", {0}, ERR_NONE},
+    {"", ",\"replicas\":2", {.cpu = {0}}, ERR_NONE},
     {",\"resources\":{\"requests\":{\"cpu\":\"500m\",\"memory\":\"1Gi\"},\"limits\":{\"cpu\":2,\"google.com/tpu\":4}}",
      ",\"replicas\":2,\"numOfHosts\":2",
-     {.cpu_milli = 5 * 500, .memory = 5LL << 30, .tpu = 5 * 4},
+     {.cpu = {5 * 500}, .memory = {5LL << 30, QUANTITY_BINARY}, .tpu = {5 * 4}},
      ERR_NONE},
     {",\"resources\":{\"limits\":{\"cpu\":2,\"memory\":100,\"nvidia.com/gpu\":1,\"nvidia.com/mig-1g.5gb\":2},\"requests\":{\"nvidia.com/"
      "gpu\":1}}",
      ",\"replicas\":1",
-     {.cpu_milli = 4000, .memory = 200, .gpu = 6},
+     {.cpu = {4000}, .memory = {200}, .gpu = {6}},
      ERR_NONE},
     {",\"resources\":{\"requests\":{\"cpu\":\"1\"}}},{\"name\":\"side\",\"resources\":{\"requests\":{\"cpu\":\"250m\"}}",
      ",\"replicas\":3,\"suspend\":true",
-     {.cpu_milli = 1250},
+     {.cpu = {1250}},
      ERR_NONE},
-    {",\"resources\":{\"requests\":{\"memory\":\"8Ei\"}}", ",\"replicas\":1", {0}, ERR_RANGE},
-    {",\"resources\":{\"requests\":{\"memory\":\"7Ei\"}}", ",\"replicas\":1", {0}, ERR_RANGE},
+    {",\"resources\":{\"requests\":{\"memory\":\"8G\"}}},{\"name\":\"side\",\"resources\":{\"requests\":{\"memory\":\"1Gi\"}}",
+     ",\"replicas\":0",
+     {.memory = {8000000000 + (1LL << 30), QUANTITY_DECIMAL}},
+     ERR_NONE},
+    {",\"resources\":{\"requests\":{\"memory\":\"0\"}}},{\"name\":\"side\",\"resources\":{\"requests\":{\"memory\":1e3}}",
+     ",\"replicas\":0",
+     {.memory = {1000, QUANTITY_EXPONENT}},
+     ERR_NONE},
+    {",\"resources\":{\"requests\":{\"memory\":\"8Ei\"}}", ",\"replicas\":1", {.cpu = {0}}, ERR_RANGE},
+    {",\"resources\":{\"requests\":{\"memory\":\"7Ei\"}}", ",\"replicas\":1", {.cpu = {0}}, ERR_RANGE},
 };
 
 static void test_sums(void)
@@ -338,10 +346,11 @@ static void test_sums(void)
         CHECK_INT(ray_desired_sums(&m.cluster, &m.arena, &got, &e), sums[i].code == ERR_NONE);
         CHECK_INT(e.code, sums[i].code);
         if (sums[i].code == ERR_NONE) {
-            CHECK_INT(got.cpu_milli, sums[i].want.cpu_milli);
-            CHECK_INT(got.memory, sums[i].want.memory);
-            CHECK_INT(got.gpu, sums[i].want.gpu);
-            CHECK_INT(got.tpu, sums[i].want.tpu);
+            CHECK_INT(got.cpu.amount, sums[i].want.cpu.amount);
+            CHECK_INT(got.memory.amount, sums[i].want.memory.amount);
+            CHECK_INT(got.memory.form, sums[i].want.memory.form);
+            CHECK_INT(got.gpu.amount, sums[i].want.gpu.amount);
+            CHECK_INT(got.tpu.amount, sums[i].want.tpu.amount);
         }
         done(&m);
     }

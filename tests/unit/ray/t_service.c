@@ -176,8 +176,69 @@ static void test_small_buffer(void)
     arena_free(&g.arena);
 }
 
+static const struct {
+    const char *id, *ports, *want;
+} endpoints[] = {
+    {"no ports", "", "{}"},
+    {"none at all", "null", "{}"},
+    {"of nodes", "[{'name':'dashboard','port':8265,'targetPort':8265,'nodePort':30001},{'name':'gcs','port':1,'targetPort':6379}]",
+     "{\"dashboard\":\"30001\",\"gcs\":\"6379\"}"},
+    {"by name", "[{'name':'a','port':80,'targetPort':'http'},{'name':'b','port':81}]", "{\"a\":\"http\",\"b\":\"81\"}"},
+    {"without a name, as KubeRay leaves them out", "[{'port':80,'targetPort':80}]", "{}"},
+    {"what no API server gives",
+     "[{'name':'a','port':80},{'name':'a','port':81},{'name':'\\u0000','port':1},{'name':'c','targetPort':'A B'},7,null,{'name':7}]",
+     "{\"a\":\"80\"}"},
+};
+
+static void check_endpoints(const char *ports, const char *want)
+{
+    struct arena a = {0};
+    struct json doc;
+    struct err e = {0};
+    struct buf got;
+    buf_init(&got, LIMIT_JSON_ITEM);
+    char *text = (char *)(uintptr_t)arena_printf(&a, "{'spec':{'ports':%s}}", *ports ? ports : "[]").ptr;
+    for (char *c = text; *c; c++)
+        *c = *c == '\'' ? '"' : *c;
+    if (CHECK(json_parse(&doc, slice_of(text), &a, &e))) {
+        ray_service_endpoints(json_root(&doc), &a, &got);
+        CHECK_STR(buf_slice(&got), want);
+    }
+    buf_free(&got);
+    arena_free(&a);
+}
+
+static void check_many_endpoints(int ports)
+{
+    struct buf in, want;
+    test_case("endpoints, %d of them", ports);
+    buf_init(&in, LIMIT_JSON_ITEM);
+    buf_init(&want, LIMIT_JSON_ITEM);
+    for (int i = 0; i < ports; i++) {
+        buf_printf(&in, "%s{'name':'p%d','port':%d}", i ? "," : "[", i, i + 1);
+        if (i < LIMIT_RAY_ENDPOINTS)
+            buf_printf(&want, "%s\"p%d\":\"%d\"", i ? "," : "{", i, i + 1);
+    }
+    buf_printf(&in, "]%c", 0);
+    buf_printf(&want, "}%c", 0);
+    check_endpoints(in.ptr, want.ptr);
+    buf_free(&in);
+    buf_free(&want);
+}
+
+static void test_endpoints(void)
+{
+    for (size_t i = 0; i < COUNT_OF(endpoints); i++) {
+        test_case("endpoints %s", endpoints[i].id);
+        check_endpoints(endpoints[i].ports, endpoints[i].want);
+    }
+    check_many_endpoints(LIMIT_RAY_ENDPOINTS);
+    check_many_endpoints(LIMIT_RAY_ENDPOINTS + 1);
+}
+
 int main(void)
 {
+    test_endpoints();
     test_drift();
     test_notes();
     test_errors_text();

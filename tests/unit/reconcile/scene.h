@@ -19,6 +19,7 @@ struct scene {
     struct ray_cluster cluster;
     struct ray_errors errors;
     bool broken;              /* the spec has an error */
+    bool unserved;            /* there is no head service */
     int32_t written, blocked; /* ms since the last status write, and until the next is allowed */
     int32_t fleet;            /* clusters in all */
     struct slice prior;
@@ -69,6 +70,7 @@ __attribute__((unused)) static void read_words(struct scene *s, struct slice lin
             s->news = (struct scale_news){true, arena_dup(&s->a, word_value(word, "scaling")).ptr, SLICE("words")};
         s->same |= slice_eq(word, SLICE("same"));
         s->broken |= slice_eq(word, SLICE("broken"));
+        s->unserved |= slice_eq(word, SLICE("unserved"));
         s->suspend |= slice_eq(word, SLICE("suspend"));
         s->sidecar |= slice_eq(word, SLICE("sidecar"));
         s->scaled |= slice_eq(word, SLICE("scaled"));
@@ -182,6 +184,9 @@ static void make_service(struct scene *s, bool head, struct service *to)
     CHECK(head ? ray_build_head_service(&s->cluster, &s->a, &b, &e) : ray_build_headless_service(&s->cluster, &s->a, &b, &e));
     CHECK(json_parse(&doc, buf_slice(&b), &s->a, &e));
     *to = (struct service){.name = "svc", .uid = "su", .ip = "None", .version = 1, .hash = ray_service_hash(json_root(&doc))};
+    buf_clear(&b);
+    ray_service_endpoints(json_root(&doc), &s->a, &b);
+    to->endpoints = arena_dup(&s->a, buf_slice(&b));
     buf_free(&b);
 }
 
@@ -208,7 +213,7 @@ static void scene_view(struct scene *s, const struct pod **pods, struct cluster_
         return;
     make_service(s, true, &s->head_service);
     make_service(s, false, &s->headless_service);
-    v->head_service = &s->head_service;
+    v->head_service = s->unserved ? NULL : &s->head_service;
     v->headless_service = &s->headless_service;
 }
 

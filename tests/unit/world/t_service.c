@@ -12,6 +12,20 @@ static struct slice service_owner(struct world *w, const char *name)
     return json_get_str(json_at(json_get(json_root(doc), "metadata.ownerReferences"), 0), "uid", &w->arena);
 }
 
+/* As text; empty: it has none. */
+static struct slice node_port(struct world *w, const char *port)
+{
+    struct json *doc = arena_new(&w->arena, struct json);
+    struct err e = {0};
+    struct jval k, v;
+    if (!json_parse(doc, apiserver_get(w->server, SLICE("services"), SLICE("n"), SLICE("c-head-svc"), &w->arena), &w->arena, &e))
+        return SLICE_NONE;
+    for (struct jiter it = json_iter(json_get(json_root(doc), "spec.ports")); json_next(&it, &k, &v);)
+        if (json_str_eq(json_get(v, "name"), slice_of(port)))
+            return json_raw(json_get(v, "nodePort"));
+    return SLICE_NONE;
+}
+
 static void test_drift(void)
 {
     struct world w;
@@ -430,6 +444,7 @@ static void test_replaced(void)
     CHECK(says(&w, "services", "c-head-svc", "\"clusterIP\":\"None\""));
     set_head(&w, "\"serviceType\":\"NodePort\"");
     world_run(&w, 5000);
+    CHECK_SLICE(status_of(&w, "c", "status.endpoints.dashboard"), node_port(&w, "dashboard"));
     CHECK(says(&w, "services", "c-head-svc", "\"NodePort\"") && !says(&w, "services", "c-head-svc", "\"None\",\"clusterIPs\""));
     CHECK_INT(apiserver_count(w.server, SLICE("services")), 2);
     CHECK(is_ready(&w, "c") && !says(&w, "rayclusters.ray.io", "c", "ReplicaFailure"));
