@@ -179,6 +179,7 @@ enum {
 /* operator */
 enum {
     OPERATOR_PLAN_MS = 10 * 1000,          /* what was decided so long ago is not begun any more: it is decided anew */
+    OPERATOR_HELD_NAMES = 4,               /* of one worker's place, by pods that do not count, before the next name is not tried */
     OPERATOR_FENCE_MS = 1000,              /* after it has begun to lead: what the process before it has sent may take so long to be seen */
     OPERATOR_DECISIONS = 64,               /* of one step, and as many that are made anew: then lease and watches have their turn */
     OPERATOR_DOUBT_MS = 10 * 1000,         /* how long a watch may take to tell that a pod is gone, before all are listed … */

@@ -61,6 +61,12 @@ struct group_failures {
     char reason[ERR_TEXT_MAX]; /* of the last one: "container ended with exit code 1 (OOMKilled)", "403 Forbidden: exceeded quota …" */
 };
 
+/* A worker's name that a pod has which does not count, because its labels were changed: the one for its place is named as its successor. */
+struct held_name {
+    int32_t group, index;
+    struct slice uid; /* of the pod that has the name */
+};
+
 /* What the autoscaler has to say, for status. */
 struct scale_news {
     bool works;         /* the head answers, and decisions are made */
@@ -93,6 +99,8 @@ struct cluster_view {
     /* Monotonic: the head service, the headless one, when it is not there, is applied from then on: the last one has not stayed. */
     int64_t services_from_ms[2];
     const struct group_failures *failures; /* [0] head, [1 + i] groups[i] */
+    const struct held_name *held;
+    uint32_t held_count;
     const struct ray_options *options;
     struct now now;
 };

@@ -143,6 +143,8 @@ static void name_taken(struct op *op, struct flight *f, struct jval pod, struct 
              going ? ", which is gone: waiting for its pods to go" : ": delete or rename one of them");
     if (going)
         cluster_wait(op, f->c, f, text);
+    else if (slice_empty(owner))
+        held_found(op, f, pod);
     else
         flight_failed(op, f, text);
 }
@@ -189,12 +191,18 @@ static void group_made(struct op *op, const struct flight *f)
         failures->made += failures->made < INT32_MAX;
 }
 
-static void created(struct op *op, struct flight *f, struct jval pod, uint64_t version)
+/* made: by this POST, as far as anybody knows; false: the server has said that it was there. */
+static void created(struct op *op, struct flight *f, struct jval pod, uint64_t version, bool made)
 {
     struct cluster *c = f->c;
     char uid[UID_TEXT_MAX + 1];
     struct slice owner = extract_owner(pod, &op->event_arena), name = json_get_str(pod, "metadata.uid", &op->event_arena);
-    if (!slice_eq(owner, slice_of(c->uid))) {
+    bool owned = slice_eq(owner, slice_of(c->uid));
+    if (!f->looking && !(owned && extract_labelled(pod))) {
+        held_stripped(op, f, pod);
+        return;
+    }
+    if (!owned) {
         name_taken(op, f, pod, owner);
         return;
     }
@@ -202,16 +210,16 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
     bool told = answer_pod(op, f, pod, version);
     const struct pod_record *r = map_get(&op->pods, slice_of(uid));
     if (told && f->looking && (!r || !holds_place(op, f, &r->pod))) {
-        char text[ERR_TEXT_MAX];
-        snprintf(text, sizeof text, "pod %s exists, but it is going away or its ray.io labels were changed: delete it if it stays",
-                 f->name);
-        cluster_trouble(op, c, f, text);
-    } else if (told) {
-        group_made(op, f);
+        held_found(op, f, pod);
+        return;
     }
+    if (told)
+        group_made(op, f);
+    if (!f->looking)
+        c->strips = false;
     if (f->group < 0)
         c->accounts = 0; /* the next head's are looked at anew: whoever took them away meanwhile took them from this one only */
-    if (!c->work)
+    if (!c->work || !made)
         return;
     c->work->created++;
     c->work->created_head += f->group < 0;
@@ -333,7 +341,7 @@ static void on_look(struct op *op, struct flight *f, const struct kube_answer *a
         if (!json_str_eq(json_get(pod, "metadata.name"), slice_of(f->name)))
             continue;
         if (kube_version_parse(json_get_str(pod, "metadata.resourceVersion", &op->event_arena), &version))
-            created(op, f, pod, version);
+            created(op, f, pod, version, failed != 409);
         else
             never_known(op, f, "the server's answer is not a list of pods");
         return;
@@ -359,7 +367,7 @@ bool answer_create(struct op *op, struct flight *f, const struct kube_answer *a)
         struct jval pod = answer_object(op, a, &version);
         if (!json_there(pod))
             return look_up(op, f); /* it is there, but what came back cannot be read */
-        created(op, f, pod, version);
+        created(op, f, pod, version, true);
         return false;
     }
     bool troubled = in_trouble(a);

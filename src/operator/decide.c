@@ -142,6 +142,7 @@ static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
                                .now = op->now};
     v->pods = view_pods(op, c, &v->pod_count);
     v->services = view_services(op, c, &v->service_count);
+    v->held = view_held(op, c, &v->held_count);
     if (op->errors.count)
         return;
     v->head_service = find_service(c, ray_head_service_name(&op->model, a));

@@ -61,6 +61,15 @@ struct failing {
     struct group_failures f;
 };
 
+/* See held_name in cluster_view. */
+struct held {
+    struct held *next;
+    const struct istr *group;
+    int32_t index;
+    uint32_t names; /* of this place, one after the other, that were found to be held */
+    char uid[UID_TEXT_MAX + 1];
+};
+
 /* A plan that is being carried out: a copy of its actions with their texts behind them, in one block. */
 struct work {
     uint32_t count, next;
@@ -113,6 +122,7 @@ struct cluster {
     struct service_record *services;
     uint32_t pod_count;
     struct service_pace services_pace[2];   /* of the head service, of the headless one */
+    struct held *held;                      /* names of its workers that pods hold which do not count */
     struct failing *failing;                /* of a job: one, of the cluster or submitter that it could not make */
     struct cluster *owner;                  /* the RayJob that a cluster was made by */
     struct cluster *clusters;               /* of a RayJob: those that it owns … */
@@ -127,6 +137,7 @@ struct cluster {
     uint32_t trouble; /* calls in a row that failed for no reason of the spec's: backs off the whole cluster */
     int64_t not_before_ms;
     bool by_us;          /* a DELETE of ours was answered */
+    bool strips;         /* the last pod that was created for it came without its label or its owner */
     bool unsure;         /* what belonged to it went, and not by us: it may be gone itself */
     uint32_t pods_round; /* what a POST did is not known: nothing is decided before a consistent list of pods of this round */
     uint32_t missed;     /* times in a row that it was not there when it was read because of that */
@@ -343,6 +354,15 @@ bool answer_passing(const struct kube_status *s); /* not a no to what was asked 
 struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *version);
 /* What the answer to a create holds. False: no watch tells of it, and the cluster waits for a list. */
 bool answer_pod(struct op *op, const struct flight *f, struct jval pod, uint64_t version);
+
+/* held.c */
+void held_stripped(struct op *op, const struct flight *f,
+                   struct jval pod);                                     /* it was created, and came so that it will not be found again */
+void held_found(struct op *op, const struct flight *f, struct jval pod); /* it has the name, and does not count */
+/* Names this place's pod as the successor of that one. False: too many such names of it are held. */
+bool held_keep(struct op *op, struct cluster *c, struct slice group, int32_t index, struct slice uid);
+const struct held_name *view_held(struct op *op, const struct cluster *c, uint32_t *count); /* in the plan's arena; the model is loaded */
+void held_clear(struct op *op, struct cluster *c);
 
 /* service.c */
 void service_applied(struct op *op, const struct flight *f, const struct kube_answer *a); /* answered well */

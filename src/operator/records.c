@@ -181,6 +181,8 @@ static void forget_content(struct op *op, struct cluster *c)
     c->accounts = 0;
     memset(c->services_pace, 0, sizeof c->services_pace);
     failures_clear(op, c);
+    held_clear(op, c);
+    c->strips = false;
 }
 
 void cluster_gone(struct op *op, struct cluster *c)

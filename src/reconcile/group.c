@@ -85,6 +85,14 @@ void decide_delete(const struct group_view *g, const struct pod *pod, const char
         plan_delete(p, pod, g->number, why);
 }
 
+struct slice decide_held(const struct group_view *g, int32_t index)
+{
+    for (uint32_t i = 0; i < g->in->held_count; i++)
+        if (g->in->held[i].group == g->number && g->in->held[i].index == index)
+            return g->in->held[i].uid;
+    return SLICE_NONE;
+}
+
 bool decide_named(const struct group_view *g, int32_t index, struct slice replaces_uid, struct arena *a)
 {
     if (g->spec->workers_to_delete_count == 0)
@@ -188,14 +196,14 @@ static bool create_missing(const struct group_view *g, const struct pod **live, 
     missing = missing <= attempts ? missing : attempts;
     for (int32_t at = 0; missing > 0; at++) {
         const struct pod *old = predecessor(g, at);
-        if ((at < places && held[at]) || decide_named(g, at, old ? slice_of(old->uid) : SLICE_NONE, p->arena))
+        struct slice replaces = old ? slice_of(old->uid) : decide_held(g, at);
+        if ((at < places && held[at]) || decide_named(g, at, replaces, p->arena))
             continue;
         missing--;
         struct action *act = plan_add(p, &raycluster_create_pod);
         act->group = g->number;
         act->index = at;
-        if (old)
-            act->uid = slice_of(old->uid);
+        act->uid = replaces;
     }
     return all;
 }

@@ -149,14 +149,17 @@ static void create_hosts(const struct group_view *g, int32_t replica, struct pla
         struct action *act = plan_add(p, &raycluster_create_pod);
         act->group = g->number;
         act->index = replica * g->spec->hosts + host;
+        act->uid = decide_held(g, act->index);
     }
 }
 
 static bool named_again(const struct group_view *g, int32_t replica, struct arena *a)
 {
     bool named = false;
-    for (int32_t host = 0; host < g->spec->hosts && !named; host++)
-        named = decide_named(g, replica * g->spec->hosts + host, SLICE_NONE, a);
+    for (int32_t host = 0; host < g->spec->hosts && !named; host++) {
+        int32_t index = replica * g->spec->hosts + host;
+        named = decide_named(g, index, decide_held(g, index), a);
+    }
     return named;
 }
 

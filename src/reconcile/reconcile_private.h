@@ -57,6 +57,8 @@ bool decide_failures(const struct group_view *g, struct plan *p);
 int32_t decide_attempts(const struct group_view *g);
 /* Whether workersToDelete holds its name. */
 bool decide_given_up(const struct ray_group *spec, const struct pod *pod);
+/* The uid of a pod that has the name for this index and does not count: the new one is named as its successor. Empty: the name is free. */
+struct slice decide_held(const struct group_view *g, int32_t index);
 /* Whether the pod that would be made at this index has a name that workersToDelete still holds, of an earlier one: it would go at once. */
 bool decide_named(const struct group_view *g, int32_t index, struct slice replaces_uid, struct arena *a);
 /* A pod that must go: as it was seen, when the autoscaler has given it up for having not started. */
