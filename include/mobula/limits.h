@@ -27,6 +27,7 @@ enum {
 enum {
     LIMIT_YAML_INPUT = 4 * MIB,
     LIMIT_YAML_DEPTH = 64,
+    LIMIT_YAML_ALIASED = 1 * MIB, /* bytes that aliases and merge keys may add to one document */
     LIMIT_YAML_DOCUMENTS = 1024,
 };
 

@@ -193,17 +193,19 @@ bool explain_text(const char *file, struct slice text, const struct explain_how 
 {
     struct yaml_docs docs;
     struct err e = {0};
-    if (!yaml_parse(text, a, &docs, &e)) {
+    if (!yaml_parse_each(text, a, &docs, &e)) {
         findings_error(file, 0, &e, notes);
         return false;
     }
     bool well = true;
     for (uint32_t i = 0; i < docs.count; i++) {
+        const struct yaml_doc *doc = &docs.docs[i];
         struct json json;
-        if (json_parse(&json, docs.docs[i].json, a, &e)) {
-            well &= explain_object(file, &docs.docs[i], json_root(&json), SLICE(""), how, a, out, notes);
+        struct err why = {0};
+        if (!doc->error && json_parse(&json, doc->json, a, &why)) {
+            well &= explain_object(file, doc, json_root(&json), SLICE(""), how, a, out, notes);
         } else {
-            findings_error(file, docs.docs[i].line, &e, notes);
+            findings_error(file, doc->line, doc->error ? doc->error : &why, notes);
             well = false;
         }
     }

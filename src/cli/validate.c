@@ -77,8 +77,8 @@ static void check_document(const char *file, const struct yaml_doc *doc, struct 
 {
     struct json json;
     struct err e = {0};
-    if (!json_parse(&json, doc->json, a, &e)) {
-        findings_error(file, doc->line, &e, out);
+    if (doc->error || !json_parse(&json, doc->json, a, &e)) {
+        findings_error(file, doc->line, doc->error ? doc->error : &e, out);
         sum->errors++;
         return;
     }
@@ -94,7 +94,7 @@ void validate_text(const char *file, struct slice text, struct arena *a, struct 
 {
     struct yaml_docs docs;
     struct err e = {0};
-    if (!yaml_parse(text, a, &docs, &e)) {
+    if (!yaml_parse_each(text, a, &docs, &e)) {
         findings_error(file, 0, &e, out);
         sum->errors++;
         return;

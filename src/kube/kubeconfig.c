@@ -152,6 +152,16 @@ static bool check_strings(const struct entry *from, struct err *e)
     return true;
 }
 
+/* The same of what stands in a list. */
+static bool check_items(struct jval list, const char *what, struct err *e)
+{
+    struct jval none, x;
+    for (struct jiter it = json_iter(list); json_next(&it, &none, &x);)
+        if (json_type(x) != JSON_STRING)
+            return err_set(e, ERR_CONFIG, "%s must be strings: put quotes around each", what);
+    return true;
+}
+
 /* certificate-authority and certificate-authority-data, and so on. */
 static bool secret_of(const struct entry *from, const char *key, struct arena *a, struct kube_secret *out, struct err *e)
 {
@@ -195,6 +205,8 @@ static bool read_extra(struct jval extra, struct arena *a, struct kube_settings 
     out->as_extra = arena_array(a, LIMIT_KUBE_IMPERSONATE, sizeof *out->as_extra);
     struct jval key, values, none, value;
     for (struct jiter it = json_iter(extra); json_next(&it, &key, &values);) {
+        if (!check_items(values, "the values of as-user-extra", e))
+            return false;
         struct buf name;
         buf_init(&name, KIB);
         buf_put(&name, SLICE("Impersonate-Extra-"));
@@ -233,6 +245,8 @@ static bool read_impersonation(const struct entry *from, struct arena *a, struct
     struct jval groups = json_get(from->value, "as-groups"), none, group;
     if (json_len(groups) > LIMIT_KUBE_IMPERSONATE)
         return err_set(e, ERR_LIMIT, "as-groups has more than %d entries (LIMIT_KUBE_IMPERSONATE)", LIMIT_KUBE_IMPERSONATE);
+    if (!check_items(groups, "as-groups", e))
+        return false;
     out->as_groups = arena_array(a, json_len(groups), sizeof *out->as_groups);
     for (struct jiter it = json_iter(groups); json_next(&it, &none, &group);)
         out->as_groups[out->as_group_count++] = arena_dup(a, json_str(group, a));
@@ -262,6 +276,11 @@ static bool read_exec(const struct entry *exec, struct arena *a, struct kube_exe
         return err_set(e, ERR_CONFIG, "the exec plugin %s wants to read from the terminal (interactiveMode: Always)", command);
     if (json_len(args) > LIMIT_KUBE_EXEC_ARGS || json_len(env) > LIMIT_KUBE_EXEC_ARGS)
         return err_set(e, ERR_LIMIT, "the exec plugin has more than %d arguments or variables", LIMIT_KUBE_EXEC_ARGS);
+    if (!check_items(args, "args of the exec plugin", e))
+        return false;
+    for (struct jiter it = json_iter(env); json_next(&it, &none, &x);)
+        if (!check_items(x, "names and values of the exec plugin's env", e))
+            return false;
     out->api_version = text_of(exec, "apiVersion", a);
     out->argv = arena_array(a, json_len(args) + 2, sizeof *out->argv);
     out->env = arena_array(a, json_len(env) + 1, sizeof *out->env);

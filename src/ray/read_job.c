@@ -67,7 +67,7 @@ static void read_runtime_env(struct job_reader *j, const struct place *spec)
     struct err e = {0};
     if (!read_text(&j->r, &at, OPTIONAL, &text) || slice_empty(slice_trim(text)))
         return;
-    if (!yaml_parse(text, j->r.arena, &docs, &e))
+    if (!yaml_parse_runtime_env(text, j->r.arena, &docs, &e))
         place_bad(&j->r, &at, "cannot be read: %s", e.text);
     else if (docs.count > 1)
         place_bad(&j->r, &at, "holds %u YAML documents: must be one", docs.count);

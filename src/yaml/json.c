@@ -1,4 +1,4 @@
-#include "scalar.h"
+#include "text.h"
 
 #include <mobula/json.h>
 
@@ -28,21 +28,24 @@ static void mark(struct marker *m, struct jval v, uint32_t line)
         mark(m, value, line_at(m, json_offset(json_there(key) ? key : value)));
 }
 
-bool yaml_from_json(struct slice text, struct arena *a, struct yaml_docs *out)
+bool text_json(struct slice part, uint32_t line, struct arena *a, struct yaml_doc *out)
 {
+    struct json doc;
+    struct slice text = part;
+    if (slice_starts(text, SLICE("---\n"))) {
+        text = slice_skip(text, 4);
+        line++;
+    }
     struct slice trimmed = slice_trim(text);
     if (!slice_starts(trimmed, SLICE("{")) && !slice_starts(trimmed, SLICE("[")))
         return false;
-    struct json doc;
     struct slice copy = arena_dup(a, text);
     if (!json_parse(&doc, copy, a, NULL))
         return false;
     struct jval root = json_root(&doc);
-    struct marker m = {.text = copy.ptr, .begin = json_offset(root), .line = 1, .marks = arena_array(a, doc.count, sizeof *m.marks)};
-    uint32_t line = line_at(&m, json_offset(root));
+    struct marker m = {.text = copy.ptr, .begin = json_offset(root), .line = line, .marks = arena_array(a, doc.count, sizeof *m.marks)};
+    line = line_at(&m, json_offset(root));
     mark(&m, root, line);
-    out->docs = arena_new(a, struct yaml_doc);
-    out->docs[0] = (struct yaml_doc){.json = slice_trim(copy), .marks = m.marks, .mark_count = m.count, .line = line};
-    out->count = 1;
+    *out = (struct yaml_doc){.json = slice_trim(copy), .marks = m.marks, .mark_count = m.count, .line = line};
     return true;
 }

@@ -1,19 +1,105 @@
 #include "scalar.h"
 
-#include <mobula/json.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- words ---- */
+
+static bool is_upper(char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
+/* The three spellings that YAML 1.1 knows of a word: yes, Yes, YES. */
+static bool spells(struct slice s, struct slice word)
+{
+    if (!slice_eq_nocase(s, word))
+        return false;
+    bool upper = s.len > 1 && is_upper(s.ptr[0]) && is_upper(s.ptr[1]);
+    for (size_t i = 1; i < s.len; i++)
+        if (is_upper(s.ptr[i]) != upper)
+            return false;
+    return true;
+}
+
+static bool is_word(struct slice s, struct scalar *out)
+{
+    static const struct {
+        const char *word;
+        enum scalar_type type;
+        const char *json;
+    } words[] = {
+        {"true", SCALAR_BOOL, "true"}, {"yes", SCALAR_BOOL, "true"},  {"on", SCALAR_BOOL, "true"}, {"y", SCALAR_BOOL, "true"},
+        {"no", SCALAR_BOOL, "false"},  {"off", SCALAR_BOOL, "false"}, {"n", SCALAR_BOOL, "false"}, {"false", SCALAR_BOOL, "false"},
+        {"~", SCALAR_NULL, "null"},    {"null", SCALAR_NULL, "null"}, {"", SCALAR_NULL, "null"},
+    };
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (spells(s, slice_of(words[i].word))) {
+            *out = (struct scalar){words[i].type, slice_of(words[i].json)};
+            return true;
+        }
+    return false;
+}
+
+static bool is_no_json(struct slice s, struct scalar *out)
+{
+    *out = (struct scalar){SCALAR_NO_JSON, SLICE(".nan")};
+    if (slice_starts(s, SLICE(".")) && (spells(slice_skip(s, 1), SLICE("nan")) || slice_eq(s, SLICE(".NaN"))))
+        return true;
+    bool minus = slice_starts(s, SLICE("-"));
+    if (minus || slice_starts(s, SLICE("+")))
+        s = slice_skip(s, 1);
+    out->text = minus ? SLICE("-.inf") : SLICE(".inf");
+    return slice_starts(s, SLICE(".")) && spells(slice_skip(s, 1), SLICE("inf"));
+}
+
+/* ---- numbers ---- */
 
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-/* YAML 1.1 lets underscores stand among digits. */
+/* Of a digit in bases up to 16; 16 for what is none. */
+static unsigned digit_value(char c)
+{
+    if (is_digit(c))
+        return (unsigned)(c - '0');
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10) : 16;
+}
+
+/* 12, 0644, 0o644, 0x1f, 0b11. One without a sign may have 64 bits. */
+static bool is_int(struct slice s, struct arena *a, struct scalar *out)
+{
+    bool minus = s.ptr[0] == '-', sign = minus || s.ptr[0] == '+';
+    s = slice_skip(s, sign);
+    unsigned base = 10;
+    if (s.len > 1 && s.ptr[0] == '0') {
+        char c = s.ptr[1] | 0x20;
+        base = c == 'x' ? 16 : c == 'b' ? 2 : 8;
+        s = slice_skip(s, c == 'x' || c == 'b' || c == 'o' ? 2 : 1);
+    }
+    uint64_t value = 0, most = sign ? (uint64_t)INT64_MAX + minus : UINT64_MAX;
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned digit = digit_value(s.ptr[i]);
+        if (digit >= base || __builtin_mul_overflow(value, base, &value) || __builtin_add_overflow(value, digit, &value))
+            return false;
+    }
+    if (slice_empty(s) || value > most)
+        return false;
+    *out = (struct scalar){SCALAR_INT, arena_printf(a, "%s%llu", minus && value ? "-" : "", (unsigned long long)value)};
+    return true;
+}
+
 static size_t skip_digits(struct slice *s)
 {
-    size_t digits = 0;
-    for (; !slice_empty(*s) && (is_digit(s->ptr[0]) || s->ptr[0] == '_'); *s = slice_skip(*s, 1))
-        digits += is_digit(s->ptr[0]);
-    return digits;
+    size_t n = 0;
+    while (n < s->len && is_digit(s->ptr[n]))
+        n++;
+    *s = slice_skip(*s, n);
+    return n;
 }
 
 static bool skip_one_of(struct slice *s, const char *set)
@@ -24,82 +110,134 @@ static bool skip_one_of(struct slice *s, const char *set)
     return true;
 }
 
-/* 0x1F, 0b1, 0o17; not 0xyz */
-static bool is_based(struct slice s)
+static bool looks_float(struct slice s)
 {
-    if (s.len < 3 || s.ptr[0] != '0' || !strchr("xXoObB", s.ptr[1]))
+    skip_one_of(&s, "+-");
+    size_t whole = skip_digits(&s);
+    size_t parts = skip_one_of(&s, ".") ? skip_digits(&s) : 0;
+    if (whole + parts == 0)
         return false;
-    for (s = slice_skip(s, 2); !slice_empty(s); s = slice_skip(s, 1))
-        if (!is_digit(s.ptr[0]) && !strchr("abcdefABCDEF_", s.ptr[0]))
-            return false;
-    return true;
-}
-
-/* Behind the first digits: 12:30, 12:30:45.5 */
-static bool is_sexagesimal(struct slice s)
-{
-    if (slice_empty(s) || s.ptr[0] != ':')
-        return false;
-    while (skip_one_of(&s, ":")) {
-        bool tens = skip_one_of(&s, "012345");
-        if (!skip_one_of(&s, "0123456789") && !tens)
+    if (skip_one_of(&s, "eE")) {
+        skip_one_of(&s, "+-");
+        if (skip_digits(&s) == 0)
             return false;
     }
-    if (skip_one_of(&s, "."))
-        skip_digits(&s);
     return slice_empty(s);
 }
 
-/* Whatever YAML 1.1 or 1.2 calls a number. */
-static bool is_number_like(struct slice s)
+/* How Go writes a number: as few digits as give it back, with an exponent below 10^low and from 10^high on. */
+struct float_style {
+    bool narrow; /* give it back as a float, not as a double */
+    int low, high;
+    int digits; /* of the exponent, at least */
+};
+static const struct float_style style_value = {false, -6, 21, 1}, style_key = {true, -4, 6, 2};
+
+static struct slice write_float(double value, const struct float_style *style, struct arena *a)
 {
-    skip_one_of(&s, "+-");
-    if (slice_eq_nocase(s, SLICE(".inf")) || slice_eq_nocase(s, SLICE(".nan")) || is_based(s))
-        return true;
-    if (slice_empty(s) || s.ptr[0] == '_')
-        return false;
-    size_t digits = skip_digits(&s);
-    if (digits > 0 && is_sexagesimal(s))
-        return true;
-    if (skip_one_of(&s, "."))
-        digits += skip_digits(&s);
-    if (digits > 0 && skip_one_of(&s, "eE")) {
-        skip_one_of(&s, "+-");
-        digits = skip_digits(&s);
+    enum { DIGITS_MAX = 17 };
+    char text[DIGITS_MAX + 16], digits[DIGITS_MAX + 1] = "";
+    int count = 0, exponent;
+    for (int precision = 0; precision < DIGITS_MAX; precision++) {
+        snprintf(text, sizeof text, "%.*e", precision, fabs(value));
+        if (style->narrow ? strtof(text, NULL) == (float)fabs(value) : strtod(text, NULL) == fabs(value))
+            break;
     }
-    return digits > 0 && slice_empty(s);
+    char *e = strchr(text, 'e');
+    for (char *c = text; c < e; c++)
+        if (is_digit(*c))
+            digits[count++] = *c;
+    exponent = (int)strtol(e + 1, NULL, 10);
+    struct buf out;
+    buf_init(&out, KIB);
+    if (signbit(value))
+        buf_putc(&out, '-');
+    if (value != 0 && (exponent < style->low || exponent >= style->high)) {
+        buf_printf(&out, "%c%s%se%c%0*d", digits[0], digits[1] ? "." : "", digits + 1, exponent < 0 ? '-' : '+', style->digits,
+                   abs(exponent));
+    } else if (exponent < 0) {
+        buf_printf(&out, "0.%.*d%s", -exponent - 1, 0, digits);
+    } else {
+        for (int i = 0; i <= exponent || i < count; i++)
+            buf_printf(&out, "%s%c", i == exponent + 1 ? "." : "", i < count ? digits[i] : '0');
+    }
+    struct slice copy = arena_dup(a, buf_slice(&out));
+    buf_free(&out);
+    return copy;
 }
 
-static bool is_json_number(struct slice s)
+static bool is_float(struct slice s, struct arena *a, struct scalar *out)
 {
-    __attribute__((cleanup(arena_free))) struct arena mem = {0};
-    struct json doc;
-    return (s.ptr[0] == '-' || is_digit(s.ptr[0])) && json_parse(&doc, s, &mem, NULL) && json_type(json_root(&doc)) == JSON_NUMBER;
+    if (!looks_float(s))
+        return false;
+    double value = strtod(s.ptr, NULL);
+    if (isinf(value))
+        return false;
+    *out = (struct scalar){SCALAR_FLOAT, write_float(value, &style_value, a)};
+    return true;
 }
 
-static bool is_file_mode(struct slice s)
+static bool is_number(struct slice s, struct arena *a, struct scalar *out)
 {
-    bool octal = s.len == 4 && s.ptr[0] == '0';
-    for (size_t i = 1; octal && i < s.len; i++)
-        octal = s.ptr[i] >= '0' && s.ptr[i] <= '7';
-    return octal;
+    if (slice_empty(s) || !(is_digit(s.ptr[0]) || strchr("+-.", s.ptr[0])))
+        return false;
+    char *plain = arena_alloc(a, s.len + 1);
+    size_t len = 0;
+    bool point = s.ptr[0] == '.'; /* behind which they stand only between digits */
+    for (size_t i = 0; i < s.len; i++)
+        if (s.ptr[i] != '_' || (point && !(is_digit(s.ptr[i - 1]) && i + 1 < s.len && is_digit(s.ptr[i + 1]))))
+            plain[len++] = s.ptr[i];
+    struct slice digits = {plain, len};
+    return is_int(digits, a, out) || is_float(digits, a, out);
 }
 
-enum plain plain_kind(struct slice s)
+/* ---- scalars ---- */
+
+struct scalar scalar_plain(struct slice s, struct arena *a)
 {
-    static const char *const guesses[] = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"};
-    if (slice_empty(s) || slice_eq(s, SLICE("~")) || slice_eq(s, SLICE("null")))
-        return PLAIN_NULL;
-    if (slice_eq(s, SLICE("true")))
-        return PLAIN_TRUE;
-    if (slice_eq(s, SLICE("false")))
-        return PLAIN_FALSE;
-    for (size_t i = 0; i < COUNT_OF(guesses); i++)
-        if (slice_eq_nocase(s, slice_of(guesses[i])))
-            return PLAIN_BOOL_GUESS;
-    if (is_file_mode(s))
-        return PLAIN_FILE_MODE;
-    if (!is_number_like(s))
-        return PLAIN_STRING;
-    return is_json_number(s) ? PLAIN_NUMBER : PLAIN_NUMBER_GUESS;
+    struct scalar out;
+    if (is_word(s, &out) || is_no_json(s, &out) || is_number(s, a, &out))
+        return out;
+    return (struct scalar){SCALAR_STRING, s};
+}
+
+static bool take_base64(struct slice s, struct arena *a, struct scalar *out)
+{
+    struct buf bytes;
+    buf_init(&bytes, s.len);
+    bool ok = base64_decode(s, &bytes, NULL);
+    *out = (struct scalar){SCALAR_STRING, arena_dup(a, buf_slice(&bytes))};
+    buf_free(&bytes);
+    return ok;
+}
+
+bool scalar_tagged(struct slice tag, struct slice s, struct arena *a, struct scalar *out)
+{
+    static const char *const names[] = {"null", "bool", "int", "float"};
+    *out = (struct scalar){SCALAR_STRING, s};
+    struct slice own = SLICE("tag:yaml.org,2002:");
+    if (!slice_starts(tag, own))
+        return true;
+    tag = slice_skip(tag, own.len);
+    if (slice_eq(tag, SLICE("binary")))
+        return take_base64(s, a, out);
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (slice_eq(tag, slice_of(names[i]))) {
+            enum scalar_type want = (enum scalar_type)(SCALAR_NULL + i);
+            *out = scalar_plain(s, a);
+            return out->type == want || (want == SCALAR_FLOAT && (out->type == SCALAR_INT || out->type == SCALAR_NO_JSON));
+        }
+    return true;
+}
+
+bool scalar_key(struct scalar s, struct arena *a, struct slice *out)
+{
+    if (s.type == SCALAR_NULL)
+        return false;
+    if (s.type == SCALAR_FLOAT) {
+        double value = strtof(s.text.ptr, NULL);
+        s.text = isinf(value) ? (value < 0 ? SLICE("-.inf") : SLICE(".inf")) : write_float(value, &style_key, a);
+    }
+    *out = s.text;
+    return true;
 }

@@ -1,25 +1,29 @@
-/* What the files of yaml share. */
+/* What a scalar means: the rules of sigs.k8s.io/yaml, which kubectl and client-go read with (YAML 1.1, as Go's yaml.v2 has it). */
 #ifndef MOBULA_YAML_SCALAR_H
 #define MOBULA_YAML_SCALAR_H
 
 #include <mobula/yaml.h>
 
-enum plain {
-    PLAIN_STRING,
-    PLAIN_NULL,
-    PLAIN_TRUE,
-    PLAIN_FALSE,
-    PLAIN_NUMBER,
-    PLAIN_FILE_MODE,
-    /* 0NNN of octal digits: what every manifest writes for a defaultMode, and kubectl reads as octal */ /* the text is a JSON number */
-    PLAIN_BOOL_GUESS,   /* yes, Off, TRUE: what one reader takes for a bool (or null) and another for a string */
-    PLAIN_NUMBER_GUESS, /* 012, 1_000, 12:30, .5: the same with numbers */
+enum scalar_type {
+    SCALAR_STRING,
+    SCALAR_NULL,
+    SCALAR_BOOL,
+    SCALAR_INT,
+    SCALAR_FLOAT,
+    SCALAR_NO_JSON, /* .inf and .nan */
 };
 
-/* What a scalar without quotes means. */
-enum plain plain_kind(struct slice s);
+struct scalar {
+    enum scalar_type type;
+    struct slice text; /* of a string: its bytes; else JSON, in the shortest form of the number; of SCALAR_NO_JSON: .inf, -.inf or .nan */
+};
 
-/* Text that is JSON: true, and *out is its one document. Anything else: false, and nothing has happened. */
-bool yaml_from_json(struct slice text, struct arena *a, struct yaml_docs *out);
+/* A scalar without quotes and without a tag. The text of the result is a literal, s itself, or in a. */
+struct scalar scalar_plain(struct slice s, struct arena *a);
+/* A scalar with a tag in its long form ("tag:yaml.org,2002:int"), with or without quotes: its value when the tag takes the text, else
+ * false. Tags that are not of YAML itself make strings. */
+bool scalar_tagged(struct slice tag, struct slice s, struct arena *a, struct scalar *out);
+/* The key that it makes in JSON: 007 is "7", yes is "true". False when it makes none. */
+bool scalar_key(struct scalar s, struct arena *a, struct slice *out);
 
 #endif

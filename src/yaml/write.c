@@ -49,10 +49,32 @@ static bool is_date_like(struct slice s)
     return s.ptr[4] == '-';
 }
 
+/* 12:30, 1:30:45.5: other readers count in base 60. */
+static bool is_base60(struct slice s)
+{
+    size_t colons = 0, points = 0;
+    s = slice_skip(s, s.ptr[0] == '-' || s.ptr[0] == '+');
+    for (size_t i = 0; i < s.len; i++) {
+        colons += s.ptr[i] == ':';
+        points += s.ptr[i] == '.';
+        if (!strchr("0123456789_:.", s.ptr[i]) || (s.ptr[i] == ':' && (points > 0 || i == 0)))
+            return false;
+    }
+    return colons > 0;
+}
+
+/* Whether a reader of YAML 1.1 may see something else than a string. */
+static bool is_ambiguous(struct slice s)
+{
+    __attribute__((cleanup(arena_free))) struct arena mem = {0};
+    return scalar_plain(s, &mem).type != SCALAR_STRING || is_date_like(s) || is_base60(s) || slice_eq(s, SLICE("<<")) ||
+           slice_eq(s, SLICE("="));
+}
+
 /* Without quotes: nothing that a reader could take for syntax or for another type. */
 static bool is_plain(struct slice s)
 {
-    if (plain_kind(s) != PLAIN_STRING || is_date_like(s) || slice_eq(s, SLICE("<<")) || slice_eq(s, SLICE("=")) || !all_printable(s, ""))
+    if (is_ambiguous(s) || !all_printable(s, ""))
         return false;
     char first = s.ptr[0], last = s.ptr[s.len - 1];
     if (first == ' ' || last == ' ' || last == ':' || strchr(",[]{}#&*!|>'\"%@`", first))

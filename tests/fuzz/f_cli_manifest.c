@@ -28,7 +28,7 @@ static bool is_small(struct slice text, struct arena *a)
 {
     struct yaml_docs docs;
     int64_t pods = 0;
-    if (!yaml_parse(text, a, &docs, NULL))
+    if (!yaml_parse_each(text, a, &docs, NULL))
         return true;
     for (uint32_t i = 0; i < docs.count; i++) {
         static struct ray_errors errors;

@@ -1,4 +1,4 @@
-/* What yaml_parse takes is JSON, with marks in order, and survives being written and read again. */
+/* What yaml_parse_each takes is JSON, with marks in order, and survives being written and read again. */
 #include "yaml_steps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -25,11 +25,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct arena a = {0};
     struct yaml_docs docs;
     struct err e = {0};
-    if (yaml_parse((struct slice){(const char *)data, size}, &a, &docs, &e))
+    struct slice text = {(const char *)data, size};
+    bool any = yaml_parse_each(text, &a, &docs, &e), well = any;
+    if (!any && e.code == ERR_NONE)
+        abort();
+    for (uint32_t i = 0; i < docs.count; i++) {
+        well &= !docs.docs[i].error;
+        if (!docs.docs[i].error)
+            check_doc(&docs.docs[i], &a);
+        else if (docs.docs[i].json.len > 0 || docs.docs[i].line == 0)
+            abort();
+    }
+    if (yaml_parse(text, &a, &docs, NULL) != well)
+        abort();
+    if (yaml_parse_runtime_env(text, &a, &docs, NULL))
         for (uint32_t i = 0; i < docs.count; i++)
             check_doc(&docs.docs[i], &a);
-    else if (e.code == ERR_NONE)
-        abort();
     arena_free(&a);
     return 0;
 }

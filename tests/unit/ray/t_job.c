@@ -74,6 +74,8 @@ static const struct {
      "spec.rayClusterSpec.upgradeStrategy.type: must not be set"},
     {"33 runtime env", JOB(RUN ",'runtimeEnvYAML':'pip: [a]\\nenv_vars: {A: \\\"1\\\"}'"), NULL},
     {"33 runtime env of JSON", JOB(RUN ",'runtimeEnvYAML':'\\n{\\\"pip\\\": []}\\n'"), NULL},
+    {"33 runtime env with anchors, and variables called N and 007",
+     JOB(RUN ",'runtimeEnvYAML':'a: &x {A: \\\"1\\\"}\\nenv_vars: {<<: *x, N: \\\"3\\\", 007: y}'"), NULL},
     {"33 runtime env of comments", JOB(RUN ",'runtimeEnvYAML':'# nothing'"), NULL},
     {"33 runtime env that is no YAML", JOB(RUN ",'runtimeEnvYAML':'a: [1'"), "spec.runtimeEnvYAML: cannot be read: line 2"},
     {"33 runtime env that is a list", JOB(RUN ",'runtimeEnvYAML':'[1]'"), "spec.runtimeEnvYAML: is no object"},

@@ -19,20 +19,22 @@ static void check_same(struct slice got, struct slice want, struct arena *a)
         printf("  got  %.*s\n  want %.*s\n  %s\n", SLICE_ARG(got), SLICE_ARG(want), e.text);
 }
 
-static void test_read(void)
+typedef bool reader(struct slice text, struct arena *a, struct yaml_docs *out, struct err *e);
+
+static void test_read(const char *path, reader *read)
 {
     struct arena files = {0};
-    struct slice file = read_file("tests/data/yaml/read.case", &files);
+    struct slice file = read_file(path, &files);
     for (struct case_text c; case_next(&file, &c);) {
         struct arena a = {0};
         struct err e = {0};
         struct yaml_docs docs;
-        struct slice json = case_part(&c, "json");
-        struct slice error = slice_trim(case_part(&c, "error"));
-        bool ok = yaml_parse(guarded(case_part(&c, "yaml")), &a, &docs, &e);
+        struct slice json = case_part(&c, "json"), limit = case_part(&c, "limit");
+        struct slice error = slice_trim(limit.ptr ? limit : case_part(&c, "error"));
+        bool ok = read(guarded(case_part(&c, "yaml")), &a, &docs, &e);
         if (!CHECK_INT(ok, json.ptr != NULL))
             printf("  %s\n", e.text);
-        if (!ok && !CHECK(contains(e.text, error) && e.code == ERR_SYNTAX && docs.count == 0))
+        if (!ok && !CHECK(contains(e.text, error) && e.code == (limit.ptr ? ERR_LIMIT : ERR_SYNTAX) && docs.count == 0))
             printf("  got %s\n", e.text);
         struct slice lines = slice_trim(json);
         uint32_t count = 0;
@@ -40,6 +42,30 @@ static void test_read(void)
             check_same(docs.docs[count].json, slice_cut(&lines, '\n'), &a);
         CHECK_INT(docs.count, count);
         CHECK(slice_empty(lines) || !ok);
+        arena_free(&a);
+    }
+    arena_free(&files);
+}
+
+static void test_documents(void)
+{
+    struct arena files = {0};
+    struct slice file = read_file("tests/data/yaml/documents.case", &files);
+    for (struct case_text c; case_next(&file, &c);) {
+        struct arena a = {0};
+        struct err e = {0};
+        struct yaml_docs docs;
+        struct slice lines = slice_trim(case_part(&c, "documents"));
+        CHECK(yaml_parse_each(guarded(case_part(&c, "yaml")), &a, &docs, &e));
+        for (uint32_t i = 0; i < docs.count; i++) {
+            const struct yaml_doc *doc = &docs.docs[i];
+            struct slice want = slice_cut(&lines, '\n');
+            if (doc->error)
+                CHECK_SLICE(arena_printf(&a, "%u: %s", doc->line, doc->error->text), want);
+            else
+                check_same(doc->json, want, &a);
+        }
+        CHECK(slice_empty(lines));
         arena_free(&a);
     }
     arena_free(&files);
@@ -192,7 +218,54 @@ static void test_limits(void)
     buf_clear(&b);
     for (int i = 0; i < 40 * 1000; i++)
         buf_printf(&b, "- &a%d x\n", i);
-    CHECK_INT(try(&b), ERR_SYNTAX);
+    CHECK_INT(try(&b), ERR_NONE);
+    buf_free(&b);
+}
+
+/* Each value by an alias counts as 1,024 bytes: its text and four around it. */
+static void test_aliased(void)
+{
+    struct buf b;
+    buf_init(&b, LIMIT_YAML_INPUT);
+    for (int past = 0; past < 2; past++) {
+        test_case("aliases %d", past);
+        buf_clear(&b);
+        buf_printf(&b, "- &a %0*d\n", 1020, 0);
+        b.ptr[5] = 'x';
+        for (int i = 0; i < LIMIT_YAML_ALIASED / KIB; i++)
+            buf_put(&b, SLICE("- *a\n"));
+        if (past)
+            buf_put(&b, SLICE("- &b ''\n- *b\n"));
+        CHECK_INT(try(&b), past ? ERR_LIMIT : ERR_NONE);
+        test_case("merge keys of merge keys %d", past);
+        buf_clear(&b);
+        buf_put(&b, SLICE("m0: &m0 {a: 1}\n"));
+        for (int i = 1; i <= LIMIT_YAML_DEPTH + past; i++)
+            buf_printf(&b, "m%d: &m%d {<<: *m%d}\n", i, i, i - 1);
+        CHECK_INT(try(&b), past ? ERR_LIMIT : ERR_NONE);
+        test_case("depth by an alias %d", past);
+        buf_clear(&b);
+        buf_put(&b, SLICE("- &a "));
+        for (int i = 0; i < 32; i++)
+            buf_put(&b, SLICE("["));
+        for (int i = 0; i < 32; i++)
+            buf_put(&b, SLICE("]"));
+        buf_put(&b, SLICE("\n- "));
+        for (int i = 0; i < 31 + past; i++)
+            buf_put(&b, SLICE("["));
+        buf_put(&b, SLICE("*a"));
+        for (int i = 0; i < 31 + past; i++)
+            buf_put(&b, SLICE("]"));
+        CHECK_INT(try(&b), past ? ERR_LIMIT : ERR_NONE);
+    }
+    test_case("an alias's line is its own");
+    struct arena a = {0};
+    struct yaml_docs docs;
+    CHECK(yaml_parse(SLICE("a: &a\n  b: 1\nc:\n- *a\nd:\n  <<: *a\n"), &a, &docs, NULL));
+    CHECK_INT(line_of(&docs.docs[0], "/a/b", &a), 2);
+    CHECK_INT(line_of(&docs.docs[0], "/c/0/b", &a), 4);
+    CHECK_INT(line_of(&docs.docs[0], "/d/b", &a), 6);
+    arena_free(&a);
     buf_free(&b);
 }
 
@@ -207,8 +280,12 @@ static void test_bytes(void)
         {SLICE("a: \0"), "line 1, column 4: control characters are not allowed"},
         {SLICE("a: \x01"), "line 1, column 4: control characters are not allowed"},
         {SLICE("\xff\xfe"
-               "a\0"),
-         "line 1, column 1: invalid leading UTF-8 octet"},
+               "a\0:"),
+         "UTF-16 that ends within a character"},
+        {SLICE("\xfe\xff\xd8\x3e\0a"), "UTF-16 with half of a character, at byte 2"},
+        {SLICE("\xfe\xff\xdd\x93\xd8\x3e"), "UTF-16 with half of a character, at byte 2"},
+        {SLICE("\xfe\xff\0a\xd8\x3e"), "UTF-16 with half of a character, at byte 4"},
+        {SLICE("a\0"), "line 1, column 2: control characters are not allowed"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct arena a = {0};
@@ -219,13 +296,45 @@ static void test_bytes(void)
         CHECK_STR(slice_of(e.text), cases[i].error);
         arena_free(&a);
     }
+}
+
+static void test_encodings(void)
+{
+    static const struct {
+        const char *name;
+        struct slice text;
+        const char *json;
+    } cases[] = {
+        {"byte order mark",
+         SLICE("\xef\xbb\xbf"
+               "a: 1\n"),
+         "{\"a\":1}"},
+        {"byte order mark and JSON",
+         SLICE("\xef\xbb\xbf"
+               "{\"a\":\t1}"),
+         "{\"a\":\t1}"},
+        {"CR LF", SLICE("a: |\r\n  b\r\nc:\r\n- d\r\n"), "{\"a\":\"b\\n\",\"c\":[\"d\"]}"},
+        {"UTF-16 LE", SLICE("\xff\xfe[\0\xe4\0,\0\x3e\xd8\x93\xdd]\0\n\0"), "[\"ä\",\"🦓\"]"},
+        {"UTF-16 BE", SLICE("\xfe\xff\0[\0\xe4\0,\xd8\x3e\xdd\x93\0]"), "[\"ä\",\"🦓\"]"},
+        {"a block scalar without a newline behind it", SLICE("a: |\n  b"), "{\"a\":\"b\\n\"}"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct arena a = {0};
+        struct yaml_docs docs;
+        struct err e = {0};
+        test_case("%s", cases[i].name);
+        CHECK(yaml_parse(guarded(cases[i].text), &a, &docs, &e) && docs.count == 1);
+        CHECK_STR(docs.docs[0].json, cases[i].json);
+        arena_free(&a);
+    }
     struct arena a = {0};
     struct yaml_docs docs;
-    test_case("byte order mark");
-    CHECK(yaml_parse(guarded(SLICE("\xef\xbb\xbf"
-                                   "a: 1\n")),
+    test_case("documents in UTF-16");
+    CHECK(yaml_parse(guarded(SLICE("\xff\xfe"
+                                   "1\0\n\0-\0-\0-\0\n\0"
+                                   "2\0")),
                      &a, &docs, NULL));
-    CHECK_STR(docs.docs[0].json, "{\"a\":1}");
+    CHECK_INT(docs.count, 2);
     CHECK(yaml_parse(SLICE_NONE, &a, &docs, NULL));
     CHECK_INT(docs.count, 0);
     arena_free(&a);
@@ -265,11 +374,16 @@ static void test_write_limits(void)
 
 int main(void)
 {
-    test_read();
+    test_read("tests/data/yaml/read.case", yaml_parse);
+    test_read("tests/data/yaml/kubectl.case", yaml_parse);
+    test_read("tests/data/yaml/runtime-env.case", yaml_parse_runtime_env);
+    test_documents();
     test_write();
     test_lines();
     test_limits();
+    test_aliased();
     test_bytes();
+    test_encodings();
     test_write_limits();
     return test_done();
 }
