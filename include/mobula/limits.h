@@ -70,8 +70,9 @@ enum {
 
 /* kube */
 enum {
-    LIMIT_KUBE_CALLS = 4096, /* calls queued or in flight */
-    LIMIT_KUBE_WATCHES = 80, /* OPERATOR_WATCHES in each of 16 namespaces */
+    LIMIT_KUBE_CALLS = 4096,   /* calls queued or in flight */
+    LIMIT_KUBE_WATCHES = 1024, /* LIMIT_KINDS in each of CLI_NAMESPACES_MAX */
+    LIMIT_KINDS = 64,          /* of objects that an operator watches */
     LIMIT_KUBE_TOKEN = 64 * KIB,
     LIMIT_KUBE_NAME = 253,        /* of an object */
     LIMIT_KUBE_NAMESPACE = 63,    /* of a namespace */

@@ -32,8 +32,6 @@ struct operator_options {
     uint64_t seed;
 };
 
-enum { OPERATOR_WATCHES = 5 }; /* in each namespace */
-
 struct op;
 /* config, net and all slices stay the caller's. */
 struct op *operator_new(struct net *net, struct kube_config *config, const struct operator_options *o, struct err *e);

@@ -39,7 +39,8 @@ bool cli_access(struct slice text, enum operator_access *out, struct err *e);
 bool cli_domain(struct slice text, struct err *e);
 
 /* --namespace of the operator and --watch-namespace of install: "a,b". The names lie in the text. */
-enum { CLI_NAMESPACES_MAX = LIMIT_KUBE_WATCHES / OPERATOR_WATCHES };
+enum { CLI_NAMESPACES_MAX = 16 };
+_Static_assert(CLI_NAMESPACES_MAX *LIMIT_KINDS <= LIMIT_KUBE_WATCHES, "each kind is watched in each namespace");
 struct cli_namespaces {
     struct slice list[CLI_NAMESPACES_MAX];
     uint32_t count;

@@ -1,5 +1,6 @@
 /* Answers move records. What was created is in the cache before the next decision; what was refused is counted against its group; what is
  * unknown is looked up by name before anything else is done for that cluster. */
+#include "kind.h"
 #include "verbs.h"
 
 struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *version)
@@ -51,7 +52,7 @@ static void log_trouble(struct op *op, struct cluster *c, const struct flight *f
     if (!op->leading || op->stopping)
         return; /* what was recalled is no trouble */
     if (say_failed(op, f->failed, verb_number(f->verb), said_of(c, SLICE(""), 0)))
-        log_warn("call failed", LF("namespace", istr_slice(c->ns)), LF_CSTR(record_key(c), c->name), LF_CSTR("action", verb_name(f->verb)),
+        log_warn("call failed", LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF_CSTR("action", verb_name(f->verb)),
                  LF_CSTR("object", f->name), LF_CSTR("error", text), LF_INT("retry_in_ms", again_ms - op->now.mono_ms));
 }
 
@@ -91,7 +92,7 @@ void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, c
 static void never_known(struct op *op, const struct flight *f, const char *text)
 {
     cluster_trouble(op, f->c, f, text);
-    f->c->pods_round = f->c->space->source[SOURCE_PODS].round + 1;
+    f->c->pods_round = source_of(f->c->space, &kind_pod)->round + 1;
 }
 
 bool flight_look(struct op *op, struct flight *f, struct err *e)
@@ -167,7 +168,7 @@ static bool holds_place(struct op *op, const struct flight *f, const struct pod 
 bool answer_pod(struct op *op, const struct flight *f, struct jval pod, uint64_t version)
 {
     struct space *s = f->c->space;
-    const struct source *pods = &s->source[SOURCE_PODS];
+    const struct source *pods = source_of(s, &kind_pod);
     bool known = map_get(&op->pods, json_get_str(pod, "metadata.uid", &op->event_arena)) != NULL;
     if (known || !pods->synced || version > kube_watch_version(pods->watch)) {
         extract_pod(op, s, pod, version, 0);
@@ -465,7 +466,7 @@ bool answer_status(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     uint64_t version = 0;
     struct cluster *c = f->c;
-    struct source *from = &c->space->source[record_source(c)];
+    struct source *from = source_of(c->space, c->kind);
     char words[ANSWER_WORDS];
     c->status_at_ms = op->now.mono_ms;
     if (a->outcome != KUBE_OK) {
@@ -474,7 +475,7 @@ bool answer_status(struct op *op, struct flight *f, const struct kube_answer *a)
         c->status_not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->status_trouble++, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
         if (c->status_not_before_ms < f->not_before_ms)
             c->status_not_before_ms = f->not_before_ms;
-        if (c->kind == RECORD_JOB && (a->outcome == KUBE_UNKNOWN || in_trouble(a)))
+        if (c->kind->goes_by_status && (a->outcome == KUBE_UNKNOWN || in_trouble(a)))
             cluster_doubt(c); /* a job goes on from where its status says that it is: one that is over might begin again */
         if (gone) { /* deleted, perhaps made again: the watch tells. Until it does, pods of a cluster that is no more are not made for ever
                      */

@@ -2,18 +2,13 @@
  * after their job. A watch of clusters that has fallen silent does not tell of that, and whoever puts back what is missing makes it as fast
  * as it is taken. So what went by another hand than ours raises a doubt, and the cluster is read before anything else is done for it. It is
  * read by a list of its name: that takes no right beyond those of a watch. */
-#include "op.h"
+#include "kind.h"
 
 enum { MISSED = 2 };
 
 void cluster_doubt(struct cluster *c)
 {
     c->unsure = c->present;
-}
-
-static struct source *source_of(const struct cluster *c)
-{
-    return &c->space->source[record_source(c)];
 }
 
 static void still_unsure(struct op *op, struct cluster *c)
@@ -29,9 +24,9 @@ static void missed(struct op *op, struct cluster *c)
     still_unsure(op, c);
     if (++c->missed != MISSED)
         return;
-    log_warn("a resource is gone and its watch has not told: all are listed anew", LF_CSTR("resource", source_name(source_of(c)->what)),
-             LF("namespace", istr_slice(c->ns)), LF_CSTR(record_key(c), c->name));
-    kube_watch_refresh(source_of(c)->watch, op->now);
+    log_warn("a resource is gone and its watch has not told: all are listed anew", LF_CSTR("resource", c->kind->plural),
+             LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name));
+    kube_watch_refresh(source_of(c->space, c->kind)->watch, op->now);
 }
 
 /* Returns false when the answer is no list. */
@@ -50,7 +45,7 @@ static bool read_list(struct op *op, struct cluster *c, struct slice body)
         if (!kube_version_parse(json_get_str(item, "metadata.resourceVersion", &op->event_arena), &version))
             return false;
         c->missed = 0;
-        extract_cluster(op, source_of(c), item, version, 0);
+        extract_cluster(op, source_of(c->space, c->kind), item, version, 0);
         return true;
     }
     missed(op, c);
@@ -74,7 +69,7 @@ void cluster_confirm(struct op *op, struct cluster *c)
     struct err e = {0};
     struct slice name = arena_printf(&op->plan_arena, "metadata.name=%s", c->name);
     buf_clear(&op->path);
-    kube_path(&op->path, record_resource(c), istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    kube_path(&op->path, c->kind->resource, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
     kube_query(&op->path, "fieldSelector", name);
     struct kube_request r = {.lane = KUBE_LANE_MAIN,
                              .method = SLICE("GET"),

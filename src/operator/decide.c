@@ -1,4 +1,5 @@
 /* From a dirty record to a plan: the record's bytes become a model, the model and the children's records a view, the view a plan. */
+#include "kind.h"
 #include "verbs.h"
 
 enum { LOCAL_ROUNDS = 4 };
@@ -6,12 +7,12 @@ enum { LOCAL_ROUNDS = 4 };
 /* The record's bytes as one object again, as ray_read wants it. */
 static struct slice object_text(const struct cluster *c, struct slice meta, struct slice spec, struct arena *a)
 {
-    struct slice api = record_api_version(c);
+    struct slice api = c->kind->api_version;
     meta = slice_skip(slice_head(meta, meta.len - 1), 1); /* without its braces */
     return arena_printf(a,
                         "{\"apiVersion\":\"%.*s\",\"kind\":\"%s\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"%.*s\",\"uid\":\"%s\","
                         "\"generation\":%lld%s%s%.*s},\"spec\":%.*s}",
-                        SLICE_ARG(api), record_kind(c), c->name, SLICE_ARG(istr_slice(c->ns)), c->uid, (long long)c->generation,
+                        SLICE_ARG(api), c->kind->name, c->name, SLICE_ARG(istr_slice(c->ns)), c->uid, (long long)c->generation,
                         c->deleting ? ",\"deletionTimestamp\":\"1970-01-01T00:00:00Z\"" : "", meta.len ? "," : "", SLICE_ARG(meta),
                         SLICE_ARG(spec));
 }
@@ -37,15 +38,17 @@ static void keep_hashes(struct cluster *c, const struct ray_cluster *model)
         c->hashes[i + 1] = model->groups[i].hash;
 }
 
-static void model_read(struct op *op, struct cluster *c, struct jval object)
+void read_cluster(struct op *op, struct cluster *c, struct jval object)
 {
-    if (c->kind == RECORD_JOB) {
-        ray_read_job(object, &op->model_arena, &op->job, &op->errors);
-        return;
-    }
     bool right = ray_read_known(object, c->hashes, &op->model_arena, &op->model, &op->errors);
     if (right && !c->hashes)
         keep_hashes(c, &op->model);
+}
+
+void read_job(struct op *op, struct cluster *c, struct jval object)
+{
+    (void)c;
+    ray_read_job(object, &op->model_arena, &op->job, &op->errors);
 }
 
 void model_load(struct op *op, struct cluster *c)
@@ -55,7 +58,7 @@ void model_load(struct op *op, struct cluster *c)
     struct err e = {0};
     arena_reset(&op->model_arena, 256 * KIB);
     memset(&op->errors, 0, sizeof op->errors);
-    model_read(op, c, read_again(c, &op->model_arena, &e));
+    c->kind->read(op, c, read_again(c, &op->model_arena, &e));
     op->parsed = c;
     if (e.code) /* and not that there is no spec */
         op->errors =
@@ -239,8 +242,7 @@ static bool workers_wait(const struct cluster *c)
     return false;
 }
 
-/* Returns when to look again. */
-static int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p)
+int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p)
 {
     if (op->errors.count == 0)
         failures_prune(op, c);
@@ -258,14 +260,14 @@ static int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p)
     }
     if (again)
         cluster_touch(op, c); /* there was more to count than a few plans hold */
-    if (c->kind == RAY_LEGACY && !scaling_speaks(c))
+    if (c->kind == &kind_raycluster_legacy && !scaling_speaks(c))
         say_legacy_status(op, c);
     if (workers_wait(c))
         tools_want(op, c->ns);
     return p->next_ms < auth_next(op, c) ? p->next_ms : auth_next(op, c);
 }
 
-static int64_t decide_job(struct op *op, struct cluster *c, struct plan *p)
+int64_t decide_job(struct op *op, struct cluster *c, struct plan *p)
 {
     arena_reset(&op->plan_arena, 256 * KIB);
     job_decide(op, c, p);
@@ -279,9 +281,8 @@ void decide_one(struct op *op, struct cluster *c)
         cluster_settle(op, c);
         return;
     }
-    if (c->kind == RECORD_JOB)
-        space_tell_absent(c->space);
-    if (!space_synced(c->space, c->kind == RECORD_JOB) || c->work || c->in_flight)
+    space_tell_absent(c->space, c->kind);
+    if (!space_synced(c->space, c->kind) || c->work || c->in_flight)
         return; /* it is touched again when that is over */
     int64_t due = c->not_before_ms > c->decided_ms + pace_ms(c) ? c->not_before_ms : c->decided_ms + pace_ms(c);
     if (op->now.mono_ms < due) {
@@ -298,7 +299,7 @@ void decide_one(struct op *op, struct cluster *c)
     c->dirty = false;
     model_load(op, c);
     struct plan p;
-    int64_t doubted_ms = doubt_recall(op, c), next_ms = c->kind == RECORD_JOB ? decide_job(op, c, &p) : decide_cluster(op, c, &p);
+    int64_t doubted_ms = doubt_recall(op, c), next_ms = c->kind->decide(op, c, &p);
     timer_set(op, c, next_ms < doubted_ms ? next_ms : doubted_ms);
     c->work = work_copy(&p, op->now);
     if (!c->work)

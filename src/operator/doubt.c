@@ -2,6 +2,7 @@
  * like the API server's own words. So it is never believed alone: a pod keeps its place, a service its name, and neither is deleted again,
  * until the watch has told. When that takes too long all of them are listed, and the list decides. Who says so again of an object that has
  * not changed since is asked ever more rarely: each time costs a list, during which nothing is decided. */
+#include "kind.h"
 #include "verbs.h"
 
 static void doubt_until(struct op *op, struct doubt *d, int64_t ms, const struct source *of)
@@ -14,14 +15,14 @@ static void doubt_until(struct op *op, struct doubt *d, int64_t ms, const struct
 
 void doubt_pod(struct op *op, struct pod_record *r)
 {
-    doubt_until(op, &r->doubt, OPERATOR_DOUBT_MS, &r->of->space->source[SOURCE_PODS]);
+    doubt_until(op, &r->doubt, OPERATOR_DOUBT_MS, source_of(r->of->space, &kind_pod));
 }
 
 /* Services are few: the first time, they are listed at once. */
 void doubt_service(struct op *op, struct service_record *r)
 {
     r->service.deleting = true;
-    doubt_until(op, &r->doubt, r->doubt.disproved ? OPERATOR_DOUBT_MS : 0, &r->of->space->source[SOURCE_SERVICES]);
+    doubt_until(op, &r->doubt, r->doubt.disproved ? OPERATOR_DOUBT_MS : 0, source_of(r->of->space, &kind_kservice));
 }
 
 void doubt_anew(struct op *op, struct cluster *c, struct doubt *d)
@@ -43,7 +44,7 @@ static bool unsettled(const struct op *op, const struct doubt *d, const struct s
 /* Because nobody knows what became of a POST, or because of doubts. One list is for all that was in doubt when it began. */
 bool doubt_list(struct op *op, struct cluster *c)
 {
-    struct source *pods = &c->space->source[SOURCE_PODS], *services = &c->space->source[SOURCE_SERVICES];
+    struct source *pods = source_of(c->space, &kind_pod), *services = source_of(c->space, &kind_kservice);
     bool of_pods = pods->asked < c->pods_round, of_services = false;
     for (const struct pod_record *r = c->pods; r && !of_pods; r = r->next)
         of_pods = unsettled(op, &r->doubt, pods);
@@ -62,7 +63,7 @@ static void recalled(struct op *op, struct cluster *c, struct doubt *d, const ch
     if (d->disproved < UINT8_MAX)
         d->disproved++;
     if (say_once(op, SAID_SERVER, said_of(c, slice_of(what), verb_number(&pod_delete))))
-        log_warn(what, LF("namespace", istr_slice(c->ns)), LF_CSTR(record_key(c), c->name), LF_CSTR(kind, name));
+        log_warn(what, LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF_CSTR(kind, name));
 }
 
 static void recall_pod(struct op *op, struct cluster *c, struct pod_record *r)

@@ -1,5 +1,6 @@
 /* Carries plans out: clusters with work stand in a ring, and each gets a few actions per turn while the client's window has room, so that
  * one cluster's thousand pods do not delay another cluster's first. Bodies are built when their turn comes: what waits is small. */
+#include "kind.h"
 #include "verbs.h"
 
 /* Most clusters have no more actions than this: their spec is read once for all of them and not once for each. */
@@ -113,7 +114,7 @@ bool make_service(struct op *op, struct cluster *c, const struct action *act, st
         other = taken(op, c, name);
     if (other)
         return err_set(e, ERR_CONFIG, "service %.*s belongs to RayCluster %s (%.*s): rename one of the two clusters or its headService",
-                       SLICE_ARG(name), other->of->name, SLICE_ARG(ray_api_version((enum ray_kind)other->of->kind)));
+                       SLICE_ARG(name), other->of->name, SLICE_ARG(other->of->kind->api_version));
     struct json doc;
     bool built = head ? ray_build_head_service(&op->model, &op->body_arena, &op->body, e)
                       : ray_build_headless_service(&op->model, &op->body_arena, &op->body, e);
@@ -128,7 +129,7 @@ bool make_status(struct op *op, struct cluster *c, const struct action *act, str
     (void)e;
     f->hash = c->work->status_hash;
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_MERGE_PATCH), true};
-    kube_path(&op->path, record_resource(c), istr_slice(c->ns), slice_of(c->name), SLICE("status"));
+    kube_path(&op->path, c->kind->resource, istr_slice(c->ns), slice_of(c->name), SLICE("status"));
     buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER "-status"));
     return buf_put(&op->body, act->text);
 }

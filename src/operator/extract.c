@@ -1,6 +1,6 @@
 /* Custom resources and services become records. Pods: extract_pod.c. An object whose name, namespace or uid is none that an API server
  * gives has no record: these words go into JSON as they stand, and an empty one names all objects of a path. */
-#include "op.h"
+#include "kind.h"
 
 static struct slice controller(struct jval object, struct slice kind, struct arena *a)
 {
@@ -31,7 +31,7 @@ static void write_annotations(struct jval annotations, struct jout *w, struct ar
     jout_end(w);
 }
 
-static const struct istr *intern_meta(struct op *op, struct jval metadata, bool job)
+static const struct istr *intern_meta(struct op *op, struct jval metadata, bool with_finalizers)
 {
     struct buf *b = &op->body;
     buf_clear(b);
@@ -44,7 +44,7 @@ static const struct istr *intern_meta(struct op *op, struct jval metadata, bool 
     if (json_type(annotations) == JSON_OBJECT)
         write_annotations(annotations, &w, &op->event_arena);
     struct jval finalizers = json_get(metadata, "finalizers");
-    if (job && json_type(finalizers) == JSON_ARRAY)
+    if (with_finalizers && json_type(finalizers) == JSON_ARRAY)
         jout_kraw(&w, "finalizers", json_raw(finalizers));
     jout_end(&w);
     return intern_get(&op->strings, buf_slice(b));
@@ -97,12 +97,29 @@ void extract_failures(struct op *op, struct cluster *c)
     }
 }
 
+void kept_cluster(struct op *op, struct cluster *c, struct jval object, uint32_t round, bool changed, bool status)
+{
+    (void)round;
+    struct slice job = controller(object, SLICE("RayJob"), &op->event_arena);
+    cluster_own(op, c, cluster_make(op, job, istr_slice(c->ns), c->space, &kind_rayjob));
+    if (changed || status)
+        cluster_tell(op, c);
+}
+
+void kept_job(struct op *op, struct cluster *c, struct jval object, uint32_t round, bool changed, bool status)
+{
+    (void)changed;
+    if (status && round != 0 && !slice_empty(json_get_str(object, "status.jobStatus", &op->event_arena)))
+        job_doubt(c);
+}
+
 void extract_cluster(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round)
 {
     struct arena *a = &op->event_arena;
     struct jval metadata = json_get(object, "metadata");
     struct slice ns = json_get_str(metadata, "namespace", a), name = json_get_str(metadata, "name", a);
-    struct cluster *c = name_dns1123_subdomain(name) ? cluster_make(op, json_get_str(metadata, "uid", a), ns, from->space) : NULL;
+    struct cluster *c =
+        name_dns1123_subdomain(name) ? cluster_make(op, json_get_str(metadata, "uid", a), ns, from->space, from->kind) : NULL;
     if (!c)
         return;
     c->round = round ? round : c->round;
@@ -112,7 +129,7 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
     if (fresh) {
         c->present = true;
         c->space = from->space;
-        c->kind = from->what == SOURCE_JOBS ? RECORD_JOB : from->what == SOURCE_V1 ? RAY_V1 : RAY_LEGACY;
+        c->kind = from->kind;
         c->name = mem_alloc(name.len + 1);
         memcpy(c->name, name.ptr, name.len);
     }
@@ -131,16 +148,12 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
     c->deleting = deleting;
     struct slice spec = json_raw(json_get(object, "spec"));
     changed |= keep_interned(op, &c->spec, intern_get(&op->strings, slice_empty(spec) ? SLICE("null") : spec));
-    changed |= keep_interned(op, &c->meta, intern_meta(op, metadata, c->kind == RECORD_JOB));
+    changed |= keep_interned(op, &c->meta, intern_meta(op, metadata, c->kind->finalizers));
     bool status = keep_status(c, json_raw(json_get(object, "status")));
     if (fresh)
         extract_failures(op, c);
-    if (status && round != 0 && c->kind == RECORD_JOB && !slice_empty(json_get_str(object, "status.jobStatus", a)))
-        job_doubt(c);
-    if (c->kind == RAY_V1)
-        cluster_own(op, c, cluster_make(op, controller(object, SLICE("RayJob"), a), ns, from->space));
-    if ((changed || status) && c->kind == RAY_V1)
-        cluster_tell(op, c);
+    if (c->kind->kept)
+        c->kind->kept(op, c, object, round, changed, status);
     if (changed) {
         work_drop(c); /* what was decided for the old spec is not carried further */
         cluster_reread(op, c);
@@ -154,7 +167,11 @@ struct cluster *extract_parent(struct op *op, struct space *space, struct jval c
     struct arena *a = &op->event_arena;
     struct slice name = json_get_str(child, "metadata.name", a), uid = json_get_str(child, "metadata.uid", a);
     bool known = name.len <= POD_NAME_MAX && name_dns1123_subdomain(name) && uid.len <= UID_TEXT_MAX && name_dns1123_label(uid);
-    return known ? cluster_make(op, extract_owner(child, a), json_get_str(child, "metadata.namespace", a), space) : NULL;
+    struct slice ns = json_get_str(child, "metadata.namespace", a), owner = controller(child, SLICE("RayCluster"), a);
+    if (!known)
+        return NULL;
+    return owner.len ? cluster_make(op, owner, ns, space, &kind_raycluster)
+                     : cluster_make(op, controller(child, SLICE("RayJob"), a), ns, space, &kind_rayjob);
 }
 
 bool extract_labelled(struct jval object)

@@ -1,4 +1,5 @@
 /* What plans for RayJobs ask of the API server: clusters made and deleted, a finalizer, the end of the RayJob itself. */
+#include "kind.h"
 #include "verbs.h"
 
 /* ---- bodies ---- */
@@ -143,9 +144,9 @@ static void say(struct op *op, const struct flight *f, const char *reason, const
 }
 
 /* What the server has made of it is known before the next decision. */
-static void keep_object(struct op *op, const struct flight *f, const struct kube_answer *a, enum source_what what)
+static void keep_object(struct op *op, const struct flight *f, const struct kube_answer *a, const struct kind *what)
 {
-    struct source *from = &f->c->space->source[what];
+    struct source *from = source_of(f->c->space, what);
     uint64_t version = 0;
     struct jval object = answer_object(op, a, &version);
     if (!json_there(object))
@@ -187,7 +188,7 @@ static void done(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     if (f->verb == &rayjob_create_cluster) {
         failures_clear(op, f->c);
-        keep_object(op, f, a, SOURCE_V1);
+        keep_object(op, f, a, &kind_raycluster);
         say(op, f, "CreatedRayCluster", "cluster created");
     } else if (f->verb == &rayjob_create_submitter) {
         submitter_created(op, f, a);
@@ -195,13 +196,13 @@ static void done(struct op *op, struct flight *f, const struct kube_answer *a)
         mark_deleting(op, cluster_get(op, slice_of(f->uid), istr_slice(f->c->ns)));
         say(op, f, "DeletedRayCluster", "cluster deleted");
     } else if (f->verb == &rayjob_suspend_workers) {
-        keep_object(op, f, a, SOURCE_V1);
+        keep_object(op, f, a, &kind_raycluster);
         say(op, f, "SuspendedWorkers", "workers suspended");
     } else if (f->verb == &rayjob_delete) {
         mark_deleting(op, f->c);
         log_info("job deleted, as its deletion rules say", LF("namespace", istr_slice(f->c->ns)), LF_CSTR("job", f->c->name));
     } else {
-        keep_object(op, f, a, SOURCE_JOBS);
+        keep_object(op, f, a, &kind_rayjob);
     }
 }
 
@@ -209,11 +210,10 @@ static void done(struct op *op, struct flight *f, const struct kube_answer *a)
  * it has lost that. */
 static void find_named(struct op *op, const struct flight *f)
 {
-    struct source *source = f->c->space->source;
     if (f->verb == &rayjob_create_submitter)
-        source_missed(&source[SOURCE_PODS]);
+        source_missed(source_of(f->c->space, &kind_pod));
     else if (!cluster_named(op, f->c, slice_of(f->name)))
-        source_missed(&source[SOURCE_V1]);
+        source_missed(source_of(f->c->space, &kind_raycluster));
 }
 
 bool job_answer(struct op *op, struct flight *f, const struct kube_answer *a)

@@ -1,4 +1,5 @@
 /* Prometheus text. Few series, none per object: their number does not grow with the cluster. */
+#include "kind.h"
 #include "verbs.h"
 
 static void one(struct buf *b, const char *name, const char *type, const char *help, int64_t value)
@@ -21,7 +22,7 @@ static void write_objects(const struct op *op, struct buf *b)
     int64_t clusters = 0, jobs = 0, ready = 0, failing = 0;
     const struct cluster *c;
     for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
-        bool fails = false, job = c->kind == RECORD_JOB;
+        bool fails = false, job = c->kind == &kind_rayjob;
         clusters += c->present && !job;
         jobs += c->present && job;
         for (const struct failing *f = c->failing; f; f = f->next)
@@ -71,13 +72,21 @@ static void write_api(const struct op *op, struct buf *b)
     counter(b, "mobula_events_dropped_total", "Kubernetes events not sent.", kube_events_dropped(op->events));
 }
 
+static bool space_complete(const struct space *s)
+{
+    for (uint32_t i = 0; kinds[i]; i++)
+        if (!space_synced(s, kinds[i]))
+            return false;
+    return true;
+}
+
 void metrics_write(const struct op *op, struct buf *b)
 {
     buf_printf(b, "# HELP mobula_build_info The version.\n# TYPE mobula_build_info gauge\nmobula_build_info{version=\"%.*s\"} 1\n",
                SLICE_ARG(op->o.ray.version));
     int64_t synced = 0;
     for (uint32_t i = 0; i < op->o.namespace_count; i++)
-        synced += space_synced(&op->spaces[i], true);
+        synced += space_complete(&op->spaces[i]);
     gauge(b, "mobula_leader", "Whether this process decides.", op->leading);
     gauge(b, "mobula_namespaces", "Namespaces watched; 1 when it is all of them.", op->o.namespace_count);
     gauge(b, "mobula_namespaces_synced", "Of those, how many have complete caches.", synced);

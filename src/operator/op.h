@@ -17,6 +17,7 @@
 /* ---- records ---- */
 
 struct cluster;
+struct kind;
 
 /* Of what the API server was heard to say of an object, and is not to be believed alone. */
 struct doubt {
@@ -82,9 +83,6 @@ struct work {
     struct action actions[];
 };
 
-/* The kind of a RayJob's record; those of clusters are enum ray_kind. */
-enum { RECORD_JOB = RAY_LEGACY + 1 };
-
 /* The bytes that a record is found by: its uid, and behind that its namespace. Whoever may write into one namespace may name any uid as an
  * owner, but nothing is owned from another: what is named across is no record of the namespace where it is. */
 enum { RECORD_KEY_MAX = UID_TEXT_MAX + 1 + LIMIT_KUBE_NAMESPACE };
@@ -104,7 +102,7 @@ struct cluster {
     struct space *space;
     bool present; /* the custom resource itself is there */
     bool deleting, dirty, queued, in_ring;
-    uint8_t kind;                        /* enum ray_kind, or RECORD_JOB */
+    const struct kind *kind;
     const struct istr *ns, *spec, *meta; /* spec: its bytes; meta: {"labels":…,"annotations":…}, and of jobs "finalizers" */
     uint64_t *hashes;                    /* the head's and each group's, once spec and meta were read and found right; else NULL */
     char *name;
@@ -150,12 +148,10 @@ struct cluster {
 };
 
 /* One watched type of one namespace. */
-enum source_what { SOURCE_V1, SOURCE_LEGACY, SOURCE_JOBS, SOURCE_PODS, SOURCE_SERVICES, SOURCE_COUNT };
-_Static_assert((int)SOURCE_COUNT == (int)OPERATOR_WATCHES, "as the limits count them");
 struct source {
     struct op *op;
     struct space *space;
-    enum source_what what;
+    const struct kind *kind;
     struct kube_watch *watch;
     bool synced, absent, told; /* told: somebody waits for what is absent, and that was said */
     uint32_t round;
@@ -167,7 +163,7 @@ struct source {
 /* A watched namespace, or all of them. Nothing is decided in it before all the sources that it depends on are complete. */
 struct space {
     struct slice ns;
-    struct source source[SOURCE_COUNT];
+    struct source *source;   /* one for each of kinds[] */
     int64_t workers_from_ms; /* see cluster_view: the later of this and that of struct op */
 };
 
@@ -231,8 +227,9 @@ struct op {
 
 /* records.c */
 struct cluster *cluster_get(struct op *op, struct slice uid, struct slice ns);
-struct cluster *cluster_make(struct op *op, struct slice uid, struct slice ns, struct space *space); /* NULL: neither can be */
-void cluster_touch(struct op *op, struct cluster *c);                                                /* dirty: to be decided */
+/* NULL: there can be no such record. Of one that has not been seen itself the kind is a guess, by who names it as its owner. */
+struct cluster *cluster_make(struct op *op, struct slice uid, struct slice ns, struct space *space, const struct kind *kind);
+void cluster_touch(struct op *op, struct cluster *c); /* dirty: to be decided */
 void cluster_wake_at(struct op *op, struct cluster *c, int64_t ms);
 void cluster_settle(struct op *op, struct cluster *c); /* frees it when nothing is left of it */
 void cluster_gone(struct op *op, struct cluster *c);   /* the custom resource was deleted */
@@ -248,11 +245,6 @@ void failures_forget(struct op *op, struct cluster *c, struct slice group, bool 
 void failures_prune(struct op *op, struct cluster *c); /* of groups that the loaded model does not have */
 void failures_clear(struct op *op, struct cluster *c);
 void records_free(struct op *op);
-const struct kube_resource *record_resource(const struct cluster *c);
-struct slice record_api_version(const struct cluster *c);
-const char *record_kind(const struct cluster *c);                        /* "RayCluster", "RayJob" */
-const char *record_key(const struct cluster *c);                         /* "cluster", "job": how its name is called in the log */
-enum source_what record_source(const struct cluster *c);                 /* who tells of it */
 void cluster_own(struct op *op, struct cluster *c, struct cluster *job); /* NULL: nobody */
 void cluster_tell(struct op *op, const struct cluster *c);               /* whoever looks at this cluster is dirty */
 /* The ray.io/v1 cluster of this name in the namespace of another record; NULL. */
@@ -278,14 +270,16 @@ void extract_failures(struct op *op, struct cluster *c);
 
 /* watch.c */
 bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e);
-bool space_synced(const struct space *s, bool jobs); /* all that a decision rests on: about a job, or only about a cluster */
-void space_tell_absent(struct space *s);             /* jobs wait for the kind of their clusters: once, as long as it is not there */
+void space_stop(struct space *s);
+bool space_synced(const struct space *s, const struct kind *k); /* all lists that a decision about an object of this kind rests on */
+/* What it waits for because the server says that it does not know that kind: said once, as long as that is so. */
+void space_tell_absent(struct space *s, const struct kind *k);
+struct source *source_of(const struct space *s, const struct kind *k);
 /* All that it knows is listed anew, by a list that is not older than now. Until it is complete, nothing is decided. */
 void source_refresh(struct source *src);
 /* An answer holds what the watch has gone past without a word: it is gone again, or its event was lost. A list tells, but one in 5 s is for
  * all. */
 void source_missed(struct source *src);
-const char *source_name(enum source_what what); /* "pods", "rayclusters.ray.io": for messages */
 
 /* decide.c */
 void model_load(struct op *op, struct cluster *c);           /* op->model or op->job, and op->errors, from the record's bytes */
@@ -298,6 +292,14 @@ void decide_one(struct op *op, struct cluster *c); /* if it may be decided now; 
 void decide_none(struct op *op);                   /* who does not lead only lets go of what is gone */
 /* the service of this name that the cluster owns; NULL */
 struct service_record *service_of(const struct cluster *c, struct slice name);
+
+/* by kind: see kind.h */
+int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p);
+int64_t decide_job(struct op *op, struct cluster *c, struct plan *p);
+void read_cluster(struct op *op, struct cluster *c, struct jval object);
+void read_job(struct op *op, struct cluster *c, struct jval object);
+void kept_cluster(struct op *op, struct cluster *c, struct jval object, uint32_t round, bool changed, bool status);
+void kept_job(struct op *op, struct cluster *c, struct jval object, uint32_t round, bool changed, bool status);
 
 /* doubt.c: what is said of pods and services, and not believed before they are listed */
 void doubt_pod(struct op *op, struct pod_record *r);

@@ -1,4 +1,4 @@
-#include "op.h"
+#include "kind.h"
 
 enum { PATH_MAX_BYTES = 2 * KIB };
 
@@ -50,9 +50,7 @@ void operator_free(struct op *op)
         kube_lease_free(op->lease);
     kube_events_free(op->events);
     for (uint32_t i = 0; i < op->o.namespace_count; i++)
-        for (int k = 0; k < SOURCE_COUNT; k++)
-            if (op->spaces[i].source[k].watch)
-                kube_watch_stop(op->spaces[i].source[k].watch);
+        space_stop(&op->spaces[i]);
     records_free(op); /* takes back what is asked for its jobs, through the client too */
     kube_client_free(op->client);
     ray_gcs_pool_free(op->gcs);
@@ -73,7 +71,7 @@ void operator_free(struct op *op)
 static void spaces_refresh(struct op *op)
 {
     for (uint32_t i = 0; i < op->o.namespace_count; i++)
-        for (int k = 0; k < SOURCE_COUNT; k++)
+        for (uint32_t k = 0; k < kind_count(); k++)
             source_refresh(&op->spaces[i].source[k]);
 }
 
@@ -119,7 +117,7 @@ static void follow_wall(struct op *op)
     op->since_us = since_us;
     struct cluster *c;
     for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;)
-        if (c->kind == RECORD_JOB)
+        if (c->kind->by_wall_clock)
             cluster_touch(op, c);
 }
 
@@ -202,11 +200,11 @@ bool operator_ready(const struct op *op, struct now now, struct buf *why)
         ready = false;
     }
     for (uint32_t i = 0; i < op->o.namespace_count; i++)
-        for (int k = 0; k < SOURCE_COUNT; k++) {
+        for (uint32_t k = 0; k < kind_count(); k++) {
             const struct source *src = &op->spaces[i].source[k];
             if (src->synced && src->trouble.code == ERR_NONE)
                 continue;
-            buf_printf(why, "%s in %.*s: %s\n", source_name(src->what),
+            buf_printf(why, "%s in %.*s: %s\n", src->kind->plural,
                        SLICE_ARG(slice_empty(src->space->ns) ? SLICE("all namespaces") : src->space->ns),
                        src->trouble.code ? src->trouble.text : "the list is not complete yet");
             ready = false;

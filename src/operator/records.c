@@ -1,4 +1,4 @@
-#include "verbs.h"
+#include "kind.h"
 
 _Static_assert(LIMIT_KUBE_NAMESPACE == 63, "a namespace is a label, and the key has room for one");
 
@@ -23,7 +23,7 @@ struct cluster *cluster_get(struct op *op, struct slice uid, struct slice ns)
     return key_of(key, uid, ns) ? map_get(&op->clusters, key_slice(key, ns)) : NULL;
 }
 
-struct cluster *cluster_make(struct op *op, struct slice uid, struct slice ns, struct space *space)
+struct cluster *cluster_make(struct op *op, struct slice uid, struct slice ns, struct space *space, const struct kind *kind)
 {
     char key[RECORD_KEY_MAX] = {0};
     if (!key_of(key, uid, ns))
@@ -35,6 +35,7 @@ struct cluster *cluster_make(struct op *op, struct slice uid, struct slice ns, s
     memcpy(c->key, key, sizeof key);
     c->ns = intern_get(&op->strings, ns);
     c->space = space;
+    c->kind = kind;
     c->wake_ms = TIME_NEVER;
     map_put(&op->clusters, key_slice(c->key, ns), c);
     return c;
@@ -62,31 +63,6 @@ void cluster_touch(struct op *op, struct cluster *c)
 }
 
 /* ---- whose a cluster is ---- */
-
-const struct kube_resource *record_resource(const struct cluster *c)
-{
-    return c->kind == RECORD_JOB ? &ray_job_resource : &ray_resources[c->kind];
-}
-
-struct slice record_api_version(const struct cluster *c)
-{
-    return ray_api_version(c->kind == RECORD_JOB ? RAY_V1 : (enum ray_kind)c->kind);
-}
-
-const char *record_kind(const struct cluster *c)
-{
-    return c->kind == RECORD_JOB ? "RayJob" : "RayCluster";
-}
-
-const char *record_key(const struct cluster *c)
-{
-    return c->kind == RECORD_JOB ? "job" : "cluster";
-}
-
-enum source_what record_source(const struct cluster *c)
-{
-    return c->kind == RECORD_JOB ? SOURCE_JOBS : c->kind == RAY_V1 ? SOURCE_V1 : SOURCE_LEGACY;
-}
 
 void cluster_own(struct op *op, struct cluster *c, struct cluster *job)
 {
@@ -125,7 +101,7 @@ struct cluster *cluster_named(struct op *op, const struct cluster *beside, struc
 {
     struct cluster *c;
     for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;)
-        if (c->present && c->kind == RAY_V1 && c->ns == beside->ns && slice_eq(slice_of(c->name), name))
+        if (c->present && c->kind == &kind_raycluster && c->ns == beside->ns && slice_eq(slice_of(c->name), name))
             return c;
     return NULL;
 }

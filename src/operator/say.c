@@ -1,4 +1,5 @@
 /* What was done, in one line for the log, one event per decision, and the legacy kind's "<cluster>:" lines. */
+#include "kind.h"
 #include "verbs.h"
 
 uint64_t said_of(const struct cluster *c, struct slice words, uint64_t more)
@@ -27,8 +28,8 @@ bool say_failed(struct op *op, int failed, uint64_t action, uint64_t whose)
 
 void say_event(struct op *op, struct cluster *c, bool warning, const char *reason, struct slice note)
 {
-    struct kube_event ev = {.about = {.api_version = record_api_version(c),
-                                      .kind = slice_of(record_kind(c)),
+    struct kube_event ev = {.about = {.api_version = c->kind->api_version,
+                                      .kind = slice_of(c->kind->name),
                                       .ns = istr_slice(c->ns),
                                       .name = slice_of(c->name),
                                       .uid = slice_of(c->uid)},
@@ -43,14 +44,14 @@ void say_event(struct op *op, struct cluster *c, bool warning, const char *reaso
 void say_planned(struct op *op, struct cluster *c, const struct action *act)
 {
     if (act->logged && say_once(op, SAID_CLUSTER, said_of(c, act->text, verb_number(act->verb))))
-        log_warn(act->why, LF("namespace", istr_slice(c->ns)), LF_CSTR(record_key(c), c->name), LF("what", act->text));
+        log_warn(act->why, LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF("what", act->text));
     say_event(op, c, act->warning, act->why, act->text);
 }
 
 /* "2020-12-12 13:55:36,814\tINFO -- text", each line of it after the cluster's name and a colon: what people grep for. */
 void say_legacy(struct op *op, struct cluster *c, const char *level, struct slice text)
 {
-    if (c->kind != RAY_LEGACY)
+    if (c->kind != &kind_raycluster_legacy)
         return;
     char stamp[TIME_TEXT_MAX], line[2 * KIB];
     struct slice t = time_format_micro(op->now.wall_us, stamp);
@@ -117,12 +118,9 @@ void say_work(struct op *op, struct cluster *c)
     if (!w->why_deleted)
         w->why_deleted = "no longer wanted";
     describe(w, &b);
-    log_info("plan carried out", LF("namespace", istr_slice(c->ns)), LF_CSTR(record_key(c), c->name), LF("what", buf_slice(&b)),
+    log_info("plan carried out", LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF("what", buf_slice(&b)),
              LF_INT("took_ms", op->now.mono_ms - w->began_ms));
-    const char *reason = c->kind == RECORD_JOB ? "DeletedRayJobSubmitter"
-                         : w->created_head     ? "CreatedHeadPod"
-                         : w->created          ? "CreatedWorkerPod"
-                                               : "DeletedWorkerPod";
+    const char *reason = c->kind->did(w);
     say_event(op, c, false, reason, buf_slice(&b));
     say_legacy(op, c, "INFO", buf_slice(&b));
     buf_free(&b);

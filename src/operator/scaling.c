@@ -1,7 +1,7 @@
 /* Autoscaling: each cluster that wants it has a client of its head's GCS. What the head says becomes a decision at once; kept of it are the
  * target of each group, a mark on pods that may go, and the words for status. reconcile_cluster goes by these, so a head that falls silent
  * leaves all as it is. */
-#include "op.h"
+#include "kind.h"
 
 /* Of a group, known by its name: a changed spec may bring its groups in another order. */
 struct group_memory {
@@ -168,7 +168,7 @@ static void say_lines(struct scaling *s, const struct scale_view *v, const struc
     }
     hash = hash64((struct slice){(const char *)&p->unmet_count, sizeof p->unmet_count}, hash);
     bool news = hash != s->said;
-    if (c->kind == RAY_LEGACY && (news || s->op->now.mono_ms - s->said_ms >= LEGACY_LOG_MS))
+    if (c->kind == &kind_raycluster_legacy && (news || s->op->now.mono_ms - s->said_ms >= LEGACY_LOG_MS))
         say_block(s, v, p);
     s->said = hash;
     for (uint32_t i = 0; news && i < p->line_count; i++)
@@ -288,7 +288,7 @@ static void rest(struct scaling *s, const struct scale_view *v, const struct sca
     }
     s->quiet = rests ? ray_state_quiet(v->state) : 0;
     s->rest_ms = p->next_ms;
-    if (s->c->kind == RAY_LEGACY && s->said_ms + LEGACY_LOG_MS < s->rest_ms)
+    if (s->c->kind == &kind_raycluster_legacy && s->said_ms + LEGACY_LOG_MS < s->rest_ms)
         s->rest_ms = s->said_ms + LEGACY_LOG_MS;
 }
 
@@ -321,7 +321,7 @@ static void decide(struct scaling *s, const struct ray_state *state)
 static void on_state(struct scaling *s, const struct ray_state *state)
 {
     struct op *op = s->op;
-    if (!op->leading || op->stopping || !space_synced(s->c->space, false))
+    if (!op->leading || op->stopping || !space_synced(s->c->space, s->c->kind))
         return;
     s->heard_ms = op->now.mono_ms;
     if (s->quiet && op->now.mono_ms < s->rest_ms && ray_state_quiet(state) == s->quiet)
@@ -466,7 +466,7 @@ void scaling_follow(struct op *op, struct cluster *c)
         struct slice line =
             SLICE("--ray-access=proxy: the API server passes no gRPC on, so what Ray wants cannot be asked and replicas stay as "
                   "the spec has them; run the operator in the cluster, or annotate this one with " RAY_ANNOTATION_AUTOSCALER "=sidecar");
-        if (c->kind == RAY_LEGACY)
+        if (c->kind == &kind_raycluster_legacy)
             line = SLICE("--ray-access=proxy: the API server passes no gRPC on, so what Ray wants cannot be asked and there are as many "
                          "workers as the minimum; run the operator in the cluster");
         const struct scale_plan p = {.lines = &line, .line_count = 1};

@@ -1,5 +1,6 @@
 /* What becomes of a service that was applied. An answer is not the end of it: what the watch has gone past without a word is listed, and
  * what is not there the next time is made again, at once when it had stayed, and ever more rarely when it had not. */
+#include "kind.h"
 #include "verbs.h"
 
 static void say_missing(struct op *op, const struct cluster *c, const struct flight *f, int64_t again_ms)
@@ -45,7 +46,7 @@ void service_applied(struct op *op, const struct flight *f, const struct kube_an
     if (f->fresh)
         service_missing(op, c, f);
     struct jval object = answer_object(op, a, &version);
-    struct source *services = &c->space->source[SOURCE_SERVICES];
+    struct source *services = source_of(c->space, &kind_kservice);
     bool passed = services->synced && version <= kube_watch_version(services->watch);
     if (extract_labelled(object) && (r || !passed))
         extract_service(op, c->space, object, version, 0);

@@ -49,7 +49,7 @@ static void answer(struct fake *f, struct slice part)
     }
 }
 
-static bool tell(struct op *op, struct slice text, enum source_what what)
+static bool tell(struct op *op, struct slice text, const struct kind *kind)
 {
     struct json doc;
     uint64_t version = 0;
@@ -58,10 +58,7 @@ static bool tell(struct op *op, struct slice text, enum source_what what)
     if (!json_parse(&doc, text, &op->event_arena, NULL) || json_type(json_root(&doc)) != JSON_OBJECT)
         return false;
     kube_version_parse(json_get_str(json_root(&doc), "metadata.resourceVersion", &op->event_arena), &version);
-    if (what == SOURCE_PODS)
-        extract_pod(op, space, json_root(&doc), version, 1);
-    else
-        extract_cluster(op, &space->source[what], json_root(&doc), version, 1);
+    kind->keep(op, source_of(space, kind), json_root(&doc), version, 1);
     return true;
 }
 
@@ -70,9 +67,9 @@ static void befall(struct fake *f, struct op *op, struct slice part)
     if (part.ptr[0] == 't')
         f->now = (struct now){f->now.mono_ms + 1000, f->now.wall_us + 1000000};
     else if (part.ptr[0] == '{')
-        tell(op, part, SOURCE_V1);
+        tell(op, part, &kind_raycluster);
     else if (part.ptr[0] == 'p')
-        tell(op, slice_skip(part, 1), SOURCE_PODS);
+        tell(op, slice_skip(part, 1), &kind_pod);
     else
         answer(f, part);
 }
@@ -80,9 +77,9 @@ static void befall(struct fake *f, struct op *op, struct slice part)
 static void play(struct fake *f, struct op *op, struct slice in)
 {
     settle(f, op);
-    for (int i = 0; i < SOURCE_COUNT; i++)
+    for (uint32_t i = 0; i < kind_count(); i++)
         op->spaces[0].source[i].synced = true;
-    if (!tell(op, slice_cut(&in, '\0'), SOURCE_V1))
+    if (!tell(op, slice_cut(&in, '\0'), &kind_raycluster))
         return;
     settle(f, op);
     for (int parts = 0; in.ptr && parts < PARTS_MAX; parts++) {

@@ -5,41 +5,34 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void forget(struct op *op, enum source_what what, struct slice uid, struct slice ns)
+/* By a letter of its own, whatever the order of the table. */
+static const struct kind *kind_of(char what)
 {
-    struct pod_record *p = what == SOURCE_PODS ? map_get(&op->pods, uid) : NULL;
-    struct service_record *s = what == SOURCE_SERVICES ? map_get(&op->services, uid) : NULL;
-    struct cluster *c = what < SOURCE_PODS ? cluster_get(op, uid, ns) : NULL;
-    if (p)
-        pod_remove(op, p);
-    if (s)
-        service_remove(op, s);
-    if (c && c->present)
-        cluster_gone(op, c);
+    static const struct {
+        char letter;
+        const struct kind *kind;
+    } letters[] = {{'r', &kind_raycluster}, {'l', &kind_raycluster_legacy}, {'j', &kind_rayjob}, {'p', &kind_pod}, {'s', &kind_kservice}};
+    for (size_t i = 0; i < COUNT_OF(letters); i++)
+        if (letters[i].letter == (what | 0x20))
+            return letters[i].kind;
+    return NULL;
 }
 
 static void tell(struct op *op, char what, struct slice text)
 {
-    static const char letters[] = {
-        [SOURCE_V1] = 'r', [SOURCE_LEGACY] = 'l', [SOURCE_JOBS] = 'j', [SOURCE_PODS] = 'p', [SOURCE_SERVICES] = 's'};
-    const char *at = memchr(letters, what | 0x20, sizeof letters);
+    const struct kind *kind = kind_of(what);
     struct json doc;
     uint64_t version = 0;
     arena_reset(&op->event_arena, 64 * KIB);
-    if (!at || !json_parse(&doc, text, &op->event_arena, NULL) || json_type(json_root(&doc)) != JSON_OBJECT)
+    if (!kind || !json_parse(&doc, text, &op->event_arena, NULL) || json_type(json_root(&doc)) != JSON_OBJECT)
         return;
-    struct source *from = &op->spaces[0].source[at - letters];
+    struct source *from = source_of(&op->spaces[0], kind);
     struct jval object = json_root(&doc);
-    struct slice uid = json_get_str(object, "metadata.uid", &op->event_arena);
     kube_version_parse(json_get_str(object, "metadata.resourceVersion", &op->event_arena), &version);
-    if (!(what & 0x20))
-        forget(op, from->what, uid, json_get_str(object, "metadata.namespace", &op->event_arena));
-    else if (from->what == SOURCE_PODS)
-        extract_pod(op, from->space, object, version, 1);
-    else if (from->what == SOURCE_SERVICES)
-        extract_service(op, from->space, object, version, 1);
+    if (what & 0x20)
+        kind->keep(op, from, object, version, 1);
     else
-        extract_cluster(op, from, object, version, 1);
+        kind->drop(op, from, object);
     check_records(op);
 }
 
@@ -51,7 +44,7 @@ static void play(struct fake *f, struct op *op, struct slice in)
             f->now = (struct now){f->now.mono_ms + 1000, f->now.wall_us + 1000000};
         else if (part.len)
             tell(op, part.ptr[0], slice_skip(part, 1));
-        for (int i = 0; i < SOURCE_COUNT; i++)
+        for (uint32_t i = 0; i < kind_count(); i++)
             op->spaces[0].source[i].synced = true;
         operator_step(op, f->now);
     }

@@ -2,7 +2,7 @@
 #ifndef MOBULA_FUZZ_OP_RECORDS_H
 #define MOBULA_FUZZ_OP_RECORDS_H
 
-#include "src/operator/op.h"
+#include "src/operator/kind.h"
 #include "tests/unit/kube/fakenet.h"
 
 static void check_pod(const struct pod_record *r)
@@ -24,9 +24,9 @@ static void check_jobs(struct op *op)
     for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
         owned += c->owner != NULL;
         for (const struct cluster *own = c->clusters; own; own = own->next_owned, owned--)
-            if (own->owner != c || own->kind == RECORD_JOB || own->ns != c->ns)
+            if (own->owner != c || own->kind == &kind_rayjob || own->ns != c->ns)
                 abort();
-        if (c->job && (c->job->c != c || c->kind != RECORD_JOB))
+        if (c->job && (c->job->c != c || c->kind != &kind_rayjob))
             abort();
         follows += c->job && c->job->follows;
     }

@@ -25,7 +25,7 @@ enum {
     SIM_UID = 37,
     SIM_SAYINGS = 512,
     SIM_NAMESPACES = 2,
-    SIM_SOURCES = 5,
+    SIM_KINDS_MAX = 16,
     SIM_RENEW_MS = 3000, /* of the operators' lease */
 };
 
@@ -303,7 +303,7 @@ struct sim {
     uint64_t held; /* connections that nobody answered */
     struct {
         uint64_t since; /* the store's resourceVersion when it started */
-        uint64_t version[SIM_NAMESPACES][SIM_SOURCES];
+        uint64_t version[SIM_NAMESPACES][SIM_KINDS_MAX];
     } view[WORLD_PROCESSES];
     bool moved; /* the move that runs has changed what heads have to do */
     int64_t restart_ms[WORLD_PROCESSES], expire_ms, tampered_ms, legacy_ms;

@@ -1,7 +1,7 @@
 /* What the operator is doing, and what the end is: the oracles that look at everything at once. */
 #include "jobs.h"
 
-#include "src/operator/op.h"
+#include "src/operator/kind.h"
 
 #include <stdlib.h>
 
@@ -57,7 +57,7 @@ enum sim_state state_now(const struct sim *s)
         return STATE_DOWN;
     bool synced = true, ever = false;
     for (uint32_t i = 0; i < op->o.namespace_count; i++)
-        for (int k = 0; k < SOURCE_COUNT; k++) {
+        for (uint32_t k = 0; k < kind_count(); k++) {
             synced &= op->spaces[i].source[k].synced;
             ever |= op->spaces[i].source[k].round > 1;
         }
@@ -121,7 +121,7 @@ struct sim_where state_where(const struct sim *s)
     const struct op *op = s->jobs ? busiest(s) : NULL;
     const struct cluster *c;
     for (uint32_t i = 0; op && (c = map_next(&op->clusters, &i)) != NULL;)
-        if (c->kind == RECORD_JOB && c->present)
+        if (c->kind == &kind_rayjob && c->present)
             at.jobs[job_state_of(c, &a)] = true;
     arena_free(&a);
     return at;
@@ -445,7 +445,7 @@ static void none(struct sim *s, uint32_t i, const char *what, uint64_t have, uin
 
 void state_residue(struct sim *s)
 {
-    enum { WATCHES = 2 * SOURCE_COUNT, LANES = 3 };
+    enum { LANES = 3 };
     for (const struct seen_pod *p = s->pods; p; p = p->next)
         sim_violation(s, "no object without owner", "pod %s/%s is there without its cluster", p->ns, p->name);
     owners_residue(s);
@@ -461,6 +461,6 @@ void state_residue(struct sim *s)
         none(s, i, "strings", op->strings.map.count, op->tools.count);
         none(s, i, "flights", op->flight_slab.count + op->flights, 0);
         none(s, i, "timers", op->heap_count, 0);
-        none(s, i, "links", world_links_of(&s->w.process[i]), WATCHES + LANES);
+        none(s, i, "links", world_links_of(&s->w.process[i]), SIM_NAMESPACES * kind_count() + LANES);
     }
 }

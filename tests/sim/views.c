@@ -3,9 +3,7 @@
 #include "sim.h"
 
 #include "src/kube/watch.h"
-#include "src/operator/op.h"
-
-_Static_assert((int)SIM_SOURCES == (int)SOURCE_COUNT, "a version for each");
+#include "src/operator/kind.h"
 
 void views_started(struct sim *s, uint32_t process)
 {
@@ -20,11 +18,11 @@ static void look(struct sim *s, uint32_t process, uint32_t ns, uint32_t source)
     if (!w->synced || w->absent || !w->version)
         return;
     if (!*seen && w->version < since)
-        sim_violation(s, "no view of before it started", "op-%u: %s at %llu, and it started at %llu", process,
-                      source_name((enum source_what)source), (unsigned long long)w->version, (unsigned long long)since);
+        sim_violation(s, "no view of before it started", "op-%u: %s at %llu, and it started at %llu", process, kinds[source]->plural,
+                      (unsigned long long)w->version, (unsigned long long)since);
     if (w->version < *seen)
-        sim_violation(s, "time never goes back", "op-%u: %s from %llu to %llu", process, source_name((enum source_what)source),
-                      (unsigned long long)*seen, (unsigned long long)w->version);
+        sim_violation(s, "time never goes back", "op-%u: %s from %llu to %llu", process, kinds[source]->plural, (unsigned long long)*seen,
+                      (unsigned long long)w->version);
     *seen = w->version;
 }
 
@@ -33,7 +31,7 @@ void views_look(struct sim *s)
     for (uint32_t i = 0; i < WORLD_PROCESSES; i++) {
         const struct op *op = s->w.process[i].op;
         for (uint32_t n = 0; op && n < op->o.namespace_count; n++)
-            for (uint32_t k = 0; k < SOURCE_COUNT; k++)
+            for (uint32_t k = 0; k < kind_count(); k++)
                 look(s, i, n, k);
     }
 }

@@ -7,7 +7,7 @@
 #include "src/kube/client.h"
 #include "src/kube/config.h"
 
-enum { FAKE_LINKS = 256, FAKE_BYTES = 64 * MIB };
+enum { FAKE_LINKS = LIMIT_KUBE_WATCHES + 64, FAKE_BYTES = 64 * MIB };
 
 struct fake;
 

@@ -3,7 +3,7 @@
 #ifndef MOBULA_TEST_HEADS_H
 #define MOBULA_TEST_HEADS_H
 
-#include "src/operator/op.h"
+#include "src/operator/kind.h"
 #include "tests/unit/kube/fakenet.h"
 
 #pragma GCC diagnostic push
@@ -63,7 +63,7 @@ static void tell_cluster_of(struct rig *r, int n, unsigned version, const char *
                                      "\"spec\":{%s\"headGroupSpec\":{\"rayStartParams\":{%s},"
                                      "\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"i\"}]}}}}}",
                                      name.ptr, uid.ptr, more, params);
-    extract_cluster(r->op, &r->op->spaces[0].source[SOURCE_V1], parsed(r, text), version, 1);
+    extract_cluster(r->op, source_of(&r->op->spaces[0], &kind_raycluster), parsed(r, text), version, 1);
     r->c = cluster_get(r->op, uid, SLICE("n"));
 }
 

@@ -121,7 +121,7 @@ static void check_proxy_free(void)
     start_with(&r, "", OPERATOR_PROXY);
     tell_head(&r, 11, "Running", "10.1.2.3");
     struct slice text = arena_printf(&r.arena, "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"%s\"},\"spec\":{}}", uid);
-    extract_cluster(r.op, &r.op->spaces[0].source[SOURCE_JOBS], parsed(&r, text), 12, 1);
+    extract_cluster(r.op, source_of(&r.op->spaces[0], &kind_rayjob), parsed(&r, text), 12, 1);
     struct job *j = job_of(r.op, cluster_get(r.op, slice_of(uid), SLICE("n")));
     for (int i = 0; i < RAY_DASH_LINKS_HOST + 4; i++)
         CHECK(head_ask(r.op, r.c, &request, on_answer, j, 7, &e));
@@ -235,7 +235,7 @@ static void fill_queue(struct rig *r)
 static void start_scaled(struct rig *r, enum operator_access access, const char *more)
 {
     start_spec(r, "", access, more);
-    for (int k = 0; k < SOURCE_COUNT; k++)
+    for (uint32_t k = 0; k < kind_count(); k++)
         r->op->spaces[0].source[k].synced = true;
     r->op->leading = true;
     tell_head(r, 11, "Running", "10.1.2.3");

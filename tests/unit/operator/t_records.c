@@ -1,6 +1,6 @@
 /* Records move forward only, whoever tells of their objects and in whichever order; what a list does not hold any more is gone, unless it
  * is newer than the list; and what is gone takes no memory. */
-#include "src/operator/op.h"
+#include "src/operator/kind.h"
 #include "tests/unit/kube/fakenet.h"
 
 #include "src/kube/watch.h"
@@ -69,7 +69,7 @@ static const struct pod *pod(struct rig *r, const char *uid)
 /* What the watch of pods says. */
 static void watch_says(struct rig *r, enum kube_watch_what what, struct jval item, uint64_t version)
 {
-    const struct kube_watch *w = r->op->spaces[0].source[SOURCE_PODS].watch;
+    const struct kube_watch *w = source_of(&r->op->spaces[0], &kind_pod)->watch;
     struct kube_watch_event ev = {.what = what, .item = item, .version = version};
     w->on(w->owner, &ev, r->f.now);
 }
@@ -206,7 +206,7 @@ static void check_unlabelled(void)
         start(&r);
         test_case("%s", cases[i].id);
         struct slice text = SLICE("{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER "\"},\"spec\":{}}");
-        extract_cluster(r.op, &r.op->spaces[0].source[SOURCE_V1], parsed(&r, text), 9, 1);
+        extract_cluster(r.op, source_of(&r.op->spaces[0], &kind_raycluster), parsed(&r, text), 9, 1);
         struct cluster *c = cluster_get(r.op, SLICE(CLUSTER), SLICE("n"));
         struct flight *f = slab_alloc(&r.op->flight_slab);
         *f = (struct flight){.op = r.op, .c = c, .verb = &raycluster_apply_headless_service, .fresh = true, .name = "s", .hash = 7};
@@ -236,7 +236,7 @@ static void check_cluster(void)
     for (unsigned i = 0; i < 3; i++) {
         static const unsigned versions[] = {10, 9, 11};
         struct jval object = parsed(&r, arena_printf(&r.arena, format, versions[i]));
-        extract_cluster(r.op, &r.op->spaces[0].source[SOURCE_V1], object, versions[i], 1);
+        extract_cluster(r.op, source_of(&r.op->spaces[0], &kind_raycluster), object, versions[i], 1);
         CHECK_INT(cluster_get(r.op, SLICE(CLUSTER), SLICE("n"))->generation, i < 2 ? 10 : 11);
     }
     finish(&r);
@@ -254,7 +254,7 @@ static void check_list(void)
     test_case("L8 while a list is taken, nothing is forgotten");
     watch_says(&r, KUBE_WATCH_RESTART, none, 20);
     watch_says(&r, KUBE_WATCH_UPSERT, parsed(&r, pod_text(&r, POD(1), 10, "Running")), 10);
-    CHECK(pod(&r, POD(1)) && pod(&r, POD(2)) && !r.op->spaces[0].source[SOURCE_PODS].synced);
+    CHECK(pod(&r, POD(1)) && pod(&r, POD(2)) && !source_of(&r.op->spaces[0], &kind_pod)->synced);
     test_case("L8 a write of ours that is answered meanwhile is newer than the list, and stays");
     tell_pod(&r, POD(3), 41, "Pending", 0);
     watch_says(&r, KUBE_WATCH_SYNCED, none, 40);
@@ -331,10 +331,10 @@ static void check_gate(void)
     struct rig r;
     start(&r);
     struct jval object = parsed(&r, SLICE("{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER "\"},\"spec\":{}}"));
-    extract_cluster(r.op, &r.op->spaces[0].source[SOURCE_V1], object, 10, 1);
+    extract_cluster(r.op, source_of(&r.op->spaces[0], &kind_raycluster), object, 10, 1);
     struct cluster *c = cluster_get(r.op, SLICE(CLUSTER), SLICE("n"));
     test_case("nothing is decided before every list is there");
-    for (int i = 0; i < SOURCE_COUNT; i++) {
+    for (uint32_t i = 0; i < kind_count(); i++) {
         CHECK_INT(decisions(&r, c), 0);
         r.op->spaces[0].source[i].synced = true;
     }
@@ -355,7 +355,7 @@ static void check_back(void)
     struct slice text =
         SLICE("{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER "\"},\"spec\":{},\"status\":{\"a\":1}}");
     for (uint64_t version = 10; version < 13; version++) {
-        extract_cluster(r.op, &r.op->spaces[0].source[SOURCE_V1], parsed(&r, text), version, 1);
+        extract_cluster(r.op, source_of(&r.op->spaces[0], &kind_raycluster), parsed(&r, text), version, 1);
         struct cluster *c = cluster_get(r.op, SLICE(CLUSTER), SLICE("n"));
         CHECK(c->present && c->version == version && c->status_len == 7);
         CHECK_STR(slice_of(c->name), "c");
@@ -388,7 +388,7 @@ static void tell_text(struct rig *r, enum child what, struct slice text)
     else if (what == A_SERVICE)
         extract_service(r->op, s, parsed(r, text), 10, 1);
     else
-        extract_cluster(r->op, &s->source[SOURCE_V1], parsed(r, text), 10, 1);
+        extract_cluster(r->op, source_of(s, &kind_raycluster), parsed(r, text), 10, 1);
 }
 
 /* Owned by the cluster, or if it is a cluster itself by the job. */
@@ -405,7 +405,7 @@ static void tell_child(struct rig *r, enum child what, const char *ns, const cha
 static void tell_owner(struct rig *r, enum child what, const char *uid)
 {
     struct slice text = arena_printf(&r->arena, "{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"%s\"},\"spec\":{}}", uid);
-    struct source *from = &r->op->spaces[0].source[what == A_CLUSTER ? SOURCE_JOBS : SOURCE_V1];
+    struct source *from = source_of(&r->op->spaces[0], what == A_CLUSTER ? &kind_rayjob : &kind_raycluster);
     extract_cluster(r->op, from, parsed(r, text), 10, 1);
 }
 
@@ -426,28 +426,28 @@ static void check_elsewhere(void)
 {
     static const struct {
         const char *id, *uid, *own, *others;
-    } kinds[] = {[A_POD] = {"pod", CLUSTER, POD(1), POD(2)},
-                 [A_SERVICE] = {"service", CLUSTER, SERVICE, "00000000-0000-0000-0000-0000000000b1"},
-                 [A_CLUSTER] = {"RayCluster", JOB, CLUSTER, "00000000-0000-0000-0000-00000000000e"}};
+    } of[] = {[A_POD] = {"pod", CLUSTER, POD(1), POD(2)},
+              [A_SERVICE] = {"service", CLUSTER, SERVICE, "00000000-0000-0000-0000-0000000000b1"},
+              [A_CLUSTER] = {"RayCluster", JOB, CLUSTER, "00000000-0000-0000-0000-00000000000e"}};
     static const char *const orders[] = {"owner, own, other", "owner, other, own", "own, owner, other",
                                          "own, other, owner", "other, owner, own", "other, own, owner"};
-    for (size_t i = 0; i < COUNT_OF(kinds) * COUNT_OF(orders); i++) {
+    for (size_t i = 0; i < COUNT_OF(of) * COUNT_OF(orders); i++) {
         enum child what = (enum child)(i / COUNT_OF(orders));
         struct slice rest = slice_of(orders[i % COUNT_OF(orders)]);
         struct rig r;
         start(&r);
-        test_case("a %s of another namespace is not owned from here: %s", kinds[what].id, rest.ptr);
+        test_case("a %s of another namespace is not owned from here: %s", of[what].id, rest.ptr);
         while (rest.ptr) {
             struct slice who = slice_trim(slice_cut(&rest, ','));
             if (slice_eq(who, SLICE("owner")))
-                tell_owner(&r, what, kinds[what].uid);
+                tell_owner(&r, what, of[what].uid);
             else if (slice_eq(who, SLICE("own")))
-                tell_child(&r, what, "n", kinds[what].own, kinds[what].uid);
+                tell_child(&r, what, "n", of[what].own, of[what].uid);
             else
-                tell_child(&r, what, "m", kinds[what].others, kinds[what].uid);
+                tell_child(&r, what, "m", of[what].others, of[what].uid);
         }
-        struct cluster *c = cluster_get(r.op, slice_of(kinds[what].uid), SLICE("n"));
-        struct cluster *named = cluster_get(r.op, slice_of(kinds[what].uid), SLICE("m"));
+        struct cluster *c = cluster_get(r.op, slice_of(of[what].uid), SLICE("n"));
+        struct cluster *named = cluster_get(r.op, slice_of(of[what].uid), SLICE("m"));
         CHECK(c && c->present);
         CHECK(named && !named->present);
         CHECK_STR(istr_slice(c->ns), "n");
@@ -564,7 +564,7 @@ static void check_tokens(void)
     start(&r);
     test_case("LIMIT_JSON_TOKENS: an object at the limit, without what every object has, is told to be too large");
     CHECK(!json_parse(&doc, many_values(&r, LIMIT_JSON_TOKENS + 1), &r.arena, &e));
-    extract_cluster(r.op, &r.op->spaces[0].source[SOURCE_V1], parsed(&r, many_values(&r, LIMIT_JSON_TOKENS)), 10, 1);
+    extract_cluster(r.op, source_of(&r.op->spaces[0], &kind_raycluster), parsed(&r, many_values(&r, LIMIT_JSON_TOKENS)), 10, 1);
     model_load(r.op, cluster_get(r.op, SLICE(CLUSTER), SLICE("n")));
     CHECK_INT(r.op->errors.count, 1);
     CHECK_STR(ray_errors_text(&r.op->errors, ERR_TEXT_MAX, &r.arena),

@@ -3,7 +3,7 @@
  * garbage collector takes it. And what is answered then does not bring it back. */
 #include "jobs.h"
 
-#include "../../../src/operator/op.h"
+#include "../../../src/operator/kind.h"
 
 static const char cluster_path[] = "/apis/ray.io/v1/namespaces/n/rayclusters/c";
 
@@ -134,7 +134,7 @@ static const struct cluster *cluster_of_job(const struct world *w)
 {
     const struct cluster *c;
     for (uint32_t i = 0; (c = map_next(&w->op->clusters, &i)) != NULL;)
-        if (c->kind == RAY_V1)
+        if (c->kind == &kind_raycluster)
             return c;
     return NULL;
 }

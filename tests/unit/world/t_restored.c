@@ -4,7 +4,7 @@
  */
 #include "scene.h"
 
-#include "../../../src/operator/op.h"
+#include "../../../src/operator/kind.h"
 
 enum {
     NOTICED_MS = 5 * 1000,
@@ -47,7 +47,7 @@ static void check_records(struct world *w)
         CHECK(says(w, "services", s->service.name, s->service.uid));
         CHECK(s->service.version <= newest && s->of->present);
     }
-    for (uint32_t i = 0; (c = map_next(&w->op->clusters, &i)) != NULL; clusters += c->kind == RAY_V1)
+    for (uint32_t i = 0; (c = map_next(&w->op->clusters, &i)) != NULL; clusters += c->kind == &kind_raycluster)
         CHECK(c->present && c->version <= newest && !c->in_flight);
     CHECK_INT(clusters, apiserver_count(w->server, SLICE("rayclusters.ray.io")));
     CHECK_INT(w->op->pods.count, apiserver_count(w->server, SLICE("pods")));
