@@ -1,4 +1,5 @@
-/* Files of the repository that are part of the binary, byte for byte: airgap/crds/ and airgap/install/, all of them compressed as one. */
+/* Files of the repository that are part of the binary, byte for byte: airgap/crds/, airgap/install/ and src/cli/pod_fields.txt,
+ * all of them compressed as one. */
 #ifndef MOBULA_CLI_EMBED_H
 #define MOBULA_CLI_EMBED_H
 
@@ -7,6 +8,7 @@
 #define EMBED_CRD_RAY "airgap/crds/rayclusters.ray.io.yaml"
 #define EMBED_CRD_LEGACY "airgap/crds/rayclusters.cluster.ray.io.yaml"
 #define EMBED_CRD_JOB "airgap/crds/rayjobs.ray.io.yaml"
+#define EMBED_POD_FIELDS "src/cli/pod_fields.txt"
 
 /* Each file's path and its text, a NUL behind both. */
 struct slice embed_all(struct arena *a);

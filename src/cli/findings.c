@@ -2,6 +2,12 @@
 
 #include <stdlib.h>
 
+void findings_clear(struct findings *f)
+{
+    f->prefix = SLICE("");
+    f->count = f->beyond = f->errors = f->warnings = 0;
+}
+
 void findings_add(struct findings *f, bool warning, struct slice path, size_t offset, struct slice text)
 {
     if (!slice_empty(f->prefix))

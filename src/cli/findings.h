@@ -17,7 +17,8 @@ struct finding {
 
 struct findings {
     struct arena *arena;
-    struct slice prefix; /* "items[2].", in front of the paths of what is added now */
+    struct schemas *schemas; /* what values are compared with, once somebody asked */
+    struct slice prefix;     /* "items[2].", in front of the paths of what is added now */
     struct finding list[FINDINGS_MAX];
     uint32_t count, beyond;
     uint32_t errors, warnings; /* in all, those beyond too */
@@ -36,8 +37,11 @@ void findings_error(const char *file, uint32_t line, const struct err *e, struct
 /* Ends the line that begins at `from`: what somebody else wrote in it can neither steer a terminal nor make a line of its own. */
 void findings_end_line(struct buf *out, size_t from);
 
-/* Compares an object with the schema of its kind's definition (the YAML of the CRD), as the API server would: types, enums, limits, what is
+/* Forgets what was found, and keeps the memory and the schemas. */
+void findings_clear(struct findings *f);
+
+/* Compares an object with the schema of its kind's definition (EMBED_CRD_…), as the API server would: types, enums, limits, what is
  * required; and fields that the API server would silently drop. Rules in CEL are not looked at: the readers say the same. */
-void schema_check(struct slice definition, struct jval object, struct findings *f);
+void schema_check(const char *definition, struct jval object, struct findings *f);
 
 #endif

@@ -1,4 +1,4 @@
-#include "findings.h"
+#include "schema.h"
 
 #include "embed.h"
 #include "flags.h"
@@ -6,6 +6,15 @@
 #include <stdio.h>
 
 /* ---- the schema, out of the CRD that is part of the binary ---- */
+
+struct schemas *schemas_of(struct findings *f)
+{
+    if (!f->schemas) {
+        f->schemas = arena_new(f->arena, struct schemas);
+        f->schemas->files = embed_all(f->arena);
+    }
+    return f->schemas;
+}
 
 static struct jval load_schema(struct slice definition, struct arena *a)
 {
@@ -17,14 +26,22 @@ static struct jval load_schema(struct slice definition, struct arena *a)
     return json_get(json_at(json_get(json_root(crd), "spec.versions"), 0), "schema.openAPIV3Schema");
 }
 
+static struct jval schema_of(const char *definition, struct findings *f)
+{
+    struct schemas *all = schemas_of(f);
+    size_t i = 0;
+    while (all->kinds[i].definition && strcmp(all->kinds[i].definition, definition) != 0)
+        i++; /* there are no more definitions than places */
+    if (!all->kinds[i].definition) {
+        all->kinds[i].definition = definition;
+        all->kinds[i].root = load_schema(embed_file(all->files, definition), f->arena);
+    }
+    return all->kinds[i].root;
+}
+
 /* ---- a value and its schema ---- */
 
-struct place {
-    struct findings *out;
-    struct slice path;
-};
-
-PRINTF_LIKE(4, 5) static void found(const struct place *at, bool warning, struct jval v, const char *fmt, ...)
+void spot_bad(const struct spot *at, bool warning, struct jval v, const char *fmt, ...)
 {
     char text[ERR_TEXT_MAX];
     va_list ap;
@@ -34,7 +51,17 @@ PRINTF_LIKE(4, 5) static void found(const struct place *at, bool warning, struct
     findings_add(at->out, warning, at->path, json_offset(v), arena_dup(at->out->arena, slice_of(text)));
 }
 
-static const char *type_name(struct jval v)
+struct spot spot_member(const struct spot *at, struct slice name)
+{
+    return (struct spot){at->out, arena_printf(at->out->arena, "%.*s.%.*s", SLICE_ARG(at->path), SLICE_ARG(name))};
+}
+
+struct spot spot_item(const struct spot *at, size_t i)
+{
+    return (struct spot){at->out, arena_printf(at->out->arena, "%.*s[%zu]", SLICE_ARG(at->path), i)};
+}
+
+const char *json_type_name(struct jval v)
 {
     static const char *const names[] = {
         [JSON_NONE] = "nothing",    [JSON_NULL] = "null",      [JSON_BOOL] = "a boolean",   [JSON_NUMBER] = "a number",
@@ -57,13 +84,13 @@ static bool is_type(struct jval v, struct slice type)
     return true;
 }
 
-static bool check_type(const struct place *at, struct jval schema, struct jval v)
+static bool check_type(const struct spot *at, struct jval schema, struct jval v)
 {
     struct slice type = json_get_str(schema, "type", at->out->arena);
     if (json_get_bool(schema, "x-kubernetes-int-or-string", false)) {
         if (is_type(v, SLICE("integer")) || is_type(v, SLICE("string")))
             return true;
-        found(at, false, v, "is %s: must be an integer or a string", type_name(v));
+        spot_bad(at, false, v, "is %s: must be an integer or a string", json_type_name(v));
         return false;
     }
     /* A null is the same as nothing where there is a default or the schema says so. */
@@ -72,12 +99,12 @@ static bool check_type(const struct place *at, struct jval schema, struct jval v
     if (as_nothing || is_type(v, type))
         return !as_nothing;
     bool fraction = slice_eq(type, SLICE("integer")) && json_type(v) == JSON_NUMBER;
-    found(at, false, v, "is %s: must be %s %.*s", fraction ? "not a whole number" : type_name(v), strchr("aeiou", type.ptr[0]) ? "an" : "a",
-          SLICE_ARG(type));
+    spot_bad(at, false, v, "is %s: must be %s %.*s", fraction ? "not a whole number" : json_type_name(v),
+             strchr("aeiou", type.ptr[0]) ? "an" : "a", SLICE_ARG(type));
     return false;
 }
 
-static void check_enum(const struct place *at, struct jval schema, struct jval v)
+static void check_enum(const struct spot *at, struct jval schema, struct jval v)
 {
     struct jval allowed = json_key(schema, SLICE("enum")), key, one;
     if (!json_there(allowed))
@@ -93,7 +120,7 @@ static void check_enum(const struct place *at, struct jval schema, struct jval v
         buf_printf(&words, "%s%.*s", words.len ? ", " : "", SLICE_ARG(word));
     }
     struct slice got = json_str(v, at->out->arena);
-    found(at, false, v, "is \"%.*s\": must be one of %.*s", SLICE_ARG(slice_head(got, 64)), SLICE_ARG(buf_slice(&words)));
+    spot_bad(at, false, v, "is \"%.*s\": must be one of %.*s", SLICE_ARG(slice_head(got, 64)), SLICE_ARG(buf_slice(&words)));
     buf_free(&words);
 }
 
@@ -106,28 +133,28 @@ static size_t characters(struct slice s)
     return count + s.len;
 }
 
-static void check_limits(const struct place *at, struct jval schema, struct jval v)
+static void check_limits(const struct spot *at, struct jval schema, struct jval v)
 {
     double n, minimum;
     int64_t most;
     if (json_num(v, &n) && json_num(json_key(schema, SLICE("minimum")), &minimum) && n < minimum)
-        found(at, false, v, "is %.*s: must not be below %g", SLICE_ARG(slice_head(json_raw(v), 32)), minimum);
+        spot_bad(at, false, v, "is %.*s: must not be below %g", SLICE_ARG(slice_head(json_raw(v), 32)), minimum);
     bool int32 = json_str_eq(json_key(schema, SLICE("format")), SLICE("int32"));
     if (int32 && json_num(v, &n) && (n < INT32_MIN || n > INT32_MAX))
-        found(at, false, v, "is %.*s: must fit in 32 bits", SLICE_ARG(slice_head(json_raw(v), 32)));
+        spot_bad(at, false, v, "is %.*s: must fit in 32 bits", SLICE_ARG(slice_head(json_raw(v), 32)));
     if (json_type(v) == JSON_STRING && json_int(json_key(schema, SLICE("maxLength")), &most)) {
         size_t len = characters(json_str(v, at->out->arena));
         if (len > (size_t)most)
-            found(at, false, v, "has %zu characters: must have at most %lld", len, (long long)most);
+            spot_bad(at, false, v, "has %zu characters: must have at most %lld", len, (long long)most);
     }
     if (json_type(v) == JSON_ARRAY && json_int(json_key(schema, SLICE("maxItems")), &most) && json_len(v) > (size_t)most)
-        found(at, false, v, "has %zu items: must have at most %lld", json_len(v), (long long)most);
+        spot_bad(at, false, v, "has %zu items: must have at most %lld", json_len(v), (long long)most);
     if (json_type(v) == JSON_OBJECT && json_int(json_key(schema, SLICE("maxProperties")), &most) && json_len(v) > (size_t)most)
-        found(at, false, v, "has %zu members: must have at most %lld", json_len(v), (long long)most);
+        spot_bad(at, false, v, "has %zu members: must have at most %lld", json_len(v), (long long)most);
 }
 
 /* Rules of the form "self in ['a', 'b']". What the others ask for our readers ask for too, and say better. */
-static void check_rules(const struct place *at, struct jval schema, struct jval v)
+static void check_rules(const struct spot *at, struct jval schema, struct jval v)
 {
     struct jval key, one;
     for (struct jiter it = json_iter(json_key(schema, SLICE("x-kubernetes-validations"))); json_next(&it, &key, &one);) {
@@ -137,31 +164,26 @@ static void check_rules(const struct place *at, struct jval schema, struct jval 
         for (; !among && rest.ptr; slice_cut(&rest, '\''))
             among = slice_eq(slice_cut(&rest, '\''), got);
         if (!among)
-            found(at, false, v, "is \"%.*s\": %.*s", SLICE_ARG(slice_head(got, 64)),
-                  SLICE_ARG(json_get_str(one, "message", at->out->arena)));
+            spot_bad(at, false, v, "is \"%.*s\": %.*s", SLICE_ARG(slice_head(got, 64)),
+                     SLICE_ARG(json_get_str(one, "message", at->out->arena)));
     }
 }
 
 /* ---- objects and lists ---- */
 
-static struct place member(const struct place *at, struct slice name)
-{
-    return (struct place){at->out, arena_printf(at->out->arena, "%.*s.%.*s", SLICE_ARG(at->path), SLICE_ARG(name))};
-}
-
-static void unknown_member(const struct place *at, struct slice name, struct jval known, struct jval v)
+static void unknown_member(const struct spot *at, struct slice name, struct jval known, struct jval v)
 {
     struct nearest n = {.typed = name};
     struct jval key, schema;
     for (struct jiter it = json_iter(known); json_next(&it, &key, &schema);)
         nearest_try(&n, arena_dup(at->out->arena, json_str(key, at->out->arena)).ptr);
     if (n.best)
-        found(at, true, v, "is no field of this kind: it has no effect; did you mean %s?", n.best);
+        spot_bad(at, true, v, "is no field of this kind: it has no effect; did you mean %s?", n.best);
     else
-        found(at, true, v, "is no field of this kind: it has no effect");
+        spot_bad(at, true, v, "is no field of this kind: it has no effect");
 }
 
-static void check_required(const struct place *at, struct jval schema, struct jval v)
+static void check_required(const struct spot *at, struct jval schema, struct jval v)
 {
     struct jval key, one;
     for (struct jiter it = json_iter(json_key(schema, SLICE("required"))); json_next(&it, &key, &one);) {
@@ -169,14 +191,14 @@ static void check_required(const struct place *at, struct jval schema, struct jv
         struct jval of = json_key(json_key(schema, SLICE("properties")), name);
         if (json_there(json_key(v, name)) || json_there(json_key(of, SLICE("default"))))
             continue;
-        struct place there = member(at, name);
-        found(&there, false, v, "is required");
+        struct spot there = spot_member(at, name);
+        spot_bad(&there, false, v, "is required");
     }
 }
 
-static void check_value(const struct place *at, struct jval schema, struct jval v);
+static void check_value(const struct spot *at, struct jval schema, struct jval v);
 
-static void check_members(const struct place *at, struct jval schema, struct jval v)
+static void check_members(const struct spot *at, struct jval schema, struct jval v)
 {
     struct jval known = json_key(schema, SLICE("properties")), others = json_key(schema, SLICE("additionalProperties")), key, one;
     bool open = json_get_bool(schema, "x-kubernetes-preserve-unknown-fields", false);
@@ -185,7 +207,7 @@ static void check_members(const struct place *at, struct jval schema, struct jva
         struct jval of = json_key(known, name);
         if (open && !json_there(of))
             continue;
-        struct place there = member(at, name);
+        struct spot there = spot_member(at, name);
         if (json_there(of) || json_there(others))
             check_value(&there, json_there(of) ? of : others, one);
         else
@@ -193,20 +215,39 @@ static void check_members(const struct place *at, struct jval schema, struct jva
     }
 }
 
-static void check_items(const struct place *at, struct jval schema, struct jval v)
+static void check_items(const struct spot *at, struct jval schema, struct jval v)
 {
     struct jval of = json_key(schema, SLICE("items")), key, one;
     size_t i = 0;
     for (struct jiter it = json_iter(v); json_next(&it, &key, &one); i++) {
-        struct place there = {at->out, arena_printf(at->out->arena, "%.*s[%zu]", SLICE_ARG(at->path), i)};
+        struct spot there = spot_item(at, i);
         check_value(&there, of, one);
     }
 }
 
-static void check_value(const struct place *at, struct jval schema, struct jval v)
+/* Parts that the Kubernetes API describes and our definitions leave open. Fields of autoscalerOptions are those of a container. */
+static void check_open(const struct spot *at, struct jval v)
+{
+    static const struct {
+        const char *field, *type;
+    } parts[] = {{"template", "Template"},   {"podConfig", "Config"},    {"submitterPodTemplate", "Template"},
+                 {"headService", "Service"}, {"resources", "Resources"}, {"env", "Env"},
+                 {"envFrom", "EnvFrom"},     {"volumeMounts", "Mount"},  {"securityContext", "Security"}};
+    struct slice rest = at->path, field = rest;
+    while (rest.ptr)
+        field = slice_cut(&rest, '.');
+    field = slice_cut(&field, '[');
+    for (size_t i = 0; i < COUNT_OF(parts); i++)
+        if (slice_eq(field, slice_of(parts[i].field)))
+            fields_check(at, parts[i].type, v);
+}
+
+static void check_value(const struct spot *at, struct jval schema, struct jval v)
 {
     if (!check_type(at, schema, v))
         return;
+    if (json_get_bool(schema, "x-kubernetes-preserve-unknown-fields", false))
+        check_open(at, v);
     check_enum(at, schema, v);
     check_limits(at, schema, v);
     if (json_type(v) == JSON_STRING)
@@ -219,13 +260,15 @@ static void check_value(const struct place *at, struct jval schema, struct jval 
         check_items(at, schema, v);
 }
 
-void schema_check(struct slice definition, struct jval object, struct findings *f)
+void schema_check(const char *definition, struct jval object, struct findings *f)
 {
-    struct jval schema = json_key(load_schema(definition, f->arena), SLICE("properties")), key, one;
+    struct jval schema = json_key(schema_of(definition, f), SLICE("properties")), key, one;
     for (struct jiter it = json_iter(object); json_next(&it, &key, &one);) {
-        struct place there = {f, arena_dup(f->arena, json_str(key, f->arena))};
+        struct spot there = {f, arena_dup(f->arena, json_str(key, f->arena))};
         if (json_str_eq(key, SLICE("spec")))
             check_value(&there, json_key(schema, SLICE("spec")), one);
+        else if (json_str_eq(key, SLICE("metadata")))
+            fields_check(&there, "Meta", one);
         else if (!json_there(json_key(schema, there.path)))
             unknown_member(&there, there.path, schema, one);
     }

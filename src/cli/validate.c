@@ -8,86 +8,91 @@
 
 /* ---- documents ---- */
 
-static void check_cluster(enum ray_kind kind, struct jval object, struct findings *f)
+/* What is the same for all documents of a text: a text has many. */
+struct checker {
+    const char *file;
+    struct validated *sum;
+    struct buf *out;
+    struct findings f;
+    struct ray_errors errors, notes;
+};
+
+static void check_cluster(struct checker *c, enum ray_kind kind, struct jval object)
 {
     struct ray_cluster cluster;
-    struct ray_errors *errors = arena_new(f->arena, struct ray_errors), *notes = arena_new(f->arena, struct ray_errors);
-    ray_read(object, f->arena, &cluster, errors);
-    findings_add_ray(f, false, errors);
-    schema_check(embed_file(embed_all(f->arena), kind == RAY_V1 ? EMBED_CRD_RAY : EMBED_CRD_LEGACY), object, f);
-    ray_notes(object, f->arena, notes);
-    findings_add_ray(f, true, notes);
+    c->errors.count = c->errors.beyond = c->notes.count = c->notes.beyond = 0;
+    ray_read(object, c->f.arena, &cluster, &c->errors);
+    findings_add_ray(&c->f, false, &c->errors);
+    schema_check(kind == RAY_V1 ? EMBED_CRD_RAY : EMBED_CRD_LEGACY, object, &c->f);
+    ray_notes(object, c->f.arena, &c->notes);
+    findings_add_ray(&c->f, true, &c->notes);
 }
 
-static void check_job(struct jval object, struct findings *f)
+static void check_job(struct checker *c, struct jval object)
 {
     struct ray_job job;
-    struct ray_errors *errors = arena_new(f->arena, struct ray_errors), *notes = arena_new(f->arena, struct ray_errors);
-    ray_read_job(object, f->arena, &job, errors);
-    findings_add_ray(f, false, errors);
-    schema_check(embed_file(embed_all(f->arena), EMBED_CRD_JOB), object, f);
-    ray_job_notes(object, f->arena, notes);
-    findings_add_ray(f, true, notes);
+    c->errors.count = c->errors.beyond = c->notes.count = c->notes.beyond = 0;
+    ray_read_job(object, c->f.arena, &job, &c->errors);
+    findings_add_ray(&c->f, false, &c->errors);
+    schema_check(EMBED_CRD_JOB, object, &c->f);
+    ray_job_notes(object, c->f.arena, &c->notes);
+    findings_add_ray(&c->f, true, &c->notes);
 }
 
-static void check_object(const char *file, const struct yaml_doc *doc, struct jval object, struct findings *f, struct validated *sum,
-                         struct buf *out);
+static void check_object(struct checker *c, const struct yaml_doc *doc, struct jval object);
 
-static void check_list(const char *file, const struct yaml_doc *doc, struct jval list, struct findings *f, struct validated *sum,
-                       struct buf *out)
+static void check_list(struct checker *c, const struct yaml_doc *doc, struct jval list)
 {
-    struct slice above = f->prefix;
+    struct slice above = c->f.prefix;
     struct jval key, item;
     size_t i = 0;
     for (struct jiter it = json_iter(json_key(list, SLICE("items"))); json_next(&it, &key, &item); i++) {
-        f->prefix = arena_printf(f->arena, "%.*sitems[%zu].", SLICE_ARG(above), i);
-        check_object(file, doc, item, f, sum, out);
+        c->f.prefix = arena_printf(c->f.arena, "%.*sitems[%zu].", SLICE_ARG(above), i);
+        check_object(c, doc, item);
     }
-    f->prefix = above;
+    c->f.prefix = above;
 }
 
-static void check_object(const char *file, const struct yaml_doc *doc, struct jval object, struct findings *f, struct validated *sum,
-                         struct buf *out)
+static void check_object(struct checker *c, const struct yaml_doc *doc, struct jval object)
 {
     enum ray_kind kind;
     struct manifest_fault fault;
-    switch (manifest_what(object, f->arena, &kind, &fault)) {
+    switch (manifest_what(object, c->f.arena, &kind, &fault)) {
     case MANIFEST_LIST:
-        check_list(file, doc, object, f, sum, out);
+        check_list(c, doc, object);
         break;
     case MANIFEST_CLUSTER:
-        check_cluster(kind, object, f);
-        sum->checked++;
+        check_cluster(c, kind, object);
+        c->sum->checked++;
         break;
     case MANIFEST_JOB:
-        check_job(object, f);
-        sum->checked++;
+        check_job(c, object);
+        c->sum->checked++;
         break;
     case MANIFEST_WRONG:
-        findings_add(f, false, fault.path, json_offset(fault.at), fault.text);
+        findings_add(&c->f, false, fault.path, json_offset(fault.at), fault.text);
         break;
     case MANIFEST_OTHER:
-        manifest_skip(file, yaml_line(doc, json_offset(object)), object, "is no RayCluster and no RayJob", f->arena, out);
-        sum->skipped++;
+        manifest_skip(c->file, yaml_line(doc, json_offset(object)), object, "is no RayCluster and no RayJob", c->f.arena, c->out);
+        c->sum->skipped++;
         break;
     }
 }
 
-static void check_document(const char *file, const struct yaml_doc *doc, struct arena *a, struct validated *sum, struct buf *out)
+static void check_document(struct checker *c, const struct yaml_doc *doc)
 {
     struct json json;
     struct err e = {0};
-    if (doc->error || !json_parse(&json, doc->json, a, &e)) {
-        findings_error(file, doc->line, doc->error ? doc->error : &e, out);
-        sum->errors++;
+    if (doc->error || !json_parse(&json, doc->json, c->f.arena, &e)) {
+        findings_error(c->file, doc->line, doc->error ? doc->error : &e, c->out);
+        c->sum->errors++;
         return;
     }
-    struct findings *f = arena_new(a, struct findings);
-    f->arena = a;
-    check_object(file, doc, json_root(&json), f, sum, out);
-    findings_write(f, file, doc, out);
-    sum->errors += f->errors;
-    sum->warnings += f->warnings;
+    findings_clear(&c->f);
+    check_object(c, doc, json_root(&json));
+    findings_write(&c->f, c->file, doc, c->out);
+    c->sum->errors += c->f.errors;
+    c->sum->warnings += c->f.warnings;
 }
 
 void validate_text(const char *file, struct slice text, struct arena *a, struct validated *sum, struct buf *out)
@@ -99,8 +104,10 @@ void validate_text(const char *file, struct slice text, struct arena *a, struct 
         sum->errors++;
         return;
     }
+    struct checker *c = arena_new(a, struct checker);
+    *c = (struct checker){.file = file, .sum = sum, .out = out, .f.arena = a};
     for (uint32_t i = 0; i < docs.count; i++)
-        check_document(file, &docs.docs[i], a, sum, out);
+        check_document(c, &docs.docs[i]);
     if (docs.count == 0) {
         buf_printf(out, "%s:1: warning: holds no document\n", file);
         sum->warnings++;

@@ -1,0 +1,40 @@
+/* Checking values against descriptions of their types: the definitions of our kinds (schema.c), and what the Kubernetes API takes inside
+ * pod templates (fields.c, with the rules between fields in rules.c). */
+#ifndef MOBULA_CLI_SCHEMA_H
+#define MOBULA_CLI_SCHEMA_H
+
+#include "findings.h"
+
+/* Read once for all documents of a text. */
+struct schemas {
+    struct slice files; /* embed_all */
+    struct {
+        const char *definition;
+        struct jval root;
+    } kinds[3];
+    const struct field_types *types; /* of fields.c */
+};
+struct schemas *schemas_of(struct findings *f);
+
+/* Where a value stands. */
+struct spot {
+    struct findings *out;
+    struct slice path;
+};
+struct spot spot_member(const struct spot *at, struct slice name);
+struct spot spot_item(const struct spot *at, size_t i);
+void spot_bad(const struct spot *at, bool warning, struct jval v, const char *fmt, ...) PRINTF_LIKE(4, 5);
+const char *json_type_name(struct jval v); /* "a number" */
+
+/* A null is how Kubernetes' own tools write "nothing". */
+static inline bool is_given(struct jval v)
+{
+    return json_there(v) && json_type(v) != JSON_NULL;
+}
+
+/* Checks v against a type of pod_fields.txt: "Template", "Meta". */
+void fields_check(const struct spot *at, const char *type, struct jval v);
+/* The rules between the fields of one object, once each field alone was looked at. */
+void rules_check(const struct spot *at, struct slice type, struct jval object);
+
+#endif
