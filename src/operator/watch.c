@@ -24,8 +24,8 @@ void space_tell_absent(struct space *s, const struct kind *k)
             continue;
         src->told = true;
         char what[160];
-        snprintf(what, sizeof what, "%ss wait: the API server does not know %ss; apply what mobula install --crds-only --print prints", k->name,
-                 src->kind->name);
+        snprintf(what, sizeof what, "%ss wait: the API server does not know %ss; apply what mobula install --crds-only --print prints",
+                 k->name, src->kind->name);
         log_warn(what, LF_CSTR("resource", src->kind->plural), LF("namespace", slice_empty(s->ns) ? SLICE("all") : s->ns));
     }
 }
