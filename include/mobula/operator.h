@@ -16,6 +16,9 @@ enum operator_access {
     OPERATOR_PROXY,   /* through the API server: for dashboards only, as it passes no gRPC on. Nothing is scaled by demand then */
 };
 
+/* Which RayClusters are looked after. RayJobs belong to those of ray.io. */
+enum operator_kinds { OPERATOR_ALL_KINDS, OPERATOR_RAY_IO, OPERATOR_LEGACY };
+
 struct operator_options {
     const struct slice *namespaces; /* watched; a single empty one: all */
     uint32_t namespace_count;
@@ -24,6 +27,7 @@ struct operator_options {
     bool autoscaling;        /* clusters that ask for it are scaled by what their heads say, but where ray.sidecar or they say otherwise */
     bool submitter_pods;     /* jobs of K8sJobMode are submitted by a pod of their own, and not from here */
     enum operator_access access;
+    enum operator_kinds kinds; /* the others are neither watched nor asked for: there may be no right to it */
     bool leader_elect;
     struct kube_lease_options lease; /* when leader_elect */
     int64_t fence_ms;                /* for so long who begins to lead makes no workers (OPERATOR_FENCE_MS) */

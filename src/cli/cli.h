@@ -35,6 +35,9 @@ bool cli_scaler(struct slice text, enum cli_scaler *out, struct err *e);
 /* --ray-access=direct | service | proxy, as the operator and install take it. */
 bool cli_access(struct slice text, enum operator_access *out, struct err *e);
 
+/* --kinds=all | ray.io | legacy, as the operator and install take it. */
+bool cli_kinds(struct slice text, enum operator_kinds *out, struct err *e);
+
 /* --cluster-domain of the operator and of explain: names of services end in it. */
 bool cli_domain(struct slice text, struct err *e);
 

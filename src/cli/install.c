@@ -10,6 +10,7 @@
 const struct install_options install_defaults = {
     .ns = SLICE("mobula"),
     .image = SLICE("localhost/mobula:" MOBULA_VERSION),
+    .kinds = SLICE("ray.io"),
     .tools = SLICE("configmap"),
     .autoscaler = SLICE("operator"),
     .submitter = SLICE("operator"),
@@ -71,7 +72,15 @@ static bool check_image(struct slice image, const char *flag, struct err *e)
     return well || err_set(e, ERR_CONFIG, "%s: \"%.*s\" is not an image reference", flag, SLICE_ARG(image));
 }
 
-static bool check(const struct install_options *o, struct ray_options *tools, bool *pods, struct cli_namespaces *w, struct err *e)
+/* What the flags ask for. */
+struct wanted {
+    enum operator_kinds kinds;
+    struct ray_options tools;
+    bool pods;
+    struct cli_namespaces watch;
+};
+
+static bool check(const struct install_options *o, struct wanted *want, struct err *e)
 {
     enum cli_scaler scaler;
     enum operator_access access;
@@ -79,10 +88,12 @@ static bool check(const struct install_options *o, struct ray_options *tools, bo
         return err_set(e, ERR_CONFIG, "--crds-only and --no-crds leave nothing to print");
     if (o->replicas < 1 || o->replicas > INSTALL_REPLICAS_MAX)
         return err_set(e, ERR_CONFIG, "--replicas: want 1 to %d", INSTALL_REPLICAS_MAX);
-    return cli_namespace(o->ns, "--namespace", e) && cli_namespaces(slice_empty(o->watch) ? o->ns : o->watch, "--watch-namespace", w, e) &&
-           check_image(o->image, "--image", e) && cli_tools(o->tools, tools, e) && cli_scaler(o->autoscaler, &scaler, e) &&
-           (tools->tools != RAY_TOOLS_IMAGE || check_image(tools->tools_image, "--tools", e)) &&
-           cli_submitter(o->submitter, tools, pods, e) && cli_access(o->ray_access, &access, e);
+    struct slice watch = slice_empty(o->watch) ? o->ns : o->watch;
+    return cli_namespace(o->ns, "--namespace", e) && cli_namespaces(watch, "--watch-namespace", &want->watch, e) &&
+           cli_kinds(o->kinds, &want->kinds, e) && check_image(o->image, "--image", e) && cli_tools(o->tools, &want->tools, e) &&
+           cli_scaler(o->autoscaler, &scaler, e) &&
+           (want->tools.tools != RAY_TOOLS_IMAGE || check_image(want->tools.tools_image, "--tools", e)) &&
+           cli_submitter(o->submitter, &want->tools, &want->pods, e) && cli_access(o->ray_access, &access, e);
 }
 
 /* ---- manifests ---- */
@@ -111,9 +122,11 @@ static struct slice access_flag(const struct install_options *o)
     return slice_eq(o->ray_access, SLICE("proxy")) ? SLICE("        - --ray-access=proxy\n") : SLICE("        - --ray-access=service\n");
 }
 
-static void put_operator(struct slice files, const struct install_options *o, const struct ray_options *tools, bool pods,
-                         const struct cli_namespaces *w, struct buf *out)
+static void put_operator(struct slice files, const struct install_options *o, const struct wanted *want, struct buf *out)
 {
+    static const struct slice groups[] = {[OPERATOR_ALL_KINDS] = SLICE("ray.io, cluster.ray.io"),
+                                          [OPERATOR_RAY_IO] = SLICE("ray.io"),
+                                          [OPERATOR_LEGACY] = SLICE("cluster.ray.io")};
     char replicas[20];
     snprintf(replicas, sizeof replicas, "%d", (int)o->replicas);
     bool elect = o->leader_elect || o->replicas > 1;
@@ -123,7 +136,10 @@ static void put_operator(struct slice files, const struct install_options *o, co
         {"WATCH", slice_empty(o->watch) ? o->ns : o->watch},
         {"IMAGE", o->image},
         {"TOOLS", o->tools},
-        {"TOOLS_RULE", tools->tools == RAY_TOOLS_CONFIGMAP ? embed_file(files, "airgap/install/role-tools.yaml") : SLICE_NONE},
+        {"GROUPS", groups[want->kinds]},
+        {"KINDS", o->kinds},
+        {"JOB_RULES", want->kinds == OPERATOR_LEGACY ? SLICE_NONE : embed_file(files, "airgap/install/role-jobs.yaml")},
+        {"TOOLS_RULE", want->tools.tools == RAY_TOOLS_CONFIGMAP ? embed_file(files, "airgap/install/role-tools.yaml") : SLICE_NONE},
         {"SIDECAR_RULES", slice_eq(o->autoscaler, SLICE("sidecar")) ? embed_file(files, "airgap/install/role-sidecar.yaml") : SLICE_NONE},
         {"PROXY_RULE", slice_eq(o->ray_access, SLICE("proxy")) ? embed_file(files, "airgap/install/role-proxy.yaml") : SLICE_NONE},
         {"AUTH_RULE", o->ray_auth ? embed_file(files, "airgap/install/role-auth.yaml") : SLICE_NONE},
@@ -133,12 +149,12 @@ static void put_operator(struct slice files, const struct install_options *o, co
         {"REPLICAS", slice_of(replicas)},
         /* Without an election there must never be two at a time. */
         {"STRATEGY", elect ? SLICE("RollingUpdate") : SLICE("Recreate")},
-        {"SUBMITTER", pods ? SLICE("        - --submitter=pod\n") : SLICE_NONE},
+        {"SUBMITTER", want->pods ? SLICE("        - --submitter=pod\n") : SLICE_NONE},
         {"LEADER_ELECT", elect ? SLICE("        - --leader-elect\n") : SLICE_NONE},
     };
     put_document(embed_file(files, "airgap/install/account.yaml"), v, COUNT_OF(v), out);
-    for (uint32_t i = 0; i < w->count; i++) {
-        v[0].value = w->list[i];
+    for (uint32_t i = 0; i < want->watch.count; i++) {
+        v[0].value = want->watch.list[i];
         put_document(embed_file(files, "airgap/install/role.yaml"), v, COUNT_OF(v), out);
     }
     if (elect)
@@ -148,23 +164,24 @@ static void put_operator(struct slice files, const struct install_options *o, co
 
 bool install_write(const struct install_options *o, struct buf *out, struct err *e)
 {
-    struct ray_options tools = {0};
-    struct cli_namespaces w = {0};
-    bool pods;
-    if (!check(o, &tools, &pods, &w, e))
+    struct wanted want = {0};
+    if (!check(o, &want, e))
         return false;
     __attribute__((cleanup(arena_free))) struct arena mem = {0};
     struct slice files = embed_all(&mem);
     if (!o->no_crds) {
-        put_document(embed_file(files, EMBED_CRD_RAY), NULL, 0, out);
-        put_document(embed_file(files, EMBED_CRD_LEGACY), NULL, 0, out);
-        put_document(embed_file(files, EMBED_CRD_JOB), NULL, 0, out);
+        const char *const crds[] = {want.kinds == OPERATOR_LEGACY ? NULL : EMBED_CRD_RAY,
+                                    want.kinds == OPERATOR_RAY_IO ? NULL : EMBED_CRD_LEGACY,
+                                    want.kinds == OPERATOR_LEGACY ? NULL : EMBED_CRD_JOB};
+        for (size_t i = 0; i < COUNT_OF(crds); i++)
+            if (crds[i])
+                put_document(embed_file(files, crds[i]), NULL, 0, out);
     }
     if (o->crds_only)
         return true;
     if (o->create_namespace)
-        put_namespaces(files, o, &w, out);
-    put_operator(files, o, &tools, pods, &w, out);
+        put_namespaces(files, o, &want.watch, out);
+    put_operator(files, o, &want, out);
     return true;
 }
 
@@ -178,6 +195,8 @@ static const struct flag list[] = {
     {"create-namespace", FLAG_SWITCH, AT(create_namespace), NULL, "with the namespaces themselves"},
     {"crds-only", FLAG_SWITCH, AT(crds_only), NULL, "only the custom resource definitions: they need a cluster's admin"},
     {"no-crds", FLAG_SWITCH, AT(no_crds), NULL, "all but them: an admin of the namespaces can apply it"},
+    {"kinds", FLAG_TEXT, AT(kinds), "WHICH",
+     "ray.io, legacy or all: RayClusters of which group (ray.io, with RayJobs); with both, kubectl get rayclusters means the legacy ones"},
     {"image", FLAG_TEXT, AT(image), "REF", "the operator's image (localhost/mobula:" MOBULA_VERSION ")"},
     {"replicas", FLAG_INT, AT(replicas), "N", "how many operators (1); more than one elect a leader"},
     {"leader-elect", FLAG_SWITCH, AT(leader_elect), NULL, "elect a leader even when there is one only"},

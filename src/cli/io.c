@@ -89,15 +89,33 @@ bool cli_tools(struct slice text, struct ray_options *out, struct err *e)
     return true;
 }
 
-bool cli_scaler(struct slice text, enum cli_scaler *out, struct err *e)
+/* One of three words; *out is its place. */
+static bool one_of(const char *flag, struct slice text, const char *const words[3], int *out, struct err *e)
 {
-    static const char *const words[] = {"operator", "sidecar", "off"};
-    for (size_t i = 0; i < COUNT_OF(words); i++)
+    for (int i = 0; i < 3; i++)
         if (slice_eq(text, slice_of(words[i]))) {
-            *out = (enum cli_scaler)i;
+            *out = i;
             return true;
         }
-    return err_set(e, ERR_CONFIG, "--autoscaler is \"%.*s\": want operator, sidecar or off", SLICE_ARG(text));
+    return err_set(e, ERR_CONFIG, "%s is \"%.*s\": want %s, %s or %s", flag, SLICE_ARG(text), words[0], words[1], words[2]);
+}
+
+bool cli_scaler(struct slice text, enum cli_scaler *out, struct err *e)
+{
+    static const char *const words[3] = {"operator", "sidecar", "off"};
+    int at = 0;
+    bool well = one_of("--autoscaler", text, words, &at, e);
+    *out = (enum cli_scaler)at;
+    return well;
+}
+
+bool cli_kinds(struct slice text, enum operator_kinds *out, struct err *e)
+{
+    static const char *const words[3] = {[OPERATOR_ALL_KINDS] = "all", [OPERATOR_RAY_IO] = "ray.io", [OPERATOR_LEGACY] = "legacy"};
+    int at = 0;
+    bool well = one_of("--kinds", text, words, &at, e);
+    *out = (enum operator_kinds)at;
+    return well;
 }
 
 bool cli_namespace(struct slice name, const char *flag, struct err *e)
@@ -142,11 +160,9 @@ bool cli_submitter(struct slice text, const struct ray_options *tools, bool *pod
 
 bool cli_access(struct slice text, enum operator_access *out, struct err *e)
 {
-    static const char *const words[] = {[OPERATOR_DIRECT] = "direct", [OPERATOR_SERVICE] = "service", [OPERATOR_PROXY] = "proxy"};
-    for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (slice_eq(text, slice_of(words[i]))) {
-            *out = (enum operator_access)i;
-            return true;
-        }
-    return err_set(e, ERR_CONFIG, "--ray-access is \"%.*s\": want direct, service or proxy", SLICE_ARG(text));
+    static const char *const words[3] = {[OPERATOR_DIRECT] = "direct", [OPERATOR_SERVICE] = "service", [OPERATOR_PROXY] = "proxy"};
+    int at = 0;
+    bool well = one_of("--ray-access", text, words, &at, e);
+    *out = (enum operator_access)at;
+    return well;
 }

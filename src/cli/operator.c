@@ -14,7 +14,7 @@
 enum { STOP_MS = 2000 };
 
 struct options {
-    struct slice namespaces, kubeconfig, context, tools, autoscaler, submitter, ray_access, cluster_domain;
+    struct slice namespaces, kubeconfig, context, kinds, tools, autoscaler, submitter, ray_access, cluster_domain;
     struct slice health, metrics, log_level, log_format;
     struct slice lease_namespace, lease_name, identity;
     int64_t lease_ms, renew_ms, retry_ms;
@@ -28,6 +28,7 @@ static const struct flag list[] = {
     {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
      "how to reach the cluster (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},
     {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig (default: its current-context)"},
+    {"kinds", FLAG_TEXT, AT(kinds), "all|ray.io|legacy", "which RayClusters: of ray.io (and RayJobs), of cluster.ray.io, or both"},
     {"tools", FLAG_TEXT, AT(tools), "configmap|image:REF|none", "how pods get this binary, to wait for their head or to submit"},
     {"autoscaler", FLAG_TEXT, AT(autoscaler), "operator|sidecar|off",
      "who scales clusters that ask for it: this program, KubeRay's container beside their heads, nobody"},
@@ -87,8 +88,9 @@ static bool check_flags(const struct options *o, struct err *e)
         return err_set(e, ERR_CONFIG, "--lease-duration must be above --renew-deadline, and that above 1.2 times --retry-period");
     enum cli_scaler scaler;
     enum operator_access access;
-    return cli_access(o->ray_access, &access, e) && cli_scaler(o->autoscaler, &scaler, e) && cli_tools(o->tools, &tools, e) &&
-           cli_submitter(o->submitter, &tools, &pods, e) && cli_domain(o->cluster_domain, e);
+    enum operator_kinds kinds;
+    return cli_access(o->ray_access, &access, e) && cli_kinds(o->kinds, &kinds, e) && cli_scaler(o->autoscaler, &scaler, e) &&
+           cli_tools(o->tools, &tools, e) && cli_submitter(o->submitter, &tools, &pods, e) && cli_domain(o->cluster_domain, e);
 }
 
 /* The bytes of this program, mapped and not copied: they go into a ConfigMap once in a while. */
@@ -145,7 +147,7 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
         .retry_ms = o->retry_ms};
     to->ray.cluster_domain = o->cluster_domain;
     to->ray.version = SLICE(MOBULA_VERSION);
-    if (!cli_access(o->ray_access, &to->access, e) || !cli_tools(o->tools, &to->ray, e) ||
+    if (!cli_access(o->ray_access, &to->access, e) || !cli_kinds(o->kinds, &to->kinds, e) || !cli_tools(o->tools, &to->ray, e) ||
         !cli_submitter(o->submitter, &to->ray, &to->submitter_pods, e) || !read_namespaces(p, to, e))
         return false;
     return to->ray.tools != RAY_TOOLS_CONFIGMAP || map_executable(&to->executable, e);
@@ -224,7 +226,8 @@ static void release(struct process *p)
 
 int cli_operator(int argc, char **argv)
 {
-    struct process p = {.o = {.tools = SLICE("configmap"),
+    struct process p = {.o = {.kinds = SLICE("all"),
+                              .tools = SLICE("configmap"),
                               .autoscaler = SLICE("operator"),
                               .submitter = SLICE("operator"),
                               .ray_access = SLICE("direct"),

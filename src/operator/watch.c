@@ -112,7 +112,8 @@ static void on_watch(void *owner, const struct kube_watch_event *ev, struct now 
 
 void source_refresh(struct source *src)
 {
-    kube_watch_refresh(src->watch, src->op->now); /* RESTART comes from within */
+    if (src->watch)
+        kube_watch_refresh(src->watch, src->op->now); /* RESTART comes from within */
     src->asked = src->round;
 }
 
@@ -125,6 +126,14 @@ void source_missed(struct source *src)
     source_refresh(src);
 }
 
+/* Of a kind that is left to others nothing is known, and nothing waits for it. */
+static bool is_watched(const struct op *op, const struct kind *k)
+{
+    if (slice_eq(k->resource->group, ray_resources[RAY_V1].group))
+        return op->o.kinds != OPERATOR_LEGACY;
+    return op->o.kinds != OPERATOR_RAY_IO || !slice_eq(k->resource->group, ray_resources[RAY_LEGACY].group);
+}
+
 bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)
 {
     s->ns = ns;
@@ -134,6 +143,10 @@ bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)
     for (uint32_t i = 0; i < kind_count(); i++) {
         const struct kind *k = kinds[i];
         struct source *src = &s->source[i];
+        if (!is_watched(op, k)) {
+            src->synced = src->absent = true;
+            continue;
+        }
         const struct kube_watch_options o = {
             .resource = *k->resource, .ns = ns, .kind = slice_of(k->name), .labels = k->selector, .on = on_watch, .owner = src};
         src->watch = kube_watch_start(op->client, &o, e);

@@ -145,7 +145,7 @@ def wait(what, look, want):
 
 
 def apply_crds(program, model):
-    printed = subprocess.run([program, "install", "--print", "--crds-only"], check=True, capture_output=True).stdout
+    printed = subprocess.run([program, "install", "--print", "--crds-only", "--kinds=all"], check=True, capture_output=True).stdout
     for document in printed.split(b"\n---"):
         if b"kind: CustomResourceDefinition" in document:
             model.ask("POST", CRDS, document, "application/yaml")

@@ -21,6 +21,8 @@ api = Api()
 raw = (ROOT / "build" / "bench" / time.strftime("%Y%m%d-%H%M%S.jsonl")).open("a")
 rows = []
 
+INSTALL = ("install", "--print", "--kinds=all")
+
 
 def record(phase, **figures):
     raw.write(json.dumps({"phase": phase, **figures}) + "\n")
@@ -40,7 +42,7 @@ class Operator:
         self.user = f"system:serviceaccount:{namespace}:mobula"
         if not api.call("GET", f"/api/v1/namespaces/{namespace}").get("metadata", {}).get("uid"):
             kubectl("create", "namespace", namespace)
-            manifests = subprocess.run([MOBULA, "install", "--print", "--no-crds", "--namespace", namespace], capture_output=True,
+            manifests = subprocess.run([MOBULA, *INSTALL, "--no-crds", "--namespace", namespace], capture_output=True,
                                        text=True, check=True).stdout
             kubectl("apply", "-f", "-", stdin=manifests)
             kubectl("scale", "deployment", "--all", "--replicas=0", "-n", namespace)
@@ -207,7 +209,7 @@ PHASES = {"idle": phase_idle, "30x5": phase_30x5, "one": phase_one, "floor": pha
 
 
 def main():
-    kubectl("apply", "-f", "-", stdin=subprocess.run([MOBULA, "install", "--print", "--crds-only"], capture_output=True, text=True,
+    kubectl("apply", "-f", "-", stdin=subprocess.run([MOBULA, *INSTALL, "--crds-only"], capture_output=True, text=True,
                                                      check=True).stdout)
     kubectl("wait", "--for=condition=Established", "crd/rayclusters.ray.io", "crd/rayclusters.cluster.ray.io", "--timeout=30s")
     for name in sys.argv[1:] or PHASES:

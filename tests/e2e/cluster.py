@@ -82,7 +82,7 @@ class Workspace:
 
     def grant(self, *flags):
         """The Role of an installation with these flags, in the place of the usual one."""
-        documents = manifests("--no-crds", "--namespace", self.name, *flags).split("\n---\n")
+        documents = manifests("--no-crds", "--kinds=all", "--namespace", self.name, *flags).split("\n---\n")
         kubectl("apply", "-f", "-", stdin="\n---\n".join(d for d in documents if "\nkind: Role\n" in d))
 
     def apply(self, obj, group=V1):

@@ -29,7 +29,7 @@ def api():
 @pytest.fixture(scope="session", autouse=True)
 def crds():
     """The CRDs, applied as a user would: client-side."""
-    kubectl("apply", "-f", "-", stdin=manifests("--crds-only"))
+    kubectl("apply", "-f", "-", stdin=manifests("--crds-only", "--kinds=all"))
     names = [f"crd/{name}" for name in ("rayclusters.ray.io", "rayclusters.cluster.ray.io", "rayjobs.ray.io")]
     kubectl("wait", "--for=condition=Established", *names, "--timeout=120s")
 
@@ -40,7 +40,7 @@ def space(api, request):
     process of ours. Gone afterwards. It has a name of its own, unless a test needs a certain one and gives it as the parameter."""
     name = getattr(request, "param", f"t{os.getpid()}-{next(numbers)}")  # a control plane that was kept has the old ones still
     api.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    documents = manifests("--no-crds", "--leader-elect", "--namespace", name).split("\n---\n")
+    documents = manifests("--no-crds", "--kinds=all", "--leader-elect", "--namespace", name).split("\n---\n")
     kubectl("apply", "-f", "-", stdin="\n---\n".join(d for d in documents if "\nkind: Deployment\n" not in d))
     yield Workspace(api, name)
     api.call("DELETE", f"/api/v1/namespaces/{name}")

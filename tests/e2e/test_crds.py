@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cluster import LEGACY, V1, Refused, kubectl, manifests, raycluster
+from cluster import LEGACY, V1, Refused, eventually, kubectl, manifests, raycluster
 from test_legacy import raycluster as legacy
 
 CLIENT_SIDE_LIMIT = 256 * 1024  # kubectl apply keeps the whole object in an annotation
@@ -20,8 +20,37 @@ def test_small_and_established(api, name):
     assert crd["spec"]["versions"][0]["subresources"] == {"status": {}}
 
 
+def test_a_cluster_that_once_ran_kuberay_0(api, space):
+    """v1alpha1 was stored there, and the server refuses a definition that does not list it; what was stored is there as v1."""
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/rayclusters.ray.io"
+    crd = api.get(path)
+    for version in crd["spec"]["versions"]:
+        old = version["name"] == "v1alpha1"
+        version.update(storage=old, served=version["served"] or old)
+    api.call("PUT", path, crd)
+    alpha = space.path("rayclusters", group="/apis/ray.io/v1alpha1")
+    eventually(lambda: made(api, alpha, raycluster("old") | {"apiVersion": "ray.io/v1alpha1"}))
+    assert api.get(path)["status"]["storedVersions"] == ["v1", "v1alpha1"]
+    out = kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=manifests("--crds-only", "--kinds=all"))
+    assert "rayclusters.ray.io serverside-applied" in out.stdout
+    crd = api.get(path)
+    assert {v["name"]: (v["served"], v["storage"]) for v in crd["spec"]["versions"]} == {"v1": (True, True), "v1alpha1": (False, False)}
+    assert "v1alpha1" in crd["status"]["storedVersions"]
+    space.change("old", {"suspend": True})
+    assert space.cluster("old")["apiVersion"] == "ray.io/v1" and space.cluster("old")["spec"]["headGroupSpec"]
+    kubectl("apply", "-f", "-", stdin=manifests("--crds-only", "--kinds=all"))
+
+
+def made(api, path, obj):
+    """A version that is served since a moment ago."""
+    try:
+        return api.call("POST", path, obj)
+    except Refused as e:
+        raise AssertionError(e) from e
+
+
 def test_applied_again_changes_nothing():
-    out = kubectl("apply", "-f", "-", stdin=manifests("--crds-only")).stdout.splitlines()
+    out = kubectl("apply", "-f", "-", stdin=manifests("--crds-only", "--kinds=all")).stdout.splitlines()
     assert len(out) == 3 and all(line.endswith("unchanged") for line in out), out
 
 

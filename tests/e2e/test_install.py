@@ -26,7 +26,7 @@ def grants(found):
 
 
 def test_small_rights():
-    found = objects("--no-crds", "--namespace", "default", "--leader-elect")
+    found = objects("--no-crds", "--kinds=all", "--namespace", "default", "--leader-elect")
     assert {o["kind"] for o in found} == {"ServiceAccount", "Role", "RoleBinding", "Deployment"}, "something of the whole cluster"
     given = grants(found)
     resources = {r for _, r, _ in given}
@@ -99,7 +99,7 @@ def test_every_grant_is_used_and_none_is_missing(space, operators):
     refused = [what(e) for e in entries if e["responseStatus"]["code"] == 403]
     assert not refused, refused
     asked = used(entries)
-    given = grants(objects("--no-crds", "--namespace", space.name, "--leader-elect"))
+    given = grants(objects("--no-crds", "--kinds=all", "--namespace", space.name, "--leader-elect"))
     assert asked - given == set(), "asked for what is not given"
     assert given - asked - SILENT - seldom(asked) == set(), "given and never used"
     assert all(e["objectRef"].get("namespace") == space.name for e in entries), "a look beyond the namespace"
@@ -181,11 +181,27 @@ def test_applied_again_and_strictly(space):
     assert kubectl("diff", "-f", "-", stdin=text).stdout == ""  # its exit status is 1 when there is a difference
 
 
+@pytest.mark.parametrize("kinds,other", [("ray.io", "cluster.ray.io"), ("legacy", "ray.io")])
+def test_one_kind_alone(api, space, operators, kinds, other):
+    """Its rights are enough, and it asks for nothing of the other kind, installed or not."""
+    kubectl("-n", space.name, "delete", "role", "mobula")
+    kubectl("apply", "-f", "-", stdin=manifests("--no-crds", f"--kinds={kinds}", "--namespace", space.name))
+    audit = Audit()
+    operator = operators(f"--kinds={kinds}")
+    operator.ready()
+    space.apply(raycluster("c", workers=1))
+    space.apply(legacy("old"), LEGACY)
+    space.ready(*(("c", 2, V1) if kinds == "ray.io" else ("old", 2, LEGACY)))
+    entries = [e for e in audit.entries(operator.user) if "objectRef" in e]
+    assert entries and all(e["objectRef"].get("apiGroup") != other for e in entries)
+    assert not [what(e) for e in entries if e["responseStatus"]["code"] == 403]
+
+
 def test_namespaces_apart(api, space, operators):
     """The operator in one namespace, clusters in another, with a Role only there."""
     other = f"{space.name}-work"
     api.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other}})
-    kubectl("apply", "-f", "-", stdin=manifests("--no-crds", "--namespace", space.name, "--watch-namespace", other))
+    kubectl("apply", "-f", "-", stdin=manifests("--no-crds", "--kinds=all", "--namespace", space.name, "--watch-namespace", other))
     operator = operators("--namespace", other)
     operator.ready()
     path = f"/apis/ray.io/v1/namespaces/{other}/rayclusters"

@@ -23,7 +23,7 @@ def allow(space):
 
 
 def manifests(space):
-    out = mobula("install", "--print", "--no-crds", "--leader-elect", "--namespace", space.name, "--autoscaler=sidecar")
+    out = mobula("install", "--print", "--no-crds", "--kinds=all", "--leader-elect", "--namespace", space.name, "--autoscaler=sidecar")
     assert out.returncode == 0, out.stderr
     return out.stdout
 

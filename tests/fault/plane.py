@@ -37,7 +37,7 @@ class Plane:
     def __init__(self):
         self.api = Api()
         self.certificates = Certificates(RUN / "pki")
-        kubectl("apply", "-f", "-", stdin=manifests("--crds-only"))
+        kubectl("apply", "-f", "-", stdin=manifests("--crds-only", "--kinds=all"))
         names = [f"crd/{name}" for name in ("rayclusters.ray.io", "rayclusters.cluster.ray.io", "rayjobs.ray.io")]
         kubectl("wait", "--for=condition=Established", *names, "--timeout=60s")
         for kind in ("ray.io/v1/rayclusters", "cluster.ray.io/v1/rayclusters", "ray.io/v1/rayjobs"):
@@ -62,7 +62,7 @@ class Plane:
         """The ServiceAccount, Roles and RoleBindings of an installation for all that the workloads do, as JSON with the template's
         namespace in it."""
         flags = ("--leader-elect", "--ray-auth", "--autoscaler=sidecar", "--ray-access=proxy")
-        documents = manifests("--no-crds", *flags, "--namespace", TEMPLATE).split("\n---\n")
+        documents = manifests("--no-crds", "--kinds=all", *flags, "--namespace", TEMPLATE).split("\n---\n")
         text = "\n---\n".join(d for d in documents if "\nkind: Deployment\n" not in d)
         out = kubectl("create", "--dry-run=client", "--validate=false", "-o", "json", "-f", "-", stdin=text).stdout
         objects, at, decoder = [], 0, json.JSONDecoder()

@@ -47,7 +47,7 @@ rayclusters=/apis/ray.io/v1/namespaces/$namespace/rayclusters
 model_crds() {
     local file path=/apis/apiextensions.k8s.io/v1/customresourcedefinitions
     # One file for each document of the stream.
-    build/mobula install --print --crds-only | awk -v dir=$work '/^---/ { n++; next } { print > (dir "/crd-" n + 0 ".yaml") }'
+    build/mobula install --print --crds-only --kinds=all | awk -v dir=$work '/^---/ { n++; next } { print > (dir "/crd-" n + 0 ".yaml") }'
     for file in "$work"/crd-*.yaml; do
         http POST $path application/yaml "$file" >$work/answer || fail "the server refused $file: $(cat $work/answer)"
     done
@@ -74,7 +74,7 @@ model_pods() {
 }
 
 real_crds() {
-    build/mobula install --print --crds-only | kubectl apply --server-side --force-conflicts -f - >$work/answer
+    build/mobula install --print --crds-only --kinds=all | kubectl apply --server-side --force-conflicts -f - >$work/answer
 }
 
 real_apply() {

@@ -50,6 +50,7 @@ static void golden(struct arena *a)
     test_case("one operator that elects itself, in a namespace it makes clusters in, with submitter pods");
     o = install_defaults;
     o.no_crds = o.create_namespace = o.leader_elect = true;
+    o.kinds = SLICE("all");
     o.watch = SLICE("a,mobula");
     o.tools = SLICE("image:localhost/tools:1");
     o.submitter = SLICE("pod");
@@ -86,12 +87,27 @@ static void golden(struct arena *a)
     e = (struct err){0};
 }
 
+static void one_kind(struct arena *a)
+{
+    struct err e = {0};
+    struct install_options o;
+    test_case("the legacy kind alone: no right to the other, and none to jobs");
+    o = install_defaults;
+    o.no_crds = true;
+    o.kinds = SLICE("legacy");
+    struct slice legacy = written(&o, a, &e);
+    CHECK(strstr(legacy.ptr, "- apiGroups: [cluster.ray.io]\n") && strstr(legacy.ptr, "        - --kinds=legacy\n"));
+    CHECK(!strstr(legacy.ptr, "apiGroups: [ray.io") && !strstr(legacy.ptr, "rayjobs"));
+    CHECK_STR(slice_of(e.text), "");
+}
+
 /* The definitions travel as they are, comments included. */
 static void definitions(struct arena *a)
 {
     struct err e = {0};
     struct install_options o = install_defaults;
     o.crds_only = true;
+    o.kinds = SLICE("all");
     struct slice ray = read_file("airgap/crds/rayclusters.ray.io.yaml", a),
                  legacy = read_file("airgap/crds/rayclusters.cluster.ray.io.yaml", a),
                  job = read_file("airgap/crds/rayjobs.ray.io.yaml", a);
@@ -99,15 +115,36 @@ static void definitions(struct arena *a)
     test_case("definitions");
     CHECK_SLICE(written(&o, a, &e), all);
     CHECK(all.len < 96 * KIB);
+    test_case("definitions of one group: two kinds that are called RayCluster hide each other from kubectl");
+    o.kinds = SLICE("ray.io");
+    CHECK_SLICE(written(&o, a, &e), arena_printf(a, "---\n%.*s---\n%.*s", SLICE_ARG(ray), SLICE_ARG(job)));
+    o.kinds = SLICE("legacy");
+    CHECK_SLICE(written(&o, a, &e), arena_printf(a, "---\n%.*s", SLICE_ARG(legacy)));
     test_case("all of it");
+    o.kinds = SLICE("all");
     o.crds_only = false;
     CHECK(slice_starts(written(&o, a, &e), all));
+}
+
+/* What is in the repository for `kubectl apply -f` and `kubectl delete -f`. */
+static void as_a_file(struct arena *a)
+{
+    struct err e = {0};
+    struct install_options o = install_defaults;
+    struct buf out;
+    test_case("airgap/operator.yaml is what mobula install --print --no-crds --namespace ray prints");
+    o.no_crds = true;
+    o.ns = SLICE("ray");
+    buf_init(&out, MIB);
+    CHECK(install_write(&o, &out, &e));
+    CHECK_SLICE(buf_slice(&out), read_file("airgap/operator.yaml", a));
+    buf_free(&out);
 }
 
 static void refused(struct arena *a)
 {
     static const struct {
-        const char *ns, *watch, *image, *tools, *submitter;
+        const char *ns, *watch, *kinds, *image, *tools, *submitter;
         int64_t replicas;
         bool crds_only, no_crds;
         const char *text;
@@ -117,6 +154,7 @@ static void refused(struct arena *a)
         {.watch = "a,", .text = "--watch-namespace: \"\" is not the name of a namespace"},
         {.watch = "a,b c", .text = "--watch-namespace: \"b c\" is not the name of a namespace"},
         {.watch = "a,b,a", .text = "--watch-namespace: \"a\" is named twice"},
+        {.kinds = "ray", .text = "--kinds is \"ray\": want all, ray.io or legacy"},
         {.image = "", .text = "--image: \"\" is not an image reference"},
         {.image = "a\"b", .text = "--image: \"a\"b\" is not an image reference"},
         {.tools = "image:a b", .text = "--tools: \"a b\" is not an image reference"},
@@ -133,6 +171,7 @@ static void refused(struct arena *a)
         struct install_options o = install_defaults;
         o.ns = cases[i].ns ? slice_of(cases[i].ns) : o.ns;
         o.watch = cases[i].watch ? slice_of(cases[i].watch) : o.watch;
+        o.kinds = cases[i].kinds ? slice_of(cases[i].kinds) : o.kinds;
         o.image = cases[i].image ? slice_of(cases[i].image) : o.image;
         o.tools = cases[i].tools ? slice_of(cases[i].tools) : o.tools;
         o.submitter = cases[i].submitter ? slice_of(cases[i].submitter) : o.submitter;
@@ -168,7 +207,9 @@ int main(void)
 {
     struct arena a = {0};
     golden(&a);
+    one_kind(&a);
     definitions(&a);
+    as_a_file(&a);
     refused(&a);
     limits(&a);
     arena_free(&a);
