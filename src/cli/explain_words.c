@@ -124,6 +124,25 @@ static void title(const struct words *w)
     buf_printf(w->out, ": %.*s\n", SLICE_ARG(slice_empty(state) ? SLICE("not ready") : state));
 }
 
+/* A cluster that is ready stays so while it scales. */
+static void put_progress(const struct words *w)
+{
+    long long wanted = 0, ready = 0;
+    bool up = json_str_eq(json_get(w->status, "state"), SLICE("ready")) || json_str_eq(json_get(w->status, "phase"), SLICE("Running"));
+    struct jval k, g;
+    for (struct jiter it = json_iter(json_get(w->status, "groups")); json_next(&it, &k, &g);) {
+        bool head = json_str_eq(json_get(g, "name"), SLICE(RAY_HEAD_GROUP));
+        wanted += head ? 0 : json_get_int(g, "desired", 0);
+    }
+    for (uint32_t i = 0; i < w->in->pod_count; i++)
+        ready += !w->in->pods[i].head && !w->in->pods[i].deleting && w->in->pods[i].ready;
+    bool well = up && !is_false(condition_of(w, "HeadPodReady"));
+    if (well && ready < wanted)
+        buf_printf(w->out, "  scaling up: %lld of %lld workers ready\n", ready, wanted);
+    else if (well && ready > wanted)
+        buf_printf(w->out, "  scaling down: %lld workers ready, %lld wanted\n", ready, wanted);
+}
+
 /* A condition that is False, in words of its own. */
 static void put_lack(const struct words *w, const char *type, const char *what)
 {
@@ -221,12 +240,30 @@ static void put_pods(const struct words *w, const struct ray_group *g)
         buf_printf(w->out, "    and %u pods more\n", more);
 }
 
+/* How often, since when, and when the operator tries again: it waits as long as it does for this very cluster. */
+static void put_failures(const struct words *w, struct jval s, int64_t failures)
+{
+    int64_t last_us;
+    struct err e = {0};
+    if (failures == 1)
+        buf_put(w->out, SLICE("    failed once"));
+    else
+        buf_printf(w->out, "    failed %lld times in a row, the last", (long long)failures);
+    if (time_parse(json_get_str(s, "lastFailureTime", w->a), &last_us, &e)) {
+        uint64_t seed = hash64(json_get_str(w->in->object, "metadata.uid", w->a), 0);
+        int64_t next_us = last_us + 1000 * reconcile_backoff_ms(failures < 1000 ? (uint32_t)failures : 1000, seed);
+        buf_printf(w->out, " %s ago", age_text(w, last_us));
+        if (next_us > w->in->now.wall_us)
+            buf_printf(w->out, ", next try in %lld s", (long long)((next_us - w->in->now.wall_us + 999999) / 1000000));
+    }
+    buf_printf(w->out, ": %.*s\n", SLICE_ARG(json_get_str(s, "reason", w->a)));
+}
+
 static void put_group(const struct words *w, const struct ray_group *g)
 {
     struct tally t = count_pods(w, g);
     struct jval s = group_status(w, g);
     int64_t wanted = json_get_int(s, "desired", -1), failures = json_get_int(s, "failures", 0);
-    struct slice reason = json_get_str(s, "reason", w->a);
     buf_printf(w->out, "  %.*s: ", SLICE_ARG(g->name));
     if (wanted >= 0)
         buf_printf(w->out, "%lld wanted", (long long)wanted);
@@ -243,9 +280,8 @@ static void put_group(const struct words *w, const struct ray_group *g)
     put_count(w, t.ended, "ended");
     put_count(w, t.going, "going");
     buf_putc(w->out, '\n');
-    if (failures)
-        buf_printf(w->out, "    failed %lld times in a row, the last%s: %.*s\n", (long long)failures,
-                   since(w, "", json_get(s, "lastFailureTime"), " ago"), SLICE_ARG(reason));
+    if (failures > 0)
+        put_failures(w, s, failures);
     put_pods(w, g);
     /* Nothing fails, and yet it is not as the status says that it should be: somebody would have acted on that by now. */
     int64_t live = (int64_t)t.ready + t.starting + t.ended;
@@ -357,6 +393,7 @@ void explain_words(const struct explain_facts *f, struct arena *a, struct buf *o
     struct words w = {.in = f, .c = &c, .read = read, .status = json_get(f->object, "status"), .a = a, .out = &b};
     title(&w);
     put_operator(&w);
+    put_progress(&w);
     if (!read)
         buf_printf(&b, "  the spec cannot be carried out: %s\n", ray_errors_text(&errors, 4 * KIB, a).ptr);
     else

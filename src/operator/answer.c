@@ -16,7 +16,7 @@ struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *
     return root;
 }
 
-void group_failed(struct op *op, struct cluster *c, int32_t group, struct slice reason)
+void group_failed(struct op *op, struct cluster *c, int32_t group, const char *event, struct slice reason)
 {
     work_drop(c);
     model_load(op, c);
@@ -37,14 +37,22 @@ void group_failed(struct op *op, struct cluster *c, int32_t group, struct slice 
     char note[2 * LIMIT_KUBE_EVENT_NOTE]; /* cut where it is sent */
     /* no number in it: repeated events are counted as one */
     snprintf(note, sizeof note, "group %.*s: %.*s", SLICE_ARG(name), SLICE_ARG(reason));
-    say_event(op, c, true, group < 0 ? "FailedToCreateHeadPod" : "FailedToCreateWorkerPod", slice_of(note));
+    say_event(op, c, true, event, slice_of(note));
     if (news)
         say_legacy(op, c, "WARNING", slice_of(note));
 }
 
+/* The reason of the event about a call that cannot be made, or was refused. */
+static const char *event_of(const struct verb *v, int32_t group)
+{
+    if (v->how == VERB_APPLY)
+        return "FailedToCreateService";
+    return group < 0 ? "FailedToCreateHeadPod" : "FailedToCreateWorkerPod";
+}
+
 void group_failed_by(struct op *op, struct cluster *c, const struct action *act, const char *text)
 {
-    group_failed(op, c, act->group, slice_of(text));
+    group_failed(op, c, act->group, event_of(act->verb, act->group), slice_of(text));
 }
 
 static void log_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text, int64_t again_ms)
@@ -130,7 +138,7 @@ static bool look_up(struct op *op, struct flight *f)
 void flight_failed(struct op *op, const struct flight *f, const char *text)
 {
     if (f->generation == f->c->generation)
-        group_failed(op, f->c, f->group, slice_of(text));
+        group_failed(op, f->c, f->group, event_of(f->verb, f->group), slice_of(text));
 }
 
 /* The pod of this name belongs to somebody else: most often to an older cluster of the same name whose pods are still going away. */

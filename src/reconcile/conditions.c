@@ -90,6 +90,8 @@ static void write_head_ready(const struct facts *f, struct jout *w)
 static struct slice lacking(const struct facts *f)
 {
     struct slice trouble = pods_trouble(f->in->pods, f->in->pod_count, f->a);
+    if (slice_empty(trouble) && !f->service && f->in->errors->count == 0)
+        trouble = arena_printf(f->a, "service %.*s is not there", SLICE_ARG(ray_head_service_name(f->in->cluster, f->a)));
     return arena_printf(f->a, "%lld of %lld worker pods and %d of 1 head pod are ready%s%.*s", (long long)f->all.ready,
                         (long long)f->all.desired, f->head && f->head->ready, trouble.len ? "; " : "", SLICE_ARG(trouble));
 }
@@ -118,10 +120,12 @@ static void write_failure(const struct facts *f, struct jout *w)
         return;
     const struct group_failures *gf = &f->in->failures[first + 1];
     struct slice name = first == GROUP_HEAD ? SLICE(RAY_HEAD_GROUP) : c->groups[first].name;
-    struct slice more = failing > 1 ? arena_printf(f->a, "; %d more groups fail", (int)failing - 1) : SLICE("");
-    condition(
-        f, w, "ReplicaFailure", true, first == GROUP_HEAD ? SLICE("HeadPodFailed") : SLICE("WorkerPodFailed"),
-        arena_printf(f->a, "group %.*s failed %u times in a row, last: %s%.*s", SLICE_ARG(name), gf->count, gf->reason, SLICE_ARG(more)));
+    struct slice more = failing == 2  ? SLICE("; another group fails, too")
+                        : failing > 2 ? arena_printf(f->a, "; %d more groups fail", (int)failing - 1)
+                                      : SLICE("");
+    struct slice times = gf->count == 1 ? SLICE("once") : arena_printf(f->a, "%u times in a row, last", gf->count);
+    condition(f, w, "ReplicaFailure", true, first == GROUP_HEAD ? SLICE("HeadPodFailed") : SLICE("WorkerPodFailed"),
+              arena_printf(f->a, "group %.*s failed %.*s: %s%.*s", SLICE_ARG(name), SLICE_ARG(times), gf->reason, SLICE_ARG(more)));
 }
 
 static void write_suspension(const struct facts *f, struct jout *w)

@@ -80,6 +80,40 @@ static int32_t find_refused(const struct cluster_view *in)
     return GROUP_NONE;
 }
 
+static bool all_ready(const struct facts *f)
+{
+    bool all = (int64_t)f->pods == f->all.desired + 1;
+    for (uint32_t k = 0; k < f->in->cluster->group_count && all; k++)
+        all = f->groups[k].ready == f->groups[k].desired;
+    return all;
+}
+
+static bool was_ready(const struct facts *f)
+{
+    const char *key = f->in->cluster->kind == RAY_V1 ? "state" : "phase", *word = f->in->cluster->kind == RAY_V1 ? "ready" : "Running";
+    return json_str_eq(json_get(f->prior, key), slice_of(word));
+}
+
+/* Pods end, or cannot be made. */
+static bool fails(const struct facts *f)
+{
+    bool failing = false;
+    for (uint32_t k = 0; k <= f->in->cluster->group_count; k++)
+        failing |= f->in->failures[k].count > 0;
+    for (uint32_t i = 0; i < f->in->pod_count; i++)
+        failing |= !pod_stands(f->in->pods[i]) && shown(f->in->pods[i]);
+    return failing;
+}
+
+/* A cluster that was ready stays so while it scales and while workers that somebody deleted are made anew: with the head it is of use. It
+ * is ready for the first time, or again, when all of it is. Without its head service nobody finds it. */
+static bool is_ready(const struct facts *f)
+{
+    bool head = f->head && pod_stands(f->head) && f->head->ready && f->service;
+    return head && f->in->errors->count == 0 && !f->in->cluster->suspend && !to_be_renewed(f) &&
+           (all_ready(f) || (was_ready(f) && !fails(f)));
+}
+
 void facts_gather(const struct cluster_view *in, struct jval prior, struct arena *a, struct facts *out)
 {
     const struct ray_cluster *c = in->cluster;
@@ -90,9 +124,7 @@ void facts_gather(const struct cluster_view *in, struct jval prior, struct arena
     for (uint32_t i = 0; i < in->pod_count; i++)
         out->pods += shown(in->pods[i]);
     out->suspended = c->suspend && in->pod_count == 0;
-    bool whole = out->head && pod_stands(out->head) && out->head->ready && (int64_t)out->pods == out->all.desired + 1;
-    for (uint32_t k = 0; k < c->group_count && whole; k++)
-        whole = out->groups[k].ready == out->groups[k].desired;
-    out->ready = in->errors->count == 0 && !c->suspend && whole && !to_be_renewed(out);
+    out->service = in->head_service && !in->head_service->deleting;
+    out->ready = is_ready(out);
     out->state = in->errors->count ? "failed" : out->suspended ? "suspended" : out->ready ? "ready" : "";
 }

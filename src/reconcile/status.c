@@ -1,9 +1,10 @@
 /* Status: written as a merge patch, and only when it says something new. News that a person or a program waits for (the state, a condition,
- * what is desired) goes out at once; that a condition holds for another reason at most every REASON_MS, and while reasons take turns, as
- * those of a failing head do, each time twice as long later, up to PROGRESS_MS, whatever the fleet: the reasons of one condition hold back
- * those of another. Mere progress (how many pods run) goes out at most every PROGRESS_MS, so that a cluster of a thousand pods that become
- * ready one by one costs a handful of writes, and in a large fleet more rarely, so that a thousand clusters that come up at once (after an
- * outage, say) tell of it at most once in PROGRESS_EACH_MS, and do not delay what the API server is needed for: pods. */
+ * what is desired) goes out at once; that a condition holds for another reason, or a group has failed once more, at most every REASON_MS,
+ * and while reasons take turns, as those of a failing head do, each time twice as long later, up to PROGRESS_MS, whatever the fleet: the
+ * reasons of one condition hold back those of another. Mere progress (how many pods run) goes out at most every PROGRESS_MS, so that a
+ * cluster of a thousand pods that become ready one by one costs a handful of writes, and in a large fleet more rarely, so that a thousand
+ * clusters that come up at once (after an outage, say) tell of it at most once in PROGRESS_EACH_MS, and do not delay what the API server is
+ * needed for: pods. */
 #include "status.h"
 
 enum {
@@ -182,6 +183,29 @@ static bool moved(struct jval prior, struct jval next)
     return false;
 }
 
+/* Whether another number of pods is wanted of a group. */
+static bool other_wish(struct jval prior, struct jval next)
+{
+    struct jval was = json_get(prior, "groups"), is = json_get(next, "groups"), k, before, now;
+    struct jiter old = json_iter(was);
+    if (json_len(was) != json_len(is))
+        return json_there(was);
+    for (struct jiter it = json_iter(is); json_next(&it, &k, &now) && json_next(&old, &k, &before);)
+        if (!json_equal(json_get(before, "desired"), json_get(now, "desired")))
+            return true;
+    return false;
+}
+
+/* Whether each group has as many ready pods as it wants. */
+static bool is_whole(struct jval status)
+{
+    struct jval groups = json_get(status, "groups"), k, g;
+    for (struct jiter it = json_iter(groups); json_next(&it, &k, &g);)
+        if (json_get_int(g, "ready", 0) != json_get_int(g, "desired", 0))
+            return false;
+    return json_len(groups) > 0;
+}
+
 /* True when the news can wait: state, generation, desired numbers and all conditions are as they were, but that the head became ready. */
 static bool mere_progress(struct jval prior, struct jval next)
 {
@@ -192,8 +216,8 @@ static bool mere_progress(struct jval prior, struct jval next)
     struct jval was = json_get(prior, "head.serviceName"), service = json_get(next, "head.serviceName"), k, now;
     if (json_there(json_get(prior, "head")) && json_type(service) == JSON_STRING && !json_equal(was, service))
         return false; /* clients look it up here */
-    if (moved(prior, next))
-        return false;
+    if (moved(prior, next) || other_wish(prior, next) || (is_whole(next) && !is_whole(prior) && json_there(json_get(prior, "groups"))))
+        return false; /* the end of its scaling is as good to know as its beginning */
     for (struct jiter it = json_iter(json_get(next, "conditions")); json_next(&it, &k, &now);) {
         struct jval type = json_get(now, "type"), yes = json_get(now, "status");
         struct arena none = {0};
@@ -257,8 +281,10 @@ static bool other_reason(struct jval prior, struct jval next)
     for (struct jiter it = json_iter(json_get(next, "conditions")); json_next(&it, &k, &now);) {
         struct arena none = {0};
         struct jval before = status_condition(prior, json_str(json_get(now, "type"), &none)), was = json_get(before, "reason");
-        if (json_there(was) && !json_equal(was, json_get(now, "reason")) &&
-            json_equal(json_get(before, "status"), json_get(now, "status")) && !is_start(now))
+        bool counted = json_str_eq(json_get(now, "type"), SLICE("ReplicaFailure")); /* its message says how often */
+        bool other =
+            !json_equal(was, json_get(now, "reason")) || (counted && !json_equal(json_get(before, "message"), json_get(now, "message")));
+        if (json_there(was) && other && json_equal(json_get(before, "status"), json_get(now, "status")) && !is_start(now))
             return true;
     }
     return false;

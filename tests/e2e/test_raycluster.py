@@ -96,7 +96,7 @@ def test_a_failed_worker_is_replaced_with_backoff(space, operator):
     eventually(lambda: worker["metadata"]["name"] not in [p["metadata"]["name"] for p in space.pods("c")])
     space.ready("c", 3)
     events = kubectl("get", "events", "-n", space.name, "-o", "wide").stdout
-    assert "FailedToCreateWorkerPod" in events and "exit code 7" in events
+    assert "WorkerPodEnded" in events and "exit code 7" in events
 
 
 def test_a_failed_head_is_replaced(space, operator):

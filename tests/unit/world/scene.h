@@ -160,6 +160,23 @@ static uint32_t pods_of(struct world *w, const char *cluster)
     return count;
 }
 
+/* Whether an event of this reason says this. */
+__attribute__((unused)) static bool tells(struct world *w, const char *reason, const char *text)
+{
+    struct arena a = {0};
+    struct slice list = SLICE_NONE;
+    struct json doc;
+    struct err e = {0};
+    struct jval k, event;
+    bool told = false;
+    CHECK_INT(world_ask(w, "GET", "/apis/events.k8s.io/v1/namespaces/n/events", "application/json", SLICE_NONE, &list), 200);
+    CHECK(json_parse(&doc, list, &a, &e));
+    for (struct jiter it = json_iter(json_get(json_root(&doc), "items")); json_next(&it, &k, &event);)
+        told |= json_str_eq(json_get(event, "reason"), slice_of(reason)) && strstr(json_get_str(event, "note", &a).ptr, text);
+    arena_free(&a);
+    return told;
+}
+
 static bool is_ready(struct world *w, const char *name)
 {
     return slice_eq(status_of(w, name, "status.state"), SLICE("ready"));

@@ -95,7 +95,10 @@ static void test_together(void)
     }
     world_run(&w, 10 * 1000);
     CHECK(is_ready(&w, "c"));
-    CHECK(says(&w, "rayclusters.ray.io", "c", "failed 1 times"));
+    CHECK(says(&w, "rayclusters.ray.io", "c", "failed once"));
+    test_case("a pod that ends by itself, or was refused: each has an event of its own");
+    CHECK(tells(&w, "WorkerPodEnded", "failed: Evicted"));
+    CHECK(!tells(&w, "FailedToCreateWorkerPod", ""));
     world_free(&w);
 }
 

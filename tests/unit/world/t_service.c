@@ -371,7 +371,13 @@ static void test_foreign(void)
     apply(&w, "c", 1);
     world_run(&w, 30 * 1000);
     CHECK(says(&w, "services", "c-head-svc", "shop"));
-    CHECK(says(&w, "rayclusters.ray.io", "c", "c-head-svc"));
+    CHECK(says(&w, "rayclusters.ray.io", "c", "group headgroup failed"));
+    CHECK(says(&w, "rayclusters.ray.io", "c", "service c-head-svc: 409"));
+    CHECK(says(&w, "rayclusters.ray.io", "c", "1 of 1 worker pods and 1 of 1 head pod are ready; service c-head-svc is not there"));
+    CHECK(!is_ready(&w, "c"));
+    CHECK(!says(&w, "rayclusters.ray.io", "c", "endpoints"));
+    CHECK(tells(&w, "FailedToCreateService", "service c-head-svc: 409"));
+    CHECK(!tells(&w, "FailedToCreateHeadPod", ""));
     CHECK(w.sent.patches < 20);
     CHECK_INT(world_call(&w, "DELETE", head_service, "application/json", SLICE("{}")), 200);
     world_run(&w, 10 * 60 * 1000);
