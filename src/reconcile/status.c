@@ -83,7 +83,7 @@ static void write_endpoints(const struct facts *f, struct jout *w)
     struct jval ports = {.at = -1}, k, v;
     struct json doc;
     struct err e = {0};
-    if (svc && json_parse(&doc, svc->endpoints, f->a, &e))
+    if (f->service && json_parse(&doc, svc->endpoints, f->a, &e))
         ports = json_root(&doc);
     struct jval before = json_get(f->prior, "endpoints");
     if (json_len(ports) + json_len(before) == 0)
