@@ -38,6 +38,15 @@ static void set_suites(br_ssl_engine_context *engine)
     br_ssl_engine_set_suites(engine, fast_aes ? gcm_first : chacha_first, COUNT_OF(gcm_first));
 }
 
+/* As br_ssl_engine_set_default_chapol does, without Poly1305 for processors of 32 bits and ChaCha20 for SSE2, which is the slower one
+ * today. */
+static void set_chapol(br_ssl_engine_context *engine)
+{
+    br_ssl_engine_set_chapol(engine, &br_sslrec_in_chapol_vtable, &br_sslrec_out_chapol_vtable);
+    br_ssl_engine_set_chacha20(engine, br_chacha20_ct_run);
+    br_ssl_engine_set_poly1305(engine, br_poly1305_ctmulq_get());
+}
+
 static void set_algorithms(br_ssl_engine_context *engine)
 {
     br_ssl_engine_set_versions(engine, BR_TLS12, BR_TLS12);
@@ -50,7 +59,7 @@ static void set_algorithms(br_ssl_engine_context *engine)
     br_ssl_engine_set_default_rsavrfy(engine);
     br_ssl_engine_set_default_ecdsa(engine); /* and the curves */
     br_ssl_engine_set_default_aes_gcm(engine);
-    br_ssl_engine_set_default_chapol(engine);
+    set_chapol(engine);
 }
 
 static void set_identity(br_ssl_client_context *client, struct tls_identity *id)
