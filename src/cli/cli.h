@@ -9,6 +9,7 @@
 
 int cli_operator(int argc, char **argv);        /* the controller itself */
 int cli_install(int argc, char **argv);         /* the manifests of an installation */
+int cli_uninstall(int argc, char **argv);       /* the names of what they have made */
 int cli_validate(int argc, char **argv);        /* checks manifests without a cluster */
 int cli_explain(int argc, char **argv);         /* the objects that would be made from a manifest */
 int cli_explain_cluster(int argc, char **argv); /* `explain cluster`: why a cluster is as it is */

@@ -1,4 +1,4 @@
-/* What `mobula install --print` prints, as a function of its options. */
+/* What `mobula install --print` and `mobula uninstall` print, as functions of their options. */
 #ifndef MOBULA_CLI_INSTALL_H
 #define MOBULA_CLI_INSTALL_H
 
@@ -18,5 +18,11 @@ extern const struct install_options install_defaults;
 
 /* Checks the options and appends the manifests as YAML documents. The same options give the same bytes. */
 bool install_write(const struct install_options *o, struct buf *out, struct err *e);
+struct uninstall_options {
+    struct slice ns, watch, kinds; /* as above */
+    bool crds;
+};
+/* What there is to delete, as YAML documents with nothing but names. */
+bool uninstall_write(const struct uninstall_options *o, struct buf *out, struct err *e);
 
 #endif

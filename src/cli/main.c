@@ -13,6 +13,7 @@ static const struct subcommand {
 } subcommands[] = {
     {"operator", "run the controller, which makes and keeps the pods of RayClusters", cli_operator},
     {"install", "print the manifests of an installation", cli_install},
+    {"uninstall", "print the names of what an installation has made, to delete it", cli_uninstall},
     {"validate", "check manifests without a cluster", cli_validate},
     {"explain", "print what would be made from a manifest, or say why a cluster is as it is", cli_explain},
     {"logs", "print what a job has printed, or follow it", cli_logs},

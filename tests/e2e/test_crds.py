@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cluster import LEGACY, V1, Refused, eventually, kubectl, manifests, raycluster
+from cluster import LEGACY, ROOT, V1, Refused, eventually, kubectl, manifests, raycluster
 from test_legacy import raycluster as legacy
 
 CLIENT_SIDE_LIMIT = 256 * 1024  # kubectl apply keeps the whole object in an annotation
@@ -182,6 +182,6 @@ def test_printer_columns(api):
 
 
 def test_the_examples_are_valid():
-    for name in ("raycluster", "raycluster-autoscaling", "legacy-cluster", "legacy-cluster2", "rayjob", "rayjob-on-cluster"):
-        out = kubectl("create", "--dry-run=server", "--validate=strict", "-o", "json", "-f", f"airgap/examples/{name}.yaml")
-        assert json.loads(out.stdout)["kind"] == ("RayJob" if name.startswith("rayjob") else "RayCluster")
+    for file in sorted((ROOT / "airgap/examples").iterdir()):
+        out = kubectl("create", "--dry-run=server", "--validate=strict", "-o", "json", "-f", file)
+        assert json.loads(out.stdout)["kind"] == ("RayJob" if file.name.startswith("rayjob") else "RayCluster")

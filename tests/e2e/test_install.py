@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cluster import LEGACY, V1, Audit, Refused, eventually, kubectl, manifests, raycluster, rayjob, what
+from cluster import LEGACY, ROOT, V1, Audit, Refused, eventually, kubectl, manifests, mobula, raycluster, rayjob, what
 from test_legacy import raycluster as legacy
 
 MAX_RESOURCES, MAX_GRANTS = 11, 35
@@ -173,6 +173,42 @@ def test_the_deployment_is_restricted(space):
     assert "--leader-elect" in pod["spec"]["containers"][0]["args"]
     account = space.api.get(space.path("serviceaccounts", "mobula"))
     assert account["automountServiceAccountToken"] is False
+
+
+def test_a_cluster_that_is_restricted(space, operator):
+    """The example passes Pod Security `restricted`, its injected init container too; what explain prints does as well."""
+    space.api.patch(f"/api/v1/namespaces/{space.name}", {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}})
+    example = ROOT / "airgap/examples/raycluster-restricted.yaml"
+    objects_of = mobula("explain", "-f", example).stdout.replace("namespace: default", f"namespace: {space.name}")
+    out = kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", stdin=objects_of)
+    assert "Warning" not in out.stderr and out.stdout.count("created (server dry run)") == 4, (out.stdout, out.stderr)
+    kubectl("-n", space.name, "apply", "-f", example)
+    space.ready("restricted", 3)
+
+
+def test_uninstall_leaves_nothing_but_clusters(space, operator):
+    flags = ("--namespace", space.name)
+    kubectl("apply", "-f", "-", stdin=manifests("--no-crds", "--kinds=all", "--leader-elect", *flags))
+    space.apply(raycluster("c", workers=1))
+    space.ready("c", 2)
+    space.api.get(space.path("configmaps", "mobula-tools"))
+    operator.stop()
+    kubectl("delete", "--ignore-not-found", "--wait=false", "-f", "-", stdin=mobula("uninstall", *flags).stdout)
+    left = kubectl("-n", space.name, "get", "deployments,configmaps,serviceaccounts,roles,rolebindings,leases", "-o", "name").stdout.split()
+    assert set(left) == {"configmap/kube-root-ca.crt", "serviceaccount/default"}, left
+    assert space.cluster("c") and len(space.pods("c")) == 2
+    names = mobula("uninstall", "--crds", "--kinds=all", *flags).stdout
+    assert all(f"  name: {name}\n" in names for name in ("rayclusters.ray.io", "rayjobs.ray.io", "rayclusters.cluster.ray.io"))
+    kubectl("apply", "-f", "-", stdin=manifests("--no-crds", "--kinds=all", *flags))  # upgrade and install are the same
+
+
+def test_the_file_is_applied_and_deleted(api):
+    """airgap/operator.yaml, as it is."""
+    file = ROOT / "airgap/operator.yaml"
+    api.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ray"}})
+    for verb in ("apply", "delete"):
+        assert kubectl(verb, "-f", file).stdout.count("\n") == 4
+    api.call("DELETE", "/api/v1/namespaces/ray")
 
 
 def test_applied_again_and_strictly(space):

@@ -203,6 +203,29 @@ static void limits(struct arena *a)
     buf_free(&watch);
 }
 
+static void uninstalled(struct arena *a)
+{
+    struct err e = {0};
+    struct buf out;
+    struct uninstall_options o = {.ns = SLICE("ray"), .watch = SLICE("a,b"), .kinds = SLICE("ray.io")};
+    buf_init(&out, MIB);
+    test_case("what install has made, and never a definition unless that is said");
+    CHECK(uninstall_write(&o, &out, &e));
+    struct slice text = arena_dup(a, buf_slice(&out));
+    CHECK(slice_starts(text, SLICE("---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: mobula\n  namespace: \"ray\"\n")));
+    CHECK(strstr(text.ptr, "kind: ConfigMap\nmetadata:\n  name: mobula-tools\n  namespace: \"b\"\n"));
+    CHECK(!strstr(text.ptr, "CustomResourceDefinition") && !strstr(text.ptr, "kind: Namespace"));
+    buf_clear(&out);
+    o.crds = true;
+    CHECK(uninstall_write(&o, &out, &e));
+    text = arena_dup(a, buf_slice(&out));
+    CHECK(strstr(text.ptr, "  name: rayclusters.ray.io\n") && strstr(text.ptr, "  name: rayjobs.ray.io\n"));
+    CHECK(!strstr(text.ptr, "cluster.ray.io"));
+    o.ns = SLICE("Ray");
+    CHECK(!uninstall_write(&o, &out, &e) && strstr(e.text, "--namespace"));
+    buf_free(&out);
+}
+
 int main(void)
 {
     struct arena a = {0};
@@ -210,6 +233,7 @@ int main(void)
     one_kind(&a);
     definitions(&a);
     as_a_file(&a);
+    uninstalled(&a);
     refused(&a);
     limits(&a);
     arena_free(&a);

@@ -1,0 +1,93 @@
+/* `mobula uninstall`: the names of what `mobula install` has made, for kubectl to delete. Definitions are among them only when that is
+ * asked for: with them go all RayClusters and RayJobs of every namespace, whoever looks after them. */
+#include "cli.h"
+#include "install.h"
+
+#include <stdio.h>
+
+static const struct made {
+    const char *api_version, *kind, *name;
+    enum { IN_OWN, IN_WATCHED, IN_NONE } where;
+} list_of_made[] = {
+    {"apps/v1", "Deployment", "mobula", IN_OWN}, /* first: who has lost its rights would only complain */
+    {"v1", "ConfigMap", RAY_TOOLS_CONFIGMAP_NAME, IN_WATCHED},
+    {"rbac.authorization.k8s.io/v1", "RoleBinding", "mobula", IN_WATCHED},
+    {"rbac.authorization.k8s.io/v1", "Role", "mobula", IN_WATCHED},
+    {"rbac.authorization.k8s.io/v1", "RoleBinding", "mobula-leader", IN_OWN},
+    {"rbac.authorization.k8s.io/v1", "Role", "mobula-leader", IN_OWN},
+    {"coordination.k8s.io/v1", "Lease", "mobula", IN_OWN},
+    {"v1", "ServiceAccount", "mobula", IN_OWN},
+};
+
+static void put_name(const char *api_version, const char *kind, struct slice name, struct slice ns, struct buf *out)
+{
+    buf_printf(out, "---\napiVersion: %s\nkind: %s\nmetadata:\n  name: %.*s\n", api_version, kind, SLICE_ARG(name));
+    if (!slice_empty(ns))
+        buf_printf(out, "  namespace: \"%.*s\"\n", SLICE_ARG(ns));
+}
+
+static void put_definitions(enum operator_kinds kinds, struct buf *out)
+{
+    const struct kube_resource *const of[] = {&ray_job_resource, &ray_resources[RAY_V1], &ray_resources[RAY_LEGACY]};
+    for (size_t i = 0; i < COUNT_OF(of); i++) {
+        bool legacy = of[i] == &ray_resources[RAY_LEGACY];
+        char name[LIMIT_KUBE_NAME + 1];
+        if (legacy ? kinds == OPERATOR_RAY_IO : kinds == OPERATOR_LEGACY)
+            continue;
+        snprintf(name, sizeof name, "%.*s.%.*s", SLICE_ARG(of[i]->plural), SLICE_ARG(of[i]->group));
+        put_name("apiextensions.k8s.io/v1", "CustomResourceDefinition", slice_of(name), SLICE_NONE, out);
+    }
+}
+
+bool uninstall_write(const struct uninstall_options *o, struct buf *out, struct err *e)
+{
+    struct cli_namespaces watched;
+    enum operator_kinds kinds;
+    if (!cli_namespace(o->ns, "--namespace", e) || !cli_kinds(o->kinds, &kinds, e) ||
+        !cli_namespaces(slice_empty(o->watch) ? o->ns : o->watch, "--watch-namespace", &watched, e))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(list_of_made); i++) {
+        const struct made *m = &list_of_made[i];
+        for (uint32_t k = 0; k < (m->where == IN_WATCHED ? watched.count : 1); k++)
+            put_name(m->api_version, m->kind, slice_of(m->name), m->where == IN_WATCHED ? watched.list[k] : o->ns, out);
+    }
+    if (o->crds)
+        put_definitions(kinds, out);
+    return true;
+}
+
+/* ---- the command ---- */
+
+static const struct flag list[] = {
+#define AT(field) offsetof(struct uninstall_options, field)
+    {"namespace", FLAG_TEXT, AT(ns), "NS", "where the operator runs (mobula)"},
+    {"watch-namespace", FLAG_TEXT, AT(watch), "NS[,NS...]", "where it makes clusters (the same)"},
+    {"crds", FLAG_SWITCH, AT(crds), NULL, "the definitions, too: every RayCluster and RayJob of every namespace is deleted with them"},
+    {"kinds", FLAG_TEXT, AT(kinds), "WHICH", "ray.io, legacy or all: with --crds, the definitions of which group (ray.io)"},
+#undef AT
+};
+
+static const struct flags flags = {
+    .usage = "mobula uninstall [FLAG...] | kubectl delete --ignore-not-found -f -",
+    .about =
+        "Prints the names of what `mobula install` with these flags has made, and of ConfigMap " RAY_TOOLS_CONFIGMAP_NAME
+        ", for kubectl to delete.\n"
+        "Namespaces, definitions, RayClusters and RayJobs stay, and so do the pods of clusters. Delete RayJobs that run on a cluster of\n"
+        "somebody else's (clusterSelector) before: the operator takes their finalizer off.",
+    .list = list,
+    .count = COUNT_OF(list),
+};
+
+int cli_uninstall(int argc, char **argv)
+{
+    struct uninstall_options o = {.ns = install_defaults.ns, .kinds = install_defaults.kinds};
+    int status;
+    if (!flags_parse(&flags, argc, argv, &o, &status))
+        return status;
+    struct err e = {0};
+    __attribute__((cleanup(buf_free))) struct buf out;
+    buf_init(&out, MIB);
+    if (!uninstall_write(&o, &out, &e))
+        return flags_wrong(&flags, "%s", e.text);
+    return cli_print(buf_slice(&out)) ? STATUS_OK : STATUS_ERROR;
+}
