@@ -260,11 +260,8 @@ bool answer_passing(const struct kube_status *s)
  * OwnerReferencesPermissionEnforcement does not let it be taken over by who may not delete services. */
 static bool service_left_over(const struct op *op, const struct flight *f)
 {
-    const struct service_record *r;
-    for (uint32_t i = 0; (r = map_next(&op->services, &i)) != NULL;)
-        if (!r->of->present && r->of->ns == f->c->ns && strcmp(r->service.name, f->name) == 0)
-            return true;
-    return false;
+    const struct service_record *r = name_find(op, &kind_kservice, f->c->ns, slice_of(f->name));
+    return r && !r->of->present;
 }
 
 /* Quota, admission and validation do not look at the index of a pod: their no holds for the whole group. */
@@ -489,7 +486,8 @@ bool answer_status(struct op *op, struct flight *f, const struct kube_answer *a)
                      */
             work_drop(c);
             cluster_doubt(c);
-            c->not_before_ms = c->status_not_before_ms;
+            if (c->not_before_ms < c->status_not_before_ms) /* else a call of the same plan was told to wait longer */
+                c->not_before_ms = c->status_not_before_ms;
             cluster_wake_at(op, c, c->not_before_ms);
             return false;
         }

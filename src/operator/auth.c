@@ -204,6 +204,6 @@ void auth_follow(struct op *op, struct cluster *c)
     struct slice token;
     if (c->auth || !slice_empty(op->model.auth_secret))
         auth_of(op, c);
-    if (c->auth && (c->owner || op->followers) && !slice_empty(head_address(op, c)))
+    if (c->auth && (c->owner || op->watched) && !slice_empty(head_address(op, c)))
         auth_token(op, c, &token, NULL);
 }

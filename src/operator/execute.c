@@ -58,11 +58,8 @@ static void want_tools(struct op *op, struct cluster *c)
 /* Another cluster's service of this name: it would change hands without a word, because both are written by the same manager. */
 static const struct service_record *taken(struct op *op, const struct cluster *c, struct slice name)
 {
-    const struct service_record *r;
-    for (uint32_t i = 0; (r = map_next(&op->services, &i)) != NULL;)
-        if (r->of != c && r->of->present && r->of->ns == c->ns && slice_eq(slice_of(r->service.name), name))
-            return r;
-    return NULL;
+    const struct service_record *r = name_find(op, &kind_kservice, c->ns, name);
+    return r && r->of != c && r->of->present ? r : NULL;
 }
 
 bool make_pod(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)

@@ -101,7 +101,8 @@ void kept_cluster(struct op *op, struct cluster *c, struct jval object, uint32_t
 {
     (void)round;
     struct slice job = controller(object, SLICE("RayJob"), &op->event_arena);
-    cluster_own(op, c, cluster_make(op, job, istr_slice(c->ns), c->space, &kind_rayjob));
+    struct cluster *owner = cluster_make(op, job, istr_slice(c->ns), c->space, &kind_rayjob);
+    cluster_own(op, c, owner != c ? owner : NULL); /* whoever may write the object may name its own uid there */
     if (changed || status)
         cluster_tell(op, c);
 }
@@ -132,6 +133,7 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
         c->kind = from->kind;
         c->name = mem_alloc(name.len + 1);
         memcpy(c->name, name.ptr, name.len);
+        name_enter(op, c->kind, c->ns, name, c);
     }
     c->version = version;
     int64_t generation = json_get_int(metadata, "generation", 0);
@@ -179,10 +181,11 @@ bool extract_labelled(struct jval object)
     return json_there(json_key(json_get(object, "metadata.labels"), SLICE(RAY_LABEL_CLUSTER)));
 }
 
-static struct service_record *service_make(struct op *op, struct cluster *c, struct slice uid)
+static struct service_record *service_make(struct op *op, struct cluster *c, struct slice uid, struct slice name)
 {
     struct service_record *r = slab_alloc(&op->service_slab);
     slice_copy(uid, r->service.uid, sizeof r->service.uid);
+    slice_copy(name, r->service.name, sizeof r->service.name);
     r->of = c;
     r->made_ms = op->now.mono_ms;
     r->next = c->services;
@@ -191,6 +194,7 @@ static struct service_record *service_make(struct op *op, struct cluster *c, str
         r->next->link = &r->next;
     c->services = r;
     map_put(&op->services, slice_of(r->service.uid), r);
+    name_enter(op, &kind_kservice, c->ns, name, r);
     return r;
 }
 
@@ -219,10 +223,9 @@ void extract_service(struct op *op, struct space *space, struct jval object, uin
     if (!c)
         return;
     if (!r)
-        r = service_make(op, c, uid);
+        r = service_make(op, c, uid, name);
     r->round = round ? round : r->round;
     r->service.version = version;
-    slice_copy(name, r->service.name, sizeof r->service.name);
     slice_copy(json_get_str(object, "spec.clusterIP", a), r->service.ip, sizeof r->service.ip);
     r->service.hash = ray_service_hash(object);
     keep_endpoints(op, r, object);

@@ -1,5 +1,6 @@
 /* RayJobs: what a decision about one may look at, and how it is watched over. Its clusters are records like any others; what the
  * dashboard said is kept beside its record (job_dash.c). */
+#include "kind.h"
 #include "verbs.h"
 
 /* ---- the record's other half ---- */
@@ -11,22 +12,8 @@ struct job *job_of(struct op *op, struct cluster *c)
     c->job = mem_alloc(sizeof *c->job);
     c->job->op = op;
     c->job->c = c;
+    c->job->follows.who = c;
     return c->job;
-}
-
-/* Which cluster's news are this job's as well. Those of a cluster that it owns find it by themselves. */
-static void follow(struct job *j, struct slice name, bool owned)
-{
-    struct op *op = j->op;
-    bool follows = !owned && !slice_empty(name);
-    const struct istr *on = follows ? intern_get(&op->strings, name) : NULL;
-    intern_drop(&op->strings, j->on);
-    j->on = on;
-    if (follows && !j->follows)
-        op->followers++;
-    else if (!follows && j->follows)
-        op->followers--;
-    j->follows = follows;
 }
 
 void job_drop(struct op *op, struct cluster *c)
@@ -35,7 +22,7 @@ void job_drop(struct op *op, struct cluster *c)
     if (!j)
         return;
     heads_forget(op, j);
-    follow(j, SLICE_NONE, true);
+    name_unwatch(op, &j->follows);
     mem_free(j->texts);
     mem_free(j);
     c->job = NULL;
@@ -157,7 +144,8 @@ static void view_clusters(struct op *op, struct cluster *c, struct slice name, s
         named |= slice_eq(slice_of(own->name), name);
         list[v->cluster_count++] = view_cluster(op, c, own);
     }
-    follow(job_of(op, c), name, named);
+    /* Those of a cluster that it owns find it by themselves. */
+    name_watch(op, &job_of(op, c)->follows, &kind_raycluster, c->ns, named ? SLICE_NONE : name);
     struct cluster *other = named ? NULL : cluster_named(op, c, name);
     if (other)
         list[v->cluster_count++] = view_cluster(op, c, other);

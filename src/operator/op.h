@@ -200,6 +200,8 @@ struct op {
     struct rng rng;
     struct intern strings;
     struct map clusters, pods, services, tools; /* by key, by uid, by uid, by namespace */
+    struct map names;                           /* see names.c */
+    uint32_t watched;                           /* watches of names */
     struct slab cluster_slab, pod_slab, service_slab, flight_slab;
     struct space *spaces;
     struct cluster *dirty_first, *dirty_last;
@@ -213,7 +215,6 @@ struct op {
     struct ray_cluster model;
     struct ray_job job; /* in the place of model when `parsed` is one */
     struct ray_errors errors;
-    uint32_t followers; /* jobs that wait for a cluster that they do not own */
     uint64_t executable_hash;
     uint32_t flights;
     bool leading, stopping, released;
@@ -249,6 +250,22 @@ void cluster_own(struct op *op, struct cluster *c, struct cluster *job); /* NULL
 void cluster_tell(struct op *op, const struct cluster *c);               /* whoever looks at this cluster is dirty */
 /* The ray.io/v1 cluster of this name in the namespace of another record; NULL. */
 struct cluster *cluster_named(struct op *op, const struct cluster *beside, struct slice name);
+
+/* names.c */
+struct name_entry;
+struct name_watch { /* zero-initialised but for `who` */
+    struct cluster *who;
+    struct name_entry *at; /* private from here */
+    struct name_watch *next, **link;
+};
+void name_enter(struct op *op, const struct kind *kind, const struct istr *ns, struct slice name, void *object);
+void name_leave(struct op *op, const struct kind *kind, const struct istr *ns, struct slice name, const void *object);
+void *name_find(const struct op *op, const struct kind *kind, const struct istr *ns, struct slice name); /* NULL: there is none */
+/* Whenever an object of this name is told of (name_tell), `who` is touched. One name at a time; an empty one: none. */
+void name_watch(struct op *op, struct name_watch *w, const struct kind *kind, const struct istr *ns, struct slice name);
+void name_unwatch(struct op *op, struct name_watch *w);
+void name_tell(struct op *op, const struct kind *kind, const struct istr *ns, struct slice name);
+void names_free(struct op *op);
 
 /* timers.c: a heap of clusters by wake_ms */
 void timer_set(struct op *op, struct cluster *c, int64_t ms);
@@ -387,8 +404,7 @@ struct job {
     struct cluster *c;
     struct job_said said;                                   /* its texts … */
     char *texts;                                            /* … are in here */
-    const struct istr *on;                                  /* the cluster that status names */
-    bool follows;                                           /* it is not the job's own */
+    struct name_watch follows;                              /* the cluster that status names, when it is not the job's own */
     int64_t submitter_ms;                                   /* when its last submitter pod was made; 0: not by this process */
     int64_t leaving_ms;                                     /* since when it has been known to be deleted; 0: it is not */
     struct job_time started, ended, ray_ended;              /* startTime, endTime and rayJobInfo.endTime */

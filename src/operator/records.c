@@ -91,19 +91,12 @@ void cluster_tell(struct op *op, const struct cluster *c)
 {
     if (c->owner)
         cluster_touch(op, c->owner);
-    struct cluster *other;
-    for (uint32_t i = 0; op->followers && (other = map_next(&op->clusters, &i)) != NULL;)
-        if (other->job && other->job->follows && other->ns == c->ns && slice_eq(istr_slice(other->job->on), slice_of(c->name)))
-            cluster_touch(op, other);
+    name_tell(op, c->kind, c->ns, slice_of(c->name));
 }
 
 struct cluster *cluster_named(struct op *op, const struct cluster *beside, struct slice name)
 {
-    struct cluster *c;
-    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;)
-        if (c->present && c->kind == &kind_raycluster && c->ns == beside->ns && slice_eq(slice_of(c->name), name))
-            return c;
-    return NULL;
+    return name_find(op, &kind_raycluster, beside->ns, name);
 }
 
 struct cluster *dirty_pop(struct op *op)
@@ -147,6 +140,8 @@ static void forget_content(struct op *op, struct cluster *c)
     auth_drop(c);
     intern_drop(&op->strings, c->spec);
     intern_drop(&op->strings, c->meta);
+    if (c->name)
+        name_leave(op, c->kind, c->ns, slice_of(c->name), c);
     mem_free(c->name);
     mem_free(c->status);
     c->spec = c->meta = NULL;
@@ -168,6 +163,7 @@ void cluster_gone(struct op *op, struct cluster *c)
     cluster_tell(op, c);
     if (c->owner && !c->by_us)
         cluster_doubt(c->owner);
+    cluster_own(op, c, NULL); /* here, and not when nothing is left of it: two that name each other would wait for each other */
     c->by_us = false;
     tools_drop_unused(op, c->ns);
     forget_content(op, c); /* at once: while answers are on their way it may come back, as after a 404 that was none */
@@ -213,6 +209,7 @@ void service_remove(struct op *op, struct service_record *r)
 {
     struct cluster *c = r->of;
     service_ends(op, r);
+    name_leave(op, &kind_kservice, c->ns, slice_of(r->service.name), r);
     if (!r->by_us)
         cluster_doubt(c);
     *r->link = r->next;
@@ -307,6 +304,7 @@ void records_free(struct op *op)
         intern_drop(&op->strings, p->reason);
         intern_drop(&op->strings, p->words);
     }
+    names_free(op);
     map_free(&op->clusters);
     map_free(&op->pods);
     map_free(&op->services);

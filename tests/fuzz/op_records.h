@@ -28,9 +28,9 @@ static void check_jobs(struct op *op)
                 abort();
         if (c->job && (c->job->c != c || c->kind != &kind_rayjob))
             abort();
-        follows += c->job && c->job->follows;
+        follows += c->job && c->job->follows.at;
     }
-    if (owned || follows != op->followers)
+    if (owned || follows != op->watched)
         abort();
 }
 

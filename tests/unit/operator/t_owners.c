@@ -1,0 +1,110 @@
+/* Who owns a cluster, who is found by a name, and who is told of it. Whoever may write a RayCluster writes its owner references too. */
+#include "heads.h"
+#include "src/operator/verbs.h"
+
+static struct cluster *tell_owned(struct rig *r, int n, int owner, unsigned version)
+{
+    struct slice uid = uid_of(r, 0xc, n);
+    struct slice text = arena_printf(&r->arena,
+                                     "{\"metadata\":{\"name\":\"c%d\",\"namespace\":\"n\",\"uid\":\"%s\",\"ownerReferences\":[{\"kind\":"
+                                     "\"RayJob\",\"name\":\"j\",\"uid\":\"%s\",\"controller\":true}]},\"spec\":{}}",
+                                     n, uid.ptr, uid_of(r, 0xc, owner).ptr);
+    extract_cluster(r->op, source_of(&r->op->spaces[0], &kind_raycluster), parsed(r, text), version, 1);
+    return cluster_get(r->op, uid, SLICE("n"));
+}
+
+/* Everything that is queued is let go of, as a process that does not lead does. */
+static uint32_t left(struct rig *r)
+{
+    decide_none(r->op);
+    return r->op->clusters.count;
+}
+
+static void check_own_owner(void)
+{
+    struct rig r;
+    start(&r, "");
+    test_case("a cluster that names itself as its owner leaves no record");
+    cluster_gone(r.op, r.c);
+    struct cluster *c = tell_owned(&r, 1, 1, 10);
+    CHECK(c && c->owner == NULL && c->clusters == NULL);
+    cluster_gone(r.op, c);
+    CHECK_INT(left(&r), 0);
+    test_case("nor do two that name each other");
+    struct cluster *a = tell_owned(&r, 1, 2, 11), *b = tell_owned(&r, 2, 1, 12);
+    CHECK(a && b);
+    cluster_gone(r.op, a);
+    cluster_gone(r.op, b);
+    CHECK_INT(left(&r), 0);
+    CHECK_INT(r.op->names.count, 0);
+    finish(&r);
+}
+
+static void check_names(void)
+{
+    struct rig r;
+    start(&r, "");
+    const struct istr *n = r.c->ns;
+    test_case("a cluster is found by its kind, namespace and name");
+    CHECK(name_find(r.op, &kind_raycluster, n, SLICE("c")) == r.c);
+    CHECK(name_find(r.op, &kind_raycluster_legacy, n, SLICE("c")) == NULL);
+    CHECK(name_find(r.op, &kind_raycluster, n, SLICE("c1")) == NULL);
+    CHECK(name_find(r.op, &kind_raycluster, n, SLICE_NONE) == NULL);
+    test_case("of two by one name the newer is found, and the end of the older changes nothing");
+    struct cluster *older = tell_owned(&r, 1, 7, 20);
+    CHECK(name_find(r.op, &kind_raycluster, n, SLICE("c1")) == older);
+    name_enter(r.op, &kind_raycluster, n, SLICE("c1"), r.c);
+    name_leave(r.op, &kind_raycluster, n, SLICE("c1"), older);
+    CHECK(name_find(r.op, &kind_raycluster, n, SLICE("c1")) == r.c);
+    name_leave(r.op, &kind_raycluster, n, SLICE("c1"), r.c);
+    test_case("who watches a name is told of it, whether there is an object or not");
+    struct name_watch w = {.who = r.c};
+    name_watch(r.op, &w, &kind_raycluster, n, SLICE("c9"));
+    while (dirty_pop(r.op))
+        continue;
+    name_tell(r.op, &kind_raycluster, n, SLICE("c8"));
+    CHECK(dirty_pop(r.op) == NULL);
+    name_tell(r.op, &kind_raycluster, n, SLICE("c9"));
+    CHECK(dirty_pop(r.op) == r.c);
+    test_case("LIMIT_KUBE_NAME");
+    char name[LIMIT_KUBE_NAME + 1];
+    memset(name, 'x', sizeof name);
+    name_watch(r.op, &w, &kind_raycluster, n, (struct slice){name, LIMIT_KUBE_NAME});
+    CHECK(w.at != NULL);
+    name_watch(r.op, &w, &kind_raycluster, n, (struct slice){name, LIMIT_KUBE_NAME + 1});
+    CHECK(w.at == NULL);
+    CHECK_INT(r.op->watched, 0);
+    finish(&r);
+}
+
+/* A pod of the same plan was told to wait for a minute. */
+static void check_longer_wait(void)
+{
+    enum { MINUTE_MS = 60 * 1000 };
+    static const int codes[] = {404, 409};
+    for (size_t i = 0; i < COUNT_OF(codes); i++) {
+        struct rig r;
+        start(&r, "");
+        test_case("a status that is answered %d does not shorten a longer wait", codes[i]);
+        struct flight *f = slab_alloc(&r.op->flight_slab);
+        *f = (struct flight){.op = r.op, .c = r.c, .verb = &verb_status};
+        r.c->in_flight++;
+        r.op->flights++;
+        r.c->not_before_ms = r.op->now.mono_ms + MINUTE_MS;
+        struct kube_answer a = {.outcome = KUBE_REFUSED,
+                                .status = {.code = codes[i], .reason = codes[i] == 404 ? KUBE_NOT_FOUND : KUBE_CONFLICT}};
+        int64_t before_ms = r.c->not_before_ms;
+        answer_done(r.op, (uint64_t)(uintptr_t)f, &a, r.op->now);
+        CHECK_INT(r.c->not_before_ms, before_ms);
+        finish(&r);
+    }
+}
+
+int main(void)
+{
+    log_global = (struct log){.level = LOG_ERROR, .fd = -1};
+    check_own_owner();
+    check_names();
+    check_longer_wait();
+    return test_done();
+}
