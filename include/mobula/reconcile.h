@@ -54,6 +54,7 @@ struct group_failures {
     uint32_t count;        /* since the group was last well */
     uint32_t made;         /* pods that were created since the last one, after the wait for it */
     int64_t last_us;       /* wall clock of the last one */
+    bool ended;            /* the last one was a pod that ended; else one that could not be made */
     int64_t not_before_ms; /* monotonic: nothing is created in this group before; it is forgotten some time after */
     uint64_t accepted;     /* the group's hash (ray_group.hash) that the API server took in a dry run; 0: none was tried */
     uint64_t refused;      /* the one that it refused, for the reason below: nothing that runs is given up for it … */

@@ -16,7 +16,7 @@ struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *
     return root;
 }
 
-void group_failed(struct op *op, struct cluster *c, int32_t group, const char *event, struct slice reason)
+void group_failed(struct op *op, struct cluster *c, int32_t group, bool ended, const char *event, struct slice reason)
 {
     work_drop(c);
     model_load(op, c);
@@ -26,6 +26,7 @@ void group_failed(struct op *op, struct cluster *c, int32_t group, const char *e
         return;
     f->count += f->count < 1000;
     f->made = 0;
+    f->ended = ended;
     f->last_us = op->now.wall_us;
     f->not_before_ms = op->now.mono_ms + reconcile_backoff_ms(f->count, hash64(slice_of(c->uid), 0));
     utf8_copy(reason, f->reason, sizeof f->reason);
@@ -52,7 +53,7 @@ static const char *event_of(const struct verb *v, int32_t group)
 
 void group_failed_by(struct op *op, struct cluster *c, const struct action *act, const char *text)
 {
-    group_failed(op, c, act->group, event_of(act->verb, act->group), slice_of(text));
+    group_failed(op, c, act->group, false, event_of(act->verb, act->group), slice_of(text));
 }
 
 static void log_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text, int64_t again_ms)
@@ -138,7 +139,7 @@ static bool look_up(struct op *op, struct flight *f)
 void flight_failed(struct op *op, const struct flight *f, const char *text)
 {
     if (f->generation == f->c->generation)
-        group_failed(op, f->c, f->group, event_of(f->verb, f->group), slice_of(text));
+        group_failed(op, f->c, f->group, false, event_of(f->verb, f->group), slice_of(text));
 }
 
 /* The pod of this name belongs to somebody else: most often to an older cluster of the same name whose pods are still going away. */

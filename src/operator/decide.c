@@ -157,7 +157,7 @@ void count_failure(struct op *op, struct cluster *c, const struct action *act)
     struct pod_record *r = map_get(&op->pods, act->uid);
     if (r)
         r->pod.counted = true;
-    group_failed(op, c, act->group, act->group < 0 ? "HeadPodEnded" : "WorkerPodEnded", act->text);
+    group_failed(op, c, act->group, true, act->group < 0 ? "HeadPodEnded" : "WorkerPodEnded", act->text);
 }
 
 void forget_failures(struct op *op, struct cluster *c, const struct action *act)

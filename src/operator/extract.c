@@ -90,6 +90,7 @@ void extract_failures(struct op *op, struct cluster *c)
         struct group_failures *f = failures_of(op, c, name, slice_eq(name, SLICE(RAY_HEAD_GROUP)), true);
         f->count = count > 1000 ? 1000 : (uint32_t)count;
         f->last_us = last_us;
+        f->ended = json_get_bool(g, "ended", false);
         utf8_copy(json_get_str(g, "reason", &op->event_arena), f->reason, sizeof f->reason);
         /* By the wall clock that wrote it, when the wait ends or was over; never later than a whole wait from now. */
         int64_t wait = reconcile_backoff_ms(f->count, hash64(slice_of(c->uid), 0)), gone = (op->now.wall_us - last_us) / 1000;

@@ -361,7 +361,7 @@ bool flight_look(struct op *op, struct flight *f, struct err *e);
 void flight_failed(struct op *op, const struct flight *f, const char *text);
 /* The rest of the plan is dropped and the group waits. While it waits already, nothing more is counted: what fails together is one
  * failure. */
-void group_failed(struct op *op, struct cluster *c, int32_t group, const char *event, struct slice reason);
+void group_failed(struct op *op, struct cluster *c, int32_t group, bool ended, const char *event, struct slice reason);
 /* For answers, whatever they are about. Trouble: of the connection or the server, not of the spec: all of it waits, longer each time. Wait:
  * what it waits for goes on without us, and will most often be over soon: it is looked for each second, and later more rarely. */
 void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text);

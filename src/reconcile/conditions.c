@@ -105,6 +105,14 @@ static void write_provisioned(const struct facts *f, struct jout *w)
               message);
 }
 
+/* KubeRay's words where a pod could not be made. It has none for pods that end, which it makes anew for ever. */
+static struct slice failure_reason(bool head, bool ended)
+{
+    if (ended)
+        return head ? SLICE("HeadPodFailed") : SLICE("WorkerPodFailed");
+    return head ? SLICE("FailedCreateHeadPod") : SLICE("FailedCreateWorkerPod");
+}
+
 /* The first group that fails, with its reason and how often; the others are counted. */
 static void write_failure(const struct facts *f, struct jout *w)
 {
@@ -124,7 +132,7 @@ static void write_failure(const struct facts *f, struct jout *w)
                         : failing > 2 ? arena_printf(f->a, "; %d more groups fail", (int)failing - 1)
                                       : SLICE("");
     struct slice times = gf->count == 1 ? SLICE("once") : arena_printf(f->a, "%u times in a row, last", gf->count);
-    condition(f, w, "ReplicaFailure", true, first == GROUP_HEAD ? SLICE("HeadPodFailed") : SLICE("WorkerPodFailed"),
+    condition(f, w, "ReplicaFailure", true, failure_reason(first == GROUP_HEAD, gf->ended),
               arena_printf(f->a, "group %.*s failed %.*s: %s%.*s", SLICE_ARG(name), SLICE_ARG(times), gf->reason, SLICE_ARG(more)));
 }
 

@@ -1,6 +1,10 @@
 /* A RayJob's status: read into a course, and written as a merge patch when the course says something new. Words and fields are KubeRay's;
- * attempt, raySession and conditions are ours. */
+ * attempt, raySession and conditions are ours, and a server with KubeRay's definition drops them. Without the session a head that was
+ * restarted while no operator ran would look like the one before, so it is also kept where that definition has room: as a condition in the
+ * copy of the cluster's status. It is written with the rest of status, or not at all. */
 #include "job.h"
+
+#define SESSION_CONDITION "RaySession"
 
 static const char *const phases[] = {
     [JOB_PHASE_NEW] = "",
@@ -49,6 +53,14 @@ static int64_t read_count(struct jval status, const char *key)
     return n < 0 ? 0 : n > INT32_MAX - 1 ? INT32_MAX - 1 : n;
 }
 
+static struct slice read_session(struct jval status, struct arena *a)
+{
+    struct slice session = json_get_str(status, "raySession", a);
+    if (!slice_empty(session))
+        return session;
+    return json_get_str(status_condition(json_get(status, "rayClusterStatus"), SLICE(SESSION_CONDITION)), "message", a);
+}
+
 void course_read(struct jval status, struct course *out, struct arena *a)
 {
     *out = (struct course){.succeeded = read_count(status, "succeeded"),
@@ -57,7 +69,7 @@ void course_read(struct jval status, struct course *out, struct arena *a)
                            .id = json_get_str(status, "jobId", a),
                            .cluster = json_get_str(status, "rayClusterName", a),
                            .dashboard = json_get_str(status, "dashboardURL", a),
-                           .session = json_get_str(status, "raySession", a),
+                           .session = read_session(status, a),
                            .reason = json_get_str(status, "reason", a),
                            .message = json_get_str(status, "message", a),
                            .left = json_get_str(status_condition(status, SLICE("MayStillRun")), "message", a),
@@ -112,23 +124,22 @@ static bool follows_cluster(enum job_phase phase)
     return phase == JOB_PHASE_INITIALIZING || phase == JOB_PHASE_WAITING || phase == JOB_PHASE_RUNNING;
 }
 
-/* The cluster's status without what changes all the time. To tell whether it is news its state and head are enough (brief). */
-static void write_cluster_status(const struct job_decision *d, struct jout *w, bool brief)
+static void write_session(const struct job_decision *d, struct jout *w, struct slice stamp)
+{
+    struct condition c = {SESSION_CONDITION, true, SLICE("DashboardAnswered"), d->to.session, d->job->generation};
+    if (slice_empty(d->to.session))
+        return;
+    jout_karray(w, "conditions");
+    status_write_condition(w, &c, json_get(d->prior, "rayClusterStatus"), stamp, d->a);
+    jout_end(w);
+}
+
+static void copy_cluster_status(const struct job_decision *d, struct jout *w, struct jval status, bool brief)
 {
     static const char *const passing[] = {"conditions",          "groups",     "lastUpdateTime", "availableWorkerReplicas",
                                           "readyWorkerReplicas", "autoscaling"};
-    struct jval prior = json_get(d->prior, "rayClusterStatus"), k, v;
-    bool same = d->cluster && slice_eq(d->to.cluster, d->is.cluster) && follows_cluster(d->to.phase);
-    bool dropped = slice_empty(d->to.cluster) || !slice_eq(d->to.cluster, d->is.cluster);
-    struct json *doc = arena_new(d->a, struct json);
-    if (dropped && json_type(prior) == JSON_OBJECT) {
-        jout_key(w, SLICE("rayClusterStatus"));
-        jout_null(w);
-    }
-    if (!same || slice_empty(d->cluster->status) || !json_parse(doc, d->cluster->status, d->a, NULL))
-        return;
-    jout_kobject(w, "rayClusterStatus");
-    for (struct jiter it = json_iter(json_root(doc)); json_next(&it, &k, &v);) {
+    struct jval k, v;
+    for (struct jiter it = json_iter(status); json_next(&it, &k, &v);) {
         struct slice key = json_str(k, d->a);
         bool skip = brief && !slice_eq(key, SLICE("state")) && !slice_eq(key, SLICE("head"));
         for (size_t i = 0; i < COUNT_OF(passing); i++)
@@ -138,6 +149,24 @@ static void write_cluster_status(const struct job_decision *d, struct jout *w, b
         jout_key(w, key);
         jout_raw(w, json_raw(v));
     }
+}
+
+/* The cluster's status without what changes all the time. To tell whether it is news its state and head are enough (brief). */
+static void write_cluster_status(const struct job_decision *d, struct jout *w, struct slice stamp, bool brief)
+{
+    bool dropped = slice_empty(d->to.cluster) || !slice_eq(d->to.cluster, d->is.cluster);
+    bool same = d->cluster && !dropped && follows_cluster(d->to.phase) && !slice_empty(d->cluster->status);
+    struct json *doc = arena_new(d->a, struct json);
+    if (dropped && json_type(json_get(d->prior, "rayClusterStatus")) == JSON_OBJECT) {
+        jout_key(w, SLICE("rayClusterStatus"));
+        jout_null(w);
+    }
+    if (!same || !json_parse(doc, d->cluster->status, d->a, NULL))
+        return;
+    jout_kobject(w, "rayClusterStatus");
+    copy_cluster_status(d, w, json_root(doc), brief);
+    if (!brief)
+        write_session(d, w, stamp);
     jout_end(w);
 }
 
@@ -201,7 +230,7 @@ static struct slice write_job_status(const struct job_decision *d, struct slice 
     jout_kint(&w, "failed", to->failed);
     jout_kint(&w, "attempt", to->attempt);
     jout_kint(&w, "observedGeneration", d->job->generation);
-    write_cluster_status(d, &w, brief);
+    write_cluster_status(d, &w, stamp, brief);
     write_conditions(d, &w, stamp);
     jout_end(&w);
     if (b.full)

@@ -133,6 +133,7 @@ static void write_groups(const struct facts *f, struct jout *w)
             jout_kint(w, "failures", gf->count);
             jout_kstr(w, "lastFailureTime", time_format(gf->last_us, text));
             jout_kstr(w, "reason", slice_of(gf->reason));
+            jout_kbool(w, "ended", gf->ended);
         }
         jout_end(w);
     }

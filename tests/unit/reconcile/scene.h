@@ -40,11 +40,13 @@ static void take_failures(struct scene *s, struct slice text)
     slice_int(count, &n);
     slice_int(ms, &wait);
     slice_int(since, &ago);
-    slice_int(text, &made);
+    struct slice more = text; /* the last: a number, or refused */
+    slice_int(more, &made);
     s->failures[group_slot(group)] = (struct group_failures){.count = (uint32_t)n,
                                                              .made = (uint32_t)made,
                                                              .last_us = now_us - ago * 1000000,
                                                              .not_before_ms = NOW_MS + (wait ? wait : -ago * 1000),
+                                                             .ended = !slice_eq(more, SLICE("refused")),
                                                              .reason = "it ended"};
 }
 

@@ -153,18 +153,24 @@ static int64_t board_late_ms(void)
     return latest;
 }
 
-static void make_job_world_with(struct world *w, bool elect, enum operator_access access)
+/* status: the schema of a RayJob's; empty: anything. */
+static void make_job_world_of(struct world *w, bool elect, enum operator_access access, const char *status)
 {
     struct apiserver_config config = {.seed = 1};
     world_init(w, &config);
     board = (struct board){.world = w, .run_ms = 10 * 1000};
     make_namespace(w);
     make_crd(w, "ray.io", "");
-    make_definition(w, "ray.io", "RayJob", "rayjobs", "");
+    make_definition(w, "ray.io", "RayJob", "rayjobs", status);
     fakerays_begin(w, true);
     w->rays->dash = board_answer;
     w->access = access;
     world_start_operator(w, elect);
+}
+
+static void make_job_world_with(struct world *w, bool elect, enum operator_access access)
+{
+    make_job_world_of(w, elect, access, "");
 }
 
 static void make_job_world(struct world *w, bool elect)

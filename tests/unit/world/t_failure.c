@@ -70,7 +70,7 @@ static void test_once(void)
     CHECK_INT(w.sent.deletes, 1);
     test_case("the failure is forgotten, wherever the wall clock is put meanwhile");
     w.process[0].skew_us = -3600000000;
-    CHECK(says(&w, "rayclusters.ray.io", "c", "ReplicaFailure"));
+    CHECK(says(&w, "rayclusters.ray.io", "c", "\"HeadPodFailed\""));
     world_run(&w, 5 * 60 * 1000);
     CHECK(!says(&w, "rayclusters.ray.io", "c", "ReplicaFailure"));
     check_fixed_point(&w);

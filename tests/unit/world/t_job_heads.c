@@ -307,6 +307,49 @@ static void test_crashes(void)
     }
 }
 
+/* What KubeRay 1.6's definition of a RayJob has of what is written here: all else is dropped by the server. */
+static const char kuberay_status[] =
+    "{\"type\":\"object\",\"properties\":{\"jobDeploymentStatus\":{\"type\":\"string\"},\"jobStatus\":{\"type\":\"string\"},"
+    "\"jobId\":{\"type\":\"string\"},\"rayClusterName\":{\"type\":\"string\"},\"dashboardURL\":{\"type\":\"string\"},"
+    "\"reason\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},\"succeeded\":{\"type\":\"integer\"},"
+    "\"failed\":{\"type\":\"integer\"},\"startTime\":{\"type\":\"string\"},\"endTime\":{\"type\":\"string\"},"
+    "\"observedGeneration\":{\"type\":\"integer\"},\"rayClusterStatus\":{\"type\":\"object\",\"properties\":{"
+    "\"state\":{\"type\":\"string\"},\"conditions\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
+    "\"type\":{\"type\":\"string\"},\"status\":{\"type\":\"string\"},\"reason\":{\"type\":\"string\"},"
+    "\"message\":{\"type\":\"string\"},\"lastTransitionTime\":{\"type\":\"string\"},"
+    "\"observedGeneration\":{\"type\":\"integer\"}}}}}}}}";
+
+/* The head is restarted while no operator runs: the next one must know that this is another Ray. */
+static void test_restarted_unseen(void)
+{
+    static const struct {
+        const char *definition, *status;
+        bool ours;
+    } cases[] = {{"our", "", true}, {"KubeRay's", kuberay_status, false}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct world w;
+        test_case("%s definition, and the head is restarted while no operator runs", cases[i].definition);
+        make_job_world_of(&w, false, OPERATOR_DIRECT, cases[i].status);
+        board.run_ms = 0;
+        apply_job(&w, "j", "\"backoffLimit\":1,");
+        CHECK(run_until(&w, "j", "Running", 10 * 1000));
+        world_run(&w, 5000);
+        CHECK_INT(says(&w, "rayjobs.ray.io", "j", "\"raySession\""), cases[i].ours);
+        check_fixed_point(&w);
+        world_kill_operator(&w);
+        fakeray_restart(ray_of(&w, "j"));
+        world_run(&w, 1000);
+        world_start_operator(&w, false);
+        CHECK(run_until(&w, "j", "Retrying", 10 * 1000));
+        CHECK_STR(job_says(&w, "j", "reason"), "HeadLost");
+        CHECK(run_until(&w, "j", "Running", 20 * 1000));
+        world_run(&w, 5000);
+        CHECK_INT(board.taken, 2);
+        check_fixed_point(&w);
+        end_job_world(&w);
+    }
+}
+
 /* ---- leadership ---- */
 
 static const char lease_path[] = "/apis/coordination.k8s.io/v1/namespaces/n/leases/mobula";
@@ -421,6 +464,7 @@ int main(void)
     test_head_stays_away();
     test_unnamed();
     test_crashes();
+    test_restarted_unseen();
     test_leadership();
     test_kept();
     return test_done();
