@@ -402,7 +402,7 @@ static void overtaken(struct op *op, const struct flight *f)
         return;
     r->pod.overtaken = true;
     doubt_pod(op, r);
-    scaling_spare(op, r);
+    kind_tell(op, r, CHILD_CHANGED);
 }
 
 static void service_deleted(struct op *op, const struct flight *f, bool gone)
@@ -456,7 +456,7 @@ bool answer_delete(struct op *op, struct flight *f, const struct kube_answer *a)
         r->pod.deleting = true;                    /* its end is the watch's to tell */
         r->pod.overtaken = false;
         r->doubt.ms = 0;
-        scaling_goes(r);
+        kind_tell(op, r, CHILD_GOES);
         if (r->pod.doubted)
             doubt_pod(op, r);
         else

@@ -72,8 +72,8 @@ static void recall_pod(struct op *op, struct cluster *c, struct pod_record *r)
                            ? "the API server does not delete a pod because it was changed, but shows it unchanged: it counts as it is shown"
                            : "the API server says that a pod is not there, but shows it: it is deleted again";
     recalled(op, c, &r->doubt, what, "pod", r->pod.name);
-    if (r->pod.doubted && r->stop)
-        scaling_spare(op, r); /* its replica is whole again, and is decided on as such */
+    if (r->pod.doubted)
+        kind_tell(op, r, CHILD_RESTORED);
     r->pod.deleting = r->pod.doubted = r->pod.overtaken = r->by_us = false;
 }
 

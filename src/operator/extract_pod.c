@@ -1,5 +1,5 @@
 /* A pod becomes a record of a few hundred bytes: the fields that decisions look at. */
-#include "op.h"
+#include "kind.h"
 
 static void keep_interned(struct op *op, const struct istr **held, struct slice *view, struct slice text)
 {
@@ -93,11 +93,11 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     if (before.version && p->deleting && !before.deleting && !r->by_us)
         cluster_doubt(c);
     if (p->deleting && !before.deleting)
-        scaling_goes(r);
+        kind_tell(op, r, CHILD_GOES);
     if (is_over(p) && !is_over(&before))
-        scaling_ended(r);
-    if (r->stop && before.phase == POD_PENDING && p->phase != POD_PENDING)
-        scaling_spare(op, r);
+        kind_tell(op, r, CHILD_ENDED);
+    if (before.version && before.phase == POD_PENDING && p->phase != POD_PENDING)
+        kind_tell(op, r, CHILD_STARTED);
     if (!same_to_decisions(&before, p))
         cluster_touch(op, c);
 }

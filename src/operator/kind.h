@@ -5,6 +5,15 @@
 
 #include "op.h"
 
+/* What became of a child, for its owner. */
+enum child_news {
+    CHILD_STARTED,  /* a pod that was pending is not any more */
+    CHILD_ENDED,    /* what ran in a pod is over */
+    CHILD_GOES,     /* it is being deleted, or its record goes */
+    CHILD_CHANGED,  /* it is another by now than the one that was to be deleted */
+    CHILD_RESTORED, /* it was taken for going, and is not */
+};
+
 struct kind {
     const char *name; /* "RayCluster" */
     const char *word; /* "cluster": the key of its name in log lines */
@@ -27,6 +36,12 @@ struct kind {
     void (*read)(struct op *op, struct cluster *c, struct jval object);  /* into op->model or op->job, and op->errors */
     /* The record has been brought up to date. changed: what is decided on, but for its status; status: that. May be NULL. */
     void (*kept)(struct op *op, struct cluster *c, struct jval object, uint32_t round, bool changed, bool status);
+    /* Something became of a pod. May be NULL. */
+    void (*told)(struct op *op, struct cluster *c, struct pod_record *pod, enum child_news what);
+    void (*forget)(struct op *op, struct cluster *c); /* frees what was hung on the record: the object is gone */
+    void (*reread)(struct cluster *c);                /* its spec or meta is another: what was made of them is forgotten. May be NULL */
+    /* This process begins to lead, or ends: what only a leader may know is read from status, or dropped. */
+    void (*lead)(struct op *op, struct cluster *c, bool leads);
     const char *(*did)(const struct work *w); /* the reason of the event that tells of a plan that was carried out */
     const char *gone;                         /* "cluster deleted": what the log says when the watch tells so */
     bool finalizers;                          /* are part of what is decided on */
@@ -37,5 +52,6 @@ extern const struct kind *const kinds[]; /* lowest first, ended by NULL */
 extern const struct kind kind_raycluster, kind_raycluster_legacy, kind_rayjob, kind_pod, kind_kservice;
 
 uint32_t kind_count(void);
+void kind_tell(struct op *op, struct pod_record *pod, enum child_news what); /* the owner of the pod */
 
 #endif

@@ -83,6 +83,13 @@ const struct kind kind_kservice = {.name = "Service",
 
 /* ---- what is decided on ---- */
 
+void kind_tell(struct op *op, struct pod_record *pod, enum child_news what)
+{
+    const struct kind *k = pod->of->kind;
+    if (k->told)
+        k->told(op, pod->of, pod, what);
+}
+
 static void drop_cluster(struct op *op, struct source *from, struct jval object)
 {
     struct arena *a = &op->event_arena;
@@ -100,6 +107,48 @@ static void sweep_clusters(struct op *op, struct source *from, uint64_t version)
     for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;)
         if (c->present && c->kind == from->kind && c->space == from->space && c->round != from->round && c->version <= version)
             cluster_gone(op, c);
+}
+
+static void told_cluster(struct op *op, struct cluster *c, struct pod_record *pod, enum child_news what)
+{
+    (void)c;
+    if (what == CHILD_GOES)
+        scaling_goes(pod);
+    else if (what == CHILD_ENDED)
+        scaling_ended(pod);
+    else if (what == CHILD_CHANGED || pod->stop)
+        scaling_spare(op, pod); /* its replica is whole, and is decided on as such */
+}
+
+static void reread_cluster(struct cluster *c)
+{
+    mem_free(c->hashes);
+    c->hashes = NULL;
+}
+
+static void forget_cluster(struct op *op, struct cluster *c)
+{
+    scaling_drop(c);
+    auth_drop(c);
+    c->accounts = 0;
+    memset(c->services_pace, 0, sizeof c->services_pace);
+    tools_drop_unused(op, c->ns);
+}
+
+static void lead_cluster(struct op *op, struct cluster *c, bool leads)
+{
+    if (leads) {
+        extract_failures(op, c); /* somebody else has counted meanwhile */
+        return;
+    }
+    scaling_drop(c);
+    auth_drop(c);
+}
+
+static void lead_job(struct op *op, struct cluster *c, bool leads)
+{
+    if (!leads)
+        job_drop(op, c);
 }
 
 static const char *did_cluster(const struct work *w)
@@ -121,6 +170,10 @@ const struct kind kind_raycluster = {.name = "RayCluster",
                                      .decide = decide_cluster,
                                      .read = read_cluster,
                                      .kept = kept_cluster,
+                                     .told = told_cluster,
+                                     .forget = forget_cluster,
+                                     .reread = reread_cluster,
+                                     .lead = lead_cluster,
                                      .did = did_cluster,
                                      .gone = "cluster deleted"};
 
@@ -135,6 +188,10 @@ const struct kind kind_raycluster_legacy = {.name = "RayCluster",
                                             .needs = cluster_needs,
                                             .decide = decide_cluster,
                                             .read = read_cluster,
+                                            .told = told_cluster,
+                                            .forget = forget_cluster,
+                                            .reread = reread_cluster,
+                                            .lead = lead_cluster,
                                             .did = did_cluster,
                                             .gone = "cluster deleted"};
 
@@ -160,6 +217,8 @@ const struct kind kind_rayjob = {.name = "RayJob",
                                  .decide = decide_job,
                                  .read = read_job,
                                  .kept = kept_job,
+                                 .forget = job_drop,
+                                 .lead = lead_job,
                                  .did = did_job,
                                  .gone = "job deleted",
                                  .finalizers = true,

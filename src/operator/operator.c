@@ -92,15 +92,12 @@ static void follow_lease(struct op *op)
         spaces_refresh(op); /* the other one has written; a watch that has fallen silent here would not have told us */
     struct cluster *c;
     for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
-        if (!leading) {
-            scaling_drop(c);
-            job_drop(op, c);
-            auth_drop(c);
-            continue;
-        }
-        arena_reset(&op->event_arena, 64 * KIB);
-        extract_failures(op, c); /* somebody else has counted meanwhile */
-        cluster_touch(op, c);
+        if (c->present && leading)
+            arena_reset(&op->event_arena, 64 * KIB);
+        if (c->present)
+            c->kind->lead(op, c, leading);
+        if (leading)
+            cluster_touch(op, c);
     }
 }
 

@@ -126,8 +126,8 @@ void work_drop(struct cluster *c)
 
 void cluster_reread(struct op *op, struct cluster *c)
 {
-    mem_free(c->hashes);
-    c->hashes = NULL;
+    if (c->kind->reread)
+        c->kind->reread(c);
     if (op->parsed == c)
         op->parsed = NULL;
 }
@@ -135,9 +135,7 @@ void cluster_reread(struct op *op, struct cluster *c)
 static void forget_content(struct op *op, struct cluster *c)
 {
     cluster_reread(op, c);
-    scaling_drop(c);
-    job_drop(op, c);
-    auth_drop(c);
+    c->kind->forget(op, c);
     intern_drop(&op->strings, c->spec);
     intern_drop(&op->strings, c->meta);
     if (c->name)
@@ -149,8 +147,6 @@ static void forget_content(struct op *op, struct cluster *c)
     c->status_len = 0;
     c->status_ours = false;
     c->reasons = 0;
-    c->accounts = 0;
-    memset(c->services_pace, 0, sizeof c->services_pace);
     failures_clear(op, c);
     held_clear(op, c);
     c->strips = false;
@@ -165,7 +161,6 @@ void cluster_gone(struct op *op, struct cluster *c)
         cluster_doubt(c->owner);
     cluster_own(op, c, NULL); /* here, and not when nothing is left of it: two that name each other would wait for each other */
     c->by_us = false;
-    tools_drop_unused(op, c->ns);
     forget_content(op, c); /* at once: while answers are on their way it may come back, as after a 404 that was none */
     work_drop(c);
     if (c->in_flight) /* what names it as its owner is not sent any more: another may have its name by now */
@@ -192,7 +187,7 @@ void pod_remove(struct op *op, struct pod_record *r)
     struct cluster *c = r->of;
     if (!r->by_us && !r->pod.deleting)
         cluster_doubt(c);
-    scaling_goes(r);
+    kind_tell(op, r, CHILD_GOES);
     *r->link = r->next;
     if (r->next)
         r->next->link = r->link;
