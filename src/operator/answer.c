@@ -208,7 +208,7 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
     char uid[UID_TEXT_MAX + 1];
     struct slice owner = extract_owner(pod, &op->event_arena), name = json_get_str(pod, "metadata.uid", &op->event_arena);
     bool owned = slice_eq(owner, slice_of(c->uid));
-    if (!f->looking && !(owned && extract_labelled(pod))) {
+    if (!f->looking && !(owned && extract_labelled(pod))) { /* nobody will tell of it again */
         held_stripped(op, f, pod);
         return;
     }
@@ -217,9 +217,9 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
         return;
     }
     snprintf(uid, sizeof uid, "%.*s", SLICE_ARG(name));
-    bool told = answer_pod(op, f, pod, version);
+    bool labelled = extract_labelled(pod), told = labelled && answer_pod(op, f, pod, version);
     const struct pod_record *r = map_get(&op->pods, slice_of(uid));
-    if (told && f->looking && (!r || !holds_place(op, f, &r->pod))) {
+    if (!labelled || (told && f->looking && (!r || !holds_place(op, f, &r->pod)))) {
         held_found(op, f, pod);
         return;
     }

@@ -8,7 +8,7 @@
  * small scheduler and kubelet make pods run, a garbage collector follows ownerReferences, and namespaces empty themselves.
  *
  * What it is not:
- * - no authentication, no authorisation, no admission webhooks, no quotas, no Pod Security;
+ * - no authentication, no authorisation, no quotas, no Pod Security; of admission webhooks those of enum apiserver_mutator;
  * - JSON, and YAML in what clients send; no CBOR, and no protobuf, which the typed commands of kubectl send (kubectl create namespace):
  *   a 415; kubectl apply works. A key that appears twice in an object is a 400;
  * - CRD schemas: defaults, pruning, types, required, enum, minimum, maximum, lengths, counts, times and CEL rules (cel.h) are applied;
@@ -33,6 +33,19 @@ struct conn;
 
 /* ---- life ---- */
 
+/* What stands between clients and the store, and changes objects as they are created (mutate.c). */
+enum apiserver_mutator {
+    MUTATE_FIRST = 1,      /* a mesh: its proxy is the first container of a pod, before those that were sent */
+    MUTATE_LAST = 2,       /* an agent: another container behind them */
+    MUTATE_NATIVE = 4,     /* a native sidecar: an init container that is started again */
+    MUTATE_INIT = 8,       /* an init container before the others */
+    MUTATE_METADATA = 16,  /* labels and annotations of pods, services and custom resources are added, and one of pods is replaced */
+    MUTATE_IMAGES = 32,    /* all images of a pod are those of a mirror */
+    MUTATE_RESOURCES = 64, /* each container gets requests and limits that it has not */
+    MUTATE_ALL = 127,      /* … all that a cluster may live with */
+    MUTATE_STRIP = 128,    /* a pod loses the label that it is watched by */
+};
+
 /* 0 in a field means the default that stands beside it. */
 struct apiserver_config {
     uint64_t seed;
@@ -44,9 +57,12 @@ struct apiserver_config {
     uint32_t history;    /* 4096: events kept per resource; a watch from before them gets 410 */
     bool pod_events;     /* Scheduled, Pulled, Started … as kubectl describe shows them */
     bool no_nodes;       /* pods stay Pending */
+    uint32_t mutators;   /* bits by enum apiserver_mutator */
     const char *pod_net; /* "127.100": the first half of pods' addresses, which lead nowhere outside this machine, whoever tries them */
 };
 
+/* From now on; see the configuration. */
+void apiserver_mutate(struct apiserver *s, uint32_t mutators);
 struct apiserver *apiserver_new(const struct apiserver_config *config, struct now now);
 void apiserver_free(struct apiserver *s);
 

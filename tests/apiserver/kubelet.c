@@ -98,6 +98,29 @@ static void put_state(struct apiserver *s, struct node *status, enum run run, co
         dom_put_str(a, state, "reason", slice_of(reason));
 }
 
+static const struct node *named(const struct node *list, struct slice name)
+{
+    const struct node *n = list ? list->child : NULL;
+    while (n && !slice_eq(dom_str(n, "name"), name))
+        n = n->next;
+    return n;
+}
+
+/* A kubelet sorts them by name, but for those of init containers. */
+static void put_in_order(struct arena *a, struct node *status, const char *to, struct node *list)
+{
+    struct node *sorted = dom_new(a, JSON_ARRAY);
+    for (struct node *first; (first = list->child) != NULL;) {
+        for (struct node *n = first->next; n; n = n->next)
+            if (slice_cmp(dom_str(n, "name"), dom_str(first, "name")) < 0)
+                first = n;
+        dom_unlink(list, first);
+        first->next = NULL;
+        dom_push(sorted, first);
+    }
+    dom_put(status, slice_of(to), sorted);
+}
+
 /* One status per container; what there was before is kept for restart counts. */
 static void container_statuses(struct apiserver *s, const struct node *pod, struct node *status, const char *from, const char *to,
                                enum run run, const char *reason, bool restarted)
@@ -107,20 +130,24 @@ static void container_statuses(struct apiserver *s, const struct node *pod, stru
     if (!containers)
         return;
     struct node *list = dom_new(a, JSON_ARRAY);
-    size_t i = 0;
-    for (const struct node *c = containers->child; c; c = c->next, i++) {
+    bool init = from[0] == 'i';
+    for (const struct node *c = containers->child; c; c = c->next) {
+        bool stays = init && run == RUN_COMPLETED && slice_eq(dom_str(c, "restartPolicy"), SLICE("Always")); /* a native sidecar */
         struct node *n = dom_push(list, dom_new(a, JSON_OBJECT));
-        int64_t restarts = dom_int(dom_at(old, i), "restartCount", 0) + restarted;
+        int64_t restarts = dom_int(named(old, dom_str(c, "name")), "restartCount", 0) + restarted;
         dom_put_str(a, n, "name", dom_str(c, "name"));
-        put_state(s, n, run, reason);
+        put_state(s, n, stays ? RUN_RUNNING : run, stays ? NULL : reason);
         dom_put(n, SLICE("lastState"), dom_new(a, JSON_OBJECT));
         dom_put_bool(a, n, "ready", run == RUN_RUNNING || run == RUN_COMPLETED);
         dom_put_int(a, n, "restartCount", restarts);
         dom_put_str(a, n, "image", dom_str(c, "image"));
         dom_put_str(a, n, "imageID", run == RUN_WAITING ? SLICE("") : dom_str(c, "image"));
-        dom_put_bool(a, n, "started", run == RUN_RUNNING);
+        dom_put_bool(a, n, "started", run == RUN_RUNNING || stays);
     }
-    dom_put(status, slice_of(to), list);
+    if (init)
+        dom_put(status, slice_of(to), list);
+    else
+        put_in_order(a, status, to, list);
 }
 
 static void containers(struct apiserver *s, const struct node *pod, struct node *status, enum run run, const char *reason, bool restarted)

@@ -90,6 +90,8 @@ void write_replace(struct request *q, struct object *o, struct node *old, struct
 bool write_names_fit(struct request *q, const struct node *meta);
 /* Creates from a tree in storage form; also what apply does when there is nothing yet. */
 void write_new(struct request *q, struct node *tree, bool applied);
+/* mutate.c: what comes between a new object and its defaults */
+void mutate_new(struct apiserver *s, const struct api *api, struct node *tree);
 /* remove.c */
 void remove_one(struct request *q);
 void remove_collection(struct request *q);

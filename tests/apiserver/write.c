@@ -159,6 +159,8 @@ void write_new(struct request *q, struct node *tree, bool applied)
         dom_drop(meta, "managedFields");
     if (r->has_status)
         dom_drop(tree, "status");
+    if (q->s->config.mutators)
+        mutate_new(q->s, q->api, tree);
     complete(q, tree, NULL, applied);
     if (q->st.code || !check_object(q, tree, NULL))
         return;

@@ -236,7 +236,11 @@ static void read_command(struct submitter *p, struct jval pod, struct arena *a)
     static const struct slice option = SLICE("--submission-id=");
     struct jval k, word;
     struct slice text = SLICE_NONE;
-    for (struct jiter it = json_iter(json_get(json_at(json_get(pod, "spec.containers"), 0), "command")); json_next(&it, &k, &word);) {
+    struct jval n, c, container = {.at = -1};
+    for (struct jiter it = json_iter(json_get(pod, "spec.containers")); json_next(&it, &n, &c);)
+        if (json_str_eq(json_get(c, "name"), SLICE("ray-job-submitter")))
+            container = c;
+    for (struct jiter it = json_iter(json_get(container, "command")); json_next(&it, &k, &word);) {
         text = json_str(word, a);
         if (slice_starts(text, option))
             slice_copy(slice_skip(text, option.len), p->id, sizeof p->id);

@@ -1,5 +1,6 @@
 /* What users do, and what happens to pods. Moves go to the server past all faults, and each leaves what its user wants in s->want, from
  * which the end is known. */
+#include "fakeray.h"
 #include "jobs.h"
 
 enum { REPLICAS_MAX = 6 };
@@ -30,7 +31,7 @@ static void write_template(struct buf *b, const struct want *c, bool bad)
                    "{\"name\":\"ray\",\"image\":\"ray:%u\",\"resources\":{\"limits\":{\"cpu\":\"2\"}},\"env\":[{\"name\":\"PASSWORD\","
                    "\"value\":\"" SIM_CANARY "\"}]}",
                    c->template);
-    buf_put(b, SLICE("]}"));
+    buf_put(b, c->never ? SLICE("],\"restartPolicy\":\"Never\"}") : SLICE("]}"));
 }
 
 static void write_v1(struct buf *b, const struct want *c)
@@ -117,6 +118,7 @@ static void deleted(struct sim *s, struct want *c)
 static void create(struct sim *s, struct want *c, const uint32_t dice[3])
 {
     c->suspend = c->bad = false;
+    c->never = s->plan->setup.mutators != 0;
     c->recreate = dice[1] & 1 || c->kind == RAY_LEGACY;
     c->multi = c->kind == RAY_V1 && dice[1] >> 1 & 1;
     c->groups = 1 + (dice[1] >> 2 & 1);
@@ -208,6 +210,35 @@ static struct seen_pod *pick_pod(struct sim *s, uint32_t dice)
     return NULL;
 }
 
+/* Ray alone ends, and what was put beside it runs on: to the kubelet the pod runs. */
+static struct slice ray_ends(struct sim *s, const struct seen_pod *p)
+{
+    struct json doc;
+    struct err e = {0};
+    struct jval k, c;
+    struct buf b;
+    const char *comma = "";
+    struct slice pod = apiserver_get(s->w.server, SLICE("pods"), slice_of(p->ns), slice_of(p->name), &s->w.arena);
+    if (!json_parse(&doc, pod, &s->w.arena, &e)) {
+        sim_violation(s, "model", "a stored pod: %s", e.text);
+        return SLICE("{}");
+    }
+    buf_init(&b, 64 * KIB);
+    buf_put(&b, SLICE("{\"status\":{\"conditions\":[],\"containerStatuses\":["));
+    for (struct jiter it = json_iter(json_get(json_root(&doc), "status.containerStatuses")); json_next(&it, &k, &c); comma = ",") {
+        struct slice name = json_get_str(c, "name", &s->w.arena);
+        buf_printf(&b, "%s{\"name\":\"%.*s\",\"image\":\"i\",\"imageID\":\"i\",\"ready\":false,\"restartCount\":0,\"state\":{%s}}", comma,
+                   SLICE_ARG(name),
+                   slice_eq(name, SLICE("ray")) ? "\"terminated\":{\"exitCode\":137,\"reason\":\"OOMKilled\"}" : "\"running\":{}");
+    }
+    buf_put(&b, SLICE("]}}"));
+    struct slice patch = arena_dup(&s->w.arena, buf_slice(&b));
+    buf_free(&b);
+    if (s->w.rays)
+        fakeray_container_ends(&s->w, p->uid);
+    return patch;
+}
+
 /* How a pod of a cluster ends. One that submits a job ends as the job does (jobs_board.c), or is evicted. */
 static const char *end_of(const struct seen_pod *p, uint32_t dice)
 {
@@ -230,7 +261,8 @@ static void pod_ends(struct sim *s, const uint32_t dice[3], bool deleted_by_hand
     if (deleted_by_hand)
         world_call(&s->w, "DELETE", path.ptr, "application/json", SLICE("{}"));
     else
-        world_call(&s->w, "PATCH", path.ptr, "application/merge-patch+json", slice_of(end_of(p, dice[1])));
+        world_call(&s->w, "PATCH", path.ptr, "application/merge-patch+json",
+                   p->never && p->ready && dice[1] >> 8 & 1 ? ray_ends(s, p) : slice_of(end_of(p, dice[1])));
 }
 
 /* A copy of a live head under another name. */

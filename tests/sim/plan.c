@@ -153,6 +153,14 @@ static void job_entries(struct sim_plan *p, struct rng *r)
         add(p, r, (int64_t)rng_below(r, SIM_MS), faults[rng_below(r, COUNT_OF(faults))]);
 }
 
+/* And this after all. */
+static void mutators(struct sim_plan *p, struct rng *r)
+{
+    bool any = rng_below(r, 4) == 0;
+    uint32_t which = (uint32_t)rng_below(r, MUTATE_ALL) + 1;
+    p->setup.mutators = any ? which : 0;
+}
+
 /* And these after that. */
 static void token_entries(struct sim_plan *p, struct rng *r)
 {
@@ -193,5 +201,6 @@ void sim_plan_make(struct sim_plan *p, uint64_t seed)
     s->tokens = s->scaled && rng_below(&r, 2) == 0;
     s->proxied = s->jobs && !s->scaled && rng_below(&r, 2); /* what heads want cannot be asked that way */
     token_entries(p, &r);
+    mutators(p, &r);
     qsort(p->entries, p->count, sizeof p->entries[0], compare);
 }

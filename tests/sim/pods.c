@@ -39,6 +39,21 @@ static bool is_ready(const struct node *pod)
     return false;
 }
 
+/* Of users' pods that are not started again, where more runs in them than they asked for. Submitters' are looked at by jobs_board.c. */
+static bool is_never(const struct node *pod)
+{
+    return slice_eq(dom_str(pod, "spec.restartPolicy"), SLICE("Never")) && dom_len(dom_get(pod, "spec.containers")) > 1;
+}
+
+static bool ray_ended(const struct node *pod)
+{
+    const struct node *list = dom_get(pod, "status.containerStatuses");
+    for (const struct node *c = list ? list->child : NULL; c; c = c->next)
+        if (slice_eq(dom_str(c, "name"), SLICE("ray")))
+            return dom_get(c, "state.terminated") != NULL;
+    return false;
+}
+
 static struct slice owner_of(const struct node *pod)
 {
     const struct node *list = dom_get(pod, "metadata.ownerReferences");
@@ -69,6 +84,8 @@ static void read_pod(struct sim *s, struct seen_pod *p, const struct apiserver_c
     p->host = number(labels, RAY_LABEL_HOST_INDEX);
     p->template = template_of(pod);
     p->live = !dom_get(pod, "metadata.deletionTimestamp") && !slice_eq(phase, SLICE("Failed")) && !slice_eq(phase, SLICE("Succeeded"));
+    p->never = is_never(pod) && (p->head || p->group[0]);
+    p->live = p->live && !(p->never && ray_ended(pod));
     p->ready = p->live && is_ready(pod);
 }
 

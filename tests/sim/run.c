@@ -143,7 +143,7 @@ static void begin(struct sim *s, const struct sim_plan *p, const struct sim_opti
     s->r = r;
     map_seed_set(p->seed);
     rng_seed(&s->rng, p->seed ^ 0x5deece66d);
-    struct apiserver_config config = {.seed = p->seed, .start_ms = p->setup.start_ms};
+    struct apiserver_config config = {.seed = p->seed, .start_ms = p->setup.start_ms, .mutators = p->setup.mutators};
     world_init(&s->w, &config);
     s->w.hooks = &s->hooks;
     s->w.kubeconfig = "tests/data/world/kubeconfig-sim";

@@ -122,6 +122,7 @@ struct sim_setup {
     bool tokens;           /* … to who brings a token, where they belong to clusters of the new kind */
     bool job_tokens;       /* so are the heads of jobs' own clusters */
     bool jobs, submitters; /* submitters: pods submit them */
+    uint32_t mutators;     /* of the API server: bits by enum apiserver_mutator; pods of users are not started again then */
     bool proxied;          /* heads are asked through the API server */
     uint32_t operators;
     int64_t start_ms;   /* of pods */
@@ -147,6 +148,7 @@ struct want {
     enum want_token token;
     const char *ns, *name;
     bool there, suspend, bad, recreate, multi; /* bad: the spec cannot work */
+    bool never;                                /* restartPolicy of its pods */
     bool scaled;                               /* replicas[0] is the work that there is */
     uint32_t groups, replicas[SIM_GROUPS], template, note;
     uint32_t limit; /* of the workers, where it is scaled */
@@ -252,6 +254,7 @@ struct seen_pod {
     uint32_t template;
     uint64_t born; /* its first version */
     bool head, live, ready;
+    bool never;      /* its containers are not started again, and there are more than Ray's */
     bool spare;      /* its going was asked for */
     bool restarts;   /* it is ill, and with it Ray */
     int64_t heal_ms; /* 0: it is well */

@@ -13,13 +13,16 @@ static void put_containers(struct buf *b, struct jval pod, bool up, bool restart
     buf_put(b, SLICE("\"containerStatuses\":["));
     for (struct jiter it = json_iter(json_get(pod, "status.containerStatuses")); json_next(&it, &k, &c); comma = ",") {
         struct slice name = json_get_str(c, "name", a), image = json_get_str(c, "image", a);
-        bool runs = up || !restarts;
+        bool runs = up || !restarts, beside = !up && !restarts && !slice_eq(name, SLICE("ray"));
         buf_printf(b,
                    "%s{\"name\":\"%.*s\",\"state\":{%s},\"lastState\":{},\"ready\":%s,\"restartCount\":%lld,\"image\":\"%.*s\",\"imageID\":"
                    "\"%.*s\",\"started\":%s}",
-                   comma, SLICE_ARG(name), runs ? "\"running\":{}" : "\"waiting\":{\"reason\":\"CrashLoopBackOff\"}", up ? "true" : "false",
-                   (long long)json_get_int(c, "restartCount", 0) + (restarts && !up), SLICE_ARG(image), SLICE_ARG(image),
-                   runs ? "true" : "false");
+                   comma, SLICE_ARG(name),
+                   beside ? "\"terminated\":{\"exitCode\":1,\"reason\":\"Error\"}"
+                   : runs ? "\"running\":{}"
+                          : "\"waiting\":{\"reason\":\"CrashLoopBackOff\"}",
+                   up ? "true" : "false", (long long)json_get_int(c, "restartCount", 0) + (restarts && !up), SLICE_ARG(image),
+                   SLICE_ARG(image), runs ? "true" : "false");
     }
     buf_putc(b, ']');
 }
