@@ -39,8 +39,8 @@ HARDEN_arm64 := -mbranch-protection=standard
 # gcc before 12 and clang before 16 have no zero-initialised locals to offer.
 cc_has = $(shell $(CC) -Werror $(1) -x c -c -o /dev/null /dev/null 2>/dev/null && echo $(1))
 HARDEN := -U_FORTIFY_SOURCE -fstack-protector-strong -fstack-clash-protection $(call cc_has,-ftrivial-auto-var-init=zero) $(HARDEN_$(ARCH))
-SMALL := -Os -g -fPIE -fno-asynchronous-unwind-tables -fno-unwind-tables -fvisibility=hidden -ffunction-sections -fdata-sections \
-    -ffile-prefix-map=$(CURDIR)=.
+SMALL := $(or $(call cc_has,-Oz),-Os) -g -fPIE -fvisibility=hidden -ffunction-sections -fdata-sections \
+    -fno-asynchronous-unwind-tables -fno-unwind-tables -ffile-prefix-map=$(CURDIR)=.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 # musl's headers and the compiler's own, none of the machine's libc.
