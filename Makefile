@@ -39,7 +39,8 @@ HARDEN_arm64 := -mbranch-protection=standard
 # gcc before 12 and clang before 16 have no zero-initialised locals to offer.
 cc_has = $(shell $(CC) -Werror $(1) -x c -c -o /dev/null /dev/null 2>/dev/null && echo $(1))
 HARDEN := -U_FORTIFY_SOURCE -fstack-protector-strong -fstack-clash-protection $(call cc_has,-ftrivial-auto-var-init=zero) $(HARDEN_$(ARCH))
-SMALL := $(or $(call cc_has,-Oz),-Os) -g -fPIE -fvisibility=hidden -ffunction-sections -fdata-sections \
+SMALLEST := $(or $(call cc_has,-Oz),-Os)
+SMALL := $(SMALLEST) -g -fPIE -fvisibility=hidden -ffunction-sections -fdata-sections \
     -fno-asynchronous-unwind-tables -fno-unwind-tables -ffile-prefix-map=$(CURDIR)=.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
@@ -119,14 +120,17 @@ headers_json := -isystem build/vendor/jsmn
 headers_yaml := -isystem build/vendor/libyaml/include
 headers_tls := -isystem build/vendor/bearssl/inc
 headers_tests := $(headers_json) $(headers_yaml) $(headers_tls) -I. -Wno-string-conversion
-# What every event passes through, and what tries every demand on every node, is compiled for speed, the rest of the product for size.
+# What every event passes through, and what tries every demand on every node, is compiled for speed, the rest of the product for size: so
+# are the files of the fast rooms that no event waits for.
 speed_json := -O2
 speed_base := -O2
-speed_inflate := -Os
+$(foreach f,base64 err inflate log names quantity random time merge patch pointer,$(eval speed_$(f) := $(SMALLEST)))
 speed_pack_fit := -O2
 speed_pack_choose := -O2
 room_flags = -DMOBULA_ROOM='"$(room_of)"' $(if $(filter $(DIR_static)/%,$@),$(speed_$(room_of)) $(speed_$(basename $(notdir $(1))))) \
     $(if $(filter tests/%,$(1)),$(headers_tests),$(headers_$(room_of)))
+
+SPEEDS := $(foreach v,$(sort $(filter speed_%,$(.VARIABLES))),$(v)=$($(v)))
 
 # ---- how things are made, once for each build way ----
 
@@ -134,7 +138,7 @@ quote = '$(subst ','\'',$(1))'
 
 define build_way
 $(DIR_$(1))/.flags: FORCE
-	@mkdir -p $$(@D) && printf '%s\n' $$(call quote,$$(CC_$(1)) $$(LINK_$(1)) $$(headers_tests)) >$$@.new
+	@mkdir -p $$(@D) && printf '%s\n' $$(call quote,$$(CC_$(1)) $$(LINK_$(1)) $$(headers_tests) $(if $(filter static,$(1)),$(SPEEDS))) >$$@.new
 	@cmp -s $$@ $$@.new && rm $$@.new || mv $$@.new $$@
 
 $(DIR_$(1))/%.o: %.c $(DIR_$(1))/.flags $(VENDOR) $(if $(filter static,$(1)),$(MUSL)/lib/libc.a)
@@ -172,7 +176,7 @@ $(DIR_static)/lib%.a: $(MUSL)/lib/libc.a vendor/lib.mk $(DIR_static)/.flags
 	+$(Q)$(MAKE) -s -f vendor/lib.mk LIB=$* OUT=$@ CC='$(CC)' AR=$(AR) CFLAGS='$(SMALL) $(HARDEN) $(MUSL_INCLUDE)'
 
 $(DIR_host)/lib%.a: $(VENDOR) vendor/lib.mk $(DIR_host)/.flags
-	+$(Q)$(MAKE) -s -f vendor/lib.mk LIB=$* OUT=$@ CC='$(CC)' AR=$(AR) CFLAGS=-g
+	+$(Q)$(MAKE) -s -f vendor/lib.mk LIB=$* OUT=$@ CC='$(CC)' AR=$(AR) CFLAGS='-g -Os'
 
 # ---- programs ----
 
