@@ -1,5 +1,6 @@
 #include "submit.h"
 #include "cli.h"
+#include "seek.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -8,7 +9,8 @@
 /* ---- flags ---- */
 
 struct submit_flags {
-    struct slice address, id, token_file;
+    struct slice address, cluster, id, token_file;
+    struct seek_options seek;
     struct slice runtime_env, metadata, num_cpus, num_gpus, memory, resources;
     bool no_wait, stop;
     int64_t timeout_ms, patience_ms;
@@ -18,7 +20,10 @@ struct submit_flags {
 static const struct flag list[] = {
     {"address", FLAG_TEXT, AT(address), "http://HOST:8265",
      "of the dashboard (RAY_DASHBOARD_ADDRESS, RAY_API_SERVER_ADDRESS, RAY_ADDRESS)"},
-    {"submission-id", FLAG_TEXT, AT(id), "ID", "of the job (RAY_JOB_SUBMISSION_ID, or one is made); one that Ray knows is followed"},
+    {"cluster", FLAG_TEXT, AT(cluster), "NAME", "of a RayCluster, whose head is asked through the API server: no address is needed"},
+    SEEK_FLAGS(AT(seek)),
+    {"submission-id", FLAG_TEXT, AT(id), "ID",
+     "of the job (RAY_JOB_SUBMISSION_ID, or one is made); one that Ray knows is followed, and needs no entrypoint"},
     {"runtime-env-json", FLAG_TEXT, AT(runtime_env), "JSON", "the runtime environment, an object"},
     {"metadata-json", FLAG_TEXT, AT(metadata), "JSON", "an object of strings"},
     {"entrypoint-num-cpus", FLAG_TEXT, AT(num_cpus), "N", "CPUs that the entrypoint itself takes"},
@@ -34,7 +39,7 @@ static const struct flag list[] = {
 };
 
 static const struct flags flags = {
-    .usage = "mobula submit --address http://HOST:8265 [FLAG…] -- ENTRYPOINT…",
+    .usage = "mobula submit --cluster NAME|--address http://HOST:8265 [FLAG…] -- ENTRYPOINT…",
     .about = "Submits a job to Ray's dashboard and follows it: its log on stdout, news on stderr. One word behind -- is a line for a "
              "shell; of several each arrives as it is. Exit status: 0 it succeeded, 1 it failed, was stopped or was not taken, 3 it goes "
              "on without us, 128+N ended by signal N.",
@@ -60,10 +65,16 @@ static bool find_address(const struct submit_flags *f, struct submit_options *o,
     static const char *const names[] = {"RAY_DASHBOARD_ADDRESS", "RAY_API_SERVER_ADDRESS", "RAY_ADDRESS", NULL};
     const char *setting = "--address";
     struct slice text = f->address;
+    if (f->cluster.ptr && f->address.ptr)
+        return err_set(e, ERR_CONFIG, "--cluster and --address: give one of them");
+    if (f->cluster.ptr && !name_dns1123_label(f->cluster))
+        return err_set(e, ERR_CONFIG, "--cluster: \"%.*s\" is not the name of a cluster", SLICE_ARG(f->cluster));
+    if (f->cluster.ptr)
+        return seek_group_known(&f->seek) || err_set(e, ERR_CONFIG, "--group is ray.io or cluster.ray.io");
     if (!text.ptr)
         text = environment(names, &setting);
     if (!text.ptr)
-        return err_set(e, ERR_CONFIG, "--address is needed: http://HOST:8265, the head's service");
+        return err_set(e, ERR_CONFIG, "--cluster NAME or --address http://HOST:8265 is needed: the cluster, or its head's service");
     return submit_address(text, setting, &o->host, &o->port, e);
 }
 
@@ -124,6 +135,26 @@ static bool is_resources(struct jval v)
     return members(v, is_number);
 }
 
+/* Ray's own command uploads a folder; here nothing is, and Ray would refuse the path when the job has begun. */
+static bool check_paths(struct slice runtime_env, struct arena *a, struct err *e)
+{
+    struct json doc;
+    struct jval k, v;
+    if (!runtime_env.ptr || !json_parse(&doc, runtime_env, a, e))
+        return e->code == ERR_NONE;
+    struct jval modules = json_get(json_root(&doc), "py_modules"), dir = json_get(json_root(&doc), "working_dir");
+    bool well = json_type(dir) != JSON_STRING || slice_has(json_str(dir, a), "://");
+    for (struct jiter it = json_iter(modules); well && json_type(modules) == JSON_ARRAY && json_next(&it, &k, &v);) {
+        dir = v;
+        well = json_type(v) != JSON_STRING || slice_has(json_str(v, a), "://");
+    }
+    return well ||
+           err_set(e, ERR_CONFIG,
+                   "--runtime-env-json: \"%.*s\" is a path, and nothing is uploaded from here: give the URI of a .zip that the head can "
+                   "reach (https://, s3://, gs://), or leave it out and name files of the image in the entrypoint",
+                   SLICE_ARG(json_str(dir, a)));
+}
+
 static bool check_values(const struct submit_flags *f, struct arena *a, struct err *e)
 {
     const struct {
@@ -147,7 +178,7 @@ static bool check_values(const struct submit_flags *f, struct arena *a, struct e
         if (!values[i].fits(json_root(&doc)))
             return err_set(e, ERR_CONFIG, "--%s: wants %s", values[i].flag, values[i].wants);
     }
-    return true;
+    return check_paths(f->runtime_env, a, e);
 }
 
 /* ---- the token ---- */
@@ -236,9 +267,10 @@ static bool fill(struct desk *d, const struct submit_flags *f, const struct slic
     buf_init(&d->entrypoint, LIMIT_JSON_ITEM);
     buf_init(&d->body, LIMIT_JSON_ITEM);
     *o = (struct submit_options){.wait = !f->no_wait, .stop = f->stop, .timeout_ms = f->timeout_ms, .patience_ms = f->patience_ms};
+    o->follow = count == 0 && f->id.ptr && o->wait;
     o->voice = (struct submit_voice){.say = say, .show = show, .token = read_token, .owner = &d->token};
-    if (!find_address(f, o, e) || !submit_entrypoint(words, count, &d->entrypoint, e) || !find_id(f, rng, &d->a, &o->job.id, e) ||
-        !check_values(f, &d->a, e))
+    if (!find_address(f, o, e) || (!o->follow && !submit_entrypoint(words, count, &d->entrypoint, e)) ||
+        !find_id(f, rng, &d->a, &o->job.id, e) || !check_values(f, &d->a, e))
         return false;
     o->job = (struct ray_submission){.entrypoint = buf_slice(&d->entrypoint),
                                      .id = o->job.id,
@@ -257,15 +289,18 @@ static bool fill(struct desk *d, const struct submit_flags *f, const struct slic
 
 static int run(const struct submit_options *o, struct loop *loop, struct rng *rng)
 {
+    struct kube_client *client = o->proxy ? o->proxy->client : NULL;
     struct now now = clock_now();
     struct submit s;
     struct ray_dash_pool *pool = ray_dash_pool_new(loop_net(loop));
     submit_begin(&s, o, pool, rng_next(rng), now);
     while (!submit_over(&s)) {
         int64_t next = submit_step(&s, now), turn = ray_dash_pool_tick(pool, now);
+        int64_t call = client ? kube_client_tick(client, now) : TIME_NEVER;
         if (submit_over(&s))
             break;
-        now = loop_wait(loop, turn < next ? turn : next);
+        next = turn < next ? turn : next;
+        now = loop_wait(loop, call < next ? call : next);
         net_dispatch(loop_net(loop), now);
         int signal = loop_signal(loop);
         if (signal && !submit_over(&s))
@@ -274,6 +309,39 @@ static int run(const struct submit_options *o, struct loop *loop, struct rng *rn
     ray_dash_pool_free(pool);
     bool told = o->wait || s.exit != STATUS_OK || (cli_print(o->job.id) && cli_print(SLICE("\n")));
     return told ? s.exit : STATUS_ERROR;
+}
+
+/* At an address: over a link of our own. */
+static int run_direct(struct desk *d, struct rng *rng)
+{
+    struct err e = {0};
+    __attribute__((cleanup(free_allow))) struct net_allow *allow = net_allow_new();
+    struct loop *loop = net_allow_add(allow, d->o.host, d->o.port, "--address", &e) ? loop_new(allow, &e) : NULL;
+    if (!loop)
+        return cli_fail(&e);
+    int status = run(&d->o, loop, rng);
+    loop_free(loop);
+    return status;
+}
+
+/* To the head of a cluster, through the API server. Its own token is taken where none was given. */
+static int run_proxied(struct desk *d, const struct submit_flags *f, struct rng *rng)
+{
+    struct seek s;
+    struct seek_head head = {0};
+    struct err e = {0};
+    bool absent;
+    int status = STATUS_ERROR;
+    bool found = seek_open(&s, &f->seek, &d->a, &e) && seek_head(&s, f->cluster, &head, &absent, &e);
+    struct submit_proxy proxy = {.client = s.ask.client, .path = head.path};
+    struct slice bearer = head.token.value;
+    if (found && slice_empty(d->token.path) && slice_empty(d->token.given))
+        d->token.given = slice_starts(bearer, SLICE("Bearer ")) ? slice_skip(bearer, 7) : SLICE_NONE;
+    d->o.proxy = &proxy;
+    status = found ? run(&d->o, s.ask.loop, rng) : cli_fail(&e);
+    mem_wipe((char *)(uintptr_t)bearer.ptr, bearer.len);
+    seek_close(&s);
+    return status;
 }
 
 /* Where the flags end and the entrypoint begins. */
@@ -302,11 +370,5 @@ int cli_submit(int argc, char **argv)
         words[i] = slice_of(argv[dashes + 1 + (int)i]);
     if (!fill(d, &f, words, count, &rng, &e))
         return e.code == ERR_IO ? cli_fail(&e) : flags_wrong(&flags, "%s", e.text);
-    __attribute__((cleanup(free_allow))) struct net_allow *allow = net_allow_new();
-    struct loop *loop = net_allow_add(allow, d->o.host, d->o.port, "--address", &e) ? loop_new(allow, &e) : NULL;
-    if (!loop)
-        return cli_fail(&e);
-    status = run(&d->o, loop, &rng);
-    loop_free(loop);
-    return status;
+    return f.cluster.ptr ? run_proxied(d, &f, &rng) : run_direct(d, &rng);
 }

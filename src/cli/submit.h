@@ -6,7 +6,8 @@
 #ifndef MOBULA_CLI_SUBMIT_H
 #define MOBULA_CLI_SUBMIT_H
 
-#include <mobula/heads.h>
+#include "submit_proxy.h"
+
 #include <mobula/ray.h>
 
 enum {
@@ -30,9 +31,11 @@ struct submit_voice {
     void *owner;
 };
 
-struct submit_options { /* slices stay the caller's, as long as the submission */
-    struct slice host;
+struct submit_options {         /* slices stay the caller's, as long as the submission */
+    struct submit_proxy *proxy; /* through the API server; NULL: at … */
+    struct slice host;          /* … this address */
     uint16_t port;
+    bool follow;               /* a job of this id that Ray has: nothing is submitted */
     struct ray_submission job; /* with its id */
     struct slice body;         /* the same, as it is sent */
     bool wait;                 /* follow it to its end */
@@ -68,7 +71,8 @@ struct submit {
     char session[SUBMIT_SESSION_MAX], status[SUBMIT_STATUS_MAX], words[ERR_TEXT_MAX];
     /* questions in a row without an answer */
     unsigned failures;
-    int64_t failing_ms, said_ms;
+    int64_t asked_ms;            /* the last question, or the last part of its answer */
+    int64_t failing_ms, said_ms; /* failing_ms: when the first of them was asked */
     char said[ERR_TEXT_MAX];
     unsigned refusals; /* submissions that Ray answered with an error of its own */
     unsigned denials;

@@ -27,9 +27,17 @@ static struct slice age_text(int64_t seconds, char out[TIME_TEXT_MAX])
 
 /* ---- ends ---- */
 
+static void forget(struct submit *s)
+{
+    if (s->o->proxy)
+        submit_proxy_forget(s->o->proxy);
+    else
+        ray_dash_forget(s->pool, s);
+}
+
 static void end(struct submit *s, int status)
 {
-    ray_dash_forget(s->pool, s);
+    forget(s);
     s->asking = false;
     s->exit = status;
     s->stage = SUBMIT_OVER;
@@ -71,7 +79,7 @@ static void leave(struct submit *s, int status, const char *why, struct now now)
         return;
     }
     say(s, "%s: telling job %.*s to stop", why, ID(s));
-    ray_dash_forget(s->pool, s);
+    forget(s);
     s->asking = false;
     s->stage = SUBMIT_STOP;
     s->leaving = status;
@@ -88,21 +96,36 @@ void submit_leave(struct submit *s, int signal, struct now now)
 
 /* ---- no answer, or none that helps ---- */
 
+/* When the dashboard has been silent for too long, counted from the first question that it has not answered. */
+static int64_t patience_over(const struct submit *s)
+{
+    bool log = s->stage == SUBMIT_LOG; /* however long it takes, what comes of it is an answer */
+    if (s->o->patience_ms == 0 || s->stage == SUBMIT_STOP || (!s->failures && (!s->asking || log)))
+        return TIME_NEVER;
+    return (s->failures ? s->failing_ms : s->asked_ms) + s->o->patience_ms;
+}
+
+static void give_up(struct submit *s, const char *why, struct now now)
+{
+    char age[TIME_TEXT_MAX], line[LINE_MAX];
+    int64_t silent_ms = now.mono_ms - (s->failures ? s->failing_ms : s->asked_ms);
+    s->maybe |= s->asking && s->stage == SUBMIT_POST;
+    snprintf(line, sizeof line, "gave up after %.*s without an answer (--dashboard-timeout)%s%s",
+             SLICE_ARG(age_text(silent_ms / 1000, age)), why[0] ? ": " : "", why);
+    end_unknown(s, STATUS_UNKNOWN, line);
+}
+
 static void trouble(struct submit *s, const char *why, struct now now)
 {
     if (s->failures == 0)
-        s->failing_ms = now.mono_ms;
-    int64_t silent_ms = now.mono_ms - s->failing_ms;
+        s->failing_ms = s->asked_ms;
     s->next_ms = now.mono_ms + backoff_ms(&s->rng, s->failures++, SUBMIT_RETRY_MS, SUBMIT_RETRY_MAX_MS);
-    if (s->o->patience_ms && silent_ms >= s->o->patience_ms) {
-        char age[TIME_TEXT_MAX], line[LINE_MAX];
-        snprintf(line, sizeof line, "gave up after %.*s without an answer (--dashboard-timeout): %s",
-                 SLICE_ARG(age_text(silent_ms / 1000, age)), why);
-        end_unknown(s, STATUS_UNKNOWN, line);
+    if (now.mono_ms >= patience_over(s)) {
+        give_up(s, why, now);
         return;
     }
-    if (s->o->patience_ms && s->next_ms > s->failing_ms + s->o->patience_ms)
-        s->next_ms = s->failing_ms + s->o->patience_ms;
+    if (s->next_ms > patience_over(s))
+        s->next_ms = patience_over(s);
     if (strcmp(s->said, why) == 0 && now.mono_ms < s->said_ms + SUBMIT_REPEAT_MS)
         return;
     say(s, "%s; trying again", why);
@@ -152,7 +175,8 @@ static void hear_session(struct submit *s, const struct ray_dash_answer *a, stru
         return;
     }
     memcpy(s->session, session, sizeof s->session);
-    s->stage = SUBMIT_POST;
+    s->stage = s->o->follow ? SUBMIT_LOOK : SUBMIT_POST;
+    s->submitted |= s->o->follow;
     s->next_ms = now.mono_ms;
 }
 
@@ -204,6 +228,11 @@ static void tell_status(struct submit *s, const struct ray_dash_job *job)
 
 static void hear_job(struct submit *s, const struct ray_dash_answer *a, struct now now)
 {
+    if (a->outcome == RAY_DASH_ABSENT && s->o->follow && !s->status[0]) {
+        say(s, "Ray knows no job %.*s; what is to be submitted stands behind \"--\"", ID(s));
+        end(s, STATUS_ERROR);
+        return;
+    }
     if (a->outcome == RAY_DASH_ABSENT) {
         s->stage = SUBMIT_GONE;
         s->next_ms = now.mono_ms;
@@ -352,6 +381,7 @@ static void ask(struct submit *s, struct now now)
     struct slice token = SLICE_NONE;
     struct err e = {0};
     const struct submit_voice *v = &s->o->voice;
+    s->asked_ms = now.mono_ms;
     if (v->token && !v->token(v->owner, &token, &e)) {
         trouble(s, e.text, now);
         return;
@@ -360,7 +390,7 @@ static void ask(struct submit *s, struct now now)
         .call = stages[s->stage].call, .id = s->o->job.id, .body = s->stage == SUBMIT_POST ? s->o->body : SLICE_NONE, .token = token};
     const struct ray_dash_to to = {
         .host = s->o->host, .port = s->o->port, .done = on_answer, .owner = s, .text = s->stage == SUBMIT_LOG ? on_text : NULL};
-    s->asking = ray_dash_ask(s->pool, &to, &r, &e);
+    s->asking = s->o->proxy ? submit_proxy_ask(s->o->proxy, &to, &r, now, &e) : ray_dash_ask(s->pool, &to, &r, &e);
     if (!s->asking) {
         end_unknown(s, STATUS_UNKNOWN, e.text);
         return;
@@ -395,10 +425,12 @@ int64_t submit_step(struct submit *s, struct now now)
         else
             leave(s, STATUS_UNKNOWN, "the time is over (--timeout)", now);
     }
+    if (!submit_over(s) && s->asking && now.mono_ms >= patience_over(s))
+        give_up(s, s->said, now);
     if (!submit_over(s) && !s->asking && now.mono_ms >= s->next_ms)
         ask(s, now);
     if (submit_over(s))
         return now.mono_ms;
-    int64_t over = time_over(s);
+    int64_t over = time_over(s) < patience_over(s) ? time_over(s) : patience_over(s);
     return s->asking || over < s->next_ms ? over : s->next_ms;
 }

@@ -1,9 +1,10 @@
-"""mobula logs, against a real API server: what a job has printed, from its head or its submitter pod, and what is said when it is gone."""
+"""mobula logs and submit --cluster, against a real API server: what a job has printed, and what is said when that is gone."""
 
 import subprocess
 
 from cluster import MOBULA, Audit, RUN, eventually, mobula, raycluster
 from dashboards import running, start
+from test_explain import move_head
 
 ADMIN = f"--kubeconfig={RUN / 'admin.kubeconfig'}"
 
@@ -60,3 +61,29 @@ def test_which_one(space):
     assert out.returncode == 1 and "no head of RayCluster c runs: mobula explain cluster c" in out.stderr
     out = logs(space, "c")
     assert out.returncode == 2 and "rayjob NAME" in out.stderr and "see: mobula help logs" in out.stderr
+
+
+def submit(space, *args):
+    return mobula("submit", "--cluster", "c", "-n", space.name, ADMIN, *args)
+
+
+def test_submitted_through_the_api_server(space, operator, board):
+    """No address, no port-forward: the head is asked by the pod's proxy, and a job is followed to its end and by its id alone."""
+    c = raycluster("c")
+    c["spec"]["headGroupSpec"]["rayStartParams"] = {"dashboard-port": str(board.port)}
+    space.apply(c)
+    space.ready("c", 2)
+    move_head(space, board.address)
+    board.ends = ["SUCCEEDED", "FAILED"]
+    out = submit(space, "--submission-id=one", "--", "python", "x.py")
+    assert (out.returncode, out.stdout) == (0, "line one\nlast words\n"), out.stderr
+    assert "job one is submitted\n" in out.stderr and "job one SUCCEEDED" in out.stderr
+    assert [s["entrypoint"] for s in board.submissions] == ["python x.py"] and set(board.shown) == {(None, None)}
+    out = submit(space, "--submission-id=one")
+    assert (out.returncode, out.stdout, len(board.submissions)) == (0, "line one\nlast words\n", 1), out.stderr
+    out = submit(space, "--submission-id=none-such")
+    assert out.returncode == 1 and "Ray knows no job none-such" in out.stderr
+    out = submit(space, "--", "false")
+    assert (out.returncode, len(board.submissions)) == (1, 2) and "FAILED" in out.stderr, out.stderr
+    out = mobula("submit", "--cluster", "none-such", "-n", space.name, ADMIN, "--", "true")
+    assert out.returncode == 1 and "there is no RayCluster none-such" in out.stderr

@@ -252,6 +252,17 @@ static void there_before(void)
     CHECK(whole_log(st) && said(st, "job j was submitted before: it is not submitted again\n"));
     CHECK(!strstr(st->said.ptr, "another entrypoint"));
     stage_free(st);
+    st = stage_new("followed by its id alone");
+    st->there = st->o.follow = true;
+    st->submitted_ms = st->w.now.mono_ms;
+    CHECK_INT(run(st, 60000), STATUS_OK);
+    CHECK(whole_log(st) && st->posts == 0);
+    stage_free(st);
+    st = stage_new("followed by an id that Ray does not know");
+    st->o.follow = true;
+    CHECK_INT(run(st, 60000), STATUS_ERROR);
+    CHECK(st->posts == 0 && said(st, "Ray knows no job j; what is to be submitted stands behind \"--\"\n"));
+    stage_free(st);
     st = stage_new("submitted before, something else");
     st->there = true;
     st->submitted_ms = st->began_ms - 3000;
@@ -330,6 +341,16 @@ static void away(void)
         said(st, "gave up after 20s without an answer (--dashboard-timeout): no connection to head0:8265: refused: nothing was submitted"));
     CHECK_INT(st->posts, 0);
     stage_free(st);
+    for (int64_t patience_ms = 5000; patience_ms <= 15000; patience_ms += 10000) {
+        st = stage_new("it hangs: the time is over when it was said, and not when the question is");
+        st->head.hangs = true;
+        st->o.patience_ms = patience_ms;
+        int64_t began_ms = st->w.now.mono_ms;
+        CHECK_INT(run(st, 60000), STATUS_ERROR);
+        CHECK_INT(st->w.now.mono_ms - began_ms, patience_ms + 1); /* run() looks after each millisecond */
+        CHECK(said(st, "without an answer (--dashboard-timeout)") && said(st, "nothing was submitted"));
+        stage_free(st);
+    }
     st = stage_new("away for a while");
     st->at = away_from_2_to_12;
     CHECK_INT(run(st, 60000), STATUS_OK);

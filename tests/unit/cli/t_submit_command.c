@@ -227,6 +227,10 @@ static void usage(void)
         {"--entrypoint-num-gpus", "\"1\"", "mobula: --entrypoint-num-gpus: wants a number of at least 0\n"},
         {"--entrypoint-memory", "1.5", "mobula: --entrypoint-memory: wants a whole number of bytes\n"},
         {"--entrypoint-resources", "{\"a\":\"1\"}", "mobula: --entrypoint-resources: wants a JSON object of numbers\n"},
+        {"--runtime-env-json", "{\"working_dir\":\".\"}", "mobula: --runtime-env-json: \".\" is a path, and nothing is uploaded from here"},
+        {"--runtime-env-json", "{\"working_dir\":\"/app\"}", "\"/app\" is a path"},
+        {"--runtime-env-json", "{\"py_modules\":[\"s3://b/a.zip\",\"lib\"]}", "\"lib\" is a path"},
+        {"--cluster", "c", "mobula: --cluster and --address: give one of them"},
         {"--submission-id", "", "mobula: --submission-id: is empty"},
         {"--submission-id", "\xff", "mobula: --submission-id: is empty, or no UTF-8"},
         {"--timeout", "soon", "mobula: --timeout"},
@@ -243,7 +247,7 @@ static void usage(void)
     CHECK_INT(COMMAND(&h, "--address", "x"), STATUS_USAGE);
     CHECK(strstr(h.err, "there is no entrypoint: put it behind \"--\""));
     CHECK_INT(COMMAND(&h, "--", "true"), STATUS_USAGE);
-    CHECK(strstr(h.err, "--address is needed"));
+    CHECK(strstr(h.err, "--cluster NAME or --address http://HOST:8265 is needed"));
     test_case("a token that is not there");
     CHECK_INT(COMMAND(&h, "--address", "x", "--token-file", "/nowhere/token", "--", "true"), STATUS_ERROR);
     CHECK(strstr(h.err, "mobula: the token: /nowhere/token: No such file"));
