@@ -40,18 +40,32 @@ bool ray_start_command(const struct ray_cluster *c, const struct ray_group *g, c
     return ok;
 }
 
-/* The user's command and args as one text: each word with a space on both sides, as KubeRay joins them. */
+/* -c, -lc, -euxc: the next word is a script. */
+static bool takes_script(struct slice word)
+{
+    if (word.len < 2 || word.ptr[0] != '-' || word.ptr[word.len - 1] != 'c')
+        return false;
+    for (size_t i = 1; i < word.len; i++)
+        if (word.ptr[i] < 'a' || word.ptr[i] > 'z')
+            return false;
+    return true;
+}
+
+/* The user's command and args as one text for a shell: each word with spaces around it, as KubeRay joins them, and a script of an
+ * interpreter (bash -c, python -c) in quotes. No space stands at its end, where a here-document's last line may be. */
 static struct slice own_command(const struct pod_build *b)
 {
     static const char *const parts[] = {"command", "args"};
     struct buf text;
+    bool script = false;
     buf_init(&text, LIMIT_JSON_ITEM);
     for (size_t i = 0; i < COUNT_OF(parts); i++) {
         struct jval k, v;
         for (struct jiter it = json_iter(json_key(b->container, slice_of(parts[i]))); json_next(&it, &k, &v);) {
-            buf_putc(&text, ' ');
-            buf_put(&text, json_str(v, b->arena));
-            buf_putc(&text, ' ');
+            struct slice word = json_str(v, b->arena);
+            buf_put(&text, text.len ? SLICE("  ") : SLICE(" "));
+            buf_put(&text, script && !slice_eq(word, SLICE("--")) ? shell_word(word, b->arena) : word);
+            script = takes_script(word) || (script && slice_eq(word, SLICE("--")));
         }
     }
     struct slice all = arena_dup(b->arena, buf_slice(&text));
@@ -65,7 +79,7 @@ bool writes_command(const struct pod_build *b)
         return true; /* what stands there was a placeholder for the old operator's exec */
     if (json_str_eq(json_key(b->cluster->annotations, SLICE(RAY_OVERWRITE_COMMAND)), SLICE("true")))
         return false;
-    return !slice_has(own_command(b), "ray start");
+    return shell_find_last(own_command(b), "ray start") < 0;
 }
 
 void write_command(struct jout *w, const struct pod_build *b)
@@ -80,9 +94,13 @@ void write_command(struct jout *w, const struct pod_build *b)
     struct slice text = b->command;
     if (!legacy) {
         /* The user's words run first, because `ray start --block` does not come back. */
-        struct slice own = own_command(b);
-        text = arena_printf(b->arena, "%.*s%sulimit -n ${RAY_START_ULIMIT_OPEN_FILES:-65536}; %.*s", SLICE_ARG(own),
-                            slice_empty(own) ? "" : " && ", SLICE_ARG(b->command));
+        struct buf lines;
+        buf_init(&lines, 2 * LIMIT_JSON_ITEM);
+        buf_put(&lines, own_command(b));
+        shell_append(&lines, SLICE("ulimit -n ${RAY_START_ULIMIT_OPEN_FILES:-65536}; "));
+        buf_put(&lines, b->command);
+        text = arena_dup(b->arena, buf_slice(&lines));
+        buf_free(&lines);
     }
     jout_karray(w, "args");
     jout_str(w, text);

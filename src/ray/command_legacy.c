@@ -1,23 +1,15 @@
 /* The old operator ran these commands in a sleeping container, one after the other, by exec. Here they are the container's command, so
  * that the container ends when Ray does, and restarts and pod phases tell the truth. */
 #include "build.h"
+#include "shell.h"
 
 static const char ray_start[] = "ray start";
-
-static void put(struct buf *b, struct slice command)
-{
-    if (slice_empty(command))
-        return;
-    if (b->len)
-        buf_put(b, SLICE("; "));
-    buf_put(b, command);
-}
 
 static void put_list(struct buf *b, struct jval commands, struct arena *a)
 {
     struct jval k, v;
     for (struct jiter it = json_iter(commands); json_next(&it, &k, &v);)
-        put(b, slice_trim(json_str(v, a)));
+        shell_append(b, slice_trim(json_str(v, a)));
 }
 
 /* Setup: what every node runs, then the head's own or the workers', a type's list replacing the cluster's. */
@@ -33,18 +25,11 @@ static void put_setup(struct buf *b, const struct ray_cluster *c, const struct r
 
 static void put_default(struct buf *b, const struct ray_cluster *c, const struct ray_group *g)
 {
-    put(b, SLICE("ray stop; ulimit -n 65536"));
+    shell_append(b, SLICE("ray stop; ulimit -n 65536"));
     if (g->head)
         buf_printf(b, "; ray start --head --port=%d --no-monitor --dashboard-host=0.0.0.0", (int)c->gcs_port);
     else
         buf_printf(b, "; ray start --address=$RAY_HEAD_IP:%d", (int)c->gcs_port);
-}
-
-/* Flags stand right behind "ray start": behind the command's end there may be a redirection, a pipe or a further command. */
-static struct slice with_flags(struct slice text, const char *flags, struct arena *a)
-{
-    size_t at = (size_t)slice_find_text_last(text, ray_start) + strlen(ray_start);
-    return arena_printf(a, "%.*s%s%.*s", (int)at, text.ptr, flags, SLICE_ARG(slice_skip(text, at)));
 }
 
 struct slice legacy_command(const struct ray_cluster *c, const struct ray_group *g, struct arena *a)
@@ -58,12 +43,15 @@ struct slice legacy_command(const struct ray_cluster *c, const struct ray_group 
         put_default(&b, c, g);
     struct slice text = arena_dup(a, buf_slice(&b));
     buf_free(&b);
-    ptrdiff_t at = slice_find_text_last(text, ray_start);
+    ptrdiff_t at = shell_find_last(text, ray_start);
     if (at < 0)
         return text;
     struct slice last = slice_skip(text, (size_t)at);
     bool block = !slice_has(last, "--block"), no_monitor = g->head && c->autoscaling && !slice_has(last, "--no-monitor");
-    return with_flags(text, block && no_monitor ? " --block --no-monitor" : block ? " --block" : no_monitor ? " --no-monitor" : "", a);
+    /* Flags stand right behind "ray start": behind the command's end there may be a redirection, a pipe or a further command. */
+    size_t flags = (size_t)at + strlen(ray_start);
+    return arena_printf(a, "%.*s%s%s%.*s", (int)flags, text.ptr, block ? " --block" : "", no_monitor ? " --no-monitor" : "",
+                        SLICE_ARG(slice_skip(text, flags)));
 }
 
 bool legacy_gcs_port(struct jval start_commands, struct arena *a, int32_t *out)

@@ -99,6 +99,56 @@ static void note_scaling(struct reader *r, const struct place *spec, const struc
     }
 }
 
+/* Whether ray start is given a value that a shell must not split: JSON, or what the user put quotes or blanks into. */
+static bool start_has_quotes(const struct place *group, struct jval container, struct arena *a)
+{
+    static const char *const lists[] = {"resources", "labels"}, *const accelerators[] = {"google.com/tpu", "aws.amazon.com/neuroncore"};
+    struct jval k, v, limits = json_get(container, "resources.limits");
+    for (struct jiter it = json_iter(json_key(group->value, SLICE("rayStartParams"))); json_next(&it, &k, &v);) {
+        struct slice text = json_str(v, a);
+        for (size_t i = 0; i < text.len; i++)
+            if (text.ptr[i] && strchr(" \t\n'\"\\{", text.ptr[i]))
+                return true;
+    }
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        if (json_len(json_key(group->value, slice_of(lists[i]))) || value_given(json_key(limits, slice_of(accelerators[i]))))
+            return true;
+    return false;
+}
+
+/* A shell that replaces the variable splits it at its blanks and leaves the quotes in place, so Ray would be given halves of a value. */
+static void note_start_variable(struct reader *r, const struct place *group)
+{
+    static const char *const parts[] = {"command", "args"};
+    struct place template = place_key(group, "template"), spec = place_key(&template, "spec"), containers = place_key(&spec, "containers");
+    struct place container = place_element(&containers, 0, json_at(containers.value, 0));
+    if (!start_has_quotes(group, container.value, r->arena))
+        return;
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        struct place list = place_key(&container, parts[i]);
+        struct jval k, v;
+        size_t n = 0;
+        for (struct jiter it = json_iter(list.value); json_next(&it, &k, &v); n++) {
+            struct slice text = json_str(v, r->arena);
+            ptrdiff_t at = slice_find_text(text, "KUBERAY_GEN_RAY_START_CMD");
+            struct place word = place_element(&list, n, v);
+            if (at > 0 && strchr("${", text.ptr[at - 1]) && !slice_has(slice_head(text, (size_t)at), "eval"))
+                place_bad(r, &word,
+                          "splits a value of rayStartParams or of resources at its blanks: write eval \"$KUBERAY_GEN_RAY_START_CMD\"");
+        }
+    }
+}
+
+static void note_start_variables(struct reader *r, const struct place *spec)
+{
+    struct place head = place_key(spec, "headGroupSpec"), groups = place_key(spec, "workerGroupSpecs");
+    note_start_variable(r, &head);
+    for (size_t i = 0; place_type(&groups) == JSON_ARRAY && i < json_len(groups.value); i++) {
+        struct place group = place_element(&groups, i, json_at(groups.value, i));
+        note_start_variable(r, &group);
+    }
+}
+
 static void note_v1(struct reader *r, const struct place *root, const struct place *spec)
 {
     struct place head = place_key(spec, "headGroupSpec"), options = place_key(spec, "autoscalerOptions");
@@ -108,6 +158,7 @@ static void note_v1(struct reader *r, const struct place *root, const struct pla
     unknown(r, &options, v1_options);
     unknown_in_list(r, spec, "workerGroupSpecs", v1_group);
     note_scaling(r, spec, &annotations);
+    note_start_variables(r, spec);
     later(r, spec, "historyServerOptions", "is not carried out yet: no logs are collected");
     later(r, &head, "enableIngress", "is not carried out yet: no Ingress is made");
     struct place serve = place_key(&annotations, "ray.io/enable-serve-service");

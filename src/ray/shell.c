@@ -155,3 +155,45 @@ bool shell_unquote(struct slice word, struct arena *a, struct slice *out)
     *out = (struct slice){w.text, w.len};
     return true;
 }
+
+void shell_append(struct buf *b, struct slice command)
+{
+    struct slice before = buf_slice(b);
+    bool newline = slice_ends(before, SLICE("\n"));
+    if (slice_ends(before, SLICE("\\")) || slice_ends(before, SLICE("\\\n"))) /* which takes the newline behind it away */
+        buf_putc(b, '\n');
+    if (before.len > 0 && !newline)
+        buf_putc(b, '\n');
+    buf_put(b, command);
+}
+
+/* Whether a line is in a comment at its end. */
+static bool in_comment(struct slice line)
+{
+    char quote = 0;
+    for (size_t i = 0; i < line.len; i++) {
+        char c = line.ptr[i];
+        if (c == '\\' && quote != '\'')
+            i++;
+        else if (quote)
+            quote = c == quote ? 0 : quote;
+        else if (c == '\'' || c == '"')
+            quote = c;
+        else if (c == '#' && (i == 0 || strchr(" \t;&|(", line.ptr[i - 1])))
+            return true;
+    }
+    return false;
+}
+
+ptrdiff_t shell_find_last(struct slice text, const char *words)
+{
+    ptrdiff_t at;
+    while ((at = slice_find_text_last(text, words)) >= 0) {
+        struct slice before = slice_head(text, (size_t)at);
+        ptrdiff_t newline = slice_find_text_last(before, "\n");
+        if (!in_comment(slice_skip(before, (size_t)(newline + 1))))
+            return at;
+        text = before;
+    }
+    return -1;
+}
