@@ -248,7 +248,15 @@ static void check_word(const struct spot *at, struct slice words, struct jval v)
 
 enum { ANNOTATIONS_MAX = 256 * KIB };
 
-/* Labels, annotations, node selectors: keys in one form, and values in another. */
+static struct slice lower(struct slice s, struct arena *a)
+{
+    char *text = arena_alloc(a, s.len);
+    for (size_t i = 0; i < s.len; i++)
+        text[i] = s.ptr[i] >= 'A' && s.ptr[i] <= 'Z' ? (char)(s.ptr[i] | 0x20) : s.ptr[i];
+    return (struct slice){text, s.len};
+}
+
+/* Labels, annotations, node selectors: keys in one form (those of annotations in any case), and values in another. */
 static void check_texts(const struct spot *at, struct jval v, bool labels)
 {
     struct jval key, one;
@@ -258,7 +266,7 @@ static void check_texts(const struct spot *at, struct jval v, bool labels)
         struct spot there = {at->out,
                              arena_printf(at->out->arena, "%.*s[\"%.*s\"]", SLICE_ARG(at->path), SLICE_ARG(slice_head(name, 128)))};
         bytes += name.len + text.len;
-        if (!name_qualified(name))
+        if (!name_qualified(labels ? name : lower(name, at->out->arena)))
             spot_bad(&there, false, one, "is no key: must be [prefix/]name of at most 63 letters, digits, - _ and .");
         else if (is_given(one) && json_type(one) != JSON_STRING)
             spot_bad(&there, false, one, "is %s: must be a string, put it in quotes", json_type_name(one));

@@ -237,8 +237,24 @@ static void in_pod(const struct spot *at, const char *field, struct jval pod, bo
     }
 }
 
+/* A pod's own resources, beside those of its containers. */
+static void pod_resources(const struct spot *at, struct jval v)
+{
+    static const char *const sides[] = {"limits", "requests"};
+    struct spot there = spot_member(at, SLICE("resources"));
+    struct jval key, one;
+    for (size_t i = 0; i < COUNT_OF(sides); i++)
+        for (struct jiter it = json_iter(json_key(get(v, "resources"), slice_of(sides[i]))); json_next(&it, &key, &one);) {
+            struct slice name = json_str(key, at->out->arena);
+            struct spot side = spot_member(&there, slice_of(sides[i])), entry = spot_member(&side, name);
+            if (slice_find(name, '/') >= 0 || slice_eq(name, SLICE("ephemeral-storage")))
+                spot_bad(&entry, false, one, "is not for a whole pod: give it to a container");
+        }
+}
+
 static void pod(const struct spot *at, struct jval v)
 {
+    pod_resources(at, v);
     in_pod(at, "containers", v, false);
     in_pod(at, "initContainers", v, true);
     if (is_text(get(v, "dnsPolicy"), "None") && json_len(get(v, "dnsConfig.nameservers")) == 0)

@@ -178,9 +178,9 @@ static void unknown_member(const struct spot *at, struct slice name, struct jval
     for (struct jiter it = json_iter(known); json_next(&it, &key, &schema);)
         nearest_try(&n, arena_dup(at->out->arena, json_str(key, at->out->arena)).ptr);
     if (n.best)
-        spot_bad(at, true, v, "is no field of this kind: it has no effect; did you mean %s?", n.best);
+        spot_bad(at, false, v, "is no field of this kind, and the API server leaves it out: did you mean %s?", n.best);
     else
-        spot_bad(at, true, v, "is no field of this kind: it has no effect");
+        spot_bad(at, false, v, "is no field of this kind, and the API server leaves it out: remove it");
 }
 
 static void check_required(const struct spot *at, struct jval schema, struct jval v)
@@ -226,19 +226,26 @@ static void check_items(const struct spot *at, struct jval schema, struct jval v
 }
 
 /* Parts that the Kubernetes API describes and our definitions leave open. Fields of autoscalerOptions are those of a container. */
-static void check_open(const struct spot *at, struct jval v)
+static void check_open(const struct spot *at, bool open, struct jval v)
 {
     static const struct {
         const char *field, *type;
-    } parts[] = {{"template", "Template"},   {"podConfig", "Config"},    {"submitterPodTemplate", "Template"},
-                 {"headService", "Service"}, {"resources", "Resources"}, {"env", "Env"},
-                 {"envFrom", "EnvFrom"},     {"volumeMounts", "Mount"},  {"securityContext", "Security"}};
+    } parts[] = {{"template", "Template"},
+                 {"podConfig", "Config"},
+                 {"submitterPodTemplate", "Template"},
+                 {"headService", "Service"},
+                 {"resources", "Resources"},
+                 {"env", "Env"},
+                 {"envFrom", "EnvFrom"},
+                 {"volumeMounts", "Mount"},
+                 {"securityContext", "Security"},
+                 {"imagePullPolicy", "(Always,IfNotPresent,Never)"}};
     struct slice rest = at->path, field = rest;
     while (rest.ptr)
         field = slice_cut(&rest, '.');
     field = slice_cut(&field, '[');
     for (size_t i = 0; i < COUNT_OF(parts); i++)
-        if (slice_eq(field, slice_of(parts[i].field)))
+        if (slice_eq(field, slice_of(parts[i].field)) && (open || parts[i].type[0] == '('))
             fields_check(at, parts[i].type, v);
 }
 
@@ -246,8 +253,7 @@ static void check_value(const struct spot *at, struct jval schema, struct jval v
 {
     if (!check_type(at, schema, v))
         return;
-    if (json_get_bool(schema, "x-kubernetes-preserve-unknown-fields", false))
-        check_open(at, v);
+    check_open(at, json_get_bool(schema, "x-kubernetes-preserve-unknown-fields", false), v);
     check_enum(at, schema, v);
     check_limits(at, schema, v);
     if (json_type(v) == JSON_STRING)

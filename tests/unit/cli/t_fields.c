@@ -87,6 +87,9 @@ static const struct {
      "x.namespace: is \"My_NS\"\nx.labels[\"a b\"]: is no key\nx.labels[\"d\"]: is \"e f\": must be\nx.labels[\"g\"]: is a number: must "
      "be\n"
      "x.annotations[\"a b\"]: is no key"},
+    {"Meta", "{labels: {A.b/c: d}, annotations: {A.b/c: d}}", "x.labels[\"A.b/c\"]: is no key"},
+    {"Projected", "{sources: [{}]}", NULL},
+    {"Template", POD("resources: {limits: {cpu: 1, a.b/c: 1}}"), "x.spec.resources.limits.a.b/c: is not for a whole pod"},
     /* rules between fields */
     {"Template", POD("volumes: [{name: a}, {name: a}]"), "x.spec.volumes[1].name: is \"a\", as that of item 0: each must be another"},
     {"Template", ONE("volumeMounts: [{name: a, mountPath: /a}]"),
