@@ -14,7 +14,7 @@
 
 #define RAY_LABEL_CLUSTER "ray.io/cluster"     /* on every pod and service of both kinds: what we watch by */
 #define RAY_LABEL_NODE_TYPE "ray.io/node-type" /* head | worker */
-#define RAY_INIT_CONTAINER "wait-gcs-ready"    /* of a worker: it ends when the head answers */
+#define RAY_INIT_CONTAINER "wait-gcs-ready"    /* of a worker: it ends when the head answers, with 1 when it never does */
 #define RAY_LABEL_GROUP "ray.io/group"         /* headgroup | the group's (or pod type's) name */
 #define RAY_LABEL_REPLICA_INDEX "ray.io/worker-group-replica-index"
 #define RAY_LABEL_REPLICA_NAME "ray.io/worker-group-replica-name"

@@ -26,13 +26,18 @@ struct pod {
     int32_t exit_code;            /* of the Ray container that ended */
     uint8_t phase;                /* enum pod_phase */
     bool head, ready, deleting;
-    bool ended;     /* the Ray container ended and is not started again */
-    bool counted;   /* its failure is in the group's count already */
-    bool asked;     /* a DELETE of it was not answered well, and may have been carried out: of too many pods it is the first to go */
-    bool doubted;   /* deleting only because a DELETE was answered "not there": it keeps its place until the watch or a list has told */
-    bool overtaken; /* the API server has a newer one than this, and nobody has shown it: it may be ready or at work since */
+    bool ended;         /* the Ray container ended and is not started again */
+    bool stopped;       /* the Ray container does not run now, though the pod does: it waits to be started again, or has ended */
+    bool gave_up;       /* our init container has waited for the GCS in vain: ended, too, though the kubelet starts it again */
+    bool unschedulable; /* no node has room for it, and it is scheduled alone: see pod_read */
+    bool counted;       /* its failure is in the group's count already */
+    bool asked;         /* a DELETE of it was not answered well, and may have been carried out: of too many pods it is the first to go */
+    bool doubted;       /* deleting only because a DELETE was answered "not there": it keeps its place until the watch or a list has told */
+    bool overtaken;     /* the API server has a newer one than this, and nobody has shown it: it may be ready or at work since */
 };
-/* Of a Pod object; version, counted and what follows it are the caller's to set. group, reason and words lie in the object or in a. */
+/* Of a Pod object; version, counted and what follows it are the caller's to set. group, reason and words lie in the object or in
+ * a. A pod of another scheduler, or of a group that is scheduled as a whole, is never `unschedulable`: that scheduler may say so of a head
+ * until its workers are there. */
 void pod_read(struct jval object, struct arena *a, struct pod *out);
 /* "pod X: Unschedulable: …": what keeps the head of these pods from being ready, or when it is, the first of the others that says more
  * than that it starts. Empty: nothing is known to. */
@@ -56,6 +61,7 @@ struct group_failures {
     int64_t last_us;       /* wall clock of the last one */
     bool ended;            /* the last one was a pod that ended; else one that could not be made */
     int64_t not_before_ms; /* monotonic: nothing is created in this group before; it is forgotten some time after */
+    uint32_t ends;         /* of `count`: pods that ended */
     uint64_t accepted;     /* the group's hash (ray_group.hash) that the API server took in a dry run; 0: none was tried */
     uint64_t refused;      /* the one that it refused, for the reason below: nothing that runs is given up for it … */
     int64_t try_ms;        /* … and it is tried again at this monotonic time: the cause may lie elsewhere, a quota or a service account */
@@ -233,7 +239,7 @@ struct job_cluster {
     bool refused;           /* its Valid condition is False */
     bool workers_suspended; /* all its worker groups */
     bool head_runs;         /* a head pod does, or may */
-    uint32_t head_failures; /* head pods that ended, in a row */
+    uint32_t head_failures; /* head pods that ended, in a row; refused creations are none */
     struct slice why;       /* why it is not ready, as far as one knows */
     struct slice dashboard; /* HOST:PORT */
     struct slice status;    /* JSON; empty: none yet */

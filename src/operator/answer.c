@@ -25,6 +25,7 @@ void group_failed(struct op *op, struct cluster *c, int32_t group, bool ended, c
     if (f->count && op->now.mono_ms < f->not_before_ms)
         return;
     f->count += f->count < 1000;
+    f->ends += ended && f->ends < f->count;
     f->made = 0;
     f->ended = ended;
     f->last_us = op->now.wall_us;
@@ -227,6 +228,8 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
         group_made(op, f);
     if (!f->looking)
         c->strips = false;
+    if (f->group < 0 && told)
+        c->decided_ms = 0; /* its workers are made without a pause */
     if (f->group < 0)
         c->accounts = 0; /* the next head's are looked at anew: whoever took them away meanwhile took them from this one only */
     if (!c->work || !made)

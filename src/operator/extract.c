@@ -89,6 +89,8 @@ void extract_failures(struct op *op, struct cluster *c)
             continue;
         struct group_failures *f = failures_of(op, c, name, slice_eq(name, SLICE(RAY_HEAD_GROUP)), true);
         f->count = count > 1000 ? 1000 : (uint32_t)count;
+        int64_t ends = json_get_int(g, "podsEnded", 0);
+        f->ends = ends <= 0 ? 0 : ends < count ? (uint32_t)ends : f->count;
         f->last_us = last_us;
         f->ended = json_get_bool(g, "ended", false);
         utf8_copy(json_get_str(g, "reason", &op->event_arena), f->reason, sizeof f->reason);

@@ -116,7 +116,7 @@ static struct job_cluster view_cluster(struct op *op, const struct cluster *job,
                             .owned = c->owner == job,
                             .deleting = c->deleting,
                             .head_runs = head_runs(c),
-                            .head_failures = head ? head->count : 0,
+                            .head_failures = head ? head->ends : 0,
                             .status = {c->status, c->status_len}};
     if (!slice_empty(v.status) && json_parse(doc, v.status, a, NULL))
         status = json_root(doc);

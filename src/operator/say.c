@@ -90,13 +90,11 @@ void say_legacy_status(struct op *op, struct cluster *c)
                              count_group(c, op->model.groups[i].name)));
 }
 
-/* "created head pod X and 3 worker pods", "deleted 2 pods: more replicas than desired" */
+/* "created head pod X", "created 3 worker pods", "deleted 2 pods: more replicas than desired" */
 static void describe(const struct work *w, struct buf *b)
 {
     uint32_t workers = w->created - w->created_head;
-    if (w->created_head && workers)
-        buf_printf(b, "created head pod and %u worker pod%s", workers, workers == 1 ? "" : "s");
-    else if (w->created_head)
+    if (w->created_head)
         buf_printf(b, "created head pod %s", w->first_created);
     else if (workers == 1)
         buf_printf(b, "created worker pod %s", w->first_created);

@@ -87,13 +87,24 @@ static void write_head_ready(const struct facts *f, struct jout *w)
                                               : arena_printf(f->a, "pod %s: %.*s", f->head->name, SLICE_ARG(f->head->words)));
 }
 
+/* Where the head keeps its workers from being created. */
+static struct slice waits_for_head(const struct facts *f)
+{
+    const struct pod *head = f->head && pod_stands(f->head) ? f->head : NULL;
+    enum head_first first = f->all.desired ? head_first(head, &f->in->failures[0]) : HEAD_THERE;
+    if (first == HEAD_DENIED)
+        return SLICE("; no worker is created before the head, which is refused");
+    return first == HEAD_ROOMLESS ? arena_printf(f->a, "; no worker is created before head pod %s has a node", head->name) : SLICE("");
+}
+
 static struct slice lacking(const struct facts *f)
 {
     struct slice trouble = pods_trouble(f->in->pods, f->in->pod_count, f->a);
     if (slice_empty(trouble) && !f->service && f->in->errors->count == 0)
         trouble = arena_printf(f->a, "service %.*s is not there", SLICE_ARG(ray_head_service_name(f->in->cluster, f->a)));
-    return arena_printf(f->a, "%lld of %lld worker pods and %d of 1 head pod are ready%s%.*s", (long long)f->all.ready,
-                        (long long)f->all.desired, f->head && f->head->ready, trouble.len ? "; " : "", SLICE_ARG(trouble));
+    return arena_printf(f->a, "%lld of %lld worker pods and %d of 1 head pod are ready%.*s%s%.*s", (long long)f->all.ready,
+                        (long long)f->all.desired, f->head && f->head->ready, SLICE_ARG(waits_for_head(f)), trouble.len ? "; " : "",
+                        SLICE_ARG(trouble));
 }
 
 /* True from the first time that all pods were ready until the cluster is suspended. */

@@ -160,9 +160,12 @@ static void decide_pods(const struct cluster_view *in, struct plan *p)
                 plan_delete(p, in->pods[i], in->pods[i]->head ? GROUP_HEAD : GROUP_NONE, "the head's template changed");
         return;
     }
-    decide_head(&head, p);
+    enum head_first first = head_first(decide_head(&head, p), head.failures);
     for (uint32_t i = 0; i < c->group_count; i++) {
         struct group_view g = view_group(in, &c->groups[i], (int32_t)i, p->arena);
+        g.held = first != HEAD_THERE;
+        if (first == HEAD_DENIED || first == HEAD_ROOMLESS)
+            decide_room(&g, p);
         if (g.spec->hosts > 1)
             decide_multi_host(&g, p);
         else

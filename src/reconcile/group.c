@@ -79,7 +79,8 @@ bool decide_given_up(const struct ray_group *spec, const struct pod *pod)
 /* The autoscaler gives up what has not started without a word to the head; what runs is the head's to drain. */
 void decide_delete(const struct group_view *g, const struct pod *pod, const char *why, struct plan *p)
 {
-    if (g->in->by_name && pod->phase == POD_PENDING && !pod->overtaken && decide_given_up(g->spec, pod))
+    bool given_up = g->in->by_name && pod->phase == POD_PENDING && !pod->overtaken && decide_given_up(g->spec, pod);
+    if (given_up || pod->gave_up) /* the kubelet starts its wait again: it may have joined since */
         plan_delete_as_seen(p, pod, g->number, why);
     else
         plan_delete(p, pod, g->number, why);
@@ -237,7 +238,7 @@ void decide_workers(const struct group_view *g, struct plan *p)
     bool well = decide_failures(g, p);
     uint32_t going, count = decide_keep(g, live, &going, p);
     int32_t want = g->spec->desired;
-    bool may_create = well && ((int64_t)count >= want || decide_heard_out(g, p)), all = may_create;
+    bool may_create = well && !g->held && ((int64_t)count >= want || decide_heard_out(g, p)), all = may_create;
     if ((int64_t)count > want && !g->named_only)
         delete_surplus(g, live, count, (uint32_t)want, p);
     else if ((int64_t)count < want && may_create)
@@ -246,5 +247,5 @@ void decide_workers(const struct group_view *g, struct plan *p)
     if ((int64_t)count >= want || all)
         for (uint32_t i = 0; i < g->count; i++)
             if (pod_failed(g->pods[i]))
-                plan_delete(p, g->pods[i], g->number, "it ended");
+                decide_delete(g, g->pods[i], "it ended", p);
 }

@@ -32,7 +32,7 @@ static bool decide_accounts(const struct group_view *g, struct plan *p)
     return missing;
 }
 
-void decide_head(const struct group_view *g, struct plan *p)
+const struct pod *decide_head(const struct group_view *g, struct plan *p)
 {
     bool may_create = decide_failures(g, p), gone = true;
     const struct pod *head = pick_head(g);
@@ -51,4 +51,34 @@ void decide_head(const struct group_view *g, struct plan *p)
         act->group = g->number;
         act->index = 0;
     }
+    return head;
+}
+
+enum head_first head_first(const struct pod *head, const struct group_failures *failures)
+{
+    if (head)
+        return head->unschedulable ? HEAD_ROOMLESS : HEAD_THERE;
+    return failures->count && !failures->ended ? HEAD_DENIED : HEAD_MISSING;
+}
+
+/* The worker may hold what the head needs, and nothing is lost with it: its Ray container has not started, or has ended. A worker whose
+ * container runs is left alone, although the head that it joined is gone: it ends by itself when it notices. The pod may have started since
+ * it was seen, so it goes only in the version that was. */
+static bool makes_room(const struct pod *pod)
+{
+    bool over = pod->phase == POD_SUCCEEDED || pod->phase == POD_FAILED; /* it holds neither a node nor a quota */
+    return !pod->deleting && !pod->overtaken && !over && (pod->phase == POD_PENDING || pod->stopped);
+}
+
+/* No worker is created before the head has its room, so the pods that go here become fewer with each plan and do not come back. */
+void decide_room(struct group_view *g, struct plan *p)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < g->count; i++) {
+        if (makes_room(g->pods[i]))
+            plan_delete_as_seen(p, g->pods[i], g->number, "it makes room for the head");
+        else
+            g->pods[kept++] = g->pods[i];
+    }
+    g->count = kept;
 }

@@ -192,7 +192,7 @@ void decide_multi_host(const struct group_view *g, struct plan *p)
         r[victim].doomed = true;
     }
     int32_t attempts = decide_attempts(g);
-    bool refill = g->named_only || standing <= want; /* else one of these is to go, as soon as it is known which */
+    bool refill = !g->held && (g->named_only || standing <= want); /* else one of these is to go, as soon as it is known which */
     for (int32_t i = 0; i < limit && may_create; i++) {
         if (r[i].failed && !r[i].doomed) /* not before the backoff is over: the logs of what failed stay as long */
             delete_replica(g, i, "a host of its replica ended", p);
@@ -200,7 +200,7 @@ void decide_multi_host(const struct group_view *g, struct plan *p)
         bool partial = r[i].live && r[i].live < (uint32_t)g->spec->hosts && !r[i].failed && !r[i].deleting && !r[i].doomed;
         if (partial && refill)
             create_hosts(g, i, p);
-        else if (empty && standing + going < want && attempts > 0 && decide_heard_out(g, p)) {
+        else if (empty && !g->held && standing + going < want && attempts > 0 && decide_heard_out(g, p)) {
             create_hosts(g, i, p);
             standing++;
             attempts--;

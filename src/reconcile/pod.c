@@ -3,7 +3,8 @@
 
 bool pod_failed(const struct pod *pod)
 {
-    return !pod->deleting && (pod->phase == POD_FAILED || pod->phase == POD_SUCCEEDED || pod->ended);
+    bool ended = pod->ended && !(pod->gave_up && pod->overtaken); /* its second wait may have been a good one */
+    return !pod->deleting && (pod->phase == POD_FAILED || pod->phase == POD_SUCCEEDED || ended);
 }
 
 bool pod_live(const struct pod *pod)
@@ -32,6 +33,8 @@ struct slice pod_failure_text(const struct pod *pod, struct arena *a)
 {
     if (pod->phase == POD_SUCCEEDED)
         return arena_printf(a, "pod %s ended with exit code 0: Ray must keep running", pod->name);
+    if (pod->gave_up)
+        return arena_printf(a, "pod %s has waited for the head in vain: kubectl logs %s -c " RAY_INIT_CONTAINER, pod->name, pod->name);
     if (slice_starts(pod->words, SLICE("ended with ")))
         return arena_printf(a, "pod %s %.*s", pod->name, SLICE_ARG(pod->words));
     if (!pod->ended && !slice_empty(pod->words))

@@ -21,11 +21,11 @@ struct jval pod_condition(struct jval pod, struct slice type)
     return (struct jval){.at = -1};
 }
 
-/* The status of a container: the kubelet sorts them by name, so their order says nothing. */
-static struct jval container_status(struct jval pod, struct slice name)
+/* The element of this name: the kubelet sorts statuses, so their order says nothing. */
+static struct jval named(struct jval list, struct slice name)
 {
     struct jval k, c;
-    for (struct jiter it = json_iter(json_get(pod, "status.containerStatuses")); json_next(&it, &k, &c);)
+    for (struct jiter it = json_iter(list); json_next(&it, &k, &c);)
         if (json_str_eq(json_get(c, "name"), name))
             return c;
     return (struct jval){.at = -1};
@@ -74,6 +74,46 @@ static uint64_t read_hash(struct jval object, struct arena *a)
     return ray_hash_parse(json_str(json_key(json_get(object, "metadata.annotations"), SLICE(RAY_ANNOTATION_HASH)), a), &hash) ? hash : 0;
 }
 
+/* Whether a scheduler may want to see other pods before this one gets a node. */
+static bool scheduled_alone(struct jval pod)
+{
+    static const char *const groups[] = {"scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io"};
+    struct jval scheduler = json_get(pod, "spec.schedulerName"), labels = json_get(pod, "metadata.labels");
+    bool alone = !json_there(scheduler) || json_str_eq(scheduler, SLICE("default-scheduler"));
+    for (size_t i = 0; i < COUNT_OF(groups); i++)
+        alone = alone && !json_there(json_key(labels, slice_of(groups[i])));
+    return alone && !json_there(json_get(pod, "spec.workloadRef"));
+}
+
+static bool is_unschedulable(struct jval pod)
+{
+    struct jval scheduled = pod_condition(pod, SLICE("PodScheduled"));
+    return json_str_eq(json_get(scheduled, "status"), SLICE("False")) &&
+           json_str_eq(json_get(scheduled, "reason"), SLICE("Unschedulable")) && scheduled_alone(pod);
+}
+
+/* A container of that name that is the user's has another command, and may fail as often as it likes. */
+static bool waits_by_us(struct jval container)
+{
+    static const char *const lists[] = {"command", "args"};
+    struct jval k, word;
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        for (struct jiter it = json_iter(json_get(container, lists[i])); json_next(&it, &k, &word);)
+            if (json_str_eq(word, SLICE("wait-gcs")))
+                return true;
+    return false;
+}
+
+/* Where the pod's restartPolicy is not Never, the kubelet starts the wait again, and the pod would keep its room for good. */
+static bool gave_up(struct jval pod)
+{
+    struct slice name = SLICE(RAY_INIT_CONTAINER);
+    struct jval status = named(json_get(pod, "status.initContainerStatuses"), name), ended = json_get(status, "state.terminated");
+    if (!json_there(ended))
+        ended = json_get(status, "lastState.terminated");
+    return json_get_int(ended, "exitCode", 0) == 1 && waits_by_us(named(json_get(pod, "spec.initContainers"), name));
+}
+
 static void read_states(struct pod *p, struct jval object, struct arena *a)
 {
     struct jval ready = pod_condition(object, SLICE("Ready"));
@@ -81,10 +121,14 @@ static void read_states(struct pod *p, struct jval object, struct arena *a)
     p->ready = json_str_eq(json_get(ready, "status"), SLICE("True")) && p->phase == POD_RUNNING;
     p->ready_us = p->ready ? read_time(json_get(ready, "lastTransitionTime"), a) : 0;
     p->deleting = json_there(json_get(object, "metadata.deletionTimestamp"));
-    struct jval container = ray_live_container(object), ray = container_status(object, json_get_str(container, "name", a));
+    struct jval container = ray_live_container(object);
+    struct jval ray = named(json_get(object, "status.containerStatuses"), json_get_str(container, "name", a));
     struct jval ended = json_get(ray, "state.terminated");
     p->exit_code = (int32_t)json_get_int(ended, "exitCode", 0);
-    p->ended = json_there(ended) && !comes_back(object, container, p->exit_code);
+    p->stopped = p->phase == POD_RUNNING && json_there(ray) && !json_there(json_get(ray, "state.running"));
+    p->gave_up = gave_up(object);
+    p->ended = p->gave_up || (json_there(ended) && !comes_back(object, container, p->exit_code));
+    p->unschedulable = is_unschedulable(object);
     if (!p->ready)
         pod_why(object, ray, p->ended || p->phase == POD_FAILED, a, &p->reason, &p->words);
 }

@@ -24,6 +24,7 @@ struct group_view {
     int32_t number;          /* as in actions */
     const struct pod **pods; /* of this group, sorted by index, then age */
     uint32_t count;
+    bool held;       /* no pod is created: there is no head that could be joined, or no room for it */
     bool named_only; /* an autoscaler, ours or KubeRay's, says by name which pods go: of too many none is picked here */
 };
 
@@ -67,7 +68,18 @@ void decide_delete(const struct group_view *g, const struct pod *pod, const char
  * one that was there then: on its uid, or on which number its replica of several hosts had. The name of a head does not, nor that of a host
  * that its replica lacks. */
 bool decide_heard_out(const struct group_view *g, struct plan *p);
-void decide_head(const struct group_view *g, struct plan *p);
+/* Returns the head that stays; NULL: there is none. */
+const struct pod *decide_head(const struct group_view *g, struct plan *p);
+/* Workers are created when the head has been, so that they take neither its node nor its share of a quota. What keeps them from it: */
+enum head_first {
+    HEAD_THERE,   /* nothing */
+    HEAD_MISSING, /* there is none yet, or it is going away */
+    HEAD_DENIED,  /* the API server refuses it … */
+    HEAD_ROOMLESS /* … or no node has room for it: workers that have not joined a head make room */
+};
+enum head_first head_first(const struct pod *head, const struct group_failures *failures);
+/* Deletes those of the group that make room for the head and takes them out of *g. */
+void decide_room(struct group_view *g, struct plan *p);
 void decide_workers(const struct group_view *g, struct plan *p);    /* one host per replica */
 void decide_multi_host(const struct group_view *g, struct plan *p); /* replicas live and die as a whole */
 /* Pods that must go in any case (named by workersToDelete, outdated where the spec says so) and doubted ones, *gone of them, stand at the

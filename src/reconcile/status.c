@@ -131,6 +131,8 @@ static void write_groups(const struct facts *f, struct jout *w)
         jout_kint(w, "ready", k == GROUP_HEAD ? f->head && f->head->ready : f->groups[k].ready);
         if (gf->count) {
             jout_kint(w, "failures", gf->count);
+            if (gf->ends)
+                jout_kint(w, "podsEnded", gf->ends);
             jout_kstr(w, "lastFailureTime", time_format(gf->last_us, text));
             jout_kstr(w, "reason", slice_of(gf->reason));
             jout_kbool(w, "ended", gf->ended);

@@ -13,6 +13,7 @@ struct owner {
     struct owner *next;
     char uid[SIM_UID], name[64];
     int64_t gone_ms; /* TIME_NEVER: it is there */
+    bool headed;     /* a head pod was made for it, by whomever */
 };
 
 /* An object that an operator made. */
@@ -60,6 +61,14 @@ static void owner_changed(struct sim *s, const struct apiserver_change *c)
 
 /* ---- what they own ---- */
 
+static void head_seen(struct sim *s, const struct apiserver_change *c)
+{
+    const struct node *pod = dom_reread(c->json, &s->arena);
+    struct owner *of = owner_find(s, dom_str(dom_at(dom_get(pod, "metadata.ownerReferences"), 0), "uid"));
+    if (of && slice_eq(dom_string(dom_key(dom_get(pod, "metadata.labels"), SLICE(RAY_LABEL_NODE_TYPE))), SLICE("head")))
+        of->headed = true;
+}
+
 /* Whom the operator that has just made it, or written to it, names as its owner. */
 static struct owner *named_owner(struct sim *s, const struct apiserver_change *c)
 {
@@ -98,6 +107,8 @@ void owners_changed(struct sim *s, const struct apiserver_change *c)
         return;
     if (ray)
         owner_changed(s, c);
+    if (slice_eq(c->plural, SLICE("pods")) && c->what == APISERVER_ADDED)
+        head_seen(s, c);
     struct owned **at = &s->owned;
     while (*at && !slice_eq(slice_of((*at)->uid), c->uid))
         at = &(*at)->next;
@@ -119,6 +130,15 @@ void owners_changed(struct sim *s, const struct apiserver_change *c)
 
 /* ---- requests ---- */
 
+/* A worker that comes first may take the node, or the share of a quota, that its head needs, and keep it for good. */
+static void check_head_first(struct sim *s, const struct world_request *q, struct jval object, struct slice uid)
+{
+    struct jval labels = json_get(object, "metadata.labels");
+    const struct owner *of = owner_find(s, uid);
+    if (json_str_eq(json_key(labels, SLICE(RAY_LABEL_NODE_TYPE)), SLICE("worker")) && !(of && of->headed))
+        sim_violation(s, "no worker before its head", "op-%u: %.*s for %.*s", q->from->number, SLICE_ARG(q->target), SLICE_ARG(uid));
+}
+
 /* Nothing is written for an owner whose end its writer has seen, as its own records have it: what waits, or is to be sent again, was meant
  * for one that was there. What was written before is carried all the same, and of an end that was not told nobody knows. */
 void owners_check_request(struct sim *s, const struct world_request *q)
@@ -135,6 +155,7 @@ void owners_check_request(struct sim *s, const struct world_request *q)
     for (struct jiter it = json_iter(json_get(json_root(&doc), "metadata.ownerReferences")); json_next(&it, &k, &ref);) {
         struct slice uid = json_get_str(ref, "uid", &s->arena);
         const struct cluster *owner = cluster_get(q->from->op, uid, ns);
+        check_head_first(s, q, json_root(&doc), uid);
         if (!owner || !owner->present)
             sim_violation(s, "no write for who is gone", "op-%u: %.*s %.*s names %.*s", q->from->number, SLICE_ARG(q->method),
                           SLICE_ARG(q->target), SLICE_ARG(uid));

@@ -280,6 +280,8 @@ static bool is_passing(struct slice key)
         "generation",
         "observedGeneration",
         "failures",
+        "podsEnded",
+        "ended",
         "hostIP",
         "lastFailureTime",
         "autoscalerRetries",

@@ -111,6 +111,10 @@ static void read_pod(struct scene *s, struct slice line)
         p->counted |= slice_eq(word, SLICE("counted"));
         p->asked |= slice_eq(word, SLICE("asked"));
         p->overtaken |= slice_eq(word, SLICE("overtaken"));
+        p->unschedulable |= slice_eq(word, SLICE("unschedulable"));
+        p->stopped |= slice_eq(word, SLICE("stopped"));
+        if (slice_eq(word, SLICE("gave-up")))
+            p->ended = p->gave_up = true;
         if (slice_eq(word, SLICE("doubted")))
             p->deleting = p->doubted = true;
         p->hash = slice_eq(word, SLICE("old")) ? 1 : p->hash;

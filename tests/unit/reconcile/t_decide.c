@@ -148,16 +148,18 @@ static void test_deleted_services(void)
 /* At the limit and one past it: what has no room comes with the next plan. */
 static void test_limit(void)
 {
-    for (int32_t workers = RECONCILE_ACTIONS - 2; workers <= RECONCILE_ACTIONS; workers++) {
+    for (int32_t workers = RECONCILE_ACTIONS - 1; workers <= RECONCILE_ACTIONS + 1; workers++) {
         test_case("%d workers", workers);
         struct scene s = {.hosts = 1, .max = INT32_MAX, .workers = workers};
+        const struct pod *pods[PODS_MAX];
         struct cluster_view v;
         struct plan p;
+        read_pod(&s, SLICE("head 0 ready"));
         read_cluster(&s);
-        scene_view(&s, NULL, &v);
-        reconcile_cluster(&v, &s.a, &p); /* head and workers */
-        CHECK_INT(p.count, workers + 1 < RECONCILE_ACTIONS ? workers + 1 : RECONCILE_ACTIONS);
-        CHECK_INT(p.actions[p.count - 1].index, p.count - 2);
+        scene_view(&s, pods, &v);
+        reconcile_cluster(&v, &s.a, &p);
+        CHECK_INT(p.count, workers < RECONCILE_ACTIONS ? workers : RECONCILE_ACTIONS);
+        CHECK_INT(p.actions[p.count - 1].index, p.count - 1);
         arena_free(&s.a);
     }
 }

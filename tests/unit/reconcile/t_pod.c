@@ -197,6 +197,65 @@ static void heads(struct arena *a)
     }
 }
 
+/* A worker of ours whose wait-gcs is in this state. */
+static bool given_up(struct arena *a, const char *command, const char *status)
+{
+    struct slice text = arena_printf(a,
+                                     "{\"metadata\":{},\"spec\":{\"containers\":[{\"name\":\"ray\"}],\"initContainers\":[{\"name\":"
+                                     "\"user\"},{\"name\":\"wait-gcs-ready\",\"command\":[\"%s\"]}]},\"status\":{\"phase\":\"Pending\","
+                                     "\"initContainerStatuses\":[{\"name\":\"wait-gcs-ready\",%s}]}}",
+                                     command, status);
+    struct pod p = read_pod(text.ptr, a);
+    CHECK_INT(p.ended, p.gave_up);
+    return p.gave_up;
+}
+
+static void waits(struct arena *a)
+{
+    static const char again[] = "\"state\":{\"running\":{}},\"lastState\":{\"terminated\":{\"exitCode\":1}}";
+    test_case("wait-gcs has given up: it has just ended, waits to be started again, or was");
+    CHECK(given_up(a, "wait-gcs", "\"state\":{\"terminated\":{\"exitCode\":1}}"));
+    CHECK(given_up(a, "wait-gcs",
+                   "\"state\":{\"waiting\":{\"reason\":\"CrashLoopBackOff\"}},\"lastState\":{\"terminated\":{\"exitCode\":1}}"));
+    CHECK(given_up(a, "wait-gcs", again));
+    test_case("wait-gcs has not: it waits, was killed, has found the head at last, or is the user's");
+    CHECK(!given_up(a, "wait-gcs", "\"state\":{\"running\":{}}"));
+    CHECK(!given_up(a, "wait-gcs", "\"state\":{\"running\":{}},\"lastState\":{\"terminated\":{\"exitCode\":137}}"));
+    CHECK(!given_up(a, "wait-gcs", "\"state\":{\"terminated\":{\"exitCode\":0}},\"lastState\":{\"terminated\":{\"exitCode\":1}}"));
+    CHECK(!given_up(a, "until", again));
+}
+
+static void scheduling(struct arena *a)
+{
+    static const char failed[] = "\"status\":{\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\",\"reason\":\"%s\"}]}";
+    static const struct {
+        const char *what, *before, *reason;
+        bool unschedulable;
+    } cases[] = {
+        {"no node has room", "", "Unschedulable", true},
+        {"by the default scheduler, by name", "\"spec\":{\"schedulerName\":\"default-scheduler\"},", "Unschedulable", true},
+        {"a gate holds it", "", "SchedulingGated", false},
+        {"another scheduler may wait for the whole group", "\"spec\":{\"schedulerName\":\"volcano\"},", "Unschedulable", false},
+        {"one of a pod group", "\"metadata\":{\"labels\":{\"scheduling.x-k8s.io/pod-group\":\"g\"}},", "Unschedulable", false},
+        {"one of a workload", "\"spec\":{\"workloadRef\":{\"name\":\"w\"}},", "Unschedulable", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("%s", cases[i].what);
+        struct slice status = arena_printf(a, failed, cases[i].reason);
+        CHECK_INT(read_pod(arena_printf(a, "{%s%s}", cases[i].before, status.ptr).ptr, a).unschedulable, cases[i].unschedulable);
+    }
+}
+
+static void stops(struct arena *a)
+{
+    static const char pod[] = "{\"spec\":{\"containers\":[{\"name\":\"ray\"}]},\"status\":{\"phase\":\"Running\","
+                              "\"containerStatuses\":[{\"name\":\"ray\",\"state\":{\"%s\":{}}}]}}";
+    test_case("the Ray container of a pod that runs");
+    CHECK(!read_pod(arena_printf(a, pod, "running").ptr, a).stopped);
+    CHECK(read_pod(arena_printf(a, pod, "waiting").ptr, a).stopped);
+    CHECK(read_pod(arena_printf(a, pod, "terminated").ptr, a).stopped);
+}
+
 int main(void)
 {
     struct arena a = {0};
@@ -204,6 +263,9 @@ int main(void)
     parts(&a);
     changed(&a);
     heads(&a);
+    waits(&a);
+    scheduling(&a);
+    stops(&a);
     arena_free(&a);
     return test_done();
 }

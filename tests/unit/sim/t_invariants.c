@@ -233,6 +233,29 @@ static void test_known_gone(void)
     end(&t);
 }
 
+static void test_head_first(void)
+{
+    static const char body[] =
+        "{\"metadata\":{\"labels\":{\"" RAY_LABEL_NODE_TYPE "\":\"worker\"},\"ownerReferences\":[{\"uid\":\"" OWNER "\"}]}}";
+    struct scene t = begin("no worker before its head: one that had a head, and one that has none", false);
+    struct op *op = mem_alloc(sizeof *op);
+    struct cluster known = {.present = true};
+    map_put(&op->clusters, SLICE(OWNER "\0n"), &known);
+    change(&t, APISERVER_ADDED, "rayclusters", "c", OWNER, "{}");
+    add_pod(&t, POD_A, "head", OWNER);
+    t.s->w.process[0].op = op;
+    send(&t, "POST", PODS, body);
+    expect(&t, "");
+    owners_end(t.s);
+    change(&t, APISERVER_ADDED, "rayclusters", "c", OWNER, "{}");
+    send(&t, "POST", PODS, body);
+    expect(&t, "no worker before its head");
+    t.s->w.process[0].op = NULL;
+    map_free(&op->clusters);
+    mem_free(op);
+    end(&t);
+}
+
 /* The store does what this request says, and pod A goes. */
 static void take_pod(struct scene *t, const char *method, const char *target)
 {
@@ -547,6 +570,7 @@ int main(void)
     test_reasons_of_pods();
     test_owners();
     test_known_gone();
+    test_head_first();
     test_drains();
     test_lease();
     test_requests();

@@ -32,7 +32,7 @@ static void test_no_write_after_loss(void)
         world_run(&w, 2000);
         CHECK(w.op->leading);
         if (cases[i].status) {
-            override(&w, "POST", pods_path, cases[i].status, false, 40);
+            override(&w, "POST", pods_path, cases[i].status, false, 2);
             apiserver_faults(w.server)->next.retry_after_s = cases[i].retry_after_s;
         }
         apply(&w, "c", 100);

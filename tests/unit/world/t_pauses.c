@@ -137,7 +137,7 @@ static void test_left_over(int status)
 /* As many calls as would fill the window, each told to come again later. */
 static void test_others(int status)
 {
-    enum { CLUSTERS = 20, WORKERS = 20 };
+    enum { CLUSTERS = KUBE_WINDOW_MAX + 20, WORKERS = 1 };
     static const int pauses[] = {5, 30, 120};
     static const char head_only[] =
         "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"x\"},\"spec\":{\"headGroupSpec\":{"
