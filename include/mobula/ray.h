@@ -22,6 +22,7 @@
 #define RAY_LABEL_OWNER_UID "mobula.dev/owner-uid"        /* of the RayCluster: tells children of an older cluster of the same name apart */
 #define RAY_ANNOTATION_HASH "mobula.dev/template-hash"    /* of what the pod or service was made from: 16 hex digits */
 #define RAY_ANNOTATION_AUTOSCALER "mobula.dev/autoscaler" /* of a RayCluster: operator | sidecar, who scales it */
+#define RAY_ANNOTATION_TOOLS_RESOURCES "mobula.dev/tools-resources" /* of a RayCluster or RayJob: cpu=100m,memory=90Mi */
 #define RAY_FIELD_MANAGER "mobula"
 #define RAY_HEAD_GROUP "headgroup"
 
@@ -111,9 +112,19 @@ bool ray_hash_parse(struct slice text, uint64_t *hash);
 enum ray_tools { RAY_TOOLS_CONFIGMAP, RAY_TOOLS_IMAGE, RAY_TOOLS_NONE };
 #define RAY_TOOLS_CONFIGMAP_NAME "mobula-tools"
 
+/* What a container in which this binary runs asks for and is limited to: quantities; empty where nobody has said. Then wait-gcs-ready has
+ * what the Ray container has, which costs nothing beside it and passes where that passes (LimitRange, quota), and a submitter 10m of CPU
+ * and 16Mi. */
+struct ray_tools_resources {
+    struct slice cpu, memory;
+};
+/* "cpu=100m,memory=90Mi", or one of them. */
+bool ray_tools_resources(struct slice text, struct ray_tools_resources *out, struct err *e);
+
 struct ray_options {
-    enum ray_tools tools;        /* how workers get the binary that waits for the GCS */
-    struct slice tools_image;    /* RAY_TOOLS_IMAGE */
+    enum ray_tools tools;     /* how workers get the binary that waits for the GCS */
+    struct slice tools_image; /* RAY_TOOLS_IMAGE */
+    struct ray_tools_resources tools_resources;
     struct slice cluster_domain; /* "cluster.local" */
     struct slice version;        /* mobula's, for the tags that Ray reports */
     bool sidecar;                /* clusters that do not say who scales them get KubeRay's autoscaler as a container of their head */
@@ -158,7 +169,7 @@ uint64_t ray_service_hash(struct jval service);
  */
 void ray_service_endpoints(struct jval service, struct arena *a, struct buf *out);
 /* The text that starts Ray in the group's container: v1 "ray start --head …", as KUBERAY_GEN_RAY_START_CMD has it, without ulimit;
- * legacy the setup and start commands joined by "; ", with --block.
+ * legacy the setup and start commands, each on lines of its own, with --block.
  *
  * Values of rayStartParams are shell text in KubeRay, and samples rely on it: '"{\"a\": 1}"', "$MY_POD_IP". Here a value is left as it is
  * when it is one word to a shell and can run nothing: safe characters (A-Z a-z 0-9 _ @ % + = : , . / -), $NAME and ${NAME}, \c, '…' and

@@ -55,6 +55,8 @@ bool cli_namespace(struct slice name, const char *flag, struct err *e); /* wheth
 /* --tools=configmap | image:REF | none, as the operator and explain take it. */
 struct ray_options;
 bool cli_tools(struct slice text, struct ray_options *out, struct err *e);
+/* --tools-resources=cpu=100m,memory=90Mi, or empty, as the operator and explain take it. */
+bool cli_tools_resources(struct slice text, struct ray_options *out, struct err *e);
 /* --submitter=operator | pod, beside those tools, as the operator and install take it. */
 bool cli_submitter(struct slice text, const struct ray_options *tools, bool *pods, struct err *e);
 

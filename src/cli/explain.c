@@ -228,13 +228,14 @@ void explain_end(const struct explain_how *how, struct buf *out)
 
 struct explain_options {
     struct flag_texts files;
-    struct slice tools, output, cluster_domain, autoscaler;
+    struct slice tools, tools_resources, output, cluster_domain, autoscaler;
 };
 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct explain_options, field)
     {"f", FLAG_TEXTS, AT(files), "FILE", "a manifest in YAML or JSON, or a folder of them; - is standard input"},
     {"tools", FLAG_TEXT, AT(tools), "WHERE", "configmap (default), image:REF or none, as the operator has it"},
+    {"tools-resources", FLAG_TEXT, AT(tools_resources), "cpu=N,memory=N", "of the containers that are added, as the operator has it"},
     {"autoscaler", FLAG_TEXT, AT(autoscaler), "WHO", "operator (default), sidecar or off, as the operator has it"},
     {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of service names (cluster.local)"},
     {"output", FLAG_TEXT, AT(output), "yaml|json", "YAML documents (default) or one JSON list"},
@@ -289,7 +290,8 @@ int cli_explain(int argc, char **argv)
         return flags_wrong(&flags, "-f is needed");
     if (!how.json && !slice_eq(o.output, SLICE("yaml")))
         return flags_wrong(&flags, "--output: want yaml or json");
-    if (!cli_tools(o.tools, &how.ray, &e) || !cli_scaler(o.autoscaler, &scaler, &e) || !cli_domain(o.cluster_domain, &e))
+    if (!cli_tools(o.tools, &how.ray, &e) || !cli_tools_resources(o.tools_resources, &how.ray, &e) ||
+        !cli_scaler(o.autoscaler, &scaler, &e) || !cli_domain(o.cluster_domain, &e))
         return flags_wrong(&flags, "%s", e.text);
     how.ray.sidecar = scaler == CLI_SCALER_SIDECAR;
     __attribute__((cleanup(arena_free))) struct arena a = {0};

@@ -89,6 +89,13 @@ bool cli_tools(struct slice text, struct ray_options *out, struct err *e)
     return true;
 }
 
+bool cli_tools_resources(struct slice text, struct ray_options *out, struct err *e)
+{
+    struct err why = {0};
+    return slice_empty(text) || ray_tools_resources(text, &out->tools_resources, &why) ||
+           err_set(e, ERR_CONFIG, "--tools-resources: %s", why.text);
+}
+
 /* One of three words; *out is its place. */
 static bool one_of(const char *flag, struct slice text, const char *const words[3], int *out, struct err *e)
 {

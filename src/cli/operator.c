@@ -14,7 +14,7 @@
 enum { STOP_MS = 2000 };
 
 struct options {
-    struct slice namespaces, kubeconfig, context, kinds, tools, autoscaler, submitter, ray_access, cluster_domain;
+    struct slice namespaces, kubeconfig, context, kinds, tools, tools_resources, autoscaler, submitter, ray_access, cluster_domain;
     struct slice health, metrics, log_level, log_format;
     struct slice lease_namespace, lease_name, identity;
     int64_t lease_ms, renew_ms, retry_ms;
@@ -30,6 +30,8 @@ static const struct flag list[] = {
     {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig (default: its current-context)"},
     {"kinds", FLAG_TEXT, AT(kinds), "all|ray.io|legacy", "which RayClusters: of ray.io (and RayJobs), of cluster.ray.io, or both"},
     {"tools", FLAG_TEXT, AT(tools), "configmap|image:REF|none", "how pods get this binary, to wait for their head or to submit"},
+    {"tools-resources", FLAG_TEXT, AT(tools_resources), "cpu=N,memory=N",
+     "of the containers that run it (default: of wait-gcs-ready, the Ray container's; of a submitter, 10m and 16Mi)"},
     {"autoscaler", FLAG_TEXT, AT(autoscaler), "operator|sidecar|off",
      "who scales clusters that ask for it: this program, KubeRay's container beside their heads, nobody"},
     {"submitter", FLAG_TEXT, AT(submitter), "operator|pod", "who submits RayJobs of K8sJobMode; pod: one of 10m CPU and 16Mi for each"},
@@ -90,7 +92,8 @@ static bool check_flags(const struct options *o, struct err *e)
     enum operator_access access;
     enum operator_kinds kinds;
     return cli_access(o->ray_access, &access, e) && cli_kinds(o->kinds, &kinds, e) && cli_scaler(o->autoscaler, &scaler, e) &&
-           cli_tools(o->tools, &tools, e) && cli_submitter(o->submitter, &tools, &pods, e) && cli_domain(o->cluster_domain, e);
+           cli_tools(o->tools, &tools, e) && cli_tools_resources(o->tools_resources, &tools, e) &&
+           cli_submitter(o->submitter, &tools, &pods, e) && cli_domain(o->cluster_domain, e);
 }
 
 /* The bytes of this program, mapped and not copied: they go into a ConfigMap once in a while. */
@@ -148,7 +151,8 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
     to->ray.cluster_domain = o->cluster_domain;
     to->ray.version = SLICE(MOBULA_VERSION);
     if (!cli_access(o->ray_access, &to->access, e) || !cli_kinds(o->kinds, &to->kinds, e) || !cli_tools(o->tools, &to->ray, e) ||
-        !cli_submitter(o->submitter, &to->ray, &to->submitter_pods, e) || !read_namespaces(p, to, e))
+        !cli_tools_resources(o->tools_resources, &to->ray, e) || !cli_submitter(o->submitter, &to->ray, &to->submitter_pods, e) ||
+        !read_namespaces(p, to, e))
         return false;
     return to->ray.tools != RAY_TOOLS_CONFIGMAP || map_executable(&to->executable, e);
 }

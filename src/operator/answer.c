@@ -245,11 +245,19 @@ int answer_failed(const struct kube_answer *a)
     return a->outcome == KUBE_REFUSED || a->err.code == ERR_STATUS ? a->told : (int)a->err.code;
 }
 
+/* A policy of the namespace against a container that nobody finds in the manifest. */
+static const char *way_out(const struct kube_status *s)
+{
+    struct slice text = slice_of(s->message);
+    bool ours = slice_has(text, RAY_INIT_CONTAINER) || slice_has(text, RAY_SUBMITTER_CONTAINER) || slice_has(text, " per Container ");
+    return ours ? " (of an added container: set the annotation " RAY_ANNOTATION_TOOLS_RESOURCES ")" : "";
+}
+
 const char *answer_words(const struct kube_answer *a, char out[ANSWER_WORDS])
 {
     if (a->outcome != KUBE_REFUSED)
         return a->err.text;
-    snprintf(out, ANSWER_WORDS, "%d %s: %s", a->status.code, kube_reason_text(a->status.reason), a->status.message);
+    snprintf(out, ANSWER_WORDS, "%d %s%s: %s", a->status.code, kube_reason_text(a->status.reason), way_out(&a->status), a->status.message);
     return out;
 }
 
@@ -282,8 +290,8 @@ static void refused(struct op *op, struct flight *f, const struct kube_status *s
         cluster_wait(op, f->c, f, text);
         return;
     }
-    snprintf(text, sizeof text, "%s%s%s%d %s: %s", service ? "service " : "", service ? f->name : "", service ? ": " : "", s->code,
-             kube_reason_text(s->reason), s->message);
+    snprintf(text, sizeof text, "%s%s%s%d %s%s: %s", service ? "service " : "", service ? f->name : "", service ? ": " : "", s->code,
+             kube_reason_text(s->reason), way_out(s), s->message);
     if (answer_passing(s) || (f->verb != &raycluster_create_pod && !service))
         cluster_trouble(op, f->c, f, text);
     else

@@ -94,7 +94,8 @@ bool waits_for_gcs(const struct pod_build *b); /* whether the init container is 
 /* tools.c: what a container has in which this binary runs, beside Ray's or in its place. Its user is the Ray container's. */
 void tools_command(struct jout *w, const struct ray_options *o); /* opens "command" with the binary in it: more words may follow */
 void tools_image(struct jout *w, const struct ray_options *o, struct jval ray_container);
-void tools_resources(struct jout *w);
+/* annotations: the owner's. beside: the Ray container of the same pod, or no value. */
+void tools_resources(struct jout *w, const struct ray_options *o, struct jval annotations, struct jval beside, struct arena *a);
 void tools_security(struct jout *w, struct jval container, struct jval pod); /* pod: its own securityContext's, or no value */
 void tools_mount(struct jout *w);                                            /* one element of "volumeMounts" */
 void tools_volume(struct jout *w);                                           /* one element of "volumes" */

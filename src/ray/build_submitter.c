@@ -137,7 +137,7 @@ static void write_users_container(struct jout *w, const struct submitter_build *
     if (value_given(resources))
         jout_kraw(w, "resources", json_raw(resources));
     else
-        tools_resources(w);
+        tools_resources(w, b->options, b->job->annotations, NO_VALUE, b->arena);
 }
 
 static void write_our_container(struct jout *w, const struct submitter_build *b)
@@ -146,7 +146,7 @@ static void write_our_container(struct jout *w, const struct submitter_build *b)
     jout_kstr(w, "name", SLICE(RAY_SUBMITTER_CONTAINER));
     tools_image(w, b->options, container);
     write_submit(w, b);
-    tools_resources(w);
+    tools_resources(w, b->options, b->job->annotations, NO_VALUE, b->arena);
     tools_security(w, container, json_get(b->head, "spec.securityContext"));
 }
 

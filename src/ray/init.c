@@ -29,7 +29,7 @@ static void write_wait(struct jout *w, const struct pod_build *b)
     jout_str(w, SLICE("--address"));
     jout_str(w, arena_printf(b->arena, "%.*s:%d", SLICE_ARG(b->fqdn), (int)b->cluster->gcs_port));
     jout_end(w);
-    tools_resources(w);
+    tools_resources(w, b->options, b->cluster->annotations, b->container, b->arena);
     tools_security(w, b->container, NO_VALUE);
     if (b->options->tools == RAY_TOOLS_CONFIGMAP) {
         jout_karray(w, "volumeMounts");

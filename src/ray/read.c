@@ -77,6 +77,15 @@ void read_name(struct reader *r, const struct place *meta, int max, const char *
                   SLICE_ARG(slice_head(given ? *out : json_str(at.value, r->arena), 60)));
 }
 
+void read_tools_resources(struct reader *r, const struct place *annotations)
+{
+    struct place at = place_key(annotations, RAY_ANNOTATION_TOOLS_RESOURCES);
+    struct ray_tools_resources ignored;
+    struct err e = {0};
+    if (json_there(at.value) && !ray_tools_resources(json_str(at.value, r->arena), &ignored, &e))
+        place_bad(r, &at, "%s", e.text);
+}
+
 static void read_metadata(struct reader *r, const struct place *root)
 {
     struct ray_cluster *c = r->cluster;
@@ -95,6 +104,7 @@ static void read_metadata(struct reader *r, const struct place *root)
     if (read_text_map(r, &annotations)) {
         c->annotations = annotations.value;
         read_scaler(r, &annotations);
+        read_tools_resources(r, &annotations);
     }
 }
 

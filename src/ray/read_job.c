@@ -50,8 +50,10 @@ static void read_job_metadata(struct reader *r, const struct place *root, struct
     job->deleting = value_given(json_key(meta.value, SLICE("deletionTimestamp")));
     if (read_text_map(r, &labels))
         job->labels = labels.value;
-    if (read_text_map(r, &annotations))
+    if (read_text_map(r, &annotations)) {
         job->annotations = annotations.value;
+        read_tools_resources(r, &annotations);
+    }
     struct jval k, v;
     for (struct jiter it = json_iter(json_key(meta.value, SLICE("finalizers"))); json_next(&it, &k, &v);)
         job->finalizer |= json_str_eq(v, SLICE(RAY_JOB_FINALIZER));

@@ -79,6 +79,7 @@ void check_v1_group(struct reader *r, const struct place *spec, const struct pla
 
 /* Who scales it: sidecar.c. */
 void read_scaler(struct reader *r, const struct place *annotations);
+void read_tools_resources(struct reader *r, const struct place *annotations);
 
 /* The groups' hashes, when everything else is read. */
 void hash_groups(struct reader *r);

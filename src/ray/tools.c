@@ -24,17 +24,66 @@ void tools_image(struct jout *w, const struct ray_options *o, struct jval ray_co
         jout_kraw(w, "imagePullPolicy", json_raw(policy));
 }
 
-void tools_resources(struct jout *w)
+bool ray_tools_resources(struct slice text, struct ray_tools_resources *out, struct err *e)
+{
+    *out = (struct ray_tools_resources){0};
+    do {
+        struct slice amount = slice_cut(&text, ','), key = slice_trim(slice_cut(&amount, '='));
+        struct err why = {0};
+        int64_t n;
+        bool cpu = slice_eq(key, SLICE("cpu"));
+        if (!cpu && !slice_eq(key, SLICE("memory")))
+            return err_set(e, ERR_CONFIG, "\"%.*s\": want cpu=QUANTITY,memory=QUANTITY", SLICE_ARG(slice_head(key, 60)));
+        amount = slice_trim(amount);
+        if (!quantity_parse(amount, cpu ? 3 : 0, &n, &why))
+            return err_set(e, ERR_CONFIG, "%s: %s", cpu ? "cpu" : "memory", why.text);
+        *(cpu ? &out->cpu : &out->memory) = amount;
+    } while (text.ptr);
+    return true;
+}
+
+static void write_said(struct jout *w, struct slice cpu, struct slice memory)
 {
     static const char *const sides[] = {"limits", "requests"};
     jout_kobject(w, "resources");
     for (size_t i = 0; i < COUNT_OF(sides); i++) {
         jout_kobject(w, sides[i]);
-        jout_kstr(w, "cpu", SLICE("10m"));
-        jout_kstr(w, "memory", SLICE("16Mi"));
+        jout_kstr(w, "cpu", slice_empty(cpu) ? SLICE("10m") : cpu);
+        jout_kstr(w, "memory", slice_empty(memory) ? SLICE("16Mi") : memory);
         jout_end(w);
     }
     jout_end(w);
+}
+
+/* Without devices: those would be taken twice. */
+static void write_as_beside(struct jout *w, struct jval resources, struct arena *a)
+{
+    static const char *const sides[] = {"limits", "requests"}, *const keys[] = {"cpu", "memory", "ephemeral-storage"};
+    if (!value_given(resources))
+        return;
+    jout_kobject(w, "resources");
+    for (size_t i = 0; i < COUNT_OF(sides); i++) {
+        struct pairs some = pairs_new(a);
+        struct jval side = json_key(resources, slice_of(sides[i]));
+        for (size_t n = 0; n < COUNT_OF(keys); n++)
+            if (value_given(json_key(side, slice_of(keys[n]))))
+                pairs_set(&some, slice_of(keys[n]), json_raw(json_key(side, slice_of(keys[n]))));
+        if (some.count > 0)
+            jout_kraw(w, sides[i], pairs_numbers(&some));
+    }
+    jout_end(w);
+}
+
+void tools_resources(struct jout *w, const struct ray_options *o, struct jval annotations, struct jval beside, struct arena *a)
+{
+    struct ray_tools_resources said = o->tools_resources, own;
+    struct jval note = json_key(annotations, SLICE(RAY_ANNOTATION_TOOLS_RESOURCES));
+    if (json_there(note) && ray_tools_resources(json_str(note, a), &own, NULL))
+        said = own;
+    if (!json_there(beside) || said.cpu.len + said.memory.len > 0)
+        write_said(w, said.cpu, said.memory);
+    else
+        write_as_beside(w, json_key(beside, SLICE("resources")), a);
 }
 
 /* Passes where Pod Security "restricted" is enforced. Who runs it is the Ray container's business: an image may have only that user. */

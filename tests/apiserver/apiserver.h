@@ -93,6 +93,7 @@ struct apiserver_override {
     struct slice path;   /* prefix of the target; SLICE_NONE: any */
     int status;          /* HTTP status; 0: the connection is cut without an answer */
     const char *reason;  /* of the Status body, "" for none: a 429 without one is flow control's, which is no Status */
+    const char *message; /* of the Status body; NULL: made of the code */
     int retry_after_s;   /* 0: no header */
     bool commit;
     uint32_t times;

@@ -152,7 +152,7 @@ static bool overridden(struct request *q)
         q->conn->closing = true;
         return true;
     }
-    status_set(&q->st, o->status, o->reason ? o->reason : "", "ordered by the test");
+    status_set(&q->st, o->status, o->reason ? o->reason : "", "%s", o->message ? o->message : "ordered by the test");
     q->st.retry_after_s = o->retry_after_s;
     send_answer(q);
     return true;

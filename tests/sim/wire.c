@@ -132,7 +132,7 @@ static void feed_last(struct world *w, struct wire *x, struct world_request *q, 
 {
     struct apiserver_override *ordered = &apiserver_faults(w->server)->next, kept = *ordered;
     if (q->fate == FATE_REFUSED)
-        *ordered = (struct apiserver_override){q->method, q->target, q->status, q->reason, q->retry_after_s, q->commit, 1};
+        *ordered = (struct apiserver_override){q->method, q->target, q->status, q->reason, NULL, q->retry_after_s, q->commit, 1};
     feed(w, x, bytes);
     if (q->fate == FATE_REFUSED)
         *ordered = kept;

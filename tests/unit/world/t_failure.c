@@ -150,6 +150,22 @@ static void test_refusals(void)
     }
 }
 
+/* Of a policy that looks at containers the manifest does not have: the way out stands before the words that may be cut. */
+static void test_limit_range(void)
+{
+    struct world w;
+    test_case("a LimitRange with a minimum");
+    make_world(&w, false);
+    override(&w, "POST", pods_path, 403, false, 1000000);
+    apiserver_faults(w.server)->next.message =
+        "pods \"c-g-worker-0-x\" is forbidden: minimum cpu usage per Container is 100m, but request is 10m";
+    apply(&w, "c", 1);
+    world_run(&w, 60 * 1000);
+    CHECK(
+        says(&w, "rayclusters.ray.io", "c", "403 Forbidden (of an added container: set the annotation mobula.dev/tools-resources): pods"));
+    world_free(&w);
+}
+
 static void test_namespace(void)
 {
     struct world w;
@@ -481,6 +497,7 @@ int main(void)
     test_together();
     test_growth();
     test_refusals();
+    test_limit_range();
     test_namespace();
     test_relabelled();
     test_said_to_be_gone();
