@@ -451,3 +451,19 @@ void fields_check(const struct spot *at, const char *type, struct jval v)
     if (is_given(v))
         check(at, slice_of(type), v);
 }
+
+void fields_flags(const struct spot *at, struct jval v)
+{
+    const struct field_type *type = find_type(at->out, SLICE("StartParams"));
+    struct field field;
+    struct jval key, one;
+    for (struct jiter it = json_iter(v); json_next(&it, &key, &one);) {
+        struct slice name = json_str(key, at->out->arena), rest = type->fields;
+        struct nearest n = {.typed = name};
+        while (!find_field(type, name, &field) && next_field(&rest, &field))
+            nearest_try(&n, arena_dup(at->out->arena, field.name).ptr);
+        struct spot there = spot_member(at, name);
+        if (n.best)
+            spot_bad(&there, true, one, "is no flag of ray start that is known here: did you mean %s?", n.best);
+    }
+}

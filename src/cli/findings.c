@@ -13,18 +13,19 @@ void findings_add(struct findings *f, bool warning, struct slice path, size_t of
     if (!slice_empty(f->prefix))
         path = arena_printf(f->arena, "%.*s%.*s", SLICE_ARG(f->prefix), SLICE_ARG(path));
     for (uint32_t i = 0; i < f->count; i++)
-        if (slice_eq(f->list[i].path, path))
+        if (f->list[i].source != f->source && slice_eq(f->list[i].path, path))
             return;
     f->errors += !warning;
     f->warnings += warning;
     if (f->count == FINDINGS_MAX)
         f->beyond++;
     else
-        f->list[f->count++] = (struct finding){warning, path, text, offset};
+        f->list[f->count++] = (struct finding){warning, f->source, path, text, offset};
 }
 
 void findings_add_ray(struct findings *f, bool warning, const struct ray_errors *errors)
 {
+    f->source++;
     for (uint32_t i = 0; i < errors->count; i++)
         findings_add(f, warning, errors->list[i].path, errors->list[i].offset, errors->list[i].text);
     f->beyond += errors->beyond;

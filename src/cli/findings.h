@@ -10,6 +10,7 @@ enum { FINDINGS_MAX = 256 }; /* of one document; more are counted */
 
 struct finding {
     bool warning;
+    uint32_t source;   /* which of several told of it */
     struct slice path; /* "spec.workerGroupSpecs[1].minReplicas" */
     struct slice text; /* "is 5, above maxReplicas 3: lower it or raise maxReplicas" */
     size_t offset;     /* of the value in the document's JSON text */
@@ -21,10 +22,12 @@ struct findings {
     struct slice prefix;     /* "items[2].", in front of the paths of what is added now */
     struct finding list[FINDINGS_MAX];
     uint32_t count, beyond;
+    uint32_t source;           /* of what is added now */
     uint32_t errors, warnings; /* in all, those beyond too */
 };
 
-/* The first finding about a path stands, later ones are passed over. path and text lie in the arena or longer. */
+/* The same thing may be found by several sources: what the first says about a path stands, all of it, and others are passed over. path and
+ * text lie in the arena or longer. */
 void findings_add(struct findings *f, bool warning, struct slice path, size_t offset, struct slice text);
 /* What ray_read or ray_notes found. */
 void findings_add_ray(struct findings *f, bool warning, const struct ray_errors *errors);

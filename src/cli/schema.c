@@ -189,7 +189,7 @@ static void check_required(const struct spot *at, struct jval schema, struct jva
     for (struct jiter it = json_iter(json_key(schema, SLICE("required"))); json_next(&it, &key, &one);) {
         struct slice name = json_str(one, at->out->arena);
         struct jval of = json_key(json_key(schema, SLICE("properties")), name);
-        if (json_there(json_key(v, name)) || json_there(json_key(of, SLICE("default"))))
+        if (is_given(json_key(v, name)) || json_there(json_key(of, SLICE("default"))))
             continue;
         struct spot there = spot_member(at, name);
         spot_bad(&there, false, v, "is required");
@@ -197,6 +197,16 @@ static void check_required(const struct spot *at, struct jval schema, struct jva
 }
 
 static void check_value(const struct spot *at, struct jval schema, struct jval v);
+
+/* The API server leaves out what is null, and server-side apply refuses it before. */
+static void check_member(const struct spot *at, struct jval schema, struct jval v)
+{
+    bool nothing = json_there(json_key(schema, SLICE("default"))) || json_get_bool(schema, "nullable", false);
+    if (json_type(v) == JSON_NULL && !nothing)
+        spot_bad(at, true, v, "is null: kubectl apply leaves it out, kubectl apply --server-side refuses it; remove it");
+    else
+        check_value(at, schema, v);
+}
 
 static void check_members(const struct spot *at, struct jval schema, struct jval v)
 {
@@ -209,7 +219,7 @@ static void check_members(const struct spot *at, struct jval schema, struct jval
             continue;
         struct spot there = spot_member(at, name);
         if (json_there(of) || json_there(others))
-            check_value(&there, json_there(of) ? of : others, one);
+            check_member(&there, json_there(of) ? of : others, one);
         else
             unknown_member(&there, name, known, one);
     }
@@ -244,6 +254,8 @@ static void check_open(const struct spot *at, bool open, struct jval v)
     while (rest.ptr)
         field = slice_cut(&rest, '.');
     field = slice_cut(&field, '[');
+    if (slice_eq(field, SLICE("rayStartParams")))
+        fields_flags(at, v);
     for (size_t i = 0; i < COUNT_OF(parts); i++)
         if (slice_eq(field, slice_of(parts[i].field)) && (open || parts[i].type[0] == '('))
             fields_check(at, parts[i].type, v);
@@ -269,6 +281,7 @@ static void check_value(const struct spot *at, struct jval schema, struct jval v
 void schema_check(const char *definition, struct jval object, struct findings *f)
 {
     struct jval schema = json_key(schema_of(definition, f), SLICE("properties")), key, one;
+    f->source++;
     for (struct jiter it = json_iter(object); json_next(&it, &key, &one);) {
         struct spot there = {f, arena_dup(f->arena, json_str(key, f->arena))};
         if (json_str_eq(key, SLICE("spec")))

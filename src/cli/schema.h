@@ -34,6 +34,8 @@ static inline bool is_given(struct jval v)
 
 /* Checks v against a type of pod_fields.txt: "Template", "Meta". */
 void fields_check(const struct spot *at, const char *type, struct jval v);
+/* Warns of what is likely to be a slip in rayStartParams: no known flag, and near to one. Ray's next release may have others. */
+void fields_flags(const struct spot *at, struct jval v);
 /* The rules between the fields of one object, once each field alone was looked at. */
 void rules_check(const struct spot *at, struct slice type, struct jval object);
 

@@ -199,7 +199,7 @@ void read_legacy(struct reader *r, const struct place *spec)
     double multiple = 1;
     c->recreate = true;
     c->autoscaling = true; /* this kind knows no other way */
-    read_int(r, &max, 0, LIMIT_RAY_PODS, &max_workers);
+    bool max_known = read_int(r, &max, 0, LIMIT_RAY_PODS, &max_workers) || !place_given(&max);
     read_int(r, &idle, 0, INT32_MAX, &minutes);
     if (place_given(&speed) && (!json_num(speed.value, &multiple) || multiple < 0))
         place_bad(r, &speed, "must be a number, 0 or more");
@@ -212,6 +212,7 @@ void read_legacy(struct reader *r, const struct place *spec)
     read_text(r, &head_type, REQUIRED, &head_name);
     read_types(r, spec, head_name, max_workers);
     read_service_ports(r, spec);
-    check_sum(r, spec, max_workers);
+    if (max_known)
+        check_sum(r, spec, max_workers);
     read_desired(r, spec);
 }

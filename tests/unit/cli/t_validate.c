@@ -13,7 +13,7 @@ static void files(struct arena *a)
     } cases[] = {
         {"tests/data/cli/good.yaml", NULL, 1, 0, 0, 0},
         {"tests/data/cli/legacy.yaml", NULL, 1, 0, 0, 0},
-        {"tests/data/cli/bad-ray.yaml", "tests/data/cli/bad-ray.out", 1, 1, 15, 1},
+        {"tests/data/cli/bad-ray.yaml", "tests/data/cli/bad-ray.out", 1, 1, 14, 2},
         {"tests/data/cli/bad-legacy.yaml", "tests/data/cli/bad-legacy.out", 1, 0, 12, 0},
         {"tests/data/cli/good-job.yaml", NULL, 1, 0, 0, 0},
         {"tests/data/cli/bad-job.yaml", "tests/data/cli/bad-job.out", 1, 0, 20, 0},
@@ -109,6 +109,16 @@ static const struct {
      "}, autoscalerOptions: {imagePullPolicy: a, resources: {limit: {}}}}",
      "1: spec.autoscalerOptions.imagePullPolicy: is \"a\": must be one of Always,IfNotPresent,Never\n"
      "F:1: spec.autoscalerOptions.resources.limit: is no field here, and Kubernetes leaves it out: did you mean limits?\n"},
+    {"{headGroupSpec: {rayStartParams: {nun-cpus: '1', num-cpus: '2', a-new-flag: '3'}, " TEMPLATE "}}",
+     "1: warning: spec.headGroupSpec.rayStartParams.nun-cpus: is no flag of ray start that is known here: did you mean num-cpus?\n"},
+    {"{headGroupSpec: {rayStartParams: null, " TEMPLATE "}, workerGroupSpecs: null}",
+     "1: warning: spec.headGroupSpec.rayStartParams: is null: kubectl apply leaves it out, kubectl apply --server-side refuses it; remove "
+     "it\n"
+     "F:1: warning: spec.workerGroupSpecs: is null: kubectl apply leaves it out, kubectl apply --server-side refuses it; remove it\n"},
+    {"{headGroupSpec: {template: null}, workerGroupSpecs: [null]}",
+     "1: spec.headGroupSpec.template: is required\nF:1: warning: spec.headGroupSpec.template: is null: kubectl apply leaves it out, "
+     "kubectl apply "
+     "--server-side refuses it; remove it\nF:1: spec.workerGroupSpecs[0]: is null: must be an object\n"},
     {"{headGroupSpec: {" TEMPLATE "}, managedBy: kueue}",
      "1: spec.managedBy: is \"kueue\": the managedBy field value must be either 'ray.io/kuberay-operator' or "
      "'kueue.x-k8s.io/multikueue'\n"},
@@ -231,6 +241,22 @@ static void members(struct arena *a)
     }
 }
 
+static void two_errors(struct arena *a)
+{
+    struct validated sum = {0};
+    struct buf out;
+    buf_init(&out, MIB);
+    test_case("two errors at one field");
+    validate_text("F",
+                  guarded(SLICE("{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: a}, spec: {entrypoint: x, suspend: true, "
+                                "clusterSelector: {ray.io/cluster: c}}}")),
+                  a, &sum, &out);
+    CHECK_SLICE(buf_slice(&out), SLICE("F:1: spec.suspend: needs shutdownAfterJobFinishes: true, because suspending deletes the cluster\n"
+                                       "F:1: spec.suspend: is true, which deletes the cluster: not possible with clusterSelector\n"));
+    CHECK_INT(sum.errors, 2);
+    buf_free(&out);
+}
+
 static void findings_limit(struct arena *a)
 {
     struct findings *f = arena_new(a, struct findings);
@@ -243,6 +269,7 @@ static void findings_limit(struct arena *a)
         findings_add(f, i % 2, arena_printf(a, "p%u", i), 1000 - i, SLICE("is wrong"));
     CHECK_INT(f->count, FINDINGS_MAX);
     CHECK_INT(f->beyond, 0);
+    f->source++;
     findings_add(f, false, SLICE("p1"), 0, SLICE("is known"));
     CHECK_INT(f->errors, FINDINGS_MAX / 2);
     findings_add(f, false, SLICE("one more"), 0, SLICE("is wrong"));
@@ -264,6 +291,7 @@ int main(void)
     schema(&a);
     same_fields(&a);
     members(&a);
+    two_errors(&a);
     findings_limit(&a);
     arena_free(&a);
     return test_done();
