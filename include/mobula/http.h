@@ -69,6 +69,15 @@ bool http_percent_encode(struct slice in, struct buf *out);                    /
 /* Retry-After in milliseconds: seconds or an HTTP date (a past one is 0); -1 when absent or malformed; never above one hour. */
 int64_t http_retry_after_ms(const struct http_reader *r, int64_t wall_us);
 
+/* The texts of Warning headers (RFC 7234) with code 299, which is how an API server says what a user should know of a request that it
+ * carried out; what is malformed ends its header. struct http_warnings it = {.reader = r}; *text is written anew each time. */
+struct http_warnings {
+    const struct http_reader *reader;
+    uint32_t header;   /* private, and so is the next */
+    struct slice rest; /* of the header before it */
+};
+bool http_warning_next(struct http_warnings *it, struct buf *text);
+
 /* ---- writing ----
  *
  * False when it does not fit, with nothing added and b->full set, so that a chain of writes may be checked once. The same for what would

@@ -135,9 +135,11 @@ enum kube_outcome {
 struct kube_answer {
     enum kube_outcome outcome;
     struct kube_status status;
-    struct slice body; /* valid during the callback */
-    struct err err;    /* of what ended without an answer. ERR_STATUS: its last try was told no, and there was no time for another … */
-    int told;          /* … by this HTTP status: the last no that any of its tries was told; 0: none was */
+    struct slice body;     /* valid during the callback, and so are */
+    struct slice warnings; /* what the server warned of, where that was asked for: LIMIT_KUBE_WARNINGS lines at most, each a text fit to be
+                              told */
+    struct err err; /* of what ended without an answer. ERR_STATUS: its last try was told no, and there was no time for another … */
+    int told;       /* … by this HTTP status: the last no that any of its tries was told; 0: none was */
     int64_t took_ms;
 };
 
@@ -163,6 +165,7 @@ struct kube_request {
     bool again;                /* may be sent again when its answer was lost: GET, PUT with RV, DELETE with uid, server-side apply */
     bool at_once;              /* a 5xx is told at once, and so is a 429 about what was written. Its Retry-After is the owner's to keep: a
                                   call that waits for it here has a place in the window that others want */
+    bool warnings;             /* the owner tells of what the server warns of. Else the client logs it, each text once */
     bool secret;               /* the answer holds one, whatever becomes of it: what held it is wiped when `done` has been called */
     int64_t timeout_ms;        /* from now; 0: KUBE_CALL_MS */
     int64_t begin_ms;          /* what does not go out before this time does not go out at all; 0: it may until its timeout */

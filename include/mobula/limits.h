@@ -98,6 +98,8 @@ enum {
     KUBE_WINDOW_MAX = 64,
     LIMIT_KUBE_EVENTS = 1024, /* events waiting to be sent; more are dropped and counted */
     LIMIT_KUBE_EVENT_NOTE = 1024,
+    LIMIT_KUBE_WARNINGS = 8,  /* texts of warnings that are told of one cluster; later ones are not … */
+    LIMIT_KUBE_WARNING = KIB, /* … and bytes of each */
 };
 
 /* ray: what one cluster may ask for */

@@ -86,6 +86,7 @@ struct cluster_view {
     const struct scale_news *scaling;  /* NULL: the operator does not scale it */
     bool by_name;                      /* it does: of too many pods those go that workers_to_delete names, and no other */
     const struct ray_errors *errors;   /* what ray_read found */
+    struct slice warnings;             /* of the API server about pods and services of this generation, a line each; empty: none */
     const struct pod *const *pods;     /* those that this very cluster (by uid) owns, in any order */
     uint32_t pod_count;
     const struct service *head_service, *headless_service; /* NULL: not there */

@@ -93,23 +93,38 @@ void client_window(struct kube_client *c, const struct conn *conn, bool throttle
     }
 }
 
-/* "299 - \"text\"", one header each (C8). */
+static void log_warning(struct kube_client *c, struct slice text)
+{
+    uint64_t hash = hash64(text, 0);
+    uint32_t kept = c->warning_count < WARNINGS_KEPT ? c->warning_count : WARNINGS_KEPT;
+    for (uint32_t i = 0; i < kept; i++)
+        if (c->warnings[i] == hash)
+            return;
+    c->warnings[c->warning_count++ % WARNINGS_KEPT] = hash;
+    log_warn("the API server warns", LF("warning", text));
+}
+
 void client_warnings(struct kube_client *c, const struct http_reader *r)
 {
-    for (uint32_t i = 0; i < r->header_count; i++) {
-        struct slice value = r->headers[i].value;
-        if (!slice_eq_nocase(r->headers[i].name, SLICE("warning")) || !slice_starts(value, SLICE("299 ")))
-            continue;
-        uint64_t hash = hash64(value, 0);
-        uint32_t kept = c->warning_count < WARNINGS_KEPT ? c->warning_count : WARNINGS_KEPT, seen = 0;
-        while (seen < kept && c->warnings[seen] != hash)
-            seen++;
-        if (seen < kept)
-            continue;
-        c->warnings[c->warning_count++ % WARNINGS_KEPT] = hash;
-        slice_cut(&value, '"');
-        log_warn("the API server warns", LF("warning", slice_ends(value, SLICE("\"")) ? slice_head(value, value.len - 1) : value));
+    struct http_warnings it = {.reader = r};
+    struct buf text;
+    buf_init(&text, LIMIT_HTTP_HEAD);
+    while (http_warning_next(&it, &text))
+        log_warning(c, buf_slice(&text));
+    buf_free(&text);
+}
+
+void client_gather_warnings(const struct http_reader *r, struct buf *out)
+{
+    struct http_warnings it = {.reader = r};
+    struct buf text;
+    char line[LIMIT_KUBE_WARNING + 1];
+    buf_init(&text, LIMIT_HTTP_HEAD);
+    for (int n = 0; n < LIMIT_KUBE_WARNINGS && http_warning_next(&it, &text); n++) {
+        buf_put(out, utf8_clean(buf_slice(&text), line, sizeof line));
+        buf_putc(out, '\n');
     }
+    buf_free(&text);
 }
 
 /* ---- the client ---- */

@@ -23,6 +23,7 @@ struct call {
     bool maybe;     /* an earlier try may have had an effect: it can never be KUBE_UNSENT any more */
     bool renewed;   /* 401 has been answered with fresh credentials once */
     bool secret;    /* its answer holds one */
+    bool warnings;  /* its owner tells of warnings */
     unsigned tries; /* times it was sent, or its connection could not be opened */
     int64_t made_ms, deadline_ms, not_before_ms;
     int64_t begin_ms; /* likewise of what is not on its way, or not any more */
@@ -48,7 +49,7 @@ struct conn {
     struct conn *prev, *next;
     enum kube_lane lane;
     struct call *call; /* NULL: idle, or closed */
-    struct buf body;
+    struct buf body, warnings;
     bool secret; /* what body holds */
     int64_t retry_after_ms, idle_since_ms;
     uint64_t serial;     /* of the request: answers to older ones do not halve the window again */
@@ -124,6 +125,7 @@ void client_trouble(struct kube_client *c, const struct err *why, struct now now
 void client_well(struct kube_client *c, struct now now);                           /* the server has answered */
 void client_goes_on(struct kube_client *c, struct now now);                        /* a watch has told something */
 void client_warnings(struct kube_client *c, const struct http_reader *r);          /* logs Warning headers (C8) */
+void client_gather_warnings(const struct http_reader *r, struct buf *out);         /* as kube_answer has them */
 /* Credentials may have rotated: they are read again, unless they have been for another 401 within the last apart_ms. */
 void client_renew(struct kube_client *c, int64_t apart_ms, struct now now);
 void client_window(struct kube_client *c, const struct conn *conn, bool throttled);          /* after each answer */

@@ -187,7 +187,10 @@ static void on_head(struct exchange *x, struct now now)
 {
     struct conn *conn = (struct conn *)x;
     conn->retry_after_ms = http_retry_after_ms(&x->reader, now.wall_us);
-    if (!hearsay(conn))
+    buf_clear(&conn->warnings);
+    if (conn->call && conn->call->warnings)
+        client_gather_warnings(&x->reader, &conn->warnings);
+    else if (!hearsay(conn))
         client_warnings(conn->client, &x->reader);
 }
 
@@ -254,7 +257,8 @@ static void on_end(struct exchange *x, struct now now)
 {
     struct conn *conn = (struct conn *)x;
     struct kube_client *c = conn->client;
-    struct kube_answer answer = {.body = buf_slice(&conn->body), .status.code = x->status, .status.retry_after_ms = -1};
+    struct kube_answer answer = {
+        .body = buf_slice(&conn->body), .warnings = buf_slice(&conn->warnings), .status.code = x->status, .status.retry_after_ms = -1};
     bool good = x->status >= 200 && x->status < 300;
     if (!good)
         kube_status_read(x->status, answer.body, &answer.status);
@@ -296,6 +300,7 @@ struct conn *conn_new(struct kube_client *c, enum kube_lane which)
     conn->lane = which;
     conn->generation = c->generation;
     buf_init(&conn->body, LIMIT_HTTP_BODY);
+    buf_init(&conn->warnings, LIMIT_KUBE_WARNINGS * (LIMIT_KUBE_WARNING + 1));
     return conn;
 }
 
@@ -303,6 +308,7 @@ void conn_free(struct conn *conn)
 {
     exchange_close(&conn->x);
     kube_buf_wipe(&conn->body); /* perhaps of an answer that never came to its end */
+    buf_free(&conn->warnings);
     if (conn->call)
         call_free(conn->call);
     mem_free(conn);

@@ -573,6 +573,7 @@ void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct 
     if (c->present && a->outcome == KUBE_UNSENT && !f->looking) {
         not_sent(op, f, &a->err);
     } else if (c->present) {
+        warnings_heard(op, f, a->warnings);
         if (f->verb->answer(op, f, a))
             return;
         if (a->outcome == KUBE_OK && c->not_before_ms <= now.mono_ms) /* an answer may be good and bring trouble still */

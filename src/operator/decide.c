@@ -130,6 +130,7 @@ static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
                                .errors = &op->errors,
                                .failures = view_failures(op, c),
                                .scaling = scaling_apply(op, c, a),
+                               .warnings = c->warned ? istr_slice(c->warned) : SLICE_NONE,
                                .by_name = scaling_decides(c),
                                .accounts = c->accounts,
                                .status = {c->status, c->status_len},

@@ -138,6 +138,12 @@ static bool seen_anew(const struct op *op, const struct action *act)
     return act->version && (!r || r->pod.version != act->version);
 }
 
+/* Pods, services, clusters of jobs. What a server drops of a status that we write is nobody's mistake. */
+static bool holds_users_words(enum verb_how how)
+{
+    return how == VERB_CREATE || how == VERB_APPLY || how == VERB_DRY_RUN;
+}
+
 /* Returns false when the client took no call: the action stays where it is. */
 static bool execute_one(struct op *op, struct cluster *c, const struct action *act)
 {
@@ -170,6 +176,7 @@ static bool execute_one(struct op *op, struct cluster *c, const struct action *a
                              .body = buf_slice(&op->body),
                              .again = t.again,
                              .at_once = true,
+                             .warnings = holds_users_words(act->verb->how),
                              .secret = verb_secret(act->verb, act->index),
                              .begin_ms = c->work->began_ms + OPERATOR_PLAN_MS,
                              .done = answer_done,

@@ -146,6 +146,8 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
     for (struct service_record *r = generation != c->generation ? c->services : NULL; r; r = r->next)
         doubt_anew(op, c, &r->doubt);
     if (generation != c->generation)
+        warnings_drop(op, c);
+    if (generation != c->generation)
         memset(c->services_pace, 0, sizeof c->services_pace);
     c->generation = generation;
     bool deleting = json_there(json_get(metadata, "deletionTimestamp"));

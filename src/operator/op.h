@@ -104,6 +104,7 @@ struct cluster {
     bool deleting, dirty, queued, in_ring;
     const struct kind *kind;
     const struct istr *ns, *spec, *meta; /* spec: its bytes; meta: {"labels":…,"annotations":…}, and of jobs "finalizers" */
+    const struct istr *warned;           /* what the API server has warned of since its generation, a line each; NULL: nothing */
     uint64_t *hashes;                    /* the head's and each group's, once spec and meta were read and found right; else NULL */
     char *name;
     uint64_t version;
@@ -373,6 +374,10 @@ bool answer_passing(const struct kube_status *s); /* not a no to what was asked 
 struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *version);
 /* What the answer to a create holds. False: no watch tells of it, and the cluster waits for a list. */
 bool answer_pod(struct op *op, const struct flight *f, struct jval pod, uint64_t version);
+
+/* warned.c */
+void warnings_heard(struct op *op, const struct flight *f, struct slice lines);
+void warnings_drop(struct op *op, struct cluster *c);
 
 /* held.c */
 void held_stripped(struct op *op, const struct flight *f,

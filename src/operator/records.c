@@ -138,6 +138,7 @@ static void forget_content(struct op *op, struct cluster *c)
     c->kind->forget(op, c);
     intern_drop(&op->strings, c->spec);
     intern_drop(&op->strings, c->meta);
+    warnings_drop(op, c);
     if (c->name)
         name_leave(op, c->kind, c->ns, slice_of(c->name), c);
     mem_free(c->name);

@@ -63,6 +63,24 @@ struct slice status_errors(const struct facts *f, size_t max)
                      max);
 }
 
+/* What the API server warned of when it took this generation's pods and services. A process that has not heard it keeps what the one
+ * before it wrote: pods that stand are not sent again. */
+static struct slice warnings_text(const struct facts *f, size_t max)
+{
+    struct jval before = status_condition(f->prior, SLICE("Valid"));
+    struct slice rest = f->in->warnings, text = SLICE("");
+    if (slice_empty(rest)) {
+        bool same = json_str_eq(json_get(before, "status"), SLICE("True")) &&
+                    json_get_int(before, "observedGeneration", -1) == f->in->cluster->generation;
+        return same ? json_get_str(before, "message", f->a) : SLICE("");
+    }
+    while (!slice_empty(rest)) {
+        struct slice line = slice_cut(&rest, '\n');
+        text = arena_printf(f->a, "%.*s%s%.*s", SLICE_ARG(text), text.len ? "; " : "the API server warns: ", SLICE_ARG(line));
+    }
+    return arena_cut(f->a, text, max);
+}
+
 static void write_valid(const struct facts *f, struct jout *w)
 {
     enum { MESSAGE_MAX = 4 * KIB };
@@ -70,7 +88,7 @@ static void write_valid(const struct facts *f, struct jout *w)
               f->valid               ? SLICE("SpecAccepted")
               : f->in->errors->count ? SLICE("InvalidSpec")
                                      : SLICE("PodRefused"),
-              status_errors(f, MESSAGE_MAX));
+              f->valid ? warnings_text(f, MESSAGE_MAX) : status_errors(f, MESSAGE_MAX));
 }
 
 static void write_head_ready(const struct facts *f, struct jout *w)

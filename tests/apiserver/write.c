@@ -187,9 +187,53 @@ void write_new(struct request *q, struct node *tree, bool applied)
         view_answer(q, 201, store_put(q->s, r, NULL, tree)->now);
 }
 
+/* Built-in kinds are read into structs: a field that there is not is dropped, and warned of. Of pods the containers are looked at. */
+static void drop_unknown(struct request *q, struct node *tree)
+{
+    static const char *const known[] = {"name",
+                                        "image",
+                                        "command",
+                                        "args",
+                                        "workingDir",
+                                        "ports",
+                                        "envFrom",
+                                        "env",
+                                        "resources",
+                                        "resizePolicy",
+                                        "restartPolicy",
+                                        "volumeMounts",
+                                        "volumeDevices",
+                                        "livenessProbe",
+                                        "readinessProbe",
+                                        "startupProbe",
+                                        "lifecycle",
+                                        "terminationMessagePath",
+                                        "stdin",
+                                        "imagePullPolicy",
+                                        "terminationMessagePolicy",
+                                        "stdinOnce",
+                                        "securityContext",
+                                        "tty"};
+    const struct node *list = dom_get(tree, "spec.containers");
+    size_t i = 0;
+    for (struct node *c = list ? list->child : NULL; c; c = c->next, i++)
+        for (struct node *m = c->child, *next; m; m = next) {
+            bool there = false;
+            next = m->next;
+            for (size_t k = 0; k < COUNT_OF(known); k++)
+                there |= slice_eq(m->key, slice_of(known[k]));
+            if (there)
+                continue;
+            request_warn(q, arena_printf(q->a, "unknown field \"spec.containers[%zu].%.*s\"", i, SLICE_ARG(m->key)));
+            dom_drop(c, arena_dup(q->a, m->key).ptr);
+        }
+}
+
 void write_create(struct request *q)
 {
     struct node *tree = view_read(q, q->body);
+    if (tree && slice_eq(q->api->of->plural, SLICE("pods")))
+        drop_unknown(q, tree);
     if (tree)
         write_new(q, tree, false);
 }

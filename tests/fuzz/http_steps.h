@@ -36,6 +36,12 @@ static void steps_head(struct steps *s)
         steps_mix_slice(s, r->headers[i].name);
         steps_mix_slice(s, r->headers[i].value);
     }
+    struct http_warnings warnings = {.reader = r};
+    struct buf text;
+    buf_init(&text, LIMIT_HTTP_HEAD);
+    while (http_warning_next(&warnings, &text))
+        steps_mix_slice(s, buf_slice(&text));
+    buf_free(&text);
     s->body = 0;
 }
 

@@ -113,8 +113,44 @@ static void retry_after(void)
     http_reader_free(&r);
 }
 
+static void warnings(void)
+{
+    static const struct {
+        const char *headers, *want; /* want: the texts, each with a | behind it */
+    } cases[] = {
+        {"", ""},
+        {"Warning: 299 - \"one\"\r\nwarning: 299 - \"two\"", "one|two|"},
+        {"Warning: 299 - \"unknown field \\\"spec.x\\\"\"", "unknown field \"spec.x\"|"},
+        {"Warning: 299 - \"a\\\\b, c\", 199 - \"other\",299 k \"d\" \"Sun, 06 Nov 1994 08:49:37 GMT\" , 299 - \"e\"", "a\\b, c|d|e|"},
+        {"Warning: 299 - \"\"", "|"},
+        {"Warning:\r\nWarning: 299\r\nWarning: 299 -\r\nWarning: 299 - \r\nWarning: 299 - \"no end\r\nWarning: 299 - \"ends \\", ""},
+        {"Warning: 299 - bare\r\nWarning: 299 - \"a\" junk, 299 - \"b\"\r\nWarning: 299 - \"c\" \"no end\r\nWarning: 299 - \"d\"", "c|d|"},
+        {"Warning: 299 - \"a\",,, 299 - \"b\"\r\nX-Warning: 299 - \"c\"", "a|"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct transcript t;
+        struct buf in, text, got;
+        test_case("warnings %s", cases[i].headers);
+        transcript_init(&t, HTTP_RESPONSES);
+        buf_init(&in, 2 * KIB);
+        buf_init(&text, KIB);
+        buf_init(&got, KIB);
+        buf_printf(&in, "HTTP/1.1 201 Created\r\n%s%sContent-Length: 1\r\n\r\n", cases[i].headers, *cases[i].headers ? "\r\n" : "");
+        transcript_feed(&t, buf_slice(&in));
+        struct http_warnings it = {.reader = &t.reader};
+        while (http_warning_next(&it, &text))
+            buf_printf(&got, "%.*s|", (int)text.len, text.ptr);
+        CHECK_STR(buf_slice(&got), cases[i].want);
+        buf_free(&in);
+        buf_free(&text);
+        buf_free(&got);
+        transcript_free(&t);
+    }
+}
+
 int main(void)
 {
+    warnings();
     query();
     percent();
     retry_after();

@@ -238,6 +238,58 @@ static void check_pieces(void)
     fake_free(&f);
 }
 
+/* What the owner of a call is handed: how many lines, and how long the longest is. */
+struct told {
+    uint32_t lines;
+    size_t longest;
+};
+
+static void on_told(void *owner, uint64_t tag, const struct kube_answer *answer, struct now now)
+{
+    struct told *t = owner;
+    (void)tag, (void)now;
+    *t = (struct told){0};
+    for (struct slice rest = answer->warnings; !slice_empty(rest); t->lines++) {
+        size_t len = slice_cut(&rest, '\n').len;
+        t->longest = len > t->longest ? len : t->longest;
+    }
+}
+
+static void check_told(struct fake *f, int warnings, int bytes, struct told want)
+{
+    struct buf headers;
+    struct told got = {0};
+    struct err e = {0};
+    struct kube_request r = {.method = SLICE("GET"), .path = SLICE("/x"), .warnings = true, .done = on_told, .owner = &got};
+    test_case("%d warnings of %d bytes for the owner of a call", warnings, bytes);
+    buf_init(&headers, LIMIT_HTTP_HEAD);
+    for (int i = 0; i < warnings; i++)
+        buf_printf(&headers, "Warning: 299 - \"%0*d\"\r\n", bytes, i);
+    buf_putc(&headers, 0);
+    CHECK(kube_call(f->client, &r, f->now, &e));
+    fake_run(f, 0);
+    fake_answer(f->links[0], 200, headers.ptr, SLICE("{}"));
+    CHECK_INT(got.lines, want.lines);
+    CHECK_INT(got.longest, want.longest);
+    buf_free(&headers);
+}
+
+static void check_told_limits(void)
+{
+    struct fake f;
+    struct lines lines;
+    fake_init(&f);
+    log_into(&lines, "warns");
+    check_told(&f, 1, LIMIT_KUBE_WARNING, (struct told){1, LIMIT_KUBE_WARNING});
+    check_told(&f, 1, LIMIT_KUBE_WARNING + 1, (struct told){1, LIMIT_KUBE_WARNING});
+    check_told(&f, LIMIT_KUBE_WARNINGS, 10, (struct told){LIMIT_KUBE_WARNINGS, 10});
+    check_told(&f, LIMIT_KUBE_WARNINGS + 1, 10, (struct told){LIMIT_KUBE_WARNINGS, 10});
+    check_told(&f, 0, 0, (struct told){0, 0});
+    CHECK_INT(lines.count, 0);
+    log_quiet();
+    fake_free(&f);
+}
+
 int main(void)
 {
     log_quiet();
@@ -248,5 +300,6 @@ int main(void)
     check_silence();
     check_server_gone();
     check_warnings();
+    check_told_limits();
     return test_done();
 }

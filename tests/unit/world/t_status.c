@@ -140,9 +140,56 @@ static void test_there_and_back(void)
     world_free(&w);
 }
 
+static size_t count_events(struct world *w, const char *reason)
+{
+    struct slice list, words = arena_printf(&w->arena, "\"reason\":\"%s\"", reason);
+    size_t n = 0;
+    CHECK_INT(world_ask(w, "GET", "/apis/events.k8s.io/v1/namespaces/n/events", "application/json", SLICE_NONE, &list), 200);
+    for (const char *at = list.ptr; (at = strstr(at, words.ptr)) != NULL; at++)
+        n++;
+    return n;
+}
+
+/* The API server takes a pod with a slip in it, drops the field and says so. Nobody reads that but us. */
+static void test_warnings(void)
+{
+    static const char warns[] = "the API server warns: unknown field \\\"spec.containers[0].resource\\\"";
+    struct world w;
+    test_case("a slip in a pod template is told at the cluster, once");
+    make_world(&w, false);
+    struct slice body = cluster_body(&w, "c", 3, "");
+    const char *image = "\"image\":\"ray:1\"", *at = strstr(body.ptr, image);
+    struct slice slip = arena_printf(&w.arena, "%.*s\"resource\":{},%s", (int)(at - body.ptr), body.ptr, at);
+    at = strstr(at + 1, image);
+    slip = arena_printf(&w.arena, "%.*s\"resource\":{},%s", (int)(strstr(slip.ptr + (at - body.ptr), image) - slip.ptr), slip.ptr,
+                        strstr(slip.ptr + (at - body.ptr), image));
+    CHECK_INT(world_call(&w, "POST", v1, "application/json", slip), 201);
+    world_run(&w, 40 * 1000);
+    CHECK(is_ready(&w, "c"));
+    CHECK(says(&w, "rayclusters.ray.io", "c", warns));
+    CHECK_INT(count_events(&w, "ServerWarning"), 1);
+    check_fixed_point(&w);
+    test_case("… and still when another process has begun, which has not heard it");
+    world_kill_operator(&w);
+    world_start_operator(&w, false);
+    world_run(&w, 5000);
+    CHECK(says(&w, "rayclusters.ray.io", "c", warns));
+    CHECK_INT(count_events(&w, "ServerWarning"), 1);
+    check_fixed_point(&w);
+    test_case("… until the template is right");
+    CHECK_INT(world_call(&w, "PATCH", "/apis/ray.io/v1/namespaces/n/rayclusters/c", "application/merge-patch+json",
+                         SLICE("{\"spec\":{\"headGroupSpec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":"
+                               "\"ray:1\"}]}}}}}")),
+              200);
+    world_run(&w, 40 * 1000);
+    CHECK(!says(&w, "rayclusters.ray.io", "c", "the API server warns"));
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
+    test_warnings();
     test_pruned();
     test_disturbed();
     test_refused();
