@@ -289,6 +289,9 @@ bool ray_build_submitter_pod(const struct ray_job *job, const struct ray_submitt
 struct jval ray_live_container(struct jval pod);
 /* Whether it is a head, by its name: a worker that somebody labels as one stays what it is, and so does a head without its label. */
 bool ray_live_head(struct jval pod, struct arena *a);
+/* Whether a worker's name is one of this group. Else somebody has changed the label that says so; of the legacy kind no name tells, and
+ * only a label that is not there is known to be changed. */
+bool ray_named_for(const struct ray_cluster *c, struct slice group, struct slice pod, struct arena *a);
 
 /* Sums over pods that should run, for status: milli-CPU, bytes, GPUs, TPUs. They are written as the first of them is, as by KubeRay. */
 struct ray_sum {

@@ -208,8 +208,8 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
     struct cluster *c = f->c;
     char uid[UID_TEXT_MAX + 1];
     struct slice owner = extract_owner(pod, &op->event_arena), name = json_get_str(pod, "metadata.uid", &op->event_arena);
-    bool owned = slice_eq(owner, slice_of(c->uid));
-    if (!f->looking && !(owned && extract_labelled(pod))) { /* nobody will tell of it again */
+    bool owned = slice_eq(owner, slice_of(c->uid)), labelled = extract_labelled(pod) && !extract_elsewhere(pod, &op->event_arena);
+    if (!f->looking && !(owned && labelled)) { /* nobody will tell of it again */
         held_stripped(op, f, pod);
         return;
     }
@@ -218,7 +218,7 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
         return;
     }
     snprintf(uid, sizeof uid, "%.*s", SLICE_ARG(name));
-    bool labelled = extract_labelled(pod), told = labelled && answer_pod(op, f, pod, version);
+    bool told = labelled && answer_pod(op, f, pod, version);
     const struct pod_record *r = map_get(&op->pods, slice_of(uid));
     if (!labelled || (told && f->looking && (!r || !holds_place(op, f, &r->pod)))) {
         held_found(op, f, pod);

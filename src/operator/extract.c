@@ -2,13 +2,18 @@
  * gives has no record: these words go into JSON as they stand, and an empty one names all objects of a path. */
 #include "kind.h"
 
-static struct slice controller(struct jval object, struct slice kind, struct arena *a)
+static struct jval controller_ref(struct jval object, struct slice kind)
 {
     struct jval k, ref;
     for (struct jiter it = json_iter(json_get(object, "metadata.ownerReferences")); json_next(&it, &k, &ref);)
         if (json_get_bool(ref, "controller", false) && json_str_eq(json_get(ref, "kind"), kind))
-            return json_get_str(ref, "uid", a);
-    return SLICE_NONE;
+            return ref;
+    return (struct jval){.at = -1};
+}
+
+static struct slice controller(struct jval object, struct slice kind, struct arena *a)
+{
+    return json_get_str(controller_ref(object, kind), "uid", a);
 }
 
 struct slice extract_owner(struct jval object, struct arena *a)
@@ -184,6 +189,13 @@ struct cluster *extract_parent(struct op *op, struct space *space, struct jval c
 bool extract_labelled(struct jval object)
 {
     return json_there(json_key(json_get(object, "metadata.labels"), SLICE(RAY_LABEL_CLUSTER)));
+}
+
+bool extract_elsewhere(struct jval pod, struct arena *a)
+{
+    struct jval label = json_key(json_get(pod, "metadata.labels"), SLICE(RAY_LABEL_CLUSTER));
+    struct slice owner = json_get_str(controller_ref(pod, SLICE("RayCluster")), "name", a);
+    return json_there(label) && !slice_empty(owner) && !json_str_eq(label, owner);
 }
 
 static struct service_record *service_make(struct op *op, struct cluster *c, struct slice uid, struct slice name)

@@ -63,8 +63,8 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
         r->round = round ? round : r->round;
         return;
     }
-    struct cluster *c = extract_parent(op, space, object);
-    if (r && r->of != c) { /* it changed hands */
+    struct cluster *c = extract_elsewhere(object, a) ? NULL : extract_parent(op, space, object);
+    if (r && r->of != c) { /* it changed hands, or was set aside */
         pod_remove(op, r);
         r = NULL;
     }

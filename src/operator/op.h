@@ -283,6 +283,8 @@ struct slice extract_owner(struct jval object, struct arena *a); /* uid of the R
  * not one of ours by its uid or name */
 struct cluster *extract_parent(struct op *op, struct space *space, struct jval child);
 bool extract_labelled(struct jval object); /* a pod or service; else no list and no watch of ours tells of it */
+/* A pod that is labelled as another cluster's than the one that owns it: somebody has set it aside. */
+bool extract_elsewhere(struct jval pod, struct arena *a);
 /* the failures that whoever led before wrote into status */
 void extract_failures(struct op *op, struct cluster *c);
 

@@ -77,6 +77,15 @@ struct slice ray_worker_pod_name(const struct ray_cluster *c, const struct ray_g
     return pod_name(prefix, arena_printf(a, "-%d-%.*s", (int)index, SLICE_ARG(five)), a);
 }
 
+bool ray_named_for(const struct ray_cluster *c, struct slice group, struct slice pod, struct arena *a)
+{
+    enum { WHOLE = 48 }; /* ours and KubeRay's names have so much of it in any case, however long they are */
+    if (c->kind == RAY_LEGACY || slice_empty(group))
+        return !slice_empty(group);
+    struct slice prefix = pod_name(arena_printf(a, "%.*s-%.*s-", SLICE_ARG(c->name), SLICE_ARG(group)), SLICE(""), a);
+    return slice_starts(pod_name(pod, SLICE(""), a), slice_head(prefix, WHOLE));
+}
+
 struct slice replica_name(const struct ray_cluster *c, const struct ray_group *g, int32_t replica, struct arena *a)
 {
     struct slice key[] = {c->uid, g->name};

@@ -131,7 +131,7 @@ static void decide_orphans(const struct cluster_view *in, struct plan *p)
         bool known = belongs(pod, &in->cluster->head);
         for (uint32_t k = 0; k < in->cluster->group_count && !known; k++)
             known = belongs(pod, &in->cluster->groups[k]);
-        if (!known && !pod->deleting)
+        if (!known && !pod->deleting && !pod_astray(in->cluster, pod, p->arena))
             plan_delete(p, pod, GROUP_NONE, "its group was removed from the spec");
     }
 }

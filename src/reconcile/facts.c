@@ -122,7 +122,7 @@ void facts_gather(const struct cluster_view *in, struct jval prior, struct arena
     gather_head(out);
     gather_groups(out);
     for (uint32_t i = 0; i < in->pod_count; i++)
-        out->pods += shown(in->pods[i]);
+        out->pods += shown(in->pods[i]) && !pod_astray(c, in->pods[i], a);
     out->suspended = c->suspend && in->pod_count == 0;
     out->service = in->head_service && !in->head_service->deleting;
     out->ready = is_ready(out);

@@ -22,6 +22,14 @@ bool pod_stands(const struct pod *pod)
     return pod_live(pod) || pod_doubted(pod);
 }
 
+bool pod_astray(const struct ray_cluster *c, const struct pod *pod, struct arena *a)
+{
+    for (uint32_t k = 0; k < c->group_count; k++)
+        if (slice_eq(pod->group, c->groups[k].name))
+            return false;
+    return !pod->head && !ray_named_for(c, pod->group, slice_of(pod->name), a);
+}
+
 bool pod_outdated(const struct pod *pod, const struct ray_group *spec)
 {
     /* A pod without our annotation was made by somebody else, whose hash we cannot know: it counts as it is. */

@@ -36,6 +36,8 @@ bool pod_live(const struct pod *pod);
 bool pod_doubted(const struct pod *pod);
 /* Either: status shows it, and does not change with each doubt that comes and goes. */
 bool pod_stands(const struct pod *pod);
+/* It is of no group of the spec because somebody has changed the label that says of which: it is left alone, and its place is free. */
+bool pod_astray(const struct ray_cluster *c, const struct pod *pod, struct arena *a);
 /* The pod was made from something else than what the spec says now. */
 bool pod_outdated(const struct pod *pod, const struct ray_group *spec);
 /* Whether the group's outdated pods may be given up: the spec asks for it and the API server has taken the new template in a dry run, which

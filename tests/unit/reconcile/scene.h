@@ -90,6 +90,8 @@ static void read_pod(struct scene *s, struct slice line)
     slice_int(index, &n);
     snprintf(p->name, sizeof p->name, "p%u", s->pod_count);
     snprintf(p->uid, sizeof p->uid, "u%u", s->pod_count);
+    if (slice_eq(group, SLICE("gone")))
+        snprintf(p->name, sizeof p->name, "c-gone-worker-0-p%u", s->pod_count);
     p->head = slice_eq(group, SLICE("head"));
     p->group = p->head ? SLICE("headgroup") : group;
     p->index = (int32_t)n;

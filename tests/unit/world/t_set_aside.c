@@ -53,13 +53,13 @@ static void begin(struct world *w, int workers, int hosts)
     CHECK(is_ready(w, "c"));
 }
 
-/* How many pods have been set aside so far, and of the workers of c those that count: there must be so many. */
-static void check_company(struct world *w, int workers)
+/* So many workers count, and so many pods still have the cluster's label and do not. */
+static void check_company(struct world *w, int workers, int aside)
 {
     struct slice names[16];
     world_run(w, 20 * 1000);
     CHECK(is_ready(w, "c"));
-    CHECK_INT(pods_of(w, "c"), workers + 1);
+    CHECK_INT(pods_of(w, "c"), workers + 1 + aside);
     CHECK_INT(pod_names(w, "worker", names, COUNT_OF(names)) >= (uint32_t)workers, 1);
     check_fixed_point(w);
 }
@@ -68,12 +68,15 @@ static void test_worker(void)
 {
     static const struct {
         const char *what, *patch;
-        int hosts;
+        int hosts, aside;
     } cases[] = {
-        {"its label", NO_LABEL, 1},
-        {"all its labels", NO_LABELS, 1},
-        {"its label and its owner", NO_OWNER, 1},
-        {"its label, as one host of several", NO_LABEL, 2},
+        {"its label", NO_LABEL, 1, 0},
+        {"all its labels", NO_LABELS, 1, 0},
+        {"its label and its owner", NO_OWNER, 1, 0},
+        {"its label, as one host of several", NO_LABEL, 2, 0},
+        {"the label of its group", "{\"metadata\":{\"labels\":{\"ray.io/group\":null}}}", 1, 1},
+        {"the label of its group for another word", "{\"metadata\":{\"labels\":{\"ray.io/group\":\"broken\"}}}", 1, 1},
+        {"its cluster's label for another word", "{\"metadata\":{\"labels\":{\"ray.io/cluster\":\"broken\"}}}", 1, 0},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct world w;
@@ -83,7 +86,7 @@ static void test_worker(void)
         int workers = 2 * cases[i].hosts;
         CHECK_INT(pod_names(&w, "worker", names, COUNT_OF(names)), workers);
         patch_pod(&w, names[0], cases[i].patch);
-        check_company(&w, workers);
+        check_company(&w, workers, cases[i].aside);
         CHECK(pod_stays(&w, names[0]));
         CHECK(was_told(&w, "PodSetAside", arena_printf(&w.arena, "%.*s", SLICE_ARG(names[0])).ptr));
         struct slice created = arena_printf(&w.arena, "created worker pod %.*s", SLICE_ARG(names[0]));
@@ -92,7 +95,7 @@ static void test_worker(void)
         test_case("… and nothing happens when it goes at last");
         uint32_t posts = w.sent.pod_posts;
         delete_pod(&w, names[0]);
-        check_company(&w, workers);
+        check_company(&w, workers, 0);
         CHECK_INT(w.sent.pod_posts, posts);
         world_free(&w);
     }
@@ -109,7 +112,7 @@ static void test_restart(void)
     patch_pod(&w, names[0], NO_LABEL);
     patch_pod(&w, names[2], NO_LABEL);
     world_start_operator(&w, false);
-    check_company(&w, 3);
+    check_company(&w, 3, 0);
     test_case("… and so does the one after that, of the successor's successor");
     struct slice after[8];
     CHECK_INT(pod_names(&w, "worker", after, COUNT_OF(after)), 5);
@@ -118,7 +121,7 @@ static void test_restart(void)
         if (slice_starts(after[i], SLICE("c-small-worker-0-")) && !slice_eq(after[i], names[0]))
             patch_pod(&w, after[i], NO_LABEL);
     world_start_operator(&w, false);
-    check_company(&w, 3);
+    check_company(&w, 3, 0);
     CHECK(pod_stays(&w, names[0]) && pod_stays(&w, names[2]));
     world_free(&w);
 }
@@ -167,6 +170,7 @@ static void test_head(void)
         {"its label, and gets it back", NO_LABEL, true},
         {"its label, and is deleted", NO_LABEL, false},
         {"its label and its owner, and is deleted", NO_OWNER, false},
+        {"its label for another word, and gets it back", "{\"metadata\":{\"labels\":{\"ray.io/cluster\":\"broken\"}}}", true},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct world w;
