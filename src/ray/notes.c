@@ -159,6 +159,7 @@ static void note_v1(struct reader *r, const struct place *root, const struct pla
     unknown_in_list(r, spec, "workerGroupSpecs", v1_group);
     note_scaling(r, spec, &annotations);
     note_start_variables(r, spec);
+    note_groups(r, spec);
     later(r, spec, "historyServerOptions", "is not carried out yet: no logs are collected");
     later(r, &head, "enableIngress", "is not carried out yet: no Ingress is made");
     struct place serve = place_key(&annotations, "ray.io/enable-serve-service");

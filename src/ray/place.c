@@ -69,7 +69,7 @@ void place_bad(struct reader *r, const struct place *p, const char *fmt, ...)
     };
 }
 
-static const char *type_name(enum json_type type)
+const char *value_type_name(enum json_type type)
 {
     static const char *const names[] = {
         [JSON_NONE] = "nothing",    [JSON_NULL] = "null",      [JSON_BOOL] = "true or false", [JSON_NUMBER] = "a number",
@@ -83,9 +83,9 @@ static bool read_type(struct reader *r, const struct place *p, enum presence pre
     if (place_type(p) == want)
         return true;
     if (place_given(p))
-        place_bad(r, p, "is %s: must be %s", type_name(json_type(p->value)), type_name(want));
+        place_bad(r, p, "is %s: must be %s", value_type_name(json_type(p->value)), value_type_name(want));
     else if (presence == REQUIRED)
-        place_bad(r, p, "is missing: must be %s", type_name(want));
+        place_bad(r, p, "is missing: must be %s", value_type_name(want));
     return false;
 }
 
@@ -162,7 +162,7 @@ static bool all_text(struct reader *r, const struct place *p)
         if (json_type(v) == JSON_STRING)
             continue;
         struct place at = json_there(k) ? place_member(p, json_str(k, r->arena), v) : place_element(p, i, v);
-        place_bad(r, &at, "is %s: must be a string, put it in quotes", type_name(json_type(v)));
+        place_bad(r, &at, "is %s: must be a string, put it in quotes", value_type_name(json_type(v)));
         ok = false;
     }
     return ok;

@@ -75,8 +75,10 @@ static void read_runtime_env(struct job_reader *j, const struct place *spec)
         place_bad(&j->r, &at, "holds %u YAML documents: must be one", docs.count);
     else if (docs.count == 1 && docs.docs[0].json.ptr[0] != '{')
         place_bad(&j->r, &at, "is no object: must be fields such as working_dir, pip or env_vars");
-    else if (docs.count == 1)
+    else if (docs.count == 1) {
         j->job->runtime_env = docs.docs[0].json;
+        check_runtime_env(&j->r, &at, docs.docs[0].json);
+    }
 }
 
 /* Ray takes a number of each, in an object that the CR holds as text. */

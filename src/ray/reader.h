@@ -28,6 +28,7 @@ struct place place_element(const struct place *array, size_t index, struct jval 
 
 /* null is how Kubernetes' own tools write "nothing". */
 bool value_given(struct jval v);
+const char *value_type_name(enum json_type type); /* "a number" */
 static inline bool place_given(const struct place *p)
 {
     return value_given(p->value);
@@ -76,6 +77,11 @@ void check_auth(struct reader *r, const struct place *spec); /* auth.c; reads it
 /* "2.56.0" as 2056; 0 when it is no version. */
 int64_t version_number(struct slice version);
 void check_v1_group(struct reader *r, const struct place *spec, const struct place *group, struct ray_group *g);
+
+/* What Ray would refuse of a runtime environment, which is JSON here; at: where it stands. */
+void check_runtime_env(struct reader *r, const struct place *at, struct slice json);
+/* What is likely to be a mistake in the groups of a cluster: for ray_notes. */
+void note_groups(struct reader *r, const struct place *spec);
 
 /* Who scales it: sidecar.c. */
 void read_scaler(struct reader *r, const struct place *annotations);

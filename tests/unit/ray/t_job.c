@@ -40,6 +40,12 @@ static const struct {
      "spec.suspend: is true, which deletes the cluster"},
     {"28 ttl", JOB(RUN ",'ttlSecondsAfterFinished':1"), "spec.ttlSecondsAfterFinished: needs shutdownAfterJobFinishes"},
     {"28 ttl below 0", JOB(RUN ",'ttlSecondsAfterFinished':-1,'shutdownAfterJobFinishes':true"), "spec.ttlSecondsAfterFinished: is -1"},
+    {"runtime environment with variables that are no texts",
+     JOB(RUN ",'runtimeEnvYAML':'env_vars: {A: 1, B: true, C: x, D: !!str 1, E: null}'"),
+     "spec.runtimeEnvYAML: env_vars.A is a number: Ray takes strings\nspec.runtimeEnvYAML: env_vars.B is true or false\n"
+     "spec.runtimeEnvYAML: env_vars.E is null"},
+    {"runtime environment of wrong types", JOB(RUN ",'runtimeEnvYAML':'{env_vars: [a], working_dir: 1}'"),
+     "spec.runtimeEnvYAML: env_vars is an array\nspec.runtimeEnvYAML: working_dir is a number"},
     {"29 no cluster", JOB("'entrypoint':'x'"), "spec.rayClusterSpec: is missing: describe a cluster here, or name one"},
     {"29 selector", JOB(SELECTED), NULL},
     {"29 selector without the key", JOB("'entrypoint':'x','clusterSelector':{'a':'b'}"),
