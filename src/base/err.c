@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 /* What is written behind `at`; it ends in "…" where it has no room. */
-static void put(struct err *e, size_t at, const char *fmt, va_list ap)
+static void PRINTF_LIKE(3, 0) put(struct err *e, size_t at, const char *fmt, va_list ap)
 {
     static const char mark[] = "\xe2\x80\xa6";
     int n = vsnprintf(e->text + at, sizeof e->text - at, fmt, ap);
@@ -28,7 +28,7 @@ bool err_set_in(struct err *e, const char *room, enum err_code code, const char 
     return false;
 }
 
-static void put_more(struct err *e, size_t at, const char *fmt, ...)
+static void PRINTF_LIKE(3, 4) put_more(struct err *e, size_t at, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
