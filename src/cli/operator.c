@@ -257,6 +257,8 @@ int cli_operator(int argc, char **argv)
     if (started)
         run(&p);
     release(&p);
+    if (started)
+        log_info("stopped");
     /* What is wrong with a flag itself is wrong usage; what the system refuses (a port in use) is not. */
     if (!started && e.code != ERR_IO && slice_starts(slice_of(e.text), SLICE("--")))
         return flags_wrong(&flags, "%s", e.text);

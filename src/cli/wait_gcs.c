@@ -86,11 +86,14 @@ static const struct flags flags = {
     .count = COUNT_OF(list),
 };
 
-/* Says why it is not done when that changed, or every GCS_REPEAT_MS. */
+enum { VOICE_KNOWN = 8 };
+
+/* Says why it is not done when that is new, or every GCS_REPEAT_MS: reasons that take turns are no news. */
 struct voice {
     struct now began;
     int64_t next_ms;
-    char said[ERR_TEXT_MAX];
+    uint64_t known[VOICE_KNOWN]; /* hashes of what was said; the oldest gives way */
+    unsigned count;
 };
 
 static void say_age(const struct voice *v, struct now now, const char *what)
@@ -109,12 +112,16 @@ static void say_why(const struct gcs_wait *w)
 
 static void say_reason(struct voice *v, const struct gcs_wait *w, struct now now)
 {
-    bool known = strcmp(v->said, w->why.text) == 0;
+    uint64_t hash = hash64(slice_of(w->why.text), 0);
+    bool known = false;
+    for (size_t i = 0; i < VOICE_KNOWN && i < v->count; i++)
+        known |= v->known[i] == hash;
     if (w->asking || w->why.code == ERR_NONE || (known && now.mono_ms < v->next_ms))
         return;
     say_age(v, now, "not yet");
     say_why(w);
-    memcpy(v->said, w->why.text, sizeof v->said);
+    if (!known)
+        v->known[v->count++ % VOICE_KNOWN] = hash;
     v->next_ms = now.mono_ms + GCS_REPEAT_MS;
 }
 

@@ -48,7 +48,8 @@ static const struct ray_group *group_spec(const struct op *op, int32_t group)
     return group < 0 ? &op->model.head : &op->model.groups[group];
 }
 
-/* Its pods wait for what is in there. That is a call of its own, with the same buffers. */
+/* Its workers wait for what is in there; asked for with the head, which is made before them, it is there when a kubelet mounts it. That is
+ * a call of its own, with the same buffers. */
 static void want_tools(struct op *op, struct cluster *c)
 {
     tools_want(op, c->ns);
@@ -65,7 +66,7 @@ static const struct service_record *taken(struct op *op, const struct cluster *c
 bool make_pod(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     const struct ray_group *g = group_spec(op, act->group);
-    if (act->group >= 0 && act->verb == &raycluster_create_pod)
+    if (op->model.group_count && act->verb == &raycluster_create_pod)
         want_tools(op, c);
     struct slice name = act->group < 0 ? ray_head_pod_name(&op->model, &op->body_arena)
                                        : ray_worker_pod_name(&op->model, g, act->index, act->uid, &op->body_arena);

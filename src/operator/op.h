@@ -219,6 +219,7 @@ struct op {
     uint64_t executable_hash;
     uint32_t flights;
     bool leading, stopping, released;
+    bool complete;                      /* all lists were, once */
     int64_t workers_from_ms;            /* see cluster_view */
     struct log_memory said[SAID_KINDS]; /* the same trouble of many calls is one line, and so is that of one again and again */
     struct operator_stats stats;

@@ -123,6 +123,19 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* From here on everything is decided on; before, a cluster waits for the lists that it depends on. */
+static void say_complete(struct op *op)
+{
+    for (uint32_t i = 0; i < op->o.namespace_count && !op->complete; i++)
+        for (uint32_t k = 0; k < kind_count(); k++)
+            if (!op->spaces[i].source[k].synced)
+                return;
+    if (!op->complete)
+        log_info("caches are complete", LF_INT("objects", op->clusters.count), LF_INT("pods", op->pods.count),
+                 LF_INT("services", op->services.count));
+    op->complete = true;
+}
+
 void operator_wake(struct op *op, struct now now)
 {
     op->now = now;
@@ -145,6 +158,7 @@ int64_t operator_step(struct op *op, struct now now)
         next = kube_lease_tick(op->lease, now);
     follow_lease(op);
     follow_wall(op);
+    say_complete(op);
     bool decides = op->leading && !op->stopping, more = false;
     if (decides) {
         decide_all(op);

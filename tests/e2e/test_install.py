@@ -230,6 +230,7 @@ def test_one_kind_alone(api, space, operators, kinds, other):
     space.ready(*(("c", 2, V1) if kinds == "ray.io" else ("old", 2, LEGACY)))
     entries = [e for e in audit.entries(operator.user) if "objectRef" in e]
     assert entries and all(e["objectRef"].get("apiGroup") != other for e in entries)
+    operator.says("caches are complete", "pods=")
     assert not [what(e) for e in entries if e["responseStatus"]["code"] == 403]
 
 

@@ -227,6 +227,16 @@ static void commands(void)
     CHECK(strstr(said, "s: 127.0.0.1:"));
     CHECK(strstr(said, "wait-gcs: the GCS answers after "));
     gcs_stop(&g);
+    test_case("command: reasons that take turns are told once each");
+    struct answer turns[] = {not_serving, http1, not_serving, serving};
+    gcs_start(&g, turns, COUNT_OF(turns));
+    snprintf(address, sizeof address, "127.0.0.1:%u", g.port);
+    CHECK_INT(command(address, "60s", said, sizeof said), STATUS_OK);
+    int told = 0;
+    for (const char *at = said; (at = strstr(at, "not yet after")) != NULL; at++)
+        told++;
+    CHECK_INT(told, 2);
+    gcs_stop(&g);
     test_case("command: it gives up");
     int closed = closed_port(&port);
     snprintf(address, sizeof address, "127.0.0.1:%u", port);
