@@ -12,7 +12,7 @@
 VERSION := 0.1.0
 
 # Lowest first. A room knows only those before it, and so its tests are linked with only those.
-ROOMS := base json yaml tls http net kube grpc heads ray reconcile remote operator cli
+ROOMS := base json yaml tls http net kube grpc heads ray reconcile kinds operator cli
 
 all: mobula
 
@@ -89,12 +89,12 @@ Q := $(if $(V),,@)
 # ---- what there is ----
 
 VENDOR := build/vendor/.done
-SOURCES := $(sort $(wildcard src/*/*.c))
-UNIT := $(patsubst %.c,%,$(sort $(wildcard tests/unit/t_*.c tests/unit/*/t_*.c)))
+SOURCES := $(sort $(wildcard src/*/*.c src/kinds/*/*.c))
+UNIT := $(patsubst %.c,%,$(sort $(wildcard tests/unit/t_*.c tests/unit/*/t_*.c tests/kinds/*/t_*.c)))
 FUZZ := $(patsubst tests/fuzz/f_%.c,%,$(sort $(wildcard tests/fuzz/f_*.c)))
 # Rooms that only tests have: the model API server, the simulator. They know every room; main.c is not of the room.
 TEST_ROOMS := $(foreach r,apiserver sim,$(if $(wildcard tests/$(r)/*.c),$(r)))
-REAL_ROOMS := $(foreach r,$(ROOMS),$(if $(wildcard src/$(r)/*.c),$(r)))
+REAL_ROOMS := $(foreach r,$(ROOMS),$(if $(wildcard src/$(r)/*.c src/$(r)/*/*.c),$(r)))
 
 # below_ROOM: the room and all it may know, highest first, as the linker wants them.
 seen :=
@@ -103,7 +103,8 @@ ALL_ROOMS := $(seen)
 # Decisions name verbs, which are the operator's.
 below_reconcile := operator $(below_reconcile)
 
-sources_of = $(filter-out %/main.c,$(wildcard $(if $(filter $(1),$(TEST_ROOMS)),tests,src)/$(1)/*.c))
+sources_of = $(filter-out %/main.c,\
+    $(wildcard $(if $(filter $(1),$(TEST_ROOMS)),tests,src)/$(1)/*.c) $(if $(filter kinds,$(1)),$(wildcard src/kinds/*/*.c)))
 
 # The libraries that a test of room $(2) is linked with in build way $(1). A test of something else may use everything.
 archives = $(patsubst %,$(DIR_$(1))/%.a,$(or $(below_$(2)),$(ALL_ROOMS)))
@@ -204,7 +205,7 @@ $(2): $(patsubst %,$(DIR_$(1))/%.o,$(3)) $(call archives,$(1),$(4)) $(libraries_
 	$$(call link,$(1))
 
 endef
-unit_room = $(if $(word 4,$(subst /, ,$(1))),$(word 3,$(subst /, ,$(1))))
+unit_room = $(if $(filter tests/kinds/%,$(1)),kinds,$(if $(word 4,$(subst /, ,$(1))),$(word 3,$(subst /, ,$(1)))))
 unit_helpers = $(patsubst %.c,%,$(filter-out $(dir $(1))t_%,$(wildcard $(dir $(1))*.c)))
 fuzz_room = $(firstword $(subst _, ,$(1)))
 
@@ -245,7 +246,7 @@ apiserver: build/apiserver ## the model Kubernetes API server
 
 # ---- tests ----
 
-UNIT_OF_ROOM = $(if $(ROOM),$(filter tests/unit/$(ROOM)/%,$(UNIT)),$(UNIT))
+UNIT_OF_ROOM = $(if $(ROOM),$(filter tests/unit/$(ROOM)/% tests/kinds/$(ROOM)/%,$(UNIT)),$(UNIT))
 QEMU_arm64 := qemu-aarch64
 
 t: $(UNIT_OF_ROOM:%=build/test/%) ## unit tests of one room: make t ROOM=json
@@ -323,7 +324,7 @@ lint: $(VENDOR) ## layout, rooms, lengths, words, cppcheck, clang-tidy, shellche
 .PHONY: lint tidy mutants-sim
 
 # The second compiler's opinion and clang-tidy's in one pass, once for each file that changed.
-ALL_C := $(SOURCES) $(sort $(wildcard tests/*/*.c tests/unit/*/*.c))
+ALL_C := $(SOURCES) $(sort $(wildcard tests/*/*.c tests/unit/*/*.c tests/kinds/*/*.c))
 TIDY := $(ALL_C:%.c=build/lint/%.ok)
 $(TIDY): build/lint/%.ok: %.c tests/tools/clang-tidy $(DIR_fuzz)/.flags $(VENDOR)
 	@mkdir -p $(@D)

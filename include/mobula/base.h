@@ -224,6 +224,12 @@ enum { TIME_TEXT_MAX = 32 };
 struct slice time_format(int64_t wall_us, char out[TIME_TEXT_MAX]);       /* 2026-11-21T03:04:05Z, metav1.Time */
 struct slice time_format_micro(int64_t wall_us, char out[TIME_TEXT_MAX]); /* 2026-11-21T03:04:05.000006Z, metav1.MicroTime */
 bool time_parse(struct slice rfc3339, int64_t *wall_us, struct err *e);   /* any offset, 0 to 9 fraction digits */
+/* Days since 1970-01-01 and the date that they are, in the proleptic Gregorian calendar. */
+struct time_civil {
+    int year, month, day; /* month and day from 1 */
+};
+int64_t time_days(struct time_civil c);
+struct time_civil time_civil(int64_t days);
 /* "42s", "3m7s", "5h12m", "3d4h": how kubectl prints an age. */
 struct slice time_format_age(int64_t seconds, char out[TIME_TEXT_MAX]);
 

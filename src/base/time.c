@@ -14,11 +14,7 @@ static const int64_t US = 1000000;
 static const int64_t FIRST_US = -62167219200 * 1000000;    /* 0000-01-01T00:00:00Z */
 static const int64_t LAST_US = 253402300800 * 1000000 - 1; /* the end of the year 9999 */
 
-struct civil {
-    int year, month, day;
-};
-
-static int64_t days_of(struct civil c)
+int64_t time_days(struct time_civil c)
 {
     int64_t year = c.month > 2 ? c.year : c.year - 1;
     int64_t era = (year >= 0 ? year : year - 399) / 400;
@@ -28,7 +24,7 @@ static int64_t days_of(struct civil c)
     return era * DAYS_PER_ERA + day_of_era - DAYS_TO_1970;
 }
 
-static struct civil civil_of(int64_t days)
+struct time_civil time_civil(int64_t days)
 {
     days += DAYS_TO_1970;
     int64_t era = (days >= 0 ? days : days - (DAYS_PER_ERA - 1)) / DAYS_PER_ERA;
@@ -37,7 +33,7 @@ static struct civil civil_of(int64_t days)
     int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     int64_t march_month = (5 * day_of_year + 2) / 153;
     int month = (int)(march_month < 10 ? march_month + 3 : march_month - 9);
-    return (struct civil){
+    return (struct time_civil){
         .year = (int)(year_of_era + era * 400) + (month <= 2),
         .month = month,
         .day = (int)(day_of_year - (153 * march_month + 2) / 5) + 1,
@@ -66,7 +62,7 @@ static struct slice format(int64_t us, bool micro, char out[TIME_TEXT_MAX])
 {
     us = us < FIRST_US ? FIRST_US : us > LAST_US ? LAST_US : us; /* what four digits of a year can say */
     int64_t since = us - FIRST_US, fraction = since % US, second = since / US % SECONDS_PER_DAY;
-    struct civil c = civil_of((since + FIRST_US - fraction - second * US) / US / SECONDS_PER_DAY);
+    struct time_civil c = time_civil((since + FIRST_US - fraction - second * US) / US / SECONDS_PER_DAY);
     int n = snprintf(out, TIME_TEXT_MAX, "%04d-%02d-%02dT%02d:%02d:%02d", c.year, c.month, c.day, (int)(second / 3600),
                      (int)(second / 60 % 60), (int)(second % 60));
     n += snprintf(out + n, TIME_TEXT_MAX - (size_t)n, micro ? ".%06dZ" : "Z", (int)fraction);
@@ -137,7 +133,7 @@ static bool take_offset(struct slice *s, int *seconds)
 bool time_parse(struct slice rfc3339, int64_t *wall_us, struct err *e)
 {
     struct slice s = rfc3339;
-    struct civil c;
+    struct time_civil c;
     int hour = -1, minute = -1, second = -1, offset = 0;
     int64_t us = 0;
     c.year = take_digits(&s, 4);
@@ -154,7 +150,7 @@ bool time_parse(struct slice rfc3339, int64_t *wall_us, struct err *e)
         return err_set(e, ERR_SYNTAX, "time \"%.*s\": want the form 2026-11-21T03:04:05Z", SLICE_ARG(rfc3339));
     if (c.month < 1 || c.month > 12 || c.day < 1 || c.day > days_in_month(c.year, c.month) || hour > 23 || minute > 59 || second > 59)
         return err_set(e, ERR_RANGE, "time \"%.*s\": no such date or time of day", SLICE_ARG(rfc3339));
-    *wall_us = (days_of(c) * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second - offset) * US + us;
+    *wall_us = (time_days(c) * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second - offset) * US + us;
     return true;
 }
 

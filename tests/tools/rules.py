@@ -19,7 +19,7 @@ FILE_LINES, FUNCTION_LINES, COLUMNS = 600, 60, 140
 TOP = set("Makefile src vendor include tests scratch-image airgap docs README.md LICENSE .ci .clang-format .gitignore".split())
 
 # Lowest first: a room may include the headers of those before it, and its own.
-ROOMS = "base json yaml tls http net kube grpc heads ray reconcile remote operator cli".split()
+ROOMS = "base json yaml tls http net kube grpc heads ray reconcile kinds operator cli".split()
 ROOM_OF_HEADER = {"limits": "base", "plan": "reconcile"}
 
 # Headers that only these rooms may include: each library has one owner, and so have sockets.
