@@ -83,6 +83,8 @@ struct ray_error {
     struct slice text; /* "is 5, above maxReplicas 3: lower it or raise maxReplicas" */
     size_t offset;     /* of the value in the document, for line numbers */
 };
+/* The path of a member of what has the path `up`: spec.labels, spec.labels["ray.io/x"]. */
+struct slice ray_path_member(struct slice up, struct slice key, struct arena *a);
 struct ray_errors {
     struct ray_error list[LIMIT_RAY_ERRORS];
     uint32_t count;  /* stored */

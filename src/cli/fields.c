@@ -6,8 +6,6 @@
 
 #include <arpa/inet.h>
 
-enum { TWINS_MAX = 1000 }; /* items of a list that are looked at for twins: each is compared with all others */
-
 /* ---- the table ---- */
 
 struct field_type {
@@ -263,8 +261,7 @@ static void check_texts(const struct spot *at, struct jval v, bool labels)
     size_t bytes = 0;
     for (struct jiter it = json_iter(v); json_next(&it, &key, &one);) {
         struct slice name = json_str(key, at->out->arena), text = json_str(one, at->out->arena);
-        struct spot there = {at->out,
-                             arena_printf(at->out->arena, "%.*s[\"%.*s\"]", SLICE_ARG(at->path), SLICE_ARG(slice_head(name, 128)))};
+        struct spot there = spot_member(at, name);
         bytes += name.len + text.len;
         if (!name_qualified(labels ? name : lower(name, at->out->arena)))
             spot_bad(&there, false, one, "is no key: must be [prefix/]name of at most 63 letters, digits, - _ and .");
@@ -317,7 +314,7 @@ static void check_list(const struct spot *at, struct slice type, struct jval v)
         if (is_given(one) || (of.ptr[0] >= 'A' && of.ptr[0] <= 'Z')) /* null is an object without members, an empty text, 0 */
             check(&there, of, one);
         struct slice name = json_str(json_key(one, twins), at->out->arena);
-        for (size_t k = 0; k < i && i < TWINS_MAX && !slice_empty(name); k++)
+        for (size_t k = 0; k < i && i < PAIRS_MAX && !slice_empty(name); k++)
             if (json_str_eq(json_key(json_at(v, k), twins), name)) {
                 struct spot twin = spot_member(&there, twins);
                 spot_bad(&twin, false, json_key(one, twins), "is \"%.*s\", as that of item %zu: each must be another",
@@ -332,11 +329,11 @@ static void unknown(const struct spot *at, const struct field_type *type, struct
     struct nearest n = {.typed = name};
     struct slice rest = type->fields;
     struct field field;
-    while (next_field(&rest, &field))
-        nearest_try(&n, arena_dup(at->out->arena, field.name).ptr);
+    while (at->out->count < FINDINGS_MAX && next_field(&rest, &field))
+        nearest_try(&n, field.name);
     bool in_pod = slice_eq(type->name, SLICE("Pod")), in_container = slice_eq(type->name, SLICE("Container"));
-    if (n.best)
-        spot_bad(at, false, v, "is no field here, and Kubernetes leaves it out: did you mean %s?", n.best);
+    if (n.best.ptr)
+        spot_bad(at, false, v, "is no field here, and Kubernetes leaves it out: did you mean %.*s?", SLICE_ARG(n.best));
     else if (in_pod && find_field(find_type(at->out, SLICE("Container")), name, &field))
         spot_bad(at, false, v, "is no field here, and Kubernetes leaves it out: it belongs into a container");
     else if (in_container && find_field(find_type(at->out, SLICE("Pod")), name, &field))
@@ -366,6 +363,8 @@ static void check_required(const struct spot *at, const struct field_type *type,
         first = field.name;
     }
     if (!type->exactly || several)
+        return;
+    if (findings_full(at->out, false))
         return;
     struct buf words;
     buf_init(&words, ERR_TEXT_MAX / 2);
@@ -460,10 +459,10 @@ void fields_flags(const struct spot *at, struct jval v)
     for (struct jiter it = json_iter(v); json_next(&it, &key, &one);) {
         struct slice name = json_str(key, at->out->arena), rest = type->fields;
         struct nearest n = {.typed = name};
-        while (!find_field(type, name, &field) && next_field(&rest, &field))
-            nearest_try(&n, arena_dup(at->out->arena, field.name).ptr);
+        while (at->out->count < FINDINGS_MAX && !find_field(type, name, &field) && next_field(&rest, &field))
+            nearest_try(&n, field.name);
         struct spot there = spot_member(at, name);
-        if (n.best)
-            spot_bad(&there, true, one, "is no flag of ray start that is known here: did you mean %s?", n.best);
+        if (n.best.ptr)
+            spot_bad(&there, true, one, "is no flag of ray start that is known here: did you mean %.*s?", SLICE_ARG(n.best));
     }
 }

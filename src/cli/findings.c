@@ -23,6 +23,16 @@ void findings_add(struct findings *f, bool warning, struct slice path, size_t of
         f->list[f->count++] = (struct finding){warning, f->source, path, text, offset};
 }
 
+bool findings_full(struct findings *f, bool warning)
+{
+    if (f->count < FINDINGS_MAX)
+        return false;
+    f->errors += !warning;
+    f->warnings += warning;
+    f->beyond++;
+    return true;
+}
+
 void findings_add_ray(struct findings *f, bool warning, const struct ray_errors *errors)
 {
     f->source++;

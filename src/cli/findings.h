@@ -29,6 +29,8 @@ struct findings {
 /* The same thing may be found by several sources: what the first says about a path stands, all of it, and others are passed over. path and
  * text lie in the arena or longer. */
 void findings_add(struct findings *f, bool warning, struct slice path, size_t offset, struct slice text);
+/* Whether no more is kept: then one more is counted, and need not be put into words. */
+bool findings_full(struct findings *f, bool warning);
 /* What ray_read or ray_notes found. */
 void findings_add_ray(struct findings *f, bool warning, const struct ray_errors *errors);
 /* "file:line: path: text" for each, "file:line: warning: path: text" for warnings. */

@@ -25,11 +25,11 @@ static unsigned word_distance(struct slice a, struct slice b)
     return row[b.len];
 }
 
-void nearest_try(struct nearest *n, const char *word)
+void nearest_try(struct nearest *n, struct slice word)
 {
-    unsigned distance = word_distance(n->typed, slice_of(word));
+    unsigned distance = word_distance(n->typed, word);
     bool near = distance <= WORD_NEAR && distance < n->typed.len; /* two letters are near to every word of two */
-    if (near && (!n->best || distance < n->distance)) {
+    if (near && (!n->best.ptr || distance < n->distance)) {
         n->best = word;
         n->distance = distance;
     }
@@ -39,10 +39,10 @@ static bool unknown_flag(const struct flags *f, struct slice typed, struct slice
 {
     struct nearest n = {.typed = name};
     for (size_t i = 0; i < f->count; i++)
-        nearest_try(&n, f->list[i].name);
-    if (!n.best)
+        nearest_try(&n, slice_of(f->list[i].name));
+    if (!n.best.ptr)
         return err_set(e, ERR_CONFIG, "unknown flag %.*s", SLICE_ARG(typed));
-    return err_set(e, ERR_CONFIG, "unknown flag %.*s; did you mean --%s?", SLICE_ARG(typed), n.best);
+    return err_set(e, ERR_CONFIG, "unknown flag %.*s; did you mean --%.*s?", SLICE_ARG(typed), SLICE_ARG(n.best));
 }
 
 /* ---- values ---- */

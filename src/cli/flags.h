@@ -55,9 +55,9 @@ bool duration_parse(struct slice text, int64_t *ms, struct err *e);
 enum { WORD_MAX = 32, WORD_NEAR = 2 };
 struct nearest {
     struct slice typed;
-    const char *best; /* NULL: none is near */
+    struct slice best; /* .ptr NULL: none is near */
     unsigned distance;
 };
-void nearest_try(struct nearest *n, const char *word);
+void nearest_try(struct nearest *n, struct slice word);
 
 #endif

@@ -43,10 +43,10 @@ static int unknown(struct slice name)
 {
     struct nearest n = {.typed = name};
     for (size_t i = 0; i < COUNT_OF(subcommands); i++)
-        nearest_try(&n, subcommands[i].name);
+        nearest_try(&n, slice_of(subcommands[i].name));
     fprintf(stderr, "mobula: no command \"%.*s\"", SLICE_ARG(name));
-    if (n.best)
-        fprintf(stderr, "; did you mean %s?", n.best);
+    if (n.best.ptr)
+        fprintf(stderr, "; did you mean %.*s?", SLICE_ARG(n.best));
     fputs("\nsee: mobula help\n", stderr);
     return STATUS_USAGE;
 }

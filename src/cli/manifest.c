@@ -37,9 +37,9 @@ static size_t kind_meant(struct slice kind)
     for (size_t i = 0; i < KIND_NONE; i++) {
         if (slice_eq_nocase(kind, slice_of(kinds[i].name)) || slice_eq_nocase(kind, slice_of(kinds[i].plural)))
             return i;
-        nearest_try(&n, kinds[i].name);
+        nearest_try(&n, slice_of(kinds[i].name));
     }
-    return n.best ? kind_exact(slice_of(n.best)) : KIND_NONE;
+    return n.best.ptr ? kind_exact(n.best) : KIND_NONE;
 }
 
 /* ray.io, cluster.ray.io, and what was meant to be one of them: Ray.io, rayclusters.ray.io. */

@@ -128,6 +128,8 @@ static void resources(const struct spot *at, struct jval v)
     struct jval limits = get(v, "limits"), requests = get(v, "requests"), key, one;
     struct spot in_limits = spot_member(at, SLICE("limits")), in_requests = spot_member(at, SLICE("requests"));
     int64_t limit, request;
+    if (json_len(limits) > PAIRS_MAX)
+        return;
     for (struct jiter it = json_iter(limits); json_next(&it, &key, &one);) {
         struct slice name = json_str(key, at->out->arena);
         struct spot there = spot_member(&in_limits, name);
@@ -162,8 +164,9 @@ static void container(const struct spot *at, struct jval v)
         if (json_int(times, &n) && n > 1)
             bad(&probe, "successThreshold", times, "is %lld: must be 1 for this probe", (long long)n);
     }
+    struct spot ready = spot_member(at, SLICE("readinessProbe"));
     if (is_given(grace))
-        bad(at, "readinessProbe.terminationGracePeriodSeconds", grace, "must not be here: a readiness probe ends nothing");
+        bad(&ready, "terminationGracePeriodSeconds", grace, "must not be here: a readiness probe ends nothing");
     size_t i = 0;
     for (struct jiter it = json_iter(get(v, "volumeMounts")); json_next(&it, &key, &one); i++)
         if (is_text(get(one, "mountPropagation"), "Bidirectional") && !json_bool(get(v, "securityContext.privileged"), false)) {
@@ -180,6 +183,8 @@ static bool is_added(struct jval mount, struct slice name)
 
 static bool has_name(struct jval list, struct slice name)
 {
+    if (json_len(list) > PAIRS_MAX)
+        return true; /* not looked for */
     struct jval key, one;
     for (struct jiter it = json_iter(list); json_next(&it, &key, &one);)
         if (json_str_eq(json_key(one, SLICE("name")), name))
@@ -230,7 +235,7 @@ static void in_pod(const struct spot *at, const char *field, struct jval pod, bo
         for (size_t k = 0; init && k < COUNT_OF(late) && !is_text(restart, "Always"); k++)
             if (is_given(json_key(one, slice_of(late[k]))))
                 bad(&there, late[k], json_key(one, slice_of(late[k])), "is not for an init container without restartPolicy: Always");
-        if (init && has_name(get(pod, "containers"), text_of(at, get(one, "name"))))
+        if (init && json_len(get(pod, "containers")) <= PAIRS_MAX && has_name(get(pod, "containers"), text_of(at, get(one, "name"))))
             bad(&there, "name", get(one, "name"), "is that of a container, too: each must be another");
         if (!init && is_given(restart))
             bad(&there, "restartPolicy", restart, "is only for init containers");

@@ -41,24 +41,34 @@ static struct jval schema_of(const char *definition, struct findings *f)
 
 /* ---- a value and its schema ---- */
 
+static struct slice spot_path(const struct spot *at, struct arena *a)
+{
+    if (!at->up)
+        return at->key;
+    struct slice up = spot_path(at->up, a);
+    return at->key.ptr ? ray_path_member(up, at->key, a) : arena_printf(a, "%.*s[%zu]", SLICE_ARG(up), at->index);
+}
+
 void spot_bad(const struct spot *at, bool warning, struct jval v, const char *fmt, ...)
 {
     char text[ERR_TEXT_MAX];
+    if (findings_full(at->out, warning))
+        return;
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    findings_add(at->out, warning, at->path, json_offset(v), arena_dup(at->out->arena, slice_of(text)));
+    findings_add(at->out, warning, spot_path(at, at->out->arena), json_offset(v), arena_dup(at->out->arena, slice_of(text)));
 }
 
 struct spot spot_member(const struct spot *at, struct slice name)
 {
-    return (struct spot){at->out, arena_printf(at->out->arena, "%.*s.%.*s", SLICE_ARG(at->path), SLICE_ARG(name))};
+    return (struct spot){.out = at->out, .up = at, .key = name};
 }
 
 struct spot spot_item(const struct spot *at, size_t i)
 {
-    return (struct spot){at->out, arena_printf(at->out->arena, "%.*s[%zu]", SLICE_ARG(at->path), i)};
+    return (struct spot){.out = at->out, .up = at, .index = i};
 }
 
 const char *json_type_name(struct jval v)
@@ -175,10 +185,10 @@ static void unknown_member(const struct spot *at, struct slice name, struct jval
 {
     struct nearest n = {.typed = name};
     struct jval key, schema;
-    for (struct jiter it = json_iter(known); json_next(&it, &key, &schema);)
-        nearest_try(&n, arena_dup(at->out->arena, json_str(key, at->out->arena)).ptr);
-    if (n.best)
-        spot_bad(at, false, v, "is no field of this kind, and the API server leaves it out: did you mean %s?", n.best);
+    for (struct jiter it = json_iter(known); at->out->count < FINDINGS_MAX && json_next(&it, &key, &schema);)
+        nearest_try(&n, json_str(key, at->out->arena));
+    if (n.best.ptr)
+        spot_bad(at, false, v, "is no field of this kind, and the API server leaves it out: did you mean %.*s?", SLICE_ARG(n.best));
     else
         spot_bad(at, false, v, "is no field of this kind, and the API server leaves it out: remove it");
 }
@@ -250,10 +260,7 @@ static void check_open(const struct spot *at, bool open, struct jval v)
                  {"volumeMounts", "Mount"},
                  {"securityContext", "Security"},
                  {"imagePullPolicy", "(Always,IfNotPresent,Never)"}};
-    struct slice rest = at->path, field = rest;
-    while (rest.ptr)
-        field = slice_cut(&rest, '.');
-    field = slice_cut(&field, '[');
+    struct slice field = at->key.ptr || !at->up ? at->key : at->up->key; /* an item goes by the name of its list */
     if (slice_eq(field, SLICE("rayStartParams")))
         fields_flags(at, v);
     for (size_t i = 0; i < COUNT_OF(parts); i++)
@@ -283,12 +290,12 @@ void schema_check(const char *definition, struct jval object, struct findings *f
     struct jval schema = json_key(schema_of(definition, f), SLICE("properties")), key, one;
     f->source++;
     for (struct jiter it = json_iter(object); json_next(&it, &key, &one);) {
-        struct spot there = {f, arena_dup(f->arena, json_str(key, f->arena))};
+        struct spot there = {.out = f, .key = json_str(key, f->arena)};
         if (json_str_eq(key, SLICE("spec")))
             check_value(&there, json_key(schema, SLICE("spec")), one);
         else if (json_str_eq(key, SLICE("metadata")))
             fields_check(&there, "Meta", one);
-        else if (!json_there(json_key(schema, there.path)))
-            unknown_member(&there, there.path, schema, one);
+        else if (!json_there(json_key(schema, there.key)))
+            unknown_member(&there, there.key, schema, one);
     }
 }

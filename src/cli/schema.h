@@ -16,10 +16,13 @@ struct schemas {
 };
 struct schemas *schemas_of(struct findings *f);
 
-/* Where a value stands. */
+/* Where a value stands, as a chain up to the root: the path is written only for what is told. One points at the spot above it and must not
+ * outlive it. */
 struct spot {
     struct findings *out;
-    struct slice path;
+    const struct spot *up; /* NULL: the root */
+    struct slice key;      /* .ptr NULL: item `index` of a list */
+    size_t index;
 };
 struct spot spot_member(const struct spot *at, struct slice name);
 struct spot spot_item(const struct spot *at, size_t i);
@@ -31,6 +34,9 @@ static inline bool is_given(struct jval v)
 {
     return json_there(v) && json_type(v) != JSON_NULL;
 }
+
+/* Lists and maps of more are not looked through for what belongs together, as each item would be compared with all others. */
+enum { PAIRS_MAX = 256 };
 
 /* Checks v against a type of pod_fields.txt: "Template", "Meta". */
 void fields_check(const struct spot *at, const char *type, struct jval v);

@@ -29,22 +29,24 @@ bool value_given(struct jval v)
     return type != JSON_NONE && type != JSON_NULL;
 }
 
-/* spec.workerGroupSpecs[1].labels["ray.io/x"] */
+struct slice ray_path_member(struct slice up, struct slice key, struct arena *a)
+{
+    bool plain = !slice_empty(key);
+    for (size_t i = 0; i < key.len; i++) {
+        char c = key.ptr[i];
+        plain &= (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+    }
+    if (!plain)
+        return arena_printf(a, "%.*s[\"%.*s\"]", SLICE_ARG(up), SLICE_ARG(key));
+    return arena_printf(a, "%.*s%s%.*s", SLICE_ARG(up), slice_empty(up) ? "" : ".", SLICE_ARG(key));
+}
+
 static struct slice place_path(const struct place *p, struct arena *a)
 {
     if (!p->up)
         return SLICE("");
     struct slice up = place_path(p->up, a);
-    if (!p->key.ptr)
-        return arena_printf(a, "%.*s[%zu]", SLICE_ARG(up), p->index);
-    bool plain = !slice_empty(p->key);
-    for (size_t i = 0; i < p->key.len; i++) {
-        char c = p->key.ptr[i];
-        plain &= (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-    }
-    if (!plain)
-        return arena_printf(a, "%.*s[\"%.*s\"]", SLICE_ARG(up), SLICE_ARG(p->key));
-    return arena_printf(a, "%.*s%s%.*s", SLICE_ARG(up), slice_empty(up) ? "" : ".", SLICE_ARG(p->key));
+    return p->key.ptr ? ray_path_member(up, p->key, a) : arena_printf(a, "%.*s[%zu]", SLICE_ARG(up), p->index);
 }
 
 void place_bad(struct reader *r, const struct place *p, const char *fmt, ...)

@@ -100,7 +100,7 @@ def test_the_table_of_fields_is_the_servers(api):
 
 # Where the two differ, and why. Each is a pattern of "what was changed | who refuses | what it says".
 EXPLAINED = [
-    (r"\| validate \|.*\b(template|submitterPodTemplate|headService)\.(?!spec\.|metadata\.)[^ :]+: is no field here",
+    (r"\| validate \|.*\b(template|submitterPodTemplate|headService)(\[\"[^ ]+|\.(?!spec\.|metadata\.|spec\[)[^ :]+): is no field here",
      "of a template the operator hands on metadata and spec: the server never sees what else is in it"),
     (r"^RayJob .*\| validate \| stdin:1: (metadata\.name|spec\.(?!rayClusterSpec|submitterPodTemplate))",
      "the operator refuses it in the condition Valid, which explain does not show for RayJobs"),

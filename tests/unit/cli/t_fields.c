@@ -84,12 +84,12 @@ static const struct {
     {"Volume", "{name: a, configMap: {name: s, defaultMode: 512}}", "x.configMap.defaultMode: is 512: must be from 0 to 511"},
     {"Volume", "{name: a, hostPath: {path: /a, type: Dir}}", "x.hostPath.type: is \"Dir\": must be one of"},
     {"Meta", "{name: a, namespace: My_NS, labels: {a b: c, d: 'e f', g: 1}, annotations: {'a b': x, c: 'd e'}}",
-     "x.namespace: is \"My_NS\"\nx.labels[\"a b\"]: is no key\nx.labels[\"d\"]: is \"e f\": must be\nx.labels[\"g\"]: is a number: must "
+     "x.namespace: is \"My_NS\"\nx.labels[\"a b\"]: is no key\nx.labels.d: is \"e f\": must be\nx.labels.g: is a number: must "
      "be\n"
      "x.annotations[\"a b\"]: is no key"},
     {"Meta", "{labels: {A.b/c: d}, annotations: {A.b/c: d}}", "x.labels[\"A.b/c\"]: is no key"},
     {"Projected", "{sources: [{}]}", NULL},
-    {"Template", POD("resources: {limits: {cpu: 1, a.b/c: 1}}"), "x.spec.resources.limits.a.b/c: is not for a whole pod"},
+    {"Template", POD("resources: {limits: {cpu: 1, a.b/c: 1}}"), "x.spec.resources.limits[\"a.b/c\"]: is not for a whole pod"},
     /* rules between fields */
     {"Template", POD("volumes: [{name: a}, {name: a}]"), "x.spec.volumes[1].name: is \"a\", as that of item 0: each must be another"},
     {"Template", ONE("volumeMounts: [{name: a, mountPath: /a}]"),
@@ -116,9 +116,9 @@ static const struct {
     {"Resources", "{limits: {cpu: lots, gpu: 1}}", "x.limits.cpu: is no amount\nx.limits.gpu: is no resource: write cpu, memory"},
     {"Resources", "{limits: {cpu: -1}}", "x.limits.cpu: is no amount: quantity \"-1\" is negative"},
     {"Resources", "{limits: {cpu: 1}, requests: {cpu: 1001m}}", "x.requests.cpu: is above the limit"},
-    {"Resources", "{requests: {nvidia.com/gpu: 1}}", "x.requests.nvidia.com/gpu: has no limit"},
-    {"Resources", "{limits: {nvidia.com/gpu: 2}, requests: {nvidia.com/gpu: 1}}", "x.requests.nvidia.com/gpu: is not the limit"},
-    {"Resources", "{limits: {nvidia.com/gpu: 500m}}", "x.limits.nvidia.com/gpu: must be a whole number"},
+    {"Resources", "{requests: {nvidia.com/gpu: 1}}", "x.requests[\"nvidia.com/gpu\"]: has no limit"},
+    {"Resources", "{limits: {nvidia.com/gpu: 2}, requests: {nvidia.com/gpu: 1}}", "x.requests[\"nvidia.com/gpu\"]: is not the limit"},
+    {"Resources", "{limits: {nvidia.com/gpu: 500m}}", "x.limits[\"nvidia.com/gpu\"]: must be a whole number"},
     {"Toleration", "{operator: Exists}", NULL},
     {"Toleration", "{value: a}", "x.operator: must be Exists where there is no key"},
     {"Toleration", "{key: a, operator: Exists, value: b, tolerationSeconds: 3}",
@@ -151,7 +151,7 @@ static struct slice said(const char *type, const char *value, struct arena *a)
         printf("  %s\n", e.text);
         return SLICE("");
     }
-    struct spot at = {f, SLICE("x")};
+    struct spot at = {.out = f, .key = SLICE("x")};
     fields_check(&at, type, json_root(&json));
     buf_init(&out, MIB);
     findings_write(f, "F", &docs.docs[0], &out);

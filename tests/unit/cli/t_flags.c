@@ -167,10 +167,10 @@ static void nearest(void)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         test_case("nearest to \"%s\"", cases[i].typed);
         struct nearest n = {.typed = guarded(slice_of(cases[i].typed))};
-        nearest_try(&n, "install");
-        nearest_try(&n, "explain");
-        nearest_try(&n, "wait-gcs");
-        CHECK_STR(slice_of(n.best), cases[i].best);
+        nearest_try(&n, SLICE("install"));
+        nearest_try(&n, SLICE("explain"));
+        nearest_try(&n, SLICE("wait-gcs"));
+        CHECK_SLICE(n.best, slice_of(cases[i].best));
     }
 }
 
