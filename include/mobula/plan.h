@@ -69,4 +69,10 @@ struct plan {
     struct arena *arena;
 };
 
+/* One more action, all else in it blank. A plan that is full keeps it beside (plan.beyond). */
+struct action *plan_add(struct plan *p, const struct verb *verb);
+void plan_event(struct plan *p, bool warning, const char *reason, struct slice note);
+/* Look again at ms at the latest. */
+void plan_look_again(struct plan *p, int64_t ms);
+
 #endif

@@ -40,13 +40,8 @@ struct slice head_fqdn(const struct ray_cluster *c, const struct ray_options *o,
 void splice_members(struct jout *w, struct jval object, const char *const *skip, struct arena *a);
 void splice_elements(struct jout *w, struct jval array);
 /* Whose child an object is. */
-struct owner {
-    struct slice kind, ns, name, uid;
-    enum ray_kind api;
-};
 struct owner owner_cluster(const struct ray_cluster *c);
 struct owner owner_job(const struct ray_job *job);
-void write_owner(struct jout *w, const struct owner *o); /* "ownerReferences" */
 /* metadata of a child: name, namespace, labels, annotations, owner, and what else `given` metadata holds and a new object may have. */
 void write_metadata(struct jout *w, const struct owner *o, struct slice name, struct jval given, const struct pairs *labels,
                     const struct pairs *annotations, struct arena *a);

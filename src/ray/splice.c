@@ -29,19 +29,21 @@ void splice_elements(struct jout *w, struct jval array)
 
 struct owner owner_cluster(const struct ray_cluster *c)
 {
-    return (struct owner){.kind = SLICE("RayCluster"), .ns = c->ns, .name = c->name, .uid = c->uid, .api = c->kind};
+    return (struct owner){
+        .api_version = ray_api_version(c->kind), .kind = SLICE("RayCluster"), .ns = c->ns, .name = c->name, .uid = c->uid};
 }
 
 struct owner owner_job(const struct ray_job *job)
 {
-    return (struct owner){.kind = SLICE("RayJob"), .ns = job->ns, .name = job->name, .uid = job->uid, .api = RAY_V1};
+    return (struct owner){
+        .api_version = ray_api_version(RAY_V1), .kind = SLICE("RayJob"), .ns = job->ns, .name = job->name, .uid = job->uid};
 }
 
 void write_owner(struct jout *w, const struct owner *o)
 {
     jout_karray(w, "ownerReferences");
     jout_object(w);
-    jout_kstr(w, "apiVersion", ray_api_version(o->api));
+    jout_kstr(w, "apiVersion", o->api_version);
     jout_kstr(w, "kind", o->kind);
     jout_kstr(w, "name", o->name);
     jout_kstr(w, "uid", o->uid);

@@ -1,47 +1,8 @@
 #include "status.h"
 
-struct jval status_condition(struct jval status, struct slice type)
-{
-    struct jval k, v;
-    for (struct jiter it = json_iter(json_get(status, "conditions")); json_next(&it, &k, &v);)
-        if (json_str_eq(json_get(v, "type"), type))
-            return v;
-    return (struct jval){.at = -1};
-}
-
 static bool prior_true(const struct facts *f, const char *type)
 {
     return json_str_eq(json_get(status_condition(f->prior, slice_of(type)), "status"), SLICE("True"));
-}
-
-/* reason must be one word for the API server; what a kubelet reports may be anything. */
-static bool is_reason(struct slice s)
-{
-    if (slice_empty(s) || s.len > 128)
-        return false;
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (i && c >= '0' && c <= '9')))
-            return false;
-    }
-    return true;
-}
-
-void status_write_condition(struct jout *w, const struct condition *c, struct jval prior, struct slice stamp, struct arena *a)
-{
-    struct slice status = c->yes ? SLICE("True") : SLICE("False");
-    struct jval before = status_condition(prior, slice_of(c->type));
-    struct slice since = json_get_str(before, "lastTransitionTime", a);
-    if (slice_empty(since) || !json_str_eq(json_get(before, "status"), status))
-        since = stamp;
-    jout_object(w);
-    jout_kstr(w, "type", slice_of(c->type));
-    jout_kstr(w, "status", status);
-    jout_kstr(w, "reason", is_reason(c->reason) ? c->reason : SLICE("Unknown"));
-    jout_kstr(w, "message", c->message);
-    jout_kstr(w, "lastTransitionTime", since);
-    jout_kint(w, "observedGeneration", c->generation);
-    jout_end(w);
 }
 
 static void condition(const struct facts *f, struct jout *w, const char *type, bool yes, struct slice reason, struct slice message)

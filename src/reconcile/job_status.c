@@ -240,19 +240,6 @@ static struct slice write_job_status(const struct job_decision *d, struct slice 
     return text;
 }
 
-/* Whether the server has all that the patch says; a null says that a member is not there. */
-static bool status_has(struct jval prior, struct jval next)
-{
-    struct jval k, v;
-    for (struct jiter it = json_iter(next); json_next(&it, &k, &v);) {
-        struct arena none = {0};
-        struct jval have = json_key(prior, json_str(k, &none)); /* our own keys hold no escapes: nothing is allocated */
-        if (json_type(v) == JSON_NULL ? json_there(have) && json_type(have) != JSON_NULL : !json_covers(have, v))
-            return false;
-    }
-    return json_len(json_get(prior, "conditions")) == json_len(json_get(next, "conditions"));
-}
-
 /* What is told belongs to the status that tells it: without one it would be told again with the next plan. */
 static void drop_events(struct plan *p)
 {

@@ -3,18 +3,15 @@
 #define MOBULA_RECONCILE_PRIVATE_H
 
 #include <mobula/reconcile.h>
+#include <mobula/spec.h>
 
 enum { GROUP_HEAD = -1, GROUP_NONE = -2 };
 
-struct action *plan_add(struct plan *p, const struct verb *verb);
 struct action *plan_delete(struct plan *p, const struct pod *pod, int32_t group, const char *why);
 /* For what does not stay true of a pod, that it has not started or is not ready: only as it was seen. It may be at work by now, with a
  * watch that has not told. What stays true, that it has ended or that its template or place is not wanted, needs no version, and that of a
  * pod changes with every word of its kubelet. */
 void plan_delete_as_seen(struct plan *p, const struct pod *pod, int32_t group, const char *why);
-void plan_event(struct plan *p, bool warning, const char *reason, struct slice note);
-/* Look again at ms at the latest. */
-void plan_look_again(struct plan *p, int64_t ms);
 
 /* The pods of one group, and what may be done for it now. */
 struct group_view {
@@ -90,7 +87,5 @@ uint32_t decide_keep(const struct group_view *g, const struct pod **keep, uint32
 
 /* Adds the status patch when something in it changed, and events that belong to a change. */
 void decide_status(const struct cluster_view *in, struct plan *p);
-/* The condition `type` of the status that the server has; not there when it has none. */
-struct jval status_condition(struct jval status, struct slice type);
 
 #endif

@@ -17,16 +17,6 @@ enum {
     BUSY_MS = 5 * 1000,
 };
 
-void status_put(struct jout *w, struct jval prior, const char *key, struct slice value)
-{
-    if (!slice_empty(value)) {
-        jout_kstr(w, key, value);
-    } else if (json_there(json_get(prior, key)) && json_type(json_get(prior, key)) != JSON_NULL) {
-        jout_key(w, slice_of(key));
-        jout_null(w);
-    }
-}
-
 static void write_state(const struct facts *f, struct jout *w)
 {
     struct slice state = slice_of(f->state);

@@ -34,16 +34,4 @@ void status_write_conditions(const struct facts *f, struct jout *w);
 /* What is wrong with the spec, in one line of at most max bytes; empty when it is valid. */
 struct slice status_errors(const struct facts *f, size_t max);
 
-/* One condition. Its transition time is the prior one's where the status is the same, else stamp. */
-struct condition {
-    const char *type;
-    bool yes;
-    struct slice reason, message; /* a reason that the API server would not take becomes Unknown */
-    int64_t generation;
-};
-void status_write_condition(struct jout *w, const struct condition *c, struct jval prior, struct slice stamp, struct arena *a);
-
-/* Writes "key": value, or null where the server has a value and there is none now: a merge patch deletes so. */
-void status_put(struct jout *w, struct jval prior, const char *key, struct slice value);
-
 #endif

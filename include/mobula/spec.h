@@ -1,0 +1,88 @@
+/* spec: custom resources of any kind. They are read by values that know how one gets to them, so that each complaint names its field, and
+ * by typed reads that complain; the objects made of them name their owner; their status is written with conditions, as a merge patch. */
+#ifndef MOBULA_SPEC_H
+#define MOBULA_SPEC_H
+
+#include <mobula/ray.h>
+
+/* ---- reading ---- */
+
+#define NO_VALUE ((struct jval){NULL, -1})
+
+/* A value and the way to it, as a chain up to the root: the path is written only when something is wrong. Places live on the stack of
+ * whoever reads; one points at the place above it and must not outlive it. */
+struct place {
+    const struct place *up; /* NULL: the document */
+    struct slice key;       /* the member of `up`; .ptr NULL: its element `index` */
+    size_t index;
+    struct jval value; /* may be absent */
+};
+
+struct reader {
+    struct arena *arena;
+    struct ray_errors *errors;
+    struct ray_cluster *cluster; /* for readers of RayClusters; may be NULL */
+};
+
+struct place place_root(struct jval document);
+struct place place_key(const struct place *object, const char *key);
+struct place place_member(const struct place *object, struct slice key, struct jval value);
+struct place place_element(const struct place *array, size_t index, struct jval value);
+
+/* null is how Kubernetes' own tools write "nothing". */
+bool value_given(struct jval v);
+const char *value_type_name(enum json_type type); /* "a number" */
+static inline bool place_given(const struct place *p)
+{
+    return value_given(p->value);
+}
+static inline enum json_type place_type(const struct place *p)
+{
+    return place_given(p) ? json_type(p->value) : JSON_NONE;
+}
+
+/* Notes that the value here is wrong: what is wrong, then what to do. */
+void place_bad(struct reader *r, const struct place *p, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* Each returns whether a value of that type is there. Another type is an error; so is none where it is required. */
+enum presence { OPTIONAL, REQUIRED };
+bool read_object(struct reader *r, const struct place *p, enum presence presence);
+bool read_array(struct reader *r, const struct place *p, enum presence presence);
+/* These leave *out as it was when they return false. */
+bool read_text(struct reader *r, const struct place *p, enum presence presence, struct slice *out);
+bool read_flag(struct reader *r, const struct place *p, bool *out);
+bool read_int(struct reader *r, const struct place *p, int64_t least, int64_t most, int64_t *out);
+/* One of the words, which end with NULL. */
+bool read_word(struct reader *r, const struct place *p, const char *const *words, struct slice *out);
+/* An object whose values are all strings; an array whose elements are. */
+bool read_text_map(struct reader *r, const struct place *p);
+bool read_text_list(struct reader *r, const struct place *p);
+
+/* metadata.name, or what generateName makes of it: of at most max bytes, "so that why". */
+void read_name(struct reader *r, const struct place *meta, int max, const char *why, struct slice *out);
+
+/* ---- objects that are made of a resource ---- */
+
+struct owner {
+    struct slice api_version, kind, ns, name, uid;
+};
+void write_owner(struct jout *w, const struct owner *o); /* "ownerReferences", with it as the controller */
+
+/* ---- status ---- */
+
+/* One condition. Its transition time is the prior one's where the status is the same, else stamp. */
+struct condition {
+    const char *type;
+    bool yes;
+    struct slice reason, message; /* a reason that the API server would not take becomes Unknown */
+    int64_t generation;
+};
+void status_write_condition(struct jout *w, const struct condition *c, struct jval prior, struct slice stamp, struct arena *a);
+/* The condition `type` of the status that the server has; not there when it has none. */
+struct jval status_condition(struct jval status, struct slice type);
+/* Writes "key": value, or null where the server has a value and there is none now: a merge patch deletes so. */
+void status_put(struct jout *w, struct jval prior, const char *key, struct slice value);
+/* Whether the server's status has all that the patch says; a null says that a member is not there. */
+bool status_has(struct jval prior, struct jval next);
+
+#endif
