@@ -26,7 +26,7 @@ enum verb_how verb_how(const struct verb *v);
 extern const struct verb verb_status; /* text is the merge patch for /status */
 extern const struct verb verb_event;  /* why is the reason, text the note */
 
-/* Of pods and services. name, uid; why; of pods version */
+/* Of pods and services. name, uid; why, or in its place text; of pods version */
 extern const struct verb pod_delete, kservice_delete;
 
 /* Of RayClusters. */

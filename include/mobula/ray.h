@@ -163,6 +163,9 @@ bool ray_build_worker_pod(const struct ray_cluster *c, const struct ray_group *g
  * name a head that is not ready yet. A service carries RAY_ANNOTATION_HASH too, of the whole object. */
 bool ray_build_head_service(const struct ray_cluster *c, struct arena *a, struct buf *out, struct err *e);
 bool ray_wants_headless_service(const struct ray_cluster *c);
+/* "group small: replicas 9 is above maxReplicas 4, so 4 are made"; empty: its replicas are as they stand in the spec, or nobody goes by
+ * them. */
+struct slice ray_clamp_text(const struct ray_cluster *c, const struct ray_group *g, struct arena *a);
 bool ray_build_headless_service(const struct ray_cluster *c, struct arena *a, struct buf *out, struct err *e);
 /* The same for what we build and for what the server gives back with its defaults filled in: equal as long as nobody changed what is ours.
  */

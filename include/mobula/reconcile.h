@@ -34,6 +34,7 @@ struct pod {
     bool asked;         /* a DELETE of it was not answered well, and may have been carried out: of too many pods it is the first to go */
     bool doubted;       /* deleting only because a DELETE was answered "not there": it keeps its place until the watch or a list has told */
     bool overtaken;     /* the API server has a newer one than this, and nobody has shown it: it may be ready or at work since */
+    uint16_t idle_s;    /* its node was asked to drain when it had been idle for so long; 0: it was not, or not for that */
 };
 /* Of a Pod object; version, counted and what follows it are the caller's to set. group, reason and words lie in the object or in
  * a. A pod of another scheduler, or of a group that is scheduled as a whole, is never `unschedulable`: that scheduler may say so of a head
@@ -169,6 +170,7 @@ struct scale_drain {
     struct slice node_id; /* RAY_NODE_ID bytes */
     const struct pod *pod;
     int32_t group;
+    uint16_t idle_s;     /* for how long it has been idle, when that is why; else 0 */
     bool preempt;        /* DRAIN_NODE_REASON_PREEMPTION, which no raylet refuses; else IDLE_TERMINATION */
     int64_t deadline_ms; /* of a preemption: wall clock, milliseconds since 1970; else 0 */
     struct slice message;
@@ -192,6 +194,7 @@ struct scale_unmet {
     int32_t constraint; /* of request_resources(): which of the state's; -1: none */
     int64_t count;
     enum scale_why why;
+    int32_t group; /* of SCALE_AT_MAX: the first that is, and could hold it; -1: the cluster is */
     struct slice text;
 };
 

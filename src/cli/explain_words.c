@@ -1,5 +1,7 @@
 #include "explain_cluster.h"
 
+#include <stdlib.h>
+
 enum { SAID_MAX = 64 * KIB };
 
 struct words {
@@ -259,6 +261,27 @@ static void put_failures(const struct words *w, struct jval s, int64_t failures)
     buf_printf(w->out, ": %.*s\n", SLICE_ARG(json_get_str(s, "reason", w->a)));
 }
 
+/* An edit of a template changes no pod that runs, unless the spec asks for it. */
+static void put_outdated(const struct words *w, const struct ray_group *g)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < w->in->pod_count; i++) {
+        const struct pod *p = &w->in->pods[i];
+        n += belongs(p, g) && !p->deleting && p->hash != 0 && p->hash != g->hash;
+    }
+    if (n)
+        buf_printf(w->out, "    %u pod%s of an older template: %s\n", n, n == 1 ? " is" : "s are",
+                   w->c->recreate ? "replaced when the API server has taken the new one in a dry run"
+                                  : "a pod is replaced when it is deleted, or with upgradeStrategy {type: Recreate}");
+}
+
+static void put_clamp(const struct words *w, const struct ray_group *g)
+{
+    struct slice clamp = ray_clamp_text(w->c, g, w->a);
+    if (clamp.len)
+        buf_printf(w->out, "    %.*s\n", SLICE_ARG(slice_skip(clamp, sizeof "group : " - 1 + g->name.len)));
+}
+
 static void put_group(const struct words *w, const struct ray_group *g)
 {
     struct tally t = count_pods(w, g);
@@ -282,12 +305,15 @@ static void put_group(const struct words *w, const struct ray_group *g)
     buf_putc(w->out, '\n');
     if (failures > 0)
         put_failures(w, s, failures);
+    put_outdated(w, g);
+    put_clamp(w, g);
     put_pods(w, g);
     /* Nothing fails, and yet it is not as the status says that it should be: somebody would have acted on that by now. */
     int64_t live = (int64_t)t.ready + t.starting + t.ended;
     if (wanted >= 0 && live != wanted && !failures && json_get_int(w->status, "observedGeneration", -1) == w->c->generation)
-        buf_printf(w->out, "    %lld pods too %s: if it stays so, no operator runs\n",
-                   (long long)(live > wanted ? live - wanted : wanted - live), live > wanted ? "many" : "few");
+        buf_printf(w->out, "    %lld pod%s too %s at this moment: if that lasts for more than a minute, no operator runs\n",
+                   (long long)(live > wanted ? live - wanted : wanted - live), llabs(live - wanted) == 1 ? "" : "s",
+                   live > wanted ? "many" : "few");
 }
 
 /* ---- scaling ---- */
@@ -310,9 +336,8 @@ static void put_speed(const struct words *w)
     if (c->upscaling_speed >= at_once)
         buf_put(w->out, SLICE("  up: all nodes that demand needs at once, up to the groups' maxima"));
     else
-        buf_printf(w->out,
-                   "  up: of each group 5 nodes may be starting, or %g times those that have joined where that is more (upscaling%s)",
-                   c->upscaling_speed, c->kind == RAY_V1 ? "Mode Conservative" : "Speed");
+        buf_printf(w->out, "  up: at most max(5, %g x joined) nodes of a group start at once (upscaling%s)", c->upscaling_speed,
+                   c->kind == RAY_V1 ? "Mode Conservative" : "Speed");
     if (c->max_workers != INT32_MAX)
         buf_printf(w->out, ", and %d workers in all", (int)c->max_workers);
     buf_putc(w->out, '\n');
@@ -324,12 +349,23 @@ static void put_rules(const struct words *w)
     for (uint32_t i = 0; i < w->c->group_count; i++) {
         const struct ray_group *g = &w->c->groups[i];
         long long limit = g->idle_timeout_s >= 0 ? g->idle_timeout_s : w->c->idle_timeout_s;
-        buf_printf(w->out, "  down: %.*s: what is idle for %lld s, but %d always stay, and what request_resources() holds",
-                   SLICE_ARG(g->name), limit, (int)g->min);
+        buf_printf(w->out, "  down: %.*s: what is idle for %lld s; ", SLICE_ARG(g->name), limit);
+        if (g->min == 0)
+            buf_put(w->out, SLICE("none is kept but what request_resources() holds"));
+        else
+            buf_printf(w->out, "%d stay%s, and what request_resources() holds", (int)g->min, g->min == 1 ? "s" : "");
         if (g->priority)
             buf_printf(w->out, "; priority %d", (int)g->priority);
         buf_putc(w->out, '\n');
     }
+}
+
+static bool head_started(const struct words *w)
+{
+    for (uint32_t i = 0; i < w->in->pod_count; i++)
+        if (w->in->pods[i].head && !w->in->pods[i].deleting && w->in->pods[i].phase == POD_RUNNING)
+            return true;
+    return false;
 }
 
 static void put_scaling(const struct words *w)
@@ -347,7 +383,9 @@ static void put_scaling(const struct words *w)
                       "follows the replicas and workersToDelete that it writes\n"));
         return;
     }
-    if (!json_there(c))
+    if (!json_there(c) && !head_started(w))
+        buf_put(w->out, SLICE("  nothing can be decided: the head has not started\n"));
+    else if (!json_there(c))
         buf_put(w->out, SLICE("  nothing was decided yet: the head has not answered, or the operator runs with --autoscaler=off\n"));
     else if (is_false(c))
         buf_printf(w->out, "  not by demand%s (%.*s):\n", since(w, "for ", json_get(c, "lastTransitionTime"), ""), SLICE_ARG(reason));

@@ -444,6 +444,15 @@ static void not_deleted(struct op *op, const struct flight *f, const struct kube
     r->asked_ms = op->now.mono_ms + ASKED_MS;
 }
 
+static void count_deleted(struct work *w, const struct flight *f)
+{
+    size_t n = strlen(w->why_deleted);
+    w->deleted++;
+    w->deleted_head += f->group == -1;
+    if (!strstr(w->why_deleted, f->why))
+        snprintf(w->why_deleted + n, sizeof w->why_deleted - n, "%s%s", n ? "; " : "", f->why);
+}
+
 bool answer_delete(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     bool refusal = a->outcome == KUBE_REFUSED, gone = refusal && a->status.code == 404;
@@ -474,7 +483,7 @@ bool answer_delete(struct op *op, struct flight *f, const struct kube_answer *a)
             r->doubt.disproved = 0;
     }
     if (f->c->work && !(r && r->pod.doubted))
-        f->c->work->deleted++;
+        count_deleted(f->c->work, f);
     return false;
 }
 

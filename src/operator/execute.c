@@ -88,8 +88,8 @@ bool make_delete(struct op *op, struct cluster *c, const struct action *act, str
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(act->name));
     snprintf(f->uid, sizeof f->uid, "%.*s", SLICE_ARG(act->uid));
     bool pod = act->verb == &pod_delete;
-    if (pod)
-        c->work->why_deleted = act->why;
+    struct slice why = act->text.len ? act->text : slice_of(act->why);
+    utf8_copy(why, f->why, sizeof f->why);
     *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
     kube_path(&op->path, pod ? &kube_pods : &kube_services, istr_slice(c->ns), act->name, SLICE_NONE);
     f->version = act->version;

@@ -82,6 +82,7 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     now.version = version;
     now.counted = before.counted;
     now.asked = before.asked;
+    now.idle_s = before.idle_s;
     now.doubted = before.doubted && !now.deleting;
     if (now.deleting || before.overtaken)
         r->doubt.ms = 0;

@@ -153,7 +153,7 @@ static void lead_job(struct op *op, struct cluster *c, bool leads)
 
 static const char *did_cluster(const struct work *w)
 {
-    return w->created_head ? "CreatedHeadPod" : w->created ? "CreatedWorkerPod" : "DeletedWorkerPod";
+    return w->created_head ? "CreatedHeadPod" : w->created ? "CreatedWorkerPod" : w->deleted_head ? "DeletedHeadPod" : "DeletedWorkerPod";
 }
 
 static const struct kind *const cluster_needs[] = {&kind_raycluster, &kind_raycluster_legacy, &kind_pod, &kind_kservice, NULL};

@@ -74,9 +74,9 @@ struct held {
 /* A plan that is being carried out: a copy of its actions with their texts behind them, in one block. */
 struct work {
     uint32_t count, next;
-    uint32_t created_head, created, deleted, refused;
+    uint32_t created_head, created, deleted_head, deleted, refused;
     int64_t began_ms;
-    const char *why_deleted;
+    char why_deleted[256]; /* each reason once */
     char first_created[POD_NAME_MAX + 1];
     uint64_t status_hash; /* of its verb_status … */
     uint32_t reasons;     /* … and what plan.reasons says of it */

@@ -90,10 +90,15 @@ void say_legacy_status(struct op *op, struct cluster *c)
                              count_group(c, op->model.groups[i].name)));
 }
 
-/* "created head pod X", "created 3 worker pods", "deleted 2 pods: more replicas than desired" */
-static void describe(const struct work *w, struct buf *b)
+static const char *plural(uint32_t n)
 {
-    uint32_t workers = w->created - w->created_head;
+    return n == 1 ? "" : "s";
+}
+
+/* "created head pod X", "created 3 worker pods", "deleted 2 worker pods: more replicas than desired" */
+static void describe(const struct work *w, bool job, struct buf *b)
+{
+    uint32_t workers = w->created - w->created_head, gone = w->deleted - w->deleted_head;
     if (w->created_head)
         buf_printf(b, "created head pod %s", w->first_created);
     else if (workers == 1)
@@ -101,7 +106,11 @@ static void describe(const struct work *w, struct buf *b)
     else if (workers)
         buf_printf(b, "created %u worker pods", workers);
     if (w->deleted)
-        buf_printf(b, "%sdeleted %u pod%s: %s", w->created ? "; " : "", w->deleted, w->deleted == 1 ? "" : "s", w->why_deleted);
+        buf_printf(b, "%sdeleted %s", w->created ? "; " : "", w->deleted_head ? "head pod" : "");
+    if (gone)
+        buf_printf(b, "%s%u %spod%s", w->deleted_head ? " and " : "", gone, job ? "" : "worker ", plural(gone));
+    if (w->deleted)
+        buf_printf(b, ": %s", w->why_deleted);
     if (w->refused)
         buf_printf(b, "%s%u refused", b->len ? "; " : "", w->refused);
 }
@@ -113,9 +122,7 @@ void say_work(struct op *op, struct cluster *c)
         return; /* refusals were said where they happened; a status speaks for itself */
     struct buf b;
     buf_init(&b, LIMIT_KUBE_EVENT_NOTE);
-    if (!w->why_deleted)
-        w->why_deleted = "no longer wanted";
-    describe(w, &b);
+    describe(w, c->kind == &kind_rayjob, &b);
     log_info("plan carried out", LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF("what", buf_slice(&b)),
              LF_INT("took_ms", op->now.mono_ms - w->began_ms));
     const char *reason = c->kind->did(w);

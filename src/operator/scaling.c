@@ -194,6 +194,9 @@ static void ask_drains(struct scaling *s, const struct scale_plan *p)
         const struct ray_drain ask = {.node_id = d->node_id, .preempt = d->preempt, .deadline_ms = d->deadline_ms, .message = d->message};
         if (!ray_gcs_drain(s->gcs, &ask, s->op->now, &e))
             return; /* too many at a time: the next decision asks for the rest */
+        struct pod_record *r = map_get(&s->op->pods, slice_of(d->pod->uid));
+        if (r)
+            r->pod.idle_s = d->idle_s;
     }
 }
 

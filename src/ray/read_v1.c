@@ -163,6 +163,16 @@ static void read_numbers(struct reader *r, const struct place *group, struct ray
     g->hosts = (int32_t)pods;
 }
 
+struct slice ray_clamp_text(const struct ray_cluster *c, const struct ray_group *g, struct arena *a)
+{
+    bool above = g->replicas > g->max, below = g->replicas < g->min;
+    if (c->kind != RAY_V1 || c->autoscaling || g->head || g->suspended || !(above || below))
+        return SLICE_NONE;
+    int32_t made = above ? g->max : g->min;
+    return arena_printf(a, "group %.*s: replicas %d is %s %d, so %d %s made", SLICE_ARG(g->name), (int)g->replicas,
+                        above ? "above maxReplicas" : "below minReplicas", (int)made, (int)made, made == 1 ? "is" : "are");
+}
+
 static void check_group_name(struct reader *r, const struct place *at, const struct ray_group *g)
 {
     enum { LABEL_MAX = 63, REPLICA_NAME_MAX = LABEL_MAX - 1 - NAME_SUFFIX };

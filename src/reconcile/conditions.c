@@ -24,20 +24,30 @@ struct slice status_errors(const struct facts *f, size_t max)
                      max);
 }
 
-/* What the API server warned of when it took this generation's pods and services. A process that has not heard it keeps what the one
- * before it wrote: pods that stand are not sent again. */
+/* What a spec that is carried out does not get: the first group whose replicas are beyond its bounds. */
+static struct slice clamped(const struct facts *f)
+{
+    struct slice text = SLICE("");
+    for (uint32_t i = 0; i < f->in->cluster->group_count && slice_empty(text); i++)
+        text = ray_clamp_text(f->in->cluster, &f->in->cluster->groups[i], f->a);
+    return text;
+}
+
+/* That, and what the API server warned of when it took this generation's pods and services. A process that has not heard it keeps what the
+ * one before it wrote: pods that stand are not sent again. */
 static struct slice warnings_text(const struct facts *f, size_t max)
 {
     struct jval before = status_condition(f->prior, SLICE("Valid"));
-    struct slice rest = f->in->warnings, text = SLICE("");
+    struct slice rest = f->in->warnings, text = clamped(f);
+    bool same = json_str_eq(json_get(before, "status"), SLICE("True")) &&
+                json_get_int(before, "observedGeneration", -1) == f->in->cluster->generation;
     if (slice_empty(rest)) {
-        bool same = json_str_eq(json_get(before, "status"), SLICE("True")) &&
-                    json_get_int(before, "observedGeneration", -1) == f->in->cluster->generation;
-        return same ? json_get_str(before, "message", f->a) : SLICE("");
+        struct slice kept = same ? json_get_str(before, "message", f->a) : SLICE("");
+        return slice_empty(kept) ? text : kept;
     }
-    while (!slice_empty(rest)) {
+    for (const char *intro = "the API server warns: "; !slice_empty(rest); intro = "") {
         struct slice line = slice_cut(&rest, '\n');
-        text = arena_printf(f->a, "%.*s%s%.*s", SLICE_ARG(text), text.len ? "; " : "the API server warns: ", SLICE_ARG(line));
+        text = arena_printf(f->a, "%.*s%s%s%.*s", SLICE_ARG(text), text.len ? "; " : "", intro, SLICE_ARG(line));
     }
     return arena_cut(f->a, text, max);
 }

@@ -157,7 +157,8 @@ static void decide_pods(const struct cluster_view *in, struct plan *p)
     if (renewal == RENEWAL_DUE) { /* a new head takes the workers along: they could not join it */
         for (uint32_t i = 0; i < in->pod_count; i++)
             if (!in->pods[i]->deleting)
-                plan_delete(p, in->pods[i], in->pods[i]->head ? GROUP_HEAD : GROUP_NONE, "the head's template changed");
+                plan_delete(p, in->pods[i], in->pods[i]->head ? GROUP_HEAD : GROUP_NONE,
+                            "the head's template or the cluster's labels changed");
         return;
     }
     enum head_first first = head_first(decide_head(&head, p), head.failures);

@@ -79,11 +79,12 @@ bool decide_given_up(const struct ray_group *spec, const struct pod *pod)
 /* The autoscaler gives up what has not started without a word to the head; what runs is the head's to drain. */
 void decide_delete(const struct group_view *g, const struct pod *pod, const char *why, struct plan *p)
 {
-    bool given_up = g->in->by_name && pod->phase == POD_PENDING && !pod->overtaken && decide_given_up(g->spec, pod);
+    bool named = decide_given_up(g->spec, pod), drained = named || pod_failed(pod);
+    bool given_up = g->in->by_name && pod->phase == POD_PENDING && !pod->overtaken && named;
     if (given_up || pod->gave_up) /* the kubelet starts its wait again: it may have joined since */
         plan_delete_as_seen(p, pod, g->number, why);
     else
-        plan_delete(p, pod, g->number, why);
+        plan_delete(p, pod, g->number, why)->text = drained ? pod_drained_text(pod, p->arena) : SLICE_NONE;
 }
 
 struct slice decide_held(const struct group_view *g, int32_t index)

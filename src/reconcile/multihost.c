@@ -184,7 +184,7 @@ void decide_multi_host(const struct group_view *g, struct plan *p)
     standing += decide_strangers(g, keep, kept, g->named_only ? INT32_MAX / 2 : want - standing, p);
     for (uint32_t i = 0; i < g->count && may_create; i++)
         if (g->pods[i]->index < 0 && pod_failed(g->pods[i]))
-            plan_delete(p, g->pods[i], g->number, "it ended");
+            plan_delete(p, g->pods[i], g->number, "it ended")->text = pod_drained_text(g->pods[i], p->arena);
     for (; standing > want && !g->named_only; standing--) {
         int32_t victim = pick_victim(g, r, limit);
         if (!delete_surplus(g, &r[victim], victim, p))

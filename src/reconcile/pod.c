@@ -50,6 +50,11 @@ struct slice pod_failure_text(const struct pod *pod, struct arena *a)
     return arena_printf(a, "pod %s ended with exit code %d", pod->name, (int)pod->exit_code);
 }
 
+struct slice pod_drained_text(const struct pod *pod, struct arena *a)
+{
+    return pod->idle_s ? arena_printf(a, "drained after %u s idle", (unsigned)pod->idle_s) : SLICE_NONE;
+}
+
 /* What every pod goes through on its way up. */
 static bool starts(const struct pod *pod)
 {

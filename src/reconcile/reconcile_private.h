@@ -43,6 +43,8 @@ enum renewal { RENEWAL_NONE, RENEWAL_TRIED, RENEWAL_DUE };
 enum renewal decide_renewal(const struct group_view *g, struct plan *p);
 /* "pod X ended with exit code 1 (OOMKilled): its last words" */
 struct slice pod_failure_text(const struct pod *pod, struct arena *a);
+/* "drained after 60 s idle"; empty: it was not drained for that. */
+struct slice pod_drained_text(const struct pod *pod, struct arena *a);
 /* Of a Pod object: its condition of this type; not there: it has none. */
 struct jval pod_condition(struct jval pod, struct slice type);
 /* Of a Pod object that is not ready, with the status of its Ray container: pod.reason and pod.words. over: that container is not started

@@ -286,7 +286,8 @@ static void make_kinds(struct wishes *w)
 
 /* ---- the decision ---- */
 
-static enum scale_why why_unmet(const struct wishes *w, const struct ray_shape *s)
+/* *group: of SCALE_AT_MAX. */
+static enum scale_why why_unmet(const struct wishes *w, const struct ray_shape *s, int32_t *group)
 {
     enum scale_why why = SCALE_NO_GROUP;
     int64_t left = w->launch.most;
@@ -300,20 +301,24 @@ static enum scale_why why_unmet(const struct wishes *w, const struct ray_shape *
             why = SCALE_WAITS;
         else if (k->max - k->count >= k->supply.hosts && left >= k->supply.hosts)
             return SCALE_LATER;
-        else if (why == SCALE_NO_GROUP)
+        else if (why == SCALE_NO_GROUP) {
             why = SCALE_AT_MAX;
+            *group = k->max - k->count < k->supply.hosts ? (int32_t)i : -1;
+        }
     }
     return why;
 }
 
 static void note_wants(struct wishes *w, const struct scale_wants *wants, int32_t constraint)
 {
-    for (uint32_t i = 0; i < wants->count; i++)
-        if (wants->list[i].count > 0)
-            note_unmet(w, (struct scale_unmet){.request = wants->list[i].shape.request,
-                                               .constraint = constraint,
-                                               .count = wants->list[i].count,
-                                               .why = why_unmet(w, &wants->list[i].shape)});
+    for (uint32_t i = 0; i < wants->count; i++) {
+        struct scale_unmet u = {
+            .request = wants->list[i].shape.request, .constraint = constraint, .count = wants->list[i].count, .group = -1};
+        if (u.count <= 0)
+            continue;
+        u.why = why_unmet(w, &wants->list[i].shape, &u.group);
+        note_unmet(w, u);
+    }
 }
 
 static void note_rest(struct wishes *w)
@@ -323,14 +328,15 @@ static void note_rest(struct wishes *w)
         note_wants(w, &l->constraints[i], (int32_t)i);
     for (uint32_t i = 0; i < l->spread_count; i++) {
         enum scale_why why = SCALE_NO_GROUP;
+        int32_t group = -1;
         for (uint32_t k = 0; l->spreads[i].unmet && k < l->spreads[i].count; k++) {
-            why = why_unmet(w, &l->spreads[i].wants[k].shape);
+            why = why_unmet(w, &l->spreads[i].wants[k].shape, &group);
             if (why == SCALE_NO_GROUP)
                 break;
             why = why == SCALE_LATER ? SCALE_AT_MAX : why; /* some of it could still come, and all of it not */
         }
         if (l->spreads[i].unmet)
-            note_unmet(w, (struct scale_unmet){.gang = l->spreads[i].gang, .constraint = -1, .count = 1, .why = why});
+            note_unmet(w, (struct scale_unmet){.gang = l->spreads[i].gang, .constraint = -1, .count = 1, .why = why, .group = group});
     }
     note_wants(w, &l->demands, -1);
 }

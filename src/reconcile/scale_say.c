@@ -91,38 +91,88 @@ static void explain_group(const struct scale_scene *s, struct scale_plan *p, uin
     if (f->count >= SCALE_FAILURES && s->in->now.mono_ms < f->not_before_ms)
         scale_say(p, s->a, "group %.*s: failed to start %u times (%s): tried again in %lld s, other groups are taken until then",
                   SLICE_ARG(spec->name), f->count, f->reason, (long long)((f->not_before_ms - s->in->now.mono_ms + 999) / 1000));
-    if (g->idle > 0 && !p->held)
-        scale_say(p, s->a, "group %.*s: %d of %d nodes are idle (they go after %lld s of that, down to %d replicas)", SLICE_ARG(spec->name),
-                  (int)g->idle, (int)g->nodes, (long long)limit, (int)spec->min);
+    if (g->idle > 0 && !p->held && g->target <= spec->min)
+        scale_say(p, s->a, "group %.*s: %d of %d nodes %s idle (none goes: the group is at its minimum of %d)", SLICE_ARG(spec->name),
+                  (int)g->idle, (int)g->nodes, g->idle == 1 ? "is" : "are", (int)spec->min);
+    else if (g->idle > 0 && !p->held)
+        scale_say(p, s->a, "group %.*s: %d of %d nodes %s idle (they go after %lld s of that, down to %d replica%s)", SLICE_ARG(spec->name),
+                  (int)g->idle, (int)g->nodes, g->idle == 1 ? "is" : "are", (long long)limit, (int)spec->min, spec->min == 1 ? "" : "s");
 }
 
-static const char *why_text(const struct scale_unmet *u)
+static bool offers(const struct scale_scene *s, struct slice name)
+{
+    for (uint32_t i = 1; i <= s->in->cluster->group_count; i++)
+        for (uint32_t k = 0; k < s->in->offers[i].bundle.count; k++)
+            if (s->in->offers[i].bundle.list[k].amount > 0 && slice_eq(s->in->offers[i].bundle.list[k].name, name))
+                return true;
+    return false;
+}
+
+/* The first resource that no group has at all is what people forget. */
+static struct slice no_group_text(const struct scale_scene *s, const struct ray_request *r)
+{
+    struct buf b;
+    buf_init(&b, LINE_TEXT_MAX);
+    for (uint32_t i = 0; i < r->bundle.count && !b.len; i++)
+        if (!offers(s, r->bundle.list[i].name)) {
+            buf_put(&b, SLICE("no worker group offers "));
+            scale_put_name(&b, r->bundle.list[i].name);
+        }
+    if (!b.len)
+        buf_put(&b, SLICE("no worker group's pods are large enough for it, or have the labels that it asks for"));
+    struct slice text = arena_dup(s->a, buf_slice(&b));
+    buf_free(&b);
+    return text;
+}
+
+static struct slice at_max_text(const struct scale_scene *s, int32_t group)
+{
+    const struct ray_cluster *c = s->in->cluster;
+    if (group < 0)
+        return arena_printf(s->a, "the cluster is at maxWorkers %d", (int)c->max_workers);
+    return arena_printf(s->a, "group %.*s is at %s %d", SLICE_ARG(c->groups[group].name),
+                        c->kind == RAY_LEGACY ? "maxWorkers" : "maxReplicas", (int)c->groups[group].max);
+}
+
+static struct slice why_text(const struct scale_scene *s, const struct scale_unmet *u, const struct ray_request *r)
 {
     switch (u->why) {
     case SCALE_NO_GROUP:
-        return "no group's pods are large enough or labelled so: add such a group, or ask for less";
+        return no_group_text(s, r);
     case SCALE_AT_MAX:
-        return "the groups that could hold it are at their maximum: raise it";
+        return at_max_text(s, u->group);
     case SCALE_WAITS:
-        return "the groups that could hold it fail to start";
+        return SLICE("the groups that could hold it fail to start");
     case SCALE_LATER:
-        return "more is ordered in the next step";
+        return SLICE("more is ordered in the next step");
     case SCALE_MALFORMED:
         break;
     }
-    return u->text.ptr;
+    return u->text;
 }
 
 static void explain_unmet(const struct scale_scene *s, struct scale_plan *p, const struct scale_unmet *u)
 {
     const struct ray_request *r = u->gang ? &u->gang->requests[0] : u->request;
-    struct slice shape = scale_bundle_text(&r->bundle, s->a);
+    struct slice shape = scale_bundle_text(&r->bundle, s->a), why = why_text(s, u, r);
+    bool one = u->gang || u->count == 1;
+    const char *waits = u->why != SCALE_AT_MAX ? "" : one ? " waits for a free node" : " wait for a free node";
     if (u->gang)
-        scale_say(p, s->a, "a placement group of %u bundles such as %.*s, each on a node of its own: %s", u->gang->count, SLICE_ARG(shape),
-                  why_text(u));
+        scale_say(p, s->a, "a placement group of %u bundles such as %.*s, each on a node of its own%s: %.*s", u->gang->count,
+                  SLICE_ARG(shape), waits, SLICE_ARG(why));
     else
-        scale_say(p, s->a, "%lld x %.*s%s: %s", (long long)u->count, SLICE_ARG(shape),
-                  u->constraint >= 0 ? " asked for by request_resources()" : "", why_text(u));
+        scale_say(p, s->a, "%lld x %.*s%s%s: %.*s", (long long)u->count, SLICE_ARG(shape),
+                  u->constraint >= 0 ? " asked for by request_resources()" : "", waits, SLICE_ARG(why));
+}
+
+/* Ray ends in a node that has drained, and that it was idle is why. */
+static void explain_removal(const struct scale_scene *s, struct scale_plan *p, const struct scale_removal *r)
+{
+    struct slice idle = pod_drained_text(r->pod, s->a);
+    if (idle.len)
+        scale_say(p, s->a, "pod %s: deleted: %.*s", r->pod->name, SLICE_ARG(idle));
+    else
+        scale_say(p, s->a, "pod %s: deleted: %s", r->pod->name, r->why);
 }
 
 void scale_explain(const struct scale_scene *s, struct scale_plan *p)
@@ -134,7 +184,7 @@ void scale_explain(const struct scale_scene *s, struct scale_plan *p)
     for (uint32_t i = 0; i < p->unmet_count; i++)
         explain_unmet(s, p, &p->unmet[i]);
     for (uint32_t i = 0; i < p->removal_count; i++)
-        scale_say(p, s->a, "pod %s: deleted: %s", p->removals[i].pod->name, p->removals[i].why);
+        explain_removal(s, p, &p->removals[i]);
     for (uint32_t i = 0; i < p->drain_count; i++)
         scale_say(p, s->a, "pod %s: its node is asked to drain: %.*s", p->drains[i].pod->name, SLICE_ARG(p->drains[i].message));
     if (p->line_count == 0)

@@ -47,7 +47,8 @@ void scale_find_victims(const struct scale_scene *s)
 }
 
 /* Every host of it that has joined and does not drain yet. */
-static void drain(const struct scale_scene *s, struct scale_plan *p, const struct scale_unit *u, bool preempt, struct slice message)
+static void drain(const struct scale_scene *s, struct scale_plan *p, const struct scale_unit *u, bool preempt, int64_t idle_s,
+                  struct slice message)
 {
     for (uint32_t i = 0; i < u->count; i++) /* a GCS accepts whatever id it is told: only what it told us is told back */
         if (u->members[i].node && u->members[i].node->id.len != RAY_NODE_ID)
@@ -61,6 +62,7 @@ static void drain(const struct scale_scene *s, struct scale_plan *p, const struc
                                                            .pod = u->members[i].pod,
                                                            .group = (int32_t)u->group,
                                                            .preempt = preempt,
+                                                           .idle_s = idle_s < UINT16_MAX ? (uint16_t)idle_s : UINT16_MAX,
                                                            .message = message,
                                                            .deadline_ms = preempt ? s->in->now.wall_us / 1000 + SCALE_PREEMPT_MS : 0};
     }
@@ -102,7 +104,7 @@ static void stop_victim(const struct scale_scene *s, struct scale_plan *p, const
     else if (since != TIME_NEVER)
         look_again(p, since + SCALE_PREEMPT_MS);
     else if ((u->joined || u->leaving || u->idle_ms >= 0) && !u->twins)
-        drain(s, p, u, u->idle_ms < 0, SLICE("there are more nodes than the maximum"));
+        drain(s, p, u, u->idle_ms < 0, 0, SLICE("there are more nodes than the maximum"));
 }
 
 /* Idle ones first: they may refuse once they have got the work of those that must go although they work. */
@@ -126,7 +128,7 @@ static void stop_idle(const struct scale_scene *s, struct scale_plan *p, const s
     if (u->twins || u->idle_ms < 0)
         return;
     if (u->idle_ms >= limit)
-        drain(s, p, u, false, arena_printf(s->a, "idle for %lld s", (long long)(u->idle_ms / 1000)));
+        drain(s, p, u, false, u->idle_ms / 1000, arena_printf(s->a, "idle for %lld s", (long long)(u->idle_ms / 1000)));
     else
         look_again(p, s->in->now.mono_ms + limit - u->idle_ms);
 }

@@ -104,6 +104,9 @@ static void read_pod(struct scene *s, struct slice line)
         struct slice word = slice_cut(&line, ' ');
         take_int(word, "age", &age);
         take_int(word, "host", &p->host);
+        int32_t idle = 0;
+        take_int(word, "idle", &idle);
+        p->idle_s = idle ? (uint16_t)idle : p->idle_s;
         if (word_value(word, "reason").ptr)
             p->reason = word_value(word, "reason");
         if (slice_starts(word, SLICE("says="))) { /* and so does the rest of the line */

@@ -201,8 +201,42 @@ static void test_names(void)
     arena_free(&a);
 }
 
+/* What a decision says of demand that is not met, and of idle nodes of which none goes. */
+static void check_words(void)
+{
+    static const struct {
+        const char *what, *scene, *line;
+    } cases[] = {
+        {"a group at its maximum is named", "group small CPU:2 max=2\ngroup big CPU:1 max=0\ndemand 9 CPU:2\n",
+         "7 x {CPU: 2} wait for a free node: group small is at maxReplicas 2"},
+        {"the cluster is at its own", "group small CPU:1 max=9\ncluster workers=2\ndemand 3 CPU:1\n",
+         "1 x {CPU: 1} waits for a free node: the cluster is at maxWorkers 2"},
+        {"no group has such a thing at all", "group small CPU:2 max=2\ndemand 1 GPU:1\n", "1 x {GPU: 1}: no worker group offers GPU"},
+        {"no group has enough of it", "group small CPU:2 max=2\ndemand 1 CPU:3\n",
+         "1 x {CPU: 3}: no worker group's pods are large enough for it, or have the labels that it asks for"},
+        {"idle, and at the minimum", "group small CPU:2 min=1 max=2\npod small idle=90\n",
+         "group small: 1 of 1 nodes is idle (none goes: the group is at its minimum of 1)"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        static struct scale_world w;
+        struct scale_plan p;
+        struct slice text = slice_of(cases[i].scene);
+        test_case("words: %s", cases[i].what);
+        scale_read(&w, &text);
+        scale_cluster(&w.view, &w.a, &p);
+        bool said = false;
+        for (uint32_t k = 0; k < p.line_count; k++)
+            said |= slice_eq(p.lines[k], slice_of(cases[i].line));
+        if (!CHECK(said))
+            for (uint32_t k = 0; k < p.line_count; k++)
+                printf("  %.*s\n", SLICE_ARG(p.lines[k]));
+        arena_free(&w.a);
+    }
+}
+
 int main(void)
 {
+    check_words();
     test_lines();
     test_names();
     test_limits();

@@ -61,6 +61,10 @@ static void test_down(void)
     CHECK_INT(h->accepted, 4);
     CHECK_INT(w.sent.deletes, 4);
     CHECK_INT(h->declined + h->strange, 0);
+    CHECK(tells(&w, "DeletedWorkerPod", "worker pods: drained after 10 s idle") ||
+          tells(&w, "DeletedWorkerPod", "drained after 11 s idle"));
+    CHECK(!tells(&w, "DeletedWorkerPod", "given up"));
+    CHECK(!tells(&w, "DeletedWorkerPod", "it ended"));
     world_run(&w, PROGRESS_MS);
     check_fixed_point(&w);
     world_free(&w);

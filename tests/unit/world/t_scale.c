@@ -187,6 +187,26 @@ static void test_late_kind(void)
     world_free(&w);
 }
 
+static void test_reasons(void)
+{
+    struct world w;
+    struct slice names[3];
+    test_case("pods that go for several reasons: each is told");
+    make_world(&w, false);
+    apply(&w, "c", 3);
+    world_run(&w, 5000);
+    CHECK_INT(pod_names(&w, "worker", names, 3), 3);
+    struct slice patch = arena_printf(&w.arena,
+                                      "[{\"op\":\"replace\",\"path\":\"/spec/workerGroupSpecs/0/replicas\",\"value\":1},{\"op\":\"add\","
+                                      "\"path\":\"/spec/workerGroupSpecs/0/scaleStrategy\",\"value\":{\"workersToDelete\":[\"%.*s\"]}}]",
+                                      SLICE_ARG(names[0]));
+    CHECK_INT(world_call(&w, "PATCH", "/apis/ray.io/v1/namespaces/n/rayclusters/c", "application/json-patch+json", patch), 200);
+    world_run(&w, 5000);
+    CHECK(tells(&w, "DeletedWorkerPod", "named in workersToDelete"));
+    CHECK(tells(&w, "DeletedWorkerPod", "more replicas than desired"));
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
@@ -197,5 +217,6 @@ int main(void)
     test_crash_scaling_down();
     test_late_watches();
     test_late_kind();
+    test_reasons();
     return test_done();
 }
