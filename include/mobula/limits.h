@@ -53,7 +53,7 @@ enum {
 enum {
     LIMIT_NET_LINKS = 2048,   /* that we opened: one to each of 1,000 heads, and what else there is */
     LIMIT_NET_ACCEPTED = 32,  /* that others opened, of one listener; the oldest gives way to the next */
-    LIMIT_NET_ALLOW = 64,     /* entries of the egress allowlist */
+    LIMIT_NET_ALLOW = 256,    /* entries of the egress allowlist */
     LIMIT_NET_PEERS = 20000,  /* of it, addresses that come and go: two ports of 10,000 heads */
     LIMIT_NET_ADDRESSES = 16, /* addresses tried for one name */
     LIMIT_NET_HOST = 253,

@@ -119,9 +119,28 @@ bool net_dispatch(struct net *n, struct now now);
 struct net_allow; /* counted set of host:port */
 struct net_allow *net_allow_new(void);
 void net_allow_free(struct net_allow *a);
-/* host is a name, a name with one leading "*." (which stands for exactly one label), an IP address or a CIDR; port 0: any. setting is what
- * an error tells the user to change ("--kubeconfig", "--control-plane"): a literal. */
+/* host is a name, a wildcard (see below), an IP address or a CIDR; port 0: any. setting is what an error tells the user to change
+ * ("--kubeconfig", "--egress-allow"): a literal, or text that outlives the list.
+ *
+ * A wildcard has one star, at the end of its first label: "*.example.dev", "grafana-*.example.dev". The star stands for one character or
+ * more of that label: "*.example.dev" holds a.example.dev, neither example.dev nor a.b.example.dev. */
 bool net_allow_add(struct net_allow *a, struct slice host, uint16_t port, const char *setting, struct err *e);
+/* The same of "HOST", "HOST:PORT", "[V6]:PORT", "[V6/BITS]:PORT"; without a port it is NET_ALLOW_PORT. strict: no wildcards. */
+enum { NET_ALLOW_PORT = 443 };
+bool net_allow_text(struct net_allow *a, struct slice text, bool strict, const char *setting, struct err *e);
+
+/* What was added, in that order: for who tells firewalls of it. */
+enum net_rule_kind { NET_NAME, NET_WILDCARD, NET_NETWORK };
+struct net_rule {
+    struct net_rule *next;
+    enum net_rule_kind kind;
+    bool v6;           /* of a network */
+    uint16_t port;     /* 0: any */
+    struct slice host; /* in lower case; of a network "10.0.0.0/8", of one address "10.0.0.1/32" */
+    const char *setting;
+};
+const struct net_rule *net_allow_first(const struct net_allow *a);
+
 /* An address that comes and goes with what it belongs to, a cluster's head: counted, and dropped as often as it was added. It comes from
  * outside, so it must be one that such a thing may have: not a name, not this machine's own (loopback, link-local, where clouds keep
  * credentials), no multicast. At most LIMIT_NET_PEERS. */

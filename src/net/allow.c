@@ -5,13 +5,8 @@
 #include <stdio.h>
 
 struct allow_entry {
-    struct allow_entry *next;
-    const char *setting;
-    enum { ALLOW_NAME, ALLOW_WILDCARD, ALLOW_NETWORK } kind;
-    uint16_t port;
-    struct cidr network;
-    size_t len;
-    char host[]; /* as it was given */
+    struct net_rule rule;
+    struct cidr network; /* of NET_NETWORK */
 };
 
 /* An address and port that somebody has borrowed. */
@@ -25,7 +20,8 @@ struct peer {
 _Static_assert(sizeof(struct peer_key) == sizeof(struct ip) + sizeof(uint16_t), "a key is compared as bytes");
 
 struct net_allow {
-    struct allow_entry *first, **end;
+    struct arena memory;
+    struct net_rule *first, **end;
     unsigned count;
     struct map peers;
 };
@@ -41,64 +37,106 @@ void net_allow_free(struct net_allow *a)
 {
     if (!a)
         return;
-    for (struct allow_entry *at = a->first, *next; at; at = next) {
-        next = at->next;
-        mem_free(at);
-    }
     struct peer *p;
     for (uint32_t i = 0; (p = map_next(&a->peers, &i)) != NULL;)
         mem_free(p);
     map_free(&a->peers);
+    arena_free(&a->memory);
     mem_free(a);
 }
 
-static struct slice entry_host(const struct allow_entry *at)
+/* ---- entries ---- */
+
+/* PREFIX*.NAME: a name once the star is a letter. Under a top-level domain alone it would hold what anybody can register. */
+static bool wildcard_read(struct slice host, size_t star, struct err *e)
 {
-    return (struct slice){at->host, at->len};
+    char name[LIMIT_NET_HOST];
+    struct slice tail = slice_skip(host, star + 1);
+    bool well = host.len <= sizeof name && slice_starts(tail, SLICE(".")) && slice_find(host, '.') > (ptrdiff_t)star;
+    if (well) {
+        memcpy(name, host.ptr, host.len);
+        name[star] = 'x';
+        well = host_is_name((struct slice){name, host.len});
+    }
+    if (!well)
+        return err_set(e, ERR_CONFIG, "\"%.*s\" is not a wildcard: want *.NAME or PREFIX*.NAME, one star at the end of the first label",
+                       SLICE_ARG(host));
+    return slice_find(slice_skip(tail, 1), '.') > 0 ||
+           err_set(e, ERR_CONFIG, "\"%.*s\" holds all of a top-level domain: want two labels or more behind the star", SLICE_ARG(host));
 }
 
 static bool entry_read(struct slice host, struct allow_entry *out, struct err *e)
 {
     struct ip ip;
-    if (ip_parse(host, &ip)) {
-        out->kind = ALLOW_NETWORK;
+    ptrdiff_t star = slice_find(host, '*');
+    out->rule.kind = star >= 0 ? NET_WILDCARD : NET_NAME;
+    if (star >= 0)
+        return wildcard_read(host, (size_t)star, e);
+    if (ip_parse(host, &ip))
         out->network = (struct cidr){ip, 128};
-        return true;
+    else if (!cidr_parse(host, &out->network))
+        return host_is_name(host) ||
+               err_set(e, ERR_CONFIG, "\"%.*s\" is not a host name, *.NAME, PREFIX*.NAME, IP address or CIDR", SLICE_ARG(host));
+    out->rule.kind = NET_NETWORK;
+    return true;
+}
+
+/* One spelling for what is the same. */
+static void entry_spell(struct allow_entry *entry, struct slice host, struct arena *a)
+{
+    struct net_rule *rule = &entry->rule;
+    if (rule->kind != NET_NETWORK) {
+        rule->host = slice_lower(host, a);
+        return;
     }
-    if (cidr_parse(host, &out->network)) {
-        out->kind = ALLOW_NETWORK;
-        return true;
-    }
-    bool wildcard = slice_starts(host, SLICE("*."));
-    out->kind = wildcard ? ALLOW_WILDCARD : ALLOW_NAME;
-    if (host_is_name(wildcard ? slice_skip(host, 2) : host))
-        return true;
-    return err_set(e, ERR_CONFIG, "\"%.*s\" is not a host name, *.NAME, IP address or CIDR", SLICE_ARG(host));
+    char text[ADDRESS_TEXT_MAX];
+    struct address address = address_of(&entry->network.net, 0);
+    rule->v6 = !ip_is_v4(&entry->network.net);
+    rule->host = arena_printf(a, "%s/%u", address_text(&address, text), entry->network.bits - (rule->v6 ? 0 : 96));
 }
 
 bool net_allow_add(struct net_allow *a, struct slice host, uint16_t port, const char *setting, struct err *e)
 {
-    struct allow_entry read;
-    if (!entry_read(host, &read, e))
+    struct allow_entry *entry = arena_new(&a->memory, struct allow_entry);
+    if (!entry_read(host, entry, e))
         return err_wrap(e, "%s", setting);
-    for (struct allow_entry *at = a->first; at; at = at->next)
-        if (at->port == port && slice_eq_nocase(entry_host(at), host))
+    entry_spell(entry, host, &a->memory);
+    entry->rule.port = port;
+    entry->rule.setting = setting;
+    for (const struct net_rule *at = a->first; at; at = at->next)
+        if (at->port == port && slice_eq(at->host, entry->rule.host))
             return true;
     if (a->count == LIMIT_NET_ALLOW)
         return err_set(e, ERR_LIMIT, "%s: \"%.*s\" does not fit in the egress allowlist: LIMIT_NET_ALLOW is %d", setting, SLICE_ARG(host),
                        LIMIT_NET_ALLOW);
-    struct allow_entry *at = mem_alloc(sizeof *at + host.len);
-    at->setting = setting;
-    at->kind = read.kind;
-    at->port = port;
-    at->network = read.network;
-    at->len = host.len;
-    memcpy(at->host, host.ptr, host.len);
-    *a->end = at;
-    a->end = &at->next;
+    *a->end = &entry->rule;
+    a->end = &entry->rule.next;
     a->count++;
     return true;
 }
+
+bool net_allow_text(struct net_allow *a, struct slice text, bool strict, const char *setting, struct err *e)
+{
+    struct slice host, port_text;
+    uint16_t port = NET_ALLOW_PORT;
+    if (!host_split_port(text, &host, &port_text)) {
+        bool bracket = slice_starts(text, SLICE("[")) && slice_ends(text, SLICE("]"));
+        host = bracket ? (struct slice){text.ptr + 1, text.len - 2} : text;
+    } else if (!port_parse(port_text, &port) || port == 0) {
+        return err_set(e, ERR_CONFIG, "%s: \"%.*s\": want HOST or HOST:PORT, and a port from 1 to 65535", setting, SLICE_ARG(text));
+    }
+    if (strict && slice_find(host, '*') >= 0)
+        return err_set(e, ERR_DENIED, "%s: \"%.*s\" is a wildcard, which strict mode refuses: write one entry for each name", setting,
+                       SLICE_ARG(text));
+    return net_allow_add(a, host, port, setting, e);
+}
+
+const struct net_rule *net_allow_first(const struct net_allow *a)
+{
+    return a->first;
+}
+
+/* ---- peers ---- */
 
 static struct slice key_slice(const struct peer_key *key)
 {
@@ -140,19 +178,29 @@ static bool is_peer(const struct net_allow *a, const struct ip *ip, uint16_t por
     return map_get(&a->peers, key_slice(&key)) != NULL;
 }
 
-static bool entry_holds(const struct allow_entry *at, struct slice host, const struct ip *ip)
+/* ---- the check ---- */
+
+static bool wildcard_holds(struct slice pattern, struct slice host)
 {
-    switch (at->kind) {
-    case ALLOW_NETWORK:
-        return ip && cidr_has(&at->network, ip);
-    case ALLOW_WILDCARD: { /* the star stands for exactly one label, as in certificates */
-        ptrdiff_t dot = slice_find(host, '.');
-        return !ip && dot > 0 && slice_eq_nocase(slice_skip(host, (size_t)dot), slice_skip(entry_host(at), 1));
-    }
-    case ALLOW_NAME:
+    size_t star = (size_t)slice_find(pattern, '*');
+    ptrdiff_t dot = slice_find(host, '.');
+    if (dot <= (ptrdiff_t)star || !host_is_name(host)) /* the star stands for a character or more of one label, as in certificates */
+        return false;
+    return slice_eq_nocase(slice_head(host, star), slice_head(pattern, star)) &&
+           slice_eq_nocase(slice_skip(host, (size_t)dot), slice_skip(pattern, star + 1));
+}
+
+static bool rule_holds(const struct net_rule *rule, struct slice host, const struct ip *ip)
+{
+    switch (rule->kind) {
+    case NET_NETWORK:
+        return ip && cidr_has(&((const struct allow_entry *)rule)->network, ip);
+    case NET_WILDCARD:
+        return !ip && wildcard_holds(rule->host, host);
+    case NET_NAME:
         break;
     }
-    return !ip && slice_eq_nocase(entry_host(at), host);
+    return !ip && slice_eq_nocase(rule->host, host);
 }
 
 /* "--kubeconfig, --control-plane": each setting that put something on the list, once. */
@@ -160,8 +208,8 @@ static const char *settings(const struct net_allow *a, char out[ERR_TEXT_MAX])
 {
     size_t used = 0;
     out[0] = '\0';
-    for (const struct allow_entry *at = a->first; at && used < ERR_TEXT_MAX - 1; at = at->next) {
-        const struct allow_entry *same = a->first;
+    for (const struct net_rule *at = a->first; at && used < ERR_TEXT_MAX - 1; at = at->next) {
+        const struct net_rule *same = a->first;
         while (same != at && strcmp(same->setting, at->setting) != 0)
             same = same->next;
         if (same == at)
@@ -174,11 +222,11 @@ bool net_allow_check(const struct net_allow *a, struct slice host, uint16_t port
 {
     struct ip ip;
     bool is_ip = ip_parse(host, &ip);
-    const struct allow_entry *other_port = NULL;
+    const struct net_rule *other_port = NULL;
     if (is_ip && is_peer(a, &ip, port))
         return true;
-    for (const struct allow_entry *at = a->first; at; at = at->next) {
-        if (!entry_holds(at, host, is_ip ? &ip : NULL))
+    for (const struct net_rule *at = a->first; at; at = at->next) {
+        if (!rule_holds(at, host, is_ip ? &ip : NULL))
             continue;
         if (at->port == 0 || at->port == port)
             return true;

@@ -132,6 +132,25 @@ bool port_parse(struct slice text, uint16_t *out)
     return true;
 }
 
+bool host_split_port(struct slice s, struct slice *host, struct slice *port)
+{
+    size_t colon = s.len;
+    while (colon > 0 && s.ptr[colon - 1] != ':')
+        colon--;
+    if (colon-- == 0)
+        return false;
+    *host = slice_head(s, colon);
+    *port = slice_skip(s, colon + 1);
+    if (slice_starts(*host, SLICE("["))) {
+        if (slice_find(*host, ']') != (ptrdiff_t)host->len - 1)
+            return false;
+        *host = (struct slice){host->ptr + 1, host->len - 2};
+    } else if (slice_find(*host, ':') >= 0 || slice_find(*host, ']') >= 0) {
+        return false;
+    }
+    return slice_find(*host, '[') < 0 && slice_find(*port, '[') < 0 && slice_find(*port, ']') < 0;
+}
+
 struct address address_of(const struct ip *ip, uint16_t port)
 {
     struct address a = {0};

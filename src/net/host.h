@@ -35,6 +35,10 @@ bool host_same_tail(struct slice host, struct slice suffix); /* ends in suffix, 
 
 bool port_parse(struct slice text, uint16_t *out); /* 0 to 65535, decimal */
 
+/* Splits "host:port" and "[v6]:port" as Go's net.SplitHostPort does; false where that fails: then the whole text is the host, or nothing.
+ */
+bool host_split_port(struct slice s, struct slice *host, struct slice *port);
+
 /* Where TCP connects to. */
 struct address {
     socklen_t len;

@@ -17,26 +17,6 @@ struct target {
     struct ip ip;
 };
 
-/* Splits "host:port" and "[v6]:port" as Go's net.SplitHostPort does; false where that fails, and then the whole entry is the host. */
-static bool split_host_port(struct slice s, struct slice *host, struct slice *port)
-{
-    size_t colon = s.len;
-    while (colon > 0 && s.ptr[colon - 1] != ':')
-        colon--;
-    if (colon-- == 0)
-        return false;
-    *host = slice_head(s, colon);
-    *port = slice_skip(s, colon + 1);
-    if (slice_starts(*host, SLICE("["))) {
-        if (slice_find(*host, ']') != (ptrdiff_t)host->len - 1)
-            return false;
-        *host = (struct slice){host->ptr + 1, host->len - 2};
-    } else if (slice_find(*host, ':') >= 0 || slice_find(*host, ']') >= 0) {
-        return false;
-    }
-    return slice_find(*host, '[') < 0 && slice_find(*port, '[') < 0 && slice_find(*port, ']') < 0;
-}
-
 /* "foo.com" holds itself and its subdomains, ".foo.com" and "*.foo.com" subdomains only. */
 static bool domain_holds(struct slice domain, struct slice host)
 {
@@ -56,7 +36,7 @@ static bool entry_holds(struct slice entry, const struct target *to)
     if (cidr_parse(entry, &network))
         return to->is_ip && cidr_has(&network, &to->ip);
     struct slice host, port;
-    if (!split_host_port(entry, &host, &port)) {
+    if (!host_split_port(entry, &host, &port)) {
         host = entry;
         port = SLICE_NONE;
     }
@@ -112,7 +92,7 @@ static bool read_authority(struct slice s, struct net_proxy *out)
     struct ip ip;
     bool bracket = slice_starts(s, SLICE("["));
     out->port = PROXY_PORT;
-    if (!split_host_port(s, &out->host, &port)) {
+    if (!host_split_port(s, &out->host, &port)) {
         bool closed = bracket && slice_ends(s, SLICE("]"));
         out->host = closed ? (struct slice){s.ptr + 1, s.len - 2} : s;
     } else if (!slice_empty(port) && (!port_parse(port, &out->port) || out->port == 0)) {

@@ -1,5 +1,5 @@
-/* Four lines: HTTPS_PROXY, NO_PROXY, a host, and a line of /etc/hosts that is also an entry of the allowlist. What is read must keep its
- * promises: an exception for a host excepts it, and what was allowed is allowed. */
+/* Four lines: HTTPS_PROXY, NO_PROXY, a host, and a line of /etc/hosts that is also an entry of the allowlist, by itself and as HOST:PORT.
+ * What is read must keep its promises: an exception for a host excepts it, and what was allowed is allowed. */
 #include "src/net/host.h"
 #include "src/net/resolve.h"
 
@@ -57,9 +57,12 @@ static void check_allow(struct slice entry)
     if (ok && is_host(entry)) {
         demand(net_allow_check(allow, entry, PORT, &e));
         demand(!net_allow_check(allow, entry, PORT + 1, &e) && e.code == ERR_DENIED);
-    } else if (ok && slice_starts(entry, SLICE("*."))) {
-        demand(net_allow_check(allow, arena_printf(&a, "x%.*s", SLICE_ARG(slice_skip(entry, 1))), PORT, &e));
-        demand(!net_allow_check(allow, arena_printf(&a, "x.y%.*s", SLICE_ARG(slice_skip(entry, 1))), PORT, &e));
+    } else if (ok && slice_find(entry, '*') >= 0) {
+        struct slice tail = entry, before = slice_cut(&tail, '*');
+        demand(net_allow_check(allow, arena_printf(&a, "%.*sx%.*s", SLICE_ARG(before), SLICE_ARG(tail)), PORT, &e));
+        demand(!net_allow_check(allow, arena_printf(&a, "%.*s%.*s", SLICE_ARG(before), SLICE_ARG(tail)), PORT, &e));
+        demand(!net_allow_check(allow, arena_printf(&a, "%.*sx.y%.*s", SLICE_ARG(before), SLICE_ARG(tail)), PORT, &e));
+        demand(!net_allow_check(allow, arena_printf(&a, "%.*sx y%.*s", SLICE_ARG(before), SLICE_ARG(tail)), PORT, &e));
     }
     struct cidr c;
     if (cidr_parse(entry, &c))
@@ -68,12 +71,33 @@ static void check_allow(struct slice entry)
     net_allow_free(allow);
 }
 
+/* What is on the list as HOST:PORT is of the form that firewalls are told, and can be read again. */
+static void check_text(struct slice text)
+{
+    for (int strict = 0; strict < 2; strict++) {
+        struct net_allow *allow = net_allow_new(), *again = net_allow_new();
+        struct err e = {0};
+        bool ok = net_allow_text(allow, text, strict, "--fuzz", &e);
+        const struct net_rule *r = net_allow_first(allow);
+        demand(ok == (e.code == ERR_NONE) && ok == (r != NULL));
+        if (ok) {
+            demand(r->port > 0 && !r->next && !(strict && r->kind == NET_WILDCARD));
+            for (size_t i = 0; i < r->host.len; i++)
+                demand(strchr("abcdefghijklmnopqrstuvwxyz0123456789-_.*:/", r->host.ptr[i]) && r->host.ptr[i]);
+            demand(net_allow_add(again, r->host, r->port, "--fuzz", &e) && slice_eq(net_allow_first(again)->host, r->host));
+        }
+        net_allow_free(allow);
+        net_allow_free(again);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct slice rest = {(const char *)data, size};
     struct slice url = slice_cut(&rest, '\n'), no_proxy = slice_cut(&rest, '\n'), host = slice_cut(&rest, '\n');
     check_proxy(url, no_proxy, host);
     check_allow(rest);
+    check_text(rest);
     struct ip ip;
     struct address address;
     char text[ADDRESS_TEXT_MAX];

@@ -10,6 +10,7 @@ static const struct {
     {"10.96.0.1", 443, "--kubeconfig"},
     {"cp.example.com", 443, "--control-plane"},
     {"*.ray.svc.cluster.local", 6379, "--namespace"},
+    {"registry-*.cp.example.com", 443, "--extra"},
     {"192.168.0.0/16", 8080, "--extra"},
     {"2001:db8::1", 0, "--extra"},
 };
@@ -25,6 +26,9 @@ static const struct {
     {"a-head-svc.ray.svc.cluster.local", 6379, NULL},
     {"192.168.255.1", 8080, NULL},
     {"2001:db8:0::1", 9, NULL},
+    {"registry-cld-1.cp.example.com", 443, NULL},
+    {"registry-cld-1.cp.example.com", 80,
+     "registry-cld-1.cp.example.com:80 is not on the egress allowlist: --extra allows port 443 there, not 80"},
     {"10.96.0.1", 6443, "10.96.0.1:6443 is not on the egress allowlist: --kubeconfig allows port 443 there, not 6443"},
     {"10.96.0.2", 443,
      "10.96.0.2:443 is not on the egress allowlist, which is made of --kubeconfig, --control-plane, --namespace, --extra"},
@@ -116,9 +120,122 @@ static void test_peers_limit(void)
     net_allow_free(a);
 }
 
+/* What one wildcard holds and what it does not. */
+static void test_wildcards(void)
+{
+    static const struct {
+        const char *pattern, *host;
+        bool held;
+    } rows[] = {
+        {"grafana-*.cp.dev", "grafana-cld-1.cp.dev", true},
+        {"grafana-*.cp.dev", "GRAFANA-1.CP.Dev", true},
+        {"Grafana-*.CP.dev", "grafana-1.cp.dev", true},
+        {"grafana-*.cp.dev", "grafana-.cp.dev", false},
+        {"grafana-*.cp.dev", "grafana.cp.dev", false},
+        {"grafana-*.cp.dev", "grafana-a.b.cp.dev", false},
+        {"grafana-*.cp.dev", "x-grafana-a.cp.dev", false},
+        {"grafana-*.cp.dev", "grafana-a.cp.dev.evil.org", false},
+        {"grafana-*.cp.dev", "grafana-a.xcp.dev", false},
+        {"grafana-*.cp.dev", "grafana-*.cp.dev", false},
+        {"*.cp.dev", "a_b.cp.dev", true},
+        {"*.cp.dev", "a b.cp.dev", false},
+        {"*.cp.dev", "a/b.cp.dev", false},
+        {"*.cp.dev", "a@b.cp.dev", false},
+        {"*.cp.dev", "cp.dev", false},
+        {"*.cp.dev", "a.cp.dev.", false},
+        {"*.0.0.x1", "10.0.0.1", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct net_allow *a = net_allow_new();
+        struct err e = {0};
+        test_case("%s and %s", rows[i].pattern, rows[i].host);
+        CHECK(net_allow_add(a, guarded(slice_of(rows[i].pattern)), 443, "--extra", &e));
+        CHECK_INT(net_allow_check(a, guarded(slice_of(rows[i].host)), 443, &e), rows[i].held);
+        net_allow_free(a);
+    }
+    test_case("a NUL in the label");
+    struct net_allow *a = net_allow_new();
+    struct err e = {0};
+    CHECK(net_allow_add(a, SLICE("*.cp.dev"), 443, "--extra", &e));
+    CHECK(!net_allow_check(a, guarded(SLICE("evil.org\0.cp.dev")), 443, &e));
+    CHECK(!net_allow_check(a, guarded(SLICE("a\0.cp.dev")), 443, &e));
+    net_allow_free(a);
+}
+
+/* "HOST:PORT", and how it is spelt on the list. */
+static void test_text(void)
+{
+    static const struct {
+        const char *text;
+        bool strict;
+        const char *host; /* NULL: refused, and then what is said */
+        int port;
+        const char *error;
+    } rows[] = {
+        {"Console.Example.Com", false, "console.example.com", 443, NULL},
+        {"console.example.com:8443", true, "console.example.com", 8443, NULL},
+        {"*.example.com:1", false, "*.example.com", 1, NULL},
+        {"registry-*.Example.com:65535", false, "registry-*.example.com", 65535, NULL},
+        {"10.0.0.1", true, "10.0.0.1/32", 443, NULL},
+        {"10.1.2.3/8:6443", true, "10.0.0.0/8", 6443, NULL},
+        {"::ffff:10.0.0.1", false, "10.0.0.1/32", 443, NULL},
+        {"2001:DB8::1", false, "2001:db8::1/128", 443, NULL},
+        {"[2001:db8::1]", false, "2001:db8::1/128", 443, NULL},
+        {"[2001:db8::1]:53", false, "2001:db8::1/128", 53, NULL},
+        {"[2001:db8::1/32]:53", false, "2001:db8::/32", 53, NULL},
+        {"0.0.0.0/0", false, "0.0.0.0/0", 443, NULL},
+        {"::/0", false, "::/0", 443, NULL},
+        {"*.example.com", true, NULL, 0,
+         "--extra: \"*.example.com\" is a wildcard, which strict mode refuses: write one entry for each name"},
+        {"a.example.com:0", false, NULL, 0, "--extra: \"a.example.com:0\": want HOST or HOST:PORT, and a port from 1 to 65535"},
+        {"a.example.com:65536", false, NULL, 0, "--extra: \"a.example.com:65536\": want HOST or HOST:PORT, and a port from 1 to 65535"},
+        {"a.example.com:", false, NULL, 0, "--extra: \"a.example.com:\": want HOST or HOST:PORT, and a port from 1 to 65535"},
+        {"https://a.example.com", false, NULL, 0, "--extra: \"https://a.example.com\": want HOST or HOST:PORT, and a port from 1 to 65535"},
+        {"", false, NULL, 0, "--extra: \"\" is not a host name, *.NAME, PREFIX*.NAME, IP address or CIDR"},
+        {"[", false, NULL, 0, "--extra: \"[\" is not a host name, *.NAME, PREFIX*.NAME, IP address or CIDR"},
+        {"[]:1", false, NULL, 0, "--extra: \"\" is not a host name, *.NAME, PREFIX*.NAME, IP address or CIDR"},
+        {"*.com", false, NULL, 0, "--extra: \"*.com\" holds all of a top-level domain: want two labels or more behind the star"},
+        {"a*b.example.com", false, NULL, 0,
+         "--extra: \"a*b.example.com\" is not a wildcard: want *.NAME or PREFIX*.NAME, one star at the end of the first label"},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct net_allow *a = net_allow_new();
+        struct err e = {0};
+        test_case("text \"%s\"", rows[i].text);
+        CHECK_INT(net_allow_text(a, guarded(slice_of(rows[i].text)), rows[i].strict, "--extra", &e), rows[i].host != NULL);
+        CHECK_STR(slice_of(e.text), rows[i].error ? rows[i].error : "");
+        const struct net_rule *r = net_allow_first(a);
+        if (CHECK((r != NULL) == (rows[i].host != NULL)) && r) {
+            CHECK_STR(r->host, rows[i].host);
+            CHECK_INT(r->port, rows[i].port);
+            CHECK_INT(r->v6, r->kind == NET_NETWORK && slice_find(r->host, ':') >= 0);
+        }
+        net_allow_free(a);
+    }
+}
+
+/* A pattern of LIMIT_NET_HOST bytes, and one byte more; a label of 63 and of 64. */
+static void test_long_wildcards(void)
+{
+    char pattern[LIMIT_NET_HOST + 2];
+    for (int label = 63; label <= 64; label++)
+        for (size_t len = LIMIT_NET_HOST; len <= LIMIT_NET_HOST + 1; len++) {
+            struct net_allow *a = net_allow_new();
+            struct err e = {0};
+            test_case("a wildcard of %zu bytes, its first label of %d", len, label);
+            for (size_t i = 0; i < len; i++)
+                pattern[i] = i == (size_t)label || (i > (size_t)label && i % 60 == 0) ? '.' : 'a';
+            pattern[label - 1] = '*';
+            CHECK_INT(net_allow_add(a, guarded((struct slice){pattern, len}), 443, "--extra", &e), len == LIMIT_NET_HOST && label == 63);
+            net_allow_free(a);
+        }
+}
+
 static void test_malformed(void)
 {
-    static const char *const hosts[] = {"", "*", "*.", "a.*.b", "**.a", "https://a", "a:443", "10.0.0.0/40", "[::1]", "a b", "127.1"};
+    static const char *const hosts[] = {"",          "*",       "*.",    "a.*.b",   "**.a",      "https://a", "a:443", "10.0.0.0/40",
+                                        "[::1]",     "a b",     "127.1", "*.com",   "a*b.c.dev", "a*",        "*a.b",  "*..b.c",
+                                        "a.*.b.c.d", "*.b.*.d", "*.1.2", "a b*.c.d"};
     struct net_allow *a = net_allow_new();
     for (size_t i = 0; i < COUNT_OF(hosts); i++) {
         test_case("add \"%s\"", hosts[i]);
@@ -145,7 +262,7 @@ static void test_limit(void)
     test_case("one more");
     CHECK(!net_allow_add(a, SLICE("h0.example"), 444, "--extra", &e));
     CHECK_INT(e.code, ERR_LIMIT);
-    CHECK_STR(slice_of(e.text), "--extra: \"h0.example\" does not fit in the egress allowlist: LIMIT_NET_ALLOW is 64");
+    CHECK_STR(slice_of(e.text), "--extra: \"h0.example\" does not fit in the egress allowlist: LIMIT_NET_ALLOW is 256");
     net_allow_free(a);
     net_allow_free(NULL);
 }
@@ -155,6 +272,9 @@ int main(void)
     test_list();
     test_peers();
     test_peers_limit();
+    test_wildcards();
+    test_text();
+    test_long_wildcards();
     test_malformed();
     test_limit();
     return test_done();
