@@ -246,7 +246,7 @@ static void check_word(const struct spot *at, struct slice words, struct jval v)
 
 enum { ANNOTATIONS_MAX = 256 * KIB };
 
-static struct slice lower(struct slice s, struct arena *a)
+static struct slice lower_case(struct slice s, struct arena *a)
 {
     char *text = arena_alloc(a, s.len);
     for (size_t i = 0; i < s.len; i++)
@@ -263,7 +263,7 @@ static void check_texts(const struct spot *at, struct jval v, bool labels)
         struct slice name = json_str(key, at->out->arena), text = json_str(one, at->out->arena);
         struct spot there = spot_member(at, name);
         bytes += name.len + text.len;
-        if (!name_qualified(labels ? name : lower(name, at->out->arena)))
+        if (!name_qualified(labels ? name : lower_case(name, at->out->arena)))
             spot_bad(&there, false, one, "is no key: must be [prefix/]name of at most 63 letters, digits, - _ and .");
         else if (is_given(one) && json_type(one) != JSON_STRING)
             spot_bad(&there, false, one, "is %s: must be a string, put it in quotes", json_type_name(one));
