@@ -458,6 +458,34 @@ static void test_refused(void)
     end_job_world(&w);
 }
 
+/* A quota that is full, a service account that is not there yet. */
+static void test_head_refused(void)
+{
+    enum { TIMES = JOB_HEAD_FAILURES + 3 };
+    struct world w;
+    test_case("the head is refused more often than a head may end: the job waits, and says for what");
+    make_job_world(&w, false);
+    world_run(&w, 1000);
+    override(&w, "POST", pods_path, 403, false, TIMES);
+    apply_job(&w, "j", "");
+    world_run(&w, 60 * 1000);
+    CHECK(job_is(&w, "j", "Initializing"));
+    CHECK(text_in(job_says(&w, "j", "message"), "403 Forbidden"));
+    CHECK(run_until(&w, "j", "Complete", 12 * RECONCILE_BACKOFF_MAX_MS));
+    CHECK_INT(apiserver_faults(w.server)->next.times, 0);
+    CHECK_INT(board.taken, 1);
+    end_job_world(&w);
+    test_case("… as long as its deadline lets it");
+    make_job_world(&w, false);
+    world_run(&w, 1000);
+    override(&w, "POST", pods_path, 403, false, 1000);
+    apply_job(&w, "j", "\"preRunningDeadlineSeconds\":120,");
+    CHECK(run_until(&w, "j", "Failed", 150 * 1000));
+    CHECK_STR(job_says(&w, "j", "reason"), "PreRunningDeadlineExceeded");
+    CHECK(text_in(job_says(&w, "j", "message"), "403 Forbidden"));
+    end_job_world(&w);
+}
+
 /* Answers to a submission that are none, or a no. */
 static void test_submission(void)
 {
@@ -507,6 +535,7 @@ int main(void)
     test_deadline();
     test_invalid();
     test_refused();
+    test_head_refused();
     test_submission();
     return test_done();
 }
