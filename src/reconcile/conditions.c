@@ -1,8 +1,17 @@
 #include "status.h"
 
-static bool prior_true(const struct facts *f, const char *type)
+static bool is_true(struct jval status, const char *type)
 {
-    return json_str_eq(json_get(status_condition(f->prior, slice_of(type)), "status"), SLICE("True"));
+    return json_str_eq(json_get(status_condition(status, slice_of(type)), "status"), SLICE("True"));
+}
+
+enum suspension suspension_of(const struct cluster_view *in, struct jval status)
+{
+    if (is_true(status, "RayClusterSuspending"))
+        return SUSPENSION_GOES_ON;
+    if (!in->cluster->suspend)
+        return SUSPENSION_NONE;
+    return is_true(status, "RayClusterSuspended") || in->pod_count == 0 ? SUSPENSION_GOES_ON : SUSPENSION_BEGINS;
 }
 
 static void condition(const struct facts *f, struct jout *w, const char *type, bool yes, struct slice reason, struct slice message)
@@ -62,6 +71,16 @@ static void write_valid(const struct facts *f, struct jout *w)
               f->valid ? warnings_text(f, MESSAGE_MAX) : status_errors(f, MESSAGE_MAX));
 }
 
+/* Since when is the kubelet's to say: who is told late is told the same. */
+static void write_head_is_ready(const struct facts *f, struct jout *w)
+{
+    struct facts then = *f;
+    char text[TIME_TEXT_MAX];
+    if (!slice_empty(f->stamp) && f->head->ready_us && f->head->ready_us < f->in->now.wall_us)
+        then.stamp = time_format(f->head->ready_us, text);
+    condition(&then, w, "HeadPodReady", true, SLICE("HeadPodRunningAndReady"), SLICE(""));
+}
+
 static void write_head_ready(const struct facts *f, struct jout *w)
 {
     if (!f->head)
@@ -69,7 +88,7 @@ static void write_head_ready(const struct facts *f, struct jout *w)
     else if (pod_failed(f->head))
         condition(f, w, "HeadPodReady", false, SLICE("HeadPodEnded"), pod_failure_text(f->head, f->a));
     else if (f->head->ready)
-        condition(f, w, "HeadPodReady", true, SLICE("HeadPodRunningAndReady"), SLICE(""));
+        write_head_is_ready(f, w);
     else
         condition(f, w, "HeadPodReady", false, slice_empty(f->head->reason) ? SLICE("ContainersNotReady") : f->head->reason,
                   slice_empty(f->head->words) ? arena_printf(f->a, "pod %s is not ready", f->head->name)
@@ -99,7 +118,7 @@ static struct slice lacking(const struct facts *f)
 /* True from the first time that all pods were ready until the cluster is suspended. */
 static void write_provisioned(const struct facts *f, struct jout *w)
 {
-    bool yes = !f->in->cluster->suspend && (f->ready || prior_true(f, "RayClusterProvisioned"));
+    bool yes = !f->suspends && (f->ready || is_true(f->prior, "RayClusterProvisioned"));
     struct slice message = yes ? SLICE("") : lacking(f);
     condition(f, w, "RayClusterProvisioned", yes, yes ? SLICE("AllPodRunningAndReadyFirstTime") : SLICE("RayClusterPodsProvisioning"),
               message);
@@ -138,10 +157,9 @@ static void write_failure(const struct facts *f, struct jout *w)
 
 static void write_suspension(const struct facts *f, struct jout *w)
 {
-    bool wanted = f->in->cluster->suspend;
-    if (!wanted && !json_there(status_condition(f->prior, SLICE("RayClusterSuspended"))))
+    if (!f->suspends && !json_there(status_condition(f->prior, SLICE("RayClusterSuspended"))))
         return;
-    condition(f, w, "RayClusterSuspending", wanted && !f->suspended, SLICE("RayClusterSuspending"), SLICE(""));
+    condition(f, w, "RayClusterSuspending", f->suspends && !f->suspended, SLICE("RayClusterSuspending"), SLICE(""));
     condition(f, w, "RayClusterSuspended", f->suspended, SLICE("RayClusterSuspended"), SLICE(""));
 }
 

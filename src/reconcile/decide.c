@@ -136,6 +136,16 @@ static void decide_orphans(const struct cluster_view *in, struct plan *p)
     }
 }
 
+/* Most have never been suspended: their status need not be read for that. */
+static enum suspension suspension_now(const struct cluster_view *in, struct arena *a)
+{
+    struct json doc;
+    struct jval status = {.at = -1};
+    if (slice_find_text(in->status, "RayClusterSuspending") >= 0 && json_parse(&doc, in->status, a, NULL))
+        status = json_root(&doc);
+    return suspension_of(in, status);
+}
+
 static void decide_suspended(const struct cluster_view *in, struct plan *p)
 {
     for (uint32_t i = 0; i < in->pod_count; i++)
@@ -146,10 +156,6 @@ static void decide_suspended(const struct cluster_view *in, struct plan *p)
 static void decide_pods(const struct cluster_view *in, struct plan *p)
 {
     const struct ray_cluster *c = in->cluster;
-    if (c->suspend) {
-        decide_suspended(in, p);
-        return;
-    }
     struct group_view head = view_group(in, &c->head, GROUP_HEAD, p->arena);
     enum renewal renewal = decide_renewal(&head, p);
     if (renewal == RENEWAL_TRIED)
@@ -182,10 +188,17 @@ void reconcile_cluster(const struct cluster_view *in, struct arena *a, struct pl
     if (in->cluster->deleting || in->cluster->managed_elsewhere)
         return;
     /* A spec that cannot work changes nothing that runs. */
+    enum suspension suspension = suspension_now(in, a);
     if (in->errors->count == 0) {
         decide_services(in, build_service(in, true, out), out);
-        decide_pods(in, out);
+        if (suspension == SUSPENSION_BEGINS)
+            decide_status(in, out); /* that it has begun is stored before the first pod goes: who leads next goes on with it */
+        if (suspension == SUSPENSION_NONE)
+            decide_pods(in, out);
+        else
+            decide_suspended(in, out);
         decide_old_services(in, out);
     }
-    decide_status(in, out);
+    if (in->errors->count || suspension != SUSPENSION_BEGINS)
+        decide_status(in, out);
 }

@@ -110,20 +110,19 @@ static bool fails(const struct facts *f)
 static bool is_ready(const struct facts *f)
 {
     bool head = f->head && pod_stands(f->head) && f->head->ready && f->service;
-    return head && f->in->errors->count == 0 && !f->in->cluster->suspend && !to_be_renewed(f) &&
-           (all_ready(f) || (was_ready(f) && !fails(f)));
+    return head && f->in->errors->count == 0 && !f->suspends && !to_be_renewed(f) && (all_ready(f) || (was_ready(f) && !fails(f)));
 }
 
 void facts_gather(const struct cluster_view *in, struct jval prior, struct arena *a, struct facts *out)
 {
-    const struct ray_cluster *c = in->cluster;
     *out = (struct facts){.in = in, .prior = prior, .a = a, .refused = find_refused(in)};
     out->valid = in->errors->count == 0 && out->refused == GROUP_NONE;
     gather_head(out);
     gather_groups(out);
     for (uint32_t i = 0; i < in->pod_count; i++)
-        out->pods += shown(in->pods[i]) && !pod_astray(c, in->pods[i], a);
-    out->suspended = c->suspend && in->pod_count == 0;
+        out->pods += shown(in->pods[i]) && !pod_astray(in->cluster, in->pods[i], a);
+    out->suspends = suspension_of(in, prior) != SUSPENSION_NONE;
+    out->suspended = out->suspends && in->pod_count == 0;
     out->service = in->head_service && !in->head_service->deleting;
     out->ready = is_ready(out);
     out->state = in->errors->count ? "failed" : out->suspended ? "suspended" : out->ready ? "ready" : "";

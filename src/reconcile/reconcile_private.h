@@ -90,4 +90,9 @@ uint32_t decide_keep(const struct group_view *g, const struct pod **keep, uint32
 /* Adds the status patch when something in it changed, and events that belong to a change. */
 void decide_status(const struct cluster_view *in, struct plan *p);
 
+/* Whether the cluster is to have no pods. A suspension that has begun, as status tells, goes on until its pods are gone and status says so,
+ * whatever the spec says meanwhile: who suspends counts on getting all of the room, or, if the spec is changed before, none. */
+enum suspension { SUSPENSION_NONE, SUSPENSION_BEGINS, SUSPENSION_GOES_ON };
+enum suspension suspension_of(const struct cluster_view *in, struct jval status);
+
 #endif

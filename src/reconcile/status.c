@@ -1,10 +1,10 @@
-/* Status: written as a merge patch, and only when it says something new. News that a person or a program waits for (the state, a condition,
- * what is desired) goes out at once; that a condition holds for another reason, or a group has failed once more, at most every REASON_MS,
- * and while reasons take turns, as those of a failing head do, each time twice as long later, up to PROGRESS_MS, whatever the fleet: the
- * reasons of one condition hold back those of another. Mere progress (how many pods run) goes out at most every PROGRESS_MS, so that a
- * cluster of a thousand pods that become ready one by one costs a handful of writes, and in a large fleet more rarely, so that a thousand
- * clusters that come up at once (after an outage, say) tell of it at most once in PROGRESS_EACH_MS, and do not delay what the API server is
- * needed for: pods. */
+/* Status: written as a merge patch, and only when it says something new. News that a person or a program waits for (the state, a
+ * condition, what is desired, that the head is ready) goes out at once; that a condition holds for another reason, or a group has failed
+ * once more, at most every REASON_MS, and while reasons take turns, as those of a failing head do, each time twice as long later, up to
+ * PROGRESS_MS, whatever the fleet: the reasons of one condition hold back those of another. Mere progress (how many pods run) goes out at
+ * most every PROGRESS_MS, so that a cluster of a thousand pods that become ready one by one costs a handful of writes, and in a large
+ * fleet more rarely, so that a thousand clusters that come up at once (after an outage, say) tell of it at most once in PROGRESS_EACH_MS,
+ * and do not delay what the API server is needed for: pods. */
 #include "status.h"
 
 enum {
@@ -199,7 +199,7 @@ static bool is_whole(struct jval status)
     return json_len(groups) > 0;
 }
 
-/* True when the news can wait: state, generation, desired numbers and all conditions are as they were, but that the head became ready. */
+/* True when the news can wait: state, generation, desired numbers and all conditions are as they were. */
 static bool mere_progress(struct jval prior, struct jval next)
 {
     static const char *const hard[] = {"state", "phase", "observedGeneration", "desiredWorkerReplicas"};
@@ -215,11 +215,19 @@ static bool mere_progress(struct jval prior, struct jval next)
         struct jval type = json_get(now, "type"), yes = json_get(now, "status");
         struct arena none = {0};
         struct jval before = status_condition(prior, json_str(type, &none)); /* types hold no escapes: nothing is allocated */
-        bool head_came = json_str_eq(type, SLICE("HeadPodReady")) && json_str_eq(yes, SLICE("True"));
-        if (!head_came && !json_equal(json_get(before, "status"), yes))
+        if (!json_equal(json_get(before, "status"), yes))
             return false;
     }
     return json_len(json_get(prior, "conditions")) == json_len(json_get(next, "conditions"));
+}
+
+/* Programs wait for this with an address in their hands, also while workers are still being made. */
+static bool head_came(struct jval prior, struct jval next)
+{
+    struct slice type = SLICE("HeadPodReady");
+    struct jval was = status_condition(prior, type), is = status_condition(next, type);
+    return json_there(was) && json_str_eq(json_get(is, "status"), SLICE("True")) &&
+           !json_equal(json_get(was, "status"), json_get(is, "status"));
 }
 
 /* Whether the plan writes something else than status: the answer brings the cluster here again. */
@@ -331,7 +339,8 @@ void decide_status(const struct cluster_view *in, struct plan *p)
     struct jval next = json_root(&next_doc);
     if (json_covers(prior, next))
         return;
-    if (acts(p) && in->errors->count == 0 && (in->status_at_ms == 0 || in->now.mono_ms - in->status_at_ms < BUSY_MS))
+    bool busy = acts(p) && (in->status_at_ms == 0 || in->now.mono_ms - in->status_at_ms < BUSY_MS);
+    if (busy && in->errors->count == 0 && !head_came(prior, next))
         return; /* the answers to these actions bring us here again */
     int64_t due_ms = status_due_ms(in, prior, next);
     if (in->now.mono_ms < due_ms) {

@@ -19,7 +19,8 @@ struct facts {
     struct group_numbers all;     /* workers together */
     uint32_t pods, strangers;     /* not being deleted; of no group */
     int32_t refused;              /* the group whose template the API server refused in a dry run; GROUP_NONE */
-    bool valid, ready, suspended; /* valid: no errors in the spec, and none refused */
+    bool valid, ready;            /* valid: no errors in the spec, and none refused */
+    bool suspends, suspended;     /* it is to have no pods; and has none */
     bool service;                 /* the head service is there, and stays */
     const char *state;
     struct slice stamp; /* the time of what changes now; empty when only the rest matters */

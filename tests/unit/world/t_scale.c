@@ -27,7 +27,7 @@ static void test_many(void)
     CHECK_INT(apiserver_count(w.server, SLICE("pods")), CLUSTERS * PODS);
     CHECK_INT(ready_count(&w, CLUSTERS), CLUSTERS);
     CHECK_INT(w.sent.pod_posts, CLUSTERS * PODS);
-    CHECK(w.sent.patches <= CLUSTERS * 3); /* a service and two statuses */
+    CHECK(w.sent.patches <= CLUSTERS * 4); /* a service and three statuses */
     CHECK(w.sent.events <= CLUSTERS * 2);  /* the head, and then the workers */
     check_fixed_point(&w);
     world_free(&w);
