@@ -32,10 +32,11 @@ extern const struct verb pod_delete, kservice_delete;
 /* Of RayClusters. */
 extern const struct verb raycluster_create_account; /* one object that must stand before the head: index is its enum ray_account */
 extern const struct verb raycluster_apply_head_service, raycluster_apply_headless_service;
-extern const struct verb raycluster_try_pod;         /* of group: a dry run, before pods that run are given up for a changed template */
-extern const struct verb raycluster_create_pod;      /* of group at index, replacing uid (may be empty) */
-extern const struct verb raycluster_count_failure;   /* of group, for the pod of this uid: text is the reason */
-extern const struct verb raycluster_forget_failures; /* of group: it is well again */
+extern const struct verb raycluster_try_pod;          /* of group: a dry run, before pods that run are given up for a changed template */
+extern const struct verb raycluster_create_pod;       /* of group at index, replacing uid (may be empty) */
+extern const struct verb raycluster_count_failure;    /* of group, for the pod of this uid: text is the reason */
+extern const struct verb raycluster_forget_failures;  /* of group: it is well again */
+extern const struct verb raycluster_remove_finalizer; /* RAY_REDIS_FINALIZER */
 
 /* Of RayJobs; text is the submission id where one is meant. */
 extern const struct verb rayjob_create_cluster;   /* name */

@@ -59,6 +59,9 @@ struct ray_cluster {
     struct slice ns, name, uid;
     int64_t generation;
     bool deleting;
+    bool redis_finalizer; /* KubeRay put RAY_REDIS_FINALIZER on it */
+    int64_t deleted_us;   /* wall clock of the API server: since when it is being deleted */
+    int64_t redis_wait_s; /* after so long RAY_REDIS_FINALIZER is taken off */
     bool suspend;
     bool managed_elsewhere; /* spec.managedBy names another controller: not ours to touch */
     bool recreate;          /* upgradeStrategy Recreate, and always for legacy: pods of an older template are replaced */
@@ -103,6 +106,11 @@ bool ray_read_known(struct jval object, const uint64_t *hashes, struct arena *a,
 void ray_notes(struct jval object, struct arena *a, struct ray_errors *notes);
 /* One line: "spec.headGroupSpec.template.spec.containers: …; spec.…: …; and 3 more", at most max bytes. */
 struct slice ray_errors_text(const struct ray_errors *errors, size_t max, struct arena *a);
+
+/* KubeRay's promise to empty the Redis of a cluster before it goes; and how many seconds after its deletion that is given up. */
+#define RAY_REDIS_FINALIZER "ray.io/gcs-ft-redis-cleanup-finalizer"
+#define RAY_ANNOTATION_REDIS_WAIT "ray.io/gcs-ft-deletion-timeout"
+enum { RAY_REDIS_WAIT_S = 300 };
 
 /* The value of RAY_ANNOTATION_HASH and back; false: it is not one of ours. */
 enum { RAY_HASH_TEXT = 16 };

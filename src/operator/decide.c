@@ -9,12 +9,14 @@ static struct slice object_text(const struct cluster *c, struct slice meta, stru
 {
     struct slice api = c->kind->api_version;
     meta = slice_skip(slice_head(meta, meta.len - 1), 1); /* without its braces */
+    char gone[TIME_TEXT_MAX];
     return arena_printf(a,
                         "{\"apiVersion\":\"%.*s\",\"kind\":\"%s\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"%.*s\",\"uid\":\"%s\","
                         "\"generation\":%lld%s%s%.*s},\"spec\":%.*s}",
                         SLICE_ARG(api), c->kind->name, c->name, SLICE_ARG(istr_slice(c->ns)), c->uid, (long long)c->generation,
-                        c->deleting ? ",\"deletionTimestamp\":\"1970-01-01T00:00:00Z\"" : "", meta.len ? "," : "", SLICE_ARG(meta),
-                        SLICE_ARG(spec));
+                        c->deleting ? arena_printf(a, ",\"deletionTimestamp\":\"%.*s\"", SLICE_ARG(time_format(c->deleted_us, gone))).ptr
+                                    : "",
+                        meta.len ? "," : "", SLICE_ARG(meta), SLICE_ARG(spec));
 }
 
 /* What was read once is read again, unless it came without the fields that every object has, in the room of which it passed

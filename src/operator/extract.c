@@ -158,6 +158,8 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
     bool deleting = json_there(json_get(metadata, "deletionTimestamp"));
     changed |= deleting != c->deleting;
     c->deleting = deleting;
+    if (!time_parse(json_get_str(metadata, "deletionTimestamp", a), &c->deleted_us, NULL))
+        c->deleted_us = 0;
     struct slice spec = json_raw(json_get(object, "spec"));
     changed |= keep_interned(op, &c->spec, intern_get(&op->strings, slice_empty(spec) ? SLICE("null") : spec));
     changed |= keep_interned(op, &c->meta, intern_meta(op, metadata, c->kind->finalizers));

@@ -55,7 +55,7 @@ bool job_make_finalizers(struct op *op, struct cluster *c, const struct action *
     if (!json_parse(&doc, istr_slice(c->meta), &op->body_arena, e))
         return false;
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_MERGE_PATCH), true};
-    kube_path(&op->path, &ray_job_resource, istr_slice(c->ns), slice_of(c->name), SLICE_NONE);
+    kube_path(&op->path, c->kind->resource, istr_slice(c->ns), slice_of(c->name), SLICE_NONE);
     kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
     jout_init(&w, &op->body);
     jout_object(&w);
@@ -64,7 +64,7 @@ bool job_make_finalizers(struct op *op, struct cluster *c, const struct action *
     jout_kstr(&w, "resourceVersion", kube_version_format(c->version, version));
     jout_karray(&w, "finalizers");
     for (struct jiter it = json_iter(json_get(json_root(&doc), "finalizers")); json_next(&it, &k, &v);)
-        if (!json_str_eq(v, SLICE(RAY_JOB_FINALIZER)))
+        if (!json_str_eq(v, act->verb == &raycluster_remove_finalizer ? SLICE(RAY_REDIS_FINALIZER) : SLICE(RAY_JOB_FINALIZER)))
             jout_raw(&w, json_raw(v));
     if (act->verb == &rayjob_add_finalizer)
         jout_str(&w, SLICE(RAY_JOB_FINALIZER));
@@ -202,7 +202,7 @@ static void done(struct op *op, struct flight *f, const struct kube_answer *a)
         mark_deleting(op, f->c);
         log_info("job deleted, as its deletion rules say", LF("namespace", istr_slice(f->c->ns)), LF_CSTR("job", f->c->name));
     } else {
-        keep_object(op, f, a, &kind_rayjob);
+        keep_object(op, f, a, f->c->kind);
     }
 }
 

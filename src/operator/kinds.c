@@ -175,7 +175,8 @@ const struct kind kind_raycluster = {.name = "RayCluster",
                                      .reread = reread_cluster,
                                      .lead = lead_cluster,
                                      .did = did_cluster,
-                                     .gone = "cluster deleted"};
+                                     .gone = "cluster deleted",
+                                     .finalizers = true};
 
 const struct kind kind_raycluster_legacy = {.name = "RayCluster",
                                             .word = "cluster",

@@ -103,12 +103,12 @@ struct cluster {
     bool present; /* the custom resource itself is there */
     bool deleting, dirty, queued, in_ring;
     const struct kind *kind;
-    const struct istr *ns, *spec, *meta; /* spec: its bytes; meta: {"labels":…,"annotations":…}, and of jobs "finalizers" */
+    const struct istr *ns, *spec, *meta; /* spec: its bytes; meta: {"labels":…,"annotations":…}, and "finalizers" where the kind has some */
     const struct istr *warned;           /* what the API server has warned of since its generation, a line each; NULL: nothing */
     uint64_t *hashes;                    /* the head's and each group's, once spec and meta were read and found right; else NULL */
     char *name;
     uint64_t version;
-    int64_t generation;
+    int64_t generation, deleted_us; /* deleted_us: wall clock of the API server; 0: it is not */
     char *status;
     size_t status_len;
     uint64_t status_hash; /* plan.status_hash of our last status write that was answered … */

@@ -30,6 +30,9 @@ const struct verb raycluster_create_pod = {
 const struct verb raycluster_count_failure = {.name = "count-failure", .how = VERB_MOVE, .carry_out = count_failure};
 const struct verb raycluster_forget_failures = {.name = "forget-failures", .how = VERB_MOVE, .carry_out = forget_failures};
 
+const struct verb raycluster_remove_finalizer = {
+    .name = "remove-redis-finalizer", .how = VERB_PATCH, .make = job_make_finalizers, .answer = job_answer, .failed = group_failed_by};
+
 const struct verb rayjob_create_cluster = {
     .name = "create-cluster", .how = VERB_CREATE, .make = job_make_cluster, .answer = job_answer, .failed = job_failed_by};
 const struct verb rayjob_delete_cluster = {
@@ -58,6 +61,7 @@ const struct verb *const verbs[] = {&raycluster_create_account,
                                     &pod_delete,
                                     &raycluster_count_failure,
                                     &raycluster_forget_failures,
+                                    &raycluster_remove_finalizer,
                                     &verb_status,
                                     &verb_event,
                                     &rayjob_create_cluster,

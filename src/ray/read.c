@@ -86,6 +86,20 @@ void read_tools_resources(struct reader *r, const struct place *annotations)
         place_bad(r, &at, "%s", e.text);
 }
 
+/* Whoever gives no number of seconds gets the default. */
+static void read_deletion(struct ray_cluster *c, struct jval meta, struct arena *a)
+{
+    struct jval k, v, time = json_key(meta, SLICE("deletionTimestamp"));
+    struct slice wait = json_str(json_key(json_key(meta, SLICE("annotations")), SLICE(RAY_ANNOTATION_REDIS_WAIT)), a);
+    c->deleting = value_given(time);
+    if (!time_parse(json_str(time, a), &c->deleted_us, NULL))
+        c->deleted_us = 0;
+    if (!slice_int(wait, &c->redis_wait_s) || c->redis_wait_s < 0 || c->redis_wait_s > INT32_MAX)
+        c->redis_wait_s = RAY_REDIS_WAIT_S;
+    for (struct jiter it = json_iter(json_key(meta, SLICE("finalizers"))); json_next(&it, &k, &v);)
+        c->redis_finalizer |= json_str_eq(v, SLICE(RAY_REDIS_FINALIZER));
+}
+
 static void read_metadata(struct reader *r, const struct place *root)
 {
     struct ray_cluster *c = r->cluster;
@@ -98,7 +112,7 @@ static void read_metadata(struct reader *r, const struct place *root)
     read_text(r, &ns, OPTIONAL, &c->ns);
     read_text(r, &uid, OPTIONAL, &c->uid);
     json_int(json_key(meta.value, SLICE("generation")), &c->generation);
-    c->deleting = value_given(json_key(meta.value, SLICE("deletionTimestamp")));
+    read_deletion(c, meta.value, r->arena);
     if (read_text_map(r, &labels))
         c->labels = labels.value;
     if (read_text_map(r, &annotations)) {

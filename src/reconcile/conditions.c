@@ -163,6 +163,19 @@ static void write_suspension(const struct facts *f, struct jout *w)
     condition(f, w, "RayClusterSuspended", f->suspended, SLICE("RayClusterSuspended"), SLICE(""));
 }
 
+/* Of a cluster that goes. */
+static void write_redis(const struct facts *f, struct jout *w)
+{
+    const struct ray_cluster *c = f->in->cluster;
+    if (!c->deleting || !c->redis_finalizer)
+        return;
+    condition(f, w, "RedisCleaned", false, SLICE("NotSupported"),
+              arena_printf(f->a,
+                           "what the cluster has stored in Redis is not deleted; finalizer " RAY_REDIS_FINALIZER
+                           " is taken off %lld s after the deletion (annotation " RAY_ANNOTATION_REDIS_WAIT ")",
+                           (long long)c->redis_wait_s));
+}
+
 static void write_scaling(const struct facts *f, struct jout *w)
 {
     const struct scale_news *news = f->in->scaling;
@@ -173,7 +186,7 @@ static void write_scaling(const struct facts *f, struct jout *w)
 static bool is_ours(struct jval type)
 {
     static const char *const ours[] = {"Valid",          "HeadPodReady",         "RayClusterProvisioned", "Autoscaling",
-                                       "ReplicaFailure", "RayClusterSuspending", "RayClusterSuspended"};
+                                       "ReplicaFailure", "RayClusterSuspending", "RayClusterSuspended",   "RedisCleaned"};
     for (size_t i = 0; i < COUNT_OF(ours); i++)
         if (json_str_eq(type, slice_of(ours[i])))
             return true;
@@ -196,6 +209,7 @@ void status_write_conditions(const struct facts *f, struct jout *w)
     write_provisioned(f, w);
     write_failure(f, w);
     write_suspension(f, w);
+    write_redis(f, w);
     write_scaling(f, w);
     write_foreign(f, w);
     jout_end(w);

@@ -181,10 +181,28 @@ static void decide_pods(const struct cluster_view *in, struct plan *p)
     decide_orphans(in, p);
 }
 
+/* KubeRay's finalizer keeps the cluster, and so nothing collects its pods. Redis is not emptied from here: who wants that done has until
+ * the finalizer goes. A pod on a node that is lost does not hold it up for ever. */
+static void decide_farewell(const struct cluster_view *in, struct plan *p)
+{
+    int64_t wait_ms = (in->cluster->deleted_us - in->now.wall_us) / 1000 + in->cluster->redis_wait_s * 1000;
+    for (uint32_t i = 0; i < in->pod_count; i++)
+        if (!in->pods[i]->deleting)
+            plan_delete(p, in->pods[i], GROUP_NONE, "its RayCluster is being deleted");
+    if (p->count == 0)
+        decide_status(in, p);
+    if (p->count == 0 && wait_ms <= 0)
+        plan_add(p, &raycluster_remove_finalizer);
+    else if (wait_ms > 0)
+        plan_look_again(p, in->now.mono_ms + wait_ms);
+}
+
 void reconcile_cluster(const struct cluster_view *in, struct arena *a, struct plan *out)
 {
     *out = (struct plan){.next_ms = TIME_NEVER, .arena = a};
     /* Owned objects of a cluster that is being deleted go by garbage collection; another controller's cluster is not ours to touch. */
+    if (in->cluster->deleting && in->cluster->redis_finalizer && !in->cluster->managed_elsewhere)
+        decide_farewell(in, out);
     if (in->cluster->deleting || in->cluster->managed_elsewhere)
         return;
     /* A spec that cannot work changes nothing that runs. */

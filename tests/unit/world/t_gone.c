@@ -176,11 +176,48 @@ static void test_answered_late(void)
     end_job_world(&w);
 }
 
+/* KubeRay has left its promise to empty Redis on a cluster. */
+static void test_redis_finalizer(void)
+{
+    static const char keep[] = "{\"metadata\":{\"finalizers\":[\"ray.io/gcs-ft-redis-cleanup-finalizer\"%s],\"annotations\":{%s}}}";
+    static const struct {
+        const char *id, *other, *annotation;
+        int wait_s;
+    } cases[] = {
+        {"five minutes", "", "", 300},
+        {"as long as its annotation says", "", "\"ray.io/gcs-ft-deletion-timeout\":\"20\"", 20},
+        {"five minutes, where the annotation is no number", "", "\"ray.io/gcs-ft-deletion-timeout\":\"-1\"", 300},
+        {"and another's finalizer stays", ",\"example.com/stay\"", "\"ray.io/gcs-ft-deletion-timeout\":\"20\"", 20},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct world w;
+        test_case("a cluster with KubeRay's Redis finalizer is deleted: its pods go, then it does, after %s", cases[i].id);
+        make_world(&w, false);
+        apply(&w, "c", 3);
+        world_run(&w, 5000);
+        struct slice body = arena_printf(&w.arena, keep, cases[i].other, cases[i].annotation);
+        CHECK_INT(world_call(&w, "PATCH", cluster_path, "application/merge-patch+json", body), 200);
+        CHECK_INT(world_call(&w, "DELETE", cluster_path, "application/json", SLICE("{}")), 200);
+        world_run(&w, 5000);
+        CHECK_INT(apiserver_count(w.server, SLICE("pods")), 0);
+        CHECK(says(&w, "rayclusters.ray.io", "c", "\"RedisCleaned\""));
+        world_run(&w, (cases[i].wait_s - 7) * 1000);
+        CHECK(says(&w, "rayclusters.ray.io", "c", "gcs-ft-redis-cleanup-finalizer\"]") || cases[i].other[0]);
+        world_run(&w, 7000);
+        CHECK_INT(apiserver_count(w.server, SLICE("rayclusters.ray.io")), cases[i].other[0] != '\0');
+        CHECK(!says(&w, "rayclusters.ray.io", "c", "\"ray.io/gcs-ft-redis-cleanup-finalizer\""));
+        CHECK_INT(apiserver_count(w.server, SLICE("pods")), 0);
+        check_fixed_point(&w);
+        world_free(&w);
+    }
+}
+
 int main(void)
 {
     log_global.fd = -1;
     test_remade();
     test_comes_back();
     test_answered_late();
+    test_redis_finalizer();
     return test_done();
 }
