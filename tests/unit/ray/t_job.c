@@ -1,7 +1,5 @@
 /* RayJobs: what the reader says of them, and what is made of them. */
-#include "../test.h"
-
-#include <mobula/ray.h>
+#include "errors.h"
 
 /* In short, with single quotes for the reader's sake. */
 #define POD "{'spec':{'containers':[{'name':'r','image':'i'}]}}"
@@ -137,41 +135,15 @@ static const struct {
      "spec.clusterSelector: is a number\nspec.rayClusterSpec: is missing"},
 };
 
-static struct jval parse(const char *text, struct arena *a)
-{
-    struct json *doc = arena_new(a, struct json);
-    struct err e = {0};
-    size_t len = strlen(text);
-    char *copy = arena_alloc(a, len + 1);
-    for (size_t i = 0; i < len; i++)
-        copy[i] = text[i] == '\'' ? '"' : text[i];
-    if (!CHECK(json_parse(doc, guarded((struct slice){copy, len}), a, &e)))
-        printf("  %s\n", e.text);
-    return json_root(doc);
-}
-
-static void check_errors(const struct ray_errors *errors, const char *want, struct arena *a)
-{
-    struct slice rest = slice_of(want);
-    for (uint32_t i = 0; i < errors->count; i++) {
-        struct slice line = slice_cut(&rest, '\n');
-        struct slice got = arena_printf(a, "%.*s: %.*s", SLICE_ARG(errors->list[i].path), SLICE_ARG(errors->list[i].text));
-        if (!CHECK(line.ptr && slice_starts(got, line)))
-            printf("  got  %.*s\n  want %.*s\n", SLICE_ARG(got), SLICE_ARG(line));
-    }
-    if (!CHECK(slice_empty(rest)))
-        printf("  missing %.*s\n", SLICE_ARG(rest));
-}
-
 static void test_errors(struct arena *a)
 {
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         test_case("%s", cases[i].id);
         struct ray_job job;
         struct ray_errors errors = {0};
-        bool ok = ray_read_job(parse(cases[i].json, a), a, &job, &errors);
+        bool ok = ray_read_job(parse_quoted(cases[i].json, a), a, &job, &errors);
         CHECK_INT(ok, cases[i].errors == NULL);
-        check_errors(&errors, cases[i].errors, a);
+        check_ray_errors(&errors, cases[i].errors, a);
         arena_reset(a, MIB);
     }
 }
@@ -189,7 +161,7 @@ static void test_rules_limit(struct arena *a)
         buf_put(&b, SLICE("]}}}"));
         struct ray_job job;
         struct ray_errors errors = {0};
-        ray_read_job(parse(arena_dup(a, buf_slice(&b)).ptr, a), a, &job, &errors);
+        ray_read_job(parse_quoted(arena_dup(a, buf_slice(&b)).ptr, a), a, &job, &errors);
         bool named = errors.count == 1 && slice_starts(errors.list[0].text, SLICE("has 17 rules: must have 1 to 16 (LIMIT_RAY_RULES)"));
         CHECK_INT(named, n > LIMIT_RAY_RULES);
         CHECK_INT(job.rule_count, n > LIMIT_RAY_RULES ? 0 : n);
@@ -219,7 +191,7 @@ static void test_rules(struct arena *a)
         struct ray_errors errors = {0};
         struct buf b;
         buf_init(&b, KIB);
-        CHECK(ray_read_job(parse(all[i].json, a), a, &job, &errors));
+        CHECK(ray_read_job(parse_quoted(all[i].json, a), a, &job, &errors));
         for (uint32_t k = 0; k < job.rule_count; k++)
             buf_printf(&b, "%d %d %d;", job.rules[k].ends, job.rules[k].what, job.rules[k].ttl_s);
         CHECK_STR(buf_slice(&b), all[i].rules);
@@ -244,7 +216,7 @@ static void test_fields(struct arena *a)
     struct ray_job job;
     struct ray_errors errors = {0};
     test_case("fields");
-    CHECK(ray_read_job(parse(full, a), a, &job, &errors));
+    CHECK(ray_read_job(parse_quoted(full, a), a, &job, &errors));
     CHECK_INT(job.generation, 3);
     CHECK(job.deleting && job.finalizer && job.managed_elsewhere && !job.suspend && !job.own_submitter);
     CHECK_INT(job.mode, RAY_JOB_HTTP);
@@ -263,13 +235,13 @@ static void test_submission(struct arena *a)
     struct buf b;
     test_case("submission");
     buf_init(&b, MIB);
-    CHECK(ray_read_job(parse(full, a), a, &job, &errors));
+    CHECK(ray_read_job(parse_quoted(full, a), a, &job, &errors));
     CHECK(ray_build_submission(&job, SLICE("id"), &b));
     CHECK_STR(buf_slice(&b), "{\"entrypoint\":\"python \\\"a b\\\".py\",\"submission_id\":\"id\",\"runtime_env\":{\"pip\":[\"a\"],"
                              "\"working_dir\":\"s3://x\"},\"metadata\":{\"k\":\"v\"},\"entrypoint_num_cpus\":1.50,"
                              "\"entrypoint_num_gpus\":2,\"entrypoint_resources\":{\"r\": 1e1}}");
     buf_clear(&b);
-    CHECK(ray_read_job(parse(JOB(RUN), a), a, &job, &errors));
+    CHECK(ray_read_job(parse_quoted(JOB(RUN), a), a, &job, &errors));
     CHECK(ray_build_submission(&job, SLICE("id"), &b));
     CHECK_STR(buf_slice(&b), "{\"entrypoint\":\"python x.py\",\"submission_id\":\"id\"}");
     struct buf small;
@@ -286,7 +258,7 @@ static void test_cluster(struct arena *a)
     struct buf b;
     test_case("cluster");
     buf_init(&b, MIB);
-    CHECK(ray_read_job(parse(full, a), a, &job, &errors));
+    CHECK(ray_read_job(parse_quoted(full, a), a, &job, &errors));
     CHECK(ray_build_job_cluster(&job, SLICE("demo-abcde"), &b, a));
     CHECK_STR(
         buf_slice(&b),
@@ -320,11 +292,11 @@ static void test_notes(struct arena *a)
 {
     struct ray_errors notes = {0};
     test_case("notes");
-    ray_job_notes(parse(JOB("'entrypoint':'x','submissionMode':'InteractiveMode','clusterSelector':{'ray.io/cluster':'c'},'extra':1,"
-                            "'rayClusterSpec':{'more':2,'headGroupSpec':{'template':" POD "}}"),
-                        a),
+    ray_job_notes(parse_quoted(JOB("'entrypoint':'x','submissionMode':'InteractiveMode','clusterSelector':{'ray.io/cluster':'c'},'extra':1,"
+                                   "'rayClusterSpec':{'more':2,'headGroupSpec':{'template':" POD "}}"),
+                               a),
                   a, &notes);
-    check_errors(
+    check_ray_errors(
         &notes,
         "spec.extra: is no field of this kind\nspec.rayClusterSpec.more: is no field of this kind\nspec.rayClusterSpec: has no effect\n"
         "spec.entrypoint: has no effect with InteractiveMode",

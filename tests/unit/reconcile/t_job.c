@@ -1,4 +1,5 @@
 /* Decisions on RayJobs, from tests/data/reconcile/job.case. */
+#include "plan_words.h"
 #include "words.h"
 
 #include "../../../src/reconcile/job.h"
@@ -323,70 +324,6 @@ static void put_job_action(struct buf *b, const struct action *act)
     buf_putc(b, '\n');
 }
 
-static struct jval status_of(struct job_scene *s, const struct plan *p, struct json *doc)
-{
-    struct err e = {0};
-    for (uint32_t i = 0; i < p->count; i++)
-        if (p->actions[i].verb == &verb_status && CHECK(json_parse(doc, p->actions[i].text, &s->a, &e))) {
-            CHECK(json_str_eq(json_get(json_root(doc), "metadata.uid"), s->job.uid));
-            return json_get(json_root(doc), "status");
-        }
-    return (struct jval){.at = -1};
-}
-
-/* has JSON: the status patch covers it; null PATH: it deletes that; condition JSON; note TEXT: an event begins so; again MS. */
-static bool check_line(struct job_scene *s, struct slice line, const struct plan *p, struct jval status, bool *taken)
-{
-    struct slice rest = line, word = slice_cut(&rest, ' ');
-    struct json want;
-    struct err e = {0};
-    struct jval k, c;
-    int64_t ms = 0;
-    *taken = true;
-    if (slice_eq(word, SLICE("has")))
-        return json_parse(&want, rest, &s->a, &e) && json_there(status) && json_covers(status, json_root(&want));
-    if (slice_eq(word, SLICE("null")))
-        return json_type(json_get(status, arena_dup(&s->a, rest).ptr)) == JSON_NULL;
-    if (slice_eq(word, SLICE("absent")))
-        return json_there(status) && !json_there(json_get(status, arena_dup(&s->a, rest).ptr));
-    if (slice_eq(word, SLICE("again")))
-        return slice_int(rest, &ms) && p->next_ms == NOW_MS + ms;
-    if (slice_eq(word, SLICE("note")))
-        for (uint32_t i = 0; i < p->count; i++)
-            if (p->actions[i].verb == &verb_event && slice_starts(p->actions[i].text, rest))
-                return true;
-    if (slice_eq(word, SLICE("condition")) && json_parse(&want, rest, &s->a, &e))
-        for (struct jiter it = json_iter(json_get(status, "conditions")); json_next(&it, &k, &c);)
-            if (json_covers(c, json_root(&want)))
-                return true;
-    *taken = slice_eq(word, SLICE("note")) || slice_eq(word, SLICE("condition"));
-    return false;
-}
-
-static void compare(struct job_scene *s, struct slice text, const struct plan *p)
-{
-    struct json doc;
-    struct buf got, want;
-    struct jval status = status_of(s, p, &doc);
-    buf_init(&got, MIB);
-    buf_init(&want, MIB);
-    for (uint32_t i = 0; i < p->count; i++)
-        put_job_action(&got, &p->actions[i]);
-    for (text = slice_trim(text); text.ptr;) {
-        struct slice line = expand(s, slice_cut(&text, '\n'));
-        bool taken;
-        bool ok = check_line(s, line, p, status, &taken);
-        if (!taken)
-            buf_printf(&want, "%.*s\n", SLICE_ARG(line));
-        else if (!CHECK(ok))
-            printf("  line: %.*s\n  again: %lld\n  status: %.*s\n", SLICE_ARG(line), (long long)(p->next_ms - NOW_MS),
-                   SLICE_ARG(json_there(status) ? json_raw(status) : SLICE("none")));
-    }
-    CHECK_SLICE(slice_trim(buf_slice(&got)), slice_trim(buf_slice(&want)));
-    buf_free(&got);
-    buf_free(&want);
-}
-
 static void run_case(struct slice text)
 {
     struct job_scene s = {0};
@@ -427,7 +364,7 @@ static void run_case(struct slice text)
         v.status_hash = p.status_hash;
         reconcile_job(&v, &s.a, &p);
     }
-    compare(&s, text, &p);
+    plan_compare(expand(&s, text), &p, s.job.uid, put_job_action, &s.a);
     buf_free(&s.spec);
     buf_free(&s.prior);
     arena_free(&s.a);
@@ -492,7 +429,7 @@ static void test_later_attempts(void)
                                                         "\"rayClusterName\":\"$C1\",\"attempt\":1}")),
                              .now = {NOW_MS, now_us}};
         reconcile_job(&v, &s.a, &p);
-        struct jval status = status_of(&s, &p, &doc);
+        struct jval status = plan_status(&p, s.job.uid, &doc, &s.a);
         CHECK_INT(json_get_int(status, "attempt", -1), cases[i].taken);
         CHECK_INT(json_get_int(status, "failed", -1), cases[i].failed);
         bool creates = false;

@@ -11,20 +11,20 @@ static const int64_t now_us = 1800000000000000;
 
 static const char container[] = "{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}";
 
-static struct slice word_value(struct slice word, const char *name)
+static inline struct slice word_value(struct slice word, const char *name)
 {
     struct slice key = slice_of(name);
     return slice_starts(word, key) && word.len > key.len && word.ptr[key.len] == '=' ? slice_skip(word, key.len + 1) : SLICE_NONE;
 }
 
-static void take_int(struct slice word, const char *name, int32_t *to)
+static inline void take_int(struct slice word, const char *name, int32_t *to)
 {
     int64_t n;
     if (slice_int(word_value(word, name), &n))
         *to = (int32_t)n;
 }
 
-static void set_state(struct pod *p, struct slice word)
+static inline void set_state(struct pod *p, struct slice word)
 {
     if (slice_eq(word, SLICE("ready"))) {
         p->phase = POD_RUNNING;

@@ -1,0 +1,48 @@
+/* The RayJob of one run. Its metadata is what KubeRay's has, but for the name, which is made of the time. */
+#include "raycronjob.h"
+
+#include <mobula/spec.h>
+
+struct slice raycronjob_job_name(const struct raycronjob *c, int64_t due_s, struct arena *a)
+{
+    return arena_printf(a, "%.*s-%lld", SLICE_ARG(c->name), (long long)(due_s / 60));
+}
+
+bool raycronjob_build_job(const struct raycronjob *c, int64_t due_s, struct buf *out, struct arena *a)
+{
+    const struct owner owner = {ray_api_version(RAY_V1), SLICE("RayCronJob"), c->ns, c->name, c->uid};
+    char due[TIME_TEXT_MAX];
+    struct jout w;
+    jout_init(&w, out);
+    jout_object(&w);
+    jout_kstr(&w, "apiVersion", ray_api_version(RAY_V1));
+    jout_kstr(&w, "kind", SLICE("RayJob"));
+    jout_kobject(&w, "metadata");
+    jout_kstr(&w, "name", raycronjob_job_name(c, due_s, a));
+    jout_kstr(&w, "namespace", c->ns);
+    jout_kobject(&w, "labels");
+    jout_kstr(&w, RAYCRONJOB_LABEL, c->name);
+    jout_end(&w);
+    jout_kobject(&w, "annotations");
+    jout_kstr(&w, RAYCRONJOB_TIME, time_format(due_s * 1000000, due));
+    jout_end(&w);
+    write_owner(&w, &owner);
+    jout_end(&w);
+    jout_kraw(&w, "spec", json_raw(c->template));
+    jout_end(&w);
+    return !out->full;
+}
+
+int64_t raycronjob_scheduled(struct jval job, struct arena *a)
+{
+    struct slice time = json_str(json_key(json_get(job, "metadata.annotations"), SLICE(RAYCRONJOB_TIME)), a);
+    struct slice name = json_get_str(job, "metadata.name", a);
+    int64_t us, minutes;
+    if (time_parse(time, &us, NULL))
+        return us / 1000000;
+    if (!json_there(json_key(json_get(job, "metadata.labels"), SLICE(RAYCRONJOB_LABEL))))
+        return CRON_NEVER;
+    while (slice_find(name, '-') >= 0)
+        slice_cut(&name, '-');
+    return slice_int(name, &minutes) && minutes > 0 && minutes < INT32_MAX ? minutes * 60 : CRON_NEVER;
+}

@@ -1,0 +1,31 @@
+/* Inside raycronjob: what a decision has found out, for its parts. */
+#ifndef MOBULA_RAYCRONJOB_DECIDE_H
+#define MOBULA_RAYCRONJOB_DECIDE_H
+
+#include "raycronjob.h"
+
+struct cron_decision {
+    const struct cron_view *in;
+    const struct raycronjob *cron;
+    struct arena *a;
+    struct plan *p;
+    struct jval prior;      /* the status that the server has */
+    int64_t now_s;          /* wall clock */
+    int64_t told_s, last_s; /* the last run: that status tells of, and that is known; CRON_NEVER */
+    int64_t since_s;        /* what is due after this time was not started: the last run, or when the RayCronJob was created */
+    int64_t success_us;     /* when the last run succeeded; 0: none has */
+    struct schedule_due due;
+    uint32_t missed;     /* of what is due, those that will not be started any more */
+    const char *waiting; /* why nothing is started although a run is due: reason of the condition Waiting; NULL: it does not wait */
+    struct slice why;
+};
+
+/* It runs, or may: one that is being deleted for longer than CRON_GOING_MS does not. */
+bool cron_active(const struct cron_decision *d, const struct cron_child *job);
+/* "2027-01-15T08:00:00Z" */
+struct slice cron_time(const struct cron_decision *d, int64_t s);
+
+/* Adds the status patch when it says something new, and events that belong to it. Returns whether the server has it all already. */
+bool cron_decide_status(struct cron_decision *d);
+
+#endif

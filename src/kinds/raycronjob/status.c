@@ -1,0 +1,159 @@
+/* A RayCronJob's status: lastScheduleTime is KubeRay's, lastSuccessfulTime and active are a CronJob's, missedRuns and conditions are ours.
+ */
+#include "decide.h"
+
+#include <mobula/spec.h>
+
+static struct slice invalid_text(const struct cron_decision *d, size_t max)
+{
+    if (d->in->errors->count)
+        return ray_errors_text(d->in->errors, max, d->a);
+    return d->in->zone ? SLICE("") : arena_cut(d->a, arena_printf(d->a, "spec.timeZone: %.*s", SLICE_ARG(d->in->zone_why)), max);
+}
+
+/* ---- writing ---- */
+
+static void write_active(const struct cron_decision *d, struct jout *w)
+{
+    uint32_t told = 0;
+    jout_karray(w, "active");
+    for (uint32_t i = 0; i < d->in->job_count && told < CRON_ACTIVE_TOLD; i++) {
+        const struct cron_child *job = &d->in->jobs[i];
+        if (!cron_active(d, job))
+            continue;
+        told++;
+        jout_object(w);
+        jout_kstr(w, "apiVersion", ray_api_version(RAY_V1));
+        jout_kstr(w, "kind", SLICE("RayJob"));
+        jout_kstr(w, "namespace", d->cron->ns);
+        jout_kstr(w, "name", job->name);
+        jout_kstr(w, "uid", job->uid);
+        jout_end(w);
+    }
+    jout_end(w);
+}
+
+static bool is_ours(struct jval type)
+{
+    return json_str_eq(type, SLICE("Valid")) || json_str_eq(type, SLICE("Suspended")) || json_str_eq(type, SLICE("Waiting"));
+}
+
+static void write_conditions(const struct cron_decision *d, struct jout *w, struct slice stamp)
+{
+    struct slice wrong = invalid_text(d, LIMIT_JOB_MESSAGE);
+    int64_t generation = d->cron->generation;
+    struct jval k, v;
+    struct condition all[3] = {{"Valid", slice_empty(wrong),
+                                slice_empty(wrong)     ? SLICE("SpecAccepted")
+                                : d->in->errors->count ? SLICE("InvalidSpec")
+                                                       : SLICE("UnknownTimeZone"),
+                                wrong, generation}};
+    size_t count = 1;
+    if (d->cron->suspend || json_there(status_condition(d->prior, SLICE("Suspended"))))
+        all[count++] = (struct condition){"Suspended", d->cron->suspend, SLICE("Suspend"), SLICE(""), generation};
+    if (d->waiting)
+        all[count++] = (struct condition){"Waiting", true, slice_of(d->waiting), arena_cut(d->a, d->why, LIMIT_JOB_MESSAGE), generation};
+    jout_karray(w, "conditions");
+    for (size_t i = 0; i < count; i++)
+        status_write_condition(w, &all[i], d->prior, stamp, d->a);
+    for (struct jiter it = json_iter(json_get(d->prior, "conditions")); json_next(&it, &k, &v);)
+        if (!is_ours(json_get(v, "type")))
+            jout_raw(w, json_raw(v));
+    jout_end(w);
+}
+
+static struct slice write_status(const struct cron_decision *d, struct slice stamp)
+{
+    char text[TIME_TEXT_MAX];
+    struct buf b;
+    struct jout w;
+    buf_init(&b, LIMIT_JSON_ITEM);
+    jout_init(&w, &b);
+    jout_object(&w);
+    status_put(&w, d->prior, "lastScheduleTime", d->last_s == CRON_NEVER ? SLICE("") : cron_time(d, d->last_s));
+    status_put(&w, d->prior, "lastSuccessfulTime", d->success_us ? time_format(d->success_us, text) : SLICE(""));
+    write_active(d, &w);
+    jout_kint(&w, "missedRuns", d->missed);
+    jout_kint(&w, "observedGeneration", d->cron->generation);
+    write_conditions(d, &w, stamp);
+    jout_end(&w);
+    if (b.full)
+        fatal("raycronjob: a status of our own exceeds %d bytes (LIMIT_JSON_ITEM)", LIMIT_JSON_ITEM);
+    struct slice out = arena_dup(d->a, buf_slice(&b));
+    buf_free(&b);
+    return out;
+}
+
+/* ---- telling ---- */
+
+static void say_invalid(const struct cron_decision *d)
+{
+    struct jval before = status_condition(d->prior, SLICE("Valid"));
+    bool said =
+        json_str_eq(json_get(before, "status"), SLICE("False")) && json_get_int(before, "observedGeneration", -1) == d->cron->generation;
+    struct slice wrong = invalid_text(d, LIMIT_KUBE_EVENT_NOTE);
+    if (!slice_empty(wrong) && !said)
+        plan_event(d->p, true, "InvalidRayCronJobSpec", wrong);
+}
+
+static void say_missed(const struct cron_decision *d, int64_t from_s, uint32_t count, bool more)
+{
+    if (count && json_get_int(d->prior, "missedRuns", 0) == 0)
+        plan_event(d->p, true, "MissedRuns",
+                   arena_printf(d->a, "%s%u run%s due after %.*s %s not started", more ? "more than " : "", count, count == 1 ? "" : "s",
+                                SLICE_ARG(cron_time(d, from_s)), count == 1 ? "was" : "were"));
+}
+
+/* A run that status does not tell of yet: that it was started, and what was passed over for it. */
+static void say_started(const struct cron_decision *d)
+{
+    int64_t created_s = d->cron->created_us / 1000000, from_s = d->told_s == CRON_NEVER ? created_s : d->told_s;
+    uint32_t between = 0;
+    for (uint32_t i = 0; i < d->in->job_count; i++) {
+        const struct cron_child *job = &d->in->jobs[i];
+        between += job->scheduled_s > from_s && job->scheduled_s < d->last_s;
+        if (job->scheduled_s == d->last_s)
+            plan_event(d->p, false, "CreatedRayJob",
+                       arena_printf(d->a, "created RayJob %.*s, due at %.*s", SLICE_ARG(job->name), SLICE_ARG(cron_time(d, d->last_s))));
+    }
+    if (!d->in->zone || d->in->errors->count || from_s >= d->last_s)
+        return;
+    struct schedule_due over = schedule_due(&d->cron->schedule, d->in->zone, created_s, from_s, d->last_s - 1);
+    say_missed(d, from_s, over.count > between ? over.count - between : 0, over.more);
+}
+
+static void say_waiting(const struct cron_decision *d)
+{
+    struct jval before = status_condition(d->prior, SLICE("Waiting"));
+    if (d->waiting && !json_str_eq(json_get(before, "reason"), slice_of(d->waiting)))
+        plan_event(d->p, d->cron->policy != CRON_FORBID || !slice_eq(slice_of(d->waiting), SLICE("JobAlreadyActive")), d->waiting,
+                   arena_cut(d->a, d->why, LIMIT_KUBE_EVENT_NOTE));
+}
+
+bool cron_decide_status(struct cron_decision *d)
+{
+    struct json *next = arena_new(d->a, struct json);
+    struct err e = {0};
+    char now[TIME_TEXT_MAX];
+    struct slice brief = write_status(d, SLICE(""));
+    if (!json_parse(next, brief, d->a, &e))
+        fatal("raycronjob: a status of our own cannot be read: %s", e.text);
+    uint64_t hash = hash64(brief, 0);
+    if (status_has(d->prior, json_root(next)) || hash == d->in->status_hash)
+        return true;
+    if (d->in->now.mono_ms < d->in->status_not_before_ms) {
+        plan_look_again(d->p, d->in->status_not_before_ms);
+        return false;
+    }
+    say_invalid(d);
+    if (d->last_s != d->told_s)
+        say_started(d);
+    else
+        say_missed(d, d->since_s, d->missed, d->due.more);
+    say_waiting(d);
+    struct slice status = write_status(d, time_format(d->in->now.wall_us, now));
+    plan_add(d->p, &verb_status)->text =
+        arena_printf(d->a, "{\"metadata\":{\"uid\":\"%.*s\"},\"status\":%.*s}", SLICE_ARG(d->cron->uid), SLICE_ARG(status));
+    d->p->status_hash = hash;
+    return false;
+}
