@@ -12,7 +12,7 @@
 VERSION := 0.1.0
 
 # Lowest first. A room knows only those before it, and so its tests are linked with only those.
-ROOMS := base json yaml tls http net kube grpc heads ray reconcile kinds operator cli
+ROOMS := base json yaml tls http net kube grpc heads ray reconcile control kinds operator cli
 
 all: mobula
 
@@ -100,8 +100,8 @@ REAL_ROOMS := $(foreach r,$(ROOMS),$(if $(wildcard src/$(r)/*.c src/$(r)/*/*.c),
 seen :=
 $(foreach r,$(REAL_ROOMS) $(TEST_ROOMS),$(eval seen := $(r) $(seen))$(eval below_$(r) := $(seen)))
 ALL_ROOMS := $(seen)
-# Decisions name verbs, which are the operator's.
-below_reconcile := operator $(below_reconcile)
+# Decisions name verbs, and the controller core a table: both are the kinds'.
+$(foreach r,reconcile control,$(eval below_$(r) := $(below_kinds)))
 
 sources_of = $(filter-out %/main.c,\
     $(wildcard $(if $(filter $(1),$(TEST_ROOMS)),tests,src)/$(1)/*.c) $(if $(filter kinds,$(1)),$(wildcard src/kinds/*/*.c)))

@@ -14,7 +14,7 @@ struct slice embed_all(struct arena *a)
     struct err e = {0};
     __attribute__((cleanup(buf_free))) struct buf files;
     buf_init(&files, MIB);
-    if (!inflate((struct slice){embed_begin, (size_t)(embed_end - embed_begin)}, &files, &e))
+    if (!inflate((struct slice){embed_begin, (size_t)((uintptr_t)embed_end - (uintptr_t)embed_begin)}, &files, &e))
         fatal("the embedded files cannot be read: %s", e.text);
     return arena_dup(a, buf_slice(&files));
 }

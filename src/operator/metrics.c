@@ -1,6 +1,5 @@
 /* Prometheus text. Few series, none per object: their number does not grow with the cluster. */
-#include "kind.h"
-#include "verbs.h"
+#include "op.h"
 
 static void one(struct buf *b, const char *name, const char *type, const char *help, int64_t value)
 {

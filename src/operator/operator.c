@@ -1,4 +1,4 @@
-#include "kind.h"
+#include "op.h"
 
 enum { PATH_MAX_BYTES = 2 * KIB };
 

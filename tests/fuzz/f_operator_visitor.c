@@ -1,6 +1,6 @@
 /* Anybody's bytes at the health and metrics listeners, in pieces: what comes back is nothing or exactly one whole answer, and then the
  * connection ends. */
-#include "src/operator/op.h"
+#include <mobula/kinds.h>
 #include "tests/unit/kube/fakenet.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -2,7 +2,7 @@
 #ifndef MOBULA_FUZZ_OP_RECORDS_H
 #define MOBULA_FUZZ_OP_RECORDS_H
 
-#include "src/operator/kind.h"
+#include <mobula/kinds.h>
 #include "tests/unit/kube/fakenet.h"
 
 static void check_pod(const struct pod_record *r)

@@ -2,7 +2,7 @@
  */
 #include "jobs.h"
 
-#include "src/operator/op.h"
+#include <mobula/kinds.h>
 
 enum { MAX_DOWN_MS = 5000, MAX_LAST_MS = 8000, MAX_FREEZE_MS = 15000, MAX_RESTART_MS = 3000 };
 
@@ -295,7 +295,7 @@ static void say_no(struct sim *s, struct world_request *q)
     static const struct {
         int status;
         const char *reason;
-        unsigned verbs;
+        unsigned methods;
     } list[] = {{403, "Forbidden", ANY},
                 {409, "Conflict", ANY - GET},
                 {401, "Unauthorized", ANY},
@@ -310,12 +310,12 @@ static void say_no(struct sim *s, struct world_request *q)
                 {410, "Gone", ANY - GET},
                 {413, "RequestEntityTooLarge", BODIES},
                 {415, "UnsupportedMediaType", BODIES}};
-    static const char *const verbs[] = {"GET", "POST", "PATCH", "PUT", "DELETE"};
+    static const char *const methods[] = {"GET", "POST", "PATCH", "PUT", "DELETE"};
     unsigned verb = 0;
-    for (size_t i = 0; i < COUNT_OF(verbs); i++)
-        verb |= slice_eq(q->method, slice_of(verbs[i])) ? 1u << i : 0;
+    for (size_t i = 0; i < COUNT_OF(methods); i++)
+        verb |= slice_eq(q->method, slice_of(methods[i])) ? 1u << i : 0;
     uint32_t i = s->dice[FAULT_REFUSED][2] % COUNT_OF(list);
-    while (!(list[i].verbs & verb))
+    while (!(list[i].methods & verb))
         i = (i + 1) % COUNT_OF(list);
     refuse(s, q, list[i].status, list[i].reason, 0);
 }

@@ -2,7 +2,7 @@
  * forgets it when its head begins anew. */
 #include "jobs.h"
 
-#include "src/operator/op.h"
+#include <mobula/kinds.h>
 
 enum { LATE_MS = 14 * 1000, TRY_MS = 300, LOOK_MS = 1000 };
 

@@ -4,7 +4,7 @@
 
 #include "tests/apiserver/dom.h"
 
-#include "src/operator/op.h"
+#include <mobula/kinds.h>
 
 static const char *const identities[WORLD_PROCESSES] = {"op-0", "op-1"};
 

@@ -4,7 +4,7 @@
 
 #include "tests/apiserver/dom.h"
 
-#include "src/operator/op.h"
+#include <mobula/kinds.h>
 
 enum { COLLECTED_MS = 5000 }; /* the collector and the kubelet have had their time */
 

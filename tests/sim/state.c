@@ -1,7 +1,7 @@
 /* What the operator is doing, and what the end is: the oracles that look at everything at once. */
 #include "jobs.h"
 
-#include "src/operator/kind.h"
+#include <mobula/kinds.h>
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #include "sim.h"
 
 #include "src/kube/watch.h"
-#include "src/operator/kind.h"
+#include <mobula/kinds.h>
 
 void views_started(struct sim *s, uint32_t process)
 {

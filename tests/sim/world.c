@@ -1,5 +1,5 @@
 #include "fakeray.h"
-#include "src/operator/op.h"
+#include <mobula/kinds.h>
 
 /* ---- life ---- */
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The rules of the house that no compiler knows: who may include whom, lengths, words, what lies at the top and what lies about.
 
-    tests/tools/rules.py RULE        one of: top rooms lengths words bugs mutants
+    tests/tools/rules.py RULE        one of: top rooms lengths words bugs mutants control
 
 Reads the files that git tracks or would track. Prints each breach as path:line: what, and exits 1 when there was one.
 """
@@ -19,8 +19,8 @@ FILE_LINES, FUNCTION_LINES, COLUMNS = 600, 60, 140
 TOP = set("Makefile src vendor include tests scratch-image airgap docs README.md LICENSE .ci .clang-format .gitignore".split())
 
 # Lowest first: a room may include the headers of those before it, and its own.
-ROOMS = "base json yaml tls http net kube grpc heads ray reconcile kinds operator cli".split()
-ROOM_OF_HEADER = {"limits": "base", "plan": "reconcile", "spec": "ray"}
+ROOMS = "base json yaml tls http net kube grpc heads ray reconcile control kinds operator cli".split()
+ROOM_OF_HEADER = {"limits": "base", "plan": "reconcile", "operator": "control", "spec": "ray"}
 
 # Headers that only these rooms may include: each library has one owner, and so have sockets.
 OWNERS = {
@@ -218,9 +218,21 @@ def check_mutants():
             yield f"{path}:1: {why}"
 
 
+def check_control():
+    """The controller core knows no kind: it goes by their tables."""
+    named = re.compile(r"mobula/kinds\.h|\bkind_(?!count\b|s\b)\w+|\b(raycluster|rayjob|kservice|raycronjob)_\w+|\"Ray[A-Z]\w+\"")
+    for path in files():
+        if path.parts[:2] != ("src", "control"):
+            continue
+        for number, line in enumerate(text(path).splitlines(), 1):
+            found = named.search(line)
+            if found:
+                yield f"{path}:{number}: names a kind: {found[0]}"
+
+
 def main():
     rules = {"top": check_top, "rooms": check_rooms, "lengths": check_lengths, "words": check_words, "bugs": check_bugs,
-             "mutants": check_mutants}
+             "mutants": check_mutants, "control": check_control}
     if len(sys.argv) != 2 or sys.argv[1] not in rules:
         sys.exit(__doc__)
     breaches = list(rules[sys.argv[1]]())

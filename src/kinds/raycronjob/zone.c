@@ -195,7 +195,7 @@ static bool take_header(struct slice *file, size_t time_size, struct counts *c, 
 static bool read_changes(const char *data, const struct counts *c, struct zone *out)
 {
     const char *kinds = data + c->changes * 8, *types = kinds + c->changes;
-    int32_t offsets[ZONE_TYPES_MAX];
+    int32_t offsets[ZONE_TYPES_MAX] = {0};
     for (size_t i = 0; i < c->types; i++) {
         offsets[i] = (int32_t)(uint32_t)big_endian(types + i * TYPE, 4);
         if (offsets[i] < -OFFSET_MAX_S || offsets[i] > OFFSET_MAX_S)

@@ -96,8 +96,8 @@ static void test_copy(void)
                                       "…",
                                       "a…",
                                       "ab…",
-                                      "ab\xe2\x82\xac"
-                                      "c"};
+                                      ("ab\xe2\x82\xac"
+                                       "c")};
     char out[64];
     for (size_t size = 1; size <= COUNT_OF(cut); size++) {
         test_case("copy into %zu bytes", size);

@@ -3,7 +3,7 @@
 #ifndef MOBULA_TEST_HEADS_H
 #define MOBULA_TEST_HEADS_H
 
-#include "src/operator/kind.h"
+#include <mobula/kinds.h>
 #include "tests/unit/kube/fakenet.h"
 
 #pragma GCC diagnostic push

@@ -1,6 +1,6 @@
 /* Who owns a cluster, who is found by a name, and who is told of it. Whoever may write a RayCluster writes its owner references too. */
 #include "heads.h"
-#include "src/operator/verbs.h"
+#include <mobula/kinds.h>
 
 static struct cluster *tell_owned(struct rig *r, int n, int owner, unsigned version)
 {

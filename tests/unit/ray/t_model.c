@@ -309,19 +309,19 @@ static const struct {
     struct ray_sums want;
     enum err_code code;
 } sums[] = {
-    {"", ",\"replicas\":2", {.cpu = {0}}, ERR_NONE},
+    {"", ",\"replicas\":2", {.cpu = {0, 0}}, ERR_NONE},
     {",\"resources\":{\"requests\":{\"cpu\":\"500m\",\"memory\":\"1Gi\"},\"limits\":{\"cpu\":2,\"google.com/tpu\":4}}",
      ",\"replicas\":2,\"numOfHosts\":2",
-     {.cpu = {5 * 500}, .memory = {5LL << 30, QUANTITY_BINARY}, .tpu = {5 * 4}},
+     {.cpu = {5 * 500, 0}, .memory = {5LL << 30, QUANTITY_BINARY}, .tpu = {5 * 4, 0}},
      ERR_NONE},
     {",\"resources\":{\"limits\":{\"cpu\":2,\"memory\":100,\"nvidia.com/gpu\":1,\"nvidia.com/mig-1g.5gb\":2},\"requests\":{\"nvidia.com/"
      "gpu\":1}}",
      ",\"replicas\":1",
-     {.cpu = {4000}, .memory = {200}, .gpu = {6}},
+     {.cpu = {4000, 0}, .memory = {200, 0}, .gpu = {6, 0}},
      ERR_NONE},
     {",\"resources\":{\"requests\":{\"cpu\":\"1\"}}},{\"name\":\"side\",\"resources\":{\"requests\":{\"cpu\":\"250m\"}}",
      ",\"replicas\":3,\"suspend\":true",
-     {.cpu = {1250}},
+     {.cpu = {1250, 0}},
      ERR_NONE},
     {",\"resources\":{\"requests\":{\"memory\":\"8G\"}}},{\"name\":\"side\",\"resources\":{\"requests\":{\"memory\":\"1Gi\"}}",
      ",\"replicas\":0",
@@ -331,8 +331,8 @@ static const struct {
      ",\"replicas\":0",
      {.memory = {1000, QUANTITY_EXPONENT}},
      ERR_NONE},
-    {",\"resources\":{\"requests\":{\"memory\":\"8Ei\"}}", ",\"replicas\":1", {.cpu = {0}}, ERR_RANGE},
-    {",\"resources\":{\"requests\":{\"memory\":\"7Ei\"}}", ",\"replicas\":1", {.cpu = {0}}, ERR_RANGE},
+    {",\"resources\":{\"requests\":{\"memory\":\"8Ei\"}}", ",\"replicas\":1", {.cpu = {0, 0}}, ERR_RANGE},
+    {",\"resources\":{\"requests\":{\"memory\":\"7Ei\"}}", ",\"replicas\":1", {.cpu = {0, 0}}, ERR_RANGE},
 };
 
 static void test_sums(void)

@@ -2,7 +2,7 @@
  * which it is not. What is looked at only when a run is over is broken by tests/mutants. */
 #include "tests/sim/jobs.h"
 
-#include "src/operator/op.h"
+#include <mobula/kinds.h>
 
 #include "../test.h"
 

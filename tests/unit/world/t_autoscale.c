@@ -1,7 +1,7 @@
 /* Autoscaling without Ray: the operator, the API server and the heads of its clusters in one process, in virtual time. */
 #include "scaled.h"
 
-#include "src/operator/op.h"
+#include <mobula/kinds.h>
 
 enum { POLL = RAY_GCS_EVERY_MS + 50, PROGRESS_MS = 70 * 1000 }; /* progress is written to status at most once a minute */
 

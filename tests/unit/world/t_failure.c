@@ -1,7 +1,7 @@
 /* Things fail: pods, heads, quotas, namespaces. Nothing is tried in a tight loop, and all comes back when the cause is gone. */
 #include "scene.h"
 
-#include "../../../src/operator/op.h"
+#include <mobula/kinds.h>
 
 /* A cluster whose workers (or head) carry an annotation that makes the model's kubelet misbehave. */
 static void apply_failing(struct world *w, const char *head, const char *worker, int workers)

@@ -3,7 +3,7 @@
  * garbage collector takes it. And what is answered then does not bring it back. */
 #include "jobs.h"
 
-#include "../../../src/operator/kind.h"
+#include <mobula/kinds.h>
 
 static const char cluster_path[] = "/apis/ray.io/v1/namespaces/n/rayclusters/c";
 

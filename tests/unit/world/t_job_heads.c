@@ -2,7 +2,7 @@
  * is submitted twice, and nobody waits for another's head. */
 #include "jobs.h"
 
-#include "src/operator/op.h"
+#include <mobula/kinds.h>
 
 static bool text_in(struct slice text, const char *what)
 {

@@ -1,7 +1,7 @@
 /* What was decided waits, for a connection or for its turn. When it has waited so long that its reason may be gone, it is decided anew. */
 #include "jobs.h"
 
-#include "../../../src/operator/op.h"
+#include <mobula/kinds.h>
 
 /* The server answers the POST of a pod so late, and connections as it likes. */
 struct slow {

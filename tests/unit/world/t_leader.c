@@ -1,7 +1,7 @@
 /* Leadership: who does not hold the lease writes nothing, remembers nothing that is gone, and goes on where the other stopped. */
 #include "scene.h"
 
-#include "../../../src/operator/op.h"
+#include <mobula/kinds.h>
 
 static const char lease_path[] = "/apis/coordination.k8s.io/v1/namespaces/n/leases/mobula";
 

@@ -4,7 +4,7 @@
  */
 #include "scene.h"
 
-#include "../../../src/operator/kind.h"
+#include <mobula/kinds.h>
 
 enum {
     NOTICED_MS = 5 * 1000,

@@ -1,0 +1,89 @@
+/* Whether a cluster is still there, or a job. The garbage collector takes pods and services after their cluster has gone, and clusters
+ * after their job. A watch of clusters that has fallen silent does not tell of that, and whoever puts back what is missing makes it as fast
+ * as it is taken. So what went by another hand than ours raises a doubt, and the cluster is read before anything else is done for it. It is
+ * read by a list of its name: that takes no right beyond those of a watch. */
+#include <mobula/control.h>
+
+enum { MISSED = 2 };
+
+void cluster_doubt(struct cluster *c)
+{
+    c->unsure = c->present;
+}
+
+static void still_unsure(struct op *op, struct cluster *c)
+{
+    c->unsure = true;
+    c->not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->missed, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
+    cluster_wake_at(op, c, c->not_before_ms);
+}
+
+/* Most often its end is only on its way here. When it is still not known a moment later, the watch is not to be trusted any more. */
+static void missed(struct op *op, struct cluster *c)
+{
+    still_unsure(op, c);
+    if (++c->missed != MISSED)
+        return;
+    log_warn("a resource is gone and its watch has not told: all are listed anew", LF_CSTR("resource", c->kind->plural),
+             LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name));
+    kube_watch_refresh(source_of(c->space, c->kind)->watch, op->now);
+}
+
+/* Returns false when the answer is no list. */
+static bool read_list(struct op *op, struct cluster *c, struct slice body)
+{
+    struct err e = {0};
+    struct json doc;
+    uint64_t version;
+    arena_reset(&op->event_arena, 64 * KIB);
+    if (!json_parse(&doc, body, &op->event_arena, &e) || json_type(json_get(json_root(&doc), "items")) != JSON_ARRAY)
+        return false;
+    struct jval k, item;
+    for (struct jiter it = json_iter(json_get(json_root(&doc), "items")); json_next(&it, &k, &item);) {
+        if (!json_str_eq(json_get(item, "metadata.uid"), slice_of(c->uid)))
+            continue; /* made again under its name */
+        if (!kube_version_parse(json_get_str(item, "metadata.resourceVersion", &op->event_arena), &version))
+            return false;
+        c->missed = 0;
+        extract_cluster(op, source_of(c->space, c->kind), item, version, 0);
+        return true;
+    }
+    missed(op, c);
+    return true;
+}
+
+static void confirm_done(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
+{
+    struct op *op = owner;
+    struct cluster *c = (struct cluster *)(uintptr_t)tag;
+    op->now = now;
+    if (c->present && (a->outcome != KUBE_OK || !read_list(op, c, a->body)))
+        still_unsure(op, c);
+    c->in_flight--;
+    op->flights--;
+    work_settle(op, c);
+}
+
+void cluster_confirm(struct op *op, struct cluster *c)
+{
+    struct err e = {0};
+    struct slice name = arena_printf(&op->plan_arena, "metadata.name=%s", c->name);
+    buf_clear(&op->path);
+    kube_path(&op->path, c->kind->resource, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    kube_query(&op->path, "fieldSelector", name);
+    struct kube_request r = {.lane = KUBE_LANE_MAIN,
+                             .method = SLICE("GET"),
+                             .path = buf_slice(&op->path),
+                             .again = true,
+                             .done = confirm_done,
+                             .owner = op,
+                             .about = c,
+                             .tag = (uint64_t)(uintptr_t)c};
+    c->unsure = false; /* what goes from now on is another doubt */
+    if (!kube_call(op->client, &r, op->now, &e)) {
+        still_unsure(op, c);
+        return;
+    }
+    c->in_flight++;
+    op->flights++;
+}

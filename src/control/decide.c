@@ -1,0 +1,161 @@
+/* From a dirty record to a plan: the record's bytes become a model, the model and the children's records a view, the view a plan. */
+#include <mobula/control.h>
+
+/* The record's bytes as one object again, as ray_read wants it. */
+static struct slice object_text(const struct cluster *c, struct slice meta, struct slice spec, struct arena *a)
+{
+    struct slice api = c->kind->api_version;
+    meta = slice_skip(slice_head(meta, meta.len - 1), 1); /* without its braces */
+    char gone[TIME_TEXT_MAX];
+    return arena_printf(a,
+                        "{\"apiVersion\":\"%.*s\",\"kind\":\"%s\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"%.*s\",\"uid\":\"%s\","
+                        "\"generation\":%lld%s%s%.*s},\"spec\":%.*s}",
+                        SLICE_ARG(api), c->kind->name, c->name, SLICE_ARG(istr_slice(c->ns)), c->uid, (long long)c->generation,
+                        c->deleting ? arena_printf(a, ",\"deletionTimestamp\":\"%.*s\"", SLICE_ARG(time_format(c->deleted_us, gone))).ptr
+                                    : "",
+                        meta.len ? "," : "", SLICE_ARG(meta), SLICE_ARG(spec));
+}
+
+/* What was read once is read again, unless it came without the fields that every object has, in the room of which it passed
+ * LIMIT_JSON_TOKENS: then *e says so, and the name and the uid are all that there is of it. */
+static struct jval read_again(const struct cluster *c, struct arena *a, struct err *e)
+{
+    struct json *doc = arena_new(a, struct json);
+    struct err none = {0};
+    if (json_parse(doc, object_text(c, istr_slice(c->meta), istr_slice(c->spec), a), a, e))
+        return json_root(doc);
+    if (!json_parse(doc, object_text(c, SLICE("{}"), SLICE("null"), a), a, &none))
+        fatal("operator: the name of a resource that was read before cannot be read again: %s", none.text);
+    return json_root(doc);
+}
+
+void model_load(struct op *op, struct cluster *c)
+{
+    if (op->parsed == c)
+        return;
+    struct err e = {0};
+    arena_reset(&op->model_arena, 256 * KIB);
+    memset(&op->errors, 0, sizeof op->errors);
+    c->kind->read(op, c, read_again(c, &op->model_arena, &e));
+    op->parsed = c;
+    if (e.code) /* and not that there is no spec */
+        op->errors =
+            (struct ray_errors){.list = {{.path = SLICE("spec"), .text = arena_dup(&op->model_arena, slice_of(e.text))}}, .count = 1};
+}
+
+/* Actions that only move records. Returns whether there was one. */
+bool plan_move(struct op *op, struct cluster *c, const struct plan *p)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < p->count; i++) {
+        const struct action *act = &p->actions[i];
+        if (act->verb->how != VERB_MOVE)
+            continue;
+        act->verb->carry_out(op, c, act);
+        op->stats.actions[verb_number(act->verb)]++;
+        any = true;
+    }
+    return any;
+}
+
+static bool is_call(const struct action *act)
+{
+    return act->verb->how != VERB_MOVE;
+}
+
+static struct slice copy_behind(char **at, struct slice s)
+{
+    if (slice_empty(s))
+        return SLICE_NONE;
+    char *p = *at;
+    memcpy(p, s.ptr, s.len);
+    *at += s.len;
+    return (struct slice){p, s.len};
+}
+
+/* The plan outlives the arena it was made in: its actions and their texts move into one block. */
+static struct work *work_copy(const struct plan *p, struct now now)
+{
+    uint32_t count = 0;
+    size_t text = 0;
+    for (uint32_t i = 0; i < p->count; i++)
+        if (is_call(&p->actions[i])) {
+            count++;
+            text += p->actions[i].name.len + p->actions[i].uid.len + p->actions[i].text.len;
+        }
+    if (count == 0)
+        return NULL;
+    struct work *w = mem_alloc(sizeof *w + count * sizeof w->actions[0] + text);
+    char *at = (char *)&w->actions[count];
+    w->began_ms = now.mono_ms;
+    w->status_hash = p->status_hash;
+    w->reasons = p->reasons;
+    for (uint32_t i = 0; i < p->count; i++) {
+        if (!is_call(&p->actions[i]))
+            continue;
+        struct action *to = &w->actions[w->count++];
+        *to = p->actions[i];
+        to->name = copy_behind(&at, to->name);
+        to->uid = copy_behind(&at, to->uid);
+        to->text = copy_behind(&at, to->text);
+    }
+    return w;
+}
+
+/* A decision costs in proportion to the cluster's pods, and each of its pods brings events: what comes soon after a decision is gathered
+ * for the next. Whoever has been quiet is decided at once. */
+static int64_t pace_ms(const struct cluster *c)
+{
+    enum { LEAST_MS = 100, PODS_PER_MS = 10, MOST_MS = 1000 };
+    int64_t ms = c->pod_count / PODS_PER_MS;
+    return ms < LEAST_MS ? LEAST_MS : ms < MOST_MS ? ms : MOST_MS;
+}
+
+void decide_one(struct op *op, struct cluster *c)
+{
+    if (!c->present) {
+        cluster_settle(op, c);
+        return;
+    }
+    space_tell_absent(c->space, c->kind);
+    if (!space_synced(c->space, c->kind) || c->work || c->in_flight)
+        return; /* it is touched again when that is over */
+    int64_t due = c->not_before_ms > c->decided_ms + pace_ms(c) ? c->not_before_ms : c->decided_ms + pace_ms(c);
+    if (op->now.mono_ms < due) {
+        cluster_wake_at(op, c, due);
+        return;
+    }
+    if (c->unsure) {
+        cluster_confirm(op, c);
+        return;
+    }
+    if (c->kind->unsettled(op, c))
+        return;
+    c->decided_ms = op->now.mono_ms;
+    c->dirty = false;
+    model_load(op, c);
+    struct plan p;
+    int64_t doubted_ms = c->kind->recall(op, c), next_ms = c->kind->decide(op, c, &p);
+    timer_set(op, c, next_ms < doubted_ms ? next_ms : doubted_ms);
+    c->work = work_copy(&p, op->now);
+    if (!c->work)
+        return;
+    op->stats.plans++;
+    ring_add(op, c);
+}
+
+void decide_all(struct op *op)
+{
+    struct cluster *c;
+    while ((c = timer_due(op, op->now.mono_ms)) != NULL)
+        cluster_touch(op, c);
+    for (int i = 0; i < OPERATOR_DECISIONS && (c = dirty_pop(op)) != NULL; i++)
+        decide_one(op, c);
+}
+
+void decide_none(struct op *op)
+{
+    for (struct cluster *c; (c = dirty_pop(op)) != NULL;)
+        if (!c->present)
+            cluster_settle(op, c);
+}

@@ -1,0 +1,44 @@
+/* Failures of an object, counted for each of its parts, so that nothing is done again in a tight loop. */
+#include <mobula/control.h>
+
+static bool same_group(const struct failing *f, struct slice group, bool head)
+{
+    return head ? f->group == NULL : f->group != NULL && slice_eq(istr_slice(f->group), group);
+}
+
+struct group_failures *failures_of(struct op *op, struct cluster *c, struct slice group, bool head, bool make)
+{
+    for (struct failing *f = c->failing; f; f = f->next)
+        if (same_group(f, group, head))
+            return &f->f;
+    if (!make)
+        return NULL;
+    struct failing *f = mem_alloc(sizeof *f);
+    f->group = head ? NULL : intern_get(&op->strings, group);
+    f->next = c->failing;
+    c->failing = f;
+    return &f->f;
+}
+
+static void failing_free(struct op *op, struct failing **link)
+{
+    struct failing *f = *link;
+    *link = f->next;
+    intern_drop(&op->strings, f->group);
+    mem_free(f);
+}
+
+void failures_forget(struct op *op, struct cluster *c, struct slice group, bool head)
+{
+    for (struct failing **link = &c->failing; *link; link = &(*link)->next)
+        if (same_group(*link, group, head)) {
+            failing_free(op, link);
+            return;
+        }
+}
+
+void failures_clear(struct op *op, struct cluster *c)
+{
+    while (c->failing)
+        failing_free(op, &c->failing);
+}

@@ -1,0 +1,159 @@
+/* Answers move records. What was created is in the cache before the next decision; what was refused is counted against its group; what is
+ * unknown is looked up by name before anything else is done for that cluster. */
+#include <mobula/control.h>
+
+struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *version)
+{
+    struct err e = {0};
+    arena_reset(&op->event_arena, 64 * KIB);
+    struct json *doc = arena_new(&op->event_arena, struct json);
+    if (!json_parse(doc, json_without(a->body, KUBE_UNREAD, &op->event_arena), &op->event_arena, &e))
+        return (struct jval){.at = -1};
+    struct jval root = json_root(doc);
+    if (!kube_version_parse(json_get_str(root, "metadata.resourceVersion", &op->event_arena), version))
+        return (struct jval){.at = -1};
+    return root;
+}
+
+void log_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text, int64_t again_ms)
+{
+    if (!op->leading || op->stopping)
+        return; /* what was recalled is no trouble */
+    if (say_failed(op, f->failed, verb_number(f->verb), said_of(c, SLICE(""), 0)))
+        log_warn("call failed", LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF_CSTR("action", verb_name(f->verb)),
+                 LF_CSTR("object", f->name), LF_CSTR("error", text), LF_INT("retry_in_ms", again_ms - op->now.mono_ms));
+}
+
+static void keep_asked(struct cluster *c, const struct flight *f)
+{
+    if (c->not_before_ms < f->not_before_ms)
+        c->not_before_ms = f->not_before_ms;
+}
+
+void cluster_wait(struct op *op, struct cluster *c, const struct flight *f, const char *text)
+{
+    enum { LOOK_AGAIN_MS = 1000, PATIENCE = 16 }; /* so that nobody waits much longer than it took */
+    work_drop(c);
+    if (op->now.mono_ms >= c->not_before_ms) {
+        c->not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->waits / PATIENCE, LOOK_AGAIN_MS, OPERATOR_BACKOFF_MAX_MS);
+        if (c->waits < UINT8_MAX)
+            c->waits++;
+    }
+    keep_asked(c, f);
+    cluster_wake_at(op, c, c->not_before_ms);
+    log_trouble(op, c, f, text, c->not_before_ms);
+}
+
+/* Of the calls that were in flight together, one counts. */
+void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text)
+{
+    work_drop(c);
+    if (op->now.mono_ms >= c->not_before_ms)
+        c->not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->trouble++, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
+    keep_asked(c, f);
+    cluster_wake_at(op, c, c->not_before_ms);
+    log_trouble(op, c, f, text, c->not_before_ms);
+}
+
+bool flight_look(struct op *op, struct flight *f, struct err *e)
+{
+    struct kube_request r = {.lane = KUBE_LANE_MAIN,
+                             .method = SLICE("GET"),
+                             .path = buf_slice(&op->path),
+                             .again = true,
+                             .secret = verb_secret(f->verb, f->index),
+                             .done = answer_done,
+                             .owner = op,
+                             .about = f->c,
+                             .tag = (uint64_t)(uintptr_t)f};
+    f->looking = true;
+    op->stats.unknown++;
+    return kube_call(op->client, &r, op->now, e);
+}
+
+int answer_failed(const struct kube_answer *a)
+{
+    return a->outcome == KUBE_REFUSED || a->err.code == ERR_STATUS ? a->told : (int)a->err.code;
+}
+
+/* A policy of the namespace against a container that nobody finds in the manifest. */
+const char *answer_way_out(const struct kube_status *s)
+{
+    struct slice text = slice_of(s->message);
+    bool ours = slice_has(text, RAY_INIT_CONTAINER) || slice_has(text, RAY_SUBMITTER_CONTAINER) || slice_has(text, " per Container ");
+    return ours ? " (of an added container: set the annotation " RAY_ANNOTATION_TOOLS_RESOURCES ")" : "";
+}
+
+const char *answer_words(const struct kube_answer *a, char out[ANSWER_WORDS])
+{
+    if (a->outcome != KUBE_REFUSED)
+        return a->err.text;
+    snprintf(out, ANSWER_WORDS, "%d %s%s: %s", a->status.code, kube_reason_text(a->status.reason), answer_way_out(&a->status),
+             a->status.message);
+    return out;
+}
+
+/* The credentials, the load, a write at the same time. */
+bool answer_passing(const struct kube_status *s)
+{
+    bool conflict = s->code == 409 && s->reason != KUBE_ALREADY_EXISTS && !s->manager_conflict;
+    return s->code >= 500 || s->code == 401 || s->code == 408 || s->code == 429 || conflict || s->namespace_terminating;
+}
+
+/* The server, or who stands before it, is in trouble: it may have carried out what was asked all the same. */
+bool answer_troubled(const struct kube_answer *a)
+{
+    return a->outcome == KUBE_REFUSED && (a->status.code >= 500 || a->status.code == 408);
+}
+
+/* The cluster has gone meanwhile. Should it be there all the same, it finds nothing that was only begun. */
+static void too_late(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    if (a->outcome != KUBE_OK && f->verb->undone)
+        f->verb->undone(op, f, a);
+}
+
+/* It has waited for a connection, or at a server that is busy, for too long. Nothing has happened: it is decided anew. A server that goes
+ * on saying so is told of. */
+static void not_sent(struct op *op, const struct flight *f, const struct err *why)
+{
+    if (f->verb->by_us)
+        f->verb->by_us(op, slice_of(f->uid), false);
+    work_drop(f->c);
+    if (why->code == ERR_STATUS)
+        log_trouble(op, f->c, f, why->text, op->now.mono_ms);
+}
+
+/* Retry-After is kept up to the longest pause that is taken without it: a gateway that says an hour is most often back sooner. */
+static void keep_pause(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    if (a->outcome != KUBE_REFUSED || a->status.retry_after_ms <= 0)
+        return;
+    int64_t ms = a->status.retry_after_ms < OPERATOR_BACKOFF_MAX_MS ? a->status.retry_after_ms : OPERATOR_BACKOFF_MAX_MS;
+    f->not_before_ms = op->now.mono_ms + ms + (int64_t)rng_below(&op->rng, (uint64_t)ms / 8 + 1); /* not all of us at the same moment */
+}
+
+void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
+{
+    struct op *op = owner;
+    struct flight *f = (struct flight *)(uintptr_t)tag;
+    struct cluster *c = f->c;
+    op->now = now;
+    f->failed = f->looking && a->outcome == KUBE_OK ? f->failed : answer_failed(a);
+    keep_pause(op, f, a);
+    if (c->present && a->outcome == KUBE_UNSENT && !f->looking) {
+        not_sent(op, f, &a->err);
+    } else if (c->present) {
+        warnings_heard(op, f, a->warnings);
+        if (f->verb->answer(op, f, a))
+            return;
+        if (a->outcome == KUBE_OK && c->not_before_ms <= now.mono_ms) /* an answer may be good and bring trouble still */
+            c->trouble = c->waits = 0;
+    } else {
+        too_late(op, f, a);
+    }
+    c->in_flight--;
+    op->flights--;
+    slab_free(&op->flight_slab, f);
+    work_settle(op, c);
+}

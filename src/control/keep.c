@@ -1,0 +1,124 @@
+/* Custom resources and services become records. Pods: extract_pod.c. An object whose name, namespace or uid is none that an API server
+ * gives has no record: these words go into JSON as they stand, and an empty one names all objects of a path. */
+#include <mobula/control.h>
+
+struct jval controller_ref(struct jval object, struct slice kind)
+{
+    struct jval k, ref;
+    for (struct jiter it = json_iter(json_get(object, "metadata.ownerReferences")); json_next(&it, &k, &ref);)
+        if (json_get_bool(ref, "controller", false) && json_str_eq(json_get(ref, "kind"), kind))
+            return ref;
+    return (struct jval){.at = -1};
+}
+
+struct slice controller_uid(struct jval object, struct slice kind, struct arena *a)
+{
+    return json_get_str(controller_ref(object, kind), "uid", a);
+}
+
+/* The annotations but kubectl's copy of the whole object. */
+static void write_annotations(struct jval annotations, struct jout *w, struct arena *a)
+{
+    struct jval k, v;
+    jout_kobject(w, "annotations");
+    for (struct jiter it = json_iter(annotations); json_next(&it, &k, &v);) {
+        if (json_str_eq(k, SLICE("kubectl.kubernetes.io/last-applied-configuration")))
+            continue;
+        jout_key(w, json_str(k, a));
+        jout_raw(w, json_raw(v));
+    }
+    jout_end(w);
+}
+
+static const struct istr *intern_meta(struct op *op, struct jval metadata, bool with_finalizers)
+{
+    struct buf *b = &op->body;
+    buf_clear(b);
+    struct jout w;
+    jout_init(&w, b);
+    jout_object(&w);
+    struct jval labels = json_get(metadata, "labels"), annotations = json_get(metadata, "annotations");
+    if (json_type(labels) == JSON_OBJECT)
+        jout_kraw(&w, "labels", json_raw(labels));
+    if (json_type(annotations) == JSON_OBJECT)
+        write_annotations(annotations, &w, &op->event_arena);
+    struct jval finalizers = json_get(metadata, "finalizers");
+    if (with_finalizers && json_type(finalizers) == JSON_ARRAY)
+        jout_kraw(&w, "finalizers", json_raw(finalizers));
+    jout_end(&w);
+    return intern_get(&op->strings, buf_slice(b));
+}
+
+/* Returns whether it is another. */
+static bool keep_status(struct cluster *c, struct slice status)
+{
+    if (c->status_len == status.len && (status.len == 0 || memcmp(c->status, status.ptr, status.len) == 0))
+        return false;
+    mem_free(c->status);
+    c->status = NULL;
+    c->status_ours = false; /* the answer to our own write says otherwise, if it is that */
+    c->status_len = status.len;
+    if (status.len) {
+        c->status = mem_alloc(status.len);
+        memcpy(c->status, status.ptr, status.len);
+    }
+    return true;
+}
+
+bool keep_interned(struct op *op, const struct istr **held, const struct istr *fresh)
+{
+    bool changed = *held != fresh;
+    intern_drop(&op->strings, *held);
+    *held = fresh;
+    return changed;
+}
+
+void extract_cluster(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round)
+{
+    struct arena *a = &op->event_arena;
+    struct jval metadata = json_get(object, "metadata");
+    struct slice ns = json_get_str(metadata, "namespace", a), name = json_get_str(metadata, "name", a);
+    struct cluster *c =
+        name_dns1123_subdomain(name) ? cluster_make(op, json_get_str(metadata, "uid", a), ns, from->space, from->kind) : NULL;
+    if (!c)
+        return;
+    c->round = round ? round : c->round;
+    if (c->present && version <= c->version)
+        return;
+    bool fresh = !c->present, changed = fresh;
+    if (fresh) {
+        c->present = true;
+        c->space = from->space;
+        c->kind = from->kind;
+        c->name = mem_alloc(name.len + 1);
+        memcpy(c->name, name.ptr, name.len);
+        name_enter(op, c->kind, c->ns, name, c);
+    }
+    c->version = version;
+    int64_t generation = json_get_int(metadata, "generation", 0);
+    changed |= generation != c->generation; /* the same spec again after another one that was not seen: status tells which was observed */
+    if (generation != c->generation) {
+        warnings_drop(op, c);
+        c->kind->respecified(op, c);
+    }
+    c->generation = generation;
+    bool deleting = json_there(json_get(metadata, "deletionTimestamp"));
+    changed |= deleting != c->deleting;
+    c->deleting = deleting;
+    if (!time_parse(json_get_str(metadata, "deletionTimestamp", a), &c->deleted_us, NULL))
+        c->deleted_us = 0;
+    struct slice spec = json_raw(json_get(object, "spec"));
+    changed |= keep_interned(op, &c->spec, intern_get(&op->strings, slice_empty(spec) ? SLICE("null") : spec));
+    changed |= keep_interned(op, &c->meta, intern_meta(op, metadata, c->kind->finalizers));
+    bool status = keep_status(c, json_raw(json_get(object, "status")));
+    if (fresh)
+        c->kind->lead(op, c, true); /* what whoever led before has counted stands in its status */
+    if (c->kind->kept)
+        c->kind->kept(op, c, object, round, changed, status);
+    if (changed) {
+        work_drop(c); /* what was decided for the old spec is not carried further */
+        cluster_reread(op, c);
+    }
+    if (changed || round != 0) /* the answer to our own status write is no news */
+        cluster_touch(op, c);
+}

@@ -1,0 +1,201 @@
+#include <mobula/control.h>
+
+_Static_assert(LIMIT_KUBE_NAMESPACE == 63, "a namespace is a label, and the key has room for one");
+
+/* Whether there can be such a record. The uid keeps its NUL: struct cluster has both under one name. */
+static bool key_of(char key[RECORD_KEY_MAX], struct slice uid, struct slice ns)
+{
+    if (uid.len != UID_TEXT_MAX || !name_dns1123_label(uid) || !name_dns1123_label(ns))
+        return false;
+    slice_copy(uid, key, UID_TEXT_MAX + 1);
+    memcpy(key + UID_TEXT_MAX + 1, ns.ptr, ns.len);
+    return true;
+}
+
+static struct slice key_slice(const char *key, struct slice ns)
+{
+    return (struct slice){key, UID_TEXT_MAX + 1 + ns.len};
+}
+
+struct cluster *cluster_get(struct op *op, struct slice uid, struct slice ns)
+{
+    char key[RECORD_KEY_MAX];
+    return key_of(key, uid, ns) ? map_get(&op->clusters, key_slice(key, ns)) : NULL;
+}
+
+struct cluster *cluster_make(struct op *op, struct slice uid, struct slice ns, struct space *space, const struct kind *kind)
+{
+    char key[RECORD_KEY_MAX] = {0};
+    if (!key_of(key, uid, ns))
+        return NULL;
+    struct cluster *c = map_get(&op->clusters, key_slice(key, ns));
+    if (c)
+        return c;
+    c = slab_alloc(&op->cluster_slab);
+    memcpy(c->key, key, sizeof key);
+    c->ns = intern_get(&op->strings, ns);
+    c->space = space;
+    c->kind = kind;
+    c->wake_ms = TIME_NEVER;
+    map_put(&op->clusters, key_slice(c->key, ns), c);
+    return c;
+}
+
+static void cluster_free(struct op *op, struct cluster *c)
+{
+    map_del(&op->clusters, key_slice(c->key, istr_slice(c->ns)));
+    intern_drop(&op->strings, c->ns);
+    slab_free(&op->cluster_slab, c);
+}
+
+void cluster_touch(struct op *op, struct cluster *c)
+{
+    c->dirty = true;
+    if (c->queued)
+        return;
+    c->queued = true;
+    c->next_dirty = NULL;
+    if (op->dirty_last)
+        op->dirty_last->next_dirty = c;
+    else
+        op->dirty_first = c;
+    op->dirty_last = c;
+}
+
+/* ---- whose a cluster is ---- */
+
+void cluster_own(struct op *op, struct cluster *c, struct cluster *job)
+{
+    struct cluster *before = c->owner;
+    if (before == job)
+        return;
+    if (before) {
+        *c->owned_at = c->next_owned;
+        if (c->next_owned)
+            c->next_owned->owned_at = c->owned_at;
+        cluster_touch(op, before); /* perhaps nothing is left of it */
+    }
+    c->owner = job;
+    c->next_owned = NULL;
+    c->owned_at = NULL;
+    if (!job)
+        return;
+    c->next_owned = job->clusters;
+    c->owned_at = &job->clusters;
+    if (c->next_owned)
+        c->next_owned->owned_at = &c->next_owned;
+    job->clusters = c;
+}
+
+void cluster_tell(struct op *op, const struct cluster *c)
+{
+    if (c->owner)
+        cluster_touch(op, c->owner);
+    name_tell(op, c->kind, c->ns, slice_of(c->name));
+}
+
+struct cluster *dirty_pop(struct op *op)
+{
+    struct cluster *c = op->dirty_first;
+    if (!c)
+        return NULL;
+    op->dirty_first = c->next_dirty;
+    if (!op->dirty_first)
+        op->dirty_last = NULL;
+    c->queued = false;
+    c->next_dirty = NULL;
+    return c;
+}
+
+void cluster_wake_at(struct op *op, struct cluster *c, int64_t ms)
+{
+    if (ms < c->wake_ms)
+        timer_set(op, c, ms);
+}
+
+void work_drop(struct cluster *c)
+{
+    if (c->work)
+        c->work->count = c->work->next;
+}
+
+void cluster_reread(struct op *op, struct cluster *c)
+{
+    if (c->kind->reread)
+        c->kind->reread(c);
+    if (op->parsed == c)
+        op->parsed = NULL;
+}
+
+static void forget_content(struct op *op, struct cluster *c)
+{
+    cluster_reread(op, c);
+    c->kind->forget(op, c);
+    intern_drop(&op->strings, c->spec);
+    intern_drop(&op->strings, c->meta);
+    warnings_drop(op, c);
+    if (c->name)
+        name_leave(op, c->kind, c->ns, slice_of(c->name), c);
+    mem_free(c->name);
+    mem_free(c->status);
+    c->spec = c->meta = NULL;
+    c->name = c->status = NULL;
+    c->status_len = 0;
+    c->status_ours = false;
+    c->reasons = 0;
+    failures_clear(op, c);
+}
+
+void cluster_gone(struct op *op, struct cluster *c)
+{
+    c->present = c->unsure = false;
+    c->missed = 0;
+    cluster_tell(op, c);
+    if (c->owner && !c->by_us)
+        cluster_doubt(c->owner);
+    cluster_own(op, c, NULL); /* here, and not when nothing is left of it: two that name each other would wait for each other */
+    c->by_us = false;
+    forget_content(op, c); /* at once: while answers are on their way it may come back, as after a 404 that was none */
+    work_drop(c);
+    if (c->in_flight) /* what names it as its owner is not sent any more: another may have its name by now */
+        kube_calls_recall(op->client, op, c, op->now);
+    timer_set(op, c, TIME_NEVER);
+    cluster_settle(op, c);
+}
+
+void cluster_settle(struct op *op, struct cluster *c)
+{
+    if (c->present || c->in_flight || c->in_ring || c->queued)
+        return;
+    mem_free(c->work);
+    c->work = NULL;
+    if (c->pods || c->services || c->clusters)
+        return;
+    cluster_own(op, c, NULL);
+    timer_set(op, c, TIME_NEVER);
+    cluster_free(op, c);
+}
+
+void records_free(struct op *op)
+{
+    struct cluster *c;
+    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
+        forget_content(op, c);
+        intern_drop(&op->strings, c->ns);
+        mem_free(c->work);
+    }
+    struct pod_record *p;
+    for (uint32_t i = 0; (p = map_next(&op->pods, &i)) != NULL;) {
+        intern_drop(&op->strings, p->group);
+        intern_drop(&op->strings, p->reason);
+        intern_drop(&op->strings, p->words);
+    }
+    names_free(op);
+    map_free(&op->clusters);
+    map_free(&op->pods);
+    map_free(&op->services);
+    slab_destroy(&op->cluster_slab);
+    slab_destroy(&op->pod_slab);
+    slab_destroy(&op->service_slab);
+    mem_free(op->heap);
+}

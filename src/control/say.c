@@ -1,0 +1,48 @@
+/* What was done, in one line for the log, one event per decision, and the legacy kind's "<cluster>:" lines. */
+#include <mobula/control.h>
+
+uint64_t said_of(const struct cluster *c, struct slice words, uint64_t more)
+{
+    return hash64(words, hash64(slice_of(c->name), hash64(istr_slice(c->ns), more)));
+}
+
+bool say_once(struct op *op, enum said_kind kind, uint64_t what)
+{
+    static const char *const names[] = {"the API server", "a cluster", "a head", "drains"};
+    struct log_memory *m = &op->said[kind];
+    uint32_t held = m->held;
+    if (!log_memory_pass(m, what, op->now))
+        return false;
+    if (held)
+        log_warn("more like this was not said", LF_CSTR("about", names[kind]), LF_INT("lines", held));
+    return true;
+}
+
+bool say_failed(struct op *op, int failed, uint64_t action, uint64_t whose)
+{
+    bool no = failed == 0 || (failed >= 400 && failed < 500 && failed != 401 && failed != 408 && failed != 429);
+    uint64_t what = hash64((struct slice){(const char *)&failed, sizeof failed}, action);
+    return no ? say_once(op, SAID_CLUSTER, what ^ whose) : say_once(op, SAID_SERVER, what);
+}
+
+void say_event(struct op *op, struct cluster *c, bool warning, const char *reason, struct slice note)
+{
+    struct kube_event ev = {.about = {.api_version = c->kind->api_version,
+                                      .kind = slice_of(c->kind->name),
+                                      .ns = istr_slice(c->ns),
+                                      .name = slice_of(c->name),
+                                      .uid = slice_of(c->uid)},
+                            .warning = warning,
+                            .reason = slice_of(reason),
+                            .action = warning ? SLICE("Reconcile") : SLICE("Create"),
+                            .note = note};
+    kube_event_say(op->events, &ev, op->now);
+}
+
+/* What a decision has to say. */
+void say_planned(struct op *op, struct cluster *c, const struct action *act)
+{
+    if (act->logged && say_once(op, SAID_CLUSTER, said_of(c, act->text, verb_number(act->verb))))
+        log_warn(act->why, LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF("what", act->text));
+    say_event(op, c, act->warning, act->why, act->text);
+}

@@ -1,0 +1,164 @@
+/* Watch events move records. A list that begins (RESTART) starts a new round; what was not seen in it when it is complete (SYNCED) is gone,
+ * unless the record is newer than the list: then an own write was answered meanwhile. When the store itself has gone back (REWOUND), no
+ * record is worth more than what a process has that has just started: none. */
+#include <mobula/control.h>
+
+/* A kind that the server does not know, which is not an error of ours, has no objects: what needs it is decided without. But where that
+ * would make an end of something, as of the clusters of jobs, the server may just be starting, or a gateway before it. */
+bool space_synced(const struct space *s, const struct kind *k)
+{
+    for (const struct kind *const *need = k->needs; need && *need; need++)
+        if (!source_of(s, *need)->synced)
+            return false;
+    for (const struct kind *const *must = k->must; must && *must; must++)
+        if (source_of(s, *must)->absent && !source_of(s, k)->absent)
+            return false;
+    return true;
+}
+
+void space_tell_absent(struct space *s, const struct kind *k)
+{
+    for (const struct kind *const *must = k->must; must && *must; must++) {
+        struct source *src = source_of(s, *must);
+        if (!src->absent || src->told)
+            continue;
+        src->told = true;
+        char what[160];
+        snprintf(what, sizeof what, "%ss wait: the API server does not know %ss; apply what mobula install --crds-only --print prints",
+                 k->name, src->kind->name);
+        log_warn(what, LF_CSTR("resource", src->kind->plural), LF("namespace", slice_empty(s->ns) ? SLICE("all") : s->ns));
+    }
+}
+
+struct source *source_of(const struct space *s, const struct kind *k)
+{
+    struct source *src = s->source;
+    while (src->kind != k)
+        src++;
+    return src;
+}
+
+/* What could not be decided while a list was incomplete. What has been decided since it last changed stays as it is. */
+static void touch_space(struct op *op, struct space *s)
+{
+    struct cluster *c;
+    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;)
+        if (c->space == s && c->dirty)
+            cluster_touch(op, c);
+}
+
+/* A stream that was cut is no trouble yet: what the next request meets is. Credentials that are not accepted are the client's to tell. */
+static void trouble(struct source *src, const struct kube_watch_event *ev)
+{
+    const struct err *e = ev->err;
+    bool cut = !ev->status && e->code == ERR_CLOSED, denied = ev->status && ev->status->code == 401;
+    uint64_t what = hash64(slice_of(e->text), hash64(src->space->ns, hash64(slice_of(src->kind->plural), 0)));
+    src->trouble = *e;
+    if (denied || kube_client_stats(src->op->client)->trouble.code != ERR_NONE)
+        return; /* no watch works: the client has said so, once for all of them */
+    if (say_once(src->op, SAID_SERVER, what))
+        log_at(cut ? LOG_INFO : LOG_WARN, cut ? "watch was cut and is taken up again" : "watch does not work",
+               LF_CSTR("resource", src->kind->plural), LF_CSTR("error", e->text), LF_CSTR("step", err_code_name(e->code)),
+               LF("namespace", slice_empty(src->space->ns) ? SLICE("all") : src->space->ns));
+}
+
+static void on_watch(void *owner, const struct kube_watch_event *ev, struct now now)
+{
+    struct source *src = owner;
+    struct op *op = src->op;
+    op->now = now;
+    op->stats.events_seen++;
+    arena_reset(&op->event_arena, 64 * KIB);
+    if (ev->what != KUBE_WATCH_TROUBLE && ev->what != KUBE_WATCH_SKIPPED)
+        src->trouble.code = ERR_NONE;
+    switch (ev->what) {
+    case KUBE_WATCH_RESTART:
+        src->synced = src->absent = false;
+        src->round++;
+        break;
+    case KUBE_WATCH_UPSERT:
+        src->kind->keep(op, src, ev->item, ev->version, src->round);
+        break;
+    case KUBE_WATCH_DELETE:
+        src->kind->drop(op, src, ev->item);
+        break;
+    case KUBE_WATCH_ABSENT:
+        src->absent = true;
+        src->round++;
+        src->kind->sweep(op, src, UINT64_MAX);
+        src->synced = true;
+        touch_space(op, src->space);
+        break;
+    case KUBE_WATCH_SYNCED:
+        src->kind->sweep(op, src, ev->version);
+        src->synced = true;
+        src->told = false;
+        if (src->kind->listed)
+            src->kind->listed(op, src);
+        touch_space(op, src->space);
+        break;
+    case KUBE_WATCH_REWOUND:
+        src->round++;
+        src->kind->sweep(op, src, UINT64_MAX);
+        break;
+    case KUBE_WATCH_PROGRESS:
+        break;
+    case KUBE_WATCH_SKIPPED:
+    case KUBE_WATCH_TROUBLE:
+        trouble(src, ev);
+        break;
+    }
+}
+
+void source_refresh(struct source *src)
+{
+    if (src->watch)
+        kube_watch_refresh(src->watch, src->op->now); /* RESTART comes from within */
+    src->asked = src->round;
+}
+
+void source_missed(struct source *src)
+{
+    enum { EACH_MS = 5 * 1000 };
+    if (src->op->now.mono_ms < src->missed_ms)
+        return;
+    src->missed_ms = src->op->now.mono_ms + EACH_MS;
+    source_refresh(src);
+}
+
+/* Of a kind that is left to others nothing is known, and nothing waits for it. */
+static bool is_watched(const struct op *op, const struct kind *k)
+{
+    return k->family == OPERATOR_ALL_KINDS || op->o.kinds == OPERATOR_ALL_KINDS || k->family == op->o.kinds;
+}
+
+bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)
+{
+    s->ns = ns;
+    s->source = mem_alloc(kind_count() * sizeof s->source[0]);
+    for (uint32_t i = 0; i < kind_count(); i++)
+        s->source[i] = (struct source){.op = op, .space = s, .kind = kinds[i]};
+    for (uint32_t i = 0; i < kind_count(); i++) {
+        const struct kind *k = kinds[i];
+        struct source *src = &s->source[i];
+        if (!is_watched(op, k)) {
+            src->synced = src->absent = true;
+            continue;
+        }
+        const struct kube_watch_options o = {
+            .resource = *k->resource, .ns = ns, .kind = slice_of(k->name), .labels = k->selector, .on = on_watch, .owner = src};
+        src->watch = kube_watch_start(op->client, &o, e);
+        if (!src->watch)
+            return false;
+    }
+    return true;
+}
+
+void space_stop(struct space *s)
+{
+    for (uint32_t i = 0; s->source && i < kind_count(); i++)
+        if (s->source[i].watch)
+            kube_watch_stop(s->source[i].watch);
+    mem_free(s->source);
+    s->source = NULL;
+}

@@ -1,0 +1,66 @@
+/* The status of what is decided on: how it is written, and what an answer to that means. */
+#include <mobula/control.h>
+
+bool make_status(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    (void)e;
+    f->hash = c->work->status_hash;
+    *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_MERGE_PATCH), true};
+    kube_path(&op->path, c->kind->resource, istr_slice(c->ns), slice_of(c->name), SLICE("status"));
+    buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER "-status"));
+    return buf_put(&op->body, act->text);
+}
+
+/* Pods do not wait for a status that is not taken: only it is held back. */
+bool answer_status(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    uint64_t version = 0;
+    struct cluster *c = f->c;
+    struct source *from = source_of(c->space, c->kind);
+    char words[ANSWER_WORDS];
+    c->status_at_ms = op->now.mono_ms;
+    if (a->outcome != KUBE_OK) {
+        bool gone = a->outcome == KUBE_REFUSED && (a->status.code == 404 || a->status.reason == KUBE_CONFLICT);
+        op->stats.refused[verb_number(f->verb)] += a->outcome == KUBE_REFUSED;
+        c->status_not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->status_trouble++, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
+        if (c->status_not_before_ms < f->not_before_ms)
+            c->status_not_before_ms = f->not_before_ms;
+        if (c->kind->goes_by_status && (a->outcome == KUBE_UNKNOWN || answer_troubled(a)))
+            cluster_doubt(c); /* a job goes on from where its status says that it is: one that is over might begin again */
+        if (gone) { /* deleted, perhaps made again: the watch tells. Until it does, pods of a cluster that is no more are not made for ever
+                     */
+            work_drop(c);
+            cluster_doubt(c);
+            if (c->not_before_ms < c->status_not_before_ms) /* else a call of the same plan was told to wait longer */
+                c->not_before_ms = c->status_not_before_ms;
+            cluster_wake_at(op, c, c->not_before_ms);
+            return false;
+        }
+        log_trouble(op, c, f, answer_words(a, words), c->status_not_before_ms);
+        return false;
+    }
+    c->status_trouble = 0;
+    c->status_not_before_ms = 0;
+    if (c->work && c->work->reasons) {
+        c->reasons = c->work->reasons;
+        c->reasons_ms = op->now.mono_ms;
+    }
+    struct jval object = answer_object(op, a, &version);
+    if (!json_there(object))
+        return false;
+    extract_cluster(op, from, object, version, 0);
+    c->status_hash = f->hash;
+    c->status_ours = c->version == version; /* else the watch has told of something newer */
+    return false;
+}
+
+/* It has no room: it is written again when it is another, or after a while. Nothing else waits for it. */
+void status_failed(struct op *op, struct cluster *c, const struct action *act, const char *text)
+{
+    (void)act;
+    c->status_at_ms = op->now.mono_ms;
+    c->status_not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->status_trouble++, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
+    if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(text), verb_number(&verb_status))))
+        log_warn("status cannot be written", LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF_CSTR("error", text),
+                 LF_INT("retry_in_ms", c->status_not_before_ms - op->now.mono_ms));
+}

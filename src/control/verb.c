@@ -1,0 +1,29 @@
+/* Verbs: those that every kind has, and what all of them have in common. */
+#include <mobula/control.h>
+
+const struct verb verb_status = {
+    .name = "status", .how = VERB_PATCH, .make = make_status, .answer = answer_status, .failed = status_failed};
+const struct verb verb_event = {.name = "event", .how = VERB_SAY, .carry_out = say_planned};
+
+uint32_t verb_number(const struct verb *v)
+{
+    uint32_t n = 0;
+    while (verbs[n] && verbs[n] != v)
+        n++;
+    return n;
+}
+
+const char *verb_name(const struct verb *v)
+{
+    return v->name;
+}
+
+enum verb_how verb_how(const struct verb *v)
+{
+    return v->how;
+}
+
+bool verb_secret(const struct verb *v, int32_t index)
+{
+    return v->secret && v->secret(index);
+}

@@ -1,0 +1,84 @@
+/* A service becomes a record. */
+#include <mobula/kinds.h>
+
+static struct service_record *service_make(struct op *op, struct cluster *c, struct slice uid, struct slice name)
+{
+    struct service_record *r = slab_alloc(&op->service_slab);
+    slice_copy(uid, r->service.uid, sizeof r->service.uid);
+    slice_copy(name, r->service.name, sizeof r->service.name);
+    r->of = c;
+    r->made_ms = op->now.mono_ms;
+    r->next = c->services;
+    r->link = &c->services;
+    if (r->next)
+        r->next->link = &r->next;
+    c->services = r;
+    map_put(&op->services, slice_of(r->service.uid), r);
+    name_enter(op, &kind_kservice, c->ns, name, r);
+    return r;
+}
+
+static void keep_endpoints(struct op *op, struct service_record *r, struct jval object)
+{
+    buf_clear(&op->body);
+    ray_service_endpoints(object, &op->event_arena, &op->body);
+    keep_interned(op, &r->endpoints, intern_get(&op->strings, buf_slice(&op->body)));
+    r->service.endpoints = istr_slice(r->endpoints);
+}
+
+void extract_service(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round)
+{
+    struct arena *a = &op->event_arena;
+    struct slice uid = json_get_str(object, "metadata.uid", a), name = json_get_str(object, "metadata.name", a);
+    struct service_record *r = map_get(&op->services, uid);
+    if (r && version <= r->service.version) {
+        r->round = round ? round : r->round;
+        return;
+    }
+    struct cluster *c = extract_parent(op, space, object);
+    if (r && r->of != c) { /* it changed hands */
+        service_remove(op, r);
+        r = NULL;
+    }
+    if (!c)
+        return;
+    if (!r)
+        r = service_make(op, c, uid, name);
+    r->round = round ? round : r->round;
+    r->service.version = version;
+    slice_copy(json_get_str(object, "spec.clusterIP", a), r->service.ip, sizeof r->service.ip);
+    r->service.hash = ray_service_hash(object);
+    keep_endpoints(op, r, object);
+    r->service.ours = json_there(json_key(json_get(object, "metadata.annotations"), SLICE(RAY_ANNOTATION_HASH)));
+    bool deleting = json_there(json_get(object, "metadata.deletionTimestamp"));
+    if (deleting)
+        r->doubt.ms = 0;
+    if (deleting && !r->going_ms)
+        r->going_ms = op->now.mono_ms;
+    doubt_anew(op, c, &r->doubt);
+    r->service.deleting |= deleting; /* our own DELETE may have been answered already */
+    cluster_touch(op, c);
+}
+
+void service_remove(struct op *op, struct service_record *r)
+{
+    struct cluster *c = r->of;
+    service_ends(op, r);
+    name_leave(op, &kind_kservice, c->ns, slice_of(r->service.name), r);
+    if (!r->by_us)
+        cluster_doubt(c);
+    *r->link = r->next;
+    if (r->next)
+        r->next->link = r->link;
+    map_del(&op->services, slice_of(r->service.uid));
+    intern_drop(&op->strings, r->endpoints);
+    slab_free(&op->service_slab, r);
+    cluster_touch(op, c);
+}
+
+void kservice_by_us(struct op *op, struct slice uid, bool by_us)
+{
+    struct service_record *r = map_get(&op->services, uid);
+    if (r)
+        r->by_us = by_us;
+}

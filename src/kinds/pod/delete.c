@@ -1,0 +1,112 @@
+/* Pods and services are deleted: how the call is made, and what an answer to it means. */
+#include <mobula/kinds.h>
+
+bool make_delete(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    (void)e;
+    snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(act->name));
+    snprintf(f->uid, sizeof f->uid, "%.*s", SLICE_ARG(act->uid));
+    bool pod = act->verb == &pod_delete;
+    struct slice why = act->text.len ? act->text : slice_of(act->why);
+    utf8_copy(why, f->why, sizeof f->why);
+    *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
+    kube_path(&op->path, pod ? &kube_pods : &kube_services, istr_slice(c->ns), act->name, SLICE_NONE);
+    f->version = act->version;
+    return kube_delete_options(&op->body, act->uid, f->version, SLICE("Background"));
+}
+
+/* Of a pod that goes only as it was seen: it has been seen anew since, and what becomes of it is the next plan's to say. */
+bool pod_seen_anew(const struct op *op, const struct action *act)
+{
+    const struct pod_record *r = act->version ? map_get(&op->pods, act->uid) : NULL;
+    return act->version && (!r || r->pod.version != act->version);
+}
+
+/* How long after a DELETE that was not answered well it may still turn out to have been carried out: the server gives up at last, and every
+ * watch that has not told has ended since and was taken up where it stood. What is shown then was not deleted. */
+enum { ASKED_MS = KUBE_CALL_MS + KUBE_WATCH_SECONDS * 1000 };
+
+/* The pod is another than the one that was to go, as the watch will tell, or has told by now. Or the answer to a first try was lost, the
+ * client has asked again, and what has changed is that it goes: the watch tells that, too. Whose doing it was is not known then: the
+ * cluster is read once more to see that it is there. Nothing has failed: what is left of the plan is dropped and decided anew, with no
+ * backoff. */
+static void overtaken(struct op *op, const struct flight *f)
+{
+    struct pod_record *r = map_get(&op->pods, slice_of(f->uid));
+    if (!r || r->pod.version != f->version)
+        return;
+    r->pod.overtaken = true;
+    doubt_pod(op, r);
+    kind_tell(op, r, CHILD_CHANGED);
+}
+
+static void service_deleted(struct op *op, const struct flight *f, bool gone)
+{
+    struct service_record *s = map_get(&op->services, slice_of(f->uid));
+    if (s && gone) {
+        s->by_us = false;
+        if (!s->service.deleting) /* else the watch has told meanwhile that it goes */
+            doubt_service(op, s);
+        return;
+    }
+    if (s) {
+        s->service.deleting = true;
+        s->doubt = (struct doubt){0};
+    }
+    log_info("service deleted", LF("namespace", istr_slice(f->c->ns)), LF_CSTR("cluster", f->c->name), LF_CSTR("service", f->name));
+}
+
+/* Nobody says that it goes. All the same it may, and be the first to go then. */
+void pod_outlived(struct op *op, const struct flight *f, const struct kube_answer *a)
+{
+    struct pod_record *r = f->verb == &pod_delete ? map_get(&op->pods, slice_of(f->uid)) : NULL;
+    if (f->verb->by_us)
+        f->verb->by_us(op, slice_of(f->uid), false);
+    if (!r || (a->outcome != KUBE_UNKNOWN && !answer_troubled(a)))
+        return;
+    r->pod.asked = true;
+    r->asked_ms = op->now.mono_ms + ASKED_MS;
+}
+
+static void count_deleted(struct work *w, const struct flight *f)
+{
+    size_t n = strlen(w->why_deleted);
+    w->deleted++;
+    w->deleted_head += f->group == -1;
+    if (!strstr(w->why_deleted, f->why))
+        snprintf(w->why_deleted + n, sizeof w->why_deleted - n, "%s%s", n ? "; " : "", f->why);
+}
+
+bool answer_delete(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    bool refusal = a->outcome == KUBE_REFUSED, gone = refusal && a->status.code == 404;
+    struct pod_record *r = map_get(&op->pods, slice_of(f->uid));
+    if (a->outcome != KUBE_OK && !gone) {
+        pod_outlived(op, f, a);
+        if (refusal && a->status.reason == KUBE_CONFLICT && f->version)
+            overtaken(op, f);
+        else if (refusal)
+            pods_refused(op, f, &a->status); /* of a 409, too: another has its name, as the watch tells in a moment, or a webhook said so */
+        else
+            cluster_trouble(op, f->c, f, a->err.text);
+        return false;
+    }
+    if (f->verb == &kservice_delete) {
+        service_deleted(op, f, gone);
+        return false;
+    }
+    if (r) {
+        r->pod.doubted = gone && !r->pod.deleting; /* else the watch has told meanwhile that it goes */
+        r->pod.deleting = true;                    /* its end is the watch's to tell */
+        r->pod.overtaken = false;
+        r->doubt.ms = 0;
+        kind_tell(op, r, CHILD_GOES);
+        if (r->pod.doubted)
+            doubt_pod(op, r);
+        else
+            r->doubt.disproved = 0;
+    }
+    if (f->c->work && !(r && r->pod.doubted))
+        count_deleted(f->c->work, f);
+    return false;
+}

@@ -1,0 +1,130 @@
+/* A pod becomes a record of a few hundred bytes: the fields that decisions look at. */
+#include <mobula/kinds.h>
+
+static void keep_text(struct op *op, const struct istr **held, struct slice *view, struct slice text)
+{
+    const struct istr *fresh = slice_empty(text) ? NULL : intern_get(&op->strings, text);
+    intern_drop(&op->strings, *held);
+    *held = fresh;
+    *view = istr_slice(fresh);
+}
+
+static struct pod_record *pod_make(struct op *op, struct cluster *c, struct slice uid)
+{
+    struct pod_record *r = slab_alloc(&op->pod_slab);
+    slice_copy(uid, r->pod.uid, sizeof r->pod.uid);
+    r->of = c;
+    r->next = c->pods;
+    r->link = &c->pods;
+    if (r->next)
+        r->next->link = &r->next;
+    c->pods = r;
+    c->pod_count++;
+    map_put(&op->pods, slice_of(r->pod.uid), r);
+    return r;
+}
+
+/* Most of a pod's events change nothing that a decision looks at: its node, its conditions' times, a kubelet's notes. */
+static bool same_to_decisions(const struct pod *a, const struct pod *b)
+{
+    return a->version != 0 && a->phase == b->phase && a->ready == b->ready && a->deleting == b->deleting && a->ended == b->ended &&
+           a->exit_code == b->exit_code && a->index == b->index && a->host == b->host && a->hash == b->hash && a->head == b->head &&
+           a->stopped == b->stopped && a->gave_up == b->gave_up && a->unschedulable == b->unschedulable && a->doubted == b->doubted &&
+           a->overtaken == b->overtaken && a->group.ptr == b->group.ptr && a->reason.ptr == b->reason.ptr && a->words.ptr == b->words.ptr &&
+           (!b->head || strcmp(a->ip, b->ip) == 0);
+}
+
+/* A name is given again only when its pod has gone, and heads have the same one after each other. So of two by one name the older has gone,
+ * though nobody has told. Those that are known go from here; returns whether it is the one that is told of now. */
+static bool settle_namesakes(struct op *op, struct cluster *c, struct slice name, uint64_t version)
+{
+    for (struct pod_record *r = c->pods, *next; r; r = next) {
+        next = r->next;
+        if (!r->pod.head || !slice_eq(slice_of(r->pod.name), name))
+            continue;
+        if (r->pod.version > version)
+            return true;
+        pod_remove(op, r);
+    }
+    return false;
+}
+
+static bool is_over(const struct pod *p)
+{
+    return p->ended || p->phase == POD_SUCCEEDED || p->phase == POD_FAILED;
+}
+
+void extract_pod(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round)
+{
+    struct arena *a = &op->event_arena;
+    struct slice uid = json_get_str(object, "metadata.uid", a);
+    struct pod_record *r = map_get(&op->pods, uid);
+    if (r && version <= r->pod.version) {
+        r->round = round ? round : r->round;
+        return;
+    }
+    struct cluster *c = extract_elsewhere(object, a) ? NULL : extract_parent(op, space, object);
+    if (r && r->of != c) { /* it changed hands, or was set aside */
+        pod_remove(op, r);
+        r = NULL;
+    }
+    if (!c)
+        return;
+    struct pod now;
+    pod_read(object, a, &now);
+    if (!r && now.head && settle_namesakes(op, c, slice_of(now.name), version))
+        return;
+    if (!r)
+        r = pod_make(op, c, uid);
+    r->round = round ? round : r->round;
+    struct pod before = r->pod;
+    struct pod *p = &r->pod;
+    now.version = version;
+    now.counted = before.counted;
+    now.asked = before.asked;
+    now.idle_s = before.idle_s;
+    now.doubted = before.doubted && !now.deleting;
+    if (now.deleting || before.overtaken)
+        r->doubt.ms = 0;
+    doubt_anew(op, c, &r->doubt);
+    now.deleting |= before.deleting; /* our own DELETE was answered; the object may be older than that */
+    *p = now;
+    keep_text(op, &r->group, &p->group, now.group);
+    keep_text(op, &r->reason, &p->reason, now.reason);
+    keep_text(op, &r->words, &p->words, now.words);
+    if (before.version && p->deleting && !before.deleting && !r->by_us)
+        cluster_doubt(c);
+    if (p->deleting && !before.deleting)
+        kind_tell(op, r, CHILD_GOES);
+    if (is_over(p) && !is_over(&before))
+        kind_tell(op, r, CHILD_ENDED);
+    if (before.version && before.phase == POD_PENDING && p->phase != POD_PENDING)
+        kind_tell(op, r, CHILD_STARTED);
+    if (!same_to_decisions(&before, p))
+        cluster_touch(op, c);
+}
+
+void pod_remove(struct op *op, struct pod_record *r)
+{
+    struct cluster *c = r->of;
+    if (!r->by_us && !r->pod.deleting)
+        cluster_doubt(c);
+    kind_tell(op, r, CHILD_GOES);
+    *r->link = r->next;
+    if (r->next)
+        r->next->link = r->link;
+    c->pod_count--;
+    map_del(&op->pods, slice_of(r->pod.uid));
+    intern_drop(&op->strings, r->group);
+    intern_drop(&op->strings, r->reason);
+    intern_drop(&op->strings, r->words);
+    slab_free(&op->pod_slab, r);
+    cluster_touch(op, c);
+}
+
+void pod_by_us(struct op *op, struct slice uid, bool by_us)
+{
+    struct pod_record *r = map_get(&op->pods, uid);
+    if (r)
+        r->by_us = by_us;
+}

@@ -1,0 +1,132 @@
+/* What must stand before the head: a service account, a role and their binding, by which KubeRay's autoscaler acts, and a Secret with the
+ * cluster's token; all of them owned by the cluster. What is there already stays as it is: it is the user's own, or ours of before. One of
+ * an older cluster of this name goes with that cluster, and is waited for: a head that started with it would soon have none. */
+#include <mobula/kinds.h>
+
+/* Nobody has seen this token, and who sent it does not keep it: it is read from the Secret when it is needed. */
+static void build_secret(struct op *op)
+{
+    enum { SECRET_MAX = 4 * KIB };
+    char bytes[RAY_TOKEN_BYTES];
+    struct buf token;
+    buf_init(&token, 2 * sizeof bytes);
+    random_bytes(bytes, sizeof bytes);
+    base64_encode((struct slice){bytes, sizeof bytes}, &token);
+    buf_room(&op->body, SECRET_MAX); /* at once: growing would leave copies behind */
+    ray_build_account(&op->model, RAY_ACCOUNT_SECRET, buf_slice(&token), &op->body_arena, &op->body);
+    mem_wipe(bytes, sizeof bytes);
+    mem_wipe(token.ptr, token.len);
+    buf_free(&token);
+}
+
+bool account_secret(int32_t index)
+{
+    return index == RAY_ACCOUNT_SECRET;
+}
+
+bool account_make(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    (void)e;
+    *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
+    enum ray_account which = (enum ray_account)act->index;
+    snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(ray_account_name(&op->model, which, &op->body_arena)));
+    kube_path(&op->path, &ray_account_resources[which], istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
+    if (which == RAY_ACCOUNT_SECRET)
+        build_secret(op);
+    else
+        ray_build_account(&op->model, which, SLICE_NONE, &op->body_arena, &op->body);
+    return true;
+}
+
+static bool look_up(struct op *op, struct flight *f)
+{
+    struct err e = {0};
+    buf_clear(&op->path);
+    kube_path(&op->path, &ray_account_resources[f->index], istr_slice(f->c->ns), slice_of(f->name), SLICE_NONE);
+    if (flight_look(op, f, &e))
+        return true;
+    cluster_trouble(op, f->c, f, e.text);
+    return false;
+}
+
+static void there(struct op *op, const struct flight *f)
+{
+    f->c->accounts |= (uint8_t)(1u << f->index);
+    cluster_touch(op, f->c);
+}
+
+/* Whose is the one of that name? */
+static void found(struct op *op, struct flight *f, struct jval object)
+{
+    char text[ERR_TEXT_MAX];
+    struct slice owner = extract_owner(object, &op->event_arena);
+    const struct cluster *other = slice_empty(owner) ? NULL : cluster_get(op, owner, istr_slice(f->c->ns));
+    if (!json_there(json_get(object, "metadata.deletionTimestamp")) && (slice_empty(owner) || slice_eq(owner, slice_of(f->c->uid)))) {
+        there(op, f);
+        return;
+    }
+    const char *what = ray_account_resources[f->index].plural.ptr;
+    if (other && other != f->c && other->present) {
+        snprintf(text, sizeof text, "%s %s belongs to RayCluster %s: rename one of the two clusters", what, f->name, other->name);
+        flight_failed(op, f, text);
+        return;
+    }
+    snprintf(text, sizeof text, "%s %s belongs to another owner, which is gone: waiting for it to go", what, f->name);
+    cluster_wait(op, f->c, f, text);
+}
+
+/* A binding is refused as not found when the role that it names is: the API server looks that up in a cache of its own, which may not have
+ * heard yet of the one that we made a moment ago. */
+static bool role_unseen(const struct flight *f, const struct kube_status *s)
+{
+    return f->index == RAY_ACCOUNT_BINDING && s->code == 404;
+}
+
+static void refused(struct op *op, struct flight *f, const struct kube_status *s)
+{
+    char text[ERR_TEXT_MAX + POD_NAME_MAX + 160];
+    op->stats.refused[verb_number(f->verb)]++;
+    /* What to do stands first: reasons are cut. */
+    bool secret = f->index == RAY_ACCOUNT_SECRET;
+    const char *flag = secret ? "ray-auth" : "autoscaler=sidecar", *of = secret ? "authOptions" : "the autoscaler";
+    snprintf(text, sizeof text, "%s %s of %s%s%s%s: %d %s: %s", ray_account_resources[f->index].plural.ptr, f->name, of,
+             s->code == 403 ? " (mobula install --" : "", s->code == 403 ? flag : "", s->code == 403 ? " prints the rights)" : "", s->code,
+             kube_reason_text(s->reason), s->message);
+    if (answer_passing(s) || role_unseen(f, s))
+        cluster_trouble(op, f->c, f, text);
+    else
+        flight_failed(op, f, text);
+}
+
+/* Where it lies, and without a copy: it may hold a token, and what held the answer is wiped. */
+static struct jval looked_up(struct op *op, const struct kube_answer *a)
+{
+    struct err e = {0};
+    arena_reset(&op->event_arena, 64 * KIB);
+    struct json *doc = arena_new(&op->event_arena, struct json);
+    return json_parse(doc, a->body, &op->event_arena, &e) ? json_root(doc) : (struct jval){.at = -1};
+}
+
+bool account_answer(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    if (a->outcome == KUBE_OK && !f->looking) {
+        there(op, f);
+    } else if (a->outcome == KUBE_OK) {
+        struct jval object = looked_up(op, a);
+        f->failed = 0;
+        if (json_type(object) == JSON_OBJECT)
+            found(op, f, object);
+        else
+            cluster_trouble(op, f->c, f, "the server's answer is no object");
+    } else if (!f->looking && (a->outcome == KUBE_UNKNOWN || a->status.reason == KUBE_ALREADY_EXISTS)) {
+        return look_up(op, f);
+    } else if (a->outcome != KUBE_REFUSED) {
+        cluster_trouble(op, f->c, f, a->err.text);
+    } else if (f->looking && a->status.code == 404) {
+        cluster_trouble(op, f->c, f, "it is not there: its answer was lost, or one of that name has just gone. It will be created again");
+    } else {
+        refused(op, f, &a->status);
+    }
+    return false;
+}

@@ -1,0 +1,297 @@
+/* Pods of RayClusters are created: how the call is made, what an answer to it means, and what is found when it is lost. Quota, admission
+ * and validation do not look at the index of a pod: their no holds for its whole group. */
+#include <mobula/kinds.h>
+
+static const struct ray_group *group_spec(const struct op *op, int32_t group)
+{
+    return group < 0 ? &op->model.head : &op->model.groups[group];
+}
+
+/* Its workers wait for what is in there; asked for with the head, which is made before them, it is there when a kubelet mounts it. That is
+ * a call of its own, with the same buffers. */
+static void want_tools(struct op *op, struct cluster *c)
+{
+    tools_want(op, c->ns);
+    buf_clear(&op->path);
+}
+
+bool make_pod(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    const struct ray_group *g = group_spec(op, act->group);
+    if (op->model.group_count && act->verb == &raycluster_create_pod)
+        want_tools(op, c);
+    struct slice name = act->group < 0 ? ray_head_pod_name(&op->model, &op->body_arena)
+                                       : ray_worker_pod_name(&op->model, g, act->index, act->uid, &op->body_arena);
+    snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
+    *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
+    kube_path(&op->path, &kube_pods, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
+    if (act->verb == &raycluster_try_pod) {
+        buf_put(&op->path, SLICE("&dryRun=All"));
+        f->hash = g->hash;
+    }
+    return act->group < 0 ? ray_build_head_pod(&op->model, &op->o.ray, &op->body_arena, &op->body, e)
+                          : ray_build_worker_pod(&op->model, g, act->index, act->uid, &op->o.ray, &op->body_arena, &op->body, e);
+}
+
+void group_failed(struct op *op, struct cluster *c, int32_t group, bool ended, const char *event, struct slice reason)
+{
+    work_drop(c);
+    model_load(op, c);
+    struct slice name = group_name(op, group);
+    struct group_failures *f = failures_of(op, c, name, group < 0, true);
+    if (f->count && op->now.mono_ms < f->not_before_ms)
+        return;
+    f->count += f->count < 1000;
+    f->ends += ended && f->ends < f->count;
+    f->made = 0;
+    f->ended = ended;
+    f->last_us = op->now.wall_us;
+    f->not_before_ms = op->now.mono_ms + reconcile_backoff_ms(f->count, hash64(slice_of(c->uid), 0));
+    utf8_copy(reason, f->reason, sizeof f->reason);
+    int64_t wait_ms = f->not_before_ms - op->now.mono_ms;
+    bool news = say_once(op, SAID_CLUSTER, said_of(c, reason, hash64(name, 0)));
+    if (news)
+        log_warn("group failed", LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name), LF("group", name), LF("reason", reason),
+                 LF_INT("failures", f->count), LF_INT("retry_in_ms", wait_ms));
+    char note[2 * LIMIT_KUBE_EVENT_NOTE]; /* cut where it is sent */
+    /* no number in it: repeated events are counted as one */
+    snprintf(note, sizeof note, "group %.*s: %.*s", SLICE_ARG(name), SLICE_ARG(reason));
+    say_event(op, c, true, event, slice_of(note));
+    if (news)
+        say_legacy(op, c, "WARNING", slice_of(note));
+}
+
+/* The reason of the event about a call that cannot be made, or was refused. */
+static const char *event_of(const struct verb *v, int32_t group)
+{
+    if (v->how == VERB_APPLY)
+        return "FailedToCreateService";
+    return group < 0 ? "FailedToCreateHeadPod" : "FailedToCreateWorkerPod";
+}
+
+void group_failed_by(struct op *op, struct cluster *c, const struct action *act, const char *text)
+{
+    group_failed(op, c, act->group, false, event_of(act->verb, act->group), slice_of(text));
+}
+
+void flight_failed(struct op *op, const struct flight *f, const char *text)
+{
+    if (f->generation == f->c->generation)
+        group_failed(op, f->c, f->group, false, event_of(f->verb, f->group), slice_of(text));
+}
+
+/* Whether a pod was made, or is still there, cannot be found out. The next plan might call it by another name, as soon as the one that it
+ * replaces is gone: so nothing is decided before all have been listed anew, by a list that begins from now on. */
+static void never_known(struct op *op, const struct flight *f, const char *text)
+{
+    cluster_trouble(op, f->c, f, text);
+    f->c->pods_round = source_of(f->c->space, &kind_pod)->round + 1;
+}
+
+/* By a list of its name and not by a GET: a 404 is not to be believed (see OPERATOR_DOUBT_MS), while nobody but the API server answers with
+ * an empty list. Returns whether the flight goes on with that. */
+static bool look_up(struct op *op, struct flight *f)
+{
+    struct err e = {0};
+    char one[sizeof "metadata.name=" + POD_NAME_MAX];
+    snprintf(one, sizeof one, "metadata.name=%s", f->name);
+    buf_clear(&op->path);
+    kube_path(&op->path, &kube_pods, istr_slice(f->c->ns), SLICE_NONE, SLICE_NONE);
+    kube_query(&op->path, "fieldSelector", slice_of(one));
+    if (flight_look(op, f, &e))
+        return true;
+    never_known(op, f, e.text);
+    return false;
+}
+
+/* The pod of this name belongs to somebody else: most often to an older cluster of the same name whose pods are still going away. */
+static void name_taken(struct op *op, struct flight *f, struct jval pod, struct slice owner)
+{
+    char text[ERR_TEXT_MAX];
+    const struct cluster *other = slice_empty(owner) ? NULL : cluster_get(op, owner, istr_slice(f->c->ns));
+    bool orphan = !slice_empty(owner) && !(other && other->present);
+    bool going = orphan || json_there(json_get(pod, "metadata.deletionTimestamp"));
+    snprintf(text, sizeof text, "pod %s exists and belongs to another owner%s", f->name,
+             going ? ", which is gone: waiting for its pods to go" : ": delete or rename one of them");
+    if (going)
+        cluster_wait(op, f->c, f, text);
+    else if (slice_empty(owner))
+        held_found(op, f, pod);
+    else
+        flight_failed(op, f, text);
+}
+
+/* Whether the next decision, which sees this pod, will ask for something else than a pod of this name. */
+static bool holds_place(struct op *op, const struct flight *f, const struct pod *pod)
+{
+    if (f->generation != f->c->generation)
+        return true;
+    if (f->group < 0)
+        return pod->head;
+    model_load(op, f->c);
+    if ((uint32_t)f->group >= op->model.group_count) /* a server that was put back tells of other groups in the same generation */
+        return true;
+    const struct ray_group *g = &op->model.groups[f->group];
+    bool runs = !pod->deleting && !pod->ended && pod->phase != POD_FAILED && pod->phase != POD_SUCCEEDED;
+    return !pod->head && slice_eq(pod->group, g->name) && (runs || pod->index == f->index / g->hosts);
+}
+
+bool answer_pod(struct op *op, const struct flight *f, struct jval pod, uint64_t version)
+{
+    struct space *s = f->c->space;
+    const struct source *pods = source_of(s, &kind_pod);
+    bool known = map_get(&op->pods, json_get_str(pod, "metadata.uid", &op->event_arena)) != NULL;
+    if (known || !pods->synced || version > kube_watch_version(pods->watch)) {
+        extract_pod(op, s, pod, version, 0);
+        return true;
+    }
+    /* The watch has passed this version and does not know the pod: it is gone again, or its label is, or its event was lost. */
+    if (!extract_labelled(pod))
+        return true;
+    never_known(op, f, "the pod was created, but no watch tells of it: all pods are listed");
+    return false;
+}
+
+/* One more that did not fail. What was on its way when another failed says nothing yet. */
+static void group_made(struct op *op, const struct flight *f)
+{
+    if (!f->c->failing || f->generation != f->c->generation)
+        return;
+    model_load(op, f->c);
+    struct group_failures *failures = failures_of(op, f->c, group_name(op, f->group), f->group < 0, false);
+    if (failures && failures->count && op->now.mono_ms >= failures->not_before_ms)
+        failures->made += failures->made < INT32_MAX;
+}
+
+/* made: by this POST, as far as anybody knows; false: the server has said that it was there. */
+static void created(struct op *op, struct flight *f, struct jval pod, uint64_t version, bool made)
+{
+    struct cluster *c = f->c;
+    char uid[UID_TEXT_MAX + 1];
+    struct slice owner = extract_owner(pod, &op->event_arena), name = json_get_str(pod, "metadata.uid", &op->event_arena);
+    bool owned = slice_eq(owner, slice_of(c->uid)), labelled = extract_labelled(pod) && !extract_elsewhere(pod, &op->event_arena);
+    if (!f->looking && !(owned && labelled)) { /* nobody will tell of it again */
+        held_stripped(op, f, pod);
+        return;
+    }
+    if (!owned) {
+        name_taken(op, f, pod, owner);
+        return;
+    }
+    snprintf(uid, sizeof uid, "%.*s", SLICE_ARG(name));
+    bool told = labelled && answer_pod(op, f, pod, version);
+    const struct pod_record *r = map_get(&op->pods, slice_of(uid));
+    if (!labelled || (told && f->looking && (!r || !holds_place(op, f, &r->pod)))) {
+        held_found(op, f, pod);
+        return;
+    }
+    if (told)
+        group_made(op, f);
+    if (!f->looking)
+        c->strips = false;
+    if (f->group < 0 && told)
+        c->decided_ms = 0; /* its workers are made without a pause */
+    if (f->group < 0)
+        c->accounts = 0; /* the next head's are looked at anew: whoever took them away meanwhile took them from this one only */
+    if (!c->work || !made)
+        return;
+    c->work->created++;
+    c->work->created_head += f->group < 0;
+    if (c->work->created == 1)
+        memcpy(c->work->first_created, f->name, sizeof f->name);
+}
+
+/* The answer to a look-up. Unless it is a list, nothing is known of the pod. */
+static void on_look(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    struct err e = {0};
+    uint64_t version = 0;
+    struct json *doc = arena_new(&op->event_arena, struct json);
+    struct jval k, pod;
+    char words[ANSWER_WORDS];
+    if (a->outcome != KUBE_OK) {
+        never_known(op, f, answer_words(a, words));
+        return;
+    }
+    int failed = f->failed;
+    f->failed = 0; /* what follows is not said in the words of the first answer … */
+    if (!json_parse(doc, a->body, &op->event_arena, &e) || json_type(json_get(json_root(doc), "items")) != JSON_ARRAY) {
+        never_known(op, f, "the server's answer is not a list of pods");
+        return;
+    }
+    for (struct jiter it = json_iter(json_get(json_root(doc), "items")); json_next(&it, &k, &pod);) {
+        if (!json_str_eq(json_get(pod, "metadata.name"), slice_of(f->name)))
+            continue;
+        if (kube_version_parse(json_get_str(pod, "metadata.resourceVersion", &op->event_arena), &version))
+            created(op, f, pod, version, failed != 409);
+        else
+            never_known(op, f, "the server's answer is not a list of pods");
+        return;
+    }
+    if (failed == 409) {
+        cluster_trouble(op, f->c, f, "a pod of that name was there, and has just gone: it will be created again");
+        return;
+    }
+    f->failed = f->why[0] ? failed : ANSWER_LOST; /* … but this is */
+    cluster_trouble(op, f->c, f, f->why[0] ? f->why : "the pod is not there, and its answer was lost: it will be created again");
+}
+
+/* The answer to a POST, or to the look-up after it. Returns whether the flight goes on. */
+bool answer_create(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    uint64_t version = 0;
+    arena_reset(&op->event_arena, 64 * KIB);
+    if (f->looking) {
+        on_look(op, f, a);
+        return false;
+    }
+    if (a->outcome == KUBE_OK) {
+        struct jval pod = answer_object(op, a, &version);
+        if (!json_there(pod))
+            return look_up(op, f); /* it is there, but what came back cannot be read */
+        created(op, f, pod, version, true);
+        return false;
+    }
+    bool troubled = answer_troubled(a);
+    if (a->outcome == KUBE_UNKNOWN || troubled || a->status.reason == KUBE_ALREADY_EXISTS) {
+        if (troubled)
+            answer_words(a, f->why);
+        return look_up(op, f);
+    }
+    pods_refused(op, f, &a->status);
+    return false;
+}
+
+/* The answer to a dry run: whether pods that run may be given up for the new template. */
+bool answer_try(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    struct cluster *c = f->c;
+    enum { TRY_AGAIN_MS = 60 * 1000 };
+    bool exists = a->status.reason == KUBE_ALREADY_EXISTS; /* the name of the head that runs: everything else was checked before it */
+    if (f->generation != c->generation)
+        return false; /* another spec is tried by now */
+    model_load(op, c);
+    char words[ANSWER_WORDS];
+    if (a->outcome != KUBE_OK && (a->outcome != KUBE_REFUSED || answer_passing(&a->status))) {
+        cluster_trouble(op, c, f, answer_words(a, words));
+        return false;
+    }
+    struct group_failures *g = failures_of(op, c, group_name(op, f->group), f->group < 0, true);
+    bool news = g->refused != f->hash;
+    if (a->outcome == KUBE_OK || exists) {
+        g->accepted = f->hash;
+        g->refused = 0;
+        return false;
+    }
+    g->refused = f->hash;
+    g->try_ms = op->now.mono_ms + TRY_AGAIN_MS;
+    utf8_copy(slice_of(a->status.message), g->reason, sizeof g->reason);
+    if (!news ||
+        !say_once(op, SAID_CLUSTER, said_of(c, slice_of(a->status.message), hash64(group_name(op, f->group), verb_number(f->verb)))))
+        return false; /* who leads anew, or is given another template of that fault, has said it before */
+    log_warn("the API server refuses a changed pod template: what runs stays as it is", LF("namespace", istr_slice(c->ns)),
+             LF_CSTR("cluster", c->name), LF("group", group_name(op, f->group)), LF_INT("generation", f->generation),
+             LF_CSTR("reason", a->status.message));
+    return false;
+}

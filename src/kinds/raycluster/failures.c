@@ -1,0 +1,40 @@
+/* Failures of groups: what whoever led before wrote into status, and those of groups that are no more. */
+#include <mobula/kinds.h>
+
+void failures_prune(struct op *op, struct cluster *c)
+{
+    for (struct failing *f = c->failing, *next; f; f = next) {
+        next = f->next;
+        bool known = f->group == NULL;
+        for (uint32_t i = 0; i < op->model.group_count && !known; i++)
+            known = slice_eq(istr_slice(f->group), op->model.groups[i].name);
+        if (!known)
+            failures_forget(op, c, istr_slice(f->group), false);
+    }
+}
+
+void extract_failures(struct op *op, struct cluster *c)
+{
+    struct jval k, g;
+    struct json status;
+    struct err e = {0};
+    failures_clear(op, c);
+    if (!c->status_len || !json_parse(&status, (struct slice){c->status, c->status_len}, &op->event_arena, &e))
+        return;
+    for (struct jiter it = json_iter(json_get(json_root(&status), "groups")); json_next(&it, &k, &g);) {
+        int64_t count = json_get_int(g, "failures", 0), last_us;
+        struct slice name = json_get_str(g, "name", &op->event_arena);
+        if (count <= 0 || !time_parse(json_get_str(g, "lastFailureTime", &op->event_arena), &last_us, &e))
+            continue;
+        struct group_failures *f = failures_of(op, c, name, slice_eq(name, SLICE(RAY_HEAD_GROUP)), true);
+        f->count = count > 1000 ? 1000 : (uint32_t)count;
+        int64_t ends = json_get_int(g, "podsEnded", 0);
+        f->ends = ends <= 0 ? 0 : ends < count ? (uint32_t)ends : f->count;
+        f->last_us = last_us;
+        f->ended = json_get_bool(g, "ended", false);
+        utf8_copy(json_get_str(g, "reason", &op->event_arena), f->reason, sizeof f->reason);
+        /* By the wall clock that wrote it, when the wait ends or was over; never later than a whole wait from now. */
+        int64_t wait = reconcile_backoff_ms(f->count, hash64(slice_of(c->uid), 0)), gone = (op->now.wall_us - last_us) / 1000;
+        f->not_before_ms = op->now.mono_ms + wait - (gone > 0 ? gone : 0);
+    }
+}

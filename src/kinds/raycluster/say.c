@@ -1,0 +1,84 @@
+/* What was done for pods, in one line for the log, one event for a plan, and the legacy kind's "<cluster>:" lines. */
+#include <mobula/kinds.h>
+
+/* "2020-12-12 13:55:36,814\tINFO -- text", each line of it after the cluster's name and a colon: what people grep for. */
+void say_legacy(struct op *op, struct cluster *c, const char *level, struct slice text)
+{
+    if (c->kind != &kind_raycluster_legacy)
+        return;
+    char stamp[TIME_TEXT_MAX], line[2 * KIB];
+    struct slice t = time_format_micro(op->now.wall_us, stamp);
+    stamp[10] = ' ';
+    int n = snprintf(line, sizeof line, "%s:%.*s,%.*s\t%s -- %.*s", c->name, 19, t.ptr, 3, t.ptr + 20, level, SLICE_ARG(text));
+    log_raw(slice_head((struct slice){line, (size_t)n}, sizeof line - 1));
+}
+
+static uint32_t count_group(const struct cluster *c, struct slice group)
+{
+    uint32_t n = 0;
+    for (const struct pod_record *r = c->pods; r; r = r->next)
+        n += !r->pod.deleting && !r->pod.head && slice_eq(r->pod.group, group);
+    return n;
+}
+
+/* How many workers of each type there are, whenever that changed. */
+void say_legacy_status(struct op *op, struct cluster *c)
+{
+    uint64_t counts = 1;
+    uint32_t nodes = 0;
+    for (uint32_t i = 0; i < op->model.group_count; i++) {
+        uint32_t n = count_group(c, op->model.groups[i].name);
+        counts = hash64((struct slice){(const char *)&n, sizeof n}, counts);
+        nodes += n;
+    }
+    if (counts == c->logged)
+        return;
+    c->logged = counts;
+    char text[64];
+    snprintf(text, sizeof text, "Cluster status: %u nodes", nodes);
+    say_legacy(op, c, "DEBUG", slice_of(text));
+    log_raw(arena_printf(&op->plan_arena, "%s:Worker node types:", c->name));
+    for (uint32_t i = 0; i < op->model.group_count; i++)
+        log_raw(arena_printf(&op->plan_arena, "%s: - %.*s: %u", c->name, SLICE_ARG(op->model.groups[i].name),
+                             count_group(c, op->model.groups[i].name)));
+}
+
+static const char *plural(uint32_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* "created head pod X", "created 3 worker pods", "deleted 2 worker pods: more replicas than desired" */
+static void describe(const struct work *w, bool job, struct buf *b)
+{
+    uint32_t workers = w->created - w->created_head, gone = w->deleted - w->deleted_head;
+    if (w->created_head)
+        buf_printf(b, "created head pod %s", w->first_created);
+    else if (workers == 1)
+        buf_printf(b, "created worker pod %s", w->first_created);
+    else if (workers)
+        buf_printf(b, "created %u worker pods", workers);
+    if (w->deleted)
+        buf_printf(b, "%sdeleted %s", w->created ? "; " : "", w->deleted_head ? "head pod" : "");
+    if (gone)
+        buf_printf(b, "%s%u %spod%s", w->deleted_head ? " and " : "", gone, job ? "" : "worker ", plural(gone));
+    if (w->deleted)
+        buf_printf(b, ": %s", w->why_deleted);
+    if (w->refused)
+        buf_printf(b, "%s%u refused", b->len ? "; " : "", w->refused);
+}
+
+void say_work(struct op *op, struct cluster *c, const char *reason)
+{
+    struct work *w = c->work;
+    if (!w->created && !w->deleted)
+        return; /* refusals were said where they happened; a status speaks for itself */
+    struct buf b;
+    buf_init(&b, LIMIT_KUBE_EVENT_NOTE);
+    describe(w, c->kind == &kind_rayjob, &b);
+    log_info("plan carried out", LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF("what", buf_slice(&b)),
+             LF_INT("took_ms", op->now.mono_ms - w->began_ms));
+    say_event(op, c, false, reason, buf_slice(&b));
+    say_legacy(op, c, "INFO", buf_slice(&b));
+    buf_free(&b);
+}

@@ -1,0 +1,79 @@
+/* The services of RayClusters: how the call is made, and what an answer to it means. */
+#include <mobula/kinds.h>
+
+/* Another cluster's service of this name: it would change hands without a word, because both are written by the same manager. */
+static const struct service_record *taken(struct op *op, const struct cluster *c, struct slice name)
+{
+    const struct service_record *r = name_find(op, &kind_kservice, c->ns, name);
+    return r && r->of != c && r->of->present ? r : NULL;
+}
+
+bool make_service(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    bool head = act->verb == &raycluster_apply_head_service;
+    struct slice name = head ? ray_head_service_name(&op->model, &op->body_arena) : ray_headless_service_name(&op->model, &op->body_arena);
+    snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
+    *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
+    kube_path(&op->path, &kube_services, istr_slice(c->ns), name, SLICE_NONE);
+    buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
+    const struct service_record *other = NULL;
+    f->fresh = !service_of(c, name);
+    if (!f->fresh)
+        buf_put(&op->path, SLICE("&force=true")); /* ours: set right. Else nobody's fields are taken over */
+    else
+        other = taken(op, c, name);
+    if (other)
+        return err_set(e, ERR_CONFIG, "service %.*s belongs to RayCluster %s (%.*s): rename one of the two clusters or its headService",
+                       SLICE_ARG(name), other->of->name, SLICE_ARG(other->of->kind->api_version));
+    struct json doc;
+    bool built = head ? ray_build_head_service(&op->model, &op->body_arena, &op->body, e)
+                      : ray_build_headless_service(&op->model, &op->body_arena, &op->body, e);
+    if (!built || !json_parse(&doc, buf_slice(&op->body), &op->body_arena, e))
+        return false;
+    f->hash = ray_service_hash(json_root(&doc));
+    return true;
+}
+
+/* Whether the service is still that of an older cluster of the same name, which is gone: it goes too. A server with
+ * OwnerReferencesPermissionEnforcement does not let it be taken over by who may not delete services. */
+static bool service_left_over(const struct op *op, const struct flight *f)
+{
+    const struct service_record *r = name_find(op, &kind_kservice, f->c->ns, slice_of(f->name));
+    return r && !r->of->present;
+}
+
+/* Quota, admission and validation do not look at the index of a pod: their no holds for the whole group. */
+void pods_refused(struct op *op, struct flight *f, const struct kube_status *s)
+{
+    char text[ANSWER_WORDS + POD_NAME_MAX + 16];
+    op->stats.refused[verb_number(f->verb)]++;
+    if (f->c->work)
+        f->c->work->refused++;
+    bool service = f->verb->how == VERB_APPLY;
+    if (service && service_left_over(op, f)) {
+        f->failed = 0; /* the words are the same whatever the code was */
+        snprintf(text, sizeof text, "service %s exists and belongs to another owner, which is gone: waiting for it to go", f->name);
+        cluster_wait(op, f->c, f, text);
+        return;
+    }
+    snprintf(text, sizeof text, "%s%s%s%d %s%s: %s", service ? "service " : "", service ? f->name : "", service ? ": " : "", s->code,
+             kube_reason_text(s->reason), answer_way_out(s), s->message);
+    if (answer_passing(s) || (f->verb != &raycluster_create_pod && !service))
+        cluster_trouble(op, f->c, f, text);
+    else
+        flight_failed(op, f, text);
+}
+
+bool answer_service(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    if (a->outcome == KUBE_REFUSED) {
+        pods_refused(op, f, &a->status);
+        return false;
+    }
+    if (a->outcome != KUBE_OK) {
+        cluster_trouble(op, f->c, f, a->err.text);
+        return false;
+    }
+    service_applied(op, f, a);
+    return false;
+}

@@ -1,0 +1,183 @@
+/* ConfigMap mobula-tools: how this very binary gets into the pods of a namespace without a registry. It is asked for first, and applied
+ * only when it is gone or holds another binary. It is looked at while workers are made, not by a clock: nobody else needs it. */
+#include <mobula/kinds.h>
+
+#define TOOLS_HASH "mobula.dev/executable-hash"
+
+enum { CHECK_AGAIN_MS = 15 * 1000, RETRY_MS = 2000, RETRY_MAX_MS = 60 * 1000, CALL_MS = 30 * 1000 };
+
+static kube_done tools_done;
+
+static void tools_call(struct op *op, struct tools *t, struct slice method, struct slice query, struct slice content_type,
+                       struct slice body)
+{
+    struct err e = {0};
+    buf_clear(&op->path);
+    kube_path(&op->path, &kube_configmaps, istr_slice(t->ns), SLICE(RAY_TOOLS_CONFIGMAP_NAME), SLICE_NONE);
+    buf_put(&op->path, query);
+    struct kube_request r = {.lane = KUBE_LANE_MAIN,
+                             .method = method,
+                             .path = buf_slice(&op->path),
+                             .content_type = content_type,
+                             .body = body,
+                             .again = true,
+                             .timeout_ms = CALL_MS,
+                             .done = tools_done,
+                             .owner = op,
+                             .tag = (uint64_t)(uintptr_t)t};
+    if (!kube_call(op->client, &r, op->now, &e)) {
+        t->state = TOOLS_UNKNOWN;
+        t->again_ms = op->now.mono_ms + RETRY_MS;
+    }
+}
+
+static void hash_text(const struct op *op, char out[17])
+{
+    snprintf(out, 17, "%016llx", (unsigned long long)op->executable_hash);
+}
+
+static void tools_failed(struct op *op, struct tools *t, const struct kube_answer *a)
+{
+    char words[ANSWER_WORDS];
+    t->state = TOOLS_UNKNOWN;
+    t->again_ms = op->now.mono_ms + backoff_ms(&op->rng, t->failures++, RETRY_MS, RETRY_MAX_MS);
+    if (!say_failed(op, answer_failed(a), hash64(SLICE(RAY_TOOLS_CONFIGMAP_NAME), 0), hash64(istr_slice(t->ns), 0)))
+        return;
+    log_warn(
+        "ConfigMap " RAY_TOOLS_CONFIGMAP_NAME " cannot be applied: workers cannot wait for their head; allow get, create and patch on it, "
+        "or run with --tools=image:REF or --tools=none",
+        LF("namespace", istr_slice(t->ns)), LF_CSTR("error", answer_words(a, words)), LF_INT("retry_in_ms", t->again_ms - op->now.mono_ms));
+}
+
+static void tools_apply(struct op *op, struct tools *t)
+{
+    char hash[17];
+    hash_text(op, hash);
+    struct buf data, body;
+    buf_init(&data, LIMIT_JSON_ITEM);
+    buf_init(&body, LIMIT_JSON_ITEM);
+    bool whole = base64_encode(op->o.executable, &data);
+    buf_printf(&body,
+               "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" RAY_TOOLS_CONFIGMAP_NAME "\",\"namespace\":\"%s\","
+               "\"labels\":{\"app.kubernetes.io/name\":\"mobula\"},\"annotations\":{\"" TOOLS_HASH
+               "\":\"%s\"}},\"binaryData\":{\"mobula\":\"",
+               t->ns->text, hash);
+    buf_put(&body, buf_slice(&data));
+    buf_put(&body, SLICE("\"}}"));
+    buf_free(&data);
+    t->state = TOOLS_APPLYING;
+    if (!whole || body.full) {
+        struct kube_answer too_large = {.outcome = KUBE_UNSENT};
+        err_set(&too_large.err, ERR_LIMIT, "this program has %zu bytes: more than a ConfigMap holds", op->o.executable.len);
+        tools_failed(op, t, &too_large);
+    } else {
+        tools_call(op, t, SLICE("PATCH"), SLICE("?fieldManager=" RAY_FIELD_MANAGER "&force=true"), SLICE(KUBE_TYPE_APPLY),
+                   buf_slice(&body));
+    }
+    buf_free(&body);
+}
+
+static bool holds_ours(struct op *op, struct slice body)
+{
+    char hash[17];
+    hash_text(op, hash);
+    struct json doc;
+    struct err e = {0};
+    arena_reset(&op->event_arena, 64 * KIB);
+    if (!json_parse(&doc, body, &op->event_arena, &e))
+        return false;
+    return json_str_eq(json_key(json_get(json_root(&doc), "metadata.annotations"), SLICE(TOOLS_HASH)), slice_of(hash));
+}
+
+static void tools_done(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
+{
+    struct op *op = owner;
+    struct tools *t = (struct tools *)(uintptr_t)tag;
+    op->now = now;
+    if (!op->leading || op->stopping) { /* nothing more is written; whoever leads next asks again */
+        t->state = TOOLS_UNKNOWN;
+        return;
+    }
+    bool absent = a->outcome == KUBE_REFUSED && a->status.code == 404 && t->state == TOOLS_ASKING;
+    if (a->outcome != KUBE_OK && !absent) {
+        tools_failed(op, t, a);
+        return;
+    }
+    if (t->state == TOOLS_ASKING && (absent || !holds_ours(op, a->body))) {
+        tools_apply(op, t);
+        return;
+    }
+    t->state = TOOLS_THERE;
+    t->failures = 0;
+    t->again_ms = now.mono_ms + CHECK_AGAIN_MS;
+}
+
+static void tools_ask(struct op *op, struct tools *t)
+{
+    t->state = TOOLS_ASKING;
+    tools_call(op, t, SLICE("GET"), SLICE(""), SLICE(""), SLICE_NONE);
+}
+
+void tools_want(struct op *op, const struct istr *ns)
+{
+    if (op->o.ray.tools != RAY_TOOLS_CONFIGMAP || slice_empty(op->o.executable))
+        return;
+    struct tools *t = map_get(&op->tools, istr_slice(ns));
+    if (!t) {
+        t = mem_alloc(sizeof *t);
+        t->ns = intern_keep(ns);
+        map_put(&op->tools, istr_slice(ns), t);
+    }
+    if (t->state != TOOLS_ASKING && t->state != TOOLS_APPLYING && op->now.mono_ms >= t->again_ms)
+        tools_ask(op, t);
+}
+
+static void tools_free_one(struct op *op, struct tools *t)
+{
+    map_del(&op->tools, istr_slice(t->ns));
+    intern_drop(&op->strings, t->ns);
+    mem_free(t);
+}
+
+static bool is_used(const struct op *op, const struct tools *t)
+{
+    const struct cluster *c;
+    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;)
+        if (c->present && c->ns == t->ns)
+            return true;
+    return false;
+}
+
+void tools_drop_unused(struct op *op, const struct istr *ns)
+{
+    struct tools *t = map_get(&op->tools, istr_slice(ns));
+    if (t && (t->state == TOOLS_UNKNOWN || t->state == TOOLS_THERE) && !is_used(op, t))
+        tools_free_one(op, t);
+}
+
+int64_t tools_tick(struct op *op)
+{
+    int64_t next = TIME_NEVER;
+    struct tools *t;
+    for (uint32_t i = 0; (t = map_next(&op->tools, &i)) != NULL;) {
+        if (t->state != TOOLS_UNKNOWN)
+            continue;
+        if (op->now.mono_ms >= t->again_ms && !is_used(op, t))
+            tools_free_one(op, t);
+        else if (op->now.mono_ms >= t->again_ms)
+            tools_ask(op, t);
+        else if (t->again_ms < next)
+            next = t->again_ms;
+    }
+    return next;
+}
+
+void tools_free(struct op *op)
+{
+    struct tools *t;
+    for (uint32_t i = 0; (t = map_next(&op->tools, &i)) != NULL;) {
+        intern_drop(&op->strings, t->ns);
+        mem_free(t);
+    }
+    map_free(&op->tools);
+}

@@ -1,0 +1,154 @@
+/* What a decision about a RayCluster may look at, and how it is carried out. */
+#include <mobula/kinds.h>
+
+enum { LOCAL_ROUNDS = 4 };
+
+static void keep_hashes(struct cluster *c, const struct ray_cluster *model)
+{
+    c->hashes = mem_alloc((model->group_count + 1) * sizeof c->hashes[0]);
+    c->hashes[0] = model->head.hash;
+    for (uint32_t i = 0; i < model->group_count; i++)
+        c->hashes[i + 1] = model->groups[i].hash;
+}
+
+void read_cluster(struct op *op, struct cluster *c, struct jval object)
+{
+    bool right = ray_read_known(object, c->hashes, &op->model_arena, &op->model, &op->errors);
+    if (right && !c->hashes)
+        keep_hashes(c, &op->model);
+}
+
+struct slice group_name(const struct op *op, int32_t group)
+{
+    if (group >= 0 && (uint32_t)group < op->model.group_count)
+        return op->model.groups[group].name;
+    return group < 0 ? SLICE(RAY_HEAD_GROUP) : SLICE_NONE;
+}
+
+struct service_record *service_of(const struct cluster *c, struct slice name)
+{
+    for (struct service_record *r = c->services; r; r = r->next)
+        if (slice_eq(slice_of(r->service.name), name))
+            return r;
+    return NULL;
+}
+
+static const struct service *find_service(const struct cluster *c, struct slice name)
+{
+    const struct service_record *r = service_of(c, name);
+    return r ? &r->service : NULL;
+}
+
+const struct pod **view_pods(struct op *op, const struct cluster *c, uint32_t *count)
+{
+    const struct pod **pods = arena_array(&op->plan_arena, c->pod_count + 1, sizeof *pods);
+    *count = 0;
+    for (const struct pod_record *r = c->pods; r; r = r->next)
+        pods[(*count)++] = &r->pod;
+    return pods;
+}
+
+static const struct service *const *view_services(struct op *op, const struct cluster *c, uint32_t *count)
+{
+    *count = 0;
+    for (const struct service_record *r = c->services; r; r = r->next)
+        (*count)++;
+    const struct service **services = arena_array(&op->plan_arena, *count + 1, sizeof *services);
+    uint32_t at = 0;
+    for (const struct service_record *r = c->services; r; r = r->next)
+        services[at++] = &r->service;
+    return services;
+}
+
+const struct group_failures *view_failures(struct op *op, struct cluster *c)
+{
+    struct group_failures *failures = arena_array(&op->plan_arena, op->model.group_count + 1, sizeof *failures);
+    for (int32_t k = -1; c->failing && k < (int32_t)op->model.group_count; k++) {
+        const struct group_failures *f = failures_of(op, c, group_name(op, k), k < 0, false);
+        if (f)
+            failures[k + 1] = *f;
+    }
+    return failures;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
+{
+    struct arena *a = &op->plan_arena;
+    *v = (struct cluster_view){.cluster = &op->model,
+                               .errors = &op->errors,
+                               .failures = view_failures(op, c),
+                               .scaling = scaling_apply(op, c, a),
+                               .warnings = c->warned ? istr_slice(c->warned) : SLICE_NONE,
+                               .by_name = scaling_decides(c),
+                               .accounts = c->accounts,
+                               .status = {c->status, c->status_len},
+                               .status_at_ms = c->status_at_ms,
+                               .reasons = c->reasons,
+                               .reasons_ms = c->reasons_ms,
+                               .fleet = op->clusters.count,
+                               .status_hash = c->status_ours ? c->status_hash : 0,
+                               .status_not_before_ms = c->status_not_before_ms,
+                               .workers_from_ms = later(op->workers_from_ms, c->space->workers_from_ms),
+                               .services_from_ms = {c->services_pace[0].from_ms, c->services_pace[1].from_ms},
+                               .options = &op->o.ray,
+                               .now = op->now};
+    v->pods = view_pods(op, c, &v->pod_count);
+    v->services = view_services(op, c, &v->service_count);
+    v->held = view_held(op, c, &v->held_count);
+    if (op->errors.count)
+        return;
+    v->head_service = find_service(c, ray_head_service_name(&op->model, a));
+    v->headless_service = find_service(c, ray_headless_service_name(&op->model, a));
+}
+
+void count_failure(struct op *op, struct cluster *c, const struct action *act)
+{
+    struct pod_record *r = map_get(&op->pods, act->uid);
+    if (r)
+        r->pod.counted = true;
+    group_failed(op, c, act->group, true, act->group < 0 ? "HeadPodEnded" : "WorkerPodEnded", act->text);
+}
+
+void forget_failures(struct op *op, struct cluster *c, const struct action *act)
+{
+    failures_forget(op, c, group_name(op, act->group), act->group < 0);
+}
+
+/* Who made them may have ended before it had seen to the tools that they wait for. */
+static bool workers_wait(const struct cluster *c)
+{
+    for (const struct pod_record *r = c->pods; r; r = r->next)
+        if (!r->pod.head && !r->pod.deleting && r->pod.phase == POD_PENDING)
+            return true;
+    return false;
+}
+
+int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p)
+{
+    if (op->errors.count == 0)
+        failures_prune(op, c);
+    if (op->errors.count == 0)
+        auth_follow(op, c);
+    scaling_follow(op, c);
+    bool again = true;
+    for (int i = 0; i < LOCAL_ROUNDS && again; i++) {
+        struct cluster_view v;
+        arena_reset(&op->plan_arena, 256 * KIB);
+        view_fill(op, c, &v);
+        reconcile_cluster(&v, &op->plan_arena, p);
+        op->stats.decisions++;
+        again = plan_move(op, c, p);
+    }
+    if (again)
+        cluster_touch(op, c); /* there was more to count than a few plans hold */
+    if (c->kind == &kind_raycluster_legacy && !scaling_speaks(c))
+        say_legacy_status(op, c);
+    if (workers_wait(c))
+        tools_want(op, c->ns);
+    return p->next_ms < auth_next(op, c) ? p->next_ms : auth_next(op, c);
+}

@@ -1,0 +1,238 @@
+/* What plans for RayJobs ask of the API server: clusters made and deleted, a finalizer, the end of the RayJob itself. */
+#include <mobula/kinds.h>
+
+/* ---- bodies ---- */
+
+bool job_make_cluster(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    slice_copy(act->name, f->name, sizeof f->name);
+    *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
+    kube_path(&op->path, &ray_resources[RAY_V1], istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    return ray_build_job_cluster(&op->job, act->name, &op->body, &op->body_arena) ||
+           err_set(e, ERR_LIMIT, "RayCluster %.*s does not fit %d bytes", SLICE_ARG(act->name), LIMIT_JSON_ITEM);
+}
+
+/* A cluster, or the job itself and with it all that it owns. */
+bool job_make_delete(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    (void)e;
+    bool self = act->verb == &rayjob_delete;
+    struct slice name = self ? slice_of(c->name) : act->name, uid = self ? slice_of(c->uid) : act->uid;
+    slice_copy(name, f->name, sizeof f->name);
+    slice_copy(uid, f->uid, sizeof f->uid);
+    *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
+    kube_path(&op->path, self ? &ray_job_resource : &ray_resources[RAY_V1], istr_slice(c->ns), name, SLICE_NONE);
+    return kube_delete_options(&op->body, uid, 0, SLICE("Background"));
+}
+
+/* Every worker group is suspended, by its place: the test of the uid keeps this from another cluster of that name. */
+bool job_make_suspend(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    slice_copy(act->name, f->name, sizeof f->name);
+    struct json doc;
+    const struct cluster *own = cluster_get(op, act->uid, istr_slice(c->ns));
+    if (!own || !own->present || !json_parse(&doc, istr_slice(own->spec), &op->body_arena, e))
+        return err_set(e, ERR_MISSING, "RayCluster %.*s is gone", SLICE_ARG(act->name));
+    *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_JSON_PATCH), true};
+    kube_path(&op->path, &ray_resources[RAY_V1], istr_slice(c->ns), act->name, SLICE_NONE);
+    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    buf_printf(&op->body, "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"%.*s\"}", SLICE_ARG(act->uid));
+    for (size_t i = 0; i < json_len(json_get(json_root(&doc), "workerGroupSpecs")); i++)
+        buf_printf(&op->body, ",{\"op\":\"add\",\"path\":\"/spec/workerGroupSpecs/%zu/suspend\",\"value\":true}", i);
+    return buf_putc(&op->body, ']');
+}
+
+/* The whole list, with ours in it or without, as it was seen at this resourceVersion: who adds another meanwhile wins. */
+bool job_make_finalizers(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    slice_copy(act->name, f->name, sizeof f->name);
+    struct json doc;
+    struct jout w;
+    struct jval k, v;
+    char version[KUBE_VERSION_TEXT];
+    if (!json_parse(&doc, istr_slice(c->meta), &op->body_arena, e))
+        return false;
+    *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_MERGE_PATCH), true};
+    kube_path(&op->path, c->kind->resource, istr_slice(c->ns), slice_of(c->name), SLICE_NONE);
+    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    jout_init(&w, &op->body);
+    jout_object(&w);
+    jout_kobject(&w, "metadata");
+    jout_kstr(&w, "uid", slice_of(c->uid));
+    jout_kstr(&w, "resourceVersion", kube_version_format(c->version, version));
+    jout_karray(&w, "finalizers");
+    for (struct jiter it = json_iter(json_get(json_root(&doc), "finalizers")); json_next(&it, &k, &v);)
+        if (!json_str_eq(v, act->verb == &raycluster_remove_finalizer ? SLICE(RAY_REDIS_FINALIZER) : SLICE(RAY_JOB_FINALIZER)))
+            jout_raw(&w, json_raw(v));
+    if (act->verb == &rayjob_add_finalizer)
+        jout_str(&w, SLICE(RAY_JOB_FINALIZER));
+    jout_end(&w);
+    jout_end(&w);
+    jout_end(&w);
+    return true;
+}
+
+/* The cluster that the job runs on, its own or another's. */
+static const struct cluster *cluster_of(struct op *op, const struct cluster *c, struct slice name)
+{
+    for (const struct cluster *own = c->clusters; own; own = own->next_owned)
+        if (own->present && slice_eq(slice_of(own->name), name))
+            return own;
+    return cluster_named(op, c, name);
+}
+
+/* For the submission that status has, on the cluster that status names: it was decided on that, and status does not change meanwhile. */
+bool job_make_submitter(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    slice_copy(act->name, f->name, sizeof f->name);
+    tools_want(op, c->ns);
+    buf_clear(&op->path); /* that was a call of its own, with the same buffers */
+    struct arena *a = &op->body_arena;
+    struct json status, spec;
+    if (!json_parse(&status, (struct slice){c->status, c->status_len}, a, e))
+        return false;
+    struct ray_submitter s = {.name = act->name,
+                              .id = json_get_str(json_root(&status), "jobId", a),
+                              .cluster = json_get_str(json_root(&status), "rayClusterName", a),
+                              .dashboard = json_get_str(json_root(&status), "dashboardURL", a)};
+    const struct cluster *on = cluster_of(op, c, s.cluster);
+    if (!on || !json_parse(&spec, istr_slice(on->spec), a, e))
+        return err_set(e, ERR_MISSING, "RayCluster %.*s is gone", SLICE_ARG(s.cluster));
+    s.spec = json_root(&spec);
+    *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
+    kube_path(&op->path, &kube_pods, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    return ray_build_submitter_pod(&op->job, &s, &op->o.ray, a, &op->body, e);
+}
+
+/* ---- answers ---- */
+
+static void refused(struct op *op, struct cluster *c, const struct verb *what, const char *text)
+{
+    const char *reason = what == &rayjob_create_submitter ? "FailedToCreateRayJobSubmitter" : "FailedToCreateRayCluster";
+    struct group_failures *f = failures_of(op, c, SLICE_NONE, true, true);
+    work_drop(c);
+    cluster_touch(op, c);
+    if (f->count && op->now.mono_ms < f->not_before_ms)
+        return;
+    f->count += f->count < 1000;
+    f->last_us = op->now.wall_us;
+    f->not_before_ms = op->now.mono_ms + reconcile_backoff_ms(f->count, hash64(slice_of(c->uid), 0));
+    utf8_copy(slice_of(text), f->reason, sizeof f->reason);
+    if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(text), verb_number(what))))
+        log_warn("what a job needs was refused", LF("namespace", istr_slice(c->ns)), LF_CSTR("job", c->name), LF_CSTR("action", what->name),
+                 LF_CSTR("reason", text), LF_INT("failures", f->count), LF_INT("retry_in_ms", f->not_before_ms - op->now.mono_ms));
+    char note[2 * LIMIT_KUBE_EVENT_NOTE]; /* cut where it is sent */
+    snprintf(note, sizeof note, "%s: %s", what->name, text);
+    say_event(op, c, true, reason, slice_of(note));
+}
+
+void job_failed_by(struct op *op, struct cluster *c, const struct action *act, const char *text)
+{
+    refused(op, c, act->verb, text);
+}
+
+static void say(struct op *op, const struct flight *f, const char *reason, const char *done)
+{
+    struct cluster *c = f->c;
+    char note[LIMIT_KUBE_EVENT_NOTE];
+    log_info(done, LF("namespace", istr_slice(c->ns)), LF_CSTR("job", c->name), LF_CSTR("cluster", f->name));
+    snprintf(note, sizeof note, "RayCluster %s", f->name);
+    say_event(op, c, false, reason, slice_of(note));
+}
+
+/* What the server has made of it is known before the next decision. */
+static void keep_object(struct op *op, const struct flight *f, const struct kube_answer *a, const struct kind *what)
+{
+    struct source *from = source_of(f->c->space, what);
+    uint64_t version = 0;
+    struct jval object = answer_object(op, a, &version);
+    if (!json_there(object))
+        return; /* the watch will tell */
+    const struct cluster *made = cluster_get(op, json_get_str(object, "metadata.uid", &op->event_arena), istr_slice(f->c->ns));
+    bool known = made && made->present; /* of one that has gone the record may stay a while */
+    if (known || !from->synced || version > kube_watch_version(from->watch))
+        extract_cluster(op, from, object, version, 0);
+    else
+        source_missed(from);
+}
+
+static void submitter_created(struct op *op, const struct flight *f, const struct kube_answer *a)
+{
+    uint64_t version = 0;
+    char note[LIMIT_KUBE_EVENT_NOTE];
+    struct cluster *c = f->c;
+    struct jval pod = answer_object(op, a, &version);
+    failures_clear(op, c);
+    job_of(op, c)->submitter_ms = op->now.mono_ms;
+    if (json_there(pod))
+        answer_pod(op, f, pod, version);
+    log_info("submitter pod created", LF("namespace", istr_slice(c->ns)), LF_CSTR("job", c->name), LF_CSTR("pod", f->name));
+    snprintf(note, sizeof note, "pod %s", f->name);
+    say_event(op, c, false, "CreatedRayJobSubmitter", slice_of(note));
+}
+
+/* Its end is the watch's to tell; until then nobody asks for it again. */
+static void mark_deleting(struct op *op, struct cluster *c)
+{
+    if (!c || !c->present)
+        return;
+    c->deleting = c->by_us = true;
+    cluster_reread(op, c);
+    cluster_touch(op, c);
+}
+
+static void done(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    if (f->verb == &rayjob_create_cluster) {
+        failures_clear(op, f->c);
+        keep_object(op, f, a, &kind_raycluster);
+        say(op, f, "CreatedRayCluster", "cluster created");
+    } else if (f->verb == &rayjob_create_submitter) {
+        submitter_created(op, f, a);
+    } else if (f->verb == &rayjob_delete_cluster) {
+        mark_deleting(op, cluster_get(op, slice_of(f->uid), istr_slice(f->c->ns)));
+        say(op, f, "DeletedRayCluster", "cluster deleted");
+    } else if (f->verb == &rayjob_suspend_workers) {
+        keep_object(op, f, a, &kind_raycluster);
+        say(op, f, "SuspendedWorkers", "workers suspended");
+    } else if (f->verb == &rayjob_delete) {
+        mark_deleting(op, f->c);
+        log_info("job deleted, as its deletion rules say", LF("namespace", istr_slice(f->c->ns)), LF_CSTR("job", f->c->name));
+    } else {
+        keep_object(op, f, a, f->c->kind);
+    }
+}
+
+/* Names are functions of the job and its attempt: what is there by now is this cluster or pod, or the watch will tell whose it is, unless
+ * it has lost that. */
+static void find_named(struct op *op, const struct flight *f)
+{
+    if (f->verb == &rayjob_create_submitter)
+        source_missed(source_of(f->c->space, &kind_pod));
+    else if (!cluster_named(op, f->c, slice_of(f->name)))
+        source_missed(source_of(f->c->space, &kind_raycluster));
+}
+
+bool job_answer(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    bool no = a->outcome == KUBE_REFUSED;
+    bool create = f->verb->how == VERB_CREATE;
+    if (a->outcome == KUBE_OK) {
+        done(op, f, a);
+        return false;
+    }
+    op->stats.refused[verb_number(f->verb)] += no;
+    op->stats.unknown += a->outcome == KUBE_UNKNOWN;
+    char words[ANSWER_WORDS];
+    const char *text = answer_words(a, words);
+    bool exists = no && a->status.reason == KUBE_ALREADY_EXISTS, final = no && !exists && !answer_passing(&a->status);
+    if (create && exists)
+        find_named(op, f);
+    if (create && final)
+        refused(op, f->c, f->verb, text);
+    else
+        cluster_trouble(op, f->c, f, text);
+    return false;
+}

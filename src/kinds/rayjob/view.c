@@ -1,0 +1,231 @@
+/* RayJobs: what a decision about one may look at, and how it is watched over. Its clusters are records like any others; what the
+ * dashboard said is kept beside its record (job_dash.c). */
+#include <mobula/kinds.h>
+
+/* ---- the record's other half ---- */
+
+struct job *job_of(struct op *op, struct cluster *c)
+{
+    if (c->job)
+        return c->job;
+    c->job = mem_alloc(sizeof *c->job);
+    c->job->op = op;
+    c->job->c = c;
+    c->job->follows.who = c;
+    return c->job;
+}
+
+void job_drop(struct op *op, struct cluster *c)
+{
+    struct job *j = c->job;
+    if (!j)
+        return;
+    heads_forget(op, j);
+    name_unwatch(op, &j->follows);
+    mem_free(j->texts);
+    mem_free(j);
+    c->job = NULL;
+}
+
+/* ---- a cluster, as its jobs see it ---- */
+
+static struct jval condition_of(struct jval status, const char *type)
+{
+    struct jval k, v;
+    for (struct jiter it = json_iter(json_get(status, "conditions")); json_next(&it, &k, &v);)
+        if (json_str_eq(json_get(v, "type"), slice_of(type)))
+            return v;
+    return (struct jval){.at = -1};
+}
+
+static bool condition_is(struct jval status, const char *type, const char *word)
+{
+    return json_str_eq(json_get(condition_of(status, type), "status"), slice_of(word));
+}
+
+/* Of a cluster that was well once: what its head waits for. */
+static struct slice why_no_head(struct jval status, struct arena *a)
+{
+    struct slice text = json_get_str(condition_of(status, "HeadPodReady"), "message", a);
+    return condition_is(status, "HeadPodReady", "False") ? text : SLICE_NONE;
+}
+
+/* The first of what keeps a cluster from being ready. */
+static struct slice why_not_ready(struct jval status, struct arena *a)
+{
+    static const struct {
+        const char *type, *word;
+    } reasons[] = {{"Valid", "False"}, {"ReplicaFailure", "True"}, {"RayClusterSuspended", "True"}, {"RayClusterProvisioned", "False"}};
+    for (size_t i = 0; i < COUNT_OF(reasons); i++) {
+        if (!condition_is(status, reasons[i].type, reasons[i].word))
+            continue;
+        struct slice text = json_get_str(condition_of(status, reasons[i].type), "message", a);
+        return slice_empty(text) ? slice_of("it is suspended") : text;
+    }
+    struct slice head = why_no_head(status, a);
+    return slice_empty(head) ? json_get_str(status, "reason", a) : head;
+}
+
+static struct slice dashboard_address(const struct op *op, const struct cluster *c, struct jval status, struct arena *a)
+{
+    struct slice service = json_get_str(status, "head.serviceName", a), port = json_get_str(status, "endpoints.dashboard", a);
+    if (slice_empty(service))
+        return SLICE_NONE;
+    return arena_printf(a, "%.*s.%.*s.svc.%.*s:%.*s", SLICE_ARG(service), SLICE_ARG(istr_slice(c->ns)), SLICE_ARG(op->o.ray.cluster_domain),
+                        SLICE_ARG(slice_empty(port) ? SLICE("8265") : port));
+}
+
+static bool workers_suspended(const struct cluster *c, struct arena *a)
+{
+    struct json doc;
+    struct jval k, group;
+    if (!json_parse(&doc, istr_slice(c->spec), a, NULL))
+        return false;
+    for (struct jiter it = json_iter(json_get(json_root(&doc), "workerGroupSpecs")); json_next(&it, &k, &group);)
+        if (!json_get_bool(group, "suspend", false))
+            return false;
+    return true;
+}
+
+static bool suspends_workers(const struct ray_job *job)
+{
+    for (uint32_t i = 0; i < job->rule_count; i++)
+        if (job->rules[i].what == RAY_REMOVE_WORKERS)
+            return true;
+    return false;
+}
+
+/* One on a node that is lost runs there for all one knows, also while it is being deleted. */
+static bool head_runs(const struct cluster *c)
+{
+    for (const struct pod_record *r = c->pods; r; r = r->next)
+        if (r->pod.head && !r->pod.ended && (r->pod.phase == POD_RUNNING || r->pod.phase == POD_UNKNOWN))
+            return true;
+    return false;
+}
+
+static struct job_cluster view_cluster(struct op *op, const struct cluster *job, struct cluster *c)
+{
+    struct arena *a = &op->plan_arena;
+    struct json *doc = arena_new(a, struct json);
+    struct jval status = {.at = -1};
+    const struct group_failures *head = failures_of(op, c, SLICE_NONE, true, false);
+    struct job_cluster v = {.name = slice_of(c->name),
+                            .uid = slice_of(c->uid),
+                            .owned = c->owner == job,
+                            .deleting = c->deleting,
+                            .head_runs = head_runs(c),
+                            .head_failures = head ? head->ends : 0,
+                            .status = {c->status, c->status_len}};
+    if (!slice_empty(v.status) && json_parse(doc, v.status, a, NULL))
+        status = json_root(doc);
+    v.ready = json_str_eq(json_get(status, "state"), SLICE("ready"));
+    v.refused = condition_is(status, "Valid", "False");
+    v.why = why_not_ready(status, a);
+    v.dashboard = dashboard_address(op, c, status, a);
+    v.workers_suspended = v.owned && suspends_workers(&op->job) && workers_suspended(c, a);
+    return v;
+}
+
+/* ---- the view ---- */
+
+/* Those that it owns, and the one that status names. */
+static void view_clusters(struct op *op, struct cluster *c, struct slice name, struct job_view *v)
+{
+    uint32_t count = 0;
+    for (struct cluster *own = c->clusters; own; own = own->next_owned)
+        count++;
+    struct job_cluster *list = arena_array(&op->plan_arena, count + 1, sizeof *list);
+    bool named = slice_empty(name);
+    for (struct cluster *own = c->clusters; own; own = own->next_owned) {
+        if (!own->present)
+            continue;
+        named |= slice_eq(slice_of(own->name), name);
+        list[v->cluster_count++] = view_cluster(op, c, own);
+    }
+    /* Those of a cluster that it owns find it by themselves. */
+    name_watch(op, &job_of(op, c)->follows, &kind_raycluster, c->ns, named ? SLICE_NONE : name);
+    struct cluster *other = named ? NULL : cluster_named(op, c, name);
+    if (other)
+        list[v->cluster_count++] = view_cluster(op, c, other);
+    v->clusters = list;
+}
+
+/* A finalizer is written against the version that was seen. A status of the same plan would change that, and comes with the next. */
+static void finalizer_first(struct plan *p)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->actions[i].verb == &rayjob_add_finalizer) {
+            p->actions[0] = p->actions[i];
+            p->count = 1;
+        }
+}
+
+/* Times of status are of the wall clock of whoever wrote them, which may have been ahead of what ours is now. */
+static int64_t known_since(struct op *op, struct job_time *t, struct jval status, const char *path)
+{
+    struct slice text = json_get_str(status, path, &op->plan_arena);
+    uint64_t what = slice_empty(text) ? 0 : hash64(text, (uint64_t)json_get_int(status, "attempt", 0));
+    if (t->what != what)
+        *t = (struct job_time){what, op->now.mono_ms};
+    return what ? t->since_ms : 0;
+}
+
+void job_decide(struct op *op, struct cluster *c, struct plan *p)
+{
+    struct arena *a = &op->plan_arena;
+    struct job *j = job_of(op, c);
+    struct json doc;
+    struct jval status = {.at = -1};
+    struct job_view v = {.job = &op->job,
+                         .errors = &op->errors,
+                         .status = {c->status, c->status_len},
+                         .status_hash = c->status_ours ? c->status_hash : 0,
+                         .status_not_before_ms = c->status_not_before_ms,
+                         .refusals = failures_of(op, c, SLICE_NONE, true, false),
+                         .submitter_pods = op->o.submitter_pods,
+                         .now = op->now};
+    if (!slice_empty(v.status) && json_parse(&doc, v.status, a, NULL))
+        status = json_root(&doc);
+    if (c->deleting && !j->leaving_ms)
+        j->leaving_ms = op->now.mono_ms;
+    v.leaving_ms = j->leaving_ms;
+    v.submitter_ms = j->submitter_ms;
+    v.start_known_ms = known_since(op, &j->started, status, "startTime");
+    v.end_known_ms = known_since(op, &j->ended, status, "endTime");
+    v.ray_end_known_ms = known_since(op, &j->ray_ended, status, "rayJobInfo.endTime");
+    view_clusters(op, c, json_get_str(status, "rayClusterName", a), &v);
+    v.submitters = view_pods(op, c, &v.submitter_count);
+    struct slice phase = json_get_str(status, "jobDeploymentStatus", a);
+    if (slice_eq(phase, SLICE("Failed")) || slice_eq(phase, SLICE("Complete")))
+        job_forget_words(j); /* status has them */
+    v.said = j->said;
+    reconcile_job(&v, a, p);
+    finalizer_first(p);
+}
+
+void read_job(struct op *op, struct cluster *c, struct jval object)
+{
+    (void)c;
+    ray_read_job(object, &op->model_arena, &op->job, &op->errors);
+}
+
+int64_t decide_job(struct op *op, struct cluster *c, struct plan *p)
+{
+    arena_reset(&op->plan_arena, 256 * KIB);
+    job_decide(op, c, p);
+    op->stats.decisions++;
+    return p->next_ms;
+}
+
+void kept_job(struct op *op, struct cluster *c, struct jval object, uint32_t round, bool changed, bool status)
+{
+    (void)changed;
+    if (status && round != 0 && !slice_empty(json_get_str(object, "status.jobStatus", &op->event_arena)))
+        job_doubt(c);
+}
+
+struct cluster *cluster_named(struct op *op, const struct cluster *beside, struct slice name)
+{
+    return name_find(op, &kind_raycluster, beside->ns, name);
+}
