@@ -15,6 +15,7 @@ int cli_explain(int argc, char **argv);         /* the objects that would be mad
 int cli_explain_cluster(int argc, char **argv); /* `explain cluster`: why a cluster is as it is */
 int cli_logs(int argc, char **argv);            /* what a job has printed */
 int cli_wait_gcs(int argc, char **argv);        /* waits until Ray's control service answers */
+int cli_egress(int argc, char **argv);          /* what may be contacted, for firewalls */
 int cli_submit(int argc, char **argv);          /* submits a job to Ray's dashboard and follows it */
 
 /* ---- what they share ---- */
@@ -51,6 +52,17 @@ struct cli_namespaces {
 };
 bool cli_namespaces(struct slice text, const char *flag, struct cli_namespaces *out, struct err *e);
 bool cli_namespace(struct slice name, const char *flag, struct err *e); /* whether it can be one */
+
+/* The items of a flag that is given again and again, or as "a,b", or both. */
+struct cli_items {
+    const struct flag_texts *of;
+    uint32_t next;
+    struct slice rest;
+};
+bool cli_items_next(struct cli_items *it, struct slice *item);
+
+/* --egress-allow=HOST[:PORT][,…] of the operator and of egress: they go on the allowlist. */
+bool cli_egress_entries(const struct flag_texts *given, bool strict, struct net_allow *allow, struct err *e);
 
 /* --tools=configmap | image:REF | none, as the operator and explain take it. */
 struct ray_options;

@@ -1,4 +1,4 @@
-/* Files of the repository that are part of the binary, byte for byte: airgap/crds/, airgap/install/ and src/cli/pod_fields.txt,
+/* Files of the repository that are part of the binary, byte for byte: airgap/crds/, airgap/install/ and the texts of src/cli/,
  * all of them compressed as one. */
 #ifndef MOBULA_CLI_EMBED_H
 #define MOBULA_CLI_EMBED_H
@@ -8,6 +8,7 @@
 #define EMBED_CRD_RAY "airgap/crds/rayclusters.ray.io.yaml"
 #define EMBED_CRD_LEGACY "airgap/crds/rayclusters.cluster.ray.io.yaml"
 #define EMBED_CRD_JOB "airgap/crds/rayjobs.ray.io.yaml"
+#define EMBED_EGRESS "src/cli/egress_domains.txt"
 #define EMBED_POD_FIELDS "src/cli/pod_fields.txt"
 
 /* Each file's path and its text, a NUL behind both. */

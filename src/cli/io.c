@@ -148,6 +148,27 @@ bool cli_namespaces(struct slice text, const char *flag, struct cli_namespaces *
     return true;
 }
 
+bool cli_items_next(struct cli_items *it, struct slice *item)
+{
+    if (!it->rest.ptr) {
+        if (it->next == it->of->count)
+            return false;
+        it->rest = it->of->list[it->next++];
+    }
+    *item = slice_trim(slice_cut(&it->rest, ','));
+    return true;
+}
+
+bool cli_egress_entries(const struct flag_texts *given, bool strict, struct net_allow *allow, struct err *e)
+{
+    struct cli_items it = {.of = given};
+    struct slice item;
+    while (cli_items_next(&it, &item))
+        if (!net_allow_text(allow, item, strict, "--egress-allow", e))
+            return false;
+    return true;
+}
+
 bool cli_domain(struct slice text, struct err *e)
 {
     return name_dns1123_subdomain(text) ||

@@ -16,6 +16,7 @@ static const struct subcommand {
     {"uninstall", "print the names of what an installation has made, to delete it", cli_uninstall},
     {"validate", "check manifests without a cluster", cli_validate},
     {"explain", "print what would be made from a manifest, or say why a cluster is as it is", cli_explain},
+    {"egress", "print what the operator contacts, for firewalls", cli_egress},
     {"logs", "print what a job has printed, or follow it", cli_logs},
     {"wait-gcs", "wait until the control service of a Ray cluster answers", cli_wait_gcs},
     {"submit", "submit a job to a Ray cluster and follow it", cli_submit},

@@ -17,8 +17,9 @@ struct options {
     struct slice namespaces, kubeconfig, context, kinds, tools, tools_resources, autoscaler, submitter, ray_access, cluster_domain;
     struct slice health, metrics, log_level, log_format;
     struct slice lease_namespace, lease_name, identity;
+    struct flag_texts egress;
     int64_t lease_ms, renew_ms, retry_ms;
-    bool all_namespaces, leader_elect;
+    bool all_namespaces, leader_elect, egress_strict;
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -38,6 +39,9 @@ static const struct flag list[] = {
     {"ray-access", FLAG_TEXT, AT(ray_access), "direct|service|proxy",
      "how heads are reached: their pod's address, their service's, or the API server (from outside; without autoscaling)"},
     {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of service names"},
+    {"egress-allow", FLAG_TEXTS, AT(egress), "HOST[:PORT][,…]",
+     "what may be contacted beside the API server and heads: names, *.NAME, PREFIX*.NAME, IPs, CIDRs; port 443 unless named"},
+    {"egress-strict", FLAG_SWITCH, AT(egress_strict), NULL, "wildcards in --egress-allow are refused"},
     {"leader-elect", FLAG_SWITCH, AT(leader_elect), NULL, "decide only while holding a Lease: for more than one replica"},
     {"lease-namespace", FLAG_TEXT, AT(lease_namespace), "NS", "of the Lease (default: that of the context or service account)"},
     {"lease-name", FLAG_TEXT, AT(lease_name), "NAME", "of the Lease"},
@@ -178,6 +182,8 @@ static bool start(struct process *p, struct err *e)
     struct kube_config_options config = {text_or_null(p->o.kubeconfig), text_or_null(p->o.context), isatty(STDERR_FILENO)};
     struct operator_options o = {0};
     p->allow = net_allow_new();
+    if (!cli_egress_entries(&p->o.egress, p->o.egress_strict, p->allow, e))
+        return false;
     p->config = kube_config_load(&config, e);
     if (!p->config || !kube_config_allow(p->config, p->allow, e) || !read_options(p, &o, e))
         return false;

@@ -1,0 +1,42 @@
+/* What `mobula egress` prints: what may be contacted, as one firewall or another is told of it. The list is a net_allow that is filled as
+ * the operator fills its own, so what is printed is what is enforced. */
+#ifndef MOBULA_CLI_EGRESS_H
+#define MOBULA_CLI_EGRESS_H
+
+#include "cli.h"
+
+struct egress_options {
+    struct slice format, ns, watch, kubeconfig, context, ray_access;
+    struct flag_texts api_servers, entries, profiles, cloud_ids, sources;
+    bool all_namespaces, strict;
+};
+
+extern const struct egress_options egress_defaults;
+extern const struct flags egress_flags;
+
+/* What a format is made of. */
+struct egress {
+    struct slice ns;
+    struct cli_namespaces watch;    /* where heads are; none: everywhere */
+    bool heads;                     /* they are contacted at all */
+    bool api;                       /* the API server is, too */
+    const struct net_rule *rules;   /* all else */
+    const struct net_rule *sources; /* NET_NETWORK: the machines that a firewall on their way is for; NULL: all */
+};
+
+/* One way to write the list. */
+struct egress_format {
+    const char *name;
+    const char *about; /* what stands above it, in lines; NULL: the format has no comments */
+    bool pod;          /* it is for the operator's own pod, in the cluster */
+    bool names;        /* it can hold names and "*.NAME" */
+    bool prefixes;     /* and "PREFIX*.NAME" */
+    void (*write)(const struct egress *g, struct buf *out);
+};
+const struct egress_format *egress_format(struct slice name, struct err *e);
+
+/* Checks the options and appends the list. notes: lines about what the format cannot hold or was left out; they stand in the list as well,
+ * where it has comments. The same options give the same bytes. */
+bool egress_write(const struct egress_options *o, struct buf *out, struct buf *notes, struct err *e);
+
+#endif

@@ -1,0 +1,89 @@
+/* What `mobula egress` prints: a case is its flags, and after >>> its lines. WRITE=1 prints the file of cases as it would be now. */
+#include "../reconcile/cases.h"
+
+#include "../../../src/cli/egress.h"
+
+/* The flags, parted by blanks. */
+static int words(struct slice text, char *argv[], int most, struct arena *a)
+{
+    int count = 1;
+    argv[0] = (char *)(uintptr_t) "egress";
+    while (!slice_empty(text) && count < most) {
+        struct slice word = arena_dup(a, slice_trim(slice_cut(&text, ' ')));
+        if (!slice_empty(word))
+            argv[count++] = (char *)(uintptr_t)word.ptr;
+    }
+    argv[count] = NULL;
+    return count;
+}
+
+static void print(struct slice flags, struct arena *a, struct buf *out)
+{
+    char *argv[33];
+    bool help;
+    struct err e = {0};
+    struct buf notes;
+    struct egress_options o = egress_defaults;
+    buf_init(&notes, MIB);
+    if (CHECK(flags_read(&egress_flags, words(flags, argv, 32, a), argv, &o, &help, &e)) && !egress_write(&o, out, &notes, &e)) {
+        CHECK_INT(out->len, 0);
+        buf_printf(out, "error: %s\n", e.text);
+    }
+    for (struct slice rest = buf_slice(&notes); !slice_empty(rest);) {
+        struct slice line = slice_cut(&rest, '\n');
+        buf_printf(out, "stderr: %.*s\n", SLICE_ARG(line));
+    }
+    buf_free(&notes);
+}
+
+static void run(struct slice text)
+{
+    struct arena a = {0};
+    struct buf out;
+    buf_init(&out, MIB);
+    struct slice want = text, flags = slice_cut(&want, '\n');
+    CHECK(slice_starts(want, SLICE(">>>\n")));
+    print(flags, &a, &out);
+    CHECK_SLICE(slice_trim(buf_slice(&out)), slice_trim(slice_skip(want, 4)));
+    if (getenv("WRITE"))
+        printf("=== %s\n%.*s\n>>>\n%.*s\n", test_id, SLICE_ARG(flags), SLICE_ARG(buf_slice(&out)));
+    buf_free(&out);
+    arena_free(&a);
+}
+
+/* As many entries as the list holds, and one more, in every format. */
+static void limit(void)
+{
+    static const char *const formats[] = {"text", "networkpolicy", "cilium", "azure-firewall", "squid", "nftables"};
+    struct buf entries, out, notes;
+    buf_init(&entries, MIB);
+    buf_init(&out, MIB);
+    buf_init(&notes, MIB);
+    for (size_t f = 0; f < COUNT_OF(formats); f++)
+        for (int more = 0; more < 2; more++) {
+            struct egress_options o = egress_defaults;
+            struct err e = {0};
+            buf_clear(&entries);
+            buf_clear(&out);
+            buf_clear(&notes);
+            for (int i = 0; i < LIMIT_NET_ALLOW + more; i++)
+                buf_printf(&entries, "%sa-long-name-for-an-entry-%d.of-a-domain-with-a-long-name.example.com", i ? "," : "", i);
+            o.format = slice_of(formats[f]);
+            o.api_servers = (struct flag_texts){.list = {SLICE("none")}, .count = 1};
+            o.entries = (struct flag_texts){.list = {buf_slice(&entries)}, .count = 1};
+            test_case("%s of %d entries", formats[f], LIMIT_NET_ALLOW + more);
+            CHECK_INT(egress_write(&o, &out, &notes, &e), !more);
+            CHECK_INT(e.code, more ? ERR_LIMIT : ERR_NONE);
+            CHECK(!out.full && !notes.full && more == (out.len == 0));
+        }
+    buf_free(&entries);
+    buf_free(&out);
+    buf_free(&notes);
+}
+
+int main(void)
+{
+    run_cases("tests/data/cli/egress.case", run);
+    limit();
+    return test_done();
+}
