@@ -8,13 +8,13 @@ uint64_t said_of(const struct cluster *c, struct slice words, uint64_t more)
 
 bool say_once(struct op *op, enum said_kind kind, uint64_t what)
 {
-    static const char *const names[] = {"the API server", "a cluster", "a head", "drains"};
+    static const char *const names[] = {"API server", "cluster", "head", "drain"};
     struct log_memory *m = &op->said[kind];
     uint32_t held = m->held;
     if (!log_memory_pass(m, what, op->now))
         return false;
     if (held)
-        log_warn("more like this was not said", LF_CSTR("about", names[kind]), LF_INT("lines", held));
+        log_warn("repeated log lines suppressed", LF_CSTR("about", names[kind]), LF_INT("count", held));
     return true;
 }
 

@@ -102,7 +102,7 @@ def test_deleted_while_nobody_looked(space, operators):
     space.api.patch(service, {"metadata": {"finalizers": None}})
     space.ready("c", 4)  # the garbage collector may look for new kinds first, every 30 s
     eventually(lambda: (space.find(service) or {"metadata": {}})["metadata"].get("ownerReferences", [{}])[0].get("uid") == new)
-    assert not op.lines("group failed"), op.log()
+    assert not op.lines("backing off"), op.log()
     assert not old & {p["metadata"]["uid"] for p in space.pods("c")}
     assert {p["metadata"]["ownerReferences"][0]["uid"] for p in space.pods("c")} == {new}
 

@@ -34,6 +34,14 @@ bool make_pod(struct op *op, struct cluster *c, const struct action *act, struct
                           : ray_build_worker_pod(&op->model, g, act->index, act->uid, &op->o.ray, &op->body_arena, &op->body, e);
 }
 
+static const char *failure_text(bool ended, const char *event)
+{
+    if (ended)
+        return "pods of a group ended: backing off";
+    return strcmp(event, "FailedToCreateService") == 0 ? "cannot apply a Service: backing off"
+                                                       : "cannot create pods of a group: backing off";
+}
+
 void group_failed(struct op *op, struct cluster *c, int32_t group, bool ended, const char *event, struct slice reason)
 {
     work_drop(c);
@@ -52,8 +60,8 @@ void group_failed(struct op *op, struct cluster *c, int32_t group, bool ended, c
     int64_t wait_ms = f->not_before_ms - op->now.mono_ms;
     bool news = say_once(op, SAID_CLUSTER, said_of(c, reason, hash64(name, 0)));
     if (news)
-        log_warn("group failed", LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name), LF("group", name), LF("reason", reason),
-                 LF_INT("failures", f->count), LF_INT("retry_in_ms", wait_ms));
+        log_warn(failure_text(ended, event), LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name), LF("group", name),
+                 LF("reason", reason), LF_INT("failures", f->count), LF_INT("retry_in_ms", wait_ms));
     char note[2 * LIMIT_KUBE_EVENT_NOTE]; /* cut where it is sent */
     /* no number in it: repeated events are counted as one */
     snprintf(note, sizeof note, "group %.*s: %.*s", SLICE_ARG(name), SLICE_ARG(reason));

@@ -121,8 +121,9 @@ static void refused(struct op *op, struct cluster *c, const struct verb *what, c
     f->not_before_ms = op->now.mono_ms + reconcile_backoff_ms(f->count, hash64(slice_of(c->uid), 0));
     utf8_copy(slice_of(text), f->reason, sizeof f->reason);
     if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(text), verb_number(what))))
-        log_warn("what a job needs was refused", LF("namespace", istr_slice(c->ns)), LF_CSTR("job", c->name), LF_CSTR("action", what->name),
-                 LF_CSTR("reason", text), LF_INT("failures", f->count), LF_INT("retry_in_ms", f->not_before_ms - op->now.mono_ms));
+        log_warn("the API server refused an object of a RayJob: backing off", LF("namespace", istr_slice(c->ns)), LF_CSTR("job", c->name),
+                 LF_CSTR("action", what->name), LF_CSTR("reason", text), LF_INT("failures", f->count),
+                 LF_INT("retry_in_ms", f->not_before_ms - op->now.mono_ms));
     char note[2 * LIMIT_KUBE_EVENT_NOTE]; /* cut where it is sent */
     snprintf(note, sizeof note, "%s: %s", what->name, text);
     say_event(op, c, true, reason, slice_of(note));

@@ -26,7 +26,7 @@ def test_demand_brings_workers_and_idleness_takes_them(space, operator):
     drained(space, "c")
     space.ready("c", 1, seconds=START_S)
     assert condition(space.cluster("c"), "Autoscaling")["status"] == "True"
-    assert not operator.lines("group failed"), operator.log()
+    assert not operator.lines("backing off"), operator.log()
 
 
 def test_a_spread_gets_a_node_for_each_bundle(space, operator):

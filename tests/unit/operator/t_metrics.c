@@ -102,10 +102,43 @@ static void test_certificate(void)
     finish(&r);
 }
 
+static void tell_pod(struct rig *r, const char *name, const char *uid, const char *owner, const char *status)
+{
+    struct arena a = {0};
+    struct json doc;
+    struct err e = {0};
+    struct slice text =
+        arena_printf(&a,
+                     "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"n\",\"uid\":\"%s\",\"labels\":{\"ray.io/group\":\"g\"},"
+                     "\"ownerReferences\":[{\"kind\":\"%s\",\"name\":\"o\",\"uid\":\"00000000-0000-0000-0000-00000000000%s\","
+                     "\"controller\":true}]},\"status\":%s}",
+                     name, uid, owner, strcmp(owner, "RayJob") == 0 ? "1" : "2", status);
+    CHECK(json_parse(&doc, text, &a, &e));
+    extract_pod(r->op, &r->op->spaces[0], json_root(&doc), 1, 1);
+    arena_free(&a);
+}
+
+/* A submitter that has ended is never ready again: it would look like a pod that is pending for ever. */
+static void test_pods(void)
+{
+    struct rig r;
+    start(&r);
+    test_case("pods of RayClusters are told apart from pods that submit a RayJob");
+    tell_pod(&r, "w", "00000000-0000-0000-0000-0000000000a0", "RayCluster",
+             "{\"phase\":\"Running\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}");
+    tell_pod(&r, "p", "00000000-0000-0000-0000-0000000000a1", "RayCluster", "{\"phase\":\"Pending\"}");
+    tell_pod(&r, "s", "00000000-0000-0000-0000-0000000000a2", "RayJob", "{\"phase\":\"Succeeded\"}");
+    CHECK_STR(value_of(&r, "mobula_pods"), "2");
+    CHECK_STR(value_of(&r, "mobula_pods_ready"), "1");
+    CHECK_STR(value_of(&r, "mobula_submitter_pods"), "1");
+    finish(&r);
+}
+
 int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = -1};
     test_form();
     test_certificate();
+    test_pods();
     return test_done();
 }

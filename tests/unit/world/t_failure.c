@@ -441,7 +441,7 @@ static void on_line(void *owner, struct slice line)
 /* Two that fail for reasons of their own, by turns: neither makes the other news. */
 static void test_log(void)
 {
-    struct heard heard = {.words = "msg=\"group failed\"", .name = "cluster=c group=headgroup"};
+    struct heard heard = {.words = "msg=\"cannot create pods of a group: backing off\"", .name = "cluster=c group=headgroup"};
     struct world w;
     test_case("an error is logged once, and then once a minute");
     make_world(&w, false);

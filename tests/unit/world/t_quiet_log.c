@@ -15,7 +15,7 @@ static void on_line(void *owner, struct slice line)
     n->set += memmem(line.ptr, line.len, "the wall clock was set", 22) != NULL;
     n->failed += memmem(line.ptr, line.len, "call failed", 11) != NULL;
     n->tokens += memmem(line.ptr, line.len, "token cannot be read", 20) != NULL;
-    n->held += memmem(line.ptr, line.len, "more like this was not said", 27) != NULL;
+    n->held += memmem(line.ptr, line.len, "repeated log lines suppressed", 29) != NULL;
 }
 
 static void listen(struct lines *n)
