@@ -2,8 +2,8 @@
 #ifndef MOBULA_FUZZ_OP_RECORDS_H
 #define MOBULA_FUZZ_OP_RECORDS_H
 
-#include <mobula/kinds.h>
 #include "tests/unit/kube/fakenet.h"
+#include <mobula/kinds.h>
 
 static void check_pod(const struct pod_record *r)
 {

@@ -3,8 +3,8 @@
 #ifndef MOBULA_TEST_HEADS_H
 #define MOBULA_TEST_HEADS_H
 
-#include <mobula/kinds.h>
 #include "tests/unit/kube/fakenet.h"
+#include <mobula/kinds.h>
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"

@@ -1,7 +1,7 @@
 /* Records move forward only, whoever tells of their objects and in whichever order; what a list does not hold any more is gone, unless it
  * is newer than the list; and what is gone takes no memory. */
-#include <mobula/kinds.h>
 #include "tests/unit/kube/fakenet.h"
+#include <mobula/kinds.h>
 
 #include "src/kube/watch.h"
 
