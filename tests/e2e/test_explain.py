@@ -72,7 +72,7 @@ def test_what_keeps_a_group(space, operator):
     c["spec"]["workerGroupSpecs"][0]["template"]["spec"]["priorityClassName"] = "none-such"
     space.apply(c)
     text = eventually(lambda: "times in a row" in (t := words(space, "c")) and t)
-    assert re.search(r"failed \d+ times in a row, the last.* ago: .*none-such", text), text
+    assert re.search(r"failed \d+ times in a row, the last.* ago(, next try in \d+ s)?: .*none-such", text), text
 
 
 def move_head(space, ip):

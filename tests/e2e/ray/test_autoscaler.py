@@ -46,7 +46,7 @@ def test_what_is_asked_for_stays(space, operator):
     eventually(lambda: len(workers(space, "c")) == 2, START_S, 0.5)
     space.ready("c", 3, seconds=START_S)
     unmet = eventually(lambda: condition(space.cluster("c"), "Autoscaling").get("reason") == "DemandUnmet" and space.cluster("c"), 180, 0.5)
-    assert "maximum" in condition(unmet, "Autoscaling")["message"]
+    assert "group small is at maxReplicas 2" in condition(unmet, "Autoscaling")["message"]
     text = dashboard(space, "c", "GET", "/api/cluster_status?format=1")[1]
     assert "request_resources" in str(text)
 
