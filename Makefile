@@ -406,6 +406,9 @@ fresh: ## make run and make test on a fresh Debian in a chroot, as its only comm
 setup: ## install the Debian packages that building and testing need
 	@tests/tools/setup build test fuzz arm64
 
+docs/architecture.svg: docs/architecture.dot ## draw README's picture anew (needs graphviz)
+	$(Q)dot -Tsvg -o $@ $<
+
 vendor: $(VENDOR) ## fetch and patch third-party source
 vendor-archive: ## write build/vendor.tar, from which VENDOR_ARCHIVE=FILE builds without a network
 	@mkdir -p build

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The rules of the house that no compiler knows: who may include whom, lengths, words, what lies at the top and what lies about.
 
-    tests/tools/rules.py RULE        one of: top rooms lengths words bugs mutants control
+    tests/tools/rules.py RULE        one of: top rooms lengths words bugs mutants control architecture
 
 Reads the files that git tracks or would track. Prints each breach as path:line: what, and exits 1 when there was one.
 """
@@ -16,7 +16,8 @@ import mutation
 
 FILE_LINES, FUNCTION_LINES, COLUMNS = 600, 60, 140
 
-TOP = set("Makefile src vendor include tests scratch-image airgap docs README.md LICENSE .ci .clang-format .gitignore".split())
+TOP = set("Makefile src vendor include tests scratch-image airgap docs .ci .clang-format .gitignore".split()) | {
+    "README.md", "CONTRIBUTING.md", "LICENSE"}
 
 # Lowest first: a room may include the headers of those before it, and its own.
 ROOMS = "base json yaml tls http net kube grpc heads ray reconcile control kinds operator cli".split()
@@ -230,9 +231,25 @@ def check_control():
                 yield f"{path}:{number}: names a kind: {found[0]}"
 
 
+def check_architecture():
+    """Files and names that docs/architecture.md speaks of are there."""
+    page = Path("docs/architecture.md")
+    tracked = [path for path in files() if path != page]
+    names = {str(path) for path in tracked} | {str(path.parent) for path in tracked}
+    roots = ("", "src/", "tests/", "tests/unit/", "include/mobula/")
+    code = "\n".join(text(path) for path in tracked if path.suffix in {".c", ".h", ".py"} or path.name == "Makefile")
+    for number, line in enumerate(text(page).splitlines(), 1):
+        for name in re.findall(r"`([^`]+)`", line):
+            if re.fullmatch(r"[a-z_.-]+(/[a-z_.-]+)+/?|rules\.py", name):
+                if not any(root + name.rstrip("/") in names for root in (*roots, "tests/tools/")):
+                    yield f"{page}:{number}: there is no file {name}"
+            elif re.fullmatch(r"\w*_\w*", name) and not re.search(rf"\b{name}\b", code):
+                yield f"{page}:{number}: nothing is called {name}"
+
+
 def main():
     rules = {"top": check_top, "rooms": check_rooms, "lengths": check_lengths, "words": check_words, "bugs": check_bugs,
-             "mutants": check_mutants, "control": check_control}
+             "mutants": check_mutants, "control": check_control, "architecture": check_architecture}
     if len(sys.argv) != 2 or sys.argv[1] not in rules:
         sys.exit(__doc__)
     breaches = list(rules[sys.argv[1]]())
