@@ -1,4 +1,4 @@
-# mobula. `make` builds the one static binary; `make help` lists the targets; README.md says how to work on it.
+# mobula. `make` builds the one static binary; `make help` lists the targets; CONTRIBUTING.md says how to work on it.
 #
 # Everything made lies under build/, in one folder per way of compiling, each a mirror of the tree:
 #   build/static/  the product: musl, static-pie, hardened      -> build/mobula (cross: build/ARCH/static/ -> build/ARCH/mobula)
