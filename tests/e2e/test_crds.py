@@ -20,7 +20,14 @@ def test_small_and_established(api, name):
     assert crd["spec"]["versions"][0]["subresources"] == {"status": {}}
 
 
-def test_a_cluster_that_once_ran_kuberay_0(api, space):
+@pytest.fixture
+def restored():
+    """What a test does to the definitions, the next one does not see."""
+    yield
+    kubectl("apply", "-f", "-", stdin=manifests("--crds-only", "--kinds=all"))
+
+
+def test_a_cluster_that_once_ran_kuberay_0(api, space, restored):
     """v1alpha1 was stored there, and the server refuses a definition that does not list it; what was stored is there as v1."""
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/rayclusters.ray.io"
     crd = api.get(path)
@@ -38,7 +45,6 @@ def test_a_cluster_that_once_ran_kuberay_0(api, space):
     assert "v1alpha1" in crd["status"]["storedVersions"]
     space.change("old", {"suspend": True})
     assert space.cluster("old")["apiVersion"] == "ray.io/v1" and space.cluster("old")["spec"]["headGroupSpec"]
-    kubectl("apply", "-f", "-", stdin=manifests("--crds-only", "--kinds=all"))
 
 
 def made(api, path, obj):

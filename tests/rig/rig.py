@@ -33,6 +33,14 @@ def port():
     return int((RUN / "port").read_text())
 
 
+def read(answer):
+    """A path that is not served, or not yet, is refused in plain text."""
+    data = answer.read() or b"{}"
+    if answer.status >= 300 and not data.startswith(b"{"):
+        return {"message": data.decode(errors="replace").strip()}
+    return json.loads(data)
+
+
 class Api:
     """One kept-alive connection as admin."""
 
@@ -49,7 +57,7 @@ class Api:
                 self.link = self.link or http.client.HTTPSConnection("127.0.0.1", self.port, context=self.tls, timeout=self.timeout)
                 self.link.request(method, path, text, {"Accept": accept, "Content-Type": content_type})
                 answer = self.link.getresponse()
-                data = json.loads(answer.read() or b"{}")
+                data = read(answer)
                 if answer.status != 504 or method == "POST" or attempt == 2:
                     break
                 time.sleep(1)
