@@ -1,12 +1,12 @@
-/* control: the part of the operator that is the same for every kind: records of objects, who owns them, lists and watches, what is decided
- * when, calls on their way and what their answers mean, failures and backoff, events. What a kind is stands in a table (struct kind), and
- * what can be done in another (struct verb): this room knows neither a kind nor a verb by name.
+/* control: the controller core, the same for every kind: records of objects and their owners, lists and watches, when a record is decided,
+ * requests in flight and what their answers mean, failures and backoff, events. A kind is a table (struct kind), and what can be done to
+ * its objects is another (struct verb): this room names neither a kind nor a verb. docs/architecture.md has the way of one event, a
+ * table of a record's states, and a glossary.
  *
- * RayClusters of both kinds and RayJobs are kept in one sort of record, because the same happens to all of them: they are watched, decided
- * in turn, carried out in turn, and hold what they own. Such a record exists as soon as the custom resource or any of its children (by
- * owner uid, in the same namespace) has been seen, and goes when none of them is left and nothing is in flight for it. Records move
- * forward only: an object older than what the record holds (by resourceVersion) is ignored, so answers to own writes and watch events may
- * come in any order. That is how own writes are seen before the next decision. */
+ * Every custom resource, RayCluster and RayJob alike, is a `struct cluster`. The record is created when the resource or one of its children
+ * (by owner uid, in the same namespace) is first seen, and freed when neither is left and no request is in flight for it. Records only move
+ * forward: an object with an older resourceVersion than the record's is ignored. So answers to own writes and watch events may arrive in
+ * any order, and the result of an own write is in the record before the next decision. */
 #ifndef MOBULA_CONTROL_H
 #define MOBULA_CONTROL_H
 
@@ -21,75 +21,75 @@
 struct cluster;
 struct kind;
 
-/* Of what the API server was heard to say of an object, and is not to be believed alone. */
+/* An unconfirmed claim. A DELETE was answered 404 or 409, but a proxy or webhook can answer that too. Until the watch or a consistent list
+ * confirms it, the object keeps its place and is not deleted again. */
 struct doubt {
-    int64_t ms;        /* until then the watch may tell how it is; from then on a list decides; 0: no doubt */
-    uint32_t round;    /* the watch's when the doubt came: a consistent list of a later one decides */
-    uint8_t disproved; /* doubts of this version that lists have disproved, in a row */
+    int64_t ms;        /* the watch may confirm it until then; after that a list is requested; 0: no doubt */
+    uint32_t round;    /* source.round when the doubt began: a consistent list of a later round decides */
+    uint8_t disproved; /* consecutive doubts about this version that a list disproved: each doubles the next wait */
 };
 
 struct pod_record {
-    struct pod pod; /* first: the view points here */
+    struct pod pod; /* first: views point at it */
     struct cluster *of;
     struct pod_record *next, **link;
     const struct istr *group, *reason, *words;
-    const char *stop;       /* why the autoscaler gave it up, a literal; NULL: it did not */
-    uint32_t stop_decision; /* … and in which of its decisions */
-    bool stop_begun;        /* … and a host of its replica goes by that already */
-    struct scale_seen seen; /* by the autoscaler */
-    struct doubt doubt; /* it counts as deleting because a DELETE was answered "not there", or as overtaken because one was answered that it
-                           is another by now */
-    int64_t asked_ms;   /* until when pod.asked holds */
+    const char *stop;       /* why the autoscaler chose it for removal, a literal; NULL: it did not */
+    uint32_t stop_decision; /* the autoscaler decision that chose it */
+    bool stop_begun;        /* another host of its replica is already being deleted for that decision */
+    struct scale_seen seen; /* what the autoscaler knows from earlier states of the head */
+    struct doubt doubt;     /* our DELETE was answered 404 (pod.doubted) or 409 (pod.overtaken) */
+    int64_t asked_ms;       /* pod.asked holds until then */
     uint32_t round;
-    bool by_us; /* a DELETE of ours is on its way, or was answered */
+    bool by_us; /* our DELETE is in flight or was accepted */
 };
-_Static_assert(sizeof(struct pod_record) < 512, "there may be a hundred thousand of them");
+_Static_assert(sizeof(struct pod_record) < 512, "there may be a hundred thousand pods");
 
 struct service_record {
     struct service service;
-    const struct istr *endpoints; /* which service.endpoints lies in */
+    const struct istr *endpoints; /* holds the bytes of service.endpoints */
     struct cluster *of;
     struct service_record *next, **link;
-    struct doubt doubt; /* it counts as deleting because a DELETE was answered "not there" */
-    int64_t made_ms;    /* the record, monotonic */
-    int64_t going_ms;   /* likewise: the watch told that it is being deleted; 0: it has not */
+    struct doubt doubt; /* our DELETE was answered 404: service.deleting is set until that is confirmed */
+    int64_t made_ms;    /* monotonic: when the record was created */
+    int64_t going_ms;   /* monotonic: when the watch showed it as being deleted; 0: not yet */
     uint32_t round;
-    bool by_us; /* likewise */
+    bool by_us; /* our DELETE is in flight or was accepted */
 };
 
-/* Failures of one group; a cluster has a list of those that failed. */
+/* Failures of one group. A record lists only groups that have failed. */
 struct failing {
     struct failing *next;
     const struct istr *group; /* NULL: the head */
     struct group_failures f;
 };
 
-/* See held_name in cluster_view. */
+/* A pod name that is occupied by a pod that does not count; see struct held_name. */
 struct held {
     struct held *next;
     const struct istr *group;
     int32_t index;
-    uint32_t names; /* of this place, one after the other, that were found to be held */
+    uint32_t names; /* names of this group and index that were found occupied, one after the other */
     char uid[UID_TEXT_MAX + 1];
 };
 
-/* A plan that is being carried out: a copy of its actions with their texts behind them, in one block. */
+/* A plan that is being carried out: its actions and, behind them, their texts, in one block. */
 struct work {
     uint32_t count, next;
     uint32_t created_head, created, deleted_head, deleted, refused;
     int64_t began_ms;
-    char why_deleted[256]; /* each reason once */
+    char why_deleted[256]; /* the reasons of its deletions, each once */
     char first_created[POD_NAME_MAX + 1];
-    uint64_t status_hash; /* of its verb_status … */
-    uint32_t reasons;     /* … and what plan.reasons says of it */
+    uint64_t status_hash; /* plan.status_hash */
+    uint32_t reasons;     /* plan.reasons */
     struct action actions[];
 };
 
-/* The bytes that a record is found by: its uid, and behind that its namespace. Whoever may write into one namespace may name any uid as an
- * owner, but nothing is owned from another: what is named across is no record of the namespace where it is. */
+/* A record's key: uid and namespace. A user of one namespace may write any uid into an ownerReference; with the namespace in the key that
+ * never reaches a record of another namespace. */
 enum { RECORD_KEY_MAX = UID_TEXT_MAX + 1 + LIMIT_KUBE_NAMESPACE };
 
-/* How often in a row a service was applied that was not there, and none has stayed; from_ms: see cluster_view. */
+/* Consecutive applies of a service that did not last; from_ms: see services_from_ms in cluster_view. */
 struct service_pace {
     uint64_t name; /* its hash */
     uint32_t applied;
@@ -102,52 +102,53 @@ struct cluster {
         char key[RECORD_KEY_MAX];
     };
     struct space *space;
-    bool present; /* the custom resource itself is there */
+    bool present; /* the custom resource exists; false: only children of it have been seen */
     bool deleting, dirty, queued, in_ring;
     const struct kind *kind;
-    const struct istr *ns, *spec, *meta; /* spec: its bytes; meta: {"labels":…,"annotations":…}, and "finalizers" where the kind has some */
-    const struct istr *warned;           /* what the API server has warned of since its generation, a line each; NULL: nothing */
-    uint64_t *hashes;                    /* the head's and each group's, once spec and meta were read and found right; else NULL */
+    const struct istr *ns, *spec, *meta; /* spec: its bytes; meta: {"labels":…,"annotations":…}, and "finalizers" if the kind uses them */
+    const struct istr *warned;           /* warnings of the API server about this generation, a line each; NULL: none */
+    uint64_t *hashes;                    /* of the head and of each group, once the spec was read without errors; else NULL */
     char *name;
     uint64_t version;
-    int64_t generation, deleted_us; /* deleted_us: wall clock of the API server; 0: it is not */
+    int64_t generation, deleted_us; /* deleted_us: deletionTimestamp; 0: none */
     char *status;
     size_t status_len;
-    uint64_t status_hash; /* plan.status_hash of our last status write that was answered … */
-    bool status_ours;     /* … and which status came from */
+    uint64_t status_hash; /* plan.status_hash of our last successful status write */
+    bool status_ours;     /* `status` is the result of that write, not of somebody else's */
     int64_t status_at_ms, status_not_before_ms;
-    uint32_t reasons;        /* plan.reasons of the last status write with some … */
-    int64_t reasons_ms;      /* … and when it was answered */
-    uint32_t status_trouble; /* status writes that failed in a row */
+    uint32_t reasons;        /* plan.reasons of the last status write that had any */
+    int64_t reasons_ms;      /* monotonic: when that write was answered */
+    uint32_t status_trouble; /* consecutive failed status writes */
     struct pod_record *pods;
     struct service_record *services;
     uint32_t pod_count;
-    struct service_pace services_pace[2];   /* of the head service, of the headless one */
-    struct held *held;                      /* names of its workers that pods hold which do not count */
-    struct failing *failing;                /* of a job: one, of the cluster or submitter that it could not make */
-    struct cluster *owner;                  /* the RayJob that a cluster was made by */
-    struct cluster *clusters;               /* of a RayJob: those that it owns … */
-    struct cluster *next_owned, **owned_at; /* … by these */
-    struct job *job;                        /* of a RayJob that was decided */
-    struct scaling *scaling;                /* NULL: nobody scales it, or somebody else does */
-    struct auth *auth;                      /* NULL: its head asks for no token, or nobody has asked the head anything */
-    uint8_t accounts;                       /* bits by enum ray_account: what must stand before its next head and does */
-    uint8_t waits;                          /* calls in a row that found in their place what is still going away */
+    struct service_pace services_pace[2]; /* [0] head service, [1] headless service */
+    struct held *held;                    /* worker names occupied by pods that do not count */
+    struct failing *failing;              /* of a RayJob at most one: its cluster or submitter was refused */
+    struct cluster *owner;                /* the RayJob that owns this RayCluster */
+    struct cluster *clusters;             /* RayClusters that this RayJob owns, linked by the next line */
+    struct cluster *next_owned, **owned_at;
+    struct job *job;         /* of a RayJob that has been decided */
+    struct scaling *scaling; /* NULL: not scaled by this operator */
+    struct auth *auth;       /* NULL: no token is needed, or none has been needed yet */
+    uint8_t accounts;        /* bits by enum ray_account: objects needed before the head that exist */
+    uint8_t waits;           /* consecutive creates refused because an older object of the same name is still being deleted */
     struct work *work;
     uint32_t in_flight;
-    uint32_t trouble; /* calls in a row that failed for no reason of the spec's: backs off the whole cluster */
+    uint32_t trouble; /* consecutive calls that failed for reasons outside the spec: the whole record backs off */
     int64_t not_before_ms;
-    bool by_us;          /* a DELETE of ours was answered */
-    bool strips;         /* the last pod that was created for it came without its label or its owner */
-    bool unsure;         /* what belonged to it went, and not by us: it may be gone itself */
-    uint32_t pods_round; /* what a POST did is not known: nothing is decided before a consistent list of pods of this round */
-    uint32_t missed;     /* times in a row that it was not there when it was read because of that */
-    int64_t decided_ms;  /* the last decision */
-    int64_t wake_ms;     /* TIME_NEVER: not in the heap */
+    bool by_us;          /* our DELETE was accepted */
+    bool strips;         /* the last pod that we created came back without its label or owner */
+    bool unsure;         /* somebody else deleted one of our pods or services. That may be garbage collection, so check that the
+                            resource still exists before recreating anything */
+    uint32_t pods_round; /* the outcome of a POST is unknown: no decision before a consistent list of pods of this round */
+    uint32_t missed;     /* consecutive reads because of `unsure` that did not find it */
+    int64_t decided_ms;  /* monotonic: the last decision */
+    int64_t wake_ms;     /* touched at this time; TIME_NEVER: not in the heap */
     uint32_t heap_at;
     uint32_t round;
     struct cluster *next_dirty, *next_ring;
-    uint64_t logged; /* hash of the last legacy status block */
+    uint64_t logged; /* hash of the legacy status block that was logged last */
 };
 
 /* One watched type of one namespace. */
@@ -156,18 +157,18 @@ struct source {
     struct space *space;
     const struct kind *kind;
     struct kube_watch *watch;
-    bool synced, absent, told; /* told: somebody waits for what is absent, and that was said */
+    bool synced, absent, told; /* absent: the server does not know the kind; told: the log says that a kind waits for it */
     uint32_t round;
-    uint32_t asked;    /* the round of the last consistent list that was asked for: when synced, all up to it are complete */
-    int64_t missed_ms; /* monotonic: no list of what was missed before then */
+    uint32_t asked;    /* round of the last consistent list that was requested: complete as soon as `synced` is set */
+    int64_t missed_ms; /* monotonic: source_missed requests no list before then */
     struct err trouble;
 };
 
-/* A watched namespace, or all of them. Nothing is decided in it before all the sources that it depends on are complete. */
+/* A watched namespace, or all of them. A kind is decided in it once the lists of all kinds that it needs are complete. */
 struct space {
     struct slice ns;
     struct source *source;   /* one for each of kinds[] */
-    int64_t workers_from_ms; /* see cluster_view: the later of this and that of struct op */
+    int64_t workers_from_ms; /* see cluster_view; the later of this and op.workers_from_ms holds */
 };
 
 /* The tools ConfigMap in one namespace. */
@@ -181,13 +182,13 @@ struct tools {
 enum { VERBS_MAX = 32 };
 struct operator_stats {
     uint64_t decisions, plans, events_seen;
-    uint64_t scalings;                               /* decisions of autoscalers */
+    uint64_t scalings;                               /* autoscaler decisions */
     uint64_t actions[VERBS_MAX], refused[VERBS_MAX]; /* by verb_number */
     uint64_t dash_calls, dash_failures;
-    uint64_t unknown; /* writes whose outcome had to be looked up */
+    uint64_t unknown; /* writes with an unknown outcome, which was looked up */
 };
 
-/* What is logged of many by turns, each kind with a share of its own: a thousand heads that are lost do not hide a watch that fails. */
+/* Rate limits of log lines: each of these has its own, so that a thousand lost heads do not hide a failing watch. */
 enum said_kind { SAID_SERVER, SAID_CLUSTER, SAID_HEAD, SAID_DRAIN, SAID_KINDS };
 
 struct op {
@@ -197,48 +198,48 @@ struct op {
     struct kube_events *events;
     struct ray_gcs_pool *gcs;
     struct ray_dash_pool *dash;
-    struct ray_turns turns; /* of questions that go through the API server */
+    struct ray_turns turns; /* of dashboard requests that go through the API server's proxy */
     struct head_call *head_calls;
     struct operator_options o;
     struct rng rng;
     struct intern strings;
     struct map clusters, pods, services, tools; /* by key, by uid, by uid, by namespace */
     struct map names;                           /* see names.c */
-    uint32_t watched;                           /* watches of names */
+    uint32_t watched;                           /* name watches that are set */
     struct slab cluster_slab, pod_slab, service_slab, flight_slab;
     struct space *spaces;
     struct cluster *dirty_first, *dirty_last;
     struct cluster *ring_first, *ring_last;
-    uint32_t turn; /* actions that ring_first has had in this turn */
+    uint32_t turn; /* actions carried out for ring_first in its present turn */
     struct cluster **heap;
     uint32_t heap_count, heap_cap;
     struct arena event_arena, plan_arena, model_arena, body_arena;
     struct buf body, path;
-    struct cluster *parsed; /* whose model op->model holds; NULL: none. What changes the record's content clears it */
+    struct cluster *parsed; /* the record that `model` or `job` was read from; NULL: none. cluster_reread clears it */
     struct ray_cluster model;
-    struct ray_job job; /* in the place of model when `parsed` is one */
+    struct ray_job job; /* instead of `model` when `parsed` is a RayJob */
     struct ray_errors errors;
     uint64_t executable_hash;
     uint32_t flights;
     bool leading, stopping, released;
-    bool complete;                      /* all lists were, once */
+    bool complete;                      /* all lists have been complete once */
     int64_t workers_from_ms;            /* see cluster_view */
-    struct log_memory said[SAID_KINDS]; /* the same trouble of many calls is one line, and so is that of one again and again */
+    struct log_memory said[SAID_KINDS]; /* suppresses repeated log lines, see say_once */
     struct operator_stats stats;
     struct health *health, *metrics;
-    struct now now;   /* of the step that runs */
-    int64_t since_us; /* the wall clock when the monotonic one was 0, as it was last seen; 0: not yet */
+    struct now now;   /* of the present step */
+    int64_t since_us; /* wall clock minus monotonic clock, as last seen: a change means that the wall clock was set; 0: not yet */
 };
 
 /* ---- kinds: what is watched, a table each ---- */
 
-/* What became of a child, for its owner. */
+/* What happened to a child, for its owner. */
 enum child_news {
-    CHILD_STARTED,  /* a pod that was pending is not any more */
-    CHILD_ENDED,    /* what ran in a pod is over */
-    CHILD_GOES,     /* it is being deleted, or its record goes */
-    CHILD_CHANGED,  /* it is another by now than the one that was to be deleted */
-    CHILD_RESTORED, /* it was taken for going, and is not */
+    CHILD_STARTED,  /* a pod is no longer pending */
+    CHILD_ENDED,    /* a pod succeeded or failed, or its Ray container ended for good */
+    CHILD_GOES,     /* it is being deleted, or has been */
+    CHILD_CHANGED,  /* a DELETE with a version was refused: the server has a newer version than the one we chose */
+    CHILD_RESTORED, /* it counted as being deleted, and a list shows that it is not */
 };
 
 struct kind {
@@ -250,36 +251,38 @@ struct kind {
     struct slice selector;      /* labels of its watch; empty: all objects */
     enum operator_kinds family; /* with which of --kinds it is watched; OPERATOR_ALL_KINDS: with any */
 
-    /* Objects become records. Older ones are ignored. round: of the list or watch that handed the object out; 0: an answer to a call. */
+    /* Brings the record up to date with an object; an older version is ignored. round: of the list or watch that the object came from; 0:
+     * it is the answer to a call. */
     void (*keep)(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round);
-    void (*drop)(struct op *op, struct source *from, struct jval object); /* the watch tells that it is gone */
-    /* A list is complete: what it has not shown is gone, unless it is newer than the list. */
+    void (*drop)(struct op *op, struct source *from, struct jval object); /* a DELETED event */
+    /* A list is complete: records that it did not show are removed, unless they are newer than the list. */
     void (*sweep)(struct op *op, struct source *from, uint64_t version);
-    void (*listed)(struct op *op, struct source *from); /* the same, after that; may be NULL */
-    void (*free)(struct op *op);                        /* the process ends; NULL: control frees the records */
+    void (*listed)(struct op *op, struct source *from); /* after sweep; may be NULL */
+    void (*free)(struct op *op);                        /* at the end of the process; NULL: control frees the records */
 
-    /* Of what is decided on; else NULL. Lists are ended by NULL. */
-    const struct kind *const *needs; /* whose lists must be complete before it is decided */
-    const struct kind *const *must;  /* of these, whose absence says nothing: the server may just be starting */
-    int64_t (*decide)(struct op *op, struct cluster *c, struct plan *p); /* returns when to look again */
+    /* The rest only of kinds that are decided; else NULL. Lists are ended by NULL. */
+    const struct kind *const *needs; /* kinds whose lists must be complete before this one is decided */
+    const struct kind *const
+        *must; /* of these, kinds that must exist: if the server does not know one (it may just be starting), decisions wait */
+    int64_t (*decide)(struct op *op, struct cluster *c, struct plan *p); /* fills the plan; returns when to decide again at the latest */
     void (*read)(struct op *op, struct cluster *c, struct jval object);  /* into op->model or op->job, and op->errors */
-    /* The record has been brought up to date. changed: what is decided on, but for its status; status: that. May be NULL. */
+    /* The record was brought up to date. changed: spec, metadata or deletion; status: the status. May be NULL. */
     void (*kept)(struct op *op, struct cluster *c, struct jval object, uint32_t round, bool changed, bool status);
-    /* Something became of a pod. May be NULL. */
+    /* Something happened to a pod that it owns. May be NULL. */
     void (*told)(struct op *op, struct cluster *c, struct pod_record *pod, enum child_news what);
-    void (*forget)(struct op *op, struct cluster *c); /* frees what was hung on the record: the object is gone */
-    void (*reread)(struct cluster *c);                /* its spec or meta is another: what was made of them is forgotten. May be NULL */
-    /* This process begins to lead, or ends: what only a leader may know is read from status, or dropped. */
+    void (*forget)(struct op *op, struct cluster *c); /* the resource is gone: frees the kind's own state */
+    void (*reread)(struct cluster *c);                /* spec or meta changed: drops what was derived from them. May be NULL */
+    /* This process became the leader (state is read from status) or no longer is (state that only a leader has is dropped). */
     void (*lead)(struct op *op, struct cluster *c, bool leads);
-    void (*done)(struct op *op, struct cluster *c); /* a plan was carried out: says so */
+    void (*done)(struct op *op, struct cluster *c); /* a plan was carried out: logs it and writes events */
     void (*respecified)(struct op *op,
-                        struct cluster *c);              /* it has another generation: what is known of its children may be doubted anew */
-    bool (*unsettled)(struct op *op, struct cluster *c); /* children have to be listed before it is decided: they are being listed then */
-    int64_t (*recall)(struct op *op, struct cluster *c); /* what the lists have, too, counts as it is again; returns when to look next */
-    const char *gone;                                    /* "cluster deleted": what the log says when the watch tells so */
-    bool finalizers;                                     /* are part of what is decided on */
-    bool by_wall_clock;                                  /* has deadlines that are times of the wall clock */
-    bool goes_by_status; /* goes on from where its status says that it is: an unknown status write is looked up first */
+                        struct cluster *c); /* the generation changed: doubts about children get their first, short wait again */
+    bool (*unsettled)(struct op *op, struct cluster *c); /* true: a list of its children was requested, and the decision waits for it */
+    int64_t (*recall)(struct op *op, struct cluster *c); /* ends doubts that a list disproved; returns when the next one is due */
+    const char *gone;                                    /* log message for a DELETED event: "cluster deleted" */
+    bool finalizers;                                     /* metadata.finalizers is kept and decided on */
+    bool by_wall_clock;                                  /* its deadlines are wall clock times: decided again when the clock is set */
+    bool goes_by_status; /* its state machine is in status: after a status write with unknown outcome the object is read first */
 };
 extern const struct kind *const kinds[]; /* lowest first, ended by NULL */
 
@@ -289,26 +292,27 @@ uint32_t kind_count(void);
 
 /* object.c */
 struct cluster *cluster_get(struct op *op, struct slice uid, struct slice ns);
-/* NULL: there can be no such record. Of one that has not been seen itself the kind is a guess, by who names it as its owner. */
+/* Finds or creates the record. NULL: uid or namespace is invalid. Until the resource itself is seen its kind is a guess, taken from the
+ * ownerReference of a child. */
 struct cluster *cluster_make(struct op *op, struct slice uid, struct slice ns, struct space *space, const struct kind *kind);
-void cluster_touch(struct op *op, struct cluster *c); /* dirty: to be decided */
+void cluster_touch(struct op *op, struct cluster *c); /* marks it dirty and queues it for a decision */
 void cluster_wake_at(struct op *op, struct cluster *c, int64_t ms);
-void cluster_settle(struct op *op, struct cluster *c); /* frees it when nothing is left of it */
+void cluster_settle(struct op *op, struct cluster *c); /* frees it if it is gone and nothing refers to it */
 void cluster_gone(struct op *op, struct cluster *c);   /* the custom resource was deleted */
 struct cluster *dirty_pop(struct op *op);
-void cluster_reread(struct op *op, struct cluster *c); /* spec or meta is another: what was made of them is forgotten */
-/* The owner reference of this kind that controls an object; not there: none. Its uid; empty: none. */
+void cluster_reread(struct op *op, struct cluster *c); /* spec or meta changed: drops what was derived from them */
+/* The controlling ownerReference if it is of this kind, else an absent value; and its uid, else empty. */
 struct jval controller_ref(struct jval object, struct slice kind);
 struct slice controller_uid(struct jval object, struct slice kind, struct arena *a);
-/* Holds `fresh` instead of what is held. Returns whether that is another text. */
+/* Replaces *held by `fresh` and drops the old reference. Returns whether the text changed. */
 bool keep_interned(struct op *op, const struct istr **held, const struct istr *fresh);
-void work_drop(struct cluster *c); /* what of the plan has not been begun is not begun */
+void work_drop(struct cluster *c); /* actions of the plan that have not been started are dropped */
 struct group_failures *failures_of(struct op *op, struct cluster *c, struct slice group, bool head, bool make);
 void failures_forget(struct op *op, struct cluster *c, struct slice group, bool head);
 void failures_clear(struct op *op, struct cluster *c);
 void records_free(struct op *op);
-void cluster_own(struct op *op, struct cluster *c, struct cluster *job); /* NULL: nobody */
-void cluster_tell(struct op *op, const struct cluster *c);               /* whoever looks at this cluster is dirty */
+void cluster_own(struct op *op, struct cluster *c, struct cluster *job); /* NULL: no owner */
+void cluster_tell(struct op *op, const struct cluster *c);               /* touches its owner and everyone who watches its name */
 
 /* names.c */
 struct name_entry;
@@ -320,7 +324,7 @@ struct name_watch { /* zero-initialised but for `who` */
 void name_enter(struct op *op, const struct kind *kind, const struct istr *ns, struct slice name, void *object);
 void name_leave(struct op *op, const struct kind *kind, const struct istr *ns, struct slice name, const void *object);
 void *name_find(const struct op *op, const struct kind *kind, const struct istr *ns, struct slice name); /* NULL: there is none */
-/* Whenever an object of this name is told of (name_tell), `who` is touched. One name at a time; an empty one: none. */
+/* `who` is touched by every name_tell of this name. One name for each watch; an empty name ends it. */
 void name_watch(struct op *op, struct name_watch *w, const struct kind *kind, const struct istr *ns, struct slice name);
 void name_unwatch(struct op *op, struct name_watch *w);
 void name_tell(struct op *op, const struct kind *kind, const struct istr *ns, struct slice name);
@@ -331,123 +335,123 @@ void timer_set(struct op *op, struct cluster *c, int64_t ms);
 int64_t timer_next(const struct op *op);
 struct cluster *timer_due(struct op *op, int64_t now_ms);
 
-/* keep.c: objects to records. Older ones are ignored; what is not ours is passed over. round: of the list or watch that handed it out; 0
- * for the answer to a call, which says nothing about what a list that runs meanwhile holds. */
+/* keep.c: kind.keep of every custom resource */
 void extract_cluster(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round);
 
 /* source.c */
 bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e);
 void space_stop(struct space *s);
-bool space_synced(const struct space *s, const struct kind *k); /* all lists that a decision about an object of this kind rests on */
-/* What it waits for because the server says that it does not know that kind: said once, as long as that is so. */
+bool space_synced(const struct space *s, const struct kind *k); /* all lists that a decision about this kind needs are complete */
+/* Logs, once, that this kind waits because the server does not know a kind that it must have. */
 void space_tell_absent(struct space *s, const struct kind *k);
 struct source *source_of(const struct space *s, const struct kind *k);
-/* All that it knows is listed anew, by a list that is not older than now. Until it is complete, nothing is decided. */
+/* Requests a consistent list. Until it is complete, kinds that need this source are not decided. */
 void source_refresh(struct source *src);
-/* An answer holds what the watch has gone past without a word: it is gone again, or its event was lost. A list tells, but one in 5 s is for
- * all. */
+/* An answer shows an object that the watch has passed without an event: it is gone again, or the event was lost. Requests a consistent
+ * list, at most every 5 s. */
 void source_missed(struct source *src);
 
 /* decide.c */
 void model_load(struct op *op, struct cluster *c); /* op->model or op->job, and op->errors, from the record's bytes */
-/* Carries out the actions of a plan that only move records. Returns whether there was one: then it is decided anew. */
+/* Carries out the VERB_MOVE actions of a plan. Returns whether there was one: then decide again, on the changed records. */
 bool plan_move(struct op *op, struct cluster *c, const struct plan *p);
 void decide_all(struct op *op);
-void decide_one(struct op *op, struct cluster *c); /* if it may be decided now; what is planned stands in the ring then */
-void decide_none(struct op *op);                   /* who does not lead only lets go of what is gone */
+void decide_one(struct op *op, struct cluster *c); /* if it may be decided now; a plan with work is put into the ring */
+void decide_none(struct op *op);                   /* not the leader: only frees records that are gone */
 
 /* confirm.c */
 void cluster_doubt(struct cluster *c);
-void cluster_confirm(struct op *op, struct cluster *c); /* asks whether it is still there; the answer touches it */
+void cluster_confirm(struct op *op, struct cluster *c); /* reads whether the resource still exists; the answer touches it */
 
-/* turn.c: a few actions per cluster and turn, as long as the window has room */
-bool execute_all(struct op *op);  /* whether it has more to do in the next step, although nobody will say so */
-void execute_none(struct op *op); /* no action that has not begun is begun any more */
+/* turn.c: fair queueing: a few actions for each record in turn, while the request window has room */
+bool execute_all(struct op *op);  /* true: more work is left although no event will announce it: call again at once */
+void execute_none(struct op *op); /* drops all actions that have not been started */
 void ring_add(struct op *op, struct cluster *c);
-void work_settle(struct op *op, struct cluster *c); /* says what was done when the last answer is there */
+void work_settle(struct op *op, struct cluster *c); /* after the last answer of a plan: logs it, frees it, touches the record */
 
 /* flight.c */
 enum { ANSWER_WORDS = ERR_TEXT_MAX + 192 };
-enum { ANSWER_LOST = -1 }; /* what failed when no answer has told */
+enum { ANSWER_LOST = -1 }; /* flight.failed when no answer came */
 
 struct flight {
     struct op *op;
     struct cluster *c;
     const struct verb *verb;
-    bool fresh;   /* of a service: none of ours was there as it was sent */
-    bool looking; /* this is the look-up after an answer that was lost, said AlreadyExists, or came from a server in trouble … */
-    char why[ANSWER_WORDS]; /* … and what that said */
-    int failed;             /* answer_failed() of the answer in whose words trouble is told; 0: in words of our own */
-    int64_t not_before_ms;  /* what a server in trouble has asked for: no trouble of this flight is over sooner; 0: nothing */
+    bool fresh;             /* of a service: none of ours existed when the request was sent */
+    bool looking;           /* this is the look-up after a lost answer, AlreadyExists, or a 5xx */
+    char why[ANSWER_WORDS]; /* the text of that answer */
+    int failed;             /* answer_failed() of the answer that a log line quotes; 0: the text is our own */
+    int64_t not_before_ms;  /* Retry-After of the answer: a backoff of this flight ends no earlier; 0: none */
     int32_t group, index;
     char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1];
-    int64_t generation; /* of the spec that group and index belong to */
-    uint64_t hash;      /* of what is sent: the template that is tried, the service, the status; of the Secret's name */
-    uint64_t version;   /* of the pod, which is deleted in this version or not at all; 0: in any */
+    int64_t generation; /* of the spec that `group` and `index` refer to */
+    uint64_t hash;      /* of what was sent: pod template, service, status, or the Secret's name */
+    uint64_t version;   /* precondition of a DELETE: the resourceVersion; 0: none */
 };
 kube_done answer_done;
-/* A GET of op->path, where the object of the flight's name is: the flight goes on with that. False with *e: it does not. */
+/* Continues the flight with a GET of op->path, to find out what the write did. False with *e: the request cannot be made. */
 bool flight_look(struct op *op, struct flight *f, struct err *e);
-/* For answers, whatever they are about. Trouble: of the connection or the server, not of the spec: all of it waits, longer each time. Wait:
- * what it waits for goes on without us, and will most often be over soon: it is looked for each second, and later more rarely. */
+/* Both drop the rest of the plan and back off the whole record. Trouble: connection or server failed; exponential backoff. Wait: something
+ * else has to finish first, mostly soon (an older pod of the name is being deleted); retried every second, later more rarely. */
 void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text);
-/* A call failed, and will be made again at this time: a line for the log, unless it was said. */
+/* Logs a failed call and when it is retried, unless the same was logged recently. */
 void log_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text, int64_t again_ms);
 void cluster_wait(struct op *op, struct cluster *c, const struct flight *f, const char *text);
-const char *answer_words(const struct kube_answer *a, char out[ANSWER_WORDS]); /* of one that is not good: "503 ServiceUnavailable: …" */
-int answer_failed(const struct kube_answer *a); /* the status of a no, or the err_code of what was lost; 0: it is good */
-bool answer_troubled(
-    const struct kube_answer *a); /* the server, or who stands before it, is in trouble: it may have done it all the same */
-const char *answer_way_out(const struct kube_status *s); /* what to do, where a namespace's policy is against an added container; or "" */
-bool answer_passing(const struct kube_status *s);        /* not a no to what was asked for, but to asking now */
-/* In the event arena; not there: it cannot be read. */
+const char *answer_words(const struct kube_answer *a, char out[ANSWER_WORDS]); /* text of a failure: "503 ServiceUnavailable: …" */
+int answer_failed(const struct kube_answer *a);          /* HTTP status of a refusal, err_code of a lost answer; 0: success */
+bool answer_troubled(const struct kube_answer *a);       /* a 5xx or 408: the write may have happened nevertheless */
+const char *answer_way_out(const struct kube_status *s); /* hint if a policy of the namespace refuses a container that we add; else "" */
+bool answer_passing(const struct kube_status *s);        /* a refusal that a retry may overcome: credentials, load, conflict */
+/* The object in an answer, in the event arena; absent: it cannot be parsed. */
 struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *version);
 
 /* warned.c */
 void warnings_heard(struct op *op, const struct flight *f, struct slice lines);
 void warnings_drop(struct op *op, struct cluster *c);
 
-/* say.c: what was done, as log lines and events */
-uint64_t said_of(const struct cluster *c, struct slice words, uint64_t more); /* the same words of the same name */
-bool say_once(struct op *op, enum said_kind kind, uint64_t what);             /* whether it may be said; says how much was not */
-/* The same for a call that failed (answer_failed): on trouble of the server, or of the way to it, a thousand calls that do the same are one
- * line, whatever their words, which hold names and times. Any other no is said of each that is told so. */
+/* say.c: log lines and Kubernetes events */
+uint64_t said_of(const struct cluster *c, struct slice words, uint64_t more); /* hash of a text about this record */
+bool say_once(struct op *op, enum said_kind kind,
+              uint64_t what); /* false: the same was logged recently, suppress it. Logs how many lines were suppressed */
+/* The same for a failed call (answer_failed). If the server or the connection failed, a thousand calls of one action are one line, whatever
+ * their texts, which hold names and times. Other refusals are logged for each record. */
 bool say_failed(struct op *op, int failed, uint64_t action, uint64_t whose);
 void say_event(struct op *op, struct cluster *c, bool warning, const char *reason, struct slice note);
 
 /* ---- verbs: what can be done, a constant each ---- */
 
-/* Of a call: its method and content type, and whether it may be sent again. Its path and body are op->path and op->body. */
+/* Method and content type of a call, and whether it is idempotent. Path and body are op->path and op->body. */
 struct call_text {
     struct slice method, content_type;
     bool again;
 };
 
-/* False with *e: it cannot be made. */
+/* Builds the call. False with *e: it cannot be built. */
 typedef bool verb_make(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e);
-/* Carries out what is no call to the API server. */
+/* Carries out an action that is not a call to the API server. */
 typedef void verb_do(struct op *op, struct cluster *c, const struct action *act);
-/* Returns whether the flight goes on: something has to be looked up. */
+/* Handles the answer. Returns true if the flight goes on because something has to be looked up. */
 typedef bool verb_answer(struct op *op, struct flight *f, const struct kube_answer *a);
-/* The call cannot be made: whose failure it is. */
+/* The call could not be built: counts the failure. */
 typedef void verb_failed(struct op *op, struct cluster *c, const struct action *act, const char *text);
 
 struct verb {
     const char *name;
     enum verb_how how;
-    verb_do *carry_out; /* VERB_ASK, VERB_SAY, VERB_MOVE */
-    verb_make *make;    /* all others, and so are the following */
+    verb_do *carry_out; /* of VERB_ASK, VERB_SAY, VERB_MOVE */
+    verb_make *make;    /* this and the rest of all others */
     verb_answer *answer;
     verb_failed *failed;
     void (*by_us)(struct op *op, struct slice uid, bool by_us); /* VERB_DELETE; may be NULL */
-    /* An answer that is not a good one has come when the subject was gone. May be NULL. */
+    /* The call failed and its record is gone meanwhile: undoes what was marked when it was sent. May be NULL. */
     void (*undone)(struct op *op, const struct flight *f, const struct kube_answer *a);
-    bool (*outdated)(const struct op *op, const struct action *act); /* what it was decided on is another by now; NULL: it is not asked */
-    bool (*secret)(int32_t index); /* whether what goes over the wire, and comes back, holds a token; NULL: no */
+    bool (*outdated)(const struct op *op,
+                     const struct action *act); /* the object has changed since the decision: skip the action; NULL: never */
+    bool (*secret)(int32_t index);              /* request and answer hold a secret: wiped after use; NULL: no */
 };
 
-extern const struct verb *const verbs[];    /* by number, ended by NULL: kinds/verbs.c */
-uint32_t verb_number(const struct verb *v); /* below VERBS_MAX, for counters */
+extern const struct verb *const verbs[];    /* ended by NULL; defined in kinds/verbs.c */
+uint32_t verb_number(const struct verb *v); /* its place in verbs[], for counters */
 
 bool verb_secret(const struct verb *v, int32_t index);
 

@@ -1,7 +1,8 @@
-/* From a dirty record to a plan: the record's bytes become a model, the model and the children's records a view, the view a plan. */
+/* From a dirty record to a plan: the stored spec is parsed into a model, the kind fills a view from it and from the children's records, and
+ * a pure function turns the view into a plan. */
 #include <mobula/control.h>
 
-/* The record's bytes as one object again, as ray_read wants it. */
+/* The stored spec and metadata as one JSON object, as readers expect it. */
 static struct slice object_text(const struct cluster *c, struct slice meta, struct slice spec, struct arena *a)
 {
     struct slice api = c->kind->api_version;
@@ -16,8 +17,8 @@ static struct slice object_text(const struct cluster *c, struct slice meta, stru
                         meta.len ? "," : "", SLICE_ARG(meta), SLICE_ARG(spec));
 }
 
-/* What was read once is read again, unless it came without the fields that every object has, in the room of which it passed
- * LIMIT_JSON_TOKENS: then *e says so, and the name and the uid are all that there is of it. */
+/* Re-parses a stored spec. A spec that just fitted LIMIT_JSON_TOKENS can exceed it now that apiVersion, kind and metadata are added; then
+ * *e is set and the model has only name and uid. */
 static struct jval read_again(const struct cluster *c, struct arena *a, struct err *e)
 {
     struct json *doc = arena_new(a, struct json);
@@ -38,12 +39,11 @@ void model_load(struct op *op, struct cluster *c)
     memset(&op->errors, 0, sizeof op->errors);
     c->kind->read(op, c, read_again(c, &op->model_arena, &e));
     op->parsed = c;
-    if (e.code) /* and not that there is no spec */
+    if (e.code) /* instead of the reader's error that there is no spec */
         op->errors =
             (struct ray_errors){.list = {{.path = SLICE("spec"), .text = arena_dup(&op->model_arena, slice_of(e.text))}}, .count = 1};
 }
 
-/* Actions that only move records. Returns whether there was one. */
 bool plan_move(struct op *op, struct cluster *c, const struct plan *p)
 {
     bool any = false;
@@ -73,7 +73,7 @@ static struct slice copy_behind(char **at, struct slice s)
     return (struct slice){p, s.len};
 }
 
-/* The plan outlives the arena it was made in: its actions and their texts move into one block. */
+/* A plan lives in an arena that the next decision resets: copies its actions and their texts into one block. */
 static struct work *work_copy(const struct plan *p, struct now now)
 {
     uint32_t count = 0;
@@ -102,8 +102,8 @@ static struct work *work_copy(const struct plan *p, struct now now)
     return w;
 }
 
-/* A decision costs in proportion to the cluster's pods, and each of its pods brings events: what comes soon after a decision is gathered
- * for the next. Whoever has been quiet is decided at once. */
+/* The cost of a decision grows with the pods of the record, and so does the number of events. So events that come soon after a decision are
+ * batched into the next one; after a quiet time a record is decided at once. */
 static int64_t pace_ms(const struct cluster *c)
 {
     enum { LEAST_MS = 100, PODS_PER_MS = 10, MOST_MS = 1000 };

@@ -1,10 +1,11 @@
-/* Watch events move records. A list that begins (RESTART) starts a new round; what was not seen in it when it is complete (SYNCED) is gone,
- * unless the record is newer than the list: then an own write was answered meanwhile. When the store itself has gone back (REWOUND), no
- * record is worth more than what a process has that has just started: none. */
+/* Watch events update records. A new list (RESTART) starts a new round; when it is complete (SYNCED), records that it did not show are
+ * removed, unless they are newer than the list: an own write was answered meanwhile. When the server's store was restored from a backup
+ * (REWOUND), all records are dropped, as at the start of the process. */
 #include <mobula/control.h>
 
-/* A kind that the server does not know, which is not an error of ours, has no objects: what needs it is decided without. But where that
- * would make an end of something, as of the clusters of jobs, the server may just be starting, or a gateway before it. */
+/* A kind that the server does not know (its CRD is not installed) has no objects, and kinds that need it are decided without it:
+ * RayClusters are reconciled even if there are no RayJobs. But RayJobs must have the RayCluster list: if the server says that resource does
+ * not exist (it may just be starting), jobs wait instead of concluding that their clusters are gone. */
 bool space_synced(const struct space *s, const struct kind *k)
 {
     for (const struct kind *const *need = k->needs; need && *need; need++)
@@ -38,7 +39,7 @@ struct source *source_of(const struct space *s, const struct kind *k)
     return src;
 }
 
-/* What could not be decided while a list was incomplete. What has been decided since it last changed stays as it is. */
+/* Queues records that could not be decided while a list was incomplete. */
 static void touch_space(struct op *op, struct space *s)
 {
     struct cluster *c;
@@ -47,7 +48,7 @@ static void touch_space(struct op *op, struct space *s)
             cluster_touch(op, c);
 }
 
-/* A stream that was cut is no trouble yet: what the next request meets is. Credentials that are not accepted are the client's to tell. */
+/* A cut stream is normal: only a failing request after it is a warning. Refused credentials are logged by the client. */
 static void trouble(struct source *src, const struct kube_watch_event *ev)
 {
     const struct err *e = ev->err;
@@ -55,7 +56,7 @@ static void trouble(struct source *src, const struct kube_watch_event *ev)
     uint64_t what = hash64(slice_of(e->text), hash64(src->space->ns, hash64(slice_of(src->kind->plural), 0)));
     src->trouble = *e;
     if (denied || kube_client_stats(src->op->client)->trouble.code != ERR_NONE)
-        return; /* no watch works: the client has said so, once for all of them */
+        return; /* no watch works: the client has logged it, once for all */
     if (say_once(src->op, SAID_SERVER, what))
         log_at(cut ? LOG_INFO : LOG_WARN, cut ? "watch was cut and is taken up again" : "watch does not work",
                LF_CSTR("resource", src->kind->plural), LF_CSTR("error", e->text), LF_CSTR("step", err_code_name(e->code)),
@@ -126,7 +127,7 @@ void source_missed(struct source *src)
     source_refresh(src);
 }
 
-/* Of a kind that is left to others nothing is known, and nothing waits for it. */
+/* A kind that --kinds excludes counts as absent, and nothing waits for it. */
 static bool is_watched(const struct op *op, const struct kind *k)
 {
     return k->family == OPERATOR_ALL_KINDS || op->o.kinds == OPERATOR_ALL_KINDS || k->family == op->o.kinds;

@@ -132,8 +132,8 @@ uint32_t decide_keep(const struct group_view *g, const struct pod **keep, uint32
     return kept;
 }
 
-/* Who goes first when there are too many: who may be going already, or two would go for one; then who is not ready, who may be, who is; the
- * youngest, the highest index. */
+/* Scale-down order: 1. pods whose earlier DELETE may still take effect (else we would lose two); 2. not ready; 3. possibly ready (our view
+ * is outdated); 4. ready. Ties: youngest first, then highest index. */
 static int compare_victims(const void *a, const void *b)
 {
     const struct pod *x = *(const struct pod *const *)a, *y = *(const struct pod *const *)b;

@@ -25,7 +25,7 @@ struct course {
     int32_t attempt; /* from 1; 0: none yet */
     int64_t succeeded, failed;
     struct slice id, cluster, dashboard, session, reason, message;
-    struct slice left;                                             /* it may run on, for all one knows: why, and what to do about it */
+    struct slice left; /* set when we could not confirm that the job stopped: message of condition MayStillRun */
     int64_t start_us, end_us, ray_start_us, ray_end_us, silent_us; /* silent: since then the dashboard does not answer */
 };
 

@@ -1,10 +1,14 @@
-/* Status: written as a merge patch, and only when it says something new. News that a person or a program waits for (the state, a
- * condition, what is desired, that the head is ready) goes out at once; that a condition holds for another reason, or a group has failed
- * once more, at most every REASON_MS, and while reasons take turns, as those of a failing head do, each time twice as long later, up to
- * PROGRESS_MS, whatever the fleet: the reasons of one condition hold back those of another. Mere progress (how many pods run) goes out at
- * most every PROGRESS_MS, so that a cluster of a thousand pods that become ready one by one costs a handful of writes, and in a large
- * fleet more rarely, so that a thousand clusters that come up at once (after an outage, say) tell of it at most once in PROGRESS_EACH_MS,
- * and do not delay what the API server is needed for: pods. */
+/* Status is written as a merge patch, and only when it changed.
+ *
+ *   what changed                                                              written
+ *   state, generation, status of a condition, desired counts, head ready      at once
+ *   only the reason of a condition, or one more failure of a group            after REASON_MS (10 s), doubling to PROGRESS_MS (30 s) while
+ *                                                                             reasons alternate; one delay for all conditions together
+ *   only counters                                                             after PROGRESS_MS, or PROGRESS_EACH_MS (120 ms) x clusters,
+ *                                                                             at most PROGRESS_MAX_MS (5 min)
+ *
+ * So a cluster of 1,000 pods that become ready one by one costs a handful of writes, and 1,000 clusters that come up at once do not delay
+ * the creation of pods. */
 #include "status.h"
 
 enum {

@@ -15,21 +15,20 @@ bool make_delete(struct op *op, struct cluster *c, const struct action *act, str
     return kube_delete_options(&op->body, act->uid, f->version, SLICE("Background"));
 }
 
-/* Of a pod that goes only as it was seen: it has been seen anew since, and what becomes of it is the next plan's to say. */
+/* The pod was to be deleted only in the version that was seen, and a newer one has been seen since: the next plan decides. */
 bool pod_seen_anew(const struct op *op, const struct action *act)
 {
     const struct pod_record *r = act->version ? map_get(&op->pods, act->uid) : NULL;
     return act->version && (!r || r->pod.version != act->version);
 }
 
-/* How long after a DELETE that was not answered well it may still turn out to have been carried out: the server gives up at last, and every
- * watch that has not told has ended since and was taken up where it stood. What is shown then was not deleted. */
+/* How long a failed DELETE may still take effect: by then the server has given up on it, and every watch has been restarted at least once
+ * and would have shown the deletion. */
 enum { ASKED_MS = KUBE_CALL_MS + KUBE_WATCH_SECONDS * 1000 };
 
-/* The pod is another than the one that was to go, as the watch will tell, or has told by now. Or the answer to a first try was lost, the
- * client has asked again, and what has changed is that it goes: the watch tells that, too. Whose doing it was is not known then: the
- * cluster is read once more to see that it is there. Nothing has failed: what is left of the plan is dropped and decided anew, with no
- * backoff. */
+/* 409: the pod has changed since we chose it, and the watch will show how. Or the answer to a first DELETE was lost, the client sent it
+ * again, and the change is the deletion itself: the watch shows that, too; since we cannot tell whose deletion it was, the owner is read
+ * once more. Nothing has failed: the rest of the plan is dropped and decided again without backoff. */
 static void overtaken(struct op *op, const struct flight *f)
 {
     struct pod_record *r = map_get(&op->pods, slice_of(f->uid));
@@ -56,7 +55,7 @@ static void service_deleted(struct op *op, const struct flight *f, bool gone)
     log_info("service deleted", LF("namespace", istr_slice(f->c->ns)), LF_CSTR("cluster", f->c->name), LF_CSTR("service", f->name));
 }
 
-/* Nobody says that it goes. All the same it may, and be the first to go then. */
+/* The DELETE was not confirmed but may have happened: marks the pod so that scale-down picks it first. */
 void pod_outlived(struct op *op, const struct flight *f, const struct kube_answer *a)
 {
     struct pod_record *r = f->verb == &pod_delete ? map_get(&op->pods, slice_of(f->uid)) : NULL;

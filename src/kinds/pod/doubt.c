@@ -1,7 +1,7 @@
-/* Not everybody who answers 404 has looked: a gateway that has lost its servers does, or an admission webhook, and what they write may look
- * like the API server's own words. So it is never believed alone: a pod keeps its place, a service its name, and neither is deleted again,
- * until the watch has told. When that takes too long all of them are listed, and the list decides. Who says so again of an object that has
- * not changed since is asked ever more rarely: each time costs a list, during which nothing is decided. */
+/* A 404 to a DELETE proves nothing: a gateway without backends answers so, or an admission webhook, in words like the API server's. So
+ * until the watch confirms it a pod keeps its place, a service its name, and neither is deleted again. If that takes too long, a consistent
+ * list is requested and decides. While the object stays unchanged, each further 404 doubles the wait: a list stops decisions until it is
+ * complete. */
 #include <mobula/kinds.h>
 
 static void doubt_until(struct op *op, struct doubt *d, int64_t ms, const struct source *of)
@@ -17,7 +17,7 @@ void doubt_pod(struct op *op, struct pod_record *r)
     doubt_until(op, &r->doubt, OPERATOR_DOUBT_MS, source_of(r->of->space, &kind_pod));
 }
 
-/* Services are few: the first time, they are listed at once. */
+/* There are few services: the first doubt requests a list at once. */
 void doubt_service(struct op *op, struct service_record *r)
 {
     r->service.deleting = true;
@@ -34,13 +34,13 @@ void doubt_anew(struct op *op, struct cluster *c, struct doubt *d)
     cluster_wake_at(op, c, soon_ms);
 }
 
-/* The watch has shown it as it was for long enough: either says what is not true. */
+/* The watch has not confirmed it in time: the answer or the watch is wrong. */
 static bool unsettled(const struct op *op, const struct doubt *d, const struct source *of)
 {
     return d->ms && op->now.mono_ms >= d->ms && of->asked <= d->round;
 }
 
-/* Because nobody knows what became of a POST, or because of doubts. One list is for all that was in doubt when it began. */
+/* Because the outcome of a POST is unknown, or because of doubts. One list settles all doubts that existed when it began. */
 bool doubt_list(struct op *op, struct cluster *c)
 {
     struct source *pods = source_of(c->space, &kind_pod), *services = source_of(c->space, &kind_kservice);

@@ -24,7 +24,7 @@ static struct pod_record *pod_make(struct op *op, struct cluster *c, struct slic
     return r;
 }
 
-/* Most of a pod's events change nothing that a decision looks at: its node, its conditions' times, a kubelet's notes. */
+/* Most events of a pod change nothing that decisions look at: its node, times of conditions, the kubelet's notes. */
 static bool same_to_decisions(const struct pod *a, const struct pod *b)
 {
     return a->version != 0 && a->phase == b->phase && a->ready == b->ready && a->deleting == b->deleting && a->ended == b->ended &&
@@ -34,8 +34,8 @@ static bool same_to_decisions(const struct pod *a, const struct pod *b)
            (!b->head || strcmp(a->ip, b->ip) == 0);
 }
 
-/* A name is given again only when its pod has gone, and heads have the same one after each other. So of two by one name the older has gone,
- * though nobody has told. Those that are known go from here; returns whether it is the one that is told of now. */
+/* Head pods of a cluster share one name, and the API server never has two pods of one name. So if a newer one appears, the older has been
+ * deleted even if its DELETE event was lost. Removes older records of the name; returns true if the given version is the older one. */
 static bool settle_namesakes(struct op *op, struct cluster *c, struct slice name, uint64_t version)
 {
     for (struct pod_record *r = c->pods, *next; r; r = next) {
@@ -64,7 +64,7 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
         return;
     }
     struct cluster *c = extract_elsewhere(object, a) ? NULL : extract_parent(op, space, object);
-    if (r && r->of != c) { /* it changed hands, or was set aside */
+    if (r && r->of != c) { /* its owner changed, or its labels were taken away */
         pod_remove(op, r);
         r = NULL;
     }

@@ -1,4 +1,4 @@
-/* Whose a pod or service is. */
+/* The owner of a pod or service. */
 #include <mobula/kinds.h>
 
 struct slice extract_owner(struct jval object, struct arena *a)
