@@ -7,7 +7,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-const struct egress_options egress_defaults = {.format = SLICE("text"), .ns = SLICE("mobula"), .ray_access = SLICE("direct")};
+struct egress_options egress_defaults(void)
+{
+    return (struct egress_options){
+        .format = SLICE("text"), .ns = SLICE("mobula"), .ray_access = SLICE("direct"), .head_ports = SLICE("6379,8265")};
+}
 
 /* ---- profiles: rows of egress_domains.txt ---- */
 
@@ -135,6 +139,19 @@ static bool fill(struct gather *g, struct egress *list, const struct egress_form
     return true;
 }
 
+static bool read_head_ports(struct slice text, struct egress *list, struct err *e)
+{
+    for (struct slice rest = text; rest.ptr;) {
+        int64_t port;
+        if (!slice_int(slice_trim(slice_cut(&rest, ',')), &port) || port < 1 || port > UINT16_MAX ||
+            list->head_port_count == EGRESS_HEAD_PORTS)
+            return err_set(e, ERR_CONFIG, "--head-ports is \"%.*s\": want ports as 6379,8265, at most %d", SLICE_ARG(text),
+                           EGRESS_HEAD_PORTS);
+        list->head_ports[list->head_port_count++] = (uint16_t)port;
+    }
+    return true;
+}
+
 static bool read_sources(const struct egress_options *o, struct net_allow *sources, struct err *e)
 {
     struct cli_items it = {.of = &o->sources};
@@ -161,6 +178,9 @@ static void put_rows(const struct egress *g, bool pod, const char *prefix, struc
     struct slice heads = SLICE("heads of RayClusters");
     for (uint32_t i = 0; i < g->watch.count; i++)
         heads = arena_printf(a, "%.*s%s%.*s", SLICE_ARG(heads), i ? ", " : " in ", SLICE_ARG(g->watch.list[i]));
+    struct slice ports = SLICE("");
+    for (uint32_t i = 0; i < g->head_port_count; i++)
+        ports = arena_printf(a, "%.*s%s%u", SLICE_ARG(ports), i ? "," : "", g->head_ports[i]);
     bool with_heads = pod && g->heads;
     size_t width = with_heads ? heads.len : 0;
     for (const struct net_rule *r = g->rules; r; r = r->next)
@@ -168,7 +188,8 @@ static void put_rows(const struct egress *g, bool pod, const char *prefix, struc
     for (const struct net_rule *r = g->rules; r; r = r->next)
         buf_printf(out, "%s%-*.*s  %-9u  %s\n", prefix, (int)width, SLICE_ARG(shown(r)), r->port, r->setting);
     if (with_heads)
-        buf_printf(out, "%s%-*.*s  6379,8265  pods with label " RAY_LABEL_NODE_TYPE "=head\n", prefix, (int)width, SLICE_ARG(heads));
+        buf_printf(out, "%s%-*.*s  %-9.*s  pods with label " RAY_LABEL_NODE_TYPE "=head\n", prefix, (int)width, SLICE_ARG(heads),
+                   SLICE_ARG(ports));
 }
 
 static void put_lines(struct slice text, struct buf *out)
@@ -213,7 +234,8 @@ bool egress_write(const struct egress_options *o, struct buf *out, struct buf *n
     const struct egress_format *format = egress_format(o->format, e);
     struct slice watch = slice_empty(o->watch) ? o->ns : o->watch;
     bool ok = format && cli_namespace(o->ns, "--namespace", e) && cli_namespaces(watch, "--watch-namespace", &list.watch, e) &&
-              cli_access(o->ray_access, &access, e) && read_sources(o, sources, e) && fill(&g, &list, format, e);
+              cli_access(o->ray_access, &access, e) && read_head_ports(o->head_ports, &list, e) && read_sources(o, sources, e) &&
+              fill(&g, &list, format, e);
     if (ok) {
         if (o->all_namespaces)
             list.watch.count = 0;
@@ -235,6 +257,7 @@ static const struct flag list[] = {
     {"watch-namespace", FLAG_TEXT, AT(watch), "NS[,NS...]", "where it makes clusters (the same)"},
     {"all-namespaces", FLAG_SWITCH, AT(all_namespaces), NULL, "it makes them everywhere"},
     {"ray-access", FLAG_TEXT, AT(ray_access), "HOW", "direct, service or proxy, as the operator has it; proxy: it contacts no head itself"},
+    {"head-ports", FLAG_TEXT, AT(head_ports), "PORT[,PORT...]", "of heads: GCS and dashboard, where rayStartParams say others (6379,8265)"},
     {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE", "the API server and its proxy, read as the operator reads them (default: as there)"},
     {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig (default: its current-context)"},
     {"api-server", FLAG_TEXTS, AT(api_servers), "HOST[:PORT]", "instead of what a kubeconfig says; none: leave it out"},
@@ -256,7 +279,7 @@ const struct flags egress_flags = {
 
 int cli_egress(int argc, char **argv)
 {
-    struct egress_options o = egress_defaults;
+    struct egress_options o = egress_defaults();
     int status;
     if (!flags_parse(&egress_flags, argc, argv, &o, &status))
         return status;

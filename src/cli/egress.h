@@ -6,19 +6,22 @@
 #include "cli.h"
 
 struct egress_options {
-    struct slice format, ns, watch, kubeconfig, context, ray_access;
+    struct slice format, ns, watch, kubeconfig, context, ray_access, head_ports;
     struct flag_texts api_servers, entries, profiles, cloud_ids, sources;
     bool all_namespaces, strict;
 };
 
-extern const struct egress_options egress_defaults;
+struct egress_options egress_defaults(void);
 extern const struct flags egress_flags;
 
 /* What a format is made of. */
+enum { EGRESS_HEAD_PORTS = 16 };
 struct egress {
     struct slice ns;
-    struct cli_namespaces watch;    /* where heads are; none: everywhere */
-    bool heads;                     /* they are contacted at all */
+    struct cli_namespaces watch; /* where heads are; none: everywhere */
+    bool heads;                  /* they are contacted at all */
+    uint16_t head_ports[EGRESS_HEAD_PORTS];
+    uint32_t head_port_count;
     bool api;                       /* the API server is, too */
     const struct net_rule *rules;   /* all else */
     const struct net_rule *sources; /* NET_NETWORK: the machines that a firewall on their way is for; NULL: all */

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-enum { GCS_PORT = 6379, DASHBOARD_PORT = 8265, DNS_PORT = 53 };
+enum { DNS_PORT = 53 };
 
 static bool has_names(const struct egress *g)
 {
@@ -80,8 +80,8 @@ static void kube_heads(struct jout *w, const struct egress *g)
     jout_end(w);
     jout_end(w);
     jout_karray(w, "ports");
-    kube_port(w, GCS_PORT, "TCP");
-    kube_port(w, DASHBOARD_PORT, "TCP");
+    for (uint32_t i = 0; i < g->head_port_count; i++)
+        kube_port(w, g->head_ports[i], "TCP");
     jout_end(w);
     jout_end(w);
 }
@@ -144,14 +144,13 @@ static void cilium_port(struct jout *w, uint16_t port, const char *protocol)
     jout_end(w);
 }
 
-static void cilium_ports(struct jout *w, uint16_t one, uint16_t two)
+static void cilium_ports(struct jout *w, const uint16_t *ports, uint32_t count)
 {
     jout_karray(w, "toPorts");
     jout_object(w);
     jout_karray(w, "ports");
-    cilium_port(w, one, "TCP");
-    if (two)
-        cilium_port(w, two, "TCP");
+    for (uint32_t i = 0; i < count; i++)
+        cilium_port(w, ports[i], "TCP");
     jout_end(w);
     jout_end(w);
     jout_end(w);
@@ -173,7 +172,7 @@ static void cilium_rule(struct jout *w, const struct net_rule *r)
     else
         cilium_name(w, r);
     jout_end(w);
-    cilium_ports(w, r->port, 0);
+    cilium_ports(w, &r->port, 1);
     jout_end(w);
 }
 
@@ -209,7 +208,7 @@ static void cilium_heads(struct jout *w, const struct egress *g)
     namespaces(w, "k8s:io.kubernetes.pod.namespace", g);
     jout_end(w);
     jout_end(w);
-    cilium_ports(w, GCS_PORT, DASHBOARD_PORT);
+    cilium_ports(w, g->head_ports, g->head_port_count);
     jout_end(w);
 }
 

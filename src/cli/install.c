@@ -80,6 +80,20 @@ struct wanted {
     struct cli_namespaces watch;
 };
 
+static struct flag_texts egress_entries(const struct install_options *o)
+{
+    return (struct flag_texts){.list = {o->egress}, .count = !slice_empty(o->egress)};
+}
+
+static bool check_egress(const struct install_options *o, struct err *e)
+{
+    struct net_allow *allow = net_allow_new();
+    struct flag_texts entries = egress_entries(o);
+    bool ok = cli_egress_entries(&entries, o->egress_strict, allow, e);
+    net_allow_free(allow);
+    return ok;
+}
+
 static bool check(const struct install_options *o, struct wanted *want, struct err *e)
 {
     enum cli_scaler scaler;
@@ -93,7 +107,7 @@ static bool check(const struct install_options *o, struct wanted *want, struct e
            cli_kinds(o->kinds, &want->kinds, e) && check_image(o->image, "--image", e) && cli_tools(o->tools, &want->tools, e) &&
            cli_scaler(o->autoscaler, &scaler, e) &&
            (want->tools.tools != RAY_TOOLS_IMAGE || check_image(want->tools.tools_image, "--tools", e)) &&
-           cli_submitter(o->submitter, &want->tools, &want->pods, e) && cli_access(o->ray_access, &access, e);
+           cli_submitter(o->submitter, &want->tools, &want->pods, e) && cli_access(o->ray_access, &access, e) && check_egress(o, e);
 }
 
 /* ---- manifests ---- */
@@ -122,12 +136,26 @@ static struct slice access_flag(const struct install_options *o)
     return slice_eq(o->ray_access, SLICE("proxy")) ? SLICE("        - --ray-access=proxy\n") : SLICE("        - --ray-access=service\n");
 }
 
+static void put_egress_flags(const struct install_options *o, struct buf *out)
+{
+    struct flag_texts entries = egress_entries(o);
+    struct cli_items it = {.of = &entries};
+    struct slice item;
+    while (cli_items_next(&it, &item))
+        buf_printf(out, "        - --egress-allow=%.*s\n", SLICE_ARG(item));
+    if (o->egress_strict)
+        buf_put(out, SLICE("        - --egress-strict\n"));
+}
+
 static void put_operator(struct slice files, const struct install_options *o, const struct wanted *want, struct buf *out)
 {
     static const struct slice groups[] = {[OPERATOR_ALL_KINDS] = SLICE("ray.io, cluster.ray.io"),
                                           [OPERATOR_RAY_IO] = SLICE("ray.io"),
                                           [OPERATOR_LEGACY] = SLICE("cluster.ray.io")};
     char replicas[20];
+    __attribute__((cleanup(buf_free))) struct buf egress;
+    buf_init(&egress, MIB);
+    put_egress_flags(o, &egress);
     snprintf(replicas, sizeof replicas, "%d", (int)o->replicas);
     bool elect = o->leader_elect || o->replicas > 1;
     struct variable v[] = {
@@ -144,6 +172,7 @@ static void put_operator(struct slice files, const struct install_options *o, co
         {"PROXY_RULE", slice_eq(o->ray_access, SLICE("proxy")) ? embed_file(files, "airgap/install/role-proxy.yaml") : SLICE_NONE},
         {"AUTH_RULE", o->ray_auth ? embed_file(files, "airgap/install/role-auth.yaml") : SLICE_NONE},
         {"RAY_ACCESS", access_flag(o)},
+        {"EGRESS", buf_slice(&egress)},
         {"AUTOSCALER", slice_eq(o->autoscaler, install_defaults.autoscaler) ? SLICE_NONE : autoscaler_flag(o)},
         {"VERSION", SLICE(MOBULA_VERSION)},
         {"REPLICAS", slice_of(replicas)},
@@ -205,6 +234,8 @@ static const struct flag list[] = {
      "operator, sidecar or off: who scales clusters that ask for it; sidecar (KubeRay's) needs more rights"},
     {"submitter", FLAG_TEXT, AT(submitter), "WHO", "operator or pod: who submits RayJobs of K8sJobMode"},
     {"ray-access", FLAG_TEXT, AT(ray_access), "HOW", "direct, service or proxy: how heads are reached; proxy needs a right more"},
+    {"egress-allow", FLAG_TEXT, AT(egress), "HOST[:PORT][,...]", "what the operator may contact beside the API server and heads (nothing)"},
+    {"egress-strict", FLAG_SWITCH, AT(egress_strict), NULL, "and no wildcards in that"},
     {"ray-auth", FLAG_SWITCH, AT(ray_auth), NULL, "with the right to make and read Secrets, for clusters with authOptions"},
 #undef AT
 };

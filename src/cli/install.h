@@ -9,9 +9,9 @@ enum { INSTALL_REPLICAS_MAX = 16 };
 struct install_options {
     struct slice ns;    /* where the operator runs */
     struct slice watch; /* "a,b": where it makes clusters; empty: in ns */
-    struct slice kinds, image, tools, autoscaler, submitter, ray_access;
+    struct slice kinds, image, tools, autoscaler, submitter, ray_access, egress;
     int64_t replicas;
-    bool print, leader_elect, create_namespace, crds_only, no_crds, ray_auth;
+    bool print, leader_elect, create_namespace, crds_only, no_crds, ray_auth, egress_strict;
 };
 
 extern const struct install_options install_defaults;

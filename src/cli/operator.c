@@ -182,6 +182,7 @@ static bool start(struct process *p, struct err *e)
     struct kube_config_options config = {text_or_null(p->o.kubeconfig), text_or_null(p->o.context), isatty(STDERR_FILENO)};
     struct operator_options o = {0};
     p->allow = net_allow_new();
+    net_allow_remedy(p->allow, "--egress-allow");
     if (!cli_egress_entries(&p->o.egress, p->o.egress_strict, p->allow, e))
         return false;
     p->config = kube_config_load(&config, e);

@@ -23,6 +23,7 @@ struct net_allow {
     struct arena memory;
     struct net_rule *first, **end;
     unsigned count;
+    const char *remedy;
     struct map peers;
 };
 
@@ -129,6 +130,11 @@ bool net_allow_text(struct net_allow *a, struct slice text, bool strict, const c
         return err_set(e, ERR_DENIED, "%s: \"%.*s\" is a wildcard, which strict mode refuses: write one entry for each name", setting,
                        SLICE_ARG(text));
     return net_allow_add(a, host, port, setting, e);
+}
+
+void net_allow_remedy(struct net_allow *a, const char *setting)
+{
+    a->remedy = setting;
 }
 
 const struct net_rule *net_allow_first(const struct net_allow *a)
@@ -238,5 +244,6 @@ bool net_allow_check(const struct net_allow *a, struct slice host, uint16_t port
     if (!a->first)
         return err_set(e, ERR_DENIED, "%.*s:%u is not on the egress allowlist, which is empty", SLICE_ARG(host), port);
     char text[ERR_TEXT_MAX];
-    return err_set(e, ERR_DENIED, "%.*s:%u is not on the egress allowlist, which is made of %s", SLICE_ARG(host), port, settings(a, text));
+    return err_set(e, ERR_DENIED, "%.*s:%u is not on the egress allowlist, which is made of %s%s%s%s", SLICE_ARG(host), port,
+                   settings(a, text), a->remedy ? " (" : "", a->remedy ? a->remedy : "", a->remedy ? " adds to it)" : "");
 }

@@ -78,7 +78,7 @@ static void check(const struct egress_options *o)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct slice rest = {(const char *)data, size};
-    struct egress_options o = egress_defaults;
+    struct egress_options o = egress_defaults();
     struct flag_texts *const flags[] = {&o.api_servers, &o.entries, &o.cloud_ids, &o.sources};
     o.api_servers = (struct flag_texts){.list = {SLICE("none")}, .count = 1}; /* never a kubeconfig */
     o.profiles = (struct flag_texts){.list = {SLICE("anyscale-azure")}, .count = size % 2};

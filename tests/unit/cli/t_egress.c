@@ -23,7 +23,7 @@ static void print(struct slice flags, struct arena *a, struct buf *out)
     bool help;
     struct err e = {0};
     struct buf notes;
-    struct egress_options o = egress_defaults;
+    struct egress_options o = egress_defaults();
     buf_init(&notes, MIB);
     if (CHECK(flags_read(&egress_flags, words(flags, argv, 32, a), argv, &o, &help, &e)) && !egress_write(&o, out, &notes, &e)) {
         CHECK_INT(out->len, 0);
@@ -61,7 +61,7 @@ static void limit(void)
     buf_init(&notes, MIB);
     for (size_t f = 0; f < COUNT_OF(formats); f++)
         for (int more = 0; more < 2; more++) {
-            struct egress_options o = egress_defaults;
+            struct egress_options o = egress_defaults();
             struct err e = {0};
             buf_clear(&entries);
             buf_clear(&out);

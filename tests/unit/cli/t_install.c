@@ -87,6 +87,32 @@ static void golden(struct arena *a)
     e = (struct err){0};
 }
 
+/* What the operator is told, item by item; what it would refuse is refused here. */
+static void egress(struct arena *a)
+{
+    struct err e = {0};
+    struct install_options o = install_defaults;
+    o.no_crds = true;
+    test_case("entries of the allowlist");
+    o.egress = SLICE("cp.example.com,\n *.example.com:8443 ,[fd00::/8]:80");
+    struct slice text = written(&o, a, &e);
+    CHECK_STR(slice_of(e.text), "");
+    CHECK(text.ptr && strstr(text.ptr, "        - --egress-allow=cp.example.com\n"
+                                       "        - --egress-allow=*.example.com:8443\n"
+                                       "        - --egress-allow=[fd00::/8]:80\n"
+                                       "        ports:\n"));
+    test_case("strict");
+    o.egress_strict = true;
+    CHECK(!written(&o, a, &e).ptr && strstr(e.text, "--egress-allow: \"*.example.com:8443\" is a wildcard"));
+    e = (struct err){0};
+    o.egress = SLICE("cp.example.com");
+    text = written(&o, a, &e);
+    CHECK(text.ptr && strstr(text.ptr, "        - --egress-allow=cp.example.com\n        - --egress-strict\n"));
+    test_case("no entry");
+    o.egress = SLICE("a.example.com,x: y");
+    CHECK(!written(&o, a, &e).ptr && strstr(e.text, "--egress-allow: \"x: y\""));
+}
+
 static void one_kind(struct arena *a)
 {
     struct err e = {0};
@@ -230,6 +256,7 @@ int main(void)
 {
     struct arena a = {0};
     golden(&a);
+    egress(&a);
     one_kind(&a);
     definitions(&a);
     as_a_file(&a);

@@ -66,6 +66,12 @@ static void test_list(void)
         CHECK_INT(e.code, cases[i].refusal ? ERR_DENIED : ERR_NONE);
         CHECK_STR(slice_of(e.text), cases[i].refusal ? cases[i].refusal : "");
     }
+    test_case("what adds to it");
+    e = (struct err){0};
+    net_allow_remedy(a, "--extra");
+    CHECK(!net_allow_check(a, SLICE("evil.org"), 443, &e));
+    CHECK_STR(slice_of(e.text), "evil.org:443 is not on the egress allowlist, which is made of --kubeconfig, --control-plane, --namespace, "
+                                "--extra (--extra adds to it)");
     net_allow_free(a);
 }
 
