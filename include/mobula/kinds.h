@@ -117,8 +117,9 @@ void scaling_goes(struct pod_record *r);
 /* The pod has ended. Of one that was given up, or asked to drain, that is neither a failure nor a place to be filled, though its head may
  * not have told of it yet. */
 void scaling_ended(struct pod_record *r);
-/* Makes the loaded model what was decided last. NULL: the cluster is not scaled here. */
-const struct scale_news *scaling_apply(struct op *op, struct cluster *c, struct arena *a);
+/* Makes of these groups, the model's own in a copy, what the autoscaler decided last: how many pods they have, and which go. NULL: the
+ * cluster is not scaled here. */
+const struct scale_news *scaling_apply(const struct cluster *c, struct ray_group *groups, uint32_t count, struct arena *a);
 
 /* raycluster/heads.c: the one place that knows how heads are reached */
 /* Where the ports of its head are; empty: nowhere yet. Valid until a record moves. */

@@ -514,13 +514,13 @@ bool scaling_decides(const struct cluster *c)
 }
 
 /* No pod is made above a max; one that is there goes when its node has drained. */
-const struct scale_news *scaling_apply(struct op *op, struct cluster *c, struct arena *a)
+const struct scale_news *scaling_apply(const struct cluster *c, struct ray_group *groups, uint32_t count, struct arena *a)
 {
     const struct scaling *s = c->scaling;
     if (!scaling_decides(c))
         return s ? &s->news : NULL;
-    for (uint32_t i = 0; i < op->model.group_count; i++) {
-        struct ray_group *g = &op->model.groups[i];
+    for (uint32_t i = 0; i < count; i++) {
+        struct ray_group *g = &groups[i];
         const struct group_memory *m = remembered(s, g->name);
         int32_t target = m ? m->m.target : g->replicas;
         g->desired = g->suspended ? 0 : target < g->min ? g->min : target > g->max ? g->max : target;

@@ -76,13 +76,29 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* The loaded model as a decision sees it: how many pods a group has, and which of them go, is the autoscaler's where there is one. It is a
+ * copy, because the loaded one outlives this decision and says what the spec says. */
+static const struct ray_cluster *view_model(struct op *op, const struct cluster *c, const struct scale_news **news)
+{
+    struct arena *a = &op->plan_arena;
+    struct ray_cluster *model = arena_new(a, struct ray_cluster);
+    *model = op->model;
+    model->groups = arena_array(a, op->model.group_count + 1, sizeof *model->groups);
+    if (op->model.group_count)
+        memcpy(model->groups, op->model.groups, op->model.group_count * sizeof *model->groups);
+    *news = scaling_apply(c, model->groups, model->group_count, a);
+    return model;
+}
+
 static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
 {
     struct arena *a = &op->plan_arena;
-    *v = (struct cluster_view){.cluster = &op->model,
+    const struct scale_news *news;
+    const struct ray_cluster *model = view_model(op, c, &news);
+    *v = (struct cluster_view){.cluster = model,
                                .errors = &op->errors,
                                .failures = view_failures(op, c),
-                               .scaling = scaling_apply(op, c, a),
+                               .scaling = news,
                                .warnings = c->warned ? istr_slice(c->warned) : SLICE_NONE,
                                .by_name = scaling_decides(c),
                                .accounts = c->accounts,
