@@ -221,7 +221,7 @@ static void check_unscaled(void)
     model_load(r.op, r.c);
     r.op->model.autoscaling = true;
     scaling_follow(r.op, r.c);
-    const struct scale_news *news = scaling_apply(r.op, r.c, &r.arena);
+    const struct scale_news *news = scaling_apply(r.c, NULL, 0, &r.arena);
     CHECK(news && !news->works && strcmp(news->reason, "GCSBehindProxy") == 0 && strstr(news->words.ptr, "--ray-access=proxy"));
     CHECK_INT(r.f.count, 0);
     finish(&r);
