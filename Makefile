@@ -12,7 +12,7 @@
 VERSION := 0.1.0
 
 # Lowest first. A room knows only those before it, and so its tests are linked with only those.
-ROOMS := base json yaml tls http net kube grpc heads ray reconcile control kinds operator cli
+ROOMS := base json yaml tls http net kube grpc heads ray scale reconcile control kinds operator cli
 
 all: mobula
 
@@ -221,8 +221,8 @@ $(foreach f,$(FUZZ),$(eval $(call program,fuzz,build/fuzz/$(f),\
 $(foreach way,host test,$(eval $(call program,$(way),$(DIR_$(way))/mobula,src/cli/main,cli)))
 $(eval $(call program,host,build/apiserver,tests/apiserver/main,apiserver))
 $(eval $(call program,test,build/test/apiserver,tests/apiserver/main,apiserver))
-$(eval $(call program,test,build/tests/autoscaler-cases,$(patsubst %.c,%,$(wildcard tests/cases/*.c)),reconcile))
-$(eval $(call program,static,build/tests/bench-autoscaler,tests/bench/autoscaler,reconcile))
+$(eval $(call program,test,build/tests/autoscaler-cases,$(patsubst %.c,%,$(wildcard tests/cases/*.c)),scale))
+$(eval $(call program,static,build/tests/bench-autoscaler,tests/bench/autoscaler,scale))
 $(eval $(call program,host,build/tests/heads,tests/bench/heads,heads))
 $(eval $(call program,host,build/sim,tests/sim/main,sim))
 $(eval $(call program,test,build/test/sim,tests/sim/main,sim))
@@ -287,7 +287,7 @@ fuzz-seeds: ## seeds for make fuzz of what a real kube-apiserver (tests/rig) say
 	+$(Q)tests/fuzz/seeds.sh
 
 # The rooms where every branch is somebody's bytes or somebody's pods, and how much of them tests must go through.
-COVERED := json http tls kube reconcile
+COVERED := json http tls kube scale reconcile
 COVERED_PERCENT := 90
 coverage: $(UNIT:%=build/cover/%) $(FUZZ:%=build/cover/fuzz/%) ## branches that unit tests and the fuzz corpora go through, by room and file
 	$(Q)tests/tools/coverage build/cover $(COVERED_PERCENT) $(COVERED) -- $^

@@ -5,8 +5,6 @@
 #include <mobula/reconcile.h>
 #include <mobula/spec.h>
 
-enum { GROUP_HEAD = -1, GROUP_NONE = -2 };
-
 struct action *plan_delete(struct plan *p, const struct pod *pod, int32_t group, const char *why);
 /* For what does not stay true of a pod, that it has not started or is not ready: only as it was seen. It may be at work by now, with a
  * watch that has not told. What stays true, that it has ended or that its template or place is not wanted, needs no version, and that of a
@@ -25,31 +23,10 @@ struct group_view {
     bool named_only; /* an autoscaler, ours or KubeRay's, says by name which pods go: of too many none is picked here */
 };
 
-/* It neither runs nor will run again: its place is free for a successor. */
-bool pod_failed(const struct pod *pod);
-/* It runs, or may yet. */
-bool pod_live(const struct pod *pod);
-/* It may be gone, and may run as before: nobody else is put into its place. */
-bool pod_doubted(const struct pod *pod);
-/* Either: status shows it, and does not change with each doubt that comes and goes. */
-bool pod_stands(const struct pod *pod);
-/* It is of no group of the spec because somebody has changed the label that says of which: it is left alone, and its place is free. */
-bool pod_astray(const struct ray_cluster *c, const struct pod *pod, struct arena *a);
-/* The pod was made from something else than what the spec says now. */
-bool pod_outdated(const struct pod *pod, const struct ray_group *spec);
 /* Whether the group's outdated pods may be given up: the spec asks for it and the API server has taken the new template in a dry run, which
  * is planned (and waited for) when it has not been tried yet. */
 enum renewal { RENEWAL_NONE, RENEWAL_TRIED, RENEWAL_DUE };
 enum renewal decide_renewal(const struct group_view *g, struct plan *p);
-/* "pod X ended with exit code 1 (OOMKilled): its last words" */
-struct slice pod_failure_text(const struct pod *pod, struct arena *a);
-/* "drained after 60 s idle"; empty: it was not drained for that. */
-struct slice pod_drained_text(const struct pod *pod, struct arena *a);
-/* Of a Pod object: its condition of this type; not there: it has none. */
-struct jval pod_condition(struct jval pod, struct slice type);
-/* Of a Pod object that is not ready, with the status of its Ray container: pod.reason and pod.words. over: that container is not started
- * again. */
-void pod_why(struct jval pod, struct jval ray, bool over, struct arena *a, struct slice *reason, struct slice *words);
 
 /* Counts new failures and forgets old ones. Returns whether pods may be created in this group now; else the plan looks again in time. */
 bool decide_failures(const struct group_view *g, struct plan *p);

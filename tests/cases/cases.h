@@ -4,7 +4,7 @@
 
 #include <mobula/json.h>
 
-#include "src/reconcile/scale.h"
+#include "src/scale/private.h"
 
 struct kase {
     struct arena *a;

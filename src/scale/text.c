@@ -1,6 +1,5 @@
 /* What a cluster has and wants, in the two forms that people know: the old operator's log block, and `ray status`. */
-#include "reconcile_private.h"
-#include "scale.h"
+#include "private.h"
 
 #include <stdio.h>
 

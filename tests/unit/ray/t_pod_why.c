@@ -1,5 +1,5 @@
-/* Why a pod is not ready, from tests/data/reconcile/pod-why.case, how much of it is kept, and which pod of several is told of. */
-#include "cases.h"
+/* Why a pod is not ready, from tests/data/ray/pod-why.case, how much of it is kept, and which pod of several is told of. */
+#include "../reconcile/cases.h"
 
 #include <mobula/reconcile.h>
 #include <mobula/yaml.h>
@@ -87,7 +87,7 @@ static void check_trouble(void)
 
 int main(void)
 {
-    run_cases("tests/data/reconcile/pod-why.case", run);
+    run_cases("tests/data/ray/pod-why.case", run);
     check_limit();
     check_trouble();
     return test_done();

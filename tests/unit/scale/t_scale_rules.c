@@ -1,5 +1,5 @@
 /* What holds for the autoscaler whatever there is: seeded random clusters, and a small world in which its plans are carried out. */
-#include "scale_scene.h"
+#include "scene.h"
 
 enum { ROUNDS = 400, STEPS = 60, JOIN_MS = 4000, IDLE_MS = 20000 };
 

@@ -1,6 +1,5 @@
 /* One decision of the autoscaler: what there is, what is wanted, what is launched, what goes. */
-#include "scale.h"
-#include "reconcile_private.h"
+#include "private.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* Inside the autoscaler. Nodes are what Ray counts, replicas what the spec counts: a replica is `hosts` nodes, each in a pod of its own. */
-#ifndef MOBULA_RECONCILE_SCALE_H
-#define MOBULA_RECONCILE_SCALE_H
+#ifndef MOBULA_SCALE_PRIVATE_H
+#define MOBULA_SCALE_PRIVATE_H
 
-#include <mobula/reconcile.h>
+#include <mobula/scale.h>
 
 /* ---- Ray's v1 algorithm by itself: which nodes to launch (scale_launch.c) ---- */
 

@@ -1,5 +1,6 @@
 /* What a pod's record says about it. */
-#include "reconcile_private.h"
+#include <mobula/pod.h>
+#include <mobula/spec.h>
 
 bool pod_failed(const struct pod *pod)
 {

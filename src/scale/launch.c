@@ -1,6 +1,6 @@
 /* Which nodes to launch, as Ray's own autoscaler (v1) decides it: minimum, request_resources, placement groups that must be spread, all
  * other demand, and then how much of that at once. Nodes that are ordered stand at the end of the list with all that they will have. */
-#include "scale.h"
+#include "private.h"
 
 /* As Ray's: so many launches of a group may be pending whatever the speed. */
 enum { SCALE_PENDING_MIN = 5 };

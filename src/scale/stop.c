@@ -1,7 +1,6 @@
 /* Which nodes go. A replica goes as a whole: it is idle when all of its hosts are. Units come in the order in which demand is placed on
  * them, so the ones that were used last are kept first. */
-#include "reconcile_private.h"
-#include "scale.h"
+#include "private.h"
 
 /* `extra` replicas of this group, or nodes of all: such that leave already, then the last of those that stand (of all, never below a
  * group's min). */

@@ -1,7 +1,6 @@
 /* Which pods there are, and what the head says of each. A node belongs to the pod whose name it tells (RAY_CLOUD_INSTANCE_ID), or, when it
  * tells none, to the pod of its address. */
-#include "reconcile_private.h"
-#include "scale.h"
+#include "private.h"
 
 #include <stdlib.h>
 

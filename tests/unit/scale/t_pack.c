@@ -1,7 +1,7 @@
 /* Shapes, rooms and who goes where; whole decisions are tested in reconcile. Amounts are written in quarters of a unit. */
 #include "../test.h"
 
-#include <mobula/ray.h>
+#include <mobula/scale.h>
 
 enum { QUARTER = RAY_QUANTUM / 4, MANY = 8 };
 

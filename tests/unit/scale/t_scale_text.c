@@ -1,5 +1,5 @@
-/* The texts about scaling, from tests/data/reconcile/scale-text.case: the old operator's log block, and then what `ray status` says. */
-#include "scale_scene.h"
+/* The texts about scaling, from tests/data/scale/scale-text.case: the old operator's log block, and then what `ray status` says. */
+#include "scene.h"
 
 static void run_case(struct slice text)
 {
@@ -66,6 +66,6 @@ static void test_lines(void)
 int main(void)
 {
     test_lines();
-    run_cases("tests/data/reconcile/scale-text.case", run_case);
+    run_cases("tests/data/scale/scale-text.case", run_case);
     return test_done();
 }

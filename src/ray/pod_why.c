@@ -1,6 +1,7 @@
 /* Why a pod is not ready: one word, and what the kubelet and the scheduler say of it in a line that a person can act on. The line has the
  * same words from one event to the next as long as nothing has happened, so that it may be compared: no ages, no back-off times. */
-#include "reconcile_private.h"
+#include <mobula/pod.h>
+#include <mobula/spec.h>
 
 /* What is left behind a message for the words of put_logs: three names and "; kubectl -n … logs … -c … --previous". */
 enum { LOGS_ROOM = 3 * POD_NAME_MAX + 64 };

@@ -1,6 +1,5 @@
 /* A decision in words, and in the form that the GCS wants it. */
-#include "reconcile_private.h"
-#include "scale.h"
+#include "private.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,6 @@
 /* A pod as the API server has it, and what of it decisions look at. */
-#include "reconcile_private.h"
+#include <mobula/pod.h>
+#include <mobula/spec.h>
 
 static enum pod_phase read_phase(struct jval pod)
 {

@@ -1,8 +1,8 @@
-/* Inside ray: one shape and one room. */
-#ifndef MOBULA_RAY_PACK_H
-#define MOBULA_RAY_PACK_H
+/* Inside scale: one shape and one room. */
+#ifndef MOBULA_SCALE_PACK_H
+#define MOBULA_SCALE_PACK_H
 
-#include <mobula/ray.h>
+#include <mobula/scale.h>
 
 /* Every node has one of each of these, said or not. */
 static inline bool pack_implicit(struct slice name)

@@ -1,6 +1,6 @@
-/* Decisions of the autoscaler, from tests/data/reconcile/scale.case. Every case is also decided with everything that has no order in
+/* Decisions of the autoscaler, from tests/data/scale/scale.case. Every case is also decided with everything that has no order in
  * another order: the answer is the same. */
-#include "scale_scene.h"
+#include "scene.h"
 
 static void put_bundle(struct buf *b, const struct ray_bundle *bundle)
 {
@@ -240,6 +240,6 @@ int main(void)
     test_lines();
     test_names();
     test_limits();
-    run_cases("tests/data/reconcile/scale.case", run_case);
+    run_cases("tests/data/scale/scale.case", run_case);
     return test_done();
 }
