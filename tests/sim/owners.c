@@ -46,6 +46,12 @@ static struct owner *owner_find(const struct sim *s, struct slice uid)
     return o;
 }
 
+bool owners_gone(const struct sim *s, struct slice uid)
+{
+    const struct owner *o = owner_find(s, uid);
+    return o && o->gone_ms != TIME_NEVER;
+}
+
 static void owner_changed(struct sim *s, const struct apiserver_change *c)
 {
     struct owner *o = owner_find(s, c->uid);

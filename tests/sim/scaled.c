@@ -116,7 +116,8 @@ static bool head_goes(const struct sim *s, const struct want *c, const struct se
 }
 
 /* A worker of ours that runs goes only when its raylet has ended, by a drain or otherwise: who goes for that may be up again when it is
- * deleted, with a raylet so young that nothing is lost with it. A DELETE that is refused does no harm. */
+ * deleted, with a raylet so young that nothing is lost with it. A DELETE that is refused does no harm, nor one that comes after the end of
+ * the pod's cluster, when the garbage collector is about to take the pod. */
 void scaled_changes(struct sim *s, const struct apiserver_change *change)
 {
     if (!s->w.rays || !is_deleted(s, change))
@@ -131,7 +132,8 @@ void scaled_changes(struct sim *s, const struct apiserver_change *change)
             c = &s->want[i];
     if (!c || p->head || !p->runs || p->ended || is_back(p))
         return;
-    if (!seen || !seen->live || pods_dropped(c, seen) || (c->recreate && seen->template != c->template) || head_goes(s, c, seen))
+    if (!seen || !seen->live || owners_gone(s, slice_of(seen->owner)) || pods_dropped(c, seen) ||
+        (c->recreate && seen->template != c->template) || head_goes(s, c, seen))
         return;
     sim_violation(s, "no scale-down without a drain", "%.*s/%.*s runs, and its raylet has not ended", SLICE_ARG(change->ns),
                   SLICE_ARG(change->name));

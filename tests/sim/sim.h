@@ -415,6 +415,7 @@ void check_end(struct sim *s);
 /* owners.c */
 void owners_changed(struct sim *s, const struct apiserver_change *c);
 void owners_check_request(struct sim *s, const struct world_request *q);
+bool owners_gone(const struct sim *s, struct slice uid); /* it was there, and was deleted */
 void owners_step(struct sim *s);
 void owners_residue(struct sim *s);
 void owners_end(struct sim *s);
