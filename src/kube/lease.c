@@ -5,9 +5,11 @@
 /* Leader election by a Lease, as client-go does it (rule 1.6):
  *
  *   1. the holder writes the Lease it knows back, with its resourceVersion: when that succeeds it is renewed;
- *   2. everybody else, and a holder whose write failed, reads it; a Lease that is not there is created;
+ *   2. everybody else, and a holder whose write failed, reads it; a Lease that is not there is created, but see 4;
  *   3. when the record has changed, the local monotonic time of that is kept: times inside the record are other people's clocks;
- *   4. while another holder's record has not stood still for its own leaseDuration, wait;
+ *   4. while another holder's record has not stood still for its own leaseDuration, wait. A deletion, and a holder that was taken out by
+ *      hand, are changes like any other, so they are waited out too: the holder leads until it finds out. (client-go does not wait then.)
+ *      A release says that it is one by a duration of one second;
  *   5. else write our name into it; whoever is told 409 was too late.
  *
  * It is held from the moment before a successful write was sent until renew_ms later, whatever is in flight. It is no fence: a write that
@@ -15,7 +17,7 @@
 
 enum lease_step { LEASE_REST, LEASE_READ, LEASE_WRITE, LEASE_CREATE };
 
-enum { LEASE_RECORD_MAX = 64 * KIB };
+enum { LEASE_RECORD_MAX = 64 * KIB, RELEASED_S = 1 };
 
 struct kube_lease {
     struct kube_client *client;
@@ -31,7 +33,8 @@ struct kube_lease {
     uint64_t spec;       /* hash of its spec */
     struct slice holder; /* in the arena `seen` */
     struct arena seen;
-    int64_t duration_ms, transitions;
+    int64_t duration_ms; /* how long a change of the record keeps others from writing it; 0: it was released, or never seen */
+    int64_t transitions;
     int64_t observed_ms; /* when the spec was seen to change */
     int64_t asked_ms;    /* when the request in flight was made */
     int64_t renewed_ms;  /* when the last successful write of ours was made */
@@ -84,7 +87,9 @@ static bool observe(struct kube_lease *l, struct slice body, struct now now)
         arena_reset(&l->seen, KIB);
         l->holder = arena_dup(&l->seen, json_get_str(spec, "holderIdentity", &a));
         int64_t seconds = json_get_int(spec, "leaseDurationSeconds", 0);
+        bool released = slice_empty(l->holder) && (seconds <= RELEASED_S || kube_lease_held(l, now));
         l->duration_ms = seconds > 0 && seconds <= 3600 ? seconds * 1000 : l->lease_ms; /* garbage must not make us wait for ever */
+        l->duration_ms = released ? 0 : l->duration_ms;
         l->transitions = json_get_int(spec, "leaseTransitions", 0);
         buf_clear(&l->record);
         l->foreign |= !slice_eq(l->holder, l->identity);
@@ -100,7 +105,7 @@ static void put_spec(const struct kube_lease *l, struct jout *w, struct slice ho
     struct slice time = time_format_micro(now.wall_us, text);
     jout_kobject(w, "spec");
     jout_kstr(w, "holderIdentity", holder);
-    jout_kint(w, "leaseDurationSeconds", slice_empty(holder) ? 1 : (l->lease_ms + 999) / 1000);
+    jout_kint(w, "leaseDurationSeconds", slice_empty(holder) ? RELEASED_S : (l->lease_ms + 999) / 1000);
     jout_kstr(w, "renewTime", time);
     if (!keep)
         jout_kstr(w, "acquireTime", time);
@@ -197,11 +202,24 @@ static void write_lease(struct kube_lease *l, struct slice holder, struct now no
 static void decide(struct kube_lease *l, struct now now)
 {
     bool ours = slice_eq(l->holder, l->identity);
-    bool taken = !slice_empty(l->holder) && !ours && now.mono_ms < l->observed_ms + l->duration_ms;
+    bool taken = !ours && now.mono_ms < l->observed_ms + l->duration_ms;
     if (!ours)
         set_mine(l, false);
     if (!taken && !l->releasing) /* who is about to end takes nothing: it would be nobody's until it lapses */
         write_lease(l, l->identity, now);
+}
+
+/* Whoever deleted it has not stopped its holder. While our own term lasts there is no other. */
+static void observe_absence(struct kube_lease *l, struct now now)
+{
+    if (kube_lease_held(l, now))
+        l->duration_ms = 0;
+    if (l->record.len)
+        l->observed_ms = now.mono_ms;
+    buf_clear(&l->record);
+    l->holder = SLICE_NONE;
+    l->foreign = true;
+    l->transitions = 0;
 }
 
 static void read_done(struct kube_lease *l, const struct kube_answer *answer, struct now now)
@@ -212,10 +230,7 @@ static void read_done(struct kube_lease *l, const struct kube_answer *answer, st
         return;
     }
     if (answer->outcome == KUBE_REFUSED && answer->status.code == 404) {
-        buf_clear(&l->record);
-        l->holder = SLICE_NONE;
-        l->foreign = true;
-        l->transitions = 0;
+        observe_absence(l, now);
         decide(l, now);
         return;
     }

@@ -113,7 +113,7 @@ static bool take_lease(struct sim *s, const struct sim_entry *e)
         arena_printf(&s->w.arena, "{\"spec\":{\"holderIdentity\":\"%s\",\"leaseDurationSeconds\":%u,\"renewTime\":\"%s\"}}",
                      e->dice[0] & 1 ? "somebody else" : "", 1 + e->dice[1] % 8, now);
     int status = world_call(&s->w, "PATCH", LEASE, "application/merge-patch+json", patch);
-    s->tampered_ms = sim_now(s);
+    s->tampered_ms = s->edited_ms = sim_now(s);
     return status == 200;
 }
 
@@ -381,7 +381,7 @@ void faults_begin(struct sim *s)
         s->w.process[i].ahead_ms = i * 1000000007;
     }
     s->expire_ms = TIME_NEVER;
-    s->tampered_ms = INT64_MIN / 2;
+    s->tampered_ms = s->edited_ms = INT64_MIN / 2;
     for (uint32_t i = 0; i < s->plan->setup.operators; i++)
         sim_start_process(s, i);
     set_knobs(s);

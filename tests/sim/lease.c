@@ -6,10 +6,13 @@
 
 #include <mobula/kinds.h>
 
+enum { EDIT_MS = 20 * 1000 }; /* an edit has no more to do with what is seen so much later */
+
 static const char *const identities[WORLD_PROCESSES] = {"op-0", "op-1"};
 
 void lease_started(struct sim *s, uint32_t process)
 {
+    s->lease.has_seen[process] = false;
     s->lease.sent_ms[process] = s->lease.stored_ms[process] = INT64_MIN / 2;
 }
 
@@ -48,11 +51,24 @@ bool lease_holds(const struct sim *s, uint32_t process)
     return !s->plan->setup.elect || (mine && sim_now(s) < s->lease.sent_ms[process] + lasts);
 }
 
+/* Whoever has seen another hold the Lease does not take it while that one may not know that it was deleted. A process that has just started
+ * has seen nobody, and whose name was written over by hand nobody can know. */
 void lease_step(struct sim *s)
 {
+    uint32_t holders = 0;
     for (uint32_t i = 0; i < WORLD_PROCESSES; i++) {
         const struct process *p = &s->w.process[i];
-        if (p->op && p->op->lease && kube_lease_held(p->op->lease, world_process_now(p)) && !lease_holds(s, i))
+        if (!p->op || !p->op->lease)
+            continue;
+        struct slice holder = kube_lease_holder(p->op->lease);
+        s->lease.has_seen[i] |= !slice_empty(holder) && !slice_eq(holder, slice_of(identities[i]));
+        if (!kube_lease_held(p->op->lease, world_process_now(p)))
+            continue;
+        holders++;
+        if (!lease_holds(s, i))
             sim_violation(s, "one leader", "op-%u takes itself for the leader, and by the Lease it is not", i);
     }
+    int by = s->lease.holder;
+    if (holders > 1 && by >= 0 && s->lease.has_seen[by] && sim_now(s) >= s->edited_ms + EDIT_MS)
+        sim_violation(s, "one leader", "op-%d has taken the Lease, and another process still leads", by);
 }

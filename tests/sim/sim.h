@@ -293,6 +293,7 @@ struct sim {
         int64_t sent_ms[WORLD_PROCESSES];   /* when the last record with this name was sent … */
         int64_t stored_ms[WORLD_PROCESSES]; /* … and stored */
         int64_t asked_ms;                   /* when what is served now was sent */
+        bool has_seen[WORLD_PROCESSES];     /* since it started it has read a record with another's name */
     } lease;
     struct saying said[WORLD_PROCESSES][SIM_SAYINGS]; /* the latest; of the process that runs now */
     uint32_t said_count[WORLD_PROCESSES];
@@ -309,7 +310,8 @@ struct sim {
         uint64_t version[SIM_NAMESPACES][SIM_KINDS_MAX];
     } view[WORLD_PROCESSES];
     bool moved; /* the move that runs has changed what heads have to do */
-    int64_t restart_ms[WORLD_PROCESSES], expire_ms, tampered_ms, legacy_ms;
+    int64_t restart_ms[WORLD_PROCESSES], expire_ms, legacy_ms;
+    int64_t tampered_ms, edited_ms; /* the Lease was deleted or edited; edited */
     bool stopping[WORLD_PROCESSES], synced[WORLD_PROCESSES];
     struct {
         int64_t evict_ms, gone_ms; /* when the pods of the lost node are told to go, and when they have gone */

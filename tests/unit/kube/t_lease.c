@@ -182,12 +182,24 @@ static void check_other_holder(void)
     finish(&r);
 }
 
+static void answer_without_holder(struct rig *r, unsigned seconds)
+{
+    char text[512];
+    lease_text(text, "", 6, seconds, 7, T2);
+    answer(r, 200, text);
+}
+
 static void check_released_by_other(void)
 {
     struct rig r;
     start(&r, "me");
-    test_case("1.6.4 a record without a holder is free at once");
-    answer_lease(&r, "", 5, T1);
+    test_case("1.6.4 a record that was released is free at once");
+    answer_without_holder(&r, 1);
+    CHECK(fake_has(lease_link(&r), "PUT"));
+    finish(&r);
+    start(&r, "me");
+    test_case("1.6.4 one that nobody has held yet, too");
+    answer(&r, 200, "{\"metadata\":{\"resourceVersion\":\"1\"},\"spec\":{}}");
     CHECK(fake_has(lease_link(&r), "PUT"));
     test_case("our own record, from before a restart, is ours again with a write");
     finish(&r);
@@ -195,6 +207,60 @@ static void check_released_by_other(void)
     answer_lease(&r, "me", 5, T1);
     CHECK(!kube_lease_held(r.l, r.f.now));
     CHECK(fake_has(lease_link(&r), "PUT") && fake_has(lease_link(&r), "\"leaseTransitions\":7"));
+    finish(&r);
+}
+
+enum taken_away { DELETED, EMPTIED };
+
+static void answer_taken_away(struct rig *r, enum taken_away how)
+{
+    if (how == DELETED)
+        answer(r, 404, "");
+    else
+        answer_without_holder(r, 5);
+}
+
+/* Whoever deletes a Lease, or takes its holder's name out of it, stops nobody: the holder leads until it looks, for renew_ms at most. */
+static void check_taken_away(enum taken_away how)
+{
+    static const char *const names[] = {[DELETED] = "deleted", [EMPTIED] = "emptied by hand"};
+    static const char *const methods[] = {[DELETED] = "POST", [EMPTIED] = "PUT"};
+    struct rig r;
+    start(&r, "me");
+    answer_lease(&r, "you", 5, T1);
+    run(&r, r.next_ms - r.f.now.mono_ms);
+    test_case("1.6.4 another's Lease is %s: waited for as if it had been renewed then", names[how]);
+    answer_taken_away(&r, how);
+    int64_t seen = r.f.now.mono_ms;
+    CHECK_INT(fake_sent(lease_link(&r)).len, 0);
+    while (r.next_ms < seen + 5000) {
+        run(&r, r.next_ms - r.f.now.mono_ms);
+        CHECK(fake_has(lease_link(&r), "GET"));
+        answer_taken_away(&r, how);
+        CHECK_INT(fake_sent(lease_link(&r)).len, 0);
+    }
+    test_case("1.6.5 and then taken: %s", names[how]);
+    run(&r, r.next_ms - r.f.now.mono_ms);
+    answer_taken_away(&r, how);
+    CHECK(fake_has(lease_link(&r), methods[how]) && fake_has(lease_link(&r), "\"holderIdentity\":\"me\""));
+    CHECK(fake_has(lease_link(&r), "\"acquireTime\":\"20") && !fake_has(lease_link(&r), "\"acquireTime\":\"2020"));
+    answer_lease(&r, "me", 7, T2);
+    CHECK(kube_lease_held(r.l, r.f.now));
+
+    test_case("its holder takes it back at once, and does not lead until then: %s", names[how]);
+    run(&r, 1000);
+    answer(&r, how == DELETED ? 404 : 409, how == DELETED ? "" : "{\"kind\":\"Status\",\"reason\":\"Conflict\"}");
+    answer_taken_away(&r, how);
+    CHECK(!kube_lease_held(r.l, r.f.now));
+    CHECK(fake_has(lease_link(&r), methods[how]));
+    answer_lease(&r, "me", 8, T2);
+    CHECK(kube_lease_held(r.l, r.f.now));
+
+    test_case("but not when its term has ended meanwhile: another may have led: %s", names[how]);
+    run(&r, 3000);
+    CHECK(fake_has(lease_link(&r), "GET"));
+    answer_taken_away(&r, how);
+    CHECK_INT(fake_sent(lease_link(&r)).len, 0);
     finish(&r);
 }
 
@@ -382,6 +448,8 @@ int main(void)
     check_deadline();
     check_other_holder();
     check_released_by_other();
+    check_taken_away(DELETED);
+    check_taken_away(EMPTIED);
     check_lost();
     check_log();
     check_silence();

@@ -383,7 +383,8 @@ static void test_leadership(void)
     CHECK_INT(asked, 0);
     CHECK_INT(w.op->leading, 0);
     test_case("and goes on when it leads again");
-    CHECK_INT(world_call(&w, "DELETE", lease_path, "application/json", SLICE("{}")), 200);
+    patch = SLICE("{\"spec\":{\"holderIdentity\":\"\",\"leaseDurationSeconds\":1}}");
+    CHECK_INT(world_call(&w, "PATCH", lease_path, "application/merge-patch+json", patch), 200);
     CHECK(run_until(&w, "j", "Complete", 60 * 1000));
     CHECK_INT(board.taken, 1);
     end_job_world(&w);

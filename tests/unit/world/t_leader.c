@@ -46,7 +46,7 @@ static void test_no_write_after_loss(void)
         world_run(&w, 60 * 1000);
         CHECK_INT(world_writes(&w), before);
         test_case("%s: and comes back", cases[i].id);
-        CHECK_INT(world_call(&w, "DELETE", lease_path, "application/json", SLICE("{}")), 200);
+        take_lease(&w, "", 1); /* released */
         world_run(&w, 30 * 1000);
         CHECK(w.op->leading);
         CHECK_INT(apiserver_count(w.server, SLICE("pods")), 101);
@@ -125,7 +125,7 @@ static void test_looks_anew(void)
     }
     world_run(&w, 5000);
     struct world_traffic before = w.sent;
-    CHECK_INT(world_call(&w, "DELETE", lease_path, "application/json", SLICE("{}")), 200);
+    take_lease(&w, "", 1); /* released */
     world_run(&w, 10 * 1000);
     CHECK(w.op->leading);
     CHECK_INT(w.sent.pod_posts, before.pod_posts);
@@ -173,7 +173,7 @@ static void test_begins_anew(void)
     apply(&w, "c", 3);
     world_run(&w, 5000);
     CHECK_INT(apiserver_count(w.server, SLICE("pods")), 0);
-    CHECK_INT(world_call(&w, "DELETE", lease_path, "application/json", SLICE("{}")), 200);
+    take_lease(&w, "", 1); /* released */
     for (int64_t end_ms = w.now.mono_ms + 10 * 1000; !w.op->leading && w.now.mono_ms < end_ms;)
         world_step(&w, end_ms);
     CHECK(w.op->leading);
@@ -252,7 +252,7 @@ static void test_counters(void)
                                "\"lastFailureTime\":\"2027-01-15T08:01:00Z\",\"reason\":\"quota\"}]}}");
     CHECK_INT(world_call(&w, "PATCH", "/apis/ray.io/v1/namespaces/n/rayclusters/c/status", "application/merge-patch+json", patch), 200);
     world_run(&w, 1000);
-    CHECK_INT(world_call(&w, "DELETE", lease_path, "application/json", SLICE("{}")), 200);
+    take_lease(&w, "", 1); /* released */
     world_run(&w, 2000);
     CHECK(w.op->leading);
     struct cluster *c = cluster_get(w.op, status_of(&w, "c", "metadata.uid"), SLICE("n"));
