@@ -15,7 +15,7 @@ struct egress_options egress_defaults(void)
 
 /* ---- profiles: rows of egress_domains.txt ---- */
 
-/* What is being gathered. */
+/* What fills the list, and where it goes. */
 struct gather {
     const struct egress_options *o;
     struct arena *arena;
@@ -27,11 +27,11 @@ struct gather {
 static bool read_cloud_id(struct gather *g, struct slice text, struct slice *out, struct err *e)
 {
     struct slice id = slice_lower(text, g->arena);
+    char *label = arena_alloc(g->arena, id.len + 1);
     for (size_t i = 0; i < id.len; i++)
-        if (id.ptr[i] == '_')
-            ((char *)(uintptr_t)id.ptr)[i] = '-';
-    *out = id;
-    return (slice_starts(id, SLICE("cld-")) && id.len > 4 && name_dns1123_label(id)) ||
+        label[i] = id.ptr[i] == '_' ? '-' : id.ptr[i];
+    *out = (struct slice){label, id.len};
+    return (slice_starts(*out, SLICE("cld-")) && name_dns1123_label(*out)) ||
            err_set(e, ERR_CONFIG, "--cloud-id: \"%.*s\" is not the id of a cloud: want cld_ and letters and digits", SLICE_ARG(text));
 }
 

@@ -19,11 +19,11 @@ enum { EGRESS_HEAD_PORTS = 16 };
 struct egress {
     struct slice ns;
     struct cli_namespaces watch; /* where heads are; none: everywhere */
-    bool heads;                  /* they are contacted at all */
+    bool heads;                  /* false: none is contacted */
     uint16_t head_ports[EGRESS_HEAD_PORTS];
     uint32_t head_port_count;
-    bool api;                       /* the API server is, too */
-    const struct net_rule *rules;   /* all else */
+    bool api;                       /* the API server is on the allowlist */
+    const struct net_rule *rules;   /* the allowlist */
     const struct net_rule *sources; /* NET_NETWORK: the machines that a firewall on their way is for; NULL: all */
 };
 

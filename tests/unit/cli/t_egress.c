@@ -81,9 +81,29 @@ static void limit(void)
     buf_free(&notes);
 }
 
+/* The example of docs/egress.md is what is printed. */
+static void documented(void)
+{
+    struct arena a = {0};
+    struct buf out;
+    buf_init(&out, MIB);
+    struct slice page = read_file("docs/egress.md", &a), line, shown = SLICE("");
+    test_case("docs/egress.md");
+    while (!slice_empty(page) && !slice_starts(page, SLICE("    mobula egress --api-server 10.0.0.1")))
+        slice_cut(&page, '\n');
+    struct slice flags = slice_skip(slice_cut(&page, '\n'), sizeof "    mobula egress " - 1);
+    while (slice_starts(line = slice_cut(&page, '\n'), SLICE("    ")))
+        shown = arena_printf(&a, "%.*s%.*s\n", SLICE_ARG(shown), SLICE_ARG(slice_skip(line, 4)));
+    print(flags, &a, &out);
+    CHECK_SLICE(shown, buf_slice(&out));
+    buf_free(&out);
+    arena_free(&a);
+}
+
 int main(void)
 {
     run_cases("tests/data/cli/egress.case", run);
+    documented();
     limit();
     return test_done();
 }
