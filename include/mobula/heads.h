@@ -1,6 +1,5 @@
-/* heads: what is said to the heads of running clusters: their GCS (demand, drains, reports, health) and their dashboard (jobs, Serve), over
- * links, for many heads at once. What a head says is untrusted: every answer has limits and a deadline, and one that is malformed anywhere
- * gives nothing. */
+/* heads: clients of Ray heads, for many heads at once, over links: the GCS (demand, drains, reports, health) and the dashboard (jobs,
+ * Serve). A head is untrusted: every answer has limits and a deadline, and an answer that is malformed anywhere is dropped as a whole. */
 #ifndef MOBULA_HEADS_H
 #define MOBULA_HEADS_H
 
@@ -8,10 +7,10 @@
 #include <mobula/kube.h>
 #include <mobula/net.h>
 
-/* ---- what a head says of its cluster: GetClusterResourceState, read by the GCS client, used by the autoscaler ----
+/* ---- state of a cluster: GetClusterResourceState, read by the GCS client, used by the autoscaler ----
  *
- * Quantities are fixed point like Ray's own, in 1/RAY_QUANTUM of a unit: 0.1 + 0.2 is 0.3. One is at most LIMIT_RAY_AMOUNT units and never
- * negative; a sum over many nodes may still not fit into 64 bits, and whoever adds has to care. All memory is the reader's arena's. */
+ * Quantities are fixed point as in Ray, in 1/RAY_QUANTUM of a unit: 0.1 + 0.2 is 0.3. Each is at most LIMIT_RAY_AMOUNT units and never
+ * negative; a sum over many nodes may overflow 64 bits, which the caller must handle. All memory is in the reader's arena. */
 
 #define RAY_QUANTUM 10000 /* no enum: it stands beside doubles, and clang minds that */
 
@@ -36,9 +35,9 @@ struct ray_node {
     struct slice instance_id; /* RAY_CLOUD_INSTANCE_ID: the pod's name; empty when the pod did not set it */
     struct slice type;        /* RAY_NODE_TYPE_NAME: the group; likewise */
     struct slice ip;
-    enum ray_node_status status; /* UNKNOWN: a number that nobody knows yet. It is not idle */
-    int64_t idle_ms; /* 0 unless it is IDLE. Status and this say that a node is idle; free resources do not: work may need none */
-    struct ray_bundle total, available; /* a resource that is used up is absent from available; a dead node has none */
+    enum ray_node_status status; /* UNKNOWN: a value of a later Ray; not idle */
+    int64_t idle_ms;             /* 0 unless IDLE. Only this says that a node is idle: free resources do not, as work may need none */
+    struct ray_bundle total, available; /* a resource that is used up is absent from `available`; dead nodes have none */
     const struct ray_label *labels;     /* static ones and those of its placement groups, "_PG_…", by key */
     uint32_t label_count;
 };
@@ -82,11 +81,11 @@ struct ray_gang {
 };
 
 struct ray_state {
-    struct slice session;         /* another one is another cluster: the head has started anew, and nothing of before counts */
-    int64_t version;              /* rises with every answer: no sign of a change */
+    struct slice session;         /* changes when the head restarts: earlier states are void then */
+    int64_t version;              /* rises with every answer, changed or not */
     const struct ray_node *nodes; /* the head and dead ones too */
     uint32_t node_count;
-    struct ray_demands demands; /* tasks and actors that wait, by shape; at most 100 shapes of each node reach the GCS */
+    struct ray_demands demands; /* pending tasks and actors, by shape; Ray reports at most 100 shapes of each node */
     const struct ray_gang *gangs;
     uint32_t gang_count;
     const struct ray_demands *constraints; /* request_resources(): must fit beside each other on the whole cluster, used or not */
@@ -96,10 +95,10 @@ struct ray_state {
 /* Reads a GetClusterResourceStateReply. Slices point into reply. What is malformed in any place, negative, not a number or beyond a limit
  * (LIMIT_RAY_STATE, LIMIT_RAY_RESOURCES, LIMIT_RAY_COUNT, LIMIT_RAY_AMOUNT) gives an error and an empty state, never a part of it. */
 bool ray_state_read(struct slice reply, struct arena *a, struct ray_state *out, struct err *e);
-/* A hash of all that the state says but for its version and how long nodes have been idle; 0: something waits or is asked for. */
+/* Hash of the state without version and idle times; 0: there is demand. */
 uint64_t ray_state_quiet(const struct ray_state *s);
 
-/* What the autoscaler reports back (ReportAutoscalingState), so that `ray status` shows it. Slices are whoever decided's. */
+/* What the autoscaler reports back (ReportAutoscalingState) for `ray status`. Slices belong to the caller. */
 struct ray_launch { /* decided, no pod yet */
     struct slice type;
     int64_t count, at_s; /* pods; seconds since 1970 */
@@ -117,7 +116,7 @@ struct ray_report {
     const struct ray_launching *launching;
     const struct ray_launch_failure *failures;
     uint32_t launch_count, launching_count, failure_count;
-    struct ray_demands infeasible;                /* what would not fit even with every node that may still come */
+    struct ray_demands infeasible;                /* demand that would not fit even with every node that may still be added */
     const struct ray_gang *const *gangs;          /* likewise */
     const struct ray_demands *const *constraints; /* likewise */
     uint32_t gang_count, constraint_count;
@@ -126,21 +125,21 @@ struct ray_report {
 /* ---- GCS clients: one for each head, over links, one connection kept for each ----
  *
  * Calls are unary gRPC over cleartext HTTP/2. Each has RAY_GCS_MS from DNS to the last byte, so that a head that hangs, or sends a byte a
- * second, costs nobody else anything. An answer that is malformed, too large or not in time is an error and nothing else. What has come of
- * answers that are not whole has LIMIT_RAY_ANSWERS for all heads together. Between calls a client holds its struct and an idle link. */
+ * second, delays no other head. A malformed, oversized or late answer is an error and nothing else. Incomplete answers of all heads
+ * together may hold LIMIT_RAY_ANSWERS bytes. Between calls a client holds its struct and an idle link. */
 
 enum { RAY_GCS_UNAUTHENTICATED = 16 }; /* a grpc_status: the token is not the head's */
 enum ray_gcs_call { RAY_GCS_HEALTH, RAY_GCS_STATE, RAY_GCS_REPORT, RAY_GCS_DRAIN };
 
 struct ray_gcs_answer {
     enum ray_gcs_call call;
-    struct err err;                /* ERR_NONE: it worked. Begins with whom it is about */
+    struct err err;                /* ERR_NONE: success. The text begins with the head's address */
     int grpc_status;               /* of a well-formed answer; -1: there was none */
-    uint32_t failures;             /* calls in a row that failed, this one included */
-    bool open;                     /* a failure behind an open port: the GCS hangs, or starts, or something else listens there */
-    bool gave_way;                 /* a failure because the answers of all heads together grew too large, and this one was the slowest */
-    bool new_session;              /* STATE: not the session of the last state. The head has started anew */
-    bool accepted;                 /* DRAIN: the node will go */
+    uint32_t failures;             /* consecutive failed calls, this one included */
+    bool open;                     /* failed although the port is open: the GCS hangs or starts, or something else listens there */
+    bool gave_way;                 /* failed because LIMIT_RAY_ANSWERS was reached, and this answer was the slowest */
+    bool new_session;              /* STATE: the session has changed: the head was restarted */
+    bool accepted;                 /* DRAIN: the node will drain */
     struct slice node;             /* DRAIN: its id */
     struct slice words;            /* DRAIN: why it was refused, cleaned */
     const struct ray_state *state; /* STATE that worked, else NULL */
@@ -159,25 +158,25 @@ struct ray_gcs_options { /* all slices are copied */
 
 struct ray_gcs_pool;
 struct ray_gcs_pool *ray_gcs_pool_new(struct net *net, uint64_t seed);
-void ray_gcs_pool_free(struct ray_gcs_pool *p); /* with its clients; nobody is told */
-/* Begins the calls that are due; returns when to come again. Call it after every net_dispatch too: it costs little. */
+void ray_gcs_pool_free(struct ray_gcs_pool *p); /* with its clients; no callbacks */
+/* Starts the calls that are due; returns when to call again. Call it after every net_dispatch too: it is cheap. */
 int64_t ray_gcs_pool_tick(struct ray_gcs_pool *p, struct now now);
 
 struct ray_gcs;
 struct ray_gcs *ray_gcs_open(struct ray_gcs_pool *p, const struct ray_gcs_options *o, struct err *e);
 void ray_gcs_close(struct ray_gcs *g); /* the pointer is dead after this */
-/* STATE every so often, at least RAY_GCS_EVERY_MS apart; while calls fail up to RAY_GCS_BACKOFF_MAX_MS apart. 0: no more. */
+/* Polls STATE every every_ms, at least RAY_GCS_EVERY_MS apart; up to RAY_GCS_BACKOFF_MAX_MS apart while calls fail. 0: stops. */
 void ray_gcs_poll(struct ray_gcs *g, int64_t every_ms, struct now now);
-/* One health check, which ends by until_ms. It needs no token. A gRPC server that does not know the health service counts as well: a Ray
- * from before it, of which no more can be asked. */
+/* One health check, which ends by until_ms. It needs no token. A gRPC server without the health service counts as healthy: an older Ray,
+ * which cannot be asked more. */
 void ray_gcs_check(struct ray_gcs *g, int64_t until_ms, struct now now);
-/* Replaces a report that has not been sent yet. What is more than LIMIT_RAY_REPORT of it is left out. */
+/* Sends a report, in place of one that has not been sent yet. It is cut at LIMIT_RAY_REPORT. */
 void ray_gcs_report(struct ray_gcs *g, const struct ray_report *report, struct now now);
-/* The GCS says yes for a node that it does not know: the id must be one of the last state. At most LIMIT_RAY_DRAINS wait; each is answered
- * or failed once. */
+/* The GCS accepts a drain of a node that it does not know, so the id must be one of the last state. At most LIMIT_RAY_DRAINS are queued;
+ * for each `done` is called once. */
 struct ray_drain {
     struct slice node_id;
-    bool preempt;         /* which no raylet refuses; else it goes only when it is idle still */
+    bool preempt;         /* no raylet refuses it; else the node drains only if it is still idle */
     int64_t deadline_ms;  /* of a preemption: milliseconds since 1970; else 0 */
     struct slice message; /* for people, in Ray's own state of the node */
 };
@@ -185,8 +184,8 @@ bool ray_gcs_drain(struct ray_gcs *g, const struct ray_drain *drain, struct now 
 
 /* ---- the dashboard of a head: jobs, Serve, its version ----
  *
- * Three things, each usable without the others: what is asked, as the parts of an HTTP request; what an answer says; and a client that
- * carries the one to the head and the other back. Through the API server's proxy somebody else does the carrying. */
+ * Three parts, each usable alone: building an HTTP request, reading an answer, and a client that sends the one and receives the other.
+ * Requests through the API server's proxy are sent by room kube instead. */
 
 enum ray_dash_call {
     RAY_DASH_VERSION,
@@ -205,12 +204,13 @@ struct ray_dash_request {
     struct slice id;    /* of a submission: JOB, STOP, DELETE, LOG */
     struct slice body;  /* JSON: SUBMIT, SERVE_PUT */
     struct slice token; /* RAY_AUTH_TOKEN, or empty */
-    bool doubtful;      /* it did not answer the last time: no more than a part of all calls under way are such */
+    bool doubtful;      /* the head did not answer the last time: only a part of all calls in flight may be such */
 };
 const char *ray_dash_method(enum ray_dash_call call);
 /* "/api/jobs/ID/stop"; service not empty: through the API server, "/api/v1/namespaces/NS/services/SERVICE:PORT/proxy/api/jobs/…". */
 struct slice ray_dash_path(const struct ray_dash_request *r, struct slice ns, struct slice service, uint16_t port, struct arena *a);
-/* The header that carries the token. The API server keeps Authorization for itself, and Ray prefers it where both are sent. */
+/* The header with the token: not Authorization when proxied, because the API server uses that itself; Ray prefers this one if both are
+ * sent. */
 struct http_header ray_dash_token(struct slice token, bool proxied, struct arena *a);
 
 enum ray_dash_outcome {
@@ -218,23 +218,23 @@ enum ray_dash_outcome {
     RAY_DASH_ABSENT,  /* no such job (404) */
     RAY_DASH_EXISTS,  /* a job of this id was submitted before */
     RAY_DASH_DENIED,  /* no token, or a wrong one (401, 403) */
-    RAY_DASH_REFUSED, /* what was asked cannot work (other 4xx): the same again will not either */
-    RAY_DASH_FAILED,  /* 5xx, or an answer that is malformed or too large: it may have been done */
-    RAY_DASH_UNSENT,  /* no connection: it was not done */
-    RAY_DASH_LOST,    /* no answer: it may have been done */
+    RAY_DASH_REFUSED, /* other 4xx: the same request will not succeed later either */
+    RAY_DASH_FAILED,  /* 5xx, or a malformed or oversized answer: it may have taken effect */
+    RAY_DASH_UNSENT,  /* no connection: it had no effect */
+    RAY_DASH_LOST,    /* no answer: it may have taken effect */
 };
 
 struct ray_dash_job {
     struct slice submission_id, job_id; /* empty: none */
     struct slice status;                /* PENDING RUNNING SUCCEEDED FAILED STOPPED, or what a later Ray calls it */
     struct slice entrypoint, message, error_type, driver_node_id;
-    bool driver;              /* attached by ray.init(): nobody submitted it */
+    bool driver;              /* started by ray.init(), not by a submission */
     int64_t start_ms, end_ms; /* by the head's clock, since 1970; 0: not yet */
     bool exited;
     int64_t exit_code;
 };
-bool ray_dash_job_ended(struct slice status); /* it is one of those that do not change any more */
-/* What Ray says of a job as one line, without the end of the log that it puts behind; NUL-terminated. */
+bool ray_dash_job_ended(struct slice status); /* it is final */
+/* Ray's message about a job as one line, without the log lines that Ray appends; NUL-terminated. */
 struct slice ray_dash_job_words(const struct ray_dash_job *job, char *out, size_t size);
 struct ray_serve_deployment {
     struct slice name, status, message;
@@ -261,15 +261,15 @@ struct ray_dash_answer {
     struct slice log; /* LOG: whole lines, at most LIMIT_RAY_LOG bytes of JSON text */
     bool log_cut;     /* LOG: there were more before them */
 };
-/* What an answer of this status says. The body of LOG may be the end of one, from ray_log. */
+/* Reads an answer. For LOG the body may be only its end, from ray_log. */
 void ray_dash_read(enum ray_dash_call call, int status, struct slice body, bool log_cut, struct arena *a, struct ray_dash_answer *out);
 
-/* The same of an answer that came through the API server's proxy. Its own no is none of Ray's, and the dashboard has not heard the question
- * then; of a 5xx nobody knows. right: what a 403 lacks, for people. log: the end of it where that was gathered, else empty. */
+/* The same for an answer through the API server's proxy. A 4xx of the API server itself means that the request did not reach the dashboard;
+ * a 5xx leaves that open. right: the right that a 403 lacks, for the error text. log: the end of the log if it was gathered, else empty. */
 void ray_dash_read_proxied(enum ray_dash_call call, const struct kube_answer *answer, struct slice log, bool log_cut, const char *right,
                            struct arena *a, struct ray_dash_answer *out);
 
-/* The driver's whole log comes as one JSON string without bound: this keeps the end of it. */
+/* The driver's log arrives as one JSON string of any length: keeps its end. */
 struct ray_log {
     struct buf end;
     uint64_t total;
@@ -279,7 +279,7 @@ void ray_log_add(struct ray_log *l, struct slice piece);
 struct slice ray_log_end(struct ray_log *l, bool *cut); /* for ray_dash_read */
 void ray_log_free(struct ray_log *l);
 
-/* The same, decoded as it comes, for who shows all of it. Zero-initialise it. */
+/* The same, decoded while it arrives, to print all of it. Zero-initialise it. */
 struct ray_log_text {
     uint64_t total; /* bytes of text so far */
     int state;      /* private from here */
@@ -287,16 +287,16 @@ struct ray_log_text {
     uint32_t point, high;
 };
 enum { RAY_LOG_TEXT = 4 * KIB };
-/* Uses bytes off the front of *in and gives the text that they are; come again until *in is empty. False: it is no {"logs": "…"}, and what
- * stands in out is as far as it was one. Half a surrogate pair is U+FFFD. */
+/* Consumes bytes of *in and writes their text to out; repeat until *in is empty. False: it is not {"logs": "…"}; out has the text up to
+ * there. Half a surrogate pair becomes U+FFFD. */
 bool ray_log_text_read(struct ray_log_text *t, struct slice *in, char out[RAY_LOG_TEXT], size_t *n);
 bool ray_log_text_whole(const struct ray_log_text *t); /* it may end here */
 
-/* ---- whose turn it is among calls to dashboards ----
+/* ---- fair queueing of calls to dashboards ----
  *
- * `most` are under way at a time, no more than RAY_DASH_LINKS_HOST of them to one host, and `most_doubtful` to heads that did not answer
- * the last time. Hosts come round by turns, the calls to one of them in their order, so that heads that hang delay nobody else. However
- * many wait (LIMIT_RAY_DASH_CALLS with those under way), each step costs the same: a thousand jobs may share one head. */
+ * At most `most` calls are in flight, at most RAY_DASH_LINKS_HOST of them to one host, and at most `most_doubtful` to heads that did not
+ * answer the last time. Hosts take turns, calls to one host keep their order, so that hanging heads delay no other. Each step takes
+ * constant time however many calls are queued (LIMIT_RAY_DASH_CALLS, those in flight included): a thousand jobs may share one head. */
 
 struct ray_turn {
     void *call;
@@ -306,25 +306,25 @@ struct ray_turn {
     bool doubtful, begun;
 };
 struct ray_turn_round {
-    struct ray_turn_lane *first, *last; /* without those that were found to be full */
+    struct ray_turn_lane *first, *last; /* without those that are full */
 };
 struct ray_turns {
     uint32_t most, most_doubtful;
-    void (*begin)(void *call, struct now now); /* it is its turn, until it leaves, which it may do in here */
+    void (*begin)(void *call, struct now now); /* the call may start; it may call ray_turn_leave in here */
     struct map hosts;                          /* private from here */
     struct ray_turn_round rounds[2];           /* [1]: of doubtful calls */
-    uint32_t count, begun, doubtful;           /* doubtful: of those that are begun */
-    uint64_t entered, looked;                  /* looked: how often a lane was looked at, to find whose turn it is */
-    bool look;                                 /* one was entered or has left: it may be another one's turn */
+    uint32_t count, begun, doubtful;           /* doubtful: in flight */
+    uint64_t entered, looked;                  /* looked: lanes examined to find the next call, a measure of cost */
+    bool look;                                 /* a call entered or left: another may start */
 };
 bool ray_turn_enter(struct ray_turns *all, struct ray_turn *t, struct slice host, uint16_t port, bool doubtful, struct err *e);
-void ray_turn_leave(struct ray_turns *all, struct ray_turn *t); /* it is over, or is not to be any more; or was never entered */
-int64_t ray_turns_tick(struct ray_turns *all, struct now now);  /* begins those whose turn it is; returns when to come again */
+void ray_turn_leave(struct ray_turns *all, struct ray_turn *t); /* it ended or was cancelled; also allowed if it never entered */
+int64_t ray_turns_tick(struct ray_turns *all, struct now now);  /* starts calls; returns when to call again */
 
 /* ---- a client over links ---- */
 
 typedef void ray_dash_done(void *owner, uint64_t tag, const struct ray_dash_answer *answer, struct now now);
-/* A piece of a log. In here nothing may be asked or forgotten. */
+/* A piece of a log. It must not call ray_dash_ask or ray_dash_forget. */
 typedef void ray_dash_text(void *owner, uint64_t tag, struct slice piece);
 struct ray_dash_to { /* all slices are copied */
     struct slice host;
@@ -332,18 +332,18 @@ struct ray_dash_to { /* all slices are copied */
     ray_dash_done *done;
     void *owner;
     uint64_t tag;
-    ray_dash_text *text; /* LOG: gets all of it, from the beginning and without bound, before the answer, in which there is none then */
+    ray_dash_text *text; /* LOG: gets the whole log, of any length, before the answer, which has none then */
 };
-/* Each call has a connection of its own and RAY_DASH_MS, which begin when it is its turn (and anew with each RAY_LOG_STEP of a log that
- * is shown): RAY_DASH_LINKS are under way at a time, RAY_DASH_LINKS_DOUBTFUL of them in doubt. */
+/* Each call has its own connection and RAY_DASH_MS from the start of its turn (again with each RAY_LOG_STEP of a log that is printed). At
+ * most RAY_DASH_LINKS are in flight, RAY_DASH_LINKS_DOUBTFUL of them to heads that did not answer the last time. */
 struct ray_dash_pool;
 struct ray_dash_pool *ray_dash_pool_new(struct net *net);
 void ray_dash_pool_free(struct ray_dash_pool *p);
-uint64_t ray_dash_pool_looked(const struct ray_dash_pool *p); /* how often a host was looked at to find whose turn it is: what that costs */
-int64_t ray_dash_pool_tick(struct ray_dash_pool *p, struct now now); /* begins what is waiting; returns when to come again */
-/* Goes out with the next tick. */
+uint64_t ray_dash_pool_looked(const struct ray_dash_pool *p);        /* see ray_turns.looked */
+int64_t ray_dash_pool_tick(struct ray_dash_pool *p, struct now now); /* starts queued calls; returns when to call again */
+/* Queued; sent by the next tick. */
 bool ray_dash_ask(struct ray_dash_pool *p, const struct ray_dash_to *to, const struct ray_dash_request *r, struct err *e);
-/* Calls of this owner end, and nobody is told. */
+/* Ends all calls of this owner without callbacks. */
 void ray_dash_forget(struct ray_dash_pool *p, const void *owner);
 
 #endif

@@ -127,9 +127,9 @@ const char *kube_reason_text(enum kube_reason r);
 
 enum kube_outcome {
     KUBE_OK,      /* 2xx: body holds the object */
-    KUBE_REFUSED, /* a well-formed no: status says which. Below 500 it had no effect; a 5xx to a write may have had one */
-    KUBE_UNSENT,  /* it never reached the server: err says at which step */
-    KUBE_UNKNOWN, /* it was sent and the answer is lost: it may have happened */
+    KUBE_REFUSED, /* a well-formed error: see status. Below 500 it had no effect; a 5xx to a write may have had one */
+    KUBE_UNSENT,  /* it never reached the server: see err */
+    KUBE_UNKNOWN, /* it was sent and the answer is lost: it may have taken effect */
 };
 
 struct kube_answer {
@@ -138,21 +138,21 @@ struct kube_answer {
     struct slice body;     /* valid during the callback, and so are */
     struct slice warnings; /* what the server warned of, where that was asked for: LIMIT_KUBE_WARNINGS lines at most, each a text fit to be
                               told */
-    struct err err; /* of what ended without an answer. ERR_STATUS: its last try was told no, and there was no time for another … */
-    int told;       /* … by this HTTP status: the last no that any of its tries was told; 0: none was */
+    struct err err;        /* of a call without an answer. ERR_STATUS: its last try was refused, and there was no time for another */
+    int told;              /* HTTP status of the last refusal of any of its tries; 0: none */
     int64_t took_ms;
 };
 
 typedef void kube_done(void *owner, uint64_t tag, const struct kube_answer *answer, struct now now);
-/* A part of a body. In here no call may be made or taken back. */
+/* A piece of a body. It must not make or recall calls. */
 typedef void kube_piece(void *owner, uint64_t tag, struct slice piece);
 
 enum kube_lane {
     KUBE_LANE_MAIN,   /* under the adaptive window */
     KUBE_LANE_EVENTS, /* one link, best effort */
     KUBE_LANE_LEASE,  /* one link of its own, so that a renewal never waits behind pods */
-    KUBE_LANE_PROXY,  /* what the server passes on to somebody else, who may hang: KUBE_PROXY_CALLS at a time. Or lie: what is answered
-                         here counts for its own call, and never against the server or our credentials */
+    KUBE_LANE_PROXY, /* the server's proxy to a backend that may hang (KUBE_PROXY_CALLS at a time) or lie: an answer here counts for its own
+                        call only, never against the server or our credentials */
 };
 
 struct kube_request {
@@ -162,74 +162,73 @@ struct kube_request {
     struct slice content_type; /* of the body; empty: no body */
     struct slice body;         /* path, body and header are copied */
     struct http_header header; /* one more; no name: none. For whom the server passes the request on to */
-    bool again;                /* may be sent again when its answer was lost: GET, PUT with RV, DELETE with uid, server-side apply */
-    bool at_once;              /* a 5xx is told at once, and so is a 429 about what was written. Its Retry-After is the owner's to keep: a
-                                  call that waits for it here has a place in the window that others want */
-    bool warnings;             /* the owner tells of what the server warns of. Else the client logs it, each text once */
-    bool secret;               /* the answer holds one, whatever becomes of it: what held it is wiped when `done` has been called */
-    int64_t timeout_ms;        /* from now; 0: KUBE_CALL_MS */
-    int64_t begin_ms;          /* what does not go out before this time does not go out at all; 0: it may until its timeout */
-    kube_done *done;           /* called once, unless the client is freed before */
-    kube_piece *piece;         /* gets the body of a 2xx as it comes, without bound: the answer has none then. The timeout begins anew with
-                                  each part, and the call is not sent again behind the first. NULL: the answer holds the body */
+    bool again;         /* idempotent: may be sent again after a lost answer (GET, PUT with RV, DELETE with uid, server-side apply) */
+    bool at_once;       /* do not retry 5xx (or a webhook's 429) inside the client; report it so the caller can back off without
+                           holding a window slot */
+    bool warnings;      /* the answer holds the server's warnings; false: the client logs them, each text once */
+    bool secret;        /* the answer holds a secret: its buffers are wiped after `done` */
+    int64_t timeout_ms; /* from now; 0: KUBE_CALL_MS */
+    int64_t begin_ms;   /* not sent at all after this time; 0: until the timeout */
+    kube_done *done;    /* called once, unless the client is freed before */
+    kube_piece *piece;  /* gets the body of a 2xx in pieces, of any length; the answer has none then. Each piece restarts the
+                           timeout, and after the first the call is not retried. NULL: the answer holds the body */
     void *owner;
-    const void *about; /* of the owner's: calls about the same are taken back together; NULL: about nothing */
+    const void *about; /* key of the owner's: kube_calls_recall ends calls with the same key; NULL: none */
     uint64_t tag;
 };
 
 struct kube_client;
-/* A main lane under an adaptive window (one more place per window of good answers, half of them after a 429), over kept connections. While
- * the server cannot be reached one call at a time tries, with backoff; the rest wait in the queue, each until its timeout. One log line
- * says so, and one a minute after that.
+/* The main lane has an adaptive window of calls in flight (one more per window of good answers, halved after a 429) over kept connections.
+ * While the server cannot be reached, one call at a time is tried, with backoff; the others stay queued until their timeout. That is logged
+ * once, and then once a minute.
  *
- * No callback may free the client or tick it; everything else is allowed in there. config and net stay the caller's; seed decides all
- * jitter. user_agent: a literal. */
+ * Callbacks may do anything but free or tick the client. config and net stay the caller's; seed determines all jitter. user_agent: a
+ * literal. */
 struct kube_client *kube_client_new(struct net *net, struct kube_config *config, uint64_t seed, const char *user_agent);
 void kube_client_free(struct kube_client *c);
-/* From now on one connection of the main lane stands while the server is well, so that the first call after a quiet time does not wait for
- * a handshake. It is renewed at NET_IDLE_MS like any other. */
+/* Keeps one connection of the main lane open while the server can be reached, so that the first call after a quiet time needs no handshake.
+ * It is renewed at NET_IDLE_MS like any other. */
 void kube_client_keep_warm(struct kube_client *c);
-/* Calls that the window lets start now on the main lane. The caller builds bodies only for these, so that a thousand pods to be created are
- * a thousand small records and not a thousand bodies. A call beyond it waits in a queue (LIMIT_KUBE_CALLS). */
+/* Calls that the window allows to start now on the main lane. The caller builds bodies only for these, so that a thousand pods to be
+ * created are not a thousand bodies in memory. Further calls are queued (LIMIT_KUBE_CALLS). */
 uint32_t kube_client_room(const struct kube_client *c);
-/* 429, 5xx with Retry-After (both see at_once), 401 once (with fresh credentials) and connections that failed before a byte was sent are
- * tried again in here, bounded by the timeout. Returns false with *e when the queue is full. */
+/* Retries, within the timeout, 429 and 5xx with Retry-After (unless at_once), a 401 once (with fresh credentials), and connections that
+ * failed before a byte was sent. Returns false with *e if the queue is full. */
 bool kube_call(struct kube_client *c, const struct kube_request *r, struct now now, struct err *e);
-/* For an owner that may not write any longer, or not about this (NULL: whatever it is about). Its calls that wait, for their turn, for a
- * connection or to be written to their end, end now: KUBE_UNSENT, or KUBE_UNKNOWN when they had been sent once; those under way are not
- * sent again. Once is enough for the calls that there are; those that are made afterwards are not among them. */
+/* For an owner that may not write any longer (`about` NULL: any of its calls). Calls that are queued, connecting or partly written end now,
+ * with KUBE_UNSENT, or KUBE_UNKNOWN if they had been sent before; calls in flight are not retried. Calls made later are not affected. */
 void kube_calls_recall(struct kube_client *c, const void *owner, const void *about, struct now now);
-/* Does what is due (retries, idle links, reloads, watches) and returns when to come again: at once when it has told an owner something, so
- * that the lease, events and whatever else was looked at before may be looked at again. Call it after every net_dispatch too. */
+/* Does what is due (retries, idle links, reloads, watches) and returns when to call again: at once if it has called an owner back, because
+ * that may have changed what the lease, events and others have to do. Call it after every net_dispatch too. */
 int64_t kube_client_tick(struct kube_client *c, struct now now);
-/* Reads the credentials again, now and not when their time comes; connections that were opened with other ones are not used any more. */
+/* Reads the credentials again now; connections opened with other credentials are not used any more. */
 void kube_client_renew(struct kube_client *c, struct now now);
 
 struct kube_client_stats {
-    uint64_t requests, errors, retries, throttled; /* sent; refused or lost; sent again; 429 of the server's flow control */
+    uint64_t requests, errors, retries, throttled; /* sent; refused or unanswered; retried; 429 of the server's flow control */
     uint64_t watch_events, watch_restarts, watch_skipped;
     uint64_t bytes_in, bytes_out;
     uint32_t in_flight, window, links;
-    int64_t last_ok_ms; /* mono time of the last good answer; 0: none yet */
+    int64_t last_ok_ms; /* monotonic: last 2xx; 0: none yet */
     int64_t server_cert_expires_us;
-    struct err trouble; /* what stands between us and the server now; ERR_NONE: nothing */
+    struct err trouble; /* why the server cannot be used at present; ERR_NONE: it can */
 };
 const struct kube_client_stats *kube_client_stats(const struct kube_client *c);
 
-/* ---- watches: list, then watch, for ever. A cache is what the owner keeps of the items. ---- */
+/* ---- watches: list, then watch, for ever. The cache is the owner's. ---- */
 
 enum kube_watch_what {
-    KUBE_WATCH_RESTART,  /* a list begins: what is not handed out before SYNCED is gone, and no decision may be made before it */
-    KUBE_WATCH_UPSERT,   /* item is there, as it stands now */
-    KUBE_WATCH_DELETE,   /* item is gone (or no longer selected); its last state */
-    KUBE_WATCH_SYNCED,   /* the list was complete: what was not handed out since RESTART does not exist */
+    KUBE_WATCH_RESTART,  /* a list begins: decide nothing before SYNCED; items not handed out until then are gone */
+    KUBE_WATCH_UPSERT,   /* item exists; its present state */
+    KUBE_WATCH_DELETE,   /* item was deleted, or is no longer selected; its last state */
+    KUBE_WATCH_SYNCED,   /* the list is complete: items not handed out since RESTART do not exist */
     KUBE_WATCH_PROGRESS, /* nothing changed up to version: a bookmark, or after each item */
     KUBE_WATCH_ABSENT,   /* the server does not know this resource (no CRD): a complete list of nothing; asked again every 30 s */
-    KUBE_WATCH_SKIPPED,  /* an item was malformed or too large and passed over; err says which; the list is taken again */
-    KUBE_WATCH_TROUBLE,  /* once per kind of trouble: err says what; the cache stays as it was. Ends with the next RESTART, UPSERT or
-                            PROGRESS */
-    KUBE_WATCH_REWOUND,  /* the server's store was restored from a backup and stood at version then: all that was handed out is to be
-                            forgotten, for what is there now may have lower versions. Every watch of the client says so, after RESTART */
+    KUBE_WATCH_SKIPPED,  /* an item was malformed or too large and was skipped; see err. The list is requested again */
+    KUBE_WATCH_TROUBLE,  /* list or watch fails, once per kind of failure: see err; the cache stays as it is. Ends with the next RESTART,
+                            UPSERT or PROGRESS */
+    KUBE_WATCH_REWOUND,  /* the server's store was restored from a backup, at `version`: drop the whole cache, as present objects may have
+                            lower versions. Every watch of the client reports it, after RESTART */
 };
 
 struct kube_watch_event {
@@ -237,7 +236,7 @@ struct kube_watch_event {
     struct jval item; /* UPSERT, DELETE: the object but for KUBE_UNREAD, valid during the callback */
     uint64_t version; /* the item's or the list's */
     const struct err *err;
-    const struct kube_status *status; /* TROUBLE that came as a Status, else NULL: 403 names verb, resource and namespace */
+    const struct kube_status *status; /* of a TROUBLE that came as a Status, else NULL: a 403 names verb, resource and namespace */
 };
 typedef void kube_watch_on(void *owner, const struct kube_watch_event *event, struct now now);
 
@@ -245,7 +244,7 @@ struct kube_watch_options {
     struct kube_resource resource;
     struct slice ns;     /* empty: all namespaces */
     struct slice labels; /* label selector, not encoded; empty: all */
-    struct slice kind;   /* "Pod": an object that says it is of another is malformed; empty: any */
+    struct slice kind;   /* "Pod": an object of another kind counts as malformed; empty: any */
     kube_watch_on *on;
     void *owner;
 };
@@ -255,24 +254,24 @@ struct kube_watch;
  * NotOlderThan the highest seen; an older one is refused. Streams the list (sendInitialEvents) where the server can, else pages of
  * KUBE_PAGE.
  *
- * An older list is refused three times, then a consistent one is asked for; when that is older three times, the server's store has been
- * restored from a backup: REWOUND, a log line, and the next one is taken. A server that has gone back says nothing of it, and nothing at
- * all in a watch that stands above where it is: so where it stands is asked (a list of one item, consistent) when a watch goes on on
- * another connection, and when one has been silent for KUBE_SILENCE_MS.
+ * A list that is older than what was seen is a stale read. It is refused three times, then a consistent one is requested; if that is older
+ * three times, the server's store was restored from a backup: REWOUND, a log line, and the next list is accepted. A restored server does
+ * not announce that, and sends no events to a watch above its version. So its version is read (a consistent list of one item) when a watch
+ * resumes on another connection, and when a watch has been silent for KUBE_SILENCE_MS.
  *
- * A list with an item that cannot be read (SKIPPED: malformed, duplicate keys, of another kind, above LIMIT_JSON_ITEM) is taken again
- * once, after a backoff. When the second one has such an item too it is taken as it is, so that one object does not block all others;
- * the owner knows by SKIPPED that an object may exist that it was not shown. A live event that cannot be read has the list taken again. A
- * stream whose bytes are no JSON objects at all is never taken for complete. */
+ * A list with an unreadable item (SKIPPED: malformed, duplicate keys, of another kind, above LIMIT_JSON_ITEM) is requested again once,
+ * after a backoff. If that has such an item too, it is accepted, so that one object does not block all others; SKIPPED tells the owner that
+ * an object may exist that it was not shown. An unreadable live event causes a new list. A stream that is not JSON objects at all never
+ * counts as complete. */
 struct kube_watch *kube_watch_start(struct kube_client *c, const struct kube_watch_options *o, struct err *e);
 void kube_watch_stop(struct kube_watch *w); /* also from its own callback; the pointer is dead after this */
-/* What is known may be old without our knowing, and is not good enough: a consistent list is taken, as at the start. Says RESTART. */
+/* Requests a consistent list, as at the start, because the cache may be stale. Reports RESTART. */
 void kube_watch_refresh(struct kube_watch *w, struct now now);
 bool kube_watch_synced(const struct kube_watch *w);
 uint64_t kube_watch_version(const struct kube_watch *w); /* everything up to here was handed out */
-int64_t kube_watch_asked_ms(const struct kube_watch *w); /* monotonic: the last list was asked for; its pages may hold what was then */
+int64_t kube_watch_asked_ms(const struct kube_watch *w); /* monotonic: when the last list was requested; its pages may show that time */
 
-/* ---- the lease: leader election as client-go does it, by the monotonic clock ---- */
+/* ---- lease: leader election as in client-go, by the monotonic clock ---- */
 
 struct kube_lease_options {
     struct slice ns, name, identity;
@@ -280,12 +279,12 @@ struct kube_lease_options {
 };
 struct kube_lease;
 struct kube_lease *kube_lease_start(struct kube_client *c, const struct kube_lease_options *o, struct err *e);
-int64_t kube_lease_tick(struct kube_lease *l, struct now now);    /* returns when to come again; call it after every net_dispatch too */
-bool kube_lease_held(const struct kube_lease *l, struct now now); /* asked before every write */
+int64_t kube_lease_tick(struct kube_lease *l, struct now now);    /* returns when to call again; call it after every net_dispatch too */
+bool kube_lease_held(const struct kube_lease *l, struct now now); /* check it before every write */
 struct slice kube_lease_holder(const struct kube_lease *l);
-/* Whether, since this was asked last, it was seen with another holder or none: then others may have written meanwhile. */
+/* Whether another holder, or none, has been seen since the last call of this: then others may have written meanwhile. */
 bool kube_lease_changed_hands(struct kube_lease *l);
-void kube_lease_release(struct kube_lease *l, struct now now); /* gives it up on a clean stop: fire and forget */
+void kube_lease_release(struct kube_lease *l, struct now now); /* releases it on a clean stop: fire and forget */
 void kube_lease_free(struct kube_lease *l);
 
 /* ---- events: fire and forget, bounded, rate limited, repeated ones counted ----
@@ -305,7 +304,7 @@ struct kube_events;
 struct kube_events *kube_events_new(struct kube_client *c, struct slice controller, struct slice instance);
 void kube_events_free(struct kube_events *q);
 void kube_event_say(struct kube_events *q, const struct kube_event *ev, struct now now);
-int64_t kube_events_tick(struct kube_events *q, struct now now); /* ends series; returns when to come again */
+int64_t kube_events_tick(struct kube_events *q, struct now now); /* ends series; returns when to call again */
 uint64_t kube_events_dropped(const struct kube_events *q);
 
 #endif

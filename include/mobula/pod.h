@@ -11,61 +11,60 @@ enum { POD_NAME_MAX = 63, UID_TEXT_MAX = 36, IP_TEXT_MAX = 45 };
 
 enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN };
 
-/* What is kept of a pod: a few fields, at most 256 bytes, whatever the pod itself weighs. */
+/* What is kept of a pod. */
 struct pod {
     char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1], ip[IP_TEXT_MAX + 1];
-    struct slice group;  /* interned by the owner of the record */
-    struct slice reason; /* why it is not ready: the Ray container's reason, else another's that waits or ended, else the pod's; interned */
+    struct slice group;  /* its worker group; interned by the owner of the record */
+    struct slice reason; /* why it is not ready: the reason of the Ray container, else of another container that waits or ended, else of the
+                            pod; interned */
     struct slice words;  /* the same in a line of at most LIMIT_POD_WORDS: "Unschedulable: 0/3 nodes are available: …"; interned */
-    uint64_t version;    /* resourceVersion of what we saw */
+    uint64_t version;    /* resourceVersion of the object that this was read from */
     uint64_t hash;       /* RAY_ANNOTATION_HASH; 0: none */
     int64_t created_us, ready_us; /* wall clock of the API server; ready_us 0: not ready */
-    int32_t index;                /* of its replica in the group; -1: no index label (made by somebody else) */
-    int32_t host;                 /* in its replica; 0 where a replica is one pod */
+    int32_t index;                /* of its replica in the group; -1: no index label (another operator made it) */
+    int32_t host;                 /* host number in its replica; 0 if a replica is one pod */
     int32_t exit_code;            /* of the Ray container that ended */
     uint8_t phase;                /* enum pod_phase */
     bool head, ready, deleting;
-    bool ended;         /* the Ray container ended and is not started again */
-    bool stopped;       /* the Ray container does not run now, though the pod does: it waits to be started again, or has ended */
-    bool gave_up;       /* our init container has waited for the GCS in vain: ended, too, though the kubelet starts it again */
-    bool unschedulable; /* no node has room for it, and it is scheduled alone: see pod_read */
-    bool counted;       /* its failure is in the group's count already */
-    bool asked;         /* a DELETE of it was not answered well, and may have been carried out: of too many pods it is the first to go */
-    bool doubted;       /* deleting only because a DELETE was answered "not there": it keeps its place until the watch or a list has told */
-    bool overtaken;     /* the API server has a newer one than this, and nobody has shown it: it may be ready or at work since */
-    uint16_t idle_s;    /* its node was asked to drain when it had been idle for so long; 0: it was not, or not for that */
+    bool ended;         /* the Ray container ended and will not be restarted */
+    bool stopped;       /* the Ray container does not run at present: it will be restarted, or has ended */
+    bool gave_up;       /* our init container timed out waiting for the GCS: counts as ended, though the kubelet restarts it */
+    bool unschedulable; /* no node has room for it; see pod_read */
+    bool counted;       /* its failure is already counted in group_failures */
+    bool asked;         /* a DELETE of it failed but may still take effect: scale-down picks it first */
+    bool doubted;       /* `deleting` only because a DELETE was answered 404: it keeps its place until the watch or a list confirms it */
+    bool overtaken;     /* the API server has a newer version that we have not seen: it may have become ready or busy */
+    uint16_t idle_s;    /* its node was asked to drain after so many idle seconds; 0: not asked, or for another reason */
 };
-/* Of a Pod object; version, counted and what follows it are the caller's to set. group, reason and words lie in the object or in
- * a. A pod of another scheduler, or of a group that is scheduled as a whole, is never `unschedulable`: that scheduler may say so of a head
- * until its workers are there. */
+/* Reads a Pod object; the caller sets version, counted and the fields after that. group, reason and words lie in the object or in a. A pod
+ * of another scheduler, or of a pod group, is never `unschedulable`: such a scheduler may say so of a head until its workers exist. */
 void pod_read(struct jval object, struct arena *a, struct pod *out);
-/* "pod X: Unschedulable: …": what keeps the head of these pods from being ready, or when it is, the first of the others that says more
- * than that it starts. Empty: nothing is known to. */
+/* "pod X: Unschedulable: …": why the head is not ready, or if it is, the first other pod with a reason beyond starting. Empty: none. */
 struct slice pods_trouble(const struct pod *const *pods, uint32_t count, struct arena *a);
 
-/* Of a service of ours. */
+/* What is kept of a service. */
 struct service {
     char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1], ip[IP_TEXT_MAX + 1]; /* ip "None": headless */
     uint64_t version, hash;                                                  /* hash: ray_service_hash of what the server has */
     struct slice endpoints; /* ray_service_endpoints of it; interned by the owner of the record */
     bool deleting;
     bool ours;               /* made by this operator: it carries RAY_ANNOTATION_HASH */
-    uint64_t wanted, became; /* hashes: of what we applied last, and of what the server made of it; 0: nothing yet */
-    int64_t applied_ms;      /* monotonic: when */
+    uint64_t wanted, became; /* hashes: of our last apply, and of the resulting object; 0: none yet */
+    int64_t applied_ms;      /* monotonic: time of that apply */
 };
 
-/* Failures of a group, so that nothing is recreated in a tight loop. Kept in status too, so that a restart does not forget them. */
+/* Failures of a group, for backoff. Written to status too, so that they survive a restart. */
 struct group_failures {
-    uint32_t count;        /* since the group was last well */
-    uint32_t made;         /* pods that were created since the last one, after the wait for it */
-    int64_t last_us;       /* wall clock of the last one */
-    bool ended;            /* the last one was a pod that ended; else one that could not be made */
-    int64_t not_before_ms; /* monotonic: nothing is created in this group before; it is forgotten some time after */
-    uint32_t ends;         /* of `count`: pods that ended */
-    uint64_t accepted;     /* the group's hash (ray_group.hash) that the API server took in a dry run; 0: none was tried */
-    uint64_t refused;      /* the one that it refused, for the reason below: nothing that runs is given up for it … */
-    int64_t try_ms;        /* … and it is tried again at this monotonic time: the cause may lie elsewhere, a quota or a service account */
-    char reason[ERR_TEXT_MAX]; /* of the last one: "container ended with exit code 1 (OOMKilled)", "403 Forbidden: exceeded quota …" */
+    uint32_t count;            /* since the group was last healthy */
+    uint32_t made;             /* pods created since the last failure's backoff ended */
+    int64_t last_us;           /* wall clock of the last failure */
+    bool ended;                /* the last failure was a pod that ended; else one that could not be created */
+    int64_t not_before_ms;     /* monotonic: end of the backoff; some time after it the failures are forgotten */
+    uint32_t ends;             /* how many of `count` were pods that ended */
+    uint64_t accepted;         /* ray_group.hash of the template that the API server accepted in a dry run; 0: none */
+    uint64_t refused;          /* ray_group.hash of the template that it refused, for the reason below: running pods are kept */
+    int64_t try_ms;            /* monotonic: when that is tried again, as the cause may be a quota or a service account */
+    char reason[ERR_TEXT_MAX]; /* of the last failure: "container ended with exit code 1 (OOMKilled)", "403 Forbidden: exceeded quota …" */
 };
 
 /* ---- what a record says ---- */

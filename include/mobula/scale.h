@@ -4,36 +4,36 @@
 
 #include <mobula/pod.h>
 
-/* ---- autoscaling: how many pods each group should have, and which nodes may go ----
+/* ---- autoscaling: how many pods each group should have, and which nodes to drain ----
  *
- * Ray's own algorithm (v1), as a pure function of what the head says and of what pods there are: the same view, the same plan. What cannot
- * be decided on (no state, an old one, one without the head's own node) leaves every group as it is: no node goes, nothing is cancelled
- * but what has not started and is above a max, nothing but the minimum is added.
+ * Ray's own algorithm (v1), as a pure function of the head's state and of the pods: the same view, the same plan. Without a usable state
+ * (none, an old one, one without the head's own node) every group stays as it is: no node is drained, only pods that have not started and
+ * are above a maximum are cancelled, only the minimum is added.
  *
- * Down it goes by drains only: a plan asks for them, the raylet accepts or refuses, and in a later state an accepted node is DEAD: then its
- * pod is among `removals`. Until then it counts, so decide anew whenever a pod has changed, before reconcile_cluster is asked: a pod that
- * ended meanwhile would else be replaced. The only other pods there are such that have not started and that nobody needs (delete those as
- * they were seen, by their version: what has started meanwhile is no such pod any more, whoever knows it), such that run but have no node
- * for long (Ray in them has ended, and the head began anew before it could say so), and such that are above a max, have agreed to drain and
- * are still at it after SCALE_PREEMPT_MS.
+ * Scale-down drains nodes: a plan lists `drains`, the raylet accepts or refuses, and a later state shows an accepted node as DEAD: then its
+ * pod is in `removals`. Until then the pod counts. So decide again whenever a pod has changed, before reconcile_cluster, which would
+ * otherwise replace a pod that has ended. These are removed without a drain:
+ *   - pods that have not started and are not needed: delete them only in the version that was seen, as they may have started since;
+ *   - pods that run, but whose node has been missing for long: Ray in them has ended, and the head restarted before it could report that;
+ *   - pods above a maximum that agreed to drain and have not finished after SCALE_PREEMPT_MS.
  *
- * Of the state's reader it is expected that slices and pointers are valid and that the state is whole. Checked here: amounts (ray_pack_…),
- * counts below 1, node ids of another length (never drained), two nodes for one pod (the busier counts, none is drained), nodes without a
- * pod of ours (left alone), pods without a node (not yet joined). What is garbage scales nothing down, and up at most by SCALE_STEP at
- * a time to the groups' max. */
+ * The caller guarantees that slices and pointers are valid and that the state is complete. Checked here: amounts (ray_pack_…), counts below
+ * 1, node ids of another length (never drained), two nodes for one pod (the busier one counts, none is drained), nodes without a pod of
+ * ours (ignored), pods without a node (not joined yet). Garbage scales nothing down, and up by SCALE_STEP at a time, to the groups'
+ * maximum. */
 
-/* What one decision leaves for the next; by group. */
+/* What one decision passes to the next; one for each group. */
 struct scale_memory {
     int32_t target;     /* replicas; -1: nothing was decided yet */
-    int64_t surplus_ms; /* monotonic: since when pods that have not started are needed by nobody; 0: they are */
+    int64_t surplus_ms; /* monotonic: since when pods that have not started are not needed; 0: they are needed */
 };
 
-/* By pod: what earlier states have said of it. */
+/* What earlier states said; one for each pod. */
 struct scale_seen {
-    bool joined;      /* Ray had a node of it */
-    bool parting;     /* its node drains, or was asked to: when the pod ends, it has done so */
-    int64_t alone_ms; /* monotonic: since when the pod runs, the head works and there is no node of it; 0: it is not so */
-    int64_t drain_ms; /* monotonic: since when its node drains; 0: it does not */
+    bool joined;      /* it has had a node in Ray */
+    bool parting;     /* its node drains or was asked to: the end of the pod is no failure then */
+    int64_t alone_ms; /* monotonic: since when the pod runs without a node while the head works; 0: it has a node */
+    int64_t drain_ms; /* monotonic: since when its node drains; 0: it does not drain */
 };
 
 struct scale_view {
@@ -41,10 +41,10 @@ struct scale_view {
     const struct ray_offer *offers; /* [0] head, [1 + i] groups[i] (ray_group_offer) */
     const struct pod *const *pods;  /* as in cluster_view */
     uint32_t pod_count;
-    const struct scale_seen *seen;         /* [i] pods[i]; NULL: nothing is known */
+    const struct scale_seen *seen;         /* [i] pods[i]; NULL: none */
     const struct group_failures *failures; /* likewise: [1 + i] groups[i] */
-    const struct ray_state *state;         /* NULL: the head has said nothing (or something else than a state) yet */
-    int64_t state_ms;                      /* monotonic: when it came */
+    const struct ray_state *state;         /* NULL: no valid answer of the head yet */
+    int64_t state_ms;                      /* monotonic: when it was received */
     const struct scale_memory *memory;     /* [i] groups[i]; NULL: nothing was decided yet */
     struct now now;
 };
@@ -53,7 +53,7 @@ struct scale_drain {
     struct slice node_id; /* RAY_NODE_ID bytes */
     const struct pod *pod;
     int32_t group;
-    uint16_t idle_s;     /* for how long it has been idle, when that is why; else 0 */
+    uint16_t idle_s;     /* how long it has been idle, if that is the reason; else 0 */
     bool preempt;        /* DRAIN_NODE_REASON_PREEMPTION, which no raylet refuses; else IDLE_TERMINATION */
     int64_t deadline_ms; /* of a preemption: wall clock, milliseconds since 1970; else 0 */
     struct slice message;
@@ -65,11 +65,11 @@ struct scale_removal {
 };
 
 enum scale_why {
-    SCALE_NO_GROUP,  /* no group's pods are large enough, or have such labels */
-    SCALE_AT_MAX,    /* those that could be are at their max, or the cluster is */
-    SCALE_WAITS,     /* those that could be fail to start and wait */
-    SCALE_LATER,     /* enough is ordered for one decision (SCALE_STEP) */
-    SCALE_MALFORMED, /* an amount that no node can have, or a limit: `text` says */
+    SCALE_NO_GROUP,  /* no group has pods that are large enough with such labels */
+    SCALE_AT_MAX,    /* the groups that fit, or the cluster, are at their maximum */
+    SCALE_WAITS,     /* the groups that fit are in backoff after failures */
+    SCALE_LATER,     /* this decision has reached SCALE_STEP: the next one goes on */
+    SCALE_MALFORMED, /* an impossible amount, or a limit was reached: see `text` */
 };
 struct scale_unmet {
     const struct ray_request *request; /* or, of a STRICT_SPREAD group, */
@@ -83,36 +83,36 @@ struct scale_unmet {
 
 struct scale_group {
     int32_t before, target;    /* replicas: with pods now, and wanted */
-    int32_t launch, throttled; /* of the wanted: new ones, and such that must wait for the speed */
-    int32_t nodes, idle;       /* that have joined, and of them idle ones */
+    int32_t launch, throttled; /* of `target`: new ones, and those that the upscaling speed delays */
+    int32_t nodes, idle;       /* joined nodes, and the idle ones among them */
     int32_t pending;           /* pods whose node has not joined */
 };
 
 struct scale_plan {
-    const char *held;            /* NULL, or why nothing was decided */
+    const char *held;            /* why nothing was decided; NULL: it was */
     struct scale_group *groups;  /* by group */
     struct scale_memory *memory; /* by group: for the next view */
     struct scale_seen *seen;     /* by pod: likewise */
     struct scale_drain *drains;
     struct scale_removal *removals;
     struct scale_unmet *unmet;
-    struct slice *lines; /* in words, without the cluster's name: what was decided and why */
+    struct slice *lines; /* what was decided and why, as text without the cluster's name */
     uint32_t drain_count, removal_count, unmet_count, line_count;
-    uint32_t lines_beyond;    /* more lines than LIMIT_SCALE_LINES: the last one says so */
+    uint32_t lines_beyond;    /* lines dropped at LIMIT_SCALE_LINES: the last line says so */
     struct ray_report report; /* for the GCS */
     int64_t next_ms;          /* decide again at this time even if no new state comes; TIME_NEVER */
 };
 /* Everything in *out lies in a or in the view. */
 void scale_cluster(const struct scale_view *in, struct arena *a, struct scale_plan *out);
 
-/* The block that the old operator logged at each look, a line each with "<cluster>:" before it. */
+/* The block that the legacy operator logged at each poll, each line prefixed with "<cluster>:". */
 void scale_log_legacy(const struct scale_view *in, const struct scale_plan *plan, struct arena *a, struct buf *out);
-/* What `ray status` says, and what was decided and why: for people. */
+/* For people: what `ray status` says, what was decided, and why. */
 void scale_status_text(const struct scale_view *in, const struct scale_plan *plan, struct arena *a, struct buf *out);
-/* "{CPU: 1, memory: 2Gi}": names are the head's and so made fit for a line. At most LIMIT_SCALE_NAMES of them. */
+/* "{CPU: 1, memory: 2Gi}". Names come from the head and are cleaned for a log line; at most LIMIT_SCALE_NAMES of them. */
 struct slice scale_bundle_text(const struct ray_bundle *b, struct arena *a);
 
-/* What the autoscaler has to say, for status. */
+/* State of the autoscaler, for status. */
 struct scale_news {
     bool works;         /* the head answers, and decisions are made */
     const char *reason; /* a literal; NULL: nothing is known yet */
