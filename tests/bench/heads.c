@@ -17,6 +17,7 @@
 
 #include "tests/unit/heads/fakehead.h"
 #include <mobula/grpc.h>
+#include <mobula/ray.h>
 
 enum { PORT = 6379, HEADS = 20000, LINE = 512, STATE_MAX = 4 * MIB, EVENTS = 256, READ = 16 * KIB, CPUS = 2, BACKLOG = 4096 };
 
