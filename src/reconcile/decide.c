@@ -171,7 +171,7 @@ static void decide_pods(const struct cluster_view *in, struct plan *p)
     for (uint32_t i = 0; i < c->group_count; i++) {
         struct group_view g = view_group(in, &c->groups[i], (int32_t)i, p->arena);
         g.held = first != HEAD_THERE;
-        if (first == HEAD_DENIED || first == HEAD_ROOMLESS)
+        if (head_needs_room(&head, first))
             decide_room(&g, p);
         if (g.spec->hosts > 1)
             decide_multi_host(&g, p);

@@ -61,6 +61,13 @@ enum head_first head_first(const struct pod *head, const struct group_failures *
     return failures->count && !failures->ended ? HEAD_DENIED : HEAD_MISSING;
 }
 
+/* A refusal is remembered for a minute longer than its back-off lasts. By then the head may have been taken, and have gone for another
+ * reason: so the next one is tried first. One that is still going holds its room itself. */
+bool head_needs_room(const struct group_view *g, enum head_first first)
+{
+    return first == HEAD_ROOMLESS || (first == HEAD_DENIED && g->count == 0 && g->in->now.mono_ms < g->failures->not_before_ms);
+}
+
 /* The worker may hold what the head needs, and nothing is lost with it: its Ray container has not started, or has ended. A worker whose
  * container runs is left alone, although the head that it joined is gone: it ends by itself when it notices. The pod may have started since
  * it was seen, so it goes only in the version that was. */

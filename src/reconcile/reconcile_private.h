@@ -56,6 +56,7 @@ enum head_first {
     HEAD_ROOMLESS /* … or no node has room for it: workers that have not joined a head make room */
 };
 enum head_first head_first(const struct pod *head, const struct group_failures *failures);
+bool head_needs_room(const struct group_view *g, enum head_first first); /* the head's group */
 /* Deletes those of the group that make room for the head and takes them out of *g. */
 void decide_room(struct group_view *g, struct plan *p);
 void decide_workers(const struct group_view *g, struct plan *p);    /* one host per replica */
