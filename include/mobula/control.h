@@ -218,6 +218,7 @@ struct op {
     struct cluster *parsed; /* the record that `model` or `job` was read from; NULL: none. cluster_reread clears it */
     struct ray_cluster model;
     struct ray_job job; /* instead of `model` when `parsed` is a RayJob */
+    void *own_model;    /* instead of them for a kind that has a model of its own: in model_arena */
     struct ray_errors errors;
     uint64_t executable_hash;
     uint32_t flights;
@@ -280,6 +281,7 @@ struct kind {
     bool (*unsettled)(struct op *op, struct cluster *c); /* true: a list of its children was requested, and the decision waits for it */
     int64_t (*recall)(struct op *op, struct cluster *c); /* ends doubts that a list disproved; returns when the next one is due */
     const char *gone;                                    /* log message for a DELETED event: "cluster deleted" */
+    bool creation;                                       /* creationTimestamp is part of what is decided on */
     bool finalizers;                                     /* metadata.finalizers is kept and decided on */
     bool by_wall_clock;                                  /* its deadlines are wall clock times: decided again when the clock is set */
     bool goes_by_status; /* its state machine is in status: after a status write with unknown outcome the object is read first */

@@ -5,7 +5,7 @@
 #include <mobula/control.h>
 
 /* The tables: kinds.c. */
-extern const struct kind kind_raycluster, kind_raycluster_legacy, kind_rayjob, kind_pod, kind_kservice;
+extern const struct kind kind_raycluster, kind_raycluster_legacy, kind_rayjob, kind_raycronjob, kind_pod, kind_kservice;
 void kind_tell(struct op *op, struct pod_record *pod, enum child_news what); /* calls told() of the owner's kind */
 
 /* ---- records and views ---- */
@@ -44,6 +44,19 @@ void extract_failures(struct op *op, struct cluster *c);
 void say_work(struct op *op, struct cluster *c, const char *reason); /* log line and event about the pods that a plan created and deleted */
 void say_legacy(struct op *op, struct cluster *c, const char *level, struct slice text);
 void say_legacy_status(struct op *op, struct cluster *c);
+
+/* what is decided on, whatever its kind: kind.drop and kind.sweep */
+void drop_cluster(struct op *op, struct source *from, struct jval object);
+void sweep_clusters(struct op *op, struct source *from, uint64_t version);
+/* rayjob/calls.c: objects that are decided on themselves, made and deleted for another. What the server has made of one is known before the
+ * next decision. */
+void object_answered(struct op *op, const struct flight *f, const struct kube_answer *a, const struct kind *what);
+void object_deleting(struct op *op, struct cluster *c); /* its end is the watch's to tell; until then nobody asks for it again */
+/* It cannot be made: counted, and told under this reason of an event. */
+void object_refused(struct op *op, struct cluster *c, const struct verb *what, const char *event, const char *text);
+
+/* raycronjob/read.c: every error of a RayCronJob, and what is accepted and has no effect (see ray_job_notes) */
+void raycronjob_check(struct jval object, struct arena *a, struct ray_errors *errors, struct ray_errors *notes);
 
 /* decide, read and kept of struct kind */
 int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p);

@@ -33,6 +33,9 @@ struct operator_options {
     int64_t fence_ms;                /* for so long who begins to lead makes no workers (OPERATOR_FENCE_MS) */
     struct slice instance;           /* who reports events: the pod's or host's name */
     struct net_allow *allow;         /* where heads are put while they are asked; NULL: the net knows no list */
+    /* Reads the file of a time zone, by its name, which leads nowhere else (zone_name_valid). NULL: UTC is the only one. */
+    bool (*zone_file)(const void *zones, struct slice name, struct arena *a, struct slice *out, struct err *e);
+    const void *zones;
     uint64_t seed;
 };
 

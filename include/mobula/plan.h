@@ -48,6 +48,10 @@ extern const struct verb rayjob_look;   /* asks the dashboard for its session an
 extern const struct verb rayjob_submit, rayjob_stop;
 extern const struct verb rayjob_read_log; /* the last lines of the driver's log */
 
+/* Of RayCronJobs. */
+extern const struct verb raycronjob_create_job; /* name; text is the time for which it is made */
+extern const struct verb raycronjob_delete_job; /* name, uid; why */
+
 struct action {
     const struct verb *verb;
     bool warning;  /* events */

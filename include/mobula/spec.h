@@ -58,6 +58,9 @@ bool read_word(struct reader *r, const struct place *p, const char *const *words
 bool read_text_map(struct reader *r, const struct place *p);
 bool read_text_list(struct reader *r, const struct place *p);
 
+/* Members of an object that are none of these, which end with NULL: notes, and what was meant. */
+void note_unknown(struct reader *r, const struct place *object, const char *const *known);
+
 /* metadata.name, or what generateName makes of it: of at most max bytes, "so that why". */
 void read_name(struct reader *r, const struct place *meta, int max, const char *why, struct slice *out);
 

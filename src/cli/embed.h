@@ -9,6 +9,7 @@
 #define EMBED_CRD_LEGACY "airgap/crds/rayclusters.cluster.ray.io.yaml"
 #define EMBED_CRD_JOB "airgap/crds/rayjobs.ray.io.yaml"
 #define EMBED_EGRESS "src/cli/egress_domains.txt"
+#define EMBED_CRD_CRONJOB "airgap/crds/raycronjobs.ray.io.yaml"
 #define EMBED_POD_FIELDS "src/cli/pod_fields.txt"
 
 /* Each file's path and its text, a NUL behind both. */

@@ -182,6 +182,7 @@ static bool explain_object(const char *file, const struct yaml_doc *doc, struct 
         return false;
     }
     case MANIFEST_JOB:
+    case MANIFEST_CRONJOB:
     case MANIFEST_OTHER:
         manifest_skip(file, yaml_line(doc, json_offset(object)), object,
                       "is not a RayCluster of ray.io/v1 or cluster.ray.io/v1: what comes of it is not shown", a, notes);

@@ -56,6 +56,10 @@ static void put_line(struct slice line, const struct variable *list, size_t coun
 static void put_document(struct slice text, const struct variable *list, size_t count, struct buf *out)
 {
     buf_put(out, SLICE("---\n"));
+    if (count == 0) { /* an @ in a text without variables is one */
+        buf_put(out, text);
+        return;
+    }
     while (!slice_empty(text))
         put_line(slice_cut(&text, '\n'), list, count, out);
 }
@@ -199,9 +203,9 @@ bool install_write(const struct install_options *o, struct buf *out, struct err 
     __attribute__((cleanup(arena_free))) struct arena mem = {0};
     struct slice files = embed_all(&mem);
     if (!o->no_crds) {
-        const char *const crds[] = {want.kinds == OPERATOR_LEGACY ? NULL : EMBED_CRD_RAY,
-                                    want.kinds == OPERATOR_RAY_IO ? NULL : EMBED_CRD_LEGACY,
-                                    want.kinds == OPERATOR_LEGACY ? NULL : EMBED_CRD_JOB};
+        const char *const crds[] = {
+            want.kinds == OPERATOR_LEGACY ? NULL : EMBED_CRD_RAY, want.kinds == OPERATOR_RAY_IO ? NULL : EMBED_CRD_LEGACY,
+            want.kinds == OPERATOR_LEGACY ? NULL : EMBED_CRD_JOB, want.kinds == OPERATOR_LEGACY ? NULL : EMBED_CRD_CRONJOB};
         for (size_t i = 0; i < COUNT_OF(crds); i++)
             if (crds[i])
                 put_document(embed_file(files, crds[i]), NULL, 0, out);
@@ -225,7 +229,8 @@ static const struct flag list[] = {
     {"crds-only", FLAG_SWITCH, AT(crds_only), NULL, "only the custom resource definitions: they need a cluster's admin"},
     {"no-crds", FLAG_SWITCH, AT(no_crds), NULL, "all but them: an admin of the namespaces can apply it"},
     {"kinds", FLAG_TEXT, AT(kinds), "WHICH",
-     "ray.io, legacy or all: RayClusters of which group (ray.io, with RayJobs); with both, kubectl get rayclusters means the legacy ones"},
+     "ray.io, legacy or all: RayClusters of which group (ray.io, with RayJobs and RayCronJobs); with both, kubectl get rayclusters means "
+     "the legacy ones"},
     {"image", FLAG_TEXT, AT(image), "REF", "the operator's image (localhost/mobula:" MOBULA_VERSION ")"},
     {"replicas", FLAG_INT, AT(replicas), "N", "how many operators (1); more than one elect a leader"},
     {"leader-elect", FLAG_SWITCH, AT(leader_elect), NULL, "elect a leader even when there is one only"},

@@ -12,14 +12,14 @@ static struct slice text_of(struct jval v, struct arena *a)
     return json_there(v) ? json_str(v, a) : SLICE("");
 }
 
-/* Kinds of KubeRay's group. Those without `ours` are not carried out. */
+/* Kinds of KubeRay's group. */
 static const struct {
     const char *name, *plural;
-    bool ours;
-} kinds[] = {{"RayCluster", "RayClusters", true},
-             {"RayJob", "RayJobs", true},
-             {"RayService", "RayServices", false},
-             {"RayCronJob", "RayCronJobs", false}};
+    enum manifest what; /* MANIFEST_WRONG: it is not carried out */
+} kinds[] = {{"RayCluster", "RayClusters", MANIFEST_CLUSTER},
+             {"RayJob", "RayJobs", MANIFEST_JOB},
+             {"RayService", "RayServices", MANIFEST_WRONG},
+             {"RayCronJob", "RayCronJobs", MANIFEST_CRONJOB}};
 enum { KIND_NONE = COUNT_OF(kinds) };
 
 static size_t kind_exact(struct slice kind)
@@ -61,9 +61,9 @@ static enum manifest wrong_kind(struct jval object, struct slice kind, struct ar
 {
     size_t meant = kind_meant(kind);
     if (meant == KIND_NONE)
-        return wrong(
-            fault, "kind", object,
-            arena_printf(a, "is \"%.*s\", which is no kind of ray.io: write RayCluster or RayJob", SLICE_ARG(slice_head(kind, 64))));
+        return wrong(fault, "kind", object,
+                     arena_printf(a, "is \"%.*s\", which is no kind of ray.io: write RayCluster, RayJob or RayCronJob",
+                                  SLICE_ARG(slice_head(kind, 64))));
     return wrong(fault, "kind", object, arena_printf(a, "is \"%.*s\": write %s", SLICE_ARG(slice_head(kind, 64)), kinds[meant].name));
 }
 
@@ -87,18 +87,19 @@ enum manifest manifest_what(struct jval object, struct arena *a, enum ray_kind *
     bool legacy = slice_eq(version, ray_api_version(RAY_LEGACY));
     size_t exact = kind_exact(kind);
     if (slice_empty(kind))
-        return wrong(fault, "kind", object, SLICE("is missing: write RayCluster or RayJob"));
+        return wrong(fault, "kind", object, SLICE("is missing: write RayCluster, RayJob or RayCronJob"));
     if (exact == KIND_NONE && !near && !slice_empty(version))
         return MANIFEST_OTHER;
     if (exact == KIND_NONE)
         return near ? wrong_kind(object, kind, a, fault) : wrong_version(object, version, exact, a, fault);
-    if (!kinds[exact].ours)
-        return wrong(fault, "kind", object,
-                     arena_printf(a, "is %s, which mobula does not carry out: write a RayCluster or a RayJob", kinds[exact].name));
+    if (kinds[exact].what == MANIFEST_WRONG)
+        return wrong(
+            fault, "kind", object,
+            arena_printf(a, "is %s, which mobula does not carry out: write a RayCluster, RayJob or RayCronJob", kinds[exact].name));
     if (!v1 && !(legacy && exact == 0))
         return wrong_version(object, version, exact, a, fault);
     *ray = legacy ? RAY_LEGACY : RAY_V1;
-    return exact == 0 ? MANIFEST_CLUSTER : MANIFEST_JOB;
+    return kinds[exact].what;
 }
 
 void manifest_skip(const char *file, uint32_t line, struct jval object, const char *because, struct arena *a, struct buf *out)

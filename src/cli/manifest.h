@@ -11,6 +11,7 @@ enum manifest {
     MANIFEST_OTHER, /* an object of another kind: not our business */
     MANIFEST_CLUSTER,
     MANIFEST_JOB,
+    MANIFEST_CRONJOB,
     MANIFEST_LIST,  /* its items are documents themselves */
     MANIFEST_WRONG, /* no object, or one that comes near to one of ours and that no operator would ever see */
 };

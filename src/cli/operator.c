@@ -14,7 +14,8 @@
 enum { STOP_MS = 2000 };
 
 struct options {
-    struct slice namespaces, kubeconfig, context, kinds, tools, tools_resources, autoscaler, submitter, ray_access, cluster_domain;
+    struct slice namespaces, kubeconfig, context, kinds, tools, tools_resources, autoscaler, submitter, ray_access, cluster_domain,
+        zoneinfo;
     struct slice health, metrics, log_level, log_format;
     struct slice lease_namespace, lease_name, identity;
     struct flag_texts egress;
@@ -42,6 +43,7 @@ static const struct flag list[] = {
     {"egress-allow", FLAG_TEXTS, AT(egress), "HOST[:PORT][,…]",
      "what may be contacted beside the API server and heads: names, *.NAME, PREFIX*.NAME, IPs, CIDRs; port 443 unless named"},
     {"egress-strict", FLAG_SWITCH, AT(egress_strict), NULL, "wildcards in --egress-allow are refused"},
+    {"zoneinfo", FLAG_TEXT, AT(zoneinfo), "DIR", "time zones of RayCronJobs, a file each as in /usr/share/zoneinfo; UTC needs none"},
     {"leader-elect", FLAG_SWITCH, AT(leader_elect), NULL, "decide only while holding a Lease: for more than one replica"},
     {"lease-namespace", FLAG_TEXT, AT(lease_namespace), "NS", "of the Lease (default: that of the context or service account)"},
     {"lease-name", FLAG_TEXT, AT(lease_name), "NAME", "of the Lease"},
@@ -56,7 +58,7 @@ static const struct flag list[] = {
 };
 static const struct flags flags = {
     .usage = "mobula operator [--namespace NS[,NS…]] [--kubeconfig FILE] [FLAG…]",
-    .about = "Runs the controller: makes and keeps the pods and services of RayClusters, and runs RayJobs.",
+    .about = "Runs the controller: makes and keeps the pods and services of RayClusters, and runs RayJobs and RayCronJobs.",
     .list = list,
     .count = COUNT_OF(list),
 };
@@ -118,6 +120,14 @@ static bool map_executable(struct slice *out, struct err *e)
     return true;
 }
 
+/* Small files of this machine: read in place, each time that they are needed. */
+static bool read_zone(const void *folder, struct slice name, struct arena *a, struct slice *out, struct err *e)
+{
+    const struct slice *in = folder;
+    return cli_read_file(arena_printf(a, "%.*s/%.*s", SLICE_ARG(*in), SLICE_ARG(name)), a, out, e) ||
+           err_wrap(e, "time zone %.*s (--zoneinfo)", SLICE_ARG(name));
+}
+
 static bool read_namespaces(struct process *p, struct operator_options *to, struct err *e)
 {
     struct slice text = slice_empty(p->o.namespaces) ? p->config->namespace_ : p->o.namespaces;
@@ -154,6 +164,8 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
         .retry_ms = o->retry_ms};
     to->ray.cluster_domain = o->cluster_domain;
     to->ray.version = SLICE(MOBULA_VERSION);
+    to->zone_file = read_zone;
+    to->zones = &o->zoneinfo;
     if (!cli_access(o->ray_access, &to->access, e) || !cli_kinds(o->kinds, &to->kinds, e) || !cli_tools(o->tools, &to->ray, e) ||
         !cli_tools_resources(o->tools_resources, &to->ray, e) || !cli_submitter(o->submitter, &to->ray, &to->submitter_pods, e) ||
         !read_namespaces(p, to, e))
@@ -243,6 +255,7 @@ int cli_operator(int argc, char **argv)
                               .submitter = SLICE("operator"),
                               .ray_access = SLICE("direct"),
                               .cluster_domain = SLICE("cluster.local"),
+                              .zoneinfo = SLICE("/usr/share/zoneinfo"),
                               .health = SLICE(":8081"),
                               .metrics = SLICE(":8080"),
                               .log_level = SLICE("info"),

@@ -11,7 +11,7 @@ struct schemas {
     struct {
         const char *definition;
         struct jval root;
-    } kinds[3];
+    } kinds[4];
     const struct field_types *types; /* of fields.c */
 };
 struct schemas *schemas_of(struct findings *f);

@@ -4,6 +4,8 @@
 #include "findings.h"
 #include "manifest.h"
 
+#include <mobula/kinds.h>
+
 #include <stdio.h>
 
 /* ---- documents ---- */
@@ -39,6 +41,15 @@ static void check_job(struct checker *c, struct jval object)
     findings_add_ray(&c->f, true, &c->notes);
 }
 
+static void check_cronjob(struct checker *c, struct jval object)
+{
+    c->errors.count = c->errors.beyond = c->notes.count = c->notes.beyond = 0;
+    raycronjob_check(object, c->f.arena, &c->errors, &c->notes);
+    findings_add_ray(&c->f, false, &c->errors);
+    schema_check(EMBED_CRD_CRONJOB, object, &c->f);
+    findings_add_ray(&c->f, true, &c->notes);
+}
+
 static void check_object(struct checker *c, const struct yaml_doc *doc, struct jval object);
 
 static void check_list(struct checker *c, const struct yaml_doc *doc, struct jval list)
@@ -69,11 +80,15 @@ static void check_object(struct checker *c, const struct yaml_doc *doc, struct j
         check_job(c, object);
         c->sum->checked++;
         break;
+    case MANIFEST_CRONJOB:
+        check_cronjob(c, object);
+        c->sum->checked++;
+        break;
     case MANIFEST_WRONG:
         findings_add(&c->f, false, fault.path, json_offset(fault.at), fault.text);
         break;
     case MANIFEST_OTHER:
-        manifest_skip(c->file, yaml_line(doc, json_offset(object)), object, "is no RayCluster and no RayJob", c->f.arena, c->out);
+        manifest_skip(c->file, yaml_line(doc, json_offset(object)), object, "is no RayCluster, RayJob or RayCronJob", c->f.arena, c->out);
         c->sum->skipped++;
         break;
     }
@@ -129,7 +144,8 @@ static const struct flag list[] = {
 
 static const struct flags flags = {
     .usage = "mobula validate -f FILE [-f FILE...]",
-    .about = "Checks RayClusters of both kinds, and RayJobs, without a cluster: every error at once, as FILE:LINE: FIELD: TEXT. Other "
+    .about = "Checks RayClusters of both kinds, RayJobs and RayCronJobs, without a cluster: every error at once, as FILE:LINE: FIELD: "
+             "TEXT. Other "
              "kinds are skipped.\n"
              "Exit status 0 only when at least one was checked and none is wrong; warnings are about what has no effect, or is likely to "
              "be a mistake.",
@@ -166,7 +182,7 @@ int cli_validate(int argc, char **argv)
     else if (!cli_print(buf_slice(&out)))
         return STATUS_ERROR;
     else if (sum.checked == 0 && sum.errors == 0)
-        err_set(&e, ERR_CONFIG, "nothing was checked: there is no RayCluster and no RayJob in what was given");
+        err_set(&e, ERR_CONFIG, "nothing was checked: there is no RayCluster, RayJob or RayCronJob in what was given");
     if (e.code != ERR_NONE)
         return cli_fail(&e);
     return sum.errors == 0 ? STATUS_OK : STATUS_ERROR;

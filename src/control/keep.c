@@ -30,7 +30,7 @@ static void write_annotations(struct jval annotations, struct jout *w, struct ar
     jout_end(w);
 }
 
-static const struct istr *intern_meta(struct op *op, struct jval metadata, bool with_finalizers)
+static const struct istr *intern_meta(struct op *op, struct jval metadata, const struct kind *kind)
 {
     struct buf *b = &op->body;
     buf_clear(b);
@@ -43,8 +43,11 @@ static const struct istr *intern_meta(struct op *op, struct jval metadata, bool 
     if (json_type(annotations) == JSON_OBJECT)
         write_annotations(annotations, &w, &op->event_arena);
     struct jval finalizers = json_get(metadata, "finalizers");
-    if (with_finalizers && json_type(finalizers) == JSON_ARRAY)
+    if (kind->finalizers && json_type(finalizers) == JSON_ARRAY)
         jout_kraw(&w, "finalizers", json_raw(finalizers));
+    struct jval created = json_get(metadata, "creationTimestamp");
+    if (kind->creation && json_type(created) == JSON_STRING)
+        jout_kraw(&w, "creationTimestamp", json_raw(created));
     jout_end(&w);
     return intern_get(&op->strings, buf_slice(b));
 }
@@ -109,7 +112,7 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
         c->deleted_us = 0;
     struct slice spec = json_raw(json_get(object, "spec"));
     changed |= keep_interned(op, &c->spec, intern_get(&op->strings, slice_empty(spec) ? SLICE("null") : spec));
-    changed |= keep_interned(op, &c->meta, intern_meta(op, metadata, c->kind->finalizers));
+    changed |= keep_interned(op, &c->meta, intern_meta(op, metadata, c->kind));
     bool status = keep_status(c, json_raw(json_get(object, "status")));
     if (fresh)
         c->kind->lead(op, c, true); /* what whoever led before has counted stands in its status */

@@ -1,6 +1,7 @@
 #include <mobula/kinds.h>
 
-const struct kind *const kinds[] = {&kind_raycluster, &kind_raycluster_legacy, &kind_rayjob, &kind_pod, &kind_kservice, NULL};
+const struct kind *const kinds[] = {&kind_raycluster, &kind_raycluster_legacy, &kind_rayjob, &kind_raycronjob,
+                                    &kind_pod,        &kind_kservice,          NULL};
 _Static_assert(COUNT_OF(kinds) - 1 <= LIMIT_KINDS, "as the limit of watches has it");
 
 uint32_t kind_count(void)
@@ -90,7 +91,7 @@ void kind_tell(struct op *op, struct pod_record *pod, enum child_news what)
         k->told(op, pod->of, pod, what);
 }
 
-static void drop_cluster(struct op *op, struct source *from, struct jval object)
+void drop_cluster(struct op *op, struct source *from, struct jval object)
 {
     struct arena *a = &op->event_arena;
     struct cluster *c = cluster_get(op, json_get_str(object, "metadata.uid", a), json_get_str(object, "metadata.namespace", a));
@@ -101,7 +102,7 @@ static void drop_cluster(struct op *op, struct source *from, struct jval object)
     cluster_gone(op, c);
 }
 
-static void sweep_clusters(struct op *op, struct source *from, uint64_t version)
+void sweep_clusters(struct op *op, struct source *from, uint64_t version)
 {
     struct cluster *c;
     for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;)

@@ -78,5 +78,7 @@ const struct verb *const verbs[] = {&raycluster_create_account,
                                     &rayjob_submit,
                                     &rayjob_stop,
                                     &rayjob_read_log,
+                                    &raycronjob_create_job,
+                                    &raycronjob_delete_job,
                                     NULL};
 _Static_assert(COUNT_OF(verbs) <= VERBS_MAX, "each verb has its counters");

@@ -40,7 +40,7 @@ static const char *const legacy_spec[] = {
 static const char *const legacy_type[] = {"name",          "minWorkers",          "maxWorkers", "rayResources",
                                           "setupCommands", "workerSetupCommands", "podConfig",  NULL};
 
-static void unknown(struct reader *r, const struct place *object, const char *const *known)
+void note_unknown(struct reader *r, const struct place *object, const char *const *known)
 {
     struct jval k, v;
     for (struct jiter it = json_iter(object->value); json_next(&it, &k, &v);) {
@@ -64,7 +64,7 @@ static void unknown_in_list(struct reader *r, const struct place *object, const 
         return;
     for (struct jiter it = json_iter(list.value); json_next(&it, &k, &v); i++) {
         struct place at = place_element(&list, i, v);
-        unknown(r, &at, known);
+        note_unknown(r, &at, known);
     }
 }
 
@@ -153,9 +153,9 @@ static void note_v1(struct reader *r, const struct place *root, const struct pla
 {
     struct place head = place_key(spec, "headGroupSpec"), options = place_key(spec, "autoscalerOptions");
     struct place meta = place_key(root, "metadata"), annotations = place_key(&meta, "annotations");
-    unknown(r, spec, v1_spec);
-    unknown(r, &head, v1_head);
-    unknown(r, &options, v1_options);
+    note_unknown(r, spec, v1_spec);
+    note_unknown(r, &head, v1_head);
+    note_unknown(r, &options, v1_options);
     unknown_in_list(r, spec, "workerGroupSpecs", v1_group);
     note_scaling(r, spec, &annotations);
     note_start_variables(r, spec);
@@ -169,7 +169,7 @@ static void note_v1(struct reader *r, const struct place *root, const struct pla
 
 static void note_legacy(struct reader *r, const struct place *spec)
 {
-    unknown(r, spec, legacy_spec);
+    note_unknown(r, spec, legacy_spec);
     unknown_in_list(r, spec, "podTypes", legacy_type);
 }
 
@@ -212,7 +212,7 @@ void ray_job_notes(struct jval object, struct arena *a, struct ray_errors *notes
     struct reader r = {.arena = a, .errors = notes};
     struct place root = place_root(object), spec = place_key(&root, "spec"), cluster = place_key(&spec, "rayClusterSpec");
     struct place entrypoint = place_key(&spec, "entrypoint");
-    unknown(&r, &spec, job_spec);
+    note_unknown(&r, &spec, job_spec);
     note_v1(&r, &root, &cluster);
     if (value_given(cluster.value) && json_len(json_key(spec.value, SLICE("clusterSelector"))))
         place_bad(&r, &cluster, "has no effect: clusterSelector names the cluster");

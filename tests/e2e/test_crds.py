@@ -10,7 +10,7 @@ from test_legacy import raycluster as legacy
 CLIENT_SIDE_LIMIT = 256 * 1024  # kubectl apply keeps the whole object in an annotation
 
 
-@pytest.mark.parametrize("name", ["rayclusters.ray.io", "rayclusters.cluster.ray.io", "rayjobs.ray.io"])
+@pytest.mark.parametrize("name", ["rayclusters.ray.io", "rayclusters.cluster.ray.io", "rayjobs.ray.io", "raycronjobs.ray.io"])
 def test_small_and_established(api, name):
     crd = api.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
     conditions = {c["type"]: c["status"] for c in crd["status"]["conditions"]}

@@ -6,12 +6,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What a plan names is all that is needed of verbs here. */
-struct verb {
-    const char *name;
-};
-const struct verb raycronjob_create_job = {"create-job"}, raycronjob_delete_job = {"delete-job"};
-
 enum { STEPS = 4 };
 static const int64_t first_s = 1800000000;
 
@@ -44,7 +38,7 @@ static void take_job(const struct cron_view *v, const struct action *act, struct
     buf_init(&b, LIMIT_JSON_ITEM * 2);
     if (!time_parse(act->text, &due_us, NULL) || due_us > v->now.wall_us || !raycronjob_build_job(v->cron, due_us / 1000000, &b, a) ||
         !json_parse(&doc, arena_dup(a, buf_slice(&b)), a, NULL) || !ray_read_job(json_root(&doc), a, &read, &errors) ||
-        !slice_eq(read.name, act->name) || raycronjob_scheduled(json_root(&doc), a) != due_us / 1000000)
+        !slice_eq(read.name, act->name) || raycronjob_scheduled(json_get(json_root(&doc), "metadata"), read.name, a) != due_us / 1000000)
         abort();
     for (uint32_t i = 0; i < v->job_count; i++)
         if (slice_eq(v->jobs[i].name, act->name))

@@ -33,14 +33,13 @@ bool raycronjob_build_job(const struct raycronjob *c, int64_t due_s, struct buf 
     return !out->full;
 }
 
-int64_t raycronjob_scheduled(struct jval job, struct arena *a)
+int64_t raycronjob_scheduled(struct jval metadata, struct slice name, struct arena *a)
 {
-    struct slice time = json_str(json_key(json_get(job, "metadata.annotations"), SLICE(RAYCRONJOB_TIME)), a);
-    struct slice name = json_get_str(job, "metadata.name", a);
+    struct slice time = json_str(json_key(json_get(metadata, "annotations"), SLICE(RAYCRONJOB_TIME)), a);
     int64_t us, minutes;
     if (time_parse(time, &us, NULL))
         return us / 1000000;
-    if (!json_there(json_key(json_get(job, "metadata.labels"), SLICE(RAYCRONJOB_LABEL))))
+    if (!json_there(json_key(json_get(metadata, "labels"), SLICE(RAYCRONJOB_LABEL))))
         return CRON_NEVER;
     while (slice_find(name, '-') >= 0)
         slice_cut(&name, '-');

@@ -42,7 +42,7 @@ struct slice raycronjob_job_name(const struct raycronjob *c, int64_t due_s, stru
 bool raycronjob_build_job(const struct raycronjob *c, int64_t due_s, struct buf *out, struct arena *a);
 /* When the run was due for which a RayJob was made: by its annotation, else by its name. CRON_NEVER: somebody else has made it. */
 #define CRON_NEVER INT64_MIN
-int64_t raycronjob_scheduled(struct jval job, struct arena *a);
+int64_t raycronjob_scheduled(struct jval metadata, struct slice name, struct arena *a);
 
 /* ---- what to do ---- */
 
@@ -67,10 +67,6 @@ struct cron_view {
     const struct group_failures *refusals; /* of the RayJob that was to be created; NULL: none */
     struct now now;
 };
-
-/* name, text: the time for which it is made */
-extern const struct verb raycronjob_create_job;
-extern const struct verb raycronjob_delete_job; /* name, uid; why */
 
 /* Every prefix of the plan is legal. A RayJob is deleted only when status tells of its run already. */
 void raycronjob_decide(const struct cron_view *in, struct arena *a, struct plan *out);

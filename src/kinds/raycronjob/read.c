@@ -1,6 +1,7 @@
 /* Reading RayCronJobs: KubeRay's fields, and those of a CronJob of Kubernetes beside them. */
 #include "raycronjob.h"
 
+#include <mobula/kinds.h>
 #include <mobula/spec.h>
 
 const struct kube_resource raycronjob_resource = {SLICE("ray.io"), SLICE("v1"), SLICE("raycronjobs")};
@@ -92,7 +93,12 @@ static void take_errors(struct reader *r, const struct place *at, const struct r
     r->errors->beyond += found->beyond;
 }
 
-/* The template as the RayJob that is made of it. Only its spec is not known to be right. */
+/* The RayJob that is made of the template, of which only the spec is not known to be right. False with *e: it cannot be parsed. */
+static bool parse_job(struct jval template, struct json *doc, struct arena *a, struct err *e)
+{
+    return json_parse(doc, arena_printf(a, "{\"metadata\":{\"name\":\"a\"},\"spec\":%.*s}", SLICE_ARG(json_raw(template))), a, e);
+}
+
 static void read_template(struct reader *r, const struct place *spec, struct raycronjob *c)
 {
     struct place at = place_key(spec, "jobTemplate"), id = place_key(&at, "jobId");
@@ -103,8 +109,7 @@ static void read_template(struct reader *r, const struct place *spec, struct ray
     if (!read_object(r, &at, REQUIRED))
         return;
     c->template = at.value;
-    struct slice text = arena_printf(r->arena, "{\"metadata\":{\"name\":\"a\"},\"spec\":%.*s}", SLICE_ARG(json_raw(at.value)));
-    if (!json_parse(doc, text, r->arena, &e)) {
+    if (!parse_job(at.value, doc, r->arena, &e)) {
         place_bad(r, &at, "is too large: %s", e.text);
         return;
     }
@@ -134,4 +139,28 @@ bool raycronjob_read(struct jval object, struct arena *a, struct raycronjob *out
         read_template(&r, &spec, out);
     }
     return errors->count + errors->beyond == before;
+}
+
+void raycronjob_check(struct jval object, struct arena *a, struct ray_errors *errors, struct ray_errors *notes)
+{
+    static const char *const known[] = {"schedule",
+                                        "timeZone",
+                                        "suspend",
+                                        "jobTemplate",
+                                        "concurrencyPolicy",
+                                        "startingDeadlineSeconds",
+                                        "successfulJobsHistoryLimit",
+                                        "failedJobsHistoryLimit",
+                                        NULL};
+    struct reader r = {.arena = a, .errors = notes};
+    struct place root = place_root(object), spec = place_key(&root, "spec"), template = place_key(&spec, "jobTemplate");
+    struct ray_errors *found = arena_new(a, struct ray_errors);
+    struct json *doc = arena_new(a, struct json);
+    raycronjob_read(object, a, arena_new(a, struct raycronjob), errors);
+    note_unknown(&r, &spec, known);
+    if (json_type(template.value) != JSON_OBJECT || !parse_job(template.value, doc, a, NULL))
+        return;
+    found->count = found->beyond = 0;
+    ray_job_notes(json_root(doc), a, found);
+    take_errors(&r, &template, found, doc);
 }

@@ -199,7 +199,7 @@ int64_t schedule_next(const struct schedule *s, const struct zone *z, int64_t fr
         if (wait == 0)
             return at;
         /* Where the clock is put in between, what it shows is looked at anew. */
-        at = until_s > at && until_s - at < wait ? (floor_div(until_s - 1, MINUTE_S) + 1) * MINUTE_S : at + wait;
+        at = at < until_s && until_s < at + wait ? (floor_div(until_s - 1, MINUTE_S) + 1) * MINUTE_S : at + wait;
     }
     return INT64_MAX;
 }

@@ -125,7 +125,8 @@ static void say_started(const struct cron_decision *d)
 static void say_waiting(const struct cron_decision *d)
 {
     struct jval before = status_condition(d->prior, SLICE("Waiting"));
-    if (d->waiting && !json_str_eq(json_get(before, "reason"), slice_of(d->waiting)))
+    bool told = d->waiting && slice_eq(slice_of(d->waiting), SLICE("CreateRefused")); /* with the refusal itself */
+    if (d->waiting && !told && !json_str_eq(json_get(before, "reason"), slice_of(d->waiting)))
         plan_event(d->p, d->cron->policy != CRON_FORBID || !slice_eq(slice_of(d->waiting), SLICE("JobAlreadyActive")), d->waiting,
                    arena_cut(d->a, d->why, LIMIT_KUBE_EVENT_NOTE));
 }

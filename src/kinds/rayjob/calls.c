@@ -108,10 +108,11 @@ bool job_make_submitter(struct op *op, struct cluster *c, const struct action *a
 
 /* ---- answers ---- */
 
-static void refused(struct op *op, struct cluster *c, const struct verb *what, const char *text)
+void object_refused(struct op *op, struct cluster *c, const struct verb *what, const char *event, const char *text)
 {
-    const char *reason = what == &rayjob_create_submitter ? "FailedToCreateRayJobSubmitter" : "FailedToCreateRayCluster";
     struct group_failures *f = failures_of(op, c, SLICE_NONE, true, true);
+    char what_failed[100];
+    snprintf(what_failed, sizeof what_failed, "the API server refused an object of a %s: backing off", c->kind->name);
     work_drop(c);
     cluster_touch(op, c);
     if (f->count && op->now.mono_ms < f->not_before_ms)
@@ -121,12 +122,16 @@ static void refused(struct op *op, struct cluster *c, const struct verb *what, c
     f->not_before_ms = op->now.mono_ms + reconcile_backoff_ms(f->count, hash64(slice_of(c->uid), 0));
     utf8_copy(slice_of(text), f->reason, sizeof f->reason);
     if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(text), verb_number(what))))
-        log_warn("the API server refused an object of a RayJob: backing off", LF("namespace", istr_slice(c->ns)), LF_CSTR("job", c->name),
-                 LF_CSTR("action", what->name), LF_CSTR("reason", text), LF_INT("failures", f->count),
-                 LF_INT("retry_in_ms", f->not_before_ms - op->now.mono_ms));
+        log_warn(what_failed, LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF_CSTR("action", what->name),
+                 LF_CSTR("reason", text), LF_INT("failures", f->count), LF_INT("retry_in_ms", f->not_before_ms - op->now.mono_ms));
     char note[2 * LIMIT_KUBE_EVENT_NOTE]; /* cut where it is sent */
     snprintf(note, sizeof note, "%s: %s", what->name, text);
-    say_event(op, c, true, reason, slice_of(note));
+    say_event(op, c, true, event, slice_of(note));
+}
+
+static void refused(struct op *op, struct cluster *c, const struct verb *what, const char *text)
+{
+    object_refused(op, c, what, what == &rayjob_create_submitter ? "FailedToCreateRayJobSubmitter" : "FailedToCreateRayCluster", text);
 }
 
 void job_failed_by(struct op *op, struct cluster *c, const struct action *act, const char *text)
@@ -143,8 +148,7 @@ static void say(struct op *op, const struct flight *f, const char *reason, const
     say_event(op, c, false, reason, slice_of(note));
 }
 
-/* What the server has made of it is known before the next decision. */
-static void keep_object(struct op *op, const struct flight *f, const struct kube_answer *a, const struct kind *what)
+void object_answered(struct op *op, const struct flight *f, const struct kube_answer *a, const struct kind *what)
 {
     struct source *from = source_of(f->c->space, what);
     uint64_t version = 0;
@@ -174,8 +178,7 @@ static void submitter_created(struct op *op, const struct flight *f, const struc
     say_event(op, c, false, "CreatedRayJobSubmitter", slice_of(note));
 }
 
-/* Its end is the watch's to tell; until then nobody asks for it again. */
-static void mark_deleting(struct op *op, struct cluster *c)
+void object_deleting(struct op *op, struct cluster *c)
 {
     if (!c || !c->present)
         return;
@@ -188,21 +191,21 @@ static void done(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     if (f->verb == &rayjob_create_cluster) {
         failures_clear(op, f->c);
-        keep_object(op, f, a, &kind_raycluster);
+        object_answered(op, f, a, &kind_raycluster);
         say(op, f, "CreatedRayCluster", "cluster created");
     } else if (f->verb == &rayjob_create_submitter) {
         submitter_created(op, f, a);
     } else if (f->verb == &rayjob_delete_cluster) {
-        mark_deleting(op, cluster_get(op, slice_of(f->uid), istr_slice(f->c->ns)));
+        object_deleting(op, cluster_get(op, slice_of(f->uid), istr_slice(f->c->ns)));
         say(op, f, "DeletedRayCluster", "cluster deleted");
     } else if (f->verb == &rayjob_suspend_workers) {
-        keep_object(op, f, a, &kind_raycluster);
+        object_answered(op, f, a, &kind_raycluster);
         say(op, f, "SuspendedWorkers", "workers suspended");
     } else if (f->verb == &rayjob_delete) {
-        mark_deleting(op, f->c);
+        object_deleting(op, f->c);
         log_info("job deleted, as its deletion rules say", LF("namespace", istr_slice(f->c->ns)), LF_CSTR("job", f->c->name));
     } else {
-        keep_object(op, f, a, f->c->kind);
+        object_answered(op, f, a, f->c->kind);
     }
 }
 

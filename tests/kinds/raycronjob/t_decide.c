@@ -5,13 +5,6 @@
 
 enum { JOBS_MAX = 16 };
 
-/* What a plan names is all that is needed of verbs here. */
-struct verb {
-    const char *name;
-};
-const struct verb verb_status = {"status"}, verb_event = {"event"}, pod_delete = {"pod"}, kservice_delete = {"service"};
-const struct verb raycronjob_create_job = {"create-job"}, raycronjob_delete_job = {"delete-job"};
-
 struct cron_scene {
     struct arena a;
     struct raycronjob cron;
@@ -158,7 +151,7 @@ static void make_cron(struct cron_scene *s)
 
 static void put_action(struct buf *b, const struct action *act)
 {
-    buf_printf(b, "%s", act->verb->name);
+    buf_printf(b, "%s", verb_name(act->verb));
     if (act->verb == &verb_event)
         buf_printf(b, " %s", act->why);
     else if (act->verb == &raycronjob_create_job)

@@ -60,6 +60,16 @@ static void same_cluster(struct arena *a)
     CHECK(json_equal(cluster, embedded));
 }
 
+/* What a RayCronJob says of its jobs is what a RayJob says of itself. */
+static void same_job(struct arena *a)
+{
+    test_case("jobTemplate");
+    struct jval job = bare(json_get(load_schema("airgap/crds/rayjobs.ray.io.yaml", a), "properties.spec"), a);
+    struct jval cron = load_schema("airgap/crds/raycronjobs.ray.io.yaml", a);
+    CHECK(json_len(json_get(job, "properties")) > 10);
+    CHECK(json_equal(job, bare(json_get(cron, "properties.spec.properties.jobTemplate"), a)));
+}
+
 /* Words that a schema may hold. The API server drops others without a word, unless it is asked to be strict: a comma in a description that
  * is not quoted makes one. */
 static void check_words(struct jval schema, struct arena *a)
@@ -87,7 +97,7 @@ static void check_words(struct jval schema, struct arena *a)
 static void known_words(struct arena *a)
 {
     static const char *const all[] = {"airgap/crds/rayclusters.ray.io.yaml", "airgap/crds/rayclusters.cluster.ray.io.yaml",
-                                      "airgap/crds/rayjobs.ray.io.yaml"};
+                                      "airgap/crds/rayjobs.ray.io.yaml", "airgap/crds/raycronjobs.ray.io.yaml"};
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         test_case("words of %s", all[i]);
         check_words(load_schema(all[i], a), a);
@@ -98,6 +108,7 @@ int main(void)
 {
     struct arena a = {0};
     same_cluster(&a);
+    same_job(&a);
     known_words(&a);
     arena_free(&a);
     return test_done();

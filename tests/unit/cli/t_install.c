@@ -136,14 +136,15 @@ static void definitions(struct arena *a)
     o.kinds = SLICE("all");
     struct slice ray = read_file("airgap/crds/rayclusters.ray.io.yaml", a),
                  legacy = read_file("airgap/crds/rayclusters.cluster.ray.io.yaml", a),
-                 job = read_file("airgap/crds/rayjobs.ray.io.yaml", a);
-    struct slice all = arena_printf(a, "---\n%.*s---\n%.*s---\n%.*s", SLICE_ARG(ray), SLICE_ARG(legacy), SLICE_ARG(job));
+                 job = read_file("airgap/crds/rayjobs.ray.io.yaml", a), cron = read_file("airgap/crds/raycronjobs.ray.io.yaml", a);
+    struct slice all =
+        arena_printf(a, "---\n%.*s---\n%.*s---\n%.*s---\n%.*s", SLICE_ARG(ray), SLICE_ARG(legacy), SLICE_ARG(job), SLICE_ARG(cron));
     test_case("definitions");
     CHECK_SLICE(written(&o, a, &e), all);
     CHECK(all.len < 96 * KIB);
     test_case("definitions of one group: two kinds that are called RayCluster hide each other from kubectl");
     o.kinds = SLICE("ray.io");
-    CHECK_SLICE(written(&o, a, &e), arena_printf(a, "---\n%.*s---\n%.*s", SLICE_ARG(ray), SLICE_ARG(job)));
+    CHECK_SLICE(written(&o, a, &e), arena_printf(a, "---\n%.*s---\n%.*s---\n%.*s", SLICE_ARG(ray), SLICE_ARG(job), SLICE_ARG(cron)));
     o.kinds = SLICE("legacy");
     CHECK_SLICE(written(&o, a, &e), arena_printf(a, "---\n%.*s", SLICE_ARG(legacy)));
     test_case("all of it");

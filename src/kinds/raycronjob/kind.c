@@ -1,0 +1,210 @@
+/* RayCronJobs as a kind: how one is read and decided, and how its RayJobs are made and deleted. */
+#include "raycronjob.h"
+
+#include <mobula/kinds.h>
+
+/* ---- the view ---- */
+
+static void read_cron(struct op *op, struct cluster *c, struct jval object)
+{
+    struct raycronjob *model = arena_new(&op->model_arena, struct raycronjob);
+    (void)c;
+    raycronjob_read(object, &op->model_arena, model, &op->errors);
+    op->own_model = model;
+}
+
+/* Read anew for each decision: the folder may be another by now. */
+static const struct zone *zone_of(const struct op *op, struct slice name, struct arena *a, struct slice *why)
+{
+    struct zone *zone = arena_new(a, struct zone);
+    struct err *e = arena_new(a, struct err);
+    struct slice file;
+    zone_utc(zone);
+    if (slice_empty(name) || slice_eq(name, SLICE("UTC")))
+        return zone;
+    e->code = ERR_NONE;
+    if (!op->o.zone_file)
+        err_set(e, ERR_MISSING, "this operator knows no time zone but UTC");
+    else if (op->o.zone_file(op->o.zones, name, a, &file, e) && zone_read(file, zone, e))
+        return zone;
+    *why = slice_of(e->text);
+    return NULL;
+}
+
+static struct cron_child view_job(const struct op *op, const struct cluster *job, struct arena *a)
+{
+    struct json meta, status;
+    struct cron_child v = {.name = slice_of(job->name), .uid = slice_of(job->uid), .scheduled_s = CRON_NEVER};
+    v.deleting_us = job->deleted_us ? job->deleted_us : job->deleting ? op->now.wall_us : 0;
+    if (json_parse(&meta, istr_slice(job->meta), a, NULL))
+        v.scheduled_s = raycronjob_scheduled(json_root(&meta), v.name, a);
+    if (!job->status_len || !json_parse(&status, (struct slice){job->status, job->status_len}, a, NULL))
+        return v;
+    struct jval root = json_root(&status), phase = json_get(root, "jobDeploymentStatus");
+    bool complete = json_str_eq(phase, SLICE("Complete"));
+    v.finished = complete || json_str_eq(phase, SLICE("Failed"));
+    v.succeeded = complete && json_str_eq(json_get(root, "jobStatus"), SLICE("SUCCEEDED"));
+    if (!time_parse(json_get_str(root, "endTime", a), &v.ended_us, NULL))
+        v.ended_us = 0;
+    return v;
+}
+
+static const struct cron_child *view_jobs(const struct op *op, const struct cluster *c, struct arena *a, uint32_t *count)
+{
+    uint32_t all = 0;
+    for (const struct cluster *own = c->clusters; own; own = own->next_owned)
+        all++;
+    struct cron_child *list = arena_array(a, all + 1, sizeof *list);
+    for (const struct cluster *own = c->clusters; own; own = own->next_owned)
+        if (own->present && own->kind == &kind_rayjob)
+            list[(*count)++] = view_job(op, own, a);
+    return list;
+}
+
+static int64_t decide_cron(struct op *op, struct cluster *c, struct plan *p)
+{
+    struct arena *a = &op->plan_arena;
+    const struct raycronjob *model = op->own_model;
+    struct cron_view v = {.cron = model,
+                          .errors = &op->errors,
+                          .status = {c->status, c->status_len},
+                          .status_hash = c->status_ours ? c->status_hash : 0,
+                          .status_not_before_ms = c->status_not_before_ms,
+                          .refusals = failures_of(op, c, SLICE_NONE, true, false),
+                          .now = op->now};
+    arena_reset(a, 256 * KIB);
+    v.zone = zone_of(op, model->zone, a, &v.zone_why);
+    v.jobs = view_jobs(op, c, a, &v.job_count);
+    raycronjob_decide(&v, a, p);
+    op->stats.decisions++;
+    return p->next_ms;
+}
+
+/* ---- calls ---- */
+
+static bool make_job(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    int64_t due_us;
+    slice_copy(act->name, f->name, sizeof f->name);
+    *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
+    kube_path(&op->path, &ray_job_resource, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
+    kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
+    return time_parse(act->text, &due_us, e) &&
+           (raycronjob_build_job(op->own_model, due_us / 1000000, &op->body, &op->body_arena) ||
+            err_set(e, ERR_LIMIT, "RayJob %.*s does not fit %d bytes", SLICE_ARG(act->name), LIMIT_JSON_ITEM));
+}
+
+static bool make_job_delete(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t,
+                            struct err *e)
+{
+    (void)e;
+    slice_copy(act->name, f->name, sizeof f->name);
+    slice_copy(act->uid, f->uid, sizeof f->uid);
+    *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
+    kube_path(&op->path, &ray_job_resource, istr_slice(c->ns), act->name, SLICE_NONE);
+    return kube_delete_options(&op->body, act->uid, 0, SLICE("Background"));
+}
+
+static void refused(struct op *op, struct cluster *c, const struct verb *verb, const char *text)
+{
+    object_refused(op, c, verb, "FailedToCreateRayJob", text);
+}
+
+static void failed(struct op *op, struct cluster *c, const struct action *act, const char *text)
+{
+    refused(op, c, act->verb, text);
+}
+
+static void done(struct op *op, const struct flight *f, const struct kube_answer *a)
+{
+    struct cluster *c = f->c;
+    bool create = f->verb == &raycronjob_create_job;
+    log_info(create ? "job created" : "job deleted", LF("namespace", istr_slice(c->ns)), LF_CSTR("cronjob", c->name),
+             LF_CSTR("job", f->name));
+    if (create) {
+        failures_clear(op, c);
+        object_answered(op, f, a, &kind_rayjob);
+        return;
+    }
+    object_deleting(op, cluster_get(op, slice_of(f->uid), istr_slice(c->ns)));
+}
+
+/* A name is that of one run: what has it by now is that run, unless it is somebody else's. What is not known at all, the watch has lost. */
+static void find_job(struct op *op, struct flight *f, const char *text)
+{
+    const struct cluster *job = name_find(op, &kind_rayjob, f->c->ns, slice_of(f->name));
+    if (job && job->owner != f->c) {
+        char words[ERR_TEXT_MAX];
+        snprintf(words, sizeof words, "RayJob %s exists and belongs to somebody else: delete it", f->name);
+        refused(op, f->c, f->verb, words);
+        return;
+    }
+    if (!job)
+        source_missed(source_of(f->c->space, &kind_rayjob));
+    cluster_wait(op, f->c, f, text);
+}
+
+static bool answer_job(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    char words[ANSWER_WORDS];
+    bool no = a->outcome == KUBE_REFUSED, create = f->verb == &raycronjob_create_job;
+    if (a->outcome == KUBE_OK) {
+        done(op, f, a);
+        return false;
+    }
+    op->stats.refused[verb_number(f->verb)] += no;
+    op->stats.unknown += a->outcome == KUBE_UNKNOWN;
+    const char *text = answer_words(a, words);
+    if (create && no && a->status.reason == KUBE_ALREADY_EXISTS)
+        find_job(op, f, text);
+    else if (create && no && !answer_passing(&a->status))
+        refused(op, f->c, f->verb, text);
+    else
+        cluster_trouble(op, f->c, f, text);
+    return false;
+}
+
+const struct verb raycronjob_create_job = {
+    .name = "create-run", .how = VERB_CREATE, .make = make_job, .answer = answer_job, .failed = failed};
+const struct verb raycronjob_delete_job = {
+    .name = "delete-run", .how = VERB_DELETE, .make = make_job_delete, .answer = answer_job, .failed = failed};
+
+/* ---- the kind ---- */
+
+static void forget_cron(struct op *op, struct cluster *c)
+{
+    (void)op;
+    (void)c;
+}
+
+static void lead_cron(struct op *op, struct cluster *c, bool leads)
+{
+    (void)leads;
+    failures_clear(op, c);
+}
+
+static const struct kind *const needs[] = {&kind_raycronjob, &kind_rayjob, NULL};
+static const struct kind *const must[] = {&kind_rayjob, NULL};
+
+const struct kind kind_raycronjob = {.name = "RayCronJob",
+                                     .word = "cronjob",
+                                     .api_version = SLICE("ray.io/v1"),
+                                     .resource = &raycronjob_resource,
+                                     .plural = "raycronjobs.ray.io",
+                                     .family = OPERATOR_RAY_IO,
+                                     .keep = extract_cluster,
+                                     .drop = drop_cluster,
+                                     .sweep = sweep_clusters,
+                                     .needs = needs,
+                                     .must = must,
+                                     .decide = decide_cron,
+                                     .read = read_cron,
+                                     .forget = forget_cron,
+                                     .lead = lead_cron,
+                                     .done = forget_cron,
+                                     .respecified = children_respecified,
+                                     .unsettled = doubt_list,
+                                     .recall = doubt_recall,
+                                     .gone = "cronjob deleted",
+                                     .creation = true,
+                                     .by_wall_clock = true};
