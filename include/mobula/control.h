@@ -282,8 +282,9 @@ struct kind {
     int64_t (*recall)(struct op *op, struct cluster *c); /* ends doubts that a list disproved; returns when the next one is due */
     const char *gone;                                    /* log message for a DELETED event: "cluster deleted" */
     bool creation;                                       /* creationTimestamp is part of what is decided on */
-    bool finalizers;                                     /* metadata.finalizers is kept and decided on */
-    bool by_wall_clock;                                  /* its deadlines are wall clock times: decided again when the clock is set */
+    bool optional;       /* readiness does not wait for its list: the Role of an older installation has no right to it */
+    bool finalizers;     /* metadata.finalizers is kept and decided on */
+    bool by_wall_clock;  /* its deadlines are wall clock times: decided again when the clock is set */
     bool goes_by_status; /* its state machine is in status: after a status write with unknown outcome the object is read first */
 };
 extern const struct kind *const kinds[]; /* lowest first, ended by NULL */

@@ -107,6 +107,13 @@ class Workspace:
         job["metadata"]["namespace"] = self.name
         return self.api.call("POST", self.path("rayjobs", group=V1), job)
 
+    def schedule(self, name, schedule):
+        """A RayCronJob of a small job."""
+        template = rayjob(name, preRunningDeadlineSeconds=2)["spec"]
+        return self.api.call("POST", self.path("raycronjobs", group=V1),
+                             {"apiVersion": "ray.io/v1", "kind": "RayCronJob", "metadata": {"name": name, "namespace": self.name},
+                              "spec": {"schedule": schedule, "jobTemplate": template}})
+
     def job(self, name):
         return self.api.get(self.path("rayjobs", name, V1))
 

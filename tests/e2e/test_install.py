@@ -55,6 +55,8 @@ def exercise(space, operator):
     space.apply(raycluster("taken"))
     operator.says("taken-head", "has the head's name, but not its labels or its owner")
     exercise_jobs(space)
+    space.schedule("each-minute", "* * * * *")
+    eventually(lambda: space.api.get(space.path("raycronjobs", "each-minute", V1)).get("status", {}).get("lastScheduleTime"), 90)
     path = space.path("leases", "mobula", "/apis/coordination.k8s.io/v1")
     lease = space.api.get(path)["metadata"]["resourceVersion"]
     eventually(lambda: space.api.get(path)["metadata"]["resourceVersion"] != lease)
@@ -88,7 +90,7 @@ def used(entries):
 # What the server asks about by itself while it answers another request; the audit log does not show it.
 SILENT = {("", "services", "create"), ("", "configmaps", "create"),
           ("ray.io", "rayclusters/finalizers", "update"), ("cluster.ray.io", "rayclusters/finalizers", "update"),
-          ("ray.io", "rayjobs/finalizers", "update")}
+          ("ray.io", "rayjobs/finalizers", "update"), ("ray.io", "raycronjobs/finalizers", "update")}
 
 
 def test_every_grant_is_used_and_none_is_missing(space, operators):
@@ -109,7 +111,7 @@ def seldom(asked):
     """Grants that this session need not use: test_repeated_events_are_patched uses the one; servers without streaming lists the others:
     run.sh with APISERVER_ARGS=--feature-gates=WatchList=false. A busy server that keeps back the end of one is asked for a list, too."""
     lists = {(g, r, "list") for g, r in (("", "pods"), ("", "services"), ("ray.io", "rayclusters"), ("ray.io", "rayjobs"),
-                                               ("cluster.ray.io", "rayclusters"))}
+                                               ("ray.io", "raycronjobs"), ("cluster.ray.io", "rayclusters"))}
     return lists | {("events.k8s.io", "events", "patch")}
 
 
@@ -139,10 +141,12 @@ def test_a_silent_grant_is_needed(space, operators, grant):
         space.apply(legacy("c"), LEGACY)
     elif resource.startswith("rayjobs"):
         space.start(rayjob("j"))
+    elif resource.startswith("raycronjobs"):
+        space.schedule("j", "* * * * *")
     else:
         space.apply(raycluster("c", workers=1))
     word = "blockOwnerDeletion" if resource.endswith("finalizers") else resource
-    operator.says("level=warn", word)
+    operator.says("level=warn", word, seconds=120)
 
 
 def is_running(pod):

@@ -206,5 +206,6 @@ const struct kind kind_raycronjob = {.name = "RayCronJob",
                                      .unsettled = doubt_list,
                                      .recall = doubt_recall,
                                      .gone = "cronjob deleted",
+                                     .optional = true,
                                      .creation = true,
                                      .by_wall_clock = true};

@@ -100,11 +100,35 @@ static void check_longer_wait(void)
     }
 }
 
+/* The Role of an installation from before RayCronJobs has no right to them: an upgrade that is not ready would never go on. */
+static void check_ready(void)
+{
+    struct rig r;
+    struct buf why;
+    buf_init(&why, 4 * KIB);
+    start(&r, "");
+    struct space *s = &r.op->spaces[0];
+    for (uint32_t i = 0; i < kind_count(); i++)
+        s->source[i].synced = true;
+    test_case("readiness does not wait for a kind that an older installation may not see");
+    source_of(s, &kind_raycronjob)->synced = false;
+    err_set(&source_of(s, &kind_raycronjob)->trouble, ERR_STATUS, "403 Forbidden");
+    operator_ready(r.op, r.op->now, &why);
+    CHECK(!slice_has(buf_slice(&why), "raycronjobs"));
+    test_case("… and waits for the others");
+    source_of(s, &kind_pod)->synced = false;
+    CHECK(!operator_ready(r.op, r.op->now, &why));
+    CHECK(slice_has(buf_slice(&why), "pods in n"));
+    buf_free(&why);
+    finish(&r);
+}
+
 int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = -1};
     check_own_owner();
     check_names();
     check_longer_wait();
+    check_ready();
     return test_done();
 }
