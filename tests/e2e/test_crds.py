@@ -57,7 +57,7 @@ def made(api, path, obj):
 
 def test_applied_again_changes_nothing():
     out = kubectl("apply", "-f", "-", stdin=manifests("--crds-only", "--kinds=all")).stdout.splitlines()
-    assert len(out) == 3 and all(line.endswith("unchanged") for line in out), out
+    assert len(out) == 4 and all(line.endswith("unchanged") for line in out), out
 
 
 @pytest.mark.parametrize("group,fields", [
@@ -190,4 +190,5 @@ def test_printer_columns(api):
 def test_the_examples_are_valid():
     for file in sorted((ROOT / "airgap/examples").iterdir()):
         out = kubectl("create", "--dry-run=server", "--validate=strict", "-o", "json", "-f", file)
-        assert json.loads(out.stdout)["kind"] == ("RayJob" if file.name.startswith("rayjob") else "RayCluster")
+        kinds = {"rayjob": "RayJob", "raycronjob": "RayCronJob"}
+        assert json.loads(out.stdout)["kind"] == kinds.get(file.stem.split("-")[0], "RayCluster")

@@ -7,7 +7,7 @@ import pytest
 from cluster import LEGACY, ROOT, V1, Audit, Refused, eventually, kubectl, manifests, mobula, raycluster, rayjob, what
 from test_legacy import raycluster as legacy
 
-MAX_RESOURCES, MAX_GRANTS = 11, 35
+MAX_RESOURCES, MAX_GRANTS = 14, 39
 
 
 def objects(*flags):
