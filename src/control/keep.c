@@ -1,4 +1,4 @@
-/* Custom resources and services become records. Pods: extract_pod.c. An object whose name, namespace or uid is none that an API server
+/* Custom resources and services become records. Pods: kinds/pod/keep.c. An object whose name, namespace or uid is none that an API server
  * gives has no record: these words go into JSON as they stand, and an empty one names all objects of a path. */
 #include <mobula/control.h>
 

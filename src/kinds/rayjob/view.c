@@ -1,5 +1,5 @@
 /* RayJobs: what a decision about one may look at, and how it is watched over. Its clusters are records like any others; what the
- * dashboard said is kept beside its record (job_dash.c). */
+ * dashboard said is kept beside its record (ask.c). */
 #include <mobula/kinds.h>
 
 /* ---- the record's other half ---- */
