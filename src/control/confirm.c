@@ -1,7 +1,7 @@
-/* Whether a cluster is still there, or a job. The garbage collector takes pods and services after their cluster has gone, and clusters
- * after their job. A watch of clusters that has fallen silent does not tell of that, and whoever puts back what is missing makes it as fast
- * as it is taken. So what went by another hand than ours raises a doubt, and the cluster is read before anything else is done for it. It is
- * read by a list of its name: that takes no right beyond those of a watch. */
+/* Confirms that a custom resource still exists before its missing children are created again. The garbage collector deletes children after
+ * their owner. If the owner's watch has stalled, its DELETED event is missing, and an operator that recreates every missing child would
+ * work against the garbage collector without end. So when somebody else deleted a child, the owner is read first. It is read by a list with
+ * a field selector on its name, which needs no right beyond those of the watch. */
 #include <mobula/control.h>
 
 enum { MISSED = 2 };
@@ -18,7 +18,8 @@ static void still_unsure(struct op *op, struct cluster *c)
     cluster_wake_at(op, c, c->not_before_ms);
 }
 
-/* Most often its end is only on its way here. When it is still not known a moment later, the watch is not to be trusted any more. */
+/* The resource was not found. Usually its DELETED event is about to arrive. If it has not come a moment later, the watch is no longer
+ * trusted, and a consistent list is requested. */
 static void missed(struct op *op, struct cluster *c)
 {
     still_unsure(op, c);
@@ -29,7 +30,7 @@ static void missed(struct op *op, struct cluster *c)
     kube_watch_refresh(source_of(c->space, c->kind)->watch, op->now);
 }
 
-/* Returns false when the answer is no list. */
+/* False: the answer is not a list. */
 static bool read_list(struct op *op, struct cluster *c, struct slice body)
 {
     struct err e = {0};
@@ -41,7 +42,7 @@ static bool read_list(struct op *op, struct cluster *c, struct slice body)
     struct jval k, item;
     for (struct jiter it = json_iter(json_get(json_root(&doc), "items")); json_next(&it, &k, &item);) {
         if (!json_str_eq(json_get(item, "metadata.uid"), slice_of(c->uid)))
-            continue; /* made again under its name */
+            continue; /* another object, created later under the same name */
         if (!kube_version_parse(json_get_str(item, "metadata.resourceVersion", &op->event_arena), &version))
             return false;
         c->missed = 0;
@@ -79,7 +80,7 @@ void cluster_confirm(struct op *op, struct cluster *c)
                              .owner = op,
                              .about = c,
                              .tag = (uint64_t)(uintptr_t)c};
-    c->unsure = false; /* what goes from now on is another doubt */
+    c->unsure = false; /* deletions from now on need a confirmation of their own */
     if (!kube_call(op->client, &r, op->now, &e)) {
         still_unsure(op, c);
         return;

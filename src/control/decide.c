@@ -6,7 +6,7 @@
 static struct slice object_text(const struct cluster *c, struct slice meta, struct slice spec, struct arena *a)
 {
     struct slice api = c->kind->api_version;
-    meta = slice_skip(slice_head(meta, meta.len - 1), 1); /* without its braces */
+    meta = slice_skip(slice_head(meta, meta.len - 1), 1); /* without the braces */
     char gone[TIME_TEXT_MAX];
     return arena_printf(a,
                         "{\"apiVersion\":\"%.*s\",\"kind\":\"%s\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"%.*s\",\"uid\":\"%s\","
@@ -119,7 +119,7 @@ void decide_one(struct op *op, struct cluster *c)
     }
     space_tell_absent(c->space, c->kind);
     if (!space_synced(c->space, c->kind) || c->work || c->in_flight)
-        return; /* it is touched again when that is over */
+        return; /* it is touched again when the backoff or look-up ends */
     int64_t due = c->not_before_ms > c->decided_ms + pace_ms(c) ? c->not_before_ms : c->decided_ms + pace_ms(c);
     if (op->now.mono_ms < due) {
         cluster_wake_at(op, c, due);

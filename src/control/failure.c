@@ -1,4 +1,4 @@
-/* Failures of an object, counted for each of its parts, so that nothing is done again in a tight loop. */
+/* Consecutive failures, counted for each part of an object (a worker group, the head), from which its backoff follows. */
 #include <mobula/control.h>
 
 static bool same_group(const struct failing *f, struct slice group, bool head)

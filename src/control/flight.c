@@ -1,5 +1,5 @@
-/* Answers move records. What was created is in the cache before the next decision; what was refused is counted against its group; what is
- * unknown is looked up by name before anything else is done for that cluster. */
+/* What an answer does to the records. A created object is in the cache before the next decision; a refusal is counted against its group; a
+ * write with an unknown outcome is looked up by name before anything else is done for that record. */
 #include <mobula/control.h>
 
 struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *version)
@@ -18,7 +18,7 @@ struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *
 void log_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text, int64_t again_ms)
 {
     if (!op->leading || op->stopping)
-        return; /* what was recalled is no trouble */
+        return; /* calls are cancelled when leadership ends or the process stops: no failure */
     if (say_failed(op, f->failed, verb_number(f->verb), said_of(c, SLICE(""), 0)))
         log_warn("call failed", LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF_CSTR("action", verb_name(f->verb)),
                  LF_CSTR("object", f->name), LF_CSTR("error", text), LF_INT("retry_in_ms", again_ms - op->now.mono_ms));
@@ -32,7 +32,7 @@ static void keep_asked(struct cluster *c, const struct flight *f)
 
 void cluster_wait(struct op *op, struct cluster *c, const struct flight *f, const char *text)
 {
-    enum { LOOK_AGAIN_MS = 1000, PATIENCE = 16 }; /* so that nobody waits much longer than it took */
+    enum { LOOK_AGAIN_MS = 1000, PATIENCE = 16 }; /* 1 s at first, so that little time is lost once the older object is gone */
     work_drop(c);
     if (op->now.mono_ms >= c->not_before_ms) {
         c->not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->waits / PATIENCE, LOOK_AGAIN_MS, OPERATOR_BACKOFF_MAX_MS);
@@ -44,7 +44,7 @@ void cluster_wait(struct op *op, struct cluster *c, const struct flight *f, cons
     log_trouble(op, c, f, text, c->not_before_ms);
 }
 
-/* Of the calls that were in flight together, one counts. */
+/* Several calls of a record can fail together: they count as one failure for the backoff. */
 void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text)
 {
     work_drop(c);
@@ -76,7 +76,7 @@ int answer_failed(const struct kube_answer *a)
     return a->outcome == KUBE_REFUSED || a->err.code == ERR_STATUS ? a->told : (int)a->err.code;
 }
 
-/* A policy of the namespace against a container that nobody finds in the manifest. */
+/* A LimitRange or quota may refuse a container that is not in the user's manifest, because we add it. */
 const char *answer_way_out(const struct kube_status *s)
 {
     struct slice text = slice_of(s->message);
@@ -93,28 +93,29 @@ const char *answer_words(const struct kube_answer *a, char out[ANSWER_WORDS])
     return out;
 }
 
-/* The credentials, the load, a write at the same time. */
+/* Expired credentials, overload, a concurrent write, a namespace that is being deleted. */
 bool answer_passing(const struct kube_status *s)
 {
     bool conflict = s->code == 409 && s->reason != KUBE_ALREADY_EXISTS && !s->manager_conflict;
     return s->code >= 500 || s->code == 401 || s->code == 408 || s->code == 429 || conflict || s->namespace_terminating;
 }
 
-/* The server, or who stands before it, is in trouble: it may have carried out what was asked all the same. */
+/* The server, or a gateway in front of it, failed. The write may have happened nevertheless. */
 bool answer_troubled(const struct kube_answer *a)
 {
     return a->outcome == KUBE_REFUSED && (a->status.code >= 500 || a->status.code == 408);
 }
 
-/* The cluster has gone meanwhile. Should it be there all the same, it finds nothing that was only begun. */
+/* The resource was deleted while the call was in flight. In case that was wrong (a 404 that a proxy made up), marks of the failed call are
+ * removed, so that the record is as it was before. */
 static void too_late(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     if (a->outcome != KUBE_OK && f->verb->undone)
         f->verb->undone(op, f, a);
 }
 
-/* It has waited for a connection, or at a server that is busy, for too long. Nothing has happened: it is decided anew. A server that goes
- * on saying so is told of. */
+/* The call waited too long for a connection or for a busy server and was never sent. The record is decided again. If the server answered
+ * (429), the failure is logged. */
 static void not_sent(struct op *op, const struct flight *f, const struct err *why)
 {
     if (f->verb->by_us)
@@ -124,13 +125,13 @@ static void not_sent(struct op *op, const struct flight *f, const struct err *wh
         log_trouble(op, f->c, f, why->text, op->now.mono_ms);
 }
 
-/* Retry-After is kept up to the longest pause that is taken without it: a gateway that says an hour is most often back sooner. */
+/* Obeys Retry-After up to OPERATOR_BACKOFF_MAX_MS, the longest pause without one: a gateway that says an hour is usually back sooner. */
 static void keep_pause(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     if (a->outcome != KUBE_REFUSED || a->status.retry_after_ms <= 0)
         return;
     int64_t ms = a->status.retry_after_ms < OPERATOR_BACKOFF_MAX_MS ? a->status.retry_after_ms : OPERATOR_BACKOFF_MAX_MS;
-    f->not_before_ms = op->now.mono_ms + ms + (int64_t)rng_below(&op->rng, (uint64_t)ms / 8 + 1); /* not all of us at the same moment */
+    f->not_before_ms = op->now.mono_ms + ms + (int64_t)rng_below(&op->rng, (uint64_t)ms / 8 + 1); /* jitter: up to an eighth */
 }
 
 void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
@@ -147,7 +148,8 @@ void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct 
         warnings_heard(op, f, a->warnings);
         if (f->verb->answer(op, f, a))
             return;
-        if (a->outcome == KUBE_OK && c->not_before_ms <= now.mono_ms) /* an answer may be good and bring trouble still */
+        if (a->outcome == KUBE_OK &&
+            c->not_before_ms <= now.mono_ms) /* else the verb has just asked for a backoff, although the call succeeded */
             c->trouble = c->waits = 0;
     } else {
         too_late(op, f, a);

@@ -1,5 +1,5 @@
-/* Custom resources and services become records. Pods: kinds/pod/keep.c. An object whose name, namespace or uid is none that an API server
- * gives has no record: these words go into JSON as they stand, and an empty one names all objects of a path. */
+/* Turns custom resources into records. An object gets no record if its name, namespace or uid is one that no API server would give: these
+ * texts are written into JSON and paths without escaping, and an empty name in a path would mean all objects. */
 #include <mobula/control.h>
 
 struct jval controller_ref(struct jval object, struct slice kind)
@@ -16,7 +16,7 @@ struct slice controller_uid(struct jval object, struct slice kind, struct arena 
     return json_get_str(controller_ref(object, kind), "uid", a);
 }
 
-/* The annotations but kubectl's copy of the whole object. */
+/* The annotations without kubectl's last-applied copy of the whole object. */
 static void write_annotations(struct jval annotations, struct jout *w, struct arena *a)
 {
     struct jval k, v;
@@ -52,14 +52,14 @@ static const struct istr *intern_meta(struct op *op, struct jval metadata, const
     return intern_get(&op->strings, buf_slice(b));
 }
 
-/* Returns whether it is another. */
+/* Returns whether the status differs from the record's. */
 static bool keep_status(struct cluster *c, struct slice status)
 {
     if (c->status_len == status.len && (status.len == 0 || memcmp(c->status, status.ptr, status.len) == 0))
         return false;
     mem_free(c->status);
     c->status = NULL;
-    c->status_ours = false; /* the answer to our own write says otherwise, if it is that */
+    c->status_ours = false; /* set again by the answer to our own write, if this status came from it */
     c->status_len = status.len;
     if (status.len) {
         c->status = mem_alloc(status.len);
@@ -99,7 +99,7 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
     }
     c->version = version;
     int64_t generation = json_get_int(metadata, "generation", 0);
-    changed |= generation != c->generation; /* the same spec again after another one that was not seen: status tells which was observed */
+    changed |= generation != c->generation; /* the spec may have changed and changed back unseen: observedGeneration must still follow */
     if (generation != c->generation) {
         warnings_drop(op, c);
         c->kind->respecified(op, c);
@@ -115,13 +115,13 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
     changed |= keep_interned(op, &c->meta, intern_meta(op, metadata, c->kind));
     bool status = keep_status(c, json_raw(json_get(object, "status")));
     if (fresh)
-        c->kind->lead(op, c, true); /* what whoever led before has counted stands in its status */
+        c->kind->lead(op, c, true); /* the previous leader's counters are in its status */
     if (c->kind->kept)
         c->kind->kept(op, c, object, round, changed, status);
     if (changed) {
-        work_drop(c); /* what was decided for the old spec is not carried further */
+        work_drop(c); /* the rest of the plan was decided for the old spec */
         cluster_reread(op, c);
     }
-    if (changed || round != 0) /* the answer to our own status write is no news */
+    if (changed || round != 0) /* the answer to our own status write is nothing to decide on */
         cluster_touch(op, c);
 }

@@ -1,14 +1,14 @@
-/* Objects by kind, namespace and name, and who wants to hear of a name, whether there is an object or not. An object is found in one step
- * however many there are: a thousand jobs that each look for a cluster do not walk through a thousand clusters each. */
+/* An index of objects by kind, namespace and name, and the records that watch a name, whether or not an object has it. A look-up is one
+ * hash probe: a thousand jobs that each wait for a cluster do not scan a thousand records each. */
 #include <mobula/control.h>
 
 enum { KEY_MAX = 2 * sizeof(void *) + LIMIT_KUBE_NAME };
 
 struct name_entry {
-    void *object; /* NULL: none, as far as one knows */
+    void *object; /* NULL: no object of this name is known */
     struct name_watch *watches;
     uint32_t len;
-    /* The key: from here on. */
+    /* the key begins here */
     const struct kind *kind;
     const struct istr *ns;
     char name[];
@@ -36,7 +36,7 @@ static struct name_entry *entry_find(const struct op *op, const struct kind *kin
     return map_get(&op->names, key_make(key, kind, ns, name));
 }
 
-/* NULL: no object can have that name. */
+/* NULL: the name is longer than any object's. */
 static struct name_entry *entry_make(struct op *op, const struct kind *kind, const struct istr *ns, struct slice name)
 {
     struct name_entry *e = entry_find(op, kind, ns, name);
@@ -71,7 +71,7 @@ void name_leave(struct op *op, const struct kind *kind, const struct istr *ns, s
 {
     struct name_entry *e = entry_find(op, kind, ns, name);
     if (!e || e->object != object)
-        return; /* a newer one has the name: the end of this one was not heard of */
+        return; /* a newer object has the name; the DELETED event of this one came late or was lost */
     e->object = NULL;
     entry_settle(op, e);
 }

@@ -2,7 +2,7 @@
 
 _Static_assert(LIMIT_KUBE_NAMESPACE == 63, "a namespace is a label, and the key has room for one");
 
-/* Whether there can be such a record. The uid keeps its NUL: struct cluster has both under one name. */
+/* Whether uid and namespace can form a key. The uid keeps its NUL, because struct cluster.uid and .key share their bytes. */
 static bool key_of(char key[RECORD_KEY_MAX], struct slice uid, struct slice ns)
 {
     if (uid.len != UID_TEXT_MAX || !name_dns1123_label(uid) || !name_dns1123_label(ns))
@@ -62,7 +62,7 @@ void cluster_touch(struct op *op, struct cluster *c)
     op->dirty_last = c;
 }
 
-/* ---- whose a cluster is ---- */
+/* ---- owners ---- */
 
 void cluster_own(struct op *op, struct cluster *c, struct cluster *job)
 {
@@ -73,7 +73,7 @@ void cluster_own(struct op *op, struct cluster *c, struct cluster *job)
         *c->owned_at = c->next_owned;
         if (c->next_owned)
             c->next_owned->owned_at = c->owned_at;
-        cluster_touch(op, before); /* perhaps nothing is left of it */
+        cluster_touch(op, before); /* it may have been kept only for this child */
     }
     c->owner = job;
     c->next_owned = NULL;
@@ -153,11 +153,12 @@ void cluster_gone(struct op *op, struct cluster *c)
     cluster_tell(op, c);
     if (c->owner && !c->by_us)
         cluster_doubt(c->owner);
-    cluster_own(op, c, NULL); /* here, and not when nothing is left of it: two that name each other would wait for each other */
+    cluster_own(op, c, NULL); /* now, not when the record is freed: two records that own each other would wait for each other */
     c->by_us = false;
-    forget_content(op, c); /* at once: while answers are on their way it may come back, as after a 404 that was none */
+    forget_content(op,
+                   c); /* now, because the record stays while requests are in flight, and the resource may reappear if a 404 was wrong */
     work_drop(c);
-    if (c->in_flight) /* what names it as its owner is not sent any more: another may have its name by now */
+    if (c->in_flight) /* drop requests that name it as owner: a new object may have its name by now */
         kube_calls_recall(op->client, op, c, op->now);
     timer_set(op, c, TIME_NEVER);
     cluster_settle(op, c);

@@ -1,4 +1,4 @@
-/* What was done, in one line for the log, one event per decision, and the legacy kind's "<cluster>:" lines. */
+/* Log lines and Kubernetes events about a record, and the memory that suppresses repeated lines. */
 #include <mobula/control.h>
 
 uint64_t said_of(const struct cluster *c, struct slice words, uint64_t more)
@@ -39,7 +39,7 @@ void say_event(struct op *op, struct cluster *c, bool warning, const char *reaso
     kube_event_say(op->events, &ev, op->now);
 }
 
-/* What a decision has to say. */
+/* VERB_SAY: an event that a decision asked for. */
 void say_planned(struct op *op, struct cluster *c, const struct action *act)
 {
     if (act->logged && say_once(op, SAID_CLUSTER, said_of(c, act->text, verb_number(act->verb))))

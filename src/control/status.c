@@ -1,4 +1,4 @@
-/* The status of what is decided on: how it is written, and what an answer to that means. */
+/* Writes of a custom resource's status: the request, and what its answer means. */
 #include <mobula/control.h>
 
 bool make_status(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
@@ -11,7 +11,7 @@ bool make_status(struct op *op, struct cluster *c, const struct action *act, str
     return buf_put(&op->body, act->text);
 }
 
-/* Pods do not wait for a status that is not taken: only it is held back. */
+/* A refused status holds back only further status writes, not pods. */
 bool answer_status(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     uint64_t version = 0;
@@ -26,12 +26,12 @@ bool answer_status(struct op *op, struct flight *f, const struct kube_answer *a)
         if (c->status_not_before_ms < f->not_before_ms)
             c->status_not_before_ms = f->not_before_ms;
         if (c->kind->goes_by_status && (a->outcome == KUBE_UNKNOWN || answer_troubled(a)))
-            cluster_doubt(c); /* a job goes on from where its status says that it is: one that is over might begin again */
+            cluster_doubt(c); /* the state machine is in status: deciding on an outdated one could start a finished job again */
         if (gone) { /* deleted, perhaps made again: the watch tells. Until it does, pods of a cluster that is no more are not made for ever
                      */
             work_drop(c);
             cluster_doubt(c);
-            if (c->not_before_ms < c->status_not_before_ms) /* else a call of the same plan was told to wait longer */
+            if (c->not_before_ms < c->status_not_before_ms) /* else a call of the same plan has to wait longer already */
                 c->not_before_ms = c->status_not_before_ms;
             cluster_wake_at(op, c, c->not_before_ms);
             return false;
@@ -54,7 +54,7 @@ bool answer_status(struct op *op, struct flight *f, const struct kube_answer *a)
     return false;
 }
 
-/* It has no room: it is written again when it is another, or after a while. Nothing else waits for it. */
+/* The status exceeds LIMIT_JSON_ITEM. It is tried again when it has changed, or after a while; nothing else waits for it. */
 void status_failed(struct op *op, struct cluster *c, const struct action *act, const char *text)
 {
     (void)act;

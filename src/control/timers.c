@@ -1,4 +1,5 @@
-/* A binary heap of clusters by the time they want to be looked at again; each knows its place, so that a time may move either way. */
+/* A binary heap of records by wake_ms, the time of their next decision. Each record knows its place in the heap, so its time can be moved
+ * in either direction. */
 #include <mobula/control.h>
 
 static void place(struct op *op, struct cluster *c, uint32_t at)

@@ -1,8 +1,9 @@
-/* Carries plans out: clusters with work stand in a ring, and each gets a few actions per turn while the client's window has room, so that
- * one cluster's thousand pods do not delay another cluster's first. Bodies are built when their turn comes: what waits is small. */
+/* Carries plans out, with fair queueing: records with work form a ring, and each gets a few actions per turn while the client's request
+ * window has room, so that one cluster's thousand pods do not delay another cluster's first. A body is built when its turn comes: until
+ * then an action is a small record. */
 #include <mobula/control.h>
 
-/* Most clusters have no more actions than this: their spec is read once for all of them and not once for each. */
+/* Most plans have no more actions than this, so the spec is parsed once per plan and not once per action. */
 enum { ACTIONS_PER_TURN = 8 };
 
 void ring_add(struct op *op, struct cluster *c)
@@ -42,7 +43,7 @@ void work_settle(struct op *op, struct cluster *c)
     cluster_touch(op, c);
 }
 
-/* Pods, services, clusters of jobs. What a server drops of a status that we write is nobody's mistake. */
+/* Pods, services and clusters of jobs hold text of the user's template. A status does not, so warnings about it are not asked for. */
 static bool holds_users_words(enum verb_how how)
 {
     return how == VERB_CREATE || how == VERB_APPLY || how == VERB_DRY_RUN;
@@ -116,8 +117,8 @@ static bool is_old(const struct op *op, const struct cluster *c)
     return c->present && c->work && op->now.mono_ms >= c->work->began_ms + OPERATOR_PLAN_MS;
 }
 
-/* What was decided so long ago was right for what was seen then. It is decided anew, in its place: or who waits long for their turns would
- * stand behind those who have come later, again and again. */
+/* A plan that has waited OPERATOR_PLAN_MS was decided on an outdated view. The record is decided again but keeps its place in the ring;
+ * otherwise a record that waits long would fall behind newer ones again and again. */
 static void renew(struct op *op, struct cluster *c)
 {
     work_drop(c);
@@ -125,20 +126,21 @@ static void renew(struct op *op, struct cluster *c)
     decide_one(op, c);
 }
 
-/* One turn of a cluster, which the next step goes on with when the window is full. Returns false when the client takes no more calls. */
+/* One turn of a record. If the request window fills up, the next step continues the same turn. False: the client takes no more calls. */
 static bool take_turn(struct op *op, struct cluster *c)
 {
     struct work *w = c->work;
     while (c->present && w && w->next < w->count && op->turn < ACTIONS_PER_TURN) {
         if (kube_client_room(op->client) == 0 || !execute_one(op, c, &w->actions[w->next]))
             return false;
-        w->next++; /* … of a plan that may have been dropped meanwhile */
+        w->next++; /* execute_one may have dropped the plan's rest, but never frees it */
         op->turn++;
     }
     return true;
 }
 
-/* After a time in which nothing went on all plans are old, and what comes of them need not be a call: the window does not bound them. */
+/* After a long pause all plans are old, and deciding again need not result in a call, so the request window does not limit the number of
+ * decisions: OPERATOR_DECISIONS does. */
 bool execute_all(struct op *op)
 {
     for (int renewals = 0; op->ring_first;) {

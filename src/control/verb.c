@@ -1,4 +1,4 @@
-/* Verbs: those that every kind has, and what all of them have in common. */
+/* The verbs that every kind has, and look-ups in the table of verbs. */
 #include <mobula/control.h>
 
 const struct verb verb_status = {

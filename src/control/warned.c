@@ -1,5 +1,6 @@
-/* What the API server warns of when it takes what a cluster is made of: fields that it does not know and drops, versions that will go, pods
- * that a policy would refuse. The user's template has them, so they are told at the cluster: each text once for a generation. */
+/* Warning headers of the API server about accepted objects: unknown fields that it drops, deprecated versions, pods that a Pod Security
+ * policy would refuse. The cause is in the user's template, so the warning becomes an event and a condition of the custom resource, each
+ * text once per generation. */
 #include <mobula/control.h>
 
 static bool has_line(struct slice lines, struct slice line)
@@ -13,7 +14,7 @@ static bool has_line(struct slice lines, struct slice line)
 static void tell(struct op *op, const struct flight *f, struct slice text)
 {
     struct cluster *c = f->c;
-    char note[2 * LIMIT_KUBE_EVENT_NOTE]; /* cut where it is sent */
+    char note[2 * LIMIT_KUBE_EVENT_NOTE]; /* say_event cuts it to LIMIT_KUBE_EVENT_NOTE */
     if (say_once(op, SAID_CLUSTER, said_of(c, text, verb_number(f->verb))))
         log_warn("the API server warns", LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF_CSTR("object", f->name),
                  LF_CSTR("action", f->verb->name), LF("warning", text));
@@ -27,7 +28,7 @@ void warnings_heard(struct op *op, const struct flight *f, struct slice lines)
     struct slice known = c->warned ? istr_slice(c->warned) : SLICE("");
     struct buf all;
     if (f->generation != c->generation)
-        return; /* of a spec that is no more */
+        return; /* it was about an older spec */
     buf_init(&all, LIMIT_KUBE_WARNINGS * (LIMIT_KUBE_WARNING + 1));
     buf_put(&all, known);
     uint32_t count = 0;
