@@ -141,6 +141,7 @@ struct ray_gcs_answer {
     bool new_session;              /* STATE: the session has changed: the head was restarted */
     bool accepted;                 /* DRAIN: the node will drain */
     struct slice node;             /* DRAIN: its id */
+    struct slice pod;              /* DRAIN: the pod's name, as given to ray_gcs_drain */
     struct slice words;            /* DRAIN: why it was refused, cleaned */
     const struct ray_state *state; /* STATE that worked, else NULL */
     int64_t took_ms;
@@ -179,6 +180,7 @@ struct ray_drain {
     bool preempt;         /* no raylet refuses it; else the node drains only if it is still idle */
     int64_t deadline_ms;  /* of a preemption: milliseconds since 1970; else 0 */
     struct slice message; /* for people, in Ray's own state of the node */
+    struct slice pod;     /* its name: comes back with the answer, for the log */
 };
 bool ray_gcs_drain(struct ray_gcs *g, const struct ray_drain *drain, struct now now, struct err *e);
 

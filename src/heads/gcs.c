@@ -16,7 +16,7 @@ enum {
 
 struct drain {
     struct drain *next;
-    char node[RAY_NODE_ID];
+    char node[RAY_NODE_ID], pod[LIMIT_KUBE_NAME + 1];
     struct buf message;
 };
 
@@ -199,8 +199,10 @@ static void tell(struct ray_gcs *g, struct ray_gcs_answer *a, struct now now)
     a->open = failed && g->opened;
     a->gave_way = g->gave_way;
     a->took_ms = now.mono_ms - g->began_ms;
-    if (drain)
+    if (drain) {
         a->node = (struct slice){drain->node, sizeof drain->node};
+        a->pod = slice_of(drain->pod);
+    }
     g->done(g->user, a, now);
     soon(g->pool, next_of(g)); /* its own: looking at all the others after each answer would be thousands of looks a second for nothing */
     if (drain)
@@ -543,6 +545,7 @@ bool ray_gcs_drain(struct ray_gcs *g, const struct ray_drain *drain, struct now 
         return false;
     }
     memcpy(d->node, drain->node_id.ptr, sizeof d->node);
+    slice_copy(drain->pod, d->pod, sizeof d->pod);
     *g->drains_end = d;
     g->drains_end = &d->next;
     g->drain_count++;

@@ -278,6 +278,21 @@ static bool is_start(struct jval condition)
     return false;
 }
 
+/* Tells what keeps the head from ready as an event and a log line, once for each change of the reason: status shows only the present one,
+ * and a crashing head may be up again when somebody looks. A status without this condition was pruned by the server: no change can be seen.
+ */
+static void say_head_kept(const struct facts *f, struct jval next, struct plan *p)
+{
+    struct slice type = SLICE("HeadPodReady");
+    struct jval was = status_condition(f->prior, type), is = status_condition(next, type);
+    bool kept = f->head && pod_live(f->head) && !f->head->ready && !slice_empty(f->head->words) && !is_start(is);
+    bool first = !json_there(f->prior);
+    if (!kept || !(first || json_there(was)) || json_equal(json_get(was, "reason"), json_get(is, "reason")))
+        return;
+    plan_event(p, true, "HeadPodNotReady", arena_cut(f->a, json_get_str(is, "message", f->a), LIMIT_KUBE_EVENT_NOTE));
+    p->actions[p->count - 1].logged = true;
+}
+
 /* A condition is as it was, but for another reason: demand that was met is not, a head that was starting cannot. Where there was none that
  * is no news: the server may drop what it does not know. */
 static bool other_reason(struct jval prior, struct jval next)
@@ -352,6 +367,7 @@ void decide_status(const struct cluster_view *in, struct plan *p)
         return;
     }
     say_invalid(&f, p);
+    say_head_kept(&f, next, p);
     plan_add(p, &verb_status)->text = patch_text(&f);
     p->status_hash = hash;
     if (mere_progress(prior, next) && other_reason(prior, next))

@@ -191,7 +191,11 @@ static void ask_drains(struct scaling *s, const struct scale_plan *p)
     struct err e = {0};
     for (uint32_t i = 0; i < p->drain_count; i++) {
         const struct scale_drain *d = &p->drains[i];
-        const struct ray_drain ask = {.node_id = d->node_id, .preempt = d->preempt, .deadline_ms = d->deadline_ms, .message = d->message};
+        const struct ray_drain ask = {.node_id = d->node_id,
+                                      .preempt = d->preempt,
+                                      .deadline_ms = d->deadline_ms,
+                                      .message = d->message,
+                                      .pod = slice_of(d->pod->name)};
         if (!ray_gcs_drain(s->gcs, &ask, s->op->now, &e))
             return; /* too many at a time: the next decision asks for the rest */
         struct pod_record *r = map_get(&s->op->pods, slice_of(d->pod->uid));
@@ -344,8 +348,8 @@ static void on_drain(struct scaling *s, const struct ray_gcs_answer *answer)
         snprintf(id + 2 * i, 3, "%02x", (unsigned char)answer->node.ptr[i]);
     uint64_t node = hash64(answer->node, answer->err.code != ERR_NONE ? 2 : answer->accepted);
     if (say_once(s->op, SAID_DRAIN, said_of(s->c, SLICE(""), node)))
-        log_info("autoscaler: drain", LF("namespace", istr_slice(s->c->ns)), LF_CSTR("cluster", s->c->name), LF_CSTR("node", id),
-                 LF_CSTR("answer", what), LF("words", answer->words));
+        log_info("autoscaler: drain", LF("namespace", istr_slice(s->c->ns)), LF_CSTR("cluster", s->c->name), LF("pod", answer->pod),
+                 LF_CSTR("node", id), LF_CSTR("answer", what), LF("words", answer->words));
 }
 
 static const char *reason_of(const struct ray_gcs_answer *answer)

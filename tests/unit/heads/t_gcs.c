@@ -40,6 +40,7 @@ static void on_answer(void *owner, const struct ray_gcs_answer *a, struct now no
     if (a->call == RAY_GCS_DRAIN) {
         l->accepted += a->accepted;
         snprintf(l->words, sizeof l->words, "%.*s", SLICE_ARG(a->words));
+        CHECK_STR(a->pod, "c-small-0");
         CHECK_INT(a->node.len, RAY_NODE_ID);
         memcpy(l->node, a->node.ptr, sizeof l->node);
     }
@@ -180,7 +181,7 @@ static const char node[] = "0123456789012345678901234567";
 
 static bool drain(struct pair *p, const char *id, struct err *e)
 {
-    const struct ray_drain d = {slice_of(id), .message = SLICE("idle for 60 s")};
+    const struct ray_drain d = {.node_id = slice_of(id), .message = SLICE("idle for 60 s"), .pod = SLICE("c-small-0")};
     return ray_gcs_drain(p->log.gcs, &d, p->w.now, e);
 }
 
@@ -211,7 +212,8 @@ static void drains(void)
     struct err e = {0};
     CHECK(!drain(&p, "0123", &e) && e.code == ERR_RANGE);
     test_case("a preemption");
-    const struct ray_drain d = {SLICE("0123456789012345678901234567"), true, 1800000000000, SLICE("spot")};
+    const struct ray_drain d = {
+        .node_id = slice_of(node), .preempt = true, .deadline_ms = 1800000000000, .message = SLICE("spot"), .pod = SLICE("c-small-0")};
     CHECK(ray_gcs_drain(p.log.gcs, &d, p.w.now, NULL));
     headnet_run(&p.w, 10);
     CHECK_SLICE(((struct slice){p.head.drained + 30, p.head.drained_len - 30}), SLICE("\x10\x02\x1a\x04spot\x20\x80\xa0\xf1\xc2\xb1\x34"));

@@ -46,6 +46,8 @@ static void check_line(struct scene *s, struct slice line, const struct plan *p,
         ok = json_parse(&want, rest, &s->a, &e) && has_condition(status, json_root(&want), &s->a);
     else if (slice_eq(word, SLICE("event")))
         ok = has_event(p, rest);
+    else if (slice_eq(word, SLICE("silent")))
+        ok = json_there(status) && !has_event(p, rest);
     else if (slice_eq(word, SLICE("again")))
         ok = slice_int(rest, &ms) && p->next_ms == NOW_MS + ms;
     else if (slice_eq(word, SLICE("nothing")))
