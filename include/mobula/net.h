@@ -1,7 +1,7 @@
-/* net: one event loop and the connections it carries. A link is the same thing for its owner whether a TLS socket, a plain one or the
- * simulator's queue is behind it. What is said over a link is unknown here.
+/* net: the event loop and its connections. A link is a byte stream with the same interface over a TLS socket, a plain socket and the
+ * simulator's queue. This room does not know the protocol spoken over a link.
  *
- * No connection leaves for a name or address that is not on the allowlist: that is checked before DNS is asked. */
+ * No connection is opened to a name or address that is not on the allowlist; this is checked before DNS is asked. */
 #ifndef MOBULA_NET_H
 #define MOBULA_NET_H
 
@@ -13,19 +13,19 @@
 enum link_state {
     LINK_OPENING, /* DNS, TCP, proxy, TLS */
     LINK_OPEN,
-    LINK_ENDED,  /* the peer ended it in order; what it sent before may still be read */
+    LINK_ENDED,  /* closed by the peer in order; bytes received before can still be read */
     LINK_FAILED, /* link_error says at which step */
 };
 
 struct link;
 
-/* Who is told that something happened on a link: embedded by the owner. step is called from net_dispatch only, never from inside another
- * link call, so that an owner may do anything to any link inside it. */
+/* The owner's callback, embedded in the owner's struct: step is called after something happened on the link. It is called from net_dispatch
+ * only, never from inside another link call, so it may call any function on any link. */
 struct link_owner {
     void (*step)(struct link_owner *owner, struct link *l, struct now now);
 };
 
-/* What a kind of link can do; the loop's and the simulator's each fill one. */
+/* Functions of one kind of link: the event loop and the simulator have one table each. */
 struct link_ops {
     struct slice (*peek)(struct link *l);
     void (*used)(struct link *l, size_t n);
@@ -40,15 +40,15 @@ struct link {
     struct link_owner *owner;
     enum link_state state;
     struct err error;
-    int64_t deadline_ms; /* absolute; passing it fails the link with ERR_TIMEOUT; TIME_NEVER. The owner sets it whenever it likes: the one
-                          * given to net_open goes on after the link is open */
-    int64_t peer_expires_us; /* the end of the server's certificate; 0: unknown */
+    int64_t deadline_ms; /* monotonic; then the link fails with ERR_TIMEOUT. TIME_NEVER: none. The owner may change it at any time; the one
+                          * given to net_open stays in force after the link is open */
+    int64_t peer_expires_us; /* wall clock: notAfter of the server's certificate; 0: unknown */
     struct link *ready_next; /* private to net */
     bool ready;
 };
 
-/* Plaintext that has come, and how much of it was used. What is not used stays. While an owner leaves bytes unused, the link stops reading
- * from the wire when its buffer is full: that is the back-pressure. */
+/* Received plaintext, and how many bytes of it were consumed. The rest stays in the buffer. When the buffer is full the link stops reading
+ * from the socket: that is the back-pressure. */
 static inline struct slice link_peek(struct link *l)
 {
     return l->ops->peek(l);
@@ -57,8 +57,8 @@ static inline void link_used(struct link *l, size_t n)
 {
     l->ops->used(l, n);
 }
-/* Where plaintext may be put, and how much was. wrote() also sends. *n may be 0; an owner that was given 0, or that filled all of it, is
- * stepped again when there is room. */
+/* Space for plaintext, and how many bytes of it were written, which also sends them. *n may be 0. An owner that got 0 or filled all of the
+ * space is stepped again when there is room. */
 static inline char *link_room(struct link *l, size_t *n)
 {
     return l->ops->room(l, n);
@@ -67,15 +67,15 @@ static inline void link_wrote(struct link *l, size_t n)
 {
     l->ops->wrote(l, n);
 }
-/* Puts as much of s as fits and takes it off the front; returns whether all of it went. */
+/* Writes as much of *s as fits and removes it from the front. Returns whether all of it was written. */
 bool link_put(struct link *l, struct slice *s);
-/* The owner is done with it: the pointer is dead after this. What was written before is still sent (bounded by a short deadline). */
+/* Closes the link; the pointer is invalid afterwards. Bytes written before are still sent, for at most NET_LINGER_MS. */
 static inline void link_close(struct link *l)
 {
     l->ops->close(l);
 }
 
-/* ---- where links come from ---- */
+/* ---- opening links ---- */
 
 struct net_proxy {
     struct slice host; /* of an http:// proxy that takes CONNECT */
@@ -88,7 +88,7 @@ struct endpoint {
     struct slice host; /* a DNS name without trailing dot, or an IP address without brackets */
     uint16_t port;
     bool tls;
-    struct slice tls_name;   /* what the certificate must be for; empty: host */
+    struct slice tls_name;   /* name that the certificate must have; empty: host */
     struct tls_trust *trust; /* counted by the link while it lives */
     struct tls_identity *identity;
     bool insecure;
@@ -97,21 +97,21 @@ struct endpoint {
 
 struct net {
     const struct net_ops *ops;
-    struct link *ready_first, *ready_last; /* private: who is stepped at the next dispatch */
-    struct link *turn_first;               /* private: who is still to be stepped in this one */
+    struct link *ready_first, *ready_last; /* private: links whose owners are stepped at the next dispatch */
+    struct link *turn_first;               /* private: links not yet stepped in this dispatch */
 };
 
 struct net_ops {
     struct link *(*open)(struct net *n, const struct endpoint *to, struct link_owner *owner, int64_t deadline_ms, struct err *e);
 };
 
-/* NULL with *e when it is refused at once (allowlist, LIMIT_NET_LINKS, malformed host); every later failure shows in the link's state. */
+/* NULL with *e if it is refused at once (allowlist, LIMIT_NET_LINKS, malformed host). Later failures are shown by the link's state. */
 struct link *net_open(struct net *n, const struct endpoint *to, struct link_owner *owner, int64_t deadline_ms, struct err *e);
-/* Marks a link so that its owner is stepped at the next dispatch; also how an owner asks for another turn. */
+/* Makes the next dispatch step the link's owner; an owner may use it to be called again. */
 void net_wake(struct link *l);
-void net_forget(struct link *l); /* for implementations: the link is going away */
-/* Steps the owners of all links on which something happened. Links that become ready meanwhile wait for the next call. Returns whether any
- * did. */
+void net_forget(struct link *l); /* for implementations: called before a link is freed */
+/* Steps the owners of all links on which something happened. Links that become ready meanwhile wait for the next call; returns whether
+ * there are any. */
 bool net_dispatch(struct net *n, struct now now);
 
 /* ---- the egress allowlist ---- */

@@ -1,6 +1,6 @@
-/* operator: binds what is seen to decisions and decisions to calls. Events move records, a moved record marks its cluster dirty, dirty
- * clusters are decided in turn, plans are carried out in turn under the client's window, and answers move records.
- * It is driven by three functions and the net it is given, so the event loop and the simulator drive it alike. */
+/* operator: the operator process without its event loop. Watch events update records, a changed record is queued for a decision, a decision
+ * becomes a plan of requests, and their answers update records again (docs/architecture.md). It is driven by operator_wake, operator_step
+ * and the net it is given, so the event loop and the simulator drive the same code. */
 #ifndef MOBULA_OPERATOR_H
 #define MOBULA_OPERATOR_H
 
@@ -9,59 +9,60 @@
 #include <mobula/net.h>
 #include <mobula/ray.h>
 
-/* How the heads of clusters are reached. */
+/* How GCS and dashboard of a cluster's head are reached. */
 enum operator_access {
-    OPERATOR_DIRECT,  /* by the address of their pod */
-    OPERATOR_SERVICE, /* by that of the head service, where it has one of its own */
-    OPERATOR_PROXY,   /* through the API server: for dashboards only, as it passes no gRPC on. Nothing is scaled by demand then */
+    OPERATOR_DIRECT,  /* by the pod's address */
+    OPERATOR_SERVICE, /* by the head service's address, if it is not headless */
+    OPERATOR_PROXY,   /* through the API server's proxy: dashboards only, since it does not pass gRPC on. So no autoscaling */
 };
 
-/* Which RayClusters are looked after. RayJobs belong to those of ray.io. */
+/* Which API groups are watched (--kinds). RayJobs and RayCronJobs belong to ray.io. */
 enum operator_kinds { OPERATOR_ALL_KINDS, OPERATOR_RAY_IO, OPERATOR_LEGACY };
 
 struct operator_options {
-    const struct slice *namespaces; /* watched; a single empty one: all */
+    const struct slice *namespaces; /* watched; one empty namespace: all of them */
     uint32_t namespace_count;
     struct ray_options ray;
-    struct slice executable; /* bytes of this program, for ConfigMap mobula-tools; empty unless RAY_TOOLS_CONFIGMAP */
-    bool autoscaling;        /* clusters that ask for it are scaled by what their heads say, but where ray.sidecar or they say otherwise */
-    bool submitter_pods;     /* jobs of K8sJobMode are submitted by a pod of their own, and not from here */
+    struct slice executable; /* bytes of this program, for the ConfigMap mobula-tools; empty unless RAY_TOOLS_CONFIGMAP */
+    bool autoscaling;        /* clusters with enableInTreeAutoscaling are scaled by this process, unless ray.sidecar or an annotation says
+                                otherwise */
+    bool submitter_pods;     /* a job of K8sJobMode is submitted by a submitter pod, not by this process */
     enum operator_access access;
-    enum operator_kinds kinds; /* the others are neither watched nor asked for: there may be no right to it */
+    enum operator_kinds kinds; /* other kinds are not requested at all: the Role may not allow it */
     bool leader_elect;
     struct kube_lease_options lease; /* when leader_elect */
-    int64_t fence_ms;                /* for so long who begins to lead makes no workers (OPERATOR_FENCE_MS) */
-    struct slice instance;           /* who reports events: the pod's or host's name */
-    struct net_allow *allow;         /* where heads are put while they are asked; NULL: the net knows no list */
-    /* Reads the file of a time zone, by its name, which leads nowhere else (zone_name_valid). NULL: UTC is the only one. */
+    int64_t fence_ms;                /* a new leader creates no workers for this time (OPERATOR_FENCE_MS) */
+    struct slice instance;           /* reportingInstance of events: the name of the pod or host */
+    struct net_allow *allow;         /* heads are added to it while they are polled; NULL: the net has no allowlist */
+    /* Reads the zoneinfo file of a time zone; zone_name_valid has accepted its name, so it cannot leave the folder. NULL: UTC only. */
     bool (*zone_file)(const void *zones, struct slice name, struct arena *a, struct slice *out, struct err *e);
     const void *zones;
     uint64_t seed;
 };
 
 struct op;
-/* config, net and all slices stay the caller's. */
+/* The caller keeps config, net and all slices alive until operator_free. */
 struct op *operator_new(struct net *net, struct kube_config *config, const struct operator_options *o, struct err *e);
 void operator_free(struct op *op);
 
-/* Call it before every net_dispatch: who has slept beyond its lease (a stopped process, a machine that was suspended) must know so before
- * the answers that wait for it let the next calls out. */
+/* Call it before every net_dispatch. A process that was stopped or suspended for longer than its lease must notice that it no longer leads
+ * before waiting answers make it send the next requests. */
 void operator_wake(struct op *op, struct now now);
 
-/* Reads the credentials of the API server again, now. */
+/* Reads the API server's credentials again at once, not at the next interval. */
 void operator_renew(struct op *op, struct now now);
 
-/* Does all that can be done now and returns when to come again. Call it after every net_dispatch. */
+/* Decides and sends what can be done now, and returns the monotonic time (ms) of its next call. Call it after every net_dispatch. */
 int64_t operator_step(struct op *op, struct now now);
 
-/* No new work is begun; the lease is given up when what is in flight has been answered. True when there is nothing left to wait for. */
+/* Starts no new work. The lease is released when all requests in flight have been answered. True: nothing is left to wait for. */
 bool operator_stop(struct op *op, struct now now);
 
 /* Accepts links on the health and metrics listeners: GET /healthz, /readyz, /metrics. */
 struct link_accept *operator_health(struct op *op);
 struct link_accept *operator_metrics(struct op *op);
 
-/* Ready: all caches complete, and (when elected) somebody leads. Else why not, in words. */
+/* Ready: all lists are complete and, with leader election, a leader is known. False with the reason in *why. */
 bool operator_ready(const struct op *op, struct now now, struct buf *why);
 
 #endif
