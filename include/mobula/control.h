@@ -400,6 +400,8 @@ void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, c
 /* Logs a failed call and when it is retried, unless the same was logged recently. */
 void log_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text, int64_t again_ms);
 void cluster_wait(struct op *op, struct cluster *c, const struct flight *f, const char *text);
+/* Trouble that a retry does not overcome, a 403 for example: an event tells the user, too. */
+void cluster_refused(struct op *op, struct cluster *c, const struct flight *f, const char *text);
 const char *answer_words(const struct kube_answer *a, char out[ANSWER_WORDS]); /* text of a failure: "503 ServiceUnavailable: …" */
 int answer_failed(const struct kube_answer *a);          /* HTTP status of a refusal, err_code of a lost answer; 0: success */
 bool answer_troubled(const struct kube_answer *a);       /* a 5xx or 408: the write may have happened nevertheless */
@@ -451,12 +453,14 @@ struct verb {
     bool (*outdated)(const struct op *op,
                      const struct action *act); /* the object has changed since the decision: skip the action; NULL: never */
     bool (*secret)(int32_t index);              /* request and answer hold a secret: wiped after use; NULL: no */
+    const char *refusal[2]; /* reason of the Warning event when the call is refused: [0]; of a call about a head [1], if not NULL */
 };
 
 extern const struct verb *const verbs[];    /* ended by NULL; defined in kinds/verbs.c */
 uint32_t verb_number(const struct verb *v); /* its place in verbs[], for counters */
 
 bool verb_secret(const struct verb *v, int32_t index);
+const char *verb_refusal(const struct verb *v, int32_t group);
 
 /* status.c: every kind that is decided has these */
 verb_make make_status;

@@ -53,7 +53,7 @@ void sweep_clusters(struct op *op, struct source *from, uint64_t version);
 void object_answered(struct op *op, const struct flight *f, const struct kube_answer *a, const struct kind *what);
 void object_deleting(struct op *op, struct cluster *c); /* its end is the watch's to tell; until then nobody asks for it again */
 /* It cannot be made: counted, and told under this reason of an event. */
-void object_refused(struct op *op, struct cluster *c, const struct verb *what, const char *event, const char *text);
+void object_refused(struct op *op, struct cluster *c, const struct verb *what, const char *text);
 
 /* raycronjob/read.c: every error of a RayCronJob, and what is accepted and has no effect (see ray_job_notes) */
 void raycronjob_check(struct jval object, struct arena *a, struct ray_errors *errors, struct ray_errors *notes);

@@ -25,7 +25,7 @@ static void missed(struct op *op, struct cluster *c)
     still_unsure(op, c);
     if (++c->missed != MISSED)
         return;
-    log_warn("a resource is gone and its watch has not told: all are listed anew", LF_CSTR("resource", c->kind->plural),
+    log_warn("a resource is gone, but its watch sent no DELETED event: a new list is requested", LF_CSTR("resource", c->kind->plural),
              LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name));
     kube_watch_refresh(source_of(c->space, c->kind)->watch, op->now);
 }

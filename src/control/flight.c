@@ -55,6 +55,14 @@ void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, c
     log_trouble(op, c, f, text, c->not_before_ms);
 }
 
+void cluster_refused(struct op *op, struct cluster *c, const struct flight *f, const char *text)
+{
+    char note[2 * LIMIT_KUBE_EVENT_NOTE]; /* cut where it is sent */
+    cluster_trouble(op, c, f, text);
+    snprintf(note, sizeof note, "%s: %s", f->name, text);
+    say_event(op, c, true, verb_refusal(f->verb, f->group), slice_of(note));
+}
+
 bool flight_look(struct op *op, struct flight *f, struct err *e)
 {
     struct kube_request r = {.lane = KUBE_LANE_MAIN,

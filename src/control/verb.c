@@ -23,6 +23,11 @@ enum verb_how verb_how(const struct verb *v)
     return v->how;
 }
 
+const char *verb_refusal(const struct verb *v, int32_t group)
+{
+    return group < 0 && v->refusal[1] ? v->refusal[1] : v->refusal[0];
+}
+
 bool verb_secret(const struct verb *v, int32_t index)
 {
     return v->secret && v->secret(index);

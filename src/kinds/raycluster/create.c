@@ -70,23 +70,15 @@ void group_failed(struct op *op, struct cluster *c, int32_t group, bool ended, c
         say_legacy(op, c, "WARNING", slice_of(note));
 }
 
-/* The reason of the event about a call that cannot be made, or was refused. */
-static const char *event_of(const struct verb *v, int32_t group)
-{
-    if (v->how == VERB_APPLY)
-        return "FailedToCreateService";
-    return group < 0 ? "FailedToCreateHeadPod" : "FailedToCreateWorkerPod";
-}
-
 void group_failed_by(struct op *op, struct cluster *c, const struct action *act, const char *text)
 {
-    group_failed(op, c, act->group, false, event_of(act->verb, act->group), slice_of(text));
+    group_failed(op, c, act->group, false, verb_refusal(act->verb, act->group), slice_of(text));
 }
 
 void flight_failed(struct op *op, const struct flight *f, const char *text)
 {
     if (f->generation == f->c->generation)
-        group_failed(op, f->c, f->group, false, event_of(f->verb, f->group), slice_of(text));
+        group_failed(op, f->c, f->group, false, verb_refusal(f->verb, f->group), slice_of(text));
 }
 
 /* Whether a pod was made, or is still there, cannot be found out. The next plan might call it by another name, as soon as the one that it

@@ -180,7 +180,7 @@ static void say_trouble(struct scaling *s, const char *why, const char *text)
 {
     struct cluster *c = s->c;
     if (say_once(s->op, SAID_HEAD, said_of(c, slice_of(why), 0)))
-        log_warn("autoscaler: the head does not answer: nothing is scaled by demand", LF("namespace", istr_slice(c->ns)),
+        log_warn("autoscaler: cannot read the state of the head: nothing is scaled by demand", LF("namespace", istr_slice(c->ns)),
                  LF_CSTR("cluster", c->name), LF_CSTR("error", text));
 }
 

@@ -58,8 +58,10 @@ void pods_refused(struct op *op, struct flight *f, const struct kube_status *s)
     }
     snprintf(text, sizeof text, "%s%s%s%d %s%s: %s", service ? "service " : "", service ? f->name : "", service ? ": " : "", s->code,
              kube_reason_text(s->reason), answer_way_out(s), s->message);
-    if (answer_passing(s) || (f->verb != &raycluster_create_pod && !service))
+    if (answer_passing(s))
         cluster_trouble(op, f->c, f, text);
+    else if (f->verb->how == VERB_DELETE)
+        cluster_refused(op, f->c, f, text);
     else
         flight_failed(op, f, text);
 }

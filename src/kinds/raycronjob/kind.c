@@ -105,14 +105,9 @@ static bool make_job_delete(struct op *op, struct cluster *c, const struct actio
     return kube_delete_options(&op->body, act->uid, 0, SLICE("Background"));
 }
 
-static void refused(struct op *op, struct cluster *c, const struct verb *verb, const char *text)
-{
-    object_refused(op, c, verb, "FailedToCreateRayJob", text);
-}
-
 static void failed(struct op *op, struct cluster *c, const struct action *act, const char *text)
 {
-    refused(op, c, act->verb, text);
+    object_refused(op, c, act->verb, text);
 }
 
 static void done(struct op *op, const struct flight *f, const struct kube_answer *a)
@@ -136,7 +131,7 @@ static void find_job(struct op *op, struct flight *f, const char *text)
     if (job && job->owner != f->c) {
         char words[ERR_TEXT_MAX];
         snprintf(words, sizeof words, "RayJob %s exists and belongs to somebody else: delete it", f->name);
-        refused(op, f->c, f->verb, words);
+        object_refused(op, f->c, f->verb, words);
         return;
     }
     if (!job)
@@ -155,19 +150,30 @@ static bool answer_job(struct op *op, struct flight *f, const struct kube_answer
     op->stats.refused[verb_number(f->verb)] += no;
     op->stats.unknown += a->outcome == KUBE_UNKNOWN;
     const char *text = answer_words(a, words);
+    bool final = no && !answer_passing(&a->status);
     if (create && no && a->status.reason == KUBE_ALREADY_EXISTS)
         find_job(op, f, text);
-    else if (create && no && !answer_passing(&a->status))
-        refused(op, f->c, f->verb, text);
+    else if (create && final)
+        object_refused(op, f->c, f->verb, text);
+    else if (final)
+        cluster_refused(op, f->c, f, text);
     else
         cluster_trouble(op, f->c, f, text);
     return false;
 }
 
-const struct verb raycronjob_create_job = {
-    .name = "create-run", .how = VERB_CREATE, .make = make_job, .answer = answer_job, .failed = failed};
-const struct verb raycronjob_delete_job = {
-    .name = "delete-run", .how = VERB_DELETE, .make = make_job_delete, .answer = answer_job, .failed = failed};
+const struct verb raycronjob_create_job = {.name = "create-run",
+                                           .how = VERB_CREATE,
+                                           .make = make_job,
+                                           .answer = answer_job,
+                                           .failed = failed,
+                                           .refusal = {"FailedToCreateRayJob"}};
+const struct verb raycronjob_delete_job = {.name = "delete-run",
+                                           .how = VERB_DELETE,
+                                           .make = make_job_delete,
+                                           .answer = answer_job,
+                                           .failed = failed,
+                                           .refusal = {"FailedToDeleteRayJob"}};
 
 /* ---- the kind ---- */
 

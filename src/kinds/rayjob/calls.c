@@ -108,7 +108,7 @@ bool job_make_submitter(struct op *op, struct cluster *c, const struct action *a
 
 /* ---- answers ---- */
 
-void object_refused(struct op *op, struct cluster *c, const struct verb *what, const char *event, const char *text)
+void object_refused(struct op *op, struct cluster *c, const struct verb *what, const char *text)
 {
     struct group_failures *f = failures_of(op, c, SLICE_NONE, true, true);
     char what_failed[100];
@@ -126,17 +126,12 @@ void object_refused(struct op *op, struct cluster *c, const struct verb *what, c
                  LF_CSTR("reason", text), LF_INT("failures", f->count), LF_INT("retry_in_ms", f->not_before_ms - op->now.mono_ms));
     char note[2 * LIMIT_KUBE_EVENT_NOTE]; /* cut where it is sent */
     snprintf(note, sizeof note, "%s: %s", what->name, text);
-    say_event(op, c, true, event, slice_of(note));
-}
-
-static void refused(struct op *op, struct cluster *c, const struct verb *what, const char *text)
-{
-    object_refused(op, c, what, what == &rayjob_create_submitter ? "FailedToCreateRayJobSubmitter" : "FailedToCreateRayCluster", text);
+    say_event(op, c, true, verb_refusal(what, 0), slice_of(note));
 }
 
 void job_failed_by(struct op *op, struct cluster *c, const struct action *act, const char *text)
 {
-    refused(op, c, act->verb, text);
+    object_refused(op, c, act->verb, text);
 }
 
 static void say(struct op *op, const struct flight *f, const char *reason, const char *done)
@@ -235,7 +230,9 @@ bool job_answer(struct op *op, struct flight *f, const struct kube_answer *a)
     if (create && exists)
         find_named(op, f);
     if (create && final)
-        refused(op, f->c, f->verb, text);
+        object_refused(op, f->c, f->verb, text);
+    else if (final)
+        cluster_refused(op, f->c, f, text);
     else
         cluster_trouble(op, f->c, f, text);
     return false;

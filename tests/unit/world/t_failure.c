@@ -102,6 +102,29 @@ static void test_together(void)
     world_free(&w);
 }
 
+/* What the operator may not delete stays: its user has to be told, and nothing is said to be deleted. */
+static void test_delete_refused(void)
+{
+    struct world w;
+    test_case("a webhook refuses the deletion of pods: an event says so, and none says that they were deleted");
+    make_world(&w, false);
+    apply(&w, "c", 3);
+    world_run(&w, 5000);
+    CHECK(is_ready(&w, "c"));
+    override(&w, "DELETE", pods_path, 403, false, UINT32_MAX);
+    scale(&w, "c", 1);
+    world_run(&w, 60 * 1000);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 4);
+    CHECK(tells(&w, "FailedToDeletePod", ": 403 Forbidden"));
+    CHECK(!tells(&w, "FailedToCreateWorkerPod", ""));
+    CHECK(!tells(&w, "Created", "deleted"));
+    CHECK(w.sent.deletes < 40);
+    override(&w, "DELETE", pods_path, 403, false, 0);
+    world_run(&w, OPERATOR_BACKOFF_MAX_MS + 5000);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 2);
+    world_free(&w);
+}
+
 /* After a failure few come at first, and soon as many as are wanted: whose clock is ahead has to wait no longer for that. */
 static void test_growth(void)
 {
@@ -495,6 +518,7 @@ int main(void)
     test_crash_loop();
     test_once();
     test_together();
+    test_delete_refused();
     test_growth();
     test_refusals();
     test_limit_range();

@@ -187,6 +187,26 @@ static uint32_t events_of(struct world *w, const char *reason)
     return count;
 }
 
+/* A cluster that may not be deleted runs on, and costs: the RayJob tells of it. */
+static void test_cluster_stays(void)
+{
+    struct world w;
+    test_case("the deletion of its cluster is refused: an event says so, until it is taken");
+    make_job_world(&w, false);
+    apply_job(&w, "j", SHUTDOWN "\"ttlSecondsAfterFinished\":5,");
+    CHECK(run_until(&w, "j", "Complete", 60 * 1000));
+    override(&w, "DELETE", clusters_path, 403, false, UINT32_MAX);
+    world_run(&w, 30 * 1000);
+    CHECK_INT(clusters_now(&w), 1);
+    CHECK(events_of(&w, "FailedToDeleteRayCluster") > 0);
+    CHECK_INT(events_of(&w, "DeletedRayCluster"), 0);
+    override(&w, "DELETE", clusters_path, 403, false, 0);
+    world_run(&w, OPERATOR_BACKOFF_MAX_MS + 5000);
+    CHECK_INT(clusters_now(&w), 0);
+    CHECK_INT(events_of(&w, "DeletedRayCluster"), 1);
+    end_job_world(&w);
+}
+
 /* The shared cluster outlives the RayJob: its head is told to stop as soon as it answers, within a time, and a user is told when it was
  * not. */
 static void test_deleted_in_silence(void)
@@ -527,6 +547,7 @@ int main(void)
     test_ends();
     test_suspend();
     test_selected();
+    test_cluster_stays();
     test_deleted_in_silence();
     test_never_placed();
     test_given_up_long_ago();

@@ -10,7 +10,7 @@ struct lines {
 static void on_line(void *owner, struct slice line)
 {
     struct lines *n = owner;
-    n->silent += memmem(line.ptr, line.len, "the head does not answer", 24) != NULL;
+    n->silent += memmem(line.ptr, line.len, "cannot read the state of the head", 24) != NULL;
     n->drains += memmem(line.ptr, line.len, "autoscaler: drain", 17) != NULL;
     n->set += memmem(line.ptr, line.len, "the wall clock was set", 22) != NULL;
     n->failed += memmem(line.ptr, line.len, "call failed", 11) != NULL;
