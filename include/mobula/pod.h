@@ -8,10 +8,11 @@
 enum { GROUP_HEAD = -1, GROUP_NONE = -2 };
 
 enum { POD_NAME_MAX = 63, UID_TEXT_MAX = 36, IP_TEXT_MAX = 45 };
+enum { POD_OLD_HEAD_MS = 90 * 1000, POD_RECORD_MAX = 272 };
 
 enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN };
 
-/* What is kept of a pod. */
+/* What is kept of a pod: at most POD_RECORD_MAX bytes, however large the pod. */
 struct pod {
     char name[POD_NAME_MAX + 1], uid[UID_TEXT_MAX + 1], ip[IP_TEXT_MAX + 1];
     struct slice group;  /* its worker group; interned by the owner of the record */
@@ -21,12 +22,14 @@ struct pod {
     uint64_t version;    /* resourceVersion of the object that this was read from */
     uint64_t hash;       /* RAY_ANNOTATION_HASH; 0: none */
     int64_t created_us, ready_us; /* wall clock of the API server; ready_us 0: not ready */
+    int64_t run_us;               /* node's clock: when the running Ray container started; 0: it does not run */
     int32_t index;                /* of its replica in the group; -1: no index label (another operator made it) */
     int32_t host;                 /* host number in its replica; 0 if a replica is one pod */
     int32_t exit_code;            /* of the Ray container that ended */
     uint8_t phase;                /* enum pod_phase */
     bool head, ready, deleting;
     bool ended;         /* the Ray container ended and will not be restarted */
+    bool restarted;     /* its kubelet has restarted the Ray container at least once */
     bool stopped;       /* the Ray container does not run at present: it will be restarted, or has ended */
     bool gave_up;       /* our init container timed out waiting for the GCS: counts as ended, though the kubelet restarts it */
     bool unschedulable; /* no node has room for it; see pod_read */
@@ -36,6 +39,11 @@ struct pod {
     bool overtaken;     /* the API server has a newer version that we have not seen: it may have become ready or busy */
     uint16_t idle_s;    /* its node was asked to drain after so many idle seconds; 0: not asked, or for another reason */
 };
+_Static_assert(sizeof(struct pod) <= POD_RECORD_MAX, "a fleet has a hundred thousand of them");
+/* Whether a ready worker still belongs to an earlier head: it became ready before the Ray container of this head started. Without GCS fault
+ * tolerance its raylet cannot join the new head and exits, at most 62 s after it lost the old one. A worker that is still ready
+ * POD_OLD_HEAD_MS after the start of this head counts as joined, whatever its times say. */
+bool pod_of_old_head(const struct pod *worker, const struct pod *head, int64_t now_us);
 /* Reads a Pod object; the caller sets version, counted and the fields after that. group, reason and words lie in the object or in a. A pod
  * of another scheduler, or of a pod group, is never `unschedulable`: such a scheduler may say so of a head until its workers exist. */
 void pod_read(struct jval object, struct arena *a, struct pod *out);

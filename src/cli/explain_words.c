@@ -7,7 +7,8 @@ enum { SAID_MAX = 64 * KIB };
 struct words {
     const struct explain_facts *in;
     const struct ray_cluster *c;
-    bool read; /* the spec has no errors: c is whole */
+    const struct pod *head; /* NULL: none runs or starts */
+    bool read;              /* the spec has no errors: c is whole */
     struct jval status;
     struct arena *a;
     struct buf *out;
@@ -192,6 +193,20 @@ static bool ends(const struct pod *p)
     return p->phase == POD_FAILED || p->phase == POD_SUCCEEDED || p->ended;
 }
 
+static const struct pod *find_head(const struct explain_facts *f)
+{
+    for (uint32_t i = 0; i < f->pod_count; i++)
+        if (f->pods[i].head && !f->pods[i].deleting && !ends(&f->pods[i]))
+            return &f->pods[i];
+    return NULL;
+}
+
+/* Ready, but for a head that has ended. */
+static bool of_old_head(const struct words *w, const struct pod *p)
+{
+    return w->head && !p->head && pod_of_old_head(p, w->head, w->in->now.wall_us);
+}
+
 static struct tally count_pods(const struct words *w, const struct ray_group *g)
 {
     struct tally t = {0};
@@ -199,7 +214,8 @@ static struct tally count_pods(const struct words *w, const struct ray_group *g)
         const struct pod *p = &w->in->pods[i];
         if (!belongs(p, g))
             continue;
-        uint32_t *n = p->deleting ? &t.going : ends(p) ? &t.ended : p->ready ? &t.ready : &t.starting;
+        bool ready = p->ready && !of_old_head(w, p);
+        uint32_t *n = p->deleting ? &t.going : ends(p) ? &t.ended : ready ? &t.ready : &t.starting;
         ++*n;
     }
     return t;
@@ -228,7 +244,8 @@ static void put_pods(const struct words *w, const struct ray_group *g)
     uint32_t told = 0, more = 0;
     for (uint32_t i = 0; i < w->in->pod_count; i++) {
         const struct pod *p = &w->in->pods[i];
-        if (!belongs(p, g) || p->ready || p->deleting)
+        bool old_head = of_old_head(w, p);
+        if (!belongs(p, g) || (p->ready && !old_head) || p->deleting)
             continue;
         if (told == LIMIT_SCALE_TOLD) {
             more++;
@@ -236,7 +253,8 @@ static void put_pods(const struct words *w, const struct ray_group *g)
         }
         told++;
         buf_printf(w->out, "    pod %s: %s", p->name, ends(p) && p->phase == POD_RUNNING ? "Ray has ended" : phases[p->phase]);
-        buf_printf(w->out, ", made %s ago%s%.*s\n", age_text(w, p->created_us), p->words.len ? ": " : "", SLICE_ARG(p->words));
+        struct slice words = old_head ? SLICE("belongs to a head that has ended: Ray exits there and is started again") : p->words;
+        buf_printf(w->out, ", made %s ago%s%.*s\n", age_text(w, p->created_us), words.len ? ": " : "", SLICE_ARG(words));
     }
     if (more)
         buf_printf(w->out, "    and %u pods more\n", more);
@@ -282,6 +300,17 @@ static void put_clamp(const struct words *w, const struct ray_group *g)
         buf_printf(w->out, "    %.*s\n", SLICE_ARG(slice_skip(clamp, sizeof "group : " - 1 + g->name.len)));
 }
 
+/* Nothing fails, and yet the pods are not as many as the status says that there should be: an operator would have acted on that by now. */
+static void put_gap(const struct words *w, const struct ray_group *g, int64_t live, int64_t wanted)
+{
+    if (wanted < 0 || live == wanted || json_get_int(w->status, "observedGeneration", -1) != w->c->generation)
+        return;
+    bool waits = live < wanted && !g->head && (!w->head || w->head->unschedulable);
+    long long off = live > wanted ? live - wanted : wanted - live;
+    buf_printf(w->out, "    %lld pod%s too %s at this moment: %s\n", off, off == 1 ? "" : "s", live > wanted ? "many" : "few",
+               waits ? "no worker is created before the head has a node" : "if that lasts for more than a minute, no operator runs");
+}
+
 static void put_group(const struct words *w, const struct ray_group *g)
 {
     struct tally t = count_pods(w, g);
@@ -308,12 +337,8 @@ static void put_group(const struct words *w, const struct ray_group *g)
     put_outdated(w, g);
     put_clamp(w, g);
     put_pods(w, g);
-    /* Nothing fails, and yet it is not as the status says that it should be: somebody would have acted on that by now. */
-    int64_t live = (int64_t)t.ready + t.starting + t.ended;
-    if (wanted >= 0 && live != wanted && !failures && json_get_int(w->status, "observedGeneration", -1) == w->c->generation)
-        buf_printf(w->out, "    %lld pod%s too %s at this moment: if that lasts for more than a minute, no operator runs\n",
-                   (long long)(live > wanted ? live - wanted : wanted - live), llabs(live - wanted) == 1 ? "" : "s",
-                   live > wanted ? "many" : "few");
+    if (!failures)
+        put_gap(w, g, (int64_t)t.ready + t.starting + t.ended, wanted);
 }
 
 /* ---- scaling ---- */
@@ -428,7 +453,7 @@ void explain_words(const struct explain_facts *f, struct arena *a, struct buf *o
     struct buf b;
     buf_init(&b, EXPLAIN_WORDS_MAX);
     bool read = ray_read(f->object, a, &c, &errors);
-    struct words w = {.in = f, .c = &c, .read = read, .status = json_get(f->object, "status"), .a = a, .out = &b};
+    struct words w = {.in = f, .c = &c, .head = find_head(f), .read = read, .status = json_get(f->object, "status"), .a = a, .out = &b};
     title(&w);
     put_operator(&w);
     put_progress(&w);

@@ -37,6 +37,21 @@ bool pod_outdated(const struct pod *pod, const struct ray_group *spec)
     return pod->hash != 0 && pod->hash != spec->hash;
 }
 
+/* The first head of a cluster that has never restarted has no predecessor: a worker without the init container that waits for the head
+ * may become ready before it. */
+static bool has_predecessor(const struct pod *head, const struct pod *worker)
+{
+    return head->restarted || head->created_us > worker->created_us;
+}
+
+bool pod_of_old_head(const struct pod *worker, const struct pod *head, int64_t now_us)
+{
+    enum { CLOCK_SKEW_MS = 10 * 1000 }; /* a node's clock may be ahead of ours */
+    int64_t runs_ms = (now_us - head->run_us) / 1000;
+    bool recent = head->run_us && runs_ms > -CLOCK_SKEW_MS && runs_ms < POD_OLD_HEAD_MS;
+    return recent && has_predecessor(head, worker) && worker->ready && worker->ready_us && worker->ready_us < head->run_us;
+}
+
 /* Evicted, or lost with its node, it may have no container that ended, and no exit code. */
 struct slice pod_failure_text(const struct pod *pod, struct arena *a)
 {

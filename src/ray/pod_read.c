@@ -126,6 +126,8 @@ static void read_states(struct pod *p, struct jval object, struct arena *a)
     struct jval ray = named(json_get(object, "status.containerStatuses"), json_get_str(container, "name", a));
     struct jval ended = json_get(ray, "state.terminated");
     p->exit_code = (int32_t)json_get_int(ended, "exitCode", 0);
+    p->run_us = read_time(json_get(ray, "state.running.startedAt"), a);
+    p->restarted = json_get_int(ray, "restartCount", 0) > 0;
     p->stopped = p->phase == POD_RUNNING && json_there(ray) && !json_there(json_get(ray, "state.running"));
     p->gave_up = gave_up(object);
     p->ended = p->gave_up || (json_there(ended) && !comes_back(object, container, p->exit_code));

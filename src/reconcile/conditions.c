@@ -108,6 +108,9 @@ static struct slice waits_for_head(const struct facts *f)
 static struct slice lacking(const struct facts *f)
 {
     struct slice trouble = pods_trouble(f->in->pods, f->in->pod_count, f->a);
+    if (slice_empty(trouble) && f->old_head)
+        trouble = arena_printf(f->a, "%lld more belong%s to a head that has ended: Ray exits there and is started again",
+                               (long long)f->old_head, f->old_head == 1 ? "s" : "");
     if (slice_empty(trouble) && !f->service && f->in->errors->count == 0)
         trouble = arena_printf(f->a, "service %.*s is not there", SLICE_ARG(ray_head_service_name(f->in->cluster, f->a)));
     return arena_printf(f->a, "%lld of %lld worker pods and %d of 1 head pod are ready%.*s%s%.*s", (long long)f->all.ready,

@@ -20,6 +20,11 @@ static void gather_head(struct facts *f)
     }
 }
 
+static bool of_old_head(const struct facts *f, const struct pod *pod)
+{
+    return f->head && pod_stands(f->head) && pod_of_old_head(pod, f->head, f->in->now.wall_us);
+}
+
 static void gather_groups(struct facts *f)
 {
     const struct ray_cluster *c = f->in->cluster;
@@ -34,6 +39,10 @@ static void gather_groups(struct facts *f)
             const struct pod *pod = f->in->pods[i];
             if (!counts_for(pod, g) || !pod_stands(pod))
                 continue;
+            if (of_old_head(f, pod)) {
+                f->old_head++;
+                continue;
+            }
             n->running += pod->phase == POD_RUNNING;
             n->ready += pod->ready;
         }
@@ -106,11 +115,12 @@ static bool fails(const struct facts *f)
 }
 
 /* A cluster that was ready stays so while it scales and while workers that somebody deleted are made anew: with the head it is of use. It
- * is ready for the first time, or again, when all of it is. Without its head service nobody finds it. */
+ * is ready for the first time, or again after its head has ended, when all of it is. Without its head service nobody finds it. */
 static bool is_ready(const struct facts *f)
 {
     bool head = f->head && pod_stands(f->head) && f->head->ready && f->service;
-    return head && f->in->errors->count == 0 && !f->suspends && !to_be_renewed(f) && (all_ready(f) || (was_ready(f) && !fails(f)));
+    bool stays = was_ready(f) && !fails(f) && f->old_head == 0;
+    return head && f->in->errors->count == 0 && !f->suspends && !to_be_renewed(f) && (all_ready(f) || stays);
 }
 
 void facts_gather(const struct cluster_view *in, struct jval prior, struct arena *a, struct facts *out)

@@ -351,6 +351,8 @@ void decide_status(const struct cluster_view *in, struct plan *p)
     facts_gather(in, prior, p->arena, &f);
     struct slice text = status_text(&f);
     uint64_t hash = hash64(text, 0);
+    if (f.old_head) /* the end of that time is no event */
+        plan_look_again(p, in->now.mono_ms + POD_OLD_HEAD_MS - (in->now.wall_us - f.head->run_us) / 1000);
     if (hash == in->status_hash)
         return;
     if (!json_parse(&next_doc, text, p->arena, &e))

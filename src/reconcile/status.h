@@ -19,6 +19,7 @@ struct facts {
     struct group_numbers all;     /* workers together */
     uint32_t pods, strangers;     /* not being deleted; of no group */
     int32_t refused;              /* the group whose template the API server refused in a dry run; GROUP_NONE */
+    int64_t old_head;             /* ready worker pods that belong to a head that has ended: not in the numbers above */
     bool valid, ready;            /* valid: no errors in the spec, and none refused */
     bool suspends, suspended;     /* it is to have no pods; and has none */
     bool service;                 /* the head service is there, and stays */

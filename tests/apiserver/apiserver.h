@@ -52,6 +52,7 @@ struct apiserver_config {
     int64_t schedule_ms; /* 20: a new pod gets its node */
     int64_t start_ms;    /* 500: and from there on is Running and Ready */
     int64_t stop_ms;     /* 200: a pod that is asked to stop is gone */
+    int64_t lose_ms;     /* 1000: a worker whose head has ended exits, once another runs (Ray's own need 20 to 60 s) */
     int64_t collect_ms;  /* 50: the garbage collector looks at an object whose owner has gone */
     int64_t bookmark_ms; /* 60000 */
     uint32_t history;    /* 4096: events kept per resource; a watch from before them gets 410 */

@@ -4,6 +4,9 @@
  *   bound        -> Running and Ready start_ms later, with an address and container statuses, once its ConfigMaps are there
  *   deleting     -> gone stop_ms later
  *
+ * Ray in a worker ends when its head does. So when a head runs that is not the first of its cluster, or not for the first time, the workers
+ * that were ready by then exit lose_ms later, and the kubelet starts their containers again, or fails the pod where it must not.
+ *
  * Annotations of a pod make it misbehave:
  *   fake.kubelet/stuck: Unschedulable          it never gets a node
  *   fake.kubelet/stuck: ImagePullBackOff       its first container never starts (any other word will do)
@@ -13,6 +16,7 @@
 #include "request.h"
 
 static const char *const node_name = "model-node";
+static const char *const crashed = "CrashLoopBackOff";
 
 static void later(struct apiserver *s, const struct object *pod, int64_t after_ms)
 {
@@ -223,6 +227,39 @@ static void put_ips(struct apiserver *s, struct node *status)
     dom_put_str(a, dom_push(dom_get(status, "podIPs"), dom_new(a, JSON_OBJECT)), "ip", ip);
 }
 
+static bool is_ready(const struct node *pod)
+{
+    return dom_true(dom_at(dom_get(pod, "status.containerStatuses"), 0), "ready");
+}
+
+static bool has_crashed(const struct node *pod)
+{
+    return slice_eq(dom_str(dom_at(dom_get(pod, "status.containerStatuses"), 0), "state.waiting.reason"), slice_of(crashed));
+}
+
+/* Whether this worker has had a head before the one that runs now. */
+static bool had_another(const struct node *worker, const struct node *head)
+{
+    bool again = dom_int(dom_at(dom_get(head, "status.containerStatuses"), 0), "restartCount", 0) > 0;
+    return again || slice_cmp(dom_str(head, "metadata.creationTimestamp"), dom_str(worker, "metadata.creationTimestamp")) > 0;
+}
+
+static void lose_workers(struct apiserver *s, const struct object *o, const struct node *pod)
+{
+    const struct resource *r = o->of;
+    struct slice type = SLICE("ray.io/node-type"), cluster = version_label(o->now, SLICE("ray.io/cluster"));
+    if (!slice_eq(version_label(o->now, type), SLICE("head")))
+        return;
+    for (size_t i = store_seek(r, o->ns, SLICE("")); i < r->count && slice_eq(r->objects[i]->ns, o->ns); i++) {
+        const struct version *v = r->objects[i]->now;
+        if (!slice_eq(version_label(v, type), SLICE("worker")) || !slice_eq(version_label(v, SLICE("ray.io/cluster")), cluster))
+            continue;
+        const struct node *worker = version_tree(v, &s->scratch);
+        if (is_ready(worker) && had_another(worker, pod))
+            timers_add(s, s->now.mono_ms + s->config.lose_ms, WAKE_LOST, v->uid);
+    }
+}
+
 static void run(struct apiserver *s, struct object *o, struct node *pod)
 {
     struct arena *a = &s->scratch;
@@ -238,37 +275,54 @@ static void run(struct apiserver *s, struct object *o, struct node *pod)
     containers(s, pod, status, RUN_RUNNING, NULL, false);
     put_ips(s, status);
     store_put(s, o->of, o, pod);
+    lose_workers(s, o, pod);
     say(s, o, "Normal", "Started", "kubelet", SLICE("Started all containers"));
     int64_t fail = duration_ms(annotation(pod, "fake.kubelet/fail"), -1), crash = duration_ms(annotation(pod, "fake.kubelet/crash"), -1);
     if (fail >= 0 || crash >= 0)
         later(s, o, fail >= 0 ? fail : crash);
 }
 
-static void fail(struct apiserver *s, struct object *o, struct node *pod)
+static void fail(struct apiserver *s, struct object *o, struct node *pod, const char *reason, struct slice message)
 {
     struct node *status = dom_get(pod, "status");
     dom_put_str(&s->scratch, status, "phase", SLICE("Failed"));
-    dom_put_str(&s->scratch, status, "reason", SLICE("Evicted"));
-    dom_put_str(&s->scratch, status, "message", SLICE("The pod's annotation asked for this."));
+    if (reason) {
+        dom_put_str(&s->scratch, status, "reason", slice_of(reason));
+        dom_put_str(&s->scratch, status, "message", message);
+    }
     conditions(s, status, false, "PodFailed");
     containers(s, pod, status, RUN_FAILED, "Error", false);
     store_put(s, o->of, o, pod);
-    say(s, o, "Warning", "Evicted", "kubelet", SLICE("The pod's annotation asked for this."));
+    if (reason)
+        say(s, o, "Warning", reason, "kubelet", message);
 }
 
-static bool is_ready(const struct node *pod)
-{
-    return dom_true(dom_at(dom_get(pod, "status.containerStatuses"), 0), "ready");
-}
-
+/* The containers exit, or run again after they did. */
 static void crash(struct apiserver *s, struct object *o, struct node *pod)
 {
     struct node *status = dom_get(pod, "status");
     bool up = is_ready(pod);
     conditions(s, status, !up, up ? "ContainersNotReady" : NULL);
-    containers(s, pod, status, up ? RUN_WAITING : RUN_RUNNING, up ? "CrashLoopBackOff" : NULL, up);
+    containers(s, pod, status, up ? RUN_WAITING : RUN_RUNNING, up ? crashed : NULL, up);
     store_put(s, o->of, o, pod);
-    later(s, o, up ? start_ms(s, pod) : duration_ms(annotation(pod, "fake.kubelet/crash"), 0));
+    int64_t next = duration_ms(annotation(pod, "fake.kubelet/crash"), -1);
+    if (up)
+        later(s, o, start_ms(s, pod));
+    else
+        lose_workers(s, o, pod);
+    if (!up && next >= 0)
+        later(s, o, next);
+}
+
+void kubelet_lost(struct apiserver *s, struct object *o)
+{
+    struct node *pod = version_tree(o->now, &s->scratch);
+    if (o->now->deleting || !is_phase(pod, "Running") || !is_ready(pod))
+        return;
+    if (slice_eq(dom_str(pod, "spec.restartPolicy"), SLICE("Never")))
+        fail(s, o, pod, NULL, SLICE_NONE);
+    else
+        crash(s, o, pod);
 }
 
 /* A kubelet tries again and again to mount what is not there. */
@@ -297,8 +351,8 @@ void kubelet_wake(struct apiserver *s, struct object *o)
     else if (is_phase(pod, "Pending"))
         run(s, o, pod);
     else if (is_phase(pod, "Running") && annotation(pod, "fake.kubelet/fail").len)
-        fail(s, o, pod);
-    else if (is_phase(pod, "Running") && annotation(pod, "fake.kubelet/crash").len)
+        fail(s, o, pod, "Evicted", SLICE("The pod's annotation asked for this."));
+    else if (is_phase(pod, "Running") && (annotation(pod, "fake.kubelet/crash").len || has_crashed(pod)))
         crash(s, o, pod);
 }
 

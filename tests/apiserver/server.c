@@ -24,6 +24,7 @@ struct apiserver *apiserver_new(const struct apiserver_config *config, struct no
     s->config.schedule_ms = default_to(config->schedule_ms, 20);
     s->config.start_ms = default_to(config->start_ms, 500);
     s->config.stop_ms = default_to(config->stop_ms, 200);
+    s->config.lose_ms = default_to(config->lose_ms, 1000);
     s->config.collect_ms = default_to(config->collect_ms, 50);
     s->config.bookmark_ms = default_to(config->bookmark_ms, 60 * 1000);
     s->config.history = config->history ? config->history : 4096;

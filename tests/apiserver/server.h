@@ -9,6 +9,7 @@
 /* Things that happen by themselves later: an object is looked at again. */
 enum wake {
     WAKE_POD,       /* scheduler and kubelet */
+    WAKE_LOST,      /* a worker whose head has ended */
     WAKE_COLLECT,   /* garbage collector: are its owners gone? */
     WAKE_NAMESPACE, /* a namespace that is terminating */
 };
@@ -92,6 +93,7 @@ void world_event(struct apiserver *s, const struct object *about, const char *ty
 /* kubelet.c */
 void kubelet_saw(struct apiserver *s, const struct object *pod, enum change change);
 void kubelet_wake(struct apiserver *s, struct object *pod);
+void kubelet_lost(struct apiserver *s, struct object *worker);
 
 /* gc.c */
 void gc_saw(struct apiserver *s, const struct object *o, enum change change);

@@ -94,6 +94,9 @@ void world_wake(struct apiserver *s, const struct timer *t)
     case WAKE_POD:
         kubelet_wake(s, o);
         break;
+    case WAKE_LOST:
+        kubelet_lost(s, o);
+        break;
     case WAKE_COLLECT:
         gc_wake(s, o);
         break;

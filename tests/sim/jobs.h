@@ -47,6 +47,7 @@ struct seen_cluster {
     char uid[SIM_UID], ns[16], name[JOBS_NAME];
     char job[SIM_UID]; /* of the RayJob that owns it; empty: a user made it */
     bool live, gone, workers_suspended;
+    bool ready;        /* says its status */
     uint32_t troubles; /* head pods of it that ended, and writes for it that were refused */
 };
 

@@ -53,7 +53,7 @@ static bool cluster_right(const struct sim *s, const struct want_job *w, const s
         return true;
     if (j->over && w->after == AFTER_WORKERS && w->workers && !c->workers_suspended)
         return no(why, w, j, "its workers are not suspended");
-    return (c->live && is(c->name, j->cluster) && pods_right(s, w, c)) || no(why, w, j, "its cluster is not right");
+    return (c->live && c->ready && is(c->name, j->cluster) && pods_right(s, w, c)) || no(why, w, j, "its cluster is not right");
 }
 
 /* ---- phases ---- */

@@ -163,6 +163,7 @@ static void read_cluster(struct sim *s, struct seen_cluster *c, struct jval obje
     c->job[0] = '\0';
     if (json_str_eq(json_get(owner, "kind"), SLICE("RayJob")))
         read_text(s, owner, "uid", c->job, sizeof c->job);
+    c->ready = json_str_eq(json_get(object, "status.state"), SLICE("ready"));
     c->workers_suspended = true;
     for (struct jiter it = json_iter(json_get(object, "spec.workerGroupSpecs")); json_next(&it, &k, &group);)
         c->workers_suspended &= json_get_bool(group, "suspend", false);

@@ -64,8 +64,16 @@ static void test_once(void)
     world_run(&w, 5000);
     uint32_t posts = w.sent.pod_posts;
     fail_pod(&w, "c-head");
-    world_run(&w, 5000);
+    while (!says(&w, "pods", "c-head", "\"Ready\",\"status\":\"True\""))
+        world_run(&w, 100);
+    world_run(&w, 500);
+    test_case("… and its workers are no workers of the new head, until Ray in them was started again");
+    CHECK(says(&w, "rayclusters.ray.io", "c", "HeadPodRunningAndReady"));
+    CHECK(says(&w, "rayclusters.ray.io", "c", "\"availableWorkerReplicas\":0,\"readyWorkerReplicas\":0"));
+    CHECK(!is_ready(&w, "c"));
+    world_run(&w, 3800);
     CHECK(is_ready(&w, "c"));
+    CHECK(says(&w, "rayclusters.ray.io", "c", "\"availableWorkerReplicas\":3,\"readyWorkerReplicas\":3"));
     CHECK_INT(w.sent.pod_posts, posts + 1);
     CHECK_INT(w.sent.deletes, 1);
     test_case("the failure is forgotten, wherever the wall clock is put meanwhile");
@@ -73,6 +81,28 @@ static void test_once(void)
     CHECK(says(&w, "rayclusters.ray.io", "c", "\"HeadPodFailed\""));
     world_run(&w, 5 * 60 * 1000);
     CHECK(!says(&w, "rayclusters.ray.io", "c", "ReplicaFailure"));
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
+/* Whatever their times say: Ray in them would have exited by then. */
+static void test_run_on(void)
+{
+    struct world w;
+    struct apiserver_config config = {.seed = 1, .lose_ms = 3600 * 1000};
+    test_case("workers that run on after their head was replaced count again after a while");
+    world_init(&w, &config);
+    make_namespace(&w);
+    make_crd(&w, "ray.io", "");
+    world_start_operator(&w, false);
+    apply(&w, "c", 3);
+    world_run(&w, 5000);
+    fail_pod(&w, "c-head");
+    world_run(&w, POD_OLD_HEAD_MS - 1000);
+    CHECK(!is_ready(&w, "c"));
+    CHECK(says(&w, "rayclusters.ray.io", "c", "\"availableWorkerReplicas\":0,\"readyWorkerReplicas\":0"));
+    world_run(&w, 3000);
+    CHECK(is_ready(&w, "c"));
     check_fixed_point(&w);
     world_free(&w);
 }
@@ -517,6 +547,7 @@ int main(void)
     test_log_of_templates();
     test_crash_loop();
     test_once();
+    test_run_on();
     test_together();
     test_delete_refused();
     test_growth();

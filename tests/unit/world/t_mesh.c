@@ -85,7 +85,8 @@ static void test_ends(void)
         tell(&w, pod, cases[i / 2].statuses);
         world_run(&w, 20 * 1000);
         CHECK_INT(slice_eq(uid_of(&w, pod), before[0]), !replaced);
-        CHECK_SLICE(uid_of(&w, names[1]), before[1]);
+        bool ends_too = head && replaced; /* Ray in a worker ends with its head, and this one is not to be restarted */
+        CHECK_INT(slice_eq(uid_of(&w, names[1]), before[1]), !ends_too);
         CHECK(is_ready(&w, "c") || !replaced);
         CHECK_INT(pods_of(&w, "c"), 3);
         world_free(&w);
