@@ -39,6 +39,7 @@ struct waiting {
     struct err *e;
     kube_piece *piece;
     void *owner;
+    struct slice *warnings;
     bool over, well;
 };
 
@@ -64,6 +65,8 @@ static void on_answer(void *owner, uint64_t tag, const struct kube_answer *answe
                                   .object = answer->status.object,
                                   .body = arena_dup(w->a, answer->body),
                                   .message = arena_dup(w->a, slice_of(answer->status.message))};
+    if (w->warnings)
+        *w->warnings = arena_dup(w->a, answer->warnings);
 }
 
 /* Signals end it: what is asked is not waited for any more. */
@@ -75,34 +78,54 @@ static bool interrupted(struct ask *k)
     return signal != 0;
 }
 
+/* Sends the request and waits for its answer. */
+static bool ask_wait(struct ask *k, struct kube_request *r, struct waiting *w)
+{
+    struct now now = clock_now();
+    r->timeout_ms = ASK_MS;
+    r->done = on_answer;
+    r->owner = w;
+    if (!k->client)
+        return err_set(w->e, ERR_CLOSED, "ended by a signal");
+    if (!kube_call(k->client, r, now, w->e))
+        return false;
+    while (!w->over) {
+        now = loop_wait(k->loop, kube_client_tick(k->client, now));
+        net_dispatch(loop_net(k->loop), now);
+        if (interrupted(k) && !w->over) {
+            kube_client_free(k->client); /* it would tell us later */
+            k->client = NULL;
+            return err_set(w->e, ERR_CLOSED, "ended by a signal");
+        }
+    }
+    return w->well;
+}
+
 bool ask_text(struct ask *k, struct slice path, const struct http_header *header, kube_piece *piece, void *owner, struct arena *a,
               struct ask_answer *out, struct err *e)
 {
     struct waiting w = {.a = a, .out = out, .e = e, .piece = piece, .owner = owner};
-    struct now now = clock_now();
-    const struct kube_request r = {.lane = piece ? KUBE_LANE_PROXY : KUBE_LANE_MAIN,
-                                   .method = SLICE("GET"),
-                                   .path = path,
-                                   .header = header ? *header : (struct http_header){SLICE_NONE, SLICE_NONE},
-                                   .again = true,
-                                   .timeout_ms = ASK_MS,
-                                   .done = on_answer,
-                                   .piece = piece ? on_piece : NULL,
-                                   .owner = &w};
-    if (!k->client)
-        return err_set(e, ERR_CLOSED, "ended by a signal");
-    if (!kube_call(k->client, &r, now, e))
-        return false;
-    while (!w.over) {
-        now = loop_wait(k->loop, kube_client_tick(k->client, now));
-        net_dispatch(loop_net(k->loop), now);
-        if (interrupted(k) && !w.over) {
-            kube_client_free(k->client); /* it would tell us later */
-            k->client = NULL;
-            return err_set(e, ERR_CLOSED, "ended by a signal");
-        }
-    }
-    return w.well;
+    struct kube_request r = {.lane = piece ? KUBE_LANE_PROXY : KUBE_LANE_MAIN,
+                             .method = SLICE("GET"),
+                             .path = path,
+                             .header = header ? *header : (struct http_header){SLICE_NONE, SLICE_NONE},
+                             .again = true,
+                             .piece = piece ? on_piece : NULL};
+    return ask_wait(k, &r, &w);
+}
+
+bool ask_post(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct slice *warnings,
+              struct err *e)
+{
+    struct waiting w = {.a = a, .out = out, .e = e, .warnings = warnings};
+    struct kube_request r = {.lane = KUBE_LANE_MAIN,
+                             .method = SLICE("POST"),
+                             .path = path,
+                             .content_type = SLICE(KUBE_TYPE_JSON),
+                             .body = body,
+                             .at_once = true,
+                             .warnings = true};
+    return ask_wait(k, &r, &w);
 }
 
 bool ask_get(struct ask *k, struct slice path, const struct http_header *header, struct arena *a, struct ask_answer *out, struct err *e)

@@ -27,7 +27,11 @@ struct ask_answer {
 /* header: one more, for whom the server passes the request on to; NULL: none. False: no answer came, and *e says at which step it failed.
  */
 bool ask_get(struct ask *k, struct slice path, const struct http_header *header, struct arena *a, struct ask_answer *out, struct err *e);
-/* The same for an answer without bound, of which each part goes to piece(owner, 0, …) as it comes: out->body is empty then. */
+/* Sends a JSON body to be created, once: with ?dryRun=All, or a review, it changes nothing. warnings: lines of what the server warned of;
+ * may be NULL. */
+bool ask_post(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct slice *warnings,
+              struct err *e);
+/* The same as ask_get for an answer without bound, of which each part goes to piece(owner, 0, …) as it comes: out->body is empty then. */
 bool ask_text(struct ask *k, struct slice path, const struct http_header *header, kube_piece *piece, void *owner, struct arena *a,
               struct ask_answer *out, struct err *e);
 /* False: a signal has ended it. */

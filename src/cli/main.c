@@ -14,6 +14,8 @@ static const struct subcommand {
     {"operator", "run the controller, which makes and keeps the pods of RayClusters", cli_operator},
     {"install", "print the manifests of an installation", cli_install},
     {"uninstall", "print the names of what an installation has made, to delete it", cli_uninstall},
+    {"check", "check a cluster and the way to it, before an installation or after", cli_check},
+    {"images", "print the images that manifests need", cli_images},
     {"validate", "check manifests without a cluster", cli_validate},
     {"explain", "print what would be made from a manifest, or say why a cluster is as it is", cli_explain},
     {"egress", "print what the operator contacts, for firewalls", cli_egress},

@@ -1,0 +1,96 @@
+/* `mobula check`: what breaks an installation in the field, each as a row that says what was found and what to do about it.
+ *
+ * A check is a function in the table of check.c. It asks the API server and adds rows; what it reads out of an answer is a function of that
+ * answer alone, for tests. A check never changes the cluster: what it sends is a GET, a review, or a dry run. */
+#ifndef MOBULA_CLI_CHECK_H
+#define MOBULA_CLI_CHECK_H
+
+#include "ask.h"
+#include "flags.h"
+
+enum check_result { CHECK_PASS, CHECK_SKIP, CHECK_WARN, CHECK_FAIL };
+
+struct check_row {
+    const char *check; /* which check found it: a literal */
+    enum check_result result;
+    struct slice text;
+    const char *remedy; /* what to do; NULL: nothing */
+};
+
+struct check_options {
+    struct slice ns, operator_ns, kubeconfig, context, output, image, reach, support;
+};
+
+enum { CHECK_ROWS_MAX = 128 };
+struct check {
+    const struct check_options *o;
+    struct ask ask;
+    struct arena *a;
+    struct slice ns;     /* where clusters are to run */
+    int64_t wall_us;     /* our clock */
+    bool unreachable;    /* the API server: checks that need it are passed over */
+    const char *current; /* name of the check that runs */
+    struct check_row rows[CHECK_ROWS_MAX];
+    uint32_t count, beyond;
+    uint32_t results[CHECK_FAIL + 1];
+};
+
+/* Adds a row to the check that runs. */
+void check_say(struct check *c, enum check_result result, const char *remedy, const char *fmt, ...) PRINTF_LIKE(4, 5);
+/* Reads an object. False: it is not there (*absent), or there is a row that says why it cannot be read. */
+bool check_get(struct check *c, struct slice path, struct jval *object, bool *absent);
+/* Hands out the items of a list, page by page. False: there is a row that says why it cannot be read. */
+typedef void check_item(struct check *c, void *state, struct jval item);
+bool check_list(struct check *c, struct slice path, check_item *item, void *state);
+
+/* ---- the checks ---- */
+
+void check_server(struct check *c);
+void check_tls(struct check *c);
+void check_clock(struct check *c);
+void check_proxy(struct check *c);
+void check_dns(struct check *c);
+void check_reach(struct check *c);
+void check_rights(struct check *c);
+void check_definitions(struct check *c);
+void check_operators(struct check *c);
+void check_namespace(struct check *c);
+void check_pods(struct check *c);
+void check_quota(struct check *c);
+void check_limits(struct check *c);
+void check_classes(struct check *c);
+void check_nodes(struct check *c);
+void check_pull_secrets(struct check *c);
+void check_certificates(struct check *c);
+
+/* ---- what they read, as functions of answers ---- */
+
+/* Kubernetes' minor version of the answer to /version; 0: it has none. */
+int64_t check_minor(struct jval version, struct arena *a);
+/* What the rules of a SelfSubjectRulesReview do not allow of the rules of a Role, as "verb resource, …"; empty: nothing. */
+struct slice check_missing(struct jval have, struct jval want, struct arena *a);
+/* A CustomResourceDefinition beside the one that this program brings. */
+void check_definition(struct check *c, struct jval have, struct jval ours);
+void check_quota_item(struct check *c, void *state, struct jval quota);
+/* state: struct check_capacity */
+struct check_capacity {
+    uint32_t nodes, ready, gpus_on;
+    int64_t cpu_milli, memory, gpus;
+};
+void check_node_item(struct check *c, void *state, struct jval node);
+/* A Secret of type kubernetes.io/tls. */
+void check_secret_item(struct check *c, void *state, struct jval secret);
+
+/* What stands in `out`: a line for each row, or one JSON object. */
+void check_write(const struct check *c, struct buf *out);
+int check_status(const struct check *c);
+
+/* ---- the support bundle ---- */
+
+/* Writes a tar file of what support asks for, without secrets. */
+bool check_support(struct check *c, struct err *e);
+/* Object or log text without what may be a secret: appends to out. */
+void support_redact_object(struct jval object, struct buf *out);
+void support_redact_text(struct slice text, struct buf *out);
+
+#endif

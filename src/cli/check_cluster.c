@@ -1,0 +1,336 @@
+/* Checks of what stands in the cluster: definitions, other operators, the namespace and what it allows, classes, nodes. */
+#include "check.h"
+#include "embed.h"
+
+#include <mobula/pod.h>
+#include <mobula/yaml.h>
+
+#include <stdio.h>
+
+/* ---- definitions ---- */
+
+/* Whether a definition lists a version; served: and serves it. */
+static bool lists_version(struct jval definition, struct slice version, bool served)
+{
+    struct jval key, one;
+    for (struct jiter it = json_iter(json_get(definition, "spec.versions")); json_next(&it, &key, &one);)
+        if (json_str_eq(json_key(one, SLICE("name")), version) && (!served || json_get_bool(one, "served", false)))
+            return true;
+    return false;
+}
+
+void check_definition(struct check *c, struct jval have, struct jval ours)
+{
+    struct slice name = json_get_str(have, "metadata.name", c->a);
+    struct jval key, version;
+    uint32_t before = c->results[CHECK_FAIL] + c->results[CHECK_WARN];
+    for (struct jiter it = json_iter(json_get(have, "status.storedVersions")); json_next(&it, &key, &version);)
+        if (!lists_version(ours, json_str(version, c->a), false))
+            check_say(c, CHECK_FAIL, "write its objects anew as v1, then take the version out of status.storedVersions",
+                      "%.*s: objects are stored as %.*s, which our definition does not have", SLICE_ARG(name),
+                      SLICE_ARG(json_str(version, c->a)));
+    for (struct jiter it = json_iter(json_get(ours, "spec.versions")); json_next(&it, &key, &version);)
+        if (json_get_bool(version, "served", false) && !lists_version(have, json_get_str(version, "name", c->a), true))
+            check_say(c, CHECK_FAIL, "mobula install --print --crds-only | kubectl apply --server-side -f -",
+                      "%.*s: version %.*s is not served", SLICE_ARG(name), SLICE_ARG(json_get_str(version, "name", c->a)));
+    if (json_str_eq(json_get(have, "spec.conversion.strategy"), SLICE("Webhook")))
+        check_say(c, CHECK_WARN, "when that service is gone, no object can be read: apply our definition over it",
+                  "%.*s: objects are converted by a webhook of another operator", SLICE_ARG(name));
+    if (json_there(json_get(have, "metadata.deletionTimestamp")))
+        check_say(c, CHECK_FAIL, "wait until it is gone, then install", "%.*s is being deleted", SLICE_ARG(name));
+    if (c->results[CHECK_FAIL] + c->results[CHECK_WARN] == before)
+        check_say(c, CHECK_PASS, NULL, "%.*s is installed and serves what is needed", SLICE_ARG(name));
+}
+
+void check_definitions(struct check *c)
+{
+    static const char *const ours[] = {EMBED_CRD_RAY, EMBED_CRD_JOB, EMBED_CRD_CRONJOB};
+    struct slice files = embed_all(c->a);
+    for (size_t i = 0; i < COUNT_OF(ours); i++) {
+        struct yaml_docs docs;
+        struct json doc;
+        struct jval have;
+        struct err e = {0};
+        bool absent;
+        if (!yaml_parse(embed_file(files, ours[i]), c->a, &docs, &e) || !json_parse(&doc, docs.docs[0].json, c->a, &e))
+            fatal("check: %s: %s", ours[i], e.text);
+        struct slice name = json_get_str(json_root(&doc), "metadata.name", c->a);
+        struct slice path = arena_printf(c->a, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/%.*s", SLICE_ARG(name));
+        if (check_get(c, path, &have, &absent))
+            check_definition(c, have, json_root(&doc));
+        else if (absent)
+            check_say(c, CHECK_WARN, "mobula install --print --crds-only | kubectl apply --server-side -f -", "%.*s is not installed",
+                      SLICE_ARG(name));
+    }
+}
+
+/* ---- operators ---- */
+
+static void on_kuberay(struct check *c, void *state, struct jval deployment)
+{
+    (void)state;
+    if (json_get_int(deployment, "spec.replicas", 1) > 0)
+        check_say(c, CHECK_WARN, "two operators must not look after one cluster: scale it to 0, or give each namespaces of its own",
+                  "KubeRay's operator is installed: Deployment %.*s in namespace %.*s",
+                  SLICE_ARG(json_get_str(deployment, "metadata.name", c->a)),
+                  SLICE_ARG(json_get_str(deployment, "metadata.namespace", c->a)));
+}
+
+/* The allowlist of the operator that runs, as the program itself would read it. */
+static void check_arguments(struct check *c, struct jval deployment)
+{
+    struct net_allow *allow = net_allow_new();
+    struct jval key, arg;
+    struct err e = {0};
+    uint32_t entries = 0;
+    for (struct jiter it = json_iter(json_get(json_at(json_get(deployment, "spec.template.spec.containers"), 0), "args"));
+         json_next(&it, &key, &arg);) {
+        struct slice text = json_str(arg, c->a);
+        if (!slice_starts(text, SLICE("--egress-allow=")))
+            continue;
+        for (text = slice_skip(text, strlen("--egress-allow=")); !slice_empty(text); entries++)
+            net_allow_text(allow, slice_trim(slice_cut(&text, ',')), false, "--egress-allow", &e);
+    }
+    for (struct slice rest = c->o->reach; !slice_empty(rest) && e.code == ERR_NONE;)
+        net_allow_check(allow, slice_trim(slice_cut(&rest, ',')), NET_ALLOW_PORT, &e);
+    if (e.code != ERR_NONE)
+        check_say(c, CHECK_FAIL, "mobula install --egress-allow=HOST:PORT,... sets it", "the operator's allowlist: %s", e.text);
+    else if (entries > 0)
+        check_say(c, CHECK_PASS, NULL, "the operator may contact %u places beside the API server and heads", entries);
+    net_allow_free(allow);
+}
+
+void check_operators(struct check *c)
+{
+    struct jval deployment;
+    bool absent;
+    struct slice ns = c->o->operator_ns;
+    struct slice path = arena_printf(c->a, "/apis/apps/v1/namespaces/%.*s/deployments/mobula", SLICE_ARG(ns));
+    if (check_get(c, path, &deployment, &absent)) {
+        int64_t want = json_get_int(deployment, "spec.replicas", 1), ready = json_get_int(deployment, "status.readyReplicas", 0);
+        check_say(c, ready < want ? CHECK_FAIL : CHECK_PASS,
+                  ready < want ? "kubectl describe pods -l app.kubernetes.io/name=mobula, and kubectl logs, say why" : NULL,
+                  "Deployment mobula in namespace %.*s: %lld of %lld ready", SLICE_ARG(ns), (long long)ready, (long long)want);
+        check_arguments(c, deployment);
+    } else if (absent)
+        check_say(c, CHECK_SKIP, "mobula install --print --create-namespace | kubectl apply --server-side -f -",
+                  "mobula is not installed in namespace %.*s", SLICE_ARG(ns));
+    check_list(c, SLICE("/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dkuberay-operator"), on_kuberay, NULL);
+}
+
+/* ---- the namespace ---- */
+
+void check_namespace(struct check *c)
+{
+    struct jval ns;
+    bool absent;
+    struct slice path = arena_printf(c->a, "/api/v1/namespaces/%.*s", SLICE_ARG(c->ns));
+    if (!check_get(c, path, &ns, &absent)) {
+        if (absent)
+            check_say(c, CHECK_FAIL, "kubectl create namespace, or mobula install --create-namespace", "there is no namespace %.*s",
+                      SLICE_ARG(c->ns));
+        return;
+    }
+    bool going = json_str_eq(json_get(ns, "status.phase"), SLICE("Terminating"));
+    struct slice level = json_str(json_key(json_get(ns, "metadata.labels"), SLICE("pod-security.kubernetes.io/enforce")), c->a);
+    check_say(c, going ? CHECK_FAIL : CHECK_PASS, going ? "wait until it is gone and make it anew; its conditions say what keeps it" : NULL,
+              "namespace %.*s %s; Pod Security: %.*s", SLICE_ARG(c->ns), going ? "is being deleted" : "is there",
+              SLICE_ARG(slice_empty(level) ? SLICE("none set on it") : level));
+}
+
+/* A pod as the operator makes it for a head or worker that says nothing of security, or that says what `restricted` asks for. */
+static struct slice dry_pod(struct check *c, const char *type, bool restricted)
+{
+    return arena_printf(
+        c->a,
+        "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"generateName\":\"mobula-check-%s-\",\"labels\":{\"ray.io/"
+        "node-type\":\"%s\"}},"
+        "\"spec\":{%s\"containers\":[{\"name\":\"ray\",\"image\":\"%.*s\",%s"
+        "\"resources\":{\"requests\":{\"cpu\":\"500m\",\"memory\":\"1Gi\"},\"limits\":{\"cpu\":\"1\",\"memory\":\"2Gi\"}}}]}}",
+        type, type,
+        restricted ? "\"securityContext\":{\"runAsNonRoot\":true,\"runAsUser\":1000,\"seccompProfile\":{\"type\":\"RuntimeDefault\"}},"
+                   : "",
+        SLICE_ARG(c->o->image),
+        restricted ? "\"securityContext\":{\"allowPrivilegeEscalation\":false,\"capabilities\":{\"drop\":[\"ALL\"]}}," : "");
+}
+
+/* What the server says of one pod: nothing when it takes it. */
+static bool dry_run(struct check *c, const char *type, bool restricted, struct slice *said, struct slice *warned)
+{
+    struct ask_answer answer = {0};
+    struct err e = {0};
+    struct slice path = arena_printf(c->a, "/api/v1/namespaces/%.*s/pods?dryRun=All", SLICE_ARG(c->ns));
+    struct slice words = SLICE_NONE;
+    bool well = ask_post(&c->ask, path, dry_pod(c, type, restricted), c->a, &answer, &words, &e) && answer.code < 300;
+    *warned = words;
+    *said = well ? SLICE_NONE : e.code ? arena_dup(c->a, slice_of(e.text)) : answer.message;
+    return well;
+}
+
+static void check_pod(struct check *c, const char *type)
+{
+    struct slice said, warned, second;
+    if (dry_run(c, type, false, &said, &warned)) {
+        bool warns = slice_has(warned, "PodSecurity");
+        check_say(c, warns ? CHECK_WARN : CHECK_PASS,
+                  warns ? "give clusters a securityContext: airgap/examples/raycluster-restricted.yaml" : NULL,
+                  "a %s pod would be taken%s%.*s", type, warns ? ", with the warning: " : "", SLICE_ARG(warns ? warned : SLICE("")));
+        return;
+    }
+    if (slice_has(said, "PodSecurity") && dry_run(c, type, true, &second, &warned))
+        check_say(c, CHECK_WARN, "give clusters a securityContext: airgap/examples/raycluster-restricted.yaml",
+                  "a %s pod is taken only with the securityContext that Pod Security asks for", type);
+    else if (slice_has(said, "cannot create resource"))
+        check_say(c, CHECK_SKIP, "run it as a user who may create pods there", "a %s pod cannot be tried: %.*s", type, SLICE_ARG(said));
+    else
+        check_say(c, CHECK_FAIL, "a quota, limit range, admission policy or webhook says no: change it, or what clusters ask for",
+                  "a %s pod would be refused: %.*s", type, SLICE_ARG(said));
+}
+
+void check_pods(struct check *c)
+{
+    check_pod(c, "head");
+    check_pod(c, "worker");
+}
+
+/* ---- quota and limit ranges ---- */
+
+void check_quota_item(struct check *c, void *state, struct jval quota)
+{
+    struct slice name = json_get_str(quota, "metadata.name", c->a);
+    struct jval hard = json_get(quota, "status.hard"), used = json_get(quota, "status.used"), key, value;
+    uint32_t full = 0;
+    (void)state;
+    for (struct jiter it = json_iter(hard); json_next(&it, &key, &value);) {
+        struct slice resource = json_str(key, c->a), limit = json_str(value, c->a), now = json_str(json_key(used, resource), c->a);
+        int64_t most, have = 0;
+        struct err e = {0};
+        if (!quantity_parse(limit, 3, &most, &e) || (!slice_empty(now) && !quantity_parse(now, 3, &have, &e)) || have < most)
+            continue;
+        full++;
+        check_say(c, CHECK_WARN, "raise it or free some: pods beyond it are refused", "ResourceQuota %.*s: %.*s is used up: %.*s of %.*s",
+                  SLICE_ARG(name), SLICE_ARG(resource), SLICE_ARG(now), SLICE_ARG(limit));
+    }
+    if (full == 0)
+        check_say(c, CHECK_PASS, NULL, "ResourceQuota %.*s has room left", SLICE_ARG(name));
+}
+
+void check_quota(struct check *c)
+{
+    check_list(c, arena_printf(c->a, "/api/v1/namespaces/%.*s/resourcequotas", SLICE_ARG(c->ns)), check_quota_item, NULL);
+}
+
+static void on_limits(struct check *c, void *state, struct jval range)
+{
+    struct jval key, one;
+    (void)state;
+    for (struct jiter it = json_iter(json_get(range, "spec.limits")); json_next(&it, &key, &one);)
+        check_say(c, CHECK_PASS, NULL, "LimitRange %.*s: a %.*s has at most %.*s", SLICE_ARG(json_get_str(range, "metadata.name", c->a)),
+                  SLICE_ARG(json_get_str(one, "type", c->a)),
+                  SLICE_ARG(json_there(json_get(one, "max")) ? json_raw(json_get(one, "max")) : SLICE("what it asks for")));
+}
+
+void check_limits(struct check *c)
+{
+    check_list(c, arena_printf(c->a, "/api/v1/namespaces/%.*s/limitranges", SLICE_ARG(c->ns)), on_limits, NULL);
+}
+
+/* ---- classes ---- */
+
+struct classes {
+    const char *annotation;
+    uint32_t count;
+    bool has_default;
+};
+
+static void on_class(struct check *c, void *state, struct jval class)
+{
+    struct classes *s = state;
+    struct jval mark = json_key(json_get(class, "metadata.annotations"), slice_of(s->annotation));
+    (void)c;
+    s->count++;
+    s->has_default |= json_str_eq(mark, SLICE("true"));
+}
+
+void check_classes(struct check *c)
+{
+    struct classes storage = {.annotation = "storageclass.kubernetes.io/is-default-class"};
+    struct classes ingress = {.annotation = "ingressclass.kubernetes.io/is-default-class"};
+    if (check_list(c, SLICE("/apis/storage.k8s.io/v1/storageclasses"), on_class, &storage))
+        check_say(c, CHECK_PASS, NULL, "storage classes: %u, %s default: volume claims without a class %s", storage.count,
+                  storage.has_default ? "with a" : "without a", storage.has_default ? "work" : "stay pending");
+    if (check_list(c, SLICE("/apis/networking.k8s.io/v1/ingressclasses"), on_class, &ingress))
+        check_say(c, CHECK_PASS, NULL, "ingress classes: %u, %s default: enableIngress %s", ingress.count,
+                  ingress.has_default ? "with a" : "without a", ingress.count ? "has a controller to work with" : "has no effect");
+}
+
+/* ---- nodes ---- */
+
+static int64_t amount(struct jval allocatable, struct slice name, int decimals, struct arena *a)
+{
+    int64_t n = 0;
+    struct slice text = json_str(json_key(allocatable, name), a);
+    return !slice_empty(text) && quantity_parse(text, decimals, &n, NULL) ? n : 0;
+}
+
+void check_node_item(struct check *c, void *state, struct jval node)
+{
+    static const struct slice gpus[] = {SLICE("nvidia.com/gpu"), SLICE("amd.com/gpu"), SLICE("gpu.intel.com/i915")};
+    struct check_capacity *s = state;
+    struct jval have = json_get(node, "status.allocatable");
+    struct jval ready = pod_condition(node, SLICE("Ready"));
+    int64_t on_this = 0;
+    s->nodes++;
+    if (!json_str_eq(json_get(ready, "status"), SLICE("True")) || json_get_bool(node, "spec.unschedulable", false))
+        return;
+    s->ready++;
+    s->cpu_milli += amount(have, SLICE("cpu"), 3, c->a);
+    s->memory += amount(have, SLICE("memory"), 0, c->a);
+    for (size_t i = 0; i < COUNT_OF(gpus); i++)
+        on_this += amount(have, gpus[i], 0, c->a);
+    s->gpus += on_this;
+    s->gpus_on += on_this > 0;
+}
+
+void check_nodes(struct check *c)
+{
+    struct check_capacity s = {0};
+    if (!check_list(c, SLICE("/api/v1/nodes"), check_node_item, &s))
+        return;
+    check_say(c,
+              s.ready == 0        ? CHECK_FAIL
+              : s.ready < s.nodes ? CHECK_WARN
+                                  : CHECK_PASS,
+              s.ready < s.nodes ? "kubectl get nodes says which, kubectl describe node why" : NULL,
+              "%u of %u nodes take pods: %lld CPUs, %lld GiB of memory, %lld GPUs on %u of them", s.ready, s.nodes,
+              (long long)(s.cpu_milli / 1000), (long long)(s.memory >> 30), (long long)s.gpus, s.gpus_on);
+}
+
+/* ---- pull secrets ---- */
+
+static void check_pull_secret(struct check *c, struct slice name)
+{
+    struct jval secret;
+    bool absent;
+    struct slice path = arena_printf(c->a, "/api/v1/namespaces/%.*s/secrets/%.*s", SLICE_ARG(c->ns), SLICE_ARG(name));
+    if (check_get(c, path, &secret, &absent)) {
+        bool well = json_str_eq(json_get(secret, "type"), SLICE("kubernetes.io/dockerconfigjson"));
+        check_say(c, well ? CHECK_PASS : CHECK_FAIL, well ? NULL : "kubectl create secret docker-registry makes one of the right type",
+                  "pull Secret %.*s is of type %.*s", SLICE_ARG(name), SLICE_ARG(json_get_str(secret, "type", c->a)));
+    } else if (absent)
+        check_say(c, CHECK_FAIL, "kubectl create secret docker-registry makes it",
+                  "pull Secret %.*s of service account default is not there", SLICE_ARG(name));
+}
+
+void check_pull_secrets(struct check *c)
+{
+    struct jval account, key, one;
+    bool absent;
+    if (!check_get(c, arena_printf(c->a, "/api/v1/namespaces/%.*s/serviceaccounts/default", SLICE_ARG(c->ns)), &account, &absent))
+        return;
+    struct jval secrets = json_get(account, "imagePullSecrets");
+    if (json_len(secrets) == 0)
+        check_say(c, CHECK_PASS, NULL, "service account default names no pull secrets: images come from where nodes may pull anyway");
+    for (struct jiter it = json_iter(secrets); json_next(&it, &key, &one);)
+        check_pull_secret(c, json_get_str(one, "name", c->a));
+}

@@ -1,0 +1,281 @@
+/* Checks of the way to the API server and to what else must be reached: version, certificate, clock, proxy, DNS. */
+#include "check.h"
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { OLDEST_MINOR = 24, CERTIFICATE_DAYS = 30, SKEW_WARN_S = 5, SKEW_FAIL_S = 60, REACH_MS = 10 * 1000 };
+static const int64_t DAY_US = 24LL * 3600 * 1000000;
+
+/* ---- the API server ---- */
+
+int64_t check_minor(struct jval version, struct arena *a)
+{
+    struct slice text = json_get_str(version, "minor", a);
+    int64_t minor = 0;
+    while (!slice_empty(text) && !(text.ptr[text.len - 1] >= '0' && text.ptr[text.len - 1] <= '9'))
+        text.len--; /* "29+" of managed clusters */
+    return slice_int(text, &minor) ? minor : 0;
+}
+
+/* What to do about a connection that failed, by the step that failed. */
+static const char *remedy_of(enum err_code code)
+{
+    switch (code) {
+    case ERR_DNS:
+        return "the name has no address here: ask the name server of this machine, and its search list";
+    case ERR_CONNECT:
+    case ERR_TIMEOUT:
+        return "a firewall, security group or NetworkPolicy stops it: open this address and port (mobula egress prints rules)";
+    case ERR_PROXY:
+        return "the proxy said no: allow this name there, or list it in NO_PROXY";
+    case ERR_TLS_TRUST:
+    case ERR_TLS_NAME:
+        return "the certificate is not the one expected: a proxy that inspects TLS, a wrong certificate-authority, or a wrong clock";
+    case ERR_TLS:
+        return "docs/security.md lists what TLS servers must offer";
+    case ERR_DENIED:
+        return "the operator would refuse it, too: list it in --egress-allow";
+    default:
+        return NULL;
+    }
+}
+
+void check_server(struct check *c)
+{
+    const struct kube_config *k = c->ask.config;
+    struct ask_answer answer = {0};
+    struct json doc;
+    struct err e = {0};
+    if (!ask_get(&c->ask, SLICE("/version"), NULL, c->a, &answer, &e)) {
+        c->unreachable = true;
+        check_say(c, CHECK_FAIL, remedy_of(e.code), "%.*s:%u (%.*s): %s", SLICE_ARG(k->host), k->port, SLICE_ARG(k->source), e.text);
+        return;
+    }
+    if (answer.code == 401) {
+        c->unreachable = true;
+        check_say(c, CHECK_FAIL, "the token or client certificate is unknown to this server or has expired: get a new one", "401: %.*s",
+                  SLICE_ARG(answer.message));
+        return;
+    }
+    if (answer.code >= 300 || !json_parse(&doc, answer.body, c->a, &e)) {
+        check_say(c, CHECK_FAIL, "something between here and the API server answers in its place", "/version: %d %.*s", answer.code,
+                  SLICE_ARG(answer.message));
+        return;
+    }
+    struct slice version = json_get_str(json_root(&doc), "gitVersion", c->a);
+    bool old = check_minor(json_root(&doc), c->a) < OLDEST_MINOR;
+    check_say(c, old ? CHECK_FAIL : CHECK_PASS, old ? "upgrade the cluster to Kubernetes 1.24 or later" : NULL, "%.*s at %.*s:%u (%.*s)",
+              SLICE_ARG(version), SLICE_ARG(k->host), k->port, SLICE_ARG(k->source));
+}
+
+/* The end of a certificate's life, as a row. */
+static void say_expiry(struct check *c, const char *what, struct slice name, int64_t expires_us)
+{
+    char text[TIME_TEXT_MAX];
+    int64_t days = (expires_us - c->wall_us) / DAY_US;
+    bool over = expires_us <= c->wall_us, soon = days < CERTIFICATE_DAYS;
+    check_say(c,
+              over   ? CHECK_FAIL
+              : soon ? CHECK_WARN
+                     : CHECK_PASS,
+              over || soon ? "renew it" : NULL, "%s%.*s %s %.*s (%lld days)", what, SLICE_ARG(name), over ? "expired" : "expires",
+              SLICE_ARG(time_format(expires_us, text)), (long long)days);
+}
+
+void check_tls(struct check *c)
+{
+    const struct kube_config *k = c->ask.config;
+    if (!k->tls)
+        check_say(c, CHECK_WARN, "use an https:// server", "the API server is spoken to without TLS");
+    else if (k->insecure)
+        check_say(c, CHECK_WARN, "give its certificate-authority instead", "insecure-skip-tls-verify: whoever answers is believed");
+    else if (!c->unreachable && c->ask.client && kube_client_stats(c->ask.client)->server_cert_expires_us != 0)
+        say_expiry(c, "the API server's certificate", SLICE_NONE, kube_client_stats(c->ask.client)->server_cert_expires_us);
+}
+
+void check_clock(struct check *c)
+{
+    static const struct slice path = SLICE("/apis/authentication.k8s.io/v1/selfsubjectreviews");
+    static const struct slice body = SLICE("{\"apiVersion\":\"authentication.k8s.io/v1\",\"kind\":\"SelfSubjectReview\"}");
+    struct ask_answer answer = {0};
+    struct json doc;
+    struct err e = {0};
+    int64_t server_us;
+    bool asked = ask_post(&c->ask, path, body, c->a, &answer, NULL, &e) && answer.code < 300 && json_parse(&doc, answer.body, c->a, &e);
+    if (!asked || !time_parse(json_get_str(json_root(&doc), "metadata.creationTimestamp", c->a), &server_us, &e)) {
+        check_say(c, CHECK_SKIP, NULL, "the server does not tell its time (SelfSubjectReview: %d %s)", answer.code, e.text);
+        return;
+    }
+    int64_t skew_s = (clock_now().wall_us - server_us) / 1000000;
+    int64_t by = skew_s < 0 ? -skew_s : skew_s;
+    check_say(c,
+              by > SKEW_FAIL_S   ? CHECK_FAIL
+              : by > SKEW_WARN_S ? CHECK_WARN
+                                 : CHECK_PASS,
+              by > SKEW_WARN_S ? "set one of the two clocks by NTP: tokens, certificates and leases depend on them" : NULL,
+              "this clock is %lld s %s the API server's; we are \"%.*s\" there", (long long)by, skew_s < 0 ? "behind" : "ahead of",
+              SLICE_ARG(json_get_str(json_root(&doc), "status.userInfo.username", c->a)));
+}
+
+/* ---- proxies ---- */
+
+static struct slice variable(const char *upper, const char *lower)
+{
+    struct slice value = slice_of(getenv(upper));
+    return slice_empty(value) ? slice_of(getenv(lower)) : value;
+}
+
+void check_proxy(struct check *c)
+{
+    const struct kube_config *k = c->ask.config;
+    struct slice https = variable("HTTPS_PROXY", "https_proxy"), none = variable("NO_PROXY", "no_proxy");
+    struct net_proxy proxy;
+    struct err e = {0};
+    bool use = false;
+    if (k->use_proxy)
+        check_say(c, CHECK_PASS, NULL, "the API server is reached through the proxy %.*s:%u", SLICE_ARG(k->proxy.host), k->proxy.port);
+    if (slice_empty(https)) {
+        check_say(c, CHECK_PASS, NULL, "HTTPS_PROXY is not set: names are connected to directly");
+        return;
+    }
+    if (!net_proxy_for(https, none, SLICE("example.com"), NET_ALLOW_PORT, c->a, &proxy, &use, &e)) {
+        check_say(c, CHECK_FAIL, "correct the variable", "%s", e.text);
+        return;
+    }
+    check_say(c, CHECK_PASS, NULL, "HTTPS_PROXY is %s", use ? "used for other names than those of NO_PROXY" : "overruled by NO_PROXY");
+    if (k->use_proxy && net_is_ip(k->host) && !slice_has(none, k->host.ptr))
+        check_say(c, CHECK_WARN, "add the cluster's addresses to NO_PROXY",
+                  "the API server has an address, and NO_PROXY lists no network with it: watches end when the proxy closes idle tunnels");
+}
+
+/* ---- names and places ---- */
+
+struct probe {
+    struct link_owner owner;
+    bool over;
+};
+
+static void on_link(struct link_owner *owner, struct link *l, struct now now)
+{
+    struct probe *p = (struct probe *)owner;
+    (void)now;
+    p->over = l->state != LINK_OPENING;
+}
+
+/* Opens a TCP connection, through the proxy where there is one, and closes it. */
+static bool probe(struct check *c, struct slice host, uint16_t port, const struct net_proxy *proxy, struct err *e)
+{
+    struct probe p = {.owner.step = on_link};
+    struct now now = clock_now();
+    const struct endpoint to = {.host = host, .port = port, .proxy = proxy};
+    struct net *net = loop_net(c->ask.loop);
+    struct link *l = net_open(net, &to, &p.owner, now.mono_ms + REACH_MS, e);
+    if (!l)
+        return false;
+    while (!p.over) {
+        now = loop_wait(c->ask.loop, now.mono_ms + REACH_MS);
+        net_dispatch(net, now);
+    }
+    bool well = l->state != LINK_FAILED;
+    if (!well)
+        *e = l->error;
+    link_close(l);
+    return well;
+}
+
+void check_dns(struct check *c)
+{
+    static const struct slice name = SLICE("kubernetes.default.svc.cluster.local");
+    struct err e = {0};
+    if (!c->ask.config->in_cluster) {
+        check_say(c, CHECK_SKIP, NULL, "names of services have addresses in pods only: run it in a pod of the cluster to check them");
+        return;
+    }
+    if (!net_allow_add(c->ask.allow, name, NET_ALLOW_PORT, "mobula check", &e) || !probe(c, name, NET_ALLOW_PORT, NULL, &e))
+        check_say(c, CHECK_FAIL, remedy_of(e.code), "%.*s: %s", SLICE_ARG(name), e.text);
+    else
+        check_say(c, CHECK_PASS, NULL, "%.*s has an address, and answers", SLICE_ARG(name));
+}
+
+/* "HOST" or "HOST:PORT"; an IPv6 address in brackets. */
+static bool cut_port(struct slice *host, uint16_t *port)
+{
+    ptrdiff_t colon = slice_find_text_last(*host, ":"), bracket = slice_find_text_last(*host, "]");
+    int64_t n = NET_ALLOW_PORT;
+    if (colon > bracket) {
+        if (!slice_int(slice_skip(*host, (size_t)colon + 1), &n) || n < 1 || n > 65535)
+            return false;
+        *host = slice_head(*host, (size_t)colon);
+    }
+    if (slice_starts(*host, SLICE("[")) && host->len > 2)
+        *host = (struct slice){host->ptr + 1, host->len - 2};
+    *port = (uint16_t)n;
+    return !slice_empty(*host);
+}
+
+static void reach_one(struct check *c, struct slice item)
+{
+    struct slice host = item;
+    struct net_proxy proxy;
+    struct err e = {0};
+    uint16_t port = 0;
+    bool use = false;
+    bool well = cut_port(&host, &port) || err_set(&e, ERR_CONFIG, "want HOST or HOST:PORT");
+    well = well && net_allow_add(c->ask.allow, host, port, "--reach", &e) &&
+           net_proxy_for(variable("HTTPS_PROXY", "https_proxy"), variable("NO_PROXY", "no_proxy"), host, port, c->a, &proxy, &use, &e);
+    well = well && (!use || net_allow_add(c->ask.allow, proxy.host, proxy.port, "HTTPS_PROXY", &e)) &&
+           probe(c, host, port, use ? &proxy : NULL, &e);
+    if (well)
+        check_say(c, CHECK_PASS, NULL, "%.*s: a connection opens%s", SLICE_ARG(item), use ? " through the proxy" : "");
+    else
+        check_say(c, CHECK_FAIL, remedy_of(e.code), "%.*s: %s", SLICE_ARG(item), e.text);
+}
+
+void check_reach(struct check *c)
+{
+    struct slice rest = c->o->reach;
+    while (!slice_empty(rest))
+        reach_one(c, slice_trim(slice_cut(&rest, ',')));
+}
+
+/* ---- certificates in Secrets ---- */
+
+/* The first certificate of a PEM text, which is the server's own. */
+static bool read_pem(struct slice pem, struct tls_leaf *leaf, struct err *e)
+{
+    static const char begin[] = "-----BEGIN CERTIFICATE-----", end[] = "-----END CERTIFICATE-----";
+    __attribute__((cleanup(buf_free))) struct buf der;
+    buf_init(&der, MIB);
+    ptrdiff_t from = slice_find_text(pem, begin);
+    pem = from < 0 ? SLICE_NONE : slice_skip(pem, (size_t)from + strlen(begin));
+    ptrdiff_t to = slice_find_text(pem, end);
+    if (to < 0)
+        return err_set(e, ERR_SYNTAX, "no certificate in PEM form");
+    return base64_decode(slice_head(pem, (size_t)to), &der, e) && tls_leaf_read(buf_slice(&der), SLICE("localhost"), leaf, e);
+}
+
+void check_secret_item(struct check *c, void *state, struct jval secret)
+{
+    struct slice name = json_get_str(secret, "metadata.name", c->a);
+    struct tls_leaf leaf;
+    struct err e = {0};
+    __attribute__((cleanup(buf_free))) struct buf pem;
+    buf_init(&pem, MIB);
+    (void)state;
+    if (!base64_decode(json_str(json_key(json_key(secret, SLICE("data")), SLICE("tls.crt")), c->a), &pem, &e) ||
+        !read_pem(buf_slice(&pem), &leaf, &e))
+        check_say(c, CHECK_WARN, "make the Secret anew", "Secret %.*s: tls.crt: %s", SLICE_ARG(name), e.text);
+    else
+        say_expiry(c, "the certificate in Secret ", name, leaf.not_after_us);
+}
+
+void check_certificates(struct check *c)
+{
+    __attribute__((cleanup(buf_free))) struct buf path;
+    buf_init(&path, LIMIT_HTTP_URL);
+    kube_path(&path, &kube_secrets, c->ns, SLICE_NONE, SLICE_NONE);
+    kube_query(&path, "fieldSelector", SLICE("type=kubernetes.io/tls"));
+    check_list(c, buf_slice(&path), check_secret_item, NULL);
+}

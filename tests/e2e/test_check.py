@@ -1,0 +1,125 @@
+"""`mobula check` on a real API server with planted faults, and what it leaves out of a support bundle."""
+
+import json
+import subprocess
+import tarfile
+import time
+
+import pytest
+
+from cluster import RUN, kubectl, mobula
+
+ADMIN = ("--kubeconfig", str(RUN / "admin.kubeconfig"))
+
+
+def check(*flags, status=None):
+    """The rows that are not passed, by check, and all of them by check."""
+    out = mobula("check", *ADMIN, "-o", "json", *flags)
+    assert out.returncode in (0, 3, 4), out.stderr
+    said = json.loads(out.stdout)
+    worst = 3 if said["fail"] else 4 if said["warn"] else 0
+    assert out.returncode == worst and (status is None or status == worst), said
+    return said["checks"]
+
+
+def rows(found, name, result):
+    return [r for r in found if r["check"] == name and r["result"] == result]
+
+
+def test_a_sound_cluster_has_no_failed_check(space):
+    found = check("-n", space.name)
+    assert not [r for r in found if r["result"] == "fail"], found
+    assert rows(found, "server", "pass") and rows(found, "rights", "pass") and len(rows(found, "definitions", "pass")) == 3
+    assert rows(found, "clock", "pass") and len(rows(found, "pods", "pass")) == 2 and rows(found, "nodes", "pass")
+
+
+def test_pods_that_only_restricted_clusters_can_make(space):
+    kubectl("label", "namespace", space.name, "pod-security.kubernetes.io/enforce=restricted")
+    found = rows(check("-n", space.name), "pods", "warn")
+    assert len(found) == 2 and "raycluster-restricted" in found[0]["remedy"]
+
+
+def test_a_quota_that_is_used_up(space):
+    kubectl("-n", space.name, "create", "quota", "none", "--hard=pods=0")
+    for _ in range(50):
+        found = check("-n", space.name, status=3)
+        if rows(found, "quota", "warn"):
+            break
+        time.sleep(0.1)
+    assert "pods is used up: 0 of 0" in rows(found, "quota", "warn")[0]["found"]
+    assert "exceeded quota" in rows(found, "pods", "fail")[0]["found"]
+
+
+def test_a_certificate_that_ends_soon(space, tmp_path):
+    key, crt = tmp_path / "key", tmp_path / "crt"
+    for name, days in ("soon", 10), ("late", 100):
+        made = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=x", "-addext", "subjectAltName=DNS:x"]
+        subprocess.run(["openssl", "req", "-x509", *made, "-days", str(days), "-keyout", key, "-out", crt], check=True, capture_output=True)
+        kubectl("-n", space.name, "create", "secret", "tls", name, f"--key={key}", f"--cert={crt}")
+    found = check("-n", space.name)
+    assert ["soon" in r["found"] for r in rows(found, "certificates", "warn")] == [True]
+    assert ["late" in r["found"] for r in rows(found, "certificates", "pass")] == [True]
+
+
+def test_a_pull_secret_that_is_not_there(space):
+    kubectl("-n", space.name, "patch", "serviceaccount", "default", "-p", '{"imagePullSecrets":[{"name":"registry"}]}')
+    assert "registry" in rows(check("-n", space.name, status=3), "pull-secrets", "fail")[0]["found"]
+
+
+def test_a_namespace_that_is_not_there():
+    assert "there is no namespace" in rows(check("-n", "no-such", status=3), "namespace", "fail")[0]["found"]
+
+
+def test_places_that_cannot_be_reached(space):
+    found = rows(check("-n", space.name, "--reach", "127.0.0.1:9,no-such.invalid:443,127.0.0.1:x", status=3), "reach", "fail")
+    assert len(found) == 3 and all("remedy" in r for r in found[:2])
+
+
+def test_rights_that_are_missing(space, tmp_path):
+    """As a service account with no rights at all."""
+    kubectl("-n", space.name, "create", "serviceaccount", "nobody")
+    token = kubectl("-n", space.name, "create", "token", "nobody").stdout.strip()
+    config = kubectl("config", "view", "--raw", "-o", "json").stdout
+    config = json.loads(config)
+    config["users"] = [{"name": config["contexts"][0]["context"]["user"], "user": {"token": token}}]
+    (tmp_path / "config").write_text(json.dumps(config))
+    out = mobula("check", "--kubeconfig", str(tmp_path / "config"), "-o", "json", "-n", space.name)
+    found = json.loads(out.stdout)["checks"]
+    assert out.returncode == 3 and "create pods" in rows(found, "rights", "fail")[0]["found"]
+    assert len(rows(found, "pods", "skip")) == 2 and rows(found, "nodes", "skip"), found
+
+
+def test_no_server_is_one_failed_check(tmp_path):
+    text = kubectl("config", "view", "--raw", "-o", "json").stdout
+    config = json.loads(text)
+    config["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:9"
+    (tmp_path / "config").write_text(json.dumps(config))
+    out = mobula("check", "--kubeconfig", str(tmp_path / "config"))
+    assert out.returncode == 3 and out.stdout.count("\nfail") + out.stdout.startswith("fail") == 1, out.stdout
+
+
+@pytest.mark.parametrize("flags", [("--output", "xml"), ("-n", "A B"), ("--no-such",)], ids=str)
+def test_wrong_usage(flags):
+    assert mobula("check", *flags).returncode == 2
+
+
+def test_the_support_bundle_holds_no_secret(space, tmp_path):
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "annotations": {"note": "token=S3CR3T-1"}}, "spec": {
+        "containers": [{"name": "c", "image": "i", "args": ["--password", "S3CR3T-2", "https://u:S3CR3T-3@h/"],
+                        "env": [{"name": f"V{n}", "value": f"S3CR3T-{n}"} for n in range(4, 50)]}]}}
+    kubectl("-n", space.name, "apply", "-f", "-", stdin=json.dumps(pod))
+    kubectl("-n", space.name, "create", "secret", "generic", "s", "--from-literal=a=S3CR3T-50")
+    check("-n", space.name, "--operator-namespace", space.name, "--support-bundle", str(tmp_path / "s.tar"))
+    with tarfile.open(tmp_path / "s.tar") as tar:
+        files = {m.name: tar.extractfile(m).read() for m in tar.getmembers()}
+    assert {"mobula-support/check.txt", "mobula-support/pods.json", "mobula-support/events.json"} <= set(files)
+    assert b'"name":"V49"' in files["mobula-support/pods.json"]
+    assert not [name for name, text in files.items() if b"S3CR3T" in text]
+    assert (tmp_path / "s.tar").stat().st_mode & 0o077 == 0
+
+
+def test_images_of_the_examples():
+    out = mobula("images", "-f", "airgap/examples")
+    listed = out.stdout.split()
+    assert out.returncode == 0 and listed == sorted(set(listed)) and any(i.startswith("localhost/mobula:") for i in listed), out.stderr
+    assert any(i.startswith("rayproject/ray:") for i in listed)

@@ -1,0 +1,244 @@
+/* What the checks read out of answers, and what is left out of a support bundle. */
+#include "../test.h"
+
+#include "../../../src/cli/check.h"
+#include "../../../src/cli/images.h"
+
+static struct json docs[64];
+static uint32_t doc_count;
+
+static struct jval parse(const char *text, struct arena *a)
+{
+    struct err e = {0};
+    struct json *doc = &docs[doc_count++ % COUNT_OF(docs)];
+    if (!CHECK(json_parse(doc, slice_of(text), a, &e)))
+        printf("  %s\n", e.text);
+    return json_root(doc);
+}
+
+static struct check fresh(struct arena *a, const struct check_options *o)
+{
+    return (struct check){.o = o, .a = a, .current = "test", .wall_us = 1700000000LL * 1000000};
+}
+
+static void minors(struct arena *a)
+{
+    CHECK_INT(check_minor(parse("{\"minor\":\"34\"}", a), a), 34);
+    CHECK_INT(check_minor(parse("{\"minor\":\"29+\"}", a), a), 29);
+    CHECK_INT(check_minor(parse("{\"minor\":\"+\"}", a), a), 0);
+    CHECK_INT(check_minor(parse("{}", a), a), 0);
+}
+
+static void rights(struct arena *a)
+{
+    static const char want[] = "[{\"apiGroups\":[\"\"],\"resources\":[\"pods\",\"pods/log\"],\"verbs\":[\"get\",\"create\"]},"
+                               "{\"apiGroups\":[\"\"],\"resources\":[\"configmaps\"],\"resourceNames\":[\"x\"],\"verbs\":[\"get\"]}]";
+    static const struct {
+        const char *have, *missing;
+    } cases[] = {
+        {"[{\"apiGroups\":[\"*\"],\"resources\":[\"*\"],\"verbs\":[\"*\"]}]", ""},
+        {"[]", "get pods, create pods, get pods/log, create pods/log, get configmaps"},
+        {"[{\"apiGroups\":[\"\"],\"resources\":[\"pods\",\"*/log\"],\"verbs\":[\"*\"]},"
+         "{\"apiGroups\":[\"\"],\"resources\":[\"configmaps\"],\"resourceNames\":[\"y\"],\"verbs\":[\"get\"]}]",
+         "get configmaps"},
+        {"[{\"apiGroups\":[\"\"],\"resources\":[\"pods\",\"*/log\"],\"verbs\":[\"*\"]},"
+         "{\"apiGroups\":[\"\"],\"resources\":[\"configmaps\"],\"resourceNames\":[\"x\"],\"verbs\":[\"get\"]}]",
+         ""},
+        {"[{\"apiGroups\":[\"apps\"],\"resources\":[\"*\"],\"verbs\":[\"*\"]}]",
+         "get pods, create pods, get pods/log, create pods/log, get configmaps"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("rights %zu", i);
+        CHECK_STR(check_missing(parse(cases[i].have, a), parse(want, a), a), cases[i].missing);
+    }
+}
+
+static void definitions(struct arena *a, const struct check_options *o)
+{
+    static const char ours[] = "{\"spec\":{\"versions\":[{\"name\":\"v1\",\"served\":true},{\"name\":\"v1alpha1\",\"served\":false}]}}";
+    static const struct {
+        const char *have;
+        enum check_result worst;
+    } cases[] = {
+        {"{\"spec\":{\"versions\":[{\"name\":\"v1\",\"served\":true}]},\"status\":{\"storedVersions\":[\"v1\",\"v1alpha1\"]}}", CHECK_PASS},
+        {"{\"spec\":{\"versions\":[{\"name\":\"v1\",\"served\":true}]},\"status\":{\"storedVersions\":[\"v2\"]}}", CHECK_FAIL},
+        {"{\"spec\":{\"versions\":[{\"name\":\"v1alpha1\",\"served\":true}]}}", CHECK_FAIL},
+        {"{\"spec\":{\"versions\":[{\"name\":\"v1\",\"served\":true}],\"conversion\":{\"strategy\":\"Webhook\"}}}", CHECK_WARN},
+        {"{\"metadata\":{\"deletionTimestamp\":\"x\"},\"spec\":{\"versions\":[{\"name\":\"v1\",\"served\":true}]}}", CHECK_FAIL},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct check c = fresh(a, o);
+        test_case("definitions %zu", i);
+        check_definition(&c, parse(cases[i].have, a), parse(ours, a));
+        CHECK_INT(c.count, 1);
+        CHECK_INT(c.rows[0].result, cases[i].worst);
+        CHECK((c.rows[0].remedy != NULL) == (cases[i].worst != CHECK_PASS));
+    }
+}
+
+static void items(struct arena *a, const struct check_options *o)
+{
+    struct check c = fresh(a, o);
+    struct check_capacity s = {0};
+    test_case("quota and nodes");
+    check_quota_item(&c, NULL,
+                     parse("{\"metadata\":{\"name\":\"q\"},\"status\":{\"hard\":{\"cpu\":\"2\",\"pods\":\"5\"},\"used\":{\"cpu\":"
+                           "\"2000m\",\"pods\":\"4\"}}}",
+                           a));
+    CHECK_INT(c.count, 1);
+    CHECK_STR(c.rows[0].text, "ResourceQuota q: cpu is used up: 2000m of 2");
+    check_node_item(&c, &s,
+                    parse("{\"status\":{\"allocatable\":{\"cpu\":\"7800m\",\"memory\":\"16Gi\",\"nvidia.com/gpu\":\"4\"},\"conditions\":[{"
+                          "\"type\":\"Ready\",\"status\":\"True\"}]}}",
+                          a));
+    check_node_item(
+        &c, &s, parse("{\"status\":{\"allocatable\":{\"cpu\":\"8\"},\"conditions\":[{\"type\":\"Ready\",\"status\":\"Unknown\"}]}}", a));
+    CHECK(s.nodes == 2 && s.ready == 1 && s.gpus == 4 && s.gpus_on == 1 && s.cpu_milli == 7800);
+    check_secret_item(&c, NULL, parse("{\"metadata\":{\"name\":\"s\"},\"data\":{\"tls.crt\":\"aGVsbG8=\"}}", a));
+    CHECK_STR(c.rows[1].text, "Secret s: tls.crt: no certificate in PEM form");
+}
+
+static void rows(struct arena *a)
+{
+    static const struct check_options text = {.output = SLICE("text")}, json = {.output = SLICE("json")};
+    struct check c = fresh(a, &text);
+    struct json doc;
+    struct err e = {0};
+    __attribute__((cleanup(buf_free))) struct buf out;
+    buf_init(&out, MIB);
+    test_case("rows");
+    CHECK_INT(check_status(&c), 0);
+    check_say(&c, CHECK_SKIP, NULL, "a");
+    CHECK_INT(check_status(&c), 0);
+    check_say(&c, CHECK_WARN, "do", "b\x1b[31m\n");
+    CHECK_INT(check_status(&c), 4);
+    check_say(&c, CHECK_FAIL, "do", "c");
+    CHECK_INT(check_status(&c), 3);
+    check_write(&c, &out);
+    CHECK(!slice_has(buf_slice(&out), "\x1b") && slice_has(buf_slice(&out), "warnings: 1, failed: 1\n"));
+    buf_clear(&out);
+    c.o = &json;
+    check_write(&c, &out);
+    CHECK(json_parse(&doc, buf_slice(&out), a, &e) && json_len(json_get(json_root(&doc), "checks")) == 3);
+    for (uint32_t i = 3; i <= CHECK_ROWS_MAX; i++)
+        check_say(&c, CHECK_PASS, NULL, "d");
+    CHECK_INT(c.count, CHECK_ROWS_MAX);
+    CHECK_INT(c.beyond, 1);
+}
+
+/* Each holds S3CR3T, which must not be left, and where it says so something that must. */
+static const struct {
+    const char *text, *stays;
+} secrets[] = {
+    {"password=S3CR3T", "password="},
+    {"db_password: S3CR3T next", "next"},
+    {"\"password\": \"S3CR3T\", \"a\": 1", "\"a\": 1"},
+    {"PASSWORD S3CR3T", ""},
+    {"api_key='S3CR3T'", ""},
+    {"--api-key S3CR3T --port 80", "--port 80"},
+    {"--token=S3CR3T", ""},
+    {"AWS_SECRET_ACCESS_KEY=S3CR3T", ""},
+    {"aws_session_token = S3CR3T", ""},
+    {"Authorization: Bearer S3CR3T", "Bearer"},
+    {"authorization: Basic S3CR3T", ""},
+    {"-H 'Authorization: token S3CR3T'", ""},
+    {"Bearer S3CR3T", ""},
+    {"got Bearer S3CR3T from x", "from x"},
+    {"https://user:S3CR3T@host/path", "@host/path"},
+    {"postgres://u:S3CR3T@db:5432/x", "@db:5432/x"},
+    {"http://S3CR3T@proxy:3128", "@proxy"},
+    {"redis://:S3CR3T@cache", "@cache"},
+    {"eyJhbGciOiJSUzI1NiJ9.S3CR3T.sig", ""},
+    {"x eyJhbGciOiJIUzI1NiJ9.S3CR3T y", " y"},
+    {"ghp_0123456789abcdefS3CR3T", ""},
+    {"gho_0123456789abcdefS3CR3T", ""},
+    {"ghs_0123456789abcdefS3CR3T", ""},
+    {"github_pat_11ABCDEFGS3CR3T", ""},
+    {"glpat-0123456789S3CR3T", ""},
+    {"hf_0123456789abcdefS3CR3T", ""},
+    {"sk-0123456789abcdefS3CR3T", ""},
+    {"xoxb-0123456789-S3CR3T", ""},
+    {"xoxp-0123456789-S3CR3T", ""},
+    {"AKIA0123456789S3CR3T", ""},
+    {"ASIA0123456789S3CR3T", ""},
+    {"AIza0123456789S3CR3T", ""},
+    {"npm_0123456789S3CR3T", ""},
+    {"pypi-0123456789S3CR3T", ""},
+    {"dckr_pat_0123456S3CR3T", ""},
+    {"-----BEGIN PRIVATE KEY-----\nS3CR3T\n-----END PRIVATE KEY-----\nafter", "after"},
+    {"-----BEGIN RSA PRIVATE KEY-----\nS3CR3T", ""},
+    {"-----BEGIN EC PRIVATE KEY-----\nS3CR3T\n-----END EC PRIVATE KEY-----", ""},
+    {"sig?X-Amz-Signature=S3CR3T&b=1", "&b=1"},
+    {"AccountKey=S3CR3T;EndpointSuffix=core", "EndpointSuffix=core"},
+    {"Set-Cookie: S3CR3T", ""},
+    {"client_secret=S3CR3T&grant=x", "&grant=x"},
+    {"{\\\"token\\\": \\\"S3CR3T\\\"}", ""},
+    {"credentials: S3CR3T", ""},
+    {"passphrase = \"S3CR3T\"", ""},
+};
+static const char *const object_secrets[] = {
+    "{\"spec\":{\"containers\":[{\"env\":[{\"name\":\"A\",\"value\":\"S3CR3T\"}]}]}}",
+    "{\"metadata\":{\"annotations\":{\"kubectl.kubernetes.io/last-applied-configuration\":\"S3CR3T\"}}}",
+    "{\"spec\":{\"runtimeEnvYAML\":\"env_vars: {A: S3CR3T}\"}}",
+    "{\"spec\":{\"rayStartParams\":{\"redis-password\":\"S3CR3T\"}}}",
+    "{\"spec\":{\"containers\":[{\"args\":[\"--token=S3CR3T\"]}]}}",
+    "{\"args\":[\"--password\",\"S3CR3T\",\"--port\",\"80\"]}",
+    "{\"stringData\":{\"a\":\"S3CR3T\"}}",
+};
+
+static void redaction(struct arena *a)
+{
+    __attribute__((cleanup(buf_free))) struct buf out;
+    buf_init(&out, MIB);
+    for (size_t i = 0; i < COUNT_OF(secrets); i++) {
+        test_case("secret %s", secrets[i].text);
+        buf_clear(&out);
+        support_redact_text(guarded(slice_of(secrets[i].text)), &out);
+        CHECK(!slice_has(buf_slice(&out), "S3CR3T"));
+        CHECK(secrets[i].stays[0] == '\0' || slice_has(buf_slice(&out), secrets[i].stays));
+    }
+    for (size_t i = 0; i < COUNT_OF(object_secrets); i++) {
+        test_case("object %s", object_secrets[i]);
+        buf_clear(&out);
+        support_redact_object(parse(object_secrets[i], a), &out);
+        CHECK(!slice_has(buf_slice(&out), "S3CR3T") && slice_has(buf_slice(&out), "REDACTED"));
+    }
+    static const char plain[] = "ts=2026-01-01T00:00:00Z level=info room=control msg=\"pod created\" pod=a-head url=https://a.b/c?d=e";
+    buf_clear(&out);
+    support_redact_text(slice_of(plain), &out);
+    CHECK_STR(buf_slice(&out), plain);
+}
+
+static void images(struct arena *a)
+{
+    static const char text[] =
+        "kind: RayCluster\nspec:\n  headGroupSpec: {template: {spec: {containers: [{image: b}], initContainers: [{image: a}],\n"
+        "    volumes: [{image: {reference: v}}]}}}\n---\nkind: ConfigMap\ndata: {image: no}\n---\nkind: List\n"
+        "items: [{kind: Pod, spec: {containers: [{image: b}, {image: c}]}}, {kind: Secret, data: {image: no}}]\n";
+    struct images *set = arena_new(a, struct images);
+    struct err e = {0};
+    test_case("images");
+    CHECK(images_read(slice_of(text), a, set, &e));
+    images_sort(set);
+    if (CHECK_INT(set->count, 4))
+        for (uint32_t i = 0; i < 4; i++)
+            CHECK_SLICE(set->list[i], ((struct slice){&"abcv"[i], 1}));
+    for (uint32_t i = set->count; i < IMAGES_MAX; i++)
+        CHECK(images_add(set, arena_printf(a, "x%u", i), &e));
+    CHECK(!images_add(set, SLICE("y"), &e) && slice_has(slice_of(e.text), "IMAGES_MAX"));
+}
+
+int main(void)
+{
+    static const struct check_options o = {.output = SLICE("text")};
+    struct arena a = {0};
+    minors(&a);
+    rights(&a);
+    definitions(&a, &o);
+    items(&a, &o);
+    rows(&a);
+    redaction(&a);
+    images(&a);
+    arena_free(&a);
+    return test_done();
+}
