@@ -82,6 +82,7 @@ struct work {
     char first_created[POD_NAME_MAX + 1];
     uint64_t status_hash; /* plan.status_hash */
     uint32_t reasons;     /* plan.reasons */
+    bool writes_status;   /* its events tell what that status says, and are said when it is stored */
     struct action actions[];
 };
 
@@ -422,6 +423,7 @@ bool say_once(struct op *op, enum said_kind kind,
  * their texts, which hold names and times. Other refusals are logged for each record. */
 bool say_failed(struct op *op, int failed, uint64_t action, uint64_t whose);
 void say_event(struct op *op, struct cluster *c, bool warning, const char *reason, struct slice note);
+void say_stored(struct op *op, struct cluster *c); /* the events of the plan whose status was stored */
 
 /* ---- verbs: what can be done, a constant each ---- */
 

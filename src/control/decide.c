@@ -95,6 +95,7 @@ static struct work *work_copy(const struct plan *p, struct now now)
             continue;
         struct action *to = &w->actions[w->count++];
         *to = p->actions[i];
+        w->writes_status |= to->verb == &verb_status;
         to->name = copy_behind(&at, to->name);
         to->uid = copy_behind(&at, to->uid);
         to->text = copy_behind(&at, to->text);

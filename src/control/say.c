@@ -34,15 +34,30 @@ void say_event(struct op *op, struct cluster *c, bool warning, const char *reaso
                                       .uid = slice_of(c->uid)},
                             .warning = warning,
                             .reason = slice_of(reason),
-                            .action = warning ? SLICE("Reconcile") : SLICE("Create"),
+                            .action = SLICE("Reconcile"),
                             .note = note};
     kube_event_say(op->events, &ev, op->now);
 }
 
-/* VERB_SAY: an event that a decision asked for. */
-void say_planned(struct op *op, struct cluster *c, const struct action *act)
+/* An event that a decision asked for. */
+static void say_note(struct op *op, struct cluster *c, const struct action *act)
 {
     if (act->logged && say_once(op, SAID_CLUSTER, said_of(c, act->text, verb_number(act->verb))))
         log_warn(act->why, LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF("what", act->text));
     say_event(op, c, act->warning, act->why, act->text);
+}
+
+/* What a decision has to say. With a status it comes true when that is stored: a write that fails is decided anew, maybe otherwise. */
+void say_planned(struct op *op, struct cluster *c, const struct action *act)
+{
+    if (!c->work->writes_status)
+        say_note(op, c, act);
+}
+
+/* The plan may have been dropped since its status was sent: its actions up to that are still there. */
+void say_stored(struct op *op, struct cluster *c)
+{
+    for (uint32_t i = 0; c->work && i < c->work->next; i++)
+        if (c->work->actions[i].verb == &verb_event)
+            say_note(op, c, &c->work->actions[i]);
 }

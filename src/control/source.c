@@ -57,8 +57,12 @@ static void trouble(struct source *src, const struct kube_watch_event *ev)
     src->trouble = *e;
     if (denied || kube_client_stats(src->op->client)->trouble.code != ERR_NONE)
         return; /* no watch works: the client has logged it, once for all */
+    bool skipped = ev->what == KUBE_WATCH_SKIPPED;
     if (say_once(src->op, SAID_SERVER, what))
-        log_at(cut ? LOG_INFO : LOG_WARN, cut ? "watch was cut and is taken up again" : "watch does not work",
+        log_at(cut ? LOG_INFO : LOG_WARN,
+               cut       ? "watch was cut and is taken up again"
+               : skipped ? "an object cannot be read and is passed over: all are listed anew"
+                         : "watch does not work",
                LF_CSTR("resource", src->kind->plural), LF_CSTR("error", e->text), LF_CSTR("step", err_code_name(e->code)),
                LF("namespace", slice_empty(src->space->ns) ? SLICE("all") : src->space->ns));
 }

@@ -41,6 +41,7 @@ bool answer_status(struct op *op, struct flight *f, const struct kube_answer *a)
     }
     c->status_trouble = 0;
     c->status_not_before_ms = 0;
+    say_stored(op, c);
     if (c->work && c->work->reasons) {
         c->reasons = c->work->reasons;
         c->reasons_ms = op->now.mono_ms;

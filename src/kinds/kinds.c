@@ -157,7 +157,11 @@ static void lead_job(struct op *op, struct cluster *c, bool leads)
 static void done_cluster(struct op *op, struct cluster *c)
 {
     const struct work *w = c->work;
-    say_work(op, c, w->created_head ? "CreatedHeadPod" : w->created ? "CreatedWorkerPod" : "DeletedWorkerPod");
+    say_work(op, c,
+             w->created_head   ? "CreatedHeadPod"
+             : w->created      ? "CreatedWorkerPod"
+             : w->deleted_head ? "DeletedHeadPod"
+                               : "DeletedWorkerPod");
 }
 
 static const struct kind *const cluster_needs[] = {&kind_raycluster, &kind_raycluster_legacy, &kind_pod, &kind_kservice, NULL};

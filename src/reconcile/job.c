@@ -158,7 +158,7 @@ static void decide_initializing(struct job_decision *d)
                  arena_printf(d->a, "preRunningDeadlineSeconds passed%s%.*s", waited.len ? ": " : "", SLICE_ARG(waited)), RETRY_MAYBE);
         return;
     }
-    decide_remove(d, false, "of an earlier attempt");
+    decide_remove(d, false, "it is of an earlier attempt");
     if (!cluster_usable(d))
         return;
     struct job_said said = job_heard(d);

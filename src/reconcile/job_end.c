@@ -192,7 +192,7 @@ void decide_job_ended(struct job_decision *d)
     bool gone = decide_remove_submitters(d, false, "the job is over");
     if (d->is.phase == JOB_PHASE_FAILED)
         decide_stop_given_up(d, gone);
-    decide_remove(d, false, "of an earlier attempt");
+    decide_remove(d, false, "it is of an earlier attempt");
     if (d->in->errors->count == 0)
         decide_rules(d);
 }

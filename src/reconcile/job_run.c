@@ -324,7 +324,7 @@ static void run(struct job_decision *d)
     bool mine = slice_empty(d->job->selected) && d->in->errors->count == 0; /* of a spec that cannot be read nobody knows whose it is */
     bool over = d->is.state >= JOB_STOPPED;                                 /* its end is known, and on its way into status */
     d->to.message = unheard_text(d, &said);
-    decide_remove(d, false, "of an earlier attempt");
+    decide_remove(d, false, "it is of an earlier attempt");
     if (hear(d, &said))
         return;
     if (d->job->suspend && !over && slice_empty(d->job->selected)) { /* of a selected cluster it is an error, which deletes nothing */

@@ -23,7 +23,7 @@ struct action *plan_add(struct plan *p, const struct verb *verb)
 struct action *plan_delete(struct plan *p, const struct pod *pod, int32_t group, const char *why)
 {
     struct action *act = plan_add(p, &pod_delete);
-    act->group = group;
+    act->group = pod->head ? GROUP_HEAD : group; /* a head is told as one, whatever it is deleted for */
     act->index = pod->index;
     act->why = why;
     act->name = slice_of(pod->name);

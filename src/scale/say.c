@@ -169,9 +169,9 @@ static void explain_removal(const struct scale_scene *s, struct scale_plan *p, c
 {
     struct slice idle = pod_drained_text(r->pod, s->a);
     if (idle.len)
-        scale_say(p, s->a, "pod %s: deleted: %.*s", r->pod->name, SLICE_ARG(idle));
+        scale_say(p, s->a, "pod %s is to be deleted: %.*s", r->pod->name, SLICE_ARG(idle));
     else
-        scale_say(p, s->a, "pod %s: deleted: %s", r->pod->name, r->why);
+        scale_say(p, s->a, "pod %s is to be deleted: %s", r->pod->name, r->why);
 }
 
 void scale_explain(const struct scale_scene *s, struct scale_plan *p)

@@ -42,12 +42,12 @@ static void overtaken(struct op *op, const struct flight *f)
 static void service_deleted(struct op *op, const struct flight *f, bool gone)
 {
     struct service_record *s = map_get(&op->services, slice_of(f->uid));
-    if (s && gone) {
+    if (s && gone)
         s->by_us = false;
-        if (!s->service.deleting) /* else the watch has told meanwhile that it goes */
-            doubt_service(op, s);
+    if (s && gone && !s->service.deleting) /* else the watch has told meanwhile that it goes */
+        doubt_service(op, s);
+    if (gone)
         return;
-    }
     if (s) {
         s->service.deleting = true;
         s->doubt = (struct doubt){0};
@@ -105,7 +105,7 @@ bool answer_delete(struct op *op, struct flight *f, const struct kube_answer *a)
         else
             r->doubt.disproved = 0;
     }
-    if (f->c->work && !(r && r->pod.doubted))
+    if (f->c->work && !gone) /* else somebody else was first, as far as anybody knows */
         count_deleted(f->c->work, f);
     return false;
 }

@@ -69,7 +69,7 @@ static void recall_pod(struct op *op, struct cluster *c, struct pod_record *r)
 {
     const char *what = r->pod.overtaken
                            ? "the API server does not delete a pod because it was changed, but shows it unchanged: it counts as it is shown"
-                           : "the API server says that a pod is not there, but shows it: it is deleted again";
+                           : "the API server says that a pod is not there, but shows it: it counts as it is shown";
     recalled(op, c, &r->doubt, what, "pod", r->pod.name);
     if (r->pod.doubted)
         kind_tell(op, r, CHILD_RESTORED);
@@ -78,7 +78,7 @@ static void recall_pod(struct op *op, struct cluster *c, struct pod_record *r)
 
 static void recall_service(struct op *op, struct cluster *c, struct service_record *r)
 {
-    recalled(op, c, &r->doubt, "the API server says that a service is not there, but shows it: it is deleted again", "service",
+    recalled(op, c, &r->doubt, "the API server says that a service is not there, but shows it: it counts as it is shown", "service",
              r->service.name);
     r->service.deleting = false;
 }

@@ -72,7 +72,8 @@ static void found(struct op *op, struct flight *f, struct jval object)
         flight_failed(op, f, text);
         return;
     }
-    snprintf(text, sizeof text, "%s %s belongs to another owner, which is gone: waiting for it to go", what, f->name);
+    snprintf(text, sizeof text, "%s %s belongs to another owner, which is gone, or of a kind that --kinds leaves out: waiting for it to go",
+             what, f->name);
     cluster_wait(op, f->c, f, text);
 }
 

@@ -111,10 +111,12 @@ static void name_taken(struct op *op, struct flight *f, struct jval pod, struct 
     char text[ERR_TEXT_MAX];
     const struct cluster *other = slice_empty(owner) ? NULL : cluster_get(op, owner, istr_slice(f->c->ns));
     bool orphan = !slice_empty(owner) && !(other && other->present);
-    bool going = orphan || json_there(json_get(pod, "metadata.deletionTimestamp"));
+    bool going = json_there(json_get(pod, "metadata.deletionTimestamp"));
     snprintf(text, sizeof text, "pod %s exists and belongs to another owner%s", f->name,
-             going ? ", which is gone: waiting for its pods to go" : ": delete or rename one of them");
-    if (going)
+             going    ? ": it is being deleted, and waited for"
+             : orphan ? ", which is gone, or of a kind that --kinds leaves out: waiting for the pod to go"
+                      : ": delete or rename one of them");
+    if (going || orphan)
         cluster_wait(op, f->c, f, text);
     else if (slice_empty(owner))
         held_found(op, f, pod);

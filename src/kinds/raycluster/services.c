@@ -52,7 +52,10 @@ void pods_refused(struct op *op, struct flight *f, const struct kube_status *s)
     bool service = f->verb->how == VERB_APPLY;
     if (service && service_left_over(op, f)) {
         f->failed = 0; /* the words are the same whatever the code was */
-        snprintf(text, sizeof text, "service %s exists and belongs to another owner, which is gone: waiting for it to go", f->name);
+        snprintf(
+            text, sizeof text,
+            "service %s exists and belongs to another owner, which is gone, or of a kind that --kinds leaves out: waiting for it to go",
+            f->name);
         cluster_wait(op, f->c, f, text);
         return;
     }

@@ -68,7 +68,7 @@ static bool has_turn(struct cron_decision *d)
             struct action *act = plan_add(d->p, &raycronjob_delete_job);
             act->name = job->name;
             act->uid = job->uid;
-            act->why = "replaced by a later run";
+            act->why = "a later run is due, and concurrencyPolicy is Replace";
         }
     }
     if (first && d->cron->policy == CRON_FORBID)

@@ -100,6 +100,7 @@ static bool make_job_delete(struct op *op, struct cluster *c, const struct actio
     (void)e;
     slice_copy(act->name, f->name, sizeof f->name);
     slice_copy(act->uid, f->uid, sizeof f->uid);
+    utf8_copy(slice_of(act->why), f->why, sizeof f->why);
     *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
     kube_path(&op->path, &ray_job_resource, istr_slice(c->ns), act->name, SLICE_NONE);
     return kube_delete_options(&op->body, act->uid, 0, SLICE("Background"));
@@ -113,14 +114,17 @@ static void failed(struct op *op, struct cluster *c, const struct action *act, c
 static void done(struct op *op, const struct flight *f, const struct kube_answer *a)
 {
     struct cluster *c = f->c;
-    bool create = f->verb == &raycronjob_create_job;
-    log_info(create ? "job created" : "job deleted", LF("namespace", istr_slice(c->ns)), LF_CSTR("cronjob", c->name),
-             LF_CSTR("job", f->name));
-    if (create) {
+    char note[LIMIT_KUBE_EVENT_NOTE + ANSWER_WORDS]; /* cut where it is sent */
+    if (f->verb == &raycronjob_create_job) {
+        log_info("job created", LF("namespace", istr_slice(c->ns)), LF_CSTR("cronjob", c->name), LF_CSTR("job", f->name));
         failures_clear(op, c);
-        object_answered(op, f, a, &kind_rayjob);
+        object_answered(op, f, a, &kind_rayjob); /* the event comes with the status that tells of it */
         return;
     }
+    log_info("job deleted", LF("namespace", istr_slice(c->ns)), LF_CSTR("cronjob", c->name), LF_CSTR("job", f->name),
+             LF_CSTR("why", f->why));
+    snprintf(note, sizeof note, "deleted RayJob %s: %s", f->name, f->why);
+    say_event(op, c, false, "DeletedRayJob", slice_of(note));
     object_deleting(op, cluster_get(op, slice_of(f->uid), istr_slice(c->ns)));
 }
 

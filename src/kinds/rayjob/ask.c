@@ -62,12 +62,14 @@ static bool head_asked(struct job *j, enum ray_dash_call call, ray_dash_done *do
     return head_ask(op, c, &r, done, j, (uint64_t)call, e);
 }
 
-static void say_submitted(struct job *j)
+/* exists: Ray had it already. An earlier submission has reached it whose answer was lost, or was for a process before this one. */
+static void say_submitted(struct job *j, bool exists)
 {
     char note[LIMIT_KUBE_EVENT_NOTE];
-    log_info("job submitted", LF("namespace", istr_slice(j->c->ns)), LF_CSTR("job", j->c->name), LF_CSTR("cluster", j->cluster),
-             LF_CSTR("id", j->id));
-    snprintf(note, sizeof note, "submitted %s to RayCluster %s", j->id, j->cluster);
+    log_info(exists ? "job had been submitted before" : "job submitted", LF("namespace", istr_slice(j->c->ns)), LF_CSTR("job", j->c->name),
+             LF_CSTR("cluster", j->cluster), LF_CSTR("id", j->id));
+    snprintf(note, sizeof note, exists ? "an earlier submission had brought %s to RayCluster %s" : "submitted %s to RayCluster %s", j->id,
+             j->cluster);
     say_event(j->op, j->c, false, "SubmittedRayJob", slice_of(note));
 }
 
@@ -96,7 +98,7 @@ static void hear(struct job *j, const struct ray_dash_answer *answer)
         job_doubt(j->c);
     }
     if (answer->call == RAY_DASH_SUBMIT && (answer->outcome == RAY_DASH_OK || answer->outcome == RAY_DASH_EXISTS))
-        say_submitted(j);
+        say_submitted(j, answer->outcome == RAY_DASH_EXISTS);
     struct err e = {0};
     j->said.asking = looks;
     if (looks && !head_asked(j, RAY_DASH_JOB, on_answer, &e)) {

@@ -21,6 +21,8 @@ bool job_make_delete(struct op *op, struct cluster *c, const struct action *act,
     struct slice name = self ? slice_of(c->name) : act->name, uid = self ? slice_of(c->uid) : act->uid;
     slice_copy(name, f->name, sizeof f->name);
     slice_copy(uid, f->uid, sizeof f->uid);
+    if (act->why)
+        utf8_copy(slice_of(act->why), f->why, sizeof f->why);
     *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
     kube_path(&op->path, self ? &ray_job_resource : &ray_resources[RAY_V1], istr_slice(c->ns), name, SLICE_NONE);
     return kube_delete_options(&op->body, uid, 0, SLICE("Background"));
@@ -112,7 +114,7 @@ void object_refused(struct op *op, struct cluster *c, const struct verb *what, c
 {
     struct group_failures *f = failures_of(op, c, SLICE_NONE, true, true);
     char what_failed[100];
-    snprintf(what_failed, sizeof what_failed, "the API server refused an object of a %s: backing off", c->kind->name);
+    snprintf(what_failed, sizeof what_failed, "a write for a %s failed: backing off", c->kind->name);
     work_drop(c);
     cluster_touch(op, c);
     if (f->count && op->now.mono_ms < f->not_before_ms)
@@ -134,12 +136,13 @@ void job_failed_by(struct op *op, struct cluster *c, const struct action *act, c
     object_refused(op, c, act->verb, text);
 }
 
-static void say(struct op *op, const struct flight *f, const char *reason, const char *done)
+/* did: "created" */
+static void say(struct op *op, const struct flight *f, const char *reason, const char *log, const char *did)
 {
     struct cluster *c = f->c;
-    char note[LIMIT_KUBE_EVENT_NOTE];
-    log_info(done, LF("namespace", istr_slice(c->ns)), LF_CSTR("job", c->name), LF_CSTR("cluster", f->name));
-    snprintf(note, sizeof note, "RayCluster %s", f->name);
+    char note[LIMIT_KUBE_EVENT_NOTE + ANSWER_WORDS]; /* cut where it is sent */
+    snprintf(note, sizeof note, "%s RayCluster %s%s%s", did, f->name, f->why[0] ? ": " : "", f->why);
+    log_info(log, LF("namespace", istr_slice(c->ns)), LF_CSTR("job", c->name), LF_CSTR("cluster", f->name), LF_CSTR("what", note));
     say_event(op, c, false, reason, slice_of(note));
 }
 
@@ -187,15 +190,15 @@ static void done(struct op *op, struct flight *f, const struct kube_answer *a)
     if (f->verb == &rayjob_create_cluster) {
         failures_clear(op, f->c);
         object_answered(op, f, a, &kind_raycluster);
-        say(op, f, "CreatedRayCluster", "cluster created");
+        say(op, f, "CreatedRayCluster", "cluster created", "created");
     } else if (f->verb == &rayjob_create_submitter) {
         submitter_created(op, f, a);
     } else if (f->verb == &rayjob_delete_cluster) {
         object_deleting(op, cluster_get(op, slice_of(f->uid), istr_slice(f->c->ns)));
-        say(op, f, "DeletedRayCluster", "cluster deleted");
+        say(op, f, "DeletedRayCluster", "cluster deleted", "deleted");
     } else if (f->verb == &rayjob_suspend_workers) {
         object_answered(op, f, a, &kind_raycluster);
-        say(op, f, "SuspendedWorkers", "workers suspended");
+        say(op, f, "SuspendedWorkers", "workers suspended", "set suspend in all worker groups of");
     } else if (f->verb == &rayjob_delete) {
         object_deleting(op, f->c);
         log_info("job deleted, as its deletion rules say", LF("namespace", istr_slice(f->c->ns)), LF_CSTR("job", f->c->name));

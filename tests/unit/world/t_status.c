@@ -186,6 +186,23 @@ static void test_warnings(void)
     world_free(&w);
 }
 
+/* What comes true with a status is told when that is stored, and once: a write that fails is decided again. */
+static void test_told_when_stored(void)
+{
+    struct world w;
+    test_case("an event that goes with a status is told when the status has been stored");
+    make_world(&w, false);
+    override(&w, "PATCH", "/apis/ray.io/v1/namespaces/n/rayclusters/c/status", 403, false, UINT32_MAX);
+    CHECK_INT(world_call(&w, "POST", v1, "application/json", cluster_body(&w, "c", 1, "\"rayVersion\":5,")), 201);
+    world_run(&w, 20 * 1000);
+    CHECK(!tells(&w, "InvalidRayClusterSpec", ""));
+    override(&w, "PATCH", "/apis/ray.io/v1/namespaces/n/rayclusters/c/status", 403, false, 0);
+    world_run(&w, 5 * 60 * 1000);
+    CHECK(tells(&w, "InvalidRayClusterSpec", "rayVersion"));
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
@@ -196,5 +213,6 @@ int main(void)
     test_never();
     test_foreign();
     test_there_and_back();
+    test_told_when_stored();
     return test_done();
 }
