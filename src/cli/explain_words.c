@@ -308,7 +308,7 @@ static void put_gap(const struct words *w, const struct ray_group *g, int64_t li
     bool waits = live < wanted && !g->head && (!w->head || w->head->unschedulable);
     long long off = live > wanted ? live - wanted : wanted - live;
     buf_printf(w->out, "    %lld pod%s too %s at this moment: %s\n", off, off == 1 ? "" : "s", live > wanted ? "many" : "few",
-               waits ? "no worker is created before the head has a node" : "if that lasts for more than a minute, no operator runs");
+               waits ? "no worker is created before the head has a node" : "if that lasts for more than a minute, see the operator's log");
 }
 
 static void put_group(const struct words *w, const struct ray_group *g)

@@ -109,7 +109,7 @@ static bool check(const struct install_options *o, struct wanted *want, struct e
     struct slice watch = slice_empty(o->watch) ? o->ns : o->watch;
     return cli_namespace(o->ns, "--namespace", e) && cli_namespaces(watch, "--watch-namespace", &want->watch, e) &&
            cli_kinds(o->kinds, &want->kinds, e) && check_image(o->image, "--image", e) && cli_tools(o->tools, &want->tools, e) &&
-           cli_scaler(o->autoscaler, &scaler, e) &&
+           cli_tools_resources(o->tools_resources, &want->tools, e) && cli_scaler(o->autoscaler, &scaler, e) &&
            (want->tools.tools != RAY_TOOLS_IMAGE || check_image(want->tools.tools_image, "--tools", e)) &&
            cli_submitter(o->submitter, &want->tools, &want->pods, e) && cli_access(o->ray_access, &access, e) && check_egress(o, e);
 }
@@ -157,9 +157,12 @@ static void put_operator(struct slice files, const struct install_options *o, co
                                           [OPERATOR_RAY_IO] = SLICE("ray.io"),
                                           [OPERATOR_LEGACY] = SLICE("cluster.ray.io")};
     char replicas[20];
-    __attribute__((cleanup(buf_free))) struct buf egress;
+    __attribute__((cleanup(buf_free))) struct buf egress, resources;
     buf_init(&egress, MIB);
+    buf_init(&resources, KIB);
     put_egress_flags(o, &egress);
+    if (!slice_empty(o->tools_resources))
+        buf_printf(&resources, "        - --tools-resources=%.*s\n", SLICE_ARG(o->tools_resources));
     snprintf(replicas, sizeof replicas, "%d", (int)o->replicas);
     bool elect = o->leader_elect || o->replicas > 1;
     struct variable v[] = {
@@ -168,6 +171,7 @@ static void put_operator(struct slice files, const struct install_options *o, co
         {"WATCH", slice_empty(o->watch) ? o->ns : o->watch},
         {"IMAGE", o->image},
         {"TOOLS", o->tools},
+        {"TOOLS_RESOURCES", buf_slice(&resources)},
         {"GROUPS", groups[want->kinds]},
         {"KINDS", o->kinds},
         {"JOB_RULES", want->kinds == OPERATOR_LEGACY ? SLICE_NONE : embed_file(files, "airgap/install/role-jobs.yaml")},
@@ -235,6 +239,8 @@ static const struct flag list[] = {
     {"replicas", FLAG_INT, AT(replicas), "N", "how many operators (1); more than one elect a leader"},
     {"leader-elect", FLAG_SWITCH, AT(leader_elect), NULL, "elect a leader even when there is one only"},
     {"tools", FLAG_TEXT, AT(tools), "WHERE", "configmap, image:REF or none: how pods get this program, to wait for the head or to submit"},
+    {"tools-resources", FLAG_TEXT, AT(tools_resources), "cpu=N,memory=N",
+     "what the containers that are added to pods ask for and are limited to"},
     {"autoscaler", FLAG_TEXT, AT(autoscaler), "WHO",
      "operator, sidecar or off: who scales clusters that ask for it; sidecar (KubeRay's) needs more rights"},
     {"submitter", FLAG_TEXT, AT(submitter), "WHO", "operator or pod: who submits RayJobs of K8sJobMode"},

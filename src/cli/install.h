@@ -9,7 +9,7 @@ enum { INSTALL_REPLICAS_MAX = 16 };
 struct install_options {
     struct slice ns;    /* where the operator runs */
     struct slice watch; /* "a,b": where it makes clusters; empty: in ns */
-    struct slice kinds, image, tools, autoscaler, submitter, ray_access, egress;
+    struct slice kinds, image, tools, tools_resources, autoscaler, submitter, ray_access, egress;
     int64_t replicas;
     bool print, leader_elect, create_namespace, crds_only, no_crds, ray_auth, egress_strict;
 };

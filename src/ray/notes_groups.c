@@ -8,26 +8,13 @@ static struct place first_container(const struct place *containers)
 
 /* ---- versions ---- */
 
-/* The version that an image of Ray's own has in its tag; 0: another image, or a tag that is none. */
-static int64_t image_version(struct slice image)
-{
-    struct slice rest = image, name = rest;
-    while (rest.ptr)
-        name = slice_cut(&rest, '/');
-    struct slice tag = name, repository = slice_cut(&tag, ':');
-    if (!slice_eq(repository, SLICE("ray")) && !slice_starts(repository, SLICE("ray-")))
-        return 0;
-    return tag.ptr ? version_number(tag) : 0;
-}
-
 static void note_version(struct reader *r, const struct place *spec, const struct place *container)
 {
     struct place version = place_key(spec, "rayVersion"), image = place_key(container, "image");
     struct slice said = json_str(version.value, r->arena), text = json_str(image.value, r->arena);
     int64_t of_image = image_version(text), of_spec = version_number(said);
     if (of_image && of_spec && of_image != of_spec)
-        place_bad(r, &image,
-                  "is Ray %lld.%lld by its tag, and rayVersion is %.*s, by which probes and flags are chosen: make them the same",
+        place_bad(r, &image, "is Ray %lld.%lld by its tag, and rayVersion is %.*s, by which flags are chosen: make them the same",
                   (long long)(of_image / 1000), (long long)(of_image % 1000), SLICE_ARG(slice_head(said, 32)));
 }
 

@@ -1,18 +1,12 @@
 #include "build.h"
 
-/* Ray 2.53 has one path that answers for the raylet and, on the head, the GCS. */
-enum { HEALTHZ_MAJOR = 2, HEALTHZ_MINOR = 53 };
+enum { HEALTHZ_SINCE = 2053 }; /* Ray 2.53 has one path that answers for the raylet and, on the head, for the GCS */
 
-/* "2.53.0" and what comes behind it; a version that is none has no such path, as far as we know. */
-static bool has_healthz(struct slice version)
+/* rayVersion decides, as in KubeRay. If the image's tag names an older Ray, the exec probe is taken, which every version answers. */
+static bool has_healthz(const struct pod_build *b)
 {
-    int64_t major, minor;
-    struct slice rest = version;
-    if (!slice_int(slice_cut(&rest, '.'), &major))
-        return false;
-    if (!slice_int(slice_cut(&rest, '.'), &minor))
-        return false;
-    return major > HEALTHZ_MAJOR || (major == HEALTHZ_MAJOR && minor >= HEALTHZ_MINOR);
+    int64_t of_image = image_version(json_str(json_key(b->container, SLICE("image")), b->arena));
+    return version_number(b->cluster->ray_version) >= HEALTHZ_SINCE && (of_image == 0 || of_image >= HEALTHZ_SINCE);
 }
 
 static void write_http(struct jout *w, const struct pod_build *b)
@@ -47,7 +41,7 @@ static void write_probe(struct jout *w, const struct pod_build *b, const char *n
     if (value_given(json_key(b->container, slice_of(name))))
         return;
     jout_kobject(w, name);
-    if (has_healthz(b->cluster->ray_version))
+    if (has_healthz(b))
         write_http(w, b);
     else
         write_exec(w, b);

@@ -82,6 +82,17 @@ int64_t version_number(struct slice version)
     return major * 1000 + minor;
 }
 
+int64_t image_version(struct slice image)
+{
+    struct slice rest = image, name = rest;
+    while (rest.ptr)
+        name = slice_cut(&rest, '/');
+    struct slice tag = name, repository = slice_cut(&tag, ':');
+    if (!slice_eq(repository, SLICE("ray")) && !slice_starts(repository, SLICE("ray-")))
+        return 0;
+    return tag.ptr ? version_number(tag) : 0;
+}
+
 static void check_scaling(struct reader *r, const struct place *spec, const struct place *group, struct ray_group *g)
 {
     enum { PRIORITY_SINCE = 2056 };

@@ -53,6 +53,7 @@ static void golden(struct arena *a)
     o.kinds = SLICE("all");
     o.watch = SLICE("a,mobula");
     o.tools = SLICE("image:localhost/tools:1");
+    o.tools_resources = SLICE("cpu=100m,memory=90Mi");
     o.submitter = SLICE("pod");
     CHECK_SLICE(written(&o, a, &e), read_file("tests/data/cli/install-elect.yaml", a));
     CHECK_STR(slice_of(e.text), "");
