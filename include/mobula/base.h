@@ -28,8 +28,8 @@ struct slice {
 
 #define SLICE(literal) ((struct slice){"" literal, sizeof(literal) - 1})
 #define SLICE_NONE ((struct slice){NULL, 0})
-/* For printf: printf("%.*s", SLICE_ARG(s)) */
-#define SLICE_ARG(s) (int)(s).len, ((s).ptr ? (s).ptr : "")
+/* For printf: printf("%.*s", SLICE_ARG(s)). What is absent has no byte, and neither musl nor glibc looks at the pointer for none. */
+#define SLICE_ARG(s) (int)(s).len, (s).ptr
 
 struct slice slice_of(const char *nul_terminated); /* NULL gives SLICE_NONE */
 int slice_cmp(struct slice a, struct slice b);     /* bytewise, shorter first */

@@ -73,6 +73,11 @@ static void test_copies(void)
 static void test_printf(void)
 {
     test_case("printf into an arena and a buf");
+    /* What is absent has a NULL pointer, which printf does not look at for no bytes. */
+    struct arena none = {0};
+    CHECK_SLICE(arena_printf(&none, "<%.*s>", SLICE_ARG(slice_of(NULL))), SLICE("<>"));
+    arena_free(&none);
+
     char text[600];
     memset(text, 'x', sizeof text);
     for (size_t len = 0; len < sizeof text; len++) {
