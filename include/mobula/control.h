@@ -178,6 +178,7 @@ struct tools {
     enum { TOOLS_UNKNOWN, TOOLS_ASKING, TOOLS_APPLYING, TOOLS_THERE } state;
     int64_t again_ms;
     uint32_t failures;
+    bool seen; /* it has been there once: workers need not wait for it */
 };
 
 enum { VERBS_MAX = 32 };

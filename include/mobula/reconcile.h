@@ -37,7 +37,9 @@ struct cluster_view {
                              twice, even if the server drops parts of it */
     int64_t status_not_before_ms; /* monotonic: end of the backoff after a refused status write; 0: none */
     /* Monotonic: no workers are created before. The previous leader's last requests may still arrive, and a pod's name depends on the pod
-     * that it replaces: with another view we would create a second pod for the same place. */
+     * that it replaces: with another view we would create a second pod for the same place. Or the ConfigMap that they mount is not there
+     * yet.
+     */
     int64_t workers_from_ms;
     /* Monotonic: a missing head service [0] or headless service [1] is not applied before, because the last one did not last. */
     int64_t services_from_ms[2];

@@ -89,6 +89,15 @@ static bool holds_ours(struct op *op, struct slice body)
     return json_str_eq(json_key(json_get(json_root(&doc), "metadata.annotations"), SLICE(TOOLS_HASH)), slice_of(hash));
 }
 
+/* Workers of the first cluster in a namespace wait for the ConfigMap. */
+static void wake_clusters(struct op *op, const struct tools *t)
+{
+    struct cluster *c;
+    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;)
+        if (c->present && c->ns == t->ns)
+            cluster_touch(op, c);
+}
+
 static void tools_done(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
 {
     struct op *op = owner;
@@ -109,6 +118,9 @@ static void tools_done(void *owner, uint64_t tag, const struct kube_answer *a, s
     }
     t->state = TOOLS_THERE;
     t->failures = 0;
+    if (!t->seen)
+        wake_clusters(op, t);
+    t->seen = true;
     t->again_ms = now.mono_ms + CHECK_AGAIN_MS;
 }
 
@@ -130,6 +142,13 @@ void tools_want(struct op *op, const struct istr *ns)
     }
     if (t->state != TOOLS_ASKING && t->state != TOOLS_APPLYING && op->now.mono_ms >= t->again_ms)
         tools_ask(op, t);
+}
+
+int64_t tools_from_ms(const struct op *op, const struct istr *ns)
+{
+    const struct tools *t = map_get(&op->tools, istr_slice(ns));
+    bool coming = t && !t->seen && t->failures == 0 && (t->state == TOOLS_ASKING || t->state == TOOLS_APPLYING);
+    return coming ? op->now.mono_ms + RETRY_MS : 0;
 }
 
 static void tools_free_one(struct op *op, struct tools *t)

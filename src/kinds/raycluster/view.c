@@ -109,7 +109,7 @@ static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
                                .fleet = op->clusters.count,
                                .status_hash = c->status_ours ? c->status_hash : 0,
                                .status_not_before_ms = c->status_not_before_ms,
-                               .workers_from_ms = later(op->workers_from_ms, c->space->workers_from_ms),
+                               .workers_from_ms = later(later(op->workers_from_ms, c->space->workers_from_ms), tools_from_ms(op, c->ns)),
                                .services_from_ms = {c->services_pace[0].from_ms, c->services_pace[1].from_ms},
                                .options = &op->o.ray,
                                .now = op->now};

@@ -350,6 +350,33 @@ static void test_restarted_unseen(void)
     }
 }
 
+/* Without `attempt` in status a resumed job has the names of its first attempt again: its cluster is gone by then, and nothing runs twice.
+ */
+static void test_resumed(void)
+{
+    struct world w;
+    test_case("KubeRay's definition, and a job that is suspended while it runs, and resumed");
+    make_job_world_of(&w, false, OPERATOR_DIRECT, kuberay_status);
+    apply_job(&w, "j", "\"shutdownAfterJobFinishes\":true,");
+    CHECK(run_until(&w, "j", "Running", 10 * 1000));
+    world_run(&w, 3000);
+    change_job(&w, "j", "\"suspend\":true");
+    CHECK(run_until(&w, "j", "Suspended", 10 * 1000));
+    CHECK_INT(clusters_now(&w), 0);
+    world_run(&w, 5000);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 0);
+    world_kill_operator(&w);
+    world_start_operator(&w, false);
+    change_job(&w, "j", "\"suspend\":false");
+    CHECK(run_until(&w, "j", "Complete", 60 * 1000));
+    CHECK_INT(board.taken, 2);
+    world_run(&w, 30 * 1000);
+    CHECK_INT(board.taken, 2);
+    CHECK_INT(clusters_now(&w), 0);
+    check_fixed_point(&w);
+    end_job_world(&w);
+}
+
 /* ---- leadership ---- */
 
 static const char lease_path[] = "/apis/coordination.k8s.io/v1/namespaces/n/leases/mobula";
@@ -466,6 +493,7 @@ int main(void)
     test_unnamed();
     test_crashes();
     test_restarted_unseen();
+    test_resumed();
     test_leadership();
     test_kept();
     return test_done();

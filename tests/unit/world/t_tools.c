@@ -41,6 +41,22 @@ static void test_life(void)
     world_free(&w);
 }
 
+/* A kubelet says FailedMount of a pod that comes before its ConfigMap, and tries again seconds later. */
+static void test_before_workers(void)
+{
+    struct world w;
+    test_case("no worker is made before the tools are there");
+    start(&w, SLICE("\0\1\2"));
+    world_run(&w, 2000);
+    override(&w, "PATCH", "/api/v1/namespaces/n/configmaps", 429, false, 3);
+    apply(&w, "c", 1);
+    for (int ms = 0; ms < 20 * 1000 && apiserver_count(w.server, SLICE("pods")) < 2; ms++)
+        world_run(&w, 1);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 2);
+    CHECK(has_tools(&w));
+    world_free(&w);
+}
+
 /* Pods are there, and nothing is to be made: they wait all the same. */
 static void test_killed_between(void)
 {
@@ -117,6 +133,7 @@ int main(void)
 {
     log_global.fd = -1;
     test_life();
+    test_before_workers();
     test_killed_between();
     test_refused();
     test_too_large();
