@@ -246,6 +246,25 @@ image-multi: ## build/mobula-multi.tar, the image for both architectures
 	    $(foreach a,amd64 arm64,$(a)=build/$(if $(filter $(a),$(HOST_ARCH)),,$(a)/)mobula)
 .PHONY: image image-multi
 
+# A private key on P-256, kept elsewhere. Without one a key is made that is good for trying only.
+KEY ?= build/bundle-try.pem
+BUNDLE := build/mobula-$(VERSION).bundle
+build/bundle-try.pem:
+	$(Q)mkdir -p $(@D) && openssl ecparam -name prime256v1 -genkey -noout -out $@
+
+bundle: ## build/mobula-VERSION.bundle for an air gap, signed with KEY=private.pem; its public key is beside it, and travels by another way
+	@tests/tools/setup build arm64 bundle
+	+@$(MAKE) image-multi $(KEY)
+	@echo '  BUNDLE  $(BUNDLE)'
+	$(Q)airgap/bundle $(BUNDLE) $(VERSION) $(KEY) build/mobula-multi.tar $(IMAGE) \
+	    $(foreach a,amd64 arm64,$(a)=build/$(if $(filter $(a),$(HOST_ARCH)),,$(a)/)mobula)
+	$(Q)openssl ec -in $(KEY) -pubout -out $(BUNDLE).pub 2>build/bundle.log || { cat build/bundle.log >&2; exit 1; }
+	$(Q)$(OUT)/mobula bundle verify -f $(BUNDLE) --key $(BUNDLE).pub
+
+verify-bundle: $(OUT)/mobula ## what the bundle must be: signed, complete, and refused with any bit changed; FLIPS=10000
+	$(Q)tests/tools/check-bundle $(OUT)/mobula $(BUNDLE) $(or $(FLIPS),300)
+.PHONY: bundle verify-bundle
+
 host: build/host/mobula ## the same program against glibc, for gdb and valgrind
 apiserver: build/apiserver ## the model Kubernetes API server
 .PHONY: host apiserver

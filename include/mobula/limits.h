@@ -25,6 +25,7 @@ enum {
 
 /* yaml: manifests and kubeconfigs. */
 enum {
+    LIMIT_BUNDLE = 16 * MIB, /* of an air-gap bundle, which is read whole before anything in it is believed */
     LIMIT_YAML_INPUT = 4 * MIB,
     LIMIT_YAML_DEPTH = 64,
     LIMIT_YAML_ALIASED = 1 * MIB, /* bytes that aliases and merge keys may add to one document */

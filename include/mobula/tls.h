@@ -88,4 +88,17 @@ struct tls_leaf {
  * letters, with "*" as the whole leftmost label and at least two labels behind it. */
 bool tls_leaf_read(struct slice der, struct slice name, struct tls_leaf *out, struct err *e);
 
+/* ---- signed files ---- */
+
+enum { TLS_SHA256_HEX = 65, TLS_P256_POINT = 65 };
+struct tls_key {
+    unsigned char point[TLS_P256_POINT];
+    char fingerprint[TLS_SHA256_HEX]; /* SHA-256 of the key in DER form, as sha256sum prints it */
+};
+/* The first public key of a PEM text; it must be on P-256. */
+bool tls_key_load(struct slice pem, struct tls_key *out, struct err *e);
+/* Whether signature is one by the key over SHA-256 of the bytes: ECDSA in DER form, as openssl dgst -sha256 -sign makes it. */
+bool tls_key_signed(const struct tls_key *key, struct slice bytes, struct slice signature);
+void tls_sha256_hex(struct slice bytes, char out[TLS_SHA256_HEX]);
+
 #endif

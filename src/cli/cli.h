@@ -18,6 +18,7 @@ int cli_wait_gcs(int argc, char **argv);        /* waits until Ray's control ser
 int cli_egress(int argc, char **argv);          /* what may be contacted, for firewalls */
 int cli_check(int argc, char **argv);           /* what breaks in the field, before and after an installation */
 int cli_images(int argc, char **argv);          /* the images that manifests need */
+int cli_bundle(int argc, char **argv);          /* an air-gap bundle: verify, list, unpack, push to a registry */
 int cli_submit(int argc, char **argv);          /* submits a job to Ray's dashboard and follows it */
 
 /* ---- what they share ---- */
@@ -27,6 +28,8 @@ int cli_submit(int argc, char **argv);          /* submits a job to Ray's dashbo
 bool cli_hold_standard(struct err *e);
 /* The whole file, or standard input for "-", at most LIMIT_YAML_INPUT bytes. The error names the file. */
 bool cli_read_file(struct slice path, struct arena *a, struct slice *out, struct err *e);
+/* The same with another limit, and its name for the error. */
+bool cli_read_most(struct slice path, size_t max, const char *limit, struct arena *a, struct slice *out, struct err *e);
 /* All of it to standard output; what cannot be written is an error that is printed. */
 bool cli_print(struct slice text);
 /* "mobula: TEXT" on stderr. Returns STATUS_ERROR. */

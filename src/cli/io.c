@@ -35,20 +35,25 @@ static ssize_t read_more(int fd, struct buf *text)
 
 bool cli_read_file(struct slice path, struct arena *a, struct slice *out, struct err *e)
 {
+    return cli_read_most(path, LIMIT_YAML_INPUT, "LIMIT_YAML_INPUT", a, out, e);
+}
+
+bool cli_read_most(struct slice path, size_t max, const char *limit, struct arena *a, struct slice *out, struct err *e)
+{
     bool standard = slice_eq(path, SLICE("-"));
     const char *name = standard ? "standard input" : path.ptr;
     __attribute__((cleanup(close_file))) int fd = standard ? STDIN_FILENO : open(path.ptr, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return err_set(e, ERR_IO, "%s: %s", name, strerror(errno));
     __attribute__((cleanup(buf_free))) struct buf text;
-    buf_init(&text, LIMIT_YAML_INPUT + 1); /* one more, to see that there is more */
+    buf_init(&text, max + 1); /* one more, to see that there is more */
     ssize_t n;
     while ((n = read_more(fd, &text)) > 0)
         ;
     if (n < 0)
         return err_set(e, ERR_IO, "%s: %s", name, strerror(errno));
-    if (text.len > LIMIT_YAML_INPUT)
-        return err_set(e, ERR_LIMIT, "%s: more than %d bytes (LIMIT_YAML_INPUT)", name, LIMIT_YAML_INPUT);
+    if (text.len > max)
+        return err_set(e, ERR_LIMIT, "%s: more than %zu bytes (%s)", name, max, limit);
     *out = arena_dup(a, buf_slice(&text));
     return true;
 }

@@ -16,6 +16,7 @@ static const struct subcommand {
     {"uninstall", "print the names of what an installation has made, to delete it", cli_uninstall},
     {"check", "check a cluster and the way to it, before an installation or after", cli_check},
     {"images", "print the images that manifests need", cli_images},
+    {"bundle", "verify, list, unpack or push an air-gap bundle", cli_bundle},
     {"validate", "check manifests without a cluster", cli_validate},
     {"explain", "print what would be made from a manifest, or say why a cluster is as it is", cli_explain},
     {"egress", "print what the operator contacts, for firewalls", cli_egress},

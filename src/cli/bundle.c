@@ -1,0 +1,119 @@
+/* `mobula bundle`: what arrives in a room without a way out is looked at before it is unpacked. */
+#include "bundle.h"
+#include "cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct bundle_options {
+    struct slice file, key, to;
+};
+
+static const struct flag list[] = {
+#define AT(field) offsetof(struct bundle_options, field)
+    {"f", FLAG_TEXT, AT(file), "FILE", "the bundle"},
+    {"key", FLAG_TEXT, AT(key), "FILE", "the public key in PEM form, which comes by another way than the bundle"},
+    {"to", FLAG_TEXT, AT(to), "FOLDER", "load: where the files go; image/mobula.tar is for ctr images import, podman load, skopeo copy"},
+#undef AT
+};
+
+static const struct flags flags = {
+    .usage = "mobula bundle verify|list|load -f FILE --key FILE [--to FOLDER]",
+    .about = "Checks the signature of a bundle and every checksum in it. verify says so and prints the key's fingerprint, list prints the\n"
+             "names and sizes of its files, load writes them to a folder that is not there yet. Nothing is unpacked from a bundle that is\n"
+             "not exactly what was signed.",
+    .list = list,
+    .count = COUNT_OF(list),
+};
+
+/* ---- unpacking: names were found plain, the folder is new, and no link is followed ---- */
+
+static bool write_file(int folder, struct slice name, struct slice content, mode_t mode, struct err *e)
+{
+    char path[TAR_BLOCK];
+    snprintf(path, sizeof path, "%.*s", SLICE_ARG(name));
+    for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdirat(folder, path, 0755) != 0 && errno != EEXIST)
+            return err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
+        *slash = '/';
+    }
+    int fd = openat(folder, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd < 0)
+        return err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
+    ssize_t n = 1;
+    while (!slice_empty(content) && (n = write(fd, content.ptr, content.len)) > 0)
+        content = slice_skip(content, (size_t)n);
+    if (n <= 0)
+        err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
+    if (close(fd) != 0)
+        err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
+    return e->code == ERR_NONE;
+}
+
+static bool unpack(const struct bundle *b, struct slice to, struct err *e)
+{
+    if (mkdir(to.ptr, 0755) != 0)
+        return err_set(e, ERR_IO, "%s: %s: want a folder that is not there yet", to.ptr, strerror(errno));
+    int folder = open(to.ptr, O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return err_set(e, ERR_IO, "%s: %s", to.ptr, strerror(errno));
+    for (uint32_t i = 0; i < b->count; i++)
+        if (!write_file(folder, b->files[i].name, b->files[i].content, slice_starts(b->files[i].name, SLICE("bin/")) ? 0755 : 0644, e))
+            break;
+    close(folder);
+    return e->code == ERR_NONE;
+}
+
+/* ---- the command ---- */
+
+static bool read_bundle(const struct bundle_options *o, struct arena *a, struct tls_key *key, struct bundle *b, struct slice *bytes,
+                        struct err *e)
+{
+    struct slice pem;
+    if (!cli_read_file(o->key, a, &pem, e))
+        return false;
+    if (!tls_key_load(pem, key, e))
+        return err_wrap(e, "%s", o->key.ptr);
+    return cli_read_most(o->file, LIMIT_BUNDLE, "LIMIT_BUNDLE", a, bytes, e) &&
+           (bundle_open(*bytes, key, b, e) || err_wrap(e, "%s", o->file.ptr));
+}
+
+static void put_list(const struct bundle *b, struct buf *out)
+{
+    for (uint32_t i = 0; i < b->count; i++)
+        buf_printf(out, "%10zu  %.*s/%.*s\n", b->files[i].content.len, SLICE_ARG(b->folder), SLICE_ARG(b->files[i].name));
+}
+
+int cli_bundle(int argc, char **argv)
+{
+    struct bundle_options o = {0};
+    struct slice what = argc > 1 ? slice_of(argv[1]) : SLICE_NONE;
+    bool verify = slice_eq(what, SLICE("verify")), show = slice_eq(what, SLICE("list")), load = slice_eq(what, SLICE("load"));
+    bool named = verify || show || load;
+    int status;
+    if (!flags_parse(&flags, argc - named, argv + named, &o, &status))
+        return status;
+    if (!named)
+        return flags_wrong(&flags, "bundle: want verify, list or load");
+    if (slice_empty(o.file) || slice_empty(o.key) || load == slice_empty(o.to))
+        return flags_wrong(&flags, load ? "load needs -f, --key and --to" : "-f and --key are needed, and --to is for load");
+    struct err e = {0};
+    struct tls_key key;
+    struct slice bytes;
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    __attribute__((cleanup(buf_free))) struct buf out;
+    struct bundle *b = arena_new(&a, struct bundle);
+    buf_init(&out, MIB);
+    if (!read_bundle(&o, &a, &key, b, &bytes, &e) || (load && !unpack(b, o.to, &e)))
+        return cli_fail(&e);
+    if (show)
+        put_list(b, &out);
+    else
+        buf_printf(&out, "%s: %.*s, %u files, %zu bytes, signed by the key with SHA-256 %s\n", o.file.ptr, SLICE_ARG(b->folder), b->count,
+                   bytes.len, key.fingerprint);
+    return cli_print(buf_slice(&out)) ? STATUS_OK : STATUS_ERROR;
+}

@@ -1,0 +1,229 @@
+/* What is no bundle, or another one than was signed, is refused; what a signer should not have signed, too. */
+#include "../test.h"
+
+#include "../../../src/cli/bundle.h"
+
+#include <bearssl.h>
+
+enum { FLIPS = 2000 };
+
+static unsigned char secret[32] = {[31] = 7};
+static const br_ec_private_key private_key = {.curve = BR_EC_secp256r1, .x = secret, .xlen = sizeof secret};
+static struct tls_key key;
+static struct bundle bundle;
+
+/* ---- writing ---- */
+
+static void put_member(struct buf *out, const char *name, char type, size_t size, struct slice content)
+{
+    char block[TAR_BLOCK] = {0};
+    unsigned sum = 0;
+    snprintf(block, 100, "%s", name);
+    snprintf(block + 124, 13, "%011zo", size);
+    memset(block + 148, ' ', 8);
+    block[156] = type;
+    memcpy(block + 257, "ustar\00000", 8);
+    for (size_t i = 0; i < sizeof block; i++)
+        sum += (unsigned char)block[i];
+    snprintf(block + 148, 8, "%06o", sum);
+    buf_put(out, (struct slice){block, sizeof block});
+    buf_put(out, content);
+    while (out->len % TAR_BLOCK)
+        buf_putc(out, '\0');
+}
+
+static void put_end(struct buf *out)
+{
+    static const char zeros[2 * TAR_BLOCK];
+    buf_put(out, (struct slice){zeros, sizeof zeros});
+}
+
+/* The signature of body in front of it. */
+static void put_signed(struct buf *out, struct slice body)
+{
+    unsigned char digest[br_sha256_SIZE];
+    char signature[80];
+    br_sha256_context h;
+    br_sha256_init(&h);
+    br_sha256_update(&h, body.ptr, body.len);
+    br_sha256_out(&h, digest);
+    size_t n = br_ecdsa_sign_asn1_get_default()(br_ec_get_default(), &br_sha256_vtable, digest, &private_key, signature);
+    buf_clear(out);
+    put_member(out, "SIGNATURE", '0', n, (struct slice){signature, n});
+    buf_put(out, body);
+}
+
+static const char *const parts[] = {"LICENSE",      "bin/amd64/mobula",    "bin/arm64/mobula",        "image/mobula.tar",
+                                    "images.txt",   "manifests/crds.yaml", "manifests/operator.yaml", "sbom.spdx.json",
+                                    "sbom.cdx.json"};
+
+/* A sound body without its end: each part holds its own name. without: that part is left out; unlisted: but SHA256SUMS has it. */
+static void put_body(struct buf *out, size_t without, bool unlisted)
+{
+    char hex[TLS_SHA256_HEX], name[64];
+    struct buf sums;
+    buf_init(&sums, MIB);
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        tls_sha256_hex(slice_of(parts[i]), hex);
+        if (i != without || unlisted)
+            buf_printf(&sums, "%s  %s\n", hex, parts[i]);
+    }
+    put_member(out, "m/SHA256SUMS", '0', sums.len, buf_slice(&sums));
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        snprintf(name, sizeof name, "m/%s", parts[i]);
+        if (i != without)
+            put_member(out, name, '0', strlen(parts[i]), slice_of(parts[i]));
+    }
+    buf_free(&sums);
+}
+
+/* ---- reading ---- */
+
+static bool opens(struct slice bytes, const char *why)
+{
+    struct err e = {0};
+    bool well = bundle_open(guarded(bytes), &key, &bundle, &e);
+    CHECK(well == (e.code == ERR_NONE));
+    if (why && !CHECK(slice_has(slice_of(e.text), why)))
+        printf("  says \"%s\", want \"%s\"\n", e.text, why);
+    return well;
+}
+
+static void keys(void)
+{
+    static const char head[] = "\x30\x59\x30\x13\x06\x07\x2a\x86\x48\xce\x3d\x02\x01\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07\x03\x42\x00";
+    unsigned char point[TLS_P256_POINT];
+    br_ec_public_key public;
+    struct err e = {0}, none = {0}, other = {0};
+    struct buf der, pem;
+    buf_init(&der, KIB);
+    buf_init(&pem, KIB);
+    CHECK_INT(br_ec_compute_pub(br_ec_get_default(), &public, point, &private_key), sizeof point);
+    buf_put(&der, (struct slice){head, sizeof head - 1});
+    buf_put(&der, (struct slice){(const char *)point, sizeof point});
+    buf_put(&pem, SLICE("-----BEGIN PUBLIC KEY-----\n"));
+    base64_encode(buf_slice(&der), &pem);
+    buf_put(&pem, SLICE("\n-----END PUBLIC KEY-----\n"));
+    CHECK(tls_key_load(buf_slice(&pem), &key, &e));
+    CHECK_INT(strlen(key.fingerprint), 64);
+    CHECK(!tls_key_load(SLICE("hello"), &key, &none) && slice_has(slice_of(none.text), "no public key found"));
+    CHECK(!tls_key_load(SLICE("-----BEGIN PUBLIC KEY-----\nMAAA\n-----END PUBLIC KEY-----\n"), &key, &other));
+    CHECK(slice_has(slice_of(other.text), "want one on P-256"));
+    buf_free(&der);
+    buf_free(&pem);
+}
+
+static void flips(struct slice good)
+{
+    struct rng r;
+    struct buf copy;
+    unsigned taken = 0;
+    rng_seed(&r, 1);
+    buf_init(&copy, MIB);
+    for (unsigned i = 0; i < FLIPS; i++) {
+        buf_clear(&copy);
+        buf_put(&copy, good);
+        /* half of them among the bytes that the signature does not cover */
+        uint64_t bit = rng_below(&r, (i % 2 ? BUNDLE_SIGNED : good.len) * 8);
+        copy.ptr[bit / 8] = (char)(copy.ptr[bit / 8] ^ (1 << bit % 8));
+        struct err e = {0};
+        taken += bundle_open(buf_slice(&copy), &key, &bundle, &e);
+    }
+    test_case("flips");
+    CHECK_INT(taken, 0);
+    for (size_t n = 0; n < good.len; n += 97)
+        taken += opens(slice_head(good, n), NULL);
+    CHECK_INT(taken, 0);
+    buf_free(&copy);
+}
+
+static void sound(void)
+{
+    struct buf body, all;
+    buf_init(&body, MIB);
+    buf_init(&all, MIB);
+    put_body(&body, COUNT_OF(parts), false);
+    put_end(&body);
+    put_signed(&all, buf_slice(&body));
+    test_case("sound");
+    CHECK(opens(buf_slice(&all), NULL));
+    CHECK_INT(bundle.count, COUNT_OF(parts) + 1);
+    CHECK_STR(bundle_find(&bundle, SLICE("bin/arm64/mobula"))->content, "bin/arm64/mobula");
+    flips(buf_slice(&all));
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        test_case("without %s", parts[i]);
+        for (int listed = 0; listed < 2; listed++) {
+            buf_clear(&body);
+            put_body(&body, i, listed);
+            put_end(&body);
+            put_signed(&all, buf_slice(&body));
+            CHECK(!opens(buf_slice(&all), listed ? "SHA256SUMS" : "is missing"));
+        }
+    }
+    buf_free(&body);
+    buf_free(&all);
+}
+
+/* Signed, and still not taken. */
+static void strange(void)
+{
+    static const struct {
+        const char *name, *why;
+        char type;
+        size_t size;
+    } cases[] = {
+        {"m/../../etc/passwd", "not a name", '0', 0},
+        {"/etc/passwd", "not a name", '0', 0},
+        {"m/a//b", "not a name", '0', 0},
+        {"m/./a", "not a name", '0', 0},
+        {"m/a\nb", "not a name", '0', 0},
+        {"m/link", "is a link", '2', 0},
+        {"m/hard", "is a link", '1', 0},
+        {"m/folder/", "is a link", '5', 0},
+        {"m/fifo", "is a link", '6', 0},
+        {"m/long", "is a link", 'L', 0},
+        {"m/bomb", "is larger", '0', 077777777777},
+        {"m/LICENSE", "is in it twice", '0', 0},
+        {"other/file", "not in the bundle's", '0', 0},
+        {"file", "not in the bundle's", '0', 0},
+        {"m/extra", "not what SHA256SUMS", '0', 0},
+    };
+    struct buf body, all;
+    buf_init(&body, MIB);
+    buf_init(&all, MIB);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("strange %s", cases[i].name);
+        buf_clear(&body);
+        put_body(&body, COUNT_OF(parts), false);
+        put_member(&body, cases[i].name, cases[i].type, cases[i].size, SLICE(""));
+        put_end(&body);
+        put_signed(&all, buf_slice(&body));
+        CHECK(!opens(buf_slice(&all), cases[i].why));
+    }
+    test_case("bytes behind the end");
+    buf_clear(&body);
+    put_body(&body, COUNT_OF(parts), false);
+    put_end(&body);
+    buf_put(&body, SLICE("x"));
+    put_signed(&all, buf_slice(&body));
+    CHECK(!opens(buf_slice(&all), "behind the tar's end"));
+    test_case("too many");
+    buf_clear(&body);
+    for (unsigned i = 0; i <= BUNDLE_FILES_MAX; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "m/%u", i);
+        put_member(&body, name, '0', 0, SLICE(""));
+    }
+    put_signed(&all, buf_slice(&body));
+    CHECK(!opens(buf_slice(&all), "BUNDLE_FILES_MAX"));
+    buf_free(&body);
+    buf_free(&all);
+}
+
+int main(void)
+{
+    keys();
+    sound();
+    strange();
+    return test_done();
+}
