@@ -153,6 +153,13 @@ enum {
 };
 #define LIMIT_RAY_AMOUNT INT64_C(100000000000000) /* units of one resource on one node: 91 TiB of memory */
 
+/* shape: what the ConfigMap of instance types may hold */
+enum {
+    LIMIT_SHAPE_TYPES = 2000,
+    LIMIT_SHAPE_RESOURCES = 32, /* of one type */
+    LIMIT_SHAPE_TEXT = MIB,     /* bytes of the text: the API server takes no larger ConfigMap */
+};
+
 /* cli */
 enum {
     LIMIT_CLI_FILES = 4096,     /* files in all folders that -f names */

@@ -1,0 +1,61 @@
+/* shape: what pods look like beyond what their owners say. An instance type names an amount of CPU, memory and accelerators; a pod template
+ * that names a type gets its requests and limits from it. Pure functions of bytes: where the text comes from is unknown here. */
+#ifndef MOBULA_SHAPE_H
+#define MOBULA_SHAPE_H
+
+#include <mobula/json.h>
+#include <mobula/ray.h>
+
+/* On a pod template, as an annotation or as a label; made pods have both. */
+#define SHAPE_INSTANCE_TYPE "anyscale.com/instance-type"
+#define SHAPE_ACCELERATOR "anyscale.com/accelerator-type"
+#define SHAPE_MARKET "anyscale.com/market-type"
+#define SHAPE_ZONE "anyscale.com/zone"
+#define SHAPE_NODE_TYPE "anyscale.com/ray-node-type"
+
+/* An amount of one resource by Kubernetes' name: cpu in thousandths, memory in bytes, all others in pieces. */
+struct shape_amount {
+    struct slice name;
+    int64_t amount;
+};
+
+struct shape_type {
+    struct slice name;
+    uint32_t line; /* of its value in the text */
+    const struct shape_amount *amounts;
+    uint32_t amount_count;
+    struct slice accelerator;               /* "T4"; empty: none */
+    struct slice architecture;              /* amd64 or arm64; empty: any */
+    int64_t tpu_hosts, tpu_slices;          /* 0: not given */
+    struct jval node_selector, tolerations; /* may be absent */
+};
+
+struct shape_types {
+    struct shape_type *list;
+    uint32_t count;
+};
+
+struct shape_error {
+    struct slice path; /* "8CPU-32GB.resources.memory" */
+    struct slice text; /* "is no amount: …" */
+    uint32_t line;     /* in the text */
+};
+struct shape_errors {
+    struct shape_error list[LIMIT_RAY_ERRORS];
+    uint32_t count, beyond; /* beyond: more that were found and not stored */
+};
+
+/* Reads the text `instance_types.yaml` of the ConfigMap. Every error at once goes to *errors; returns whether there was none. The types
+ * that are right are in *out even then. Everything is in a. */
+bool shape_types_read(struct slice text, struct arena *a, struct shape_types *out, struct shape_errors *errors);
+const struct shape_type *shape_type_find(const struct shape_types *types, struct slice name); /* NULL: there is none */
+
+/* The type that a pod template names; empty: none. The annotation wins over the label. */
+struct slice shape_type_named(struct jval template, struct arena *a);
+/* The template as the type makes it, in a. The type is the upper bound of the sum over all containers, so what the first container (Ray's)
+ * gets, as requests and limits, is the type less what the others ask for; sidecars among the init containers count with these, and no
+ * other init container may ask for more than the type. node_type: head or worker. Fails when too little is left. */
+bool shape_type_apply(const struct shape_type *type, struct jval template, struct slice node_type, struct arena *a, struct slice *out,
+                      struct err *e);
+
+#endif

@@ -1,0 +1,270 @@
+/* The text of instance types: a mapping from names to shapes, in the forms of the documents. */
+#include <mobula/shape.h>
+#include <mobula/spec.h>
+#include <mobula/yaml.h>
+
+#include <string.h>
+
+/* A shape smaller than this is a slip of the pen: 8 for 8Gi. */
+enum { MEMORY_LEAST = MIB };
+
+#define ACCELERATOR_PREFIX "accelerator_type:"
+
+struct type_reader {
+    struct reader r;
+    struct shape_type *type;
+    struct shape_amount amounts[LIMIT_SHAPE_RESOURCES];
+};
+
+static bool is_word(struct slice key, const char *word)
+{
+    return slice_eq_nocase(key, slice_of(word));
+}
+
+/* Kubernetes' name of a resource; empty: it has none, and *domain says whether it was meant to. */
+static struct slice kubernetes_name(struct slice key)
+{
+    static const struct {
+        const char *ours, *kubernetes;
+    } names[] = {{"CPU", "cpu"}, {"memory", "memory"}, {"GPU", "nvidia.com/gpu"}, {"TPU", "google.com/tpu"}};
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (is_word(key, names[i].ours))
+            return slice_of(names[i].kubernetes);
+    bool own = slice_eq(key, SLICE("ephemeral-storage")) || slice_starts(key, SLICE("hugepages-"));
+    return own || (slice_find(key, '/') > 0 && name_qualified(key)) ? key : SLICE_NONE;
+}
+
+static bool read_amount(struct reader *r, const struct place *at, bool milli, int64_t *out)
+{
+    struct err e = {0};
+    struct slice text = json_type(at->value) == JSON_STRING ? json_str(at->value, r->arena) : json_raw(at->value);
+    if (json_type(at->value) != JSON_STRING && json_type(at->value) != JSON_NUMBER)
+        place_bad(r, at, "is %s: must be an amount, such as 2, 500m or 8Gi", value_type_name(json_type(at->value)));
+    else if (!quantity_parse(text, milli ? 3 : 0, out, &e))
+        place_bad(r, at, "is no amount: %s", e.text);
+    else if (*out > LIMIT_RAY_AMOUNT)
+        place_bad(r, at, "is more than one node can have: at most %lld", (long long)LIMIT_RAY_AMOUNT);
+    else
+        return true;
+    return false;
+}
+
+static void add_amount(struct type_reader *t, const struct place *at, struct slice name)
+{
+    struct shape_type *type = t->type;
+    int64_t n;
+    if (!read_amount(&t->r, at, slice_eq(name, SLICE("cpu")), &n))
+        return;
+    for (uint32_t i = 0; i < type->amount_count; i++)
+        if (slice_eq(t->amounts[i].name, name)) {
+            place_bad(&t->r, at, "stands for %.*s, which is given already: remove one", SLICE_ARG(name));
+            return;
+        }
+    if (slice_eq(name, SLICE("memory")) && n < MEMORY_LEAST)
+        place_bad(&t->r, at, "is %lld bytes: write the unit, such as 8Gi", (long long)n);
+    else if (type->amount_count == LIMIT_SHAPE_RESOURCES)
+        place_bad(&t->r, at, "is one resource too many: at most %d (LIMIT_SHAPE_RESOURCES)", LIMIT_SHAPE_RESOURCES);
+    else if (n > 0)
+        t->amounts[type->amount_count++] = (struct shape_amount){name, n};
+}
+
+static void add_accelerator(struct type_reader *t, const struct place *at, struct slice name)
+{
+    if (slice_empty(name) || !name_label_value(name))
+        place_bad(&t->r, at, "is no accelerator: write its name in Ray, such as T4 or A100-80G");
+    else if (!slice_empty(t->type->accelerator) && !slice_eq(t->type->accelerator, name))
+        place_bad(&t->r, at, "is a second accelerator beside %.*s: a pod has one kind", SLICE_ARG(t->type->accelerator));
+    else
+        t->type->accelerator = name;
+}
+
+static void read_accelerators(struct type_reader *t, const struct place *at)
+{
+    struct jval k, v;
+    size_t i = 0;
+    if (!read_text_list(&t->r, at))
+        return;
+    for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v); i++) {
+        struct place one = place_element(at, i, v);
+        add_accelerator(t, &one, json_str(v, t->r.arena));
+    }
+}
+
+/* anyscale/tpu_hosts and anyscale/tpu_slices stand beside `resources` or in it; false: it is neither. */
+static bool read_tpu(struct type_reader *t, const struct place *at)
+{
+    int64_t *to = slice_eq(at->key, SLICE("anyscale/tpu_hosts"))    ? &t->type->tpu_hosts
+                  : slice_eq(at->key, SLICE("anyscale/tpu_slices")) ? &t->type->tpu_slices
+                                                                    : NULL;
+    if (to && *to)
+        place_bad(&t->r, at, "is given in resources and beside it: remove one");
+    else if (to)
+        read_int(&t->r, at, 1, LIMIT_RAY_HOSTS, to);
+    return to != NULL;
+}
+
+static void read_resource(struct type_reader *t, const struct place *at)
+{
+    struct slice name = kubernetes_name(at->key);
+    if (slice_starts(at->key, SLICE(ACCELERATOR_PREFIX)))
+        add_accelerator(t, at, slice_skip(at->key, strlen(ACCELERATOR_PREFIX)));
+    else if (slice_eq(at->key, SLICE("accelerators")))
+        read_accelerators(t, at);
+    else if (read_tpu(t, at))
+        return;
+    else if (name.ptr)
+        add_amount(t, at, name);
+    else
+        place_bad(&t->r, at, "is no resource: write CPU, memory, GPU, TPU, accelerators, or one with its domain, such as amd.com/gpu");
+}
+
+static void read_resources(struct type_reader *t, const struct place *at)
+{
+    struct jval k, v;
+    bool cpu = false, memory = false;
+    if (!read_object(&t->r, at, REQUIRED))
+        return;
+    for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
+        struct place one = place_member(at, json_str(k, t->r.arena), v);
+        cpu |= is_word(one.key, "CPU");
+        memory |= is_word(one.key, "memory");
+        read_resource(t, &one);
+    }
+    if (!cpu || !memory)
+        place_bad(&t->r, at, "has no %s: a pod without it is not bounded", cpu ? "memory" : "CPU");
+}
+
+static void read_architecture(struct type_reader *t, const struct place *at)
+{
+    static const char *const words[] = {"amd64", "x86_64", "arm64", NULL};
+    struct slice text;
+    if (read_word(&t->r, at, words, &text))
+        t->type->architecture = slice_eq(text, SLICE("arm64")) ? text : SLICE("amd64");
+}
+
+static void read_tolerations(struct type_reader *t, const struct place *at)
+{
+    struct jval k, v;
+    size_t i = 0;
+    if (!read_array(&t->r, at, OPTIONAL))
+        return;
+    for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v); i++) {
+        struct place one = place_element(at, i, v);
+        read_object(&t->r, &one, REQUIRED);
+    }
+    t->type->tolerations = at->value;
+}
+
+static void read_member(struct type_reader *t, const struct place *at)
+{
+    if (slice_eq(at->key, SLICE("resources")))
+        read_resources(t, at);
+    else if (slice_eq(at->key, SLICE("tolerations")))
+        read_tolerations(t, at);
+    else if (slice_eq(at->key, SLICE("cpuArchitecture")))
+        read_architecture(t, at);
+    else if (slice_eq(at->key, SLICE("nodeSelector")))
+        t->type->node_selector = read_text_map(&t->r, at) ? at->value : NO_VALUE;
+    else if (!read_tpu(t, at))
+        place_bad(&t->r, at, "is no field of an instance type: write resources, nodeSelector, tolerations or cpuArchitecture");
+}
+
+/* False: it is wrong, and there is no such type. */
+static bool read_type(struct type_reader *t, const struct place *at)
+{
+    uint32_t before = t->r.errors->count + t->r.errors->beyond;
+    struct jval k, v;
+    *t->type = (struct shape_type){
+        .name = at->key, .accelerator = SLICE(""), .architecture = SLICE(""), .node_selector = NO_VALUE, .tolerations = NO_VALUE};
+    if (slice_empty(at->key) || !name_label_value(at->key))
+        place_bad(&t->r, at, "is no name of a type: 1 to 63 letters, digits, - _ and ., with a letter or digit at both ends");
+    if (!read_object(&t->r, at, REQUIRED))
+        return false;
+    if (!json_there(json_key(at->value, SLICE("resources"))))
+        place_bad(&t->r, at, "has no resources: write at least CPU and memory");
+    for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
+        struct place one = place_member(at, json_str(k, t->r.arena), v);
+        read_member(t, &one);
+    }
+    struct shape_amount *kept = arena_array(t->r.arena, t->type->amount_count + 1, sizeof *kept);
+    memcpy(kept, t->amounts, t->type->amount_count * sizeof *kept);
+    t->type->amounts = kept;
+    return t->r.errors->count + t->r.errors->beyond == before;
+}
+
+static void read_types(struct reader *r, const struct place *root, const struct yaml_doc *doc, struct shape_types *out)
+{
+    struct type_reader t = {.r = *r};
+    struct jval k, v;
+    size_t count = json_len(root->value);
+    if (count > LIMIT_SHAPE_TYPES) {
+        place_bad(r, root, "has %zu types: at most %d (LIMIT_SHAPE_TYPES)", count, LIMIT_SHAPE_TYPES);
+        return;
+    }
+    out->list = arena_array(r->arena, count + 1, sizeof *out->list);
+    for (struct jiter it = json_iter(root->value); json_next(&it, &k, &v);) {
+        struct place at = place_member(root, json_str(k, r->arena), v);
+        if (slice_eq(at.key, SLICE("version")) && json_type(v) == JSON_STRING)
+            continue; /* belongs beside the text, and is found in it */
+        t.type = &out->list[out->count];
+        bool right = read_type(&t, &at);
+        t.type->line = yaml_line(doc, json_offset(v));
+        out->count += right;
+    }
+}
+
+static bool add_error(struct shape_errors *errors, struct slice path, struct slice text, uint32_t line)
+{
+    if (errors->count == LIMIT_RAY_ERRORS)
+        errors->beyond++;
+    else
+        errors->list[errors->count++] = (struct shape_error){path, text, line};
+    return false;
+}
+
+/* The error of a text that cannot be read begins with its place: "line 3, column 1: …". */
+static bool add_unreadable(struct shape_errors *errors, struct slice text, struct arena *a)
+{
+    int64_t line = 1;
+    if (slice_starts(text, SLICE("line "))) {
+        struct slice rest = slice_skip(text, strlen("line ")), number = slice_cut(&rest, ',');
+        if (slice_int(number, &line))
+            text = slice_trim(rest);
+    }
+    return add_error(errors, SLICE(""), arena_dup(a, text), (uint32_t)line);
+}
+
+bool shape_types_read(struct slice text, struct arena *a, struct shape_types *out, struct shape_errors *errors)
+{
+    struct yaml_docs docs;
+    struct json *json = arena_new(a, struct json);
+    struct ray_errors *found = arena_new(a, struct ray_errors);
+    struct reader r = {.arena = a, .errors = found};
+    struct err e = {0};
+    *out = (struct shape_types){0};
+    if (text.len > LIMIT_SHAPE_TEXT)
+        return add_error(errors, SLICE(""), arena_printf(a, "has %zu bytes: at most %d (LIMIT_SHAPE_TEXT)", text.len, LIMIT_SHAPE_TEXT), 1);
+    if (!yaml_parse(text, a, &docs, &e))
+        return add_unreadable(errors, slice_of(e.text), a);
+    if (docs.count == 0)
+        return true;
+    if (docs.count > 1)
+        return add_error(errors, SLICE(""), SLICE("holds a second document: all types are one mapping"), docs.docs[1].line);
+    if (!json_parse(json, docs.docs[0].json, a, &e))
+        return add_unreadable(errors, slice_of(e.text), a);
+    struct place root = place_root(json_root(json));
+    if (read_object(&r, &root, REQUIRED))
+        read_types(&r, &root, &docs.docs[0], out);
+    for (uint32_t i = 0; i < found->count; i++)
+        add_error(errors, found->list[i].path, found->list[i].text, yaml_line(&docs.docs[0], found->list[i].offset));
+    errors->beyond += found->beyond;
+    return found->count == 0;
+}
+
+const struct shape_type *shape_type_find(const struct shape_types *types, struct slice name)
+{
+    for (uint32_t i = 0; i < types->count; i++)
+        if (slice_eq(types->list[i].name, name))
+            return &types->list[i];
+    return NULL;
+}

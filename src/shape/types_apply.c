@@ -1,0 +1,227 @@
+/* A pod template with the requests and limits of its instance type. */
+#include <mobula/shape.h>
+#include <mobula/spec.h>
+
+struct applied {
+    const struct shape_type *type;
+    struct jval template, spec;
+    struct arena *arena;
+    struct err *e;
+};
+
+static struct slice given_text(struct jval template, const char *key, struct arena *a)
+{
+    struct jval note = json_key(json_get(template, "metadata.annotations"), slice_of(key));
+    struct jval label = json_key(json_get(template, "metadata.labels"), slice_of(key));
+    struct slice text = json_str(json_type(note) == JSON_STRING ? note : label, a);
+    return text.ptr ? text : SLICE("");
+}
+
+struct slice shape_type_named(struct jval template, struct arena *a)
+{
+    return given_text(template, SHAPE_INSTANCE_TYPE, a);
+}
+
+static int decimals(struct slice resource)
+{
+    return slice_eq(resource, SLICE("cpu")) ? 3 : 0;
+}
+
+static struct slice amount_text(struct slice resource, int64_t n, struct arena *a)
+{
+    char text[QUANTITY_TEXT_MAX];
+    enum quantity_form form = slice_eq(resource, SLICE("memory")) ? QUANTITY_BINARY : QUANTITY_DECIMAL;
+    return arena_dup(a, quantity_format(n, decimals(resource), form, text));
+}
+
+/* What a container asks for: its request, else its limit, as the scheduler counts it. */
+static bool asked(const struct applied *p, struct jval container, struct slice resource, int64_t *out)
+{
+    struct jval v = json_key(json_get(container, "resources.requests"), resource);
+    if (!value_given(v))
+        v = json_key(json_get(container, "resources.limits"), resource);
+    *out = 0;
+    if (!value_given(v))
+        return true;
+    struct slice text = json_type(v) == JSON_STRING ? json_str(v, p->arena) : json_raw(v);
+    if (!quantity_parse(text, decimals(resource), out, p->e))
+        return err_wrap(p->e, "container %.*s", SLICE_ARG(json_get_str(container, "name", p->arena)));
+    return *out <= LIMIT_RAY_AMOUNT || err_set(p->e, ERR_RANGE, "container %.*s asks for more %.*s than one node can have",
+                                               SLICE_ARG(json_get_str(container, "name", p->arena)), SLICE_ARG(resource));
+}
+
+/* Init containers run one after another, each beside the sidecars that were started before it. */
+static bool sum_init(const struct applied *p, const struct shape_amount *have, int64_t *sidecars)
+{
+    struct jval k, v;
+    int64_t n;
+    for (struct jiter it = json_iter(json_key(p->spec, SLICE("initContainers"))); json_next(&it, &k, &v);) {
+        if (!asked(p, v, have->name, &n))
+            return false;
+        if (json_str_eq(json_key(v, SLICE("restartPolicy")), SLICE("Always")))
+            *sidecars += n;
+        else if (*sidecars + n > have->amount)
+            return err_set(
+                p->e, ERR_CONFIG, "instance type %.*s has %.*s of %.*s: init container %.*s, with the sidecars before it, needs %.*s more",
+                SLICE_ARG(p->type->name), SLICE_ARG(amount_text(have->name, have->amount, p->arena)), SLICE_ARG(have->name),
+                SLICE_ARG(json_get_str(v, "name", p->arena)), SLICE_ARG(amount_text(have->name, *sidecars + n - have->amount, p->arena)));
+    }
+    return true;
+}
+
+/* What is left of a resource for the Ray container. */
+static bool rest_of(const struct applied *p, const struct shape_amount *have, int64_t *out)
+{
+    struct jval k, v;
+    int64_t others = 0, n;
+    bool ray = true, must = slice_eq(have->name, SLICE("cpu")) || slice_eq(have->name, SLICE("memory"));
+    if (!sum_init(p, have, &others))
+        return false;
+    for (struct jiter it = json_iter(json_key(p->spec, SLICE("containers"))); json_next(&it, &k, &v); ray = false) {
+        if (ray)
+            continue;
+        if (!asked(p, v, have->name, &n))
+            return false;
+        others += n;
+    }
+    *out = have->amount - others;
+    if (*out > 0 || (*out == 0 && !must))
+        return true;
+    return err_set(p->e, ERR_CONFIG,
+                   "instance type %.*s has %.*s of %.*s, and the containers beside Ray's ask for %.*s: %s; lower what they ask for, or "
+                   "name a larger type",
+                   SLICE_ARG(p->type->name), SLICE_ARG(amount_text(have->name, have->amount, p->arena)), SLICE_ARG(have->name),
+                   SLICE_ARG(amount_text(have->name, others, p->arena)),
+                   *out == 0 ? "nothing is left for Ray"
+                             : arena_printf(p->arena, "%.*s too much", SLICE_ARG(amount_text(have->name, -*out, p->arena))).ptr);
+}
+
+static bool put_resources(const struct applied *p, struct jout *w)
+{
+    static const char *const sides[] = {"limits", "requests"};
+    jout_kobject(w, "resources");
+    for (size_t side = 0; side < COUNT_OF(sides); side++) {
+        jout_kobject(w, sides[side]);
+        for (uint32_t i = 0; i < p->type->amount_count; i++) {
+            const struct shape_amount *have = &p->type->amounts[i];
+            int64_t rest;
+            if (!rest_of(p, have, &rest))
+                return false;
+            jout_key(w, have->name);
+            if (rest)
+                jout_str(w, amount_text(have->name, rest, p->arena));
+            else
+                jout_null(w); /* the containers beside Ray's have all of it */
+        }
+        jout_end(w);
+    }
+    jout_end(w);
+    return true;
+}
+
+/* The first container merged with the type's share; the others as they are. */
+static bool put_containers(const struct applied *p, struct jout *w)
+{
+    struct jval list = json_key(p->spec, SLICE("containers")), k, v;
+    struct buf share;
+    struct jout inner;
+    struct slice first;
+    buf_init(&share, LIMIT_JSON_ITEM);
+    jout_init(&inner, &share);
+    jout_object(&inner);
+    bool ok = put_resources(p, &inner);
+    if (ok)
+        jout_end(&inner);
+    ok = ok && json_merge(json_raw(json_at(list, 0)), arena_dup(p->arena, buf_slice(&share)), p->arena, &first, p->e);
+    buf_free(&share);
+    if (!ok)
+        return false;
+    jout_karray(w, "containers");
+    jout_raw(w, first);
+    bool ray = true;
+    for (struct jiter it = json_iter(list); json_next(&it, &k, &v); ray = false)
+        if (!ray)
+            jout_raw(w, json_raw(v));
+    jout_end(w);
+    return true;
+}
+
+/* What the template says stays. */
+static void put_node_selector(const struct applied *p, struct jout *w)
+{
+    static const char arch[] = "kubernetes.io/arch";
+    struct jval given = json_key(p->spec, SLICE("nodeSelector")), k, v;
+    jout_kobject(w, "nodeSelector");
+    for (struct jiter it = json_iter(p->type->node_selector); json_next(&it, &k, &v);) {
+        struct slice key = json_str(k, p->arena);
+        if (value_given(json_key(given, key)))
+            continue;
+        jout_key(w, key);
+        jout_raw(w, json_raw(v));
+    }
+    bool said = value_given(json_key(given, slice_of(arch))) || json_there(json_key(p->type->node_selector, slice_of(arch)));
+    if (!slice_empty(p->type->architecture) && !said)
+        jout_kstr(w, arch, p->type->architecture);
+    jout_end(w);
+}
+
+static void put_tolerations(const struct applied *p, struct jout *w)
+{
+    const struct jval both[] = {json_key(p->spec, SLICE("tolerations")), p->type->tolerations};
+    struct jval k, v;
+    if (!json_len(p->type->tolerations))
+        return;
+    jout_karray(w, "tolerations");
+    for (size_t i = 0; i < COUNT_OF(both); i++)
+        for (struct jiter it = json_iter(both[i]); json_next(&it, &k, &v);)
+            jout_raw(w, json_raw(v));
+    jout_end(w);
+}
+
+/* The same as annotations and as labels: selectors of both kinds of documents find the pods. */
+static void put_names(const struct applied *p, struct slice node_type, struct jout *w)
+{
+    static const char *const sides[] = {"annotations", "labels"}, *const passed[] = {SHAPE_MARKET, SHAPE_ZONE};
+    struct slice accelerator = p->type->accelerator;
+    jout_kobject(w, "metadata");
+    for (size_t i = 0; i < COUNT_OF(sides); i++) {
+        jout_kobject(w, sides[i]);
+        jout_kstr(w, SHAPE_INSTANCE_TYPE, p->type->name);
+        jout_kstr(w, SHAPE_NODE_TYPE, node_type);
+        if (!slice_empty(accelerator))
+            jout_kstr(w, SHAPE_ACCELERATOR, accelerator);
+        for (size_t n = 0; n < COUNT_OF(passed); n++) {
+            struct slice text = given_text(p->template, passed[n], p->arena);
+            if (!slice_empty(text))
+                jout_kstr(w, passed[n], text);
+        }
+        jout_end(w);
+    }
+    jout_end(w);
+}
+
+bool shape_type_apply(const struct shape_type *type, struct jval template, struct slice node_type, struct arena *a, struct slice *out,
+                      struct err *e)
+{
+    struct applied p = {.type = type, .template = template, .spec = json_key(template, SLICE("spec")), .arena = a, .e = e};
+    struct buf patch;
+    struct jout w;
+    if (json_type(json_at(json_key(p.spec, SLICE("containers")), 0)) != JSON_OBJECT)
+        return err_set(e, ERR_MISSING, "the pod template has no container");
+    buf_init(&patch, LIMIT_JSON_ITEM);
+    jout_init(&w, &patch);
+    jout_object(&w);
+    put_names(&p, node_type, &w);
+    jout_kobject(&w, "spec");
+    put_node_selector(&p, &w);
+    put_tolerations(&p, &w);
+    bool ok = put_containers(&p, &w);
+    if (ok) {
+        jout_end(&w);
+        jout_end(&w);
+        ok = !patch.full || err_set(e, ERR_LIMIT, "the pod template is larger than %zu bytes with its instance type", patch.max);
+    }
+    ok = ok && json_merge(json_raw(template), arena_dup(a, buf_slice(&patch)), a, out, e);
+    buf_free(&patch);
+    return ok;
+}
