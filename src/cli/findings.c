@@ -20,7 +20,15 @@ void findings_add(struct findings *f, bool warning, struct slice path, size_t of
     if (f->count == FINDINGS_MAX)
         f->beyond++;
     else
-        f->list[f->count++] = (struct finding){warning, f->source, path, text, offset};
+        f->list[f->count++] = (struct finding){warning, f->source, path, text, offset, 0};
+}
+
+void findings_add_below(struct findings *f, struct slice path, size_t offset, uint32_t below, struct slice text)
+{
+    uint32_t before = f->count;
+    findings_add(f, false, path, offset, text);
+    if (f->count > before)
+        f->list[before].below = below;
 }
 
 bool findings_full(struct findings *f, bool warning)
@@ -47,6 +55,8 @@ static int compare(const void *a, const void *b)
     const struct finding *x = a, *y = b;
     if (x->offset != y->offset)
         return x->offset < y->offset ? -1 : 1;
+    if (x->below != y->below)
+        return x->below < y->below ? -1 : 1;
     return slice_cmp(x->path, y->path);
 }
 
@@ -81,8 +91,8 @@ void findings_write(struct findings *f, const char *file, const struct yaml_doc 
     for (uint32_t i = 0; i < f->count; i++) {
         const struct finding *one = &f->list[i];
         size_t from = out->len;
-        buf_printf(out, "%s:%u: %s%.*s%s%.*s", file, yaml_line(doc, one->offset), one->warning ? "warning: " : "", SLICE_ARG(one->path),
-                   one->path.len ? ": " : "", SLICE_ARG(one->text));
+        buf_printf(out, "%s:%u: %s%.*s%s%.*s", file, yaml_line(doc, one->offset) + one->below, one->warning ? "warning: " : "",
+                   SLICE_ARG(one->path), one->path.len ? ": " : "", SLICE_ARG(one->text));
         findings_end_line(out, from);
     }
     if (f->beyond > 0)

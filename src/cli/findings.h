@@ -14,6 +14,7 @@ struct finding {
     struct slice path; /* "spec.workerGroupSpecs[1].minReplicas" */
     struct slice text; /* "is 5, above maxReplicas 3: lower it or raise maxReplicas" */
     size_t offset;     /* of the value in the document's JSON text */
+    uint32_t below;    /* lines below it, where the value is a text of many lines and the place is in it */
 };
 
 struct findings {
@@ -29,6 +30,8 @@ struct findings {
 /* The same thing may be found by several sources: what the first says about a path stands, all of it, and others are passed over. path and
  * text lie in the arena or longer. */
 void findings_add(struct findings *f, bool warning, struct slice path, size_t offset, struct slice text);
+/* The same for a place in a text of many lines. */
+void findings_add_below(struct findings *f, struct slice path, size_t offset, uint32_t below, struct slice text);
 /* Whether no more is kept: then one more is counted, and need not be put into words. */
 bool findings_full(struct findings *f, bool warning);
 /* What ray_read or ray_notes found. */

@@ -5,6 +5,7 @@
 #include "manifest.h"
 
 #include <mobula/kinds.h>
+#include <mobula/shape.h>
 
 #include <stdio.h>
 
@@ -50,6 +51,28 @@ static void check_cronjob(struct checker *c, struct jval object)
     findings_add_ray(&c->f, true, &c->notes);
 }
 
+/* A ConfigMap with instance types, by the name of its key; false: it is none. */
+static bool check_types(struct checker *c, struct jval object)
+{
+    static const char key[] = "instance_types.yaml";
+    struct jval kind = json_key(object, SLICE("kind")), text = json_key(json_key(object, SLICE("data")), slice_of(key));
+    struct shape_types types;
+    if (!json_str_eq(kind, SLICE("ConfigMap")) || json_type(text) != JSON_STRING)
+        return false;
+    struct shape_errors *errors = arena_new(c->f.arena, struct shape_errors);
+    struct slice bytes = json_str(text, c->f.arena), up = ray_path_member(SLICE("data"), slice_of(key), c->f.arena);
+    bool lines = slice_find(bytes, '\n') >= 0; /* a block, whose first line stands below the key */
+    shape_types_read(bytes, c->f.arena, &types, errors);
+    for (uint32_t i = 0; i < errors->count; i++) {
+        const struct shape_error *one = &errors->list[i];
+        struct slice path = arena_printf(c->f.arena, "%.*s%s%.*s", SLICE_ARG(up), one->path.len ? ": " : "", SLICE_ARG(one->path));
+        findings_add_below(&c->f, path, json_offset(text), lines ? one->line : 0, one->text);
+    }
+    c->f.beyond += errors->beyond;
+    c->f.errors += errors->beyond;
+    return true;
+}
+
 static void check_object(struct checker *c, const struct yaml_doc *doc, struct jval object);
 
 static void check_list(struct checker *c, const struct yaml_doc *doc, struct jval list)
@@ -88,6 +111,10 @@ static void check_object(struct checker *c, const struct yaml_doc *doc, struct j
         findings_add(&c->f, false, fault.path, json_offset(fault.at), fault.text);
         break;
     case MANIFEST_OTHER:
+        if (check_types(c, object)) {
+            c->sum->checked++;
+            break;
+        }
         manifest_skip(c->file, yaml_line(doc, json_offset(object)), object, "is no RayCluster, RayJob or RayCronJob", c->f.arena, c->out);
         c->sum->skipped++;
         break;
@@ -144,9 +171,8 @@ static const struct flag list[] = {
 
 static const struct flags flags = {
     .usage = "mobula validate -f FILE [-f FILE...]",
-    .about = "Checks RayClusters of both kinds, RayJobs and RayCronJobs, without a cluster: every error at once, as FILE:LINE: FIELD: "
-             "TEXT. Other "
-             "kinds are skipped.\n"
+    .about = "Checks RayClusters of both kinds, RayJobs, RayCronJobs and ConfigMaps of instance types, without a cluster: every error "
+             "at once, as FILE:LINE: FIELD: TEXT. Other kinds are skipped.\n"
              "Exit status 0 only when at least one was checked and none is wrong; warnings are about what has no effect, or is likely to "
              "be a mistake.",
     .list = list,

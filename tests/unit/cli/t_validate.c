@@ -85,6 +85,35 @@ static void texts(struct arena *a)
     }
 }
 
+/* Instance types are read by room shape: here are their lines in the manifest around them. */
+static void instance_types(struct arena *a)
+{
+    static const struct {
+        const char *text, *out;
+    } cases[] = {
+        {"apiVersion: v1\nkind: ConfigMap\ndata:\n  version: v1\n  instance_types.yaml: |-\n    a:\n      resources: {CPU: 1, memory: "
+         "1Gi}\n",
+         ""},
+        {"apiVersion: v1\nkind: ConfigMap\ndata:\n  instance_types.yaml: |\n    # small\n    a:\n      resources:\n        CPU: -1\n"
+         "        memory: 8\n",
+         "FILE:8: data[\"instance_types.yaml\"]: a.resources.CPU: is no amount: quantity \"-1\" is negative\n"
+         "FILE:9: data[\"instance_types.yaml\"]: a.resources.memory: is 8 bytes: write the unit, such as 8Gi\n"},
+        {"apiVersion: v1\nkind: ConfigMap\ndata: {instance_types.yaml: 'a: {}'}\n",
+         "FILE:3: data[\"instance_types.yaml\"]: a: has no resources: write at least CPU and memory\n"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("instance types %zu", i);
+        struct validated sum = {0};
+        struct buf out;
+        buf_init(&out, MIB);
+        validate_text("FILE", guarded(slice_of(cases[i].text)), a, &sum, &out);
+        CHECK_STR(buf_slice(&out), cases[i].out);
+        CHECK_INT(sum.checked, 1);
+        CHECK_INT(sum.errors > 0, cases[i].out[0] != 0);
+        buf_free(&out);
+    }
+}
+
 #define TEMPLATE "template: {spec: {containers: [{name: a, image: a}]}}"
 
 /* Each field of the schema, once right and once wrong, where no reader of ours looks. */
@@ -289,6 +318,7 @@ int main(void)
     struct arena a = {0};
     files(&a);
     texts(&a);
+    instance_types(&a);
     schema(&a);
     same_fields(&a);
     members(&a);
