@@ -64,7 +64,7 @@ static void test_once(void)
     world_run(&w, 5000);
     uint32_t posts = w.sent.pod_posts;
     fail_pod(&w, "c-head");
-    while (!says(&w, "pods", "c-head", "\"Ready\",\"status\":\"True\""))
+    for (int i = 0; i < 100 && !says(&w, "pods", "c-head", "\"Ready\",\"status\":\"True\""); i++)
         world_run(&w, 100);
     world_run(&w, 500);
     test_case("… and its workers are no workers of the new head, until Ray in them was started again");
@@ -148,10 +148,12 @@ static void test_delete_refused(void)
     CHECK(tells(&w, "FailedToDeletePod", ": 403 Forbidden"));
     CHECK(!tells(&w, "FailedToCreateWorkerPod", ""));
     CHECK(!tells(&w, "Created", "deleted"));
+    CHECK(!tells(&w, "DeletedWorkerPod", ""));
     CHECK(w.sent.deletes < 40);
     override(&w, "DELETE", pods_path, 403, false, 0);
     world_run(&w, OPERATOR_BACKOFF_MAX_MS + 5000);
     CHECK_INT(apiserver_count(w.server, SLICE("pods")), 2);
+    CHECK(tells(&w, "DeletedWorkerPod", "more replicas than desired"));
     world_free(&w);
 }
 

@@ -377,6 +377,55 @@ static void test_resumed(void)
     end_job_world(&w);
 }
 
+/* The number of the attempt is not in the status that such a server keeps, so a run after a suspension has the names of an earlier one: it
+ * is begun once all the same, on a cluster of its own. */
+static void test_resumed_after_retry(void)
+{
+    for (int killed = 0; killed < 2; killed++) {
+        struct world w;
+        test_case("KubeRay's definition: a job is suspended in its second attempt, and resumed%s", killed ? " by another process" : "");
+        make_job_world_of(&w, false, OPERATOR_DIRECT, kuberay_status);
+        board.run_ms = 0;
+        apply_job(&w, "j", "\"backoffLimit\":2,\"shutdownAfterJobFinishes\":true,");
+        CHECK(run_until(&w, "j", "Running", 10 * 1000));
+        world_run(&w, 5000);
+        fakeray_restart(ray_of(&w, "j"));
+        CHECK(run_until(&w, "j", "Retrying", 10 * 1000));
+        CHECK(run_until(&w, "j", "Running", 20 * 1000));
+        world_run(&w, 5000);
+        CHECK_INT(board.taken, 2);
+        change_job(&w, "j", "\"suspend\":true");
+        CHECK(run_until(&w, "j", "Suspended", 10 * 1000));
+        world_run(&w, 5000);
+        CHECK_INT(clusters_now(&w), 0);
+        check_fixed_point(&w);
+        if (killed)
+            world_kill_operator(&w);
+        change_job(&w, "j", "\"suspend\":false");
+        if (killed)
+            world_start_operator(&w, false);
+        CHECK(run_until(&w, "j", "Running", 20 * 1000));
+        world_run(&w, 5000);
+        CHECK_INT(board.taken, 3);
+        CHECK_INT(clusters_now(&w), 1);
+        CHECK_INT(job_counts(&w, "j", "failed"), 1);
+        if (killed) { /* … and a process that comes now goes on with it */
+            world_kill_operator(&w);
+            world_start_operator(&w, false);
+            world_run(&w, 10 * 1000);
+            CHECK_INT(board.taken, 3);
+        }
+        check_fixed_point(&w);
+        fakeray_restart(ray_of(&w, "j"));
+        CHECK(run_until(&w, "j", "Retrying", 10 * 1000));
+        CHECK(run_until(&w, "j", "Running", 20 * 1000));
+        world_run(&w, 5000);
+        CHECK_INT(board.taken, 4);
+        CHECK_INT(clusters_now(&w), 1);
+        end_job_world(&w);
+    }
+}
+
 /* ---- leadership ---- */
 
 static const char lease_path[] = "/apis/coordination.k8s.io/v1/namespaces/n/leases/mobula";
@@ -494,6 +543,7 @@ int main(void)
     test_crashes();
     test_restarted_unseen();
     test_resumed();
+    test_resumed_after_retry();
     test_leadership();
     test_kept();
     return test_done();
