@@ -58,4 +58,9 @@ struct slice shape_type_named(struct jval template, struct arena *a);
 bool shape_type_apply(const struct shape_type *type, struct jval template, struct slice node_type, struct arena *a, struct slice *out,
                       struct err *e);
 
+/* A RayCluster of either kind with the types applied to the templates of its groups that name one. A group whose type is missing or too
+ * small stays as it is and is an error in *errors, with its path: no pods may be made for it. False with *e: the result is too large. */
+bool shape_types_expand(const struct shape_types *types, struct jval cluster, struct arena *a, struct slice *out, struct ray_errors *errors,
+                        struct err *e);
+
 #endif

@@ -102,9 +102,46 @@ static void test_limits(void)
     arena_free(&a);
 }
 
+/* Ray is started with what the type leaves for its container, and the autoscaler reckons with the same. */
+static void test_expand(void)
+{
+    static const char cluster[] =
+        "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"c\",\"uid\":\"u\"},\"spec\":{\"headGroupSpec\":{"
+        "\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"r\"}]}}},\"workerGroupSpecs\":[{\"groupName\":\"a\","
+        "\"template\":{"
+        "\"metadata\":{\"annotations\":{\"anyscale.com/"
+        "instance-type\":\"small\"}},\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"r\"},"
+        "{\"name\":\"log\",\"image\":\"l\",\"resources\":{\"requests\":{\"cpu\":\"1\"}}}]}}},{\"groupName\":\"b\",\"template\":{"
+        "\"metadata\":{"
+        "\"labels\":{\"anyscale.com/instance-type\":\"gone\"}},\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"r\"}]}}}]}}";
+    struct arena a = {0};
+    struct shape_types types;
+    struct shape_errors wrong = {0};
+    struct ray_errors errors = {0}, none = {0};
+    struct ray_cluster model;
+    struct json given, made;
+    struct slice out;
+    struct err e = {0};
+    test_case("expand");
+    CHECK(shape_types_read(SLICE("small: {resources: {CPU: 4, memory: 8Gi}}"), &a, &types, &wrong));
+    CHECK(json_parse(&given, slice_of(cluster), &a, &e) && shape_types_expand(&types, json_root(&given), &a, &out, &errors, &e));
+    CHECK_INT(errors.count, 1);
+    CHECK_STR(errors.list[0].path, "spec.workerGroupSpecs[1].template");
+    CHECK_STR(errors.list[0].text, "names instance type gone, which the ConfigMap does not have");
+    if (!CHECK(json_parse(&made, out, &a, &e) && ray_read(json_root(&made), &a, &model, &none)))
+        return;
+    struct ray_offer offer = ray_group_offer(&model, &model.groups[0], &a);
+    CHECK_INT(offer.bundle.count, 2);
+    CHECK_STR(offer.bundle.list[0].name, "CPU");
+    CHECK_INT(offer.bundle.list[0].amount, 3 * RAY_QUANTUM);
+    CHECK_INT(ray_group_offer(&model, &model.groups[1], &a).bundle.count, 0);
+    arena_free(&a);
+}
+
 int main(void)
 {
     test_cases();
+    test_expand();
     test_limits();
     return test_done();
 }
