@@ -127,9 +127,12 @@ static void write_provisioned(const struct facts *f, struct jout *w)
               message);
 }
 
-/* KubeRay's words where a pod could not be made. It has none for pods that end, which it makes anew for ever. */
-static struct slice failure_reason(bool head, bool ended)
+/* KubeRay's words where a pod could not be made. It has none for pods that end, which it makes anew for ever, nor for a service, whose
+ * refusal counts as one of the head's and begins with its name. */
+static struct slice failure_reason(bool head, bool ended, struct slice text)
 {
+    if (!ended && slice_starts(text, SLICE("service ")))
+        return SLICE("FailedCreateService");
     if (ended)
         return head ? SLICE("HeadPodFailed") : SLICE("WorkerPodFailed");
     return head ? SLICE("FailedCreateHeadPod") : SLICE("FailedCreateWorkerPod");
@@ -154,7 +157,7 @@ static void write_failure(const struct facts *f, struct jout *w)
                         : failing > 2 ? arena_printf(f->a, "; %d more groups fail", (int)failing - 1)
                                       : SLICE("");
     struct slice times = gf->count == 1 ? SLICE("once") : arena_printf(f->a, "%u times in a row, last", gf->count);
-    condition(f, w, "ReplicaFailure", true, failure_reason(first == GROUP_HEAD, gf->ended),
+    condition(f, w, "ReplicaFailure", true, failure_reason(first == GROUP_HEAD, gf->ended, slice_of(gf->reason)),
               arena_printf(f->a, "group %.*s failed %.*s: %s%.*s", SLICE_ARG(name), SLICE_ARG(times), gf->reason, SLICE_ARG(more)));
 }
 

@@ -184,6 +184,15 @@ static void say_trouble(struct scaling *s, const char *why, const char *text)
                  LF_CSTR("cluster", c->name), LF_CSTR("error", text));
 }
 
+/* It scales all the same. */
+static void say_unreported(struct scaling *s, const char *text)
+{
+    struct cluster *c = s->c;
+    if (say_once(s->op, SAID_HEAD, said_of(c, SLICE("report"), 0)))
+        log_warn("autoscaler: the head did not take the report for `ray status`: the next one is sent with the next decision",
+                 LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name), LF_CSTR("error", text));
+}
+
 /* ---- decisions ---- */
 
 static void ask_drains(struct scaling *s, const struct scale_plan *p)
@@ -375,7 +384,10 @@ static void on_failure(struct scaling *s, const struct ray_gcs_answer *answer)
     struct err e = answer->err;
     if (refused)
         auth_refused(s->op, s->c, &e);
-    say_trouble(s, reason_of(answer), e.text);
+    if (answer->call == RAY_GCS_REPORT)
+        say_unreported(s, e.text);
+    else
+        say_trouble(s, reason_of(answer), e.text);
     if (answer->call != RAY_GCS_STATE || answer->failures < (refused ? REFUSED_AFTER : SILENT_AFTER))
         return;
     struct slice line = slice_of(e.text);
@@ -419,6 +431,14 @@ static void tell_tokenless(struct scaling *s, const struct err *e)
     struct slice line = slice_of(e->text);
     const struct scale_plan p = {.lines = &line, .line_count = 1};
     keep_news(s, false, "TokenMissing", &p);
+}
+
+/* What the last head said holds no more. A cluster that has not begun yet has said nothing, and tells nothing. */
+static void tell_headless(struct scaling *s)
+{
+    struct slice line = SLICE("no head runs: nothing is scaled by demand until one does");
+    const struct scale_plan p = {.lines = &line, .line_count = 1};
+    keep_news(s, false, "HeadNotRunning", &p);
 }
 
 static void call_head(struct scaling *s, struct slice ip, uint16_t port)
@@ -485,6 +505,8 @@ void scaling_follow(struct op *op, struct cluster *c)
         hang_up(s);
     if (!s->gcs && !slice_empty(head))
         call_head(s, head, (uint16_t)op->model.gcs_port);
+    if (slice_empty(head) && s->news.works)
+        tell_headless(s);
     /* Who hears nothing knows the spec all the same: a new group, a maximum that was lowered. */
     bool known = s->group_count == op->model.group_count && op->now.mono_ms - s->heard_ms <= SCALE_STALE_MS;
     for (uint32_t i = 0; i < op->model.group_count && known; i++)

@@ -447,11 +447,31 @@ static void test_back_unheard(void)
     world_free(&w);
 }
 
+static void test_headless(void)
+{
+    struct world w;
+    test_case("a cluster whose head has gone does not say that it scales by demand");
+    make_scaled_world(&w, false);
+    apply_scaled(&w, &(struct scaled){.name = "c", .min = 1});
+    world_run(&w, 5000);
+    CHECK_STR(scaling_condition(&w, "c", "status"), "True");
+    override(&w, "POST", pods_path, 403, false, UINT32_MAX);
+    CHECK_INT(world_call(&w, "DELETE", arena_printf(&w.arena, "%s/c-head", pods_path).ptr, "application/json", SLICE("{}")), 200);
+    world_run(&w, 40 * 1000);
+    CHECK_STR(scaling_condition(&w, "c", "status"), "False");
+    CHECK_STR(scaling_condition(&w, "c", "reason"), "HeadNotRunning");
+    override(&w, "POST", pods_path, 403, false, 0);
+    world_run(&w, 3 * 60 * 1000);
+    CHECK_STR(scaling_condition(&w, "c", "status"), "True");
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
     for (size_t i = 0; i < COUNT_OF(troubles); i++)
         test_trouble(&troubles[i]);
+    test_headless();
     test_lies();
     test_other_clusters();
     test_stale();

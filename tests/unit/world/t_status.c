@@ -203,9 +203,24 @@ static void test_told_when_stored(void)
     world_free(&w);
 }
 
+static void test_service_refused(void)
+{
+    struct world w;
+    test_case("a service that is refused is not told as a head pod that cannot be created");
+    make_world(&w, false);
+    override(&w, "PATCH", "/api/v1/namespaces/n/services", 403, false, UINT32_MAX);
+    apply(&w, "c", 1);
+    world_run(&w, 30 * 1000);
+    CHECK(says(&w, "rayclusters.ray.io", "c", "\"FailedCreateService\""));
+    CHECK(!says(&w, "rayclusters.ray.io", "c", "FailedCreateHeadPod"));
+    CHECK(tells(&w, "FailedToCreateService", "service c-head-svc"));
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
+    test_service_refused();
     test_warnings();
     test_pruned();
     test_disturbed();
