@@ -1,0 +1,74 @@
+"""The Helm chart that airgap/make-chart writes renders the objects that `mobula install --print` prints."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cluster import kubectl, manifests, mobula
+
+HELM = "helm.sh/helm/v3/cmd/helm@v3.16.4"  # by the Go module proxy, as the rest of the rig
+CACHE = Path(os.environ.get("RIG_DIR", Path.home() / ".cache/mobula-rig")) / "helm"
+
+
+@pytest.fixture(scope="session")
+def helm():
+    found = shutil.which("helm") or (CACHE / "helm")
+    if not Path(found).exists():
+        env = {**os.environ, "GOBIN": str(CACHE), "CGO_ENABLED": "0", "GOFLAGS": "-mod=mod"}
+        out = subprocess.run(["go", "install", HELM], env=env, capture_output=True, text=True, timeout=1200, check=False)
+        assert out.returncode == 0, f"{HELM} cannot be built: {out.stderr}"
+    return found
+
+
+@pytest.fixture(scope="session")
+def chart(tmp_path_factory):
+    at = tmp_path_factory.mktemp("chart") / "mobula"
+    version = mobula("version").stdout.split()[1]
+    subprocess.run(["airgap/make-chart", at, version], check=True)
+    return at
+
+
+def render(helm, chart, *values, check=True):
+    command = [helm, "template", "mobula", chart, "--namespace", "ray", *values]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=check)
+
+
+def objects(text):
+    """By kind, namespace and name."""
+    out = json.loads("[" + kubectl("create", "--dry-run=client", "--validate=false", "-o", "json", "-f", "-", stdin=text).stdout
+                     .replace("}\n{", "},{") + "]")
+    listed = [o for one in out for o in (one["items"] if one["kind"] == "List" else [one])]
+    return {(o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]): o for o in listed}
+
+
+@pytest.mark.parametrize("values,flags", [
+    ("", ""),
+    ("kinds=legacy", "--kinds=legacy"),
+    ("kinds=all,tools=none", "--kinds=all --tools=none"),
+    ("replicas=2,watchNamespaces={a,b}", "--replicas=2 --watch-namespace=a,b"),
+    ("leaderElect=true,autoscaler=sidecar,rayAuth=true", "--leader-elect --autoscaler=sidecar --ray-auth"),
+    ("autoscaler=off,rayAccess=proxy,submitter=pod", "--autoscaler=off --ray-access=proxy --submitter=pod"),
+    ("egressAllow={a.example.com:443,10.0.0.0/8:1},egressStrict=true",
+     "--egress-allow=a.example.com:443,10.0.0.0/8:1 --egress-strict"),
+    ("image=registry.example:5000/mobula:1,toolsResources=cpu=100m\\,memory=90Mi",
+     "--image=registry.example:5000/mobula:1 --tools-resources=cpu=100m,memory=90Mi"),
+])
+def test_the_chart_renders_what_install_prints(helm, chart, values, flags):
+    rendered = render(helm, chart, *(["--set", values] if values else [])).stdout
+    printed = manifests("--no-crds", "--namespace", "ray", *flags.split())
+    assert objects(rendered) == objects(printed)
+
+
+def test_the_chart_brings_the_definitions(chart):
+    brought = "\n---\n".join(p.read_text() for p in (chart / "crds").iterdir())
+    assert objects(brought) == objects(manifests("--crds-only"))
+
+
+@pytest.mark.parametrize("values", ["kinds=Ray", "replicas=0", "replicas=17", "watchNamespaces={A_B}", "nonsense=1", "autoscaler=maybe"])
+def test_the_schema_refuses(helm, chart, values):
+    out = render(helm, chart, "--set", values, check=False)
+    assert out.returncode != 0 and "values don't meet the specifications of the schema" in out.stderr
