@@ -129,16 +129,35 @@ static bool run_world(struct world *w)
 
 /* ---- manifests ---- */
 
+static bool say_errors(const char *file, const struct yaml_doc *doc, struct slice prefix, const struct ray_errors *errors, struct arena *a,
+                       struct buf *notes)
+{
+    struct findings *f = arena_new(a, struct findings);
+    *f = (struct findings){.arena = a, .prefix = prefix};
+    findings_add_ray(f, false, errors);
+    findings_write(f, file, doc, notes);
+    return false;
+}
+
+/* Reads the cluster anew with its instance types. */
+static bool apply_types(struct jval object, struct ray_cluster *cluster, struct ray_errors *errors, struct world *w)
+{
+    struct json *json = arena_new(w->arena, struct json);
+    struct slice text;
+    return shape_types_expand(w->how->types, object, w->arena, &text, errors, &w->err) && json_parse(json, text, w->arena, &w->err) &&
+           errors->count == 0 && ray_read(json_root(json), w->arena, cluster, errors);
+}
+
 static bool explain_cluster(const char *file, const struct yaml_doc *doc, struct jval object, struct slice prefix, struct world *w,
                             struct buf *notes)
 {
     struct ray_cluster *cluster = arena_new(w->arena, struct ray_cluster);
     struct ray_errors *errors = arena_new(w->arena, struct ray_errors);
-    if (!ray_read(object, w->arena, cluster, errors)) {
-        struct findings *f = arena_new(w->arena, struct findings);
-        *f = (struct findings){.arena = w->arena, .prefix = prefix};
-        findings_add_ray(f, false, errors);
-        findings_write(f, file, doc, notes);
+    bool read = ray_read(object, w->arena, cluster, errors) && (!w->how->types || apply_types(object, cluster, errors, w));
+    if (errors->count)
+        return say_errors(file, doc, prefix, errors, w->arena, notes);
+    if (!read) {
+        findings_error(file, doc->line, &w->err, notes);
         return false;
     }
     if (slice_empty(cluster->ns))
@@ -213,6 +232,28 @@ bool explain_text(const char *file, struct slice text, const struct explain_how 
     return well;
 }
 
+bool explain_types(const char *file, struct slice text, struct arena *a, struct shape_types *out, struct buf *notes)
+{
+    struct shape_errors *errors = arena_new(a, struct shape_errors);
+    struct yaml_docs docs;
+    struct json json;
+    uint32_t above = 0;
+    if (yaml_parse(text, a, &docs, NULL) && docs.count == 1 && json_parse(&json, docs.docs[0].json, a, NULL) &&
+        json_str_eq(json_key(json_root(&json), SLICE("kind")), SLICE("ConfigMap"))) {
+        struct jval inner = json_key(json_key(json_root(&json), SLICE("data")), SLICE("instance_types.yaml"));
+        text = json_type(inner) == JSON_STRING ? json_str(inner, a) : SLICE("");
+        above = json_there(inner) ? yaml_line(&docs.docs[0], json_offset(inner)) : 0;
+    }
+    bool well = shape_types_read(text, a, out, errors);
+    for (uint32_t i = 0; i < errors->count; i++) {
+        size_t from = notes->len;
+        buf_printf(notes, "%s:%u: %.*s%s%.*s", file, above + errors->list[i].line, SLICE_ARG(errors->list[i].path),
+                   errors->list[i].path.len ? ": " : "", SLICE_ARG(errors->list[i].text));
+        findings_end_line(notes, from);
+    }
+    return well;
+}
+
 void explain_begin(const struct explain_how *how, struct buf *out)
 {
     if (how->json)
@@ -229,7 +270,7 @@ void explain_end(const struct explain_how *how, struct buf *out)
 
 struct explain_options {
     struct flag_texts files;
-    struct slice tools, tools_resources, output, cluster_domain, autoscaler;
+    struct slice tools, tools_resources, output, cluster_domain, autoscaler, types;
 };
 
 static const struct flag list[] = {
@@ -239,6 +280,7 @@ static const struct flag list[] = {
     {"tools-resources", FLAG_TEXT, AT(tools_resources), "cpu=N,memory=N", "of the containers that are added, as the operator has it"},
     {"autoscaler", FLAG_TEXT, AT(autoscaler), "WHO", "operator (default), sidecar or off, as the operator has it"},
     {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of service names (cluster.local)"},
+    {"instance-types", FLAG_TEXT, AT(types), "FILE", "of instance types, to apply to pod templates that name one"},
     {"output", FLAG_TEXT, AT(output), "yaml|json", "YAML documents (default) or one JSON list"},
 #undef AT
 };
@@ -299,5 +341,17 @@ int cli_explain(int argc, char **argv)
     __attribute__((cleanup(buf_free))) struct buf out, notes;
     buf_init(&out, EXPLAIN_OUTPUT_MAX);
     buf_init(&notes, MIB);
+    struct shape_types types;
+    struct slice text;
+    __attribute__((cleanup(arena_free))) struct arena kept = {0};
+    if (!slice_empty(o.types)) {
+        if (!cli_read_file(o.types, &kept, &text, &e))
+            return cli_fail(&e);
+        how.types = &types;
+        if (!explain_types(o.types.ptr, text, &kept, &types, &notes)) {
+            fprintf(stderr, "%.*s", SLICE_ARG(buf_slice(&notes)));
+            return STATUS_ERROR;
+        }
+    }
     return explain_files(&o, &how, &a, &out, &notes);
 }

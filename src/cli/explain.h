@@ -3,15 +3,18 @@
 #ifndef MOBULA_CLI_EXPLAIN_H
 #define MOBULA_CLI_EXPLAIN_H
 
-#include <mobula/ray.h>
+#include <mobula/shape.h>
 
 struct explain_how {
     struct ray_options ray;
-    bool json; /* one v1 List; else YAML documents */
+    const struct shape_types *types; /* NULL: instance types are not applied */
+    bool json;                       /* one v1 List; else YAML documents */
 };
 
 /* Objects go to out, what is to be said about the manifests to notes. Returns whether there was no error. */
 bool explain_text(const char *file, struct slice text, const struct explain_how *how, struct arena *a, struct buf *out, struct buf *notes);
+/* Instance types out of a file: the ConfigMap's manifest, or its text alone. Errors go to notes, a line each; false: there was one. */
+bool explain_types(const char *file, struct slice text, struct arena *a, struct shape_types *out, struct buf *notes);
 /* Around all of them. */
 void explain_begin(const struct explain_how *how, struct buf *out);
 void explain_end(const struct explain_how *how, struct buf *out);

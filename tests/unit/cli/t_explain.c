@@ -34,6 +34,40 @@ static struct slice names(struct slice out, struct arena *a)
     "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: a}\nspec:\n  headGroupSpec: {template: {spec: {containers: [{image: r, "    \
     "name: r}]}}}\n"
 
+static bool has(struct slice text, const char *part)
+{
+    for (; text.len; text = slice_skip(text, 1))
+        if (slice_starts(text, slice_of(part)))
+            return true;
+    return false;
+}
+
+static void instance_types(struct arena *a)
+{
+    static const char map[] = "kind: ConfigMap\ndata:\n  instance_types.yaml: |\n    small:\n      resources: {CPU: 3, memory: 8Gi}\n";
+    static const char cluster[] =
+        "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: a}\nspec:\n  headGroupSpec:\n    template:\n"
+        "      metadata: {labels: {anyscale.com/instance-type: %s}}\n      spec: {containers: [{image: r, name: r}]}\n";
+    struct shape_types types;
+    struct explain_how how = yaml_how;
+    struct buf out, notes;
+    test_case("instance types");
+    buf_init(&out, MIB);
+    buf_init(&notes, MIB);
+    CHECK(explain_types("T", SLICE("kind: ConfigMap\ndata:\n  instance_types.yaml: |\n    a: 1\n"), a, &types, &notes) == false);
+    CHECK_STR(buf_slice(&notes), "T:4: a: is a number: must be an object\n");
+    buf_clear(&notes);
+    CHECK(explain_types("T", slice_of(map), a, &types, &notes) && types.count == 1);
+    how.types = &types;
+    CHECK(explain_text("F", slice_of(arena_printf(a, cluster, "small").ptr), &how, a, &out, &notes));
+    CHECK(has(buf_slice(&out), "--num-cpus=3") && has(buf_slice(&out), "anyscale.com/ray-node-type: head"));
+    CHECK_STR(buf_slice(&notes), "");
+    CHECK(!explain_text("F", slice_of(arena_printf(a, cluster, "smal").ptr), &how, a, &out, &notes));
+    CHECK_STR(buf_slice(&notes), "F:6: spec.headGroupSpec.template: names instance type smal, which the ConfigMap does not have\n");
+    buf_free(&out);
+    buf_free(&notes);
+}
+
 static void manifests(struct arena *a)
 {
     static const struct {
@@ -109,6 +143,7 @@ int main(void)
 {
     struct arena a = {0};
     manifests(&a);
+    instance_types(&a);
     many(&a);
     arena_free(&a);
     return test_done();
