@@ -291,7 +291,7 @@ replay: $(FUZZ:%=build/test/fuzz/%) ## the fuzz corpora once through the sanitiz
 
 cases: build/tests/autoscaler-cases ## Ray's own vectors for the autoscaler: make cases [CASES=FILE.json]
 	$(Q)$< $(CASES)
-CASES ?= tests/data/reconcile/autoscaler-cases.json
+CASES ?= tests/data/reconcile/autoscaler-cases.json tests/data/scale/cases-words.json
 
 # The simulator's programs end with the same line as all tests.
 sim: build/sim ## the operator in a simulated world: make sim SEED=n [MINIMISE=1], or SEEDS=n [FIRST=m]
