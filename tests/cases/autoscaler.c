@@ -401,11 +401,13 @@ static struct jval plain_input(struct kase *k, struct jval input, bool v2)
         jout_key(&w, !existing ? json_str(key, k->a) : v2 ? SLICE("instances") : SLICE("existing_nodes"));
         jout_raw(&w, json_raw(v));
     }
-    jout_karray(&w, demands);
-    put_demands(&w, json_key(input, slice_of(demands)), 1);
     bool list = json_type(more) == JSON_ARRAY;
-    put_demands(&w, list ? more : json_key(more, SLICE("demands")), list ? 1 : kase_int(more, "times", NULL, 1));
-    jout_end(&w);
+    if (json_there(more) || json_there(json_key(input, slice_of(demands)))) {
+        jout_karray(&w, demands);
+        put_demands(&w, json_key(input, slice_of(demands)), 1);
+        put_demands(&w, list ? more : json_key(more, SLICE("demands")), list ? 1 : kase_int(more, "times", NULL, 1));
+        jout_end(&w);
+    }
     jout_end(&w);
     if (!json_parse(doc, arena_dup(k->a, buf_slice(&b)), k->a, &e))
         kase_skip(k, "the input is too large");
