@@ -3,6 +3,8 @@
 #include "cli.h"
 #include "install.h"
 
+#include <mobula/kinds.h>
+
 #include <stdio.h>
 
 static const struct made {
@@ -26,24 +28,18 @@ static void put_name(const char *api_version, const char *kind, struct slice nam
         buf_printf(out, "  namespace: \"%.*s\"\n", SLICE_ARG(ns));
 }
 
-static void put_definitions(enum operator_kinds kinds, struct buf *out)
+static void put_definitions(enum operator_kinds family, struct buf *out)
 {
-    const struct kube_resource *const of[] = {&ray_job_resource, &ray_resources[RAY_V1], &ray_resources[RAY_LEGACY]};
-    for (size_t i = 0; i < COUNT_OF(of); i++) {
-        bool legacy = of[i] == &ray_resources[RAY_LEGACY];
-        char name[LIMIT_KUBE_NAME + 1];
-        if (legacy ? kinds == OPERATOR_RAY_IO : kinds == OPERATOR_LEGACY)
-            continue;
-        snprintf(name, sizeof name, "%.*s.%.*s", SLICE_ARG(of[i]->plural), SLICE_ARG(of[i]->group));
-        put_name("apiextensions.k8s.io/v1", "CustomResourceDefinition", slice_of(name), SLICE_NONE, out);
-    }
+    for (size_t i = 0; kinds[i]; i++)
+        if (kinds[i]->decide && (family == OPERATOR_ALL_KINDS || kinds[i]->family == family))
+            put_name("apiextensions.k8s.io/v1", "CustomResourceDefinition", slice_of(kinds[i]->plural), SLICE_NONE, out);
 }
 
 bool uninstall_write(const struct uninstall_options *o, struct buf *out, struct err *e)
 {
     struct cli_namespaces watched;
-    enum operator_kinds kinds;
-    if (!cli_namespace(o->ns, "--namespace", e) || !cli_kinds(o->kinds, &kinds, e) ||
+    enum operator_kinds family;
+    if (!cli_namespace(o->ns, "--namespace", e) || !cli_kinds(o->kinds, &family, e) ||
         !cli_namespaces(slice_empty(o->watch) ? o->ns : o->watch, "--watch-namespace", &watched, e))
         return false;
     for (size_t i = 0; i < COUNT_OF(list_of_made); i++) {
@@ -52,7 +48,7 @@ bool uninstall_write(const struct uninstall_options *o, struct buf *out, struct 
             put_name(m->api_version, m->kind, slice_of(m->name), m->where == IN_WATCHED ? watched.list[k] : o->ns, out);
     }
     if (o->crds)
-        put_definitions(kinds, out);
+        put_definitions(family, out);
     return true;
 }
 
@@ -62,18 +58,19 @@ static const struct flag list[] = {
 #define AT(field) offsetof(struct uninstall_options, field)
     {"namespace", FLAG_TEXT, AT(ns), "NS", "where the operator runs (mobula)"},
     {"watch-namespace", FLAG_TEXT, AT(watch), "NS[,NS...]", "where it makes clusters (the same)"},
-    {"crds", FLAG_SWITCH, AT(crds), NULL, "the definitions, too: every RayCluster and RayJob of every namespace is deleted with them"},
+    {"crds", FLAG_SWITCH, AT(crds), NULL,
+     "the definitions, too: every RayCluster, RayJob and RayCronJob of every namespace is deleted with them"},
     {"kinds", FLAG_TEXT, AT(kinds), "WHICH", "ray.io, legacy or all: with --crds, the definitions of which group (ray.io)"},
 #undef AT
 };
 
 static const struct flags flags = {
     .usage = "mobula uninstall [FLAG...] | kubectl delete --ignore-not-found -f -",
-    .about =
-        "Prints the names of what `mobula install` with these flags has made, and of ConfigMap " RAY_TOOLS_CONFIGMAP_NAME
-        ", for kubectl to delete.\n"
-        "Namespaces, definitions, RayClusters and RayJobs stay, and so do the pods of clusters. Delete RayJobs that run on a cluster of\n"
-        "somebody else's (clusterSelector) before: the operator takes their finalizer off.",
+    .about = "Prints the names of what `mobula install` with these flags has made, and of ConfigMap " RAY_TOOLS_CONFIGMAP_NAME
+             ", for kubectl to delete.\n"
+             "Namespaces, definitions, RayClusters, RayJobs and RayCronJobs stay, and so do the pods of clusters. Delete RayJobs that run "
+             "on a cluster of\n"
+             "somebody else's (clusterSelector) before: the operator takes their finalizer off.",
     .list = list,
     .count = COUNT_OF(list),
 };

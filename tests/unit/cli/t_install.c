@@ -254,6 +254,52 @@ static void uninstalled(struct arena *a)
     buf_free(&out);
 }
 
+/* Names of the definitions in a stream of manifests: "  name: rayclusters.ray.io" after each kind. */
+static uint32_t definition_names(struct slice text, struct slice *names, uint32_t most)
+{
+    uint32_t n = 0;
+    bool definition = false;
+    while (text.ptr) {
+        struct slice line = slice_cut(&text, '\n');
+        if (slice_starts(line, SLICE("kind: ")))
+            definition = slice_eq(line, SLICE("kind: CustomResourceDefinition"));
+        if (definition && slice_starts(line, SLICE("  name: ")) && n < most)
+            names[n++] = slice_skip(line, sizeof "  name: " - 1);
+    }
+    return n;
+}
+
+static bool among(struct slice name, const struct slice *names, uint32_t count)
+{
+    while (count > 0 && !slice_eq(name, names[count - 1]))
+        count--;
+    return count > 0;
+}
+
+static void same_definitions(struct arena *a)
+{
+    static const char *const kinds[] = {"ray.io", "legacy", "all"};
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        struct err e = {0};
+        struct install_options in = install_defaults;
+        struct uninstall_options out = {.ns = in.ns, .kinds = slice_of(kinds[i]), .crds = true};
+        struct slice made[16], gone[16];
+        struct buf b;
+        test_case("uninstall --crds --kinds=%s names the definitions that install makes", kinds[i]);
+        in.kinds = out.kinds;
+        in.crds_only = true;
+        uint32_t made_count = definition_names(written(&in, a, &e), made, COUNT_OF(made));
+        buf_init(&b, MIB);
+        CHECK(uninstall_write(&out, &b, &e));
+        uint32_t gone_count = definition_names(arena_dup(a, buf_slice(&b)), gone, COUNT_OF(gone));
+        CHECK(made_count > 0);
+        CHECK_INT(gone_count, made_count);
+        for (uint32_t k = 0; k < made_count; k++)
+            CHECK(among(made[k], gone, gone_count));
+        buf_free(&b);
+    }
+}
+
 int main(void)
 {
     struct arena a = {0};
@@ -263,6 +309,7 @@ int main(void)
     definitions(&a);
     as_a_file(&a);
     uninstalled(&a);
+    same_definitions(&a);
     refused(&a);
     limits(&a);
     arena_free(&a);
