@@ -168,6 +168,7 @@ static const struct flag list[] = {
     {"operator-namespace", FLAG_TEXT, AT(operator_ns), "NS", "where the operator runs, or will (mobula)"},
     {"image", FLAG_TEXT, AT(image), "REF", "of the pods that are tried in a dry run (rayproject/ray:2.52.0)"},
     {"reach", FLAG_TEXT, AT(reach), "HOST[:PORT][,...]", "what must be reached from here, through the proxy where HTTPS_PROXY says so"},
+    {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of the cluster's DNS (cluster.local)"},
     {"output", FLAG_TEXT, AT(output), "text|json", "lines (default) or one JSON object"},
     {"o", FLAG_TEXT, AT(output), "text|json", "the same"},
     {"support-bundle", FLAG_TEXT, AT(support), "FILE", "write a tar of logs, objects and events without secrets, for support"},
@@ -217,14 +218,18 @@ static int run(struct check *c)
 
 int cli_check(int argc, char **argv)
 {
-    struct check_options o = {.operator_ns = SLICE("mobula"), .output = SLICE("text"), .image = SLICE("rayproject/ray:2.52.0")};
+    struct check_options o = {.operator_ns = SLICE("mobula"),
+                              .output = SLICE("text"),
+                              .image = SLICE("rayproject/ray:2.52.0"),
+                              .cluster_domain = SLICE("cluster.local")};
     struct err e = {0};
     int status;
     if (!flags_parse(&flags, argc, argv, &o, &status))
         return status;
     if (!slice_eq(o.output, SLICE("text")) && !slice_eq(o.output, SLICE("json")))
         return flags_wrong(&flags, "--output: want text or json");
-    if ((!slice_empty(o.ns) && !cli_namespace(o.ns, "--namespace", &e)) || !cli_namespace(o.operator_ns, "--operator-namespace", &e))
+    if ((!slice_empty(o.ns) && !cli_namespace(o.ns, "--namespace", &e)) || !cli_namespace(o.operator_ns, "--operator-namespace", &e) ||
+        !cli_domain(o.cluster_domain, &e))
         return flags_wrong(&flags, "%s", e.text);
     __attribute__((cleanup(arena_free))) struct arena a = {0};
     struct check *c = arena_new(&a, struct check);

@@ -18,7 +18,7 @@ struct check_row {
 };
 
 struct check_options {
-    struct slice ns, operator_ns, kubeconfig, context, output, image, reach, support;
+    struct slice ns, operator_ns, kubeconfig, context, output, image, reach, support, cluster_domain;
 };
 
 enum { CHECK_ROWS_MAX = 128 };
@@ -42,6 +42,9 @@ bool check_get(struct check *c, struct slice path, struct jval *object, bool *ab
 /* Hands out the items of a list, page by page. False: there is a row that says why it cannot be read. */
 typedef void check_item(struct check *c, void *state, struct jval item);
 bool check_list(struct check *c, struct slice path, check_item *item, void *state);
+
+/* A place of --reach: "HOST" or "HOST:PORT", an IPv6 address in brackets; without a port it is NET_ALLOW_PORT. False: malformed. */
+bool check_place(struct slice text, struct slice *host, uint16_t *port);
 
 /* ---- the checks ---- */
 

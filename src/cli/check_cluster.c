@@ -82,6 +82,8 @@ static void check_arguments(struct check *c, struct jval deployment)
     struct net_allow *allow = net_allow_new();
     struct jval key, arg;
     struct err e = {0};
+    struct slice host;
+    uint16_t port;
     uint32_t entries = 0;
     for (struct jiter it = json_iter(json_get(json_at(json_get(deployment, "spec.template.spec.containers"), 0), "args"));
          json_next(&it, &key, &arg);) {
@@ -92,7 +94,8 @@ static void check_arguments(struct check *c, struct jval deployment)
             net_allow_text(allow, slice_trim(slice_cut(&text, ',')), false, "--egress-allow", &e);
     }
     for (struct slice rest = c->o->reach; !slice_empty(rest) && e.code == ERR_NONE;)
-        net_allow_check(allow, slice_trim(slice_cut(&rest, ',')), NET_ALLOW_PORT, &e);
+        if (check_place(slice_trim(slice_cut(&rest, ',')), &host, &port)) /* else check_reach says so */
+            net_allow_check(allow, host, port, &e);
     if (e.code != ERR_NONE)
         check_say(c, CHECK_FAIL, "mobula install --egress-allow=HOST:PORT,... sets it", "the operator's allowlist: %s", e.text);
     else if (entries > 0)

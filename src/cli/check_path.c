@@ -187,7 +187,7 @@ static bool probe(struct check *c, struct slice host, uint16_t port, const struc
 
 void check_dns(struct check *c)
 {
-    static const struct slice name = SLICE("kubernetes.default.svc.cluster.local");
+    struct slice name = arena_printf(c->a, "kubernetes.default.svc.%.*s", SLICE_ARG(c->o->cluster_domain));
     struct err e = {0};
     if (!c->ask.config->in_cluster) {
         check_say(c, CHECK_SKIP, NULL, "names of services have addresses in pods only: run it in a pod of the cluster to check them");
@@ -199,9 +199,9 @@ void check_dns(struct check *c)
         check_say(c, CHECK_PASS, NULL, "%.*s has an address, and answers", SLICE_ARG(name));
 }
 
-/* "HOST" or "HOST:PORT"; an IPv6 address in brackets. */
-static bool cut_port(struct slice *host, uint16_t *port)
+bool check_place(struct slice text, struct slice *host, uint16_t *port)
 {
+    *host = text;
     ptrdiff_t colon = slice_find_text_last(*host, ":"), bracket = slice_find_text_last(*host, "]");
     int64_t n = NET_ALLOW_PORT;
     if (colon > bracket) {
@@ -217,12 +217,12 @@ static bool cut_port(struct slice *host, uint16_t *port)
 
 static void reach_one(struct check *c, struct slice item)
 {
-    struct slice host = item;
+    struct slice host;
     struct net_proxy proxy;
     struct err e = {0};
     uint16_t port = 0;
     bool use = false;
-    bool well = cut_port(&host, &port) || err_set(&e, ERR_CONFIG, "want HOST or HOST:PORT");
+    bool well = check_place(item, &host, &port) || err_set(&e, ERR_CONFIG, "want HOST or HOST:PORT");
     well = well && net_allow_add(c->ask.allow, host, port, "--reach", &e) &&
            net_proxy_for(variable("HTTPS_PROXY", "https_proxy"), variable("NO_PROXY", "no_proxy"), host, port, c->a, &proxy, &use, &e);
     well = well && (!use || net_allow_add(c->ask.allow, proxy.host, proxy.port, "HTTPS_PROXY", &e)) &&
