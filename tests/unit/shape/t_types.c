@@ -120,7 +120,7 @@ static void test_expand(void)
     struct ray_errors errors = {0}, none = {0};
     struct ray_cluster model;
     struct json given, made;
-    struct slice out;
+    struct slice out = SLICE_NONE;
     struct err e = {0};
     test_case("expand");
     CHECK(shape_types_read(SLICE("small: {resources: {CPU: 4, memory: 8Gi}}"), &a, &types, &wrong));
