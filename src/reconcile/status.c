@@ -245,7 +245,7 @@ static bool acts(const struct plan *p)
     return false;
 }
 
-/* A spec that cannot work is said once as an event, when its errors are new. */
+/* A spec that cannot work, or a template that the API server refuses, is said once as an event, when that is new. */
 static void say_invalid(const struct facts *f, struct plan *p)
 {
     if (f->valid)
@@ -253,7 +253,7 @@ static void say_invalid(const struct facts *f, struct plan *p)
     struct jval before = status_condition(f->prior, SLICE("Valid"));
     if (!json_str_eq(json_get(before, "status"), SLICE("False")) ||
         json_get_int(before, "observedGeneration", -1) != f->in->cluster->generation)
-        plan_event(p, true, "InvalidRayClusterSpec", status_errors(f, LIMIT_KUBE_EVENT_NOTE));
+        plan_event(p, true, f->in->errors->count ? "InvalidRayClusterSpec" : "PodRefused", status_errors(f, LIMIT_KUBE_EVENT_NOTE));
 }
 
 /* The patch: the new status with the time of this write, held to this very object by its uid. */

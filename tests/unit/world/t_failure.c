@@ -471,6 +471,7 @@ static void test_template(void)
     CHECK(w.sent.pod_posts - posts <= 11); /* one dry run a minute */
     CHECK(is_ready(&w, "c"));
     CHECK(says(&w, "rayclusters.ray.io", "c", "PodRefused"));
+    CHECK(tells(&w, "PodRefused", "") && !tells(&w, "InvalidRayClusterSpec", ""));
     apiserver_faults(w.server)->next.times = 0;
     world_run(&w, 90 * 1000);
     CHECK_INT(w.sent.deletes, 3);
