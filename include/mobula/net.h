@@ -127,8 +127,11 @@ void net_allow_free(struct net_allow *a);
 bool net_allow_add(struct net_allow *a, struct slice host, uint16_t port, const char *setting, struct err *e);
 /* The setting that adds entries, for the error about what is not on the list: a literal. */
 void net_allow_remedy(struct net_allow *a, const char *setting);
-/* The same of "HOST", "HOST:PORT", "[V6]:PORT", "[V6/BITS]:PORT"; without a port it is NET_ALLOW_PORT. strict: no wildcards. */
+/* Splits "HOST", "HOST:PORT", "[V6]:PORT"; without a port it is NET_ALLOW_PORT. False: no port from 1 to 65535. What the host is, and
+ * whether there is one, net_allow_add checks. */
 enum { NET_ALLOW_PORT = 443 };
+bool net_place(struct slice text, struct slice *host, uint16_t *port);
+/* net_allow_add for such a text; "[V6/BITS]:PORT" too. strict: no wildcards. */
 bool net_allow_text(struct net_allow *a, struct slice text, bool strict, const char *setting, struct err *e);
 
 /* What was added, in that order: for who tells firewalls of it. */

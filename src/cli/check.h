@@ -43,9 +43,6 @@ bool check_get(struct check *c, struct slice path, struct jval *object, bool *ab
 typedef void check_item(struct check *c, void *state, struct jval item);
 bool check_list(struct check *c, struct slice path, check_item *item, void *state);
 
-/* A place of --reach: "HOST" or "HOST:PORT", an IPv6 address in brackets; without a port it is NET_ALLOW_PORT. False: malformed. */
-bool check_place(struct slice text, struct slice *host, uint16_t *port);
-
 /* ---- the checks ---- */
 
 void check_server(struct check *c);

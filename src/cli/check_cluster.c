@@ -94,7 +94,7 @@ static void check_arguments(struct check *c, struct jval deployment)
             net_allow_text(allow, slice_trim(slice_cut(&text, ',')), false, "--egress-allow", &e);
     }
     for (struct slice rest = c->o->reach; !slice_empty(rest) && e.code == ERR_NONE;)
-        if (check_place(slice_trim(slice_cut(&rest, ',')), &host, &port)) /* else check_reach says so */
+        if (net_place(slice_trim(slice_cut(&rest, ',')), &host, &port)) /* else check_reach says so */
             net_allow_check(allow, host, port, &e);
     if (e.code != ERR_NONE)
         check_say(c, CHECK_FAIL, "mobula install --egress-allow=HOST:PORT,... sets it", "the operator's allowlist: %s", e.text);

@@ -199,22 +199,6 @@ void check_dns(struct check *c)
         check_say(c, CHECK_PASS, NULL, "%.*s has an address, and answers", SLICE_ARG(name));
 }
 
-bool check_place(struct slice text, struct slice *host, uint16_t *port)
-{
-    *host = text;
-    ptrdiff_t colon = slice_find_text_last(*host, ":"), bracket = slice_find_text_last(*host, "]");
-    int64_t n = NET_ALLOW_PORT;
-    if (colon > bracket) {
-        if (!slice_int(slice_skip(*host, (size_t)colon + 1), &n) || n < 1 || n > 65535)
-            return false;
-        *host = slice_head(*host, (size_t)colon);
-    }
-    if (slice_starts(*host, SLICE("[")) && host->len > 2)
-        *host = (struct slice){host->ptr + 1, host->len - 2};
-    *port = (uint16_t)n;
-    return !slice_empty(*host);
-}
-
 static void reach_one(struct check *c, struct slice item)
 {
     struct slice host;
@@ -222,7 +206,7 @@ static void reach_one(struct check *c, struct slice item)
     struct err e = {0};
     uint16_t port = 0;
     bool use = false;
-    bool well = check_place(item, &host, &port) || err_set(&e, ERR_CONFIG, "want HOST or HOST:PORT");
+    bool well = net_place(item, &host, &port) || err_set(&e, ERR_CONFIG, "want HOST or HOST:PORT");
     well = well && net_allow_add(c->ask.allow, host, port, "--reach", &e) &&
            net_proxy_for(variable("HTTPS_PROXY", "https_proxy"), variable("NO_PROXY", "no_proxy"), host, port, c->a, &proxy, &use, &e);
     well = well && (!use || net_allow_add(c->ask.allow, proxy.host, proxy.port, "HTTPS_PROXY", &e)) &&

@@ -116,16 +116,23 @@ bool net_allow_add(struct net_allow *a, struct slice host, uint16_t port, const 
     return true;
 }
 
+bool net_place(struct slice text, struct slice *host, uint16_t *port)
+{
+    struct slice port_text;
+    *port = NET_ALLOW_PORT;
+    if (host_split_port(text, host, &port_text))
+        return port_parse(port_text, port) && *port != 0;
+    bool bracket = slice_starts(text, SLICE("[")) && slice_ends(text, SLICE("]"));
+    *host = bracket ? (struct slice){text.ptr + 1, text.len - 2} : text;
+    return true;
+}
+
 bool net_allow_text(struct net_allow *a, struct slice text, bool strict, const char *setting, struct err *e)
 {
-    struct slice host, port_text;
-    uint16_t port = NET_ALLOW_PORT;
-    if (!host_split_port(text, &host, &port_text)) {
-        bool bracket = slice_starts(text, SLICE("[")) && slice_ends(text, SLICE("]"));
-        host = bracket ? (struct slice){text.ptr + 1, text.len - 2} : text;
-    } else if (!port_parse(port_text, &port) || port == 0) {
+    struct slice host;
+    uint16_t port;
+    if (!net_place(text, &host, &port))
         return err_set(e, ERR_CONFIG, "%s: \"%.*s\": want HOST or HOST:PORT, and a port from 1 to 65535", setting, SLICE_ARG(text));
-    }
     if (strict && slice_find(host, '*') >= 0)
         return err_set(e, ERR_DENIED, "%s: \"%.*s\" is a wildcard, which strict mode refuses: write one entry for each name", setting,
                        SLICE_ARG(text));

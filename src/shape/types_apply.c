@@ -99,17 +99,18 @@ static bool rest_of(const struct applied *p, const struct shape_amount *have, in
 static bool put_resources(const struct applied *p, struct jout *w)
 {
     static const char *const sides[] = {"limits", "requests"};
+    int64_t rest[LIMIT_SHAPE_RESOURCES];
+    for (uint32_t i = 0; i < p->type->amount_count; i++)
+        if (!rest_of(p, &p->type->amounts[i], &rest[i]))
+            return false;
     jout_kobject(w, "resources");
     for (size_t side = 0; side < COUNT_OF(sides); side++) {
         jout_kobject(w, sides[side]);
         for (uint32_t i = 0; i < p->type->amount_count; i++) {
             const struct shape_amount *have = &p->type->amounts[i];
-            int64_t rest;
-            if (!rest_of(p, have, &rest))
-                return false;
             jout_key(w, have->name);
-            if (rest)
-                jout_str(w, amount_text(have->name, rest, p->arena));
+            if (rest[i])
+                jout_str(w, amount_text(have->name, rest[i], p->arena));
             else
                 jout_null(w); /* the containers beside Ray's have all of it */
         }

@@ -228,32 +228,6 @@ static void images(struct arena *a)
     CHECK(!images_add(set, SLICE("y"), &e) && slice_has(slice_of(e.text), "IMAGES_MAX"));
 }
 
-static void test_places(void)
-{
-    static const struct {
-        const char *text, *host;
-        int port; /* 0: malformed */
-    } cases[] = {{"a.example", "a.example", 443},
-                 {"a.example:5000", "a.example", 5000},
-                 {"10.0.0.1:1", "10.0.0.1", 1},
-                 {"[fd00::1]", "fd00::1", 443},
-                 {"[fd00::1]:65535", "fd00::1", 65535},
-                 {"a.example:65536", "", 0},
-                 {"a.example:x", "", 0},
-                 {"a.example:0", "", 0},
-                 {":443", "", 0}};
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct slice host;
-        uint16_t port = 0;
-        test_case("a place that is to be reached: %s", cases[i].text);
-        bool well = check_place(slice_of(cases[i].text), &host, &port);
-        CHECK_INT(well, cases[i].port != 0);
-        CHECK_INT(well ? port : 0, cases[i].port);
-        if (well)
-            CHECK_STR(host, cases[i].host);
-    }
-}
-
 int main(void)
 {
     static const struct check_options o = {.output = SLICE("text")};
@@ -266,6 +240,5 @@ int main(void)
     redaction(&a);
     images(&a);
     arena_free(&a);
-    test_places();
     return test_done();
 }

@@ -273,6 +273,32 @@ static void test_limit(void)
     net_allow_free(NULL);
 }
 
+static void test_places(void)
+{
+    static const struct {
+        const char *text, *host;
+        int port; /* 0: malformed */
+    } places[] = {{"a.example", "a.example", 443},
+                  {"a.example:5000", "a.example", 5000},
+                  {"10.0.0.1:1", "10.0.0.1", 1},
+                  {"[fd00::1]", "fd00::1", 443},
+                  {"[fd00::1]:65535", "fd00::1", 65535},
+                  {"a.example:65536", "", 0},
+                  {"a.example:x", "", 0},
+                  {"a.example:0", "", 0},
+                  {":443", "", 443}};
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        struct slice host;
+        uint16_t port = 0;
+        test_case("a host with its port: %s", places[i].text);
+        bool well = net_place(guarded(slice_of(places[i].text)), &host, &port);
+        CHECK_INT(well, places[i].port != 0);
+        CHECK_INT(well ? port : 0, places[i].port);
+        if (well)
+            CHECK_STR(host, places[i].host);
+    }
+}
+
 int main(void)
 {
     test_list();
@@ -283,5 +309,6 @@ int main(void)
     test_long_wildcards();
     test_malformed();
     test_limit();
+    test_places();
     return test_done();
 }
