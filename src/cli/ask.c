@@ -1,5 +1,6 @@
 #include "ask.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 static const char *text_or_null(struct slice s)
@@ -126,6 +127,15 @@ bool ask_post(struct ask *k, struct slice path, struct slice body, struct arena 
                              .at_once = true,
                              .warnings = true};
     return ask_wait(k, &r, &w);
+}
+
+const char *ask_words(const struct ask_answer *answer, char out[ASK_WORDS])
+{
+    if (answer->object)
+        snprintf(out, ASK_WORDS, "%d %s: %.*s", answer->code, kube_reason_text(answer->reason), SLICE_ARG(answer->message));
+    else
+        snprintf(out, ASK_WORDS, "%.*s", SLICE_ARG(answer->message));
+    return out;
 }
 
 bool ask_get(struct ask *k, struct slice path, const struct http_header *header, struct arena *a, struct ask_answer *out, struct err *e)

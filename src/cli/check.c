@@ -102,9 +102,10 @@ int check_status(const struct check *c)
 /* What is not 2xx, and not 404, as a row. A right that is missing is a gap in what was checked, and no fault of the cluster. */
 static void say_refused(struct check *c, struct slice path, const struct ask_answer *answer)
 {
+    char words[ASK_WORDS];
     bool rights = answer->reason == KUBE_FORBIDDEN;
     check_say(c, rights ? CHECK_SKIP : CHECK_FAIL, rights ? "run it as a user who may read this, or leave it to the cluster's admin" : NULL,
-              "GET %.*s: %d %s: %.*s", SLICE_ARG(path), answer->code, kube_reason_text(answer->reason), SLICE_ARG(answer->message));
+              "GET %.*s: %s", SLICE_ARG(path), ask_words(answer, words));
 }
 
 bool check_get(struct check *c, struct slice path, struct jval *object, bool *absent)

@@ -76,6 +76,7 @@ static void hear_head(struct job *j, struct explain_facts *f)
     struct seek *s = &j->seek;
     struct seek_head head;
     struct ask_answer answer = {0};
+    char words[ASK_WORDS];
     if (!seek_head_of(s, f, &head)) {
         f->silence = SLICE("no head runs");
         return;
@@ -92,7 +93,7 @@ static void hear_head(struct job *j, struct explain_facts *f)
     else if (answer.code == 200 && !explain_said(answer.body, s->a, &f->said))
         f->silence = SLICE("its dashboard answers with something else");
     else if (answer.code != 200)
-        f->silence = arena_printf(s->a, "%d %s: %.*s%s", answer.code, kube_reason_text(answer.reason), SLICE_ARG(answer.message),
+        f->silence = arena_printf(s->a, "%s%s", ask_words(&answer, words),
                                   answer.reason == KUBE_FORBIDDEN ? " (it is asked through the API server's pods/proxy)" : "");
 }
 

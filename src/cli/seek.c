@@ -38,7 +38,8 @@ struct slice seek_path(struct seek *s, const struct kube_resource *r, struct sli
 
 bool seek_refused(const struct ask_answer *answer, const char *what, struct err *e)
 {
-    return err_set(e, ERR_STATUS, "%s: %d %s: %.*s", what, answer->code, kube_reason_text(answer->reason), SLICE_ARG(answer->message));
+    char words[ASK_WORDS];
+    return err_set(e, ERR_STATUS, "%s: %s", what, ask_words(answer, words));
 }
 
 /* ---- the cluster ---- */
@@ -101,11 +102,12 @@ bool seek_token(struct seek *s, struct slice secret, struct http_header *out, st
 {
     struct ask_answer answer = {0};
     struct slice token = SLICE_NONE;
+    char words[ASK_WORDS];
     struct buf text;
     buf_init(&text, LIMIT_KUBE_TOKEN);
     bool read = ask_get(&s->ask, seek_path(s, &kube_secrets, secret, SLICE_NONE), NULL, s->a, &answer, e);
     if (read && answer.code != 200)
-        read = err_set(e, ERR_STATUS, "%d %s: %.*s", answer.code, kube_reason_text(answer.reason), SLICE_ARG(answer.message));
+        read = err_set(e, ERR_STATUS, "%s", ask_words(&answer, words));
     else if (read)
         read = ray_auth_read(answer.body, &text, &token, s->a, e);
     if (read)

@@ -20,8 +20,9 @@ void log_trouble(struct op *op, struct cluster *c, const struct flight *f, const
     if (!op->leading || op->stopping)
         return; /* calls are cancelled when leadership ends or the process stops: no failure */
     if (say_failed(op, f->failed, verb_number(f->verb), said_of(c, SLICE(""), 0)))
-        log_warn("call failed", LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF_CSTR("action", verb_name(f->verb)),
-                 LF_CSTR("object", f->name), LF_CSTR("error", text), LF_INT("retry_in_ms", again_ms - op->now.mono_ms));
+        log_warn(f->failed ? "call failed" : "a call has to wait or be repeated", LF("namespace", istr_slice(c->ns)),
+                 LF_CSTR(c->kind->word, c->name), LF_CSTR("action", verb_name(f->verb)), LF_CSTR("object", f->name), LF_CSTR("error", text),
+                 LF_INT("retry_in_ms", again_ms - op->now.mono_ms));
 }
 
 static void keep_asked(struct cluster *c, const struct flight *f)

@@ -228,6 +228,18 @@ static void images(struct arena *a)
     CHECK(!images_add(set, SLICE("y"), &e) && slice_has(slice_of(e.text), "IMAGES_MAX"));
 }
 
+static void test_words(void)
+{
+    struct ask_answer answer = {.code = 503, .reason = KUBE_UNAVAILABLE, .message = SLICE("HTTP 503 Service Unavailable")};
+    char words[ASK_WORDS];
+    test_case("a refusal that is no Status object is told once");
+    CHECK_STR(slice_of(ask_words(&answer, words)), "HTTP 503 Service Unavailable");
+    test_case("the words of a Status object");
+    answer.object = true;
+    answer.message = SLICE("no endpoints");
+    CHECK_STR(slice_of(ask_words(&answer, words)), "503 ServiceUnavailable: no endpoints");
+}
+
 int main(void)
 {
     static const struct check_options o = {.output = SLICE("text")};
@@ -240,5 +252,6 @@ int main(void)
     redaction(&a);
     images(&a);
     arena_free(&a);
+    test_words();
     return test_done();
 }

@@ -407,9 +407,23 @@ static void test_two_of_one_name(void)
     world_free(&w);
 }
 
+struct told {
+    uint32_t failed, waits;
+};
+
+static void on_line(void *owner, struct slice line)
+{
+    struct told *n = owner;
+    n->failed += memmem(line.ptr, line.len, "call failed", 11) != NULL;
+    n->waits += memmem(line.ptr, line.len, "a call has to wait", 18) != NULL;
+}
+
 static void test_recreate(void)
 {
     struct world w;
+    struct told told = {0};
+    log_global.sink = on_line;
+    log_global.owner = &told;
     for (int collect = 20; collect < 6000; collect *= 4) {
         struct apiserver_config config = {.seed = 1, .collect_ms = collect, .stop_ms = 2 * collect};
         test_case("deleted and made again at once, garbage collected after %d ms", collect);
@@ -431,6 +445,10 @@ static void test_recreate(void)
         check_fixed_point(&w);
         world_free(&w);
     }
+    test_case("what waits for pods of the older cluster is no failed call");
+    log_global.sink = NULL;
+    CHECK(told.waits > 0);
+    CHECK_INT(told.failed, 0);
 }
 
 static void set_head(struct world *w, const char *members)
