@@ -181,7 +181,7 @@ struct tools {
     bool seen; /* it has been there once: workers need not wait for it */
 };
 
-enum { VERBS_MAX = 32 };
+enum { VERBS_MAX = 48 };
 struct operator_stats {
     uint64_t decisions, plans, events_seen;
     uint64_t scalings;                               /* autoscaler decisions */
@@ -250,9 +250,10 @@ struct kind {
     const char *word; /* "cluster": the key of its name in log lines */
     struct slice api_version;
     const struct kube_resource *resource;
-    const char *plural;         /* "rayclusters.ray.io": for messages */
-    struct slice selector;      /* labels of its watch; empty: all objects */
-    enum operator_kinds family; /* with which of --kinds it is watched; OPERATOR_ALL_KINDS: with any */
+    const char *plural;              /* "rayclusters.ray.io": for messages */
+    const struct verb *const *verbs; /* what is done to its objects; NULL: nothing, or another kind has them in its list */
+    struct slice selector;           /* labels of its watch; empty: all objects */
+    enum operator_kinds family;      /* with which of --kinds it is watched; OPERATOR_ALL_KINDS: with any */
 
     /* Brings the record up to date with an object; an older version is ignored. round: of the list or watch that the object came from; 0:
      * it is the answer to a call. */
@@ -340,8 +341,10 @@ void timer_set(struct op *op, struct cluster *c, int64_t ms);
 int64_t timer_next(const struct op *op);
 struct cluster *timer_due(struct op *op, int64_t now_ms);
 
-/* keep.c: kind.keep of every custom resource */
+/* keep.c: kind.keep, .drop and .sweep of everything that is decided on */
 void extract_cluster(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round);
+void drop_cluster(struct op *op, struct source *from, struct jval object);
+void sweep_clusters(struct op *op, struct source *from, uint64_t version);
 
 /* source.c */
 bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e);
@@ -459,8 +462,9 @@ struct verb {
     const char *refusal[2]; /* reason of the Warning event when the call is refused: [0]; of a call about a head [1], if not NULL */
 };
 
-extern const struct verb *const verbs[];    /* ended by NULL; defined in kinds/verbs.c */
-uint32_t verb_number(const struct verb *v); /* its place in verbs[], for counters */
+/* All verbs in turn: those that every kind has, then those of each kind. NULL: there are no more. */
+const struct verb *verb_at(uint32_t number);
+uint32_t verb_number(const struct verb *v); /* its place among them, below VERBS_MAX: for counters */
 
 bool verb_secret(const struct verb *v, int32_t index);
 const char *verb_refusal(const struct verb *v, int32_t group);

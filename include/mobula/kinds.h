@@ -4,7 +4,7 @@
 
 #include <mobula/control.h>
 
-/* The tables: kinds.c. */
+/* The tables: src/kinds/NAME/kind.c. */
 extern const struct kind kind_raycluster, kind_raycluster_legacy, kind_rayjob, kind_raycronjob, kind_pod, kind_kservice;
 void kind_tell(struct op *op, struct pod_record *pod, enum child_news what); /* calls told() of the owner's kind */
 
@@ -45,9 +45,6 @@ void say_work(struct op *op, struct cluster *c, const char *reason); /* log line
 void say_legacy(struct op *op, struct cluster *c, const char *level, struct slice text);
 void say_legacy_status(struct op *op, struct cluster *c);
 
-/* what is decided on, whatever its kind: kind.drop and kind.sweep */
-void drop_cluster(struct op *op, struct source *from, struct jval object);
-void sweep_clusters(struct op *op, struct source *from, uint64_t version);
 /* rayjob/calls.c: objects that are decided on themselves, made and deleted for another. What the server has made of one is known before the
  * next decision. */
 void object_answered(struct op *op, const struct flight *f, const struct kube_answer *a, const struct kind *what);

@@ -125,3 +125,22 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
     if (changed || round != 0) /* the answer to our own status write is nothing to decide on */
         cluster_touch(op, c);
 }
+
+void drop_cluster(struct op *op, struct source *from, struct jval object)
+{
+    struct arena *a = &op->event_arena;
+    struct cluster *c = cluster_get(op, json_get_str(object, "metadata.uid", a), json_get_str(object, "metadata.namespace", a));
+    if (!c || !c->present)
+        return;
+    (void)from;
+    log_info(c->kind->gone, LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name));
+    cluster_gone(op, c);
+}
+
+void sweep_clusters(struct op *op, struct source *from, uint64_t version)
+{
+    struct cluster *c;
+    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;)
+        if (c->present && c->kind == from->kind && c->space == from->space && c->round != from->round && c->version <= version)
+            cluster_gone(op, c);
+}

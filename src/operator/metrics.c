@@ -56,13 +56,14 @@ static void write_objects(const struct op *op, struct buf *b)
 
 static void write_actions(const struct op *op, struct buf *b)
 {
+    const struct verb *v;
     buf_put(b, SLICE("# HELP mobula_actions_total Actions started, by action.\n# TYPE mobula_actions_total counter\n"));
-    for (uint32_t i = 0; verbs[i]; i++)
-        buf_printf(b, "mobula_actions_total{kind=\"%s\"} %llu\n", verbs[i]->name, (unsigned long long)op->stats.actions[i]);
+    for (uint32_t i = 0; (v = verb_at(i)) != NULL; i++)
+        buf_printf(b, "mobula_actions_total{kind=\"%s\"} %llu\n", v->name, (unsigned long long)op->stats.actions[i]);
     buf_put(b, SLICE("# HELP mobula_actions_refused_total Actions that the API server refused, by action.\n"
                      "# TYPE mobula_actions_refused_total counter\n"));
-    for (uint32_t i = 0; verbs[i]; i++)
-        buf_printf(b, "mobula_actions_refused_total{kind=\"%s\"} %llu\n", verbs[i]->name, (unsigned long long)op->stats.refused[i]);
+    for (uint32_t i = 0; (v = verb_at(i)) != NULL; i++)
+        buf_printf(b, "mobula_actions_refused_total{kind=\"%s\"} %llu\n", v->name, (unsigned long long)op->stats.refused[i]);
 }
 
 static void write_api(const struct op *op, struct buf *b)

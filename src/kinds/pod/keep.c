@@ -128,3 +128,10 @@ void pod_by_us(struct op *op, struct slice uid, bool by_us)
     if (r)
         r->by_us = by_us;
 }
+
+void kind_tell(struct op *op, struct pod_record *pod, enum child_news what)
+{
+    const struct kind *k = pod->of->kind;
+    if (k->told)
+        k->told(op, pod->of, pod, what);
+}

@@ -193,6 +193,7 @@ static void lead_cron(struct op *op, struct cluster *c, bool leads)
     failures_clear(op, c);
 }
 
+static const struct verb *const verbs[] = {&raycronjob_create_job, &raycronjob_delete_job, NULL};
 static const struct kind *const needs[] = {&kind_raycronjob, &kind_rayjob, NULL};
 static const struct kind *const must[] = {&kind_rayjob, NULL};
 
@@ -201,6 +202,7 @@ const struct kind kind_raycronjob = {.name = "RayCronJob",
                                      .api_version = SLICE("ray.io/v1"),
                                      .resource = &raycronjob_resource,
                                      .plural = "raycronjobs.ray.io",
+                                     .verbs = verbs,
                                      .family = OPERATOR_RAY_IO,
                                      .keep = extract_cluster,
                                      .drop = drop_cluster,

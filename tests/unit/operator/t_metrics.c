@@ -134,11 +134,27 @@ static void test_pods(void)
     finish(&r);
 }
 
+/* Counters are arrays of VERBS_MAX, and two verbs of one name would be one series told twice. */
+static void test_verbs(void)
+{
+    const struct verb *v;
+    uint32_t count = 0;
+    test_case("each verb of each kind has its own counter");
+    for (; (v = verb_at(count)) != NULL; count++) {
+        CHECK_INT(verb_number(v), count);
+        for (uint32_t i = 0; i < count; i++)
+            CHECK(strcmp(verb_name(verb_at(i)), verb_name(v)) != 0);
+    }
+    CHECK(count > 2);
+    CHECK(count < VERBS_MAX); /* what no list has is counted behind the last */
+}
+
 int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = -1};
     test_form();
     test_certificate();
     test_pods();
+    test_verbs();
     return test_done();
 }

@@ -1,0 +1,45 @@
+/* Services of Kubernetes as a kind: children, that nothing is decided on. */
+#include <mobula/kinds.h>
+
+static void keep_service(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round)
+{
+    extract_service(op, from->space, object, version, round);
+}
+
+static void drop_service(struct op *op, struct source *from, struct jval object)
+{
+    (void)from;
+    struct service_record *r = map_get(&op->services, json_get_str(object, "metadata.uid", &op->event_arena));
+    if (r)
+        service_remove(op, r);
+}
+
+static void sweep_services(struct op *op, struct source *from, uint64_t version)
+{
+    struct service_record *r;
+    for (uint32_t i = 0; (r = map_next(&op->services, &i)) != NULL;)
+        if (r->of->space == from->space && r->round != from->round && r->service.version <= version)
+            service_remove(op, r);
+}
+
+const struct verb kservice_delete = {.name = "delete-service",
+                                     .how = VERB_DELETE,
+                                     .make = make_delete,
+                                     .answer = answer_delete,
+                                     .failed = group_failed_by,
+                                     .by_us = kservice_by_us,
+                                     .undone = pod_outlived,
+                                     .refusal = {"FailedToDeleteService"}};
+
+static const struct verb *const verbs[] = {&kservice_delete, NULL};
+
+const struct kind kind_kservice = {.name = "Service",
+                                   .word = "service",
+                                   .api_version = SLICE("v1"),
+                                   .resource = &kube_services,
+                                   .plural = "services",
+                                   .verbs = verbs,
+                                   .selector = SLICE(RAY_LABEL_CLUSTER),
+                                   .keep = keep_service,
+                                   .drop = drop_service,
+                                   .sweep = sweep_services};

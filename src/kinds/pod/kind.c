@@ -1,0 +1,55 @@
+/* Pods as a kind: children, that nothing is decided on. */
+#include <mobula/kinds.h>
+
+static void keep_pod(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round)
+{
+    extract_pod(op, from->space, object, version, round);
+}
+
+static void drop_pod(struct op *op, struct source *from, struct jval object)
+{
+    (void)from;
+    struct pod_record *r = map_get(&op->pods, json_get_str(object, "metadata.uid", &op->event_arena));
+    if (r)
+        pod_remove(op, r);
+}
+
+static void sweep_pods(struct op *op, struct source *from, uint64_t version)
+{
+    struct pod_record *r;
+    for (uint32_t i = 0; (r = map_next(&op->pods, &i)) != NULL;)
+        if (r->of->space == from->space && r->round != from->round && r->pod.version <= version)
+            pod_remove(op, r);
+}
+
+/* Of what who decided before has sent, a list in pages holds only what had come when it was asked for: the rest its watch has yet to tell.
+ */
+static void keep_fence(struct op *op, struct source *from)
+{
+    if (kube_watch_asked_ms(from->watch) < op->workers_from_ms)
+        from->space->workers_from_ms = op->now.mono_ms + op->o.fence_ms;
+}
+
+const struct verb pod_delete = {.name = "delete-pod",
+                                .how = VERB_DELETE,
+                                .make = make_delete,
+                                .answer = answer_delete,
+                                .failed = group_failed_by,
+                                .by_us = pod_by_us,
+                                .undone = pod_outlived,
+                                .outdated = pod_seen_anew,
+                                .refusal = {"FailedToDeletePod"}};
+
+static const struct verb *const verbs[] = {&pod_delete, NULL};
+
+const struct kind kind_pod = {.name = "Pod",
+                              .word = "pod",
+                              .api_version = SLICE("v1"),
+                              .resource = &kube_pods,
+                              .plural = "pods",
+                              .verbs = verbs,
+                              .selector = SLICE(RAY_LABEL_CLUSTER),
+                              .keep = keep_pod,
+                              .drop = drop_pod,
+                              .sweep = sweep_pods,
+                              .listed = keep_fence};
