@@ -10,6 +10,9 @@
 #define EMBED_CRD_JOB "airgap/crds/rayjobs.ray.io.yaml"
 #define EMBED_EGRESS "src/cli/egress_domains.txt"
 #define EMBED_CRD_CRONJOB "airgap/crds/raycronjobs.ray.io.yaml"
+#define EMBED_CRD_CLOUD "airgap/crds/clouds.mobula.dev.yaml" /* these three are for the cluster of a control plane */
+#define EMBED_CRD_COMPUTE_CONFIG "airgap/crds/computeconfigs.mobula.dev.yaml"
+#define EMBED_CRD_WORKLOAD "airgap/crds/workloads.mobula.dev.yaml"
 #define EMBED_POD_FIELDS "src/cli/pod_fields.txt"
 
 /* Each file's path and its text, a NUL behind both. */

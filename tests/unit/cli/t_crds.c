@@ -74,10 +74,10 @@ static void same_job(struct arena *a)
  * is not quoted makes one. */
 static void check_words(struct jval schema, struct arena *a)
 {
-    static const char *const words[] = {"description",  "type",     "format",   "properties", "items",
-                                        "required",     "enum",     "default",  "minimum",    "maxLength",
-                                        "minLength",    "maxItems", "minItems", "nullable",   "additionalProperties",
-                                        "maxProperties"};
+    static const char *const words[] = {"description",   "type",          "format",   "properties", "items",
+                                        "required",      "enum",          "default",  "minimum",    "maxLength",
+                                        "minLength",     "maxItems",      "minItems", "nullable",   "additionalProperties",
+                                        "maxProperties", "minProperties", "maximum"};
     struct jval k, v, name, field;
     for (struct jiter it = json_iter(schema); json_next(&it, &k, &v);) {
         struct slice key = json_str(k, a);
@@ -96,8 +96,10 @@ static void check_words(struct jval schema, struct arena *a)
 
 static void known_words(struct arena *a)
 {
-    static const char *const all[] = {"airgap/crds/rayclusters.ray.io.yaml", "airgap/crds/rayclusters.cluster.ray.io.yaml",
-                                      "airgap/crds/rayjobs.ray.io.yaml", "airgap/crds/raycronjobs.ray.io.yaml"};
+    static const char *const all[] = {"airgap/crds/rayclusters.ray.io.yaml",  "airgap/crds/rayclusters.cluster.ray.io.yaml",
+                                      "airgap/crds/rayjobs.ray.io.yaml",      "airgap/crds/raycronjobs.ray.io.yaml",
+                                      "airgap/crds/clouds.mobula.dev.yaml",   "airgap/crds/computeconfigs.mobula.dev.yaml",
+                                      "airgap/crds/workloads.mobula.dev.yaml"};
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         test_case("words of %s", all[i]);
         check_words(load_schema(all[i], a), a);
