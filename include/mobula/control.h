@@ -193,6 +193,25 @@ struct operator_stats {
 /* Rate limits of log lines: each of these has its own, so that a thousand lost heads do not hide a failing watch. */
 enum said_kind { SAID_SERVER, SAID_CLUSTER, SAID_HEAD, SAID_DRAIN, SAID_KINDS };
 
+/* What a ConfigMap of the operator's own namespace is for: a line of settings[]. */
+struct setting_kind {
+    /* Takes the text as it is now; text.ptr NULL: there is no such ConfigMap or key. False with *e: it is broken, and what was taken last
+     * stays in force. The text is valid during the call. */
+    bool (*on_text)(struct op *op, struct slice text, struct err *e);
+    void (*on_trouble)(struct op *op); /* nothing is known yet, because setting.why: whoever waits for it may tell so */
+    void (*free)(struct op *op);       /* at the end of the process */
+};
+extern const struct setting_kind setting_kinds[OPERATOR_SETTINGS]; /* defined in kinds/kinds.c */
+
+struct setting {
+    struct op *op;
+    struct kube_watch *watch; /* NULL: not watched */
+    bool known;               /* a text was taken or refused, or there is none */
+    bool broken, seen;        /* broken: the last text was refused, because `why`; seen: in the present list */
+    uint64_t hash;            /* of the last text */
+    struct err why;           /* … or, while nothing is known, why the ConfigMap cannot be read */
+};
+
 struct op {
     struct net *net;
     struct kube_client *client;
@@ -222,6 +241,8 @@ struct op {
     struct ray_job job; /* instead of `model` when `parsed` is a RayJob */
     void *own_model;    /* instead of them for a kind that has a model of its own: in model_arena */
     struct ray_errors errors;
+    struct setting settings[OPERATOR_SETTINGS];
+    struct instance_types *types; /* kinds/raycluster/types.c; NULL: none were read yet */
     uint64_t executable_hash;
     uint32_t flights;
     bool leading, stopping, released;
@@ -345,6 +366,11 @@ struct cluster *timer_due(struct op *op, int64_t now_ms);
 void extract_cluster(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round);
 void drop_cluster(struct op *op, struct source *from, struct jval object);
 void sweep_clusters(struct op *op, struct source *from, uint64_t version);
+
+/* setting.c */
+bool settings_start(struct op *op, struct err *e);
+void settings_stop(struct op *op);
+void settings_free(struct op *op);
 
 /* source.c */
 bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e);

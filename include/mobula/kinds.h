@@ -154,6 +154,11 @@ int64_t auth_next(const struct op *op, const struct cluster *c);
 /* The head refused the token: reads it again, and adds to *e what to do. */
 void auth_refused(struct op *op, struct cluster *c, struct err *e);
 
+/* raycluster/types.c: the instance types of ConfigMap `instance-types`, and a struct setting_kind */
+bool types_text(struct op *op, struct slice text, struct err *e);
+void types_trouble(struct op *op);
+void types_free(struct op *op);
+
 /* raycluster/tools.c */
 void tools_want(struct op *op, const struct istr *ns);
 /* Monotonic: workers are not created before, because the ConfigMap that they mount is being created for the first time; 0: it is there, or

@@ -244,6 +244,7 @@ struct kube_watch_options {
     struct kube_resource resource;
     struct slice ns;     /* empty: all namespaces */
     struct slice labels; /* label selector, not encoded; empty: all */
+    struct slice fields; /* field selector, not encoded; empty: all. "metadata.name=NAME" is what a Role with resourceNames allows */
     struct slice kind;   /* "Pod": an object of another kind counts as malformed; empty: any */
     kube_watch_on *on;
     void *owner;

@@ -19,6 +19,12 @@ enum operator_access {
 /* Which API groups are watched (--kinds). RayJobs and RayCronJobs belong to ray.io. */
 enum operator_kinds { OPERATOR_ALL_KINDS, OPERATOR_RAY_IO, OPERATOR_LEGACY };
 
+/* Texts of ConfigMaps in the operator's own namespace, taken anew whenever they change. */
+enum operator_setting { OPERATOR_INSTANCE_TYPES, OPERATOR_SETTINGS };
+struct operator_configmap {
+    struct slice name, key; /* no name: not watched */
+};
+
 struct operator_options {
     const struct slice *namespaces; /* watched; one empty namespace: all of them */
     uint32_t namespace_count;
@@ -37,6 +43,8 @@ struct operator_options {
     /* Reads the zoneinfo file of a time zone; zone_name_valid has accepted its name, so it cannot leave the folder. NULL: UTC only. */
     bool (*zone_file)(const void *zones, struct slice name, struct arena *a, struct slice *out, struct err *e);
     const void *zones;
+    struct slice settings_ns; /* namespace of those ConfigMaps */
+    struct operator_configmap settings[OPERATOR_SETTINGS];
     uint64_t seed;
 };
 

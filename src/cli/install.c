@@ -187,6 +187,7 @@ static void put_operator(struct slice files, const struct install_options *o, co
         /* Without an election there must never be two at a time. */
         {"STRATEGY", elect ? SLICE("RollingUpdate") : SLICE("Recreate")},
         {"SUBMITTER", want->pods ? SLICE("        - --submitter=pod\n") : SLICE_NONE},
+        {"SHAPES", o->shapes ? SLICE("        - --instance-types-configmap=instance-types\n") : SLICE_NONE},
         {"LEADER_ELECT", elect ? SLICE("        - --leader-elect\n") : SLICE_NONE},
     };
     put_document(embed_file(files, "airgap/install/account.yaml"), v, COUNT_OF(v), out);
@@ -196,6 +197,8 @@ static void put_operator(struct slice files, const struct install_options *o, co
     }
     if (elect)
         put_document(embed_file(files, "airgap/install/role-leader.yaml"), v, COUNT_OF(v), out);
+    if (o->shapes)
+        put_document(embed_file(files, "airgap/install/role-shapes.yaml"), v, COUNT_OF(v), out);
     put_document(embed_file(files, "airgap/install/deployment.yaml"), v, COUNT_OF(v), out);
 }
 
@@ -247,6 +250,7 @@ static const struct flag list[] = {
     {"ray-access", FLAG_TEXT, AT(ray_access), "HOW", "direct, service or proxy: how heads are reached; proxy needs a right more"},
     {"egress-allow", FLAG_TEXT, AT(egress), "HOST[:PORT][,...]", "what the operator may contact beside the API server and heads (nothing)"},
     {"egress-strict", FLAG_SWITCH, AT(egress_strict), NULL, "and no wildcards in that"},
+    {"shapes", FLAG_SWITCH, AT(shapes), NULL, "with the right to watch ConfigMap instance-types in the operator's namespace, and use it"},
     {"ray-auth", FLAG_SWITCH, AT(ray_auth), NULL, "with the right to make and read Secrets, for clusters with authOptions"},
 #undef AT
 };

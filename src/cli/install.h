@@ -11,7 +11,7 @@ struct install_options {
     struct slice watch; /* "a,b": where it makes clusters; empty: in ns */
     struct slice kinds, image, tools, tools_resources, autoscaler, submitter, ray_access, egress;
     int64_t replicas;
-    bool print, leader_elect, create_namespace, crds_only, no_crds, ray_auth, egress_strict;
+    bool print, leader_elect, create_namespace, crds_only, no_crds, ray_auth, egress_strict, shapes;
 };
 
 extern const struct install_options install_defaults;

@@ -18,6 +18,7 @@ struct options {
         zoneinfo;
     struct slice health, metrics, log_level, log_format;
     struct slice lease_namespace, lease_name, identity;
+    struct operator_configmap types;
     struct flag_texts egress;
     int64_t lease_ms, renew_ms, retry_ms;
     bool all_namespaces, leader_elect, egress_strict;
@@ -51,6 +52,9 @@ static const struct flag list[] = {
     {"renew-deadline", FLAG_DURATION, AT(renew_ms), "TIME", "the leader stops work when it could not renew for so long"},
     {"retry-period", FLAG_DURATION, AT(retry_ms), "TIME", "between two tries"},
     {"identity", FLAG_TEXT, AT(identity), "NAME", "who this process is in Leases and Events (default: the host's name)"},
+    {"instance-types-configmap", FLAG_TEXT, AT(types.name), "NAME",
+     "of the instance types, in the namespace of the Lease; empty (default): there are none"},
+    {"instance-types-key", FLAG_TEXT, AT(types.key), "KEY", "of their text in it"},
     {"health-addr", FLAG_TEXT, AT(health), "[HOST]:PORT", "serves /healthz and /readyz; empty: nowhere"},
     {"metrics-addr", FLAG_TEXT, AT(metrics), "[HOST]:PORT", "serves /metrics; empty: nowhere"},
     {"log-level", FLAG_TEXT, AT(log_level), "debug|info|warn|error", "what is logged"},
@@ -87,6 +91,12 @@ static bool set_log(const struct options *o)
     return known && (log_global.json || slice_eq(o->log_format, SLICE("logfmt")));
 }
 
+static bool check_configmap(const struct operator_configmap *c, const char *flag, struct err *e)
+{
+    return slice_empty(c->name) || name_dns1123_subdomain(c->name) ||
+           err_set(e, ERR_CONFIG, "%s: \"%.*s\" is not the name of a ConfigMap", flag, SLICE_ARG(c->name));
+}
+
 /* What is wrong whatever the cluster: told before any is looked for. */
 static bool check_flags(const struct options *o, struct err *e)
 {
@@ -99,7 +109,8 @@ static bool check_flags(const struct options *o, struct err *e)
     enum operator_kinds kinds;
     return cli_access(o->ray_access, &access, e) && cli_kinds(o->kinds, &kinds, e) && cli_scaler(o->autoscaler, &scaler, e) &&
            cli_tools(o->tools, &tools, e) && cli_tools_resources(o->tools_resources, &tools, e) &&
-           cli_submitter(o->submitter, &tools, &pods, e) && cli_domain(o->cluster_domain, e);
+           cli_submitter(o->submitter, &tools, &pods, e) && cli_domain(o->cluster_domain, e) &&
+           check_configmap(&o->types, "--instance-types-configmap", e);
 }
 
 /* The bytes of this program, mapped and not copied: they go into a ConfigMap once in a while. */
@@ -164,6 +175,8 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
         .retry_ms = o->retry_ms};
     to->ray.cluster_domain = o->cluster_domain;
     to->ray.version = SLICE(MOBULA_VERSION);
+    to->settings_ns = to->lease.ns;
+    to->settings[OPERATOR_INSTANCE_TYPES] = o->types;
     to->zone_file = read_zone;
     to->zones = &o->zoneinfo;
     if (!cli_access(o->ray_access, &to->access, e) || !cli_kinds(o->kinds, &to->kinds, e) || !cli_tools(o->tools, &to->ray, e) ||
@@ -261,6 +274,7 @@ int cli_operator(int argc, char **argv)
                               .log_level = SLICE("info"),
                               .log_format = SLICE("logfmt"),
                               .lease_name = SLICE("mobula"),
+                              .types.key = SLICE("instance_types.yaml"),
                               .lease_ms = 5000,
                               .renew_ms = 3000,
                               .retry_ms = 1000}};

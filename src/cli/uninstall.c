@@ -17,6 +17,8 @@ static const struct made {
     {"rbac.authorization.k8s.io/v1", "Role", "mobula", IN_WATCHED},
     {"rbac.authorization.k8s.io/v1", "RoleBinding", "mobula-leader", IN_OWN},
     {"rbac.authorization.k8s.io/v1", "Role", "mobula-leader", IN_OWN},
+    {"rbac.authorization.k8s.io/v1", "RoleBinding", "mobula-shapes", IN_OWN},
+    {"rbac.authorization.k8s.io/v1", "Role", "mobula-shapes", IN_OWN},
     {"coordination.k8s.io/v1", "Lease", "mobula", IN_OWN},
     {"v1", "ServiceAccount", "mobula", IN_OWN},
 };

@@ -5,6 +5,10 @@ const struct kind *const kinds[] = {&kind_raycluster, &kind_raycluster_legacy, &
                                     &kind_pod,        &kind_kservice,          NULL};
 _Static_assert(COUNT_OF(kinds) - 1 <= LIMIT_KINDS, "as the limit of watches has it");
 
+const struct setting_kind setting_kinds[OPERATOR_SETTINGS] = {
+    [OPERATOR_INSTANCE_TYPES] = {types_text, types_trouble, types_free},
+};
+
 uint32_t kind_count(void)
 {
     return COUNT_OF(kinds) - 1;

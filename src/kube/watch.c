@@ -311,6 +311,7 @@ struct kube_watch *kube_watch_start(struct kube_client *c, const struct kube_wat
     w->resource.plural = arena_dup(&w->strings, o->resource.plural);
     w->ns = arena_dup(&w->strings, o->ns);
     w->labels = arena_dup(&w->strings, o->labels);
+    w->fields = arena_dup(&w->strings, o->fields);
     w->kind = arena_dup(&w->strings, o->kind);
     bool core = slice_empty(o->resource.group);
     w->api_version =

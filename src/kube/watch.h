@@ -38,7 +38,7 @@ struct kube_watch {
     struct kube_watch *next;
     struct arena strings; /* of what follows */
     struct kube_resource resource;
-    struct slice ns, labels, kind, api_version;
+    struct slice ns, labels, fields, kind, api_version;
     kube_watch_on *on;
     void *owner;
 

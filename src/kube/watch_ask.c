@@ -49,6 +49,14 @@ static void ask_watch(struct kube_watch *w, struct buf *path)
     ask_version(w, path);
 }
 
+static void ask_selected(const struct kube_watch *w, struct buf *path)
+{
+    if (!slice_empty(w->labels))
+        kube_query(path, "labelSelector", w->labels);
+    if (!slice_empty(w->fields))
+        kube_query(path, "fieldSelector", w->fields);
+}
+
 bool watch_form(struct kube_watch *w, struct err *e)
 {
     struct buf path;
@@ -61,8 +69,7 @@ bool watch_form(struct kube_watch *w, struct err *e)
         ask_page(w, &path);
     else
         ask_watch(w, &path);
-    if (!slice_empty(w->labels))
-        kube_query(&path, "labelSelector", w->labels);
+    ask_selected(w, &path);
     struct kube_request r = {.method = SLICE("GET"), .path = buf_slice(&path)};
     bool ok = path.full ? err_set(e, ERR_LIMIT, "the URL of the watch is longer than %d bytes (LIMIT_HTTP_URL)", LIMIT_HTTP_URL)
                         : call_form(w->client, &w->request, &r, e);
@@ -199,8 +206,7 @@ void watch_probe(struct kube_watch *w, struct now now)
     buf_init(&path, LIMIT_HTTP_URL);
     kube_path(&path, &w->resource, w->ns, SLICE_NONE, SLICE_NONE);
     buf_put(&path, SLICE("?limit=1"));
-    if (!slice_empty(w->labels))
-        kube_query(&path, "labelSelector", w->labels);
+    ask_selected(w, &path);
     struct kube_request r = {
         .method = SLICE("GET"), .path = buf_slice(&path), .again = true, .timeout_ms = WATCH_PROBE_MS, .done = probe_done, .owner = w};
     w->probing = kube_call(w->client, &r, now, &e);

@@ -90,6 +90,14 @@ static void write_api(const struct op *op, struct buf *b)
             kube_events_dropped(op->events));
 }
 
+static void write_settings(const struct op *op, struct buf *b)
+{
+    int64_t broken = 0;
+    for (int i = 0; i < OPERATOR_SETTINGS; i++)
+        broken += op->settings[i].broken || (op->settings[i].watch && !op->settings[i].known);
+    gauge(b, "mobula_settings_broken", "ConfigMaps of the operator whose present text is refused, or that cannot be read.", broken);
+}
+
 static bool space_complete(const struct space *s)
 {
     for (uint32_t i = 0; kinds[i]; i++)
@@ -112,6 +120,7 @@ void metrics_write(const struct op *op, struct buf *b)
     counter(b, "mobula_plans_total", "Reconciliations that led to at least one action.", op->stats.plans);
     counter(b, "mobula_autoscaler_decisions_total",
             "Autoscaler decisions. An answer of a head that says the same as the last one may be skipped.", op->stats.scalings);
+    write_settings(op, b);
     write_objects(op, b);
     write_actions(op, b);
     counter(b, "mobula_dashboard_calls_total", "Requests to the dashboards of heads.", op->stats.dash_calls);

@@ -31,7 +31,7 @@ struct op *operator_new(struct net *net, struct kube_config *config, const struc
     op->health = health_new(op, false);
     op->metrics = health_new(op, true);
     op->spaces = mem_alloc(o->namespace_count * sizeof op->spaces[0]);
-    bool ok = start_lease(op, e);
+    bool ok = start_lease(op, e) && settings_start(op, e);
     for (uint32_t i = 0; i < o->namespace_count && ok; i++)
         ok = space_start(op, &op->spaces[i], o->namespaces[i], e);
     if (ok)
@@ -49,6 +49,7 @@ void operator_free(struct op *op)
     if (op->lease)
         kube_lease_free(op->lease);
     kube_events_free(op->events);
+    settings_stop(op);
     for (uint32_t i = 0; i < op->o.namespace_count; i++)
         space_stop(&op->spaces[i]);
     records_free(op); /* takes back what is asked for its jobs, through the client too */
@@ -56,6 +57,7 @@ void operator_free(struct op *op)
     ray_gcs_pool_free(op->gcs);
     heads_free(op);
     tools_free(op);
+    settings_free(op);
     intern_free(&op->strings);
     slab_destroy(&op->flight_slab);
     arena_free(&op->event_arena);

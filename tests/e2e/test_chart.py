@@ -51,6 +51,7 @@ def objects(text):
     ("kinds=all,tools=none", "--kinds=all --tools=none"),
     ("replicas=2,watchNamespaces={a,b}", "--replicas=2 --watch-namespace=a,b"),
     ("leaderElect=true,autoscaler=sidecar,rayAuth=true", "--leader-elect --autoscaler=sidecar --ray-auth"),
+    ("shapes=true", "--shapes"),
     ("autoscaler=off,rayAccess=proxy,submitter=pod", "--autoscaler=off --ray-access=proxy --submitter=pod"),
     ("egressAllow={a.example.com:443,10.0.0.0/8:1},egressStrict=true",
      "--egress-allow=a.example.com:443,10.0.0.0/8:1 --egress-strict"),

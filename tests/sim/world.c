@@ -54,6 +54,8 @@ void world_start_operator(struct world *w, bool elect)
                                  .fence_ms = w->fence_ms,
                                  .instance = SLICE("test"),
                                  .seed = 1};
+    o.settings_ns = SLICE("n");
+    memcpy(o.settings, w->settings, sizeof o.settings);
     if (w->executable.len)
         o.ray.tools = RAY_TOOLS_CONFIGMAP;
     world_launch(w, 0, &o);

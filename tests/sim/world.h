@@ -100,10 +100,11 @@ struct world {
     struct now now;
     struct wire *wires;
     struct arena arena;
-    struct fakerays *rays;   /* NULL: nobody scales by what heads say (fakeray.h) */
-    struct slice executable; /* for ConfigMap mobula-tools; empty: --tools=none */
-    bool submitter_pods;     /* --submitter=pod */
-    int64_t fence_ms;        /* of operators that are started from now on */
+    struct fakerays *rays;                                 /* NULL: nobody scales by what heads say (fakeray.h) */
+    struct slice executable;                               /* for ConfigMap mobula-tools; empty: --tools=none */
+    struct operator_configmap settings[OPERATOR_SETTINGS]; /* ConfigMaps in namespace n; the same holds */
+    bool submitter_pods;                                   /* --submitter=pod */
+    int64_t fence_ms;                                      /* of operators that are started from now on */
     enum operator_access access;
     bool unreachable; /* connections are refused while it is set */
     bool full;        /* no connection can be begun while it is set */

@@ -88,6 +88,16 @@ static void golden(struct arena *a)
     e = (struct err){0};
 }
 
+/* The Role for the ConfigMap comes with the flag that makes the operator watch it. */
+static void shapes(struct arena *a)
+{
+    struct err e = {0};
+    struct install_options o = install_defaults;
+    test_case("instance types of a ConfigMap");
+    o.no_crds = o.shapes = true;
+    CHECK_SLICE(written(&o, a, &e), read_file("tests/data/cli/install-shapes.yaml", a));
+}
+
 /* What the operator is told, item by item; what it would refuse is refused here. */
 static void egress(struct arena *a)
 {
@@ -304,6 +314,7 @@ int main(void)
 {
     struct arena a = {0};
     golden(&a);
+    shapes(&a);
     egress(&a);
     one_kind(&a);
     definitions(&a);
