@@ -64,6 +64,8 @@ static void on_answer(void *owner, uint64_t tag, const struct kube_answer *answe
     *w->out = (struct ask_answer){.code = answer->status.code,
                                   .reason = answer->status.reason,
                                   .object = answer->status.object,
+                                  .manager_conflict = answer->status.manager_conflict,
+                                  .namespace_terminating = answer->status.namespace_terminating,
                                   .body = arena_dup(w->a, answer->body),
                                   .message = arena_dup(w->a, slice_of(answer->status.message))};
     if (w->warnings)
@@ -113,6 +115,26 @@ bool ask_text(struct ask *k, struct slice path, const struct http_header *header
                              .again = true,
                              .piece = piece ? on_piece : NULL};
     return ask_wait(k, &r, &w);
+}
+
+/* What may be sent again when its answer was lost. */
+static bool ask_again(struct ask *k, const char *method, const char *type, struct slice path, struct slice body, struct arena *a,
+                      struct ask_answer *out, struct err *e)
+{
+    struct waiting w = {.a = a, .out = out, .e = e};
+    struct kube_request r = {
+        .lane = KUBE_LANE_MAIN, .method = slice_of(method), .path = path, .content_type = slice_of(type), .body = body, .again = true};
+    return ask_wait(k, &r, &w);
+}
+
+bool ask_apply(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct err *e)
+{
+    return ask_again(k, "PATCH", KUBE_TYPE_APPLY, path, body, a, out, e);
+}
+
+bool ask_delete(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct err *e)
+{
+    return ask_again(k, "DELETE", KUBE_TYPE_JSON, path, body, a, out, e);
 }
 
 bool ask_post(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct slice *warnings,

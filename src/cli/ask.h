@@ -20,9 +20,10 @@ void ask_close(struct ask *k);
 struct ask_answer {
     int code; /* HTTP status */
     enum kube_reason reason;
-    bool object;          /* a Status object says so: the API server itself, and nobody behind it */
-    struct slice body;    /* in the arena given */
-    struct slice message; /* of what is not 2xx: the server's words */
+    bool object;                                  /* a Status object says so: the API server itself, and nobody behind it */
+    bool manager_conflict, namespace_terminating; /* causes that the Status names */
+    struct slice body;                            /* in the arena given */
+    struct slice message;                         /* of what is not 2xx: the server's words */
 };
 /* What refused, and in which words: "403 Forbidden: …". The message of an answer without a Status object is the HTTP status alone. */
 enum { ASK_WORDS = ERR_TEXT_MAX + 64 };
@@ -34,6 +35,9 @@ bool ask_get(struct ask *k, struct slice path, const struct http_header *header,
  * may be NULL. */
 bool ask_post(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct slice *warnings,
               struct err *e);
+/* Server-side apply, which may be sent again: the path has fieldManager, and force or dryRun. And a DELETE with its options. */
+bool ask_apply(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct err *e);
+bool ask_delete(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct err *e);
 /* The same as ask_get for an answer without bound, of which each part goes to piece(owner, 0, …) as it comes: out->body is empty then. */
 bool ask_text(struct ask *k, struct slice path, const struct http_header *header, kube_piece *piece, void *owner, struct arena *a,
               struct ask_answer *out, struct err *e);

@@ -16,6 +16,7 @@ const struct install_options install_defaults = {
     .submitter = SLICE("operator"),
     .ray_access = SLICE("direct"),
     .replicas = 1,
+    .timeout_ms = 2 * 60 * 1000,
 };
 
 /* ---- templates: text with @NAMES@ in it ---- */
@@ -223,58 +224,4 @@ bool install_write(const struct install_options *o, struct buf *out, struct err 
         put_namespaces(files, o, &want.watch, out);
     put_operator(files, o, &want, out);
     return true;
-}
-
-/* ---- the command ---- */
-
-static const struct flag list[] = {
-#define AT(field) offsetof(struct install_options, field)
-    {"print", FLAG_SWITCH, AT(print), NULL, "print the manifests; nothing else is done with them here"},
-    {"namespace", FLAG_TEXT, AT(ns), "NS", "where the operator runs (mobula)"},
-    {"watch-namespace", FLAG_TEXT, AT(watch), "NS[,NS...]", "where it makes clusters (the same)"},
-    {"create-namespace", FLAG_SWITCH, AT(create_namespace), NULL, "with the namespaces themselves"},
-    {"crds-only", FLAG_SWITCH, AT(crds_only), NULL, "only the custom resource definitions: they need a cluster's admin"},
-    {"no-crds", FLAG_SWITCH, AT(no_crds), NULL, "all but them: an admin of the namespaces can apply it"},
-    {"kinds", FLAG_TEXT, AT(kinds), "WHICH",
-     "ray.io, legacy or all: RayClusters of which group (ray.io, with RayJobs and RayCronJobs); with both, kubectl get rayclusters means "
-     "the legacy ones"},
-    {"image", FLAG_TEXT, AT(image), "REF", "the operator's image (localhost/mobula:" MOBULA_VERSION ")"},
-    {"replicas", FLAG_INT, AT(replicas), "N", "how many operators (1); more than one elect a leader"},
-    {"leader-elect", FLAG_SWITCH, AT(leader_elect), NULL, "elect a leader even when there is one only"},
-    {"tools", FLAG_TEXT, AT(tools), "WHERE", "configmap, image:REF or none: how pods get this program, to wait for the head or to submit"},
-    {"tools-resources", FLAG_TEXT, AT(tools_resources), "cpu=N,memory=N",
-     "what the containers that are added to pods ask for and are limited to"},
-    {"autoscaler", FLAG_TEXT, AT(autoscaler), "WHO",
-     "operator, sidecar or off: who scales clusters that ask for it; sidecar (KubeRay's) needs more rights"},
-    {"submitter", FLAG_TEXT, AT(submitter), "WHO", "operator or pod: who submits RayJobs of K8sJobMode"},
-    {"ray-access", FLAG_TEXT, AT(ray_access), "HOW", "direct, service or proxy: how heads are reached; proxy needs a right more"},
-    {"egress-allow", FLAG_TEXT, AT(egress), "HOST[:PORT][,...]", "what the operator may contact beside the API server and heads (nothing)"},
-    {"egress-strict", FLAG_SWITCH, AT(egress_strict), NULL, "and no wildcards in that"},
-    {"shapes", FLAG_SWITCH, AT(shapes), NULL, "with the right to watch ConfigMap instance-types in the operator's namespace, and use it"},
-    {"ray-auth", FLAG_SWITCH, AT(ray_auth), NULL, "with the right to make and read Secrets, for clusters with authOptions"},
-#undef AT
-};
-
-static const struct flags flags = {
-    .usage = "mobula install --print [FLAG...] | kubectl apply -f -",
-    .about =
-        "Prints the manifests of an installation: custom resource definitions, service account, a Role for each namespace, Deployment.",
-    .list = list,
-    .count = COUNT_OF(list),
-};
-
-int cli_install(int argc, char **argv)
-{
-    struct install_options o = install_defaults;
-    int status;
-    if (!flags_parse(&flags, argc, argv, &o, &status))
-        return status;
-    if (!o.print)
-        return flags_wrong(&flags, "--print is needed: this program changes no cluster itself");
-    struct err e = {0};
-    __attribute__((cleanup(buf_free))) struct buf out;
-    buf_init(&out, MIB);
-    if (!install_write(&o, &out, &e))
-        return flags_wrong(&flags, "%s", e.text);
-    return cli_print(buf_slice(&out)) ? STATUS_OK : STATUS_ERROR;
 }

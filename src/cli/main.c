@@ -12,8 +12,9 @@ static const struct subcommand {
     int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name */
 } subcommands[] = {
     {"operator", "run the controller, which makes and keeps the pods of RayClusters", cli_operator},
-    {"install", "print the manifests of an installation", cli_install},
-    {"uninstall", "print the names of what an installation has made, to delete it", cli_uninstall},
+    {"install", "print or apply the manifests of an installation", cli_install},
+    {"upgrade", "replace an installation of another version", cli_upgrade},
+    {"uninstall", "delete what an installation has made, or print its names", cli_uninstall},
     {"check", "check a cluster and the way to it, before an installation or after", cli_check},
     {"images", "print the images that manifests need", cli_images},
     {"bundle", "verify, list, unpack or push an air-gap bundle", cli_bundle},

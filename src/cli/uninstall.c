@@ -1,5 +1,6 @@
-/* `mobula uninstall`: the names of what `mobula install` has made, for kubectl to delete. Definitions are among them only when that is
- * asked for: with them go all RayClusters and RayJobs of every namespace, whoever looks after them. */
+/* `mobula uninstall`: the names of what `mobula install` has made, to be deleted here or by kubectl. Definitions are among them only when
+ * that is asked for: with them go all RayClusters and RayJobs of every namespace, whoever looks after them. */
+#include "apply.h"
 #include "cli.h"
 #include "install.h"
 
@@ -63,13 +64,18 @@ static const struct flag list[] = {
     {"crds", FLAG_SWITCH, AT(crds), NULL,
      "the definitions, too: every RayCluster, RayJob and RayCronJob of every namespace is deleted with them"},
     {"kinds", FLAG_TEXT, AT(kinds), "WHICH", "ray.io, legacy or all: with --crds, the definitions of which group (ray.io)"},
+    {"apply", FLAG_SWITCH, AT(apply), NULL, "delete it, in this order, and wait until each is gone"},
+    {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME", "of --apply (2m)"},
+    {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
+     "of --apply: how to reach the API server (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},
+    {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig (default: its current-context)"},
 #undef AT
 };
 
 static const struct flags flags = {
-    .usage = "mobula uninstall [FLAG...] | kubectl delete --ignore-not-found -f -",
+    .usage = "mobula uninstall [--apply] [FLAG...]",
     .about = "Prints the names of what `mobula install` with these flags has made, and of ConfigMap " RAY_TOOLS_CONFIGMAP_NAME
-             ", for kubectl to delete.\n"
+             ", for `kubectl delete --ignore-not-found -f -`; with --apply it deletes them itself.\n"
              "Namespaces, definitions, RayClusters, RayJobs and RayCronJobs stay, and so do the pods of clusters. Delete RayJobs that run "
              "on a cluster of\n"
              "somebody else's (clusterSelector) before: the operator takes their finalizer off.",
@@ -77,9 +83,25 @@ static const struct flags flags = {
     .count = COUNT_OF(list),
 };
 
+static int apply(const struct uninstall_options *o, struct slice text)
+{
+    struct err e = {0};
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    struct ask ask = {0};
+    struct apply p = {.ask = &ask, .a = &a};
+    int status = STATUS_OK;
+    if (!apply_read(&p, text, &e) || !ask_open(&ask, o->kubeconfig, o->context, &e) ||
+        !apply_delete(&p, clock_now().mono_ms + o->timeout_ms, &e))
+        status = cli_fail(&e);
+    if (ask.signal)
+        status = 128 + ask.signal;
+    ask_close(&ask);
+    return status;
+}
+
 int cli_uninstall(int argc, char **argv)
 {
-    struct uninstall_options o = {.ns = install_defaults.ns, .kinds = install_defaults.kinds};
+    struct uninstall_options o = {.ns = install_defaults.ns, .kinds = install_defaults.kinds, .timeout_ms = install_defaults.timeout_ms};
     int status;
     if (!flags_parse(&flags, argc, argv, &o, &status))
         return status;
@@ -88,5 +110,7 @@ int cli_uninstall(int argc, char **argv)
     buf_init(&out, MIB);
     if (!uninstall_write(&o, &out, &e))
         return flags_wrong(&flags, "%s", e.text);
+    if (o.apply)
+        return apply(&o, buf_slice(&out));
     return cli_print(buf_slice(&out)) ? STATUS_OK : STATUS_ERROR;
 }

@@ -1,0 +1,446 @@
+/* The requests of an installation: a dry run of everything, then everything. */
+#include "apply.h"
+
+#include <mobula/yaml.h>
+
+#include <stdio.h>
+
+enum { POLL_MS = 250, PATH_MAX_BYTES = 2 * KIB, WORDS_MAX = 400 };
+
+static void show(const struct apply_object *o, const char *what)
+{
+    printf("%.*s/%.*s%s%.*s %s\n", SLICE_ARG(o->kind), SLICE_ARG(o->name), slice_empty(o->ns) ? "" : " in ", SLICE_ARG(o->ns), what);
+    fflush(stdout);
+}
+
+static bool of_kind(const struct apply_object *o, const char *kind)
+{
+    return slice_eq(o->kind, slice_of(kind));
+}
+
+/* ---- reading ---- */
+
+/* "deployments", "networkpolicies": the kinds that an installation has follow this rule. */
+static struct slice plural(struct slice kind, struct arena *a)
+{
+    struct slice lower = slice_lower(kind, a);
+    if (slice_ends(lower, SLICE("y")))
+        return arena_printf(a, "%.*sies", SLICE_ARG(slice_head(lower, lower.len - 1)));
+    return arena_printf(a, "%.*ss", SLICE_ARG(lower));
+}
+
+/* Core objects have the version alone as their apiVersion. */
+static struct slice object_path(const struct apply_object *o, struct arena *a)
+{
+    bool core = slice_find(o->api_version, '/') < 0;
+    bool in_ns = !slice_empty(o->ns);
+    struct slice many = plural(o->kind, a);
+    return arena_printf(a, "/%s/%.*s%s%.*s/%.*s/%.*s", core ? "api" : "apis", SLICE_ARG(o->api_version), in_ns ? "/namespaces/" : "",
+                        SLICE_ARG(o->ns), SLICE_ARG(many), SLICE_ARG(o->name));
+}
+
+bool apply_read(struct apply *p, struct slice text, struct err *e)
+{
+    struct yaml_docs docs;
+    if (!yaml_parse(text, p->a, &docs, e))
+        return false;
+    if (docs.count > APPLY_OBJECTS_MAX)
+        return err_set(e, ERR_LIMIT, "more than %d objects (APPLY_OBJECTS_MAX)", APPLY_OBJECTS_MAX);
+    p->list = arena_array(p->a, docs.count + 1, sizeof p->list[0]);
+    p->count = docs.count;
+    for (uint32_t i = 0; i < docs.count; i++) {
+        struct apply_object *o = &p->list[i];
+        struct json doc;
+        if (!json_parse(&doc, docs.docs[i].json, p->a, e))
+            return false;
+        *o = (struct apply_object){.json = docs.docs[i].json,
+                                   .api_version = json_get_str(json_root(&doc), "apiVersion", p->a),
+                                   .kind = json_get_str(json_root(&doc), "kind", p->a),
+                                   .name = json_get_str(json_root(&doc), "metadata.name", p->a),
+                                   .ns = json_get_str(json_root(&doc), "metadata.namespace", p->a)};
+        if (slice_empty(o->api_version) || slice_empty(o->kind) || slice_empty(o->name))
+            return err_set(e, ERR_SYNTAX, "document %u has no apiVersion, kind or name", (unsigned)i + 1);
+        o->path = object_path(o, p->a);
+    }
+    return true;
+}
+
+/* ---- one request ---- */
+
+static void fail(struct apply *p, struct slice text)
+{
+    if (p->failed < APPLY_FAILURES_MAX)
+        p->failures[p->failed] = text;
+    p->failed++;
+}
+
+const char *apply_remedy(const struct apply_object *o, const struct ask_answer *answer)
+{
+    bool definition = of_kind(o, "CustomResourceDefinition");
+    if (answer->manager_conflict)
+        return definition ? ": keep it with --no-crds (mobula check says whether it fits), or take it over: mobula install --print "
+                            "--crds-only | kubectl apply --server-side --force-conflicts -f -"
+                          : ": another tool manages it; remove it there, or choose another --namespace";
+    if (answer->namespace_terminating)
+        return ": the namespace is being deleted; wait until it is gone, or choose another";
+    if (answer->reason != KUBE_FORBIDDEN)
+        return "";
+    if (slice_has(answer->message, "exceeded quota"))
+        return ": raise the quota";
+    if (slice_empty(o->ns))
+        return ": let an admin of the cluster apply --crds-only, then go on with --no-crds";
+    if (slice_has(answer->message, "not currently held"))
+        return ": whoever makes a Role must have every right in it; let an admin of the namespace apply it";
+    return ": let an admin of the namespace apply it";
+}
+
+static struct slice refusal(struct apply *p, const struct apply_object *o, const struct ask_answer *answer)
+{
+    char words[ASK_WORDS];
+    struct slice said = slice_of(ask_words(answer, words));
+    struct slice line = arena_cut(p->a, slice_cut(&said, '\n'), WORDS_MAX); /* lists of rights have a line for each */
+    return arena_printf(p->a, "%.*s %.*s: %.*s%s", SLICE_ARG(o->kind), SLICE_ARG(o->name), SLICE_ARG(line), apply_remedy(o, answer));
+}
+
+static bool send(struct apply *p, const struct apply_object *o, bool dry, struct ask_answer *answer, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf path;
+    buf_init(&path, PATH_MAX_BYTES);
+    buf_put(&path, o->path);
+    kube_query(&path, "fieldManager", SLICE(APPLY_MANAGER));
+    if (o->force)
+        kube_query(&path, "force", SLICE("true"));
+    if (dry)
+        kube_query(&path, "dryRun", SLICE("All"));
+    return ask_apply(p->ask, buf_slice(&path), o->json, p->a, answer, e);
+}
+
+static bool parse(struct apply *p, const struct ask_answer *answer, struct jval *out, struct err *e)
+{
+    struct json *doc = arena_new(p->a, struct json);
+    if (!json_parse(doc, answer->body, p->a, e))
+        return err_wrap(e, "something between here and the API server answers in its place");
+    *out = json_root(doc);
+    return true;
+}
+
+/* ---- what is there ---- */
+
+bool apply_judge(struct apply_object *o, struct jval there, bool replaces, struct arena *a, struct err *e)
+{
+    struct jval labels = json_get(there, "metadata.labels");
+    struct slice release = json_str(json_key(json_get(there, "metadata.annotations"), SLICE("meta.helm.sh/release-name")), a);
+    struct slice version = json_str(json_key(labels, SLICE(APPLY_VERSION_LABEL)), a);
+    bool ours = json_str_eq(json_key(labels, SLICE(APPLY_LABEL)), SLICE("mobula"));
+    bool shared = of_kind(o, "Namespace") || of_kind(o, "CustomResourceDefinition");
+    o->version = json_get_str(there, "metadata.resourceVersion", a);
+    o->force = ours;
+    if (json_there(json_get(there, "metadata.deletionTimestamp")))
+        return err_set(e, ERR_STATUS, "%.*s %.*s is being deleted: wait until it is gone%s", SLICE_ARG(o->kind), SLICE_ARG(o->name),
+                       of_kind(o, "Namespace") ? ", or choose another" : "");
+    if (!ours && !shared)
+        return err_set(e, ERR_STATUS,
+                       "%.*s %.*s exists in namespace %.*s and is not of mobula (it has no label " APPLY_LABEL
+                       "): delete it, or choose another --namespace",
+                       SLICE_ARG(o->kind), SLICE_ARG(o->name), SLICE_ARG(o->ns));
+    if (ours && !slice_empty(release))
+        return err_set(e, ERR_STATUS, "%.*s %.*s belongs to the Helm release %.*s: use helm upgrade, or helm uninstall first",
+                       SLICE_ARG(o->kind), SLICE_ARG(o->name), SLICE_ARG(release));
+    if (of_kind(o, "Deployment") && !replaces && !slice_eq(version, SLICE(MOBULA_VERSION)))
+        return err_set(
+            e, ERR_STATUS,
+            "mobula %.*s is installed in namespace %.*s: mobula upgrade with the flags of its installation replaces it by " MOBULA_VERSION,
+            SLICE_ARG(version), SLICE_ARG(o->ns));
+    return true;
+}
+
+/* False: no answer. */
+static bool look(struct apply *p, struct apply_object *o, bool *well, struct err *e)
+{
+    struct ask_answer answer = {0};
+    struct jval there;
+    struct err why = {0};
+    *well = true;
+    if (!ask_get(p->ask, o->path, NULL, p->a, &answer, e))
+        return false;
+    if (answer.code >= 300) /* not there; or it may not be read, and the dry run tells */
+        return true;
+    if (!parse(p, &answer, &there, e))
+        return false;
+    *well = apply_judge(o, there, p->replaces, p->a, &why);
+    if (!*well)
+        fail(p, arena_dup(p->a, slice_of(why.text)));
+    return true;
+}
+
+/* The namespace of an object that does not bring it itself. *made: it comes with these manifests, so nothing can be tried in it yet. */
+static bool look_at_namespace(struct apply *p, struct slice ns, bool *made, bool *well, struct err *e)
+{
+    struct apply_object o = {.api_version = SLICE("v1"), .kind = SLICE("Namespace"), .name = ns};
+    struct ask_answer answer = {0};
+    o.path = object_path(&o, p->a);
+    *made = false;
+    *well = true;
+    for (uint32_t i = 0; i < p->count; i++)
+        if (of_kind(&p->list[i], "Namespace") && slice_eq(p->list[i].name, ns)) {
+            *made = slice_empty(p->list[i].version);
+            return true;
+        }
+    if (!ask_get(p->ask, o.path, NULL, p->a, &answer, e))
+        return false;
+    if (answer.code == 404) {
+        fail(p, arena_printf(p->a, "namespace %.*s does not exist: --create-namespace makes it", SLICE_ARG(ns)));
+        *well = false;
+        return true;
+    }
+    struct jval there;
+    struct err why = {0};
+    if (answer.code < 300 && parse(p, &answer, &there, e) && !apply_judge(&o, there, true, p->a, &why)) {
+        fail(p, arena_dup(p->a, slice_of(why.text)));
+        *well = false;
+    }
+    return true;
+}
+
+/* A namespace is looked at once, for the first object in it. */
+static bool first_in_namespace(const struct apply *p, const struct apply_object *o)
+{
+    for (const struct apply_object *one = p->list; one < o; one++)
+        if (slice_eq(one->ns, o->ns))
+            return false;
+    return true;
+}
+
+/* Nothing of a namespace that exists is ours to set. */
+static bool is_kept(const struct apply_object *o)
+{
+    return of_kind(o, "Namespace") && !slice_empty(o->version);
+}
+
+static bool try_one(struct apply *p, struct apply_object *o, struct err *e)
+{
+    struct ask_answer answer = {0};
+    bool made = false, well = true;
+    if (!look(p, o, &well, e))
+        return false;
+    if (!slice_empty(o->ns)) {
+        bool usable = true;
+        uint32_t failed = p->failed;
+        if (!look_at_namespace(p, o->ns, &made, &usable, e))
+            return false;
+        if (!first_in_namespace(p, o))
+            p->failed = failed; /* told already */
+        well = well && usable;
+    }
+    if (!well || made || is_kept(o))
+        return true;
+    if (!send(p, o, true, &answer, e))
+        return false;
+    if (answer.code >= 300 && answer.code != 404) /* 404: a RoleBinding's Role, which comes before it */
+        fail(p, refusal(p, o, &answer));
+    return true;
+}
+
+bool apply_try(struct apply *p, struct err *e)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        if (!try_one(p, &p->list[i], e))
+            return err_wrap(e, "%.*s %.*s", SLICE_ARG(p->list[i].kind), SLICE_ARG(p->list[i].name));
+    return p->failed == 0 || err_set(e, ERR_STATUS, "nothing was changed");
+}
+
+/* ---- doing ---- */
+
+static bool late(const struct apply *p, int64_t until_ms)
+{
+    return p->ask->signal != 0 || clock_now().mono_ms >= until_ms;
+}
+
+/* Reads the object. False with *e: no answer. */
+static bool read_object(struct apply *p, const struct apply_object *o, struct jval *out, bool *absent, struct err *e)
+{
+    struct ask_answer answer = {0};
+    char words[ASK_WORDS];
+    if (!ask_get(p->ask, o->path, NULL, p->a, &answer, e))
+        return false;
+    *absent = answer.code == 404;
+    if (answer.code >= 300 && !*absent)
+        return err_set(e, ERR_STATUS, "%s", ask_words(&answer, words));
+    *out = (struct jval){NULL, -1};
+    return *absent || parse(p, &answer, out, e);
+}
+
+static bool established(struct jval definition)
+{
+    struct jval key, one;
+    for (struct jiter it = json_iter(json_get(definition, "status.conditions")); json_next(&it, &key, &one);)
+        if (json_str_eq(json_get(one, "type"), SLICE("Established")))
+            return json_str_eq(json_get(one, "status"), SLICE("True"));
+    return false;
+}
+
+/* A RayCluster cannot be listed before this, and the operator would wait half a minute for its next look. */
+static bool wait_established(struct apply *p, const struct apply_object *o, int64_t until_ms, struct err *e)
+{
+    struct jval there;
+    bool absent;
+    for (;;) {
+        if (!read_object(p, o, &there, &absent, e))
+            return false;
+        if (established(there))
+            return true;
+        if (late(p, until_ms) || !ask_pause(p->ask, POLL_MS))
+            return err_set(e, ERR_TIMEOUT, "the API server has not established it in time");
+    }
+}
+
+static bool apply_one(struct apply *p, struct apply_object *o, int64_t until_ms, struct err *e)
+{
+    struct ask_answer answer = {0};
+    struct jval there;
+    if (is_kept(o))
+        return true;
+    if (!send(p, o, false, &answer, e))
+        return err_wrap(e, "%.*s %.*s", SLICE_ARG(o->kind), SLICE_ARG(o->name));
+    if (answer.code >= 300)
+        return err_set(e, ERR_STATUS, "%.*s", SLICE_ARG(refusal(p, o, &answer)));
+    if (!parse(p, &answer, &there, e))
+        return false;
+    o->changed = !slice_eq(o->version, json_get_str(there, "metadata.resourceVersion", p->a)) || slice_empty(o->version);
+    show(o, answer.code == 201 ? "created" : o->changed ? "changed" : "unchanged");
+    return !of_kind(o, "CustomResourceDefinition") || wait_established(p, o, until_ms, e) ||
+           err_wrap(e, "%.*s %.*s", SLICE_ARG(o->kind), SLICE_ARG(o->name));
+}
+
+bool apply_all(struct apply *p, int64_t until_ms, struct err *e)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        if (!apply_one(p, &p->list[i], until_ms, e))
+            return false;
+    return true;
+}
+
+/* ---- waiting for the Deployment ---- */
+
+bool apply_available(struct jval deployment, struct arena *a, struct slice *why)
+{
+    int64_t want = json_get_int(deployment, "spec.replicas", 1), generation = json_get_int(deployment, "metadata.generation", 0),
+            updated = json_get_int(deployment, "status.updatedReplicas", 0),
+            available = json_get_int(deployment, "status.availableReplicas", 0), all = json_get_int(deployment, "status.replicas", 0);
+    if (json_get_int(deployment, "status.observedGeneration", -1) < generation) {
+        *why = SLICE("the controller manager has not looked at it yet");
+        return false;
+    }
+    *why = arena_printf(a, "%lld of %lld pods are ready", (long long)(available < updated ? available : updated), (long long)want);
+    return updated >= want && available >= want && all <= updated;
+}
+
+struct slice apply_pod_words(struct jval pod, struct arena *a)
+{
+    struct slice name = json_get_str(pod, "metadata.name", a);
+    struct jval state = json_get(json_at(json_get(pod, "status.containerStatuses"), 0), "state");
+    struct jval waiting = json_get(state, "waiting"), ended = json_get(state, "terminated"), key, one;
+    if (json_there(waiting))
+        return arena_printf(a, "pod %.*s: %.*s %.*s", SLICE_ARG(name), SLICE_ARG(json_get_str(waiting, "reason", a)),
+                            SLICE_ARG(json_get_str(waiting, "message", a)));
+    if (json_there(ended))
+        return arena_printf(a, "pod %.*s ended with status %lld: kubectl logs says why", SLICE_ARG(name),
+                            (long long)json_get_int(ended, "exitCode", -1));
+    for (struct jiter it = json_iter(json_get(pod, "status.conditions")); json_next(&it, &key, &one);)
+        if (json_str_eq(json_get(one, "type"), SLICE("PodScheduled")) && json_str_eq(json_get(one, "status"), SLICE("False")))
+            return arena_printf(a, "pod %.*s: %.*s", SLICE_ARG(name), SLICE_ARG(json_get_str(one, "message", a)));
+    return SLICE_NONE;
+}
+
+/* Why there is no pod, or why it does not run: words for a line of progress. */
+static struct slice trouble(struct apply *p, const struct apply_object *o, struct jval deployment)
+{
+    struct jval key, one, pods;
+    struct ask_answer answer = {0};
+    struct err e = {0};
+    for (struct jiter it = json_iter(json_get(deployment, "status.conditions")); json_next(&it, &key, &one);)
+        if (json_str_eq(json_get(one, "type"), SLICE("ReplicaFailure")) && json_str_eq(json_get(one, "status"), SLICE("True")))
+            return json_get_str(one, "message", p->a);
+    struct slice path =
+        arena_printf(p->a, "/api/v1/namespaces/%.*s/pods?labelSelector=app.kubernetes.io%%2Fname%%3Dmobula", SLICE_ARG(o->ns));
+    if (!ask_get(p->ask, path, NULL, p->a, &answer, &e) || answer.code >= 300 || !parse(p, &answer, &pods, &e))
+        return SLICE_NONE;
+    for (struct jiter it = json_iter(json_key(pods, SLICE("items"))); json_next(&it, &key, &one);) {
+        struct slice words = apply_pod_words(one, p->a);
+        if (!slice_empty(words))
+            return words;
+    }
+    return SLICE_NONE;
+}
+
+static bool wait_available(struct apply *p, const struct apply_object *o, int64_t until_ms, struct err *e)
+{
+    struct slice told = SLICE_NONE;
+    for (;;) {
+        struct jval there;
+        struct slice why = SLICE_NONE;
+        bool absent;
+        if (!read_object(p, o, &there, &absent, e))
+            return false;
+        if (absent)
+            return err_set(e, ERR_STATUS, "somebody has deleted it");
+        if (apply_available(there, p->a, &why)) {
+            show(o, "is available");
+            return true;
+        }
+        struct slice words = trouble(p, o, there);
+        why = slice_empty(words) ? why : arena_printf(p->a, "%.*s: %.*s", SLICE_ARG(why), SLICE_ARG(words));
+        if (!slice_eq(why, told))
+            show(o, arena_printf(p->a, "waits: %.*s", SLICE_ARG(why)).ptr);
+        told = why;
+        if (late(p, until_ms) || !ask_pause(p->ask, POLL_MS))
+            return err_set(e, ERR_TIMEOUT, "not available in time (--timeout): %.*s", SLICE_ARG(why));
+    }
+}
+
+bool apply_wait(struct apply *p, int64_t until_ms, struct err *e)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        if (of_kind(&p->list[i], "Deployment") && !wait_available(p, &p->list[i], until_ms, e))
+            return err_wrap(e, "Deployment %.*s", SLICE_ARG(p->list[i].name));
+    return true;
+}
+
+/* ---- taking away ---- */
+
+/* By its uid: what has come in its place meanwhile is not ours. */
+static bool delete_one(struct apply *p, const struct apply_object *o, int64_t until_ms, struct err *e)
+{
+    struct ask_answer answer = {0};
+    struct jval there;
+    bool absent;
+    __attribute__((cleanup(buf_free))) struct buf body;
+    buf_init(&body, KIB);
+    if (!read_object(p, o, &there, &absent, e))
+        return false;
+    if (absent)
+        return true;
+    kube_delete_options(&body, json_get_str(there, "metadata.uid", p->a), 0, SLICE("Foreground"));
+    if (!ask_delete(p->ask, o->path, buf_slice(&body), p->a, &answer, e))
+        return false;
+    if (answer.code >= 300 && answer.code != 404 && answer.code != 409)
+        return err_set(e, ERR_STATUS, "%.*s", SLICE_ARG(refusal(p, o, &answer)));
+    for (;;) {
+        if (!read_object(p, o, &there, &absent, e))
+            return false;
+        if (absent) {
+            show(o, "deleted");
+            return true;
+        }
+        if (late(p, until_ms) || !ask_pause(p->ask, POLL_MS))
+            return err_set(e, ERR_TIMEOUT, "%.*s %.*s is not gone in time (--timeout)", SLICE_ARG(o->kind), SLICE_ARG(o->name));
+    }
+}
+
+bool apply_delete(struct apply *p, int64_t until_ms, struct err *e)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        if (!delete_one(p, &p->list[i], until_ms, e))
+            return false;
+    return true;
+}

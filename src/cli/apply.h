@@ -1,0 +1,53 @@
+/* Applying the manifests of an installation: server-side apply of one object after another. Everything is tried in a dry run first, so that
+ * a missing right, a foreign object or a namespace that is going away is told before anything is changed. */
+#ifndef MOBULA_CLI_APPLY_H
+#define MOBULA_CLI_APPLY_H
+
+#include "ask.h"
+
+#define APPLY_MANAGER "mobula" /* field manager */
+#define APPLY_LABEL "app.kubernetes.io/name"
+#define APPLY_VERSION_LABEL "app.kubernetes.io/version"
+
+struct apply_object {
+    struct slice json, api_version, kind, name, ns; /* ns: empty for objects of the whole cluster */
+    struct slice path;                              /* of the object at the API server */
+    struct slice version;                           /* resourceVersion before we came; empty: it did not exist, or may not be read */
+    bool force;                                     /* it is ours: fields that others have set on it are taken over */
+    bool changed;                                   /* it was created or changed by us */
+};
+
+enum { APPLY_OBJECTS_MAX = 128, APPLY_FAILURES_MAX = 16 };
+struct apply {
+    struct ask *ask;
+    struct arena *a;
+    struct apply_object *list;
+    uint32_t count;
+    bool replaces; /* an installation of another version is replaced */
+    struct slice failures[APPLY_FAILURES_MAX];
+    uint32_t failed; /* may be more than are kept */
+};
+
+/* Reads YAML documents into the list. */
+bool apply_read(struct apply *p, struct slice text, struct err *e);
+/* Looks at what is there and tries everything in a dry run. False: failures say what is wrong, and nothing was changed. */
+bool apply_try(struct apply *p, struct err *e);
+/* Applies all of it in order; a definition is waited for before the next object. Prints a line for each object. */
+bool apply_all(struct apply *p, int64_t until_ms, struct err *e);
+/* Waits until the Deployments of the list are available. Prints a line when what it waits for changes. */
+bool apply_wait(struct apply *p, int64_t until_ms, struct err *e);
+/* Deletes all of it in order and waits until each is gone. What is not there is passed over. */
+bool apply_delete(struct apply *p, int64_t until_ms, struct err *e);
+
+/* ---- what is read out of answers, as functions of them ---- */
+
+/* Why the object that is there cannot be replaced by ours; false with *e. Sets o->force. */
+bool apply_judge(struct apply_object *o, struct jval there, bool replaces, struct arena *a, struct err *e);
+/* Whether a Deployment is available; *why says what is missing. */
+bool apply_available(struct jval deployment, struct arena *a, struct slice *why);
+/* What keeps a pod from running, in the kubelet's words; empty: nothing is known. */
+struct slice apply_pod_words(struct jval pod, struct arena *a);
+/* What to do about a refusal, as words to stand behind it; "" when its own text says it. */
+const char *apply_remedy(const struct apply_object *o, const struct ask_answer *answer);
+
+#endif

@@ -1,0 +1,129 @@
+/* `mobula install` and `mobula upgrade`: the manifests of an installation, printed or applied. */
+#include "apply.h"
+#include "cli.h"
+#include "install.h"
+
+#include <stdio.h>
+
+static const struct flag list[] = {
+#define AT(field) offsetof(struct install_options, field)
+    {"print", FLAG_SWITCH, AT(print), NULL, "print the manifests, and change nothing"},
+    {"apply", FLAG_SWITCH, AT(apply), NULL, "apply them, and wait until the operator is available"},
+    {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME", "of --apply (2m)"},
+    {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
+     "of --apply: how to reach the API server (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},
+    {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig (default: its current-context)"},
+    {"namespace", FLAG_TEXT, AT(ns), "NS", "where the operator runs (mobula)"},
+    {"watch-namespace", FLAG_TEXT, AT(watch), "NS[,NS...]", "where it makes clusters (the same)"},
+    {"create-namespace", FLAG_SWITCH, AT(create_namespace), NULL, "with the namespaces themselves"},
+    {"crds-only", FLAG_SWITCH, AT(crds_only), NULL, "only the custom resource definitions: they need a cluster's admin"},
+    {"no-crds", FLAG_SWITCH, AT(no_crds), NULL, "all but them: an admin of the namespaces can apply it"},
+    {"kinds", FLAG_TEXT, AT(kinds), "WHICH",
+     "ray.io, legacy or all: RayClusters of which group (ray.io, with RayJobs and RayCronJobs); with both, kubectl get rayclusters means "
+     "the legacy ones"},
+    {"image", FLAG_TEXT, AT(image), "REF", "the operator's image (localhost/mobula:" MOBULA_VERSION ")"},
+    {"replicas", FLAG_INT, AT(replicas), "N", "how many operators (1); more than one elect a leader"},
+    {"leader-elect", FLAG_SWITCH, AT(leader_elect), NULL, "elect a leader even when there is one only"},
+    {"tools", FLAG_TEXT, AT(tools), "WHERE", "configmap, image:REF or none: how pods get this program, to wait for the head or to submit"},
+    {"tools-resources", FLAG_TEXT, AT(tools_resources), "cpu=N,memory=N",
+     "what the containers that are added to pods ask for and are limited to"},
+    {"autoscaler", FLAG_TEXT, AT(autoscaler), "WHO",
+     "operator, sidecar or off: who scales clusters that ask for it; sidecar (KubeRay's) needs more rights"},
+    {"submitter", FLAG_TEXT, AT(submitter), "WHO", "operator or pod: who submits RayJobs of K8sJobMode"},
+    {"ray-access", FLAG_TEXT, AT(ray_access), "HOW", "direct, service or proxy: how heads are reached; proxy needs a right more"},
+    {"egress-allow", FLAG_TEXT, AT(egress), "HOST[:PORT][,...]", "what the operator may contact beside the API server and heads (nothing)"},
+    {"egress-strict", FLAG_SWITCH, AT(egress_strict), NULL, "and no wildcards in that"},
+    {"shapes", FLAG_SWITCH, AT(shapes), NULL, "with the right to watch ConfigMap instance-types in the operator's namespace, and use it"},
+    {"ray-auth", FLAG_SWITCH, AT(ray_auth), NULL, "with the right to make and read Secrets, for clusters with authOptions"},
+#undef AT
+};
+
+static const struct flags install_flags = {
+    .usage = "mobula install --print|--apply [FLAG...]",
+    .about =
+        "Prints or applies the manifests of an installation: custom resource definitions, service account, a Role for each namespace,\n"
+        "Deployment. --apply tries everything in a dry run first, and changes nothing when that fails.",
+    .list = list,
+    .count = COUNT_OF(list),
+};
+
+static const struct flags upgrade_flags = {
+    .usage = "mobula upgrade [FLAG...]",
+    .about = "Replaces an installation of another version by this one, or changes its flags: as install --apply.",
+    .list = list,
+    .count = COUNT_OF(list),
+};
+
+/* ---- applying ---- */
+
+/* What to type to take back what was done. */
+static void say_undo(const struct apply *p, const struct install_options *o)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < p->count; i++)
+        any |= p->list[i].changed;
+    if (!any)
+        return;
+    struct slice watch = slice_empty(o->watch) ? o->ns : o->watch;
+    fprintf(stderr, "mobula: what was done stands above and stays. The same command goes on; this takes it back:\n");
+    if (!o->crds_only)
+        fprintf(stderr, "  mobula uninstall --apply --namespace=%.*s --watch-namespace=%.*s\n", SLICE_ARG(o->ns), SLICE_ARG(watch));
+    for (uint32_t i = 0; i < p->count; i++) {
+        const struct apply_object *one = &p->list[i];
+        bool stays = slice_eq(one->kind, SLICE("Namespace")) || slice_eq(one->kind, SLICE("CustomResourceDefinition"));
+        if (stays && one->changed && slice_empty(one->version))
+            fprintf(stderr, "  kubectl delete %.*s %.*s\n", SLICE_ARG(one->kind), SLICE_ARG(one->name));
+    }
+}
+
+static int apply(struct apply *p, const struct install_options *o, struct slice text)
+{
+    struct err e = {0};
+    int64_t until_ms = clock_now().mono_ms + o->timeout_ms;
+    bool well = apply_read(p, text, &e) && ask_open(p->ask, o->kubeconfig, o->context, &e) && apply_try(p, &e) &&
+                apply_all(p, until_ms, &e) && apply_wait(p, until_ms, &e);
+    for (uint32_t i = 0; i < p->failed && i < APPLY_FAILURES_MAX; i++) {
+        struct err one = {0};
+        err_set(&one, ERR_STATUS, "%.*s", SLICE_ARG(p->failures[i]));
+        cli_fail(&one);
+    }
+    if (well)
+        return STATUS_OK;
+    cli_fail(&e);
+    say_undo(p, o);
+    return p->ask->signal ? 128 + p->ask->signal : STATUS_ERROR;
+}
+
+static int run(const struct flags *flags, int argc, char **argv, bool upgrade)
+{
+    struct install_options o = install_defaults;
+    int status;
+    if (!flags_parse(flags, argc, argv, &o, &status))
+        return status;
+    o.apply |= upgrade && !o.print;
+    if (o.print == o.apply)
+        return flags_wrong(flags, "want --print, which changes nothing, or --apply");
+    struct err e = {0};
+    __attribute__((cleanup(buf_free))) struct buf out;
+    buf_init(&out, INSTALL_TEXT_MAX);
+    if (!install_write(&o, &out, &e))
+        return flags_wrong(flags, "%s", e.text);
+    if (o.print)
+        return cli_print(buf_slice(&out)) ? STATUS_OK : STATUS_ERROR;
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    struct ask ask = {0};
+    struct apply p = {.ask = &ask, .a = &a, .replaces = upgrade};
+    status = apply(&p, &o, buf_slice(&out));
+    ask_close(&ask);
+    return status;
+}
+
+int cli_install(int argc, char **argv)
+{
+    return run(&install_flags, argc, argv, false);
+}
+
+int cli_upgrade(int argc, char **argv)
+{
+    return run(&upgrade_flags, argc, argv, true);
+}

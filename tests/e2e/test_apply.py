@@ -1,0 +1,152 @@
+"""`mobula install --apply`, `upgrade` and `uninstall --apply` against a real API server, and what they say when they cannot."""
+
+import itertools
+import os
+import subprocess
+
+import pytest
+
+from cluster import MOBULA, RUN, V1, Refused, eventually, kubectl, manifests, raycluster
+
+numbers = itertools.count(1)
+
+
+def run(*args, kubeconfig=RUN / "admin.kubeconfig", status=0):
+    """What it prints on stdout and on stderr."""
+    env = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+    out = subprocess.run([MOBULA, *args], env=env, capture_output=True, text=True, timeout=180, check=False)
+    assert out.returncode == status, (args, out.returncode, out.stdout, out.stderr)
+    return out.stdout, out.stderr
+
+
+@pytest.fixture
+def place(api):
+    """The name of a namespace that does not exist yet; gone afterwards."""
+    name = f"apply{os.getpid()}-{next(numbers)}"
+    yield name
+    try:
+        api.call("DELETE", f"/api/v1/namespaces/{name}")
+    except Refused as e:
+        assert e.status == 404
+
+
+@pytest.fixture
+def made(api, place):
+    api.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place}})
+    return place
+
+
+def left_in(name):
+    kinds = "deployments,configmaps,serviceaccounts,roles,rolebindings,leases,pods,networkpolicies,poddisruptionbudgets"
+    return set(kubectl("-n", name, "get", kinds, "-o", "name").stdout.split()) - {"configmap/kube-root-ca.crt", "serviceaccount/default"}
+
+
+def test_from_nothing_and_back(place):
+    done, _ = run("install", "--apply", "--create-namespace", "--namespace", place, "--replicas=2")
+    lines = done.splitlines()
+    assert f"Namespace/{place} created" in lines and f"Deployment/mobula in {place} created" in lines
+    assert lines[-1] == f"Deployment/mobula in {place} is available"
+    again, _ = run("install", "--apply", "--create-namespace", "--namespace", place, "--replicas=2")
+    assert all(line.endswith((" unchanged", " is available")) for line in again.splitlines()), again
+    assert "applied" not in kubectl("-n", place, "get", "deployment", "mobula", "-o", "yaml").stdout
+    gone, _ = run("uninstall", "--apply", "--namespace", place)
+    assert f"Deployment/mobula in {place} deleted" in gone.splitlines()
+    assert left_in(place) == set()
+    assert run("uninstall", "--apply", "--namespace", place) == ("", "")
+
+
+def test_no_namespace(api, place):
+    done, said = run("install", "--apply", "--no-crds", "--namespace", place, status=1)
+    assert done == "" and f"namespace {place} does not exist: --create-namespace makes it" in said and "nothing was changed" in said
+    assert said.count("does not exist") == 1
+    with pytest.raises(Refused):
+        api.get(f"/api/v1/namespaces/{place}")
+
+
+def test_a_namespace_that_is_terminating(api, made):
+    """Held by an object with a finalizer, as namespaces that hang are."""
+    path = f"/api/v1/namespaces/{made}/configmaps"
+    api.call("POST", path, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "held", "finalizers": ["example.com/held"]}})
+    api.call("DELETE", f"/api/v1/namespaces/{made}")
+    eventually(lambda: api.get(f"/api/v1/namespaces/{made}")["status"]["phase"] == "Terminating")
+    for flags in (), ("--create-namespace",):
+        done, said = run("install", "--apply", "--no-crds", "--namespace", made, *flags, status=1)
+        assert done == "" and f"Namespace {made} is being deleted: wait until it is gone, or choose another" in said, said
+    api.patch(path + "/held", {"metadata": {"finalizers": None}})
+
+
+def kubeconfig_of(account, space, tmp_path):
+    token = kubectl("-n", space, "create", "token", account).stdout.strip()
+    file = tmp_path / "kubeconfig"
+    file.write_text((RUN / "admin.kubeconfig").read_text())
+    kubectl("config", "set-credentials", "weak", f"--token={token}", kubeconfig=file)
+    kubectl("config", "set-context", "--current", "--user=weak", kubeconfig=file)
+    return file
+
+
+def test_without_rights(made, tmp_path):
+    weak = kubeconfig_of("default", made, tmp_path)
+    done, said = run("install", "--apply", "--namespace", made, kubeconfig=weak, status=1)
+    assert done == "" and "nothing was changed" in said
+    assert "let an admin of the cluster apply --crds-only, then go on with --no-crds" in said
+    assert "Deployment mobula: 403 Forbidden" in said and "let an admin of the namespace apply it" in said
+    assert left_in(made) == set()
+    # An admin of the namespace may make no Role with rights that he does not have.
+    kubectl("-n", made, "create", "rolebinding", "weak", "--clusterrole=admin", f"--serviceaccount={made}:default")
+    done, said = run("install", "--apply", "--no-crds", "--namespace", made, kubeconfig=weak, status=1)
+    assert "whoever makes a Role must have every right in it" in said and "Deployment" not in said
+    kubectl("-n", made, "delete", "rolebinding", "weak")
+    assert left_in(made) == set()
+
+
+def test_definitions_of_kuberay(made):
+    """They were applied by another tool, and differ."""
+    try:
+        kubectl("label", "crd", "raycronjobs.ray.io", "app.kubernetes.io/name-")
+        text = [d for d in manifests("--crds-only").split("\n---\n") if "name: raycronjobs.ray.io\n" in d][0]
+        text = text.replace("    app.kubernetes.io/name: mobula", "    app: kuberay").replace("categories: [all]", "categories: [kuberay]")
+        kubectl("apply", "--server-side", "--force-conflicts", "--field-manager=helm", "-f", "-", stdin=text)
+        done, said = run("install", "--apply", "--namespace", made, status=1)
+        assert done == "" and 'conflict with "helm"' in said and "keep it with --no-crds" in said, said
+        assert "raycronjobs.ray.io" in said and "nothing was changed" in said
+        run("install", "--apply", "--no-crds", "--namespace", made)
+    finally:
+        kubectl("apply", "--server-side", "--force-conflicts", "--field-manager=helm", "-f", "-", stdin=manifests("--crds-only"))
+    run("install", "--apply", "--namespace", made)
+
+
+def test_what_is_not_ours(made):
+    kubectl("-n", made, "create", "serviceaccount", "mobula")
+    done, said = run("install", "--apply", "--no-crds", "--namespace", made, status=1)
+    assert done == "" and f"ServiceAccount mobula exists in namespace {made} and is not of mobula" in said
+    assert left_in(made) == {"serviceaccount/mobula"}
+
+
+def test_another_version(api, made):
+    run("install", "--apply", "--no-crds", "--namespace", made)
+    path = f"/apis/apps/v1/namespaces/{made}/deployments/mobula"
+    api.patch(path, {"metadata": {"labels": {"app.kubernetes.io/version": "0.0.1"}}})
+    done, said = run("install", "--apply", "--no-crds", "--namespace", made, status=1)
+    assert done == "" and f"mobula 0.0.1 is installed in namespace {made}: mobula upgrade" in said
+    done, _ = run("upgrade", "--no-crds", "--namespace", made)
+    assert f"Deployment/mobula in {made} changed" in done
+
+
+def test_what_does_not_become_available(api, made):
+    """A quota without pods: the words of the API server are told, what was done stays, and can be taken back."""
+    api.call("POST", f"/api/v1/namespaces/{made}/resourcequotas",
+             {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}})
+    done, said = run("install", "--apply", "--no-crds", "--namespace", made, "--timeout=4s", status=1)
+    assert "exceeded quota: none" in done and "exceeded quota: none" in said and "not available in time (--timeout)" in said
+    undo = [line.strip() for line in said.splitlines() if line.startswith("  mobula uninstall")]
+    assert undo == [f"mobula uninstall --apply --namespace={made} --watch-namespace={made}"]
+    run(*undo[0].split()[1:])
+    assert left_in(made) == set()
+
+
+def test_clusters_stay(api, made):
+    """An upgrade and an uninstall touch no pod of Ray."""
+    run("install", "--apply", "--no-crds", "--namespace", made)
+    api.call("POST", f"{V1}/namespaces/{made}/rayclusters", raycluster("c"))
+    run("uninstall", "--apply", "--namespace", made)
+    assert [c["metadata"]["name"] for c in api.get(f"{V1}/namespaces/{made}/rayclusters")["items"]] == ["c"]

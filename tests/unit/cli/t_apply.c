@@ -1,0 +1,178 @@
+/* What `mobula install --apply` reads out of manifests and answers. tests/e2e/test_apply.py has the requests. */
+#include "../test.h"
+
+#include "../../../src/cli/apply.h"
+
+static struct jval parse(const char *text, struct arena *a)
+{
+    struct err e = {0};
+    struct json *doc = arena_new(a, struct json);
+    if (!CHECK(json_parse(doc, slice_of(text), a, &e)))
+        printf("  %s\n", e.text);
+    return json_root(doc);
+}
+
+static void paths(struct arena *a)
+{
+    static const struct {
+        const char *text, *path;
+    } cases[] = {
+        {"apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n", "/api/v1/namespaces/x"},
+        {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: ns}\n", "/api/v1/namespaces/ns/configmaps/x"},
+        {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x, namespace: ns}\n", "/apis/apps/v1/namespaces/ns/deployments/x"},
+        {"apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: x, namespace: ns}\n",
+         "/apis/networking.k8s.io/v1/namespaces/ns/networkpolicies/x"},
+        {"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x.y}\n",
+         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/x.y"},
+        {"apiVersion: v1\nkind: ConfigMap\n", NULL},
+        {"apiVersion: v1\nmetadata: {name: x}\n", NULL},
+        {"kind: ConfigMap\nmetadata: {name: x}\n", NULL},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct apply p = {.a = a};
+        struct err e = {0};
+        test_case("path %zu", i);
+        CHECK(apply_read(&p, slice_of(cases[i].text), &e) == (cases[i].path != NULL));
+        if (cases[i].path)
+            CHECK_STR(p.list[0].path, cases[i].path);
+        else
+            CHECK_STR(slice_of(e.text), "document 1 has no apiVersion, kind or name");
+    }
+}
+
+static void limits(struct arena *a)
+{
+    const struct slice one = SLICE("---\n{apiVersion: v1, kind: Namespace, metadata: {name: x}}\n");
+    struct buf text;
+    buf_init(&text, MIB);
+    for (int i = 0; i < APPLY_OBJECTS_MAX; i++)
+        buf_put(&text, one);
+    struct apply p = {.a = a};
+    struct err e = {0};
+    test_case("APPLY_OBJECTS_MAX");
+    CHECK(apply_read(&p, buf_slice(&text), &e) && p.count == APPLY_OBJECTS_MAX);
+    buf_put(&text, one);
+    CHECK(!apply_read(&p, buf_slice(&text), &e) && e.code == ERR_LIMIT);
+    buf_free(&text);
+}
+
+#define OURS "\"app.kubernetes.io/name\":\"mobula\""
+
+static void judges(struct arena *a)
+{
+    static const struct {
+        const char *kind, *there, *error; /* error NULL: it is applied */
+        bool replaces, force;
+    } cases[] = {
+        {"Role", "{\"metadata\":{\"resourceVersion\":\"7\",\"labels\":{" OURS "}}}", NULL, .force = true},
+        {"Role", "{\"metadata\":{\"resourceVersion\":\"7\"}}", "Role x exists in namespace n and is not of mobula", .force = false},
+        {"Role", "{\"metadata\":{\"labels\":{\"app.kubernetes.io/name\":\"other\"}}}", "is not of mobula", .force = false},
+        {"Role", "{\"metadata\":{\"deletionTimestamp\":\"t\",\"labels\":{" OURS "}}}", "Role x is being deleted: wait until it is gone",
+         .force = true},
+        {"Role", "{\"metadata\":{\"labels\":{" OURS "},\"annotations\":{\"meta.helm.sh/release-name\":\"r\"}}}",
+         "belongs to the Helm release r: use helm upgrade", .force = true},
+        {"Namespace", "{\"metadata\":{}}", NULL, .force = false},
+        {"Namespace", "{\"metadata\":{\"deletionTimestamp\":\"t\"}}",
+         "Namespace x is being deleted: wait until it is gone, or choose another", .force = false},
+        {"CustomResourceDefinition", "{\"metadata\":{}}", NULL, .force = false},
+        {"CustomResourceDefinition", "{\"metadata\":{\"labels\":{" OURS "}}}", NULL, .force = true},
+        {"Deployment", "{\"metadata\":{\"labels\":{" OURS ",\"app.kubernetes.io/version\":\"" MOBULA_VERSION "\"}}}", NULL, .force = true},
+        {"Deployment", "{\"metadata\":{\"labels\":{" OURS ",\"app.kubernetes.io/version\":\"0.0.1\"}}}",
+         "mobula 0.0.1 is installed in namespace n: mobula upgrade", .force = true},
+        {"Deployment", "{\"metadata\":{\"labels\":{" OURS ",\"app.kubernetes.io/version\":\"0.0.1\"}}}", NULL, .replaces = true,
+         .force = true},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct apply_object o = {.kind = slice_of(cases[i].kind), .name = SLICE("x"), .ns = SLICE("n")};
+        struct err e = {0};
+        test_case("judge %zu", i);
+        CHECK(apply_judge(&o, parse(cases[i].there, a), cases[i].replaces, a, &e) == (cases[i].error == NULL));
+        CHECK(!cases[i].error || strstr(e.text, cases[i].error));
+        CHECK(o.force == cases[i].force);
+    }
+}
+
+static void waits(struct arena *a)
+{
+    static const struct {
+        const char *deployment, *why; /* NULL: it is available */
+    } cases[] = {
+        {"{\"metadata\":{\"generation\":1},\"spec\":{\"replicas\":1}}", "the controller manager has not looked at it yet"},
+        {"{\"metadata\":{\"generation\":2},\"spec\":{\"replicas\":1},\"status\":{\"observedGeneration\":1,\"availableReplicas\":1}}",
+         "the controller manager has not looked at it yet"},
+        {"{\"metadata\":{\"generation\":2},\"spec\":{\"replicas\":2},"
+         "\"status\":{\"observedGeneration\":2,\"availableReplicas\":2,\"updatedReplicas\":1,\"replicas\":3}}",
+         "1 of 2 pods are ready"},
+        {"{\"metadata\":{\"generation\":2},\"spec\":{\"replicas\":1},"
+         "\"status\":{\"observedGeneration\":2,\"availableReplicas\":1,\"updatedReplicas\":1,\"replicas\":2}}",
+         "1 of 1 pods are ready"},
+        {"{\"metadata\":{\"generation\":2},\"spec\":{\"replicas\":2},"
+         "\"status\":{\"observedGeneration\":2,\"availableReplicas\":2,\"updatedReplicas\":2,\"replicas\":2}}",
+         NULL},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct slice why = SLICE_NONE;
+        test_case("available %zu", i);
+        CHECK(apply_available(parse(cases[i].deployment, a), a, &why) == (cases[i].why == NULL));
+        if (cases[i].why)
+            CHECK_STR(why, cases[i].why);
+    }
+    test_case("what keeps a pod");
+    CHECK_STR(apply_pod_words(parse("{\"metadata\":{\"name\":\"p\"},\"status\":{\"containerStatuses\":[{\"state\":{\"waiting\":"
+                                    "{\"reason\":\"ErrImagePull\",\"message\":\"no such host\"}}}]}}",
+                                    a),
+                              a),
+              "pod p: ErrImagePull no such host");
+    CHECK_STR(apply_pod_words(parse("{\"metadata\":{\"name\":\"p\"},\"status\":{\"containerStatuses\":[{\"state\":{\"terminated\":"
+                                    "{\"exitCode\":2}}}]}}",
+                                    a),
+                              a),
+              "pod p ended with status 2: kubectl logs says why");
+    CHECK_STR(apply_pod_words(parse("{\"metadata\":{\"name\":\"p\"},\"status\":{\"conditions\":[{\"type\":\"PodScheduled\","
+                                    "\"status\":\"False\",\"message\":\"0/3 nodes\"}]}}",
+                                    a),
+                              a),
+              "pod p: 0/3 nodes");
+    CHECK(slice_empty(apply_pod_words(parse("{\"metadata\":{\"name\":\"p\"}}", a), a)));
+}
+
+static void remedies(void)
+{
+    static const struct {
+        struct apply_object o;
+        struct ask_answer answer;
+        const char *says;
+    } cases[] = {
+        {{.kind = SLICE("CustomResourceDefinition")}, {.code = 409, .reason = KUBE_CONFLICT, .manager_conflict = true}, "--no-crds"},
+        {{.kind = SLICE("Role"), .ns = SLICE("n")}, {.code = 409, .reason = KUBE_CONFLICT, .manager_conflict = true}, "another tool"},
+        {{.kind = SLICE("Role"), .ns = SLICE("n")},
+         {.code = 403, .reason = KUBE_FORBIDDEN, .namespace_terminating = true},
+         "is being deleted"},
+        {{.kind = SLICE("CustomResourceDefinition")}, {.code = 403, .reason = KUBE_FORBIDDEN}, "--crds-only"},
+        {{.kind = SLICE("Role"), .ns = SLICE("n")}, {.code = 403, .reason = KUBE_FORBIDDEN}, "admin of the namespace"},
+        {{.kind = SLICE("Role"), .ns = SLICE("n")},
+         {.code = 403, .reason = KUBE_FORBIDDEN, .message = SLICE("… RBAC permissions not currently held: …")},
+         "every right in it"},
+        {{.kind = SLICE("ConfigMap"), .ns = SLICE("n")},
+         {.code = 403, .reason = KUBE_FORBIDDEN, .message = SLICE("exceeded quota: q")},
+         "raise the quota"},
+        {{.kind = SLICE("Role"), .ns = SLICE("n")}, {.code = 422, .reason = KUBE_INVALID}, ""},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("remedy %zu", i);
+        const char *says = apply_remedy(&cases[i].o, &cases[i].answer);
+        CHECK(cases[i].says[0] ? strstr(says, cases[i].says) != NULL : says[0] == '\0');
+    }
+}
+
+int main(void)
+{
+    struct arena a = {0};
+    paths(&a);
+    limits(&a);
+    judges(&a);
+    waits(&a);
+    remedies();
+    arena_free(&a);
+    return test_done();
+}
