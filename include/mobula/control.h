@@ -250,7 +250,7 @@ struct op {
     int64_t workers_from_ms;            /* see cluster_view */
     struct log_memory said[SAID_KINDS]; /* suppresses repeated log lines, see say_once */
     struct operator_stats stats;
-    struct health *health, *metrics;
+    struct serve *health, *metrics;
     struct now now;   /* of the present step */
     int64_t since_us; /* wall clock minus monotonic clock, as last seen: a change means that the wall clock was set; 0: not yet */
 };

@@ -69,6 +69,11 @@ enum {
     NET_IDLE_MS = 60 * 1000,    /* an idle link is closed; the server would close it at 90 s */
 };
 
+/* serve */
+enum {
+    LIMIT_SERVE_ANSWER = LIMIT_HTTP_BODY,
+};
+
 /* kube */
 enum {
     LIMIT_KUBE_CALLS = 4096,   /* calls queued or in flight */

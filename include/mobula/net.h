@@ -171,10 +171,11 @@ struct loop *loop_new(struct net_allow *allow, struct err *e); /* allow stays th
 void loop_free(struct loop *l);                                /* ends every link at once: their pointers are dead */
 struct net *loop_net(struct loop *l);
 /* Listens on "HOST:PORT", ":PORT" or "[V6]:PORT"; each accepted connection becomes an open plain link, and accept is called with it to set
- * its owner (it may close it, and without an owner it is closed). At most LIMIT_NET_ACCEPTED of each listener are open at a time: for one
- * more the oldest fails with ERR_LIMIT. "0" as PORT picks one: *port. */
+ * its owner (it may close it, and without an owner it is closed). At most `most` of each listener are open at a time: for one more the
+ * oldest fails with ERR_LIMIT. "0" as PORT picks one: *port. */
 struct link_accept {
     void (*accept)(struct link_accept *a, struct link *l, struct now now);
+    uint32_t most; /* 0: LIMIT_NET_ACCEPTED */
 };
 bool loop_listen(struct loop *l, struct slice address, struct link_accept *accept, uint16_t *port, struct err *e);
 /* Waits until something happened, a signal came or the deadline passed; moves bytes; returns the time. Links that have news are then found

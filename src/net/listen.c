@@ -11,6 +11,11 @@ uint32_t listener_wants(const struct listener *s)
     return s->loop->now.mono_ms < s->loop->accept_pause_ms ? 0U : EPOLLIN;
 }
 
+static unsigned most_of(const struct listener *s)
+{
+    return s->accept->most ? s->accept->most : LIMIT_NET_ACCEPTED;
+}
+
 /* The oldest of the listener's connections, when it has no place for another one. */
 static struct wire *surplus(const struct listener *s)
 {
@@ -22,7 +27,7 @@ static struct wire *surplus(const struct listener *s)
         held++;
         oldest = w;
     }
-    return held < LIMIT_NET_ACCEPTED ? NULL : oldest;
+    return held < most_of(s) ? NULL : oldest;
 }
 
 /* Whoever is new gets in, and the oldest goes at once. Were the new ones to wait instead, as many silent visitors as there are places would
@@ -31,13 +36,14 @@ static void give_way(struct wire *w)
 {
     struct loop *l = w->loop;
     if (log_limit_pass(&l->surplus_log, l->now))
-        log_warn("more connections came than are kept open (LIMIT_NET_ACCEPTED): the oldest is closed for each new one",
-                 LF_CSTR("oldest", w->peer), LF_INT("limit", LIMIT_NET_ACCEPTED));
+        log_warn("more connections came than are kept open: the oldest is closed for each new one", LF_CSTR("oldest", w->peer),
+                 LF_INT("limit", most_of(w->listener)));
     if (w->step == WIRE_CLOSING) {
         wire_gone(w);
         return;
     }
-    err_set(&w->link.error, ERR_LIMIT, "%s gave way to a newer connection: LIMIT_NET_ACCEPTED is %d", w->peer, LIMIT_NET_ACCEPTED);
+    err_set(&w->link.error, ERR_LIMIT, "%s gave way to a newer connection: %u of one listener are kept open", w->peer,
+            most_of(w->listener));
     wire_fail(w);
 }
 

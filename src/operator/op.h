@@ -3,11 +3,10 @@
 #define MOBULA_OP_H
 
 #include <mobula/kinds.h>
+#include <mobula/serve.h>
 
 /* health.c, metrics.c */
-struct health *health_new(struct op *op, bool metrics);
-void health_free(struct health *h);
-struct link_accept *health_accept(struct health *h);
+struct serve *health_new(struct op *op, bool figures);
 void metrics_write(const struct op *op, struct buf *b);
 
 #endif

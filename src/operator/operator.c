@@ -44,8 +44,8 @@ void operator_free(struct op *op)
 {
     if (!op)
         return;
-    health_free(op->health);
-    health_free(op->metrics);
+    serve_free(op->health);
+    serve_free(op->metrics);
     if (op->lease)
         kube_lease_free(op->lease);
     kube_events_free(op->events);
@@ -196,12 +196,12 @@ bool operator_stop(struct op *op, struct now now)
 
 struct link_accept *operator_health(struct op *op)
 {
-    return health_accept(op->health);
+    return serve_accept(op->health);
 }
 
 struct link_accept *operator_metrics(struct op *op)
 {
-    return health_accept(op->metrics);
+    return serve_accept(op->metrics);
 }
 
 bool operator_ready(const struct op *op, struct now now, struct buf *why)

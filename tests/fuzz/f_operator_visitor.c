@@ -14,7 +14,7 @@ static void check_answer(struct slice out)
         return;
     http_reader_init(&r, HTTP_RESPONSES);
     if (http_read(&r, &out, &body, &e) != HTTP_HEAD || r.keep_alive ||
-        (r.status != 200 && r.status != 404 && r.status != 405 && r.status != 503))
+        (r.status != 200 && r.status != 400 && r.status != 404 && r.status != 405 && r.status != 431 && r.status != 503))
         abort();
     enum http_step step = HTTP_BODY;
     while (step == HTTP_BODY)

@@ -4,7 +4,7 @@
 
 struct rig {
     struct fake f;
-    struct health *health;
+    struct serve *health;
     struct fakelink *visitor;
 };
 
@@ -15,14 +15,14 @@ static void start(struct rig *r)
     fake_init(&r->f);
     r->health = health_new(NULL, false);
     struct link *l = net_open(&r->f.net, &nobody, NULL, TIME_NEVER, NULL);
-    struct link_accept *accept = health_accept(r->health);
+    struct link_accept *accept = serve_accept(r->health);
     accept->accept(accept, l, r->f.now);
     r->visitor = r->f.links[r->f.count - 1];
 }
 
 static void finish(struct rig *r)
 {
-    health_free(r->health);
+    serve_free(r->health);
     fake_free(&r->f);
 }
 
