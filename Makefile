@@ -12,7 +12,7 @@
 VERSION := 0.1.0
 
 # Lowest first. A room knows only those before it, and so its tests are linked with only those.
-ROOMS := base json yaml tls http net serve kube grpc heads ray scale shape reconcile control kinds hub operator cli
+ROOMS := base json yaml tls http net serve kube grpc heads remote ray scale shape reconcile control kinds hub operator cli
 
 all: mobula
 
@@ -220,7 +220,7 @@ $(foreach way,static test cover,$(foreach u,$(UNIT),$(eval \
 $(foreach way,test cover,$(foreach f,$(FUZZ),$(eval \
     $(call program,$(way),$(DIR_$(way))/fuzz/$(f),tests/fuzz/f_$(f) tests/fuzz/replay,$(call fuzz_room,$(f))))))
 # Targets that read JSON have a mutator that knows what JSON is.
-FUZZ_JSON := cli_explain json_parse json_patch kube_exec kube_status legacy operator_answers \
+FUZZ_JSON := remote_answer cli_explain json_parse json_patch kube_exec kube_status legacy operator_answers \
     operator_objects ray_auth ray_dash raycluster rayjob reconcile_job
 $(foreach f,$(FUZZ),$(eval $(call program,fuzz,build/fuzz/$(f),\
     tests/fuzz/f_$(f) $(if $(filter $(f),$(FUZZ_JSON)),tests/fuzz/mutate_json),$(call fuzz_room,$(f)))))

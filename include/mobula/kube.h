@@ -28,6 +28,8 @@ struct kube_config {
     struct slice path_prefix; /* "" or "/k8s/clusters/c-1", no slash at the end */
     struct slice namespace_;  /* of the context or the service account; "default" when neither says */
     struct slice source;      /* "in-cluster" or the file, for messages */
+    const char *name;         /* of the server, in messages: "API server" */
+    const char *setting;      /* that names the server: for the allowlist's message */
     struct tls_trust *trust;
     struct tls_identity *identity;
     bool use_proxy;
@@ -43,6 +45,15 @@ struct kube_config {
 /* A kubeconfig entry that is named twice counts as it stands first. auth-provider is refused by name, and so is an exec plugin without
  * allow_exec. An https server without certificate-authority is checked against the machine's own CA bundle. */
 struct kube_config *kube_config_load(const struct kube_config_options *o, struct err *e);
+/* Another server that is called in the same way, with a bearer token. */
+struct kube_config_url {
+    const char *url; /* https://HOST[:PORT][/PREFIX]; http:// only to this machine itself: no token goes over a network in the clear */
+    const char *setting, *name; /* as in struct kube_config */
+    const char *token_file;     /* read again while it is used */
+    struct slice token;         /* without token_file; empty: none */
+    const char *ca_file;        /* read again too; NULL: the machine's own CA bundle */
+};
+struct kube_config *kube_config_url(const struct kube_config_url *o, struct err *e);
 void kube_config_free(struct kube_config *c);
 /* The value of the Authorization header, or empty. Never logged. */
 struct slice kube_config_authorization(const struct kube_config *c);

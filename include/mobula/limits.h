@@ -158,6 +158,27 @@ enum {
 };
 #define LIMIT_RAY_AMOUNT INT64_C(100000000000000) /* units of one resource on one node: 91 TiB of memory */
 
+/* remote: the control plane's call, and how it is answered */
+enum {
+    LIMIT_REMOTE_BODY = MIB,            /* of a request, and of an answer */
+    LIMIT_REMOTE_DEPTH = 32,            /* of an answer */
+    LIMIT_REMOTE_REVISION = 64,         /* bytes */
+    LIMIT_REMOTE_ITEMS = 4096,          /* workloads in one answer */
+    LIMIT_REMOTE_QUESTIONS = 64,        /* in one answer */
+    LIMIT_REMOTE_WORKLOADS = 20 * 1000, /* that one operator keeps */
+    REMOTE_REPORT = 512 * KIB,          /* bytes that one request reports; the rest goes with the next … */
+    REMOTE_REPORT_LEAST = 16 * KIB,     /* … and so many after a server that took none */
+    REMOTE_WAIT_S = 25,                 /* an answer without news is held for so long: shorter than what a NAT remembers */
+    REMOTE_CALL_MS = 45 * 1000,         /* a call, from its first byte to the answer's last */
+    REMOTE_BEGIN_MS = 10 * 1000,        /* a call that was not sent by then is made anew */
+    REMOTE_LEAST_MS = 1000,             /* between two calls to a server that does not hold its answers */
+    REMOTE_SOON_MS = 100,               /* between two calls that bring news */
+    REMOTE_PUSH_MS = 250,               /* changes of statuses are gathered for so long */
+    REMOTE_BACKOFF_MS = 1000,           /* after a call that failed, growing to the next … */
+    REMOTE_BACKOFF_MAX_MS = 60 * 1000,
+    REMOTE_RETRY_AFTER_MAX_MS = 5 * 60 * 1000, /* … and the longest Retry-After that is obeyed */
+};
+
 /* shape: what the ConfigMap of instance types may hold */
 enum {
     LIMIT_SHAPE_TYPES = 2000,

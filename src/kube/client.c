@@ -1,6 +1,8 @@
 #include "client.h"
 #include "config.h"
 
+#include <stdio.h>
+
 /* ---- credentials ---- */
 
 static void client_reload(struct kube_client *c, struct now now, bool at_once)
@@ -48,14 +50,18 @@ void client_trouble(struct kube_client *c, const struct err *why, struct now now
     if (!log_limit_pass(&c->trouble_log, now))
         return;
     c->trouble_said = true;
-    log_warn("the API server cannot be used", LF("server", c->config->host), LF_INT("port", c->config->port),
-             LF_CSTR("step", err_code_name(why->code)), LF_CSTR("error", why->text), LF("config", c->config->source));
+    char what[64];
+    snprintf(what, sizeof what, "the %s cannot be used", c->config->name);
+    log_warn(what, LF("server", c->config->host), LF_INT("port", c->config->port), LF_CSTR("step", err_code_name(why->code)),
+             LF_CSTR("error", why->text), LF("config", c->config->source));
 }
 
 void client_well(struct kube_client *c, struct now now)
 {
+    char what[64];
+    snprintf(what, sizeof what, "the %s answers again", c->config->name);
     if (c->trouble_said)
-        log_info("the API server answers again", LF("server", c->config->host));
+        log_info(what, LF("server", c->config->host));
     c->trouble_said = false;
     c->stats.trouble = (struct err){0};
     c->stats.last_ok_ms = now.mono_ms;
@@ -72,8 +78,8 @@ void client_goes_on(struct kube_client *c, struct now now)
 void client_denied(struct kube_client *c, const struct kube_status *status, struct now now)
 {
     struct err e = {0};
-    err_set(&e, ERR_STATUS, "401 Unauthorized: the API server does not accept the credentials of %.*s (%s)", SLICE_ARG(c->config->source),
-            status->message);
+    err_set(&e, ERR_STATUS, "401 Unauthorized: the %s does not accept the credentials of %.*s (%s)", c->config->name,
+            SLICE_ARG(c->config->source), status->message);
     client_trouble(c, &e, now);
 }
 

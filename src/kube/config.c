@@ -82,9 +82,11 @@ static bool apply_settings(struct kube_config *c, struct err *e)
     return find_proxy(c, s, &p->arena, e);
 }
 
-static struct kube_config *config_new(void)
+static struct kube_config *config_new(const char *name, const char *setting)
 {
     struct kube_config *c = mem_alloc(sizeof *c);
+    c->name = name;
+    c->setting = setting;
     c->private_ = mem_alloc(sizeof *c->private_);
     buf_init(&c->private_->authorization, LIMIT_KUBE_TOKEN + 16);
     return c;
@@ -104,7 +106,7 @@ static struct kube_config *config_finish(struct kube_config *c, bool found, stru
 
 struct kube_config *kube_config_incluster(const char *dir, struct err *e)
 {
-    struct kube_config *c = config_new();
+    struct kube_config *c = config_new("API server", "KUBERNETES_SERVICE_HOST");
     c->in_cluster = true;
     return config_finish(c, kube_incluster_read(dir, &c->private_->arena, &c->private_->settings, e), e);
 }
@@ -113,8 +115,29 @@ struct kube_config *kube_config_load(const struct kube_config_options *o, struct
 {
     if (!o->kubeconfig && slice_empty(slice_of(getenv("KUBECONFIG"))) && getenv("KUBERNETES_SERVICE_HOST"))
         return kube_config_incluster(KUBE_SERVICE_ACCOUNT_DIR, e);
-    struct kube_config *c = config_new();
+    struct kube_config *c = config_new("API server", "--kubeconfig");
     return config_finish(c, find_kubeconfig(o, &c->private_->arena, &c->private_->settings, e), e);
+}
+
+static bool is_this_machine(struct slice host)
+{
+    return slice_eq(host, SLICE("localhost")) || slice_eq(host, SLICE("::1")) || (net_is_ip(host) && slice_starts(host, SLICE("127.")));
+}
+
+struct kube_config *kube_config_url(const struct kube_config_url *o, struct err *e)
+{
+    struct kube_config *c = config_new(o->name, o->setting);
+    struct kube_settings *s = &c->private_->settings;
+    struct arena *a = &c->private_->arena;
+    struct kube_url url;
+    s->source = slice_of(o->setting);
+    s->server = arena_dup(a, slice_of(o->url));
+    s->token = (struct kube_secret){.path = o->token_file, .data = o->token_file ? SLICE_NONE : arena_dup(a, o->token)};
+    s->ca.path = o->ca_file;
+    bool sound = kube_url_parse(s->server, "URL", &url, e) &&
+                 (url.tls || is_this_machine(url.host) ||
+                  err_set(e, ERR_CONFIG, "https:// is needed: http:// would show the token to everybody on the way"));
+    return config_finish(c, sound, e);
 }
 
 void kube_config_free(struct kube_config *c)
@@ -159,7 +182,6 @@ void kube_config_endpoint(const struct kube_config *c, struct endpoint *out)
 
 bool kube_config_allow(const struct kube_config *c, struct net_allow *allow, struct err *e)
 {
-    const char *setting = c->in_cluster ? "KUBERNETES_SERVICE_HOST" : "--kubeconfig";
-    return net_allow_add(allow, c->host, c->port, setting, e) &&
+    return net_allow_add(allow, c->host, c->port, c->setting, e) &&
            (!c->use_proxy || net_allow_add(allow, c->proxy.host, c->proxy.port, "HTTPS_PROXY or proxy-url", e));
 }

@@ -235,6 +235,7 @@ static struct kube_config *fake_config(void)
     c->insecure = true; /* nothing to load: TLS is the network's business */
     c->namespace_ = SLICE("default");
     c->source = SLICE("test");
+    c->name = "API server";
     return c;
 }
 

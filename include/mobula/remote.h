@@ -1,0 +1,87 @@
+/* remote: the operator's side of the control plane's wire. It is one call, POST /v1/sync, made again and again over one connection that
+ * this process has opened (docs/api/openapi.yaml). What is asked for and reported is state: a call or an answer that is lost, doubled, late
+ * or out of order does no harm.
+ *
+ * An answer is the word of a stranger. It is read whole or not at all; what its workloads ask for is not looked into here. A second call
+ * goes out beside one whose answer is held back when there is something to report: of its answer only the questions are used, so that
+ * workloads come in the order of one conversation. */
+#ifndef MOBULA_REMOTE_H
+#define MOBULA_REMOTE_H
+
+#include <mobula/kube.h>
+
+enum { REMOTE_PROTOCOL = 1 };
+
+/* ---- answers ---- */
+
+struct remote_item {
+    struct slice uid, project, name; /* checked: a uid, a namespace, an object's name */
+    int64_t generation;              /* 1 or more */
+    struct slice spec;               /* bytes of a JSON object */
+    bool gone;                       /* everything made from it is to be deleted: only uid is set */
+};
+
+struct remote_question {
+    struct slice id, kind;
+    struct jval all;
+};
+
+/* Everything lies in the text and the arena given to the reader. */
+struct remote_answer {
+    struct slice revision;
+    bool full, more;
+    bool fresh; /* full: the first page of a list */
+    struct remote_item *items;
+    uint32_t count;
+    uint32_t bad; /* items that were left out, because they are not what the protocol allows; why: the first of them */
+    struct err why;
+    struct remote_question *questions;
+    uint32_t question_count;
+    bool wants_types, wants_nodes;
+    int64_t retry_after_ms;
+};
+bool remote_read(struct slice text, struct arena *a, struct remote_answer *out, struct err *e);
+
+/* A refusal in one line: "409 CloudInUse: …: …". What the body does not say, the status says. */
+enum { REMOTE_WORDS = ERR_TEXT_MAX };
+void remote_refusal(int status, struct slice body, char out[REMOTE_WORDS]);
+
+/* ---- the client ---- */
+
+struct remote_user {
+    /* Writes members of a request: statuses, health and so on, some `room` bytes at most. Returns whether there is more than fits. call:
+     * the number of this one. */
+    bool (*tell)(void *owner, struct jout *w, size_t room, uint64_t call);
+    void (*told)(void *owner, uint64_t call, bool taken); /* the server has what that call has told; or it is to be told again */
+    /* What it brings must be kept when this returns: the next call says so. */
+    void (*heard)(void *owner, const struct remote_answer *a, struct now now);
+    void (*asked)(void *owner, const struct remote_question *q, struct now now);
+};
+
+struct remote_options {
+    struct slice cloud, instance, lease, version; /* as in the protocol */
+    uint64_t seed;
+    const struct remote_user *user;
+    void *owner;
+};
+
+struct remote;
+/* config stays the caller's, and the slices. */
+struct remote *remote_new(struct net *net, struct kube_config *config, const struct remote_options *o);
+void remote_free(struct remote *r);
+/* Only the leader calls. Each start begins with an empty revision: everything is asked for anew. Answers to calls before are ignored. */
+void remote_start(struct remote *r, struct now now);
+void remote_stop(struct remote *r);
+void remote_push(struct remote *r, struct now now);    /* there is something to tell */
+void remote_renew(struct remote *r, struct now now);   /* reads the token and the CA again now */
+int64_t remote_tick(struct remote *r, struct now now); /* call it after every net_dispatch; returns when to call again */
+
+struct remote_stats {
+    uint64_t calls, failures; /* sent; refused, unreadable or unanswered */
+    uint64_t items, bad;      /* workloads that came; those that were left out */
+    int64_t heard_us;         /* wall clock: the last answer that could be used; 0: none */
+    struct err trouble;       /* why the last call failed; ERR_NONE: it did not */
+};
+const struct remote_stats *remote_stats(const struct remote *r);
+
+#endif
