@@ -13,6 +13,7 @@
 #include <mobula/heads.h>
 #include <mobula/operator.h>
 #include <mobula/reconcile.h>
+#include <mobula/shape.h>
 
 #include <stdio.h>
 
@@ -266,6 +267,23 @@ enum child_news {
     CHILD_RESTORED, /* it counted as being deleted, and a list shows that it is not */
 };
 
+/* What `mobula explain` asks a kind for: see kind.preview. */
+struct preview {
+    struct ray_options ray;
+    const struct shape_types *types; /* NULL: instance types are not applied */
+    bool submitter_pods;             /* as in operator_options */
+    int64_t now_us;
+    /* Takes one object that would be made, as JSON, and shows what would be made of that. False: p->err says why not. */
+    bool (*put)(struct preview *p, struct slice object);
+    const void *to; /* put's own */
+    struct arena *arena;
+    struct ray_errors *errors; /* of the object itself */
+    struct slice note;         /* why not all of it is made; empty: all is */
+    struct err err;
+};
+/* The uid that an object without one has in a preview. Names end in letters that are made of it, which only the API server gives. */
+#define PREVIEW_UID "00000000-0000-0000-0000-000000000000"
+
 struct kind {
     const char *name; /* "RayCluster" */
     const char *word; /* "cluster": the key of its name in log lines */
@@ -304,8 +322,15 @@ struct kind {
                         struct cluster *c); /* the generation changed: doubts about children get their first, short wait again */
     bool (*unsettled)(struct op *op, struct cluster *c); /* true: a list of its children was requested, and the decision waits for it */
     int64_t (*recall)(struct op *op, struct cluster *c); /* ends doubts that a list disproved; returns when the next one is due */
-    const char *gone;                                    /* log message for a DELETED event: "cluster deleted" */
-    bool creation;                                       /* creationTimestamp is part of what is decided on */
+    /* For the command line; both NULL: nobody writes a manifest of it. A kind with `check` is a custom resource of ours, whose definition
+     * is airgap/crds/PLURAL.yaml. */
+    /* Every error of an object, and notes about what is accepted and has no effect. */
+    void (*check)(struct jval object, struct arena *a, struct ray_errors *errors, struct ray_errors *notes);
+    /* Hands out what would be made of the object in an empty namespace. False: p->errors or p->err says why not. NULL: it is not shown. */
+    bool (*preview)(struct jval object, struct preview *p);
+
+    const char *gone;    /* log message for a DELETED event: "cluster deleted" */
+    bool creation;       /* creationTimestamp is part of what is decided on */
     bool optional;       /* readiness does not wait for its list: the Role of an older installation has no right to it */
     bool finalizers;     /* metadata.finalizers is kept and decided on */
     bool by_wall_clock;  /* its deadlines are wall clock times: decided again when the clock is set */
@@ -314,6 +339,8 @@ struct kind {
 extern const struct kind *const kinds[]; /* lowest first, ended by NULL */
 
 uint32_t kind_count(void);
+/* Whether --kinds has this kind. One that it excludes counts as absent, and nothing waits for it. */
+bool wanted_kind(const struct kind *k, enum operator_kinds which);
 
 /* ---- the files of this room ---- */
 

@@ -52,8 +52,11 @@ void object_deleting(struct op *op, struct cluster *c); /* its end is the watch'
 /* It cannot be made: counted, and told under this reason of an event. */
 void object_refused(struct op *op, struct cluster *c, const struct verb *what, const char *text);
 
-/* raycronjob/read.c: every error of a RayCronJob, and what is accepted and has no effect (see ray_job_notes) */
-void raycronjob_check(struct jval object, struct arena *a, struct ray_errors *errors, struct ray_errors *notes);
+/* NAME/manifest.c: kind.check and kind.preview */
+void raycluster_check(struct jval object, struct arena *a, struct ray_errors *errors, struct ray_errors *notes);
+void rayjob_check(struct jval object, struct arena *a, struct ray_errors *errors, struct ray_errors *notes);
+bool raycluster_preview(struct jval object, struct preview *p);
+bool rayjob_preview(struct jval object, struct preview *p);
 
 /* decide, read and kept of struct kind */
 int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p);

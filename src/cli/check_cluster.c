@@ -2,6 +2,7 @@
 #include "check.h"
 #include "embed.h"
 
+#include <mobula/kinds.h>
 #include <mobula/pod.h>
 #include <mobula/yaml.h>
 
@@ -44,23 +45,23 @@ void check_definition(struct check *c, struct jval have, struct jval ours)
 
 void check_definitions(struct check *c)
 {
-    static const char *const ours[] = {EMBED_CRD_RAY, EMBED_CRD_JOB, EMBED_CRD_CRONJOB};
     struct slice files = embed_all(c->a);
-    for (size_t i = 0; i < COUNT_OF(ours); i++) {
+    for (size_t i = 0; kinds[i]; i++) {
+        if (!kinds[i]->check || !wanted_kind(kinds[i], OPERATOR_RAY_IO))
+            continue;
         struct yaml_docs docs;
         struct json doc;
         struct jval have;
         struct err e = {0};
         bool absent;
-        if (!yaml_parse(embed_file(files, ours[i]), c->a, &docs, &e) || !json_parse(&doc, docs.docs[0].json, c->a, &e))
-            fatal("check: %s: %s", ours[i], e.text);
-        struct slice name = json_get_str(json_root(&doc), "metadata.name", c->a);
-        struct slice path = arena_printf(c->a, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/%.*s", SLICE_ARG(name));
+        if (!yaml_parse(embed_definition(files, kinds[i]->plural), c->a, &docs, &e) || !json_parse(&doc, docs.docs[0].json, c->a, &e))
+            fatal("check: %s: %s", kinds[i]->plural, e.text);
+        struct slice path = arena_printf(c->a, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/%s", kinds[i]->plural);
         if (check_get(c, path, &have, &absent))
             check_definition(c, have, json_root(&doc));
         else if (absent)
-            check_say(c, CHECK_WARN, "mobula install --print --crds-only | kubectl apply --server-side -f -", "%.*s is not installed",
-                      SLICE_ARG(name));
+            check_say(c, CHECK_WARN, "mobula install --print --crds-only | kubectl apply --server-side -f -", "%s is not installed",
+                      kinds[i]->plural);
     }
 }
 

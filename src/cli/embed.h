@@ -5,11 +5,7 @@
 
 #include <mobula/base.h>
 
-#define EMBED_CRD_RAY "airgap/crds/rayclusters.ray.io.yaml"
-#define EMBED_CRD_LEGACY "airgap/crds/rayclusters.cluster.ray.io.yaml"
-#define EMBED_CRD_JOB "airgap/crds/rayjobs.ray.io.yaml"
 #define EMBED_EGRESS "src/cli/egress_domains.txt"
-#define EMBED_CRD_CRONJOB "airgap/crds/raycronjobs.ray.io.yaml"
 #define EMBED_CRD_CLOUD "airgap/crds/clouds.mobula.dev.yaml" /* these three are for the cluster of a control plane */
 #define EMBED_CRD_COMPUTE_CONFIG "airgap/crds/computeconfigs.mobula.dev.yaml"
 #define EMBED_CRD_WORKLOAD "airgap/crds/workloads.mobula.dev.yaml"
@@ -19,5 +15,9 @@
 struct slice embed_all(struct arena *a);
 /* The text of one of them, which must be there: a path from the repository's root. */
 struct slice embed_file(struct slice all, const char *path);
+/* The same, empty if it is not there. */
+struct slice embed_optional(struct slice all, const char *path);
+/* The definition of a kind, by its struct kind.plural. */
+struct slice embed_definition(struct slice all, const char *plural);
 
 #endif

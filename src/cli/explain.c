@@ -3,209 +3,111 @@
 #include "findings.h"
 #include "manifest.h"
 
-#include <mobula/reconcile.h>
-
 #include <stdio.h>
-
-/* Names end in letters that are made of the uid, which only the API server gives. */
-#define NO_UID "00000000-0000-0000-0000-000000000000"
 
 enum { EXPLAIN_OUTPUT_MAX = 512 * MIB };
 
-/* ---- a namespace in which all that was decided came true at once ---- */
+/* ---- one document ---- */
 
-struct world {
+/* What is the same for all objects of a document, those that are made of its own among them. */
+struct shown {
     const struct explain_how *how;
-    const struct ray_cluster *cluster;
-    const struct pod **pods;
-    uint32_t count, cap;
-    struct service head_service, headless_service;
-    bool has_head_service, has_headless_service;
-    uint32_t accounts; /* as in cluster_view */
+    const char *file;
+    const struct yaml_doc *doc;
     struct arena *arena;
-    struct buf *out;
-    struct err err;
+    struct buf *out, *notes;
 };
 
-static bool put_object(struct world *w, struct slice object)
+static bool write_object(const struct explain_how *how, struct slice object, struct buf *out, struct err *e)
 {
-    if (!w->how->json)
-        return buf_put(w->out, SLICE("---\n")) && yaml_write(object, w->out, &w->err);
-    char last = w->out->len ? w->out->ptr[w->out->len - 1] : '[';
-    return (last == '[' || buf_put(w->out, SLICE(",\n"))) && buf_put(w->out, object);
+    if (!how->json)
+        return buf_put(out, SLICE("---\n")) && yaml_write(object, out, e);
+    char last = out->len ? out->ptr[out->len - 1] : '[';
+    return (last == '[' || buf_put(out, SLICE(",\n"))) && buf_put(out, object);
 }
 
-static void add_pod(struct world *w, const struct action *action, const struct ray_group *group)
-{
-    if (w->count == w->cap) {
-        const struct pod **more = arena_array(w->arena, w->cap * 2 + 16, sizeof *more);
-        if (w->count)
-            memcpy(more, w->pods, w->count * sizeof *more);
-        w->pods = more;
-        w->cap = w->cap * 2 + 16;
-    }
-    struct pod *pod = arena_new(w->arena, struct pod);
-    struct slice name =
-        group->head ? ray_head_pod_name(w->cluster, w->arena) : ray_worker_pod_name(w->cluster, group, action->index, SLICE(""), w->arena);
-    snprintf(pod->name, sizeof pod->name, "%.*s", SLICE_ARG(name));
-    snprintf(pod->uid, sizeof pod->uid, "%08x-0000-0000-0000-000000000000", w->count + 1);
-    pod->group = group->name;
-    pod->hash = group->hash;
-    pod->index = action->index / group->hosts;
-    pod->host = action->index % group->hosts;
-    pod->head = group->head;
-    w->pods[w->count++] = pod;
-}
+static bool show_made(struct preview *p, struct slice object);
 
-static bool build_pod(struct world *w, const struct action *action, struct buf *object)
+/* object: of the document, or made of one of it (`made`), and then it has no place in the file. */
+static bool show_kind(const struct shown *s, const struct kind *kind, struct jval object, bool made, struct slice prefix)
 {
-    const struct ray_group *group = action->group < 0 ? &w->cluster->head : &w->cluster->groups[action->group];
-    add_pod(w, action, group);
-    if (group->head)
-        return ray_build_head_pod(w->cluster, &w->how->ray, w->arena, object, &w->err);
-    return ray_build_worker_pod(w->cluster, group, action->index, SLICE(""), &w->how->ray, w->arena, object, &w->err);
-}
-
-static bool build_service(struct world *w, bool head, struct buf *object)
-{
-    struct service *s = head ? &w->head_service : &w->headless_service;
-    struct json doc;
-    if (!(head ? ray_build_head_service : ray_build_headless_service)(w->cluster, w->arena, object, &w->err) ||
-        !json_parse(&doc, buf_slice(object), w->arena, &w->err))
+    struct arena *a = s->arena;
+    struct preview p = {.ray = s->how->ray,
+                        .types = s->how->types,
+                        .submitter_pods = s->how->submitter_pods,
+                        .now_us = s->how->now_us,
+                        .put = show_made,
+                        .to = s,
+                        .arena = a,
+                        .errors = arena_new(a, struct ray_errors)};
+    p.errors->count = p.errors->beyond = 0;
+    bool well = kind->preview(object, &p);
+    for (uint32_t i = 0; made && i < p.errors->count; i++)
+        p.errors->list[i].offset = 0;
+    if (p.errors->count) {
+        struct findings *f = arena_new(a, struct findings);
+        *f = (struct findings){.arena = a, .prefix = prefix};
+        findings_add_ray(f, false, p.errors);
+        findings_write(f, s->file, s->doc, s->notes);
         return false;
-    s->hash = ray_service_hash(json_root(&doc));
-    *(head ? &w->has_head_service : &w->has_headless_service) = true;
-    return true;
-}
-
-static bool build_account(struct world *w, const struct action *action, struct buf *object)
-{
-    w->accounts |= 1u << action->index;
-    return ray_build_account(w->cluster, (enum ray_account)action->index, SLICE("(32 random bytes, in base64)"), w->arena, object);
-}
-
-/* Carries out what makes an object; *made counts them. */
-static bool carry_out(struct world *w, const struct action *action, uint32_t *made)
-{
-    struct buf object;
-    bool well = true;
-    buf_init(&object, LIMIT_JSON_ITEM);
-    if (action->verb == &raycluster_create_account)
-        well = build_account(w, action, &object);
-    else if (action->verb == &raycluster_create_pod)
-        well = build_pod(w, action, &object);
-    else if (action->verb == &raycluster_apply_head_service || action->verb == &raycluster_apply_headless_service)
-        well = build_service(w, action->verb == &raycluster_apply_head_service, &object);
-    if (well && object.len) {
-        well = put_object(w, buf_slice(&object)) ||
-               err_set(&w->err, ERR_LIMIT, "more than %d bytes of objects (EXPLAIN_OUTPUT_MAX)", EXPLAIN_OUTPUT_MAX);
-        ++*made;
     }
-    buf_free(&object);
+    if (!well && p.err.code != ERR_NONE)
+        findings_error(s->file, s->doc->line, &p.err, s->notes);
+    if (well && !slice_empty(p.note))
+        buf_printf(s->notes, "%s:%u: %.*s\n", s->file, s->doc->line, SLICE_ARG(p.note));
     return well;
 }
 
-/* Decides and carries out until nothing more is to be made: a plan holds RECONCILE_ACTIONS at most. */
-static bool run_world(struct world *w)
+/* What is to be said about it has been said; an error of the caller's own would be said once more. */
+static bool show_made(struct preview *p, struct slice object)
 {
-    struct ray_errors errors = {0};
-    struct cluster_view view = {.cluster = w->cluster, .errors = &errors, .options = &w->how->ray, .now = {.mono_ms = 1, .wall_us = 1}};
-    view.failures = arena_array(w->arena, w->cluster->group_count + 1, sizeof *view.failures);
-    for (uint32_t made = 1; made > 0;) {
-        struct plan plan;
-        made = 0;
-        view.pods = w->pods;
-        view.pod_count = w->count;
-        view.accounts = w->accounts;
-        view.head_service = w->has_head_service ? &w->head_service : NULL;
-        view.headless_service = w->has_headless_service ? &w->headless_service : NULL;
-        reconcile_cluster(&view, w->arena, &plan);
-        for (uint32_t i = 0; i < plan.count; i++)
-            if (!carry_out(w, &plan.actions[i], &made))
-                return false;
-    }
-    return true;
-}
-
-/* ---- manifests ---- */
-
-static bool say_errors(const char *file, const struct yaml_doc *doc, struct slice prefix, const struct ray_errors *errors, struct arena *a,
-                       struct buf *notes)
-{
-    struct findings *f = arena_new(a, struct findings);
-    *f = (struct findings){.arena = a, .prefix = prefix};
-    findings_add_ray(f, false, errors);
-    findings_write(f, file, doc, notes);
-    return false;
-}
-
-/* Reads the cluster anew with its instance types. */
-static bool apply_types(struct jval object, struct ray_cluster *cluster, struct ray_errors *errors, struct world *w)
-{
-    struct json *json = arena_new(w->arena, struct json);
-    struct slice text;
-    return shape_types_expand(w->how->types, object, w->arena, &text, errors, &w->err) && json_parse(json, text, w->arena, &w->err) &&
-           errors->count == 0 && ray_read(json_root(json), w->arena, cluster, errors);
-}
-
-static bool explain_cluster(const char *file, const struct yaml_doc *doc, struct jval object, struct slice prefix, struct world *w,
-                            struct buf *notes)
-{
-    struct ray_cluster *cluster = arena_new(w->arena, struct ray_cluster);
-    struct ray_errors *errors = arena_new(w->arena, struct ray_errors);
-    bool read = ray_read(object, w->arena, cluster, errors) && (!w->how->types || apply_types(object, cluster, errors, w));
-    if (errors->count)
-        return say_errors(file, doc, prefix, errors, w->arena, notes);
-    if (!read) {
-        findings_error(file, doc->line, &w->err, notes);
-        return false;
-    }
-    if (slice_empty(cluster->ns))
-        cluster->ns = SLICE("default");
-    if (slice_empty(cluster->uid))
-        cluster->uid = SLICE(NO_UID);
-    w->cluster = cluster;
-    if (!run_world(w)) {
-        findings_error(file, doc->line, &w->err, notes);
-        return false;
-    }
-    if (cluster->managed_elsewhere)
-        buf_printf(notes, "%s:%u: nothing is made: spec.managedBy leaves it to another controller\n", file, doc->line);
-    else if (cluster->suspend)
-        buf_printf(notes, "%s:%u: no pods are made: spec.suspend is true\n", file, doc->line);
-    return true;
-}
-
-static bool explain_object(const char *file, const struct yaml_doc *doc, struct jval object, struct slice prefix,
-                           const struct explain_how *how, struct arena *a, struct buf *out, struct buf *notes)
-{
-    enum ray_kind kind;
+    const struct shown *s = p->to;
+    struct json *doc = arena_new(s->arena, struct json);
     struct manifest_fault fault;
-    struct world w = {.how = how, .arena = a, .out = out};
+    const struct kind *kind;
+    if (!write_object(s->how, object, s->out, &p->err)) {
+        if (p->err.code == ERR_NONE)
+            err_set(&p->err, ERR_LIMIT, "more than %d bytes of objects (EXPLAIN_OUTPUT_MAX)", EXPLAIN_OUTPUT_MAX);
+        return false;
+    }
+    object = arena_dup(s->arena, object);
+    if (!json_parse(doc, object, s->arena, &p->err))
+        return false;
+    if (manifest_what(json_root(doc), s->arena, &kind, &fault) != MANIFEST_KIND || !kind->preview)
+        return true;
+    struct slice name = json_get_str(json_root(doc), "metadata.name", s->arena);
+    return show_kind(s, kind, json_root(doc), true, arena_printf(s->arena, "%s %.*s: ", kind->name, SLICE_ARG(name)));
+}
+
+static bool show_object(const struct shown *s, struct jval object, struct slice prefix)
+{
+    const struct kind *kind;
+    struct manifest_fault fault;
+    struct arena *a = s->arena;
     bool well = true;
     switch (manifest_what(object, a, &kind, &fault)) {
     case MANIFEST_LIST: {
         struct jval key, item;
         size_t i = 0;
         for (struct jiter it = json_iter(json_key(object, SLICE("items"))); json_next(&it, &key, &item); i++)
-            well &= explain_object(file, doc, item, arena_printf(a, "%.*sitems[%zu].", SLICE_ARG(prefix), i), how, a, out, notes);
+            well &= show_object(s, item, arena_printf(a, "%.*sitems[%zu].", SLICE_ARG(prefix), i));
         return well;
     }
-    case MANIFEST_CLUSTER:
-        return explain_cluster(file, doc, object, prefix, &w, notes);
+    case MANIFEST_KIND:
+        if (kind->preview)
+            return show_kind(s, kind, object, false, prefix);
+        break;
     case MANIFEST_WRONG: {
         struct findings *f = arena_new(a, struct findings);
         *f = (struct findings){.arena = a, .prefix = prefix};
         findings_add(f, false, fault.path, json_offset(fault.at), fault.text);
-        findings_write(f, file, doc, notes);
+        findings_write(f, s->file, s->doc, s->notes);
         return false;
     }
-    case MANIFEST_JOB:
-    case MANIFEST_CRONJOB:
     case MANIFEST_OTHER:
-        manifest_skip(file, yaml_line(doc, json_offset(object)), object,
-                      "is not a RayCluster of ray.io/v1 or cluster.ray.io/v1: what comes of it is not shown", a, notes);
+        break;
     }
+    manifest_skip(s->file, yaml_line(s->doc, json_offset(object)), object, "is nothing of which the operator makes objects", a, s->notes);
     return true;
 }
 
@@ -223,7 +125,7 @@ bool explain_text(const char *file, struct slice text, const struct explain_how 
         struct json json;
         struct err why = {0};
         if (!doc->error && json_parse(&json, doc->json, a, &why)) {
-            well &= explain_object(file, doc, json_root(&json), SLICE(""), how, a, out, notes);
+            well &= show_object(&(struct shown){how, file, doc, a, out, notes}, json_root(&json), SLICE(""));
         } else {
             findings_error(file, doc->line, doc->error ? doc->error : &why, notes);
             well = false;
@@ -270,7 +172,7 @@ void explain_end(const struct explain_how *how, struct buf *out)
 
 struct explain_options {
     struct flag_texts files;
-    struct slice tools, tools_resources, output, cluster_domain, autoscaler, types;
+    struct slice tools, tools_resources, output, cluster_domain, autoscaler, submitter, types;
 };
 
 static const struct flag list[] = {
@@ -279,6 +181,7 @@ static const struct flag list[] = {
     {"tools", FLAG_TEXT, AT(tools), "WHERE", "configmap (default), image:REF or none, as the operator has it"},
     {"tools-resources", FLAG_TEXT, AT(tools_resources), "cpu=N,memory=N", "of the containers that are added, as the operator has it"},
     {"autoscaler", FLAG_TEXT, AT(autoscaler), "WHO", "operator (default), sidecar or off, as the operator has it"},
+    {"submitter", FLAG_TEXT, AT(submitter), "WHO", "operator (default) or pod, as the operator has it"},
     {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of service names (cluster.local)"},
     {"instance-types", FLAG_TEXT, AT(types), "FILE", "of instance types, to apply to pod templates that name one"},
     {"output", FLAG_TEXT, AT(output), "yaml|json", "YAML documents (default) or one JSON list"},
@@ -287,9 +190,11 @@ static const struct flag list[] = {
 
 static const struct flags flags = {
     .usage = "mobula explain -f FILE [-f FILE...] [FLAG...]  or  mobula explain cluster NAME [-n NS]",
-    .about = "Prints the pods and services that the operator would make of RayClusters in an empty namespace. The last letters of worker\n"
-             "names are made of the cluster's uid, which only the API server gives: they will be others.\n"
-             "`mobula explain cluster NAME` says of a cluster that there is why it is as it is: see its --help.",
+    .about =
+        "Prints what the operator would make in an empty namespace: of a RayCluster its pods and services, of a RayJob its cluster with\n"
+        "them, of a RayCronJob the run of this minute with all of that. The last letters of names are made of a uid, which only the\n"
+        "API server gives: they will be others.\n"
+        "`mobula explain cluster NAME` says of a cluster that there is why it is as it is: see its --help.",
     .list = list,
     .count = COUNT_OF(list),
 };
@@ -320,8 +225,11 @@ int cli_explain(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "cluster") == 0)
         return cli_explain_cluster(argc - 1, argv + 1);
-    struct explain_options o = {
-        .tools = SLICE("configmap"), .output = SLICE("yaml"), .cluster_domain = SLICE("cluster.local"), .autoscaler = SLICE("operator")};
+    struct explain_options o = {.tools = SLICE("configmap"),
+                                .output = SLICE("yaml"),
+                                .cluster_domain = SLICE("cluster.local"),
+                                .autoscaler = SLICE("operator"),
+                                .submitter = SLICE("operator")};
     enum cli_scaler scaler;
     int status;
     if (!flags_parse(&flags, argc, argv, &o, &status))
@@ -334,9 +242,11 @@ int cli_explain(int argc, char **argv)
     if (!how.json && !slice_eq(o.output, SLICE("yaml")))
         return flags_wrong(&flags, "--output: want yaml or json");
     if (!cli_tools(o.tools, &how.ray, &e) || !cli_tools_resources(o.tools_resources, &how.ray, &e) ||
-        !cli_scaler(o.autoscaler, &scaler, &e) || !cli_domain(o.cluster_domain, &e))
+        !cli_scaler(o.autoscaler, &scaler, &e) || !cli_submitter(o.submitter, &how.ray, &how.submitter_pods, &e) ||
+        !cli_domain(o.cluster_domain, &e))
         return flags_wrong(&flags, "%s", e.text);
     how.ray.sidecar = scaler == CLI_SCALER_SIDECAR;
+    how.now_us = clock_now().wall_us;
     __attribute__((cleanup(arena_free))) struct arena a = {0};
     __attribute__((cleanup(buf_free))) struct buf out, notes;
     buf_init(&out, EXPLAIN_OUTPUT_MAX);

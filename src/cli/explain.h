@@ -8,7 +8,9 @@
 struct explain_how {
     struct ray_options ray;
     const struct shape_types *types; /* NULL: instance types are not applied */
+    bool submitter_pods;             /* as the operator has it */
     bool json;                       /* one v1 List; else YAML documents */
+    int64_t now_us;                  /* when RayCronJobs are due */
 };
 
 /* Objects go to out, what is to be said about the manifests to notes. Returns whether there was no error. */

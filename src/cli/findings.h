@@ -48,8 +48,8 @@ void findings_end_line(struct buf *out, size_t from);
 /* Forgets what was found, and keeps the memory and the schemas. */
 void findings_clear(struct findings *f);
 
-/* Compares an object with the schema of its kind's definition (EMBED_CRD_…), as the API server would: types, enums, limits, what is
+/* Compares an object with the schema of its kind's definition (struct kind.plural), as the API server would: types, enums, limits, what is
  * required; and fields that the API server would silently drop. Rules in CEL are not looked at: the readers say the same. */
-void schema_check(const char *definition, struct jval object, struct findings *f);
+void schema_check(const char *plural, struct jval object, struct findings *f);
 
 #endif

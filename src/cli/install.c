@@ -3,7 +3,7 @@
 #include "embed.h"
 #include "install.h"
 
-#include <mobula/operator.h>
+#include <mobula/kinds.h>
 
 #include <stdio.h>
 
@@ -152,14 +152,27 @@ static void put_egress_flags(const struct install_options *o, struct buf *out)
         buf_put(out, SLICE("        - --egress-strict\n"));
 }
 
+/* What each kind needs beyond what all need: airgap/install/role-PLURAL.yaml. */
+static void put_kind_rules(struct slice files, enum operator_kinds which, struct buf *out)
+{
+    char path[128];
+    for (size_t i = 0; kinds[i]; i++) {
+        snprintf(path, sizeof path, "airgap/install/role-%s.yaml", kinds[i]->plural);
+        if (wanted_kind(kinds[i], which))
+            buf_put(out, embed_optional(files, path));
+    }
+}
+
 static void put_operator(struct slice files, const struct install_options *o, const struct wanted *want, struct buf *out)
 {
     static const struct slice groups[] = {[OPERATOR_ALL_KINDS] = SLICE("ray.io, cluster.ray.io"),
                                           [OPERATOR_RAY_IO] = SLICE("ray.io"),
                                           [OPERATOR_LEGACY] = SLICE("cluster.ray.io")};
     char replicas[20];
-    __attribute__((cleanup(buf_free))) struct buf egress, resources;
+    __attribute__((cleanup(buf_free))) struct buf egress, resources, rules;
     buf_init(&egress, MIB);
+    buf_init(&rules, MIB);
+    put_kind_rules(files, want->kinds, &rules);
     buf_init(&resources, KIB);
     put_egress_flags(o, &egress);
     if (!slice_empty(o->tools_resources))
@@ -175,7 +188,7 @@ static void put_operator(struct slice files, const struct install_options *o, co
         {"TOOLS_RESOURCES", buf_slice(&resources)},
         {"GROUPS", groups[want->kinds]},
         {"KINDS", o->kinds},
-        {"JOB_RULES", want->kinds == OPERATOR_LEGACY ? SLICE_NONE : embed_file(files, "airgap/install/role-jobs.yaml")},
+        {"KIND_RULES", buf_slice(&rules)},
         {"TOOLS_RULE", want->tools.tools == RAY_TOOLS_CONFIGMAP ? embed_file(files, "airgap/install/role-tools.yaml") : SLICE_NONE},
         {"SIDECAR_RULES", slice_eq(o->autoscaler, SLICE("sidecar")) ? embed_file(files, "airgap/install/role-sidecar.yaml") : SLICE_NONE},
         {"PROXY_RULE", slice_eq(o->ray_access, SLICE("proxy")) ? embed_file(files, "airgap/install/role-proxy.yaml") : SLICE_NONE},
@@ -211,12 +224,9 @@ bool install_write(const struct install_options *o, struct buf *out, struct err 
     __attribute__((cleanup(arena_free))) struct arena mem = {0};
     struct slice files = embed_all(&mem);
     if (!o->no_crds) {
-        const char *const crds[] = {
-            want.kinds == OPERATOR_LEGACY ? NULL : EMBED_CRD_RAY, want.kinds == OPERATOR_RAY_IO ? NULL : EMBED_CRD_LEGACY,
-            want.kinds == OPERATOR_LEGACY ? NULL : EMBED_CRD_JOB, want.kinds == OPERATOR_LEGACY ? NULL : EMBED_CRD_CRONJOB};
-        for (size_t i = 0; i < COUNT_OF(crds); i++)
-            if (crds[i])
-                put_document(embed_file(files, crds[i]), NULL, 0, out);
+        for (size_t i = 0; kinds[i]; i++)
+            if (kinds[i]->check && wanted_kind(kinds[i], want.kinds))
+                put_document(embed_definition(files, kinds[i]->plural), NULL, 0, out);
     }
     if (o->crds_only)
         return true;

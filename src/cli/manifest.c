@@ -12,42 +12,76 @@ static struct slice text_of(struct jval v, struct arena *a)
     return json_there(v) ? json_str(v, a) : SLICE("");
 }
 
-/* Kinds of KubeRay's group. */
-static const struct {
-    const char *name, *plural;
-    enum manifest what; /* MANIFEST_WRONG: it is not carried out */
-} kinds[] = {{"RayCluster", "RayClusters", MANIFEST_CLUSTER},
-             {"RayJob", "RayJobs", MANIFEST_JOB},
-             {"RayService", "RayServices", MANIFEST_WRONG},
-             {"RayCronJob", "RayCronJobs", MANIFEST_CRONJOB}};
-enum { KIND_NONE = COUNT_OF(kinds) };
+/* Of KubeRay's, and not carried out here. */
+static const char other_kind[] = "RayService";
 
-static size_t kind_exact(struct slice kind)
+/* Of what manifests are written for, the first of each name. */
+static bool is_written(size_t i)
 {
-    size_t i = 0;
-    while (i < KIND_NONE && !slice_eq(kind, slice_of(kinds[i].name)))
-        i++;
-    return i;
+    return kinds[i]->check && (i == 0 || strcmp(kinds[i]->name, kinds[i - 1]->name) != 0);
 }
 
-/* The kind that was meant: another case, the plural, or a slip of the pen. */
-static size_t kind_meant(struct slice kind)
+struct slice manifest_kinds(struct arena *a)
+{
+    size_t left = 0, all = 0;
+    __attribute__((cleanup(buf_free))) struct buf b;
+    buf_init(&b, KIB);
+    for (size_t i = 0; kinds[i]; i++)
+        left += is_written(i);
+    all = left;
+    for (size_t i = 0; kinds[i]; i++)
+        if (is_written(i)) {
+            buf_printf(&b, "%s%s", left == all ? "" : left == 1 ? " or " : ", ", kinds[i]->name);
+            left--;
+        }
+    return arena_dup(a, buf_slice(&b));
+}
+
+static struct slice group_of(const struct kind *k)
+{
+    return k->resource->group;
+}
+
+/* The kind of this name and, if there are several, the one that this apiVersion speaks of. */
+static const struct kind *kind_named(struct slice name, struct slice version)
+{
+    const struct kind *found = NULL;
+    for (size_t i = 0; kinds[i]; i++) {
+        const struct kind *k = kinds[i];
+        struct slice group = group_of(k), first = slice_head(group, (size_t)(slice_find(group, '.') + 1)); /* "cluster." */
+        if (k->check && slice_eq(name, slice_of(k->name)) && (!found || slice_starts(version, first)))
+            found = k;
+    }
+    return found;
+}
+
+/* The name that was meant: another case, the plural, or a slip of the pen. */
+static struct slice name_meant(struct slice kind, struct arena *a)
 {
     struct nearest n = {.typed = kind};
-    for (size_t i = 0; i < KIND_NONE; i++) {
-        if (slice_eq_nocase(kind, slice_of(kinds[i].name)) || slice_eq_nocase(kind, slice_of(kinds[i].plural)))
-            return i;
-        nearest_try(&n, slice_of(kinds[i].name));
+    struct slice name = slice_of(other_kind);
+    for (size_t i = 0;; i++) {
+        if (slice_eq_nocase(kind, name) || slice_eq_nocase(kind, arena_printf(a, "%.*ss", SLICE_ARG(name))))
+            return name;
+        nearest_try(&n, name);
+        while (kinds[i] && !is_written(i))
+            i++;
+        if (!kinds[i])
+            return n.best;
+        name = slice_of(kinds[i]->name);
     }
-    return n.best.ptr ? kind_exact(n.best) : KIND_NONE;
 }
 
-/* ray.io, cluster.ray.io, and what was meant to be one of them: Ray.io, rayclusters.ray.io. */
-static bool group_near(struct slice version)
+/* The group of one of our kinds, or what was meant to be it (Ray.io, rayclusters.ray.io); empty: another's. */
+static struct slice group_near(struct slice version)
 {
-    static const struct slice ours = SLICE("ray.io");
-    struct slice group = slice_cut(&version, '/');
-    return group.len >= ours.len && slice_eq_nocase(slice_skip(group, group.len - ours.len), ours);
+    struct slice given = slice_cut(&version, '/');
+    for (size_t i = 0; kinds[i]; i++) {
+        struct slice ours = group_of(kinds[i]);
+        if (kinds[i]->check && given.len >= ours.len && slice_eq_nocase(slice_skip(given, given.len - ours.len), ours))
+            return ours;
+    }
+    return SLICE_NONE;
 }
 
 static enum manifest wrong(struct manifest_fault *fault, const char *path, struct jval object, struct slice text)
@@ -57,49 +91,49 @@ static enum manifest wrong(struct manifest_fault *fault, const char *path, struc
     return MANIFEST_WRONG;
 }
 
-static enum manifest wrong_kind(struct jval object, struct slice kind, struct arena *a, struct manifest_fault *fault)
+static enum manifest wrong_kind(struct jval object, struct slice kind, struct slice group, struct arena *a, struct manifest_fault *fault)
 {
-    size_t meant = kind_meant(kind);
-    if (meant == KIND_NONE)
+    struct slice meant = name_meant(kind, a), given = slice_head(kind, 64);
+    if (slice_empty(meant))
         return wrong(fault, "kind", object,
-                     arena_printf(a, "is \"%.*s\", which is no kind of ray.io: write RayCluster, RayJob or RayCronJob",
-                                  SLICE_ARG(slice_head(kind, 64))));
-    return wrong(fault, "kind", object, arena_printf(a, "is \"%.*s\": write %s", SLICE_ARG(slice_head(kind, 64)), kinds[meant].name));
+                     arena_printf(a, "is \"%.*s\", which is no kind of %.*s: write %.*s", SLICE_ARG(given), SLICE_ARG(group),
+                                  SLICE_ARG(manifest_kinds(a))));
+    return wrong(fault, "kind", object, arena_printf(a, "is \"%.*s\": write %.*s", SLICE_ARG(given), SLICE_ARG(meant)));
 }
 
-static enum manifest wrong_version(struct jval object, struct slice version, size_t kind, struct arena *a, struct manifest_fault *fault)
+static enum manifest wrong_version(struct jval object, struct slice version, struct slice right, struct arena *a,
+                                   struct manifest_fault *fault)
 {
-    bool legacy = kind == 0 && slice_starts(version, SLICE("cluster."));
-    const char *right = legacy ? "cluster.ray.io/v1" : "ray.io/v1";
     if (slice_empty(version))
-        return wrong(fault, "apiVersion", object, arena_printf(a, "is missing: write %s", right));
-    return wrong(fault, "apiVersion", object, arena_printf(a, "is \"%.*s\": write %s", SLICE_ARG(slice_head(version, 64)), right));
+        return wrong(fault, "apiVersion", object, arena_printf(a, "is missing: write %.*s", SLICE_ARG(right)));
+    return wrong(fault, "apiVersion", object,
+                 arena_printf(a, "is \"%.*s\": write %.*s", SLICE_ARG(slice_head(version, 64)), SLICE_ARG(right)));
 }
 
-enum manifest manifest_what(struct jval object, struct arena *a, enum ray_kind *ray, struct manifest_fault *fault)
+enum manifest manifest_what(struct jval object, struct arena *a, const struct kind **what, struct manifest_fault *fault)
 {
     if (json_type(object) != JSON_OBJECT)
         return wrong(fault, "", object, SLICE("is no Kubernetes object: it must have apiVersion, kind, metadata and spec"));
     struct slice version = text_of(json_key(object, SLICE("apiVersion")), a), kind = text_of(json_key(object, SLICE("kind")), a);
     if (slice_ends(kind, SLICE("List")) && json_type(json_key(object, SLICE("items"))) == JSON_ARRAY)
         return MANIFEST_LIST;
-    bool near = group_near(version), v1 = slice_eq(version, ray_api_version(RAY_V1));
-    bool legacy = slice_eq(version, ray_api_version(RAY_LEGACY));
-    size_t exact = kind_exact(kind);
     if (slice_empty(kind))
-        return wrong(fault, "kind", object, SLICE("is missing: write RayCluster, RayJob or RayCronJob"));
-    if (exact == KIND_NONE && !near && !slice_empty(version))
+        return wrong(fault, "kind", object, arena_printf(a, "is missing: write %.*s", SLICE_ARG(manifest_kinds(a))));
+    struct slice near = group_near(version);
+    bool foreign = slice_empty(near) && !slice_empty(version);
+    *what = kind_named(kind, version);
+    if (foreign && !slice_starts(kind, SLICE("Ray"))) /* other groups may have a Workload, too, but nobody else has a RayJob */
         return MANIFEST_OTHER;
-    if (exact == KIND_NONE)
-        return near ? wrong_kind(object, kind, a, fault) : wrong_version(object, version, exact, a, fault);
-    if (kinds[exact].what == MANIFEST_WRONG)
-        return wrong(
-            fault, "kind", object,
-            arena_printf(a, "is %s, which mobula does not carry out: write a RayCluster, RayJob or RayCronJob", kinds[exact].name));
-    if (!v1 && !(legacy && exact == 0))
-        return wrong_version(object, version, exact, a, fault);
-    *ray = legacy ? RAY_LEGACY : RAY_V1;
-    return kinds[exact].what;
+    if (slice_eq(kind, slice_of(other_kind)))
+        return wrong(fault, "kind", object,
+                     arena_printf(a, "is %s, which mobula does not carry out: write a %.*s", other_kind, SLICE_ARG(manifest_kinds(a))));
+    if (!*what && foreign)
+        return MANIFEST_OTHER;
+    if (!*what && slice_empty(near))
+        return wrong_version(object, version, ray_api_version(RAY_V1), a, fault);
+    if (!*what)
+        return wrong_kind(object, kind, near, a, fault);
+    return slice_eq(version, (*what)->api_version) ? MANIFEST_KIND : wrong_version(object, version, (*what)->api_version, a, fault);
 }
 
 void manifest_skip(const char *file, uint32_t line, struct jval object, const char *because, struct arena *a, struct buf *out)

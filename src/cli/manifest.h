@@ -4,14 +4,12 @@
 
 #include "flags.h"
 
-#include <mobula/ray.h>
+#include <mobula/kinds.h>
 #include <mobula/yaml.h>
 
 enum manifest {
     MANIFEST_OTHER, /* an object of another kind: not our business */
-    MANIFEST_CLUSTER,
-    MANIFEST_JOB,
-    MANIFEST_CRONJOB,
+    MANIFEST_KIND,  /* one of ours */
     MANIFEST_LIST,  /* its items are documents themselves */
     MANIFEST_WRONG, /* no object, or one that comes near to one of ours and that no operator would ever see */
 };
@@ -23,8 +21,10 @@ struct manifest_fault {
     struct slice text;
 };
 
-/* *ray is set for clusters. */
-enum manifest manifest_what(struct jval object, struct arena *a, enum ray_kind *ray, struct manifest_fault *fault);
+/* *kind is set for MANIFEST_KIND. */
+enum manifest manifest_what(struct jval object, struct arena *a, const struct kind **kind, struct manifest_fault *fault);
+/* What manifests are written for, as a text: "RayCluster, RayJob or RayCronJob". */
+struct slice manifest_kinds(struct arena *a);
 /* A line to out that it is passed over: "FILE:LINE: skipped: "APIVERSION KIND" BECAUSE". */
 void manifest_skip(const char *file, uint32_t line, struct jval object, const char *because, struct arena *a, struct buf *out);
 

@@ -26,15 +26,15 @@ static struct jval load_schema(struct slice definition, struct arena *a)
     return json_get(json_at(json_get(json_root(crd), "spec.versions"), 0), "schema.openAPIV3Schema");
 }
 
-static struct jval schema_of(const char *definition, struct findings *f)
+static struct jval schema_of(const char *plural, struct findings *f)
 {
     struct schemas *all = schemas_of(f);
     size_t i = 0;
-    while (all->kinds[i].definition && strcmp(all->kinds[i].definition, definition) != 0)
-        i++; /* there are no more definitions than places */
-    if (!all->kinds[i].definition) {
-        all->kinds[i].definition = definition;
-        all->kinds[i].root = load_schema(embed_file(all->files, definition), f->arena);
+    while (all->kinds[i].plural && strcmp(all->kinds[i].plural, plural) != 0)
+        i++; /* there are no more kinds than places */
+    if (!all->kinds[i].plural) {
+        all->kinds[i].plural = plural;
+        all->kinds[i].root = load_schema(embed_definition(all->files, plural), f->arena);
     }
     return all->kinds[i].root;
 }
@@ -285,9 +285,9 @@ static void check_value(const struct spot *at, struct jval schema, struct jval v
         check_items(at, schema, v);
 }
 
-void schema_check(const char *definition, struct jval object, struct findings *f)
+void schema_check(const char *plural, struct jval object, struct findings *f)
 {
-    struct jval schema = json_key(schema_of(definition, f), SLICE("properties")), key, one;
+    struct jval schema = json_key(schema_of(plural, f), SLICE("properties")), key, one;
     f->source++;
     for (struct jiter it = json_iter(object); json_next(&it, &key, &one);) {
         struct spot there = {.out = f, .key = json_str(key, f->arena)};

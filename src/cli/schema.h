@@ -9,9 +9,9 @@
 struct schemas {
     struct slice files; /* embed_all */
     struct {
-        const char *definition;
+        const char *plural; /* struct kind.plural */
         struct jval root;
-    } kinds[4];
+    } kinds[LIMIT_KINDS];
     const struct field_types *types; /* of fields.c */
 };
 struct schemas *schemas_of(struct findings *f);

@@ -7,6 +7,7 @@
 #include "cli.h"
 
 #include <mobula/http.h>
+#include <mobula/kinds.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -327,24 +328,24 @@ static void put_logs(struct support *s, const char *ns_selector)
 static void put_objects(struct support *s)
 {
     static const struct {
-        const char *name, *path; /* of the namespace of clusters */
+        const char *name, *before, *behind; /* the namespace of clusters */
     } parts[] = {
-        {"rayclusters.json", "/apis/ray.io/v1/namespaces/%.*s/rayclusters"},
-        {"rayjobs.json", "/apis/ray.io/v1/namespaces/%.*s/rayjobs"},
-        {"raycronjobs.json", "/apis/ray.io/v1/namespaces/%.*s/raycronjobs"},
-        {"pods.json", "/api/v1/namespaces/%.*s/pods"},
-        {"services.json", "/api/v1/namespaces/%.*s/services"},
-        {"events.json", "/apis/events.k8s.io/v1/namespaces/%.*s/events"},
-        {"quotas.json", "/api/v1/namespaces/%.*s/resourcequotas"},
+        {"pods.json", "/api/v1", "pods"},
+        {"services.json", "/api/v1", "services"},
+        {"events.json", "/apis/events.k8s.io/v1", "events"},
+        {"quotas.json", "/api/v1", "resourcequotas"},
     };
     struct check *c = s->check;
+    for (size_t i = 0; kinds[i]; i++)
+        if (kinds[i]->check) {
+            __attribute__((cleanup(buf_free))) struct buf path;
+            buf_init(&path, LIMIT_HTTP_URL);
+            kube_path(&path, kinds[i]->resource, c->ns, SLICE_NONE, SLICE_NONE);
+            check_list(c, buf_slice(&path), on_object, s);
+            put_part(s, arena_printf(c->a, "%s.json", kinds[i]->plural).ptr);
+        }
     for (size_t i = 0; i < COUNT_OF(parts); i++) {
-        struct slice path = slice_of(parts[i].path);
-        ptrdiff_t at = slice_find(path, '%');
-        check_list(c,
-                   arena_printf(c->a, "%.*s%.*s%.*s", SLICE_ARG(slice_head(path, (size_t)at)), SLICE_ARG(c->ns),
-                                SLICE_ARG(slice_skip(path, (size_t)at + strlen("%.*s")))),
-                   on_object, s);
+        check_list(c, arena_printf(c->a, "%s/namespaces/%.*s/%s", parts[i].before, SLICE_ARG(c->ns), parts[i].behind), on_object, s);
         put_part(s, parts[i].name);
     }
     struct slice own = arena_printf(c->a, "/apis/apps/v1/namespaces/%.*s/deployments", SLICE_ARG(c->o->operator_ns));

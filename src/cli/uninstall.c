@@ -34,7 +34,7 @@ static void put_name(const char *api_version, const char *kind, struct slice nam
 static void put_definitions(enum operator_kinds family, struct buf *out)
 {
     for (size_t i = 0; kinds[i]; i++)
-        if (kinds[i]->decide && (family == OPERATOR_ALL_KINDS || kinds[i]->family == family))
+        if (kinds[i]->check && wanted_kind(kinds[i], family))
             put_name("apiextensions.k8s.io/v1", "CustomResourceDefinition", slice_of(kinds[i]->plural), SLICE_NONE, out);
 }
 

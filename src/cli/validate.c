@@ -1,10 +1,8 @@
 #include "validate.h"
 #include "cli.h"
-#include "embed.h"
 #include "findings.h"
 #include "manifest.h"
 
-#include <mobula/kinds.h>
 #include <mobula/shape.h>
 
 #include <stdio.h>
@@ -20,34 +18,12 @@ struct checker {
     struct ray_errors errors, notes;
 };
 
-static void check_cluster(struct checker *c, enum ray_kind kind, struct jval object)
-{
-    struct ray_cluster cluster;
-    c->errors.count = c->errors.beyond = c->notes.count = c->notes.beyond = 0;
-    ray_read(object, c->f.arena, &cluster, &c->errors);
-    findings_add_ray(&c->f, false, &c->errors);
-    schema_check(kind == RAY_V1 ? EMBED_CRD_RAY : EMBED_CRD_LEGACY, object, &c->f);
-    ray_notes(object, c->f.arena, &c->notes);
-    findings_add_ray(&c->f, true, &c->notes);
-}
-
-static void check_job(struct checker *c, struct jval object)
-{
-    struct ray_job job;
-    c->errors.count = c->errors.beyond = c->notes.count = c->notes.beyond = 0;
-    ray_read_job(object, c->f.arena, &job, &c->errors);
-    findings_add_ray(&c->f, false, &c->errors);
-    schema_check(EMBED_CRD_JOB, object, &c->f);
-    ray_job_notes(object, c->f.arena, &c->notes);
-    findings_add_ray(&c->f, true, &c->notes);
-}
-
-static void check_cronjob(struct checker *c, struct jval object)
+static void check_kind(struct checker *c, const struct kind *kind, struct jval object)
 {
     c->errors.count = c->errors.beyond = c->notes.count = c->notes.beyond = 0;
-    raycronjob_check(object, c->f.arena, &c->errors, &c->notes);
+    kind->check(object, c->f.arena, &c->errors, &c->notes);
     findings_add_ray(&c->f, false, &c->errors);
-    schema_check(EMBED_CRD_CRONJOB, object, &c->f);
+    schema_check(kind->plural, object, &c->f);
     findings_add_ray(&c->f, true, &c->notes);
 }
 
@@ -89,22 +65,14 @@ static void check_list(struct checker *c, const struct yaml_doc *doc, struct jva
 
 static void check_object(struct checker *c, const struct yaml_doc *doc, struct jval object)
 {
-    enum ray_kind kind;
+    const struct kind *kind;
     struct manifest_fault fault;
     switch (manifest_what(object, c->f.arena, &kind, &fault)) {
     case MANIFEST_LIST:
         check_list(c, doc, object);
         break;
-    case MANIFEST_CLUSTER:
-        check_cluster(c, kind, object);
-        c->sum->checked++;
-        break;
-    case MANIFEST_JOB:
-        check_job(c, object);
-        c->sum->checked++;
-        break;
-    case MANIFEST_CRONJOB:
-        check_cronjob(c, object);
+    case MANIFEST_KIND:
+        check_kind(c, kind, object);
         c->sum->checked++;
         break;
     case MANIFEST_WRONG:
@@ -115,7 +83,8 @@ static void check_object(struct checker *c, const struct yaml_doc *doc, struct j
             c->sum->checked++;
             break;
         }
-        manifest_skip(c->file, yaml_line(doc, json_offset(object)), object, "is no RayCluster, RayJob or RayCronJob", c->f.arena, c->out);
+        manifest_skip(c->file, yaml_line(doc, json_offset(object)), object,
+                      arena_printf(c->f.arena, "is no %.*s", SLICE_ARG(manifest_kinds(c->f.arena))).ptr, c->f.arena, c->out);
         c->sum->skipped++;
         break;
     }
@@ -208,7 +177,7 @@ int cli_validate(int argc, char **argv)
     else if (!cli_print(buf_slice(&out)))
         return STATUS_ERROR;
     else if (sum.checked == 0 && sum.errors == 0)
-        err_set(&e, ERR_CONFIG, "nothing was checked: there is no RayCluster, RayJob or RayCronJob in what was given");
+        err_set(&e, ERR_CONFIG, "nothing was checked: there is no %.*s in what was given", SLICE_ARG(manifest_kinds(&names)));
     if (e.code != ERR_NONE)
         return cli_fail(&e);
     return sum.errors == 0 ? STATUS_OK : STATUS_ERROR;

@@ -131,10 +131,9 @@ void source_missed(struct source *src)
     source_refresh(src);
 }
 
-/* A kind that --kinds excludes counts as absent, and nothing waits for it. */
-static bool is_watched(const struct op *op, const struct kind *k)
+bool wanted_kind(const struct kind *k, enum operator_kinds which)
 {
-    return k->family == OPERATOR_ALL_KINDS || op->o.kinds == OPERATOR_ALL_KINDS || k->family == op->o.kinds;
+    return k->family == OPERATOR_ALL_KINDS || which == OPERATOR_ALL_KINDS || k->family == which;
 }
 
 bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)
@@ -146,7 +145,7 @@ bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)
     for (uint32_t i = 0; i < kind_count(); i++) {
         const struct kind *k = kinds[i];
         struct source *src = &s->source[i];
-        if (!is_watched(op, k)) {
+        if (!wanted_kind(k, op->o.kinds)) {
             src->synced = src->absent = true;
             continue;
         }

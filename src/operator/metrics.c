@@ -29,28 +29,40 @@ static void write_pods(const struct op *op, struct buf *b)
         bool ray = is_raycluster(p->of);
         known += ray;
         ready += ray && p->pod.ready;
-        submitters += !ray;
+        submitters += p->of->kind == &kind_rayjob;
     }
     gauge(b, "mobula_pods", "Pods known that belong to RayClusters.", known);
     gauge(b, "mobula_pods_ready", "Pods of RayClusters that are ready.", ready);
     gauge(b, "mobula_submitter_pods", "Pods known that submit a RayJob, ended ones included.", submitters);
 }
 
+/* Kinds of one word are one series: mobula_WORDs. */
+static void write_known(const struct op *op, const struct kind *k, struct buf *b)
+{
+    char name[64], help[64];
+    int64_t known = 0;
+    const struct cluster *c;
+    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;)
+        known += c->present && strcmp(c->kind->word, k->word) == 0;
+    snprintf(name, sizeof name, "mobula_%ss", k->word);
+    snprintf(help, sizeof help, "%ss known.", k->name);
+    gauge(b, name, help, known);
+}
+
 static void write_objects(const struct op *op, struct buf *b)
 {
-    int64_t clusters = 0, jobs = 0, failing = 0;
+    int64_t failing = 0;
     const struct cluster *c;
     for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
-        bool fails = false, ray = is_raycluster(c);
-        clusters += c->present && ray;
-        jobs += c->present && c->kind == &kind_rayjob;
+        bool fails = false;
         for (const struct failing *f = c->failing; f; f = f->next)
             fails |= f->f.count > 0;
-        failing += fails && ray;
+        failing += fails && is_raycluster(c);
     }
-    gauge(b, "mobula_clusters", "RayClusters known.", clusters);
+    for (uint32_t i = 0; kinds[i]; i++)
+        if (kinds[i]->decide && (i == 0 || strcmp(kinds[i]->word, kinds[i - 1]->word) != 0))
+            write_known(op, kinds[i], b);
     gauge(b, "mobula_clusters_failing", "RayClusters with a group that is in backoff after failures.", failing);
-    gauge(b, "mobula_jobs", "RayJobs known.", jobs);
     write_pods(op, b);
 }
 

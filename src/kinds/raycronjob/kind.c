@@ -193,6 +193,27 @@ static void lead_cron(struct op *op, struct cluster *c, bool leads)
     failures_clear(op, c);
 }
 
+/* The run of this minute. */
+static bool preview(struct jval object, struct preview *p)
+{
+    struct raycronjob *cron = arena_new(p->arena, struct raycronjob);
+    __attribute__((cleanup(buf_free))) struct buf job;
+    buf_init(&job, LIMIT_JSON_ITEM);
+    if (!raycronjob_read(object, p->arena, cron, p->errors))
+        return false;
+    if (slice_empty(cron->ns))
+        cron->ns = SLICE("default");
+    if (slice_empty(cron->uid))
+        cron->uid = SLICE(PREVIEW_UID);
+    if (cron->suspend) {
+        p->note = SLICE("nothing is made: spec.suspend is true");
+        return true;
+    }
+    return (raycronjob_build_job(cron, p->now_us / 60000000 * 60, &job, p->arena) ||
+            err_set(&p->err, ERR_LIMIT, "its RayJob does not fit %d bytes (LIMIT_JSON_ITEM)", LIMIT_JSON_ITEM)) &&
+           p->put(p, buf_slice(&job));
+}
+
 static const struct verb *const verbs[] = {&raycronjob_create_job, &raycronjob_delete_job, NULL};
 static const struct kind *const needs[] = {&kind_raycronjob, &kind_rayjob, NULL};
 static const struct kind *const must[] = {&kind_rayjob, NULL};
@@ -214,6 +235,8 @@ const struct kind kind_raycronjob = {.name = "RayCronJob",
                                      .forget = forget_cron,
                                      .lead = lead_cron,
                                      .done = forget_cron,
+                                     .check = raycronjob_check,
+                                     .preview = preview,
                                      .respecified = children_respecified,
                                      .unsettled = doubt_list,
                                      .recall = doubt_recall,

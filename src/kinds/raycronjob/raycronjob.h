@@ -36,6 +36,9 @@ struct raycronjob {
 /* Every error at once, those of the template by their whole path. Whether there is such a time zone is not known here. */
 bool raycronjob_read(struct jval object, struct arena *a, struct raycronjob *out, struct ray_errors *errors);
 
+/* kind.check: those, and what is accepted and has no effect (ray_job_notes). */
+void raycronjob_check(struct jval object, struct arena *a, struct ray_errors *errors, struct ray_errors *notes);
+
 /* ---- its RayJobs ---- */
 
 struct slice raycronjob_job_name(const struct raycronjob *c, int64_t due_s, struct arena *a);

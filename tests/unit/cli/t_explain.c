@@ -7,7 +7,8 @@
 
 /* What the objects hold is the business of ray's tests; here it is which objects are made. */
 
-static const struct explain_how yaml_how = {.ray = {.cluster_domain = SLICE("cluster.local"), .version = SLICE("1.2.3")}};
+static const struct explain_how yaml_how = {
+    .ray = {.cluster_domain = SLICE("cluster.local"), .version = SLICE("1.2.3")}, .submitter_pods = true, .now_us = 1800000030LL * 1000000};
 
 /* "Kind namespace/name" of each object, a line each. */
 static struct slice names(struct slice out, struct arena *a)
@@ -64,6 +65,16 @@ static void instance_types(struct arena *a)
     CHECK_STR(buf_slice(&notes), "");
     CHECK(!explain_text("F", slice_of(arena_printf(a, cluster, "smal").ptr), &how, a, &out, &notes));
     CHECK_STR(buf_slice(&notes), "F:6: spec.headGroupSpec.template: names instance type smal, which the ConfigMap does not have\n");
+    test_case("instance types of a RayJob's cluster, which has no place in the file");
+    buf_clear(&notes);
+    CHECK(!explain_text(
+        "F",
+        SLICE("apiVersion: ray.io/v1\nkind: RayJob\nmetadata: {name: j}\nspec: {entrypoint: e, rayClusterSpec: {headGroupSpec: "
+              "{template: {metadata: {labels: {anyscale.com/instance-type: smal}}, spec: {containers: [{image: r, name: "
+              "r}]}}}}}\n"),
+        &how, a, &out, &notes));
+    CHECK_STR(buf_slice(&notes),
+              "F:1: RayCluster j-wzhcx: spec.headGroupSpec.template: names instance type smal, which the ConfigMap does not have\n");
     buf_free(&out);
     buf_free(&notes);
 }
@@ -79,11 +90,15 @@ static void manifests(struct arena *a)
         {"tests/data/cli/legacy.yaml", NULL, "tests/data/cli/legacy.names", "", true},
         {"tests/data/cli/sidecar.yaml", NULL, "tests/data/cli/sidecar.names", "", true},
         {NULL, "# nothing\n", NULL, "", true},
-        {NULL, "apiVersion: ray.io/v1\nkind: RayJob\n", NULL,
-         "F:1: skipped: \"ray.io/v1 RayJob\" is not a RayCluster of ray.io/v1 or cluster.ray.io/v1: what comes of it is not shown\n", true},
+        {"tests/data/cli/explain-job.yaml", NULL, "tests/data/cli/explain-job.names", "", true},
+        {"tests/data/cli/explain-cron.yaml", NULL, "tests/data/cli/explain-cron.names", "", true},
+        {NULL, "apiVersion: ray.io/v1\nkind: RayJob\n", NULL, "F:1: metadata: is missing", false},
+        {NULL, "apiVersion: ray.io/v1\nkind: RayJob\nmetadata: {name: j}\nspec: {entrypoint: e, clusterSelector: {ray.io/cluster: c}}\n",
+         NULL, "F:1: no cluster is made: spec.clusterSelector names RayCluster c\n", true},
+        {NULL, "apiVersion: ray.io/v1\nkind: RayCronJob\nmetadata: {name: j}\nspec: {schedule: '61 * * * *'}\n", NULL, "F:4: spec", false},
         {NULL, "---\n---\n[1]\n---\napiVersion: \"v1\\e[2J\"\nkind: \"P\\nF:1: od\"\n", NULL,
          "F:3: is no Kubernetes object: it must have apiVersion, kind, metadata and spec\n"
-         "F:5: skipped: \"v1?[2J P?F:1: od\" is not a RayCluster of ray.io/v1 or cluster.ray.io/v1: what comes of it is not shown\n",
+         "F:5: skipped: \"v1?[2J P?F:1: od\" is nothing of which the operator makes objects\n",
          false},
         {NULL, "kind: RayCluster\n", NULL, "F:1: apiVersion: is missing: write ray.io/v1\n", false},
         {NULL, "apiVersion: v1\nkind: List\nitems:\n- apiVersion: ray.io/v1\n  kind: RayCluster\n  metadata: {name: 1}\n  spec: {}\n", NULL,

@@ -122,6 +122,7 @@ static void tell_pod(struct rig *r, const char *name, const char *uid, const cha
 static void test_pods(void)
 {
     struct rig r;
+    struct arena a = {0};
     start(&r);
     test_case("pods of RayClusters are told apart from pods that submit a RayJob");
     tell_pod(&r, "w", "00000000-0000-0000-0000-0000000000a0", "RayCluster",
@@ -131,6 +132,10 @@ static void test_pods(void)
     CHECK_STR(value_of(&r, "mobula_pods"), "2");
     CHECK_STR(value_of(&r, "mobula_pods_ready"), "1");
     CHECK_STR(value_of(&r, "mobula_submitter_pods"), "1");
+    for (size_t i = 0; kinds[i]; i++)
+        if (kinds[i]->decide)
+            CHECK_STR(value_of(&r, arena_printf(&a, "mobula_%ss", kinds[i]->word).ptr), "0"); /* only children of them are known */
+    arena_free(&a);
     finish(&r);
 }
 

@@ -1,0 +1,143 @@
+/* What the command line asks of a RayCluster's manifest, of either API group: kind.check and kind.preview. */
+#include <mobula/kinds.h>
+
+#include <stdio.h>
+
+void raycluster_check(struct jval object, struct arena *a, struct ray_errors *errors, struct ray_errors *notes)
+{
+    ray_read(object, a, arena_new(a, struct ray_cluster), errors);
+    ray_notes(object, a, notes);
+}
+
+/* ---- a namespace in which all that was decided came true at once ---- */
+
+struct world {
+    struct preview *p;
+    const struct ray_cluster *cluster;
+    const struct pod **pods;
+    uint32_t count, cap;
+    struct service head_service, headless_service;
+    bool has_head_service, has_headless_service;
+    uint32_t accounts; /* as in cluster_view */
+};
+
+static void add_pod(struct world *w, const struct action *action, const struct ray_group *group)
+{
+    struct arena *a = w->p->arena;
+    if (w->count == w->cap) {
+        const struct pod **more = arena_array(a, w->cap * 2 + 16, sizeof *more);
+        if (w->count)
+            memcpy(more, w->pods, w->count * sizeof *more);
+        w->pods = more;
+        w->cap = w->cap * 2 + 16;
+    }
+    struct pod *pod = arena_new(a, struct pod);
+    struct slice name =
+        group->head ? ray_head_pod_name(w->cluster, a) : ray_worker_pod_name(w->cluster, group, action->index, SLICE(""), a);
+    slice_copy(name, pod->name, sizeof pod->name);
+    snprintf(pod->uid, sizeof pod->uid, "%08x-0000-0000-0000-000000000000", w->count + 1);
+    pod->group = group->name;
+    pod->hash = group->hash;
+    pod->index = action->index / group->hosts;
+    pod->host = action->index % group->hosts;
+    pod->head = group->head;
+    w->pods[w->count++] = pod;
+}
+
+static bool build_pod(struct world *w, const struct action *action, struct buf *object)
+{
+    struct preview *p = w->p;
+    const struct ray_group *group = action->group < 0 ? &w->cluster->head : &w->cluster->groups[action->group];
+    add_pod(w, action, group);
+    if (group->head)
+        return ray_build_head_pod(w->cluster, &p->ray, p->arena, object, &p->err);
+    return ray_build_worker_pod(w->cluster, group, action->index, SLICE(""), &p->ray, p->arena, object, &p->err);
+}
+
+static bool build_service(struct world *w, bool head, struct buf *object)
+{
+    struct preview *p = w->p;
+    struct service *s = head ? &w->head_service : &w->headless_service;
+    struct json doc;
+    if (!(head ? ray_build_head_service : ray_build_headless_service)(w->cluster, p->arena, object, &p->err) ||
+        !json_parse(&doc, buf_slice(object), p->arena, &p->err))
+        return false;
+    s->hash = ray_service_hash(json_root(&doc));
+    *(head ? &w->has_head_service : &w->has_headless_service) = true;
+    return true;
+}
+
+static bool build_account(struct world *w, const struct action *action, struct buf *object)
+{
+    w->accounts |= 1u << action->index;
+    return ray_build_account(w->cluster, (enum ray_account)action->index, SLICE("(32 random bytes, in base64)"), w->p->arena, object);
+}
+
+/* Carries out what makes an object; *made counts them. */
+static bool carry_out(struct world *w, const struct action *action, uint32_t *made)
+{
+    struct buf object;
+    bool well = true;
+    buf_init(&object, LIMIT_JSON_ITEM);
+    if (action->verb == &raycluster_create_account)
+        well = build_account(w, action, &object);
+    else if (action->verb == &raycluster_create_pod)
+        well = build_pod(w, action, &object);
+    else if (action->verb == &raycluster_apply_head_service || action->verb == &raycluster_apply_headless_service)
+        well = build_service(w, action->verb == &raycluster_apply_head_service, &object);
+    if (well && object.len) {
+        well = w->p->put(w->p, buf_slice(&object));
+        ++*made;
+    }
+    buf_free(&object);
+    return well;
+}
+
+/* Decides and carries out until nothing more is to be made: a plan holds RECONCILE_ACTIONS at most. */
+static bool run_world(struct world *w)
+{
+    struct arena *a = w->p->arena;
+    struct ray_errors errors = {0};
+    struct cluster_view view = {.cluster = w->cluster, .errors = &errors, .options = &w->p->ray, .now = {.mono_ms = 1, .wall_us = 1}};
+    view.failures = arena_array(a, w->cluster->group_count + 1, sizeof *view.failures);
+    for (uint32_t made = 1; made > 0;) {
+        struct plan plan;
+        made = 0;
+        view.pods = w->pods;
+        view.pod_count = w->count;
+        view.accounts = w->accounts;
+        view.head_service = w->has_head_service ? &w->head_service : NULL;
+        view.headless_service = w->has_headless_service ? &w->headless_service : NULL;
+        reconcile_cluster(&view, a, &plan);
+        for (uint32_t i = 0; i < plan.count; i++)
+            if (!carry_out(w, &plan.actions[i], &made))
+                return false;
+    }
+    return true;
+}
+
+/* Reads the cluster anew with its instance types. */
+static bool apply_types(struct jval object, struct ray_cluster *cluster, struct preview *p)
+{
+    struct json *json = arena_new(p->arena, struct json);
+    struct slice text;
+    return shape_types_expand(p->types, object, p->arena, &text, p->errors, &p->err) && json_parse(json, text, p->arena, &p->err) &&
+           p->errors->count == 0 && ray_read(json_root(json), p->arena, cluster, p->errors);
+}
+
+bool raycluster_preview(struct jval object, struct preview *p)
+{
+    struct ray_cluster *cluster = arena_new(p->arena, struct ray_cluster);
+    struct world w = {.p = p, .cluster = cluster};
+    if (!ray_read(object, p->arena, cluster, p->errors) || (p->types && !apply_types(object, cluster, p)))
+        return false;
+    if (slice_empty(cluster->ns))
+        cluster->ns = SLICE("default");
+    if (slice_empty(cluster->uid))
+        cluster->uid = SLICE(PREVIEW_UID);
+    if (cluster->managed_elsewhere)
+        p->note = SLICE("nothing is made: spec.managedBy leaves it to another controller");
+    else if (cluster->suspend)
+        p->note = SLICE("no pods are made: spec.suspend is true");
+    return run_world(&w);
+}
