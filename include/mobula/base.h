@@ -254,6 +254,18 @@ enum { NAME_SUFFIX = 5 };
 /* Five characters of the alphabet that Kubernetes uses for generated names (bcdfghjklmnpqrstvwxz2456789), no NUL. */
 void hash_suffix(uint64_t hash, char out[NAME_SUFFIX]);
 
+/* ---- words ---- */
+
+/* "did you mean": of the words tried, the one nearest to what was typed, when at most NEAREST_LETTERS letters must be put in, left out or
+ * changed. Longer words than NEAREST_MAX are near to nothing. */
+enum { NEAREST_MAX = 32, NEAREST_LETTERS = 2 };
+struct nearest {
+    struct slice typed;
+    struct slice best; /* .ptr NULL: none is near */
+    unsigned distance;
+};
+void nearest_try(struct nearest *n, struct slice word);
+
 /* ---- text formats ---- */
 
 bool base64_encode(struct slice in, struct buf *out);

@@ -104,6 +104,7 @@ struct cluster {
         char key[RECORD_KEY_MAX];
     };
     struct space *space;
+    bool typed;   /* a RayCluster that names an instance type: a change of these touches it */
     bool present; /* the custom resource exists; false: only children of it have been seen */
     bool deleting, dirty, queued, in_ring;
     const struct kind *kind;

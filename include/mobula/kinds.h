@@ -158,6 +158,10 @@ int64_t auth_next(const struct op *op, const struct cluster *c);
 void auth_refused(struct op *op, struct cluster *c, struct err *e);
 
 /* raycluster/types.c: the instance types of ConfigMap `instance-types`, and a struct setting_kind */
+/* Applies them to the model, just read. Returns whether a group names one. */
+bool types_apply(struct op *op, const struct cluster *c);
+/* It names one, and the ConfigMap has not been read yet, nor refused to us: the end of that touches it. */
+bool types_awaited(const struct op *op, const struct cluster *c);
 bool types_text(struct op *op, struct slice text, struct err *e);
 void types_trouble(struct op *op);
 void types_free(struct op *op);

@@ -50,6 +50,8 @@ struct ray_group {
     struct jval setup_commands, start_commands; /* legacy */
     struct slice *workers_to_delete;
     uint32_t workers_to_delete_count;
+    const char *blocked;       /* no pod is made, and those that run are left alone: the reason in one word; NULL: none */
+    struct slice blocked_text; /* … and in a sentence */
     uint64_t hash; /* of everything that a pod of this group is made from (legacy: metadata.labels too, which force a restart) */
 };
 
@@ -64,6 +66,7 @@ struct ray_cluster {
     bool suspend;
     bool managed_elsewhere; /* spec.managedBy names another controller: nothing is done for it */
     bool recreate;          /* pods of an older template are replaced: upgradeStrategy Recreate, and always for legacy */
+    bool typed;             /* a group names an instance type, and they are applied */
     bool autoscaling;
     enum ray_scaler scaler;
     double upscaling_speed; /* the most pending nodes, as a multiple of running ones */
@@ -99,6 +102,8 @@ bool ray_read(struct jval object, struct arena *a, struct ray_cluster *out, stru
 /* The same for bytes that were read before, with the hashes kept from then (the head's, then each group's): computing them takes half of
  * the time. */
 bool ray_read_known(struct jval object, const uint64_t *hashes, struct arena *a, struct ray_cluster *out, struct ray_errors *errors);
+/* What ray_read makes ray_group.hash of; for a group whose template has been replaced since. */
+uint64_t ray_group_hash(const struct ray_cluster *c, const struct ray_group *g, struct arena *a);
 /* Notes on fields that are accepted and have no effect: unknown fields (mostly misspelt), and fields of missing features that are safe to
  * ignore. Fields that are not safe to ignore (enableK8sTokenAuth, tlsOptions, networkPolicy, gcsFaultToleranceOptions) are errors of
  * ray_read. Used by `mobula validate` and for an event. */

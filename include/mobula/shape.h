@@ -12,6 +12,8 @@
 #define SHAPE_MARKET "anyscale.com/market-type"
 #define SHAPE_ZONE "anyscale.com/zone"
 #define SHAPE_NODE_TYPE "anyscale.com/ray-node-type"
+/* On a pod template, "true": the pods that run follow a type that is changed, as if the template had been. */
+#define SHAPE_FOLLOW "mobula.dev/follow-instance-type"
 
 /* An amount of one resource by Kubernetes' name: cpu in thousandths, memory in bytes, all others in pieces. */
 struct shape_amount {
@@ -58,9 +60,13 @@ struct slice shape_type_named(struct jval template, struct arena *a);
 bool shape_type_apply(const struct shape_type *type, struct jval template, struct slice node_type, struct arena *a, struct slice *out,
                       struct err *e);
 
-/* A RayCluster of either kind with the types applied to the templates of its groups that name one. A group whose type is missing or too
- * small stays as it is and is an error in *errors, with its path: no pods may be made for it. False with *e: the result is too large. */
-bool shape_types_expand(const struct shape_types *types, struct jval cluster, struct arena *a, struct slice *out, struct ray_errors *errors,
-                        struct err *e);
+/* The text of this annotation or label of a pod template, the annotation if it has both; empty: neither. */
+struct slice shape_given(struct jval template, const char *key, struct arena *a);
+/* Applies the types to the groups that name one: templates and, for Ray 2.49 and later, node labels. Hashes stay those of the spec, so that
+ * pods that run are not outdated by another type, unless the template asks for it (SHAPE_FOLLOW). A group whose type is missing or too
+ * small stays as it is and is blocked, with one of these reasons. */
+#define SHAPE_TYPE_MISSING "InstanceTypeNotFound"
+#define SHAPE_TYPE_UNFIT "InstanceTypeTooSmall"
+void shape_cluster(const struct shape_types *types, struct ray_cluster *c, struct arena *a);
 
 #endif

@@ -88,4 +88,7 @@ void status_put(struct jout *w, struct jval prior, const char *key, struct slice
 /* Whether the server's status has all that the patch says; a null says that a member is not there. */
 bool status_has(struct jval prior, struct jval next);
 
+/* "2.56.0" as 2056; 0 when it is no version. */
+int64_t version_number(struct slice version);
+
 #endif

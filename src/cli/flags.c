@@ -4,37 +4,6 @@
 
 /* ---- words ---- */
 
-static unsigned word_distance(struct slice a, struct slice b)
-{
-    if (a.len > WORD_MAX || b.len > WORD_MAX)
-        return WORD_MAX;
-    /* row[j]: from the first i letters of a to the first j of b */
-    unsigned row[WORD_MAX + 1];
-    for (unsigned j = 0; j <= b.len; j++)
-        row[j] = j;
-    for (unsigned i = 1; i <= a.len; i++) {
-        unsigned diagonal = row[0];
-        row[0] = i;
-        for (unsigned j = 1; j <= b.len; j++) {
-            unsigned change = diagonal + (a.ptr[i - 1] != b.ptr[j - 1]);
-            unsigned step = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
-            diagonal = row[j];
-            row[j] = change < step ? change : step;
-        }
-    }
-    return row[b.len];
-}
-
-void nearest_try(struct nearest *n, struct slice word)
-{
-    unsigned distance = word_distance(n->typed, word);
-    bool near = distance <= WORD_NEAR && distance < n->typed.len; /* two letters are near to every word of two */
-    if (near && (!n->best.ptr || distance < n->distance)) {
-        n->best = word;
-        n->distance = distance;
-    }
-}
-
 static bool unknown_flag(const struct flags *f, struct slice typed, struct slice name, struct err *e)
 {
     struct nearest n = {.typed = name};

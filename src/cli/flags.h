@@ -50,14 +50,5 @@ bool flags_read(const struct flags *f, int argc, char **argv, void *options, boo
 int flags_wrong(const struct flags *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 bool duration_parse(struct slice text, int64_t *ms, struct err *e);
-/* "did you mean": of the words tried, the one nearest to what was typed, when at most WORD_NEAR letters must be put in, left out or
- * changed. Longer words than WORD_MAX are near to nothing. */
-enum { WORD_MAX = 32, WORD_NEAR = 2 };
-struct nearest {
-    struct slice typed;
-    struct slice best; /* .ptr NULL: none is near */
-    unsigned distance;
-};
-void nearest_try(struct nearest *n, struct slice word);
 
 #endif

@@ -99,7 +99,7 @@ static void put_cluster(struct jout *w, const struct ray_cluster *c, const struc
     put_given(w, "labels", c->labels); /* the documented way to force a restart is a new label */
 }
 
-static uint64_t hash_group(const struct ray_cluster *c, const struct ray_group *g, struct arena *a)
+uint64_t ray_group_hash(const struct ray_cluster *c, const struct ray_group *g, struct arena *a)
 {
     struct buf b;
     struct jout w;
@@ -122,9 +122,9 @@ static uint64_t hash_group(const struct ray_cluster *c, const struct ray_group *
 void hash_groups(struct reader *r)
 {
     struct ray_cluster *c = r->cluster;
-    c->head.hash = hash_group(c, &c->head, r->arena);
+    c->head.hash = ray_group_hash(c, &c->head, r->arena);
     for (uint32_t i = 0; i < c->group_count; i++)
-        c->groups[i].hash = hash_group(c, &c->groups[i], r->arena);
+        c->groups[i].hash = ray_group_hash(c, &c->groups[i], r->arena);
 }
 
 /* ---- services ---- */

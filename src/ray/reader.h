@@ -20,8 +20,6 @@ void check_template(struct reader *r, const struct place *template);
 void check_v1(struct reader *r, const struct place *spec);
 void check_v1_features(struct reader *r, const struct place *spec);
 void check_auth(struct reader *r, const struct place *spec); /* auth.c; reads it too */
-/* "2.56.0" as 2056; 0 when it is no version. */
-int64_t version_number(struct slice version);
 /* The same of the tag of an image of Ray; 0: another image, or a tag that is no version. */
 int64_t image_version(struct slice image);
 void check_v1_group(struct reader *r, const struct place *spec, const struct place *group, struct ray_group *g);

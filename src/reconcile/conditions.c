@@ -189,10 +189,35 @@ static void write_scaling(const struct facts *f, struct jout *w)
         condition(f, w, "Autoscaling", news->works, slice_of(news->reason), news->words);
 }
 
+static void add_blocked(const struct facts *f, const struct ray_group *g, struct slice *text, const char **reason)
+{
+    if (!g->blocked)
+        return;
+    *reason = *reason ? *reason : g->blocked;
+    *text = arena_printf(f->a, "%.*s%sgroup %.*s %.*s", SLICE_ARG(*text), text->len ? "; " : "", SLICE_ARG(g->name),
+                         SLICE_ARG(g->blocked_text));
+}
+
+/* Of a cluster with instance types: for which groups no pods are made, and why. */
+static void write_types(const struct facts *f, struct jout *w)
+{
+    const struct ray_cluster *c = f->in->cluster;
+    const char *reason = NULL;
+    struct slice text = SLICE("");
+    if (!c->typed)
+        return;
+    add_blocked(f, &c->head, &text, &reason);
+    for (uint32_t i = 0; i < c->group_count; i++)
+        add_blocked(f, &c->groups[i], &text, &reason);
+    condition(f, w, STATUS_TYPES_READY, !reason, reason ? slice_of(reason) : SLICE("InstanceTypesApplied"),
+              arena_cut(f->a, text, LIMIT_KUBE_EVENT_NOTE));
+}
+
 static bool is_ours(struct jval type)
 {
-    static const char *const ours[] = {"Valid",          "HeadPodReady",         "RayClusterProvisioned", "Autoscaling",
-                                       "ReplicaFailure", "RayClusterSuspending", "RayClusterSuspended",   "RedisCleaned"};
+    static const char *const ours[] = {"Valid",       STATUS_TYPES_READY, "HeadPodReady",         "RayClusterProvisioned",
+                                       "Autoscaling", "ReplicaFailure",   "RayClusterSuspending", "RayClusterSuspended",
+                                       "RedisCleaned"};
     for (size_t i = 0; i < COUNT_OF(ours); i++)
         if (json_str_eq(type, slice_of(ours[i])))
             return true;
@@ -216,6 +241,7 @@ void status_write_conditions(const struct facts *f, struct jout *w)
     write_failure(f, w);
     write_suspension(f, w);
     write_redis(f, w);
+    write_types(f, w);
     write_scaling(f, w);
     write_foreign(f, w);
     jout_end(w);

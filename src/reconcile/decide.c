@@ -170,7 +170,7 @@ static void decide_pods(const struct cluster_view *in, struct plan *p)
     enum head_first first = head_first(decide_head(&head, p), head.failures);
     for (uint32_t i = 0; i < c->group_count; i++) {
         struct group_view g = view_group(in, &c->groups[i], (int32_t)i, p->arena);
-        g.held = first != HEAD_THERE;
+        g.held = first != HEAD_THERE || g.spec->blocked;
         if (head_needs_room(&head, first))
             decide_room(&g, p);
         if (g.spec->hosts > 1)

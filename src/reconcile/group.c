@@ -53,7 +53,7 @@ enum renewal decide_renewal(const struct group_view *g, struct plan *p)
     bool outdated = false;
     for (uint32_t i = 0; i < g->count && !outdated; i++)
         outdated = pod_live(g->pods[i]) && pod_outdated(g->pods[i], g->spec);
-    if (!outdated || !g->in->cluster->recreate)
+    if (!outdated || !g->in->cluster->recreate || g->spec->blocked)
         return RENEWAL_NONE;
     if (g->failures->accepted == g->spec->hash)
         return RENEWAL_DUE;

@@ -34,7 +34,7 @@ static bool decide_accounts(const struct group_view *g, struct plan *p)
 
 const struct pod *decide_head(const struct group_view *g, struct plan *p)
 {
-    bool may_create = decide_failures(g, p), gone = true;
+    bool may_create = decide_failures(g, p) && !g->spec->blocked, gone = true;
     const struct pod *head = pick_head(g);
     for (uint32_t i = 0; i < g->count; i++) {
         const struct pod *pod = g->pods[i];

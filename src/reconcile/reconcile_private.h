@@ -19,7 +19,7 @@ struct group_view {
     int32_t number;          /* as in actions */
     const struct pod **pods; /* of this group, sorted by index, then age */
     uint32_t count;
-    bool held;       /* no pod is created: there is no head that could be joined, or no room for it */
+    bool held;       /* no pod is created: there is no head that could be joined, no room for it, or the group is blocked */
     bool named_only; /* an autoscaler, ours or KubeRay's, says by name which pods go: of too many none is picked here */
 };
 

@@ -293,6 +293,17 @@ static void say_head_kept(const struct facts *f, struct jval next, struct plan *
     p->actions[p->count - 1].logged = true;
 }
 
+/* Tells which groups get no pods for want of an instance type, once for each change of that text. */
+static void say_types(const struct facts *f, struct jval next, struct plan *p)
+{
+    struct slice type = SLICE(STATUS_TYPES_READY);
+    struct jval was = status_condition(f->prior, type), is = status_condition(next, type);
+    if (!json_str_eq(json_get(is, "status"), SLICE("False")) || json_equal(json_get(was, "message"), json_get(is, "message")))
+        return;
+    plan_event(p, true, "InstanceTypesNotReady", json_get_str(is, "message", f->a));
+    p->actions[p->count - 1].logged = true;
+}
+
 /* A condition is as it was, but for another reason: demand that was met is not, a head that was starting cannot. Where there was none that
  * is no news: the server may drop what it does not know. */
 static bool other_reason(struct jval prior, struct jval next)
@@ -301,7 +312,8 @@ static bool other_reason(struct jval prior, struct jval next)
     for (struct jiter it = json_iter(json_get(next, "conditions")); json_next(&it, &k, &now);) {
         struct arena none = {0};
         struct jval before = status_condition(prior, json_str(json_get(now, "type"), &none)), was = json_get(before, "reason");
-        bool counted = json_str_eq(json_get(now, "type"), SLICE("ReplicaFailure")); /* its message says how often */
+        struct jval type = json_get(now, "type"); /* the messages of these say how often, and which groups */
+        bool counted = json_str_eq(type, SLICE("ReplicaFailure")) || json_str_eq(type, SLICE(STATUS_TYPES_READY));
         bool other =
             !json_equal(was, json_get(now, "reason")) || (counted && !json_equal(json_get(before, "message"), json_get(now, "message")));
         if (json_there(was) && other && json_equal(json_get(before, "status"), json_get(now, "status")) && !is_start(now))
@@ -370,6 +382,7 @@ void decide_status(const struct cluster_view *in, struct plan *p)
     }
     say_invalid(&f, p);
     say_head_kept(&f, next, p);
+    say_types(&f, next, p);
     plan_add(p, &verb_status)->text = patch_text(&f);
     p->status_hash = hash;
     if (mere_progress(prior, next) && other_reason(prior, next))

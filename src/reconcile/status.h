@@ -27,6 +27,9 @@ struct facts {
     struct slice stamp; /* the time of what changes now; empty when only the rest matters */
 };
 
+/* Of a cluster with instance types. */
+#define STATUS_TYPES_READY "InstanceTypesReady"
+
 void facts_gather(const struct cluster_view *in, struct jval prior, struct arena *a, struct facts *out);
 
 /* "conditions": […] of the status, with the transition times of the prior ones where nothing changed. Conditions of types that are not

@@ -269,7 +269,7 @@ static void make_kinds(struct wishes *w)
         k->supply = (struct ray_supply){.name = g->name, .full = full_room(w, i, samples[i]), .hosts = g->hosts, .priority = g->priority};
         k->max = g->suspended ? 0 : (int64_t)g->max * g->hosts;
         k->min = g->suspended ? 0 : (int64_t)g->min * g->hosts;
-        k->closed = g->suspended || fails(in, i);
+        k->closed = g->suspended || g->blocked || fails(in, i);
     }
     for (uint32_t i = 0; i < w->scene->unit_count; i++) {
         const struct scale_unit *u = &w->scene->units[i];

@@ -9,7 +9,7 @@ struct applied {
     struct err *e;
 };
 
-static struct slice given_text(struct jval template, const char *key, struct arena *a)
+struct slice shape_given(struct jval template, const char *key, struct arena *a)
 {
     struct jval note = json_key(json_get(template, "metadata.annotations"), slice_of(key));
     struct jval label = json_key(json_get(template, "metadata.labels"), slice_of(key));
@@ -19,7 +19,7 @@ static struct slice given_text(struct jval template, const char *key, struct are
 
 struct slice shape_type_named(struct jval template, struct arena *a)
 {
-    return given_text(template, SHAPE_INSTANCE_TYPE, a);
+    return shape_given(template, SHAPE_INSTANCE_TYPE, a);
 }
 
 static int decimals(struct slice resource)
@@ -192,7 +192,7 @@ static void put_names(const struct applied *p, struct slice node_type, struct jo
         if (!slice_empty(accelerator))
             jout_kstr(w, SHAPE_ACCELERATOR, accelerator);
         for (size_t n = 0; n < COUNT_OF(passed); n++) {
-            struct slice text = given_text(p->template, passed[n], p->arena);
+            struct slice text = shape_given(p->template, passed[n], p->arena);
             if (!slice_empty(text))
                 jout_kstr(w, passed[n], text);
         }

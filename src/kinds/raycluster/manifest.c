@@ -116,20 +116,25 @@ static bool run_world(struct world *w)
     return true;
 }
 
-/* Reads the cluster anew with its instance types. */
-static bool apply_types(struct jval object, struct ray_cluster *cluster, struct preview *p)
+/* Groups without the instance type that they name are errors here. */
+static bool apply_types(struct ray_cluster *c, struct preview *p)
 {
-    struct json *json = arena_new(p->arena, struct json);
-    struct slice text;
-    return shape_types_expand(p->types, object, p->arena, &text, p->errors, &p->err) && json_parse(json, text, p->arena, &p->err) &&
-           p->errors->count == 0 && ray_read(json_root(json), p->arena, cluster, p->errors);
+    struct ray_errors *errors = p->errors;
+    shape_cluster(p->types, c, p->arena);
+    for (int32_t k = -1; k < (int32_t)c->group_count && errors->count < LIMIT_RAY_ERRORS; k++) {
+        const struct ray_group *g = k < 0 ? &c->head : &c->groups[k];
+        if (g->blocked)
+            errors->list[errors->count++] =
+                (struct ray_error){arena_printf(p->arena, "group %.*s", SLICE_ARG(g->name)), g->blocked_text, json_offset(g->template)};
+    }
+    return errors->count == 0;
 }
 
 bool raycluster_preview(struct jval object, struct preview *p)
 {
     struct ray_cluster *cluster = arena_new(p->arena, struct ray_cluster);
     struct world w = {.p = p, .cluster = cluster};
-    if (!ray_read(object, p->arena, cluster, p->errors) || (p->types && !apply_types(object, cluster, p)))
+    if (!ray_read(object, p->arena, cluster, p->errors) || (p->types && !apply_types(cluster, p)))
         return false;
     if (slice_empty(cluster->ns))
         cluster->ns = SLICE("default");

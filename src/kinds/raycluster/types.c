@@ -7,6 +7,55 @@ struct instance_types {
     struct shape_types list;
 };
 
+static const struct setting *setting_of(const struct op *op)
+{
+    return &op->settings[OPERATOR_INSTANCE_TYPES];
+}
+
+/* Most clusters name no type: their text is not looked into any further. */
+bool types_apply(struct op *op, const struct cluster *c)
+{
+    static const struct shape_types none;
+    const struct setting *s = setting_of(op);
+    struct ray_cluster *model = &op->model;
+    if (!s->watch || slice_find_text(istr_slice(c->spec), SHAPE_INSTANCE_TYPE) < 0)
+        return false;
+    shape_cluster(op->types ? &op->types->list : &none, model, &op->model_arena);
+    bool unread = !s->known, broken = s->broken;
+    for (int32_t k = -1; (unread || broken) && k < (int32_t)model->group_count; k++) {
+        struct ray_group *g = k < 0 ? &model->head : &model->groups[k];
+        if (!g->blocked || strcmp(g->blocked, SHAPE_TYPE_MISSING) != 0)
+            continue;
+        struct slice map = op->o.settings[OPERATOR_INSTANCE_TYPES].name, said = unread ? SLICE("names an instance type") : g->blocked_text;
+        g->blocked = unread ? "ConfigMapUnreadable" : "ConfigMapBroken";
+        g->blocked_text = arena_printf(&op->model_arena, "%.*s; ConfigMap %.*s %s: %s", SLICE_ARG(said), SLICE_ARG(map),
+                                       unread ? "cannot be read" : "is broken, and what was read before is in force", s->why.text);
+    }
+    return model->typed;
+}
+
+bool types_awaited(const struct op *op, const struct cluster *c)
+{
+    const struct setting *s = setting_of(op);
+    return c->typed && !s->known && s->why.code == ERR_NONE;
+}
+
+/* Their models are read anew, and what was refused for its size is tried at once. */
+static void touch_typed(struct op *op)
+{
+    struct cluster *c;
+    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
+        if (!c->typed)
+            continue;
+        if (op->parsed == c)
+            op->parsed = NULL;
+        for (struct failing *f = c->failing; f; f = f->next)
+            if (!f->f.ended)
+                f->f.not_before_ms = op->now.mono_ms;
+        cluster_touch(op, c);
+    }
+}
+
 /* The first error with its line, and how many more there are. */
 static bool refuse(const struct shape_errors *errors, struct err *e)
 {
@@ -27,10 +76,12 @@ bool types_text(struct op *op, struct slice text, struct err *e)
         refuse(errors, e);
         arena_free(&fresh->arena);
         mem_free(fresh);
+        touch_typed(op); /* groups without a type may now tell why */
         return false;
     }
     types_free(op);
     op->types = fresh;
+    touch_typed(op);
     log_info(text.ptr ? "instance types read" : "there are no instance types: the ConfigMap or its key is not there",
              LF_INT("types", fresh->list.count));
     return true;
@@ -38,7 +89,7 @@ bool types_text(struct op *op, struct slice text, struct err *e)
 
 void types_trouble(struct op *op)
 {
-    (void)op;
+    touch_typed(op);
 }
 
 void types_free(struct op *op)

@@ -16,6 +16,7 @@ void read_cluster(struct op *op, struct cluster *c, struct jval object)
     bool right = ray_read_known(object, c->hashes, &op->model_arena, &op->model, &op->errors);
     if (right && !c->hashes)
         keep_hashes(c, &op->model);
+    c->typed = right && types_apply(op, c);
 }
 
 struct slice group_name(const struct op *op, int32_t group)
@@ -146,6 +147,10 @@ static bool workers_wait(const struct cluster *c)
 
 int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p)
 {
+    if (types_awaited(op, c)) {
+        *p = (struct plan){.next_ms = TIME_NEVER, .arena = &op->plan_arena};
+        return TIME_NEVER;
+    }
     if (op->errors.count == 0)
         failures_prune(op, c);
     if (op->errors.count == 0)

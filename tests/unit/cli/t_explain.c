@@ -64,7 +64,8 @@ static void instance_types(struct arena *a)
     CHECK(has(buf_slice(&out), "--num-cpus=3") && has(buf_slice(&out), "anyscale.com/ray-node-type: head"));
     CHECK_STR(buf_slice(&notes), "");
     CHECK(!explain_text("F", slice_of(arena_printf(a, cluster, "smal").ptr), &how, a, &out, &notes));
-    CHECK_STR(buf_slice(&notes), "F:6: spec.headGroupSpec.template: names instance type smal, which the ConfigMap does not have\n");
+    CHECK_STR(buf_slice(&notes),
+              "F:6: group headgroup: names instance type smal, which the ConfigMap does not have: did you mean small (line 1)?\n");
     test_case("instance types of a RayJob's cluster, which has no place in the file");
     buf_clear(&notes);
     CHECK(!explain_text(
@@ -73,8 +74,8 @@ static void instance_types(struct arena *a)
               "{template: {metadata: {labels: {anyscale.com/instance-type: smal}}, spec: {containers: [{image: r, name: "
               "r}]}}}}}\n"),
         &how, a, &out, &notes));
-    CHECK_STR(buf_slice(&notes),
-              "F:1: RayCluster j-wzhcx: spec.headGroupSpec.template: names instance type smal, which the ConfigMap does not have\n");
+    CHECK_STR(buf_slice(&notes), "F:1: RayCluster j-wzhcx: group headgroup: names instance type smal, which the ConfigMap does not have: "
+                                 "did you mean small (line 1)?\n");
     buf_free(&out);
     buf_free(&notes);
 }

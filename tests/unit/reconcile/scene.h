@@ -9,8 +9,8 @@ enum { PODS_MAX = 64 };
 struct scene {
     struct arena a;
     int32_t workers, min, max, hosts, second;
-    struct slice delete_names;
-    int32_t accounts; /* bits of what KubeRay's autoscaler acts by */
+    struct slice delete_names, typeless; /* typeless: the group that lacks its instance type */
+    int32_t accounts;                    /* bits of what KubeRay's autoscaler acts by */
     bool suspend, recreate, sidecar, scaled, accepted, refused;
     int32_t try_in; /* ms until a refused template may be tried again */
     struct pod pods[PODS_MAX];
@@ -63,6 +63,8 @@ __attribute__((unused)) static void read_words(struct scene *s, struct slice lin
         take_int(word, "accounts", &s->accounts);
         if (word_value(word, "delete").ptr)
             s->delete_names = word_value(word, "delete");
+        if (word_value(word, "typeless").ptr)
+            s->typeless = word_value(word, "typeless");
         if (word_value(word, "failures").ptr)
             take_failures(s, word_value(word, "failures"));
         take_int(word, "written", &s->written);
@@ -182,7 +184,13 @@ static void read_cluster(struct scene *s)
     if (s->errors.count && !s->broken)
         printf("  %.*s: %.*s\n", SLICE_ARG(s->errors.list[0].path), SLICE_ARG(s->errors.list[0].text));
     buf_free(&b);
+    s->cluster.typed = s->typeless.ptr;
     for (uint32_t i = 0; i <= s->cluster.group_count; i++) {
+        struct ray_group *g = i == 0 ? &s->cluster.head : &s->cluster.groups[i - 1];
+        if (s->typeless.ptr && group_slot(s->typeless) == (int)i) {
+            g->blocked = "InstanceTypeNotFound";
+            g->blocked_text = SLICE("has no type");
+        }
         uint64_t hash = i == 0 ? s->cluster.head.hash : s->cluster.groups[i - 1].hash;
         s->failures[i].accepted = s->accepted ? hash : 0;
         s->failures[i].refused = s->refused ? hash : 0;

@@ -103,7 +103,7 @@ static void test_limits(void)
 }
 
 /* Ray is started with what the type leaves for its container, and the autoscaler reckons with the same. */
-static void test_expand(void)
+static void test_cluster(void)
 {
     static const char cluster[] =
         "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"c\",\"uid\":\"u\"},\"spec\":{\"headGroupSpec\":{"
@@ -117,19 +117,19 @@ static void test_expand(void)
     struct arena a = {0};
     struct shape_types types;
     struct shape_errors wrong = {0};
-    struct ray_errors errors = {0}, none = {0};
+    struct ray_errors none = {0};
     struct ray_cluster model;
-    struct json given, made;
-    struct slice out = SLICE_NONE;
+    struct json given;
     struct err e = {0};
-    test_case("expand");
+    test_case("cluster");
     CHECK(shape_types_read(SLICE("small: {resources: {CPU: 4, memory: 8Gi}}"), &a, &types, &wrong));
-    CHECK(json_parse(&given, slice_of(cluster), &a, &e) && shape_types_expand(&types, json_root(&given), &a, &out, &errors, &e));
-    CHECK_INT(errors.count, 1);
-    CHECK_STR(errors.list[0].path, "spec.workerGroupSpecs[1].template");
-    CHECK_STR(errors.list[0].text, "names instance type gone, which the ConfigMap does not have");
-    if (!CHECK(json_parse(&made, out, &a, &e) && ray_read(json_root(&made), &a, &model, &none)))
+    if (!CHECK(json_parse(&given, slice_of(cluster), &a, &e) && ray_read(json_root(&given), &a, &model, &none)))
         return;
+    uint64_t before = model.groups[0].hash;
+    shape_cluster(&types, &model, &a);
+    CHECK(model.typed && !model.head.blocked && !model.groups[0].blocked && model.groups[0].hash == before);
+    CHECK_STR(slice_of(model.groups[1].blocked), SHAPE_TYPE_MISSING);
+    CHECK_STR(model.groups[1].blocked_text, "names instance type gone, which the ConfigMap does not have");
     struct ray_offer offer = ray_group_offer(&model, &model.groups[0], &a);
     CHECK_INT(offer.bundle.count, 2);
     CHECK_STR(offer.bundle.list[0].name, "CPU");
@@ -141,7 +141,7 @@ static void test_expand(void)
 int main(void)
 {
     test_cases();
-    test_expand();
+    test_cluster();
     test_limits();
     return test_done();
 }

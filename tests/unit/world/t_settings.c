@@ -1,33 +1,9 @@
 /* ConfigMaps of the operator: taken at once, and a broken one changes nothing. */
-#include "scene.h"
-
-#include <mobula/control.h>
-
-static const char maps_path[] = "/api/v1/namespaces/n/configmaps";
-
-static void put_map(struct world *w, const char *name, const char *key, const char *text)
-{
-    struct slice body =
-        arena_printf(&w->arena, "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"%s\"},\"data\":{\"%s\":\"%s\"}}",
-                     name, key, text);
-    struct slice path = arena_printf(&w->arena, "%s/%s?fieldManager=t&force=true", maps_path, name);
-    int status = world_call(w, "PATCH", path.ptr, "application/apply-patch+yaml", body);
-    CHECK(status == 200 || status == 201);
-}
+#include "maps.h"
 
 static const struct setting *types_of(const struct world *w)
 {
     return &w->op->settings[OPERATOR_INSTANCE_TYPES];
-}
-
-static void make_world_with_types(struct world *w)
-{
-    struct apiserver_config config = {.seed = 1};
-    world_init(w, &config);
-    make_namespace(w);
-    make_crd(w, "ray.io", "");
-    w->settings[OPERATOR_INSTANCE_TYPES] = (struct operator_configmap){SLICE("instance-types"), SLICE("instance_types.yaml")};
-    world_start_operator(w, false);
 }
 
 static void test_taken(void)

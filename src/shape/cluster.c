@@ -1,0 +1,91 @@
+/* The instance types of a whole cluster: each group that names one gets the template that its type makes. */
+#include <mobula/shape.h>
+#include <mobula/spec.h>
+
+#include <stdio.h>
+
+/* The first version of Ray that has the node labels ray.io/… and takes them from `ray start --labels`. */
+enum { NODE_LABELS_SINCE = 2049 };
+
+static void block(struct ray_group *g, const char *reason, struct slice text)
+{
+    g->blocked = reason;
+    g->blocked_text = text;
+}
+
+static void block_missing(const struct shape_types *types, struct ray_group *g, struct slice name, struct arena *a)
+{
+    struct nearest n = {.typed = name};
+    for (uint32_t i = 0; i < types->count; i++)
+        nearest_try(&n, types->list[i].name);
+    struct slice hint = SLICE("");
+    if (n.best.ptr)
+        hint = arena_printf(a, ": did you mean %.*s (line %u)?", SLICE_ARG(n.best), shape_type_find(types, n.best)->line);
+    block(g, SHAPE_TYPE_MISSING,
+          arena_printf(a, "names instance type %.*s, which the ConfigMap does not have%.*s", SLICE_ARG(slice_head(name, 64)),
+                       SLICE_ARG(hint)));
+}
+
+static void put_label(struct jout *w, const char *key, struct slice value)
+{
+    if (!slice_empty(value))
+        jout_kstr(w, key, value);
+}
+
+/* Ray's word for a market; empty: which one it will be is not known. */
+static struct slice ray_market(struct slice market)
+{
+    return slice_eq(market, SLICE("SPOT")) ? SLICE("spot") : slice_eq(market, SLICE("ON_DEMAND")) ? SLICE("on-demand") : SLICE("");
+}
+
+/* What Ray schedules by. The group's own labels win, and labels in rayStartParams are left alone. */
+static bool label_nodes(const struct shape_type *type, const struct ray_cluster *c, struct ray_group *g, struct arena *a, struct err *e)
+{
+    struct buf b;
+    struct jout w;
+    struct slice text;
+    struct json *doc = arena_new(a, struct json);
+    if (version_number(c->ray_version) < NODE_LABELS_SINCE || value_given(json_key(g->start_params, SLICE("labels"))))
+        return true;
+    buf_init(&b, KIB);
+    jout_init(&w, &b);
+    jout_object(&w);
+    put_label(&w, "ray.io/accelerator-type", type->accelerator);
+    put_label(&w, "ray.io/market-type", ray_market(shape_given(g->template, SHAPE_MARKET, a)));
+    put_label(&w, "ray.io/availability-zone", shape_given(g->template, SHAPE_ZONE, a));
+    jout_end(&w);
+    text = arena_dup(a, buf_slice(&b));
+    bool ok = !b.full || err_set(e, ERR_LIMIT, "zone and accelerator have more than %zu bytes", b.max);
+    ok = ok && (!value_given(g->labels) || json_merge(text, json_raw(g->labels), a, &text, e)) && json_parse(doc, text, a, e);
+    if (ok && json_len(json_root(doc)))
+        g->labels = json_root(doc);
+    buf_free(&b);
+    return ok;
+}
+
+static void shape_group(const struct shape_types *types, struct ray_cluster *c, struct ray_group *g, struct arena *a)
+{
+    struct slice name = shape_type_named(g->template, a), text;
+    struct json *doc = arena_new(a, struct json);
+    struct err e = {0};
+    if (slice_empty(name))
+        return;
+    c->typed = true;
+    const struct shape_type *type = shape_type_find(types, name);
+    if (!type)
+        block_missing(types, g, name, a);
+    else if (!shape_type_apply(type, g->template, g->head ? SLICE("head") : SLICE("worker"), a, &text, &e) ||
+             !json_parse(doc, text, a, &e) || !label_nodes(type, c, g, a, &e))
+        block(g, SHAPE_TYPE_UNFIT, arena_printf(a, "%s (line %u of the ConfigMap)", e.text, type->line));
+    else
+        g->template = json_root(doc);
+    if (!g->blocked && slice_eq(shape_given(g->template, SHAPE_FOLLOW, a), SLICE("true")))
+        g->hash = ray_group_hash(c, g, a);
+}
+
+void shape_cluster(const struct shape_types *types, struct ray_cluster *c, struct arena *a)
+{
+    shape_group(types, c, &c->head, a);
+    for (uint32_t i = 0; i < c->group_count; i++)
+        shape_group(types, c, &c->groups[i], a);
+}
