@@ -232,6 +232,7 @@ int64_t time_days(struct time_civil c);
 struct time_civil time_civil(int64_t days);
 /* "42s", "3m7s", "5h12m", "3d4h": how kubectl prints an age. */
 struct slice time_format_age(int64_t seconds, char out[TIME_TEXT_MAX]);
+bool duration_parse(struct slice text, int64_t *ms, struct err *e); /* "500ms", "5s", "1m30s", "2h", "0" */
 
 /* ---- chance: one generator per owner, seeded from the system or by a test ---- */
 

@@ -179,8 +179,9 @@ enum {
     REMOTE_RETRY_AFTER_MAX_MS = 5 * 60 * 1000, /* … and the longest Retry-After that is obeyed */
 };
 
-/* shape: what the ConfigMap of instance types may hold */
+/* shape: what the ConfigMap of instance types may hold, and compute configs */
 enum {
+    LIMIT_COMPUTE_ZONES = 64,
     LIMIT_SHAPE_TYPES = 2000,
     LIMIT_SHAPE_RESOURCES = 32, /* of one type */
     LIMIT_SHAPE_TEXT = MIB,     /* bytes of the text: the API server takes no larger ConfigMap */

@@ -16,37 +16,6 @@ static bool unknown_flag(const struct flags *f, struct slice typed, struct slice
 
 /* ---- values ---- */
 
-bool duration_parse(struct slice text, int64_t *ms, struct err *e)
-{
-    static const struct {
-        const char *unit;
-        int64_t ms;
-    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60 * 1000}, {"h", 60 * 60 * 1000}};
-
-    int64_t sum = 0;
-    struct slice rest = text;
-    bool well = !slice_empty(text);
-    while (well && !slice_empty(rest)) {
-        size_t digits = 0, letters = 0;
-        while (digits < rest.len && rest.ptr[digits] >= '0' && rest.ptr[digits] <= '9')
-            digits++;
-        while (digits + letters < rest.len && rest.ptr[digits + letters] >= 'a' && rest.ptr[digits + letters] <= 'z')
-            letters++;
-        int64_t n = 0, unit = 0;
-        well = slice_int(slice_head(rest, digits), &n);
-        for (size_t i = 0; i < COUNT_OF(units); i++)
-            if (slice_eq((struct slice){rest.ptr + digits, letters}, slice_of(units[i].unit)))
-                unit = units[i].ms;
-        bool bare_zero = letters == 0 && n == 0 && digits == text.len;
-        well = well && (unit != 0 || bare_zero) && !__builtin_mul_overflow(n, unit, &n) && !__builtin_add_overflow(sum, n, &sum);
-        rest = slice_skip(rest, digits + letters);
-    }
-    if (!well)
-        return err_set(e, ERR_SYNTAX, "\"%.*s\" is not a duration such as 500ms, 5s or 1m30s", SLICE_ARG(text));
-    *ms = sum;
-    return true;
-}
-
 static bool read_switch(struct slice value, bool *out, struct err *e)
 {
     bool on = slice_eq(value, SLICE("true"));

@@ -49,6 +49,4 @@ bool flags_read(const struct flags *f, int argc, char **argv, void *options, boo
  * mistake is not lost above a page of flags. Returns STATUS_USAGE. */
 int flags_wrong(const struct flags *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-bool duration_parse(struct slice text, int64_t *ms, struct err *e);
-
 #endif

@@ -20,6 +20,7 @@ static const struct subcommand {
     {"bundle", "verify, list, unpack or push an air-gap bundle", cli_bundle},
     {"validate", "check manifests without a cluster", cli_validate},
     {"explain", "print what would be made from a manifest, or say why a cluster is as it is", cli_explain},
+    {"compute-config", "print the RayCluster of a compute config, or check one", cli_compute},
     {"egress", "print what the operator contacts, for firewalls", cli_egress},
     {"logs", "print what a job has printed, or follow it", cli_logs},
     {"wait-gcs", "wait until the control service of a Ray cluster answers", cli_wait_gcs},
@@ -32,7 +33,7 @@ static void print_list(FILE *to)
 {
     fputs("usage: mobula COMMAND [FLAG…]\n\n", to);
     for (size_t i = 0; i < COUNT_OF(subcommands); i++)
-        fprintf(to, "  %-10s %s\n", subcommands[i].name, subcommands[i].summary);
+        fprintf(to, "  %-14s %s\n", subcommands[i].name, subcommands[i].summary);
     fputs("\n`mobula help COMMAND` lists its flags. Exit status: 0 well, 1 an error that was printed, 2 wrong usage.\n", to);
 }
 

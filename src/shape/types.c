@@ -1,6 +1,6 @@
 /* The text of instance types: a mapping from names to shapes, in the forms of the documents. */
-#include <mobula/shape.h>
-#include <mobula/spec.h>
+#include "types.h"
+
 #include <mobula/yaml.h>
 
 #include <string.h>
@@ -9,12 +9,6 @@
 enum { MEMORY_LEAST = MIB };
 
 #define ACCELERATOR_PREFIX "accelerator_type:"
-
-struct type_reader {
-    struct reader r;
-    struct shape_type *type;
-    struct shape_amount amounts[LIMIT_SHAPE_RESOURCES];
-};
 
 static bool is_word(struct slice key, const char *word)
 {
@@ -68,7 +62,7 @@ static void add_amount(struct type_reader *t, const struct place *at, struct sli
         t->amounts[type->amount_count++] = (struct shape_amount){name, n};
 }
 
-static void add_accelerator(struct type_reader *t, const struct place *at, struct slice name)
+void type_accelerator(struct type_reader *t, const struct place *at, struct slice name)
 {
     if (slice_empty(name) || !name_label_value(name))
         place_bad(&t->r, at, "is no accelerator: write its name in Ray, such as T4 or A100-80G");
@@ -86,7 +80,7 @@ static void read_accelerators(struct type_reader *t, const struct place *at)
         return;
     for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v); i++) {
         struct place one = place_element(at, i, v);
-        add_accelerator(t, &one, json_str(v, t->r.arena));
+        type_accelerator(t, &one, json_str(v, t->r.arena));
     }
 }
 
@@ -103,11 +97,11 @@ static bool read_tpu(struct type_reader *t, const struct place *at)
     return to != NULL;
 }
 
-static void read_resource(struct type_reader *t, const struct place *at)
+void type_resource(struct type_reader *t, const struct place *at)
 {
     struct slice name = kubernetes_name(at->key);
     if (slice_starts(at->key, SLICE(ACCELERATOR_PREFIX)))
-        add_accelerator(t, at, slice_skip(at->key, strlen(ACCELERATOR_PREFIX)));
+        type_accelerator(t, at, slice_skip(at->key, strlen(ACCELERATOR_PREFIX)));
     else if (slice_eq(at->key, SLICE("accelerators")))
         read_accelerators(t, at);
     else if (read_tpu(t, at))
@@ -128,13 +122,13 @@ static void read_resources(struct type_reader *t, const struct place *at)
         struct place one = place_member(at, json_str(k, t->r.arena), v);
         cpu |= is_word(one.key, "CPU");
         memory |= is_word(one.key, "memory");
-        read_resource(t, &one);
+        type_resource(t, &one);
     }
     if (!cpu || !memory)
         place_bad(&t->r, at, "has no %s: a pod without it is not bounded", cpu ? "memory" : "CPU");
 }
 
-static void read_architecture(struct type_reader *t, const struct place *at)
+void type_architecture(struct type_reader *t, const struct place *at)
 {
     static const char *const words[] = {"amd64", "x86_64", "arm64", NULL};
     struct slice text;
@@ -162,11 +156,24 @@ static void read_member(struct type_reader *t, const struct place *at)
     else if (slice_eq(at->key, SLICE("tolerations")))
         read_tolerations(t, at);
     else if (slice_eq(at->key, SLICE("cpuArchitecture")))
-        read_architecture(t, at);
+        type_architecture(t, at);
     else if (slice_eq(at->key, SLICE("nodeSelector")))
         t->type->node_selector = read_text_map(&t->r, at) ? at->value : NO_VALUE;
     else if (!read_tpu(t, at))
         place_bad(&t->r, at, "is no field of an instance type: write resources, nodeSelector, tolerations or cpuArchitecture");
+}
+
+void type_begin(struct type_reader *t, struct slice name)
+{
+    *t->type = (struct shape_type){
+        .name = name, .accelerator = SLICE(""), .architecture = SLICE(""), .node_selector = NO_VALUE, .tolerations = NO_VALUE};
+}
+
+void type_keep(struct type_reader *t)
+{
+    struct shape_amount *kept = arena_array(t->r.arena, t->type->amount_count + 1, sizeof *kept);
+    memcpy(kept, t->amounts, t->type->amount_count * sizeof *kept);
+    t->type->amounts = kept;
 }
 
 /* False: it is wrong, and there is no such type. */
@@ -174,8 +181,7 @@ static bool read_type(struct type_reader *t, const struct place *at)
 {
     uint32_t before = t->r.errors->count + t->r.errors->beyond;
     struct jval k, v;
-    *t->type = (struct shape_type){
-        .name = at->key, .accelerator = SLICE(""), .architecture = SLICE(""), .node_selector = NO_VALUE, .tolerations = NO_VALUE};
+    type_begin(t, at->key);
     if (slice_empty(at->key) || !name_label_value(at->key))
         place_bad(&t->r, at, "is no name of a type: 1 to 63 letters, digits, - _ and ., with a letter or digit at both ends");
     if (!read_object(&t->r, at, REQUIRED))
@@ -186,9 +192,7 @@ static bool read_type(struct type_reader *t, const struct place *at)
         struct place one = place_member(at, json_str(k, t->r.arena), v);
         read_member(t, &one);
     }
-    struct shape_amount *kept = arena_array(t->r.arena, t->type->amount_count + 1, sizeof *kept);
-    memcpy(kept, t->amounts, t->type->amount_count * sizeof *kept);
-    t->type->amounts = kept;
+    type_keep(t);
     return t->r.errors->count + t->r.errors->beyond == before;
 }
 

@@ -1,0 +1,16 @@
+/* What `mobula compute-config` does, as a function of the texts. */
+#ifndef MOBULA_CLI_COMPUTE_H
+#define MOBULA_CLI_COMPUTE_H
+
+#include <mobula/compute.h>
+
+struct compute_how {
+    struct slice name, image, ray_version; /* of the RayCluster; the last may be empty */
+    const struct shape_types *types;       /* NULL: not known */
+};
+
+/* Writes the RayCluster of a compute config as YAML to out, and "FILE:LINE: PATH: TEXT" for each error and warning to notes. Returns
+ * whether there was no error; then out has the cluster. */
+bool compute_text(const char *file, struct slice text, const struct compute_how *how, struct arena *a, struct buf *out, struct buf *notes);
+
+#endif

@@ -1,0 +1,283 @@
+/* A compute config as the spec of a RayCluster. */
+#include "overlay.h"
+
+#include <mobula/compute.h>
+
+#define TPU_TOPOLOGY "cloud.google.com/gke-tpu-topology" /* GKE alone has such slices */
+
+struct render {
+    const struct compute_config *config;
+    const struct compute_pods *pods;
+    struct arena *arena; /* for one template */
+    struct err *e;
+};
+
+/* ---- a pod template ---- */
+
+static void put_env(const struct render *x, struct jout *w)
+{
+    struct jval k, v;
+    if (!json_len(x->pods->env))
+        return;
+    jout_karray(w, "env");
+    for (struct jiter it = json_iter(x->pods->env); json_next(&it, &k, &v);) {
+        jout_object(w);
+        jout_kstr(w, "name", json_str(k, x->arena));
+        jout_kstr(w, "value", json_str(v, x->arena));
+        jout_end(w);
+    }
+    jout_end(w);
+}
+
+/* What a template is before anything is laid over it. */
+static void put_base(const struct render *x, const struct compute_node *n, struct jout *w)
+{
+    jout_object(w);
+    jout_kobject(w, "metadata");
+    jout_end(w);
+    jout_kobject(w, "spec");
+    if (!slice_empty(n->topology)) {
+        jout_kobject(w, "nodeSelector");
+        jout_kstr(w, TPU_TOPOLOGY, n->topology);
+        jout_end(w);
+    }
+    if (!slice_empty(x->pods->pull_secret)) {
+        jout_karray(w, "imagePullSecrets");
+        jout_object(w);
+        jout_kstr(w, "name", x->pods->pull_secret);
+        jout_end(w);
+        jout_end(w);
+    }
+    jout_karray(w, "containers");
+    jout_object(w);
+    jout_kstr(w, "name", SLICE(COMPUTE_CONTAINER));
+    jout_kstr(w, "image", x->pods->image);
+    put_env(x, w);
+    jout_end(w);
+    jout_end(w);
+    jout_end(w);
+    jout_end(w);
+}
+
+static void put_zone_expression(const struct compute_config *config, struct jout *w)
+{
+    jout_object(w);
+    jout_kstr(w, "key", SLICE(COMPUTE_ZONE_LABEL));
+    jout_kstr(w, "operator", SLICE("In"));
+    jout_karray(w, "values");
+    for (uint32_t i = 0; i < config->zone_count; i++)
+        jout_str(w, config->zones[i]);
+    jout_end(w);
+    jout_end(w);
+}
+
+/* Terms are alternatives: the zones join each of those that the user has, and are the only one where there is none. */
+static void put_zone_terms(const struct render *x, struct jval terms, struct jout *w)
+{
+    struct jval none = NO_VALUE, k, v, key, member, i, one;
+    struct jiter it = json_iter(json_type(terms) == JSON_ARRAY ? terms : none);
+    bool left = json_next(&it, &k, &v);
+    do {
+        jout_object(w);
+        jout_karray(w, "matchExpressions");
+        struct jval given = left ? json_key(v, SLICE("matchExpressions")) : none;
+        if (json_type(given) == JSON_ARRAY)
+            for (struct jiter in = json_iter(given); json_next(&in, &i, &one);)
+                jout_raw(w, json_raw(one));
+        put_zone_expression(x->config, w);
+        jout_end(w);
+        for (struct jiter in = json_iter(left ? v : none); json_next(&in, &key, &member);)
+            if (json_there(key) && !json_str_eq(key, SLICE("matchExpressions"))) {
+                jout_key(w, json_str(key, x->arena));
+                jout_raw(w, json_raw(member));
+            }
+        jout_end(w);
+        left = left && json_next(&it, &k, &v);
+    } while (left);
+}
+
+static void put_names(const struct render *x, const struct compute_node *n, struct jout *w)
+{
+    jout_kobject(w, "metadata");
+    jout_kobject(w, "annotations");
+    if (!slice_empty(n->type))
+        jout_kstr(w, SHAPE_INSTANCE_TYPE, n->type);
+    if (!slice_empty(n->accelerator))
+        jout_kstr(w, SHAPE_ACCELERATOR, n->accelerator);
+    jout_kstr(w, SHAPE_MARKET, n->market);
+    if (x->config->zone_count == 1)
+        jout_kstr(w, SHAPE_ZONE, x->config->zones[0]);
+    jout_end(w);
+    if (!slice_empty(x->pods->labels))
+        jout_kraw(w, "labels", x->pods->labels);
+    jout_end(w);
+}
+
+/* What the user's own fields do not change. */
+static void put_last(const struct render *x, const struct compute_node *n, struct jval template, struct jout *w)
+{
+    static const char required[] = "requiredDuringSchedulingIgnoredDuringExecution";
+    jout_object(w);
+    put_names(x, n, w);
+    if (x->config->zone_count) {
+        struct jval affinity = json_key(json_get(template, "spec.affinity.nodeAffinity"), slice_of(required));
+        jout_kobject(w, "spec");
+        jout_kobject(w, "affinity");
+        jout_kobject(w, "nodeAffinity");
+        jout_kobject(w, required);
+        jout_karray(w, "nodeSelectorTerms");
+        put_zone_terms(x, json_key(affinity, SLICE("nodeSelectorTerms")), w);
+        for (int depth = 0; depth < 5; depth++)
+            jout_end(w);
+    }
+    jout_end(w);
+}
+
+static bool parse_written(const struct render *x, const struct buf *text, struct jval *out)
+{
+    struct json *doc = arena_new(x->arena, struct json);
+    if (text->full)
+        return err_set(x->e, ERR_LIMIT, "a pod template is larger than %zu bytes", text->max);
+    if (!json_parse(doc, arena_dup(x->arena, buf_slice(text)), x->arena, x->e))
+        return false;
+    *out = json_root(doc);
+    return true;
+}
+
+static bool lay_over(const struct render *x, struct jval *template, struct jval over)
+{
+    struct json *doc = arena_new(x->arena, struct json);
+    struct slice text;
+    if (!value_given(over))
+        return true;
+    if (!overlay(*template, over, x->arena, &text, x->e) || !json_parse(doc, text, x->arena, x->e))
+        return false;
+    *template = json_root(doc);
+    return true;
+}
+
+/* required_resources act as an instance type without a name. */
+static bool apply_own(const struct render *x, const struct compute_node *n, bool head, struct jval *template)
+{
+    static const char unnamed[] =
+        "{\"metadata\":{\"annotations\":{\"" SHAPE_INSTANCE_TYPE "\":null},\"labels\":{\"" SHAPE_INSTANCE_TYPE "\":null}}}";
+    struct json *doc = arena_new(x->arena, struct json);
+    struct slice made, out;
+    if (!slice_empty(n->type))
+        return true;
+    if (!shape_type_apply(&n->own, *template, head ? SLICE("head") : SLICE("worker"), x->arena, &made, x->e) ||
+        !json_merge(made, slice_of(unnamed), x->arena, &out, x->e) || !json_parse(doc, out, x->arena, x->e))
+        return false;
+    *template = json_root(doc);
+    return true;
+}
+
+static bool put_template(const struct render *x, const struct compute_node *n, bool head, struct jout *w)
+{
+    __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
+    struct jval template, last;
+    struct jout inner;
+    jout_init(&inner, &text);
+    put_base(x, n, &inner);
+    if (!parse_written(x, &text, &template) || !lay_over(x, &template, x->config->advanced) || !lay_over(x, &template, n->advanced))
+        return false;
+    buf_clear(&text);
+    jout_init(&inner, &text);
+    put_last(x, n, template, &inner);
+    if (!parse_written(x, &text, &last) || !lay_over(x, &template, last) || !apply_own(x, n, head, &template))
+        return false;
+    jout_kraw(w, "template", json_raw(template));
+    return true;
+}
+
+/* ---- groups ---- */
+
+/* A head beside workers does no work, unless the config says what it has. */
+static void put_logical(const struct compute_node *n, bool idle, struct arena *a, struct jout *w)
+{
+    struct jval k, v;
+    if (!json_there(n->resources) && !idle)
+        return;
+    jout_kobject(w, "resources");
+    for (struct jiter it = json_iter(n->resources); json_next(&it, &k, &v);) {
+        jout_key(w, json_str(k, a));
+        jout_str(w, json_type(v) == JSON_STRING ? json_str(v, a) : json_raw(v));
+    }
+    if (!json_there(n->resources)) {
+        jout_kstr(w, "CPU", SLICE("0"));
+        jout_kstr(w, "GPU", SLICE("0"));
+    }
+    jout_end(w);
+}
+
+static bool put_group(struct render *x, const struct compute_node *n, bool head, struct jout *w)
+{
+    jout_object(w);
+    if (!head) {
+        jout_kstr(w, "groupName", n->name);
+        jout_kint(w, "replicas", n->min / n->hosts);
+        jout_kint(w, "minReplicas", n->min / n->hosts);
+        jout_kint(w, "maxReplicas", n->max / n->hosts);
+        if (n->hosts > 1)
+            jout_kint(w, "numOfHosts", n->hosts);
+        if (n->idle_s >= 0)
+            jout_kint(w, "idleTimeoutSeconds", n->idle_s);
+    }
+    jout_kobject(w, "rayStartParams");
+    jout_end(w);
+    put_logical(n, head && x->config->worker_count > 0, x->arena, w);
+    if (json_len(n->labels))
+        jout_kraw(w, "labels", json_raw(n->labels));
+    bool ok = put_template(x, n, head, w) || err_wrap(x->e, "%.*s", SLICE_ARG(head ? SLICE("head_node") : n->name));
+    jout_end(w);
+    arena_reset(x->arena, MIB);
+    return ok;
+}
+
+static bool is_scaled(const struct compute_config *config)
+{
+    for (uint32_t i = 0; i < config->worker_count; i++)
+        if (config->workers[i].min < config->workers[i].max)
+            return true;
+    return false;
+}
+
+static bool put_spec(struct render *x, struct jout *w)
+{
+    jout_object(w);
+    if (!slice_empty(x->pods->ray_version))
+        jout_kstr(w, "rayVersion", x->pods->ray_version);
+    if (x->pods->suspend)
+        jout_kbool(w, "suspend", true);
+    if (is_scaled(x->config)) {
+        jout_kbool(w, "enableInTreeAutoscaling", true);
+        if (x->config->idle_s >= 0) {
+            jout_kobject(w, "autoscalerOptions");
+            jout_kint(w, "idleTimeoutSeconds", x->config->idle_s);
+            jout_end(w);
+        }
+    }
+    jout_key(w, SLICE("headGroupSpec"));
+    bool ok = put_group(x, &x->config->head, true, w);
+    jout_karray(w, "workerGroupSpecs");
+    for (uint32_t i = 0; ok && !w->to->full && i < x->config->worker_count; i++)
+        ok = put_group(x, &x->config->workers[i], false, w);
+    jout_end(w);
+    jout_end(w);
+    return ok;
+}
+
+bool compute_render(const struct compute_config *config, const struct compute_pods *pods, struct arena *a, struct slice *out, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
+    __attribute__((cleanup(arena_free))) struct arena one = {0};
+    struct render x = {.config = config, .pods = pods, .arena = &one, .e = e};
+    struct jout w;
+    jout_init(&w, &text);
+    if (!put_spec(&x, &w))
+        return false;
+    if (text.full)
+        return err_set(e, ERR_LIMIT, "the cluster is larger than %zu bytes: the same advanced_instance_config is in every group", text.max);
+    *out = arena_dup(a, buf_slice(&text));
+    return true;
+}
