@@ -388,7 +388,7 @@ conform: ## the model API server and a real one get the same random requests: ma
 
 e2e: ## both kinds of RayCluster on a real kube-apiserver (tests/rig builds it: needs Go)
 	@tests/tools/setup build e2e
-	+@$(MAKE) mobula
+	+@$(MAKE) mobula apiserver
 	@tests/e2e/run.sh
 
 fault: ## the fault matrix: a proxy between the operator and a real kube-apiserver; make fault [BLOCK=A] [CASE=id] [WORKERS=n]

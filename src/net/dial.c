@@ -390,7 +390,8 @@ void dial_expire(struct wire *w)
         err_set(e, ERR_PROXY, "proxy %.*s gave no answer for %s in %d s", SLICE_ARG(d->tcp_to), w->peer, NET_CONNECT_MS / 1000);
         break;
     default:
-        err_set(e, ERR_TLS, "%s: no TLS handshake in %d s", w->peer, NET_HANDSHAKE_MS / 1000);
+        err_set(e, ERR_TLS, "%s: no TLS handshake in %d s: no TLS server, or large packets are lost on the way (MTU)", w->peer,
+                NET_HANDSHAKE_MS / 1000);
         break;
     }
     wire_fail(w);

@@ -183,6 +183,22 @@ static void resolver_destroy(struct resolver *r)
     mem_free(r);
 }
 
+/* Everybody who has asked the same meanwhile gets this answer: with a slow DNS server ten connections to one name would else wait for ten
+ * lookups, one after the other, and the last ones give up. */
+static void answer_all(struct resolver *r, const struct lookup *l)
+{
+    for (struct lookup *at = r->questions.first, *next; at; at = next) {
+        next = at->next;
+        if (at->port != l->port || strcmp(at->name, l->name) != 0)
+            continue;
+        queue_cut(&r->questions, at);
+        at->taken = true;
+        at->found = l->found;
+        at->error = l->error;
+        queue_push(&r->answers, at);
+    }
+}
+
 static void *resolver_main(void *arg)
 {
     struct resolver *r = arg;
@@ -199,6 +215,7 @@ static void *resolver_main(void *arg)
         pthread_mutex_lock(&r->lock);
         r->busy = false;
         queue_push(&r->answers, l);
+        answer_all(r, l);
         eventfd_write(r->fd, 1);
     }
     pthread_mutex_unlock(&r->lock);

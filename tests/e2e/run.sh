@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs the tests of this folder against a real control plane (etcd, kube-apiserver, controller manager, scheduler, fake nodes) on loopback,
-# built from Go modules by tests/rig and cached. Needs Go; installs what else it needs when it may.
+# Runs the tests of this folder and of tests/net (the NAT laboratory) against a real control plane (etcd, kube-apiserver, controller
+# manager, scheduler, fake nodes) on loopback, built from Go modules by tests/rig and cached. Needs Go; installs what else it needs when
+# it may.
 #   tests/e2e/run.sh [PYTEST ARGUMENT…]
 #   KEEP=1 leaves the control plane up; NAME=e2e is its name; MOBULA=build/test/mobula tests the program with sanitizers instead;
 #   APISERVER_ARGS=--feature-gates=WatchList=false makes a server that streams no lists, as all before Kubernetes 1.32
@@ -27,7 +28,8 @@ export E2E_COUNTS=$RIG_DIR/run/$NAME.counts E2E_FAILED=$RIG_DIR/run/$NAME.failed
 rm -f "$E2E_COUNTS" "$E2E_FAILED"
 run() { python3 -m pytest -p no:cacheprovider -q --durations=5 -c /dev/null --rootdir=tests/e2e --ignore=tests/e2e/ray "$@"; }
 status=0
-run "${@:-tests/e2e}" || status=$?
+(($#)) || set -- tests/e2e tests/net
+run "$@" || status=$?
 counts=$(cat "$E2E_COUNTS" 2>/dev/null) || counts='0 passed, 1 failed'
 mapfile -t failed < <(cat "$E2E_FAILED" 2>/dev/null)
 if [[ -n ${AGAIN:-} && $status == 1 && ${#failed[@]} -le 3 ]]; then

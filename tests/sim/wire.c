@@ -5,7 +5,7 @@
 
 #include "fakeray.h"
 
-enum { SILENCE_MS = 140 * 1000 }; /* after which the kernel gives a silent connection up: TCP_USER_TIMEOUT and the keepalives */
+enum { SILENCE_MS = 45 * 1000 }; /* after which the kernel gives a silent connection up: TCP_USER_TIMEOUT and the keepalives */
 
 /* ---- pieces ---- */
 

@@ -293,6 +293,31 @@ static void test_no_v6(void)
     close(closed);
 }
 
+static void test_same_name(void)
+{
+    enum { LINKS = 5 };
+    struct rig r;
+    struct probe p[LINKS];
+    struct server s;
+    test_case("one slow lookup answers all who ask for that name meanwhile");
+    rig_open(&r);
+    allow_names(&r);
+    server_start(&s, LINKS, serve_echo, NULL);
+    int before = asked;
+    open_name(&p[0], &r, "slow", s.port);
+    CHECK(RIG_UNTIL(&r, asked > before));
+    for (int i = 1; i < LINKS; i++)
+        open_name(&p[i], &r, "slow", s.port);
+    sem_post(&gate);
+    for (int i = 0; i < LINKS; i++) {
+        CHECK(RIG_UNTIL(&r, p[i].got.len == 5));
+        probe_free(&p[i]);
+    }
+    CHECK_INT(asked - before, 1);
+    server_stop(&s);
+    CHECK(rig_close(&r));
+}
+
 /* The thread is stuck: links with addresses go on, deadlines hold, nothing piles up, and late answers are thrown away. */
 static void test_stuck(void)
 {
@@ -339,7 +364,7 @@ static void test_step_deadlines(void)
     struct rig r;
     struct probe p, tls, closed;
     struct server s; /* never accepts, never answers, never ends */
-    char want[64];
+    char want[128];
     rig_open(&r);
     allow_names(&r);
     server_start(&s, 0, NULL, NULL);
@@ -364,7 +389,8 @@ static void test_step_deadlines(void)
     CHECK_STR(slice_of(p.link->error.text), "no answer from DNS for slow in 12 s");
     test_case("no TLS within NET_HANDSHAKE_MS");
     CHECK_INT(tls.link->error.code, ERR_TLS);
-    snprintf(want, sizeof want, "127.0.0.1:%u: no TLS handshake in 10 s", s.port);
+    snprintf(want, sizeof want, "127.0.0.1:%u: no TLS handshake in 10 s: no TLS server, or large packets are lost on the way (MTU)",
+             s.port);
     CHECK_STR(slice_of(tls.link->error.text), want);
     probe_free(&tls);
     probe_free(&p);
@@ -388,6 +414,7 @@ int main(void)
     test_dns_is_well_again();
     test_many();
     test_no_v6();
+    test_same_name();
     test_stuck();
     test_step_deadlines();
     return test_done();

@@ -1,0 +1,83 @@
+"""The NAT laboratory: each case has namespaces of its own, and all run side by side, because what most of them do is wait."""
+
+import concurrent.futures
+import time
+
+import pytest
+
+from cases import CASES
+from operators import Bench, eventually
+
+STAGGER = 0.3  # seconds between the starts of two laboratories
+WORKERS = 2
+
+
+def play(case, bench):
+    """Breaks the path, changes the cluster, and looks at how the operator lives through both. Returns what is wrong."""
+    wrong = []
+
+    def check(holds, what):
+        if not holds:
+            wrong.append(what)
+
+    if case.before:
+        case.before(bench)
+    bench.cluster(WORKERS)
+    bench.start()
+    begun = time.monotonic()
+    if case.fault:
+        ready, _ = eventually(lambda: bench.settled(WORKERS), 30)
+        check(ready, "not ready before the fault")
+        time.sleep(1)
+    first, said, bench.opened = bench.lab.counted(), len(bench.log()), bench.door.opened
+    if case.fault:
+        begun = time.monotonic()
+        case.fault(bench)
+    time.sleep(case.quiet)
+    bench.scale(WORKERS + 1)
+    if case.words:
+        line, _ = eventually(lambda: bench.lines(*case.words, skip=said), case.quiet + case.noticed - (time.monotonic() - begun))
+        check(line, f"no line with {case.words} within {case.noticed} s")
+    if case.heal:
+        case.heal(bench)
+    there, took = eventually(lambda: bench.settled(WORKERS + 1), case.recover)
+    check(there, f"not all pods within {case.recover} s")
+    now = bench.lab.counted()
+    opened, sent = now["opened"] - first["opened"], now["sent"] - first["sent"]
+    check(opened <= case.connections, f"{opened} SYN packets, at most {case.connections}")
+    check(sent <= case.packets, f"{sent} packets, at most {case.packets}")
+    warned = len(bench.lines("level=warn")) + len(bench.lines("level=error"))
+    check(warned <= case.warnings, f"{warned} warnings, at most {case.warnings}")
+    check(len(bench.pods.made) == WORKERS + 2, f"pods made: {sorted(bench.pods.made.values())}")
+    check(len(bench.services.made) == 1, f"services made: {sorted(bench.services.made.values())}")
+    if case.after:
+        try:
+            case.after(bench)
+        except AssertionError as e:
+            wrong.append(str(e))
+    facts = f"{opened} SYN, {sent} packets, {warned} warnings, all there {took:.1f} s after"
+    return wrong and f"{wrong}\n{facts}\n{bench.log()}"
+
+
+def whole(case, delay, folder, *world):
+    time.sleep(delay)
+    bench = Bench(folder, *world, **case.bench)
+    try:
+        return play(case, bench)
+    finally:
+        bench.close()
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory, request, servers, pki, stranger):
+    wanted = [c for c in CASES if any(c.name in item.name for item in request.session.items)]
+    pool = concurrent.futures.ThreadPoolExecutor(len(wanted))
+    folder = tmp_path_factory.mktemp("nat")
+    yield {c.name: pool.submit(whole, c, i * STAGGER, folder / str(i), servers, pki, stranger) for i, c in enumerate(wanted)}
+    pool.shutdown()
+
+
+@pytest.mark.parametrize("name", [c.name for c in CASES])
+def test_the_operator_lives_behind_a_nat(results, name):
+    wrong = results[name].result()
+    assert not wrong, wrong
