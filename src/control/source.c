@@ -53,11 +53,13 @@ static void trouble(struct source *src, const struct kube_watch_event *ev)
 {
     const struct err *e = ev->err;
     bool cut = !ev->status && e->code == ERR_CLOSED, denied = ev->status && ev->status->code == 401;
-    uint64_t what = hash64(slice_of(e->text), hash64(src->space->ns, hash64(slice_of(src->kind->plural), 0)));
+    bool skipped = ev->what == KUBE_WATCH_SKIPPED, own = ev->status || skipped;
+    /* A lost connection is told once for all watches: they are lost together, each with other words. */
+    uint64_t what = own ? hash64(slice_of(e->text), hash64(src->space->ns, hash64(slice_of(src->kind->plural), 0)))
+                        : hash64(slice_of(err_code_name(e->code)), 0);
     src->trouble = *e;
     if (denied || kube_client_stats(src->op->client)->trouble.code != ERR_NONE)
         return; /* no watch works: the client has logged it, once for all */
-    bool skipped = ev->what == KUBE_WATCH_SKIPPED;
     if (say_once(src->op, SAID_SERVER, what))
         log_at(cut ? LOG_INFO : LOG_WARN,
                cut       ? "watch was cut and is taken up again"

@@ -5,6 +5,12 @@
 
 /* ---- credentials ---- */
 
+static void close_idle(struct kube_client *c)
+{
+    for (size_t i = 0; i < KUBE_LANES; i++)
+        lane_close_idle(c, (enum kube_lane)i);
+}
+
 static void client_reload(struct kube_client *c, struct now now, bool at_once)
 {
     bool changed;
@@ -15,8 +21,7 @@ static void client_reload(struct kube_client *c, struct now now, bool at_once)
         return;
     log_info("certificates have changed: connections are opened anew", LF("config", c->config->source));
     c->generation++;
-    for (size_t i = 0; i < KUBE_LANES; i++)
-        lane_close_idle(c, (enum kube_lane)i);
+    close_idle(c);
 }
 
 void client_renew(struct kube_client *c, int64_t apart_ms, struct now now)
@@ -31,6 +36,13 @@ void kube_client_renew(struct kube_client *c, struct now now)
 {
     c->reload_log = (struct log_limit){0}; /* who asks for it is told, whatever was said before */
     client_reload(c, now, true);
+}
+
+void client_lost(struct kube_client *c, const struct exchange *x, const struct err *why)
+{
+    bool opened = x->sent > 0 || x->answers > 0; /* one that could not be opened tells nothing of those that stand */
+    if (why->code == ERR_TIMEOUT && opened)
+        close_idle(c);
 }
 
 bool client_open(struct kube_client *c, struct exchange *x, int64_t deadline_ms, struct err *e)

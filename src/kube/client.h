@@ -116,6 +116,9 @@ void lane_run(struct kube_client *c, enum kube_lane which, struct now now);
 void lane_tick(struct kube_client *c, enum kube_lane which, struct now now);
 int64_t lane_next(const struct kube_client *c, enum kube_lane which, struct now now); /* when lane_tick has something to do */
 void lane_close_idle(struct kube_client *c, enum kube_lane which);
+/* A connection has ended. If its peer stopped acknowledging, the path is dead, and idle connections are as dead: none is used again, or the
+ * next call would wait as long on one of them to find that out. */
+void client_lost(struct kube_client *c, const struct exchange *x, const struct err *why);
 void lane_free(struct kube_client *c, enum kube_lane which);
 void conns_reap(struct kube_client *c);
 

@@ -248,6 +248,7 @@ static void on_lost(struct exchange *x, const struct err *why, struct now now)
     struct conn *conn = (struct conn *)x;
     struct call *call = conn_detach(conn);
     conn_rest(conn, now);
+    client_lost(conn->client, x, why);
     if (call)
         call_lost(conn->client, conn, call, why, now);
     lane_run(conn->client, conn->lane, now);

@@ -172,6 +172,7 @@ static void on_lost(struct exchange *x, const struct err *why, struct now now)
 {
     struct kube_watch *w = (struct kube_watch *)x;
     bool stale = x->answers > 0 && !x->heard;
+    client_lost(w->client, x, why);
     if (w->stopped || w->phase == WATCH_WAIT)
         return; /* a link that was kept for the next request */
     if (stale) {

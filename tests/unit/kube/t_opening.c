@@ -50,6 +50,33 @@ static void check_warm(void)
     fake_free(&f);
 }
 
+static void check_dead_path(void)
+{
+    static const struct {
+        enum err_code code;
+        const char *what;
+        uint32_t links;
+    } cases[] = {{ERR_CLOSED, "was reset: another that stands is used", 2}, {ERR_TIMEOUT, "stopped acknowledging: no other is used", 3}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct fake f;
+        struct answers a = {0};
+        fake_init(&f);
+        post(&f, &a);
+        post(&f, &a);
+        for (int k = 0; k < 2; k++) {
+            fake_take(f.links[k]);
+            fake_answer(f.links[k], 201, "", SLICE("{}"));
+        }
+        CHECK_INT(f.count, 2);
+        test_case("a connection %s", cases[i].what);
+        call_before(&f, &a, KUBE_LANE_MAIN, "GET", NULL, true, 0);
+        fake_fail(f.links[fake_sent(f.links[0]).len ? 0 : 1], cases[i].code, "the connection was dropped");
+        fake_run(&f, KUBE_BACKOFF_MAX_MS);
+        CHECK_INT(f.count, cases[i].links);
+        fake_free(&f);
+    }
+}
+
 /* Not before `ms` from now, and not at all behind it. */
 static bool delete_within(struct fake *f, struct answers *a, int64_t ms)
 {
@@ -231,5 +258,6 @@ int main(void)
     check_at_once();
     check_about_object();
     check_warm();
+    check_dead_path();
     return test_done();
 }

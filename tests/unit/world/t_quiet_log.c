@@ -4,12 +4,13 @@
 enum { HEADS = LIMIT_LOG_SAID + 16, NODES = LIMIT_LOG_SAID + 16, CLUSTERS = LIMIT_LOG_SAID + 16, MINUTE_MS = 60 * 1000 };
 
 struct lines {
-    uint32_t silent, drains, held, set, failed, tokens;
+    uint32_t cut, silent, drains, held, set, failed, tokens;
 };
 
 static void on_line(void *owner, struct slice line)
 {
     struct lines *n = owner;
+    n->cut += memmem(line.ptr, line.len, "watch was cut", 13) != NULL;
     n->silent += memmem(line.ptr, line.len, "cannot read the state of the head", 24) != NULL;
     n->drains += memmem(line.ptr, line.len, "autoscaler: drain", 17) != NULL;
     n->set += memmem(line.ptr, line.len, "the wall clock was set", 22) != NULL;
@@ -142,6 +143,23 @@ static void test_tokens(void)
     world_free(&w);
 }
 
+static void test_watches(void)
+{
+    struct world w;
+    struct lines n = {0};
+    test_case("a reset of all connections is told in one line");
+    make_world(&w, false);
+    apply(&w, "c", 1);
+    world_run(&w, MINUTE_MS);
+    listen(&n);
+    CHECK_INT(apiserver_drop_watches(w.server, SLICE("pods"), true), 1);
+    CHECK_INT(apiserver_drop_watches(w.server, SLICE("services"), true), 1);
+    world_run(&w, MINUTE_MS / 2);
+    CHECK_INT(n.cut, 1);
+    log_global.sink = NULL;
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
@@ -150,5 +168,6 @@ int main(void)
     test_many_drains();
     test_wall_clock();
     test_tokens();
+    test_watches();
     return test_done();
 }
