@@ -35,6 +35,7 @@ struct operator_options {
     bool submitter_pods;     /* a job of K8sJobMode is submitted by a submitter pod, not by this process */
     enum operator_access access;
     enum operator_kinds kinds; /* other kinds are not requested at all: the Role may not allow it */
+    struct slice without;      /* the definition of a kind that is not requested either, "raycronjobs.ray.io"; empty: none */
     bool leader_elect;
     struct kube_lease_options lease; /* when leader_elect */
     int64_t fence_ms;                /* a new leader creates no workers for this time (OPERATOR_FENCE_MS) */

@@ -46,7 +46,7 @@ bool apply_read(struct apply *p, struct slice text, struct err *e)
         return false;
     if (docs.count > APPLY_OBJECTS_MAX)
         return err_set(e, ERR_LIMIT, "more than %d objects (APPLY_OBJECTS_MAX)", APPLY_OBJECTS_MAX);
-    p->list = arena_array(p->a, docs.count + 1, sizeof p->list[0]);
+    p->list = arena_array(p->a, APPLY_OBJECTS_MAX, sizeof p->list[0]);
     p->count = docs.count;
     for (uint32_t i = 0; i < docs.count; i++) {
         struct apply_object *o = &p->list[i];
@@ -163,6 +163,10 @@ static bool look(struct apply *p, struct apply_object *o, bool *well, struct err
     *well = true;
     if (!ask_get(p->ask, o->path, NULL, p->a, &answer, e))
         return false;
+    if (answer.code == 404 && slice_starts(o->kind, SLICE("ValidatingAdmissionPolicy")) && !answer.object) {
+        o->unknown = true;
+        return true;
+    }
     if (answer.code >= 300) /* not there; or it may not be read, and the dry run tells */
         return true;
     if (!parse(p, &answer, &there, e))
@@ -232,7 +236,7 @@ static bool try_one(struct apply *p, struct apply_object *o, struct err *e)
             p->failed = failed; /* told already */
         well = well && usable;
     }
-    if (!well || made || is_kept(o))
+    if (!well || made || is_kept(o) || o->unknown)
         return true;
     if (!send(p, o, true, &answer, e))
         return false;
@@ -298,7 +302,9 @@ static bool apply_one(struct apply *p, struct apply_object *o, int64_t until_ms,
 {
     struct ask_answer answer = {0};
     struct jval there;
-    if (is_kept(o))
+    if (o->unknown)
+        show(o, "passed over: this API server does not know the kind (Kubernetes 1.30 does)");
+    if (is_kept(o) || o->unknown)
         return true;
     if (!send(p, o, false, &answer, e))
         return err_wrap(e, "%.*s %.*s", SLICE_ARG(o->kind), SLICE_ARG(o->name));
@@ -408,6 +414,46 @@ bool apply_wait(struct apply *p, int64_t until_ms, struct err *e)
 
 /* ---- taking away ---- */
 
+bool apply_find(struct apply *p, const char *api_version, const char *kind, struct slice ns, const char *labels, struct err *e)
+{
+    struct apply_object o = {.api_version = slice_of(api_version), .kind = slice_of(kind), .ns = ns};
+    struct ask_answer answer = {0};
+    struct jval list, key, one;
+    char words[ASK_WORDS];
+    __attribute__((cleanup(buf_free))) struct buf path;
+    buf_init(&path, PATH_MAX_BYTES);
+    struct slice of_all = object_path(&o, p->a);
+    buf_put(&path, slice_head(of_all, of_all.len - 1));
+    kube_query(&path, "labelSelector", slice_of(labels));
+    if (!ask_get(p->ask, buf_slice(&path), NULL, p->a, &answer, e))
+        return false;
+    if (answer.code >= 300)
+        return err_set(e, ERR_STATUS, "list of %ss: %s", kind, ask_words(&answer, words));
+    if (!parse(p, &answer, &list, e))
+        return false;
+    for (struct jiter it = json_iter(json_key(list, SLICE("items"))); json_next(&it, &key, &one) && p->count < APPLY_OBJECTS_MAX;) {
+        o.name = json_get_str(one, "metadata.name", p->a);
+        o.path = object_path(&o, p->a);
+        p->list[p->count++] = o;
+    }
+    return true;
+}
+
+/* What lies outside of all namespaces may not be there at all, and who may not even read it cannot know: that is told, and no error. */
+static bool look_before_delete(struct apply *p, const struct apply_object *o, struct jval *there, bool *absent, struct err *e)
+{
+    struct ask_answer answer = {0};
+    char words[ASK_WORDS];
+    if (!ask_get(p->ask, o->path, NULL, p->a, &answer, e))
+        return false;
+    *absent = answer.code == 404 || (answer.code == 403 && slice_empty(o->ns));
+    if (answer.code == 403 && *absent)
+        show(o, "is left, if it is there: a cluster's admin may delete it");
+    if (answer.code >= 300 && !*absent)
+        return err_set(e, ERR_STATUS, "%.*s %.*s: %s", SLICE_ARG(o->kind), SLICE_ARG(o->name), ask_words(&answer, words));
+    return *absent || parse(p, &answer, there, e);
+}
+
 /* By its uid: what has come in its place meanwhile is not ours. */
 static bool delete_one(struct apply *p, const struct apply_object *o, int64_t until_ms, struct err *e)
 {
@@ -416,7 +462,7 @@ static bool delete_one(struct apply *p, const struct apply_object *o, int64_t un
     bool absent;
     __attribute__((cleanup(buf_free))) struct buf body;
     buf_init(&body, KIB);
-    if (!read_object(p, o, &there, &absent, e))
+    if (!look_before_delete(p, o, &there, &absent, e))
         return false;
     if (absent)
         return true;

@@ -14,6 +14,7 @@ struct apply_object {
     struct slice path;                              /* of the object at the API server */
     struct slice version;                           /* resourceVersion before we came; empty: it did not exist, or may not be read */
     bool force;                                     /* it is ours: fields that others have set on it are taken over */
+    bool unknown;                                   /* the API server is too old for this kind, and it can be done without */
     bool changed;                                   /* it was created or changed by us */
 };
 
@@ -30,6 +31,8 @@ struct apply {
 
 /* Reads YAML documents into the list. */
 bool apply_read(struct apply *p, struct slice text, struct err *e);
+/* Adds objects that lie at the API server to the list: those of this kind, in this namespace, with this label selector. */
+bool apply_find(struct apply *p, const char *api_version, const char *kind, struct slice ns, const char *labels, struct err *e);
 /* Looks at what is there and tries everything in a dry run. False: failures say what is wrong, and nothing was changed. */
 bool apply_try(struct apply *p, struct err *e);
 /* Applies all of it in order; a definition is waited for before the next object. Prints a line for each object. */

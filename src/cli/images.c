@@ -105,7 +105,7 @@ static const struct flags flags = {
 
 int cli_images(int argc, char **argv)
 {
-    struct images_options o = {.image = install_defaults.image};
+    struct images_options o = {.image = SLICE(INSTALL_IMAGE)};
     int status;
     if (!flags_parse(&flags, argc, argv, &o, &status))
         return status;

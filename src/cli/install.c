@@ -9,7 +9,6 @@
 
 const struct install_options install_defaults = {
     .ns = SLICE("mobula"),
-    .image = SLICE("localhost/mobula:" MOBULA_VERSION),
     .kinds = SLICE("ray.io"),
     .tools = SLICE("configmap"),
     .autoscaler = SLICE("operator"),
@@ -25,6 +24,19 @@ struct variable {
     const char *name;
     struct slice value;
 };
+
+enum { VARIABLES_MAX = 64 };
+struct variables {
+    struct variable list[VARIABLES_MAX];
+    size_t count;
+};
+
+static void set(struct variables *v, const char *name, struct slice value)
+{
+    if (v->count == VARIABLES_MAX)
+        fatal("install: more than %d variables", VARIABLES_MAX);
+    v->list[v->count++] = (struct variable){name, value};
+}
 
 static const struct variable *find_variable(struct slice name, const struct variable *list, size_t count)
 {
@@ -81,8 +93,11 @@ static bool check_image(struct slice image, const char *flag, struct err *e)
 struct wanted {
     enum operator_kinds kinds;
     struct ray_options tools;
-    bool pods;
+    struct ray_tools_resources limits; /* of the operator's own pod */
     struct cli_namespaces watch;
+    struct slice image;
+    uint16_t proxy_port; /* 0: no proxy */
+    bool pods, cron, elect;
 };
 
 static struct flag_texts egress_entries(const struct install_options *o)
@@ -99,20 +114,82 @@ static bool check_egress(const struct install_options *o, struct err *e)
     return ok;
 }
 
-static bool check(const struct install_options *o, struct wanted *want, struct err *e)
+/* What goes into a quoted string of YAML as it is. */
+static bool check_plain(struct slice text, const char *flag, struct err *e)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (text.ptr[i] <= ' ' || text.ptr[i] > '~' || strchr("\"\\", text.ptr[i]))
+            return err_set(e, ERR_CONFIG, "%s holds a blank, a quote or another character that a URL does not have", flag);
+    return true;
+}
+
+static bool check_proxy(const struct install_options *o, uint16_t *port, struct err *e)
+{
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    struct net_proxy proxy = {0};
+    bool use = false;
+    if (slice_empty(o->proxy))
+        return slice_empty(o->no_proxy) || err_set(e, ERR_CONFIG, "--no-proxy needs --proxy");
+    if (!check_plain(o->proxy, "--proxy", e) || !check_plain(o->no_proxy, "--no-proxy", e) ||
+        !net_proxy_for(o->proxy, SLICE_NONE, SLICE("proxied.invalid"), NET_ALLOW_PORT, &a, &proxy, &use, e))
+        return err_wrap(e, "--proxy");
+    *port = proxy.port;
+    return true;
+}
+
+static bool check_pull_secrets(struct slice text, struct err *e)
+{
+    while (!slice_empty(text)) {
+        struct slice name = slice_trim(slice_cut(&text, ','));
+        if (!name_dns1123_subdomain(name))
+            return err_set(e, ERR_CONFIG, "--pull-secret: \"%.*s\" is not the name of a Secret", SLICE_ARG(name));
+    }
+    return true;
+}
+
+/* The default name lies in the registry that was named, or on the node. */
+static bool choose_image(const struct install_options *o, struct arena *a, struct slice *image, struct err *e)
+{
+    if (o->image.ptr && o->registry.ptr)
+        return err_set(e, ERR_CONFIG, "--registry stands before the default image's name: with --image give the whole reference");
+    *image = o->image.ptr      ? o->image
+             : o->registry.ptr ? arena_printf(a, "%.*s/mobula:" MOBULA_VERSION, SLICE_ARG(o->registry))
+                               : SLICE(INSTALL_IMAGE);
+    return (!o->registry.ptr || check_image(o->registry, "--registry", e)) && check_image(*image, "--image", e);
+}
+
+static bool check_parts(const struct install_options *o, struct err *e)
+{
+    if (o->crds_only && o->no_crds)
+        return err_set(e, ERR_CONFIG, "--crds-only and --no-crds leave nothing to print");
+    if (o->all_namespaces && !slice_empty(o->watch))
+        return err_set(e, ERR_CONFIG, "--all-namespaces and --watch-namespace exclude each other");
+    if (o->replicas < 1 || o->replicas > INSTALL_REPLICAS_MAX)
+        return err_set(e, ERR_CONFIG, "--replicas: want 1 to %d", INSTALL_REPLICAS_MAX);
+    if (o->program.len > INSTALL_PROGRAM_MAX)
+        return err_set(e, ERR_LIMIT, "the program has %zu bytes, and a ConfigMap holds %d (INSTALL_PROGRAM_MAX)", o->program.len,
+                       INSTALL_PROGRAM_MAX);
+    return true;
+}
+
+static bool check(const struct install_options *o, struct wanted *want, struct arena *a, struct err *e)
 {
     enum cli_scaler scaler;
     enum operator_access access;
-    if (o->crds_only && o->no_crds)
-        return err_set(e, ERR_CONFIG, "--crds-only and --no-crds leave nothing to print");
-    if (o->replicas < 1 || o->replicas > INSTALL_REPLICAS_MAX)
-        return err_set(e, ERR_CONFIG, "--replicas: want 1 to %d", INSTALL_REPLICAS_MAX);
     struct slice watch = slice_empty(o->watch) ? o->ns : o->watch;
-    return cli_namespace(o->ns, "--namespace", e) && cli_namespaces(watch, "--watch-namespace", &want->watch, e) &&
-           cli_kinds(o->kinds, &want->kinds, e) && check_image(o->image, "--image", e) && cli_tools(o->tools, &want->tools, e) &&
-           cli_tools_resources(o->tools_resources, &want->tools, e) && cli_scaler(o->autoscaler, &scaler, e) &&
-           (want->tools.tools != RAY_TOOLS_IMAGE || check_image(want->tools.tools_image, "--tools", e)) &&
-           cli_submitter(o->submitter, &want->tools, &want->pods, e) && cli_access(o->ray_access, &access, e) && check_egress(o, e);
+    want->limits = (struct ray_tools_resources){SLICE("200m"), SLICE("64Mi")};
+    if (!check_parts(o, e) || !cli_namespace(o->ns, "--namespace", e) || !cli_namespaces(watch, "--watch-namespace", &want->watch, e) ||
+        !cli_kinds(o->kinds, &want->kinds, e) || !choose_image(o, a, &want->image, e) || !cli_tools(o->tools, &want->tools, e) ||
+        !cli_tools_resources(o->tools_resources, &want->tools, e) || !cli_scaler(o->autoscaler, &scaler, e) ||
+        (want->tools.tools == RAY_TOOLS_IMAGE && !check_image(want->tools.tools_image, "--tools", e)) ||
+        !cli_submitter(o->submitter, &want->tools, &want->pods, e) || !cli_access(o->ray_access, &access, e) || !check_egress(o, e) ||
+        !check_proxy(o, &want->proxy_port, e) || !check_pull_secrets(o->pull_secrets, e))
+        return false;
+    if (!slice_empty(o->resources) && !ray_tools_resources(o->resources, &want->limits, e))
+        return err_wrap(e, "--resources");
+    want->cron = want->kinds == OPERATOR_ALL_KINDS || (o->raycronjobs && want->kinds == OPERATOR_RAY_IO);
+    want->elect = o->leader_elect || o->replicas > 1;
+    return true;
 }
 
 /* ---- manifests ---- */
@@ -120,7 +197,7 @@ static bool check(const struct install_options *o, struct wanted *want, struct e
 static void put_namespaces(struct slice files, const struct install_options *o, const struct cli_namespaces *w, struct buf *out)
 {
     bool own = false;
-    for (uint32_t i = 0; i < w->count; i++) {
+    for (uint32_t i = 0; i < (o->all_namespaces ? 0 : w->count); i++) {
         put_document(embed_file(files, "airgap/install/namespace.yaml"), (struct variable[]){{"NAMESPACE", w->list[i]}}, 1, out);
         own |= slice_eq(w->list[i], o->ns);
     }
@@ -128,7 +205,6 @@ static void put_namespaces(struct slice files, const struct install_options *o, 
         put_document(embed_file(files, "airgap/install/namespace.yaml"), (struct variable[]){{"NAMESPACE", o->ns}}, 1, out);
 }
 
-/* Only what is not the default is written out. */
 static struct slice autoscaler_flag(const struct install_options *o)
 {
     return slice_eq(o->autoscaler, SLICE("off")) ? SLICE("        - --autoscaler=off\n") : SLICE("        - --autoscaler=sidecar\n");
@@ -141,97 +217,256 @@ static struct slice access_flag(const struct install_options *o)
     return slice_eq(o->ray_access, SLICE("proxy")) ? SLICE("        - --ray-access=proxy\n") : SLICE("        - --ray-access=service\n");
 }
 
-static void put_egress_flags(const struct install_options *o, struct buf *out)
+static struct slice part(const struct buf *b, struct arena *a)
 {
+    return b->len ? arena_dup(a, buf_slice(b)) : SLICE_NONE;
+}
+
+static struct slice egress_flags(const struct install_options *o, struct arena *a)
+{
+    __attribute__((cleanup(buf_free))) struct buf out;
     struct flag_texts entries = egress_entries(o);
     struct cli_items it = {.of = &entries};
     struct slice item;
+    buf_init(&out, MIB);
     while (cli_items_next(&it, &item))
-        buf_printf(out, "        - --egress-allow=%.*s\n", SLICE_ARG(item));
+        buf_printf(&out, "        - --egress-allow=%.*s\n", SLICE_ARG(item));
     if (o->egress_strict)
-        buf_put(out, SLICE("        - --egress-strict\n"));
+        buf_put(&out, SLICE("        - --egress-strict\n"));
+    return part(&out, a);
+}
+
+/* Whether an installation brings a kind: RayCronJobs are an option. */
+static bool brings(const struct wanted *want, const struct kind *k)
+{
+    return wanted_kind(k, want->kinds) && (k != &kind_raycronjob || want->cron);
 }
 
 /* What each kind needs beyond what all need: airgap/install/role-PLURAL.yaml. */
-static void put_kind_rules(struct slice files, enum operator_kinds which, struct buf *out)
+static struct slice kind_rules(struct slice files, const struct wanted *want, struct arena *a)
 {
-    char path[128];
-    for (size_t i = 0; kinds[i]; i++) {
-        snprintf(path, sizeof path, "airgap/install/role-%s.yaml", kinds[i]->plural);
-        if (wanted_kind(kinds[i], which))
-            buf_put(out, embed_optional(files, path));
-    }
+    __attribute__((cleanup(buf_free))) struct buf out;
+    buf_init(&out, MIB);
+    for (size_t i = 0; kinds[i]; i++)
+        if (brings(want, kinds[i]))
+            buf_put(&out, embed_optional(files, arena_printf(a, "airgap/install/role-%s.yaml", kinds[i]->plural).ptr));
+    return part(&out, a);
 }
 
-static void put_operator(struct slice files, const struct install_options *o, const struct wanted *want, struct buf *out)
+/* For the NetworkPolicy: what else may be contacted, by its ports. */
+static struct slice egress_ports(const struct install_options *o, const struct wanted *want, struct arena *a)
+{
+    __attribute__((cleanup(buf_free))) struct buf out;
+    struct flag_texts entries = egress_entries(o);
+    struct cli_items it = {.of = &entries};
+    struct slice item, host;
+    uint16_t port;
+    buf_init(&out, MIB);
+    while (cli_items_next(&it, &item))
+        if (net_place(item, &host, &port) && port != NET_ALLOW_PORT)
+            buf_printf(&out, "    - {port: %u, protocol: TCP}\n", port);
+    if (want->proxy_port)
+        buf_printf(&out, "    - {port: %u, protocol: TCP}\n", want->proxy_port);
+    return part(&out, a);
+}
+
+static struct slice pull_secrets(const struct install_options *o, struct arena *a)
+{
+    __attribute__((cleanup(buf_free))) struct buf out;
+    struct slice rest = o->pull_secrets;
+    buf_init(&out, MIB);
+    if (!slice_empty(rest))
+        buf_put(&out, SLICE("      imagePullSecrets:\n"));
+    while (!slice_empty(rest)) {
+        struct slice name = slice_trim(slice_cut(&rest, ','));
+        buf_printf(&out, "      - name: %.*s\n", SLICE_ARG(name));
+    }
+    return part(&out, a);
+}
+
+static struct slice proxy_environment(const struct install_options *o, struct arena *a)
+{
+    struct slice none =
+        slice_empty(o->no_proxy) ? SLICE_NONE : arena_printf(a, "        - {name: NO_PROXY, value: \"%.*s\"}\n", SLICE_ARG(o->no_proxy));
+    if (slice_empty(o->proxy))
+        return SLICE_NONE;
+    return arena_printf(a, "        env:\n        - {name: HTTPS_PROXY, value: \"%.*s\"}\n%.*s", SLICE_ARG(o->proxy), SLICE_ARG(none));
+}
+
+/* ---- the program in a ConfigMap, run in an image that has it not ---- */
+
+struct slice install_program_name(struct slice program, struct arena *a)
+{
+    return arena_printf(a, "mobula-program-%08x", (unsigned)hash64(program, 0));
+}
+
+static void fill_program(struct variables *v, struct slice files, const struct install_options *o, struct arena *a)
+{
+    if (slice_empty(o->program)) {
+        static const char *const names[] = {"COMMAND", "ARCH", "PROGRAM_MOUNT", "PROGRAM_VOLUME"};
+        for (size_t i = 0; i < COUNT_OF(names); i++)
+            set(v, names[i], SLICE_NONE);
+        return;
+    }
+    struct slice name = install_program_name(o->program, a);
+    set(v, "PROGRAM", name);
+    set(v, "COMMAND", SLICE("        command: [/program/mobula]\n"));
+    set(v, "ARCH", arena_printf(a, "      nodeSelector:\n        kubernetes.io/arch: %.*s\n", SLICE_ARG(o->arch)));
+    set(v, "PROGRAM_MOUNT", embed_file(files, "airgap/install/program-mount.yaml"));
+    set(v, "PROGRAM_VOLUME",
+        arena_printf(a, "      - name: program\n        configMap:\n          name: %.*s\n          defaultMode: 0555\n", SLICE_ARG(name)));
+}
+
+/* ---- what the templates are filled with ---- */
+
+static struct slice file_if(bool wanted, struct slice files, const char *path)
+{
+    return wanted ? embed_file(files, path) : SLICE_NONE;
+}
+
+static void fill_role(struct variables *v, struct slice files, const struct install_options *o, const struct wanted *want, struct arena *a)
 {
     static const struct slice groups[] = {[OPERATOR_ALL_KINDS] = SLICE("ray.io, cluster.ray.io"),
                                           [OPERATOR_RAY_IO] = SLICE("ray.io"),
                                           [OPERATOR_LEGACY] = SLICE("cluster.ray.io")};
-    char replicas[20];
-    __attribute__((cleanup(buf_free))) struct buf egress, resources, rules;
-    buf_init(&egress, MIB);
-    buf_init(&rules, MIB);
-    put_kind_rules(files, want->kinds, &rules);
-    buf_init(&resources, KIB);
-    put_egress_flags(o, &egress);
-    if (!slice_empty(o->tools_resources))
-        buf_printf(&resources, "        - --tools-resources=%.*s\n", SLICE_ARG(o->tools_resources));
-    snprintf(replicas, sizeof replicas, "%d", (int)o->replicas);
-    bool elect = o->leader_elect || o->replicas > 1;
-    struct variable v[] = {
-        {"WATCHED", SLICE_NONE}, /* each in turn, below */
-        {"NAMESPACE", o->ns},
-        {"WATCH", slice_empty(o->watch) ? o->ns : o->watch},
-        {"IMAGE", o->image},
-        {"TOOLS", o->tools},
-        {"TOOLS_RESOURCES", buf_slice(&resources)},
-        {"GROUPS", groups[want->kinds]},
-        {"KINDS", o->kinds},
-        {"KIND_RULES", buf_slice(&rules)},
-        {"TOOLS_RULE", want->tools.tools == RAY_TOOLS_CONFIGMAP ? embed_file(files, "airgap/install/role-tools.yaml") : SLICE_NONE},
-        {"SIDECAR_RULES", slice_eq(o->autoscaler, SLICE("sidecar")) ? embed_file(files, "airgap/install/role-sidecar.yaml") : SLICE_NONE},
-        {"PROXY_RULE", slice_eq(o->ray_access, SLICE("proxy")) ? embed_file(files, "airgap/install/role-proxy.yaml") : SLICE_NONE},
-        {"AUTH_RULE", o->ray_auth ? embed_file(files, "airgap/install/role-auth.yaml") : SLICE_NONE},
-        {"RAY_ACCESS", access_flag(o)},
-        {"EGRESS", buf_slice(&egress)},
-        {"AUTOSCALER", slice_eq(o->autoscaler, install_defaults.autoscaler) ? SLICE_NONE : autoscaler_flag(o)},
-        {"VERSION", SLICE(MOBULA_VERSION)},
-        {"REPLICAS", slice_of(replicas)},
-        /* Without an election there must never be two at a time. */
-        {"STRATEGY", elect ? SLICE("RollingUpdate") : SLICE("Recreate")},
-        {"SUBMITTER", want->pods ? SLICE("        - --submitter=pod\n") : SLICE_NONE},
-        {"SHAPES", o->shapes ? SLICE("        - --instance-types-configmap=instance-types\n") : SLICE_NONE},
-        {"LEADER_ELECT", elect ? SLICE("        - --leader-elect\n") : SLICE_NONE},
-    };
-    put_document(embed_file(files, "airgap/install/account.yaml"), v, COUNT_OF(v), out);
-    for (uint32_t i = 0; i < want->watch.count; i++) {
-        v[0].value = want->watch.list[i];
-        put_document(embed_file(files, "airgap/install/role.yaml"), v, COUNT_OF(v), out);
+    struct slice unique = arena_printf(a, "mobula-%.*s", SLICE_ARG(o->ns));
+    set(v, "IN_WATCHED", SLICE_NONE); /* first: each namespace in turn, below */
+    set(v, "NAMESPACE", o->ns);
+    set(v, "UNIQUE", unique);
+    set(v, "SCOPE", o->all_namespaces ? SLICE("Cluster") : SLICE_NONE);
+    set(v, "ROLE", o->all_namespaces ? unique : SLICE("mobula"));
+    set(v, "GROUPS", groups[want->kinds]);
+    set(v, "KIND_RULES", kind_rules(files, want, a));
+    set(v, "TOOLS_RULE", file_if(want->tools.tools == RAY_TOOLS_CONFIGMAP, files, "airgap/install/role-tools.yaml"));
+    set(v, "SIDECAR_RULES", file_if(slice_eq(o->autoscaler, SLICE("sidecar")), files, "airgap/install/role-sidecar.yaml"));
+    set(v, "PROXY_RULE", file_if(slice_eq(o->ray_access, SLICE("proxy")), files, "airgap/install/role-proxy.yaml"));
+    set(v, "AUTH_RULE", file_if(o->ray_auth, files, "airgap/install/role-auth.yaml"));
+}
+
+/* Only what is not the default is written out. */
+static void fill_flags(struct variables *v, const struct install_options *o, const struct wanted *want, struct arena *a)
+{
+    struct slice watch = slice_empty(o->watch) ? o->ns : o->watch;
+    set(v, "WATCH",
+        o->all_namespaces ? SLICE("        - --all-namespaces\n") : arena_printf(a, "        - --namespace=%.*s\n", SLICE_ARG(watch)));
+    set(v, "TOOLS", o->tools);
+    set(v, "TOOLS_RESOURCES",
+        slice_empty(o->tools_resources) ? SLICE_NONE
+                                        : arena_printf(a, "        - --tools-resources=%.*s\n", SLICE_ARG(o->tools_resources)));
+    set(v, "KINDS", o->kinds);
+    set(v, "RAY_ACCESS", access_flag(o));
+    set(v, "EGRESS", egress_flags(o, a));
+    set(v, "AUTOSCALER", slice_eq(o->autoscaler, install_defaults.autoscaler) ? SLICE_NONE : autoscaler_flag(o));
+    set(v, "SUBMITTER", want->pods ? SLICE("        - --submitter=pod\n") : SLICE_NONE);
+    set(v, "SHAPES", o->shapes ? SLICE("        - --instance-types-configmap=instance-types\n") : SLICE_NONE);
+    set(v, "LEADER_ELECT", want->elect ? SLICE("        - --leader-elect\n") : SLICE_NONE);
+    set(v, "RAYCRONJOBS", want->kinds != OPERATOR_RAY_IO || want->cron ? SLICE_NONE : SLICE("        - --raycronjobs=false\n"));
+}
+
+static void fill_pod(struct variables *v, const struct install_options *o, const struct wanted *want, struct arena *a)
+{
+    set(v, "VERSION", SLICE(MOBULA_VERSION));
+    set(v, "IMAGE", want->image);
+    set(v, "REPLICAS", arena_printf(a, "%d", (int)o->replicas));
+    /* Without an election there must never be two at a time. */
+    set(v, "STRATEGY", want->elect ? SLICE("RollingUpdate") : SLICE("Recreate"));
+    set(v, "PULL_SECRETS", pull_secrets(o, a));
+    set(v, "USER", o->openshift ? SLICE_NONE : SLICE("        runAsUser: 65532\n        runAsGroup: 65532\n"));
+    set(v, "ENV", proxy_environment(o, a));
+    set(v, "CPU", slice_empty(want->limits.cpu) ? SLICE("200m") : want->limits.cpu);
+    set(v, "MEMORY", slice_empty(want->limits.memory) ? SLICE("64Mi") : want->limits.memory);
+    set(v, "EGRESS_PORTS", egress_ports(o, want, a));
+}
+
+/* ---- documents ---- */
+
+static void put_file(struct slice files, const char *path, const struct variables *v, struct buf *out)
+{
+    put_document(embed_file(files, path), v->list, v->count, out);
+}
+
+static void put_roles(struct slice files, const struct install_options *o, const struct wanted *want, struct variables *v, struct arena *a,
+                      struct buf *out)
+{
+    for (uint32_t i = 0; i < (o->all_namespaces ? 1 : want->watch.count); i++) {
+        if (!o->all_namespaces)
+            v->list[0].value = arena_printf(a, "  namespace: \"%.*s\"\n", SLICE_ARG(want->watch.list[i]));
+        put_file(files, "airgap/install/role.yaml", v, out);
     }
-    if (elect)
-        put_document(embed_file(files, "airgap/install/role-leader.yaml"), v, COUNT_OF(v), out);
+}
+
+/* {} selects all of them. */
+static struct slice selected_namespaces(const struct install_options *o, const struct wanted *want, struct arena *a)
+{
+    __attribute__((cleanup(buf_free))) struct buf out;
+    if (o->all_namespaces)
+        return SLICE("{}");
+    buf_init(&out, MIB);
+    buf_put(&out, SLICE("{matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: ["));
+    for (uint32_t i = 0; i < want->watch.count; i++)
+        buf_printf(&out, "%s\"%.*s\"", i ? ", " : "", SLICE_ARG(want->watch.list[i]));
+    buf_put(&out, SLICE("]}]}"));
+    return part(&out, a);
+}
+
+static void put_program(struct slice files, const struct install_options *o, struct variables *v, struct arena *a, struct buf *out)
+{
+    __attribute__((cleanup(buf_free))) struct buf bytes;
+    buf_init(&bytes, INSTALL_TEXT_MAX);
+    base64_encode(o->program, &bytes);
+    set(v, "BYTES", part(&bytes, a));
+    put_file(files, "airgap/install/program.yaml", v, out);
+}
+
+static void put_operator(struct slice files, const struct install_options *o, const struct wanted *want, struct arena *a, struct buf *out)
+{
+    struct variables v = {.count = 0};
+    fill_role(&v, files, o, want, a);
+    fill_flags(&v, o, want, a);
+    fill_pod(&v, o, want, a);
+    fill_program(&v, files, o, a);
+    set(&v, "IN_NAMESPACES", selected_namespaces(o, want, a));
+    put_file(files, "airgap/install/account.yaml", &v, out);
+    put_roles(files, o, want, &v, a, out);
+    if (want->elect)
+        put_file(files, "airgap/install/role-leader.yaml", &v, out);
     if (o->shapes)
-        put_document(embed_file(files, "airgap/install/role-shapes.yaml"), v, COUNT_OF(v), out);
-    put_document(embed_file(files, "airgap/install/deployment.yaml"), v, COUNT_OF(v), out);
+        put_file(files, "airgap/install/role-shapes.yaml", &v, out);
+    if (!o->no_network_policy)
+        put_file(files, "airgap/install/network.yaml", &v, out);
+    if (o->replicas > 1)
+        put_file(files, "airgap/install/disruption.yaml", &v, out);
+    if (!slice_empty(o->program))
+        put_program(files, o, &v, a, out);
+    put_file(files, "airgap/install/deployment.yaml", &v, out);
+}
+
+/* What needs a cluster's admin, the ClusterRole of --all-namespaces left out: its rights are the operator's. */
+static void put_definitions(struct slice files, const struct install_options *o, const struct wanted *want, struct arena *a,
+                            struct buf *out)
+{
+    struct variables v = {.count = 0};
+    for (size_t i = 0; kinds[i]; i++)
+        if (kinds[i]->check && brings(want, kinds[i]))
+            put_document(embed_definition(files, kinds[i]->plural), NULL, 0, out);
+    fill_role(&v, files, o, want, a);
+    if (!o->no_admission_policy)
+        put_file(files, "airgap/install/admission.yaml", &v, out);
 }
 
 bool install_write(const struct install_options *o, struct buf *out, struct err *e)
 {
     struct wanted want = {0};
-    if (!check(o, &want, e))
-        return false;
     __attribute__((cleanup(arena_free))) struct arena mem = {0};
+    if (!check(o, &want, &mem, e))
+        return false;
     struct slice files = embed_all(&mem);
-    if (!o->no_crds) {
-        for (size_t i = 0; kinds[i]; i++)
-            if (kinds[i]->check && wanted_kind(kinds[i], want.kinds))
-                put_document(embed_definition(files, kinds[i]->plural), NULL, 0, out);
-    }
+    if (!o->no_crds)
+        put_definitions(files, o, &want, &mem, out);
     if (o->crds_only)
         return true;
     if (o->create_namespace)
         put_namespaces(files, o, &want.watch, out);
-    put_operator(files, o, &want, out);
-    return true;
+    put_operator(files, o, &want, &mem, out);
+    return !out->full || err_set(e, ERR_LIMIT, "more than %d bytes of manifests (INSTALL_TEXT_MAX)", (int)INSTALL_TEXT_MAX);
 }

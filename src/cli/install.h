@@ -7,24 +7,36 @@
 enum {
     INSTALL_REPLICAS_MAX = 16,
     INSTALL_TEXT_MAX = LIMIT_YAML_INPUT, /* bytes of the manifests */
+    INSTALL_PROGRAM_MAX = MIB,           /* bytes of a ConfigMap, base64 not counted */
 };
 
+#define INSTALL_IMAGE "localhost/mobula:" MOBULA_VERSION
+
 struct install_options {
-    struct slice ns;    /* where the operator runs */
-    struct slice watch; /* "a,b": where it makes clusters; empty: in ns */
-    struct slice kinds, image, tools, tools_resources, autoscaler, submitter, ray_access, egress;
+    struct slice ns;              /* where the operator runs */
+    struct slice watch;           /* "a,b": where it makes clusters; empty: in ns */
+    struct slice image, registry; /* not given: INSTALL_IMAGE, or its name in the registry */
+    struct slice program, arch;   /* bytes of the program, for a ConfigMap, and what it runs on; empty: the image has it */
+    struct slice pull_secrets, resources, proxy, no_proxy;
+    struct slice kinds, tools, tools_resources, autoscaler, submitter, ray_access, egress;
     struct slice kubeconfig, context; /* of apply */
     int64_t replicas, timeout_ms;
-    bool print, apply, leader_elect, create_namespace, crds_only, no_crds, ray_auth, egress_strict, shapes;
+    bool print, apply, leader_elect, create_namespace, crds_only, no_crds, ray_auth, egress_strict, shapes, raycronjobs, all_namespaces,
+        openshift, no_network_policy, no_admission_policy, registryless;
+    struct slice program_file; /* of registryless; empty: this program */
 };
 
 extern const struct install_options install_defaults;
 
 /* Checks the options and appends the manifests as YAML documents. The same options give the same bytes. */
 bool install_write(const struct install_options *o, struct buf *out, struct err *e);
+/* The ConfigMap of a program: another program has another one. */
+#define INSTALL_PROGRAM_LABELS "app.kubernetes.io/name=mobula,app.kubernetes.io/component=program"
+struct slice install_program_name(struct slice program, struct arena *a);
 
 struct uninstall_options {
     struct slice ns, watch, kinds, kubeconfig, context; /* as above */
+    struct slice program;                               /* whose ConfigMap is named; empty: none */
     int64_t timeout_ms;
     bool crds, apply;
 };

@@ -2,6 +2,7 @@
 #include "apply.h"
 #include "cli.h"
 #include "install.h"
+#include "program.h"
 
 #include <stdio.h>
 
@@ -16,12 +17,25 @@ static const struct flag list[] = {
     {"namespace", FLAG_TEXT, AT(ns), "NS", "where the operator runs (mobula)"},
     {"watch-namespace", FLAG_TEXT, AT(watch), "NS[,NS...]", "where it makes clusters (the same)"},
     {"create-namespace", FLAG_SWITCH, AT(create_namespace), NULL, "with the namespaces themselves"},
-    {"crds-only", FLAG_SWITCH, AT(crds_only), NULL, "only the custom resource definitions: they need a cluster's admin"},
+    {"all-namespaces", FLAG_SWITCH, AT(all_namespaces), NULL, "in every namespace, by a ClusterRole in the place of Roles"},
+    {"crds-only", FLAG_SWITCH, AT(crds_only), NULL, "only the definitions and the admission policy: they need a cluster's admin"},
     {"no-crds", FLAG_SWITCH, AT(no_crds), NULL, "all but them: an admin of the namespaces can apply it"},
     {"kinds", FLAG_TEXT, AT(kinds), "WHICH",
-     "ray.io, legacy or all: RayClusters of which group (ray.io, with RayJobs and RayCronJobs); with both, kubectl get rayclusters means "
-     "the legacy ones"},
-    {"image", FLAG_TEXT, AT(image), "REF", "the operator's image (localhost/mobula:" MOBULA_VERSION ")"},
+     "ray.io, legacy or all: RayClusters of which group (ray.io, with RayJobs); with both, kubectl get rayclusters means the legacy ones"},
+    {"raycronjobs", FLAG_SWITCH, AT(raycronjobs), NULL, "with RayCronJobs: five rights more; --kinds=all has them"},
+    {"image", FLAG_TEXT, AT(image), "REF", "the operator's image (" INSTALL_IMAGE ")"},
+    {"registry", FLAG_TEXT, AT(registry), "PREFIX", "where the image lies: PREFIX/mobula:" MOBULA_VERSION},
+    {"pull-secret", FLAG_TEXT, AT(pull_secrets), "NAME[,...]", "Secrets of the operator's namespace with which its image is pulled"},
+    {"registryless", FLAG_SWITCH, AT(registryless), NULL,
+     "this program in a ConfigMap, run in an image that each node has: --image, with --apply found by itself"},
+    {"program", FLAG_TEXT, AT(program_file), "FILE", "of --registryless: another program than this one, for nodes of another architecture"},
+    {"resources", FLAG_TEXT, AT(resources), "cpu=N,memory=N", "limits of the operator (cpu=200m,memory=64Mi)"},
+    {"proxy", FLAG_TEXT, AT(proxy), "URL", "HTTPS_PROXY of the operator, for what --egress-allow names"},
+    {"no-proxy", FLAG_TEXT, AT(no_proxy), "LIST", "its NO_PROXY"},
+    {"openshift", FLAG_SWITCH, AT(openshift), NULL, "without user and group: OpenShift sets them for each namespace"},
+    {"no-network-policy", FLAG_SWITCH, AT(no_network_policy), NULL, "without the NetworkPolicy of the operator's pod"},
+    {"no-admission-policy", FLAG_SWITCH, AT(no_admission_policy), NULL,
+     "without the policy that keeps the operator's account from making pods beyond Pod Security baseline (Kubernetes 1.30)"},
     {"replicas", FLAG_INT, AT(replicas), "N", "how many operators (1); more than one elect a leader"},
     {"leader-elect", FLAG_SWITCH, AT(leader_elect), NULL, "elect a leader even when there is one only"},
     {"tools", FLAG_TEXT, AT(tools), "WHERE", "configmap, image:REF or none: how pods get this program, to wait for the head or to submit"},
@@ -76,12 +90,24 @@ static void say_undo(const struct apply *p, const struct install_options *o)
     }
 }
 
+/* The program, and with --apply an image to run it in. */
+static bool take_program(struct install_options *o, struct arena *a, struct err *e)
+{
+    if (!o->registryless)
+        return slice_empty(o->program_file) || err_set(e, ERR_CONFIG, "--program needs --registryless");
+    if (o->registry.ptr || !slice_empty(o->pull_secrets))
+        return err_set(e, ERR_CONFIG, "--registryless pulls no image: leave out --registry and --pull-secret");
+    if (!o->image.ptr && !o->apply)
+        return err_set(e, ERR_CONFIG,
+                       "--registryless --print needs --image: an image that is on every node already, such as their pause image");
+    return program_read(o->program_file, a, &o->program, &o->arch, e) || err_wrap(e, "--program");
+}
+
 static int apply(struct apply *p, const struct install_options *o, struct slice text)
 {
     struct err e = {0};
     int64_t until_ms = clock_now().mono_ms + o->timeout_ms;
-    bool well = apply_read(p, text, &e) && ask_open(p->ask, o->kubeconfig, o->context, &e) && apply_try(p, &e) &&
-                apply_all(p, until_ms, &e) && apply_wait(p, until_ms, &e);
+    bool well = apply_read(p, text, &e) && apply_try(p, &e) && apply_all(p, until_ms, &e) && apply_wait(p, until_ms, &e);
     for (uint32_t i = 0; i < p->failed && i < APPLY_FAILURES_MAX; i++) {
         struct err one = {0};
         err_set(&one, ERR_STATUS, "%.*s", SLICE_ARG(p->failures[i]));
@@ -94,6 +120,28 @@ static int apply(struct apply *p, const struct install_options *o, struct slice 
     return p->ask->signal ? 128 + p->ask->signal : STATUS_ERROR;
 }
 
+/* Wrong flags are told before a server is asked. */
+static int print_or_apply(const struct flags *flags, struct install_options *o, struct apply *p)
+{
+    struct err e = {0};
+    __attribute__((cleanup(buf_free))) struct buf out;
+    buf_init(&out, INSTALL_TEXT_MAX);
+    bool find = o->registryless && !o->image.ptr;
+    if (!take_program(o, p->a, &e) || !install_write(o, &out, &e))
+        return flags_wrong(flags, "%s", e.text);
+    if (o->print)
+        return cli_print(buf_slice(&out)) ? STATUS_OK : STATUS_ERROR;
+    if (!ask_open(p->ask, o->kubeconfig, o->context, &e) || (find && !program_image(p->ask, o->arch, p->a, &o->image, &e)))
+        return cli_fail(&e);
+    if (find) {
+        printf("runs in %.*s\n", SLICE_ARG(o->image));
+        buf_clear(&out);
+        if (!install_write(o, &out, &e))
+            return cli_fail(&e);
+    }
+    return apply(p, o, buf_slice(&out));
+}
+
 static int run(const struct flags *flags, int argc, char **argv, bool upgrade)
 {
     struct install_options o = install_defaults;
@@ -103,17 +151,10 @@ static int run(const struct flags *flags, int argc, char **argv, bool upgrade)
     o.apply |= upgrade && !o.print;
     if (o.print == o.apply)
         return flags_wrong(flags, "want --print, which changes nothing, or --apply");
-    struct err e = {0};
-    __attribute__((cleanup(buf_free))) struct buf out;
-    buf_init(&out, INSTALL_TEXT_MAX);
-    if (!install_write(&o, &out, &e))
-        return flags_wrong(flags, "%s", e.text);
-    if (o.print)
-        return cli_print(buf_slice(&out)) ? STATUS_OK : STATUS_ERROR;
     __attribute__((cleanup(arena_free))) struct arena a = {0};
     struct ask ask = {0};
     struct apply p = {.ask = &ask, .a = &a, .replaces = upgrade};
-    status = apply(&p, &o, buf_slice(&out));
+    status = print_or_apply(flags, &o, &p);
     ask_close(&ask);
     return status;
 }

@@ -21,7 +21,7 @@ struct options {
     struct operator_configmap types;
     struct flag_texts egress;
     int64_t lease_ms, renew_ms, retry_ms;
-    bool all_namespaces, leader_elect, egress_strict;
+    bool all_namespaces, leader_elect, egress_strict, raycronjobs;
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -44,6 +44,7 @@ static const struct flag list[] = {
     {"egress-allow", FLAG_TEXTS, AT(egress), "HOST[:PORT][,…]",
      "what may be contacted beside the API server and heads: names, *.NAME, PREFIX*.NAME, IPs, CIDRs; port 443 unless named"},
     {"egress-strict", FLAG_SWITCH, AT(egress_strict), NULL, "wildcards in --egress-allow are refused"},
+    {"raycronjobs", FLAG_SWITCH, AT(raycronjobs), NULL, "run RayCronJobs (default); =false: they are not asked for"},
     {"zoneinfo", FLAG_TEXT, AT(zoneinfo), "DIR", "time zones of RayCronJobs, a file each as in /usr/share/zoneinfo; UTC needs none"},
     {"leader-elect", FLAG_SWITCH, AT(leader_elect), NULL, "decide only while holding a Lease: for more than one replica"},
     {"lease-namespace", FLAG_TEXT, AT(lease_namespace), "NS", "of the Lease (default: that of the context or service account)"},
@@ -162,6 +163,7 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
     to->seed = rng_next(&rng);
     to->instance = slice_empty(o->identity) ? arena_dup(&p->arena, slice_of(host)) : o->identity;
     to->leader_elect = o->leader_elect;
+    to->without = o->raycronjobs ? SLICE_NONE : SLICE("raycronjobs.ray.io");
     to->fence_ms = OPERATOR_FENCE_MS;
     to->autoscaling = !slice_eq(o->autoscaler, SLICE("off"));
     to->ray.sidecar = slice_eq(o->autoscaler, SLICE("sidecar"));
@@ -262,7 +264,8 @@ static void release(struct process *p)
 
 int cli_operator(int argc, char **argv)
 {
-    struct process p = {.o = {.kinds = SLICE("all"),
+    struct process p = {.o = {.raycronjobs = true,
+                              .kinds = SLICE("all"),
                               .tools = SLICE("configmap"),
                               .autoscaler = SLICE("operator"),
                               .submitter = SLICE("operator"),

@@ -3,6 +3,7 @@
 #include "apply.h"
 #include "cli.h"
 #include "install.h"
+#include "program.h"
 
 #include <mobula/kinds.h>
 
@@ -10,7 +11,7 @@
 
 static const struct made {
     const char *api_version, *kind, *name;
-    enum { IN_OWN, IN_WATCHED, IN_NONE } where;
+    enum { IN_OWN, IN_WATCHED, IN_CLUSTER } where; /* IN_CLUSTER: the namespace's name, and this one, stand behind its own */
 } list_of_made[] = {
     {"apps/v1", "Deployment", "mobula", IN_OWN}, /* first: who has lost its rights would only complain */
     {"v1", "ConfigMap", RAY_TOOLS_CONFIGMAP_NAME, IN_WATCHED},
@@ -20,6 +21,16 @@ static const struct made {
     {"rbac.authorization.k8s.io/v1", "Role", "mobula-leader", IN_OWN},
     {"rbac.authorization.k8s.io/v1", "RoleBinding", "mobula-shapes", IN_OWN},
     {"rbac.authorization.k8s.io/v1", "Role", "mobula-shapes", IN_OWN},
+    {"rbac.authorization.k8s.io/v1", "RoleBinding", "mobula-shapes", IN_OWN},
+    {"rbac.authorization.k8s.io/v1", "Role", "mobula-shapes", IN_OWN},
+    {"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", IN_CLUSTER},
+    {"rbac.authorization.k8s.io/v1", "ClusterRole", "", IN_CLUSTER},
+    {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "", IN_CLUSTER},
+    {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "-services", IN_CLUSTER},
+    {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "", IN_CLUSTER},
+    {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "-services", IN_CLUSTER},
+    {"networking.k8s.io/v1", "NetworkPolicy", "mobula", IN_OWN},
+    {"policy/v1", "PodDisruptionBudget", "mobula", IN_OWN},
     {"coordination.k8s.io/v1", "Lease", "mobula", IN_OWN},
     {"v1", "ServiceAccount", "mobula", IN_OWN},
 };
@@ -47,8 +58,18 @@ bool uninstall_write(const struct uninstall_options *o, struct buf *out, struct 
         return false;
     for (size_t i = 0; i < COUNT_OF(list_of_made); i++) {
         const struct made *m = &list_of_made[i];
+        char name[LIMIT_KUBE_NAMESPACE + 32];
+        snprintf(name, sizeof name, "mobula-%.*s%s", SLICE_ARG(o->ns), m->name);
+        if (m->where == IN_CLUSTER) {
+            put_name(m->api_version, m->kind, slice_of(name), SLICE_NONE, out);
+            continue;
+        }
         for (uint32_t k = 0; k < (m->where == IN_WATCHED ? watched.count : 1); k++)
             put_name(m->api_version, m->kind, slice_of(m->name), m->where == IN_WATCHED ? watched.list[k] : o->ns, out);
+    }
+    if (!slice_empty(o->program)) {
+        __attribute__((cleanup(arena_free))) struct arena a = {0};
+        put_name("v1", "ConfigMap", install_program_name(o->program, &a), o->ns, out);
     }
     if (o->crds)
         put_definitions(family, out);
@@ -91,7 +112,7 @@ static int apply(const struct uninstall_options *o, struct slice text)
     struct apply p = {.ask = &ask, .a = &a};
     int status = STATUS_OK;
     if (!apply_read(&p, text, &e) || !ask_open(&ask, o->kubeconfig, o->context, &e) ||
-        !apply_delete(&p, clock_now().mono_ms + o->timeout_ms, &e))
+        !apply_find(&p, "v1", "ConfigMap", o->ns, INSTALL_PROGRAM_LABELS, &e) || !apply_delete(&p, clock_now().mono_ms + o->timeout_ms, &e))
         status = cli_fail(&e);
     if (ask.signal)
         status = 128 + ask.signal;
@@ -106,8 +127,12 @@ int cli_uninstall(int argc, char **argv)
     if (!flags_parse(&flags, argc, argv, &o, &status))
         return status;
     struct err e = {0};
+    struct slice arch;
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
     __attribute__((cleanup(buf_free))) struct buf out;
     buf_init(&out, MIB);
+    if (!o.apply) /* else all that are there are found by their label */
+        program_read(SLICE_NONE, &a, &o.program, &arch, &e);
     if (!uninstall_write(&o, &out, &e))
         return flags_wrong(&flags, "%s", e.text);
     if (o.apply)

@@ -138,6 +138,12 @@ bool wanted_kind(const struct kind *k, enum operator_kinds which)
     return k->family == OPERATOR_ALL_KINDS || which == OPERATOR_ALL_KINDS || k->family == which;
 }
 
+/* One that --raycronjobs=false excludes counts as absent, too. */
+static bool is_watched(const struct op *op, const struct kind *k)
+{
+    return wanted_kind(k, op->o.kinds) && !(k->plural && slice_eq(op->o.without, slice_of(k->plural)));
+}
+
 bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)
 {
     s->ns = ns;
@@ -147,7 +153,7 @@ bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)
     for (uint32_t i = 0; i < kind_count(); i++) {
         const struct kind *k = kinds[i];
         struct source *src = &s->source[i];
-        if (!wanted_kind(k, op->o.kinds)) {
+        if (!is_watched(op, k)) {
             src->synced = src->absent = true;
             continue;
         }

@@ -24,6 +24,16 @@ def kubectl(*args, stdin=None, check=True, kubeconfig=None):
     return out
 
 
+def kubeconfig_of(account, space, folder):
+    """A kubeconfig with a token of this service account, and nothing of the admin's."""
+    file = folder / f"{account}.kubeconfig"
+    file.write_text((RUN / "admin.kubeconfig").read_text())
+    kubectl("config", "set-credentials", account, f"--token={kubectl('-n', space, 'create', 'token', account).stdout.strip()}",
+            kubeconfig=file)
+    kubectl("config", "set-context", "--current", f"--user={account}", kubeconfig=file)
+    return file
+
+
 def mobula(*args, stdin=None):
     return subprocess.run([MOBULA, *args], input=stdin, capture_output=True, text=True, timeout=60, check=False)
 

@@ -1,12 +1,14 @@
 """`mobula install --apply`, `upgrade` and `uninstall --apply` against a real API server, and what they say when they cannot."""
 
+import base64
 import itertools
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from cluster import MOBULA, RUN, V1, Refused, eventually, kubectl, manifests, raycluster
+from cluster import MOBULA, RUN, V1, Refused, eventually, kubeconfig_of, kubectl, manifests, raycluster
 
 numbers = itertools.count(1)
 
@@ -55,6 +57,27 @@ def test_from_nothing_and_back(place):
     assert run("uninstall", "--apply", "--namespace", place) == ("", "")
 
 
+def test_without_a_registry(api, made):
+    """The program travels in a ConfigMap, and runs in an image that the nodes say they have. kwok runs nothing: tests/e2e/ray does."""
+    for node in api.get("/api/v1/nodes")["items"]:
+        path = f"/api/v1/nodes/{node['metadata']['name']}/status"
+        info = {**node["status"]["nodeInfo"], "architecture": "amd64"}
+        api.patch(path, {"status": {"images": [{"names": ["registry.k8s.io/pause:3.10"], "sizeBytes": 1}], "nodeInfo": info}})
+    done, _ = run("install", "--apply", "--no-crds", "--registryless", "--namespace", made)
+    assert done.startswith("runs in registry.k8s.io/pause:3.10\n"), done
+    (config,) = [c for c in api.get(f"/api/v1/namespaces/{made}/configmaps")["items"] if "binaryData" in c]
+    assert base64.b64decode(config["binaryData"]["mobula"]) == Path(MOBULA).read_bytes()
+    pod = api.get(f"/apis/apps/v1/namespaces/{made}/deployments/mobula")["spec"]["template"]["spec"]
+    assert pod["containers"][0]["image"] == "registry.k8s.io/pause:3.10" and pod["containers"][0]["command"] == ["/program/mobula"]
+    assert config["metadata"]["name"] in [v.get("configMap", {}).get("name") for v in pod["volumes"]]
+    again, _ = run("install", "--apply", "--no-crds", "--registryless", "--namespace", made)
+    assert f"ConfigMap/{config['metadata']['name']} in {made} unchanged" in again
+    printed = manifests("--no-crds", "--registryless", "--image=registry.k8s.io/pause:3.10", "--namespace", made)
+    kubectl("apply", "--server-side", "--validate=strict", "-f", "-", stdin=printed)
+    run("uninstall", "--apply", "--namespace", made)
+    assert left_in(made) == set()
+
+
 def test_no_namespace(api, place):
     done, said = run("install", "--apply", "--no-crds", "--namespace", place, status=1)
     assert done == "" and f"namespace {place} does not exist: --create-namespace makes it" in said and "nothing was changed" in said
@@ -75,15 +98,6 @@ def test_a_namespace_that_is_terminating(api, made):
     api.patch(path + "/held", {"metadata": {"finalizers": None}})
 
 
-def kubeconfig_of(account, space, tmp_path):
-    token = kubectl("-n", space, "create", "token", account).stdout.strip()
-    file = tmp_path / "kubeconfig"
-    file.write_text((RUN / "admin.kubeconfig").read_text())
-    kubectl("config", "set-credentials", "weak", f"--token={token}", kubeconfig=file)
-    kubectl("config", "set-context", "--current", "--user=weak", kubeconfig=file)
-    return file
-
-
 def test_without_rights(made, tmp_path):
     weak = kubeconfig_of("default", made, tmp_path)
     done, said = run("install", "--apply", "--namespace", made, kubeconfig=weak, status=1)
@@ -102,13 +116,13 @@ def test_without_rights(made, tmp_path):
 def test_definitions_of_kuberay(made):
     """They were applied by another tool, and differ."""
     try:
-        kubectl("label", "crd", "raycronjobs.ray.io", "app.kubernetes.io/name-")
-        text = [d for d in manifests("--crds-only").split("\n---\n") if "name: raycronjobs.ray.io\n" in d][0]
+        kubectl("label", "crd", "rayjobs.ray.io", "app.kubernetes.io/name-")
+        text = [d for d in manifests("--crds-only").split("\n---\n") if "name: rayjobs.ray.io\n" in d][0]
         text = text.replace("    app.kubernetes.io/name: mobula", "    app: kuberay").replace("categories: [all]", "categories: [kuberay]")
         kubectl("apply", "--server-side", "--force-conflicts", "--field-manager=helm", "-f", "-", stdin=text)
         done, said = run("install", "--apply", "--namespace", made, status=1)
         assert done == "" and 'conflict with "helm"' in said and "keep it with --no-crds" in said, said
-        assert "raycronjobs.ray.io" in said and "nothing was changed" in said
+        assert "rayjobs.ray.io" in said and "nothing was changed" in said
         run("install", "--apply", "--no-crds", "--namespace", made)
     finally:
         kubectl("apply", "--server-side", "--force-conflicts", "--field-manager=helm", "-f", "-", stdin=manifests("--crds-only"))

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from cluster import LEGACY, ROOT, V1, Audit, Refused, eventually, kubectl, manifests, mobula, raycluster, rayjob, what
+from cluster import LEGACY, ROOT, V1, Audit, Refused, eventually, kubeconfig_of, kubectl, manifests, mobula, raycluster, rayjob, what
 from test_legacy import raycluster as legacy
 
-MAX_RESOURCES, MAX_GRANTS = 14, 39
+MAX_RESOURCES, MAX_GRANTS, PLAIN_GRANTS = 14, 39, 28
 
 
 def objects(*flags):
@@ -27,7 +27,9 @@ def grants(found):
 
 def test_small_rights():
     found = objects("--no-crds", "--kinds=all", "--namespace", "default", "--leader-elect")
-    assert {o["kind"] for o in found} == {"ServiceAccount", "Role", "RoleBinding", "Deployment"}, "something of the whole cluster"
+    kinds = {"ServiceAccount", "Role", "RoleBinding", "Deployment", "NetworkPolicy"}
+    assert {o["kind"] for o in found} == kinds, "something of the whole cluster"
+    assert len(grants(objects("--no-crds"))) <= PLAIN_GRANTS, sorted(grants(objects("--no-crds")))
     given = grants(found)
     resources = {r for _, r, _ in given}
     assert len(resources) <= MAX_RESOURCES and len(given) <= MAX_GRANTS, sorted(given)
@@ -149,6 +151,19 @@ def test_a_silent_grant_is_needed(space, operators, grant):
     operator.says("level=warn", word, seconds=120)
 
 
+def test_no_right_more(space, tmp_path):
+    """What the API server says that the operator's account may do is what the Roles say, and what every user may."""
+    file = kubeconfig_of("mobula", space.name, tmp_path)
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": space.name}}
+    out = kubectl("create", "--validate=false", "-o", "json", "-f", "-", stdin=json.dumps(review), kubeconfig=file).stdout
+    rules = json.loads(out)["status"]["resourceRules"]
+    held = {(g, r, v) for rule in rules for g in rule["apiGroups"] for r in rule["resources"] for v in rule["verbs"]}
+    anybody = {(g, r, v) for g, r, v in held if g in ("authorization.k8s.io", "authentication.k8s.io")}
+    assert held - anybody == grants(objects("--no-crds", "--kinds=all", "--namespace", space.name, "--leader-elect"))
+    named = {(r, n) for rule in rules for r in rule["resources"] for n in rule.get("resourceNames", [])}
+    assert named == {("configmaps", "mobula-tools"), ("leases", "mobula")}
+
+
 def is_running(pod):
     return pod["status"].get("phase") == "Running"
 
@@ -202,7 +217,8 @@ def test_uninstall_leaves_nothing_but_clusters(space, operator):
     space.api.get(space.path("configmaps", "mobula-tools"))
     operator.stop()
     kubectl("delete", "--ignore-not-found", "--wait=false", "-f", "-", stdin=mobula("uninstall", *flags).stdout)
-    left = kubectl("-n", space.name, "get", "deployments,configmaps,serviceaccounts,roles,rolebindings,leases", "-o", "name").stdout.split()
+    kinds = "deployments,configmaps,serviceaccounts,roles,rolebindings,leases,networkpolicies"
+    left = kubectl("-n", space.name, "get", kinds, "-o", "name").stdout.split()
     assert set(left) == {"configmap/kube-root-ca.crt", "serviceaccount/default"}, left
     assert space.cluster("c") and len(space.pods("c")) == 2
     names = mobula("uninstall", "--crds", "--kinds=all", *flags).stdout
@@ -215,7 +231,7 @@ def test_the_file_is_applied_and_deleted(api):
     file = ROOT / "airgap/operator.yaml"
     api.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ray"}})
     for verb in ("apply", "delete"):
-        assert kubectl(verb, "-f", file).stdout.count("\n") == 4
+        assert kubectl(verb, "-f", file).stdout.count("\n") == 5
     api.call("DELETE", "/api/v1/namespaces/ray")
 
 
@@ -231,7 +247,7 @@ def test_one_kind_alone(api, space, operators, kinds, other):
     kubectl("-n", space.name, "delete", "role", "mobula")
     kubectl("apply", "-f", "-", stdin=manifests("--no-crds", f"--kinds={kinds}", "--namespace", space.name))
     audit = Audit()
-    operator = operators(f"--kinds={kinds}")
+    operator = operators(f"--kinds={kinds}", "--raycronjobs=false")
     operator.ready()
     space.apply(raycluster("c", workers=1))
     space.apply(legacy("old"), LEGACY)

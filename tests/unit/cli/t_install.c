@@ -2,6 +2,7 @@
 
 #include "../../../src/cli/cli.h"
 #include "../../../src/cli/install.h"
+#include "../../../src/cli/program.h"
 
 /* The output with the version taken out, so that a new version changes no file. */
 static struct slice without_version(struct slice text, struct arena *a)
@@ -150,11 +151,14 @@ static void definitions(struct arena *a)
                  job = read_file("airgap/crds/rayjobs.ray.io.yaml", a), cron = read_file("airgap/crds/raycronjobs.ray.io.yaml", a);
     struct slice all =
         arena_printf(a, "---\n%.*s---\n%.*s---\n%.*s---\n%.*s", SLICE_ARG(ray), SLICE_ARG(legacy), SLICE_ARG(job), SLICE_ARG(cron));
+    o.no_admission_policy = true;
     test_case("definitions");
     CHECK_SLICE(written(&o, a, &e), all);
     CHECK(all.len < 96 * KIB);
     test_case("definitions of one group: two kinds that are called RayCluster hide each other from kubectl");
     o.kinds = SLICE("ray.io");
+    CHECK_SLICE(written(&o, a, &e), arena_printf(a, "---\n%.*s---\n%.*s", SLICE_ARG(ray), SLICE_ARG(job)));
+    o.raycronjobs = true;
     CHECK_SLICE(written(&o, a, &e), arena_printf(a, "---\n%.*s---\n%.*s---\n%.*s", SLICE_ARG(ray), SLICE_ARG(job), SLICE_ARG(cron)));
     o.kinds = SLICE("legacy");
     CHECK_SLICE(written(&o, a, &e), arena_printf(a, "---\n%.*s", SLICE_ARG(legacy)));
@@ -162,6 +166,153 @@ static void definitions(struct arena *a)
     o.kinds = SLICE("all");
     o.crds_only = false;
     CHECK(slice_starts(written(&o, a, &e), all));
+}
+
+/* A line for each object: "Kind name namespace". */
+static struct slice kinds_of(struct slice text, struct arena *a)
+{
+    struct buf out;
+    buf_init(&out, MIB);
+    while (text.ptr) {
+        struct slice line = slice_cut(&text, '\n');
+        if (slice_starts(line, SLICE("kind: ")))
+            buf_printf(&out, "%.*s ", SLICE_ARG(slice_skip(line, 6)));
+    }
+    struct slice copy = arena_dup(a, buf_slice(&out));
+    buf_free(&out);
+    return copy;
+}
+
+static void parts(struct arena *a)
+{
+    struct err e = {0};
+    struct install_options o = install_defaults;
+    test_case("what needs a cluster's admin");
+    o.crds_only = true;
+    o.ns = SLICE("ray");
+    struct slice text = written(&o, a, &e);
+    CHECK_STR(kinds_of(text, a), "CustomResourceDefinition CustomResourceDefinition ValidatingAdmissionPolicy "
+                                 "ValidatingAdmissionPolicyBinding ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ");
+    CHECK(strstr(text.ptr, "  name: mobula-ray\n") && strstr(text.ptr, "\"system:serviceaccount:ray:mobula\""));
+    test_case("all namespaces");
+    o = install_defaults;
+    o.no_crds = o.all_namespaces = true;
+    o.replicas = 2;
+    text = written(&o, a, &e);
+    CHECK_STR(kinds_of(text, a),
+              "ServiceAccount ClusterRole ClusterRoleBinding Role RoleBinding NetworkPolicy PodDisruptionBudget Deployment ");
+    CHECK(strstr(text.ptr, "        - --all-namespaces\n") && !strstr(text.ptr, "        - --namespace"));
+    CHECK(strstr(text.ptr, "namespaceSelector: {}\n"));
+    test_case("neither policy nor budget");
+    o.no_network_policy = true;
+    o.all_namespaces = false;
+    o.replicas = 1;
+    CHECK_STR(kinds_of(written(&o, a, &e), a), "ServiceAccount Role RoleBinding Deployment ");
+    CHECK_STR(slice_of(e.text), "");
+    test_case("the pod");
+    o.registry = SLICE("r.example:5000/x");
+    o.pull_secrets = SLICE("one,two");
+    o.proxy = SLICE("http://u:p@proxy.example:3128");
+    o.no_proxy = SLICE(".svc,10.0.0.0/8");
+    o.resources = SLICE("memory=128Mi");
+    o.openshift = true;
+    o.no_network_policy = false;
+    o.egress = SLICE("a.example,b.example:8443");
+    text = written(&o, a, &e);
+    CHECK_STR(slice_of(e.text), "");
+    static const char *const holds[] = {"        image: \"r.example:5000/x/mobula:VERSION\"\n",
+                                        "      imagePullSecrets:\n      - name: one\n      - name: two\n",
+                                        "        - {name: HTTPS_PROXY, value: \"http://u:p@proxy.example:3128\"}\n",
+                                        "        - {name: NO_PROXY, value: \".svc,10.0.0.0/8\"}\n",
+                                        "            cpu: \"200m\"\n            memory: \"128Mi\"\n",
+                                        "    - {port: 8443, protocol: TCP}\n    - {port: 3128, protocol: TCP}\n  - to:\n",
+                                        "        - --raycronjobs=false\n"};
+    for (size_t i = 0; i < COUNT_OF(holds); i++)
+        CHECK(text.ptr && strstr(text.ptr, holds[i]));
+    CHECK(!strstr(text.ptr, "runAsUser"));
+}
+
+/* The program in a ConfigMap of its own name, which its bytes decide. */
+static void without_a_registry(struct arena *a)
+{
+    struct err e = {0};
+    struct install_options o = install_defaults;
+    test_case("registryless");
+    o.no_crds = true;
+    o.program = SLICE("\177ELF");
+    o.arch = SLICE("arm64");
+    o.image = SLICE("registry.k8s.io/pause:3.10");
+    struct slice text = written(&o, a, &e), name = install_program_name(o.program, a);
+    static const char *const holds[] = {
+        "  mobula: f0VMRg==\n", "immutable: true\n", "        command: [/program/mobula]\n",
+        "      nodeSelector:\n        kubernetes.io/arch: arm64\n",
+        "        - name: program\n          mountPath: /program\n          readOnly: true\n      volumes:\n"};
+    for (size_t i = 0; i < COUNT_OF(holds); i++)
+        CHECK(text.ptr && strstr(text.ptr, holds[i]));
+    CHECK(strstr(text.ptr, arena_printf(a, "kind: ConfigMap\nmetadata:\n  name: %.*s\n", SLICE_ARG(name)).ptr));
+    CHECK(strstr(text.ptr, arena_printf(a, "          name: %.*s\n          defaultMode: 0555\n", SLICE_ARG(name)).ptr));
+    CHECK(!slice_eq(name, install_program_name(SLICE("other"), a)));
+    test_case("INSTALL_PROGRAM_MAX");
+    char *large = arena_alloc(a, INSTALL_PROGRAM_MAX + 1);
+    memset(large, 'x', INSTALL_PROGRAM_MAX + 1);
+    struct buf out;
+    buf_init(&out, INSTALL_TEXT_MAX);
+    o.program = (struct slice){large, INSTALL_PROGRAM_MAX};
+    CHECK(install_write(&o, &out, &e));
+    o.program.len++;
+    CHECK(!install_write(&o, &out, &e) && e.code == ERR_LIMIT);
+    buf_free(&out);
+}
+
+static struct jval nodes(const char *text, struct arena *a)
+{
+    struct err e = {0};
+    struct json *doc = arena_new(a, struct json);
+    CHECK(json_parse(doc, slice_of(text), a, &e));
+    return json_root(doc);
+}
+
+#define NODE(arch, ready, images)                                                                                                          \
+    "{\"status\":{\"nodeInfo\":{\"architecture\":\"" arch "\"},\"conditions\":[{\"type\":\"Ready\",\"status\":\"" ready                    \
+    "\"}],\"images\":[{\"names\":[" images "]}]}}"
+
+static void images_of_nodes(struct arena *a)
+{
+    static const struct {
+        const char *nodes, *image, *error;
+    } cases[] = {
+        {NODE("amd64", "True", "\"registry.k8s.io/pause:3.10\"") "," NODE("amd64", "True", "\"x/y:1\",\"registry.k8s.io/pause:3.10\""),
+         "registry.k8s.io/pause:3.10", NULL},
+        {NODE("amd64", "True", "\"a/pause:1\",\"b/pause:2\"") "," NODE("amd64", "True", "\"b/pause:2\""), "b/pause:2", NULL},
+        {NODE("amd64", "True", "\"a/pause:1\"") "," NODE("arm64", "True", "\"b/pause:2\"") "," NODE("amd64", "False", ""), "a/pause:1",
+         NULL},
+        {NODE("amd64", "True", "\"a/pause:1\"") "," NODE("amd64", "True", "\"b/pause:2\""), NULL, "a/pause:1 is on 1 of 2"},
+        {NODE("amd64", "True", "\"a/pauses:1\",\"a/paus\""), NULL, "no node says that it has an image called pause"},
+        {NODE("arm64", "True", "\"a/pause:1\""), NULL, "no node is ready that runs programs for amd64"},
+        {"", NULL, "no node is ready"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct slice image = SLICE_NONE;
+        struct err e = {0};
+        test_case("image %zu", i);
+        bool found = program_choose(nodes(arena_printf(a, "{\"items\":[%s]}", cases[i].nodes).ptr, a), SLICE("amd64"), a, &image, &e);
+        CHECK(found == (cases[i].image != NULL));
+        if (found)
+            CHECK_STR(image, cases[i].image);
+        else
+            CHECK(strstr(e.text, cases[i].error) != NULL);
+    }
+    struct slice arch;
+    struct err e = {0};
+    test_case("architectures");
+    char head[20] = "\177ELF";
+    head[18] = 62;
+    CHECK(program_arch((struct slice){head, sizeof head}, &arch, &e) && slice_eq(arch, SLICE("amd64")));
+    head[18] = (char)183;
+    CHECK(program_arch((struct slice){head, sizeof head}, &arch, &e) && slice_eq(arch, SLICE("arm64")));
+    CHECK(!program_arch((struct slice){head, sizeof head - 1}, &arch, &e));
+    head[18] = 3;
+    CHECK(!program_arch((struct slice){head, sizeof head}, &arch, &e));
 }
 
 /* What is in the repository for `kubectl apply -f` and `kubectl delete -f`. */
@@ -184,9 +335,17 @@ static void refused(struct arena *a)
     static const struct {
         const char *ns, *watch, *kinds, *image, *tools, *submitter;
         int64_t replicas;
-        bool crds_only, no_crds;
-        const char *text;
+        bool crds_only, no_crds, all_namespaces;
+        const char *text, *registry, *pull_secrets, *proxy, *no_proxy, *resources;
     } cases[] = {
+        {.watch = "a", .all_namespaces = true, .text = "--all-namespaces and --watch-namespace exclude each other"},
+        {.image = "a", .registry = "b", .text = "--registry stands before the default image's name: with --image give the whole reference"},
+        {.registry = "b c", .text = "--registry: \"b c\" is not an image reference"},
+        {.pull_secrets = "a,B", .text = "--pull-secret: \"B\" is not the name of a Secret"},
+        {.no_proxy = "a", .text = "--no-proxy needs --proxy"},
+        {.proxy = "http://a\"b", .text = "--proxy: --proxy holds a blank, a quote or another character that a URL does not have"},
+        {.proxy = "https://a", .text = "--proxy: HTTPS_PROXY names a proxy of scheme https://: only http:// proxies are supported"},
+        {.resources = "disk=1", .text = "--resources: "},
         {.ns = "Upper", .text = "--namespace: \"Upper\" is not the name of a namespace"},
         {.ns = "", .text = "--namespace: \"\" is not the name of a namespace"},
         {.watch = "a,", .text = "--watch-namespace: \"\" is not the name of a namespace"},
@@ -216,9 +375,15 @@ static void refused(struct arena *a)
         o.replicas = cases[i].replicas ? cases[i].replicas : o.replicas;
         o.crds_only = cases[i].crds_only;
         o.no_crds = cases[i].no_crds;
+        o.all_namespaces = cases[i].all_namespaces;
+        o.registry = slice_of(cases[i].registry);
+        o.pull_secrets = slice_of(cases[i].pull_secrets);
+        o.proxy = slice_of(cases[i].proxy);
+        o.no_proxy = slice_of(cases[i].no_proxy);
+        o.resources = slice_of(cases[i].resources);
         struct err e = {0};
         CHECK(!written(&o, a, &e).ptr);
-        CHECK_STR(slice_of(e.text), cases[i].text);
+        CHECK(slice_starts(slice_of(e.text), slice_of(cases[i].text)) || !printf("  %s\n", e.text));
     }
 }
 
@@ -297,7 +462,7 @@ static void same_definitions(struct arena *a)
         struct buf b;
         test_case("uninstall --crds --kinds=%s names the definitions that install makes", kinds[i]);
         in.kinds = out.kinds;
-        in.crds_only = true;
+        in.crds_only = in.raycronjobs = true;
         uint32_t made_count = definition_names(written(&in, a, &e), made, COUNT_OF(made));
         buf_init(&b, MIB);
         CHECK(uninstall_write(&out, &b, &e));
@@ -318,6 +483,9 @@ int main(void)
     egress(&a);
     one_kind(&a);
     definitions(&a);
+    parts(&a);
+    without_a_registry(&a);
+    images_of_nodes(&a);
     as_a_file(&a);
     uninstalled(&a);
     same_definitions(&a);
