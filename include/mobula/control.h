@@ -272,8 +272,10 @@ enum child_news {
 struct preview {
     struct ray_options ray;
     const struct shape_types *types; /* NULL: instance types are not applied */
+    bool steps;                      /* `untyped` is wanted, too */
     bool submitter_pods;             /* as in operator_options */
     int64_t now_us;
+    struct slice untyped; /* what the object given to put would be without its instance type; .ptr NULL: the same */
     /* Takes one object that would be made, as JSON, and shows what would be made of that. False: p->err says why not. */
     bool (*put)(struct preview *p, struct slice object);
     const void *to; /* put's own */

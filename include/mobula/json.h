@@ -113,6 +113,32 @@ bool json_quote(struct slice s, struct buf *to);
 
 /* RFC 6902: all operations or none. The result is in a. Errors name the operation's index, its op and path. */
 bool json_patch(struct slice document, struct slice patch, struct arena *a, struct slice *out, struct err *e);
+
+/* One operation of RFC 6902, read once and run on many documents. */
+enum json_op_what { JSON_OP_ADD, JSON_OP_REMOVE, JSON_OP_REPLACE, JSON_OP_MOVE, JSON_OP_COPY, JSON_OP_TEST };
+struct json_op {
+    enum json_op_what what;
+    struct slice path, from;
+    struct jval value;
+};
+const char *json_op_name(const struct json_op *op);
+/* extended: for json_edit_run. Paths are checked too, as nobody will see them fail on a document for a while, and add without a value adds
+ * null. */
+bool json_op_read(struct jval operation, bool extended, struct arena *a, struct json_op *out, struct err *e);
+
+/* A document that operations change one after the other; it is written once, at the end. Beyond RFC 6902,
+ * - add makes the objects and arrays that are missing on its path: an array where "-", "*" or an index is looked for in it, else an object;
+ *   null counts as missing. An array's element is made only when it is the first;
+ * - in an array, name=ray is the first element with that name;
+ * - in a path, * is each element of an array; add makes one in an array that has none.
+ * After an error (in the *e given here) the edit is of no more use. */
+struct json_edit;
+struct json_edit *json_edit_new(const struct json *doc, struct arena *a, struct err *e);
+bool json_edit_run(struct json_edit *x, const struct json_op *op);
+/* The text at a path of keys as it is now; SLICE_NONE: there is none. */
+struct slice json_edit_str(struct json_edit *x, const struct slice *keys, size_t count);
+bool json_edit_text(struct json_edit *x, struct slice *out); /* may be asked for between operations */
+
 /* RFC 7386 */
 bool json_merge(struct slice document, struct slice patch, struct arena *a, struct slice *out, struct err *e);
 /* RFC 6901: the value at "/spec/containers/0"; not there when the path leads nowhere or is malformed. */

@@ -21,6 +21,7 @@ enum {
     LIMIT_JSON_TOKENS = 256 * KIB,
     LIMIT_JSON_ENVELOPE = 64 * KIB, /* a list without its items: kind, apiVersion, metadata */
     LIMIT_JSON_PATCH_OPS = 4 * KIB,
+    LIMIT_JSON_PATCH_STEPS = 4 * MIB, /* values that all operations on one document look at */
 };
 
 /* yaml: manifests and kubeconfigs. */
@@ -185,6 +186,15 @@ enum {
     LIMIT_SHAPE_TYPES = 2000,
     LIMIT_SHAPE_RESOURCES = 32, /* of one type */
     LIMIT_SHAPE_TEXT = MIB,     /* bytes of the text: the API server takes no larger ConfigMap */
+};
+
+/* shape: what the ConfigMap of patches may hold */
+enum {
+    LIMIT_PATCHES = 1024,           /* of one text */
+    LIMIT_PATCHES_OPS = 4 * KIB,    /* operations of all of them */
+    LIMIT_PATCH_SELECTOR = 4 * KIB, /* bytes of one selector */
+    LIMIT_PATCH_REQUIREMENTS = 64,  /* of one selector */
+    LIMIT_PATCH_VALUES = 256,       /* of one requirement */
 };
 
 /* cli */

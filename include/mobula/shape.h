@@ -1,5 +1,6 @@
 /* shape: what pods look like beyond what their owners say. An instance type names an amount of CPU, memory and accelerators; a pod template
- * that names a type gets its requests and limits from it. Pure functions of bytes: where the text comes from is unknown here. */
+ * that names a type gets its requests and limits from it. Patches (patches.h) change what is written. Pure functions of bytes: where the
+ * texts come from is unknown here. */
 #ifndef MOBULA_SHAPE_H
 #define MOBULA_SHAPE_H
 

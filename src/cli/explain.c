@@ -20,6 +20,8 @@ struct shown {
 
 static bool write_object(const struct explain_how *how, struct slice object, struct buf *out, struct err *e)
 {
+    if (how->steps)
+        return !out->full; /* they have been shown */
     if (!how->json)
         return buf_put(out, SLICE("---\n")) && yaml_write(object, out, e);
     char last = out->len ? out->ptr[out->len - 1] : '[';
@@ -34,6 +36,7 @@ static bool show_kind(const struct shown *s, const struct kind *kind, struct jva
     struct arena *a = s->arena;
     struct preview p = {.ray = s->how->ray,
                         .types = s->how->types,
+                        .steps = s->how->steps,
                         .submitter_pods = s->how->submitter_pods,
                         .now_us = s->how->now_us,
                         .put = show_made,
@@ -65,12 +68,13 @@ static bool show_made(struct preview *p, struct slice object)
     struct json *doc = arena_new(s->arena, struct json);
     struct manifest_fault fault;
     const struct kind *kind;
-    if (!write_object(s->how, object, s->out, &p->err)) {
+    object = arena_dup(s->arena, object);
+    if (!explain_patched(s->how, p->untyped, object, s->arena, &object, s->out, &p->err) ||
+        !write_object(s->how, object, s->out, &p->err)) {
         if (p->err.code == ERR_NONE)
             err_set(&p->err, ERR_LIMIT, "more than %d bytes of objects (EXPLAIN_OUTPUT_MAX)", EXPLAIN_OUTPUT_MAX);
         return false;
     }
-    object = arena_dup(s->arena, object);
     if (!json_parse(doc, object, s->arena, &p->err))
         return false;
     if (manifest_what(json_root(doc), s->arena, &kind, &fault) != MANIFEST_KIND || !kind->preview)
@@ -134,28 +138,6 @@ bool explain_text(const char *file, struct slice text, const struct explain_how 
     return well;
 }
 
-bool explain_types(const char *file, struct slice text, struct arena *a, struct shape_types *out, struct buf *notes)
-{
-    struct shape_errors *errors = arena_new(a, struct shape_errors);
-    struct yaml_docs docs;
-    struct json json;
-    uint32_t above = 0;
-    if (yaml_parse(text, a, &docs, NULL) && docs.count == 1 && json_parse(&json, docs.docs[0].json, a, NULL) &&
-        json_str_eq(json_key(json_root(&json), SLICE("kind")), SLICE("ConfigMap"))) {
-        struct jval inner = json_key(json_key(json_root(&json), SLICE("data")), SLICE("instance_types.yaml"));
-        text = json_type(inner) == JSON_STRING ? json_str(inner, a) : SLICE("");
-        above = json_there(inner) ? yaml_line(&docs.docs[0], json_offset(inner)) : 0;
-    }
-    bool well = shape_types_read(text, a, out, errors);
-    for (uint32_t i = 0; i < errors->count; i++) {
-        size_t from = notes->len;
-        buf_printf(notes, "%s:%u: %.*s%s%.*s", file, above + errors->list[i].line, SLICE_ARG(errors->list[i].path),
-                   errors->list[i].path.len ? ": " : "", SLICE_ARG(errors->list[i].text));
-        findings_end_line(notes, from);
-    }
-    return well;
-}
-
 void explain_begin(const struct explain_how *how, struct buf *out)
 {
     if (how->json)
@@ -172,7 +154,8 @@ void explain_end(const struct explain_how *how, struct buf *out)
 
 struct explain_options {
     struct flag_texts files;
-    struct slice tools, tools_resources, output, cluster_domain, autoscaler, submitter, types;
+    struct slice tools, tools_resources, output, cluster_domain, autoscaler, submitter, types, patches;
+    bool steps;
 };
 
 static const struct flag list[] = {
@@ -184,6 +167,8 @@ static const struct flag list[] = {
     {"submitter", FLAG_TEXT, AT(submitter), "WHO", "operator (default) or pod, as the operator has it"},
     {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of service names (cluster.local)"},
     {"instance-types", FLAG_TEXT, AT(types), "FILE", "of instance types, to apply to pod templates that name one"},
+    {"patches-file", FLAG_TEXT, AT(patches), "FILE", "of patches, to apply to the objects"},
+    {"patches", FLAG_SWITCH, AT(steps), NULL, "show what types and patches change, step by step, instead of the objects"},
     {"output", FLAG_TEXT, AT(output), "yaml|json", "YAML documents (default) or one JSON list"},
 #undef AT
 };
@@ -221,6 +206,24 @@ static int explain_files(const struct explain_options *o, const struct explain_h
     return cli_print(buf_slice(out)) && well ? STATUS_OK : STATUS_ERROR;
 }
 
+/* The files of types and patches. False: *e is set, or what is wrong stands in notes. */
+static bool read_shapes(const struct explain_options *o, struct explain_how *how, struct arena *a, struct buf *notes, struct err *e)
+{
+    struct shape_types *types = arena_new(a, struct shape_types);
+    struct shape_patches *patches = arena_new(a, struct shape_patches);
+    struct slice text;
+    how->steps = o->steps;
+    if (!slice_empty(o->types)) {
+        how->types = types;
+        if (!cli_read_file(o->types, a, &text, e) || !explain_types(o->types.ptr, text, a, types, notes))
+            return false;
+    }
+    if (slice_empty(o->patches))
+        return true;
+    how->patches = patches;
+    return cli_read_file(o->patches, a, &text, e) && explain_patches(o->patches.ptr, text, a, patches, notes);
+}
+
 int cli_explain(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "cluster") == 0)
@@ -239,6 +242,8 @@ int cli_explain(int argc, char **argv)
     struct err e = {0};
     if (o.files.count == 0)
         return flags_wrong(&flags, "-f is needed");
+    if (o.steps && slice_empty(o.types) && slice_empty(o.patches))
+        return flags_wrong(&flags, "--patches shows what --patches-file and --instance-types change: give one of them");
     if (!how.json && !slice_eq(o.output, SLICE("yaml")))
         return flags_wrong(&flags, "--output: want yaml or json");
     if (!cli_tools(o.tools, &how.ray, &e) || !cli_tools_resources(o.tools_resources, &how.ray, &e) ||
@@ -251,17 +256,10 @@ int cli_explain(int argc, char **argv)
     __attribute__((cleanup(buf_free))) struct buf out, notes;
     buf_init(&out, EXPLAIN_OUTPUT_MAX);
     buf_init(&notes, MIB);
-    struct shape_types types;
-    struct slice text;
     __attribute__((cleanup(arena_free))) struct arena kept = {0};
-    if (!slice_empty(o.types)) {
-        if (!cli_read_file(o.types, &kept, &text, &e))
-            return cli_fail(&e);
-        how.types = &types;
-        if (!explain_types(o.types.ptr, text, &kept, &types, &notes)) {
-            fprintf(stderr, "%.*s", SLICE_ARG(buf_slice(&notes)));
-            return STATUS_ERROR;
-        }
+    if (!read_shapes(&o, &how, &kept, &notes, &e)) {
+        fprintf(stderr, "%.*s", SLICE_ARG(buf_slice(&notes)));
+        return e.code == ERR_NONE ? STATUS_ERROR : cli_fail(&e);
     }
     return explain_files(&o, &how, &a, &out, &notes);
 }

@@ -3,7 +3,7 @@
 #include "findings.h"
 #include "manifest.h"
 
-#include <mobula/shape.h>
+#include <mobula/patches.h>
 
 #include <stdio.h>
 
@@ -27,18 +27,27 @@ static void check_kind(struct checker *c, const struct kind *kind, struct jval o
     findings_add_ray(&c->f, true, &c->notes);
 }
 
-/* A ConfigMap with instance types, by the name of its key; false: it is none. */
-static bool check_types(struct checker *c, struct jval object)
+/* ---- ConfigMaps ---- */
+
+static void read_types(struct slice text, struct arena *a, struct shape_errors *errors)
 {
-    static const char key[] = "instance_types.yaml";
-    struct jval kind = json_key(object, SLICE("kind")), text = json_key(json_key(object, SLICE("data")), slice_of(key));
     struct shape_types types;
-    if (!json_str_eq(kind, SLICE("ConfigMap")) || json_type(text) != JSON_STRING)
-        return false;
+    shape_types_read(text, a, &types, errors);
+}
+
+static void read_patches(struct slice text, struct arena *a, struct shape_errors *errors)
+{
+    struct shape_patches patches;
+    shape_patches_read(text, a, &patches, errors);
+}
+
+static void check_text(struct checker *c, const char *key, struct jval text,
+                       void (*read)(struct slice, struct arena *, struct shape_errors *))
+{
     struct shape_errors *errors = arena_new(c->f.arena, struct shape_errors);
     struct slice bytes = json_str(text, c->f.arena), up = ray_path_member(SLICE("data"), slice_of(key), c->f.arena);
     bool lines = slice_find(bytes, '\n') >= 0; /* a block, whose first line stands below the key */
-    shape_types_read(bytes, c->f.arena, &types, errors);
+    read(bytes, c->f.arena, errors);
     for (uint32_t i = 0; i < errors->count; i++) {
         const struct shape_error *one = &errors->list[i];
         struct slice path = arena_printf(c->f.arena, "%.*s%s%.*s", SLICE_ARG(up), one->path.len ? ": " : "", SLICE_ARG(one->path));
@@ -46,7 +55,26 @@ static bool check_types(struct checker *c, struct jval object)
     }
     c->f.beyond += errors->beyond;
     c->f.errors += errors->beyond;
-    return true;
+}
+
+/* A ConfigMap with texts that the operator reads, by the names of its keys; false: it has none. */
+static bool check_config(struct checker *c, struct jval object)
+{
+    static const struct {
+        const char *key;
+        void (*read)(struct slice, struct arena *, struct shape_errors *);
+    } texts[] = {{"instance_types.yaml", read_types}, {"patches.yaml", read_patches}};
+    bool found = false;
+    if (!json_str_eq(json_key(object, SLICE("kind")), SLICE("ConfigMap")))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        struct jval text = json_key(json_key(object, SLICE("data")), slice_of(texts[i].key));
+        if (json_type(text) != JSON_STRING)
+            continue;
+        check_text(c, texts[i].key, text, texts[i].read);
+        found = true;
+    }
+    return found;
 }
 
 static void check_object(struct checker *c, const struct yaml_doc *doc, struct jval object);
@@ -79,7 +107,7 @@ static void check_object(struct checker *c, const struct yaml_doc *doc, struct j
         findings_add(&c->f, false, fault.path, json_offset(fault.at), fault.text);
         break;
     case MANIFEST_OTHER:
-        if (check_types(c, object)) {
+        if (check_config(c, object)) {
             c->sum->checked++;
             break;
         }
@@ -140,7 +168,8 @@ static const struct flag list[] = {
 
 static const struct flags flags = {
     .usage = "mobula validate -f FILE [-f FILE...]",
-    .about = "Checks RayClusters of both kinds, RayJobs, RayCronJobs and ConfigMaps of instance types, without a cluster: every error "
+    .about = "Checks RayClusters of both kinds, RayJobs, RayCronJobs and ConfigMaps of instance types or patches, without a cluster: every "
+             "error "
              "at once, as FILE:LINE: FIELD: TEXT. Other kinds are skipped.\n"
              "Exit status 0 only when at least one was checked and none is wrong; warnings are about what has no effect, or is likely to "
              "be a mistake.",

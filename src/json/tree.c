@@ -16,6 +16,23 @@ struct node *tree_node(struct tree *t, struct jval v)
     return n;
 }
 
+/* One more node is looked at. What a patch costs is bounded, however long the arrays and objects are that it goes through. */
+static bool step(struct tree *t)
+{
+    return ++t->steps <= LIMIT_JSON_PATCH_STEPS ||
+           err_set(t->e, ERR_LIMIT, "more than %d values are looked at (LIMIT_JSON_PATCH_STEPS)", LIMIT_JSON_PATCH_STEPS);
+}
+
+static bool find_key(struct tree *t, struct slice key, struct node ***link)
+{
+    for (; **link; *link = &(**link)->next)
+        if (!step(t))
+            return false;
+        else if (slice_eq((**link)->key, key))
+            break;
+    return true;
+}
+
 /* Gives an object or an array its children. */
 static bool open_node(struct tree *t, struct node *n)
 {
@@ -36,40 +53,125 @@ static bool open_node(struct tree *t, struct node *n)
     return true;
 }
 
+struct node *tree_member(struct tree *t, struct node *in, struct slice key)
+{
+    if (!in || in->type != JSON_OBJECT || !open_node(t, in))
+        return NULL;
+    struct node **link = &in->first;
+    return find_key(t, key, &link) ? *link : NULL;
+}
+
+/* The first element that is an object whose member `name` is the text behind "name=". */
+static bool find_named(struct tree *t, struct slice token, struct place *out)
+{
+    struct slice name = slice_skip(token, strlen("name="));
+    for (; *out->link && step(t); out->link = &(*out->link)->next) {
+        const struct node *n = tree_member(t, *out->link, SLICE("name"));
+        if (n && !n->open && json_str_eq(n->raw, name)) {
+            out->there = true;
+            return true;
+        }
+    }
+    return err_set(t->e, ERR_MISSING, "no element has the name \"%.*s\"", SLICE_ARG(name));
+}
+
+static bool find_index(struct tree *t, struct slice token, struct place *out)
+{
+    size_t count = out->in->count, index = count;
+    if (!slice_eq(token, SLICE("-")) && !json_pointer_index(token, &index))
+        return err_set(t->e, ERR_SYNTAX, "\"%.*s\" is no index of an array", SLICE_ARG(token));
+    if (index > count)
+        return err_set(t->e, ERR_MISSING, "index %zu of an array of %zu", index, count);
+    for (; index > 0; index--, out->link = &(*out->link)->next)
+        if (!step(t))
+            return false;
+    return true;
+}
+
 static bool find_child(struct tree *t, struct node *in, struct slice token, struct place *out)
 {
     *out = (struct place){.in = in, .link = &in->first, .key = token};
     if (!open_node(t, in))
         return false;
-    if (in->type == JSON_OBJECT) {
-        while (*out->link && !slice_eq((*out->link)->key, token))
-            out->link = &(*out->link)->next;
-    } else {
-        size_t index = in->count;
-        if (!slice_eq(token, SLICE("-")) && !json_pointer_index(token, &index))
-            return err_set(t->e, ERR_SYNTAX, "\"%.*s\" is no index of an array", SLICE_ARG(token));
-        if (index > in->count)
-            return err_set(t->e, ERR_MISSING, "index %zu of an array of %zu", index, in->count);
-        for (; index > 0; index--)
-            out->link = &(*out->link)->next;
-    }
+    if (t->extended && in->type == JSON_ARRAY && slice_starts(token, SLICE("name=")))
+        return find_named(t, token, out);
+    if (!(in->type == JSON_OBJECT ? find_key(t, token, &out->link) : find_index(t, token, out)))
+        return false;
     out->there = *out->link != NULL;
     return true;
 }
 
-bool tree_find(struct tree *t, struct slice pointer, struct place *out)
+/* What is looked for in arrays alone. */
+static bool means_array(struct slice token)
+{
+    size_t index;
+    return slice_eq(token, SLICE("-")) || slice_eq(token, SLICE("*")) || slice_starts(token, SLICE("name=")) ||
+           json_pointer_index(token, &index);
+}
+
+/* Makes the object or array that is missing at a place; `token` is what will be looked for in it. null counts as missing. Of an array's
+ * elements only the first is made so: any other would be one without what its neighbours have. */
+static bool make_parent(struct tree *t, struct place *at, struct slice token)
+{
+    if (at->there && (*at->link)->type != JSON_NULL)
+        return true;
+    if (at->in && at->in->type == JSON_ARRAY && (at->in->count > 0 || slice_eq(at->key, SLICE("-"))) && !at->there)
+        return err_set(t->e, ERR_MISSING, "element %.*s of an array of %zu: only the first is made on the way", SLICE_ARG(at->key),
+                       at->in->count);
+    struct node *n = tree_node(t, JVAL_NONE);
+    if (!n)
+        return false;
+    n->type = means_array(token) ? JSON_ARRAY : JSON_OBJECT;
+    n->open = true;
+    if (at->there)
+        tree_replace(*at, n);
+    else
+        tree_add(*at, n);
+    at->there = true;
+    return true;
+}
+
+static bool find(struct tree *t, struct slice pointer, bool make, struct place *out)
 {
     *out = (struct place){.link = &t->root, .there = true};
     while (!slice_empty(pointer)) {
         struct slice token;
         if (!json_pointer_token(&pointer, t->a, &token))
             return err_set(t->e, ERR_SYNTAX, "not a JSON pointer");
+        if (make && !make_parent(t, out, token))
+            return false;
         if (!out->there)
             return err_set(t->e, ERR_MISSING, "a part of the path is not there");
         if (!find_child(t, *out->link, token, out))
             return false;
     }
     return true;
+}
+
+bool tree_elements(struct tree *t, struct slice pointer, bool make, size_t *count)
+{
+    struct place at;
+    *count = 0;
+    if (!find(t, pointer, make, &at) || (make && !make_parent(t, &at, SLICE("*"))))
+        return false;
+    if (!at.there)
+        return err_set(t->e, ERR_MISSING, "nothing is at \"%.*s\"", SLICE_ARG(pointer));
+    if ((*at.link)->type != JSON_ARRAY)
+        return err_set(t->e, ERR_TYPE, "\"%.*s\" is no array", SLICE_ARG(pointer));
+    if (!open_node(t, *at.link))
+        return false;
+    *count = (*at.link)->count;
+    return true;
+}
+
+bool tree_find(struct tree *t, struct slice pointer, struct place *out)
+{
+    return find(t, pointer, false, out);
+}
+
+bool tree_find_add(struct tree *t, struct slice pointer, struct place *out)
+{
+    return find(t, pointer, t->extended, out);
 }
 
 void tree_replace(struct place at, struct node *n)
@@ -109,6 +211,7 @@ struct node *tree_clone(struct tree *t, const struct node *n, unsigned depth)
     if (!copy)
         return NULL;
     copy->key = n->key;
+    copy->type = n->type;
     copy->open = n->open;
     copy->count = n->count;
     struct node **link = &copy->first;

@@ -1,9 +1,6 @@
 /* The text of instance types: a mapping from names to shapes, in the forms of the documents. */
 #include "types.h"
-
-#include <mobula/yaml.h>
-
-#include <string.h>
+#include "text.h"
 
 /* A shape smaller than this is a slip of the pen: 8 for 8Gi. */
 enum { MEMORY_LEAST = MIB };
@@ -217,52 +214,18 @@ static void read_types(struct reader *r, const struct place *root, const struct 
     }
 }
 
-static bool add_error(struct shape_errors *errors, struct slice path, struct slice text, uint32_t line)
-{
-    if (errors->count == LIMIT_RAY_ERRORS)
-        errors->beyond++;
-    else
-        errors->list[errors->count++] = (struct shape_error){path, text, line};
-    return false;
-}
-
-/* The error of a text that cannot be read begins with its place: "line 3, column 1: …". */
-static bool add_unreadable(struct shape_errors *errors, struct slice text, struct arena *a)
-{
-    int64_t line = 1;
-    if (slice_starts(text, SLICE("line "))) {
-        struct slice rest = slice_skip(text, strlen("line ")), number = slice_cut(&rest, ',');
-        if (slice_int(number, &line))
-            text = slice_trim(rest);
-    }
-    return add_error(errors, SLICE(""), arena_dup(a, text), (uint32_t)line);
-}
-
 bool shape_types_read(struct slice text, struct arena *a, struct shape_types *out, struct shape_errors *errors)
 {
-    struct yaml_docs docs;
-    struct json *json = arena_new(a, struct json);
+    struct yaml_doc doc;
     struct ray_errors *found = arena_new(a, struct ray_errors);
     struct reader r = {.arena = a, .errors = found};
-    struct err e = {0};
+    struct place root = place_root(NO_VALUE);
     *out = (struct shape_types){0};
-    if (text.len > LIMIT_SHAPE_TEXT)
-        return add_error(errors, SLICE(""), arena_printf(a, "has %zu bytes: at most %d (LIMIT_SHAPE_TEXT)", text.len, LIMIT_SHAPE_TEXT), 1);
-    if (!yaml_parse(text, a, &docs, &e))
-        return add_unreadable(errors, slice_of(e.text), a);
-    if (docs.count == 0)
-        return true;
-    if (docs.count > 1)
-        return add_error(errors, SLICE(""), SLICE("holds a second document: all types are one mapping"), docs.docs[1].line);
-    if (!json_parse(json, docs.docs[0].json, a, &e))
-        return add_unreadable(errors, slice_of(e.text), a);
-    struct place root = place_root(json_root(json));
-    if (read_object(&r, &root, REQUIRED))
-        read_types(&r, &root, &docs.docs[0], out);
-    for (uint32_t i = 0; i < found->count; i++)
-        add_error(errors, found->list[i].path, found->list[i].text, yaml_line(&docs.docs[0], found->list[i].offset));
-    errors->beyond += found->beyond;
-    return found->count == 0;
+    if (!shape_text_open(text, "types", a, &doc, &root.value, errors))
+        return false;
+    if (json_there(root.value) && read_object(&r, &root, REQUIRED))
+        read_types(&r, &root, &doc, out);
+    return shape_text_errors(&doc, found, errors);
 }
 
 const struct shape_type *shape_type_find(const struct shape_types *types, struct slice name)

@@ -13,7 +13,7 @@ void raycluster_check(struct jval object, struct arena *a, struct ray_errors *er
 
 struct world {
     struct preview *p;
-    const struct ray_cluster *cluster;
+    const struct ray_cluster *cluster, *plain; /* plain: without instance types; NULL: it is not wanted */
     const struct pod **pods;
     uint32_t count, cap;
     struct service head_service, headless_service;
@@ -44,14 +44,24 @@ static void add_pod(struct world *w, const struct action *action, const struct r
     w->pods[w->count++] = pod;
 }
 
+static bool build_pod_of(struct preview *p, const struct ray_cluster *c, const struct action *action, struct buf *object)
+{
+    if (action->group < 0)
+        return ray_build_head_pod(c, &p->ray, p->arena, object, &p->err);
+    return ray_build_worker_pod(c, &c->groups[action->group], action->index, SLICE(""), &p->ray, p->arena, object, &p->err);
+}
+
 static bool build_pod(struct world *w, const struct action *action, struct buf *object)
 {
     struct preview *p = w->p;
-    const struct ray_group *group = action->group < 0 ? &w->cluster->head : &w->cluster->groups[action->group];
-    add_pod(w, action, group);
-    if (group->head)
-        return ray_build_head_pod(w->cluster, &p->ray, p->arena, object, &p->err);
-    return ray_build_worker_pod(w->cluster, group, action->index, SLICE(""), &p->ray, p->arena, object, &p->err);
+    add_pod(w, action, action->group < 0 ? &w->cluster->head : &w->cluster->groups[action->group]);
+    if (w->plain) {
+        if (!build_pod_of(p, w->plain, action, object))
+            return false;
+        p->untyped = arena_dup(p->arena, buf_slice(object));
+        buf_clear(object);
+    }
+    return build_pod_of(p, w->cluster, action, object);
 }
 
 static bool build_service(struct world *w, bool head, struct buf *object)
@@ -87,6 +97,7 @@ static bool carry_out(struct world *w, const struct action *action, uint32_t *ma
         well = build_service(w, action->verb == &raycluster_apply_head_service, &object);
     if (well && object.len) {
         well = w->p->put(w->p, buf_slice(&object));
+        w->p->untyped = SLICE_NONE;
         ++*made;
     }
     buf_free(&object);
@@ -130,16 +141,31 @@ static bool apply_types(struct ray_cluster *c, struct preview *p)
     return errors->count == 0;
 }
 
+/* With groups of its own. */
+static const struct ray_cluster *copy_cluster(const struct ray_cluster *c, struct arena *a)
+{
+    struct ray_cluster *copy = arena_new(a, struct ray_cluster);
+    *copy = *c;
+    copy->groups = arena_array(a, c->group_count + 1, sizeof *copy->groups);
+    if (c->group_count)
+        memcpy(copy->groups, c->groups, c->group_count * sizeof *copy->groups);
+    return copy;
+}
+
 bool raycluster_preview(struct jval object, struct preview *p)
 {
     struct ray_cluster *cluster = arena_new(p->arena, struct ray_cluster);
     struct world w = {.p = p, .cluster = cluster};
-    if (!ray_read(object, p->arena, cluster, p->errors) || (p->types && !apply_types(cluster, p)))
+    if (!ray_read(object, p->arena, cluster, p->errors))
         return false;
     if (slice_empty(cluster->ns))
         cluster->ns = SLICE("default");
     if (slice_empty(cluster->uid))
         cluster->uid = SLICE(PREVIEW_UID);
+    if (p->types && p->steps)
+        w.plain = copy_cluster(cluster, p->arena);
+    if (p->types && !apply_types(cluster, p))
+        return false;
     if (cluster->managed_elsewhere)
         p->note = SLICE("nothing is made: spec.managedBy leaves it to another controller");
     else if (cluster->suspend)

@@ -80,6 +80,85 @@ static void instance_types(struct arena *a)
     buf_free(&notes);
 }
 
+/* The objects, or with steps only what changes in them. */
+static void patches(struct arena *a)
+{
+    static const char map[] = "kind: ConfigMap\ndata:\n  patches.yaml: |\n    - kind: Service\n      patch:\n      - op: add\n"
+                              "        path: /metadata/annotations/team\n        value: a\n";
+    struct shape_patches set, wrong;
+    struct explain_how how = yaml_how;
+    struct buf out, notes;
+    test_case("patches");
+    buf_init(&out, MIB);
+    buf_init(&notes, MIB);
+    CHECK(!explain_patches("P", SLICE("kind: ConfigMap\ndata:\n  patches.yaml: |\n    - {}\n"), a, &wrong, &notes));
+    CHECK_STR(buf_slice(&notes), "P:4: [0].patch: is missing: must be an array\n");
+    buf_clear(&notes);
+    CHECK(explain_patches("P", slice_of(map), a, &set, &notes) && set.count == 1);
+    how.patches = &set;
+    CHECK(explain_text("F", SLICE(V1), &how, a, &out, &notes));
+    CHECK(has(buf_slice(&out), "kind: Pod") && has(buf_slice(&out), "    team: a\n"));
+    buf_clear(&out);
+    how.steps = true;
+    CHECK(explain_text("F", SLICE(V1), &how, a, &out, &notes));
+    CHECK_STR(buf_slice(&notes), "");
+    CHECK_SLICE(buf_slice(&out), read_file("tests/data/cli/explain-patches.out", a));
+    CHECK(explain_patches("P", SLICE("- patch: [{op: remove, path: /spec/nodeName}]"), a, &set, &notes));
+    CHECK(!explain_text("F", SLICE(V1), &how, a, &out, &notes));
+    CHECK(has(buf_slice(&notes), "F:1: Service a-head-svc: patch 1 (line 1), operation 1 (remove /spec/nodeName): nothing is at "
+                                 "\"/spec/nodeName\"\n"));
+    buf_free(&out);
+    buf_free(&notes);
+}
+
+/* A type is a step, too: what it makes of each pod that names it. */
+static void type_steps(struct arena *a)
+{
+    static const char cluster[] =
+        "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: a}\nspec:\n  headGroupSpec:\n    template:\n"
+        "      metadata: {labels: {anyscale.com/instance-type: small}}\n      spec: {containers: [{image: r, name: r}]}\n";
+    struct shape_types types;
+    struct explain_how how = yaml_how;
+    struct buf out, notes;
+    test_case("type steps");
+    buf_init(&out, MIB);
+    buf_init(&notes, MIB);
+    CHECK(explain_types("T", SLICE("small: {resources: {CPU: 3, memory: 8Gi}}"), a, &types, &notes));
+    how.types = &types;
+    how.steps = true;
+    CHECK(explain_text("F", slice_of(cluster), &how, a, &out, &notes));
+    CHECK_STR(buf_slice(&notes), "");
+    CHECK(slice_starts(buf_slice(&out), SLICE("Service a-head-svc: nothing changes it\n--- Pod a-head\n+++ instance type small\n@@ -")));
+    CHECK(has(buf_slice(&out), "\n+    anyscale.com/ray-node-type: head\n") && has(buf_slice(&out), "\n+        memory: 8Gi\n"));
+    buf_free(&out);
+    buf_free(&notes);
+}
+
+/* From the first line that differs to the last, with three around them. */
+static void diffs(void)
+{
+    static const struct {
+        const char *before, *after, *out;
+    } cases[] = {
+        {"{\"a\":1}", "{\"a\":1}", "--- A\n+++ B\n"},
+        {"{\"a\":1}", "{\"a\":2}", "--- A\n+++ B\n@@ -1,1 +1,1 @@\n-a: 1\n+a: 2\n"},
+        {"{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1}", "{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"f\":1,\"g\":1,\"h\":1}",
+         "--- A\n+++ B\n@@ -2,7 +2,6 @@\n b: 1\n c: 1\n d: 1\n-e: 1\n f: 1\n g: 1\n h: 1\n"},
+        {"{\"a\":1,\"b\":1}", "{\"a\":1,\"b\":1,\"c\":1}", "--- A\n+++ B\n@@ -1,2 +1,3 @@\n a: 1\n b: 1\n+c: 1\n"},
+        {"[1,1]", "[1,1,1]", "--- A\n+++ B\n@@ -1,2 +1,3 @@\n - 1\n - 1\n+- 1\n"},
+        {"[1,2,1]", "[1,1]", "--- A\n+++ B\n@@ -1,3 +1,2 @@\n - 1\n-- 2\n - 1\n"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct buf out;
+        struct err e = {0};
+        test_case("diff %zu", i);
+        buf_init(&out, KIB);
+        CHECK(explain_diff(slice_of(cases[i].before), slice_of(cases[i].after), SLICE("A"), SLICE("B"), &out, &e));
+        CHECK_STR(buf_slice(&out), cases[i].out);
+        buf_free(&out);
+    }
+}
+
 static void manifests(struct arena *a)
 {
     static const struct {
@@ -160,6 +239,9 @@ int main(void)
     struct arena a = {0};
     manifests(&a);
     instance_types(&a);
+    patches(&a);
+    type_steps(&a);
+    diffs();
     many(&a);
     arena_free(&a);
     return test_done();

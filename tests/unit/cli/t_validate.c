@@ -84,8 +84,8 @@ static void texts(struct arena *a)
     }
 }
 
-/* Instance types are read by room shape: here are their lines in the manifest around them. */
-static void instance_types(struct arena *a)
+/* Instance types and patches are read by room shape: here are their lines in the manifest around them. */
+static void config_maps(struct arena *a)
 {
     static const struct {
         const char *text, *out;
@@ -99,9 +99,16 @@ static void instance_types(struct arena *a)
          "FILE:9: data[\"instance_types.yaml\"]: a.resources.memory: is 8 bytes: write the unit, such as 8Gi\n"},
         {"apiVersion: v1\nkind: ConfigMap\ndata: {instance_types.yaml: 'a: {}'}\n",
          "FILE:3: data[\"instance_types.yaml\"]: a: has no resources: write at least CPU and memory\n"},
+        {"apiVersion: v1\nkind: ConfigMap\ndata:\n  patches.yaml: |\n    # none\n", ""},
+        {"apiVersion: v1\nkind: ConfigMap\ndata:\n  instance_types.yaml: 'a: 1'\n  patches.yaml: |\n    - selector: a b\n      patch:\n"
+         "      - {op: remove, path: /metadata/labels}\n",
+         "FILE:4: data[\"instance_types.yaml\"]: a: is a number: must be an object\n"
+         "FILE:6: data[\"patches.yaml\"]: [0].selector: want =, ==, !=, in or notin behind \"a\"\n"
+         "FILE:8: data[\"patches.yaml\"]: [0].patch[0]: changes \"/metadata/labels\", by which the operator recognises its objects: add or "
+         "remove its members one by one\n"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        test_case("instance types %zu", i);
+        test_case("config map %zu", i);
         struct validated sum = {0};
         struct buf out;
         buf_init(&out, MIB);
@@ -317,7 +324,7 @@ int main(void)
     struct arena a = {0};
     files(&a);
     texts(&a);
-    instance_types(&a);
+    config_maps(&a);
     schema(&a);
     same_fields(&a);
     members(&a);

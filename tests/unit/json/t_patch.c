@@ -21,6 +21,30 @@ static void check_result(struct slice got, struct slice want, struct arena *a)
         printf("  got %.*s\n", SLICE_ARG(got));
 }
 
+/* The same by the engine that reads operations once. */
+static bool edit(struct slice document, struct slice patch, struct arena *a, struct slice *out, struct err *e)
+{
+    struct json *doc = arena_new(a, struct json);
+    struct json operations;
+    struct jval k, operation;
+    int index = 0;
+    if (!json_parse(doc, document, a, e))
+        return err_wrap(e, "document");
+    if (!json_parse(&operations, patch, a, e))
+        return err_wrap(e, "patch");
+    if (json_type(json_root(&operations)) != JSON_ARRAY)
+        return err_set(e, ERR_TYPE, "a JSON patch is an array of operations");
+    struct json_edit *x = json_edit_new(doc, a, e);
+    for (struct jiter it = json_iter(json_root(&operations)); json_next(&it, &k, &operation); index++) {
+        struct json_op op = {0};
+        if (!json_op_read(operation, true, a, &op, e) || !json_edit_run(x, &op))
+            return err_wrap(e, "operation %d (%.*s %.*s)", index, SLICE_ARG(json_get_str(operation, "op", a)),
+                            SLICE_ARG(json_get_str(operation, "path", a)));
+        CHECK_SLICE(slice_of(json_op_name(&op)), json_get_str(operation, "op", a));
+    }
+    return json_edit_text(x, out);
+}
+
 static void run_cases(const char *path, change_fn *change)
 {
     struct arena files = {0};
@@ -29,6 +53,10 @@ static void run_cases(const char *path, change_fn *change)
         struct arena a = {0};
         struct err e = {0};
         struct slice out = SLICE_NONE, result = case_part(&c, "result"), error = slice_trim(case_part(&c, "error"));
+        if (change == edit && case_part(&c, "extended").ptr)
+            result = case_part(&c, "extended");
+        if (change == edit && case_part(&c, "extended error").ptr)
+            error = slice_trim(case_part(&c, "extended error"));
         struct slice document = guarded_n(0, slice_trim(case_part(&c, "document")));
         bool ok = change(document, guarded_n(1, slice_trim(case_part(&c, "patch"))), &a, &out, &e);
         CHECK_INT(ok, result.ptr != NULL);
@@ -151,10 +179,61 @@ static void test_depth(void)
     buf_free(&patch);
 }
 
+/* An array in which each operation looks for its last element: as many as may be looked at, and one more. */
+static void test_steps(void)
+{
+    enum { ELEMENTS = 4 * KIB, OPERATIONS = LIMIT_JSON_PATCH_STEPS / ELEMENTS };
+    struct buf document, patch;
+    buf_init(&document, MIB);
+    buf_init(&patch, MIB);
+    for (int i = 0; i <= ELEMENTS; i++)
+        buf_printf(&document, "%c0", i ? ',' : '[');
+    buf_putc(&document, ']');
+    for (int past = 0; past < 2; past++) {
+        test_case("steps %d", past);
+        buf_clear(&patch);
+        for (int i = 0; i < OPERATIONS; i++)
+            buf_printf(&patch, "%c{\"op\":\"test\",\"path\":\"/%d\",\"value\":0}", i ? ',' : '[', ELEMENTS);
+        buf_put(&patch, past ? SLICE(",{\"op\":\"test\",\"path\":\"/1\",\"value\":0}]") : SLICE("]"));
+        CHECK_INT(try(json_patch, &document, &patch), past ? ERR_LIMIT : ERR_NONE);
+        CHECK_INT(try(edit, &document, &patch), past ? ERR_LIMIT : ERR_NONE);
+    }
+    buf_free(&document);
+    buf_free(&patch);
+}
+
+/* Each operation copies all that is there: 40 of them would make a million million values. */
+static void test_doubling(void)
+{
+    static const char *const below[] = {"", "/x", "/0"};
+    struct buf document, patch;
+    buf_init(&document, MIB);
+    buf_init(&patch, MIB);
+    buf_put(&document, SLICE("{\"b\":[0]}"));
+    for (size_t i = 0; i < COUNT_OF(below); i++) {
+        test_case("doubling %zu", i);
+        buf_clear(&patch);
+        for (int k = 0; k < 40; k++) {
+            char path[32];
+            snprintf(path, sizeof path, "/a%d%s", k, below[i]);
+            buf_printf(&patch, "%c{\"op\":\"add\",\"path\":\"%s\",\"value\":{}},{\"op\":\"copy\",\"from\":\"\",\"path\":\"%s\"}",
+                       k ? ',' : '[', path, path);
+        }
+        buf_putc(&patch, ']');
+        CHECK_INT(try(edit, &document, &patch), ERR_LIMIT);
+    }
+    buf_free(&document);
+    buf_free(&patch);
+}
+
 int main(void)
 {
     run_cases("tests/data/json/patch.case", json_patch);
     run_cases("tests/data/json/merge.case", json_merge);
+    run_cases("tests/data/json/patch.case", edit);
+    run_cases("tests/data/json/edit.case", edit);
+    test_steps();
+    test_doubling();
     test_operations();
     test_amplification();
     test_size();

@@ -1,0 +1,167 @@
+/* What instance types and patches do to the objects of `mobula explain`: their files, and diffs of each step. */
+#include "explain.h"
+#include "findings.h"
+
+#include <mobula/yaml.h>
+
+/* ---- files ---- */
+
+/* The text out of a ConfigMap's manifest, with the lines above it; of another file all of it. */
+static struct slice text_of(struct slice file, const char *key, struct arena *a, uint32_t *above)
+{
+    struct yaml_docs docs;
+    struct json json;
+    *above = 0;
+    if (!yaml_parse(file, a, &docs, NULL) || docs.count != 1 || !json_parse(&json, docs.docs[0].json, a, NULL) ||
+        !json_str_eq(json_key(json_root(&json), SLICE("kind")), SLICE("ConfigMap")))
+        return file;
+    struct jval inner = json_key(json_key(json_root(&json), SLICE("data")), slice_of(key));
+    if (json_type(inner) != JSON_STRING)
+        return SLICE("");
+    *above = yaml_line(&docs.docs[0], json_offset(inner));
+    return json_str(inner, a);
+}
+
+static void put_errors(const char *file, uint32_t above, const struct shape_errors *errors, struct buf *notes)
+{
+    for (uint32_t i = 0; i < errors->count; i++) {
+        const struct shape_error *one = &errors->list[i];
+        size_t from = notes->len;
+        buf_printf(notes, "%s:%u: %.*s%s%.*s", file, above + one->line, SLICE_ARG(one->path), one->path.len ? ": " : "",
+                   SLICE_ARG(one->text));
+        findings_end_line(notes, from);
+    }
+}
+
+bool explain_types(const char *file, struct slice text, struct arena *a, struct shape_types *out, struct buf *notes)
+{
+    struct shape_errors *errors = arena_new(a, struct shape_errors);
+    uint32_t above;
+    bool well = shape_types_read(text_of(text, "instance_types.yaml", a, &above), a, out, errors);
+    put_errors(file, above, errors, notes);
+    return well;
+}
+
+bool explain_patches(const char *file, struct slice text, struct arena *a, struct shape_patches *out, struct buf *notes)
+{
+    struct shape_errors *errors = arena_new(a, struct shape_errors);
+    uint32_t above;
+    bool well = shape_patches_read(text_of(text, "patches.yaml", a, &above), a, out, errors);
+    put_errors(file, above, errors, notes);
+    return well;
+}
+
+/* ---- diffs ---- */
+
+enum { CONTEXT = 3 }; /* lines around what is changed */
+
+struct lines {
+    struct slice *list;
+    size_t count;
+};
+
+static struct lines split(struct slice text, struct arena *a)
+{
+    struct lines l = {0};
+    for (size_t i = 0; i < text.len; i++)
+        l.count += text.ptr[i] == '\n';
+    l.list = arena_array(a, l.count + 1, sizeof *l.list);
+    for (size_t i = 0; i < l.count; i++)
+        l.list[i] = slice_cut(&text, '\n');
+    return l;
+}
+
+static void put_lines(const struct lines *l, size_t from, size_t to, char mark, struct buf *out)
+{
+    for (size_t i = from; i < to; i++)
+        buf_printf(out, "%c%.*s\n", mark, SLICE_ARG(l->list[i]));
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* One hunk, from the first line that differs to the last: an operation changes one place, or a few that are alike. */
+static void put_hunk(const struct lines *before, const struct lines *after, struct buf *out)
+{
+    size_t head = 0, tail = 0, shorter = least(before->count, after->count);
+    while (head < shorter && slice_eq(before->list[head], after->list[head]))
+        head++;
+    while (tail < shorter - head && slice_eq(before->list[before->count - 1 - tail], after->list[after->count - 1 - tail]))
+        tail++;
+    size_t from = head - least(head, CONTEXT), more = least(tail, CONTEXT);
+    size_t old_end = before->count - tail, new_end = after->count - tail;
+    if (head == old_end && head == new_end)
+        return;
+    buf_printf(out, "@@ -%zu,%zu +%zu,%zu @@\n", from + 1, old_end + more - from, from + 1, new_end + more - from);
+    put_lines(before, from, head, ' ', out);
+    put_lines(before, head, old_end, '-', out);
+    put_lines(after, head, new_end, '+', out);
+    put_lines(before, old_end, old_end + more, ' ', out);
+}
+
+bool explain_diff(struct slice before, struct slice after, struct slice title_before, struct slice title_after, struct buf *out,
+                  struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf one, two;
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    buf_init(&one, 4 * LIMIT_JSON_ITEM);
+    buf_init(&two, 4 * LIMIT_JSON_ITEM);
+    if (!yaml_write(before, &one, e) || !yaml_write(after, &two, e))
+        return false;
+    struct lines old = split(buf_slice(&one), &a), new = split(buf_slice(&two), &a);
+    buf_printf(out, "--- %.*s\n+++ %.*s\n", SLICE_ARG(title_before), SLICE_ARG(title_after));
+    put_hunk(&old, &new, out);
+    return true;
+}
+
+/* ---- patches ---- */
+
+struct shown {
+    struct arena *arena;
+    struct slice object; /* "Pod a-head" */
+    struct buf *out;
+    struct err *e;
+    uint32_t steps;
+};
+
+static bool show_step(void *who, const struct shape_step *s)
+{
+    struct shown *w = who;
+    struct slice set = s->set->name;
+    w->steps++;
+    struct slice title = arena_printf(w->arena, "patch %u%s%.*s (line %u), operation %u: %s %.*s", s->number, set.len ? " " : "",
+                                      SLICE_ARG(set), s->patch->line, s->op_number, json_op_name(s->op), SLICE_ARG(s->op->path));
+    return explain_diff(s->before, s->after, w->object, title, w->out, w->e);
+}
+
+static bool show_type(struct shown *w, struct slice untyped, struct slice typed, struct slice type)
+{
+    if (slice_empty(type))
+        return true;
+    w->steps++;
+    return explain_diff(untyped, typed, w->object, arena_printf(w->arena, "instance type %.*s", SLICE_ARG(type)), w->out, w->e);
+}
+
+bool explain_patched(const struct explain_how *how, struct slice untyped, struct slice object, struct arena *a, struct slice *made,
+                     struct buf *out, struct err *e)
+{
+    struct json doc;
+    struct shown w = {.arena = a, .out = out, .e = e};
+    struct shape_listener listener = {show_step, &w};
+    *made = object;
+    if (!how->patches && !how->steps)
+        return true;
+    if (!json_parse(&doc, object, a, e))
+        return false;
+    w.object = arena_printf(a, "%.*s %.*s", SLICE_ARG(json_get_str(json_root(&doc), "kind", a)),
+                            SLICE_ARG(json_get_str(json_root(&doc), "metadata.name", a)));
+    if (untyped.ptr && !show_type(&w, untyped, object, shape_type_named(json_root(&doc), a)))
+        return false;
+    if (how->patches && !shape_patches_apply(how->patches, object, how->steps ? &listener : NULL, a, made, e))
+        return err_wrap(e, "%.*s", SLICE_ARG(w.object));
+    if (how->steps && w.steps == 0)
+        buf_printf(out, "%.*s: nothing changes it\n", SLICE_ARG(w.object));
+    return true;
+}

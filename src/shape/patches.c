@@ -1,0 +1,170 @@
+/* The text of patches: a list of JSON patches, each with the objects that it is for. */
+#include "text.h"
+
+#include <mobula/patches.h>
+
+/* What the operator recognises its objects by. A whole map that holds one of them counts, too: its members can be changed one by one. */
+static bool is_protected(struct slice path)
+{
+    static const char *const whole[] = {
+        "",
+        "/apiVersion",
+        "/kind",
+        "/metadata",
+        "/metadata/name",
+        "/metadata/generateName",
+        "/metadata/namespace",
+        "/metadata/uid",
+        "/metadata/resourceVersion",
+        "/metadata/labels",
+        "/metadata/annotations",
+        "/metadata/annotations/mobula.dev~1template-hash",
+        "/metadata/labels/ray-cluster-name",
+        "/metadata/labels/ray-node-type",
+        "/metadata/labels/ray-user-node-type",
+    };
+    static const char *const begins[] = {"/metadata/ownerReferences", "/metadata/labels/ray.io~1", "/metadata/labels/mobula.dev~1",
+                                         "/metadata/labels/cluster.ray.io~1"};
+    for (size_t i = 0; i < COUNT_OF(whole); i++)
+        if (slice_eq(path, slice_of(whole[i])))
+            return true;
+    for (size_t i = 0; i < COUNT_OF(begins); i++)
+        if (slice_starts(path, slice_of(begins[i])))
+            return true;
+    return false;
+}
+
+static void check_protected(struct reader *r, const struct place *at, const struct json_op *op)
+{
+    const struct slice *path = op->what != JSON_OP_TEST && is_protected(op->path) ? &op->path : NULL;
+    if (op->what == JSON_OP_MOVE && is_protected(op->from))
+        path = &op->from;
+    if (path)
+        place_bad(r, at, "changes \"%.*s\", by which the operator recognises its objects%s", SLICE_ARG(*path),
+                  slice_eq(*path, SLICE("/metadata/labels")) || slice_eq(*path, SLICE("/metadata/annotations"))
+                      ? ": add or remove its members one by one"
+                      : ": it cannot be patched");
+}
+
+/* The API server refuses an object in which one of these is a number or a bool: YAML's plain true and 1 are. */
+static void check_text(struct reader *r, const struct place *at, const struct json_op *op)
+{
+    static const char *const maps[] = {"/metadata/labels/", "/metadata/annotations/", "/spec/nodeSelector/"};
+    enum json_type type = json_type(op->value);
+    for (size_t i = 0; i < COUNT_OF(maps) && (type == JSON_BOOL || type == JSON_NUMBER); i++)
+        if (slice_starts(op->path, slice_of(maps[i])))
+            place_bad(r, at, "is %s: must be a string; put it in quotes", value_type_name(type));
+}
+
+static void check_members(struct reader *r, const struct place *object, const char *const *known)
+{
+    struct jval k, v;
+    for (struct jiter it = json_iter(object->value); json_next(&it, &k, &v);) {
+        struct place one = place_member(object, json_str(k, r->arena), v);
+        const char *const *word = known;
+        while (*word && !slice_eq(one.key, slice_of(*word)))
+            word++;
+        if (!*word)
+            place_bad(r, &one, "is not known here: write %s, %s or %s", known[0], known[1], known[2]);
+    }
+}
+
+static void read_operation(struct reader *r, const struct place *at, struct json_op *op)
+{
+    static const char *const known[] = {"op", "path", "value", "from", NULL};
+    struct err e = {0};
+    if (!read_object(r, at, REQUIRED))
+        return;
+    check_members(r, at, known);
+    if (!json_op_read(at->value, true, r->arena, op, &e)) {
+        place_bad(r, at, "%s", e.text);
+        return;
+    }
+    struct place value = place_key(at, "value");
+    check_protected(r, at, op);
+    check_text(r, &value, op);
+}
+
+/* left: operations that there may still be */
+static void read_operations(struct reader *r, const struct place *list, size_t *left, struct shape_patch *p)
+{
+    struct jval k, v;
+    if (!read_array(r, list, REQUIRED))
+        return;
+    size_t count = json_len(list->value);
+    if (count > *left) {
+        place_bad(r, list, "is too long: all patches together have at most %d operations (LIMIT_PATCHES_OPS)", LIMIT_PATCHES_OPS);
+        *left = 0;
+        return;
+    }
+    *left -= count;
+    struct json_op *ops = arena_array(r->arena, count + 1, sizeof *ops);
+    p->ops = ops;
+    for (struct jiter it = json_iter(list->value); json_next(&it, &k, &v); p->op_count++) {
+        struct place one = place_element(list, p->op_count, v);
+        read_operation(r, &one, &ops[p->op_count]);
+    }
+}
+
+static void read_kind(struct reader *r, const struct place *at, struct slice *kind)
+{
+    if (!read_text(r, at, OPTIONAL, kind))
+        return;
+    bool word = !slice_empty(*kind) && kind->ptr[0] >= 'A' && kind->ptr[0] <= 'Z';
+    for (size_t i = 0; i < kind->len; i++)
+        word &= (kind->ptr[i] >= 'a' && kind->ptr[i] <= 'z') || (kind->ptr[i] >= 'A' && kind->ptr[i] <= 'Z') ||
+                (kind->ptr[i] >= '0' && kind->ptr[i] <= '9');
+    if (!word)
+        place_bad(r, at, "is no kind: write one as it stands in manifests, such as Pod or Service");
+}
+
+static void read_patch(struct reader *r, const struct place *at, size_t *left, struct shape_patch *p)
+{
+    static const char *const known[] = {"kind", "selector", "patch", NULL};
+    struct place kind = place_key(at, "kind"), selector = place_key(at, "selector"), list = place_key(at, "patch");
+    struct slice text = SLICE("");
+    struct err e = {0};
+    if (!read_object(r, at, REQUIRED))
+        return;
+    check_members(r, at, known);
+    read_kind(r, &kind, &p->kind);
+    if (read_text(r, &selector, OPTIONAL, &text) && !shape_selector_read(text, r->arena, &p->selector, &e))
+        place_bad(r, &selector, "%s", e.text);
+    read_operations(r, &list, left, p);
+}
+
+static void read_list(struct reader *r, const struct place *list, const struct yaml_doc *doc, struct shape_patches *out)
+{
+    struct jval k, v;
+    size_t count = json_len(list->value), left = LIMIT_PATCHES_OPS;
+    if (!read_array(r, list, OPTIONAL))
+        return;
+    if (count > LIMIT_PATCHES) {
+        place_bad(r, list, "has %zu patches: at most %d (LIMIT_PATCHES)", count, LIMIT_PATCHES);
+        return;
+    }
+    struct shape_patch *patches = arena_array(r->arena, count + 1, sizeof *patches);
+    out->list = patches;
+    for (struct jiter it = json_iter(list->value); json_next(&it, &k, &v); out->count++) {
+        struct place one = place_element(list, out->count, v);
+        patches[out->count].line = yaml_line(doc, json_offset(v));
+        read_patch(r, &one, &left, &patches[out->count]);
+    }
+}
+
+bool shape_patches_read(struct slice text, struct arena *a, struct shape_patches *out, struct shape_errors *errors)
+{
+    static const char *const known[] = {"patches", "version", "nothing else", NULL};
+    struct yaml_doc doc;
+    struct ray_errors *found = arena_new(a, struct ray_errors);
+    struct reader r = {.arena = a, .errors = found};
+    struct place root = place_root(NO_VALUE), list;
+    *out = (struct shape_patches){.name = SLICE(""), .revision = hash64(text, 0)};
+    if (!shape_text_open(text, "patches", a, &doc, &root.value, errors))
+        return false;
+    list = json_type(root.value) == JSON_OBJECT ? place_key(&root, "patches") : root;
+    if (json_type(root.value) == JSON_OBJECT)
+        check_members(&r, &root, known);
+    read_list(&r, &list, &doc, out);
+    return shape_text_errors(&doc, found, errors);
+}

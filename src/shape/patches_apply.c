@@ -1,0 +1,67 @@
+#include <mobula/patches.h>
+
+struct applied {
+    struct json_edit *edit;
+    struct slice kind, text; /* text: what the listener heard last */
+    const struct shape_listener *listener;
+    bool changed;
+    struct arena *arena;
+    struct err *e;
+};
+
+void shape_patches_above(struct shape_patches *set, const struct shape_patches *below)
+{
+    set->below = below;
+    if (below)
+        set->revision = hash64((struct slice){(const char *)&set->revision, sizeof set->revision}, below->revision);
+}
+
+static bool tell(struct applied *p, struct shape_step *step)
+{
+    step->before = p->text;
+    if (!json_edit_text(p->edit, &p->text))
+        return false;
+    step->after = p->text;
+    return p->listener->heard(p->listener->who, step);
+}
+
+static bool apply_patch(struct applied *p, const struct shape_patches *set, uint32_t index)
+{
+    const struct shape_patch *patch = &set->list[index];
+    if ((!slice_empty(patch->kind) && !slice_eq(patch->kind, p->kind)) || !shape_selector_meets(&patch->selector, p->edit))
+        return true;
+    for (uint32_t i = 0; i < patch->op_count; i++) {
+        const struct json_op *op = &patch->ops[i];
+        struct shape_step step = {.set = set, .patch = patch, .op = op, .number = index + 1, .op_number = i + 1};
+        p->changed = true;
+        if (!json_edit_run(p->edit, op) || (p->listener && !tell(p, &step)))
+            return err_wrap(p->e, "patch %u%s%.*s (line %u), operation %u (%s %.*s)", step.number, set->name.len ? " " : "",
+                            SLICE_ARG(set->name), patch->line, step.op_number, json_op_name(op), SLICE_ARG(op->path));
+    }
+    return true;
+}
+
+static bool apply_set(struct applied *p, const struct shape_patches *set)
+{
+    if (set->below && !apply_set(p, set->below))
+        return false;
+    for (uint32_t i = 0; i < set->count; i++)
+        if (!apply_patch(p, set, i))
+            return false;
+    return true;
+}
+
+bool shape_patches_apply(const struct shape_patches *set, struct slice object, const struct shape_listener *listener, struct arena *a,
+                         struct slice *out, struct err *e)
+{
+    struct json *doc = arena_new(a, struct json);
+    *out = object;
+    if (set->count == 0 && !set->below)
+        return true;
+    if (!json_parse(doc, object, a, e))
+        return false;
+    struct applied p = {.text = object, .listener = listener, .arena = a, .e = e};
+    p.kind = json_get_str(json_root(doc), "kind", a);
+    p.edit = json_edit_new(doc, a, e);
+    return p.edit && apply_set(&p, set) && e->code == ERR_NONE && (!p.changed || json_edit_text(p.edit, out));
+}

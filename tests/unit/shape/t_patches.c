@@ -1,0 +1,217 @@
+#include "../json/cases.h"
+
+#include <mobula/patches.h>
+
+static void check_errors(struct slice want, const struct shape_errors *errors, struct arena *a)
+{
+    struct slice rest = slice_trim(want);
+    for (uint32_t i = 0; i < errors->count; i++) {
+        const struct shape_error *one = &errors->list[i];
+        struct slice got = arena_printf(a, "%u: %.*s: %.*s", one->line, SLICE_ARG(one->path), SLICE_ARG(one->text));
+        struct slice line = slice_empty(rest) ? SLICE("none") : slice_cut(&rest, '\n');
+        if (!CHECK(slice_starts(got, slice_trim(line))))
+            printf("  got  %.*s\n  want %.*s\n", SLICE_ARG(got), SLICE_ARG(line));
+    }
+    CHECK(slice_empty(rest));
+}
+
+static void check_object(const struct shape_patches *patches, struct slice object, struct slice result, struct slice refused,
+                         struct arena *a)
+{
+    struct json one, two;
+    struct err e = {0};
+    struct slice out = SLICE_NONE;
+    bool ok = shape_patches_apply(patches, guarded_n(1, slice_trim(object)), NULL, a, &out, &e);
+    CHECK_INT(ok, result.ptr != NULL);
+    if (!ok) {
+        if (!CHECK(refused.ptr && slice_has(slice_of(e.text), arena_printf(a, "%.*s", SLICE_ARG(slice_trim(refused))).ptr)))
+            printf("  got %s\n", e.text);
+        return;
+    }
+    CHECK(json_parse(&one, out, a, &e) && json_parse(&two, slice_trim(result), a, &e));
+    if (!CHECK(json_equal(json_root(&one), json_root(&two))))
+        printf("  got %.*s\n", SLICE_ARG(out));
+}
+
+static void test_cases(void)
+{
+    struct arena files = {0};
+    struct slice file = read_file("tests/data/shape/patches.case", &files);
+    for (struct case_text c; case_next(&file, &c);) {
+        struct arena a = {0};
+        struct shape_patches patches;
+        struct shape_errors errors = {0};
+        bool ok = shape_patches_read(guarded_n(0, case_part(&c, "patches")), &a, &patches, &errors);
+        CHECK_INT(ok, case_part(&c, "errors").ptr == NULL);
+        check_errors(case_part(&c, "errors").ptr ? case_part(&c, "errors") : SLICE(""), &errors, &a);
+        if (ok && CHECK(case_part(&c, "object").ptr != NULL))
+            check_object(&patches, case_part(&c, "object"), case_part(&c, "result"), case_part(&c, "refused"), &a);
+        if (ok && case_part(&c, "object 2").ptr)
+            check_object(&patches, case_part(&c, "object 2"), case_part(&c, "result 2"), case_part(&c, "refused 2"), &a);
+        arena_free(&a);
+    }
+    arena_free(&files);
+}
+
+/* Each example of the page is a case. */
+static void test_docs(void)
+{
+    struct arena a = {0};
+    struct slice docs = read_file("docs/patches.md", &a), cases = read_file("tests/data/shape/patches.case", &a);
+    int examples = 0;
+    test_case("docs");
+    for (ptrdiff_t at; (at = slice_find_text(docs, "```yaml\n")) >= 0; examples++) {
+        docs = slice_skip(docs, (size_t)at + strlen("```yaml\n"));
+        struct slice example = slice_head(docs, (size_t)slice_find_text(docs, "```"));
+        struct slice part = arena_printf(&a, "-- patches\n%.*s-- object\n", SLICE_ARG(example));
+        if (!CHECK(slice_has(cases, part.ptr)))
+            printf("  %.*s\n", SLICE_ARG(example));
+        docs = slice_skip(docs, example.len + strlen("```"));
+    }
+    CHECK(examples >= 5);
+    arena_free(&a);
+}
+
+static void check_selected(const struct shape_selector *s, struct slice lines, bool meets, struct arena *a)
+{
+    for (struct slice rest = slice_trim(lines); !slice_empty(rest);) {
+        struct json doc;
+        struct err e = {0};
+        struct slice line = slice_cut(&rest, '\n');
+        if (CHECK(json_parse(&doc, arena_printf(a, "{\"metadata\":%.*s}", SLICE_ARG(line)), a, &e)) &&
+            !CHECK(shape_selector_meets(s, json_edit_new(&doc, a, &e)) == meets))
+            printf("  %.*s\n", SLICE_ARG(line));
+    }
+}
+
+static void test_selectors(void)
+{
+    struct arena files = {0};
+    struct slice file = read_file("tests/data/shape/selectors.case", &files);
+    for (struct case_text c; case_next(&file, &c);) {
+        struct arena a = {0};
+        struct shape_selector s;
+        struct err e = {0};
+        bool ok = shape_selector_read(guarded(slice_trim(case_part(&c, "selector"))), &a, &s, &e);
+        struct slice error = slice_trim(case_part(&c, "error"));
+        CHECK_INT(ok, slice_empty(error));
+        if (ok) {
+            check_selected(&s, case_part(&c, "meets"), true, &a);
+            check_selected(&s, case_part(&c, "misses"), false, &a);
+        } else if (!CHECK(slice_has(slice_of(e.text), arena_printf(&a, "%.*s", SLICE_ARG(error)).ptr))) {
+            printf("  got %s\n", e.text);
+        }
+        arena_free(&a);
+    }
+    arena_free(&files);
+}
+
+static bool selects(const char *begin, const char *more, int count, const char *end)
+{
+    struct arena a = {0};
+    struct shape_selector s;
+    struct err e = {0};
+    struct buf b;
+    buf_init(&b, MIB);
+    buf_printf(&b, "%s", begin);
+    for (int i = 0; i < count; i++)
+        buf_printf(&b, "%s", more);
+    buf_printf(&b, "%s", end);
+    bool ok = shape_selector_read(buf_slice(&b), &a, &s, &e);
+    CHECK(ok || (e.code == ERR_LIMIT && slice_has(slice_of(e.text), "LIMIT_PATCH_")));
+    buf_free(&b);
+    arena_free(&a);
+    return ok;
+}
+
+static bool reads(int patches, int operations)
+{
+    struct arena a = {0};
+    struct shape_patches out;
+    struct shape_errors errors = {0};
+    struct buf b;
+    buf_init(&b, LIMIT_SHAPE_TEXT);
+    for (int i = 0; i < patches; i++)
+        buf_printf(&b, "- patch: []\n");
+    buf_printf(&b, "- patch:\n");
+    for (int i = 0; i < operations; i++)
+        buf_printf(&b, "  - {op: remove, path: /a}\n");
+    bool ok = shape_patches_read(buf_slice(&b), &a, &out, &errors);
+    CHECK(ok || (errors.count == 1 && slice_has(errors.list[0].text, "LIMIT_PATCHES")));
+    buf_free(&b);
+    arena_free(&a);
+    return ok;
+}
+
+static void test_limits(void)
+{
+    struct arena a = {0};
+    struct shape_patches out;
+    struct shape_errors errors = {0};
+    struct buf b;
+    test_case("limits");
+    CHECK(selects("a", ",a", LIMIT_PATCH_REQUIREMENTS - 1, "") && !selects("a", ",a", LIMIT_PATCH_REQUIREMENTS, ""));
+    CHECK(selects("a in (b", ",b", LIMIT_PATCH_VALUES - 1, ")") && !selects("a in (b", ",b", LIMIT_PATCH_VALUES, ")"));
+    CHECK(selects("a", " ", LIMIT_PATCH_SELECTOR - 1, "") && !selects("a", " ", LIMIT_PATCH_SELECTOR, ""));
+    CHECK(reads(LIMIT_PATCHES - 1, 1) && !reads(LIMIT_PATCHES, 1));
+    CHECK(reads(1, LIMIT_PATCHES_OPS) && !reads(1, LIMIT_PATCHES_OPS + 1) && !reads(1, 10 * 1000));
+    buf_init(&b, LIMIT_SHAPE_TEXT + 1);
+    memset(buf_room(&b, LIMIT_SHAPE_TEXT + 1), ' ', LIMIT_SHAPE_TEXT + 1);
+    CHECK(shape_patches_read((struct slice){b.ptr, LIMIT_SHAPE_TEXT}, &a, &out, &errors));
+    CHECK(!shape_patches_read((struct slice){b.ptr, LIMIT_SHAPE_TEXT + 1}, &a, &out, &errors));
+    buf_free(&b);
+    arena_free(&a);
+}
+
+struct heard {
+    struct buf text;
+    int stop;
+};
+
+static bool hear(void *who, const struct shape_step *s)
+{
+    struct heard *h = who;
+    buf_printf(&h->text, "%.*s%u.%u %s %.*s -> %.*s\n", SLICE_ARG(s->set->name), s->number, s->op_number, json_op_name(s->op),
+               SLICE_ARG(s->before), SLICE_ARG(s->after));
+    return --h->stop != 0;
+}
+
+/* Two sets, one on top of the other: the lower one first, and an error says whose patch it was. */
+static void test_sets(void)
+{
+    struct arena a = {0};
+    struct shape_patches lower, upper, alone;
+    struct shape_errors errors = {0};
+    struct heard h = {.stop = 9};
+    struct shape_listener listener = {hear, &h};
+    struct slice out, object = SLICE("{\"kind\":\"Pod\"}");
+    struct err e = {0};
+    test_case("sets");
+    buf_init(&h.text, MIB);
+    CHECK(shape_patches_read(SLICE("- patch: [{op: add, path: /spec/a, value: 1}]\n"), &a, &lower, &errors));
+    CHECK(shape_patches_read(SLICE("\n- patch: [{op: add, path: /spec/a, value: 2}, {op: remove, path: /spec/b}]\n"), &a, &upper, &errors));
+    alone = upper;
+    lower.name = SLICE("of the defaults");
+    shape_patches_above(&upper, &lower);
+    CHECK(upper.revision != alone.revision && upper.revision != lower.revision);
+    CHECK(!shape_patches_apply(&upper, object, &listener, &a, &out, &e));
+    CHECK_STR(slice_of(e.text), "patch 1 (line 2), operation 2 (remove /spec/b): nothing is at \"/spec/b\"");
+    CHECK_STR(buf_slice(&h.text), "of the defaults1.1 add {\"kind\":\"Pod\"} -> {\"kind\":\"Pod\",\"spec\":{\"a\":1}}\n"
+                                  "1.1 add {\"kind\":\"Pod\",\"spec\":{\"a\":1}} -> {\"kind\":\"Pod\",\"spec\":{\"a\":2}}\n");
+    e = (struct err){0};
+    CHECK(!shape_patches_apply(&lower, SLICE("{\"kind\":\"Pod\",\"spec\":1}"), NULL, &a, &out, &e));
+    CHECK_STR(slice_of(e.text),
+              "patch 1 of the defaults (line 1), operation 1 (add /spec/a): a part of the path is neither an object nor an array");
+    buf_free(&h.text);
+    arena_free(&a);
+}
+
+int main(void)
+{
+    test_cases();
+    test_docs();
+    test_selectors();
+    test_limits();
+    test_sets();
+    return test_done();
+}
