@@ -225,6 +225,41 @@ enum {
     LIMIT_SCALE_LINES = 64,       /* explanations of one decision */
 };
 
+/* hub */
+enum {
+    LIMIT_HUB_BODY = MIB,         /* of a request, and of an answer of sync; of one request … */
+    LIMIT_HUB_BODIES = 32 * MIB,  /* … and of all that are read at a time */
+    LIMIT_HUB_CONNECTIONS = 1024, /* at a time: each operator has two at most */
+    LIMIT_HUB_SPEC = 512 * KIB,   /* of a workload, and of a compute config: both together fit an answer */
+    LIMIT_HUB_STATUSES = 2000,    /* in one call; writes in flight are the client's window */
+    LIMIT_HUB_ANSWERS = 64,       /* to questions, in one call, and questions that wait for one cloud */
+    LIMIT_HUB_GONE = 1024,        /* workloads remembered that vanished; before them lies a full answer */
+    LIMIT_HUB_UID = 64,
+    LIMIT_HUB_INSTANCE = 128,
+    LIMIT_HUB_LEASE = 256,
+    LIMIT_HUB_HASH = 64,
+    LIMIT_HUB_TOKEN = 16 * KIB,  /* a bearer token: the whole head is no longer */
+    LIMIT_HUB_USERS = 4096,      /* tokens, and rights, whose review is remembered */
+    LIMIT_HUB_REVIEWS = 64,      /* reviews in flight; further calls are answered 429 */
+    LIMIT_HUB_LOG_LINES = 10000, /* of one log tail */
+    HUB_PAGE = 900 * KIB,        /* an answer goes on in the next page from here on */
+    HUB_RATE_MS = 50,            /* calls of one token: one in so many milliseconds … */
+    HUB_BURST = 100,             /* … after so many at once */
+    HUB_YES_MS = 10 * 1000,      /* how long a review that says yes is remembered … */
+    HUB_NO_MS = 2 * 1000,        /* … and one that says no */
+    HUB_REVIEW_MS = 5 * 1000,    /* for one review */
+    HUB_CALL_MS = 20 * 1000,     /* for another call to the API server */
+    HUB_WAIT_MS = 25 * 1000,     /* the longest that an answer is held */
+    HUB_CATCH_UP_MS = 5 * 1000,  /* how long a replica waits for its own watch to reach the operator's revision */
+    HUB_SESSION_MS = 60 * 1000,  /* how long a cloud is its operator's after a call … */
+    HUB_RENEW_MS = 30 * 1000,    /* … and when what is left of that is renewed */
+    HUB_QUESTION_MS = 20 * 1000, /* for the operator's answer to a question */
+    HUB_REQUEST_MS = 20 * 1000,  /* within which a request must have come */
+    HUB_ANSWER_MS = 30 * 1000,   /* within which an answer must have been taken */
+    HUB_IDLE_MS = 120 * 1000,    /* a silent connection ends */
+    HUB_STOP_MS = 3 * 1000,      /* for calls under way when the process is to end */
+};
+
 /* operator */
 enum {
     OPERATOR_PLAN_MS = 10 * 1000,  /* a plan older than this is dropped and the record decided again */

@@ -42,6 +42,8 @@ struct link_accept *serve_accept(struct serve *s); /* for loop_listen */
 /* The body is copied; headers as in http_write_response, without Connection. q is dead after this. An answer that cannot be written (above
  * LIMIT_SERVE_ANSWER) becomes a 500 without a body. */
 void serve_answer(struct serve_ask *q, int status, const struct http_header *headers, size_t count, struct slice body, struct now now);
+/* Frees the body of a request that is not answered yet. */
+void serve_drop_body(struct serve_ask *q);
 /* From now on connections end with their next answer, and those without a request end at once. */
 void serve_stop(struct serve *s);
 

@@ -8,6 +8,7 @@
 #include <mobula/operator.h>
 
 int cli_operator(int argc, char **argv);        /* the controller itself */
+int cli_control_plane(int argc, char **argv);   /* what operators of other clusters call */
 int cli_install(int argc, char **argv);         /* the manifests of an installation, printed or applied */
 int cli_upgrade(int argc, char **argv);         /* the same, in place of an installation of another version */
 int cli_uninstall(int argc, char **argv);       /* the names of what they have made */
@@ -22,6 +23,25 @@ int cli_compute(int argc, char **argv);         /* compute configs: the RayClust
 int cli_images(int argc, char **argv);          /* the images that manifests need */
 int cli_bundle(int argc, char **argv);          /* an air-gap bundle: verify, list, unpack, push to a registry */
 int cli_submit(int argc, char **argv);          /* submits a job to Ray's dashboard and follows it */
+
+/* ---- what those share that run until a signal comes (daemon.c) ---- */
+
+struct cli_daemon {
+    void (*renew)(void *of, struct now now); /* SIGHUP */
+    void (*wake)(void *of, struct now now);  /* before links are stepped; NULL: nothing */
+    int64_t (*step)(void *of, struct now now);
+    bool (*stop)(void *of, struct now now); /* true: nothing is left to wait for */
+    int64_t stop_ms;                        /* the longest that is waited for it */
+};
+void cli_daemon_run(const struct cli_daemon *d, struct loop *l, void *of);
+/* The exit status; an error is printed. */
+int cli_daemon_end(const struct flags *f, bool started, const struct err *e);
+bool cli_log(struct slice level, struct slice format, struct err *e); /* --log-level, --log-format */
+/* Empty address: nowhere. */
+bool cli_listen(struct loop *l, struct slice address, struct link_accept *accept, const char *flag, struct err *e);
+/* --namespace and --all-namespaces. */
+struct cli_namespaces;
+bool cli_projects(struct slice given, bool all, struct slice otherwise, struct cli_namespaces *out, struct err *e);
 
 /* ---- what they share ---- */
 

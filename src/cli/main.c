@@ -12,6 +12,7 @@ static const struct subcommand {
     int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name */
 } subcommands[] = {
     {"operator", "run the controller, which makes and keeps the pods of RayClusters", cli_operator},
+    {"control-plane", "run the control plane that operators of other clusters call", cli_control_plane},
     {"install", "print or apply the manifests of an installation", cli_install},
     {"upgrade", "replace an installation of another version", cli_upgrade},
     {"uninstall", "delete what an installation has made, or print its names", cli_uninstall},

@@ -79,19 +79,6 @@ struct process {
     struct op *op;
 };
 
-static bool set_log(const struct options *o)
-{
-    static const char *const levels[] = {[LOG_DEBUG] = "debug", [LOG_INFO] = "info", [LOG_WARN] = "warn", [LOG_ERROR] = "error"};
-    bool known = false;
-    for (size_t i = 0; i < COUNT_OF(levels); i++)
-        if (slice_eq(o->log_level, slice_of(levels[i]))) {
-            log_global.level = (enum log_level)i;
-            known = true;
-        }
-    log_global.json = slice_eq(o->log_format, SLICE("json"));
-    return known && (log_global.json || slice_eq(o->log_format, SLICE("logfmt")));
-}
-
 static bool check_configmap(const struct operator_configmap *c, const char *flag, struct err *e)
 {
     return slice_empty(c->name) || name_dns1123_subdomain(c->name) ||
@@ -140,19 +127,6 @@ static bool read_zone(const void *folder, struct slice name, struct arena *a, st
            err_wrap(e, "time zone %.*s (--zoneinfo)", SLICE_ARG(name));
 }
 
-static bool read_namespaces(struct process *p, struct operator_options *to, struct err *e)
-{
-    struct slice text = slice_empty(p->o.namespaces) ? p->config->namespace_ : p->o.namespaces;
-    struct cli_namespaces *watched = &p->watched;
-    if (p->o.all_namespaces)
-        *watched = (struct cli_namespaces){.list = {SLICE("")}, .count = 1};
-    else if (!cli_namespaces(text, "--namespace", watched, e))
-        return false;
-    to->namespaces = watched->list;
-    to->namespace_count = watched->count;
-    return true;
-}
-
 static bool read_options(struct process *p, struct operator_options *to, struct err *e)
 {
     const struct options *o = &p->o;
@@ -183,25 +157,16 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
     to->zones = &o->zoneinfo;
     if (!cli_access(o->ray_access, &to->access, e) || !cli_kinds(o->kinds, &to->kinds, e) || !cli_tools(o->tools, &to->ray, e) ||
         !cli_tools_resources(o->tools_resources, &to->ray, e) || !cli_submitter(o->submitter, &to->ray, &to->submitter_pods, e) ||
-        !read_namespaces(p, to, e))
+        !cli_projects(o->namespaces, o->all_namespaces, p->config->namespace_, &p->watched, e))
         return false;
+    to->namespaces = p->watched.list;
+    to->namespace_count = p->watched.count;
     return to->ray.tools != RAY_TOOLS_CONFIGMAP || map_executable(&to->executable, e);
 }
 
 static const char *text_or_null(struct slice s)
 {
     return slice_empty(s) ? NULL : s.ptr;
-}
-
-static bool listen_on(struct process *p, struct slice address, struct link_accept *accept, const char *flag, struct err *e)
-{
-    uint16_t port;
-    if (slice_empty(address))
-        return true;
-    if (!loop_listen(p->loop, address, accept, &port, e))
-        return err_wrap(e, "--%s", flag);
-    log_info("listening", LF_CSTR("for", flag), LF("address", address), LF_INT("port", port));
-    return true;
 }
 
 static bool start(struct process *p, struct err *e)
@@ -220,8 +185,8 @@ static bool start(struct process *p, struct err *e)
         return false;
     o.allow = p->allow;
     p->op = operator_new(loop_net(p->loop), p->config, &o, e);
-    if (!p->op || !listen_on(p, p->o.health, operator_health(p->op), "health-addr", e) ||
-        !listen_on(p, p->o.metrics, operator_metrics(p->op), "metrics-addr", e))
+    if (!p->op || !cli_listen(p->loop, p->o.health, operator_health(p->op), "health-addr", e) ||
+        !cli_listen(p->loop, p->o.metrics, operator_metrics(p->op), "metrics-addr", e))
         return false;
     log_info("started", LF_CSTR("version", MOBULA_VERSION), LF("server", p->config->host), LF_INT("port", p->config->port),
              LF("config", p->config->source),
@@ -231,25 +196,24 @@ static bool start(struct process *p, struct err *e)
     return true;
 }
 
-static void run(struct process *p)
+static void renew(void *of, struct now now)
 {
-    int64_t deadline = 0, stop_by = TIME_NEVER;
-    for (;;) {
-        struct now now = loop_wait(p->loop, deadline < stop_by ? deadline : stop_by);
-        for (int sig; (sig = loop_signal(p->loop)) != 0;) {
-            if (sig == SIGHUP)
-                operator_renew(p->op, now);
-            if (sig != SIGHUP && stop_by == TIME_NEVER) {
-                log_info("stopping", LF_INT("signal", sig));
-                stop_by = now.mono_ms + STOP_MS;
-            }
-        }
-        operator_wake(p->op, now);
-        net_dispatch(loop_net(p->loop), now);
-        deadline = operator_step(p->op, now);
-        if (stop_by != TIME_NEVER && (operator_stop(p->op, now) || now.mono_ms >= stop_by))
-            return;
-    }
+    operator_renew(of, now);
+}
+
+static void wake(void *of, struct now now)
+{
+    operator_wake(of, now);
+}
+
+static int64_t step(void *of, struct now now)
+{
+    return operator_step(of, now);
+}
+
+static bool stop(void *of, struct now now)
+{
+    return operator_stop(of, now);
 }
 
 static void release(struct process *p)
@@ -264,6 +228,7 @@ static void release(struct process *p)
 
 int cli_operator(int argc, char **argv)
 {
+    static const struct cli_daemon daemon = {.renew = renew, .wake = wake, .step = step, .stop = stop, .stop_ms = STOP_MS};
     struct process p = {.o = {.raycronjobs = true,
                               .kinds = SLICE("all"),
                               .tools = SLICE("configmap"),
@@ -285,19 +250,12 @@ int cli_operator(int argc, char **argv)
     struct err e = {0};
     if (!flags_parse(&flags, argc, argv, &p.o, &status))
         return status;
-    if (!set_log(&p.o))
-        return flags_wrong(&flags, "--log-level is debug, info, warn or error, --log-format logfmt or json");
-    if (!check_flags(&p.o, &e))
+    if (!cli_log(p.o.log_level, p.o.log_format, &e) || !check_flags(&p.o, &e))
         return flags_wrong(&flags, "%s", e.text);
     signal(SIGPIPE, SIG_IGN); /* that nobody reads the log any more is no reason to end */
     bool started = start(&p, &e);
     if (started)
-        run(&p);
+        cli_daemon_run(&daemon, p.loop, p.op);
     release(&p);
-    if (started)
-        log_info("stopped");
-    /* What is wrong with a flag itself is wrong usage; what the system refuses (a port in use) is not. */
-    if (!started && e.code != ERR_IO && slice_starts(slice_of(e.text), SLICE("--")))
-        return flags_wrong(&flags, "%s", e.text);
-    return started ? STATUS_OK : cli_fail(&e);
+    return cli_daemon_end(&flags, started, &e);
 }

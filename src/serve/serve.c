@@ -74,9 +74,22 @@ static bool write_answer(struct conn *c, int status, const struct http_header *h
     return written;
 }
 
+static struct conn *conn_of(struct serve_ask *q)
+{
+    return (struct conn *)(void *)((char *)q - offsetof(struct conn, ask));
+}
+
+void serve_drop_body(struct serve_ask *q)
+{
+    struct conn *c = conn_of(q);
+    count_body(c, 0);
+    buf_free(&c->body);
+    q->body = SLICE_NONE;
+}
+
 void serve_answer(struct serve_ask *q, int status, const struct http_header *headers, size_t count, struct slice body, struct now now)
 {
-    struct conn *c = (struct conn *)(void *)((char *)q - offsetof(struct conn, ask));
+    struct conn *c = conn_of(q);
     struct serve *s = c->of;
     c->last |= s->o.idle_ms == 0 || s->stopping || !c->reader.keep_alive;
     if (!write_answer(c, status, headers, count, body)) {
@@ -86,8 +99,7 @@ void serve_answer(struct serve_ask *q, int status, const struct http_header *hea
         write_answer(c, 500, NULL, 0, SLICE_NONE);
     }
     s->stats.waiting -= c->state == CONN_WAITING;
-    count_body(c, 0);
-    buf_shrink(&c->body, 0);
+    serve_drop_body(q);
     c->state = CONN_WRITING;
     c->link->deadline_ms = now.mono_ms + s->o.answer_ms;
     net_wake(c->link);

@@ -8,7 +8,8 @@
  * small scheduler and kubelet make pods run, a garbage collector follows ownerReferences, and namespaces empty themselves.
  *
  * What it is not:
- * - no authentication, no authorisation, no quotas, no Pod Security; of admission webhooks those of enum apiserver_mutator;
+ * - no authentication, no authorisation (reviews.c answers who asks of them);
+ * - no quotas, no Pod Security; of admission webhooks those of enum apiserver_mutator;
  * - JSON, and YAML in what clients send; no CBOR, and no protobuf, which the typed commands of kubectl send (kubectl create namespace):
  *   a 415; kubectl apply works. A key that appears twice in an object is a 400;
  * - CRD schemas: defaults, pruning, types, required, enum, minimum, maximum, lengths, counts, times and CEL rules (cel.h) are applied;

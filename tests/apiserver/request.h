@@ -127,8 +127,9 @@ void table_row(const struct api *api, struct apiserver *s, const struct version 
 bool passed_is(const struct request *q);
 void passed_serve(struct request *q);
 
-/* discovery.c, openapi.c: answers true when the path was one of theirs. */
+/* discovery.c, openapi.c, reviews.c: answers true when the path was one of theirs. */
 bool discovery_serve(struct request *q);
 bool openapi_serve(struct request *q);
+bool reviews_serve(struct request *q);
 
 #endif

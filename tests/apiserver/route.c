@@ -211,7 +211,7 @@ void request_serve(struct request *q)
     struct slice query = q->target;
     q->path = slice_cut(&query, '?');
     bool rooted = slice_starts(q->path, SLICE("/"));
-    if (rooted && (discovery_serve(q) || openapi_serve(q)))
+    if (rooted && (discovery_serve(q) || openapi_serve(q) || reviews_serve(q)))
         return;
     if (!rooted || !find_api(q)) {
         if (is_builtin_group(q)) {

@@ -1,0 +1,39 @@
+/* hub: the control plane, without its event loop. People store Clouds, ComputeConfigs and Workloads in the hub's own cluster; operators
+ * call POST /v1/sync and get the workloads of their cloud (docs/api/openapi.yaml). Everything that must outlive this process is in those
+ * objects: several replicas run side by side, and know of each other only through them. */
+#ifndef MOBULA_HUB_H
+#define MOBULA_HUB_H
+
+#include <mobula/kube.h>
+#include <mobula/serve.h>
+
+/* "cldrsrc_" and 24 lower-case letters and digits, made from the Cloud's uid: whoever reads the object knows it. */
+enum { HUB_DEPLOYMENT_ID = 32 };
+void hub_deployment_id(struct slice uid, char out[HUB_DEPLOYMENT_ID]); /* no NUL */
+
+extern const struct kube_resource hub_clouds, hub_configs, hub_workloads;
+#define HUB_FINALIZER "mobula.dev/operator"
+#define HUB_BOOTSTRAP_AUDIENCE "mobula.dev/bootstrap"
+
+struct hub_options {
+    const struct slice *namespaces; /* whose objects are served: projects. One empty namespace: all of them */
+    uint32_t namespace_count;
+    struct slice replica; /* the name of this process, in Cloud.status.session */
+    uint64_t seed;
+};
+
+struct hub;
+/* The caller keeps config, net and all slices alive until hub_free. */
+struct hub *hub_new(struct net *net, struct kube_config *config, const struct hub_options *o, struct err *e);
+void hub_free(struct hub *h);
+/* Does what is due and returns when to call again. Call it after every net_dispatch. */
+int64_t hub_step(struct hub *h, struct now now);
+/* Answers who waits, and lets nobody in. True: nothing is left to wait for. */
+bool hub_stop(struct hub *h, struct now now);
+void hub_renew(struct hub *h, struct now now);  /* reads the credentials again now */
+struct link_accept *hub_accept(struct hub *h);  /* the API, /healthz and /readyz */
+struct link_accept *hub_metrics(struct hub *h); /* /metrics */
+/* Ready: all lists have been read once, and the API server answers. False with the reason in *why. */
+bool hub_ready(const struct hub *h, struct buf *why);
+
+#endif

@@ -1,0 +1,68 @@
+/* What the commands share that run until a signal comes: their log, their listeners, their turns of the event loop. */
+#include "cli.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+bool cli_log(struct slice level, struct slice format, struct err *e)
+{
+    static const char *const levels[] = {[LOG_DEBUG] = "debug", [LOG_INFO] = "info", [LOG_WARN] = "warn", [LOG_ERROR] = "error"};
+    bool known = false;
+    for (size_t i = 0; i < COUNT_OF(levels); i++)
+        if (slice_eq(level, slice_of(levels[i]))) {
+            log_global.level = (enum log_level)i;
+            known = true;
+        }
+    log_global.json = slice_eq(format, SLICE("json"));
+    return (known && (log_global.json || slice_eq(format, SLICE("logfmt")))) ||
+           err_set(e, ERR_CONFIG, "--log-level is debug, info, warn or error, --log-format logfmt or json");
+}
+
+bool cli_projects(struct slice given, bool all, struct slice otherwise, struct cli_namespaces *out, struct err *e)
+{
+    *out = (struct cli_namespaces){.list = {SLICE("")}, .count = 1};
+    return all || cli_namespaces(slice_empty(given) ? otherwise : given, "--namespace", out, e);
+}
+
+bool cli_listen(struct loop *l, struct slice address, struct link_accept *accept, const char *flag, struct err *e)
+{
+    uint16_t port;
+    if (slice_empty(address))
+        return true;
+    if (!loop_listen(l, address, accept, &port, e))
+        return err_wrap(e, "--%s", flag);
+    log_info("listening", LF_CSTR("for", flag), LF("address", address), LF_INT("port", port));
+    return true;
+}
+
+void cli_daemon_run(const struct cli_daemon *d, struct loop *l, void *of)
+{
+    int64_t deadline = 0, stop_by = TIME_NEVER;
+    for (;;) {
+        struct now now = loop_wait(l, deadline < stop_by ? deadline : stop_by);
+        for (int sig; (sig = loop_signal(l)) != 0;) {
+            if (sig == SIGHUP)
+                d->renew(of, now);
+            if (sig != SIGHUP && stop_by == TIME_NEVER) {
+                log_info("stopping", LF_INT("signal", sig));
+                stop_by = now.mono_ms + d->stop_ms;
+            }
+        }
+        if (d->wake)
+            d->wake(of, now);
+        net_dispatch(loop_net(l), now);
+        deadline = d->step(of, now);
+        if (stop_by != TIME_NEVER && (d->stop(of, now) || now.mono_ms >= stop_by))
+            return;
+    }
+}
+
+int cli_daemon_end(const struct flags *f, bool started, const struct err *e)
+{
+    if (started)
+        log_info("stopped");
+    /* What is wrong with a flag itself is wrong usage; what the system refuses (a port in use) is not. */
+    if (!started && e->code != ERR_IO && slice_starts(slice_of(e->text), SLICE("--")))
+        return flags_wrong(f, "%s", e->text);
+    return started ? STATUS_OK : cli_fail(e);
+}

@@ -1,0 +1,270 @@
+/* Who calls, and what he may do: the API server of the hub's cluster knows, and is asked with TokenReview and SubjectAccessReview. Its
+ * answers are remembered for a few seconds. A token itself is not kept: its SHA-256 stands for it. */
+#include "private.h"
+
+#include <stdio.h>
+
+/* What a review said of a token, or of a right: the key is the token's hash, or that and the right. */
+struct review {
+    struct slice key;
+    int64_t until_ms;
+    bool yes;
+    struct slice user, subject; /* of a token: the name, and members of a SubjectAccessReview's spec */
+    struct slice reason;
+    int64_t full_ms; /* of a token: the time at which all its calls would have been paid for */
+    char text[];
+};
+
+static void review_drop(struct map *m, struct review *r)
+{
+    map_del(m, r->key);
+    mem_free(r);
+}
+
+/* Room for one more: what is over goes, and if nothing is, all does. */
+static void make_room(struct map *m, struct now now)
+{
+    struct review *r;
+    for (int all = 0; all < 2 && m->count >= LIMIT_HUB_USERS; all++)
+        for (uint32_t i = 0; (r = map_next(m, &i)) != NULL;)
+            if (all || r->until_ms <= now.mono_ms)
+                review_drop(m, r);
+}
+
+static struct review *remember(struct hub *h, struct map *m, struct slice key, bool yes, const struct slice texts[3])
+{
+    struct review *old = map_get(m, key);
+    struct review *r = mem_alloc(sizeof *r + key.len + texts[0].len + texts[1].len + texts[2].len);
+    struct slice *to[] = {&r->user, &r->subject, &r->reason};
+    char *p = r->text;
+    memcpy(p, key.ptr, key.len);
+    r->key = (struct slice){p, key.len};
+    p += key.len;
+    for (int i = 0; i < 3; i++) {
+        if (texts[i].len)
+            memcpy(p, texts[i].ptr, texts[i].len);
+        *to[i] = (struct slice){p, texts[i].len};
+        p += texts[i].len;
+    }
+    r->yes = yes;
+    r->until_ms = h->now.mono_ms + (yes ? HUB_YES_MS : HUB_NO_MS);
+    r->full_ms = old ? old->full_ms : 0;
+    if (old)
+        review_drop(m, old);
+    make_room(m, h->now);
+    map_put(m, r->key, r);
+    return r;
+}
+
+static struct review *remembered(struct hub *h, struct map *m, struct slice key)
+{
+    struct review *r = map_get(m, key);
+    return r && r->until_ms > h->now.mono_ms ? r : NULL;
+}
+
+void auth_free(struct hub *h)
+{
+    struct map *const maps[] = {&h->users, &h->verdicts};
+    struct review *r;
+    for (size_t m = 0; m < COUNT_OF(maps); m++) {
+        for (uint32_t i = 0; (r = map_next(maps[m], &i)) != NULL;)
+            review_drop(maps[m], r);
+        map_free(maps[m]);
+    }
+}
+
+/* ---- asking ---- */
+
+static void review_done(struct hub *h, struct call *c, void *about, const struct kube_answer *a)
+{
+    (void)c;
+    (void)about;
+    (void)a;
+    h->reviews--;
+}
+
+/* The body is in h->body. */
+static void ask_review(struct call *c, struct slice path, call_step *then)
+{
+    struct hub *h = c->hub;
+    struct kube_request r = {.method = SLICE("POST"),
+                             .path = path,
+                             .content_type = SLICE(KUBE_TYPE_JSON),
+                             .body = buf_slice(&h->body),
+                             .secret = true,
+                             .timeout_ms = HUB_REVIEW_MS};
+    if (h->reviews >= LIMIT_HUB_REVIEWS) {
+        call_refuse(c, &refuse_later, "too many tokens are being reviewed at this moment");
+    } else {
+        h->reviews++;
+        c->then = then;
+        hub_ask(h, c, &r, review_done, NULL);
+    }
+    mem_wipe(h->body.ptr, h->body.cap);
+    buf_clear(&h->body);
+}
+
+/* The status of the review that came back; not there: it was refused, and so is the call. */
+static struct jval review_status(struct call *c, const char *what)
+{
+    struct json *doc = arena_new(&c->arena, struct json);
+    const struct kube_answer *a = c->answer;
+    struct err e = {0};
+    if (a->outcome == KUBE_OK && json_parse(doc, arena_dup(&c->arena, a->body), &c->arena, &e))
+        return json_get(json_root(doc), "status");
+    if (a->outcome == KUBE_REFUSED && a->status.code == 403 && log_memory_pass(&c->hub->said, hash64(slice_of(what), 403), c->hub->now))
+        log_error("the control plane may not ask who calls: give its account the role of the installation", LF_CSTR("review", what),
+                  LF_CSTR("error", a->status.message));
+    call_refuse(c, &refuse_lost, "the API server of the control plane gave no %s: %s", what,
+                a->outcome == KUBE_REFUSED ? a->status.message
+                : a->outcome == KUBE_OK    ? e.text
+                                           : a->err.text);
+    return (struct jval){.at = -1};
+}
+
+/* ---- who ---- */
+
+/* A token pays HUB_RATE_MS for each call, up to HUB_BURST calls in arrears. */
+static bool pays(struct hub *h, struct review *r)
+{
+    int64_t at = r->full_ms > h->now.mono_ms ? r->full_ms : h->now.mono_ms;
+    if (at - h->now.mono_ms > (int64_t)HUB_BURST * HUB_RATE_MS)
+        return false;
+    r->full_ms = at + HUB_RATE_MS;
+    return true;
+}
+
+static void known(struct call *c, struct review *r)
+{
+    static const struct refusal nobody = {401, "Unauthorized", "give a token that the API server of the control plane accepts", 0};
+    if (!r->yes) {
+        call_refuse(c, &nobody, "the API server does not accept the token%s%.*s", slice_empty(r->reason) ? "" : ": ", SLICE_ARG(r->reason));
+    } else if (!pays(c->hub, r)) {
+        call_refuse(c, &refuse_later, "more than %d calls a second with this token", 1000 / HUB_RATE_MS);
+    } else {
+        c->user = arena_dup(&c->arena, r->user);
+        c->subject = arena_dup(&c->arena, r->subject);
+        c->next_step(c);
+    }
+}
+
+/* {"user":…,"groups":…,"uid":…,"extra":…} of a TokenReview stand in a SubjectAccessReview under the same names but for the first. */
+static struct slice subject_of(struct jval user, struct arena *a)
+{
+    struct buf b;
+    struct jout w;
+    buf_init(&b, 64 * KIB);
+    jout_init(&w, &b);
+    jout_object(&w);
+    jout_kraw(&w, "user", json_raw(json_get(user, "username")));
+    jout_kraw(&w, "uid", json_raw(json_get(user, "uid")));
+    jout_kraw(&w, "groups", json_raw(json_get(user, "groups")));
+    jout_kraw(&w, "extra", json_raw(json_get(user, "extra")));
+    jout_end(&w);
+    struct slice out = arena_dup(a, b.full ? SLICE("{}") : buf_slice(&b));
+    buf_free(&b);
+    return out;
+}
+
+static void on_token(struct call *c)
+{
+    struct jval status = review_status(c, "TokenReview"), user = json_get(status, "user");
+    struct arena *a = &c->arena;
+    if (!json_there(status))
+        return;
+    struct slice name = json_get_str(user, "username", a);
+    bool yes = json_get_bool(status, "authenticated", false) && !slice_empty(name);
+    const struct slice texts[] = {name, yes ? subject_of(user, a) : SLICE_NONE, json_get_str(status, "error", a)};
+    known(c, remember(c->hub, &c->hub->users, c->token, yes, texts));
+}
+
+void auth_who(struct call *c, call_step *then)
+{
+    static const struct refusal nobody = {401, "Unauthorized", "send the header Authorization: Bearer TOKEN", 0};
+    struct hub *h = c->hub;
+    struct slice token = http_header_get(c->ask->head, SLICE("authorization")), scheme = slice_cut(&token, ' ');
+    char hex[TLS_SHA256_HEX];
+    struct jout w;
+    token = slice_trim(token);
+    if (!slice_eq_nocase(scheme, SLICE("bearer")) || slice_empty(token)) {
+        call_refuse(c, &nobody, "the request carries no bearer token");
+        return;
+    }
+    tls_sha256_hex(token, hex);
+    c->token = arena_dup(&c->arena, slice_of(hex));
+    c->next_step = then;
+    struct review *r = remembered(h, &h->users, c->token);
+    if (r) {
+        known(c, r);
+        return;
+    }
+    buf_clear(&h->body);
+    jout_init(&w, &h->body);
+    jout_object(&w);
+    jout_kstr(&w, "apiVersion", SLICE("authentication.k8s.io/v1"));
+    jout_kstr(&w, "kind", SLICE("TokenReview"));
+    jout_kobject(&w, "spec");
+    jout_kstr(&w, "token", token);
+    jout_end(&w);
+    jout_end(&w);
+    ask_review(c, SLICE("/apis/authentication.k8s.io/v1/tokenreviews"), on_token);
+}
+
+/* ---- whether ---- */
+
+static void allowed(struct call *c, const struct review *r)
+{
+    static const struct refusal no = {403, "Forbidden", "have this verb given to the user by a Role in this namespace", 0};
+    if (r->yes)
+        c->next_step(c);
+    else
+        call_refuse(c, &no, "%.*s may not %s %.*s.mobula.dev%s%.*s in project %.*s%s%.*s", SLICE_ARG(c->user), c->verb,
+                    SLICE_ARG(c->resource), slice_empty(c->name) ? "" : " ", SLICE_ARG(c->name), SLICE_ARG(c->project),
+                    slice_empty(r->reason) ? "" : ": ", SLICE_ARG(r->reason));
+}
+
+static struct slice right_key(struct call *c, struct arena *a)
+{
+    return arena_printf(a, "%.*s %s %.*s/%.*s/%.*s", SLICE_ARG(c->token), c->verb, SLICE_ARG(c->project), SLICE_ARG(c->resource),
+                        SLICE_ARG(c->name));
+}
+
+static void on_right(struct call *c)
+{
+    struct jval status = review_status(c, "SubjectAccessReview");
+    struct arena *a = &c->arena;
+    if (!json_there(status))
+        return;
+    bool yes = json_get_bool(status, "allowed", false) && !json_get_bool(status, "denied", false);
+    const struct slice texts[] = {SLICE_NONE, SLICE_NONE, json_get_str(status, "reason", a)};
+    allowed(c, remember(c->hub, &c->hub->verdicts, right_key(c, a), yes, texts));
+}
+
+void auth_may(struct call *c, call_step *then)
+{
+    struct hub *h = c->hub;
+    struct jout w;
+    c->next_step = then;
+    const struct review *r = remembered(h, &h->verdicts, right_key(c, &c->arena));
+    if (r) {
+        allowed(c, r);
+        return;
+    }
+    buf_clear(&h->body);
+    jout_init(&w, &h->body);
+    jout_object(&w);
+    jout_kstr(&w, "namespace", c->project);
+    jout_kstr(&w, "verb", slice_of(c->verb));
+    jout_kstr(&w, "group", hub_clouds.group);
+    jout_kstr(&w, "version", hub_clouds.version);
+    jout_kstr(&w, "resource", c->resource);
+    jout_kstr(&w, "name", c->name);
+    jout_end(&w);
+    struct slice attributes = arena_dup(&c->arena, buf_slice(&h->body));
+    buf_clear(&h->body);
+    /* the subject's members, and one more */
+    buf_printf(&h->body,
+               "{\"apiVersion\":\"authorization.k8s.io/v1\",\"kind\":\"SubjectAccessReview\",\"spec\":%.*s%s\"resourceAttributes\":%.*s}}",
+               SLICE_ARG(slice_head(c->subject, c->subject.len - 1)), c->subject.len > 2 ? "," : "", SLICE_ARG(attributes));
+    ask_review(c, SLICE("/apis/authorization.k8s.io/v1/subjectaccessreviews"), on_right);
+}

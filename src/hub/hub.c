@@ -1,0 +1,141 @@
+/* The hub as a whole: it lives, it is ready, it steps. */
+#include "private.h"
+
+enum { PATH_MAX_BYTES = 2 * KIB, CARE_MS = 10 * 1000, FIGURES_MAX = 64 * KIB };
+
+static void on_ask(void *owner, struct serve_ask *q, struct now now)
+{
+    struct hub *h = owner;
+    h->now = now;
+    arena_reset(&h->event, 64 * KIB);
+    call_begin(h, q);
+}
+
+static void on_bad(void *owner, struct serve_ask *q, int status, const struct err *why, struct now now)
+{
+    struct hub *h = owner;
+    h->now = now;
+    call_bad(h, q, status, why);
+}
+
+static void on_gone(void *owner, struct serve_ask *q)
+{
+    (void)owner;
+    call_gone(q);
+}
+
+static void on_figures(void *owner, struct serve_ask *q, struct now now)
+{
+    struct buf text;
+    struct slice path = q->head->target;
+    buf_init(&text, FIGURES_MAX);
+    bool known = slice_eq(slice_cut(&path, '?'), SLICE("/metrics")), get = slice_eq(q->head->method, SLICE("GET"));
+    if (known && get)
+        figures_write(owner, &text);
+    else
+        buf_put(&text, SLICE("not found: try GET /metrics\n"));
+    const struct http_header type = {SLICE("Content-Type"), SLICE("text/plain; version=0.0.4; charset=utf-8")};
+    serve_answer(q, known && get ? 200 : known ? 405 : 404, &type, 1, buf_slice(&text), now);
+    buf_free(&text);
+}
+
+struct hub *hub_new(struct net *net, struct kube_config *config, const struct hub_options *o, struct err *e)
+{
+    static const struct serve_user people = {on_ask, on_bad, on_gone}, figures = {.ask = on_figures};
+    struct hub *h = mem_alloc(sizeof *h);
+    h->o = *o;
+    rng_seed(&h->rng, o->seed);
+    buf_init(&h->body, LIMIT_JSON_ITEM);
+    buf_init(&h->path, PATH_MAX_BYTES);
+    h->client = kube_client_new(net, config, rng_next(&h->rng), "mobula-control-plane/" MOBULA_VERSION);
+    kube_client_keep_warm(h->client);
+    h->serve = serve_new(&(struct serve_options){.user = &people,
+                                                 .owner = h,
+                                                 .connections = LIMIT_HUB_CONNECTIONS,
+                                                 .body_max = LIMIT_HUB_BODY,
+                                                 .bodies_max = LIMIT_HUB_BODIES,
+                                                 .request_ms = HUB_REQUEST_MS,
+                                                 .answer_ms = HUB_ANSWER_MS,
+                                                 .idle_ms = HUB_IDLE_MS});
+    h->metrics =
+        serve_new(&(struct serve_options){.user = &figures, .owner = h, .request_ms = HEALTH_HEAD_MS, .answer_ms = HEALTH_ANSWER_MS});
+    if (hub_store_start(h, e))
+        return h;
+    hub_free(h);
+    return NULL;
+}
+
+void hub_free(struct hub *h)
+{
+    if (!h)
+        return;
+    serve_free(h->serve);
+    serve_free(h->metrics);
+    hub_store_stop(h);
+    kube_client_free(h->client); /* nobody is called back from here on */
+    calls_free(h);
+    hub_store_free(h);
+    auth_free(h);
+    arena_free(&h->event);
+    buf_free(&h->body);
+    buf_free(&h->path);
+    mem_free(h);
+}
+
+bool hub_ready(const struct hub *h, struct buf *why)
+{
+    const struct err *trouble = &kube_client_stats(h->client)->trouble;
+    bool ready = trouble->code == ERR_NONE;
+    if (!ready)
+        buf_printf(why, "API server: %s\n", trouble->text);
+    for (uint32_t i = 0; i < h->o.namespace_count; i++)
+        for (unsigned k = 0; k < SOURCES; k++) {
+            const struct source *src = &h->spaces[i].source[k];
+            if (src->synced)
+                continue;
+            ready = false;
+            buf_printf(why, "%s in %.*s: %s\n", (const char *[]){"clouds", "computeconfigs", "workloads"}[k],
+                       SLICE_ARG(slice_empty(src->space->ns) ? SLICE("all namespaces") : src->space->ns),
+                       src->trouble.code ? src->trouble.text : "the list is not complete yet");
+        }
+    return ready;
+}
+
+int64_t hub_step(struct hub *h, struct now now)
+{
+    h->now = now;
+    if (now.mono_ms >= h->care_ms) {
+        arena_reset(&h->event, 64 * KIB);
+        hub_store_care(h);
+        h->care_ms = now.mono_ms + CARE_MS;
+    }
+    int64_t next = calls_tick(h), client = kube_client_tick(h->client, now);
+    next = next < client ? next : client;
+    return next < h->care_ms ? next : h->care_ms;
+}
+
+bool hub_stop(struct hub *h, struct now now)
+{
+    h->now = now;
+    if (!h->stopping) {
+        h->stopping = true;
+        serve_stop(h->serve);
+        calls_tick(h);
+    }
+    return serve_stats(h->serve)->connections == 0;
+}
+
+void hub_renew(struct hub *h, struct now now)
+{
+    kube_client_renew(h->client, now);
+}
+
+struct link_accept *hub_accept(struct hub *h)
+{
+    return serve_accept(h->serve);
+}
+
+struct link_accept *hub_metrics(struct hub *h)
+{
+    return serve_accept(h->metrics);
+}

@@ -1,0 +1,92 @@
+/* The workloads of an answer. An answer in full is made of pages in the order of uids; the revision of a page but the last says where the
+ * next begins. Everything else goes in the order of its changes, and the revision of a page is that of its last change. */
+#include "private.h"
+
+#include <stdlib.h>
+
+struct entry {
+    const struct workload *w; /* NULL: it is gone */
+    struct slice uid;
+    uint64_t changed;
+};
+
+static int by_uid(const void *a, const void *b)
+{
+    return slice_cmp(((const struct entry *)a)->uid, ((const struct entry *)b)->uid);
+}
+
+static int by_change(const void *a, const void *b)
+{
+    uint64_t x = ((const struct entry *)a)->changed, y = ((const struct entry *)b)->changed;
+    return x < y ? -1 : x > y;
+}
+
+static bool is_meant(const struct call *c, const struct workload *w)
+{
+    return w->shown && !w->done && (c->full ? slice_cmp(w->uid, c->cursor) > 0 : w->changed > c->revision);
+}
+
+/* What the answer is about; list NULL: how much it is. */
+static uint32_t gather(const struct call *c, struct entry *list)
+{
+    const struct space *s = hub_store_space(c->hub, c->cloud->ns);
+    uint32_t count = 0;
+    for (const struct workload *w = c->cloud->first; w; w = w->next) {
+        if (!is_meant(c, w))
+            continue;
+        if (list)
+            list[count] = (struct entry){w, w->uid, w->changed};
+        count++;
+    }
+    for (unsigned i = 0; i < LIMIT_HUB_GONE && !c->full; i++) {
+        const struct gone *g = &s->gone[i];
+        if (g->of != c->cloud || g->version <= c->revision)
+            continue;
+        if (list)
+            list[count] = (struct entry){NULL, slice_of(g->uid), g->version};
+        count++;
+    }
+    return count;
+}
+
+bool page_due(const struct call *c)
+{
+    return c->full || gather(c, NULL) > 0;
+}
+
+static void write_workload(struct call *c, const struct entry *e, struct jout *w)
+{
+    jout_object(w);
+    jout_kstr(w, "uid", e->uid);
+    if (e->w && !e->w->deleting) {
+        jout_kstr(w, "project", e->w->ns);
+        jout_kstr(w, "name", e->w->name);
+        jout_kint(w, "generation", e->w->generation);
+        jout_kraw(w, "spec", workload_spec(c->hub, e->w, &c->arena));
+    } else {
+        jout_kbool(w, "delete", true);
+    }
+    jout_end(w);
+}
+
+void page_write(struct call *c, struct jout *w)
+{
+    const struct space *s = hub_store_space(c->hub, c->cloud->ns);
+    char text[KUBE_VERSION_TEXT];
+    uint32_t count = gather(c, NULL), i;
+    struct entry *list = arena_array(&c->arena, count + 1, sizeof *list);
+    gather(c, list);
+    qsort(list, count, sizeof *list, c->full ? by_uid : by_change);
+    jout_karray(w, "workloads");
+    for (i = 0; i < count && (i == 0 || w->to->len < HUB_PAGE - LIMIT_HUB_SPEC); i++)
+        write_workload(c, &list[i], w);
+    jout_end(w);
+    bool more = i < count;
+    uint64_t at = more && !c->full ? list[i - 1].changed : c->full && c->revision ? c->revision : s->version;
+    struct slice revision = kube_version_format(at, text);
+    if (c->full && more)
+        revision = arena_printf(&c->arena, "%.*s.%.*s", SLICE_ARG(revision), SLICE_ARG(list[i - 1].uid));
+    jout_kstr(w, "revision", revision);
+    jout_kbool(w, "full", c->full);
+    jout_kbool(w, "more", more);
+}

@@ -1,0 +1,246 @@
+/* What the files of the hub share.
+ *
+ * A call is one request from its arrival to its answer. It goes through steps: who asks (auth.c), may he (auth.c), what is it about
+ * (sync.c, rest.c). A step that needs the API server asks it with call_ask and goes on when the answer is there. */
+#ifndef MOBULA_HUB_PRIVATE_H
+#define MOBULA_HUB_PRIVATE_H
+
+#include <mobula/hub.h>
+
+/* ---- records of objects: store.c ---- */
+
+struct call;
+
+struct workload {
+    struct cloud *of;
+    struct workload *next, **back;     /* of the same cloud */
+    struct slice ns, name, uid, cloud; /* in text[], as the next two */
+    struct slice config;               /* spec.computeConfig.name; empty: none */
+    struct slice spec;
+    int64_t generation, observed; /* observed: the generation that the status speaks of */
+    uint64_t version;
+    uint64_t changed;      /* the version at which something changed that its operator is to know */
+    uint64_t said;         /* hash of the status that was written last; 0: unknown */
+    uint32_t round;        /* of the list that showed it */
+    int32_t finalizer;     /* index of ours among the finalizers; -1: it is not there */
+    bool other_finalizers; /* the list of finalizers is there */
+    bool deleting, done;   /* done: its operator has nothing of it any more */
+    bool shown;            /* its operator may know it: it has the finalizer, and its compute config is there */
+    bool unresolved;       /* its compute config is not there … */
+    bool told;             /* … and its status says so */
+    char text[];
+};
+
+struct session {
+    char instance[LIMIT_HUB_INSTANCE + 1], lease[LIMIT_HUB_LEASE + 1];
+    int64_t expiry_us; /* 0: nobody's */
+    int64_t since_us;
+};
+
+/* A Cloud, or what workloads name as one. */
+struct cloud {
+    char *key; /* "ns/name" */
+    struct slice ns, name;
+    bool present;
+    char id[HUB_DEPLOYMENT_ID + 1]; /* while it is present */
+    bool told_id;                   /* status.deploymentId is there */
+    uint64_t version;
+    uint32_t round;
+    struct session session;
+    struct slice identity;                                     /* spec.operatorIdentity; own memory */
+    uint64_t health;                                           /* hash of the components in the status */
+    char types[LIMIT_HUB_HASH + 1], nodes[LIMIT_HUB_HASH + 1]; /* hashes of the lists in the status */
+    struct workload *first;
+    struct call *held;          /* its operator's call, until there is something to answer */
+    struct question *questions; /* oldest first */
+    uint32_t calls;             /* that point here */
+};
+
+struct config {
+    char *key; /* "ns/name" */
+    struct slice spec;
+    uint32_t round;
+};
+
+enum source_kind { SOURCE_CLOUDS, SOURCE_CONFIGS, SOURCE_WORKLOADS, SOURCES };
+
+struct source {
+    struct space *space;
+    enum source_kind kind;
+    struct kube_watch *watch;
+    bool listing, synced;
+    uint32_t round;
+    struct err trouble;
+};
+
+/* A workload that is gone without its operator having said so. */
+struct gone {
+    struct cloud *of;
+    char uid[LIMIT_HUB_UID + 1];
+    uint64_t version;
+};
+
+struct space {
+    struct hub *hub;
+    struct slice ns; /* empty: all */
+    struct source source[SOURCES];
+    uint64_t version; /* workloads up to here are known */
+    uint64_t floor;   /* what changed before is not known in order: a revision below it is answered in full */
+    struct gone gone[LIMIT_HUB_GONE];
+    uint32_t gone_at; /* the oldest: written next */
+};
+
+struct hub_stats {
+    uint64_t syncs, statuses, dropped, refused, conflicts, resyncs;
+};
+
+struct hub {
+    struct hub_options o;
+    struct kube_client *client;
+    struct serve *serve, *metrics;
+    struct now now;
+    struct rng rng;
+    struct map clouds, ids, configs, workloads; /* by "ns/name", deployment id, "ns/name", uid */
+    struct map users, verdicts;                 /* auth.c */
+    uint32_t reviews;                           /* in flight */
+    struct space *spaces;
+    struct call *calls;
+    struct flight *flights; /* call.c: questions to the API server */
+    struct arena event;     /* reset with each event and answer */
+    struct buf body, path;
+    uint64_t questions; /* asked so far */
+    int64_t care_ms;    /* hub_store_care again */
+    struct log_memory said;
+    struct hub_stats stats;
+    bool stopping;
+};
+
+bool hub_store_start(struct hub *h, struct err *e);
+void hub_store_stop(struct hub *h); /* its watches: before the client goes */
+void hub_store_free(struct hub *h);
+struct cloud *hub_store_cloud_by_id(const struct hub *h, struct slice id);
+void hub_store_keep_cloud(struct hub *h, struct jval object); /* of an answer to our own write */
+void hub_store_keep_workload(struct hub *h, struct jval object);
+struct space *hub_store_space(const struct hub *h, struct slice ns); /* NULL: not served */
+void hub_store_care(struct hub *h);
+void cloud_release(struct hub *h, struct cloud *c); /* frees it if nothing is left of it */
+/* Has its operator's call answered if there is something to say: after a change. */
+void cloud_touch(struct cloud *c);
+uint64_t hub_hash(struct jval v); /* of the value: the same for every spelling */
+
+/* ---- resolve.c: compute configs ---- */
+
+/* The config that a workload names. NULL: there is none. */
+const struct config *config_find(const struct hub *h, struct slice ns, struct slice name);
+/* The spec for its operator, in a: the compute config stands in it. */
+struct slice workload_spec(const struct hub *h, const struct workload *w, struct arena *a);
+
+/* ---- calls: call.c ---- */
+
+typedef void call_step(struct call *c);
+
+struct call {
+    struct hub *hub;
+    struct serve_ask *ask; /* NULL: the client has gone */
+    struct call *next, **back;
+    struct arena arena;
+    const char *verb; /* for the audit, and what is asked of the API server */
+    struct slice project, resource, name;
+    struct slice token; /* SHA-256 of it */
+    struct slice user, subject;
+    call_step *then;      /* when the API server has answered all of it */
+    call_step *next_step; /* auth.c: behind the review */
+    uint32_t pending;
+    /* the answer to the last of it, during `then` */
+    const struct kube_answer *answer;
+    /* sync.c */
+    struct cloud *cloud;
+    struct json doc;
+    struct slice instance, lease, version;
+    uint64_t revision; /* that the operator has */
+    struct slice cursor;
+    bool full, want_types, want_nodes;
+    uint32_t tries;
+    bool failed; /* a write did not come through: the operator is to report again */
+    char failure[ERR_TEXT_MAX];
+    int64_t wait_ms;             /* for how long the answer may be held */
+    int64_t until_ms;            /* sync_touch comes again then; 0: not at all */
+    int64_t ahead_ms, listed_ms; /* the operator has a newer revision than we: since when, and when a list was asked for */
+    int64_t since_ms;            /* it is held since then; 0: not yet */
+    struct question *question;   /* whose answer it waits for */
+    struct slice uid;            /* of the workload whose log is asked for */
+    int64_t lines;
+};
+
+void call_begin(struct hub *h, struct serve_ask *q);
+void call_bad(struct hub *h, struct serve_ask *q, int status, const struct err *why);
+void call_gone(struct serve_ask *q);
+int64_t calls_tick(struct hub *h); /* calls whose time has come; returns when the next one's does */
+void calls_free(struct hub *h);
+/* Asks the API server; c->then follows when nothing is pending any more. */
+void call_ask(struct call *c, struct kube_request *r);
+/* The same for one of many: done gets its answer before c->then. c NULL: a write of the hub's own, for which nobody waits. */
+typedef void call_done(struct hub *h, struct call *c, void *about, const struct kube_answer *a);
+void hub_ask(struct hub *h, struct call *c, struct kube_request *r, call_done *done, void *about);
+/* Takes back one that was added to c->pending by hand, so that c->then does not come in the middle of several questions. */
+void call_settle(struct call *c);
+/* Ends the call. */
+void call_answer(struct call *c, int status, struct slice json);
+void call_text(struct call *c, int status, struct slice text);
+struct refusal {
+    int status;
+    const char *code, *remedy;
+    int retry_s; /* 0: no Retry-After */
+};
+void call_refuse(struct call *c, const struct refusal *r, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* What the API server answered instead of 2xx, in our words. */
+void call_refuse_as(struct call *c, const struct kube_answer *a);
+extern const struct refusal refuse_bad, refuse_unknown, refuse_later, refuse_lost;
+/* The path of an object of the hub's resources, in h->path. */
+struct slice hub_path(struct hub *h, const struct kube_resource *r, struct slice ns, struct slice name, struct slice sub);
+
+/* ---- who and whether: auth.c ---- */
+
+/* Goes on with `then` when the token is somebody's, whose name is c->user then; refuses otherwise. */
+void auth_who(struct call *c, call_step *then);
+/* Goes on when that user may c->verb c->resource c->name in c->project; refuses otherwise. */
+void auth_may(struct call *c, call_step *then);
+void auth_free(struct hub *h);
+
+/* ---- what is asked ---- */
+
+void sync_begin(struct call *c); /* sync.c */
+void sync_end(struct call *c);   /* it goes: its cloud forgets it */
+void sync_touch(struct call *c); /* answers it if there is something to say, or its time has come */
+extern const struct refusal refuse_cloud;
+void session_take(struct call *c, call_step *then);  /* session.c: the cloud is this instance's, and what it reports of it is stored */
+void reports_write(struct call *c, call_step *then); /* report.c: statuses */
+/* page.c: the members revision, full, more and workloads of an answer, and whether there is anything to say in them. */
+void page_write(struct call *c, struct jout *w);
+bool page_due(const struct call *c);
+void rest_begin(struct call *c); /* rest.c */
+void logs_begin(struct call *c);
+void figures_write(const struct hub *h, struct buf *b); /* metrics.c */
+/* Writes of the hub's own: c NULL, or the call that waits for them. */
+void finalizer_write(struct hub *h, struct call *c, const struct workload *w, bool add);
+#define HUB_UNRESOLVED "ComputeConfigUnknown"
+void unresolved_write(struct hub *h, const struct workload *w);
+void deployment_id_write(struct hub *h, const struct cloud *c);
+
+struct question {
+    struct question *next;
+    struct cloud *of;
+    struct call *call;
+    char id[24];
+    const char *kind;
+    struct slice uid, token; /* in the call's arena */
+    int64_t lines;
+    bool sent;
+};
+void question_put(struct call *c, struct cloud *of, const char *kind);
+void question_drop(struct question *q);
+/* Those that have not been sent; true: there is one. w NULL: only whether. */
+bool questions_write(struct cloud *c, struct jout *w);
+void question_answered(struct cloud *of, struct jval answer);
+
+#endif

@@ -1,0 +1,81 @@
+/* What the operator of a cloud is asked on behalf of somebody who waits: questions go with the answers of its calls, and are answered in
+ * its next one. They live as long as the call that asks. */
+#include "private.h"
+
+#include <stdio.h>
+
+void question_put(struct call *c, struct cloud *of, const char *kind)
+{
+    static const struct refusal many = {429, "TooManyRequests", "call again later, and less often", 1};
+    struct hub *h = c->hub;
+    struct question **end = &of->questions, *q;
+    uint32_t count = 0;
+    for (; *end; end = &(*end)->next)
+        count++;
+    if (count >= LIMIT_HUB_ANSWERS) {
+        call_refuse(c, &many, "%d questions wait for the operator of cloud %s", LIMIT_HUB_ANSWERS, of->key);
+        return;
+    }
+    q = arena_new(&c->arena, struct question);
+    *q = (struct question){.of = of, .call = c, .kind = kind, .uid = c->uid, .lines = c->lines};
+    snprintf(q->id, sizeof q->id, "q%llu", (unsigned long long)++h->questions);
+    *end = q;
+    c->question = q;
+    c->until_ms = h->now.mono_ms + HUB_QUESTION_MS;
+    cloud_touch(of);
+}
+
+void question_drop(struct question *q)
+{
+    struct question **at = &q->of->questions;
+    while (*at != q)
+        at = &(*at)->next;
+    *at = q->next;
+    q->call->question = NULL;
+}
+
+static void write_question(const struct question *q, struct jout *w)
+{
+    jout_object(w);
+    jout_kstr(w, "id", slice_of(q->id));
+    jout_kstr(w, "kind", slice_of(q->kind));
+    if (!slice_empty(q->token))
+        jout_kstr(w, "token", q->token);
+    if (!slice_empty(q->uid)) {
+        jout_kstr(w, "uid", q->uid);
+        jout_kint(w, "lines", q->lines);
+        jout_kstr(w, "since", SLICE(""));
+    }
+    jout_end(w);
+}
+
+bool questions_write(struct cloud *c, struct jout *w)
+{
+    bool any = false;
+    for (struct question *q = c->questions; q; q = q->next) {
+        if (q->sent)
+            continue;
+        any = true;
+        if (w)
+            write_question(q, w);
+        q->sent = w != NULL;
+    }
+    return any;
+}
+
+void question_answered(struct cloud *of, struct jval answer)
+{
+    static const struct refusal failed = {503, "Unavailable", "see the log of the operator", 5};
+    struct question *q = of->questions;
+    while (q && !json_str_eq(json_get(answer, "id"), slice_of(q->id)))
+        q = q->next;
+    if (!q)
+        return;
+    struct call *c = q->call;
+    struct slice error = json_get_str(answer, "error", &c->arena);
+    question_drop(q);
+    if (slice_empty(error))
+        call_text(c, 200, json_get_str(answer, "text", &c->arena));
+    else
+        call_refuse(c, &failed, "the operator of cloud %s answers: %.*s", of->key, SLICE_ARG(error));
+}

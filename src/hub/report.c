@@ -1,0 +1,235 @@
+/* Workload.status, as operators report it, and the finalizer that keeps a workload until its operator has nothing of it any more. */
+#include "private.h"
+
+#include <stdio.h>
+
+/* One write that a call waits for. */
+struct write {
+    struct slice uid;
+    uint64_t said;
+    bool done;
+};
+
+static void fail(struct call *c, const struct kube_answer *a)
+{
+    if (c->failed)
+        return;
+    c->failed = true;
+    snprintf(c->failure, sizeof c->failure, "%s", a->outcome == KUBE_REFUSED ? a->status.message : a->err.text);
+}
+
+static void keep_answer(struct hub *h, const struct kube_answer *a)
+{
+    struct json doc;
+    if (a->outcome == KUBE_OK && json_parse(&doc, arena_dup(&h->event, a->body), &h->event, NULL))
+        hub_store_keep_workload(h, json_root(&doc));
+}
+
+/* A refusal of this one write (it is gone, it is another of the same name, the status is not what the CRD allows) would come again each
+ * time: it is said and passed over. What concerns all writes makes the operator report again. */
+static void on_write(struct hub *h, struct call *c, void *about, const struct kube_answer *a)
+{
+    const struct write *one = about;
+    struct workload *w = map_get(&h->workloads, one->uid);
+    int code = a->outcome == KUBE_REFUSED ? a->status.code : 0;
+    bool lost = a->outcome != KUBE_OK && code != 404 && code != 409 && code != 422 && code != 400;
+    keep_answer(h, a);
+    if (a->outcome == KUBE_OK) {
+        h->stats.statuses++;
+        w = map_get(&h->workloads, one->uid);
+        if (w)
+            w->said = one->said;
+        if (w && one->done)
+            w->done = true;
+        return;
+    }
+    if (lost || (one->done && code != 404)) {
+        fail(c, a);
+        return;
+    }
+    h->stats.dropped++;
+    if (code != 404 && log_memory_pass(&h->said, hash64(one->uid, (uint64_t)code), h->now))
+        log_warn("a status was refused and is passed over", LF("uid", one->uid), LF("workload", w ? w->name : SLICE_NONE),
+                 LF_CSTR("error", a->status.message));
+}
+
+static void put_text(struct jout *w, const char *key, struct jval v, struct arena *a)
+{
+    struct slice text = json_str(v, a);
+    if (text.ptr)
+        jout_kstr(w, key, text);
+}
+
+static void put_time(struct jout *w, const char *key, struct jval v, struct arena *a)
+{
+    int64_t us;
+    struct slice text = json_str(v, a);
+    if (text.ptr && time_parse(text, &us, NULL))
+        jout_kstr(w, key, text);
+}
+
+/* [{name, url}] is stored as {name: url}; of two with one name the first. */
+static void put_urls(struct jout *w, struct jval urls, struct arena *a)
+{
+    struct jval k, one;
+    struct map names = {0};
+    jout_kobject(w, "urls");
+    for (struct jiter it = json_iter(urls); json_next(&it, &k, &one);) {
+        struct slice name = json_get_str(one, "name", a), url = json_get_str(one, "url", a);
+        if (!name.ptr || !url.ptr || map_get(&names, name))
+            continue;
+        map_put(&names, name, w);
+        jout_key(w, name);
+        jout_str(w, url);
+    }
+    jout_end(w);
+    map_free(&names);
+}
+
+/* The status as its CRD has it replaces the one that is there; in h->body. */
+static void write_status(struct hub *h, struct jval status, struct slice uid, struct arena *a)
+{
+    struct jval objects = json_get(status, "objects");
+    struct jout w;
+    buf_clear(&h->body);
+    buf_printf(&h->body, "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"%.*s\"},{\"op\":\"add\",\"path\":\"/status\",\"value\":",
+               SLICE_ARG(uid));
+    jout_init(&w, &h->body);
+    jout_object(&w);
+    jout_kint(&w, "observedGeneration", json_get_int(status, "generation", 0));
+    put_text(&w, "state", json_get(status, "state"), a);
+    put_text(&w, "reason", json_get(status, "reason"), a);
+    put_text(&w, "message", json_get(status, "message"), a);
+    jout_kint(&w, "attempts", json_get_int(status, "attempts", 0));
+    put_time(&w, "startTime", json_get(status, "startedAt"), a);
+    put_time(&w, "endTime", json_get(status, "endedAt"), a);
+    if (json_type(objects) == JSON_ARRAY)
+        jout_kraw(&w, "objects", json_raw(objects));
+    put_urls(&w, json_get(status, "urls"), a);
+    jout_end(&w);
+    buf_put(&h->body, SLICE("}]"));
+}
+
+static struct kube_request patch(struct hub *h, const struct workload *w, const char *sub, const char *type)
+{
+    return (struct kube_request){.method = SLICE("PATCH"),
+                                 .path = hub_path(h, &hub_workloads, w->ns, w->name, slice_of(sub)),
+                                 .content_type = slice_of(type),
+                                 .body = buf_slice(&h->body)};
+}
+
+static void finalizer_patch(struct hub *h, const struct workload *w, bool add)
+{
+    char version[KUBE_VERSION_TEXT];
+    buf_clear(&h->body);
+    buf_printf(&h->body, "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"%.*s\"},", SLICE_ARG(w->uid));
+    if (add)
+        buf_printf(&h->body,
+                   "{\"op\":\"test\",\"path\":\"/metadata/resourceVersion\",\"value\":\"%.*s\"},{\"op\":\"add\",\"path\":"
+                   "\"/metadata/finalizers%s]",
+                   SLICE_ARG(kube_version_format(w->version, version)),
+                   w->other_finalizers ? "/-\",\"value\":\"" HUB_FINALIZER "\"}" : "\",\"value\":[\"" HUB_FINALIZER "\"]}");
+    else
+        buf_printf(&h->body,
+                   "{\"op\":\"test\",\"path\":\"/metadata/finalizers/%d\",\"value\":\"" HUB_FINALIZER "\"},{\"op\":\"remove\",\"path\":"
+                   "\"/metadata/finalizers/%d\"}]",
+                   w->finalizer, w->finalizer);
+}
+
+static void on_own_write(struct hub *h, struct call *c, void *about, const struct kube_answer *a)
+{
+    (void)c;
+    (void)about;
+    if (a->outcome == KUBE_REFUSED && a->status.code == 403 && log_memory_pass(&h->said, hash64(slice_of(a->status.message), 0), h->now))
+        log_error("the control plane may not write its objects: give its account the role of the installation",
+                  LF_CSTR("error", a->status.message));
+    keep_answer(h, a);
+}
+
+void finalizer_write(struct hub *h, struct call *c, const struct workload *w, bool add)
+{
+    finalizer_patch(h, w, add);
+    struct kube_request r = patch(h, w, "", KUBE_TYPE_JSON_PATCH);
+    if (!c) {
+        hub_ask(h, NULL, &r, on_own_write, NULL);
+        return;
+    }
+    struct write *one = arena_new(&c->arena, struct write);
+    *one = (struct write){.uid = arena_dup(&c->arena, w->uid), .done = true};
+    hub_ask(h, c, &r, on_write, one);
+}
+
+/* Of a workload whose compute config is not there, or is now: that it is said makes a new version. */
+void unresolved_write(struct hub *h, const struct workload *w)
+{
+    char time[TIME_TEXT_MAX];
+    struct jout j;
+    buf_clear(&h->body);
+    jout_init(&j, &h->body);
+    jout_object(&j);
+    jout_kobject(&j, "status");
+    jout_kstr(&j, "state", SLICE("PENDING"));
+    jout_kstr(&j, "reason", w->unresolved && !config_find(h, w->ns, w->config) ? SLICE(HUB_UNRESOLVED) : SLICE(""));
+    jout_kstr(&j, "message",
+              arena_printf(&h->event,
+                           config_find(h, w->ns, w->config) ? "compute config %.*s is there since %.*s"
+                                                            : "there is no compute config %.*s in this project (%.*s): make it",
+                           SLICE_ARG(w->config), SLICE_ARG(time_format(h->now.wall_us, time))));
+    jout_end(&j);
+    jout_end(&j);
+    struct kube_request r = patch(h, w, "status", KUBE_TYPE_MERGE_PATCH);
+    hub_ask(h, NULL, &r, on_own_write, NULL);
+}
+
+void deployment_id_write(struct hub *h, const struct cloud *c)
+{
+    buf_clear(&h->body);
+    buf_printf(&h->body, "{\"status\":{\"deploymentId\":\"%s\"}}", c->id);
+    struct kube_request r = {.method = SLICE("PATCH"),
+                             .path = hub_path(h, &hub_clouds, c->ns, c->name, SLICE("status")),
+                             .content_type = SLICE(KUBE_TYPE_MERGE_PATCH),
+                             .body = buf_slice(&h->body)};
+    hub_ask(h, NULL, &r, NULL, NULL);
+}
+
+/* ---- what a call reports ---- */
+
+static void report(struct call *c, struct jval status)
+{
+    struct hub *h = c->hub;
+    struct arena *a = &c->arena;
+    struct slice uid = json_get_str(status, "uid", a);
+    const struct workload *w = map_get(&h->workloads, uid);
+    bool over = json_str_eq(json_get(status, "state"), SLICE("DELETED"));
+    if (!w || w->of != c->cloud) {
+        h->stats.dropped++;
+        return;
+    }
+    if (over && w->deleting) {
+        if (w->finalizer >= 0)
+            finalizer_write(h, c, w, false);
+        return;
+    }
+    if (json_get_int(status, "generation", 0) < w->observed)
+        return;
+    write_status(h, status, w->uid, a);
+    uint64_t said = hash64(buf_slice(&h->body), 1);
+    if (said == w->said)
+        return;
+    struct write *one = arena_new(a, struct write);
+    *one = (struct write){.uid = arena_dup(a, uid), .said = said};
+    struct kube_request r = patch(h, w, "status", KUBE_TYPE_JSON_PATCH);
+    hub_ask(h, c, &r, on_write, one);
+}
+
+void reports_write(struct call *c, call_step *then)
+{
+    struct jval k, one, body = json_root(&c->doc);
+    c->then = then;
+    c->pending++;
+    for (struct jiter it = json_iter(json_get(body, "statuses")); json_next(&it, &k, &one);)
+        report(c, one);
+    for (struct jiter it = json_iter(json_get(body, "answers")); json_next(&it, &k, &one);)
+        question_answered(c->cloud, one);
+    call_settle(c);
+}

@@ -1,0 +1,85 @@
+/* Objects for people: the API server's own answers, in our errors. The hub's account reads and writes; whether the caller may was asked
+ * before. */
+#include "private.h"
+
+#include <stdio.h>
+
+static const struct kube_resource *resource_of(const struct call *c)
+{
+    static const struct kube_resource *const all[] = {&hub_clouds, &hub_configs, &hub_workloads};
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        if (slice_eq(c->resource, all[i]->plural))
+            return all[i];
+    fatal("no resource %.*s", SLICE_ARG(c->resource));
+}
+
+static void pass_on(struct call *c)
+{
+    const struct kube_answer *a = c->answer;
+    if (a->outcome != KUBE_OK) {
+        call_refuse_as(c, a);
+        return;
+    }
+    call_answer(c, a->status.code, a->body);
+}
+
+static void ask(struct call *c)
+{
+    static const char *const queries[] = {"limit", "continue", "labelSelector"};
+    struct hub *h = c->hub;
+    const struct http_reader *head = c->ask->head;
+    bool body = slice_eq(head->method, SLICE("POST")) || slice_eq(head->method, SLICE("PUT"));
+    bool list = strcmp(c->verb, "list") == 0;
+    hub_path(h, resource_of(c), c->project, c->name, SLICE_NONE);
+    for (size_t i = 0; i < COUNT_OF(queries) && list; i++) {
+        struct slice text, value = http_query_get(head->target, slice_of(queries[i]));
+        if (value.ptr && http_query_decode(value, &c->arena, &text))
+            kube_query(&h->path, queries[i], text);
+    }
+    struct kube_request r = {.method = head->method,
+                             .path = buf_slice(&h->path),
+                             .content_type = body ? SLICE(KUBE_TYPE_JSON) : SLICE_NONE,
+                             .body = body ? c->ask->body : SLICE_NONE,
+                             .again = slice_eq(head->method, SLICE("GET"))};
+    c->then = pass_on;
+    call_ask(c, &r);
+}
+
+void rest_begin(struct call *c)
+{
+    if (!hub_store_space(c->hub, c->project))
+        call_refuse(c, &refuse_unknown, "project %.*s is not served by this control plane", SLICE_ARG(c->project));
+    else
+        auth_may(c, ask);
+}
+
+/* ---- logs ---- */
+
+static void ask_log(struct call *c)
+{
+    struct hub *h = c->hub;
+    struct workload *w = NULL;
+    struct slice text = http_query_get(c->ask->head->target, SLICE("lines"));
+    int64_t lines = 200;
+    for (uint32_t i = 0; (w = map_next(&h->workloads, &i)) != NULL;)
+        if (slice_eq(w->ns, c->project) && slice_eq(w->name, c->name))
+            break;
+    if (text.ptr && (!slice_int(text, &lines) || lines < 1 || lines > LIMIT_HUB_LOG_LINES)) {
+        call_refuse(c, &refuse_bad, "lines is a number from 1 to %d", LIMIT_HUB_LOG_LINES);
+        return;
+    }
+    if (!w) {
+        call_refuse(c, &refuse_unknown, "there is no workload %.*s in project %.*s", SLICE_ARG(c->name), SLICE_ARG(c->project));
+        return;
+    }
+    c->cloud = w->of;
+    w->of->calls++;
+    c->uid = arena_dup(&c->arena, w->uid);
+    c->lines = lines;
+    question_put(c, w->of, "logTail");
+}
+
+void logs_begin(struct call *c)
+{
+    auth_may(c, ask_log);
+}

@@ -1,0 +1,220 @@
+/* Cloud.status: which instance of an operator holds the cloud, and what it reports of it. The session is taken and renewed by a write that
+ * only the version of the object that was looked at allows, so two replicas never give one cloud to two instances. */
+#include "private.h"
+
+enum { TRIES = 4 };
+
+static bool is(const char *text, struct slice s)
+{
+    return slice_eq(slice_of(text), s);
+}
+
+static bool is_ours(const struct call *c)
+{
+    return is(c->cloud->session.instance, c->instance);
+}
+
+static bool is_free(const struct call *c)
+{
+    const struct session *s = &c->cloud->session;
+    return s->expiry_us <= c->hub->now.wall_us || is_ours(c) || (!slice_empty(c->lease) && is(s->lease, c->lease));
+}
+
+/* ---- what is reported ---- */
+
+static const char *status_word(struct jval state)
+{
+    static const struct {
+        const char *state, *status;
+    } words[] = {{"OK", "PASSED"}, {"WARN", "WARNING"}, {"ERROR", "FAILED"}, {"SKIPPED", "SKIPPED"}};
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (json_str_eq(state, slice_of(words[i].state)))
+            return words[i].status;
+    return "UNKNOWN";
+}
+
+static struct slice components(struct jval health, bool *healthy, struct arena *a)
+{
+    struct buf b;
+    struct jout w;
+    struct jval k, one;
+    *healthy = true;
+    buf_init(&b, LIMIT_HUB_BODY);
+    jout_init(&w, &b);
+    jout_array(&w);
+    for (struct jiter it = json_iter(json_get(health, "components")); json_next(&it, &k, &one);) {
+        const char *word = status_word(json_get(one, "state"));
+        *healthy &= strcmp(word, "FAILED") != 0;
+        jout_object(&w);
+        jout_kstr(&w, "name", json_get_str(one, "name", a));
+        jout_kstr(&w, "status", slice_of(word));
+        jout_kstr(&w, "reason", json_get_str(one, "reason", a));
+        jout_kstr(&w, "details", json_get_str(one, "message", a));
+        jout_end(&w);
+    }
+    jout_end(&w);
+    struct slice out = arena_dup(a, buf_slice(&b));
+    buf_free(&b);
+    return out;
+}
+
+/* A list with a hash: it is written when it came with its items, and asked for when its hash is another than the one that is stored. */
+static bool write_list(struct jout *w, struct jval list, const char *name, const char *stored, bool *wanted, struct arena *a)
+{
+    struct slice hash = json_get_str(list, "hash", a);
+    struct jval items = json_get(list, "items");
+    *wanted = false;
+    if (slice_empty(hash) || hash.len > LIMIT_HUB_HASH || is(stored, hash))
+        return false;
+    *wanted = json_type(items) != JSON_ARRAY;
+    if (*wanted)
+        return false;
+    jout_kobject(w, name);
+    jout_kstr(w, "hash", hash);
+    jout_kint(w, "count", (int64_t)json_len(items));
+    jout_kraw(w, "items", json_raw(items));
+    jout_end(w);
+    return true;
+}
+
+/* The same components have the same hash, whoever has written them down. */
+static uint64_t hash_of(struct slice list, struct arena *a)
+{
+    struct json doc;
+    return json_parse(&doc, list, a, NULL) ? hub_hash(json_root(&doc)) : 0;
+}
+
+/* Members of the status that have changed. Returns whether there are any. */
+static bool write_report(struct call *c, struct jout *w)
+{
+    struct jval body = json_root(&c->doc), health = json_get(body, "health");
+    const struct cloud *cloud = c->cloud;
+    bool healthy, news = false;
+    struct slice list = components(health, &healthy, &c->arena);
+    if (json_there(health) && hash_of(list, &c->arena) != cloud->health) {
+        jout_kstr(w, "health", healthy ? SLICE("HEALTHY") : SLICE("UNHEALTHY"));
+        jout_kraw(w, "components", list);
+        jout_kraw(w, "checkedTime", json_raw(json_get(health, "checkedAt")));
+        news = true;
+    }
+    news |= write_list(w, json_get(body, "instanceTypes"), "instanceTypes", cloud->types, &c->want_types, &c->arena);
+    news |= write_list(w, json_get(body, "nodes"), "nodes", cloud->nodes, &c->want_nodes, &c->arena);
+    return news;
+}
+
+/* ---- the write ---- */
+
+static void write_session(struct call *c, struct jout *w)
+{
+    const struct session *s = &c->cloud->session;
+    const struct hub *h = c->hub;
+    char time[TIME_TEXT_MAX];
+    bool same = is_ours(c) && s->since_us;
+    jout_kobject(w, "session");
+    jout_kstr(w, "instance", c->instance);
+    jout_kstr(w, "lease", c->lease);
+    jout_kstr(w, "replica", h->o.replica);
+    jout_kstr(w, "since", time_format(same ? s->since_us : h->now.wall_us, time));
+    jout_kstr(w, "expiryTime", time_format(h->now.wall_us + HUB_SESSION_MS * INT64_C(1000), time));
+    jout_end(w);
+    jout_kstr(w, "lastContactTime", time_format(h->now.wall_us, time));
+    jout_kstr(w, "operatorVersion", c->version);
+    jout_kstr(w, "deploymentId", slice_of(c->cloud->id));
+}
+
+/* The whole patch, in h->body. False: there is nothing to write. */
+static bool write_patch(struct call *c)
+{
+    struct hub *h = c->hub;
+    const struct cloud *cloud = c->cloud;
+    char version[KUBE_VERSION_TEXT];
+    struct jout w;
+    bool renew = !is_ours(c) || cloud->session.expiry_us - h->now.wall_us < HUB_RENEW_MS * INT64_C(1000);
+    buf_clear(&h->body);
+    jout_init(&w, &h->body);
+    jout_object(&w);
+    jout_kobject(&w, "metadata");
+    jout_kstr(&w, "resourceVersion", kube_version_format(cloud->version, version));
+    jout_end(&w);
+    jout_kobject(&w, "status");
+    bool news = write_report(c, &w);
+    if (renew || news)
+        write_session(c, &w);
+    jout_end(&w);
+    jout_end(&w);
+    return renew || news;
+}
+
+static void session_look(struct call *c);
+
+static bool keep_answer(struct call *c)
+{
+    struct arena *a = &c->hub->event;
+    struct json doc;
+    bool read = c->answer->outcome == KUBE_OK && json_parse(&doc, arena_dup(a, c->answer->body), a, NULL);
+    if (read)
+        hub_store_keep_cloud(c->hub, json_root(&doc));
+    return read;
+}
+
+static void on_read(struct call *c)
+{
+    if (keep_answer(c))
+        session_look(c);
+    else
+        call_refuse_as(c, c->answer);
+}
+
+static void on_written(struct call *c)
+{
+    struct hub *h = c->hub;
+    const struct kube_answer *a = c->answer;
+    if (keep_answer(c)) {
+        c->next_step(c);
+    } else if (a->outcome == KUBE_REFUSED && a->status.code == 409 && c->tries++ < TRIES) {
+        struct kube_request r = {
+            .method = SLICE("GET"), .path = hub_path(h, &hub_clouds, c->cloud->ns, c->cloud->name, SLICE_NONE), .again = true};
+        h->stats.conflicts++;
+        c->then = on_read;
+        call_ask(c, &r);
+    } else if (a->outcome == KUBE_REFUSED && a->status.code == 404) {
+        call_refuse(c, &refuse_cloud, "cloud %s was deleted", c->cloud->key);
+    } else {
+        call_refuse(c, &refuse_lost, "the status of cloud %s cannot be written: %s", c->cloud->key,
+                    a->outcome == KUBE_REFUSED ? a->status.message : a->err.text);
+    }
+}
+
+static void session_look(struct call *c)
+{
+    static const struct refusal held = {409, "CloudInUse", "stop the other operator, or give this one a cloud of its own", 0};
+    struct hub *h = c->hub;
+    const struct session *s = &c->cloud->session;
+    if (!is_free(c)) {
+        int64_t left = (s->expiry_us - h->now.wall_us + 999999) / 1000000;
+        struct refusal r = held;
+        r.retry_s = (int)left;
+        call_refuse(c, &r, "cloud %.*s in project %.*s is held by instance %s for another %d s", SLICE_ARG(c->cloud->name),
+                    SLICE_ARG(c->cloud->ns), s->instance, (int)left);
+        return;
+    }
+    if (!is_ours(c))
+        log_info("an operator takes its cloud", LF_CSTR("cloud", c->cloud->key), LF("instance", c->instance), LF("user", c->user),
+                 LF_CSTR("before", s->instance));
+    if (!write_patch(c)) {
+        c->next_step(c);
+        return;
+    }
+    struct kube_request r = {.method = SLICE("PATCH"),
+                             .path = hub_path(h, &hub_clouds, c->cloud->ns, c->cloud->name, SLICE("status")),
+                             .content_type = SLICE(KUBE_TYPE_MERGE_PATCH),
+                             .body = buf_slice(&h->body)};
+    c->then = on_written;
+    call_ask(c, &r);
+}
+
+void session_take(struct call *c, call_step *then)
+{
+    c->next_step = then;
+    session_look(c);
+}

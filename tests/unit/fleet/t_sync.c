@@ -1,0 +1,335 @@
+/* POST /v1/sync against the model API server: what an operator is told, what it reports, who holds a cloud. */
+#include "hubworld.h"
+
+static void test_first(void)
+{
+    struct hubworld h;
+    test_case("a cloud gets its deployment id, a workload its finalizer, and the operator the workload");
+    start(&h);
+    make_cloud(&h, "edge");
+    make_job(&h, "train", "edge", "");
+    CHECK_INT(field(&h, "clouds", "edge", "status.deploymentId").len, HUB_DEPLOYMENT_ID);
+    CHECK_STR(json_str(json_at(json_get(object_of(&h, "workloads", "train"), "metadata.finalizers"), 0), &h.w.arena), HUB_FINALIZER);
+    struct client *c = client_new(&h);
+    CHECK_INT(sync_ask(c, "edge", "one", "", ""), 200);
+    CHECK(json_get_bool(json_root(&h.doc), "full", false) && !json_get_bool(json_root(&h.doc), "more", true));
+    CHECK_INT(workloads(&h), 1);
+    CHECK_STR(json_get_str(workload_at(&h, 0), "name", &h.w.arena), "train");
+    CHECK_STR(json_get_str(workload_at(&h, 0), "project", &h.w.arena), "n");
+    CHECK_STR(json_get_str(workload_at(&h, 0), "spec.job.entrypoint", &h.w.arena), "python main.py");
+    CHECK_INT(json_get_int(workload_at(&h, 0), "generation", 0), 1);
+    CHECK_STR(field(&h, "clouds", "edge", "status.session.instance"), "one");
+    CHECK_STR(field(&h, "clouds", "edge", "status.session.replica"), "hub-1");
+    CHECK_STR(field(&h, "clouds", "edge", "status.operatorVersion"), "0.1.0");
+
+    test_case("nothing is new: the answer is held for 25 s");
+    const char *known = revision(&h);
+    sync_send(c, "edge", "one", known, "");
+    run(&h, 24 * 1000);
+    CHECK_INT(answer(c), 0);
+    run(&h, 2000);
+    CHECK_INT(answer(c), 200);
+    CHECK_INT(workloads(&h), 0);
+    CHECK(!json_get_bool(json_root(&h.doc), "full", true));
+
+    test_case("a held answer goes out with the workload that is made meanwhile");
+    sync_send(c, "edge", "one", revision(&h), "");
+    run(&h, 5000);
+    CHECK_INT(answer(c), 0);
+    make_job(&h, "next", "edge", "");
+    CHECK_INT(answer(c), 200);
+    CHECK_INT(workloads(&h), 1);
+    CHECK_STR(json_get_str(workload_at(&h, 0), "name", &h.w.arena), "next");
+    finish(&h);
+}
+
+static void test_report(void)
+{
+    struct hubworld h;
+    start(&h);
+    make_cloud(&h, "edge");
+    make_job(&h, "train", "edge", "");
+    struct client *c = client_new(&h);
+    CHECK_INT(sync_ask(c, "edge", "one", "", ""), 200);
+    struct slice uid = json_get_str(workload_at(&h, 0), "uid", &h.w.arena);
+    const char *known = revision(&h);
+    test_case("a status is stored, and does not come back as news");
+    const char *running =
+        arena_printf(
+            &h.w.arena,
+            ",\"wait\":0,\"statuses\":[{\"uid\":\"%.*s\",\"generation\":1,\"state\":\"RUNNING\",\"attempts\":1,\"startedAt\":"
+            "\"2026-11-25T10:01:02Z\",\"objects\":[{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayJob\",\"name\":\"train\"}],\"urls\":"
+            "[{\"name\":\"dashboard\",\"url\":\"http://x\"}]}]",
+            SLICE_ARG(uid))
+            .ptr;
+    CHECK_INT(sync_ask(c, "edge", "one", known, running), 200);
+    CHECK_INT(workloads(&h), 0);
+    CHECK_STR(field(&h, "workloads", "train", "status.state"), "RUNNING");
+    CHECK_STR(field(&h, "workloads", "train", "status.startTime"), "2026-11-25T10:01:02Z");
+    CHECK_STR(field(&h, "workloads", "train", "status.urls.dashboard"), "http://x");
+    CHECK_INT(json_get_int(object_of(&h, "workloads", "train"), "status.observedGeneration", 0), 1);
+    test_case("the same once more writes nothing");
+    uint64_t before = apiserver_revision(h.w.server);
+    CHECK_INT(sync_ask(c, "edge", "one", known, running), 200);
+    CHECK_INT(apiserver_revision(h.w.server), before);
+    test_case("health, instance types and nodes are stored with the cloud; a hash that is not known is asked for");
+    CHECK_INT(sync_ask(c, "edge", "one", known,
+                       ",\"instanceTypes\":{\"hash\":\"a1\"},\"nodes\":{\"hash\":\"b1\",\"items\":[{\"name\":\"n1\"}]},\"health\":{"
+                       "\"checkedAt\":\"2026-11-25T10:00:00Z\",\"components\":[{\"name\":\"X\",\"state\":\"ERROR\",\"message\":\"no\"}]}"),
+              200);
+    CHECK_INT(json_len(json_get(json_root(&h.doc), "wants")), 1);
+    CHECK_STR(json_str(json_at(json_get(json_root(&h.doc), "wants"), 0), &h.w.arena), "instanceTypes");
+    CHECK_STR(field(&h, "clouds", "edge", "status.nodes.hash"), "b1");
+    CHECK_STR(field(&h, "clouds", "edge", "status.health"), "UNHEALTHY");
+    CHECK_STR(json_get_str(json_at(json_get(object_of(&h, "clouds", "edge"), "status.components"), 0), "status", &h.w.arena), "FAILED");
+    before = apiserver_revision(h.w.server);
+    CHECK_INT(sync_ask(c, "edge", "one", known,
+                       ",\"wait\":0,\"nodes\":{\"hash\":\"b1\"},\"health\":{"
+                       "\"checkedAt\":\"2026-11-25T10:05:00Z\",\"components\":[{\"name\":\"X\",\"state\":\"ERROR\",\"message\":\"no\"}]}"),
+              200);
+    CHECK_INT(apiserver_revision(h.w.server), before);
+    finish(&h);
+}
+
+static void test_deletion(void)
+{
+    struct hubworld h;
+    start(&h);
+    make_cloud(&h, "edge");
+    make_job(&h, "train", "edge", "");
+    struct client *c = client_new(&h);
+    CHECK_INT(sync_ask(c, "edge", "one", "", ""), 200);
+    struct slice uid = json_get_str(workload_at(&h, 0), "uid", &h.w.arena);
+    const char *known = revision(&h);
+    test_case("a deleted workload stays until the operator has nothing of it any more");
+    sync_send(c, "edge", "one", known, "");
+    run(&h, 100);
+    CHECK_INT(world_call(&h.w, "DELETE", path_of(&h, "workloads", "train").ptr, "application/json", SLICE("{}")), 200);
+    run(&h, 100);
+    CHECK_INT(answer(c), 200);
+    CHECK(workloads(&h) == 1 && json_get_bool(workload_at(&h, 0), "delete", false));
+    CHECK(json_there(object_of(&h, "workloads", "train")));
+    known = revision(&h);
+    const char *gone =
+        arena_printf(&h.w.arena, ",\"wait\":0,\"statuses\":[{\"uid\":\"%.*s\",\"generation\":1,\"state\":\"DELETED\"}]", SLICE_ARG(uid))
+            .ptr;
+    CHECK_INT(sync_ask(c, "edge", "one", known, gone), 200);
+    CHECK(!json_there(object_of(&h, "workloads", "train")));
+    CHECK_INT(sync_ask(c, "edge", "one", known, ",\"wait\":0"), 200);
+    CHECK_INT(workloads(&h), 0);
+    finish(&h);
+}
+
+static void test_session(void)
+{
+    struct hubworld h;
+    start(&h);
+    make_cloud(&h, "edge");
+    struct client *a = client_new(&h), *b = client_new(&h);
+    test_case("a second instance gets 409 with the holder's name");
+    CHECK_INT(sync_ask(a, "edge", "one", "", ",\"lease\":\"l\""), 200);
+    CHECK_INT(sync_ask(b, "edge", "two", "", ""), 409);
+    CHECK_STR(said(&h, "error.code"), "CloudInUse");
+    CHECK(slice_has(said(&h, "error.message"), "instance one"));
+    test_case("but not if it took over by the same lease");
+    CHECK_INT(sync_ask(b, "edge", "two", "", ",\"lease\":\"l\""), 200);
+    CHECK_INT(sync_ask(a, "edge", "three", "", ",\"lease\":\"k\""), 409);
+    test_case("and when the holder has not called for a minute");
+    run(&h, HUB_SESSION_MS);
+    CHECK_INT(sync_ask(a, "edge", "three", "", ",\"lease\":\"k\""), 200);
+    test_case("an instance that calls keeps its cloud");
+    for (int i = 0; i < 6; i++) {
+        run(&h, 24 * 1000);
+        CHECK_INT(sync_ask(a, "edge", "three", "", ",\"lease\":\"k\",\"wait\":0"), 200);
+    }
+    CHECK_INT(sync_ask(b, "edge", "two", "", ""), 409);
+    finish(&h);
+}
+
+static void test_refused(void)
+{
+    static const struct {
+        const char *token, *body;
+        int status;
+        const char *code;
+    } cases[] = {
+        {"", "{}", 401, "Unauthorized"},
+        {"bad", "{}", 401, "Unauthorized"},
+        {"operator", "", 400, "BadRequest"},
+        {"operator", "{", 400, "BadRequest"},
+        {"operator", "[]", 400, "BadRequest"},
+        {"operator", "{}", 400, "BadRequest"},
+        {"operator", "{\"protocol\":\"1\"}", 400, "BadRequest"},
+        {"operator", "{\"protocol\":3,\"cloud\":\"x\",\"instance\":\"i\"}", 422, "ProtocolUnsupported"},
+        {"operator", "{\"protocol\":1,\"cloud\":\"x\",\"instance\":\"\"}", 400, "BadRequest"},
+        {"operator", "{\"protocol\":1,\"cloud\":\"x\",\"instance\":\"i\"}", 404, "CloudUnknown"},
+        {"operator", "{\"protocol\":1,\"cloud\":7,\"instance\":\"i\"}", 400, "BadRequest"},
+        {"operator", "{\"protocol\":1,\"cloud\":\"x\",\"instance\":\"i\",\"statuses\":{}}", 400, "BadRequest"},
+        {"operator", "{\"protocol\":2,\"cloud\":\"x\",\"instance\":\"i\",\"later\":[1]}", 404, "CloudUnknown"},
+    };
+    struct hubworld h;
+    start(&h);
+    make_cloud(&h, "edge");
+    struct client *c = client_new(&h);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("refused: %s %s", cases[i].token, cases[i].body);
+        CHECK_INT(ask(c, "POST", "/v1/sync", cases[i].token, cases[i].body), cases[i].status);
+        CHECK_STR(said(&h, "error.code"), cases[i].code);
+        CHECK(!slice_empty(said(&h, "error.message")) && !slice_empty(said(&h, "error.remedy")));
+    }
+    test_case("a token without the right");
+    struct slice body = arena_printf(&h.w.arena, "{\"protocol\":1,\"cloud\":\"%.*s\",\"instance\":\"i\"}",
+                                     SLICE_ARG(field(&h, "clouds", "edge", "status.deploymentId")));
+    CHECK_INT(ask(c, "POST", "/v1/sync", "nobody", body.ptr), 403);
+    CHECK(slice_has(said(&h, "error.message"), "sync clouds.mobula.dev edge in project n"));
+    test_case("no path, no method, no JSON");
+    CHECK_INT(ask(c, "GET", "/v1/nothing", "operator", NULL), 404);
+    CHECK_INT(ask(c, "GET", "/v1/sync", "operator", NULL), 405);
+    CHECK_INT(ask(c, "GET", "/v1/projects/n/secrets", "operator", NULL), 404);
+    CHECK_INT(ask(c, "GET", "/v1/projects/n/workloads/..%2f..%2fsecrets", "operator", NULL), 404);
+    CHECK_INT(ask(c, "GET", "/healthz", "", NULL), 200);
+    CHECK_INT(ask(c, "GET", "/readyz", "", NULL), 200);
+    finish(&h);
+}
+
+/* How many calls it takes to get everything, and how many workloads came. */
+static void fetch(struct client *c, const char *cloud, uint32_t *calls, uint32_t *count)
+{
+    struct hubworld *h = c->of;
+    const char *known = "";
+    *calls = *count = 0;
+    do {
+        if (!CHECK_INT(sync_ask(c, cloud, "one", known, ",\"wait\":0"), 200))
+            return;
+        CHECK(json_get_bool(json_root(&h->doc), "full", false));
+        ++*calls;
+        *count += (uint32_t)workloads(h);
+        known = revision(h);
+    } while (json_get_bool(json_root(&h->doc), "more", false));
+}
+
+static void test_pages(void)
+{
+    enum { JOBS = 7, BIG = 200 * KIB };
+    struct hubworld h;
+    uint32_t calls, count;
+    test_case("a full answer in pages");
+    start(&h);
+    make_cloud(&h, "edge");
+    char *big = arena_alloc(&h.w.arena, BIG + 1);
+    memset(big, 'x', BIG);
+    for (int i = 0; i < JOBS; i++)
+        make(&h, "Workload", "workloads", arena_printf(&h.w.arena, "j%d", i).ptr,
+             arena_printf(&h.w.arena, "{\"cloud\":\"edge\",\"cluster\":{},\"computeConfig\":{\"inline\":{\"x\":\"%s\"}}}", big).ptr);
+    struct client *c = client_new(&h);
+    fetch(c, "edge", &calls, &count);
+    CHECK_INT(count, JOBS);
+    CHECK(calls >= 2 && calls <= JOBS);
+    test_case("changes that do not fit one answer come in the next");
+    const char *known = revision(&h);
+    for (int i = 0; i < JOBS; i++)
+        CHECK_INT(world_call(&h.w, "PATCH", path_of(&h, "workloads", arena_printf(&h.w.arena, "j%d", i).ptr).ptr,
+                             "application/merge-patch+json", SLICE("{\"spec\":{\"terminate\":true}}")),
+                  200);
+    run(&h, 500);
+    bool more = true;
+    for (calls = count = 0; more && calls < 10; calls++) {
+        CHECK_INT(sync_ask(c, "edge", "one", known, ",\"wait\":0"), 200);
+        CHECK(!json_get_bool(json_root(&h.doc), "full", true));
+        count += (uint32_t)workloads(&h);
+        known = revision(&h);
+        more = json_get_bool(json_root(&h.doc), "more", false);
+    }
+    CHECK_INT(count, JOBS);
+    CHECK(calls >= 2);
+    finish(&h);
+}
+
+/* A call whose revision the new hub has not seen in the order of its changes is answered in full, at once. */
+static void test_restart(void)
+{
+    struct hubworld h;
+    start(&h);
+    make_cloud(&h, "edge");
+    make_job(&h, "train", "edge", "");
+    struct client *c = client_new(&h);
+    CHECK_INT(sync_ask(c, "edge", "one", "", ""), 200);
+    const char *known = revision(&h);
+    test_case("another hub does not know what changed when: all is sent, and nothing is lost");
+    hub_down(&h);
+    CHECK_INT(world_call(&h.w, "DELETE", path_of(&h, "workloads", "train").ptr, "application/json", SLICE("{}")), 200);
+    hub_up(&h);
+    run(&h, 1000);
+    make_job(&h, "next", "edge", "");
+    c = client_new(&h);
+    CHECK_INT(sync_ask(c, "edge", "one", known, ""), 200);
+    CHECK(json_get_bool(json_root(&h.doc), "full", false));
+    CHECK_INT(workloads(&h), 2);
+    test_case("a revision that no store has known is answered in full as well");
+    sync_send(c, "edge", "one", "999999", "");
+    run(&h, 1000);
+    CHECK_INT(answer(c), 0);
+    run(&h, HUB_CATCH_UP_MS);
+    CHECK_INT(answer(c), 200);
+    CHECK(json_get_bool(json_root(&h.doc), "full", false) && workloads(&h) == 2);
+    finish(&h);
+}
+
+static void test_objects(void)
+{
+    struct hubworld h;
+    start(&h);
+    make_cloud(&h, "edge");
+    struct client *c = client_new(&h), *o = client_new(&h);
+    test_case("a compute config that comes after the workload that names it");
+    make_job(&h, "train", "edge", ",\"computeConfig\":{\"name\":\"small\"}");
+    CHECK_STR(field(&h, "workloads", "train", "status.reason"), "ComputeConfigUnknown");
+    CHECK_INT(sync_ask(o, "edge", "one", "", ""), 200);
+    CHECK_INT(workloads(&h), 0);
+    sync_send(o, "edge", "one", revision(&h), "");
+    make(&h, "ComputeConfig", "computeconfigs", "small-v2", "{\"zones\":[\"a\"]}");
+    CHECK_INT(answer(o), 200);
+    CHECK_STR(json_str(json_at(json_get(workload_at(&h, 0), "spec.computeConfig.inline.zones"), 0), &h.w.arena), "a");
+    CHECK(!json_there(json_get(workload_at(&h, 0), "spec.computeConfig.name")));
+    test_case("objects by the hub");
+    CHECK_INT(ask(c, "POST", "/v1/projects/n/workloads", "ann",
+                  "{\"apiVersion\":\"mobula.dev/"
+                  "v1\",\"kind\":\"Workload\",\"metadata\":{\"name\":\"w\"},\"spec\":{\"cloud\":\"edge\",\"cluster\":{}}}"),
+              201);
+    CHECK_INT(ask(c, "GET", "/v1/projects/n/workloads/w", "ann", NULL), 200);
+    CHECK_STR(said(&h, "metadata.name"), "w");
+    CHECK_INT(ask(c, "GET", "/v1/projects/n/workloads?limit=1", "ann", NULL), 200);
+    CHECK_INT(json_len(json_get(json_root(&h.doc), "items")), 1);
+    CHECK_INT(ask(c, "GET", "/v1/projects/n/workloads/none", "ann", NULL), 404);
+    CHECK_INT(ask(c, "GET", "/v1/projects/n/workloads", "nobody", NULL), 403);
+    CHECK_INT(ask(c, "GET", "/v1/projects/other/workloads", "ann", NULL), 404);
+    test_case("a log comes from the operator of the cloud");
+    sync_send(o, "edge", "one", revision(&h), ",\"wait\":0");
+    run(&h, 100);
+    CHECK_INT(answer(o), 200);
+    sync_send(o, "edge", "one", revision(&h), "");
+    send(c, "GET", "/v1/projects/n/workloads/w/logs?lines=7", "ann", SLICE_NONE);
+    run(&h, 100);
+    CHECK_INT(answer(o), 200);
+    struct jval q = json_at(json_get(json_root(&h.doc), "questions"), 0);
+    CHECK(json_str_eq(json_get(q, "kind"), SLICE("logTail")) && json_get_int(q, "lines", 0) == 7);
+    struct slice reply = arena_printf(&h.w.arena, ",\"wait\":0,\"answers\":[{\"id\":\"%.*s\",\"kind\":\"logTail\",\"text\":\"hello\"}]",
+                                      SLICE_ARG(json_get_str(q, "id", &h.w.arena)));
+    CHECK_INT(sync_ask(o, "edge", "one", "", reply.ptr), 200);
+    CHECK(slice_ends(buf_slice(&c->out), SLICE("\r\n\r\nhello")));
+    finish(&h);
+}
+
+int main(void)
+{
+    log_global = (struct log){.level = LOG_ERROR, .fd = 1};
+    test_first();
+    test_report();
+    test_session();
+    test_refused();
+    test_pages();
+    test_deletion();
+    test_restart();
+    test_objects();
+    return test_done();
+}
