@@ -119,8 +119,7 @@ bool hub_store_start(struct hub *h, struct err *e);
 void hub_store_stop(struct hub *h); /* its watches: before the client goes */
 void hub_store_free(struct hub *h);
 struct cloud *hub_store_cloud_by_id(const struct hub *h, struct slice id);
-void hub_store_keep_cloud(struct hub *h, struct jval object); /* of an answer to our own write */
-void hub_store_keep_workload(struct hub *h, struct jval object);
+void hub_store_keep_cloud(struct hub *h, struct jval object);        /* of an answer to our own write */
 struct space *hub_store_space(const struct hub *h, struct slice ns); /* NULL: not served */
 void hub_store_care(struct hub *h);
 void cloud_release(struct hub *h, struct cloud *c); /* frees it if nothing is left of it */

@@ -1,4 +1,5 @@
-/* Workload.status, as operators report it, and the finalizer that keeps a workload until its operator has nothing of it any more. */
+/* Workload.status, as operators report it, and the finalizer that keeps a workload until its operator has nothing of it any more. What is
+ * written is taken from the watch: an answer may be newer than what the watch has shown, and revisions are the watch's. */
 #include "private.h"
 
 #include <stdio.h>
@@ -18,13 +19,6 @@ static void fail(struct call *c, const struct kube_answer *a)
     snprintf(c->failure, sizeof c->failure, "%s", a->outcome == KUBE_REFUSED ? a->status.message : a->err.text);
 }
 
-static void keep_answer(struct hub *h, const struct kube_answer *a)
-{
-    struct json doc;
-    if (a->outcome == KUBE_OK && json_parse(&doc, arena_dup(&h->event, a->body), &h->event, NULL))
-        hub_store_keep_workload(h, json_root(&doc));
-}
-
 /* A refusal of this one write (it is gone, it is another of the same name, the status is not what the CRD allows) would come again each
  * time: it is said and passed over. What concerns all writes makes the operator report again. */
 static void on_write(struct hub *h, struct call *c, void *about, const struct kube_answer *a)
@@ -33,10 +27,8 @@ static void on_write(struct hub *h, struct call *c, void *about, const struct ku
     struct workload *w = map_get(&h->workloads, one->uid);
     int code = a->outcome == KUBE_REFUSED ? a->status.code : 0;
     bool lost = a->outcome != KUBE_OK && code != 404 && code != 409 && code != 422 && code != 400;
-    keep_answer(h, a);
     if (a->outcome == KUBE_OK) {
         h->stats.statuses++;
-        w = map_get(&h->workloads, one->uid);
         if (w)
             w->said = one->said;
         if (w && one->done)
@@ -68,28 +60,15 @@ static void put_time(struct jout *w, const char *key, struct jval v, struct aren
         jout_kstr(w, key, text);
 }
 
-/* [{name, url}] is stored as {name: url}; of two with one name the first. */
-static void put_urls(struct jout *w, struct jval urls, struct arena *a)
+static void put_list(struct jout *w, const char *key, struct jval v)
 {
-    struct jval k, one;
-    struct map names = {0};
-    jout_kobject(w, "urls");
-    for (struct jiter it = json_iter(urls); json_next(&it, &k, &one);) {
-        struct slice name = json_get_str(one, "name", a), url = json_get_str(one, "url", a);
-        if (!name.ptr || !url.ptr || map_get(&names, name))
-            continue;
-        map_put(&names, name, w);
-        jout_key(w, name);
-        jout_str(w, url);
-    }
-    jout_end(w);
-    map_free(&names);
+    if (json_type(v) == JSON_ARRAY)
+        jout_kraw(w, key, json_raw(v));
 }
 
 /* The status as its CRD has it replaces the one that is there; in h->body. */
 static void write_status(struct hub *h, struct jval status, struct slice uid, struct arena *a)
 {
-    struct jval objects = json_get(status, "objects");
     struct jout w;
     buf_clear(&h->body);
     buf_printf(&h->body, "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"%.*s\"},{\"op\":\"add\",\"path\":\"/status\",\"value\":",
@@ -103,9 +82,8 @@ static void write_status(struct hub *h, struct jval status, struct slice uid, st
     jout_kint(&w, "attempts", json_get_int(status, "attempts", 0));
     put_time(&w, "startTime", json_get(status, "startedAt"), a);
     put_time(&w, "endTime", json_get(status, "endedAt"), a);
-    if (json_type(objects) == JSON_ARRAY)
-        jout_kraw(&w, "objects", json_raw(objects));
-    put_urls(&w, json_get(status, "urls"), a);
+    put_list(&w, "objects", json_get(status, "objects"));
+    put_list(&w, "urls", json_get(status, "urls"));
     jout_end(&w);
     buf_put(&h->body, SLICE("}]"));
 }
@@ -143,7 +121,6 @@ static void on_own_write(struct hub *h, struct call *c, void *about, const struc
     if (a->outcome == KUBE_REFUSED && a->status.code == 403 && log_memory_pass(&h->said, hash64(slice_of(a->status.message), 0), h->now))
         log_error("the control plane may not write its objects: give its account the role of the installation",
                   LF_CSTR("error", a->status.message));
-    keep_answer(h, a);
 }
 
 void finalizer_write(struct hub *h, struct call *c, const struct workload *w, bool add)

@@ -294,13 +294,13 @@ static void keep_workload(struct hub *h, struct source *src, struct jval object)
     if (!w)
         return;
     struct workload *old = map_get(&h->workloads, w->uid);
-    if (old && src)
+    if (old)
         old->round = src->round;
     if (old && w->version <= old->version) {
         mem_free(w);
         return;
     }
-    w->round = src ? src->round : old ? old->round : 0;
+    w->round = src->round;
     w->said = old ? old->said : 0;
     w->done = old && old->done;
     bool news = !old || old->generation != w->generation || old->deleting != w->deleting || old->shown != w->shown;
@@ -314,11 +314,6 @@ static void keep_workload(struct hub *h, struct source *src, struct jval object)
     workload_care(h, w);
     if (news)
         cloud_touch(w->of);
-}
-
-void hub_store_keep_workload(struct hub *h, struct jval object)
-{
-    keep_workload(h, NULL, object);
 }
 
 /* remember: its operator may still have something of it. */
@@ -500,6 +495,10 @@ static void on_watch(void *owner, const struct kube_watch_event *ev, struct now 
     arena_reset(&h->event, 64 * KIB);
     if (ev->what != KUBE_WATCH_TROUBLE && ev->what != KUBE_WATCH_SKIPPED)
         src->trouble.code = ERR_NONE;
+    /* Before the event is looked at: an answer that it sets off is about it too. */
+    bool live = ev->what == KUBE_WATCH_UPSERT || ev->what == KUBE_WATCH_DELETE || ev->what == KUBE_WATCH_PROGRESS;
+    if (live && src->kind == SOURCE_WORKLOADS && !src->listing && ev->version > src->space->version)
+        src->space->version = ev->version;
     switch (ev->what) {
     case KUBE_WATCH_RESTART:
         src->listing = true;
@@ -515,8 +514,6 @@ static void on_watch(void *owner, const struct kube_watch_event *ev, struct now 
         listed(h, src, ev->version);
         break;
     case KUBE_WATCH_PROGRESS:
-        if (src->kind == SOURCE_WORKLOADS && !src->listing && ev->version > src->space->version)
-            src->space->version = ev->version;
         break;
     case KUBE_WATCH_REWOUND:
         rewound(h, src);

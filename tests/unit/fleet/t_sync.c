@@ -40,6 +40,9 @@ static void test_first(void)
     CHECK_INT(answer(c), 200);
     CHECK_INT(workloads(&h), 1);
     CHECK_STR(json_get_str(workload_at(&h, 0), "name", &h.w.arena), "next");
+    test_case("and is not told once more");
+    CHECK_INT(sync_ask(c, "edge", "one", revision(&h), ",\"wait\":0"), 200);
+    CHECK_INT(workloads(&h), 0);
     finish(&h);
 }
 
@@ -66,7 +69,7 @@ static void test_report(void)
     CHECK_INT(workloads(&h), 0);
     CHECK_STR(field(&h, "workloads", "train", "status.state"), "RUNNING");
     CHECK_STR(field(&h, "workloads", "train", "status.startTime"), "2026-11-25T10:01:02Z");
-    CHECK_STR(field(&h, "workloads", "train", "status.urls.dashboard"), "http://x");
+    CHECK_STR(json_get_str(json_at(json_get(object_of(&h, "workloads", "train"), "status.urls"), 0), "url", &h.w.arena), "http://x");
     CHECK_INT(json_get_int(object_of(&h, "workloads", "train"), "status.observedGeneration", 0), 1);
     test_case("the same once more writes nothing");
     uint64_t before = apiserver_revision(h.w.server);

@@ -1,0 +1,216 @@
+"""`mobula control-plane` on the real API server: its rights are those of airgap/control-plane.yaml, its callers have tokens of service
+accounts, and what they may do is RBAC."""
+
+import http.client
+import json
+import re
+import signal
+import subprocess
+import threading
+
+import pytest
+
+from cluster import MOBULA, ROOT, eventually, kubectl
+from processes import kubeconfig
+
+GROUP = "/apis/mobula.dev/v1"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def definitions():
+    for kind in ("clouds", "computeconfigs", "workloads"):
+        kubectl("apply", "-f", ROOT / f"airgap/crds/{kind}.mobula.dev.yaml")
+        kubectl("wait", "--for=condition=Established", f"crd/{kind}.mobula.dev", "--timeout=60s")
+
+
+def account(space, name, *rules):
+    """A service account with these rules; its token."""
+    kubectl("create", "serviceaccount", name, "-n", space.name)
+    if rules:
+        role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": name, "namespace": space.name},
+                "rules": list(rules)}
+        kubectl("apply", "-f", "-", stdin=json.dumps(role))
+        kubectl("create", "rolebinding", name, "-n", space.name, f"--role={name}", f"--serviceaccount={space.name}:{name}")
+    return token(space, name)
+
+
+def token(space, name):
+    return kubectl("create", "token", name, "-n", space.name, "--duration=1h").stdout.strip()
+
+
+class Hub:
+    def __init__(self, space, folder, name="hub"):
+        self.space, self.log_path = space, folder / f"{name}.log"
+        config = kubeconfig(folder / f"{name}.kubeconfig", space.name, f'token: "{token(space, "mobula-control-plane")}"')
+        command = [MOBULA, "control-plane", "--kubeconfig", config, "--namespace", space.name, "--http-addr", "127.0.0.1:0",
+                   "--metrics-addr", "127.0.0.1:0", "--identity", name]
+        with self.log_path.open("ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        self.port = int(eventually(lambda: re.search(r"http-addr address=\S+ port=(\d+)", self.log()), 20).group(1))
+        eventually(lambda: self.ask("GET", "/readyz")[0] == 200, 20)
+
+    def log(self):
+        return self.log_path.read_text()
+
+    def ask(self, method, path, token=None, body=None):
+        """(status, answer); JSON is read."""
+        link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+        link.request(method, path, json.dumps(body) if body is not None else None, headers)
+        answer = link.getresponse()
+        text = answer.read().decode()
+        link.close()
+        return answer.status, json.loads(text) if answer.getheader("Content-Type") == "application/json" else text
+
+    def sync(self, token, cloud, instance="one", revision="", **more):
+        return self.ask("POST", "/v1/sync", token,
+                        {"protocol": 1, "cloud": cloud, "instance": instance, "version": "0.1.0", "revision": revision, **more})
+
+    def stop(self, how=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+            self.process.wait(20)
+        return self.process.returncode
+
+
+@pytest.fixture
+def hubs(space, tmp_path):
+    kubectl("apply", "-f", "-", stdin=(ROOT / "airgap/control-plane.yaml").read_text().replace("PROJECT", space.name))
+    made = []
+
+    def make(name="hub"):
+        made.append(Hub(space, tmp_path, name))
+        return made[-1]
+
+    yield make
+    codes = [hub.stop() for hub in made]
+    kubectl("delete", "clusterrolebinding", f"mobula-control-plane-{space.name}")
+    assert all(code in (0, -9) for code in codes), [hub.log() for hub in made]
+
+
+def put(space, kind, plural, name, spec):
+    return space.api.call("POST", space.path(plural, group=GROUP),
+                          {"apiVersion": "mobula.dev/v1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+
+
+def cloud(space, name="edge", **more):
+    """A cloud; its deployment id."""
+    put(space, "Cloud", "clouds", name, {"provider": "generic", **more})
+
+    def look():
+        return space.api.get(space.path("clouds", name, GROUP)).get("status", {}).get("deploymentId")
+
+    return eventually(look, 10)
+
+
+def job(space, name, **more):
+    return put(space, "Workload", "workloads", name, {"cloud": "edge", "job": {"entrypoint": "python main.py"}, **more})
+
+
+def operator_rule(name="edge"):
+    return {"apiGroups": ["mobula.dev"], "resources": ["clouds"], "resourceNames": [name], "verbs": ["sync"]}
+
+
+def status(space, name):
+    return space.api.get(space.path("workloads", name, GROUP)).get("status", {})
+
+
+def test_a_workload_from_its_beginning_to_its_end(space, hubs):
+    hub, op = hubs(), account(space, "edge-operator", operator_rule())
+    where = cloud(space)
+    put(space, "ComputeConfig", "computeconfigs", "small-v1", {"zones": ["a"]})
+    code, first = hub.sync(op, where)
+    assert (code, first["full"], first["workloads"]) == (200, True, [])
+    told = []
+    waits = threading.Thread(target=lambda: told.append(hub.sync(op, where, revision=first["revision"])))
+    waits.start()
+    made = job(space, "train", computeConfig={"name": "small:1"})
+    waits.join(10)
+    code, news = told[0]
+    assert code == 200 and not news["full"], news
+    work = news["workloads"][0]
+    assert (work["uid"], work["name"], work["project"]) == (made["metadata"]["uid"], "train", space.name)
+    assert work["spec"]["computeConfig"] == {"inline": {"zones": ["a"]}}
+
+    report = {"uid": work["uid"], "generation": 1, "state": "RUNNING", "attempts": 1, "startedAt": "2026-11-25T10:00:00Z",
+              "objects": [{"apiVersion": "ray.io/v1", "kind": "RayJob", "namespace": "x", "name": "train"}],
+              "urls": [{"name": "dashboard", "url": "http://head:8265"}]}
+    code, answer = hub.sync(op, where, revision=news["revision"], statuses=[report], wait=0)
+    assert (code, answer["workloads"]) == (200, []), answer
+    said = status(space, "train")
+    assert (said["state"], said["observedGeneration"], said["startTime"]) == ("RUNNING", 1, "2026-11-25T10:00:00Z"), said
+
+    kubectl("delete", "workload", "train", "-n", space.name, "--wait=false")
+    code, answer = hub.sync(op, where, revision=answer["revision"])
+    assert answer["workloads"] == [{"uid": work["uid"], "delete": True}]
+    assert space.find(space.path("workloads", "train", GROUP)), "it went before its operator had cleared it away"
+    hub.sync(op, where, revision=answer["revision"], statuses=[{"uid": work["uid"], "generation": 1, "state": "DELETED"}], wait=0)
+    assert not space.find(space.path("workloads", "train", GROUP))
+
+
+def test_who_may_what(space, hubs):
+    hub = hubs()
+    where = cloud(space)
+    op, other = account(space, "edge-operator", operator_rule()), account(space, "other-operator", operator_rule("other"))
+    reader = account(space, "ann", {"apiGroups": ["mobula.dev"], "resources": ["workloads"], "verbs": ["get", "list"]})
+    assert hub.sync(None, where)[0] == 401
+    assert hub.sync("eyJhbGciOi.no.token", where)[0] == 401
+    assert hub.sync(op, where)[0] == 200
+    code, error = hub.sync(other, where)
+    assert code == 403 and "other-operator may not sync" in error["error"]["message"], error
+    workloads = f"/v1/projects/{space.name}/workloads"
+    job(space, "train")
+    assert [w["metadata"]["name"] for w in hub.ask("GET", workloads, reader)[1]["items"]] == ["train"]
+    assert hub.ask("GET", f"{workloads}/train", reader)[1]["spec"]["cloud"] == "edge"
+    assert hub.ask("DELETE", f"{workloads}/train", reader)[0] == 403
+    assert hub.ask("GET", f"/v1/projects/{space.name}/clouds", reader)[0] == 403
+    assert hub.ask("GET", "/v1/projects/default/workloads", reader)[0] == 404
+    writer = account(space, "bob", {"apiGroups": ["mobula.dev"], "resources": ["workloads"], "verbs": ["create"]})
+    object = {"apiVersion": "mobula.dev/v1", "kind": "Workload", "metadata": {"name": "by-bob"}, "spec": {"cloud": "edge", "cluster": {}}}
+    assert hub.ask("POST", workloads, writer, object)[0] == 201
+    assert hub.ask("POST", workloads, writer, object)[0] == 409
+    code, error = hub.ask("POST", workloads, writer, {**object, "metadata": {"name": "bad"}, "spec": {"cloud": "edge"}})
+    assert code == 422 and "one of cluster, job, service and workspace" in error["error"]["message"], error
+    assert f'user=system:serviceaccount:{space.name}:bob verb=create resource=workloads' in hub.log()
+    assert "eyJ" not in hub.log(), "a token stands in the log"
+
+
+def test_an_operator_identity_is_the_only_one(space, hubs):
+    hub = hubs()
+    where = cloud(space, operatorIdentity=f"system:serviceaccount:{space.name}:edge-operator")
+    op, other = account(space, "edge-operator", operator_rule()), account(space, "second", operator_rule())
+    assert hub.sync(op, where)[0] == 200
+    assert hub.sync(other, where)[0] == 403
+
+
+def test_one_instance_holds_a_cloud_across_two_replicas(space, hubs):
+    a, b = hubs("a"), hubs("b")
+    where, op = cloud(space), account(space, "edge-operator", operator_rule())
+    assert a.sync(op, where, "one")[0] == 200
+    code, error = b.sync(op, where, "two")
+    assert code == 409 and "instance one" in error["error"]["message"], error
+    codes = []
+    crowd = [threading.Thread(target=lambda hub=hub, n=n: codes.append(hub.sync(op, cloud_two, f"i{n}", wait=0)[0]))
+             for n, hub in enumerate([a, b] * 4)]
+    cloud_two = cloud(space, "far")
+    kubectl("patch", "role", "edge-operator", "-n", space.name, "--type=json",
+            "-p", '[{"op":"remove","path":"/rules/0/resourceNames"}]')
+    eventually(lambda: a.sync(op, cloud_two, "first", wait=0)[0] != 403, 20)
+    kubectl("patch", "cloud", "far", "-n", space.name, "--subresource=status", "--type=merge", "-p", '{"status":{"session":null}}')
+    for one in crowd:
+        one.start()
+    for one in crowd:
+        one.join()
+    assert codes.count(200) == 1 and set(codes) == {200, 409}, codes
+
+
+def test_a_killed_hub_loses_nothing(space, hubs):
+    hub, op = hubs(), account(space, "edge-operator", operator_rule())
+    where = cloud(space)
+    job(space, "before")
+    code, answer = hub.sync(op, where)
+    assert [w["name"] for w in answer["workloads"]] == ["before"]
+    hub.stop(signal.SIGKILL)
+    job(space, "meanwhile")
+    code, answer = hubs("next").sync(op, where, revision=answer["revision"])
+    assert code == 200 and {w["name"] for w in answer["workloads"]} >= {"meanwhile"}
