@@ -1,5 +1,6 @@
 /* The requests of an installation: a dry run of everything, then everything. */
 #include "apply.h"
+#include "cli.h"
 
 #include <mobula/yaml.h>
 
@@ -115,6 +116,34 @@ static bool send(struct apply *p, const struct apply_object *o, bool dry, struct
     return ask_apply(p->ask, buf_slice(&path), o->json, p->a, answer, e);
 }
 
+bool apply_send(struct apply *p, const struct apply_object *o, struct ask_answer *answer, struct err *e)
+{
+    return send(p, o, false, answer, e);
+}
+
+int apply_failed(const struct apply *p, const struct err *e)
+{
+    for (uint32_t i = 0; i < p->failed && i < APPLY_FAILURES_MAX; i++) {
+        struct err one = {0};
+        err_set(&one, ERR_STATUS, "%.*s", SLICE_ARG(p->failures[i]));
+        cli_fail(&one);
+    }
+    cli_fail(e);
+    return p->ask->signal ? 128 + p->ask->signal : STATUS_ERROR;
+}
+
+/* From RollingUpdate to Recreate: the API server's defaults of the former belong to no manager, so an apply leaves them, and they are
+ * refused beside the latter. */
+static bool stops_rolling(const struct apply_object *o)
+{
+    return o->rolls && slice_has(o->json, "\"type\":\"Recreate\"");
+}
+
+static bool stop_rolling(struct apply *p, const struct apply_object *o, struct ask_answer *answer, struct err *e)
+{
+    return ask_merge(p->ask, o->path, SLICE("{\"spec\":{\"strategy\":{\"type\":\"Recreate\",\"rollingUpdate\":null}}}"), p->a, answer, e);
+}
+
 static bool parse(struct apply *p, const struct ask_answer *answer, struct jval *out, struct err *e)
 {
     struct json *doc = arena_new(p->a, struct json);
@@ -135,6 +164,7 @@ bool apply_judge(struct apply_object *o, struct jval there, bool replaces, struc
     bool shared = of_kind(o, "Namespace") || of_kind(o, "CustomResourceDefinition");
     o->version = json_get_str(there, "metadata.resourceVersion", a);
     o->force = ours;
+    o->rolls = json_there(json_get(there, "spec.strategy.rollingUpdate"));
     if (json_there(json_get(there, "metadata.deletionTimestamp")))
         return err_set(e, ERR_STATUS, "%.*s %.*s is being deleted: wait until it is gone%s", SLICE_ARG(o->kind), SLICE_ARG(o->name),
                        of_kind(o, "Namespace") ? ", or choose another" : "");
@@ -236,7 +266,7 @@ static bool try_one(struct apply *p, struct apply_object *o, struct err *e)
             p->failed = failed; /* told already */
         well = well && usable;
     }
-    if (!well || made || is_kept(o) || o->unknown)
+    if (!well || made || is_kept(o) || o->unknown || stops_rolling(o))
         return true;
     if (!send(p, o, true, &answer, e))
         return false;
@@ -306,7 +336,8 @@ static bool apply_one(struct apply *p, struct apply_object *o, int64_t until_ms,
         show(o, "passed over: this API server does not know the kind (Kubernetes 1.30 does)");
     if (is_kept(o) || o->unknown)
         return true;
-    if (!send(p, o, false, &answer, e))
+    bool ready = !stops_rolling(o) || stop_rolling(p, o, &answer, e);
+    if (!ready || (answer.code < 300 && !send(p, o, false, &answer, e)))
         return err_wrap(e, "%.*s %.*s", SLICE_ARG(o->kind), SLICE_ARG(o->name));
     if (answer.code >= 300)
         return err_set(e, ERR_STATUS, "%.*s", SLICE_ARG(refusal(p, o, &answer)));
@@ -414,9 +445,9 @@ bool apply_wait(struct apply *p, int64_t until_ms, struct err *e)
 
 /* ---- taking away ---- */
 
-bool apply_find(struct apply *p, const char *api_version, const char *kind, struct slice ns, const char *labels, struct err *e)
+bool apply_find(struct apply *p, struct slice api_version, const char *kind, struct slice ns, const char *labels, struct err *e)
 {
-    struct apply_object o = {.api_version = slice_of(api_version), .kind = slice_of(kind), .ns = ns};
+    struct apply_object o = {.api_version = api_version, .kind = slice_of(kind), .ns = ns};
     struct ask_answer answer = {0};
     struct jval list, key, one;
     char words[ASK_WORDS];
@@ -424,14 +455,19 @@ bool apply_find(struct apply *p, const char *api_version, const char *kind, stru
     buf_init(&path, PATH_MAX_BYTES);
     struct slice of_all = object_path(&o, p->a);
     buf_put(&path, slice_head(of_all, of_all.len - 1));
-    kube_query(&path, "labelSelector", slice_of(labels));
+    if (labels)
+        kube_query(&path, "labelSelector", slice_of(labels));
+    _Static_assert(APPLY_OBJECTS_MAX == 128, "a page is what the list holds");
+    kube_query(&path, "limit", SLICE("128"));
     if (!ask_get(p->ask, buf_slice(&path), NULL, p->a, &answer, e))
         return false;
+    if (answer.code == 404) /* the server does not know the kind: there are none */
+        return true;
     if (answer.code >= 300)
         return err_set(e, ERR_STATUS, "list of %ss: %s", kind, ask_words(&answer, words));
     if (!parse(p, &answer, &list, e))
         return false;
-    for (struct jiter it = json_iter(json_key(list, SLICE("items"))); json_next(&it, &key, &one) && p->count < APPLY_OBJECTS_MAX;) {
+    for (struct jiter it = json_iter(json_key(list, SLICE("items"))); p->count < APPLY_OBJECTS_MAX && json_next(&it, &key, &one);) {
         o.name = json_get_str(one, "metadata.name", p->a);
         o.path = object_path(&o, p->a);
         p->list[p->count++] = o;
@@ -454,23 +490,28 @@ static bool look_before_delete(struct apply *p, const struct apply_object *o, st
     return *absent || parse(p, &answer, there, e);
 }
 
-/* By its uid: what has come in its place meanwhile is not ours. */
-static bool delete_one(struct apply *p, const struct apply_object *o, int64_t until_ms, struct err *e)
+/* By its uid: what has come in its place meanwhile is not ours. *absent: there is nothing to wait for. */
+static bool delete_begin(struct apply *p, const struct apply_object *o, bool *absent, struct err *e)
 {
     struct ask_answer answer = {0};
     struct jval there;
-    bool absent;
     __attribute__((cleanup(buf_free))) struct buf body;
     buf_init(&body, KIB);
-    if (!look_before_delete(p, o, &there, &absent, e))
+    if (!look_before_delete(p, o, &there, absent, e))
         return false;
-    if (absent)
+    if (*absent)
         return true;
     kube_delete_options(&body, json_get_str(there, "metadata.uid", p->a), 0, SLICE("Foreground"));
     if (!ask_delete(p->ask, o->path, buf_slice(&body), p->a, &answer, e))
         return false;
-    if (answer.code >= 300 && answer.code != 404 && answer.code != 409)
-        return err_set(e, ERR_STATUS, "%.*s", SLICE_ARG(refusal(p, o, &answer)));
+    return answer.code < 300 || answer.code == 404 || answer.code == 409 ||
+           err_set(e, ERR_STATUS, "%.*s", SLICE_ARG(refusal(p, o, &answer)));
+}
+
+static bool delete_end(struct apply *p, const struct apply_object *o, int64_t until_ms, struct err *e)
+{
+    struct jval there;
+    bool absent;
     for (;;) {
         if (!read_object(p, o, &there, &absent, e))
             return false;
@@ -485,8 +526,22 @@ static bool delete_one(struct apply *p, const struct apply_object *o, int64_t un
 
 bool apply_delete(struct apply *p, int64_t until_ms, struct err *e)
 {
+    for (uint32_t i = 0; i < p->count; i++) {
+        bool absent;
+        if (!delete_begin(p, &p->list[i], &absent, e) || (!absent && !delete_end(p, &p->list[i], until_ms, e)))
+            return false;
+    }
+    return true;
+}
+
+bool apply_purge(struct apply *p, int64_t until_ms, struct err *e)
+{
+    bool absent;
     for (uint32_t i = 0; i < p->count; i++)
-        if (!delete_one(p, &p->list[i], until_ms, e))
+        if (!delete_begin(p, &p->list[i], &absent, e))
+            return false;
+    for (uint32_t i = 0; i < p->count; i++)
+        if (!delete_end(p, &p->list[i], until_ms, e))
             return false;
     return true;
 }

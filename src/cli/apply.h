@@ -14,6 +14,7 @@ struct apply_object {
     struct slice path;                              /* of the object at the API server */
     struct slice version;                           /* resourceVersion before we came; empty: it did not exist, or may not be read */
     bool force;                                     /* it is ours: fields that others have set on it are taken over */
+    bool rolls;                                     /* a Deployment that is there and rolls: see apply.c */
     bool unknown;                                   /* the API server is too old for this kind, and it can be done without */
     bool changed;                                   /* it was created or changed by us */
 };
@@ -32,13 +33,19 @@ struct apply {
 /* Reads YAML documents into the list. */
 bool apply_read(struct apply *p, struct slice text, struct err *e);
 /* Adds objects that lie at the API server to the list: those of this kind, in this namespace, with this label selector. */
-bool apply_find(struct apply *p, const char *api_version, const char *kind, struct slice ns, const char *labels, struct err *e);
+bool apply_find(struct apply *p, struct slice api_version, const char *kind, struct slice ns, const char *labels, struct err *e);
 /* Looks at what is there and tries everything in a dry run. False: failures say what is wrong, and nothing was changed. */
 bool apply_try(struct apply *p, struct err *e);
 /* Applies all of it in order; a definition is waited for before the next object. Prints a line for each object. */
 bool apply_all(struct apply *p, int64_t until_ms, struct err *e);
 /* Waits until the Deployments of the list are available. Prints a line when what it waits for changes. */
 bool apply_wait(struct apply *p, int64_t until_ms, struct err *e);
+/* Applies one object without a line about it. */
+bool apply_send(struct apply *p, const struct apply_object *o, struct ask_answer *answer, struct err *e);
+/* Prints failures and *e. Returns the exit status. */
+int apply_failed(const struct apply *p, const struct err *e);
+/* Deletes all of it at once and then waits: for many objects that do not depend on each other. */
+bool apply_purge(struct apply *p, int64_t until_ms, struct err *e);
 /* Deletes all of it in order and waits until each is gone. What is not there is passed over. */
 bool apply_delete(struct apply *p, int64_t until_ms, struct err *e);
 

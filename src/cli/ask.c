@@ -132,6 +132,11 @@ bool ask_apply(struct ask *k, struct slice path, struct slice body, struct arena
     return ask_again(k, "PATCH", KUBE_TYPE_APPLY, path, body, a, out, e);
 }
 
+bool ask_merge(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct err *e)
+{
+    return ask_again(k, "PATCH", KUBE_TYPE_MERGE_PATCH, path, body, a, out, e);
+}
+
 bool ask_delete(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct err *e)
 {
     return ask_again(k, "DELETE", KUBE_TYPE_JSON, path, body, a, out, e);

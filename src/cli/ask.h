@@ -37,6 +37,7 @@ bool ask_post(struct ask *k, struct slice path, struct slice body, struct arena 
               struct err *e);
 /* Server-side apply, which may be sent again: the path has fieldManager, and force or dryRun. And a DELETE with its options. */
 bool ask_apply(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct err *e);
+bool ask_merge(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct err *e); /* RFC 7386 */
 bool ask_delete(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct err *e);
 /* The same as ask_get for an answer without bound, of which each part goes to piece(owner, 0, …) as it comes: out->body is empty then. */
 bool ask_text(struct ask *k, struct slice path, const struct http_header *header, kube_piece *piece, void *owner, struct arena *a,

@@ -11,6 +11,7 @@ int cli_operator(int argc, char **argv);        /* the controller itself */
 int cli_control_plane(int argc, char **argv);   /* what operators of other clusters call */
 int cli_install(int argc, char **argv);         /* the manifests of an installation, printed or applied */
 int cli_upgrade(int argc, char **argv);         /* the same, in place of an installation of another version */
+int cli_rollback(int argc, char **argv);        /* the installation as it was before */
 int cli_uninstall(int argc, char **argv);       /* the names of what they have made */
 int cli_validate(int argc, char **argv);        /* checks manifests without a cluster */
 int cli_explain(int argc, char **argv);         /* the objects that would be made from a manifest */

@@ -38,7 +38,7 @@ struct uninstall_options {
     struct slice ns, watch, kinds, kubeconfig, context; /* as above */
     struct slice program;                               /* whose ConfigMap is named; empty: none */
     int64_t timeout_ms;
-    bool crds, apply;
+    bool crds, apply, purge;
 };
 /* What there is to delete, as YAML documents with nothing but names. */
 bool uninstall_write(const struct uninstall_options *o, struct buf *out, struct err *e);

@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "install.h"
 #include "program.h"
+#include "revision.h"
 
 #include <stdio.h>
 
@@ -81,6 +82,8 @@ static void say_undo(const struct apply *p, const struct install_options *o)
     struct slice watch = slice_empty(o->watch) ? o->ns : o->watch;
     fprintf(stderr, "mobula: what was done stands above and stays. The same command goes on; this takes it back:\n");
     if (!o->crds_only)
+        fprintf(stderr, "  mobula rollback --namespace=%.*s     (to what was there before, or if nothing was:)\n", SLICE_ARG(o->ns));
+    if (!o->crds_only)
         fprintf(stderr, "  mobula uninstall --apply --namespace=%.*s --watch-namespace=%.*s\n", SLICE_ARG(o->ns), SLICE_ARG(watch));
     for (uint32_t i = 0; i < p->count; i++) {
         const struct apply_object *one = &p->list[i];
@@ -103,21 +106,46 @@ static bool take_program(struct install_options *o, struct arena *a, struct err 
     return program_read(o->program_file, a, &o->program, &o->arch, e) || err_wrap(e, "--program");
 }
 
+/* A user without the right to Secrets installs all the same. */
+static void record(struct apply *p, struct revision *r)
+{
+    struct err e = {0};
+    if (revision_read(p, r, &e)) {
+        revision_next(r, revision_text(p));
+        if (revision_write(p, r, &e))
+            return;
+    }
+    fprintf(stderr, "mobula: this revision is not recorded, and mobula rollback cannot come back to it: %s\n", e.text);
+    *r = (struct revision){.ns = r->ns, .current = revision_text(p)};
+}
+
+static bool brings_namespace(const struct apply *p, struct slice ns)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        if (slice_eq(p->list[i].kind, SLICE("Namespace")) && slice_eq(p->list[i].name, ns) && slice_empty(p->list[i].version))
+            return true;
+    return false;
+}
+
 static int apply(struct apply *p, const struct install_options *o, struct slice text)
 {
     struct err e = {0};
+    struct revision r = {.ns = o->ns};
     int64_t until_ms = clock_now().mono_ms + o->timeout_ms;
-    bool well = apply_read(p, text, &e) && apply_try(p, &e) && apply_all(p, until_ms, &e) && apply_wait(p, until_ms, &e);
-    for (uint32_t i = 0; i < p->failed && i < APPLY_FAILURES_MAX; i++) {
-        struct err one = {0};
-        err_set(&one, ERR_STATUS, "%.*s", SLICE_ARG(p->failures[i]));
-        cli_fail(&one);
-    }
+    bool well = apply_read(p, text, &e) && apply_try(p, &e);
+    /* Recorded before anything is changed, so that a change that stops half way can be rolled back. */
+    bool fresh = brings_namespace(p, o->ns);
+    if (well && !o->crds_only && !fresh)
+        record(p, &r);
+    well = well && apply_all(p, until_ms, &e);
+    if (well && !o->crds_only && fresh)
+        record(p, &r);
+    well = well && apply_wait(p, until_ms, &e) && (o->crds_only || revision_prune(p, &r, until_ms, &e));
     if (well)
         return STATUS_OK;
-    cli_fail(&e);
+    int status = apply_failed(p, &e);
     say_undo(p, o);
-    return p->ask->signal ? 128 + p->ask->signal : STATUS_ERROR;
+    return status;
 }
 
 /* Wrong flags are told before a server is asked. */

@@ -15,6 +15,7 @@ static const struct subcommand {
     {"control-plane", "run the control plane that operators of other clusters call", cli_control_plane},
     {"install", "print or apply the manifests of an installation", cli_install},
     {"upgrade", "replace an installation of another version", cli_upgrade},
+    {"rollback", "go back to what an installation was before", cli_rollback},
     {"uninstall", "delete what an installation has made, or print its names", cli_uninstall},
     {"check", "check a cluster and the way to it, before an installation or after", cli_check},
     {"images", "print the images that manifests need", cli_images},

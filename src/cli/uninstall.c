@@ -4,6 +4,7 @@
 #include "cli.h"
 #include "install.h"
 #include "program.h"
+#include "revision.h"
 
 #include <mobula/kinds.h>
 
@@ -21,8 +22,6 @@ static const struct made {
     {"rbac.authorization.k8s.io/v1", "Role", "mobula-leader", IN_OWN},
     {"rbac.authorization.k8s.io/v1", "RoleBinding", "mobula-shapes", IN_OWN},
     {"rbac.authorization.k8s.io/v1", "Role", "mobula-shapes", IN_OWN},
-    {"rbac.authorization.k8s.io/v1", "RoleBinding", "mobula-shapes", IN_OWN},
-    {"rbac.authorization.k8s.io/v1", "Role", "mobula-shapes", IN_OWN},
     {"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", IN_CLUSTER},
     {"rbac.authorization.k8s.io/v1", "ClusterRole", "", IN_CLUSTER},
     {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "", IN_CLUSTER},
@@ -31,6 +30,7 @@ static const struct made {
     {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "-services", IN_CLUSTER},
     {"networking.k8s.io/v1", "NetworkPolicy", "mobula", IN_OWN},
     {"policy/v1", "PodDisruptionBudget", "mobula", IN_OWN},
+    {"v1", "Secret", REVISION_SECRET, IN_OWN},
     {"coordination.k8s.io/v1", "Lease", "mobula", IN_OWN},
     {"v1", "ServiceAccount", "mobula", IN_OWN},
 };
@@ -85,6 +85,8 @@ static const struct flag list[] = {
     {"crds", FLAG_SWITCH, AT(crds), NULL,
      "the definitions, too: every RayCluster, RayJob and RayCronJob of every namespace is deleted with them"},
     {"kinds", FLAG_TEXT, AT(kinds), "WHICH", "ray.io, legacy or all: with --crds, the definitions of which group (ray.io)"},
+    {"purge", FLAG_SWITCH, AT(purge), NULL,
+     "with --apply: first every RayCronJob, RayJob and RayCluster of the namespaces where it makes clusters, while the operator runs"},
     {"apply", FLAG_SWITCH, AT(apply), NULL, "delete it, in this order, and wait until each is gone"},
     {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME", "of --apply (2m)"},
     {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
@@ -104,6 +106,30 @@ static const struct flags flags = {
     .count = COUNT_OF(list),
 };
 
+/* Batch by batch, while the operator runs: it takes finalizers off. What owns goes before what is owned. */
+static bool purge_kind(struct apply *p, const struct kind *k, struct slice ns, int64_t until_ms, struct err *e)
+{
+    do {
+        p->count = 0;
+        if (!apply_find(p, k->api_version, k->name, ns, NULL, e) || !apply_purge(p, until_ms, e))
+            return false;
+    } while (p->count == APPLY_OBJECTS_MAX);
+    return true;
+}
+
+static bool purge(const struct uninstall_options *o, struct apply *p, int64_t until_ms, struct err *e)
+{
+    struct cli_namespaces watched;
+    struct apply found = {.ask = p->ask, .a = p->a};
+    if (!cli_namespaces(slice_empty(o->watch) ? o->ns : o->watch, "--watch-namespace", &watched, e) || !apply_read(&found, SLICE_NONE, e))
+        return false;
+    for (uint32_t n = 0; n < watched.count; n++)
+        for (uint32_t i = kind_count(); i-- > 0;)
+            if (kinds[i]->check && !purge_kind(&found, kinds[i], watched.list[n], until_ms, e))
+                return err_wrap(e, "--purge");
+    return true;
+}
+
 static int apply(const struct uninstall_options *o, struct slice text)
 {
     struct err e = {0};
@@ -111,11 +137,10 @@ static int apply(const struct uninstall_options *o, struct slice text)
     struct ask ask = {0};
     struct apply p = {.ask = &ask, .a = &a};
     int status = STATUS_OK;
-    if (!apply_read(&p, text, &e) || !ask_open(&ask, o->kubeconfig, o->context, &e) ||
-        !apply_find(&p, "v1", "ConfigMap", o->ns, INSTALL_PROGRAM_LABELS, &e) || !apply_delete(&p, clock_now().mono_ms + o->timeout_ms, &e))
-        status = cli_fail(&e);
-    if (ask.signal)
-        status = 128 + ask.signal;
+    int64_t until_ms = clock_now().mono_ms + o->timeout_ms;
+    if (!apply_read(&p, text, &e) || !ask_open(&ask, o->kubeconfig, o->context, &e) || (o->purge && !purge(o, &p, until_ms, &e)) ||
+        !apply_find(&p, SLICE("v1"), "ConfigMap", o->ns, INSTALL_PROGRAM_LABELS, &e) || !apply_delete(&p, until_ms, &e))
+        status = apply_failed(&p, &e);
     ask_close(&ask);
     return status;
 }
@@ -126,6 +151,8 @@ int cli_uninstall(int argc, char **argv)
     int status;
     if (!flags_parse(&flags, argc, argv, &o, &status))
         return status;
+    if (o.purge && !o.apply)
+        return flags_wrong(&flags, "--purge needs --apply: what it deletes is looked up in the cluster");
     struct err e = {0};
     struct slice arch;
     __attribute__((cleanup(arena_free))) struct arena a = {0};

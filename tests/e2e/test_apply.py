@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster import MOBULA, RUN, V1, Refused, eventually, kubeconfig_of, kubectl, manifests, raycluster
+from cluster import MOBULA, RUN, V1, Refused, eventually, kubeconfig_of, kubectl, manifests, raycluster, rayjob
 
 numbers = itertools.count(1)
 
@@ -153,9 +153,74 @@ def test_what_does_not_become_available(api, made):
     done, said = run("install", "--apply", "--no-crds", "--namespace", made, "--timeout=4s", status=1)
     assert "exceeded quota: none" in done and "exceeded quota: none" in said and "not available in time (--timeout)" in said
     undo = [line.strip() for line in said.splitlines() if line.startswith("  mobula uninstall")]
-    assert undo == [f"mobula uninstall --apply --namespace={made} --watch-namespace={made}"]
+    assert undo == [f"mobula uninstall --apply --namespace={made} --watch-namespace={made}"] and "mobula rollback" in said
     run(*undo[0].split()[1:])
     assert left_in(made) == set()
+
+
+def test_upgrade_and_rollback(api, made):
+    """What the other revision has and this one has not goes; pods of Ray are not touched."""
+    run("install", "--apply", "--no-crds", "--namespace", made)
+    first = left_in(made)
+    api.call("POST", f"{V1}/namespaces/{made}/rayclusters", raycluster("c"))
+    done, _ = run("upgrade", "--no-crds", "--namespace", made, "--replicas=2", "--raycronjobs")
+    more = {"role.rbac.authorization.k8s.io/mobula-leader", "rolebinding.rbac.authorization.k8s.io/mobula-leader",
+            "poddisruptionbudget.policy/mobula"}
+    without_pods = lambda names: {n for n in names if not n.startswith("pod/")}  # noqa: E731
+    assert without_pods(left_in(made)) == without_pods(first) | more
+    run("upgrade", "--no-crds", "--namespace", made, "--replicas=2", "--raycronjobs")  # the same again is no revision
+    done, _ = run("rollback", "--namespace", made)
+    assert f"Deployment/mobula in {made} changed" in done and f"PodDisruptionBudget/mobula in {made} deleted" in done
+    assert without_pods(left_in(made)) == without_pods(first)
+    pod = api.get(f"/apis/apps/v1/namespaces/{made}/deployments/mobula")["spec"]
+    assert pod["replicas"] == 1 and "--raycronjobs=false" in pod["template"]["spec"]["containers"][0]["args"]
+    run("rollback", "--namespace", made)
+    assert without_pods(left_in(made)) == without_pods(first) | more
+    assert api.get(f"{V1}/namespaces/{made}/rayclusters/c")
+    run("uninstall", "--apply", "--namespace", made)
+    assert left_in(made) == set() and not [s for s in api.get(f"/api/v1/namespaces/{made}/secrets")["items"]]
+
+
+def test_nothing_to_go_back_to(api, made):
+    _, said = run("rollback", "--namespace", made, status=1)
+    assert f"namespace {made} has no previous revision" in said
+    # Who may write Secrets does not decide what an admin applies.
+    foreign = "---\n" + '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"mobula","namespace":"kube-system"}}' + "\n"
+    data = {key: base64.b64encode(foreign.encode()).decode() for key in ("current", "previous")}
+    api.call("POST", f"/api/v1/namespaces/{made}/secrets",
+             {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "mobula-revisions"}, "data": data})
+    done, said = run("rollback", "--namespace", made, status=1)
+    assert done == "" and "holds Pod mobula, which no installation has: somebody has changed it" in said
+
+
+def test_programs_of_two_revisions(made, tmp_path):
+    """A ConfigMap for this revision's program and one for the one before, so that it can come back; no more."""
+    for n in range(3):
+        program = tmp_path / f"program{n}"
+        program.write_bytes(Path(MOBULA).read_bytes() + bytes([n]))
+        run("upgrade", "--no-crds", "--registryless", f"--program={program}", "--image=registry.k8s.io/pause:3.10", "--namespace", made)
+        assert len([c for c in left_in(made) if "mobula-program" in c]) == min(n + 1, 2)
+    run("rollback", "--namespace", made)
+    run("uninstall", "--apply", "--namespace", made)
+    assert left_in(made) == set()
+
+
+def test_purge(api, space, operators):
+    """Clusters and jobs first, while the operator takes finalizers off; then the rest."""
+    operator = operators("--leader-elect")
+    space.apply(raycluster("c"))
+    space.start(rayjob("j", clusterSelector={"ray.io/cluster": "c"}, rayClusterSpec=None))
+    space.start(rayjob("k"))
+    space.ready("c", 2)
+    eventually(lambda: space.job("j")["metadata"].get("finalizers"))
+    _, said = run("uninstall", "--purge", "--namespace", space.name, status=2)
+    assert "--purge needs --apply" in said
+    done, _ = run("uninstall", "--apply", "--purge", "--namespace", space.name)
+    assert f"RayJob/j in {space.name} deleted" in done and f"RayCluster/c in {space.name} deleted" in done
+    assert done.index("RayCluster/c") < done.index("Role/mobula")
+    for plural in "rayclusters", "rayjobs":
+        assert api.get(f"{V1}/namespaces/{space.name}/{plural}")["items"] == []
+    operator.stop()
 
 
 def test_clusters_stay(api, made):

@@ -1,0 +1,202 @@
+#include "revision.h"
+#include "cli.h"
+#include "install.h"
+
+#include <stdio.h>
+
+enum { REVISION_MAX = MIB };
+
+static struct apply_object secret_object(struct apply *p, struct slice ns)
+{
+    struct apply_object o = {.api_version = SLICE("v1"), .kind = SLICE("Secret"), .name = SLICE(REVISION_SECRET), .ns = ns, .force = true};
+    o.path = arena_printf(p->a, "/api/v1/namespaces/%.*s/secrets/" REVISION_SECRET, SLICE_ARG(ns));
+    return o;
+}
+
+static bool read_text(struct jval secret, const char *key, struct arena *a, struct slice *out, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf text;
+    buf_init(&text, REVISION_MAX);
+    if (!base64_decode(json_str(json_key(json_get(secret, "data"), slice_of(key)), a), &text, e))
+        return err_wrap(e, "Secret " REVISION_SECRET ", key %s", key);
+    *out = text.len ? arena_dup(a, buf_slice(&text)) : SLICE_NONE;
+    return true;
+}
+
+bool revision_read(struct apply *p, struct revision *r, struct err *e)
+{
+    struct apply_object o = secret_object(p, r->ns);
+    struct ask_answer answer = {0};
+    struct json doc;
+    char words[ASK_WORDS];
+    if (!ask_get(p->ask, o.path, NULL, p->a, &answer, e))
+        return false;
+    if (answer.code == 404)
+        return true;
+    if (answer.code >= 300)
+        return err_set(e, ERR_STATUS, "Secret " REVISION_SECRET ": %s", ask_words(&answer, words));
+    return json_parse(&doc, answer.body, p->a, e) && read_text(json_root(&doc), "current", p->a, &r->current, e) &&
+           read_text(json_root(&doc), "previous", p->a, &r->previous, e);
+}
+
+static void put_text(struct jout *w, const char *key, struct slice text)
+{
+    __attribute__((cleanup(buf_free))) struct buf encoded;
+    buf_init(&encoded, 2 * REVISION_MAX);
+    base64_encode(text, &encoded);
+    jout_kstr(w, key, buf_slice(&encoded));
+}
+
+bool revision_write(struct apply *p, const struct revision *r, struct err *e)
+{
+    struct apply_object o = secret_object(p, r->ns);
+    struct ask_answer answer = {0};
+    struct jout w;
+    char words[ASK_WORDS];
+    __attribute__((cleanup(buf_free))) struct buf json;
+    buf_init(&json, LIMIT_JSON_ITEM);
+    jout_init(&w, &json);
+    jout_object(&w);
+    jout_kstr(&w, "apiVersion", SLICE("v1"));
+    jout_kstr(&w, "kind", SLICE("Secret"));
+    jout_kraw(&w, "metadata", SLICE("{\"name\":\"" REVISION_SECRET "\",\"labels\":{\"" APPLY_LABEL "\":\"mobula\"}}"));
+    jout_kobject(&w, "data");
+    put_text(&w, "current", r->current);
+    put_text(&w, "previous", r->previous);
+    jout_end(&w);
+    jout_end(&w);
+    o.json = buf_slice(&json);
+    return apply_send(p, &o, &answer, e) &&
+           (answer.code < 300 || err_set(e, ERR_STATUS, "Secret " REVISION_SECRET ": %s", ask_words(&answer, words)));
+}
+
+/* ---- what belongs to a revision ---- */
+
+bool revision_allows(const struct apply_object *o)
+{
+    static const struct slice allowed[] = {
+        SLICE("ServiceAccount"),     SLICE("Role"),          SLICE("RoleBinding"),         SLICE("ClusterRole"),
+        SLICE("ClusterRoleBinding"), SLICE("NetworkPolicy"), SLICE("PodDisruptionBudget"), SLICE("Deployment")};
+    for (size_t i = 0; i < COUNT_OF(allowed); i++)
+        if (slice_eq(o->kind, allowed[i]))
+            return slice_starts(o->name, SLICE("mobula"));
+    return false;
+}
+
+struct slice revision_text(const struct apply *p)
+{
+    __attribute__((cleanup(buf_free))) struct buf text;
+    buf_init(&text, REVISION_MAX);
+    for (uint32_t i = 0; i < p->count; i++)
+        if (revision_allows(&p->list[i]))
+            buf_printf(&text, "---\n%.*s\n", SLICE_ARG(p->list[i].json));
+    return arena_dup(p->a, buf_slice(&text));
+}
+
+void revision_next(struct revision *r, struct slice next)
+{
+    if (slice_eq(r->current, next))
+        return;
+    r->previous = r->current;
+    r->current = next;
+}
+
+/* ---- what a revision leaves behind ---- */
+
+static bool has_path(const struct apply *p, struct slice path)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        if (slice_eq(p->list[i].path, path))
+            return true;
+    return false;
+}
+
+static bool text_has(struct slice text, struct slice word, struct arena *a)
+{
+    return !slice_empty(text) && slice_has(text, arena_printf(a, "\"%.*s\"", SLICE_ARG(word)).ptr);
+}
+
+bool revision_prune(struct apply *p, const struct revision *r, int64_t until_ms, struct err *e)
+{
+    struct apply other = {.ask = p->ask, .a = p->a}, gone = {.ask = p->ask, .a = p->a}, programs = {.ask = p->ask, .a = p->a};
+    if (!apply_read(&other, r->previous, e) || !apply_read(&gone, SLICE_NONE, e) || !apply_read(&programs, SLICE_NONE, e) ||
+        !apply_find(&programs, SLICE("v1"), "ConfigMap", r->ns, INSTALL_PROGRAM_LABELS, e))
+        return false;
+    for (uint32_t i = 0; i < other.count; i++)
+        if (!has_path(p, other.list[i].path) && revision_allows(&other.list[i]))
+            gone.list[gone.count++] = other.list[i];
+    for (uint32_t i = 0; i < programs.count && gone.count < APPLY_OBJECTS_MAX; i++)
+        if (!text_has(r->current, programs.list[i].name, p->a) && !text_has(r->previous, programs.list[i].name, p->a))
+            gone.list[gone.count++] = programs.list[i];
+    return apply_delete(&gone, until_ms, e);
+}
+
+/* ---- mobula rollback ---- */
+
+struct rollback_options {
+    struct slice ns, kubeconfig, context;
+    int64_t timeout_ms;
+};
+
+static const struct flag list[] = {
+#define AT(field) offsetof(struct rollback_options, field)
+    {"namespace", FLAG_TEXT, AT(ns), "NS", "where the operator runs (mobula)"},
+    {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME", "until the operator is available (2m)"},
+    {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
+     "how to reach the API server (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},
+    {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig (default: its current-context)"},
+#undef AT
+};
+
+static const struct flags flags = {
+    .usage = "mobula rollback [FLAG...]",
+    .about = "Goes back to what an installation was before the last `mobula upgrade` or `mobula install --apply` that changed it: version, "
+             "flags\n"
+             "and rights. Definitions stay as they are, and so do clusters and their pods. A second rollback undoes the first.",
+    .list = list,
+    .count = COUNT_OF(list),
+};
+
+static bool check_kinds(const struct apply *p, struct err *e)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        if (!revision_allows(&p->list[i]))
+            return err_set(e, ERR_STATUS, "Secret " REVISION_SECRET " holds %.*s %.*s, which no installation has: somebody has changed it",
+                           SLICE_ARG(p->list[i].kind), SLICE_ARG(p->list[i].name));
+    return true;
+}
+
+static bool roll_back(struct apply *p, const struct rollback_options *o, struct err *e)
+{
+    int64_t until_ms = clock_now().mono_ms + o->timeout_ms;
+    struct revision r = {.ns = o->ns};
+    if (!ask_open(p->ask, o->kubeconfig, o->context, e) || !revision_read(p, &r, e))
+        return false;
+    if (slice_empty(r.previous))
+        return err_set(e, ERR_STATUS,
+                       "namespace %.*s has no previous revision (Secret " REVISION_SECRET
+                       " keeps one for each install --apply or upgrade that changes something)",
+                       SLICE_ARG(o->ns));
+    if (!apply_read(p, r.previous, e) || !check_kinds(p, e) || !apply_try(p, e) || !apply_all(p, until_ms, e) ||
+        !apply_wait(p, until_ms, e))
+        return false;
+    revision_next(&r, r.previous); /* they change places */
+    return revision_write(p, &r, e) && revision_prune(p, &r, until_ms, e);
+}
+
+int cli_rollback(int argc, char **argv)
+{
+    struct rollback_options o = {.ns = install_defaults.ns, .timeout_ms = install_defaults.timeout_ms};
+    struct err e = {0};
+    int status;
+    if (!flags_parse(&flags, argc, argv, &o, &status))
+        return status;
+    if (!cli_namespace(o.ns, "--namespace", &e))
+        return flags_wrong(&flags, "%s", e.text);
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    struct ask ask = {0};
+    struct apply p = {.ask = &ask, .a = &a, .replaces = true};
+    status = roll_back(&p, &o, &e) ? STATUS_OK : apply_failed(&p, &e);
+    ask_close(&ask);
+    return status;
+}

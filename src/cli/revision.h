@@ -1,0 +1,28 @@
+/* What an installation was before an upgrade, so that it can go back: the objects of the present and of the previous revision in Secret
+ * mobula-revisions of the operator's namespace, as Helm keeps them. Definitions and namespaces are not among them: they stay as they are.
+ */
+#ifndef MOBULA_CLI_REVISION_H
+#define MOBULA_CLI_REVISION_H
+
+#include "apply.h"
+
+#define REVISION_SECRET "mobula-revisions"
+
+struct revision {
+    struct slice ns;
+    struct slice current, previous; /* manifests; empty: none is recorded */
+};
+
+/* Reads the Secret. False with *e: no answer, or what it holds cannot be read. */
+bool revision_read(struct apply *p, struct revision *r, struct err *e);
+bool revision_write(struct apply *p, const struct revision *r, struct err *e);
+/* The objects of the list that belong to a revision, as documents. */
+struct slice revision_text(const struct apply *p);
+/* What is recorded becomes the previous revision, and the list the current one, unless it is that already. */
+void revision_next(struct revision *r, struct slice next);
+/* Whether an object may come out of a Secret: who may write that would otherwise decide what an admin applies. */
+bool revision_allows(const struct apply_object *o);
+/* Deletes what the other revision has and the list has not, and programs that neither needs. */
+bool revision_prune(struct apply *p, const struct revision *r, int64_t until_ms, struct err *e);
+
+#endif
