@@ -260,6 +260,11 @@ bundle: ## build/mobula-VERSION.bundle for an air gap, signed with KEY=private.p
 	    $(foreach a,amd64 arm64,$(a)=build/$(if $(filter $(a),$(HOST_ARCH)),,$(a)/)mobula)
 	$(Q)openssl ec -in $(KEY) -pubout -out $(BUNDLE).pub 2>build/bundle.log || { cat build/bundle.log >&2; exit 1; }
 	$(Q)$(OUT)/mobula bundle verify -f $(BUNDLE) --key $(BUNDLE).pub
+	@$(MAKE) -s bundle-key
+
+bundle-key:
+	@echo '          signed by $(if $(filter build/bundle-try.pem,$(KEY)),a throwaway key: one to be carried wants KEY=private.pem,$(KEY))'
+.PHONY: bundle-key
 
 verify-bundle: $(OUT)/mobula ## what the bundle must be: signed, complete, and refused with any bit changed; FLIPS=10000
 	$(Q)tests/tools/check-bundle $(OUT)/mobula $(BUNDLE) $(or $(FLIPS),300)

@@ -1,0 +1,144 @@
+"""A bundle that openssl has signed: no changed bit is believed, and the commands of docs/airgap.md carry it to where pods get it from."""
+
+import concurrent.futures
+import hashlib
+import io
+import os
+import random
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from cluster import MOBULA, ROOT, manifests
+from test_image import image, registry, tool  # noqa: F401 (fixtures)
+
+FLIPS = 10000
+VERSION = "0.1.0"
+PARTS = ["LICENSE", "bin/amd64/mobula", "bin/arm64/mobula", "image/mobula.tar", "images.txt", "manifests/crds.yaml",
+         "manifests/operator.yaml", "sbom.spdx.json", "sbom.cdx.json"]
+
+
+def archive(files):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    return out.getvalue()
+
+
+def write_bundle(folder, contents):
+    """mobula-VERSION.bundle and mobula.pub, as airgap/bundle makes them."""
+    key = folder / "private.pem"
+    subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", key], check=True, capture_output=True)
+    subprocess.run(["openssl", "ec", "-in", key, "-pubout", "-out", folder / "mobula.pub"], check=True, capture_output=True)
+    files = {name: contents.get(name, name.encode()) for name in PARTS}
+    sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in files.items())
+    body = archive({f"mobula-{VERSION}/{name}": data for name, data in {"SHA256SUMS": sums.encode(), **files}.items()})
+    (folder / "body").write_bytes(body)
+    signature = subprocess.run(["openssl", "dgst", "-sha256", "-sign", key, folder / "body"], check=True, capture_output=True).stdout
+    bundle = folder / f"mobula-{VERSION}.bundle"
+    bundle.write_bytes(archive({"SIGNATURE": signature})[:1024] + body)
+    return bundle
+
+
+def verify(bundle, key):
+    return subprocess.run([MOBULA, "bundle", "verify", "-f", bundle, "--key", key], capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_no_changed_bit_is_believed(tmp_path):
+    good = write_bundle(tmp_path, {})
+    whole, key = good.read_bytes(), tmp_path / "mobula.pub"
+    assert verify(good, key).returncode == 0
+    bits = random.Random(FLIPS).sample(range(len(whole) * 8), FLIPS)
+
+    def believed(worker):
+        """Those of this worker's bits whose change was not refused."""
+        bad, found = tmp_path / f"bad{worker}", []
+        for bit in bits[worker::4]:
+            changed = bytearray(whole)
+            changed[bit // 8] ^= 1 << bit % 8
+            bad.write_bytes(changed)
+            if verify(bad, key).returncode != 1:
+                found.append(bit)
+        return found
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert [bit for found in pool.map(believed, range(4)) for bit in found] == []
+
+
+def test_a_throwaway_key_is_called_one():
+    def says(*flags):
+        return subprocess.run(["make", "-s", "bundle-key", *flags], capture_output=True, text=True, timeout=60, check=True, cwd=ROOT).stdout
+
+    assert "throwaway key" in says() and "throwaway key" not in says("KEY=mine.pem")
+
+
+@pytest.fixture
+def short():
+    """A folder with a short name: podman wants one."""
+    folder = tempfile.mkdtemp(prefix="m", dir="/tmp")
+    yield Path(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_podman_loads_the_image(image, short):  # noqa: F811
+    if os.geteuid() != 0:
+        pytest.skip("podman's storage is made as root here")
+    podman = [tool("podman"), "--root", short / "root", "--runroot", short / "run", "--storage-driver", "vfs"]
+    out = subprocess.run([*podman, "load", "-q", "-i", image], capture_output=True, text=True, timeout=120, check=False)
+    assert out.returncode == 0, out.stderr
+    names = subprocess.run([*podman, "images", "--format", "{{.Repository}}:{{.Tag}}"], capture_output=True, text=True, check=True).stdout
+    assert "registry.example:5000/mobula:1.0" in names
+
+
+def test_containerd_imports_the_image(image, tmp_path):  # noqa: F811
+    if os.geteuid() != 0:
+        pytest.skip("containerd needs root")
+    config, sock = tmp_path / "config.toml", tmp_path / "containerd.sock"
+    config.write_text(f'version = 2\nroot = "{tmp_path}/root"\nstate = "{tmp_path}/state"\n'
+                      'disabled_plugins = ["io.containerd.grpc.v1.cri"]\n'
+                      f'[grpc]\naddress = "{sock}"\n[ttrpc]\naddress = "{sock}.ttrpc"\n')
+    daemon = subprocess.Popen([tool("containerd"), "--config", config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        ctr = [tool("ctr"), "--address", sock, "--timeout", "20s", "-n", "k8s.io", "images"]
+        importing = [*ctr, "import", "--all-platforms", "--no-unpack", "--snapshotter", "native", image]
+        out = subprocess.run(importing, capture_output=True, text=True, timeout=120, check=False)
+        assert out.returncode == 0, out.stderr
+        listed = subprocess.run([*ctr, "list"], capture_output=True, text=True, timeout=60, check=True).stdout
+        assert "registry.example:5000/mobula:1.0" in listed and "linux/amd64" in listed and "linux/arm64" in listed
+    finally:
+        daemon.terminate()
+        daemon.wait(60)
+
+
+def commands():
+    """The indented lines of docs/airgap.md."""
+    return [line.strip() for line in (ROOT / "docs/airgap.md").read_text().splitlines() if re.match(r" {4}\S", line)]
+
+
+def test_the_commands_of_the_page(image, registry, tmp_path):  # noqa: F811
+    """Those up to the cluster, word for word: programs by their names, and the page's registry is the one of this test."""
+    write_bundle(tmp_path, {"image/mobula.tar": image.read_bytes(), "bin/amd64/mobula": MOBULA.read_bytes(),
+                            "manifests/crds.yaml": manifests("--crds-only").encode(), "LICENSE": (ROOT / "LICENSE").read_bytes()})
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/mobula").symlink_to(MOBULA)
+    skopeo = tmp_path / "bin/skopeo"
+    skopeo.write_text(f'#!/bin/sh\nwhat=$1\nshift\nexec {tool("skopeo")} --insecure-policy "$what" --dest-tls-verify=false "$@"\n')
+    skopeo.chmod(0o755)
+    kubectl = tmp_path / "bin/kubectl"
+    kubectl.write_text("#!/bin/sh\ncat >applied\n")
+    kubectl.chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+    lines = [line for line in commands() if not re.match(r"make |ctr |mobula check", line)]
+    script = "set -e\n" + "\n".join(lines).replace("registry.bank.example:5000", registry)
+    out = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path, env=env)
+    assert out.returncode == 0, out.stderr
+    assert f'image: "{registry}/ray/mobula:{VERSION}"' in (tmp_path / "applied").read_text()
+    assert len(lines) >= 5
