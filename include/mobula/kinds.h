@@ -189,7 +189,7 @@ verb_failed group_failed_by, job_failed_by;
 verb_make make_pod, make_delete, make_service;
 verb_answer answer_create, answer_try, answer_delete, answer_service;
 /* raycluster/view.c */
-verb_do count_failure, forget_failures;
+verb_do count_failure, forget_failures, leave_spot;
 /* raycluster/account.c */
 verb_make account_make;
 verb_answer account_answer;

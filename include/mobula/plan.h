@@ -35,6 +35,7 @@ extern const struct verb raycluster_try_pod;          /* group: a dry run of a c
 extern const struct verb raycluster_create_pod;       /* group, index; uid: of the pod that it replaces, may be empty */
 extern const struct verb raycluster_count_failure;    /* group; uid: the pod; text: the reason */
 extern const struct verb raycluster_forget_failures;  /* group: it is healthy again */
+extern const struct verb raycluster_leave_spot;       /* group; text: which pod has waited too long */
 extern const struct verb raycluster_remove_finalizer; /* RAY_REDIS_FINALIZER */
 
 /* Of RayJobs; text: the submission id, if any. */
@@ -54,9 +55,10 @@ extern const struct verb raycronjob_delete_job; /* name, uid; why */
 
 struct action {
     const struct verb *verb;
-    bool warning;  /* events */
-    bool logged;   /* events: the note goes into the operator's log too (notes may hold what a user's program wrote) */
-    int32_t group; /* -1: head, else index into groups; -2: in no group of the spec */
+    bool warning;   /* events */
+    bool on_demand; /* create: ray_group.on_demand */
+    bool logged;    /* events: the note goes into the operator's log too (notes may hold what a user's program wrote) */
+    int32_t group;  /* -1: head, else index into groups; -2: in no group of the spec */
     int32_t index;
     uint64_t version;             /* delete the pod only in this resourceVersion, because its state is the reason; 0: in any */
     const char *why;              /* a literal: delete reasons, event reasons */

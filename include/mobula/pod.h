@@ -28,6 +28,7 @@ struct pod {
     int32_t exit_code;            /* of the Ray container that ended */
     uint8_t phase;                /* enum pod_phase */
     bool head, ready, deleting;
+    bool on_demand;     /* its label says that it was made for an on-demand node */
     bool ended;         /* the Ray container ended and will not be restarted */
     bool restarted;     /* its kubelet has restarted the Ray container at least once */
     bool stopped;       /* the Ray container does not run at present: it will be restarted, or has ended */
@@ -68,6 +69,7 @@ struct group_failures {
     int64_t last_us;           /* wall clock of the last failure */
     bool ended;                /* the last failure was a pod that ended; else one that could not be created */
     int64_t not_before_ms;     /* monotonic: end of the backoff; some time after it the failures are forgotten */
+    int64_t spot_from_ms;      /* monotonic: pods of a group that prefers spot are made on demand until then */
     uint32_t ends;             /* how many of `count` were pods that ended */
     uint64_t accepted;         /* ray_group.hash of the template that the API server accepted in a dry run; 0: none */
     uint64_t refused;          /* ray_group.hash of the template that it refused, for the reason below: running pods are kept */

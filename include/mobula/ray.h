@@ -22,6 +22,7 @@
 #define RAY_ANNOTATION_HASH "mobula.dev/template-hash"              /* hash of what the pod or service was made from: 16 hex digits */
 #define RAY_ANNOTATION_AUTOSCALER "mobula.dev/autoscaler"           /* of a RayCluster: which autoscaler scales it, operator | sidecar */
 #define RAY_ANNOTATION_TOOLS_RESOURCES "mobula.dev/tools-resources" /* of a RayCluster or RayJob: cpu=100m,memory=90Mi */
+#define RAY_LABEL_MARKET "anyscale.com/market-type"                 /* SPOT | ON_DEMAND, of pods with an instance type */
 #define RAY_FIELD_MANAGER "mobula"
 #define RAY_HEAD_GROUP "headgroup"
 
@@ -50,8 +51,9 @@ struct ray_group {
     struct jval setup_commands, start_commands; /* legacy */
     struct slice *workers_to_delete;
     uint32_t workers_to_delete_count;
-    const char *blocked;       /* no pod is made, and those that run are left alone: the reason in one word; NULL: none */
-    struct slice blocked_text; /* … and in a sentence */
+    const struct ray_group *on_demand; /* of a group that prefers spot: the same, as its pods are made on demand; NULL: it does not */
+    const char *blocked;               /* no pod is made, and those that run are left alone: the reason in one word; NULL: none */
+    struct slice blocked_text;         /* … and in a sentence */
     uint64_t hash; /* of everything that a pod of this group is made from (legacy: metadata.labels too, which force a restart) */
 };
 
@@ -139,9 +141,10 @@ struct ray_options {
     enum ray_tools tools;     /* where workers get the binary for wait-gcs-ready from */
     struct slice tools_image; /* RAY_TOOLS_IMAGE */
     struct ray_tools_resources tools_resources;
-    struct slice cluster_domain; /* "cluster.local" */
-    struct slice version;        /* mobula's, for Ray's usage tags */
-    bool sidecar;                /* default autoscaler: KubeRay's, as a container of the head */
+    struct slice cluster_domain;             /* "cluster.local" */
+    struct slice version;                    /* mobula's, for Ray's usage tags */
+    int64_t spot_fallback_ms, spot_retry_ms; /* 0: RECONCILE_SPOT_FALLBACK_MS, RECONCILE_SPOT_RETRY_MS */
+    bool sidecar;                            /* default autoscaler: KubeRay's, as a container of the head */
 };
 
 /* ---- names: functions of owner, group, index and the replaced pod ---- */

@@ -10,7 +10,7 @@
 /* On a pod template, as an annotation or as a label; made pods have both. */
 #define SHAPE_INSTANCE_TYPE "anyscale.com/instance-type"
 #define SHAPE_ACCELERATOR "anyscale.com/accelerator-type"
-#define SHAPE_MARKET "anyscale.com/market-type"
+#define SHAPE_MARKET RAY_LABEL_MARKET
 #define SHAPE_ZONE "anyscale.com/zone"
 #define SHAPE_NODE_TYPE "anyscale.com/ray-node-type"
 /* On a pod template, "true": the pods that run follow a type that is changed, as if the template had been. */

@@ -20,7 +20,7 @@ struct options {
     struct slice lease_namespace, lease_name, identity;
     struct operator_configmap types;
     struct flag_texts egress;
-    int64_t lease_ms, renew_ms, retry_ms;
+    int64_t lease_ms, renew_ms, retry_ms, spot_fallback_ms, spot_retry_ms;
     bool all_namespaces, leader_elect, egress_strict, raycronjobs;
 };
 
@@ -56,6 +56,9 @@ static const struct flag list[] = {
     {"instance-types-configmap", FLAG_TEXT, AT(types.name), "NAME",
      "of the instance types, in the namespace of the Lease; empty (default): there are none"},
     {"instance-types-key", FLAG_TEXT, AT(types.key), "KEY", "of their text in it"},
+    {"spot-fallback", FLAG_DURATION, AT(spot_fallback_ms), "TIME",
+     "how long a pod that prefers spot waits for a node before it is made on demand"},
+    {"spot-retry", FLAG_DURATION, AT(spot_retry_ms), "TIME", "how long its group is made on demand then"},
     {"health-addr", FLAG_TEXT, AT(health), "[HOST]:PORT", "serves /healthz and /readyz; empty: nowhere"},
     {"metrics-addr", FLAG_TEXT, AT(metrics), "[HOST]:PORT", "serves /metrics; empty: nowhere"},
     {"log-level", FLAG_TEXT, AT(log_level), "debug|info|warn|error", "what is logged"},
@@ -150,6 +153,8 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
         .renew_ms = o->renew_ms,
         .retry_ms = o->retry_ms};
     to->ray.cluster_domain = o->cluster_domain;
+    to->ray.spot_fallback_ms = o->spot_fallback_ms;
+    to->ray.spot_retry_ms = o->spot_retry_ms;
     to->ray.version = SLICE(MOBULA_VERSION);
     to->settings_ns = to->lease.ns;
     to->settings[OPERATOR_INSTANCE_TYPES] = o->types;
@@ -243,6 +248,8 @@ int cli_operator(int argc, char **argv)
                               .log_format = SLICE("logfmt"),
                               .lease_name = SLICE("mobula"),
                               .types.key = SLICE("instance_types.yaml"),
+                              .spot_fallback_ms = RECONCILE_SPOT_FALLBACK_MS,
+                              .spot_retry_ms = RECONCILE_SPOT_RETRY_MS,
                               .lease_ms = 5000,
                               .renew_ms = 3000,
                               .retry_ms = 1000}};

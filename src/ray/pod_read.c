@@ -143,6 +143,7 @@ void pod_read(struct jval object, struct arena *a, struct pod *out)
     *out = (struct pod){.index = read_label_int(labels, SLICE(RAY_LABEL_REPLICA_INDEX), a),
                         .host = host < 0 ? 0 : host,
                         .head = ray_live_head(object, a),
+                        .on_demand = json_str_eq(json_key(labels, SLICE(RAY_LABEL_MARKET)), SLICE("ON_DEMAND")),
                         .hash = read_hash(object, a),
                         .created_us = read_time(json_get(object, "metadata.creationTimestamp"), a),
                         .group = json_str(json_key(labels, SLICE(RAY_LABEL_GROUP)), a)};

@@ -173,6 +173,7 @@ static void decide_pods(const struct cluster_view *in, struct plan *p)
         g.held = first != HEAD_THERE || g.spec->blocked;
         if (head_needs_room(&head, first))
             decide_room(&g, p);
+        decide_market(&g, p);
         if (g.spec->hosts > 1)
             decide_multi_host(&g, p);
         else

@@ -116,7 +116,12 @@ uint32_t decide_keep(const struct group_view *g, const struct pod **keep, uint32
             keep[g->count - ++going] = pod;
         if (!pod_live(pod))
             continue;
-        bool named = decide_given_up(g->spec, pod);
+        bool named = decide_given_up(g->spec, pod), lost = !named && market_lost(g, pod);
+        if (lost) {
+            plan_delete_as_seen(p, pod, g->number, "no spot node has taken it: an on-demand pod takes its place");
+            keep[g->count - ++going] = pod;
+            continue;
+        }
         if (!named && !(renew && pod_outdated(pod, g->spec))) {
             keep[kept++] = pod;
             continue;
@@ -205,6 +210,7 @@ static bool create_missing(const struct group_view *g, const struct pod **live, 
         struct action *act = plan_add(p, &raycluster_create_pod);
         act->group = g->number;
         act->index = at;
+        act->on_demand = market_on_demand(g);
         act->uid = replaces;
     }
     return all;

@@ -149,6 +149,7 @@ static void create_hosts(const struct group_view *g, int32_t replica, struct pla
         struct action *act = plan_add(p, &raycluster_create_pod);
         act->group = g->number;
         act->index = replica * g->spec->hosts + host;
+        act->on_demand = market_on_demand(g);
         act->uid = decide_held(g, act->index);
     }
 }

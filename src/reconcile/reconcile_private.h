@@ -34,6 +34,10 @@ bool decide_failures(const struct group_view *g, struct plan *p);
  * one fails for a thousand, and need not be asked a thousand times. Created as we saw it: a pod's own time is by the API server's clock,
  * that of the failure by ours. */
 int32_t decide_attempts(const struct group_view *g);
+/* market.c: plans that the group leaves spot, or looks again in time. */
+void decide_market(const struct group_view *g, struct plan *p);
+bool market_on_demand(const struct group_view *g);                   /* pods that are created now are on-demand ones */
+bool market_lost(const struct group_view *g, const struct pod *pod); /* the group has left spot, and the pod still waits for it */
 /* Whether workersToDelete holds its name. */
 bool decide_given_up(const struct ray_group *spec, const struct pod *pod);
 /* The uid of a pod that has the name for this index and does not count: the new one is named as its successor. Empty: the name is free. */

@@ -120,6 +120,18 @@ static int64_t idle_limit(const struct scale_scene *s, uint32_t group)
     return 1000 * (own >= 0 ? own : s->in->cluster->idle_timeout_s);
 }
 
+/* Whether the pods of this unit would be made for spot today: an idle one goes although the group's min counts it. */
+static bool returns_to_spot(const struct scale_scene *s, const struct scale_unit *u)
+{
+    const struct scale_view *in = s->in;
+    if (!in->cluster->groups[u->group].on_demand || in->now.mono_ms < in->failures[1 + u->group].spot_from_ms)
+        return false;
+    for (uint32_t i = 0; i < u->count; i++)
+        if (!u->members[i].pod || !u->members[i].pod->on_demand)
+            return false;
+    return true;
+}
+
 /* Also of a replica of which a host cannot start: the others would wait for that with nobody waiting for them. */
 static void stop_idle(const struct scale_scene *s, struct scale_plan *p, const struct scale_unit *u)
 {
@@ -168,7 +180,7 @@ void scale_stop(const struct scale_scene *s, struct scale_plan *p)
             continue; /* its pods go without us */
         if (u->dead)
             take_away(p, u, u->lost ? "it runs, and Ray has no node of it" : "Ray has ended in it");
-        else if (u->victim || u->leaving || kept[u->group]++ < g->min || u->needed)
+        else if (u->victim || u->leaving || (kept[u->group]++ < g->min && !returns_to_spot(s, u)) || u->needed)
             continue;
         else if (!u->started)
             surplus[i] = true;

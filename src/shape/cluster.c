@@ -63,24 +63,58 @@ static bool label_nodes(const struct shape_type *type, const struct ray_cluster 
     return ok;
 }
 
+/* The group as its type makes it, for this market; NULL: for the one that its template names. */
+static bool make_group(const struct shape_type *type, const struct ray_cluster *c, struct ray_group *g, const char *market, struct arena *a,
+                       struct err *e)
+{
+    struct json *doc = arena_new(a, struct json), *made = arena_new(a, struct json);
+    struct slice text;
+    if (market) {
+        text = arena_printf(a, "{\"metadata\":{\"annotations\":{\"" SHAPE_MARKET "\":\"%s\"}}}", market);
+        if (!json_merge(json_raw(g->template), text, a, &text, e) || !json_parse(doc, text, a, e))
+            return false;
+        g->template = json_root(doc);
+    }
+    if (!shape_type_apply(type, g->template, g->head ? SLICE("head") : SLICE("worker"), a, &text, e) || !json_parse(made, text, a, e))
+        return false;
+    g->template = json_root(made);
+    return label_nodes(type, c, g, a, e);
+}
+
+/* A head that prefers spot is on-demand: all workers go with it. */
 static void shape_group(const struct shape_types *types, struct ray_cluster *c, struct ray_group *g, struct arena *a)
 {
-    struct slice name = shape_type_named(g->template, a), text;
-    struct json *doc = arena_new(a, struct json);
+    struct slice name = shape_type_named(g->template, a);
+    struct ray_group first = *g, *other = NULL;
     struct err e = {0};
     if (slice_empty(name))
         return;
     c->typed = true;
     const struct shape_type *type = shape_type_find(types, name);
-    if (!type)
+    if (!type) {
         block_missing(types, g, name, a);
-    else if (!shape_type_apply(type, g->template, g->head ? SLICE("head") : SLICE("worker"), a, &text, &e) ||
-             !json_parse(doc, text, a, &e) || !label_nodes(type, c, g, a, &e))
+        return;
+    }
+    bool prefers = slice_eq(shape_given(g->template, SHAPE_MARKET, a), SLICE("PREFER_SPOT"));
+    if (prefers && !g->head) {
+        other = arena_new(a, struct ray_group);
+        *other = *g;
+    }
+    if (!make_group(type, c, &first,
+                    !prefers ? NULL
+                    : other  ? "SPOT"
+                             : "ON_DEMAND",
+                    a, &e) ||
+        (other && !make_group(type, c, other, "ON_DEMAND", a, &e))) {
         block(g, SHAPE_TYPE_UNFIT, arena_printf(a, "%s (line %u of the ConfigMap)", e.text, type->line));
-    else
-        g->template = json_root(doc);
-    if (!g->blocked && slice_eq(shape_given(g->template, SHAPE_FOLLOW, a), SLICE("true")))
-        g->hash = ray_group_hash(c, g, a);
+        return;
+    }
+    if (slice_eq(shape_given(first.template, SHAPE_FOLLOW, a), SLICE("true")))
+        first.hash = ray_group_hash(c, &first, a);
+    if (other)
+        other->hash = first.hash;
+    first.on_demand = other;
+    *g = first;
 }
 
 void shape_cluster(const struct shape_types *types, struct ray_cluster *c, struct arena *a)

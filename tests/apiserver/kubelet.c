@@ -9,6 +9,7 @@
  *
  * Annotations of a pod make it misbehave:
  *   fake.kubelet/stuck: Unschedulable          it never gets a node
+ *   fake.kubelet/stuck: Spot                   likewise when its annotation anyscale.com/market-type is SPOT: there are no such nodes
  *   fake.kubelet/stuck: ImagePullBackOff       its first container never starts (any other word will do)
  *   fake.kubelet/ready-after: 5s               takes the place of start_ms
  *   fake.kubelet/fail: after=2s                2 s after it became ready the pod is Failed, as if evicted
@@ -185,7 +186,8 @@ static void unschedulable(struct apiserver *s, struct object *o, struct node *po
 static void bind(struct apiserver *s, struct object *o, struct node *pod)
 {
     struct arena *a = &s->scratch;
-    if (slice_eq(annotation(pod, "fake.kubelet/stuck"), SLICE("Unschedulable"))) {
+    bool spot = slice_eq(annotation(pod, "anyscale.com/market-type"), SLICE("SPOT"));
+    if (slice_eq(annotation(pod, "fake.kubelet/stuck"), spot ? SLICE("Spot") : SLICE("Unschedulable"))) {
         unschedulable(s, o, pod);
         return;
     }
@@ -264,7 +266,7 @@ static void run(struct apiserver *s, struct object *o, struct node *pod)
 {
     struct arena *a = &s->scratch;
     struct slice stuck = annotation(pod, "fake.kubelet/stuck");
-    if (stuck.len) {
+    if (stuck.len && !slice_eq(stuck, SLICE("Spot"))) {
         wait_for_ever(s, o, pod, stuck);
         return;
     }

@@ -18,6 +18,8 @@ static void want_tools(struct op *op, struct cluster *c)
 bool make_pod(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     const struct ray_group *g = group_spec(op, act->group);
+    if (act->on_demand && g->on_demand)
+        g = g->on_demand;
     if (op->model.group_count && act->verb == &raycluster_create_pod)
         want_tools(op, c);
     struct slice name = act->group < 0 ? ray_head_pod_name(&op->model, &op->body_arena)

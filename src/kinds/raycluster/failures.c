@@ -13,6 +13,16 @@ void failures_prune(struct op *op, struct cluster *c)
     }
 }
 
+void leave_spot(struct op *op, struct cluster *c, const struct action *act)
+{
+    int64_t set = op->o.ray.spot_retry_ms, ms = set ? set : RECONCILE_SPOT_RETRY_MS;
+    struct slice name = group_name(op, act->group);
+    failures_of(op, c, name, false, true)->spot_from_ms = op->now.mono_ms + ms;
+    log_info("a group leaves spot: its pods are created on demand", LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name),
+             LF("group", name), LF("why", act->text), LF_INT("for_ms", ms));
+    say_event(op, c, true, "SpotNotScheduled", act->text);
+}
+
 void extract_failures(struct op *op, struct cluster *c)
 {
     struct jval k, g;

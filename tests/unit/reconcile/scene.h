@@ -12,7 +12,9 @@ struct scene {
     struct slice delete_names, typeless; /* typeless: the group that lacks its instance type */
     int32_t accounts;                    /* bits of what KubeRay's autoscaler acts by */
     bool suspend, recreate, sidecar, scaled, accepted, refused;
-    int32_t try_in; /* ms until a refused template may be tried again */
+    int32_t ondemand; /* ms for which group small is made on demand */
+    bool prefer;      /* it prefers spot */
+    int32_t try_in;   /* ms until a refused template may be tried again */
     struct pod pods[PODS_MAX];
     uint32_t pod_count;
     struct group_failures failures[3];
@@ -61,6 +63,8 @@ __attribute__((unused)) static void read_words(struct scene *s, struct slice lin
         take_int(word, "second", &s->second);
         take_int(word, "try", &s->try_in);
         take_int(word, "accounts", &s->accounts);
+        take_int(word, "ondemand", &s->ondemand);
+        s->prefer |= slice_eq(word, SLICE("prefer"));
         if (word_value(word, "delete").ptr)
             s->delete_names = word_value(word, "delete");
         if (word_value(word, "typeless").ptr)
@@ -120,6 +124,7 @@ static void read_pod(struct scene *s, struct slice line)
         p->counted |= slice_eq(word, SLICE("counted"));
         p->restarted |= slice_eq(word, SLICE("restarted"));
         p->asked |= slice_eq(word, SLICE("asked"));
+        p->on_demand |= slice_eq(word, SLICE("on-demand"));
         p->overtaken |= slice_eq(word, SLICE("overtaken"));
         p->unschedulable |= slice_eq(word, SLICE("unschedulable"));
         p->stopped |= slice_eq(word, SLICE("stopped"));
@@ -185,6 +190,10 @@ static void read_cluster(struct scene *s)
         printf("  %.*s: %.*s\n", SLICE_ARG(s->errors.list[0].path), SLICE_ARG(s->errors.list[0].text));
     buf_free(&b);
     s->cluster.typed = s->typeless.ptr;
+    if (s->prefer) {
+        s->cluster.groups[0].on_demand = &s->cluster.groups[0];
+        s->failures[1].spot_from_ms = NOW_MS + s->ondemand;
+    }
     for (uint32_t i = 0; i <= s->cluster.group_count; i++) {
         struct ray_group *g = i == 0 ? &s->cluster.head : &s->cluster.groups[i - 1];
         if (s->typeless.ptr && group_slot(s->typeless) == (int)i) {

@@ -8,10 +8,11 @@ static const char *group_text(int32_t group)
 
 static void put_action(struct buf *b, const struct action *act)
 {
+    const char *market = act->on_demand ? " on demand" : "";
     if (act->verb == &raycluster_create_pod && act->uid.len)
-        buf_printf(b, "create %s %d replaces %.*s\n", group_text(act->group), act->index, SLICE_ARG(act->uid));
+        buf_printf(b, "create %s %d replaces %.*s%s\n", group_text(act->group), act->index, SLICE_ARG(act->uid), market);
     else if (act->verb == &raycluster_create_pod)
-        buf_printf(b, "create %s %d\n", group_text(act->group), act->index);
+        buf_printf(b, "create %s %d%s\n", group_text(act->group), act->index, market);
     else if (act->verb == &raycluster_create_account)
         buf_printf(b, "account %s %d\n", group_text(act->group), act->index);
     else if (act->verb == &raycluster_try_pod)
@@ -21,6 +22,8 @@ static void put_action(struct buf *b, const struct action *act)
                    SLICE_ARG(act->text.len ? act->text : slice_of(act->why)));
     else if (act->verb == &raycluster_count_failure)
         buf_printf(b, "count %s %.*s\n", group_text(act->group), SLICE_ARG(act->uid));
+    else if (act->verb == &raycluster_leave_spot)
+        buf_printf(b, "leave spot %s: %.*s\n", group_text(act->group), SLICE_ARG(act->text));
     else if (act->verb == &raycluster_forget_failures)
         buf_printf(b, "forget %s\n", group_text(act->group));
 }

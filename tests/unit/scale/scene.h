@@ -110,6 +110,8 @@ static inline void scale_read_group(struct scale_world *w, struct slice line)
             w->memory[at].surplus_ms = SCALE_NOW_MS - 1000 * scale_number(v);
         else if ((v = scale_value(word, "failures")).ptr)
             *f = (struct group_failures){.count = (uint32_t)scale_number(v), .reason = "403 Forbidden", .last_us = scale_now_us};
+        else if ((v = scale_value(word, "prefer")).ptr)
+            g->on_demand = g, f->spot_from_ms = SCALE_NOW_MS + scale_number(v);
         else if ((v = scale_value(word, "wait")).ptr)
             f->not_before_ms = SCALE_NOW_MS + scale_number(v);
         else if ((v = scale_value(word, "zone")).ptr)
@@ -197,6 +199,8 @@ static inline void scale_read_pod(struct scale_world *w, struct slice line)
             p->phase = POD_FAILED;
         else if (slice_eq(word, SLICE("deleting")))
             p->deleting = true;
+        else if (slice_eq(word, SLICE("on-demand")))
+            p->on_demand = true;
         else if (slice_eq(word, SLICE("overtaken")))
             p->overtaken = true;
         else if (slice_eq(word, SLICE("old")))

@@ -1,0 +1,76 @@
+/* A group that prefers spot, where there are no spot nodes: its pods are made on demand after a while, and for spot again later. */
+#include "maps.h"
+
+static void create(struct world *w, const char *more)
+{
+    struct slice body = arena_printf(
+        &w->arena,
+        "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"c\",\"namespace\":\"n\"},\"spec\":{"
+        "\"headGroupSpec\":{\"rayStartParams\":{},\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}},"
+        "\"workerGroupSpecs\":[{\"groupName\":\"small\",\"replicas\":2,\"minReplicas\":0,\"maxReplicas\":10,\"rayStartParams\":{},"
+        "\"template\":{\"metadata\":{\"annotations\":{\"anyscale.com/instance-type\":\"small\",\"anyscale.com/"
+        "market-type\":\"PREFER_SPOT\"%s}},"
+        "\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}}]}}",
+        more);
+    CHECK_INT(world_call(w, "POST", v1, "application/json", body), 201);
+}
+
+/* Workers of this market, by their label. */
+static uint32_t workers_of(struct world *w, const char *market)
+{
+    struct slice list, path = arena_printf(&w->arena, "%s?labelSelector=anyscale.com%%2Fmarket-type%%3D%s", pods_path, market);
+    struct json doc;
+    struct err e = {0};
+    CHECK_INT(world_ask(w, "GET", path.ptr, "application/json", SLICE_NONE, &list), 200);
+    return CHECK(json_parse(&doc, list, &w->arena, &e)) ? (uint32_t)json_len(json_get(json_root(&doc), "items")) : 0;
+}
+
+static void test_fallback(void)
+{
+    struct world w;
+    make_world_with_types(&w);
+    put_types(&w, "small: {resources: {CPU: 4, memory: 8Gi}}");
+    create(&w, ",\"fake.kubelet/stuck\":\"Spot\"");
+    test_case("there are no spot nodes: the pods wait for two minutes");
+    world_run(&w, RECONCILE_SPOT_FALLBACK_MS - 5000);
+    CHECK_INT(workers_of(&w, "SPOT"), 2);
+    test_case("then they are replaced, and the cluster is ready");
+    world_run(&w, 15 * 1000);
+    CHECK_INT(workers_of(&w, "SPOT"), 0);
+    CHECK_INT(workers_of(&w, "ON_DEMAND"), 2);
+    CHECK(is_ready(&w, "c") && tells(&w, "SpotNotScheduled", "group small has had no spot node for 12"));
+    test_case("until the retry time is over new pods are on-demand, too");
+    scale(&w, "c", 3);
+    world_run(&w, 5000);
+    CHECK_INT(workers_of(&w, "ON_DEMAND"), 3);
+    test_case("then they are made for spot, and those that run stay");
+    world_run(&w, RECONCILE_SPOT_RETRY_MS);
+    scale(&w, "c", 4);
+    world_run(&w, 5000);
+    CHECK_INT(workers_of(&w, "SPOT"), 1);
+    CHECK_INT(workers_of(&w, "ON_DEMAND"), 3);
+    world_run(&w, RECONCILE_SPOT_FALLBACK_MS + 10 * 1000);
+    CHECK_INT(workers_of(&w, "ON_DEMAND"), 4);
+    world_free(&w);
+}
+
+static void test_spot(void)
+{
+    struct world w;
+    make_world_with_types(&w);
+    put_types(&w, "small: {resources: {CPU: 4, memory: 8Gi}}");
+    test_case("spot nodes take them");
+    create(&w, "");
+    world_run(&w, RECONCILE_SPOT_FALLBACK_MS + 60 * 1000);
+    CHECK_INT(workers_of(&w, "SPOT"), 2);
+    CHECK(is_ready(&w, "c"));
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
+int main(void)
+{
+    test_fallback();
+    test_spot();
+    return test_done();
+}
