@@ -197,6 +197,12 @@ enum {
     LIMIT_PATCH_VALUES = 256,       /* of one requirement */
 };
 
+/* work: of one workload */
+enum {
+    LIMIT_WORK_ENV = 256, /* variables */
+    LIMIT_WORK_TAGS = 32,
+};
+
 /* cli */
 enum {
     LIMIT_CLI_FILES = 4096,     /* files in all folders that -f names */

@@ -1,0 +1,75 @@
+/* work: what a control plane asks for, as custom resources, and what has come of these. Pure functions of bytes: where a workload comes
+ * from and who writes its objects is unknown here. What may be written at all is policy.h's. */
+#ifndef MOBULA_WORK_H
+#define MOBULA_WORK_H
+
+#include <mobula/shape.h>
+
+/* On everything that is made from a workload, pods included, but for the generation and the name, which are on the custom resource alone.
+ */
+#define WORK_LABEL_UID "mobula.dev/workload-uid"
+#define WORK_LABEL_PROJECT "mobula.dev/project"
+#define WORK_LABEL_TAG "tag.mobula.dev/" /* in front of the workload's own tags */
+#define WORK_LABEL_MANAGED_BY "app.kubernetes.io/managed-by"
+#define WORK_MANAGED_BY "mobula"
+#define WORK_ANNOTATION_GENERATION "mobula.dev/workload-generation"
+#define WORK_ANNOTATION_WORKLOAD "mobula.dev/workload" /* PROJECT/NAME */
+
+enum {
+    WORK_NAME_MAX = 47,        /* bytes of the name of an object: of those that RayJobs may have */
+    WORK_STARTING_S = 25 * 60, /* how long an attempt may take until its program runs, where nothing says so */
+};
+
+/* A workload as it comes (SyncWorkload in docs/api/openapi.yaml). */
+struct workload_in {
+    struct slice uid, project, name;
+    int64_t generation;
+    struct slice spec; /* JSON: Workload.spec, with the compute config inline */
+};
+
+enum work_kind { WORK_NONE, WORK_CLUSTER, WORK_JOB, WORK_SERVICE, WORK_WORKSPACE };
+
+struct work_options {
+    struct slice ns;                 /* where its objects are made */
+    struct slice prefix;             /* of their names; may be empty */
+    struct slice image;              /* of workloads that give none; may be empty: those are refused */
+    const struct shape_types *types; /* NULL: not known, and no type is refused */
+};
+
+/* What a workload becomes. */
+struct work {
+    enum work_kind kind;
+    bool terminate;                       /* its object is to be deleted, and `object` is empty */
+    const struct kube_resource *resource; /* of the object: RayCluster or RayJob of ray.io/v1 */
+    struct slice name;                    /* also when it is refused, so that the object of an earlier generation is found */
+    struct slice object;                  /* JSON, for server-side apply */
+};
+
+/* False: it cannot be done, and *errors says why, each with its path in the spec; what was made of an earlier generation stays as it is. A
+ * kind that is not carried out yet is such an error. notes: what is accepted and has no effect; may be NULL. All memory is a's. */
+bool work_render(const struct workload_in *in, const struct work_options *o, struct arena *a, struct work *out, struct ray_errors *errors,
+                 struct ray_errors *notes);
+
+/* ---- back: the status of its object, as the workload's ---- */
+
+struct work_url {
+    struct slice name, url;
+};
+
+/* Texts lie in the object or in the arena. */
+struct work_status {
+    struct slice state;           /* "RUNNING"; docs/api/openapi.yaml has the words */
+    struct slice reason;          /* one word; may be empty */
+    struct slice message;         /* may be empty */
+    int64_t attempts, generation; /* the latter of the workload that the object was made from; 0: unknown */
+    struct slice started, ended;  /* as they are written; empty: not yet */
+    struct work_url url;          /* of the dashboard; empty: none yet */
+    bool over;                    /* SUCCEEDED, FAILED, TERMINATED: it stays so */
+};
+
+/* object: its RayCluster or RayJob as the API server has it; absent: there is none. terminate: the workload says so. */
+void work_state(struct jval object, bool terminate, struct arena *a, struct work_status *out);
+/* Members of the wire's Status, into an object that is open: state to urls. uid and generation are the caller's. */
+void work_status_write(const struct work_status *s, struct jval object, struct arena *a, struct jout *w);
+
+#endif

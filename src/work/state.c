@@ -1,0 +1,168 @@
+/* The status of a RayCluster or RayJob as the status of its workload. */
+#include <mobula/spec.h>
+#include <mobula/work.h>
+
+enum { MESSAGE_MAX = 8 * KIB - 1, REASON_MAX = 256 };
+
+static void set(struct work_status *s, const char *state, bool over)
+{
+    s->state = slice_of(state);
+    s->over = over;
+}
+
+static void say(struct work_status *s, struct slice reason, struct slice message)
+{
+    s->reason = reason.ptr ? slice_head(reason, REASON_MAX) : SLICE("");
+    s->message = message.ptr ? message : SLICE("");
+}
+
+/* ---- RayJob ---- */
+
+static void job_running(struct jval status, struct work_status *s)
+{
+    static const char *const begun[] = {"RUNNING", "SUCCEEDED", "FAILED", "STOPPED"};
+    struct jval job = json_key(status, SLICE("jobStatus"));
+    bool runs = s->attempts > 1; /* a job that is tried again has run, and goes on */
+    for (size_t i = 0; i < COUNT_OF(begun); i++)
+        runs |= json_str_eq(job, slice_of(begun[i]));
+    set(s, runs ? "RUNNING" : "STARTING", false);
+}
+
+static void job_state(struct jval object, struct arena *a, struct work_status *s)
+{
+    struct jval status = json_key(object, SLICE("status"));
+    struct slice phase = json_get_str(status, "jobDeploymentStatus", a), url = json_get_str(status, "dashboardURL", a);
+    s->attempts = json_get_int(status, "attempt", 0);
+    if (s->attempts == 0 && !slice_empty(phase))
+        s->attempts = json_get_int(status, "failed", 0) + 1;
+    s->started = json_get_str(status, "startTime", a);
+    s->ended = json_get_str(status, "endTime", a);
+    if (!slice_empty(url))
+        s->url = (struct work_url){SLICE("dashboard"), arena_printf(a, "http://%.*s", SLICE_ARG(url))};
+    say(s, json_get_str(status, "reason", a), json_get_str(status, "message", a));
+    if (slice_empty(phase))
+        set(s, "STARTING", false);
+    else if (slice_eq(phase, SLICE("Complete")))
+        set(s, json_str_eq(json_key(status, SLICE("jobStatus")), SLICE("STOPPED")) ? "TERMINATED" : "SUCCEEDED", true);
+    else if (slice_eq(phase, SLICE("Failed")))
+        set(s, "FAILED", true);
+    else if (slice_eq(phase, SLICE("ValidationFailed")))
+        set(s, "FAILED", false); /* a spec that is right ends it */
+    else if (slice_starts(phase, SLICE("Suspend")))
+        set(s, "SUSPENDED", false);
+    else if (slice_eq(phase, SLICE("Initializing")) || slice_eq(phase, SLICE("Running")) || slice_eq(phase, SLICE("Waiting")) ||
+             slice_eq(phase, SLICE("Retrying")))
+        job_running(status, s);
+    else
+        set(s, "UNKNOWN", false);
+}
+
+/* ---- RayCluster ---- */
+
+static void cluster_url(struct jval object, struct arena *a, struct work_status *s)
+{
+    struct jval status = json_key(object, SLICE("status"));
+    struct slice service = json_get_str(status, "head.serviceName", a), ns = json_get_str(object, "metadata.namespace", a),
+                 port = json_get_str(status, "endpoints.dashboard", a);
+    if (slice_empty(service))
+        return;
+    s->url.name = SLICE("dashboard");
+    s->url.url =
+        arena_printf(a, "http://%.*s.%.*s.svc:%.*s", SLICE_ARG(service), SLICE_ARG(ns), SLICE_ARG(port.ptr ? port : SLICE("8265")));
+}
+
+/* The first condition that says why it is not as it should be. */
+static void cluster_why(struct jval status, struct arena *a, struct work_status *s)
+{
+    static const char *const types[] = {"Valid", "HeadPodReady", "RayClusterProvisioned"};
+    for (size_t i = 0; i < COUNT_OF(types); i++) {
+        struct jval c = status_condition(status, slice_of(types[i]));
+        if (!json_str_eq(json_get(c, "status"), SLICE("False")))
+            continue;
+        say(s, json_get_str(c, "reason", a), json_get_str(c, "message", a));
+        return;
+    }
+}
+
+static void cluster_state(struct jval object, struct arena *a, struct work_status *s)
+{
+    struct jval status = json_key(object, SLICE("status"));
+    struct slice word = json_get_str(status, "state", a);
+    bool once = json_str_eq(json_get(status_condition(status, SLICE("RayClusterProvisioned")), "status"), SLICE("True"));
+    s->attempts = 1;
+    s->started = json_get_str(object, "metadata.creationTimestamp", a);
+    cluster_url(object, a, s);
+    if (slice_eq(word, SLICE("ready")))
+        set(s, "RUNNING", false);
+    else if (slice_eq(word, SLICE("suspended")))
+        set(s, "SUSPENDED", false);
+    else if (slice_eq(word, SLICE("failed")))
+        set(s, "FAILED", false);
+    else if (slice_empty(word))
+        set(s, once ? "RUNNING" : "STARTING", false);
+    else
+        set(s, "UNKNOWN", false);
+    if (!slice_eq(word, SLICE("ready")))
+        cluster_why(status, a, s);
+    if (slice_empty(s->message))
+        s->message = json_type(json_key(status, SLICE("reason"))) == JSON_STRING ? json_get_str(status, "reason", a) : SLICE("");
+}
+
+void work_state(struct jval object, bool terminate, struct arena *a, struct work_status *out)
+{
+    *out = (struct work_status){.state = SLICE(""),
+                                .reason = SLICE(""),
+                                .message = SLICE(""),
+                                .started = SLICE(""),
+                                .ended = SLICE(""),
+                                .url = {SLICE(""), SLICE("")}};
+    if (json_type(object) != JSON_OBJECT) {
+        set(out, terminate ? "TERMINATED" : "PENDING", terminate);
+        return;
+    }
+    struct slice generation = json_str(json_key(json_get(object, "metadata.annotations"), SLICE(WORK_ANNOTATION_GENERATION)), a);
+    if (!slice_int(generation, &out->generation) || out->generation < 0)
+        out->generation = 0;
+    if (json_str_eq(json_key(object, SLICE("kind")), SLICE("RayJob")))
+        job_state(object, a, out);
+    else
+        cluster_state(object, a, out);
+    if (value_given(json_get(object, "metadata.deletionTimestamp")) && !out->over)
+        set(out, "TERMINATING", false);
+    out->message = arena_cut(a, out->message, MESSAGE_MAX);
+}
+
+static void put_text(struct jout *w, const char *key, struct slice text)
+{
+    if (!slice_empty(text))
+        jout_kstr(w, key, text);
+}
+
+void work_status_write(const struct work_status *s, struct jval object, struct arena *a, struct jout *w)
+{
+    static const char *const names[] = {"namespace", "name", "uid"};
+    jout_kstr(w, "state", s->state);
+    jout_kstr(w, "reason", s->reason);
+    jout_kstr(w, "message", s->message);
+    jout_kint(w, "attempts", s->attempts);
+    put_text(w, "startedAt", s->started);
+    put_text(w, "endedAt", s->ended);
+    if (json_type(object) == JSON_OBJECT) {
+        jout_karray(w, "objects");
+        jout_object(w);
+        put_text(w, "apiVersion", json_get_str(object, "apiVersion", a));
+        put_text(w, "kind", json_get_str(object, "kind", a));
+        for (size_t i = 0; i < COUNT_OF(names); i++)
+            put_text(w, names[i], json_str(json_key(json_key(object, SLICE("metadata")), slice_of(names[i])), a));
+        jout_end(w);
+        jout_end(w);
+    }
+    if (!slice_empty(s->url.url)) {
+        jout_karray(w, "urls");
+        jout_object(w);
+        jout_kstr(w, "name", s->url.name);
+        jout_kstr(w, "url", s->url.url);
+        jout_end(w);
+        jout_end(w);
+    }
+}
