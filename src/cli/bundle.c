@@ -1,30 +1,44 @@
 /* `mobula bundle`: what arrives in a room without a way out is looked at before it is unpacked. */
 #include "bundle.h"
 #include "cli.h"
+#include "registry.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 struct bundle_options {
-    struct slice file, key, to;
+    struct slice file, key, to, user, password_file, ca;
+    struct flag_texts images;
+    int64_t timeout_ms;
 };
 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct bundle_options, field)
     {"f", FLAG_TEXT, AT(file), "FILE", "the bundle"},
     {"key", FLAG_TEXT, AT(key), "FILE", "the public key in PEM form, which comes by another way than the bundle"},
-    {"to", FLAG_TEXT, AT(to), "FOLDER", "load: where the files go; image/mobula.tar is for ctr images import, podman load, skopeo copy"},
+    {"to", FLAG_TEXT, AT(to), "FOLDER|URL",
+     "load: where the files go (image/mobula.tar is for ctr images import, podman load, skopeo copy), or http[s]://HOST[:PORT][/PREFIX] of "
+     "a "
+     "registry, which gets the image"},
+    {"image", FLAG_TEXTS, AT(images), "FILE",
+     "load: a further image for that registry, as an OCI archive; it is not part of what is signed"},
+    {"registry-user", FLAG_TEXT, AT(user), "NAME", "of the registry"},
+    {"registry-password-file", FLAG_TEXT, AT(password_file), "FILE", "with that user's password"},
+    {"registry-ca", FLAG_TEXT, AT(ca), "FILE", "certificates that the registry's is signed by (default: the machine's own)"},
+    {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME", "of one request to the registry (60s)"},
 #undef AT
 };
 
 static const struct flags flags = {
-    .usage = "mobula bundle verify|list|load -f FILE --key FILE [--to FOLDER]",
-    .about = "Checks the signature of a bundle and every checksum in it. verify says so and prints the key's fingerprint, list prints the\n"
-             "names and sizes of its files, load writes them to a folder that is not there yet. Nothing is unpacked from a bundle that is\n"
-             "not exactly what was signed.",
+    .usage = "mobula bundle verify|list|load -f FILE --key FILE [--to FOLDER|URL [--image FILE…]]",
+    .about =
+        "Checks the signature of a bundle and every checksum in it. verify says so and prints the key's fingerprint, list prints the\n"
+        "names and sizes of its files, load writes them to a folder that is not there yet, or pushes the image to a registry under the\n"
+        "same digest. Nothing is unpacked from a bundle that is not exactly what was signed.",
     .list = list,
     .count = COUNT_OF(list),
 };
@@ -82,6 +96,37 @@ static bool read_bundle(const struct bundle_options *o, struct arena *a, struct 
            (bundle_open(*bytes, key, b, e) || err_wrap(e, "%s", o->file.ptr));
 }
 
+/* ---- to a registry ---- */
+
+/* Mapped: an image of Ray is larger than what this program wants to hold. */
+static bool push_file(struct registry *r, struct slice path, struct buf *out, struct err *e)
+{
+    struct stat st;
+    int fd = open(path.ptr, O_RDONLY | O_CLOEXEC);
+    void *at = fd >= 0 && fstat(fd, &st) == 0 ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+    bool well = at != MAP_FAILED || err_set(e, ERR_IO, "%s: %s", path.ptr, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    if (!well)
+        return false;
+    well = registry_push(r, (struct slice){at, (size_t)st.st_size}, path.ptr, out, e);
+    munmap(at, (size_t)st.st_size);
+    return well;
+}
+
+static bool push(const struct bundle_options *o, const struct bundle *b, struct arena *a, struct buf *out, struct err *e)
+{
+    struct registry_options to = {.to = o->to, .user = o->user, .ca = o->ca, .timeout_ms = o->timeout_ms};
+    if (!slice_empty(o->password_file) && !cli_read_file(o->password_file, a, &to.password, e))
+        return err_wrap(e, "--registry-password-file");
+    struct registry *r = registry_open(&to, e);
+    bool well = r && registry_push(r, bundle_find(b, SLICE("image/mobula.tar"))->content, "image/mobula.tar", out, e);
+    for (uint32_t i = 0; well && i < o->images.count; i++)
+        well = push_file(r, o->images.list[i], out, e);
+    registry_close(r);
+    return well;
+}
+
 static void put_list(const struct bundle *b, struct buf *out)
 {
     for (uint32_t i = 0; i < b->count; i++)
@@ -90,7 +135,7 @@ static void put_list(const struct bundle *b, struct buf *out)
 
 int cli_bundle(int argc, char **argv)
 {
-    struct bundle_options o = {0};
+    struct bundle_options o = {.timeout_ms = 60 * 1000};
     struct slice what = argc > 1 ? slice_of(argv[1]) : SLICE_NONE;
     bool verify = slice_eq(what, SLICE("verify")), show = slice_eq(what, SLICE("list")), load = slice_eq(what, SLICE("load"));
     bool named = verify || show || load;
@@ -101,6 +146,9 @@ int cli_bundle(int argc, char **argv)
         return flags_wrong(&flags, "bundle: want verify, list or load");
     if (slice_empty(o.file) || slice_empty(o.key) || load == slice_empty(o.to))
         return flags_wrong(&flags, load ? "load needs -f, --key and --to" : "-f and --key are needed, and --to is for load");
+    bool registry = registry_is_url(o.to);
+    if (o.images.count > 0 && !registry)
+        return flags_wrong(&flags, "--image is for load to a registry: --to http[s]://HOST[:PORT][/PREFIX]");
     struct err e = {0};
     struct tls_key key;
     struct slice bytes;
@@ -108,8 +156,12 @@ int cli_bundle(int argc, char **argv)
     __attribute__((cleanup(buf_free))) struct buf out;
     struct bundle *b = arena_new(&a, struct bundle);
     buf_init(&out, MIB);
-    if (!read_bundle(&o, &a, &key, b, &bytes, &e) || (load && !unpack(b, o.to, &e)))
+    if (!read_bundle(&o, &a, &key, b, &bytes, &e) || (load && !registry && !unpack(b, o.to, &e)))
         return cli_fail(&e);
+    if (registry && !push(&o, b, &a, &out, &e)) {
+        cli_print(buf_slice(&out)); /* what has arrived */
+        return cli_fail(&e);
+    }
     if (show)
         put_list(b, &out);
     else

@@ -2,7 +2,9 @@
 
 import concurrent.futures
 import hashlib
+import http.server
 import io
+import json
 import os
 import random
 import re
@@ -10,6 +12,8 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -142,3 +146,72 @@ def test_the_commands_of_the_page(image, registry, tmp_path):  # noqa: F811
     assert out.returncode == 0, out.stderr
     assert f'image: "{registry}/ray/mobula:{VERSION}"' in (tmp_path / "applied").read_text()
     assert len(lines) >= 5
+
+
+def load(folder, *flags):
+    command = [MOBULA, "bundle", "load", "-f", folder / f"mobula-{VERSION}.bundle", "--key", folder / "mobula.pub", *flags]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def digests(archive_path):
+    """NAME:TAG and the digest of each image of an OCI archive."""
+    with tarfile.open(archive_path) as tar:
+        index = json.load(tar.extractfile("index.json"))
+    return {m["annotations"]["io.containerd.image.name"].rsplit("/", 1)[1]: m["digest"] for m in index["manifests"]}
+
+
+def test_load_pushes_to_a_registry(image, registry, tmp_path):  # noqa: F811
+    """Under the prefix, with the same digests, a further image as well, and again without sending what is there."""
+    write_bundle(tmp_path, {"image/mobula.tar": image.read_bytes()})
+    layer = tmp_path / "amd64"
+    layer.write_bytes(b"\x7fELF" + bytes(14) + b"\x3e\x00" + random.Random(1).randbytes(9 << 20))  # more than two pieces
+    subprocess.run(["scratch-image/build", tmp_path / "other.tar", "docker.io/some/ray:2.52", f"amd64={layer}"], check=True)
+    wanted = {**digests(image), **digests(tmp_path / "other.tar")}
+    for _ in range(2):
+        out = load(tmp_path, "--to", f"http://{registry}/bank/ray/", "--image", tmp_path / "other.tar")
+        assert out.returncode == 0, out.stderr
+        assert out.stdout.splitlines()[:2] == [f"{registry}/bank/ray/{name}@{digest}" for name, digest in wanted.items()]
+    for name, digest in wanted.items():
+        raw = subprocess.run([tool("skopeo"), "inspect", "--raw", "--tls-verify=false", f"docker://{registry}/bank/ray/{name}"],
+                             capture_output=True, timeout=60, check=True).stdout
+        assert f"sha256:{hashlib.sha256(raw).hexdigest()}" == digest
+    pulled = [tool("skopeo"), "--insecure-policy", "copy", "--src-tls-verify=false", f"docker://{registry}/bank/ray/ray:2.52"]
+    subprocess.run([*pulled, f"oci-archive:{tmp_path}/back.tar:ray:2.52"], check=True, capture_output=True, timeout=120)
+
+
+class Refusing(http.server.BaseHTTPRequestHandler):
+    """A registry that says no: to everything, or to what the case names."""
+
+    def answer(self):
+        method, status, delay, headers = self.server.case
+        size = int(self.headers.get("Content-Length") or 0)
+        self.rfile.read(size)
+        time.sleep(delay)
+        no = method in ("", self.command)
+        self.send_response(status if no else {"HEAD": 404, "POST": 202}[self.command])
+        for key, value in {"Location": "/v2/upload", "Content-Length": "0", **headers}.items():
+            self.send_header(key, value)
+        self.end_headers()
+
+    do_HEAD = do_POST = do_PATCH = do_PUT = answer
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.mark.parametrize("case, words", [
+    (("", 401, 0, {}), "--registry-user"),
+    (("PATCH", 413, 0, {}), "client_max_body_size"),
+    (("POST", 500, 0, {}), "what was sent is not sent again"),
+    (("", 404, 3, {}), "the deadline passed"),
+    (("", 202, 0, {"Location": "http://elsewhere.example/v2/upload"}), "202"),
+    (("POST", 202, 0, {"Location": "http://elsewhere.example/v2/upload"}), "another host"),
+], ids=["401", "413", "500", "slow", "no status of a registry", "another host"])
+def test_a_registry_that_says_no(image, tmp_path, case, words):  # noqa: F811
+    write_bundle(tmp_path, {"image/mobula.tar": image.read_bytes()})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+    server.case = case
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    out = load(tmp_path, "--to", f"http://127.0.0.1:{server.server_port}/p", "--timeout", "1s")
+    server.shutdown()
+    assert out.returncode == 1 and out.stdout == "" and words in out.stderr, out.stderr

@@ -2,6 +2,7 @@
 #include "../test.h"
 
 #include "../../../src/cli/bundle.h"
+#include "../../../src/cli/registry.h"
 
 #include <bearssl.h>
 
@@ -220,10 +221,45 @@ static void strange(void)
     buf_free(&all);
 }
 
+static void archives(void)
+{
+    struct buf tar;
+    buf_init(&tar, MIB);
+    test_case("a file of anybody's tar");
+    put_member(&tar, "blobs/", '5', 0, SLICE_NONE);
+    put_member(&tar, "./blobs/a", '0', 5, SLICE("hello"));
+    put_member(&tar, "blobs/b", '0', 600, SLICE_NONE);
+    CHECK_STR(tar_find(guarded(buf_slice(&tar)), SLICE("blobs/a")), "hello");
+    CHECK(!tar_find(guarded(buf_slice(&tar)), SLICE("blobs/b")).ptr); /* larger than the rest */
+    CHECK(!tar_find(guarded(buf_slice(&tar)), SLICE("blobs/")).ptr);
+    for (size_t n = 0; n < tar.len; n += 7)
+        tar_find(guarded(slice_head(buf_slice(&tar), n)), SLICE("blobs/c"));
+    buf_free(&tar);
+    static const struct {
+        const char *text, *name, *tag;
+    } names[] = {{"docker.io/rayproject/ray:2.52.0-py311@sha256:00", "ray", "2.52.0-py311"},
+                 {"r:5000/a/mobula:0.1.0", "mobula", "0.1.0"},
+                 {"ray:2", "ray", "2"},
+                 {"r:5000/ray", NULL, NULL},
+                 {"", NULL, NULL},
+                 {"a/:1", NULL, NULL}};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct slice name, tag;
+        test_case("the name \"%s\"", names[i].text);
+        bool well = image_name_split(slice_of(names[i].text), &name, &tag);
+        CHECK(well == (names[i].name != NULL));
+        if (well) {
+            CHECK_STR(name, names[i].name);
+            CHECK_STR(tag, names[i].tag);
+        }
+    }
+}
+
 int main(void)
 {
     keys();
     sound();
     strange();
+    archives();
     return test_done();
 }

@@ -1,0 +1,387 @@
+#include "registry.h"
+#include "cli.h"
+
+#include <mobula/http.h>
+#include <mobula/json.h>
+#include <mobula/tls.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PIECE = 4 * MIB, WORDS = 120, DEPTH_MAX = 3, BLOCK = 512 };
+#define CA_BUNDLE "/etc/ssl/certs/ca-certificates.crt"
+#define DIGEST "sha256:"
+
+struct registry {
+    struct link_owner owner; /* first */
+    struct registry_options o;
+    struct arena a;
+    struct net_allow *allow;
+    struct loop *loop;
+    struct tls_trust *trust;
+    struct endpoint at;
+    struct net_proxy proxy;
+    struct slice authority, prefix, basic; /* HOST[:PORT]; "" or "a/b/"; the value of Authorization */
+    /* one request */
+    struct slice unsent;
+    struct http_reader reader;
+    struct buf body;
+    char location[LIMIT_HTTP_URL];
+    struct err *e;
+    bool over;
+};
+
+/* ---- archives: only names and contents of regular files count ---- */
+
+static bool octal(const char *field, size_t size, size_t *out)
+{
+    *out = 0;
+    for (size_t i = 0; i < size && field[i] >= '0' && field[i] <= '7'; i++)
+        *out = *out * 8 + (size_t)(field[i] - '0');
+    return (field[0] & 0x80) == 0; /* else it is larger than 8 GiB */
+}
+
+struct slice tar_find(struct slice tar, struct slice name)
+{
+    enum { NAME_SIZE = 100, SIZE_AT = 124, SIZE_SIZE = 12, TYPE_AT = 156 };
+    size_t size;
+    while (tar.len >= BLOCK && tar.ptr[0] != '\0') {
+        struct slice found = {tar.ptr, strnlen(tar.ptr, NAME_SIZE)};
+        char type = tar.ptr[TYPE_AT];
+        if (!octal(tar.ptr + SIZE_AT, SIZE_SIZE, &size) || size > tar.len - BLOCK)
+            return SLICE_NONE;
+        tar = slice_skip(tar, BLOCK);
+        if (slice_starts(found, SLICE("./")))
+            found = slice_skip(found, 2);
+        if ((type == '0' || type == '\0') && slice_eq(found, name))
+            return slice_head(tar, size);
+        size_t padded = (size + BLOCK - 1) / BLOCK * BLOCK;
+        tar = slice_skip(tar, padded < tar.len ? padded : tar.len);
+    }
+    return SLICE_NONE;
+}
+
+bool image_name_split(struct slice text, struct slice *name, struct slice *tag)
+{
+    text = slice_cut(&text, '@');
+    struct slice last = text;
+    while (text.ptr)
+        last = slice_cut(&text, '/');
+    *name = slice_cut(&last, ':');
+    *tag = last;
+    return !slice_empty(*name) && !slice_empty(*tag);
+}
+
+/* ---- one request ---- */
+
+static void end(struct registry *r, struct link *l)
+{
+    link_close(l);
+    r->over = true;
+}
+
+static void on_link(struct link_owner *owner, struct link *l, struct now now)
+{
+    struct registry *r = (struct registry *)owner;
+    (void)now;
+    if (l->state == LINK_OPENING)
+        return;
+    if (l->state == LINK_OPEN)
+        link_put(l, &r->unsent);
+    for (;;) {
+        struct slice in = link_peek(l), piece;
+        size_t had = in.len;
+        enum http_step step = http_read(&r->reader, &in, &piece, r->e);
+        if (step == HTTP_HEAD)
+            slice_copy(http_header_get(&r->reader, SLICE("location")), r->location, sizeof r->location);
+        if (step == HTTP_BODY)
+            buf_put(&r->body, piece);
+        link_used(l, had - in.len);
+        if (step == HTTP_END || step == HTTP_BAD) {
+            end(r, l);
+            return;
+        }
+        if (step == HTTP_MORE)
+            break;
+    }
+    if (l->state == LINK_OPEN)
+        return;
+    if (l->state == LINK_FAILED)
+        *r->e = l->error;
+    else if (http_read_end(&r->reader, r->e) == HTTP_MORE)
+        err_set(r->e, ERR_CLOSED, "it closed the connection without an answer");
+    end(r, l);
+}
+
+/* The answer's status; 0 with *e when there is none. */
+static int talk(struct registry *r, const char *method, struct slice target, struct slice type, const struct slice *body, struct err *e)
+{
+    struct http_header headers[3] = {{SLICE("Connection"), SLICE("close")}};
+    size_t count = 1;
+    __attribute__((cleanup(buf_free))) struct buf request;
+    buf_init(&request, PIECE + LIMIT_HTTP_HEAD);
+    if (!slice_empty(r->basic))
+        headers[count++] = (struct http_header){SLICE("Authorization"), r->basic};
+    if (!slice_empty(type))
+        headers[count++] = (struct http_header){SLICE("Content-Type"), type};
+    if (!http_write_request(&request, slice_of(method), target, r->authority, headers, count, body)) {
+        err_set(e, ERR_CONFIG, "%s %.*s: no request can be made of it", method, SLICE_ARG(slice_head(target, WORDS)));
+        return 0;
+    }
+    struct now now = clock_now();
+    struct net *net = loop_net(r->loop);
+    r->unsent = buf_slice(&request);
+    r->e = e;
+    r->over = false;
+    r->location[0] = '\0';
+    buf_clear(&r->body);
+    http_reader_free(&r->reader);
+    http_reader_init(&r->reader, HTTP_RESPONSES);
+    if (strcmp(method, "HEAD") == 0)
+        http_reader_expect_no_body(&r->reader);
+    if (!net_open(net, &r->at, &r->owner, now.mono_ms + r->o.timeout_ms, e))
+        return 0;
+    while (!r->over) {
+        now = loop_wait(r->loop, TIME_NEVER);
+        if (loop_signal(r->loop))
+            exit(STATUS_ERROR); /* what has been sent need not be sent again */
+        net_dispatch(net, now);
+    }
+    return e->code == ERR_NONE ? r->reader.status : 0;
+}
+
+/* What the registry's answer says, and what to do about it. */
+static bool refused(const struct registry *r, int status, const char *what, struct err *e)
+{
+    char words[WORDS];
+    utf8_clean(buf_slice(&r->body), words, sizeof words);
+    if (e->code != ERR_NONE)
+        return err_wrap(e, "%.*s: %s", SLICE_ARG(r->authority), what);
+    const char *remedy = status == 401 || status == 403 ? ": give --registry-user and --registry-password-file of one who may push (a "
+                                                          "registry that wants tokens: use skopeo copy)"
+                         : status == 413 ? ": a proxy before it takes no body of 4 MiB: raise its limit (client_max_body_size)"
+                         : status == 404 ? ": no registry at this address, or no such project"
+                         : status >= 500 ? ": try again later; what was sent is not sent again"
+                                         : "";
+    return err_set(e, ERR_STATUS, "%.*s: %s: %d %s%s (%s)", SLICE_ARG(r->authority), what, status, http_status_text(status), remedy, words);
+}
+
+/* ---- blobs and manifests ---- */
+
+struct push {
+    struct registry *r;
+    struct slice tar, name; /* the repository: "prefix/mobula" */
+    struct arena *a;
+};
+
+/* The bytes of a descriptor, held against it. */
+static bool blob_of(const struct push *p, struct jval descriptor, struct slice *digest, struct slice *out, struct err *e)
+{
+    char hex[TLS_SHA256_HEX];
+    *digest = json_get_str(descriptor, "digest", p->a);
+    if (!slice_starts(*digest, SLICE(DIGEST)))
+        return err_set(e, ERR_SYNTAX, "a descriptor has no SHA-256 digest");
+    struct slice name = slice_skip(*digest, strlen(DIGEST));
+    *out = tar_find(p->tar, arena_printf(p->a, "blobs/sha256/%.*s", SLICE_ARG(name)));
+    if (!out->ptr)
+        return err_set(e, ERR_MISSING, "it has no blob %.*s", SLICE_ARG(*digest));
+    tls_sha256_hex(*out, hex);
+    return slice_eq(slice_of(hex), name) || err_set(e, ERR_SYNTAX, "blob %.*s is another one: the archive is damaged", SLICE_ARG(*digest));
+}
+
+/* Where the next request of an upload goes: a path here, or a URL of this registry. */
+static bool next_place(const struct push *p, struct slice *out, struct err *e)
+{
+    struct slice at = slice_of(p->r->location);
+    ptrdiff_t scheme = slice_find_text(at, "://");
+    if (scheme >= 0 && at.ptr[0] != '/') {
+        at = slice_skip(at, (size_t)scheme + 3);
+        if (!slice_starts(at, p->r->authority))
+            return err_set(e, ERR_DENIED, "it sends uploads to another host: %.*s", SLICE_ARG(slice_head(at, WORDS)));
+        at = slice_skip(at, p->r->authority.len);
+    }
+    *out = arena_dup(p->a, at);
+    return slice_starts(at, SLICE("/")) || err_set(e, ERR_STATUS, "it does not say where an upload goes (no Location)");
+}
+
+static bool push_blob(const struct push *p, struct jval descriptor, struct err *e)
+{
+    struct slice digest, bytes, at, none = SLICE("");
+    if (!blob_of(p, descriptor, &digest, &bytes, e))
+        return false;
+    struct slice path = arena_printf(p->a, "/v2/%.*s/blobs/", SLICE_ARG(p->name));
+    int status = talk(p->r, "HEAD", arena_printf(p->a, "%.*s%.*s", SLICE_ARG(path), SLICE_ARG(digest)), SLICE_NONE, NULL, e);
+    if (status == 200)
+        return true;
+    if (status != 404)
+        return refused(p->r, status, "looking for a blob", e);
+    status = talk(p->r, "POST", arena_printf(p->a, "%.*suploads/", SLICE_ARG(path)), SLICE_NONE, &none, e);
+    if (status != 202)
+        return refused(p->r, status, "beginning an upload", e);
+    while (!slice_empty(bytes)) {
+        struct slice piece = slice_head(bytes, PIECE);
+        bytes = slice_skip(bytes, piece.len);
+        if (!next_place(p, &at, e))
+            return false;
+        status = talk(p->r, "PATCH", at, SLICE("application/octet-stream"), &piece, e);
+        if (status != 202)
+            return refused(p->r, status, "sending a blob", e);
+    }
+    if (!next_place(p, &at, e))
+        return false;
+    const char *sign = slice_find(at, '?') >= 0 ? "&" : "?";
+    status = talk(p->r, "PUT", arena_printf(p->a, "%.*s%sdigest=%.*s", SLICE_ARG(at), sign, SLICE_ARG(digest)), SLICE_NONE, &none, e);
+    return status == 201 || refused(p->r, status, "ending an upload", e);
+}
+
+static bool push_manifest(const struct push *p, struct jval descriptor, struct slice tag, int depth, struct err *e);
+
+/* What a manifest needs comes before it. */
+static bool push_parts(const struct push *p, struct jval manifest, int depth, struct err *e)
+{
+    struct jval none, one;
+    for (struct jiter it = json_iter(json_get(manifest, "manifests")); json_next(&it, &none, &one);)
+        if (!push_manifest(p, one, SLICE_NONE, depth + 1, e))
+            return false;
+    for (struct jiter it = json_iter(json_get(manifest, "layers")); json_next(&it, &none, &one);)
+        if (!push_blob(p, one, e))
+            return false;
+    return !json_there(json_get(manifest, "config")) || push_blob(p, json_get(manifest, "config"), e);
+}
+
+static bool push_manifest(const struct push *p, struct jval descriptor, struct slice tag, int depth, struct err *e)
+{
+    struct json *doc = arena_new(p->a, struct json);
+    struct slice digest, bytes;
+    if (depth == DEPTH_MAX)
+        return err_set(e, ERR_SYNTAX, "indexes in indexes");
+    if (!blob_of(p, descriptor, &digest, &bytes, e) || !json_parse(doc, bytes, p->a, e) || !push_parts(p, json_root(doc), depth, e))
+        return false;
+    struct slice reference = slice_empty(tag) ? digest : tag;
+    struct slice path = arena_printf(p->a, "/v2/%.*s/manifests/%.*s", SLICE_ARG(p->name), SLICE_ARG(reference));
+    int status = talk(p->r, "PUT", path, json_get_str(descriptor, "mediaType", p->a), &bytes, e);
+    return status == 201 || refused(p->r, status, "sending a manifest", e);
+}
+
+bool registry_push(struct registry *r, struct slice tar, const char *name, struct buf *out, struct err *e)
+{
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    struct json *doc = arena_new(&a, struct json);
+    struct slice index = tar_find(tar, SLICE("index.json"));
+    struct jval none, one;
+    if (!index.ptr)
+        return err_set(e, ERR_SYNTAX, "%s: no index.json: want an OCI archive (skopeo copy … oci-archive:FILE:NAME:TAG)", name);
+    if (!json_parse(doc, index, &a, e))
+        return err_wrap(e, "%s: index.json", name);
+    for (struct jiter it = json_iter(json_get(json_root(doc), "manifests")); json_next(&it, &none, &one);) {
+        struct jval notes = json_get(one, "annotations");
+        struct slice full = json_str(json_key(notes, SLICE("io.containerd.image.name")), &a), image, tag;
+        if (slice_empty(full))
+            full = json_str(json_key(notes, SLICE("org.opencontainers.image.ref.name")), &a);
+        if (!image_name_split(full, &image, &tag))
+            return err_set(e, ERR_SYNTAX, "%s: an image has no NAME:TAG in index.json: copy it with skopeo to oci-archive:FILE:NAME:TAG",
+                           name);
+        struct push p = {r, tar, arena_printf(&a, "%.*s%.*s", SLICE_ARG(r->prefix), SLICE_ARG(image)), &a};
+        if (!push_manifest(&p, one, tag, 0, e))
+            return err_wrap(e, "%s", name);
+        buf_printf(out, "%.*s/%.*s:%.*s@%.*s\n", SLICE_ARG(r->authority), SLICE_ARG(p.name), SLICE_ARG(tag),
+                   SLICE_ARG(json_get_str(one, "digest", &a)));
+    }
+    return true;
+}
+
+/* ---- the registry ---- */
+
+bool registry_is_url(struct slice to)
+{
+    return slice_starts(to, SLICE("http://")) || slice_starts(to, SLICE("https://"));
+}
+
+static struct slice variable(const char *name, const char *other)
+{
+    struct slice value = slice_of(getenv(name));
+    return slice_empty(value) ? slice_of(getenv(other)) : value;
+}
+
+static bool read_url(struct registry *r, struct err *e)
+{
+    struct slice rest = r->o.to, host;
+    r->at.tls = slice_starts(rest, SLICE("https://"));
+    rest = slice_skip(rest, r->at.tls ? 8 : 7);
+    r->authority = slice_cut(&rest, '/');
+    if (slice_ends(rest, SLICE("/")))
+        rest.len--;
+    r->prefix = slice_empty(rest) ? SLICE("") : arena_printf(&r->a, "%.*s/", SLICE_ARG(rest));
+    bool plain = !r->at.tls && slice_find(r->authority, ':') < 0; /* without a port, and no HTTPS: that of HTTP */
+    if (!net_place(r->authority, &host, &r->at.port))
+        return err_set(e, ERR_CONFIG, "--to: want http[s]://HOST[:PORT][/PREFIX], without a user");
+    r->at.port = plain ? 80 : r->at.port;
+    r->at.host = host;
+    return true;
+}
+
+static bool load_trust(struct registry *r, struct err *e)
+{
+    struct slice pem, file = slice_empty(r->o.ca) ? SLICE(CA_BUNDLE) : r->o.ca;
+    uint32_t count, skipped;
+    if (!r->at.tls)
+        return true;
+    if (!cli_read_file(file, &r->a, &pem, e))
+        return err_wrap(e, "--registry-ca");
+    r->trust = r->at.trust = tls_trust_load(pem, &count, &skipped, e);
+    return r->trust || err_wrap(e, "--registry-ca %s", file.ptr);
+}
+
+static bool find_proxy(struct registry *r, struct err *e)
+{
+    bool use = false;
+    if (r->at.tls && !net_proxy_for(variable("HTTPS_PROXY", "https_proxy"), variable("NO_PROXY", "no_proxy"), r->at.host, r->at.port, &r->a,
+                                    &r->proxy, &use, e))
+        return false;
+    r->at.proxy = use ? &r->proxy : NULL;
+    return !use || net_allow_add(r->allow, r->proxy.host, r->proxy.port, "HTTPS_PROXY", e);
+}
+
+static bool set_basic(struct registry *r, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf plain, encoded;
+    buf_init(&plain, LIMIT_HTTP_HEAD);
+    buf_init(&encoded, LIMIT_HTTP_HEAD);
+    if (slice_empty(r->o.user))
+        return true;
+    buf_printf(&plain, "%.*s:%.*s", SLICE_ARG(r->o.user), SLICE_ARG(slice_trim(r->o.password)));
+    bool fits = base64_encode(buf_slice(&plain), &encoded);
+    r->basic = arena_printf(&r->a, "Basic %.*s", SLICE_ARG(buf_slice(&encoded)));
+    mem_wipe(plain.ptr, plain.len);
+    return fits || err_set(e, ERR_LIMIT, "--registry-user and its password do not fit in a request");
+}
+
+struct registry *registry_open(const struct registry_options *o, struct err *e)
+{
+    struct registry *r = mem_alloc(sizeof *r);
+    r->o = *o;
+    r->owner.step = on_link;
+    r->allow = net_allow_new();
+    buf_init(&r->body, LIMIT_HTTP_HEAD);
+    http_reader_init(&r->reader, HTTP_RESPONSES);
+    bool well = read_url(r, e) && set_basic(r, e) && load_trust(r, e) && net_allow_add(r->allow, r->at.host, r->at.port, "--to", e) &&
+                find_proxy(r, e) && (r->loop = loop_new(r->allow, e)) != NULL;
+    if (well)
+        return r;
+    registry_close(r);
+    return NULL;
+}
+
+void registry_close(struct registry *r)
+{
+    if (!r)
+        return;
+    if (r->loop)
+        loop_free(r->loop);
+    tls_trust_drop(r->trust);
+    net_allow_free(r->allow);
+    http_reader_free(&r->reader);
+    buf_free(&r->body);
+    arena_free(&r->a);
+    mem_free(r);
+}
