@@ -19,6 +19,7 @@ int cli_explain_cluster(int argc, char **argv); /* `explain cluster`: why a clus
 int cli_logs(int argc, char **argv);            /* what a job has printed */
 int cli_wait_gcs(int argc, char **argv);        /* waits until Ray's control service answers */
 int cli_egress(int argc, char **argv);          /* what may be contacted, for firewalls */
+int cli_instance_types(int argc, char **argv);  /* lists instance types, or suggests some */
 int cli_check(int argc, char **argv);           /* what breaks in the field, before and after an installation */
 int cli_compute(int argc, char **argv);         /* compute configs: the RayCluster of one, and what is wrong with it */
 int cli_images(int argc, char **argv);          /* the images that manifests need */

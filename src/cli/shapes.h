@@ -1,0 +1,27 @@
+/* `mobula instance-types` as functions of bytes. */
+#ifndef MOBULA_CLI_SHAPES_H
+#define MOBULA_CLI_SHAPES_H
+
+#include <mobula/shape.h>
+
+/* A line for each type. */
+void shapes_list(const struct shape_types *types, struct arena *a, struct buf *out);
+
+/* Types that fill the nodes of a cluster, gathered node by node: nodes that are alike are one type. */
+struct shapes_found {
+    struct slice name, text; /* text: its YAML without the comment */
+    struct slice like;       /* what the first of these nodes says of itself */
+    uint32_t nodes;
+};
+struct shapes {
+    struct shapes_found list[64];
+    uint32_t count, left_out; /* left_out: nodes that take no pods, are too small, or are of one kind too many */
+};
+/* reserve: of each node, for the pods of daemon sets; cpu in thousandths, memory in bytes. */
+struct shapes_reserve {
+    int64_t cpu, memory;
+};
+void shapes_add_node(struct shapes *s, struct jval node, const struct shapes_reserve *reserve, struct arena *a);
+void shapes_suggest(const struct shapes *s, struct buf *out);
+
+#endif
