@@ -17,7 +17,7 @@ import mutation
 FILE_LINES, FUNCTION_LINES, COLUMNS = 600, 60, 140
 
 TOP = set("Makefile src vendor include tests scratch-image airgap docs .ci .clang-format .gitignore".split()) | {
-    "README.md", "CONTRIBUTING.md", "LICENSE"}
+    "README.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"}
 
 # Lowest first: a room may include the headers of those before it, and its own.
 ROOMS = "base json yaml tls http net serve kube grpc heads remote ray scale shape work reconcile control kinds hub operator cli".split()
