@@ -178,6 +178,10 @@ struct link_accept {
     uint32_t most; /* 0: LIMIT_NET_ACCEPTED */
 };
 bool loop_listen(struct loop *l, struct slice address, struct link_accept *accept, uint16_t *port, struct err *e);
+/* The same with TLS: a link is accepted before its handshake, and opens after it. *identity is looked at for each connection, and may be
+ * replaced. */
+bool loop_listen_tls(struct loop *l, struct slice address, struct link_accept *accept, struct tls_identity *const *identity, uint16_t *port,
+                     struct err *e);
 /* Waits until something happened, a signal came or the deadline passed; moves bytes; returns the time. Links that have news are then found
  * by net_dispatch. */
 struct now loop_wait(struct loop *l, int64_t deadline_ms);

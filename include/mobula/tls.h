@@ -1,4 +1,4 @@
-/* tls: a TLS 1.2 client session as a transformer of bytes. It knows no socket: the owner moves ciphertext to and from the wire, and
+/* tls: a TLS 1.2 session as a transformer of bytes. It knows no socket: the owner moves ciphertext to and from the wire, and
  * plaintext to and from the caller. Only this room knows BearSSL, and this header is all that an engine must offer.
  *
  * Six suites (ECDHE with AES-GCM or ChaCha20-Poly1305), ALPN http/1.1, no renegotiation. Certificates are checked by our own X.509
@@ -22,8 +22,8 @@ struct tls_trust *tls_trust_keep(struct tls_trust *t);
 void tls_trust_drop(struct tls_trust *t); /* NULL is fine */
 
 struct tls_identity;
-/* A client certificate chain and its key (RSA or EC; PKCS#1, SEC1 or PKCS#8, not encrypted). A key that does not belong to the first
- * certificate is an error. The key is wiped with the last user. */
+/* A certificate chain, of a client or a server, and its key (RSA or EC; PKCS#1, SEC1 or PKCS#8, not encrypted). A key that does not belong
+ * to the first certificate is an error. The key is wiped with the last user. */
 struct tls_identity *tls_identity_load(struct slice cert_pem, struct slice key_pem, struct err *e);
 struct tls_identity *tls_identity_keep(struct tls_identity *i);
 void tls_identity_drop(struct tls_identity *i);
@@ -47,6 +47,7 @@ enum tls_state {
 
 struct tls;
 struct tls *tls_open(const struct tls_options *options, struct err *e); /* one block of about 40 KiB */
+struct tls *tls_accept(struct tls_identity *identity);                  /* the server's side: no client certificate is asked for */
 void tls_free(struct tls *t);                                           /* wiped; NULL is fine */
 
 /* Four directions, each a pair: "here is what there is / how much room there is" and "so much of it was used / written". Lengths may be 0.

@@ -41,6 +41,8 @@ int cli_daemon_end(const struct flags *f, bool started, const struct err *e);
 bool cli_log(struct slice level, struct slice format, struct err *e); /* --log-level, --log-format */
 /* Empty address: nowhere. */
 bool cli_listen(struct loop *l, struct slice address, struct link_accept *accept, const char *flag, struct err *e);
+bool cli_listen_tls(struct loop *l, struct slice address, struct link_accept *accept, struct tls_identity *const *identity,
+                    const char *flag, struct err *e);
 /* --namespace and --all-namespaces. */
 struct cli_namespaces;
 bool cli_projects(struct slice given, bool all, struct slice otherwise, struct cli_namespaces *out, struct err *e);

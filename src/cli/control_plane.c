@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 struct options {
-    struct slice namespaces, kubeconfig, context, http, metrics, log_level, log_format, identity;
+    struct slice namespaces, kubeconfig, context, http, https, cert, key, metrics, log_level, log_format, identity;
     bool all_namespaces;
 };
 
@@ -19,6 +19,9 @@ static const struct flag list[] = {
     {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
      "how to reach the hub's own cluster (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},
     {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig (default: its current-context)"},
+    {"https-addr", FLAG_TEXT, AT(https), "[HOST]:PORT", "serves the API; needs --tls-cert and --tls-key"},
+    {"tls-cert", FLAG_TEXT, AT(cert), "FILE", "PEM of the server's certificate and its chain; read again every minute"},
+    {"tls-key", FLAG_TEXT, AT(key), "FILE", "PEM of its private key; read again too"},
     {"http-addr", FLAG_TEXT, AT(http), "HOST:PORT", "serves the API without TLS, on a loopback address only; empty: nowhere"},
     {"metrics-addr", FLAG_TEXT, AT(metrics), "[HOST]:PORT", "serves /metrics; empty: nowhere"},
     {"identity", FLAG_TEXT, AT(identity), "NAME", "of this replica in Cloud.status.session (default: the host's name)"},
@@ -41,11 +44,51 @@ struct process {
     struct loop *loop;
     struct kube_config *config;
     struct hub *hub;
+    struct tls_identity *identity;
+    uint64_t files; /* hash of the certificate and the key that are used */
+    int64_t reload_ms;
 };
 
-/* Tokens do not go over a network in the clear. */
-static bool check_http(struct slice address, struct err *e)
+enum { RELOAD_MS = 60 * 1000 };
+
+/* The certificate is replaced in place, as a mounted Secret is: new connections use the new one. */
+static bool load_identity(struct process *p, struct err *e)
 {
+    struct arena a = {0};
+    struct slice cert, key;
+    struct tls_identity *id = NULL;
+    bool read = cli_read_file(p->o.cert, &a, &cert, e) && cli_read_file(p->o.key, &a, &key, e);
+    uint64_t files = read ? hash64(key, hash64(cert, 1)) : 0;
+    if (read && files != p->files)
+        id = tls_identity_load(cert, key, e);
+    if (id) {
+        tls_identity_drop(p->identity);
+        p->identity = id;
+        p->files = files;
+        log_info("the server's certificate was read", LF("file", p->o.cert));
+    }
+    if (read)
+        mem_wipe((char *)(uintptr_t)key.ptr, key.len);
+    arena_free(&a);
+    return p->files == files && read;
+}
+
+static void reload(struct process *p, struct now now)
+{
+    struct err e = {0};
+    if (p->identity && !load_identity(p, &e))
+        log_warn("the new certificate cannot be used: the one before stays", LF_CSTR("error", e.text));
+    p->reload_ms = now.mono_ms + RELOAD_MS;
+}
+
+/* Tokens do not go over a network in the clear. */
+static bool check_addresses(const struct options *o, struct err *e)
+{
+    if (!slice_empty(o->https) && (slice_empty(o->cert) || slice_empty(o->key)))
+        return err_set(e, ERR_CONFIG,
+                       "--https-addr needs --tls-cert and --tls-key, PEM files such as those of a mounted Secret of type "
+                       "kubernetes.io/tls");
+    struct slice address = o->http;
     return slice_empty(address) || slice_starts(address, SLICE("127.")) || slice_starts(address, SLICE("[::1]:")) ||
            slice_starts(address, SLICE("localhost:")) ||
            err_set(e, ERR_CONFIG,
@@ -62,7 +105,7 @@ static bool start(struct process *p, struct err *e)
     struct rng rng;
     struct kube_config_options config = {o->kubeconfig.ptr, o->context.ptr, isatty(STDERR_FILENO)};
     p->allow = net_allow_new();
-    p->config = check_http(o->http, e) ? kube_config_load(&config, e) : NULL;
+    p->config = check_addresses(o, e) ? kube_config_load(&config, e) : NULL;
     if (!p->config || !kube_config_allow(p->config, p->allow, e) ||
         !cli_projects(o->namespaces, o->all_namespaces, p->config->namespace_, &p->projects, e))
         return false;
@@ -77,7 +120,9 @@ static bool start(struct process *p, struct err *e)
     h.namespaces = p->projects.list;
     h.namespace_count = p->projects.count;
     p->hub = hub_new(loop_net(p->loop), p->config, &h, e);
-    if (!p->hub || !cli_listen(p->loop, o->http, hub_accept(p->hub), "http-addr", e) ||
+    if (!p->hub || (!slice_empty(o->https) && !load_identity(p, e)) ||
+        !cli_listen_tls(p->loop, o->https, hub_accept(p->hub), &p->identity, "https-addr", e) ||
+        !cli_listen(p->loop, o->http, hub_accept(p->hub), "http-addr", e) ||
         !cli_listen(p->loop, o->metrics, hub_metrics(p->hub), "metrics-addr", e))
         return false;
     log_info("started", LF_CSTR("version", MOBULA_VERSION), LF("server", p->config->host), LF_INT("port", p->config->port),
@@ -87,17 +132,23 @@ static bool start(struct process *p, struct err *e)
 
 static void renew(void *of, struct now now)
 {
-    hub_renew(of, now);
+    struct process *p = of;
+    hub_renew(p->hub, now);
+    reload(p, now);
 }
 
 static int64_t step(void *of, struct now now)
 {
-    return hub_step(of, now);
+    struct process *p = of;
+    if (now.mono_ms >= p->reload_ms)
+        reload(p, now);
+    int64_t next = hub_step(p->hub, now);
+    return next < p->reload_ms ? next : p->reload_ms;
 }
 
 static bool stop(void *of, struct now now)
 {
-    return hub_stop(of, now);
+    return hub_stop(((struct process *)of)->hub, now);
 }
 
 int cli_control_plane(int argc, char **argv)
@@ -114,10 +165,11 @@ int cli_control_plane(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     bool started = start(&p, &e);
     if (started)
-        cli_daemon_run(&daemon, p.loop, p.hub);
+        cli_daemon_run(&daemon, p.loop, &p);
     hub_free(p.hub);
     if (p.loop)
         loop_free(p.loop);
+    tls_identity_drop(p.identity);
     kube_config_free(p.config);
     net_allow_free(p.allow);
     arena_free(&p.arena);

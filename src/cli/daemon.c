@@ -26,10 +26,16 @@ bool cli_projects(struct slice given, bool all, struct slice otherwise, struct c
 
 bool cli_listen(struct loop *l, struct slice address, struct link_accept *accept, const char *flag, struct err *e)
 {
+    return cli_listen_tls(l, address, accept, NULL, flag, e);
+}
+
+bool cli_listen_tls(struct loop *l, struct slice address, struct link_accept *accept, struct tls_identity *const *identity,
+                    const char *flag, struct err *e)
+{
     uint16_t port;
     if (slice_empty(address))
         return true;
-    if (!loop_listen(l, address, accept, &port, e))
+    if (!loop_listen_tls(l, address, accept, identity, &port, e))
         return err_wrap(e, "--%s", flag);
     log_info("listening", LF_CSTR("for", flag), LF("address", address), LF_INT("port", port));
     return true;

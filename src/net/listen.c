@@ -55,10 +55,11 @@ static void take(struct listener *s, int fd, const struct address *from)
     w->listener = s;
     w->watch.fd = fd;
     tcp_options(fd);
-    w->step = WIRE_OPEN;
-    w->link.state = LINK_OPEN;
+    w->step = s->identity ? WIRE_HANDSHAKE : WIRE_OPEN;
+    w->link.state = s->identity ? LINK_OPENING : LINK_OPEN;
+    w->tls = s->identity ? tls_accept(*s->identity) : NULL;
     s->accept->accept(s->accept, &w->link, l->now);
-    if (w->step != WIRE_OPEN)
+    if (w->step > WIRE_OPEN)
         return; /* it was closed */
     if (w->link.owner)
         net_wake(&w->link);
@@ -87,15 +88,22 @@ static void listener_ready(struct watch *watch)
     }
 }
 
-bool loop_listen(struct loop *l, struct slice address, struct link_accept *accept, uint16_t *port, struct err *e)
+bool loop_listen_tls(struct loop *l, struct slice address, struct link_accept *accept, struct tls_identity *const *identity, uint16_t *port,
+                     struct err *e)
 {
     int fd;
     if (!tcp_listen(address, &fd, port, e))
         return false;
     struct listener *s = mem_alloc(sizeof *s);
-    *s = (struct listener){.next = l->listeners, .loop = l, .watch = {.fd = fd, .ready = listener_ready}, .accept = accept};
+    *s = (struct listener){
+        .next = l->listeners, .loop = l, .watch = {.fd = fd, .ready = listener_ready}, .accept = accept, .identity = identity};
     l->listeners = s;
     return true;
+}
+
+bool loop_listen(struct loop *l, struct slice address, struct link_accept *accept, uint16_t *port, struct err *e)
+{
+    return loop_listen_tls(l, address, accept, NULL, port, e);
 }
 
 void listeners_free(struct loop *l)

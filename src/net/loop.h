@@ -27,6 +27,7 @@ struct listener {
     struct loop *loop;
     struct watch watch;
     struct link_accept *accept;
+    struct tls_identity *const *identity; /* NULL: without TLS */
 };
 
 struct loop {

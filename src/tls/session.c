@@ -4,10 +4,15 @@
 
 #include <arpa/inet.h>
 
-/* One block: BearSSL's client, our class, and the record buffers in both directions. The largest record must fit, because Go ignores the
- * wish for smaller ones. */
+/* One block: BearSSL's client or server, our class, and the record buffers in both directions. The largest record must fit, because Go
+ * ignores the wish for smaller ones. */
 struct tls {
-    br_ssl_client_context client;
+    union {
+        br_ssl_engine_context engine; /* what both begin with */
+        br_ssl_client_context client;
+        br_ssl_server_context server;
+    } side;
+    bool accepted; /* we are the server */
     struct tls_check check;
     struct tls_trust *trust;
     struct tls_identity *identity;
@@ -81,23 +86,46 @@ static const char *server_name(const struct tls *t)
     return is_address || !t->name[0] ? NULL : t->name;
 }
 
-static void start(struct tls *t)
+static void set_engine(struct tls *t)
 {
     static const char *protocols[] = {"http/1.1"};
-    br_ssl_engine_context *engine = &t->client.eng;
+    br_ssl_engine_context *engine = &t->side.engine;
     unsigned char seed[SEED_BYTES];
-    br_ssl_client_zero(&t->client);
     set_algorithms(engine);
     br_ssl_engine_add_flags(engine, BR_OPT_NO_RENEGOTIATION);
     br_ssl_engine_set_protocol_names(engine, protocols, COUNT_OF(protocols));
-    br_ssl_engine_set_x509(engine, &t->check.vtable);
-    if (t->identity)
-        set_identity(&t->client, t->identity);
     br_ssl_engine_set_buffer(engine, t->records, sizeof t->records, 1);
     random_bytes(seed, sizeof seed);
     br_ssl_engine_inject_entropy(engine, seed, sizeof seed);
     mem_wipe(seed, sizeof seed);
-    br_ssl_client_reset(&t->client, server_name(t), 0);
+}
+
+static void start(struct tls *t)
+{
+    br_ssl_client_zero(&t->side.client);
+    set_engine(t);
+    br_ssl_engine_set_x509(&t->side.engine, &t->check.vtable);
+    if (t->identity)
+        set_identity(&t->side.client, t->identity);
+    br_ssl_client_reset(&t->side.client, server_name(t), 0);
+}
+
+/* Its key signs, and never decrypts: only suites with an ephemeral key exchange are offered. */
+static void start_server(struct tls *t)
+{
+    br_ssl_server_context *server = &t->side.server;
+    const struct tls_identity *id = t->identity;
+    const br_rsa_private_key *rsa = br_skey_decoder_get_rsa(&t->identity->key);
+    const br_ec_private_key *ec = br_skey_decoder_get_ec(&t->identity->key);
+    br_ssl_server_zero(server);
+    set_engine(t);
+    br_ssl_engine_add_flags(&server->eng, BR_OPT_ENFORCE_SERVER_PREFERENCES);
+    if (rsa)
+        br_ssl_server_set_single_rsa(server, id->chain, id->count, rsa, BR_KEYTYPE_SIGN, NULL, br_rsa_pkcs1_sign_get_default());
+    else
+        br_ssl_server_set_single_ec(server, id->chain, id->count, ec, BR_KEYTYPE_SIGN, (unsigned)id->signer_key_type, br_ec_get_default(),
+                                    br_ecdsa_sign_asn1_get_default());
+    br_ssl_server_reset(server);
 }
 
 static bool check_options(const struct tls_options *o, struct err *e)
@@ -130,6 +158,16 @@ struct tls *tls_open(const struct tls_options *options, struct err *e)
     return t;
 }
 
+struct tls *tls_accept(struct tls_identity *identity)
+{
+    struct tls *t = mem_alloc(sizeof *t);
+    t->accepted = true;
+    t->identity = tls_identity_keep(identity);
+    start_server(t);
+    settle(t);
+    return t;
+}
+
 void tls_free(struct tls *t)
 {
     if (!t)
@@ -151,11 +189,16 @@ static void fail(struct tls *t, enum err_code code, const char *text)
 
 static void settle_closed(struct tls *t)
 {
-    int code = br_ssl_engine_last_error(&t->client.eng);
+    int code = br_ssl_engine_last_error(&t->side.engine);
     if (code == 0 && t->state == TLS_OPEN) {
         t->state = TLS_CLOSED;
     } else if (code == 0) {
-        fail(t, ERR_CLOSED, "server closed the connection before the TLS handshake was done");
+        fail(t, ERR_CLOSED,
+             t->accepted ? "client closed the connection before the TLS handshake was done"
+                         : "server closed the connection before the TLS handshake was done");
+    } else if (t->accepted) {
+        t->state = TLS_FAILED;
+        err_set(&t->error, ERR_TLS, "the TLS session with the client failed (code %d)", code);
     } else if (t->check.error.code != ERR_NONE) {
         t->error = t->check.error;
         t->state = TLS_FAILED;
@@ -169,7 +212,7 @@ static void settle_closed(struct tls *t)
  * said close_notify, and only our own is still to be sent. */
 static void settle(struct tls *t)
 {
-    unsigned now = br_ssl_engine_current_state(&t->client.eng);
+    unsigned now = br_ssl_engine_current_state(&t->side.engine);
     if (t->state >= TLS_CLOSED)
         return;
     if (t->state == TLS_HANDSHAKE && now & (BR_SSL_SENDAPP | BR_SSL_RECVAPP)) {
@@ -202,7 +245,7 @@ int64_t tls_peer_expires(const struct tls *t)
 struct slice tls_send_peek(struct tls *t)
 {
     size_t n = 0;
-    const unsigned char *p = t->state == TLS_FAILED ? NULL : br_ssl_engine_sendrec_buf(&t->client.eng, &n);
+    const unsigned char *p = t->state == TLS_FAILED ? NULL : br_ssl_engine_sendrec_buf(&t->side.engine, &n);
     return p ? (struct slice){(const char *)p, n} : SLICE_NONE;
 }
 
@@ -210,28 +253,28 @@ void tls_send_used(struct tls *t, size_t n)
 {
     if (n == 0)
         return;
-    br_ssl_engine_sendrec_ack(&t->client.eng, n);
+    br_ssl_engine_sendrec_ack(&t->side.engine, n);
     settle(t);
 }
 
 char *tls_recv_room(struct tls *t, size_t *n)
 {
     *n = 0;
-    return t->state >= TLS_CLOSED ? NULL : (char *)br_ssl_engine_recvrec_buf(&t->client.eng, n);
+    return t->state >= TLS_CLOSED ? NULL : (char *)br_ssl_engine_recvrec_buf(&t->side.engine, n);
 }
 
 void tls_recv_wrote(struct tls *t, size_t n)
 {
     if (n == 0)
         return;
-    br_ssl_engine_recvrec_ack(&t->client.eng, n);
+    br_ssl_engine_recvrec_ack(&t->side.engine, n);
     settle(t);
 }
 
 struct slice tls_read_peek(struct tls *t)
 {
     size_t n = 0;
-    const unsigned char *p = t->state == TLS_OPEN ? br_ssl_engine_recvapp_buf(&t->client.eng, &n) : NULL;
+    const unsigned char *p = t->state == TLS_OPEN ? br_ssl_engine_recvapp_buf(&t->side.engine, &n) : NULL;
     return p ? (struct slice){(const char *)p, n} : SLICE_NONE;
 }
 
@@ -239,34 +282,35 @@ void tls_read_used(struct tls *t, size_t n)
 {
     if (n == 0)
         return;
-    br_ssl_engine_recvapp_ack(&t->client.eng, n);
+    br_ssl_engine_recvapp_ack(&t->side.engine, n);
     settle(t);
 }
 
 char *tls_write_room(struct tls *t, size_t *n)
 {
     *n = 0;
-    return t->state == TLS_OPEN ? (char *)br_ssl_engine_sendapp_buf(&t->client.eng, n) : NULL;
+    return t->state == TLS_OPEN ? (char *)br_ssl_engine_sendapp_buf(&t->side.engine, n) : NULL;
 }
 
 void tls_write_wrote(struct tls *t, size_t n)
 {
     if (n == 0)
         return;
-    br_ssl_engine_sendapp_ack(&t->client.eng, n);
+    br_ssl_engine_sendapp_ack(&t->side.engine, n);
     settle(t);
 }
 
 void tls_flush(struct tls *t)
 {
     if (t->state == TLS_OPEN)
-        br_ssl_engine_flush(&t->client.eng, 0);
+        br_ssl_engine_flush(&t->side.engine, 0);
 }
 
 void tls_eof(struct tls *t)
 {
     if (t->state == TLS_HANDSHAKE)
-        fail(t, ERR_CLOSED, "server ended the connection during the TLS handshake");
+        fail(t, ERR_CLOSED,
+             t->accepted ? "client ended the connection during the TLS handshake" : "server ended the connection during the TLS handshake");
     else if (t->state == TLS_OPEN)
         fail(t, ERR_CLOSED, "connection was cut: it ended without close_notify");
 }
@@ -277,6 +321,6 @@ void tls_close(struct tls *t)
         return;
     tls_read_used(t, tls_read_peek(t).len);
     tls_flush(t);
-    br_ssl_engine_close(&t->client.eng);
+    br_ssl_engine_close(&t->side.engine);
     t->state = TLS_CLOSED;
 }

@@ -5,6 +5,7 @@ import http.client
 import json
 import re
 import signal
+import ssl
 import subprocess
 import threading
 
@@ -39,14 +40,14 @@ def token(space, name):
 
 
 class Hub:
-    def __init__(self, space, folder, name="hub"):
+    def __init__(self, space, folder, name, *flags):
         self.space, self.log_path = space, folder / f"{name}.log"
         config = kubeconfig(folder / f"{name}.kubeconfig", space.name, f'token: "{token(space, "mobula-control-plane")}"')
         command = [MOBULA, "control-plane", "--kubeconfig", config, "--namespace", space.name, "--http-addr", "127.0.0.1:0",
-                   "--metrics-addr", "127.0.0.1:0", "--identity", name]
+                   "--metrics-addr", "127.0.0.1:0", "--identity", name, *flags]
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        self.port = int(eventually(lambda: re.search(r"http-addr address=\S+ port=(\d+)", self.log()), 20).group(1))
+        self.port = int(eventually(lambda: re.search(r"for=http-addr address=\S+ port=(\d+)", self.log()), 20).group(1))
         eventually(lambda: self.ask("GET", "/readyz")[0] == 200, 20)
 
     def log(self):
@@ -78,8 +79,8 @@ def hubs(space, tmp_path):
     kubectl("apply", "-f", "-", stdin=(ROOT / "airgap/control-plane.yaml").read_text().replace("PROJECT", space.name))
     made = []
 
-    def make(name="hub"):
-        made.append(Hub(space, tmp_path, name))
+    def make(name="hub", *flags):
+        made.append(Hub(space, tmp_path, name, *flags))
         return made[-1]
 
     yield make
@@ -214,3 +215,29 @@ def test_a_killed_hub_loses_nothing(space, hubs):
     job(space, "meanwhile")
     code, answer = hubs("next").sync(op, where, revision=answer["revision"])
     assert code == 200 and {w["name"] for w in answer["workloads"]} >= {"meanwhile"}
+
+
+def certificate(folder, days=1):
+    """A self-made one for localhost; its files."""
+    cert, key = folder / "tls.crt", folder / "tls.key"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", str(days),
+                    "-subj", "/CN=hub", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", cert],
+                   check=True, capture_output=True)
+    return cert, key
+
+
+def test_https_with_a_certificate_that_is_replaced(space, hubs, tmp_path):
+    cert, key = certificate(tmp_path)
+    hub = hubs("tls", "--https-addr", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
+    port = int(re.search(r"for=https-addr address=\S+ port=(\d+)", hub.log()).group(1))
+
+    def ask():
+        link = http.client.HTTPSConnection("localhost", port, timeout=20, context=ssl.create_default_context(cafile=cert))
+        link.request("GET", "/readyz")
+        return link.getresponse().status
+
+    assert ask() == 200
+    certificate(tmp_path)
+    hub.process.send_signal(signal.SIGHUP)
+    eventually(lambda: hub.log().count("certificate was read") == 2, 10)
+    assert ask() == 200

@@ -1,0 +1,115 @@
+/* The server's side of a session, with our own client at the other end. */
+#include "pki.h"
+
+static struct tls *client(const char *trust)
+{
+    struct tls_options o = {.name = SLICE("kubernetes.default.svc"), .wall_us = clock_now().wall_us, .trust = pki_trust(trust)};
+    struct err e = {0};
+    struct tls *t = tls_open(&o, &e);
+    CHECK_INT(e.code, ERR_NONE);
+    tls_trust_drop(o.trust);
+    return t;
+}
+
+static struct tls *server(const char *name)
+{
+    struct tls_identity *id = pki_identity(name);
+    struct tls *t = tls_accept(id);
+    tls_identity_drop(id); /* the session keeps its own */
+    return t;
+}
+
+/* What one has for the wire goes to the other, `most` bytes at a time. */
+static bool carry(struct tls *from, struct tls *to, size_t most)
+{
+    size_t room = 0;
+    struct slice out = slice_head(tls_send_peek(from), most);
+    char *at = tls_recv_room(to, &room);
+    size_t n = out.len < room ? out.len : room;
+    if (!at || n == 0)
+        return false;
+    memcpy(at, out.ptr, n);
+    tls_send_used(from, n);
+    tls_recv_wrote(to, n);
+    return true;
+}
+
+static void pump(struct tls *a, struct tls *b, size_t most)
+{
+    for (bool moved = true; moved;) {
+        moved = carry(a, b, most);
+        moved |= carry(b, a, most);
+    }
+}
+
+static void say(struct tls *t, const char *text)
+{
+    size_t room = 0;
+    char *to = tls_write_room(t, &room);
+    if (!CHECK(to && room >= strlen(text)))
+        return;
+    memcpy(to, text, strlen(text));
+    tls_write_wrote(t, strlen(text));
+    tls_flush(t);
+}
+
+static void hears(struct tls *t, const char *text)
+{
+    struct slice got = tls_read_peek(t);
+    CHECK_STR(got, text);
+    tls_read_used(t, got.len);
+}
+
+static void talk(const char *name, const char *trust, size_t most)
+{
+    test_case("%s, %zu bytes at a time", name, most);
+    struct tls *c = client(trust), *s = server(name);
+    CHECK_INT(tls_state(s), TLS_HANDSHAKE);
+    pump(c, s, most);
+    if (CHECK(tls_state(c) == TLS_OPEN && tls_state(s) == TLS_OPEN)) {
+        say(c, "ask");
+        pump(c, s, most);
+        hears(s, "ask");
+        say(s, "answer");
+        tls_close(s);
+        pump(c, s, most);
+        CHECK_STR(tls_read_peek(c), "answer");
+        tls_read_used(c, 6);
+        pump(c, s, most);
+        CHECK_INT(tls_state(c), TLS_CLOSED);
+    } else {
+        printf("  %s; %s\n", tls_error(c)->text, tls_error(s)->text);
+    }
+    tls_free(c);
+    tls_free(s);
+}
+
+int main(void)
+{
+    talk("both", "ca.pem", 1);
+    talk("both", "ca.pem", SIZE_MAX);
+    talk("rsa", "rsa-ca.pem", SIZE_MAX);
+    test_case("a client that does not trust the certificate goes");
+    struct tls *c = client("rsa-ca.pem"), *s = server("both");
+    pump(c, s, SIZE_MAX);
+    CHECK_INT(tls_error(c)->code, ERR_TLS_TRUST);
+    CHECK_INT(tls_state(s), TLS_HANDSHAKE);
+    tls_eof(s);
+    CHECK_INT(tls_error(s)->code, ERR_CLOSED);
+    tls_free(c);
+    tls_free(s);
+    test_case("what is no TLS at all");
+    s = server("both");
+    size_t room = 0;
+    char *to = tls_recv_room(s, &room);
+    memcpy(to, "GET / HTTP/1.1\r\n", room < 16 ? room : 16);
+    tls_recv_wrote(s, room < 16 ? room : 16);
+    CHECK_INT(tls_state(s), TLS_FAILED);
+    tls_free(s);
+    test_case("a client that goes during the handshake");
+    s = server("both");
+    tls_eof(s);
+    CHECK(tls_state(s) == TLS_FAILED && tls_error(s)->code == ERR_CLOSED);
+    tls_free(s);
+    return test_done();
+}
