@@ -202,6 +202,7 @@ struct setting_kind {
     bool (*on_text)(struct op *op, struct slice text, struct err *e);
     void (*on_trouble)(struct op *op); /* nothing is known yet, because setting.why: whoever waits for it may tell so */
     void (*free)(struct op *op);       /* at the end of the process */
+    bool first;                        /* nothing is written before its text is known, or cannot be read */
 };
 extern const struct setting_kind setting_kinds[OPERATOR_SETTINGS]; /* defined in kinds/kinds.c */
 
@@ -244,7 +245,8 @@ struct op {
     void *own_model;    /* instead of them for a kind that has a model of its own: in model_arena */
     struct ray_errors errors;
     struct setting settings[OPERATOR_SETTINGS];
-    struct instance_types *types; /* kinds/raycluster/types.c; NULL: none were read yet */
+    struct instance_types *types;    /* kinds/raycluster/types.c; NULL: none were read yet */
+    struct written_patches *patches; /* kinds/patches.c; the same */
     uint64_t executable_hash;
     uint32_t flights;
     bool leading, stopping, released;
@@ -401,6 +403,7 @@ void sweep_clusters(struct op *op, struct source *from, uint64_t version);
 bool settings_start(struct op *op, struct err *e);
 void settings_stop(struct op *op);
 void settings_free(struct op *op);
+bool settings_awaited(const struct op *op); /* of one that comes first nothing is known yet: the watch's next event wakes the operator */
 
 /* source.c */
 bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e);
@@ -520,6 +523,9 @@ struct verb {
 
 /* All verbs in turn: those that every kind has, then those of each kind. NULL: there are no more. */
 const struct verb *verb_at(uint32_t number);
+/* Changes what `make` has put into op->body, of an object that is created or applied, or says why it must not be sent. Defined in
+ * kinds/patches.c. */
+bool object_amend(struct op *op, const struct action *act, struct flight *f, struct err *e);
 uint32_t verb_number(const struct verb *v); /* its place among them, below VERBS_MAX: for counters */
 
 bool verb_secret(const struct verb *v, int32_t index);

@@ -166,6 +166,13 @@ bool types_text(struct op *op, struct slice text, struct err *e);
 void types_trouble(struct op *op);
 void types_free(struct op *op);
 
+/* patches.c: the patches of ConfigMap `patches`, a struct setting_kind, and object_amend */
+const struct shape_patches *patches_in_force(const struct op *op); /* NULL: there are none */
+uint64_t patches_revision(const struct op *op);                    /* changes with them; 0: there are none */
+bool patches_text(struct op *op, struct slice text, struct err *e);
+void patches_trouble(struct op *op);
+void patches_free(struct op *op);
+
 /* raycluster/tools.c */
 void tools_want(struct op *op, const struct istr *ns);
 /* Monotonic: workers are not created before, because the ConfigMap that they mount is being created for the first time; 0: it is there, or

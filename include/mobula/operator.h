@@ -20,7 +20,7 @@ enum operator_access {
 enum operator_kinds { OPERATOR_ALL_KINDS, OPERATOR_RAY_IO, OPERATOR_LEGACY };
 
 /* Texts of ConfigMaps in the operator's own namespace, taken anew whenever they change. */
-enum operator_setting { OPERATOR_INSTANCE_TYPES, OPERATOR_SETTINGS };
+enum operator_setting { OPERATOR_INSTANCE_TYPES, OPERATOR_PATCHES, OPERATOR_SETTINGS };
 struct operator_configmap {
     struct slice name, key; /* no name: not watched */
 };

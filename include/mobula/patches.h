@@ -44,10 +44,13 @@ struct shape_patches {
 
 /* Reads a text. Every error at once goes to *errors; returns whether there was none: only then *out may be used. Operations that would
  * change what the operator recognises its objects by (name, namespace, owner, its labels and its hash annotation) are refused. Everything
- * is in a, but text. */
+ * is in a. */
 bool shape_patches_read(struct slice text, struct arena *a, struct shape_patches *out, struct shape_errors *errors);
 /* Puts a set on top of another one. */
 void shape_patches_above(struct shape_patches *set, const struct shape_patches *below);
+
+/* Whether one of the patches may be for objects of this kind. */
+bool shape_patches_for(const struct shape_patches *set, struct slice kind);
 
 /* One operation, as it was applied to one object. */
 struct shape_step {
@@ -61,7 +64,8 @@ struct shape_listener {
     bool (*heard)(void *who, const struct shape_step *step); /* false: stop, *e is set */
     void *who;
 };
-/* The object as the patches make it, in a; the text itself when none is for it. An error names the patch's number and line, and the
+/* The object as the patches make it, in a; the text itself when none is for it. A Service's hash annotation then changes with what comes of
+ * it, so that one that was sent with other patches is sent anew. An error names the patch's number and line, and the
  * operation's number, its op and path. listener: hears every operation; NULL: nobody does. */
 bool shape_patches_apply(const struct shape_patches *set, struct slice object, const struct shape_listener *listener, struct arena *a,
                          struct slice *out, struct err *e);

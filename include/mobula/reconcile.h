@@ -5,6 +5,7 @@
 #define MOBULA_RECONCILE_H
 
 #include <mobula/base.h>
+#include <mobula/patches.h>
 #include <mobula/plan.h>
 #include <mobula/pod.h>
 #include <mobula/scale.h>
@@ -47,6 +48,7 @@ struct cluster_view {
     const struct held_name *held;
     uint32_t held_count;
     const struct ray_options *options;
+    const struct shape_patches *patches; /* of what is written: services are compared with what they make of them; NULL: none */
     struct now now;
 };
 

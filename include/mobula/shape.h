@@ -47,6 +47,8 @@ struct shape_errors {
     struct shape_error list[LIMIT_RAY_ERRORS];
     uint32_t count, beyond; /* beyond: more that were found and not stored */
 };
+/* The first error with its line, and how many more there are, as *e. There must be one. Returns false. */
+bool shape_errors_tell(const struct shape_errors *errors, struct err *e);
 
 /* Reads the text `instance_types.yaml` of the ConfigMap. Every error at once goes to *errors; returns whether there was none. The types
  * that are right are in *out even then. Everything is in a. */

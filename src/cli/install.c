@@ -358,7 +358,8 @@ static void fill_flags(struct variables *v, const struct install_options *o, con
     set(v, "EGRESS", egress_flags(o, a));
     set(v, "AUTOSCALER", slice_eq(o->autoscaler, install_defaults.autoscaler) ? SLICE_NONE : autoscaler_flag(o));
     set(v, "SUBMITTER", want->pods ? SLICE("        - --submitter=pod\n") : SLICE_NONE);
-    set(v, "SHAPES", o->shapes ? SLICE("        - --instance-types-configmap=instance-types\n") : SLICE_NONE);
+    set(v, "SHAPES",
+        o->shapes ? SLICE("        - --instance-types-configmap=instance-types\n        - --patches-configmap=patches\n") : SLICE_NONE);
     set(v, "LEADER_ELECT", want->elect ? SLICE("        - --leader-elect\n") : SLICE_NONE);
     set(v, "RAYCRONJOBS", want->kinds != OPERATOR_RAY_IO || want->cron ? SLICE_NONE : SLICE("        - --raycronjobs=false\n"));
 }

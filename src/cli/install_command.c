@@ -48,7 +48,8 @@ static const struct flag list[] = {
     {"ray-access", FLAG_TEXT, AT(ray_access), "HOW", "direct, service or proxy: how heads are reached; proxy needs a right more"},
     {"egress-allow", FLAG_TEXT, AT(egress), "HOST[:PORT][,...]", "what the operator may contact beside the API server and heads (nothing)"},
     {"egress-strict", FLAG_SWITCH, AT(egress_strict), NULL, "and no wildcards in that"},
-    {"shapes", FLAG_SWITCH, AT(shapes), NULL, "with the right to watch ConfigMap instance-types in the operator's namespace, and use it"},
+    {"shapes", FLAG_SWITCH, AT(shapes), NULL,
+     "with the right to watch ConfigMaps instance-types and patches in the operator's namespace, and use them"},
     {"ray-auth", FLAG_SWITCH, AT(ray_auth), NULL, "with the right to make and read Secrets, for clusters with authOptions"},
 #undef AT
 };

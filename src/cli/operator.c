@@ -18,7 +18,7 @@ struct options {
         zoneinfo;
     struct slice health, metrics, log_level, log_format;
     struct slice lease_namespace, lease_name, identity;
-    struct operator_configmap types;
+    struct operator_configmap types, patches;
     struct flag_texts egress;
     int64_t lease_ms, renew_ms, retry_ms, spot_fallback_ms, spot_retry_ms;
     bool all_namespaces, leader_elect, egress_strict, raycronjobs;
@@ -56,6 +56,9 @@ static const struct flag list[] = {
     {"instance-types-configmap", FLAG_TEXT, AT(types.name), "NAME",
      "of the instance types, in the namespace of the Lease; empty (default): there are none"},
     {"instance-types-key", FLAG_TEXT, AT(types.key), "KEY", "of their text in it"},
+    {"patches-configmap", FLAG_TEXT, AT(patches.name), "NAME",
+     "of the patches of what is written, in the namespace of the Lease; empty (default): there are none"},
+    {"patches-key", FLAG_TEXT, AT(patches.key), "KEY", "of their text in it"},
     {"spot-fallback", FLAG_DURATION, AT(spot_fallback_ms), "TIME",
      "how long a pod that prefers spot waits for a node before it is made on demand"},
     {"spot-retry", FLAG_DURATION, AT(spot_retry_ms), "TIME", "how long its group is made on demand then"},
@@ -101,7 +104,7 @@ static bool check_flags(const struct options *o, struct err *e)
     return cli_access(o->ray_access, &access, e) && cli_kinds(o->kinds, &kinds, e) && cli_scaler(o->autoscaler, &scaler, e) &&
            cli_tools(o->tools, &tools, e) && cli_tools_resources(o->tools_resources, &tools, e) &&
            cli_submitter(o->submitter, &tools, &pods, e) && cli_domain(o->cluster_domain, e) &&
-           check_configmap(&o->types, "--instance-types-configmap", e);
+           check_configmap(&o->types, "--instance-types-configmap", e) && check_configmap(&o->patches, "--patches-configmap", e);
 }
 
 /* The bytes of this program, mapped and not copied: they go into a ConfigMap once in a while. */
@@ -158,6 +161,7 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
     to->ray.version = SLICE(MOBULA_VERSION);
     to->settings_ns = to->lease.ns;
     to->settings[OPERATOR_INSTANCE_TYPES] = o->types;
+    to->settings[OPERATOR_PATCHES] = o->patches;
     to->zone_file = read_zone;
     to->zones = &o->zoneinfo;
     if (!cli_access(o->ray_access, &to->access, e) || !cli_kinds(o->kinds, &to->kinds, e) || !cli_tools(o->tools, &to->ray, e) ||
@@ -248,6 +252,7 @@ int cli_operator(int argc, char **argv)
                               .log_format = SLICE("logfmt"),
                               .lease_name = SLICE("mobula"),
                               .types.key = SLICE("instance_types.yaml"),
+                              .patches.key = SLICE("patches.yaml"),
                               .spot_fallback_ms = RECONCILE_SPOT_FALLBACK_MS,
                               .spot_retry_ms = RECONCILE_SPOT_RETRY_MS,
                               .lease_ms = 5000,

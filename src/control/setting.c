@@ -140,3 +140,13 @@ void settings_free(struct op *op)
     for (int i = 0; i < OPERATOR_SETTINGS; i++)
         setting_kinds[i].free(op);
 }
+
+bool settings_awaited(const struct op *op)
+{
+    for (int i = 0; i < OPERATOR_SETTINGS; i++) {
+        const struct setting *s = &op->settings[i];
+        if (setting_kinds[i].first && s->watch && !s->known && s->why.code == ERR_NONE)
+            return true;
+    }
+    return false;
+}

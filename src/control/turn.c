@@ -43,8 +43,9 @@ void work_settle(struct op *op, struct cluster *c)
     cluster_touch(op, c);
 }
 
-/* Pods, services and clusters of jobs hold text of the user's template. A status does not, so warnings about it are not asked for. */
-static bool holds_users_words(enum verb_how how)
+/* Pods, services and clusters of jobs: patches are for them, and they hold text of the user's template. A status does not, so warnings
+ * about it are not asked for. */
+static bool writes_object(enum verb_how how)
 {
     return how == VERB_CREATE || how == VERB_APPLY || how == VERB_DRY_RUN;
 }
@@ -68,7 +69,9 @@ static bool execute_one(struct op *op, struct cluster *c, const struct action *a
     buf_clear(&op->path);
     arena_reset(&op->body_arena, 64 * KIB);
     model_load(op, c);
-    if (!act->verb->make(op, c, act, f, &t, &e) || op->body.full || op->path.full) {
+    bool object = writes_object(act->verb->how);
+    bool made = act->verb->make(op, c, act, f, &t, &e) && !op->body.full && (!object || object_amend(op, act, f, &e));
+    if (!made || op->body.full || op->path.full) {
         err_set(&e, ERR_LIMIT, "object does not fit %d bytes", LIMIT_JSON_ITEM);
         slab_free(&op->flight_slab, f);
         act->verb->failed(op, c, act, e.text);
@@ -81,7 +84,7 @@ static bool execute_one(struct op *op, struct cluster *c, const struct action *a
                              .body = buf_slice(&op->body),
                              .again = t.again,
                              .at_once = true,
-                             .warnings = holds_users_words(act->verb->how),
+                             .warnings = object,
                              .secret = verb_secret(act->verb, act->index),
                              .begin_ms = c->work->began_ms + OPERATOR_PLAN_MS,
                              .done = answer_done,
@@ -143,6 +146,8 @@ static bool take_turn(struct op *op, struct cluster *c)
  * decisions: OPERATOR_DECISIONS does. */
 bool execute_all(struct op *op)
 {
+    if (settings_awaited(op))
+        return false;
     for (int renewals = 0; op->ring_first;) {
         struct cluster *c = op->ring_first;
         if (is_old(op, c) && kube_client_room(op->client) != 0) {

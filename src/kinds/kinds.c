@@ -6,7 +6,8 @@ const struct kind *const kinds[] = {&kind_raycluster, &kind_raycluster_legacy, &
 _Static_assert(COUNT_OF(kinds) - 1 <= LIMIT_KINDS, "as the limit of watches has it");
 
 const struct setting_kind setting_kinds[OPERATOR_SETTINGS] = {
-    [OPERATOR_INSTANCE_TYPES] = {types_text, types_trouble, types_free},
+    [OPERATOR_INSTANCE_TYPES] = {types_text, types_trouble, types_free, false},
+    [OPERATOR_PATCHES] = {patches_text, patches_trouble, patches_free, true},
 };
 
 uint32_t kind_count(void)

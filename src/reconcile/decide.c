@@ -73,6 +73,15 @@ static bool must_replace(const struct service *have, struct jval want)
     return json_type(ip) == JSON_STRING && !json_str_eq(ip, SLICE("")) ? !json_str_eq(ip, has) : slice_eq(has, SLICE("None"));
 }
 
+/* The service as the patches make it. Where they cannot, it is applied nevertheless: that fails, and tells why. */
+static struct slice patched(const struct cluster_view *in, struct slice service, struct arena *a)
+{
+    struct slice out;
+    struct err e = {0};
+    bool any = in->patches && shape_patches_for(in->patches, SLICE("Service"));
+    return any && shape_patches_apply(in->patches, service, NULL, a, &out, &e) ? out : service;
+}
+
 /* A service as it should be, in the plan's arena; not there: it cannot be made. */
 static struct jval build_service(const struct cluster_view *in, bool head, struct plan *p)
 {
@@ -81,7 +90,7 @@ static struct jval build_service(const struct cluster_view *in, bool head, struc
     struct err e = {0};
     buf_init(&b, LIMIT_JSON_ITEM);
     bool built = head ? ray_build_head_service(in->cluster, p->arena, &b, &e) : ray_build_headless_service(in->cluster, p->arena, &b, &e);
-    bool read = built && json_parse(doc, arena_dup(p->arena, buf_slice(&b)), p->arena, &e);
+    bool read = built && json_parse(doc, patched(in, arena_dup(p->arena, buf_slice(&b)), p->arena), p->arena, &e);
     buf_free(&b);
     return read ? json_root(doc) : (struct jval){.at = -1};
 }

@@ -51,6 +51,25 @@ static bool apply_set(struct applied *p, const struct shape_patches *set)
     return true;
 }
 
+bool shape_patches_for(const struct shape_patches *set, struct slice kind)
+{
+    for (; set; set = set->below)
+        for (uint32_t i = 0; i < set->count; i++)
+            if (slice_empty(set->list[i].kind) || slice_eq(set->list[i].kind, kind))
+                return true;
+    return false;
+}
+
+/* The hash of what it was made from, with what it became. */
+static bool hash_again(struct slice service, struct arena *a, struct slice *out, struct err *e)
+{
+    static const char path[] = "/metadata/annotations/mobula.dev~1template-hash";
+    char hash[RAY_HASH_TEXT];
+    ray_hash_format(hash64(service, 0), hash);
+    return json_patch(service, arena_printf(a, "[{\"op\":\"add\",\"path\":\"%s\",\"value\":\"%.*s\"}]", path, RAY_HASH_TEXT, hash), a, out,
+                      e);
+}
+
 bool shape_patches_apply(const struct shape_patches *set, struct slice object, const struct shape_listener *listener, struct arena *a,
                          struct slice *out, struct err *e)
 {
@@ -63,5 +82,8 @@ bool shape_patches_apply(const struct shape_patches *set, struct slice object, c
     struct applied p = {.text = object, .listener = listener, .arena = a, .e = e};
     p.kind = json_get_str(json_root(doc), "kind", a);
     p.edit = json_edit_new(doc, a, e);
-    return p.edit && apply_set(&p, set) && e->code == ERR_NONE && (!p.changed || json_edit_text(p.edit, out));
+    if (!p.edit || !apply_set(&p, set) || e->code != ERR_NONE || (p.changed && !json_edit_text(p.edit, out)))
+        return false;
+    bool service = p.changed && slice_eq(p.kind, SLICE("Service")) && json_there(json_get(json_root(doc), "metadata.annotations"));
+    return !service || hash_again(*out, a, out, e);
 }

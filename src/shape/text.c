@@ -1,5 +1,7 @@
 #include "text.h"
 
+#include <stdio.h>
+
 static bool add_error(struct shape_errors *errors, struct slice path, struct slice text, uint32_t line)
 {
     if (errors->count == LIMIT_RAY_ERRORS)
@@ -50,4 +52,15 @@ bool shape_text_errors(const struct yaml_doc *doc, const struct ray_errors *foun
         add_error(errors, found->list[i].path, found->list[i].text, yaml_line(doc, found->list[i].offset));
     errors->beyond += found->beyond;
     return found->count == 0;
+}
+
+bool shape_errors_tell(const struct shape_errors *errors, struct err *e)
+{
+    const struct shape_error *first = &errors->list[0];
+    uint32_t more = errors->count + errors->beyond - 1;
+    char rest[32] = "";
+    if (more)
+        snprintf(rest, sizeof rest, "; %u more error%s", more, more == 1 ? "" : "s");
+    return err_set(e, ERR_CONFIG, "line %u: %.*s%s%.*s%s", first->line, SLICE_ARG(slice_head(first->path, 200)),
+                   first->path.len ? ": " : "", SLICE_ARG(slice_head(first->text, 400)), rest);
 }

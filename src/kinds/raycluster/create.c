@@ -30,7 +30,7 @@ bool make_pod(struct op *op, struct cluster *c, const struct action *act, struct
     buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
     if (act->verb == &raycluster_try_pod) {
         buf_put(&op->path, SLICE("&dryRun=All"));
-        f->hash = g->hash;
+        f->hash = g->hash + patches_revision(op); /* an answer is about both */
     }
     return act->group < 0 ? ray_build_head_pod(&op->model, &op->o.ray, &op->body_arena, &op->body, e)
                           : ray_build_worker_pod(&op->model, g, act->index, act->uid, &op->o.ray, &op->body_arena, &op->body, e);
@@ -282,13 +282,14 @@ bool answer_try(struct op *op, struct flight *f, const struct kube_answer *a)
         return false;
     }
     struct group_failures *g = failures_of(op, c, group_name(op, f->group), f->group < 0, true);
-    bool news = g->refused != f->hash;
+    uint64_t hash = f->hash - patches_revision(op);
+    bool news = g->refused != hash;
     if (a->outcome == KUBE_OK || exists) {
-        g->accepted = f->hash;
+        g->accepted = hash;
         g->refused = 0;
         return false;
     }
-    g->refused = f->hash;
+    g->refused = hash;
     g->try_ms = op->now.mono_ms + TRY_AGAIN_MS;
     utf8_copy(slice_of(a->status.message), g->reason, sizeof g->reason);
     if (!news ||

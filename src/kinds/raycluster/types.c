@@ -56,24 +56,12 @@ static void touch_typed(struct op *op)
     }
 }
 
-/* The first error with its line, and how many more there are. */
-static bool refuse(const struct shape_errors *errors, struct err *e)
-{
-    const struct shape_error *first = &errors->list[0];
-    uint32_t more = errors->count + errors->beyond - 1;
-    char rest[32] = "";
-    if (more)
-        snprintf(rest, sizeof rest, "; %u more error%s", more, more == 1 ? "" : "s");
-    return err_set(e, ERR_CONFIG, "line %u: %.*s%s%.*s%s", first->line, SLICE_ARG(slice_head(first->path, 200)),
-                   first->path.len ? ": " : "", SLICE_ARG(slice_head(first->text, 400)), rest);
-}
-
 bool types_text(struct op *op, struct slice text, struct err *e)
 {
     struct instance_types *fresh = mem_alloc(sizeof *fresh);
     struct shape_errors *errors = arena_new(&fresh->arena, struct shape_errors);
     if (!shape_types_read(text.ptr ? text : SLICE(""), &fresh->arena, &fresh->list, errors)) {
-        refuse(errors, e);
+        shape_errors_tell(errors, e);
         arena_free(&fresh->arena);
         mem_free(fresh);
         touch_typed(op); /* groups without a type may now tell why */

@@ -113,6 +113,7 @@ static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
                                .workers_from_ms = later(later(op->workers_from_ms, c->space->workers_from_ms), tools_from_ms(op, c->ns)),
                                .services_from_ms = {c->services_pace[0].from_ms, c->services_pace[1].from_ms},
                                .options = &op->o.ray,
+                               .patches = patches_in_force(op),
                                .now = op->now};
     v->pods = view_pods(op, c, &v->pod_count);
     v->services = view_services(op, c, &v->service_count);

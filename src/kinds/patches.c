@@ -1,0 +1,142 @@
+/* The patches in force, and how they come into what is written. Patches of ConfigMap `patches` are those of the last text that could be
+ * read. */
+#include <mobula/kinds.h>
+#include <mobula/patches.h>
+
+struct written_patches {
+    struct arena arena; /* holds the set */
+    struct shape_patches set;
+};
+
+const struct shape_patches *patches_in_force(const struct op *op)
+{
+    return op->patches ? &op->patches->set : NULL;
+}
+
+uint64_t patches_revision(const struct op *op)
+{
+    const struct shape_patches *set = patches_in_force(op);
+    return set ? set->revision : 0;
+}
+
+/* Whatever was refused for what the patches made of it, or may have been, is tried at once. Pods that run stay: their templates have not
+ * changed. */
+static void touch_all(struct op *op)
+{
+    struct cluster *c;
+    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
+        for (struct failing *f = c->failing; f; f = f->next) {
+            f->f.accepted = f->f.refused = 0;
+            if (!f->f.ended)
+                f->f.not_before_ms = op->now.mono_ms;
+        }
+        cluster_touch(op, c);
+    }
+}
+
+bool patches_text(struct op *op, struct slice text, struct err *e)
+{
+    struct written_patches *fresh = mem_alloc(sizeof *fresh);
+    struct shape_errors *errors = arena_new(&fresh->arena, struct shape_errors);
+    if (!shape_patches_read(text.ptr ? text : SLICE(""), &fresh->arena, &fresh->set, errors)) {
+        shape_errors_tell(errors, e);
+        arena_free(&fresh->arena);
+        mem_free(fresh);
+        return false;
+    }
+    patches_free(op);
+    op->patches = fresh;
+    touch_all(op);
+    log_info(text.ptr ? "patches read" : "there are no patches: the ConfigMap or its key is not there",
+             LF_INT("patches", fresh->set.count));
+    return true;
+}
+
+void patches_trouble(struct op *op)
+{
+    touch_all(op);
+}
+
+void patches_free(struct op *op)
+{
+    if (op->patches)
+        arena_free(&op->patches->arena);
+    mem_free(op->patches);
+    op->patches = NULL;
+}
+
+/* ---- what is written ---- */
+
+/* A token that was generated for a Secret. Patches see asterisks in its place: no copy of it is left in memory behind them. */
+struct hidden {
+    char token[2 * RAY_TOKEN_BYTES];
+    size_t len;
+};
+
+static void hide(struct buf *body, struct hidden *h)
+{
+    static const char before[] = "\"" RAY_AUTH_KEY "\":\"";
+    ptrdiff_t at = slice_find_text(buf_slice(body), before);
+    if (at < 0)
+        return;
+    char *token = body->ptr + at + strlen(before);
+    ptrdiff_t len = slice_find(slice_skip(buf_slice(body), (size_t)at + strlen(before)), '"');
+    if (len <= 0 || (size_t)len > sizeof h->token)
+        return;
+    h->len = (size_t)len;
+    memcpy(h->token, token, h->len);
+    memset(token, '*', h->len);
+}
+
+static void show(struct buf *body, struct hidden *h)
+{
+    for (size_t i = 0, run = 0; i < body->len && h->len; i++) {
+        run = body->ptr[i] == '*' ? run + 1 : 0;
+        if (run == h->len)
+            memcpy(body->ptr + i + 1 - run, h->token, run);
+    }
+    mem_wipe(h->token, sizeof h->token);
+}
+
+/* Services are compared with what was sent. */
+static bool hash_service(struct op *op, struct flight *f, struct err *e)
+{
+    struct json doc;
+    if (!json_parse(&doc, buf_slice(&op->body), &op->body_arena, e))
+        return false;
+    f->hash = ray_service_hash(json_root(&doc));
+    return true;
+}
+
+/* Patches that cannot be read may be what keeps a pod off a node, so nothing is written without them. */
+static bool are_known(const struct op *op, struct err *e)
+{
+    const struct setting *s = &op->settings[OPERATOR_PATCHES];
+    if (!s->watch || op->patches)
+        return true;
+    return err_set(e, ERR_CONFIG, "ConfigMap %.*s %s, and nothing is written without its patches: %s",
+                   SLICE_ARG(op->o.settings[OPERATOR_PATCHES].name), s->known ? "is broken" : "cannot be read", s->why.text);
+}
+
+bool object_amend(struct op *op, const struct action *act, struct flight *f, struct err *e)
+{
+    const struct shape_patches *set = patches_in_force(op);
+    struct slice out;
+    if (!are_known(op, e))
+        return false;
+    if (!set || (set->count == 0 && !set->below))
+        return true;
+    struct hidden h = {.len = 0};
+    if (verb_secret(act->verb, act->index))
+        hide(&op->body, &h);
+    bool ok = shape_patches_apply(set, buf_slice(&op->body), NULL, &op->body_arena, &out, e);
+    if (ok && out.ptr != op->body.ptr) {
+        buf_clear(&op->body);
+        buf_put(&op->body, out);
+    }
+    show(&op->body, &h);
+    if (!ok)
+        return err_wrap(e, "ConfigMap %.*s", SLICE_ARG(op->o.settings[OPERATOR_PATCHES].name));
+    bool service = act->verb == &raycluster_apply_head_service || act->verb == &raycluster_apply_headless_service;
+    return !service || hash_service(op, f, e);
+}

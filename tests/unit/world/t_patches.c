@@ -1,0 +1,171 @@
+/* Patches of a ConfigMap in what the operator writes, and what a changed text does to what runs: nothing to pods, services follow. */
+#include "maps.h"
+
+/* In JSON's spelling of a string. */
+static const char nodes[] = "- kind: Pod\\n  patch: [{op: add, path: /spec/nodeSelector/pool, value: %s}]\\n"
+                            "- kind: Service\\n  patch: [{op: add, path: /metadata/annotations/pool, value: %s}]\\n";
+
+static void put_patches(struct world *w, const char *text)
+{
+    put_map(w, "patches", "patches.yaml", text);
+}
+
+static void put_pool(struct world *w, const char *pool)
+{
+    char text[512];
+    struct slice made = arena_printf(&w->arena, nodes, pool, pool);
+    snprintf(text, sizeof text, "%.*s", SLICE_ARG(made));
+    put_patches(w, text);
+}
+
+static void begin(struct world *w)
+{
+    struct apiserver_config config = {.seed = 1};
+    world_init(w, &config);
+    make_namespace(w);
+    make_crd(w, "ray.io", "");
+    w->settings[OPERATOR_PATCHES] = (struct operator_configmap){SLICE("patches"), SLICE("patches.yaml")};
+}
+
+static uint32_t pods_in(struct world *w, const char *pool)
+{
+    struct slice list;
+    struct json doc;
+    struct err e = {0};
+    struct jval k, pod;
+    uint32_t count = 0;
+    CHECK_INT(world_ask(w, "GET", pods_path, "application/json", SLICE_NONE, &list), 200);
+    if (!CHECK(json_parse(&doc, list, &w->arena, &e)))
+        return 0;
+    for (struct jiter it = json_iter(json_get(json_root(&doc), "items")); json_next(&it, &k, &pod);)
+        count += json_str_eq(json_get(pod, "spec.nodeSelector.pool"), slice_of(pool));
+    return count;
+}
+
+static void create_recreated(struct world *w, int workers)
+{
+    CHECK_INT(world_call(w, "POST", v1, "application/json", cluster_body(w, "c", workers, "\"upgradeStrategy\":{\"type\":\"Recreate\"},")),
+              201);
+}
+
+static void test_change(void)
+{
+    struct world w;
+    begin(&w);
+    put_pool(&w, "a");
+    create_recreated(&w, 2);
+    test_case("what is made has them, and no service is applied again and again");
+    world_start_operator(&w, false);
+    world_run(&w, 3000);
+    CHECK_INT(pods_in(&w, "a"), 3);
+    CHECK(says(&w, "services", "c-head-svc", "\"pool\":\"a\""));
+    check_fixed_point(&w);
+    test_case("a changed text: the next pods have it within a second, those that run stay, and services follow");
+    put_pool(&w, "b");
+    world_run(&w, 100);
+    scale(&w, "c", 3);
+    world_run(&w, 1000);
+    CHECK_INT(pods_in(&w, "a"), 3);
+    CHECK_INT(pods_in(&w, "b"), 1);
+    CHECK(says(&w, "services", "c-head-svc", "\"pool\":\"b\""));
+    check_fixed_point(&w);
+    test_case("a broken text: what was read last stays in force");
+    put_patches(&w, "- pach: []");
+    scale(&w, "c", 4);
+    world_run(&w, 2000);
+    CHECK_INT(pods_in(&w, "b"), 2);
+    CHECK(tells(&w, "BrokenSetting", "line 1: [0].pach: is not known here"));
+    test_case("there are none any more: the service is as it was without");
+    CHECK_INT(world_call(&w, "DELETE", "/api/v1/namespaces/n/configmaps/patches", "application/json", SLICE("{}")), 200);
+    world_run(&w, 2000);
+    CHECK(!says(&w, "services", "c-head-svc", "pool"));
+    CHECK_INT(pods_in(&w, "b"), 2);
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
+/* A patch that cannot be applied stops what it is for, and says so. */
+static void test_failing(void)
+{
+    struct world w;
+    begin(&w);
+    put_patches(&w, "- kind: Pod\\n  selector: ray.io/node-type=worker\\n  patch:\\n  - {op: test, path: /kind, value: Pod}\\n"
+                    "  - {op: remove, path: /spec/nodeName}");
+    apply(&w, "c", 2);
+    world_start_operator(&w, false);
+    world_run(&w, 3000);
+    test_case("the condition names patch and operation");
+    CHECK_INT(pods_of(&w, "c"), 1);
+    CHECK(says(&w, "rayclusters.ray.io", "c",
+               "ConfigMap patches: patch 1 (line 1), operation 2 (remove /spec/nodeName): nothing is at \\\"/spec/nodeName\\\""));
+    CHECK(tells(&w, "FailedToCreateWorkerPod", "operation 2 (remove /spec/nodeName)"));
+    world_run(&w, 60 * 1000);
+    test_case("it is mended: pods within a second");
+    put_patches(&w, "[]");
+    world_run(&w, 1000);
+    CHECK_INT(pods_of(&w, "c"), 3);
+    test_case("a service that cannot be patched is not sent, and is not tried without a pause");
+    put_patches(&w, "- {kind: Service, patch: [{op: remove, path: /spec/none}]}");
+    world_run(&w, 1000);
+    CHECK_INT(pods_of(&w, "c"), 3);
+    world_run(&w, 60 * 1000);
+    CHECK(w.op->stats.decisions < 300);
+    world_free(&w);
+}
+
+/* What cannot be read may be what keeps pods off a node. */
+static void test_unknown(void)
+{
+    struct world w;
+    begin(&w);
+    put_pool(&w, "a");
+    override(&w, "GET", maps_path, 403, false, 5);
+    apply(&w, "c", 1);
+    test_case("without the right to read the patches nothing is written, and that is told");
+    world_start_operator(&w, false);
+    world_run(&w, 800);
+    CHECK_INT(pods_of(&w, "c"), 0);
+    CHECK(tells(&w, "FailedToCreateService", "ConfigMap patches cannot be read, and nothing is written without its patches: no right"));
+    world_run(&w, 60 * 1000);
+    CHECK_INT(pods_in(&w, "a"), 2);
+    world_free(&w);
+    begin(&w);
+    put_patches(&w, "- 1");
+    apply(&w, "c", 1);
+    test_case("a text that is broken from the start");
+    world_start_operator(&w, false);
+    world_run(&w, 3000);
+    CHECK_INT(pods_of(&w, "c"), 0);
+    CHECK(tells(&w, "FailedToCreateService", "ConfigMap patches is broken, and nothing is written without its patches: line 1: [0]: is"));
+    put_pool(&w, "a");
+    world_run(&w, 1000);
+    CHECK_INT(pods_in(&w, "a"), 2);
+    world_free(&w);
+}
+
+/* The token is in the Secret, and patches do not see it. */
+static void test_secret(void)
+{
+    struct world w;
+    begin(&w);
+    put_patches(&w, "- kind: Secret\\n  patch:\\n  - {op: add, path: /metadata/labels/team, value: a}\\n"
+                    "  - {op: copy, from: /stringData/auth_token, path: /stringData/copy}");
+    CHECK_INT(world_call(&w, "POST", v1, "application/json",
+                         cluster_body(&w, "c", 0, "\"rayVersion\":\"2.60.0\",\"authOptions\":{\"mode\":\"token\"},")),
+              201);
+    test_case("a Secret");
+    world_start_operator(&w, false);
+    world_run(&w, 3000);
+    struct slice secret = apiserver_get(w.server, SLICE("secrets"), SLICE("n"), SLICE("c"), &w.arena);
+    CHECK(secret.ptr && strstr(secret.ptr, "\"team\":\"a\"") && !strstr(secret.ptr, "***"));
+    world_free(&w);
+}
+
+int main(void)
+{
+    test_change();
+    test_failing();
+    test_unknown();
+    test_secret();
+    return test_done();
+}
