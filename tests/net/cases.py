@@ -88,6 +88,17 @@ def not_inspected(b):
     b.proxy.inspect = None
 
 
+def answers(status):
+    def change(b):
+        b.proxy.status = status
+
+    return change
+
+
+def no_password(b):
+    assert "user:word" not in b.log() and "dXNlcjp3b3Jk" not in b.log(), "the proxy's password is in the log"
+
+
 def idle_proxy(b):
     b.proxy.idle = 2
 
@@ -150,6 +161,12 @@ CASES = [
     Case("proxy closes idle tunnels", idle_proxy, quiet=5, words=("was cut",), connections=30, after=tunnels_closed, bench=PROXIED),
     Case("proxy looks inside", before=inspect, heal=not_inspected, words=(DOWN, "step=tls-trust", "unknown CA"), noticed=5, recover=35,
          connections=30, after=nothing_told, bench=PROXIED),
+    Case("proxy wants another password", before=answers("407 Proxy Authentication Required"), heal=answers(None), noticed=5, recover=35,
+         words=(DOWN, "step=proxy", "another user or password (407)"), connections=30, after=no_password, bench=PROXIED),
+    Case("proxy forbids the API server", before=answers("403 Forbidden"), heal=answers(None), noticed=5, recover=35,
+         words=(DOWN, "step=proxy", "it must be allowed there"), connections=30, after=no_password, bench=PROXIED),
+    Case("proxy answers a page", before=answers("200 OK"), heal=answers(None), noticed=5, recover=35,
+         words=(DOWN, "step=proxy", "bytes behind its answer"), connections=30, after=no_password, bench=PROXIED),
     Case("reset in the middle of a write", cut("before"), words=(RESET,), noticed=10, after=cut_once),
     Case("reset instead of a write's answer", cut("after"), after=cut_once),
     Case("reset instead of a write's answer by a real API server", cut("after"), after=cut_once, bench=REAL),
