@@ -201,6 +201,8 @@ enum {
 enum {
     LIMIT_WORK_ENV = 256, /* variables */
     LIMIT_WORK_TAGS = 32,
+    LIMIT_WORK_LIST = 1024, /* items of one list of a policy */
+    LIMIT_WORK_PODS = 1000, /* of one cluster, where the policy says nothing */
 };
 
 /* cli */

@@ -1,0 +1,34 @@
+/* Inside work: what the files of the policy share. */
+#ifndef MOBULA_WORK_POLICY_H
+#define MOBULA_WORK_POLICY_H
+
+#include <mobula/policy.h>
+
+struct checker {
+    struct reader r;
+    const struct work_policy *policy;
+    uint32_t rule; /* the first that refused; 0: none */
+};
+
+/* Notes a refusal. */
+void policy_refuse(struct checker *c, uint32_t rule, const struct place *at, const char *what);
+/* The text must match the list; another type never does. */
+void policy_listed(struct checker *c, uint32_t rule, const struct place *at, enum work_list list);
+bool policy_matches(const struct work_policy *p, enum work_list list, struct slice text);
+
+/* What is allowed of an object: every member that is none of these is refused by `other`. */
+struct member_rule {
+    const char *key;
+    uint8_t rule;
+    enum { ANY, OFF, NEVER, LISTED, LOOK } test;
+    enum work_list list;
+    void (*look)(struct checker *c, const struct place *at);
+};
+void policy_members(struct checker *c, const struct place *object, const struct member_rule *known, uint32_t other);
+/* The same for each item of a list. */
+void policy_items(struct checker *c, const struct place *list, const struct member_rule *known, uint32_t other);
+
+void policy_metadata(struct checker *c, const struct place *at);
+void policy_pod(struct checker *c, const struct place *spec);
+
+#endif

@@ -1,0 +1,132 @@
+/* The rules by name, and the administrator's file. */
+#include <mobula/policy.h>
+
+const struct work_rule work_rules[WORK_RULES + 1] = {
+    [1] = {"namespaces", "objects are made in namespaces of the list alone", true},
+    [2] = {"names", "names begin with the prefix, and nothing that is there already is adopted", true},
+    [3] = {"privileges", "no privileges, capabilities, host namespaces or host ports", true},
+    [4] = {"volumes", "volumes are empty folders, and claims and ConfigMaps of the lists", true},
+    [5] = {"accounts", "service accounts are of the list", true},
+    [6] = {"secrets", "Secrets and ConfigMaps are of the lists, and no token is mounted", true},
+    [7] = {"images", "images match a pattern of the list", true},
+    [8] = {"pull-secrets", "pull secrets are of the list", true},
+    [9] = {"placement", "nodes, priorities, schedulers and runtimes are of the lists", true},
+    [10] = {"resources", "pods and clusters are not larger than the limits", true},
+    [11] = {"templates", "no containers, hooks, probes or fields beside those of a Ray pod", true},
+    [12] = {"labels", "labels and annotations are mobula's own, or of the list", true},
+    [13] = {"services", "services are reached inside the cluster alone", true},
+    [14] = {"ingresses", "no Ingress is made", true},
+    [15] = {"patches", "patches come from the administrator alone", true},
+    [16] = {"ownership", "only objects of the same workload are changed or deleted", true},
+    [17] = {"reads", "only named fields of its own objects' status go out", false},
+    [18] = {"status", "no environment, annotation or node name goes out with a status", false},
+    [19] = {"redirects", "redirects, other hosts and plain http are not followed", false},
+    [20] = {"replays", "an older generation or revision changes nothing", false},
+    [21] = {"messages", "an answer is read whole or not at all, within its limits", false},
+    [22] = {"clocks", "no decision depends on the control plane's clock", false},
+    [23] = {"floods", "calls and writes have a rate", false},
+    [24] = {"kinds", "only RayClusters and RayJobs are made; no program is fetched or replaced", true},
+    [25] = {"freeze", "the administrator's switch stops every write", true},
+    [26] = {"audit", "each write is in the log and an event, with its workload", false},
+};
+
+void work_policy_default(struct work_policy *out)
+{
+    static const struct slice any[] = {SLICE("*")}, zone[] = {SLICE("topology.kubernetes.io/zone"), SLICE("kubernetes.io/arch")};
+    *out = (struct work_policy){.prefix = SLICE(""), .pods = LIMIT_WORK_PODS};
+    out->allowed[WORK_NAMESPACES].list = out->allowed[WORK_IMAGES].list = any;
+    out->allowed[WORK_NAMESPACES].count = out->allowed[WORK_IMAGES].count = COUNT_OF(any);
+    out->allowed[WORK_NODE_LABELS].list = zone;
+    out->allowed[WORK_NODE_LABELS].count = COUNT_OF(zone);
+}
+
+static const char *const list_names[WORK_LISTS] = {
+    [WORK_NAMESPACES] = "namespaces",
+    [WORK_ACCOUNTS] = "serviceAccounts",
+    [WORK_SECRETS] = "secrets",
+    [WORK_CONFIGMAPS] = "configMaps",
+    [WORK_CLAIMS] = "persistentVolumeClaims",
+    [WORK_IMAGES] = "images",
+    [WORK_PULL_SECRETS] = "imagePullSecrets",
+    [WORK_NODE_LABELS] = "nodeLabels",
+    [WORK_TOLERATIONS] = "tolerations",
+    [WORK_PRIORITY_CLASSES] = "priorityClasses",
+    [WORK_SCHEDULERS] = "schedulers",
+    [WORK_RUNTIME_CLASSES] = "runtimeClasses",
+    [WORK_LABELS] = "labels",
+};
+
+static void read_list(struct reader *r, const struct place *at, enum work_list which, struct work_policy *out)
+{
+    struct jval k, v;
+    if (!read_text_list(r, at))
+        return;
+    if (json_len(at->value) > LIMIT_WORK_LIST) {
+        place_bad(r, at, "has %zu items: at most %d (LIMIT_WORK_LIST)", json_len(at->value), LIMIT_WORK_LIST);
+        return;
+    }
+    struct slice *list = arena_array(r->arena, json_len(at->value) + 1, sizeof *list);
+    uint32_t count = 0;
+    for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);)
+        list[count++] = json_str(v, r->arena);
+    out->allowed[which].list = list;
+    out->allowed[which].count = count;
+}
+
+static void read_limit(struct reader *r, const struct place *at, int decimals, int64_t *out)
+{
+    struct slice text = json_type(at->value) == JSON_STRING ? json_str(at->value, r->arena) : json_raw(at->value);
+    struct err e = {0};
+    if (!quantity_parse(text, decimals, out, &e))
+        place_bad(r, at, "is no amount: %s", e.text);
+}
+
+static bool read_list_named(struct reader *r, const struct place *at, struct work_policy *out)
+{
+    for (enum work_list i = 0; i < WORK_LISTS; i++)
+        if (slice_eq(at->key, slice_of(list_names[i]))) {
+            read_list(r, at, i, out);
+            return true;
+        }
+    return false;
+}
+
+static void read_member(struct reader *r, const struct place *at, struct work_policy *out)
+{
+    if (slice_eq(at->key, SLICE("frozen")))
+        read_flag(r, at, &out->frozen);
+    else if (slice_eq(at->key, SLICE("sidecars")))
+        read_flag(r, at, &out->sidecars);
+    else if (slice_eq(at->key, SLICE("requireDigest")))
+        read_flag(r, at, &out->digests);
+    else if (slice_eq(at->key, SLICE("namePrefix")))
+        read_text(r, at, REQUIRED, &out->prefix);
+    else if (slice_eq(at->key, SLICE("maxPodCPU")))
+        read_limit(r, at, 3, &out->milli_cpu);
+    else if (slice_eq(at->key, SLICE("maxPodMemory")))
+        read_limit(r, at, 0, &out->memory);
+    else if (slice_eq(at->key, SLICE("maxPodGPU")))
+        read_limit(r, at, 0, &out->gpus);
+    else if (slice_eq(at->key, SLICE("maxPods")))
+        read_int(r, at, 1, LIMIT_RAY_PODS, &out->pods);
+    else if (!read_list_named(r, at, out))
+        place_bad(r, at, "is no field of a policy: what nobody knows may be a rule that is misspelt");
+}
+
+bool work_policy_read(struct reader *r, const struct place *at, struct work_policy *out)
+{
+    uint32_t before = r->errors->count + r->errors->beyond;
+    struct jval k, v;
+    work_policy_default(out);
+    if (read_object(r, at, REQUIRED))
+        for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
+            struct place one = place_member(at, json_str(k, r->arena), v);
+            if (value_given(v))
+                read_member(r, &one, out);
+        }
+    if (r->errors->count + r->errors->beyond == before)
+        return true;
+    work_policy_default(out);
+    out->frozen = true;
+    return false;
+}

@@ -1,0 +1,171 @@
+#include "../json/cases.h"
+
+#include <mobula/policy.h>
+#include <mobula/yaml.h>
+
+static const char container[] = "{\"name\":\"ray\",\"image\":\"registry.example/ray:2.60.0\",\"env\":[{\"name\":\"A\",\"value\":\"1\"}]}";
+
+static struct jval parse(struct slice text, struct arena *a)
+{
+    struct json *doc = arena_new(a, struct json);
+    struct err e = {0};
+    CHECK(json_parse(doc, text, a, &e));
+    return json_root(doc);
+}
+
+/* A part of the case, which is YAML, as JSON; else what it is otherwise. */
+static struct slice part_json(const struct case_text *c, const char *part, const char *otherwise, struct arena *a)
+{
+    struct yaml_docs docs;
+    struct err e = {0};
+    struct slice text = case_part(c, part);
+    if (!text.ptr)
+        return slice_of(otherwise);
+    if (CHECK(yaml_parse(text, a, &docs, &e) && docs.count == 1))
+        return docs.docs[0].json;
+    printf("  %s\n", e.text);
+    return slice_of(otherwise);
+}
+
+static struct slice merged(struct slice document, struct slice patch, struct arena *a)
+{
+    struct slice out = document;
+    struct err e = {0};
+    CHECK(json_merge(document, patch, a, &out, &e));
+    return out;
+}
+
+static struct slice object_of(const struct case_text *c, struct arena *a)
+{
+    struct slice one = merged(slice_of(container), part_json(c, "container", "{}", a), a);
+    struct slice pod = merged(arena_printf(a, "{\"containers\":[%.*s]}", SLICE_ARG(one)), part_json(c, "pod", "{}", a), a);
+    struct slice whole = arena_printf(
+        a,
+        "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"train\",\"namespace\":\"team-a\",\"labels\":{"
+        "\"" WORK_LABEL_MANAGED_BY "\":\"mobula\",\"" WORK_LABEL_UID "\":\"u\",\"" WORK_LABEL_TAG "team\":\"a\"}},\"spec\":{"
+        "\"headGroupSpec\":{\"rayStartParams\":{},\"template\":{\"metadata\":{\"annotations\":{\"anyscale.com/market-type\":\"SPOT\"}},"
+        "\"spec\":%.*s}},\"workerGroupSpecs\":[]}}",
+        SLICE_ARG(pod));
+    return merged(whole, part_json(c, "object", "{}", a), a);
+}
+
+static void check_case(const struct case_text *c, struct arena *a)
+{
+    struct ray_errors errors = {0}, refused = {0};
+    struct reader r = {.arena = a, .errors = &errors};
+    struct place at = place_root(parse(part_json(c, "policy", "{}", a), a));
+    struct work_policy policy;
+    struct slice want = slice_trim(case_part(c, "rule"));
+    uint32_t rule = 99;
+    CHECK(work_policy_read(&r, &at, &policy));
+    bool ok = work_policy_check(&policy, parse(guarded_n(0, object_of(c, a)), a), a, &refused, &rule);
+    CHECK_INT(ok, !want.ptr);
+    CHECK_INT(ok, refused.count == 0 && rule == 0);
+    bool named = false;
+    for (uint32_t i = 0; i < refused.count; i++) {
+        CHECK(slice_starts(refused.list[i].text, SLICE("rule ")));
+        named |= want.ptr && slice_starts(slice_skip(refused.list[i].text, 5), want) && refused.list[i].text.ptr[5 + want.len] == ':';
+    }
+    if (!CHECK(named == (want.ptr != NULL)) || (want.ptr && !ok && !CHECK(rule >= 1 && rule <= WORK_RULES)))
+        printf("  %.*s\n", SLICE_ARG(ray_errors_text(&refused, 900, a)));
+}
+
+static void test_cases(uint32_t *items)
+{
+    struct arena files = {0};
+    struct slice file = read_file("tests/data/work/policy.case", &files);
+    for (struct case_text c; case_next(&file, &c); *items += case_part(&c, "rule").ptr != NULL) {
+        struct arena a = {0};
+        check_case(&c, &a);
+        arena_free(&a);
+    }
+    arena_free(&files);
+}
+
+/* A policy that is wrong allows nothing. */
+static void test_reading(void)
+{
+    static const struct {
+        const char *text, *told;
+    } cases[] = {
+        {"{\"imagez\":[]}", "is no field of a policy"},
+        {"[]", "is an array"},
+        {"{\"images\":\"*\"}", "is a string"},
+        {"{\"images\":[1]}", "is a number"},
+        {"{\"maxPodCPU\":\"many\"}", "is no amount"},
+        {"{\"maxPods\":0}", "is 0"},
+        {"{\"frozen\":\"no\"}", "is"},
+        {"{\"maxPodMemory\":-1}", "is no amount"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct arena a = {0};
+        struct ray_errors errors = {0};
+        struct reader r = {.arena = &a, .errors = &errors};
+        struct work_policy policy;
+        struct place at = place_root(parse(slice_of(cases[i].text), &a));
+        test_case("%s", cases[i].text);
+        CHECK(!work_policy_read(&r, &at, &policy) && policy.frozen && policy.pods == LIMIT_WORK_PODS);
+        CHECK(errors.count == 1 && slice_starts(errors.list[0].text, slice_of(cases[i].told)));
+        arena_free(&a);
+    }
+}
+
+static bool list_read(int count)
+{
+    struct arena a = {0};
+    struct ray_errors errors = {0};
+    struct reader r = {.arena = &a, .errors = &errors};
+    struct work_policy policy;
+    struct buf b;
+    buf_init(&b, MIB);
+    buf_put(&b, SLICE("{\"images\":["));
+    for (int i = 0; i < count; i++)
+        buf_printf(&b, "%s\"i%d\"", i ? "," : "", i);
+    buf_put(&b, SLICE("]}"));
+    struct place at = place_root(parse(buf_slice(&b), &a));
+    bool ok = work_policy_read(&r, &at, &policy);
+    CHECK(ok || slice_has(errors.list[0].text, "LIMIT_WORK_LIST"));
+    buf_free(&b);
+    arena_free(&a);
+    return ok;
+}
+
+/* What work_render makes of a plain workload passes the default policy. */
+static void test_rendered(void)
+{
+    static const char *const specs[] = {
+        "{\"job\":{\"entrypoint\":\"x\"},\"workingDir\":\"https://h/x.zip\",\"env\":{\"A\":\"b\"},\"tags\":{\"a\":\"b\"}}",
+        "{\"cluster\":{},\"computeConfig\":{\"inline\":{\"zones\":[\"a\"],\"head_node\":{\"instance_type\":\"a\"},\"worker_nodes\":["
+        "{\"required_resources\":{\"CPU\":1,\"memory\":\"1Gi\",\"cpu_architecture\":\"arm64\"}}]}}}"};
+    for (size_t i = 0; i < COUNT_OF(specs); i++) {
+        struct arena a = {0};
+        struct ray_errors errors = {0}, refused = {0};
+        struct work_options options = {.ns = SLICE("team-a"), .prefix = SLICE(""), .image = SLICE("ray")};
+        struct workload_in in = {SLICE("u"), SLICE("team-a"), SLICE("train"), 1, slice_of(specs[i])};
+        struct work_policy policy;
+        struct work out;
+        uint32_t rule;
+        test_case("%s", specs[i]);
+        work_policy_default(&policy);
+        if (CHECK(work_render(&in, &options, &a, &out, &errors, NULL)) &&
+            !CHECK(work_policy_check(&policy, parse(out.object, &a), &a, &refused, &rule)))
+            printf("  %.*s\n", SLICE_ARG(ray_errors_text(&refused, 900, &a)));
+        CHECK(work_owns(parse(out.object, &a), SLICE("u")) && !work_owns(parse(out.object, &a), SLICE("v")));
+        CHECK(!work_owns(parse(SLICE("{}"), &a), SLICE("")));
+        arena_free(&a);
+    }
+}
+
+int main(void)
+{
+    uint32_t items = 0;
+    test_cases(&items);
+    CHECK(items >= 60);
+    for (int i = 1; i <= WORK_RULES; i++)
+        CHECK(work_rules[i].name && work_rules[i].says);
+    test_reading();
+    test_case("limits");
+    CHECK(list_read(LIMIT_WORK_LIST) && !list_read(LIMIT_WORK_LIST + 1));
+    test_rendered();
+    return test_done();
+}
