@@ -85,6 +85,17 @@ static int run_version(int argc, char **argv)
     return STATUS_OK;
 }
 
+/* Global flags before the word start: the command line of the Anyscale operator. */
+static bool is_start(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (slice_eq(slice_of(argv[i]), SLICE("start")))
+            return true;
+        else if (!slice_starts(slice_of(argv[i]), SLICE("--")))
+            return false;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     struct err e = {0};
@@ -99,6 +110,8 @@ int main(int argc, char **argv)
         name = SLICE("help");
     if (slice_eq(name, SLICE("--version")))
         name = SLICE("version");
+    if (is_start(argc, argv))
+        return cli_start(argc - 1, argv + 1);
     const struct subcommand *c = find(name);
     return c ? c->run(argc - 1, argv + 1) : unknown(name);
 }

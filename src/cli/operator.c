@@ -16,7 +16,7 @@ enum { STOP_MS = 2000 };
 struct options {
     struct slice namespaces, kubeconfig, context, kinds, tools, tools_resources, autoscaler, submitter, ray_access, cluster_domain,
         zoneinfo;
-    struct slice health, metrics, log_level, log_format;
+    struct slice health, status, metrics, log_level, log_format;
     struct slice lease_namespace, lease_name, identity;
     struct operator_configmap types, patches;
     struct flag_texts egress;
@@ -63,6 +63,7 @@ static const struct flag list[] = {
      "how long a pod that prefers spot waits for a node before it is made on demand"},
     {"spot-retry", FLAG_DURATION, AT(spot_retry_ms), "TIME", "how long its group is made on demand then"},
     {"health-addr", FLAG_TEXT, AT(health), "[HOST]:PORT", "serves /healthz and /readyz; empty: nowhere"},
+    {"status-addr", FLAG_TEXT, AT(status), "[HOST]:PORT", "serves the same a second time; empty (default): nowhere"},
     {"metrics-addr", FLAG_TEXT, AT(metrics), "[HOST]:PORT", "serves /metrics; empty: nowhere"},
     {"log-level", FLAG_TEXT, AT(log_level), "debug|info|warn|error", "what is logged"},
     {"log-format", FLAG_TEXT, AT(log_format), "logfmt|json", "how it is logged"},
@@ -195,6 +196,7 @@ static bool start(struct process *p, struct err *e)
     o.allow = p->allow;
     p->op = operator_new(loop_net(p->loop), p->config, &o, e);
     if (!p->op || !cli_listen(p->loop, p->o.health, operator_health(p->op), "health-addr", e) ||
+        !cli_listen(p->loop, p->o.status, operator_health(p->op), "status-addr", e) ||
         !cli_listen(p->loop, p->o.metrics, operator_metrics(p->op), "metrics-addr", e))
         return false;
     log_info("started", LF_CSTR("version", MOBULA_VERSION), LF("server", p->config->host), LF_INT("port", p->config->port),

@@ -7,13 +7,16 @@ static int health(const struct op *op, struct slice path, struct buf *body, stru
 {
     if (slice_eq(path, SLICE("/readyz")) && !operator_ready(op, now, body))
         return 503;
-    bool known = slice_eq(path, SLICE("/healthz")) || slice_eq(path, SLICE("/livez")) || slice_eq(path, SLICE("/readyz"));
+    bool known = slice_eq(path, SLICE("/healthz")) || slice_eq(path, SLICE("/livez")) || slice_eq(path, SLICE("/readyz")) ||
+                 slice_eq(path, SLICE("/healthz/run")); /* of the Anyscale operator, as is /metrics_grpc */
     buf_put(body, known ? SLICE("ok\n") : SLICE("not found: try /healthz or /readyz\n"));
     return known ? 200 : 404;
 }
 
 static int metrics(const struct op *op, struct slice path, struct buf *body)
 {
+    if (slice_eq(path, SLICE("/metrics_grpc")))
+        return 200;
     if (!slice_eq(path, SLICE("/metrics"))) {
         buf_put(body, SLICE("not found: try /metrics\n"));
         return 404;
