@@ -206,6 +206,32 @@ static void test_sets(void)
     arena_free(&a);
 }
 
+/* The texts that are given out: a spot pod and an on-demand pod with an affinity of the user's come through each of them. */
+static void test_given_out(void)
+{
+    static const char *const names[] = {"aws", "karpenter", "gcp", "azure", "generic"};
+    static const char pod[] =
+        "{\"kind\":\"Pod\",\"metadata\":{\"annotations\":{\"anyscale.com/market-type\":\"%s\",\"anyscale.com/zone\":\"z1\"%s}},\"spec\":{"
+        "\"affinity\":{\"nodeAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":{\"nodeSelectorTerms\":[{\"matchExpressions\":["
+        "{\"key\":\"mine\",\"operator\":\"Exists\"}]}]}}}}}";
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct arena a = {0};
+        struct shape_patches set;
+        struct shape_errors errors = {0};
+        struct slice spot, demand;
+        struct err e = {0};
+        test_case("%s", names[i]);
+        CHECK(shape_patches_read(read_file(arena_printf(&a, "airgap/patches/%s.yaml", names[i]).ptr, &a), &a, &set, &errors));
+        CHECK(shape_patches_apply(&set, arena_printf(&a, pod, "SPOT", ",\"anyscale.com/accelerator-type\":\"T4\""), NULL, &a, &spot, &e));
+        CHECK(shape_patches_apply(&set, arena_printf(&a, pod, "ON_DEMAND", ""), NULL, &a, &demand, &e));
+        CHECK(slice_has(spot, "\"value\":\"SPOT\"") && slice_has(spot, "\"topology.kubernetes.io/zone\":\"z1\""));
+        CHECK(slice_has(spot, "\"value\":\"GPU\"") && !slice_has(demand, "\"value\":\"GPU\"") && !slice_has(demand, "SPOT"));
+        CHECK(slice_has(demand, "\"nodeSelectorTerms\":[{\"matchExpressions\":[{\"key\":\"mine\"")); /* still one term: all of it is and */
+        CHECK(slice_find_text(demand, "matchExpressions") == slice_find_text_last(demand, "matchExpressions"));
+        arena_free(&a);
+    }
+}
+
 int main(void)
 {
     test_cases();
@@ -213,5 +239,6 @@ int main(void)
     test_selectors();
     test_limits();
     test_sets();
+    test_given_out();
     return test_done();
 }
