@@ -23,6 +23,7 @@ int cli_egress(int argc, char **argv);          /* what may be contacted, for fi
 int cli_instance_types(int argc, char **argv);  /* lists instance types, or suggests some */
 int cli_check(int argc, char **argv);           /* what breaks in the field, before and after an installation */
 int cli_compute(int argc, char **argv);         /* compute configs: the RayCluster of one, and what is wrong with it */
+int cli_policy(int argc, char **argv);          /* what the administrator's policy refuses */
 int cli_images(int argc, char **argv);          /* the images that manifests need */
 int cli_bundle(int argc, char **argv);          /* an air-gap bundle: verify, list, unpack, push to a registry */
 int cli_submit(int argc, char **argv);          /* submits a job to Ray's dashboard and follows it */

@@ -24,6 +24,7 @@ static const struct subcommand {
     {"explain", "print what would be made from a manifest, or say why a cluster is as it is", cli_explain},
     {"compute-config", "print the RayCluster of a compute config, or check one", cli_compute},
     {"instance-types", "list the instance types of a cluster, or suggest some that fill its nodes", cli_instance_types},
+    {"policy", "say what a policy refuses of what a control plane asks for", cli_policy},
     {"egress", "print what the operator contacts, for firewalls", cli_egress},
     {"logs", "print what a job has printed, or follow it", cli_logs},
     {"wait-gcs", "wait until the control service of a Ray cluster answers", cli_wait_gcs},

@@ -67,7 +67,7 @@ void policy_members(struct checker *c, const struct place *object, const struct 
         else if (m->test == NEVER || (m->test == OFF && json_type(v) != JSON_BOOL) || (m->test == OFF && json_bool(v, true)))
             policy_refuse(c, m->rule, &at, "is not allowed to a workload: remove it");
         else if (m->test == LISTED)
-            policy_listed(c, m->rule, &at, m->list);
+            policy_listed(c, m->rule, &at, (enum work_list)m->list);
         else if (m->test == LOOK)
             m->look(c, &at);
     }

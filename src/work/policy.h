@@ -16,12 +16,12 @@ void policy_refuse(struct checker *c, uint32_t rule, const struct place *at, con
 void policy_listed(struct checker *c, uint32_t rule, const struct place *at, enum work_list list);
 bool policy_matches(const struct work_policy *p, enum work_list list, struct slice text);
 
+enum member_test { ANY, OFF, NEVER, LISTED, LOOK };
+
 /* What is allowed of an object: every member that is none of these is refused by `other`. */
 struct member_rule {
     const char *key;
-    uint8_t rule;
-    enum { ANY, OFF, NEVER, LISTED, LOOK } test;
-    enum work_list list;
+    uint8_t rule, test, list; /* the latter two: enum member_test, enum work_list */
     void (*look)(struct checker *c, const struct place *at);
 };
 void policy_members(struct checker *c, const struct place *object, const struct member_rule *known, uint32_t other);
