@@ -141,8 +141,9 @@ struct ray_options {
     enum ray_tools tools;     /* where workers get the binary for wait-gcs-ready from */
     struct slice tools_image; /* RAY_TOOLS_IMAGE */
     struct ray_tools_resources tools_resources;
-    struct slice cluster_domain;             /* "cluster.local" */
-    struct slice version;                    /* mobula's, for Ray's usage tags */
+    struct slice cluster_domain; /* "cluster.local" */
+    struct slice version;        /* mobula's, for Ray's usage tags */
+    int64_t unscheduled_ms;      /* a worker of a cluster with instance types that has had no node for so long is made anew; 0: never */
     int64_t spot_fallback_ms, spot_retry_ms; /* 0: RECONCILE_SPOT_FALLBACK_MS, RECONCILE_SPOT_RETRY_MS */
     bool sidecar;                            /* default autoscaler: KubeRay's, as a container of the head */
 };

@@ -20,7 +20,7 @@ struct options {
     struct slice lease_namespace, lease_name, identity;
     struct operator_configmap types, patches;
     struct flag_texts egress;
-    int64_t lease_ms, renew_ms, retry_ms, spot_fallback_ms, spot_retry_ms;
+    int64_t lease_ms, renew_ms, retry_ms, spot_fallback_ms, spot_retry_ms, unscheduled_ms;
     bool all_namespaces, leader_elect, egress_strict, raycronjobs;
 };
 
@@ -59,6 +59,8 @@ static const struct flag list[] = {
     {"patches-configmap", FLAG_TEXT, AT(patches.name), "NAME",
      "of the patches of what is written, in the namespace of the Lease; empty (default): there are none"},
     {"patches-key", FLAG_TEXT, AT(patches.key), "KEY", "of their text in it"},
+    {"unscheduled-timeout", FLAG_DURATION, AT(unscheduled_ms), "TIME",
+     "a worker with an instance type that has had no node for so long is made anew; 0: never"},
     {"spot-fallback", FLAG_DURATION, AT(spot_fallback_ms), "TIME",
      "how long a pod that prefers spot waits for a node before it is made on demand"},
     {"spot-retry", FLAG_DURATION, AT(spot_retry_ms), "TIME", "how long its group is made on demand then"},
@@ -157,6 +159,7 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
         .renew_ms = o->renew_ms,
         .retry_ms = o->retry_ms};
     to->ray.cluster_domain = o->cluster_domain;
+    to->ray.unscheduled_ms = o->unscheduled_ms;
     to->ray.spot_fallback_ms = o->spot_fallback_ms;
     to->ray.spot_retry_ms = o->spot_retry_ms;
     to->ray.version = SLICE(MOBULA_VERSION);
@@ -255,6 +258,7 @@ int cli_operator(int argc, char **argv)
                               .lease_name = SLICE("mobula"),
                               .types.key = SLICE("instance_types.yaml"),
                               .patches.key = SLICE("patches.yaml"),
+                              .unscheduled_ms = RECONCILE_UNSCHEDULED_MS,
                               .spot_fallback_ms = RECONCILE_SPOT_FALLBACK_MS,
                               .spot_retry_ms = RECONCILE_SPOT_RETRY_MS,
                               .lease_ms = 5000,

@@ -116,9 +116,10 @@ uint32_t decide_keep(const struct group_view *g, const struct pod **keep, uint32
             keep[g->count - ++going] = pod;
         if (!pod_live(pod))
             continue;
-        bool named = decide_given_up(g->spec, pod), lost = !named && market_lost(g, pod);
+        bool named = decide_given_up(g->spec, pod);
+        const char *lost = named ? NULL : market_lost(g, pod);
         if (lost) {
-            plan_delete_as_seen(p, pod, g->number, "no spot node has taken it: an on-demand pod takes its place");
+            plan_delete_as_seen(p, pod, g->number, lost);
             keep[g->count - ++going] = pod;
             continue;
         }

@@ -36,8 +36,9 @@ bool decide_failures(const struct group_view *g, struct plan *p);
 int32_t decide_attempts(const struct group_view *g);
 /* market.c: plans that the group leaves spot, or looks again in time. */
 void decide_market(const struct group_view *g, struct plan *p);
-bool market_on_demand(const struct group_view *g);                   /* pods that are created now are on-demand ones */
-bool market_lost(const struct group_view *g, const struct pod *pod); /* the group has left spot, and the pod still waits for it */
+bool market_on_demand(const struct group_view *g); /* pods that are created now are on-demand ones */
+/* Why a pod that waits for a node is made anew: the group has left spot, or it has waited too long; NULL: it stays. */
+const char *market_lost(const struct group_view *g, const struct pod *pod);
 /* Whether workersToDelete holds its name. */
 bool decide_given_up(const struct ray_group *spec, const struct pod *pod);
 /* The uid of a pod that has the name for this index and does not count: the new one is named as its successor. Empty: the name is free. */

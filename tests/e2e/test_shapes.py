@@ -1,5 +1,7 @@
 """Instance types of a ConfigMap in the pods that the operator makes on the real API server, and the rights that this takes."""
 
+import time
+
 import pytest
 
 from cluster import Refused, V1, condition, eventually, kubectl, manifests, raycluster, rayjob
@@ -114,3 +116,40 @@ def test_what_it_costs_in_rights(space, operators):
     assert told["reason"] == "ConfigMapUnreadable" and "no right to" in told["message"], told
     space.apply(raycluster("other"))
     space.ready("other", 2)
+
+
+def keep_spot_out(space, on):
+    """No node takes a pod for spot: a pod on each does not stand its like."""
+    nodes = [n["metadata"]["name"] for n in space.api.get("/api/v1/nodes")["items"]]
+    for node in nodes:
+        name = f"no-spot-{node}"
+        if not on:
+            space.api.call("DELETE", space.path("pods", name))
+            continue
+        term = {"labelSelector": {"matchLabels": {"anyscale.com/market-type": "SPOT"}}, "topologyKey": "kubernetes.io/hostname"}
+        spec = {"nodeName": node, "containers": [{"name": "c", "image": "c"}], "tolerations": [{"operator": "Exists"}],
+                "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+        space.api.call("POST", space.path("pods"), {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
+
+
+def markets(space):
+    return sorted(p["metadata"]["labels"]["anyscale.com/market-type"] for p in space.pods("c")
+                  if p["metadata"]["labels"]["ray.io/node-type"] == "worker")
+
+
+def test_a_group_that_prefers_spot_falls_back_and_returns(space, operators):
+    printed = manifests("--no-crds", "--kinds=all", "--shapes", "--namespace", space.name).split("\n---\n")
+    kubectl("apply", "-f", "-", stdin="\n---\n".join(d for d in printed if "mobula-shapes" in d))
+    operators(SHAPES, "--spot-fallback=4s", "--spot-retry=8s")
+    put(space, "small: {resources: {CPU: 1, memory: 1Gi}}\n")
+    keep_spot_out(space, True)
+    space.apply(typed("c", worker="small", workers=2, **{"anyscale.com/market-type": "PREFER_SPOT"}))
+    eventually(lambda: markets(space) == ["SPOT", "SPOT"])
+    eventually(lambda: markets(space) == ["ON_DEMAND", "ON_DEMAND"])
+    space.ready("c", 3)
+    keep_spot_out(space, False)
+    time.sleep(9)  # the retry time
+    space.change("c", {"workerGroupSpecs": typed("c", worker="small", workers=3, **{"anyscale.com/market-type": "PREFER_SPOT"})
+                       ["spec"]["workerGroupSpecs"]})
+    space.ready("c", 4)
+    assert markets(space) == ["ON_DEMAND", "ON_DEMAND", "SPOT"]

@@ -12,9 +12,10 @@ struct scene {
     struct slice delete_names, typeless; /* typeless: the group that lacks its instance type */
     int32_t accounts;                    /* bits of what KubeRay's autoscaler acts by */
     bool suspend, recreate, sidecar, scaled, accepted, refused;
-    int32_t ondemand; /* ms for which group small is made on demand */
-    bool prefer;      /* it prefers spot */
-    int32_t try_in;   /* ms until a refused template may be tried again */
+    int32_t unscheduled; /* seconds; workers have instance types */
+    int32_t ondemand;    /* ms for which group small is made on demand */
+    bool prefer;         /* it prefers spot */
+    int32_t try_in;      /* ms until a refused template may be tried again */
     struct pod pods[PODS_MAX];
     uint32_t pod_count;
     struct group_failures failures[3];
@@ -64,6 +65,7 @@ __attribute__((unused)) static void read_words(struct scene *s, struct slice lin
         take_int(word, "try", &s->try_in);
         take_int(word, "accounts", &s->accounts);
         take_int(word, "ondemand", &s->ondemand);
+        take_int(word, "unscheduled", &s->unscheduled);
         s->prefer |= slice_eq(word, SLICE("prefer"));
         if (word_value(word, "delete").ptr)
             s->delete_names = word_value(word, "delete");
@@ -189,7 +191,7 @@ static void read_cluster(struct scene *s)
     if (s->errors.count && !s->broken)
         printf("  %.*s: %.*s\n", SLICE_ARG(s->errors.list[0].path), SLICE_ARG(s->errors.list[0].text));
     buf_free(&b);
-    s->cluster.typed = s->typeless.ptr;
+    s->cluster.typed = s->typeless.ptr || s->unscheduled;
     if (s->prefer) {
         s->cluster.groups[0].on_demand = &s->cluster.groups[0];
         s->failures[1].spot_from_ms = NOW_MS + s->ondemand;
@@ -225,7 +227,8 @@ static void make_service(struct scene *s, bool head, struct service *to)
 
 static void scene_view(struct scene *s, const struct pod **pods, struct cluster_view *v)
 {
-    static const struct ray_options options = {.tools = RAY_TOOLS_NONE, .cluster_domain = {"cluster.local", 13}, .version = {"0", 1}};
+    static struct ray_options options = {.tools = RAY_TOOLS_NONE, .cluster_domain = {"cluster.local", 13}, .version = {"0", 1}};
+    options.unscheduled_ms = s->unscheduled * INT64_C(1000);
     for (uint32_t i = 0; i < s->pod_count; i++)
         pods[i] = &s->pods[i];
     *v = (struct cluster_view){.cluster = &s->cluster,
