@@ -7,9 +7,12 @@
 
 #include <mobula/operator.h>
 
-int cli_operator(int argc, char **argv);        /* the controller itself */
-int cli_control_plane(int argc, char **argv);   /* what operators of other clusters call */
-int cli_start(int argc, char **argv);           /* the same by the command line of the Anyscale operator */
+int cli_operator(int argc, char **argv);      /* the controller itself */
+int cli_start(int argc, char **argv);         /* the same by the command line of the Anyscale operator */
+int cli_control_plane(int argc, char **argv); /* what operators of other clusters call */
+int cli_cloud(int argc, char **argv);         /* objects of a control plane (fleet.c) */
+int cli_compute_config(int argc, char **argv);
+int cli_job(int argc, char **argv);
 int cli_install(int argc, char **argv);         /* the manifests of an installation, printed or applied */
 int cli_upgrade(int argc, char **argv);         /* the same, in place of an installation of another version */
 int cli_rollback(int argc, char **argv);        /* the installation as it was before */

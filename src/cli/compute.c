@@ -134,10 +134,12 @@ int cli_compute(int argc, char **argv)
     struct shape_types types;
     struct err e = {0};
     int status;
+    if (!named && what.len && what.ptr[0] != '-')
+        return cli_compute_config(argc, argv); /* those that a control plane keeps */
     if (!flags_parse(&flags, argc - named, argv + named, &o, &status))
         return status;
     if (!named)
-        return flags_wrong(&flags, "compute-config: want render or check");
+        return flags_wrong(&flags, "compute-config: want render or check, or create, list, get or archive of a control plane");
     if (slice_empty(o.file))
         return flags_wrong(&flags, "-f is needed");
     __attribute__((cleanup(arena_free))) struct arena a = {0};

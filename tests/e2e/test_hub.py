@@ -241,3 +241,40 @@ def test_https_with_a_certificate_that_is_replaced(space, hubs, tmp_path):
     hub.process.send_signal(signal.SIGHUP)
     eventually(lambda: hub.log().count("certificate was read") == 2, 10)
     assert ask() == 200
+
+
+def test_the_command_line_writes_the_same_objects(space, hubs, tmp_path):
+    """Without the hub's address: straight to Kubernetes, as kubectl."""
+    hub = hubs()
+    kubectl("create", "rolebinding", "carl", "-n", space.name, "--role=mobula-control-plane", f"--serviceaccount={space.name}:carl")
+    config = kubeconfig(tmp_path / "carl.kubeconfig", space.name, f'token: "{account(space, "carl")}"')
+
+    def run(*words, code=0):
+        at = words.index("--") if "--" in words else len(words)
+        command = [MOBULA, *words[:at], "--kubeconfig", config, *words[at:]]
+        out = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert out.returncode == code, out
+        return out
+
+    said = run("cloud", "register", "--name", "edge", "--provider", "generic", "--compute-stack", "k8s", "--region", "hall-2",
+               "--kubernetes-zones", "a,b").stderr
+    where = re.search(r"cldrsrc_\w{24}", said).group()
+    eventually(lambda: where in run("cloud", "list").stdout, 10)
+    assert json.loads(run("cloud", "get", "--name", "edge", "-o", "json").stdout)["spec"]["zones"] == ["a", "b"]
+    file = tmp_path / "config.yaml"
+    file.write_text("zones: [a]\n")
+    for version in (1, 2):
+        assert run("compute-config", "create", "--name", "small", "-f", file, "-o", "name").stdout == f"small-v{version}\n"
+    run("job", "submit", "--name", "train", "--cloud", "edge", "--compute-config", "small:2", "--env", "A=1", "--", "python", "main.py")
+    op = account(space, "edge-operator", operator_rule())
+    work = eventually(lambda: hub.sync(op, where, wait=0)[1]["workloads"], 10)[0]
+    assert (work["name"], work["spec"]["job"]["entrypoint"], work["spec"]["env"]) == ("train", "python main.py", {"A": "1"})
+    for state, code in (("FAILED", 1), ("SUCCEEDED", 0)):
+        hub.sync(op, where, statuses=[{"uid": work["uid"], "generation": 1, "state": state}], wait=0)
+        assert state in run("job", "wait", "--name", "train", "--timeout", "10s", code=code).stderr
+    run("job", "terminate", "--name", "train")
+    assert space.api.get(space.path("workloads", "train", GROUP))["spec"]["terminate"] is True
+    run("job", "delete", "--name", "train")
+    assert "404" in run("cloud", "get", "--name", "none", code=1).stderr
+    assert "URL of a zip" in run("job", "submit", "--name", "x", "--cloud", "edge", "--working-dir", ".", "--", "true", code=1).stderr
+    run("job", "submit", "--cloud", "edge", "--", "true", code=2)
