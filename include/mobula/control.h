@@ -131,11 +131,12 @@ struct cluster {
     struct cluster *owner;                /* the RayJob that owns this RayCluster */
     struct cluster *clusters;             /* RayClusters that this RayJob owns, linked by the next line */
     struct cluster *next_owned, **owned_at;
-    struct job *job;         /* of a RayJob that has been decided */
-    struct scaling *scaling; /* NULL: not scaled by this operator */
-    struct auth *auth;       /* NULL: no token is needed, or none has been needed yet */
-    uint8_t accounts;        /* bits by enum ray_account: objects needed before the head that exist */
-    uint8_t waits;           /* consecutive creates refused because an older object of the same name is still being deleted */
+    struct job *job;           /* of a RayJob that has been decided */
+    struct workload *workload; /* of a Workload that is present */
+    struct scaling *scaling;   /* NULL: not scaled by this operator */
+    struct auth *auth;         /* NULL: no token is needed, or none has been needed yet */
+    uint8_t accounts;          /* bits by enum ray_account: objects needed before the head that exist */
+    uint8_t waits;             /* consecutive creates refused because an older object of the same name is still being deleted */
     struct work *work;
     uint32_t in_flight;
     uint32_t trouble; /* consecutive calls that failed for reasons outside the spec: the whole record backs off */
@@ -247,6 +248,7 @@ struct op {
     struct setting settings[OPERATOR_SETTINGS];
     struct instance_types *types;    /* kinds/raycluster/types.c; NULL: none were read yet */
     struct written_patches *patches; /* kinds/patches.c; the same */
+    struct workloads *workloads;     /* the conversation with a control plane; NULL: there is none */
     uint64_t executable_hash;
     uint32_t flights;
     bool leading, stopping, released;
@@ -293,11 +295,11 @@ struct kind {
     const char *name; /* "RayCluster" */
     const char *word; /* "cluster": the key of its name in log lines */
     struct slice api_version;
-    const struct kube_resource *resource;
-    const char *plural;              /* "rayclusters.ray.io": for messages */
-    const struct verb *const *verbs; /* what is done to its objects; NULL: nothing, or another kind has them in its list */
-    struct slice selector;           /* labels of its watch; empty: all objects */
-    enum operator_kinds family;      /* with which of --kinds it is watched; OPERATOR_ALL_KINDS: with any */
+    const struct kube_resource *resource; /* NULL: no resource of this API server. Its records have another source */
+    const char *plural;                   /* "rayclusters.ray.io": for messages */
+    const struct verb *const *verbs;      /* what is done to its objects; NULL: nothing, or another kind has them in its list */
+    struct slice selector;                /* labels of its watch; empty: all objects */
+    enum operator_kinds family;           /* with which of --kinds it is watched; OPERATOR_ALL_KINDS: with any */
 
     /* Brings the record up to date with an object; an older version is ignored. round: of the list or watch that the object came from; 0:
      * it is the answer to a call. */

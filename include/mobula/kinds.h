@@ -5,7 +5,7 @@
 #include <mobula/control.h>
 
 /* The tables: src/kinds/NAME/kind.c. */
-extern const struct kind kind_raycluster, kind_raycluster_legacy, kind_rayjob, kind_raycronjob, kind_pod, kind_kservice;
+extern const struct kind kind_raycluster, kind_raycluster_legacy, kind_rayjob, kind_raycronjob, kind_workload, kind_pod, kind_kservice;
 void kind_tell(struct op *op, struct pod_record *pod, enum child_news what); /* calls told() of the owner's kind */
 
 /* ---- records and views ---- */
@@ -182,6 +182,19 @@ int64_t tools_from_ms(const struct op *op, const struct istr *ns);
 void tools_drop_unused(struct op *op, const struct istr *ns);
 int64_t tools_tick(struct op *op); /* retries what failed; returns when to call again */
 void tools_free(struct op *op);
+
+/* workload/: what a control plane wants to run here */
+#define WORKLOAD_LABEL_MANAGER "app.kubernetes.io/managed-by"
+#define WORKLOAD_LABEL_UID "mobula.dev/workload-uid"
+#define WORKLOAD_ANNOTATION_GENERATION "mobula.dev/workload-generation"
+#define WORKLOAD_ANNOTATION_NAME "mobula.dev/workload-name"
+#define WORKLOAD_ANNOTATION_PROJECT "mobula.dev/project"
+void workloads_init(struct op *op, struct net *net);
+void workloads_free(struct op *op); /* after the records */
+void workloads_renew(struct op *op);
+int64_t workloads_tick(struct op *op); /* returns when to call again */
+/* The workload that a RayJob or RayCluster without another owner was made from; NULL: none. */
+struct cluster *workload_owner(struct op *op, const struct cluster *child, struct jval object);
 
 /* ---- verbs ---- */
 

@@ -167,6 +167,8 @@ enum {
     LIMIT_REMOTE_ITEMS = 4096,          /* workloads in one answer */
     LIMIT_REMOTE_QUESTIONS = 64,        /* in one answer */
     LIMIT_REMOTE_WORKLOADS = 20 * 1000, /* that one operator keeps */
+    LIMIT_REMOTE_MESSAGE = 2 * KIB,     /* bytes of a status's message; of a longer one the beginning … */
+    LIMIT_REMOTE_STATUS = 16 * KIB,     /* … and of a status */
     REMOTE_REPORT = 512 * KIB,          /* bytes that one request reports; the rest goes with the next … */
     REMOTE_REPORT_LEAST = 16 * KIB,     /* … and so many after a server that took none */
     REMOTE_WAIT_S = 25,                 /* an answer without news is held for so long: shorter than what a NAT remembers */
@@ -177,6 +179,8 @@ enum {
     REMOTE_PUSH_MS = 250,               /* changes of statuses are gathered for so long */
     REMOTE_BACKOFF_MS = 1000,           /* after a call that failed, growing to the next … */
     REMOTE_BACKOFF_MAX_MS = 60 * 1000,
+    REMOTE_HOLD_SHARE = 5,                     /* when a full answer lacks more than the fifth part of what runs … */
+    REMOTE_HOLD_MS = 10 * 60 * 1000,           /* … nothing is deleted by it for so long */
     REMOTE_RETRY_AFTER_MAX_MS = 5 * 60 * 1000, /* … and the longest Retry-After that is obeyed */
 };
 

@@ -25,6 +25,14 @@ struct operator_configmap {
     struct slice name, key; /* no name: not watched */
 };
 
+/* A control plane that says what is to run here (docs/api/openapi.yaml). */
+struct operator_plane {
+    struct kube_config *config; /* where it is, and who we are; NULL: there is none */
+    struct slice cloud;         /* deployment id of the cloud that this operator is */
+    struct slice instance;      /* this start of it, and … */
+    struct slice lease;         /* … by what its replicas take turns; may be empty */
+};
+
 struct operator_options {
     const struct slice *namespaces; /* watched; one empty namespace: all of them */
     uint32_t namespace_count;
@@ -44,6 +52,7 @@ struct operator_options {
     /* Reads the zoneinfo file of a time zone; zone_name_valid has accepted its name, so it cannot leave the folder. NULL: UTC only. */
     bool (*zone_file)(const void *zones, struct slice name, struct arena *a, struct slice *out, struct err *e);
     const void *zones;
+    struct operator_plane plane;
     struct slice settings_ns; /* namespace of those ConfigMaps */
     struct operator_configmap settings[OPERATOR_SETTINGS];
     uint64_t seed;

@@ -8,7 +8,7 @@ enum { MISSED = 2 };
 
 void cluster_doubt(struct cluster *c)
 {
-    c->unsure = c->present;
+    c->unsure = c->present && c->kind->resource;
 }
 
 static void still_unsure(struct op *op, struct cluster *c)

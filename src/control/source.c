@@ -157,6 +157,10 @@ bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)
             src->synced = src->absent = true;
             continue;
         }
+        if (!k->resource) {
+            src->synced = true;
+            continue;
+        }
         const struct kube_watch_options o = {
             .resource = *k->resource, .ns = ns, .kind = slice_of(k->name), .labels = k->selector, .on = on_watch, .owner = src};
         src->watch = kube_watch_start(op->client, &o, e);

@@ -1,7 +1,7 @@
 /* The table of all kinds. Each kind's own tables are in src/kinds/NAME/kind.c. */
 #include <mobula/kinds.h>
 
-const struct kind *const kinds[] = {&kind_raycluster, &kind_raycluster_legacy, &kind_rayjob, &kind_raycronjob,
+const struct kind *const kinds[] = {&kind_raycluster, &kind_raycluster_legacy, &kind_rayjob, &kind_raycronjob, &kind_workload,
                                     &kind_pod,        &kind_kservice,          NULL};
 _Static_assert(COUNT_OF(kinds) - 1 <= LIMIT_KINDS, "as the limit of watches has it");
 

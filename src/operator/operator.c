@@ -28,6 +28,7 @@ struct op *operator_new(struct net *net, struct kube_config *config, const struc
     op->gcs = ray_gcs_pool_new(net, rng_next(&op->rng));
     heads_init(op);
     op->events = kube_events_new(op->client, SLICE("mobula"), o->instance);
+    workloads_init(op, net);
     op->health = health_new(op, false);
     op->metrics = health_new(op, true);
     op->spaces = mem_alloc(o->namespace_count * sizeof op->spaces[0]);
@@ -53,6 +54,7 @@ void operator_free(struct op *op)
     for (uint32_t i = 0; i < op->o.namespace_count; i++)
         space_stop(&op->spaces[i]);
     records_free(op); /* takes back what is asked for its jobs, through the client too */
+    workloads_free(op);
     kube_client_free(op->client);
     ray_gcs_pool_free(op->gcs);
     heads_free(op);
@@ -150,6 +152,8 @@ void operator_wake(struct op *op, struct now now)
 void operator_renew(struct op *op, struct now now)
 {
     kube_client_renew(op->client, now);
+    op->now = now;
+    workloads_renew(op);
 }
 
 int64_t operator_step(struct op *op, struct now now)
@@ -170,6 +174,7 @@ int64_t operator_step(struct op *op, struct now now)
         kube_calls_recall(op->client, op, NULL, now);
         decide_none(op);
     }
+    next = earlier(next, workloads_tick(op));
     next = earlier(next, ray_gcs_pool_tick(op->gcs, now));
     next = earlier(next, heads_tick(op));
     next = earlier(next, kube_events_tick(op->events, now));

@@ -11,7 +11,8 @@ struct remote {
     struct remote_options o;
     struct rng rng;
     bool on, polling, pushing;
-    bool unheard;      /* there is more to tell than the last call had room for, or something new */
+    uint64_t telling;  /* the call that has news; 0: none is under way */
+    bool more;         /* there are more news than the last call had room for */
     uint64_t first;    /* number of the first call since remote_start: answers to older ones are ignored */
     uint64_t calls;    /* the last number given */
     int64_t next_ms;   /* the next poll */
@@ -49,12 +50,21 @@ static void write_request(struct remote *r, bool push, uint64_t call)
         jout_kstr(&w, "lease", r->o.lease);
     jout_kstr(&w, "version", r->o.version);
     jout_kstr(&w, "revision", slice_of(r->revision));
-    r->unheard = r->o.user->tell(r->o.owner, &w, r->room, call);
-    jout_kint(&w, "wait", push || r->unheard || r->listing ? 0 : REMOTE_WAIT_S);
+    enum remote_news news = r->o.user->tell(r->o.owner, &w, r->telling ? 0 : r->room, call);
+    if (news != REMOTE_NO_NEWS)
+        r->telling = call;
+    r->more = news == REMOTE_MORE_NEWS;
+    jout_kint(&w, "wait", push || news != REMOTE_NO_NEWS || r->listing ? 0 : REMOTE_WAIT_S);
     jout_end(&w);
 }
 
 static void failed(struct remote *r, bool push, const struct err *why, int64_t least_ms, struct now now);
+
+static void told(struct remote *r, uint64_t call, bool taken)
+{
+    r->telling = r->telling == call ? 0 : r->telling;
+    r->o.user->told(r->o.owner, call, taken);
+}
 
 static void send_call(struct remote *r, bool push, struct now now)
 {
@@ -81,7 +91,7 @@ static void send_call(struct remote *r, bool push, struct now now)
     buf_shrink(&r->body, HEAD_ROOM);
     if (sent)
         return;
-    r->o.user->told(r->o.owner, call, false);
+    told(r, call, false);
     failed(r, push, &e, 0, now);
 }
 
@@ -141,7 +151,7 @@ static void answered(struct remote *r, bool push, uint64_t call, const struct ku
     struct err e = {0};
     arena_reset(&r->arena, HEAD_ROOM);
     bool read = remote_read(answer->body, &r->arena, &a, &e);
-    r->o.user->told(r->o.owner, call, read);
+    told(r, call, read);
     if (!read) {
         failed(r, push, &e, 0, now);
         say_failure(r, now);
@@ -161,7 +171,7 @@ static void answered(struct remote *r, bool push, uint64_t call, const struct ku
     }
     for (uint32_t i = 0; i < a.question_count; i++)
         r->o.user->asked(r->o.owner, &a.questions[i], now);
-    if (r->unheard)
+    if (r->more)
         remote_push(r, now);
 }
 
@@ -188,7 +198,7 @@ static void on_answer(void *owner, uint64_t tag, const struct kube_answer *answe
         answered(r, push, tag, answer, now);
         return;
     }
-    r->o.user->told(r->o.owner, tag, false);
+    told(r, tag, false);
     if (answer->outcome == KUBE_REFUSED)
         refused(r, push, answer, now);
     else
@@ -222,7 +232,8 @@ void remote_free(struct remote *r)
 void remote_start(struct remote *r, struct now now)
 {
     r->on = true;
-    r->polling = r->pushing = r->listing = false;
+    r->polling = r->pushing = r->listing = r->more = false;
+    r->telling = 0;
     r->first = r->calls + 2;
     r->revision[0] = '\0';
     r->next_ms = now.mono_ms;
@@ -249,8 +260,8 @@ int64_t remote_tick(struct remote *r, struct now now)
     int64_t next = TIME_NEVER;
     if (r->on && !r->polling && now.mono_ms >= r->next_ms)
         send_call(r, false, now);
-    /* A poll that is about to go out tells as well; and one whose answer is not held back has no use for company. */
-    bool push = r->on && r->polling && !r->pushing && !r->listing;
+    /* A poll that is about to go out tells as well; and one whose answer is not held has no use for company. */
+    bool push = r->on && r->polling && !r->pushing && !r->listing && !r->telling;
     if (push && now.mono_ms >= r->push_ms)
         send_call(r, true, now);
     if (r->on && !r->polling)

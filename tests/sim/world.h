@@ -18,6 +18,7 @@ enum { WORLD_START_MS = 1000000, WORLD_PROCESSES = 2, WORLD_BUFFER = NET_BUFFER 
 struct world;
 struct wire;
 struct fakerays;
+struct plane;
 
 struct process {
     struct net net; /* first */
@@ -100,6 +101,7 @@ struct world {
     struct now now;
     struct wire *wires;
     struct arena arena;
+    struct plane *plane;                                   /* a control plane (plane.h); NULL: there is none */
     struct fakerays *rays;                                 /* NULL: nobody scales by what heads say (fakeray.h) */
     struct slice executable;                               /* for ConfigMap mobula-tools; empty: --tools=none */
     struct operator_configmap settings[OPERATOR_SETTINGS]; /* ConfigMaps in namespace n; the same holds */

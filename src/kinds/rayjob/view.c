@@ -222,6 +222,7 @@ void kept_job(struct op *op, struct cluster *c, struct jval object, uint32_t rou
 {
     struct cluster *cron =
         cluster_make(op, controller_uid(object, SLICE("RayCronJob"), &op->event_arena), istr_slice(c->ns), c->space, &kind_raycronjob);
+    cron = cron ? cron : workload_owner(op, c, object);
     cluster_own(op, c, cron != c ? cron : NULL); /* whoever may write the object may name its own uid there */
     if (changed || status)
         cluster_tell(op, c);

@@ -17,14 +17,15 @@ struct hub {
     size_t room;       /* that it was given last */
 };
 
-static bool hub_tell(void *owner, struct jout *w, size_t room, uint64_t call)
+static enum remote_news hub_tell(void *owner, struct jout *w, size_t room, uint64_t call)
 {
     struct hub *h = owner;
     (void)call;
     h->room = room;
-    if (h->tells)
-        jout_kraw(w, "statuses", slice_of(h->tells));
-    return h->more;
+    if (!h->tells || !room)
+        return REMOTE_NO_NEWS;
+    jout_kraw(w, "statuses", slice_of(h->tells));
+    return h->more ? REMOTE_MORE_NEWS : REMOTE_NEWS;
 }
 
 static void hub_told(void *owner, uint64_t call, bool taken)

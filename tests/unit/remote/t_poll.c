@@ -247,15 +247,17 @@ static void test_push(void)
                       UID_A, "a", "1") "],"
                                        "\"questions\":[{\"id\":\"q1\",\"kind\":\"logTail\"}]}"));
     CHECK_TOLD(&h, "told push taken\nasked q1 logTail\n");
+    h.tells = NULL;
     fake_answer(poll, 200, "", ANSWER("7", "true", "false", ""));
     hub_run(&h, REMOTE_LEAST_MS);
     CHECK_TOLD(&h, "told taken\nheard 7 full fresh\n");
     CHECK(slice_has(hub_request(hub_waits(&h)), "\"revision\":\"7\""));
-    test_case("more than fits is told at once");
+    test_case("more than fits is told at once, and no answer to it is held");
     h.more = true;
+    h.tells = "[2]";
     hub_answer(&h, 200, "", ANSWER("8", "false", "false", ""));
     hub_run(&h, REMOTE_LEAST_MS);
-    CHECK(slice_has(hub_request(hub_waits(&h)), "\"wait\":0}"));
+    CHECK(slice_has(hub_request(hub_waits(&h)), "\"statuses\":[2],\"wait\":0}"));
     test_case("a server that takes less gets less");
     size_t before = h.room;
     hub_answer(&h, 413, "", SLICE_NONE);

@@ -1,0 +1,118 @@
+/* The writes that a control plane causes. Each leaves a line in the log and an event on the object. */
+#include "workload.h"
+
+static const struct kind *kind_of(const struct workload_model *m, const struct action *act)
+{
+    if (act->verb == &workload_apply)
+        return m->kind;
+    return act->index ? &kind_rayjob : &kind_raycluster;
+}
+
+/* Policy and spec are looked at once more: the model is what they allow now. */
+static bool make_apply(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    const struct workload_model *m = op->own_model;
+    slice_copy(act->name, f->name, sizeof f->name);
+    slice_copy(act->uid, f->uid, sizeof f->uid);
+    if (!m->kind)
+        return err_set(e, ERR_DENIED, "%s: %.*s", m->reason, SLICE_ARG(m->message));
+    f->index = m->kind == &kind_rayjob;
+    *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
+    kube_path(&op->path, m->kind->resource, istr_slice(c->ns), act->name, SLICE_NONE);
+    kube_query(&op->path, "fieldManager", SLICE(WORKLOAD_FIELD_MANAGER));
+    kube_query(&op->path, "force", SLICE("true"));
+    return workload_write(c, m, act->uid, &op->body) ||
+           err_set(e, ERR_LIMIT, "%s %.*s does not fit %d bytes", m->kind->name, SLICE_ARG(act->name), LIMIT_JSON_ITEM);
+}
+
+static bool make_delete_of(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+{
+    (void)e;
+    slice_copy(act->name, f->name, sizeof f->name);
+    slice_copy(act->uid, f->uid, sizeof f->uid);
+    f->index = act->index;
+    utf8_copy(slice_of(act->why), f->why, sizeof f->why);
+    *t = (struct call_text){SLICE("DELETE"), SLICE(KUBE_TYPE_JSON), true};
+    kube_path(&op->path, kind_of(NULL, act)->resource, istr_slice(c->ns), act->name, SLICE_NONE);
+    return kube_delete_options(&op->body, act->uid, 0, SLICE("Background"));
+}
+
+static void failed(struct op *op, struct cluster *c, const struct action *act, const char *text)
+{
+    object_refused(op, c, act->verb, text);
+}
+
+/* ---- answers ---- */
+
+static void audit(struct op *op, const struct flight *f, const struct kind *kind)
+{
+    const struct cluster *c = f->c;
+    bool apply = f->verb == &workload_apply;
+    char note[LIMIT_KUBE_EVENT_NOTE + ANSWER_WORDS]; /* cut where it is sent */
+    snprintf(note, sizeof note, "%s for workload %s (uid %s, generation %lld) of the control plane%s%s", apply ? "applied" : "deleted",
+             c->name, c->uid, (long long)c->generation, f->why[0] ? ": " : "", f->why);
+    struct kube_event ev = {.about = {.api_version = kind->api_version,
+                                      .kind = slice_of(kind->name),
+                                      .ns = istr_slice(c->ns),
+                                      .name = slice_of(f->name),
+                                      .uid = slice_of(f->uid)},
+                            .reason = apply ? SLICE("RemoteApplied") : SLICE("RemoteDeleted"),
+                            .action = SLICE("Sync"),
+                            .note = slice_of(note)};
+    log_info(apply ? "remote write: an object was applied" : "remote write: an object was deleted", LF("namespace", istr_slice(c->ns)),
+             LF_CSTR("workload", c->name), LF_CSTR("uid", c->uid), LF_INT("generation", c->generation), LF_CSTR("kind", kind->name),
+             LF_CSTR("object", f->name), LF_CSTR("object_uid", f->uid), LF_CSTR("why", f->why));
+    kube_event_say(op->events, &ev, op->now);
+}
+
+static void done(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    const struct kind *kind = f->index ? &kind_rayjob : &kind_raycluster;
+    if (f->verb == &workload_delete) {
+        object_deleting(op, cluster_get(op, slice_of(f->uid), istr_slice(f->c->ns)));
+        audit(op, f, kind);
+        return;
+    }
+    failures_clear(op, f->c);
+    object_answered(op, f, a, kind); /* it is a child of the record now, unless the watch has told more */
+    const struct cluster *made = name_find(op, kind, f->c->ns, slice_of(f->name));
+    if (made)
+        slice_copy(slice_of(made->uid), f->uid, sizeof f->uid);
+    audit(op, f, kind);
+}
+
+static bool answer(struct op *op, struct flight *f, const struct kube_answer *a)
+{
+    char words[ANSWER_WORDS];
+    bool no = a->outcome == KUBE_REFUSED;
+    if (a->outcome == KUBE_OK) {
+        done(op, f, a);
+        return false;
+    }
+    op->stats.refused[verb_number(f->verb)] += no;
+    op->stats.unknown += a->outcome == KUBE_UNKNOWN;
+    const char *text = answer_words(a, words);
+    bool gone = no && a->status.code == 404 && f->verb == &workload_delete;
+    if (gone) /* the watch has not told it yet */
+        source_missed(source_of(f->c->space, f->index ? &kind_rayjob : &kind_raycluster));
+    if (gone || (no && answer_passing(&a->status)) || !no)
+        cluster_trouble(op, f->c, f, text);
+    else if (f->verb == &workload_apply)
+        object_refused(op, f->c, f->verb, text);
+    else
+        cluster_refused(op, f->c, f, text);
+    return false;
+}
+
+const struct verb workload_apply = {.name = "apply-workload",
+                                    .how = VERB_APPLY,
+                                    .make = make_apply,
+                                    .answer = answer,
+                                    .failed = failed,
+                                    .refusal = {"FailedToApplyWorkload"}};
+const struct verb workload_delete = {.name = "delete-workload",
+                                     .how = VERB_DELETE,
+                                     .make = make_delete_of,
+                                     .answer = answer,
+                                     .failed = failed,
+                                     .refusal = {"FailedToDeleteWorkload"}};

@@ -1,0 +1,209 @@
+/* Workloads as a kind: their records, and the view that is decided on. */
+#include "workload.h"
+
+/* ---- records ---- */
+
+struct cluster *workload_find(const struct workloads *s, struct slice uid)
+{
+    return map_get(&s->by_uid, uid);
+}
+
+static struct space *space_of(struct op *op, struct slice ns)
+{
+    for (uint32_t i = 0; i < op->o.namespace_count; i++)
+        if (slice_empty(op->spaces[i].ns) || slice_eq(op->spaces[i].ns, ns))
+            return &op->spaces[i];
+    return NULL;
+}
+
+/* A label may lie about the namespace. Until the control plane has named the workload nothing is known but labels: then its word counts. */
+static void drop_guess(struct workloads *s, struct cluster *c)
+{
+    while (c->clusters)
+        cluster_own(s->op, c->clusters, NULL);
+    cluster_gone(s->op, c);
+}
+
+struct cluster *workload_record(struct workloads *s, struct slice uid, struct slice ns, struct slice name)
+{
+    struct op *op = s->op;
+    struct cluster *c = workload_find(s, uid);
+    if (c && (c->workload->listed || slice_eq(istr_slice(c->ns), ns)))
+        return c;
+    if (c)
+        drop_guess(s, c);
+    if (s->by_uid.count >= LIMIT_REMOTE_WORKLOADS)
+        return NULL;
+    struct space *space = space_of(op, ns);
+    c = cluster_make(op, uid, ns, space ? space : &op->spaces[0], &kind_workload);
+    if (!c || c->present)
+        return NULL; /* the uid is that of another object here */
+    c->kind = &kind_workload;
+    c->present = true;
+    c->deleting = false;
+    c->generation = 0;
+    c->name = mem_alloc(name.len + 1);
+    memcpy(c->name, name.ptr, name.len);
+    name_enter(op, c->kind, c->ns, name, c);
+    keep_interned(op, &c->spec, intern_get(&op->strings, SLICE("null")));
+    keep_interned(op, &c->meta, intern_get(&op->strings, SLICE("{}")));
+    c->workload = mem_alloc(sizeof *c->workload);
+    c->workload->outside = !space;
+    map_put(&s->by_uid, slice_of(c->uid), c);
+    return c;
+}
+
+struct cluster *workload_owner(struct op *op, const struct cluster *child, struct jval object)
+{
+    struct arena *a = &op->event_arena;
+    struct jval meta = json_get(object, "metadata"), labels = json_key(meta, SLICE("labels"));
+    struct slice uid = json_str(json_key(labels, SLICE(WORKLOAD_LABEL_UID)), a);
+    struct slice name = json_str(json_key(json_key(meta, SLICE("annotations")), SLICE(WORKLOAD_ANNOTATION_NAME)), a);
+    if (!op->workloads || uid.len != UID_TEXT_MAX || !json_str_eq(json_key(labels, SLICE(WORKLOAD_LABEL_MANAGER)), SLICE("mobula")))
+        return NULL;
+    struct cluster *c = workload_find(op->workloads, uid);
+    if (!c)
+        c = workload_record(op->workloads, uid, istr_slice(child->ns), name_dns1123_subdomain(name) ? name : slice_of(child->name));
+    if (!c || c == child || !slice_eq(istr_slice(c->ns), istr_slice(child->ns)))
+        return NULL;
+    int64_t generation = workload_generation(meta, a);
+    if (generation > c->workload->made)
+        c->workload->made = generation;
+    return c;
+}
+
+void workload_keep_report(struct workloads *s, struct cluster *c, struct slice report)
+{
+    struct workload *w = c->workload;
+    uint64_t hash = hash64(report, 0) | 1;
+    if (hash == w->report_hash)
+        return;
+    mem_free(w->report);
+    w->report = mem_alloc(report.len);
+    memcpy(w->report, report.ptr, report.len);
+    w->report_len = report.len;
+    w->report_hash = hash;
+    remote_push(s->remote, s->op->now);
+}
+
+/* ---- the view ---- */
+
+static void read_workload(struct op *op, struct cluster *c, struct jval object)
+{
+    struct workload_model *model = arena_new(&op->model_arena, struct workload_model);
+    struct jval spec = json_get(object, "spec");
+    if (json_type(spec) == JSON_OBJECT)
+        workload_build(op, c, spec, &op->model_arena, model);
+    op->own_model = model;
+}
+
+static struct workload_object view_object(const struct cluster *own, struct arena *a)
+{
+    struct json meta;
+    struct err ignored = {0}; /* it was read before */
+    struct workload_object v = {.kind = own->kind,
+                                .ns = istr_slice(own->ns),
+                                .name = slice_of(own->name),
+                                .uid = slice_of(own->uid),
+                                .deleting = own->deleting,
+                                .status = {own->status, own->status_len}};
+    if (json_parse(&meta, istr_slice(own->meta), a, &ignored))
+        v.generation = workload_generation(json_root(&meta), a);
+    return v;
+}
+
+static const struct workload_object *view_objects(const struct cluster *c, struct arena *a, uint32_t *count)
+{
+    uint32_t all = 0;
+    for (const struct cluster *own = c->clusters; own; own = own->next_owned)
+        all++;
+    struct workload_object *list = arena_array(a, all + 1, sizeof *list);
+    for (const struct cluster *own = c->clusters; own; own = own->next_owned)
+        if (own->present)
+            list[(*count)++] = view_object(own, a);
+    return list;
+}
+
+static int name_state(struct op *op, const struct cluster *c, const struct workload_model *m)
+{
+    const struct cluster *there = m->kind ? name_find(op, m->kind, c->ns, m->name) : NULL;
+    if (!there || there->owner == c)
+        return WORKLOAD_NAME_FREE;
+    return there->deleting ? WORKLOAD_NAME_GOING : WORKLOAD_NAME_TAKEN;
+}
+
+static int64_t decide_workload(struct op *op, struct cluster *c, struct plan *p)
+{
+    struct arena *a = &op->plan_arena;
+    const struct workload *w = c->workload;
+    struct workload_view v = {.uid = slice_of(c->uid),
+                              .ns = istr_slice(c->ns),
+                              .generation = c->generation ? c->generation : w->made,
+                              .made = w->made,
+                              .known = w->listed && c->generation > 0,
+                              .ended = w->ended,
+                              .held = w->held,
+                              .outside = w->outside,
+                              .frozen = op->workloads->frozen,
+                              .model = op->own_model,
+                              .name = name_state(op, c, op->own_model),
+                              .refusals = failures_of(op, c, SLICE_NONE, true, false),
+                              .now = op->now};
+    struct slice report;
+    arena_reset(a, 256 * KIB);
+    v.objects = view_objects(c, a, &v.count);
+    workload_decide(&v, a, p, &report);
+    op->stats.decisions++;
+    if (report.ptr)
+        workload_keep_report(op->workloads, c, report);
+    return p->next_ms;
+}
+
+/* ---- the kind ---- */
+
+static void forget_workload(struct op *op, struct cluster *c)
+{
+    if (!c->workload)
+        return;
+    map_del(&op->workloads->by_uid, slice_of(c->uid));
+    mem_free(c->workload->report);
+    mem_free(c->workload);
+    c->workload = NULL;
+}
+
+/* A new leader knows nothing of what its predecessor was told. */
+static void lead_workload(struct op *op, struct cluster *c, bool leads)
+{
+    struct workload *w = c->workload;
+    if (!leads)
+        w->listed = w->ended = w->held = false;
+    w->report_hash = w->call = 0;
+    failures_clear(op, c);
+}
+
+static void nothing(struct op *op, struct cluster *c)
+{
+    (void)op;
+    (void)c;
+}
+
+static const struct verb *const verbs[] = {&workload_apply, &workload_delete, NULL};
+static const struct kind *const needs[] = {&kind_raycluster, &kind_rayjob, NULL};
+
+const struct kind kind_workload = {.name = "Workload",
+                                   .word = "workload",
+                                   .api_version = SLICE("mobula.dev/v1"),
+                                   .plural = "workloads.mobula.dev",
+                                   .verbs = verbs,
+                                   .family = OPERATOR_RAY_IO,
+                                   .needs = needs,
+                                   .must = needs,
+                                   .decide = decide_workload,
+                                   .read = read_workload,
+                                   .forget = forget_workload,
+                                   .lead = lead_workload,
+                                   .done = nothing,
+                                   .respecified = failures_clear,
+                                   .unsettled = doubt_list,
+                                   .recall = doubt_recall,
+                                   .gone = "workload deleted"};

@@ -1,0 +1,331 @@
+/* The conversation with a control plane: what it says becomes records, what they report goes back. */
+#include "workload.h"
+
+enum { STATUSES_MAX = 2000 };
+
+/* To a question, until the control plane has it. */
+struct workload_answer {
+    uint64_t call; /* that told it last; 0: none */
+    char *text;
+    size_t len;
+};
+
+/* ---- what is told ---- */
+
+static enum remote_news tell_statuses(struct workloads *s, struct jout *w, size_t room, uint64_t call)
+{
+    struct cluster *c;
+    size_t bytes = 0, count = 0;
+    enum remote_news news = REMOTE_NO_NEWS;
+    jout_karray(w, "statuses");
+    for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;) {
+        struct workload *of = c->workload;
+        if (!of->report)
+            continue;
+        if (bytes + of->report_len > room || count == STATUSES_MAX) {
+            news = REMOTE_MORE_NEWS;
+            break;
+        }
+        news = REMOTE_NEWS;
+        jout_raw(w, (struct slice){of->report, of->report_len});
+        bytes += of->report_len + 1;
+        count++;
+        of->call = call;
+        of->told_hash = of->report_hash;
+    }
+    jout_end(w);
+    return news;
+}
+
+static void tell_answers(struct workloads *s, struct jout *w, uint64_t call)
+{
+    jout_karray(w, "answers");
+    for (uint32_t i = 0; i < s->answer_count; i++) {
+        struct workload_answer *a = &s->answers[i];
+        a->call = call;
+        jout_raw(w, (struct slice){a->text, a->len});
+    }
+    jout_end(w);
+}
+
+static enum remote_news tell(void *owner, struct jout *w, size_t room, uint64_t call)
+{
+    struct workloads *s = owner;
+    if (!room)
+        return REMOTE_NO_NEWS;
+    enum remote_news news = tell_statuses(s, w, room, call);
+    if (s->answer_count && news == REMOTE_NO_NEWS)
+        news = REMOTE_NEWS;
+    tell_answers(s, w, call);
+    return news;
+}
+
+static void told_answers(struct workloads *s, uint64_t call, bool taken)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < s->answer_count; i++) {
+        struct workload_answer *a = &s->answers[i];
+        if (a->call == call && taken)
+            mem_free(a->text);
+        else
+            s->answers[kept++] = *a;
+    }
+    s->answer_count = kept;
+}
+
+static bool is_deleted(const struct workload *w, const struct cluster *c)
+{
+    return w->ended && !w->held && !c->clusters;
+}
+
+static void told(void *owner, uint64_t call, bool taken)
+{
+    struct workloads *s = owner;
+    struct cluster *c;
+    for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;) {
+        struct workload *w = c->workload;
+        if (w->call != call)
+            continue;
+        w->call = 0;
+        if (!taken || w->told_hash != w->report_hash)
+            continue;
+        mem_free(w->report);
+        w->report = NULL;
+        if (is_deleted(w, c))
+            cluster_gone(s->op, c);
+    }
+    told_answers(s, call, taken);
+}
+
+/* ---- what is heard ---- */
+
+static void take_spec(struct workloads *s, struct cluster *c, const struct remote_item *x)
+{
+    struct op *op = s->op;
+    failures_clear(op, c);
+    c->generation = x->generation;
+    keep_interned(op, &c->spec, intern_get(&op->strings, x->spec));
+    work_drop(c);
+    cluster_reread(op, c);
+}
+
+/* Where is not known when only its uid is: then nothing of it is here, and that is all there is to say. */
+static struct slice some_namespace(const struct op *op)
+{
+    return slice_empty(op->spaces[0].ns) ? SLICE("default") : op->spaces[0].ns;
+}
+
+static bool take_item(struct workloads *s, const struct remote_item *x)
+{
+    struct cluster *c = workload_find(s, x->uid);
+    if (!x->gone || !c)
+        c = x->gone ? workload_record(s, x->uid, some_namespace(s->op), x->uid) : workload_record(s, x->uid, x->project, x->name);
+    if (!c)
+        return false;
+    struct workload *w = c->workload;
+    if (!x->gone && !slice_eq(x->project, istr_slice(c->ns)))
+        return false;
+    w->listed = true;
+    w->round = s->round;
+    w->held = false;
+    w->ended = x->gone;
+    if (!x->gone && x->generation > c->generation)
+        take_spec(s, c, x);
+    cluster_touch(s->op, c);
+    return true;
+}
+
+/* ---- full lists ---- */
+
+static void announce(uint32_t gone, uint32_t runs, bool back)
+{
+    log_warn(back ? "the control plane's state is older than before: what it does not have any more is deleted later"
+                  : "the control plane does not have many workloads any more: what was made from them is deleted later",
+             LF_INT("workloads", gone), LF_INT("of", runs), LF_INT("in_ms", REMOTE_HOLD_MS));
+}
+
+static void say_held(struct workloads *s, const struct cluster *c)
+{
+    for (const struct cluster *own = c->clusters; own; own = own->next_owned)
+        if (own->present)
+            kube_event_say(
+                s->op->events,
+                &(struct kube_event){.about = {own->kind->api_version, slice_of(own->kind->name), istr_slice(own->ns), slice_of(own->name),
+                                               slice_of(own->uid)},
+                                     .warning = true,
+                                     .reason = SLICE("RemoteDeletionHeld"),
+                                     .action = SLICE("Sync"),
+                                     .note = SLICE("the control plane does not have the workload of this object any more, and many others "
+                                                   "neither: it is deleted in 10 minutes unless the workload is there again")},
+                s->op->now);
+}
+
+static bool is_missing(const struct workloads *s, const struct cluster *c)
+{
+    return c->workload->round != s->round && !c->workload->ended;
+}
+
+/* What the list does not have any more. When that is more than a fifth of what runs, or the control plane's state has gone back, it may be
+ * the control plane that has lost it: then nothing is deleted for ten minutes. */
+static void end_list(struct workloads *s, bool back)
+{
+    struct cluster *c;
+    uint32_t gone = 0, runs = 0;
+    for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;) {
+        runs += c->clusters != NULL;
+        gone += c->clusters != NULL && is_missing(s, c);
+    }
+    bool hold = gone && (back || (uint64_t)gone * REMOTE_HOLD_SHARE > runs);
+    if (hold && s->held_ms == TIME_NEVER) {
+        announce(gone, runs, back);
+        s->held_ms = s->op->now.mono_ms + REMOTE_HOLD_MS;
+    }
+    for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;) {
+        if (!is_missing(s, c))
+            continue;
+        if (!c->clusters) {
+            cluster_gone(s->op, c);
+            continue;
+        }
+        c->workload->ended = true;
+        c->workload->held = hold;
+        if (hold)
+            say_held(s, c);
+        cluster_touch(s->op, c);
+    }
+}
+
+/* Monotonic: when deletions that are held back are carried out. Only while the control plane is there: without it nothing is deleted. */
+static void release_held(struct workloads *s)
+{
+    struct op *op = s->op;
+    bool there = remote_stats(s->remote)->trouble.code == ERR_NONE && op->now.mono_ms < s->heard_ms + REMOTE_CALL_MS;
+    if (op->now.mono_ms < s->held_ms || !there)
+        return;
+    s->held_ms = TIME_NEVER;
+    struct cluster *c;
+    for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;) {
+        if (!c->workload->held)
+            continue;
+        c->workload->held = false;
+        cluster_touch(op, c);
+    }
+}
+
+static bool went_back(struct workloads *s, struct slice revision)
+{
+    uint64_t number = 0;
+    bool back = kube_version_parse(revision, &number) && number < s->revision;
+    s->revision = number ? number : s->revision;
+    return back;
+}
+
+static void heard(void *owner, const struct remote_answer *a, struct now now)
+{
+    struct workloads *s = owner;
+    s->op->now = now;
+    s->heard_ms = now.mono_ms;
+    arena_reset(&s->op->event_arena, 64 * KIB);
+    if (a->fresh) {
+        s->round++;
+        s->leaves = false;
+    }
+    s->leaves |= a->bad > 0;
+    for (uint32_t i = 0; i < a->count; i++)
+        s->leaves |= !take_item(s, &a->items[i]);
+    bool back = went_back(s, a->revision);
+    if (a->full && !a->more && !s->leaves)
+        end_list(s, back);
+}
+
+/* ---- questions ---- */
+
+static void put_answer(struct workloads *s, const struct buf *b)
+{
+    if (s->answer_count == LIMIT_REMOTE_QUESTIONS)
+        return; /* it is asked again */
+    if (!s->answers)
+        s->answers = mem_alloc(LIMIT_REMOTE_QUESTIONS * sizeof s->answers[0]);
+    struct workload_answer *a = &s->answers[s->answer_count++];
+    *a = (struct workload_answer){.text = mem_alloc(b->len), .len = b->len};
+    memcpy(a->text, b->ptr, b->len);
+    remote_push(s->remote, s->op->now);
+}
+
+static void asked(void *owner, const struct remote_question *q, struct now now)
+{
+    struct workloads *s = owner;
+    struct buf b;
+    struct jout w;
+    s->op->now = now;
+    buf_init(&b, 4 * KIB);
+    jout_init(&w, &b);
+    jout_object(&w);
+    jout_kstr(&w, "id", q->id);
+    jout_kstr(&w, "kind", slice_head(q->kind, 64));
+    jout_kstr(&w, "error", SLICE("unsupported"));
+    jout_end(&w);
+    if (!b.full)
+        put_answer(s, &b);
+    buf_free(&b);
+}
+
+const struct remote_user workload_user = {tell, told, heard, asked};
+
+/* ---- the process ---- */
+
+void workloads_init(struct op *op, struct net *net)
+{
+    const struct operator_plane *plane = &op->o.plane;
+    if (!plane->config)
+        return;
+    struct workloads *s = mem_alloc(sizeof *s);
+    *s = (struct workloads){.op = op, .held_ms = TIME_NEVER};
+    s->remote = remote_new(net, plane->config,
+                           &(struct remote_options){.cloud = plane->cloud,
+                                                    .instance = plane->instance,
+                                                    .lease = plane->lease,
+                                                    .version = op->o.ray.version,
+                                                    .seed = rng_next(&op->rng),
+                                                    .user = &workload_user,
+                                                    .owner = s});
+    op->workloads = s;
+}
+
+void workloads_free(struct op *op)
+{
+    struct workloads *s = op->workloads;
+    if (!s)
+        return;
+    remote_free(s->remote);
+    for (uint32_t i = 0; i < s->answer_count; i++)
+        mem_free(s->answers[i].text);
+    mem_free(s->answers);
+    map_free(&s->by_uid);
+    mem_free(s);
+    op->workloads = NULL;
+}
+
+void workloads_renew(struct op *op)
+{
+    if (op->workloads)
+        remote_renew(op->workloads->remote, op->now);
+}
+
+/* Calls begin when all lists are complete: what a full answer does not name is looked for among what is here. */
+int64_t workloads_tick(struct op *op)
+{
+    struct workloads *s = op->workloads;
+    if (!s)
+        return TIME_NEVER;
+    bool on = op->leading && !op->stopping && op->complete;
+    if (on && !s->on)
+        remote_start(s->remote, op->now);
+    if (!on && s->on)
+        remote_stop(s->remote);
+    s->on = on;
+    if (on)
+        release_held(s);
+    int64_t next = remote_tick(s->remote, op->now);
+    return on && s->held_ms > op->now.mono_ms && s->held_ms < next ? s->held_ms : next;
+}

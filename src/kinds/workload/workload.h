@@ -1,0 +1,104 @@
+/* Workloads: what a control plane wants to run here. The kind has no resource in this API server: its source is the poll (room remote), and
+ * the control plane's cluster holds the objects. A workload becomes one RayJob or RayCluster with the workload's uid in a label, and from
+ * there on that object is the one path; what it says goes back as the workload's status.
+ *
+ * A record is made by the control plane's answer or by an object that carries its uid; objects are its children, as the pods of a
+ * RayCluster are. The newest generation is applied, whatever the order of answers; the object's annotation says which one it is. */
+#ifndef MOBULA_WORKLOAD_H
+#define MOBULA_WORKLOAD_H
+
+#include <mobula/kinds.h>
+#include <mobula/remote.h>
+
+#define WORKLOAD_FIELD_MANAGER "mobula-remote"
+
+/* Hangs on a record that is present. */
+struct workload {
+    bool listed;    /* the control plane has named it since this process leads; else only its objects are known */
+    bool outside;   /* its namespace is not watched here */
+    bool ended;     /* everything made from it is to be deleted, the record too: the control plane says so, or does not have it any more */
+    bool held;      /* … but not yet: see workloads.held_ms */
+    uint32_t round; /* of the full list that named it last */
+    int64_t made;   /* newest generation that was seen on an object of it; 0: none */
+    char *report;   /* its status, as JSON; NULL: the control plane has it */
+    size_t report_len;
+    uint64_t report_hash; /* of the last one, which may be told already */
+    uint64_t told_hash;   /* of the one that `call` tells */
+    uint64_t call;        /* the call that tells it; 0: none */
+};
+
+/* ---- the model: what is made from a spec; build.c ---- */
+
+struct workload_model {
+    bool terminate;
+    const struct kind *kind;                      /* of the object; NULL: it is refused */
+    struct slice name, labels, annotations, spec; /* of the object; the last three are JSON objects, the two before may be empty */
+    const char *reason;                           /* of a refusal, in one word … */
+    struct slice message;                         /* … and in a sentence */
+};
+void workload_build(const struct op *op, const struct cluster *c, struct jval spec, struct arena *a, struct workload_model *out);
+/* The object, with where it comes from. uid: it must be this one; empty: it is made. */
+bool workload_write(const struct cluster *c, const struct workload_model *m, struct slice uid, struct buf *out);
+/* The generation of the workload that an object was made from; 0: it does not say. meta: its metadata. */
+int64_t workload_generation(struct jval meta, struct arena *a);
+
+/* ---- the decision: decide.c ---- */
+
+struct workload_object {
+    const struct kind *kind;
+    struct slice ns, name, uid;
+    int64_t generation; /* of the workload, as it stands on the object */
+    bool deleting;
+    struct slice status; /* JSON; empty: none yet */
+};
+
+struct workload_view {
+    struct slice uid, ns;
+    int64_t generation, made;
+    bool known; /* there is a spec */
+    bool ended, held, outside, frozen;
+    const struct workload_model *model;
+    const struct workload_object *objects;
+    uint32_t count;
+    enum {
+        WORKLOAD_NAME_FREE,
+        WORKLOAD_NAME_GOING,
+        WORKLOAD_NAME_TAKEN
+    } name; /* of the model, by an object that is not of this workload */
+    const struct group_failures *refusals;
+    struct now now;
+};
+
+extern const struct verb workload_apply, workload_delete; /* name; delete: uid, and index is 1 for a RayJob */
+
+/* *report: the status, as JSON in a; empty: there is nothing to tell. */
+void workload_decide(const struct workload_view *in, struct arena *a, struct plan *p, struct slice *report);
+
+/* ---- the conversation: sync.c ---- */
+
+struct workloads {
+    struct op *op;
+    struct remote *remote;
+    struct map by_uid; /* of present records */
+    bool on;           /* this process leads, and calls */
+    bool leaves;       /* something of the present full list could not be kept: nothing is deleted by it */
+    bool frozen;
+    uint32_t round;    /* of the present full list */
+    int64_t held_ms;   /* monotonic: deletions by a full list wait until then; TIME_NEVER: none waits */
+    int64_t heard_ms;  /* monotonic: the last answer */
+    uint64_t revision; /* of the last answer, when it is a number */
+    struct workload_answer *answers;
+    uint32_t answer_count;
+};
+
+/* kind.c */
+/* The record of this uid. NULL: there is none. */
+struct cluster *workload_find(const struct workloads *s, struct slice uid);
+/* Found or made. NULL: there are too many. */
+struct cluster *workload_record(struct workloads *s, struct slice uid, struct slice ns, struct slice name);
+void workload_keep_report(struct workloads *s, struct cluster *c, struct slice report);
+
+/* sync.c */
+extern const struct remote_user workload_user;
+
+#endif
