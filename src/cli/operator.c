@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@ struct options {
     struct slice health, status, metrics, log_level, log_format;
     struct slice lease_namespace, lease_name, identity;
     struct operator_configmap types, patches;
+    struct slice plane_url, cloud, plane_token, plane_ca;
     struct flag_texts egress;
     int64_t lease_ms, renew_ms, retry_ms, spot_fallback_ms, spot_retry_ms, unscheduled_ms;
     bool all_namespaces, leader_elect, egress_strict, raycronjobs;
@@ -64,6 +66,12 @@ static const struct flag list[] = {
     {"spot-fallback", FLAG_DURATION, AT(spot_fallback_ms), "TIME",
      "how long a pod that prefers spot waits for a node before it is made on demand"},
     {"spot-retry", FLAG_DURATION, AT(spot_retry_ms), "TIME", "how long its group is made on demand then"},
+    {"control-plane-url", FLAG_TEXT, AT(plane_url), "URL",
+     "of a control plane whose workloads are run here, https://HOST[:PORT]; empty (default): none"},
+    {"cloud-deployment-id", FLAG_TEXT, AT(cloud), "ID", "of the cloud that this operator is: mobula cloud list prints it"},
+    {"control-plane-token-file", FLAG_TEXT, AT(plane_token), "FILE",
+     "with the token for it, read again when it changes (default: the token is in $ANYSCALE_CLI_TOKEN)"},
+    {"control-plane-ca-file", FLAG_TEXT, AT(plane_ca), "FILE", "with the CA of its certificate (default: this machine's CA bundle)"},
     {"health-addr", FLAG_TEXT, AT(health), "[HOST]:PORT", "serves /healthz and /readyz; empty: nowhere"},
     {"status-addr", FLAG_TEXT, AT(status), "[HOST]:PORT", "serves the same a second time; empty (default): nowhere"},
     {"metrics-addr", FLAG_TEXT, AT(metrics), "[HOST]:PORT", "serves /metrics; empty: nowhere"},
@@ -84,7 +92,7 @@ struct process {
     struct arena arena;
     struct net_allow *allow;
     struct loop *loop;
-    struct kube_config *config;
+    struct kube_config *config, *plane;
     struct op *op;
 };
 
@@ -182,6 +190,46 @@ static const char *text_or_null(struct slice s)
     return slice_empty(s) ? NULL : s.ptr;
 }
 
+static bool is_cloud_id(struct slice s)
+{
+    static const struct slice prefix = SLICE("cldrsrc_");
+    if (!slice_starts(s, prefix) || s.len != prefix.len + 24)
+        return false;
+    for (size_t i = prefix.len; i < s.len; i++)
+        if (!(s.ptr[i] >= 'a' && s.ptr[i] <= 'z') && !(s.ptr[i] >= '0' && s.ptr[i] <= '9'))
+            return false;
+    return true;
+}
+
+/* Behind the lease: its identity is this start of the process. */
+static bool read_plane(struct process *p, struct operator_options *to, struct err *e)
+{
+    const struct options *o = &p->o;
+    struct slice token = slice_of(getenv("ANYSCALE_CLI_TOKEN"));
+    if (slice_empty(o->plane_url))
+        return slice_empty(o->cloud) || err_set(e, ERR_CONFIG, "--cloud-deployment-id needs --control-plane-url");
+    if (!is_cloud_id(o->cloud))
+        return err_set(e, ERR_CONFIG, "--cloud-deployment-id must be cldrsrc_ and 24 letters and digits, as mobula cloud list prints it");
+    if (to->kinds == OPERATOR_LEGACY)
+        return err_set(e, ERR_CONFIG, "--control-plane-url makes objects of ray.io, and --kinds=legacy leaves those out");
+    if (slice_empty(o->plane_token) && slice_empty(token))
+        return err_set(e, ERR_CONFIG, "--control-plane-token-file is needed, or the token in the variable ANYSCALE_CLI_TOKEN");
+    p->plane = kube_config_url(&(struct kube_config_url){.url = o->plane_url.ptr,
+                                                         .setting = "--control-plane-url",
+                                                         .name = "control plane",
+                                                         .token_file = text_or_null(o->plane_token),
+                                                         .token = token,
+                                                         .ca_file = text_or_null(o->plane_ca)},
+                               e);
+    if (!p->plane || !kube_config_allow(p->plane, p->allow, e))
+        return false;
+    to->plane = (struct operator_plane){.config = p->plane, .cloud = o->cloud, .instance = to->lease.identity};
+    if (o->leader_elect)
+        to->plane.lease = arena_printf(&p->arena, "%.*s:%u/%.*s/%.*s", SLICE_ARG(p->config->host), p->config->port, SLICE_ARG(to->lease.ns),
+                                       SLICE_ARG(to->lease.name));
+    return true;
+}
+
 static bool start(struct process *p, struct err *e)
 {
     struct kube_config_options config = {text_or_null(p->o.kubeconfig), text_or_null(p->o.context), isatty(STDERR_FILENO)};
@@ -191,7 +239,7 @@ static bool start(struct process *p, struct err *e)
     if (!cli_egress_entries(&p->o.egress, p->o.egress_strict, p->allow, e))
         return false;
     p->config = kube_config_load(&config, e);
-    if (!p->config || !kube_config_allow(p->config, p->allow, e) || !read_options(p, &o, e))
+    if (!p->config || !kube_config_allow(p->config, p->allow, e) || !read_options(p, &o, e) || !read_plane(p, &o, e))
         return false;
     p->loop = loop_new(p->allow, e);
     if (!p->loop)
@@ -236,6 +284,7 @@ static void release(struct process *p)
     if (p->loop)
         loop_free(p->loop);
     kube_config_free(p->config);
+    kube_config_free(p->plane);
     net_allow_free(p->allow);
     arena_free(&p->arena);
 }
