@@ -184,11 +184,6 @@ int64_t tools_tick(struct op *op); /* retries what failed; returns when to call 
 void tools_free(struct op *op);
 
 /* workload/: what a control plane wants to run here */
-#define WORKLOAD_LABEL_MANAGER "app.kubernetes.io/managed-by"
-#define WORKLOAD_LABEL_UID "mobula.dev/workload-uid"
-#define WORKLOAD_ANNOTATION_GENERATION "mobula.dev/workload-generation"
-#define WORKLOAD_ANNOTATION_NAME "mobula.dev/workload-name"
-#define WORKLOAD_ANNOTATION_PROJECT "mobula.dev/project"
 void workloads_init(struct op *op, struct net *net);
 void workloads_free(struct op *op); /* after the records */
 void workloads_renew(struct op *op);

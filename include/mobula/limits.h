@@ -167,8 +167,7 @@ enum {
     LIMIT_REMOTE_ITEMS = 4096,          /* workloads in one answer */
     LIMIT_REMOTE_QUESTIONS = 64,        /* in one answer */
     LIMIT_REMOTE_WORKLOADS = 20 * 1000, /* that one operator keeps */
-    LIMIT_REMOTE_MESSAGE = 2 * KIB,     /* bytes of a status's message; of a longer one the beginning … */
-    LIMIT_REMOTE_STATUS = 16 * KIB,     /* … and of a status */
+    LIMIT_REMOTE_STATUS = 64 * KIB,     /* bytes of one status */
     REMOTE_REPORT = 512 * KIB,          /* bytes that one request reports; the rest goes with the next … */
     REMOTE_REPORT_LEAST = 16 * KIB,     /* … and so many after a server that took none */
     REMOTE_WAIT_S = 25,                 /* an answer without news is held for so long: shorter than what a NAT remembers */

@@ -37,7 +37,7 @@ struct work_options {
 };
 
 /* What a workload becomes. */
-struct work {
+struct work_made {
     enum work_kind kind;
     bool terminate;                       /* its object is to be deleted, and `object` is empty */
     const struct kube_resource *resource; /* of the object: RayCluster or RayJob of ray.io/v1 */
@@ -47,8 +47,8 @@ struct work {
 
 /* False: it cannot be done, and *errors says why, each with its path in the spec; what was made of an earlier generation stays as it is. A
  * kind that is not carried out yet is such an error. notes: what is accepted and has no effect; may be NULL. All memory is a's. */
-bool work_render(const struct workload_in *in, const struct work_options *o, struct arena *a, struct work *out, struct ray_errors *errors,
-                 struct ray_errors *notes);
+bool work_render(const struct workload_in *in, const struct work_options *o, struct arena *a, struct work_made *out,
+                 struct ray_errors *errors, struct ray_errors *notes);
 
 /* ---- back: the status of its object, as the workload's ---- */
 

@@ -183,7 +183,7 @@ static void put_job(struct rendering *x, const struct place *spec, const struct 
 
 /* ---- the object ---- */
 
-static void put_object(struct rendering *x, const struct place *spec, const struct place *part, const struct work *out,
+static void put_object(struct rendering *x, const struct place *spec, const struct place *part, const struct work_made *out,
                        struct slice cluster, struct jout *w)
 {
     jout_object(w);
@@ -209,7 +209,7 @@ static void put_object(struct rendering *x, const struct place *spec, const stru
 }
 
 /* The readers of the kinds have the last word: an object that they would refuse is none. */
-static void check_object(struct rendering *x, const struct place *spec, const struct work *out)
+static void check_object(struct rendering *x, const struct place *spec, const struct work_made *out)
 {
     struct ray_errors *found = arena_new(x->r.arena, struct ray_errors);
     struct json doc;
@@ -230,7 +230,7 @@ static void check_object(struct rendering *x, const struct place *spec, const st
         place_bad(&x->r, spec, "makes %.*s: %.*s", SLICE_ARG(found->list[i].path), SLICE_ARG(found->list[i].text));
 }
 
-static void make_object(struct rendering *x, const struct place *spec, const struct place *part, struct work *out)
+static void make_object(struct rendering *x, const struct place *spec, const struct place *part, struct work_made *out)
 {
     __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
     struct place suspend = place_key(part, "suspend");
@@ -255,7 +255,7 @@ static void make_object(struct rendering *x, const struct place *spec, const str
 }
 
 /* Which of the four it is. */
-static bool read_kind(struct rendering *x, const struct place *spec, struct place *part, struct work *out)
+static bool read_kind(struct rendering *x, const struct place *spec, struct place *part, struct work_made *out)
 {
     static const char *const words[] = {[WORK_CLUSTER] = "cluster", "job", "service", "workspace"};
     for (enum work_kind k = WORK_CLUSTER; k <= WORK_WORKSPACE; k++) {
@@ -293,14 +293,14 @@ static struct slice object_name(const struct workload_in *in, const struct work_
     return arena_printf(a, "%.*s-%.*s", SLICE_ARG(name), NAME_SUFFIX, five);
 }
 
-bool work_render(const struct workload_in *in, const struct work_options *o, struct arena *a, struct work *out, struct ray_errors *errors,
-                 struct ray_errors *notes)
+bool work_render(const struct workload_in *in, const struct work_options *o, struct arena *a, struct work_made *out,
+                 struct ray_errors *errors, struct ray_errors *notes)
 {
     struct rendering x = {.r = {.arena = a, .errors = errors}, .in = in, .o = o};
     struct json *doc = arena_new(a, struct json);
     struct err e = {0};
     uint32_t before = errors->count + errors->beyond;
-    *out = (struct work){.name = object_name(in, o, a), .object = SLICE("")};
+    *out = (struct work_made){.name = object_name(in, o, a), .object = SLICE("")};
     struct place none = {.key = SLICE("spec"), .value = NO_VALUE}, spec = none, part = none;
     if (!json_parse(doc, in->spec, a, &e)) {
         place_bad(&x.r, &spec, "is no JSON: %s", e.text);

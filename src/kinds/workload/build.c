@@ -1,82 +1,45 @@
 /* From a workload's spec to the object that runs it. */
 #include "workload.h"
 
-static void refuse(struct workload_model *out, const char *reason, struct slice message)
+/* The first error, with its place in the spec, and how many more there are. */
+static struct slice first_of(const struct ray_errors *errors, struct arena *a)
 {
-    out->kind = NULL;
-    out->reason = reason;
-    out->message = message;
+    uint32_t more = errors->count + errors->beyond - 1;
+    struct slice path = errors->list[0].path, text = errors->list[0].text;
+    if (more)
+        return arena_printf(a, "%.*s: %.*s; %u more error%s", SLICE_ARG(path), SLICE_ARG(text), more, more == 1 ? "" : "s");
+    return arena_printf(a, "%.*s: %.*s", SLICE_ARG(path), SLICE_ARG(text));
 }
 
-void workload_build(const struct op *op, const struct cluster *c, struct jval spec, struct arena *a, struct workload_model *out)
+void workload_build(const struct cluster *c, struct slice spec, struct arena *a, struct workload_model *out)
 {
-    (void)op;
-    *out = (struct workload_model){.terminate = json_get_bool(spec, "terminate", false)};
-    struct jval job = json_key(spec, SLICE("job"));
-    struct slice image = json_get_str(spec, "image", a);
-    if (json_type(job) != JSON_OBJECT) {
-        refuse(out, "KindUnsupported", SLICE("only jobs are run"));
-        return;
+    struct workload_in in = {
+        .uid = slice_of(c->uid), .project = istr_slice(c->ns), .name = slice_of(c->name), .generation = c->generation, .spec = spec};
+    struct work_options o = {.ns = istr_slice(c->ns)};
+    struct ray_errors *errors = arena_new(a, struct ray_errors);
+    struct work_made work;
+    bool well = work_render(&in, &o, a, &work, errors, NULL);
+    *out = (struct workload_model){.terminate = work.terminate, .name = work.name, .object = work.object};
+    if (!well) {
+        out->reason = "InvalidSpec";
+        out->message = first_of(errors, a);
+    } else if (!work.terminate) {
+        out->kind = work.kind == WORK_JOB ? &kind_rayjob : &kind_raycluster;
     }
-    out->kind = &kind_rayjob;
-    out->name = arena_printf(a, "%s", c->name);
-    out->spec = arena_printf(a,
-                             "{\"entrypoint\":%.*s,\"rayClusterSpec\":{\"headGroupSpec\":{\"rayStartParams\":{},\"template\":{\"spec\":"
-                             "{\"containers\":[{\"name\":\"ray\",\"image\":\"%.*s\"}]}}}}}",
-                             SLICE_ARG(json_raw(json_key(job, SLICE("entrypoint")))), SLICE_ARG(image));
 }
 
-static void write_members(struct jout *w, struct slice object)
+bool workload_write(const struct workload_model *m, struct slice uid, struct arena *a, struct buf *out, struct err *e)
 {
-    struct slice members = slice_trim(object);
-    if (members.len <= 2)
-        return;
-    struct json doc;
-    struct arena a = {0};
-    struct err ignored = {0}; /* it was written by us */
-    struct jval k, v;
-    if (json_parse(&doc, members, &a, &ignored))
-        for (struct jiter it = json_iter(json_root(&doc)); json_next(&it, &k, &v);) {
-            jout_key(w, json_str(k, &a));
-            jout_raw(w, json_raw(v));
-        }
-    arena_free(&a);
-}
-
-bool workload_write(const struct cluster *c, const struct workload_model *m, struct slice uid, struct buf *out)
-{
-    struct jout w;
-    char generation[24];
-    snprintf(generation, sizeof generation, "%lld", (long long)c->generation);
-    jout_init(&w, out);
-    jout_object(&w);
-    jout_kstr(&w, "apiVersion", m->kind->api_version);
-    jout_kstr(&w, "kind", slice_of(m->kind->name));
-    jout_kobject(&w, "metadata");
-    jout_kstr(&w, "name", m->name);
-    jout_kstr(&w, "namespace", istr_slice(c->ns));
-    if (!slice_empty(uid))
-        jout_kstr(&w, "uid", uid); /* another object of this name is a conflict */
-    jout_kobject(&w, "labels");
-    jout_kstr(&w, "app.kubernetes.io/managed-by", SLICE("mobula"));
-    jout_kstr(&w, WORKLOAD_LABEL_UID, slice_of(c->uid));
-    write_members(&w, m->labels);
-    jout_end(&w);
-    jout_kobject(&w, "annotations");
-    jout_kstr(&w, WORKLOAD_ANNOTATION_GENERATION, slice_of(generation));
-    jout_kstr(&w, WORKLOAD_ANNOTATION_PROJECT, istr_slice(c->ns));
-    jout_kstr(&w, WORKLOAD_ANNOTATION_NAME, slice_of(c->name));
-    write_members(&w, m->annotations);
-    jout_end(&w);
-    jout_end(&w);
-    jout_kraw(&w, "spec", m->spec);
-    jout_end(&w);
-    return !out->full;
+    struct slice whole = m->object;
+    if (!slice_empty(uid) && /* another object of this name is a conflict then */
+        !json_merge(m->object, arena_printf(a, "{\"metadata\":{\"uid\":\"%.*s\"}}", SLICE_ARG(uid)), a, &whole, e))
+        return false;
+    return buf_put(out, whole);
 }
 
 int64_t workload_generation(struct jval meta, struct arena *a)
 {
     int64_t n = 0;
-    struct slice text = json_str(json_key(json_key(meta, SLICE("annotations")), SLICE(WORKLOAD_ANNOTATION_GENERATION)), a);
+    struct slice text = json_str(json_key(json_key(meta, SLICE("annotations")), SLICE(WORK_ANNOTATION_GENERATION)), a);
     return slice_int(text, &n) && n > 0 ? n : 0;
 }

@@ -15,13 +15,13 @@ static bool make_apply(struct op *op, struct cluster *c, const struct action *ac
     slice_copy(act->name, f->name, sizeof f->name);
     slice_copy(act->uid, f->uid, sizeof f->uid);
     if (!m->kind)
-        return err_set(e, ERR_DENIED, "%s: %.*s", m->reason, SLICE_ARG(m->message));
+        return err_set(e, ERR_DENIED, "%.*s", SLICE_ARG(m->message.ptr ? m->message : SLICE("it is to be ended")));
     f->index = m->kind == &kind_rayjob;
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
     kube_path(&op->path, m->kind->resource, istr_slice(c->ns), act->name, SLICE_NONE);
     kube_query(&op->path, "fieldManager", SLICE(WORKLOAD_FIELD_MANAGER));
     kube_query(&op->path, "force", SLICE("true"));
-    return workload_write(c, m, act->uid, &op->body) ||
+    return workload_write(m, act->uid, &op->body_arena, &op->body, e) ||
            err_set(e, ERR_LIMIT, "%s %.*s does not fit %d bytes", m->kind->name, SLICE_ARG(act->name), LIMIT_JSON_ITEM);
 }
 

@@ -57,9 +57,10 @@ struct cluster *workload_owner(struct op *op, const struct cluster *child, struc
 {
     struct arena *a = &op->event_arena;
     struct jval meta = json_get(object, "metadata"), labels = json_key(meta, SLICE("labels"));
-    struct slice uid = json_str(json_key(labels, SLICE(WORKLOAD_LABEL_UID)), a);
-    struct slice name = json_str(json_key(json_key(meta, SLICE("annotations")), SLICE(WORKLOAD_ANNOTATION_NAME)), a);
-    if (!op->workloads || uid.len != UID_TEXT_MAX || !json_str_eq(json_key(labels, SLICE(WORKLOAD_LABEL_MANAGER)), SLICE("mobula")))
+    struct slice uid = json_str(json_key(labels, SLICE(WORK_LABEL_UID)), a);
+    struct slice name = json_str(json_key(json_key(meta, SLICE("annotations")), SLICE(WORK_ANNOTATION_WORKLOAD)), a);
+    slice_cut(&name, '/');
+    if (!op->workloads || uid.len != UID_TEXT_MAX || !json_str_eq(json_key(labels, SLICE(WORK_LABEL_MANAGED_BY)), SLICE(WORK_MANAGED_BY)))
         return NULL;
     struct cluster *c = workload_find(op->workloads, uid);
     if (!c)
@@ -93,22 +94,31 @@ static void read_workload(struct op *op, struct cluster *c, struct jval object)
     struct workload_model *model = arena_new(&op->model_arena, struct workload_model);
     struct jval spec = json_get(object, "spec");
     if (json_type(spec) == JSON_OBJECT)
-        workload_build(op, c, spec, &op->model_arena, model);
+        workload_build(c, json_raw(spec), &op->model_arena, model);
     op->own_model = model;
 }
 
 static struct workload_object view_object(const struct cluster *own, struct arena *a)
 {
-    struct json meta;
-    struct err ignored = {0}; /* it was read before */
+    struct json *doc = arena_new(a, struct json);
+    struct err ignored = {0}; /* each part was read before */
+    struct slice meta = istr_slice(own->meta), status = own->status_len ? (struct slice){own->status, own->status_len} : SLICE("null");
     struct workload_object v = {.kind = own->kind,
                                 .ns = istr_slice(own->ns),
                                 .name = slice_of(own->name),
                                 .uid = slice_of(own->uid),
                                 .deleting = own->deleting,
-                                .status = {own->status, own->status_len}};
-    if (json_parse(&meta, istr_slice(own->meta), a, &ignored))
-        v.generation = workload_generation(json_root(&meta), a);
+                                .all = {.at = -1}};
+    meta = slice_skip(slice_head(meta, meta.len - 1), 1); /* without the braces */
+    struct slice text = arena_printf(a,
+                                     "{\"apiVersion\":\"%.*s\",\"kind\":\"%s\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"%.*s\","
+                                     "\"uid\":\"%s\"%s%s%.*s},\"status\":%.*s}",
+                                     SLICE_ARG(own->kind->api_version), own->kind->name, own->name, SLICE_ARG(v.ns), own->uid,
+                                     own->deleting ? ",\"deletionTimestamp\":\"1970-01-01T00:00:00Z\"" : "", meta.len ? "," : "",
+                                     SLICE_ARG(meta), SLICE_ARG(status));
+    if (json_parse(doc, text, a, &ignored))
+        v.all = json_root(doc);
+    v.generation = workload_generation(json_get(v.all, "metadata"), a);
     return v;
 }
 

@@ -9,6 +9,7 @@
 
 #include <mobula/kinds.h>
 #include <mobula/remote.h>
+#include <mobula/work.h>
 
 #define WORKLOAD_FIELD_MANAGER "mobula-remote"
 
@@ -31,14 +32,14 @@ struct workload {
 
 struct workload_model {
     bool terminate;
-    const struct kind *kind;                      /* of the object; NULL: it is refused */
-    struct slice name, labels, annotations, spec; /* of the object; the last three are JSON objects, the two before may be empty */
-    const char *reason;                           /* of a refusal, in one word … */
-    struct slice message;                         /* … and in a sentence */
+    const struct kind *kind;   /* of the object; NULL: there is none, because it is refused or to be ended */
+    struct slice name, object; /* object: for server-side apply */
+    const char *reason;        /* of a refusal, in one word … */
+    struct slice message;      /* … and in a sentence */
 };
-void workload_build(const struct op *op, const struct cluster *c, struct jval spec, struct arena *a, struct workload_model *out);
-/* The object, with where it comes from. uid: it must be this one; empty: it is made. */
-bool workload_write(const struct cluster *c, const struct workload_model *m, struct slice uid, struct buf *out);
+void workload_build(const struct cluster *c, struct slice spec, struct arena *a, struct workload_model *out);
+/* The object. uid: it must be this one; empty: it is made. */
+bool workload_write(const struct workload_model *m, struct slice uid, struct arena *a, struct buf *out, struct err *e);
 /* The generation of the workload that an object was made from; 0: it does not say. meta: its metadata. */
 int64_t workload_generation(struct jval meta, struct arena *a);
 
@@ -49,7 +50,7 @@ struct workload_object {
     struct slice ns, name, uid;
     int64_t generation; /* of the workload, as it stands on the object */
     bool deleting;
-    struct slice status; /* JSON; empty: none yet */
+    struct jval all; /* as the API server has it, but for its spec */
 };
 
 struct workload_view {

@@ -45,7 +45,7 @@ static void check_render(const struct case_text *c, struct arena *a)
     struct ray_errors errors = {0};
     struct jval spec, want;
     struct json made;
-    struct work out;
+    struct work_made out;
     struct err e = {0};
     if (!read_doc(case_part(c, "spec"), a, &spec))
         return;
@@ -103,7 +103,7 @@ static bool is_made(const char *member, int count)
 {
     struct arena a = {0};
     struct ray_errors errors = {0};
-    struct work out;
+    struct work_made out;
     struct buf b;
     buf_init(&b, MIB);
     buf_printf(&b, "{\"cluster\":{},\"%s\":{", member);

@@ -129,7 +129,7 @@ static void test_refusals(void)
         const char *id, *project, *spec, *reason;
     } cases[] = {
         {"a namespace that is not watched", "kube-system", JOB, "NamespaceNotWatched"},
-        {"what is not supported", "n", "{\"cloud\":\"c\",\"service\":{}}", "KindUnsupported"},
+        {"what is not supported", "n", "{\"cloud\":\"c\",\"service\":{}}", "InvalidSpec"},
     };
     struct world w;
     struct plane p;
