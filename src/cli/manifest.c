@@ -39,7 +39,7 @@ struct slice manifest_kinds(struct arena *a)
 
 static struct slice group_of(const struct kind *k)
 {
-    return k->resource->group;
+    return k->resource ? k->resource->group : SLICE("");
 }
 
 /* The kind of this name and, if there are several, the one that this apiVersion speaks of. */
