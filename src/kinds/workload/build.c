@@ -1,6 +1,8 @@
 /* From a workload's spec to the object that runs it. */
 #include "workload.h"
 
+#include <mobula/policy.h>
+
 /* The first error, with its place in the spec, and how many more there are. */
 static struct slice first_of(const struct ray_errors *errors, struct arena *a)
 {
@@ -9,6 +11,20 @@ static struct slice first_of(const struct ray_errors *errors, struct arena *a)
     if (more)
         return arena_printf(a, "%.*s: %.*s; %u more error%s", SLICE_ARG(path), SLICE_ARG(text), more, more == 1 ? "" : "s");
     return arena_printf(a, "%.*s: %.*s", SLICE_ARG(path), SLICE_ARG(text));
+}
+
+/* The last look before the write, at the object itself. No file of the administrator is read yet: what holds without one holds. */
+static bool is_allowed(struct slice object, struct arena *a, struct ray_errors *refused)
+{
+    struct work_policy policy;
+    struct json *doc = arena_new(a, struct json);
+    struct err e = {0};
+    uint32_t rule = 0;
+    work_policy_default(&policy);
+    if (json_parse(doc, object, a, &e))
+        return work_policy_check(&policy, json_root(doc), a, refused, &rule);
+    refused->list[refused->count++] = (struct ray_error){.path = SLICE("spec"), .text = arena_dup(a, slice_of(e.text))};
+    return false;
 }
 
 void workload_build(const struct cluster *c, struct slice spec, struct arena *a, struct workload_model *out)
@@ -22,6 +38,9 @@ void workload_build(const struct cluster *c, struct slice spec, struct arena *a,
     *out = (struct workload_model){.terminate = work.terminate, .name = work.name, .object = work.object};
     if (!well) {
         out->reason = "InvalidSpec";
+        out->message = first_of(errors, a);
+    } else if (!work.terminate && !is_allowed(work.object, a, errors)) {
+        out->reason = "PolicyRefused";
         out->message = first_of(errors, a);
     } else if (!work.terminate) {
         out->kind = work.kind == WORK_JOB ? &kind_rayjob : &kind_raycluster;

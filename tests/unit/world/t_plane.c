@@ -130,6 +130,10 @@ static void test_refusals(void)
     } cases[] = {
         {"a namespace that is not watched", "kube-system", JOB, "NamespaceNotWatched"},
         {"what is not supported", "n", "{\"cloud\":\"c\",\"service\":{}}", "InvalidSpec"},
+        {"a node with the host's network", "n",
+         "{\"cloud\":\"c\",\"image\":\"ray:1\",\"computeConfig\":{\"inline\":{\"head_node\":{\"required_resources\":{\"CPU\":1,\"memory\":"
+         "\"1Gi\"},\"advanced_instance_config\":{\"spec\":{\"hostNetwork\":true}}}}},\"job\":{\"entrypoint\":\"true\"}}",
+         "PolicyRefused"},
     };
     struct world w;
     struct plane p;
