@@ -143,7 +143,7 @@ static void test_rendered(void)
         struct work_options options = {.ns = SLICE("team-a"), .prefix = SLICE(""), .image = SLICE("ray")};
         struct workload_in in = {SLICE("u"), SLICE("team-a"), SLICE("train"), 1, slice_of(specs[i])};
         struct work_policy policy;
-        struct work out;
+        struct work_made out;
         uint32_t rule;
         test_case("%s", specs[i]);
         work_policy_default(&policy);
