@@ -66,7 +66,7 @@ static void count_images(struct jval node, struct arena *a, struct candidate *li
 
 bool program_choose(struct jval nodes, struct slice arch, struct arena *a, struct slice *image, struct err *e)
 {
-    struct candidate list[CANDIDATES_MAX], best = {.nodes = 0};
+    struct candidate list[CANDIDATES_MAX] = {0}, best = {0};
     uint32_t count = 0, all = 0;
     struct jval key, node;
     for (struct jiter it = json_iter(json_key(nodes, SLICE("items"))); json_next(&it, &key, &node);)

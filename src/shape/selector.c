@@ -62,12 +62,12 @@ static bool read_values(struct reader *r, struct shape_requirement *q)
 
 static bool read_requirement(struct reader *r, struct shape_requirement *q)
 {
-    bool not = take(r, SLICE("!"));
+    bool absent = take(r, SLICE("!"));
     q->key = take_word(r);
-    q->relation = not ? SHAPE_NOT_EXISTS : SHAPE_EXISTS;
+    q->relation = absent ? SHAPE_NOT_EXISTS : SHAPE_EXISTS;
     if (!name_qualified(q->key))
         return err_set(r->e, ERR_SYNTAX, "\"%.*s\" can be no label's key", SLICE_ARG(q->key));
-    if (not || slice_empty(r->rest) || r->rest.ptr[0] == ',')
+    if (absent || slice_empty(r->rest) || r->rest.ptr[0] == ',')
         return true;
     bool differs = take(r, SLICE("!="));
     if (differs || take(r, SLICE("==")) || take(r, SLICE("="))) {

@@ -134,7 +134,7 @@ static const struct workload_object *view_objects(const struct cluster *c, struc
     return list;
 }
 
-static int name_state(struct op *op, const struct cluster *c, const struct workload_model *m)
+static enum workload_name name_state(struct op *op, const struct cluster *c, const struct workload_model *m)
 {
     const struct cluster *there = m->kind ? name_find(op, m->kind, c->ns, m->name) : NULL;
     if (!there || there->owner == c)

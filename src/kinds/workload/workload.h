@@ -53,6 +53,9 @@ struct workload_object {
     struct jval all; /* as the API server has it, but for its spec */
 };
 
+/* Whether the name that the model is to have is taken, by an object that is not of this workload. */
+enum workload_name { WORKLOAD_NAME_FREE, WORKLOAD_NAME_GOING, WORKLOAD_NAME_TAKEN };
+
 struct workload_view {
     struct slice uid, ns;
     int64_t generation, made;
@@ -61,11 +64,7 @@ struct workload_view {
     const struct workload_model *model;
     const struct workload_object *objects;
     uint32_t count;
-    enum {
-        WORKLOAD_NAME_FREE,
-        WORKLOAD_NAME_GOING,
-        WORKLOAD_NAME_TAKEN
-    } name; /* of the model, by an object that is not of this workload */
+    enum workload_name name; /* of the model */
     const struct group_failures *refusals;
     struct now now;
 };

@@ -48,7 +48,7 @@ static void taker_accept(struct link_accept *a, struct link *l, struct now now)
 
 static struct taker taker_of(enum take how)
 {
-    return (struct taker){.accept = {taker_accept}, .owner = {taker_step}, .how = how};
+    return (struct taker){.accept = {.accept = taker_accept}, .owner = {taker_step}, .how = how};
 }
 
 static int dial_local(uint16_t port)
