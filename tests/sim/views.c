@@ -15,6 +15,8 @@ static void look(struct sim *s, uint32_t process, uint32_t ns, uint32_t source)
 {
     const struct kube_watch *w = s->w.process[process].op->spaces[ns].source[source].watch;
     uint64_t *seen = &s->view[process].version[ns][source], since = s->view[process].since;
+    if (!w) /* a kind that no watch brings */
+        return;
     if (!w->synced || w->absent || !w->version)
         return;
     if (!*seen && w->version < since)
