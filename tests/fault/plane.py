@@ -37,7 +37,7 @@ class Plane:
     def __init__(self):
         self.api = Api()
         self.certificates = Certificates(RUN / "pki")
-        kubectl("apply", "-f", "-", stdin=manifests("--crds-only", "--kinds=all"))
+        kubectl("apply", "-f", "-", stdin=manifests("--crds-only", "--kinds=all", "--no-admission-policy"))
         names = [f"crd/{name}" for name in ("rayclusters.ray.io", "rayclusters.cluster.ray.io", "rayjobs.ray.io")]
         kubectl("wait", "--for=condition=Established", *names, "--timeout=60s")
         for kind in ("ray.io/v1/rayclusters", "cluster.ray.io/v1/rayclusters", "ray.io/v1/rayjobs"):

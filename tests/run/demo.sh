@@ -6,6 +6,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
+print_definitions() {
+    build/mobula install --print --crds-only --kinds=all --no-admission-policy
+}
+
 once=${ONCE:-}
 patience=60 # seconds for each thing that is waited for
 example=tests/run/raycluster.yaml
@@ -47,7 +51,7 @@ rayclusters=/apis/ray.io/v1/namespaces/$namespace/rayclusters
 model_crds() {
     local file path=/apis/apiextensions.k8s.io/v1/customresourcedefinitions
     # One file for each document of the stream.
-    build/mobula install --print --crds-only --kinds=all | awk -v dir=$work '/^---/ { n++; next } { print > (dir "/crd-" n + 0 ".yaml") }'
+    print_definitions | awk -v dir=$work '/^---/ { n++; next } { print > (dir "/crd-" n + 0 ".yaml") }'
     for file in "$work"/crd-*.yaml; do
         http POST $path application/yaml "$file" >$work/answer || fail "the server refused $file: $(cat $work/answer)"
     done
@@ -74,7 +78,7 @@ model_pods() {
 }
 
 real_crds() {
-    build/mobula install --print --crds-only --kinds=all | kubectl apply --server-side --force-conflicts -f - >$work/answer
+    print_definitions | kubectl apply --server-side --force-conflicts -f - >$work/answer
 }
 
 real_apply() {
