@@ -85,6 +85,9 @@ def hubs(space, tmp_path):
 
     yield make
     codes = [hub.stop() for hub in made]
+    for left in space.api.get(space.path("workloads", group=GROUP))["items"]:  # no operator says that nothing is left of it
+        space.api.call("PATCH", space.path("workloads", left["metadata"]["name"], GROUP), {"metadata": {"finalizers": []}},
+                       "application/merge-patch+json")
     kubectl("delete", "clusterrolebinding", f"mobula-control-plane-{space.name}")
     assert all(code in (0, -9) for code in codes), [hub.log() for hub in made]
 
