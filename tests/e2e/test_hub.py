@@ -281,3 +281,30 @@ def test_the_command_line_writes_the_same_objects(space, hubs, tmp_path):
     assert "404" in run("cloud", "get", "--name", "none", code=1).stderr
     assert "URL of a zip" in run("job", "submit", "--name", "x", "--cloud", "edge", "--working-dir", ".", "--", "true", code=1).stderr
     run("job", "submit", "--cloud", "edge", "--", "true", code=2)
+
+
+def test_an_operator_does_what_the_control_plane_holds(space, hubs, operators, tmp_path):
+    """Both ends are this program: a job becomes pods, its state comes back, a dead control plane ends nothing, and a deletion all."""
+    hub = hubs()
+    token_file = tmp_path / "token"
+    token_file.write_text(account(space, "edge-operator", operator_rule()))
+    made = {"apiGroups": ["ray.io"], "resources": ["rayjobs", "rayclusters"], "verbs": ["get", "create", "patch", "delete"]}
+    kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "rules": [made],
+                                                  "metadata": {"name": "remote", "namespace": space.name}}))
+    kubectl("create", "rolebinding", "remote", "-n", space.name, "--role=remote", f"--serviceaccount={space.name}:mobula")
+    operator = operators(f"--control-plane-url=http://127.0.0.1:{hub.port}", f"--cloud-deployment-id={cloud(space)}",
+                         f"--control-plane-token-file={token_file}")
+    work = job(space, "train", image="rayproject/ray:2.52.0")
+    eventually(lambda: status(space, "train").get("state") == "STARTING", 20)
+    made = space.api.get(space.path("rayjobs", "train", "/apis/ray.io/v1"))
+    assert made["metadata"]["labels"]["mobula.dev/workload-uid"] == work["metadata"]["uid"]
+    cluster = eventually(lambda: space.api.get(space.path("rayjobs", "train", "/apis/ray.io/v1")).get("status", {}).get("rayClusterName"))
+    eventually(lambda: len(space.pods(cluster)) == 1)
+
+    hub.stop(signal.SIGKILL)
+    eventually(lambda: "the control plane cannot be used" in operator.log(), 20)
+    assert space.api.get(space.path("rayjobs", "train", "/apis/ray.io/v1"))["metadata"]["uid"] == made["metadata"]["uid"]
+    again = hubs("again", f"--http-addr=127.0.0.1:{hub.port}")
+    kubectl("delete", "workload", "train", "-n", space.name, "--timeout=60s")
+    eventually(lambda: not space.api.get(space.path("rayjobs", group="/apis/ray.io/v1"))["items"] and not space.pods(cluster))
+    assert "Traceback" not in again.log() and operator.log().count("remote write") == 2
