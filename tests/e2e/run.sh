@@ -35,7 +35,10 @@ mapfile -t failed < <(cat "$E2E_FAILED" 2>/dev/null)
 if [[ -n ${AGAIN:-} && $status == 1 && ${#failed[@]} -le 3 ]]; then
     printf '  E2E     runs again, and said above why it failed: %s\n' "${failed[@]}"
     status=0
-    run "${failed[@]/#/tests/e2e/}" || status=$?
+    for i in "${!failed[@]}"; do
+        [[ -e tests/e2e/${failed[i]%%::*} ]] && failed[i]=tests/e2e/${failed[i]} || failed[i]=tests/net/${failed[i]}
+    done
+    run "${failed[@]}" || status=$?
     again=$(cat "$E2E_COUNTS")
     counts="$((${counts%% *} + ${again%% *})) passed, $(cut -d ' ' -f 3 <<<"$again") failed"
 fi
