@@ -2,6 +2,7 @@
  * a table of verbs over one kind of object. */
 #include "ask.h"
 #include "cli.h"
+#include "submit.h"
 
 #include <mobula/hub.h>
 #include <mobula/yaml.h>
@@ -54,7 +55,7 @@ static const struct flag job_list[] = {
 struct column {
     const char *head, *path;
 };
-enum { COLUMNS = 5 };
+enum { COLUMNS = 5, CELL_MAX = 256, LOOK_MS = 1000 };
 
 struct noun;
 struct desk {
@@ -80,43 +81,57 @@ struct noun {
 
 /* ---- printing ---- */
 
+/* Others have written the texts: nothing in them is for a terminal to act on. */
+static struct slice cell(struct jval object, const struct column *c, char out[CELL_MAX], struct arena *a)
+{
+    struct slice text = json_get_str(object, c->path, a);
+    return slice_empty(text) ? SLICE("-") : utf8_clean(text, out, CELL_MAX);
+}
+
+/* The heads of the columns where there is no object. */
 static void put_row(struct jval object, const struct noun *n, struct arena *a, struct buf *out)
 {
+    char clean[CELL_MAX];
     for (int i = 0; i < COLUMNS && n->columns[i].head; i++) {
-        struct slice text = json_there(object) ? json_get_str(object, n->columns[i].path, a) : slice_of(n->columns[i].head);
-        buf_printf(out, i == COLUMNS - 1 || !n->columns[i + 1].head ? "%.*s" : "%-18.*s ",
-                   SLICE_ARG(slice_empty(text) ? SLICE("-") : text));
+        struct slice text = json_there(object) ? cell(object, &n->columns[i], clean, a) : slice_of(n->columns[i].head);
+        buf_printf(out, i == COLUMNS - 1 || !n->columns[i + 1].head ? "%.*s" : "%-18.*s ", SLICE_ARG(text));
     }
     buf_putc(out, '\n');
 }
 
-static bool print_objects(struct desk *d, struct slice body, struct err *e)
+static void put_object(struct desk *d, struct jval object, struct buf *out)
+{
+    if (slice_eq(d->o.output, SLICE("name")))
+        buf_printf(out, "%.*s\n", SLICE_ARG(json_get_str(object, "metadata.name", &d->a)));
+    else
+        put_row(object, d->noun, &d->a, out);
+}
+
+/* The answer is an object, or a list of them. */
+static bool put_answer(struct desk *d, struct slice body, struct buf *out, struct err *e)
 {
     struct json doc;
-    struct jval k, one, root;
-    struct buf out;
-    bool ok = json_parse(&doc, body, &d->a, e);
-    buf_init(&out, 64 * MIB);
-    root = json_root(&doc);
-    bool list = ok && json_type(json_get(root, "items")) == JSON_ARRAY, name = slice_eq(d->o.output, SLICE("name"));
-    if (ok && slice_eq(d->o.output, SLICE("json"))) {
-        buf_put(&out, body);
-        buf_putc(&out, '\n');
-    } else if (ok && slice_eq(d->o.output, SLICE("yaml"))) {
-        ok = yaml_write(body, &out, e);
-    } else if (ok) {
-        if (!name)
-            put_row((struct jval){.at = -1}, d->noun, &d->a, &out);
-        for (struct jiter it = json_iter(json_get(root, "items")); list && json_next(&it, &k, &one);)
-            name ? (void)buf_printf(&out, "%.*s\n", SLICE_ARG(json_get_str(one, "metadata.name", &d->a)))
-                 : put_row(one, d->noun, &d->a, &out);
-        if (!list)
-            name ? (void)buf_printf(&out, "%.*s\n", SLICE_ARG(json_get_str(root, "metadata.name", &d->a)))
-                 : put_row(root, d->noun, &d->a, &out);
-    }
-    ok = ok && cli_print(buf_slice(&out));
-    buf_free(&out);
-    return ok;
+    struct jval key, one;
+    if (!json_parse(&doc, body, &d->a, e))
+        return false;
+    if (slice_eq(d->o.output, SLICE("yaml")))
+        return yaml_write(body, out, e);
+    if (slice_eq(d->o.output, SLICE("json")))
+        return buf_put(out, body) && buf_putc(out, '\n');
+    if (!slice_eq(d->o.output, SLICE("name")))
+        put_row((struct jval){.at = -1}, d->noun, &d->a, out);
+    struct jval items = json_get(json_root(&doc), "items");
+    if (json_type(items) != JSON_ARRAY)
+        put_object(d, json_root(&doc), out);
+    for (struct jiter it = json_iter(items); json_next(&it, &key, &one);)
+        put_object(d, one, out);
+    return true;
+}
+
+static bool print_objects(struct desk *d, struct slice body, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf out = {.max = 64 * MIB};
+    return put_answer(d, body, &out, e) && cli_print(buf_slice(&out));
 }
 
 /* ---- asking ---- */
@@ -260,30 +275,62 @@ static bool is_over(struct slice state)
            slice_eq(state, SLICE("REFUSED"));
 }
 
+/* One look at the job, with a line on stderr when its state is another one. False: it cannot be read. */
+static bool look(struct desk *d, uint64_t *said, bool *over, struct err *e)
+{
+    struct ask_answer a;
+    struct json doc;
+    char line[ERR_TEXT_MAX];
+    if (!get(d, d->o.name, &a, e) || !json_parse(&doc, a.body, &d->a, e))
+        return false;
+    struct slice state = json_get_str(json_root(&doc), "status.state", &d->a);
+    struct slice message = json_get_str(json_root(&doc), "status.message", &d->a);
+    if (hash64(state, 0) != *said)
+        fprintf(stderr, "job %.*s: %s\n", SLICE_ARG(d->o.name),
+                utf8_clean(arena_printf(&d->a, "%.*s%s%.*s", SLICE_ARG(slice_empty(state) ? SLICE("PENDING") : state),
+                                        slice_empty(message) ? "" : ": ", SLICE_ARG(message)),
+                           line, sizeof line)
+                    .ptr);
+    *said = hash64(state, 0);
+    *over = is_over(state);
+    return !*over || slice_eq(state, SLICE("SUCCEEDED")) ||
+           err_set(e, ERR_STATUS, "job %.*s ended: %.*s", SLICE_ARG(d->o.name), SLICE_ARG(state));
+}
+
+/* However long it waits, only one answer is kept. */
 static bool run_wait(struct desk *d, struct err *e)
 {
-    enum { LOOK_MS = 1000 };
-    struct slice before = SLICE("");
     int64_t until_ms = d->o.timeout_ms ? clock_now().mono_ms + d->o.timeout_ms : TIME_NEVER;
-    for (;;) {
-        struct ask_answer a;
-        struct json doc;
-        if (!get(d, d->o.name, &a, e) || !json_parse(&doc, a.body, &d->a, e))
-            return false;
-        struct slice state = json_get_str(json_root(&doc), "status.state", &d->a);
-        struct slice message = json_get_str(json_root(&doc), "status.message", &d->a);
-        if (!slice_eq(state, before))
-            fprintf(stderr, "job %.*s: %.*s%s%.*s\n", SLICE_ARG(d->o.name), SLICE_ARG(slice_empty(state) ? SLICE("PENDING") : state),
-                    slice_empty(message) ? "" : ": ", SLICE_ARG(message));
-        if (is_over(state))
-            return slice_eq(state, SLICE("SUCCEEDED")) ||
-                   err_set(e, ERR_STATUS, "job %.*s ended: %.*s", SLICE_ARG(d->o.name), SLICE_ARG(state));
-        if (clock_now().mono_ms >= until_ms)
-            return err_set(e, ERR_TIMEOUT, "job %.*s has not ended within --timeout; it goes on", SLICE_ARG(d->o.name));
-        before = state;
-        if (!ask_pause(&d->ask, LOOK_MS))
-            return err_set(e, ERR_CLOSED, "ended by a signal; the job goes on");
+    struct arena kept = d->a;
+    uint64_t said = 0;
+    bool well = true;
+    d->a = (struct arena){0};
+    for (bool over = false; well; arena_reset(&d->a, MIB)) {
+        well = look(d, &said, &over, e);
+        if (over)
+            break;
+        if (well && clock_now().mono_ms >= until_ms)
+            well = err_set(e, ERR_TIMEOUT, "job %.*s has not ended within --timeout; it goes on", SLICE_ARG(d->o.name));
+        if (well && !ask_pause(&d->ask, LOOK_MS))
+            well = err_set(e, ERR_CLOSED, "ended by a signal; the job goes on");
     }
+    arena_free(&d->a);
+    d->a = kept;
+    return well;
+}
+
+static bool put_env(struct jout *w, const struct flag_texts *env, struct err *e)
+{
+    jout_kobject(w, "env");
+    for (uint32_t i = 0; i < env->count; i++) {
+        struct slice value = env->list[i];
+        if (slice_find(value, '=') < 1)
+            return err_set(e, ERR_CONFIG, "--env: \"%.*s\" is not NAME=VALUE", SLICE_ARG(value));
+        jout_key(w, slice_cut(&value, '='));
+        jout_str(w, value);
+    }
+    jout_end(w);
+    return true;
 }
 
 static bool run_submit(struct desk *d, struct err *e)
@@ -308,13 +355,10 @@ static bool run_submit(struct desk *d, struct err *e)
         jout_kstr(&w, "name", o->config);
         jout_end(&w);
     }
-    jout_kobject(&w, "env");
-    for (uint32_t i = 0; i < o->env.count; i++) {
-        struct slice value = o->env.list[i];
-        jout_key(&w, slice_cut(&value, '='));
-        jout_str(&w, value);
+    if (!put_env(&w, &o->env, e)) {
+        buf_free(&b);
+        return false;
     }
-    jout_end(&w);
     jout_kobject(&w, "job");
     jout_kstr(&w, "entrypoint", d->command);
     jout_kint(&w, "maxRetries", o->retries);
@@ -373,28 +417,35 @@ static const struct noun job = {
      {"delete", run_delete, true}},
 };
 
-/* What stands behind "--", a blank between its words. */
-static int cut_command(int argc, char **argv, struct desk *d)
+/* Where the flags end. What stands behind "--" is the command, as `mobula submit` takes it. */
+static bool cut_command(int argc, char **argv, struct desk *d, int *end, struct err *e)
 {
-    int end = 1;
-    while (end < argc && strcmp(argv[end], "--") != 0)
-        end++;
-    for (int i = end + 1; i < argc; i++)
-        d->command = arena_printf(&d->a, "%.*s%s%s", SLICE_ARG(d->command), i == end + 1 ? "" : " ", argv[i]);
-    return end;
+    __attribute__((cleanup(buf_free))) struct buf line = {.max = LIMIT_JSON_ITEM};
+    for (*end = 1; *end < argc && strcmp(argv[*end], "--") != 0;)
+        ++*end;
+    size_t count = *end < argc ? (size_t)(argc - *end - 1) : 0;
+    struct slice *words = arena_array(&d->a, count, sizeof *words);
+    for (size_t i = 0; i < count; i++)
+        words[i] = slice_of(argv[*end + 1 + (int)i]);
+    bool well = count == 0 || submit_entrypoint(words, count, &line, e);
+    d->command = arena_dup(&d->a, buf_slice(&line));
+    return well;
 }
 
 static int run_noun(const struct noun *n, int argc, char **argv)
 {
     struct desk d = {.noun = n, .o = {.output = SLICE("table"), .provider = SLICE("generic"), .retries = 1}, .command = SLICE("")};
-    int status, end = cut_command(argc, argv, &d);
+    int status, end;
     struct err e = {0};
     size_t v = 0;
     bool named = argc > 1 && argv[1][0] != '-';
     while (v < COUNT_OF(n->verbs) && n->verbs[v].name && (!named || strcmp(argv[1], n->verbs[v].name) != 0))
         v++;
+    bool cut = cut_command(argc, argv, &d, &end, &e);
     if (!flags_parse(&n->flags, end - named, argv + named, &d.o, &status))
         return status;
+    if (!cut)
+        return flags_wrong(&n->flags, "%s", e.text);
     if (!named || v == COUNT_OF(n->verbs) || !n->verbs[v].name)
         return flags_wrong(&n->flags, "which of them? see the usage");
     if (n->verbs[v].named && slice_empty(d.o.name))

@@ -281,6 +281,12 @@ def test_the_command_line_writes_the_same_objects(space, hubs, tmp_path):
     assert "404" in run("cloud", "get", "--name", "none", code=1).stderr
     assert "URL of a zip" in run("job", "submit", "--name", "x", "--cloud", "edge", "--working-dir", ".", "--", "true", code=1).stderr
     run("job", "submit", "--cloud", "edge", "--", "true", code=2)
+    assert "is not NAME=VALUE" in run("job", "submit", "--name", "x", "--cloud", "edge", "--env", "A", "--", "true", code=1).stderr
+    run("job", "submit", "--name", "words", "--cloud", "edge", "--", "python", "-c", "print(1, 'two')")
+    assert space.api.get(space.path("workloads", "words", GROUP))["spec"]["job"]["entrypoint"] == "python -c 'print(1, '\\''two'\\'')'"
+    bad = {"status": {"state": "FAILED", "reason": "\x1b[2J"}}
+    space.api.call("PATCH", space.path("workloads", "words", GROUP) + "/status", bad, "application/merge-patch+json")
+    assert "FAILED" in run("job", "status", "--name", "words").stdout and "\x1b" not in run("job", "list").stdout
 
 
 def test_an_operator_does_what_the_control_plane_holds(space, hubs, operators, tmp_path):
