@@ -1,6 +1,5 @@
 import itertools
 import os
-from pathlib import Path
 
 import pytest
 
@@ -9,16 +8,6 @@ from dashboards import Dashboard, own_address
 from processes import Door, Operator
 
 numbers = itertools.count(1)
-
-
-def pytest_terminal_summary(terminalreporter):
-    """For run.sh: the counts in one form, zeros included, and the tests that failed, a line each."""
-    counted = {k: len(terminalreporter.stats.get(k, [])) for k in ("passed", "failed", "error")}
-    if "E2E_COUNTS" in os.environ:
-        Path(os.environ["E2E_COUNTS"]).write_text(f"{counted['passed']} passed, {counted['failed'] + counted['error']} failed\n")
-    if "E2E_FAILED" in os.environ:
-        bad = {report.nodeid for kind in ("failed", "error") for report in terminalreporter.stats.get(kind, [])}
-        Path(os.environ["E2E_FAILED"]).write_text("".join(f"{name}\n" for name in sorted(bad)))
 
 
 @pytest.fixture(scope="session")

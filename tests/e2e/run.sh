@@ -24,9 +24,9 @@ tests/rig/down.sh 2>/dev/null
 tests/rig/up.sh 2>"$RIG_DIR/up.log" >/dev/null || { cat "$RIG_DIR/up.log" >&2; exit 1; }
 [[ -n ${KEEP:-} ]] || trap 'tests/rig/down.sh' EXIT
 echo "  RIG     $NAME is up"
-export E2E_COUNTS=$RIG_DIR/run/$NAME.counts E2E_FAILED=$RIG_DIR/run/$NAME.failed
+export E2E_COUNTS=$RIG_DIR/run/$NAME.counts E2E_FAILED=$RIG_DIR/run/$NAME.failed PYTHONPATH=tests/e2e
 rm -f "$E2E_COUNTS" "$E2E_FAILED"
-run() { python3 -m pytest -p no:cacheprovider -q --durations=5 -c /dev/null --rootdir=tests/e2e --ignore=tests/e2e/ray "$@"; }
+run() { python3 -m pytest -p counts -p no:cacheprovider -q --durations=5 -c /dev/null --rootdir=tests/e2e --ignore=tests/e2e/ray "$@"; }
 status=0
 (($#)) || set -- tests/e2e tests/net
 run "$@" || status=$?
