@@ -257,7 +257,7 @@ static void make_object(struct rendering *x, const struct place *spec, const str
 /* Which of the four it is. */
 static bool read_kind(struct rendering *x, const struct place *spec, struct place *part, struct work_made *out)
 {
-    static const char *const words[] = {[WORK_CLUSTER] = "cluster", "job", "service", "workspace"};
+    static const char *const words[] = {"none", "cluster", "job", "service", "workspace"};
     for (enum work_kind k = WORK_CLUSTER; k <= WORK_WORKSPACE; k++) {
         struct place at = place_key(spec, words[k]);
         if (!place_given(&at))
