@@ -432,9 +432,9 @@ e2e-ray: ## clusters of real Ray on a real kubelet, in a network namespace witho
 	+@$(MAKE) mobula
 	@tests/e2e/ray/run.sh
 
-bench: ## all figures of this commit: the four below, one after the other
+bench: ## all figures of this commit: the five below, one after the other
 	@tests/tools/setup build e2e
-	+@for b in bench-autoscaler bench-jobs bench-heads bench-quick; do $(MAKE) $$b || exit 1; done
+	+@for b in bench-autoscaler bench-jobs bench-heads bench-quick bench-hub; do $(MAKE) $$b || exit 1; done
 
 bench-quick: ## the figures of this commit, with the API server's floor beside them
 	@tests/tools/setup build e2e
@@ -447,7 +447,11 @@ bench-jobs: build/test/tests/unit/world/t_job_many ## 1,000 RayJobs, and ten of 
 	@JOBS=1000 FIGURES=1 $<
 bench-heads: mobula build/apiserver build/tests/heads ## what 1,000 autoscaling clusters cost: make bench-heads [CLUSTERS=1000] [WORKERS=3]
 	@tests/bench/heads.py $(OUT)/mobula build/apiserver build/tests/heads $(or $(CLUSTERS),1000) $(or $(WORKERS),3)
-.PHONY: bench bench-autoscaler bench-jobs bench-heads
+bench-hub: ## one control plane with 200 operators and 10,000 workloads: make bench-hub [OPERATORS=200] [WORKLOADS=10000]
+	@tests/tools/setup build e2e
+	+@$(MAKE) mobula
+	@FIGURES=hub tests/bench/quick.sh $(or $(OPERATORS),200) $(or $(WORKLOADS),10000)
+.PHONY: bench bench-autoscaler bench-jobs bench-heads bench-hub
 
 SUITE ?= bookworm
 FRESH ?= 'make run ONCE=1' 'make test'

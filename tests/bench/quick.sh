@@ -2,6 +2,7 @@
 # The figures of this commit on a real control plane (tests/rig), beside the API server's own floor: a table, and raw JSON lines in
 # build/bench/.
 #   tests/bench/quick.sh [PHASE…]     phases: idle 30x5 fleet restart quiet one floor (default: all); NAME=bench names the control plane
+#   FIGURES=hub tests/bench/quick.sh [OPERATORS [WORKLOADS]]      those of `mobula control-plane` instead: hub.py
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 command -v go >/dev/null || {
@@ -19,4 +20,4 @@ tests/rig/down.sh 2>/dev/null
 tests/rig/up.sh >/dev/null 2>"$RIG_DIR/bench-up.log" || { cat "$RIG_DIR/bench-up.log" >&2; exit 1; }
 trap 'tests/rig/down.sh' EXIT
 (cd tests/rig/load && CGO_ENABLED=0 go build -buildvcs=false -trimpath -o "$RIG_DIR/bin/load" .)
-python3 tests/bench/quick.py "$@"
+python3 "tests/bench/${FIGURES:-quick}.py" "$@"
