@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The room a file belongs to, for errors and log lines; the build sets it per folder. */
+/* The room a file belongs to, for log lines; the build sets it per folder. */
 #ifndef MOBULA_ROOM
 #define MOBULA_ROOM "mobula"
 #endif
@@ -101,13 +101,17 @@ enum { ERR_TEXT_MAX = KIB }; /* of a server's or a kubelet's own words, too: peo
  * of calls may be checked once, at its end. Zero-initialise it. */
 struct err {
     enum err_code code;
-    const char *room;        /* a literal */
     char text[ERR_TEXT_MAX]; /* NUL-terminated; of a longer one the beginning, and "…" */
 };
 
-/* Always returns false, so that a function fails in one line: return err_set(e, ERR_RANGE, …). e may be NULL. */
-bool err_set_in(struct err *e, const char *room, enum err_code code, const char *fmt, ...) PRINTF_LIKE(4, 5);
-#define err_set(e, code, ...) err_set_in(e, MOBULA_ROOM, code, __VA_ARGS__)
+/* err_set is false, so that a function fails in one line: return err_set(e, ERR_RANGE, …). e may be NULL. The compiler sees that it is
+ * false, so what the caller would do otherwise costs no code. */
+void err_put(struct err *e, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static inline bool err_false(void)
+{
+    return false;
+}
+#define err_set(e, code, ...) (err_put(e, code, __VA_ARGS__), err_false())
 /* Puts "fmt: " before the text of an error that is set; for the caller that knows whose file or which object it was. Returns false. */
 bool err_wrap(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 const char *err_code_name(enum err_code code); /* "syntax", "dns", "tls-name" …: a stable word for logs and metrics */
@@ -310,16 +314,20 @@ bool name_label_value(struct slice s);       /* empty, or ≤ 63 of [A-Za-z0-9._
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 
-struct log_field {
-    const char *key;
-    enum { LOG_FIELD_TEXT, LOG_FIELD_INT, LOG_FIELD_BOOL } type;
-    struct slice text;
-    int64_t number;
-};
-#define LF(k, v) ((struct log_field){.key = (k), .type = LOG_FIELD_TEXT, .text = (v)})
-#define LF_CSTR(k, v) ((struct log_field){.key = (k), .type = LOG_FIELD_TEXT, .text = slice_of(v)})
-#define LF_INT(k, v) ((struct log_field){.key = (k), .type = LOG_FIELD_INT, .number = (int64_t)(v)})
-#define LF_BOOL(k, v) ((struct log_field){.key = (k), .type = LOG_FIELD_BOOL, .number = (v)})
+/* A field of a line is three arguments of log_line: what kind of value, its key, its value. */
+enum log_field { LOG_FIELD_NONE, LOG_FIELD_TEXT, LOG_FIELD_CSTR, LOG_FIELD_INT, LOG_FIELD_BOOL };
+static inline const char *log_cstr(const char *s)
+{
+    return s;
+}
+static inline struct slice log_text(struct slice s)
+{
+    return s;
+}
+#define LF(k, v) LOG_FIELD_TEXT, log_cstr(k), log_text(v)
+#define LF_CSTR(k, v) LOG_FIELD_CSTR, log_cstr(k), log_cstr(v)
+#define LF_INT(k, v) LOG_FIELD_INT, log_cstr(k), (int64_t)(v)
+#define LF_BOOL(k, v) LOG_FIELD_BOOL, log_cstr(k), (int)(bool)(v)
 
 struct log {
     enum log_level level;
@@ -333,14 +341,8 @@ extern struct log log_global; /* the one log of the process; level LOG_INFO, log
 
 /* ts=… level=… room=… msg="…" key=value …; values are quoted when they need it, control bytes and invalid UTF-8 are escaped, a line is
  * cut at 4 KiB. */
-void log_line(enum log_level level, const char *room, const char *msg, const struct log_field *fields, size_t count);
-#define log_at(at_level, msg, ...)                                                                                                         \
-    do {                                                                                                                                   \
-        if ((at_level) >= log_global.level) {                                                                                              \
-            const struct log_field log_fields_[] = {__VA_ARGS__ __VA_OPT__(, ){.key = NULL}};                                              \
-            log_line((at_level), MOBULA_ROOM, (msg), log_fields_, COUNT_OF(log_fields_) - 1);                                              \
-        }                                                                                                                                  \
-    } while (0)
+void log_line(enum log_level level, const char *room, const char *msg, ...); /* LF… for each field, LOG_FIELD_NONE behind them */
+#define log_at(level, msg, ...) log_line(level, MOBULA_ROOM, msg, __VA_ARGS__ __VA_OPT__(, ) LOG_FIELD_NONE)
 #define log_debug(msg, ...) log_at(LOG_DEBUG, msg __VA_OPT__(, ) __VA_ARGS__)
 #define log_info(msg, ...) log_at(LOG_INFO, msg __VA_OPT__(, ) __VA_ARGS__)
 #define log_warn(msg, ...) log_at(LOG_WARN, msg __VA_OPT__(, ) __VA_ARGS__)

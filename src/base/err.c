@@ -15,17 +15,15 @@ static void PRINTF_LIKE(3, 0) put(struct err *e, size_t at, const char *fmt, va_
     memcpy(e->text + end, mark, sizeof mark);
 }
 
-bool err_set_in(struct err *e, const char *room, enum err_code code, const char *fmt, ...)
+void err_put(struct err *e, enum err_code code, const char *fmt, ...)
 {
     if (!e || e->code != ERR_NONE)
-        return false;
+        return;
     e->code = code;
-    e->room = room;
     va_list ap;
     va_start(ap, fmt);
     put(e, 0, fmt, ap);
     va_end(ap);
-    return false;
 }
 
 static void PRINTF_LIKE(3, 4) put_more(struct err *e, size_t at, const char *fmt, ...)

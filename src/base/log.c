@@ -86,22 +86,16 @@ static void put_key(struct line *l, const char *key)
     }
 }
 
-static void put_field(struct line *l, struct log_field f)
+/* text: it is quoted when it needs to be. */
+static void put_field(struct line *l, const char *key, struct slice value, bool text)
 {
-    char number[24];
-    struct slice value = f.text;
-    if (f.type == LOG_FIELD_INT)
-        value = (struct slice){number, (size_t)snprintf(number, sizeof number, "%lld", (long long)f.number)};
-    if (f.type == LOG_FIELD_BOOL)
-        value = f.number ? SLICE("true") : SLICE("false");
-    bool text = f.type == LOG_FIELD_TEXT;
     /* No line ends in a key, in a quote that was just opened, or in half a number. */
-    if (l->len + strlen(f.key) + sizeof ",\"\":\"" + (text ? 0 : value.len) > LINE_BODY)
+    if (l->len + strlen(key) + sizeof ",\"\":\"" + (text ? 0 : value.len) > LINE_BODY)
         l->cut = true;
     if (l->cut)
         return;
     bool quoted = text && (log_global.json || needs_quotes(value));
-    put_key(l, f.key);
+    put_key(l, key);
     put(l, quoted ? SLICE("\"") : SLICE(""));
     put_text(l, value, quoted, log_global.json);
     if (quoted)
@@ -121,20 +115,36 @@ static void emit(struct line *l)
     while (n < 0 && errno == EINTR); /* any other failure has nobody left to be told */
 }
 
-void log_line(enum log_level level, const char *room, const char *msg, const struct log_field *fields, size_t count)
+void log_line(enum log_level level, const char *room, const char *msg, ...)
 {
     static const char *const levels[] = {"debug", "info", "warn", "error"};
-    char when[TIME_TEXT_MAX];
+    char when[TIME_TEXT_MAX], number[24];
+    if (level < log_global.level)
+        return;
     int64_t wall_us = log_global.wall_us ? log_global.wall_us() : clock_now().wall_us;
     struct line l;
     l.len = 0;
     l.cut = false;
-    put_field(&l, LF("ts", time_format_micro(wall_us, when)));
-    put_field(&l, LF_CSTR("level", levels[level]));
-    put_field(&l, LF_CSTR("room", room));
-    put_field(&l, LF_CSTR("msg", msg));
-    for (size_t i = 0; i < count; i++)
-        put_field(&l, fields[i]);
+    put_field(&l, "ts", time_format_micro(wall_us, when), true);
+    put_field(&l, "level", slice_of(levels[level]), true);
+    put_field(&l, "room", slice_of(room), true);
+    put_field(&l, "msg", slice_of(msg), true);
+    va_list ap;
+    va_start(ap, msg);
+    for (int field; (field = va_arg(ap, int)) != LOG_FIELD_NONE;) {
+        const char *key = va_arg(ap, const char *);
+        if (field == LOG_FIELD_TEXT)
+            put_field(&l, key, va_arg(ap, struct slice), true);
+        else if (field == LOG_FIELD_CSTR)
+            put_field(&l, key, slice_of(va_arg(ap, const char *)), true);
+        else if (field == LOG_FIELD_BOOL)
+            put_field(&l, key, va_arg(ap, int) ? SLICE("true") : SLICE("false"), false);
+        else {
+            int n = snprintf(number, sizeof number, "%lld", (long long)va_arg(ap, int64_t));
+            put_field(&l, key, (struct slice){number, (size_t)n}, false);
+        }
+    }
+    va_end(ap);
     if (l.cut)
         put_tail(&l, log_global.json ? SLICE(",\"cut\":true") : SLICE(" cut=true"));
     if (log_global.json)

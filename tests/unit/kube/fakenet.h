@@ -140,7 +140,7 @@ __attribute__((unused)) static void fake_fail(struct fakelink *l, enum err_code 
 {
     if (!l->link)
         return;
-    err_set_in(&l->link->error, "net", code, "%s", text);
+    err_set(&l->link->error, code, "%s", text);
     l->link->state = LINK_FAILED;
     net_wake(l->link);
     fake_run(l->fake, 0);
