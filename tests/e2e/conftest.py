@@ -36,6 +36,24 @@ def space(api, request):
 
 
 @pytest.fixture
+def nodes(api):
+    """Makes fake nodes beside those of the rig: nodes("n", {"zone": "a"}, [{"key": …}]). Gone afterwards."""
+    made = []
+
+    def make(name, labels=None, taints=(), pods=32):
+        room = {"cpu": "256", "memory": "1Ti", "pods": str(pods), "nvidia.com/gpu": "8"}
+        api.call("POST", "/api/v1/nodes", {
+            "apiVersion": "v1", "kind": "Node", "spec": {"taints": list(taints)}, "status": {"allocatable": room, "capacity": room},
+            "metadata": {"name": name, "annotations": {"kwok.x-k8s.io/node": "fake"}, "labels": {"kubernetes.io/hostname": name,
+                         **(labels or {})}}})
+        made.append(name)
+
+    yield make
+    for name in made:
+        api.call("DELETE", f"/api/v1/nodes/{name}")
+
+
+@pytest.fixture
 def operators(space, tmp_path):
     """Makes operators for the test's namespace: operators("--leader-elect"). All are stopped at the end, and none may have crashed."""
     made = []

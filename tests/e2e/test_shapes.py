@@ -25,7 +25,7 @@ DOCUMENT = """# A small CPU-only shape.
 
 def put(space, text, name="instance-types"):
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": space.name},
-            "data": {"version": "v1", "instance_types.yaml": text}}
+            "data": {"version": "v1", f"{name.replace('-', '_')}.yaml": text}}
     try:
         return space.api.call("POST", space.path("configmaps"), body)
     except Refused as e:
@@ -50,12 +50,15 @@ def requests(space, cluster, node="worker"):
             if p["metadata"]["labels"]["ray.io/node-type"] == node}
 
 
+def allow_maps(space):
+    """The rights of `install --shapes`."""
+    printed = manifests("--no-crds", "--kinds=all", "--shapes", "--namespace", space.name).split("\n---\n")
+    kubectl("apply", "-f", "-", stdin="\n---\n".join(d for d in printed if "mobula-shapes" in d))
+
+
 @pytest.fixture
 def shaped(space, operators):
-    """An operator with the rights of `install --shapes`."""
-    printed = manifests("--no-crds", "--kinds=all", "--shapes", "--namespace", space.name).split("\n---\n")
-    documents = [d for d in printed if "mobula-shapes" in d]
-    kubectl("apply", "-f", "-", stdin="\n---\n".join(documents))
+    allow_maps(space)
     return operators(SHAPES)
 
 
@@ -138,8 +141,7 @@ def markets(space):
 
 
 def test_a_group_that_prefers_spot_falls_back_and_returns(space, operators):
-    printed = manifests("--no-crds", "--kinds=all", "--shapes", "--namespace", space.name).split("\n---\n")
-    kubectl("apply", "-f", "-", stdin="\n---\n".join(d for d in printed if "mobula-shapes" in d))
+    allow_maps(space)
     operators(SHAPES, "--spot-fallback=4s", "--spot-retry=8s")
     put(space, "small: {resources: {CPU: 1, memory: 1Gi}}\n")
     keep_spot_out(space, True)
