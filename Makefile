@@ -402,6 +402,11 @@ run: ## set up, build, and show the operator at work on loopback (KUBECONFIG: on
 	+@$(MAKE) mobula apiserver
 	@tests/run/demo.sh
 
+run-fleet: ## the same of a control plane: a hub, an operator that calls it, two model clusters, and a job; ONCE=1 ends with its success
+	@tests/tools/setup build
+	+@$(MAKE) mobula apiserver
+	@tests/run/fleet.sh
+
 TEST_STAGES := unit unit-static sim replay cases mutants-quick valgrind lint check-binary check-image reproducible
 test: ## set up, build, and everything that needs only Debian packages; the last line says N passed, N failed
 	@tests/tools/setup build test
@@ -454,8 +459,8 @@ bench-hub: ## one control plane with 200 operators and 10,000 workloads: make be
 .PHONY: bench bench-autoscaler bench-jobs bench-heads bench-hub
 
 SUITE ?= bookworm
-FRESH ?= 'make run ONCE=1' 'make test'
-fresh: ## make run and make test on a fresh Debian in a chroot, as its only commands: make fresh [SUITE=trixie]
+FRESH ?= 'make run ONCE=1' 'make run-fleet ONCE=1' 'make test'
+fresh: ## make run, make run-fleet and make test on a fresh Debian in a chroot, as its only commands: make fresh [SUITE=trixie]
 	@SUITE=$(SUITE) tests/tools/fresh.sh . $(FRESH)
 
 setup: ## install the Debian packages that building and testing need
@@ -475,4 +480,4 @@ help: ## this list
 clean: ## forget what was built (fetched tarballs and musl stay in the user's cache)
 	rm -rf build compile_commands.json
 
-.PHONY: all run test conform e2e e2e-ray fault fault-quick bench-quick fresh setup vendor vendor-archive help clean FORCE
+.PHONY: all run run-fleet test conform e2e e2e-ray fault fault-quick bench-quick fresh setup vendor vendor-archive help clean FORCE

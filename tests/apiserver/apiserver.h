@@ -188,5 +188,7 @@ struct apiserver_backend {
     void *owner;
 };
 void apiserver_put_behind(struct apiserver *s, struct apiserver_backend backend); /* behind all services; else nobody is */
+/* Puts a model of Ray's dashboard there, each job of which takes so long (dash.c). */
+void apiserver_run_jobs(struct apiserver *s, int64_t run_ms);
 
 #endif

@@ -2,6 +2,8 @@
  * error on one side does not matter when the other side decides. */
 #include "cel.h"
 
+#include <regex.h>
+
 enum { CEL_VARIABLES = 8 };
 
 struct cel {
@@ -199,7 +201,7 @@ static struct tally each(struct cel *c, const struct node *list, struct slice na
     for (bool first = true; first || item; first = false) { /* the body is read once at least: to know where it ends */
         c->rest = body;
         c->vars[c->var_count].name = name;
-        c->vars[c->var_count++].value = item ? item : &nothing;
+        c->vars[c->var_count++].value = !item ? &nothing : dom_is(list, JSON_OBJECT) ? dom_new_str(c->a, item->key) : item;
         const struct node *answer = expression(c);
         c->var_count--;
         *after = c->rest;
@@ -229,9 +231,33 @@ static const struct node *apply_macro(struct cel *c, const struct node *list, en
     return boolean(c, macro == ALL ? !t.no : macro == EXISTS ? t.yes > 0 : t.yes == 1);
 }
 
-static const struct node *selected(struct cel *c)
+/* The server's expressions are RE2; those of our rules mean the same to POSIX. */
+static const struct node *matches(struct cel *c, const struct node *text)
+{
+    const struct node *pattern = expression(c);
+    regex_t re;
+    if (!accept(c, ")") || !dom_is(pattern, JSON_STRING))
+        return unknown(c);
+    if (!dom_is(text, JSON_STRING))
+        return text ? fail(c, SLICE("no such overload")) : NULL;
+    if (regcomp(&re, arena_printf(c->a, "%.*s", SLICE_ARG(pattern->text)).ptr, REG_EXTENDED | REG_NOSUB))
+        return unknown(c);
+    bool found = regexec(&re, arena_printf(c->a, "%.*s", SLICE_ARG(text->text)).ptr, 0, NULL, 0) == 0;
+    regfree(&re);
+    return boolean(c, found);
+}
+
+static const struct node *called(struct cel *c, const struct node *value, struct slice name)
 {
     static const char *const macros[] = {[ALL] = "all", [EXISTS] = "exists", [EXISTS_ONE] = "exists_one"};
+    for (size_t i = 0; i < COUNT_OF(macros); i++)
+        if (slice_eq(name, slice_of(macros[i])))
+            return apply_macro(c, value, (enum macro)i);
+    return slice_eq(name, SLICE("matches")) ? matches(c, value) : unknown(c);
+}
+
+static const struct node *selected(struct cel *c)
+{
     const struct node *value = primary(c);
     for (;;) {
         if (accept(c, "[")) {
@@ -241,13 +267,7 @@ static const struct node *selected(struct cel *c)
             value = key ? member(c, value, key->text) : NULL;
         } else if (accept(c, ".")) {
             struct slice name = word(c);
-            bool call = accept(c, "(");
-            size_t i = 0;
-            while (call && i < COUNT_OF(macros) && !slice_eq(name, slice_of(macros[i])))
-                i++;
-            if (call && i == COUNT_OF(macros))
-                return unknown(c);
-            value = call ? apply_macro(c, value, (enum macro)i) : member(c, value, name);
+            value = accept(c, "(") ? called(c, value, name) : member(c, value, name);
         } else {
             return value;
         }
@@ -275,16 +295,29 @@ static bool holds(const struct node *container, const struct node *what)
     return false;
 }
 
+static const struct node *sum(struct cel *c)
+{
+    const struct node *left = unary(c);
+    while (accept(c, "+")) {
+        const struct node *right = unary(c);
+        int64_t x, y;
+        if (left && right && (!slice_int(left->text, &x) || !slice_int(right->text, &y)))
+            return unknown(c);
+        left = left && right ? dom_new_int(c->a, x + y) : NULL;
+    }
+    return left;
+}
+
 static const struct node *relation(struct cel *c)
 {
     static const char *const operators[] = {"==", "!=", "<=", ">=", "<", ">", "in"};
-    const struct node *left = unary(c);
+    const struct node *left = sum(c);
     size_t op = 0;
     while (op < COUNT_OF(operators) && !accept(c, operators[op]))
         op++;
     if (op == COUNT_OF(operators))
         return left;
-    const struct node *right = unary(c);
+    const struct node *right = sum(c);
     if (!left || !right)
         return NULL;
     if (op == 6)
@@ -318,9 +351,22 @@ static const struct node *conjunction(struct cel *c)
     return both_sides(c, "&&", relation, false);
 }
 
+/* An error of the side that is not taken does not matter. */
 static const struct node *expression(struct cel *c)
 {
-    return both_sides(c, "||", conjunction, true);
+    const struct node *decides = both_sides(c, "||", conjunction, true);
+    if (!accept(c, "?"))
+        return decides;
+    struct slice before = c->error;
+    const struct node *yes = expression(c);
+    if (!accept(c, ":"))
+        return unknown(c);
+    struct slice between = c->error;
+    c->error = before;
+    const struct node *no = expression(c);
+    if (is_true(decides))
+        c->error = between;
+    return !decides ? NULL : is_true(decides) ? yes : no;
 }
 
 bool cel_wants_old(struct slice rule)

@@ -1,5 +1,5 @@
-/* CEL, as far as the rules of our CustomResourceDefinitions go: && || ! == != < <= > >= in, members, indexes, lists, texts, whole numbers,
- * has(), size(), and the macros all, exists and exists_one. */
+/* CEL, as far as the rules of our CustomResourceDefinitions go: ? : && || ! == != < <= > >= in +, members, indexes, lists, texts, whole
+ * numbers, has(), size(), matches(), and the macros all, exists and exists_one over lists and over the keys of maps. */
 #ifndef APISERVER_CEL_H
 #define APISERVER_CEL_H
 

@@ -48,13 +48,15 @@ static void compact(int sig)
 }
 
 static const char usage[] = "usage: apiserver [--listen PORT] [--seed N] [--ready-after MS] [--collect-after MS] [--pod-events]\n"
-                            "                 [--no-nodes] [--no-past] [--pod-net A.B]\n"
+                            "                 [--no-nodes] [--no-past] [--pod-net A.B] [--jobs-take MS]\n"
                             "  A model Kubernetes API server on 127.0.0.1. Port 0 (the default) picks a free one;\n"
-                            "  the first line on standard output is its URL. SIGUSR1: what is past is compacted away.\n";
+                            "  the first line on standard output is its URL. SIGUSR1: what is past is compacted away.\n"
+                            "  --jobs-take: services have Ray's dashboard behind them, and each job takes so long.\n";
 
 struct options {
     uint16_t port;
-    bool no_past; /* what is there at the start has no history */
+    bool no_past;    /* what is there at the start has no history */
+    int64_t jobs_ms; /* 0: no dashboards */
     struct apiserver_config config;
 };
 
@@ -82,6 +84,8 @@ static bool read_options(int argc, char **argv, struct options *o)
             o->config.seed = (uint64_t)n;
         else if (strcmp(argv[i], "--ready-after") == 0 && (ok = number(argv[++i], 3600 * 1000, &n)))
             o->config.start_ms = n;
+        else if (strcmp(argv[i], "--jobs-take") == 0 && (ok = number(argv[++i], 3600 * 1000, &n)))
+            o->jobs_ms = n;
         else if (strcmp(argv[i], "--collect-after") == 0 && (ok = number(argv[++i], 3600 * 1000, &n)))
             o->config.collect_ms = n;
         else
@@ -198,6 +202,8 @@ int main(int argc, char **argv)
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGUSR1, &(struct sigaction){.sa_handler = compact}, NULL);
     h.server = apiserver_new(&o.config, clock_now());
+    if (o.jobs_ms)
+        apiserver_run_jobs(h.server, o.jobs_ms);
     if (o.no_past)
         apiserver_compact(h.server, SLICE(""));
     printf("http://127.0.0.1:%u\n", o.port);
