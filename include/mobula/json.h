@@ -106,6 +106,14 @@ void jout_kbool(struct jout *w, const char *key, bool b);
 void jout_kraw(struct jout *w, const char *key, struct slice json); /* SLICE_NONE writes nothing at all */
 void jout_kobject(struct jout *w, const char *key);
 void jout_karray(struct jout *w, const char *key);
+/* Much at once, as JSON whose keys are bare and whose quotes are single; printf's conversions stand for values:
+ *     jout_form(w, "{apiVersion:'v1',kind:'Pod',metadata:{name:'%.*s',labels:%.*s},ready:%hhd", SLICE_ARG(name), SLICE_ARG(labels), ready)
+ *   '…'      a string, of text and conversions (%.*s %s %d %u %lld %zu)
+ *   else     JSON: true, 7, %.*s or %s (JSON already; NULL leaves out the key too), a number's conversion, %hhd (a bool)
+ *   key?:    left out when its string is empty
+ *   %s:      a key may be a conversion
+ * It goes on where the calls before it stopped, and what it leaves open, even a key, the next ones go on with. No white space. */
+void jout_form(struct jout *w, const char *form, ...) PRINTF_LIKE(2, 3);
 /* One JSON string with its quotes, for places outside a document. */
 bool json_quote(struct slice s, struct buf *to);
 

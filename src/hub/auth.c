@@ -155,11 +155,10 @@ static struct slice subject_of(struct jval user, struct arena *a)
     struct jout w;
     buf_init(&b, 64 * KIB);
     jout_init(&w, &b);
+    static const char *const members[][2] = {{"user", "username"}, {"uid", "uid"}, {"groups", "groups"}, {"extra", "extra"}};
     jout_object(&w);
-    jout_kraw(&w, "user", json_raw(json_get(user, "username")));
-    jout_kraw(&w, "uid", json_raw(json_get(user, "uid")));
-    jout_kraw(&w, "groups", json_raw(json_get(user, "groups")));
-    jout_kraw(&w, "extra", json_raw(json_get(user, "extra")));
+    for (size_t i = 0; i < COUNT_OF(members); i++)
+        jout_kraw(&w, members[i][0], json_raw(json_get(user, members[i][1])));
     jout_end(&w);
     struct slice out = arena_dup(a, b.full ? SLICE("{}") : buf_slice(&b));
     buf_free(&b);
@@ -200,13 +199,7 @@ void auth_who(struct call *c, call_step *then)
     }
     buf_clear(&h->body);
     jout_init(&w, &h->body);
-    jout_object(&w);
-    jout_kstr(&w, "apiVersion", SLICE("authentication.k8s.io/v1"));
-    jout_kstr(&w, "kind", SLICE("TokenReview"));
-    jout_kobject(&w, "spec");
-    jout_kstr(&w, "token", token);
-    jout_end(&w);
-    jout_end(&w);
+    jout_form(&w, "{apiVersion:'authentication.k8s.io/v1',kind:'TokenReview',spec:{token:'%.*s'}}", SLICE_ARG(token));
     ask_review(c, SLICE("/apis/authentication.k8s.io/v1/tokenreviews"), on_token);
 }
 
@@ -252,14 +245,8 @@ void auth_may(struct call *c, call_step *then)
     }
     buf_clear(&h->body);
     jout_init(&w, &h->body);
-    jout_object(&w);
-    jout_kstr(&w, "namespace", c->project);
-    jout_kstr(&w, "verb", slice_of(c->verb));
-    jout_kstr(&w, "group", hub_clouds.group);
-    jout_kstr(&w, "version", hub_clouds.version);
-    jout_kstr(&w, "resource", c->resource);
-    jout_kstr(&w, "name", c->name);
-    jout_end(&w);
+    jout_form(&w, "{namespace:'%.*s',verb:'%s',group:'%.*s',version:'%.*s',resource:'%.*s',name:'%.*s'}", SLICE_ARG(c->project), c->verb,
+              SLICE_ARG(hub_clouds.group), SLICE_ARG(hub_clouds.version), SLICE_ARG(c->resource), SLICE_ARG(c->name));
     struct slice attributes = arena_dup(&c->arena, buf_slice(&h->body));
     buf_clear(&h->body);
     /* the subject's members, and one more */

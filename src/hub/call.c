@@ -129,14 +129,7 @@ static void write_error(struct buf *b, const char *code, struct slice message, c
 {
     struct jout w;
     jout_init(&w, b);
-    jout_object(&w);
-    jout_kobject(&w, "error");
-    jout_kstr(&w, "code", slice_of(code));
-    jout_kstr(&w, "message", message);
-    if (*remedy)
-        jout_kstr(&w, "remedy", slice_of(remedy));
-    jout_end(&w);
-    jout_end(&w);
+    jout_form(&w, "{error:{code:'%s',message:'%.*s',remedy?:'%s'}}", code, SLICE_ARG(message), remedy);
 }
 
 void call_refuse(struct call *c, const struct refusal *r, const char *fmt, ...)

@@ -56,17 +56,14 @@ bool page_due(const struct call *c)
 
 static void write_workload(struct call *c, const struct entry *e, struct jout *w)
 {
-    jout_object(w);
-    jout_kstr(w, "uid", e->uid);
+    struct slice spec;
     if (e->w && !e->w->deleting) {
-        jout_kstr(w, "project", e->w->ns);
-        jout_kstr(w, "name", e->w->name);
-        jout_kint(w, "generation", e->w->generation);
-        jout_kraw(w, "spec", workload_spec(c->hub, e->w, &c->arena));
+        spec = workload_spec(c->hub, e->w, &c->arena);
+        jout_form(w, "{uid:'%.*s',project:'%.*s',name:'%.*s',generation:%lld,spec:%.*s}", SLICE_ARG(e->uid), SLICE_ARG(e->w->ns),
+                  SLICE_ARG(e->w->name), (long long)e->w->generation, SLICE_ARG(spec));
     } else {
-        jout_kbool(w, "delete", true);
+        jout_form(w, "{uid:'%.*s',delete:true}", SLICE_ARG(e->uid));
     }
-    jout_end(w);
 }
 
 void page_write(struct call *c, struct jout *w)
@@ -86,7 +83,5 @@ void page_write(struct call *c, struct jout *w)
     struct slice revision = kube_version_format(at, text);
     if (c->full && more)
         revision = arena_printf(&c->arena, "%.*s.%.*s", SLICE_ARG(revision), SLICE_ARG(list[i - 1].uid));
-    jout_kstr(w, "revision", revision);
-    jout_kbool(w, "full", c->full);
-    jout_kbool(w, "more", more);
+    jout_form(w, "revision:'%.*s',full:%hhd,more:%hhd", SLICE_ARG(revision), c->full, more);
 }

@@ -36,16 +36,9 @@ void question_drop(struct question *q)
 
 static void write_question(const struct question *q, struct jout *w)
 {
-    jout_object(w);
-    jout_kstr(w, "id", slice_of(q->id));
-    jout_kstr(w, "kind", slice_of(q->kind));
-    if (!slice_empty(q->token))
-        jout_kstr(w, "token", q->token);
-    if (!slice_empty(q->uid)) {
-        jout_kstr(w, "uid", q->uid);
-        jout_kint(w, "lines", q->lines);
-        jout_kstr(w, "since", SLICE(""));
-    }
+    jout_form(w, "{id:'%s',kind:'%s',token?:'%.*s'", q->id, q->kind, SLICE_ARG(q->token));
+    if (!slice_empty(q->uid))
+        jout_form(w, "uid:'%.*s',lines:%lld,since:''", SLICE_ARG(q->uid), (long long)q->lines);
     jout_end(w);
 }
 

@@ -143,10 +143,7 @@ void unresolved_write(struct hub *h, const struct workload *w)
     struct jout j;
     buf_clear(&h->body);
     jout_init(&j, &h->body);
-    jout_object(&j);
-    jout_kobject(&j, "status");
-    jout_kstr(&j, "state", SLICE("PENDING"));
-    jout_kstr(&j, "reason", w->unresolved && !config_find(h, w->ns, w->config) ? SLICE(HUB_UNRESOLVED) : SLICE(""));
+    jout_form(&j, "{status:{state:'PENDING',reason:'%s'", w->unresolved && !config_find(h, w->ns, w->config) ? HUB_UNRESOLVED : "");
     jout_kstr(&j, "message",
               arena_printf(&h->event,
                            config_find(h, w->ns, w->config) ? "compute config %.*s is there since %.*s"

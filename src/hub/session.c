@@ -45,12 +45,10 @@ static struct slice components(struct jval health, bool *healthy, struct arena *
     for (struct jiter it = json_iter(json_get(health, "components")); json_next(&it, &k, &one);) {
         const char *word = status_word(json_get(one, "state"));
         *healthy &= strcmp(word, "FAILED") != 0;
-        jout_object(&w);
-        jout_kstr(&w, "name", json_get_str(one, "name", a));
-        jout_kstr(&w, "status", slice_of(word));
-        jout_kstr(&w, "reason", json_get_str(one, "reason", a));
-        jout_kstr(&w, "details", json_get_str(one, "message", a));
-        jout_end(&w);
+        struct slice name = json_get_str(one, "name", a), reason = json_get_str(one, "reason", a),
+                     details = json_get_str(one, "message", a);
+        jout_form(&w, "{name:'%.*s',status:'%s',reason:'%.*s',details:'%.*s'}", SLICE_ARG(name), word, SLICE_ARG(reason),
+                  SLICE_ARG(details));
     }
     jout_end(&w);
     struct slice out = arena_dup(a, buf_slice(&b));
@@ -69,11 +67,8 @@ static bool write_list(struct jout *w, struct jval list, const char *name, const
     *wanted = json_type(items) != JSON_ARRAY;
     if (*wanted)
         return false;
-    jout_kobject(w, name);
-    jout_kstr(w, "hash", hash);
-    jout_kint(w, "count", (int64_t)json_len(items));
-    jout_kraw(w, "items", json_raw(items));
-    jout_end(w);
+    struct slice all = json_raw(items);
+    jout_form(w, "%s:{hash:'%.*s',count:%zu,items:%.*s}", name, SLICE_ARG(hash), json_len(items), SLICE_ARG(all));
     return true;
 }
 
@@ -92,9 +87,9 @@ static bool write_report(struct call *c, struct jout *w)
     bool healthy, news = false;
     struct slice list = components(health, &healthy, &c->arena);
     if (json_there(health) && hash_of(list, &c->arena) != cloud->health) {
-        jout_kstr(w, "health", healthy ? SLICE("HEALTHY") : SLICE("UNHEALTHY"));
-        jout_kraw(w, "components", list);
-        jout_kraw(w, "checkedTime", json_raw(json_get(health, "checkedAt")));
+        struct slice checked = json_raw(json_get(health, "checkedAt"));
+        jout_form(w, "health:'%s',components:%.*s,checkedTime:%.*s", healthy ? "HEALTHY" : "UNHEALTHY", SLICE_ARG(list),
+                  SLICE_ARG(checked));
         news = true;
     }
     news |= write_list(w, json_get(body, "instanceTypes"), "instanceTypes", cloud->types, &c->want_types, &c->arena);
@@ -108,18 +103,15 @@ static void write_session(struct call *c, struct jout *w)
 {
     const struct session *s = &c->cloud->session;
     const struct hub *h = c->hub;
-    char time[TIME_TEXT_MAX];
+    char times[3][TIME_TEXT_MAX];
     bool same = is_ours(c) && s->since_us;
-    jout_kobject(w, "session");
-    jout_kstr(w, "instance", c->instance);
-    jout_kstr(w, "lease", c->lease);
-    jout_kstr(w, "replica", h->o.replica);
-    jout_kstr(w, "since", time_format(same ? s->since_us : h->now.wall_us, time));
-    jout_kstr(w, "expiryTime", time_format(h->now.wall_us + HUB_SESSION_MS * INT64_C(1000), time));
-    jout_end(w);
-    jout_kstr(w, "lastContactTime", time_format(h->now.wall_us, time));
-    jout_kstr(w, "operatorVersion", c->version);
-    jout_kstr(w, "deploymentId", slice_of(c->cloud->id));
+    struct slice since = time_format(same ? s->since_us : h->now.wall_us, times[0]), now = time_format(h->now.wall_us, times[1]),
+                 expiry = time_format(h->now.wall_us + HUB_SESSION_MS * INT64_C(1000), times[2]);
+    jout_form(w,
+              "session:{instance:'%.*s',lease:'%.*s',replica:'%.*s',since:'%.*s',expiryTime:'%.*s'},"
+              "lastContactTime:'%.*s',operatorVersion:'%.*s',deploymentId:'%s'",
+              SLICE_ARG(c->instance), SLICE_ARG(c->lease), SLICE_ARG(h->o.replica), SLICE_ARG(since), SLICE_ARG(expiry), SLICE_ARG(now),
+              SLICE_ARG(c->version), c->cloud->id);
 }
 
 /* The whole patch, in h->body. False: there is nothing to write. */
@@ -132,11 +124,8 @@ static bool write_patch(struct call *c)
     bool renew = !is_ours(c) || cloud->session.expiry_us - h->now.wall_us < HUB_RENEW_MS * INT64_C(1000);
     buf_clear(&h->body);
     jout_init(&w, &h->body);
-    jout_object(&w);
-    jout_kobject(&w, "metadata");
-    jout_kstr(&w, "resourceVersion", kube_version_format(cloud->version, version));
-    jout_end(&w);
-    jout_kobject(&w, "status");
+    struct slice text = kube_version_format(cloud->version, version);
+    jout_form(&w, "{metadata:{resourceVersion:'%.*s'},status:{", SLICE_ARG(text));
     bool news = write_report(c, &w);
     if (renew || news)
         write_session(c, &w);

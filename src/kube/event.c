@@ -169,14 +169,8 @@ static void send(struct kube_events *q, struct series *s, const char *method, st
 
 static void put_object(struct jout *w, const struct kube_object_ref *about)
 {
-    jout_kobject(w, "regarding");
-    jout_kstr(w, "apiVersion", about->api_version);
-    jout_kstr(w, "kind", about->kind);
-    if (!slice_empty(about->ns))
-        jout_kstr(w, "namespace", about->ns);
-    jout_kstr(w, "name", about->name);
-    jout_kstr(w, "uid", about->uid);
-    jout_end(w);
+    jout_form(w, "regarding:{apiVersion:'%.*s',kind:'%.*s',namespace?:'%.*s',name:'%.*s',uid:'%.*s'}", SLICE_ARG(about->api_version),
+              SLICE_ARG(about->kind), SLICE_ARG(about->ns), SLICE_ARG(about->name), SLICE_ARG(about->uid));
 }
 
 static void send_first(struct kube_events *q, struct series *s, const struct kube_event *ev, struct now now)
@@ -187,22 +181,16 @@ static void send_first(struct kube_events *q, struct series *s, const struct kub
     struct jout w;
     buf_init(&body, 16 * KIB);
     jout_init(&w, &body);
-    jout_object(&w);
-    jout_kstr(&w, "apiVersion", SLICE("events.k8s.io/v1"));
-    jout_kstr(&w, "kind", SLICE("Event"));
-    jout_kobject(&w, "metadata");
-    jout_kstr(&w, "name", s->name);
-    jout_kstr(&w, "namespace", s->ns);
-    jout_end(&w);
-    jout_kstr(&w, "eventTime", time_format_micro(now.wall_us, time));
-    jout_kstr(&w, "reportingController", q->controller);
-    jout_kstr(&w, "reportingInstance", arena_cut(&a, q->instance, WORD_MAX));
-    jout_kstr(&w, "action", arena_cut(&a, slice_empty(ev->action) ? ev->reason : ev->action, WORD_MAX));
-    jout_kstr(&w, "reason", arena_cut(&a, ev->reason, WORD_MAX));
+    struct slice when = time_format_micro(now.wall_us, time), instance = arena_cut(&a, q->instance, WORD_MAX),
+                 action = arena_cut(&a, slice_empty(ev->action) ? ev->reason : ev->action, WORD_MAX),
+                 reason = arena_cut(&a, ev->reason, WORD_MAX), note = arena_cut(&a, ev->note, LIMIT_KUBE_EVENT_NOTE);
+    jout_form(&w,
+              "{apiVersion:'events.k8s.io/v1',kind:'Event',metadata:{name:'%.*s',namespace:'%.*s'},eventTime:'%.*s',"
+              "reportingController:'%.*s',reportingInstance:'%.*s',action:'%.*s',reason:'%.*s'",
+              SLICE_ARG(s->name), SLICE_ARG(s->ns), SLICE_ARG(when), SLICE_ARG(q->controller), SLICE_ARG(instance), SLICE_ARG(action),
+              SLICE_ARG(reason));
     put_object(&w, &ev->about);
-    jout_kstr(&w, "note", arena_cut(&a, ev->note, LIMIT_KUBE_EVENT_NOTE));
-    jout_kstr(&w, "type", ev->warning ? SLICE("Warning") : SLICE("Normal"));
-    jout_end(&w);
+    jout_form(&w, "note:'%.*s',type:'%s'}", SLICE_ARG(note), ev->warning ? "Warning" : "Normal");
     send(q, s, "POST", SLICE(KUBE_TYPE_JSON), &body, now);
     buf_free(&body);
     arena_free(&a);
@@ -215,12 +203,8 @@ static void send_count(struct kube_events *q, struct series *s, struct now now)
     struct jout w;
     buf_init(&body, KIB);
     jout_init(&w, &body);
-    jout_object(&w);
-    jout_kobject(&w, "series");
-    jout_kint(&w, "count", s->count);
-    jout_kstr(&w, "lastObservedTime", time_format_micro(s->last_us, time));
-    jout_end(&w);
-    jout_end(&w);
+    struct slice last = time_format_micro(s->last_us, time);
+    jout_form(&w, "{series:{count:%lld,lastObservedTime:'%.*s'}}", (long long)s->count, SLICE_ARG(last));
     s->told = s->count;
     send(q, s, "PATCH", SLICE(KUBE_TYPE_MERGE_PATCH), &body, now);
     buf_free(&body);

@@ -103,14 +103,10 @@ static void put_spec(const struct kube_lease *l, struct jout *w, struct slice ho
 {
     char text[TIME_TEXT_MAX];
     struct slice time = time_format_micro(now.wall_us, text);
-    jout_kobject(w, "spec");
-    jout_kstr(w, "holderIdentity", holder);
-    jout_kint(w, "leaseDurationSeconds", slice_empty(holder) ? RELEASED_S : (l->lease_ms + 999) / 1000);
-    jout_kstr(w, "renewTime", time);
-    if (!keep)
-        jout_kstr(w, "acquireTime", time);
-    jout_kint(w, "leaseTransitions", keep || l->record.len == 0 || slice_empty(holder) ? l->transitions : l->transitions + 1);
-    jout_end(w);
+    struct slice acquired = keep ? SLICE_NONE : time;
+    jout_form(w, "spec:{holderIdentity:'%.*s',leaseDurationSeconds:%lld,renewTime:'%.*s',acquireTime?:'%.*s',leaseTransitions:%lld}",
+              SLICE_ARG(holder), (long long)(slice_empty(holder) ? RELEASED_S : (l->lease_ms + 999) / 1000), SLICE_ARG(time),
+              SLICE_ARG(acquired), (long long)(keep || l->record.len == 0 || slice_empty(holder) ? l->transitions : l->transitions + 1));
 }
 
 /* The Lease as it was seen with our spec in it: what others have put there (labels, owners) stays. */
@@ -122,14 +118,9 @@ static bool write_body(const struct kube_lease *l, struct slice holder, struct a
     buf_init(&b, 4 * KIB);
     jout_init(&w, &b);
     jout_object(&w);
-    if (l->record.len == 0) {
-        jout_kstr(&w, "apiVersion", SLICE("coordination.k8s.io/v1"));
-        jout_kstr(&w, "kind", SLICE("Lease"));
-        jout_kobject(&w, "metadata");
-        jout_kstr(&w, "name", l->name);
-        jout_kstr(&w, "namespace", l->ns);
-        jout_end(&w);
-    }
+    if (l->record.len == 0)
+        jout_form(&w, "apiVersion:'coordination.k8s.io/v1',kind:'Lease',metadata:{name:'%.*s',namespace:'%.*s'}", SLICE_ARG(l->name),
+                  SLICE_ARG(l->ns));
     put_spec(l, &w, holder, keep, now);
     jout_end(&w);
     *out = arena_dup(a, buf_slice(&b));

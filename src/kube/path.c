@@ -39,18 +39,9 @@ bool kube_delete_options(struct buf *b, struct slice uid, uint64_t version, stru
 {
     struct jout w;
     jout_init(&w, b);
-    jout_object(&w);
-    jout_kstr(&w, "apiVersion", SLICE("v1"));
-    jout_kstr(&w, "kind", SLICE("DeleteOptions"));
-    jout_kobject(&w, "preconditions");
-    jout_kstr(&w, "uid", uid);
-    if (version) {
-        char text[KUBE_VERSION_TEXT];
-        jout_kstr(&w, "resourceVersion", kube_version_format(version, text));
-    }
-    jout_end(&w);
-    if (!slice_empty(propagation))
-        jout_kstr(&w, "propagationPolicy", propagation);
-    jout_end(&w);
+    char text[KUBE_VERSION_TEXT];
+    struct slice seen = version ? kube_version_format(version, text) : SLICE_NONE;
+    jout_form(&w, "{apiVersion:'v1',kind:'DeleteOptions',preconditions:{uid:'%.*s',resourceVersion?:'%.*s'},propagationPolicy?:'%.*s'}",
+              SLICE_ARG(uid), SLICE_ARG(seen), SLICE_ARG(propagation));
     return !b->full;
 }

@@ -67,19 +67,10 @@ void write_auth_env(struct jout *w, struct slice secret)
 {
     if (slice_empty(secret))
         return;
-    jout_object(w);
-    jout_kstr(w, "name", SLICE(RAY_AUTH_MODE));
-    jout_kstr(w, "value", SLICE("token"));
-    jout_end(w);
-    jout_object(w);
-    jout_kstr(w, "name", SLICE(RAY_AUTH_TOKEN));
-    jout_kobject(w, "valueFrom");
-    jout_kobject(w, "secretKeyRef");
-    jout_kstr(w, "key", SLICE(RAY_AUTH_KEY));
-    jout_kstr(w, "name", secret);
-    jout_end(w);
-    jout_end(w);
-    jout_end(w);
+    jout_form(w,
+              "{name:'" RAY_AUTH_MODE "',value:'token'},"
+              "{name:'" RAY_AUTH_TOKEN "',valueFrom:{secretKeyRef:{key:'" RAY_AUTH_KEY "',name:'%.*s'}}}",
+              SLICE_ARG(secret));
 }
 
 bool is_auth_variable(struct jval name)
@@ -94,15 +85,9 @@ bool build_auth_secret(const struct ray_cluster *c, struct slice token, struct a
     struct jout w;
     pairs_set(&labels, SLICE(RAY_LABEL_CLUSTER), c->name);
     jout_init(&w, out);
-    jout_object(&w);
-    jout_kstr(&w, "apiVersion", SLICE("v1"));
-    jout_kstr(&w, "kind", SLICE("Secret"));
+    jout_form(&w, "{apiVersion:'v1',kind:'Secret'");
     write_metadata(&w, &owner, c->auth_secret, NO_VALUE, &labels, &none, a);
-    jout_kstr(&w, "type", SLICE("Opaque"));
-    jout_kobject(&w, "stringData");
-    jout_kstr(&w, RAY_AUTH_KEY, token);
-    jout_end(&w);
-    jout_end(&w);
+    jout_form(&w, "type:'Opaque',stringData:{" RAY_AUTH_KEY ":'%.*s'}}", SLICE_ARG(token));
     return !out->full;
 }
 

@@ -49,13 +49,8 @@ bool ray_build_job_cluster(const struct ray_job *job, struct slice name, struct 
     copy_annotations(job, &annotations);
     struct jout w;
     jout_init(&w, out);
-    jout_object(&w);
-    jout_kstr(&w, "apiVersion", ray_api_version(RAY_V1));
-    jout_kstr(&w, "kind", SLICE("RayCluster"));
-    jout_kobject(&w, "metadata");
-    jout_kstr(&w, "name", name);
-    jout_kstr(&w, "namespace", job->ns);
-    jout_key(&w, SLICE("labels"));
+    jout_form(&w, "{apiVersion:'ray.io/v1',kind:'RayCluster',metadata:{name:'%.*s',namespace:'%.*s',labels:", SLICE_ARG(name),
+              SLICE_ARG(job->ns));
     pairs_write(&labels, &w);
     if (annotations.count) {
         jout_key(&w, SLICE("annotations"));
@@ -84,26 +79,15 @@ struct ray_submission ray_job_submission(const struct ray_job *job, struct slice
     };
 }
 
-static void write_given(struct jout *w, const char *key, struct slice json)
-{
-    if (!slice_empty(json))
-        jout_kraw(w, key, json);
-}
-
 bool ray_write_submission(const struct ray_submission *s, struct buf *out)
 {
     struct jout w;
     jout_init(&w, out);
-    jout_object(&w);
-    jout_kstr(&w, "entrypoint", s->entrypoint);
-    jout_kstr(&w, "submission_id", s->id);
-    write_given(&w, "runtime_env", s->runtime_env);
-    write_given(&w, "metadata", s->metadata);
-    write_given(&w, "entrypoint_num_cpus", s->num_cpus);
-    write_given(&w, "entrypoint_num_gpus", s->num_gpus);
-    write_given(&w, "entrypoint_memory", s->memory);
-    write_given(&w, "entrypoint_resources", s->resources);
-    jout_end(&w);
+    jout_form(&w,
+              "{entrypoint:'%.*s',submission_id:'%.*s',runtime_env?:%.*s,metadata?:%.*s,entrypoint_num_cpus?:%.*s,"
+              "entrypoint_num_gpus?:%.*s,entrypoint_memory?:%.*s,entrypoint_resources?:%.*s}",
+              SLICE_ARG(s->entrypoint), SLICE_ARG(s->id), SLICE_ARG(s->runtime_env), SLICE_ARG(s->metadata), SLICE_ARG(s->num_cpus),
+              SLICE_ARG(s->num_gpus), SLICE_ARG(s->memory), SLICE_ARG(s->resources));
     return !out->full;
 }
 

@@ -27,12 +27,8 @@ void write_ports(struct jout *w, const struct pod_build *b)
         return;
     jout_karray(w, "ports");
     splice_elements(w, given);
-    if (metrics) {
-        jout_object(w);
-        jout_kint(w, "containerPort", start_port(b->group, "metrics-export-port", RAY_METRICS_PORT, b->arena));
-        jout_kstr(w, "name", SLICE("metrics"));
-        jout_end(w);
-    }
+    if (metrics)
+        jout_form(w, "{containerPort:%d,name:'metrics'}", start_port(b->group, "metrics-export-port", RAY_METRICS_PORT, b->arena));
     jout_end(w);
 }
 
@@ -118,9 +114,7 @@ static bool write_pod(struct pod_build *b, struct buf *out, struct err *e)
     pod_annotations(b, &annotations);
     struct jout w;
     jout_init(&w, out);
-    jout_object(&w);
-    jout_kstr(&w, "apiVersion", SLICE("v1"));
-    jout_kstr(&w, "kind", SLICE("Pod"));
+    jout_form(&w, "{apiVersion:'v1',kind:'Pod'");
     const struct owner owner = owner_cluster(b->cluster);
     write_metadata(&w, &owner, b->name, json_key(g->template, SLICE("metadata")), &labels, &annotations, b->arena);
     write_spec(&w, b);

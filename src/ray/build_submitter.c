@@ -51,9 +51,8 @@ static void write_submit(struct jout *w, const struct submitter_build *b)
     write_flag(w, b, "entrypoint-num-cpus", s->num_cpus);
     write_flag(w, b, "entrypoint-num-gpus", s->num_gpus);
     write_flag(w, b, "entrypoint-resources", s->resources);
-    jout_str(w, SLICE("--"));
-    jout_str(w, unexpanded(s->entrypoint, b->arena));
-    jout_end(w);
+    struct slice entrypoint = unexpanded(s->entrypoint, b->arena);
+    jout_form(w, "'--','%.*s']", SLICE_ARG(entrypoint));
 }
 
 bool ray_submitter_fits(const struct ray_job *job, struct err *e)
@@ -79,10 +78,7 @@ bool ray_submitter_fits(const struct ray_job *job, struct err *e)
 
 static void write_variable(struct jout *w, const char *name, struct slice value)
 {
-    jout_object(w);
-    jout_kstr(w, "name", slice_of(name));
-    jout_kstr(w, "value", value);
-    jout_end(w);
+    jout_form(w, "{name:'%s',value:'%.*s'}", name, SLICE_ARG(value));
 }
 
 /* A command of the user's reads from these where to submit and under which id. */
@@ -173,8 +169,7 @@ static void write_our_place(struct jout *w, const struct submitter_build *b)
         if (value_given(v))
             jout_kraw(w, heads[i], json_raw(v));
     }
-    jout_kbool(w, "automountServiceAccountToken", false);
-    jout_kbool(w, "enableServiceLinks", false);
+    jout_form(w, "automountServiceAccountToken:false,enableServiceLinks:false");
 }
 
 static void write_spec(struct jout *w, const struct submitter_build *b)
@@ -186,8 +181,7 @@ static void write_spec(struct jout *w, const struct submitter_build *b)
     splice_members(w, b->spec, skip, b->arena);
     if (!value_given(b->template))
         write_our_place(w, b);
-    jout_kstr(w, "restartPolicy", SLICE("Never"));
-    jout_karray(w, "containers");
+    jout_form(w, "restartPolicy:'Never',containers:[");
     write_container(w, b);
     for (struct jiter it = json_iter(json_key(b->spec, SLICE("containers"))); json_next(&it, &k, &v); first = false)
         if (!first)
@@ -234,9 +228,7 @@ bool ray_build_submitter_pod(const struct ray_job *job, const struct ray_submitt
         return false;
     struct jout w;
     jout_init(&w, out);
-    jout_object(&w);
-    jout_kstr(&w, "apiVersion", SLICE("v1"));
-    jout_kstr(&w, "kind", SLICE("Pod"));
+    jout_form(&w, "{apiVersion:'v1',kind:'Pod'");
     write_pod_metadata(&w, &b);
     write_spec(&w, &b);
     jout_end(&w);

@@ -85,12 +85,7 @@ bool writes_command(const struct pod_build *b)
 void write_command(struct jout *w, const struct pod_build *b)
 {
     bool legacy = b->cluster->kind == RAY_LEGACY;
-    jout_karray(w, "command");
-    jout_str(w, SLICE("/bin/bash"));
-    jout_str(w, legacy ? SLICE("-lc") : SLICE("-c"));
-    if (!legacy)
-        jout_str(w, SLICE("--"));
-    jout_end(w);
+    jout_form(w, legacy ? "command:['/bin/bash','-lc']" : "command:['/bin/bash','-c','--']");
     struct slice text = b->command;
     if (!legacy) {
         /* The user's words run first, because `ray start --block` does not come back. */
@@ -102,7 +97,5 @@ void write_command(struct jout *w, const struct pod_build *b)
         text = arena_dup(b->arena, buf_slice(&lines));
         buf_free(&lines);
     }
-    jout_karray(w, "args");
-    jout_str(w, text);
-    jout_end(w);
+    jout_form(w, "args:['%.*s']", SLICE_ARG(text));
 }

@@ -30,14 +30,9 @@ void status_write_condition(struct jout *w, const struct condition *c, struct jv
     struct slice since = json_get_str(before, "lastTransitionTime", a);
     if (slice_empty(since) || !json_str_eq(json_get(before, "status"), status))
         since = stamp;
-    jout_object(w);
-    jout_kstr(w, "type", slice_of(c->type));
-    jout_kstr(w, "status", status);
-    jout_kstr(w, "reason", is_reason(c->reason) ? c->reason : SLICE("Unknown"));
-    jout_kstr(w, "message", c->message);
-    jout_kstr(w, "lastTransitionTime", since);
-    jout_kint(w, "observedGeneration", c->generation);
-    jout_end(w);
+    struct slice reason = is_reason(c->reason) ? c->reason : SLICE("Unknown");
+    jout_form(w, "{type:'%s',status:'%.*s',reason:'%.*s',message:'%.*s',lastTransitionTime:'%.*s',observedGeneration:%lld}", c->type,
+              SLICE_ARG(status), SLICE_ARG(reason), SLICE_ARG(c->message), SLICE_ARG(since), (long long)c->generation);
 }
 
 void status_put(struct jout *w, struct jval prior, const char *key, struct slice value)

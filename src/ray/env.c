@@ -76,18 +76,10 @@ static void legacy_variables(const struct pod_build *b, struct variables *v)
 
 static void write_variable(struct jout *w, const struct variable *v)
 {
-    jout_object(w);
-    jout_kstr(w, "name", slice_of(v->name));
-    if (v->field) {
-        jout_kobject(w, "valueFrom");
-        jout_kobject(w, "fieldRef");
-        jout_kstr(w, "fieldPath", slice_of(v->field));
-        jout_end(w);
-        jout_end(w);
-    } else {
-        jout_kstr(w, "value", v->value);
-    }
-    jout_end(w);
+    if (v->field)
+        jout_form(w, "{name:'%s',valueFrom:{fieldRef:{fieldPath:'%s'}}}", v->name, v->field);
+    else
+        jout_form(w, "{name:'%s',value:'%.*s'}", v->name, SLICE_ARG(v->value));
 }
 
 static bool fixed_name(const struct variables *ours, struct jval name)

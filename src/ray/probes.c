@@ -11,10 +11,7 @@ static bool has_healthz(const struct pod_build *b)
 
 static void write_http(struct jout *w, const struct pod_build *b)
 {
-    jout_kobject(w, "httpGet");
-    jout_kstr(w, "path", SLICE("/api/healthz"));
-    jout_kint(w, "port", start_port(b->group, "dashboard-agent-listen-port", RAY_AGENT_PORT, b->arena));
-    jout_end(w);
+    jout_form(w, "httpGet:{path:'/api/healthz',port:%d}", start_port(b->group, "dashboard-agent-listen-port", RAY_AGENT_PORT, b->arena));
 }
 
 /* wget's patience is 2 s a time, so that both calls end before the kubelet's ends. */
@@ -27,13 +24,7 @@ static void write_exec(struct jout *w, const struct pod_build *b)
         struct slice gcs = arena_printf(b->arena, call, (int)b->cluster->dashboard_port, "gcs_healthz");
         text = arena_printf(b->arena, "%.*s && %.*s", SLICE_ARG(text), SLICE_ARG(gcs));
     }
-    jout_kobject(w, "exec");
-    jout_karray(w, "command");
-    jout_str(w, SLICE("bash"));
-    jout_str(w, SLICE("-c"));
-    jout_str(w, text);
-    jout_end(w);
-    jout_end(w);
+    jout_form(w, "exec:{command:['bash','-c','%.*s']}", SLICE_ARG(text));
 }
 
 static void write_probe(struct jout *w, const struct pod_build *b, const char *name, int delay, int failures)
@@ -45,12 +36,8 @@ static void write_probe(struct jout *w, const struct pod_build *b, const char *n
         write_http(w, b);
     else
         write_exec(w, b);
-    jout_kint(w, "initialDelaySeconds", delay);
-    jout_kint(w, "timeoutSeconds", b->group->head ? 5 : 2);
-    jout_kint(w, "periodSeconds", 5);
-    jout_kint(w, "successThreshold", 1);
-    jout_kint(w, "failureThreshold", failures);
-    jout_end(w);
+    jout_form(w, "initialDelaySeconds:%d,timeoutSeconds:%d,periodSeconds:5,successThreshold:1,failureThreshold:%d}", delay,
+              b->group->head ? 5 : 2, failures);
 }
 
 void write_probes(struct jout *w, const struct pod_build *b)

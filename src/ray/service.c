@@ -43,16 +43,9 @@ void ports_write(const struct service_ports *p, const char *app_protocol, struct
             jout_raw(w, port->raw);
             continue;
         }
-        jout_object(w);
-        jout_kstr(w, "name", port->name);
-        jout_kint(w, "port", port->port);
-        if (value_given(port->target))
-            jout_kraw(w, "targetPort", json_raw(port->target));
-        if (!slice_empty(port->protocol))
-            jout_kstr(w, "protocol", port->protocol);
-        if (app_protocol)
-            jout_kstr(w, "appProtocol", slice_of(app_protocol));
-        jout_end(w);
+        struct slice target = value_given(port->target) ? json_raw(port->target) : SLICE_NONE;
+        jout_form(w, "{name:'%.*s',port:%d,targetPort:%.*s,protocol?:'%.*s',appProtocol?:'%s'}", SLICE_ARG(port->name), (int)port->port,
+                  SLICE_ARG(target), SLICE_ARG(port->protocol), app_protocol);
     }
     jout_end(w);
 }
@@ -62,9 +55,7 @@ static void write_service(const struct ray_cluster *c, struct slice name, struct
 {
     struct jout w;
     jout_init(&w, out);
-    jout_object(&w);
-    jout_kstr(&w, "apiVersion", SLICE("v1"));
-    jout_kstr(&w, "kind", SLICE("Service"));
+    jout_form(&w, "{apiVersion:'v1',kind:'Service'");
     const struct owner owner = owner_cluster(c);
     write_metadata(&w, &owner, name, metadata, labels, annotations, a);
     jout_kraw(&w, "spec", spec);
@@ -161,10 +152,8 @@ bool ray_build_headless_service(const struct ray_cluster *c, struct arena *a, st
     struct jout w;
     buf_init(&spec, 4 * KIB);
     jout_init(&w, &spec);
-    jout_object(&w);
-    jout_kstr(&w, "clusterIP", SLICE("None"));
-    jout_kbool(&w, "publishNotReadyAddresses", true); /* hosts of a slice look for each other before they are ready */
-    jout_key(&w, SLICE("selector"));
+    /* Hosts of a slice look for each other before they are ready. */
+    jout_form(&w, "{clusterIP:'None',publishNotReadyAddresses:true,selector:");
     pairs_write(&selector, &w);
     jout_end(&w);
     struct slice text = arena_dup(a, buf_slice(&spec));

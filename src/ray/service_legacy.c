@@ -25,9 +25,7 @@ struct service_ports legacy_ports(const struct ray_cluster *c, struct arena *a)
 void legacy_head_service(struct jout *w, const struct ray_cluster *c, struct arena *a)
 {
     struct service_ports ports = legacy_ports(c, a);
-    jout_kbool(w, "publishNotReadyAddresses", true);
-    jout_kobject(w, "selector");
-    jout_kstr(w, "cluster.ray.io/component", ray_head_service_name(c, a));
-    jout_end(w);
+    struct slice name = ray_head_service_name(c, a);
+    jout_form(w, "publishNotReadyAddresses:true,selector:{cluster.ray.io/component:'%.*s'}", SLICE_ARG(name));
     ports_write(&ports, NULL, w);
 }

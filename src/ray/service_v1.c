@@ -55,10 +55,8 @@ static void write_plain(struct jout *w, const struct ray_cluster *c, const struc
     struct service_ports ports = v1_ports(c, a);
     if (!slice_empty(type))
         jout_kstr(w, "type", type);
-    if (slice_empty(type) || slice_eq(type, SLICE("ClusterIP"))) {
-        jout_kstr(w, "clusterIP", SLICE("None"));
-        jout_kbool(w, "publishNotReadyAddresses", true); /* workers ask the GCS before the head is ready */
-    }
+    if (slice_empty(type) || slice_eq(type, SLICE("ClusterIP"))) /* workers ask the GCS before the head is ready */
+        jout_form(w, "clusterIP:'None',publishNotReadyAddresses:true");
     write_selector(w, selector);
     ports_write(&ports, "tcp", w);
 }

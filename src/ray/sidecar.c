@@ -37,18 +37,7 @@ void read_scaler(struct reader *r, const struct place *annotations)
 
 static void write_variable(struct jout *w, const char *name, const char *field, const char *value)
 {
-    jout_object(w);
-    jout_kstr(w, "name", slice_of(name));
-    if (field) {
-        jout_kobject(w, "valueFrom");
-        jout_kobject(w, "fieldRef");
-        jout_kstr(w, "fieldPath", slice_of(field));
-        jout_end(w);
-        jout_end(w);
-    } else {
-        jout_kstr(w, "value", slice_of(value));
-    }
-    jout_end(w);
+    jout_form(w, field ? "{name:'%s',valueFrom:{fieldRef:{fieldPath:'%s'}}}" : "{name:'%s',value:'%s'}", name, field ? field : value);
 }
 
 static void write_sidecar_env(struct jout *w, struct jval options, struct slice secret)
@@ -67,20 +56,9 @@ static void write_sidecar_env(struct jout *w, struct jval options, struct slice 
     jout_end(w);
 }
 
-static void write_amounts(struct jout *w, const char *side)
-{
-    jout_kobject(w, side);
-    jout_kstr(w, "cpu", SLICE("500m"));
-    jout_kstr(w, "memory", SLICE("512Mi"));
-    jout_end(w);
-}
-
 static void write_mount(struct jout *w)
 {
-    jout_object(w);
-    jout_kstr(w, "mountPath", SLICE(LOGS_PATH));
-    jout_kstr(w, "name", SLICE(LOGS_VOLUME));
-    jout_end(w);
+    jout_form(w, "{mountPath:'" LOGS_PATH "',name:'" LOGS_VOLUME "'}");
 }
 
 static bool mounts_logs(struct jval mounts)
@@ -130,12 +108,8 @@ void write_sidecar(struct jout *w, const struct pod_build *b)
     write_sidecar_env(w, options, b->cluster->auth_secret);
     write_given(w, "envFrom", json_key(options, SLICE("envFrom")));
     write_given(w, "resources", resources);
-    if (!value_given(resources)) {
-        jout_kobject(w, "resources");
-        write_amounts(w, "limits");
-        write_amounts(w, "requests");
-        jout_end(w);
-    }
+    if (!value_given(resources))
+        jout_form(w, "resources:{limits:{cpu:'500m',memory:'512Mi'},requests:{cpu:'500m',memory:'512Mi'}}");
     write_sidecar_mounts(w, json_key(options, SLICE("volumeMounts")));
     write_given(w, "securityContext", json_key(options, SLICE("securityContext")));
     jout_end(w);
@@ -157,11 +131,7 @@ void write_logs_volume(struct jout *w, const struct pod_build *b)
 {
     if (!has_sidecar(b) || list_has(json_key(b->spec, SLICE("volumes")), "name", SLICE(LOGS_VOLUME)))
         return;
-    jout_object(w);
-    jout_kstr(w, "name", SLICE(LOGS_VOLUME));
-    jout_kobject(w, "emptyDir");
-    jout_end(w);
-    jout_end(w);
+    jout_form(w, "{name:'" LOGS_VOLUME "',emptyDir:{}}");
 }
 
 /* ---- its account ---- */
@@ -203,50 +173,22 @@ const struct kube_resource ray_account_resources[RAY_ACCOUNT_OBJECTS] = {
     [RAY_ACCOUNT_SECRET] = {SLICE(""), SLICE("v1"), SLICE("secrets")},
 };
 
-static void write_rule(struct jout *w, const char *group, const char *resource, struct slice name, const char *verbs)
-{
-    jout_object(w);
-    jout_karray(w, "apiGroups");
-    jout_str(w, slice_of(group));
-    jout_end(w);
-    jout_karray(w, "resources");
-    jout_str(w, slice_of(resource));
-    jout_end(w);
-    if (name.len) {
-        jout_karray(w, "resourceNames");
-        jout_str(w, name);
-        jout_end(w);
-    }
-    jout_karray(w, "verbs");
-    for (struct slice rest = slice_of(verbs); rest.ptr;)
-        jout_str(w, slice_cut(&rest, ' '));
-    jout_end(w);
-    jout_end(w);
-}
-
 static void write_role(struct jout *w, const struct ray_cluster *c)
 {
-    jout_karray(w, "rules");
-    write_rule(w, "", "pods", SLICE_NONE, "get list watch patch");
-    write_rule(w, "", "pods/resize", SLICE_NONE, "patch");
-    write_rule(w, "ray.io", "rayclusters", c->name, "get patch");
-    jout_end(w);
+    jout_form(w,
+              "rules:[{apiGroups:[''],resources:['pods'],verbs:['get','list','watch','patch']},"
+              "{apiGroups:[''],resources:['pods/resize'],verbs:['patch']},"
+              "{apiGroups:['ray.io'],resources:['rayclusters'],resourceNames:['%.*s'],verbs:['get','patch']}]",
+              SLICE_ARG(c->name));
 }
 
 static void write_binding(struct jout *w, const struct ray_cluster *c, struct arena *a)
 {
-    jout_kobject(w, "roleRef");
-    jout_kstr(w, "apiGroup", SLICE(RBAC));
-    jout_kstr(w, "kind", SLICE("Role"));
-    jout_kstr(w, "name", ray_account_name(c, RAY_ACCOUNT_ROLE, a));
-    jout_end(w);
-    jout_karray(w, "subjects");
-    jout_object(w);
-    jout_kstr(w, "kind", SLICE("ServiceAccount"));
-    jout_kstr(w, "name", ray_account_name(c, RAY_ACCOUNT, a));
-    jout_kstr(w, "namespace", c->ns);
-    jout_end(w);
-    jout_end(w);
+    struct slice role = ray_account_name(c, RAY_ACCOUNT_ROLE, a), account = ray_account_name(c, RAY_ACCOUNT, a);
+    jout_form(w,
+              "roleRef:{apiGroup:'" RBAC "',kind:'Role',name:'%.*s'},"
+              "subjects:[{kind:'ServiceAccount',name:'%.*s',namespace:'%.*s'}]",
+              SLICE_ARG(role), SLICE_ARG(account), SLICE_ARG(c->ns));
 }
 
 bool ray_build_account(const struct ray_cluster *c, enum ray_account which, struct slice token, struct arena *a, struct buf *out)
@@ -261,9 +203,7 @@ bool ray_build_account(const struct ray_cluster *c, enum ray_account which, stru
     pairs_set(&labels, SLICE("app.kubernetes.io/name"), SLICE("kuberay"));
     pairs_set(&labels, SLICE("app.kubernetes.io/created-by"), SLICE("kuberay-operator"));
     jout_init(&w, out);
-    jout_object(&w);
-    jout_kstr(&w, "apiVersion", which == RAY_ACCOUNT ? SLICE("v1") : SLICE(RBAC "/v1"));
-    jout_kstr(&w, "kind", slice_of(kinds[which]));
+    jout_form(&w, "{apiVersion:'%s',kind:'%s'", which == RAY_ACCOUNT ? "v1" : RBAC "/v1", kinds[which]);
     write_metadata(&w, &owner, ray_account_name(c, which, a), NO_VALUE, &labels, &none, a);
     if (which == RAY_ACCOUNT_ROLE)
         write_role(&w, c);

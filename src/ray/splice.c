@@ -41,16 +41,8 @@ struct owner owner_job(const struct ray_job *job)
 
 void write_owner(struct jout *w, const struct owner *o)
 {
-    jout_karray(w, "ownerReferences");
-    jout_object(w);
-    jout_kstr(w, "apiVersion", o->api_version);
-    jout_kstr(w, "kind", o->kind);
-    jout_kstr(w, "name", o->name);
-    jout_kstr(w, "uid", o->uid);
-    jout_kbool(w, "controller", true);
-    jout_kbool(w, "blockOwnerDeletion", true);
-    jout_end(w);
-    jout_end(w);
+    jout_form(w, "ownerReferences:[{apiVersion:'%.*s',kind:'%.*s',name:'%.*s',uid:'%.*s',controller:true,blockOwnerDeletion:true}]",
+              SLICE_ARG(o->api_version), SLICE_ARG(o->kind), SLICE_ARG(o->name), SLICE_ARG(o->uid));
 }
 
 void write_metadata(struct jout *w, const struct owner *o, struct slice name, struct jval given, const struct pairs *labels,
@@ -61,10 +53,7 @@ void write_metadata(struct jout *w, const struct owner *o, struct slice name, st
         /* what only the API server may set, and what stands in a template that was taken from a living object */
         "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields",
         "selfLink", NULL};
-    jout_kobject(w, "metadata");
-    jout_kstr(w, "name", name);
-    jout_kstr(w, "namespace", o->ns);
-    jout_key(w, SLICE("labels"));
+    jout_form(w, "metadata:{name:'%.*s',namespace:'%.*s',labels:", SLICE_ARG(name), SLICE_ARG(o->ns));
     pairs_write(labels, w);
     if (annotations->count) {
         jout_key(w, SLICE("annotations"));

@@ -8,8 +8,7 @@ static bool by_configmap(const struct ray_options *o)
 
 void tools_command(struct jout *w, const struct ray_options *o)
 {
-    jout_karray(w, "command");
-    jout_str(w, by_configmap(o) ? SLICE("/mobula/mobula") : SLICE("/mobula"));
+    jout_form(w, "command:['%s'", by_configmap(o) ? "/mobula/mobula" : "/mobula");
 }
 
 void tools_image(struct jout *w, const struct ray_options *o, struct jval ray_container)
@@ -44,15 +43,10 @@ bool ray_tools_resources(struct slice text, struct ray_tools_resources *out, str
 
 static void write_said(struct jout *w, struct slice cpu, struct slice memory)
 {
-    static const char *const sides[] = {"limits", "requests"};
-    jout_kobject(w, "resources");
-    for (size_t i = 0; i < COUNT_OF(sides); i++) {
-        jout_kobject(w, sides[i]);
-        jout_kstr(w, "cpu", slice_empty(cpu) ? SLICE("10m") : cpu);
-        jout_kstr(w, "memory", slice_empty(memory) ? SLICE("16Mi") : memory);
-        jout_end(w);
-    }
-    jout_end(w);
+    cpu = slice_empty(cpu) ? SLICE("10m") : cpu;
+    memory = slice_empty(memory) ? SLICE("16Mi") : memory;
+    jout_form(w, "resources:{limits:{cpu:'%.*s',memory:'%.*s'},requests:{cpu:'%.*s',memory:'%.*s'}}", SLICE_ARG(cpu), SLICE_ARG(memory),
+              SLICE_ARG(cpu), SLICE_ARG(memory));
 }
 
 /* Without devices: those would be taken twice. */
@@ -91,17 +85,8 @@ void tools_security(struct jout *w, struct jval container, struct jval pod)
 {
     static const char *const inherited[] = {"runAsUser", "runAsGroup", "runAsNonRoot"};
     struct jval given = json_key(container, SLICE("securityContext"));
-    jout_kobject(w, "securityContext");
-    jout_kbool(w, "allowPrivilegeEscalation", false);
-    jout_kobject(w, "capabilities");
-    jout_karray(w, "drop");
-    jout_str(w, SLICE("ALL"));
-    jout_end(w);
-    jout_end(w);
-    jout_kbool(w, "readOnlyRootFilesystem", true);
-    jout_kobject(w, "seccompProfile");
-    jout_kstr(w, "type", SLICE("RuntimeDefault"));
-    jout_end(w);
+    jout_form(w, "securityContext:{allowPrivilegeEscalation:false,capabilities:{drop:['ALL']},readOnlyRootFilesystem:true,"
+                 "seccompProfile:{type:'RuntimeDefault'}");
     for (size_t i = 0; i < COUNT_OF(inherited); i++) {
         struct jval v = json_key(given, slice_of(inherited[i]));
         if (!value_given(v))
@@ -114,20 +99,10 @@ void tools_security(struct jout *w, struct jval container, struct jval pod)
 
 void tools_mount(struct jout *w)
 {
-    jout_object(w);
-    jout_kstr(w, "mountPath", SLICE("/mobula"));
-    jout_kstr(w, "name", SLICE(RAY_TOOLS_VOLUME));
-    jout_kbool(w, "readOnly", true);
-    jout_end(w);
+    jout_form(w, "{mountPath:'/mobula',name:'" RAY_TOOLS_VOLUME "',readOnly:true}");
 }
 
 void tools_volume(struct jout *w)
 {
-    jout_object(w);
-    jout_kstr(w, "name", SLICE(RAY_TOOLS_VOLUME));
-    jout_kobject(w, "configMap");
-    jout_kstr(w, "name", SLICE(RAY_TOOLS_CONFIGMAP_NAME));
-    jout_kint(w, "defaultMode", 0555);
-    jout_end(w);
-    jout_end(w);
+    jout_form(w, "{name:'" RAY_TOOLS_VOLUME "',configMap:{name:'" RAY_TOOLS_CONFIGMAP_NAME "',defaultMode:%d}}", 0555);
 }

@@ -17,14 +17,8 @@ static void write_shared_memory(struct jout *w, const struct pod_build *b)
     struct jval size = json_get(b->container, "resources.limits.memory");
     if (!value_given(size))
         size = json_get(b->container, "resources.requests.memory");
-    jout_object(w);
-    jout_kstr(w, "name", SLICE(RAY_SHARED_MEMORY_VOLUME));
-    jout_kobject(w, "emptyDir");
-    jout_kstr(w, "medium", SLICE("Memory"));
-    if (value_given(size))
-        jout_kraw(w, "sizeLimit", json_raw(size));
-    jout_end(w);
-    jout_end(w);
+    struct slice limit = value_given(size) ? json_raw(size) : SLICE_NONE;
+    jout_form(w, "{name:'" RAY_SHARED_MEMORY_VOLUME "',emptyDir:{medium:'Memory',sizeLimit:%.*s}}", SLICE_ARG(limit));
 }
 
 void write_volumes(struct jout *w, const struct pod_build *b)
@@ -52,12 +46,8 @@ void write_volume_mounts(struct jout *w, const struct pod_build *b)
         return;
     jout_karray(w, "volumeMounts");
     splice_elements(w, given);
-    if (shm) {
-        jout_object(w);
-        jout_kstr(w, "mountPath", SLICE("/dev/shm"));
-        jout_kstr(w, "name", SLICE(RAY_SHARED_MEMORY_VOLUME));
-        jout_end(w);
-    }
+    if (shm)
+        jout_form(w, "{mountPath:'/dev/shm',name:'" RAY_SHARED_MEMORY_VOLUME "'}");
     if (logs)
         write_logs_mount(w);
     jout_end(w);

@@ -226,10 +226,8 @@ static struct slice write_job_status(const struct job_decision *d, struct slice 
     put_time(&w, d->prior, "endTime", to->end_us);
     put_time(&w, d->prior, "jobStatusCheckFailureStartTime", to->silent_us);
     write_ray_info(d, &w);
-    jout_kint(&w, "succeeded", to->succeeded);
-    jout_kint(&w, "failed", to->failed);
-    jout_kint(&w, "attempt", to->attempt);
-    jout_kint(&w, "observedGeneration", d->job->generation);
+    jout_form(&w, "succeeded:%lld,failed:%lld,attempt:%d,observedGeneration:%lld", (long long)to->succeeded, (long long)to->failed,
+              (int)to->attempt, (long long)d->job->generation);
     write_cluster_status(d, &w, stamp, brief);
     write_conditions(d, &w, stamp);
     jout_end(&w);

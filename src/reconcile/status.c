@@ -37,19 +37,20 @@ static void write_state(const struct facts *f, struct jout *w)
     if (!slice_empty(state)) {
         struct slice since = json_str(json_key(json_get(f->prior, "stateTransitionTimes"), state), f->a);
         bool same = json_str_eq(json_get(f->prior, "state"), state) && !slice_empty(since);
-        jout_kobject(w, "stateTransitionTimes");
-        jout_kstr(w, f->state, same ? since : f->stamp);
-        jout_end(w);
+        since = same ? since : f->stamp;
+        jout_form(w, "stateTransitionTimes:{%s:'%.*s'}", f->state, SLICE_ARG(since));
     }
+}
+
+static int at_most(int64_t n)
+{
+    return n > INT32_MAX ? INT32_MAX : (int)n;
 }
 
 static void write_counts(const struct facts *f, struct jout *w)
 {
-    jout_kint(w, "desiredWorkerReplicas", f->all.desired > INT32_MAX ? INT32_MAX : f->all.desired);
-    jout_kint(w, "availableWorkerReplicas", f->all.running);
-    jout_kint(w, "readyWorkerReplicas", f->all.ready);
-    jout_kint(w, "minWorkerReplicas", f->all.min > INT32_MAX ? INT32_MAX : f->all.min);
-    jout_kint(w, "maxWorkerReplicas", f->all.max > INT32_MAX ? INT32_MAX : f->all.max);
+    jout_form(w, "desiredWorkerReplicas:%d,availableWorkerReplicas:%lld,readyWorkerReplicas:%lld,minWorkerReplicas:%d,maxWorkerReplicas:%d",
+              at_most(f->all.desired), (long long)f->all.running, (long long)f->all.ready, at_most(f->all.min), at_most(f->all.max));
 }
 
 static void write_sum(struct jout *w, const char *key, const struct ray_sum *sum, int decimals)
@@ -119,17 +120,16 @@ static void write_groups(const struct facts *f, struct jout *w)
     for (int32_t k = GROUP_HEAD; k < (int32_t)c->group_count; k++) {
         const struct group_failures *gf = &f->in->failures[k + 1];
         char text[TIME_TEXT_MAX];
-        jout_object(w);
-        jout_kstr(w, "name", k == GROUP_HEAD ? SLICE(RAY_HEAD_GROUP) : c->groups[k].name);
-        jout_kint(w, "desired", k == GROUP_HEAD ? !c->suspend : f->groups[k].desired);
-        jout_kint(w, "ready", k == GROUP_HEAD ? f->head && f->head->ready : f->groups[k].ready);
+        bool head = k == GROUP_HEAD;
+        struct slice name = head ? SLICE(RAY_HEAD_GROUP) : c->groups[k].name;
+        jout_form(w, "{name:'%.*s',desired:%lld,ready:%lld", SLICE_ARG(name), (long long)(head ? !c->suspend : f->groups[k].desired),
+                  (long long)(head ? f->head && f->head->ready : f->groups[k].ready));
         if (gf->count) {
             jout_kint(w, "failures", gf->count);
             if (gf->ends)
                 jout_kint(w, "podsEnded", gf->ends);
-            jout_kstr(w, "lastFailureTime", time_format(gf->last_us, text));
-            jout_kstr(w, "reason", slice_of(gf->reason));
-            jout_kbool(w, "ended", gf->ended);
+            struct slice last = time_format(gf->last_us, text);
+            jout_form(w, "lastFailureTime:'%.*s',reason:'%s',ended:%hhd", SLICE_ARG(last), gf->reason, gf->ended);
         }
         jout_end(w);
     }

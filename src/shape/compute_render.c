@@ -21,10 +21,8 @@ static void put_env(const struct render *x, struct jout *w)
         return;
     jout_karray(w, "env");
     for (struct jiter it = json_iter(x->pods->env); json_next(&it, &k, &v);) {
-        jout_object(w);
-        jout_kstr(w, "name", json_str(k, x->arena));
-        jout_kstr(w, "value", json_str(v, x->arena));
-        jout_end(w);
+        struct slice name = json_str(k, x->arena), value = json_str(v, x->arena);
+        jout_form(w, "{name:'%.*s',value:'%.*s'}", SLICE_ARG(name), SLICE_ARG(value));
     }
     jout_end(w);
 }
@@ -32,43 +30,22 @@ static void put_env(const struct render *x, struct jout *w)
 /* What a template is before anything is laid over it. */
 static void put_base(const struct render *x, const struct compute_node *n, struct jout *w)
 {
-    jout_object(w);
-    jout_kobject(w, "metadata");
-    jout_end(w);
-    jout_kobject(w, "spec");
-    if (!slice_empty(n->topology)) {
-        jout_kobject(w, "nodeSelector");
-        jout_kstr(w, TPU_TOPOLOGY, n->topology);
-        jout_end(w);
-    }
-    if (!slice_empty(x->pods->pull_secret)) {
-        jout_karray(w, "imagePullSecrets");
-        jout_object(w);
-        jout_kstr(w, "name", x->pods->pull_secret);
-        jout_end(w);
-        jout_end(w);
-    }
-    jout_karray(w, "containers");
-    jout_object(w);
-    jout_kstr(w, "name", SLICE(COMPUTE_CONTAINER));
-    jout_kstr(w, "image", x->pods->image);
+    jout_form(w, "{metadata:{},spec:{");
+    if (!slice_empty(n->topology))
+        jout_form(w, "nodeSelector:{" TPU_TOPOLOGY ":'%.*s'}", SLICE_ARG(n->topology));
+    if (!slice_empty(x->pods->pull_secret))
+        jout_form(w, "imagePullSecrets:[{name:'%.*s'}]", SLICE_ARG(x->pods->pull_secret));
+    jout_form(w, "containers:[{name:'" COMPUTE_CONTAINER "',image:'%.*s'", SLICE_ARG(x->pods->image));
     put_env(x, w);
-    jout_end(w);
-    jout_end(w);
-    jout_end(w);
-    jout_end(w);
+    jout_form(w, "}]}}");
 }
 
 static void put_zone_expression(const struct compute_config *config, struct jout *w)
 {
-    jout_object(w);
-    jout_kstr(w, "key", SLICE(COMPUTE_ZONE_LABEL));
-    jout_kstr(w, "operator", SLICE("In"));
-    jout_karray(w, "values");
+    jout_form(w, "{key:'" COMPUTE_ZONE_LABEL "',operator:'In',values:[");
     for (uint32_t i = 0; i < config->zone_count; i++)
         jout_str(w, config->zones[i]);
-    jout_end(w);
-    jout_end(w);
+    jout_form(w, "]}");
 }
 
 /* Terms are alternatives: the zones join each of those that the user has, and are the only one where there is none. */
@@ -78,8 +55,7 @@ static void put_zone_terms(const struct render *x, struct jval terms, struct jou
     struct jiter it = json_iter(json_type(terms) == JSON_ARRAY ? terms : none);
     bool left = json_next(&it, &k, &v);
     do {
-        jout_object(w);
-        jout_karray(w, "matchExpressions");
+        jout_form(w, "{matchExpressions:[");
         struct jval given = left ? json_key(v, SLICE("matchExpressions")) : none;
         if (json_type(given) == JSON_ARRAY)
             for (struct jiter in = json_iter(given); json_next(&in, &i, &one);)
@@ -98,19 +74,11 @@ static void put_zone_terms(const struct render *x, struct jval terms, struct jou
 
 static void put_names(const struct render *x, const struct compute_node *n, struct jout *w)
 {
-    jout_kobject(w, "metadata");
-    jout_kobject(w, "annotations");
-    if (!slice_empty(n->type))
-        jout_kstr(w, SHAPE_INSTANCE_TYPE, n->type);
-    if (!slice_empty(n->accelerator))
-        jout_kstr(w, SHAPE_ACCELERATOR, n->accelerator);
-    jout_kstr(w, SHAPE_MARKET, n->market);
+    jout_form(w, "metadata:{annotations:{" SHAPE_INSTANCE_TYPE "?:'%.*s'," SHAPE_ACCELERATOR "?:'%.*s'," SHAPE_MARKET ":'%.*s'",
+              SLICE_ARG(n->type), SLICE_ARG(n->accelerator), SLICE_ARG(n->market));
     if (x->config->zone_count == 1)
         jout_kstr(w, SHAPE_ZONE, x->config->zones[0]);
-    jout_end(w);
-    if (!slice_empty(x->pods->labels))
-        jout_kraw(w, "labels", x->pods->labels);
-    jout_end(w);
+    jout_form(w, "},labels?:%.*s}", SLICE_ARG(x->pods->labels));
 }
 
 /* What the user's own fields do not change. */
@@ -121,14 +89,9 @@ static void put_last(const struct render *x, const struct compute_node *n, struc
     put_names(x, n, w);
     if (x->config->zone_count) {
         struct jval affinity = json_key(json_get(template, "spec.affinity.nodeAffinity"), slice_of(required));
-        jout_kobject(w, "spec");
-        jout_kobject(w, "affinity");
-        jout_kobject(w, "nodeAffinity");
-        jout_kobject(w, required);
-        jout_karray(w, "nodeSelectorTerms");
+        jout_form(w, "spec:{affinity:{nodeAffinity:{%s:{nodeSelectorTerms:[", required);
         put_zone_terms(x, json_key(affinity, SLICE("nodeSelectorTerms")), w);
-        for (int depth = 0; depth < 5; depth++)
-            jout_end(w);
+        jout_form(w, "]}}}}");
     }
     jout_end(w);
 }
@@ -203,10 +166,8 @@ static void put_logical(const struct compute_node *n, bool idle, struct arena *a
         jout_key(w, json_str(k, a));
         jout_str(w, json_type(v) == JSON_STRING ? json_str(v, a) : json_raw(v));
     }
-    if (!json_there(n->resources)) {
-        jout_kstr(w, "CPU", SLICE("0"));
-        jout_kstr(w, "GPU", SLICE("0"));
-    }
+    if (!json_there(n->resources))
+        jout_form(w, "CPU:'0',GPU:'0'");
     jout_end(w);
 }
 
@@ -214,17 +175,14 @@ static bool put_group(struct render *x, const struct compute_node *n, bool head,
 {
     jout_object(w);
     if (!head) {
-        jout_kstr(w, "groupName", n->name);
-        jout_kint(w, "replicas", n->min / n->hosts);
-        jout_kint(w, "minReplicas", n->min / n->hosts);
-        jout_kint(w, "maxReplicas", n->max / n->hosts);
+        long long least = n->min / n->hosts, most = n->max / n->hosts;
+        jout_form(w, "groupName:'%.*s',replicas:%lld,minReplicas:%lld,maxReplicas:%lld", SLICE_ARG(n->name), least, least, most);
         if (n->hosts > 1)
             jout_kint(w, "numOfHosts", n->hosts);
         if (n->idle_s >= 0)
             jout_kint(w, "idleTimeoutSeconds", n->idle_s);
     }
-    jout_kobject(w, "rayStartParams");
-    jout_end(w);
+    jout_form(w, "rayStartParams:{}");
     put_logical(n, head && x->config->worker_count > 0, x->arena, w);
     if (json_len(n->labels))
         jout_kraw(w, "labels", json_raw(n->labels));
@@ -244,18 +202,13 @@ static bool is_scaled(const struct compute_config *config)
 
 static bool put_spec(struct render *x, struct jout *w)
 {
-    jout_object(w);
-    if (!slice_empty(x->pods->ray_version))
-        jout_kstr(w, "rayVersion", x->pods->ray_version);
+    jout_form(w, "{rayVersion?:'%.*s'", SLICE_ARG(x->pods->ray_version));
     if (x->pods->suspend)
         jout_kbool(w, "suspend", true);
     if (is_scaled(x->config)) {
         jout_kbool(w, "enableInTreeAutoscaling", true);
-        if (x->config->idle_s >= 0) {
-            jout_kobject(w, "autoscalerOptions");
-            jout_kint(w, "idleTimeoutSeconds", x->config->idle_s);
-            jout_end(w);
-        }
+        if (x->config->idle_s >= 0)
+            jout_form(w, "autoscalerOptions:{idleTimeoutSeconds:%lld}", (long long)x->config->idle_s);
     }
     jout_key(w, SLICE("headGroupSpec"));
     bool ok = put_group(x, &x->config->head, true, w);

@@ -186,11 +186,8 @@ static void put_names(const struct applied *p, struct slice node_type, struct jo
     struct slice accelerator = p->type->accelerator;
     jout_kobject(w, "metadata");
     for (size_t i = 0; i < COUNT_OF(sides); i++) {
-        jout_kobject(w, sides[i]);
-        jout_kstr(w, SHAPE_INSTANCE_TYPE, p->type->name);
-        jout_kstr(w, SHAPE_NODE_TYPE, node_type);
-        if (!slice_empty(accelerator))
-            jout_kstr(w, SHAPE_ACCELERATOR, accelerator);
+        jout_form(w, "%s:{" SHAPE_INSTANCE_TYPE ":'%.*s'," SHAPE_NODE_TYPE ":'%.*s'," SHAPE_ACCELERATOR "?:'%.*s'", sides[i],
+                  SLICE_ARG(p->type->name), SLICE_ARG(node_type), SLICE_ARG(accelerator));
         for (size_t n = 0; n < COUNT_OF(passed); n++) {
             struct slice text = shape_given(p->template, passed[n], p->arena);
             if (!slice_empty(text))

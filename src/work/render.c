@@ -68,10 +68,8 @@ static void read_labels(struct rendering *x, const struct place *spec)
     __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
     struct jout w;
     jout_init(&w, &text);
-    jout_object(&w);
-    jout_kstr(&w, WORK_LABEL_MANAGED_BY, SLICE(WORK_MANAGED_BY));
-    jout_kstr(&w, WORK_LABEL_UID, x->in->uid);
-    jout_kstr(&w, WORK_LABEL_PROJECT, x->in->project);
+    jout_form(&w, "{" WORK_LABEL_MANAGED_BY ":'" WORK_MANAGED_BY "'," WORK_LABEL_UID ":'%.*s'," WORK_LABEL_PROJECT ":'%.*s'",
+              SLICE_ARG(x->in->uid), SLICE_ARG(x->in->project));
     read_tags(x, spec, &w);
     jout_end(&w);
     x->labels = arena_dup(x->r.arena, buf_slice(&text));
@@ -159,22 +157,19 @@ static void put_job(struct rendering *x, const struct place *spec, const struct 
                  timeout = place_key(job, "timeoutSeconds"), starting = place_key(job, "startingTimeoutSeconds"),
                  keep = place_key(job, "keepSeconds");
     struct slice text = SLICE("");
-    int64_t n = RETRIES;
+    int64_t n = RETRIES, kept = 0;
     if (read_text(&x->r, &entrypoint, REQUIRED, &text) && slice_empty(slice_trim(text)))
         place_bad(&x->r, &entrypoint, "is empty: must be the shell command that the job runs");
-    jout_kstr(w, "entrypoint", text);
-    jout_kstr(w, "submissionMode", SLICE("HTTPMode")); /* the operator submits: there is no further pod */
     read_int(&x->r, &retries, 0, RETRIES_MOST, &n);
-    jout_kint(w, "backoffLimit", n);
+    /* The operator submits: there is no further pod. */
+    jout_form(w, "entrypoint:'%.*s',submissionMode:'HTTPMode',backoffLimit:%lld", SLICE_ARG(text), (long long)n);
     if (read_int(&x->r, &timeout, 1, INT32_MAX, &n))
         jout_kint(w, "activeDeadlineSeconds", n);
     n = x->config.starting_s > 0 ? x->config.starting_s : WORK_STARTING_S;
     read_int(&x->r, &starting, 1, INT32_MAX, &n);
-    jout_kint(w, "preRunningDeadlineSeconds", n);
-    jout_kbool(w, "shutdownAfterJobFinishes", true);
-    n = 0;
-    read_int(&x->r, &keep, 0, INT32_MAX, &n);
-    jout_kint(w, "ttlSecondsAfterFinished", n);
+    read_int(&x->r, &keep, 0, INT32_MAX, &kept);
+    jout_form(w, "preRunningDeadlineSeconds:%lld,shutdownAfterJobFinishes:true,ttlSecondsAfterFinished:%lld", (long long)n,
+              (long long)kept);
     put_number(x, job, "numCPUs", "entrypointNumCpus", w);
     put_number(x, job, "numGPUs", "entrypointNumGpus", w);
     put_runtime_env(x, spec, w);
@@ -186,18 +181,11 @@ static void put_job(struct rendering *x, const struct place *spec, const struct 
 static void put_object(struct rendering *x, const struct place *spec, const struct place *part, const struct work_made *out,
                        struct slice cluster, struct jout *w)
 {
-    jout_object(w);
-    jout_kstr(w, "apiVersion", SLICE("ray.io/v1"));
-    jout_kstr(w, "kind", out->kind == WORK_JOB ? SLICE("RayJob") : SLICE("RayCluster"));
-    jout_kobject(w, "metadata");
-    jout_kstr(w, "name", out->name);
-    jout_kstr(w, "namespace", x->o->ns);
-    jout_kraw(w, "labels", x->labels);
-    jout_kobject(w, "annotations");
-    jout_kstr(w, WORK_ANNOTATION_GENERATION, arena_printf(x->r.arena, "%lld", (long long)x->in->generation));
-    jout_kstr(w, WORK_ANNOTATION_WORKLOAD, arena_printf(x->r.arena, "%.*s/%.*s", SLICE_ARG(x->in->project), SLICE_ARG(x->in->name)));
-    jout_end(w);
-    jout_end(w);
+    jout_form(w,
+              "{apiVersion:'ray.io/v1',kind:'%s',metadata:{name:'%.*s',namespace:'%.*s',labels:%.*s,"
+              "annotations:{" WORK_ANNOTATION_GENERATION ":'%lld'," WORK_ANNOTATION_WORKLOAD ":'%.*s/%.*s'}}",
+              out->kind == WORK_JOB ? "RayJob" : "RayCluster", SLICE_ARG(out->name), SLICE_ARG(x->o->ns), SLICE_ARG(x->labels),
+              (long long)x->in->generation, SLICE_ARG(x->in->project), SLICE_ARG(x->in->name));
     if (out->kind == WORK_JOB) {
         jout_kobject(w, "spec");
         put_job(x, spec, part, cluster, w);

@@ -141,12 +141,8 @@ static void put_text(struct jout *w, const char *key, struct slice text)
 void work_status_write(const struct work_status *s, struct jval object, struct arena *a, struct jout *w)
 {
     static const char *const names[] = {"namespace", "name", "uid"};
-    jout_kstr(w, "state", s->state);
-    jout_kstr(w, "reason", s->reason);
-    jout_kstr(w, "message", s->message);
-    jout_kint(w, "attempts", s->attempts);
-    put_text(w, "startedAt", s->started);
-    put_text(w, "endedAt", s->ended);
+    jout_form(w, "state:'%.*s',reason:'%.*s',message:'%.*s',attempts:%lld,startedAt?:'%.*s',endedAt?:'%.*s'", SLICE_ARG(s->state),
+              SLICE_ARG(s->reason), SLICE_ARG(s->message), (long long)s->attempts, SLICE_ARG(s->started), SLICE_ARG(s->ended));
     if (json_type(object) == JSON_OBJECT) {
         jout_karray(w, "objects");
         jout_object(w);
@@ -157,12 +153,6 @@ void work_status_write(const struct work_status *s, struct jval object, struct a
         jout_end(w);
         jout_end(w);
     }
-    if (!slice_empty(s->url.url)) {
-        jout_karray(w, "urls");
-        jout_object(w);
-        jout_kstr(w, "name", s->url.name);
-        jout_kstr(w, "url", s->url.url);
-        jout_end(w);
-        jout_end(w);
-    }
+    if (!slice_empty(s->url.url))
+        jout_form(w, "urls:[{name:'%.*s',url:'%.*s'}]", SLICE_ARG(s->url.name), SLICE_ARG(s->url.url));
 }

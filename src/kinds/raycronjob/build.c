@@ -14,18 +14,11 @@ bool raycronjob_build_job(const struct raycronjob *c, int64_t due_s, struct buf 
     char due[TIME_TEXT_MAX];
     struct jout w;
     jout_init(&w, out);
-    jout_object(&w);
-    jout_kstr(&w, "apiVersion", ray_api_version(RAY_V1));
-    jout_kstr(&w, "kind", SLICE("RayJob"));
-    jout_kobject(&w, "metadata");
-    jout_kstr(&w, "name", raycronjob_job_name(c, due_s, a));
-    jout_kstr(&w, "namespace", c->ns);
-    jout_kobject(&w, "labels");
-    jout_kstr(&w, RAYCRONJOB_LABEL, c->name);
-    jout_end(&w);
-    jout_kobject(&w, "annotations");
-    jout_kstr(&w, RAYCRONJOB_TIME, time_format(due_s * 1000000, due));
-    jout_end(&w);
+    struct slice name = raycronjob_job_name(c, due_s, a), when = time_format(due_s * 1000000, due);
+    jout_form(&w,
+              "{apiVersion:'ray.io/v1',kind:'RayJob',metadata:{name:'%.*s',namespace:'%.*s',"
+              "labels:{" RAYCRONJOB_LABEL ":'%.*s'},annotations:{" RAYCRONJOB_TIME ":'%.*s'}",
+              SLICE_ARG(name), SLICE_ARG(c->ns), SLICE_ARG(c->name), SLICE_ARG(when));
     write_owner(&w, &owner);
     jout_end(&w);
     jout_kraw(&w, "spec", json_raw(c->template));

@@ -22,13 +22,8 @@ static void write_active(const struct cron_decision *d, struct jout *w)
         if (!cron_active(d, job))
             continue;
         told++;
-        jout_object(w);
-        jout_kstr(w, "apiVersion", ray_api_version(RAY_V1));
-        jout_kstr(w, "kind", SLICE("RayJob"));
-        jout_kstr(w, "namespace", d->cron->ns);
-        jout_kstr(w, "name", job->name);
-        jout_kstr(w, "uid", job->uid);
-        jout_end(w);
+        jout_form(w, "{apiVersion:'ray.io/v1',kind:'RayJob',namespace:'%.*s',name:'%.*s',uid:'%.*s'}", SLICE_ARG(d->cron->ns),
+                  SLICE_ARG(job->name), SLICE_ARG(job->uid));
     }
     jout_end(w);
 }

@@ -59,19 +59,14 @@ bool job_make_finalizers(struct op *op, struct cluster *c, const struct action *
     kube_path(&op->path, c->kind->resource, istr_slice(c->ns), slice_of(c->name), SLICE_NONE);
     kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
     jout_init(&w, &op->body);
-    jout_object(&w);
-    jout_kobject(&w, "metadata");
-    jout_kstr(&w, "uid", slice_of(c->uid));
-    jout_kstr(&w, "resourceVersion", kube_version_format(c->version, version));
-    jout_karray(&w, "finalizers");
+    struct slice seen = kube_version_format(c->version, version);
+    jout_form(&w, "{metadata:{uid:'%s',resourceVersion:'%.*s',finalizers:[", c->uid, SLICE_ARG(seen));
     for (struct jiter it = json_iter(json_get(json_root(&doc), "finalizers")); json_next(&it, &k, &v);)
         if (!json_str_eq(v, act->verb == &raycluster_remove_finalizer ? SLICE(RAY_REDIS_FINALIZER) : SLICE(RAY_JOB_FINALIZER)))
             jout_raw(&w, json_raw(v));
     if (act->verb == &rayjob_add_finalizer)
         jout_str(&w, SLICE(RAY_JOB_FINALIZER));
-    jout_end(&w);
-    jout_end(&w);
-    jout_end(&w);
+    jout_form(&w, "]}}");
     return true;
 }
 

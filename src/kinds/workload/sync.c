@@ -260,11 +260,8 @@ static void asked(void *owner, const struct remote_question *q, struct now now)
     s->op->now = now;
     buf_init(&b, 4 * KIB);
     jout_init(&w, &b);
-    jout_object(&w);
-    jout_kstr(&w, "id", q->id);
-    jout_kstr(&w, "kind", slice_head(q->kind, 64));
-    jout_kstr(&w, "error", SLICE("unsupported"));
-    jout_end(&w);
+    struct slice kind = slice_head(q->kind, 64);
+    jout_form(&w, "{id:'%.*s',kind:'%.*s',error:'unsupported'}", SLICE_ARG(q->id), SLICE_ARG(kind));
     if (!b.full)
         put_answer(s, &b);
     buf_free(&b);

@@ -37,6 +37,36 @@ static void test_write(void)
     buf_free(&b);
 }
 
+static void test_form(void)
+{
+    test_case("form");
+    struct buf b;
+    struct jout w;
+    struct slice none = slice_of(NULL), empty = SLICE(""), text = SLICE("a\"b'c");
+    buf_init(&b, KIB);
+    jout_init(&w, &b);
+    jout_form(&w, "{s:'%.*s',plain:'v1',mixed:'http://%s:%d/%.*s',none:'%.*s'", SLICE_ARG(text), "h", 80, SLICE_ARG(text),
+              SLICE_ARG(empty));
+    jout_form(&w, "no?:'%.*s',yes?:'%s',raw:%.*s,left:%.*s,t:%hhd,f:%hhd", SLICE_ARG(empty), "x", SLICE_ARG(SLICE("[1, 2]")),
+              SLICE_ARG(none), true, false);
+    jout_form(&w, "numbers:[%d,%u,%lld,%zu,7,'-%d'],empty:{},list:[],%s:{},%.*s:'x',open:", -1, 4294967295U, (long long)INT64_MIN,
+              (size_t)5, 2, "ray.io/key", SLICE_ARG(text));
+    jout_array(&w);
+    jout_form(&w, "{a:1},{a:null},true,'%s'],optional?:{a?:[]}", "");
+    jout_end(&w);
+    CHECK_STR(buf_slice(&b),
+              "{\"s\":\"a\\\"b'c\",\"plain\":\"v1\",\"mixed\":\"http://h:80/a\\\"b'c\",\"none\":\"\",\"yes\":\"x\",\"raw\":[1, 2],"
+              "\"t\":true,\"f\":false,\"numbers\":[-1,4294967295,-9223372036854775808,5,7,\"-2\"],\"empty\":{},\"list\":[],"
+              "\"ray.io/key\":{},\"a\\\"b'c\":\"x\",\"open\":[{\"a\":1},{\"a\":null},true,\"\"],\"optional\":{\"a\":[]}}");
+    buf_free(&b);
+    test_case("form: a string of several pieces that does not fit");
+    buf_init(&b, 8);
+    jout_init(&w, &b);
+    jout_form(&w, "'12345%s'", "678");
+    CHECK(b.full);
+    buf_free(&b);
+}
+
 static void test_quote(void)
 {
     static const struct {
@@ -144,6 +174,7 @@ static void test_misuse(void)
 int main(void)
 {
     test_write();
+    test_form();
     test_quote();
     test_depth();
     test_misuse();
