@@ -24,6 +24,7 @@ struct kube_config {
     struct slice host; /* name or IP, without brackets */
     uint16_t port;
     bool tls, insecure, in_cluster;
+    bool plugin;              /* its exec plugin is run while it is used */
     struct slice tls_name;    /* what the certificate must be for */
     struct slice path_prefix; /* "" or "/k8s/clusters/c-1", no slash at the end */
     struct slice namespace_;  /* of the context or the service account; "default" when neither says */

@@ -1,5 +1,6 @@
 /* mobula control-plane: the hub in the event loop. */
 #include "cli.h"
+#include "sandbox.h"
 
 #include <mobula/hub.h>
 
@@ -8,7 +9,7 @@
 #include <unistd.h>
 
 struct options {
-    struct slice namespaces, kubeconfig, context, http, https, cert, key, metrics, log_level, log_format, identity;
+    struct slice namespaces, kubeconfig, context, http, https, cert, key, metrics, log_level, log_format, identity, sandbox;
     bool all_namespaces;
 };
 
@@ -25,6 +26,7 @@ static const struct flag list[] = {
     {"http-addr", FLAG_TEXT, AT(http), "HOST:PORT", "serves the API without TLS, on a loopback address only; empty: nowhere"},
     {"metrics-addr", FLAG_TEXT, AT(metrics), "[HOST]:PORT", "serves /metrics; empty: nowhere"},
     {"identity", FLAG_TEXT, AT(identity), "NAME", "of this replica in Cloud.status.session (default: the host's name)"},
+    SANDBOX_FLAG(AT(sandbox)),
     {"log-level", FLAG_TEXT, AT(log_level), "debug|info|warn|error", "what is logged"},
     {"log-format", FLAG_TEXT, AT(log_format), "logfmt|json", "how it is logged"},
 };
@@ -103,6 +105,7 @@ static bool start(struct process *p, struct err *e)
     struct hub_options h = {.replica = o->identity};
     char host[256] = "mobula";
     struct rng rng;
+    const char *sandbox;
     struct kube_config_options config = {o->kubeconfig.ptr, o->context.ptr, isatty(STDERR_FILENO)};
     p->allow = net_allow_new();
     p->config = check_addresses(o, e) ? kube_config_load(&config, e) : NULL;
@@ -123,10 +126,11 @@ static bool start(struct process *p, struct err *e)
     if (!p->hub || (!slice_empty(o->https) && !load_identity(p, e)) ||
         !cli_listen_tls(p->loop, o->https, hub_accept(p->hub), &p->identity, "https-addr", e) ||
         !cli_listen(p->loop, o->http, hub_accept(p->hub), "http-addr", e) ||
-        !cli_listen(p->loop, o->metrics, hub_metrics(p->hub), "metrics-addr", e))
+        !cli_listen(p->loop, o->metrics, hub_metrics(p->hub), "metrics-addr", e) ||
+        !sandbox_enter(o->sandbox, p->config->plugin, &sandbox, e))
         return false;
-    log_info("started", LF_CSTR("version", MOBULA_VERSION), LF("server", p->config->host), LF_INT("port", p->config->port),
-             LF("config", p->config->source), LF("replica", h.replica));
+    log_info("started", LF_CSTR("version", MOBULA_VERSION), LF_CSTR("sandbox", sandbox), LF("server", p->config->host),
+             LF_INT("port", p->config->port), LF("config", p->config->source), LF("replica", h.replica));
     return true;
 }
 
@@ -154,8 +158,11 @@ static bool stop(void *of, struct now now)
 int cli_control_plane(int argc, char **argv)
 {
     static const struct cli_daemon daemon = {.renew = renew, .step = step, .stop = stop, .stop_ms = HUB_STOP_MS};
-    struct process p = {
-        .o = {.http = SLICE("127.0.0.1:8480"), .metrics = SLICE(":8080"), .log_level = SLICE("info"), .log_format = SLICE("logfmt")}};
+    struct process p = {.o = {.http = SLICE("127.0.0.1:8480"),
+                              .metrics = SLICE(":8080"),
+                              .sandbox = SLICE("auto"),
+                              .log_level = SLICE("info"),
+                              .log_format = SLICE("logfmt")}};
     int status;
     struct err e = {0};
     if (!flags_parse(&flags, argc, argv, &p.o, &status))

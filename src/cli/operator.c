@@ -1,6 +1,7 @@
 /* mobula operator: the controller in the event loop. Everything that happens, happens in turns: wait, let the links speak, let the operator
  * act. */
 #include "cli.h"
+#include "sandbox.h"
 
 #include <mobula/operator.h>
 
@@ -17,7 +18,7 @@ enum { STOP_MS = 2000 };
 struct options {
     struct slice namespaces, kubeconfig, context, kinds, tools, tools_resources, autoscaler, submitter, ray_access, cluster_domain,
         zoneinfo;
-    struct slice health, status, metrics, log_level, log_format;
+    struct slice health, status, metrics, log_level, log_format, sandbox;
     struct slice lease_namespace, lease_name, identity;
     struct operator_configmap types, patches;
     struct slice plane_url, cloud, plane_token, plane_ca;
@@ -75,6 +76,7 @@ static const struct flag list[] = {
     {"health-addr", FLAG_TEXT, AT(health), "[HOST]:PORT", "serves /healthz and /readyz; empty: nowhere"},
     {"status-addr", FLAG_TEXT, AT(status), "[HOST]:PORT", "serves the same a second time; empty (default): nowhere"},
     {"metrics-addr", FLAG_TEXT, AT(metrics), "[HOST]:PORT", "serves /metrics; empty: nowhere"},
+    SANDBOX_FLAG(AT(sandbox)),
     {"log-level", FLAG_TEXT, AT(log_level), "debug|info|warn|error", "what is logged"},
     {"log-format", FLAG_TEXT, AT(log_format), "logfmt|json", "how it is logged"},
 };
@@ -234,6 +236,7 @@ static bool start(struct process *p, struct err *e)
 {
     struct kube_config_options config = {text_or_null(p->o.kubeconfig), text_or_null(p->o.context), isatty(STDERR_FILENO)};
     struct operator_options o = {0};
+    const char *sandbox;
     p->allow = net_allow_new();
     net_allow_remedy(p->allow, "--egress-allow");
     if (!cli_egress_entries(&p->o.egress, p->o.egress_strict, p->allow, e))
@@ -248,10 +251,11 @@ static bool start(struct process *p, struct err *e)
     p->op = operator_new(loop_net(p->loop), p->config, &o, e);
     if (!p->op || !cli_listen(p->loop, p->o.health, operator_health(p->op), "health-addr", e) ||
         !cli_listen(p->loop, p->o.status, operator_health(p->op), "status-addr", e) ||
-        !cli_listen(p->loop, p->o.metrics, operator_metrics(p->op), "metrics-addr", e))
+        !cli_listen(p->loop, p->o.metrics, operator_metrics(p->op), "metrics-addr", e) ||
+        !sandbox_enter(p->o.sandbox, p->config->plugin, &sandbox, e))
         return false;
-    log_info("started", LF_CSTR("version", MOBULA_VERSION), LF("server", p->config->host), LF_INT("port", p->config->port),
-             LF("config", p->config->source),
+    log_info("started", LF_CSTR("version", MOBULA_VERSION), LF_CSTR("sandbox", sandbox), LF("server", p->config->host),
+             LF_INT("port", p->config->port), LF("config", p->config->source),
              LF("namespaces", p->o.all_namespaces            ? SLICE("all")
                               : slice_empty(p->o.namespaces) ? p->config->namespace_
                                                              : p->o.namespaces));
@@ -302,6 +306,7 @@ int cli_operator(int argc, char **argv)
                               .zoneinfo = SLICE("/usr/share/zoneinfo"),
                               .health = SLICE(":8081"),
                               .metrics = SLICE(":8080"),
+                              .sandbox = SLICE("auto"),
                               .log_level = SLICE("info"),
                               .log_format = SLICE("logfmt"),
                               .lease_name = SLICE("mobula"),

@@ -66,6 +66,7 @@ static bool apply_settings(struct kube_config *c, struct err *e)
     c->port = url.port;
     c->tls = url.tls;
     c->insecure = s->insecure;
+    c->plugin = s->exec.argv != NULL;
     c->path_prefix = url.path;
     c->tls_name = slice_empty(s->tls_name) ? url.host : s->tls_name;
     c->namespace_ = slice_empty(s->namespace_) ? SLICE("default") : s->namespace_;
