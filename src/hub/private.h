@@ -212,8 +212,9 @@ void sync_begin(struct call *c); /* sync.c */
 void sync_end(struct call *c);   /* it goes: its cloud forgets it */
 void sync_touch(struct call *c); /* answers it if there is something to say, or its time has come */
 extern const struct refusal refuse_cloud;
-void session_take(struct call *c, call_step *then);  /* session.c: the cloud is this instance's, and what it reports of it is stored */
-void reports_write(struct call *c, call_step *then); /* report.c: statuses */
+void session_take(struct call *c, call_step *then); /* session.c: the cloud is this instance's, and what it reports of it is stored */
+void put_time(struct jout *w, const char *key, struct jval v, struct arena *a); /* report.c: only what is a time */
+void reports_write(struct call *c, call_step *then);                            /* report.c: statuses */
 /* page.c: the members revision, full, more and workloads of an answer, and whether there is anything to say in them. */
 void page_write(struct call *c, struct jout *w);
 bool page_due(const struct call *c);

@@ -52,7 +52,7 @@ static void put_text(struct jout *w, const char *key, struct jval v, struct aren
         jout_kstr(w, key, text);
 }
 
-static void put_time(struct jout *w, const char *key, struct jval v, struct arena *a)
+void put_time(struct jout *w, const char *key, struct jval v, struct arena *a)
 {
     int64_t us;
     struct slice text = json_str(v, a);

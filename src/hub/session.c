@@ -87,9 +87,8 @@ static bool write_report(struct call *c, struct jout *w)
     bool healthy, news = false;
     struct slice list = components(health, &healthy, &c->arena);
     if (json_there(health) && hash_of(list, &c->arena) != cloud->health) {
-        struct slice checked = json_raw(json_get(health, "checkedAt"));
-        jout_form(w, "health:'%s',components:%.*s,checkedTime:%.*s", healthy ? "HEALTHY" : "UNHEALTHY", SLICE_ARG(list),
-                  SLICE_ARG(checked));
+        jout_form(w, "health:'%s',components:%.*s", healthy ? "HEALTHY" : "UNHEALTHY", SLICE_ARG(list));
+        put_time(w, "checkedTime", json_get(health, "checkedAt"), &c->arena);
         news = true;
     }
     news |= write_list(w, json_get(body, "instanceTypes"), "instanceTypes", cloud->types, &c->want_types, &c->arena);
@@ -168,9 +167,10 @@ static void on_written(struct call *c)
         call_ask(c, &r);
     } else if (a->outcome == KUBE_REFUSED && a->status.code == 404) {
         call_refuse(c, &refuse_cloud, "cloud %s was deleted", c->cloud->key);
+    } else if (a->outcome == KUBE_REFUSED && a->status.code == 409) {
+        call_refuse(c, &refuse_lost, "the status of cloud %s is written by others all the time: %s", c->cloud->key, a->status.message);
     } else {
-        call_refuse(c, &refuse_lost, "the status of cloud %s cannot be written: %s", c->cloud->key,
-                    a->outcome == KUBE_REFUSED ? a->status.message : a->err.text);
+        call_refuse_as(c, a); /* what the operator reports may not be what the CRD allows */
     }
 }
 

@@ -91,6 +91,10 @@ static void test_report(void)
                        "\"checkedAt\":\"2026-11-25T10:05:00Z\",\"components\":[{\"name\":\"X\",\"state\":\"ERROR\",\"message\":\"no\"}]}"),
               200);
     CHECK_INT(apiserver_revision(h.w.server), before);
+    test_case("a time that is none is left out");
+    CHECK_INT(sync_ask(c, "edge", "one", known, ",\"wait\":0,\"health\":{\"checkedAt\":\"\",\"components\":[]}"), 200);
+    CHECK_STR(field(&h, "clouds", "edge", "status.health"), "HEALTHY");
+    CHECK_STR(field(&h, "clouds", "edge", "status.checkedTime"), "2026-11-25T10:00:00Z");
     finish(&h);
 }
 
