@@ -180,7 +180,7 @@ FORCE:
 $(foreach way,whole static test host fuzz cover,$(eval $(call build_way,$(way))))
 
 # Files that the assembler puts into the binary (src/cli/embed.c): each one's name and text, NULs between, compressed as one.
-build/embed.gz: $(sort $(wildcard airgap/crds/* airgap/install/* src/cli/*.txt))
+build/embed.gz: $(sort $(wildcard airgap/crds/* airgap/install/* airgap/patches/* src/cli/*.txt))
 	@echo '  GZIP    $@'
 	@mkdir -p $(@D)
 	$(Q)for f in $^; do printf '%s\0' $$f && cat $$f && printf '\0'; done | gzip -9n >$@

@@ -9,6 +9,8 @@
 #include <mobula/net.h>
 #include <mobula/ray.h>
 
+struct shape_patches;
+
 /* How GCS and dashboard of a cluster's head are reached. */
 enum operator_access {
     OPERATOR_DIRECT,  /* by the pod's address */
@@ -55,6 +57,7 @@ struct operator_options {
     struct operator_plane plane;
     struct slice settings_ns; /* namespace of those ConfigMaps */
     struct operator_configmap settings[OPERATOR_SETTINGS];
+    const struct shape_patches *patches; /* below those of the ConfigMap; NULL: none */
     uint64_t seed;
 };
 

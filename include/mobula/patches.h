@@ -36,7 +36,7 @@ struct shape_patch {
 /* All patches of one text. */
 struct shape_patches {
     const struct shape_patches *below; /* applied before these; NULL: none */
-    struct slice name;                 /* for messages: "of the default set aws"; empty: the user's own */
+    struct slice name;                 /* for messages: "ConfigMap patches"; empty: none is needed */
     const struct shape_patch *list;
     uint32_t count;
     uint64_t revision; /* changes with the text, and with the text of what is below */

@@ -1,5 +1,5 @@
-/* Files of the repository that are part of the binary, byte for byte: airgap/crds/, airgap/install/ and the texts of src/cli/,
- * all of them compressed as one. */
+/* Files of the repository that are part of the binary, byte for byte: airgap/crds/, airgap/install/, airgap/patches/ and the texts of
+ * src/cli/, all of them compressed as one. */
 #ifndef MOBULA_CLI_EMBED_H
 #define MOBULA_CLI_EMBED_H
 

@@ -1,5 +1,6 @@
 #include "explain.h"
 #include "cli.h"
+#include "defaults.h"
 #include "findings.h"
 #include "manifest.h"
 
@@ -155,6 +156,7 @@ void explain_end(const struct explain_how *how, struct buf *out)
 struct explain_options {
     struct flag_texts files;
     struct slice tools, tools_resources, output, cluster_domain, autoscaler, submitter, types, patches;
+    struct default_patches defaults;
     bool steps;
 };
 
@@ -168,6 +170,7 @@ static const struct flag list[] = {
     {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of service names (cluster.local)"},
     {"instance-types", FLAG_TEXT, AT(types), "FILE", "of instance types, to apply to pod templates that name one"},
     {"patches-file", FLAG_TEXT, AT(patches), "FILE", "of patches, to apply to the objects"},
+    DEFAULT_PATCHES_FLAGS(AT(defaults)),
     {"patches", FLAG_SWITCH, AT(steps), NULL, "show what types and patches change, step by step, instead of the objects"},
     {"output", FLAG_TEXT, AT(output), "yaml|json", "YAML documents (default) or one JSON list"},
 #undef AT
@@ -218,10 +221,13 @@ static bool read_shapes(const struct explain_options *o, struct explain_how *how
         if (!cli_read_file(o->types, a, &text, e) || !explain_types(o->types.ptr, text, a, types, notes))
             return false;
     }
-    if (slice_empty(o->patches))
-        return true;
+    if (!defaults_read(&o->defaults, a, &how->patches, e) || slice_empty(o->patches))
+        return e->code == ERR_NONE;
+    if (!cli_read_file(o->patches, a, &text, e) || !explain_patches(o->patches.ptr, text, a, patches, notes))
+        return false;
+    shape_patches_above(patches, how->patches);
     how->patches = patches;
-    return cli_read_file(o->patches, a, &text, e) && explain_patches(o->patches.ptr, text, a, patches, notes);
+    return true;
 }
 
 int cli_explain(int argc, char **argv)
@@ -242,13 +248,11 @@ int cli_explain(int argc, char **argv)
     struct err e = {0};
     if (o.files.count == 0)
         return flags_wrong(&flags, "-f is needed");
-    if (o.steps && slice_empty(o.types) && slice_empty(o.patches))
-        return flags_wrong(&flags, "--patches shows what --patches-file and --instance-types change: give one of them");
     if (!how.json && !slice_eq(o.output, SLICE("yaml")))
         return flags_wrong(&flags, "--output: want yaml or json");
     if (!cli_tools(o.tools, &how.ray, &e) || !cli_tools_resources(o.tools_resources, &how.ray, &e) ||
         !cli_scaler(o.autoscaler, &scaler, &e) || !cli_submitter(o.submitter, &how.ray, &how.submitter_pods, &e) ||
-        !cli_domain(o.cluster_domain, &e))
+        !cli_domain(o.cluster_domain, &e) || !defaults_check(&o.defaults, &e))
         return flags_wrong(&flags, "%s", e.text);
     how.ray.sidecar = scaler == CLI_SCALER_SIDECAR;
     how.now_us = clock_now().wall_us;
@@ -261,5 +265,7 @@ int cli_explain(int argc, char **argv)
         fprintf(stderr, "%.*s", SLICE_ARG(buf_slice(&notes)));
         return e.code == ERR_NONE ? STATUS_ERROR : cli_fail(&e);
     }
+    if (o.steps && !how.types && !how.patches)
+        return flags_wrong(&flags, "--patches shows what --patches-file, --cloud-provider and --instance-types change: give one of them");
     return explain_files(&o, &how, &a, &out, &notes);
 }

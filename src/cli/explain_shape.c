@@ -131,8 +131,8 @@ static bool show_step(void *who, const struct shape_step *s)
     struct shown *w = who;
     struct slice set = s->set->name;
     w->steps++;
-    struct slice title = arena_printf(w->arena, "patch %u%s%.*s (line %u), operation %u: %s %.*s", s->number, set.len ? " " : "",
-                                      SLICE_ARG(set), s->patch->line, s->op_number, json_op_name(s->op), SLICE_ARG(s->op->path));
+    struct slice title = arena_printf(w->arena, "%.*s%spatch %u (line %u), operation %u: %s %.*s", SLICE_ARG(set), set.len ? ": " : "",
+                                      s->number, s->patch->line, s->op_number, json_op_name(s->op), SLICE_ARG(s->op->path));
     return explain_diff(s->before, s->after, w->object, title, w->out, w->e);
 }
 

@@ -183,7 +183,7 @@ static bool check(const struct install_options *o, struct wanted *want, struct a
         !cli_tools_resources(o->tools_resources, &want->tools, e) || !cli_scaler(o->autoscaler, &scaler, e) ||
         (want->tools.tools == RAY_TOOLS_IMAGE && !check_image(want->tools.tools_image, "--tools", e)) ||
         !cli_submitter(o->submitter, &want->tools, &want->pods, e) || !cli_access(o->ray_access, &access, e) || !check_egress(o, e) ||
-        !check_proxy(o, &want->proxy_port, e) || !check_pull_secrets(o->pull_secrets, e))
+        !check_proxy(o, &want->proxy_port, e) || !check_pull_secrets(o->pull_secrets, e) || !defaults_check(&o->defaults, e))
         return false;
     if (!slice_empty(o->resources) && !ray_tools_resources(o->resources, &want->limits, e))
         return err_wrap(e, "--resources");
@@ -358,6 +358,7 @@ static void fill_flags(struct variables *v, const struct install_options *o, con
     set(v, "EGRESS", egress_flags(o, a));
     set(v, "AUTOSCALER", slice_eq(o->autoscaler, install_defaults.autoscaler) ? SLICE_NONE : autoscaler_flag(o));
     set(v, "SUBMITTER", want->pods ? SLICE("        - --submitter=pod\n") : SLICE_NONE);
+    set(v, "DEFAULTS", defaults_arguments(&o->defaults, a));
     set(v, "SHAPES",
         o->shapes ? SLICE("        - --instance-types-configmap=instance-types\n        - --patches-configmap=patches\n") : SLICE_NONE);
     set(v, "LEADER_ELECT", want->elect ? SLICE("        - --leader-elect\n") : SLICE_NONE);

@@ -2,6 +2,8 @@
 #ifndef MOBULA_CLI_INSTALL_H
 #define MOBULA_CLI_INSTALL_H
 
+#include "defaults.h"
+
 #include <mobula/operator.h>
 
 enum {
@@ -20,6 +22,7 @@ struct install_options {
     struct slice pull_secrets, resources, proxy, no_proxy;
     struct slice kinds, tools, tools_resources, autoscaler, submitter, ray_access, egress;
     struct slice kubeconfig, context; /* of apply */
+    struct default_patches defaults;
     int64_t replicas, timeout_ms;
     bool print, apply, leader_elect, create_namespace, crds_only, no_crds, ray_auth, egress_strict, shapes, raycronjobs, all_namespaces,
         openshift, no_network_policy, no_admission_policy, registryless;

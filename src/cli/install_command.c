@@ -50,6 +50,7 @@ static const struct flag list[] = {
     {"egress-strict", FLAG_SWITCH, AT(egress_strict), NULL, "and no wildcards in that"},
     {"shapes", FLAG_SWITCH, AT(shapes), NULL,
      "with the right to watch ConfigMaps instance-types and patches in the operator's namespace, and use them"},
+    DEFAULT_PATCHES_FLAGS(AT(defaults)),
     {"ray-auth", FLAG_SWITCH, AT(ray_auth), NULL, "with the right to make and read Secrets, for clusters with authOptions"},
 #undef AT
 };

@@ -1,6 +1,7 @@
 /* mobula operator: the controller in the event loop. Everything that happens, happens in turns: wait, let the links speak, let the operator
  * act. */
 #include "cli.h"
+#include "defaults.h"
 #include "sandbox.h"
 
 #include <mobula/operator.h>
@@ -21,6 +22,7 @@ struct options {
     struct slice health, status, metrics, log_level, log_format, sandbox;
     struct slice lease_namespace, lease_name, identity;
     struct operator_configmap types, patches;
+    struct default_patches defaults;
     struct slice plane_url, cloud, plane_token, plane_ca;
     struct flag_texts egress;
     int64_t lease_ms, renew_ms, retry_ms, spot_fallback_ms, spot_retry_ms, unscheduled_ms;
@@ -62,6 +64,7 @@ static const struct flag list[] = {
     {"patches-configmap", FLAG_TEXT, AT(patches.name), "NAME",
      "of the patches of what is written, in the namespace of the Lease; empty (default): there are none"},
     {"patches-key", FLAG_TEXT, AT(patches.key), "KEY", "of their text in it"},
+    DEFAULT_PATCHES_FLAGS(AT(defaults)),
     {"unscheduled-timeout", FLAG_DURATION, AT(unscheduled_ms), "TIME",
      "a worker with an instance type that has had no node for so long is made anew; 0: never"},
     {"spot-fallback", FLAG_DURATION, AT(spot_fallback_ms), "TIME",
@@ -117,7 +120,8 @@ static bool check_flags(const struct options *o, struct err *e)
     return cli_access(o->ray_access, &access, e) && cli_kinds(o->kinds, &kinds, e) && cli_scaler(o->autoscaler, &scaler, e) &&
            cli_tools(o->tools, &tools, e) && cli_tools_resources(o->tools_resources, &tools, e) &&
            cli_submitter(o->submitter, &tools, &pods, e) && cli_domain(o->cluster_domain, e) &&
-           check_configmap(&o->types, "--instance-types-configmap", e) && check_configmap(&o->patches, "--patches-configmap", e);
+           check_configmap(&o->types, "--instance-types-configmap", e) && check_configmap(&o->patches, "--patches-configmap", e) &&
+           defaults_check(&o->defaults, e);
 }
 
 /* The bytes of this program, mapped and not copied: they go into a ConfigMap once in a while. */
@@ -178,8 +182,9 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
     to->settings[OPERATOR_PATCHES] = o->patches;
     to->zone_file = read_zone;
     to->zones = &o->zoneinfo;
-    if (!cli_access(o->ray_access, &to->access, e) || !cli_kinds(o->kinds, &to->kinds, e) || !cli_tools(o->tools, &to->ray, e) ||
-        !cli_tools_resources(o->tools_resources, &to->ray, e) || !cli_submitter(o->submitter, &to->ray, &to->submitter_pods, e) ||
+    if (!defaults_read(&o->defaults, &p->arena, &to->patches, e) || !cli_access(o->ray_access, &to->access, e) ||
+        !cli_kinds(o->kinds, &to->kinds, e) || !cli_tools(o->tools, &to->ray, e) || !cli_tools_resources(o->tools_resources, &to->ray, e) ||
+        !cli_submitter(o->submitter, &to->ray, &to->submitter_pods, e) ||
         !cli_projects(o->namespaces, o->all_namespaces, p->config->namespace_, &p->watched, e))
         return false;
     to->namespaces = p->watched.list;

@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-/* Its flags as data. A row without a flag of ours has no meaning here; one that gets a meaning gets its flag here. */
+/* Its flags as data. A row without a flag of ours has no meaning here; one that gets a meaning gets its flag here. A flag of ours with its
+ * value stands for whatever value the other has. */
 static const struct foreign {
     const char *theirs, *ours;
 } table[] = {
@@ -11,14 +12,14 @@ static const struct foreign {
     {"log-file", NULL}, /* the log goes to stderr, as for every pod */
     {"cloud-deployment-id", NULL},
     {"control-plane-url", NULL},
-    {"cloud-provider", NULL},
-    {"unscheduled-pod-reaper-termination-threshold", NULL},
+    {"cloud-provider", NULL}, /* the chart has written what it means into its patches */
+    {"unscheduled-pod-reaper-termination-threshold", "unscheduled-timeout"},
     {"unscheduled-pod-reaper-reconcile-interval", NULL},
     {"kubernetes-client-rate-limiter-qps", NULL},
     {"kubernetes-client-rate-limiter-burst", NULL},
     {"aws-region", NULL},
     {"region", NULL},
-    {"patch-config-path", NULL},
+    {"patch-config-path", "patches-configmap=patches"}, /* where the chart mounts that ConfigMap */
     {"enable-gateway", NULL},
     {"gateway-name", NULL},
     {"gateway-namespace", NULL},
@@ -72,7 +73,9 @@ static bool take(struct slice argument, struct start *out, struct arena *a, stru
         return err_set(e, ERR_CONFIG, "start: \"%.*s\" is not a flag of this chart's operator (version 1.8.0), as --NAME=VALUE",
                        SLICE_ARG(argument));
     if (f->ours)
-        return slice_empty(value) || put(out, arena_printf(a, "--%s=%.*s", f->ours, SLICE_ARG(value)), a, e);
+        return slice_empty(value) ||
+               put(out, strchr(f->ours, '=') ? arena_printf(a, "--%s", f->ours) : arena_printf(a, "--%s=%.*s", f->ours, SLICE_ARG(value)),
+                   a, e);
     if (!slice_has(out->ignored, arena_printf(a, "--%s", f->theirs).ptr))
         out->ignored = arena_printf(a, "%.*s%s--%s", SLICE_ARG(out->ignored), slice_empty(out->ignored) ? "" : ", ", f->theirs);
     return true;

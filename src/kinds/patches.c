@@ -10,7 +10,7 @@ struct written_patches {
 
 const struct shape_patches *patches_in_force(const struct op *op)
 {
-    return op->patches ? &op->patches->set : NULL;
+    return op->patches ? &op->patches->set : op->o.patches;
 }
 
 uint64_t patches_revision(const struct op *op)
@@ -44,6 +44,8 @@ bool patches_text(struct op *op, struct slice text, struct err *e)
         mem_free(fresh);
         return false;
     }
+    fresh->set.name = arena_printf(&fresh->arena, "ConfigMap %.*s", SLICE_ARG(op->o.settings[OPERATOR_PATCHES].name));
+    shape_patches_above(&fresh->set, op->o.patches);
     patches_free(op);
     op->patches = fresh;
     touch_all(op);
@@ -136,7 +138,7 @@ bool object_amend(struct op *op, const struct action *act, struct flight *f, str
     }
     show(&op->body, &h);
     if (!ok)
-        return err_wrap(e, "ConfigMap %.*s", SLICE_ARG(op->o.settings[OPERATOR_PATCHES].name));
+        return false;
     bool service = act->verb == &raycluster_apply_head_service || act->verb == &raycluster_apply_headless_service;
     return !service || hash_service(op, f, e);
 }

@@ -35,8 +35,8 @@ static bool apply_patch(struct applied *p, const struct shape_patches *set, uint
         struct shape_step step = {.set = set, .patch = patch, .op = op, .number = index + 1, .op_number = i + 1};
         p->changed = true;
         if (!json_edit_run(p->edit, op) || (p->listener && !tell(p, &step)))
-            return err_wrap(p->e, "patch %u%s%.*s (line %u), operation %u (%s %.*s)", step.number, set->name.len ? " " : "",
-                            SLICE_ARG(set->name), patch->line, step.op_number, json_op_name(op), SLICE_ARG(op->path));
+            return err_wrap(p->e, "%.*s%spatch %u (line %u), operation %u (%s %.*s)", SLICE_ARG(set->name), set->name.len ? ": " : "",
+                            step.number, patch->line, step.op_number, json_op_name(op), SLICE_ARG(op->path));
     }
     return true;
 }

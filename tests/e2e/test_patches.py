@@ -1,6 +1,8 @@
 """Patches of a ConfigMap in what the operator writes on the real API server: the document's own, edited, broken, failing and forbidden
 ones."""
 
+import json
+
 import pytest
 
 from cluster import V1, condition, eventually, mobula, raycluster
@@ -172,3 +174,39 @@ def test_a_jobs_objects_are_patched_too(space, patched):
     made = eventually(lambda: space.find(space.path("rayclusters", name, V1)))
     assert made["metadata"]["labels"]["team"] == "blue"
     eventually(lambda: pools(space, name) == ["a"])
+
+
+def test_a_providers_defaults_lie_below_the_users(space, operators, nodes, tmp_path):
+    labels = {"karpenter.sh/capacity-type": "spot", "topology.kubernetes.io/zone": "z1", "nvidia.com/gpu.product": "Tesla-T4"}
+    taints = [{"key": "node.anyscale.com/capacity-type", "value": "SPOT", "effect": "NoSchedule"},
+              {"key": "node.anyscale.com/accelerator-type", "value": "GPU", "effect": "NoSchedule"}]
+    nodes(f"{space.name}-t4", labels, taints)
+    allow_maps(space)
+    flags = ("--cloud-provider=aws", "--karpenter", "--workload-service-account=ray", "--workload-pull-secrets=a,b", "--process-tracing")
+    space.api.call("POST", space.path("serviceaccounts"), {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "ray"}})
+    operator = operators(SHAPES, "--patches-configmap=patches", *flags)
+    put(space, DOCUMENT)
+    mine = "- kind: Pod\n  patch: [{op: test, path: /spec/serviceAccountName, value: ray}, " \
+           "{op: add, path: /metadata/labels/pool, value: a}]\n"
+    put_patches(space, mine)
+    made = typed("c", worker="8CPU-32GB-1xT4", **{"anyscale.com/market-type": "SPOT", "anyscale.com/zone": "z1"})
+    space.apply(made)
+    space.ready("c", 2)
+    for pod in space.pods("c"):
+        spec = pod["spec"]
+        assert spec["serviceAccountName"] == "ray" and pod["metadata"]["labels"]["pool"] == "a"
+        assert [s["name"] for s in spec["imagePullSecrets"]] == ["a", "b"]
+        assert spec["containers"][0]["securityContext"]["capabilities"]["add"] == ["SYS_PTRACE"]
+        worker = pod["metadata"]["labels"]["ray.io/node-type"] == "worker"
+        assert (spec["nodeName"] == f"{space.name}-t4" and spec["nodeSelector"] == labels) if worker else "nodeSelector" not in spec
+    space.rest(operator)
+    # The same before anything is made.
+    files = {"c.yaml": json.dumps(made), "types.yaml": DOCUMENT, "mine.yaml": mine}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    out = mobula("explain", "--patches", "-f", tmp_path / "c.yaml", "--instance-types", tmp_path / "types.yaml",
+                 "--patches-file", tmp_path / "mine.yaml", *flags)
+    assert out.returncode == 0, out.stderr
+    for title in ("patches of the flags: patch 1 (line 1), operation 1: add /spec/serviceAccountName", "airgap/patches/aws.yaml: patch ",
+                  "airgap/patches/karpenter.yaml: patch 4 ", "+++ patch 1 (line 1), operation 2: add /metadata/labels/pool"):
+        assert title in out.stdout, out.stdout

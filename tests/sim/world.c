@@ -60,6 +60,7 @@ void world_start_operator(struct world *w, bool elect)
         o.plane = plane_options(w->plane);
     o.settings_ns = SLICE("n");
     memcpy(o.settings, w->settings, sizeof o.settings);
+    o.patches = w->patches;
     if (w->executable.len)
         o.ray.tools = RAY_TOOLS_CONFIGMAP;
     world_launch(w, 0, &o);

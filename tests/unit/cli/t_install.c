@@ -97,6 +97,13 @@ static void shapes(struct arena *a)
     test_case("instance types of a ConfigMap");
     o.no_crds = o.shapes = true;
     CHECK_SLICE(written(&o, a, &e), read_file("tests/data/cli/install-shapes.yaml", a));
+    test_case("default patches");
+    o.defaults = (struct default_patches){.provider = SLICE("aws"), .karpenter = true, .pull_secrets = SLICE("a,b")};
+    struct slice text = written(&o, a, &e);
+    CHECK(text.ptr && strstr(text.ptr, "        - --patches-configmap=patches\n        - --cloud-provider=aws\n        - --karpenter=true\n"
+                                       "        - --workload-pull-secrets=a,b\n        ports:\n"));
+    o.defaults.provider = SLICE("gce");
+    CHECK(!written(&o, a, &e).ptr && strstr(e.text, "--cloud-provider is \"gce\""));
 }
 
 /* What the operator is told, item by item; what it would refuse is refused here. */

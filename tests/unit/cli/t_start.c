@@ -31,6 +31,7 @@ static void chart(struct arena *a)
                                        "--metrics-addr=:2112",
                                        "--status-addr=:2113",
                                        "--log-level=info",
+                                       "--patches-configmap=patches",
                                        "--leader-elect=true",
                                        "--lease-namespace=anyscale",
                                        "--lease-name=anyscale-operator-lease",

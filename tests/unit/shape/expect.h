@@ -8,7 +8,7 @@
 #include <mobula/shape.h>
 
 /* want: "LINE: PATH: TEXT" for each error, in order; of each the beginning is enough. */
-static void expect_errors(struct slice want, const struct shape_errors *errors, struct arena *a)
+__attribute__((unused)) static void expect_errors(struct slice want, const struct shape_errors *errors, struct arena *a)
 {
     struct slice rest = slice_trim(want);
     for (uint32_t i = 0; i < errors->count; i++) {

@@ -187,7 +187,7 @@ static void test_sets(void)
 /* The texts that are given out: a spot pod and an on-demand pod with an affinity of the user's come through each of them. */
 static void test_given_out(void)
 {
-    static const char *const names[] = {"aws", "karpenter", "gcp", "azure", "generic"};
+    static const char *const names[] = {"aws", "gcp", "azure", "generic"};
     static const char pod[] =
         "{\"kind\":\"Pod\",\"metadata\":{\"annotations\":{\"anyscale.com/market-type\":\"%s\",\"anyscale.com/zone\":\"z1\"%s}},\"spec\":{"
         "\"affinity\":{\"nodeAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":{\"nodeSelectorTerms\":[{\"matchExpressions\":["

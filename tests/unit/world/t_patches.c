@@ -161,8 +161,49 @@ static void test_secret(void)
     world_free(&w);
 }
 
+/* Those of the flags lie below, with and without a ConfigMap. */
+static void test_below(void)
+{
+    struct world w;
+    struct arena a = {0};
+    struct shape_patches below;
+    struct shape_errors errors;
+    CHECK(shape_patches_read(SLICE("- {kind: Pod, patch: [{op: add, path: /spec/nodeSelector/pool, value: low}]}\n"
+                                   "- {kind: Service, patch: [{op: add, path: /metadata/annotations/pool, value: low}]}"),
+                             &a, &below, &errors));
+    below.name = SLICE("set");
+    test_case("without a ConfigMap");
+    begin(&w);
+    w.patches = &below;
+    w.settings[OPERATOR_PATCHES].name = SLICE_NONE;
+    apply(&w, "c", 1);
+    world_start_operator(&w, false);
+    world_run(&w, 3000);
+    CHECK_INT(pods_in(&w, "low"), 2);
+    CHECK(says(&w, "services", "c-head-svc", "\"pool\":\"low\""));
+    check_fixed_point(&w);
+    world_free(&w);
+    test_case("below one, and when that is gone");
+    begin(&w);
+    w.patches = &below;
+    put_pool(&w, "a");
+    apply(&w, "c", 1);
+    world_start_operator(&w, false);
+    world_run(&w, 3000);
+    CHECK_INT(pods_in(&w, "a"), 2);
+    CHECK_INT(world_call(&w, "DELETE", "/api/v1/namespaces/n/configmaps/patches", "application/json", SLICE("{}")), 200);
+    scale(&w, "c", 2);
+    world_run(&w, 3000);
+    CHECK_INT(pods_in(&w, "low"), 1);
+    CHECK(says(&w, "services", "c-head-svc", "\"pool\":\"low\""));
+    check_fixed_point(&w);
+    world_free(&w);
+    arena_free(&a);
+}
+
 int main(void)
 {
+    test_below();
     test_change();
     test_failing();
     test_unknown();

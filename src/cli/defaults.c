@@ -1,0 +1,127 @@
+/* Patches that lie below the user's: files of airgap/patches/ that are part of the program, chosen by flags, and what other flags ask for.
+ * Lines "# PART: …" of a file begin a part of it. A part that is not wanted is blanked, so that lines keep their numbers. */
+#include "defaults.h"
+#include "cli.h"
+#include "embed.h"
+
+#include <stdio.h>
+
+static const char *const all_parts[] = {"market", "zone", "accelerator", "identity", NULL};
+
+/* "a,b" */
+static bool lists(struct slice list, struct slice word)
+{
+    while (!slice_empty(list))
+        if (slice_eq(slice_trim(slice_cut(&list, ',')), word))
+            return true;
+    return false;
+}
+
+static bool is_part(struct slice word)
+{
+    size_t i = 0;
+    while (all_parts[i] && !slice_eq(word, slice_of(all_parts[i])))
+        i++;
+    return all_parts[i] != NULL;
+}
+
+bool defaults_check(const struct default_patches *o, struct err *e)
+{
+    struct slice parts = o->parts, secrets = o->pull_secrets, name;
+    if (!slice_empty(o->provider) && !lists(SLICE("aws,gcp,azure,generic"), o->provider))
+        return err_set(e, ERR_CONFIG, "--cloud-provider is \"%.*s\": want aws, gcp, azure or generic", SLICE_ARG(o->provider));
+    while (!slice_empty(parts))
+        if (!is_part(name = slice_trim(slice_cut(&parts, ','))))
+            return err_set(e, ERR_CONFIG, "--default-patches: \"%.*s\" is not one of " DEFAULT_PARTS, SLICE_ARG(name));
+    if (!slice_empty(o->account) && !name_dns1123_subdomain(o->account))
+        return err_set(e, ERR_CONFIG, "--workload-service-account: \"%.*s\" is not the name of one", SLICE_ARG(o->account));
+    while (!slice_empty(secrets))
+        if (!name_dns1123_subdomain(name = slice_trim(slice_cut(&secrets, ','))))
+            return err_set(e, ERR_CONFIG, "--workload-pull-secrets: \"%.*s\" is not the name of a Secret", SLICE_ARG(name));
+    return true;
+}
+
+/* The file with these parts of it. */
+static struct slice with_parts(struct slice file, struct slice parts, bool market, struct arena *a)
+{
+    char *copy = arena_alloc(a, file.len + 1);
+    bool wanted = true;
+    memcpy(copy, file.ptr, file.len);
+    for (struct slice rest = {copy, file.len}; !slice_empty(rest);) {
+        struct slice line = slice_cut(&rest, '\n'), more = slice_skip(line, slice_starts(line, SLICE("# ")) ? 2 : line.len);
+        struct slice word = slice_cut(&more, ':');
+        if (is_part(word))
+            wanted = (slice_empty(parts) || lists(parts, word)) && (market || !slice_eq(word, SLICE("market")));
+        if (!wanted)
+            memset(copy + (line.ptr - copy), ' ', line.len);
+    }
+    return (struct slice){copy, file.len};
+}
+
+/* What flags ask for, whatever the provider. Names are checked: they need no escape. */
+static struct slice flag_patches(const struct default_patches *o, struct arena *a)
+{
+    struct slice rest = o->pull_secrets, text = SLICE("");
+    if (!slice_empty(o->account))
+        text = arena_printf(a,
+                            "- {kind: Pod, selector: \"!anyscale.com/iam-mapping\", patch: [{op: add, path: /spec/serviceAccountName, "
+                            "value: \"%.*s\"}]}\n",
+                            SLICE_ARG(o->account));
+    while (!slice_empty(rest)) {
+        struct slice name = slice_trim(slice_cut(&rest, ','));
+        text = arena_printf(a, "%.*s- {kind: Pod, patch: [{op: add, path: /spec/imagePullSecrets/-, value: {name: \"%.*s\"}}]}\n",
+                            SLICE_ARG(text), SLICE_ARG(name));
+    }
+    if (o->tracing)
+        text = arena_printf(a,
+                            "%.*s- {kind: Pod, selector: ray.io/node-type, patch: [{op: add, path: "
+                            "/spec/containers/0/securityContext/capabilities/add/-, value: SYS_PTRACE}]}\n",
+                            SLICE_ARG(text));
+    return text;
+}
+
+/* One more set, on top of those that there are. */
+static bool put_set(const struct shape_patches **top, struct slice text, struct slice name, struct arena *a, struct err *e)
+{
+    struct shape_patches *set = arena_new(a, struct shape_patches);
+    struct shape_errors *errors = arena_new(a, struct shape_errors);
+    if (!shape_patches_read(text, a, set, errors))
+        return shape_errors_tell(errors, e) || err_wrap(e, "%.*s", SLICE_ARG(name));
+    set->name = name;
+    shape_patches_above(set, *top);
+    *top = set;
+    return true;
+}
+
+bool defaults_read(const struct default_patches *o, struct arena *a, const struct shape_patches **out, struct err *e)
+{
+    __attribute__((cleanup(arena_free))) struct arena mem = {0};
+    const struct slice names[] = {o->provider, o->karpenter ? SLICE("karpenter") : SLICE("")};
+    struct slice flagged = flag_patches(o, a), all = embed_all(&mem);
+    *out = NULL;
+    if (!slice_empty(flagged) && !put_set(out, flagged, SLICE("patches of the flags"), a, e))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct slice name = arena_printf(a, "airgap/patches/%.*s.yaml", SLICE_ARG(names[i]));
+        if (!slice_empty(names[i]) &&
+            !put_set(out, with_parts(embed_file(all, name.ptr), o->parts, i == 1 || !o->karpenter, a), name, a, e))
+            return false;
+    }
+    return true;
+}
+
+struct slice defaults_arguments(const struct default_patches *o, struct arena *a)
+{
+    const struct slice on = SLICE("true"), off = SLICE("");
+    const struct {
+        const char *flag;
+        struct slice value;
+    } given[] = {
+        {"cloud-provider", o->provider},          {"karpenter", o->karpenter ? on : off},     {"default-patches", o->parts},
+        {"workload-service-account", o->account}, {"workload-pull-secrets", o->pull_secrets}, {"process-tracing", o->tracing ? on : off}};
+    struct slice text = SLICE("");
+    for (size_t i = 0; i < COUNT_OF(given); i++)
+        if (!slice_empty(given[i].value))
+            text = arena_printf(a, "%.*s        - --%s=%.*s\n", SLICE_ARG(text), given[i].flag, SLICE_ARG(given[i].value));
+    return text;
+}

@@ -1,0 +1,36 @@
+/* The default patches, below those of ConfigMap patches: flags that the operator, install and explain share (docs/patches.md). */
+#ifndef MOBULA_CLI_DEFAULTS_H
+#define MOBULA_CLI_DEFAULTS_H
+
+#include "flags.h"
+
+#include <mobula/patches.h>
+
+#define DEFAULT_PARTS "market,zone,accelerator,identity"
+
+struct default_patches {
+    struct slice provider, parts; /* "aws" or empty; "market,zone": which parts of its file, empty: all */
+    struct slice account, pull_secrets;
+    bool karpenter, tracing;
+};
+
+/* Rows of a command's table of flags: at is the offset of its struct default_patches. */
+#define DEFAULT_PATCHES_AT(field) offsetof(struct default_patches, field)
+#define DEFAULT_PATCHES_FLAGS(at)                                                                                                          \
+    {"cloud-provider", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(provider), "aws|gcp|azure|generic",                                            \
+     "what markets, zones and accelerators mean for pods here, by patches below those of ConfigMap patches; empty (default): nothing"},    \
+        {"karpenter", FLAG_SWITCH, (at) + DEFAULT_PATCHES_AT(karpenter), NULL, "markets by Karpenter's labels"},                           \
+        {"default-patches", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(parts), "PART[,PART...]", "which of " DEFAULT_PARTS " (all)"},            \
+        {"workload-service-account", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(account), "NAME", "of pods without anyscale.com/iam-mapping"},   \
+        {"workload-pull-secrets", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(pull_secrets), "NAME[,NAME...]", "of all pods"},                    \
+    {                                                                                                                                      \
+        "process-tracing", FLAG_SWITCH, (at) + DEFAULT_PATCHES_AT(tracing), NULL, "SYS_PTRACE for Ray's containers, for py-spy"            \
+    }
+
+bool defaults_check(const struct default_patches *o, struct err *e);
+/* The sets in a, each on top of the one before; *out NULL: the flags ask for none. */
+bool defaults_read(const struct default_patches *o, struct arena *a, const struct shape_patches **out, struct err *e);
+/* The flags that are not the defaults as arguments of a manifest, a line each. */
+struct slice defaults_arguments(const struct default_patches *o, struct arena *a);
+
+#endif
