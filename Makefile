@@ -71,7 +71,7 @@ DIR_host := build/host
 DIR_fuzz := build/fuzz
 DIR_cover := build/cover
 CC_static = $(CC) $(COMMON) $(SMALL) $(SMALLER) $(HARDEN) $(MUSL_INCLUDE)
-CC_whole = $(CC_static) $(WHOLE)
+CC_whole = $(CC_static) $(WHOLE) $(if $(WHOLE),-DMOBULA_PACKED)
 CC_test = $(CC) $(COMMON) -O1 -g $(SANITIZE)
 CC_host = $(CC) $(COMMON) -O2 -g
 CC_fuzz = clang $(COMMON) -O1 -g $(SANITIZE) -fsanitize=fuzzer-no-link
@@ -211,9 +211,21 @@ $(OUT)/mobula: $(OUT)/mobula.debug
 	$(Q)$(CROSS)strip -o $@ $<
 	@echo "          $$(stat -c %s $@) bytes of 1048576"
 
-$(OUT)/mobula.debug: $(if $(WHOLE),$(DIR_whole)/mobula.o,$(OBJECTS)) $(libraries_static)
+$(OUT)/mobula.debug: $(if $(WHOLE),$(DIR_whole)/packed.o,$(OBJECTS)) $(libraries_static)
 	@echo '  LINK    $@'
 	$(Q)$(LINK_static) -Wl,-Map=$@.map -o $@ $^ $(LINK_static_end)
+
+# The program's literals take a third of their room when they are compressed: the file has the compressed ones, and room without bytes (as
+# .bss has) for the others, which src/base/texts.c makes of them before main runs. What is in that room is known from the same object linked
+# with its bytes.
+$(DIR_whole)/packed.o: $(DIR_whole)/mobula.o $(wildcard src/base/texts.*)
+	@echo '  PACK    $@'
+	$(Q)sed 's/ (NOLOAD)//' src/base/texts.ld >$(@D)/texts.ld
+	$(Q)$(CROSS)ld -r -T $(@D)/texts.ld -o $(@D)/texts.o $<
+	$(Q)$(CROSS)objcopy -O binary --only-section=texts $(@D)/texts.o $(@D)/texts
+	$(Q)gzip -9n <$(@D)/texts >$(@D)/texts.gz
+	$(Q)$(CC) -c -Wa,-I$(@D) -o $(@D)/texts.o src/base/texts.s
+	$(Q)$(CROSS)ld -r -T src/base/texts.ld -o $@ $(@D)/texts.o $<
 
 # To be an object (-r) with nothing visible in it but main, gcc must be told that it makes a program and must not ask the linker.
 $(DIR_whole)/mobula.o: $(OBJECTS)
