@@ -8,13 +8,15 @@ static const char *text_or_null(struct slice s)
     return slice_empty(s) ? NULL : s.ptr;
 }
 
-bool ask_open(struct ask *k, struct slice kubeconfig, struct slice context, struct err *e)
+static void begin(struct ask *k)
 {
-    const struct kube_config_options o = {text_or_null(kubeconfig), text_or_null(context), isatty(STDERR_FILENO)};
-    struct rng rng;
     *k = (struct ask){.allow = net_allow_new()};
     log_global.level = LOG_ERROR; /* what goes wrong is the answer's to say */
-    k->config = kube_config_load(&o, e);
+}
+
+static bool open_config(struct ask *k, struct err *e)
+{
+    struct rng rng;
     if (!k->config || !kube_config_allow(k->config, k->allow, e))
         return false;
     k->loop = loop_new(k->allow, e);
@@ -23,6 +25,21 @@ bool ask_open(struct ask *k, struct slice kubeconfig, struct slice context, stru
     rng_seed_system(&rng);
     k->client = kube_client_new(loop_net(k->loop), k->config, rng_next(&rng), "mobula/" MOBULA_VERSION);
     return true;
+}
+
+bool ask_open(struct ask *k, struct slice kubeconfig, struct slice context, struct err *e)
+{
+    const struct kube_config_options o = {text_or_null(kubeconfig), text_or_null(context), isatty(STDERR_FILENO)};
+    begin(k);
+    k->config = kube_config_load(&o, e);
+    return open_config(k, e);
+}
+
+bool ask_open_url(struct ask *k, const struct kube_config_url *o, struct err *e)
+{
+    begin(k);
+    k->config = kube_config_url(o, e);
+    return open_config(k, e);
 }
 
 void ask_close(struct ask *k)
@@ -81,6 +98,19 @@ static bool interrupted(struct ask *k)
     return signal != 0;
 }
 
+/* It is not waited for any more, and would tell us later. */
+static void give_up(struct ask *k)
+{
+    kube_client_free(k->client);
+    k->client = NULL;
+}
+
+/* What another try will not mend: the server's certificate. */
+static bool is_hopeless(const struct err *e)
+{
+    return e->code == ERR_TLS_TRUST || e->code == ERR_TLS_NAME;
+}
+
 /* Sends the request and waits for its answer. */
 static bool ask_wait(struct ask *k, struct kube_request *r, struct waiting *w)
 {
@@ -95,9 +125,14 @@ static bool ask_wait(struct ask *k, struct kube_request *r, struct waiting *w)
     while (!w->over) {
         now = loop_wait(k->loop, kube_client_tick(k->client, now));
         net_dispatch(loop_net(k->loop), now);
+        const struct err *trouble = &kube_client_stats(k->client)->trouble;
+        if (!w->over && is_hopeless(trouble)) {
+            *w->e = *trouble;
+            give_up(k);
+            return false;
+        }
         if (interrupted(k) && !w->over) {
-            kube_client_free(k->client); /* it would tell us later */
-            k->client = NULL;
+            give_up(k);
             return err_set(w->e, ERR_CLOSED, "ended by a signal");
         }
     }
@@ -135,6 +170,11 @@ bool ask_apply(struct ask *k, struct slice path, struct slice body, struct arena
 bool ask_merge(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct err *e)
 {
     return ask_again(k, "PATCH", KUBE_TYPE_MERGE_PATCH, path, body, a, out, e);
+}
+
+bool ask_put(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct err *e)
+{
+    return ask_again(k, "PUT", KUBE_TYPE_JSON, path, body, a, out, e);
 }
 
 bool ask_delete(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct err *e)

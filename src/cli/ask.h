@@ -15,6 +15,8 @@ struct ask {
 };
 /* kubeconfig and context as the operator's flags have them; empty: not given. ask_close also after a failure. */
 bool ask_open(struct ask *k, struct slice kubeconfig, struct slice context, struct err *e);
+/* The same with another server, which is called in the same way. */
+bool ask_open_url(struct ask *k, const struct kube_config_url *o, struct err *e);
 void ask_close(struct ask *k);
 
 struct ask_answer {
@@ -35,9 +37,11 @@ bool ask_get(struct ask *k, struct slice path, const struct http_header *header,
  * may be NULL. */
 bool ask_post(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct slice *warnings,
               struct err *e);
-/* Server-side apply, which may be sent again: the path has fieldManager, and force or dryRun. And a DELETE with its options. */
+/* Server-side apply, which may be sent again: the path has fieldManager, and force or dryRun. And a DELETE with its options, and a PUT with
+ * its resourceVersion. */
 bool ask_apply(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct err *e);
 bool ask_merge(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct err *e); /* RFC 7386 */
+bool ask_put(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct err *e);
 bool ask_delete(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct err *e);
 /* The same as ask_get for an answer without bound, of which each part goes to piece(owner, 0, …) as it comes: out->body is empty then. */
 bool ask_text(struct ask *k, struct slice path, const struct http_header *header, kube_piece *piece, void *owner, struct arena *a,

@@ -13,6 +13,9 @@ int cli_control_plane(int argc, char **argv); /* what operators of other cluster
 int cli_cloud(int argc, char **argv);         /* objects of a control plane (fleet.c) */
 int cli_compute_config(int argc, char **argv);
 int cli_job(int argc, char **argv);
+int cli_node(int argc, char **argv);
+int cli_login(int argc, char **argv); /* the control plane that these use (login.c) */
+int cli_logout(int argc, char **argv);
 int cli_install(int argc, char **argv);         /* the manifests of an installation, printed or applied */
 int cli_upgrade(int argc, char **argv);         /* the same, in place of an installation of another version */
 int cli_rollback(int argc, char **argv);        /* the installation as it was before */

@@ -4,11 +4,18 @@
 
 /* ---- words ---- */
 
+/* NULL behind the last. */
+static const struct flag *flag_at(const struct flags *f, size_t i)
+{
+    return i < f->count ? &f->list[i] : i - f->count < f->more_count ? &f->more[i - f->count] : NULL;
+}
+
 static bool unknown_flag(const struct flags *f, struct slice typed, struct slice name, struct err *e)
 {
     struct nearest n = {.typed = name};
-    for (size_t i = 0; i < f->count; i++)
-        nearest_try(&n, slice_of(f->list[i].name));
+    const struct flag *flag;
+    for (size_t i = 0; (flag = flag_at(f, i)) != NULL; i++)
+        nearest_try(&n, slice_of(flag->name));
     if (!n.best.ptr)
         return err_set(e, ERR_CONFIG, "unknown flag %.*s", SLICE_ARG(typed));
     return err_set(e, ERR_CONFIG, "unknown flag %.*s; did you mean --%.*s?", SLICE_ARG(typed), SLICE_ARG(n.best));
@@ -36,7 +43,7 @@ static bool add_text(struct flag_texts *texts, struct slice value, struct err *e
 static bool read_value(const struct flag *flag, struct slice value, void *options, struct err *e)
 {
     void *out = (char *)options + flag->at;
-    switch (flag->type) {
+    switch ((enum flag_type)flag->type) {
     case FLAG_SWITCH:
         return read_switch(value, out, e);
     case FLAG_TEXT:
@@ -61,10 +68,10 @@ static bool read_value(const struct flag *flag, struct slice value, void *option
 
 static const struct flag *find_flag(const struct flags *f, struct slice name)
 {
-    for (size_t i = 0; i < f->count; i++)
-        if (slice_eq(name, slice_of(f->list[i].name)))
-            return &f->list[i];
-    return NULL;
+    const struct flag *flag;
+    for (size_t i = 0; (flag = flag_at(f, i)) != NULL && !slice_eq(name, slice_of(flag->name));)
+        i++;
+    return flag;
 }
 
 /* -f for names of one letter, --name for all others. */
@@ -114,9 +121,10 @@ static void print_flag(const struct flag *flag, FILE *to)
 
 static void print_usage(const struct flags *f, FILE *to)
 {
+    const struct flag *flag;
     fprintf(to, "usage: %s\n", f->usage);
-    for (size_t i = 0; i < f->count; i++)
-        print_flag(&f->list[i], to);
+    for (size_t i = 0; (flag = flag_at(f, i)) != NULL; i++)
+        print_flag(flag, to);
 }
 
 bool flags_parse(const struct flags *f, int argc, char **argv, void *options, int *status)

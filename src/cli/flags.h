@@ -24,9 +24,9 @@ struct flag_texts {
 };
 
 struct flag {
-    const char *name; /* without dashes; of one letter: given as -f */
-    enum flag_type type;
-    size_t at;         /* offsetof the field in the command's options, which hold the default */
+    const char *name;  /* without dashes; of one letter: given as -f */
+    uint8_t type;      /* enum flag_type */
+    uint16_t at;       /* offsetof the field in the command's options, which hold the default */
     const char *value; /* what the usage calls the value: "NS[,NS…]"; NULL for switches */
     const char *help;
 };
@@ -36,6 +36,8 @@ struct flags {
     const char *about; /* what the command does, for --help */
     const struct flag *list;
     size_t count;
+    const struct flag *more; /* that several commands have */
+    size_t more_count;
 };
 
 enum { STATUS_OK = 0, STATUS_ERROR = 1, STATUS_USAGE = 2 }; /* exit statuses of every command */

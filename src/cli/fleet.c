@@ -1,251 +1,165 @@
-/* mobula cloud, compute-config and job: the objects of a control plane, written straight to its cluster, as kubectl would. Each command is
- * a table of verbs over one kind of object. */
-#include "ask.h"
+/* mobula cloud, compute-config, job and node: the objects of a control plane. Each command is a table of verbs over one kind of object. */
+#include "fleet.h"
 #include "cli.h"
 #include "submit.h"
 
-#include <mobula/hub.h>
 #include <mobula/yaml.h>
 
 #include <stdio.h>
 
-struct options {
-    struct slice kubeconfig, context, ns, name, output;
-    struct slice provider, stack, region, zones, networking, bucket, endpoint, identity; /* of a cloud */
-    struct slice file;                                                                   /* of a compute config */
-    struct slice cloud, config, image, dir;                                              /* of a job */
-    struct flag_texts env;
-    int64_t retries, timeout_ms;
-    bool wait;
-};
-
-#define AT(field) offsetof(struct options, field)
-#define COMMON                                                                                                                             \
-    {"name", FLAG_TEXT, AT(name), "NAME", "of the object"}, {"n", FLAG_TEXT, AT(ns), "NS", "project (default: the context's namespace)"},  \
-        {"o", FLAG_TEXT, AT(output), "table|json|yaml|name", "how it is printed"},                                                         \
-        {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE", "of the control plane's cluster"},                                               \
-    {                                                                                                                                      \
-        "context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig"                                                                     \
-    }
-
-static const struct flag cloud_list[] = {
-    COMMON,
-    {"provider", FLAG_TEXT, AT(provider), "aws|gcp|azure|generic", "whose cluster it is"},
-    {"compute-stack", FLAG_TEXT, AT(stack), "k8s", "the only one"},
-    {"region", FLAG_TEXT, AT(region), "NAME", "of the provider; for generic a name of your own"},
-    {"kubernetes-zones", FLAG_TEXT, AT(zones), "ZONE[,…]", "that compute configs may name"},
-    {"networking-mode", FLAG_TEXT, AT(networking), "private|public", "who reaches heads and services"},
-    {"cloud-storage-bucket-name", FLAG_TEXT, AT(bucket), "s3://NAME", "for artifacts and logs"},
-    {"cloud-storage-bucket-endpoint", FLAG_TEXT, AT(endpoint), "URL", "of an S3-compatible store"},
-    {"operator-identity", FLAG_TEXT, AT(identity), "USER", "the only one who may speak as the operator"},
-};
-static const struct flag config_list[] = {COMMON, {"f", FLAG_TEXT, AT(file), "FILE", "the compute config, in YAML or JSON"}};
-static const struct flag job_list[] = {
-    COMMON,
-    {"cloud", FLAG_TEXT, AT(cloud), "NAME", "where it runs"},
-    {"compute-config", FLAG_TEXT, AT(config), "NAME[:N]", "the nodes that it runs on"},
-    {"image-uri", FLAG_TEXT, AT(image), "IMAGE", "of Ray's container"},
-    {"working-dir", FLAG_TEXT, AT(dir), "URL", "of a zip file, which Ray unpacks; a local folder needs object storage"},
-    {"env", FLAG_TEXTS, AT(env), "NAME=VALUE", "environment variable"},
-    {"max-retries", FLAG_INT, AT(retries), "N", "further attempts after one that failed"},
-    {"wait", FLAG_SWITCH, AT(wait), NULL, "wait for its end"},
-    {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME", "of waiting (0: never)"},
-};
-
-struct column {
-    const char *head, *path;
-};
-enum { COLUMNS = 5, CELL_MAX = 256, LOOK_MS = 1000 };
-
-struct noun;
-struct desk {
-    const struct noun *noun;
-    struct options o;
-    struct ask ask;
-    struct arena a;
-    struct slice command; /* behind "--" */
-};
-typedef bool verb_run(struct desk *d, struct err *e);
-
-struct noun {
-    const char *kind;
-    const struct kube_resource *resource;
-    struct column columns[COLUMNS];
-    struct flags flags;
-    struct {
-        const char *name;
-        verb_run *run;
-        bool named;
-    } verbs[6];
-};
+enum { CELL_MAX = 256, TRIES = 5 };
 
 /* ---- printing ---- */
 
 /* Others have written the texts: nothing in them is for a terminal to act on. */
-static struct slice cell(struct jval object, const struct column *c, char out[CELL_MAX], struct arena *a)
+static struct slice cell(struct jval object, const char *path, char out[CELL_MAX], struct arena *a)
 {
-    struct slice text = json_get_str(object, c->path, a);
+    struct slice text = json_get_str(object, path, a);
     return slice_empty(text) ? SLICE("-") : utf8_clean(text, out, CELL_MAX);
 }
 
-/* The heads of the columns where there is no object. */
-static void put_row(struct jval object, const struct noun *n, struct arena *a, struct buf *out)
+static void put_row(const struct column *columns, struct jval object, struct arena *a, struct buf *out)
 {
     char clean[CELL_MAX];
-    for (int i = 0; i < COLUMNS && n->columns[i].head; i++) {
-        struct slice text = json_there(object) ? cell(object, &n->columns[i], clean, a) : slice_of(n->columns[i].head);
-        buf_printf(out, i == COLUMNS - 1 || !n->columns[i + 1].head ? "%.*s" : "%-18.*s ", SLICE_ARG(text));
+    for (int i = 0; i < FLEET_COLUMNS && columns[i].head; i++) {
+        struct slice text = json_there(object) ? cell(object, columns[i].path, clean, a) : slice_of(columns[i].head);
+        buf_printf(out, i == FLEET_COLUMNS - 1 || !columns[i + 1].head ? "%.*s" : "%-18.*s ", SLICE_ARG(text));
     }
     buf_putc(out, '\n');
 }
 
-static void put_object(struct desk *d, struct jval object, struct buf *out)
-{
-    if (slice_eq(d->o.output, SLICE("name")))
-        buf_printf(out, "%.*s\n", SLICE_ARG(json_get_str(object, "metadata.name", &d->a)));
-    else
-        put_row(object, d->noun, &d->a, out);
-}
-
-/* The answer is an object, or a list of them. */
-static bool put_answer(struct desk *d, struct slice body, struct buf *out, struct err *e)
-{
-    struct json doc;
-    struct jval key, one;
-    if (!json_parse(&doc, body, &d->a, e))
-        return false;
-    if (slice_eq(d->o.output, SLICE("yaml")))
-        return yaml_write(body, out, e);
-    if (slice_eq(d->o.output, SLICE("json")))
-        return buf_put(out, body) && buf_putc(out, '\n');
-    if (!slice_eq(d->o.output, SLICE("name")))
-        put_row((struct jval){.at = -1}, d->noun, &d->a, out);
-    struct jval items = json_get(json_root(&doc), "items");
-    if (json_type(items) != JSON_ARRAY)
-        put_object(d, json_root(&doc), out);
-    for (struct jiter it = json_iter(items); json_next(&it, &key, &one);)
-        put_object(d, one, out);
-    return true;
-}
-
-static bool print_objects(struct desk *d, struct slice body, struct err *e)
+bool fleet_table(const struct column columns[FLEET_COLUMNS], struct jval first, struct jval list, struct arena *a)
 {
     __attribute__((cleanup(buf_free))) struct buf out = {.max = 64 * MIB};
-    return put_answer(d, body, &out, e) && cli_print(buf_slice(&out));
+    struct jval key, one;
+    put_row(columns, (struct jval){.at = -1}, a, &out);
+    if (json_there(first))
+        put_row(columns, first, a, &out);
+    for (struct jiter it = json_iter(list); json_next(&it, &key, &one);)
+        put_row(columns, one, a, &out);
+    return cli_print(buf_slice(&out));
+}
+
+static bool print_name(struct desk *d, struct jval object)
+{
+    struct slice name = json_get_str(object, "metadata.name", &d->a);
+    return !json_there(object) || (cli_print(name) && cli_print(SLICE("\n")));
+}
+
+static bool print_names(struct desk *d, struct jval first, struct jval list)
+{
+    struct jval key, one;
+    bool well = print_name(d, first);
+    for (struct jiter it = json_iter(list); well && json_next(&it, &key, &one);)
+        well = print_name(d, one);
+    return well;
+}
+
+bool fleet_print(struct desk *d, struct slice body, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf out = {.max = 64 * MIB};
+    struct json doc;
+    if (!json_parse(&doc, body, &d->a, e))
+        return false;
+    if (slice_eq(d->o.output, SLICE("json")))
+        return cli_print(body) && cli_print(SLICE("\n"));
+    if (slice_eq(d->o.output, SLICE("yaml")))
+        return yaml_write(body, &out, e) && cli_print(buf_slice(&out));
+    struct jval one = json_root(&doc), items = json_get(one, "items");
+    if (json_type(items) == JSON_ARRAY)
+        one.at = -1;
+    return slice_eq(d->o.output, SLICE("name")) ? print_names(d, one, items) : fleet_table(d->noun->columns, one, items, &d->a);
 }
 
 /* ---- asking ---- */
 
-static struct slice path_of(struct desk *d, struct slice name)
-{
-    struct buf b;
-    buf_init(&b, 2 * KIB);
-    kube_path(&b, d->noun->resource, d->o.ns, name, SLICE_NONE);
-    struct slice path = arena_dup(&d->a, buf_slice(&b));
-    buf_free(&b);
-    return path;
-}
-
 static bool well(struct desk *d, bool asked, const struct ask_answer *a, struct err *e)
 {
-    char words[ASK_WORDS];
-    return asked && (a->code < 300 || err_set(e, ERR_STATUS, "%s%s%.*s: %s", d->noun->kind, slice_empty(d->o.name) ? "" : " ",
-                                              SLICE_ARG(d->o.name), ask_words(a, words)));
+    if (asked && a->code < 300)
+        return true;
+    if (asked)
+        d->way->refused(d, a, e);
+    else
+        d->way->silent(d, e);
+    return err_wrap(e, "%s%s%.*s", d->noun->kind, slice_empty(d->o.name) ? "" : " ", SLICE_ARG(d->o.name));
 }
 
-static bool get(struct desk *d, struct slice name, struct ask_answer *a, struct err *e)
+bool fleet_get(struct desk *d, struct slice name, struct ask_answer *a, struct err *e)
 {
-    return well(d, ask_get(&d->ask, path_of(d, name), NULL, &d->a, a, e), a, e);
+    return well(d, ask_get(&d->ask, d->way->path(d, name), NULL, &d->a, a, e), a, e);
 }
 
-static bool create(struct desk *d, struct slice name, struct slice spec, struct err *e)
+bool fleet_create(struct desk *d, struct slice name, struct slice spec, struct ask_answer *a, struct err *e)
 {
-    struct ask_answer a;
     struct slice body =
         arena_printf(&d->a, "{\"apiVersion\":\"mobula.dev/v1\",\"kind\":\"%s\",\"metadata\":{\"name\":\"%.*s\"},\"spec\":%.*s}",
                      d->noun->kind, SLICE_ARG(name), SLICE_ARG(spec));
-    return well(d, ask_post(&d->ask, path_of(d, SLICE_NONE), body, &d->a, &a, NULL, e), &a, e) && print_objects(d, a.body, e);
+    return well(d, ask_post(&d->ask, d->way->path(d, SLICE_NONE), body, &d->a, a, NULL, e), a, e);
+}
+
+/* Whoever writes it at the same time is not overruled: it is read again then. */
+bool fleet_update(struct desk *d, struct slice patch, struct ask_answer *a, struct err *e)
+{
+    struct slice path = d->way->path(d, d->o.name), whole, over = arena_printf(&d->a, "{\"spec\":%.*s}", SLICE_ARG(patch));
+    for (int try = 1;; try++) {
+        if (!fleet_get(d, d->o.name, a, e) || !json_merge(a->body, over, &d->a, &whole, e))
+            return false;
+        bool asked = ask_put(&d->ask, path, whole, &d->a, a, e);
+        if (!asked || a->code != 409 || try == TRIES)
+            return well(d, asked, a, e);
+    }
+}
+
+bool fleet_file(struct desk *d, struct slice *json, struct err *e)
+{
+    struct yaml_docs docs;
+    struct slice text;
+    if (!cli_read_file(d->o.file, &d->a, &text, e) || !yaml_parse(text, &d->a, &docs, e))
+        return false;
+    if (docs.count != 1)
+        return err_set(e, ERR_CONFIG, "%s: holds %u documents, and one is wanted", d->o.file.ptr, docs.count);
+    *json = docs.docs[0].json;
+    return true;
 }
 
 static bool run_list(struct desk *d, struct err *e)
 {
     struct ask_answer a;
     d->o.name = SLICE_NONE;
-    return get(d, SLICE_NONE, &a, e) && print_objects(d, a.body, e);
+    return fleet_get(d, SLICE_NONE, &a, e) && fleet_print(d, a.body, e);
 }
 
 static bool run_get(struct desk *d, struct err *e)
 {
     struct ask_answer a;
-    return get(d, d->o.name, &a, e) && print_objects(d, a.body, e);
+    return fleet_get(d, d->o.name, &a, e) && fleet_print(d, a.body, e);
+}
+
+/* What it was registered with, and what its operator is started with. */
+static bool run_config_get(struct desk *d, struct err *e)
+{
+    struct ask_answer a;
+    struct json doc;
+    if (!fleet_get(d, d->o.name, &a, e) || !json_parse(&doc, a.body, &d->a, e))
+        return false;
+    struct slice id = json_raw(json_get(json_root(&doc), "status.deploymentId")), spec = json_raw(json_get(json_root(&doc), "spec"));
+    if (slice_eq(d->o.output, SLICE("table")))
+        d->o.output = SLICE("yaml");
+    return fleet_print(
+        d, arena_printf(&d->a, "{\"deploymentId\":%.*s,\"spec\":%.*s}", SLICE_ARG(slice_empty(id) ? SLICE("null") : id), SLICE_ARG(spec)),
+        e);
 }
 
 static bool run_delete(struct desk *d, struct err *e)
 {
     struct ask_answer a;
-    return well(d, ask_delete(&d->ask, path_of(d, d->o.name), SLICE("{}"), &d->a, &a, e), &a, e);
+    return well(d, ask_delete(&d->ask, d->way->path(d, d->o.name), SLICE("{}"), &d->a, &a, e), &a, e);
 }
-
-/* ---- clouds ---- */
-
-static void put(struct jout *w, const char *key, struct slice text)
-{
-    if (!slice_empty(text))
-        jout_kstr(w, key, text);
-}
-
-static struct slice written(struct desk *d, struct buf *b)
-{
-    struct slice text = arena_dup(&d->a, buf_slice(b));
-    buf_free(b);
-    return text;
-}
-
-static bool run_register(struct desk *d, struct err *e)
-{
-    const struct options *o = &d->o;
-    struct slice zones = o->zones;
-    struct buf b;
-    struct jout w;
-    if (!slice_empty(o->stack) && !slice_eq_nocase(o->stack, SLICE("k8s")))
-        return err_set(e, ERR_CONFIG, "--compute-stack: only k8s is known here");
-    buf_init(&b, 64 * KIB);
-    jout_init(&w, &b);
-    jout_object(&w);
-    jout_kstr(&w, "provider", slice_lower(o->provider, &d->a));
-    put(&w, "region", o->region);
-    put(&w, "networking", slice_lower(o->networking, &d->a));
-    put(&w, "operatorIdentity", o->identity);
-    if (!slice_empty(zones))
-        jout_karray(&w, "zones");
-    while (!slice_empty(zones))
-        jout_str(&w, slice_cut(&zones, ','));
-    if (!slice_empty(o->zones))
-        jout_end(&w);
-    if (!slice_empty(o->bucket)) {
-        jout_kobject(&w, "objectStorage");
-        jout_kstr(&w, "bucket", o->bucket);
-        put(&w, "endpoint", o->endpoint);
-        jout_end(&w);
-    }
-    jout_end(&w);
-    struct ask_answer a;
-    struct json doc;
-    if (!create(d, o->name, written(d, &b), e) || !get(d, o->name, &a, e) || !json_parse(&doc, a.body, &d->a, e))
-        return false;
-    char id[HUB_DEPLOYMENT_ID];
-    hub_deployment_id(json_get_str(json_root(&doc), "metadata.uid", &d->a), id);
-    fprintf(stderr, "cloud deployment id: %.*s\n", HUB_DEPLOYMENT_ID, id);
-    return true;
-}
-
-/* ---- compute configs ---- */
 
 /* The next version of the name that is free. */
 static bool run_create(struct desk *d, struct err *e)
 {
-    struct yaml_docs docs;
-    struct slice text;
+    struct slice spec;
     struct ask_answer a;
     struct json doc;
     struct jval k, one;
@@ -253,127 +167,63 @@ static bool run_create(struct desk *d, struct err *e)
     struct slice stem = arena_printf(&d->a, "%.*s-v", SLICE_ARG(d->o.name));
     if (slice_empty(d->o.file))
         return err_set(e, ERR_CONFIG, "-f FILE is needed: the compute config");
-    if (!cli_read_file(d->o.file, &d->a, &text, e) || !yaml_parse(text, &d->a, &docs, e))
-        return false;
-    if (docs.count != 1)
-        return err_set(e, ERR_CONFIG, "%s: holds %u documents, and one is wanted", d->o.file.ptr, docs.count);
-    if (!get(d, SLICE_NONE, &a, e) || !json_parse(&doc, a.body, &d->a, e))
+    if (!fleet_file(d, &spec, e) || !fleet_get(d, SLICE_NONE, &a, e) || !json_parse(&doc, a.body, &d->a, e))
         return false;
     for (struct jiter it = json_iter(json_get(json_root(&doc), "items")); json_next(&it, &k, &one);) {
         struct slice name = json_get_str(one, "metadata.name", &d->a);
         if (slice_starts(name, stem) && slice_int(slice_skip(name, stem.len), &n) && n > newest)
             newest = n;
     }
-    return create(d, arena_printf(&d->a, "%.*s%lld", SLICE_ARG(stem), (long long)newest + 1), docs.docs[0].json, e);
-}
-
-/* ---- jobs ---- */
-
-static bool is_over(struct slice state)
-{
-    return slice_eq(state, SLICE("SUCCEEDED")) || slice_eq(state, SLICE("FAILED")) || slice_eq(state, SLICE("TERMINATED")) ||
-           slice_eq(state, SLICE("REFUSED"));
-}
-
-/* One look at the job, with a line on stderr when its state is another one. False: it cannot be read. */
-static bool look(struct desk *d, uint64_t *said, bool *over, struct err *e)
-{
-    struct ask_answer a;
-    struct json doc;
-    char line[ERR_TEXT_MAX];
-    if (!get(d, d->o.name, &a, e) || !json_parse(&doc, a.body, &d->a, e))
-        return false;
-    struct slice state = json_get_str(json_root(&doc), "status.state", &d->a);
-    struct slice message = json_get_str(json_root(&doc), "status.message", &d->a);
-    if (hash64(state, 0) != *said)
-        fprintf(stderr, "job %.*s: %s\n", SLICE_ARG(d->o.name),
-                utf8_clean(arena_printf(&d->a, "%.*s%s%.*s", SLICE_ARG(slice_empty(state) ? SLICE("PENDING") : state),
-                                        slice_empty(message) ? "" : ": ", SLICE_ARG(message)),
-                           line, sizeof line)
-                    .ptr);
-    *said = hash64(state, 0);
-    *over = is_over(state);
-    return !*over || slice_eq(state, SLICE("SUCCEEDED")) ||
-           err_set(e, ERR_STATUS, "job %.*s ended: %.*s", SLICE_ARG(d->o.name), SLICE_ARG(state));
-}
-
-/* However long it waits, only one answer is kept. */
-static bool run_wait(struct desk *d, struct err *e)
-{
-    int64_t until_ms = d->o.timeout_ms ? clock_now().mono_ms + d->o.timeout_ms : TIME_NEVER;
-    struct arena kept = d->a;
-    uint64_t said = 0;
-    bool well = true;
-    d->a = (struct arena){0};
-    for (bool over = false; well; arena_reset(&d->a, MIB)) {
-        well = look(d, &said, &over, e);
-        if (over)
-            break;
-        if (well && clock_now().mono_ms >= until_ms)
-            well = err_set(e, ERR_TIMEOUT, "job %.*s has not ended within --timeout; it goes on", SLICE_ARG(d->o.name));
-        if (well && !ask_pause(&d->ask, LOOK_MS))
-            well = err_set(e, ERR_CLOSED, "ended by a signal; the job goes on");
-    }
-    arena_free(&d->a);
-    d->a = kept;
-    return well;
-}
-
-static bool put_env(struct jout *w, const struct flag_texts *env, struct err *e)
-{
-    jout_kobject(w, "env");
-    for (uint32_t i = 0; i < env->count; i++) {
-        struct slice value = env->list[i];
-        if (slice_find(value, '=') < 1)
-            return err_set(e, ERR_CONFIG, "--env: \"%.*s\" is not NAME=VALUE", SLICE_ARG(value));
-        jout_key(w, slice_cut(&value, '='));
-        jout_str(w, value);
-    }
-    jout_end(w);
-    return true;
-}
-
-static bool run_submit(struct desk *d, struct err *e)
-{
-    const struct options *o = &d->o;
-    struct buf b;
-    struct jout w;
-    if (slice_empty(o->cloud) || slice_empty(d->command))
-        return err_set(e, ERR_CONFIG, "--cloud NAME and a command behind -- are needed");
-    if (!slice_empty(o->dir) && !slice_has(o->dir, "://"))
-        return err_set(e, ERR_CONFIG,
-                       "--working-dir: \"%.*s\" is a local folder, and nothing is uploaded from here: give the URL of a zip file",
-                       SLICE_ARG(o->dir));
-    buf_init(&b, MIB);
-    jout_init(&w, &b);
-    jout_object(&w);
-    jout_kstr(&w, "cloud", o->cloud);
-    put(&w, "image", o->image);
-    put(&w, "workingDir", o->dir);
-    if (!slice_empty(o->config)) {
-        jout_kobject(&w, "computeConfig");
-        jout_kstr(&w, "name", o->config);
-        jout_end(&w);
-    }
-    if (!put_env(&w, &o->env, e)) {
-        buf_free(&b);
-        return false;
-    }
-    jout_kobject(&w, "job");
-    jout_kstr(&w, "entrypoint", d->command);
-    jout_kint(&w, "maxRetries", o->retries);
-    jout_end(&w);
-    jout_end(&w);
-    return create(d, o->name, written(d, &b), e) && (!o->wait || run_wait(d, e));
-}
-
-static bool run_terminate(struct desk *d, struct err *e)
-{
-    struct ask_answer a;
-    return well(d, ask_merge(&d->ask, path_of(d, d->o.name), SLICE("{\"spec\":{\"terminate\":true}}"), &d->a, &a, e), &a, e);
+    return fleet_create(d, arena_printf(&d->a, "%.*s%lld", SLICE_ARG(stem), (long long)newest + 1), spec, &a, e) &&
+           fleet_print(d, a.body, e);
 }
 
 /* ---- the tables ---- */
+
+const struct flag fleet_flags[FLEET_FLAGS] = {
+    {"server", FLAG_TEXT, FLEET_AT(server), "URL", "of the control plane, https://HOST[:PORT] (default: mobula login's)"},
+    {"token-file", FLAG_TEXT, FLEET_AT(token_file), "FILE", "with the token for it (default: mobula login's; of login: standard input)"},
+    {"ca-file", FLAG_TEXT, FLEET_AT(ca_file), "FILE", "with the CA of its certificate (default: this machine's CA bundle)"},
+    {"n", FLAG_TEXT, FLEET_AT(ns), "NS", "project (default: mobula login's, or the context's namespace)"},
+    {"name", FLAG_TEXT, FLEET_AT(name), "NAME", "of the object"},
+    {"o", FLAG_TEXT, FLEET_AT(output), "table|json|yaml|name", "how it is printed"},
+    {"kubeconfig", FLAG_TEXT, FLEET_AT(kubeconfig), "FILE", "of its cluster, past the control plane"},
+    {"context", FLAG_TEXT, FLEET_AT(context), "NAME", "of the kubeconfig"},
+};
+static const struct flag cloud_list[] = {
+    {"f", FLAG_TEXT, FLEET_AT(file), "FILE", "members of the spec in YAML or JSON; null takes one away"},
+    {"provider", FLAG_TEXT, FLEET_AT(provider), "aws|gcp|azure|generic", "whose cluster it is"},
+    {"compute-stack", FLAG_TEXT, FLEET_AT(stack), "k8s", "the only one"},
+    {"region", FLAG_TEXT, FLEET_AT(region), "NAME", "of the provider; of generic any name"},
+    {"kubernetes-zones", FLAG_TEXT, FLEET_AT(zones), "ZONE[,…]", "that compute configs may name"},
+    {"kubernetes-namespaces", FLAG_TEXT, FLEET_AT(spaces), "NS", "where the operator is installed"},
+    {"kubernetes-ingress-external-address", FLAG_TEXT, FLEET_AT(address), "HOST", "for heads and services"},
+    {"networking-mode", FLAG_TEXT, FLEET_AT(networking), "private|public", "who reaches heads and services"},
+    {"cloud-storage-bucket-name", FLAG_TEXT, FLEET_AT(bucket), "s3://NAME", "for artifacts and logs; gs://, azure://"},
+    {"s3-bucket-id", FLAG_TEXT, FLEET_AT(bucket), "NAME", "the same, as a name or ARN"},
+    {"cloud-storage-bucket-endpoint", FLAG_TEXT, FLEET_AT(endpoint), "URL", "of the bucket"},
+    {"file-storage-id", FLAG_TEXT, FLEET_AT(storage), "ID", "of the provider's file system"},
+    {"efs-id", FLAG_TEXT, FLEET_AT(storage), "ID", "the same"},
+    {"filestore-instance-id", FLAG_TEXT, FLEET_AT(storage), "ID", "the same"},
+    {"nfs-mount-target", FLAG_TEXT, FLEET_AT(nfs_server), "HOST", "NFS server that all pods share"},
+    {"nfs-mount-path", FLAG_TEXT, FLEET_AT(nfs_path), "PATH", "of its export"},
+    {"operator-identity", FLAG_TEXT, FLEET_AT(identity), "USER", "the only one who may speak as the operator"},
+};
+static const struct flag config_list[] = {{"f", FLAG_TEXT, FLEET_AT(file), "FILE", "the compute config, in YAML or JSON"}};
+static const struct flag job_list[] = {
+    {"cloud", FLAG_TEXT, FLEET_AT(cloud), "NAME", "where it runs"},
+    {"compute-config", FLAG_TEXT, FLEET_AT(config), "NAME[:N]", "the nodes that it runs on"},
+    {"image-uri", FLAG_TEXT, FLEET_AT(image), "IMAGE", "of Ray's container"},
+    {"working-dir", FLAG_TEXT, FLEET_AT(dir), "URL", "of a zip file, which Ray unpacks; a local folder needs object storage"},
+    {"env", FLAG_TEXTS, FLEET_AT(env), "NAME=VALUE", "environment variable"},
+    {"max-retries", FLAG_INT, FLEET_AT(retries), "N", "further attempts after one that failed"},
+    {"wait", FLAG_SWITCH, FLEET_AT(wait), NULL, "wait for its end"},
+    {"timeout", FLAG_DURATION, FLEET_AT(timeout_ms), "TIME", "of waiting (0: never)"},
+    {"f", FLAG_SWITCH, FLEET_AT(follow), NULL, "of logs: go on until the job has ended"},
+    {"follow", FLAG_SWITCH, FLEET_AT(follow), NULL, "the same"},
+    {"tail", FLAG_INT, FLEET_AT(lines), "N", "of logs: so many lines of the end, at most 10000"},
+};
+static const struct flag node_list_flags[] = {{"cloud", FLAG_TEXT, FLEET_AT(cloud), "NAME", "whose nodes"}};
 
 static const struct noun cloud = {
     "Cloud",
@@ -383,9 +233,17 @@ static const struct noun cloud = {
      {"REGION", "spec.region"},
      {"HEALTH", "status.health"},
      {"DEPLOYMENT ID", "status.deploymentId"}},
-    {"mobula cloud register|list|get|delete [--name NAME] [FLAG…]", "Clouds of a control plane: places where workloads run.", cloud_list,
-     COUNT_OF(cloud_list)},
-    {{"register", run_register, true}, {"list", run_list, false}, {"get", run_get, true}, {"delete", run_delete, true}},
+    {"mobula cloud register|list|get|config get|config update|update|verify|delete [--name NAME] [FLAG…]",
+     "Clouds of a control plane. verify says what their operators have checked.", cloud_list, COUNT_OF(cloud_list), fleet_flags,
+     FLEET_FLAGS},
+    {{"register", cloud_register},
+     {"list", run_list},
+     {"get", run_get},
+     {"config get", run_config_get},
+     {"config update", cloud_update},
+     {"update", cloud_update},
+     {"verify", cloud_verify},
+     {"delete", run_delete}},
 };
 static const struct noun config = {
     "ComputeConfig",
@@ -396,8 +254,8 @@ static const struct noun config = {
      {"CREATED", "metadata.creationTimestamp"}},
     {"mobula compute-config create|list|get|archive [--name NAME] [FLAG…]",
      "Compute configs of a control plane. create makes the next version NAME-vN; get and archive name one.", config_list,
-     COUNT_OF(config_list)},
-    {{"create", run_create, true}, {"list", run_list, false}, {"get", run_get, true}, {"archive", run_delete, true}},
+     COUNT_OF(config_list), fleet_flags, FLEET_FLAGS},
+    {{"create", run_create}, {"list", run_list}, {"get", run_get}, {"archive", run_delete}},
 };
 static const struct noun job = {
     "Workload",
@@ -407,15 +265,48 @@ static const struct noun job = {
      {"STATE", "status.state"},
      {"REASON", "status.reason"},
      {"CREATED", "metadata.creationTimestamp"}},
-    {"mobula job submit|list|status|wait|terminate|delete [--name NAME] [FLAG…] [-- COMMAND…]",
-     "Jobs of a control plane. submit makes one for a cloud; wait ends with 0 when it has succeeded.", job_list, COUNT_OF(job_list)},
-    {{"submit", run_submit, true},
-     {"list", run_list, false},
-     {"status", run_get, true},
-     {"wait", run_wait, true},
-     {"terminate", run_terminate, true},
-     {"delete", run_delete, true}},
+    {"mobula job submit|list|status|logs|wait|terminate|delete [--name NAME] [FLAG…] [-- COMMAND…]",
+     "Jobs of a control plane. submit makes one for a cloud; wait ends with 0 when it has succeeded, with 1 when it has ended otherwise, "
+     "and\n"
+     "with 3 when it goes on: after --timeout, or a signal.",
+     job_list, COUNT_OF(job_list), fleet_flags, FLEET_FLAGS},
+    {{"submit", job_submit},
+     {"list", run_list},
+     {"status", run_get},
+     {"logs", job_logs},
+     {"wait", job_wait},
+     {"terminate", job_terminate},
+     {"delete", run_delete}},
 };
+static const struct noun node = {
+    .kind = "Cloud",
+    .resource = &hub_clouds,
+    .flags = {"mobula node list --cloud NAME", "Nodes of a cloud, as its operator has reported them.", node_list_flags,
+              COUNT_OF(node_list_flags), fleet_flags, FLEET_FLAGS},
+    .verbs = {{"list", node_list}},
+};
+
+/* ---- running ---- */
+
+/* Flags of the documents that have no meaning here: they and their values are taken out. */
+static void drop_unused(int *argc, char **argv)
+{
+    static const char unused[] = " --anyscale-operator-iam-identity --kubernetes-dataplane-identity --anyscale-iam-role-id "
+                                 "--anyscale-service-account-email --provider-name --project-id --vpc-name --filestore-location ";
+    int kept = 0;
+    for (int i = 0; i < *argc; i++) {
+        struct slice rest = slice_of(argv[i]), name = slice_cut(&rest, '=');
+        char word[64];
+        snprintf(word, sizeof word, " %.*s ", SLICE_ARG(name));
+        if (!slice_starts(name, SLICE("--")) || !strstr(unused, word)) {
+            argv[kept++] = argv[i];
+            continue;
+        }
+        fprintf(stderr, "mobula: %.*s: of no use here\n", SLICE_ARG(name));
+        i += !rest.ptr;
+    }
+    *argc = kept;
+}
 
 /* Where the flags end. What stands behind "--" is the command, as `mobula submit` takes it. */
 static bool cut_command(int argc, char **argv, struct desk *d, int *end, struct err *e)
@@ -432,31 +323,45 @@ static bool cut_command(int argc, char **argv, struct desk *d, int *end, struct 
     return well;
 }
 
+/* How many of the arguments are the verb; 0: it is none. */
+static int find_verb(const struct noun *n, int argc, char **argv, size_t *v)
+{
+    for (*v = 0; *v < FLEET_VERBS && n->verbs[*v].name; ++*v) {
+        struct slice rest = slice_of(n->verbs[*v].name);
+        int i = 1;
+        while (rest.ptr && i < argc && slice_eq(slice_cut(&rest, ' '), slice_of(argv[i])))
+            i++;
+        if (!rest.ptr && slice_ends(slice_of(n->verbs[*v].name), slice_of(argv[i - 1])))
+            return i - 1;
+    }
+    return 0;
+}
+
 static int run_noun(const struct noun *n, int argc, char **argv)
 {
-    struct desk d = {.noun = n, .o = {.output = SLICE("table"), .provider = SLICE("generic"), .retries = 1}, .command = SLICE("")};
+    struct desk d = {.noun = n, .o = {.output = SLICE("table"), .retries = 1, .lines = 1000}, .command = SLICE(""), .status = STATUS_ERROR};
     int status, end;
     struct err e = {0};
-    size_t v = 0;
-    bool named = argc > 1 && argv[1][0] != '-';
-    while (v < COUNT_OF(n->verbs) && n->verbs[v].name && (!named || strcmp(argv[1], n->verbs[v].name) != 0))
-        v++;
+    size_t v;
+    int words = find_verb(n, argc, argv, &v);
     bool cut = cut_command(argc, argv, &d, &end, &e);
-    if (!flags_parse(&n->flags, end - named, argv + named, &d.o, &status))
+    end -= words;
+    drop_unused(&end, argv + words);
+    if (!flags_parse(&n->flags, end, argv + words, &d.o, &status))
         return status;
     if (!cut)
         return flags_wrong(&n->flags, "%s", e.text);
-    if (!named || v == COUNT_OF(n->verbs) || !n->verbs[v].name)
+    if (!words)
         return flags_wrong(&n->flags, "which of them? see the usage");
-    if (n->verbs[v].named && slice_empty(d.o.name))
+    fleet_verb *run = n->verbs[v].run;
+    if (run != run_list && run != job_submit && run != node_list && slice_empty(d.o.name))
         return flags_wrong(&n->flags, "--name NAME is needed");
-    bool ok = ask_open(&d.ask, d.o.kubeconfig, d.o.context, &e);
-    if (ok && slice_empty(d.o.ns))
-        d.o.ns = d.ask.config->namespace_;
-    ok = ok && n->verbs[v].run(&d, &e);
+    bool ok = fleet_open(&d, &e) && run(&d, &e);
     ask_close(&d.ask);
     arena_free(&d.a);
-    return ok ? STATUS_OK : e.code == ERR_NONE ? STATUS_ERROR : cli_fail(&e);
+    if (!ok && e.code != ERR_NONE)
+        cli_fail(&e);
+    return ok ? STATUS_OK : d.status;
 }
 
 int cli_cloud(int argc, char **argv)
@@ -472,4 +377,9 @@ int cli_compute_config(int argc, char **argv)
 int cli_job(int argc, char **argv)
 {
     return run_noun(&job, argc, argv);
+}
+
+int cli_node(int argc, char **argv)
+{
+    return run_noun(&node, argc, argv);
 }

@@ -13,8 +13,11 @@ static const struct subcommand {
 } subcommands[] = {
     {"operator", "run the controller, which makes and keeps the pods of RayClusters", cli_operator},
     {"control-plane", "run the control plane that operators of other clusters call", cli_control_plane},
-    {"cloud", "register clouds at a control plane, list and delete them", cli_cloud},
-    {"job", "submit jobs to the clouds of a control plane, list, wait for and end them", cli_job},
+    {"login", "use a control plane, and keep a token for it", cli_login},
+    {"logout", "forget it", cli_logout},
+    {"cloud", "register clouds at a control plane, list, verify and delete them", cli_cloud},
+    {"job", "submit jobs to the clouds of a control plane, list, follow and end them", cli_job},
+    {"node", "list the nodes of a cloud", cli_node},
     {"install", "print or apply the manifests of an installation", cli_install},
     {"upgrade", "replace an installation of another version", cli_upgrade},
     {"rollback", "go back to what an installation was before", cli_rollback},

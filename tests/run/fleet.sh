@@ -16,38 +16,35 @@ space=$project # the operator runs a project's work in the namespace of its name
 job=hello
 rayjobs=/apis/ray.io/v1/namespaces/$space/rayjobs
 
-# What the hub is asked: its rights are those of the kubeconfig.
+# Somebody who is logged in there. The model API server takes a token for the name of its user, who may do everything.
+export XDG_CONFIG_HOME=$PWD/$work/config
+
 hub() {
-    local end=()
-    while [ $# -gt 0 ] && [ "$1" != -- ]; do
-        end+=("$1")
-        shift
-    done
-    build/mobula "${end[@]}" --kubeconfig "$hub_config" "$@" 2>>$work/commands.log
+    build/mobula "$@" 2>>$work/commands.log
 }
 
 start_hub_cluster() {
     local kind
     start_model hub-cluster $project
-    hub_config=$config
     for kind in clouds computeconfigs workloads; do
         printf -- '---\n' && cat airgap/crds/$kind.mobula.dev.yaml
     done | model_definitions
     start hub build/mobula control-plane --kubeconfig "$config" --namespace $project --http-addr 127.0.0.1:0 --metrics-addr=
     for ((i = 0; i < 10 * patience; i++)); do
         hub_port=$(sed -n 's/.*for=http-addr .*port=\([0-9]*\).*/\1/p' $work/hub.log)
-        [ -z "$hub_port" ] || return 0
+        [ -z "$hub_port" ] || break
         still_running
         sleep 0.1
     done
-    fail "the control plane did not start"
+    [ -n "$hub_port" ] || fail "the control plane did not start"
+    printf 'ann' | hub login --server "http://127.0.0.1:$hub_port" -n $project || fail "the control plane lets nobody in"
 }
 
 # The operator there asks the heads of its clusters through the API server, behind which a model of Ray answers.
 start_edge_cluster() {
     start_model edge-cluster $space --jobs-take "${JOBS_TAKE_MS:-3000}"
     build/mobula install --print --crds-only --no-admission-policy | model_definitions
-    printf 'edge-operator' >$work/edge.token # the model API server takes a token for the name of its user
+    printf 'edge-operator' >$work/edge.token
     start operator build/mobula operator --kubeconfig "$config" --namespace $space --health-addr= --metrics-addr= --ray-access=proxy \
         --control-plane-url "http://127.0.0.1:$hub_port" --cloud-deployment-id "$cloud_id" --control-plane-token-file $work/edge.token
 }
@@ -101,7 +98,7 @@ END
     hub compute-config create --name small -f $work/small.yaml >>$work/commands.log || fail "the compute config was refused"
     hub job submit --name $job --cloud edge --compute-config small:1 --image-uri rayproject/ray:2.52.0 -- python main.py \
         >>$work/commands.log || fail "the job was refused"
-    printf 'Job %s is submitted. To join in:\n\n    build/mobula job list --kubeconfig %s\n\n' $job "$hub_config"
+    printf 'Job %s is submitted. To join in:\n\n    XDG_CONFIG_HOME=%s build/mobula job list\n\n' $job "$XDG_CONFIG_HOME"
     wait_for "job $job has succeeded" has_succeeded
     printf 'Job %s has succeeded after %d s.\n' $job $SECONDS
     if [ -z "$once" ]; then

@@ -1,0 +1,93 @@
+/* What the commands share that are about objects of a control plane: cloud, compute-config, job, node, login. */
+#ifndef MOBULA_CLI_FLEET_H
+#define MOBULA_CLI_FLEET_H
+
+#include "ask.h"
+#include "flags.h"
+
+#include <mobula/hub.h>
+
+struct fleet_options {
+    struct slice kubeconfig, context, server, token_file, ca_file, ns, name, output;
+    struct slice provider, stack, region, zones, networking, identity, spaces, bucket, bucket_region, endpoint, storage, nfs_server,
+        nfs_path, claim, csi, ingress, gateway, address, heads, services; /* of a cloud */
+    struct slice file;                                                    /* a spec */
+    struct slice cloud, config, image, dir;                               /* of a job */
+    struct flag_texts env;
+    int64_t retries, timeout_ms, lines;
+    bool wait, follow;
+};
+#define FLEET_AT(field) offsetof(struct fleet_options, field)
+/* Of all these commands; the first of them are those of login. */
+enum { FLEET_FLAGS = 8, FLEET_FLAGS_LOGIN = 4 };
+extern const struct flag fleet_flags[FLEET_FLAGS];
+
+/* ---- where the objects are: behind the API of a control plane, or in its cluster ---- */
+
+struct desk;
+struct fleet_way {
+    struct slice (*path)(struct desk *d, struct slice name); /* of the noun's objects, or of one */
+    /* Why an answer is none of 2xx, and what to do about it. */
+    void (*refused)(struct desk *d, const struct ask_answer *a, struct err *e);
+    void (*silent)(struct desk *d, struct err *e); /* adds what to do when no answer came */
+    bool (*logs)(struct desk *d, struct err *e);   /* of the job that is named */
+};
+
+struct column {
+    const char *head, *path;
+};
+
+enum { FLEET_COLUMNS = 5, FLEET_VERBS = 8 };
+struct noun;
+struct desk {
+    const struct noun *noun;
+    const struct fleet_way *way;
+    struct fleet_options o;
+    struct ask ask;
+    struct arena a;
+    struct slice command; /* behind "--" */
+    int status;           /* exit status when a verb says no without an error */
+};
+/* Behind the API when --server says so or somebody is logged in, unless a kubeconfig is named. Wants ask_close in any case. */
+bool fleet_open(struct desk *d, struct err *e);
+bool fleet_open_hub(struct desk *d, struct slice server, struct slice token, const char *ca_file, struct err *e);
+
+/* One question about the noun's object, or its objects; false: no answer of 2xx. */
+bool fleet_get(struct desk *d, struct slice name, struct ask_answer *a, struct err *e);
+bool fleet_create(struct desk *d, struct slice name, struct slice spec, struct ask_answer *a, struct err *e);
+/* Lays the patch (RFC 7386) over the spec. */
+bool fleet_update(struct desk *d, struct slice patch, struct ask_answer *a, struct err *e);
+/* The one document of -f, as JSON. */
+bool fleet_file(struct desk *d, struct slice *json, struct err *e);
+bool fleet_print(struct desk *d, struct slice body, struct err *e); /* an object or a list, as -o says */
+/* Heads of the columns, and a row for the first object and each of the list; either may be absent. */
+bool fleet_table(const struct column columns[FLEET_COLUMNS], struct jval first, struct jval list, struct arena *a);
+
+/* ---- what can be done with them ---- */
+
+typedef bool fleet_verb(struct desk *d, struct err *e);
+struct noun {
+    const char *kind;
+    const struct kube_resource *resource;
+    struct column columns[FLEET_COLUMNS];
+    struct flags flags;
+    struct {
+        const char *name; /* one word or two */
+        fleet_verb *run;
+    } verbs[FLEET_VERBS];
+};
+fleet_verb cloud_register, cloud_update, cloud_verify, node_list;
+fleet_verb job_submit, job_wait, job_logs, job_terminate;
+bool job_is_over(struct desk *d, bool *over, struct err *e);
+
+/* ---- who is logged in ---- */
+
+struct login {
+    struct slice path; /* of the file */
+    struct slice server, project, token;
+    bool ca; /* the file holds the server's CA, too */
+};
+/* Nothing in `server`: nobody is. */
+bool login_read(struct login *l, struct arena *a, struct err *e);
+
+#endif

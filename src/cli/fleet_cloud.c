@@ -1,0 +1,155 @@
+/* Clouds and their nodes. */
+#include "cli.h"
+#include "fleet.h"
+
+#include <stdio.h>
+
+enum { STATUS_FINDINGS = 3 };
+
+/* ---- the spec ---- */
+
+/* Flags, and what they are in the spec. */
+static const struct {
+    size_t at;
+    const char *path;
+} members[] = {
+    {FLEET_AT(provider), "provider"},
+    {FLEET_AT(region), "region"},
+    {FLEET_AT(networking), "networking"},
+    {FLEET_AT(identity), "operatorIdentity"},
+    {FLEET_AT(bucket), "objectStorage.bucket"},
+    {FLEET_AT(endpoint), "objectStorage.endpoint"},
+    {FLEET_AT(storage), "fileStorage.id"},
+    {FLEET_AT(nfs_server), "fileStorage.nfs.server"},
+    {FLEET_AT(nfs_path), "fileStorage.nfs.path"},
+    {FLEET_AT(address), "ingress.address"},
+};
+
+/* Lays {"a":{"b":…}} of "a.b" over the spec; a list is written as "x,y". */
+static bool lay(struct slice *spec, struct slice path, struct slice text, bool list, struct arena *a, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf b = {.max = 64 * KIB};
+    struct jout w;
+    int depth = list;
+    jout_init(&w, &b);
+    for (; path.ptr; depth++) {
+        jout_object(&w);
+        jout_key(&w, slice_cut(&path, '.'));
+    }
+    if (list)
+        jout_array(&w);
+    do
+        jout_str(&w, list ? slice_cut(&text, ',') : text);
+    while (list && text.ptr);
+    while (depth-- > 0)
+        jout_end(&w);
+    return json_merge(*spec, arena_dup(a, buf_slice(&b)), a, spec, e);
+}
+
+/* The documents name buckets in three ways: s3://NAME, arn:aws:s3:::NAME, and NAME alone. */
+static void name_bucket(struct fleet_options *o, struct arena *a)
+{
+    struct slice name = o->bucket;
+    if (slice_empty(name) || slice_has(name, "://"))
+        return;
+    while (slice_starts(o->bucket, SLICE("arn:")) && slice_find(name, ':') >= 0)
+        slice_cut(&name, ':');
+    o->bucket = arena_printf(a, "%s://%.*s", slice_eq(o->provider, SLICE("gcp")) ? "gs" : "s3", SLICE_ARG(name));
+}
+
+/* What the file says of the spec, and over it what the flags do. */
+static bool read_spec(struct desk *d, struct slice *spec, struct err *e)
+{
+    struct fleet_options *o = &d->o;
+    struct arena *a = &d->a;
+    *spec = SLICE("{}");
+    if (!slice_empty(o->stack) && !slice_eq_nocase(o->stack, SLICE("k8s")))
+        return err_set(e, ERR_CONFIG, "--compute-stack: only k8s is known here");
+    if (!slice_empty(o->file) && !fleet_file(d, spec, e))
+        return false;
+    o->provider = slice_lower(o->provider, a);
+    o->networking = slice_lower(o->networking, a);
+    name_bucket(o, a);
+    for (size_t i = 0; i < COUNT_OF(members); i++) {
+        const struct slice *text = (const void *)((const char *)o + members[i].at);
+        if (!slice_empty(*text) && !lay(spec, slice_of(members[i].path), *text, false, a, e))
+            return false;
+    }
+    return slice_empty(o->zones) || lay(spec, SLICE("zones"), o->zones, true, a, e);
+}
+
+bool cloud_register(struct desk *d, struct err *e)
+{
+    struct fleet_options *o = &d->o;
+    struct slice spec, spaces = slice_empty(o->spaces) ? o->ns : o->spaces, first = slice_cut(&spaces, ',');
+    struct ask_answer a;
+    struct json doc;
+    char id[HUB_DEPLOYMENT_ID];
+    if (slice_empty(o->provider))
+        o->provider = SLICE("generic");
+    if (!read_spec(d, &spec, e) || !fleet_create(d, o->name, spec, &a, e) || !fleet_print(d, a.body, e) ||
+        !json_parse(&doc, a.body, &d->a, e))
+        return false;
+    hub_deployment_id(json_get_str(json_root(&doc), "metadata.uid", &d->a), id);
+    fprintf(stderr,
+            "cloud deployment id: %.*s\nthe operator is installed in the cloud's own cluster with\n"
+            "  mobula install --apply --create-namespace --namespace=%.*s --control-plane-url=%.*s --cloud-deployment-id=%.*s\n",
+            HUB_DEPLOYMENT_ID, id, SLICE_ARG(first), SLICE_ARG(slice_empty(o->server) ? SLICE("https://HOST:8443") : o->server),
+            HUB_DEPLOYMENT_ID, id);
+    return true;
+}
+
+bool cloud_update(struct desk *d, struct err *e)
+{
+    struct slice spec;
+    struct ask_answer a;
+    return read_spec(d, &spec, e) && fleet_update(d, spec, &a, e) && fleet_print(d, a.body, e);
+}
+
+/* ---- looking ---- */
+
+static bool read_cloud(struct desk *d, struct slice name, struct json *doc, struct err *e)
+{
+    struct ask_answer a;
+    return fleet_get(d, name, &a, e) && json_parse(doc, a.body, &d->a, e);
+}
+
+/* What the operator has checked itself, and before that whether it calls at all. */
+bool cloud_verify(struct desk *d, struct err *e)
+{
+    static const struct column columns[FLEET_COLUMNS] = {{"CHECK", "name"}, {"STATUS", "status"}, {"DETAILS", "details"}};
+    struct json doc, own;
+    struct jval k, one;
+    int64_t until_us = 0;
+    if (!read_cloud(d, d->o.name, &doc, e))
+        return false;
+    struct jval status = json_get(json_root(&doc), "status"), list = json_get(status, "components");
+    struct slice seen = json_get_str(status, "lastContactTime", &d->a);
+    time_parse(json_get_str(status, "session.expiryTime", &d->a), &until_us, NULL);
+    bool well = until_us > clock_now().wall_us;
+    json_parse(&own,
+               arena_printf(&d->a, "{\"name\":\"OPERATOR\",\"status\":\"%s\",\"details\":\"%s %.*s\"}", well ? "PASSED" : "FAILED",
+                            well ? "has called at" : "does not call, see its log; the last call:",
+                            SLICE_ARG(slice_empty(seen) ? SLICE("never") : seen)),
+               &d->a, NULL);
+    for (struct jiter it = json_iter(list); json_next(&it, &k, &one);)
+        well &= !json_str_eq(json_get(one, "status"), SLICE("FAILED"));
+    d->status = STATUS_FINDINGS;
+    return fleet_table(columns, json_root(&own), list, &d->a) && well;
+}
+
+bool node_list(struct desk *d, struct err *e)
+{
+    static const struct column columns[FLEET_COLUMNS] = {
+        {"NAME", "name"}, {"ZONE", "zone"}, {"CPU", "cpu"}, {"MEMORY", "memory"}, {"GPU", "gpu"}};
+    struct json doc;
+    if (slice_empty(d->o.cloud))
+        return err_set(e, ERR_CONFIG, "--cloud NAME is needed");
+    if (!read_cloud(d, d->o.cloud, &doc, e))
+        return false;
+    struct jval list = json_get(json_root(&doc), "status.nodes.items");
+    return json_type(list) == JSON_ARRAY
+               ? fleet_table(columns, (struct jval){.at = -1}, list, &d->a)
+               : err_set(e, ERR_STATUS, "the operator of cloud %.*s has reported no nodes: it needs get and list on nodes",
+                         SLICE_ARG(d->o.cloud));
+}

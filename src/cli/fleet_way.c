@@ -1,0 +1,178 @@
+/* The two ways to the objects of a control plane: its API, and its cluster's API server. */
+#include "cli.h"
+#include "fleet.h"
+#include "submit.h"
+
+/* ---- its cluster ---- */
+
+static struct slice cluster_path(struct desk *d, struct slice name)
+{
+    __attribute__((cleanup(buf_free))) struct buf b;
+    buf_init(&b, 2 * KIB);
+    kube_path(&b, d->noun->resource, d->o.ns, name, SLICE_NONE);
+    return arena_dup(&d->a, buf_slice(&b));
+}
+
+static void cluster_refused(struct desk *d, const struct ask_answer *a, struct err *e)
+{
+    char words[ASK_WORDS];
+    (void)d;
+    err_set(e, ERR_STATUS, "%s", ask_words(a, words));
+}
+
+static void cluster_silent(struct desk *d, struct err *e)
+{
+    (void)d;
+    (void)e;
+}
+
+/* Where the operator of the job's cloud runs in this cluster too, its RayJob is here. */
+static bool cluster_logs(struct desk *d, struct err *e)
+{
+    struct ask_answer a;
+    struct json doc;
+    if (!fleet_get(d, d->o.name, &a, e) || !json_parse(&doc, a.body, &d->a, e))
+        return false;
+    struct jval job = json_at(json_get(json_root(&doc), "status.objects"), 0);
+    struct slice name = json_get_str(job, "name", &d->a), ns = json_get_str(job, "namespace", &d->a);
+    if (!json_str_eq(json_get(job, "kind"), SLICE("RayJob")))
+        return err_set(e, ERR_STATUS, "job %.*s has no RayJob yet, so it has printed nothing", SLICE_ARG(d->o.name));
+    const char *words[] = {"logs", "rayjob", name.ptr, "-n", ns.ptr, d->o.follow ? "-f" : "-f=false", NULL, NULL, NULL, NULL};
+    int n = 6;
+    if (!slice_empty(d->o.kubeconfig))
+        words[n++] = arena_printf(&d->a, "--kubeconfig=%.*s", SLICE_ARG(d->o.kubeconfig)).ptr;
+    if (!slice_empty(d->o.context))
+        words[n++] = arena_printf(&d->a, "--context=%.*s", SLICE_ARG(d->o.context)).ptr;
+    d->status = cli_logs(n, (char **)(uintptr_t)words);
+    return d->status == STATUS_OK;
+}
+
+static const struct fleet_way cluster = {cluster_path, cluster_refused, cluster_silent, cluster_logs};
+
+/* ---- its API ---- */
+
+static struct slice hub_path(struct desk *d, struct slice name)
+{
+    return arena_printf(&d->a, "/v1/projects/%.*s/%.*s%s%.*s", SLICE_ARG(d->o.ns), SLICE_ARG(d->noun->resource->plural),
+                        slice_empty(name) ? "" : "/", SLICE_ARG(name));
+}
+
+static void hub_refused(struct desk *d, const struct ask_answer *a, struct err *e)
+{
+    struct json doc;
+    bool read = json_parse(&doc, a->body, &d->a, NULL);
+    struct slice message = read ? json_get_str(json_root(&doc), "error.message", &d->a) : a->message;
+    struct slice remedy = read ? json_get_str(json_root(&doc), "error.remedy", &d->a) : SLICE("is this a control plane?");
+    if (a->code == 401)
+        remedy = SLICE("it has expired or was revoked: get another one, and mobula login again");
+    err_set(e, ERR_STATUS, "%d: %.*s (%.*s)", a->code, SLICE_ARG(message), SLICE_ARG(remedy));
+}
+
+static void hub_silent(struct desk *d, struct err *e)
+{
+    static const struct {
+        enum err_code code;
+        const char *remedy;
+    } remedies[] = {
+        {ERR_TLS_TRUST, "name the CA of its certificate: mobula login --ca-file FILE"},
+        {ERR_TLS_NAME, "name the server as its certificate does"},
+        {ERR_NONE, "does it run, and does this machine reach it (HTTPS_PROXY, NO_PROXY)?"},
+    };
+    size_t i = 0;
+    while (remedies[i].code != ERR_NONE && remedies[i].code != e->code)
+        i++;
+    char text[ERR_TEXT_MAX];
+    memcpy(text, e->text, sizeof text);
+    enum err_code code = e->code;
+    *e = (struct err){0};
+    err_set(e, code, "%s: %s", text, remedies[i].remedy);
+    (void)d;
+}
+
+enum { LOOK_MS = 2000 };
+
+/* The end of the log, as it stands now. */
+static bool read_tail(struct desk *d, struct slice *text, struct err *e)
+{
+    struct ask_answer a;
+    struct slice path = arena_printf(&d->a, "%.*s/logs?lines=%lld", SLICE_ARG(hub_path(d, d->o.name)), (long long)d->o.lines);
+    bool asked = ask_get(&d->ask, path, NULL, &d->a, &a, e);
+    *text = a.body;
+    if (!asked)
+        hub_silent(d, e);
+    else if (a.code != 200)
+        hub_refused(d, &a, e);
+    return asked && a.code == 200;
+}
+
+/* Prints what the window shows that it did not show before: the windows overlap, unless more than one of them was printed meanwhile. */
+static bool show(struct slice window, struct buf *before)
+{
+    struct slice known = buf_slice(before);
+    while (!slice_starts(window, known))
+        slice_cut(&known, '\n');
+    bool well = cli_print(slice_skip(window, known.len));
+    buf_clear(before);
+    return buf_put(before, window) && well;
+}
+
+static bool hub_logs(struct desk *d, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf before = {.max = LIMIT_HUB_BODY};
+    struct arena kept = d->a;
+    struct slice text;
+    bool over = !d->o.follow, well;
+    d->a = (struct arena){0};
+    do {
+        arena_reset(&d->a, MIB);
+        well = (over || job_is_over(d, &over, e)) && read_tail(d, &text, e) && show(text, &before);
+    } while (well && !over && (well = ask_pause(&d->ask, LOOK_MS)));
+    arena_free(&d->a);
+    d->a = kept;
+    if (d->ask.signal)
+        d->status = STATUS_SIGNAL + d->ask.signal;
+    return well;
+}
+
+static const struct fleet_way hub = {hub_path, hub_refused, hub_silent, hub_logs};
+
+/* ---- which of them ---- */
+
+bool fleet_open_hub(struct desk *d, struct slice server, struct slice token, const char *ca_file, struct err *e)
+{
+    d->way = &hub;
+    return ask_open_url(&d->ask, &(struct kube_config_url){server.ptr, "--server", "control plane", NULL, token, ca_file}, e);
+}
+
+static bool open_hub(struct desk *d, const struct login *l, struct err *e)
+{
+    struct fleet_options *o = &d->o;
+    bool same = slice_empty(o->server) || slice_eq(o->server, l->server);
+    struct slice token = same ? l->token : SLICE_NONE;
+    const char *ca = !slice_empty(o->ca_file) ? o->ca_file.ptr : same && l->ca ? l->path.ptr : NULL;
+    if (!slice_empty(o->token_file) && !cli_read_most(o->token_file, LIMIT_KUBE_TOKEN, "LIMIT_KUBE_TOKEN", &d->a, &token, e))
+        return false;
+    if (slice_empty(token))
+        return err_set(e, ERR_CONFIG, "no token for %s: mobula login --server %s, or --token-file FILE", o->server.ptr, o->server.ptr);
+    if (slice_empty(o->ns))
+        o->ns = same && !slice_empty(l->project) ? l->project : SLICE("default");
+    if (slice_empty(o->server))
+        o->server = l->server;
+    return fleet_open_hub(d, o->server, slice_trim(token), ca, e);
+}
+
+bool fleet_open(struct desk *d, struct err *e)
+{
+    struct fleet_options *o = &d->o;
+    struct login l;
+    if (!login_read(&l, &d->a, e))
+        return false;
+    if (!slice_empty(o->server) || (!slice_empty(l.server) && slice_empty(o->kubeconfig) && slice_empty(o->context)))
+        return open_hub(d, &l, e);
+    d->way = &cluster;
+    if (!ask_open(&d->ask, o->kubeconfig, o->context, e))
+        return false;
+    if (slice_empty(o->ns))
+        o->ns = d->ask.config->namespace_;
+    return true;
+}

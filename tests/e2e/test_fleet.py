@@ -1,0 +1,252 @@
+"""The commands that the documents print, typed in order against a control plane, and what they say when it does not go well."""
+
+import json
+import os
+import re
+import stat
+import subprocess
+import threading
+import time
+
+import pytest
+
+from cluster import MOBULA, eventually, kubectl
+from hub import GROUP, account, certificate, definitions, hubs, operator_rule, put, status, token  # noqa: F401
+from processes import kubeconfig
+
+PEOPLE = [{"apiGroups": ["mobula.dev"], "resources": ["clouds", "computeconfigs", "workloads"],
+           "verbs": ["get", "list", "create", "update", "delete"]}]
+
+
+class Person:
+    """At a terminal, with a folder for settings."""
+
+    def __init__(self, space, folder):
+        self.space, self.home = space, folder
+        self.hub = self.port = self.ca = None
+
+    def type(self, *words, code=0, stdin="", after=None):
+        """Types a command. after: something to do to the process while it runs."""
+        env = {**{k: v for k, v in os.environ.items() if k != "KUBECONFIG"}, "XDG_CONFIG_HOME": str(self.home)}
+        process = subprocess.Popen([MOBULA, *map(str, words)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True, env=env)
+        if after:
+            after(process)
+        process.stdout_text, process.stderr_text = process.communicate(stdin, timeout=90)
+        assert process.returncode == code, (words, process.returncode, process.stdout_text, process.stderr_text)
+        return process.stdout_text + process.stderr_text
+
+    def login(self, bearer, *more, code=0):
+        return self.type("login", "--server", f"https://localhost:{self.port}", "--ca-file", self.ca, "-n", self.space.name, *more,
+                         stdin=bearer, code=code)
+
+
+@pytest.fixture
+def person(space, hubs, tmp_path):  # noqa: F811
+    """Ann, before she has logged in to a control plane that speaks https."""
+    ann = Person(space, tmp_path / "settings")
+    ann.ca, key = certificate(tmp_path)
+    ann.hub = hubs("hub", "--https-addr", "127.0.0.1:0", "--tls-cert", ann.ca, "--tls-key", key)
+    ann.port = int(re.search(r"for=https-addr address=\S+ port=(\d+)", ann.hub.log()).group(1))
+    return ann
+
+
+def deployment_id(said):
+    return re.search(r"cloud deployment id: (cldrsrc_\w{24})", said).group(1)
+
+
+def report(person, operator, where, name, state, **more):
+    uid = person.space.api.get(person.space.path("workloads", name, GROUP))["metadata"]["uid"]
+    code, answer = person.hub.sync(operator, where, statuses=[{"uid": uid, "generation": 1, "state": state, **more}], wait=0)
+    assert code == 200, answer
+
+
+def spec(person, name, kind="clouds"):
+    return person.space.api.get(person.space.path(kind, name, GROUP))["spec"]
+
+
+def test_the_documents_commands_in_their_order(person, tmp_path):
+    """With what stands in <angle brackets> there filled in, and mobula in the place of the original's name."""
+    space, operator = person.space, account(person.space, "operator", operator_rule("prod"))
+    said = person.login(account(space, "ann", *PEOPLE))
+    file = person.home / "mobula" / "login"
+    assert str(file) in said and stat.S_IMODE(file.stat().st_mode) == 0o600 and "eyJ" not in said
+
+    said = person.type("cloud", "register", "--name", "prod", "--provider", "generic", "--compute-stack", "k8s", "--region", "hall-2",
+                       "--cloud-storage-bucket-name", "s3://artifacts", "--cloud-storage-bucket-endpoint", "https://object.example/",
+                       "--nfs-mount-target", "10.0.0.9", "--nfs-mount-path", "/export")
+    where = deployment_id(said)
+    assert f"mobula install --apply --create-namespace --namespace={space.name}" in said
+    assert f"--control-plane-url=https://localhost:{person.port} --cloud-deployment-id={where}\n" in said
+    assert spec(person, "prod") == {"provider": "generic", "region": "hall-2", "networking": "private",
+                                    "objectStorage": {"bucket": "s3://artifacts", "endpoint": "https://object.example/"},
+                                    "fileStorage": {"nfs": {"server": "10.0.0.9", "path": "/export"}}}
+    # "If you forget your cloud deployment ID, you can retrieve it"
+    eventually(lambda: f"deploymentId: {where}" in person.type("cloud", "config", "get", "--name", "prod"))
+
+    file = tmp_path / "config.yaml"
+    file.write_text("cloud: prod\nzones: [a]\nhead_node: {instance_type: 2CPU-8GB}\n"
+                    "worker_nodes: [{instance_type: 2CPU-8GB, min_nodes: 0, max_nodes: 5, market_type: PREFER_SPOT}]\n")
+    assert person.type("compute-config", "create", "--name", "small", "-f", file, "-o", "name") == "small-v1\n"
+
+    said = person.type("job", "submit", "--cloud", "prod", "--working-dir",
+                       "https://github.com/anyscale/docs_examples/archive/refs/heads/main.zip", "-o", "name", "--",
+                       "python", "hello_world.py")
+    name = said.strip()
+    assert re.fullmatch(r"job-[a-z0-9]{5}", name)
+    assert spec(person, name, "workloads")["workingDir"].startswith("https://github.com/")
+    report(person, operator, where, name, "RUNNING")
+    assert re.search(rf"{name} +prod +RUNNING", person.type("job", "list")) and "RUNNING" in person.type("job", "status", "--name", name)
+    report(person, operator, where, name, "SUCCEEDED")
+    assert "SUCCEEDED" in person.type("job", "wait", "--name", name)
+
+    person.type("job", "delete", "--name", name)
+    person.type("compute-config", "archive", "--name", "small-v1")
+    person.type("cloud", "delete", "--name", "prod")
+    assert "prod" not in person.type("cloud", "list")
+    person.type("logout")
+    assert not (person.home / "mobula" / "login").exists()
+    assert "eyJ" not in person.hub.log()
+
+
+def test_a_cloud_is_registered_with_the_words_of_both_documents(person):
+    person.login(account(person.space, "ann", *PEOPLE))
+    common = ("--region", "us-west-2", "--compute-stack", "k8s", "--kubernetes-zones", "us-west-2a,us-west-2b")
+    said = person.type("cloud", "register", "--name", "old-aws", "--provider", "aws", *common, "--kubernetes-namespaces", "ray,other",
+                       "--kubernetes-ingress-external-address", "ray.example",
+                       "--kubernetes-dataplane-identity", "arn:aws:iam::1:role/data",
+                       "--anyscale-iam-role-id", "arn:aws:iam::1:role/plane", "--s3-bucket-id", "arn:aws:s3:::bucket", "--efs-id", "fs-1")
+    assert "--namespace=ray " in said and "--anyscale-iam-role-id: of no use here" in said
+    old = spec(person, "old-aws")
+    assert old == {"provider": "aws", "region": "us-west-2", "networking": "private", "zones": ["us-west-2a", "us-west-2b"],
+                   "objectStorage": {"bucket": "s3://bucket"}, "fileStorage": {"id": "fs-1"}, "ingress": {"address": "ray.example"}}
+    person.type("cloud", "register", "--name", "new-aws", "--provider", "aws", *common,
+                "--anyscale-operator-iam-identity", "arn:aws:iam::1:role/op", "--cloud-storage-bucket-name",
+                "s3://bucket", "--file-storage-id", "fs-1")
+    assert spec(person, "new-aws") == {k: v for k, v in old.items() if k != "ingress"}
+    person.type("cloud", "register", "--name", "old-gcp", "--provider", "gcp", "--region", "us-west1", "--compute-stack", "k8s",
+                "--kubernetes-namespaces", "ray", "--kubernetes-ingress-external-address", "10.1.2.3", "--kubernetes-zones", "us-west1-a",
+                "--kubernetes-dataplane-identity", "d@p.iam", "--project-id", "p", "--anyscale-service-account-email", "a@p.iam",
+                "--provider-name", "pool", "--cloud-storage-bucket-name", "bucket", "--vpc-name", "vpc", "--filestore-instance-id", "fi",
+                "--filestore-location", "us-west1-a")
+    assert spec(person, "old-gcp")["objectStorage"] == {"bucket": "gs://bucket"}
+    assert "only k8s is known" in person.type("cloud", "register", "--name", "vm", "--compute-stack", "vm", code=1)
+    # what was registered can be changed, by flags and by a file, and null takes a member away
+    person.type("cloud", "update", "--name", "new-aws", "--region", "us-east-1", "--networking-mode", "PUBLIC")
+    change = person.home / "change.yaml"
+    change.write_text("zones: [us-east-1a]\nfileStorage: null\n")
+    person.type("cloud", "config", "update", "--name", "new-aws", "-f", change)
+    assert spec(person, "new-aws") == {"provider": "aws", "region": "us-east-1", "networking": "public", "zones": ["us-east-1a"],
+                                       "objectStorage": {"bucket": "s3://bucket"}}
+
+
+def test_what_an_operator_reports_is_shown(person):
+    operator = account(person.space, "operator", operator_rule())
+    person.login(account(person.space, "ann", *PEOPLE))
+    where = deployment_id(person.type("cloud", "register", "--name", "edge"))
+    assert re.search(r"OPERATOR +FAILED +does not call.*never", person.type("cloud", "verify", "--name", "edge", code=3))
+    assert "has reported no nodes" in person.type("node", "list", "--cloud", "edge", code=1)
+    checks = [{"name": "KUBERNETES_VERSION", "state": "OK"}, {"name": "STORAGE_BUCKET", "state": "ERROR", "message": "no bucket"}]
+    nodes = [{"name": "gpu-1", "zone": "a", "cpu": "64", "memory": "256Gi", "gpu": "8"}]
+    for components, code in ((checks[:1], 0), (checks, 3)):
+        health = {"checkedAt": "2026-11-25T10:00:00Z", "components": components}
+        assert person.hub.sync(operator, where, health=health, nodes={"hash": "1", "items": nodes}, wait=0)[0] == 200
+        said = eventually(lambda code=code: person.type("cloud", "verify", "--name", "edge", code=code))
+        assert re.search(r"OPERATOR +PASSED", said) and re.search(r"KUBERNETES_VERSION +PASSED", said)
+    assert re.search(r"STORAGE_BUCKET +FAILED +no bucket", said)
+    assert re.search(r"gpu-1 +a +64 +256Gi +8", person.type("node", "list", "--cloud", "edge"))
+
+
+def test_waiting_for_a_job(person):
+    """0: it succeeded; 1: it did not; 3: it goes on."""
+    operator = account(person.space, "operator", operator_rule())
+    person.login(account(person.space, "ann", *PEOPLE))
+    where = deployment_id(person.type("cloud", "register", "--name", "edge"))
+    person.type("job", "submit", "--name", "train", "--cloud", "edge", "--", "python", "main.py")
+    wait = ("job", "wait", "--name", "train")
+    assert "has not ended within --timeout" in person.type(*wait, "--timeout", "1s", code=3)
+
+    def interrupt(process):
+        process.stdin.close()
+        process.stdin = None
+        eventually(lambda: process.stderr.readline().startswith("job train: "))
+        process.terminate()
+
+    assert "ended by a signal; the job goes on" in person.type(*wait, code=3, after=interrupt, stdin=None)
+    report(person, operator, where, "train", "FAILED", message="exit status 2")
+    assert "FAILED: exit status 2" in person.type(*wait, code=1)
+    assert "404" in person.type("job", "wait", "--name", "none", code=1)
+    person.type("job", "terminate", "--name", "train")
+    assert spec(person, "train", "workloads")["terminate"] is True
+
+
+def test_the_log_of_a_job_is_asked_of_its_operator(person):
+    space, operator = person.space, account(person.space, "operator", operator_rule())
+    person.login(account(space, "ann", *PEOPLE))
+    where = deployment_id(person.type("cloud", "register", "--name", "edge"))
+    person.type("job", "submit", "--name", "train", "--cloud", "edge", "--", "python", "main.py")
+    lines, over = [f"line {i}" for i in range(30)], threading.Event()
+
+    def answer():
+        """As the operator: each window of ten lines is six lines further."""
+        answers, revision, at = [], "", 10
+        while not over.is_set():
+            code, news = person.hub.sync(operator, where, revision=revision, answers=answers, wait=1)
+            assert code == 200, news
+            revision, answers = news["revision"], []
+            for question in news.get("questions", []):
+                answers.append({"id": question["id"], "kind": "logTail", "text": "\n".join(lines[at - 10:at]) + "\n"})
+                at = min(at + 6, 30)
+                if at == 30:
+                    report(person, operator, where, "train", "SUCCEEDED")
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    try:
+        assert person.type("job", "logs", "--name", "train", "--tail", "10") == "\n".join(lines[:10]) + "\n"
+        assert person.type("job", "logs", "--name", "train", "-f", "--tail", "10") == "\n".join(lines[6:]) + "\n"
+    finally:
+        over.set()
+        thread.join()
+    assert "from 1 to 10000" in person.type("job", "logs", "--name", "train", "--tail", "10001", code=1)
+
+
+def test_what_goes_wrong_is_said_with_what_to_do(person, tmp_path):
+    space = person.space
+    kubectl("create", "serviceaccount", "gone", "-n", space.name)
+    bearer = token(space, "gone")
+    assert "no token for" in person.type("cloud", "list", "--server", "https://localhost:1", code=1)
+    assert "unknown CA" in person.type("login", "--server", f"https://localhost:{person.port}", stdin=bearer, code=1)
+    (tmp_path / "other").mkdir()
+    other, _ = certificate(tmp_path / "other")
+    began = time.monotonic()
+    said = person.type("login", "--server", f"https://localhost:{person.port}", "--ca-file", other, stdin=bearer, code=1)
+    assert "mobula login --ca-file FILE" in said and time.monotonic() - began < 10
+    said = person.type("login", "--server", f"https://127.0.0.1:{person.port}", "--ca-file", person.ca, stdin=bearer, code=1)
+    assert "name the server as its certificate does" in said
+    assert "https:// is needed" in person.type("login", "--server", "http://10.0.0.1", stdin=bearer, code=1)
+    assert "does not accept the token" in person.login("none.of.these", code=1)
+    assert not (person.home / "mobula" / "login").exists(), "nothing is kept that does not work"
+    person.login(bearer)
+    assert "403" in (said := person.type("cloud", "list", code=1)) and "have this verb given to the user by a Role" in said
+    kubectl("delete", "serviceaccount", "gone", "-n", space.name)
+    eventually(lambda: "it has expired or was revoked" in person.type("cloud", "list", code=1), 30)
+    (person.home / "mobula" / "login").chmod(0o644)
+    assert "can be read by others" in person.type("cloud", "list", code=1)
+    (person.home / "mobula" / "login").chmod(0o600)
+    person.hub.stop()
+    assert "does it run, and does this machine reach it" in person.type("cloud", "list", code=1)
+
+
+def test_a_kubeconfig_goes_past_the_control_plane(person, tmp_path):
+    space = person.space
+    bearer = account(space, "carl", *PEOPLE)
+    person.login(bearer)
+    person.hub.stop()
+    config = kubeconfig(tmp_path / "carl.kubeconfig", space.name, f'token: "{bearer}"')
+    person.type("cloud", "register", "--name", "edge", "--kubeconfig", config)
+    assert json.loads(person.type("cloud", "get", "--name", "edge", "-o", "json", "--kubeconfig", config))["spec"]["provider"] == "generic"
+    person.type("job", "submit", "--name", "train", "--cloud", "edge", "--kubeconfig", config, "--", "true")
+    assert "has no RayJob yet" in person.type("job", "logs", "--name", "train", "--kubeconfig", config, code=1)
+    person.type("job", "terminate", "--name", "train", "--kubeconfig", config)
+    assert spec(person, "train", "workloads")["terminate"] is True
