@@ -280,13 +280,12 @@ static void plane_closed(struct link *link)
     mem_free(l);
 }
 
-struct link *plane_open(struct process *process, const struct endpoint *to, struct link_owner *owner, int64_t deadline_ms)
+static struct link *plane_open(struct world_far *f, struct process *process, struct link_owner *owner, int64_t deadline_ms)
 {
     static const struct link_ops ops = {plane_peek, plane_used, plane_room, plane_wrote, plane_closed};
-    struct plane *p = process->world->plane;
+    struct plane *p = (struct plane *)f;
     struct plane_link *l = mem_alloc(sizeof *l);
     uint32_t count = 1;
-    (void)to;
     l->link = (struct link){.ops = &ops, .net = &process->net, .owner = owner, .deadline_ms = deadline_ms, .state = LINK_OPENING};
     l->plane = p;
     http_reader_init(&l->reader, HTTP_REQUESTS);
@@ -300,8 +299,9 @@ struct link *plane_open(struct process *process, const struct endpoint *to, stru
     return &l->link;
 }
 
-bool plane_move(struct plane *p)
+static bool plane_move(struct world_far *f)
 {
+    struct plane *p = (struct plane *)f;
     bool moved = false;
     for (struct plane_link *l = p->links; l; l = l->next) {
         if (p->down && l->link.state != LINK_FAILED) {
@@ -319,8 +319,9 @@ bool plane_move(struct plane *p)
     return moved;
 }
 
-int64_t plane_deadline(const struct plane *p)
+static int64_t plane_deadline(const struct world_far *f)
 {
+    const struct plane *p = (const struct plane *)f;
     int64_t next = TIME_NEVER;
     for (const struct plane_link *l = p->links; l; l = l->next)
         if (l->request && !p->down && l->due_ms < next)
@@ -330,17 +331,22 @@ int64_t plane_deadline(const struct plane *p)
 
 /* ---- life ---- */
 
+static struct operator_plane plane_options(const struct world_far *f)
+{
+    return (struct operator_plane){.config = ((const struct plane *)f)->config, .cloud = SLICE(PLANE_CLOUD), .instance = SLICE("i")};
+}
+
 void plane_begin(struct plane *p, struct world *w)
 {
     struct err e = {0};
-    *p = (struct plane){.world = w, .revision = 100};
+    *p = (struct plane){.far = {plane_open, plane_move, plane_deadline, plane_options}, .world = w, .revision = 100};
     p->config = kube_config_url(
         &(struct kube_config_url){
-            .url = "http://" PLANE_HOST ":8080", .setting = "--control-plane-url", .name = "control plane", .token = SLICE("t")},
+            .url = "http://" WORLD_FAR ":8080", .setting = "--control-plane-url", .name = "control plane", .token = SLICE("t")},
         &e);
     if (!p->config)
         fatal("plane: %s", e.text);
-    w->plane = p;
+    w->far = &p->far;
 }
 
 void plane_free(struct plane *p)
@@ -351,9 +357,4 @@ void plane_free(struct plane *p)
         workload_free(x);
     }
     kube_config_free(p->config);
-}
-
-struct operator_plane plane_options(const struct plane *p)
-{
-    return (struct operator_plane){.config = p->config, .cloud = SLICE(PLANE_CLOUD), .instance = SLICE("i")};
 }

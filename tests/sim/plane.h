@@ -1,11 +1,9 @@
-/* A control plane in a world: workloads with generations, answers that are held until there is news, and what can go wrong with them. It is
- * where http://127.0.0.1:8080 is. */
+/* A control plane in a world: workloads with generations, answers that are held until there is news, and what can go wrong with them. */
 #ifndef SIM_PLANE_H
 #define SIM_PLANE_H
 
 #include "world.h"
 
-#define PLANE_HOST "127.0.0.1"
 #define PLANE_CLOUD "cldrsrc_abcdefghijklmnopqrstuvwx"
 
 struct plane_workload {
@@ -22,6 +20,7 @@ struct plane_workload {
 
 struct plane_link;
 struct plane {
+    struct world_far far; /* first */
     struct world *world;
     struct kube_config *config; /* how it is reached */
     struct plane_workload *first;
@@ -41,7 +40,6 @@ struct plane {
 /* Before the operator is started. */
 void plane_begin(struct plane *p, struct world *w);
 void plane_free(struct plane *p);
-struct operator_plane plane_options(const struct plane *p);
 /* A workload, or a change of its spec. uid: of its first character and zeros. */
 struct plane_workload *plane_put(struct plane *p, char uid, const char *project, const char *name, const char *spec);
 struct plane_workload *plane_find(const struct plane *p, struct slice uid);
@@ -49,10 +47,5 @@ void plane_delete(struct plane *p, struct plane_workload *x); /* by a tombstone:
 void plane_lose(struct plane *p, struct plane_workload *x);   /* as if it had never been */
 /* What the last report says, "" when nothing does. */
 struct slice plane_says(const struct plane *p, const struct plane_workload *x, const char *path);
-
-/* for world.c and wire.c */
-struct link *plane_open(struct process *process, const struct endpoint *to, struct link_owner *owner, int64_t deadline_ms);
-bool plane_move(struct plane *p);
-int64_t plane_deadline(const struct plane *p);
 
 #endif

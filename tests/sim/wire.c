@@ -4,7 +4,6 @@
 #include "wire.h"
 
 #include "fakeray.h"
-#include "plane.h"
 
 enum { SILENCE_MS = 45 * 1000 }; /* after which the kernel gives a silent connection up: TCP_USER_TIMEOUT and the keepalives */
 
@@ -416,8 +415,8 @@ static struct link *link_new(struct net *n, const struct endpoint *to, struct li
         err_set(e, ERR_LIMIT, "no connection to %.*s:%u: the world is full", SLICE_ARG(to->host), to->port);
         return NULL;
     }
-    if (w->plane && slice_eq(to->host, SLICE(PLANE_HOST)))
-        return plane_open(p, to, owner, deadline_ms);
+    if (w->far && slice_eq(to->host, SLICE(WORLD_FAR)))
+        return w->far->open(w->far, p, owner, deadline_ms);
     if (w->rays && !slice_eq(to->host, SLICE(WORLD_SERVER)))
         return fakerays_open(p, to, owner, deadline_ms);
     struct wire *x = mem_alloc(sizeof *x);

@@ -1,5 +1,4 @@
 #include "fakeray.h"
-#include "plane.h"
 
 #include <mobula/kinds.h>
 
@@ -56,8 +55,8 @@ void world_start_operator(struct world *w, bool elect)
                                  .fence_ms = w->fence_ms,
                                  .instance = SLICE("test"),
                                  .seed = 1};
-    if (w->plane)
-        o.plane = plane_options(w->plane);
+    if (w->far)
+        o.plane = w->far->options(w->far);
     o.settings_ns = SLICE("n");
     memcpy(o.settings, w->settings, sizeof o.settings);
     o.patches = w->patches;
@@ -136,8 +135,8 @@ static bool move(struct world *w)
     w->pod_posts_now = 0;
     bool moved = wires_move(w);
     moved |= fakerays_move(w);
-    if (w->plane)
-        moved |= plane_move(w->plane);
+    if (w->far)
+        moved |= w->far->move(w->far);
     w->sent.at_once = w->pod_posts_now > w->sent.at_once ? w->pod_posts_now : w->sent.at_once;
     return moved;
 }
@@ -154,8 +153,8 @@ void world_step(struct world *w, int64_t until)
     if (moved || anyone_ready(w))
         return;
     next = earlier(next, earlier(apiserver_deadline(w->server), earlier(wires_deadline(w), fakerays_deadline(w))));
-    if (w->plane)
-        next = earlier(next, plane_deadline(w->plane));
+    if (w->far)
+        next = earlier(next, w->far->deadline(w->far));
     next = earlier(next, until);
     if (next <= w->now.mono_ms)
         next = w->now.mono_ms + 1;

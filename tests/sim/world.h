@@ -18,7 +18,6 @@ enum { WORLD_START_MS = 1000000, WORLD_PROCESSES = 2, WORLD_BUFFER = NET_BUFFER 
 struct world;
 struct wire;
 struct fakerays;
-struct plane;
 
 struct process {
     struct net net; /* first */
@@ -93,6 +92,16 @@ struct world_hooks {
     void (*killed)(struct world_hooks *h, struct process *p);
 };
 
+/* What is at WORLD_FAR, where an operator of this world calls for its work: a control plane that a test plays (plane.h), or real ones
+ * (tests/unit/fleet). */
+#define WORLD_FAR "127.0.0.1"
+struct world_far {
+    struct link *(*open)(struct world_far *f, struct process *p, struct link_owner *owner, int64_t deadline_ms);
+    bool (*move)(struct world_far *f); /* returns whether anything moved */
+    int64_t (*deadline)(const struct world_far *f);
+    struct operator_plane (*options)(const struct world_far *f);
+};
+
 struct world {
     struct process process[WORLD_PROCESSES];
     struct op *op;              /* that of process[0] */
@@ -101,7 +110,7 @@ struct world {
     struct now now;
     struct wire *wires;
     struct arena arena;
-    struct plane *plane;                                   /* a control plane (plane.h); NULL: there is none */
+    struct world_far *far;                                 /* NULL: there is none */
     struct fakerays *rays;                                 /* NULL: nobody scales by what heads say (fakeray.h) */
     struct slice executable;                               /* for ConfigMap mobula-tools; empty: --tools=none */
     struct operator_configmap settings[OPERATOR_SETTINGS]; /* ConfigMaps in namespace n; the same holds */

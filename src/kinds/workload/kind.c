@@ -73,7 +73,7 @@ struct cluster *workload_owner(struct op *op, const struct cluster *child, struc
     return c;
 }
 
-void workload_keep_report(struct workloads *s, struct cluster *c, struct slice report)
+void workload_keep_report(struct workloads *s, struct cluster *c, struct slice report, bool gone)
 {
     struct workload *w = c->workload;
     uint64_t hash = hash64(report, 0) | 1;
@@ -84,6 +84,7 @@ void workload_keep_report(struct workloads *s, struct cluster *c, struct slice r
     memcpy(w->report, report.ptr, report.len);
     w->report_len = report.len;
     w->report_hash = hash;
+    w->gone = gone;
     remote_push(s->remote, s->op->now);
 }
 
@@ -165,7 +166,7 @@ static int64_t decide_workload(struct op *op, struct cluster *c, struct plan *p)
     workload_decide(&v, a, p, &report);
     op->stats.decisions++;
     if (report.ptr)
-        workload_keep_report(op->workloads, c, report);
+        workload_keep_report(op->workloads, c, report, v.ended && !v.held && v.count == 0);
     return p->next_ms;
 }
 
@@ -188,6 +189,7 @@ static void lead_workload(struct op *op, struct cluster *c, bool leads)
     if (!leads)
         w->listed = w->ended = w->held = false;
     w->report_hash = w->call = 0;
+    w->gone = false;
     failures_clear(op, c);
 }
 

@@ -73,11 +73,6 @@ static void told_answers(struct workloads *s, uint64_t call, bool taken)
     s->answer_count = kept;
 }
 
-static bool is_deleted(const struct workload *w, const struct cluster *c)
-{
-    return w->ended && !w->held && !c->clusters;
-}
-
 static void told(void *owner, uint64_t call, bool taken)
 {
     struct workloads *s = owner;
@@ -91,7 +86,7 @@ static void told(void *owner, uint64_t call, bool taken)
             continue;
         mem_free(w->report);
         w->report = NULL;
-        if (is_deleted(w, c))
+        if (w->gone)
             cluster_gone(s->op, c);
     }
     told_answers(s, call, taken);

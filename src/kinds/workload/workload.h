@@ -21,6 +21,7 @@ struct workload {
     bool held;      /* … but not yet: see workloads.held_ms */
     uint32_t round; /* of the full list that named it last */
     int64_t made;   /* newest generation that was seen on an object of it; 0: none */
+    bool gone;      /* the report says DELETED: once it was told, nothing is left to do */
     char *report;   /* its status, as JSON; NULL: the control plane has it */
     size_t report_len;
     uint64_t report_hash; /* of the last one, which may be told already */
@@ -96,7 +97,7 @@ struct workloads {
 struct cluster *workload_find(const struct workloads *s, struct slice uid);
 /* Found or made. NULL: there are too many. */
 struct cluster *workload_record(struct workloads *s, struct slice uid, struct slice ns, struct slice name);
-void workload_keep_report(struct workloads *s, struct cluster *c, struct slice report);
+void workload_keep_report(struct workloads *s, struct cluster *c, struct slice report, bool gone);
 
 /* sync.c */
 extern const struct remote_user workload_user;
