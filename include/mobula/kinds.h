@@ -115,6 +115,9 @@ struct job {
 void job_forget_words(struct job *j); /* the message and the log */
 /* Another process has written into status that Ray knows the job: what this process heard to the contrary is older. Ask again. */
 void job_doubt(struct cluster *c);
+/* Asks the head for the end of the log of the job that was submitted last. False: it has none, and *e says why when something is in the
+ * way. */
+bool job_ask_log(struct cluster *c, ray_dash_done *done, void *owner, struct err *e);
 
 /* raycluster/scaling.c */
 void scaling_follow(struct op *op, struct cluster *c); /* starts, stops or redirects scaling as the loaded model says */

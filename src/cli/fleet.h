@@ -78,7 +78,7 @@ struct noun {
 };
 fleet_verb cloud_register, cloud_update, cloud_verify, node_list;
 fleet_verb job_submit, job_wait, job_logs, job_terminate;
-bool job_is_over(struct desk *d, bool *over, struct err *e);
+bool job_is_over(struct desk *d, bool *over, struct slice *message, struct err *e);
 
 /* ---- who is logged in ---- */
 

@@ -25,13 +25,15 @@ static bool read_job(struct desk *d, struct json *doc, struct slice *state, stru
     return true;
 }
 
-bool job_is_over(struct desk *d, bool *over, struct err *e)
+bool job_is_over(struct desk *d, bool *over, struct slice *message, struct err *e)
 {
     struct json doc;
     struct slice state;
-    bool read = read_job(d, &doc, &state, e);
-    *over = read && is_over(state);
-    return read;
+    if (!read_job(d, &doc, &state, e))
+        return false;
+    *over = is_over(state);
+    *message = json_get_str(json_root(&doc), "status.message", &d->a);
+    return true;
 }
 
 /* One look at the job, with a line on stderr when its state is another one. False: it cannot be read, or has not ended well. */

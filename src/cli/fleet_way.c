@@ -105,28 +105,45 @@ static bool read_tail(struct desk *d, struct slice *text, struct err *e)
     return asked && a.code == 200;
 }
 
-/* Prints what the window shows that it did not show before: the windows overlap, unless more than one of them was printed meanwhile. */
-static bool show(struct slice window, struct buf *before)
+/* What the window shows that the one before did not: they overlap, unless more than a window was printed meanwhile. */
+static struct slice behind(struct slice window, struct slice known)
 {
-    struct slice known = buf_slice(before);
     while (!slice_starts(window, known))
         slice_cut(&known, '\n');
-    bool well = cli_print(slice_skip(window, known.len));
+    return slice_skip(window, known.len);
+}
+
+static bool show(struct slice window, struct buf *before)
+{
+    bool well = cli_print(behind(window, buf_slice(before)));
     buf_clear(before);
     return buf_put(before, window) && well;
+}
+
+/* The log goes with the job's cluster, but for the lines that its status keeps. */
+static bool show_last(struct slice message, struct buf *before)
+{
+    struct slice known = buf_slice(before);
+    ptrdiff_t log = slice_find_text(message, "log:\n");
+    struct slice kept = slice_skip(message, log < 0 ? message.len : (size_t)log + 5), rest = behind(kept, known);
+    return before->len && rest.len < kept.len && (slice_empty(rest) || (cli_print(rest) && cli_print(SLICE("\n"))));
 }
 
 static bool hub_logs(struct desk *d, struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf before = {.max = LIMIT_HUB_BODY};
     struct arena kept = d->a;
-    struct slice text;
+    struct slice text, message = SLICE("");
     bool over = !d->o.follow, well;
     d->a = (struct arena){0};
     do {
         arena_reset(&d->a, MIB);
-        well = (over || job_is_over(d, &over, e)) && read_tail(d, &text, e) && show(text, &before);
+        well = (over || job_is_over(d, &over, &message, e)) && read_tail(d, &text, e) && show(text, &before);
     } while (well && !over && (well = ask_pause(&d->ask, LOOK_MS)));
+    if (!well && over && show_last(message, &before)) {
+        well = true;
+        *e = (struct err){0};
+    }
     arena_free(&d->a);
     d->a = kept;
     if (d->ask.signal)

@@ -62,6 +62,15 @@ static bool head_asked(struct job *j, enum ray_dash_call call, ray_dash_done *do
     return head_ask(op, c, &r, done, j, (uint64_t)call, e);
 }
 
+bool job_ask_log(struct cluster *c, ray_dash_done *done, void *owner, struct err *e)
+{
+    struct job *j = c->job;
+    struct cluster *own = j->id[0] ? cluster_asked(j) : NULL;
+    if (j->id[0] && !own)
+        return err_set(e, ERR_MISSING, "the log is gone with RayCluster %s", j->cluster);
+    return own && head_ask(j->op, own, &(struct ray_dash_request){.call = RAY_DASH_LOG, .id = slice_of(j->id)}, done, owner, 0, e);
+}
+
 /* exists: Ray had it already. An earlier submission has reached it whose answer was lost, or was for a process before this one. */
 static void say_submitted(struct job *j, bool exists)
 {

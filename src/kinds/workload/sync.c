@@ -3,13 +3,6 @@
 
 enum { STATUSES_MAX = 2000 };
 
-/* To a question, until the control plane has it. */
-struct workload_answer {
-    uint64_t call; /* that told it last; 0: none */
-    char *text;
-    size_t len;
-};
-
 /* ---- what is told ---- */
 
 static enum remote_news tell_statuses(struct workloads *s, struct jout *w, size_t room, uint64_t call)
@@ -37,40 +30,14 @@ static enum remote_news tell_statuses(struct workloads *s, struct jout *w, size_
     return news;
 }
 
-static void tell_answers(struct workloads *s, struct jout *w, uint64_t call)
-{
-    jout_karray(w, "answers");
-    for (uint32_t i = 0; i < s->answer_count; i++) {
-        struct workload_answer *a = &s->answers[i];
-        a->call = call;
-        jout_raw(w, (struct slice){a->text, a->len});
-    }
-    jout_end(w);
-}
-
 static enum remote_news tell(void *owner, struct jout *w, size_t room, uint64_t call)
 {
     struct workloads *s = owner;
     if (!room)
         return REMOTE_NO_NEWS;
     enum remote_news news = tell_statuses(s, w, room, call);
-    if (s->answer_count && news == REMOTE_NO_NEWS)
-        news = REMOTE_NEWS;
-    tell_answers(s, w, call);
-    return news;
-}
-
-static void told_answers(struct workloads *s, uint64_t call, bool taken)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < s->answer_count; i++) {
-        struct workload_answer *a = &s->answers[i];
-        if (a->call == call && taken)
-            mem_free(a->text);
-        else
-            s->answers[kept++] = *a;
-    }
-    s->answer_count = kept;
+    enum remote_news answers = answers_tell(s, w, news == REMOTE_NO_NEWS ? room : 0, call);
+    return answers > news ? answers : news;
 }
 
 static void told(void *owner, uint64_t call, bool taken)
@@ -89,7 +56,7 @@ static void told(void *owner, uint64_t call, bool taken)
         if (w->gone)
             cluster_gone(s->op, c);
     }
-    told_answers(s, call, taken);
+    answers_told(s, call, taken);
 }
 
 /* ---- what is heard ---- */
@@ -233,36 +200,7 @@ static void heard(void *owner, const struct remote_answer *a, struct now now)
         end_list(s, back);
 }
 
-/* ---- questions ---- */
-
-static void put_answer(struct workloads *s, const struct buf *b)
-{
-    if (s->answer_count == LIMIT_REMOTE_QUESTIONS)
-        return; /* it is asked again */
-    if (!s->answers)
-        s->answers = mem_alloc(LIMIT_REMOTE_QUESTIONS * sizeof s->answers[0]);
-    struct workload_answer *a = &s->answers[s->answer_count++];
-    *a = (struct workload_answer){.text = mem_alloc(b->len), .len = b->len};
-    memcpy(a->text, b->ptr, b->len);
-    remote_push(s->remote, s->op->now);
-}
-
-static void asked(void *owner, const struct remote_question *q, struct now now)
-{
-    struct workloads *s = owner;
-    struct buf b;
-    struct jout w;
-    s->op->now = now;
-    buf_init(&b, 4 * KIB);
-    jout_init(&w, &b);
-    struct slice kind = slice_head(q->kind, 64);
-    jout_form(&w, "{id:'%.*s',kind:'%.*s',error:'unsupported'}", SLICE_ARG(q->id), SLICE_ARG(kind));
-    if (!b.full)
-        put_answer(s, &b);
-    buf_free(&b);
-}
-
-const struct remote_user workload_user = {tell, told, heard, asked};
+const struct remote_user workload_user = {tell, told, heard, question_asked};
 
 /* ---- the process ---- */
 
@@ -290,9 +228,7 @@ void workloads_free(struct op *op)
     if (!s)
         return;
     remote_free(s->remote);
-    for (uint32_t i = 0; i < s->answer_count; i++)
-        mem_free(s->answers[i].text);
-    mem_free(s->answers);
+    questions_free(s);
     map_free(&s->by_uid);
     mem_free(s);
     op->workloads = NULL;

@@ -84,11 +84,11 @@ struct workloads {
     bool on;           /* this process leads, and calls */
     bool leaves;       /* something of the present full list could not be kept: nothing is deleted by it */
     bool frozen;
-    uint32_t round;    /* of the present full list */
-    int64_t held_ms;   /* monotonic: deletions by a full list wait until then; TIME_NEVER: none waits */
-    int64_t heard_ms;  /* monotonic: the last answer */
-    uint64_t revision; /* of the last answer, when it is a number */
-    struct workload_answer *answers;
+    uint32_t round;                  /* of the present full list */
+    int64_t held_ms;                 /* monotonic: deletions by a full list wait until then; TIME_NEVER: none waits */
+    int64_t heard_ms;                /* monotonic: the last answer */
+    uint64_t revision;               /* of the last answer, when it is a number */
+    struct workload_answer *answers; /* to questions, and questions whose answer is not known yet */
     uint32_t answer_count;
 };
 
@@ -98,6 +98,12 @@ struct cluster *workload_find(const struct workloads *s, struct slice uid);
 /* Found or made. NULL: there are too many. */
 struct cluster *workload_record(struct workloads *s, struct slice uid, struct slice ns, struct slice name);
 void workload_keep_report(struct workloads *s, struct cluster *c, struct slice report, bool gone);
+
+/* question.c */
+enum remote_news answers_tell(struct workloads *s, struct jout *w, size_t room, uint64_t call);
+void answers_told(struct workloads *s, uint64_t call, bool taken);
+void question_asked(void *owner, const struct remote_question *q, struct now now);
+void questions_free(struct workloads *s);
 
 /* sync.c */
 extern const struct remote_user workload_user;

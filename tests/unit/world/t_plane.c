@@ -275,6 +275,57 @@ static void test_questions(void)
     end(&w, &p);
 }
 
+/* What is answered to a question about the log of workload a. */
+static struct slice log_of(struct world *w, struct plane *p, const char *id, int lines)
+{
+    p->answered = "";
+    p->questions =
+        arena_printf(&w->arena, "[{\"id\":\"%s\",\"kind\":\"logTail\",\"uid\":\"aaaaaaaa-0000-4000-8000-000000000000\",\"lines\":%d}]", id,
+                     lines)
+            .ptr;
+    int64_t until = w->now.mono_ms + 30 * 1000;
+    while (w->now.mono_ms < until && !strstr(p->answered, id))
+        world_step(w, until);
+    return slice_of(p->answered);
+}
+
+static void test_logs(void)
+{
+    struct world w;
+    struct plane p;
+    test_case("the log of a workload that is not known, and of one that has not begun, is empty");
+    begin(&w, &p);
+    CHECK_STR(log_of(&w, &p, "q1", 5), "[{\"id\":\"q1\",\"kind\":\"logTail\"}]");
+    board.log = "one\\ntwo\\nthree\\n";
+    board.run_ms = 3600 * 1000;
+    struct plane_workload *x = plane_put(&p, 'a', "n", "train", JOB);
+    CHECK_STR(log_of(&w, &p, "q2", 5), "[{\"id\":\"q2\",\"kind\":\"logTail\"}]");
+    test_case("of one that runs it comes from its head");
+    CHECK(run_until_says(&w, &p, x, "RUNNING", 20 * 1000));
+    CHECK_STR(log_of(&w, &p, "q3", 5), "[{\"id\":\"q3\",\"kind\":\"logTail\",\"text\":\"one\\ntwo\\nthree\\n\"}]");
+    test_case("so many lines of its end as are asked for");
+    CHECK_STR(log_of(&w, &p, "q4", 2), "[{\"id\":\"q4\",\"kind\":\"logTail\",\"text\":\"two\\nthree\\n\"}]");
+    test_case("a question that comes twice is answered");
+    log_of(&w, &p, "q4", 1);
+    CHECK_STR(log_of(&w, &p, "q5", 1), "[{\"id\":\"q5\",\"kind\":\"logTail\",\"text\":\"three\\n\"}]");
+    test_case("when its cluster has gone the answer says so");
+    plane_put(&p, 'a', "n", "train", JOB_ENDS);
+    CHECK(run_until_says(&w, &p, x, "TERMINATED", 20 * 1000));
+    CHECK_STR(log_of(&w, &p, "q6", 5), "[{\"id\":\"q6\",\"kind\":\"logTail\"}]");
+    end(&w, &p);
+
+    test_case("a job that has ended");
+    begin(&w, &p);
+    x = plane_put(&p, 'a', "n", "train", JOB);
+    CHECK(run_until_says(&w, &p, x, "SUCCEEDED", 60 * 1000));
+    world_run(&w, 5000);
+    struct slice said = log_of(&w, &p, "q7", 5);
+    CHECK(slice_has(said, "the log is gone with RayCluster train-"));
+    test_case("the operator ends while a head is asked");
+    p.questions = "[{\"id\":\"q8\",\"kind\":\"logTail\",\"uid\":\"aaaaaaaa-0000-4000-8000-000000000000\",\"lines\":1}]";
+    end(&w, &p);
+}
+
 int main(void)
 {
     test_life();
@@ -285,5 +336,6 @@ int main(void)
     test_full();
     test_restart();
     test_questions();
+    test_logs();
     return test_done();
 }
