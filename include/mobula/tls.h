@@ -14,7 +14,8 @@
 struct tls_trust;
 /* Every certificate of the PEM text as a trust anchor. CRLF, a byte-order mark and a missing last newline are fine; text between blocks is
  * skipped; a certificate that cannot be an anchor (RSA above 4096 bits, unknown key) is passed over and counted in *skipped; none at all,
- * or a BEGIN without its END, is an error. Anchors hold name and key only: an anchor's own dates and constraints are not checked. */
+ * or a BEGIN without its END, is an error that names the line. Anchors hold name and key only: an anchor's own dates and constraints are
+ * not checked. */
 struct tls_trust *tls_trust_load(struct slice pem, uint32_t *count, uint32_t *skipped, struct err *e);
 /* a and b together, for egress hosts behind an inspecting proxy. */
 struct tls_trust *tls_trust_join(const struct tls_trust *a, const struct tls_trust *b);

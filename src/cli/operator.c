@@ -23,7 +23,7 @@ struct options {
     struct slice lease_namespace, lease_name, identity;
     struct operator_configmap types, patches;
     struct default_patches defaults;
-    struct slice plane_url, cloud, plane_token, plane_ca;
+    struct slice plane_url, cloud, plane_token, plane_ca, egress_ca;
     struct flag_texts egress;
     int64_t lease_ms, renew_ms, retry_ms, spot_fallback_ms, spot_retry_ms, unscheduled_ms;
     bool all_namespaces, leader_elect, egress_strict, raycronjobs;
@@ -48,6 +48,8 @@ static const struct flag list[] = {
     {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of service names"},
     {"egress-allow", FLAG_TEXTS, AT(egress), "HOST[:PORT][,…]",
      "what may be contacted beside the API server and heads: names, *.NAME, PREFIX*.NAME, IPs, CIDRs; port 443 unless named"},
+    {"egress-ca-file", FLAG_TEXT, AT(egress_ca), "FILE",
+     "with CAs for TLS to all but the API server, beside this machine's: those of a proxy that opens TLS"},
     {"egress-strict", FLAG_SWITCH, AT(egress_strict), NULL, "wildcards in --egress-allow are refused"},
     {"raycronjobs", FLAG_SWITCH, AT(raycronjobs), NULL, "run RayCronJobs (default); =false: they are not asked for"},
     {"zoneinfo", FLAG_TEXT, AT(zoneinfo), "DIR", "time zones of RayCronJobs, a file each as in /usr/share/zoneinfo; UTC needs none"},
@@ -214,7 +216,8 @@ static bool read_plane(struct process *p, struct operator_options *to, struct er
     const struct options *o = &p->o;
     struct slice token = slice_of(getenv("ANYSCALE_CLI_TOKEN"));
     if (slice_empty(o->plane_url))
-        return slice_empty(o->cloud) || err_set(e, ERR_CONFIG, "--cloud-deployment-id needs --control-plane-url");
+        return (slice_empty(o->cloud) && slice_empty(o->egress_ca)) ||
+               err_set(e, ERR_CONFIG, "--cloud-deployment-id and --egress-ca-file need --control-plane-url");
     if (!is_cloud_id(o->cloud))
         return err_set(e, ERR_CONFIG, "--cloud-deployment-id must be cldrsrc_ and 24 letters and digits, as mobula cloud list prints it");
     if (to->kinds == OPERATOR_LEGACY)
@@ -226,7 +229,8 @@ static bool read_plane(struct process *p, struct operator_options *to, struct er
                                                          .name = "control plane",
                                                          .token_file = text_or_null(o->plane_token),
                                                          .token = token,
-                                                         .ca_file = text_or_null(o->plane_ca)},
+                                                         .ca_file = text_or_null(o->plane_ca),
+                                                         .more_ca_file = text_or_null(o->egress_ca)},
                                e);
     if (!p->plane || !kube_config_allow(p->plane, p->allow, e))
         return false;

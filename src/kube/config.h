@@ -26,6 +26,7 @@ struct kube_settings {
     struct slice server, tls_name, proxy_url;
     bool insecure;
     struct kube_secret ca, cert, key, token;
+    struct kube_secret more_ca; /* beside ca, or beside the machine's own; never of an API server */
     struct slice username, password;
     struct slice as, as_uid;
     struct slice *as_groups;

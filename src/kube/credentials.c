@@ -92,27 +92,53 @@ static bool read_system_bundle(struct buf *out, uint64_t *hash, struct err *e)
     return err_set(e, ERR_CONFIG, "the cluster has no certificate-authority, and this machine has no CA bundle (%s)", system_bundles[0]);
 }
 
+/* Adds the CAs of this text to those that there are. */
+static bool add_trust(struct tls_trust **to, const char *what, const char *path, const struct buf *pem, struct err *e)
+{
+    uint32_t count, skipped;
+    struct tls_trust *both, *trust = tls_trust_load(buf_slice(pem), &count, &skipped, e);
+    if (!trust)
+        return err_wrap(e, "%s%s%s", what, path ? " " : "", path ? path : "");
+    if (skipped && path)
+        log_warn("certificates of a CA file are damaged, or of a kind that is not supported: they are passed over", LF_CSTR("file", path),
+                 LF_INT("count", skipped));
+    if (*to) {
+        both = tls_trust_join(*to, trust);
+        tls_trust_drop(*to);
+        tls_trust_drop(trust);
+        trust = both;
+    }
+    *to = trust;
+    return true;
+}
+
 static bool load_trust(struct kube_config *c, bool *changed, struct err *e)
 {
-    struct kube_secret *s = &c->private_->settings.ca;
-    if (!c->tls || c->insecure || is_settled(s))
+    struct kube_secret *s = &c->private_->settings.ca, *more = &c->private_->settings.more_ca;
+    if (!c->tls || c->insecure || (is_settled(s) && !more->path))
         return true;
-    struct buf pem;
+    struct buf pem, beside;
     buf_init(&pem, LIMIT_TLS_PEM);
-    uint64_t hash = 0;
-    bool ok = is_given(s) ? gather(s, &pem, &hash, e) : read_system_bundle(&pem, &hash, e);
-    if (ok && hash != s->seen) {
-        uint32_t count, skipped;
-        struct tls_trust *trust = tls_trust_load(buf_slice(&pem), &count, &skipped, e);
-        ok = trust || err_wrap(e, "certificate-authority%s%s", s->path ? " " : "", s->path ? s->path : "");
-        if (trust) {
+    buf_init(&beside, LIMIT_TLS_PEM);
+    uint64_t hash = 0, more_hash = 0;
+    bool ok = is_given(s) ? gather(s, &pem, &hash, e) : read_system_bundle(&pem, &hash, more->path ? NULL : e) || more->path;
+    ok = ok && (!more->path || gather(more, &beside, &more_hash, e));
+    if (ok && (hash != s->seen || more_hash != more->seen)) {
+        struct tls_trust *trust = NULL;
+        ok = (!pem.len || add_trust(&trust, "certificate-authority", s->path, &pem, e)) &&
+             (!more->path || add_trust(&trust, "--egress-ca-file", more->path, &beside, e));
+        if (ok) {
             tls_trust_drop(c->trust);
             c->trust = trust;
             s->seen = hash;
+            more->seen = more_hash;
             *changed = true;
+        } else {
+            tls_trust_drop(trust);
         }
     }
     buf_free(&pem);
+    buf_free(&beside);
     return ok;
 }
 

@@ -49,28 +49,26 @@ static bool read_anchor(struct slice der, struct buf *dn, struct arena *a, br_x5
     return true;
 }
 
-static uint32_t count_certificates(struct slice pem, struct err *e)
+static uint32_t count_certificates(struct slice pem, struct pem_block *block, struct err *e)
 {
-    struct pem_block block;
     uint32_t n = 0;
-    while (pem_next(&pem, &block, e))
-        n += pem_is_certificate(&block);
+    while (pem_next(&pem, block, e))
+        n += pem_is_certificate(block);
     return n;
 }
 
 /* All anchors of the text into t, which has room for them. */
-static bool read_anchors(struct slice pem, struct tls_trust *t, struct err *e)
+static bool read_anchors(struct slice pem, struct tls_trust *t, struct pem_block *block, struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf dn, der;
-    struct pem_block block;
     bool ok = true;
     buf_init(&dn, DN_MAX);
     buf_init(&der, LIMIT_TLS_PEM);
-    while (ok && pem_next(&pem, &block, e)) {
-        if (!pem_is_certificate(&block))
+    while (ok && pem_next(&pem, block, e)) {
+        if (!pem_is_certificate(block))
             continue;
         buf_clear(&der);
-        ok = pem_decode(block.body, &der, e);
+        ok = pem_decode(block->body, &der, e);
         if (ok && read_anchor(buf_slice(&der), &dn, &t->memory, &t->anchors[t->count]))
             t->count++;
     }
@@ -85,29 +83,40 @@ static struct tls_trust *trust_new(uint32_t room)
     return t;
 }
 
+/* Says on which line of the text the block begins: the last one that was looked at. */
+static struct tls_trust *failed(struct slice pem, const struct pem_block *last, struct tls_trust *t, struct err *e)
+{
+    uint32_t line = 1;
+    for (const char *p = pem.ptr; p < last->label.ptr; p++)
+        line += *p == '\n';
+    tls_trust_drop(t);
+    if (e->code != ERR_LIMIT)
+        err_wrap(e, "line %u", line);
+    return NULL;
+}
+
 struct tls_trust *tls_trust_load(struct slice pem, uint32_t *count, uint32_t *skipped, struct err *e)
 {
     struct err own = {0};
+    struct pem_block block = {0};
     e = e ? e : &own;
     if (pem.len > LIMIT_TLS_PEM) {
         err_set(e, ERR_LIMIT, "CA bundle is longer than %d bytes (LIMIT_TLS_PEM)", LIMIT_TLS_PEM);
         return NULL;
     }
-    uint32_t found = count_certificates(pem, e);
+    uint32_t found = count_certificates(pem, &block, e);
     if (found > LIMIT_TLS_ANCHORS)
         err_set(e, ERR_LIMIT, "CA bundle holds %u certificates, more than %d (LIMIT_TLS_ANCHORS)", found, LIMIT_TLS_ANCHORS);
     if (found == 0)
         err_set(e, ERR_MISSING, "no certificate found in the CA bundle: want PEM with -----BEGIN CERTIFICATE-----");
     if (e->code != ERR_NONE)
-        return NULL;
+        return failed(pem, &block, NULL, e);
     struct tls_trust *t = trust_new(found);
-    if (read_anchors(pem, t, e) && t->count == 0)
+    if (read_anchors(pem, t, &block, e) && t->count == 0)
         err_set(e, ERR_CONFIG, "none of the %u certificates in the CA bundle can be used: want RSA up to 4096 bits or EC on P-256/384/521",
                 found);
-    if (e->code != ERR_NONE) {
-        tls_trust_drop(t);
-        return NULL;
-    }
+    if (e->code != ERR_NONE)
+        return failed(pem, &block, t, e);
     *count = t->count;
     *skipped = found - t->count;
     return t;

@@ -352,6 +352,55 @@ static void check_token_limit(void)
     arena_free(&a);
 }
 
+/* --egress-ca-file: beside the CA that was given, or the machine's own, or alone where there is none. */
+static void check_egress_ca(void)
+{
+    static const struct {
+        const char *text, *error;
+    } bad[] = {
+        {"", "line 1: no certificate found"},
+        {"<html>\n<body>403</body>\n", "line 1: no certificate found"},
+        {"# ours\n-----BEGIN CERTIFICATE-----\nMIIB\n", "line 2: PEM: BEGIN CERTIFICATE without END CERTIFICATE"},
+        {"-----BEGIN CERTIFICATE-----\nM*IB\n-----END CERTIFICATE-----\n", "line 1: PEM: base64 has byte 0x2a"},
+        {"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "line 1: no certificate found"},
+        {"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "line 1: none of the 1 certificates"},
+    };
+    struct arena a = {0};
+    bool changed;
+    struct kube_config_url o = {.url = "https://hub.test",
+                                .setting = "--control-plane-url",
+                                .name = "control plane",
+                                .token = SLICE("t"),
+                                .ca_file = "tests/data/kube/certs/ca.pem",
+                                .more_ca_file = in_dir("more.crt", &a)};
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        struct err e = {0};
+        test_case("garbage in --egress-ca-file: %s", bad[i].error);
+        write_file(o.more_ca_file, slice_of(bad[i].text));
+        CHECK(!kube_config_url(&o, &e));
+        const char *want = arena_printf(&a, "--egress-ca-file %s: %s", o.more_ca_file, bad[i].error).ptr;
+        if (!CHECK(slice_has(slice_of(e.text), want)))
+            printf("  got  %s\n", e.text);
+    }
+    for (int own = 0; own < 2; own++) {
+        struct err e = {0};
+        test_case("--egress-ca-file %s", own ? "beside the machine's CAs, of which there may be none" : "beside another file");
+        o.ca_file = own ? NULL : o.ca_file;
+        copy_file("other.pem", o.more_ca_file, &a);
+        struct kube_config *c = kube_config_url(&o, &e);
+        struct tls_trust *before = c ? c->trust : NULL;
+        CHECK(before != NULL);
+        CHECK(c && kube_config_reload(c, (struct now){0}, true, &changed, &e) && !changed && c->trust == before);
+        write_file(o.more_ca_file, SLICE("garbage"));
+        CHECK(c && !kube_config_reload(c, (struct now){0}, true, &changed, NULL) && c->trust == before);
+        copy_file("ca.pem", o.more_ca_file, &a);
+        CHECK(c && kube_config_reload(c, (struct now){0}, true, &changed, &e) && changed && c->trust != before);
+        kube_config_free(c);
+    }
+    unlink(o.more_ca_file);
+    arena_free(&a);
+}
+
 static void check_half_rotated(void)
 {
     struct arena a = {0};
@@ -412,6 +461,7 @@ int main(void)
     check_environment_proxy();
     check_incluster();
     check_token_limit();
+    check_egress_ca();
     check_half_rotated();
     check_allow_and_endpoint();
     for (size_t i = 0; i < COUNT_OF(names); i++)
