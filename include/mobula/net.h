@@ -153,12 +153,19 @@ bool net_allow_peer(struct net_allow *a, struct slice ip, uint16_t port, struct 
 void net_allow_drop_peer(struct net_allow *a, struct slice ip, uint16_t port);
 bool net_allow_check(const struct net_allow *a, struct slice host, uint16_t port, struct err *e);
 
-/* HTTPS_PROXY and NO_PROXY as Go reads them: whether a connection to host:port goes through the proxy of this URL, which is parsed into
- * *out (memory in a). https_proxy and no_proxy are the variables' values. localhost, loopback addresses, what the variable
- * KUBERNETES_SERVICE_HOST names, .svc and .cluster.local are never proxied. Where we differ: a proxy that cannot work (https://, socks5://,
- * no host) is an error when it would be used, where Go goes direct; entries of NO_PROXY that are not ASCII match nothing. */
-bool net_proxy_for(struct slice https_proxy, struct slice no_proxy, struct slice host, uint16_t port, struct arena *a,
-                   struct net_proxy *out, bool *use, struct err *e);
+/* What says which proxy a connection goes through: the values of HTTPS_PROXY, NO_PROXY and MOBULA_PROXIES. */
+struct net_proxies {
+    struct slice https, none, table;
+};
+struct net_proxies net_proxies_environment(void); /* of the environment; https_proxy and no_proxy, too */
+/* Whether a connection to host:port goes through a proxy, which is parsed into *out (memory in a).
+ *
+ * The table comes first: "ENTRY=URL,ENTRY=direct,…", entries as in NO_PROXY; the first that holds the destination decides. Then HTTPS_PROXY
+ * and NO_PROXY as Go reads them: localhost, loopback addresses, what the variable KUBERNETES_SERVICE_HOST names, .svc and .cluster.local
+ * are never proxied. Where we differ: a proxy that cannot work (https://, socks5://, no host) is an error when it would be used, where Go
+ * goes direct; entries that are not ASCII match nothing. */
+bool net_proxy_for(const struct net_proxies *p, struct slice host, uint16_t port, struct arena *a, struct net_proxy *out, bool *use,
+                   struct err *e);
 /* "user:password" of a URL, each percent-encoded, as the credentials of Basic: of a user alone the password is empty. False: it is
  * malformed or too long. */
 bool net_proxy_basic(struct slice userinfo, struct arena *a, struct slice *out);

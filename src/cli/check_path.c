@@ -3,7 +3,6 @@
 #include "cli.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { OLDEST_MINOR = 24, CERTIFICATE_DAYS = 30, SKEW_WARN_S = 5, SKEW_FAIL_S = 60, REACH_MS = 10 * 1000 };
 static const int64_t DAY_US = 24LL * 3600 * 1000000;
@@ -121,31 +120,27 @@ void check_clock(struct check *c)
 
 /* ---- proxies ---- */
 
-static struct slice variable(const char *upper, const char *lower)
-{
-    struct slice value = slice_of(getenv(upper));
-    return slice_empty(value) ? slice_of(getenv(lower)) : value;
-}
-
 void check_proxy(struct check *c)
 {
     const struct kube_config *k = c->ask.config;
-    struct slice https = variable("HTTPS_PROXY", "https_proxy"), none = variable("NO_PROXY", "no_proxy");
+    const struct net_proxies p = net_proxies_environment();
     struct net_proxy proxy;
     struct err e = {0};
     bool use = false;
     if (k->use_proxy)
         check_say(c, CHECK_PASS, NULL, "the API server is reached through the proxy %.*s:%u", SLICE_ARG(k->proxy.host), k->proxy.port);
-    if (slice_empty(https)) {
+    if (!slice_empty(p.table))
+        check_say(c, CHECK_PASS, NULL, "MOBULA_PROXIES is asked first: --reach shows what it makes of a destination");
+    if (slice_empty(p.https)) {
         check_say(c, CHECK_PASS, NULL, "HTTPS_PROXY is not set: names are connected to directly");
         return;
     }
-    if (!net_proxy_for(https, none, SLICE("example.com"), NET_ALLOW_PORT, c->a, &proxy, &use, &e)) {
+    if (!net_proxy_for(&p, SLICE("example.com"), NET_ALLOW_PORT, c->a, &proxy, &use, &e)) {
         check_say(c, CHECK_FAIL, "correct the variable", "%s", e.text);
         return;
     }
     check_say(c, CHECK_PASS, NULL, "HTTPS_PROXY is %s", use ? "used for other names than those of NO_PROXY" : "overruled by NO_PROXY");
-    if (k->use_proxy && net_is_ip(k->host) && !slice_has(none, k->host.ptr))
+    if (k->use_proxy && net_is_ip(k->host) && !slice_has(p.none, k->host.ptr))
         check_say(c, CHECK_WARN, "add the cluster's addresses to NO_PROXY",
                   "the API server has an address, and NO_PROXY lists no network with it: watches end when the proxy closes idle tunnels");
 }
@@ -201,18 +196,19 @@ void check_dns(struct check *c)
 
 static void reach_one(struct check *c, struct slice item)
 {
+    const struct net_proxies p = net_proxies_environment();
     struct slice host;
-    struct net_proxy proxy;
+    struct net_proxy proxy = {0};
     struct err e = {0};
     uint16_t port = 0;
     bool use = false;
     bool well = net_place(item, &host, &port) || err_set(&e, ERR_CONFIG, "want HOST or HOST:PORT");
-    well = well && net_allow_add(c->ask.allow, host, port, "--reach", &e) &&
-           net_proxy_for(variable("HTTPS_PROXY", "https_proxy"), variable("NO_PROXY", "no_proxy"), host, port, c->a, &proxy, &use, &e);
-    well = well && (!use || net_allow_add(c->ask.allow, proxy.host, proxy.port, "HTTPS_PROXY", &e)) &&
+    well = well && net_allow_add(c->ask.allow, host, port, "--reach", &e) && net_proxy_for(&p, host, port, c->a, &proxy, &use, &e);
+    well = well && (!use || net_allow_add(c->ask.allow, proxy.host, proxy.port, "HTTPS_PROXY or MOBULA_PROXIES", &e)) &&
            probe(c, host, port, use ? &proxy : NULL, &e);
     if (well)
-        check_say(c, CHECK_PASS, NULL, "%.*s: a connection opens%s", SLICE_ARG(item), use ? " through the proxy" : "");
+        check_say(c, CHECK_PASS, NULL, "%.*s: a connection opens%s%.*s", SLICE_ARG(item), use ? " through the proxy " : "",
+                  SLICE_ARG(proxy.host));
     else
         check_say(c, CHECK_FAIL, remedy_of(e.code), "%.*s: %s", SLICE_ARG(item), e.text);
 }

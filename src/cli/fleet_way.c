@@ -158,7 +158,10 @@ static const struct fleet_way hub = {hub_path, hub_refused, hub_silent, hub_logs
 bool fleet_open_hub(struct desk *d, struct slice server, struct slice token, const char *ca_file, struct err *e)
 {
     d->way = &hub;
-    return ask_open_url(&d->ask, &(struct kube_config_url){server.ptr, "--server", "control plane", NULL, token, ca_file}, e);
+    return ask_open_url(
+        &d->ask,
+        &(struct kube_config_url){.url = server.ptr, .setting = "--server", .name = "control plane", .token = token, .ca_file = ca_file},
+        e);
 }
 
 static bool open_hub(struct desk *d, const struct login *l, struct err *e)

@@ -131,7 +131,7 @@ static bool check_proxy(const struct install_options *o, uint16_t *port, struct 
     if (slice_empty(o->proxy))
         return slice_empty(o->no_proxy) || err_set(e, ERR_CONFIG, "--no-proxy needs --proxy");
     if (!check_plain(o->proxy, "--proxy", e) || !check_plain(o->no_proxy, "--no-proxy", e) ||
-        !net_proxy_for(o->proxy, SLICE_NONE, SLICE("proxied.invalid"), NET_ALLOW_PORT, &a, &proxy, &use, e))
+        !net_proxy_for(&(struct net_proxies){.https = o->proxy}, SLICE("proxied.invalid"), NET_ALLOW_PORT, &a, &proxy, &use, e))
         return err_wrap(e, "--proxy");
     *port = proxy.port;
     return true;

@@ -297,12 +297,6 @@ bool registry_is_url(struct slice to)
     return slice_starts(to, SLICE("http://")) || slice_starts(to, SLICE("https://"));
 }
 
-static struct slice variable(const char *name, const char *other)
-{
-    struct slice value = slice_of(getenv(name));
-    return slice_empty(value) ? slice_of(getenv(other)) : value;
-}
-
 static bool read_url(struct registry *r, struct err *e)
 {
     struct slice rest = r->o.to, host;
@@ -335,11 +329,11 @@ static bool load_trust(struct registry *r, struct err *e)
 static bool find_proxy(struct registry *r, struct err *e)
 {
     bool use = false;
-    if (r->at.tls && !net_proxy_for(variable("HTTPS_PROXY", "https_proxy"), variable("NO_PROXY", "no_proxy"), r->at.host, r->at.port, &r->a,
-                                    &r->proxy, &use, e))
+    struct net_proxies p = net_proxies_environment();
+    if (r->at.tls && !net_proxy_for(&p, r->at.host, r->at.port, &r->a, &r->proxy, &use, e))
         return false;
     r->at.proxy = use ? &r->proxy : NULL;
-    return !use || net_allow_add(r->allow, r->proxy.host, r->proxy.port, "HTTPS_PROXY", e);
+    return !use || net_allow_add(r->allow, r->proxy.host, r->proxy.port, "HTTPS_PROXY or MOBULA_PROXIES", e);
 }
 
 static bool set_basic(struct registry *r, struct err *e)

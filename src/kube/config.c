@@ -26,13 +26,6 @@ static bool find_kubeconfig(const struct kube_config_options *o, struct arena *a
     return read_home(o, a, out, e);
 }
 
-/* The first of two variables that is set to something, as in Go: an empty one does not hide the other. */
-static struct slice either(const char *name, const char *other)
-{
-    struct slice value = slice_of(getenv(name));
-    return slice_empty(value) ? slice_of(getenv(other)) : value;
-}
-
 /* proxy-url holds for whatever server it stands beside; the environment's proxy asks NO_PROXY first, and only for https, as in Go. */
 static bool find_proxy(struct kube_config *c, const struct kube_settings *s, struct arena *a, struct err *e)
 {
@@ -47,10 +40,8 @@ static bool find_proxy(struct kube_config *c, const struct kube_settings *s, str
         return slice_empty(url.user) || net_proxy_basic(url.user, a, &c->proxy.basic) ||
                err_set(e, ERR_CONFIG, "proxy-url: its user and password are not percent-encoded rightly, or too long");
     }
-    struct slice https = either("HTTPS_PROXY", "https_proxy");
-    if (!c->tls || slice_empty(https))
-        return true;
-    return net_proxy_for(arena_dup(a, https), either("NO_PROXY", "no_proxy"), c->host, c->port, a, &c->proxy, &c->use_proxy, e);
+    struct net_proxies p = net_proxies_environment();
+    return !c->tls || net_proxy_for(&p, c->host, c->port, a, &c->proxy, &c->use_proxy, e);
 }
 
 static bool apply_settings(struct kube_config *c, struct err *e)
@@ -185,5 +176,5 @@ void kube_config_endpoint(const struct kube_config *c, struct endpoint *out)
 bool kube_config_allow(const struct kube_config *c, struct net_allow *allow, struct err *e)
 {
     return net_allow_add(allow, c->host, c->port, c->setting, e) &&
-           (!c->use_proxy || net_allow_add(allow, c->proxy.host, c->proxy.port, "HTTPS_PROXY or proxy-url", e));
+           (!c->use_proxy || net_allow_add(allow, c->proxy.host, c->proxy.port, "HTTPS_PROXY, MOBULA_PROXIES or proxy-url", e));
 }

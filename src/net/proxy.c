@@ -102,8 +102,8 @@ static bool read_authority(struct slice s, struct net_proxy *out)
     return bracket == v6 && (ip_parse(out->host, &ip) || host_is_name(out->host));
 }
 
-/* No error quotes the URL: it may hold a password. */
-static bool read_url(struct slice url, struct arena *a, struct net_proxy *out, struct err *e)
+/* No error quotes the URL: it may hold a password. `from` is the variable that it stands in. */
+static bool read_url(struct slice url, const char *from, struct arena *a, struct net_proxy *out, struct err *e)
 {
     *out = (struct net_proxy){0};
     static const char marker[] = "://";
@@ -112,7 +112,7 @@ static bool read_url(struct slice url, struct arena *a, struct net_proxy *out, s
         struct slice scheme = slice_head(url, (size_t)(at - url.ptr));
         url = slice_skip(url, scheme.len + sizeof marker - 1);
         if (!slice_eq_nocase(scheme, SLICE("http")))
-            return err_set(e, ERR_CONFIG, "HTTPS_PROXY names a proxy of scheme %.*s://: only http:// proxies are supported",
+            return err_set(e, ERR_CONFIG, "%s names a proxy of scheme %.*s://: only http:// proxies are supported", from,
                            SLICE_ARG(slice_head(scheme, 16)));
     }
     size_t end = 0;
@@ -123,22 +123,55 @@ static bool read_url(struct slice url, struct arena *a, struct net_proxy *out, s
     while (sign > 0 && url.ptr[sign - 1] != '@')
         sign--;
     if (sign > 0 && !net_proxy_basic(slice_head(url, sign - 1), a, &out->basic))
-        return err_set(e, ERR_CONFIG, "HTTPS_PROXY has a user or password that is malformed or too long: want percent-encoded text");
+        return err_set(e, ERR_CONFIG, "%s has a user or password that is malformed or too long: want percent-encoded text", from);
     if (!read_authority(slice_skip(url, sign), out))
-        return err_set(e, ERR_CONFIG, "HTTPS_PROXY is not a proxy's address: want http://[USER:PASSWORD@]HOST[:PORT]");
+        return err_set(e, ERR_CONFIG, "%s is not a proxy's address: want http://[USER:PASSWORD@]HOST[:PORT]", from);
     out->host = arena_dup(a, out->host);
     return true;
 }
 
-bool net_proxy_for(struct slice https_proxy, struct slice no_proxy, struct slice host, uint16_t port, struct arena *a,
-                   struct net_proxy *out, bool *use, struct err *e)
+#define TABLE "MOBULA_PROXIES"
+
+/* The first of two variables that is set to something, as in Go: an empty one does not hide the other. */
+static struct slice variable(const char *name, const char *other)
+{
+    struct slice value = slice_of(getenv(name));
+    return slice_empty(value) ? slice_of(getenv(other)) : value;
+}
+
+struct net_proxies net_proxies_environment(void)
+{
+    return (struct net_proxies){variable("HTTPS_PROXY", "https_proxy"), variable("NO_PROXY", "no_proxy"), slice_of(getenv(TABLE))};
+}
+
+/* What the table says about it; SLICE_NONE: nothing. */
+static bool look_up(struct slice table, const struct target *to, struct slice *url, struct err *e)
+{
+    while (!slice_empty(table)) {
+        struct slice value = slice_trim(slice_cut(&table, ',')), entry = slice_cut(&value, '=');
+        if (slice_empty(entry) || slice_empty(value))
+            return err_set(e, ERR_CONFIG, TABLE ": want ENTRY=URL or ENTRY=direct, joined by commas; entries are those of NO_PROXY");
+        if (list_holds(entry, to)) {
+            *url = value;
+            return true;
+        }
+    }
+    return true;
+}
+
+bool net_proxy_for(const struct net_proxies *p, struct slice host, uint16_t port, struct arena *a, struct net_proxy *out, bool *use,
+                   struct err *e)
 {
     char port_text[8];
     struct target to = {.host = host};
+    struct slice url = SLICE_NONE;
     to.port = (struct slice){port_text, (size_t)snprintf(port_text, sizeof port_text, "%u", port)};
     to.is_ip = ip_parse(host, &to.ip);
-    *use = !slice_empty(https_proxy) && !never_proxied(&to) && !list_holds(no_proxy, &to);
-    return !*use || read_url(https_proxy, a, out, e);
+    *use = false;
+    if (!look_up(p->table, &to, &url, e))
+        return false;
+    *use = url.ptr ? !slice_eq(url, SLICE("direct")) : !slice_empty(p->https) && !never_proxied(&to) && !list_holds(p->none, &to);
+    return !*use || read_url(url.ptr ? url : p->https, url.ptr ? "a URL of " TABLE : "HTTPS_PROXY", a, out, e);
 }
 
 bool net_is_ip(struct slice host)

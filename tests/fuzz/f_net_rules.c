@@ -1,5 +1,5 @@
-/* Four lines: HTTPS_PROXY, NO_PROXY, a host, and a line of /etc/hosts that is also an entry of the allowlist, by itself and as HOST:PORT.
- * What is read must keep its promises: an exception for a host excepts it, and what was allowed is allowed. */
+/* Four lines: HTTPS_PROXY (and MOBULA_PROXIES), NO_PROXY, a host, and a line of /etc/hosts that is also an entry of the allowlist, by
+ * itself and as HOST:PORT. What is read must keep its promises: an exception for a host excepts it, and what was allowed is allowed. */
 #include "src/net/host.h"
 #include "src/net/resolve.h"
 
@@ -22,11 +22,11 @@ static bool is_host(struct slice host)
     return net_is_ip(host) || host_is_name(host);
 }
 
-static bool proxied(struct slice url, struct slice no_proxy, struct slice host, struct arena *a, struct net_proxy *out)
+static bool proxied(struct slice url, struct slice no_proxy, struct slice table, struct slice host, struct arena *a, struct net_proxy *out)
 {
     struct err e = {0};
     bool use = false;
-    bool ok = net_proxy_for(url, no_proxy, host, PORT, a, out, &use, &e);
+    bool ok = net_proxy_for(&(struct net_proxies){url, no_proxy, table}, host, PORT, a, out, &use, &e);
     demand(ok == (e.code == ERR_NONE));
     return ok && use;
 }
@@ -35,15 +35,17 @@ static void check_proxy(struct slice url, struct slice no_proxy, struct slice ho
 {
     struct arena a = {0};
     struct net_proxy p;
-    if (proxied(url, no_proxy, host, &a, &p)) {
-        demand(is_host(p.host) && p.port != 0);
-        demand(slice_find(p.basic, '\r') < 0 && slice_find(p.basic, '\n') < 0 && !p.host.ptr[p.host.len]);
-    }
+    for (int table = 0; table < 2; table++)
+        if (proxied(url, no_proxy, table ? url : SLICE_NONE, host, &a, &p)) {
+            demand(is_host(p.host) && p.port != 0);
+            demand(slice_find(p.basic, '\r') < 0 && slice_find(p.basic, '\n') < 0 && !p.host.ptr[p.host.len]);
+        }
     struct slice all = arena_printf(&a, "%.*s,*", SLICE_ARG(no_proxy));
     struct slice it = arena_printf(&a, "%.*s,%.*s", SLICE_ARG(no_proxy), SLICE_ARG(host));
-    demand(!proxied(url, all, host, &a, &p));
+    struct slice direct = arena_printf(&a, "%.*s=direct,%.*s", SLICE_ARG(host), SLICE_ARG(url));
+    demand(!proxied(url, all, SLICE_NONE, host, &a, &p));
     if (is_host(host))
-        demand(!proxied(url, it, host, &a, &p));
+        demand(!proxied(url, it, SLICE_NONE, host, &a, &p) && !proxied(url, no_proxy, direct, host, &a, &p));
     arena_free(&a);
 }
 

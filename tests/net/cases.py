@@ -128,6 +128,16 @@ def tunnels_closed(b):
     assert all("Proxy-Authorization: Basic dXNlcjp3b3Jk" in h for h in b.proxy.heads), "a tunnel without credentials"
 
 
+def by_the_second(b):
+    assert b.second.tunnels > 0 and not b.proxy.heads, f"{len(b.proxy.heads)} requests to the proxy of all others"
+    assert all("Proxy-Authorization: Basic dGFibGU6d29yZA==" in h for h in b.second.heads), "a tunnel without the table's credentials"
+    assert "table:word" not in b.log(), "the proxy's password is in the log"
+
+
+def by_none(b):
+    assert not b.proxy.heads and not b.second.heads, "a proxy was asked for what the table says is direct"
+
+
 NAMED = {"host": HOST}
 PROXIED = {"host": HOST, "proxy": THROUGH}
 REAL = {"real": True}
@@ -167,6 +177,11 @@ CASES = [
          words=(DOWN, "step=proxy", "it must be allowed there"), connections=30, after=no_password, bench=PROXIED),
     Case("proxy answers a page", before=answers("200 OK"), heal=answers(None), noticed=5, recover=35,
          words=(DOWN, "step=proxy", "bytes behind its answer"), connections=30, after=no_password, bench=PROXIED),
+    Case("another proxy for this destination", warnings=0, after=by_the_second,
+         bench=PROXIED | {"table": f"other.example=direct,{HOST}:6443=http://table:word@{PROXY}:3129"}),
+    Case("no proxy for this destination", warnings=0, after=by_none, bench=PROXIED | {"table": f"{HOST}=direct"}),
+    Case("another proxy, whatever NO_PROXY says of its network", warnings=0, after=by_the_second,
+         bench={"host": API, "proxy": THROUGH, "table": f"198.51.100.0/24=http://table:word@{PROXY}:3129"}),
     Case("reset in the middle of a write", cut("before"), words=(RESET,), noticed=10, after=cut_once),
     Case("reset instead of a write's answer", cut("after"), after=cut_once),
     Case("reset instead of a write's answer by a real API server", cut("after"), after=cut_once, bench=REAL),

@@ -142,16 +142,16 @@ def raycluster(workers):
 class Bench:
     """Everything that one case needs: the operator asks `host` for the API server, through the proxy of that URL."""
 
-    def __init__(self, folder, servers, pki, stranger, host=API, proxy="", real=False):
+    def __init__(self, folder, servers, pki, stranger, host=API, proxy="", table="", real=False):
         folder.mkdir(parents=True)
-        self.folder, self.host, self.pki, self.other, self.through = folder, host, pki, stranger, proxy
+        self.folder, self.host, self.pki, self.other, self.through, self.table = folder, host, pki, stranger, proxy, table
         self.lab = Lab(folder)
         self.model = Real(self.lab) if real else Model(self.lab)
         self.path = f"/apis/ray.io/v1/namespaces/{self.model.namespace}/rayclusters"
         self.pods, self.services = Witness(self.model, "pods"), Witness(self.model, "services")
         self.door = Door(servers, pki.server(), self.model).open(self.lab, API)
         self.names = NameServer(servers, self.lab, DNS, {HOST: [API]})
-        self.proxy = Proxy(servers, self.lab, PROXY)
+        self.proxy, self.second = Proxy(servers, self.lab, PROXY), Proxy(servers, self.lab, PROXY, 3129)
         self.opened, self.process, self.log_path = 0, None, folder / "operator.log"
 
     def kubeconfig(self, name, token):
@@ -170,6 +170,8 @@ current-context: lab
         env = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
         if self.through:
             env["HTTPS_PROXY"] = self.through
+        if self.table:
+            env["MOBULA_PROXIES"] = self.table
         config = self.kubeconfig("operator.config", self.model.token)
         command = self.lab.command(MOBULA, "operator", "--kubeconfig", config, "--kinds", "ray.io", "--autoscaler", "off",
                                    "--tools", "none", "--health-addr", "", "--metrics-addr", "")

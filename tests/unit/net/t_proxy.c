@@ -88,8 +88,8 @@ static void test_rules(void)
         struct net_proxy p;
         struct err e = {0};
         bool use = !rules[i].use;
-        CHECK(net_proxy_for(SLICE("proxy.example:3128"), guarded_n(1, slice_of(rules[i].no_proxy)), guarded(slice_of(rules[i].host)),
-                            rules[i].port, &a, &p, &use, &e));
+        const struct net_proxies from = {SLICE("proxy.example:3128"), guarded_n(1, slice_of(rules[i].no_proxy)), SLICE_NONE};
+        CHECK(net_proxy_for(&from, guarded(slice_of(rules[i].host)), rules[i].port, &a, &p, &use, &e));
         CHECK_INT(use, rules[i].use);
         if (use)
             CHECK_STR(p.host, "proxy.example");
@@ -139,7 +139,8 @@ static void test_urls(void)
         struct net_proxy p = {0};
         struct err e = {0};
         bool use;
-        bool ok = net_proxy_for(guarded(slice_of(urls[i].url)), SLICE_NONE, SLICE("example.com"), 443, &a, &p, &use, &e);
+        bool ok =
+            net_proxy_for(&(struct net_proxies){.https = guarded(slice_of(urls[i].url))}, SLICE("example.com"), 443, &a, &p, &use, &e);
         CHECK_INT(ok, urls[i].error == NULL);
         CHECK_INT(e.code, urls[i].error ? ERR_CONFIG : ERR_NONE);
         CHECK_STR(slice_of(e.text), urls[i].error ? urls[i].error : "");
@@ -160,13 +161,77 @@ static void test_none(void)
     struct err e = {0};
     bool use = true;
     test_case("no proxy at all");
-    CHECK(net_proxy_for(SLICE_NONE, SLICE_NONE, SLICE("example.com"), 443, &a, &p, &use, &e));
+    CHECK(net_proxy_for(&(struct net_proxies){.https = SLICE_NONE}, SLICE("example.com"), 443, &a, &p, &use, &e));
     CHECK(!use);
     test_case("a proxy that cannot work, for a host that does not need it");
     use = true;
-    CHECK(net_proxy_for(SLICE("socks5://x"), SLICE("example.com"), SLICE("example.com"), 443, &a, &p, &use, &e));
+    CHECK(net_proxy_for(&(struct net_proxies){.https = SLICE("socks5://x"), .none = SLICE("example.com")}, SLICE("example.com"), 443, &a,
+                        &p, &use, &e));
     CHECK(!use);
     arena_free(&a);
+}
+
+/* MOBULA_PROXIES, beside HTTPS_PROXY=http://usual:1 and NO_PROXY=.inside. */
+static const struct {
+    const char *table, *host;
+    uint16_t port;
+    const char *proxy; /* NULL: direct */
+    const char *error;
+} tables[] = {
+    {"", "a.example", 443, "usual", NULL},
+    {"b.example=http://p:2", "a.example", 443, "usual", NULL},
+    {"a.example=http://p:2", "a.example", 443, "p", NULL},
+    {"a.example=p:2", "x.A.example", 443, "p", NULL},
+    {"a.example:8443=http://p:2", "a.example", 443, "usual", NULL},
+    {"a.example:443=http://p:2", "a.example", 443, "p", NULL},
+    {"a.example=direct", "a.example", 443, NULL, NULL},
+    {" .example=http://u:p@p:2 , 10.0.0.0/8=http://q:3", "10.9.8.7", 6443, "q", NULL},
+    {"a.example=direct,*=http://p:2", "a.example", 443, NULL, NULL},
+    {"a.example=direct,*=http://p:2", "b.example", 443, "p", NULL},
+    {"*=http://p:2,a.example=direct", "a.example", 443, "p", NULL},
+    /* what is never proxied, or is an exception: an entry of its own says otherwise */
+    {"10.96.0.1=http://p:2", "10.96.0.1", 443, "p", NULL},
+    {"b.example=http://p:2", "10.96.0.1", 443, NULL, NULL},
+    {"b.example=http://p:2", "c.inside", 443, NULL, NULL},
+    {"c.inside=http://p:2", "c.inside", 443, "p", NULL},
+    {"a.example=socks5://p", "a.example", 443, NULL,
+     "a URL of MOBULA_PROXIES names a proxy of scheme socks5://: only http:// proxies are "
+     "supported"},
+    {"a.example=socks5://p", "b.example", 443, "usual", NULL},
+    {"a.example", "b.example", 443, NULL,
+     "MOBULA_PROXIES: want ENTRY=URL or ENTRY=direct, joined by commas; entries are those of NO_PROXY"},
+    {"a.example=", "b.example", 443, NULL,
+     "MOBULA_PROXIES: want ENTRY=URL or ENTRY=direct, joined by commas; entries are those of NO_PROXY"},
+    {"=http://p:2", "b.example", 443, NULL,
+     "MOBULA_PROXIES: want ENTRY=URL or ENTRY=direct, joined by commas; entries are those of NO_PROXY"},
+};
+
+static void test_table(void)
+{
+    for (size_t i = 0; i < COUNT_OF(tables); i++) {
+        test_case("MOBULA_PROXIES=\"%s\" %s", tables[i].table, tables[i].host);
+        struct arena a = {0};
+        struct net_proxy p = {0};
+        struct err e = {0};
+        bool use = true;
+        const struct net_proxies from = {SLICE("http://usual:1"), SLICE(".inside"), guarded(slice_of(tables[i].table))};
+        CHECK_INT(net_proxy_for(&from, slice_of(tables[i].host), tables[i].port, &a, &p, &use, &e), tables[i].error == NULL);
+        CHECK_STR(slice_of(e.text), tables[i].error ? tables[i].error : "");
+        if (!tables[i].error)
+            CHECK_INT(use, tables[i].proxy != NULL);
+        if (tables[i].proxy)
+            CHECK_STR(p.host, tables[i].proxy);
+        arena_free(&a);
+    }
+    test_case("of the environment");
+    setenv("https_proxy", "small", 1);
+    setenv("NO_PROXY", "", 1);
+    setenv("no_proxy", "none", 1);
+    setenv("MOBULA_PROXIES", "a=direct", 1);
+    struct net_proxies from = net_proxies_environment();
+    CHECK_STR(from.https, "small");
+    CHECK_STR(from.none, "none");
+    CHECK_STR(from.table, "a=direct");
 }
 
 int main(void)
@@ -175,5 +240,6 @@ int main(void)
     test_rules();
     test_urls();
     test_none();
+    test_table();
     return test_done();
 }
