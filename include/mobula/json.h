@@ -138,8 +138,8 @@ bool json_op_read(struct jval operation, bool extended, struct arena *a, struct 
  * - add makes the objects and arrays that are missing on its path: an array where "-", "*" or an index is looked for in it, else an object;
  *   null counts as missing. An array's element is made only when it is the first;
  * - in an array, name=ray is the first element with that name;
- * - in a path, * is each element of an array; add makes one in an array that has none.
- * After an error (in the *e given here) the edit is of no more use. */
+ * - in a path, * is each element of an array; add makes one in an array that has none; ? is each of those that there are, of an array that
+ * is missing none. After an error (in the *e given here) the edit is of no more use. */
 struct json_edit;
 struct json_edit *json_edit_new(const struct json *doc, struct arena *a, struct err *e);
 bool json_edit_run(struct json_edit *x, const struct json_op *op);

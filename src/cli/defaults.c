@@ -25,6 +25,15 @@ static bool is_part(struct slice word)
     return all_parts[i] != NULL;
 }
 
+/* What goes into a quoted string of YAML as it is. */
+static bool is_plain(struct slice text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (text.ptr[i] <= ' ' || text.ptr[i] > '~' || strchr("\"\\", text.ptr[i]))
+            return false;
+    return true;
+}
+
 bool defaults_check(const struct default_patches *o, struct err *e)
 {
     struct slice parts = o->parts, secrets = o->pull_secrets, name;
@@ -35,6 +44,13 @@ bool defaults_check(const struct default_patches *o, struct err *e)
             return err_set(e, ERR_CONFIG, "--default-patches: \"%.*s\" is not one of " DEFAULT_PARTS, SLICE_ARG(name));
     if (!slice_empty(o->account) && !name_dns1123_subdomain(o->account))
         return err_set(e, ERR_CONFIG, "--workload-service-account: \"%.*s\" is not the name of one", SLICE_ARG(o->account));
+    if (!is_plain(o->proxy) || !is_plain(o->no_proxy))
+        return err_set(e, ERR_CONFIG,
+                       "--workload-proxy, --workload-no-proxy: a blank, a quote or another character that a URL does not have");
+    if (!slice_empty(o->no_proxy) && slice_empty(o->proxy))
+        return err_set(e, ERR_CONFIG, "--workload-no-proxy needs --workload-proxy");
+    if (!slice_empty(o->ca) && !name_dns1123_subdomain(o->ca))
+        return err_set(e, ERR_CONFIG, "--workload-ca: \"%.*s\" is not the name of a ConfigMap", SLICE_ARG(o->ca));
     while (!slice_empty(secrets))
         if (!name_dns1123_subdomain(name = slice_trim(slice_cut(&secrets, ','))))
             return err_set(e, ERR_CONFIG, "--workload-pull-secrets: \"%.*s\" is not the name of a Secret", SLICE_ARG(name));
@@ -58,15 +74,55 @@ static struct slice with_parts(struct slice file, struct slice parts, bool marke
     return (struct slice){copy, file.len};
 }
 
+/* Whoever runs in the cluster is reached without a proxy; the kubelet fills in the variable. */
+#define NO_PROXY "localhost,127.0.0.1,::1,.svc,.cluster.local,$(KUBERNETES_SERVICE_HOST)"
+#define CA_FOLDER "/etc/mobula-ca"
+
+/* A variable for each container, before those that it has: of two the kubelet takes the last. */
+static void put_variable(struct buf *out, const char *names, struct slice value)
+{
+    static const char *const paths[] = {"containers/*", "initContainers/?"};
+    for (struct slice rest = slice_of(names); !slice_empty(rest) && !slice_empty(value);) {
+        struct slice name = slice_cut(&rest, ' ');
+        for (size_t i = 0; i < COUNT_OF(paths); i++)
+            buf_printf(out, "- {kind: Pod, patch: [{op: add, path: /spec/%s/env/0, value: {name: %.*s, value: \"%.*s\"}}]}\n", paths[i],
+                       SLICE_ARG(name), SLICE_ARG(value));
+    }
+}
+
+static void put_ca(struct buf *out, struct slice name)
+{
+    static const char mount[] = "/volumeMounts/-, value: {name: mobula-ca, mountPath: " CA_FOLDER ", readOnly: true}}";
+    if (!slice_empty(name))
+        buf_printf(out,
+                   "- {kind: Pod, patch: [{op: add, path: /spec/volumes/-, value: {name: mobula-ca, configMap: {name: \"%.*s\"}}},\n"
+                   "  {op: add, path: /spec/containers/*%s, {op: add, path: /spec/initContainers/?%s]}\n",
+                   SLICE_ARG(name), mount, mount);
+    put_variable(out, "SSL_CERT_FILE REQUESTS_CA_BUNDLE", slice_empty(name) ? SLICE_NONE : SLICE(CA_FOLDER "/ca.crt"));
+}
+
+/* The way out of the pods. */
+static struct slice egress_patches(const struct default_patches *o, struct arena *a)
+{
+    __attribute__((cleanup(buf_free))) struct buf out;
+    buf_init(&out, MIB);
+    struct slice none =
+        arena_printf(a, "%s%s%.*s", slice_empty(o->proxy) ? "" : NO_PROXY, slice_empty(o->no_proxy) ? "" : ",", SLICE_ARG(o->no_proxy));
+    put_variable(&out, "NO_PROXY no_proxy", none);
+    put_variable(&out, "HTTP_PROXY http_proxy HTTPS_PROXY https_proxy", o->proxy);
+    put_ca(&out, o->ca);
+    return arena_dup(a, buf_slice(&out));
+}
+
 /* What flags ask for, whatever the provider. Names are checked: they need no escape. */
 static struct slice flag_patches(const struct default_patches *o, struct arena *a)
 {
-    struct slice rest = o->pull_secrets, text = SLICE("");
+    struct slice rest = o->pull_secrets, text = egress_patches(o, a);
     if (!slice_empty(o->account))
         text = arena_printf(a,
-                            "- {kind: Pod, selector: \"!anyscale.com/iam-mapping\", patch: [{op: add, path: /spec/serviceAccountName, "
+                            "%.*s- {kind: Pod, selector: \"!anyscale.com/iam-mapping\", patch: [{op: add, path: /spec/serviceAccountName, "
                             "value: \"%.*s\"}]}\n",
-                            SLICE_ARG(o->account));
+                            SLICE_ARG(text), SLICE_ARG(o->account));
     while (!slice_empty(rest)) {
         struct slice name = slice_trim(slice_cut(&rest, ','));
         text = arena_printf(a, "%.*s- {kind: Pod, patch: [{op: add, path: /spec/imagePullSecrets/-, value: {name: \"%.*s\"}}]}\n",
@@ -116,9 +172,15 @@ struct slice defaults_arguments(const struct default_patches *o, struct arena *a
     const struct {
         const char *flag;
         struct slice value;
-    } given[] = {
-        {"cloud-provider", o->provider},          {"karpenter", o->karpenter ? on : off},     {"default-patches", o->parts},
-        {"workload-service-account", o->account}, {"workload-pull-secrets", o->pull_secrets}, {"process-tracing", o->tracing ? on : off}};
+    } given[] = {{"cloud-provider", o->provider},
+                 {"karpenter", o->karpenter ? on : off},
+                 {"default-patches", o->parts},
+                 {"workload-service-account", o->account},
+                 {"workload-pull-secrets", o->pull_secrets},
+                 {"workload-proxy", o->proxy},
+                 {"workload-no-proxy", o->no_proxy},
+                 {"workload-ca", o->ca},
+                 {"process-tracing", o->tracing ? on : off}};
     struct slice text = SLICE("");
     for (size_t i = 0; i < COUNT_OF(given); i++)
         if (!slice_empty(given[i].value))

@@ -11,6 +11,7 @@
 struct default_patches {
     struct slice provider, parts; /* "aws" or empty; "market,zone": which parts of its file, empty: all */
     struct slice account, pull_secrets;
+    struct slice proxy, no_proxy, ca; /* a URL; a list; the name of a ConfigMap */
     bool karpenter, tracing;
 };
 
@@ -23,6 +24,10 @@ struct default_patches {
         {"default-patches", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(parts), "PART[,PART...]", "which of " DEFAULT_PARTS " (all)"},            \
         {"workload-service-account", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(account), "NAME", "of pods without anyscale.com/iam-mapping"},   \
         {"workload-pull-secrets", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(pull_secrets), "NAME[,NAME...]", "of all pods"},                    \
+        {"workload-proxy", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(proxy), "URL", "HTTP_PROXY and HTTPS_PROXY of all containers"},            \
+        {"workload-no-proxy", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(no_proxy), "LIST", "their NO_PROXY, beside names of the cluster"},      \
+        {"workload-ca", FLAG_TEXT, (at) + DEFAULT_PATCHES_AT(ca), "NAME",                                                                  \
+         "ConfigMap of each namespace whose ca.crt holds the CAs that all containers trust"},                                              \
     {                                                                                                                                      \
         "process-tracing", FLAG_SWITCH, (at) + DEFAULT_PATCHES_AT(tracing), NULL, "SYS_PTRACE for Ray's containers, for py-spy"            \
     }

@@ -157,11 +157,11 @@ struct json_edit *json_edit_new(const struct json *doc, struct arena *a, struct 
     return x;
 }
 
-/* Where the first "*" from `at` on stands that is a whole part of the path; the path's length: there is none. */
+/* Where the first "*" or "?" from `at` on stands that is a whole part of the path; the path's length: there is none. */
 static size_t find_star(struct slice path, size_t at)
 {
     for (; at + 1 < path.len; at++)
-        if (path.ptr[at] == '/' && path.ptr[at + 1] == '*' && (at + 2 == path.len || path.ptr[at + 2] == '/'))
+        if (path.ptr[at] == '/' && (path.ptr[at + 1] == '*' || path.ptr[at + 1] == '?') && (at + 2 == path.len || path.ptr[at + 2] == '/'))
             return at;
     return path.len;
 }
@@ -173,9 +173,10 @@ static bool run_each(struct tree *t, const struct json_op *op, size_t from)
     if (star == op->path.len)
         return ops[op->what].run(t, op);
     struct slice above = slice_head(op->path, star), below = slice_skip(op->path, star + 2);
-    if (!tree_elements(t, above, op->what == JSON_OP_ADD, &count))
+    bool any = op->path.ptr[star + 1] == '?', make = op->what == JSON_OP_ADD && !any;
+    if (!tree_elements(t, above, make, any, &count))
         return false;
-    if (count == 0 && op->what == JSON_OP_ADD)
+    if (count == 0 && make)
         count = 1; /* it is made */
     while (count-- > 0) {
         struct json_op one = *op;

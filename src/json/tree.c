@@ -148,14 +148,14 @@ static bool find(struct tree *t, struct slice pointer, bool make, struct place *
     return true;
 }
 
-bool tree_elements(struct tree *t, struct slice pointer, bool make, size_t *count)
+bool tree_elements(struct tree *t, struct slice pointer, bool make, bool any, size_t *count)
 {
     struct place at;
     *count = 0;
     if (!find(t, pointer, make, &at) || (make && !make_parent(t, &at, SLICE("*"))))
         return false;
     if (!at.there)
-        return err_set(t->e, ERR_MISSING, "nothing is at \"%.*s\"", SLICE_ARG(pointer));
+        return any || err_set(t->e, ERR_MISSING, "nothing is at \"%.*s\"", SLICE_ARG(pointer));
     if ((*at.link)->type != JSON_ARRAY)
         return err_set(t->e, ERR_TYPE, "\"%.*s\" is no array", SLICE_ARG(pointer));
     if (!open_node(t, *at.link))

@@ -37,8 +37,9 @@ struct node *tree_node(struct tree *t, struct jval v); /* NULL: too many, *e is 
 bool tree_find(struct tree *t, struct slice pointer, struct place *out);
 /* The same for a place where something is added: in an extended tree, objects and arrays that are missing on the way are made. */
 bool tree_find_add(struct tree *t, struct slice pointer, struct place *out);
-/* The number of elements of the array at a pointer; make: as above, and an array that is missing itself is made. */
-bool tree_elements(struct tree *t, struct slice pointer, bool make, size_t *count);
+/* The number of elements of the array at a pointer; make: as above, and an array that is missing itself is made; any: one that is missing
+ * has none. */
+bool tree_elements(struct tree *t, struct slice pointer, bool make, bool any, size_t *count);
 /* A member of an object that stands in the tree; NULL: there is none, or it is no object. */
 struct node *tree_member(struct tree *t, struct node *in, struct slice key);
 /* A node that nobody else holds goes in: before what is there in an array, instead of it elsewhere. */

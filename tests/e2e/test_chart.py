@@ -54,6 +54,8 @@ def objects(text):
     ("shapes=true", "--shapes"),
     ("cloudProvider=aws,karpenter=true,defaultPatches={market,zone},processTracing=true",
      "--cloud-provider=aws --karpenter --default-patches=market,zone --process-tracing"),
+    ("workloadProxy=http://p:3128,workloadNoProxy=.a\\,10.0.0.0/8,workloadCa=corp-ca,processTracing=true",
+     "--workload-proxy=http://p:3128 --workload-no-proxy=.a,10.0.0.0/8 --workload-ca=corp-ca --process-tracing"),
     ("workloadServiceAccount=ray,workloadPullSecrets={a,b}", "--workload-service-account=ray --workload-pull-secrets=a,b"),
     ("autoscaler=off,rayAccess=proxy,submitter=pod", "--autoscaler=off --ray-access=proxy --submitter=pod"),
     ("egressAllow={a.example.com:443,10.0.0.0/8:1},egressStrict=true",

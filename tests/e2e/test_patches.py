@@ -210,3 +210,36 @@ def test_a_providers_defaults_lie_below_the_users(space, operators, nodes, tmp_p
     for title in ("patches of the flags: patch 1 (line 1), operation 1: add /spec/serviceAccountName", "airgap/patches/aws.yaml: patch ",
                   "airgap/patches/karpenter.yaml: patch 4 ", "+++ patch 1 (line 1), operation 2: add /metadata/labels/pool"):
         assert title in out.stdout, out.stdout
+
+
+def test_every_pod_gets_the_way_out(space, operators, tmp_path):
+    """Proxy and CAs of --workload-…, in heads, workers, and pods that submit: before the variables that a template sets itself."""
+    flags = ("--workload-proxy=http://proxy.corp:3128", "--workload-no-proxy=.corp", "--workload-ca=corp-ca")
+    operator = operators("--submitter=pod", *flags)
+    made = raycluster("c", 1)
+    container = made["spec"]["workerGroupSpecs"][0]["template"]["spec"]["containers"][0]
+    container["env"] = [{"name": "HTTPS_PROXY", "value": "http://mine:1"}]
+    space.apply(made)
+    space.ready("c", 2)
+    spec = {"entrypoint": "python program.py", "rayClusterSpec": raycluster("j", 1)["spec"], "submissionMode": "K8sJobMode"}
+    space.start({"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "j"}, "spec": spec})
+    name = eventually(lambda: space.job("j").get("status", {}).get("rayClusterName"))
+    eventually(lambda: space.find(space.path("rayclusters", name, V1)))
+    space.ready(name, 2)
+    pods = space.api.get(space.path("pods"))["items"]
+    assert len(pods) >= 4
+    for pod in pods:
+        assert {"name": "mobula-ca", "configMap": {"name": "corp-ca", "defaultMode": 420}} in pod["spec"]["volumes"]
+        for c in pod["spec"]["containers"] + pod["spec"].get("initContainers", []):
+            first, last = {}, {}
+            for e in c["env"]:
+                first.setdefault(e["name"], e.get("value"))
+                last[e["name"]] = e.get("value")
+            for n in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
+                assert first[n] == "http://proxy.corp:3128", (c["name"], c["env"])
+            assert first["no_proxy"] == first["NO_PROXY"] and first["NO_PROXY"].endswith(",$(KUBERNETES_SERVICE_HOST),.corp")
+            assert first["SSL_CERT_FILE"] == first["REQUESTS_CA_BUNDLE"] == "/etc/mobula-ca/ca.crt"
+            assert {"name": "mobula-ca", "mountPath": "/etc/mobula-ca", "readOnly": True} in c["volumeMounts"]
+            own = pod["metadata"]["labels"].get("ray.io/cluster") == "c" and c["name"] == container["name"] and "worker" in c["name"]
+            assert last["HTTPS_PROXY"] == ("http://mine:1" if own else "http://proxy.corp:3128")
+    space.rest(operator)
