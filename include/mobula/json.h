@@ -53,12 +53,20 @@ size_t json_len(struct jval v); /* members or elements; 0 for anything else */
 /* Walks an object or an array:  struct jval k, x; for (struct jiter it = json_iter(v); json_next(&it, &k, &x);)
  * k is the key's string value (not there for arrays). */
 struct jiter {
-    struct jval of;
+    struct jval of, key, value;
     int32_t next;
     uint32_t left;
 };
 struct jiter json_iter(struct jval v);
-bool json_next(struct jiter *it, struct jval *key, struct jval *value);
+bool json_step(struct jiter *it);
+/* In the caller, where both are mere copies, and what nobody looks at is none: shorter than to pass where they go. */
+static inline __attribute__((always_inline)) bool json_next(struct jiter *it, struct jval *key, struct jval *value)
+{
+    bool more = json_step(it);
+    *key = it->key;
+    *value = it->value;
+    return more;
+}
 
 /* Typed reads. A value of another type, or none, gives the default (SLICE_NONE, false, the given one). */
 struct slice json_str(struct jval v, struct arena *a); /* unescaped; in the document where it has no escapes, else in a */

@@ -33,19 +33,19 @@ size_t json_len(struct jval v)
 
 struct jiter json_iter(struct jval v)
 {
-    return (struct jiter){v, v.at + 1, (uint32_t)json_len(v)};
+    return (struct jiter){.of = v, .next = v.at + 1, .left = (uint32_t)json_len(v)};
 }
 
-bool json_next(struct jiter *it, struct jval *key, struct jval *value)
+bool json_step(struct jiter *it)
 {
-    *key = *value = JVAL_NONE;
+    it->key = it->value = JVAL_NONE;
     if (it->left == 0)
         return false;
     it->left--;
     const struct json *doc = it->of.doc;
     if (json_token(it->of)->type == JSON_OBJECT)
-        *key = (struct jval){doc, it->next++};
-    *value = (struct jval){doc, it->next};
+        it->key = (struct jval){doc, it->next++};
+    it->value = (struct jval){doc, it->next};
     it->next = (int32_t)doc->tokens[it->next].next;
     return true;
 }
