@@ -144,7 +144,8 @@ headers_tests := $(headers_json) $(headers_yaml) $(headers_tls) -I. -Wno-string-
 # are the files of the fast rooms that no event waits for.
 speed_json := $(FAST)
 speed_base := $(FAST)
-$(foreach f,base64 err inflate log names quantity random time equal form merge number patch pointer slice tree write,$(eval speed_$(f) := $(SMALLEST)))
+unhurried := base64 err inflate log names quantity random slice time equal form merge number patch pointer tree write
+$(foreach f,$(unhurried),$(eval speed_$(f) := $(SMALLEST)))
 speed_pack_fit := $(FAST)
 speed_pack_choose := $(FAST)
 room_flags = -DMOBULA_ROOM='"$(room_of)"' \

@@ -9,9 +9,10 @@
 
 #define NO_VALUE ((struct jval){NULL, -1})
 
-/* A value and the way to it, as a chain up to the root: the path is written only when something is wrong. Places live on the stack of
- * whoever reads; one points at the place above it and must not outlive it. */
+/* A value and the way to it, as a chain up to the root: the path is written only when something is wrong. Places live in the arena that
+ * place_root was given. */
 struct place {
+    struct arena *arena;
     const struct place *up; /* NULL: the document */
     struct slice key;       /* the member of `up`; .ptr NULL: its element `index` */
     size_t index;
@@ -24,10 +25,10 @@ struct reader {
     struct ray_cluster *cluster; /* for readers of RayClusters; may be NULL */
 };
 
-struct place place_root(struct jval document);
-struct place place_key(const struct place *object, const char *key);
-struct place place_member(const struct place *object, struct slice key, struct jval value);
-struct place place_element(const struct place *array, size_t index, struct jval value);
+const struct place *place_root(struct jval document, struct arena *a);
+const struct place *place_key(const struct place *object, const char *key);
+const struct place *place_member(const struct place *object, struct slice key, struct jval value);
+const struct place *place_element(const struct place *array, size_t index, struct jval value);
 
 /* null is how Kubernetes' own tools write "nothing". */
 bool value_given(struct jval v);

@@ -64,11 +64,11 @@ static bool render(struct jval root, const struct compute_how *how, struct findi
 {
     struct ray_errors *errors = arena_new(f->arena, struct ray_errors), *odd = arena_new(f->arena, struct ray_errors);
     struct reader r = {.arena = f->arena, .errors = errors};
-    struct place at = place_root(root);
+    const struct place *at = place_root(root, f->arena);
     struct compute_config config;
     struct compute_pods pods = {.image = how->image, .ray_version = how->ray_version, .env = NO_VALUE};
     struct slice spec, cluster;
-    bool well = compute_read(&r, &at, how->types, &config, odd);
+    bool well = compute_read(&r, at, how->types, &config, odd);
     findings_add_ray(f, false, errors);
     findings_add_ray(f, true, odd);
     if (!well)

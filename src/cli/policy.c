@@ -52,8 +52,8 @@ static bool load_policy(struct slice path, struct arena *a, struct work_policy *
         return true;
     if (!load(path, a, &docs, e) || !json_parse(&json, docs.docs[0].json, a, e))
         return false;
-    struct place at = place_root(json_root(&json));
-    *well = work_policy_read(&r, &at, out);
+    const struct place *at = place_root(json_root(&json), a);
+    *well = work_policy_read(&r, at, out);
     put_findings(path.ptr, &docs.docs[0], errors, a);
     return true;
 }

@@ -18,44 +18,45 @@ struct slice ray_auth_secret(struct jval spec, struct slice cluster, bool *ours,
 
 static void check_version(struct reader *r, const struct place *spec, int64_t since, const char *what)
 {
-    struct place at = place_key(spec, "rayVersion");
+    const struct place *at = place_key(spec, "rayVersion");
     struct slice version = r->cluster->ray_version;
     if (slice_empty(version))
-        place_bad(r, &at, "is not given: %s needs Ray 2.%d.0 or later, so say which one it is", what, (int)(since % 1000));
+        place_bad(r, at, "is not given: %s needs Ray 2.%d.0 or later, so say which one it is", what, (int)(since % 1000));
     else if (version_number(version) == 0)
-        place_bad(r, &at, "is \"%.*s\", which is no version: %s needs Ray 2.%d.0 or later", SLICE_ARG(slice_head(version, 40)), what,
+        place_bad(r, at, "is \"%.*s\", which is no version: %s needs Ray 2.%d.0 or later", SLICE_ARG(slice_head(version, 40)), what,
                   (int)(since % 1000));
     else if (version_number(version) < since)
-        place_bad(r, &at, "is %.*s: %s needs Ray 2.%d.0 or later", SLICE_ARG(slice_head(version, 40)), what, (int)(since % 1000));
+        place_bad(r, at, "is %.*s: %s needs Ray 2.%d.0 or later", SLICE_ARG(slice_head(version, 40)), what, (int)(since % 1000));
 }
 
 /* Whoever asks a head that takes tokens of service accounts shows it one of Kubernetes. The operator's own may write every cluster of its
  * namespaces, and a head runs what users bring. */
 static void check_service_accounts(struct reader *r, const struct place *spec, const struct place *options)
 {
-    struct place at = place_key(options, "enableK8sTokenAuth"), secret = place_key(options, "secretName");
+    const struct place *at = place_key(options, "enableK8sTokenAuth"), *secret = place_key(options, "secretName");
     bool on = false;
-    if (!read_flag(r, &at, &on) || !on)
+    if (!read_flag(r, at, &on) || !on)
         return;
-    place_bad(r, &at,
+    place_bad(r, at,
               "is true, which is not supported: the operator would have to show its own Kubernetes token to the head. Remove it, and a "
               "token of the cluster's own is used");
     check_version(r, spec, SERVICE_ACCOUNTS_SINCE, "enableK8sTokenAuth");
-    if (place_given(&secret))
-        place_bad(r, &secret, "excludes enableK8sTokenAuth: keep one of the two");
+    if (place_given(secret))
+        place_bad(r, secret, "excludes enableK8sTokenAuth: keep one of the two");
 }
 
 void check_auth(struct reader *r, const struct place *spec)
 {
     static const char *const modes[] = {"disabled", "token", NULL};
     struct ray_cluster *c = r->cluster;
-    struct place options = place_key(spec, "authOptions"), mode = place_key(&options, "mode"), secret = place_key(&options, "secretName");
+    const struct place *options = place_key(spec, "authOptions"), *mode = place_key(options, "mode"),
+                       *secret = place_key(options, "secretName");
     struct slice text, name = SLICE_NONE;
-    if (!read_object(r, &options, OPTIONAL) || (place_given(&mode) && !read_word(r, &mode, modes, &text)))
+    if (!read_object(r, options, OPTIONAL) || (place_given(mode) && !read_word(r, mode, modes, &text)))
         return;
-    if (read_text(r, &secret, OPTIONAL, &name) && !slice_empty(name) && !name_dns1123_subdomain(name))
-        place_bad(r, &secret, "is no name of a Secret: at most 253 lower case letters, digits, dashes and dots");
-    check_service_accounts(r, spec, &options);
+    if (read_text(r, secret, OPTIONAL, &name) && !slice_empty(name) && !name_dns1123_subdomain(name))
+        place_bad(r, secret, "is no name of a Secret: at most 253 lower case letters, digits, dashes and dots");
+    check_service_accounts(r, spec, options);
     c->auth_secret = ray_auth_secret(spec->value, c->name, &c->auth_ours, r->arena);
     if (!slice_empty(c->auth_secret))
         check_version(r, spec, TOKEN_SINCE, "token authentication");

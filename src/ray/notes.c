@@ -46,33 +46,33 @@ void note_unknown(struct reader *r, const struct place *object, const char *cons
     for (struct jiter it = json_iter(object->value); json_next(&it, &k, &v);) {
         if (!json_there(k))
             return;
-        struct place at = place_member(object, json_str(k, r->arena), v);
+        const struct place *at = place_member(object, json_str(k, r->arena), v);
         const char *const *word = known;
-        while (*word && !slice_eq(at.key, slice_of(*word)))
+        while (*word && !slice_eq(at->key, slice_of(*word)))
             word++;
         if (!*word)
-            place_bad(r, &at, "is no field of this kind: it has no effect");
+            place_bad(r, at, "is no field of this kind: it has no effect");
     }
 }
 
 static void unknown_in_list(struct reader *r, const struct place *object, const char *key, const char *const *known)
 {
-    struct place list = place_key(object, key);
+    const struct place *list = place_key(object, key);
     size_t i = 0;
     struct jval k, v;
-    if (place_type(&list) != JSON_ARRAY)
+    if (place_type(list) != JSON_ARRAY)
         return;
-    for (struct jiter it = json_iter(list.value); json_next(&it, &k, &v); i++) {
-        struct place at = place_element(&list, i, v);
-        note_unknown(r, &at, known);
+    for (struct jiter it = json_iter(list->value); json_next(&it, &k, &v); i++) {
+        const struct place *at = place_element(list, i, v);
+        note_unknown(r, at, known);
     }
 }
 
 static void later(struct reader *r, const struct place *object, const char *key, const char *what)
 {
-    struct place at = place_key(object, key);
-    if (place_given(&at) && (json_type(at.value) != JSON_BOOL || json_bool(at.value, false)))
-        place_bad(r, &at, "%s", what);
+    const struct place *at = place_key(object, key);
+    if (place_given(at) && (json_type(at->value) != JSON_BOOL || json_bool(at->value, false)))
+        place_bad(r, at, "%s", what);
 }
 
 /* What describes a container that is not made, and what asks for a scaling that there is none of. */
@@ -81,21 +81,21 @@ static void note_scaling(struct reader *r, const struct place *spec, const struc
     static const char *const container[] = {"image",        "imagePullPolicy", "resources", "env", "envFrom",
                                             "volumeMounts", "securityContext", "command",   "args"};
     static const char off[] = "has no effect: enableInTreeAutoscaling is not true";
-    struct place options = place_key(spec, "autoscalerOptions"), groups = place_key(spec, "workerGroupSpecs");
-    struct place scaler = place_key(annotations, RAY_ANNOTATION_AUTOSCALER);
+    const struct place *options = place_key(spec, "autoscalerOptions"), *groups = place_key(spec, "workerGroupSpecs");
+    const struct place *scaler = place_key(annotations, RAY_ANNOTATION_AUTOSCALER);
     bool scaled = json_bool(json_key(spec->value, SLICE("enableInTreeAutoscaling")), false);
-    bool sidecar = json_str_eq(scaler.value, SLICE("sidecar"));
+    bool sidecar = json_str_eq(scaler->value, SLICE("sidecar"));
     for (size_t i = 0; i < COUNT_OF(container) && !sidecar; i++)
-        later(r, &options, container[i],
+        later(r, options, container[i],
               "has no effect where the operator scales the cluster itself: it is for the annotation " RAY_ANNOTATION_AUTOSCALER
               ": sidecar");
     if (scaled)
         return;
-    if (place_given(&scaler))
-        place_bad(r, &scaler, "%s", off);
-    for (size_t i = 0; place_type(&groups) == JSON_ARRAY && i < json_len(groups.value); i++) {
-        struct place group = place_element(&groups, i, json_at(groups.value, i));
-        later(r, &group, "idleTimeoutSeconds", off);
+    if (place_given(scaler))
+        place_bad(r, scaler, "%s", off);
+    for (size_t i = 0; place_type(groups) == JSON_ARRAY && i < json_len(groups->value); i++) {
+        const struct place *group = place_element(groups, i, json_at(groups->value, i));
+        later(r, group, "idleTimeoutSeconds", off);
     }
 }
 
@@ -120,20 +120,21 @@ static bool start_has_quotes(const struct place *group, struct jval container, s
 static void note_start_variable(struct reader *r, const struct place *group)
 {
     static const char *const parts[] = {"command", "args"};
-    struct place template = place_key(group, "template"), spec = place_key(&template, "spec"), containers = place_key(&spec, "containers");
-    struct place container = place_element(&containers, 0, json_at(containers.value, 0));
-    if (!start_has_quotes(group, container.value, r->arena))
+    const struct place *template = place_key(group, "template"), *spec = place_key(template, "spec"),
+                       *containers = place_key(spec, "containers");
+    const struct place *container = place_element(containers, 0, json_at(containers->value, 0));
+    if (!start_has_quotes(group, container->value, r->arena))
         return;
     for (size_t i = 0; i < COUNT_OF(parts); i++) {
-        struct place list = place_key(&container, parts[i]);
+        const struct place *list = place_key(container, parts[i]);
         struct jval k, v;
         size_t n = 0;
-        for (struct jiter it = json_iter(list.value); json_next(&it, &k, &v); n++) {
+        for (struct jiter it = json_iter(list->value); json_next(&it, &k, &v); n++) {
             struct slice text = json_str(v, r->arena);
             ptrdiff_t at = slice_find_text(text, "KUBERAY_GEN_RAY_START_CMD");
-            struct place word = place_element(&list, n, v);
+            const struct place *word = place_element(list, n, v);
             if (at > 0 && strchr("${", text.ptr[at - 1]) && !slice_has(slice_head(text, (size_t)at), "eval"))
-                place_bad(r, &word,
+                place_bad(r, word,
                           "splits a value of rayStartParams or of resources at its blanks: write eval \"$KUBERAY_GEN_RAY_START_CMD\"");
         }
     }
@@ -141,30 +142,30 @@ static void note_start_variable(struct reader *r, const struct place *group)
 
 static void note_start_variables(struct reader *r, const struct place *spec)
 {
-    struct place head = place_key(spec, "headGroupSpec"), groups = place_key(spec, "workerGroupSpecs");
-    note_start_variable(r, &head);
-    for (size_t i = 0; place_type(&groups) == JSON_ARRAY && i < json_len(groups.value); i++) {
-        struct place group = place_element(&groups, i, json_at(groups.value, i));
-        note_start_variable(r, &group);
+    const struct place *head = place_key(spec, "headGroupSpec"), *groups = place_key(spec, "workerGroupSpecs");
+    note_start_variable(r, head);
+    for (size_t i = 0; place_type(groups) == JSON_ARRAY && i < json_len(groups->value); i++) {
+        const struct place *group = place_element(groups, i, json_at(groups->value, i));
+        note_start_variable(r, group);
     }
 }
 
 static void note_v1(struct reader *r, const struct place *root, const struct place *spec)
 {
-    struct place head = place_key(spec, "headGroupSpec"), options = place_key(spec, "autoscalerOptions");
-    struct place meta = place_key(root, "metadata"), annotations = place_key(&meta, "annotations");
+    const struct place *head = place_key(spec, "headGroupSpec"), *options = place_key(spec, "autoscalerOptions");
+    const struct place *meta = place_key(root, "metadata"), *annotations = place_key(meta, "annotations");
     note_unknown(r, spec, v1_spec);
-    note_unknown(r, &head, v1_head);
-    note_unknown(r, &options, v1_options);
+    note_unknown(r, head, v1_head);
+    note_unknown(r, options, v1_options);
     unknown_in_list(r, spec, "workerGroupSpecs", v1_group);
-    note_scaling(r, spec, &annotations);
+    note_scaling(r, spec, annotations);
     note_start_variables(r, spec);
     note_groups(r, spec);
     later(r, spec, "historyServerOptions", "is not carried out yet: no logs are collected");
-    later(r, &head, "enableIngress", "is not carried out yet: no Ingress is made");
-    struct place serve = place_key(&annotations, "ray.io/enable-serve-service");
-    if (json_str_eq(serve.value, SLICE("true")))
-        place_bad(r, &serve, "is not carried out yet: no serve service is made");
+    later(r, head, "enableIngress", "is not carried out yet: no Ingress is made");
+    const struct place *serve = place_key(annotations, "ray.io/enable-serve-service");
+    if (json_str_eq(serve->value, SLICE("true")))
+        place_bad(r, serve, "is not carried out yet: no serve service is made");
 }
 
 static void note_legacy(struct reader *r, const struct place *spec)
@@ -176,11 +177,11 @@ static void note_legacy(struct reader *r, const struct place *spec)
 void ray_notes(struct jval object, struct arena *a, struct ray_errors *notes)
 {
     struct reader r = {.arena = a, .errors = notes};
-    struct place root = place_root(object), spec = place_key(&root, "spec");
-    if (value_given(json_key(spec.value, SLICE("podTypes"))))
-        note_legacy(&r, &spec);
+    const struct place *root = place_root(object, a), *spec = place_key(root, "spec");
+    if (value_given(json_key(spec->value, SLICE("podTypes"))))
+        note_legacy(&r, spec);
     else
-        note_v1(&r, &root, &spec);
+        note_v1(&r, root, spec);
 }
 
 /* ---- RayJob ---- */
@@ -210,13 +211,13 @@ static const char *const job_spec[] = {"entrypoint",
 void ray_job_notes(struct jval object, struct arena *a, struct ray_errors *notes)
 {
     struct reader r = {.arena = a, .errors = notes};
-    struct place root = place_root(object), spec = place_key(&root, "spec"), cluster = place_key(&spec, "rayClusterSpec");
-    struct place entrypoint = place_key(&spec, "entrypoint");
-    note_unknown(&r, &spec, job_spec);
-    note_v1(&r, &root, &cluster);
-    if (value_given(cluster.value) && json_len(json_key(spec.value, SLICE("clusterSelector"))))
-        place_bad(&r, &cluster, "has no effect: clusterSelector names the cluster");
-    if (json_str_eq(json_key(spec.value, SLICE("submissionMode")), SLICE("InteractiveMode")) && place_given(&entrypoint) &&
-        !json_str_eq(entrypoint.value, SLICE("")))
-        place_bad(&r, &entrypoint, "has no effect with InteractiveMode: you submit the job yourself");
+    const struct place *root = place_root(object, a), *spec = place_key(root, "spec"), *cluster = place_key(spec, "rayClusterSpec");
+    const struct place *entrypoint = place_key(spec, "entrypoint");
+    note_unknown(&r, spec, job_spec);
+    note_v1(&r, root, cluster);
+    if (value_given(cluster->value) && json_len(json_key(spec->value, SLICE("clusterSelector"))))
+        place_bad(&r, cluster, "has no effect: clusterSelector names the cluster");
+    if (json_str_eq(json_key(spec->value, SLICE("submissionMode")), SLICE("InteractiveMode")) && place_given(entrypoint) &&
+        !json_str_eq(entrypoint->value, SLICE("")))
+        place_bad(&r, entrypoint, "has no effect with InteractiveMode: you submit the job yourself");
 }

@@ -1,7 +1,7 @@
 /* What is likely to be a mistake in the groups of a ray.io/v1 cluster, although each field is right. */
 #include "build.h"
 
-static struct place first_container(const struct place *containers)
+static const struct place *first_container(const struct place *containers)
 {
     return place_element(containers, 0, json_at(containers->value, 0));
 }
@@ -10,11 +10,11 @@ static struct place first_container(const struct place *containers)
 
 static void note_version(struct reader *r, const struct place *spec, const struct place *container)
 {
-    struct place version = place_key(spec, "rayVersion"), image = place_key(container, "image");
-    struct slice said = json_str(version.value, r->arena), text = json_str(image.value, r->arena);
+    const struct place *version = place_key(spec, "rayVersion"), *image = place_key(container, "image");
+    struct slice said = json_str(version->value, r->arena), text = json_str(image->value, r->arena);
     int64_t of_image = image_version(text), of_spec = version_number(said);
     if (of_image && of_spec && of_image != of_spec)
-        place_bad(r, &image, "is Ray %lld.%lld by its tag, and rayVersion is %.*s, by which flags are chosen: make them the same",
+        place_bad(r, image, "is Ray %lld.%lld by its tag, and rayVersion is %.*s, by which flags are chosen: make them the same",
                   (long long)(of_image / 1000), (long long)(of_image % 1000), SLICE_ARG(slice_head(said, 32)));
 }
 
@@ -32,19 +32,19 @@ static bool has_port(struct jval list, const char *key, int32_t port)
 /* A service with an address of its own has the ports that are named, and no other. */
 static void note_gcs_port(struct reader *r, const struct place *head, const struct place *container)
 {
-    struct place type = place_key(head, "serviceType"), service = place_key(head, "headService"),
-                 service_spec = place_key(&service, "spec");
-    struct place ports = place_key(container, "ports"), params = place_key(head, "rayStartParams");
-    struct slice kind = json_str(type.value, r->arena);
+    const struct place *type = place_key(head, "serviceType"), *service = place_key(head, "headService"),
+                       *service_spec = place_key(service, "spec");
+    const struct place *ports = place_key(container, "ports"), *params = place_key(head, "rayStartParams");
+    struct slice kind = json_str(type->value, r->arena);
     int32_t gcs = RAY_GCS_PORT;
-    bool custom = place_given(&service);
-    bool headless = custom ? json_str_eq(json_key(service_spec.value, SLICE("clusterIP")), SLICE("None"))
+    bool custom = place_given(service);
+    bool headless = custom ? json_str_eq(json_key(service_spec->value, SLICE("clusterIP")), SLICE("None"))
                            : slice_empty(kind) || slice_eq(kind, SLICE("ClusterIP"));
-    read_port(json_str(json_key(params.value, SLICE("port")), r->arena), &gcs);
-    if (headless || json_len(ports.value) == 0 || has_port(ports.value, "containerPort", gcs) ||
-        has_port(json_key(service_spec.value, SLICE("ports")), "port", gcs))
+    read_port(json_str(json_key(params->value, SLICE("port")), r->arena), &gcs);
+    if (headless || json_len(ports->value) == 0 || has_port(ports->value, "containerPort", gcs) ||
+        has_port(json_key(service_spec->value, SLICE("ports")), "port", gcs))
         return;
-    place_bad(r, &ports,
+    place_bad(r, ports,
               "lack %d, by which workers reach the head, and the head's service has these ports alone: add containerPort %d, "
               "name gcs-server",
               (int)gcs, (int)gcs);
@@ -54,34 +54,36 @@ static void note_gcs_port(struct reader *r, const struct place *head, const stru
 
 static void note_replicas(struct reader *r, const struct place *group)
 {
-    struct place replicas = place_key(group, "replicas"), min = place_key(group, "minReplicas"), max = place_key(group, "maxReplicas");
+    const struct place *replicas = place_key(group, "replicas"), *min = place_key(group, "minReplicas"),
+                       *max = place_key(group, "maxReplicas");
     int64_t n, least = 0, most = INT32_MAX;
-    json_int(min.value, &least);
-    json_int(max.value, &most);
-    if (!json_int(replicas.value, &n) || least > most)
+    json_int(min->value, &least);
+    json_int(max->value, &most);
+    if (!json_int(replicas->value, &n) || least > most)
         return;
     if (n > most)
-        place_bad(r, &replicas, "is %lld, above maxReplicas: there will be %lld", (long long)n, (long long)most);
+        place_bad(r, replicas, "is %lld, above maxReplicas: there will be %lld", (long long)n, (long long)most);
     if (n < least)
-        place_bad(r, &replicas, "is %lld, below minReplicas: there will be %lld", (long long)n, (long long)least);
+        place_bad(r, replicas, "is %lld, below minReplicas: there will be %lld", (long long)n, (long long)least);
 }
 
 static void note_worker_flags(struct reader *r, const struct place *group)
 {
-    struct place params = place_key(group, "rayStartParams"), head = place_key(&params, "head"), address = place_key(&params, "address");
-    if (place_given(&head) && !json_str_eq(head.value, SLICE("false")))
-        place_bad(r, &head, "makes a head of each worker: remove it");
-    if (place_given(&address))
-        place_bad(r, &address, "is given to workers anyway, as the address of their head: remove it");
+    const struct place *params = place_key(group, "rayStartParams"), *head = place_key(params, "head"),
+                       *address = place_key(params, "address");
+    if (place_given(head) && !json_str_eq(head->value, SLICE("false")))
+        place_bad(r, head, "makes a head of each worker: remove it");
+    if (place_given(address))
+        place_bad(r, address, "is given to workers anyway, as the address of their head: remove it");
 }
 
 static void note_gpus(struct reader *r, const struct place *container)
 {
-    struct place resources = place_key(container, "resources"), limits = place_key(&resources, "limits");
+    const struct place *resources = place_key(container, "resources"), *limits = place_key(resources, "limits");
     struct slice least = SLICE_NONE;
     uint32_t kinds = 0;
     struct jval k, v;
-    for (struct jiter it = json_iter(limits.value); json_next(&it, &k, &v);) {
+    for (struct jiter it = json_iter(limits->value); json_next(&it, &k, &v);) {
         struct slice key = json_str(k, r->arena);
         if (!is_gpu_key(key))
             continue;
@@ -90,18 +92,19 @@ static void note_gpus(struct reader *r, const struct place *container)
             least = key;
     }
     if (kinds > 1)
-        place_bad(r, &limits, "have more than one kind of GPU: Ray is told of %.*s alone, as it counts GPUs as one kind",
+        place_bad(r, limits, "have more than one kind of GPU: Ray is told of %.*s alone, as it counts GPUs as one kind",
                   SLICE_ARG(slice_head(least, 64)));
 }
 
 static void note_group(struct reader *r, const struct place *spec, const struct place *group, bool head)
 {
-    struct place template = place_key(group, "template"), pod = place_key(&template, "spec"), containers = place_key(&pod, "containers");
-    struct place container = first_container(&containers);
-    note_version(r, spec, &container);
-    note_gpus(r, &container);
+    const struct place *template = place_key(group, "template"), *pod = place_key(template, "spec"),
+                       *containers = place_key(pod, "containers");
+    const struct place *container = first_container(containers);
+    note_version(r, spec, container);
+    note_gpus(r, container);
     if (head) {
-        note_gcs_port(r, group, &container);
+        note_gcs_port(r, group, container);
         return;
     }
     note_replicas(r, group);
@@ -110,10 +113,10 @@ static void note_group(struct reader *r, const struct place *spec, const struct 
 
 void note_groups(struct reader *r, const struct place *spec)
 {
-    struct place head = place_key(spec, "headGroupSpec"), groups = place_key(spec, "workerGroupSpecs");
-    note_group(r, spec, &head, true);
-    for (size_t i = 0; place_type(&groups) == JSON_ARRAY && i < json_len(groups.value); i++) {
-        struct place group = place_element(&groups, i, json_at(groups.value, i));
-        note_group(r, spec, &group, false);
+    const struct place *head = place_key(spec, "headGroupSpec"), *groups = place_key(spec, "workerGroupSpecs");
+    note_group(r, spec, head, true);
+    for (size_t i = 0; place_type(groups) == JSON_ARRAY && i < json_len(groups->value); i++) {
+        const struct place *group = place_element(groups, i, json_at(groups->value, i));
+        note_group(r, spec, group, false);
     }
 }

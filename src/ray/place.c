@@ -2,25 +2,32 @@
 
 #include <stdio.h>
 
-struct place place_root(struct jval document)
+const struct place *place_root(struct jval document, struct arena *a)
 {
-    return (struct place){.value = document};
+    struct place *p = arena_new(a, struct place);
+    p->arena = a;
+    p->value = document;
+    return p;
 }
 
-struct place place_key(const struct place *object, const char *key)
+const struct place *place_member(const struct place *object, struct slice key, struct jval value)
+{
+    struct place *p = arena_new(object->arena, struct place);
+    *p = (struct place){.arena = object->arena, .up = object, .key = key, .value = value};
+    return p;
+}
+
+const struct place *place_key(const struct place *object, const char *key)
 {
     struct slice name = slice_of(key);
-    return (struct place){.up = object, .key = name, .value = json_key(object->value, name)};
+    return place_member(object, name, json_key(object->value, name));
 }
 
-struct place place_member(const struct place *object, struct slice key, struct jval value)
+const struct place *place_element(const struct place *array, size_t index, struct jval value)
 {
-    return (struct place){.up = object, .key = key, .value = value};
-}
-
-struct place place_element(const struct place *array, size_t index, struct jval value)
-{
-    return (struct place){.up = array, .index = index, .value = value};
+    struct place *p = arena_new(array->arena, struct place);
+    *p = (struct place){.arena = array->arena, .up = array, .index = index, .value = value};
+    return p;
 }
 
 bool value_given(struct jval v)
@@ -163,8 +170,8 @@ static bool all_text(struct reader *r, const struct place *p)
     for (struct jiter it = json_iter(p->value); json_next(&it, &k, &v); i++) {
         if (json_type(v) == JSON_STRING)
             continue;
-        struct place at = json_there(k) ? place_member(p, json_str(k, r->arena), v) : place_element(p, i, v);
-        place_bad(r, &at, "is %s: must be a string, put it in quotes", value_type_name(json_type(v)));
+        const struct place *at = json_there(k) ? place_member(p, json_str(k, r->arena), v) : place_element(p, i, v);
+        place_bad(r, at, "is %s: must be a string, put it in quotes", value_type_name(json_type(v)));
         ok = false;
     }
     return ok;

@@ -34,56 +34,56 @@ void cluster_clear(struct ray_cluster *c)
 
 static void read_kind(struct reader *r, const struct place *root)
 {
-    struct place version = place_key(root, "apiVersion"), kind = place_key(root, "kind");
+    const struct place *version = place_key(root, "apiVersion"), *kind = place_key(root, "kind");
     struct slice text = SLICE_NONE;
     /* Objects in a list have neither: whoever asked for the list knows what it asked for, and the legacy kind has podTypes. */
-    if (read_text(r, &version, OPTIONAL, &text)) {
+    if (read_text(r, version, OPTIONAL, &text)) {
         if (slice_eq(text, ray_api_version(RAY_LEGACY)))
             r->cluster->kind = RAY_LEGACY;
         else if (!slice_eq(text, ray_api_version(RAY_V1)))
-            place_bad(r, &version, "is %.*s: write ray.io/v1, or cluster.ray.io/v1 for the kind with podTypes",
+            place_bad(r, version, "is %.*s: write ray.io/v1, or cluster.ray.io/v1 for the kind with podTypes",
                       SLICE_ARG(slice_head(text, 60)));
     } else if (value_given(json_get(root->value, "spec.podTypes"))) {
         r->cluster->kind = RAY_LEGACY;
     }
-    if (read_text(r, &kind, OPTIONAL, &text) && !slice_eq(text, SLICE("RayCluster")))
-        place_bad(r, &kind, "is %.*s: must be RayCluster", SLICE_ARG(slice_head(text, 60)));
+    if (read_text(r, kind, OPTIONAL, &text) && !slice_eq(text, SLICE("RayCluster")))
+        place_bad(r, kind, "is %.*s: must be RayCluster", SLICE_ARG(slice_head(text, 60)));
 }
 
 /* The API server puts five letters behind a generateName. A name with five others stands for the one that it will choose. */
-static bool read_generated(struct reader *r, const struct place *meta, struct place *at, struct slice *out)
+static bool read_generated(struct reader *r, const struct place *meta, const struct place **at, struct slice *out)
 {
     struct slice prefix;
     *at = place_key(meta, "generateName");
-    if (place_given(at) && read_text(r, at, REQUIRED, &prefix) && !slice_empty(prefix))
+    if (place_given(*at) && read_text(r, *at, REQUIRED, &prefix) && !slice_empty(prefix))
         *out = arena_printf(r->arena, "%.*sxxxxx", SLICE_ARG(prefix));
     return !slice_empty(*out);
 }
 
 void read_name(struct reader *r, const struct place *meta, int max, const char *why, struct slice *out)
 {
-    struct place name = place_key(meta, "name"), at = name;
-    if (!read_text(r, &name, OPTIONAL, out) && place_given(&name))
+    const struct place *name = place_key(meta, "name"), *at = name;
+    if (!read_text(r, name, OPTIONAL, out) && place_given(name))
         return;
     bool given = !slice_empty(*out);
     if (!given && !read_generated(r, meta, &at, out)) {
-        place_bad(r, &name, "is missing: must be a string, unless there is a generateName");
+        place_bad(r, name, "is missing: must be a string, unless there is a generateName");
         return;
     }
     if (out->len > (size_t)max)
-        place_bad(r, &at, "has %zu bytes%s: at most %d, so that %s", out->len, given ? "" : " with the five that are added", max, why);
+        place_bad(r, at, "has %zu bytes%s: at most %d, so that %s", out->len, given ? "" : " with the five that are added", max, why);
     else if (!name_dns1035_label(*out))
-        place_bad(r, &at, "is \"%.*s\": must be lower case letters, digits and dashes, with a letter first and no dash last",
-                  SLICE_ARG(slice_head(given ? *out : json_str(at.value, r->arena), 60)));
+        place_bad(r, at, "is \"%.*s\": must be lower case letters, digits and dashes, with a letter first and no dash last",
+                  SLICE_ARG(slice_head(given ? *out : json_str(at->value, r->arena), 60)));
 }
 
 void read_tools_resources(struct reader *r, const struct place *annotations)
 {
-    struct place at = place_key(annotations, RAY_ANNOTATION_TOOLS_RESOURCES);
+    const struct place *at = place_key(annotations, RAY_ANNOTATION_TOOLS_RESOURCES);
     struct ray_tools_resources ignored;
     struct err e = {0};
-    if (json_there(at.value) && !ray_tools_resources(json_str(at.value, r->arena), &ignored, &e))
-        place_bad(r, &at, "%s", e.text);
+    if (json_there(at->value) && !ray_tools_resources(json_str(at->value, r->arena), &ignored, &e))
+        place_bad(r, at, "%s", e.text);
 }
 
 /* Whoever gives no number of seconds gets the default. */
@@ -103,22 +103,22 @@ static void read_deletion(struct ray_cluster *c, struct jval meta, struct arena 
 static void read_metadata(struct reader *r, const struct place *root)
 {
     struct ray_cluster *c = r->cluster;
-    struct place meta = place_key(root, "metadata");
-    if (!read_object(r, &meta, REQUIRED))
+    const struct place *meta = place_key(root, "metadata");
+    if (!read_object(r, meta, REQUIRED))
         return;
-    struct place ns = place_key(&meta, "namespace"), uid = place_key(&meta, "uid");
-    struct place labels = place_key(&meta, "labels"), annotations = place_key(&meta, "annotations");
-    read_name(r, &meta, c->kind == RAY_V1 ? V1_NAME_MAX : LEGACY_NAME_MAX, "names of services made from it fit 63", &c->name);
-    read_text(r, &ns, OPTIONAL, &c->ns);
-    read_text(r, &uid, OPTIONAL, &c->uid);
-    json_int(json_key(meta.value, SLICE("generation")), &c->generation);
-    read_deletion(c, meta.value, r->arena);
-    if (read_text_map(r, &labels))
-        c->labels = labels.value;
-    if (read_text_map(r, &annotations)) {
-        c->annotations = annotations.value;
-        read_scaler(r, &annotations);
-        read_tools_resources(r, &annotations);
+    const struct place *ns = place_key(meta, "namespace"), *uid = place_key(meta, "uid");
+    const struct place *labels = place_key(meta, "labels"), *annotations = place_key(meta, "annotations");
+    read_name(r, meta, c->kind == RAY_V1 ? V1_NAME_MAX : LEGACY_NAME_MAX, "names of services made from it fit 63", &c->name);
+    read_text(r, ns, OPTIONAL, &c->ns);
+    read_text(r, uid, OPTIONAL, &c->uid);
+    json_int(json_key(meta->value, SLICE("generation")), &c->generation);
+    read_deletion(c, meta->value, r->arena);
+    if (read_text_map(r, labels))
+        c->labels = labels->value;
+    if (read_text_map(r, annotations)) {
+        c->annotations = annotations->value;
+        read_scaler(r, annotations);
+        read_tools_resources(r, annotations);
     }
 }
 
@@ -163,21 +163,21 @@ bool ray_read(struct jval object, struct arena *a, struct ray_cluster *out, stru
 bool ray_read_known(struct jval object, const uint64_t *hashes, struct arena *a, struct ray_cluster *out, struct ray_errors *errors)
 {
     struct reader r = {.arena = a, .errors = errors, .cluster = out};
-    struct place root = place_root(object), spec = place_key(&root, "spec");
+    const struct place *root = place_root(object, a), *spec = place_key(root, "spec");
     uint32_t before = errors->count + errors->beyond;
     cluster_clear(out);
     if (json_type(object) != JSON_OBJECT) {
-        place_bad(&r, &root, "the resource is not an object");
+        place_bad(&r, root, "the resource is not an object");
         return false;
     }
-    read_kind(&r, &root);
-    read_metadata(&r, &root);
-    if (read_object(&r, &spec, REQUIRED)) {
-        out->spec = spec.value;
+    read_kind(&r, root);
+    read_metadata(&r, root);
+    if (read_object(&r, spec, REQUIRED)) {
+        out->spec = spec->value;
         if (out->kind == RAY_V1)
-            read_v1(&r, &spec);
+            read_v1(&r, spec);
         else
-            read_legacy(&r, &spec);
+            read_legacy(&r, spec);
     }
     bool ok = errors->count + errors->beyond == before;
     if (ok && hashes)

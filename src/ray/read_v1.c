@@ -16,64 +16,64 @@ static const char *const port_flags[] = {"port", "dashboard-port", "dashboard-ag
 
 static void read_start_params(struct reader *r, const struct place *group, struct ray_group *g)
 {
-    struct place params = place_key(group, "rayStartParams");
-    if (!read_text_map(r, &params))
+    const struct place *params = place_key(group, "rayStartParams");
+    if (!read_text_map(r, params))
         return;
-    g->start_params = params.value;
+    g->start_params = params->value;
     struct jval k, v;
-    for (struct jiter it = json_iter(params.value); json_next(&it, &k, &v);) {
-        struct place at = place_member(&params, json_str(k, r->arena), v);
-        if (!is_flag_name(at.key))
-            place_bad(r, &at, "is no flag of ray start: letters, digits, - and _, without the leading dashes");
+    for (struct jiter it = json_iter(params->value); json_next(&it, &k, &v);) {
+        const struct place *at = place_member(params, json_str(k, r->arena), v);
+        if (!is_flag_name(at->key))
+            place_bad(r, at, "is no flag of ray start: letters, digits, - and _, without the leading dashes");
     }
     for (size_t i = 0; i < COUNT_OF(port_flags); i++) {
-        struct place at = place_key(&params, port_flags[i]);
+        const struct place *at = place_key(params, port_flags[i]);
         int32_t port;
-        if (place_given(&at) && !read_port(json_str(at.value, r->arena), &port))
-            place_bad(r, &at, "is no port: must be a number from 1 to 65535, as the operator itself must know it");
+        if (place_given(at) && !read_port(json_str(at->value, r->arena), &port))
+            place_bad(r, at, "is no port: must be a number from 1 to 65535, as the operator itself must know it");
     }
 }
 
 static void read_resources(struct reader *r, const struct place *group, struct ray_group *g)
 {
-    struct place all = place_key(group, "resources");
-    if (!read_text_map(r, &all))
+    const struct place *all = place_key(group, "resources");
+    if (!read_text_map(r, all))
         return;
-    g->resources = all.value;
+    g->resources = all->value;
     struct jval k, v;
-    for (struct jiter it = json_iter(all.value); json_next(&it, &k, &v);) {
-        struct place at = place_member(&all, json_str(k, r->arena), v);
+    for (struct jiter it = json_iter(all->value); json_next(&it, &k, &v);) {
+        const struct place *at = place_member(all, json_str(k, r->arena), v);
         int64_t n;
         struct err e = {0};
-        if (slice_empty(at.key))
-            place_bad(r, &at, "is a resource without a name");
+        if (slice_empty(at->key))
+            place_bad(r, at, "is a resource without a name");
         if (!read_quantity(v, 3, &n, &e, r->arena))
-            place_bad(r, &at, "is no amount: %s", e.text);
+            place_bad(r, at, "is no amount: %s", e.text);
     }
 }
 
 static void read_labels(struct reader *r, const struct place *group, struct ray_group *g)
 {
-    struct place all = place_key(group, "labels");
-    if (!read_text_map(r, &all))
+    const struct place *all = place_key(group, "labels");
+    if (!read_text_map(r, all))
         return;
-    g->labels = all.value;
+    g->labels = all->value;
     struct jval k, v;
-    for (struct jiter it = json_iter(all.value); json_next(&it, &k, &v);) {
-        struct place at = place_member(&all, json_str(k, r->arena), v);
-        if (!name_qualified(at.key))
-            place_bad(r, &at, "is no label key: must be [prefix/]name of letters, digits, - _ and .");
+    for (struct jiter it = json_iter(all->value); json_next(&it, &k, &v);) {
+        const struct place *at = place_member(all, json_str(k, r->arena), v);
+        if (!name_qualified(at->key))
+            place_bad(r, at, "is no label key: must be [prefix/]name of letters, digits, - _ and .");
         if (!name_label_value(json_str(v, r->arena)))
-            place_bad(r, &at, "is no label value: at most 63 letters, digits, - _ and .");
+            place_bad(r, at, "is no label value: at most 63 letters, digits, - _ and .");
     }
 }
 
 static void read_common(struct reader *r, const struct place *group, struct ray_group *g)
 {
-    struct place template = place_key(group, "template");
-    if (read_object(r, &template, REQUIRED)) {
-        g->template = template.value;
-        check_template(r, &template);
+    const struct place *template = place_key(group, "template");
+    if (read_object(r, template, REQUIRED)) {
+        g->template = template->value;
+        check_template(r, template);
     }
     read_start_params(r, group, g);
     read_resources(r, group, g);
@@ -83,80 +83,82 @@ static void read_common(struct reader *r, const struct place *group, struct ray_
 static void read_head_service(struct reader *r, const struct place *head)
 {
     static const char *const types[] = {"", "ClusterIP", "NodePort", "LoadBalancer", NULL};
-    struct place type = place_key(head, "serviceType"), service = place_key(head, "headService");
+    const struct place *type = place_key(head, "serviceType"), *service = place_key(head, "headService");
     struct slice text;
-    read_word(r, &type, types, &text);
-    if (!read_object(r, &service, OPTIONAL))
+    read_word(r, type, types, &text);
+    if (!read_object(r, service, OPTIONAL))
         return;
-    struct place meta = place_key(&service, "metadata"), spec = place_key(&service, "spec");
-    if (read_object(r, &meta, OPTIONAL)) {
-        struct place name = place_key(&meta, "name"), labels = place_key(&meta, "labels"), notes = place_key(&meta, "annotations");
-        if (read_text(r, &name, OPTIONAL, &text) && !slice_empty(text) && !name_dns1035_label(text))
-            place_bad(r, &name, "is no name of a service: at most 63 lower case letters, digits and dashes, a letter first");
-        read_text_map(r, &labels);
-        read_text_map(r, &notes);
+    const struct place *meta = place_key(service, "metadata"), *spec = place_key(service, "spec");
+    if (read_object(r, meta, OPTIONAL)) {
+        const struct place *name = place_key(meta, "name"), *labels = place_key(meta, "labels"), *notes = place_key(meta, "annotations");
+        if (read_text(r, name, OPTIONAL, &text) && !slice_empty(text) && !name_dns1035_label(text))
+            place_bad(r, name, "is no name of a service: at most 63 lower case letters, digits and dashes, a letter first");
+        read_text_map(r, labels);
+        read_text_map(r, notes);
     }
-    if (!read_object(r, &spec, OPTIONAL))
+    if (!read_object(r, spec, OPTIONAL))
         return;
-    struct place ports = place_key(&spec, "ports"), own_type = place_key(&spec, "type");
-    read_word(r, &own_type, types, &text);
-    if (!read_array(r, &ports, OPTIONAL))
+    const struct place *ports = place_key(spec, "ports"), *own_type = place_key(spec, "type");
+    read_word(r, own_type, types, &text);
+    if (!read_array(r, ports, OPTIONAL))
         return;
-    for (size_t i = 0; i < json_len(ports.value); i++) {
-        struct place at = place_element(&ports, i, json_at(ports.value, i)), name = place_key(&at, "name"), port = place_key(&at, "port");
+    for (size_t i = 0; i < json_len(ports->value); i++) {
+        const struct place *at = place_element(ports, i, json_at(ports->value, i)), *name = place_key(at, "name"),
+                           *port = place_key(at, "port");
         int64_t n;
-        if (!read_object(r, &at, REQUIRED))
+        if (!read_object(r, at, REQUIRED))
             continue;
-        read_text(r, &name, REQUIRED, &text); /* ports without a name are for services with one port, and ours join these */
-        if (!place_given(&port))
-            place_bad(r, &port, "is missing: must be a number");
-        read_int(r, &port, 1, 65535, &n);
+        read_text(r, name, REQUIRED, &text); /* ports without a name are for services with one port, and ours join these */
+        if (!place_given(port))
+            place_bad(r, port, "is missing: must be a number");
+        read_int(r, port, 1, 65535, &n);
     }
 }
 
 static void read_head(struct reader *r, const struct place *spec)
 {
     struct ray_cluster *c = r->cluster;
-    struct place head = place_key(spec, "headGroupSpec");
-    if (!read_object(r, &head, REQUIRED))
+    const struct place *head = place_key(spec, "headGroupSpec");
+    if (!read_object(r, head, REQUIRED))
         return;
-    read_common(r, &head, &c->head);
-    read_head_service(r, &head);
+    read_common(r, head, &c->head);
+    read_head_service(r, head);
     c->gcs_port = start_port(&c->head, "port", RAY_GCS_PORT, r->arena);
     c->dashboard_port = start_port(&c->head, "dashboard-port", RAY_DASHBOARD_PORT, r->arena);
     c->dashboard_agent_port = start_port(&c->head, "dashboard-agent-listen-port", RAY_AGENT_PORT, r->arena);
-    check_v1_group(r, spec, &head, &c->head);
+    check_v1_group(r, spec, head, &c->head);
 }
 
 static void read_workers_to_delete(struct reader *r, const struct place *group, struct ray_group *g)
 {
-    struct place strategy = place_key(group, "scaleStrategy");
-    if (!read_object(r, &strategy, OPTIONAL))
+    const struct place *strategy = place_key(group, "scaleStrategy");
+    if (!read_object(r, strategy, OPTIONAL))
         return;
-    struct place names = place_key(&strategy, "workersToDelete");
-    if (!read_text_list(r, &names))
+    const struct place *names = place_key(strategy, "workersToDelete");
+    if (!read_text_list(r, names))
         return;
-    size_t count = json_len(names.value);
+    size_t count = json_len(names->value);
     g->workers_to_delete = arena_array(r->arena, count, sizeof *g->workers_to_delete);
     g->workers_to_delete_count = (uint32_t)count;
     struct jval k, v;
     size_t i = 0;
-    for (struct jiter it = json_iter(names.value); json_next(&it, &k, &v);)
+    for (struct jiter it = json_iter(names->value); json_next(&it, &k, &v);)
         g->workers_to_delete[i++] = json_str(v, r->arena);
 }
 
 static void read_numbers(struct reader *r, const struct place *group, struct ray_group *g)
 {
-    struct place replicas = place_key(group, "replicas"), min = place_key(group, "minReplicas"), max = place_key(group, "maxReplicas");
-    struct place hosts = place_key(group, "numOfHosts"), idle = place_key(group, "idleTimeoutSeconds");
+    const struct place *replicas = place_key(group, "replicas"), *min = place_key(group, "minReplicas"),
+                       *max = place_key(group, "maxReplicas");
+    const struct place *hosts = place_key(group, "numOfHosts"), *idle = place_key(group, "idleTimeoutSeconds");
     int64_t n = 0, least = 0, most = INT32_MAX, pods = 1;
-    read_int(r, &replicas, 0, INT32_MAX, &n);
-    bool ok = read_int(r, &min, 0, INT32_MAX, &least);
-    ok |= read_int(r, &max, 0, INT32_MAX, &most);
+    read_int(r, replicas, 0, INT32_MAX, &n);
+    bool ok = read_int(r, min, 0, INT32_MAX, &least);
+    ok |= read_int(r, max, 0, INT32_MAX, &most);
     if (ok && least > most)
-        place_bad(r, &min, "is %lld, above maxReplicas %lld: lower it or raise maxReplicas", (long long)least, (long long)most);
-    read_int(r, &hosts, 1, LIMIT_RAY_HOSTS, &pods);
-    read_int(r, &idle, 0, INT32_MAX, &g->idle_timeout_s);
+        place_bad(r, min, "is %lld, above maxReplicas %lld: lower it or raise maxReplicas", (long long)least, (long long)most);
+    read_int(r, hosts, 1, LIMIT_RAY_HOSTS, &pods);
+    read_int(r, idle, 0, INT32_MAX, &g->idle_timeout_s);
     g->replicas = (int32_t)n;
     g->min = (int32_t)least;
     g->max = (int32_t)most;
@@ -190,11 +192,11 @@ static void check_group_name(struct reader *r, const struct place *at, const str
 
 static void read_group(struct reader *r, const struct place *spec, const struct place *group, struct ray_group *g)
 {
-    struct place name = place_key(group, "groupName"), suspend = place_key(group, "suspend");
+    const struct place *name = place_key(group, "groupName"), *suspend = place_key(group, "suspend");
     read_numbers(r, group, g);
-    if (read_text(r, &name, REQUIRED, &g->name))
-        check_group_name(r, &name, g);
-    read_flag(r, &suspend, &g->suspended);
+    if (read_text(r, name, REQUIRED, &g->name))
+        check_group_name(r, name, g);
+    read_flag(r, suspend, &g->suspended);
     read_workers_to_delete(r, group, g);
     read_common(r, group, g);
     check_v1_group(r, spec, group, g);
@@ -203,12 +205,12 @@ static void read_group(struct reader *r, const struct place *spec, const struct 
 static void read_groups(struct reader *r, const struct place *spec)
 {
     struct ray_cluster *c = r->cluster;
-    struct place list = place_key(spec, "workerGroupSpecs");
-    if (!read_array(r, &list, OPTIONAL))
+    const struct place *list = place_key(spec, "workerGroupSpecs");
+    if (!read_array(r, list, OPTIONAL))
         return;
-    size_t count = json_len(list.value);
+    size_t count = json_len(list->value);
     if (count > LIMIT_RAY_GROUPS) {
-        place_bad(r, &list, "has %zu groups: at most %d (LIMIT_RAY_GROUPS)", count, (int)LIMIT_RAY_GROUPS);
+        place_bad(r, list, "has %zu groups: at most %d (LIMIT_RAY_GROUPS)", count, (int)LIMIT_RAY_GROUPS);
         count = LIMIT_RAY_GROUPS;
     }
     c->groups = arena_array(r->arena, count, sizeof *c->groups);
@@ -218,13 +220,13 @@ static void read_groups(struct reader *r, const struct place *spec)
     empty.template = empty.start_params = empty.resources = empty.labels = NO_VALUE;
     size_t i = 0;
     struct jval k, v;
-    for (struct jiter it = json_iter(list.value); i < count && json_next(&it, &k, &v); i++) {
-        struct place at = place_element(&list, i, v);
+    for (struct jiter it = json_iter(list->value); i < count && json_next(&it, &k, &v); i++) {
+        const struct place *at = place_element(list, i, v);
         c->groups[i] = empty;
         c->groups[i].replicas = c->groups[i].min = c->groups[i].desired = 0;
         c->group_count = (uint32_t)i + 1;
-        if (read_object(r, &at, REQUIRED))
-            read_group(r, spec, &at, &c->groups[i]);
+        if (read_object(r, at, REQUIRED))
+            read_group(r, spec, at, &c->groups[i]);
     }
 }
 
@@ -232,21 +234,22 @@ static void read_options(struct reader *r, const struct place *spec)
 {
     static const char *const strategies[] = {"Recreate", "None", NULL};
     struct ray_cluster *c = r->cluster;
-    struct place version = place_key(spec, "rayVersion"), suspend = place_key(spec, "suspend"), managed = place_key(spec, "managedBy");
-    struct place scaling = place_key(spec, "enableInTreeAutoscaling"), upgrade = place_key(spec, "upgradeStrategy");
-    struct place annotations = place_key(spec, "headServiceAnnotations");
+    const struct place *version = place_key(spec, "rayVersion"), *suspend = place_key(spec, "suspend"),
+                       *managed = place_key(spec, "managedBy");
+    const struct place *scaling = place_key(spec, "enableInTreeAutoscaling"), *upgrade = place_key(spec, "upgradeStrategy");
+    const struct place *annotations = place_key(spec, "headServiceAnnotations");
     struct slice text;
-    read_text(r, &version, OPTIONAL, &c->ray_version);
-    read_flag(r, &suspend, &c->suspend);
-    read_flag(r, &scaling, &c->autoscaling);
-    if (read_text(r, &managed, OPTIONAL, &text)) /* KubeRay's own name is the default's, and its place is ours */
+    read_text(r, version, OPTIONAL, &c->ray_version);
+    read_flag(r, suspend, &c->suspend);
+    read_flag(r, scaling, &c->autoscaling);
+    if (read_text(r, managed, OPTIONAL, &text)) /* KubeRay's own name is the default's, and its place is ours */
         c->managed_elsewhere = !slice_empty(text) && !slice_eq(text, SLICE("ray.io/kuberay-operator"));
-    if (read_object(r, &upgrade, OPTIONAL)) {
-        struct place type = place_key(&upgrade, "type");
-        if (read_word(r, &type, strategies, &text))
+    if (read_object(r, upgrade, OPTIONAL)) {
+        const struct place *type = place_key(upgrade, "type");
+        if (read_word(r, type, strategies, &text))
             c->recreate = slice_eq(text, SLICE("Recreate"));
     }
-    read_text_map(r, &annotations);
+    read_text_map(r, annotations);
 }
 
 void read_v1(struct reader *r, const struct place *spec)

@@ -24,13 +24,13 @@ bool has_sidecar(const struct pod_build *b)
 void read_scaler(struct reader *r, const struct place *annotations)
 {
     static const char *const words[] = {"operator", "sidecar", NULL};
-    struct place at = place_key(annotations, RAY_ANNOTATION_AUTOSCALER);
+    const struct place *at = place_key(annotations, RAY_ANNOTATION_AUTOSCALER);
     struct slice text;
-    if (!place_given(&at) || !read_word(r, &at, words, &text))
+    if (!place_given(at) || !read_word(r, at, words, &text))
         return;
     r->cluster->scaler = slice_eq(text, SLICE("sidecar")) ? RAY_SCALER_SIDECAR : RAY_SCALER_OPERATOR;
     if (r->cluster->kind == RAY_LEGACY && r->cluster->scaler == RAY_SCALER_SIDECAR)
-        place_bad(r, &at, "is sidecar, which only knows ray.io/v1: remove it, and the operator scales the cluster");
+        place_bad(r, at, "is sidecar, which only knows ray.io/v1: remove it, and the operator scales the cluster");
 }
 
 /* ---- the container ---- */

@@ -12,24 +12,24 @@ static void each(struct reader *r, const struct place *list, check_one *check)
     size_t i = 0;
     struct jval k, v;
     for (struct jiter it = json_iter(list->value); json_next(&it, &k, &v); i++) {
-        struct place at = place_element(list, i, v);
-        if (read_object(r, &at, REQUIRED))
-            check(r, &at);
+        const struct place *at = place_element(list, i, v);
+        if (read_object(r, at, REQUIRED))
+            check(r, at);
     }
 }
 
 static void check_member_list(struct reader *r, const struct place *p, const char *key, check_one *check)
 {
-    struct place list = place_key(p, key);
-    each(r, &list, check);
+    const struct place *list = place_key(p, key);
+    each(r, list, check);
 }
 
 static void need_text(struct reader *r, const struct place *p, const char *key, enum presence presence)
 {
-    struct place at = place_key(p, key);
+    const struct place *at = place_key(p, key);
     struct slice text;
-    if (read_text(r, &at, presence, &text) && slice_empty(text) && presence == REQUIRED)
-        place_bad(r, &at, "is empty");
+    if (read_text(r, at, presence, &text) && slice_empty(text) && presence == REQUIRED)
+        place_bad(r, at, "is empty");
 }
 
 static void check_env(struct reader *r, const struct place *p)
@@ -47,90 +47,91 @@ static void check_mount(struct reader *r, const struct place *p)
 static void check_port(struct reader *r, const struct place *p)
 {
     static const char *const protocols[] = {"TCP", "UDP", "SCTP", NULL};
-    struct place port = place_key(p, "containerPort"), protocol = place_key(p, "protocol");
+    const struct place *port = place_key(p, "containerPort"), *protocol = place_key(p, "protocol");
     struct slice text;
     int64_t n;
-    if (!place_given(&port))
-        place_bad(r, &port, "is missing: must be a number");
-    read_int(r, &port, 1, 65535, &n);
+    if (!place_given(port))
+        place_bad(r, port, "is missing: must be a number");
+    read_int(r, port, 1, 65535, &n);
     need_text(r, p, "name", OPTIONAL);
-    read_word(r, &protocol, protocols, &text);
+    read_word(r, protocol, protocols, &text);
 }
 
 static void check_volume(struct reader *r, const struct place *p)
 {
     need_text(r, p, "name", REQUIRED);
-    struct place name = place_key(p, "name");
-    if (json_str_eq(name.value, SLICE(RAY_TOOLS_VOLUME)))
-        place_bad(r, &name, "is " RAY_TOOLS_VOLUME ", a volume that the operator adds: choose another");
+    const struct place *name = place_key(p, "name");
+    if (json_str_eq(name->value, SLICE(RAY_TOOLS_VOLUME)))
+        place_bad(r, name, "is " RAY_TOOLS_VOLUME ", a volume that the operator adds: choose another");
 }
 
 static void check_amounts(struct reader *r, const struct place *resources, const char *side)
 {
-    struct place all = place_key(resources, side);
-    if (!read_object(r, &all, OPTIONAL))
+    const struct place *all = place_key(resources, side);
+    if (!read_object(r, all, OPTIONAL))
         return;
     struct jval k, v;
-    for (struct jiter it = json_iter(all.value); json_next(&it, &k, &v);) {
-        struct place at = place_member(&all, json_str(k, r->arena), v);
+    for (struct jiter it = json_iter(all->value); json_next(&it, &k, &v);) {
+        const struct place *at = place_member(all, json_str(k, r->arena), v);
         struct err e = {0};
         int64_t n;
-        int decimals = slice_eq(at.key, SLICE("cpu")) ? 3 : 0;
+        int decimals = slice_eq(at->key, SLICE("cpu")) ? 3 : 0;
         if (!read_quantity(v, decimals, &n, &e, r->arena))
-            place_bad(r, &at, "is no amount: %s", e.text);
+            place_bad(r, at, "is no amount: %s", e.text);
     }
 }
 
 static void check_container(struct reader *r, const struct place *p)
 {
-    struct place resources = place_key(p, "resources");
+    const struct place *resources = place_key(p, "resources");
     need_text(r, p, "name", REQUIRED);
     check_member_list(r, p, "env", check_env);
     check_member_list(r, p, "ports", check_port);
     check_member_list(r, p, "volumeMounts", check_mount);
-    if (read_object(r, &resources, OPTIONAL)) {
-        check_amounts(r, &resources, "limits");
-        check_amounts(r, &resources, "requests");
+    if (read_object(r, resources, OPTIONAL)) {
+        check_amounts(r, resources, "limits");
+        check_amounts(r, resources, "requests");
     }
 }
 
 static void check_ray_container(struct reader *r, const struct place *containers)
 {
-    struct place first = place_element(containers, 0, json_at(containers->value, 0));
-    if (place_type(&first) != JSON_OBJECT)
+    const struct place *first = place_element(containers, 0, json_at(containers->value, 0));
+    if (place_type(first) != JSON_OBJECT)
         return;
-    struct place command = place_key(&first, "command"), args = place_key(&first, "args"), security = place_key(&first, "securityContext");
-    need_text(r, &first, "image", REQUIRED); /* workers wait for the head in it */
-    need_text(r, &first, "imagePullPolicy", OPTIONAL);
-    read_text_list(r, &command);
-    read_text_list(r, &args);
-    read_object(r, &security, OPTIONAL);
+    const struct place *command = place_key(first, "command"), *args = place_key(first, "args"),
+                       *security = place_key(first, "securityContext");
+    need_text(r, first, "image", REQUIRED); /* workers wait for the head in it */
+    need_text(r, first, "imagePullPolicy", OPTIONAL);
+    read_text_list(r, command);
+    read_text_list(r, args);
+    read_object(r, security, OPTIONAL);
 }
 
 static void check_metadata(struct reader *r, const struct place *template)
 {
-    struct place meta = place_key(template, "metadata");
-    if (!read_object(r, &meta, OPTIONAL))
+    const struct place *meta = place_key(template, "metadata");
+    if (!read_object(r, meta, OPTIONAL))
         return;
-    struct place labels = place_key(&meta, "labels"), annotations = place_key(&meta, "annotations");
-    read_text_map(r, &labels);
-    read_text_map(r, &annotations);
+    const struct place *labels = place_key(meta, "labels"), *annotations = place_key(meta, "annotations");
+    read_text_map(r, labels);
+    read_text_map(r, annotations);
 }
 
 void check_template(struct reader *r, const struct place *template)
 {
-    struct place spec = place_key(template, "spec");
+    const struct place *spec = place_key(template, "spec");
     check_metadata(r, template);
-    if (!read_object(r, &spec, REQUIRED))
+    if (!read_object(r, spec, REQUIRED))
         return;
-    struct place containers = place_key(&spec, "containers"), init = place_key(&spec, "initContainers");
-    if (read_array(r, &containers, REQUIRED)) {
-        if (json_len(containers.value) == 0)
-            place_bad(r, &containers, "is empty: must have one container at least, the first is the one that matters");
-        each(r, &containers, check_container);
-        check_ray_container(r, &containers);
+    const struct place *containers = place_key(spec, "containers"), *init = place_key(spec, "initContainers");
+    if (read_array(r, containers, REQUIRED)) {
+        if (json_len(containers->value) == 0)
+            place_bad(r, containers, "is empty: must have one container at least, the first is the one that matters");
+        each(r, containers, check_container);
+        check_ray_container(r, containers);
     }
-    each(r, &init, check_container);
-    check_member_list(r, &spec, "volumes", check_volume);
-    need_text(r, &spec, "restartPolicy", OPTIONAL);
+    each(r, init, check_container);
+    check_member_list(r, spec, "volumes", check_volume);
+    need_text(r, spec, "restartPolicy", OPTIONAL);
 }

@@ -26,19 +26,19 @@ static void read_fields(struct config_reader *c, const struct place *object, con
 {
     struct jval k, v;
     for (struct jiter it = json_iter(object->value); json_next(&it, &k, &v);) {
-        struct place at = place_member(object, json_str(k, c->r.arena), v);
+        const struct place *at = place_member(object, json_str(k, c->r.arena), v);
         const struct field *f = known;
-        while (f->key && !slice_eq(at.key, slice_of(f->key)))
+        while (f->key && !slice_eq(at->key, slice_of(f->key)))
             f++;
         if (f->key) {
             if (value_given(v))
-                f->read(c, &at);
+                f->read(c, at);
             continue;
         }
         struct slice all = SLICE("");
         for (f = known; f->key; f++)
             all = arena_printf(c->r.arena, "%.*s%s%s", SLICE_ARG(all), f == known ? "" : ", ", f->key);
-        place_bad(&c->r, &at, "is no field of %s, which has %.*s", what, SLICE_ARG(all));
+        place_bad(&c->r, at, "is no field of %s, which has %.*s", what, SLICE_ARG(all));
     }
 }
 
@@ -101,19 +101,19 @@ static void read_pod_texts(struct config_reader *c, const struct place *at)
     if (!read_object(&c->r, at, OPTIONAL))
         return;
     for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
-        struct place one = place_member(at, json_str(k, c->r.arena), v);
+        const struct place *one = place_member(at, json_str(k, c->r.arena), v);
         struct slice text;
-        read_text(&c->r, &one, OPTIONAL, &text);
+        read_text(&c->r, one, OPTIONAL, &text);
     }
 }
 
 static void read_pod_metadata(struct config_reader *c, const struct place *at)
 {
-    struct place labels = place_key(at, "labels"), annotations = place_key(at, "annotations");
+    const struct place *labels = place_key(at, "labels"), *annotations = place_key(at, "annotations");
     if (!read_object(&c->r, at, OPTIONAL))
         return;
-    read_pod_texts(c, &labels);
-    read_pod_texts(c, &annotations);
+    read_pod_texts(c, labels);
+    read_pod_texts(c, annotations);
 }
 
 static void read_pod_spec(struct config_reader *c, const struct place *at)
@@ -123,15 +123,15 @@ static void read_pod_spec(struct config_reader *c, const struct place *at)
     if (!read_object(&c->r, at, OPTIONAL))
         return;
     for (size_t i = 0; i < COUNT_OF(lists); i++) {
-        struct place list = place_key(at, lists[i]);
+        const struct place *list = place_key(at, lists[i]);
         size_t n = 0;
-        if (!read_array(&c->r, &list, OPTIONAL))
+        if (!read_array(&c->r, list, OPTIONAL))
             continue;
-        for (struct jiter it = json_iter(list.value); json_next(&it, &k, &v); n++) {
-            struct place one = place_element(&list, n, v), name = place_key(&one, "name");
+        for (struct jiter it = json_iter(list->value); json_next(&it, &k, &v); n++) {
+            const struct place *one = place_element(list, n, v), *name = place_key(one, "name");
             struct slice text;
-            if (read_object(&c->r, &one, REQUIRED) && read_text(&c->r, &name, REQUIRED, &text) && !name_dns1123_label(text))
-                place_bad(&c->r, &name, "is no name of a container: the one that runs Ray is called " COMPUTE_CONTAINER);
+            if (read_object(&c->r, one, REQUIRED) && read_text(&c->r, name, REQUIRED, &text) && !name_dns1123_label(text))
+                place_bad(&c->r, name, "is no name of a container: the one that runs Ray is called " COMPUTE_CONTAINER);
         }
     }
 }
@@ -179,15 +179,15 @@ static void read_required(struct config_reader *c, const struct place *at)
         return;
     uint32_t before = c->r.errors->count + c->r.errors->beyond;
     for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
-        struct place one = place_member(at, json_str(k, c->r.arena), v);
-        if (slice_eq(one.key, SLICE("tpu_hosts")))
-            read_int(&c->r, &one, 1, LIMIT_RAY_HOSTS, &t->type->tpu_hosts);
-        else if (slice_eq(one.key, SLICE("cpu_architecture")))
-            type_architecture(t, &one);
-        else if (!slice_eq(one.key, SLICE("accelerator")))
-            type_resource(t, &one);
-        else if (read_text(&c->r, &one, REQUIRED, &text))
-            type_accelerator(t, &one, text);
+        const struct place *one = place_member(at, json_str(k, c->r.arena), v);
+        if (slice_eq(one->key, SLICE("tpu_hosts")))
+            read_int(&c->r, one, 1, LIMIT_RAY_HOSTS, &t->type->tpu_hosts);
+        else if (slice_eq(one->key, SLICE("cpu_architecture")))
+            type_architecture(t, one);
+        else if (!slice_eq(one->key, SLICE("accelerator")))
+            type_resource(t, one);
+        else if (read_text(&c->r, one, REQUIRED, &text))
+            type_accelerator(t, one, text);
     }
     bool cpu = has_amount(t, "cpu"), memory = has_amount(t, "memory");
     if ((!cpu || !memory) && c->r.errors->count + c->r.errors->beyond == before)
@@ -201,13 +201,13 @@ static void read_required_labels(struct config_reader *c, const struct place *at
     if (!read_text_map(&c->r, at))
         return;
     for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
-        struct place one = place_member(at, json_str(k, c->r.arena), v);
+        const struct place *one = place_member(at, json_str(k, c->r.arena), v);
         struct slice text = json_str(v, c->r.arena);
-        bool topology = slice_eq(one.key, SLICE("ray.io/tpu-topology"));
-        if (!topology && !slice_eq(one.key, SLICE("ray.io/accelerator-type")))
-            place_bad(&c->r, &one, "cannot be asked for: only ray.io/accelerator-type and ray.io/tpu-topology");
+        bool topology = slice_eq(one->key, SLICE("ray.io/tpu-topology"));
+        if (!topology && !slice_eq(one->key, SLICE("ray.io/accelerator-type")))
+            place_bad(&c->r, one, "cannot be asked for: only ray.io/accelerator-type and ray.io/tpu-topology");
         else if (slice_empty(text) || !name_label_value(text))
-            place_bad(&c->r, &one, "is no label value: 1 to 63 letters, digits, - _ and .");
+            place_bad(&c->r, one, "is no label value: 1 to 63 letters, digits, - _ and .");
         else
             *(topology ? &c->node->topology : &c->node->accelerator) = text;
     }
@@ -221,16 +221,16 @@ static void read_logical(struct config_reader *c, const struct place *at)
     if (json_len(at->value) > LIMIT_SHAPE_RESOURCES)
         place_bad(&c->r, at, "has %zu resources: at most %d (LIMIT_SHAPE_RESOURCES)", json_len(at->value), LIMIT_SHAPE_RESOURCES);
     for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
-        struct place one = place_member(at, json_str(k, c->r.arena), v);
+        const struct place *one = place_member(at, json_str(k, c->r.arena), v);
         struct slice text = json_type(v) == JSON_STRING ? json_str(v, c->r.arena) : json_raw(v);
         struct err e = {0};
         int64_t n;
-        if (slice_empty(one.key))
-            place_bad(&c->r, &one, "is a resource without a name");
+        if (slice_empty(one->key))
+            place_bad(&c->r, one, "is a resource without a name");
         else if (json_type(v) != JSON_STRING && json_type(v) != JSON_NUMBER)
-            place_bad(&c->r, &one, "is %s: must be an amount, such as 2 or 8Gi", value_type_name(json_type(v)));
+            place_bad(&c->r, one, "is %s: must be an amount, such as 2 or 8Gi", value_type_name(json_type(v)));
         else if (!quantity_parse(text, 3, &n, &e))
-            place_bad(&c->r, &one, "is no amount: %s", e.text);
+            place_bad(&c->r, one, "is no amount: %s", e.text);
     }
     c->node->resources = at->value;
 }
@@ -241,11 +241,11 @@ static void read_node_labels(struct config_reader *c, const struct place *at)
     if (!read_text_map(&c->r, at))
         return;
     for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
-        struct place one = place_member(at, json_str(k, c->r.arena), v);
-        if (!name_qualified(one.key))
-            place_bad(&c->r, &one, "is no label key: must be [prefix/]name of letters, digits, - _ and .");
+        const struct place *one = place_member(at, json_str(k, c->r.arena), v);
+        if (!name_qualified(one->key))
+            place_bad(&c->r, one, "is no label key: must be [prefix/]name of letters, digits, - _ and .");
         else if (!name_label_value(json_str(v, c->r.arena)))
-            place_bad(&c->r, &one, "is no label value: at most 63 letters, digits, - _ and .");
+            place_bad(&c->r, one, "is no label value: at most 63 letters, digits, - _ and .");
     }
     c->node->labels = at->value;
 }
@@ -296,13 +296,13 @@ enum { WORKER_FIELDS = 4 };
 static void check_numbers(struct config_reader *c, const struct place *at)
 {
     struct compute_node *n = c->node;
-    struct place min = place_key(at, "min_nodes"), max = place_key(at, "max_nodes");
+    const struct place *min = place_key(at, "min_nodes"), *max = place_key(at, "max_nodes");
     if (n->max < 0)
         n->max = n->min > MAX_NODES ? n->min : n->hosts > MAX_NODES ? n->hosts : MAX_NODES - MAX_NODES % n->hosts;
     if (n->min > n->max)
-        place_bad(&c->r, &min, "is %lld, above max_nodes %lld: lower it or raise max_nodes", (long long)n->min, (long long)n->max);
+        place_bad(&c->r, min, "is %lld, above max_nodes %lld: lower it or raise max_nodes", (long long)n->min, (long long)n->max);
     if (n->min % n->hosts || n->max % n->hosts)
-        place_bad(&c->r, n->min % n->hosts ? &min : &max, "is no multiple of %lld, the hosts of one TPU slice", (long long)n->hosts);
+        place_bad(&c->r, n->min % n->hosts ? min : max, "is no multiple of %lld, the hosts of one TPU slice", (long long)n->hosts);
 }
 
 static void clear_node(struct compute_node *n)
@@ -413,10 +413,10 @@ static void read_zones(struct config_reader *c, const struct place *at)
     }
     out->zones = arena_array(c->r.arena, json_len(at->value) + 1, sizeof *out->zones);
     for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
-        struct place one = place_element(at, out->zone_count, v);
+        const struct place *one = place_element(at, out->zone_count, v);
         struct slice zone = json_str(v, c->r.arena);
         if (slice_empty(zone) || !name_label_value(zone))
-            place_bad(&c->r, &one, "is no name of a zone: 1 to 63 letters, digits, - _ and .");
+            place_bad(&c->r, one, "is no name of a zone: 1 to 63 letters, digits, - _ and .");
         out->zones[out->zone_count++] = zone;
     }
     if (out->zone_count > 1)
@@ -441,8 +441,8 @@ static void read_workers(struct config_reader *c, const struct place *at)
     }
     c->out->workers = arena_array(c->r.arena, count + 1, sizeof *c->out->workers);
     for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
-        struct place one = place_element(at, c->out->worker_count, v);
-        read_node(c, &one, &c->out->workers[c->out->worker_count], true);
+        const struct place *one = place_element(at, c->out->worker_count, v);
+        read_node(c, one, &c->out->workers[c->out->worker_count], true);
         c->out->worker_count++;
     }
 }

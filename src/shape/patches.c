@@ -60,12 +60,12 @@ static void check_members(struct reader *r, const struct place *object, const ch
 {
     struct jval k, v;
     for (struct jiter it = json_iter(object->value); json_next(&it, &k, &v);) {
-        struct place one = place_member(object, json_str(k, r->arena), v);
+        const struct place *one = place_member(object, json_str(k, r->arena), v);
         const char *const *word = known;
-        while (*word && !slice_eq(one.key, slice_of(*word)))
+        while (*word && !slice_eq(one->key, slice_of(*word)))
             word++;
         if (!*word)
-            place_bad(r, &one, "is not known here: write %s, %s or %s", known[0], known[1], known[2]);
+            place_bad(r, one, "is not known here: write %s, %s or %s", known[0], known[1], known[2]);
     }
 }
 
@@ -80,9 +80,9 @@ static void read_operation(struct reader *r, const struct place *at, struct json
         place_bad(r, at, "%s", e.text);
         return;
     }
-    struct place value = place_key(at, "value");
+    const struct place *value = place_key(at, "value");
     check_protected(r, at, op);
-    check_text(r, &value, op);
+    check_text(r, value, op);
 }
 
 /* left: operations that there may still be */
@@ -101,8 +101,8 @@ static void read_operations(struct reader *r, const struct place *list, size_t *
     struct json_op *ops = arena_array(r->arena, count + 1, sizeof *ops);
     p->ops = ops;
     for (struct jiter it = json_iter(list->value); json_next(&it, &k, &v); p->op_count++) {
-        struct place one = place_element(list, p->op_count, v);
-        read_operation(r, &one, &ops[p->op_count]);
+        const struct place *one = place_element(list, p->op_count, v);
+        read_operation(r, one, &ops[p->op_count]);
     }
 }
 
@@ -121,16 +121,16 @@ static void read_kind(struct reader *r, const struct place *at, struct slice *ki
 static void read_patch(struct reader *r, const struct place *at, size_t *left, struct shape_patch *p)
 {
     static const char *const known[] = {"kind", "selector", "patch", NULL};
-    struct place kind = place_key(at, "kind"), selector = place_key(at, "selector"), list = place_key(at, "patch");
+    const struct place *kind = place_key(at, "kind"), *selector = place_key(at, "selector"), *list = place_key(at, "patch");
     struct slice text = SLICE("");
     struct err e = {0};
     if (!read_object(r, at, REQUIRED))
         return;
     check_members(r, at, known);
-    read_kind(r, &kind, &p->kind);
-    if (read_text(r, &selector, OPTIONAL, &text) && !shape_selector_read(text, r->arena, &p->selector, &e))
-        place_bad(r, &selector, "%s", e.text);
-    read_operations(r, &list, left, p);
+    read_kind(r, kind, &p->kind);
+    if (read_text(r, selector, OPTIONAL, &text) && !shape_selector_read(text, r->arena, &p->selector, &e))
+        place_bad(r, selector, "%s", e.text);
+    read_operations(r, list, left, p);
 }
 
 static void read_list(struct reader *r, const struct place *list, const struct yaml_doc *doc, struct shape_patches *out)
@@ -146,9 +146,9 @@ static void read_list(struct reader *r, const struct place *list, const struct y
     struct shape_patch *patches = arena_array(r->arena, count + 1, sizeof *patches);
     out->list = patches;
     for (struct jiter it = json_iter(list->value); json_next(&it, &k, &v); out->count++) {
-        struct place one = place_element(list, out->count, v);
+        const struct place *one = place_element(list, out->count, v);
         patches[out->count].line = yaml_line(doc, json_offset(v));
-        read_patch(r, &one, &left, &patches[out->count]);
+        read_patch(r, one, &left, &patches[out->count]);
     }
 }
 
@@ -158,13 +158,13 @@ bool shape_patches_read(struct slice text, struct arena *a, struct shape_patches
     struct yaml_doc doc;
     struct ray_errors *found = arena_new(a, struct ray_errors);
     struct reader r = {.arena = a, .errors = found};
-    struct place root = place_root(NO_VALUE), list;
+    struct jval whole;
     *out = (struct shape_patches){.name = SLICE(""), .revision = hash64(text, 0)};
-    if (!shape_text_open(text, "patches", a, &doc, &root.value, errors))
+    if (!shape_text_open(text, "patches", a, &doc, &whole, errors))
         return false;
-    list = json_type(root.value) == JSON_OBJECT ? place_key(&root, "patches") : root;
-    if (json_type(root.value) == JSON_OBJECT)
-        check_members(&r, &root, known);
-    read_list(&r, &list, &doc, out);
+    const struct place *root = place_root(whole, a), *list = json_type(root->value) == JSON_OBJECT ? place_key(root, "patches") : root;
+    if (json_type(root->value) == JSON_OBJECT)
+        check_members(&r, root, known);
+    read_list(&r, list, &doc, out);
     return shape_text_errors(&doc, found, errors);
 }

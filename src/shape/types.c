@@ -76,8 +76,8 @@ static void read_accelerators(struct type_reader *t, const struct place *at)
     if (!read_text_list(&t->r, at))
         return;
     for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v); i++) {
-        struct place one = place_element(at, i, v);
-        type_accelerator(t, &one, json_str(v, t->r.arena));
+        const struct place *one = place_element(at, i, v);
+        type_accelerator(t, one, json_str(v, t->r.arena));
     }
 }
 
@@ -116,10 +116,10 @@ static void read_resources(struct type_reader *t, const struct place *at)
     if (!read_object(&t->r, at, REQUIRED))
         return;
     for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
-        struct place one = place_member(at, json_str(k, t->r.arena), v);
-        cpu |= is_word(one.key, "CPU");
-        memory |= is_word(one.key, "memory");
-        type_resource(t, &one);
+        const struct place *one = place_member(at, json_str(k, t->r.arena), v);
+        cpu |= is_word(one->key, "CPU");
+        memory |= is_word(one->key, "memory");
+        type_resource(t, one);
     }
     if (!cpu || !memory)
         place_bad(&t->r, at, "has no %s: a pod without it is not bounded", cpu ? "memory" : "CPU");
@@ -140,8 +140,8 @@ static void read_tolerations(struct type_reader *t, const struct place *at)
     if (!read_array(&t->r, at, OPTIONAL))
         return;
     for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v); i++) {
-        struct place one = place_element(at, i, v);
-        read_object(&t->r, &one, REQUIRED);
+        const struct place *one = place_element(at, i, v);
+        read_object(&t->r, one, REQUIRED);
     }
     t->type->tolerations = at->value;
 }
@@ -186,8 +186,8 @@ static bool read_type(struct type_reader *t, const struct place *at)
     if (!json_there(json_key(at->value, SLICE("resources"))))
         place_bad(&t->r, at, "has no resources: write at least CPU and memory");
     for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
-        struct place one = place_member(at, json_str(k, t->r.arena), v);
-        read_member(t, &one);
+        const struct place *one = place_member(at, json_str(k, t->r.arena), v);
+        read_member(t, one);
     }
     type_keep(t);
     return t->r.errors->count + t->r.errors->beyond == before;
@@ -204,11 +204,11 @@ static void read_types(struct reader *r, const struct place *root, const struct 
     }
     out->list = arena_array(r->arena, count + 1, sizeof *out->list);
     for (struct jiter it = json_iter(root->value); json_next(&it, &k, &v);) {
-        struct place at = place_member(root, json_str(k, r->arena), v);
-        if (slice_eq(at.key, SLICE("version")) && json_type(v) == JSON_STRING)
+        const struct place *at = place_member(root, json_str(k, r->arena), v);
+        if (slice_eq(at->key, SLICE("version")) && json_type(v) == JSON_STRING)
             continue; /* belongs beside the text, and is found in it */
         t.type = &out->list[out->count];
-        bool right = read_type(&t, &at);
+        bool right = read_type(&t, at);
         t.type->line = yaml_line(doc, json_offset(v));
         out->count += right;
     }
@@ -219,12 +219,13 @@ bool shape_types_read(struct slice text, struct arena *a, struct shape_types *ou
     struct yaml_doc doc;
     struct ray_errors *found = arena_new(a, struct ray_errors);
     struct reader r = {.arena = a, .errors = found};
-    struct place root = place_root(NO_VALUE);
+    struct jval whole;
     *out = (struct shape_types){0};
-    if (!shape_text_open(text, "types", a, &doc, &root.value, errors))
+    if (!shape_text_open(text, "types", a, &doc, &whole, errors))
         return false;
-    if (json_there(root.value) && read_object(&r, &root, REQUIRED))
-        read_types(&r, &root, &doc, out);
+    const struct place *root = place_root(whole, a);
+    if (json_there(whole) && read_object(&r, root, REQUIRED))
+        read_types(&r, root, &doc, out);
     return shape_text_errors(&doc, found, errors);
 }
 

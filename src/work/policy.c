@@ -56,20 +56,20 @@ void policy_members(struct checker *c, const struct place *object, const struct 
         return;
     }
     for (struct jiter it = json_iter(object->value); json_next(&it, &k, &v);) {
-        struct place at = place_member(object, json_str(k, c->r.arena), v);
+        const struct place *at = place_member(object, json_str(k, c->r.arena), v);
         const struct member_rule *m = known;
-        while (m->key && !slice_eq(at.key, slice_of(m->key)))
+        while (m->key && !slice_eq(at->key, slice_of(m->key)))
             m++;
         if (!value_given(v))
             continue;
         if (!m->key)
-            policy_refuse(c, other, &at, "is not among the fields that a workload may set: remove it");
+            policy_refuse(c, other, at, "is not among the fields that a workload may set: remove it");
         else if (m->test == NEVER || (m->test == OFF && json_type(v) != JSON_BOOL) || (m->test == OFF && json_bool(v, true)))
-            policy_refuse(c, m->rule, &at, "is not allowed to a workload: remove it");
+            policy_refuse(c, m->rule, at, "is not allowed to a workload: remove it");
         else if (m->test == LISTED)
-            policy_listed(c, m->rule, &at, (enum work_list)m->list);
+            policy_listed(c, m->rule, at, (enum work_list)m->list);
         else if (m->test == LOOK)
-            m->look(c, &at);
+            m->look(c, at);
     }
 }
 
@@ -83,10 +83,10 @@ void policy_items(struct checker *c, const struct place *list, const struct memb
         policy_refuse(c, other, list, "is no list");
     else
         for (struct jiter it = json_iter(list->value); json_next(&it, &k, &v); i++) {
-            struct place one = place_element(list, i, v);
-            policy_members(c, &one, known, other);
-            if (!place_given(&one))
-                policy_refuse(c, other, &one, "is nothing");
+            const struct place *one = place_element(list, i, v);
+            policy_members(c, one, known, other);
+            if (!place_given(one))
+                policy_refuse(c, other, one, "is nothing");
         }
 }
 
@@ -119,9 +119,9 @@ static void look_labels(struct checker *c, const struct place *at)
         return;
     }
     for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
-        struct place one = place_member(at, json_str(k, c->r.arena), v);
-        if (json_type(v) != JSON_STRING || !own_label(c->policy, one.key, v))
-            policy_refuse(c, 12, &one, "is not mobula's own, and not in the policy's list of labels: remove it, or write it as a tag");
+        const struct place *one = place_member(at, json_str(k, c->r.arena), v);
+        if (json_type(v) != JSON_STRING || !own_label(c->policy, one->key, v))
+            policy_refuse(c, 12, one, "is not mobula's own, and not in the policy's list of labels: remove it, or write it as a tag");
     }
 }
 
@@ -276,24 +276,24 @@ static void look_service(struct checker *c, const struct place *at)
                                                  {"ports", 13, ANY, 0, NULL},
                                                  {"publishNotReadyAddresses", 13, ANY, 0, NULL},
                                                  {NULL, 0, ANY, 0, NULL}};
-    struct place ports = place_key(at, "ports");
+    const struct place *ports = place_key(at, "ports");
     policy_members(c, at, service, 13);
-    policy_items(c, &ports, port, 13);
+    policy_items(c, ports, port, 13);
 }
 
 /* ---- an object ---- */
 
 static void look_metadata(struct checker *c, const struct place *at)
 {
-    struct place labels = place_key(at, "labels"), uid = place_key(&labels, WORK_LABEL_UID), name = place_key(at, "name"),
-                 ns = place_key(at, "namespace");
+    const struct place *labels = place_key(at, "labels"), *uid = place_key(labels, WORK_LABEL_UID), *name = place_key(at, "name"),
+                       *ns = place_key(at, "namespace");
     policy_metadata(c, at);
-    if (!place_given(&name))
-        policy_refuse(c, 2, &name, "is missing");
-    if (!place_given(&ns))
-        policy_refuse(c, 1, &ns, "is missing");
-    if (json_type(uid.value) != JSON_STRING || slice_empty(json_str(uid.value, c->r.arena)))
-        policy_refuse(c, 16, &uid, "is missing: without it nobody knows whose the object is");
+    if (!place_given(name))
+        policy_refuse(c, 2, name, "is missing");
+    if (!place_given(ns))
+        policy_refuse(c, 1, ns, "is missing");
+    if (json_type(uid->value) != JSON_STRING || slice_empty(json_str(uid->value, c->r.arena)))
+        policy_refuse(c, 16, uid, "is missing: without it nobody knows whose the object is");
 }
 
 bool work_policy_check(const struct work_policy *policy, struct jval object, struct arena *a, struct ray_errors *refused, uint32_t *rule)
@@ -309,23 +309,23 @@ bool work_policy_check(const struct work_policy *policy, struct jval object, str
         {"apiVersion", 24, ANY, 0, NULL}, {"kind", 24, ANY, 0, NULL},    {"metadata", 2, ANY, 0, NULL}, {"spec", 24, ANY, 0, NULL},
         {"patches", 15, NEVER, 0, NULL},  {"patch", 15, NEVER, 0, NULL}, {NULL, 0, ANY, 0, NULL}};
     struct checker c = {.r = {.arena = a, .errors = refused}, .policy = policy};
-    struct place root = place_root(object), kind = place_key(&root, "kind"), version = place_key(&root, "apiVersion"),
-                 meta = place_key(&root, "metadata"), spec = place_key(&root, "spec");
+    const struct place *root = place_root(object, a), *kind = place_key(root, "kind"), *version = place_key(root, "apiVersion"),
+                       *meta = place_key(root, "metadata"), *spec = place_key(root, "spec");
     size_t k = 0;
     if (policy->frozen)
-        policy_refuse(&c, 25, &root, "the policy is frozen: nothing is written for a control plane until the administrator says so");
+        policy_refuse(&c, 25, root, "the policy is frozen: nothing is written for a control plane until the administrator says so");
     while (k < COUNT_OF(kinds) &&
-           !(json_str_eq(kind.value, slice_of(kinds[k].kind)) && json_str_eq(version.value, slice_of(kinds[k].version))))
+           !(json_str_eq(kind->value, slice_of(kinds[k].kind)) && json_str_eq(version->value, slice_of(kinds[k].version))))
         k++;
-    policy_members(&c, &root, whole, 24);
+    policy_members(&c, root, whole, 24);
     if (k == COUNT_OF(kinds))
-        policy_refuse(&c, json_str_eq(kind.value, SLICE("Ingress")) ? 14 : 24, &kind,
+        policy_refuse(&c, json_str_eq(kind->value, SLICE("Ingress")) ? 14 : 24, kind,
                       "is none that a workload may be: only RayClusters and RayJobs are");
-    look_metadata(&c, &meta);
-    if (!place_given(&spec))
-        policy_refuse(&c, 24, &spec, "is missing");
+    look_metadata(&c, meta);
+    if (!place_given(spec))
+        policy_refuse(&c, 24, spec, "is missing");
     else if (k < COUNT_OF(kinds))
-        kinds[k].look(&c, &spec);
+        kinds[k].look(&c, spec);
     *rule = c.rule;
     return c.rule == 0;
 }

@@ -24,17 +24,17 @@ static const struct member_rule named_map[] = {{"name", 6, LISTED, WORK_CONFIGMA
 
 static void look_secret(struct checker *c, const struct place *at)
 {
-    struct place name = place_key(at, "name"), other = place_key(at, "secretName");
+    const struct place *name = place_key(at, "name"), *other = place_key(at, "secretName");
     policy_members(c, at, named_secret, 6);
-    if (!place_given(&name) && !place_given(&other))
+    if (!place_given(name) && !place_given(other))
         policy_refuse(c, 6, at, "names no Secret");
 }
 
 static void look_map(struct checker *c, const struct place *at)
 {
-    struct place name = place_key(at, "name");
+    const struct place *name = place_key(at, "name");
     policy_members(c, at, named_map, 6);
-    if (!place_given(&name))
+    if (!place_given(name))
         policy_refuse(c, 6, at, "names no ConfigMap");
 }
 
@@ -230,9 +230,9 @@ static void look_node_selector(struct checker *c, const struct place *at)
         policy_refuse(c, 9, at, "is no object");
     else
         for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
-            struct place one = place_member(at, json_str(k, c->r.arena), v);
-            if (!policy_matches(c->policy, WORK_NODE_LABELS, one.key))
-                policy_refuse(c, 9, &one, "is no label of nodes in the policy's list: the administrator of the cluster can add it there");
+            const struct place *one = place_member(at, json_str(k, c->r.arena), v);
+            if (!policy_matches(c->policy, WORK_NODE_LABELS, one->key))
+                policy_refuse(c, 9, one, "is no label of nodes in the policy's list: the administrator of the cluster can add it there");
         }
 }
 
@@ -248,9 +248,9 @@ static void look_tolerations(struct checker *c, const struct place *at)
     size_t i = 0;
     policy_items(c, at, toleration, 9);
     for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v); i++) {
-        struct place one = place_element(at, i, v), key = place_key(&one, "key");
-        if (!place_given(&key))
-            policy_refuse(c, 9, &one, "tolerates every taint: name its key");
+        const struct place *one = place_element(at, i, v), *key = place_key(one, "key");
+        if (!place_given(key))
+            policy_refuse(c, 9, one, "tolerates every taint: name its key");
     }
 }
 
@@ -334,7 +334,7 @@ static const struct member_rule pod[] = {{"containers", 11, LOOK, 0, look_contai
 
 void policy_pod(struct checker *c, const struct place *spec)
 {
-    struct place containers = place_key(spec, "containers"), before = place_key(spec, "initContainers");
+    const struct place *containers = place_key(spec, "containers"), *before = place_key(spec, "initContainers");
     policy_members(c, spec, pod, 11);
-    check_sizes(c, &containers, &before);
+    check_sizes(c, containers, before);
 }

@@ -120,9 +120,9 @@ bool work_policy_read(struct reader *r, const struct place *at, struct work_poli
     work_policy_default(out);
     if (read_object(r, at, REQUIRED))
         for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
-            struct place one = place_member(at, json_str(k, r->arena), v);
+            const struct place *one = place_member(at, json_str(k, r->arena), v);
             if (value_given(v))
-                read_member(r, &one, out);
+                read_member(r, one, out);
         }
     if (r->errors->count + r->errors->beyond == before)
         return true;

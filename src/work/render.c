@@ -27,39 +27,39 @@ static bool is_variable(struct slice name)
 
 static void read_env(struct rendering *x, const struct place *spec)
 {
-    struct place at = place_key(spec, "env");
+    const struct place *at = place_key(spec, "env");
     struct jval k, v;
-    if (!read_text_map(&x->r, &at))
+    if (!read_text_map(&x->r, at))
         return;
-    if (json_len(at.value) > LIMIT_WORK_ENV)
-        place_bad(&x->r, &at, "has %zu variables: at most %d (LIMIT_WORK_ENV)", json_len(at.value), LIMIT_WORK_ENV);
-    for (struct jiter it = json_iter(at.value); json_next(&it, &k, &v);) {
-        struct place one = place_member(&at, json_str(k, x->r.arena), v);
-        if (!is_variable(one.key))
-            place_bad(&x->r, &one, "is no name of a variable: must be letters, digits and underscores, with no digit first");
+    if (json_len(at->value) > LIMIT_WORK_ENV)
+        place_bad(&x->r, at, "has %zu variables: at most %d (LIMIT_WORK_ENV)", json_len(at->value), LIMIT_WORK_ENV);
+    for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
+        const struct place *one = place_member(at, json_str(k, x->r.arena), v);
+        if (!is_variable(one->key))
+            place_bad(&x->r, one, "is no name of a variable: must be letters, digits and underscores, with no digit first");
     }
-    x->pods.env = at.value;
+    x->pods.env = at->value;
 }
 
 static void read_tags(struct rendering *x, const struct place *spec, struct jout *w)
 {
-    struct place at = place_key(spec, "tags");
+    const struct place *at = place_key(spec, "tags");
     struct jval k, v;
-    if (!read_text_map(&x->r, &at))
+    if (!read_text_map(&x->r, at))
         return;
-    if (json_len(at.value) > LIMIT_WORK_TAGS) {
-        place_bad(&x->r, &at, "has %zu tags: at most %d (LIMIT_WORK_TAGS)", json_len(at.value), LIMIT_WORK_TAGS);
+    if (json_len(at->value) > LIMIT_WORK_TAGS) {
+        place_bad(&x->r, at, "has %zu tags: at most %d (LIMIT_WORK_TAGS)", json_len(at->value), LIMIT_WORK_TAGS);
         return;
     }
-    for (struct jiter it = json_iter(at.value); json_next(&it, &k, &v);) {
-        struct place one = place_member(&at, json_str(k, x->r.arena), v);
+    for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
+        const struct place *one = place_member(at, json_str(k, x->r.arena), v);
         struct slice text = json_str(v, x->r.arena);
-        if (slice_empty(one.key) || !name_label_value(one.key) || !name_label_value(text)) {
-            place_bad(&x->r, &one,
+        if (slice_empty(one->key) || !name_label_value(one->key) || !name_label_value(text)) {
+            place_bad(&x->r, one,
                       "is no tag: name and value are at most 63 letters, digits, - _ and ., with a letter or digit at both ends");
             continue;
         }
-        jout_kstr(w, arena_printf(x->r.arena, WORK_LABEL_TAG "%.*s", SLICE_ARG(one.key)).ptr, text);
+        jout_kstr(w, arena_printf(x->r.arena, WORK_LABEL_TAG "%.*s", SLICE_ARG(one->key)).ptr, text);
     }
 }
 
@@ -77,32 +77,33 @@ static void read_labels(struct rendering *x, const struct place *spec)
 
 static void read_config(struct rendering *x, const struct place *spec, struct ray_errors *notes)
 {
-    struct place at = place_key(spec, "computeConfig"), name = place_key(&at, "name"), config = place_key(&at, "inline"),
-                 cloud = place_key(spec, "cloud"), its = place_key(&config, "cloud");
+    const struct place *at = place_key(spec, "computeConfig"), *name = place_key(at, "name"), *config = place_key(at, "inline"),
+                       *cloud = place_key(spec, "cloud"), *its = place_key(config, "cloud");
     struct slice mine;
     compute_default(&x->config, x->r.arena);
-    if (!read_object(&x->r, &at, OPTIONAL))
+    if (!read_object(&x->r, at, OPTIONAL))
         return;
-    if (place_given(&config))
-        compute_read(&x->r, &config, x->o->types, &x->config, notes);
+    if (place_given(config))
+        compute_read(&x->r, config, x->o->types, &x->config, notes);
     else
-        place_bad(&x->r, &name, "names a compute config that did not come with the workload");
-    if (read_text(&x->r, &cloud, OPTIONAL, &mine) && !slice_empty(x->config.cloud) && !slice_eq(mine, x->config.cloud))
-        place_bad(&x->r, &its, "is %.*s, and the workload is for cloud %.*s", SLICE_ARG(x->config.cloud), SLICE_ARG(slice_head(mine, 64)));
+        place_bad(&x->r, name, "names a compute config that did not come with the workload");
+    if (read_text(&x->r, cloud, OPTIONAL, &mine) && !slice_empty(x->config.cloud) && !slice_eq(mine, x->config.cloud))
+        place_bad(&x->r, its, "is %.*s, and the workload is for cloud %.*s", SLICE_ARG(x->config.cloud), SLICE_ARG(slice_head(mine, 64)));
 }
 
 static void read_pods(struct rendering *x, const struct place *spec)
 {
-    struct place image = place_key(spec, "image"), secret = place_key(spec, "imagePullSecret"), version = place_key(spec, "rayVersion");
+    const struct place *image = place_key(spec, "image"), *secret = place_key(spec, "imagePullSecret"),
+                       *version = place_key(spec, "rayVersion");
     struct compute_pods *p = &x->pods;
     *p = (struct compute_pods){
         .image = x->o->image, .ray_version = SLICE(""), .pull_secret = SLICE(""), .env = NO_VALUE, .labels = x->labels};
-    read_text(&x->r, &image, OPTIONAL, &p->image);
+    read_text(&x->r, image, OPTIONAL, &p->image);
     if (slice_empty(p->image))
-        place_bad(&x->r, &image, "is missing, and this cloud has no default: name an image of Ray");
-    if (read_text(&x->r, &secret, OPTIONAL, &p->pull_secret) && !name_dns1123_subdomain(p->pull_secret))
-        place_bad(&x->r, &secret, "is no name of a Secret");
-    read_text(&x->r, &version, OPTIONAL, &p->ray_version);
+        place_bad(&x->r, image, "is missing, and this cloud has no default: name an image of Ray");
+    if (read_text(&x->r, secret, OPTIONAL, &p->pull_secret) && !name_dns1123_subdomain(p->pull_secret))
+        place_bad(&x->r, secret, "is no name of a Secret");
+    read_text(&x->r, version, OPTIONAL, &p->ray_version);
     read_env(x, spec);
 }
 
@@ -115,24 +116,24 @@ static void put_runtime_env(struct rendering *x, const struct place *spec, struc
         const char *ours, *ray;
     } lists[] = {{"requirements", "pip"}, {"pyModules", "py_modules"}};
     __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
-    struct place dir = place_key(spec, "workingDir");
+    const struct place *dir = place_key(spec, "workingDir");
     struct slice url;
     struct jout inner;
     bool any = false;
     jout_init(&inner, &text);
     jout_object(&inner);
-    if (read_text(&x->r, &dir, OPTIONAL, &url)) {
+    if (read_text(&x->r, dir, OPTIONAL, &url)) {
         any = true;
         if (!slice_has(url, "://"))
-            place_bad(&x->r, &dir, "is no URL: a folder of your own is packed and stored by the command that submits");
+            place_bad(&x->r, dir, "is no URL: a folder of your own is packed and stored by the command that submits");
         jout_kstr(&inner, "working_dir", url);
     }
     for (size_t i = 0; i < COUNT_OF(lists); i++) {
-        struct place list = place_key(spec, lists[i].ours);
-        if (!read_text_list(&x->r, &list) || json_len(list.value) == 0)
+        const struct place *list = place_key(spec, lists[i].ours);
+        if (!read_text_list(&x->r, list) || json_len(list->value) == 0)
             continue;
         any = true;
-        jout_kraw(&inner, lists[i].ray, json_raw(list.value));
+        jout_kraw(&inner, lists[i].ray, json_raw(list->value));
     }
     jout_end(&inner);
     if (any)
@@ -141,33 +142,33 @@ static void put_runtime_env(struct rendering *x, const struct place *spec, struc
 
 static void put_number(struct rendering *x, const struct place *job, const char *ours, const char *ray, struct jout *w)
 {
-    struct place at = place_key(job, ours);
+    const struct place *at = place_key(job, ours);
     double n;
-    if (!place_given(&at))
+    if (!place_given(at))
         return;
-    if (!json_num(at.value, &n) || n < 0)
-        place_bad(&x->r, &at, "is %.*s: must be a number, 0 or more", SLICE_ARG(slice_head(json_raw(at.value), 40)));
+    if (!json_num(at->value, &n) || n < 0)
+        place_bad(&x->r, at, "is %.*s: must be a number, 0 or more", SLICE_ARG(slice_head(json_raw(at->value), 40)));
     else
-        jout_kraw(w, ray, json_raw(at.value));
+        jout_kraw(w, ray, json_raw(at->value));
 }
 
 static void put_job(struct rendering *x, const struct place *spec, const struct place *job, struct slice cluster, struct jout *w)
 {
-    struct place entrypoint = place_key(job, "entrypoint"), retries = place_key(job, "maxRetries"),
-                 timeout = place_key(job, "timeoutSeconds"), starting = place_key(job, "startingTimeoutSeconds"),
-                 keep = place_key(job, "keepSeconds");
+    const struct place *entrypoint = place_key(job, "entrypoint"), *retries = place_key(job, "maxRetries"),
+                       *timeout = place_key(job, "timeoutSeconds"), *starting = place_key(job, "startingTimeoutSeconds"),
+                       *keep = place_key(job, "keepSeconds");
     struct slice text = SLICE("");
     int64_t n = RETRIES, kept = 0;
-    if (read_text(&x->r, &entrypoint, REQUIRED, &text) && slice_empty(slice_trim(text)))
-        place_bad(&x->r, &entrypoint, "is empty: must be the shell command that the job runs");
-    read_int(&x->r, &retries, 0, RETRIES_MOST, &n);
+    if (read_text(&x->r, entrypoint, REQUIRED, &text) && slice_empty(slice_trim(text)))
+        place_bad(&x->r, entrypoint, "is empty: must be the shell command that the job runs");
+    read_int(&x->r, retries, 0, RETRIES_MOST, &n);
     /* The operator submits: there is no further pod. */
     jout_form(w, "entrypoint:'%.*s',submissionMode:'HTTPMode',backoffLimit:%lld", SLICE_ARG(text), (long long)n);
-    if (read_int(&x->r, &timeout, 1, INT32_MAX, &n))
+    if (read_int(&x->r, timeout, 1, INT32_MAX, &n))
         jout_kint(w, "activeDeadlineSeconds", n);
     n = x->config.starting_s > 0 ? x->config.starting_s : WORK_STARTING_S;
-    read_int(&x->r, &starting, 1, INT32_MAX, &n);
-    read_int(&x->r, &keep, 0, INT32_MAX, &kept);
+    read_int(&x->r, starting, 1, INT32_MAX, &n);
+    read_int(&x->r, keep, 0, INT32_MAX, &kept);
     jout_form(w, "preRunningDeadlineSeconds:%lld,shutdownAfterJobFinishes:true,ttlSecondsAfterFinished:%lld", (long long)n,
               (long long)kept);
     put_number(x, job, "numCPUs", "entrypointNumCpus", w);
@@ -221,13 +222,13 @@ static void check_object(struct rendering *x, const struct place *spec, const st
 static void make_object(struct rendering *x, const struct place *spec, const struct place *part, struct work_made *out)
 {
     __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
-    struct place suspend = place_key(part, "suspend");
+    const struct place *suspend = place_key(part, "suspend");
     struct slice cluster;
     struct err e = {0};
     struct jout w;
     uint32_t before = x->r.errors->count + x->r.errors->beyond;
     if (out->kind == WORK_CLUSTER)
-        read_flag(&x->r, &suspend, &x->pods.suspend);
+        read_flag(&x->r, suspend, &x->pods.suspend);
     if (!compute_render(&x->config, &x->pods, x->r.arena, &cluster, &e)) {
         place_bad(&x->r, spec, "cannot be carried out: %s", e.text);
         return;
@@ -243,24 +244,24 @@ static void make_object(struct rendering *x, const struct place *spec, const str
 }
 
 /* Which of the four it is. */
-static bool read_kind(struct rendering *x, const struct place *spec, struct place *part, struct work_made *out)
+static bool read_kind(struct rendering *x, const struct place *spec, const struct place **part, struct work_made *out)
 {
     static const char *const words[] = {"none", "cluster", "job", "service", "workspace"};
     for (enum work_kind k = WORK_CLUSTER; k <= WORK_WORKSPACE; k++) {
-        struct place at = place_key(spec, words[k]);
-        if (!place_given(&at))
+        const struct place *at = place_key(spec, words[k]);
+        if (!place_given(at))
             continue;
         if (out->kind != WORK_NONE)
-            place_bad(&x->r, &at, "stands beside %s: a workload is one of cluster, job, service and workspace", words[out->kind]);
+            place_bad(&x->r, at, "stands beside %s: a workload is one of cluster, job, service and workspace", words[out->kind]);
         out->kind = k;
         *part = at;
     }
     if (out->kind == WORK_NONE)
         place_bad(&x->r, spec, "has none of cluster, job, service and workspace");
     else if (out->kind >= WORK_SERVICE)
-        place_bad(&x->r, part, "is not carried out by this operator yet: only clusters and jobs are");
+        place_bad(&x->r, *part, "is not carried out by this operator yet: only clusters and jobs are");
     else
-        read_object(&x->r, part, REQUIRED);
+        read_object(&x->r, *part, REQUIRED);
     out->resource = out->kind == WORK_JOB ? &ray_job_resource : &ray_resources[RAY_V1];
     return out->kind == WORK_CLUSTER || out->kind == WORK_JOB;
 }
@@ -289,24 +290,23 @@ bool work_render(const struct workload_in *in, const struct work_options *o, str
     struct err e = {0};
     uint32_t before = errors->count + errors->beyond;
     *out = (struct work_made){.name = object_name(in, o, a), .object = SLICE("")};
-    struct place none = {.key = SLICE("spec"), .value = NO_VALUE}, spec = none, part = none;
+    const struct place *root = place_root(NO_VALUE, a), *spec = place_member(root, SLICE("spec"), NO_VALUE), *part = spec;
     if (!json_parse(doc, in->spec, a, &e)) {
-        place_bad(&x.r, &spec, "is no JSON: %s", e.text);
+        place_bad(&x.r, spec, "is no JSON: %s", e.text);
         return false;
     }
-    struct place root = place_root(NO_VALUE);
-    spec = place_member(&root, SLICE("spec"), json_root(doc));
-    if (!read_object(&x.r, &spec, REQUIRED))
+    spec = place_member(root, SLICE("spec"), json_root(doc));
+    if (!read_object(&x.r, spec, REQUIRED))
         return false;
-    struct place terminate = place_key(&spec, "terminate");
-    read_flag(&x.r, &terminate, &out->terminate);
-    bool known = read_kind(&x, &spec, &part, out);
+    const struct place *terminate = place_key(spec, "terminate");
+    read_flag(&x.r, terminate, &out->terminate);
+    bool known = read_kind(&x, spec, &part, out);
     if (out->terminate || !known)
         return errors->count + errors->beyond == before;
-    read_labels(&x, &spec);
-    read_config(&x, &spec, notes);
-    read_pods(&x, &spec);
+    read_labels(&x, spec);
+    read_config(&x, spec, notes);
+    read_pods(&x, spec);
     if (errors->count + errors->beyond == before)
-        make_object(&x, &spec, &part, out);
+        make_object(&x, spec, part, out);
     return errors->count + errors->beyond == before;
 }

@@ -18,10 +18,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct json doc, made;
     struct err e = {0};
     if (json_parse(&doc, text, &a, NULL)) {
-        struct place at = place_root(json_root(&doc));
+        const struct place *at = place_root(json_root(&doc), &a);
         if (rest.ptr)
             shape_types_read(rest, &a, &types, &wrong);
-        bool ok = compute_read(&r, &at, rest.ptr ? &types : NULL, &config, &notes);
+        bool ok = compute_read(&r, at, rest.ptr ? &types : NULL, &config, &notes);
         if (ok != (errors.count == 0))
             abort();
         for (uint32_t i = 0; i < errors.count; i++)

@@ -16,8 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint32_t rule;
     work_policy_default(&policy);
     if (rest.ptr && json_parse(&file, rest, &a, NULL)) {
-        struct place at = place_root(json_root(&file));
-        if (work_policy_read(&r, &at, &policy) != (errors.count == 0))
+        const struct place *at = place_root(json_root(&file), &a);
+        if (work_policy_read(&r, at, &policy) != (errors.count == 0))
             abort();
     }
     if (json_parse(&doc, text, &a, NULL)) {

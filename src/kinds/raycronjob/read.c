@@ -8,29 +8,29 @@ const struct kube_resource raycronjob_resource = {SLICE("ray.io"), SLICE("v1"), 
 
 static void read_cron_kind(struct reader *r, const struct place *root)
 {
-    struct place version = place_key(root, "apiVersion"), kind = place_key(root, "kind");
+    const struct place *version = place_key(root, "apiVersion"), *kind = place_key(root, "kind");
     struct slice text;
-    if (read_text(r, &version, OPTIONAL, &text) && !slice_eq(text, ray_api_version(RAY_V1)))
-        place_bad(r, &version, "is %.*s: write ray.io/v1", SLICE_ARG(slice_head(text, 60)));
-    if (read_text(r, &kind, OPTIONAL, &text) && !slice_eq(text, SLICE("RayCronJob")))
-        place_bad(r, &kind, "is %.*s: must be RayCronJob", SLICE_ARG(slice_head(text, 60)));
+    if (read_text(r, version, OPTIONAL, &text) && !slice_eq(text, ray_api_version(RAY_V1)))
+        place_bad(r, version, "is %.*s: write ray.io/v1", SLICE_ARG(slice_head(text, 60)));
+    if (read_text(r, kind, OPTIONAL, &text) && !slice_eq(text, SLICE("RayCronJob")))
+        place_bad(r, kind, "is %.*s: must be RayCronJob", SLICE_ARG(slice_head(text, 60)));
 }
 
 static void read_cron_metadata(struct reader *r, const struct place *root, struct raycronjob *c)
 {
-    struct place meta = place_key(root, "metadata");
-    if (!read_object(r, &meta, REQUIRED))
+    const struct place *meta = place_key(root, "metadata");
+    if (!read_object(r, meta, REQUIRED))
         return;
-    struct place ns = place_key(&meta, "namespace"), uid = place_key(&meta, "uid"), labels = place_key(&meta, "labels"),
-                 annotations = place_key(&meta, "annotations");
-    read_name(r, &meta, RAYCRONJOB_NAME_MAX, "the names of its RayJobs and of their clusters fit", &c->name);
-    read_text(r, &ns, OPTIONAL, &c->ns);
-    read_text(r, &uid, OPTIONAL, &c->uid);
-    read_text_map(r, &labels);
-    read_text_map(r, &annotations);
-    json_int(json_key(meta.value, SLICE("generation")), &c->generation);
-    c->deleting = value_given(json_key(meta.value, SLICE("deletionTimestamp")));
-    time_parse(json_get_str(meta.value, "creationTimestamp", r->arena), &c->created_us, NULL);
+    const struct place *ns = place_key(meta, "namespace"), *uid = place_key(meta, "uid"), *labels = place_key(meta, "labels"),
+                       *annotations = place_key(meta, "annotations");
+    read_name(r, meta, RAYCRONJOB_NAME_MAX, "the names of its RayJobs and of their clusters fit", &c->name);
+    read_text(r, ns, OPTIONAL, &c->ns);
+    read_text(r, uid, OPTIONAL, &c->uid);
+    read_text_map(r, labels);
+    read_text_map(r, annotations);
+    json_int(json_key(meta->value, SLICE("generation")), &c->generation);
+    c->deleting = value_given(json_key(meta->value, SLICE("deletionTimestamp")));
+    time_parse(json_get_str(meta->value, "creationTimestamp", r->arena), &c->created_us, NULL);
 }
 
 static bool is_never(const struct schedule *s, struct arena *a)
@@ -42,38 +42,38 @@ static bool is_never(const struct schedule *s, struct arena *a)
 
 static void read_when(struct reader *r, const struct place *spec, struct raycronjob *c)
 {
-    struct place schedule = place_key(spec, "schedule"), zone = place_key(spec, "timeZone");
+    const struct place *schedule = place_key(spec, "schedule"), *zone = place_key(spec, "timeZone");
     struct slice text;
     struct err e = {0};
-    if (read_text(r, &schedule, REQUIRED, &text) && !schedule_parse(text, &c->schedule, &e))
-        place_bad(r, &schedule, "%s", e.text);
-    else if (e.code == ERR_NONE && place_type(&schedule) == JSON_STRING && is_never(&c->schedule, r->arena))
-        place_bad(r, &schedule, "is never due: no month that it names has such a day");
-    if (!read_text(r, &zone, OPTIONAL, &text))
+    if (read_text(r, schedule, REQUIRED, &text) && !schedule_parse(text, &c->schedule, &e))
+        place_bad(r, schedule, "%s", e.text);
+    else if (e.code == ERR_NONE && place_type(schedule) == JSON_STRING && is_never(&c->schedule, r->arena))
+        place_bad(r, schedule, "is never due: no month that it names has such a day");
+    if (!read_text(r, zone, OPTIONAL, &text))
         return;
     if (zone_name_valid(text))
         c->zone = text;
     else
-        place_bad(r, &zone, "is \"%.*s\": must be the name of a time zone such as Europe/Berlin", SLICE_ARG(slice_head(text, 60)));
+        place_bad(r, zone, "is \"%.*s\": must be the name of a time zone such as Europe/Berlin", SLICE_ARG(slice_head(text, 60)));
 }
 
 static void read_policy(struct reader *r, const struct place *spec, struct raycronjob *c)
 {
     static const char *const words[] = {"Allow", "Forbid", "Replace", NULL};
-    struct place policy = place_key(spec, "concurrencyPolicy"), suspend = place_key(spec, "suspend"),
-                 deadline = place_key(spec, "startingDeadlineSeconds");
-    struct place succeeded = place_key(spec, "successfulJobsHistoryLimit"), failed = place_key(spec, "failedJobsHistoryLimit");
+    const struct place *policy = place_key(spec, "concurrencyPolicy"), *suspend = place_key(spec, "suspend"),
+                       *deadline = place_key(spec, "startingDeadlineSeconds");
+    const struct place *succeeded = place_key(spec, "successfulJobsHistoryLimit"), *failed = place_key(spec, "failedJobsHistoryLimit");
     struct slice word;
     int64_t n;
-    if (read_word(r, &policy, words, &word))
+    if (read_word(r, policy, words, &word))
         for (int i = 0; words[i]; i++)
             if (slice_eq(word, slice_of(words[i])))
                 c->policy = (enum cron_policy)i;
-    read_flag(r, &suspend, &c->suspend);
-    read_int(r, &deadline, 1, INT32_MAX, &c->deadline_s);
-    if (read_int(r, &succeeded, 0, INT32_MAX, &n))
+    read_flag(r, suspend, &c->suspend);
+    read_int(r, deadline, 1, INT32_MAX, &c->deadline_s);
+    if (read_int(r, succeeded, 0, INT32_MAX, &n))
         c->keep_succeeded = (int32_t)n;
-    if (read_int(r, &failed, 0, INT32_MAX, &n))
+    if (read_int(r, failed, 0, INT32_MAX, &n))
         c->keep_failed = (int32_t)n;
 }
 
@@ -101,42 +101,42 @@ static bool parse_job(struct jval template, struct json *doc, struct arena *a, s
 
 static void read_template(struct reader *r, const struct place *spec, struct raycronjob *c)
 {
-    struct place at = place_key(spec, "jobTemplate"), id = place_key(&at, "jobId");
+    const struct place *at = place_key(spec, "jobTemplate"), *id = place_key(at, "jobId");
     struct ray_errors *found = arena_new(r->arena, struct ray_errors);
     struct json *doc = arena_new(r->arena, struct json);
     struct ray_job *job = arena_new(r->arena, struct ray_job);
     struct err e = {0};
-    if (!read_object(r, &at, REQUIRED))
+    if (!read_object(r, at, REQUIRED))
         return;
-    c->template = at.value;
-    if (!parse_job(at.value, doc, r->arena, &e)) {
-        place_bad(r, &at, "is too large: %s", e.text);
+    c->template = at->value;
+    if (!parse_job(at->value, doc, r->arena, &e)) {
+        place_bad(r, at, "is too large: %s", e.text);
         return;
     }
     found->count = found->beyond = 0;
     ray_read_job(json_root(doc), r->arena, job, found);
-    take_errors(r, &at, found, doc);
+    take_errors(r, at, found, doc);
     if (!slice_empty(job->selected) && !slice_empty(job->job_id))
-        place_bad(r, &id, "would be the same for each run on the cluster that clusterSelector names, which runs it once: remove it");
+        place_bad(r, id, "would be the same for each run on the cluster that clusterSelector names, which runs it once: remove it");
 }
 
 bool raycronjob_read(struct jval object, struct arena *a, struct raycronjob *out, struct ray_errors *errors)
 {
     struct reader r = {.arena = a, .errors = errors};
-    struct place root = place_root(object), spec = place_key(&root, "spec");
+    const struct place *root = place_root(object, a), *spec = place_key(root, "spec");
     uint32_t before = errors->count + errors->beyond;
     *out = (struct raycronjob){
         .deadline_s = -1, .keep_succeeded = RAYCRONJOB_KEEP_SUCCEEDED, .keep_failed = RAYCRONJOB_KEEP_FAILED, .template = NO_VALUE};
     if (json_type(object) != JSON_OBJECT) {
-        place_bad(&r, &root, "the resource is not an object");
+        place_bad(&r, root, "the resource is not an object");
         return false;
     }
-    read_cron_kind(&r, &root);
-    read_cron_metadata(&r, &root, out);
-    if (read_object(&r, &spec, REQUIRED)) {
-        read_when(&r, &spec, out);
-        read_policy(&r, &spec, out);
-        read_template(&r, &spec, out);
+    read_cron_kind(&r, root);
+    read_cron_metadata(&r, root, out);
+    if (read_object(&r, spec, REQUIRED)) {
+        read_when(&r, spec, out);
+        read_policy(&r, spec, out);
+        read_template(&r, spec, out);
     }
     return errors->count + errors->beyond == before;
 }
@@ -153,14 +153,14 @@ void raycronjob_check(struct jval object, struct arena *a, struct ray_errors *er
                                         "failedJobsHistoryLimit",
                                         NULL};
     struct reader r = {.arena = a, .errors = notes};
-    struct place root = place_root(object), spec = place_key(&root, "spec"), template = place_key(&spec, "jobTemplate");
+    const struct place *root = place_root(object, a), *spec = place_key(root, "spec"), *template = place_key(spec, "jobTemplate");
     struct ray_errors *found = arena_new(a, struct ray_errors);
     struct json *doc = arena_new(a, struct json);
     raycronjob_read(object, a, arena_new(a, struct raycronjob), errors);
-    note_unknown(&r, &spec, known);
-    if (json_type(template.value) != JSON_OBJECT || !parse_job(template.value, doc, a, NULL))
+    note_unknown(&r, spec, known);
+    if (json_type(template->value) != JSON_OBJECT || !parse_job(template->value, doc, a, NULL))
         return;
     found->count = found->beyond = 0;
     ray_job_notes(json_root(doc), a, found);
-    take_errors(&r, &template, found, doc);
+    take_errors(&r, template, found, doc);
 }

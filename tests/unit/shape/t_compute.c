@@ -79,8 +79,8 @@ static void check_case(const struct case_text *c, struct arena *a)
     if (!read_doc(guarded_n(0, case_part(c, "config")), a, &docs, &root) ||
         (known.ptr && !CHECK(shape_types_read(known, a, &types, &wrong))))
         return;
-    struct place at = place_root(root);
-    bool ok = compute_read(&r, &at, known.ptr ? &types : NULL, &config, &notes);
+    const struct place *at = place_root(root, a);
+    bool ok = compute_read(&r, at, known.ptr ? &types : NULL, &config, &notes);
     CHECK_INT(ok, want.ptr == NULL);
     check_told(want.ptr ? want : SLICE(""), &errors, &docs, a);
     if (!ok)
@@ -115,8 +115,8 @@ static bool is_read(struct slice text, const char *limit)
     struct jval root;
     bool ok = false;
     if (read_doc(text, &a, &docs, &root)) {
-        struct place at = place_root(root);
-        ok = compute_read(&r, &at, NULL, &config, NULL);
+        const struct place *at = place_root(root, &a);
+        ok = compute_read(&r, at, NULL, &config, NULL);
         CHECK(ok || slice_has(errors.list[0].text, limit));
     }
     arena_free(&a);
@@ -193,8 +193,8 @@ static void test_growth(void)
         buf_printf(&b, "%s{\"name\":\"c%d\"}", i ? "," : "", i);
     buf_put(&b, SLICE("]}}}"));
     if (CHECK(read_doc(buf_slice(&b), &a, &docs, &root))) {
-        struct place at = place_root(root);
-        CHECK(compute_read(&r, &at, NULL, &config, NULL));
+        const struct place *at = place_root(root, &a);
+        CHECK(compute_read(&r, at, NULL, &config, NULL));
         size_t before = a.used;
         CHECK(!compute_render(&config, &pods, &a, &out, &e) && e.code == ERR_LIMIT);
         CHECK(a.used - before < 64 * KIB);

@@ -53,11 +53,11 @@ static void check_case(const struct case_text *c, struct arena *a)
 {
     struct ray_errors errors = {0}, refused = {0};
     struct reader r = {.arena = a, .errors = &errors};
-    struct place at = place_root(parse(part_json(c, "policy", "{}", a), a));
+    const struct place *at = place_root(parse(part_json(c, "policy", "{}", a), a), a);
     struct work_policy policy;
     struct slice want = slice_trim(case_part(c, "rule"));
     uint32_t rule = 99;
-    CHECK(work_policy_read(&r, &at, &policy));
+    CHECK(work_policy_read(&r, at, &policy));
     bool ok = work_policy_check(&policy, parse(guarded_n(0, object_of(c, a)), a), a, &refused, &rule);
     CHECK_INT(ok, !want.ptr);
     CHECK_INT(ok, refused.count == 0 && rule == 0);
@@ -102,9 +102,9 @@ static void test_reading(void)
         struct ray_errors errors = {0};
         struct reader r = {.arena = &a, .errors = &errors};
         struct work_policy policy;
-        struct place at = place_root(parse(slice_of(cases[i].text), &a));
+        const struct place *at = place_root(parse(slice_of(cases[i].text), &a), &a);
         test_case("%s", cases[i].text);
-        CHECK(!work_policy_read(&r, &at, &policy) && policy.frozen && policy.pods == LIMIT_WORK_PODS);
+        CHECK(!work_policy_read(&r, at, &policy) && policy.frozen && policy.pods == LIMIT_WORK_PODS);
         CHECK(errors.count == 1 && slice_starts(errors.list[0].text, slice_of(cases[i].told)));
         arena_free(&a);
     }
@@ -122,8 +122,8 @@ static bool list_read(int count)
     for (int i = 0; i < count; i++)
         buf_printf(&b, "%s\"i%d\"", i ? "," : "", i);
     buf_put(&b, SLICE("]}"));
-    struct place at = place_root(parse(buf_slice(&b), &a));
-    bool ok = work_policy_read(&r, &at, &policy);
+    const struct place *at = place_root(parse(buf_slice(&b), &a), &a);
+    bool ok = work_policy_read(&r, at, &policy);
     CHECK(ok || slice_has(errors.list[0].text, "LIMIT_WORK_LIST"));
     buf_free(&b);
     arena_free(&a);
