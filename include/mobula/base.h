@@ -35,6 +35,7 @@ struct slice slice_of(const char *nul_terminated); /* NULL gives SLICE_NONE */
 int slice_cmp(struct slice a, struct slice b);     /* bytewise, shorter first */
 bool slice_starts(struct slice s, struct slice prefix);
 bool slice_ends(struct slice s, struct slice suffix);
+bool slice_is(struct slice s, const char *words);     /* the same bytes */
 bool slice_eq_nocase(struct slice a, struct slice b); /* ASCII only */
 struct slice slice_trim(struct slice s);              /* without ASCII white space at both ends */
 /* Index of the first byte c, or -1. */

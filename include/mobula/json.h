@@ -46,6 +46,7 @@ size_t json_offset(struct jval v); /* of the first byte of the value in doc->tex
 /* Member of an object by name; element of an array. The key is compared with the unescaped text. */
 struct jval json_key(struct jval object, struct slice key);
 struct jval json_at(struct jval array, size_t index);
+struct jval json_child(struct jval object, const char *key); /* as json_key; the name may hold dots */
 /* By dotted path of plain names: json_get(v, "spec.template.metadata"). Names that hold a dot need json_key. */
 struct jval json_get(struct jval v, const char *path);
 size_t json_len(struct jval v); /* members or elements; 0 for anything else */
@@ -74,6 +75,7 @@ bool json_int(struct jval v, int64_t *out);            /* integers only: 1 and 1
 bool json_num(struct jval v, double *out);
 bool json_bool(struct jval v, bool otherwise);
 bool json_str_eq(struct jval v, struct slice text); /* without an arena */
+bool json_is(struct jval v, const char *words);     /* the same */
 /* The same by path from v, the commonest read. */
 struct slice json_get_str(struct jval v, const char *path, struct arena *a);
 int64_t json_get_int(struct jval v, const char *path, int64_t otherwise);

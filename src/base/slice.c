@@ -27,6 +27,11 @@ static char lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
+bool slice_is(struct slice s, const char *words)
+{
+    return slice_eq(s, slice_of(words));
+}
+
 bool slice_eq_nocase(struct slice a, struct slice b)
 {
     if (a.len != b.len)

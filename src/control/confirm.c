@@ -41,7 +41,7 @@ static bool read_list(struct op *op, struct cluster *c, struct slice body)
         return false;
     struct jval k, item;
     for (struct jiter it = json_iter(json_get(json_root(&doc), "items")); json_next(&it, &k, &item);) {
-        if (!json_str_eq(json_get(item, "metadata.uid"), slice_of(c->uid)))
+        if (!json_is(json_get(item, "metadata.uid"), c->uid))
             continue; /* another object, created later under the same name */
         if (!kube_version_parse(json_get_str(item, "metadata.resourceVersion", &op->event_arena), &version))
             return false;

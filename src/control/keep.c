@@ -22,7 +22,7 @@ static void write_annotations(struct jval annotations, struct jout *w, struct ar
     struct jval k, v;
     jout_kobject(w, "annotations");
     for (struct jiter it = json_iter(annotations); json_next(&it, &k, &v);) {
-        if (json_str_eq(k, SLICE("kubectl.kubernetes.io/last-applied-configuration")))
+        if (json_is(k, "kubectl.kubernetes.io/last-applied-configuration"))
             continue;
         jout_key(w, json_str(k, a));
         jout_raw(w, json_raw(v));

@@ -141,7 +141,7 @@ bool wanted_kind(const struct kind *k, enum operator_kinds which)
 /* One that --raycronjobs=false excludes counts as absent, too. */
 static bool is_watched(const struct op *op, const struct kind *k)
 {
-    return wanted_kind(k, op->o.kinds) && !(k->plural && slice_eq(op->o.without, slice_of(k->plural)));
+    return wanted_kind(k, op->o.kinds) && !(k->plural && slice_is(op->o.without, k->plural));
 }
 
 bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)

@@ -177,12 +177,12 @@ static void keep_text(struct grpc *c, struct slice value)
 static bool keep_field(struct grpc *c, const struct hpack_field *f, struct err *e)
 {
     int64_t n;
-    if (slice_eq(f->name, SLICE("grpc-message"))) {
+    if (slice_is(f->name, "grpc-message")) {
         keep_text(c, f->value);
         return true;
     }
-    bool http = slice_eq(f->name, SLICE(":status"));
-    if (!http && !slice_eq(f->name, SLICE("grpc-status")))
+    bool http = slice_is(f->name, ":status");
+    if (!http && !slice_is(f->name, "grpc-status"))
         return true;
     if (!slice_int(f->value, &n) || n < 0 || n > INT16_MAX)
         return grpc_bad(e, "its status is no number");

@@ -103,7 +103,7 @@ static void read_job(struct jval v, struct arena *a, struct ray_dash_job *out)
     out->message = json_get_str(v, "message", a);
     out->error_type = json_get_str(v, "error_type", a);
     out->driver_node_id = json_get_str(v, "driver_node_id", a);
-    out->driver = json_str_eq(json_get(v, "type"), SLICE("DRIVER"));
+    out->driver = json_is(json_get(v, "type"), "DRIVER");
     out->start_ms = time_of(v, "start_time");
     out->end_ms = time_of(v, "end_time");
     out->exited = json_int(json_get(v, "driver_exit_code"), &out->exit_code);
@@ -111,7 +111,7 @@ static void read_job(struct jval v, struct arena *a, struct ray_dash_job *out)
 
 bool ray_dash_job_ended(struct slice status)
 {
-    return slice_eq(status, SLICE("SUCCEEDED")) || slice_eq(status, SLICE("FAILED")) || slice_eq(status, SLICE("STOPPED"));
+    return slice_is(status, "SUCCEEDED") || slice_is(status, "FAILED") || slice_is(status, "STOPPED");
 }
 
 struct slice ray_dash_job_words(const struct ray_dash_job *job, char *out, size_t size)
@@ -240,7 +240,7 @@ static bool read_log(struct slice body, bool cut, struct arena *a, struct ray_da
     }
     if (!json_parse(&doc, body, a, e))
         return false;
-    struct jval logs = json_key(json_root(&doc), SLICE("logs"));
+    struct jval logs = json_get(json_root(&doc), "logs");
     out->log = json_str(logs, a);
     out->log_cut = cut;
     return json_type(logs) == JSON_STRING || json_type(logs) == JSON_NULL;

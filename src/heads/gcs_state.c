@@ -223,7 +223,7 @@ static enum ray_strategy strategy_of(const struct ray_gang *g)
         return RAY_STRICT_SPREAD;
     if (g->count > 0 && !slice_empty(g->requests[0].affinity))
         return RAY_STRICT_PACK;
-    return slice_eq(name, SLICE("SPREAD")) ? RAY_SPREAD : RAY_PACK;
+    return slice_is(name, "SPREAD") ? RAY_SPREAD : RAY_PACK;
 }
 
 /* Newer heads write the same requests twice: in field 1, and in the first of the selectors in field 3, of which each further one is

@@ -22,9 +22,9 @@ static struct slice next_line(struct slice *rest)
 /* "HTTP/1.1" or "HTTP/1.0". */
 static bool parse_version(struct slice s, int *minor, struct err *e)
 {
-    if (slice_eq(s, SLICE("HTTP/1.1")))
+    if (slice_is(s, "HTTP/1.1"))
         *minor = 1;
-    else if (slice_eq(s, SLICE("HTTP/1.0")))
+    else if (slice_is(s, "HTTP/1.0"))
         *minor = 0;
     else
         return err_set(e, ERR_HTTP, "want HTTP/1.1, got \"%.*s\"", QUOTE(s));

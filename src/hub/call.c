@@ -260,7 +260,7 @@ static bool matches(struct slice pattern, struct slice path, struct slice *parts
 {
     while (pattern.ptr && path.ptr) {
         struct slice want = slice_cut(&pattern, '/'), have = slice_cut(&path, '/');
-        if (slice_eq(want, SLICE("*")))
+        if (slice_is(want, "*"))
             *parts++ = have;
         else if (!slice_eq(want, have))
             return false;
@@ -272,7 +272,7 @@ static bool names_are_sound(struct call *c)
 {
     bool known = slice_empty(c->resource);
     for (size_t i = 0; i < COUNT_OF(resources); i++)
-        known |= slice_eq(c->resource, slice_of(resources[i]));
+        known |= slice_is(c->resource, resources[i]);
     return known && (slice_empty(c->project) || name_dns1123_label(c->project)) &&
            (slice_empty(c->name) || name_dns1123_subdomain(c->name));
 }
@@ -285,7 +285,7 @@ static const struct route *find_route(struct call *c, struct slice path, bool *k
         if (!matches(slice_of(routes[i].path), path, parts))
             continue;
         *known = true;
-        if (!slice_eq(c->ask->head->method, slice_of(routes[i].method)))
+        if (!slice_is(c->ask->head->method, routes[i].method))
             continue;
         bool logs = routes[i].begin == logs_begin;
         c->project = parts[0];
@@ -299,8 +299,8 @@ static const struct route *find_route(struct call *c, struct slice path, bool *k
 static bool answer_probe(struct call *c, struct slice path)
 {
     struct buf why;
-    bool ready = slice_eq(path, SLICE("/readyz"));
-    if (!ready && !slice_eq(path, SLICE("/healthz")))
+    bool ready = slice_is(path, "/readyz");
+    if (!ready && !slice_is(path, "/healthz"))
         return false;
     buf_init(&why, 64 * KIB);
     if (ready && !hub_ready(c->hub, &why))
@@ -338,7 +338,7 @@ void call_begin(struct hub *h, struct serve_ask *q)
     struct call *c = call_new(h, q);
     struct slice path = q->head->target;
     path = slice_cut(&path, '?');
-    bool known = false, probe = slice_eq(q->head->method, SLICE("GET"));
+    bool known = false, probe = slice_is(q->head->method, "GET");
     if (probe && answer_probe(c, path))
         return;
     const struct route *r = find_route(c, path, &known);

@@ -29,7 +29,7 @@ static void on_figures(void *owner, struct serve_ask *q, struct now now)
     struct buf text;
     struct slice path = q->head->target;
     buf_init(&text, FIGURES_MAX);
-    bool known = slice_eq(slice_cut(&path, '?'), SLICE("/metrics")), get = slice_eq(q->head->method, SLICE("GET"));
+    bool known = slice_is(slice_cut(&path, '?'), "/metrics"), get = slice_is(q->head->method, "GET");
     if (known && get)
         figures_write(owner, &text);
     else

@@ -60,7 +60,7 @@ void question_answered(struct cloud *of, struct jval answer)
 {
     static const struct refusal failed = {503, "Unavailable", "see the log of the operator", 5};
     struct question *q = of->questions;
-    while (q && !json_str_eq(json_get(answer, "id"), slice_of(q->id)))
+    while (q && !json_is(json_get(answer, "id"), q->id))
         q = q->next;
     if (!q)
         return;

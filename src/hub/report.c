@@ -174,7 +174,7 @@ static void report(struct call *c, struct jval status)
     struct arena *a = &c->arena;
     struct slice uid = json_get_str(status, "uid", a);
     const struct workload *w = map_get(&h->workloads, uid);
-    bool over = json_str_eq(json_get(status, "state"), SLICE("DELETED"));
+    bool over = json_is(json_get(status, "state"), "DELETED");
     if (!w || w->of != c->cloud) {
         h->stats.dropped++;
         return;

@@ -28,7 +28,7 @@ static void ask(struct call *c)
     static const char *const queries[] = {"limit", "continue", "labelSelector"};
     struct hub *h = c->hub;
     const struct http_reader *head = c->ask->head;
-    bool body = slice_eq(head->method, SLICE("POST")) || slice_eq(head->method, SLICE("PUT"));
+    bool body = slice_is(head->method, "POST") || slice_is(head->method, "PUT");
     bool list = strcmp(c->verb, "list") == 0;
     hub_path(h, resource_of(c), c->project, c->name, SLICE_NONE);
     for (size_t i = 0; i < COUNT_OF(queries) && list; i++) {
@@ -40,7 +40,7 @@ static void ask(struct call *c)
                              .path = buf_slice(&h->path),
                              .content_type = body ? SLICE(KUBE_TYPE_JSON) : SLICE_NONE,
                              .body = body ? c->ask->body : SLICE_NONE,
-                             .again = slice_eq(head->method, SLICE("GET"))};
+                             .again = slice_is(head->method, "GET")};
     c->then = pass_on;
     call_ask(c, &r);
 }

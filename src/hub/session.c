@@ -28,7 +28,7 @@ static const char *status_word(struct jval state)
         const char *state, *status;
     } words[] = {{"OK", "PASSED"}, {"WARN", "WARNING"}, {"ERROR", "FAILED"}, {"SKIPPED", "SKIPPED"}};
     for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (json_str_eq(state, slice_of(words[i].state)))
+        if (json_is(state, words[i].state))
             return words[i].status;
     return "UNKNOWN";
 }

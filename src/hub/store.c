@@ -163,7 +163,7 @@ static void read_id(struct hub *h, struct cloud *c, struct jval object)
     hub_deployment_id(json_get_str(object, "metadata.uid", &h->event), made);
     if (!c->told_id)
         id = (struct slice){made, sizeof made};
-    if (c->present && slice_eq(id, slice_of(c->id)))
+    if (c->present && slice_is(id, c->id))
         return;
     if (c->present && map_get(&h->ids, slice_of(c->id)) == c)
         map_del(&h->ids, slice_of(c->id));
@@ -256,7 +256,7 @@ static int32_t finalizer_index(struct jval object)
     struct jval k, one;
     int32_t i = 0;
     for (struct jiter it = json_iter(json_get(object, "metadata.finalizers")); json_next(&it, &k, &one); i++)
-        if (json_str_eq(one, SLICE(HUB_FINALIZER)))
+        if (json_is(one, HUB_FINALIZER))
             return i;
     return -1;
 }
@@ -283,7 +283,7 @@ static struct workload *read_workload(struct hub *h, struct jval object)
     w->deleting = json_there(json_get(object, "metadata.deletionTimestamp"));
     w->finalizer = finalizer_index(object);
     w->other_finalizers = json_len(json_get(object, "metadata.finalizers")) > 0;
-    w->told = json_str_eq(json_get(object, "status.reason"), SLICE(HUB_UNRESOLVED));
+    w->told = json_is(json_get(object, "status.reason"), HUB_UNRESOLVED);
     look_up(h, w);
     return w;
 }

@@ -61,6 +61,11 @@ struct jval json_key(struct jval object, struct slice key)
     return JVAL_NONE;
 }
 
+struct jval json_child(struct jval object, const char *key)
+{
+    return json_key(object, slice_of(key));
+}
+
 struct jval json_at(struct jval array, size_t index)
 {
     struct jval k, value;
@@ -98,6 +103,11 @@ bool json_bool(struct jval v, bool otherwise)
 bool json_str_eq(struct jval v, struct slice text)
 {
     return json_type(v) == JSON_STRING && json_token_eq(v.doc, json_token(v), text);
+}
+
+bool json_is(struct jval v, const char *words)
+{
+    return json_str_eq(v, slice_of(words));
 }
 
 struct slice json_get_str(struct jval v, const char *path, struct arena *a)

@@ -113,7 +113,7 @@ struct kube_config *kube_config_load(const struct kube_config_options *o, struct
 
 static bool is_this_machine(struct slice host)
 {
-    return slice_eq(host, SLICE("localhost")) || slice_eq(host, SLICE("::1")) || (net_is_ip(host) && slice_starts(host, SLICE("127.")));
+    return slice_is(host, "localhost") || slice_is(host, "::1") || (net_is_ip(host) && slice_starts(host, SLICE("127.")));
 }
 
 struct kube_config *kube_config_url(const struct kube_config_url *o, struct err *e)

@@ -18,7 +18,7 @@ struct plugin {
 
 static bool is_known_version(struct slice v)
 {
-    return slice_eq(v, SLICE("client.authentication.k8s.io/v1")) || slice_eq(v, SLICE("client.authentication.k8s.io/v1beta1"));
+    return slice_is(v, "client.authentication.k8s.io/v1") || slice_is(v, "client.authentication.k8s.io/v1beta1");
 }
 
 /* Ours, then the plugin's, then KUBERNETES_EXEC_INFO. */
@@ -113,8 +113,7 @@ bool kube_exec_read(const struct kube_exec *x, struct slice text, struct arena *
     if (!json_parse(&doc, text, a, e))
         return err_wrap(e, "what the exec plugin %s wrote", x->argv[0]);
     struct jval root = json_root(&doc);
-    if (!json_str_eq(json_key(root, SLICE("kind")), SLICE("ExecCredential")) ||
-        !json_str_eq(json_key(root, SLICE("apiVersion")), x->api_version))
+    if (!json_is(json_get(root, "kind"), "ExecCredential") || !json_str_eq(json_get(root, "apiVersion"), x->api_version))
         return err_set(e, ERR_CONFIG, "the exec plugin %s wrote no ExecCredential of %.*s", x->argv[0], SLICE_ARG(x->api_version));
     out->token = json_get_str(root, "status.token", a);
     out->cert_pem = json_get_str(root, "status.clientCertificateData", a);

@@ -92,7 +92,7 @@ static bool find_entry(const struct files *fs, const char *section, const char *
     for (uint32_t i = 0; i < fs->count; i++) {
         struct jval none, x;
         for (struct jiter it = json_iter(json_get(json_root(&fs->list[i].doc), section)); json_next(&it, &none, &x);) {
-            if (!json_str_eq(json_key(x, SLICE("name")), name))
+            if (!json_str_eq(json_get(x, "name"), name))
                 continue;
             *out = (struct entry){.value = json_get(x, member), .file = &fs->list[i]};
             return true;
@@ -145,7 +145,7 @@ static bool check_strings(const struct entry *from, struct err *e)
         "apiVersion",
     };
     for (size_t i = 0; i < COUNT_OF(strings); i++) {
-        enum json_type type = json_type(json_key(from->value, slice_of(strings[i])));
+        enum json_type type = json_type(json_child(from->value, strings[i]));
         if (type != JSON_NONE && type != JSON_NULL && type != JSON_STRING)
             return err_set(e, ERR_CONFIG, "%s must be a string: put quotes around it", strings[i]);
     }
@@ -272,7 +272,7 @@ static bool read_exec(const struct entry *exec, struct arena *a, struct kube_exe
     const char *command = command_of(exec, a);
     if (!command)
         return err_set(e, ERR_CONFIG, "the exec plugin has no command");
-    if (json_str_eq(json_get(exec->value, "interactiveMode"), SLICE("Always")))
+    if (json_is(json_get(exec->value, "interactiveMode"), "Always"))
         return err_set(e, ERR_CONFIG, "the exec plugin %s wants to read from the terminal (interactiveMode: Always)", command);
     if (json_len(args) > LIMIT_KUBE_EXEC_ARGS || json_len(env) > LIMIT_KUBE_EXEC_ARGS)
         return err_set(e, ERR_LIMIT, "the exec plugin has more than %d arguments or variables", LIMIT_KUBE_EXEC_ARGS);
@@ -287,10 +287,12 @@ static bool read_exec(const struct entry *exec, struct arena *a, struct kube_exe
     uint32_t n = 0;
     out->argv[n++] = command;
     for (struct jiter it = json_iter(args); json_next(&it, &none, &x);)
-        out->argv[n++] = arena_printf(a, "%.*s", SLICE_ARG(json_str(x, a))).ptr;
+        out->argv[n++] = arena_dup(a, json_str(x, a)).ptr;
     n = 0;
-    for (struct jiter it = json_iter(env); json_next(&it, &none, &x);)
-        out->env[n++] = arena_printf(a, "%.*s=%.*s", SLICE_ARG(json_get_str(x, "name", a)), SLICE_ARG(json_get_str(x, "value", a))).ptr;
+    for (struct jiter it = json_iter(env); json_next(&it, &none, &x);) {
+        struct slice name = json_get_str(x, "name", a), value = json_get_str(x, "value", a);
+        out->env[n++] = arena_printf(a, "%.*s=%.*s", SLICE_ARG(name), SLICE_ARG(value)).ptr;
+    }
     return true;
 }
 

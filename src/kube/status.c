@@ -39,7 +39,7 @@ const char *kube_reason_text(enum kube_reason r)
 static enum kube_reason reason_of(struct slice text)
 {
     for (size_t i = 0; i < COUNT_OF(reasons); i++)
-        if (slice_eq(text, slice_of(reasons[i].text)))
+        if (slice_is(text, reasons[i].text))
             return reasons[i].reason;
     return KUBE_REASON_OTHER;
 }
@@ -56,10 +56,10 @@ static void read_causes(struct jval causes, struct kube_status *out)
 {
     struct jval none, cause;
     for (struct jiter it = json_iter(causes); json_next(&it, &none, &cause);) {
-        struct jval reason = json_key(cause, SLICE("reason"));
-        out->version_too_large |= json_str_eq(reason, SLICE("ResourceVersionTooLarge"));
-        out->namespace_terminating |= json_str_eq(reason, SLICE("NamespaceTerminating"));
-        out->manager_conflict |= json_str_eq(reason, SLICE("FieldManagerConflict"));
+        struct jval reason = json_get(cause, "reason");
+        out->version_too_large |= json_is(reason, "ResourceVersionTooLarge");
+        out->namespace_terminating |= json_is(reason, "NamespaceTerminating");
+        out->manager_conflict |= json_is(reason, "FieldManagerConflict");
     }
 }
 
@@ -90,7 +90,7 @@ void kube_status_read(int code, struct slice body, struct kube_status *out)
     struct json doc;
     struct jval status = {.at = -1};
     struct err ignored = {0}; /* a body that is no Status is a proxy's page or nothing: the bare code speaks */
-    if (!slice_empty(body) && json_parse(&doc, body, &a, &ignored) && json_str_eq(json_get(json_root(&doc), "kind"), SLICE("Status")))
+    if (!slice_empty(body) && json_parse(&doc, body, &a, &ignored) && json_is(json_get(json_root(&doc), "kind"), "Status"))
         status = json_root(&doc);
     kube_status_from(code, status, out);
     arena_free(&a);

@@ -129,7 +129,7 @@ static void item_bad(struct kube_watch *w, struct err *e, struct now now)
 /* Whether a member says what it should. Items of a list of the core group say nothing. */
 static bool says(struct jval object, const char *key, struct slice wanted, struct err *e)
 {
-    struct jval v = json_key(object, slice_of(key));
+    struct jval v = json_child(object, key);
     return !json_there(v) || slice_empty(wanted) || json_str_eq(v, wanted) ||
            err_set(e, ERR_SYNTAX, "its %s is not %.*s", key, SLICE_ARG(wanted));
 }
@@ -179,7 +179,7 @@ static bool in_order(struct kube_watch *w, uint64_t version, struct now now)
 static void read_bookmark(struct kube_watch *w, struct jval object, uint64_t version, struct now now)
 {
     struct jval annotations = json_get(object, "metadata.annotations");
-    bool ends = json_str_eq(json_key(annotations, SLICE("k8s.io/initial-events-end")), SLICE("true"));
+    bool ends = json_is(json_child(annotations, "k8s.io/initial-events-end"), "true");
     if (w->phase == WATCH_LIVE) {
         if (in_order(w, version, now))
             advance(w, version, now);
@@ -202,17 +202,17 @@ static void read_change(struct kube_watch *w, bool gone, struct jval object, uin
 
 static void read_event(struct kube_watch *w, struct jval event, struct now now)
 {
-    struct jval type = json_key(event, SLICE("type")), object = json_key(event, SLICE("object"));
+    struct jval type = json_get(event, "type"), object = json_get(event, "object");
     struct err e = {0};
     uint64_t version;
-    if (json_str_eq(type, SLICE("ERROR"))) {
+    if (json_is(type, "ERROR")) {
         struct kube_status s;
         kube_status_from(0, object, &s);
         watch_error_event(w, &s, now);
         return;
     }
-    bool gone = json_str_eq(type, SLICE("DELETED")), bookmark = json_str_eq(type, SLICE("BOOKMARK"));
-    if (!gone && !bookmark && !json_str_eq(type, SLICE("ADDED")) && !json_str_eq(type, SLICE("MODIFIED"))) {
+    bool gone = json_is(type, "DELETED"), bookmark = json_is(type, "BOOKMARK");
+    if (!gone && !bookmark && !json_is(type, "ADDED") && !json_is(type, "MODIFIED")) {
         if (json_type(type) != JSON_STRING) {
             err_set(&e, ERR_SYNTAX, "it is no watch event: it has no type");
             item_bad(w, &e, now);

@@ -53,7 +53,7 @@ static bool list_holds(struct slice no_proxy, const struct target *to)
     /* Split first: Go looks for "*" among all entries, and an entry before it cannot say otherwise. */
     while (no_proxy.ptr) {
         struct slice entry = slice_trim(slice_cut(&no_proxy, ','));
-        if (slice_eq(entry, SLICE("*")) || (!slice_empty(entry) && entry_holds(entry, to)))
+        if (slice_is(entry, "*") || (!slice_empty(entry) && entry_holds(entry, to)))
             return true;
     }
     return false;

@@ -5,19 +5,19 @@ enum { ANSWER_MAX = 64 * KIB };
 
 static int health(const struct op *op, struct slice path, struct buf *body, struct now now)
 {
-    if (slice_eq(path, SLICE("/readyz")) && !operator_ready(op, now, body))
+    if (slice_is(path, "/readyz") && !operator_ready(op, now, body))
         return 503;
-    bool known = slice_eq(path, SLICE("/healthz")) || slice_eq(path, SLICE("/livez")) || slice_eq(path, SLICE("/readyz")) ||
-                 slice_eq(path, SLICE("/healthz/run")); /* of the Anyscale operator, as is /metrics_grpc */
+    bool known = slice_is(path, "/healthz") || slice_is(path, "/livez") || slice_is(path, "/readyz") ||
+                 slice_is(path, "/healthz/run"); /* of the Anyscale operator, as is /metrics_grpc */
     buf_put(body, known ? SLICE("ok\n") : SLICE("not found: try /healthz or /readyz\n"));
     return known ? 200 : 404;
 }
 
 static int metrics(const struct op *op, struct slice path, struct buf *body)
 {
-    if (slice_eq(path, SLICE("/metrics_grpc")))
+    if (slice_is(path, "/metrics_grpc"))
         return 200;
-    if (!slice_eq(path, SLICE("/metrics"))) {
+    if (!slice_is(path, "/metrics")) {
         buf_put(body, SLICE("not found: try /metrics\n"));
         return 404;
     }
@@ -32,7 +32,7 @@ static void answer(const struct op *op, struct serve_ask *q, bool figures, struc
     struct slice path = q->head->target;
     path = slice_cut(&path, '?');
     int status = 405;
-    if (slice_eq(q->head->method, SLICE("GET")))
+    if (slice_is(q->head->method, "GET"))
         status = figures ? metrics(op, path, &body) : health(op, path, &body, now);
     const struct http_header type = {SLICE("Content-Type"),
                                      figures ? SLICE("text/plain; version=0.0.4; charset=utf-8") : SLICE("text/plain; charset=utf-8")};

@@ -19,13 +19,13 @@ bool read_quantity(struct jval v, int decimals, int64_t *out, struct err *e, str
 
 static struct jval side_of(struct jval container, const char *side)
 {
-    return json_key(json_get(container, "resources"), slice_of(side));
+    return json_child(json_get(container, "resources"), side);
 }
 
 bool container_amount(struct jval container, const char *side, const char *key, int decimals, int64_t *out, struct arena *a)
 {
     int64_t n;
-    struct jval v = json_key(side_of(container, side), slice_of(key));
+    struct jval v = json_child(side_of(container, side), key);
     if (!value_given(v) || !read_quantity(v, decimals, &n, NULL, a) || n == 0)
         return false;
     *out = n;

@@ -7,10 +7,10 @@ enum { TOKEN_SINCE = 2052, SERVICE_ACCOUNTS_SINCE = 2055 };
 /* Options without a mode ask for it: KubeRay makes the Secret then and leaves the cluster open. */
 struct slice ray_auth_secret(struct jval spec, struct slice cluster, bool *ours, struct arena *a)
 {
-    struct jval options = json_key(spec, SLICE("authOptions"));
+    struct jval options = json_get(spec, "authOptions");
     struct slice given = json_get_str(options, "secretName", a);
     *ours = false;
-    if (!value_given(options) || json_str_eq(json_key(options, SLICE("mode")), SLICE("disabled")))
+    if (!value_given(options) || json_is(json_get(options, "mode"), "disabled"))
         return SLICE_NONE;
     *ours = slice_empty(given);
     return *ours ? clipped_name(cluster, a) : given;
@@ -76,7 +76,7 @@ void write_auth_env(struct jout *w, struct slice secret)
 
 bool is_auth_variable(struct jval name)
 {
-    return json_str_eq(name, SLICE(RAY_AUTH_MODE)) || json_str_eq(name, SLICE(RAY_AUTH_TOKEN));
+    return json_is(name, RAY_AUTH_MODE) || json_is(name, RAY_AUTH_TOKEN);
 }
 
 bool build_auth_secret(const struct ray_cluster *c, struct slice token, struct arena *a, struct buf *out)
@@ -111,7 +111,7 @@ bool ray_auth_read(struct slice secret, struct buf *text, struct slice *token, s
     struct json doc;
     if (!json_parse(&doc, secret, a, e))
         return false;
-    struct jval data = json_key(json_get(json_root(&doc), "data"), SLICE(RAY_AUTH_KEY));
+    struct jval data = json_child(json_get(json_root(&doc), "data"), RAY_AUTH_KEY);
     if (json_type(data) != JSON_STRING)
         return err_set(e, ERR_MISSING, "it has no key " RAY_AUTH_KEY);
     buf_room(text, json_raw(data).len); /* at once: growing would leave copies behind */

@@ -34,7 +34,7 @@ static void copy_annotations(const struct ray_job *job, struct pairs *out)
 {
     struct jval k, v;
     for (struct jiter it = json_iter(job->annotations); json_next(&it, &k, &v);)
-        if (!json_str_eq(k, SLICE("kubectl.kubernetes.io/last-applied-configuration"))) /* of the job, not of the cluster */
+        if (!json_is(k, "kubectl.kubernetes.io/last-applied-configuration")) /* of the job, not of the cluster */
             pairs_set(out, json_str(k, out->arena), json_str(v, out->arena));
 }
 

@@ -7,7 +7,7 @@ static void pod_annotations(const struct pod_build *b, struct pairs *out)
     char *hash = arena_alloc(b->arena, RAY_HASH_TEXT);
     ray_hash_format(b->group->hash, hash);
     pairs_set_all(out, json_get(b->group->template, "metadata.annotations"));
-    struct jval overwrite = json_key(b->cluster->annotations, SLICE(RAY_OVERWRITE_COMMAND));
+    struct jval overwrite = json_child(b->cluster->annotations, RAY_OVERWRITE_COMMAND);
     if (json_type(overwrite) == JSON_STRING)
         pairs_set(out, SLICE(RAY_OVERWRITE_COMMAND), json_str(overwrite, b->arena));
     pairs_set(out, SLICE(RAY_ANNOTATION_HASH), (struct slice){hash, RAY_HASH_TEXT});
@@ -16,12 +16,12 @@ static void pod_annotations(const struct pod_build *b, struct pairs *out)
 /* The port that Prometheus looks for by name. */
 static bool wants_metrics_port(const struct pod_build *b)
 {
-    return b->cluster->kind == RAY_V1 && !list_has(json_key(b->container, SLICE("ports")), "name", SLICE("metrics"));
+    return b->cluster->kind == RAY_V1 && !list_has(json_get(b->container, "ports"), "name", SLICE("metrics"));
 }
 
 void write_ports(struct jout *w, const struct pod_build *b)
 {
-    struct jval given = json_key(b->container, SLICE("ports"));
+    struct jval given = json_get(b->container, "ports");
     bool metrics = wants_metrics_port(b);
     if (!json_len(given) && !metrics)
         return;
@@ -44,7 +44,7 @@ static void write_ray_container(struct jout *w, const struct pod_build *b)
     }
     static const char *const probes[] = {"livenessProbe", "readinessProbe"};
     for (size_t i = 0; i < COUNT_OF(probes); i++)
-        if (!value_given(json_key(b->container, slice_of(probes[i]))))
+        if (!value_given(json_child(b->container, probes[i])))
             skip[n++] = probes[i];
     jout_object(w);
     splice_members(w, b->container, skip, b->arena);
@@ -62,7 +62,7 @@ static void write_containers(struct jout *w, const struct pod_build *b)
     struct jval k, v;
     bool first = true;
     jout_karray(w, "containers");
-    for (struct jiter it = json_iter(json_key(b->spec, SLICE("containers"))); json_next(&it, &k, &v); first = false) {
+    for (struct jiter it = json_iter(json_get(b->spec, "containers")); json_next(&it, &k, &v); first = false) {
         if (first)
             write_ray_container(w, b);
         else
@@ -76,8 +76,8 @@ static void write_containers(struct jout *w, const struct pod_build *b)
 static bool never_restarts(const struct pod_build *b)
 {
     const struct ray_cluster *c = b->cluster;
-    bool drains = !ray_has_sidecar(c, b->options) || json_str_eq(json_get(c->spec, "autoscalerOptions.version"), SLICE("v2"));
-    return c->autoscaling && drains && !value_given(json_key(b->spec, SLICE("restartPolicy")));
+    bool drains = !ray_has_sidecar(c, b->options) || json_is(json_get(c->spec, "autoscalerOptions.version"), "v2");
+    return c->autoscaling && drains && !value_given(json_get(b->spec, "restartPolicy"));
 }
 
 static void write_spec(struct jout *w, const struct pod_build *b)
@@ -104,8 +104,8 @@ static void write_spec(struct jout *w, const struct pod_build *b)
 static bool write_pod(struct pod_build *b, struct buf *out, struct err *e)
 {
     const struct ray_group *g = b->group;
-    b->spec = json_key(g->template, SLICE("spec"));
-    b->container = json_at(json_key(b->spec, SLICE("containers")), 0);
+    b->spec = json_get(g->template, "spec");
+    b->container = json_at(json_get(b->spec, "containers"), 0);
     b->fqdn = head_fqdn(b->cluster, b->options, b->arena);
     if (!ray_start_command(b->cluster, g, b->options, b->arena, &b->command, e))
         return false;
@@ -116,7 +116,7 @@ static bool write_pod(struct pod_build *b, struct buf *out, struct err *e)
     jout_init(&w, out);
     jout_form(&w, "{apiVersion:'v1',kind:'Pod'");
     const struct owner owner = owner_cluster(b->cluster);
-    write_metadata(&w, &owner, b->name, json_key(g->template, SLICE("metadata")), &labels, &annotations, b->arena);
+    write_metadata(&w, &owner, b->name, json_get(g->template, "metadata"), &labels, &annotations, b->arena);
     write_spec(&w, b);
     jout_end(&w);
     return !out->full || err_set(e, ERR_LIMIT, "pod %.*s is larger than %zu bytes", SLICE_ARG(b->name), out->max);

@@ -35,8 +35,9 @@ static struct slice unexpanded(struct slice text, struct arena *a)
 /* Of the form that leaves no value to be taken for a flag. */
 static void write_flag(struct jout *w, const struct submitter_build *b, const char *flag, struct slice value)
 {
+    value = unexpanded(value, b->arena);
     if (!slice_empty(value))
-        jout_str(w, arena_printf(b->arena, "--%s=%.*s", flag, SLICE_ARG(unexpanded(value, b->arena))));
+        jout_form(w, "'--%s=%.*s'", flag, SLICE_ARG(value));
 }
 
 static void write_submit(struct jout *w, const struct submitter_build *b)
@@ -85,11 +86,11 @@ static void write_variable(struct jout *w, const char *name, struct slice value)
 static void write_variables(struct jout *w, const struct submitter_build *b)
 {
     static const char dashboard[] = "RAY_DASHBOARD_ADDRESS", id[] = "RAY_JOB_SUBMISSION_ID", unbuffered[] = "PYTHONUNBUFFERED";
-    struct jval given = json_key(b->container, SLICE("env")), k, v;
+    struct jval given = json_get(b->container, "env"), k, v;
     jout_karray(w, "env");
     for (struct jiter it = json_iter(given); json_next(&it, &k, &v);) {
-        struct jval name = json_key(v, SLICE("name"));
-        bool taken = json_str_eq(name, slice_of(dashboard)) || json_str_eq(name, slice_of(id));
+        struct jval name = json_get(v, "name");
+        bool taken = json_is(name, dashboard) || json_is(name, id);
         if (!taken && (slice_empty(b->secret) || !is_auth_variable(name)))
             jout_raw(w, json_raw(v));
     }
@@ -108,7 +109,7 @@ static bool mounts_tools(const struct submitter_build *b)
 
 static void write_mounts(struct jout *w, const struct submitter_build *b)
 {
-    struct jval given = json_key(b->container, SLICE("volumeMounts"));
+    struct jval given = json_get(b->container, "volumeMounts");
     if (!json_len(given) && !mounts_tools(b))
         return;
     jout_karray(w, "volumeMounts");
@@ -124,7 +125,7 @@ static void write_users_container(struct jout *w, const struct submitter_build *
     static const char *const whole[] = {"env", "volumeMounts", NULL};
     static const char *const but_command[] = {"env", "volumeMounts", "command", "args", "image", "imagePullPolicy", "resources", NULL};
     bool own = b->job->own_submitter;
-    struct jval resources = json_key(b->container, SLICE("resources"));
+    struct jval resources = json_get(b->container, "resources");
     splice_members(w, b->container, own ? whole : but_command, b->arena);
     if (own)
         return;
@@ -165,7 +166,7 @@ static void write_our_place(struct jout *w, const struct submitter_build *b)
 {
     static const char *const heads[] = {"imagePullSecrets", "nodeSelector", "tolerations"};
     for (size_t i = 0; i < COUNT_OF(heads); i++) {
-        struct jval v = json_key(json_key(b->head, SLICE("spec")), slice_of(heads[i]));
+        struct jval v = json_child(json_get(b->head, "spec"), heads[i]);
         if (value_given(v))
             jout_kraw(w, heads[i], json_raw(v));
     }
@@ -175,7 +176,7 @@ static void write_our_place(struct jout *w, const struct submitter_build *b)
 static void write_spec(struct jout *w, const struct submitter_build *b)
 {
     static const char *const skip[] = {"containers", "volumes", "restartPolicy", NULL};
-    struct jval volumes = json_key(b->spec, SLICE("volumes")), k, v;
+    struct jval volumes = json_get(b->spec, "volumes"), k, v;
     bool first = true;
     jout_kobject(w, "spec");
     splice_members(w, b->spec, skip, b->arena);
@@ -183,7 +184,7 @@ static void write_spec(struct jout *w, const struct submitter_build *b)
         write_our_place(w, b);
     jout_form(w, "restartPolicy:'Never',containers:[");
     write_container(w, b);
-    for (struct jiter it = json_iter(json_key(b->spec, SLICE("containers"))); json_next(&it, &k, &v); first = false)
+    for (struct jiter it = json_iter(json_get(b->spec, "containers")); json_next(&it, &k, &v); first = false)
         if (!first)
             jout_raw(w, json_raw(v));
     jout_end(w);
@@ -200,10 +201,10 @@ static void write_spec(struct jout *w, const struct submitter_build *b)
 static void write_pod_metadata(struct jout *w, const struct submitter_build *b)
 {
     const struct owner owner = owner_job(b->job);
-    struct jval given = json_key(b->template, SLICE("metadata"));
+    struct jval given = json_get(b->template, "metadata");
     struct pairs labels = pairs_new(b->arena), annotations = pairs_new(b->arena);
-    pairs_set_all(&labels, json_key(given, SLICE("labels")));
-    pairs_set_all(&annotations, json_key(given, SLICE("annotations")));
+    pairs_set_all(&labels, json_get(given, "labels"));
+    pairs_set_all(&annotations, json_get(given, "annotations"));
     pairs_set(&labels, SLICE(RAY_LABEL_CLUSTER), b->s->cluster);
     pairs_set(&labels, SLICE("ray.io/originated-from-cr-name"), b->job->name);
     pairs_set(&labels, SLICE("ray.io/originated-from-crd"), SLICE("RayJob"));
@@ -215,8 +216,8 @@ bool ray_build_submitter_pod(const struct ray_job *job, const struct ray_submitt
 {
     struct submitter_build b = {.job = job, .s = s, .options = o, .arena = a, .template = job->submitter_template};
     b.head = json_get(s->spec, "headGroupSpec.template");
-    b.spec = json_key(b.template, SLICE("spec"));
-    b.container = json_at(json_key(b.spec, SLICE("containers")), 0);
+    b.spec = json_get(b.template, "spec");
+    b.container = json_at(json_get(b.spec, "containers"), 0);
     b.submission = ray_job_submission(job, s->id);
     bool ours;
     b.secret = ray_auth_secret(s->spec, s->cluster, &ours, a);

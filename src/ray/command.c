@@ -4,7 +4,7 @@
 /* Switches that Ray wants with a value; of all others "true" is the bare flag and "false" none at all. */
 static bool keeps_value(struct slice key)
 {
-    return slice_eq(key, SLICE("log-color")) || slice_eq(key, SLICE("include-dashboard")) || slice_eq(key, SLICE("include-log-monitor"));
+    return slice_is(key, "log-color") || slice_is(key, "include-dashboard") || slice_is(key, "include-log-monitor");
 }
 
 static void put_flag(struct buf *b, const struct pair *flag, struct arena *a)
@@ -61,11 +61,11 @@ static struct slice own_command(const struct pod_build *b)
     buf_init(&text, LIMIT_JSON_ITEM);
     for (size_t i = 0; i < COUNT_OF(parts); i++) {
         struct jval k, v;
-        for (struct jiter it = json_iter(json_key(b->container, slice_of(parts[i]))); json_next(&it, &k, &v);) {
+        for (struct jiter it = json_iter(json_child(b->container, parts[i])); json_next(&it, &k, &v);) {
             struct slice word = json_str(v, b->arena);
             buf_put(&text, text.len ? SLICE("  ") : SLICE(" "));
-            buf_put(&text, script && !slice_eq(word, SLICE("--")) ? shell_word(word, b->arena) : word);
-            script = takes_script(word) || (script && slice_eq(word, SLICE("--")));
+            buf_put(&text, script && !slice_is(word, "--") ? shell_word(word, b->arena) : word);
+            script = takes_script(word) || (script && slice_is(word, "--"));
         }
     }
     struct slice all = arena_dup(b->arena, buf_slice(&text));
@@ -77,7 +77,7 @@ bool writes_command(const struct pod_build *b)
 {
     if (b->cluster->kind == RAY_LEGACY)
         return true; /* what stands there was a placeholder for the old operator's exec */
-    if (json_str_eq(json_key(b->cluster->annotations, SLICE(RAY_OVERWRITE_COMMAND)), SLICE("true")))
+    if (json_is(json_child(b->cluster->annotations, RAY_OVERWRITE_COMMAND), "true"))
         return false;
     return shell_find_last(own_command(b), "ray start") < 0;
 }

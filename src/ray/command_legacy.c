@@ -15,11 +15,11 @@ static void put_list(struct buf *b, struct jval commands, struct arena *a)
 /* Setup: what every node runs, then the head's own or the workers', a type's list replacing the cluster's. */
 static void put_setup(struct buf *b, const struct ray_cluster *c, const struct ray_group *g, struct arena *a)
 {
-    put_list(b, json_key(c->spec, SLICE("SetupCommands")), a);
+    put_list(b, json_get(c->spec, "SetupCommands"), a);
     if (g->head)
-        put_list(b, json_key(c->spec, SLICE("headSetupCommands")), a);
+        put_list(b, json_get(c->spec, "headSetupCommands"), a);
     else if (!value_given(g->setup_commands))
-        put_list(b, json_key(c->spec, SLICE("workerSetupCommands")), a);
+        put_list(b, json_get(c->spec, "workerSetupCommands"), a);
     put_list(b, g->setup_commands, a);
 }
 

@@ -38,10 +38,10 @@ static void head_variables(const struct pod_build *b, bool fixed, struct variabl
 
 static struct slice usage_tags(const struct ray_cluster *c)
 {
-    struct jval maker = json_key(c->labels, SLICE(RAY_LABEL_MAKER_KIND));
-    if (json_str_eq(maker, SLICE("RayJob")))
+    struct jval maker = json_child(c->labels, RAY_LABEL_MAKER_KIND);
+    if (json_is(maker, "RayJob"))
         return SLICE(KUBERAY_TAGS "RayJob");
-    return json_str_eq(maker, SLICE("RayService")) ? SLICE(KUBERAY_TAGS "RayService") : SLICE(KUBERAY_TAGS "RayCluster");
+    return json_is(maker, "RayService") ? SLICE(KUBERAY_TAGS "RayService") : SLICE(KUBERAY_TAGS "RayCluster");
 }
 
 static void v1_variables(const struct pod_build *b, struct variables *v)
@@ -85,7 +85,7 @@ static void write_variable(struct jout *w, const struct variable *v)
 static bool fixed_name(const struct variables *ours, struct jval name)
 {
     for (uint32_t i = 0; i < ours->count; i++)
-        if (ours->list[i].fixed && json_str_eq(name, slice_of(ours->list[i].name)))
+        if (ours->list[i].fixed && json_is(name, ours->list[i].name))
             return true;
     return false;
 }
@@ -96,7 +96,7 @@ static void write_merged(struct jout *w, struct jval users, const struct variabl
     struct jval k, v;
     jout_karray(w, "env");
     for (struct jiter it = json_iter(users); json_next(&it, &k, &v);) {
-        struct jval name = json_key(v, SLICE("name"));
+        struct jval name = json_get(v, "name");
         if (!fixed_name(ours, name) && (slice_empty(secret) || !is_auth_variable(name)))
             jout_raw(w, json_raw(v));
     }
@@ -112,7 +112,7 @@ static void sidecar_variable(const struct pod_build *b, struct variables *v)
 {
     struct jval version = json_get(b->cluster->spec, "autoscalerOptions.version");
     if (value_given(version))
-        value(v, true, "RAY_enable_autoscaler_v2", json_str_eq(version, SLICE("v2")) ? SLICE("true") : SLICE("false"));
+        value(v, true, "RAY_enable_autoscaler_v2", json_is(version, "v2") ? SLICE("true") : SLICE("false"));
 }
 
 void write_env(struct jout *w, const struct pod_build *b)
@@ -128,12 +128,12 @@ void write_env(struct jout *w, const struct pod_build *b)
         v1_variables(b, &ours);
     else
         legacy_variables(b, &ours);
-    write_merged(w, json_key(b->container, SLICE("env")), &ours, b->cluster->auth_secret);
+    write_merged(w, json_get(b->container, "env"), &ours, b->cluster->auth_secret);
 }
 
 void write_init_env(struct jout *w, const struct pod_build *b, struct jval container)
 {
     struct variables ours = {0};
     head_variables(b, false, &ours);
-    write_merged(w, json_key(container, SLICE("env")), &ours, SLICE_NONE);
+    write_merged(w, json_get(container, "env"), &ours, SLICE_NONE);
 }

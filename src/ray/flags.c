@@ -6,7 +6,7 @@ enum { MILLI = 1000 };
 
 struct slice start_param(const struct ray_group *g, const char *key, struct arena *a)
 {
-    return json_str(json_key(g->start_params, slice_of(key)), a);
+    return json_str(json_child(g->start_params, key), a);
 }
 
 bool read_port(struct slice text, int32_t *out)
@@ -140,10 +140,11 @@ void start_flags(const struct ray_cluster *c, const struct ray_group *g, const s
     pairs_set_all(flags, g->start_params);
     flags_of_resources(g, flags);
     flag_of_labels(g, flags);
+    struct slice head = head_fqdn(c, o, a);
     if (g->head)
         pairs_default(flags, SLICE("dashboard-host"), SLICE("0.0.0.0"));
     else
-        pairs_default(flags, SLICE("address"), arena_printf(a, "%.*s:%d", SLICE_ARG(head_fqdn(c, o, a)), (int)c->gcs_port));
+        pairs_default(flags, SLICE("address"), arena_printf(a, "%.*s:%d", SLICE_ARG(head), (int)c->gcs_port));
     pairs_default(flags, SLICE("metrics-export-port"), decimal(a, RAY_METRICS_PORT));
     pairs_default(flags, SLICE("dashboard-agent-listen-port"), decimal(a, RAY_AGENT_PORT));
     pairs_set(flags, SLICE("block"), SLICE("true")); /* the container lives as long as Ray does */

@@ -53,7 +53,7 @@ static void put_template(struct jout *w, struct jval template, struct arena *a)
     jout_kobject(w, "template");
     splice_members(w, template, spec_only, a);
     jout_kobject(w, "spec");
-    splice_members(w, json_key(template, SLICE("spec")), schedulers, a);
+    splice_members(w, json_get(template, "spec"), schedulers, a);
     jout_end(w);
     jout_end(w);
 }
@@ -67,10 +67,10 @@ static void put_sidecar(struct jout *w, const struct ray_cluster *c, const struc
     struct jval options = json_get(c->spec, "autoscalerOptions");
     if (c->scaler == RAY_SCALER_SIDECAR) {
         jout_kstr(w, "scaler", SLICE("sidecar"));
-        put_given(w, "version", json_key(options, SLICE("version")));
+        put_given(w, "version", json_get(options, "version"));
     }
     for (size_t i = 0; i < COUNT_OF(members) && g->head; i++)
-        put_given(w, members[i], json_key(options, slice_of(members[i])));
+        put_given(w, members[i], json_child(options, members[i]));
 }
 
 /* What a group's pods take from the rest of the spec. */
@@ -85,7 +85,7 @@ static void put_cluster(struct jout *w, const struct ray_cluster *c, const struc
     jout_kint(w, "port", c->gcs_port);
     if (c->kind == RAY_V1) {
         jout_kstr(w, "rayVersion", c->ray_version);
-        put_given(w, "overwrite", json_key(c->annotations, SLICE(RAY_OVERWRITE_COMMAND)));
+        put_given(w, "overwrite", json_child(c->annotations, RAY_OVERWRITE_COMMAND));
         if (!slice_empty(c->auth_secret))
             jout_kstr(w, "auth", c->auth_secret);
         jout_kint(w, "hosts", g->hosts);
@@ -94,8 +94,8 @@ static void put_cluster(struct jout *w, const struct ray_cluster *c, const struc
     if (g->head)
         jout_kstr(w, "headPodType", g->name); /* a label of its pod; workers of another type are other pods anyway */
     const char *own = g->head ? "headSetupCommands" : "workerSetupCommands";
-    put_given(w, "allSetup", json_key(c->spec, SLICE("SetupCommands")));
-    put_given(w, "ownSetup", json_key(c->spec, slice_of(own)));
+    put_given(w, "allSetup", json_get(c->spec, "SetupCommands"));
+    put_given(w, "ownSetup", json_child(c->spec, own));
     put_given(w, "labels", c->labels); /* the documented way to force a restart is a new label */
 }
 
@@ -140,12 +140,12 @@ static void put_text(struct jout *w, const char *key, struct jval v, const char 
 
 static void put_port(struct jout *w, struct jval port)
 {
-    struct jval number = json_key(port, SLICE("port")), target = json_key(port, SLICE("targetPort"));
+    struct jval number = json_get(port, "port"), target = json_get(port, "targetPort");
     jout_object(w);
-    put_text(w, "name", json_key(port, SLICE("name")), "");
+    put_text(w, "name", json_get(port, "name"), "");
     put_text(w, "port", number, NULL);
-    put_text(w, "protocol", json_key(port, SLICE("protocol")), "TCP");
-    put_text(w, "appProtocol", json_key(port, SLICE("appProtocol")), NULL);
+    put_text(w, "protocol", json_get(port, "protocol"), "TCP");
+    put_text(w, "appProtocol", json_get(port, "appProtocol"), NULL);
     put_text(w, "targetPort", value_given(target) ? target : number, NULL);
     jout_end(w);
 }
@@ -156,20 +156,20 @@ uint64_t ray_service_hash(struct jval service)
     struct arena a = {0};
     struct buf b;
     struct jout w;
-    struct jval spec = json_key(service, SLICE("spec")), ip = json_key(spec, SLICE("clusterIP")), k, v;
+    struct jval spec = json_get(service, "spec"), ip = json_get(spec, "clusterIP"), k, v;
     buf_init(&b, LIMIT_JSON_ITEM);
     jout_init(&w, &b);
     jout_object(&w);
     for (size_t i = 0; i < COUNT_OF(labels); i++)
-        put_text(&w, labels[i], json_key(json_get(service, "metadata.labels"), slice_of(labels[i])), NULL);
-    put_text(&w, "made-from", json_key(json_get(service, "metadata.annotations"), SLICE(RAY_ANNOTATION_HASH)), NULL);
-    put_text(&w, "type", json_key(spec, SLICE("type")), "ClusterIP");
-    jout_kbool(&w, "headless", json_str_eq(ip, SLICE("None")));
+        put_text(&w, labels[i], json_child(json_get(service, "metadata.labels"), labels[i]), NULL);
+    put_text(&w, "made-from", json_child(json_get(service, "metadata.annotations"), RAY_ANNOTATION_HASH), NULL);
+    put_text(&w, "type", json_get(spec, "type"), "ClusterIP");
+    jout_kbool(&w, "headless", json_is(ip, "None"));
     jout_kbool(&w, "notReady", json_get_bool(spec, "publishNotReadyAddresses", false));
-    put_text(&w, "affinity", json_key(spec, SLICE("sessionAffinity")), "None");
-    put_given(&w, "selector", json_key(spec, SLICE("selector")));
+    put_text(&w, "affinity", json_get(spec, "sessionAffinity"), "None");
+    put_given(&w, "selector", json_get(spec, "selector"));
     jout_karray(&w, "ports");
-    for (struct jiter it = json_iter(json_key(spec, SLICE("ports"))); json_next(&it, &k, &v);)
+    for (struct jiter it = json_iter(json_get(spec, "ports")); json_next(&it, &k, &v);)
         put_port(&w, v);
     jout_end(&w);
     jout_end(&w);

@@ -5,10 +5,10 @@
 static bool uses_tls(struct jval container, struct arena *a)
 {
     struct jval k, v;
-    for (struct jiter it = json_iter(json_key(container, SLICE("env"))); json_next(&it, &k, &v);) {
+    for (struct jiter it = json_iter(json_get(container, "env")); json_next(&it, &k, &v);) {
         struct slice value = json_get_str(v, "value", a);
-        if (json_str_eq(json_key(v, SLICE("name")), SLICE("RAY_USE_TLS")))
-            return !slice_eq(value, SLICE("0")) && !slice_eq_nocase(value, SLICE("false"));
+        if (json_is(json_get(v, "name"), "RAY_USE_TLS"))
+            return !slice_is(value, "0") && !slice_eq_nocase(value, SLICE("false"));
     }
     return false;
 }
@@ -16,7 +16,7 @@ static bool uses_tls(struct jval container, struct arena *a)
 bool waits_for_gcs(const struct pod_build *b)
 {
     return !b->group->head && b->options->tools != RAY_TOOLS_NONE && !uses_tls(b->container, b->arena) &&
-           !list_has(json_key(b->spec, SLICE("initContainers")), "name", SLICE(RAY_INIT_CONTAINER));
+           !list_has(json_get(b->spec, "initContainers"), "name", SLICE(RAY_INIT_CONTAINER));
 }
 
 static void write_wait(struct jout *w, const struct pod_build *b)
@@ -55,7 +55,7 @@ static void write_users(struct jout *w, const struct pod_build *b, struct jval l
 
 void write_init_containers(struct jout *w, const struct pod_build *b)
 {
-    struct jval given = json_key(b->spec, SLICE("initContainers"));
+    struct jval given = json_get(b->spec, "initContainers");
     if (!json_len(given) && !waits_for_gcs(b))
         return;
     jout_karray(w, "initContainers");

@@ -11,7 +11,7 @@ struct jval ray_live_container(struct jval pod)
     struct jval containers = json_get(pod, "spec.containers"), k, c;
     for (size_t i = 0; i < COUNT_OF(marks); i++)
         for (struct jiter it = json_iter(containers); json_next(&it, &k, &c);)
-            if (list_has(json_key(c, SLICE("env")), "name", slice_of(marks[i])))
+            if (list_has(json_get(c, "env"), "name", slice_of(marks[i])))
                 return c;
     return json_at(containers, 0); /* made by somebody whom we do not know */
 }
@@ -20,7 +20,7 @@ static struct jval controller(struct jval pod)
 {
     struct jval k, ref;
     for (struct jiter it = json_iter(json_get(pod, "metadata.ownerReferences")); json_next(&it, &k, &ref);)
-        if (json_get_bool(ref, "controller", false) && json_str_eq(json_get(ref, "kind"), SLICE("RayCluster")))
+        if (json_get_bool(ref, "controller", false) && json_is(json_get(ref, "kind"), "RayCluster"))
             return ref;
     return NO_VALUE;
 }
@@ -40,18 +40,18 @@ static bool named_worker(struct slice name)
 /* Of the legacy kind all pods are ours, and carry the index where they are no head. */
 static bool legacy_head(struct jval labels, struct slice name, struct slice uid, struct arena *a)
 {
-    return slice_ends(name, legacy_head_suffix(uid, a)) && !json_there(json_key(labels, SLICE(RAY_LABEL_REPLICA_INDEX)));
+    return slice_ends(name, legacy_head_suffix(uid, a)) && !json_there(json_child(labels, RAY_LABEL_REPLICA_INDEX));
 }
 
 bool ray_live_head(struct jval pod, struct arena *a)
 {
     struct jval labels = json_get(pod, "metadata.labels"), owner = controller(pod);
     struct slice name = json_get_str(pod, "metadata.name", a), of = json_get_str(owner, "name", a);
-    bool labelled = json_str_eq(json_key(labels, SLICE(RAY_LABEL_NODE_TYPE)), SLICE("head"));
+    bool labelled = json_is(json_child(labels, RAY_LABEL_NODE_TYPE), "head");
     if (!json_there(owner))
         return labelled;
     if (json_str_eq(json_get(owner, "apiVersion"), ray_api_version(RAY_LEGACY)))
         return legacy_head(labels, name, json_get_str(owner, "uid", a), a);
-    bool heads = slice_starts(name, of) && slice_eq(slice_skip(name, of.len), SLICE("-head"));
+    bool heads = slice_starts(name, of) && slice_is(slice_skip(name, of.len), "-head");
     return heads || (labelled && !named_worker(name)); /* KubeRay's was <cluster>-head-<5> for long */
 }

@@ -89,7 +89,8 @@ bool ray_named_for(const struct ray_cluster *c, struct slice group, struct slice
 struct slice replica_name(const struct ray_cluster *c, const struct ray_group *g, int32_t replica, struct arena *a)
 {
     struct slice key[] = {c->uid, g->name};
-    return arena_printf(a, "%.*s-%.*s", SLICE_ARG(g->name), SLICE_ARG(suffix(key, COUNT_OF(key), replica, a)));
+    struct slice end = suffix(key, COUNT_OF(key), replica, a);
+    return arena_printf(a, "%.*s-%.*s", SLICE_ARG(g->name), SLICE_ARG(end));
 }
 
 struct slice ray_head_service_name(const struct ray_cluster *c, struct arena *a)
@@ -107,5 +108,6 @@ struct slice ray_headless_service_name(const struct ray_cluster *c, struct arena
 
 struct slice head_fqdn(const struct ray_cluster *c, const struct ray_options *o, struct arena *a)
 {
-    return arena_printf(a, "%.*s.%.*s.svc.%.*s", SLICE_ARG(ray_head_service_name(c, a)), SLICE_ARG(c->ns), SLICE_ARG(o->cluster_domain));
+    struct slice service = ray_head_service_name(c, a);
+    return arena_printf(a, "%.*s.%.*s.svc.%.*s", SLICE_ARG(service), SLICE_ARG(c->ns), SLICE_ARG(o->cluster_domain));
 }

@@ -48,7 +48,7 @@ void note_unknown(struct reader *r, const struct place *object, const char *cons
             return;
         const struct place *at = place_member(object, json_str(k, r->arena), v);
         const char *const *word = known;
-        while (*word && !slice_eq(at->key, slice_of(*word)))
+        while (*word && !slice_is(at->key, *word))
             word++;
         if (!*word)
             place_bad(r, at, "is no field of this kind: it has no effect");
@@ -83,8 +83,8 @@ static void note_scaling(struct reader *r, const struct place *spec, const struc
     static const char off[] = "has no effect: enableInTreeAutoscaling is not true";
     const struct place *options = place_key(spec, "autoscalerOptions"), *groups = place_key(spec, "workerGroupSpecs");
     const struct place *scaler = place_key(annotations, RAY_ANNOTATION_AUTOSCALER);
-    bool scaled = json_bool(json_key(spec->value, SLICE("enableInTreeAutoscaling")), false);
-    bool sidecar = json_str_eq(scaler->value, SLICE("sidecar"));
+    bool scaled = json_bool(json_get(spec->value, "enableInTreeAutoscaling"), false);
+    bool sidecar = json_is(scaler->value, "sidecar");
     for (size_t i = 0; i < COUNT_OF(container) && !sidecar; i++)
         later(r, options, container[i],
               "has no effect where the operator scales the cluster itself: it is for the annotation " RAY_ANNOTATION_AUTOSCALER
@@ -104,14 +104,14 @@ static bool start_has_quotes(const struct place *group, struct jval container, s
 {
     static const char *const lists[] = {"resources", "labels"}, *const accelerators[] = {"google.com/tpu", "aws.amazon.com/neuroncore"};
     struct jval k, v, limits = json_get(container, "resources.limits");
-    for (struct jiter it = json_iter(json_key(group->value, SLICE("rayStartParams"))); json_next(&it, &k, &v);) {
+    for (struct jiter it = json_iter(json_get(group->value, "rayStartParams")); json_next(&it, &k, &v);) {
         struct slice text = json_str(v, a);
         for (size_t i = 0; i < text.len; i++)
             if (text.ptr[i] && strchr(" \t\n'\"\\{", text.ptr[i]))
                 return true;
     }
     for (size_t i = 0; i < COUNT_OF(lists); i++)
-        if (json_len(json_key(group->value, slice_of(lists[i]))) || value_given(json_key(limits, slice_of(accelerators[i]))))
+        if (json_len(json_child(group->value, lists[i])) || value_given(json_child(limits, accelerators[i])))
             return true;
     return false;
 }
@@ -164,7 +164,7 @@ static void note_v1(struct reader *r, const struct place *root, const struct pla
     later(r, spec, "historyServerOptions", "is not carried out yet: no logs are collected");
     later(r, head, "enableIngress", "is not carried out yet: no Ingress is made");
     const struct place *serve = place_key(annotations, "ray.io/enable-serve-service");
-    if (json_str_eq(serve->value, SLICE("true")))
+    if (json_is(serve->value, "true"))
         place_bad(r, serve, "is not carried out yet: no serve service is made");
 }
 
@@ -178,7 +178,7 @@ void ray_notes(struct jval object, struct arena *a, struct ray_errors *notes)
 {
     struct reader r = {.arena = a, .errors = notes};
     const struct place *root = place_root(object, a), *spec = place_key(root, "spec");
-    if (value_given(json_key(spec->value, SLICE("podTypes"))))
+    if (value_given(json_get(spec->value, "podTypes")))
         note_legacy(&r, spec);
     else
         note_v1(&r, root, spec);
@@ -215,9 +215,8 @@ void ray_job_notes(struct jval object, struct arena *a, struct ray_errors *notes
     const struct place *entrypoint = place_key(spec, "entrypoint");
     note_unknown(&r, spec, job_spec);
     note_v1(&r, root, cluster);
-    if (value_given(cluster->value) && json_len(json_key(spec->value, SLICE("clusterSelector"))))
+    if (value_given(cluster->value) && json_len(json_get(spec->value, "clusterSelector")))
         place_bad(&r, cluster, "has no effect: clusterSelector names the cluster");
-    if (json_str_eq(json_key(spec->value, SLICE("submissionMode")), SLICE("InteractiveMode")) && place_given(entrypoint) &&
-        !json_str_eq(entrypoint->value, SLICE("")))
+    if (json_is(json_get(spec->value, "submissionMode"), "InteractiveMode") && place_given(entrypoint) && !json_is(entrypoint->value, ""))
         place_bad(&r, entrypoint, "has no effect with InteractiveMode: you submit the job yourself");
 }

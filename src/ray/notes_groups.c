@@ -38,11 +38,10 @@ static void note_gcs_port(struct reader *r, const struct place *head, const stru
     struct slice kind = json_str(type->value, r->arena);
     int32_t gcs = RAY_GCS_PORT;
     bool custom = place_given(service);
-    bool headless = custom ? json_str_eq(json_key(service_spec->value, SLICE("clusterIP")), SLICE("None"))
-                           : slice_empty(kind) || slice_eq(kind, SLICE("ClusterIP"));
-    read_port(json_str(json_key(params->value, SLICE("port")), r->arena), &gcs);
+    bool headless = custom ? json_is(json_get(service_spec->value, "clusterIP"), "None") : slice_empty(kind) || slice_is(kind, "ClusterIP");
+    read_port(json_str(json_get(params->value, "port"), r->arena), &gcs);
     if (headless || json_len(ports->value) == 0 || has_port(ports->value, "containerPort", gcs) ||
-        has_port(json_key(service_spec->value, SLICE("ports")), "port", gcs))
+        has_port(json_get(service_spec->value, "ports"), "port", gcs))
         return;
     place_bad(r, ports,
               "lack %d, by which workers reach the head, and the head's service has these ports alone: add containerPort %d, "
@@ -71,7 +70,7 @@ static void note_worker_flags(struct reader *r, const struct place *group)
 {
     const struct place *params = place_key(group, "rayStartParams"), *head = place_key(params, "head"),
                        *address = place_key(params, "address");
-    if (place_given(head) && !json_str_eq(head->value, SLICE("false")))
+    if (place_given(head) && !json_is(head->value, "false"))
         place_bad(r, head, "makes a head of each worker: remove it");
     if (place_given(address))
         place_bad(r, address, "is given to workers anyway, as the address of their head: remove it");

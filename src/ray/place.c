@@ -150,7 +150,7 @@ bool read_word(struct reader *r, const struct place *p, const char *const *words
     struct buf list;
     buf_init(&list, ERR_TEXT_MAX);
     for (const char *const *w = words; *w; w++) {
-        if (slice_eq(text, slice_of(*w))) {
+        if (slice_is(text, *w)) {
             *out = text;
             buf_free(&list);
             return true;

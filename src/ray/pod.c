@@ -74,7 +74,7 @@ struct slice pod_drained_text(const struct pod *pod, struct arena *a)
 /* What every pod goes through on its way up. */
 static bool starts(const struct pod *pod)
 {
-    return slice_empty(pod->reason) || slice_eq(pod->reason, SLICE("ContainerCreating"));
+    return slice_empty(pod->reason) || slice_is(pod->reason, "ContainerCreating");
 }
 
 struct slice pods_trouble(const struct pod *const *pods, uint32_t count, struct arena *a)

@@ -8,7 +8,7 @@ static enum pod_phase read_phase(struct jval pod)
         [POD_PENDING] = "Pending", [POD_RUNNING] = "Running", [POD_SUCCEEDED] = "Succeeded", [POD_FAILED] = "Failed"};
     struct jval phase = json_get(pod, "status.phase");
     for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (json_str_eq(phase, slice_of(names[i])))
+        if (json_is(phase, names[i]))
             return (enum pod_phase)i;
     return json_there(phase) ? POD_UNKNOWN : POD_PENDING;
 }
@@ -37,8 +37,8 @@ static bool restarts_by_rule(struct jval container, int64_t exit_code)
 {
     struct jval k, rule, n, value;
     int64_t code;
-    for (struct jiter it = json_iter(json_key(container, SLICE("restartPolicyRules"))); json_next(&it, &k, &rule);) {
-        bool listed = false, other = json_str_eq(json_get(rule, "exitCodes.operator"), SLICE("NotIn"));
+    for (struct jiter it = json_iter(json_get(container, "restartPolicyRules")); json_next(&it, &k, &rule);) {
+        bool listed = false, other = json_is(json_get(rule, "exitCodes.operator"), "NotIn");
         for (struct jiter at = json_iter(json_get(rule, "exitCodes.values")); json_next(&at, &n, &value);)
             listed |= json_int(value, &code) && code == exit_code;
         if (listed != other)
@@ -50,9 +50,9 @@ static bool restarts_by_rule(struct jval container, int64_t exit_code)
 /* Whether the kubelet starts a container again that ended so, by the policies that stand in the living pod. */
 static bool comes_back(struct jval pod, struct jval container, int64_t exit_code)
 {
-    struct jval own = json_key(container, SLICE("restartPolicy"));
+    struct jval own = json_get(container, "restartPolicy");
     struct jval policy = json_there(own) ? own : json_get(pod, "spec.restartPolicy");
-    bool never = json_str_eq(policy, SLICE("Never")) || (json_str_eq(policy, SLICE("OnFailure")) && exit_code == 0);
+    bool never = json_is(policy, "Never") || (json_is(policy, "OnFailure") && exit_code == 0);
     return !never || restarts_by_rule(container, exit_code);
 }
 
@@ -72,7 +72,7 @@ static int32_t read_label_int(struct jval labels, struct slice key, struct arena
 static uint64_t read_hash(struct jval object, struct arena *a)
 {
     uint64_t hash;
-    return ray_hash_parse(json_str(json_key(json_get(object, "metadata.annotations"), SLICE(RAY_ANNOTATION_HASH)), a), &hash) ? hash : 0;
+    return ray_hash_parse(json_str(json_child(json_get(object, "metadata.annotations"), RAY_ANNOTATION_HASH), a), &hash) ? hash : 0;
 }
 
 /* Whether a scheduler may want to see other pods before this one gets a node. */
@@ -80,17 +80,17 @@ static bool scheduled_alone(struct jval pod)
 {
     static const char *const groups[] = {"scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io"};
     struct jval scheduler = json_get(pod, "spec.schedulerName"), labels = json_get(pod, "metadata.labels");
-    bool alone = !json_there(scheduler) || json_str_eq(scheduler, SLICE("default-scheduler"));
+    bool alone = !json_there(scheduler) || json_is(scheduler, "default-scheduler");
     for (size_t i = 0; i < COUNT_OF(groups); i++)
-        alone = alone && !json_there(json_key(labels, slice_of(groups[i])));
+        alone = alone && !json_there(json_child(labels, groups[i]));
     return alone && !json_there(json_get(pod, "spec.workloadRef"));
 }
 
 static bool is_unschedulable(struct jval pod)
 {
     struct jval scheduled = pod_condition(pod, SLICE("PodScheduled"));
-    return json_str_eq(json_get(scheduled, "status"), SLICE("False")) &&
-           json_str_eq(json_get(scheduled, "reason"), SLICE("Unschedulable")) && scheduled_alone(pod);
+    return json_is(json_get(scheduled, "status"), "False") && json_is(json_get(scheduled, "reason"), "Unschedulable") &&
+           scheduled_alone(pod);
 }
 
 /* A container of that name that is the user's has another command, and may fail as often as it likes. */
@@ -100,7 +100,7 @@ static bool waits_by_us(struct jval container)
     struct jval k, word;
     for (size_t i = 0; i < COUNT_OF(lists); i++)
         for (struct jiter it = json_iter(json_get(container, lists[i])); json_next(&it, &k, &word);)
-            if (json_str_eq(word, SLICE("wait-gcs")))
+            if (json_is(word, "wait-gcs"))
                 return true;
     return false;
 }
@@ -119,7 +119,7 @@ static void read_states(struct pod *p, struct jval object, struct arena *a)
 {
     struct jval ready = pod_condition(object, SLICE("Ready"));
     p->phase = (uint8_t)read_phase(object);
-    p->ready = json_str_eq(json_get(ready, "status"), SLICE("True")) && p->phase == POD_RUNNING;
+    p->ready = json_is(json_get(ready, "status"), "True") && p->phase == POD_RUNNING;
     p->ready_us = p->ready ? read_time(json_get(ready, "lastTransitionTime"), a) : 0;
     p->deleting = json_there(json_get(object, "metadata.deletionTimestamp"));
     struct jval container = ray_live_container(object);
@@ -143,10 +143,10 @@ void pod_read(struct jval object, struct arena *a, struct pod *out)
     *out = (struct pod){.index = read_label_int(labels, SLICE(RAY_LABEL_REPLICA_INDEX), a),
                         .host = host < 0 ? 0 : host,
                         .head = ray_live_head(object, a),
-                        .on_demand = json_str_eq(json_key(labels, SLICE(RAY_LABEL_MARKET)), SLICE("ON_DEMAND")),
+                        .on_demand = json_is(json_child(labels, RAY_LABEL_MARKET), "ON_DEMAND"),
                         .hash = read_hash(object, a),
                         .created_us = read_time(json_get(object, "metadata.creationTimestamp"), a),
-                        .group = json_str(json_key(labels, SLICE(RAY_LABEL_GROUP)), a)};
+                        .group = json_str(json_child(labels, RAY_LABEL_GROUP), a)};
     slice_copy(json_get_str(object, "metadata.name", a), out->name, sizeof out->name);
     slice_copy(json_get_str(object, "metadata.uid", a), out->uid, sizeof out->uid);
     if (!slice_copy(json_get_str(object, "status.podIP", a), out->ip, sizeof out->ip))

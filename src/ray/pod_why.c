@@ -15,9 +15,9 @@ struct teller {
 static struct slice container_reason(struct jval status, struct arena *a)
 {
     struct slice waiting = json_get_str(status, "state.waiting.reason", a), ended = json_get_str(status, "state.terminated.reason", a);
-    if (!slice_empty(waiting) && !slice_eq(waiting, SLICE("PodInitializing")))
+    if (!slice_empty(waiting) && !slice_is(waiting, "PodInitializing"))
         return waiting;
-    return slice_eq(ended, SLICE("Completed")) ? SLICE_NONE : ended;
+    return slice_is(ended, "Completed") ? SLICE_NONE : ended;
 }
 
 static struct jval first_with_reason(struct jval list, struct arena *a)
@@ -63,18 +63,23 @@ static void put_end(struct buf *b, struct jval status, struct jval ended, struct
 {
     struct slice why = json_get_str(ended, "reason", a);
     buf_printf(b, "ended with exit code %d", (int)json_get_int(ended, "exitCode", 0));
-    if (!slice_empty(why) && !slice_eq(why, SLICE("Error")))
+    if (!slice_empty(why) && !slice_is(why, "Error"))
         buf_printf(b, " (%.*s)", SLICE_ARG(why));
     put_restarts(b, status);
     put_message(b, json_get(ended, "message"), LOGS_ROOM, a);
+}
+
+static void put_kubectl(struct buf *b, struct jval pod, const char *verb, struct arena *a)
+{
+    struct slice ns = json_get_str(pod, "metadata.namespace", a), name = json_get_str(pod, "metadata.name", a);
+    buf_printf(b, "; kubectl -n %.*s %s %.*s", SLICE_ARG(ns), verb, SLICE_ARG(name));
 }
 
 /* Where to read on. Of several containers kubectl shows the first, and of an init container nothing. */
 static void put_logs(struct buf *b, struct jval pod, const struct teller *t, bool previous, struct arena *a)
 {
     struct slice container = json_get_str(t->status, "name", a);
-    buf_printf(b, "; kubectl -n %.*s logs %.*s", SLICE_ARG(json_get_str(pod, "metadata.namespace", a)),
-               SLICE_ARG(json_get_str(pod, "metadata.name", a)));
+    put_kubectl(b, pod, "logs", a);
     if (t->init || json_len(json_get(pod, "spec.containers")) > 1)
         buf_printf(b, " -c %.*s", SLICE_ARG(container));
     buf_put(b, previous ? SLICE(" --previous") : SLICE(""));
@@ -84,11 +89,11 @@ static void put_waiting(struct buf *b, struct jval pod, const struct teller *t, 
 {
     struct jval last = json_get(t->status, "lastState.terminated");
     buf_put(b, reason);
-    if (slice_eq(reason, SLICE("ContainerCreating"))) {
+    if (slice_is(reason, "ContainerCreating")) {
         put_message(b, json_get(t->status, "state.waiting.message"), LOGS_ROOM, a);
-        buf_printf(b, ": volumes, network or image; kubectl -n %.*s describe pod %.*s",
-                   SLICE_ARG(json_get_str(pod, "metadata.namespace", a)), SLICE_ARG(json_get_str(pod, "metadata.name", a)));
-    } else if (slice_eq(reason, SLICE("CrashLoopBackOff")) && json_there(last)) { /* its message has a time that changes */
+        buf_put(b, SLICE(": volumes, network or image"));
+        put_kubectl(b, pod, "describe pod", a);
+    } else if (slice_is(reason, "CrashLoopBackOff") && json_there(last)) { /* its message has a time that changes */
         buf_put(b, SLICE(": "));
         put_end(b, t->status, last, a);
         put_logs(b, pod, t, true, a);
@@ -100,8 +105,9 @@ static void put_waiting(struct buf *b, struct jval pod, const struct teller *t, 
 static void put_container(struct buf *b, struct jval pod, const struct teller *t, bool ray, bool over, struct arena *a)
 {
     struct jval ended = json_get(t->status, "state.terminated");
+    struct slice name = json_get_str(t->status, "name", a);
     if (t->init || (!ray && json_len(json_get(pod, "spec.containers")) > 1))
-        buf_printf(b, "%s %.*s: ", t->init ? "init container" : "container", SLICE_ARG(json_get_str(t->status, "name", a)));
+        buf_printf(b, "%s %.*s: ", t->init ? "init container" : "container", SLICE_ARG(name));
     if (!json_there(ended)) {
         put_waiting(b, pod, t, container_reason(t->status, a), a);
         return;
@@ -126,7 +132,7 @@ static void put_stage(struct buf *b, struct jval pod, struct jval ray, struct ar
 {
     struct jval init = running_init(pod), last = json_get(ray, "lastState.terminated");
     struct slice name = json_get_str(init, "name", a);
-    if (json_there(init) && slice_eq(name, SLICE(RAY_INIT_CONTAINER)))
+    if (json_there(init) && slice_is(name, RAY_INIT_CONTAINER))
         buf_put(b, SLICE("Init: waits for the head (" RAY_INIT_CONTAINER ")"));
     else if (json_there(init))
         buf_printf(b, "Init: container %.*s runs", SLICE_ARG(name));
@@ -153,7 +159,7 @@ void pod_why(struct jval pod, struct jval ray, bool over, struct arena *a, struc
     } else if (!slice_empty(*reason = json_get_str(pod, "status.reason", a))) { /* Evicted, NodeLost … */
         buf_put(&b, *reason);
         put_message(&b, json_get(pod, "status.message"), 0, a);
-    } else if (json_str_eq(json_get(scheduled, "status"), SLICE("False"))) {
+    } else if (json_is(json_get(scheduled, "status"), "False")) {
         *reason = json_get_str(scheduled, "reason", a);
         buf_put(&b, *reason);
         put_message(&b, json_get(scheduled, "message"), 0, a);

@@ -5,7 +5,7 @@ enum { HEALTHZ_SINCE = 2053 }; /* Ray 2.53 has one path that answers for the ray
 /* rayVersion decides, as in KubeRay. If the image's tag names an older Ray, the exec probe is taken, which every version answers. */
 static bool has_healthz(const struct pod_build *b)
 {
-    int64_t of_image = image_version(json_str(json_key(b->container, SLICE("image")), b->arena));
+    int64_t of_image = image_version(json_str(json_get(b->container, "image"), b->arena));
     return version_number(b->cluster->ray_version) >= HEALTHZ_SINCE && (of_image == 0 || of_image >= HEALTHZ_SINCE);
 }
 
@@ -29,7 +29,7 @@ static void write_exec(struct jout *w, const struct pod_build *b)
 
 static void write_probe(struct jout *w, const struct pod_build *b, const char *name, int delay, int failures)
 {
-    if (value_given(json_key(b->container, slice_of(name))))
+    if (value_given(json_child(b->container, name)))
         return;
     jout_kobject(w, name);
     if (has_healthz(b))

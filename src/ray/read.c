@@ -46,7 +46,7 @@ static void read_kind(struct reader *r, const struct place *root)
     } else if (value_given(json_get(root->value, "spec.podTypes"))) {
         r->cluster->kind = RAY_LEGACY;
     }
-    if (read_text(r, kind, OPTIONAL, &text) && !slice_eq(text, SLICE("RayCluster")))
+    if (read_text(r, kind, OPTIONAL, &text) && !slice_is(text, "RayCluster"))
         place_bad(r, kind, "is %.*s: must be RayCluster", SLICE_ARG(slice_head(text, 60)));
 }
 
@@ -89,15 +89,15 @@ void read_tools_resources(struct reader *r, const struct place *annotations)
 /* Whoever gives no number of seconds gets the default. */
 static void read_deletion(struct ray_cluster *c, struct jval meta, struct arena *a)
 {
-    struct jval k, v, time = json_key(meta, SLICE("deletionTimestamp"));
-    struct slice wait = json_str(json_key(json_key(meta, SLICE("annotations")), SLICE(RAY_ANNOTATION_REDIS_WAIT)), a);
+    struct jval k, v, time = json_get(meta, "deletionTimestamp");
+    struct slice wait = json_str(json_child(json_get(meta, "annotations"), RAY_ANNOTATION_REDIS_WAIT), a);
     c->deleting = value_given(time);
     if (!time_parse(json_str(time, a), &c->deleted_us, NULL))
         c->deleted_us = 0;
     if (!slice_int(wait, &c->redis_wait_s) || c->redis_wait_s < 0 || c->redis_wait_s > INT32_MAX)
         c->redis_wait_s = RAY_REDIS_WAIT_S;
-    for (struct jiter it = json_iter(json_key(meta, SLICE("finalizers"))); json_next(&it, &k, &v);)
-        c->redis_finalizer |= json_str_eq(v, SLICE(RAY_REDIS_FINALIZER));
+    for (struct jiter it = json_iter(json_get(meta, "finalizers")); json_next(&it, &k, &v);)
+        c->redis_finalizer |= json_is(v, RAY_REDIS_FINALIZER);
 }
 
 static void read_metadata(struct reader *r, const struct place *root)
@@ -111,7 +111,7 @@ static void read_metadata(struct reader *r, const struct place *root)
     read_name(r, meta, c->kind == RAY_V1 ? V1_NAME_MAX : LEGACY_NAME_MAX, "names of services made from it fit 63", &c->name);
     read_text(r, ns, OPTIONAL, &c->ns);
     read_text(r, uid, OPTIONAL, &c->uid);
-    json_int(json_key(meta->value, SLICE("generation")), &c->generation);
+    json_int(json_get(meta->value, "generation"), &c->generation);
     read_deletion(c, meta->value, r->arena);
     if (read_text_map(r, labels))
         c->labels = labels->value;

@@ -32,7 +32,7 @@ static void read_job_kind(struct reader *r, const struct place *root)
     struct slice text;
     if (read_text(r, version, OPTIONAL, &text) && !slice_eq(text, ray_api_version(RAY_V1)))
         place_bad(r, version, "is %.*s: write ray.io/v1", SLICE_ARG(slice_head(text, 60)));
-    if (read_text(r, kind, OPTIONAL, &text) && !slice_eq(text, SLICE("RayJob")))
+    if (read_text(r, kind, OPTIONAL, &text) && !slice_is(text, "RayJob"))
         place_bad(r, kind, "is %.*s: must be RayJob", SLICE_ARG(slice_head(text, 60)));
 }
 
@@ -46,8 +46,8 @@ static void read_job_metadata(struct reader *r, const struct place *root, struct
     read_name(r, meta, JOB_NAME_MAX, "the cluster's name made from it has one of its own", &job->name);
     read_text(r, ns, OPTIONAL, &job->ns);
     read_text(r, uid, OPTIONAL, &job->uid);
-    json_int(json_key(meta->value, SLICE("generation")), &job->generation);
-    job->deleting = value_given(json_key(meta->value, SLICE("deletionTimestamp")));
+    json_int(json_get(meta->value, "generation"), &job->generation);
+    job->deleting = value_given(json_get(meta->value, "deletionTimestamp"));
     if (read_text_map(r, labels))
         job->labels = labels->value;
     if (read_text_map(r, annotations)) {
@@ -55,8 +55,8 @@ static void read_job_metadata(struct reader *r, const struct place *root, struct
         read_tools_resources(r, annotations);
     }
     struct jval k, v;
-    for (struct jiter it = json_iter(json_key(meta->value, SLICE("finalizers"))); json_next(&it, &k, &v);)
-        job->finalizer |= json_str_eq(v, SLICE(RAY_JOB_FINALIZER));
+    for (struct jiter it = json_iter(json_get(meta->value, "finalizers")); json_next(&it, &k, &v);)
+        job->finalizer |= json_is(v, RAY_JOB_FINALIZER);
 }
 
 /* ---- what is submitted ---- */
@@ -152,13 +152,13 @@ static void read_mode(struct job_reader *j, const struct place *spec)
     int64_t n = SUBMITTER_RETRIES;
     if (read_word(&j->r, mode, modes, &text))
         for (int i = 0; modes[i]; i++)
-            if (slice_eq(text, slice_of(modes[i])))
+            if (slice_is(text, modes[i]))
                 job->mode = (enum ray_job_mode)i;
     if (read_object(&j->r, template, OPTIONAL)) {
         check_template(&j->r, template);
         job->submitter_template = template->value;
         struct jval container = json_at(json_get(template->value, "spec.containers"), 0);
-        job->own_submitter = job->mode == RAY_JOB_K8S && json_len(json_key(container, SLICE("command"))) > 0;
+        job->own_submitter = job->mode == RAY_JOB_K8S && json_len(json_get(container, "command")) > 0;
     }
     if (read_object(&j->r, config, OPTIONAL) && read_int(&j->r, retries, 0, INT32_MAX, &n))
         job->submitter_retries = (int32_t)n;
@@ -200,7 +200,7 @@ static void read_own_cluster(struct job_reader *j, const struct place *spec)
     read_v1(&j->r, cluster);
     if (place_given(type))
         place_bad(&j->r, type, "must not be set on a cluster that a RayJob makes");
-    if (job->mode == RAY_JOB_SIDECAR && place_given(restart) && !json_str_eq(restart->value, SLICE("Never")))
+    if (job->mode == RAY_JOB_SIDECAR && place_given(restart) && !json_is(restart->value, "Never"))
         place_bad(&j->r, restart, "must be Never, or not set, with SidecarMode");
 }
 
@@ -212,7 +212,7 @@ static void read_cluster(struct job_reader *j, const struct place *spec)
     read_selector(j, spec);
     read_own_cluster(j, spec);
     if (slice_empty(job->selected)) {
-        if (!place_given(cluster) && json_len(json_key(spec->value, SLICE("clusterSelector"))) == 0)
+        if (!place_given(cluster) && json_len(json_get(spec->value, "clusterSelector")) == 0)
             place_bad(&j->r, cluster, "is missing: describe a cluster here, or name one in clusterSelector");
         return;
     }
@@ -238,7 +238,7 @@ static void read_course(struct job_reader *j, const struct place *spec)
     read_flag(&j->r, suspend, &job->suspend);
     read_flag(&j->r, shutdown, &j->shutdown);
     if (read_text(&j->r, managed, OPTIONAL, &text))
-        job->managed_elsewhere = !slice_empty(text) && !slice_eq(text, SLICE("ray.io/kuberay-operator"));
+        job->managed_elsewhere = !slice_empty(text) && !slice_is(text, "ray.io/kuberay-operator");
     if (read_int(&j->r, retries, 0, INT32_MAX, &n))
         job->retries = (int32_t)n;
     if (read_int(&j->r, active, 1, INT32_MAX, &n))
@@ -278,7 +278,7 @@ static bool read_policy(struct job_reader *j, const struct place *holder, enum r
     if (!read_word(&j->r, at, policies, &word))
         return false;
     for (int i = 0; policies[i]; i++)
-        if (slice_eq(word, slice_of(policies[i])))
+        if (slice_is(word, policies[i]))
             *out = (enum ray_job_removal)i;
     bool touches = *out == RAY_REMOVE_WORKERS || *out == RAY_REMOVE_CLUSTER;
     if (touches && !slice_empty(j->job->selected))
@@ -325,7 +325,7 @@ static bool read_condition(struct job_reader *j, const struct place *at, uint8_t
         return read_word(&j->r, other, deployment, &word);
     if (!read_word(&j->r, job, statuses, &word))
         return false;
-    *ends = slice_eq(word, SLICE("FAILED")) ? RAY_END_FAILED : RAY_END_SUCCEEDED;
+    *ends = slice_is(word, "FAILED") ? RAY_END_FAILED : RAY_END_SUCCEEDED;
     return true;
 }
 

@@ -89,7 +89,7 @@ static void check_unique(struct reader *r, const struct place *types, size_t i, 
     const struct place *at = place_element(types, i, type), *name = place_key(at, "name");
     struct slice text = json_str(name->value, r->arena);
     for (size_t k = 0; k < i && text.ptr; k++)
-        if (json_str_eq(json_key(json_at(types->value, k), SLICE("name")), text)) {
+        if (json_str_eq(json_get(json_at(types->value, k), "name"), text)) {
             place_bad(r, name, "is \"%.*s\", as that of podTypes[%zu]: names of pod types must differ", SLICE_ARG(slice_head(text, 60)), k);
             return;
         }
@@ -116,7 +116,7 @@ static void read_types(struct reader *r, const struct place *spec, struct slice 
         const struct place *at = place_element(types, i, v);
         if (!read_object(r, at, REQUIRED))
             continue;
-        bool is_head = !found && head_type.ptr && json_str_eq(json_key(v, SLICE("name")), head_type);
+        bool is_head = !found && head_type.ptr && json_str_eq(json_get(v, "name"), head_type);
         if (!is_head)
             c->groups[c->group_count] = empty;
         read_type(r, spec, at, max_workers, is_head ? &c->head : &c->groups[c->group_count++]);
@@ -152,7 +152,7 @@ static void read_service_ports(struct reader *r, const struct place *spec)
             read_int(r, target, 1, 65535, &to);
         }
         bool gcs = number == r->cluster->gcs_port;
-        if ((gcs && place_type(target) == JSON_NUMBER && to != number) || (!gcs && json_str_eq(name->value, SLICE("gcs-server"))))
+        if ((gcs && place_type(target) == JSON_NUMBER && to != number) || (!gcs && json_is(name->value, "gcs-server")))
             place_bad(r, at, "must lead from %d to %d, as workers reach the head by it", (int)r->cluster->gcs_port,
                       (int)r->cluster->gcs_port);
     }

@@ -181,7 +181,7 @@ static void check_group_name(struct reader *r, const struct place *at, const str
     if (slice_empty(g->name) || !name_label_value(g->name))
         place_bad(r, at, "is \"%.*s\": must be 1 to 63 letters, digits, - _ and ., as it becomes a label",
                   SLICE_ARG(slice_head(g->name, 70)));
-    else if (slice_eq(g->name, SLICE(RAY_HEAD_GROUP)))
+    else if (slice_is(g->name, RAY_HEAD_GROUP))
         place_bad(r, at, "is " RAY_HEAD_GROUP ", which is the head's: choose another");
     else if (g->hosts > 1 && g->name.len > REPLICA_NAME_MAX)
         place_bad(r, at, "has %zu bytes: at most %d in a group with numOfHosts above 1", g->name.len, (int)REPLICA_NAME_MAX);
@@ -243,11 +243,11 @@ static void read_options(struct reader *r, const struct place *spec)
     read_flag(r, suspend, &c->suspend);
     read_flag(r, scaling, &c->autoscaling);
     if (read_text(r, managed, OPTIONAL, &text)) /* KubeRay's own name is the default's, and its place is ours */
-        c->managed_elsewhere = !slice_empty(text) && !slice_eq(text, SLICE("ray.io/kuberay-operator"));
+        c->managed_elsewhere = !slice_empty(text) && !slice_is(text, "ray.io/kuberay-operator");
     if (read_object(r, upgrade, OPTIONAL)) {
         const struct place *type = place_key(upgrade, "type");
         if (read_word(r, type, strategies, &text))
-            c->recreate = slice_eq(text, SLICE("Recreate"));
+            c->recreate = slice_is(text, "Recreate");
     }
     read_text_map(r, annotations);
 }

@@ -100,9 +100,10 @@ bool ray_build_head_service(const struct ray_cluster *c, struct arena *a, struct
     struct slice text = spec.full ? SLICE("null") : arena_dup(a, buf_slice(&spec));
     bool full = spec.full;
     buf_free(&spec);
+    struct slice name = ray_head_service_name(c, a);
     if (full)
-        return err_set(e, ERR_LIMIT, "service %.*s is larger than %zu bytes", SLICE_ARG(ray_head_service_name(c, a)), out->max);
-    return finish(c, ray_head_service_name(c, a), metadata, &labels, &annotations, text, a, out, e);
+        return err_set(e, ERR_LIMIT, "service %.*s is larger than %zu bytes", SLICE_ARG(name), out->max);
+    return finish(c, name, metadata, &labels, &annotations, text, a, out, e);
 }
 
 /* Whoever may change the service may name its ports; what is no name of a port is left out. */
@@ -110,7 +111,7 @@ static void add_endpoint(struct jval port, struct pairs *out)
 {
     struct arena *a = out->arena;
     struct slice name = json_get_str(port, "name", a);
-    struct jval target = json_key(port, SLICE("targetPort"));
+    struct jval target = json_get(port, "targetPort");
     int64_t node = json_get_int(port, "nodePort", 0), number = json_get_int(port, "targetPort", 0);
     if (number == 0 && !value_given(target))
         number = json_get_int(port, "port", 0);

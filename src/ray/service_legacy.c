@@ -9,12 +9,12 @@ struct service_ports legacy_ports(const struct ray_cluster *c, struct arena *a)
         const char *name;
         int32_t port;
     } usual[] = {{"client", RAY_CLIENT_PORT}, {"dashboard", RAY_DASHBOARD_PORT}, {"ray-serve", RAY_SERVE_PORT}};
-    struct jval given = json_key(c->spec, SLICE("headServicePorts")), k, v;
+    struct jval given = json_get(c->spec, "headServicePorts"), k, v;
     struct service_ports ports = ports_new(a, json_len(given) + COUNT_OF(usual) + 1);
     for (struct jiter it = json_iter(given); json_next(&it, &k, &v);)
         ports_add(&ports, (struct service_port){.name = json_get_str(v, "name", a),
                                                 .port = (int32_t)json_get_int(v, "port", 0),
-                                                .target = json_key(v, SLICE("targetPort"))});
+                                                .target = json_get(v, "targetPort")});
     for (size_t i = 0; i < COUNT_OF(usual); i++)
         ports_add(&ports, (struct service_port){.name = slice_of(usual[i].name), .port = usual[i].port, .target = NO_VALUE});
     ports_add(&ports, (struct service_port){.name = SLICE("gcs-server"), .port = c->gcs_port, .target = NO_VALUE});

@@ -17,10 +17,9 @@ struct service_ports v1_ports(const struct ray_cluster *c, struct arena *a)
         struct slice name = json_get_str(v, "name", a), protocol = json_get_str(v, "protocol", a);
         if (slice_empty(name))
             name = arena_printf(a, "%d-port", (int)number);
-        ports_add(&ports, (struct service_port){.name = name,
-                                                .port = number,
-                                                .target = NO_VALUE,
-                                                .protocol = slice_eq(protocol, SLICE("TCP")) ? SLICE_NONE : protocol});
+        ports_add(&ports,
+                  (struct service_port){
+                      .name = name, .port = number, .target = NO_VALUE, .protocol = slice_is(protocol, "TCP") ? SLICE_NONE : protocol});
     }
     bool none = ports.count == 0;
     for (size_t i = 0; i < COUNT_OF(usual); i++)
@@ -55,7 +54,7 @@ static void write_plain(struct jout *w, const struct ray_cluster *c, const struc
     struct service_ports ports = v1_ports(c, a);
     if (!slice_empty(type))
         jout_kstr(w, "type", type);
-    if (slice_empty(type) || slice_eq(type, SLICE("ClusterIP"))) /* workers ask the GCS before the head is ready */
+    if (slice_empty(type) || slice_is(type, "ClusterIP")) /* workers ask the GCS before the head is ready */
         jout_form(w, "clusterIP:'None',publishNotReadyAddresses:true");
     write_selector(w, selector);
     ports_write(&ports, "tcp", w);
@@ -66,9 +65,9 @@ static void write_custom(struct jout *w, const struct ray_cluster *c, struct jva
                          struct arena *a)
 {
     static const char *const ours[] = {"selector", "ports", NULL};
-    struct jval spec = json_key(given, SLICE("spec")), list = json_key(spec, SLICE("ports")), k, v;
+    struct jval spec = json_get(given, "spec"), list = json_get(spec, "ports"), k, v;
     splice_members(w, spec, ours, a);
-    if (!slice_empty(type) && !json_there(json_key(spec, SLICE("type"))))
+    if (!slice_empty(type) && !json_there(json_get(spec, "type")))
         jout_kstr(w, "type", type);
     write_selector(w, selector);
     struct service_ports own = v1_ports(c, a), all = ports_new(a, json_len(list) + own.count);
@@ -90,7 +89,7 @@ void v1_head_service(struct jout *w, const struct ray_cluster *c, struct pairs *
     struct slice type = json_get_str(c->spec, "headGroupSpec.serviceType", a);
     struct pairs selector = pairs_new(a);
     head_selector(c, &selector);
-    pairs_set_all(annotations, json_key(c->spec, SLICE("headServiceAnnotations")));
+    pairs_set_all(annotations, json_get(c->spec, "headServiceAnnotations"));
     pairs_set_all(annotations, json_get(given, "metadata.annotations"));
     pairs_set_all(labels, json_get(given, "metadata.labels"));
     for (uint32_t i = 0; i < selector.count; i++)

@@ -28,7 +28,7 @@ void read_scaler(struct reader *r, const struct place *annotations)
     struct slice text;
     if (!place_given(at) || !read_word(r, at, words, &text))
         return;
-    r->cluster->scaler = slice_eq(text, SLICE("sidecar")) ? RAY_SCALER_SIDECAR : RAY_SCALER_OPERATOR;
+    r->cluster->scaler = slice_is(text, "sidecar") ? RAY_SCALER_SIDECAR : RAY_SCALER_OPERATOR;
     if (r->cluster->kind == RAY_LEGACY && r->cluster->scaler == RAY_SCALER_SIDECAR)
         place_bad(r, at, "is sidecar, which only knows ray.io/v1: remove it, and the operator scales the cluster");
 }
@@ -49,8 +49,8 @@ static void write_sidecar_env(struct jout *w, struct jval options, struct slice 
     write_variable(w, "RAY_HEAD_POD_NAME", "metadata.name", NULL);
     write_variable(w, "KUBERAY_CRD_VER", NULL, "v1");
     write_variable(w, "KUBERAY_GEN_AUTOSCALER_START_CMD", NULL, START);
-    for (struct jiter it = json_iter(json_key(options, SLICE("env"))); json_next(&it, &k, &v);)
-        if (slice_empty(secret) || !is_auth_variable(json_key(v, SLICE("name"))))
+    for (struct jiter it = json_iter(json_get(options, "env")); json_next(&it, &k, &v);)
+        if (slice_empty(secret) || !is_auth_variable(json_get(v, "name")))
             jout_raw(w, json_raw(v));
     write_auth_env(w, secret);
     jout_end(w);
@@ -95,23 +95,23 @@ void write_sidecar(struct jout *w, const struct pod_build *b)
 {
     static const char *const command[] = {"/bin/bash", "-c", "--", NULL}, *const args[] = {START, NULL};
     struct jval options = json_get(b->cluster->spec, "autoscalerOptions");
-    struct jval image = json_key(options, SLICE("image")), policy = json_key(options, SLICE("imagePullPolicy"));
-    struct jval resources = json_key(options, SLICE("resources"));
-    if (!has_sidecar(b) || list_has(json_key(b->spec, SLICE("containers")), "name", SLICE(CONTAINER)))
+    struct jval image = json_get(options, "image"), policy = json_get(options, "imagePullPolicy");
+    struct jval resources = json_get(options, "resources");
+    if (!has_sidecar(b) || list_has(json_get(b->spec, "containers"), "name", SLICE(CONTAINER)))
         return;
     jout_object(w);
     jout_kstr(w, "name", SLICE(CONTAINER));
-    write_given(w, "image", value_given(image) ? image : json_key(b->container, SLICE("image")));
+    write_given(w, "image", value_given(image) ? image : json_get(b->container, "image"));
     jout_kraw(w, "imagePullPolicy", value_given(policy) ? json_raw(policy) : SLICE("\"IfNotPresent\""));
-    write_words(w, "command", json_key(options, SLICE("command")), command);
-    write_words(w, "args", json_key(options, SLICE("args")), args);
+    write_words(w, "command", json_get(options, "command"), command);
+    write_words(w, "args", json_get(options, "args"), args);
     write_sidecar_env(w, options, b->cluster->auth_secret);
-    write_given(w, "envFrom", json_key(options, SLICE("envFrom")));
+    write_given(w, "envFrom", json_get(options, "envFrom"));
     write_given(w, "resources", resources);
     if (!value_given(resources))
         jout_form(w, "resources:{limits:{cpu:'500m',memory:'512Mi'},requests:{cpu:'500m',memory:'512Mi'}}");
-    write_sidecar_mounts(w, json_key(options, SLICE("volumeMounts")));
-    write_given(w, "securityContext", json_key(options, SLICE("securityContext")));
+    write_sidecar_mounts(w, json_get(options, "volumeMounts"));
+    write_given(w, "securityContext", json_get(options, "securityContext"));
     jout_end(w);
 }
 
@@ -119,7 +119,7 @@ void write_sidecar(struct jout *w, const struct pod_build *b)
 
 bool sidecar_logs(const struct pod_build *b)
 {
-    return has_sidecar(b) && !mounts_logs(json_key(b->container, SLICE("volumeMounts")));
+    return has_sidecar(b) && !mounts_logs(json_get(b->container, "volumeMounts"));
 }
 
 void write_logs_mount(struct jout *w)
@@ -129,7 +129,7 @@ void write_logs_mount(struct jout *w)
 
 void write_logs_volume(struct jout *w, const struct pod_build *b)
 {
-    if (!has_sidecar(b) || list_has(json_key(b->spec, SLICE("volumes")), "name", SLICE(LOGS_VOLUME)))
+    if (!has_sidecar(b) || list_has(json_get(b->spec, "volumes"), "name", SLICE(LOGS_VOLUME)))
         return;
     jout_form(w, "{name:'" LOGS_VOLUME "',emptyDir:{}}");
 }

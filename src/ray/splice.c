@@ -3,7 +3,7 @@
 static bool is_one_of(struct slice text, const char *const *words)
 {
     for (; *words; words++)
-        if (slice_eq(text, slice_of(*words)))
+        if (slice_is(text, *words))
             return true;
     return false;
 }
@@ -68,7 +68,7 @@ bool list_has(struct jval array, const char *key, struct slice text)
 {
     struct jval k, v;
     for (struct jiter it = json_iter(array); json_next(&it, &k, &v);)
-        if (json_str_eq(json_key(v, slice_of(key)), text))
+        if (json_str_eq(json_child(v, key), text))
             return true;
     return false;
 }

@@ -13,12 +13,12 @@ void tools_command(struct jout *w, const struct ray_options *o)
 
 void tools_image(struct jout *w, const struct ray_options *o, struct jval ray_container)
 {
-    struct jval policy = json_key(ray_container, SLICE("imagePullPolicy"));
+    struct jval policy = json_get(ray_container, "imagePullPolicy");
     if (!by_configmap(o)) {
         jout_kstr(w, "image", o->tools_image);
         return;
     }
-    jout_kraw(w, "image", json_raw(json_key(ray_container, SLICE("image"))));
+    jout_kraw(w, "image", json_raw(json_get(ray_container, "image")));
     if (value_given(policy))
         jout_kraw(w, "imagePullPolicy", json_raw(policy));
 }
@@ -30,8 +30,8 @@ bool ray_tools_resources(struct slice text, struct ray_tools_resources *out, str
         struct slice amount = slice_cut(&text, ','), key = slice_trim(slice_cut(&amount, '='));
         struct err why = {0};
         int64_t n;
-        bool cpu = slice_eq(key, SLICE("cpu"));
-        if (!cpu && !slice_eq(key, SLICE("memory")))
+        bool cpu = slice_is(key, "cpu");
+        if (!cpu && !slice_is(key, "memory"))
             return err_set(e, ERR_CONFIG, "\"%.*s\": want cpu=QUANTITY,memory=QUANTITY", SLICE_ARG(slice_head(key, 60)));
         amount = slice_trim(amount);
         if (!quantity_parse(amount, cpu ? 3 : 0, &n, &why))
@@ -58,10 +58,10 @@ static void write_as_beside(struct jout *w, struct jval resources, struct arena 
     jout_kobject(w, "resources");
     for (size_t i = 0; i < COUNT_OF(sides); i++) {
         struct pairs some = pairs_new(a);
-        struct jval side = json_key(resources, slice_of(sides[i]));
+        struct jval side = json_child(resources, sides[i]);
         for (size_t n = 0; n < COUNT_OF(keys); n++)
-            if (value_given(json_key(side, slice_of(keys[n]))))
-                pairs_set(&some, slice_of(keys[n]), json_raw(json_key(side, slice_of(keys[n]))));
+            if (value_given(json_child(side, keys[n])))
+                pairs_set(&some, slice_of(keys[n]), json_raw(json_child(side, keys[n])));
         if (some.count > 0)
             jout_kraw(w, sides[i], pairs_numbers(&some));
     }
@@ -71,26 +71,26 @@ static void write_as_beside(struct jout *w, struct jval resources, struct arena 
 void tools_resources(struct jout *w, const struct ray_options *o, struct jval annotations, struct jval beside, struct arena *a)
 {
     struct ray_tools_resources said = o->tools_resources, own;
-    struct jval note = json_key(annotations, SLICE(RAY_ANNOTATION_TOOLS_RESOURCES));
+    struct jval note = json_child(annotations, RAY_ANNOTATION_TOOLS_RESOURCES);
     if (json_there(note) && ray_tools_resources(json_str(note, a), &own, NULL))
         said = own;
     if (!json_there(beside) || said.cpu.len + said.memory.len > 0)
         write_said(w, said.cpu, said.memory);
     else
-        write_as_beside(w, json_key(beside, SLICE("resources")), a);
+        write_as_beside(w, json_get(beside, "resources"), a);
 }
 
 /* Passes where Pod Security "restricted" is enforced. Who runs it is the Ray container's business: an image may have only that user. */
 void tools_security(struct jout *w, struct jval container, struct jval pod)
 {
     static const char *const inherited[] = {"runAsUser", "runAsGroup", "runAsNonRoot"};
-    struct jval given = json_key(container, SLICE("securityContext"));
+    struct jval given = json_get(container, "securityContext");
     jout_form(w, "securityContext:{allowPrivilegeEscalation:false,capabilities:{drop:['ALL']},readOnlyRootFilesystem:true,"
                  "seccompProfile:{type:'RuntimeDefault'}");
     for (size_t i = 0; i < COUNT_OF(inherited); i++) {
-        struct jval v = json_key(given, slice_of(inherited[i]));
+        struct jval v = json_child(given, inherited[i]);
         if (!value_given(v))
-            v = json_key(pod, slice_of(inherited[i]));
+            v = json_child(pod, inherited[i]);
         if (value_given(v))
             jout_kraw(w, inherited[i], json_raw(v));
     }

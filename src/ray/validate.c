@@ -19,7 +19,7 @@ static void find_env(struct reader *r, const struct place *group, const char *na
     size_t i = 0;
     struct jval k, v;
     for (struct jiter it = json_iter(list->value); json_next(&it, &k, &v); i++) {
-        if (!json_str_eq(json_key(v, SLICE("name")), slice_of(name)))
+        if (!json_is(json_get(v, "name"), name))
             continue;
         out->entry = place_element(list, i, v);
         out->value = json_get_str(v, "value", r->arena);
@@ -38,13 +38,13 @@ static void forbid_env(struct reader *r, const struct place *group, const char *
 static void forbid_param(struct reader *r, const struct place *group, const char *name, const char *why)
 {
     const struct place *params = place_key(group, "rayStartParams"), *at = place_key(params, name);
-    if (place_given(at) && !json_str_eq(at->value, SLICE("")))
+    if (place_given(at) && !json_is(at->value, ""))
         place_bad(r, at, "must not be here: %s", why);
 }
 
 static bool is_true(struct slice s)
 {
-    return slice_eq(s, SLICE("1")) || slice_eq_nocase(s, SLICE("true"));
+    return slice_is(s, "1") || slice_eq_nocase(s, SLICE("true"));
 }
 
 /* Whether the autoscaler's second version is asked for, by option or by the head's environment. */
@@ -53,7 +53,7 @@ static bool autoscaler_v2(struct reader *r, const struct place *spec)
     const struct place *head = place_key(spec, "headGroupSpec");
     struct env env;
     find_env(r, head, v2_flag, &env);
-    return json_str_eq(json_get(spec->value, "autoscalerOptions.version"), SLICE("v2")) || (env.there && is_true(env.value));
+    return json_is(json_get(spec->value, "autoscalerOptions.version"), "v2") || (env.there && is_true(env.value));
 }
 
 /* Either `resources` or the flags that it would set. */
@@ -63,7 +63,7 @@ static void check_resources(struct reader *r, const struct place *group)
     const struct place *params = place_key(group, "rayStartParams"), *labels = place_key(params, "labels");
     if (place_given(labels)) /* an empty one, too: the CRD refuses it */
         place_bad(r, labels, "must not be here: write them in the group's labels");
-    if (json_len(json_key(group->value, SLICE("resources"))) == 0)
+    if (json_len(json_get(group->value, "resources")) == 0)
         return;
     for (size_t i = 0; i < COUNT_OF(flags); i++)
         forbid_param(r, group, flags[i], "the group's resources say it; keep one of the two");
@@ -85,7 +85,7 @@ int64_t image_version(struct slice image)
     while (rest.ptr)
         name = slice_cut(&rest, '/');
     struct slice tag = name, repository = slice_cut(&tag, ':');
-    if (!slice_eq(repository, SLICE("ray")) && !slice_starts(repository, SLICE("ray-")))
+    if (!slice_is(repository, "ray") && !slice_starts(repository, SLICE("ray-")))
         return 0;
     return tag.ptr ? version_number(tag) : 0;
 }
@@ -115,7 +115,7 @@ static void check_restart(struct reader *r, const struct place *spec, const stru
 {
     const struct place *template = place_key(group, "template"), *pod = place_key(template, "spec"),
                        *policy = place_key(pod, "restartPolicy");
-    if (!r->cluster->autoscaling || !place_given(policy) || json_str_eq(policy->value, SLICE("Never")))
+    if (!r->cluster->autoscaling || !place_given(policy) || json_is(policy->value, "Never"))
         return;
     if (autoscaler_v2(r, spec))
         place_bad(r, policy, "must be Never, or not set, with the autoscaler v2: a node that was drained must not come back");
@@ -145,7 +145,7 @@ static void check_autoscaler(struct reader *r, const struct place *spec, const s
     bool named = read_word(r, version, versions, &text);
     if (named && env.there)
         place_bad(r, env.entry, "sets %s, and autoscalerOptions.version says it too: keep the option", v2_flag);
-    if (read_word(r, mode, modes, &text) && slice_eq(text, SLICE("Conservative")))
+    if (read_word(r, mode, modes, &text) && slice_is(text, "Conservative"))
         r->cluster->upscaling_speed = 1; /* the other two are the same to Ray */
     read_int(r, idle, 0, INT32_MAX, &r->cluster->idle_timeout_s);
     if (read_array(r, list, OPTIONAL) && list_has(list->value, "name", SLICE("KUBERAY_GEN_AUTOSCALER_START_CMD")))
@@ -190,8 +190,8 @@ void check_v1(struct reader *r, const struct place *spec)
 {
     const struct place *head = place_key(spec, "headGroupSpec"), *upgrade = place_key(spec, "upgradeStrategy"),
                        *type = place_key(upgrade, "type");
-    struct jval maker = json_key(r->cluster->labels, SLICE(RAY_LABEL_MAKER_KIND));
-    if (place_given(type) && (json_str_eq(maker, SLICE("RayJob")) || json_str_eq(maker, SLICE("RayService"))))
+    struct jval maker = json_child(r->cluster->labels, RAY_LABEL_MAKER_KIND);
+    if (place_given(type) && (json_is(maker, "RayJob") || json_is(maker, "RayService")))
         place_bad(r, type, "must not be set on a cluster that a RayJob or RayService made");
     check_autoscaler(r, spec, head);
     check_fault_tolerance(r, spec, head);

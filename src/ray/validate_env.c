@@ -7,7 +7,7 @@ void check_runtime_env(struct reader *r, const struct place *at, struct slice js
     struct jval k, v;
     if (!json_parse(&doc, json, r->arena, NULL))
         return; /* whoever submits it says why */
-    struct jval variables = json_key(json_root(&doc), SLICE("env_vars")), folder = json_key(json_root(&doc), SLICE("working_dir"));
+    struct jval variables = json_get(json_root(&doc), "env_vars"), folder = json_get(json_root(&doc), "working_dir");
     if (value_given(variables) && json_type(variables) != JSON_OBJECT)
         place_bad(r, at, "env_vars is %s: must be names with texts", value_type_name(json_type(variables)));
     if (value_given(folder) && json_type(folder) != JSON_STRING)

@@ -61,7 +61,7 @@ static void check_volume(struct reader *r, const struct place *p)
 {
     need_text(r, p, "name", REQUIRED);
     const struct place *name = place_key(p, "name");
-    if (json_str_eq(name->value, SLICE(RAY_TOOLS_VOLUME)))
+    if (json_is(name->value, RAY_TOOLS_VOLUME))
         place_bad(r, name, "is " RAY_TOOLS_VOLUME ", a volume that the operator adds: choose another");
 }
 
@@ -75,7 +75,7 @@ static void check_amounts(struct reader *r, const struct place *resources, const
         const struct place *at = place_member(all, json_str(k, r->arena), v);
         struct err e = {0};
         int64_t n;
-        int decimals = slice_eq(at->key, SLICE("cpu")) ? 3 : 0;
+        int decimals = slice_is(at->key, "cpu") ? 3 : 0;
         if (!read_quantity(v, decimals, &n, &e, r->arena))
             place_bad(r, at, "is no amount: %s", e.text);
     }

@@ -2,13 +2,13 @@
 
 static bool mounts(struct jval container, const char *path)
 {
-    return list_has(json_key(container, SLICE("volumeMounts")), "mountPath", slice_of(path));
+    return list_has(json_get(container, "volumeMounts"), "mountPath", slice_of(path));
 }
 
 /* Ray keeps its object store in /dev/shm, which is 64 MiB in a container unless a volume is there. The old kind leaves that to its user. */
 static bool wants_shared_memory(const struct pod_build *b)
 {
-    return b->cluster->kind == RAY_V1 && !json_there(json_key(b->group->start_params, SLICE("plasma-directory"))) &&
+    return b->cluster->kind == RAY_V1 && !json_there(json_get(b->group->start_params, "plasma-directory")) &&
            !mounts(b->container, "/dev/shm");
 }
 
@@ -23,7 +23,7 @@ static void write_shared_memory(struct jout *w, const struct pod_build *b)
 
 void write_volumes(struct jout *w, const struct pod_build *b)
 {
-    struct jval given = json_key(b->spec, SLICE("volumes"));
+    struct jval given = json_get(b->spec, "volumes");
     bool shm = wants_shared_memory(b) && !list_has(given, "name", SLICE(RAY_SHARED_MEMORY_VOLUME));
     bool tools = waits_for_gcs(b) && b->options->tools == RAY_TOOLS_CONFIGMAP;
     if (!json_len(given) && !shm && !tools && !has_sidecar(b))
@@ -40,7 +40,7 @@ void write_volumes(struct jout *w, const struct pod_build *b)
 
 void write_volume_mounts(struct jout *w, const struct pod_build *b)
 {
-    struct jval given = json_key(b->container, SLICE("volumeMounts"));
+    struct jval given = json_get(b->container, "volumeMounts");
     bool shm = wants_shared_memory(b), logs = sidecar_logs(b);
     if (!json_len(given) && !shm && !logs)
         return;

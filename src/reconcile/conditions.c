@@ -2,7 +2,7 @@
 
 static bool is_true(struct jval status, const char *type)
 {
-    return json_str_eq(json_get(status_condition(status, slice_of(type)), "status"), SLICE("True"));
+    return json_is(json_get(status_condition(status, slice_of(type)), "status"), "True");
 }
 
 enum suspension suspension_of(const struct cluster_view *in, struct jval status)
@@ -48,8 +48,7 @@ static struct slice warnings_text(const struct facts *f, size_t max)
 {
     struct jval before = status_condition(f->prior, SLICE("Valid"));
     struct slice rest = f->in->warnings, text = clamped(f);
-    bool same = json_str_eq(json_get(before, "status"), SLICE("True")) &&
-                json_get_int(before, "observedGeneration", -1) == f->in->cluster->generation;
+    bool same = json_is(json_get(before, "status"), "True") && json_get_int(before, "observedGeneration", -1) == f->in->cluster->generation;
     if (slice_empty(rest)) {
         struct slice kept = same ? json_get_str(before, "message", f->a) : SLICE("");
         return slice_empty(kept) ? text : kept;
@@ -111,10 +110,11 @@ static struct slice lacking(const struct facts *f)
     if (slice_empty(trouble) && f->old_head)
         trouble = arena_printf(f->a, "%lld more belong%s to a head that has ended: Ray exits there and is started again",
                                (long long)f->old_head, f->old_head == 1 ? "s" : "");
+    struct slice service = ray_head_service_name(f->in->cluster, f->a), waits = waits_for_head(f);
     if (slice_empty(trouble) && !f->service && f->in->errors->count == 0)
-        trouble = arena_printf(f->a, "service %.*s is not there", SLICE_ARG(ray_head_service_name(f->in->cluster, f->a)));
+        trouble = arena_printf(f->a, "service %.*s is not there", SLICE_ARG(service));
     return arena_printf(f->a, "%lld of %lld worker pods and %d of 1 head pod are ready%.*s%s%.*s", (long long)f->all.ready,
-                        (long long)f->all.desired, f->head && f->head->ready, SLICE_ARG(waits_for_head(f)), trouble.len ? "; " : "",
+                        (long long)f->all.desired, f->head && f->head->ready, SLICE_ARG(waits), trouble.len ? "; " : "",
                         SLICE_ARG(trouble));
 }
 
@@ -219,7 +219,7 @@ static bool is_ours(struct jval type)
                                        "Autoscaling", "ReplicaFailure",   "RayClusterSuspending", "RayClusterSuspended",
                                        "RedisCleaned"};
     for (size_t i = 0; i < COUNT_OF(ours); i++)
-        if (json_str_eq(type, slice_of(ours[i])))
+        if (json_is(type, ours[i]))
             return true;
     return false;
 }

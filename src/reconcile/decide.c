@@ -70,7 +70,7 @@ static bool must_replace(const struct service *have, struct jval want)
     struct slice has = slice_of(have->ip);
     if (slice_empty(has) || have->deleting)
         return false;
-    return json_type(ip) == JSON_STRING && !json_str_eq(ip, SLICE("")) ? !json_str_eq(ip, has) : slice_eq(has, SLICE("None"));
+    return json_type(ip) == JSON_STRING && !json_is(ip, "") ? !json_str_eq(ip, has) : slice_is(has, "None");
 }
 
 /* The service as the patches make it. Where they cannot, it is applied nevertheless: that fails, and tells why. */

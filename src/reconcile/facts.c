@@ -100,7 +100,7 @@ static bool all_ready(const struct facts *f)
 static bool was_ready(const struct facts *f)
 {
     const char *key = f->in->cluster->kind == RAY_V1 ? "state" : "phase", *word = f->in->cluster->kind == RAY_V1 ? "ready" : "Running";
-    return json_str_eq(json_get(f->prior, key), slice_of(word));
+    return json_is(json_get(f->prior, key), word);
 }
 
 /* Pods end, or cannot be made. */

@@ -94,7 +94,7 @@ void job_finish(struct job_decision *d, const struct job_said *said)
 static bool deletes(const struct plan *p, const struct pod *pod)
 {
     for (uint32_t i = 0; i < p->count; i++)
-        if (p->actions[i].verb == &pod_delete && slice_eq(p->actions[i].uid, slice_of(pod->uid)))
+        if (p->actions[i].verb == &pod_delete && slice_is(p->actions[i].uid, pod->uid))
             return true;
     return false;
 }

@@ -32,7 +32,7 @@ const char *job_state_name(enum job_state state)
 bool job_state_parse(struct slice name, enum job_state *out)
 {
     for (size_t i = JOB_PENDING; i < COUNT_OF(states); i++)
-        if (slice_eq(name, slice_of(states[i]))) {
+        if (slice_is(name, states[i])) {
             *out = (enum job_state)i;
             return true;
         }
@@ -83,7 +83,7 @@ void course_read(struct jval status, struct course *out, struct arena *a)
     if (!slice_empty(word) && !slice_empty(out->id) && !slice_empty(out->cluster))
         out->phase = JOB_PHASE_RUNNING;
     for (size_t i = 0; i < COUNT_OF(phases); i++)
-        if (slice_eq(word, slice_of(phases[i])))
+        if (slice_is(word, phases[i]))
             out->phase = (enum job_phase)i;
     job_state_parse(json_get_str(status, "jobStatus", a), &out->state);
     /* KubeRay's definition has no such field, and a server with that one drops it: then tries are counted by those that failed. */
@@ -141,9 +141,9 @@ static void copy_cluster_status(const struct job_decision *d, struct jout *w, st
     struct jval k, v;
     for (struct jiter it = json_iter(status); json_next(&it, &k, &v);) {
         struct slice key = json_str(k, d->a);
-        bool skip = brief && !slice_eq(key, SLICE("state")) && !slice_eq(key, SLICE("head"));
+        bool skip = brief && !slice_is(key, "state") && !slice_is(key, "head");
         for (size_t i = 0; i < COUNT_OF(passing); i++)
-            skip |= slice_eq(key, slice_of(passing[i]));
+            skip |= slice_is(key, passing[i]);
         if (skip)
             continue;
         jout_key(w, key);
@@ -174,7 +174,7 @@ static bool is_ours(struct jval type)
 {
     static const char *const ours[] = {"Valid", "Suspended", "Complete", "Failed", "MayStillRun"};
     for (size_t i = 0; i < COUNT_OF(ours); i++)
-        if (json_str_eq(type, slice_of(ours[i])))
+        if (json_is(type, ours[i]))
             return true;
     return false;
 }
@@ -251,8 +251,7 @@ static void drop_events(struct plan *p)
 static void say_job_invalid(const struct job_decision *d)
 {
     struct jval before = status_condition(d->prior, SLICE("Valid"));
-    bool said =
-        json_str_eq(json_get(before, "status"), SLICE("False")) && json_get_int(before, "observedGeneration", -1) == d->job->generation;
+    bool said = json_is(json_get(before, "status"), "False") && json_get_int(before, "observedGeneration", -1) == d->job->generation;
     if (d->in->errors->count && !said)
         plan_event(d->p, true, "InvalidRayJobSpec", ray_errors_text(d->in->errors, LIMIT_KUBE_EVENT_NOTE, d->a));
 }

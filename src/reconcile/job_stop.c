@@ -80,9 +80,9 @@ static void say_left(struct job_decision *d, struct slice text)
 
 static struct slice left_text(const struct job_decision *d, bool submitters_gone)
 {
+    struct slice why = why_left(d, submitters_gone);
     return arena_printf(d->a, "%.*s may still run on RayCluster %.*s: %.*s. To stop it: ray job stop --address http://%.*s %.*s",
-                        SLICE_ARG(d->is.id), SLICE_ARG(d->is.cluster), SLICE_ARG(why_left(d, submitters_gone)), SLICE_ARG(d->is.dashboard),
-                        SLICE_ARG(d->is.id));
+                        SLICE_ARG(d->is.id), SLICE_ARG(d->is.cluster), SLICE_ARG(why), SLICE_ARG(d->is.dashboard), SLICE_ARG(d->is.id));
 }
 
 /* Whether this process has tried: after a restart it is late at once, and nothing is known yet. */

@@ -107,7 +107,7 @@ static void write_head(const struct facts *f, struct jout *w)
     jout_kobject(w, "head");
     status_put(w, prior, "podIP", pod_ip);
     status_put(w, prior, "podName", f->head ? slice_of(f->head->name) : SLICE(""));
-    status_put(w, prior, "serviceIP", slice_eq(service_ip, SLICE("None")) ? pod_ip : service_ip); /* a headless service is its pod */
+    status_put(w, prior, "serviceIP", slice_is(service_ip, "None") ? pod_ip : service_ip); /* a headless service is its pod */
     status_put(w, prior, "serviceName", svc ? slice_of(svc->name) : SLICE(""));
     jout_end(w);
 }
@@ -230,8 +230,7 @@ static bool head_came(struct jval prior, struct jval next)
 {
     struct slice type = SLICE("HeadPodReady");
     struct jval was = status_condition(prior, type), is = status_condition(next, type);
-    return json_there(was) && json_str_eq(json_get(is, "status"), SLICE("True")) &&
-           !json_equal(json_get(was, "status"), json_get(is, "status"));
+    return json_there(was) && json_is(json_get(is, "status"), "True") && !json_equal(json_get(was, "status"), json_get(is, "status"));
 }
 
 /* Whether the plan writes something else than status: the answer brings the cluster here again. */
@@ -251,8 +250,7 @@ static void say_invalid(const struct facts *f, struct plan *p)
     if (f->valid)
         return;
     struct jval before = status_condition(f->prior, SLICE("Valid"));
-    if (!json_str_eq(json_get(before, "status"), SLICE("False")) ||
-        json_get_int(before, "observedGeneration", -1) != f->in->cluster->generation)
+    if (!json_is(json_get(before, "status"), "False") || json_get_int(before, "observedGeneration", -1) != f->in->cluster->generation)
         plan_event(p, true, f->in->errors->count ? "InvalidRayClusterSpec" : "PodRefused", status_errors(f, LIMIT_KUBE_EVENT_NOTE));
 }
 
@@ -273,7 +271,7 @@ static bool is_start(struct jval condition)
 {
     static const char *const course[] = {"HeadPodNotFound", "ContainersNotReady", "ContainerCreating", "PodInitializing"};
     for (size_t i = 0; i < COUNT_OF(course); i++)
-        if (json_str_eq(json_get(condition, "reason"), slice_of(course[i])))
+        if (json_is(json_get(condition, "reason"), course[i]))
             return true;
     return false;
 }
@@ -298,7 +296,7 @@ static void say_types(const struct facts *f, struct jval next, struct plan *p)
 {
     struct slice type = SLICE(STATUS_TYPES_READY);
     struct jval was = status_condition(f->prior, type), is = status_condition(next, type);
-    if (!json_str_eq(json_get(is, "status"), SLICE("False")) || json_equal(json_get(was, "message"), json_get(is, "message")))
+    if (!json_is(json_get(is, "status"), "False") || json_equal(json_get(was, "message"), json_get(is, "message")))
         return;
     plan_event(p, true, "InstanceTypesNotReady", json_get_str(is, "message", f->a));
     p->actions[p->count - 1].logged = true;
@@ -313,7 +311,7 @@ static bool other_reason(struct jval prior, struct jval next)
         struct arena none = {0};
         struct jval before = status_condition(prior, json_str(json_get(now, "type"), &none)), was = json_get(before, "reason");
         struct jval type = json_get(now, "type"); /* the messages of these say how often, and which groups */
-        bool counted = json_str_eq(type, SLICE("ReplicaFailure")) || json_str_eq(type, SLICE(STATUS_TYPES_READY));
+        bool counted = json_is(type, "ReplicaFailure") || json_is(type, STATUS_TYPES_READY);
         bool other =
             !json_equal(was, json_get(now, "reason")) || (counted && !json_equal(json_get(before, "message"), json_get(now, "message")));
         if (json_there(was) && other && json_equal(json_get(before, "status"), json_get(now, "status")) && !is_start(now))

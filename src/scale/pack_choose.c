@@ -162,7 +162,7 @@ static void try_kind(struct chooser *c, const struct ray_room *full, struct tria
     for (uint32_t i = 0; i < full->count; i++) {
         int64_t all = full->parts[i].amount, used = all - c->left.parts[i].amount;
         uint32_t name = full->parts[i].name;
-        if (all > 0 && !c->asked[name] && slice_eq(c->pack->names[name], SLICE("GPU")))
+        if (all > 0 && !c->asked[name] && slice_is(c->pack->names[name], "GPU"))
             s->gpu_ok = false;
         if (all < RAY_QUANTUM || pack_implicit(c->pack->names[name]))
             continue;

@@ -181,8 +181,8 @@ static void learn_names(struct wishes *w)
 /* What a node tells of itself that its pod's spec may not: amounts that Ray found out, and its accelerator. */
 static bool told_by_node(struct slice name)
 {
-    return slice_eq(name, SLICE("CPU")) || slice_eq(name, SLICE("GPU")) || slice_eq(name, SLICE("memory")) ||
-           slice_eq(name, SLICE("object_store_memory")) || slice_starts(name, SLICE("accelerator_type:"));
+    return slice_is(name, "CPU") || slice_is(name, "GPU") || slice_is(name, "memory") || slice_is(name, "object_store_memory") ||
+           slice_starts(name, SLICE("accelerator_type:"));
 }
 
 static bool told(const struct ray_node *sample, struct slice name)
@@ -208,7 +208,7 @@ static struct ray_room full_room(const struct wishes *w, uint32_t group, const s
     struct ray_label *own = arena_array(w->scene->a, labels, sizeof *own);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < labels; i++)
-        if (!slice_eq(sample->labels[i].key, SLICE("ray.io/node-id")) && !slice_starts(sample->labels[i].key, SLICE("_PG_")))
+        if (!slice_is(sample->labels[i].key, "ray.io/node-id") && !slice_starts(sample->labels[i].key, SLICE("_PG_")))
             own[kept++] = sample->labels[i];
     const struct ray_bundle all = {list, n};
     return kept ? ray_pack_room(&w->pack, &all, own, kept) : ray_pack_room(&w->pack, &all, offer->labels, offer->label_count);

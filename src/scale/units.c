@@ -69,7 +69,7 @@ static bool rather(const struct ray_node *a, const struct ray_node *b)
  * name, and another address: what ended was not this one's. */
 static bool of_an_earlier(const struct pod *pod, const struct ray_node *n)
 {
-    return !alive(n) && !slice_empty(n->ip) && !slice_eq(n->ip, slice_of(pod->ip));
+    return !alive(n) && !slice_empty(n->ip) && !slice_is(n->ip, pod->ip);
 }
 
 static void match_node(struct scale_member *m, const struct ray_node *n)

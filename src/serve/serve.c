@@ -69,7 +69,7 @@ static bool write_answer(struct conn *c, int status, const struct http_header *h
     if (c->last)
         all[count++] = (struct http_header){SLICE("Connection"), SLICE("close")};
     bool written = http_write_response(&c->answer, status, all, count, &body);
-    if (written && slice_eq(c->reader.method, SLICE("HEAD")))
+    if (written && slice_is(c->reader.method, "HEAD"))
         c->answer.len -= body.len;
     return written;
 }

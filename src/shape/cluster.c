@@ -35,7 +35,7 @@ static void put_label(struct jout *w, const char *key, struct slice value)
 /* Ray's word for a market; empty: which one it will be is not known. */
 static struct slice ray_market(struct slice market)
 {
-    return slice_eq(market, SLICE("SPOT")) ? SLICE("spot") : slice_eq(market, SLICE("ON_DEMAND")) ? SLICE("on-demand") : SLICE("");
+    return slice_is(market, "SPOT") ? SLICE("spot") : slice_is(market, "ON_DEMAND") ? SLICE("on-demand") : SLICE("");
 }
 
 /* What Ray schedules by. The group's own labels win, and labels in rayStartParams are left alone. */
@@ -45,7 +45,7 @@ static bool label_nodes(const struct shape_type *type, const struct ray_cluster 
     struct jout w;
     struct slice text;
     struct json *doc = arena_new(a, struct json);
-    if (version_number(c->ray_version) < NODE_LABELS_SINCE || value_given(json_key(g->start_params, SLICE("labels"))))
+    if (version_number(c->ray_version) < NODE_LABELS_SINCE || value_given(json_get(g->start_params, "labels")))
         return true;
     buf_init(&b, KIB);
     jout_init(&w, &b);
@@ -95,7 +95,7 @@ static void shape_group(const struct shape_types *types, struct ray_cluster *c, 
         block_missing(types, g, name, a);
         return;
     }
-    bool prefers = slice_eq(shape_given(g->template, SHAPE_MARKET, a), SLICE("PREFER_SPOT"));
+    bool prefers = slice_is(shape_given(g->template, SHAPE_MARKET, a), "PREFER_SPOT");
     if (prefers && !g->head) {
         other = arena_new(a, struct ray_group);
         *other = *g;
@@ -109,7 +109,7 @@ static void shape_group(const struct shape_types *types, struct ray_cluster *c, 
         block(g, SHAPE_TYPE_UNFIT, arena_printf(a, "%s (line %u of the ConfigMap)", e.text, type->line));
         return;
     }
-    if (slice_eq(shape_given(first.template, SHAPE_FOLLOW, a), SLICE("true")))
+    if (slice_is(shape_given(first.template, SHAPE_FOLLOW, a), "true"))
         first.hash = ray_group_hash(c, &first, a);
     if (other)
         other->hash = first.hash;

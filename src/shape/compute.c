@@ -28,7 +28,7 @@ static void read_fields(struct config_reader *c, const struct place *object, con
     for (struct jiter it = json_iter(object->value); json_next(&it, &k, &v);) {
         const struct place *at = place_member(object, json_str(k, c->r.arena), v);
         const struct field *f = known;
-        while (f->key && !slice_eq(at->key, slice_of(f->key)))
+        while (f->key && !slice_is(at->key, f->key))
             f++;
         if (f->key) {
             if (value_given(v))
@@ -164,7 +164,7 @@ static void read_type_name(struct config_reader *c, const struct place *at)
 static bool has_amount(const struct type_reader *t, const char *resource)
 {
     for (uint32_t i = 0; i < t->type->amount_count; i++)
-        if (slice_eq(t->amounts[i].name, slice_of(resource)))
+        if (slice_is(t->amounts[i].name, resource))
             return true;
     return false;
 }
@@ -180,11 +180,11 @@ static void read_required(struct config_reader *c, const struct place *at)
     uint32_t before = c->r.errors->count + c->r.errors->beyond;
     for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
         const struct place *one = place_member(at, json_str(k, c->r.arena), v);
-        if (slice_eq(one->key, SLICE("tpu_hosts")))
+        if (slice_is(one->key, "tpu_hosts"))
             read_int(&c->r, one, 1, LIMIT_RAY_HOSTS, &t->type->tpu_hosts);
-        else if (slice_eq(one->key, SLICE("cpu_architecture")))
+        else if (slice_is(one->key, "cpu_architecture"))
             type_architecture(t, one);
-        else if (!slice_eq(one->key, SLICE("accelerator")))
+        else if (!slice_is(one->key, "accelerator"))
             type_resource(t, one);
         else if (read_text(&c->r, one, REQUIRED, &text))
             type_accelerator(t, one, text);
@@ -203,8 +203,8 @@ static void read_required_labels(struct config_reader *c, const struct place *at
     for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
         const struct place *one = place_member(at, json_str(k, c->r.arena), v);
         struct slice text = json_str(v, c->r.arena);
-        bool topology = slice_eq(one->key, SLICE("ray.io/tpu-topology"));
-        if (!topology && !slice_eq(one->key, SLICE("ray.io/accelerator-type")))
+        bool topology = slice_is(one->key, "ray.io/tpu-topology");
+        if (!topology && !slice_is(one->key, "ray.io/accelerator-type"))
             place_bad(&c->r, one, "cannot be asked for: only ray.io/accelerator-type and ray.io/tpu-topology");
         else if (slice_empty(text) || !name_label_value(text))
             place_bad(&c->r, one, "is no label value: 1 to 63 letters, digits, - _ and .");
@@ -254,7 +254,7 @@ static void read_group_name(struct config_reader *c, const struct place *at)
 {
     if (read_text(&c->r, at, REQUIRED, &c->node->name) && (slice_empty(c->node->name) || !name_label_value(c->node->name)))
         place_bad(&c->r, at, "is no name of a group: 1 to 63 letters, digits, - _ and .");
-    else if (slice_eq(c->node->name, SLICE(RAY_HEAD_GROUP)))
+    else if (slice_is(c->node->name, RAY_HEAD_GROUP))
         place_bad(&c->r, at, "is " RAY_HEAD_GROUP ", which is the head's: choose another");
     for (const struct compute_node *n = c->out->workers; n < c->node; n++)
         if (!slice_empty(n->name) && slice_eq(n->name, c->node->name))
@@ -353,7 +353,7 @@ static bool name_taken(const struct compute_config *config, const struct compute
     for (uint32_t i = 0; i < config->worker_count; i++)
         if (&config->workers[i] != but && slice_eq(config->workers[i].name, name))
             return true;
-    return slice_eq(name, SLICE(RAY_HEAD_GROUP));
+    return slice_is(name, RAY_HEAD_GROUP);
 }
 
 /* "4CPU-16Gi-1xT4": what required_resources say, as administrators name their types. */
@@ -363,7 +363,7 @@ static struct slice name_amounts(const struct shape_type *type, struct arena *a)
     for (uint32_t i = 0; i < type->amount_count; i++) {
         const struct shape_amount *one = &type->amounts[i];
         char text[QUANTITY_TEXT_MAX];
-        bool cpu = slice_eq(one->name, SLICE("cpu")), memory = slice_eq(one->name, SLICE("memory"));
+        bool cpu = slice_is(one->name, "cpu"), memory = slice_is(one->name, "memory");
         struct slice n = quantity_format(one->amount, cpu ? 3 : 0, memory ? QUANTITY_BINARY : QUANTITY_DECIMAL, text);
         if (cpu)
             out = arena_printf(a, "%.*sCPU%s%.*s", SLICE_ARG(n), out.len ? "-" : "", SLICE_ARG(out));

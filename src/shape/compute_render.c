@@ -56,14 +56,14 @@ static void put_zone_terms(const struct render *x, struct jval terms, struct jou
     bool left = json_next(&it, &k, &v);
     do {
         jout_form(w, "{matchExpressions:[");
-        struct jval given = left ? json_key(v, SLICE("matchExpressions")) : none;
+        struct jval given = left ? json_get(v, "matchExpressions") : none;
         if (json_type(given) == JSON_ARRAY)
             for (struct jiter in = json_iter(given); json_next(&in, &i, &one);)
                 jout_raw(w, json_raw(one));
         put_zone_expression(x->config, w);
         jout_end(w);
         for (struct jiter in = json_iter(left ? v : none); json_next(&in, &key, &member);)
-            if (json_there(key) && !json_str_eq(key, SLICE("matchExpressions"))) {
+            if (json_there(key) && !json_is(key, "matchExpressions")) {
                 jout_key(w, json_str(key, x->arena));
                 jout_raw(w, json_raw(member));
             }
@@ -88,9 +88,9 @@ static void put_last(const struct render *x, const struct compute_node *n, struc
     jout_object(w);
     put_names(x, n, w);
     if (x->config->zone_count) {
-        struct jval affinity = json_key(json_get(template, "spec.affinity.nodeAffinity"), slice_of(required));
+        struct jval affinity = json_child(json_get(template, "spec.affinity.nodeAffinity"), required);
         jout_form(w, "spec:{affinity:{nodeAffinity:{%s:{nodeSelectorTerms:[", required);
-        put_zone_terms(x, json_key(affinity, SLICE("nodeSelectorTerms")), w);
+        put_zone_terms(x, json_get(affinity, "nodeSelectorTerms"), w);
         jout_form(w, "]}}}}");
     }
     jout_end(w);

@@ -22,7 +22,7 @@ static const struct {
 static const char *key_of(struct slice list)
 {
     for (size_t i = 0; i < COUNT_OF(keyed); i++)
-        if (slice_eq(list, slice_of(keyed[i].list)))
+        if (slice_is(list, keyed[i].list))
             return keyed[i].key;
     return NULL;
 }
@@ -30,7 +30,7 @@ static const char *key_of(struct slice list)
 /* The bytes that an item is known by; none: it is like no other. */
 static struct slice known_by(struct jval item, const char *key)
 {
-    struct jval v = json_key(item, slice_of(key));
+    struct jval v = json_child(item, key);
     return *key && (json_type(v) == JSON_STRING || json_type(v) == JSON_NUMBER) ? json_raw(v) : SLICE_NONE;
 }
 

@@ -26,7 +26,7 @@ static bool is_protected(struct slice path)
     static const char *const begins[] = {"/metadata/ownerReferences", "/metadata/labels/ray.io~1", "/metadata/labels/mobula.dev~1",
                                          "/metadata/labels/cluster.ray.io~1"};
     for (size_t i = 0; i < COUNT_OF(whole); i++)
-        if (slice_eq(path, slice_of(whole[i])))
+        if (slice_is(path, whole[i]))
             return true;
     for (size_t i = 0; i < COUNT_OF(begins); i++)
         if (slice_starts(path, slice_of(begins[i])))
@@ -41,9 +41,8 @@ static void check_protected(struct reader *r, const struct place *at, const stru
         path = &op->from;
     if (path)
         place_bad(r, at, "changes \"%.*s\", by which the operator recognises its objects%s", SLICE_ARG(*path),
-                  slice_eq(*path, SLICE("/metadata/labels")) || slice_eq(*path, SLICE("/metadata/annotations"))
-                      ? ": add or remove its members one by one"
-                      : ": it cannot be patched");
+                  slice_is(*path, "/metadata/labels") || slice_is(*path, "/metadata/annotations") ? ": add or remove its members one by one"
+                                                                                                  : ": it cannot be patched");
 }
 
 /* The API server refuses an object in which one of these is a number or a bool: YAML's plain true and 1 are. */
@@ -62,7 +61,7 @@ static void check_members(struct reader *r, const struct place *object, const ch
     for (struct jiter it = json_iter(object->value); json_next(&it, &k, &v);) {
         const struct place *one = place_member(object, json_str(k, r->arena), v);
         const char *const *word = known;
-        while (*word && !slice_eq(one->key, slice_of(*word)))
+        while (*word && !slice_is(one->key, *word))
             word++;
         if (!*word)
             place_bad(r, one, "is not known here: write %s, %s or %s", known[0], known[1], known[2]);

@@ -84,6 +84,6 @@ bool shape_patches_apply(const struct shape_patches *set, struct slice object, c
     p.edit = json_edit_new(doc, a, e);
     if (!p.edit || !apply_set(&p, set) || e->code != ERR_NONE || (p.changed && !json_edit_text(p.edit, out)))
         return false;
-    bool service = p.changed && slice_eq(p.kind, SLICE("Service")) && json_there(json_get(json_root(doc), "metadata.annotations"));
+    bool service = p.changed && slice_is(p.kind, "Service") && json_there(json_get(json_root(doc), "metadata.annotations"));
     return !service || hash_again(*out, a, out, e);
 }

@@ -78,8 +78,8 @@ static bool read_requirement(struct reader *r, struct shape_requirement *q)
         return read_value(r, value);
     }
     struct slice word = take_word(r);
-    bool in = slice_eq(word, SLICE("in"));
-    if (!in && !slice_eq(word, SLICE("notin")))
+    bool in = slice_is(word, "in");
+    if (!in && !slice_is(word, "notin"))
         return err_set(r->e, ERR_SYNTAX, "want =, ==, !=, in or notin behind \"%.*s\"", SLICE_ARG(q->key));
     q->relation = in ? SHAPE_IN : SHAPE_NOT_IN;
     return read_values(r, q);

@@ -21,7 +21,7 @@ static struct slice kubernetes_name(struct slice key)
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (is_word(key, names[i].ours))
             return slice_of(names[i].kubernetes);
-    bool own = slice_eq(key, SLICE("ephemeral-storage")) || slice_starts(key, SLICE("hugepages-"));
+    bool own = slice_is(key, "ephemeral-storage") || slice_starts(key, SLICE("hugepages-"));
     return own || (slice_find(key, '/') > 0 && name_qualified(key)) ? key : SLICE_NONE;
 }
 
@@ -44,14 +44,14 @@ static void add_amount(struct type_reader *t, const struct place *at, struct sli
 {
     struct shape_type *type = t->type;
     int64_t n;
-    if (!read_amount(&t->r, at, slice_eq(name, SLICE("cpu")), &n))
+    if (!read_amount(&t->r, at, slice_is(name, "cpu"), &n))
         return;
     for (uint32_t i = 0; i < type->amount_count; i++)
         if (slice_eq(t->amounts[i].name, name)) {
             place_bad(&t->r, at, "stands for %.*s, which is given already: remove one", SLICE_ARG(name));
             return;
         }
-    if (slice_eq(name, SLICE("memory")) && n < MEMORY_LEAST)
+    if (slice_is(name, "memory") && n < MEMORY_LEAST)
         place_bad(&t->r, at, "is %lld bytes: write the unit, such as 8Gi", (long long)n);
     else if (type->amount_count == LIMIT_SHAPE_RESOURCES)
         place_bad(&t->r, at, "is one resource too many: at most %d (LIMIT_SHAPE_RESOURCES)", LIMIT_SHAPE_RESOURCES);
@@ -84,9 +84,9 @@ static void read_accelerators(struct type_reader *t, const struct place *at)
 /* anyscale/tpu_hosts and anyscale/tpu_slices stand beside `resources` or in it; false: it is neither. */
 static bool read_tpu(struct type_reader *t, const struct place *at)
 {
-    int64_t *to = slice_eq(at->key, SLICE("anyscale/tpu_hosts"))    ? &t->type->tpu_hosts
-                  : slice_eq(at->key, SLICE("anyscale/tpu_slices")) ? &t->type->tpu_slices
-                                                                    : NULL;
+    int64_t *to = slice_is(at->key, "anyscale/tpu_hosts")    ? &t->type->tpu_hosts
+                  : slice_is(at->key, "anyscale/tpu_slices") ? &t->type->tpu_slices
+                                                             : NULL;
     if (to && *to)
         place_bad(&t->r, at, "is given in resources and beside it: remove one");
     else if (to)
@@ -99,7 +99,7 @@ void type_resource(struct type_reader *t, const struct place *at)
     struct slice name = kubernetes_name(at->key);
     if (slice_starts(at->key, SLICE(ACCELERATOR_PREFIX)))
         type_accelerator(t, at, slice_skip(at->key, strlen(ACCELERATOR_PREFIX)));
-    else if (slice_eq(at->key, SLICE("accelerators")))
+    else if (slice_is(at->key, "accelerators"))
         read_accelerators(t, at);
     else if (read_tpu(t, at))
         return;
@@ -130,7 +130,7 @@ void type_architecture(struct type_reader *t, const struct place *at)
     static const char *const words[] = {"amd64", "x86_64", "arm64", NULL};
     struct slice text;
     if (read_word(&t->r, at, words, &text))
-        t->type->architecture = slice_eq(text, SLICE("arm64")) ? text : SLICE("amd64");
+        t->type->architecture = slice_is(text, "arm64") ? text : SLICE("amd64");
 }
 
 static void read_tolerations(struct type_reader *t, const struct place *at)
@@ -148,13 +148,13 @@ static void read_tolerations(struct type_reader *t, const struct place *at)
 
 static void read_member(struct type_reader *t, const struct place *at)
 {
-    if (slice_eq(at->key, SLICE("resources")))
+    if (slice_is(at->key, "resources"))
         read_resources(t, at);
-    else if (slice_eq(at->key, SLICE("tolerations")))
+    else if (slice_is(at->key, "tolerations"))
         read_tolerations(t, at);
-    else if (slice_eq(at->key, SLICE("cpuArchitecture")))
+    else if (slice_is(at->key, "cpuArchitecture"))
         type_architecture(t, at);
-    else if (slice_eq(at->key, SLICE("nodeSelector")))
+    else if (slice_is(at->key, "nodeSelector"))
         t->type->node_selector = read_text_map(&t->r, at) ? at->value : NO_VALUE;
     else if (!read_tpu(t, at))
         place_bad(&t->r, at, "is no field of an instance type: write resources, nodeSelector, tolerations or cpuArchitecture");
@@ -183,7 +183,7 @@ static bool read_type(struct type_reader *t, const struct place *at)
         place_bad(&t->r, at, "is no name of a type: 1 to 63 letters, digits, - _ and ., with a letter or digit at both ends");
     if (!read_object(&t->r, at, REQUIRED))
         return false;
-    if (!json_there(json_key(at->value, SLICE("resources"))))
+    if (!json_there(json_get(at->value, "resources")))
         place_bad(&t->r, at, "has no resources: write at least CPU and memory");
     for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
         const struct place *one = place_member(at, json_str(k, t->r.arena), v);
@@ -205,7 +205,7 @@ static void read_types(struct reader *r, const struct place *root, const struct 
     out->list = arena_array(r->arena, count + 1, sizeof *out->list);
     for (struct jiter it = json_iter(root->value); json_next(&it, &k, &v);) {
         const struct place *at = place_member(root, json_str(k, r->arena), v);
-        if (slice_eq(at->key, SLICE("version")) && json_type(v) == JSON_STRING)
+        if (slice_is(at->key, "version") && json_type(v) == JSON_STRING)
             continue; /* belongs beside the text, and is found in it */
         t.type = &out->list[out->count];
         bool right = read_type(&t, at);

@@ -11,8 +11,8 @@ struct applied {
 
 struct slice shape_given(struct jval template, const char *key, struct arena *a)
 {
-    struct jval note = json_key(json_get(template, "metadata.annotations"), slice_of(key));
-    struct jval label = json_key(json_get(template, "metadata.labels"), slice_of(key));
+    struct jval note = json_child(json_get(template, "metadata.annotations"), key);
+    struct jval label = json_child(json_get(template, "metadata.labels"), key);
     struct slice text = json_str(json_type(note) == JSON_STRING ? note : label, a);
     return text.ptr ? text : SLICE("");
 }
@@ -24,14 +24,19 @@ struct slice shape_type_named(struct jval template, struct arena *a)
 
 static int decimals(struct slice resource)
 {
-    return slice_eq(resource, SLICE("cpu")) ? 3 : 0;
+    return slice_is(resource, "cpu") ? 3 : 0;
 }
 
-static struct slice amount_text(struct slice resource, int64_t n, struct arena *a)
+static const char *amount_text(struct slice resource, int64_t n, struct arena *a)
 {
     char text[QUANTITY_TEXT_MAX];
-    enum quantity_form form = slice_eq(resource, SLICE("memory")) ? QUANTITY_BINARY : QUANTITY_DECIMAL;
-    return arena_dup(a, quantity_format(n, decimals(resource), form, text));
+    enum quantity_form form = slice_is(resource, "memory") ? QUANTITY_BINARY : QUANTITY_DECIMAL;
+    return arena_dup(a, quantity_format(n, decimals(resource), form, text)).ptr;
+}
+
+static const char *name_text(struct jval container, struct arena *a)
+{
+    return arena_dup(a, json_get_str(container, "name", a)).ptr;
 }
 
 /* What a container asks for: its request, else its limit, as the scheduler counts it. */
@@ -45,9 +50,9 @@ static bool asked(const struct applied *p, struct jval container, struct slice r
         return true;
     struct slice text = json_type(v) == JSON_STRING ? json_str(v, p->arena) : json_raw(v);
     if (!quantity_parse(text, decimals(resource), out, p->e))
-        return err_wrap(p->e, "container %.*s", SLICE_ARG(json_get_str(container, "name", p->arena)));
-    return *out <= LIMIT_RAY_AMOUNT || err_set(p->e, ERR_RANGE, "container %.*s asks for more %.*s than one node can have",
-                                               SLICE_ARG(json_get_str(container, "name", p->arena)), SLICE_ARG(resource));
+        return err_wrap(p->e, "container %s", name_text(container, p->arena));
+    return *out <= LIMIT_RAY_AMOUNT || err_set(p->e, ERR_RANGE, "container %s asks for more %.*s than one node can have",
+                                               name_text(container, p->arena), SLICE_ARG(resource));
 }
 
 /* Init containers run one after another, each beside the sidecars that were started before it. */
@@ -55,16 +60,16 @@ static bool sum_init(const struct applied *p, const struct shape_amount *have, i
 {
     struct jval k, v;
     int64_t n;
-    for (struct jiter it = json_iter(json_key(p->spec, SLICE("initContainers"))); json_next(&it, &k, &v);) {
+    for (struct jiter it = json_iter(json_get(p->spec, "initContainers")); json_next(&it, &k, &v);) {
         if (!asked(p, v, have->name, &n))
             return false;
-        if (json_str_eq(json_key(v, SLICE("restartPolicy")), SLICE("Always")))
+        if (json_is(json_get(v, "restartPolicy"), "Always"))
             *sidecars += n;
         else if (*sidecars + n > have->amount)
-            return err_set(
-                p->e, ERR_CONFIG, "instance type %.*s has %.*s of %.*s: init container %.*s, with the sidecars before it, needs %.*s more",
-                SLICE_ARG(p->type->name), SLICE_ARG(amount_text(have->name, have->amount, p->arena)), SLICE_ARG(have->name),
-                SLICE_ARG(json_get_str(v, "name", p->arena)), SLICE_ARG(amount_text(have->name, *sidecars + n - have->amount, p->arena)));
+            return err_set(p->e, ERR_CONFIG,
+                           "instance type %.*s has %s of %.*s: init container %s, with the sidecars before it, needs %s more",
+                           SLICE_ARG(p->type->name), amount_text(have->name, have->amount, p->arena), SLICE_ARG(have->name),
+                           name_text(v, p->arena), amount_text(have->name, *sidecars + n - have->amount, p->arena));
     }
     return true;
 }
@@ -74,10 +79,10 @@ static bool rest_of(const struct applied *p, const struct shape_amount *have, in
 {
     struct jval k, v;
     int64_t others = 0, n;
-    bool ray = true, must = slice_eq(have->name, SLICE("cpu")) || slice_eq(have->name, SLICE("memory"));
+    bool ray = true, must = slice_is(have->name, "cpu") || slice_is(have->name, "memory");
     if (!sum_init(p, have, &others))
         return false;
-    for (struct jiter it = json_iter(json_key(p->spec, SLICE("containers"))); json_next(&it, &k, &v); ray = false) {
+    for (struct jiter it = json_iter(json_get(p->spec, "containers")); json_next(&it, &k, &v); ray = false) {
         if (ray)
             continue;
         if (!asked(p, v, have->name, &n))
@@ -88,12 +93,12 @@ static bool rest_of(const struct applied *p, const struct shape_amount *have, in
     if (*out > 0 || (*out == 0 && !must))
         return true;
     return err_set(p->e, ERR_CONFIG,
-                   "instance type %.*s has %.*s of %.*s, and the containers beside Ray's ask for %.*s: %s; lower what they ask for, or "
+                   "instance type %.*s has %s of %.*s, and the containers beside Ray's ask for %s: %s; lower what they ask for, or "
                    "name a larger type",
-                   SLICE_ARG(p->type->name), SLICE_ARG(amount_text(have->name, have->amount, p->arena)), SLICE_ARG(have->name),
-                   SLICE_ARG(amount_text(have->name, others, p->arena)),
+                   SLICE_ARG(p->type->name), amount_text(have->name, have->amount, p->arena), SLICE_ARG(have->name),
+                   amount_text(have->name, others, p->arena),
                    *out == 0 ? "nothing is left for Ray"
-                             : arena_printf(p->arena, "%.*s too much", SLICE_ARG(amount_text(have->name, -*out, p->arena))).ptr);
+                             : arena_printf(p->arena, "%s too much", amount_text(have->name, -*out, p->arena)).ptr);
 }
 
 static bool put_resources(const struct applied *p, struct jout *w)
@@ -110,7 +115,7 @@ static bool put_resources(const struct applied *p, struct jout *w)
             const struct shape_amount *have = &p->type->amounts[i];
             jout_key(w, have->name);
             if (rest[i])
-                jout_str(w, amount_text(have->name, rest[i], p->arena));
+                jout_str(w, slice_of(amount_text(have->name, rest[i], p->arena)));
             else
                 jout_null(w); /* the containers beside Ray's have all of it */
         }
@@ -123,7 +128,7 @@ static bool put_resources(const struct applied *p, struct jout *w)
 /* The first container merged with the type's share; the others as they are. */
 static bool put_containers(const struct applied *p, struct jout *w)
 {
-    struct jval list = json_key(p->spec, SLICE("containers")), k, v;
+    struct jval list = json_get(p->spec, "containers"), k, v;
     struct buf share;
     struct jout inner;
     struct slice first;
@@ -151,7 +156,7 @@ static bool put_containers(const struct applied *p, struct jout *w)
 static void put_node_selector(const struct applied *p, struct jout *w)
 {
     static const char arch[] = "kubernetes.io/arch";
-    struct jval given = json_key(p->spec, SLICE("nodeSelector")), k, v;
+    struct jval given = json_get(p->spec, "nodeSelector"), k, v;
     jout_kobject(w, "nodeSelector");
     for (struct jiter it = json_iter(p->type->node_selector); json_next(&it, &k, &v);) {
         struct slice key = json_str(k, p->arena);
@@ -160,7 +165,7 @@ static void put_node_selector(const struct applied *p, struct jout *w)
         jout_key(w, key);
         jout_raw(w, json_raw(v));
     }
-    bool said = value_given(json_key(given, slice_of(arch))) || json_there(json_key(p->type->node_selector, slice_of(arch)));
+    bool said = value_given(json_child(given, arch)) || json_there(json_child(p->type->node_selector, arch));
     if (!slice_empty(p->type->architecture) && !said)
         jout_kstr(w, arch, p->type->architecture);
     jout_end(w);
@@ -168,7 +173,7 @@ static void put_node_selector(const struct applied *p, struct jout *w)
 
 static void put_tolerations(const struct applied *p, struct jout *w)
 {
-    const struct jval both[] = {json_key(p->spec, SLICE("tolerations")), p->type->tolerations};
+    const struct jval both[] = {json_get(p->spec, "tolerations"), p->type->tolerations};
     struct jval k, v;
     if (!json_len(p->type->tolerations))
         return;
@@ -201,10 +206,10 @@ static void put_names(const struct applied *p, struct slice node_type, struct jo
 bool shape_type_apply(const struct shape_type *type, struct jval template, struct slice node_type, struct arena *a, struct slice *out,
                       struct err *e)
 {
-    struct applied p = {.type = type, .template = template, .spec = json_key(template, SLICE("spec")), .arena = a, .e = e};
+    struct applied p = {.type = type, .template = template, .spec = json_get(template, "spec"), .arena = a, .e = e};
     struct buf patch;
     struct jout w;
-    if (json_type(json_at(json_key(p.spec, SLICE("containers")), 0)) != JSON_OBJECT)
+    if (json_type(json_at(json_get(p.spec, "containers"), 0)) != JSON_OBJECT)
         return err_set(e, ERR_MISSING, "the pod template has no container");
     buf_init(&patch, LIMIT_JSON_ITEM);
     jout_init(&w, &patch);

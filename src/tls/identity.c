@@ -30,7 +30,7 @@ static bool read_chain(struct slice pem, struct tls_identity *id, struct err *e)
 
 static bool is_key(struct slice label)
 {
-    return slice_eq(label, SLICE("PRIVATE KEY")) || slice_eq(label, SLICE("RSA PRIVATE KEY")) || slice_eq(label, SLICE("EC PRIVATE KEY"));
+    return slice_is(label, "PRIVATE KEY") || slice_is(label, "RSA PRIVATE KEY") || slice_is(label, "EC PRIVATE KEY");
 }
 
 static bool decode_key(struct slice body, br_skey_decoder_context *key, struct err *e)
@@ -57,7 +57,7 @@ static bool read_key(struct slice pem, struct tls_identity *id, struct err *e)
     struct pem_block block;
     while (pem_next(&pem, &block, &malformed)) {
         bool old_style = slice_starts(slice_trim(block.body), SLICE("Proc-Type:"));
-        if (slice_eq(block.label, SLICE("ENCRYPTED PRIVATE KEY")) || (is_key(block.label) && old_style))
+        if (slice_is(block.label, "ENCRYPTED PRIVATE KEY") || (is_key(block.label) && old_style))
             return err_set(e, ERR_CONFIG, "private key is encrypted: a key without a passphrase is needed");
         if (is_key(block.label))
             return decode_key(block.body, &id->key, e) || err_wrap(e, "client key");

@@ -50,5 +50,5 @@ bool pem_decode(struct slice body, struct buf *der, struct err *e)
 
 bool pem_is_certificate(const struct pem_block *block)
 {
-    return slice_eq(block->label, SLICE("CERTIFICATE")) || slice_eq(block->label, SLICE("X509 CERTIFICATE"));
+    return slice_is(block->label, "CERTIFICATE") || slice_is(block->label, "X509 CERTIFICATE");
 }

@@ -14,7 +14,7 @@ bool tls_key_load(struct slice pem, struct tls_key *out, struct err *e)
     struct pem_block block;
     buf_init(&der, LIMIT_TLS_PEM);
     while (pem_next(&pem, &block, e)) {
-        if (!slice_eq(block.label, SLICE("PUBLIC KEY")))
+        if (!slice_is(block.label, "PUBLIC KEY"))
             continue;
         if (!pem_decode(block.body, &der, e))
             return false;

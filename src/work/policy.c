@@ -58,7 +58,7 @@ void policy_members(struct checker *c, const struct place *object, const struct 
     for (struct jiter it = json_iter(object->value); json_next(&it, &k, &v);) {
         const struct place *at = place_member(object, json_str(k, c->r.arena), v);
         const struct member_rule *m = known;
-        while (m->key && !slice_eq(at->key, slice_of(m->key)))
+        while (m->key && !slice_is(at->key, m->key))
             m++;
         if (!value_given(v))
             continue;
@@ -104,10 +104,10 @@ static bool own_label(const struct work_policy *p, struct slice key, struct jval
                                        SHAPE_ZONE,
                                        SHAPE_NODE_TYPE};
     for (size_t i = 0; i < COUNT_OF(ours); i++)
-        if (slice_eq(key, slice_of(ours[i])))
+        if (slice_is(key, ours[i]))
             return true;
-    if (slice_eq(key, SLICE(WORK_LABEL_MANAGED_BY)))
-        return json_str_eq(value, SLICE(WORK_MANAGED_BY));
+    if (slice_is(key, WORK_LABEL_MANAGED_BY))
+        return json_is(value, WORK_MANAGED_BY);
     return slice_starts(key, SLICE(WORK_LABEL_TAG)) || policy_matches(p, WORK_LABELS, key);
 }
 
@@ -234,7 +234,7 @@ static void look_runtime_env(struct checker *c, const struct place *at)
         return;
     }
     for (size_t i = 0; docs.count && i < COUNT_OF(images); i++)
-        if (json_there(json_key(json_root(doc), slice_of(images[i]))))
+        if (json_there(json_child(json_root(doc), images[i])))
             policy_refuse(c, 7, at, "names an image of its own (image_uri, container): name it as the workload's image");
 }
 
@@ -261,7 +261,7 @@ static void look_job(struct checker *c, const struct place *at)
 
 static void look_service_type(struct checker *c, const struct place *at)
 {
-    if (!json_str_eq(at->value, SLICE("ClusterIP")))
+    if (!json_is(at->value, "ClusterIP"))
         policy_refuse(c, 13, at, "must be ClusterIP");
 }
 
@@ -314,12 +314,11 @@ bool work_policy_check(const struct work_policy *policy, struct jval object, str
     size_t k = 0;
     if (policy->frozen)
         policy_refuse(&c, 25, root, "the policy is frozen: nothing is written for a control plane until the administrator says so");
-    while (k < COUNT_OF(kinds) &&
-           !(json_str_eq(kind->value, slice_of(kinds[k].kind)) && json_str_eq(version->value, slice_of(kinds[k].version))))
+    while (k < COUNT_OF(kinds) && !(json_is(kind->value, kinds[k].kind) && json_is(version->value, kinds[k].version)))
         k++;
     policy_members(&c, root, whole, 24);
     if (k == COUNT_OF(kinds))
-        policy_refuse(&c, json_str_eq(kind->value, SLICE("Ingress")) ? 14 : 24, kind,
+        policy_refuse(&c, json_is(kind->value, "Ingress") ? 14 : 24, kind,
                       "is none that a workload may be: only RayClusters and RayJobs are");
     look_metadata(&c, meta);
     if (!place_given(spec))
@@ -333,6 +332,6 @@ bool work_policy_check(const struct work_policy *policy, struct jval object, str
 bool work_owns(struct jval object, struct slice uid)
 {
     struct jval labels = json_get(object, "metadata.labels");
-    return !slice_empty(uid) && json_str_eq(json_key(labels, SLICE(WORK_LABEL_UID)), uid) &&
-           json_str_eq(json_key(labels, SLICE(WORK_LABEL_MANAGED_BY)), SLICE(WORK_MANAGED_BY));
+    return !slice_empty(uid) && json_str_eq(json_child(labels, WORK_LABEL_UID), uid) &&
+           json_is(json_child(labels, WORK_LABEL_MANAGED_BY), WORK_MANAGED_BY);
 }

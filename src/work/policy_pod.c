@@ -125,8 +125,8 @@ static void look_capabilities(struct checker *c, const struct place *at)
 
 static void look_seccomp(struct checker *c, const struct place *at)
 {
-    struct jval type = json_key(at->value, SLICE("type"));
-    if (json_len(at->value) != 1 || !json_str_eq(type, SLICE("RuntimeDefault")))
+    struct jval type = json_get(at->value, "type");
+    if (json_len(at->value) != 1 || !json_is(type, "RuntimeDefault"))
         policy_refuse(c, 3, at, "must be of type RuntimeDefault");
 }
 
@@ -190,7 +190,7 @@ static void add_amount(struct checker *c, const struct place *list, const char *
     for (struct jiter it = json_iter(list->value); json_next(&it, &k, &v);) {
         int64_t most = 0, n;
         for (size_t i = 0; i < COUNT_OF(sides); i++) {
-            struct jval amount = json_key(json_key(json_key(v, SLICE("resources")), slice_of(sides[i])), slice_of(resource));
+            struct jval amount = json_child(json_child(json_get(v, "resources"), sides[i]), resource);
             struct slice text = json_type(amount) == JSON_STRING ? json_str(amount, c->r.arena) : json_raw(amount);
             if (!value_given(amount))
                 continue;

@@ -84,7 +84,7 @@ static void read_limit(struct reader *r, const struct place *at, int decimals, i
 static bool read_list_named(struct reader *r, const struct place *at, struct work_policy *out)
 {
     for (enum work_list i = 0; i < WORK_LISTS; i++)
-        if (slice_eq(at->key, slice_of(list_names[i]))) {
+        if (slice_is(at->key, list_names[i])) {
             read_list(r, at, i, out);
             return true;
         }
@@ -93,21 +93,21 @@ static bool read_list_named(struct reader *r, const struct place *at, struct wor
 
 static void read_member(struct reader *r, const struct place *at, struct work_policy *out)
 {
-    if (slice_eq(at->key, SLICE("frozen")))
+    if (slice_is(at->key, "frozen"))
         read_flag(r, at, &out->frozen);
-    else if (slice_eq(at->key, SLICE("sidecars")))
+    else if (slice_is(at->key, "sidecars"))
         read_flag(r, at, &out->sidecars);
-    else if (slice_eq(at->key, SLICE("requireDigest")))
+    else if (slice_is(at->key, "requireDigest"))
         read_flag(r, at, &out->digests);
-    else if (slice_eq(at->key, SLICE("namePrefix")))
+    else if (slice_is(at->key, "namePrefix"))
         read_text(r, at, REQUIRED, &out->prefix);
-    else if (slice_eq(at->key, SLICE("maxPodCPU")))
+    else if (slice_is(at->key, "maxPodCPU"))
         read_limit(r, at, 3, &out->milli_cpu);
-    else if (slice_eq(at->key, SLICE("maxPodMemory")))
+    else if (slice_is(at->key, "maxPodMemory"))
         read_limit(r, at, 0, &out->memory);
-    else if (slice_eq(at->key, SLICE("maxPodGPU")))
+    else if (slice_is(at->key, "maxPodGPU"))
         read_limit(r, at, 0, &out->gpus);
-    else if (slice_eq(at->key, SLICE("maxPods")))
+    else if (slice_is(at->key, "maxPods"))
         read_int(r, at, 1, LIMIT_RAY_PODS, &out->pods);
     else if (!read_list_named(r, at, out))
         place_bad(r, at, "is no field of a policy: what nobody knows may be a rule that is misspelt");

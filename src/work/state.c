@@ -21,16 +21,16 @@ static void say(struct work_status *s, struct slice reason, struct slice message
 static void job_running(struct jval status, struct work_status *s)
 {
     static const char *const begun[] = {"RUNNING", "SUCCEEDED", "FAILED", "STOPPED"};
-    struct jval job = json_key(status, SLICE("jobStatus"));
+    struct jval job = json_get(status, "jobStatus");
     bool runs = s->attempts > 1; /* a job that is tried again has run, and goes on */
     for (size_t i = 0; i < COUNT_OF(begun); i++)
-        runs |= json_str_eq(job, slice_of(begun[i]));
+        runs |= json_is(job, begun[i]);
     set(s, runs ? "RUNNING" : "STARTING", false);
 }
 
 static void job_state(struct jval object, struct arena *a, struct work_status *s)
 {
-    struct jval status = json_key(object, SLICE("status"));
+    struct jval status = json_get(object, "status");
     struct slice phase = json_get_str(status, "jobDeploymentStatus", a), url = json_get_str(status, "dashboardURL", a);
     s->attempts = json_get_int(status, "attempt", 0);
     if (s->attempts == 0 && !slice_empty(phase))
@@ -42,16 +42,15 @@ static void job_state(struct jval object, struct arena *a, struct work_status *s
     say(s, json_get_str(status, "reason", a), json_get_str(status, "message", a));
     if (slice_empty(phase))
         set(s, "STARTING", false);
-    else if (slice_eq(phase, SLICE("Complete")))
-        set(s, json_str_eq(json_key(status, SLICE("jobStatus")), SLICE("STOPPED")) ? "TERMINATED" : "SUCCEEDED", true);
-    else if (slice_eq(phase, SLICE("Failed")))
+    else if (slice_is(phase, "Complete"))
+        set(s, json_is(json_get(status, "jobStatus"), "STOPPED") ? "TERMINATED" : "SUCCEEDED", true);
+    else if (slice_is(phase, "Failed"))
         set(s, "FAILED", true);
-    else if (slice_eq(phase, SLICE("ValidationFailed")))
+    else if (slice_is(phase, "ValidationFailed"))
         set(s, "FAILED", false); /* a spec that is right ends it */
     else if (slice_starts(phase, SLICE("Suspend")))
         set(s, "SUSPENDED", false);
-    else if (slice_eq(phase, SLICE("Initializing")) || slice_eq(phase, SLICE("Running")) || slice_eq(phase, SLICE("Waiting")) ||
-             slice_eq(phase, SLICE("Retrying")))
+    else if (slice_is(phase, "Initializing") || slice_is(phase, "Running") || slice_is(phase, "Waiting") || slice_is(phase, "Retrying"))
         job_running(status, s);
     else
         set(s, "UNKNOWN", false);
@@ -61,7 +60,7 @@ static void job_state(struct jval object, struct arena *a, struct work_status *s
 
 static void cluster_url(struct jval object, struct arena *a, struct work_status *s)
 {
-    struct jval status = json_key(object, SLICE("status"));
+    struct jval status = json_get(object, "status");
     struct slice service = json_get_str(status, "head.serviceName", a), ns = json_get_str(object, "metadata.namespace", a),
                  port = json_get_str(status, "endpoints.dashboard", a);
     if (slice_empty(service))
@@ -77,7 +76,7 @@ static void cluster_why(struct jval status, struct arena *a, struct work_status 
     static const char *const types[] = {"Valid", "HeadPodReady", "RayClusterProvisioned"};
     for (size_t i = 0; i < COUNT_OF(types); i++) {
         struct jval c = status_condition(status, slice_of(types[i]));
-        if (!json_str_eq(json_get(c, "status"), SLICE("False")))
+        if (!json_is(json_get(c, "status"), "False"))
             continue;
         say(s, json_get_str(c, "reason", a), json_get_str(c, "message", a));
         return;
@@ -86,26 +85,26 @@ static void cluster_why(struct jval status, struct arena *a, struct work_status 
 
 static void cluster_state(struct jval object, struct arena *a, struct work_status *s)
 {
-    struct jval status = json_key(object, SLICE("status"));
+    struct jval status = json_get(object, "status");
     struct slice word = json_get_str(status, "state", a);
-    bool once = json_str_eq(json_get(status_condition(status, SLICE("RayClusterProvisioned")), "status"), SLICE("True"));
+    bool once = json_is(json_get(status_condition(status, SLICE("RayClusterProvisioned")), "status"), "True");
     s->attempts = 1;
     s->started = json_get_str(object, "metadata.creationTimestamp", a);
     cluster_url(object, a, s);
-    if (slice_eq(word, SLICE("ready")))
+    if (slice_is(word, "ready"))
         set(s, "RUNNING", false);
-    else if (slice_eq(word, SLICE("suspended")))
+    else if (slice_is(word, "suspended"))
         set(s, "SUSPENDED", false);
-    else if (slice_eq(word, SLICE("failed")))
+    else if (slice_is(word, "failed"))
         set(s, "FAILED", false);
     else if (slice_empty(word))
         set(s, once ? "RUNNING" : "STARTING", false);
     else
         set(s, "UNKNOWN", false);
-    if (!slice_eq(word, SLICE("ready")))
+    if (!slice_is(word, "ready"))
         cluster_why(status, a, s);
     if (slice_empty(s->message))
-        s->message = json_type(json_key(status, SLICE("reason"))) == JSON_STRING ? json_get_str(status, "reason", a) : SLICE("");
+        s->message = json_type(json_get(status, "reason")) == JSON_STRING ? json_get_str(status, "reason", a) : SLICE("");
 }
 
 void work_state(struct jval object, bool terminate, struct arena *a, struct work_status *out)
@@ -120,10 +119,10 @@ void work_state(struct jval object, bool terminate, struct arena *a, struct work
         set(out, terminate ? "TERMINATED" : "PENDING", terminate);
         return;
     }
-    struct slice generation = json_str(json_key(json_get(object, "metadata.annotations"), SLICE(WORK_ANNOTATION_GENERATION)), a);
+    struct slice generation = json_str(json_child(json_get(object, "metadata.annotations"), WORK_ANNOTATION_GENERATION), a);
     if (!slice_int(generation, &out->generation) || out->generation < 0)
         out->generation = 0;
-    if (json_str_eq(json_key(object, SLICE("kind")), SLICE("RayJob")))
+    if (json_is(json_get(object, "kind"), "RayJob"))
         job_state(object, a, out);
     else
         cluster_state(object, a, out);
@@ -149,7 +148,7 @@ void work_status_write(const struct work_status *s, struct jval object, struct a
         put_text(w, "apiVersion", json_get_str(object, "apiVersion", a));
         put_text(w, "kind", json_get_str(object, "kind", a));
         for (size_t i = 0; i < COUNT_OF(names); i++)
-            put_text(w, names[i], json_str(json_key(json_key(object, SLICE("metadata")), slice_of(names[i])), a));
+            put_text(w, names[i], json_str(json_child(json_get(object, "metadata"), names[i]), a));
         jout_end(w);
         jout_end(w);
     }

@@ -45,7 +45,7 @@ static bool is_word(struct slice s, struct scalar *out)
 static bool is_no_json(struct slice s, struct scalar *out)
 {
     *out = (struct scalar){SCALAR_NO_JSON, SLICE(".nan")};
-    if (slice_starts(s, SLICE(".")) && (spells(slice_skip(s, 1), SLICE("nan")) || slice_eq(s, SLICE(".NaN"))))
+    if (slice_starts(s, SLICE(".")) && (spells(slice_skip(s, 1), SLICE("nan")) || slice_is(s, ".NaN")))
         return true;
     bool minus = slice_starts(s, SLICE("-"));
     if (minus || slice_starts(s, SLICE("+")))
@@ -219,10 +219,10 @@ bool scalar_tagged(struct slice tag, struct slice s, struct arena *a, struct sca
     if (!slice_starts(tag, own))
         return true;
     tag = slice_skip(tag, own.len);
-    if (slice_eq(tag, SLICE("binary")))
+    if (slice_is(tag, "binary"))
         return take_base64(s, a, out);
     for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (slice_eq(tag, slice_of(names[i]))) {
+        if (slice_is(tag, names[i])) {
             enum scalar_type want = (enum scalar_type)(SCALAR_NULL + i);
             *out = scalar_plain(s, a);
             return out->type == want || (want == SCALAR_FLOAT && (out->type == SCALAR_INT || out->type == SCALAR_NO_JSON));

@@ -84,7 +84,7 @@ static bool take_scalar(struct tree *t, const yaml_event_t *event)
     bool key = t->depth && t->levels[t->depth - 1].key_due, plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     struct node *n = put_node(t, NODE_SCALAR, event);
     put_anchor(t, event->data.scalar.anchor, n);
-    n->merge = key && slice_eq(text, SLICE("<<")) && (tag.ptr ? slice_eq(tag, SLICE("tag:yaml.org,2002:merge")) : plain);
+    n->merge = key && slice_is(text, "<<") && (tag.ptr ? slice_is(tag, "tag:yaml.org,2002:merge") : plain);
     n->empty = plain && !tag.ptr && slice_empty(text);
     n->scalar = (struct scalar){SCALAR_STRING, text};
     if (tag.ptr && !scalar_tagged(tag, text, t->scratch, &n->scalar))

@@ -67,8 +67,7 @@ static bool is_base60(struct slice s)
 static bool is_ambiguous(struct slice s)
 {
     __attribute__((cleanup(arena_free))) struct arena mem = {0};
-    return scalar_plain(s, &mem).type != SCALAR_STRING || is_date_like(s) || is_base60(s) || slice_eq(s, SLICE("<<")) ||
-           slice_eq(s, SLICE("="));
+    return scalar_plain(s, &mem).type != SCALAR_STRING || is_date_like(s) || is_base60(s) || slice_is(s, "<<") || slice_is(s, "=");
 }
 
 /* Without quotes: nothing that a reader could take for syntax or for another type. */

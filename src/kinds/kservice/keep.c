@@ -49,7 +49,7 @@ void extract_service(struct op *op, struct space *space, struct jval object, uin
     slice_copy(json_get_str(object, "spec.clusterIP", a), r->service.ip, sizeof r->service.ip);
     r->service.hash = ray_service_hash(object);
     keep_endpoints(op, r, object);
-    r->service.ours = json_there(json_key(json_get(object, "metadata.annotations"), SLICE(RAY_ANNOTATION_HASH)));
+    r->service.ours = json_there(json_child(json_get(object, "metadata.annotations"), RAY_ANNOTATION_HASH));
     bool deleting = json_there(json_get(object, "metadata.deletionTimestamp"));
     if (deleting)
         r->doubt.ms = 0;

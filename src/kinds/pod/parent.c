@@ -21,12 +21,12 @@ struct cluster *extract_parent(struct op *op, struct space *space, struct jval c
 
 bool extract_labelled(struct jval object)
 {
-    return json_there(json_key(json_get(object, "metadata.labels"), SLICE(RAY_LABEL_CLUSTER)));
+    return json_there(json_child(json_get(object, "metadata.labels"), RAY_LABEL_CLUSTER));
 }
 
 bool extract_elsewhere(struct jval pod, struct arena *a)
 {
-    struct jval label = json_key(json_get(pod, "metadata.labels"), SLICE(RAY_LABEL_CLUSTER));
+    struct jval label = json_child(json_get(pod, "metadata.labels"), RAY_LABEL_CLUSTER);
     struct slice owner = json_get_str(controller_ref(pod, SLICE("RayCluster")), "name", a);
     return json_there(label) && !slice_empty(owner) && !json_str_eq(label, owner);
 }

@@ -29,7 +29,8 @@ bool account_make(struct op *op, struct cluster *c, const struct action *act, st
     (void)e;
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
     enum ray_account which = (enum ray_account)act->index;
-    snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(ray_account_name(&op->model, which, &op->body_arena)));
+    struct slice name = ray_account_name(&op->model, which, &op->body_arena);
+    snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
     kube_path(&op->path, &ray_account_resources[which], istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
     buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
     if (which == RAY_ACCOUNT_SECRET)
@@ -62,7 +63,7 @@ static void found(struct op *op, struct flight *f, struct jval object)
     char text[ERR_TEXT_MAX];
     struct slice owner = extract_owner(object, &op->event_arena);
     const struct cluster *other = slice_empty(owner) ? NULL : cluster_get(op, owner, istr_slice(f->c->ns));
-    if (!json_there(json_get(object, "metadata.deletionTimestamp")) && (slice_empty(owner) || slice_eq(owner, slice_of(f->c->uid)))) {
+    if (!json_there(json_get(object, "metadata.deletionTimestamp")) && (slice_empty(owner) || slice_is(owner, f->c->uid))) {
         there(op, f);
         return;
     }

@@ -174,7 +174,7 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
     struct cluster *c = f->c;
     char uid[UID_TEXT_MAX + 1];
     struct slice owner = extract_owner(pod, &op->event_arena), name = json_get_str(pod, "metadata.uid", &op->event_arena);
-    bool owned = slice_eq(owner, slice_of(c->uid)), labelled = extract_labelled(pod) && !extract_elsewhere(pod, &op->event_arena);
+    bool owned = slice_is(owner, c->uid), labelled = extract_labelled(pod) && !extract_elsewhere(pod, &op->event_arena);
     if (!f->looking && !(owned && labelled)) { /* nobody will tell of it again */
         held_stripped(op, f, pod);
         return;
@@ -225,7 +225,7 @@ static void on_look(struct op *op, struct flight *f, const struct kube_answer *a
         return;
     }
     for (struct jiter it = json_iter(json_get(json_root(doc), "items")); json_next(&it, &k, &pod);) {
-        if (!json_str_eq(json_get(pod, "metadata.name"), slice_of(f->name)))
+        if (!json_is(json_get(pod, "metadata.name"), f->name))
             continue;
         if (kube_version_parse(json_get_str(pod, "metadata.resourceVersion", &op->event_arena), &version))
             created(op, f, pod, version, failed != 409);

@@ -36,7 +36,7 @@ void extract_failures(struct op *op, struct cluster *c)
         struct slice name = json_get_str(g, "name", &op->event_arena);
         if (count <= 0 || !time_parse(json_get_str(g, "lastFailureTime", &op->event_arena), &last_us, &e))
             continue;
-        struct group_failures *f = failures_of(op, c, name, slice_eq(name, SLICE(RAY_HEAD_GROUP)), true);
+        struct group_failures *f = failures_of(op, c, name, slice_is(name, RAY_HEAD_GROUP), true);
         f->count = count > 1000 ? 1000 : (uint32_t)count;
         int64_t ends = json_get_int(g, "podsEnded", 0);
         f->ends = ends <= 0 ? 0 : ends < count ? (uint32_t)ends : f->count;

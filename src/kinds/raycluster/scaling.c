@@ -105,7 +105,7 @@ static int32_t first_target(const struct scaling *s, const struct ray_group *g)
     struct jval k, v;
     if (status.len && json_parse(&doc, status, &s->op->plan_arena, &e))
         for (struct jiter it = json_iter(json_get(json_root(&doc), "conditions")); json_next(&it, &k, &v);)
-            begun |= json_str_eq(json_get(v, "type"), SLICE("RayClusterProvisioned")) && json_str_eq(json_get(v, "status"), SLICE("True"));
+            begun |= json_is(json_get(v, "type"), "RayClusterProvisioned") && json_is(json_get(v, "status"), "True");
     if (!begun)
         return -1;
     int32_t pods = 0;

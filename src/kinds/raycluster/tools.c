@@ -86,7 +86,7 @@ static bool holds_ours(struct op *op, struct slice body)
     arena_reset(&op->event_arena, 64 * KIB);
     if (!json_parse(&doc, body, &op->event_arena, &e))
         return false;
-    return json_str_eq(json_key(json_get(json_root(&doc), "metadata.annotations"), SLICE(TOOLS_HASH)), slice_of(hash));
+    return json_is(json_child(json_get(json_root(&doc), "metadata.annotations"), TOOLS_HASH), hash);
 }
 
 /* Workers of the first cluster in a namespace wait for the ConfigMap. */

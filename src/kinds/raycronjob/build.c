@@ -28,11 +28,11 @@ bool raycronjob_build_job(const struct raycronjob *c, int64_t due_s, struct buf 
 
 int64_t raycronjob_scheduled(struct jval metadata, struct slice name, struct arena *a)
 {
-    struct slice time = json_str(json_key(json_get(metadata, "annotations"), SLICE(RAYCRONJOB_TIME)), a);
+    struct slice time = json_str(json_child(json_get(metadata, "annotations"), RAYCRONJOB_TIME), a);
     int64_t us, minutes;
     if (time_parse(time, &us, NULL))
         return us / 1000000;
-    if (!json_there(json_key(json_get(metadata, "labels"), SLICE(RAYCRONJOB_LABEL))))
+    if (!json_there(json_child(json_get(metadata, "labels"), RAYCRONJOB_LABEL)))
         return CRON_NEVER;
     while (slice_find(name, '-') >= 0)
         slice_cut(&name, '-');

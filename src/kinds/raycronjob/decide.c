@@ -94,12 +94,12 @@ static bool start_due(struct cron_decision *d)
 {
     const struct raycronjob *c = d->cron;
     if (d->since_s > d->now_s + CRON_AHEAD_MS / 1000)
-        wait(d, "LastRunInFuture",
-             arena_printf(
-                 d->a,
-                 "the last run was for %.*s, so a clock was ahead: nothing is started until then; to go on now, delete the RayJob of "
-                 "that time and set status.lastScheduleTime right",
-                 SLICE_ARG(cron_time(d, d->since_s))));
+        wait(
+            d, "LastRunInFuture",
+            arena_printf(d->a,
+                         "the last run was for %s, so a clock was ahead: nothing is started until then; to go on now, delete the RayJob of "
+                         "that time and set status.lastScheduleTime right",
+                         cron_time(d, d->since_s).ptr));
     d->due = schedule_due(&c->schedule, d->in->zone, c->created_us / 1000000, d->since_s, d->now_s);
     d->missed = d->due.count;
     if (d->due.next_s != INT64_MAX)

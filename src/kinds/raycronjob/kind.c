@@ -20,7 +20,7 @@ static const struct zone *zone_of(const struct op *op, struct slice name, struct
     struct err *e = arena_new(a, struct err);
     struct slice file;
     zone_utc(zone);
-    if (slice_empty(name) || slice_eq(name, SLICE("UTC")))
+    if (slice_empty(name) || slice_is(name, "UTC"))
         return zone;
     e->code = ERR_NONE;
     if (!op->o.zone_file)
@@ -41,9 +41,9 @@ static struct cron_child view_job(const struct op *op, const struct cluster *job
     if (!job->status_len || !json_parse(&status, (struct slice){job->status, job->status_len}, a, NULL))
         return v;
     struct jval root = json_root(&status), phase = json_get(root, "jobDeploymentStatus");
-    bool complete = json_str_eq(phase, SLICE("Complete"));
-    v.finished = complete || json_str_eq(phase, SLICE("Failed"));
-    v.succeeded = complete && json_str_eq(json_get(root, "jobStatus"), SLICE("SUCCEEDED"));
+    bool complete = json_is(phase, "Complete");
+    v.finished = complete || json_is(phase, "Failed");
+    v.succeeded = complete && json_is(json_get(root, "jobStatus"), "SUCCEEDED");
     if (!time_parse(json_get_str(root, "endTime", a), &v.ended_us, NULL))
         v.ended_us = 0;
     return v;

@@ -12,7 +12,7 @@ static void read_cron_kind(struct reader *r, const struct place *root)
     struct slice text;
     if (read_text(r, version, OPTIONAL, &text) && !slice_eq(text, ray_api_version(RAY_V1)))
         place_bad(r, version, "is %.*s: write ray.io/v1", SLICE_ARG(slice_head(text, 60)));
-    if (read_text(r, kind, OPTIONAL, &text) && !slice_eq(text, SLICE("RayCronJob")))
+    if (read_text(r, kind, OPTIONAL, &text) && !slice_is(text, "RayCronJob"))
         place_bad(r, kind, "is %.*s: must be RayCronJob", SLICE_ARG(slice_head(text, 60)));
 }
 
@@ -28,8 +28,8 @@ static void read_cron_metadata(struct reader *r, const struct place *root, struc
     read_text(r, uid, OPTIONAL, &c->uid);
     read_text_map(r, labels);
     read_text_map(r, annotations);
-    json_int(json_key(meta->value, SLICE("generation")), &c->generation);
-    c->deleting = value_given(json_key(meta->value, SLICE("deletionTimestamp")));
+    json_int(json_get(meta->value, "generation"), &c->generation);
+    c->deleting = value_given(json_get(meta->value, "deletionTimestamp"));
     time_parse(json_get_str(meta->value, "creationTimestamp", r->arena), &c->created_us, NULL);
 }
 
@@ -67,7 +67,7 @@ static void read_policy(struct reader *r, const struct place *spec, struct raycr
     int64_t n;
     if (read_word(r, policy, words, &word))
         for (int i = 0; words[i]; i++)
-            if (slice_eq(word, slice_of(words[i])))
+            if (slice_is(word, words[i]))
                 c->policy = (enum cron_policy)i;
     read_flag(r, suspend, &c->suspend);
     read_int(r, deadline, 1, INT32_MAX, &c->deadline_s);
@@ -80,7 +80,7 @@ static void read_policy(struct reader *r, const struct place *spec, struct raycr
 /* Takes over what was found in the RayJob that would be made: "spec.x" there is `at`.x here. */
 static void take_errors(struct reader *r, const struct place *at, const struct ray_errors *found, const struct json *job)
 {
-    size_t from = json_offset(json_key(json_root(job), SLICE("spec"))), to = json_offset(at->value);
+    size_t from = json_offset(json_get(json_root(job), "spec")), to = json_offset(at->value);
     for (uint32_t i = 0; i < found->count; i++) {
         struct ray_error e = found->list[i];
         e.path = arena_printf(r->arena, "spec.jobTemplate%.*s", SLICE_ARG(slice_skip(e.path, sizeof "spec" - 1)));

@@ -44,7 +44,7 @@ static bool read_value(const struct field *f, struct slice text, int64_t *out)
 static bool read_range(const struct field *f, struct slice piece, uint64_t *bits, bool *any, struct err *e)
 {
     struct slice rest = piece, range = slice_cut(&rest, '/');
-    bool stepped = rest.ptr != NULL, all = slice_eq(range, SLICE("*")) || slice_eq(range, SLICE("?"));
+    bool stepped = rest.ptr != NULL, all = slice_is(range, "*") || slice_is(range, "?");
     struct slice high = range, low = slice_cut(&high, '-');
     int64_t from = f->least, to = f->most, step = 1;
     bool well = all || read_value(f, low, &from);
@@ -155,7 +155,7 @@ bool schedule_parse(struct slice text, struct schedule *out, struct err *e)
     if (slice_starts(text, SLICE("@every ")))
         return read_every(slice_trim(slice_skip(text, sizeof "@every")), out, e);
     for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (slice_eq(text, slice_of(words[i].word)))
+        if (slice_is(text, words[i].word))
             return read_fields(slice_of(words[i].fields), out, e);
     if (text.len && text.ptr[0] == '@')
         return err_set(e, ERR_SYNTAX,

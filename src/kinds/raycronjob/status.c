@@ -30,7 +30,7 @@ static void write_active(const struct cron_decision *d, struct jout *w)
 
 static bool is_ours(struct jval type)
 {
-    return json_str_eq(type, SLICE("Valid")) || json_str_eq(type, SLICE("Suspended")) || json_str_eq(type, SLICE("Waiting"));
+    return json_is(type, "Valid") || json_is(type, "Suspended") || json_is(type, "Waiting");
 }
 
 static void write_conditions(const struct cron_decision *d, struct jout *w, struct slice stamp)
@@ -84,8 +84,7 @@ static struct slice write_status(const struct cron_decision *d, struct slice sta
 static void say_invalid(const struct cron_decision *d)
 {
     struct jval before = status_condition(d->prior, SLICE("Valid"));
-    bool said =
-        json_str_eq(json_get(before, "status"), SLICE("False")) && json_get_int(before, "observedGeneration", -1) == d->cron->generation;
+    bool said = json_is(json_get(before, "status"), "False") && json_get_int(before, "observedGeneration", -1) == d->cron->generation;
     struct slice wrong = invalid_text(d, LIMIT_KUBE_EVENT_NOTE);
     if (!slice_empty(wrong) && !said)
         plan_event(d->p, true, "InvalidRayCronJobSpec", wrong);
@@ -95,8 +94,8 @@ static void say_missed(const struct cron_decision *d, int64_t from_s, uint32_t c
 {
     if (count && json_get_int(d->prior, "missedRuns", 0) == 0)
         plan_event(d->p, true, "MissedRuns",
-                   arena_printf(d->a, "%s%u run%s due after %.*s %s not started", more ? "more than " : "", count, count == 1 ? "" : "s",
-                                SLICE_ARG(cron_time(d, from_s)), count == 1 ? "was" : "were"));
+                   arena_printf(d->a, "%s%u run%s due after %s %s not started", more ? "more than " : "", count, count == 1 ? "" : "s",
+                                cron_time(d, from_s).ptr, count == 1 ? "was" : "were"));
 }
 
 /* A run that status does not tell of yet: that it was started, and what was passed over for it. */
@@ -109,7 +108,7 @@ static void say_started(const struct cron_decision *d)
         between += job->scheduled_s > from_s && job->scheduled_s < d->last_s;
         if (job->scheduled_s == d->last_s)
             plan_event(d->p, false, "CreatedRayJob",
-                       arena_printf(d->a, "created RayJob %.*s, due at %.*s", SLICE_ARG(job->name), SLICE_ARG(cron_time(d, d->last_s))));
+                       arena_printf(d->a, "created RayJob %.*s, due at %s", SLICE_ARG(job->name), cron_time(d, d->last_s).ptr));
     }
     if (!d->in->zone || d->in->errors->count || from_s >= d->last_s)
         return;
@@ -120,9 +119,9 @@ static void say_started(const struct cron_decision *d)
 static void say_waiting(const struct cron_decision *d)
 {
     struct jval before = status_condition(d->prior, SLICE("Waiting"));
-    bool told = d->waiting && slice_eq(slice_of(d->waiting), SLICE("CreateRefused")); /* with the refusal itself */
-    if (d->waiting && !told && !json_str_eq(json_get(before, "reason"), slice_of(d->waiting)))
-        plan_event(d->p, d->cron->policy != CRON_FORBID || !slice_eq(slice_of(d->waiting), SLICE("JobAlreadyActive")), d->waiting,
+    bool told = d->waiting && slice_is(slice_of(d->waiting), "CreateRefused"); /* with the refusal itself */
+    if (d->waiting && !told && !json_is(json_get(before, "reason"), d->waiting))
+        plan_event(d->p, d->cron->policy != CRON_FORBID || !slice_is(slice_of(d->waiting), "JobAlreadyActive"), d->waiting,
                    arena_cut(d->a, d->why, LIMIT_KUBE_EVENT_NOTE));
 }
 

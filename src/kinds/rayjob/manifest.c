@@ -10,8 +10,9 @@ void rayjob_check(struct jval object, struct arena *a, struct ray_errors *errors
 /* HOST:PORT of the dashboard, as the cluster's status will have it. */
 static struct slice dashboard(const struct ray_cluster *c, const struct preview *p)
 {
-    return arena_printf(p->arena, "%.*s.%.*s.svc.%.*s:%d", SLICE_ARG(ray_head_service_name(c, p->arena)), SLICE_ARG(c->ns),
-                        SLICE_ARG(p->ray.cluster_domain), (int)c->dashboard_port);
+    struct slice head = ray_head_service_name(c, p->arena);
+    return arena_printf(p->arena, "%.*s.%.*s.svc.%.*s:%d", SLICE_ARG(head), SLICE_ARG(c->ns), SLICE_ARG(p->ray.cluster_domain),
+                        (int)c->dashboard_port);
 }
 
 static bool put_submitter(const struct ray_job *job, const struct ray_cluster *on, struct preview *p)

@@ -33,14 +33,14 @@ static struct jval condition_of(struct jval status, const char *type)
 {
     struct jval k, v;
     for (struct jiter it = json_iter(json_get(status, "conditions")); json_next(&it, &k, &v);)
-        if (json_str_eq(json_get(v, "type"), slice_of(type)))
+        if (json_is(json_get(v, "type"), type))
             return v;
     return (struct jval){.at = -1};
 }
 
 static bool condition_is(struct jval status, const char *type, const char *word)
 {
-    return json_str_eq(json_get(condition_of(status, type), "status"), slice_of(word));
+    return json_is(json_get(condition_of(status, type), "status"), word);
 }
 
 /* Of a cluster that was well once: what its head waits for. */
@@ -119,7 +119,7 @@ static struct job_cluster view_cluster(struct op *op, const struct cluster *job,
                             .status = {c->status, c->status_len}};
     if (!slice_empty(v.status) && json_parse(doc, v.status, a, NULL))
         status = json_root(doc);
-    v.ready = json_str_eq(json_get(status, "state"), SLICE("ready"));
+    v.ready = json_is(json_get(status, "state"), "ready");
     v.refused = condition_is(status, "Valid", "False");
     v.why = why_not_ready(status, a);
     v.dashboard = dashboard_address(op, c, status, a);
@@ -197,7 +197,7 @@ void job_decide(struct op *op, struct cluster *c, struct plan *p)
     view_clusters(op, c, json_get_str(status, "rayClusterName", a), &v);
     v.submitters = view_pods(op, c, &v.submitter_count);
     struct slice phase = json_get_str(status, "jobDeploymentStatus", a);
-    if (slice_eq(phase, SLICE("Failed")) || slice_eq(phase, SLICE("Complete")))
+    if (slice_is(phase, "Failed") || slice_is(phase, "Complete"))
         job_forget_words(j); /* status has them */
     v.said = j->said;
     reconcile_job(&v, a, p);

@@ -59,6 +59,6 @@ bool workload_write(const struct workload_model *m, struct slice uid, struct are
 int64_t workload_generation(struct jval meta, struct arena *a)
 {
     int64_t n = 0;
-    struct slice text = json_str(json_key(json_key(meta, SLICE("annotations")), SLICE(WORK_ANNOTATION_GENERATION)), a);
+    struct slice text = json_str(json_child(json_get(meta, "annotations"), WORK_ANNOTATION_GENERATION), a);
     return slice_int(text, &n) && n > 0 ? n : 0;
 }

@@ -56,11 +56,11 @@ struct cluster *workload_record(struct workloads *s, struct slice uid, struct sl
 struct cluster *workload_owner(struct op *op, const struct cluster *child, struct jval object)
 {
     struct arena *a = &op->event_arena;
-    struct jval meta = json_get(object, "metadata"), labels = json_key(meta, SLICE("labels"));
-    struct slice uid = json_str(json_key(labels, SLICE(WORK_LABEL_UID)), a);
-    struct slice name = json_str(json_key(json_key(meta, SLICE("annotations")), SLICE(WORK_ANNOTATION_WORKLOAD)), a);
+    struct jval meta = json_get(object, "metadata"), labels = json_get(meta, "labels");
+    struct slice uid = json_str(json_child(labels, WORK_LABEL_UID), a);
+    struct slice name = json_str(json_child(json_get(meta, "annotations"), WORK_ANNOTATION_WORKLOAD), a);
     slice_cut(&name, '/');
-    if (!op->workloads || uid.len != UID_TEXT_MAX || !json_str_eq(json_key(labels, SLICE(WORK_LABEL_MANAGED_BY)), SLICE(WORK_MANAGED_BY)))
+    if (!op->workloads || uid.len != UID_TEXT_MAX || !json_is(json_child(labels, WORK_LABEL_MANAGED_BY), WORK_MANAGED_BY))
         return NULL;
     struct cluster *c = workload_find(op->workloads, uid);
     if (!c)

@@ -10,6 +10,7 @@ static void test_compare(void)
     CHECK(slice_cmp(SLICE_NONE, SLICE("")) == 0);
     CHECK(slice_eq(SLICE_NONE, SLICE("")));
     CHECK(!slice_eq(SLICE("a"), SLICE("b")));
+    CHECK(slice_is(SLICE("ab"), "ab") && !slice_is(SLICE("ab"), "a") && !slice_is(SLICE("a"), "ab") && slice_is(SLICE_NONE, ""));
     CHECK(slice_eq_nocase(SLICE("Content-LENGTH"), SLICE("content-length")));
     CHECK(!slice_eq_nocase(SLICE("a["), SLICE("a{"))); /* 0x20 apart, and no letters */
     CHECK(!slice_eq_nocase(SLICE("a"), SLICE("ab")));

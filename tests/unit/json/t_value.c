@@ -28,6 +28,7 @@ static void test_paths(void)
     CHECK_INT(json_len(v), 6);
     CHECK_STR(json_get_str(v, "metadata.name", &mem), "a");
     CHECK_STR(json_str(json_key(json_get(v, "metadata.labels"), SLICE("ray.io/cluster")), &mem), "x");
+    CHECK_STR(json_str(json_child(json_get(v, "metadata.labels"), "ray.io/cluster"), &mem), "x");
     CHECK_INT(json_get_int(v, "n", 7), 3);
     CHECK_INT(json_get_int(v, "b", 7), 7);
     CHECK(json_get_bool(v, "b", false));
@@ -113,6 +114,7 @@ static void test_strings(void)
         struct jval v = parse(cases[i].json);
         CHECK_SLICE(json_str(v, &mem), cases[i].text);
         CHECK(json_str_eq(v, cases[i].text));
+        CHECK(json_is(v, arena_dup(&mem, cases[i].text).ptr) == (slice_find(cases[i].text, '\0') < 0));
         CHECK(!json_str_eq(v, SLICE("other")));
         CHECK(!json_str_eq(v, SLICE("plainer")));
         CHECK(!json_str_eq(v, SLICE("pla")));
