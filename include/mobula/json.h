@@ -29,6 +29,13 @@ struct jval {
  * duplicate keys. The error names the byte offset. */
 bool json_parse(struct json *doc, struct slice text, struct arena *a, struct err *e);
 struct jval json_root(const struct json *doc);
+/* The same for who only wants the root, and lets the document live in a. json_read says whether there is one. */
+struct jval json_document(struct slice text, struct arena *a, struct err *e);
+static inline __attribute__((always_inline)) bool json_read(struct jval *root, struct slice text, struct arena *a, struct err *e)
+{
+    *root = json_document(text, a, e);
+    return root->at >= 0;
+}
 
 /* An object's text, not parsed yet, without the member at a dotted path of plain names; what is cut is not looked at but for its end. In
  * a, unless there is no such member or the text is broken before its end: then it is the text itself. */

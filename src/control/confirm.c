@@ -34,13 +34,13 @@ static void missed(struct op *op, struct cluster *c)
 static bool read_list(struct op *op, struct cluster *c, struct slice body)
 {
     struct err e = {0};
-    struct json doc;
+    struct jval doc;
     uint64_t version;
     arena_reset(&op->event_arena, 64 * KIB);
-    if (!json_parse(&doc, body, &op->event_arena, &e) || json_type(json_get(json_root(&doc), "items")) != JSON_ARRAY)
+    if (!json_read(&doc, body, &op->event_arena, &e) || json_type(json_get(doc, "items")) != JSON_ARRAY)
         return false;
     struct jval k, item;
-    for (struct jiter it = json_iter(json_get(json_root(&doc), "items")); json_next(&it, &k, &item);) {
+    for (struct jiter it = json_iter(json_get(doc, "items")); json_next(&it, &k, &item);) {
         if (!json_is(json_get(item, "metadata.uid"), c->uid))
             continue; /* another object, created later under the same name */
         if (!kube_version_parse(json_get_str(item, "metadata.resourceVersion", &op->event_arena), &version))

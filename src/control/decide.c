@@ -21,13 +21,13 @@ static struct slice object_text(const struct cluster *c, struct slice meta, stru
  * *e is set and the model has only name and uid. */
 static struct jval read_again(const struct cluster *c, struct arena *a, struct err *e)
 {
-    struct json *doc = arena_new(a, struct json);
+    struct jval doc;
     struct err none = {0};
-    if (json_parse(doc, object_text(c, istr_slice(c->meta), istr_slice(c->spec), a), a, e))
-        return json_root(doc);
-    if (!json_parse(doc, object_text(c, SLICE("{}"), SLICE("null"), a), a, &none))
+    if (json_read(&doc, object_text(c, istr_slice(c->meta), istr_slice(c->spec), a), a, e))
+        return doc;
+    if (!json_read(&doc, object_text(c, SLICE("{}"), SLICE("null"), a), a, &none))
         fatal("operator: the name of a resource that was read before cannot be read again: %s", none.text);
-    return json_root(doc);
+    return doc;
 }
 
 void model_load(struct op *op, struct cluster *c)

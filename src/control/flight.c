@@ -6,10 +6,10 @@ struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *
 {
     struct err e = {0};
     arena_reset(&op->event_arena, 64 * KIB);
-    struct json *doc = arena_new(&op->event_arena, struct json);
-    if (!json_parse(doc, json_without(a->body, KUBE_UNREAD, &op->event_arena), &op->event_arena, &e))
+    struct jval doc;
+    if (!json_read(&doc, json_without(a->body, KUBE_UNREAD, &op->event_arena), &op->event_arena, &e))
         return (struct jval){.at = -1};
-    struct jval root = json_root(doc);
+    struct jval root = doc;
     if (!kube_version_parse(json_get_str(root, "metadata.resourceVersion", &op->event_arena), version))
         return (struct jval){.at = -1};
     return root;

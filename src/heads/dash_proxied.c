@@ -3,9 +3,9 @@
 
 static bool is_status(struct slice body, struct arena *a)
 {
-    struct json doc;
+    struct jval doc;
     struct err e = {0};
-    return json_parse(&doc, body, a, &e) && json_is(json_get(json_root(&doc), "kind"), "Status");
+    return json_read(&doc, body, a, &e) && json_is(json_get(doc, "kind"), "Status");
 }
 
 void ray_dash_read_proxied(enum ray_dash_call call, const struct kube_answer *answer, struct slice log, bool log_cut, const char *right,

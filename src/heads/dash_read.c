@@ -233,14 +233,14 @@ static size_t whole_line(struct slice text)
 /* {"logs": "…"}, or the end of it, from which the document is made anew. */
 static bool read_log(struct slice body, bool cut, struct arena *a, struct ray_dash_answer *out, struct err *e)
 {
-    struct json doc;
+    struct jval doc;
     if (cut) {
         size_t from = whole_line(body);
         body = from ? arena_printf(a, "{\"logs\":\"%.*s", SLICE_ARG(slice_skip(body, from))) : SLICE("{\"logs\":\"\"}");
     }
-    if (!json_parse(&doc, body, a, e))
+    if (!json_read(&doc, body, a, e))
         return false;
-    struct jval logs = json_get(json_root(&doc), "logs");
+    struct jval logs = json_get(doc, "logs");
     out->log = json_str(logs, a);
     out->log_cut = cut;
     return json_type(logs) == JSON_STRING || json_type(logs) == JSON_NULL;
@@ -276,12 +276,12 @@ static bool read_document(struct jval root, struct arena *a, struct ray_dash_ans
 
 static bool read_body(struct slice body, bool log_cut, struct arena *a, struct ray_dash_answer *out, struct err *e)
 {
-    struct json doc;
+    struct jval doc;
     if (out->call == RAY_DASH_SERVE_PUT || out->call == RAY_DASH_SERVE_DELETE)
         return true; /* an empty body, or words */
     if (out->call == RAY_DASH_LOG)
         return read_log(body, log_cut, a, out, e);
-    return json_parse(&doc, body, a, e) && read_document(json_root(&doc), a, out);
+    return json_read(&doc, body, a, e) && read_document(doc, a, out);
 }
 
 void ray_dash_read(enum ray_dash_call call, int status, struct slice body, bool log_cut, struct arena *a, struct ray_dash_answer *out)

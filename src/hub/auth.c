@@ -107,11 +107,11 @@ static void ask_review(struct call *c, struct slice path, call_step *then)
 /* The status of the review that came back; not there: it was refused, and so is the call. */
 static struct jval review_status(struct call *c, const char *what)
 {
-    struct json *doc = arena_new(&c->arena, struct json);
+    struct jval doc;
     const struct kube_answer *a = c->answer;
     struct err e = {0};
-    if (a->outcome == KUBE_OK && json_parse(doc, arena_dup(&c->arena, a->body), &c->arena, &e))
-        return json_get(json_root(doc), "status");
+    if (a->outcome == KUBE_OK && json_read(&doc, arena_dup(&c->arena, a->body), &c->arena, &e))
+        return json_get(doc, "status");
     if (a->outcome == KUBE_REFUSED && a->status.code == 403 && log_memory_pass(&c->hub->said, hash64(slice_of(what), 403), c->hub->now))
         log_error("the control plane may not ask who calls: give its account the role of the installation", LF_CSTR("review", what),
                   LF_CSTR("error", a->status.message));

@@ -75,8 +75,8 @@ static bool write_list(struct jout *w, struct jval list, const char *name, const
 /* The same components have the same hash, whoever has written them down. */
 static uint64_t hash_of(struct slice list, struct arena *a)
 {
-    struct json doc;
-    return json_parse(&doc, list, a, NULL) ? hub_hash(json_root(&doc)) : 0;
+    struct jval doc;
+    return json_read(&doc, list, a, NULL) ? hub_hash(doc) : 0;
 }
 
 /* Members of the status that have changed. Returns whether there are any. */
@@ -138,10 +138,10 @@ static void session_look(struct call *c);
 static bool keep_answer(struct call *c)
 {
     struct arena *a = &c->hub->event;
-    struct json doc;
-    bool read = c->answer->outcome == KUBE_OK && json_parse(&doc, arena_dup(a, c->answer->body), a, NULL);
+    struct jval doc;
+    bool read = c->answer->outcome == KUBE_OK && json_read(&doc, arena_dup(a, c->answer->body), a, NULL);
     if (read)
-        hub_store_keep_cloud(c->hub, json_root(&doc));
+        hub_store_keep_cloud(c->hub, doc);
     return read;
 }
 

@@ -186,3 +186,9 @@ bool json_parse(struct json *doc, struct slice text, struct arena *a, struct err
     *doc = w.doc;
     return true;
 }
+
+struct jval json_document(struct slice text, struct arena *a, struct err *e)
+{
+    struct json *doc = arena_new(a, struct json);
+    return json_parse(doc, text, a, e) ? json_root(doc) : JVAL_NONE;
+}

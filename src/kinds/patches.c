@@ -103,10 +103,10 @@ static void show(struct buf *body, struct hidden *h)
 /* Services are compared with what was sent. */
 static bool hash_service(struct op *op, struct flight *f, struct err *e)
 {
-    struct json doc;
-    if (!json_parse(&doc, buf_slice(&op->body), &op->body_arena, e))
+    struct jval doc;
+    if (!json_read(&doc, buf_slice(&op->body), &op->body_arena, e))
         return false;
-    f->hash = ray_service_hash(json_root(&doc));
+    f->hash = ray_service_hash(doc);
     return true;
 }
 

@@ -109,10 +109,10 @@ static bool finish(struct plugin *p, bool good, const char *name, struct err *e)
 
 bool kube_exec_read(const struct kube_exec *x, struct slice text, struct arena *a, struct kube_exec_result *out, struct err *e)
 {
-    struct json doc;
-    if (!json_parse(&doc, text, a, e))
+    struct jval doc;
+    if (!json_read(&doc, text, a, e))
         return err_wrap(e, "what the exec plugin %s wrote", x->argv[0]);
-    struct jval root = json_root(&doc);
+    struct jval root = doc;
     if (!json_is(json_get(root, "kind"), "ExecCredential") || !json_str_eq(json_get(root, "apiVersion"), x->api_version))
         return err_set(e, ERR_CONFIG, "the exec plugin %s wrote no ExecCredential of %.*s", x->argv[0], SLICE_ARG(x->api_version));
     out->token = json_get_str(root, "status.token", a);

@@ -74,12 +74,12 @@ static void set_mine(struct kube_lease *l, bool mine)
 
 static bool observe(struct kube_lease *l, struct slice body, struct now now)
 {
-    struct json doc;
+    struct jval doc;
     struct err e = {0};
     struct arena a = {0};
-    bool ok = json_parse(&doc, body, &a, &e);
+    bool ok = json_read(&doc, body, &a, &e);
     if (ok) {
-        struct jval spec = json_get(json_root(&doc), "spec");
+        struct jval spec = json_get(doc, "spec");
         uint64_t hash = hash64(json_raw(spec), 0);
         if (hash != l->spec || l->record.len == 0)
             l->observed_ms = now.mono_ms;

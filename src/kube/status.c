@@ -87,11 +87,11 @@ void kube_status_from(int code, struct jval object, struct kube_status *out)
 void kube_status_read(int code, struct slice body, struct kube_status *out)
 {
     struct arena a = {0};
-    struct json doc;
+    struct jval doc;
     struct jval status = {.at = -1};
     struct err ignored = {0}; /* a body that is no Status is a proxy's page or nothing: the bare code speaks */
-    if (!slice_empty(body) && json_parse(&doc, body, &a, &ignored) && json_is(json_get(json_root(&doc), "kind"), "Status"))
-        status = json_root(&doc);
+    if (!slice_empty(body) && json_read(&doc, body, &a, &ignored) && json_is(json_get(doc, "kind"), "Status"))
+        status = doc;
     kube_status_from(code, status, out);
     arena_free(&a);
 }

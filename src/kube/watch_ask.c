@@ -178,13 +178,13 @@ static void probe_done(void *owner, uint64_t tag, const struct kube_answer *answ
 {
     struct kube_watch *w = owner;
     struct arena a = {0};
-    struct json doc;
+    struct jval doc;
     struct err e = {0};
     uint64_t version = 0;
     (void)tag;
     w->probing = false;
-    bool read = answer->outcome == KUBE_OK && json_parse(&doc, answer->body, &a, &e) &&
-                kube_version_parse(json_get_str(json_root(&doc), "metadata.resourceVersion", &a), &version);
+    bool read = answer->outcome == KUBE_OK && json_read(&doc, answer->body, &a, &e) &&
+                kube_version_parse(json_get_str(doc, "metadata.resourceVersion", &a), &version);
     if (w->phase == WATCH_LIVE && read && version < w->probed_version) {
         w->want_list = w->consistent = true;
         watch_again(w, now);

@@ -83,17 +83,17 @@ static bool next_page(struct kube_watch *w, struct slice token, struct err *e)
 /* L7: all pages of a list have the same version; the last one has no continue token. */
 void watch_page_end(struct kube_watch *w, struct now now)
 {
-    struct json doc;
+    struct jval doc;
     struct err e = {0};
     uint64_t version;
     if (!w->complete)
         err_set(&e, ERR_CLOSED, "the list ends before its last brace");
     arena_reset(&w->item, WATCH_MEMORY_KEPT);
-    if (!w->complete || !json_parse(&doc, json_slicer_envelope(&w->slicer), &w->item, &e)) {
+    if (!w->complete || !json_read(&doc, json_slicer_envelope(&w->slicer), &w->item, &e)) {
         stream_broken(w, &e, now);
         return;
     }
-    struct jval root = json_root(&doc);
+    struct jval root = doc;
     if (!kube_version_parse(json_get_str(root, "metadata.resourceVersion", &w->item), &version)) {
         err_set(&e, ERR_SYNTAX, "the list has no resourceVersion");
         stream_broken(w, &e, now);
@@ -229,17 +229,17 @@ static void read_event(struct kube_watch *w, struct jval event, struct now now)
 
 static void read_text(struct kube_watch *w, struct slice text, struct now now)
 {
-    struct json doc;
+    struct jval doc;
     struct err e = {0};
     w->client->stats.watch_events++;
     arena_reset(&w->item, WATCH_MEMORY_KEPT);
     text = json_without(text, w->phase == WATCH_LIST ? KUBE_UNREAD : "object." KUBE_UNREAD, &w->item);
-    if (!json_parse(&doc, text, &w->item, &e))
+    if (!json_read(&doc, text, &w->item, &e))
         item_bad(w, &e, now);
     else if (w->phase == WATCH_LIST)
-        read_item(w, json_root(&doc), now);
+        read_item(w, doc, now);
     else
-        read_event(w, json_root(&doc), now);
+        read_event(w, doc, now);
 }
 
 void watch_read(struct kube_watch *w, struct slice piece, struct now now)

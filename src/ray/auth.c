@@ -108,10 +108,10 @@ bool ray_auth_token(struct slice text, struct slice *token, struct err *e)
 
 bool ray_auth_read(struct slice secret, struct buf *text, struct slice *token, struct arena *a, struct err *e)
 {
-    struct json doc;
-    if (!json_parse(&doc, secret, a, e))
+    struct jval doc;
+    if (!json_read(&doc, secret, a, e))
         return false;
-    struct jval data = json_child(json_get(json_root(&doc), "data"), RAY_AUTH_KEY);
+    struct jval data = json_child(json_get(doc, "data"), RAY_AUTH_KEY);
     if (json_type(data) != JSON_STRING)
         return err_set(e, ERR_MISSING, "it has no key " RAY_AUTH_KEY);
     buf_room(text, json_raw(data).len); /* at once: growing would leave copies behind */

@@ -102,15 +102,15 @@ static void flag_of_accelerator(struct jval container, struct pairs *flags)
     const struct slice *given = pairs_get(flags, SLICE("resources"));
     if (given) {
         struct slice text;
-        struct json doc;
+        struct jval doc;
         struct jval k, v;
         if (!shell_is_word(*given))
             text = *given;
         else if (!shell_unquote(*given, a, &text))
             return;
-        if (!json_parse(&doc, text, a, NULL) || json_type(json_root(&doc)) != JSON_OBJECT)
+        if (!json_read(&doc, text, a, NULL) || json_type(doc) != JSON_OBJECT)
             return;
-        for (struct jiter it = json_iter(json_root(&doc)); json_next(&it, &k, &v);)
+        for (struct jiter it = json_iter(doc); json_next(&it, &k, &v);)
             pairs_set(&all, json_str(k, a), json_raw(v));
     }
     for (size_t i = 0; i < COUNT_OF(known); i++)

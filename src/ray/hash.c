@@ -29,11 +29,11 @@ bool ray_hash_parse(struct slice text, uint64_t *hash)
 
 static uint64_t hash_text(struct slice text, struct arena *a)
 {
-    struct json doc;
+    struct jval doc;
     struct buf canonical;
     uint64_t hash = 0;
     buf_init(&canonical, LIMIT_JSON_ITEM);
-    if (json_parse(&doc, text, a, NULL) && json_canonical(json_root(&doc), &canonical))
+    if (json_read(&doc, text, a, NULL) && json_canonical(doc, &canonical))
         hash = hash64(buf_slice(&canonical), 0);
     buf_free(&canonical);
     return hash;

@@ -21,11 +21,11 @@ static bool read_amount(struct slice text, int64_t *out)
 
 static void add_object(struct pairs *amounts, struct slice object)
 {
-    struct json *doc = arena_new(amounts->arena, struct json);
+    struct jval doc;
     struct jval k, v;
-    if (!json_parse(doc, object, amounts->arena, NULL))
+    if (!json_read(&doc, object, amounts->arena, NULL))
         return;
-    for (struct jiter it = json_iter(json_root(doc)); json_next(&it, &k, &v);)
+    for (struct jiter it = json_iter(doc); json_next(&it, &k, &v);)
         if (json_there(k) && json_type(v) == JSON_NUMBER)
             pairs_set(amounts, json_str(k, amounts->arena), json_raw(v));
 }

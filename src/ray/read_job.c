@@ -86,18 +86,18 @@ static void read_entry_resources(struct job_reader *j, const struct place *spec)
 {
     const struct place *at = place_key(spec, "entrypointResources");
     struct slice text;
-    struct json *doc = arena_new(j->r.arena, struct json);
+    struct jval doc;
     struct err e = {0};
     struct jval k, v;
     double n;
     if (!read_text(&j->r, at, OPTIONAL, &text) || slice_empty(slice_trim(text)))
         return;
-    if (!json_parse(doc, text, j->r.arena, &e)) {
+    if (!json_read(&doc, text, j->r.arena, &e)) {
         place_bad(&j->r, at, "is not JSON: %s; write '{\"name\": 1}'", e.text);
         return;
     }
-    bool numbers = json_type(json_root(doc)) == JSON_OBJECT;
-    for (struct jiter it = json_iter(json_root(doc)); json_next(&it, &k, &v);)
+    bool numbers = json_type(doc) == JSON_OBJECT;
+    for (struct jiter it = json_iter(doc); json_next(&it, &k, &v);)
         numbers &= json_num(v, &n) && n >= 0;
     if (numbers)
         j->job->resources = text;

@@ -3,11 +3,11 @@
 
 void check_runtime_env(struct reader *r, const struct place *at, struct slice json)
 {
-    struct json doc;
+    struct jval doc;
     struct jval k, v;
-    if (!json_parse(&doc, json, r->arena, NULL))
+    if (!json_read(&doc, json, r->arena, NULL))
         return; /* whoever submits it says why */
-    struct jval variables = json_get(json_root(&doc), "env_vars"), folder = json_get(json_root(&doc), "working_dir");
+    struct jval variables = json_get(doc, "env_vars"), folder = json_get(doc, "working_dir");
     if (value_given(variables) && json_type(variables) != JSON_OBJECT)
         place_bad(r, at, "env_vars is %s: must be names with texts", value_type_name(json_type(variables)));
     if (value_given(folder) && json_type(folder) != JSON_STRING)

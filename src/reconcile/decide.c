@@ -85,14 +85,14 @@ static struct slice patched(const struct cluster_view *in, struct slice service,
 /* A service as it should be, in the plan's arena; not there: it cannot be made. */
 static struct jval build_service(const struct cluster_view *in, bool head, struct plan *p)
 {
-    struct json *doc = arena_new(p->arena, struct json);
+    struct jval doc;
     struct buf b;
     struct err e = {0};
     buf_init(&b, LIMIT_JSON_ITEM);
     bool built = head ? ray_build_head_service(in->cluster, p->arena, &b, &e) : ray_build_headless_service(in->cluster, p->arena, &b, &e);
-    bool read = built && json_parse(doc, patched(in, arena_dup(p->arena, buf_slice(&b)), p->arena), p->arena, &e);
+    bool read = built && json_read(&doc, patched(in, arena_dup(p->arena, buf_slice(&b)), p->arena), p->arena, &e);
     buf_free(&b);
-    return read ? json_root(doc) : (struct jval){.at = -1};
+    return read ? doc : (struct jval){.at = -1};
 }
 
 static void decide_service(const struct cluster_view *in, const struct verb *apply, const struct service *have, struct jval want,
@@ -148,10 +148,10 @@ static void decide_orphans(const struct cluster_view *in, struct plan *p)
 /* Most have never been suspended: their status need not be read for that. */
 static enum suspension suspension_now(const struct cluster_view *in, struct arena *a)
 {
-    struct json doc;
+    struct jval doc;
     struct jval status = {.at = -1};
-    if (slice_find_text(in->status, "RayClusterSuspending") >= 0 && json_parse(&doc, in->status, a, NULL))
-        status = json_root(&doc);
+    if (slice_find_text(in->status, "RayClusterSuspending") >= 0 && json_read(&doc, in->status, a, NULL))
+        status = doc;
     return suspension_of(in, status);
 }
 

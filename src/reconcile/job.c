@@ -259,14 +259,14 @@ static void decide_phase(struct job_decision *d)
 
 void reconcile_job(const struct job_view *in, struct arena *a, struct plan *out)
 {
-    struct json *doc = arena_new(a, struct json);
+    struct jval doc;
     struct err e = {0};
     struct job_decision d = {.in = in, .job = in->job, .a = a, .p = out, .prior = {.at = -1}};
     *out = (struct plan){.next_ms = TIME_NEVER, .arena = a};
     if (in->job->managed_elsewhere)
         return;
-    if (!slice_empty(in->status) && json_parse(doc, in->status, a, &e))
-        d.prior = json_root(doc);
+    if (!slice_empty(in->status) && json_read(&doc, in->status, a, &e))
+        d.prior = doc;
     course_read(d.prior, &d.is, a);
     d.cluster = find_cluster(in, d.is.cluster);
     d.to = d.is;

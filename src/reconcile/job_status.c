@@ -156,15 +156,15 @@ static void write_cluster_status(const struct job_decision *d, struct jout *w, s
 {
     bool dropped = slice_empty(d->to.cluster) || !slice_eq(d->to.cluster, d->is.cluster);
     bool same = d->cluster && !dropped && follows_cluster(d->to.phase) && !slice_empty(d->cluster->status);
-    struct json *doc = arena_new(d->a, struct json);
+    struct jval doc;
     if (dropped && json_type(json_get(d->prior, "rayClusterStatus")) == JSON_OBJECT) {
         jout_key(w, SLICE("rayClusterStatus"));
         jout_null(w);
     }
-    if (!same || !json_parse(doc, d->cluster->status, d->a, NULL))
+    if (!same || !json_read(&doc, d->cluster->status, d->a, NULL))
         return;
     jout_kobject(w, "rayClusterStatus");
-    copy_cluster_status(d, w, json_root(doc), brief);
+    copy_cluster_status(d, w, doc, brief);
     if (!brief)
         write_session(d, w, stamp);
     jout_end(w);
@@ -258,14 +258,14 @@ static void say_job_invalid(const struct job_decision *d)
 
 void decide_job_status(struct job_decision *d)
 {
-    struct json *next = arena_new(d->a, struct json);
+    struct jval next;
     struct err e = {0};
     char now[TIME_TEXT_MAX];
     struct slice brief = write_job_status(d, SLICE(""), true);
-    if (!json_parse(next, brief, d->a, &e))
+    if (!json_read(&next, brief, d->a, &e))
         fatal("reconcile: a status of our own cannot be read: %s", e.text);
     uint64_t hash = hash64(brief, 0);
-    bool known = status_has(d->prior, json_root(next)) || hash == d->in->status_hash;
+    bool known = status_has(d->prior, next) || hash == d->in->status_hash;
     bool held = d->in->now.mono_ms < d->in->status_not_before_ms;
     if (known || held) {
         drop_events(d->p);

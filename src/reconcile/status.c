@@ -76,10 +76,10 @@ static void write_endpoints(const struct facts *f, struct jout *w)
 {
     const struct service *svc = f->in->head_service;
     struct jval ports = {.at = -1}, k, v;
-    struct json doc;
+    struct jval doc;
     struct err e = {0};
-    if (f->service && json_parse(&doc, svc->endpoints, f->a, &e))
-        ports = json_root(&doc);
+    if (f->service && json_read(&doc, svc->endpoints, f->a, &e))
+        ports = doc;
     struct jval before = json_get(f->prior, "endpoints");
     if (json_len(ports) + json_len(before) == 0)
         return;

@@ -44,7 +44,7 @@ static bool label_nodes(const struct shape_type *type, const struct ray_cluster 
     struct buf b;
     struct jout w;
     struct slice text;
-    struct json *doc = arena_new(a, struct json);
+    struct jval doc;
     if (version_number(c->ray_version) < NODE_LABELS_SINCE || value_given(json_get(g->start_params, "labels")))
         return true;
     buf_init(&b, KIB);
@@ -56,9 +56,9 @@ static bool label_nodes(const struct shape_type *type, const struct ray_cluster 
     jout_end(&w);
     text = arena_dup(a, buf_slice(&b));
     bool ok = !b.full || err_set(e, ERR_LIMIT, "zone and accelerator have more than %zu bytes", b.max);
-    ok = ok && (!value_given(g->labels) || json_merge(text, json_raw(g->labels), a, &text, e)) && json_parse(doc, text, a, e);
-    if (ok && json_len(json_root(doc)))
-        g->labels = json_root(doc);
+    ok = ok && (!value_given(g->labels) || json_merge(text, json_raw(g->labels), a, &text, e)) && json_read(&doc, text, a, e);
+    if (ok && json_len(doc))
+        g->labels = doc;
     buf_free(&b);
     return ok;
 }
@@ -67,17 +67,17 @@ static bool label_nodes(const struct shape_type *type, const struct ray_cluster 
 static bool make_group(const struct shape_type *type, const struct ray_cluster *c, struct ray_group *g, const char *market, struct arena *a,
                        struct err *e)
 {
-    struct json *doc = arena_new(a, struct json), *made = arena_new(a, struct json);
+    struct jval doc, made;
     struct slice text;
     if (market) {
         text = arena_printf(a, "{\"metadata\":{\"annotations\":{\"" SHAPE_MARKET "\":\"%s\"}}}", market);
-        if (!json_merge(json_raw(g->template), text, a, &text, e) || !json_parse(doc, text, a, e))
+        if (!json_merge(json_raw(g->template), text, a, &text, e) || !json_read(&doc, text, a, e))
             return false;
-        g->template = json_root(doc);
+        g->template = doc;
     }
-    if (!shape_type_apply(type, g->template, g->head ? SLICE("head") : SLICE("worker"), a, &text, e) || !json_parse(made, text, a, e))
+    if (!shape_type_apply(type, g->template, g->head ? SLICE("head") : SLICE("worker"), a, &text, e) || !json_read(&made, text, a, e))
         return false;
-    g->template = json_root(made);
+    g->template = made;
     return label_nodes(type, c, g, a, e);
 }
 

@@ -98,24 +98,24 @@ static void put_last(const struct render *x, const struct compute_node *n, struc
 
 static bool parse_written(const struct render *x, const struct buf *text, struct jval *out)
 {
-    struct json *doc = arena_new(x->arena, struct json);
+    struct jval doc;
     if (text->full)
         return err_set(x->e, ERR_LIMIT, "a pod template is larger than %zu bytes", text->max);
-    if (!json_parse(doc, arena_dup(x->arena, buf_slice(text)), x->arena, x->e))
+    if (!json_read(&doc, arena_dup(x->arena, buf_slice(text)), x->arena, x->e))
         return false;
-    *out = json_root(doc);
+    *out = doc;
     return true;
 }
 
 static bool lay_over(const struct render *x, struct jval *template, struct jval over)
 {
-    struct json *doc = arena_new(x->arena, struct json);
+    struct jval doc;
     struct slice text;
     if (!value_given(over))
         return true;
-    if (!overlay(*template, over, x->arena, &text, x->e) || !json_parse(doc, text, x->arena, x->e))
+    if (!overlay(*template, over, x->arena, &text, x->e) || !json_read(&doc, text, x->arena, x->e))
         return false;
-    *template = json_root(doc);
+    *template = doc;
     return true;
 }
 
@@ -124,14 +124,14 @@ static bool apply_own(const struct render *x, const struct compute_node *n, bool
 {
     static const char unnamed[] =
         "{\"metadata\":{\"annotations\":{\"" SHAPE_INSTANCE_TYPE "\":null},\"labels\":{\"" SHAPE_INSTANCE_TYPE "\":null}}}";
-    struct json *doc = arena_new(x->arena, struct json);
+    struct jval doc;
     struct slice made, out;
     if (!slice_empty(n->type))
         return true;
     if (!shape_type_apply(&n->own, *template, head ? SLICE("head") : SLICE("worker"), x->arena, &made, x->e) ||
-        !json_merge(made, slice_of(unnamed), x->arena, &out, x->e) || !json_parse(doc, out, x->arena, x->e))
+        !json_merge(made, slice_of(unnamed), x->arena, &out, x->e) || !json_read(&doc, out, x->arena, x->e))
         return false;
-    *template = json_root(doc);
+    *template = doc;
     return true;
 }
 

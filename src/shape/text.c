@@ -27,7 +27,7 @@ bool shape_text_open(struct slice text, const char *what, struct arena *a, struc
                      struct shape_errors *errors)
 {
     struct yaml_docs docs;
-    struct json *json = arena_new(a, struct json);
+    struct jval json;
     struct err e = {0};
     *doc = (struct yaml_doc){0};
     *root = NO_VALUE;
@@ -39,10 +39,10 @@ bool shape_text_open(struct slice text, const char *what, struct arena *a, struc
         return true;
     if (docs.count > 1)
         return add_error(errors, SLICE(""), arena_printf(a, "holds a second document: all %s are in one", what), docs.docs[1].line);
-    if (!json_parse(json, docs.docs[0].json, a, &e))
+    if (!json_read(&json, docs.docs[0].json, a, &e))
         return add_unreadable(errors, slice_of(e.text), a);
     *doc = docs.docs[0];
-    *root = json_root(json);
+    *root = json;
     return true;
 }
 

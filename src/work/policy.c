@@ -227,14 +227,14 @@ static void look_runtime_env(struct checker *c, const struct place *at)
 {
     static const char *const images[] = {"image_uri", "container"};
     struct yaml_docs docs;
-    struct json *doc = arena_new(c->r.arena, struct json);
+    struct jval doc;
     if (json_type(at->value) != JSON_STRING || !yaml_parse_runtime_env(json_str(at->value, c->r.arena), c->r.arena, &docs, NULL) ||
-        docs.count > 1 || (docs.count == 1 && !json_parse(doc, docs.docs[0].json, c->r.arena, NULL))) {
+        docs.count > 1 || (docs.count == 1 && !json_read(&doc, docs.docs[0].json, c->r.arena, NULL))) {
         policy_refuse(c, 11, at, "cannot be read");
         return;
     }
     for (size_t i = 0; docs.count && i < COUNT_OF(images); i++)
-        if (json_there(json_child(json_root(doc), images[i])))
+        if (json_there(json_child(doc, images[i])))
             policy_refuse(c, 7, at, "names an image of its own (image_uri, container): name it as the workload's image");
 }
 

@@ -201,20 +201,20 @@ static void put_object(struct rendering *x, const struct place *spec, const stru
 static void check_object(struct rendering *x, const struct place *spec, const struct work_made *out)
 {
     struct ray_errors *found = arena_new(x->r.arena, struct ray_errors);
-    struct json doc;
+    struct jval doc;
     struct err e = {0};
     union {
         struct ray_cluster cluster;
         struct ray_job job;
     } model;
-    if (!json_parse(&doc, out->object, x->r.arena, &e)) {
+    if (!json_read(&doc, out->object, x->r.arena, &e)) {
         place_bad(&x->r, spec, "cannot be carried out: %s", e.text);
         return;
     }
     if (out->kind == WORK_JOB)
-        ray_read_job(json_root(&doc), x->r.arena, &model.job, found);
+        ray_read_job(doc, x->r.arena, &model.job, found);
     else
-        ray_read(json_root(&doc), x->r.arena, &model.cluster, found);
+        ray_read(doc, x->r.arena, &model.cluster, found);
     for (uint32_t i = 0; i < found->count; i++)
         place_bad(&x->r, spec, "makes %.*s: %.*s", SLICE_ARG(found->list[i].path), SLICE_ARG(found->list[i].text));
 }
@@ -286,16 +286,16 @@ bool work_render(const struct workload_in *in, const struct work_options *o, str
                  struct ray_errors *errors, struct ray_errors *notes)
 {
     struct rendering x = {.r = {.arena = a, .errors = errors}, .in = in, .o = o};
-    struct json *doc = arena_new(a, struct json);
+    struct jval doc;
     struct err e = {0};
     uint32_t before = errors->count + errors->beyond;
     *out = (struct work_made){.name = object_name(in, o, a), .object = SLICE("")};
     const struct place *root = place_root(NO_VALUE, a), *spec = place_member(root, SLICE("spec"), NO_VALUE), *part = spec;
-    if (!json_parse(doc, in->spec, a, &e)) {
+    if (!json_read(&doc, in->spec, a, &e)) {
         place_bad(&x.r, spec, "is no JSON: %s", e.text);
         return false;
     }
-    spec = place_member(root, SLICE("spec"), json_root(doc));
+    spec = place_member(root, SLICE("spec"), doc);
     if (!read_object(&x.r, spec, REQUIRED))
         return false;
     const struct place *terminate = place_key(spec, "terminate");

@@ -210,9 +210,9 @@ static bool put_block(struct writer *w, struct jval v, unsigned indent)
 bool yaml_write(struct slice json, struct buf *out, struct err *e)
 {
     struct writer w = {.out = out, .e = e};
-    struct json doc;
-    bool ok = json_parse(&doc, json, &w.mem, e);
-    struct jval root = json_root(&doc);
+    struct jval doc;
+    bool ok = json_read(&doc, json, &w.mem, e);
+    struct jval root = doc;
     if (ok && json_len(root) > 0)
         ok = put_block(&w, root, 0);
     else if (ok)

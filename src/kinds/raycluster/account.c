@@ -106,8 +106,8 @@ static struct jval looked_up(struct op *op, const struct kube_answer *a)
 {
     struct err e = {0};
     arena_reset(&op->event_arena, 64 * KIB);
-    struct json *doc = arena_new(&op->event_arena, struct json);
-    return json_parse(doc, a->body, &op->event_arena, &e) ? json_root(doc) : (struct jval){.at = -1};
+    struct jval doc;
+    return json_read(&doc, a->body, &op->event_arena, &e) ? doc : (struct jval){.at = -1};
 }
 
 bool account_answer(struct op *op, struct flight *f, const struct kube_answer *a)

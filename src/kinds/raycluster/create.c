@@ -211,7 +211,7 @@ static void on_look(struct op *op, struct flight *f, const struct kube_answer *a
 {
     struct err e = {0};
     uint64_t version = 0;
-    struct json *doc = arena_new(&op->event_arena, struct json);
+    struct jval doc;
     struct jval k, pod;
     char words[ANSWER_WORDS];
     if (a->outcome != KUBE_OK) {
@@ -220,11 +220,11 @@ static void on_look(struct op *op, struct flight *f, const struct kube_answer *a
     }
     int failed = f->failed;
     f->failed = 0; /* what follows is not said in the words of the first answer … */
-    if (!json_parse(doc, a->body, &op->event_arena, &e) || json_type(json_get(json_root(doc), "items")) != JSON_ARRAY) {
+    if (!json_read(&doc, a->body, &op->event_arena, &e) || json_type(json_get(doc, "items")) != JSON_ARRAY) {
         never_known(op, f, "the server's answer is not a list of pods");
         return;
     }
-    for (struct jiter it = json_iter(json_get(json_root(doc), "items")); json_next(&it, &k, &pod);) {
+    for (struct jiter it = json_iter(json_get(doc, "items")); json_next(&it, &k, &pod);) {
         if (!json_is(json_get(pod, "metadata.name"), f->name))
             continue;
         if (kube_version_parse(json_get_str(pod, "metadata.resourceVersion", &op->event_arena), &version))

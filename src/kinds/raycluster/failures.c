@@ -26,12 +26,12 @@ void leave_spot(struct op *op, struct cluster *c, const struct action *act)
 void extract_failures(struct op *op, struct cluster *c)
 {
     struct jval k, g;
-    struct json status;
+    struct jval status;
     struct err e = {0};
     failures_clear(op, c);
-    if (!c->status_len || !json_parse(&status, (struct slice){c->status, c->status_len}, &op->event_arena, &e))
+    if (!c->status_len || !json_read(&status, (struct slice){c->status, c->status_len}, &op->event_arena, &e))
         return;
-    for (struct jiter it = json_iter(json_get(json_root(&status), "groups")); json_next(&it, &k, &g);) {
+    for (struct jiter it = json_iter(json_get(status, "groups")); json_next(&it, &k, &g);) {
         int64_t count = json_get_int(g, "failures", 0), last_us;
         struct slice name = json_get_str(g, "name", &op->event_arena);
         if (count <= 0 || !time_parse(json_get_str(g, "lastFailureTime", &op->event_arena), &last_us, &e))

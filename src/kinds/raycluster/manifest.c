@@ -68,11 +68,11 @@ static bool build_service(struct world *w, bool head, struct buf *object)
 {
     struct preview *p = w->p;
     struct service *s = head ? &w->head_service : &w->headless_service;
-    struct json doc;
+    struct jval doc;
     if (!(head ? ray_build_head_service : ray_build_headless_service)(w->cluster, p->arena, object, &p->err) ||
-        !json_parse(&doc, buf_slice(object), p->arena, &p->err))
+        !json_read(&doc, buf_slice(object), p->arena, &p->err))
         return false;
-    s->hash = ray_service_hash(json_root(&doc));
+    s->hash = ray_service_hash(doc);
     *(head ? &w->has_head_service : &w->has_headless_service) = true;
     return true;
 }

@@ -98,13 +98,13 @@ static void keep_news(struct scaling *s, bool works, const char *reason, const s
 /* A cluster that was whole before is taken up as it stands: its spec's replicas were for its beginning. */
 static int32_t first_target(const struct scaling *s, const struct ray_group *g)
 {
-    struct json doc;
+    struct jval doc;
     struct err e = {0};
     struct slice status = {s->c->status, s->c->status_len};
     bool begun = false;
     struct jval k, v;
-    if (status.len && json_parse(&doc, status, &s->op->plan_arena, &e))
-        for (struct jiter it = json_iter(json_get(json_root(&doc), "conditions")); json_next(&it, &k, &v);)
+    if (status.len && json_read(&doc, status, &s->op->plan_arena, &e))
+        for (struct jiter it = json_iter(json_get(doc, "conditions")); json_next(&it, &k, &v);)
             begun |= json_is(json_get(v, "type"), "RayClusterProvisioned") && json_is(json_get(v, "status"), "True");
     if (!begun)
         return -1;

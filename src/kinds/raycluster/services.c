@@ -25,12 +25,12 @@ bool make_service(struct op *op, struct cluster *c, const struct action *act, st
     if (other)
         return err_set(e, ERR_CONFIG, "service %.*s belongs to RayCluster %s (%.*s): rename one of the two clusters or its headService",
                        SLICE_ARG(name), other->of->name, SLICE_ARG(other->of->kind->api_version));
-    struct json doc;
+    struct jval doc;
     bool built = head ? ray_build_head_service(&op->model, &op->body_arena, &op->body, e)
                       : ray_build_headless_service(&op->model, &op->body_arena, &op->body, e);
-    if (!built || !json_parse(&doc, buf_slice(&op->body), &op->body_arena, e))
+    if (!built || !json_read(&doc, buf_slice(&op->body), &op->body_arena, e))
         return false;
-    f->hash = ray_service_hash(json_root(&doc));
+    f->hash = ray_service_hash(doc);
     return true;
 }
 

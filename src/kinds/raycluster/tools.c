@@ -81,12 +81,12 @@ static bool holds_ours(struct op *op, struct slice body)
 {
     char hash[17];
     hash_text(op, hash);
-    struct json doc;
+    struct jval doc;
     struct err e = {0};
     arena_reset(&op->event_arena, 64 * KIB);
-    if (!json_parse(&doc, body, &op->event_arena, &e))
+    if (!json_read(&doc, body, &op->event_arena, &e))
         return false;
-    return json_is(json_child(json_get(json_root(&doc), "metadata.annotations"), TOOLS_HASH), hash);
+    return json_is(json_child(json_get(doc, "metadata.annotations"), TOOLS_HASH), hash);
 }
 
 /* Workers of the first cluster in a namespace wait for the ConfigMap. */

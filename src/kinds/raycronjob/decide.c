@@ -145,13 +145,13 @@ static void trim_history(struct cron_decision *d, bool succeeded, int32_t keep, 
 
 void raycronjob_decide(const struct cron_view *in, struct arena *a, struct plan *out)
 {
-    struct json *doc = arena_new(a, struct json);
+    struct jval doc;
     struct cron_decision d = {.in = in, .cron = in->cron, .a = a, .p = out, .prior = NO_VALUE, .now_s = in->now.wall_us / 1000000};
     *out = (struct plan){.next_ms = TIME_NEVER, .arena = a};
     if (in->cron->deleting)
         return;
-    if (!slice_empty(in->status) && json_parse(doc, in->status, a, NULL))
-        d.prior = json_root(doc);
+    if (!slice_empty(in->status) && json_read(&doc, in->status, a, NULL))
+        d.prior = doc;
     look_back(&d);
     if (in->errors->count == 0 && !in->zone)
         plan_look_again(out, in->now.mono_ms + CRON_ZONE_MS);

@@ -33,14 +33,14 @@ static const struct zone *zone_of(const struct op *op, struct slice name, struct
 
 static struct cron_child view_job(const struct op *op, const struct cluster *job, struct arena *a)
 {
-    struct json meta, status;
+    struct jval meta, status;
     struct cron_child v = {.name = slice_of(job->name), .uid = slice_of(job->uid), .scheduled_s = CRON_NEVER};
     v.deleting_us = job->deleted_us ? job->deleted_us : job->deleting ? op->now.wall_us : 0;
-    if (json_parse(&meta, istr_slice(job->meta), a, NULL))
-        v.scheduled_s = raycronjob_scheduled(json_root(&meta), v.name, a);
-    if (!job->status_len || !json_parse(&status, (struct slice){job->status, job->status_len}, a, NULL))
+    if (json_read(&meta, istr_slice(job->meta), a, NULL))
+        v.scheduled_s = raycronjob_scheduled(meta, v.name, a);
+    if (!job->status_len || !json_read(&status, (struct slice){job->status, job->status_len}, a, NULL))
         return v;
-    struct jval root = json_root(&status), phase = json_get(root, "jobDeploymentStatus");
+    struct jval root = status, phase = json_get(root, "jobDeploymentStatus");
     bool complete = json_is(phase, "Complete");
     v.finished = complete || json_is(phase, "Failed");
     v.succeeded = complete && json_is(json_get(root, "jobStatus"), "SUCCEEDED");

@@ -127,14 +127,14 @@ static void say_waiting(const struct cron_decision *d)
 
 bool cron_decide_status(struct cron_decision *d)
 {
-    struct json *next = arena_new(d->a, struct json);
+    struct jval next;
     struct err e = {0};
     char now[TIME_TEXT_MAX];
     struct slice brief = write_status(d, SLICE(""));
-    if (!json_parse(next, brief, d->a, &e))
+    if (!json_read(&next, brief, d->a, &e))
         fatal("raycronjob: a status of our own cannot be read: %s", e.text);
     uint64_t hash = hash64(brief, 0);
-    if (status_has(d->prior, json_root(next)) || hash == d->in->status_hash)
+    if (status_has(d->prior, next) || hash == d->in->status_hash)
         return true;
     if (d->in->now.mono_ms < d->in->status_not_before_ms) {
         plan_look_again(d->p, d->in->status_not_before_ms);

@@ -32,15 +32,15 @@ bool job_make_delete(struct op *op, struct cluster *c, const struct action *act,
 bool job_make_suspend(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     slice_copy(act->name, f->name, sizeof f->name);
-    struct json doc;
+    struct jval doc;
     const struct cluster *own = cluster_get(op, act->uid, istr_slice(c->ns));
-    if (!own || !own->present || !json_parse(&doc, istr_slice(own->spec), &op->body_arena, e))
+    if (!own || !own->present || !json_read(&doc, istr_slice(own->spec), &op->body_arena, e))
         return err_set(e, ERR_MISSING, "RayCluster %.*s is gone", SLICE_ARG(act->name));
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_JSON_PATCH), true};
     kube_path(&op->path, &ray_resources[RAY_V1], istr_slice(c->ns), act->name, SLICE_NONE);
     kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
     buf_printf(&op->body, "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"%.*s\"}", SLICE_ARG(act->uid));
-    for (size_t i = 0; i < json_len(json_get(json_root(&doc), "workerGroupSpecs")); i++)
+    for (size_t i = 0; i < json_len(json_get(doc, "workerGroupSpecs")); i++)
         buf_printf(&op->body, ",{\"op\":\"add\",\"path\":\"/spec/workerGroupSpecs/%zu/suspend\",\"value\":true}", i);
     return buf_putc(&op->body, ']');
 }
@@ -49,11 +49,11 @@ bool job_make_suspend(struct op *op, struct cluster *c, const struct action *act
 bool job_make_finalizers(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     slice_copy(act->name, f->name, sizeof f->name);
-    struct json doc;
+    struct jval doc;
     struct jout w;
     struct jval k, v;
     char version[KUBE_VERSION_TEXT];
-    if (!json_parse(&doc, istr_slice(c->meta), &op->body_arena, e))
+    if (!json_read(&doc, istr_slice(c->meta), &op->body_arena, e))
         return false;
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_MERGE_PATCH), true};
     kube_path(&op->path, c->kind->resource, istr_slice(c->ns), slice_of(c->name), SLICE_NONE);
@@ -61,7 +61,7 @@ bool job_make_finalizers(struct op *op, struct cluster *c, const struct action *
     jout_init(&w, &op->body);
     struct slice seen = kube_version_format(c->version, version);
     jout_form(&w, "{metadata:{uid:'%s',resourceVersion:'%.*s',finalizers:[", c->uid, SLICE_ARG(seen));
-    for (struct jiter it = json_iter(json_get(json_root(&doc), "finalizers")); json_next(&it, &k, &v);)
+    for (struct jiter it = json_iter(json_get(doc, "finalizers")); json_next(&it, &k, &v);)
         if (!json_str_eq(v, act->verb == &raycluster_remove_finalizer ? SLICE(RAY_REDIS_FINALIZER) : SLICE(RAY_JOB_FINALIZER)))
             jout_raw(&w, json_raw(v));
     if (act->verb == &rayjob_add_finalizer)
@@ -86,17 +86,17 @@ bool job_make_submitter(struct op *op, struct cluster *c, const struct action *a
     tools_want(op, c->ns);
     buf_clear(&op->path); /* that was a call of its own, with the same buffers */
     struct arena *a = &op->body_arena;
-    struct json status, spec;
-    if (!json_parse(&status, (struct slice){c->status, c->status_len}, a, e))
+    struct jval status, spec;
+    if (!json_read(&status, (struct slice){c->status, c->status_len}, a, e))
         return false;
     struct ray_submitter s = {.name = act->name,
-                              .id = json_get_str(json_root(&status), "jobId", a),
-                              .cluster = json_get_str(json_root(&status), "rayClusterName", a),
-                              .dashboard = json_get_str(json_root(&status), "dashboardURL", a)};
+                              .id = json_get_str(status, "jobId", a),
+                              .cluster = json_get_str(status, "rayClusterName", a),
+                              .dashboard = json_get_str(status, "dashboardURL", a)};
     const struct cluster *on = cluster_of(op, c, s.cluster);
-    if (!on || !json_parse(&spec, istr_slice(on->spec), a, e))
+    if (!on || !json_read(&spec, istr_slice(on->spec), a, e))
         return err_set(e, ERR_MISSING, "RayCluster %.*s is gone", SLICE_ARG(s.cluster));
-    s.spec = json_root(&spec);
+    s.spec = spec;
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
     kube_path(&op->path, &kube_pods, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
     kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));

@@ -31,7 +31,7 @@ static bool put_submitter(const struct ray_job *job, const struct ray_cluster *o
 static bool put_attempt(const struct ray_job *job, struct preview *p)
 {
     struct ray_cluster *cluster = arena_new(p->arena, struct ray_cluster);
-    struct json *doc = arena_new(p->arena, struct json);
+    struct jval doc;
     struct slice name = ray_job_cluster_name(job, 1, p->arena);
     __attribute__((cleanup(buf_free))) struct buf text;
     buf_init(&text, LIMIT_JSON_ITEM);
@@ -41,7 +41,7 @@ static bool put_attempt(const struct ray_job *job, struct preview *p)
         return false;
     if (!job->own_submitter && !(job->mode == RAY_JOB_K8S && p->submitter_pods))
         return true;
-    return json_parse(doc, buf_slice(&text), p->arena, &p->err) && ray_read(json_root(doc), p->arena, cluster, p->errors) &&
+    return json_read(&doc, buf_slice(&text), p->arena, &p->err) && ray_read(doc, p->arena, cluster, p->errors) &&
            put_submitter(job, cluster, p);
 }
 

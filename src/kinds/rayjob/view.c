@@ -77,11 +77,11 @@ static struct slice dashboard_address(const struct op *op, const struct cluster 
 
 static bool workers_suspended(const struct cluster *c, struct arena *a)
 {
-    struct json doc;
+    struct jval doc;
     struct jval k, group;
-    if (!json_parse(&doc, istr_slice(c->spec), a, NULL))
+    if (!json_read(&doc, istr_slice(c->spec), a, NULL))
         return false;
-    for (struct jiter it = json_iter(json_get(json_root(&doc), "workerGroupSpecs")); json_next(&it, &k, &group);)
+    for (struct jiter it = json_iter(json_get(doc, "workerGroupSpecs")); json_next(&it, &k, &group);)
         if (!json_get_bool(group, "suspend", false))
             return false;
     return true;
@@ -107,7 +107,7 @@ static bool head_runs(const struct cluster *c)
 static struct job_cluster view_cluster(struct op *op, const struct cluster *job, struct cluster *c)
 {
     struct arena *a = &op->plan_arena;
-    struct json *doc = arena_new(a, struct json);
+    struct jval doc;
     struct jval status = {.at = -1};
     const struct group_failures *head = failures_of(op, c, SLICE_NONE, true, false);
     struct job_cluster v = {.name = slice_of(c->name),
@@ -117,8 +117,8 @@ static struct job_cluster view_cluster(struct op *op, const struct cluster *job,
                             .head_runs = head_runs(c),
                             .head_failures = head ? head->ends : 0,
                             .status = {c->status, c->status_len}};
-    if (!slice_empty(v.status) && json_parse(doc, v.status, a, NULL))
-        status = json_root(doc);
+    if (!slice_empty(v.status) && json_read(&doc, v.status, a, NULL))
+        status = doc;
     v.ready = json_is(json_get(status, "state"), "ready");
     v.refused = condition_is(status, "Valid", "False");
     v.why = why_not_ready(status, a);
@@ -175,7 +175,7 @@ void job_decide(struct op *op, struct cluster *c, struct plan *p)
 {
     struct arena *a = &op->plan_arena;
     struct job *j = job_of(op, c);
-    struct json doc;
+    struct jval doc;
     struct jval status = {.at = -1};
     struct job_view v = {.job = &op->job,
                          .errors = &op->errors,
@@ -185,8 +185,8 @@ void job_decide(struct op *op, struct cluster *c, struct plan *p)
                          .refusals = failures_of(op, c, SLICE_NONE, true, false),
                          .submitter_pods = op->o.submitter_pods,
                          .now = op->now};
-    if (!slice_empty(v.status) && json_parse(&doc, v.status, a, NULL))
-        status = json_root(&doc);
+    if (!slice_empty(v.status) && json_read(&doc, v.status, a, NULL))
+        status = doc;
     if (c->deleting && !j->leaving_ms)
         j->leaving_ms = op->now.mono_ms;
     v.leaving_ms = j->leaving_ms;

@@ -17,12 +17,12 @@ static struct slice first_of(const struct ray_errors *errors, struct arena *a)
 static bool is_allowed(struct slice object, struct arena *a, struct ray_errors *refused)
 {
     struct work_policy policy;
-    struct json *doc = arena_new(a, struct json);
+    struct jval doc;
     struct err e = {0};
     uint32_t rule = 0;
     work_policy_default(&policy);
-    if (json_parse(doc, object, a, &e))
-        return work_policy_check(&policy, json_root(doc), a, refused, &rule);
+    if (json_read(&doc, object, a, &e))
+        return work_policy_check(&policy, doc, a, refused, &rule);
     refused->list[refused->count++] = (struct ray_error){.path = SLICE("spec"), .text = arena_dup(a, slice_of(e.text))};
     return false;
 }

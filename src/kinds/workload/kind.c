@@ -101,7 +101,7 @@ static void read_workload(struct op *op, struct cluster *c, struct jval object)
 
 static struct workload_object view_object(const struct cluster *own, struct arena *a)
 {
-    struct json *doc = arena_new(a, struct json);
+    struct jval doc;
     struct err ignored = {0}; /* each part was read before */
     struct slice meta = istr_slice(own->meta), status = own->status_len ? (struct slice){own->status, own->status_len} : SLICE("null");
     struct workload_object v = {.kind = own->kind,
@@ -117,8 +117,8 @@ static struct workload_object view_object(const struct cluster *own, struct aren
                                      SLICE_ARG(own->kind->api_version), own->kind->name, own->name, SLICE_ARG(v.ns), own->uid,
                                      own->deleting ? ",\"deletionTimestamp\":\"1970-01-01T00:00:00Z\"" : "", meta.len ? "," : "",
                                      SLICE_ARG(meta), SLICE_ARG(status));
-    if (json_parse(doc, text, a, &ignored))
-        v.all = json_root(doc);
+    if (json_read(&doc, text, a, &ignored))
+        v.all = doc;
     v.generation = workload_generation(json_get(v.all, "metadata"), a);
     return v;
 }

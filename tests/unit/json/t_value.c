@@ -21,14 +21,16 @@ static struct jval parse(const char *text)
 static void test_paths(void)
 {
     test_case("paths");
-    struct jval v =
-        parse("{\"metadata\":{\"name\":\"a\",\"labels\":{\"ray.io/cluster\":\"x\"}},\"n\":3,\"b\":true,\"list\":[1,[2],{\"k\":3}],"
-              "\"\\u006bey\":\"esc\",\"null\":null}");
+    struct jval other,
+        v = parse("{\"metadata\":{\"name\":\"a\",\"labels\":{\"ray.io/cluster\":\"x\"}},\"n\":3,\"b\":true,\"list\":[1,[2],{\"k\":3}],"
+                  "\"\\u006bey\":\"esc\",\"null\":null}");
     CHECK_INT(json_type(v), JSON_OBJECT);
     CHECK_INT(json_len(v), 6);
     CHECK_STR(json_get_str(v, "metadata.name", &mem), "a");
     CHECK_STR(json_str(json_key(json_get(v, "metadata.labels"), SLICE("ray.io/cluster")), &mem), "x");
     CHECK_STR(json_str(json_child(json_get(v, "metadata.labels"), "ray.io/cluster"), &mem), "x");
+    CHECK(json_read(&other, SLICE("{\"a\":1}"), &mem, NULL) && json_get_int(other, "a", 0) == 1);
+    CHECK(!json_read(&other, SLICE("{"), &mem, NULL) && !json_there(other));
     CHECK_INT(json_get_int(v, "n", 7), 3);
     CHECK_INT(json_get_int(v, "b", 7), 7);
     CHECK(json_get_bool(v, "b", false));
