@@ -116,11 +116,13 @@ void jout_int(struct jout *w, int64_t n);
 void jout_bool(struct jout *w, bool b);
 void jout_null(struct jout *w);
 void jout_raw(struct jout *w, struct slice json); /* bytes that are one JSON value already */
+void jout_val(struct jout *w, struct jval v);     /* a value as it stands in its document */
 /* key and value at once, for objects */
 void jout_kstr(struct jout *w, const char *key, struct slice s);
 void jout_kint(struct jout *w, const char *key, int64_t n);
 void jout_kbool(struct jout *w, const char *key, bool b);
 void jout_kraw(struct jout *w, const char *key, struct slice json); /* SLICE_NONE writes nothing at all */
+void jout_kval(struct jout *w, const char *key, struct jval v);     /* nothing for a value that is not there */
 void jout_kobject(struct jout *w, const char *key);
 void jout_karray(struct jout *w, const char *key);
 /* Much at once, as JSON whose keys are bare and whose quotes are single; printf's conversions stand for values:

@@ -25,7 +25,7 @@ static void write_annotations(struct jval annotations, struct jout *w, struct ar
         if (json_is(k, "kubectl.kubernetes.io/last-applied-configuration"))
             continue;
         jout_key(w, json_str(k, a));
-        jout_raw(w, json_raw(v));
+        jout_val(w, v);
     }
     jout_end(w);
 }
@@ -39,15 +39,15 @@ static const struct istr *intern_meta(struct op *op, struct jval metadata, const
     jout_object(&w);
     struct jval labels = json_get(metadata, "labels"), annotations = json_get(metadata, "annotations");
     if (json_type(labels) == JSON_OBJECT)
-        jout_kraw(&w, "labels", json_raw(labels));
+        jout_kval(&w, "labels", labels);
     if (json_type(annotations) == JSON_OBJECT)
         write_annotations(annotations, &w, &op->event_arena);
     struct jval finalizers = json_get(metadata, "finalizers");
     if (kind->finalizers && json_type(finalizers) == JSON_ARRAY)
-        jout_kraw(&w, "finalizers", json_raw(finalizers));
+        jout_kval(&w, "finalizers", finalizers);
     struct jval created = json_get(metadata, "creationTimestamp");
     if (kind->creation && json_type(created) == JSON_STRING)
-        jout_kraw(&w, "creationTimestamp", json_raw(created));
+        jout_kval(&w, "creationTimestamp", created);
     jout_end(&w);
     return intern_get(&op->strings, buf_slice(b));
 }

@@ -158,7 +158,7 @@ static struct slice subject_of(struct jval user, struct arena *a)
     static const char *const members[][2] = {{"user", "username"}, {"uid", "uid"}, {"groups", "groups"}, {"extra", "extra"}};
     jout_object(&w);
     for (size_t i = 0; i < COUNT_OF(members); i++)
-        jout_kraw(&w, members[i][0], json_raw(json_get(user, members[i][1])));
+        jout_kval(&w, members[i][0], json_get(user, members[i][1]));
     jout_end(&w);
     struct slice out = arena_dup(a, b.full ? SLICE("{}") : buf_slice(&b));
     buf_free(&b);

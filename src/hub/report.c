@@ -63,7 +63,7 @@ void put_time(struct jout *w, const char *key, struct jval v, struct arena *a)
 static void put_list(struct jout *w, const char *key, struct jval v)
 {
     if (json_type(v) == JSON_ARRAY)
-        jout_kraw(w, key, json_raw(v));
+        jout_kval(w, key, v);
 }
 
 /* The status as its CRD has it replaces the one that is there; in h->body. */

@@ -145,6 +145,11 @@ void jout_raw(struct jout *w, struct slice json)
     buf_put(w->to, json);
 }
 
+void jout_val(struct jout *w, struct jval v)
+{
+    jout_raw(w, json_raw(v));
+}
+
 void jout_bool(struct jout *w, bool b)
 {
     jout_raw(w, b ? SLICE("true") : SLICE("false"));
@@ -179,6 +184,11 @@ void jout_kraw(struct jout *w, const char *key, struct slice json)
         return;
     jout_key(w, slice_of(key));
     jout_raw(w, json);
+}
+
+void jout_kval(struct jout *w, const char *key, struct jval v)
+{
+    jout_kraw(w, key, json_raw(v));
 }
 
 void jout_kobject(struct jout *w, const char *key)

@@ -59,7 +59,7 @@ bool ray_build_job_cluster(const struct ray_job *job, struct slice name, struct 
     const struct owner owner = owner_job(job);
     write_owner(&w, &owner);
     jout_end(&w);
-    jout_kraw(&w, "spec", json_raw(job->cluster_spec));
+    jout_kval(&w, "spec", job->cluster_spec);
     jout_end(&w);
     return !out->full;
 }

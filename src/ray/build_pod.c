@@ -66,7 +66,7 @@ static void write_containers(struct jout *w, const struct pod_build *b)
         if (first)
             write_ray_container(w, b);
         else
-            jout_raw(w, json_raw(v));
+            jout_val(w, v);
     }
     write_sidecar(w, b);
     jout_end(w);

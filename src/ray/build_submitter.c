@@ -92,7 +92,7 @@ static void write_variables(struct jout *w, const struct submitter_build *b)
         struct jval name = json_get(v, "name");
         bool taken = json_is(name, dashboard) || json_is(name, id);
         if (!taken && (slice_empty(b->secret) || !is_auth_variable(name)))
-            jout_raw(w, json_raw(v));
+            jout_val(w, v);
     }
     if (!list_has(given, "name", slice_of(unbuffered)))
         write_variable(w, unbuffered, SLICE("1"));
@@ -132,7 +132,7 @@ static void write_users_container(struct jout *w, const struct submitter_build *
     tools_image(w, b->options, b->container);
     write_submit(w, b);
     if (value_given(resources))
-        jout_kraw(w, "resources", json_raw(resources));
+        jout_kval(w, "resources", resources);
     else
         tools_resources(w, b->options, b->job->annotations, NO_VALUE, b->arena);
 }
@@ -168,7 +168,7 @@ static void write_our_place(struct jout *w, const struct submitter_build *b)
     for (size_t i = 0; i < COUNT_OF(heads); i++) {
         struct jval v = json_child(json_get(b->head, "spec"), heads[i]);
         if (value_given(v))
-            jout_kraw(w, heads[i], json_raw(v));
+            jout_kval(w, heads[i], v);
     }
     jout_form(w, "automountServiceAccountToken:false,enableServiceLinks:false");
 }
@@ -186,7 +186,7 @@ static void write_spec(struct jout *w, const struct submitter_build *b)
     write_container(w, b);
     for (struct jiter it = json_iter(json_get(b->spec, "containers")); json_next(&it, &k, &v); first = false)
         if (!first)
-            jout_raw(w, json_raw(v));
+            jout_val(w, v);
     jout_end(w);
     if (json_len(volumes) || mounts_tools(b)) {
         jout_karray(w, "volumes");

@@ -98,7 +98,7 @@ static void write_merged(struct jout *w, struct jval users, const struct variabl
     for (struct jiter it = json_iter(users); json_next(&it, &k, &v);) {
         struct jval name = json_get(v, "name");
         if (!fixed_name(ours, name) && (slice_empty(secret) || !is_auth_variable(name)))
-            jout_raw(w, json_raw(v));
+            jout_val(w, v);
     }
     for (uint32_t i = 0; i < ours->count; i++)
         if (ours->list[i].fixed || !list_has(users, "name", slice_of(ours->list[i].name)))

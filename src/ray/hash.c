@@ -42,7 +42,7 @@ static uint64_t hash_text(struct slice text, struct arena *a)
 static void put_given(struct jout *w, const char *key, struct jval v)
 {
     if (value_given(v))
-        jout_kraw(w, key, json_raw(v));
+        jout_kval(w, key, v);
 }
 
 /* Tolerations and scheduling gates are Kueue's to write, on clusters whose pods must not be replaced for it; KubeRay leaves them out too.

@@ -51,7 +51,7 @@ static void write_sidecar_env(struct jout *w, struct jval options, struct slice 
     write_variable(w, "KUBERAY_GEN_AUTOSCALER_START_CMD", NULL, START);
     for (struct jiter it = json_iter(json_get(options, "env")); json_next(&it, &k, &v);)
         if (slice_empty(secret) || !is_auth_variable(json_get(v, "name")))
-            jout_raw(w, json_raw(v));
+            jout_val(w, v);
     write_auth_env(w, secret);
     jout_end(w);
 }
@@ -88,7 +88,7 @@ static void write_words(struct jout *w, const char *key, struct jval given, cons
 static void write_given(struct jout *w, const char *key, struct jval v)
 {
     if (value_given(v))
-        jout_kraw(w, key, json_raw(v));
+        jout_kval(w, key, v);
 }
 
 void write_sidecar(struct jout *w, const struct pod_build *b)

@@ -16,7 +16,7 @@ void splice_members(struct jout *w, struct jval object, const char *const *skip,
         if (is_one_of(key, skip))
             continue;
         jout_key(w, key);
-        jout_raw(w, json_raw(v));
+        jout_val(w, v);
     }
 }
 
@@ -24,7 +24,7 @@ void splice_elements(struct jout *w, struct jval array)
 {
     struct jval k, v;
     for (struct jiter it = json_iter(array); json_next(&it, &k, &v);)
-        jout_raw(w, json_raw(v));
+        jout_val(w, v);
 }
 
 struct owner owner_cluster(const struct ray_cluster *c)

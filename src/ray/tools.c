@@ -18,9 +18,9 @@ void tools_image(struct jout *w, const struct ray_options *o, struct jval ray_co
         jout_kstr(w, "image", o->tools_image);
         return;
     }
-    jout_kraw(w, "image", json_raw(json_get(ray_container, "image")));
+    jout_kval(w, "image", json_get(ray_container, "image"));
     if (value_given(policy))
-        jout_kraw(w, "imagePullPolicy", json_raw(policy));
+        jout_kval(w, "imagePullPolicy", policy);
 }
 
 bool ray_tools_resources(struct slice text, struct ray_tools_resources *out, struct err *e)
@@ -92,7 +92,7 @@ void tools_security(struct jout *w, struct jval container, struct jval pod)
         if (!value_given(v))
             v = json_child(pod, inherited[i]);
         if (value_given(v))
-            jout_kraw(w, inherited[i], json_raw(v));
+            jout_kval(w, inherited[i], v);
     }
     jout_end(w);
 }

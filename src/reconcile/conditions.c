@@ -229,7 +229,7 @@ static void write_foreign(const struct facts *f, struct jout *w)
     struct jval k, v;
     for (struct jiter it = json_iter(json_get(f->prior, "conditions")); json_next(&it, &k, &v);)
         if (!is_ours(json_get(v, "type")))
-            jout_raw(w, json_raw(v));
+            jout_val(w, v);
 }
 
 void status_write_conditions(const struct facts *f, struct jout *w)

@@ -86,7 +86,7 @@ static void write_endpoints(const struct facts *f, struct jout *w)
     jout_kobject(w, "endpoints");
     for (struct jiter it = json_iter(ports); json_next(&it, &k, &v);) {
         jout_key(w, json_str(k, f->a));
-        jout_raw(w, json_raw(v));
+        jout_val(w, v);
     }
     for (struct jiter it = json_iter(before); json_next(&it, &k, &v);) {
         struct slice name = json_str(k, f->a);

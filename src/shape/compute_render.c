@@ -59,13 +59,13 @@ static void put_zone_terms(const struct render *x, struct jval terms, struct jou
         struct jval given = left ? json_get(v, "matchExpressions") : none;
         if (json_type(given) == JSON_ARRAY)
             for (struct jiter in = json_iter(given); json_next(&in, &i, &one);)
-                jout_raw(w, json_raw(one));
+                jout_val(w, one);
         put_zone_expression(x->config, w);
         jout_end(w);
         for (struct jiter in = json_iter(left ? v : none); json_next(&in, &key, &member);)
             if (json_there(key) && !json_is(key, "matchExpressions")) {
                 jout_key(w, json_str(key, x->arena));
-                jout_raw(w, json_raw(member));
+                jout_val(w, member);
             }
         jout_end(w);
         left = left && json_next(&it, &k, &v);
@@ -149,7 +149,7 @@ static bool put_template(const struct render *x, const struct compute_node *n, b
     put_last(x, n, template, &inner);
     if (!parse_written(x, &text, &last) || !lay_over(x, &template, last) || !apply_own(x, n, head, &template))
         return false;
-    jout_kraw(w, "template", json_raw(template));
+    jout_kval(w, "template", template);
     return true;
 }
 
@@ -185,7 +185,7 @@ static bool put_group(struct render *x, const struct compute_node *n, bool head,
     jout_form(w, "rayStartParams:{}");
     put_logical(n, head && x->config->worker_count > 0, x->arena, w);
     if (json_len(n->labels))
-        jout_kraw(w, "labels", json_raw(n->labels));
+        jout_kval(w, "labels", n->labels);
     bool ok = put_template(x, n, head, w) || err_wrap(x->e, "%.*s", SLICE_ARG(head ? SLICE("head_node") : n->name));
     jout_end(w);
     arena_reset(x->arena, MIB);

@@ -95,7 +95,7 @@ static void put_object(struct jout *w, struct jval under, struct jval over, stru
         if (change)
             put_over(w, name, v, *change, a);
         else
-            jout_raw(w, json_raw(v));
+            jout_val(w, v);
     }
     for (struct jiter it = json_iter(over); json_next(&it, &k, &v);) {
         struct slice name = json_str(k, a);
@@ -118,7 +118,7 @@ static void put_over(struct jout *w, struct slice key, struct jval under, struct
     else if (json_type(over) == JSON_ARRAY && json_type(under) == JSON_ARRAY && by)
         put_list(w, under, over, by, a);
     else
-        jout_raw(w, json_raw(over));
+        jout_val(w, over);
 }
 
 bool overlay(struct jval under, struct jval over, struct arena *a, struct slice *out, struct err *e)

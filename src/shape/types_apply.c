@@ -147,7 +147,7 @@ static bool put_containers(const struct applied *p, struct jout *w)
     bool ray = true;
     for (struct jiter it = json_iter(list); json_next(&it, &k, &v); ray = false)
         if (!ray)
-            jout_raw(w, json_raw(v));
+            jout_val(w, v);
     jout_end(w);
     return true;
 }
@@ -163,7 +163,7 @@ static void put_node_selector(const struct applied *p, struct jout *w)
         if (value_given(json_key(given, key)))
             continue;
         jout_key(w, key);
-        jout_raw(w, json_raw(v));
+        jout_val(w, v);
     }
     bool said = value_given(json_child(given, arch)) || json_there(json_child(p->type->node_selector, arch));
     if (!slice_empty(p->type->architecture) && !said)
@@ -180,7 +180,7 @@ static void put_tolerations(const struct applied *p, struct jout *w)
     jout_karray(w, "tolerations");
     for (size_t i = 0; i < COUNT_OF(both); i++)
         for (struct jiter it = json_iter(both[i]); json_next(&it, &k, &v);)
-            jout_raw(w, json_raw(v));
+            jout_val(w, v);
     jout_end(w);
 }
 

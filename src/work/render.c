@@ -133,7 +133,7 @@ static void put_runtime_env(struct rendering *x, const struct place *spec, struc
         if (!read_text_list(&x->r, list) || json_len(list->value) == 0)
             continue;
         any = true;
-        jout_kraw(&inner, lists[i].ray, json_raw(list->value));
+        jout_kval(&inner, lists[i].ray, list->value);
     }
     jout_end(&inner);
     if (any)
@@ -149,7 +149,7 @@ static void put_number(struct rendering *x, const struct place *job, const char 
     if (!json_num(at->value, &n) || n < 0)
         place_bad(&x->r, at, "is %.*s: must be a number, 0 or more", SLICE_ARG(slice_head(json_raw(at->value), 40)));
     else
-        jout_kraw(w, ray, json_raw(at->value));
+        jout_kval(w, ray, at->value);
 }
 
 static void put_job(struct rendering *x, const struct place *spec, const struct place *job, struct slice cluster, struct jout *w)

@@ -21,7 +21,7 @@ bool raycronjob_build_job(const struct raycronjob *c, int64_t due_s, struct buf 
               SLICE_ARG(name), SLICE_ARG(c->ns), SLICE_ARG(c->name), SLICE_ARG(when));
     write_owner(&w, &owner);
     jout_end(&w);
-    jout_kraw(&w, "spec", json_raw(c->template));
+    jout_kval(&w, "spec", c->template);
     jout_end(&w);
     return !out->full;
 }

@@ -53,7 +53,7 @@ static void write_conditions(const struct cron_decision *d, struct jout *w, stru
         status_write_condition(w, &all[i], d->prior, stamp, d->a);
     for (struct jiter it = json_iter(json_get(d->prior, "conditions")); json_next(&it, &k, &v);)
         if (!is_ours(json_get(v, "type")))
-            jout_raw(w, json_raw(v));
+            jout_val(w, v);
     jout_end(w);
 }
 

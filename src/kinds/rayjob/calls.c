@@ -63,7 +63,7 @@ bool job_make_finalizers(struct op *op, struct cluster *c, const struct action *
     jout_form(&w, "{metadata:{uid:'%s',resourceVersion:'%.*s',finalizers:[", c->uid, SLICE_ARG(seen));
     for (struct jiter it = json_iter(json_get(doc, "finalizers")); json_next(&it, &k, &v);)
         if (!json_str_eq(v, act->verb == &raycluster_remove_finalizer ? SLICE(RAY_REDIS_FINALIZER) : SLICE(RAY_JOB_FINALIZER)))
-            jout_raw(&w, json_raw(v));
+            jout_val(&w, v);
     if (act->verb == &rayjob_add_finalizer)
         jout_str(&w, SLICE(RAY_JOB_FINALIZER));
     jout_form(&w, "]}}");

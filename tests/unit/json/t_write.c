@@ -17,6 +17,7 @@ static void test_write(void)
     jout_kbool(&w, "t", true);
     jout_kraw(&w, "raw", SLICE("[1, 2]"));
     jout_kraw(&w, "left out", SLICE_NONE);
+    jout_kval(&w, "nor this", (struct jval){.at = -1});
     jout_kobject(&w, "o");
     jout_end(&w);
     jout_karray(&w, "a");
