@@ -21,12 +21,13 @@ struct registry {
     struct tls_trust *trust;
     struct endpoint at;
     struct net_proxy proxy;
-    struct slice authority, prefix, basic; /* HOST[:PORT]; "" or "a/b/"; the value of Authorization */
+    struct slice authority, prefix; /* HOST[:PORT]; "" or "a/b/" */
+    struct slice basic, bearer;     /* values of Authorization; bearer: what the token server gave last, and then it counts */
     /* one request */
     struct slice unsent;
     struct http_reader reader;
     struct buf body;
-    char location[LIMIT_HTTP_URL];
+    char location[LIMIT_HTTP_URL], challenge[LIMIT_HTTP_URL];
     struct err *e;
     bool over;
 };
@@ -92,8 +93,10 @@ static void on_link(struct link_owner *owner, struct link *l, struct now now)
         struct slice in = link_peek(l), piece;
         size_t had = in.len;
         enum http_step step = http_read(&r->reader, &in, &piece, r->e);
-        if (step == HTTP_HEAD)
+        if (step == HTTP_HEAD) {
             slice_copy(http_header_get(&r->reader, SLICE("location")), r->location, sizeof r->location);
+            slice_copy(http_header_get(&r->reader, SLICE("www-authenticate")), r->challenge, sizeof r->challenge);
+        }
         if (step == HTTP_BODY)
             buf_put(&r->body, piece);
         link_used(l, had - in.len);
@@ -113,19 +116,28 @@ static void on_link(struct link_owner *owner, struct link *l, struct now now)
     end(r, l);
 }
 
+/* To whom, as whom, what. */
+struct request {
+    const struct endpoint *at;
+    struct slice authority, authorization;
+    const char *method;
+    struct slice target, type;
+    const struct slice *body;
+};
+
 /* The answer's status; 0 with *e when there is none. */
-static int talk(struct registry *r, const char *method, struct slice target, struct slice type, const struct slice *body, struct err *e)
+static int ask_once(struct registry *r, const struct request *q, struct err *e)
 {
     struct http_header headers[3] = {{SLICE("Connection"), SLICE("close")}};
     size_t count = 1;
     __attribute__((cleanup(buf_free))) struct buf request;
     buf_init(&request, PIECE + LIMIT_HTTP_HEAD);
-    if (!slice_empty(r->basic))
-        headers[count++] = (struct http_header){SLICE("Authorization"), r->basic};
-    if (!slice_empty(type))
-        headers[count++] = (struct http_header){SLICE("Content-Type"), type};
-    if (!http_write_request(&request, slice_of(method), target, r->authority, headers, count, body)) {
-        err_set(e, ERR_CONFIG, "%s %.*s: no request can be made of it", method, SLICE_ARG(slice_head(target, WORDS)));
+    if (!slice_empty(q->authorization))
+        headers[count++] = (struct http_header){SLICE("Authorization"), q->authorization};
+    if (!slice_empty(q->type))
+        headers[count++] = (struct http_header){SLICE("Content-Type"), q->type};
+    if (!http_write_request(&request, slice_of(q->method), q->target, q->authority, headers, count, q->body)) {
+        err_set(e, ERR_CONFIG, "%s %.*s: no request can be made of it", q->method, SLICE_ARG(slice_head(q->target, WORDS)));
         return 0;
     }
     struct now now = clock_now();
@@ -133,13 +145,13 @@ static int talk(struct registry *r, const char *method, struct slice target, str
     r->unsent = buf_slice(&request);
     r->e = e;
     r->over = false;
-    r->location[0] = '\0';
+    r->location[0] = r->challenge[0] = '\0';
     buf_clear(&r->body);
     http_reader_free(&r->reader);
     http_reader_init(&r->reader, HTTP_RESPONSES);
-    if (strcmp(method, "HEAD") == 0)
+    if (strcmp(q->method, "HEAD") == 0)
         http_reader_expect_no_body(&r->reader);
-    if (!net_open(net, &r->at, &r->owner, now.mono_ms + r->o.timeout_ms, e))
+    if (!net_open(net, q->at, &r->owner, now.mono_ms + r->o.timeout_ms, e))
         return 0;
     while (!r->over) {
         now = loop_wait(r->loop, TIME_NEVER);
@@ -150,6 +162,71 @@ static int talk(struct registry *r, const char *method, struct slice target, str
     return e->code == ERR_NONE ? r->reader.status : 0;
 }
 
+/* ---- tokens: 401 with WWW-Authenticate: Bearer realm="URL",service="…",scope="…" ---- */
+
+/* The value of NAME="…" in a challenge. */
+static struct slice parameter(struct slice challenge, const char *name)
+{
+    ptrdiff_t at = slice_find_text(challenge, name);
+    struct slice value = at < 0 ? SLICE_NONE : slice_skip(challenge, (size_t)at + strlen(name));
+    return slice_head(value, slice_find(value, '"') < 0 ? 0 : (size_t)slice_find(value, '"'));
+}
+
+static bool read_place(struct slice url, struct endpoint *at, struct slice *authority, struct slice *rest);
+static bool load_trust(struct registry *r, struct err *e);
+static bool find_way(struct registry *r, struct endpoint *at, struct net_proxy *proxy, struct err *e);
+
+/* Gets one of the token server that the registry names. User and password go there, so not in the clear, unless the registry itself is
+ * spoken to so. */
+static bool get_token(struct registry *r, struct err *e)
+{
+    struct slice challenge = arena_dup(&r->a, slice_of(r->challenge)), realm = parameter(challenge, "realm=\""), rest;
+    struct request q = {.method = "GET", .authorization = r->basic};
+    struct endpoint at = {.tls = false};
+    struct net_proxy proxy;
+    struct json doc;
+    __attribute__((cleanup(buf_free))) struct buf query;
+    buf_init(&query, LIMIT_HTTP_URL);
+    if (!registry_is_url(realm) || !read_place(realm, &at, &q.authority, &rest) || (r->at.tls && !at.tls))
+        return err_set(e, ERR_STATUS, "it wants a token of a server that is not one: \"%.*s\"", SLICE_ARG(slice_head(realm, WORDS)));
+    buf_printf(&query, "/%.*s%cservice=", SLICE_ARG(rest), slice_find(rest, '?') < 0 ? '?' : '&');
+    http_percent_encode(parameter(challenge, "service=\""), &query);
+    buf_put(&query, SLICE("&scope="));
+    http_percent_encode(parameter(challenge, "scope=\""), &query);
+    q.target = buf_slice(&query);
+    q.at = &at;
+    if ((at.tls && !r->trust && !load_trust(r, e)) || !find_way(r, &at, &proxy, e))
+        return false;
+    at.trust = r->trust;
+    int status = ask_once(r, &q, e);
+    if (status == 0)
+        return err_wrap(e, "its token server %.*s", SLICE_ARG(q.authority));
+    if (status != 200)
+        return err_set(e, ERR_STATUS, "its token server %.*s: %d %s: give --registry-user and --registry-password-file of one who may push",
+                       SLICE_ARG(q.authority), status, http_status_text(status));
+    if (!json_parse(&doc, arena_dup(&r->a, buf_slice(&r->body)), &r->a, e))
+        return err_wrap(e, "its token server %.*s", SLICE_ARG(q.authority));
+    struct slice token = json_get_str(json_root(&doc), "token", &r->a);
+    if (slice_empty(token))
+        token = json_get_str(json_root(&doc), "access_token", &r->a);
+    r->bearer = arena_printf(&r->a, "Bearer %.*s", SLICE_ARG(token));
+    return !slice_empty(token) || err_set(e, ERR_STATUS, "its token server %.*s gave no token", SLICE_ARG(q.authority));
+}
+
+/* The answer's status; 0 with *e when there is none. A token is for one repository and a few minutes: another one is got where the registry
+ * asks for it. */
+static int talk(struct registry *r, const char *method, struct slice target, struct slice type, const struct slice *body, struct err *e)
+{
+    struct request q = {&r->at, r->authority, r->bearer.ptr ? r->bearer : r->basic, method, target, type, body};
+    int status = ask_once(r, &q, e);
+    if (status != 401 || !slice_eq_nocase(slice_head(slice_of(r->challenge), 7), SLICE("Bearer ")))
+        return status;
+    if (!get_token(r, e))
+        return 0;
+    q.authorization = r->bearer;
+    return ask_once(r, &q, e);
+}
+
 /* What the registry's answer says, and what to do about it. */
 static bool refused(const struct registry *r, int status, const char *what, struct err *e)
 {
@@ -157,8 +234,7 @@ static bool refused(const struct registry *r, int status, const char *what, stru
     utf8_clean(buf_slice(&r->body), words, sizeof words);
     if (e->code != ERR_NONE)
         return err_wrap(e, "%.*s: %s", SLICE_ARG(r->authority), what);
-    const char *remedy = status == 401 || status == 403 ? ": give --registry-user and --registry-password-file of one who may push (a "
-                                                          "registry that wants tokens: use skopeo copy)"
+    const char *remedy = status == 401 || status == 403 ? ": give --registry-user and --registry-password-file of one who may push"
                          : status == 413 ? ": a proxy before it takes no body of 4 MiB: raise its limit (client_max_body_size)"
                          : status == 404 ? ": no registry at this address, or no such project"
                          : status >= 500 ? ": try again later; what was sent is not sent again"
@@ -297,20 +373,26 @@ bool registry_is_url(struct slice to)
     return slice_starts(to, SLICE("http://")) || slice_starts(to, SLICE("https://"));
 }
 
+/* http[s]://HOST[:PORT][/REST] */
+static bool read_place(struct slice url, struct endpoint *at, struct slice *authority, struct slice *rest)
+{
+    at->tls = slice_starts(url, SLICE("https://"));
+    *rest = slice_skip(url, at->tls ? 8 : 7);
+    *authority = slice_cut(rest, '/');
+    bool plain = !at->tls && slice_find(*authority, ':') < 0; /* without a port, and no HTTPS: that of HTTP */
+    bool well = net_place(*authority, &at->host, &at->port);
+    at->port = plain ? 80 : at->port;
+    return well;
+}
+
 static bool read_url(struct registry *r, struct err *e)
 {
-    struct slice rest = r->o.to, host;
-    r->at.tls = slice_starts(rest, SLICE("https://"));
-    rest = slice_skip(rest, r->at.tls ? 8 : 7);
-    r->authority = slice_cut(&rest, '/');
+    struct slice rest;
+    if (!read_place(r->o.to, &r->at, &r->authority, &rest))
+        return err_set(e, ERR_CONFIG, "--to: want http[s]://HOST[:PORT][/PREFIX], without a user");
     if (slice_ends(rest, SLICE("/")))
         rest.len--;
     r->prefix = slice_empty(rest) ? SLICE("") : arena_printf(&r->a, "%.*s/", SLICE_ARG(rest));
-    bool plain = !r->at.tls && slice_find(r->authority, ':') < 0; /* without a port, and no HTTPS: that of HTTP */
-    if (!net_place(r->authority, &host, &r->at.port))
-        return err_set(e, ERR_CONFIG, "--to: want http[s]://HOST[:PORT][/PREFIX], without a user");
-    r->at.port = plain ? 80 : r->at.port;
-    r->at.host = host;
     return true;
 }
 
@@ -318,22 +400,22 @@ static bool load_trust(struct registry *r, struct err *e)
 {
     struct slice pem, file = slice_empty(r->o.ca) ? SLICE(CA_BUNDLE) : r->o.ca;
     uint32_t count, skipped;
-    if (!r->at.tls)
-        return true;
     if (!cli_read_file(file, &r->a, &pem, e))
         return err_wrap(e, "--registry-ca");
     r->trust = r->at.trust = tls_trust_load(pem, &count, &skipped, e);
     return r->trust || err_wrap(e, "--registry-ca %s", file.ptr);
 }
 
-static bool find_proxy(struct registry *r, struct err *e)
+/* It goes on the allowlist, and so does the proxy to it. */
+static bool find_way(struct registry *r, struct endpoint *at, struct net_proxy *proxy, struct err *e)
 {
     bool use = false;
     struct net_proxies p = net_proxies_environment();
-    if (r->at.tls && !net_proxy_for(&p, r->at.host, r->at.port, &r->a, &r->proxy, &use, e))
+    if (!net_allow_add(r->allow, at->host, at->port, "--to", e) ||
+        (at->tls && !net_proxy_for(&p, at->host, at->port, &r->a, proxy, &use, e)))
         return false;
-    r->at.proxy = use ? &r->proxy : NULL;
-    return !use || net_allow_add(r->allow, r->proxy.host, r->proxy.port, "HTTPS_PROXY or MOBULA_PROXIES", e);
+    at->proxy = use ? proxy : NULL;
+    return !use || net_allow_add(r->allow, proxy->host, proxy->port, "HTTPS_PROXY or MOBULA_PROXIES", e);
 }
 
 static bool set_basic(struct registry *r, struct err *e)
@@ -358,8 +440,8 @@ struct registry *registry_open(const struct registry_options *o, struct err *e)
     r->allow = net_allow_new();
     buf_init(&r->body, LIMIT_HTTP_HEAD);
     http_reader_init(&r->reader, HTTP_RESPONSES);
-    bool well = read_url(r, e) && set_basic(r, e) && load_trust(r, e) && net_allow_add(r->allow, r->at.host, r->at.port, "--to", e) &&
-                find_proxy(r, e) && (r->loop = loop_new(r->allow, e)) != NULL;
+    bool well = read_url(r, e) && set_basic(r, e) && (!r->at.tls || load_trust(r, e)) && find_way(r, &r->at, &r->proxy, e) &&
+                (r->loop = loop_new(r->allow, e)) != NULL;
     if (well)
         return r;
     registry_close(r);

@@ -1,7 +1,10 @@
 """A bundle that openssl has signed: no changed bit is believed, and the commands of docs/airgap.md carry it to where pods get it from."""
 
+import base64
+import collections
 import concurrent.futures
 import hashlib
+import http.client
 import http.server
 import io
 import json
@@ -14,6 +17,7 @@ import tarfile
 import tempfile
 import threading
 import time
+import urllib.parse
 from pathlib import Path
 
 import pytest
@@ -215,3 +219,102 @@ def test_a_registry_that_says_no(image, tmp_path, case, words):  # noqa: F811
     out = load(tmp_path, "--to", f"http://127.0.0.1:{server.server_port}/p", "--timeout", "1s")
     server.shutdown()
     assert out.returncode == 1 and out.stdout == "" and words in out.stderr, out.stderr
+
+
+class TokenServer(http.server.BaseHTTPRequestHandler):
+    """Gives whoever has the password a token for the scope that is asked for."""
+
+    def do_GET(self):
+        asked = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
+        self.server.asked.append((self.headers.get("Authorization"), asked))
+        good = self.headers.get("Authorization") == "Basic " + base64.b64encode(b"robot:secret").decode()
+        text = json.dumps({self.server.key: f"{len(self.server.asked)} {asked['scope'][0]}".encode().hex()} if good else {}).encode()
+        self.send_response(200 if good else 401)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *args):
+        pass
+
+
+class Guarded(http.server.BaseHTTPRequestHandler):
+    """A registry before which tokens are asked for: one is good for a repository, and for three requests."""
+
+    def answer(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        scope = f"repository:{re.match('/v2/(.+?)/(?:blobs|manifests)/', self.path)[1]}:pull,push"
+        given = self.headers.get("Authorization") or ""
+        token = bytes.fromhex(given.removeprefix("Bearer ")).decode() if given.startswith("Bearer ") else ""
+        self.server.used[token] += 1
+        if token.partition(" ")[2] != scope or self.server.used[token] > 3:
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", f'Bearer realm="{self.server.realm}",service="the registry",scope="{scope}"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        link = http.client.HTTPConnection(self.server.behind, timeout=60)
+        link.request(self.command, self.path, body, {k: self.headers[k] for k in ("Content-Type",) if k in self.headers})
+        answer = link.getresponse()
+        text = answer.read()
+        self.send_response(answer.status)
+        for key in ("Location", "Content-Type"):
+            if answer.getheader(key):
+                self.send_header(key, answer.getheader(key).replace(f"http://{self.server.behind}", ""))
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(text)
+
+    do_HEAD = do_GET = do_POST = do_PATCH = do_PUT = answer
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def guarded(registry):  # noqa: F811
+    """(registry, token server)"""
+    tokens = http.server.ThreadingHTTPServer(("127.0.0.1", 0), TokenServer)
+    tokens.asked, tokens.key = [], "token"
+    front = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Guarded)
+    front.behind, front.used = registry, collections.Counter()
+    front.realm = f"http://127.0.0.1:{tokens.server_port}/auth/token?account=robot"
+    for server in (tokens, front):
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield front, tokens
+    for server in (tokens, front):
+        server.shutdown()
+
+
+@pytest.mark.parametrize("key", ["token", "access_token"])
+def test_a_registry_that_wants_tokens(image, guarded, tmp_path, key):  # noqa: F811
+    front, tokens = guarded
+    tokens.key = key
+    write_bundle(tmp_path, {"image/mobula.tar": image.read_bytes()})
+    (tmp_path / "password").write_text("secret\n")
+    out = load(tmp_path, "--to", f"http://127.0.0.1:{front.server_port}/tokens-{key.replace('_', '-')}", "--registry-user", "robot",
+               "--registry-password-file", tmp_path / "password")
+    assert out.returncode == 0, out.stderr
+    name, digest = next(iter(digests(image).items()))
+    assert f"/tokens-{key.replace('_', '-')}/{name}@{digest}" in out.stdout
+    assert len(tokens.asked) > 1, "a token that is used up was not replaced"
+    assert all(a["account"] == ["robot"] and a["service"] == ["the registry"] for _, a in tokens.asked)
+
+
+@pytest.mark.parametrize("spoil, words", [
+    (lambda front, tokens: setattr(front, "realm", "http:/nowhere"), "it wants a token of a server that is not one"),
+    (lambda front, tokens: setattr(front, "realm", front.realm.split("/auth")[0].rsplit(":", 1)[0] + ":9/token"), "its token server"),
+    (lambda front, tokens: setattr(tokens, "key", "none"), "gave no token"),
+    (None, "401"),
+], ids=["no realm", "nobody there", "no token", "another password"])
+def test_a_token_server_that_says_no(image, guarded, tmp_path, spoil, words):  # noqa: F811
+    front, tokens = guarded
+    write_bundle(tmp_path, {"image/mobula.tar": image.read_bytes()})
+    (tmp_path / "password").write_text("secret" if spoil else "another")
+    if spoil:
+        spoil(front, tokens)
+    out = load(tmp_path, "--to", f"http://127.0.0.1:{front.server_port}/p", "--registry-user", "robot",
+               "--registry-password-file", tmp_path / "password", "--timeout", "10s")
+    assert out.returncode == 1 and out.stdout == "" and words in out.stderr, out.stderr
+    assert "secret" not in out.stderr and "another" not in out.stderr.replace("another host", "")
