@@ -1,0 +1,116 @@
+"""The rights of an installation from the other side: with the operator's token nothing is allowed that its Roles do not name, and each
+right that is taken away is missed by its name. What is granted is read from `mobula install --print`, what there is from the server."""
+
+import http.client
+import json
+import ssl
+
+import pytest
+
+from cluster import RUN, eventually, kubectl, mobula
+from processes import kubeconfig, token
+from test_install import grants, objects
+
+VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+# What Kubernetes lets every account ask about itself.
+SELF = {("authorization.k8s.io", f"selfsubject{what}reviews", "create") for what in ("access", "rules")} | {
+    ("authentication.k8s.io", "selfsubjectreviews", "create")}
+POWERS = {("rbac.authorization.k8s.io", "roles", verb) for verb in ("escalate", "bind")} | {
+    ("", what, "impersonate") for what in ("users", "groups", "serviceaccounts")} | {("", "serviceaccounts/token", "create")}
+FLAGS = {"default": (), "everything": ("--kinds=all", "--leader-elect", "--ray-auth", "--ray-access=proxy", "--shapes")}
+
+
+class Account:
+    """Asks the API server as the operator of a namespace."""
+
+    def __init__(self, namespace):
+        tls = ssl.create_default_context(cafile=RUN / "pki" / "ca.crt")
+        self.link = http.client.HTTPSConnection("127.0.0.1", int((RUN / "port").read_text()), context=tls, timeout=60)
+        self.headers = {"Authorization": f"Bearer {token(namespace)}", "Content-Type": "application/json"}
+
+    def ask(self, method, path, body=None):
+        self.link.request(method, path, json.dumps(body) if body else None, self.headers)
+        answer = self.link.getresponse()
+        return answer.status, json.loads(answer.read() or "{}")
+
+    def may(self, group, resource, verb, namespace, name=""):
+        resource, _, sub = resource.partition("/")
+        wanted = {"group": group, "resource": resource, "subresource": sub, "verb": verb, "namespace": namespace, "name": name}
+        status, answer = self.ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                                  {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+                                   "spec": {"resourceAttributes": {k: v for k, v in wanted.items() if v}}})
+        assert status == 201, answer
+        return answer["status"]["allowed"]
+
+
+def universe(api):
+    """(group, resource, verb) of all that this server has, in whatever scope."""
+    versions = ["/api/v1"] + [f"/apis/{g['preferredVersion']['groupVersion']}" for g in api.get("/apis")["groups"]]
+    found = set()
+    for path in versions:
+        group = path.split("/")[2] if path.startswith("/apis/") else ""
+        found |= {(group, r["name"], verb) for r in api.get(path)["resources"] for verb in VERBS}
+    return found - SELF | POWERS
+
+
+@pytest.fixture(params=list(FLAGS))
+def installed(request, space):
+    """The Roles of an installation with these flags, and no others; what they grant."""
+    flags = ("--no-crds", "--namespace", space.name, *FLAGS[request.param])
+    kubectl("-n", space.name, "delete", "roles,rolebindings", "--all")
+    found = [o for o in objects(*flags) if o["kind"] in ("Role", "RoleBinding")]
+    kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": found}))
+    return found
+
+
+def test_nothing_else_is_allowed(api, space, installed):
+    account, given = Account(space.name), grants(installed)
+    rules = [rule for o in installed if o["kind"] == "Role" for rule in o["rules"]]
+    of_any_name = {(g, r, v) for rule in rules if not rule.get("resourceNames")
+                   for g in rule["apiGroups"] for r in rule["resources"] for v in rule["verbs"]}
+    eventually(lambda: account.may("", "pods", "create", space.name))
+    asked = universe(api)
+    assert len(asked) > 500
+    for g, r, v in sorted(asked | given):  # a right to certain names is none to this one
+        allowed = account.may(g, r, v, space.name, "of-nobody")
+        assert allowed == ((g, r, v) in of_any_name), f"{v} {r} of group \"{g}\": {'allowed' if allowed else 'refused'}"
+        assert not account.may(g, r, v, "kube-system"), f"{v} {r} of group \"{g}\" in another namespace"
+
+
+def test_what_is_refused_is_refused_in_fact(space, installed):
+    """Some of it as requests."""
+    account = Account(space.name)
+    eventually(lambda: account.may("", "pods", "list", space.name))
+    for path in ("/api/v1/nodes", "/api/v1/namespaces", f"/api/v1/namespaces/{space.name}/secrets", "/api/v1/pods",
+                 "/api/v1/namespaces/kube-system/pods", f"/apis/rbac.authorization.k8s.io/v1/namespaces/{space.name}/roles"):
+        status, answer = account.ask("GET", path)
+        assert status == 403 and answer["reason"] == "Forbidden", (path, answer)
+    status, answer = account.ask("GET", f"/api/v1/namespaces/{space.name}/pods")
+    assert status == 200, answer
+
+
+def test_each_right_that_is_taken_away_is_missed(space, tmp_path):
+    """`mobula check` with the operator's own token names it, and names nothing while all are there."""
+    flags = ("--no-crds", "--namespace", space.name)
+    (role,) = [o for o in objects(*flags) if o["kind"] == "Role" and o["metadata"]["name"] == "mobula"]
+    kubectl("-n", space.name, "delete", "roles,rolebindings", "--all")
+    kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": [
+        o for o in objects(*flags) if o["kind"] in ("Role", "RoleBinding")]}))
+    config = kubeconfig(tmp_path / "config", space.name, f'token: "{token(space.name)}"')
+
+    def missing():
+        out = mobula("check", "--kubeconfig", config, "-o", "json", "-n", space.name, "--operator-namespace", space.name)
+        (row,) = [r for r in json.loads(out.stdout)["checks"] if r["check"] == "rights"]
+        return row["found"].rpartition(": ")[2] if row["result"] == "fail" else ""
+
+    eventually(lambda: missing() == "")
+    path = space.path("roles", "mobula", "/apis/rbac.authorization.k8s.io/v1")
+    whole = role["rules"]
+    for i, rule in enumerate(whole):
+        for verb in rule["verbs"]:
+            less = [v for v in rule["verbs"] if v != verb]
+            rules = whole[:i] + ([{**rule, "verbs": less}] if less else []) + whole[i + 1:]
+            space.api.call("PATCH", path, {"rules": rules}, "application/merge-patch+json")
+            wanted = {f"{verb} {r}{'.' + g if g else ''}" for g in rule["apiGroups"] for r in rule["resources"]}
+            eventually(lambda w=wanted: set(missing().split(", ")) == w)
+    space.api.call("PATCH", path, {"rules": whole}, "application/merge-patch+json")
