@@ -487,6 +487,9 @@ setup: ## install the Debian packages that building and testing need
 docs/architecture.svg: docs/architecture.dot ## draw README's picture anew (needs graphviz)
 	$(Q)dot -Tsvg -o $@ $<
 
+docs/cli.md: $(OUT)/mobula FORCE ## write the reference of the command line anew
+	$(Q)tests/tools/cli-reference $< >$@
+
 vendor: $(VENDOR) ## fetch and patch third-party source
 vendor-archive: ## write build/vendor.tar, from which VENDOR_ARCHIVE=FILE builds without a network
 	@mkdir -p build

@@ -34,6 +34,8 @@ static const struct flag list[] = {
 };
 
 static const struct flags flags = {
+    .examples = "mobula bundle verify -f mobula.bundle --key mobula.pub\nmobula bundle load -f mobula.bundle --key mobula.pub --to "
+                "https://registry.bank.example",
     .usage = "mobula bundle verify|list|load -f FILE --key FILE [--to FOLDER|URL [--image FILE…]]",
     .about =
         "Checks the signature of a bundle and every checksum in it. verify says so and prints the key's fingerprint, list prints the\n"

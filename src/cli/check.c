@@ -180,6 +180,7 @@ static const struct flag list[] = {
 };
 
 static const struct flags flags = {
+    .examples = "mobula check -n team-a --reach registry.bank.example:5000",
     .usage = "mobula check [FLAG...]",
     .about =
         "Checks a cluster and the way to it, before an installation or after. It changes nothing: it reads, and tries pods in a dry run.\n"

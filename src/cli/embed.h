@@ -10,6 +10,7 @@
 #define EMBED_CRD_COMPUTE_CONFIG "airgap/crds/computeconfigs.mobula.dev.yaml"
 #define EMBED_CRD_WORKLOAD "airgap/crds/workloads.mobula.dev.yaml"
 #define EMBED_POD_FIELDS "src/cli/pod_fields.txt"
+#define EMBED_COMPLETE "src/cli/complete_%s.txt" /* bash, zsh, fish */
 
 /* Each file's path and its text, a NUL behind both. */
 struct slice embed_all(struct arena *a);

@@ -177,6 +177,8 @@ static const struct flag list[] = {
 };
 
 static const struct flags flags = {
+    .examples = "mobula explain -f cluster.yaml | kubectl apply --dry-run=server -f -\nmobula explain --patches -f cluster.yaml "
+                "--patches-file patches.yaml",
     .usage = "mobula explain -f FILE [-f FILE...] [FLAG...]  or  mobula explain cluster NAME [-n NS]",
     .about =
         "Prints what the operator would make in an empty namespace: of a RayCluster its pods and services, of a RayJob its cluster with\n"

@@ -125,6 +125,13 @@ static void print_usage(const struct flags *f, FILE *to)
     fprintf(to, "usage: %s\n", f->usage);
     for (size_t i = 0; (flag = flag_at(f, i)) != NULL; i++)
         print_flag(flag, to);
+    struct slice rest = slice_of(f->examples);
+    if (rest.ptr)
+        fputs("\nexamples:\n", to);
+    while (rest.ptr) {
+        struct slice line = slice_cut(&rest, '\n');
+        fprintf(to, "  %.*s\n", SLICE_ARG(line));
+    }
 }
 
 bool flags_parse(const struct flags *f, int argc, char **argv, void *options, int *status)

@@ -38,6 +38,7 @@ struct flags {
     size_t count;
     const struct flag *more; /* that several commands have */
     size_t more_count;
+    const char *examples; /* lines of --help; NULL: none */
 };
 
 enum { STATUS_OK = 0, STATUS_ERROR = 1, STATUS_USAGE = 2 }; /* exit statuses of every command */

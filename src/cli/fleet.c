@@ -235,7 +235,9 @@ static const struct noun cloud = {
      {"DEPLOYMENT ID", "status.deploymentId"}},
     {"mobula cloud register|list|get|config get|config update|update|verify|delete [--name NAME] [FLAG…]",
      "Clouds of a control plane. verify says what their operators have checked.", cloud_list, COUNT_OF(cloud_list), fleet_flags,
-     FLEET_FLAGS},
+     FLEET_FLAGS,
+     "mobula cloud register --name edge --provider generic --region hall-2 --kubernetes-zones a,b\nmobula cloud config get --name "
+     "edge\nmobula cloud verify --name edge"},
     {{"register", cloud_register},
      {"list", run_list},
      {"get", run_get},
@@ -254,7 +256,8 @@ static const struct noun config = {
      {"CREATED", "metadata.creationTimestamp"}},
     {"mobula compute-config create|list|get|archive [--name NAME] [FLAG…]",
      "Compute configs of a control plane. create makes the next version NAME-vN; get and archive name one.", config_list,
-     COUNT_OF(config_list), fleet_flags, FLEET_FLAGS},
+     COUNT_OF(config_list), fleet_flags, FLEET_FLAGS,
+     "mobula compute-config create --name small -f small.yaml\nmobula compute-config get --name small-v1 -o yaml"},
     {{"create", run_create}, {"list", run_list}, {"get", run_get}, {"archive", run_delete}},
 };
 static const struct noun job = {
@@ -269,7 +272,9 @@ static const struct noun job = {
      "Jobs of a control plane. submit makes one for a cloud; wait ends with 0 when it has succeeded, with 1 when it has ended otherwise, "
      "and\n"
      "with 3 when it goes on: after --timeout, or a signal.",
-     job_list, COUNT_OF(job_list), fleet_flags, FLEET_FLAGS},
+     job_list, COUNT_OF(job_list), fleet_flags, FLEET_FLAGS,
+     "mobula job submit --cloud edge --image-uri rayproject/ray:2.52.0 --wait -- python main.py\nmobula job logs --name train -f\nmobula "
+     "job wait --name train --timeout 1h"},
     {{"submit", job_submit},
      {"list", run_list},
      {"status", run_get},
@@ -282,7 +287,7 @@ static const struct noun node = {
     .kind = "Cloud",
     .resource = &hub_clouds,
     .flags = {"mobula node list --cloud NAME", "Nodes of a cloud, as its operator has reported them.", node_list_flags,
-              COUNT_OF(node_list_flags), fleet_flags, FLEET_FLAGS},
+              COUNT_OF(node_list_flags), fleet_flags, FLEET_FLAGS, "mobula node list --cloud edge"},
     .verbs = {{"list", node_list}},
 };
 

@@ -56,6 +56,8 @@ static const struct flag list[] = {
 };
 
 static const struct flags install_flags = {
+    .examples = "mobula install --apply --namespace ray --create-namespace\nmobula install --print --namespace ray | kubectl apply "
+                "--server-side -f -",
     .usage = "mobula install --print|--apply [FLAG...]",
     .about =
         "Prints or applies the manifests of an installation: custom resource definitions, service account, a Role for each namespace,\n"

@@ -112,6 +112,7 @@ static const struct flags flags = {
         "kept in $XDG_CONFIG_HOME/mobula/login, which nobody else may read.",
     .list = fleet_flags,
     .count = FLEET_FLAGS_LOGIN,
+    .examples = "kubectl create token ann -n team-a | mobula login --server https://hub.example:8443 --ca-file ca.crt -n team-a",
 };
 
 int cli_login(int argc, char **argv)

@@ -24,6 +24,7 @@ static const struct flag list[] = {
 };
 
 static const struct flags flags = {
+    .examples = "mobula logs rayjob example -n team-a -f",
     .usage = "mobula logs rayjob|raycluster NAME [-n NS] [-f] [FLAG...]",
     .about = "Prints what a job has printed, from the dashboard of its cluster's head or from its submitter pod. Needs get on rayjobs,\n"
              "rayclusters and pods/proxy (or pods/log), list on pods, and get on the Secret of a cluster with authOptions.",

@@ -86,6 +86,7 @@ static const struct flag list[] = {
     {"log-format", FLAG_TEXT, AT(log_format), "logfmt|json", "how it is logged"},
 };
 static const struct flags flags = {
+    .examples = "mobula operator --kubeconfig ~/.kube/config --namespace team-a",
     .usage = "mobula operator [--namespace NS[,NS…]] [--kubeconfig FILE] [FLAG…]",
     .about = "Runs the controller: makes and keeps the pods and services of RayClusters, and runs RayJobs and RayCronJobs.",
     .list = list,

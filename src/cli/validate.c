@@ -167,6 +167,7 @@ static const struct flag list[] = {
 };
 
 static const struct flags flags = {
+    .examples = "mobula validate -f cluster.yaml -f jobs/",
     .usage = "mobula validate -f FILE [-f FILE...]",
     .about = "Checks RayClusters of both kinds, RayJobs, RayCronJobs and ConfigMaps of instance types or patches, without a cluster: every "
              "error "
