@@ -159,6 +159,8 @@ static void sound(void)
             put_end(&body);
             put_signed(&all, buf_slice(&body));
             CHECK(!opens(buf_slice(&all), listed ? "SHA256SUMS" : "is missing"));
+            if (listed && i == COUNT_OF(parts) - 1)
+                CHECK(!opens(buf_slice(&all), parts[i]));
         }
     }
     buf_free(&body);
