@@ -160,7 +160,8 @@ bool apply_judge(struct apply_object *o, struct jval there, bool replaces, struc
     struct jval labels = json_get(there, "metadata.labels");
     struct slice release = json_str(json_key(json_get(there, "metadata.annotations"), SLICE("meta.helm.sh/release-name")), a);
     struct slice version = json_str(json_key(labels, SLICE(APPLY_VERSION_LABEL)), a);
-    bool ours = json_str_eq(json_key(labels, SLICE(APPLY_LABEL)), SLICE("mobula"));
+    struct slice of = json_str(json_key(labels, SLICE(APPLY_LABEL)), a);
+    bool ours = slice_eq(of, SLICE("mobula")) || slice_eq(of, SLICE("mobula-control-plane"));
     bool shared = of_kind(o, "Namespace") || of_kind(o, "CustomResourceDefinition");
     o->version = json_get_str(there, "metadata.resourceVersion", a);
     o->force = ours;

@@ -79,6 +79,9 @@ bool cli_access(struct slice text, enum operator_access *out, struct err *e);
 /* --kinds=all | ray.io | legacy, as the operator and install take it. */
 bool cli_kinds(struct slice text, enum operator_kinds *out, struct err *e);
 
+/* --cloud-deployment-id, as the operator and install take it. */
+bool cli_cloud_id(struct slice text, struct err *e);
+
 /* --cluster-domain of the operator and of explain: names of services end in it. */
 bool cli_domain(struct slice text, struct err *e);
 

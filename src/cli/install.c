@@ -14,9 +14,10 @@ const struct install_options install_defaults = {
     .autoscaler = SLICE("operator"),
     .submitter = SLICE("operator"),
     .ray_access = SLICE("direct"),
-    .replicas = 1,
     .timeout_ms = 2 * 60 * 1000,
 };
+
+const char *const install_plane_kinds[] = {"clouds.mobula.dev", "computeconfigs.mobula.dev", "workloads.mobula.dev", NULL};
 
 /* ---- templates: text with @NAMES@ in it ---- */
 
@@ -95,8 +96,9 @@ struct wanted {
     struct ray_options tools;
     struct ray_tools_resources limits; /* of the operator's own pod */
     struct cli_namespaces watch;
-    struct slice image;
-    uint16_t proxy_port; /* 0: no proxy */
+    struct slice image, name, component;
+    uint16_t proxy_port, plane_port; /* 0: none */
+    int64_t replicas;
     bool pods, cron, elect;
 };
 
@@ -137,6 +139,31 @@ static bool check_proxy(const struct install_options *o, uint16_t *port, struct 
     return true;
 }
 
+/* NAME or NAME/KEY of a Secret or ConfigMap. */
+static bool check_key(struct slice text, const char *flag, struct err *e)
+{
+    struct slice key = text, name = slice_cut(&key, '/');
+    return slice_empty(text) || (name_dns1123_subdomain(name) && (!key.ptr || (key.len && name_label_value(key)))) ||
+           err_set(e, ERR_CONFIG, "%s: \"%.*s\" is not NAME or NAME/KEY", flag, SLICE_ARG(text));
+}
+
+/* The operator's way to a control plane. */
+static bool check_plane(const struct install_options *o, uint16_t *port, struct err *e)
+{
+    static const struct slice scheme = SLICE("https://");
+    struct slice place = slice_skip(o->plane_url, scheme.len), host;
+    if (slice_empty(o->plane_url))
+        return (slice_empty(o->cloud) && slice_empty(o->plane_token) && slice_empty(o->plane_ca)) ||
+               err_set(e, ERR_CONFIG, "--cloud-deployment-id, --control-plane-token and --control-plane-ca need --control-plane-url");
+    if (!slice_starts(o->plane_url, scheme) || !check_plain(o->plane_url, "--control-plane-url", e) ||
+        !net_place(slice_cut(&place, '/'), &host, port) || slice_empty(host))
+        return err_set(e, ERR_CONFIG, "--control-plane-url: want https://HOST[:PORT]");
+    if (o->plane)
+        return err_set(e, ERR_CONFIG, "--control-plane and --control-plane-url exclude each other: one is the hub's, one the operator's");
+    return cli_cloud_id(o->cloud, e) && check_key(o->plane_token, "--control-plane-token", e) &&
+           check_key(o->plane_ca, "--control-plane-ca", e);
+}
+
 static bool check_pull_secrets(struct slice text, struct err *e)
 {
     while (!slice_empty(text)) {
@@ -164,7 +191,9 @@ static bool check_parts(const struct install_options *o, struct err *e)
         return err_set(e, ERR_CONFIG, "--crds-only and --no-crds leave nothing to print");
     if (o->all_namespaces && !slice_empty(o->watch))
         return err_set(e, ERR_CONFIG, "--all-namespaces and --watch-namespace exclude each other");
-    if (o->replicas < 1 || o->replicas > INSTALL_REPLICAS_MAX)
+    if (!o->plane && !slice_empty(o->tls_secret))
+        return err_set(e, ERR_CONFIG, "--tls-secret needs --control-plane");
+    if (o->replicas < 0 || o->replicas > INSTALL_REPLICAS_MAX)
         return err_set(e, ERR_CONFIG, "--replicas: want 1 to %d", INSTALL_REPLICAS_MAX);
     if (o->program.len > INSTALL_PROGRAM_MAX)
         return err_set(e, ERR_LIMIT, "the program has %zu bytes, and a ConfigMap holds %d (INSTALL_PROGRAM_MAX)", o->program.len,
@@ -177,18 +206,25 @@ static bool check(const struct install_options *o, struct wanted *want, struct a
     enum cli_scaler scaler;
     enum operator_access access;
     struct slice watch = slice_empty(o->watch) ? o->ns : o->watch;
-    want->limits = (struct ray_tools_resources){SLICE("200m"), SLICE("64Mi")};
+    want->name = install_name(o->plane);
+    want->component = o->plane ? SLICE("control-plane") : SLICE("operator");
+    want->replicas = o->replicas ? o->replicas : 1 + o->plane;
     if (!check_parts(o, e) || !cli_namespace(o->ns, "--namespace", e) || !cli_namespaces(watch, "--watch-namespace", &want->watch, e) ||
         !cli_kinds(o->kinds, &want->kinds, e) || !choose_image(o, a, &want->image, e) || !cli_tools(o->tools, &want->tools, e) ||
         !cli_tools_resources(o->tools_resources, &want->tools, e) || !cli_scaler(o->autoscaler, &scaler, e) ||
         (want->tools.tools == RAY_TOOLS_IMAGE && !check_image(want->tools.tools_image, "--tools", e)) ||
         !cli_submitter(o->submitter, &want->tools, &want->pods, e) || !cli_access(o->ray_access, &access, e) || !check_egress(o, e) ||
-        !check_proxy(o, &want->proxy_port, e) || !check_pull_secrets(o->pull_secrets, e) || !defaults_check(&o->defaults, e))
+        !check_proxy(o, &want->proxy_port, e) || !check_plane(o, &want->plane_port, e) || !check_key(o->tls_secret, "--tls-secret", e) ||
+        !check_pull_secrets(o->pull_secrets, e) || !defaults_check(&o->defaults, e))
         return false;
     if (!slice_empty(o->resources) && !ray_tools_resources(o->resources, &want->limits, e))
         return err_wrap(e, "--resources");
+    if (slice_empty(want->limits.cpu))
+        want->limits.cpu = o->plane ? SLICE("500m") : SLICE("200m");
+    if (slice_empty(want->limits.memory))
+        want->limits.memory = o->plane ? SLICE("128Mi") : SLICE("64Mi");
     want->cron = want->kinds == OPERATOR_ALL_KINDS || (o->raycronjobs && want->kinds == OPERATOR_RAY_IO);
-    want->elect = o->leader_elect || o->replicas > 1;
+    want->elect = !o->plane && (o->leader_elect || want->replicas > 1);
     return true;
 }
 
@@ -205,35 +241,9 @@ static void put_namespaces(struct slice files, const struct install_options *o, 
         put_document(embed_file(files, "airgap/install/namespace.yaml"), (struct variable[]){{"NAMESPACE", o->ns}}, 1, out);
 }
 
-static struct slice autoscaler_flag(const struct install_options *o)
-{
-    return slice_eq(o->autoscaler, SLICE("off")) ? SLICE("        - --autoscaler=off\n") : SLICE("        - --autoscaler=sidecar\n");
-}
-
-static struct slice access_flag(const struct install_options *o)
-{
-    if (slice_eq(o->ray_access, SLICE("direct")))
-        return SLICE_NONE;
-    return slice_eq(o->ray_access, SLICE("proxy")) ? SLICE("        - --ray-access=proxy\n") : SLICE("        - --ray-access=service\n");
-}
-
 static struct slice part(const struct buf *b, struct arena *a)
 {
     return b->len ? arena_dup(a, buf_slice(b)) : SLICE_NONE;
-}
-
-static struct slice egress_flags(const struct install_options *o, struct arena *a)
-{
-    __attribute__((cleanup(buf_free))) struct buf out;
-    struct flag_texts entries = egress_entries(o);
-    struct cli_items it = {.of = &entries};
-    struct slice item;
-    buf_init(&out, MIB);
-    while (cli_items_next(&it, &item))
-        buf_printf(&out, "        - --egress-allow=%.*s\n", SLICE_ARG(item));
-    if (o->egress_strict)
-        buf_put(&out, SLICE("        - --egress-strict\n"));
-    return part(&out, a);
 }
 
 /* Whether an installation brings a kind: RayCronJobs are an option. */
@@ -265,8 +275,10 @@ static struct slice egress_ports(const struct install_options *o, const struct w
     while (cli_items_next(&it, &item))
         if (net_place(item, &host, &port) && port != NET_ALLOW_PORT)
             buf_printf(&out, "    - {port: %u, protocol: TCP}\n", port);
-    if (want->proxy_port)
-        buf_printf(&out, "    - {port: %u, protocol: TCP}\n", want->proxy_port);
+    const uint16_t further[] = {want->proxy_port, want->plane_port == NET_ALLOW_PORT ? 0 : want->plane_port};
+    for (size_t i = 0; i < COUNT_OF(further); i++)
+        if (further[i])
+            buf_printf(&out, "    - {port: %u, protocol: TCP}\n", further[i]);
     return part(&out, a);
 }
 
@@ -295,9 +307,14 @@ static struct slice proxy_environment(const struct install_options *o, struct ar
 
 /* ---- the program in a ConfigMap, run in an image that has it not ---- */
 
-struct slice install_program_name(struct slice program, struct arena *a)
+struct slice install_name(bool plane)
 {
-    return arena_printf(a, "mobula-program-%08x", (unsigned)hash64(program, 0));
+    return plane ? SLICE("mobula-control-plane") : SLICE("mobula");
+}
+
+struct slice install_program_name(bool plane, struct slice program, struct arena *a)
+{
+    return arena_printf(a, "%.*s-program-%08x", SLICE_ARG(install_name(plane)), (unsigned)hash64(program, 0));
 }
 
 static void fill_program(struct variables *v, struct slice files, const struct install_options *o, struct arena *a)
@@ -308,7 +325,7 @@ static void fill_program(struct variables *v, struct slice files, const struct i
             set(v, names[i], SLICE_NONE);
         return;
     }
-    struct slice name = install_program_name(o->program, a);
+    struct slice name = install_program_name(o->plane, o->program, a);
     set(v, "PROGRAM", name);
     set(v, "COMMAND", SLICE("        command: [/program/mobula]\n"));
     set(v, "ARCH", arena_printf(a, "      nodeSelector:\n        kubernetes.io/arch: %.*s\n", SLICE_ARG(o->arch)));
@@ -318,6 +335,10 @@ static void fill_program(struct variables *v, struct slice files, const struct i
 }
 
 /* ---- what the templates are filled with ---- */
+
+#define FLAG_LINE "        - --"
+#define PLANE_FOLDER "/control-plane"
+#define TOKEN_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"
 
 static struct slice file_if(bool wanted, struct slice files, const char *path)
 {
@@ -329,54 +350,122 @@ static void fill_role(struct variables *v, struct slice files, const struct inst
     static const struct slice groups[] = {[OPERATOR_ALL_KINDS] = SLICE("ray.io, cluster.ray.io"),
                                           [OPERATOR_RAY_IO] = SLICE("ray.io"),
                                           [OPERATOR_LEGACY] = SLICE("cluster.ray.io")};
-    struct slice unique = arena_printf(a, "mobula-%.*s", SLICE_ARG(o->ns));
+    /* No namespace has a dot in its name: an operator of namespace control-plane-x has another one. */
+    struct slice unique = arena_printf(a, "%.*s%s%.*s", SLICE_ARG(want->name), o->plane ? "." : "-", SLICE_ARG(o->ns));
     set(v, "IN_WATCHED", SLICE_NONE); /* first: each namespace in turn, below */
     set(v, "NAMESPACE", o->ns);
+    set(v, "NAME", want->name);
     set(v, "UNIQUE", unique);
     set(v, "SCOPE", o->all_namespaces ? SLICE("Cluster") : SLICE_NONE);
-    set(v, "ROLE", o->all_namespaces ? unique : SLICE("mobula"));
+    set(v, "ROLE", o->all_namespaces ? unique : want->name);
     set(v, "GROUPS", groups[want->kinds]);
     set(v, "KIND_RULES", kind_rules(files, want, a));
     set(v, "TOOLS_RULE", file_if(want->tools.tools == RAY_TOOLS_CONFIGMAP, files, "airgap/install/role-tools.yaml"));
     set(v, "SIDECAR_RULES", file_if(slice_eq(o->autoscaler, SLICE("sidecar")), files, "airgap/install/role-sidecar.yaml"));
     set(v, "PROXY_RULE", file_if(slice_eq(o->ray_access, SLICE("proxy")), files, "airgap/install/role-proxy.yaml"));
+    set(v, "REMOTE_RULE", file_if(!slice_empty(o->plane_url), files, "airgap/install/role-remote.yaml"));
     set(v, "AUTH_RULE", file_if(o->ray_auth, files, "airgap/install/role-auth.yaml"));
 }
 
 /* Only what is not the default is written out. */
+static struct slice operator_flags(const struct install_options *o, const struct wanted *want, struct arena *a)
+{
+    const struct install_options *d = &install_defaults;
+    bool plane = !slice_empty(o->plane_url);
+    const struct {
+        const char *flag;
+        struct slice value, usual; /* it is written when they differ */
+    } given[] = {
+        {"kinds", o->kinds, SLICE_NONE},
+        {"tools", o->tools, SLICE_NONE},
+        {"tools-resources", o->tools_resources, SLICE("")},
+        {"raycronjobs", want->kinds != OPERATOR_RAY_IO || want->cron ? SLICE("") : SLICE("false"), SLICE("")},
+        {"submitter", want->pods ? o->submitter : d->submitter, d->submitter},
+        {"leader-elect", SLICE(""), want->elect ? SLICE("no") : SLICE("")},
+        {"autoscaler", o->autoscaler, d->autoscaler},
+        {"ray-access", o->ray_access, d->ray_access},
+        {"instance-types-configmap", o->shapes ? SLICE("instance-types") : SLICE(""), SLICE("")},
+        {"patches-configmap", o->shapes ? SLICE("patches") : SLICE(""), SLICE("")},
+        {"control-plane-url", o->plane_url, SLICE("")},
+        {"cloud-deployment-id", o->cloud, SLICE("")},
+        {"control-plane-token-file",
+         !plane                        ? SLICE("")
+         : slice_empty(o->plane_token) ? SLICE(TOKEN_FOLDER "/token")
+                                       : SLICE(PLANE_FOLDER "/token"),
+         SLICE("")},
+        {"control-plane-ca-file", plane ? SLICE(PLANE_FOLDER "/ca.crt") : SLICE(""), SLICE("")},
+    };
+    struct flag_texts entries = egress_entries(o);
+    struct cli_items it = {.of = &entries};
+    struct slice item;
+    __attribute__((cleanup(buf_free))) struct buf out;
+    buf_init(&out, MIB);
+    for (size_t i = 0; i < COUNT_OF(given); i++)
+        if (!slice_eq(given[i].value, given[i].usual))
+            buf_printf(&out, FLAG_LINE "%s%s%.*s\n", given[i].flag, slice_empty(given[i].value) ? "" : "=", SLICE_ARG(given[i].value));
+    buf_put(&out, defaults_arguments(&o->defaults, a));
+    while (cli_items_next(&it, &item))
+        buf_printf(&out, FLAG_LINE "egress-allow=%.*s\n", SLICE_ARG(item));
+    if (o->egress_strict)
+        buf_put(&out, SLICE(FLAG_LINE "egress-strict\n"));
+    return part(&out, a);
+}
+
 static void fill_flags(struct variables *v, const struct install_options *o, const struct wanted *want, struct arena *a)
 {
     struct slice watch = slice_empty(o->watch) ? o->ns : o->watch;
     set(v, "WATCH",
-        o->all_namespaces ? SLICE("        - --all-namespaces\n") : arena_printf(a, "        - --namespace=%.*s\n", SLICE_ARG(watch)));
-    set(v, "TOOLS", o->tools);
-    set(v, "TOOLS_RESOURCES",
-        slice_empty(o->tools_resources) ? SLICE_NONE
-                                        : arena_printf(a, "        - --tools-resources=%.*s\n", SLICE_ARG(o->tools_resources)));
-    set(v, "KINDS", o->kinds);
-    set(v, "RAY_ACCESS", access_flag(o));
-    set(v, "EGRESS", egress_flags(o, a));
-    set(v, "AUTOSCALER", slice_eq(o->autoscaler, install_defaults.autoscaler) ? SLICE_NONE : autoscaler_flag(o));
-    set(v, "SUBMITTER", want->pods ? SLICE("        - --submitter=pod\n") : SLICE_NONE);
-    set(v, "DEFAULTS", defaults_arguments(&o->defaults, a));
-    set(v, "SHAPES",
-        o->shapes ? SLICE("        - --instance-types-configmap=instance-types\n        - --patches-configmap=patches\n") : SLICE_NONE);
-    set(v, "LEADER_ELECT", want->elect ? SLICE("        - --leader-elect\n") : SLICE_NONE);
-    set(v, "RAYCRONJOBS", want->kinds != OPERATOR_RAY_IO || want->cron ? SLICE_NONE : SLICE("        - --raycronjobs=false\n"));
+        o->all_namespaces ? SLICE(FLAG_LINE "all-namespaces\n") : arena_printf(a, FLAG_LINE "namespace=%.*s\n", SLICE_ARG(watch)));
+    set(v, "FLAGS",
+        o->plane ? SLICE(FLAG_LINE "https-addr=:8443\n" FLAG_LINE "http-addr=\n" FLAG_LINE "tls-cert=" PLANE_FOLDER "/tls.crt\n" FLAG_LINE
+                                   "tls-key=" PLANE_FOLDER "/tls.key\n")
+                 : operator_flags(o, want, a));
+}
+
+static struct slice key_source(const char *kind, struct slice text, struct slice usual, const char *path, struct arena *a)
+{
+    struct slice key = text, name = slice_cut(&key, '/');
+    return arena_printf(a, "          - %s:\n              name: %.*s\n              items:\n              - {key: %.*s, path: %s}\n", kind,
+                        SLICE_ARG(name), SLICE_ARG(key.ptr ? key : usual), path);
+}
+
+/* Files of the control plane: the token and the CA of the operator that calls one, or the certificate and key of the hub. */
+static void fill_plane(struct variables *v, const struct install_options *o, struct arena *a)
+{
+    struct slice sources = SLICE_NONE;
+    if (o->plane)
+        sources = arena_printf(a, "          - secret:\n              name: %.*s\n",
+                               SLICE_ARG(slice_empty(o->tls_secret) ? SLICE("mobula-control-plane-tls") : o->tls_secret));
+    else if (!slice_empty(o->plane_url))
+        sources = arena_printf(
+            a, "%.*s%.*s",
+            SLICE_ARG(slice_empty(o->plane_token) ? SLICE_NONE : key_source("secret", o->plane_token, SLICE("token"), "token", a)),
+            SLICE_ARG(key_source("configMap", slice_empty(o->plane_ca) ? SLICE("mobula-control-plane-ca") : o->plane_ca, SLICE("ca.crt"),
+                                 "ca.crt", a)));
+    bool any = sources.ptr != NULL;
+    set(v, "PLANE_MOUNT",
+        any ? SLICE("        - name: control-plane\n          mountPath: " PLANE_FOLDER "\n          readOnly: true\n") : SLICE_NONE);
+    set(v, "PLANE_VOLUME",
+        any ? arena_printf(a, "      - name: control-plane\n        projected:\n          sources:\n%.*s", SLICE_ARG(sources))
+            : SLICE_NONE);
 }
 
 static void fill_pod(struct variables *v, const struct install_options *o, const struct wanted *want, struct arena *a)
 {
     set(v, "VERSION", SLICE(MOBULA_VERSION));
     set(v, "IMAGE", want->image);
-    set(v, "REPLICAS", arena_printf(a, "%d", (int)o->replicas));
-    /* Without an election there must never be two at a time. */
-    set(v, "STRATEGY", want->elect ? SLICE("RollingUpdate") : SLICE("Recreate"));
+    set(v, "REPLICAS", arena_printf(a, "%d", (int)want->replicas));
+    /* Without an election there must never be two operators at a time. */
+    set(v, "STRATEGY", want->elect || o->plane ? SLICE("RollingUpdate") : SLICE("Recreate"));
     set(v, "PULL_SECRETS", pull_secrets(o, a));
     set(v, "USER", o->openshift ? SLICE_NONE : SLICE("        runAsUser: 65532\n        runAsGroup: 65532\n"));
     set(v, "ENV", proxy_environment(o, a));
-    set(v, "CPU", slice_empty(want->limits.cpu) ? SLICE("200m") : want->limits.cpu);
-    set(v, "MEMORY", slice_empty(want->limits.memory) ? SLICE("64Mi") : want->limits.memory);
+    set(v, "COMPONENT", want->component);
+    set(v, "PORT", o->plane ? SLICE("https") : SLICE("health"));
+    set(v, "PORT_NUMBER", o->plane ? SLICE("8443") : SLICE("8081"));
+    set(v, "SCHEME", o->plane ? SLICE("            scheme: HTTPS\n") : SLICE_NONE);
+    set(v, "CPU", want->limits.cpu);
+    set(v, "MEMORY", want->limits.memory);
     set(v, "EGRESS_PORTS", egress_ports(o, want, a));
 }
 
@@ -393,21 +482,22 @@ static void put_roles(struct slice files, const struct install_options *o, const
     for (uint32_t i = 0; i < (o->all_namespaces ? 1 : want->watch.count); i++) {
         if (!o->all_namespaces)
             v->list[0].value = arena_printf(a, "  namespace: \"%.*s\"\n", SLICE_ARG(want->watch.list[i]));
-        put_file(files, "airgap/install/role.yaml", v, out);
+        put_file(files, o->plane ? "airgap/install/plane-role.yaml" : "airgap/install/role.yaml", v, out);
     }
 }
 
-/* {} selects all of them. */
-static struct slice selected_namespaces(const struct install_options *o, const struct wanted *want, struct arena *a)
+/* To heads; {} selects all namespaces. */
+static struct slice heads(const struct install_options *o, const struct wanted *want, struct arena *a)
 {
     __attribute__((cleanup(buf_free))) struct buf out;
-    if (o->all_namespaces)
-        return SLICE("{}");
+    if (o->plane)
+        return SLICE_NONE;
     buf_init(&out, MIB);
-    buf_put(&out, SLICE("{matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: ["));
-    for (uint32_t i = 0; i < want->watch.count; i++)
-        buf_printf(&out, "%s\"%.*s\"", i ? ", " : "", SLICE_ARG(want->watch.list[i]));
-    buf_put(&out, SLICE("]}]}"));
+    buf_put(&out, SLICE("  - to:\n    - podSelector:\n        matchLabels:\n          ray.io/node-type: head\n      namespaceSelector: {"));
+    for (uint32_t i = 0; i < (o->all_namespaces ? 0 : want->watch.count); i++)
+        buf_printf(&out, "%s\"%.*s\"", i ? ", " : "matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: [",
+                   SLICE_ARG(want->watch.list[i]));
+    buf_put(&out, o->all_namespaces ? SLICE("}\n") : SLICE("]}]}\n"));
     return part(&out, a);
 }
 
@@ -427,16 +517,19 @@ static void put_operator(struct slice files, const struct install_options *o, co
     fill_flags(&v, o, want, a);
     fill_pod(&v, o, want, a);
     fill_program(&v, files, o, a);
-    set(&v, "IN_NAMESPACES", selected_namespaces(o, want, a));
+    fill_plane(&v, o, a);
+    set(&v, "HEADS", heads(o, want, a));
     put_file(files, "airgap/install/account.yaml", &v, out);
     put_roles(files, o, want, &v, a, out);
     if (want->elect)
         put_file(files, "airgap/install/role-leader.yaml", &v, out);
+    if (o->plane)
+        put_file(files, "airgap/install/plane-service.yaml", &v, out);
     if (o->shapes)
         put_file(files, "airgap/install/role-shapes.yaml", &v, out);
     if (!o->no_network_policy)
         put_file(files, "airgap/install/network.yaml", &v, out);
-    if (o->replicas > 1)
+    if (want->replicas > 1)
         put_file(files, "airgap/install/disruption.yaml", &v, out);
     if (!slice_empty(o->program))
         put_program(files, o, &v, a, out);
@@ -448,11 +541,15 @@ static void put_definitions(struct slice files, const struct install_options *o,
                             struct buf *out)
 {
     struct variables v = {.count = 0};
+    for (size_t i = 0; o->plane && install_plane_kinds[i]; i++)
+        put_document(embed_definition(files, install_plane_kinds[i]), NULL, 0, out);
     for (size_t i = 0; kinds[i]; i++)
-        if (kinds[i]->check && brings(want, kinds[i]))
+        if (!o->plane && kinds[i]->check && brings(want, kinds[i]))
             put_document(embed_definition(files, kinds[i]->plural), NULL, 0, out);
     fill_role(&v, files, o, want, a);
-    if (!o->no_admission_policy)
+    if (o->plane)
+        put_file(files, "airgap/install/plane-reviews.yaml", &v, out);
+    else if (!o->no_admission_policy)
         put_file(files, "airgap/install/admission.yaml", &v, out);
 }
 

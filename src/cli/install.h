@@ -2,6 +2,7 @@
 #ifndef MOBULA_CLI_INSTALL_H
 #define MOBULA_CLI_INSTALL_H
 
+#include "apply.h"
 #include "defaults.h"
 
 #include <mobula/operator.h>
@@ -21,27 +22,33 @@ struct install_options {
     struct slice program, arch;   /* bytes of the program, for a ConfigMap, and what it runs on; empty: the image has it */
     struct slice pull_secrets, resources, proxy, no_proxy;
     struct slice kinds, tools, tools_resources, autoscaler, submitter, ray_access, egress;
-    struct slice kubeconfig, context; /* of apply */
+    struct slice kubeconfig, context;               /* of apply */
+    struct slice plane_url, cloud;                  /* of a control plane that the operator calls; empty: none */
+    struct slice plane_token, plane_ca, tls_secret; /* NAME or NAME/KEY of Secrets and a ConfigMap; empty: the usual */
     struct default_patches defaults;
-    int64_t replicas, timeout_ms;
+    int64_t replicas, timeout_ms; /* replicas 0: 1, of a control plane 2 */
+    bool plane;                   /* a control plane in the place of an operator: `watch` are its projects */
     bool print, apply, leader_elect, create_namespace, crds_only, no_crds, ray_auth, egress_strict, shapes, raycronjobs, all_namespaces,
         openshift, no_network_policy, no_admission_policy, registryless;
     struct slice program_file; /* of registryless; empty: this program */
 };
 
 extern const struct install_options install_defaults;
+extern const char *const install_plane_kinds[]; /* the definitions of a control plane; NULL behind the last */
 
 /* Checks the options and appends the manifests as YAML documents. The same options give the same bytes. */
 bool install_write(const struct install_options *o, struct buf *out, struct err *e);
-/* The ConfigMap of a program: another program has another one. */
-#define INSTALL_PROGRAM_LABELS "app.kubernetes.io/name=mobula,app.kubernetes.io/component=program"
-struct slice install_program_name(struct slice program, struct arena *a);
+/* The name of what is installed: of its account, Deployment, labels and so on. */
+struct slice install_name(bool plane);
+/* The ConfigMap of a program: another program has another one. It has these labels beside APPLY_LABEL with the name. */
+#define INSTALL_PROGRAM_LABELS APPLY_LABEL "=%.*s,app.kubernetes.io/component=program"
+struct slice install_program_name(bool plane, struct slice program, struct arena *a);
 
 struct uninstall_options {
     struct slice ns, watch, kinds, kubeconfig, context; /* as above */
     struct slice program;                               /* whose ConfigMap is named; empty: none */
     int64_t timeout_ms;
-    bool crds, apply, purge;
+    bool crds, apply, purge, plane;
 };
 /* What there is to delete, as YAML documents with nothing but names. */
 bool uninstall_write(const struct uninstall_options *o, struct buf *out, struct err *e);

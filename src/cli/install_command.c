@@ -37,7 +37,7 @@ static const struct flag list[] = {
     {"no-network-policy", FLAG_SWITCH, AT(no_network_policy), NULL, "without the NetworkPolicy of the operator's pod"},
     {"no-admission-policy", FLAG_SWITCH, AT(no_admission_policy), NULL,
      "without the policy that keeps the operator's account from making pods beyond Pod Security baseline (Kubernetes 1.30)"},
-    {"replicas", FLAG_INT, AT(replicas), "N", "how many operators (1); more than one elect a leader"},
+    {"replicas", FLAG_INT, AT(replicas), "N", "how many operators (1; more than one elect a leader) or control planes (2)"},
     {"leader-elect", FLAG_SWITCH, AT(leader_elect), NULL, "elect a leader even when there is one only"},
     {"tools", FLAG_TEXT, AT(tools), "WHERE", "configmap, image:REF or none: how pods get this program, to wait for the head or to submit"},
     {"tools-resources", FLAG_TEXT, AT(tools_resources), "cpu=N,memory=N",
@@ -51,6 +51,14 @@ static const struct flag list[] = {
     {"shapes", FLAG_SWITCH, AT(shapes), NULL,
      "with the right to watch ConfigMaps instance-types and patches in the operator's namespace, and use them"},
     DEFAULT_PATCHES_FLAGS(AT(defaults)),
+    {"control-plane-url", FLAG_TEXT, AT(plane_url), "URL",
+     "of a control plane whose workloads the operator runs, https://HOST[:PORT]: with the rights to make RayJobs and RayClusters"},
+    {"cloud-deployment-id", FLAG_TEXT, AT(cloud), "ID", "of the cloud that the operator is: mobula cloud list prints it"},
+    {"control-plane-token", FLAG_TEXT, AT(plane_token), "SECRET[/KEY]",
+     "with the operator's token for it, key token (default: the token of its own account, for a control plane of the same cluster)"},
+    {"control-plane-ca", FLAG_TEXT, AT(plane_ca), "CONFIGMAP[/KEY]", "with the CA of its certificate (mobula-control-plane-ca/ca.crt)"},
+    {"control-plane", FLAG_SWITCH, AT(plane), NULL, "a control plane in the place of an operator; --watch-namespace: its projects"},
+    {"tls-secret", FLAG_TEXT, AT(tls_secret), "NAME", "Secret of type kubernetes.io/tls with its certificate (mobula-control-plane-tls)"},
     {"ray-auth", FLAG_SWITCH, AT(ray_auth), NULL, "with the right to make and read Secrets, for clusters with authOptions"},
 #undef AT
 };
@@ -85,10 +93,13 @@ static void say_undo(const struct apply *p, const struct install_options *o)
         return;
     struct slice watch = slice_empty(o->watch) ? o->ns : o->watch;
     fprintf(stderr, "mobula: what was done stands above and stays. The same command goes on; this takes it back:\n");
+    const char *which = o->plane ? " --control-plane" : "";
     if (!o->crds_only)
-        fprintf(stderr, "  mobula rollback --namespace=%.*s     (to what was there before, or if nothing was:)\n", SLICE_ARG(o->ns));
+        fprintf(stderr, "  mobula rollback%s --namespace=%.*s     (to what was there before, or if nothing was:)\n", which,
+                SLICE_ARG(o->ns));
     if (!o->crds_only)
-        fprintf(stderr, "  mobula uninstall --apply --namespace=%.*s --watch-namespace=%.*s\n", SLICE_ARG(o->ns), SLICE_ARG(watch));
+        fprintf(stderr, "  mobula uninstall%s --apply --namespace=%.*s --watch-namespace=%.*s\n", which, SLICE_ARG(o->ns),
+                SLICE_ARG(watch));
     for (uint32_t i = 0; i < p->count; i++) {
         const struct apply_object *one = &p->list[i];
         bool stays = slice_eq(one->kind, SLICE("Namespace")) || slice_eq(one->kind, SLICE("CustomResourceDefinition"));
@@ -120,7 +131,7 @@ static void record(struct apply *p, struct revision *r)
             return;
     }
     fprintf(stderr, "mobula: this revision is not recorded, and mobula rollback cannot come back to it: %s\n", e.text);
-    *r = (struct revision){.ns = r->ns, .current = revision_text(p)};
+    *r = (struct revision){.ns = r->ns, .name = r->name, .current = revision_text(p)};
 }
 
 static bool brings_namespace(const struct apply *p, struct slice ns)
@@ -134,7 +145,7 @@ static bool brings_namespace(const struct apply *p, struct slice ns)
 static int apply(struct apply *p, const struct install_options *o, struct slice text)
 {
     struct err e = {0};
-    struct revision r = {.ns = o->ns};
+    struct revision r = {.ns = o->ns, .name = install_name(o->plane)};
     int64_t until_ms = clock_now().mono_ms + o->timeout_ms;
     bool well = apply_read(p, text, &e) && apply_try(p, &e);
     /* Recorded before anything is changed, so that a change that stops half way can be rolled back. */

@@ -130,6 +130,16 @@ bool cli_kinds(struct slice text, enum operator_kinds *out, struct err *e)
     return well;
 }
 
+bool cli_cloud_id(struct slice s, struct err *e)
+{
+    static const struct slice prefix = SLICE("cldrsrc_");
+    bool well = slice_starts(s, prefix) && s.len == prefix.len + 24;
+    for (size_t i = prefix.len; well && i < s.len; i++)
+        well = (s.ptr[i] >= 'a' && s.ptr[i] <= 'z') || (s.ptr[i] >= '0' && s.ptr[i] <= '9');
+    return well ||
+           err_set(e, ERR_CONFIG, "--cloud-deployment-id must be cldrsrc_ and 24 letters and digits, as mobula cloud list prints it");
+}
+
 bool cli_namespace(struct slice name, const char *flag, struct err *e)
 {
     return name_dns1123_label(name) || err_set(e, ERR_CONFIG, "%s: \"%.*s\" is not the name of a namespace", flag, SLICE_ARG(name));

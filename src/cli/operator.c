@@ -200,17 +200,6 @@ static const char *text_or_null(struct slice s)
     return slice_empty(s) ? NULL : s.ptr;
 }
 
-static bool is_cloud_id(struct slice s)
-{
-    static const struct slice prefix = SLICE("cldrsrc_");
-    if (!slice_starts(s, prefix) || s.len != prefix.len + 24)
-        return false;
-    for (size_t i = prefix.len; i < s.len; i++)
-        if (!(s.ptr[i] >= 'a' && s.ptr[i] <= 'z') && !(s.ptr[i] >= '0' && s.ptr[i] <= '9'))
-            return false;
-    return true;
-}
-
 /* Behind the lease: its identity is this start of the process. */
 static bool read_plane(struct process *p, struct operator_options *to, struct err *e)
 {
@@ -219,8 +208,8 @@ static bool read_plane(struct process *p, struct operator_options *to, struct er
     if (slice_empty(o->plane_url))
         return (slice_empty(o->cloud) && slice_empty(o->egress_ca)) ||
                err_set(e, ERR_CONFIG, "--cloud-deployment-id and --egress-ca-file need --control-plane-url");
-    if (!is_cloud_id(o->cloud))
-        return err_set(e, ERR_CONFIG, "--cloud-deployment-id must be cldrsrc_ and 24 letters and digits, as mobula cloud list prints it");
+    if (!cli_cloud_id(o->cloud, e))
+        return false;
     if (to->kinds == OPERATOR_LEGACY)
         return err_set(e, ERR_CONFIG, "--control-plane-url makes objects of ray.io, and --kinds=legacy leaves those out");
     if (slice_empty(o->plane_token) && slice_empty(token))

@@ -6,10 +6,11 @@
 
 enum { REVISION_MAX = MIB };
 
-static struct apply_object secret_object(struct apply *p, struct slice ns)
+static struct apply_object secret_object(struct apply *p, const struct revision *r)
 {
-    struct apply_object o = {.api_version = SLICE("v1"), .kind = SLICE("Secret"), .name = SLICE(REVISION_SECRET), .ns = ns, .force = true};
-    o.path = arena_printf(p->a, "/api/v1/namespaces/%.*s/secrets/" REVISION_SECRET, SLICE_ARG(ns));
+    struct apply_object o = {.api_version = SLICE("v1"), .kind = SLICE("Secret"), .ns = r->ns, .force = true};
+    o.name = arena_printf(p->a, "%.*s" REVISION_SUFFIX, SLICE_ARG(r->name));
+    o.path = arena_printf(p->a, "/api/v1/namespaces/%.*s/secrets/%.*s", SLICE_ARG(r->ns), SLICE_ARG(o.name));
     return o;
 }
 
@@ -18,14 +19,14 @@ static bool read_text(struct jval secret, const char *key, struct arena *a, stru
     __attribute__((cleanup(buf_free))) struct buf text;
     buf_init(&text, REVISION_MAX);
     if (!base64_decode(json_str(json_key(json_get(secret, "data"), slice_of(key)), a), &text, e))
-        return err_wrap(e, "Secret " REVISION_SECRET ", key %s", key);
+        return err_wrap(e, "key %s", key);
     *out = text.len ? arena_dup(a, buf_slice(&text)) : SLICE_NONE;
     return true;
 }
 
 bool revision_read(struct apply *p, struct revision *r, struct err *e)
 {
-    struct apply_object o = secret_object(p, r->ns);
+    struct apply_object o = secret_object(p, r);
     struct ask_answer answer = {0};
     struct json doc;
     char words[ASK_WORDS];
@@ -34,9 +35,10 @@ bool revision_read(struct apply *p, struct revision *r, struct err *e)
     if (answer.code == 404)
         return true;
     if (answer.code >= 300)
-        return err_set(e, ERR_STATUS, "Secret " REVISION_SECRET ": %s", ask_words(&answer, words));
-    return json_parse(&doc, answer.body, p->a, e) && read_text(json_root(&doc), "current", p->a, &r->current, e) &&
-           read_text(json_root(&doc), "previous", p->a, &r->previous, e);
+        return err_set(e, ERR_STATUS, "Secret %.*s: %s", SLICE_ARG(o.name), ask_words(&answer, words));
+    return (json_parse(&doc, answer.body, p->a, e) && read_text(json_root(&doc), "current", p->a, &r->current, e) &&
+            read_text(json_root(&doc), "previous", p->a, &r->previous, e)) ||
+           err_wrap(e, "Secret %.*s", SLICE_ARG(o.name));
 }
 
 static void put_text(struct jout *w, const char *key, struct slice text)
@@ -49,34 +51,37 @@ static void put_text(struct jout *w, const char *key, struct slice text)
 
 bool revision_write(struct apply *p, const struct revision *r, struct err *e)
 {
-    struct apply_object o = secret_object(p, r->ns);
+    struct apply_object o = secret_object(p, r);
     struct ask_answer answer = {0};
     struct jout w;
     char words[ASK_WORDS];
     __attribute__((cleanup(buf_free))) struct buf json;
     buf_init(&json, LIMIT_JSON_ITEM);
     jout_init(&w, &json);
-    jout_object(&w);
-    jout_kstr(&w, "apiVersion", SLICE("v1"));
-    jout_kstr(&w, "kind", SLICE("Secret"));
-    jout_kraw(&w, "metadata", SLICE("{\"name\":\"" REVISION_SECRET "\",\"labels\":{\"" APPLY_LABEL "\":\"mobula\"}}"));
-    jout_kobject(&w, "data");
+    jout_form(&w, "{apiVersion:'v1',kind:'Secret',metadata:{name:'%.*s',labels:{'" APPLY_LABEL "':'%.*s'}},data:{", SLICE_ARG(o.name),
+              SLICE_ARG(r->name));
     put_text(&w, "current", r->current);
     put_text(&w, "previous", r->previous);
     jout_end(&w);
     jout_end(&w);
     o.json = buf_slice(&json);
     return apply_send(p, &o, &answer, e) &&
-           (answer.code < 300 || err_set(e, ERR_STATUS, "Secret " REVISION_SECRET ": %s", ask_words(&answer, words)));
+           (answer.code < 300 || err_set(e, ERR_STATUS, "Secret %.*s: %s", SLICE_ARG(o.name), ask_words(&answer, words)));
 }
 
 /* ---- what belongs to a revision ---- */
 
 bool revision_allows(const struct apply_object *o)
 {
-    static const struct slice allowed[] = {
-        SLICE("ServiceAccount"),     SLICE("Role"),          SLICE("RoleBinding"),         SLICE("ClusterRole"),
-        SLICE("ClusterRoleBinding"), SLICE("NetworkPolicy"), SLICE("PodDisruptionBudget"), SLICE("Deployment")};
+    static const struct slice allowed[] = {SLICE("ServiceAccount"),
+                                           SLICE("Role"),
+                                           SLICE("RoleBinding"),
+                                           SLICE("ClusterRole"),
+                                           SLICE("ClusterRoleBinding"),
+                                           SLICE("NetworkPolicy"),
+                                           SLICE("PodDisruptionBudget"),
+                                           SLICE("Deployment"),
+                                           SLICE("Service")};
     for (size_t i = 0; i < COUNT_OF(allowed); i++)
         if (slice_eq(o->kind, allowed[i]))
             return slice_starts(o->name, SLICE("mobula"));
@@ -119,8 +124,9 @@ static bool text_has(struct slice text, struct slice word, struct arena *a)
 bool revision_prune(struct apply *p, const struct revision *r, int64_t until_ms, struct err *e)
 {
     struct apply other = {.ask = p->ask, .a = p->a}, gone = {.ask = p->ask, .a = p->a}, programs = {.ask = p->ask, .a = p->a};
+    const char *labels = arena_printf(p->a, INSTALL_PROGRAM_LABELS, SLICE_ARG(r->name)).ptr;
     if (!apply_read(&other, r->previous, e) || !apply_read(&gone, SLICE_NONE, e) || !apply_read(&programs, SLICE_NONE, e) ||
-        !apply_find(&programs, SLICE("v1"), "ConfigMap", r->ns, INSTALL_PROGRAM_LABELS, e))
+        !apply_find(&programs, SLICE("v1"), "ConfigMap", r->ns, labels, e))
         return false;
     for (uint32_t i = 0; i < other.count; i++)
         if (!has_path(p, other.list[i].path) && revision_allows(&other.list[i]))
@@ -136,11 +142,13 @@ bool revision_prune(struct apply *p, const struct revision *r, int64_t until_ms,
 struct rollback_options {
     struct slice ns, kubeconfig, context;
     int64_t timeout_ms;
+    bool plane;
 };
 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct rollback_options, field)
     {"namespace", FLAG_TEXT, AT(ns), "NS", "where the operator runs (mobula)"},
+    {"control-plane", FLAG_SWITCH, AT(plane), NULL, "the control plane there, not the operator"},
     {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME", "until the operator is available (2m)"},
     {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
      "how to reach the API server (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},
@@ -161,7 +169,7 @@ static bool check_kinds(const struct apply *p, struct err *e)
 {
     for (uint32_t i = 0; i < p->count; i++)
         if (!revision_allows(&p->list[i]))
-            return err_set(e, ERR_STATUS, "Secret " REVISION_SECRET " holds %.*s %.*s, which no installation has: somebody has changed it",
+            return err_set(e, ERR_STATUS, "the Secret of revisions holds %.*s %.*s, which no installation has: somebody has changed it",
                            SLICE_ARG(p->list[i].kind), SLICE_ARG(p->list[i].name));
     return true;
 }
@@ -169,14 +177,14 @@ static bool check_kinds(const struct apply *p, struct err *e)
 static bool roll_back(struct apply *p, const struct rollback_options *o, struct err *e)
 {
     int64_t until_ms = clock_now().mono_ms + o->timeout_ms;
-    struct revision r = {.ns = o->ns};
+    struct revision r = {.ns = o->ns, .name = install_name(o->plane)};
     if (!ask_open(p->ask, o->kubeconfig, o->context, e) || !revision_read(p, &r, e))
         return false;
     if (slice_empty(r.previous))
         return err_set(e, ERR_STATUS,
-                       "namespace %.*s has no previous revision (Secret " REVISION_SECRET
+                       "namespace %.*s has no previous revision (Secret %.*s" REVISION_SUFFIX
                        " keeps one for each install --apply or upgrade that changes something)",
-                       SLICE_ARG(o->ns));
+                       SLICE_ARG(o->ns), SLICE_ARG(r.name));
     if (!apply_read(p, r.previous, e) || !check_kinds(p, e) || !apply_try(p, e) || !apply_all(p, until_ms, e) ||
         !apply_wait(p, until_ms, e))
         return false;

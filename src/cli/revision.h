@@ -1,15 +1,16 @@
 /* What an installation was before an upgrade, so that it can go back: the objects of the present and of the previous revision in Secret
- * mobula-revisions of the operator's namespace, as Helm keeps them. Definitions and namespaces are not among them: they stay as they are.
+ * mobula-revisions of the operator's namespace (mobula-control-plane-revisions of a control plane's), as Helm keeps them. Definitions and
+ * namespaces are not among them: they stay as they are.
  */
 #ifndef MOBULA_CLI_REVISION_H
 #define MOBULA_CLI_REVISION_H
 
 #include "apply.h"
 
-#define REVISION_SECRET "mobula-revisions"
+#define REVISION_SUFFIX "-revisions" /* behind the name of what is installed */
 
 struct revision {
-    struct slice ns;
+    struct slice ns, name;          /* install_name */
     struct slice current, previous; /* manifests; empty: none is recorded */
 };
 

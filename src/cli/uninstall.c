@@ -11,28 +11,30 @@
 #include <stdio.h>
 
 static const struct made {
-    const char *api_version, *kind, *name;
-    enum { IN_OWN, IN_WATCHED, IN_CLUSTER } where; /* IN_CLUSTER: the namespace's name, and this one, stand behind its own */
+    const char *api_version, *kind, *suffix;       /* behind install_name */
+    enum { IN_OWN, IN_WATCHED, IN_CLUSTER } where; /* IN_CLUSTER: the namespace's name stands between */
+    enum { OF_BOTH, OF_OPERATOR, OF_PLANE } of;
 } list_of_made[] = {
-    {"apps/v1", "Deployment", "mobula", IN_OWN}, /* first: who has lost its rights would only complain */
-    {"v1", "ConfigMap", RAY_TOOLS_CONFIGMAP_NAME, IN_WATCHED},
-    {"rbac.authorization.k8s.io/v1", "RoleBinding", "mobula", IN_WATCHED},
-    {"rbac.authorization.k8s.io/v1", "Role", "mobula", IN_WATCHED},
-    {"rbac.authorization.k8s.io/v1", "RoleBinding", "mobula-leader", IN_OWN},
-    {"rbac.authorization.k8s.io/v1", "Role", "mobula-leader", IN_OWN},
-    {"rbac.authorization.k8s.io/v1", "RoleBinding", "mobula-shapes", IN_OWN},
-    {"rbac.authorization.k8s.io/v1", "Role", "mobula-shapes", IN_OWN},
-    {"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", IN_CLUSTER},
-    {"rbac.authorization.k8s.io/v1", "ClusterRole", "", IN_CLUSTER},
-    {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "", IN_CLUSTER},
-    {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "-services", IN_CLUSTER},
-    {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "", IN_CLUSTER},
-    {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "-services", IN_CLUSTER},
-    {"networking.k8s.io/v1", "NetworkPolicy", "mobula", IN_OWN},
-    {"policy/v1", "PodDisruptionBudget", "mobula", IN_OWN},
-    {"v1", "Secret", REVISION_SECRET, IN_OWN},
-    {"coordination.k8s.io/v1", "Lease", "mobula", IN_OWN},
-    {"v1", "ServiceAccount", "mobula", IN_OWN},
+    {"apps/v1", "Deployment", "", IN_OWN, OF_BOTH}, /* first: who has lost its rights would only complain */
+    {"v1", "Service", "", IN_OWN, OF_PLANE},
+    {"v1", "ConfigMap", "-tools", IN_WATCHED, OF_OPERATOR},
+    {"rbac.authorization.k8s.io/v1", "RoleBinding", "", IN_WATCHED, OF_BOTH},
+    {"rbac.authorization.k8s.io/v1", "Role", "", IN_WATCHED, OF_BOTH},
+    {"rbac.authorization.k8s.io/v1", "RoleBinding", "-leader", IN_OWN, OF_OPERATOR},
+    {"rbac.authorization.k8s.io/v1", "Role", "-leader", IN_OWN, OF_OPERATOR},
+    {"rbac.authorization.k8s.io/v1", "RoleBinding", "-shapes", IN_OWN, OF_OPERATOR},
+    {"rbac.authorization.k8s.io/v1", "Role", "-shapes", IN_OWN, OF_OPERATOR},
+    {"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", IN_CLUSTER, OF_BOTH},
+    {"rbac.authorization.k8s.io/v1", "ClusterRole", "", IN_CLUSTER, OF_BOTH},
+    {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "", IN_CLUSTER, OF_OPERATOR},
+    {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "-services", IN_CLUSTER, OF_OPERATOR},
+    {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "", IN_CLUSTER, OF_OPERATOR},
+    {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "-services", IN_CLUSTER, OF_OPERATOR},
+    {"networking.k8s.io/v1", "NetworkPolicy", "", IN_OWN, OF_BOTH},
+    {"policy/v1", "PodDisruptionBudget", "", IN_OWN, OF_BOTH},
+    {"v1", "Secret", REVISION_SUFFIX, IN_OWN, OF_BOTH},
+    {"coordination.k8s.io/v1", "Lease", "", IN_OWN, OF_OPERATOR},
+    {"v1", "ServiceAccount", "", IN_OWN, OF_BOTH},
 };
 
 static void put_name(const char *api_version, const char *kind, struct slice name, struct slice ns, struct buf *out)
@@ -42,11 +44,18 @@ static void put_name(const char *api_version, const char *kind, struct slice nam
         buf_printf(out, "  namespace: \"%.*s\"\n", SLICE_ARG(ns));
 }
 
-static void put_definitions(enum operator_kinds family, struct buf *out)
+static void put_definition(const char *plural, struct buf *out)
 {
-    for (size_t i = 0; kinds[i]; i++)
+    put_name("apiextensions.k8s.io/v1", "CustomResourceDefinition", slice_of(plural), SLICE_NONE, out);
+}
+
+static void put_definitions(bool plane, enum operator_kinds family, struct buf *out)
+{
+    for (size_t i = 0; plane && install_plane_kinds[i]; i++)
+        put_definition(install_plane_kinds[i], out);
+    for (size_t i = 0; !plane && kinds[i]; i++)
         if (kinds[i]->check && wanted_kind(kinds[i], family))
-            put_name("apiextensions.k8s.io/v1", "CustomResourceDefinition", slice_of(kinds[i]->plural), SLICE_NONE, out);
+            put_definition(kinds[i]->plural, out);
 }
 
 bool uninstall_write(const struct uninstall_options *o, struct buf *out, struct err *e)
@@ -58,21 +67,27 @@ bool uninstall_write(const struct uninstall_options *o, struct buf *out, struct 
         return false;
     for (size_t i = 0; i < COUNT_OF(list_of_made); i++) {
         const struct made *m = &list_of_made[i];
-        char name[LIMIT_KUBE_NAMESPACE + 32];
-        snprintf(name, sizeof name, "mobula-%.*s%s", SLICE_ARG(o->ns), m->name);
-        if (m->where == IN_CLUSTER) {
-            put_name(m->api_version, m->kind, slice_of(name), SLICE_NONE, out);
+        char name[2 * LIMIT_KUBE_NAMESPACE];
+        if (m->of == (o->plane ? OF_OPERATOR : OF_PLANE))
             continue;
-        }
+        if (m->where == IN_CLUSTER)
+            snprintf(name, sizeof name, "%.*s%s%.*s%s", SLICE_ARG(install_name(o->plane)), o->plane ? "." : "-", SLICE_ARG(o->ns),
+                     m->suffix);
+        else
+            snprintf(name, sizeof name, "%.*s%s", SLICE_ARG(install_name(o->plane)), m->suffix);
         for (uint32_t k = 0; k < (m->where == IN_WATCHED ? watched.count : 1); k++)
-            put_name(m->api_version, m->kind, slice_of(m->name), m->where == IN_WATCHED ? watched.list[k] : o->ns, out);
+            put_name(m->api_version, m->kind, slice_of(name),
+                     m->where == IN_WATCHED ? watched.list[k]
+                     : m->where == IN_OWN   ? o->ns
+                                            : SLICE_NONE,
+                     out);
     }
     if (!slice_empty(o->program)) {
         __attribute__((cleanup(arena_free))) struct arena a = {0};
-        put_name("v1", "ConfigMap", install_program_name(o->program, &a), o->ns, out);
+        put_name("v1", "ConfigMap", install_program_name(o->plane, o->program, &a), o->ns, out);
     }
     if (o->crds)
-        put_definitions(family, out);
+        put_definitions(o->plane, family, out);
     return true;
 }
 
@@ -82,6 +97,7 @@ static const struct flag list[] = {
 #define AT(field) offsetof(struct uninstall_options, field)
     {"namespace", FLAG_TEXT, AT(ns), "NS", "where the operator runs (mobula)"},
     {"watch-namespace", FLAG_TEXT, AT(watch), "NS[,NS...]", "where it makes clusters (the same)"},
+    {"control-plane", FLAG_SWITCH, AT(plane), NULL, "the control plane there, not the operator; --watch-namespace: its projects"},
     {"crds", FLAG_SWITCH, AT(crds), NULL,
      "the definitions, too: every RayCluster, RayJob and RayCronJob of every namespace is deleted with them"},
     {"kinds", FLAG_TEXT, AT(kinds), "WHICH", "ray.io, legacy or all: with --crds, the definitions of which group (ray.io)"},
@@ -136,10 +152,11 @@ static int apply(const struct uninstall_options *o, struct slice text)
     __attribute__((cleanup(arena_free))) struct arena a = {0};
     struct ask ask = {0};
     struct apply p = {.ask = &ask, .a = &a};
+    const char *programs = arena_printf(&a, INSTALL_PROGRAM_LABELS, SLICE_ARG(install_name(o->plane))).ptr;
     int status = STATUS_OK;
     int64_t until_ms = clock_now().mono_ms + o->timeout_ms;
     if (!apply_read(&p, text, &e) || !ask_open(&ask, o->kubeconfig, o->context, &e) || (o->purge && !purge(o, &p, until_ms, &e)) ||
-        !apply_find(&p, SLICE("v1"), "ConfigMap", o->ns, INSTALL_PROGRAM_LABELS, &e) || !apply_delete(&p, until_ms, &e))
+        !apply_find(&p, SLICE("v1"), "ConfigMap", o->ns, programs, &e) || !apply_delete(&p, until_ms, &e))
         status = apply_failed(&p, &e);
     ask_close(&ask);
     return status;
@@ -151,6 +168,8 @@ int cli_uninstall(int argc, char **argv)
     int status;
     if (!flags_parse(&flags, argc, argv, &o, &status))
         return status;
+    if (o.purge && o.plane)
+        return flags_wrong(&flags, "--purge deletes what an operator runs: leave it out with --control-plane");
     if (o.purge && !o.apply)
         return flags_wrong(&flags, "--purge needs --apply: what it deletes is looked up in the cluster");
     struct err e = {0};

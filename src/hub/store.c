@@ -520,7 +520,8 @@ static void on_watch(void *owner, const struct kube_watch_event *ev, struct now 
         break;
     case KUBE_WATCH_ABSENT:
         src->synced = false;
-        err_set(&src->trouble, ERR_MISSING, "the API server does not know it: apply what mobula install --crds-only --kinds=hub prints");
+        err_set(&src->trouble, ERR_MISSING,
+                "the API server does not know it: apply what mobula install --crds-only --control-plane prints");
         break;
     case KUBE_WATCH_SKIPPED:
     case KUBE_WATCH_TROUBLE:

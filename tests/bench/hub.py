@@ -140,7 +140,10 @@ def prepare(operators, workloads):
     for kind in ("clouds", "computeconfigs", "workloads"):
         kubectl("apply", "-f", str(ROOT / f"airgap/crds/{kind}.mobula.dev.yaml"))
         kubectl("wait", "--for=condition=Established", f"crd/{kind}.mobula.dev", "--timeout=60s")
-    kubectl("apply", "-f", "-", stdin=(ROOT / "airgap/control-plane.yaml").read_text().replace("PROJECT", SPACE))
+    printed = subprocess.run([MOBULA, "install", "--print", "--control-plane", "--namespace", SPACE], check=True, capture_output=True,
+                             text=True).stdout.split("\n---\n")
+    rights = [d for d in printed if re.search(r"^kind: (ServiceAccount|\w*Role\w*)$", d, re.M)]
+    kubectl("apply", "-f", "-", stdin="\n---\n".join(rights))
     kubectl("create", "serviceaccount", "operator", "-n", SPACE)
     kubectl("create", "role", "operator", "-n", SPACE, "--verb=sync", "--resource=clouds.mobula.dev")
     kubectl("create", "rolebinding", "operator", "-n", SPACE, "--role=operator", f"--serviceaccount={SPACE}:operator")

@@ -1,5 +1,5 @@
-"""`mobula control-plane` on the real API server, for tests: its rights are those of airgap/control-plane.yaml, its callers have tokens of
-service accounts, and what they may do is RBAC."""
+"""`mobula control-plane` on the real API server, for tests: its rights are those that `mobula install --control-plane`
+prints, its callers have tokens of service accounts, and what they may do is RBAC."""
 
 import http.client
 import json
@@ -11,6 +11,7 @@ import pytest
 
 from cluster import MOBULA, ROOT, eventually, kubectl
 from processes import kubeconfig
+from test_install import objects
 
 GROUP = "/apis/mobula.dev/v1"
 
@@ -72,9 +73,16 @@ class Hub:
         return self.process.returncode
 
 
+def grant(space):
+    """The account of the control plane with its rights; the process is the test's own."""
+    printed = objects("--control-plane", "--namespace", space.name)
+    kinds = ("ServiceAccount", "Role", "RoleBinding", "ClusterRoleBinding")
+    kubectl("apply", "-f", "-", stdin="\n---\n".join(json.dumps(o) for o in printed if o["kind"] in kinds))
+
+
 @pytest.fixture
 def hubs(space, tmp_path):
-    kubectl("apply", "-f", "-", stdin=(ROOT / "airgap/control-plane.yaml").read_text().replace("PROJECT", space.name))
+    grant(space)
     made = []
 
     def make(name="hub", *flags):
@@ -86,7 +94,7 @@ def hubs(space, tmp_path):
     for left in space.api.get(space.path("workloads", group=GROUP))["items"]:  # no operator says that nothing is left of it
         space.api.call("PATCH", space.path("workloads", left["metadata"]["name"], GROUP), {"metadata": {"finalizers": []}},
                        "application/merge-patch+json")
-    kubectl("delete", "clusterrolebinding", f"mobula-control-plane-{space.name}")
+    kubectl("delete", "clusterrolebinding", f"mobula-control-plane.{space.name}")
     assert all(code in (0, -9) for code in codes), [hub.log() for hub in made]
 
 

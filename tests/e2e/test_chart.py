@@ -52,6 +52,11 @@ def objects(text):
     ("replicas=2,watchNamespaces={a,b}", "--replicas=2 --watch-namespace=a,b"),
     ("leaderElect=true,autoscaler=sidecar,rayAuth=true", "--leader-elect --autoscaler=sidecar --ray-auth"),
     ("shapes=true", "--shapes"),
+    ("controlPlaneUrl=https://hub.example:9443,cloudDeploymentId=cldrsrc_abcdefghijklmnopqrstuvwx",
+     "--control-plane-url=https://hub.example:9443 --cloud-deployment-id=cldrsrc_abcdefghijklmnopqrstuvwx"),
+    ("controlPlaneUrl=https://hub.example,cloudDeploymentId=cldrsrc_abcdefghijklmnopqrstuvwx,controlPlaneToken=edge/ANYSCALE_CLI_TOKEN,"
+     "controlPlaneCa=ca/x.crt,shapes=true,cloudProvider=aws", "--control-plane-url=https://hub.example --cloud-provider=aws --shapes "
+     "--cloud-deployment-id=cldrsrc_abcdefghijklmnopqrstuvwx --control-plane-token=edge/ANYSCALE_CLI_TOKEN --control-plane-ca=ca/x.crt"),
     ("cloudProvider=aws,karpenter=true,defaultPatches={market,zone},processTracing=true",
      "--cloud-provider=aws --karpenter --default-patches=market,zone --process-tracing"),
     ("workloadProxy=http://p:3128,workloadNoProxy=.a\\,10.0.0.0/8,workloadCa=corp-ca,processTracing=true",

@@ -1,5 +1,5 @@
-"""`mobula control-plane` on the real API server: its rights are those of airgap/control-plane.yaml, its callers have tokens of service
-accounts, and what they may do is RBAC."""
+"""`mobula control-plane` on the real API server: its rights are those that `mobula install --control-plane` prints, its callers have
+tokens of service accounts, and what they may do is RBAC."""
 
 import http.client
 import json
@@ -9,9 +9,11 @@ import ssl
 import subprocess
 import threading
 
-from cluster import MOBULA, eventually, kubectl
+from cluster import MOBULA, RUN, V1, Audit, eventually, kubectl, manifests, what
 from hub import GROUP, account, certificate, cloud, definitions, hubs, job, operator_rule, put, status  # noqa: F401
 from processes import kubeconfig
+from test_install import grants, objects, used
+
 
 def test_a_workload_from_its_beginning_to_its_end(space, hubs):
     hub, op = hubs(), account(space, "edge-operator", operator_rule())
@@ -175,28 +177,77 @@ def test_the_command_line_writes_the_same_objects(space, hubs, tmp_path):
     assert "FAILED" in run("job", "status", "--name", "words").stdout and "\x1b" not in run("job", "list").stdout
 
 
+def call_all(hub, space, person):
+    """Everything that people may ask for."""
+    specs = {"clouds": ("Cloud", {"provider": "generic"}), "computeconfigs": ("ComputeConfig", {"zones": ["a"]}),
+             "workloads": ("Workload", {"cloud": "edge", "cluster": {}})}
+    for plural, (kind, spec) in specs.items():
+        path = f"/v1/projects/{space.name}/{plural}"
+        object = {"apiVersion": "mobula.dev/v1", "kind": kind, "metadata": {"name": "x-v1"}, "spec": spec}
+        code, made = hub.ask("POST", path, person, object)
+        assert code == 201, made
+        assert hub.ask("GET", path, person)[0] == 200
+        code, made = hub.ask("GET", f"{path}/x-v1", person)
+        made["metadata"]["labels"] = {"a": "b"}
+        assert code == 200 and hub.ask("PUT", f"{path}/x-v1", person, made)[0] in (200, 409)  # 409: its status is being written
+        assert hub.ask("DELETE", f"{path}/x-v1", person)[0] == 200
+
+
 def test_an_operator_does_what_the_control_plane_holds(space, hubs, operators, tmp_path):
-    """Both ends are this program: a job becomes pods, its state comes back, a dead control plane ends nothing, and a deletion all."""
-    hub = hubs()
+    """Both ends are this program, each with the rights that its installation prints and none beside: a job becomes pods, its state comes
+    back, a dead control plane ends nothing, and a deletion all. Every right is used."""
+    audit, hub = Audit(), hubs()
+    where = cloud(space)
+    usual = ("--kinds=ray.io", "--namespace", space.name)
+    more = ("--control-plane-url=https://hub.example", f"--cloud-deployment-id={where}")
+    space.grant(*usual)
     token_file = tmp_path / "token"
     token_file.write_text(account(space, "edge-operator", operator_rule()))
-    made = {"apiGroups": ["ray.io"], "resources": ["rayjobs", "rayclusters"], "verbs": ["get", "create", "patch", "delete"]}
-    kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "rules": [made],
-                                                  "metadata": {"name": "remote", "namespace": space.name}}))
-    kubectl("create", "rolebinding", "remote", "-n", space.name, "--role=remote", f"--serviceaccount={space.name}:mobula")
-    operator = operators(f"--control-plane-url=http://127.0.0.1:{hub.port}", f"--cloud-deployment-id={cloud(space)}",
-                         f"--control-plane-token-file={token_file}")
+    operator = operators(f"--control-plane-url=http://127.0.0.1:{hub.port}", f"--cloud-deployment-id={where}",
+                         f"--control-plane-token-file={token_file}", "--kinds=ray.io", "--raycronjobs=false")
     work = job(space, "train", image="rayproject/ray:2.52.0")
-    eventually(lambda: status(space, "train").get("state") == "STARTING", 20)
-    made = space.api.get(space.path("rayjobs", "train", "/apis/ray.io/v1"))
+    eventually(lambda: 'cannot create resource "rayjobs"' in status(space, "train").get("message", ""))
+    space.grant(*usual, *more)
+    eventually(lambda: status(space, "train").get("state") == "STARTING")
+    made = space.api.get(space.path("rayjobs", "train", V1))
     assert made["metadata"]["labels"]["mobula.dev/workload-uid"] == work["metadata"]["uid"]
-    cluster = eventually(lambda: space.api.get(space.path("rayjobs", "train", "/apis/ray.io/v1")).get("status", {}).get("rayClusterName"))
+    cluster = eventually(lambda: space.api.get(space.path("rayjobs", "train", V1)).get("status", {}).get("rayClusterName"))
     eventually(lambda: len(space.pods(cluster)) == 1)
+    put(space, "Workload", "workloads", "stays", {"cloud": "edge", "cluster": {}, "image": "rayproject/ray:2.52.0"})
+    eventually(lambda: space.find(space.path("rayclusters", "stays", V1)), 20)
 
     hub.stop(signal.SIGKILL)
     eventually(lambda: "the control plane cannot be used" in operator.log(), 20)
-    assert space.api.get(space.path("rayjobs", "train", "/apis/ray.io/v1"))["metadata"]["uid"] == made["metadata"]["uid"]
+    assert space.api.get(space.path("rayjobs", "train", V1))["metadata"]["uid"] == made["metadata"]["uid"]
     again = hubs("again", f"--http-addr=127.0.0.1:{hub.port}")
-    kubectl("delete", "workload", "train", "-n", space.name, "--timeout=60s")
-    eventually(lambda: not space.api.get(space.path("rayjobs", group="/apis/ray.io/v1"))["items"] and not space.pods(cluster))
-    assert "Traceback" not in again.log() and operator.log().count("remote write") == 2
+    kubectl("delete", "workload", "train", "stays", "-n", space.name, "--timeout=60s")
+    eventually(lambda: not space.api.get(space.path("rayjobs", group=V1))["items"] and not space.pods(cluster))
+    assert operator.log().count("remote write") == 4
+
+    everything = {"apiGroups": ["mobula.dev"], "resources": ["*"], "verbs": ["*"]}
+    call_all(again, space, account(space, "root", everything))
+    hub_user = f"system:serviceaccount:{space.name}:mobula-control-plane"
+    entries = {user: [e for e in audit.entries(user) if "objectRef" in e] for user in (hub_user, operator.user)}
+    refused = {what(e) for user in entries for e in entries[user] if e["responseStatus"]["code"] == 403}
+    assert refused <= {"patch rayjobs"}, refused  # that was before it was granted
+    reviews = {("authentication.k8s.io", "tokenreviews", "create"), ("authorization.k8s.io", "subjectaccessreviews", "create")}
+    assert used(entries[hub_user]) == reviews | grants(objects("--control-plane", "--namespace", space.name))
+    remote = grants(objects("--no-crds", *usual, *more)) - grants(objects("--no-crds", *usual))
+    assert remote == {("ray.io", "rayjobs", "create")}  # asked for silently, with the apply that makes the object
+    assert not [e for e in entries[operator.user] if e["objectRef"].get("namespace") != space.name], "a look beyond the namespace"
+
+
+def test_the_control_plane_is_installed_and_taken_away(space):
+    """The API server takes all of it as it stands, and nothing of it is left afterwards; an operator beside it stays."""
+    flags = ("--control-plane", "--namespace", space.name)
+    text = manifests(*flags)
+    kubectl("apply", "--server-side", "--validate=strict", "-f", "-", stdin=text)
+    kubectl("apply", "--validate=strict", "-f", "-", stdin=manifests("--no-crds", "--namespace", space.name))
+    assert kubectl("diff", "--server-side", "-f", "-", stdin=text).stdout == ""
+    gone = subprocess.run([MOBULA, "uninstall", "--apply", *flags], capture_output=True, text=True, timeout=120, check=False,
+                          env={"KUBECONFIG": str(RUN / "admin.kubeconfig")})
+    assert gone.returncode == 0, gone.stderr
+    kinds = "deployments,services,serviceaccounts,roles,rolebindings,networkpolicies,poddisruptionbudgets"
+    left = kubectl("-n", space.name, "get", kinds, "-o", "name").stdout.split()
+    assert left and not [name for name in left if "control-plane" in name], left
+    assert f"mobula-control-plane.{space.name}" not in kubectl("get", "clusterrolebindings", "-o", "name").stdout

@@ -239,6 +239,82 @@ static void parts(struct arena *a)
     CHECK(!strstr(text.ptr, "runAsUser"));
 }
 
+/* The control plane, and an operator that calls one. */
+static void planes(struct arena *a)
+{
+    struct err e = {0};
+    struct install_options o = install_defaults;
+    test_case("a control plane");
+    o.plane = true;
+    o.ns = SLICE("hub");
+    o.watch = SLICE("a,b");
+    struct slice text = written(&o, a, &e);
+    CHECK_STR(kinds_of(text, a), "CustomResourceDefinition CustomResourceDefinition CustomResourceDefinition ClusterRoleBinding "
+                                 "ServiceAccount Role RoleBinding Role RoleBinding Service NetworkPolicy PodDisruptionBudget Deployment ");
+    CHECK(strstr(text.ptr, "        - --namespace=a,b\n        - --https-addr=:8443\n") && strstr(text.ptr, "  replicas: 2\n"));
+    CHECK(strstr(text.ptr, "  name: mobula-control-plane.hub\n") && !strstr(text.ptr, "name: mobula\n") &&
+          !strstr(text.ptr, "ray.io/node"));
+    o.all_namespaces = true;
+    o.watch = SLICE_NONE;
+    o.replicas = 1;
+    o.no_crds = true;
+    o.tls_secret = SLICE("hub-tls");
+    text = written(&o, a, &e);
+    CHECK_STR(kinds_of(text, a), "ServiceAccount ClusterRole ClusterRoleBinding Service NetworkPolicy Deployment ");
+    CHECK(strstr(text.ptr, "          - secret:\n              name: hub-tls\n"));
+    test_case("an operator with a control plane");
+    o = install_defaults;
+    o.no_crds = true;
+    o.plane_url = SLICE("https://hub.example:9443");
+    o.cloud = SLICE("cldrsrc_abcdefghijklmnopqrstuvwx");
+    text = written(&o, a, &e);
+    static const char *const holds[] = {
+        "  resources: [rayclusters, rayjobs] # what a control plane asks for", "        - --control-plane-url=https://hub.example:9443\n",
+        "token-file=/var/run/secrets/kubernetes.io/serviceaccount/token\n",
+        "          sources:\n          - configMap:\n              name: mobula-control-plane-ca\n", "    - {port: 9443, protocol: TCP}\n"};
+    for (size_t i = 0; i < COUNT_OF(holds); i++)
+        CHECK(text.ptr && strstr(text.ptr, holds[i]));
+    o.plane_token = SLICE("edge/ANYSCALE_CLI_TOKEN");
+    o.plane_ca = SLICE("ca/x.crt");
+    text = written(&o, a, &e);
+    CHECK(strstr(text.ptr, "              name: edge\n              items:\n              - {key: ANYSCALE_CLI_TOKEN, path: token}\n"));
+    CHECK(strstr(text.ptr, "              - {key: x.crt, path: ca.crt}\n"));
+    CHECK_STR(slice_of(e.text), "");
+}
+
+static void refused_planes(struct arena *a)
+{
+    static const struct {
+        const char *url, *cloud, *token, *tls, *text;
+        bool plane;
+    } cases[] = {
+        {.cloud = "x", .text = "--cloud-deployment-id, --control-plane-token and --control-plane-ca need --control-plane-url"},
+        {.tls = "x", .text = "--tls-secret needs --control-plane"},
+        {.url = "http://a", .text = "--control-plane-url: want https://HOST[:PORT]"},
+        {.url = "https:///x", .text = "--control-plane-url: want https://HOST[:PORT]"},
+        {.url = "https://a:0", .text = "--control-plane-url: want https://HOST[:PORT]"},
+        {.url = "https://a", .text = "--cloud-deployment-id must be cldrsrc_ and 24"},
+        {.url = "https://a", .plane = true, .text = "--control-plane and --control-plane-url exclude each other"},
+        {.url = "https://a",
+         .cloud = "cldrsrc_abcdefghijklmnopqrstuvwx",
+         .token = "a/",
+         .text = "--control-plane-token: \"a/\" is not NAME"},
+        {.url = "https://a", .cloud = "cldrsrc_abcdefghijklmnopqrstuvwx", .token = "A", .text = "--control-plane-token: \"A\" is not NAME"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct install_options o = install_defaults;
+        struct err e = {0};
+        test_case("refused plane %zu", i);
+        o.plane_url = slice_of(cases[i].url);
+        o.cloud = slice_of(cases[i].cloud);
+        o.plane_token = slice_of(cases[i].token);
+        o.tls_secret = slice_of(cases[i].tls);
+        o.plane = cases[i].plane;
+        CHECK(!written(&o, a, &e).ptr);
+        CHECK(slice_starts(slice_of(e.text), slice_of(cases[i].text)) || !printf("  %s\n", e.text));
+    }
+}
+
 /* The program in a ConfigMap of its own name, which its bytes decide. */
 static void without_a_registry(struct arena *a)
 {
@@ -249,7 +325,7 @@ static void without_a_registry(struct arena *a)
     o.program = SLICE("\177ELF");
     o.arch = SLICE("arm64");
     o.image = SLICE("registry.k8s.io/pause:3.10");
-    struct slice text = written(&o, a, &e), name = install_program_name(o.program, a);
+    struct slice text = written(&o, a, &e), name = install_program_name(false, o.program, a);
     static const char *const holds[] = {
         "  mobula: f0VMRg==\n", "immutable: true\n", "        command: [/program/mobula]\n",
         "      nodeSelector:\n        kubernetes.io/arch: arm64\n",
@@ -258,7 +334,7 @@ static void without_a_registry(struct arena *a)
         CHECK(text.ptr && strstr(text.ptr, holds[i]));
     CHECK(strstr(text.ptr, arena_printf(a, "kind: ConfigMap\nmetadata:\n  name: %.*s\n", SLICE_ARG(name)).ptr));
     CHECK(strstr(text.ptr, arena_printf(a, "          name: %.*s\n          defaultMode: 0555\n", SLICE_ARG(name)).ptr));
-    CHECK(!slice_eq(name, install_program_name(SLICE("other"), a)));
+    CHECK(!slice_eq(name, install_program_name(false, SLICE("other"), a)));
     test_case("INSTALL_PROGRAM_MAX");
     char *large = arena_alloc(a, INSTALL_PROGRAM_MAX + 1);
     memset(large, 'x', INSTALL_PROGRAM_MAX + 1);
@@ -491,6 +567,8 @@ int main(void)
     one_kind(&a);
     definitions(&a);
     parts(&a);
+    planes(&a);
+    refused_planes(&a);
     without_a_registry(&a);
     images_of_nodes(&a);
     as_a_file(&a);
