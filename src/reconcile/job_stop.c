@@ -97,6 +97,16 @@ static bool has_tried(struct job_decision *d, bool submitters_gone)
     return said.stops ? !said.stopping : !submitters_gone;
 }
 
+/* By the clock that nobody sets: one that was put forward would end all attempts at once. Another process tries anew. */
+static bool stop_is_late(const struct job_decision *d)
+{
+    int64_t due_ms = d->in->end_known_ms + JOB_STOP_MS;
+    bool late = d->is.end_us && d->in->now.mono_ms >= due_ms;
+    if (d->is.end_us && !late)
+        plan_look_again(d->p, due_ms);
+    return late;
+}
+
 /* Its end, when Ray tells it, becomes status: then nobody asks again. */
 void decide_stop_given_up(struct job_decision *d, bool submitters_gone)
 {
@@ -106,7 +116,7 @@ void decide_stop_given_up(struct job_decision *d, bool submitters_gone)
         d->to.state = job_heard(d).state;
     if (!must_stop(d) || !slice_empty(d->is.left))
         return;
-    if (!job_passed(d, d->is.end_us, d->in->end_known_ms, JOB_STOP_MS / 1000) || !has_tried(d, submitters_gone)) {
+    if (!stop_is_late(d) || !has_tried(d, submitters_gone)) {
         decide_stop(d, submitters_gone);
         return;
     }
@@ -121,7 +131,7 @@ void decide_job_deleted(struct job_decision *d)
     if (!d->job->finalizer)
         return;
     int64_t until_ms = d->in->leaving_ms + JOB_STOP_DELETED_MS;
-    bool given_up = d->is.phase == JOB_PHASE_FAILED && !job_passed(d, d->is.end_us, d->in->end_known_ms, JOB_STOP_MS / 1000);
+    bool given_up = d->is.phase == JOB_PHASE_FAILED && !stop_is_late(d);
     bool runs = (d->is.phase == JOB_PHASE_RUNNING || given_up) && !(d->cluster && d->cluster->owned);
     bool gone = !runs || decide_remove_submitters(d, false, "the job is deleted"), stop = runs && must_stop(d);
     bool late = d->in->now.mono_ms >= until_ms;

@@ -356,6 +356,9 @@ static void run_case(struct slice text)
     if (s.has_prior)
         v.status = arena_printf(&s.a, "{%.*s}", SLICE_ARG(slice_skip(buf_slice(&s.prior), 1)));
     CHECK(!s.has_prior || json_parse(&doc, v.status, &s.a, &e));
+    int64_t end_us;
+    if (s.has_prior && !s.known && time_parse(json_get_str(json_root(&doc), "endTime", &s.a), &end_us, NULL))
+        v.end_known_ms = NOW_MS - (now_us - end_us) / 1000;
     reconcile_job(&v, &s.a, &p);
     reconcile_job(&v, &s.a, &q);
     CHECK_INT(q.count, p.count); /* the same view gives the same plan */
