@@ -1,5 +1,5 @@
 /* The invariants of every change, request and line of the log. */
-#include "jobs.h"
+#include "crons.h"
 
 #include "tests/apiserver/dom.h"
 
@@ -23,6 +23,7 @@ void check_change(struct sim *s, const struct apiserver_change *c)
         jobs_pod_changed(s, c);
     }
     jobs_changed(s, c);
+    crons_changed(s, c);
     tokens_changed(s, c);
     owners_changed(s, c);
     lease_changed(s, c);
@@ -168,6 +169,7 @@ void check_request(struct sim *s, const struct world_request *q)
             SLICE_ARG(q->body));
     s->r->requests++;
     owners_check_request(s, q);
+    crons_check_request(s, q);
     if (slice_eq(q->method, SLICE("DELETE"))) {
         check_delete(s, q);
         pods_check_delete(s, q);
@@ -175,7 +177,8 @@ void check_request(struct sim *s, const struct world_request *q)
     }
     if (has(q->target, SIM_TOKEN) || has(q->head, SIM_TOKEN) || has(q->body, SIM_TOKEN))
         sim_violation(s, "no secret", "the token is in %.*s %.*s", SLICE_ARG(q->method), SLICE_ARG(q->target));
-    bool made = slice_eq(q->method, SLICE("POST")) && (has(q->target, "/pods") || has(q->target, "/rayclusters"));
+    bool made =
+        slice_eq(q->method, SLICE("POST")) && (has(q->target, "/pods") || has(q->target, "/rayclusters") || has(q->target, "/rayjobs"));
     if (!made && (has(q->target, SIM_CANARY) || has(q->body, SIM_CANARY)))
         sim_violation(s, "no secret", "a variable's value is in %.*s %.*s", SLICE_ARG(q->method), SLICE_ARG(q->target));
     if (!has(q->target, "/secrets")) {
@@ -229,6 +232,7 @@ void check_end(struct sim *s)
     pods_end(s);
     owners_end(s);
     tokens_end(s);
+    crons_end(s);
     jobs_end(s);
     logging = NULL;
     log_global = (struct log){.level = LOG_INFO, .fd = -1};
@@ -240,5 +244,6 @@ void check_step(struct sim *s)
 {
     s->serving = NULL;
     owners_step(s);
+    crons_step(s);
     lease_step(s);
 }

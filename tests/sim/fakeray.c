@@ -113,14 +113,21 @@ static void spread(struct fakeray *h, struct fakeray_work *w)
         }
 }
 
+/* The first one to get work of these CPUs. */
+static struct fakeray_node *first_with_room(const struct fakeray *h, double cpus)
+{
+    struct fakeray_node *first = NULL;
+    for (struct fakeray_node *n = h->nodes; n; n = n->next)
+        if (has_room(n, cpus) && (!first || (h->by_replica && n->pod.replica < first->pod.replica)))
+            first = n;
+    return first;
+}
+
 static void fill(struct fakeray *h, struct fakeray_work *w)
 {
-    w->waiting = w->count;
-    for (struct fakeray_node *n = h->nodes; n; n = n->next)
-        while (w->waiting && has_room(n, w->cpus)) {
-            put_on(n, w->cpus);
-            w->waiting--;
-        }
+    struct fakeray_node *n;
+    for (w->waiting = w->count; w->waiting && (n = first_with_room(h, w->cpus)) != NULL; w->waiting--)
+        put_on(n, w->cpus);
 }
 
 static void place_work(struct fakeray *h)
@@ -423,6 +430,9 @@ static void read_pod(struct fakerays *h, struct fakeray_pod *p, const struct api
     copy(p->name, sizeof p->name, c->name);
     copy(p->group, sizeof p->group, json_str(json_key(labels, SLICE(RAY_LABEL_GROUP)), a));
     copy(p->ip, sizeof p->ip, json_get_str(pod, "status.podIP", a));
+    int64_t replica = 0;
+    slice_int(json_str(json_key(labels, SLICE(RAY_LABEL_REPLICA_INDEX)), a), &replica);
+    p->replica = (int32_t)replica;
     p->of = parent_of(h, pod, c->ns);
     p->head = json_str_eq(json_key(labels, SLICE(RAY_LABEL_NODE_TYPE)), SLICE("head"));
     bool ran = p->runs;

@@ -20,6 +20,7 @@ struct fakeray_pod {
     struct fakeray_pod *next;
     struct fakeray *of;
     char uid[40], name[FAKERAY_NAME], group[FAKERAY_NAME], ip[48];
+    int32_t replica; /* of a group whose replicas have several hosts */
     bool head, runs;
     bool ended;       /* its raylet has: it was drained or killed */
     int64_t since_ms; /* when it came to run */
@@ -55,6 +56,7 @@ struct fakeray {
     uint32_t sessions;
     /* what there is to do, by hand */
     struct fakeray_work works[FAKERAY_WORKS], asked_for; /* asked_for: request_resources() */
+    bool by_replica;                                     /* work fills one replica after the other, and not nodes as they came */
     bool refuses;                                        /* every drain */
     bool lingers;                                        /* a node that works and must go drains for ever */
     bool stale;                                          /* says the same as before, whatever happens */

@@ -10,11 +10,12 @@ enum { MAX_DOWN_MS = 5000, MAX_LAST_MS = 8000, MAX_FREEZE_MS = 15000, MAX_RESTAR
 
 static const struct slice namespaces_two[] = {{"n", 1}, {"m", 1}}, namespaces_all[] = {{"", 0}};
 
-static const char *const resources[] = {"pods", "services", "rayclusters.ray.io", "rayclusters.cluster.ray.io", "rayjobs.ray.io"};
+static const char *const resources[] = {"pods",           "services",          "rayclusters.ray.io", "rayclusters.cluster.ray.io",
+                                        "rayjobs.ray.io", "raycronjobs.ray.io"};
 
 static struct slice resource_of(const struct sim *s, const struct sim_entry *e)
 {
-    return slice_of(resources[e->dice[1] % (COUNT_OF(resources) - !s->jobs)]);
+    return slice_of(resources[e->dice[1] % (COUNT_OF(resources) - !s->jobs - !s->crons)]);
 }
 
 /* ---- processes ---- */

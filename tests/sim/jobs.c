@@ -41,27 +41,34 @@ static void write_after(struct buf *b, const struct want_job *j)
                    policy, j->ttl_s, policy, j->ttl_s);
 }
 
-static struct slice body_of(struct sim *s, const struct want_job *j)
+void jobs_write_spec(struct sim *s, struct buf *b, const struct want_job *j)
 {
     static const char *const modes[MODES] = {"K8sJobMode", "HTTPMode", "SidecarMode", "InteractiveMode"};
+    buf_printf(b, "{\"submissionMode\":\"%s\",\"entrypoint\":\"run %u %u\"", modes[j->mode], j->script, j->run_ms);
+    if (j->retries)
+        buf_printf(b, ",\"backoffLimit\":%u", j->retries);
+    if (j->deadline_s)
+        buf_printf(b, ",\"activeDeadlineSeconds\":%u", j->deadline_s);
+    if (j->suspend)
+        buf_put(b, SLICE(",\"suspend\":true"));
+    write_after(b, j);
+    if (j->selected)
+        buf_printf(b, ",\"clusterSelector\":{\"" RAY_LABEL_CLUSTER "\":\"%s\"}", j->selected);
+    else
+        write_cluster(s, b, j);
+    buf_putc(b, '}');
+}
+
+static struct slice body_of(struct sim *s, const struct want_job *j)
+{
     struct buf b;
     buf_init(&b, 64 * KIB);
     buf_printf(&b,
                "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayJob\",\"metadata\":{\"name\":\"%s\",\"annotations\":{\"example.com/note\":"
-               "\"%u\"}},\"spec\":{\"submissionMode\":\"%s\",\"entrypoint\":\"run %u %u\"",
-               j->name, j->note, modes[j->mode], j->script, j->run_ms);
-    if (j->retries)
-        buf_printf(&b, ",\"backoffLimit\":%u", j->retries);
-    if (j->deadline_s)
-        buf_printf(&b, ",\"activeDeadlineSeconds\":%u", j->deadline_s);
-    if (j->suspend)
-        buf_put(&b, SLICE(",\"suspend\":true"));
-    write_after(&b, j);
-    if (j->selected)
-        buf_printf(&b, ",\"clusterSelector\":{\"" RAY_LABEL_CLUSTER "\":\"%s\"}", j->selected);
-    else
-        write_cluster(s, &b, j);
-    buf_put(&b, SLICE("}}"));
+               "\"%u\"}},\"spec\":",
+               j->name, j->note);
+    jobs_write_spec(s, &b, j);
+    buf_putc(&b, '}');
     struct slice body = arena_dup(&s->w.arena, buf_slice(&b));
     buf_free(&b);
     return body;
@@ -199,21 +206,14 @@ void jobs_begin(struct sim *s)
         s->jobs->want[i] = (struct want_job){.ns = places[i].ns, .name = places[i].name, .selected = places[i].selected};
 }
 
-#define FREE_ALL(list)                                                                                                                     \
-    while (list) {                                                                                                                         \
-        void *first = list;                                                                                                                \
-        (list) = (list)->next;                                                                                                             \
-        mem_free(first);                                                                                                                   \
-    }
-
 void jobs_end(struct sim *s)
 {
     if (!s->jobs)
         return;
-    FREE_ALL(s->jobs->seen)
-    FREE_ALL(s->jobs->clusters)
-    FREE_ALL(s->jobs->taken)
-    FREE_ALL(s->jobs->submitters)
+    JOBS_FREE_ALL(s->jobs->seen)
+    JOBS_FREE_ALL(s->jobs->clusters)
+    JOBS_FREE_ALL(s->jobs->taken)
+    JOBS_FREE_ALL(s->jobs->submitters)
     mem_free(s->jobs);
     s->jobs = NULL;
 }

@@ -81,7 +81,15 @@ struct jobs {
     uint32_t attempts, struck, by_hand; /* that began; faults of dashboards; submissions of users */
 };
 
+#define JOBS_FREE_ALL(list)                                                                                                                \
+    while (list) {                                                                                                                         \
+        void *first = list;                                                                                                                \
+        (list) = (list)->next;                                                                                                             \
+        mem_free(first);                                                                                                                   \
+    }
+
 /* ---- jobs.c: users ---- */
+void jobs_write_spec(struct sim *s, struct buf *b, const struct want_job *j);
 void jobs_begin(struct sim *s); /* all functions do nothing where there are no jobs */
 void jobs_move(struct sim *s, const struct sim_entry *e);
 void jobs_namespace_deleted(struct sim *s, const char *ns);
@@ -109,6 +117,7 @@ struct seen_job *jobs_of_id(const struct sim *s, const char *id);
 
 /* ---- jobs_end.c: the end ---- */
 /* Adds their pods to *pods. */
+bool jobs_run_right(struct sim *s, const struct want_job *w, char why[SIM_TEXT]); /* one of them, or a run of a RayCronJob */
 bool jobs_right(struct sim *s, int64_t *pods, char why[SIM_TEXT]);
 void jobs_residue(struct sim *s);
 

@@ -104,7 +104,7 @@ static bool submitters_right(const struct sim *s, const struct seen_job *j)
     return true;
 }
 
-static bool job_right(struct sim *s, const struct want_job *w, char why[SIM_TEXT])
+bool jobs_run_right(struct sim *s, const struct want_job *w, char why[SIM_TEXT])
 {
     const struct seen_job *j = jobs_seen(s, w->ns, w->name);
     bool ends_itself = w->after == AFTER_SELF;
@@ -139,7 +139,7 @@ static bool is_of_job(const struct sim *s, const struct seen_pod *p)
 bool jobs_right(struct sim *s, int64_t *pods, char why[SIM_TEXT])
 {
     for (uint32_t i = 0; s->jobs && i < SIM_JOBS; i++)
-        if (!job_right(s, &s->jobs->want[i], why))
+        if (!jobs_run_right(s, &s->jobs->want[i], why))
             return false;
     for (const struct seen_pod *p = s->jobs ? s->pods : NULL; p; p = p->next)
         *pods += is_of_job(s, p);

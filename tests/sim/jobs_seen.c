@@ -1,6 +1,6 @@
 /* What the store says of RayJobs and their clusters, change by change, and what it may never say. An end is held against what the
  * dashboards know: no job is over, lost or tried again but for a reason that there was. */
-#include "jobs.h"
+#include "crons.h"
 
 static bool is(const char *a, const char *b)
 {
@@ -236,7 +236,8 @@ void jobs_check_delete(struct sim *s, const struct world_request *q)
             slice_eq(slice_of(c->name), name))
             sim_violation(s, "users' clusters stay", "%s/%s is to be deleted", c->ns, c->name);
     for (const struct seen_job *j = s->jobs->seen; j; j = j->next)
-        if (slice_eq(kind, SLICE("rayjobs")) && memmem(q->body.ptr, q->body.len, j->uid, strlen(j->uid)) && !(j->over && j->deletes_self))
+        if (slice_eq(kind, SLICE("rayjobs")) && memmem(q->body.ptr, q->body.len, j->uid, strlen(j->uid)) && !(j->over && j->deletes_self) &&
+            !crons_run_goes(s, j->uid))
             sim_violation(s, "users' jobs stay", "%s/%s is to be deleted", j->ns, j->name);
 }
 

@@ -1,6 +1,6 @@
 /* What happens to many objects at once: a node that is lost, and a namespace that is deleted with all that is in it. Both take their time,
  * as they do in a cluster. Like all moves they come to both runs of a seed at the same times. */
-#include "jobs.h"
+#include "crons.h"
 
 enum {
     NODES = 3,
@@ -112,6 +112,7 @@ static void namespace_deleted(struct sim *s, const uint32_t dice[3])
     for (uint32_t i = 0; i < SIM_CLUSTERS; i++)
         s->want[i].there &= strcmp(s->want[i].ns, SIM_FRAGILE) != 0;
     jobs_namespace_deleted(s, SIM_FRAGILE);
+    crons_namespace_deleted(s, SIM_FRAGILE);
     if (dice[0] & 1)
         hold(s);
     world_call(&s->w, "DELETE", "/api/v1/namespaces/" SIM_FRAGILE, "application/json", SLICE("{}"));

@@ -1,7 +1,7 @@
 /* What users do, and what happens to pods. Moves go to the server past all faults, and each leaves what its user wants in s->want, from
  * which the end is known. */
+#include "crons.h"
 #include "fakeray.h"
-#include "jobs.h"
 
 enum { REPLICAS_MAX = 6 };
 
@@ -127,9 +127,9 @@ static void create(struct sim *s, struct want *c, const uint32_t dice[3])
     c->scaled = s->plan->setup.scaled && (c->kind == RAY_LEGACY || dice[1] >> 3 & 3);
     c->token = !s->plan->setup.tokens || !c->scaled || c->kind != RAY_V1 ? TOKEN_NONE : dice[2] & 1 ? TOKEN_MADE : TOKEN_USERS;
     if (c->scaled && c->kind == RAY_V1) {
-        c->recreate = c->multi = false;
+        c->recreate = false;
         c->groups = 1;
-        c->limit = SIM_SCALED_MAX;
+        c->limit = want_scaled_max(c);
         scaled_work(s, c);
     }
     created(s, c);
@@ -138,7 +138,7 @@ static void create(struct sim *s, struct want *c, const uint32_t dice[3])
 /* Half of the time one less than the workers that there are to be. */
 static void change_limit(struct sim *s, struct want *c, const uint32_t dice[3])
 {
-    c->limit = dice[1] & 1 && c->replicas[0] ? c->replicas[0] - 1 : dice[2] % (SIM_SCALED_MAX + 1);
+    c->limit = dice[1] & 1 && c->replicas[0] ? c->replicas[0] - 1 : dice[2] % (want_scaled_max(c) + 1);
     written(s, c);
 }
 
@@ -150,7 +150,7 @@ static bool change_scaled(struct sim *s, struct want *c, const struct sim_entry 
     if (e->kind == MOVE_LIMIT)
         change_limit(s, c, e->dice);
     if (e->kind == MOVE_SCALE) {
-        c->replicas[0] = e->dice[2] % REPLICAS_MAX;
+        c->replicas[0] = e->dice[2] % (c->multi ? REPLICAS_MAX / 2 : REPLICAS_MAX);
         scaled_work(s, c);
     }
     return e->kind == MOVE_SCALE || e->kind == MOVE_SUSPEND || e->kind == MOVE_GROUPS || e->kind == MOVE_LIMIT;
@@ -343,7 +343,8 @@ static void move(struct sim *s, const struct sim_entry *e)
     bool of_pod =
         trouble || e->kind == MOVE_POD_DELETED || e->kind == MOVE_POD_FAILS || e->kind == MOVE_RAYLET_DIES || e->kind == MOVE_SECOND_HEAD;
     bool of_job = e->kind >= MOVE_JOB_CREATE && e->kind <= MOVE_JOB_NOTE;
-    if (of_pod || mishap || of_job || e->kind == MOVE_TOKEN)
+    bool of_cron = e->kind >= MOVE_CRON_CREATE && e->kind <= MOVE_TIME;
+    if (of_pod || mishap || of_job || of_cron || e->kind == MOVE_TOKEN)
         c = NULL;
     sim_say(s, "move: %s%s%s%s%s%s%s", sim_kind_name(e->kind), c ? " " : "", c ? c->ns : "", c ? "/" : "", c ? group_of(c) : "",
             c ? "/" : "", c ? c->name : "");
@@ -351,6 +352,8 @@ static void move(struct sim *s, const struct sim_entry *e)
         mishaps_apply(s, e);
     else if (of_job)
         jobs_move(s, e);
+    else if (of_cron)
+        crons_move(s, e);
     else if (trouble)
         troubles_apply(s, e);
     else if (e->kind == MOVE_TOKEN)
@@ -377,20 +380,20 @@ void moves_apply(struct sim *s, const struct sim_entry *e)
 
 /* ---- the beginning and the end ---- */
 
-static void make_crd(struct sim *s, const char *group, const char *kind)
+static void make_crd(struct sim *s, const char *group, const char *plural, const char *kind)
 {
     static const char any[] = "{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true}";
-    struct slice body = arena_printf(
-        &s->w.arena,
-        "{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"CustomResourceDefinition\",\"metadata\":{\"name\":\"ray%ss.%s\"},"
-        "\"spec\":{\"group\":\"%s\",\"scope\":\"Namespaced\",\"names\":{\"plural\":\"ray%ss\",\"singular\":\"ray%s\","
-        "\"kind\":\"Ray%c%s\",\"listKind\":\"Ray%c%sList\"},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
-        "\"subresources\":{\"status\":{}},\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":"
-        "{\"spec\":%s,\"status\":%s}}}}]}}",
-        kind, group, group, kind, kind, kind[0] - 'a' + 'A', kind + 1, kind[0] - 'a' + 'A', kind + 1, any, any);
+    struct slice body =
+        arena_printf(&s->w.arena,
+                     "{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"CustomResourceDefinition\",\"metadata\":{\"name\":\"%s.%s\"},"
+                     "\"spec\":{\"group\":\"%s\",\"scope\":\"Namespaced\",\"names\":{\"plural\":\"%s\",\"singular\":\"%.*s\","
+                     "\"kind\":\"%s\",\"listKind\":\"%sList\"},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
+                     "\"subresources\":{\"status\":{}},\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":"
+                     "{\"spec\":%s,\"status\":%s}}}}]}}",
+                     plural, group, group, plural, (int)strlen(kind), plural, kind, kind, any, any);
     int status = world_call(&s->w, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "application/json", body);
     if (status != 201)
-        fatal("sim: the CRD ray%ss of %s was answered %d", kind, group, status);
+        fatal("sim: the CRD %s of %s was answered %d", plural, group, status);
 }
 
 static void make_namespace(struct sim *s, const char *name)
@@ -406,14 +409,17 @@ void moves_begin(struct sim *s)
     mishaps_begin(s);
     make_namespace(s, "n");
     make_namespace(s, "m");
-    make_crd(s, "ray.io", "cluster");
+    make_crd(s, "ray.io", "rayclusters", "RayCluster");
     if (s->plan->setup.jobs)
-        make_crd(s, "ray.io", "job");
+        make_crd(s, "ray.io", "rayjobs", "RayJob");
+    if (s->plan->setup.crons)
+        make_crd(s, "ray.io", "raycronjobs", "RayCronJob");
     if (s->plan->setup.legacy_late)
         s->legacy_ms = SIM_MS / 3;
     else
-        make_crd(s, "cluster.ray.io", "cluster");
+        make_crd(s, "cluster.ray.io", "rayclusters", "RayCluster");
     jobs_begin(s);
+    crons_begin(s);
 }
 
 void moves_tick(struct sim *s)
@@ -424,7 +430,7 @@ void moves_tick(struct sim *s)
     jobs_tick(s);
     if (s->legacy_ms && sim_now(s) >= s->legacy_ms) {
         sim_say(s, "move: the CRD of cluster.ray.io");
-        make_crd(s, "cluster.ray.io", "cluster");
+        make_crd(s, "cluster.ray.io", "rayclusters", "RayCluster");
         s->legacy_ms = 0;
     }
 }
@@ -441,6 +447,7 @@ int64_t moves_next(const struct sim *s)
 void moves_calm(struct sim *s)
 {
     tokens_calm(s);
+    crons_calm(s);
     for (uint32_t i = 0; i < SIM_CLUSTERS; i++) {
         struct want *c = &s->want[i];
         bool resume = c->suspend && s->jobs; /* a job that runs on a cluster which is suspended waits for its head for long */
@@ -457,5 +464,6 @@ void moves_delete_all(struct sim *s)
     for (uint32_t i = 0; i < SIM_CLUSTERS; i++)
         if (s->want[i].there)
             deleted(s, &s->want[i]);
+    crons_delete_all(s);
     jobs_delete_all(s);
 }

@@ -8,7 +8,7 @@
 
 enum { COLLECTED_MS = 5000 }; /* the collector and the kubelet have had their time */
 
-/* A RayCluster or RayJob that was ever there. */
+/* A RayCluster, RayJob or RayCronJob that was ever there. */
 struct owner {
     struct owner *next;
     char uid[SIM_UID], name[64];
@@ -108,7 +108,8 @@ static struct owned *owned_new(struct sim *s, const struct apiserver_change *c)
 void owners_changed(struct sim *s, const struct apiserver_change *c)
 {
     static const struct slice going = SLICE("\"deletionTimestamp\":");
-    bool ray = slice_eq(c->plural, SLICE("rayclusters")) || slice_eq(c->plural, SLICE("rayjobs"));
+    bool ray =
+        slice_eq(c->plural, SLICE("rayclusters")) || slice_eq(c->plural, SLICE("rayjobs")) || slice_eq(c->plural, SLICE("raycronjobs"));
     if (is_event_or_lease(c->plural))
         return;
     if (ray)

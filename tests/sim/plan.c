@@ -30,6 +30,12 @@ static const struct {
     [MOVE_JOB_NAMED] = {"job submitted by hand", 0},
     [MOVE_JOB_CLUSTER] = {"job's cluster deleted", 0},
     [MOVE_JOB_NOTE] = {"job annotated", 0},
+    [MOVE_CRON_CREATE] = {"cron job created", 0}, /* cron_entries has these */
+    [MOVE_CRON_DELETE] = {"cron job deleted", 0},
+    [MOVE_CRON_SUSPEND] = {"cron job suspended or resumed", 0},
+    [MOVE_CRON_RULES] = {"cron job's policy changed", 0},
+    [MOVE_CRON_RUN_DELETED] = {"cron job's run deleted", 0},
+    [MOVE_TIME] = {"time passes", 0},
     [MOVE_TOKEN] = {"token changed", 0}, /* token_entries has this */
     [MOVE_NODE_LOST] = {"node lost", 4},
     [MOVE_NAMESPACE_DELETED] = {"namespace deleted", 1},
@@ -170,6 +176,26 @@ static void token_entries(struct sim_plan *p, struct rng *r)
         add(p, r, (int64_t)rng_below(r, SIM_MS), MOVE_TOKEN);
 }
 
+/* And these last of all. Runs are due when time has passed, and that is when most of what goes wrong strikes. */
+static void cron_entries(struct sim_plan *p, struct rng *r)
+{
+    enum { CREATES = 3, MOVES = 8, TIMES = 7, BEGIN_MS = 12 * 1000, NEAR_MS = 300 };
+    static const enum sim_kind moves[] = {MOVE_CRON_CREATE,  MOVE_CRON_DELETE, MOVE_CRON_SUSPEND,
+                                          MOVE_CRON_SUSPEND, MOVE_CRON_RULES,  MOVE_CRON_RUN_DELETED};
+    static const enum sim_kind faults[] = {FAULT_KILL_AT_WRITE, FAULT_KILL_AT_WRITE, FAULT_ANSWER_LOST, FAULT_LOST,
+                                           FAULT_KILL_INSIDE,   FAULT_REFUSED,       FAULT_FAILED,      FAULT_CLOCK};
+    p->setup.crons = p->setup.jobs && rng_below(r, 2);
+    for (uint32_t i = 0; i < CREATES && p->setup.crons; i++)
+        add(p, r, (int64_t)rng_below(r, BEGIN_MS), MOVE_CRON_CREATE);
+    for (uint32_t i = 0; i < MOVES && p->setup.crons; i++)
+        add(p, r, (int64_t)rng_below(r, SIM_MS), moves[rng_below(r, COUNT_OF(moves))]);
+    for (uint32_t i = 0; i < TIMES && p->setup.crons; i++) {
+        int64_t at = (int64_t)rng_below(r, SIM_MS - NEAR_MS);
+        add(p, r, at, MOVE_TIME);
+        add(p, r, at + (int64_t)rng_below(r, NEAR_MS), faults[rng_below(r, COUNT_OF(faults))]);
+    }
+}
+
 void sim_plan_make(struct sim_plan *p, uint64_t seed)
 {
     struct rng r;
@@ -202,5 +228,6 @@ void sim_plan_make(struct sim_plan *p, uint64_t seed)
     s->proxied = s->jobs && !s->scaled && rng_below(&r, 2); /* what heads want cannot be asked that way */
     token_entries(p, &r);
     mutators(p, &r);
+    cron_entries(p, &r);
     qsort(p->entries, p->count, sizeof p->entries[0], compare);
 }

@@ -176,12 +176,22 @@ void pods_end(struct sim *s)
 
 /* ---- what users have asked for ---- */
 
+uint32_t want_scaled_max(const struct want *c)
+{
+    return c->multi ? 3 : 8;
+}
+
+static uint32_t hosts_of(const struct want *c, uint32_t group)
+{
+    return c->multi && group == 0 ? WANT_HOSTS : 1;
+}
+
 /* Of a group: how many pods there are to be, and no operator has said otherwise. */
 static uint32_t asked_of(const struct want *c, uint32_t group)
 {
     if (c->suspend || group >= c->groups)
         return 0;
-    return c->replicas[group] * (c->multi && group == 0 ? WANT_HOSTS : 1);
+    return c->replicas[group] * hosts_of(c, group);
 }
 
 /* The user has just made the cluster (made), or written to it. An operator may be late, and act on any of what was asked for before. */
@@ -199,7 +209,7 @@ void pods_wanted(struct sim *s, struct want *c, bool made)
         c->had = c->groups;
     }
     for (uint32_t g = 0; g < SIM_GROUPS; g++) {
-        uint32_t asked = asked_of(c, g), most = c->scaled && c->kind == RAY_V1 ? SIM_SCALED_MAX : asked;
+        uint32_t asked = asked_of(c, g), most = c->scaled && c->kind == RAY_V1 ? want_scaled_max(c) * hosts_of(c, g) : asked;
         c->fewer[g] += asked < c->asked[g] ? c->asked[g] - asked : 0;
         c->most[g] = most > c->most[g] ? most : c->most[g];
         c->asked[g] = asked;
@@ -219,12 +229,25 @@ bool pods_dropped(const struct want *c, const struct seen_pod *p)
 
 /* ---- why a pod goes ---- */
 
+static bool is_mate(const struct seen_pod *a, const struct seen_pod *b)
+{
+    return strcmp(a->owner, b->owner) == 0 && strcmp(a->group, b->group) == 0 && a->index == b->index;
+}
+
+uint32_t pods_mates(const struct sim *s, const struct seen_pod *p)
+{
+    uint32_t count = 0;
+    for (const struct seen_pod *mate = s->pods; mate; mate = mate->next)
+        count += mate->live && is_mate(mate, p);
+    return count;
+}
+
 /* The pods of a replica of several hosts live and die together: one that has ended, or must be renewed, takes the others along. */
 static bool is_broken(const struct sim *s, const struct want *c, const struct seen_pod *p)
 {
     int32_t well = 0;
     for (const struct seen_pod *mate = s->pods; mate; mate = mate->next)
-        if (strcmp(mate->owner, p->owner) == 0 && strcmp(mate->group, p->group) == 0 && mate->index == p->index)
+        if (is_mate(mate, p))
             well += mate->live && !(c->recreate && mate->template != c->template);
     return c->multi && group_of(p) == 0 && well < WANT_HOSTS;
 }

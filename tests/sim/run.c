@@ -16,7 +16,8 @@ enum {
     QUIET_MS = 60 * 1000,
     GONE_MS = 70 * 1000, /* idle connections are closed by then, too */
     EMPTY_BYTES = 768 * KIB,
-    EMPTY_JOBS_BYTES = 128 * KIB, /* and so much for one more watch in each of two namespaces */
+    EMPTY_JOBS_BYTES = 128 * KIB,  /* and so much for one more watch in each of two namespaces … */
+    EMPTY_CRONS_BYTES = 128 * KIB, /* … and for another one */
 };
 
 /* ---- the history ---- */
@@ -270,15 +271,14 @@ static void compare_end(struct sim *s, const char *end)
 /* What an operator holds is what ends with it. Without clusters that is little, whatever it has been through. */
 static void weigh(struct sim *s)
 {
-    uint64_t most = EMPTY_BYTES + (s->jobs ? EMPTY_JOBS_BYTES : 0);
+    int most = EMPTY_BYTES + (s->jobs ? EMPTY_JOBS_BYTES : 0) + (s->crons ? EMPTY_CRONS_BYTES : 0);
     for (uint32_t i = 0; i < WORLD_PROCESSES; i++) {
         uint64_t with = world_heap_bytes();
         if (s->w.process[i].op)
             world_crash(&s->w, i);
         uint64_t bytes = with - world_heap_bytes();
-        if (bytes > most)
-            sim_violation(s, "memory is flat", "op-%u holds %llu bytes without a cluster, at most %llu", i, (unsigned long long)bytes,
-                          (unsigned long long)most);
+        if (bytes > (uint64_t)most)
+            sim_violation(s, "memory is flat", "op-%u holds %llu bytes without a cluster, at most %d", i, (unsigned long long)bytes, most);
     }
 }
 

@@ -26,7 +26,8 @@ void scaled_work(struct sim *s, const struct want *c)
 {
     struct fakeray *h = head_of(c, s);
     h->rejoin_ms = REJOIN_MS;
-    fakeray_work(h, 0, FAKERAY_CPUS, c->replicas[0], false);
+    h->by_replica = c->multi;
+    fakeray_work(h, 0, FAKERAY_CPUS, c->replicas[0] * (c->multi ? WANT_HOSTS : 1), false);
     s->moved = true;
 }
 
@@ -115,6 +116,28 @@ static bool head_goes(const struct sim *s, const struct want *c, const struct se
     return false;
 }
 
+static const struct fakeray_pod *ray_of(const struct sim *s, const char *uid)
+{
+    const struct fakeray_pod *p = s->w.rays->pods;
+    while (p && strcmp(p->uid, uid) != 0)
+        p = p->next;
+    return p;
+}
+
+/* A replica of several hosts that has lost one of them, or that one's Ray, goes as a whole, whatever the others do. */
+static bool is_broken(const struct sim *s, const struct want *c, const struct seen_pod *seen)
+{
+    if (!c->multi)
+        return false;
+    bool broken = pods_mates(s, seen) < WANT_HOSTS;
+    for (const struct seen_pod *mate = s->pods; mate; mate = mate->next) {
+        const struct fakeray_pod *p = ray_of(s, mate->uid);
+        bool of_it = strcmp(mate->owner, seen->owner) == 0 && strcmp(mate->group, seen->group) == 0 && mate->index == seen->index;
+        broken |= of_it && p && (p->ended || is_back(p));
+    }
+    return broken;
+}
+
 /* A worker of ours that runs goes only when its raylet has ended, by a drain or otherwise: who goes for that may be up again when it is
  * deleted, with a raylet so young that nothing is lost with it. A DELETE that is refused does no harm, nor one that comes after the end of
  * the pod's cluster, when the garbage collector is about to take the pod. */
@@ -124,15 +147,13 @@ void scaled_changes(struct sim *s, const struct apiserver_change *change)
         return;
     const struct want *c = NULL;
     const struct seen_pod *seen = pods_find(s, change->ns, change->name);
-    const struct fakeray_pod *p = s->w.rays->pods;
-    while (p && !slice_eq(slice_of(p->uid), change->uid))
-        p = p->next;
+    const struct fakeray_pod *p = seen ? ray_of(s, seen->uid) : NULL;
     for (uint32_t i = 0; p && i < SIM_CLUSTERS; i++)
         if (s->want[i].scaled && s->want[i].there && head_of(&s->want[i], s) == p->of)
             c = &s->want[i];
     if (!c || p->head || !p->runs || p->ended || is_back(p))
         return;
-    if (!seen || !seen->live || owners_gone(s, slice_of(seen->owner)) || pods_dropped(c, seen) ||
+    if (!seen->live || is_broken(s, c, seen) || owners_gone(s, slice_of(seen->owner)) || pods_dropped(c, seen) ||
         (c->recreate && seen->template != c->template) || head_goes(s, c, seen))
         return;
     sim_violation(s, "no scale-down without a drain", "%.*s/%.*s runs, and its raylet has not ended", SLICE_ARG(change->ns),

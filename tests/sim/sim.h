@@ -56,6 +56,12 @@ enum sim_kind {
     MOVE_JOB_NAMED,
     MOVE_JOB_CLUSTER,
     MOVE_JOB_NOTE,
+    MOVE_CRON_CREATE, /* this and the next five: only where there are RayCronJobs (crons.c) */
+    MOVE_CRON_DELETE,
+    MOVE_CRON_SUSPEND,
+    MOVE_CRON_RULES,
+    MOVE_CRON_RUN_DELETED,
+    MOVE_TIME,
     MOVE_TOKEN, /* only where heads ask for one (tokens.c) */
     MOVE_NODE_LOST,
     MOVE_NAMESPACE_DELETED,
@@ -122,6 +128,7 @@ struct sim_setup {
     bool tokens;           /* … to who brings a token, where they belong to clusters of the new kind */
     bool job_tokens;       /* so are the heads of jobs' own clusters */
     bool jobs, submitters; /* submitters: pods submit them */
+    bool crons;            /* of the seeds with jobs */
     uint32_t mutators;     /* of the API server: bits by enum apiserver_mutator; pods of users are not started again then */
     bool proxied;          /* heads are asked through the API server */
     uint32_t operators;
@@ -159,8 +166,8 @@ struct want {
     uint32_t had;                                                    /* groups, as the user wrote last */
     uint64_t dropped[SIM_GROUPS];                                    /* the version of the store when the group was not there last */
 };
-enum { SIM_SCALED_MAX = 8 }; /* workers of a group of such a cluster */
-enum { WANT_HOSTS = 3 };     /* of each replica of a cluster that is `multi` */
+enum { WANT_HOSTS = 3 };                        /* of each replica of a cluster that is `multi` */
+uint32_t want_scaled_max(const struct want *c); /* replicas of a group of a cluster that is scaled */
 
 /* ---- coverage: where the operator was when a fault came ---- */
 
@@ -319,6 +326,7 @@ struct sim {
     } node;
     int64_t namespace_ms, usable_ms; /* when the deleted namespace is made again, and when users use it */
     struct jobs *jobs;               /* NULL: there are none */
+    struct crons *crons;             /* likewise */
     bool silenced;
     bool still;        /* all has come to its end: from now on nothing is written and nothing said */
     int64_t still_us;  /* since when, by the world's clock */
@@ -345,6 +353,7 @@ void pods_wanted(struct sim *s, struct want *c, bool made); /* after each reques
 void pods_check_delete(struct sim *s, const struct world_request *q);
 void pods_check_deleted(struct sim *s, const struct world_request *q);               /* it was answered, or never will be */
 struct seen_pod *pods_find(const struct sim *s, struct slice ns, struct slice name); /* that is in the store */
+uint32_t pods_mates(const struct sim *s, const struct seen_pod *p);                  /* of its replica that live, itself among them */
 bool pods_dropped(const struct want *c, const struct seen_pod *p);
 void pods_end(struct sim *s);
 

@@ -1,5 +1,5 @@
 /* What the operator is doing, and what the end is: the oracles that look at everything at once. */
-#include "jobs.h"
+#include "crons.h"
 
 #include <mobula/kinds.h>
 
@@ -159,9 +159,10 @@ static bool group_right(struct sim *s, const struct want *c, struct slice uid, i
 {
     char name[16];
     snprintf(name, sizeof name, "g%d", group);
-    int64_t want = group < 0 ? 1 : (int64_t)c->replicas[group] * (c->multi && group == 0 ? WANT_HOSTS : 1), have = 0, ready = 0;
+    int64_t want = group < 0 ? 1 : (int64_t)c->replicas[group], have = 0, ready = 0;
     if (c->scaled && c->kind == RAY_V1 && group == 0 && want > c->limit)
         want = c->limit;
+    want *= c->multi && group == 0 ? WANT_HOSTS : 1;
     if (c->suspend || group >= (int32_t)c->groups)
         want = 0;
     for (const struct seen_pod *p = s->pods; p; p = p->next) {
@@ -169,6 +170,8 @@ static bool group_right(struct sim *s, const struct want *c, struct slice uid, i
             continue;
         have++;
         ready += p->ready;
+        if (c->multi && group == 0 && pods_mates(s, p) != WANT_HOSTS)
+            return no(why, c, "hosts of a replica", pods_mates(s, p), WANT_HOSTS);
     }
     return (have == want || no(why, c, group < 0 ? "heads" : name, have, want)) && (ready == want || no(why, c, "ready", ready, want));
 }
@@ -208,7 +211,7 @@ bool state_converged(struct sim *s, char why[SIM_TEXT])
     for (uint32_t i = 0; i < SIM_CLUSTERS; i++)
         if (!cluster_right(s, &s->want[i], &mine, why))
             return false;
-    if (!jobs_right(s, &mine, why))
+    if (!jobs_right(s, &mine, why) || !crons_right(s, why))
         return false;
     for (const struct seen_pod *p = s->pods; p; p = p->next)
         all++;
@@ -453,6 +456,7 @@ void state_residue(struct sim *s)
     owners_residue(s);
     scaled_residue(s);
     jobs_residue(s);
+    crons_residue(s);
     for (uint32_t i = 0; i < WORLD_PROCESSES; i++) {
         const struct op *op = s->w.process[i].op;
         if (!op)
