@@ -53,8 +53,8 @@ FAST := -O2 $(if $(SMALLER),$(LARGER:%=-f%))
 SMALL := $(SMALLEST) -g -fPIE -fvisibility=hidden -ffunction-sections -fdata-sections \
     -fno-asynchronous-unwind-tables -fno-unwind-tables -ffile-prefix-map=$(CURDIR)=.
 # gcc optimizes the whole program as one: 16 KB less on amd64. What comes of it is an ordinary object file, so any linker will do, and the
-# same one each time, as no parts of it are made side by side. It takes 15 s: WHOLE= leaves it out. libyaml is a part of it. BearSSL stays
-# outside: its constant-time code is compiled file by file, as its authors had it.
+# same one each time, as no parts of it are made side by side. It takes 15 s: WHOLE= leaves it out. The vendored libraries stay outside:
+# BearSSL's constant-time code is compiled file by file, as its authors had it.
 # On arm64 its code and data lie within 1 MiB, so that an address is one instruction: 37 KB less.
 WHOLE = $(call cc_has,-flto -flto-partition=one) $(if $(LLD),-mcmodel=tiny -Bvendor/tiny)
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
@@ -195,12 +195,8 @@ $(MUSL)/lib/libc.a: vendor/build-musl $(VENDOR)
 	@echo '  MUSL    $(MUSL)'
 	+$(Q)vendor/build-musl build/vendor/musl $(MUSL) $(ARCH) $(CC)
 
-define static_library
-$(DIR_$(1))/lib%.a: $(MUSL)/lib/libc.a vendor/lib.mk $(DIR_$(1))/.flags
-	+$$(Q)$$(MAKE) -s -f vendor/lib.mk LIB=$$* OUT=$$@ CC='$$(CC)' AR=$$(AR) CFLAGS='$$(SMALL) $$(SMALLER) $$(HARDEN) $$(MUSL_INCLUDE) $(2)'
-endef
-$(eval $(call static_library,static,))
-$(eval $(call static_library,whole,$$(WHOLE)))
+$(DIR_static)/lib%.a: $(MUSL)/lib/libc.a vendor/lib.mk $(DIR_static)/.flags
+	+$(Q)$(MAKE) -s -f vendor/lib.mk LIB=$* OUT=$@ CC='$(CC)' AR=$(AR) CFLAGS='$(SMALL) $(HARDEN) $(MUSL_INCLUDE)'
 
 $(DIR_host)/lib%.a: $(VENDOR) vendor/lib.mk $(DIR_host)/.flags
 	+$(Q)$(MAKE) -s -f vendor/lib.mk LIB=$* OUT=$@ CC='$(CC)' AR=$(AR) CFLAGS='-g -Os'
@@ -216,7 +212,7 @@ $(OUT)/mobula: $(OUT)/mobula.debug
 	$(Q)$(CROSS)strip -o $@ $<
 	@echo "          $$(stat -c %s $@) bytes of 1048576"
 
-$(OUT)/mobula.debug: $(if $(WHOLE),$(DIR_whole)/packed.o $(DIR_static)/libbearssl.a,$(OBJECTS) $(libraries_static))
+$(OUT)/mobula.debug: $(if $(WHOLE),$(DIR_whole)/packed.o,$(OBJECTS)) $(libraries_static)
 	@echo '  LINK    $@'
 	$(Q)$(LINK_static) -Wl,-Map=$@.map -o $@ $^ $(LINK_static_end)
 
@@ -233,10 +229,9 @@ $(DIR_whole)/packed.o: $(DIR_whole)/mobula.o $(wildcard src/base/texts.*)
 	$(Q)$(CROSS)ld -r -T src/base/texts.ld -o $@ $(@D)/texts.o $<
 
 # To be an object (-r) with nothing visible in it but main, gcc must be told that it makes a program and must not ask the linker.
-$(DIR_whole)/mobula.o: $(OBJECTS) $(DIR_whole)/libyaml.a
+$(DIR_whole)/mobula.o: $(OBJECTS)
 	@echo '  WHOLE   $@'
-	$(Q)$(CC_whole) -fwhole-program -fno-use-linker-plugin -flinker-output=pie -Wno-maybe-uninitialized -nostdlib -r -o $@ \
-	    $(OBJECTS) $(DIR_whole)/libyaml.o/src/all.o
+	$(Q)$(CC_whole) -fwhole-program -fno-use-linker-plugin -flinker-output=pie -Wno-maybe-uninitialized -nostdlib -r -o $@ $^
 
 define link
 	@echo '  LINK    $@'

@@ -12,11 +12,9 @@ bearssl_sources  = $(wildcard $(SRC)/src/*/*.c)
 bearssl_flags    = -I$(SRC)/inc -I$(SRC)/src -DBR_RDRAND=0 -DBR_USE_URANDOM=0 -DBR_USE_UNIX_TIME=0
 bearssl_optimize = $(if $(filter aes_ct64%,$(notdir $<)),-O2)
 
-# libyaml: the event parser as one unit; the emitter and the document loader stay out. Stacks and queues of any type are grown by the same
-# functions.
-yaml_sources  = $(SRC)/src/all.c
+# libyaml: the event parser; the emitter and the document loader stay out.
+yaml_sources  = $(patsubst %,$(SRC)/src/%.c,api parser reader scanner)
 yaml_flags    = -I$(SRC)/include -DYAML_VERSION_MAJOR=0 -DYAML_VERSION_MINOR=2 -DYAML_VERSION_PATCH=5 -DYAML_VERSION_STRING='"0.2.5"'
-yaml_optimize = -fno-strict-aliasing
 
 OBJECTS := $(patsubst $(SRC)/%.c,$(OBJ)/%.o,$(sort $($(LIB)_sources)))
 

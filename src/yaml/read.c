@@ -17,16 +17,11 @@ struct reader {
 
 enum { JSON_MAX = 4 * LIMIT_YAML_INPUT }; /* quotes and escapes make no text longer than that */
 
-/* Called by libyaml, whose functions do not return without the memory that they asked for. */
-_Noreturn void yaml_out_of_memory(void);
-void yaml_out_of_memory(void)
-{
-    fatal("out of memory in libyaml");
-}
-
 static bool fail_parser(struct reader *r)
 {
     const yaml_parser_t *p = &r->parser;
+    if (p->error == YAML_MEMORY_ERROR)
+        fatal("out of memory in libyaml");
     yaml_mark_t at = p->problem_mark;
     if (p->error == YAML_READER_ERROR) { /* has an offset only */
         at = (yaml_mark_t){0};
@@ -103,7 +98,9 @@ static bool read_events(struct reader *r)
 /* A part that cannot be read is a document that cannot. */
 static bool read_yaml(struct reader *r)
 {
-    yaml_parser_initialize(&r->parser);
+    if (!yaml_parser_initialize(&r->parser))
+        fatal("out of memory in libyaml");
+    yaml_parser_set_encoding(&r->parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&r->parser, (const unsigned char *)r->part.ptr, r->part.len);
     r->why = (struct err){0};
     uint32_t before = r->started;
