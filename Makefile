@@ -47,7 +47,8 @@ HARDEN := -U_FORTIFY_SOURCE -fstack-protector -fstack-clash-protection $(call cc
 HARDEN += $(call cc_has,-mstack-protector-guard=global)
 SMALLEST := $(or $(call cc_has,-Oz),-Os)
 # What makes code larger even at -Oz, by measurement with gcc 12. Leaving out the others gains nothing on arm64.
-LARGER := optimize-sibling-calls $(if $(filter amd64,$(ARCH)),caller-saves expensive-optimizations tree-loop-im tree-tail-merge)
+LARGER := optimize-sibling-calls $(if $(filter amd64,$(ARCH)),caller-saves expensive-optimizations inline-functions-called-once \
+    tree-ch tree-dominator-opts tree-loop-im tree-pre tree-sra tree-tail-merge)
 SMALLER := $(call cc_has,$(LARGER:%=-fno-%))
 FAST := -O2 $(if $(SMALLER),$(LARGER:%=-f%))
 SMALL := $(SMALLEST) -g -fPIE -fvisibility=hidden -ffunction-sections -fdata-sections \
