@@ -108,7 +108,7 @@ def test_a_killed_hub_loses_nothing(space, hubs):
     hub, op = hubs(), account(space, "edge-operator", operator_rule())
     where = cloud(space)
     job(space, "before")
-    code, answer = hub.sync(op, where)
+    answer = eventually(lambda: (said := hub.sync(op, where, wait=0)[1])["workloads"] and said, 20)
     assert [w["name"] for w in answer["workloads"]] == ["before"]
     hub.stop(signal.SIGKILL)
     job(space, "meanwhile")
