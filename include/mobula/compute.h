@@ -8,8 +8,6 @@
 
 /* The container that runs Ray; advanced_instance_config calls it so, too. */
 #define COMPUTE_CONTAINER "ray"
-/* What nodes of a zone carry: zones become a node affinity on it. */
-#define COMPUTE_ZONE_LABEL "topology.kubernetes.io/zone"
 
 struct compute_node {
     struct slice name;             /* of its group; unique */
@@ -26,9 +24,10 @@ struct compute_node {
 };
 
 struct compute_config {
-    struct slice cloud; /* empty: any */
-    struct slice *zones;
-    uint32_t zone_count;
+    struct slice cloud;         /* empty: any */
+    struct slice zones;         /* "a,b"; empty: any */
+    struct slice zone_starting; /* flag zone_starting_timeout; empty: not given */
+    bool cross_zone;            /* in all zones at once */
     struct compute_node head, *workers;
     uint32_t worker_count;
     struct jval advanced;       /* for every node; may be absent */

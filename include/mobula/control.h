@@ -135,8 +135,11 @@ struct cluster {
     struct workload *workload; /* of a Workload that is present */
     struct scaling *scaling;   /* NULL: not scaled by this operator */
     struct auth *auth;         /* NULL: no token is needed, or none has been needed yet */
-    uint8_t accounts;          /* bits by enum ray_account: objects needed before the head that exist */
-    uint8_t waits;             /* consecutive creates refused because an older object of the same name is still being deleted */
+    uint32_t zone;             /* pod_zone_hash of the one that its pods are made for; 0: none, or none is chosen yet */
+    bool zone_settled;         /* see cluster_view */
+    int64_t zone_from_ms;
+    uint8_t accounts; /* bits by enum ray_account: objects needed before the head that exist */
+    uint8_t waits;    /* consecutive creates refused because an older object of the same name is still being deleted */
     struct work *work;
     uint32_t in_flight;
     uint32_t trouble; /* consecutive calls that failed for reasons outside the spec: the whole record backs off */

@@ -160,6 +160,11 @@ int64_t auth_next(const struct op *op, const struct cluster *c);
 /* The head refused the token: reads it again, and adds to *e what to do. */
 void auth_refused(struct op *op, struct cluster *c, struct err *e);
 
+/* raycluster/zones.c: chooses one of the cluster's zones, and places the model, just read, in it */
+void zones_apply(struct op *op, struct cluster *c);
+/* scaling.c: whether its status says that all of its pods have run at once */
+bool was_whole(const struct cluster *c, struct arena *a);
+
 /* raycluster/types.c: the instance types of ConfigMap `instance-types`, and a struct setting_kind */
 /* Applies them to the model, just read. Returns whether a group names one. */
 bool types_apply(struct op *op, const struct cluster *c);
@@ -207,7 +212,7 @@ verb_failed group_failed_by, job_failed_by;
 verb_make make_pod, make_delete, make_service;
 verb_answer answer_create, answer_try, answer_delete, answer_service;
 /* raycluster/view.c */
-verb_do count_failure, forget_failures, leave_spot;
+verb_do count_failure, forget_failures, leave_spot, keep_zone, leave_zone;
 /* raycluster/account.c */
 verb_make account_make;
 verb_answer account_answer;

@@ -35,6 +35,8 @@ extern const struct verb raycluster_try_pod;          /* group: a dry run of a c
 extern const struct verb raycluster_create_pod;       /* group, index; uid: of the pod that it replaces, may be empty */
 extern const struct verb raycluster_count_failure;    /* group; uid: the pod; text: the reason */
 extern const struct verb raycluster_forget_failures;  /* group: it is healthy again */
+extern const struct verb raycluster_keep_zone;        /* the minimum is there */
+extern const struct verb raycluster_leave_zone;       /* name: the next one; text: which pod has waited too long */
 extern const struct verb raycluster_leave_spot;       /* group; text: which pod has waited too long */
 extern const struct verb raycluster_remove_finalizer; /* RAY_REDIS_FINALIZER */
 

@@ -26,6 +26,7 @@ struct pod {
     int32_t index;                /* of its replica in the group; -1: no index label (another operator made it) */
     int32_t host;                 /* host number in its replica; 0 if a replica is one pod */
     int32_t exit_code;            /* of the Ray container that ended */
+    uint32_t zone;                /* pod_zone_hash of its label */
     uint8_t phase;                /* enum pod_phase */
     bool head, ready, deleting;
     bool on_demand;     /* its label says that it was made for an on-demand node */
@@ -41,6 +42,8 @@ struct pod {
     uint16_t idle_s;    /* its node was asked to drain after so many idle seconds; 0: not asked, or for another reason */
 };
 _Static_assert(sizeof(struct pod) <= POD_RECORD_MAX, "a fleet has a hundred thousand of them");
+/* A zone in four bytes; of no zone 0. */
+uint32_t pod_zone_hash(struct slice zone);
 /* Whether a ready worker still belongs to an earlier head: it became ready before the Ray container of this head started. Without GCS fault
  * tolerance its raylet cannot join the new head and exits, at most 62 s after it lost the old one. A worker that is still ready
  * POD_OLD_HEAD_MS after the start of this head counts as joined, whatever its times say. */

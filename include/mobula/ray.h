@@ -23,6 +23,7 @@
 #define RAY_ANNOTATION_AUTOSCALER "mobula.dev/autoscaler"           /* of a RayCluster: which autoscaler scales it, operator | sidecar */
 #define RAY_ANNOTATION_TOOLS_RESOURCES "mobula.dev/tools-resources" /* of a RayCluster or RayJob: cpu=100m,memory=90Mi */
 #define RAY_LABEL_MARKET "anyscale.com/market-type"                 /* SPOT | ON_DEMAND, of pods with an instance type */
+#define RAY_LABEL_ZONE "anyscale.com/zone"                          /* of pods that are made for one */
 #define RAY_FIELD_MANAGER "mobula"
 #define RAY_HEAD_GROUP "headgroup"
 
@@ -45,6 +46,7 @@ struct ray_group {
     int64_t idle_timeout_s;     /* -1: not given */
     int32_t priority;           /* of several groups that fit a demand, the highest is chosen */
     bool suspended;
+    bool zoned;                                 /* it has zones of its own */
     struct jval template;                       /* PodTemplateSpec; legacy: podConfig */
     struct jval start_params;                   /* rayStartParams */
     struct jval resources, labels;              /* group overrides; legacy: resources = rayResources */
@@ -74,6 +76,9 @@ struct ray_cluster {
     double upscaling_speed; /* the most pending nodes, as a multiple of running ones */
     int64_t idle_timeout_s; /* default of groups that give none */
     int32_t max_workers;    /* limit on all groups together; INT32_MAX: none */
+    struct slice zones;     /* "a,b": those that it may be in; empty: any */
+    struct slice zone;      /* the one that its pods are made for; empty: none, or several at once */
+    int64_t zone_ms;        /* how long its minimum may take there; 0: the operator's setting */
     struct slice ray_version;
     struct slice auth_secret; /* Secret with the token that the head asks of every client; empty: no token */
     bool auth_ours;           /* we create that Secret for this cluster */
@@ -144,6 +149,7 @@ struct ray_options {
     struct slice cluster_domain; /* "cluster.local" */
     struct slice version;        /* mobula's, for Ray's usage tags */
     int64_t unscheduled_ms;      /* a worker of a cluster with instance types that has had no node for so long is made anew; 0: never */
+    int64_t zone_ms;             /* how long a cluster's minimum may take in one zone; 0: RECONCILE_ZONE_MS */
     int64_t spot_fallback_ms, spot_retry_ms; /* 0: RECONCILE_SPOT_FALLBACK_MS, RECONCILE_SPOT_RETRY_MS */
     bool sidecar;                            /* default autoscaler: KubeRay's, as a container of the head */
 };
@@ -308,6 +314,9 @@ bool ray_build_submitter_pod(const struct ray_job *job, const struct ray_submitt
 
 /* The container that runs Ray, or of a submitter pod the one that submits, at whatever position; absent: the pod has none. */
 struct jval ray_live_container(struct jval pod);
+/* Of a pod as it was built and as somebody changed it: the variable of the container that Ray runs in by which Ray and the operator agree,
+ * and which is not there any more or another; "name": that of the container; NULL: all are as they were. */
+const char *ray_live_lost(struct jval before, struct jval after);
 /* Whether the pod is a head, judged by its name and not by its labels, which somebody may have changed. */
 bool ray_live_head(struct jval pod, struct arena *a);
 /* Whether a worker's name belongs to this group. If not, somebody has changed its group label. Names of legacy pods do not tell their

@@ -44,6 +44,8 @@ struct cluster_view {
     int64_t workers_from_ms;
     /* Monotonic: a missing head service [0] or headless service [1] is not applied before, because the last one did not last. */
     int64_t services_from_ms[2];
+    bool zone_settled;                     /* the minimum of the cluster has been in cluster->zone: it stays there while its head does */
+    int64_t zone_from_ms;                  /* monotonic: since when it is tried */
     const struct group_failures *failures; /* [0] head, [1 + i] groups[i] */
     const struct held_name *held;
     uint32_t held_count;

@@ -11,7 +11,12 @@
 #define SHAPE_INSTANCE_TYPE "anyscale.com/instance-type"
 #define SHAPE_ACCELERATOR "anyscale.com/accelerator-type"
 #define SHAPE_MARKET RAY_LABEL_MARKET
-#define SHAPE_ZONE "anyscale.com/zone"
+#define SHAPE_ZONE RAY_LABEL_ZONE
+/* On the head's template, beside its SHAPE_ZONE "a,b": the zones of the whole cluster. */
+#define SHAPE_ZONE_TIMEOUT "mobula.dev/zone-starting-timeout" /* "5m": how long its minimum may take in one of them */
+#define SHAPE_CROSS_ZONE "mobula.dev/allow-cross-zone"        /* "true": in all of them at once */
+/* What nodes of a zone carry. */
+#define SHAPE_ZONE_LABEL "topology.kubernetes.io/zone"
 #define SHAPE_NODE_TYPE "anyscale.com/ray-node-type"
 /* On a pod template, "true": the pods that run follow a type that is changed, as if the template had been. */
 #define SHAPE_FOLLOW "mobula.dev/follow-instance-type"
@@ -71,5 +76,12 @@ struct slice shape_given(struct jval template, const char *key, struct arena *a)
 #define SHAPE_TYPE_MISSING "InstanceTypeNotFound"
 #define SHAPE_TYPE_UNFIT "InstanceTypeTooSmall"
 void shape_cluster(const struct shape_types *types, struct ray_cluster *c, struct arena *a);
+
+/* Before shape_cluster: places the groups of a cluster whose head names zones in the one of this pod_zone_hash (the first if there is
+ * none), or with SHAPE_CROSS_ZONE in all of them; a group with zones of its own in these. Fills c->zones, zone and zone_ms. A group that
+ * cannot be placed, for its size, is blocked. */
+void shape_zones(struct ray_cluster *c, uint32_t hash, struct arena *a);
+/* Which zone of the list is tried behind this one; behind the last, the first. */
+struct slice shape_zone_after(struct slice zones, struct slice zone);
 
 #endif

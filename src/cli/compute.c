@@ -60,6 +60,17 @@ static bool write_cluster(const struct compute_how *how, struct slice spec, stru
     return !text.full || err_set(e, ERR_LIMIT, "the cluster is larger than %zu bytes", text.max);
 }
 
+/* The objects of the cluster, patched. What cannot be is told with the document's name and line. */
+static bool patch_cluster(const char *file, struct slice cluster, const struct compute_how *how, struct arena *a, struct buf *notes)
+{
+    __attribute__((cleanup(buf_free))) struct buf objects = {.max = 8 * LIMIT_JSON_ITEM};
+    struct explain_how explain = {
+        .ray = {.tools = RAY_TOOLS_NONE, .cluster_domain = SLICE("cluster.local"), .version = SLICE(MOBULA_VERSION)},
+        .types = how->types,
+        .patches = how->patches};
+    return explain_text(file, cluster, &explain, a, &objects, notes);
+}
+
 static bool render(struct jval root, const struct compute_how *how, struct findings *f, struct buf *out, struct err *e)
 {
     struct ray_errors *errors = arena_new(f->arena, struct ray_errors), *odd = arena_new(f->arena, struct ray_errors);
@@ -98,19 +109,21 @@ bool compute_text(const char *file, struct slice text, const struct compute_how 
     if (!json_parse(&json, docs.docs[0].json, a, &e) || !render(json_root(&json), how, f, out, &e))
         findings_error(file, docs.docs[0].line, &e, notes);
     findings_write(f, file, &docs.docs[0], notes);
-    return f->errors == 0 && e.code == ERR_NONE;
+    bool well = f->errors == 0 && e.code == ERR_NONE;
+    return well && (!how->patches || patch_cluster(file, buf_slice(out), how, a, notes));
 }
 
 /* ---- the command ---- */
 
 struct compute_options {
-    struct slice file, types, name, image, ray_version;
+    struct slice file, types, patches, name, image, ray_version;
 };
 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct compute_options, field)
     {"f", FLAG_TEXT, AT(file), "FILE", "a compute config in YAML or JSON; - is standard input"},
     {"instance-types", FLAG_TEXT, AT(types), "FILE", "of instance types, the ConfigMap or its text: a type that is not in it is an error"},
+    {"patches-file", FLAG_TEXT, AT(patches), "FILE", "of patches, as the ConfigMap has them: one that cannot be applied is an error"},
     {"name", FLAG_TEXT, AT(name), "NAME", "of the RayCluster (cluster)"},
     {"image", FLAG_TEXT, AT(image), "REF", "of Ray's container (rayproject/ray:2.60.0)"},
     {"ray-version", FLAG_TEXT, AT(ray_version), "VERSION", "of Ray in the image, where its tag does not tell"},
@@ -151,6 +164,14 @@ int cli_compute(int argc, char **argv)
             return cli_fail(&e);
         well = explain_types(o.types.ptr, types_text, &a, &types, &notes);
         how.types = &types;
+    }
+    if (!slice_empty(o.patches)) {
+        struct shape_patches *patches = arena_new(&a, struct shape_patches);
+        if (!cli_read_file(o.patches, &a, &text, &e))
+            return cli_fail(&e);
+        well &= explain_patches(o.patches.ptr, text, &a, patches, &notes);
+        patches->name = o.patches;
+        how.patches = well ? patches : NULL;
     }
     if (!cli_read_file(o.file, &a, &text, &e))
         return cli_fail(&e);

@@ -3,10 +3,12 @@
 #define MOBULA_CLI_COMPUTE_H
 
 #include <mobula/compute.h>
+#include <mobula/patches.h>
 
 struct compute_how {
     struct slice name, image, ray_version; /* of the RayCluster; the last may be empty */
     const struct shape_types *types;       /* NULL: not known */
+    const struct shape_patches *patches;   /* which the cluster's objects must bear; NULL: none */
 };
 
 /* Writes the RayCluster of a compute config as YAML to out, and "FILE:LINE: PATH: TEXT" for each error and warning to notes. Returns

@@ -25,7 +25,7 @@ struct options {
     struct default_patches defaults;
     struct slice plane_url, cloud, plane_token, plane_ca, egress_ca;
     struct flag_texts egress;
-    int64_t lease_ms, renew_ms, retry_ms, spot_fallback_ms, spot_retry_ms, unscheduled_ms;
+    int64_t lease_ms, renew_ms, retry_ms, spot_fallback_ms, spot_retry_ms, unscheduled_ms, zone_ms;
     bool all_namespaces, leader_elect, egress_strict, raycronjobs;
 };
 
@@ -69,6 +69,8 @@ static const struct flag list[] = {
     DEFAULT_PATCHES_FLAGS(AT(defaults)),
     {"unscheduled-timeout", FLAG_DURATION, AT(unscheduled_ms), "TIME",
      "a worker with an instance type that has had no node for so long is made anew; 0: never"},
+    {"zone-starting-timeout", FLAG_DURATION, AT(zone_ms), "TIME",
+     "how long a cluster's minimum may wait for nodes in one of its zones before the next is tried"},
     {"spot-fallback", FLAG_DURATION, AT(spot_fallback_ms), "TIME",
      "how long a pod that prefers spot waits for a node before it is made on demand"},
     {"spot-retry", FLAG_DURATION, AT(spot_retry_ms), "TIME", "how long its group is made on demand then"},
@@ -177,6 +179,7 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
         .retry_ms = o->retry_ms};
     to->ray.cluster_domain = o->cluster_domain;
     to->ray.unscheduled_ms = o->unscheduled_ms;
+    to->ray.zone_ms = o->zone_ms;
     to->ray.spot_fallback_ms = o->spot_fallback_ms;
     to->ray.spot_retry_ms = o->spot_retry_ms;
     to->ray.version = SLICE(MOBULA_VERSION);
@@ -312,6 +315,7 @@ int cli_operator(int argc, char **argv)
                               .types.key = SLICE("instance_types.yaml"),
                               .patches.key = SLICE("patches.yaml"),
                               .unscheduled_ms = RECONCILE_UNSCHEDULED_MS,
+                              .zone_ms = RECONCILE_ZONE_MS,
                               .spot_fallback_ms = RECONCILE_SPOT_FALLBACK_MS,
                               .spot_retry_ms = RECONCILE_SPOT_RETRY_MS,
                               .lease_ms = 5000,

@@ -16,6 +16,43 @@ struct jval ray_live_container(struct jval pod)
     return json_at(containers, 0); /* made by somebody whom we do not know */
 }
 
+/* What Ray and the operator must agree on: the variables of env.c that a user's own do not replace. */
+static const char *const agreed[] = {"KUBERAY_GEN_RAY_START_CMD",
+                                     "RAY_OVERRIDE_RESOURCES",
+                                     "RAY_CLUSTER_NAME",
+                                     "RAY_CLUSTER_NAMESPACE",
+                                     "RAY_CLOUD_INSTANCE_ID",
+                                     "RAY_NODE_TYPE_NAME",
+                                     "RAY_enable_autoscaler_v2",
+                                     "FQ_RAY_IP",
+                                     "RAY_IP",
+                                     "RAY_HEAD_IP",
+                                     "RAY_JOB_SUBMISSION_ID"};
+
+static struct jval find_named(struct jval list, struct slice name)
+{
+    struct jval k, v;
+    for (struct jiter it = json_iter(list); json_next(&it, &k, &v);)
+        if (json_str_eq(json_key(v, SLICE("name")), name))
+            return v;
+    return NO_VALUE;
+}
+
+const char *ray_live_lost(struct jval before, struct jval after)
+{
+    struct jval one = ray_live_container(before), two = NO_VALUE, k, v;
+    for (struct jiter it = json_iter(json_get(after, "spec.containers")); json_next(&it, &k, &v) && !json_there(two);)
+        two = json_equal(json_key(v, SLICE("name")), json_key(one, SLICE("name"))) ? v : two;
+    if (json_there(one) && !json_there(two))
+        return "name";
+    for (size_t i = 0; i < COUNT_OF(agreed); i++) {
+        struct jval was = find_named(json_key(one, SLICE("env")), slice_of(agreed[i]));
+        if (json_there(was) && !json_equal(was, find_named(json_key(two, SLICE("env")), slice_of(agreed[i]))))
+            return agreed[i];
+    }
+    return NULL;
+}
+
 static struct jval controller(struct jval pod)
 {
     struct jval k, ref;

@@ -136,6 +136,11 @@ static void read_states(struct pod *p, struct jval object, struct arena *a)
         pod_why(object, ray, p->ended || p->phase == POD_FAILED, a, &p->reason, &p->words);
 }
 
+uint32_t pod_zone_hash(struct slice zone)
+{
+    return slice_empty(zone) ? 0 : (uint32_t)hash64(zone, 0) | 1;
+}
+
 void pod_read(struct jval object, struct arena *a, struct pod *out)
 {
     struct jval labels = json_get(object, "metadata.labels");
@@ -144,6 +149,7 @@ void pod_read(struct jval object, struct arena *a, struct pod *out)
                         .host = host < 0 ? 0 : host,
                         .head = ray_live_head(object, a),
                         .on_demand = json_is(json_child(labels, RAY_LABEL_MARKET), "ON_DEMAND"),
+                        .zone = pod_zone_hash(json_str(json_child(labels, RAY_LABEL_ZONE), a)),
                         .hash = read_hash(object, a),
                         .created_us = read_time(json_get(object, "metadata.creationTimestamp"), a),
                         .group = json_str(json_child(labels, RAY_LABEL_GROUP), a)};

@@ -165,7 +165,12 @@ static void decide_suspended(const struct cluster_view *in, struct plan *p)
 static void decide_pods(const struct cluster_view *in, struct plan *p)
 {
     const struct ray_cluster *c = in->cluster;
-    struct group_view head = view_group(in, &c->head, GROUP_HEAD, p->arena);
+    struct group_view *groups = arena_array(p->arena, c->group_count + 1, sizeof *groups), head;
+    for (uint32_t i = 0; i <= c->group_count; i++)
+        groups[i] = view_group(in, i ? &c->groups[i - 1] : &c->head, (int32_t)i + GROUP_HEAD, p->arena);
+    head = groups[0];
+    if (decide_zone(groups, c->group_count + 1, p))
+        return;
     enum renewal renewal = decide_renewal(&head, p);
     if (renewal == RENEWAL_TRIED)
         return;                   /* what is made now for the head that runs would go with it in a moment */
@@ -178,7 +183,7 @@ static void decide_pods(const struct cluster_view *in, struct plan *p)
     }
     enum head_first first = head_first(decide_head(&head, p), head.failures);
     for (uint32_t i = 0; i < c->group_count; i++) {
-        struct group_view g = view_group(in, &c->groups[i], (int32_t)i, p->arena);
+        struct group_view g = groups[i + 1];
         g.held = first != HEAD_THERE || g.spec->blocked;
         if (head_needs_room(&head, first))
             decide_room(&g, p);

@@ -59,19 +59,37 @@ static void read_idle(struct config_reader *c, const struct place *at)
     read_int(&c->r, at, 0, INT32_MAX, c->node ? &c->node->idle_s : &c->out->idle_s);
 }
 
-static void read_starting(struct config_reader *c, const struct place *at)
+static struct slice read_time(struct config_reader *c, const struct place *at, int64_t *s)
 {
-    struct slice text;
+    struct slice text = SLICE("");
     struct err e = {0};
-    int64_t ms;
+    int64_t ms = 0;
     if (!read_text(&c->r, at, REQUIRED, &text))
-        return;
+        return text;
     if (!duration_parse(text, &ms, &e))
         place_bad(&c->r, at, "%s", e.text);
     else if (ms < 1000 || ms / 1000 > INT32_MAX)
         place_bad(&c->r, at, "is %.*s: must be 1s or more", SLICE_ARG(text));
     else
-        c->out->starting_s = ms / 1000;
+        *s = ms / 1000;
+    return text;
+}
+
+static void read_starting(struct config_reader *c, const struct place *at)
+{
+    read_time(c, at, &c->out->starting_s);
+}
+
+static void read_zone_starting(struct config_reader *c, const struct place *at)
+{
+    int64_t s;
+    c->out->zone_starting = read_time(c, at, &s);
+}
+
+static void read_cross_zone(struct config_reader *c, const struct place *at)
+{
+    bool on = false;
+    c->out->cross_zone |= read_flag(&c->r, at, &on) && on;
 }
 
 static const struct field group_flags[] = {{"idle_termination_seconds", read_idle},
@@ -79,12 +97,18 @@ static const struct field group_flags[] = {{"idle_termination_seconds", read_idl
                                            {"pricing_weight", no_effect},
                                            {"disable_nfs_mount", no_effect},
                                            {NULL, NULL}};
-static const struct field cluster_flags[] = {{"idle_termination_seconds", read_idle},        {"workload_starting_timeout", read_starting},
-                                             {"workload_recovering_timeout", no_effect},     {"zone_starting_timeout", no_effect},
-                                             {"replacement_threshold", no_effect},           {"instance_selection_strategy", no_effect},
-                                             {"instance_ranking_strategy", no_effect},       {"disable_nfs_mount", no_effect},
-                                             {"allow-cross-zone-autoscaling", no_effect},    {"cloud_resource_strategy", no_effect},
-                                             {"cloud_resource_starting_timeout", no_effect}, {NULL, NULL}};
+static const struct field cluster_flags[] = {{"idle_termination_seconds", read_idle},
+                                             {"workload_starting_timeout", read_starting},
+                                             {"workload_recovering_timeout", no_effect},
+                                             {"zone_starting_timeout", read_zone_starting},
+                                             {"replacement_threshold", no_effect},
+                                             {"instance_selection_strategy", no_effect},
+                                             {"instance_ranking_strategy", no_effect},
+                                             {"disable_nfs_mount", no_effect},
+                                             {"allow-cross-zone-autoscaling", read_cross_zone},
+                                             {"cloud_resource_strategy", no_effect},
+                                             {"cloud_resource_starting_timeout", no_effect},
+                                             {NULL, NULL}};
 
 static void read_flags(struct config_reader *c, const struct place *at)
 {
@@ -403,24 +427,23 @@ static void read_cloud(struct config_reader *c, const struct place *at)
 
 static void read_zones(struct config_reader *c, const struct place *at)
 {
-    struct compute_config *out = c->out;
+    struct slice all = SLICE("");
     struct jval k, v;
+    size_t i = 0;
     if (!read_text_list(&c->r, at))
         return;
     if (json_len(at->value) > LIMIT_COMPUTE_ZONES) {
         place_bad(&c->r, at, "has %zu zones: at most %d (LIMIT_COMPUTE_ZONES)", json_len(at->value), LIMIT_COMPUTE_ZONES);
         return;
     }
-    out->zones = arena_array(c->r.arena, json_len(at->value) + 1, sizeof *out->zones);
     for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
-        const struct place *one = place_element(at, out->zone_count, v);
+        const struct place *one = place_element(at, i++, v);
         struct slice zone = json_str(v, c->r.arena);
         if (slice_empty(zone) || !name_label_value(zone))
             place_bad(&c->r, one, "is no name of a zone: 1 to 63 letters, digits, - _ and .");
-        out->zones[out->zone_count++] = zone;
+        all = arena_printf(c->r.arena, "%.*s%s%.*s", SLICE_ARG(all), all.len ? "," : "", SLICE_ARG(zone));
     }
-    if (out->zone_count > 1)
-        place_bad(&c->notes, at, "are %u zones: each pod goes to one of them, and those of one cluster may be in several", out->zone_count);
+    c->out->zones = all;
 }
 
 static void read_head(struct config_reader *c, const struct place *at)
@@ -462,7 +485,7 @@ static const struct field config_fields[] = {{"cloud", read_cloud},
                                              {"flags", read_flags},
                                              {"min_resources", no_effect},
                                              {"max_resources", refuse_limit},
-                                             {"enable_cross_zone_scaling", no_effect},
+                                             {"enable_cross_zone_scaling", read_cross_zone},
                                              {"auto_select_worker_config", read_automatic},
                                              {"idle_termination_minutes", no_effect},
                                              {"maximum_uptime_minutes", no_effect},
@@ -486,7 +509,8 @@ static void default_head(struct compute_node *n, struct arena *a)
 
 void compute_default(struct compute_config *out, struct arena *a)
 {
-    *out = (struct compute_config){.cloud = SLICE(""), .advanced = NO_VALUE, .idle_s = -1, .starting_s = -1};
+    *out = (struct compute_config){
+        .cloud = SLICE(""), .zones = SLICE(""), .zone_starting = SLICE(""), .advanced = NO_VALUE, .idle_s = -1, .starting_s = -1};
     default_head(&out->head, a);
     name_nodes(out, a);
 }

@@ -40,60 +40,16 @@ static void put_base(const struct render *x, const struct compute_node *n, struc
     jout_form(w, "}]}}");
 }
 
-static void put_zone_expression(const struct compute_config *config, struct jout *w)
+/* What the user's own fields do not change. The head's zones are those of its cluster. */
+static void put_last(const struct render *x, const struct compute_node *n, bool head, struct jout *w)
 {
-    jout_form(w, "{key:'" COMPUTE_ZONE_LABEL "',operator:'In',values:[");
-    for (uint32_t i = 0; i < config->zone_count; i++)
-        jout_str(w, config->zones[i]);
-    jout_form(w, "]}");
-}
-
-/* Terms are alternatives: the zones join each of those that the user has, and are the only one where there is none. */
-static void put_zone_terms(const struct render *x, struct jval terms, struct jout *w)
-{
-    struct jval none = NO_VALUE, k, v, key, member, i, one;
-    struct jiter it = json_iter(json_type(terms) == JSON_ARRAY ? terms : none);
-    bool left = json_next(&it, &k, &v);
-    do {
-        jout_form(w, "{matchExpressions:[");
-        struct jval given = left ? json_get(v, "matchExpressions") : none;
-        if (json_type(given) == JSON_ARRAY)
-            for (struct jiter in = json_iter(given); json_next(&in, &i, &one);)
-                jout_val(w, one);
-        put_zone_expression(x->config, w);
-        jout_end(w);
-        for (struct jiter in = json_iter(left ? v : none); json_next(&in, &key, &member);)
-            if (json_there(key) && !json_is(key, "matchExpressions")) {
-                jout_key(w, json_str(key, x->arena));
-                jout_val(w, member);
-            }
-        jout_end(w);
-        left = left && json_next(&it, &k, &v);
-    } while (left);
-}
-
-static void put_names(const struct render *x, const struct compute_node *n, struct jout *w)
-{
-    jout_form(w, "metadata:{annotations:{" SHAPE_INSTANCE_TYPE "?:'%.*s'," SHAPE_ACCELERATOR "?:'%.*s'," SHAPE_MARKET ":'%.*s'",
-              SLICE_ARG(n->type), SLICE_ARG(n->accelerator), SLICE_ARG(n->market));
-    if (x->config->zone_count == 1)
-        jout_kstr(w, SHAPE_ZONE, x->config->zones[0]);
-    jout_form(w, "},labels?:%.*s}", SLICE_ARG(x->pods->labels));
-}
-
-/* What the user's own fields do not change. */
-static void put_last(const struct render *x, const struct compute_node *n, struct jval template, struct jout *w)
-{
-    static const char required[] = "requiredDuringSchedulingIgnoredDuringExecution";
-    jout_object(w);
-    put_names(x, n, w);
-    if (x->config->zone_count) {
-        struct jval affinity = json_child(json_get(template, "spec.affinity.nodeAffinity"), required);
-        jout_form(w, "spec:{affinity:{nodeAffinity:{%s:{nodeSelectorTerms:[", required);
-        put_zone_terms(x, json_get(affinity, "nodeSelectorTerms"), w);
-        jout_form(w, "]}}}}");
-    }
-    jout_end(w);
+    struct slice none = SLICE(""), zones = head ? x->config->zones : none;
+    bool cross = !slice_empty(zones) && x->config->cross_zone;
+    jout_form(w,
+              "{metadata:{annotations:{" SHAPE_INSTANCE_TYPE "?:'%.*s'," SHAPE_ACCELERATOR "?:'%.*s'," SHAPE_MARKET ":'%.*s'," SHAPE_ZONE
+              "?:'%.*s'," SHAPE_ZONE_TIMEOUT "?:'%.*s'," SHAPE_CROSS_ZONE "?:'%s'},labels?:%.*s}}",
+              SLICE_ARG(n->type), SLICE_ARG(n->accelerator), SLICE_ARG(n->market), SLICE_ARG(zones),
+              SLICE_ARG(slice_empty(zones) ? none : x->config->zone_starting), cross ? "true" : "", SLICE_ARG(x->pods->labels));
 }
 
 static bool parse_written(const struct render *x, const struct buf *text, struct jval *out)
@@ -146,7 +102,7 @@ static bool put_template(const struct render *x, const struct compute_node *n, b
         return false;
     buf_clear(&text);
     jout_init(&inner, &text);
-    put_last(x, n, template, &inner);
+    put_last(x, n, head, &inner);
     if (!parse_written(x, &text, &last) || !lay_over(x, &template, last) || !apply_own(x, n, head, &template))
         return false;
     jout_kval(w, "template", template);

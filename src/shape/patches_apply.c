@@ -70,6 +70,33 @@ static bool hash_again(struct slice service, struct arena *a, struct slice *out,
                       e);
 }
 
+/* What Ray's container is started and known by stays: else the patch that changes it is named. */
+struct guard {
+    struct jval object;
+    struct arena *arena;
+    struct err *e;
+};
+
+static bool keeps(void *who, const struct shape_step *step)
+{
+    struct guard *g = who;
+    struct json doc;
+    const char *lost = json_parse(&doc, step->after, g->arena, g->e) ? ray_live_lost(g->object, json_root(&doc)) : "pod";
+    return !lost || err_set(g->e, ERR_CONFIG, "Ray's container is known and started by its %s%s: it must stay as it is",
+                            strcmp(lost, "name") == 0 ? "" : "variable ", lost);
+}
+
+static bool check_pod(const struct shape_patches *set, struct jval object, struct slice made, struct arena *a, struct err *e)
+{
+    struct guard g = {.object = object, .arena = a, .e = e};
+    struct shape_listener guard = {keeps, &g};
+    struct err none = {0};
+    struct slice again;
+    if (keeps(&(struct guard){.object = object, .arena = a, .e = &none}, &(struct shape_step){.after = made}))
+        return true;
+    return shape_patches_apply(set, json_raw(object), &guard, a, &again, e);
+}
+
 bool shape_patches_apply(const struct shape_patches *set, struct slice object, const struct shape_listener *listener, struct arena *a,
                          struct slice *out, struct err *e)
 {
@@ -84,6 +111,9 @@ bool shape_patches_apply(const struct shape_patches *set, struct slice object, c
     p.edit = json_edit_new(doc, a, e);
     if (!p.edit || !apply_set(&p, set) || e->code != ERR_NONE || (p.changed && !json_edit_text(p.edit, out)))
         return false;
-    bool service = p.changed && slice_is(p.kind, "Service") && json_there(json_get(json_root(doc), "metadata.annotations"));
+    if (p.changed && slice_eq(p.kind, SLICE("Pod")) && (!listener || listener->heard != keeps) &&
+        !check_pod(set, json_root(doc), *out, a, e))
+        return false;
+    bool service = p.changed && slice_eq(p.kind, SLICE("Service")) && json_there(json_get(json_root(doc), "metadata.annotations"));
     return !service || hash_again(*out, a, out, e);
 }

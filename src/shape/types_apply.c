@@ -195,7 +195,7 @@ static void put_names(const struct applied *p, struct slice node_type, struct jo
                   SLICE_ARG(p->type->name), SLICE_ARG(node_type), SLICE_ARG(accelerator));
         for (size_t n = 0; n < COUNT_OF(passed); n++) {
             struct slice text = shape_given(p->template, passed[n], p->arena);
-            if (!slice_empty(text))
+            if (!slice_empty(text) && slice_find(text, ',') < 0) /* a list of zones is the cluster's */
                 jout_kstr(w, passed[n], text);
         }
         jout_end(w);

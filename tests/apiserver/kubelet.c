@@ -10,6 +10,7 @@
  * Annotations of a pod make it misbehave:
  *   fake.kubelet/stuck: Unschedulable          it never gets a node
  *   fake.kubelet/stuck: Spot                   likewise when its annotation anyscale.com/market-type is SPOT: there are no such nodes
+ *   fake.kubelet/full: a,b                     likewise when spec.nodeSelector asks for one of these zones
  *   fake.kubelet/stuck: ImagePullBackOff       its first container never starts (any other word will do)
  *   fake.kubelet/ready-after: 5s               takes the place of start_ms
  *   fake.kubelet/fail: after=2s                2 s after it became ready the pod is Failed, as if evicted
@@ -183,11 +184,21 @@ static void unschedulable(struct apiserver *s, struct object *o, struct node *po
     say(s, o, "Warning", "FailedScheduling", "default-scheduler", SLICE("0/1 nodes are available: the pod's annotation asks for this"));
 }
 
+static bool zone_is_full(const struct node *pod)
+{
+    struct slice full = annotation(pod, "fake.kubelet/full");
+    struct slice zone = dom_string(dom_key(dom_get(pod, "spec.nodeSelector"), SLICE("topology.kubernetes.io/zone")));
+    while (!slice_empty(full))
+        if (slice_eq(slice_cut(&full, ','), zone))
+            return true;
+    return false;
+}
+
 static void bind(struct apiserver *s, struct object *o, struct node *pod)
 {
     struct arena *a = &s->scratch;
     bool spot = slice_eq(annotation(pod, "anyscale.com/market-type"), SLICE("SPOT"));
-    if (slice_eq(annotation(pod, "fake.kubelet/stuck"), spot ? SLICE("Spot") : SLICE("Unschedulable"))) {
+    if (slice_eq(annotation(pod, "fake.kubelet/stuck"), spot ? SLICE("Spot") : SLICE("Unschedulable")) || zone_is_full(pod)) {
         unschedulable(s, o, pod);
         return;
     }

@@ -2,10 +2,13 @@
 Role lets it create pods and services."""
 
 import json
+import time
 
 import pytest
 
-from cluster import eventually, kubeconfig_of, kubectl, manifests, raycluster
+from cluster import Refused, eventually, kubeconfig_of, kubectl, manifests, raycluster
+from test_patches import MORE, ON_DEMAND
+from test_shapes import DOCUMENT
 
 
 def pod(**spec):
@@ -52,6 +55,9 @@ TAKEN = {
 }
 
 
+SUFFIXES = "", "-services", "-shapes"
+
+
 class Account:
     """Requests with the operator's own token."""
 
@@ -68,13 +74,13 @@ class Account:
 
 @pytest.fixture
 def account(space, tmp_path):
-    kubectl("apply", "-f", "-", stdin=manifests("--crds-only", "--kinds=all", "--namespace", space.name))
+    kubectl("apply", "-f", "-", stdin=manifests("--crds-only", "--kinds=all", "--shapes", "--namespace", space.name))
     account = Account(space, tmp_path)
     # The API server takes a moment to compile a policy.
     eventually(lambda: account.refusal(REFUSED["privileged"][0]) and account.refusal(REFUSED["external-ip"][0]), step=0.5)
     yield account
     kinds = "validatingadmissionpolicybindings,validatingadmissionpolicies"
-    kubectl("delete", kinds, f"mobula-{space.name}", f"mobula-{space.name}-services")
+    kubectl("delete", kinds, *(f"mobula-{space.name}{suffix}" for suffix in SUFFIXES))
 
 
 def test_what_a_stolen_token_cannot_make(account, space, api):
@@ -99,7 +105,53 @@ def test_clusters_run_under_the_policy(account, space, operator):
 
 def test_types_are_checked(account, space, api):
     """No expression is wrong about a field: the API server would say so in the policy's status."""
-    for suffix in "", "-services":
+    for suffix in SUFFIXES:
         path = f"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/mobula-{space.name}{suffix}"
         status = eventually(lambda path=path: api.get(path).get("status"))
         assert not status.get("typeChecking", {}).get("expressionWarnings"), status
+
+
+def types(count):
+    return "".join(f"type-{i}:\n  resources:\n    CPU: {i + 1}\n    memory: 8Gi\n" for i in range(count))
+
+
+MAPS = [
+    ("instance-types", {"version": "v1", "instance_types.yaml": DOCUMENT}, None),
+    ("instance-types", {"instance_types.yaml": "---\n'a b': 1\n"}, "the name of an instance type"),
+    ("instance-types", {"instance_types.yaml": "# one\n\n\"a.b_c-1\" : {resources: {CPU: 1, memory: 1Gi}}\r\nB:\n"}, None),
+    ("instance-types", {"instance_types.yaml": "{a: {resources: {CPU: 1, memory: 1Gi}}}"}, None),
+    ("instance-types", {"instance_types.yaml": "-a: 1\n"}, "the name of an instance type"),
+    ("instance-types", {"instance_types.yaml": "a:1\n"}, "the name of an instance type"),
+    ("instance-types", {"instance-types.yaml": DOCUMENT}, "ConfigMap instance-types has the key instance_types.yaml, perhaps version"),
+    ("instance-types", {"instance_types.yaml": DOCUMENT, "patches.yaml": "[]"}, "has the key instance_types.yaml"),
+    ("instance-types", {}, "has the key instance_types.yaml"),
+    ("instance-types", {"version": "v2", "instance_types.yaml": DOCUMENT}, "version is v1"),
+    ("instance-types", {"instance_types.yaml": types(2000)}, None),
+    ("instance-types", {"instance_types.yaml": types(2000) + "a b:\n"}, "the name of an instance type"),
+    ("instance-types", {"instance_types.yaml": types(14000)}, None),
+    ("patches", {"version": "v1", "patches.yaml": ON_DEMAND + MORE}, None),
+    ("patches", {"patches.yaml": MORE + "# the end\n"}, None),
+    ("patches", {"patches.yaml": "[]"}, None),
+    ("patches", {"patches.yaml": "kind: Pod\npatch: []\n"}, "patches are a list"),
+    ("patches", {"patch.yaml": "[]"}, "ConfigMap patches has the key patches.yaml"),
+    ("patches", {"patches.yaml": "- {kind: Pod, patch: [{op: add, path: /a, value: %s}]}\n" % ("x" * 1000000)}, None),
+    ("others", {"anything": "goes"}, None),
+]
+
+
+def test_maps_of_types_and_patches(account, space, api):
+    """For whoever writes them, in the operator's namespace alone."""
+    def refusal(name, data, namespace=space.name):
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+        try:
+            api.call("POST", f"/api/v1/namespaces/{namespace}/configmaps?dryRun=All", body)
+        except Refused as e:
+            return str(e)
+
+    eventually(lambda: refusal("patches", {}), step=0.5)
+    for name, data, word in MAPS:
+        began = time.monotonic()
+        why = refusal(name, data)
+        assert time.monotonic() - began < 5, (name, str(data)[:200])
+        assert (word in why if word and why else word == why), (name, str(data)[:200], why)
+    assert refusal("patches", {}, "default") is None

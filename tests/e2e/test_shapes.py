@@ -62,7 +62,8 @@ def shaped(space, operators):
     return operators(SHAPES)
 
 
-def test_the_documents_own_types_show_in_the_pods(space, shaped):
+def test_the_documents_own_types_show_in_the_pods(space, shaped, nodes):
+    nodes(f"{space.name}-a", {"topology.kubernetes.io/zone": "us-west-2a"})
     put(space, DOCUMENT)
     space.apply(typed("c", "2CPU-8GB", "8CPU-32GB-1xT4", **{"anyscale.com/market-type": "SPOT", "anyscale.com/zone": "us-west-2a"}))
     eventually(lambda: len(space.pods("c")) == 2)

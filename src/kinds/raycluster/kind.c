@@ -82,6 +82,8 @@ const struct verb raycluster_create_pod = {.name = "create-pod",
                                            .refusal = {"FailedToCreateWorkerPod", "FailedToCreateHeadPod"}};
 const struct verb raycluster_count_failure = {.name = "count-failure", .how = VERB_MOVE, .carry_out = count_failure};
 const struct verb raycluster_forget_failures = {.name = "forget-failures", .how = VERB_MOVE, .carry_out = forget_failures};
+const struct verb raycluster_keep_zone = {.name = "keep-zone", .how = VERB_MOVE, .carry_out = keep_zone};
+const struct verb raycluster_leave_zone = {.name = "leave-zone", .how = VERB_MOVE, .carry_out = leave_zone};
 const struct verb raycluster_leave_spot = {.name = "leave-spot", .how = VERB_MOVE, .carry_out = leave_spot};
 const struct verb raycluster_remove_finalizer = {.name = "remove-redis-finalizer",
                                                  .how = VERB_PATCH,
@@ -90,16 +92,10 @@ const struct verb raycluster_remove_finalizer = {.name = "remove-redis-finalizer
                                                  .failed = group_failed_by,
                                                  .refusal = {"FailedToUpdateRayCluster"}};
 
-static const struct verb *const verbs[] = {&raycluster_create_account,
-                                           &raycluster_apply_head_service,
-                                           &raycluster_apply_headless_service,
-                                           &raycluster_try_pod,
-                                           &raycluster_create_pod,
-                                           &raycluster_count_failure,
-                                           &raycluster_forget_failures,
-                                           &raycluster_leave_spot,
-                                           &raycluster_remove_finalizer,
-                                           NULL};
+static const struct verb *const verbs[] = {&raycluster_create_account,  &raycluster_apply_head_service, &raycluster_apply_headless_service,
+                                           &raycluster_try_pod,         &raycluster_create_pod,         &raycluster_count_failure,
+                                           &raycluster_forget_failures, &raycluster_keep_zone,          &raycluster_leave_zone,
+                                           &raycluster_leave_spot,      &raycluster_remove_finalizer,   NULL};
 
 static const struct kind *const cluster_needs[] = {&kind_raycluster, &kind_raycluster_legacy, &kind_pod, &kind_kservice, NULL};
 

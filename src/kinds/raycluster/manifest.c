@@ -162,6 +162,7 @@ bool raycluster_preview(struct jval object, struct preview *p)
         cluster->ns = SLICE("default");
     if (slice_empty(cluster->uid))
         cluster->uid = SLICE(PREVIEW_UID);
+    shape_zones(cluster, 0, p->arena);
     if (p->types && p->steps)
         w.plain = copy_cluster(cluster, p->arena);
     if (p->types && !apply_types(cluster, p))

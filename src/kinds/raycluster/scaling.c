@@ -2,6 +2,7 @@
  * target of each group, a mark on pods that may go, and the words for status. reconcile_cluster goes by these, so a head that falls silent
  * leaves all as it is. */
 #include <mobula/kinds.h>
+#include <mobula/spec.h>
 
 /* Of a group, known by its name: a changed spec may bring its groups in another order. */
 struct group_memory {
@@ -95,18 +96,19 @@ static void keep_news(struct scaling *s, bool works, const char *reason, const s
 
 /* ---- the view ---- */
 
-/* A cluster that was whole before is taken up as it stands: its spec's replicas were for its beginning. */
-static int32_t first_target(const struct scaling *s, const struct ray_group *g)
+bool was_whole(const struct cluster *c, struct arena *a)
 {
     struct jval doc;
     struct err e = {0};
-    struct slice status = {s->c->status, s->c->status_len};
-    bool begun = false;
-    struct jval k, v;
-    if (status.len && json_read(&doc, status, &s->op->plan_arena, &e))
-        for (struct jiter it = json_iter(json_get(doc, "conditions")); json_next(&it, &k, &v);)
-            begun |= json_is(json_get(v, "type"), "RayClusterProvisioned") && json_is(json_get(v, "status"), "True");
-    if (!begun)
+    struct slice status = {c->status, c->status_len};
+    return status.len && json_read(&doc, status, a, &e) &&
+           json_is(json_get(status_condition(doc, SLICE("RayClusterProvisioned")), "status"), "True");
+}
+
+/* A cluster that was whole before is taken up as it stands: its spec's replicas were for its beginning. */
+static int32_t first_target(const struct scaling *s, const struct ray_group *g)
+{
+    if (!was_whole(s->c, &s->op->plan_arena))
         return -1;
     int32_t pods = 0;
     for (const struct pod_record *r = s->c->pods; r; r = r->next)

@@ -16,7 +16,9 @@ void read_cluster(struct op *op, struct cluster *c, struct jval object)
     bool right = ray_read_known(object, c->hashes, &op->model_arena, &op->model, &op->errors);
     if (right && !c->hashes)
         keep_hashes(c, &op->model);
-    c->typed = right && types_apply(op, c);
+    if (right)
+        zones_apply(op, c);
+    c->typed = right && (types_apply(op, c) || op->model.typed);
 }
 
 struct slice group_name(const struct op *op, int32_t group)
@@ -112,6 +114,8 @@ static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
                                .status_not_before_ms = c->status_not_before_ms,
                                .workers_from_ms = later(later(op->workers_from_ms, c->space->workers_from_ms), tools_from_ms(op, c->ns)),
                                .services_from_ms = {c->services_pace[0].from_ms, c->services_pace[1].from_ms},
+                               .zone_settled = c->zone_settled,
+                               .zone_from_ms = c->zone_from_ms,
                                .options = &op->o.ray,
                                .patches = patches_in_force(op),
                                .now = op->now};
@@ -161,6 +165,7 @@ int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p)
     for (int i = 0; i < LOCAL_ROUNDS && again; i++) {
         struct cluster_view v;
         arena_reset(&op->plan_arena, 256 * KIB);
+        model_load(op, c); /* what was moved may have changed it */
         view_fill(op, c, &v);
         reconcile_cluster(&v, &op->plan_arena, p);
         op->stats.decisions++;

@@ -40,6 +40,31 @@ static void test_texts(struct arena *a, struct buf *out, struct buf *notes)
     }
 }
 
+/* What cannot be applied to an object of the cluster is an error; a type is applied first. */
+static void test_patches(struct arena *a, struct buf *out, struct buf *notes)
+{
+    struct shape_patches set;
+    struct shape_errors errors = {0};
+    struct compute_how how = plain;
+    static const struct slice config =
+        SLICE("head_node: {instance_type: a}\nworker_nodes:\n- {instance_type: a, min_nodes: 1, max_nodes: 1}\n");
+    test_case("patches");
+    CHECK(shape_patches_read(SLICE("- kind: Pod\n  selector: ray.io/node-type=worker\n  patch: [{op: remove, path: /spec/tolerations}]\n"),
+                             a, &set, &errors));
+    set.name = SLICE("P");
+    how.patches = &set;
+    buf_clear(out);
+    buf_clear(notes);
+    CHECK(!compute_text("F", config, &how, a, out, notes));
+    if (!CHECK(slice_has(buf_slice(notes), "F:1: Pod c-a-worker-0-") &&
+               slice_has(buf_slice(notes), ": P: patch 1 (line 1), operation 1 (remove ")))
+        printf("  got %.*s\n", SLICE_ARG(buf_slice(notes)));
+    CHECK(shape_patches_read(SLICE("- patch: [{op: add, path: /metadata/labels/a, value: b}]\n"), a, &set, &errors));
+    buf_clear(out);
+    buf_clear(notes);
+    CHECK(compute_text("F", config, &how, a, out, notes) && notes->len == 0 && slice_has(buf_slice(out), "kind: RayCluster"));
+}
+
 /* The text of each block of the page that is indented, and begins with this. */
 static struct slice block(struct slice page, const char *begins, struct arena *a)
 {
@@ -81,6 +106,7 @@ int main(void)
     buf_init(&notes, MIB);
     test_texts(&a, &out, &notes);
     test_page(&a, &out, &notes);
+    test_patches(&a, &out, &notes);
     buf_free(&out);
     buf_free(&notes);
     arena_free(&a);

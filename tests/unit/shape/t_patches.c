@@ -169,17 +169,17 @@ static void test_sets(void)
     CHECK(shape_patches_read(SLICE("- patch: [{op: add, path: /spec/a, value: 1}]\n"), &a, &lower, &errors));
     CHECK(shape_patches_read(SLICE("\n- patch: [{op: add, path: /spec/a, value: 2}, {op: remove, path: /spec/b}]\n"), &a, &upper, &errors));
     alone = upper;
-    lower.name = SLICE("of the defaults");
+    lower.name = SLICE("the defaults");
     shape_patches_above(&upper, &lower);
     CHECK(upper.revision != alone.revision && upper.revision != lower.revision);
     CHECK(!shape_patches_apply(&upper, object, &listener, &a, &out, &e));
     CHECK_STR(slice_of(e.text), "patch 1 (line 2), operation 2 (remove /spec/b): nothing is at \"/spec/b\"");
-    CHECK_STR(buf_slice(&h.text), "of the defaults1.1 add {\"kind\":\"Pod\"} -> {\"kind\":\"Pod\",\"spec\":{\"a\":1}}\n"
+    CHECK_STR(buf_slice(&h.text), "the defaults1.1 add {\"kind\":\"Pod\"} -> {\"kind\":\"Pod\",\"spec\":{\"a\":1}}\n"
                                   "1.1 add {\"kind\":\"Pod\",\"spec\":{\"a\":1}} -> {\"kind\":\"Pod\",\"spec\":{\"a\":2}}\n");
     e = (struct err){0};
     CHECK(!shape_patches_apply(&lower, SLICE("{\"kind\":\"Pod\",\"spec\":1}"), NULL, &a, &out, &e));
     CHECK_STR(slice_of(e.text),
-              "patch 1 of the defaults (line 1), operation 1 (add /spec/a): a part of the path is neither an object nor an array");
+              "the defaults: patch 1 (line 1), operation 1 (add /spec/a): a part of the path is neither an object nor an array");
     buf_free(&h.text);
     arena_free(&a);
 }

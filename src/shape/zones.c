@@ -1,0 +1,110 @@
+/* The zones of a cluster: the template of its head names them. Pods are made for one of them at a time, or for all at once. */
+#include <mobula/pod.h>
+#include <mobula/shape.h>
+#include <mobula/spec.h>
+
+/* Takes the first one off "a, b". */
+static struct slice take_zone(struct slice *rest)
+{
+    return slice_trim(slice_cut(rest, ','));
+}
+
+struct slice shape_zone_after(struct slice zones, struct slice zone)
+{
+    struct slice rest = zones;
+    while (!slice_empty(rest))
+        if (slice_eq(take_zone(&rest), zone) && !slice_empty(rest))
+            return take_zone(&rest);
+    return take_zone(&zones);
+}
+
+static struct slice zone_of_hash(struct slice zones, uint32_t hash)
+{
+    struct slice rest = zones;
+    while (!slice_empty(rest)) {
+        struct slice one = take_zone(&rest);
+        if (pod_zone_hash(one) == hash)
+            return one;
+    }
+    return take_zone(&zones);
+}
+
+/* Alternatives of a node affinity are joined by or: the zones join each of them. */
+static void put_several(struct slice zones, const struct ray_cluster *c, bool spread, struct jout *w)
+{
+    jout_form(w, "[{op:'add',path:'/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/*/"
+                 "matchExpressions/-',value:{key:'" SHAPE_ZONE_LABEL "',operator:'In',values:[");
+    while (!slice_empty(zones))
+        jout_str(w, take_zone(&zones));
+    jout_form(w, "]}}");
+    if (spread)
+        jout_form(w,
+                  "{op:'add',path:'/spec/topologySpreadConstraints/-',value:{maxSkew:1,topologyKey:'" SHAPE_ZONE_LABEL
+                  "',whenUnsatisfiable:'ScheduleAnyway',labelSelector:{matchLabels:{" RAY_LABEL_CLUSTER ":'%.*s'}}}}",
+                  SLICE_ARG(c->name));
+    jout_form(w, "]");
+}
+
+static bool run_all(struct slice ops, struct arena *a, struct slice *text, struct err *e)
+{
+    struct json *doc = arena_new(a, struct json), *list = arena_new(a, struct json);
+    struct jval k, v;
+    struct json_op op;
+    if (!json_parse(doc, *text, a, e) || !json_parse(list, ops, a, e))
+        return false;
+    struct json_edit *edit = json_edit_new(doc, a, e);
+    for (struct jiter it = json_iter(json_root(list)); edit && json_next(&it, &k, &v);)
+        if (!json_op_read(v, true, a, &op, e) || !json_edit_run(edit, &op))
+            return false;
+    return edit && json_edit_text(edit, text);
+}
+
+/* One zone is a label and a selector; several are an affinity, and no pod is said to be in one. */
+static bool place_group(const struct ray_cluster *c, struct ray_group *g, struct slice zones, struct arena *a, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf b = {.max = LIMIT_JSON_ITEM};
+    struct json *doc = arena_new(a, struct json);
+    struct jout w;
+    struct slice text;
+    bool one = slice_find(zones, ',') < 0;
+    jout_init(&w, &b);
+    if (one)
+        jout_form(&w,
+                  "{metadata:{annotations:{" SHAPE_ZONE ":'%.*s'},labels:{" SHAPE_ZONE ":'%.*s'}},spec:{nodeSelector:{" SHAPE_ZONE_LABEL
+                  ":'%.*s'}}}",
+                  SLICE_ARG(zones), SLICE_ARG(zones), SLICE_ARG(zones));
+    else
+        jout_form(&w, "{metadata:{annotations:{" SHAPE_ZONE ":null},labels:{" SHAPE_ZONE ":null}}}");
+    bool ok = json_merge(json_raw(g->template), arena_dup(a, buf_slice(&b)), a, &text, e);
+    if (ok && !one) {
+        buf_clear(&b);
+        jout_init(&w, &b);
+        put_several(zones, c, !g->zoned, &w);
+        ok = run_all(arena_dup(a, buf_slice(&b)), a, &text, e);
+    }
+    if (!ok || !json_parse(doc, text, a, e))
+        return false;
+    g->template = json_root(doc);
+    return true;
+}
+
+void shape_zones(struct ray_cluster *c, uint32_t hash, struct arena *a)
+{
+    struct slice zones = shape_given(c->head.template, SHAPE_ZONE, a), ms = shape_given(c->head.template, SHAPE_ZONE_TIMEOUT, a);
+    c->zones = zones;
+    if (!slice_empty(ms) && !duration_parse(ms, &c->zone_ms, NULL))
+        c->zone_ms = 0;
+    if (!slice_eq(shape_given(c->head.template, SHAPE_CROSS_ZONE, a), SLICE("true")))
+        zones = c->zone = zone_of_hash(zones, hash);
+    for (int64_t i = -1; i < (int64_t)c->group_count; i++) {
+        struct ray_group *g = i < 0 ? &c->head : &c->groups[i];
+        struct slice own = i < 0 ? SLICE("") : shape_given(g->template, SHAPE_ZONE, a);
+        struct err e = {0};
+        g->zoned = !slice_empty(own);
+        if (!slice_empty(g->zoned ? own : zones) && !place_group(c, g, g->zoned ? own : zones, a, &e)) {
+            g->blocked = "ZoneNotApplied";
+            g->blocked_text = arena_printf(a, "has zones, and %s", e.text);
+            c->typed = true;
+        }
+    }
+}
