@@ -4,7 +4,7 @@
 
 struct form {
     const char *at;
-    va_list args;
+    va_list *args;
     char number[24];
 };
 
@@ -15,14 +15,14 @@ static struct slice conversion(struct form *f)
     const char *how = f->at + (sized ? sizeof "%.*" - 1 : 1);
     f->at = how + strcspn(how, "sdu") + 1;
     if (*how == 's') {
-        int len = sized ? va_arg(f->args, int) : 0;
-        const char *text = va_arg(f->args, const char *);
+        int len = sized ? va_arg(*f->args, int) : 0;
+        const char *text = va_arg(*f->args, const char *);
         return sized ? (struct slice){text, (size_t)len} : slice_of(text);
     }
     if (*how == 'h')
-        return va_arg(f->args, int) ? SLICE("true") : SLICE("false");
+        return va_arg(*f->args, int) ? SLICE("true") : SLICE("false");
     /* %lld and %zu are of one size wherever this runs. */
-    long long n = *how == 'd' ? va_arg(f->args, int) : *how == 'u' ? va_arg(f->args, unsigned) : va_arg(f->args, long long);
+    long long n = *how == 'd' ? va_arg(*f->args, int) : *how == 'u' ? va_arg(*f->args, unsigned) : va_arg(*f->args, long long);
     return (struct slice){f->number, (size_t)snprintf(f->number, sizeof f->number, "%lld", n)};
 }
 
@@ -48,10 +48,11 @@ static void put_pieces(struct jout *w, struct form *f, struct slice first)
 
 void jout_form(struct jout *w, const char *form, ...)
 {
-    struct form f = {.at = form};
+    va_list args;
+    struct form f = {.at = form, .args = &args};
     struct slice key = SLICE_NONE;
     bool optional = false;
-    va_start(f.args, form);
+    va_start(args, form);
     while (*f.at) {
         char c = *f.at;
         bool open = c == '{' || c == '[', quoted = c == '\'', ends = c == '}' || c == ']';
@@ -84,5 +85,5 @@ void jout_form(struct jout *w, const char *form, ...)
     }
     if (key.ptr)
         jout_key(w, key);
-    va_end(f.args);
+    va_end(args);
 }

@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
+from cluster import ROOT
 from rig import RIG
-from test_hub import ROOT, account, cloud, definitions, hubs, job, operator_rule, put  # noqa: F401 (definitions and hubs are fixtures)
+from test_hub import account, cloud, definitions, hubs, job, operator_rule, put  # noqa: F401 (definitions and hubs are fixtures)
 
 VERSION = "4.32.5"
 EXAMPLES = 12  # requests for each operation and each way of making them

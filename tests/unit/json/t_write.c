@@ -43,13 +43,14 @@ static void test_form(void)
     test_case("form");
     struct buf b;
     struct jout w;
+    bool yes = true, no = false;
     struct slice none = slice_of(NULL), empty = SLICE(""), text = SLICE("a\"b'c");
     buf_init(&b, KIB);
     jout_init(&w, &b);
     jout_form(&w, "{s:'%.*s',plain:'v1',mixed:'http://%s:%d/%.*s',none:'%.*s'", SLICE_ARG(text), "h", 80, SLICE_ARG(text),
               SLICE_ARG(empty));
     jout_form(&w, "no?:'%.*s',yes?:'%s',raw:%.*s,left:%.*s,t:%hhd,f:%hhd", SLICE_ARG(empty), "x", SLICE_ARG(SLICE("[1, 2]")),
-              SLICE_ARG(none), true, false);
+              SLICE_ARG(none), yes, no);
     jout_form(&w, "numbers:[%d,%u,%lld,%zu,7,'-%d'],empty:{},list:[],%s:{},%.*s:'x',open:", -1, 4294967295U, (long long)INT64_MIN,
               (size_t)5, 2, "ray.io/key", SLICE_ARG(text));
     jout_array(&w);
