@@ -58,7 +58,7 @@ bool revision_write(struct apply *p, const struct revision *r, struct err *e)
     __attribute__((cleanup(buf_free))) struct buf json;
     buf_init(&json, LIMIT_JSON_ITEM);
     jout_init(&w, &json);
-    jout_form(&w, "{apiVersion:'v1',kind:'Secret',metadata:{name:'%.*s',labels:{'" APPLY_LABEL "':'%.*s'}},data:{", SLICE_ARG(o.name),
+    jout_form(&w, "{apiVersion:'v1',kind:'Secret',metadata:{name:'%.*s',labels:{" APPLY_LABEL ":'%.*s'}},data:{", SLICE_ARG(o.name),
               SLICE_ARG(r->name));
     put_text(&w, "current", r->current);
     put_text(&w, "previous", r->previous);

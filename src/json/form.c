@@ -49,10 +49,10 @@ static void put_pieces(struct jout *w, struct form *f, struct slice first)
 void jout_form(struct jout *w, const char *form, ...)
 {
     va_list args;
+    va_start(args, form);
     struct form f = {.at = form, .args = &args};
     struct slice key = SLICE_NONE;
     bool optional = false;
-    va_start(args, form);
     while (*f.at) {
         char c = *f.at;
         bool open = c == '{' || c == '[', quoted = c == '\'', ends = c == '}' || c == ']';
