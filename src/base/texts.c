@@ -1,4 +1,5 @@
-/* What is done before main runs. Nothing that runs earlier may have literals: those of the libraries are not among these. */
+/* The constructor of the packed program: it unpacks the string literals and makes constant data read-only before main runs. No constructor
+ * that runs earlier may use a literal; the libraries' literals are not packed. */
 #include <mobula/base.h>
 
 #include <elf.h>
@@ -10,15 +11,17 @@
 #define HIDDEN __attribute__((visibility("hidden")))
 extern const char texts_packed[] HIDDEN, texts_packed_end[] HIDDEN; /* texts.s */
 extern char texts_begin[] HIDDEN, texts_end[] HIDDEN;               /* texts.ld */
-/* With literals alone the section could not be written. */
+/* Makes the section writable: with literals alone the linker would make it read-only. */
 static char writable[0] __attribute__((section("texts"), used));
 
-/* All pages from the one of begin to the one before end's. */
+/* The pages from the one of begin to the one before end's. A kernel that refuses leaves them writable: that is no reason not to start. */
 static void make_constant(uintptr_t begin, uintptr_t end)
 {
     uintptr_t page = getauxval(AT_PAGESZ);
     begin = begin / page * page;
-    mprotect((void *)begin, end / page * page - begin, PROT_READ);
+    end = end / page * page;
+    if (begin < end)
+        mprotect((void *)begin, end - begin, PROT_READ);
 }
 
 /* Literals are three quarters of the program's constants, and a third of themselves when compressed. The build (Makefile: PACK) leaves the
@@ -29,8 +32,8 @@ static void unpack_texts(void)
     struct buf texts = {.ptr = texts_begin, .cap = end - begin, .max = end - begin};
     struct err e;
     if (!inflate((struct slice){texts_packed, (size_t)((uintptr_t)texts_packed_end - (uintptr_t)texts_packed)}, &texts, &e))
-        __builtin_trap();                                 /* there is no text to say it with */
-    make_constant(begin + getauxval(AT_PAGESZ) - 1, end); /* before them is something else */
+        __builtin_trap();                                 /* there are no literals for a message */
+    make_constant(begin + getauxval(AT_PAGESZ) - 1, end); /* their first page may hold .bss, too */
 }
 
 /* Tables with addresses are corrected by the program itself when it starts. musl leaves them writable afterwards in a static program: only

@@ -60,7 +60,7 @@ static bool write_cluster(const struct compute_how *how, struct slice spec, stru
     return !text.full || err_set(e, ERR_LIMIT, "the cluster is larger than %zu bytes", text.max);
 }
 
-/* The objects of the cluster, patched. What cannot be is told with the document's name and line. */
+/* Patches the objects of the rendered cluster. A patch that does not apply is an error with the document's name and line. */
 static bool patch_cluster(const char *file, struct slice cluster, const struct compute_how *how, struct arena *a, struct buf *notes)
 {
     __attribute__((cleanup(buf_free))) struct buf objects = {.max = 8 * LIMIT_JSON_ITEM};

@@ -87,7 +87,7 @@ struct login {
     struct slice server, project, token;
     bool ca; /* the file holds the server's CA, too */
 };
-/* Nothing in `server`: nobody is. */
+/* Reads the login file. An empty `server` afterwards: nobody is logged in. */
 bool login_read(struct login *l, struct arena *a, struct err *e);
 
 #endif
