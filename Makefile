@@ -255,7 +255,7 @@ $(foreach way,static test cover,$(foreach u,$(UNIT),$(eval \
 $(foreach way,test cover,$(foreach f,$(FUZZ),$(eval \
     $(call program,$(way),$(DIR_$(way))/fuzz/$(f),tests/fuzz/f_$(f) tests/fuzz/replay,$(call fuzz_room,$(f))))))
 # Targets that read JSON have a mutator that knows what JSON is.
-FUZZ_JSON := remote_answer cli_explain json_parse json_patch kube_exec kube_status legacy operator_answers \
+FUZZ_JSON := fleet_call remote_answer cli_explain json_parse json_patch kube_exec kube_status legacy operator_answers \
     operator_objects ray_auth ray_dash raycluster rayjob reconcile_job shape_compute work_policy work_render work_state
 $(foreach f,$(FUZZ),$(eval $(call program,fuzz,build/fuzz/$(f),\
     tests/fuzz/f_$(f) $(if $(filter $(f),$(FUZZ_JSON)),tests/fuzz/mutate_json),$(call fuzz_room,$(f)))))
