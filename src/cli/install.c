@@ -125,11 +125,39 @@ static bool check_plain(struct slice text, const char *flag, struct err *e)
     return true;
 }
 
+/* The port of the next proxy of the table, 0 where it says "direct". Whatever its destination: "*" holds all. */
+static bool next_proxy(struct slice *table, struct arena *a, uint16_t *port, struct err *e)
+{
+    struct slice value = slice_trim(slice_cut(table, ',')), entry = slice_cut(&value, '=');
+    struct slice one = slice_empty(entry) ? entry : arena_printf(a, "*=%.*s", SLICE_ARG(value));
+    struct net_proxy proxy = {0};
+    bool use;
+    *port = 0;
+    if (slice_empty(one) ||
+        !net_proxy_for(&(struct net_proxies){.table = one}, SLICE("proxied.invalid"), NET_ALLOW_PORT, a, &proxy, &use, e))
+        return err_set(e, ERR_CONFIG, "want ENTRY=URL or ENTRY=direct, joined by commas") || err_wrap(e, "--proxies");
+    *port = proxy.port;
+    return true;
+}
+
+static bool check_proxies(const struct install_options *o, struct err *e)
+{
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    struct slice table = o->proxies;
+    uint16_t port;
+    bool well = check_plain(table, "--proxies", e);
+    while (well && !slice_empty(table))
+        well = next_proxy(&table, &a, &port, e);
+    return well;
+}
+
 static bool check_proxy(const struct install_options *o, uint16_t *port, struct err *e)
 {
     __attribute__((cleanup(arena_free))) struct arena a = {0};
     struct net_proxy proxy = {0};
     bool use = false;
+    if (!check_proxies(o, e))
+        return false;
     if (slice_empty(o->proxy))
         return slice_empty(o->no_proxy) || err_set(e, ERR_CONFIG, "--no-proxy needs --proxy");
     if (!check_plain(o->proxy, "--proxy", e) || !check_plain(o->no_proxy, "--no-proxy", e) ||
@@ -153,15 +181,16 @@ static bool check_plane(const struct install_options *o, uint16_t *port, struct 
     static const struct slice scheme = SLICE("https://");
     struct slice place = slice_skip(o->plane_url, scheme.len), host;
     if (slice_empty(o->plane_url))
-        return (slice_empty(o->cloud) && slice_empty(o->plane_token) && slice_empty(o->plane_ca)) ||
-               err_set(e, ERR_CONFIG, "--cloud-deployment-id, --control-plane-token and --control-plane-ca need --control-plane-url");
+        return (slice_empty(o->cloud) && slice_empty(o->plane_token) && slice_empty(o->plane_ca) && slice_empty(o->egress_ca)) ||
+               err_set(e, ERR_CONFIG,
+                       "--cloud-deployment-id, --control-plane-token, --control-plane-ca and --egress-ca need --control-plane-url");
     if (!slice_starts(o->plane_url, scheme) || !check_plain(o->plane_url, "--control-plane-url", e) ||
         !net_place(slice_cut(&place, '/'), &host, port) || slice_empty(host))
         return err_set(e, ERR_CONFIG, "--control-plane-url: want https://HOST[:PORT]");
     if (o->plane)
         return err_set(e, ERR_CONFIG, "--control-plane and --control-plane-url exclude each other: one is the hub's, one the operator's");
     return cli_cloud_id(o->cloud, e) && check_key(o->plane_token, "--control-plane-token", e) &&
-           check_key(o->plane_ca, "--control-plane-ca", e);
+           check_key(o->plane_ca, "--control-plane-ca", e) && check_key(o->egress_ca, "--egress-ca", e);
 }
 
 static bool check_pull_secrets(struct slice text, struct err *e)
@@ -263,6 +292,12 @@ static struct slice kind_rules(struct slice files, const struct wanted *want, st
     return part(&out, a);
 }
 
+static void put_port(uint16_t port, struct buf *out)
+{
+    if (port)
+        buf_printf(out, "    - {port: %u, protocol: TCP}\n", port);
+}
+
 /* For the NetworkPolicy: what else may be contacted, by its ports. */
 static struct slice egress_ports(const struct install_options *o, const struct wanted *want, struct arena *a)
 {
@@ -274,11 +309,13 @@ static struct slice egress_ports(const struct install_options *o, const struct w
     buf_init(&out, MIB);
     while (cli_items_next(&it, &item))
         if (net_place(item, &host, &port) && port != NET_ALLOW_PORT)
-            buf_printf(&out, "    - {port: %u, protocol: TCP}\n", port);
-    const uint16_t further[] = {want->proxy_port, want->plane_port == NET_ALLOW_PORT ? 0 : want->plane_port};
-    for (size_t i = 0; i < COUNT_OF(further); i++)
-        if (further[i])
-            buf_printf(&out, "    - {port: %u, protocol: TCP}\n", further[i]);
+            put_port(port, &out);
+    put_port(want->proxy_port, &out);
+    for (struct slice table = o->proxies; !slice_empty(table);) {
+        next_proxy(&table, a, &port, NULL);
+        put_port(port, &out);
+    }
+    put_port(want->plane_port == NET_ALLOW_PORT ? 0 : want->plane_port, &out);
     return part(&out, a);
 }
 
@@ -298,11 +335,14 @@ static struct slice pull_secrets(const struct install_options *o, struct arena *
 
 static struct slice proxy_environment(const struct install_options *o, struct arena *a)
 {
-    struct slice none =
-        slice_empty(o->no_proxy) ? SLICE_NONE : arena_printf(a, "        - {name: NO_PROXY, value: \"%.*s\"}\n", SLICE_ARG(o->no_proxy));
-    if (slice_empty(o->proxy))
-        return SLICE_NONE;
-    return arena_printf(a, "        env:\n        - {name: HTTPS_PROXY, value: \"%.*s\"}\n%.*s", SLICE_ARG(o->proxy), SLICE_ARG(none));
+    const struct variable all[] = {{"HTTPS_PROXY", o->proxy}, {"NO_PROXY", o->no_proxy}, {"MOBULA_PROXIES", o->proxies}};
+    __attribute__((cleanup(buf_free))) struct buf out;
+    buf_init(&out, MIB);
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        if (!slice_empty(all[i].value))
+            buf_printf(&out, "%s        - {name: %s, value: \"%.*s\"}\n", out.len ? "" : "        env:\n", all[i].name,
+                       SLICE_ARG(all[i].value));
+    return part(&out, a);
 }
 
 /* ---- the program in a ConfigMap, run in an image that has it not ---- */
@@ -394,6 +434,7 @@ static struct slice operator_flags(const struct install_options *o, const struct
                                        : SLICE(PLANE_FOLDER "/token"),
          SLICE("")},
         {"control-plane-ca-file", plane ? SLICE(PLANE_FOLDER "/ca.crt") : SLICE(""), SLICE("")},
+        {"egress-ca-file", slice_empty(o->egress_ca) ? SLICE("") : SLICE(PLANE_FOLDER "/egress-ca.crt"), SLICE("")},
     };
     struct flag_texts entries = egress_entries(o);
     struct cli_items it = {.of = &entries};
@@ -438,10 +479,11 @@ static void fill_plane(struct variables *v, const struct install_options *o, str
                                SLICE_ARG(slice_empty(o->tls_secret) ? SLICE("mobula-control-plane-tls") : o->tls_secret));
     else if (!slice_empty(o->plane_url))
         sources = arena_printf(
-            a, "%.*s%.*s",
+            a, "%.*s%.*s%.*s",
             SLICE_ARG(slice_empty(o->plane_token) ? SLICE_NONE : key_source("secret", o->plane_token, SLICE("token"), "token", a)),
             SLICE_ARG(key_source("configMap", slice_empty(o->plane_ca) ? SLICE("mobula-control-plane-ca") : o->plane_ca, SLICE("ca.crt"),
-                                 "ca.crt", a)));
+                                 "ca.crt", a)),
+            SLICE_ARG(slice_empty(o->egress_ca) ? SLICE_NONE : key_source("configMap", o->egress_ca, SLICE("ca.crt"), "egress-ca.crt", a)));
     bool any = sources.ptr != NULL;
     set(v, "PLANE_MOUNT",
         any ? SLICE("        - name: control-plane\n          mountPath: " PLANE_FOLDER "\n          readOnly: true\n") : SLICE_NONE);

@@ -20,11 +20,12 @@ struct install_options {
     struct slice watch;           /* "a,b": where it makes clusters; empty: in ns */
     struct slice image, registry; /* not given: INSTALL_IMAGE, or its name in the registry */
     struct slice program, arch;   /* bytes of the program, for a ConfigMap, and what it runs on; empty: the image has it */
-    struct slice pull_secrets, resources, proxy, no_proxy;
+    struct slice pull_secrets, resources, proxy, no_proxy, proxies; /* proxies: as MOBULA_PROXIES */
     struct slice kinds, tools, tools_resources, autoscaler, submitter, ray_access, egress;
     struct slice kubeconfig, context;               /* of apply */
     struct slice plane_url, cloud;                  /* of a control plane that the operator calls; empty: none */
     struct slice plane_token, plane_ca, tls_secret; /* NAME or NAME/KEY of Secrets and a ConfigMap; empty: the usual */
+    struct slice egress_ca;                         /* of a ConfigMap as well; empty: none */
     struct default_patches defaults;
     int64_t replicas, timeout_ms; /* replicas 0: 1, of a control plane 2 */
     bool plane;                   /* a control plane in the place of an operator: `watch` are its projects */

@@ -71,6 +71,12 @@ def objects(text):
      "--registry=r.example/x --pull-secret=a,b --openshift --resources=cpu=500m,memory=128Mi"),
     ("proxy=http://p.example:3128,noProxy=.a\\,10.0.0.0/8,egressAllow={a.example.com:8443,b.example.com},admissionPolicy=false",
      "--proxy=http://p.example:3128 --no-proxy=.a,10.0.0.0/8 --egress-allow=a.example.com:8443,b.example.com --no-admission-policy"),
+    ("proxies=a.example:8443=http://u:p@p.example:3128\\,10.0.0.0/8=direct\\,.b.example=http://q.example/,noProxy=x,proxy=http://r.example",
+     "--proxies=a.example:8443=http://u:p@p.example:3128,10.0.0.0/8=direct,.b.example=http://q.example/ --no-proxy=x "
+     "--proxy=http://r.example"),
+    ("controlPlaneUrl=https://hub.example,cloudDeploymentId=cldrsrc_abcdefghijklmnopqrstuvwx,egressCa=corp/x.pem,"
+     "proxies=hub.example=http://p.example:3128", "--control-plane-url=https://hub.example --egress-ca=corp/x.pem "
+     "--cloud-deployment-id=cldrsrc_abcdefghijklmnopqrstuvwx --proxies=hub.example=http://p.example:3128"),
     ("image=registry.example:5000/mobula:1,toolsResources=cpu=100m\\,memory=90Mi",
      "--image=registry.example:5000/mobula:1 --tools-resources=cpu=100m,memory=90Mi"),
 ])
@@ -86,7 +92,8 @@ def test_the_chart_brings_the_definitions(chart):
     assert objects(brought) == objects(manifests("--crds-only", "--raycronjobs", "--no-admission-policy"))
 
 
-@pytest.mark.parametrize("values", ["kinds=Ray", "replicas=0", "replicas=17", "watchNamespaces={A_B}", "nonsense=1", "autoscaler=maybe"])
+@pytest.mark.parametrize("values", ["kinds=Ray", "replicas=0", "replicas=17", "watchNamespaces={A_B}", "nonsense=1", "autoscaler=maybe",
+                                    "proxies=a", "proxies=a=https://b", "egressCa=A"])
 def test_the_schema_refuses(helm, chart, values):
     out = render(helm, chart, "--set", values, check=False)
     assert out.returncode != 0 and "values don't meet the specifications of the schema" in out.stderr

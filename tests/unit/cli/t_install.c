@@ -221,6 +221,7 @@ static void parts(struct arena *a)
     o.pull_secrets = SLICE("one,two");
     o.proxy = SLICE("http://u:p@proxy.example:3128");
     o.no_proxy = SLICE(".svc,10.0.0.0/8");
+    o.proxies = SLICE("hub.example:8443=http://x:y@dmz.example:8118,10.0.0.0/8=direct,.cloud.example=http://cloud.example");
     o.resources = SLICE("memory=128Mi");
     o.openshift = true;
     o.no_network_policy = false;
@@ -231,8 +232,10 @@ static void parts(struct arena *a)
                                         "      imagePullSecrets:\n      - name: one\n      - name: two\n",
                                         "        - {name: HTTPS_PROXY, value: \"http://u:p@proxy.example:3128\"}\n",
                                         "        - {name: NO_PROXY, value: \".svc,10.0.0.0/8\"}\n",
+                                        "        - {name: MOBULA_PROXIES, value: \"hub.example:8443=http://x:y@dmz.example:8118,10.0",
                                         "            cpu: \"200m\"\n            memory: \"128Mi\"\n",
-                                        "    - {port: 8443, protocol: TCP}\n    - {port: 3128, protocol: TCP}\n  - to:\n",
+                                        "    - {port: 8443, protocol: TCP}\n    - {port: 3128, protocol: TCP}\n"
+                                        "    - {port: 8118, protocol: TCP}\n    - {port: 80, protocol: TCP}\n  - to:\n",
                                         "        - --raycronjobs=false\n"};
     for (size_t i = 0; i < COUNT_OF(holds); i++)
         CHECK(text.ptr && strstr(text.ptr, holds[i]));
@@ -278,7 +281,12 @@ static void planes(struct arena *a)
     o.plane_ca = SLICE("ca/x.crt");
     text = written(&o, a, &e);
     CHECK(strstr(text.ptr, "              name: edge\n              items:\n              - {key: ANYSCALE_CLI_TOKEN, path: token}\n"));
-    CHECK(strstr(text.ptr, "              - {key: x.crt, path: ca.crt}\n"));
+    CHECK(strstr(text.ptr, "              - {key: x.crt, path: ca.crt}\n") && !strstr(text.ptr, "egress-ca"));
+    test_case("CAs of a proxy that opens TLS");
+    o.egress_ca = SLICE("corp");
+    text = written(&o, a, &e);
+    CHECK(strstr(text.ptr, "        - --egress-ca-file=/control-plane/egress-ca.crt\n"));
+    CHECK(strstr(text.ptr, "              name: corp\n              items:\n              - {key: ca.crt, path: egress-ca.crt}\n"));
     CHECK_STR(slice_of(e.text), "");
 }
 
@@ -288,7 +296,7 @@ static void refused_planes(struct arena *a)
         const char *url, *cloud, *token, *tls, *text;
         bool plane;
     } cases[] = {
-        {.cloud = "x", .text = "--cloud-deployment-id, --control-plane-token and --control-plane-ca need --control-plane-url"},
+        {.cloud = "x", .text = "--cloud-deployment-id, --control-plane-token, --control-plane-ca and --egress-ca need --control-plane-url"},
         {.tls = "x", .text = "--tls-secret needs --control-plane"},
         {.url = "http://a", .text = "--control-plane-url: want https://HOST[:PORT]"},
         {.url = "https:///x", .text = "--control-plane-url: want https://HOST[:PORT]"},
@@ -419,7 +427,7 @@ static void refused(struct arena *a)
         const char *ns, *watch, *kinds, *image, *tools, *submitter;
         int64_t replicas;
         bool crds_only, no_crds, all_namespaces;
-        const char *text, *registry, *pull_secrets, *proxy, *no_proxy, *resources;
+        const char *text, *registry, *pull_secrets, *proxy, *no_proxy, *proxies, *egress_ca, *plane_url, *resources;
     } cases[] = {
         {.watch = "a", .all_namespaces = true, .text = "--all-namespaces and --watch-namespace exclude each other"},
         {.image = "a", .registry = "b", .text = "--registry stands before the default image's name: with --image give the whole reference"},
@@ -428,6 +436,14 @@ static void refused(struct arena *a)
         {.no_proxy = "a", .text = "--no-proxy needs --proxy"},
         {.proxy = "http://a\"b", .text = "--proxy: --proxy holds a blank, a quote or another character that a URL does not have"},
         {.proxy = "https://a", .text = "--proxy: HTTPS_PROXY names a proxy of scheme https://: only http:// proxies are supported"},
+        {.proxies = "a", .text = "--proxies: MOBULA_PROXIES: want ENTRY=URL or ENTRY=direct, joined by commas"},
+        {.proxies = "a=direct,=http://b", .text = "--proxies: want ENTRY=URL or ENTRY=direct, joined by commas"},
+        {.proxies = "a=direct,b=https://c", .text = "--proxies: a URL of MOBULA_PROXIES names a proxy of scheme https://: only"},
+        {.proxies = "a=http://b:0", .text = "--proxies: a URL of MOBULA_PROXIES is not a proxy's address"},
+        {.proxies = "a=http://b, c=direct", .text = "--proxies holds a blank, a quote"},
+        {.egress_ca = "ca",
+         .text = "--cloud-deployment-id, --control-plane-token, --control-plane-ca and --egress-ca need --control-plane-url"},
+        {.egress_ca = "Ca", .plane_url = "https://a", .text = "--egress-ca: \"Ca\" is not NAME or NAME/KEY"},
         {.resources = "disk=1", .text = "--resources: "},
         {.ns = "Upper", .text = "--namespace: \"Upper\" is not the name of a namespace"},
         {.ns = "", .text = "--namespace: \"\" is not the name of a namespace"},
@@ -463,6 +479,10 @@ static void refused(struct arena *a)
         o.pull_secrets = slice_of(cases[i].pull_secrets);
         o.proxy = slice_of(cases[i].proxy);
         o.no_proxy = slice_of(cases[i].no_proxy);
+        o.proxies = slice_of(cases[i].proxies);
+        o.egress_ca = slice_of(cases[i].egress_ca);
+        o.plane_url = slice_of(cases[i].plane_url);
+        o.cloud = o.plane_url.ptr ? SLICE("cldrsrc_abcdefghijklmnopqrstuvwx") : SLICE_NONE;
         o.resources = slice_of(cases[i].resources);
         struct err e = {0};
         CHECK(!written(&o, a, &e).ptr);
