@@ -1,0 +1,169 @@
+/* What the flags of `mobula install` ask for, and which of them are wrong. */
+#include "cli.h"
+
+#include "install_wanted.h"
+
+static bool check_image(struct slice image, const char *flag, struct err *e)
+{
+    bool well = !slice_empty(image);
+    for (size_t i = 0; well && i < image.len; i++) {
+        char c = image.ptr[i];
+        well = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("./:@_-", c);
+    }
+    return well || err_set(e, ERR_CONFIG, "%s: \"%.*s\" is not an image reference", flag, SLICE_ARG(image));
+}
+
+struct flag_texts install_entries(const struct install_options *o)
+{
+    return (struct flag_texts){.list = {o->egress}, .count = !slice_empty(o->egress)};
+}
+
+static bool check_egress(const struct install_options *o, struct err *e)
+{
+    struct net_allow *allow = net_allow_new();
+    struct flag_texts entries = install_entries(o);
+    bool ok = cli_egress_entries(&entries, o->egress_strict, allow, e);
+    net_allow_free(allow);
+    return ok;
+}
+
+/* What goes into a quoted string of YAML as it is. */
+static bool check_plain(struct slice text, const char *flag, struct err *e)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (text.ptr[i] <= ' ' || text.ptr[i] > '~' || strchr("\"\\", text.ptr[i]))
+            return err_set(e, ERR_CONFIG, "%s holds a blank, a quote or another character that a URL does not have", flag);
+    return true;
+}
+
+/* Whatever its destination is: "*" holds all. */
+bool install_next_proxy(struct slice *table, struct arena *a, uint16_t *port, struct err *e)
+{
+    struct slice value = slice_trim(slice_cut(table, ',')), entry = slice_cut(&value, '=');
+    struct slice one = slice_empty(entry) ? entry : arena_printf(a, "*=%.*s", SLICE_ARG(value));
+    struct net_proxy proxy = {0};
+    bool use;
+    *port = 0;
+    if (slice_empty(one) ||
+        !net_proxy_for(&(struct net_proxies){.table = one}, SLICE("proxied.invalid"), NET_ALLOW_PORT, a, &proxy, &use, e))
+        return err_set(e, ERR_CONFIG, "want ENTRY=URL or ENTRY=direct, joined by commas") || err_wrap(e, "--proxies");
+    *port = proxy.port;
+    return true;
+}
+
+static bool check_proxies(const struct install_options *o, struct err *e)
+{
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    struct slice table = o->proxies;
+    uint16_t port;
+    bool well = check_plain(table, "--proxies", e);
+    while (well && !slice_empty(table))
+        well = install_next_proxy(&table, &a, &port, e);
+    return well;
+}
+
+static bool check_proxy(const struct install_options *o, uint16_t *port, struct err *e)
+{
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    struct net_proxy proxy = {0};
+    bool use = false;
+    if (!check_proxies(o, e))
+        return false;
+    if (slice_empty(o->proxy))
+        return slice_empty(o->no_proxy) || err_set(e, ERR_CONFIG, "--no-proxy needs --proxy");
+    if (!check_plain(o->proxy, "--proxy", e) || !check_plain(o->no_proxy, "--no-proxy", e) ||
+        !net_proxy_for(&(struct net_proxies){.https = o->proxy}, SLICE("proxied.invalid"), NET_ALLOW_PORT, &a, &proxy, &use, e))
+        return err_wrap(e, "--proxy");
+    *port = proxy.port;
+    return true;
+}
+
+/* NAME or NAME/KEY of a Secret or ConfigMap. */
+static bool check_key(struct slice text, const char *flag, struct err *e)
+{
+    struct slice key = text, name = slice_cut(&key, '/');
+    return slice_empty(text) || (name_dns1123_subdomain(name) && (!key.ptr || (key.len && name_label_value(key)))) ||
+           err_set(e, ERR_CONFIG, "%s: \"%.*s\" is not NAME or NAME/KEY", flag, SLICE_ARG(text));
+}
+
+/* The operator's way to a control plane. */
+static bool check_plane(const struct install_options *o, uint16_t *port, struct err *e)
+{
+    static const struct slice scheme = SLICE("https://");
+    struct slice place = slice_skip(o->plane_url, scheme.len), host;
+    if (slice_empty(o->plane_url))
+        return (slice_empty(o->cloud) && slice_empty(o->plane_token) && slice_empty(o->plane_ca) && slice_empty(o->egress_ca)) ||
+               err_set(e, ERR_CONFIG,
+                       "--cloud-deployment-id, --control-plane-token, --control-plane-ca and --egress-ca need --control-plane-url");
+    if (!slice_starts(o->plane_url, scheme) || !check_plain(o->plane_url, "--control-plane-url", e) ||
+        !net_place(slice_cut(&place, '/'), &host, port) || slice_empty(host))
+        return err_set(e, ERR_CONFIG, "--control-plane-url: want https://HOST[:PORT]");
+    if (o->plane)
+        return err_set(e, ERR_CONFIG, "--control-plane and --control-plane-url exclude each other: one is the hub's, one the operator's");
+    return cli_cloud_id(o->cloud, e) && check_key(o->plane_token, "--control-plane-token", e) &&
+           check_key(o->plane_ca, "--control-plane-ca", e) && check_key(o->egress_ca, "--egress-ca", e);
+}
+
+static bool check_pull_secrets(struct slice text, struct err *e)
+{
+    while (!slice_empty(text)) {
+        struct slice name = slice_trim(slice_cut(&text, ','));
+        if (!name_dns1123_subdomain(name))
+            return err_set(e, ERR_CONFIG, "--pull-secret: \"%.*s\" is not the name of a Secret", SLICE_ARG(name));
+    }
+    return true;
+}
+
+/* The default name lies in the registry that was named, or on the node. */
+static bool choose_image(const struct install_options *o, struct arena *a, struct slice *image, struct err *e)
+{
+    if (o->image.ptr && o->registry.ptr)
+        return err_set(e, ERR_CONFIG, "--registry stands before the default image's name: with --image give the whole reference");
+    *image = o->image.ptr      ? o->image
+             : o->registry.ptr ? arena_printf(a, "%.*s/mobula:" MOBULA_VERSION, SLICE_ARG(o->registry))
+                               : SLICE(INSTALL_IMAGE);
+    return (!o->registry.ptr || check_image(o->registry, "--registry", e)) && check_image(*image, "--image", e);
+}
+
+static bool check_parts(const struct install_options *o, struct err *e)
+{
+    if (o->crds_only && o->no_crds)
+        return err_set(e, ERR_CONFIG, "--crds-only and --no-crds leave nothing to print");
+    if (o->all_namespaces && !slice_empty(o->watch))
+        return err_set(e, ERR_CONFIG, "--all-namespaces and --watch-namespace exclude each other");
+    if (!o->plane && !slice_empty(o->tls_secret))
+        return err_set(e, ERR_CONFIG, "--tls-secret needs --control-plane");
+    if (o->replicas < 0 || o->replicas > INSTALL_REPLICAS_MAX)
+        return err_set(e, ERR_CONFIG, "--replicas: want 1 to %d", INSTALL_REPLICAS_MAX);
+    if (o->program.len > INSTALL_PROGRAM_MAX)
+        return err_set(e, ERR_LIMIT, "the program has %zu bytes, and a ConfigMap holds %d (INSTALL_PROGRAM_MAX)", o->program.len,
+                       INSTALL_PROGRAM_MAX);
+    return true;
+}
+
+bool install_check(const struct install_options *o, struct install_wanted *want, struct arena *a, struct err *e)
+{
+    enum cli_scaler scaler;
+    enum operator_access access;
+    struct slice watch = slice_empty(o->watch) ? o->ns : o->watch;
+    want->name = install_name(o->plane);
+    want->component = o->plane ? SLICE("control-plane") : SLICE("operator");
+    want->replicas = o->replicas ? o->replicas : 1 + o->plane;
+    if (!check_parts(o, e) || !cli_namespace(o->ns, "--namespace", e) || !cli_namespaces(watch, "--watch-namespace", &want->watch, e) ||
+        !cli_kinds(o->kinds, &want->kinds, e) || !choose_image(o, a, &want->image, e) || !cli_tools(o->tools, &want->tools, e) ||
+        !cli_tools_resources(o->tools_resources, &want->tools, e) || !cli_scaler(o->autoscaler, &scaler, e) ||
+        (want->tools.tools == RAY_TOOLS_IMAGE && !check_image(want->tools.tools_image, "--tools", e)) ||
+        !cli_submitter(o->submitter, &want->tools, &want->pods, e) || !cli_access(o->ray_access, &access, e) || !check_egress(o, e) ||
+        !check_proxy(o, &want->proxy_port, e) || !check_plane(o, &want->plane_port, e) || !check_key(o->tls_secret, "--tls-secret", e) ||
+        !check_pull_secrets(o->pull_secrets, e) || !defaults_check(&o->defaults, e))
+        return false;
+    if (!slice_empty(o->resources) && !ray_tools_resources(o->resources, &want->limits, e))
+        return err_wrap(e, "--resources");
+    if (slice_empty(want->limits.cpu))
+        want->limits.cpu = o->plane ? SLICE("500m") : SLICE("200m");
+    if (slice_empty(want->limits.memory))
+        want->limits.memory = o->plane ? SLICE("128Mi") : SLICE("64Mi");
+    want->cron = want->kinds == OPERATOR_ALL_KINDS || (o->raycronjobs && want->kinds == OPERATOR_RAY_IO);
+    want->elect = !o->plane && (o->leader_elect || want->replicas > 1);
+    return true;
+}
