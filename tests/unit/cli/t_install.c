@@ -206,7 +206,7 @@ static void parts(struct arena *a)
                                         "        - {name: NO_PROXY, value: \".svc,10.0.0.0/8\"}\n",
                                         "        - {name: MOBULA_PROXIES, value: \"hub.example:8443=http://x:y@dmz.example:8118,10.0",
                                         "            cpu: \"200m\"\n            memory: \"128Mi\"\n",
-                                        "    - {port: 8443, protocol: TCP}\n    - {port: 3128, protocol: TCP}\n"
+                                        "    - {port: 8443, protocol: TCP}\n    - {port: 3128, protocol: TCP}\n",
                                         "    - {port: 8118, protocol: TCP}\n    - {port: 80, protocol: TCP}\n  - to:\n",
                                         "        - --raycronjobs=false\n"};
     for (size_t i = 0; i < COUNT_OF(holds); i++)
