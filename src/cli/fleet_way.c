@@ -120,13 +120,16 @@ static bool show(struct slice window, struct buf *before)
     return buf_put(before, window) && well;
 }
 
-/* The log goes with the job's cluster, but for the lines that its status keeps. */
+/* The log goes with the job's cluster, but for the lines that its status keeps. False: there are none, or they do not follow what was
+ * shown before. */
 static bool show_last(struct slice message, struct buf *before)
 {
     struct slice known = buf_slice(before);
     ptrdiff_t log = slice_find_text(message, "log:\n");
     struct slice kept = slice_skip(message, log < 0 ? message.len : (size_t)log + 5), rest = behind(kept, known);
-    return before->len && rest.len < kept.len && (slice_empty(rest) || (cli_print(rest) && cli_print(SLICE("\n"))));
+    if (log < 0 || (before->len && rest.len == kept.len))
+        return false;
+    return slice_empty(rest) || (cli_print(rest) && cli_print(SLICE("\n")));
 }
 
 static bool hub_logs(struct desk *d, struct err *e)
@@ -140,6 +143,8 @@ static bool hub_logs(struct desk *d, struct err *e)
         arena_reset(&d->a, MIB);
         well = (over || job_is_over(d, &over, &message, e)) && read_tail(d, &text, e) && show(text, &before);
     } while (well && !over && (well = ask_pause(&d->ask, LOOK_MS)));
+    if (!well && !d->o.follow && !job_is_over(d, &over, &message, &(struct err){0}))
+        over = false;
     if (!well && over && show_last(message, &before)) {
         well = true;
         *e = (struct err){0};

@@ -1,6 +1,9 @@
 """The control plane under test: requests as admin, the audit log as witness, operators as processes. Standard library only."""
 
 import collections
+import contextlib
+import json
+import os
 import subprocess
 import sys
 import time
@@ -45,6 +48,16 @@ def manifests(*flags):
     return out.stdout
 
 
+def objects(*flags):
+    """The objects of what `mobula install --print` prints."""
+    out = kubectl("create", "--dry-run=client", "-o", "json", "-f", "-", stdin=manifests(*flags)).stdout
+    decoder, at, found = json.JSONDecoder(), 0, []
+    while at < len(out.rstrip()):
+        obj, at = decoder.raw_decode(out, at + (len(out[at:]) - len(out[at:].lstrip())))
+        found += obj["items"] if obj["kind"] == "List" else [obj]
+    return found
+
+
 def eventually(what, seconds=PATIENCE, step=0.05):
     """Calls what() until it returns something true, and returns that. An AssertionError on the way counts as "not yet"."""
     end = time.monotonic() + seconds
@@ -81,11 +94,49 @@ class Audit(AuditLog):
         return collections.Counter(what(e) for e in found if e["objectRef"]["resource"] != "leases")
 
 
+@contextlib.contextmanager
+def another_rig(word, **more):
+    """One more control plane beside the tests' own, without nodes, for as long as the block lasts: its Api."""
+    run = RUN.parent / f"{RUN.name}-{word}"
+    left_out = ("APISERVER_ARGS", "KUBELET_NODE")
+    env = {k: v for k, v in os.environ.items() if k not in left_out}
+    env |= {"NAME": run.name, "AUDIT": "0", "NODES": "0", "SCHEDULER": "0", "KEEP": "0", **more}
+
+    def rig(script):
+        return subprocess.run([ROOT / "tests/rig" / script], env=env, capture_output=True, text=True, timeout=240, check=False)
+
+    rig("down.sh")  # of a run that was killed
+    up = rig("up.sh")
+    try:
+        assert up.returncode == 0, up.stderr
+        yield Api(run)
+    finally:
+        rig("down.sh")
+
+
+@contextlib.contextmanager
+def workspace(api, name):
+    """A namespace with the service account and the Roles of an installation, without its Deployment: the operator under test is a
+    process of ours. Gone afterwards."""
+    space = Workspace(api, name)
+    api.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    documents = manifests("--no-crds", "--kinds=all", "--leader-elect", "--namespace", name).split("\n---\n")
+    space.kubectl("apply", "-f", "-", stdin="\n---\n".join(d for d in documents if "\nkind: Deployment\n" not in d))
+    try:
+        yield space
+    finally:
+        api.call("DELETE", f"/api/v1/namespaces/{name}")
+
+
 class Workspace:
     """A namespace of its own with an installation in it."""
 
     def __init__(self, api, name):
         self.api, self.name = api, name
+
+    def kubectl(self, *args, **options):
+        """kubectl as admin of the namespace's cluster, which need not be the tests' first one."""
+        return kubectl("-n", self.name, *args, kubeconfig=self.api.run / "admin.kubeconfig", **options)
 
     def path(self, resource, name="", group="/api/v1"):
         return f"{group}/namespaces/{self.name}/{resource}" + (f"/{name}" if name else "")
@@ -93,7 +144,7 @@ class Workspace:
     def grant(self, *flags):
         """The Role of an installation with these flags, in the place of the usual one."""
         documents = manifests("--no-crds", "--kinds=all", "--namespace", self.name, *flags).split("\n---\n")
-        kubectl("apply", "-f", "-", stdin="\n---\n".join(d for d in documents if "\nkind: Role\n" in d))
+        self.kubectl("apply", "-f", "-", stdin="\n---\n".join(d for d in documents if "\nkind: Role\n" in d))
 
     def apply(self, obj, group=V1):
         obj["metadata"].setdefault("namespace", self.name)

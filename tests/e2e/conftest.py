@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from cluster import Api, Workspace, kubectl, manifests
+from cluster import Api, kubectl, manifests, workspace
 from dashboards import Dashboard, own_address
 from processes import Door, Operator
 
@@ -25,14 +25,10 @@ def crds():
 
 @pytest.fixture
 def space(api, request):
-    """A namespace with the service account and the Roles of an installation, without its Deployment: the operator under test is a
-    process of ours. Gone afterwards. It has a name of its own, unless a test needs a certain one and gives it as the parameter."""
+    """A namespace of the test's own, with what an installation needs. A test that needs a certain name gives it as the parameter."""
     name = getattr(request, "param", f"t{os.getpid()}-{next(numbers)}")  # a control plane that was kept has the old ones still
-    api.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    documents = manifests("--no-crds", "--kinds=all", "--leader-elect", "--namespace", name).split("\n---\n")
-    kubectl("apply", "-f", "-", stdin="\n---\n".join(d for d in documents if "\nkind: Deployment\n" not in d))
-    yield Workspace(api, name)
-    api.call("DELETE", f"/api/v1/namespaces/{name}")
+    with workspace(api, name) as made:
+        yield made
 
 
 @pytest.fixture

@@ -1,47 +1,53 @@
 """`mobula control-plane` on the real API server, for tests: its rights are those that `mobula install --control-plane`
 prints, its callers have tokens of service accounts, and what they may do is RBAC."""
 
+import contextlib
 import http.client
 import json
+import os
 import re
 import signal
 import subprocess
 
 import pytest
 
-from cluster import MOBULA, ROOT, eventually, kubectl
-from processes import kubeconfig
-from test_install import objects
+from cluster import MOBULA, ROOT, eventually, kubectl, objects
+from processes import config_of
 
 GROUP = "/apis/mobula.dev/v1"
 
 
+def define(config=None):
+    """The kinds of a control plane, in the cluster of this kubeconfig."""
+    for kind in ("clouds", "computeconfigs", "workloads"):
+        kubectl("apply", "-f", ROOT / f"airgap/crds/{kind}.mobula.dev.yaml", kubeconfig=config)
+        kubectl("wait", "--for=condition=Established", f"crd/{kind}.mobula.dev", "--timeout=60s", kubeconfig=config)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def definitions():
-    for kind in ("clouds", "computeconfigs", "workloads"):
-        kubectl("apply", "-f", ROOT / f"airgap/crds/{kind}.mobula.dev.yaml")
-        kubectl("wait", "--for=condition=Established", f"crd/{kind}.mobula.dev", "--timeout=60s")
+    define()
 
 
 def account(space, name, *rules):
     """A service account with these rules; its token."""
-    kubectl("create", "serviceaccount", name, "-n", space.name)
+    space.kubectl("create", "serviceaccount", name)
     if rules:
         role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": name, "namespace": space.name},
                 "rules": list(rules)}
-        kubectl("apply", "-f", "-", stdin=json.dumps(role))
-        kubectl("create", "rolebinding", name, "-n", space.name, f"--role={name}", f"--serviceaccount={space.name}:{name}")
+        space.kubectl("apply", "-f", "-", stdin=json.dumps(role))
+        space.kubectl("create", "rolebinding", name, f"--role={name}", f"--serviceaccount={space.name}:{name}")
     return token(space, name)
 
 
 def token(space, name):
-    return kubectl("create", "token", name, "-n", space.name, "--duration=1h").stdout.strip()
+    return space.kubectl("create", "token", name, "--duration=1h").stdout.strip()
 
 
 class Hub:
     def __init__(self, space, folder, name, *flags):
         self.space, self.log_path = space, folder / f"{name}.log"
-        config = kubeconfig(folder / f"{name}.kubeconfig", space.name, f'token: "{token(space, "mobula-control-plane")}"')
+        config = config_of(space, folder, "mobula-control-plane", name)
         command = [MOBULA, "control-plane", "--kubeconfig", config, "--namespace", space.name, "--http-addr", "127.0.0.1:0",
                    "--metrics-addr", "127.0.0.1:0", "--identity", name, *flags]
         with self.log_path.open("ab") as log:
@@ -77,16 +83,17 @@ def grant(space):
     """The account of the control plane with its rights; the process is the test's own."""
     printed = objects("--control-plane", "--namespace", space.name)
     kinds = ("ServiceAccount", "Role", "RoleBinding", "ClusterRoleBinding")
-    kubectl("apply", "-f", "-", stdin="\n---\n".join(json.dumps(o) for o in printed if o["kind"] in kinds))
+    space.kubectl("apply", "-f", "-", stdin="\n---\n".join(json.dumps(o) for o in printed if o["kind"] in kinds))
 
 
-@pytest.fixture
-def hubs(space, tmp_path):
+@contextlib.contextmanager
+def hubs_in(space, folder):
+    """Makes control planes for this namespace, with the rights of their installation: make("hub", "--flag")."""
     grant(space)
     made = []
 
     def make(name="hub", *flags):
-        made.append(Hub(space, tmp_path, name, *flags))
+        made.append(Hub(space, folder, name, *flags))
         return made[-1]
 
     yield make
@@ -94,8 +101,14 @@ def hubs(space, tmp_path):
     for left in space.api.get(space.path("workloads", group=GROUP))["items"]:  # no operator says that nothing is left of it
         space.api.call("PATCH", space.path("workloads", left["metadata"]["name"], GROUP), {"metadata": {"finalizers": []}},
                        "application/merge-patch+json")
-    kubectl("delete", "clusterrolebinding", f"mobula-control-plane.{space.name}")
+    space.kubectl("delete", "clusterrolebinding", f"mobula-control-plane.{space.name}")
     assert all(code in (0, -9) for code in codes), [hub.log() for hub in made]
+
+
+@pytest.fixture
+def hubs(space, tmp_path):
+    with hubs_in(space, tmp_path) as make:
+        yield make
 
 
 def put(space, kind, plural, name, spec):
@@ -132,3 +145,54 @@ def certificate(folder, days=1):
                     "-subj", "/CN=hub", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", cert],
                    check=True, capture_output=True)
     return cert, key
+
+
+PEOPLE = [{"apiGroups": ["mobula.dev"], "resources": ["clouds", "computeconfigs", "workloads"],
+           "verbs": ["get", "list", "create", "update", "delete"]}]
+
+
+class Person:
+    """At a terminal, with a folder for settings."""
+
+    def __init__(self, space, folder):
+        self.space, self.home = space, folder
+        self.hub = self.port = self.ca = None
+
+    def type(self, *words, code=0, stdin="", after=None, seconds=90):
+        """Types a command. after: something to do to the process while it runs."""
+        env = {**{k: v for k, v in os.environ.items() if k != "KUBECONFIG"}, "XDG_CONFIG_HOME": str(self.home)}
+        process = subprocess.Popen([MOBULA, *map(str, words)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True, env=env)
+        if after:
+            after(process)
+        process.stdout_text, process.stderr_text = process.communicate(stdin, timeout=seconds)
+        assert process.returncode == code, (words, process.returncode, process.stdout_text, process.stderr_text)
+        return process.stdout_text + process.stderr_text
+
+    def login(self, bearer, *more, code=0):
+        return self.type("login", "--server", f"https://localhost:{self.port}", "--ca-file", self.ca, "-n", self.space.name, *more,
+                         stdin=bearer, code=code)
+
+
+def meet(space, make_hub, folder):
+    """Ann, before she has logged in to a control plane that speaks https."""
+    ann = Person(space, folder / "settings")
+    ann.ca, key = certificate(folder)
+    ann.hub = make_hub("hub", "--https-addr", "127.0.0.1:0", "--tls-cert", ann.ca, "--tls-key", key)
+    ann.port = int(re.search(r"for=https-addr address=\S+ port=(\d+)", ann.hub.log()).group(1))
+    return ann
+
+
+def edge(person, space, operators, folder, name):
+    """Registers a cloud and starts its operator, whose cluster is the one of this namespace."""
+    where = deployment_id(person.type("cloud", "register", "--name", name, "--provider", "generic", "--region", "hall-2"))
+    bearer = folder / f"{name}.token"
+    bearer.write_text(account(person.space, name, operator_rule(name)))
+    flags = (f"--cloud-deployment-id={where}", f"--control-plane-url=https://localhost:{person.port}")
+    space.grant("--control-plane-url=https://hub.example", flags[0])
+    return operators(*flags, f"--control-plane-token-file={bearer}", f"--control-plane-ca-file={person.ca}",
+                     config=config_of(space, folder, name=name))
+
+
+def deployment_id(said):
+    return re.search(r"cloud deployment id: (cldrsrc_\w{24})", said).group(1)

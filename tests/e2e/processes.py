@@ -14,6 +14,13 @@ from cluster import MOBULA, PATIENCE, RUN, eventually, kubectl
 ACCOUNT = "mobula"
 
 
+def config_of(space, folder, account=ACCOUNT, name="operator"):
+    """A kubeconfig for the cluster of this namespace, with a token of this account in it."""
+    bearer = space.kubectl("create", "token", account, "--duration=1h").stdout.strip()
+    port, ca = int((space.api.run / "port").read_text()), space.api.run / "pki" / "ca.crt"
+    return kubeconfig(folder / f"{name}.kubeconfig", space.name, f'token: "{bearer}"', port, ca)
+
+
 def token(namespace):
     return kubectl("create", "token", ACCOUNT, "-n", namespace, "--duration=1h").stdout.strip()
 

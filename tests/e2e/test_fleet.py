@@ -1,58 +1,21 @@
 """The commands that the documents print, typed in order against a control plane, and what they say when it does not go well."""
 
 import json
-import os
 import re
 import stat
-import subprocess
 import threading
 import time
 
 import pytest
 
-from cluster import MOBULA, eventually, kubectl
-from hub import GROUP, account, certificate, definitions, hubs, operator_rule, put, status, token  # noqa: F401
+from cluster import V1, another_rig, eventually, kubectl, manifests, workspace
+from hub import GROUP, PEOPLE, account, certificate, definitions, deployment_id, edge, hubs, meet, operator_rule, token  # noqa: F401
 from processes import kubeconfig
-
-PEOPLE = [{"apiGroups": ["mobula.dev"], "resources": ["clouds", "computeconfigs", "workloads"],
-           "verbs": ["get", "list", "create", "update", "delete"]}]
-
-
-class Person:
-    """At a terminal, with a folder for settings."""
-
-    def __init__(self, space, folder):
-        self.space, self.home = space, folder
-        self.hub = self.port = self.ca = None
-
-    def type(self, *words, code=0, stdin="", after=None):
-        """Types a command. after: something to do to the process while it runs."""
-        env = {**{k: v for k, v in os.environ.items() if k != "KUBECONFIG"}, "XDG_CONFIG_HOME": str(self.home)}
-        process = subprocess.Popen([MOBULA, *map(str, words)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   text=True, env=env)
-        if after:
-            after(process)
-        process.stdout_text, process.stderr_text = process.communicate(stdin, timeout=90)
-        assert process.returncode == code, (words, process.returncode, process.stdout_text, process.stderr_text)
-        return process.stdout_text + process.stderr_text
-
-    def login(self, bearer, *more, code=0):
-        return self.type("login", "--server", f"https://localhost:{self.port}", "--ca-file", self.ca, "-n", self.space.name, *more,
-                         stdin=bearer, code=code)
 
 
 @pytest.fixture
 def person(space, hubs, tmp_path):  # noqa: F811
-    """Ann, before she has logged in to a control plane that speaks https."""
-    ann = Person(space, tmp_path / "settings")
-    ann.ca, key = certificate(tmp_path)
-    ann.hub = hubs("hub", "--https-addr", "127.0.0.1:0", "--tls-cert", ann.ca, "--tls-key", key)
-    ann.port = int(re.search(r"for=https-addr address=\S+ port=(\d+)", ann.hub.log()).group(1))
-    return ann
-
-
-def deployment_id(said):
-    return re.search(r"cloud deployment id: (cldrsrc_\w{24})", said).group(1)
+    return meet(space, hubs, tmp_path)
 
 
 def report(person, operator, where, name, state, **more):
@@ -107,6 +70,24 @@ def test_the_documents_commands_in_their_order(person, tmp_path):
     person.type("logout")
     assert not (person.home / "mobula" / "login").exists()
     assert "eyJ" not in person.hub.log()
+
+
+def test_each_job_runs_in_the_cluster_of_its_cloud(person, operators, tmp_path):
+    """Two clusters, each with its API server and its operator, call one control plane."""
+    person.login(account(person.space, "ann", *PEOPLE))
+    with another_rig("west") as api, workspace(api, person.space.name) as west:
+        west.kubectl("apply", "-f", "-", stdin=manifests("--crds-only"))
+        west.kubectl("wait", "--for=condition=Established", "crd/rayclusters.ray.io", "crd/rayjobs.ray.io", "--timeout=60s")
+        spaces = {"east": person.space, "west": west}
+        made = {name: edge(person, space, operators, tmp_path, name) for name, space in spaces.items()}
+        for name in spaces:
+            person.type("job", "submit", "--name", f"to-{name}", "--cloud", name, "--image-uri", "rayproject/ray:2.52.0", "--", "true")
+        for name, space in spaces.items():
+            eventually(lambda space=space: len(space.pods()) == 1)
+            assert [j["metadata"]["name"] for j in space.api.get(space.path("rayjobs", group=V1))["items"]] == [f"to-{name}"]
+            assert space.pods()[0]["metadata"]["name"].startswith(f"to-{name}-")
+            eventually(lambda name=name: "STARTING" in person.type("job", "status", "--name", f"to-{name}"))
+        assert made["west"].stop() == 0
 
 
 def test_a_cloud_is_registered_with_the_words_of_both_documents(person):

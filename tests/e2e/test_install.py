@@ -4,19 +4,11 @@ import json
 
 import pytest
 
-from cluster import LEGACY, ROOT, V1, Audit, Refused, eventually, kubeconfig_of, kubectl, manifests, mobula, raycluster, rayjob, what
+from cluster import LEGACY, ROOT, V1, Audit, Refused, eventually, kubeconfig_of, kubectl, manifests
+from cluster import mobula, objects, raycluster, rayjob, what
 from test_legacy import raycluster as legacy
 
 MAX_RESOURCES, MAX_GRANTS, PLAIN_GRANTS = 14, 39, 28
-
-
-def objects(*flags):
-    out = kubectl("create", "--dry-run=client", "-o", "json", "-f", "-", stdin=manifests(*flags)).stdout
-    decoder, at, found = json.JSONDecoder(), 0, []
-    while at < len(out.rstrip()):
-        obj, at = decoder.raw_decode(out, at + (len(out[at:]) - len(out[at:].lstrip())))
-        found += obj["items"] if obj["kind"] == "List" else [obj]
-    return found
 
 
 def grants(found):

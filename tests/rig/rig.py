@@ -23,14 +23,14 @@ class Refused(Exception):
         self.status, self.body = status, body
 
 
-def admin_tls():
-    tls = ssl.create_default_context(cafile=RUN / "pki" / "ca.crt")
-    tls.load_cert_chain(RUN / "pki" / "admin.crt", RUN / "pki" / "admin.key")
+def admin_tls(run=RUN):
+    tls = ssl.create_default_context(cafile=run / "pki" / "ca.crt")
+    tls.load_cert_chain(run / "pki" / "admin.crt", run / "pki" / "admin.key")
     return tls
 
 
-def port():
-    return int((RUN / "port").read_text())
+def port(run=RUN):
+    return int((run / "port").read_text())
 
 
 def read(answer):
@@ -46,8 +46,8 @@ class Api:
 
     timeout = 60
 
-    def __init__(self):
-        self.tls, self.port, self.link = admin_tls(), port(), None
+    def __init__(self, run=RUN):
+        self.run, self.tls, self.port, self.link = run, admin_tls(run), port(run), None
 
     def call(self, method, path, body=None, content_type="application/json", accept="application/json"):
         """The answer's body; raises Refused. A busy server's "not in time" is asked again, but for POST: that may have been done."""

@@ -1,0 +1,62 @@
+"""A control plane and an operator that calls it, in clusters of their own: jobs that people submit there run on real Ray here."""
+
+import pytest
+
+from cluster import another_rig, eventually, workspace
+from hub import PEOPLE, account, define, edge, hubs_in, meet
+from real import IMAGE, PATIENT, START_S
+
+# A head and a worker that two cores can carry.
+SMALL = """
+head_node: {required_resources: {CPU: 500m, memory: 2Gi}}
+worker_nodes: [{name: w, required_resources: {CPU: 500m, memory: 1500Mi}, min_nodes: 1, max_nodes: 1}]
+"""
+# It prints where it runs and what a task on the worker says.
+PROGRAM = "import ray; ray.init(); print('sum', sum(ray.get([ray.remote(lambda i: i * i).remote(i) for i in range(10)])))"
+
+
+@pytest.fixture(scope="module")
+def far():
+    """The API server of the control plane: no pod runs there."""
+    with another_rig("hub", KCM="0") as api:
+        define(api.run / "admin.kubeconfig")
+        yield api
+
+
+@pytest.fixture
+def ann(far, space, operators, tmp_path):
+    """Logged in, with a cloud whose operator runs in the tests' own cluster."""
+    with workspace(far, space.name) as project, hubs_in(project, tmp_path) as make:
+        person = meet(project, make, tmp_path)
+        person.login(account(project, "ann", *PEOPLE))
+        edge(person, space, operators, tmp_path, "edge")
+        config = tmp_path / "small.yaml"
+        config.write_text(SMALL)
+        person.type("compute-config", "create", "--name", "small", "-f", config)
+        yield person
+        for job in person.type("job", "list", "-o", "name").split():
+            person.type("job", "delete", "--name", job)
+        eventually(lambda: not space.pods() and not person.type("job", "list", "-o", "name"), START_S)
+
+
+def submit(ann, name, *words):
+    patient = f"{PATIENT[0]['name']}={PATIENT[0]['value']}"
+    ann.type("job", "submit", "--name", name, "--cloud", "edge", "--compute-config", "small:1", "--image-uri", IMAGE, "--env", patient,
+             "--max-retries", "0", *words)
+
+
+def wait(ann, name, code=0):
+    return ann.type("job", "wait", "--name", name, "--timeout", f"{2 * START_S}s", code=code, seconds=3 * START_S)
+
+
+def test_a_job_comes_through_the_control_plane(ann):
+    """Submitted there, run here: its state and what it prints go back, and whoever waits for it is told how it ended."""
+    submit(ann, "well", "--", "python", "-c", PROGRAM)
+    assert "SUCCEEDED" in wait(ann, "well")
+    assert "sum 285" in ann.type("job", "logs", "--name", "well").splitlines()
+
+
+def test_a_job_that_fails_says_why(ann):
+    submit(ann, "badly", "--", "python", "-c", "print('what is wrong here'); raise SystemExit(7)")
+    said = wait(ann, "badly", code=1)
+    assert "ended: FAILED" in said and "exit code 7" in said and "what is wrong here" in said, said
