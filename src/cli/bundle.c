@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 struct bundle_options {
-    struct slice file, key, to, user, password_file, ca;
+    struct slice file, key, to, user, password_file, ca, from, signature;
     struct flag_texts images;
     int64_t timeout_ms;
 };
@@ -26,6 +26,9 @@ static const struct flag list[] = {
      "registry, which gets the image"},
     {"image", FLAG_TEXTS, AT(images), "FILE",
      "load: a further image for that registry, as an OCI archive; it is not part of what is signed"},
+    {"from", FLAG_TEXT, AT(from), "FOLDER", "create: what the bundle holds, as load writes it; the folder's name is mobula-VERSION"},
+    {"signature", FLAG_TEXT, AT(signature), "FILE",
+     "create: made by openssl dgst -sha256 -sign of what create writes without it; with it -f gets the bundle"},
     {"registry-user", FLAG_TEXT, AT(user), "NAME", "of the registry"},
     {"registry-password-file", FLAG_TEXT, AT(password_file), "FILE", "with that user's password"},
     {"registry-ca", FLAG_TEXT, AT(ca), "FILE", "certificates that the registry's is signed by (default: the machine's own)"},
@@ -35,28 +38,20 @@ static const struct flag list[] = {
 
 static const struct flags flags = {
     .examples = "mobula bundle verify -f mobula.bundle --key mobula.pub\nmobula bundle load -f mobula.bundle --key mobula.pub --to "
-                "https://registry.bank.example",
-    .usage = "mobula bundle verify|list|load -f FILE --key FILE [--to FOLDER|URL [--image FILE…]]",
+                "https://registry.bank.example\nmobula bundle create --from mobula-0.1.0 -f to-be-signed",
+    .usage = "mobula bundle verify|list|load|create -f FILE --key FILE [--to FOLDER|URL [--image FILE…]]",
     .about =
         "Checks the signature of a bundle and every checksum in it. verify says so and prints the key's fingerprint, list prints the\n"
         "names and sizes of its files, load writes them to a folder that is not there yet, or pushes the image to a registry under the\n"
-        "same digest. Nothing is unpacked from a bundle that is not exactly what was signed.",
+        "same digest. Nothing is unpacked from a bundle that is not exactly what was signed. create makes a bundle of a folder.",
     .list = list,
     .count = COUNT_OF(list),
 };
 
 /* ---- unpacking: names were found plain, the folder is new, and no link is followed ---- */
 
-static bool write_file(int folder, struct slice name, struct slice content, mode_t mode, struct err *e)
+static bool write_bytes(int folder, const char *path, struct slice content, mode_t mode, struct err *e)
 {
-    char path[TAR_BLOCK];
-    snprintf(path, sizeof path, "%.*s", SLICE_ARG(name));
-    for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdirat(folder, path, 0755) != 0 && errno != EEXIST)
-            return err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
-        *slash = '/';
-    }
     int fd = openat(folder, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (fd < 0)
         return err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
@@ -68,6 +63,19 @@ static bool write_file(int folder, struct slice name, struct slice content, mode
     if (close(fd) != 0)
         err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
     return e->code == ERR_NONE;
+}
+
+static bool write_file(int folder, struct slice name, struct slice content, mode_t mode, struct err *e)
+{
+    char path[TAR_BLOCK];
+    snprintf(path, sizeof path, "%.*s", SLICE_ARG(name));
+    for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdirat(folder, path, 0755) != 0 && errno != EEXIST)
+            return err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
+        *slash = '/';
+    }
+    return write_bytes(folder, path, content, mode, e);
 }
 
 static bool unpack(const struct bundle *b, struct slice to, struct err *e)
@@ -135,18 +143,43 @@ static void put_list(const struct bundle *b, struct buf *out)
         buf_printf(out, "%10zu  %.*s/%.*s\n", b->files[i].content.len, SLICE_ARG(b->folder), SLICE_ARG(b->files[i].name));
 }
 
+/* Without a signature, what is to be signed; with it the bundle, which is not written before it is one. */
+static bool create(const struct bundle_options *o, struct arena *a, struct buf *said, struct err *e)
+{
+    struct tls_key key;
+    struct slice signature, pem;
+    __attribute__((cleanup(buf_free))) struct buf body, all;
+    buf_init(&body, LIMIT_BUNDLE - BUNDLE_SIGNED);
+    buf_init(&all, LIMIT_BUNDLE);
+    if (!bundle_body(o->from, a, &body, e))
+        return false;
+    if (slice_empty(o->signature)) {
+        buf_printf(said, "%s: to be signed: openssl dgst -sha256 -sign KEY -out SIGNATURE %s, then create --signature SIGNATURE\n",
+                   o->file.ptr, o->file.ptr);
+        return write_bytes(AT_FDCWD, o->file.ptr, buf_slice(&body), 0644, e);
+    }
+    struct bundle *b = arena_new(a, struct bundle);
+    if (!cli_read_file(o->signature, a, &signature, e) || !cli_read_file(o->key, a, &pem, e) || !tls_key_load(pem, &key, e) ||
+        !bundle_sign(buf_slice(&body), signature, &all, e) || !bundle_open(buf_slice(&all), &key, b, e))
+        return false;
+    buf_printf(said, "%s: %u files, %zu bytes\n", o->file.ptr, b->count, all.len);
+    return write_bytes(AT_FDCWD, o->file.ptr, buf_slice(&all), 0644, e);
+}
+
 int cli_bundle(int argc, char **argv)
 {
     struct bundle_options o = {.timeout_ms = 60 * 1000};
     struct slice what = argc > 1 ? slice_of(argv[1]) : SLICE_NONE;
     bool verify = slice_eq(what, SLICE("verify")), show = slice_eq(what, SLICE("list")), load = slice_eq(what, SLICE("load"));
-    bool named = verify || show || load;
+    bool make = slice_eq(what, SLICE("create")), named = verify || show || load || make;
     int status;
     if (!flags_parse(&flags, argc - named, argv + named, &o, &status))
         return status;
     if (!named)
-        return flags_wrong(&flags, "bundle: want verify, list or load");
-    if (slice_empty(o.file) || slice_empty(o.key) || load == slice_empty(o.to))
+        return flags_wrong(&flags, "bundle: want verify, list, load or create");
+    if (make == slice_empty(o.from) || (make && (slice_empty(o.file) || slice_empty(o.key) != slice_empty(o.signature))))
+        return flags_wrong(&flags, "create, and nothing else, needs --from, and -f; --signature and --key go together");
+    if (!make && (slice_empty(o.file) || slice_empty(o.key) || load == slice_empty(o.to)))
         return flags_wrong(&flags, load ? "load needs -f, --key and --to" : "-f and --key are needed, and --to is for load");
     bool registry = registry_is_url(o.to);
     if (o.images.count > 0 && !registry)
@@ -158,6 +191,8 @@ int cli_bundle(int argc, char **argv)
     __attribute__((cleanup(buf_free))) struct buf out;
     struct bundle *b = arena_new(&a, struct bundle);
     buf_init(&out, MIB);
+    if (make)
+        return create(&o, &a, &out, &e) ? cli_print(buf_slice(&out)) ? STATUS_OK : STATUS_ERROR : cli_fail(&e);
     if (!read_bundle(&o, &a, &key, b, &bytes, &e) || (load && !registry && !unpack(b, o.to, &e)))
         return cli_fail(&e);
     if (registry && !push(&o, b, &a, &out, &e)) {

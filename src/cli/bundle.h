@@ -11,7 +11,7 @@
 
 #include <mobula/tls.h>
 
-enum { TAR_BLOCK = 512, BUNDLE_SIGNED = 2 * TAR_BLOCK, BUNDLE_FILES_MAX = 1024 };
+enum { TAR_BLOCK = 512, TAR_NAME_MAX = 100, BUNDLE_SIGNED = 2 * TAR_BLOCK, BUNDLE_FILES_MAX = 1024 };
 
 struct tar_file {
     struct slice name, content;
@@ -19,6 +19,9 @@ struct tar_file {
 /* The next file of a tar, off the front of *rest. False at its end, or with *e set: it is broken, or holds what no bundle holds. name lies
  * in the tar. */
 bool tar_next(struct slice *rest, struct tar_file *out, struct err *e);
+
+/* The block before a file, in ustar form. */
+void tar_header(char block[TAR_BLOCK], const char *name, size_t size, int64_t mtime_s, unsigned mode);
 
 struct bundle {
     struct slice folder;                     /* "mobula-0.1.0" */
@@ -28,5 +31,9 @@ struct bundle {
 bool bundle_open(struct slice bytes, const struct tls_key *key, struct bundle *out, struct err *e);
 /* The file of that name; NULL: there is none. */
 const struct tar_file *bundle_find(const struct bundle *b, struct slice name);
+/* Appends what stands behind the signature of a bundle: all files of the folder, of which nobody's name or time is kept. */
+bool bundle_body(struct slice from, struct arena *a, struct buf *out, struct err *e);
+/* Appends the bundle of such a body and its signature. */
+bool bundle_sign(struct slice body, struct slice signature, struct buf *out, struct err *e);
 
 #endif

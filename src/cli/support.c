@@ -3,6 +3,7 @@
  * Two nets, one behind the other. In objects, values of environment variables, runtime environments, the copy of a manifest that kubectl
  * keeps and members whose names speak of secrets are left out whatever they are. In all text that stays (logs, commands, messages), what
  * follows a telling word, stands in a URL before "@", or has the form of a known kind of token is left out. */
+#include "bundle.h"
 #include "check.h"
 #include "cli.h"
 
@@ -14,7 +15,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { SUPPORT_PART_MAX = 32 * MIB, TAR_BLOCK = 512, TAR_NAME_MAX = 100, TOKEN_MIN = 16, USERINFO_MAX = KIB };
+enum { SUPPORT_PART_MAX = 32 * MIB, TOKEN_MIN = 16, USERINFO_MAX = KIB };
 static const struct slice redacted = SLICE("REDACTED");
 
 /* ---- text ---- */
@@ -249,18 +250,10 @@ static bool write_all(struct support *s, struct slice bytes)
 /* One file of the tar, in ustar form, and the part is empty again. */
 static void put_part(struct support *s, const char *name)
 {
-    char block[TAR_BLOCK] = {0}, blank[TAR_BLOCK] = {0};
-    unsigned sum = 0;
-    snprintf(block, TAR_NAME_MAX, "mobula-support/%s", name);
-    snprintf(block + 100, 25, "%07o%c%07o%c%07o", 0600, 0, 0, 0, 0);
-    snprintf(block + 124, 13, "%011llo", (unsigned long long)s->part.len);
-    snprintf(block + 136, 13, "%011llo", (unsigned long long)(s->check->wall_us / 1000000));
-    memset(block + 148, ' ', 8);
-    block[156] = '0'; /* a file */
-    memcpy(block + 257, "ustar\00000", 8);
-    for (size_t i = 0; i < sizeof block; i++)
-        sum += (unsigned char)block[i];
-    snprintf(block + 148, 8, "%06o", sum);
+    static const char blank[TAR_BLOCK];
+    char block[TAR_BLOCK], path[TAR_NAME_MAX];
+    snprintf(path, sizeof path, "mobula-support/%s", name);
+    tar_header(block, path, s->part.len, s->check->wall_us / 1000000, 0600);
     size_t rest = (TAR_BLOCK - s->part.len % TAR_BLOCK) % TAR_BLOCK;
     (void)(write_all(s, (struct slice){block, sizeof block}) && write_all(s, buf_slice(&s->part)) &&
            write_all(s, (struct slice){blank, rest}));

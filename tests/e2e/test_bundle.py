@@ -81,6 +81,39 @@ def test_no_changed_bit_is_believed(tmp_path):
         assert [bit for found in pool.map(believed, range(4)) for bit in found] == []
 
 
+def create(*flags):
+    out = subprocess.run([MOBULA, "bundle", "create", *flags], capture_output=True, text=True, timeout=60, check=False)
+    return out.returncode, out.stderr
+
+
+def test_a_folder_becomes_a_bundle_again(tmp_path):
+    """What load has written, with a page more, signed by another key: openssl stands between the two parts of create."""
+    first = write_bundle(tmp_path, {})
+    folder = tmp_path / "new" / f"mobula-{VERSION}"
+    folder.parent.mkdir()
+    load = [MOBULA, "bundle", "load", "-f", first, "--key", tmp_path / "mobula.pub", "--to", folder]
+    subprocess.run(load, check=True, capture_output=True, timeout=60)
+    (folder / "docs").mkdir()
+    (folder / "docs/ours.md").write_text("# What our bank adds\n")
+    body, signature, key, public, bundle = (tmp_path / n for n in ("unsigned", "signature", "own.pem", "own.pub", "own.bundle"))
+    subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", key], check=True, capture_output=True)
+    subprocess.run(["openssl", "ec", "-in", key, "-pubout", "-out", public], check=True, capture_output=True)
+    assert create("--from", folder, "-f", body) == (0, "")
+    subprocess.run(["openssl", "dgst", "-sha256", "-sign", key, "-out", signature, body], check=True)
+    signed = ("--from", folder, "--signature", signature, "-f", bundle)
+    status, said = create(*signed, "--key", tmp_path / "mobula.pub")
+    assert status == 1 and "signature is not by this key" in said and not bundle.exists()
+    assert create(*signed, "--key", public) == (0, "")
+    assert verify(bundle, public).returncode == 0
+    with tarfile.open(bundle) as tar:
+        names = tar.getnames()
+        assert names[:2] == ["SIGNATURE", f"mobula-{VERSION}/SHA256SUMS"] and f"mobula-{VERSION}/docs/ours.md" in names
+        assert {(m.uid, m.gid, m.mtime) for m in tar.getmembers()} == {(0, 0, 0)}
+    status, said = create(*signed, "--key", public)
+    assert status == 1 and "File exists" in said
+    assert create("--from", folder)[0] == 2 and create(*signed)[0] == 2
+
+
 def test_a_throwaway_key_is_called_one():
     def says(*flags):
         return subprocess.run(["make", "-s", "bundle-key", *flags], capture_output=True, text=True, timeout=60, check=True, cwd=ROOT).stdout

@@ -5,8 +5,11 @@
 #include "../../../src/cli/registry.h"
 
 #include <bearssl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-enum { FLIPS = 2000 };
+enum { FLIPS = 10000 };
 
 static unsigned char secret[32] = {[31] = 7};
 static const br_ec_private_key private_key = {.curve = BR_EC_secp256r1, .x = secret, .xlen = sizeof secret};
@@ -39,18 +42,25 @@ static void put_end(struct buf *out)
     buf_put(out, (struct slice){zeros, sizeof zeros});
 }
 
-/* The signature of body in front of it. */
-static void put_signed(struct buf *out, struct slice body)
+/* As openssl dgst -sha256 -sign makes it. */
+static struct slice signature_of(struct slice body, char signature[80])
 {
     unsigned char digest[br_sha256_SIZE];
-    char signature[80];
     br_sha256_context h;
     br_sha256_init(&h);
     br_sha256_update(&h, body.ptr, body.len);
     br_sha256_out(&h, digest);
-    size_t n = br_ecdsa_sign_asn1_get_default()(br_ec_get_default(), &br_sha256_vtable, digest, &private_key, signature);
+    return (struct slice){signature,
+                          br_ecdsa_sign_asn1_get_default()(br_ec_get_default(), &br_sha256_vtable, digest, &private_key, signature)};
+}
+
+/* The signature of body in front of it. */
+static void put_signed(struct buf *out, struct slice body)
+{
+    char bytes[80];
+    struct slice signature = signature_of(body, bytes);
     buf_clear(out);
-    put_member(out, "SIGNATURE", '0', n, (struct slice){signature, n});
+    put_member(out, "SIGNATURE", '0', signature.len, signature);
     buf_put(out, body);
 }
 
@@ -257,9 +267,89 @@ static void archives(void)
     }
 }
 
+/* ---- making one ---- */
+
+static void put_path(const char *folder, const char *name, struct slice content)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(path, 0755);
+        *slash = '/';
+    }
+    FILE *f = fopen(path, "w");
+    if (!f || fwrite(content.ptr, 1, content.len, f) != content.len || fclose(f) != 0)
+        fatal("%s cannot be written", path);
+}
+
+/* body and bundle of the folder; what opens it says of it. */
+static bool made(const char *folder, struct buf *body, struct buf *all, struct err *e)
+{
+    struct arena a = {0};
+    char bytes[80];
+    buf_clear(body);
+    buf_clear(all);
+    bool well = bundle_body(slice_of(folder), &a, body, e) && bundle_sign(buf_slice(body), signature_of(buf_slice(body), bytes), all, e) &&
+                bundle_open(buf_slice(all), &key, &bundle, e);
+    arena_free(&a);
+    return well;
+}
+
+/* Whatever order the folder's files come in, a bundle that is taken; nothing but plain files with short names goes into one. */
+static void created(void)
+{
+    char folder[] = "/tmp/mobula-bundle-XXXXXX", m[64], longest[128], path[256];
+    struct buf body, all;
+    struct err e = {0};
+    buf_init(&body, MIB);
+    buf_init(&all, MIB);
+    if (!mkdtemp(folder))
+        fatal("no folder in /tmp");
+    snprintf(m, sizeof m, "%s/m-1/", folder);
+    for (size_t i = COUNT_OF(parts); i-- > 0;)
+        put_path(m, parts[i], slice_of(parts[i]));
+    put_path(m, "SHA256SUMS", SLICE("of another day\n"));
+    put_path(m, "z/empty", SLICE(""));
+    test_case("of a folder");
+    CHECK(made(m, &body, &all, &e) || !printf("  %s\n", e.text));
+    CHECK_INT(bundle.count, COUNT_OF(parts) + 2);
+    CHECK_STR(bundle.folder, "m-1");
+    CHECK_STR(bundle_find(&bundle, SLICE("bin/amd64/mobula"))->content, "bin/amd64/mobula");
+    CHECK(bundle_find(&bundle, SLICE("z/empty")) && slice_empty(bundle_find(&bundle, SLICE("z/empty"))->content));
+    test_case("a part that is missing");
+    snprintf(path, sizeof path, "%sLICENSE", m);
+    CHECK(unlink(path) == 0 && !made(m, &body, &all, &e));
+    CHECK_STR(slice_of(e.text), "LICENSE is missing");
+    test_case("a link");
+    e = (struct err){0};
+    CHECK(symlink("/etc/hostname", path) == 0 && !made(m, &body, &all, &e) && slice_has(slice_of(e.text), "plain files only"));
+    CHECK(unlink(path) == 0);
+    for (size_t n = TAR_NAME_MAX - 1; n <= TAR_NAME_MAX; n++) { /* with "m-1/" */
+        test_case("a name of %zu bytes", n);
+        e = (struct err){0};
+        memset(longest, 'n', sizeof longest);
+        longest[n - strlen("m-1/")] = '\0';
+        put_path(m, longest, SLICE("x"));
+        CHECK(!made(m, &body, &all, &e) && slice_has(slice_of(e.text), n < TAR_NAME_MAX ? "LICENSE is missing" : "at most 99 bytes"));
+    }
+    test_case("no folder, no signature");
+    e = (struct err){0};
+    CHECK(!made("/tmp/mobula-bundle-none", &body, &all, &e) && slice_has(slice_of(e.text), "No such file"));
+    e = (struct err){0};
+    buf_clear(&all);
+    char more[2 * TAR_BLOCK] = {0};
+    CHECK(!bundle_sign(SLICE("x"), (struct slice){more, TAR_BLOCK + 1}, &all, &e) && slice_has(slice_of(e.text), "no signature on P-256"));
+    snprintf(path, sizeof path, "rm -r %s", folder);
+    CHECK_INT(system(path), 0);
+    buf_free(&body);
+    buf_free(&all);
+}
+
 int main(void)
 {
     keys();
+    created();
     sound();
     strange();
     archives();
