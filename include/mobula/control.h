@@ -207,7 +207,10 @@ struct setting_kind {
     void (*on_trouble)(struct op *op); /* nothing is known yet, because setting.why: whoever waits for it may tell so */
     void (*free)(struct op *op);       /* at the end of the process */
     bool first;                        /* nothing is written before its text is known, or cannot be read */
+    void (*on_frozen)(struct op *op);  /* setting.frozen has changed; NULL: it has no meaning */
 };
+/* On a ConfigMap, with any value but "false". */
+#define SETTING_FROZEN "mobula.dev/frozen"
 extern const struct setting_kind setting_kinds[OPERATOR_SETTINGS]; /* defined in kinds/kinds.c */
 
 struct setting {
@@ -215,6 +218,7 @@ struct setting {
     struct kube_watch *watch; /* NULL: not watched */
     bool known;               /* a text was taken or refused, or there is none */
     bool broken, seen;        /* broken: the last text was refused, because `why`; seen: in the present list */
+    bool frozen;              /* the ConfigMap, when it was seen last, had the annotation SETTING_FROZEN */
     uint64_t hash;            /* of the last text */
     struct err why;           /* … or, while nothing is known, why the ConfigMap cannot be read */
 };
@@ -251,6 +255,7 @@ struct op {
     struct setting settings[OPERATOR_SETTINGS];
     struct instance_types *types;    /* kinds/raycluster/types.c; NULL: none were read yet */
     struct written_patches *patches; /* kinds/patches.c; the same */
+    struct remote_policy *policy;    /* kinds/workload/policy.c; the same */
     struct workloads *workloads;     /* the conversation with a control plane; NULL: there is none */
     uint64_t executable_hash;
     uint32_t flights;

@@ -181,6 +181,11 @@ bool patches_text(struct op *op, struct slice text, struct err *e);
 void patches_trouble(struct op *op);
 void patches_free(struct op *op);
 
+/* workload/policy.c: what a control plane may have made here, and a struct setting_kind */
+bool policy_text(struct op *op, struct slice text, struct err *e);
+void policy_trouble(struct op *op);
+void policy_free(struct op *op);
+
 /* raycluster/tools.c */
 void tools_want(struct op *op, const struct istr *ns);
 /* Monotonic: workers are not created before, because the ConfigMap that they mount is being created for the first time; 0: it is there, or

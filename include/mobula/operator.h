@@ -10,6 +10,7 @@
 #include <mobula/ray.h>
 
 struct shape_patches;
+struct work_policy;
 
 /* How GCS and dashboard of a cluster's head are reached. */
 enum operator_access {
@@ -22,17 +23,19 @@ enum operator_access {
 enum operator_kinds { OPERATOR_ALL_KINDS, OPERATOR_RAY_IO, OPERATOR_LEGACY };
 
 /* Texts of ConfigMaps in the operator's own namespace, taken anew whenever they change. */
-enum operator_setting { OPERATOR_INSTANCE_TYPES, OPERATOR_PATCHES, OPERATOR_SETTINGS };
+enum operator_setting { OPERATOR_INSTANCE_TYPES, OPERATOR_PATCHES, OPERATOR_POLICY, OPERATOR_SETTINGS };
 struct operator_configmap {
     struct slice name, key; /* no name: not watched */
 };
 
 /* A control plane that says what is to run here (docs/api/openapi.yaml). */
 struct operator_plane {
-    struct kube_config *config; /* where it is, and who we are; NULL: there is none */
-    struct slice cloud;         /* deployment id of the cloud that this operator is */
-    struct slice instance;      /* this start of it, and … */
-    struct slice lease;         /* … by what its replicas take turns; may be empty */
+    struct kube_config *config;       /* where it is, and who we are; NULL: there is none */
+    struct slice cloud;               /* deployment id of the cloud that this operator is */
+    struct slice instance;            /* this start of it, and … */
+    struct slice lease;               /* … by what its replicas take turns; may be empty */
+    struct slice image;               /* of workloads that name none; empty: those are refused */
+    const struct work_policy *policy; /* where no ConfigMap has one; NULL: the default */
 };
 
 struct operator_options {

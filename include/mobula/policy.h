@@ -3,6 +3,7 @@
 #ifndef MOBULA_POLICY_H
 #define MOBULA_POLICY_H
 
+#include <mobula/shape.h>
 #include <mobula/spec.h>
 #include <mobula/work.h>
 
@@ -49,6 +50,8 @@ struct work_policy {
 void work_policy_default(struct work_policy *out);
 /* Reads the file's document; every error at once goes to r->errors. With an error nothing is allowed (frozen). */
 bool work_policy_read(struct reader *r, const struct place *at, struct work_policy *out);
+/* The same of the file's text, with lines. Everything is in a. */
+bool work_policy_text(struct slice text, struct arena *a, struct work_policy *out, struct shape_errors *errors);
 /* Whether an object that comes from a workload may be written: a RayCluster, a RayJob, or a Pod, Service or Ingress of the same origin.
  * Each refusal goes to *refused as "rule NAME: WHAT: WHAT TO DO", with its path. *rule: the number of the first; 0 when it may. */
 bool work_policy_check(const struct work_policy *policy, struct jval object, struct arena *a, struct ray_errors *refused, uint32_t *rule);

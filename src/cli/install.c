@@ -257,6 +257,8 @@ static struct slice operator_flags(const struct install_options *o, const struct
          SLICE("")},
         {"control-plane-ca-file", plane ? SLICE(PLANE_FOLDER "/ca.crt") : SLICE(""), SLICE("")},
         {"egress-ca-file", slice_empty(o->egress_ca) ? SLICE("") : SLICE(PLANE_FOLDER "/egress-ca.crt"), SLICE("")},
+        {"policy-configmap", plane ? SLICE("mobula-policy") : SLICE(""), SLICE("")},
+        {"default-image", slice_empty(o->default_image) ? SLICE("") : o->default_image, SLICE("")},
     };
     struct flag_texts entries = install_entries(o);
     struct cli_items it = {.of = &entries};
@@ -392,6 +394,8 @@ static void put_operator(struct slice files, const struct install_options *o, co
         put_file(files, "airgap/install/plane-service.yaml", &v, out);
     if (o->shapes)
         put_file(files, "airgap/install/role-shapes.yaml", &v, out);
+    if (!slice_empty(o->plane_url))
+        put_file(files, "airgap/install/role-policy.yaml", &v, out);
     if (!o->no_network_policy)
         put_file(files, "airgap/install/network.yaml", &v, out);
     if (want->replicas > 1)

@@ -24,6 +24,7 @@ struct install_options {
     struct slice kinds, tools, tools_resources, autoscaler, submitter, ray_access, egress;
     struct slice kubeconfig, context;               /* of apply */
     struct slice plane_url, cloud;                  /* of a control plane that the operator calls; empty: none */
+    struct slice default_image;                     /* of its workloads that name none; empty: they are refused */
     struct slice plane_token, plane_ca, tls_secret; /* NAME or NAME/KEY of Secrets and a ConfigMap; empty: the usual */
     struct slice egress_ca;                         /* of a ConfigMap as well; empty: none */
     struct default_patches defaults;

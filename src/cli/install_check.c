@@ -92,16 +92,19 @@ static bool check_plane(const struct install_options *o, uint16_t *port, struct 
     static const struct slice scheme = SLICE("https://");
     struct slice place = slice_skip(o->plane_url, scheme.len), host;
     if (slice_empty(o->plane_url))
-        return (slice_empty(o->cloud) && slice_empty(o->plane_token) && slice_empty(o->plane_ca) && slice_empty(o->egress_ca)) ||
+        return (slice_empty(o->cloud) && slice_empty(o->plane_token) && slice_empty(o->plane_ca) && slice_empty(o->egress_ca) &&
+                slice_empty(o->default_image)) ||
                err_set(e, ERR_CONFIG,
-                       "--cloud-deployment-id, --control-plane-token, --control-plane-ca and --egress-ca need --control-plane-url");
+                       "--cloud-deployment-id, --control-plane-token, --control-plane-ca, --default-image and --egress-ca need "
+                       "--control-plane-url");
     if (!slice_starts(o->plane_url, scheme) || !check_plain(o->plane_url, "--control-plane-url", e) ||
         !net_place(slice_cut(&place, '/'), &host, port) || slice_empty(host))
         return err_set(e, ERR_CONFIG, "--control-plane-url: want https://HOST[:PORT]");
     if (o->plane)
         return err_set(e, ERR_CONFIG, "--control-plane and --control-plane-url exclude each other: one is the hub's, one the operator's");
-    return cli_cloud_id(o->cloud, e) && check_key(o->plane_token, "--control-plane-token", e) &&
-           check_key(o->plane_ca, "--control-plane-ca", e) && check_key(o->egress_ca, "--egress-ca", e);
+    return cli_cloud_id(o->cloud, e) && (slice_empty(o->default_image) || check_image(o->default_image, "--default-image", e)) &&
+           check_key(o->plane_token, "--control-plane-token", e) && check_key(o->plane_ca, "--control-plane-ca", e) &&
+           check_key(o->egress_ca, "--egress-ca", e);
 }
 
 static bool check_pull_secrets(struct slice text, struct err *e)

@@ -61,6 +61,7 @@ static const struct flag list[] = {
     {"control-plane-ca", FLAG_TEXT, AT(plane_ca), "CONFIGMAP[/KEY]", "with the CA of its certificate (mobula-control-plane-ca/ca.crt)"},
     {"egress-ca", FLAG_TEXT, AT(egress_ca), "CONFIGMAP[/KEY]",
      "with CAs for TLS to all but the API server: those of a proxy that opens TLS (key ca.crt)"},
+    {"default-image", FLAG_TEXT, AT(default_image), "REF", "of workloads of the control plane that name none (those are refused)"},
     {"control-plane", FLAG_SWITCH, AT(plane), NULL, "a control plane in the place of an operator; --watch-namespace: its projects"},
     {"tls-secret", FLAG_TEXT, AT(tls_secret), "NAME", "Secret of type kubernetes.io/tls with its certificate (mobula-control-plane-tls)"},
     {"ray-auth", FLAG_SWITCH, AT(ray_auth), NULL, "with the right to make and read Secrets, for clusters with authOptions"},

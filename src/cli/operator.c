@@ -5,6 +5,7 @@
 #include "sandbox.h"
 
 #include <mobula/operator.h>
+#include <mobula/policy.h>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -21,9 +22,9 @@ struct options {
         zoneinfo;
     struct slice health, status, metrics, log_level, log_format, sandbox;
     struct slice lease_namespace, lease_name, identity;
-    struct operator_configmap types, patches;
+    struct operator_configmap types, patches, policy;
     struct default_patches defaults;
-    struct slice plane_url, cloud, plane_token, plane_ca, egress_ca;
+    struct slice plane_url, cloud, plane_token, plane_ca, egress_ca, policy_file, image;
     struct flag_texts egress;
     int64_t lease_ms, renew_ms, retry_ms, spot_fallback_ms, spot_retry_ms, unscheduled_ms, zone_ms;
     bool all_namespaces, leader_elect, egress_strict, raycronjobs;
@@ -80,6 +81,11 @@ static const struct flag list[] = {
     {"control-plane-token-file", FLAG_TEXT, AT(plane_token), "FILE",
      "with the token for it, read again when it changes (default: the token is in $ANYSCALE_CLI_TOKEN)"},
     {"control-plane-ca-file", FLAG_TEXT, AT(plane_ca), "FILE", "with the CA of its certificate (default: this machine's CA bundle)"},
+    {"policy-configmap", FLAG_TEXT, AT(policy.name), "NAME",
+     "of the policy, which says what a control plane may have made here, in the namespace of the Lease; empty (default): the default one"},
+    {"policy-key", FLAG_TEXT, AT(policy.key), "KEY", "of its text in it"},
+    {"policy-file", FLAG_TEXT, AT(policy_file), "FILE", "with the policy where the ConfigMap has none; read at the start"},
+    {"default-image", FLAG_TEXT, AT(image), "REF", "of workloads of a control plane that name none (default: those are refused)"},
     {"health-addr", FLAG_TEXT, AT(health), "[HOST]:PORT", "serves /healthz and /readyz; empty: nowhere"},
     {"status-addr", FLAG_TEXT, AT(status), "[HOST]:PORT", "serves the same a second time; empty (default): nowhere"},
     {"metrics-addr", FLAG_TEXT, AT(metrics), "[HOST]:PORT", "serves /metrics; empty: nowhere"},
@@ -126,7 +132,7 @@ static bool check_flags(const struct options *o, struct err *e)
            cli_tools(o->tools, &tools, e) && cli_tools_resources(o->tools_resources, &tools, e) &&
            cli_submitter(o->submitter, &tools, &pods, e) && cli_domain(o->cluster_domain, e) &&
            check_configmap(&o->types, "--instance-types-configmap", e) && check_configmap(&o->patches, "--patches-configmap", e) &&
-           defaults_check(&o->defaults, e);
+           check_configmap(&o->policy, "--policy-configmap", e) && defaults_check(&o->defaults, e);
 }
 
 /* The bytes of this program, mapped and not copied: they go into a ConfigMap once in a while. */
@@ -186,6 +192,7 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
     to->settings_ns = to->lease.ns;
     to->settings[OPERATOR_INSTANCE_TYPES] = o->types;
     to->settings[OPERATOR_PATCHES] = o->patches;
+    to->settings[OPERATOR_POLICY] = o->policy;
     to->zone_file = read_zone;
     to->zones = &o->zoneinfo;
     if (!defaults_read(&o->defaults, &p->arena, &to->patches, e) || !cli_access(o->ray_access, &to->access, e) ||
@@ -203,14 +210,28 @@ static const char *text_or_null(struct slice s)
     return slice_empty(s) ? NULL : s.ptr;
 }
 
+static bool read_policy(struct process *p, struct operator_plane *to, struct err *e)
+{
+    struct work_policy *policy = arena_new(&p->arena, struct work_policy);
+    struct shape_errors *errors = arena_new(&p->arena, struct shape_errors);
+    struct slice text;
+    if (slice_empty(p->o.policy_file))
+        return true;
+    if (!cli_read_file(p->o.policy_file, &p->arena, &text, e))
+        return err_wrap(e, "--policy-file");
+    to->policy = policy;
+    return work_policy_text(text, &p->arena, policy, errors) || shape_errors_tell(errors, e) ||
+           err_wrap(e, "--policy-file %s", p->o.policy_file.ptr);
+}
+
 /* Behind the lease: its identity is this start of the process. */
 static bool read_plane(struct process *p, struct operator_options *to, struct err *e)
 {
     const struct options *o = &p->o;
     struct slice token = slice_of(getenv("ANYSCALE_CLI_TOKEN"));
     if (slice_empty(o->plane_url))
-        return (slice_empty(o->cloud) && slice_empty(o->egress_ca)) ||
-               err_set(e, ERR_CONFIG, "--cloud-deployment-id and --egress-ca-file need --control-plane-url");
+        return (slice_empty(o->cloud) && slice_empty(o->egress_ca) && slice_empty(o->policy_file) && slice_empty(o->policy.name)) ||
+               err_set(e, ERR_CONFIG, "--cloud-deployment-id, --egress-ca-file and --policy-… need --control-plane-url");
     if (!cli_cloud_id(o->cloud, e))
         return false;
     if (to->kinds == OPERATOR_LEGACY)
@@ -227,11 +248,11 @@ static bool read_plane(struct process *p, struct operator_options *to, struct er
                                e);
     if (!p->plane || !kube_config_allow(p->plane, p->allow, e))
         return false;
-    to->plane = (struct operator_plane){.config = p->plane, .cloud = o->cloud, .instance = to->lease.identity};
+    to->plane = (struct operator_plane){.config = p->plane, .cloud = o->cloud, .instance = to->lease.identity, .image = o->image};
     if (o->leader_elect)
         to->plane.lease = arena_printf(&p->arena, "%.*s:%u/%.*s/%.*s", SLICE_ARG(p->config->host), p->config->port, SLICE_ARG(to->lease.ns),
                                        SLICE_ARG(to->lease.name));
-    return true;
+    return read_policy(p, &to->plane, e);
 }
 
 static bool start(struct process *p, struct err *e)
@@ -314,6 +335,7 @@ int cli_operator(int argc, char **argv)
                               .lease_name = SLICE("mobula"),
                               .types.key = SLICE("instance_types.yaml"),
                               .patches.key = SLICE("patches.yaml"),
+                              .policy.key = SLICE("policy.yaml"),
                               .unscheduled_ms = RECONCILE_UNSCHEDULED_MS,
                               .zone_ms = RECONCILE_ZONE_MS,
                               .spot_fallback_ms = RECONCILE_SPOT_FALLBACK_MS,

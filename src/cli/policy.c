@@ -12,14 +12,15 @@ struct policy_options {
 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct policy_options, field)
-    {"f", FLAG_TEXT, AT(file), "FILE", "a RayCluster or RayJob in YAML or JSON; - is standard input"},
+    {"f", FLAG_TEXT, AT(file), "FILE",
+     "a RayCluster or RayJob in YAML or JSON; - is standard input; without it the policy alone is looked at"},
     {"policy", FLAG_TEXT, AT(policy), "FILE", "the administrator's policy; without it the default is used"},
 #undef AT
 };
 
 static const struct flags flags = {
     .examples = "mobula policy check -f cluster.yaml --policy policy.yaml",
-    .usage = "mobula policy check -f FILE [--policy FILE]",
+    .usage = "mobula policy check [-f FILE] [--policy FILE]",
     .about = "Says what a policy refuses of objects that a control plane asks for, a line each, as FILE:LINE: FIELD: rule NAME: TEXT.",
     .list = list,
     .count = COUNT_OF(list),
@@ -64,15 +65,15 @@ int cli_policy(int argc, char **argv)
     struct policy_options o = {0};
     bool named = argc > 1 && slice_eq(slice_of(argv[1]), SLICE("check")), well = true;
     struct work_policy policy;
-    struct yaml_docs docs;
+    struct yaml_docs docs = {.count = 0};
     struct err e = {0};
     int status;
     if (!flags_parse(&flags, argc - named, argv + named, &o, &status))
         return status;
-    if (!named || slice_empty(o.file))
-        return flags_wrong(&flags, named ? "-f is needed" : "policy: want check");
+    if (!named || (slice_empty(o.file) && slice_empty(o.policy)))
+        return flags_wrong(&flags, named ? "-f or --policy is needed" : "policy: want check");
     __attribute__((cleanup(arena_free))) struct arena a = {0};
-    if (!load_policy(o.policy, &a, &policy, &well, &e) || !load(o.file, &a, &docs, &e))
+    if (!load_policy(o.policy, &a, &policy, &well, &e) || (!slice_empty(o.file) && !load(o.file, &a, &docs, &e)))
         return cli_fail(&e);
     for (uint32_t i = 0; i < docs.count; i++) {
         struct ray_errors *refused = arena_new(&a, struct ray_errors);

@@ -24,6 +24,8 @@ static const struct made {
     {"rbac.authorization.k8s.io/v1", "Role", "-leader", IN_OWN, OF_OPERATOR},
     {"rbac.authorization.k8s.io/v1", "RoleBinding", "-shapes", IN_OWN, OF_OPERATOR},
     {"rbac.authorization.k8s.io/v1", "Role", "-shapes", IN_OWN, OF_OPERATOR},
+    {"rbac.authorization.k8s.io/v1", "RoleBinding", "-policy", IN_OWN, OF_OPERATOR},
+    {"rbac.authorization.k8s.io/v1", "Role", "-policy", IN_OWN, OF_OPERATOR},
     {"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", IN_CLUSTER, OF_BOTH},
     {"rbac.authorization.k8s.io/v1", "ClusterRole", "", IN_CLUSTER, OF_BOTH},
     {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "", IN_CLUSTER, OF_OPERATOR},

@@ -4,6 +4,7 @@
 #include "manifest.h"
 
 #include <mobula/patches.h>
+#include <mobula/policy.h>
 
 #include <stdio.h>
 
@@ -41,6 +42,12 @@ static void read_patches(struct slice text, struct arena *a, struct shape_errors
     shape_patches_read(text, a, &patches, errors);
 }
 
+static void read_policy(struct slice text, struct arena *a, struct shape_errors *errors)
+{
+    struct work_policy policy;
+    work_policy_text(text, a, &policy, errors);
+}
+
 static void check_text(struct checker *c, const char *key, struct jval text,
                        void (*read)(struct slice, struct arena *, struct shape_errors *))
 {
@@ -63,7 +70,7 @@ static bool check_config(struct checker *c, struct jval object)
     static const struct {
         const char *key;
         void (*read)(struct slice, struct arena *, struct shape_errors *);
-    } texts[] = {{"instance_types.yaml", read_types}, {"patches.yaml", read_patches}};
+    } texts[] = {{"instance_types.yaml", read_types}, {"patches.yaml", read_patches}, {"policy.yaml", read_policy}};
     bool found = false;
     if (!json_str_eq(json_key(object, SLICE("kind")), SLICE("ConfigMap")))
         return false;
@@ -169,9 +176,8 @@ static const struct flag list[] = {
 static const struct flags flags = {
     .examples = "mobula validate -f cluster.yaml -f jobs/",
     .usage = "mobula validate -f FILE [-f FILE...]",
-    .about = "Checks RayClusters of both kinds, RayJobs, RayCronJobs and ConfigMaps of instance types or patches, without a cluster: every "
-             "error "
-             "at once, as FILE:LINE: FIELD: TEXT. Other kinds are skipped.\n"
+    .about = "Checks RayClusters of both kinds, RayJobs, RayCronJobs and ConfigMaps of instance types, patches or the policy, without a "
+             "cluster: every error at once, as FILE:LINE: FIELD: TEXT. Other kinds are skipped.\n"
              "Exit status 0 only when at least one was checked and none is wrong; warnings are about what has no effect, or is likely to "
              "be a mistake.",
     .list = list,

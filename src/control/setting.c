@@ -57,8 +57,14 @@ static void take_object(struct setting *s, struct jval configmap)
     if (!json_str_eq(json_get(configmap, "metadata.name"), configmap_of(s)))
         return;
     s->seen = true;
+    struct jval mark = json_child(json_get(configmap, "metadata.annotations"), SETTING_FROZEN);
+    bool frozen = json_type(mark) == JSON_STRING && !json_is(mark, "false");
+    bool turned = frozen != s->frozen && row_of(s)->on_frozen;
+    s->frozen = frozen;
     struct jval text = json_key(json_get(configmap, "data"), key_of(s));
     take(s, configmap, json_type(text) == JSON_STRING ? json_str(text, a) : SLICE_NONE);
+    if (turned)
+        row_of(s)->on_frozen(s->op);
 }
 
 /* Before the first text is known those who need it are told what keeps it from being read. */

@@ -6,8 +6,9 @@ const struct kind *const kinds[] = {&kind_raycluster, &kind_raycluster_legacy, &
 _Static_assert(COUNT_OF(kinds) - 1 <= LIMIT_KINDS, "as the limit of watches has it");
 
 const struct setting_kind setting_kinds[OPERATOR_SETTINGS] = {
-    [OPERATOR_INSTANCE_TYPES] = {types_text, types_trouble, types_free, false},
-    [OPERATOR_PATCHES] = {patches_text, patches_trouble, patches_free, true},
+    [OPERATOR_INSTANCE_TYPES] = {types_text, types_trouble, types_free, false, NULL},
+    [OPERATOR_PATCHES] = {patches_text, patches_trouble, patches_free, true, NULL},
+    [OPERATOR_POLICY] = {policy_text, policy_trouble, policy_free, false, policy_trouble},
 };
 
 uint32_t kind_count(void)

@@ -1,5 +1,5 @@
 /* The text of patches: a list of JSON patches, each with the objects that it is for. */
-#include "text.h"
+#include <mobula/text.h>
 
 #include <mobula/patches.h>
 

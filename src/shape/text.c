@@ -1,4 +1,4 @@
-#include "text.h"
+#include <mobula/text.h>
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* The text of instance types: a mapping from names to shapes, in the forms of the documents. */
 #include "types.h"
-#include "text.h"
+#include <mobula/text.h>
 
 /* A shape smaller than this is a slip of the pen: 8 for 8Gi. */
 enum { MEMORY_LEAST = MIB };

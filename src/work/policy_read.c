@@ -1,5 +1,6 @@
 /* The rules by name, and the administrator's file. */
 #include <mobula/policy.h>
+#include <mobula/text.h>
 
 const struct work_rule work_rules[WORK_RULES + 1] = {
     [1] = {"namespaces", "objects are made in namespaces of the list alone", true},
@@ -129,4 +130,19 @@ bool work_policy_read(struct reader *r, const struct place *at, struct work_poli
     work_policy_default(out);
     out->frozen = true;
     return false;
+}
+
+bool work_policy_text(struct slice text, struct arena *a, struct work_policy *out, struct shape_errors *errors)
+{
+    struct ray_errors *found = arena_new(a, struct ray_errors);
+    struct reader r = {.arena = a, .errors = found};
+    struct yaml_doc doc;
+    struct jval root;
+    work_policy_default(out);
+    out->frozen = true;
+    if (!shape_text_open(text, "rules", a, &doc, &root, errors))
+        return false;
+    const struct place *at = place_root(root, a);
+    work_policy_read(&r, at, out);
+    return shape_text_errors(&doc, found, errors);
 }

@@ -333,7 +333,9 @@ static int64_t plane_deadline(const struct world_far *f)
 
 static struct operator_plane plane_options(const struct world_far *f)
 {
-    return (struct operator_plane){.config = ((const struct plane *)f)->config, .cloud = SLICE(PLANE_CLOUD), .instance = SLICE("i")};
+    const struct plane *p = (const struct plane *)f;
+    return (struct operator_plane){
+        .config = p->config, .cloud = SLICE(PLANE_CLOUD), .instance = SLICE("i"), .image = p->image ? slice_of(p->image) : SLICE("")};
 }
 
 void plane_begin(struct plane *p, struct world *w)

@@ -1,8 +1,6 @@
 /* From a workload's spec to the object that runs it. */
 #include "workload.h"
 
-#include <mobula/policy.h>
-
 /* The first error, with its place in the spec, and how many more there are. */
 static struct slice first_of(const struct ray_errors *errors, struct arena *a)
 {
@@ -13,33 +11,33 @@ static struct slice first_of(const struct ray_errors *errors, struct arena *a)
     return arena_printf(a, "%.*s: %.*s", SLICE_ARG(path), SLICE_ARG(text));
 }
 
-/* The last look before the write, at the object itself. No file of the administrator is read yet: what holds without one holds. */
-static bool is_allowed(struct slice object, struct arena *a, struct ray_errors *refused)
+/* The last look before the write, at the object itself. */
+static bool is_allowed(struct slice object, const struct work_policy *in_force, struct arena *a, struct ray_errors *refused)
 {
-    struct work_policy policy;
+    struct work_policy policy = *in_force;
     struct jval doc;
     struct err e = {0};
     uint32_t rule = 0;
-    work_policy_default(&policy);
+    policy.frozen = false; /* it waits then, and is not refused */
     if (json_read(&doc, object, a, &e))
         return work_policy_check(&policy, doc, a, refused, &rule);
     refused->list[refused->count++] = (struct ray_error){.path = SLICE("spec"), .text = arena_dup(a, slice_of(e.text))};
     return false;
 }
 
-void workload_build(const struct cluster *c, struct slice spec, struct arena *a, struct workload_model *out)
+void workload_build(const struct cluster *c, struct slice spec, const struct work_options *o, const struct work_policy *policy,
+                    struct arena *a, struct workload_model *out)
 {
     struct workload_in in = {
         .uid = slice_of(c->uid), .project = istr_slice(c->ns), .name = slice_of(c->name), .generation = c->generation, .spec = spec};
-    struct work_options o = {.ns = istr_slice(c->ns)};
     struct ray_errors *errors = arena_new(a, struct ray_errors);
     struct work_made work;
-    bool well = work_render(&in, &o, a, &work, errors, NULL);
+    bool well = work_render(&in, o, a, &work, errors, NULL);
     *out = (struct workload_model){.terminate = work.terminate, .name = work.name, .object = work.object};
     if (!well) {
         out->reason = "InvalidSpec";
         out->message = first_of(errors, a);
-    } else if (!work.terminate && !is_allowed(work.object, a, errors)) {
+    } else if (!work.terminate && !is_allowed(work.object, policy, a, errors)) {
         out->reason = "PolicyRefused";
         out->message = first_of(errors, a);
     } else if (!work.terminate) {

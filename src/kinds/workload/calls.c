@@ -12,6 +12,9 @@ static const struct kind *kind_of(const struct workload_model *m, const struct a
 static bool make_apply(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     const struct workload_model *m = op->own_model;
+    struct slice frozen = policy_frozen(op, &op->body_arena);
+    if (frozen.ptr)
+        return err_set(e, ERR_DENIED, "%.*s", SLICE_ARG(frozen));
     slice_copy(act->name, f->name, sizeof f->name);
     slice_copy(act->uid, f->uid, sizeof f->uid);
     if (!m->kind)
@@ -27,7 +30,9 @@ static bool make_apply(struct op *op, struct cluster *c, const struct action *ac
 
 static bool make_delete_of(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
-    (void)e;
+    struct slice frozen = policy_frozen(op, &op->body_arena);
+    if (frozen.ptr)
+        return err_set(e, ERR_DENIED, "%.*s", SLICE_ARG(frozen));
     slice_copy(act->name, f->name, sizeof f->name);
     slice_copy(act->uid, f->uid, sizeof f->uid);
     f->index = act->index;

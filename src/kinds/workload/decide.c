@@ -65,8 +65,8 @@ static void end(const struct workload_view *in, struct plan *p, struct work_stat
         say(out, gone ? "DELETED" : "TERMINATING", "", SLICE(""));
     else
         say(out, gone ? "TERMINATED" : "TERMINATING", "", SLICE(""));
-    if (!gone && in->frozen)
-        say(out, "TERMINATING", "Frozen", SLICE("remote writes are switched off in this cluster (policy: freeze)"));
+    if (!gone && in->frozen.ptr)
+        say(out, "TERMINATING", "Frozen", in->frozen);
     else
         delete_all(in, p, in->ended ? "its workload was deleted in the control plane" : "its workload is to be ended");
 }
@@ -88,8 +88,8 @@ static bool is_blocked(const struct workload_view *in, struct plan *p, struct wo
             waits ? SLICE("an older object of this name is being deleted")
                   : SLICE("an object of this name is there that was not made from this workload: it is left alone"));
         plan_look_again(p, in->now.mono_ms + NAME_LOOK_MS);
-    } else if (in->frozen) {
-        say(out, until_then, "Frozen", SLICE("remote writes are switched off in this cluster (policy: freeze)"));
+    } else if (in->frozen.ptr) {
+        say(out, until_then, "Frozen", in->frozen);
     } else if (r && r->count) {
         say(out, until_then, "ApplyRefused", slice_of(r->reason));
         if (in->now.mono_ms >= r->not_before_ms)

@@ -94,8 +94,11 @@ static void read_workload(struct op *op, struct cluster *c, struct jval object)
 {
     struct workload_model *model = arena_new(&op->model_arena, struct workload_model);
     struct jval spec = json_get(object, "spec");
+    struct work_options o = {.ns = istr_slice(c->ns), .image = op->o.plane.image};
+    struct work_policy policy;
+    policy_in_force(op, &policy);
     if (json_type(spec) == JSON_OBJECT)
-        workload_build(c, json_raw(spec), &op->model_arena, model);
+        workload_build(c, json_raw(spec), &o, &policy, &op->model_arena, model);
     op->own_model = model;
 }
 
@@ -155,13 +158,13 @@ static int64_t decide_workload(struct op *op, struct cluster *c, struct plan *p)
                               .ended = w->ended,
                               .held = w->held,
                               .outside = w->outside,
-                              .frozen = op->workloads->frozen,
                               .model = op->own_model,
                               .name = name_state(op, c, op->own_model),
                               .refusals = failures_of(op, c, SLICE_NONE, true, false),
                               .now = op->now};
     struct slice report;
     arena_reset(a, 256 * KIB);
+    v.frozen = policy_frozen(op, a);
     v.objects = view_objects(c, a, &v.count);
     workload_decide(&v, a, p, &report);
     op->stats.decisions++;

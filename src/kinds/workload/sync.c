@@ -246,7 +246,9 @@ int64_t workloads_tick(struct op *op)
     struct workloads *s = op->workloads;
     if (!s)
         return TIME_NEVER;
-    bool on = op->leading && !op->stopping && op->complete;
+    bool on = op->leading && !op->stopping && op->complete && !policy_awaited(op);
+    if (!policy_awaited(op))
+        policy_tick(s);
     if (on && !s->on)
         remote_start(s->remote, op->now);
     if (!on && s->on)

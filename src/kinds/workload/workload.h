@@ -8,6 +8,7 @@
 #define MOBULA_WORKLOAD_H
 
 #include <mobula/kinds.h>
+#include <mobula/policy.h>
 #include <mobula/remote.h>
 #include <mobula/work.h>
 
@@ -38,7 +39,9 @@ struct workload_model {
     const char *reason;        /* of a refusal, in one word … */
     struct slice message;      /* … and in a sentence */
 };
-void workload_build(const struct cluster *c, struct slice spec, struct arena *a, struct workload_model *out);
+/* policy: whether it is frozen does not count. */
+void workload_build(const struct cluster *c, struct slice spec, const struct work_options *o, const struct work_policy *policy,
+                    struct arena *a, struct workload_model *out);
 /* The object. uid: it must be this one; empty: it is made. */
 bool workload_write(const struct workload_model *m, struct slice uid, struct arena *a, struct buf *out, struct err *e);
 /* The generation of the workload that an object was made from; 0: it does not say. meta: its metadata. */
@@ -61,7 +64,8 @@ struct workload_view {
     struct slice uid, ns;
     int64_t generation, made;
     bool known; /* there is a spec */
-    bool ended, held, outside, frozen;
+    bool ended, held, outside;
+    struct slice frozen; /* why nothing is written for now; .ptr NULL: it is */
     const struct workload_model *model;
     const struct workload_object *objects;
     uint32_t count;
@@ -80,10 +84,10 @@ void workload_decide(const struct workload_view *in, struct arena *a, struct pla
 struct workloads {
     struct op *op;
     struct remote *remote;
-    struct map by_uid; /* of present records */
-    bool on;           /* this process leads, and calls */
-    bool leaves;       /* something of the present full list could not be kept: nothing is deleted by it */
-    bool frozen;
+    struct map by_uid;               /* of present records */
+    bool on;                         /* this process leads, and calls */
+    bool leaves;                     /* something of the present full list could not be kept: nothing is deleted by it */
+    bool frozen;                     /* as the log says */
     uint32_t round;                  /* of the present full list */
     int64_t held_ms;                 /* monotonic: deletions by a full list wait until then; TIME_NEVER: none waits */
     int64_t heard_ms;                /* monotonic: the last answer */
@@ -91,6 +95,12 @@ struct workloads {
     struct workload_answer *answers; /* to questions, and questions whose answer is not known yet */
     uint32_t answer_count;
 };
+
+/* policy.c */
+void policy_in_force(const struct op *op, struct work_policy *out);
+bool policy_awaited(const struct op *op);                         /* it is to be read, and nothing is known of it yet */
+struct slice policy_frozen(const struct op *op, struct arena *a); /* why nothing is written; .ptr NULL: it is */
+void policy_tick(struct workloads *s);
 
 /* kind.c */
 /* The record of this uid. NULL: there is none. */

@@ -243,17 +243,22 @@ static void planes(struct arena *a)
     o.plane_url = SLICE("https://hub.example:9443");
     o.cloud = SLICE("cldrsrc_abcdefghijklmnopqrstuvwx");
     text = written(&o, a, &e);
-    static const char *const holds[] = {
-        "  resources: [rayclusters, rayjobs] # what a control plane asks for", "        - --control-plane-url=https://hub.example:9443\n",
-        "token-file=/var/run/secrets/kubernetes.io/serviceaccount/token\n",
-        "          sources:\n          - configMap:\n              name: mobula-control-plane-ca\n", "    - {port: 9443, protocol: TCP}\n"};
+    static const char *const holds[] = {"  resources: [rayclusters, rayjobs] # what a control plane asks for",
+                                        "        - --control-plane-url=https://hub.example:9443\n",
+                                        "token-file=/var/run/secrets/kubernetes.io/serviceaccount/token\n",
+                                        "          sources:\n          - configMap:\n              name: mobula-control-plane-ca\n",
+                                        "    - {port: 9443, protocol: TCP}\n",
+                                        "  resourceNames: [mobula-policy]\n  verbs: [list, watch]\n",
+                                        "        - --policy-configmap=mobula-policy\n"};
     for (size_t i = 0; i < COUNT_OF(holds); i++)
         CHECK(text.ptr && strstr(text.ptr, holds[i]));
+    o.default_image = SLICE("registry.bank/ray:2");
     o.plane_token = SLICE("edge/ANYSCALE_CLI_TOKEN");
     o.plane_ca = SLICE("ca/x.crt");
     text = written(&o, a, &e);
     CHECK(strstr(text.ptr, "              name: edge\n              items:\n              - {key: ANYSCALE_CLI_TOKEN, path: token}\n"));
     CHECK(strstr(text.ptr, "              - {key: x.crt, path: ca.crt}\n") && !strstr(text.ptr, "egress-ca"));
+    CHECK(strstr(text.ptr, "        - --default-image=registry.bank/ray:2\n"));
     test_case("CAs of a proxy that opens TLS");
     o.egress_ca = SLICE("corp");
     text = written(&o, a, &e);

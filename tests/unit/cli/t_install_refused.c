@@ -67,7 +67,8 @@ static void refused_proxies(struct arena *a)
         {.proxies = "a=http://b:0", .text = "--proxies: a URL of MOBULA_PROXIES is not a proxy's address"},
         {.proxies = "a=http://b, c=direct", .text = "--proxies holds a blank, a quote"},
         {.egress_ca = "ca",
-         .text = "--cloud-deployment-id, --control-plane-token, --control-plane-ca and --egress-ca need --control-plane-url"},
+         .text =
+             "--cloud-deployment-id, --control-plane-token, --control-plane-ca, --default-image and --egress-ca need --control-plane-url"},
         {.egress_ca = "Ca", .plane_url = "https://a", .text = "--egress-ca: \"Ca\" is not NAME or NAME/KEY"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -91,7 +92,9 @@ static void refused_planes(struct arena *a)
         const char *url, *cloud, *token, *tls, *text;
         bool plane;
     } cases[] = {
-        {.cloud = "x", .text = "--cloud-deployment-id, --control-plane-token, --control-plane-ca and --egress-ca need --control-plane-url"},
+        {.cloud = "x",
+         .text =
+             "--cloud-deployment-id, --control-plane-token, --control-plane-ca, --default-image and --egress-ca need --control-plane-url"},
         {.tls = "x", .text = "--tls-secret needs --control-plane"},
         {.url = "http://a", .text = "--control-plane-url: want https://HOST[:PORT]"},
         {.url = "https:///x", .text = "--control-plane-url: want https://HOST[:PORT]"},

@@ -1,39 +1,5 @@
 /* Workloads of a control plane: from its answer to a RayJob, from the RayJob's status to its report, and back to nothing. */
-#include "jobs.h"
-
-#include "tests/sim/plane.h"
-
-#define JOB "{\"cloud\":\"c\",\"image\":\"ray:1\",\"job\":{\"entrypoint\":\"python main.py\"}}"
-#define JOB_ENDS "{\"cloud\":\"c\",\"image\":\"ray:1\",\"job\":{\"entrypoint\":\"python main.py\"},\"terminate\":true}"
-
-static void begin(struct world *w, struct plane *p)
-{
-    make_job_world(w, false);
-    world_kill_operator(w);
-    plane_begin(p, w);
-    world_start_operator(w, false);
-    world_run(w, 2000);
-}
-
-static void end(struct world *w, struct plane *p)
-{
-    CHECK_INT(p->broken, 0);
-    end_job_world(w);
-    plane_free(p);
-}
-
-static bool run_until_says(struct world *w, struct plane *p, struct plane_workload *x, const char *state, int64_t ms)
-{
-    int64_t until = w->now.mono_ms + ms;
-    while (w->now.mono_ms < until && !slice_eq(plane_says(p, x, "state"), slice_of(state)))
-        world_step(w, until);
-    return slice_eq(plane_says(p, x, "state"), slice_of(state));
-}
-
-static size_t jobs_now(struct world *w)
-{
-    return apiserver_count(w->server, SLICE("rayjobs.ray.io"));
-}
+#include "planes.h"
 
 static struct slice meta_says(struct world *w, const char *name, const char *object, const char *key)
 {
@@ -45,7 +11,7 @@ static void test_life(void)
     struct world w;
     struct plane p;
     test_case("a workload becomes a RayJob, and its status goes back");
-    begin(&w, &p);
+    begin_plane(&w, &p);
     struct plane_workload *x = plane_put(&p, 'a', "n", "train", JOB);
     int64_t from = w.now.mono_ms;
     while (jobs_now(&w) == 0 && w.now.mono_ms < from + 1000)
@@ -74,7 +40,7 @@ static void test_life(void)
     CHECK_INT(jobs_now(&w), 0);
     CHECK(!p.first);
     CHECK(tells(&w, "RemoteDeleted", "its workload was deleted in the control plane"));
-    end(&w, &p);
+    end_plane(&w, &p);
 }
 
 static void test_terminate(void)
@@ -82,7 +48,7 @@ static void test_terminate(void)
     struct world w;
     struct plane p;
     test_case("a workload that is ended, and stays in the control plane");
-    begin(&w, &p);
+    begin_plane(&w, &p);
     struct plane_workload *x = plane_put(&p, 'a', "n", "train", JOB);
     CHECK(run_until_says(&w, &p, x, "RUNNING", 20 * 1000));
     plane_put(&p, 'a', "n", "train", JOB_ENDS);
@@ -94,7 +60,7 @@ static void test_terminate(void)
     world_start_operator(&w, false);
     world_run(&w, 60 * 1000);
     CHECK_INT(jobs_now(&w), 0);
-    end(&w, &p);
+    end_plane(&w, &p);
 }
 
 static void test_unreachable(void)
@@ -102,7 +68,7 @@ static void test_unreachable(void)
     struct world w;
     struct plane p;
     test_case("without the control plane all goes on and nothing is deleted");
-    begin(&w, &p);
+    begin_plane(&w, &p);
     struct plane_workload *x = plane_put(&p, 'a', "n", "train", JOB);
     CHECK(run_until_says(&w, &p, x, "RUNNING", 20 * 1000));
     p.down = true;
@@ -120,7 +86,7 @@ static void test_unreachable(void)
     p.down = false;
     CHECK(run_until_says(&w, &p, x, "SUCCEEDED", 65 * 1000));
     CHECK_INT(jobs_now(&w), 1);
-    end(&w, &p);
+    end_plane(&w, &p);
 }
 
 static void test_refusals(void)
@@ -137,7 +103,7 @@ static void test_refusals(void)
     };
     struct world w;
     struct plane p;
-    begin(&w, &p);
+    begin_plane(&w, &p);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         test_case("refused: %s", cases[i].id);
         struct plane_workload *x = plane_put(&p, (char)('a' + i), cases[i].project, "train", cases[i].spec);
@@ -161,7 +127,7 @@ static void test_refusals(void)
     world_run(&w, 1000);
     CHECK_STR(plane_says(&p, x, "reason"), "ApplyRefused");
     CHECK(run_until_says(&w, &p, x, "RUNNING", 60 * 1000));
-    end(&w, &p);
+    end_plane(&w, &p);
 }
 
 static void test_deleted_here(void)
@@ -169,7 +135,7 @@ static void test_deleted_here(void)
     struct world w;
     struct plane p;
     test_case("somebody deletes the RayJob: it is not run again");
-    begin(&w, &p);
+    begin_plane(&w, &p);
     struct plane_workload *x = plane_put(&p, 'a', "n", "train", JOB);
     CHECK(run_until_says(&w, &p, x, "RUNNING", 20 * 1000));
     delete_job(&w, "train");
@@ -180,7 +146,7 @@ static void test_deleted_here(void)
     test_case("but the next generation is");
     plane_put(&p, 'a', "n", "train", JOB);
     CHECK(run_until_says(&w, &p, x, "RUNNING", 20 * 1000));
-    end(&w, &p);
+    end_plane(&w, &p);
 }
 
 /* What a full answer lacks. */
@@ -191,7 +157,7 @@ static void test_full(void)
     char name[32];
     struct plane_workload *all[6];
     test_case("six workloads, in pages of two");
-    begin(&w, &p);
+    begin_plane(&w, &p);
     p.page = 2;
     for (int i = 0; i < 6; i++) {
         snprintf(name, sizeof name, "train%d", i);
@@ -229,7 +195,7 @@ static void test_full(void)
     p.down = false;
     world_run(&w, 3 * 60 * 1000);
     CHECK_INT(jobs_now(&w), 0);
-    end(&w, &p);
+    end_plane(&w, &p);
 }
 
 static void test_restart(void)
@@ -237,7 +203,7 @@ static void test_restart(void)
     struct world w;
     struct plane p;
     test_case("an operator that starts anew runs nothing twice");
-    begin(&w, &p);
+    begin_plane(&w, &p);
     struct plane_workload *x = plane_put(&p, 'a', "n", "train", JOB), *y = plane_put(&p, 'b', "n", "train1", JOB);
     for (int i = 0; i < 10; i++) {
         world_run(&w, 700);
@@ -260,7 +226,7 @@ static void test_restart(void)
     world_run(&w, 5000);
     CHECK_INT(jobs_now(&w), 1);
     CHECK(!plane_find(&p, SLICE("cccccccc-0000-4000-8000-000000000000")));
-    end(&w, &p);
+    end_plane(&w, &p);
 }
 
 static void test_questions(void)
@@ -268,11 +234,11 @@ static void test_questions(void)
     struct world w;
     struct plane p;
     test_case("a question that is not understood is answered so");
-    begin(&w, &p);
+    begin_plane(&w, &p);
     p.questions = "[{\"id\":\"q3\",\"kind\":\"dance\"}]";
     world_run(&w, 30 * 1000);
     CHECK_STR(slice_of(p.answered), "[{\"id\":\"q3\",\"kind\":\"dance\",\"error\":\"unsupported\"}]");
-    end(&w, &p);
+    end_plane(&w, &p);
 }
 
 /* What is answered to a question about the log of workload a. */
@@ -294,7 +260,7 @@ static void test_logs(void)
     struct world w;
     struct plane p;
     test_case("the log of a workload that is not known, and of one that has not begun, is empty");
-    begin(&w, &p);
+    begin_plane(&w, &p);
     CHECK_STR(log_of(&w, &p, "q1", 5), "[{\"id\":\"q1\",\"kind\":\"logTail\"}]");
     board.log = "one\\ntwo\\nthree\\n";
     board.run_ms = 3600 * 1000;
@@ -312,10 +278,10 @@ static void test_logs(void)
     plane_put(&p, 'a', "n", "train", JOB_ENDS);
     CHECK(run_until_says(&w, &p, x, "TERMINATED", 20 * 1000));
     CHECK_STR(log_of(&w, &p, "q6", 5), "[{\"id\":\"q6\",\"kind\":\"logTail\"}]");
-    end(&w, &p);
+    end_plane(&w, &p);
 
     test_case("a job that has ended");
-    begin(&w, &p);
+    begin_plane(&w, &p);
     x = plane_put(&p, 'a', "n", "train", JOB);
     CHECK(run_until_says(&w, &p, x, "SUCCEEDED", 60 * 1000));
     world_run(&w, 5000);
@@ -323,7 +289,7 @@ static void test_logs(void)
     CHECK(slice_has(said, "the log is gone with RayCluster train-"));
     test_case("the operator ends while a head is asked");
     p.questions = "[{\"id\":\"q8\",\"kind\":\"logTail\",\"uid\":\"aaaaaaaa-0000-4000-8000-000000000000\",\"lines\":1}]";
-    end(&w, &p);
+    end_plane(&w, &p);
 }
 
 int main(void)

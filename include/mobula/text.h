@@ -1,6 +1,7 @@
-/* What the readers of shape share: a text out of a ConfigMap is one YAML document, and its errors have lines. */
-#ifndef MOBULA_SHAPE_TEXT_H
-#define MOBULA_SHAPE_TEXT_H
+/* What readers of settings share: a text out of a ConfigMap or a file is one YAML document, and its errors have lines. In the room shape.
+ */
+#ifndef MOBULA_TEXT_H
+#define MOBULA_TEXT_H
 
 #include <mobula/shape.h>
 #include <mobula/spec.h>
