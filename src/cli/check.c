@@ -18,9 +18,11 @@ static const struct check_entry {
     {"proxy", check_proxy, false},
     {"dns", check_dns, true},
     {"reach", check_reach, false},
-    {"rights", check_rights, true},
-    {"definitions", check_definitions, true},
     {"operators", check_operators, true},
+    {"rights", check_rights, true},
+    {"control-plane", check_plane, true},
+    {"sandbox", check_sandbox, false},
+    {"definitions", check_definitions, true},
     {"namespace", check_namespace, true},
     {"pods", check_pods, true},
     {"quota", check_quota, true},
@@ -29,6 +31,7 @@ static const struct check_entry {
     {"nodes", check_nodes, true},
     {"pull-secrets", check_pull_secrets, true},
     {"certificates", check_certificates, true},
+    {"idle", check_idle, true},
 };
 
 /* ---- rows ---- */
@@ -169,6 +172,8 @@ static const struct flag list[] = {
     {"operator-namespace", FLAG_TEXT, AT(operator_ns), "NS", "where the operator runs, or will (mobula)"},
     {"image", FLAG_TEXT, AT(image), "REF", "of the pods that are tried in a dry run (rayproject/ray:2.52.0)"},
     {"reach", FLAG_TEXT, AT(reach), "HOST[:PORT][,...]", "what must be reached from here, through the proxy where HTTPS_PROXY says so"},
+    {"idle", FLAG_DURATION, AT(idle_ms), "TIME",
+     "whether the way to the API server keeps connections that are silent for so long, such as 5m: takes as long"},
     {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of the cluster's DNS (cluster.local)"},
     {"output", FLAG_TEXT, AT(output), "text|json", "lines (default) or one JSON object"},
     {"o", FLAG_TEXT, AT(output), "text|json", "the same"},

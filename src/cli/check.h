@@ -8,6 +8,8 @@
 #include "ask.h"
 #include "flags.h"
 
+#include <mobula/shape.h>
+
 enum check_result { CHECK_PASS, CHECK_SKIP, CHECK_WARN, CHECK_FAIL };
 
 struct check_row {
@@ -19,6 +21,7 @@ struct check_row {
 
 struct check_options {
     struct slice ns, operator_ns, kubeconfig, context, output, image, reach, support, cluster_domain;
+    int64_t idle_ms; /* 0: not asked for */
 };
 
 enum { CHECK_ROWS_MAX = 128 };
@@ -26,10 +29,11 @@ struct check {
     const struct check_options *o;
     struct ask ask;
     struct arena *a;
-    struct slice ns;     /* where clusters are to run */
-    int64_t wall_us;     /* our clock */
-    bool unreachable;    /* the API server: checks that need it are passed over */
-    const char *current; /* name of the check that runs */
+    struct slice ns;              /* where clusters are to run */
+    int64_t wall_us;              /* our clock */
+    bool unreachable;             /* the API server: checks that need it are passed over */
+    const char *current;          /* name of the check that runs */
+    struct jval deployment, args; /* of the operator, once check_operators has found it */
     struct check_row rows[CHECK_ROWS_MAX];
     uint32_t count, beyond;
     uint32_t results[CHECK_FAIL + 1];
@@ -43,6 +47,12 @@ bool check_get(struct check *c, struct slice path, struct jval *object, bool *ab
 typedef void check_item(struct check *c, void *state, struct jval item);
 bool check_list(struct check *c, struct slice path, check_item *item, void *state);
 
+/* The value of the operator's --FLAG=VALUE; empty: it is a switch; SLICE_NONE: not given. */
+struct slice check_argument(const struct check *c, const char *flag);
+/* Opens a connection by the way that these proxies say, with TLS where there is trust; text: what the row calls it. */
+void check_place(struct check *c, struct slice text, struct slice host, uint16_t port, const struct net_proxies *proxies,
+                 struct tls_trust *trust);
+
 /* ---- the checks ---- */
 
 void check_server(struct check *c);
@@ -54,6 +64,8 @@ void check_reach(struct check *c);
 void check_rights(struct check *c);
 void check_definitions(struct check *c);
 void check_operators(struct check *c);
+void check_plane(struct check *c);
+void check_sandbox(struct check *c);
 void check_namespace(struct check *c);
 void check_pods(struct check *c);
 void check_quota(struct check *c);
@@ -62,6 +74,7 @@ void check_classes(struct check *c);
 void check_nodes(struct check *c);
 void check_pull_secrets(struct check *c);
 void check_certificates(struct check *c);
+void check_idle(struct check *c);
 
 /* ---- what they read, as functions of answers ---- */
 
@@ -74,8 +87,10 @@ void check_definition(struct check *c, struct jval have, struct jval ours);
 void check_quota_item(struct check *c, void *state, struct jval quota);
 /* state: struct check_capacity */
 struct check_capacity {
-    uint32_t nodes, ready, gpus_on;
+    uint32_t nodes, ready, gpus_on, old_kernels;
     int64_t cpu_milli, memory, gpus;
+    const struct shape_types *types; /* NULL: none are looked at */
+    bool *fits;                      /* of each, some node */
 };
 void check_node_item(struct check *c, void *state, struct jval node);
 /* A Secret of type kubernetes.io/tls. */

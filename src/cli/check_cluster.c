@@ -68,63 +68,6 @@ void check_definitions(struct check *c)
     }
 }
 
-/* ---- operators ---- */
-
-static void on_kuberay(struct check *c, void *state, struct jval deployment)
-{
-    (void)state;
-    if (json_get_int(deployment, "spec.replicas", 1) > 0)
-        check_say(c, CHECK_WARN, "two operators must not look after one cluster: scale it to 0, or give each namespaces of its own",
-                  "KubeRay's operator is installed: Deployment %.*s in namespace %.*s",
-                  SLICE_ARG(json_get_str(deployment, "metadata.name", c->a)),
-                  SLICE_ARG(json_get_str(deployment, "metadata.namespace", c->a)));
-}
-
-/* The allowlist of the operator that runs, as the program itself would read it. */
-static void check_arguments(struct check *c, struct jval deployment)
-{
-    struct net_allow *allow = net_allow_new();
-    struct jval key, arg;
-    struct err e = {0};
-    struct slice host;
-    uint16_t port;
-    uint32_t entries = 0;
-    for (struct jiter it = json_iter(json_get(json_at(json_get(deployment, "spec.template.spec.containers"), 0), "args"));
-         json_next(&it, &key, &arg);) {
-        struct slice text = json_str(arg, c->a);
-        if (!slice_starts(text, SLICE("--egress-allow=")))
-            continue;
-        for (text = slice_skip(text, strlen("--egress-allow=")); !slice_empty(text); entries++)
-            net_allow_text(allow, slice_trim(slice_cut(&text, ',')), false, "--egress-allow", &e);
-    }
-    for (struct slice rest = c->o->reach; !slice_empty(rest) && e.code == ERR_NONE;)
-        if (net_place(slice_trim(slice_cut(&rest, ',')), &host, &port)) /* else check_reach says so */
-            net_allow_check(allow, host, port, &e);
-    if (e.code != ERR_NONE)
-        check_say(c, CHECK_FAIL, "mobula install --egress-allow=HOST:PORT,... sets it", "the operator's allowlist: %s", e.text);
-    else if (entries > 0)
-        check_say(c, CHECK_PASS, NULL, "the operator may contact %u places beside the API server and heads", entries);
-    net_allow_free(allow);
-}
-
-void check_operators(struct check *c)
-{
-    struct jval deployment;
-    bool absent;
-    struct slice ns = c->o->operator_ns;
-    struct slice path = arena_printf(c->a, "/apis/apps/v1/namespaces/%.*s/deployments/mobula", SLICE_ARG(ns));
-    if (check_get(c, path, &deployment, &absent)) {
-        int64_t want = json_get_int(deployment, "spec.replicas", 1), ready = json_get_int(deployment, "status.readyReplicas", 0);
-        check_say(c, ready < want ? CHECK_FAIL : CHECK_PASS,
-                  ready < want ? "kubectl describe pods -l app.kubernetes.io/name=mobula, and kubectl logs, say why" : NULL,
-                  "Deployment mobula in namespace %.*s: %lld of %lld ready", SLICE_ARG(ns), (long long)ready, (long long)want);
-        check_arguments(c, deployment);
-    } else if (absent)
-        check_say(c, CHECK_SKIP, "mobula install --print --create-namespace | kubectl apply --server-side -f -",
-                  "mobula is not installed in namespace %.*s", SLICE_ARG(ns));
-    check_list(c, SLICE("/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dkuberay-operator"), on_kuberay, NULL);
-}
-
 /* ---- the namespace ---- */
 
 void check_namespace(struct check *c)
@@ -280,6 +223,31 @@ static int64_t amount(struct jval allocatable, struct slice name, int decimals, 
     return !slice_empty(text) && quantity_parse(text, decimals, &n, NULL) ? n : 0;
 }
 
+/* A pod of this type with the node to itself. */
+static bool fits(const struct shape_type *t, struct jval node, struct arena *a)
+{
+    struct jval key, value, labels = json_get(node, "metadata.labels");
+    if (!slice_empty(t->architecture) && !json_str_eq(json_get(node, "status.nodeInfo.architecture"), t->architecture))
+        return false;
+    for (struct jiter it = json_iter(t->node_selector); json_next(&it, &key, &value);)
+        if (!json_str_eq(json_key(labels, json_str(key, a)), json_str(value, a)))
+            return false;
+    for (uint32_t i = 0; i < t->amount_count; i++) {
+        const struct shape_amount *one = &t->amounts[i];
+        if (amount(json_get(node, "status.allocatable"), one->name, slice_eq(one->name, SLICE("cpu")) ? 3 : 0, a) < one->amount)
+            return false;
+    }
+    return true;
+}
+
+/* Before Linux 4.14, which the sandbox asks for. What cannot be read is not. */
+static bool old_kernel(struct slice version)
+{
+    int64_t major, minor;
+    struct slice rest = version, first = slice_cut(&rest, '.'), second = slice_cut(&rest, '.');
+    return slice_int(first, &major) && slice_int(second, &minor) && (major < 4 || (major == 4 && minor < 14));
+}
+
 void check_node_item(struct check *c, void *state, struct jval node)
 {
     static const struct slice gpus[] = {SLICE("nvidia.com/gpu"), SLICE("amd.com/gpu"), SLICE("gpu.intel.com/i915")};
@@ -295,13 +263,57 @@ void check_node_item(struct check *c, void *state, struct jval node)
     s->memory += amount(have, SLICE("memory"), 0, c->a);
     for (size_t i = 0; i < COUNT_OF(gpus); i++)
         on_this += amount(have, gpus[i], 0, c->a);
+    for (uint32_t i = 0; s->types && i < s->types->count; i++)
+        s->fits[i] |= fits(&s->types->list[i], node, c->a);
+    s->old_kernels += old_kernel(json_get_str(node, "status.nodeInfo.kernelVersion", c->a));
     s->gpus += on_this;
     s->gpus_on += on_this > 0;
+}
+
+/* Of the ConfigMap that the operator reads, or would. False: there are none, or there is a row that says what is wrong with them. */
+static bool read_types(struct check *c, struct shape_types *out)
+{
+    struct slice name = check_argument(c, "--instance-types-configmap"), key = check_argument(c, "--instance-types-key");
+    struct shape_errors *errors = arena_new(c->a, struct shape_errors);
+    struct jval map;
+    struct err e = {0};
+    bool absent;
+    if (json_there(c->args) && slice_empty(name))
+        return false; /* its operator uses none */
+    name = slice_empty(name) ? SLICE("instance-types") : name;
+    key = slice_empty(key) ? SLICE("instance_types.yaml") : key;
+    struct slice path = arena_printf(c->a, "/api/v1/namespaces/%.*s/configmaps/%.*s", SLICE_ARG(c->o->operator_ns), SLICE_ARG(name));
+    if (!check_get(c, path, &map, &absent))
+        return false;
+    bool well = shape_types_read(json_str(json_key(json_key(map, SLICE("data")), key), c->a), c->a, out, errors);
+    if (!well && !shape_errors_tell(errors, &e))
+        check_say(c, CHECK_FAIL, "mobula validate tells all that is wrong in it; until then the operator keeps what it had",
+                  "ConfigMap %.*s: %s", SLICE_ARG(name), e.text);
+    return out->count > 0;
+}
+
+static void say_types(struct check *c, const struct check_capacity *s)
+{
+    __attribute__((cleanup(buf_free))) struct buf none;
+    buf_init(&none, ERR_TEXT_MAX / 2);
+    for (uint32_t i = 0; i < s->types->count; i++)
+        if (!s->fits[i])
+            buf_printf(&none, "%s%.*s", none.len ? ", " : "", SLICE_ARG(s->types->list[i].name));
+    check_say(c, none.len ? CHECK_WARN : CHECK_PASS,
+              none.len ? "right where an autoscaler adds such nodes; else mobula instance-types suggest prints types that fit the nodes"
+                       : NULL,
+              "of %u instance types %s%.*s%s", s->types->count, none.len ? "these fit no node that is there: " : "each fits some node",
+              SLICE_ARG(buf_slice(&none)), none.full ? ", and more" : "");
 }
 
 void check_nodes(struct check *c)
 {
     struct check_capacity s = {0};
+    struct shape_types types = {0};
+    if (read_types(c, &types)) {
+        s.types = &types;
+        s.fits = arena_array(c->a, types.count, sizeof *s.fits);
+    }
     if (!check_list(c, SLICE("/api/v1/nodes"), check_node_item, &s))
         return;
     check_say(c,
@@ -311,6 +323,11 @@ void check_nodes(struct check *c)
               s.ready < s.nodes ? "kubectl get nodes says which, kubectl describe node why" : NULL,
               "%u of %u nodes take pods: %lld CPUs, %lld GiB of memory, %lld GPUs on %u of them", s.ready, s.nodes,
               (long long)(s.cpu_milli / 1000), (long long)(s.memory >> 30), (long long)s.gpus, s.gpus_on);
+    if (s.old_kernels)
+        check_say(c, CHECK_WARN, "the operator runs there without its sandbox: keep it off these nodes",
+                  "%u nodes have a Linux before 4.14", s.old_kernels);
+    if (s.types)
+        say_types(c, &s);
 }
 
 /* ---- pull secrets ---- */

@@ -160,13 +160,12 @@ static void on_link(struct link_owner *owner, struct link *l, struct now now)
 }
 
 /* Opens a TCP connection, through the proxy where there is one, and closes it. */
-static bool probe(struct check *c, struct slice host, uint16_t port, const struct net_proxy *proxy, struct err *e)
+static bool probe(struct check *c, const struct endpoint *to, struct err *e)
 {
     struct probe p = {.owner.step = on_link};
     struct now now = clock_now();
-    const struct endpoint to = {.host = host, .port = port, .proxy = proxy};
     struct net *net = loop_net(c->ask.loop);
-    struct link *l = net_open(net, &to, &p.owner, now.mono_ms + REACH_MS, e);
+    struct link *l = net_open(net, to, &p.owner, now.mono_ms + REACH_MS, e);
     if (!l)
         return false;
     while (!p.over) {
@@ -188,29 +187,38 @@ void check_dns(struct check *c)
         check_say(c, CHECK_SKIP, NULL, "names of services have addresses in pods only: run it in a pod of the cluster to check them");
         return;
     }
-    if (!net_allow_add(c->ask.allow, name, NET_ALLOW_PORT, "mobula check", &e) || !probe(c, name, NET_ALLOW_PORT, NULL, &e))
+    if (!net_allow_add(c->ask.allow, name, NET_ALLOW_PORT, "mobula check", &e) ||
+        !probe(c, &(struct endpoint){.host = name, .port = NET_ALLOW_PORT}, &e))
         check_say(c, CHECK_FAIL, remedy_of(e.code), "%.*s: %s", SLICE_ARG(name), e.text);
     else
         check_say(c, CHECK_PASS, NULL, "%.*s has an address, and answers", SLICE_ARG(name));
+}
+
+void check_place(struct check *c, struct slice text, struct slice host, uint16_t port, const struct net_proxies *proxies,
+                 struct tls_trust *trust)
+{
+    struct net_proxy proxy = {0};
+    struct err e = {0};
+    bool use = false;
+    bool well = net_allow_add(c->ask.allow, host, port, "--reach", &e) && net_proxy_for(proxies, host, port, c->a, &proxy, &use, &e);
+    const struct endpoint to = {.host = host, .port = port, .proxy = use ? &proxy : NULL, .tls = trust != NULL, .trust = trust};
+    well = well && (!use || net_allow_add(c->ask.allow, proxy.host, proxy.port, "HTTPS_PROXY or MOBULA_PROXIES", &e)) && probe(c, &to, &e);
+    if (well)
+        check_say(c, CHECK_PASS, NULL, "%.*s: a connection opens%s%s%.*s", SLICE_ARG(text),
+                  trust ? " with a certificate that is trusted" : "", use ? " through the proxy " : "", SLICE_ARG(proxy.host));
+    else
+        check_say(c, CHECK_FAIL, remedy_of(e.code), "%.*s: %s", SLICE_ARG(text), e.text);
 }
 
 static void reach_one(struct check *c, struct slice item)
 {
     const struct net_proxies p = net_proxies_environment();
     struct slice host;
-    struct net_proxy proxy = {0};
-    struct err e = {0};
     uint16_t port = 0;
-    bool use = false;
-    bool well = net_place(item, &host, &port) || err_set(&e, ERR_CONFIG, "want HOST or HOST:PORT");
-    well = well && net_allow_add(c->ask.allow, host, port, "--reach", &e) && net_proxy_for(&p, host, port, c->a, &proxy, &use, &e);
-    well = well && (!use || net_allow_add(c->ask.allow, proxy.host, proxy.port, "HTTPS_PROXY or MOBULA_PROXIES", &e)) &&
-           probe(c, host, port, use ? &proxy : NULL, &e);
-    if (well)
-        check_say(c, CHECK_PASS, NULL, "%.*s: a connection opens%s%.*s", SLICE_ARG(item), use ? " through the proxy " : "",
-                  SLICE_ARG(proxy.host));
+    if (net_place(item, &host, &port))
+        check_place(c, item, host, port, &p, NULL);
     else
-        check_say(c, CHECK_FAIL, remedy_of(e.code), "%.*s: %s", SLICE_ARG(item), e.text);
+        check_say(c, CHECK_FAIL, "name it as HOST or HOST:PORT", "%.*s: want HOST or HOST:PORT", SLICE_ARG(item));
 }
 
 void check_reach(struct check *c)

@@ -59,23 +59,53 @@ struct slice check_missing(struct jval have, struct jval want, struct arena *a)
     return arena_printf(a, "%.*s%s", SLICE_ARG(buf_slice(&out)), out.full ? ", and more" : "");
 }
 
-/* The rules of the Role that `mobula install` would make here. */
-static struct jval wanted(struct check *c, struct err *e)
+/* The options of the installation that is there, as far as rights follow from the operator's arguments; else the usual ones. */
+static void read_options(const struct check *c, struct install_options *o)
+{
+    const struct {
+        const char *flag;
+        struct slice *value;
+    } texts[] = {{"--kinds", &o->kinds},
+                 {"--tools", &o->tools},
+                 {"--autoscaler", &o->autoscaler},
+                 {"--ray-access", &o->ray_access},
+                 {"--control-plane-url", &o->plane_url},
+                 {"--cloud-deployment-id", &o->cloud}};
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        if (check_argument(c, texts[i].flag).ptr)
+            *texts[i].value = check_argument(c, texts[i].flag);
+    o->leader_elect = check_argument(c, "--leader-elect").ptr;
+    o->shapes = !slice_empty(check_argument(c, "--instance-types-configmap"));
+    o->all_namespaces = check_argument(c, "--all-namespaces").ptr;
+    o->raycronjobs = json_there(c->args) && !slice_eq(check_argument(c, "--raycronjobs"), SLICE("false"));
+    o->ns = c->o->operator_ns;
+    o->watch = o->all_namespaces ? SLICE_NONE : c->ns;
+    o->no_crds = true;
+}
+
+/* What is missing of the Roles that `mobula install` would make for this namespace, and of a ClusterRole. */
+static bool missing_of(struct check *c, struct jval have, struct slice *out, struct err *e)
 {
     struct install_options o = install_defaults;
     struct yaml_docs docs;
     __attribute__((cleanup(buf_free))) struct buf text;
     buf_init(&text, MIB);
-    o.ns = c->o->operator_ns;
-    o.watch = c->ns;
-    o.no_crds = true;
-    if (install_write(&o, &text, e) && yaml_parse(buf_slice(&text), c->a, &docs, e))
-        for (uint32_t i = 0; i < docs.count; i++) {
-            struct json *doc = arena_new(c->a, struct json);
-            if (json_parse(doc, docs.docs[i].json, c->a, e) && json_str_eq(json_get(json_root(doc), "kind"), SLICE("Role")))
-                return json_get(json_root(doc), "rules");
-        }
-    return (struct jval){NULL, -1};
+    *out = SLICE("");
+    read_options(c, &o);
+    if (!install_write(&o, &text, e) || !yaml_parse(buf_slice(&text), c->a, &docs, e))
+        return false;
+    for (uint32_t i = 0; i < docs.count; i++) {
+        struct json *doc = arena_new(c->a, struct json);
+        if (!json_parse(doc, docs.docs[i].json, c->a, e))
+            return false;
+        struct jval root = json_root(doc), kind = json_get(root, "kind");
+        if (!json_str_eq(kind, SLICE("ClusterRole")) &&
+            !(json_str_eq(kind, SLICE("Role")) && json_str_eq(json_get(root, "metadata.namespace"), c->ns)))
+            continue;
+        struct slice more = check_missing(have, json_get(root, "rules"), c->a);
+        *out = arena_printf(c->a, "%.*s%s%.*s", SLICE_ARG(*out), out->len && more.len ? ", " : "", SLICE_ARG(more));
+    }
+    return true;
 }
 
 void check_rights(struct check *c)
@@ -92,14 +122,18 @@ void check_rights(struct check *c)
         return;
     }
     struct jval status = json_get(json_root(&doc), "status");
-    struct slice missing = check_missing(json_key(status, SLICE("resourceRules")), wanted(c, &e), c->a);
+    struct slice missing;
+    if (!missing_of(c, json_key(status, SLICE("resourceRules")), &missing, &e)) {
+        check_say(c, CHECK_SKIP, NULL, "the operator's arguments are none that mobula install writes: %s", e.text);
+        return;
+    }
     bool incomplete = json_get_bool(status, "incomplete", false);
     if (slice_empty(missing))
-        check_say(c, CHECK_PASS, NULL, "all rights of the operator's Role are held in namespace %.*s", SLICE_ARG(c->ns));
+        check_say(c, CHECK_PASS, NULL, "all rights of the operator's Roles are held in namespace %.*s", SLICE_ARG(c->ns));
     else
         check_say(c, incomplete ? CHECK_WARN : CHECK_FAIL,
                   c->ask.config->in_cluster
-                      ? "mobula install --print --no-crds | kubectl apply -f - makes the Role; the flags must be the operator's"
+                      ? "mobula install --print --no-crds | kubectl apply -f - makes the Roles; the flags must be the operator's"
                       : "whoever makes the Role must have these rights: let an admin of the namespace apply it",
                   "not held in namespace %.*s: %.*s%s", SLICE_ARG(c->ns), SLICE_ARG(missing),
                   incomplete ? " (the server says that its answer is incomplete)" : "");

@@ -20,7 +20,7 @@ enum { LOAD = 0x20, IF_EQUAL = 0x15, IF_ANY = 0x45, RETURN = 0x06 };
 enum { NUMBER = 0, ARCHITECTURE = 4, ARGUMENTS = 16 }; /* where they stand in struct seccomp_data */
 #define ALLOW 0x7fff0000U
 #define KILL 0x80000000U
-enum { MODE_FILTER = 1, ALL_THREADS = 1 };
+enum { MODE_FILTER = 1, ALL_THREADS = 1, ACTION_AVAILABLE = 2 };
 
 /* How musl makes a thread. Whatever makes a process has other flags. */
 #define THREAD                                                                                                                             \
@@ -132,6 +132,12 @@ static const char *forbid(bool plugin)
     bool done = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && syscall(SYS_seccomp, MODE_FILTER, ALL_THREADS, &filter) == 0;
     return done ? NULL : strerror(errno);
 #endif
+}
+
+const char *sandbox_impossible(void)
+{
+    static const uint32_t kill = KILL;
+    return syscall(SYS_seccomp, ACTION_AVAILABLE, 0, &kill) == 0 ? NULL : strerror(errno);
 }
 
 bool sandbox_enter(struct slice mode, bool plugin, const char **state, struct err *e)

@@ -18,6 +18,9 @@ size_t sandbox_filter(struct sandbox_op out[SANDBOX_OPS_MAX]);
  * auto a kernel that has no filters, and a plugin, are warned of; with on they are an error. */
 bool sandbox_enter(struct slice mode, bool plugin, const char **state, struct err *e);
 
+/* NULL, or why this kernel has no such filter. */
+const char *sandbox_impossible(void);
+
 #define SANDBOX_FLAG(at)                                                                                                                   \
     {                                                                                                                                      \
         "sandbox", FLAG_TEXT, at, "auto|on|off", "give up all system calls that are not needed (seccomp); on: or do not start"             \

@@ -254,6 +254,8 @@ static bool connect_next(struct wire *w)
         wire_fail(w);
         return true;
     }
+    if (d->to.silent)
+        tcp_silent(w->watch.fd);
     if (connect(w->watch.fd, &a->any, a->len) == 0) {
         tunnel_begin(w);
         return true;

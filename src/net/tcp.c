@@ -23,6 +23,12 @@ void tcp_options(int fd)
         setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof options[i].value);
 }
 
+void tcp_silent(int fd)
+{
+    static const int off = 0;
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &off, sizeof off);
+}
+
 bool tcp_is_scarce(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;

@@ -1,8 +1,11 @@
 """`mobula check` on a real API server with planted faults, and what it leaves out of a support bundle."""
 
+import http.server
 import json
+import ssl
 import subprocess
 import tarfile
+import threading
 import time
 
 import pytest
@@ -59,6 +62,83 @@ def test_a_certificate_that_ends_soon(space, tmp_path):
     found = check("-n", space.name)
     assert ["soon" in r["found"] for r in rows(found, "certificates", "warn")] == [True]
     assert ["late" in r["found"] for r in rows(found, "certificates", "pass")] == [True]
+
+
+def deployed(space, *args, env=(), volumes=()):
+    """A Deployment of the operator with these arguments, of which check reads what the operator is told."""
+    container = {"name": "operator", "image": "i", "args": ["operator", *args], "env": list(env)}
+    labels = {"app.kubernetes.io/name": "mobula"}
+    kubectl("-n", space.name, "apply", "-f", "-", stdin=json.dumps({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "mobula"}, "spec": {
+            "replicas": 0, "selector": {"matchLabels": labels}, "template": {
+                "metadata": {"labels": labels}, "spec": {"containers": [container], "volumes": list(volumes)}}}}))
+    return ("-n", space.name, "--operator-namespace", space.name)
+
+
+def test_instance_types_that_fit_no_node(space, nodes):
+    nodes("check-gpu")  # 256 CPUs, 8 GPUs
+    kubectl("wait", "--for=condition=Ready", "node/check-gpu", "--timeout=60s")
+    text = "fits: {resources: {CPU: 2, GPU: 8, memory: 1Gi}}\ntoo-many: {resources: {CPU: 2, GPU: 9, memory: 1Gi}}\n"
+    kubectl("-n", space.name, "create", "configmap", "instance-types", f"--from-literal=instance_types.yaml={text}")
+    where = deployed(space, "--instance-types-configmap=instance-types")
+    (row,) = rows(check(*where), "nodes", "warn")
+    assert row["found"] == "of 2 instance types these fit no node that is there: too-many" and "instance-types suggest" in row["remedy"]
+    kubectl("-n", space.name, "create", "configmap", "broken", "--from-literal=instance_types.yaml=a: {resources: {CPU: x}}")
+    deployed(space, "--instance-types-configmap=broken")
+    (row,) = rows(check(*where, status=3), "nodes", "fail")
+    assert "ConfigMap broken: line 1" in row["found"]
+    deployed(space)
+    assert not [r for r in check(*where) if "instance types" in r["found"]]
+
+
+def test_the_sandbox(space):
+    assert "possible" in rows(check(*deployed(space)), "sandbox", "pass")[0]["found"]
+    (row,) = rows(check(*deployed(space, "--sandbox=off")), "sandbox", "warn")
+    assert "without its sandbox" in row["found"] and "--sandbox=off" in row["remedy"]
+
+
+@pytest.fixture
+def plane(tmp_path):
+    """A TLS server on loopback, its port, and the CA's file."""
+    key, crt = tmp_path / "key", tmp_path / "crt"
+    made = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=x", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(["openssl", "req", "-x509", *made, "-days", "2", "-keyout", key, "-out", crt], check=True, capture_output=True)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(crt, key)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+    server.socket = tls.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_port, crt
+    server.shutdown()
+
+
+def test_the_way_to_the_control_plane(space, plane):
+    """As the Deployment describes it: URL, the CA in its ConfigMap, proxies of its environment."""
+    port, crt = plane
+    mounted = [{"name": "control-plane", "projected": {"sources": [
+        {"configMap": {"name": "plane-ca", "items": [{"key": "ca.crt", "path": "ca.crt"}]}}]}}]
+    url = f"--control-plane-url=https://127.0.0.1:{port}"
+
+    def found(result, *args, status=None, **more):
+        return rows(check(*deployed(space, *args, volumes=mounted, **more), status=status), "control-plane", result)[0]
+
+    assert "plane-ca" in found("fail", url, status=3)["found"]
+    kubectl("-n", space.name, "create", "configmap", "plane-ca", "--from-literal=ca.crt=garbage")
+    assert "the CA of the control plane: " in found("fail", url, status=3)["found"]
+    kubectl("-n", space.name, "delete", "configmap", "plane-ca")
+    kubectl("-n", space.name, "create", "configmap", "plane-ca", f"--from-file=ca.crt={crt}")
+    assert "a connection opens with a certificate that is trusted" in found("pass", url)["found"]
+    row = found("fail", f"--control-plane-url=https://localhost:{port}", status=3)
+    assert "certificate is for 127.0.0.1, wanted localhost" in row["found"] and "inspects TLS" in row["remedy"]
+    assert "remedy" in found("fail", "--control-plane-url=https://127.0.0.1:9", status=3)
+    proxied = [{"name": "MOBULA_PROXIES", "value": "plane.example=http://127.0.0.1:9"}]
+    assert "127.0.0.1:9" in found("fail", "--control-plane-url=https://plane.example", env=proxied, status=3)["found"]
+    assert "in a pod of the cluster" in found("skip", "--control-plane-url=https://hub.ns.svc")["found"]
+
+
+def test_a_path_that_keeps_silent_connections(space):
+    found = rows(check("-n", space.name, "--idle", "4s"), "idle", "pass")
+    assert found[0]["found"] == "connections are kept for 4 s of silence"
 
 
 def test_a_pull_secret_that_is_not_there(space):

@@ -98,6 +98,53 @@ static void items(struct arena *a, const struct check_options *o)
     CHECK_STR(c.rows[1].text, "Secret s: tls.crt: no certificate in PEM form");
 }
 
+/* A type fits a node that has all of it, its architecture and its labels; one node for each is enough. */
+static void types_on_nodes(struct arena *a, const struct check_options *o)
+{
+    struct check c = fresh(a, o);
+    struct shape_types types;
+    struct shape_errors errors = {.count = 0};
+    bool fits[5] = {false};
+    test_case("instance types and kernels");
+    CHECK(shape_types_read(SLICE("small: {resources: {CPU: 2, memory: 4Gi}}\nlarge: {resources: {CPU: 64, memory: 4Gi}}\n"
+                                 "gpu: {resources: {CPU: 2, memory: 4Gi, GPU: 2, 'accelerator_type:T4': 1}}\n"
+                                 "gpus: {resources: {CPU: 2, memory: 4Gi, GPU: 4, 'accelerator_type:T4': 1}}\n"
+                                 "arm: {resources: {CPU: 2, memory: 4Gi}, cpuArchitecture: arm64}\n"),
+                           a, &types, &errors) ||
+          !printf("  %.*s\n", SLICE_ARG(errors.list[0].text)));
+    if (!CHECK_INT(types.count, 5))
+        return;
+    struct check_capacity s = {.types = &types, .fits = fits};
+    static const char *const nodes[] = {
+        "{\"status\":{\"allocatable\":{\"cpu\":\"2\",\"memory\":\"4Gi\"},\"nodeInfo\":{\"kernelVersion\":\"4.13.9-1\",\"architecture\":"
+        "\"amd64\"},\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}",
+        "{\"status\":{\"allocatable\":{\"cpu\":\"2\",\"memory\":\"4Gi\",\"nvidia.com/"
+        "gpu\":\"2\"},\"nodeInfo\":{\"kernelVersion\":\"4.14.0\","
+        "\"architecture\":\"amd64\"},\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}",
+        "{\"status\":{\"allocatable\":{\"cpu\":\"1999m\",\"memory\":\"4Gi\"},\"nodeInfo\":{\"kernelVersion\":\"x\",\"architecture\":"
+        "\"arm64\"},"
+        "\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}",
+    };
+    for (size_t i = 0; i < COUNT_OF(nodes); i++)
+        check_node_item(&c, &s, parse(nodes[i], a));
+    CHECK_INT(s.old_kernels, 1);
+    for (uint32_t i = 0; i < types.count; i++) {
+        test_case("type %.*s", SLICE_ARG(types.list[i].name));
+        CHECK(fits[i] == (slice_eq(types.list[i].name, SLICE("small")) || slice_eq(types.list[i].name, SLICE("gpu"))));
+    }
+}
+
+static void arguments(struct arena *a, const struct check_options *o)
+{
+    struct check c = fresh(a, o);
+    test_case("the operator's arguments");
+    CHECK(!check_argument(&c, "--kinds").ptr);
+    c.args = parse("[\"operator\",\"--kinds=all\",\"--leader-elect\",\"--kinds=legacy\",\"--kinds-of=x\"]", a);
+    CHECK_STR(check_argument(&c, "--kinds"), "legacy");
+    CHECK(check_argument(&c, "--leader-elect").ptr && slice_empty(check_argument(&c, "--leader-elect")));
+    CHECK(!check_argument(&c, "--kind").ptr);
+}
+
 static void rows(struct arena *a)
 {
     static const struct check_options text = {.output = SLICE("text")}, json = {.output = SLICE("json")};
@@ -248,6 +295,8 @@ int main(void)
     rights(&a);
     definitions(&a, &o);
     items(&a, &o);
+    types_on_nodes(&a, &o);
+    arguments(&a, &o);
     rows(&a);
     redaction(&a);
     images(&a);

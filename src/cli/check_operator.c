@@ -1,0 +1,155 @@
+/* Checks of the operator: its Deployment and KubeRay's, what its arguments let it contact, its control plane, its sandbox. */
+#include "check.h"
+#include "sandbox.h"
+
+/* ---- its arguments ---- */
+
+struct slice check_argument(const struct check *c, const char *flag)
+{
+    struct jval key, arg;
+    struct slice found = SLICE_NONE;
+    for (struct jiter it = json_iter(c->args); json_next(&it, &key, &arg);) {
+        struct slice text = json_str(arg, c->a), value = text;
+        if (slice_eq(slice_cut(&value, '='), slice_of(flag)))
+            found = value.ptr ? value : SLICE("");
+    }
+    return found;
+}
+
+/* A variable of its environment, as the Deployment gives it. */
+static struct slice variable(const struct check *c, const char *name)
+{
+    struct jval key, one;
+    struct jval list = json_get(json_at(json_get(c->deployment, "spec.template.spec.containers"), 0), "env");
+    for (struct jiter it = json_iter(list); json_next(&it, &key, &one);)
+        if (json_str_eq(json_key(one, SLICE("name")), slice_of(name)))
+            return json_get_str(one, "value", c->a);
+    return SLICE_NONE;
+}
+
+/* ---- operators ---- */
+
+static void on_kuberay(struct check *c, void *state, struct jval deployment)
+{
+    (void)state;
+    if (json_get_int(deployment, "spec.replicas", 1) > 0)
+        check_say(c, CHECK_WARN, "two operators must not look after one cluster: scale it to 0, or give each namespaces of its own",
+                  "KubeRay's operator is installed: Deployment %.*s in namespace %.*s",
+                  SLICE_ARG(json_get_str(deployment, "metadata.name", c->a)),
+                  SLICE_ARG(json_get_str(deployment, "metadata.namespace", c->a)));
+}
+
+/* The allowlist of the operator that runs, as the program itself would read it. */
+static void check_allowlist(struct check *c)
+{
+    struct net_allow *allow = net_allow_new();
+    struct jval key, arg;
+    struct err e = {0};
+    struct slice host;
+    uint16_t port;
+    uint32_t entries = 0;
+    for (struct jiter it = json_iter(c->args); json_next(&it, &key, &arg);) {
+        struct slice text = json_str(arg, c->a);
+        if (!slice_starts(text, SLICE("--egress-allow=")))
+            continue;
+        for (text = slice_skip(text, strlen("--egress-allow=")); !slice_empty(text); entries++)
+            net_allow_text(allow, slice_trim(slice_cut(&text, ',')), false, "--egress-allow", &e);
+    }
+    for (struct slice rest = c->o->reach; !slice_empty(rest) && e.code == ERR_NONE;)
+        if (net_place(slice_trim(slice_cut(&rest, ',')), &host, &port)) /* else check_reach says so */
+            net_allow_check(allow, host, port, &e);
+    if (e.code != ERR_NONE)
+        check_say(c, CHECK_FAIL, "mobula install --egress-allow=HOST:PORT,... sets it", "the operator's allowlist: %s", e.text);
+    else if (entries > 0)
+        check_say(c, CHECK_PASS, NULL, "the operator may contact %u places beside the API server and heads", entries);
+    net_allow_free(allow);
+}
+
+void check_operators(struct check *c)
+{
+    struct jval deployment;
+    bool absent;
+    struct slice ns = c->o->operator_ns;
+    struct slice path = arena_printf(c->a, "/apis/apps/v1/namespaces/%.*s/deployments/mobula", SLICE_ARG(ns));
+    if (check_get(c, path, &deployment, &absent)) {
+        c->deployment = deployment;
+        c->args = json_get(json_at(json_get(deployment, "spec.template.spec.containers"), 0), "args");
+        int64_t want = json_get_int(deployment, "spec.replicas", 1), ready = json_get_int(deployment, "status.readyReplicas", 0);
+        check_say(c, ready < want ? CHECK_FAIL : CHECK_PASS,
+                  ready < want ? "kubectl describe pods -l app.kubernetes.io/name=mobula, and kubectl logs, say why" : NULL,
+                  "Deployment mobula in namespace %.*s: %lld of %lld ready", SLICE_ARG(ns), (long long)ready, (long long)want);
+        check_allowlist(c);
+    } else if (absent)
+        check_say(c, CHECK_SKIP, "mobula install --print --create-namespace | kubectl apply --server-side -f -",
+                  "mobula is not installed in namespace %.*s", SLICE_ARG(ns));
+    check_list(c, SLICE("/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dkuberay-operator"), on_kuberay, NULL);
+}
+
+/* ---- its control plane ---- */
+
+/* The certificates that the Deployment mounts for it. False: there is a row that says why there are none. */
+static bool plane_trust(struct check *c, struct tls_trust **out)
+{
+    struct jval key, volume, source, map;
+    struct err e = {0};
+    uint32_t count, skipped;
+    bool absent;
+    __attribute__((cleanup(buf_free))) struct buf pem;
+    buf_init(&pem, MIB);
+    for (struct jiter it = json_iter(json_get(c->deployment, "spec.template.spec.volumes")); json_next(&it, &key, &volume);)
+        for (struct jiter k = json_iter(json_get(volume, "projected.sources"));
+             json_str_eq(json_key(volume, SLICE("name")), SLICE("control-plane")) && json_next(&k, &key, &source);) {
+            struct jval from = json_key(source, SLICE("configMap"));
+            struct slice name = json_get_str(from, "name", c->a);
+            struct slice entry = json_get_str(json_at(json_key(from, SLICE("items")), 0), "key", c->a);
+            struct slice path =
+                arena_printf(c->a, "/api/v1/namespaces/%.*s/configmaps/%.*s", SLICE_ARG(c->o->operator_ns), SLICE_ARG(name));
+            if (slice_empty(name))
+                continue; /* a token's Secret */
+            struct slice text =
+                check_get(c, path, &map, &absent) ? json_str(json_key(json_key(map, SLICE("data")), entry), c->a) : SLICE_NONE;
+            if (slice_empty(text)) {
+                check_say(c, CHECK_FAIL, "kubectl create configmap NAME --from-file=KEY=FILE makes it: the operator's pod waits for it",
+                          "ConfigMap %.*s with the CA of the control plane, key %.*s: there is none", SLICE_ARG(name), SLICE_ARG(entry));
+                return false;
+            }
+            buf_put(&pem, text);
+            buf_putc(&pem, '\n');
+        }
+    *out = pem.len ? tls_trust_load(buf_slice(&pem), &count, &skipped, &e) : NULL;
+    if (e.code != ERR_NONE)
+        check_say(c, CHECK_FAIL, "put the CA's certificate in PEM form there", "the CA of the control plane: %s", e.text);
+    return e.code == ERR_NONE;
+}
+
+void check_plane(struct check *c)
+{
+    struct slice url = check_argument(c, "--control-plane-url"), rest = slice_skip(url, strlen("https://")), host;
+    const struct net_proxies proxies = {variable(c, "HTTPS_PROXY"), variable(c, "NO_PROXY"), variable(c, "MOBULA_PROXIES")};
+    struct tls_trust *trust = NULL;
+    uint16_t port;
+    if (slice_empty(url) || !net_place(slice_cut(&rest, '/'), &host, &port))
+        return; /* the operator runs without one, or does not start */
+    if (!c->ask.config->in_cluster && (slice_ends(host, SLICE(".svc")) || slice_has(host, ".svc."))) {
+        check_say(c, CHECK_SKIP, NULL, "%.*s is a name of the cluster: run it in a pod of the cluster to reach it", SLICE_ARG(host));
+        return;
+    }
+    if (plane_trust(c, &trust))
+        check_place(c, url, host, port, &proxies, trust);
+    tls_trust_drop(trust);
+}
+
+/* ---- its sandbox ---- */
+
+void check_sandbox(struct check *c)
+{
+    const char *why = sandbox_impossible();
+    struct slice flag = check_argument(c, "--sandbox");
+    bool off = slice_eq(flag, SLICE("off"));
+    check_say(c, off || why ? CHECK_WARN : CHECK_PASS,
+              off   ? "take --sandbox=off out of the operator's arguments"
+              : why ? "Linux 4.14 or later has what it needs; without it the operator runs all the same, and warns"
+                    : NULL,
+              "%s%s%s", off ? "the operator is told to go without its sandbox; " : "",
+              why ? "not possible on this machine: " : "possible on this machine", why ? why : "");
+}
