@@ -101,7 +101,8 @@ def test_the_sandbox(space):
 def plane(tmp_path):
     """A TLS server on loopback, its port, and the CA's file."""
     key, crt = tmp_path / "key", tmp_path / "crt"
-    made = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=x", "-addext", "subjectAltName=IP:127.0.0.1"]
+    made = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=x"]
+    made += ["-addext", "subjectAltName=IP:127.0.0.1"]
     subprocess.run(["openssl", "req", "-x509", *made, "-days", "2", "-keyout", key, "-out", crt], check=True, capture_output=True)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(crt, key)

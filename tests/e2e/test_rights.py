@@ -113,8 +113,10 @@ def without(rules, group, resource, verb):
     return left
 
 
-@pytest.mark.parametrize("flags", [(), ("--kinds=all", "--leader-elect", "--ray-access=proxy", "--shapes", "--autoscaler=sidecar", *REMOTE)],
-                         ids=["default", "everything"])
+MORE = ("--kinds=all", "--leader-elect", "--ray-access=proxy", "--shapes", "--autoscaler=sidecar", *REMOTE)
+
+
+@pytest.mark.parametrize("flags", [(), MORE], ids=["default", "everything"])
 def test_each_right_that_is_taken_away_is_missed(space, tmp_path, flags):
     """`mobula check` with the operator's own token names it, and names nothing while all are there. Which there must be, the operator's
     arguments say, which the account may read here. (Tokens of clusters: test_auth.py; the sidecar's roles: test_sidecar.py.)"""
