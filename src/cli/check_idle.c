@@ -89,7 +89,8 @@ static void say(struct check *c, const struct idle *list, size_t count)
         else if (!kept)
             kept = &list[i];
     if (!lost) {
-        check_say(c, CHECK_PASS, NULL, "connections are kept for %lld s of silence", (long long)kept->silent_s);
+        if (kept)
+            check_say(c, CHECK_PASS, NULL, "connections are kept for %lld s of silence", (long long)kept->silent_s);
         return;
     }
     check_say(c, lost->silent_s <= OWN_PROBES_S ? CHECK_FAIL : CHECK_WARN,
