@@ -15,11 +15,22 @@ extern const struct kube_resource hub_clouds, hub_configs, hub_workloads;
 #define HUB_FINALIZER "mobula.dev/operator"
 #define HUB_BOOTSTRAP_AUDIENCE "mobula.dev/bootstrap"
 
+#define HUB_CA_CONFIGMAP "mobula-control-plane-ca"
+
+/* A certificate of the hub's own making, by a CA of its own (cert.c). A Secret that somebody else has made is used, and never written. */
+struct hub_cert {
+    struct slice ns;                /* of its objects */
+    struct slice secret, ca_secret; /* of type kubernetes.io/tls; with the CA's key. Empty: no certificate is kept here */
+    const struct slice *names;      /* of this server: DNS names and IP addresses */
+    uint32_t name_count;
+};
+
 struct hub_options {
     const struct slice *namespaces; /* whose objects are served: projects. One empty namespace: all of them */
     uint32_t namespace_count;
     struct slice replica; /* the name of this process, in Cloud.status.session */
     uint64_t seed;
+    struct hub_cert cert;
 };
 
 struct hub;
@@ -30,9 +41,13 @@ void hub_free(struct hub *h);
 int64_t hub_step(struct hub *h, struct now now);
 /* Answers who waits, and lets nobody in. True: nothing is left to wait for. */
 bool hub_stop(struct hub *h, struct now now);
-void hub_renew(struct hub *h, struct now now);  /* reads the credentials again now */
-struct link_accept *hub_accept(struct hub *h);  /* the API, /healthz and /readyz */
-struct link_accept *hub_metrics(struct hub *h); /* /metrics */
+void hub_renew(struct hub *h, struct now now); /* reads the credentials again now */
+/* The API's certificate from now on, as PEM; ca: more that other replicas' certificates may be by, or empty. False: the one before stays.
+ */
+bool hub_certify(struct hub *h, struct slice cert, struct slice key, struct slice ca, struct err *e);
+struct tls_identity *const *hub_identity(const struct hub *h); /* for loop_listen_tls; points to NULL while there is none */
+struct link_accept *hub_accept(struct hub *h);                 /* the API, /healthz and /readyz */
+struct link_accept *hub_metrics(struct hub *h);                /* /metrics */
 /* Ready: all lists have been read once, and the API server answers. False with the reason in *why. */
 bool hub_ready(const struct hub *h, struct buf *why);
 

@@ -90,6 +90,24 @@ struct tls_leaf {
  * letters, with "*" as the whole leftmost label and at least two labels behind it. */
 bool tls_leaf_read(struct slice der, struct slice name, struct tls_leaf *out, struct err *e);
 
+/* The same of an identity's first certificate. */
+bool tls_identity_leaf(const struct tls_identity *id, struct slice name, struct tls_leaf *out);
+
+/* ---- certificates of our own making: P-256, SHA-256 ---- */
+
+struct tls_issue {
+    const struct slice *names; /* DNS names and IP addresses of a server; none: a CA's certificate */
+    uint32_t name_count;
+    const struct tls_identity *ca; /* who signs. NULL: a new CA. With no names it signs itself, a CA that is renewed with the key it has */
+    int64_t not_before_us, not_after_us;
+};
+/* Appends PEM texts; no key for a CA that has one. The key's bytes are left in *key_pem only. */
+bool tls_issue(const struct tls_issue *o, struct buf *cert_pem, struct buf *key_pem, struct err *e);
+
+/* HMAC of SHA-256. */
+enum { TLS_MAC = 32 };
+void tls_mac(struct slice key, struct slice text, char out[TLS_MAC]);
+
 /* ---- signed files ---- */
 
 enum { TLS_SHA256_HEX = 65, TLS_P256_POINT = 65 };

@@ -54,6 +54,8 @@ bool cli_listen_tls(struct loop *l, struct slice address, struct link_accept *ac
 /* --namespace and --all-namespaces. */
 struct cli_namespaces;
 bool cli_projects(struct slice given, bool all, struct slice otherwise, struct cli_namespaces *out, struct err *e);
+/* --tls-name: what a certificate of the control plane's own making is for, "localhost" before them. */
+bool cli_server_names(struct slice text, struct arena *a, const struct slice **out, uint32_t *count, struct err *e);
 
 /* ---- what they share ---- */
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 struct options {
-    struct slice namespaces, kubeconfig, context, http, https, cert, key, metrics, log_level, log_format, identity, sandbox;
+    struct slice namespaces, kubeconfig, context, http, https, cert, key, secret, names, metrics, log_level, log_format, identity, sandbox;
     bool all_namespaces;
 };
 
@@ -20,9 +20,13 @@ static const struct flag list[] = {
     {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
      "how to reach the hub's own cluster (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},
     {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig (default: its current-context)"},
-    {"https-addr", FLAG_TEXT, AT(https), "[HOST]:PORT", "serves the API; needs --tls-cert and --tls-key"},
+    {"https-addr", FLAG_TEXT, AT(https), "[HOST]:PORT", "serves the API; needs --tls-secret, or --tls-cert and --tls-key"},
     {"tls-cert", FLAG_TEXT, AT(cert), "FILE", "PEM of the server's certificate and its chain; read again every minute"},
     {"tls-key", FLAG_TEXT, AT(key), "FILE", "PEM of its private key; read again too"},
+    {"tls-secret", FLAG_TEXT, AT(secret), "NAME",
+     "in the place of files: a Secret of type kubernetes.io/tls in the context's namespace. One that is not there is made, with a CA in "
+     "NAME-ca, and renewed; one of somebody else's making is used"},
+    {"tls-name", FLAG_TEXT, AT(names), "NAME[,...]", "DNS names and IP addresses of a certificate that is made (localhost is always one)"},
     {"http-addr", FLAG_TEXT, AT(http), "HOST:PORT", "serves the API without TLS, on a loopback address only; empty: nowhere"},
     {"metrics-addr", FLAG_TEXT, AT(metrics), "[HOST]:PORT", "serves /metrics; empty: nowhere"},
     {"identity", FLAG_TEXT, AT(identity), "NAME", "of this replica in Cloud.status.session (default: the host's name)"},
@@ -47,39 +51,30 @@ struct process {
     struct loop *loop;
     struct kube_config *config;
     struct hub *hub;
-    struct tls_identity *identity;
-    uint64_t files; /* hash of the certificate and the key that are used */
     int64_t reload_ms;
 };
 
 enum { RELOAD_MS = 60 * 1000 };
 
-/* The certificate is replaced in place, as a mounted Secret is: new connections use the new one. */
+/* Files are replaced in place, as a mounted Secret is: new connections use the new certificate. */
 static bool load_identity(struct process *p, struct err *e)
 {
     struct arena a = {0};
     struct slice cert, key;
-    struct tls_identity *id = NULL;
+    if (slice_empty(p->o.cert))
+        return true;
     bool read = cli_read_file(p->o.cert, &a, &cert, e) && cli_read_file(p->o.key, &a, &key, e);
-    uint64_t files = read ? hash64(key, hash64(cert, 1)) : 0;
-    if (read && files != p->files)
-        id = tls_identity_load(cert, key, e);
-    if (id) {
-        tls_identity_drop(p->identity);
-        p->identity = id;
-        p->files = files;
-        log_info("the server's certificate was read", LF("file", p->o.cert));
-    }
+    bool well = read && hub_certify(p->hub, cert, key, SLICE_NONE, e);
     if (read)
         mem_wipe((char *)(uintptr_t)key.ptr, key.len);
     arena_free(&a);
-    return p->files == files && read;
+    return well;
 }
 
 static void reload(struct process *p, struct now now)
 {
     struct err e = {0};
-    if (p->identity && !load_identity(p, &e))
+    if (!load_identity(p, &e))
         log_warn("the new certificate cannot be used: the one before stays", LF_CSTR("error", e.text));
     p->reload_ms = now.mono_ms + RELOAD_MS;
 }
@@ -87,9 +82,11 @@ static void reload(struct process *p, struct now now)
 /* Tokens do not go over a network in the clear. */
 static bool check_addresses(const struct options *o, struct err *e)
 {
-    if (!slice_empty(o->https) && (slice_empty(o->cert) || slice_empty(o->key)))
+    bool files = !slice_empty(o->cert) && !slice_empty(o->key);
+    if (slice_empty(o->cert) != slice_empty(o->key) || (files && !slice_empty(o->secret)) ||
+        (!slice_empty(o->https) && !files && slice_empty(o->secret)))
         return err_set(e, ERR_CONFIG,
-                       "--https-addr needs --tls-cert and --tls-key, PEM files such as those of a mounted Secret of type "
+                       "--https-addr needs --tls-secret, or --tls-cert and --tls-key, PEM files such as those of a mounted Secret of type "
                        "kubernetes.io/tls");
     struct slice address = o->http;
     return slice_empty(address) || slice_starts(address, SLICE("127.")) || slice_starts(address, SLICE("[::1]:")) ||
@@ -98,6 +95,22 @@ static bool check_addresses(const struct options *o, struct err *e)
                    "--http-addr: \"%.*s\" is no loopback address (127.0.0.1:PORT, [::1]:PORT), and tokens do not go over a "
                    "network in the clear",
                    SLICE_ARG(address));
+}
+
+bool cli_server_names(struct slice text, struct arena *a, const struct slice **out, uint32_t *count, struct err *e)
+{
+    struct slice *names = arena_array(a, LIMIT_HUB_NAMES + 1, sizeof *names);
+    *out = names;
+    names[(*count)++] = SLICE("localhost");
+    while (!slice_empty(text)) {
+        struct slice name = slice_trim(slice_cut(&text, ','));
+        if (!name_dns1123_subdomain(name) && !net_is_ip(name))
+            return err_set(e, ERR_CONFIG, "--tls-name: \"%.*s\" is no DNS name and no IP address", SLICE_ARG(name));
+        if (*count > LIMIT_HUB_NAMES)
+            return err_set(e, ERR_LIMIT, "--tls-name: more than %d names (LIMIT_HUB_NAMES)", LIMIT_HUB_NAMES);
+        names[(*count)++] = name;
+    }
+    return true;
 }
 
 static bool start(struct process *p, struct err *e)
@@ -123,9 +136,13 @@ static bool start(struct process *p, struct err *e)
     h.seed = rng_next(&rng);
     h.namespaces = p->projects.list;
     h.namespace_count = p->projects.count;
+    h.cert.ns = p->config->namespace_;
+    h.cert.secret = o->secret;
+    h.cert.ca_secret = arena_printf(&p->arena, "%.*s-ca", SLICE_ARG(o->secret));
+    if (!cli_server_names(o->names, &p->arena, &h.cert.names, &h.cert.name_count, e))
+        return false;
     p->hub = hub_new(loop_net(p->loop), p->config, &h, e);
-    if (!p->hub || (!slice_empty(o->https) && !load_identity(p, e)) ||
-        !cli_listen_tls(p->loop, o->https, hub_accept(p->hub), &p->identity, "https-addr", e) ||
+    if (!p->hub || !load_identity(p, e) || !cli_listen_tls(p->loop, o->https, hub_accept(p->hub), hub_identity(p->hub), "https-addr", e) ||
         !cli_listen(p->loop, o->http, hub_accept(p->hub), "http-addr", e) ||
         !cli_listen(p->loop, o->metrics, hub_metrics(p->hub), "metrics-addr", e) ||
         !sandbox_enter(o->sandbox, p->config->plugin, &sandbox, e))
@@ -177,7 +194,6 @@ int cli_control_plane(int argc, char **argv)
     hub_free(p.hub);
     if (p.loop)
         loop_free(p.loop);
-    tls_identity_drop(p.identity);
     kube_config_free(p.config);
     net_allow_free(p.allow);
     arena_free(&p.arena);

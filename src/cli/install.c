@@ -14,6 +14,7 @@ const struct install_options install_defaults = {
     .autoscaler = SLICE("operator"),
     .submitter = SLICE("operator"),
     .ray_access = SLICE("direct"),
+    .tls_made = SLICE("mobula-control-plane-tls"),
     .timeout_ms = 2 * 60 * 1000,
 };
 
@@ -226,6 +227,7 @@ static void fill_role(struct variables *v, struct slice files, const struct inst
     set(v, "SIDECAR_RULES", file_if(slice_eq(o->autoscaler, SLICE("sidecar")), files, "airgap/install/role-sidecar.yaml"));
     set(v, "PROXY_RULE", file_if(slice_eq(o->ray_access, SLICE("proxy")), files, "airgap/install/role-proxy.yaml"));
     set(v, "REMOTE_RULE", file_if(!slice_empty(o->plane_url), files, "airgap/install/role-remote.yaml"));
+    set(v, "TLS_SECRET", o->tls_made);
     set(v, "AUTH_RULE", file_if(o->ray_auth, files, "airgap/install/role-auth.yaml"));
 }
 
@@ -276,15 +278,26 @@ static struct slice operator_flags(const struct install_options *o, const struct
     return part(&out, a);
 }
 
+/* Its certificate is that of a Secret that is mounted, or one that it makes and keeps itself. */
+static struct slice plane_flags(const struct install_options *o, struct arena *a)
+{
+    static const struct slice usual = SLICE(FLAG_LINE "https-addr=:8443\n" FLAG_LINE "http-addr=\n");
+    if (!slice_empty(o->tls_secret))
+        return arena_printf(a, "%.*s" FLAG_LINE "tls-cert=" PLANE_FOLDER "/tls.crt\n" FLAG_LINE "tls-key=" PLANE_FOLDER "/tls.key\n",
+                            SLICE_ARG(usual));
+    struct slice name = install_name(true);
+    return arena_printf(
+        a, "%.*s" FLAG_LINE "tls-secret=%.*s\n" FLAG_LINE "tls-name=%.*s,%.*s.%.*s,%.*s.%.*s.svc,%.*s.%.*s.svc.cluster.local%s%.*s\n",
+        SLICE_ARG(usual), SLICE_ARG(o->tls_made), SLICE_ARG(name), SLICE_ARG(name), SLICE_ARG(o->ns), SLICE_ARG(name), SLICE_ARG(o->ns),
+        SLICE_ARG(name), SLICE_ARG(o->ns), slice_empty(o->tls_names) ? "" : ",", SLICE_ARG(o->tls_names));
+}
+
 static void fill_flags(struct variables *v, const struct install_options *o, const struct install_wanted *want, struct arena *a)
 {
     struct slice watch = slice_empty(o->watch) ? o->ns : o->watch;
     set(v, "WATCH",
         o->all_namespaces ? SLICE(FLAG_LINE "all-namespaces\n") : arena_printf(a, FLAG_LINE "namespace=%.*s\n", SLICE_ARG(watch)));
-    set(v, "FLAGS",
-        o->plane ? SLICE(FLAG_LINE "https-addr=:8443\n" FLAG_LINE "http-addr=\n" FLAG_LINE "tls-cert=" PLANE_FOLDER "/tls.crt\n" FLAG_LINE
-                                   "tls-key=" PLANE_FOLDER "/tls.key\n")
-                 : operator_flags(o, want, a));
+    set(v, "FLAGS", o->plane ? plane_flags(o, a) : operator_flags(o, want, a));
 }
 
 static struct slice key_source(const char *kind, struct slice text, struct slice usual, const char *path, struct arena *a)
@@ -298,9 +311,8 @@ static struct slice key_source(const char *kind, struct slice text, struct slice
 static void fill_plane(struct variables *v, const struct install_options *o, struct arena *a)
 {
     struct slice sources = SLICE_NONE;
-    if (o->plane)
-        sources = arena_printf(a, "          - secret:\n              name: %.*s\n",
-                               SLICE_ARG(slice_empty(o->tls_secret) ? SLICE("mobula-control-plane-tls") : o->tls_secret));
+    if (!slice_empty(o->tls_secret))
+        sources = arena_printf(a, "          - secret:\n              name: %.*s\n", SLICE_ARG(o->tls_secret));
     else if (!slice_empty(o->plane_url))
         sources = arena_printf(
             a, "%.*s%.*s%.*s",
@@ -392,6 +404,8 @@ static void put_operator(struct slice files, const struct install_options *o, co
         put_file(files, "airgap/install/role-leader.yaml", &v, out);
     if (o->plane)
         put_file(files, "airgap/install/plane-service.yaml", &v, out);
+    if (o->plane && slice_empty(o->tls_secret))
+        put_file(files, "airgap/install/plane-tls.yaml", &v, out);
     if (o->shapes)
         put_file(files, "airgap/install/role-shapes.yaml", &v, out);
     if (!slice_empty(o->plane_url))

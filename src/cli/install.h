@@ -27,6 +27,7 @@ struct install_options {
     struct slice default_image;                     /* of its workloads that name none; empty: they are refused */
     struct slice plane_token, plane_ca, tls_secret; /* NAME or NAME/KEY of Secrets and a ConfigMap; empty: the usual */
     struct slice egress_ca;                         /* of a ConfigMap as well; empty: none */
+    struct slice tls_made, tls_names;               /* a Secret that the hub makes, unless tls_secret names one; names of its certificate */
     struct default_patches defaults;
     int64_t replicas, timeout_ms; /* replicas 0: 1, of a control plane 2 */
     bool plane;                   /* a control plane in the place of an operator: `watch` are its projects */

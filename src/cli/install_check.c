@@ -128,20 +128,23 @@ static bool choose_image(const struct install_options *o, struct arena *a, struc
     return (!o->registry.ptr || check_image(o->registry, "--registry", e)) && check_image(*image, "--image", e);
 }
 
-static bool check_parts(const struct install_options *o, struct err *e)
+static bool check_parts(const struct install_options *o, struct arena *a, struct err *e)
 {
     if (o->crds_only && o->no_crds)
         return err_set(e, ERR_CONFIG, "--crds-only and --no-crds leave nothing to print");
     if (o->all_namespaces && !slice_empty(o->watch))
         return err_set(e, ERR_CONFIG, "--all-namespaces and --watch-namespace exclude each other");
-    if (!o->plane && !slice_empty(o->tls_secret))
-        return err_set(e, ERR_CONFIG, "--tls-secret needs --control-plane");
+    if (!o->plane && (!slice_empty(o->tls_secret) || !slice_empty(o->tls_names)))
+        return err_set(e, ERR_CONFIG, "--tls-secret and --tls-name need --control-plane");
     if (o->replicas < 0 || o->replicas > INSTALL_REPLICAS_MAX)
         return err_set(e, ERR_CONFIG, "--replicas: want 1 to %d", INSTALL_REPLICAS_MAX);
     if (o->program.len > INSTALL_PROGRAM_MAX)
         return err_set(e, ERR_LIMIT, "the program has %zu bytes, and a ConfigMap holds %d (INSTALL_PROGRAM_MAX)", o->program.len,
                        INSTALL_PROGRAM_MAX);
-    return true;
+    const struct slice *names;
+    uint32_t count = 0;
+    return (name_dns1123_subdomain(o->tls_made) || err_set(e, ERR_CONFIG, "--tls-self-made: want the name of a Secret")) &&
+           cli_server_names(o->tls_names, a, &names, &count, e);
 }
 
 bool install_check(const struct install_options *o, struct install_wanted *want, struct arena *a, struct err *e)
@@ -152,7 +155,7 @@ bool install_check(const struct install_options *o, struct install_wanted *want,
     want->name = install_name(o->plane);
     want->component = o->plane ? SLICE("control-plane") : SLICE("operator");
     want->replicas = o->replicas ? o->replicas : 1 + o->plane;
-    if (!check_parts(o, e) || !cli_namespace(o->ns, "--namespace", e) || !cli_namespaces(watch, "--watch-namespace", &want->watch, e) ||
+    if (!check_parts(o, a, e) || !cli_namespace(o->ns, "--namespace", e) || !cli_namespaces(watch, "--watch-namespace", &want->watch, e) ||
         !cli_kinds(o->kinds, &want->kinds, e) || !choose_image(o, a, &want->image, e) || !cli_tools(o->tools, &want->tools, e) ||
         !cli_tools_resources(o->tools_resources, &want->tools, e) || !cli_scaler(o->autoscaler, &scaler, e) ||
         (want->tools.tools == RAY_TOOLS_IMAGE && !check_image(want->tools.tools_image, "--tools", e)) ||

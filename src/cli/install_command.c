@@ -63,7 +63,11 @@ static const struct flag list[] = {
      "with CAs for TLS to all but the API server: those of a proxy that opens TLS (key ca.crt)"},
     {"default-image", FLAG_TEXT, AT(default_image), "REF", "of workloads of the control plane that name none (those are refused)"},
     {"control-plane", FLAG_SWITCH, AT(plane), NULL, "a control plane in the place of an operator; --watch-namespace: its projects"},
-    {"tls-secret", FLAG_TEXT, AT(tls_secret), "NAME", "Secret of type kubernetes.io/tls with its certificate (mobula-control-plane-tls)"},
+    {"tls-secret", FLAG_TEXT, AT(tls_secret), "NAME", "Secret of type kubernetes.io/tls with a certificate of yours"},
+    {"tls-self-made", FLAG_TEXT, AT(tls_made), "NAME",
+     "without --tls-secret: Secret of a certificate that the control plane makes and renews, with its CA in NAME-ca "
+     "(mobula-control-plane-tls)"},
+    {"tls-name", FLAG_TEXT, AT(tls_names), "NAME[,...]", "further names and addresses of it, such as those of a load balancer"},
     {"ray-auth", FLAG_SWITCH, AT(ray_auth), NULL, "with the right to make and read Secrets, for clusters with authOptions"},
 #undef AT
 };
@@ -161,8 +165,13 @@ static int apply(struct apply *p, const struct install_options *o, struct slice 
     if (well && !o->crds_only && fresh)
         record(p, &r);
     well = well && apply_wait(p, until_ms, &e) && (o->crds_only || revision_prune(p, &r, until_ms, &e));
-    if (well)
+    if (well) {
+        if (o->plane && slice_empty(o->tls_secret) && !o->crds_only)
+            printf("its CA, for operators and for mobula login --ca-file:\n"
+                   "  kubectl -n %.*s get configmap mobula-control-plane-ca -o jsonpath='{.data.ca\\.crt}' > ca.crt\n",
+                   SLICE_ARG(o->ns));
         return STATUS_OK;
+    }
     int status = apply_failed(p, &e);
     say_undo(p, o);
     return status;

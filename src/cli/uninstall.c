@@ -21,6 +21,8 @@ static const struct made {
     {"rbac.authorization.k8s.io/v1", "RoleBinding", "", IN_WATCHED, OF_BOTH},
     {"rbac.authorization.k8s.io/v1", "Role", "", IN_WATCHED, OF_BOTH},
     {"rbac.authorization.k8s.io/v1", "RoleBinding", "-leader", IN_OWN, OF_OPERATOR},
+    {"rbac.authorization.k8s.io/v1", "RoleBinding", "-tls", IN_OWN, OF_PLANE},
+    {"rbac.authorization.k8s.io/v1", "Role", "-tls", IN_OWN, OF_PLANE},
     {"rbac.authorization.k8s.io/v1", "Role", "-leader", IN_OWN, OF_OPERATOR},
     {"rbac.authorization.k8s.io/v1", "RoleBinding", "-shapes", IN_OWN, OF_OPERATOR},
     {"rbac.authorization.k8s.io/v1", "Role", "-shapes", IN_OWN, OF_OPERATOR},

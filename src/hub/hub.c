@@ -59,6 +59,7 @@ struct hub *hub_new(struct net *net, struct kube_config *config, const struct hu
                                                  .idle_ms = HUB_IDLE_MS});
     h->metrics =
         serve_new(&(struct serve_options){.user = &figures, .owner = h, .request_ms = HEALTH_HEAD_MS, .answer_ms = HEALTH_ANSWER_MS});
+    hub_cert_start(h);
     if (hub_store_start(h, e))
         return h;
     hub_free(h);
@@ -75,6 +76,7 @@ void hub_free(struct hub *h)
     kube_client_free(h->client); /* nobody is called back from here on */
     calls_free(h);
     hub_store_free(h);
+    hub_cert_free(h);
     auth_free(h);
     arena_free(&h->event);
     buf_free(&h->body);
@@ -88,6 +90,7 @@ bool hub_ready(const struct hub *h, struct buf *why)
     bool ready = trouble->code == ERR_NONE;
     if (!ready)
         buf_printf(why, "API server: %s\n", trouble->text);
+    ready &= hub_cert_ready(h, why);
     for (uint32_t i = 0; i < h->o.namespace_count; i++)
         for (unsigned k = 0; k < SOURCES; k++) {
             const struct source *src = &h->spaces[i].source[k];
@@ -109,8 +112,9 @@ int64_t hub_step(struct hub *h, struct now now)
         hub_store_care(h);
         h->care_ms = now.mono_ms + CARE_MS;
     }
-    int64_t next = calls_tick(h), client = kube_client_tick(h->client, now);
+    int64_t next = calls_tick(h), cert = hub_cert_tick(h), client = kube_client_tick(h->client, now);
     next = next < client ? next : client;
+    next = next < cert ? next : cert;
     return next < h->care_ms ? next : h->care_ms;
 }
 
@@ -128,6 +132,7 @@ bool hub_stop(struct hub *h, struct now now)
 void hub_renew(struct hub *h, struct now now)
 {
     kube_client_renew(h->client, now);
+    hub_cert_renew(h);
 }
 
 struct link_accept *hub_accept(struct hub *h)

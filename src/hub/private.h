@@ -6,6 +6,7 @@
 #define MOBULA_HUB_PRIVATE_H
 
 #include <mobula/hub.h>
+#include <mobula/tls.h>
 
 /* ---- records of objects: store.c ---- */
 
@@ -112,8 +113,19 @@ struct hub {
     int64_t care_ms;    /* hub_store_care again */
     struct log_memory said;
     struct hub_stats stats;
+    struct tls_identity *identity; /* NULL: no certificate */
+    uint64_t certified;            /* hash of its texts */
+    char secret[TLS_MAC];          /* known to all replicas that have the same key */
+    struct keeper *keeper;         /* cert.c; NULL: the certificate is given */
     bool stopping;
 };
+
+/* cert.c */
+void hub_cert_start(struct hub *h);
+void hub_cert_free(struct hub *h);
+void hub_cert_renew(struct hub *h);
+int64_t hub_cert_tick(struct hub *h); /* returns when to call again */
+bool hub_cert_ready(const struct hub *h, struct buf *why);
 
 bool hub_store_start(struct hub *h, struct err *e);
 void hub_store_stop(struct hub *h); /* its watches: before the client goes */

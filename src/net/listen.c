@@ -51,6 +51,10 @@ static void take(struct listener *s, int fd, const struct address *from)
 {
     struct loop *l = s->loop;
     char text[ADDRESS_TEXT_MAX];
+    if (s->identity && !*s->identity) { /* there is no certificate yet */
+        close(fd);
+        return;
+    }
     struct wire *w = wire_new(l, slice_of(address_text(from, text)));
     w->listener = s;
     w->watch.fd = fd;

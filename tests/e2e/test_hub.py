@@ -133,6 +133,36 @@ def test_https_with_a_certificate_that_is_replaced(space, hubs, tmp_path):
     assert ask() == 200
 
 
+def test_a_certificate_that_is_made_and_shared(space, hubs, tmp_path):
+    """By two replicas that start at once, as the installation lets them. Python's TLS is strict about extensions."""
+    flags = ("--https-addr=127.0.0.1:0", "--tls-secret=mobula-control-plane-tls", "--tls-name=hub.example")
+    pair = [hubs(name, *flags) for name in ("a", "b")]
+    secret = space.api.get(f"/api/v1/namespaces/{space.name}/secrets/mobula-control-plane-tls")
+    assert secret["type"] == "kubernetes.io/tls" and set(secret["data"]) == {"tls.crt", "tls.key", "ca.crt"}
+    ca = tmp_path / "ca.crt"
+
+    def public():
+        made = space.find(f"/api/v1/namespaces/{space.name}/configmaps/mobula-control-plane-ca")
+        return made and made["data"]["ca.crt"]
+
+    ca.write_text(eventually(public, 20))
+
+    def ask(hub):
+        port = int(re.search(r"for=https-addr address=\S+ port=(\d+)", hub.log()).group(1))
+        context = ssl.create_default_context(cafile=ca)
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+        link = http.client.HTTPSConnection("localhost", port, timeout=20, context=context)
+        link.request("GET", "/readyz")
+        return link.getresponse().status
+
+    assert [ask(hub) for hub in pair] == [200, 200]
+    space.api.call("PATCH", f"/api/v1/namespaces/{space.name}/secrets/mobula-control-plane-tls", {"data": {"tls.crt": ""}},
+                   "application/merge-patch+json")
+    pair[0].process.send_signal(signal.SIGHUP)
+    eventually(lambda: pair[0].log().count("certificate was read") == 2, 20)
+    assert ask(pair[0]) == 200
+
+
 def test_the_command_line_writes_the_same_objects(space, hubs, tmp_path):
     """Without the hub's address: straight to Kubernetes, as kubectl."""
     hub = hubs()
@@ -193,10 +223,22 @@ def call_all(hub, space, person):
         assert hub.ask("DELETE", f"{path}/x-v1", person)[0] == 200
 
 
+def certificates_are_kept(space, hub):
+    """What somebody has changed is written again."""
+    for kind, name, data in (("secrets", "mobula-control-plane-tls", "tls.crt"), ("configmaps", "mobula-control-plane-ca", "ca.crt")):
+        path = f"/api/v1/namespaces/{space.name}/{kind}/{name}"
+        eventually(lambda path=path: space.find(path), 20)
+        before = space.api.call("PATCH", path, {"data": {data: ""}}, "application/merge-patch+json")
+        hub.process.send_signal(signal.SIGHUP)
+        eventually(lambda path=path, data=data: space.api.get(path)["data"][data], 20)
+        assert before["data"][data] == ""
+
+
 def test_an_operator_does_what_the_control_plane_holds(space, hubs, operators, tmp_path):
     """Both ends are this program, each with the rights that its installation prints and none beside: a job becomes pods, its state comes
     back, a dead control plane ends nothing, and a deletion all. Every right is used."""
-    audit, hub = Audit(), hubs()
+    audit, hub = Audit(), hubs("hub", "--https-addr=127.0.0.1:0", "--tls-secret=mobula-control-plane-tls")
+    certificates_are_kept(space, hub)
     where = cloud(space)
     usual = ("--kinds=ray.io", "--namespace", space.name)
     more = ("--control-plane-url=https://hub.example", f"--cloud-deployment-id={where}")

@@ -225,7 +225,12 @@ static void planes(struct arena *a)
     o.watch = SLICE("a,b");
     struct slice text = written(&o, a, &e);
     CHECK_STR(kinds_of(text, a), "CustomResourceDefinition CustomResourceDefinition CustomResourceDefinition ClusterRoleBinding "
-                                 "ServiceAccount Role RoleBinding Role RoleBinding Service NetworkPolicy PodDisruptionBudget Deployment ");
+                                 "ServiceAccount Role RoleBinding Role RoleBinding Service Role RoleBinding NetworkPolicy "
+                                 "PodDisruptionBudget Deployment ");
+    CHECK(strstr(text.ptr, "  resourceNames: [mobula-control-plane-tls, mobula-control-plane-tls-ca]\n") &&
+          strstr(text.ptr,
+                 "        - --tls-secret=mobula-control-plane-tls\n        - --tls-name=mobula-control-plane,mobula-control-plane.hub,"
+                 "mobula-control-plane.hub.svc,mobula-control-plane.hub.svc.cluster.local\n"));
     CHECK(strstr(text.ptr, "        - --namespace=a,b\n        - --https-addr=:8443\n") && strstr(text.ptr, "  replicas: 2\n"));
     CHECK(strstr(text.ptr, "  name: mobula-control-plane.hub\n") && !strstr(text.ptr, "name: mobula\n") &&
           !strstr(text.ptr, "ray.io/node"));

@@ -26,7 +26,8 @@ struct hubworld {
     struct kube_config *config;
     struct client client[CLIENTS];
     uint32_t clients;
-    struct json doc; /* of the last answer */
+    struct hub_cert cert; /* for the next hub_up */
+    struct json doc;      /* of the last answer */
     int status;
 };
 
@@ -67,8 +68,9 @@ static void hub_up(struct hubworld *h)
     static const struct slice namespaces[] = {{"n", 1}};
     struct err e = {0};
     h->config = kube_config_load(&(struct kube_config_options){.kubeconfig = h->w.kubeconfig}, &e);
-    h->hub = hub_new(&h->w.process[1].net, h->config,
-                     &(struct hub_options){.namespaces = namespaces, .namespace_count = 1, .replica = SLICE("hub-1"), .seed = 1}, &e);
+    h->hub = hub_new(
+        &h->w.process[1].net, h->config,
+        &(struct hub_options){.namespaces = namespaces, .namespace_count = 1, .replica = SLICE("hub-1"), .seed = 1, .cert = h->cert}, &e);
     if (!CHECK(h->hub))
         printf("  %s\n", e.text);
 }

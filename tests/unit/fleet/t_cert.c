@@ -1,0 +1,219 @@
+/* The certificate that the control plane makes for itself, against the model API server, with a clock that is set forward. */
+#include "hubworld.h"
+
+#include <mobula/tls.h>
+
+#define DAY (INT64_C(86400) * 1000000)
+
+static const struct slice names[] = {SLICE("localhost"), SLICE("hub.n.svc"), SLICE("10.1.2.3")};
+static const struct hub_cert options = {
+    .ns = SLICE("n"), .secret = SLICE("tls"), .ca_secret = SLICE("tls-ca"), .names = names, .name_count = COUNT_OF(names)};
+
+static struct jval read_object(struct hubworld *h, const char *plural, const char *name)
+{
+    struct json *doc = arena_new(&h->w.arena, struct json);
+    struct slice body;
+    struct err e = {0};
+    int status = world_ask(&h->w, "GET", arena_printf(&h->w.arena, "/api/v1/namespaces/n/%s/%s", plural, name).ptr, "", SLICE_NONE, &body);
+    if (status != 200 || !json_parse(doc, body, &h->w.arena, &e))
+        return (struct jval){.at = -1};
+    return json_root(doc);
+}
+
+static struct slice secret_text(struct hubworld *h, const char *name, const char *key)
+{
+    struct buf b;
+    buf_init(&b, MIB);
+    base64_decode(json_str(json_child(json_get(read_object(h, "secrets", name), "data"), key), &h->w.arena), &b, NULL);
+    struct slice out = arena_dup(&h->w.arena, buf_slice(&b));
+    buf_free(&b);
+    return out;
+}
+
+static struct slice public_text(struct hubworld *h)
+{
+    return json_str(json_child(json_get(read_object(h, "configmaps", HUB_CA_CONFIGMAP), "data"), "ca.crt"), &h->w.arena);
+}
+
+static bool takes(struct slice trusted, const char *name, int64_t wall_us, struct tls_identity *id)
+{
+    struct err e = {0};
+    uint32_t count = 0, skipped = 0;
+    struct tls_options o = {.name = slice_of(name), .wall_us = wall_us, .trust = tls_trust_load(trusted, &count, &skipped, &e)};
+    if (!CHECK(o.trust && id))
+        return false;
+    struct tls *end[] = {tls_open(&o, &e), tls_accept(id)};
+    tls_trust_drop(o.trust);
+    for (int turn = 0; turn < 64; turn++) {
+        struct tls *from = end[turn & 1], *to = end[1 - (turn & 1)];
+        size_t room = 0;
+        struct slice out = tls_send_peek(from);
+        char *at = tls_recv_room(to, &room);
+        size_t n = out.len < room ? out.len : room;
+        if (!at || !n)
+            continue;
+        memcpy(at, out.ptr, n);
+        tls_send_used(from, n);
+        tls_recv_wrote(to, n);
+    }
+    bool open = tls_state(end[0]) == TLS_OPEN;
+    if (!open)
+        printf("  %s\n", tls_error(end[0])->text);
+    tls_free(end[0]);
+    tls_free(end[1]);
+    return open;
+}
+
+static int64_t wall(struct hubworld *h)
+{
+    return world_process_now(&h->w.process[1]).wall_us;
+}
+
+static void begin(struct hubworld *h)
+{
+    start(h);
+    hub_down(h);
+    h->cert = options;
+    hub_up(h);
+    run(h, 3000);
+}
+
+static void test_made(void)
+{
+    struct hubworld h;
+    test_case("a certificate is made where there is none");
+    begin(&h);
+    struct slice ca = secret_text(&h, "tls-ca", "ca.crt"), first = secret_text(&h, "tls", "tls.crt");
+    CHECK(first.len && ca.len && secret_text(&h, "tls-ca", "ca.key").len);
+    CHECK(slice_eq(ca, secret_text(&h, "tls", "ca.crt")) && slice_eq(ca, public_text(&h)));
+    CHECK_STR(json_get_str(read_object(&h, "secrets", "tls"), "type", &h.w.arena), "kubernetes.io/tls");
+    CHECK(slice_empty(secret_text(&h, "tls", "ca.key")));
+    CHECK(takes(ca, "hub.n.svc", wall(&h), *hub_identity(h.hub)) && takes(ca, "10.1.2.3", wall(&h), *hub_identity(h.hub)));
+    test_case("and stays for 29 days");
+    uint64_t before = apiserver_revision(h.w.server);
+    h.w.process[1].skew_us = 29 * DAY;
+    run(&h, 120 * 1000);
+    CHECK_INT(apiserver_revision(h.w.server), before);
+    test_case("then there is another one by the same CA");
+    h.w.process[1].skew_us = 31 * DAY;
+    run(&h, 61 * 1000);
+    struct slice second = secret_text(&h, "tls", "tls.crt");
+    CHECK(second.len && !slice_eq(first, second) && slice_eq(ca, secret_text(&h, "tls", "ca.crt")));
+    CHECK(takes(ca, "hub.n.svc", wall(&h), *hub_identity(h.hub)));
+    test_case("what has become unreadable is written again, and a public part that somebody has changed");
+    struct slice answer;
+    world_ask(&h.w, "PATCH", "/api/v1/namespaces/n/secrets/tls", "application/merge-patch+json", SLICE("{\"data\":{\"tls.crt\":\"\"}}"),
+              &answer);
+    world_ask(&h.w, "PATCH", "/api/v1/namespaces/n/configmaps/" HUB_CA_CONFIGMAP, "application/merge-patch+json",
+              SLICE("{\"data\":{\"ca.crt\":\"x\"}}"), &answer);
+    run(&h, 65 * 1000);
+    CHECK(secret_text(&h, "tls", "tls.crt").len && slice_eq(ca, public_text(&h)));
+    test_case("the CA is renewed after nine years, and who knows the one before knows the next");
+    h.w.process[1].skew_us = 9 * 366 * DAY;
+    run(&h, 125 * 1000);
+    struct slice renewed = public_text(&h);
+    CHECK(renewed.len > ca.len && slice_ends(renewed, ca) && slice_eq(renewed, secret_text(&h, "tls", "ca.crt")));
+    CHECK(takes(ca, "hub.n.svc", wall(&h), *hub_identity(h.hub)) && takes(renewed, "hub.n.svc", wall(&h), *hub_identity(h.hub)));
+    finish(&h);
+}
+
+static void test_another_name(void)
+{
+    struct hubworld h;
+    static const struct slice more[] = {SLICE("localhost"), SLICE("hub.example")};
+    test_case("another name asks for another certificate");
+    begin(&h);
+    hub_down(&h);
+    h.cert.names = more;
+    h.cert.name_count = COUNT_OF(more);
+    hub_up(&h);
+    run(&h, 3000);
+    CHECK(takes(public_text(&h), "hub.example", wall(&h), *hub_identity(h.hub)));
+    finish(&h);
+}
+
+static void test_theirs(void)
+{
+    struct hubworld h;
+    struct buf cert, key, name;
+    struct err e = {0};
+    struct slice answer;
+    test_case("a Secret of somebody else's making is used, and stays as it is");
+    start(&h);
+    hub_down(&h);
+    buf_init(&cert, MIB);
+    buf_init(&key, MIB);
+    buf_init(&name, MIB);
+    CHECK(tls_issue(&(struct tls_issue){.not_before_us = wall(&h) - DAY, .not_after_us = wall(&h) + DAY}, &cert, &key, &e));
+    struct slice text = buf_slice(&cert);
+    json_quote(text, &name);
+    buf_putc(&name, ',');
+    buf_put(&name, SLICE("\"tls.key\":"));
+    json_quote(buf_slice(&key), &name);
+    struct slice body =
+        arena_printf(&h.w.arena,
+                     "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"type\":\"kubernetes.io/tls\",\"metadata\":{\"name\":\"tls\"},"
+                     "\"stringData\":{\"tls.crt\":%.*s}}",
+                     SLICE_ARG(buf_slice(&name)));
+    CHECK_INT(world_ask(&h.w, "POST", "/api/v1/namespaces/n/secrets", "application/json", body, &answer), 201);
+    uint64_t before = apiserver_revision(h.w.server);
+    h.cert = options;
+    hub_up(&h);
+    run(&h, 65 * 1000);
+    CHECK(*hub_identity(h.hub) && apiserver_revision(h.w.server) == before);
+    CHECK(slice_eq(secret_text(&h, "tls", "tls.crt"), text));
+    buf_free(&cert);
+    buf_free(&key);
+    buf_free(&name);
+    finish(&h);
+}
+
+/* Two replicas that start at once, step by step in turn. */
+static void test_race(void)
+{
+    struct hubworld h;
+    struct err e = {0};
+    static const struct slice namespaces[] = {SLICE("n")};
+    test_case("two replicas that start at once have one CA and one certificate");
+    start(&h);
+    hub_down(&h);
+    h.cert = options;
+    hub_up(&h);
+    struct kube_config *config = kube_config_load(&(struct kube_config_options){.kubeconfig = h.w.kubeconfig}, &e);
+    struct hub *other =
+        hub_new(&h.w.process[0].net, config,
+                &(struct hub_options){.namespaces = namespaces, .namespace_count = 1, .replica = SLICE("hub-2"), .cert = options}, &e);
+    int64_t until = h.w.now.mono_ms + 5000;
+    struct hub *both[] = {other, h.hub};
+    while (h.w.now.mono_ms < until) {
+        int64_t next = until;
+        for (int i = 0; i < 2; i++) {
+            struct now now = world_process_now(&h.w.process[i]);
+            while (net_dispatch(&h.w.process[i].net, now))
+                ;
+            int64_t due = hub_step(both[i], now);
+            next = due < next ? due : next;
+        }
+        world_step(&h.w, next);
+    }
+    struct tls_leaf leaf[2];
+    CHECK(*hub_identity(h.hub) && *hub_identity(other));
+    CHECK(tls_identity_leaf(*hub_identity(h.hub), SLICE("hub.n.svc"), &leaf[0]) &&
+          tls_identity_leaf(*hub_identity(other), SLICE("hub.n.svc"), &leaf[1]));
+    CHECK(takes(public_text(&h), "hub.n.svc", wall(&h), *hub_identity(h.hub)) &&
+          takes(public_text(&h), "hub.n.svc", wall(&h), *hub_identity(other)));
+    CHECK_STR(slice_of(leaf[0].issuer), leaf[1].issuer);
+    CHECK(leaf[0].issuer[0]);
+    hub_free(other);
+    kube_config_free(config);
+    finish(&h);
+}
+
+int main(void)
+{
+    test_made();
+    test_another_name();
+    test_theirs();
+    test_race();
+    return test_done();
+}

@@ -1,0 +1,181 @@
+/* Certificates of our own making: OpenSSL and our own client must take them for what they say. */
+#include "peer.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#define OUT "build/test/issue"
+#define DAY (INT64_C(86400) * 1000000)
+
+static struct buf cert, key, ca_cert, ca_key;
+
+static void save(const char *name, struct slice text)
+{
+    char path[128];
+    snprintf(path, sizeof path, OUT "/%s", name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    CHECK(fd >= 0 && write(fd, text.ptr, text.len) == (ssize_t)text.len);
+    close(fd);
+}
+
+/* What a command of OpenSSL's prints. */
+static const char *openssl(const char *command)
+{
+    static char text[16 * KIB];
+    char line[512];
+    snprintf(line, sizeof line, "cd " OUT " && openssl %s 2>&1", command);
+    FILE *f = popen(line, "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = '\0';
+    if (f)
+        pclose(f);
+    return text;
+}
+
+static bool says(const char *command, const char *want)
+{
+    const char *text = openssl(command);
+    bool there = strstr(text, want) != NULL;
+    if (!there)
+        printf("  openssl %s:\n%s\n  does not say %s\n", command, text, want);
+    return there;
+}
+
+static const struct slice names[] = {SLICE("hub.ns.svc"), SLICE("10.0.0.7"), SLICE("fd00::7"), SLICE("*.hub.example")};
+
+static struct tls_identity *load(const struct buf *c, const struct buf *k)
+{
+    struct err e = {0};
+    struct tls_identity *id = tls_identity_load(buf_slice(c), buf_slice(k), &e);
+    if (!CHECK(id))
+        printf("  %s\n", e.text);
+    return id;
+}
+
+static void make_all(int64_t now)
+{
+    struct err e = {0};
+    struct buf *all[] = {&cert, &key, &ca_cert, &ca_key};
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        buf_free(all[i]);
+        buf_init(all[i], 64 * KIB);
+    }
+    CHECK(tls_issue(&(struct tls_issue){.not_before_us = now, .not_after_us = now + 3650 * DAY}, &ca_cert, &ca_key, &e));
+    struct tls_identity *ca = load(&ca_cert, &ca_key);
+    CHECK(tls_issue(&(struct tls_issue){names, COUNT_OF(names), ca, now, now + 60 * DAY}, &cert, &key, &e));
+    tls_identity_drop(ca);
+    save("ca.crt", buf_slice(&ca_cert));
+    save("tls.crt", buf_slice(&cert));
+    save("tls.key", buf_slice(&key));
+}
+
+static void foreign(int64_t now)
+{
+    test_case("OpenSSL verifies the chain, strictly");
+    CHECK(says("verify -x509_strict -purpose sslserver -CAfile ca.crt tls.crt", "tls.crt: OK"));
+    CHECK(says("verify -x509_strict -purpose sslserver -verify_hostname hub.ns.svc -CAfile ca.crt tls.crt", ": OK"));
+    CHECK(says("verify -purpose sslserver -verify_ip 10.0.0.7 -CAfile ca.crt tls.crt", ": OK"));
+    CHECK(says("verify -purpose sslserver -verify_ip fd00::7 -CAfile ca.crt tls.crt", ": OK"));
+    CHECK(says("verify -purpose sslserver -verify_hostname other.svc -CAfile ca.crt tls.crt", "ostname mismatch"));
+    CHECK(says("x509 -in tls.crt -noout -ext subjectAltName,extendedKeyUsage,keyUsage", "DNS:hub.ns.svc, IP Address:10.0.0.7"));
+    CHECK(says("x509 -in ca.crt -noout -ext basicConstraints", "CA:TRUE"));
+    CHECK(says("x509 -in tls.crt -noout -checkend 5000000", "will not expire"));
+    CHECK(says("x509 -in tls.crt -noout -checkend 5200000", "will expire"));
+    CHECK(says("pkey -in tls.key -check -noout", "Key is valid"));
+    test_case("years from 2050 on");
+    make_all(now + 30 * 365 * DAY);
+    CHECK(says("x509 -in tls.crt -noout -dates", "notBefore=Nov"));
+    CHECK(says("x509 -in tls.crt -noout -text", "GMT"));
+    CHECK(says("verify -x509_strict -no_check_time -CAfile ca.crt tls.crt", ": OK"));
+}
+
+static bool meets(struct slice trusted, const char *name, int64_t wall_us, struct tls_identity *id)
+{
+    struct err e = {0};
+    uint32_t count = 0, skipped = 0;
+    struct tls_options o = {.name = slice_of(name), .wall_us = wall_us, .trust = tls_trust_load(trusted, &count, &skipped, &e)};
+    struct tls *client = tls_open(&o, &e), *server = tls_accept(id);
+    tls_trust_drop(o.trust);
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int way = 0; way < 2; way++) {
+            struct tls *from = way ? server : client, *to = way ? client : server;
+            size_t room = 0;
+            struct slice out = tls_send_peek(from);
+            char *at = tls_recv_room(to, &room);
+            size_t n = out.len < room ? out.len : room;
+            if (!at || !n)
+                continue;
+            memcpy(at, out.ptr, n);
+            tls_send_used(from, n);
+            tls_recv_wrote(to, n);
+            moved = true;
+        }
+    }
+    bool open = tls_state(client) == TLS_OPEN && tls_state(server) == TLS_OPEN;
+    tls_free(client);
+    tls_free(server);
+    return open;
+}
+
+static void own(int64_t now)
+{
+    struct tls_leaf leaf;
+    struct err e = {0};
+    struct buf other, none;
+    buf_init(&other, 64 * KIB);
+    buf_init(&none, 64 * KIB);
+    test_case("our own client takes it, by each of its names and while it lasts");
+    make_all(now);
+    struct tls_identity *id = load(&cert, &key), *ca = load(&ca_cert, &ca_key);
+    CHECK(meets(buf_slice(&ca_cert), "hub.ns.svc", now, id) && meets(buf_slice(&ca_cert), "fd00::7", now, id));
+    CHECK(meets(buf_slice(&ca_cert), "a.hub.example", now, id) && !meets(buf_slice(&ca_cert), "hub.example", now, id));
+    CHECK(!meets(buf_slice(&ca_cert), "hub.ns.svc", now + 61 * DAY, id) && !meets(buf_slice(&ca_cert), "hub.ns.svc", now - DAY, id));
+    CHECK(tls_identity_leaf(id, SLICE("10.0.0.7"), &leaf) && leaf.has_name && leaf.server);
+    CHECK_INT(leaf.not_after_us / 1000000, (now + 60 * DAY) / 1000000);
+    test_case("a CA that is renewed is the same for those who know the one before");
+    CHECK(tls_issue(&(struct tls_issue){.ca = ca, .not_before_us = now + DAY, .not_after_us = now + 7300 * DAY}, &other, &none, &e));
+    CHECK_INT(none.len, 0);
+    CHECK(meets(buf_slice(&other), "hub.ns.svc", now, id));
+    save("ca.crt", buf_slice(&ca_cert));
+    CHECK(says("verify -x509_strict -CAfile ca.crt tls.crt", ": OK"));
+    test_case("another CA is another");
+    make_all(now);
+    CHECK(!meets(buf_slice(&ca_cert), "hub.ns.svc", now, id));
+    tls_identity_drop(id);
+    tls_identity_drop(ca);
+    buf_free(&other);
+}
+
+static void limits(int64_t now)
+{
+    struct slice many[200];
+    struct err e = {0};
+    struct tls_identity *ca = load(&ca_cert, &ca_key);
+    for (size_t i = 0; i < COUNT_OF(many); i++)
+        many[i] = SLICE("a-long-name-of-a-service-that-nobody-should-need-to-type.example");
+    buf_clear(&cert);
+    test_case("names that do not fit");
+    CHECK(!tls_issue(&(struct tls_issue){many, COUNT_OF(many), ca, now, now + DAY}, &cert, &key, &e));
+    CHECK_STR(slice_of(e.text), "the certificate would be longer than 8192 bytes (LIMIT_TLS_LEAF)");
+    tls_identity_drop(ca);
+}
+
+int main(void)
+{
+    int64_t now = clock_now().wall_us;
+    if (system("mkdir -p " OUT) != 0)
+        fatal("mkdir");
+    make_all(now);
+    foreign(now);
+    own(now);
+    limits(now);
+    test_case("HMAC: the second case of RFC 4231");
+    char mac[TLS_MAC];
+    tls_mac(SLICE("Jefe"), SLICE("what do ya want for nothing?"), mac);
+    CHECK(memcmp(mac, "\x5b\xdc\xc1\x46\xbf\x60\x75\x4e", 8) == 0);
+    struct buf *all[] = {&cert, &key, &ca_cert, &ca_key};
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        buf_free(all[i]);
+    return test_done();
+}
