@@ -95,7 +95,7 @@ static void refused_planes(struct arena *a)
         {.cloud = "x",
          .text =
              "--cloud-deployment-id, --control-plane-token, --control-plane-ca, --default-image and --egress-ca need --control-plane-url"},
-        {.tls = "x", .text = "--tls-secret needs --control-plane"},
+        {.tls = "x", .text = "--tls-secret and --tls-name need --control-plane"},
         {.url = "http://a", .text = "--control-plane-url: want https://HOST[:PORT]"},
         {.url = "https:///x", .text = "--control-plane-url: want https://HOST[:PORT]"},
         {.url = "https://a:0", .text = "--control-plane-url: want https://HOST[:PORT]"},
