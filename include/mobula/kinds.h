@@ -14,6 +14,8 @@ void pod_remove(struct op *op, struct pod_record *r);
 void service_remove(struct op *op, struct service_record *r);
 void pod_by_us(struct op *op, struct slice uid, bool by_us); /* marks whether our DELETE is in flight or was accepted */
 void kservice_by_us(struct op *op, struct slice uid, bool by_us);
+/* What a group failed of is over: its count ends, and its backoff. */
+void failures_over(struct op *op, struct cluster *c, struct slice group, bool head);
 void failures_prune(struct op *op, struct cluster *c); /* drops failures of groups that the loaded model does not have */
 /* The ray.io/v1 RayCluster of this name in the namespace of `beside`; NULL: none. */
 struct cluster *cluster_named(struct op *op, const struct cluster *beside, struct slice name);
@@ -168,6 +170,8 @@ bool was_whole(const struct cluster *c, struct arena *a);
 /* raycluster/types.c: the instance types of ConfigMap `instance-types`, and a struct setting_kind */
 /* Applies them to the model, just read. Returns whether a group names one. */
 bool types_apply(struct op *op, const struct cluster *c);
+/* A pod template that belongs to no cluster. False with *e: it names a type that there is not. */
+bool types_pod(const struct op *op, struct slice node_type, struct jval *template, struct arena *a, struct err *e);
 /* It names one, and the ConfigMap has not been read yet, nor refused to us: the end of that touches it. */
 bool types_awaited(const struct op *op, const struct cluster *c);
 bool types_text(struct op *op, struct slice text, struct err *e);

@@ -222,6 +222,7 @@ enum {
     RECONCILE_SPOT_FALLBACK_MS = 2 * 60 * 1000, /* a pod of a PREFER_SPOT group that has waited so long for a node is made on demand … */
     RECONCILE_SPOT_RETRY_MS = 10 * 60 * 1000,   /* … and so are the others of its group, for so long */
     RECONCILE_ZONE_MS = 10 * 60 * 1000,         /* the next zone is tried when a cluster's minimum had no room in one for so long */
+    RECONCILE_STARTING_MS = 25 * 60 * 1000,     /* a cluster that was not ready for the first time within so long is told of */
     RECONCILE_BACKOFF_MS = 1000,
     RECONCILE_BACKOFF_MAX_MS = 5 * 60 * 1000,
     RECONCILE_ACTIONS = 512,      /* of one plan; the next plan does the rest */

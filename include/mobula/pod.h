@@ -80,6 +80,9 @@ struct group_failures {
     char reason[ERR_TEXT_MAX]; /* of the last failure: "container ended with exit code 1 (OOMKilled)", "403 Forbidden: exceeded quota …" */
 };
 
+/* Begins the reason of a failure that counts for the head and is of a service: "service c-head-svc: 403 …". */
+#define POD_REASON_SERVICE "service "
+
 /* ---- what a record says ---- */
 
 /* It neither runs nor will run again: its place is free for a successor. */

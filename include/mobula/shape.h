@@ -15,6 +15,8 @@
 /* On the head's template, beside its SHAPE_ZONE "a,b": the zones of the whole cluster. */
 #define SHAPE_ZONE_TIMEOUT "mobula.dev/zone-starting-timeout" /* "5m": how long its minimum may take in one of them */
 #define SHAPE_CROSS_ZONE "mobula.dev/allow-cross-zone"        /* "true": in all of them at once */
+/* There, too, "25m": how long the cluster may take to be ready for the first time before that is told. */
+#define SHAPE_STARTING_TIMEOUT "mobula.dev/workload-starting-timeout"
 /* What nodes of a zone carry. */
 #define SHAPE_ZONE_LABEL "topology.kubernetes.io/zone"
 #define SHAPE_NODE_TYPE "anyscale.com/ray-node-type"
@@ -76,6 +78,9 @@ struct slice shape_given(struct jval template, const char *key, struct arena *a)
 #define SHAPE_TYPE_MISSING "InstanceTypeNotFound"
 #define SHAPE_TYPE_UNFIT "InstanceTypeTooSmall"
 void shape_cluster(const struct shape_types *types, struct ray_cluster *c, struct arena *a);
+
+/* A pod template of no group, as its type makes it; one that names no type stays as it is. */
+bool shape_pod(const struct shape_types *types, struct slice node_type, struct jval *template, struct arena *a, struct err *e);
 
 /* Before shape_cluster: places the groups of a cluster whose head names zones in the one of this pod_zone_hash (the first if there is
  * none), or with SHAPE_CROSS_ZONE in all of them; a group with zones of its own in these. Fills c->zones, zone and zone_ms. A group that

@@ -26,7 +26,7 @@ struct options {
     struct default_patches defaults;
     struct slice plane_url, cloud, plane_token, plane_ca, egress_ca, policy_file, image;
     struct flag_texts egress;
-    int64_t lease_ms, renew_ms, retry_ms, spot_fallback_ms, spot_retry_ms, unscheduled_ms, zone_ms;
+    int64_t lease_ms, renew_ms, retry_ms, spot_fallback_ms, spot_retry_ms, unscheduled_ms, zone_ms, starting_ms;
     bool all_namespaces, leader_elect, egress_strict, raycronjobs;
 };
 
@@ -72,6 +72,8 @@ static const struct flag list[] = {
      "a worker with an instance type that has had no node for so long is made anew; 0: never"},
     {"zone-starting-timeout", FLAG_DURATION, AT(zone_ms), "TIME",
      "how long a cluster's minimum may wait for nodes in one of its zones before the next is tried"},
+    {"workload-starting-timeout", FLAG_DURATION, AT(starting_ms), "TIME",
+     "a cluster that is not ready for the first time within so long has a condition and an event that say why; 0: never"},
     {"spot-fallback", FLAG_DURATION, AT(spot_fallback_ms), "TIME",
      "how long a pod that prefers spot waits for a node before it is made on demand"},
     {"spot-retry", FLAG_DURATION, AT(spot_retry_ms), "TIME", "how long its group is made on demand then"},
@@ -186,6 +188,7 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
     to->ray.cluster_domain = o->cluster_domain;
     to->ray.unscheduled_ms = o->unscheduled_ms;
     to->ray.zone_ms = o->zone_ms;
+    to->ray.starting_ms = o->starting_ms;
     to->ray.spot_fallback_ms = o->spot_fallback_ms;
     to->ray.spot_retry_ms = o->spot_retry_ms;
     to->ray.version = SLICE(MOBULA_VERSION);
@@ -338,6 +341,7 @@ int cli_operator(int argc, char **argv)
                               .policy.key = SLICE("policy.yaml"),
                               .unscheduled_ms = RECONCILE_UNSCHEDULED_MS,
                               .zone_ms = RECONCILE_ZONE_MS,
+                              .starting_ms = RECONCILE_STARTING_MS,
                               .spot_fallback_ms = RECONCILE_SPOT_FALLBACK_MS,
                               .spot_retry_ms = RECONCILE_SPOT_RETRY_MS,
                               .lease_ms = 5000,

@@ -3,6 +3,9 @@
 
 #include <stdio.h>
 
+/* The chart writes what it means for nodes into the ConfigMap of its patches. */
+#define PROVIDER "cloud-provider"
+
 /* Its flags as data. A row without a flag of ours has no meaning here; one that gets a meaning gets its flag here. A flag of ours with its
  * value stands for whatever value the other has. */
 static const struct foreign {
@@ -12,7 +15,7 @@ static const struct foreign {
     {"log-file", NULL}, /* the log goes to stderr, as for every pod */
     {"cloud-deployment-id", NULL},
     {"control-plane-url", NULL},
-    {"cloud-provider", NULL}, /* the chart has written what it means into its patches */
+    {PROVIDER, NULL},
     {"unscheduled-pod-reaper-termination-threshold", "unscheduled-timeout"},
     {"unscheduled-pod-reaper-reconcile-interval", NULL},
     {"kubernetes-client-rate-limiter-qps", NULL},
@@ -76,14 +79,16 @@ static bool take(struct slice argument, struct start *out, struct arena *a, stru
         return slice_empty(value) ||
                put(out, strchr(f->ours, '=') ? arena_printf(a, "--%s", f->ours) : arena_printf(a, "--%s=%.*s", f->ours, SLICE_ARG(value)),
                    a, e);
-    if (!slice_has(out->ignored, arena_printf(a, "--%s", f->theirs).ptr))
+    if (slice_is(name, PROVIDER))
+        out->provider = value;
+    else if (!slice_has(out->ignored, arena_printf(a, "--%s", f->theirs).ptr))
         out->ignored = arena_printf(a, "%.*s%s--%s", SLICE_ARG(out->ignored), slice_empty(out->ignored) ? "" : ", ", f->theirs);
     return true;
 }
 
 bool start_arguments(int argc, char **argv, struct arena *a, struct start *out, struct err *e)
 {
-    *out = (struct start){.ignored = SLICE("")};
+    *out = (struct start){.provider = SLICE(""), .ignored = SLICE("")};
     put(out, SLICE("operator"), a, e);
     for (size_t i = 0; i < COUNT_OF(places); i++)
         put(out, slice_of(places[i]), a, e);
@@ -102,6 +107,11 @@ int cli_start(int argc, char **argv)
         cli_fail(&e);
         return STATUS_USAGE;
     }
+    if (!slice_empty(s.provider))
+        log_info("--" PROVIDER
+                 " adds no patches of this program: the chart has written those of its provider into ConfigMap patches, which "
+                 "is in force",
+                 LF("provider", s.provider));
     if (!slice_empty(s.ignored))
         log_info("flags of the Anyscale operator have no meaning here and are ignored", LF("flags", s.ignored));
     return cli_operator(s.count, s.list);

@@ -9,7 +9,8 @@ enum { START_ARGUMENTS_MAX = 64 };
 struct start {
     char *list[START_ARGUMENTS_MAX + 1]; /* ended by NULL; list[0] is "operator" */
     int count;
-    struct slice ignored; /* "--a, --b": flags that have no meaning here */
+    struct slice provider; /* the value of --cloud-provider; empty: not given */
+    struct slice ignored;  /* "--a, --b": flags that have no meaning here */
 };
 
 /* Global flags, the word start, its flags. False with *e: a flag that this chart does not have. */

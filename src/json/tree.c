@@ -95,6 +95,8 @@ static bool find_child(struct tree *t, struct node *in, struct slice token, stru
         return false;
     if (t->extended && in->type == JSON_ARRAY && slice_starts(token, SLICE("name=")))
         return find_named(t, token, out);
+    if (t->extended && in->type == JSON_OBJECT && slice_eq(token, SLICE("-")))
+        return err_set(t->e, ERR_TYPE, "- is behind the end of an array, and here is an object: write the key");
     if (!(in->type == JSON_OBJECT ? find_key(t, token, &out->link) : find_index(t, token, out)))
         return false;
     out->there = *out->link != NULL;

@@ -127,11 +127,46 @@ static void write_provisioned(const struct facts *f, struct jout *w)
               message);
 }
 
+static int64_t since_us(const struct facts *f, const char *type)
+{
+    int64_t us = 0;
+    struct jval was = status_condition(f->prior, slice_of(type));
+    struct slice text = json_is(json_get(was, "status"), "False") ? json_get_str(was, "lastTransitionTime", f->a) : SLICE("");
+    return time_parse(text, &us, NULL) ? us : 0;
+}
+
+/* How long the start may take; 0: as long as it does. */
+static int64_t starting_ms(const struct facts *f)
+{
+    int64_t ms;
+    struct slice own = shape_given(f->in->cluster->head.template, SHAPE_STARTING_TIMEOUT, f->a);
+    return !slice_empty(own) && duration_parse(own, &ms, NULL) ? ms : f->in->options->starting_ms;
+}
+
+/* By the wall clock of the status: whoever leads anew does not begin anew. */
+int64_t status_late_in_ms(const struct facts *f)
+{
+    int64_t from_us = since_us(f, "RayClusterProvisioned"), resumed_us = since_us(f, "RayClusterSuspended");
+    bool suspended = json_there(status_condition(f->prior, SLICE("RayClusterSuspended"))) && resumed_us == 0;
+    if (from_us == 0 || suspended || f->ready || f->suspends || f->in->errors->count || f->in->cluster->deleting)
+        return TIME_NEVER;
+    int64_t most_ms = starting_ms(f), past_ms = (f->in->now.wall_us - (resumed_us > from_us ? resumed_us : from_us)) / 1000;
+    return most_ms > 0 ? most_ms - past_ms : TIME_NEVER;
+}
+
+/* Nothing is stopped: what is there may be of use, and what is missing is still tried. */
+static void write_late(const struct facts *f, struct jout *w)
+{
+    if (status_late_in_ms(f) <= 0)
+        condition(f, w, STATUS_LATE, true, SLICE("WorkloadStartingTimeout"),
+                  arena_printf(f->a, "not ready within %lld s: %.*s", (long long)(starting_ms(f) / 1000), SLICE_ARG(lacking(f))));
+}
+
 /* KubeRay's words where a pod could not be made. It has none for pods that end, which it makes anew for ever, nor for a service, whose
  * refusal counts as one of the head's and begins with its name. */
 static struct slice failure_reason(bool head, bool ended, struct slice text)
 {
-    if (!ended && slice_starts(text, SLICE("service ")))
+    if (!ended && slice_starts(text, SLICE(POD_REASON_SERVICE)))
         return SLICE("FailedCreateService");
     if (ended)
         return head ? SLICE("HeadPodFailed") : SLICE("WorkerPodFailed");
@@ -215,9 +250,9 @@ static void write_types(const struct facts *f, struct jout *w)
 
 static bool is_ours(struct jval type)
 {
-    static const char *const ours[] = {"Valid",       STATUS_TYPES_READY, "HeadPodReady",         "RayClusterProvisioned",
-                                       "Autoscaling", "ReplicaFailure",   "RayClusterSuspending", "RayClusterSuspended",
-                                       "RedisCleaned"};
+    static const char *const ours[] = {"Valid",        STATUS_TYPES_READY, "HeadPodReady",         "RayClusterProvisioned",
+                                       "Autoscaling",  "ReplicaFailure",   "RayClusterSuspending", "RayClusterSuspended",
+                                       "RedisCleaned", STATUS_LATE};
     for (size_t i = 0; i < COUNT_OF(ours); i++)
         if (json_is(type, ours[i]))
             return true;
@@ -238,6 +273,7 @@ void status_write_conditions(const struct facts *f, struct jout *w)
     write_valid(f, w);
     write_head_ready(f, w);
     write_provisioned(f, w);
+    write_late(f, w);
     write_failure(f, w);
     write_suspension(f, w);
     write_redis(f, w);

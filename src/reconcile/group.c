@@ -9,13 +9,20 @@
 
 enum { WELL_AGAIN_MS = 60 * 1000 };
 
+/* A refusal is over when what was refused is there. Pods that end may do so again, and a service's refusal, which counts for the head,
+ * when the service changes again. */
+static bool is_refusal(const struct group_failures *f)
+{
+    return f->ends == 0 && !f->ended && !slice_starts(slice_of(f->reason), SLICE(POD_REASON_SERVICE));
+}
+
 bool decide_failures(const struct group_view *g, struct plan *p)
 {
-    bool counted = false;
+    bool counted = false, refused = is_refusal(g->failures);
     int64_t well = 0; /* pods */
     for (uint32_t i = 0; i < g->count; i++) {
         const struct pod *pod = g->pods[i];
-        well += pod_live(pod) && pod->ready;
+        well += pod_live(pod) && (refused || pod->ready);
         if (!pod_failed(pod) || pod->counted)
             continue;
         struct action *act = plan_add(p, &raycluster_count_failure);
@@ -30,7 +37,7 @@ bool decide_failures(const struct group_view *g, struct plan *p)
     if (f->count && well == (int64_t)g->count && well == (int64_t)g->spec->desired * g->spec->hosts) {
         /* By the monotonic clock: a wall clock that is set back would make the failure one of the future. */
         int64_t forget_ms = f->not_before_ms + reconcile_backoff_ms(f->count, 0) + WELL_AGAIN_MS;
-        if (g->in->now.mono_ms >= forget_ms)
+        if (refused || g->in->now.mono_ms >= forget_ms)
             plan_add(p, &raycluster_forget_failures)->group = g->number;
         else
             plan_look_again(p, forget_ms);

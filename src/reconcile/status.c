@@ -302,6 +302,16 @@ static void say_types(const struct facts *f, struct jval next, struct plan *p)
     p->actions[p->count - 1].logged = true;
 }
 
+/* Tells of a start that takes too long, once. */
+static void say_late(const struct facts *f, struct jval next, struct plan *p)
+{
+    struct jval is = status_condition(next, SLICE(STATUS_LATE));
+    if (!json_there(is) || json_there(status_condition(f->prior, SLICE(STATUS_LATE))))
+        return;
+    plan_event(p, true, "WorkloadStartingTimeout", arena_cut(f->a, json_get_str(is, "message", f->a), LIMIT_KUBE_EVENT_NOTE));
+    p->actions[p->count - 1].logged = true;
+}
+
 /* A condition is as it was, but for another reason: demand that was met is not, a head that was starting cannot. Where there was none that
  * is no news: the server may drop what it does not know. */
 static bool other_reason(struct jval prior, struct jval next)
@@ -363,6 +373,9 @@ void decide_status(const struct cluster_view *in, struct plan *p)
     uint64_t hash = hash64(text, 0);
     if (f.old_head) /* the end of that time is no event */
         plan_look_again(p, in->now.mono_ms + POD_OLD_HEAD_MS - (in->now.wall_us - f.head->run_us) / 1000);
+    int64_t late_ms = status_late_in_ms(&f);
+    if (late_ms > 0 && late_ms != TIME_NEVER)
+        plan_look_again(p, in->now.mono_ms + late_ms);
     if (hash == in->status_hash)
         return;
     if (!json_parse(&next_doc, text, p->arena, &e))
@@ -381,6 +394,7 @@ void decide_status(const struct cluster_view *in, struct plan *p)
     say_invalid(&f, p);
     say_head_kept(&f, next, p);
     say_types(&f, next, p);
+    say_late(&f, next, p);
     plan_add(p, &verb_status)->text = patch_text(&f);
     p->status_hash = hash;
     if (mere_progress(prior, next) && other_reason(prior, next))

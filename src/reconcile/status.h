@@ -29,12 +29,17 @@ struct facts {
 
 /* Of a cluster with instance types. */
 #define STATUS_TYPES_READY "InstanceTypesReady"
+/* Of one that was not ready for the first time in its time: until it is, or is suspended. */
+#define STATUS_LATE "StartingTimedOut"
 
 void facts_gather(const struct cluster_view *in, struct jval prior, struct arena *a, struct facts *out);
 
 /* "conditions": […] of the status, with the transition times of the prior ones where nothing changed. Conditions of types that are not
  * ours go through as they are: the list is written as a whole. */
 void status_write_conditions(const struct facts *f, struct jout *w);
+
+/* Milliseconds until the cluster is told to be late with its start; TIME_NEVER: it has started, or nobody asks. */
+int64_t status_late_in_ms(const struct facts *f);
 
 /* What is wrong with the spec, in one line of at most max bytes; empty when it is valid. */
 struct slice status_errors(const struct facts *f, size_t max);

@@ -13,7 +13,7 @@ static void block(struct ray_group *g, const char *reason, struct slice text)
     g->blocked_text = text;
 }
 
-static void block_missing(const struct shape_types *types, struct ray_group *g, struct slice name, struct arena *a)
+static struct slice missing_text(const struct shape_types *types, struct slice name, struct arena *a)
 {
     struct nearest n = {.typed = name};
     for (uint32_t i = 0; i < types->count; i++)
@@ -21,9 +21,19 @@ static void block_missing(const struct shape_types *types, struct ray_group *g, 
     struct slice hint = SLICE("");
     if (n.best.ptr)
         hint = arena_printf(a, ": did you mean %.*s (line %u)?", SLICE_ARG(n.best), shape_type_find(types, n.best)->line);
-    block(g, SHAPE_TYPE_MISSING,
-          arena_printf(a, "names instance type %.*s, which the ConfigMap does not have%.*s", SLICE_ARG(slice_head(name, 64)),
-                       SLICE_ARG(hint)));
+    return arena_printf(a, "names instance type %.*s, which the ConfigMap does not have%.*s", SLICE_ARG(slice_head(name, 64)),
+                        SLICE_ARG(hint));
+}
+
+bool shape_pod(const struct shape_types *types, struct slice node_type, struct jval *template, struct arena *a, struct err *e)
+{
+    struct slice name = shape_type_named(*template, a), text;
+    const struct shape_type *type = shape_type_find(types, name);
+    if (slice_empty(name))
+        return true;
+    if (!type)
+        return err_set(e, ERR_MISSING, "%s", missing_text(types, name, a).ptr);
+    return shape_type_apply(type, *template, node_type, a, &text, e) && json_read(template, text, a, e);
 }
 
 static void put_label(struct jout *w, const char *key, struct slice value)
@@ -92,7 +102,7 @@ static void shape_group(const struct shape_types *types, struct ray_cluster *c, 
     c->typed = true;
     const struct shape_type *type = shape_type_find(types, name);
     if (!type) {
-        block_missing(types, g, name, a);
+        block(g, SHAPE_TYPE_MISSING, missing_text(types, name, a));
         return;
     }
     bool prefers = slice_is(shape_given(g->template, SHAPE_MARKET, a), "PREFER_SPOT");

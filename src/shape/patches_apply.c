@@ -97,6 +97,27 @@ static bool check_pod(const struct shape_patches *set, struct jval object, struc
     return shape_patches_apply(set, json_raw(object), &guard, a, &again, e);
 }
 
+/* A pod that has what the documents select by only as a label gets it as an annotation, too: their patches copy from there. */
+static bool mirror_labels(struct applied *p)
+{
+    static const char *const keys[] = {SHAPE_MARKET, SHAPE_ZONE, SHAPE_ACCELERATOR, SHAPE_INSTANCE_TYPE, SHAPE_NODE_TYPE};
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        struct slice path[] = {SLICE("metadata"), SLICE("labels"), slice_of(keys[i])};
+        struct slice label = json_edit_str(p->edit, path, COUNT_OF(path));
+        path[1] = SLICE("annotations");
+        if (!label.ptr || !name_label_value(label) || json_edit_str(p->edit, path, COUNT_OF(path)).ptr)
+            continue;
+        struct json_op op = {.what = JSON_OP_ADD, .from = SLICE("")};
+        struct slice value = arena_printf(p->arena, "\"%.*s\"", SLICE_ARG(label));
+        struct slice rest = path[2], domain = slice_cut(&rest, '/');
+        op.path = arena_printf(p->arena, "/metadata/annotations/%.*s~1%.*s", SLICE_ARG(domain), SLICE_ARG(rest));
+        if (!json_read(&op.value, value, p->arena, p->e) || !json_edit_run(p->edit, &op))
+            return false;
+        p->changed = true;
+    }
+    return true;
+}
+
 bool shape_patches_apply(const struct shape_patches *set, struct slice object, const struct shape_listener *listener, struct arena *a,
                          struct slice *out, struct err *e)
 {
@@ -109,10 +130,10 @@ bool shape_patches_apply(const struct shape_patches *set, struct slice object, c
     struct applied p = {.text = object, .listener = listener, .arena = a, .e = e};
     p.kind = json_get_str(json_root(doc), "kind", a);
     p.edit = json_edit_new(doc, a, e);
-    if (!p.edit || !apply_set(&p, set) || e->code != ERR_NONE || (p.changed && !json_edit_text(p.edit, out)))
+    bool pod = slice_eq(p.kind, SLICE("Pod"));
+    if (!p.edit || (pod && !mirror_labels(&p)) || !apply_set(&p, set) || e->code != ERR_NONE || (p.changed && !json_edit_text(p.edit, out)))
         return false;
-    if (p.changed && slice_eq(p.kind, SLICE("Pod")) && (!listener || listener->heard != keeps) &&
-        !check_pod(set, json_root(doc), *out, a, e))
+    if (p.changed && pod && (!listener || listener->heard != keeps) && !check_pod(set, json_root(doc), *out, a, e))
         return false;
     bool service = p.changed && slice_eq(p.kind, SLICE("Service")) && json_there(json_get(json_root(doc), "metadata.annotations"));
     return !service || hash_again(*out, a, out, e);

@@ -25,15 +25,19 @@ static struct slice kubernetes_name(struct slice key)
     return own || (slice_find(key, '/') > 0 && name_qualified(key)) ? key : SLICE_NONE;
 }
 
-static bool read_amount(struct reader *r, const struct place *at, bool milli, int64_t *out)
+/* Of Kubernetes' resources these two may be parts of one, in thousandths and in bytes. */
+static bool read_amount(struct reader *r, const struct place *at, struct slice name, int64_t *out)
 {
+    bool cpu = slice_is(name, "cpu"), whole = slice_find(name, '/') >= 0;
     struct err e = {0};
     struct slice text = json_type(at->value) == JSON_STRING ? json_str(at->value, r->arena) : json_raw(at->value);
     if (json_type(at->value) != JSON_STRING && json_type(at->value) != JSON_NUMBER)
         place_bad(r, at, "is %s: must be an amount, such as 2, 500m or 8Gi", value_type_name(json_type(at->value)));
-    else if (!quantity_parse(text, milli ? 3 : 0, out, &e))
+    else if (!quantity_parse(text, cpu || whole ? 3 : 0, out, &e))
         place_bad(r, at, "is no amount: %s", e.text);
-    else if (*out > LIMIT_RAY_AMOUNT)
+    else if (whole && *out % 1000)
+        place_bad(r, at, "is %.*s: %.*s is given out in whole pieces", SLICE_ARG(text), SLICE_ARG(name));
+    else if ((*out /= whole ? 1000 : 1) > LIMIT_RAY_AMOUNT)
         place_bad(r, at, "is more than one node can have: at most %lld", (long long)LIMIT_RAY_AMOUNT);
     else
         return true;
@@ -44,7 +48,7 @@ static void add_amount(struct type_reader *t, const struct place *at, struct sli
 {
     struct shape_type *type = t->type;
     int64_t n;
-    if (!read_amount(&t->r, at, slice_is(name, "cpu"), &n))
+    if (!read_amount(&t->r, at, name, &n))
         return;
     for (uint32_t i = 0; i < type->amount_count; i++)
         if (slice_eq(t->amounts[i].name, name)) {

@@ -95,8 +95,8 @@ void policy_items(struct checker *c, const struct place *list, const struct memb
 static bool own_label(const struct work_policy *p, struct slice key, struct jval value)
 {
     static const char *const ours[] = {
-        WORK_LABEL_UID, WORK_LABEL_PROJECT, WORK_ANNOTATION_GENERATION, WORK_ANNOTATION_WORKLOAD, SHAPE_INSTANCE_TYPE, SHAPE_ACCELERATOR,
-        SHAPE_MARKET,   SHAPE_ZONE,         SHAPE_ZONE_TIMEOUT,         SHAPE_CROSS_ZONE,         SHAPE_NODE_TYPE};
+        WORK_LABEL_UID, WORK_LABEL_PROJECT, WORK_ANNOTATION_GENERATION, WORK_ANNOTATION_WORKLOAD, SHAPE_INSTANCE_TYPE,    SHAPE_ACCELERATOR,
+        SHAPE_MARKET,   SHAPE_ZONE,         SHAPE_ZONE_TIMEOUT,         SHAPE_CROSS_ZONE,         SHAPE_STARTING_TIMEOUT, SHAPE_NODE_TYPE};
     for (size_t i = 0; i < COUNT_OF(ours); i++)
         if (slice_is(key, ours[i]))
             return true;

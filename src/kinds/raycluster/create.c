@@ -74,7 +74,15 @@ void group_failed(struct op *op, struct cluster *c, int32_t group, bool ended, c
 
 void group_failed_by(struct op *op, struct cluster *c, const struct action *act, const char *text)
 {
-    group_failed(op, c, act->group, false, verb_refusal(act->verb, act->group), slice_of(text));
+    struct slice reason = slice_of(text);
+    if (act->verb->how == VERB_APPLY && !slice_starts(reason, SLICE(POD_REASON_SERVICE))) {
+        model_load(op, c);
+        struct arena *a = &op->body_arena;
+        bool head = act->verb == &raycluster_apply_head_service;
+        struct slice name = head ? ray_head_service_name(&op->model, a) : ray_headless_service_name(&op->model, a);
+        reason = arena_printf(a, POD_REASON_SERVICE "%.*s: %s", SLICE_ARG(name), text);
+    }
+    group_failed(op, c, act->group, false, verb_refusal(act->verb, act->group), reason);
 }
 
 void flight_failed(struct op *op, const struct flight *f, const char *text)

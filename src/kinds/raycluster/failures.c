@@ -13,6 +13,15 @@ void failures_prune(struct op *op, struct cluster *c)
     }
 }
 
+void failures_over(struct op *op, struct cluster *c, struct slice group, bool head)
+{
+    struct group_failures *f = failures_of(op, c, group, head, false);
+    if (f && (f->spot_from_ms > op->now.mono_ms || f->refused))
+        f->count = f->ends = f->made = 0; /* that has a time of its own */
+    else
+        failures_forget(op, c, group, head);
+}
+
 void leave_spot(struct op *op, struct cluster *c, const struct action *act)
 {
     int64_t set = op->o.ray.spot_retry_ms, ms = set ? set : RECONCILE_SPOT_RETRY_MS;

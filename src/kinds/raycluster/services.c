@@ -69,6 +69,16 @@ void pods_refused(struct op *op, struct flight *f, const struct kube_status *s)
         flight_failed(op, f, text);
 }
 
+/* What was refused before is taken. */
+static void forget_refusal(struct op *op, const struct flight *f)
+{
+    const struct group_failures *g = failures_of(op, f->c, SLICE_NONE, true, false);
+    char text[sizeof POD_REASON_SERVICE + sizeof f->name];
+    snprintf(text, sizeof text, POD_REASON_SERVICE "%s", f->name);
+    if (g && g->ends == 0 && slice_starts(slice_of(g->reason), slice_of(text)))
+        failures_over(op, f->c, SLICE_NONE, true);
+}
+
 bool answer_service(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     if (a->outcome == KUBE_REFUSED) {
@@ -79,6 +89,7 @@ bool answer_service(struct op *op, struct flight *f, const struct kube_answer *a
         cluster_trouble(op, f->c, f, a->err.text);
         return false;
     }
+    forget_refusal(op, f);
     service_applied(op, f, a);
     return false;
 }

@@ -34,6 +34,15 @@ bool types_apply(struct op *op, const struct cluster *c)
     return model->typed;
 }
 
+bool types_pod(const struct op *op, struct slice node_type, struct jval *template, struct arena *a, struct err *e)
+{
+    static const struct shape_types none;
+    const struct setting *s = setting_of(op);
+    if (!s->watch || shape_pod(op->types ? &op->types->list : &none, node_type, template, a, e))
+        return true;
+    return err_wrap(e, "its pod template");
+}
+
 bool types_awaited(const struct op *op, const struct cluster *c)
 {
     const struct setting *s = setting_of(op);

@@ -138,7 +138,7 @@ void count_failure(struct op *op, struct cluster *c, const struct action *act)
 
 void forget_failures(struct op *op, struct cluster *c, const struct action *act)
 {
-    failures_forget(op, c, group_name(op, act->group), act->group < 0);
+    failures_over(op, c, group_name(op, act->group), act->group < 0);
 }
 
 /* Who made them may have ended before it had seen to the tools that they wait for. */

@@ -97,10 +97,13 @@ bool job_make_submitter(struct op *op, struct cluster *c, const struct action *a
     if (!on || !json_read(&spec, istr_slice(on->spec), a, e))
         return err_set(e, ERR_MISSING, "RayCluster %.*s is gone", SLICE_ARG(s.cluster));
     s.spec = spec;
+    struct ray_job job = op->job;
+    if (!types_pod(op, SLICE("submitter"), &job.submitter_template, a, e))
+        return false;
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
     kube_path(&op->path, &kube_pods, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
     kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
-    return ray_build_submitter_pod(&op->job, &s, &op->o.ray, a, &op->body, e);
+    return ray_build_submitter_pod(&job, &s, &op->o.ray, a, &op->body, e);
 }
 
 /* ---- answers ---- */

@@ -23,8 +23,11 @@ static bool put_submitter(const struct ray_job *job, const struct ray_cluster *o
                                     .dashboard = dashboard(on, p),
                                     .spec = job->cluster_spec};
     __attribute__((cleanup(buf_free))) struct buf pod;
+    struct ray_job typed = *job;
     buf_init(&pod, LIMIT_JSON_ITEM);
-    return ray_build_submitter_pod(job, &s, &p->ray, p->arena, &pod, &p->err) && p->put(p, buf_slice(&pod));
+    if (p->types && !shape_pod(p->types, SLICE("submitter"), &typed.submitter_template, p->arena, &p->err))
+        return false;
+    return ray_build_submitter_pod(&typed, &s, &p->ray, p->arena, &pod, &p->err) && p->put(p, buf_slice(&pod));
 }
 
 /* The cluster of its first attempt, and the pod that submits it. */

@@ -48,6 +48,7 @@ static void chart(struct arena *a)
         CHECK_STR(slice_of(s.list[i]), want[i]);
     CHECK(s.list[s.count] == NULL);
     CHECK(slice_starts(s.ignored, SLICE("--log-file, --cloud-deployment-id, --control-plane-url")));
+    CHECK(!slice_empty(s.provider) && !slice_has(s.ignored, "--cloud-provider"));
     test_case("each is named once");
     CHECK(slice_ends(s.ignored, SLICE("--exclude-component-verification, --operator-version")));
 }

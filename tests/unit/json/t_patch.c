@@ -55,8 +55,10 @@ static void run_cases(const char *path, change_fn *change)
         struct slice out = SLICE_NONE, result = case_part(&c, "result"), error = slice_trim(case_part(&c, "error"));
         if (change == edit && case_part(&c, "extended").ptr)
             result = case_part(&c, "extended");
-        if (change == edit && case_part(&c, "extended error").ptr)
+        if (change == edit && case_part(&c, "extended error").ptr) {
+            result = SLICE_NONE;
             error = slice_trim(case_part(&c, "extended error"));
+        }
         struct slice document = guarded_n(0, slice_trim(case_part(&c, "document")));
         bool ok = change(document, guarded_n(1, slice_trim(case_part(&c, "patch"))), &a, &out, &e);
         CHECK_INT(ok, result.ptr != NULL);
@@ -229,8 +231,10 @@ static void test_doubling(void)
 int main(void)
 {
     run_cases("tests/data/json/patch.case", json_patch);
+    run_cases("tests/data/json/suite.case", json_patch);
     run_cases("tests/data/json/merge.case", json_merge);
     run_cases("tests/data/json/patch.case", edit);
+    run_cases("tests/data/json/suite.case", edit);
     run_cases("tests/data/json/edit.case", edit);
     test_steps();
     test_doubling();

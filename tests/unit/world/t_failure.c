@@ -174,6 +174,33 @@ static void test_growth(void)
     }
 }
 
+/* What was refused is there: nothing is left to be said, and nothing to wait for. */
+static void test_lifted(void)
+{
+    struct world w;
+    test_case("a quota is full, and raised: the condition goes with the pods that come");
+    make_world(&w, false);
+    override(&w, "POST", pods_path, 403, false, 1000000);
+    apply(&w, "c", 3);
+    world_run(&w, 60 * 1000);
+    CHECK(says(&w, "rayclusters.ray.io", "c", "\"ReplicaFailure\""));
+    apiserver_faults(w.server)->next.times = 0;
+    while (pods_of(&w, "c") < 4)
+        world_run(&w, 100);
+    world_run(&w, 2000);
+    CHECK(!says(&w, "rayclusters.ray.io", "c", "ReplicaFailure"));
+    check_fixed_point(&w);
+    test_case("what was refused is not asked for any more");
+    override(&w, "POST", pods_path, 403, false, 1000000);
+    scale(&w, "c", 5);
+    world_run(&w, 20 * 1000);
+    CHECK(says(&w, "rayclusters.ray.io", "c", "\"ReplicaFailure\""));
+    scale(&w, "c", 3);
+    world_run(&w, 2000);
+    CHECK(!says(&w, "rayclusters.ray.io", "c", "ReplicaFailure"));
+    world_free(&w);
+}
+
 static void test_refusals(void)
 {
     static const struct {
@@ -555,6 +582,7 @@ int main(void)
     test_delete_refused();
     test_growth();
     test_refusals();
+    test_lifted();
     test_limit_range();
     test_namespace();
     test_relabelled();

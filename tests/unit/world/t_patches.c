@@ -104,12 +104,25 @@ static void test_failing(void)
     put_patches(&w, "[]");
     world_run(&w, 1000);
     CHECK_INT(pods_of(&w, "c"), 3);
+    test_case("… and the condition goes with its cause");
+    world_run(&w, 1000);
+    CHECK(!says(&w, "rayclusters.ray.io", "c", "ReplicaFailure"));
     test_case("a service that cannot be patched is not sent, and is not tried without a pause");
     put_patches(&w, "- {kind: Service, patch: [{op: remove, path: /spec/none}]}");
     world_run(&w, 1000);
     CHECK_INT(pods_of(&w, "c"), 3);
     world_run(&w, 60 * 1000);
     CHECK(w.op->stats.decisions < 300);
+    apply(&w, "d", 0);
+    world_run(&w, 5000);
+    CHECK(says(&w, "rayclusters.ray.io", "d", "service d-head-svc: ConfigMap patches: patch 1 (line 1), operation 1"));
+    CHECK(says(&w, "rayclusters.ray.io", "d", "FailedCreateService"));
+    test_case("… and mended, its condition goes, too");
+    put_patches(&w, "- {kind: Service, patch: [{op: add, path: /metadata/labels/team, value: a}]}");
+    world_run(&w, 2000);
+    CHECK(says(&w, "services", "c-head-svc", "\"team\":\"a\"") && says(&w, "services", "d-head-svc", "\"team\":\"a\""));
+    CHECK(!says(&w, "rayclusters.ray.io", "d", "ReplicaFailure"));
+    check_fixed_point(&w);
     world_free(&w);
 }
 
