@@ -18,6 +18,7 @@ struct remote_item {
     struct slice uid, project, name; /* checked: a uid, a namespace, an object's name */
     int64_t generation;              /* 1 or more */
     struct slice spec;               /* bytes of a JSON object */
+    int64_t over;                    /* the generation that has ended, as the control plane has it; 0: none */
     bool gone;                       /* everything made from it is to be deleted: only uid is set */
 };
 

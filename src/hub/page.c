@@ -59,8 +59,11 @@ static void write_workload(struct call *c, const struct entry *e, struct jout *w
     struct slice spec;
     if (e->w && !e->w->deleting) {
         spec = workload_spec(c->hub, e->w, &c->arena);
-        jout_form(w, "{uid:'%.*s',project:'%.*s',name:'%.*s',generation:%lld,spec:%.*s}", SLICE_ARG(e->uid), SLICE_ARG(e->w->ns),
+        jout_form(w, "{uid:'%.*s',project:'%.*s',name:'%.*s',generation:%lld,spec:%.*s", SLICE_ARG(e->uid), SLICE_ARG(e->w->ns),
                   SLICE_ARG(e->w->name), (long long)e->w->generation, SLICE_ARG(spec));
+        if (e->w->over)
+            jout_form(w, "state:'%s',observedGeneration:%lld", e->w->over, (long long)e->w->observed);
+        jout_end(w);
     } else {
         jout_form(w, "{uid:'%.*s',delete:true}", SLICE_ARG(e->uid));
     }

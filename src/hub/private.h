@@ -22,6 +22,9 @@ struct workload {
     uint64_t version;
     uint64_t changed;      /* the version at which something changed that its operator is to know */
     uint64_t said;         /* hash of the status that was written last; 0: unknown */
+    uint64_t reporter;     /* hash of the instance that has reported the status; 0: none */
+    int64_t sequence;      /* of that report */
+    const char *over;      /* the status says that it has ended: "SUCCEEDED"; NULL: it does not */
     uint32_t round;        /* of the list that showed it */
     int32_t finalizer;     /* index of ours among the finalizers; -1: it is not there */
     bool other_finalizers; /* the list of finalizers is there */

@@ -7,7 +7,8 @@
 /* One write that a call waits for. */
 struct write {
     struct slice uid;
-    uint64_t said;
+    uint64_t said, reporter;
+    int64_t sequence;
     bool done;
 };
 
@@ -29,10 +30,13 @@ static void on_write(struct hub *h, struct call *c, void *about, const struct ku
     bool lost = a->outcome != KUBE_OK && code != 404 && code != 409 && code != 422 && code != 400;
     if (a->outcome == KUBE_OK) {
         h->stats.statuses++;
-        if (w)
-            w->said = one->said;
         if (w && one->done)
             w->done = true;
+        if (!w || one->done)
+            return;
+        w->said = one->said;
+        w->reporter = one->reporter;
+        w->sequence = one->sequence;
         return;
     }
     if (lost || (one->done && code != 404)) {
@@ -66,9 +70,11 @@ static void put_list(struct jout *w, const char *key, struct jval v)
         jout_kval(w, key, v);
 }
 
-/* The status as its CRD has it replaces the one that is there; in h->body. */
-static void write_status(struct hub *h, struct jval status, struct slice uid, struct arena *a)
+/* The status as its CRD has it replaces the one that is there; in h->body. Returns its hash, without who has reported it when. */
+static uint64_t write_status(struct call *c, struct jval status, struct slice uid)
 {
+    struct hub *h = c->hub;
+    struct arena *a = &c->arena;
     struct jout w;
     buf_clear(&h->body);
     buf_printf(&h->body, "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"%.*s\"},{\"op\":\"add\",\"path\":\"/status\",\"value\":",
@@ -84,8 +90,11 @@ static void write_status(struct hub *h, struct jval status, struct slice uid, st
     put_time(&w, "endTime", json_get(status, "endedAt"), a);
     put_list(&w, "objects", json_get(status, "objects"));
     put_list(&w, "urls", json_get(status, "urls"));
+    uint64_t said = hash64(buf_slice(&h->body), 1);
+    jout_form(&w, "reporter:'%.*s',sequence:%lld", SLICE_ARG(c->instance), (long long)json_get_int(status, "sequence", 0));
     jout_end(&w);
     buf_put(&h->body, SLICE("}]"));
+    return said;
 }
 
 static struct kube_request patch(struct hub *h, const struct workload *w, const char *sub, const char *type)
@@ -184,14 +193,17 @@ static void report(struct call *c, struct jval status)
             finalizer_write(h, c, w, false);
         return;
     }
-    if (json_get_int(status, "generation", 0) < w->observed)
+    uint64_t reporter = hash64(c->instance, 1);
+    int64_t sequence = json_get_int(status, "sequence", 0);
+    if (json_get_int(status, "generation", 0) < w->observed || (reporter == w->reporter && sequence < w->sequence)) {
+        h->stats.dropped++; /* it was long on its way */
         return;
-    write_status(h, status, w->uid, a);
-    uint64_t said = hash64(buf_slice(&h->body), 1);
+    }
+    uint64_t said = write_status(c, status, w->uid);
     if (said == w->said)
         return;
     struct write *one = arena_new(a, struct write);
-    *one = (struct write){.uid = arena_dup(a, uid), .said = said};
+    *one = (struct write){.uid = arena_dup(a, uid), .said = said, .reporter = reporter, .sequence = sequence};
     struct kube_request r = patch(h, w, "status", KUBE_TYPE_JSON_PATCH);
     hub_ask(h, c, &r, on_write, one);
 }

@@ -261,6 +261,19 @@ static int32_t finalizer_index(struct jval object)
     return -1;
 }
 
+static void read_status(struct workload *w, struct jval status, struct arena *a)
+{
+    static const char *const over[] = {"SUCCEEDED", "FAILED", "TERMINATED"};
+    struct slice reporter = json_get_str(status, "reporter", a);
+    w->observed = json_get_int(status, "observedGeneration", 0);
+    w->told = json_is(json_get(status, "reason"), HUB_UNRESOLVED);
+    w->reporter = slice_empty(reporter) ? 0 : hash64(reporter, 1);
+    w->sequence = json_get_int(status, "sequence", 0);
+    for (size_t i = 0; i < COUNT_OF(over); i++)
+        if (json_is(json_get(status, "state"), over[i]))
+            w->over = over[i];
+}
+
 static struct workload *read_workload(struct hub *h, struct jval object)
 {
     enum { TEXTS = 6 };
@@ -279,11 +292,10 @@ static struct workload *read_workload(struct hub *h, struct jval object)
     struct workload *w = workload_new(texts, TEXTS, to, NULL);
     w->version = version;
     w->generation = json_get_int(object, "metadata.generation", 1);
-    w->observed = json_get_int(object, "status.observedGeneration", 0);
     w->deleting = json_there(json_get(object, "metadata.deletionTimestamp"));
     w->finalizer = finalizer_index(object);
     w->other_finalizers = json_len(json_get(object, "metadata.finalizers")) > 0;
-    w->told = json_is(json_get(object, "status.reason"), HUB_UNRESOLVED);
+    read_status(w, json_get(object, "status"), a);
     look_up(h, w);
     return w;
 }
@@ -303,6 +315,8 @@ static void keep_workload(struct hub *h, struct source *src, struct jval object)
     w->round = src->round;
     w->said = old ? old->said : 0;
     w->done = old && old->done;
+    if (old && old->reporter == w->reporter && old->sequence > w->sequence)
+        w->sequence = old->sequence;
     bool news = !old || old->generation != w->generation || old->deleting != w->deleting || old->shown != w->shown;
     w->changed = news ? w->version : old->changed;
     link_workload(w, cloud_at(h, w->ns, w->cloud));

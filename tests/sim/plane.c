@@ -101,6 +101,7 @@ static void take_status(struct plane *p, struct jval status)
         mem_free(x->status);
         x->status = copy(json_raw(status));
         x->reports++;
+        x->observed = json_get_int(status, "generation", 0);
         if (!slice_ends(slice_of(x->states), state)) {
             char *longer = copy(arena_printf(&a, "%s%s%.*s", x->states, *x->states ? " " : "", SLICE_ARG(state)));
             mem_free(x->states);
@@ -112,13 +113,27 @@ static void take_status(struct plane *p, struct jval status)
     arena_free(&a);
 }
 
+/* How it has ended, as the hub has it. */
+static const char *over_of(const struct plane_workload *x)
+{
+    static const char *const words[] = {"SUCCEEDED", "FAILED", "TERMINATED"};
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (slice_ends(slice_of(x->states), slice_of(words[i])))
+            return words[i];
+    return NULL;
+}
+
 static void write_workload(struct buf *b, const struct plane_workload *x)
 {
-    if (x->deleted)
+    if (x->deleted) {
         buf_printf(b, "{\"uid\":\"%s\",\"delete\":true}", x->uid);
-    else
-        buf_printf(b, "{\"uid\":\"%s\",\"project\":\"%s\",\"name\":\"%s\",\"generation\":%lld,\"spec\":%s}", x->uid, x->project, x->name,
-                   (long long)x->generation, x->spec);
+        return;
+    }
+    buf_printf(b, "{\"uid\":\"%s\",\"project\":\"%s\",\"name\":\"%s\",\"generation\":%lld,\"spec\":%s", x->uid, x->project, x->name,
+               (long long)x->generation, x->spec);
+    if (over_of(x))
+        buf_printf(b, ",\"state\":\"%s\",\"observedGeneration\":%lld", over_of(x), (long long)x->observed);
+    buf_putc(b, '}');
 }
 
 /* Workloads in the order of their uids, so that a page can say where it ends. */

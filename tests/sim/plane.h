@@ -9,9 +9,9 @@
 struct plane_workload {
     struct plane_workload *next;
     char uid[40], project[64], name[64];
-    int64_t generation;
-    uint64_t changed; /* revision */
-    bool deleted;     /* has a tombstone */
+    int64_t generation, observed; /* observed: of the last status */
+    uint64_t changed;             /* revision */
+    bool deleted;                 /* has a tombstone */
     char *spec;
     char *status;     /* what was reported last; NULL: nothing */
     uint32_t reports; /* of its status */

@@ -61,6 +61,11 @@ static void end(const struct workload_view *in, struct plan *p, struct work_stat
             SLICE("the control plane does not have this workload any more, and many others neither: nothing is deleted for now"));
         return;
     }
+    if (!in->ended && out->over && !gone) { /* it has ended already, and stays as it was */
+        if (!in->frozen.ptr)
+            delete_all(in, p, "its workload is to be ended");
+        return;
+    }
     if (in->ended)
         say(out, gone ? "DELETED" : "TERMINATING", "", SLICE(""));
     else
@@ -101,16 +106,18 @@ static bool is_blocked(const struct workload_view *in, struct plan *p, struct wo
     return true;
 }
 
-void workload_decide(const struct workload_view *in, struct arena *a, struct plan *p, struct slice *report)
+void workload_decide(const struct workload_view *in, struct arena *a, struct plan *p, struct workload_told *out)
 {
     const struct workload_object *o = newest(in);
     struct jval object = o ? o->all : in->count ? in->objects[0].all : (struct jval){.at = -1};
     bool terminate = in->known && in->model->terminate;
     struct work_status s;
     *p = (struct plan){.next_ms = TIME_NEVER, .arena = a};
-    *report = SLICE_NONE;
     work_state(object, terminate, a, &s);
-    if (in->ended || terminate) {
+    *out = (struct workload_told){.report = SLICE_NONE, .over = in->count && s.over ? s.generation : 0};
+    if (!in->ended && in->count == 0 && in->known && (in->over >= in->generation || (terminate && in->over))) {
+        return; /* what it came to is told */
+    } else if (in->ended || terminate) {
         end(in, p, &s);
     } else if (!in->known) {
         return; /* only its object is here: the control plane's list tells more */
@@ -124,5 +131,5 @@ void workload_decide(const struct workload_view *in, struct arena *a, struct pla
         say(&s, "TERMINATED", "DeletedHere",
             SLICE("somebody has deleted in the cluster what was made from this workload: it is made again when the workload changes"));
     }
-    *report = write_report(in, &s, object, a);
+    out->report = write_report(in, &s, object, a);
 }

@@ -79,10 +79,13 @@ void workload_keep_report(struct workloads *s, struct cluster *c, struct slice r
     uint64_t hash = hash64(report, 0) | 1;
     if (hash == w->report_hash)
         return;
+    char first[48]; /* in the place of the brace */
+    size_t len = (size_t)snprintf(first, sizeof first, "{\"sequence\":%lld,", (long long)++s->sequence);
     mem_free(w->report);
-    w->report = mem_alloc(report.len);
-    memcpy(w->report, report.ptr, report.len);
-    w->report_len = report.len;
+    w->report_len = len + report.len - 1;
+    w->report = mem_alloc(w->report_len);
+    memcpy(w->report, first, len);
+    memcpy(w->report + len, report.ptr + 1, report.len - 1);
     w->report_hash = hash;
     w->gone = gone;
     remote_push(s->remote, s->op->now);
@@ -149,11 +152,12 @@ static enum workload_name name_state(struct op *op, const struct cluster *c, con
 static int64_t decide_workload(struct op *op, struct cluster *c, struct plan *p)
 {
     struct arena *a = &op->plan_arena;
-    const struct workload *w = c->workload;
+    struct workload *w = c->workload;
     struct workload_view v = {.uid = slice_of(c->uid),
                               .ns = istr_slice(c->ns),
                               .generation = c->generation ? c->generation : w->made,
                               .made = w->made,
+                              .over = w->over,
                               .known = w->listed && c->generation > 0,
                               .ended = w->ended,
                               .held = w->held,
@@ -162,14 +166,15 @@ static int64_t decide_workload(struct op *op, struct cluster *c, struct plan *p)
                               .name = name_state(op, c, op->own_model),
                               .refusals = failures_of(op, c, SLICE_NONE, true, false),
                               .now = op->now};
-    struct slice report;
+    struct workload_told told;
     arena_reset(a, 256 * KIB);
     v.frozen = policy_frozen(op, a);
     v.objects = view_objects(c, a, &v.count);
-    workload_decide(&v, a, p, &report);
+    workload_decide(&v, a, p, &told);
     op->stats.decisions++;
-    if (report.ptr)
-        workload_keep_report(op->workloads, c, report, v.ended && !v.held && v.count == 0);
+    w->over = told.over > w->over ? told.over : w->over;
+    if (told.report.ptr)
+        workload_keep_report(op->workloads, c, told.report, v.ended && !v.held && v.count == 0);
     return p->next_ms;
 }
 

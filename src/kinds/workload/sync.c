@@ -91,6 +91,7 @@ static bool take_item(struct workloads *s, const struct remote_item *x)
     w->round = s->round;
     w->held = false;
     w->ended = x->gone;
+    w->over = x->over > w->over ? x->over : w->over;
     if (!x->gone && x->generation > c->generation)
         take_spec(s, c, x);
     cluster_touch(s->op, c);

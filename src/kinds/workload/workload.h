@@ -22,6 +22,7 @@ struct workload {
     bool held;      /* … but not yet: see workloads.held_ms */
     uint32_t round; /* of the full list that named it last */
     int64_t made;   /* newest generation that was seen on an object of it; 0: none */
+    int64_t over;   /* the newest generation that has ended, whatever is left of it: it is not made again; 0: none */
     bool gone;      /* the report says DELETED: once it was told, nothing is left to do */
     char *report;   /* its status, as JSON; NULL: the control plane has it */
     size_t report_len;
@@ -62,7 +63,7 @@ enum workload_name { WORKLOAD_NAME_FREE, WORKLOAD_NAME_GOING, WORKLOAD_NAME_TAKE
 
 struct workload_view {
     struct slice uid, ns;
-    int64_t generation, made;
+    int64_t generation, made, over;
     bool known; /* there is a spec */
     bool ended, held, outside;
     struct slice frozen; /* why nothing is written for now; .ptr NULL: it is */
@@ -76,8 +77,11 @@ struct workload_view {
 
 extern const struct verb workload_apply, workload_delete; /* name; delete: uid, and index is 1 for a RayJob */
 
-/* *report: the status, as JSON in a; empty: there is nothing to tell. */
-void workload_decide(const struct workload_view *in, struct arena *a, struct plan *p, struct slice *report);
+struct workload_told {
+    struct slice report; /* the status, as JSON in a; empty: there is nothing to tell */
+    int64_t over;        /* the generation that the object shows to have ended; 0: none */
+};
+void workload_decide(const struct workload_view *in, struct arena *a, struct plan *p, struct workload_told *out);
 
 /* ---- the conversation: sync.c ---- */
 
@@ -92,6 +96,7 @@ struct workloads {
     int64_t held_ms;                 /* monotonic: deletions by a full list wait until then; TIME_NEVER: none waits */
     int64_t heard_ms;                /* monotonic: the last answer */
     uint64_t revision;               /* of the last answer, when it is a number */
+    int64_t sequence;                /* of the last report */
     struct workload_answer *answers; /* to questions, and questions whose answer is not known yet */
     uint32_t answer_count;
 };

@@ -98,6 +98,51 @@ static void test_report(void)
     finish(&h);
 }
 
+/* One status, as an instance reports it. */
+static void report_state(struct client *c, const char *instance, struct slice uid, int sequence, const char *state)
+{
+    struct hubworld *h = c->of;
+    const char *more =
+        arena_printf(&h->w.arena,
+                     ",\"wait\":0,\"lease\":\"l\",\"statuses\":[{\"uid\":\"%.*s\",\"generation\":1,\"sequence\":%d,\"state\":\"%s\"}]",
+                     SLICE_ARG(uid), sequence, state)
+            .ptr;
+    CHECK_INT(sync_ask(c, "edge", instance, "", more), 200);
+}
+
+static void test_late(void)
+{
+    struct hubworld h;
+    start(&h);
+    make_cloud(&h, "edge");
+    make_job(&h, "train", "edge", "");
+    struct client *c = client_new(&h);
+    CHECK_INT(sync_ask(c, "edge", "one", "", ",\"lease\":\"l\""), 200);
+    CHECK(!json_there(json_get(workload_at(&h, 0), "state")));
+    struct slice uid = json_get_str(workload_at(&h, 0), "uid", &h.w.arena);
+    test_case("a status that was long on its way does not replace a newer one of the same instance");
+    report_state(c, "one", uid, 5, "RUNNING");
+    report_state(c, "one", uid, 4, "STARTING");
+    CHECK_STR(field(&h, "workloads", "train", "status.state"), "RUNNING");
+    CHECK_INT(json_get_int(object_of(&h, "workloads", "train"), "status.sequence", 0), 5);
+    test_case("nor after a restart of the hub");
+    hub_down(&h);
+    hub_up(&h);
+    run(&h, 1000);
+    c = client_new(&h);
+    report_state(c, "one", uid, 3, "PENDING");
+    CHECK_STR(field(&h, "workloads", "train", "status.state"), "RUNNING");
+    test_case("another instance counts anew");
+    report_state(c, "two", uid, 1, "SUCCEEDED");
+    CHECK_STR(field(&h, "workloads", "train", "status.state"), "SUCCEEDED");
+    CHECK_STR(field(&h, "workloads", "train", "status.reporter"), "two");
+    test_case("how it has ended goes back to the operator");
+    CHECK_INT(sync_ask(c, "edge", "two", "", ",\"lease\":\"l\""), 200);
+    CHECK_STR(json_get_str(workload_at(&h, 0), "state", &h.w.arena), "SUCCEEDED");
+    CHECK_INT(json_get_int(workload_at(&h, 0), "observedGeneration", 0), 1);
+    finish(&h);
+}
+
 static void test_deletion(void)
 {
     struct hubworld h;
@@ -335,6 +380,7 @@ int main(void)
     test_session();
     test_refused();
     test_pages();
+    test_late();
     test_deletion();
     test_restart();
     test_objects();

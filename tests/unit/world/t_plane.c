@@ -63,6 +63,41 @@ static void test_terminate(void)
     end_plane(&w, &p);
 }
 
+/* What has ended stays as it ended, whatever becomes of its object. */
+static void test_over(void)
+{
+    struct world w;
+    struct plane p;
+    test_case("a job that has succeeded is ended: it stays SUCCEEDED, and its RayJob goes");
+    begin_plane(&w, &p);
+    struct plane_workload *x = plane_put(&p, 'a', "n", "train", JOB), *y = plane_put(&p, 'b', "n", "other", JOB);
+    CHECK(run_until_says(&w, &p, x, "SUCCEEDED", 60 * 1000) && run_until_says(&w, &p, y, "SUCCEEDED", 60 * 1000));
+    plane_put(&p, 'a', "n", "train", JOB_ENDS);
+    world_run(&w, 10 * 1000);
+    CHECK_INT(jobs_now(&w), 1);
+    CHECK_STR(slice_of(x->states), "STARTING RUNNING SUCCEEDED");
+    test_case("somebody deletes the other RayJob: it is SUCCEEDED still");
+    delete_job(&w, "other");
+    world_run(&w, 10 * 1000);
+    CHECK_STR(slice_of(y->states), "STARTING RUNNING SUCCEEDED");
+    test_case("an operator that starts anew makes neither again");
+    world_kill_operator(&w);
+    world_start_operator(&w, false);
+    world_run(&w, 60 * 1000);
+    CHECK_INT(jobs_now(&w), 0);
+    CHECK_STR(slice_of(x->states), "STARTING RUNNING SUCCEEDED");
+    CHECK_STR(slice_of(y->states), "STARTING RUNNING SUCCEEDED");
+    test_case("a change makes it again");
+    plane_put(&p, 'b', "n", "other", JOB);
+    CHECK(run_until_says(&w, &p, y, "RUNNING", 20 * 1000));
+    test_case("and its deletion ends it");
+    plane_delete(&p, x);
+    plane_delete(&p, y);
+    world_run(&w, 10 * 1000);
+    CHECK(!p.first && jobs_now(&w) == 0);
+    end_plane(&w, &p);
+}
+
 static void test_unreachable(void)
 {
     struct world w;
@@ -296,6 +331,7 @@ int main(void)
 {
     test_life();
     test_terminate();
+    test_over();
     test_unreachable();
     test_refusals();
     test_deleted_here();
