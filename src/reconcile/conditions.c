@@ -1,5 +1,7 @@
 #include "status.h"
 
+#include <mobula/status.h>
+
 static bool is_true(struct jval status, const char *type)
 {
     return json_is(json_get(status_condition(status, slice_of(type)), "status"), "True");
@@ -248,27 +250,19 @@ static void write_types(const struct facts *f, struct jout *w)
               arena_cut(f->a, text, LIMIT_KUBE_EVENT_NOTE));
 }
 
-static bool is_ours(struct jval type)
-{
-    static const char *const ours[] = {"Valid",        STATUS_TYPES_READY, "HeadPodReady",         "RayClusterProvisioned",
-                                       "Autoscaling",  "ReplicaFailure",   "RayClusterSuspending", "RayClusterSuspended",
-                                       "RedisCleaned", STATUS_LATE};
-    for (size_t i = 0; i < COUNT_OF(ours); i++)
-        if (json_is(type, ours[i]))
-            return true;
-    return false;
-}
-
-static void write_foreign(const struct facts *f, struct jout *w)
-{
-    struct jval k, v;
-    for (struct jiter it = json_iter(json_get(f->prior, "conditions")); json_next(&it, &k, &v);)
-        if (!is_ours(json_get(v, "type")))
-            jout_val(w, v);
-}
-
 void status_write_conditions(const struct facts *f, struct jout *w)
 {
+    static const char *const ours[] = {"Valid",
+                                       STATUS_TYPES_READY,
+                                       "HeadPodReady",
+                                       "RayClusterProvisioned",
+                                       "Autoscaling",
+                                       "ReplicaFailure",
+                                       "RayClusterSuspending",
+                                       "RayClusterSuspended",
+                                       "RedisCleaned",
+                                       STATUS_LATE,
+                                       NULL};
     jout_karray(w, "conditions");
     write_valid(f, w);
     write_head_ready(f, w);
@@ -279,6 +273,6 @@ void status_write_conditions(const struct facts *f, struct jout *w)
     write_redis(f, w);
     write_types(f, w);
     write_scaling(f, w);
-    write_foreign(f, w);
+    status_write_foreign(w, f->prior, ours);
     jout_end(w);
 }

@@ -4,6 +4,8 @@
  * copy of the cluster's status. It is written with the rest of status, or not at all. */
 #include "job.h"
 
+#include <mobula/status.h>
+
 #define SESSION_CONDITION "RaySession"
 
 static const char *const phases[] = {
@@ -151,9 +153,10 @@ static void copy_cluster_status(const struct job_decision *d, struct jout *w, st
     }
 }
 
-/* The cluster's status without what changes all the time. To tell whether it is news its state and head are enough (brief). */
-static void write_cluster_status(const struct job_decision *d, struct jout *w, struct slice stamp, bool brief)
+/* The cluster's status without what changes all the time. To tell whether it is news its state and head are enough. */
+static void write_cluster_status(const struct job_decision *d, struct jout *w, struct slice stamp)
 {
+    bool brief = slice_empty(stamp);
     bool dropped = slice_empty(d->to.cluster) || !slice_eq(d->to.cluster, d->is.cluster);
     bool same = d->cluster && !dropped && follows_cluster(d->to.phase) && !slice_empty(d->cluster->status);
     struct jval doc;
@@ -170,18 +173,10 @@ static void write_cluster_status(const struct job_decision *d, struct jout *w, s
     jout_end(w);
 }
 
-static bool is_ours(struct jval type)
-{
-    static const char *const ours[] = {"Valid", "Suspended", "Complete", "Failed", "MayStillRun"};
-    for (size_t i = 0; i < COUNT_OF(ours); i++)
-        if (json_is(type, ours[i]))
-            return true;
-    return false;
-}
-
 /* Those that one waits for with kubectl wait are there when they are true. */
 static void write_conditions(const struct job_decision *d, struct jout *w, struct slice stamp)
 {
+    static const char *const ours[] = {"Valid", "Suspended", "Complete", "Failed", "MayStillRun", NULL};
     const struct course *to = &d->to;
     bool valid = d->in->errors->count == 0;
     struct condition all[5] = {{"Valid", valid, valid ? SLICE("SpecAccepted") : SLICE("InvalidSpec"),
@@ -196,46 +191,29 @@ static void write_conditions(const struct job_decision *d, struct jout *w, struc
         all[count++] = (struct condition){"Failed", true, to->reason, job_shorten(to->message, ERR_TEXT_MAX, d->a), d->job->generation};
     if (to->left.len)
         all[count++] = (struct condition){"MayStillRun", true, SLICE("NotStopped"), to->left, d->job->generation};
-    struct jval k, v;
-    jout_karray(w, "conditions");
-    for (size_t i = 0; i < count; i++)
-        status_write_condition(w, &all[i], d->prior, stamp, d->a);
-    for (struct jiter it = json_iter(json_get(d->prior, "conditions")); json_next(&it, &k, &v);)
-        if (!is_ours(json_get(v, "type")))
-            jout_val(w, v);
-    jout_end(w);
+    status_write_all(w, all, count, d->prior, stamp, d->a, ours);
 }
 
-static struct slice write_job_status(const struct job_decision *d, struct slice stamp, bool brief)
+static void write_job_status(const void *about, struct jout *w, struct slice stamp)
 {
+    const struct job_decision *d = about;
     const struct course *to = &d->to;
-    struct buf b;
-    struct jout w;
-    buf_init(&b, LIMIT_JSON_ITEM);
-    jout_init(&w, &b);
-    jout_object(&w);
-    status_put(&w, d->prior, "jobDeploymentStatus", slice_of(phases[to->phase]));
-    status_put(&w, d->prior, "jobStatus", slice_of(states[to->state]));
-    status_put(&w, d->prior, "jobId", to->id);
-    status_put(&w, d->prior, "rayClusterName", to->cluster);
-    status_put(&w, d->prior, "dashboardURL", to->dashboard);
-    status_put(&w, d->prior, "raySession", to->session);
-    status_put(&w, d->prior, "reason", to->reason);
-    status_put(&w, d->prior, "message", job_shorten(to->message, LIMIT_JOB_MESSAGE, d->a));
-    put_time(&w, d->prior, "startTime", to->start_us);
-    put_time(&w, d->prior, "endTime", to->end_us);
-    put_time(&w, d->prior, "jobStatusCheckFailureStartTime", to->silent_us);
-    write_ray_info(d, &w);
-    jout_form(&w, "succeeded:%lld,failed:%lld,attempt:%d,observedGeneration:%lld", (long long)to->succeeded, (long long)to->failed,
+    status_put(w, d->prior, "jobDeploymentStatus", slice_of(phases[to->phase]));
+    status_put(w, d->prior, "jobStatus", slice_of(states[to->state]));
+    status_put(w, d->prior, "jobId", to->id);
+    status_put(w, d->prior, "rayClusterName", to->cluster);
+    status_put(w, d->prior, "dashboardURL", to->dashboard);
+    status_put(w, d->prior, "raySession", to->session);
+    status_put(w, d->prior, "reason", to->reason);
+    status_put(w, d->prior, "message", job_shorten(to->message, LIMIT_JOB_MESSAGE, d->a));
+    put_time(w, d->prior, "startTime", to->start_us);
+    put_time(w, d->prior, "endTime", to->end_us);
+    put_time(w, d->prior, "jobStatusCheckFailureStartTime", to->silent_us);
+    write_ray_info(d, w);
+    jout_form(w, "succeeded:%lld,failed:%lld,attempt:%d,observedGeneration:%lld", (long long)to->succeeded, (long long)to->failed,
               (int)to->attempt, (long long)d->job->generation);
-    write_cluster_status(d, &w, stamp, brief);
-    write_conditions(d, &w, stamp);
-    jout_end(&w);
-    if (b.full)
-        fatal("reconcile: a status of our own exceeds %d bytes (LIMIT_JSON_ITEM)", LIMIT_JSON_ITEM);
-    struct slice text = arena_dup(d->a, buf_slice(&b));
-    buf_free(&b);
-    return text;
+    write_cluster_status(d, w, stamp);
+    write_conditions(d, w, stamp);
 }
 
 /* What is told belongs to the status that tells it: without one it would be told again with the next plan. */
@@ -248,34 +226,20 @@ static void drop_events(struct plan *p)
     p->count = kept;
 }
 
-static void say_job_invalid(const struct job_decision *d)
-{
-    struct jval before = status_condition(d->prior, SLICE("Valid"));
-    bool said = json_is(json_get(before, "status"), "False") && json_get_int(before, "observedGeneration", -1) == d->job->generation;
-    if (d->in->errors->count && !said)
-        plan_event(d->p, true, "InvalidRayJobSpec", ray_errors_text(d->in->errors, LIMIT_KUBE_EVENT_NOTE, d->a));
-}
-
 void decide_job_status(struct job_decision *d)
 {
-    struct jval next;
-    struct err e = {0};
-    char now[TIME_TEXT_MAX];
-    struct slice brief = write_job_status(d, SLICE(""), true);
-    if (!json_read(&next, brief, d->a, &e))
-        fatal("reconcile: a status of our own cannot be read: %s", e.text);
-    uint64_t hash = hash64(brief, 0);
-    bool known = status_has(d->prior, next) || hash == d->in->status_hash;
-    bool held = d->in->now.mono_ms < d->in->status_not_before_ms;
-    if (known || held) {
+    struct status_writer w = {.plan = d->p,
+                              .prior = d->prior,
+                              .hash = d->in->status_hash,
+                              .not_before_ms = d->in->status_not_before_ms,
+                              .now = d->in->now,
+                              .uid = d->job->uid,
+                              .about = d,
+                              .write = write_job_status};
+    if (status_look(&w) != STATUS_NEWS) {
         drop_events(d->p);
-        if (!known)
-            plan_look_again(d->p, d->in->status_not_before_ms);
         return;
     }
-    say_job_invalid(d);
-    struct slice status = write_job_status(d, time_format(d->in->now.wall_us, now), false);
-    plan_add(d->p, &verb_status)->text =
-        arena_printf(d->a, "{\"metadata\":{\"uid\":\"%.*s\"},\"status\":%.*s}", SLICE_ARG(d->job->uid), SLICE_ARG(status));
-    d->p->status_hash = hash;
+    status_say_invalid(&w, d->job->generation, "InvalidRayJobSpec", ray_errors_text(d->in->errors, LIMIT_KUBE_EVENT_NOTE, d->a));
+    status_send(&w);
 }

@@ -11,6 +11,8 @@
  * the creation of pods. */
 #include "status.h"
 
+#include <mobula/status.h>
+
 enum {
     PROGRESS_MS = 30 * 1000,
     PROGRESS_EACH_MS = 120,
@@ -136,9 +138,10 @@ static void write_groups(const struct facts *f, struct jout *w)
     jout_end(w);
 }
 
-static void write_status(const struct facts *f, struct jout *w)
+static void write_status(const void *about, struct jout *w, struct slice stamp)
 {
-    jout_object(w);
+    struct facts then = *(const struct facts *)about, *f = &then;
+    f->stamp = stamp;
     write_state(f, w);
     jout_kint(w, "observedGeneration", f->in->cluster->generation);
     if (f->in->errors->count == 0) {
@@ -151,21 +154,8 @@ static void write_status(const struct facts *f, struct jout *w)
         write_groups(f, w);
     }
     status_write_conditions(f, w);
-    jout_end(w);
-}
-
-static struct slice status_text(const struct facts *f)
-{
-    struct buf b;
-    buf_init(&b, LIMIT_JSON_ITEM);
-    struct jout w;
-    jout_init(&w, &b);
-    write_status(f, &w);
-    if (b.full)
-        fatal("reconcile: a status of our own exceeds %d bytes (LIMIT_JSON_ITEM)", LIMIT_JSON_ITEM);
-    struct slice text = arena_dup(f->a, buf_slice(&b));
-    buf_free(&b);
-    return text;
+    if (f->in->cluster->kind == RAY_V1 && !slice_empty(stamp))
+        jout_kstr(w, "lastUpdateTime", stamp);
 }
 
 /* Whether the head has another address than clients were told. Its first one is no such news: nobody has looked it up. */
@@ -242,28 +232,6 @@ static bool acts(const struct plan *p)
             return true;
     }
     return false;
-}
-
-/* A spec that cannot work, or a template that the API server refuses, is said once as an event, when that is new. */
-static void say_invalid(const struct facts *f, struct plan *p)
-{
-    if (f->valid)
-        return;
-    struct jval before = status_condition(f->prior, SLICE("Valid"));
-    if (!json_is(json_get(before, "status"), "False") || json_get_int(before, "observedGeneration", -1) != f->in->cluster->generation)
-        plan_event(p, true, f->in->errors->count ? "InvalidRayClusterSpec" : "PodRefused", status_errors(f, LIMIT_KUBE_EVENT_NOTE));
-}
-
-/* The patch: the new status with the time of this write, held to this very object by its uid. */
-static struct slice patch_text(struct facts *f)
-{
-    char now[TIME_TEXT_MAX];
-    f->stamp = time_format(f->in->now.wall_us, now);
-    struct slice status = status_text(f);
-    struct slice stamp =
-        f->in->cluster->kind == RAY_V1 ? arena_printf(f->a, ",\"lastUpdateTime\":\"%.*s\"}", SLICE_ARG(f->stamp)) : SLICE("}");
-    return arena_printf(f->a, "{\"metadata\":{\"uid\":\"%.*s\"},\"status\":%.*s%.*s}", SLICE_ARG(f->in->cluster->uid), (int)status.len - 1,
-                        status.ptr, SLICE_ARG(stamp));
 }
 
 /* What every head goes through on its way up: a fleet that starts tells of none of it. */
@@ -362,25 +330,23 @@ static int64_t status_due_ms(const struct cluster_view *in, struct jval prior, s
 
 void decide_status(const struct cluster_view *in, struct plan *p)
 {
-    struct json prior_doc = {0}, next_doc;
     struct jval prior = {.at = -1};
     struct err e = {0};
-    if (!slice_empty(in->status) && json_parse(&prior_doc, in->status, p->arena, &e))
-        prior = json_root(&prior_doc);
+    if (!slice_empty(in->status) && !json_read(&prior, in->status, p->arena, &e))
+        prior = (struct jval){.at = -1};
     struct facts f;
     facts_gather(in, prior, p->arena, &f);
-    struct slice text = status_text(&f);
-    uint64_t hash = hash64(text, 0);
+    struct status_writer w = {
+        .plan = p, .prior = prior, .hash = in->status_hash, .now = in->now, .uid = in->cluster->uid, .about = &f, .write = write_status};
+    bool other = status_next(&w);
     if (f.old_head) /* the end of that time is no event */
         plan_look_again(p, in->now.mono_ms + POD_OLD_HEAD_MS - (in->now.wall_us - f.head->run_us) / 1000);
     int64_t late_ms = status_late_in_ms(&f);
     if (late_ms > 0 && late_ms != TIME_NEVER)
         plan_look_again(p, in->now.mono_ms + late_ms);
-    if (hash == in->status_hash)
+    if (!other)
         return;
-    if (!json_parse(&next_doc, text, p->arena, &e))
-        fatal("reconcile: a status of our own cannot be read: %s", e.text);
-    struct jval next = json_root(&next_doc);
+    struct jval next = status_next_object(&w);
     if (json_covers(prior, next))
         return;
     bool busy = acts(p) && (in->status_at_ms == 0 || in->now.mono_ms - in->status_at_ms < BUSY_MS);
@@ -391,12 +357,13 @@ void decide_status(const struct cluster_view *in, struct plan *p)
         plan_look_again(p, due_ms);
         return;
     }
-    say_invalid(&f, p);
+    /* A spec that cannot work, or a template that the API server refuses. */
+    status_say_invalid(&w, in->cluster->generation, in->errors->count ? "InvalidRayClusterSpec" : "PodRefused",
+                       f.valid ? SLICE("") : status_errors(&f, LIMIT_KUBE_EVENT_NOTE));
     say_head_kept(&f, next, p);
     say_types(&f, next, p);
     say_late(&f, next, p);
-    plan_add(p, &verb_status)->text = patch_text(&f);
-    p->status_hash = hash;
+    status_send(&w);
     if (mere_progress(prior, next) && other_reason(prior, next))
         p->reasons = reasons_of_late(in) + 1;
 }

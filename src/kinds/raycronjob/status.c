@@ -2,7 +2,7 @@
  */
 #include "decide.h"
 
-#include <mobula/spec.h>
+#include <mobula/status.h>
 
 static struct slice invalid_text(const struct cron_decision *d, size_t max)
 {
@@ -28,16 +28,11 @@ static void write_active(const struct cron_decision *d, struct jout *w)
     jout_end(w);
 }
 
-static bool is_ours(struct jval type)
-{
-    return json_is(type, "Valid") || json_is(type, "Suspended") || json_is(type, "Waiting");
-}
-
 static void write_conditions(const struct cron_decision *d, struct jout *w, struct slice stamp)
 {
     struct slice wrong = invalid_text(d, LIMIT_JOB_MESSAGE);
     int64_t generation = d->cron->generation;
-    struct jval k, v;
+    static const char *const ours[] = {"Valid", "Suspended", "Waiting", NULL};
     struct condition all[3] = {{"Valid", slice_empty(wrong),
                                 slice_empty(wrong)     ? SLICE("SpecAccepted")
                                 : d->in->errors->count ? SLICE("InvalidSpec")
@@ -48,47 +43,22 @@ static void write_conditions(const struct cron_decision *d, struct jout *w, stru
         all[count++] = (struct condition){"Suspended", d->cron->suspend, SLICE("Suspend"), SLICE(""), generation};
     if (d->waiting)
         all[count++] = (struct condition){"Waiting", true, slice_of(d->waiting), arena_cut(d->a, d->why, LIMIT_JOB_MESSAGE), generation};
-    jout_karray(w, "conditions");
-    for (size_t i = 0; i < count; i++)
-        status_write_condition(w, &all[i], d->prior, stamp, d->a);
-    for (struct jiter it = json_iter(json_get(d->prior, "conditions")); json_next(&it, &k, &v);)
-        if (!is_ours(json_get(v, "type")))
-            jout_val(w, v);
-    jout_end(w);
+    status_write_all(w, all, count, d->prior, stamp, d->a, ours);
 }
 
-static struct slice write_status(const struct cron_decision *d, struct slice stamp)
+static void write_status(const void *about, struct jout *w, struct slice stamp)
 {
+    const struct cron_decision *d = about;
     char text[TIME_TEXT_MAX];
-    struct buf b;
-    struct jout w;
-    buf_init(&b, LIMIT_JSON_ITEM);
-    jout_init(&w, &b);
-    jout_object(&w);
-    status_put(&w, d->prior, "lastScheduleTime", d->last_s == CRON_NEVER ? SLICE("") : cron_time(d, d->last_s));
-    status_put(&w, d->prior, "lastSuccessfulTime", d->success_us ? time_format(d->success_us, text) : SLICE(""));
-    write_active(d, &w);
-    jout_kint(&w, "missedRuns", d->missed);
-    jout_kint(&w, "observedGeneration", d->cron->generation);
-    write_conditions(d, &w, stamp);
-    jout_end(&w);
-    if (b.full)
-        fatal("raycronjob: a status of our own exceeds %d bytes (LIMIT_JSON_ITEM)", LIMIT_JSON_ITEM);
-    struct slice out = arena_dup(d->a, buf_slice(&b));
-    buf_free(&b);
-    return out;
+    status_put(w, d->prior, "lastScheduleTime", d->last_s == CRON_NEVER ? SLICE("") : cron_time(d, d->last_s));
+    status_put(w, d->prior, "lastSuccessfulTime", d->success_us ? time_format(d->success_us, text) : SLICE(""));
+    write_active(d, w);
+    jout_kint(w, "missedRuns", d->missed);
+    jout_kint(w, "observedGeneration", d->cron->generation);
+    write_conditions(d, w, stamp);
 }
 
 /* ---- telling ---- */
-
-static void say_invalid(const struct cron_decision *d)
-{
-    struct jval before = status_condition(d->prior, SLICE("Valid"));
-    bool said = json_is(json_get(before, "status"), "False") && json_get_int(before, "observedGeneration", -1) == d->cron->generation;
-    struct slice wrong = invalid_text(d, LIMIT_KUBE_EVENT_NOTE);
-    if (!slice_empty(wrong) && !said)
-        plan_event(d->p, true, "InvalidRayCronJobSpec", wrong);
-}
 
 static void say_missed(const struct cron_decision *d, int64_t from_s, uint32_t count, bool more)
 {
@@ -127,28 +97,23 @@ static void say_waiting(const struct cron_decision *d)
 
 bool cron_decide_status(struct cron_decision *d)
 {
-    struct jval next;
-    struct err e = {0};
-    char now[TIME_TEXT_MAX];
-    struct slice brief = write_status(d, SLICE(""));
-    if (!json_read(&next, brief, d->a, &e))
-        fatal("raycronjob: a status of our own cannot be read: %s", e.text);
-    uint64_t hash = hash64(brief, 0);
-    if (status_has(d->prior, next) || hash == d->in->status_hash)
-        return true;
-    if (d->in->now.mono_ms < d->in->status_not_before_ms) {
-        plan_look_again(d->p, d->in->status_not_before_ms);
-        return false;
-    }
-    say_invalid(d);
+    struct status_writer w = {.plan = d->p,
+                              .prior = d->prior,
+                              .hash = d->in->status_hash,
+                              .not_before_ms = d->in->status_not_before_ms,
+                              .now = d->in->now,
+                              .uid = d->cron->uid,
+                              .about = d,
+                              .write = write_status};
+    enum status_news news = status_look(&w);
+    if (news != STATUS_NEWS)
+        return news == STATUS_SAME;
+    status_say_invalid(&w, d->cron->generation, "InvalidRayCronJobSpec", invalid_text(d, LIMIT_KUBE_EVENT_NOTE));
     if (d->last_s != d->told_s)
         say_started(d);
     else
         say_missed(d, d->since_s, d->missed, d->due.more);
     say_waiting(d);
-    struct slice status = write_status(d, time_format(d->in->now.wall_us, now));
-    plan_add(d->p, &verb_status)->text =
-        arena_printf(d->a, "{\"metadata\":{\"uid\":\"%.*s\"},\"status\":%.*s}", SLICE_ARG(d->cron->uid), SLICE_ARG(status));
-    d->p->status_hash = hash;
+    status_send(&w);
     return false;
 }
