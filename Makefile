@@ -470,7 +470,11 @@ bench-hub: ## one control plane with 200 operators and 10,000 workloads: make be
 	@tests/tools/setup build e2e
 	+@$(MAKE) mobula
 	@FIGURES=hub tests/bench/quick.sh $(or $(OPERATORS),200) $(or $(WORKLOADS),10000)
-.PHONY: bench bench-autoscaler bench-jobs bench-heads bench-hub
+bench-peer: ## beside KubeRay, on a control plane of its own for each turn: make bench-peer [RUNS=3]
+	@tests/tools/setup build e2e
+	+@$(MAKE) mobula
+	@RUNS=$(or $(RUNS),3) tests/bench/peer.sh
+.PHONY: bench bench-autoscaler bench-jobs bench-heads bench-hub bench-peer
 
 SUITE ?= bookworm
 FRESH ?= 'make run ONCE=1' 'make run-fleet ONCE=1' 'make test'
