@@ -143,12 +143,13 @@ bool bundle_open(struct slice bytes, const struct tls_key *key, struct bundle *o
     struct slice first = slice_head(bytes, BUNDLE_SIGNED);
     out->count = 0;
     if (bytes.len < BUNDLE_SIGNED)
-        return err_set(e, ERR_SYNTAX, "it is too short for a bundle");
+        return err_set(e, ERR_SYNTAX, "it is too short for a bundle: copy it again");
     if (!tar_next(&first, &signature, e) || !slice_eq(signature.name, SLICE("SIGNATURE")) || first.len != 0)
-        return err_set(e, ERR_SYNTAX, "it does not begin with a signature: this is no bundle, or a damaged one");
+        return err_set(e, ERR_SYNTAX, "it does not begin with a signature: this is no bundle, or a damaged one: copy it again");
     if (!tls_key_signed(key, slice_skip(bytes, BUNDLE_SIGNED), signature.content))
         return err_set(e, ERR_DENIED,
                        "the signature is not by this key, or the file was changed: copy it again, and compare the key's "
                        "fingerprint with the one that you were told");
-    return read_files(slice_skip(bytes, BUNDLE_SIGNED), out, e) && check_sums(out, e) && check_parts(out, e);
+    return (read_files(slice_skip(bytes, BUNDLE_SIGNED), out, e) && check_sums(out, e) && check_parts(out, e)) ||
+           err_wrap(e, "signed so, and no bundle: ask who signed it for one by mobula bundle create");
 }

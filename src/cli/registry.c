@@ -233,7 +233,7 @@ static bool refused(const struct registry *r, int status, const char *what, stru
     char words[WORDS];
     utf8_clean(buf_slice(&r->body), words, sizeof words);
     if (e->code != ERR_NONE)
-        return err_wrap(e, "%.*s: %s", SLICE_ARG(r->authority), what);
+        return err_wrap(e, "%.*s: %s%s", SLICE_ARG(r->authority), what, e->code == ERR_TIMEOUT ? " (--timeout gives it longer)" : "");
     const char *remedy = status == 401 || status == 403 ? ": give --registry-user and --registry-password-file of one who may push"
                          : status == 413 ? ": a proxy before it takes no body of 4 MiB: raise its limit (client_max_body_size)"
                          : status == 404 ? ": no registry at this address, or no such project"

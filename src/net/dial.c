@@ -177,9 +177,12 @@ static void tunnel_answered(struct wire *w)
     else if (status == 403)
         err_set(e, ERR_PROXY, "proxy %.*s forbids %s (403): it must be allowed there", SLICE_ARG(d->tcp_to), w->peer);
     else if (status != 200)
-        err_set(e, ERR_PROXY, "proxy %.*s answered %d %s for %s", SLICE_ARG(d->tcp_to), status, http_status_text(status), w->peer);
+        err_set(e, ERR_PROXY, "proxy %.*s answered %d %s for %s: it must let it through, or NO_PROXY list it", SLICE_ARG(d->tcp_to), status,
+                http_status_text(status), w->peer);
     else if (d->to.tls && !slice_empty(flow_peek(&w->in))) /* a TLS server never speaks first */
-        err_set(e, ERR_PROXY, "proxy %.*s sent bytes behind its answer", SLICE_ARG(d->tcp_to));
+        err_set(e, ERR_PROXY,
+                "proxy %.*s sent bytes behind its answer, such as a page of its own: it must let %s through, or NO_PROXY list it",
+                SLICE_ARG(d->tcp_to), w->peer);
     if (e->code != ERR_NONE) {
         wire_fail(w);
         return;
@@ -202,7 +205,7 @@ static void tunnel_move(struct wire *w)
     if (said == HTTP_HEAD) {
         tunnel_answered(w);
     } else if (said == HTTP_BAD) {
-        err_set(&w->link.error, ERR_PROXY, "proxy %.*s: %s", SLICE_ARG(d->tcp_to), e.text);
+        err_set(&w->link.error, ERR_PROXY, "proxy %.*s does not answer as one that takes CONNECT: %s", SLICE_ARG(d->tcp_to), e.text);
         wire_fail(w);
     } else if (w->eof) {
         err_set(&w->link.error, ERR_PROXY, "proxy %.*s hung up without an answer", SLICE_ARG(d->tcp_to));

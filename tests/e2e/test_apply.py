@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster import MOBULA, RUN, V1, Refused, eventually, kubeconfig_of, kubectl, manifests, raycluster, rayjob
+from cluster import MOBULA, RUN, V1, Refused, Workspace, eventually, kubeconfig_of, kubectl, manifests, raycluster, rayjob
+from processes import Operator
 
 numbers = itertools.count(1)
 
@@ -179,6 +180,36 @@ def test_upgrade_and_rollback(api, made):
     assert api.get(f"{V1}/namespaces/{made}/rayclusters/c")
     run("uninstall", "--apply", "--namespace", made)
     assert left_in(made) == set() and not [s for s in api.get(f"/api/v1/namespaces/{made}/secrets")["items"]]
+
+
+def test_no_pod_of_ray_starts_again(api, made, tmp_path):
+    """Through an upgrade, a rollback, the rollback of that and an uninstall, with an operator that goes and comes with each: the same pods,
+    no container of which was started again. (Fake kubelets run them; tests/e2e/ray has a real one.)"""
+    run("install", "--apply", "--no-crds", "--namespace", made)
+    space, operator = Workspace(api, made), Operator(tmp_path, made, "--kinds=ray.io", "--raycronjobs=false")
+    try:
+        space.apply(raycluster("c", workers=3))
+        space.ready("c", 4)
+
+        def pods():
+            return {p["metadata"]["name"]: (p["metadata"]["uid"], sum(c["restartCount"] for c in p["status"]["containerStatuses"]))
+                    for p in space.pods("c")}
+
+        before = eventually(lambda: len(pods()) == 4 and pods())
+        assert all(restarts == 0 for _, restarts in before.values())
+        for command in (("upgrade", "--no-crds", "--resources=cpu=300m,memory=80Mi"), ("rollback",), ("rollback",)):
+            operator.stop()
+            done, _ = run(*command, "--namespace", made)
+            assert f"Deployment/mobula in {made} changed" in done
+            operator.start().ready()
+            space.change("c", {"headGroupSpec": {**raycluster("c")["spec"]["headGroupSpec"], "headService": {
+                "metadata": {"annotations": {"after": command[0]}}}}})  # it is looked after, and not made anew
+            eventually(lambda: space.cluster("c")["status"]["observedGeneration"] == space.cluster("c")["metadata"]["generation"])
+            assert pods() == before, command
+        run("uninstall", "--apply", "--namespace", made)
+        assert pods() == before
+    finally:
+        operator.stop()
 
 
 def test_nothing_to_go_back_to(api, made):

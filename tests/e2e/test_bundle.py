@@ -240,7 +240,7 @@ class Refusing(http.server.BaseHTTPRequestHandler):
     (("", 401, 0, {}), "--registry-user"),
     (("PATCH", 413, 0, {}), "client_max_body_size"),
     (("POST", 500, 0, {}), "what was sent is not sent again"),
-    (("", 404, 3, {}), "the deadline passed"),
+    (("", 404, 3, {}), "--timeout gives it longer"),
     (("", 202, 0, {"Location": "http://elsewhere.example/v2/upload"}), "202"),
     (("POST", 202, 0, {"Location": "http://elsewhere.example/v2/upload"}), "another host"),
 ], ids=["401", "413", "500", "slow", "no status of a registry", "another host"])

@@ -155,7 +155,7 @@ CASES = [
     Case("black hole in a watch of a real API server", rules("drop"), heal=rules(), words=(GONE,), connections=40, packets=800,
          bench=REAL),
     # SYNs that are sent again while nothing passes are counted: how many depends on when who tries.
-    Case("black hole under a write", rules('iifname "in" drop'), heal=rules(), words=(GONE,), connections=24),
+    Case("black hole under a write", rules('iifname "in" drop'), heal=rules(), words=(GONE,), noticed=40, connections=24),
     Case("gateway replaced", gateway_replaced, words=(RESET,), noticed=20),
     Case("ports exhausted", narrow, heal=lambda b: masked(b, "masquerade"), words=(DOWN,), noticed=90, recover=35, connections=60,
          warnings=4),
@@ -177,7 +177,7 @@ CASES = [
     Case("proxy forbids the API server", before=answers("403 Forbidden"), heal=answers(None), noticed=5, recover=35,
          words=(DOWN, "step=proxy", "it must be allowed there"), connections=30, after=no_password, bench=PROXIED),
     Case("proxy answers a page", before=answers("200 OK"), heal=answers(None), noticed=5, recover=35,
-         words=(DOWN, "step=proxy", "bytes behind its answer"), connections=30, after=no_password, bench=PROXIED),
+         words=(DOWN, "step=proxy", "a page of its own", "NO_PROXY"), connections=30, after=no_password, bench=PROXIED),
     Case("another proxy for this destination", warnings=0, after=by_the_second,
          bench=PROXIED | {"table": f"other.example=direct,{HOST}:6443=http://table:word@{PROXY}:3129"}),
     Case("no proxy for this destination", warnings=0, after=by_none, bench=PROXIED | {"table": f"{HOST}=direct"}),

@@ -1,6 +1,7 @@
 """The NAT laboratory: each case has namespaces of its own, and all run side by side, because what most of them do is wait."""
 
 import concurrent.futures
+import datetime
 import time
 
 import pytest
@@ -13,6 +14,12 @@ WORKERS = 2
 # Seconds that a machine which others use, too, may add to any wait: that something happens is tested, and that it does before TCP itself or
 # a person would notice (minutes); how fast it was is told with what failed.
 LATE = 90
+BUSY = 5  # the same for the operator itself, whose log says when it noticed
+
+
+def when(line):
+    """The time of a line of the log, in seconds since 1970."""
+    return datetime.datetime.fromisoformat(line.split()[0].removeprefix("ts=").replace("Z", "+00:00")).timestamp()
 
 
 def play(case, bench):
@@ -26,15 +33,15 @@ def play(case, bench):
     if case.before:
         case.before(bench)
     bench.cluster(WORKERS)
+    begun, fault_at, said = time.monotonic(), time.time(), 0
     bench.start()
-    begun = time.monotonic()
     if case.fault:
         ready, _ = eventually(lambda: bench.settled(WORKERS), LATE)
         check(ready, "not ready before the fault")
         time.sleep(1)
-    first, said, bench.opened = bench.lab.counted(), len(bench.log()), bench.door.opened
+    first, bench.opened = bench.lab.counted(), bench.door.opened
     if case.fault:
-        begun = time.monotonic()
+        begun, fault_at, said = time.monotonic(), time.time(), len(bench.log())
         case.fault(bench)
     time.sleep(case.quiet)
     bench.scale(WORKERS + 1)
@@ -60,6 +67,12 @@ def play(case, bench):
             case.after(bench)
         except AssertionError as e:
             wrong.append(str(e))
+    if case.words:
+        told = [when(line) - fault_at for line in bench.lines(*case.words, skip=said)]
+        limit = case.quiet + case.noticed + BUSY
+        check(told and told[0] <= limit, f"noticed {told[:1]} s after the fault by the operator's clock, at most {limit}")
+        minutes = 1 + int(time.time() - fault_at) // 60  # such a line comes once a minute at most
+        check(len(told) <= minutes, f"told {len(told)} times, at most {minutes}")
     facts = f"{opened} SYN, {sent} packets, {warned} warnings, noticed after {noticed:.1f} s, all there {took:.1f} s after"
     return wrong and f"{wrong}\n{facts}\n{bench.log()}"
 

@@ -169,6 +169,7 @@ static void sound(void)
             put_end(&body);
             put_signed(&all, buf_slice(&body));
             CHECK(!opens(buf_slice(&all), listed ? "SHA256SUMS" : "is missing"));
+            CHECK(!opens(buf_slice(&all), "ask who signed it"));
             if (listed && i == COUNT_OF(parts) - 1)
                 CHECK(!opens(buf_slice(&all), parts[i]));
         }
@@ -212,6 +213,7 @@ static void strange(void)
         put_end(&body);
         put_signed(&all, buf_slice(&body));
         CHECK(!opens(buf_slice(&all), cases[i].why));
+        CHECK(!opens(buf_slice(&all), "ask who signed it"));
     }
     test_case("bytes behind the end");
     buf_clear(&body);
@@ -320,7 +322,7 @@ static void created(void)
     test_case("a part that is missing");
     snprintf(path, sizeof path, "%sLICENSE", m);
     CHECK(unlink(path) == 0 && !made(m, &body, &all, &e));
-    CHECK_STR(slice_of(e.text), "LICENSE is missing");
+    CHECK(slice_has(slice_of(e.text), "LICENSE is missing"));
     test_case("a link");
     e = (struct err){0};
     CHECK(symlink("/etc/hostname", path) == 0 && !made(m, &body, &all, &e) && slice_has(slice_of(e.text), "plain files only"));

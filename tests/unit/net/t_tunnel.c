@@ -55,8 +55,10 @@ static const struct proxy_case cases[] = {
      " wants another user or password (407): set them in HTTPS_PROXY or proxy-url", ""},
     {"403", "", "HTTP/1.1 403 Forbidden\r\nContent-Type: text/html\r\n\r\n<html>", ERR_PROXY,
      " forbids server.example:6443 (403): it must be allowed there", ""},
-    {"502", "", "HTTP/1.1 502 whatever\r\n\r\n", ERR_PROXY, " answered 502 Bad Gateway for server.example:6443", ""},
-    {"another success is none", "", "HTTP/1.1 204 No Content\r\n\r\n", ERR_PROXY, " answered 204 No Content for server.example:6443", ""},
+    {"502", "", "HTTP/1.1 502 whatever\r\n\r\n", ERR_PROXY,
+     " answered 502 Bad Gateway for server.example:6443: it must let it through, or NO_PROXY list it", ""},
+    {"another success is none", "", "HTTP/1.1 204 No Content\r\n\r\n", ERR_PROXY,
+     " answered 204 No Content for server.example:6443: it must let it through, or NO_PROXY list it", ""},
     {"silence and an end", "", NULL, ERR_PROXY, " hung up without an answer", ""},
 };
 
@@ -120,8 +122,8 @@ static void test_broken(void)
         begin(&r, &s, &broken[i], &p, false);
         CHECK(RIG_UNTIL(&r, p.link->state == LINK_FAILED));
         CHECK_INT(p.link->error.code, ERR_PROXY);
-        char want[64];
-        snprintf(want, sizeof want, "proxy 127.0.0.1:%u: ", s.port);
+        char want[96];
+        snprintf(want, sizeof want, "proxy 127.0.0.1:%u does not answer as one that takes CONNECT: ", s.port);
         CHECK(slice_starts(slice_of(p.link->error.text), slice_of(want)));
         end(&r, &s, &p);
     }
