@@ -175,6 +175,7 @@ bool types_pod(const struct op *op, struct slice node_type, struct jval *templat
 /* It names one, and the ConfigMap has not been read yet, nor refused to us: the end of that touches it. */
 bool types_awaited(const struct op *op, const struct cluster *c);
 bool types_text(struct op *op, struct slice text, struct err *e);
+const struct shape_types *types_in_force(const struct op *op); /* NULL: not known */
 void types_trouble(struct op *op);
 void types_free(struct op *op);
 
@@ -205,6 +206,7 @@ void workloads_init(struct op *op, struct net *net);
 void workloads_free(struct op *op); /* after the records */
 void workloads_renew(struct op *op);
 int64_t workloads_tick(struct op *op); /* returns when to call again */
+void workloads_figures(const struct op *op, struct buf *b);
 /* The workload that a RayJob or RayCluster without another owner was made from; NULL: none. */
 struct cluster *workload_owner(struct op *op, const struct cluster *child, struct jval object);
 

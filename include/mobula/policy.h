@@ -10,6 +10,16 @@
 /* The 26 rules, by number. Those of an object are what work_policy_check looks for; the others are kept by who speaks to the control plane
  * and by who writes. */
 enum { WORK_RULES = 26 };
+enum {
+    WORK_RULE_RESOURCES = 10,
+    WORK_RULE_OWNERSHIP = 16,
+    WORK_RULE_READS = 17,
+    WORK_RULE_REDIRECTS = 19,
+    WORK_RULE_REPLAYS = 20,
+    WORK_RULE_MESSAGES = 21,
+    WORK_RULE_FLOODS = 23,
+    WORK_RULE_FREEZE = 25,
+};
 struct work_rule {
     const char *name; /* "secrets" */
     const char *says;
@@ -34,12 +44,29 @@ enum work_list {
     WORK_LISTS,
 };
 
+/* What pods ask for. Of what cannot be read they ask for more than anybody has. */
+struct work_size {
+    int64_t milli_cpu, memory, gpus, pods;
+};
+void work_size_add(struct work_size *to, const struct work_size *one, int64_t times);
+/* Of a pod template; one that names an instance type asks for that. types: NULL: not known. */
+void work_pod_size(struct jval template, const struct shape_types *types, struct arena *a, struct work_size *out);
+int64_t work_group_pods(struct jval group); /* at its largest */
+/* Of a RayCluster or RayJob at its largest, by its spec. */
+void work_size(struct jval spec, const struct shape_types *types, struct arena *a, struct work_size *out);
+/* The field of a policy by which it is too much, as maxTotalCPU; NULL: none. */
+const char *work_size_above(const struct work_size *size, const struct work_size *most);
+
 struct work_policy {
     bool frozen;                           /* the kill switch: nothing is written */
     bool sidecars;                         /* further containers, init containers, lifecycle hooks and exec probes are allowed */
     bool digests;                          /* images need a digest */
+    bool logs, messages;                   /* logs that are asked for, and messages and addresses of statuses, go out */
     struct slice prefix;                   /* that names begin with; may be empty */
-    int64_t milli_cpu, memory, gpus, pods; /* of one pod; of one cluster. 0: no limit */
+    struct work_size pod, all;             /* of one pod, and pods of one cluster; of all that runs for the control plane. 0: no limit */
+    int64_t objects, project_objects;      /* there at a time, in all and of one project; 0: no limit */
+    int64_t new_a_minute, writes_a_minute; /* 0: no limit */
+    const struct shape_types *types;       /* that pods may name; NULL: not known */
     struct {
         const struct slice *list; /* "*" stands for any text */
         uint32_t count;
@@ -51,6 +78,7 @@ void work_policy_default(struct work_policy *out);
 /* Reads the file's document; every error at once goes to r->errors. With an error nothing is allowed (frozen). */
 bool work_policy_read(struct reader *r, const struct place *at, struct work_policy *out);
 /* The same of the file's text, with lines. Everything is in a. */
+bool work_policy_field(struct slice name); /* there is one of this name */
 bool work_policy_text(struct slice text, struct arena *a, struct work_policy *out, struct shape_errors *errors);
 /* Whether an object that comes from a workload may be written: a RayCluster, a RayJob, or a Pod, Service or Ingress of the same origin.
  * Each refusal goes to *refused as "rule NAME: WHAT: WHAT TO DO", with its path. *rule: the number of the first; 0 when it may. */

@@ -81,10 +81,11 @@ void remote_renew(struct remote *r, struct now now);   /* reads the token and th
 int64_t remote_tick(struct remote *r, struct now now); /* call it after every net_dispatch; returns when to call again */
 
 struct remote_stats {
-    uint64_t calls, failures; /* sent; refused, unreadable or unanswered */
-    uint64_t items, bad;      /* workloads that came; those that were left out */
-    int64_t heard_us;         /* wall clock: the last answer that could be used; 0: none */
-    struct err trouble;       /* why the last call failed; ERR_NONE: it did not */
+    uint64_t calls, failures;       /* sent; refused, unreadable or unanswered */
+    uint64_t redirects, unreadable; /* of the failures: those that led elsewhere, those whose answer was none */
+    uint64_t items, bad;            /* workloads that came; those that were left out */
+    int64_t heard_us;               /* wall clock: the last answer that could be used; 0: none */
+    struct err trouble;             /* why the last call failed; ERR_NONE: it did not */
 };
 const struct remote_stats *remote_stats(const struct remote *r);
 

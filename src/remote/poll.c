@@ -153,6 +153,7 @@ static void answered(struct remote *r, bool push, uint64_t call, const struct ku
     bool read = remote_read(answer->body, &r->arena, &a, &e);
     told(r, call, read);
     if (!read) {
+        r->stats.unreadable++;
         failed(r, push, &e, 0, now);
         say_failure(r, now);
         return;
@@ -183,6 +184,7 @@ static void refused(struct remote *r, bool push, const struct kube_answer *answe
     remote_refusal(answer->status.code, answer->body, words);
     if (answer->status.code == 413)
         r->room = r->room / 2 > REMOTE_REPORT_LEAST ? r->room / 2 : REMOTE_REPORT_LEAST;
+    r->stats.redirects += answer->status.code >= 300 && answer->status.code < 400;
     err_set(&e, ERR_STATUS, "%s", words);
     failed(r, push, &e, asked < 0 ? 0 : asked < most ? asked : most, now);
     say_failure(r, now);
@@ -201,8 +203,10 @@ static void on_answer(void *owner, uint64_t tag, const struct kube_answer *answe
     told(r, tag, false);
     if (answer->outcome == KUBE_REFUSED)
         refused(r, push, answer, now);
-    else
+    else {
+        r->stats.unreadable += answer->err.code == ERR_HTTP || answer->err.code == ERR_LIMIT;
         failed(r, push, &answer->err, 0, now);
+    }
 }
 
 /* ---- the client ---- */

@@ -186,14 +186,9 @@ static void look_groups(struct checker *c, const struct place *at)
     int64_t pods = 1;
     policy_items(c, at, group, 11);
     if (json_type(at->value) == JSON_ARRAY)
-        for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
-            int64_t most = json_get_int(v, "maxReplicas", INT32_MAX), now = json_get_int(v, "replicas", 0),
-                    hosts = json_get_int(v, "numOfHosts", 1);
-            most = most < now ? now : most;
-            bool sane = most >= 0 && most <= INT32_MAX && hosts >= 1 && hosts <= LIMIT_RAY_HOSTS;
-            pods += sane ? most * hosts : INT32_MAX;
-        }
-    if (c->policy->pods && pods > c->policy->pods)
+        for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);)
+            pods += work_group_pods(v);
+    if (c->policy->pod.pods && pods > c->policy->pod.pods)
         policy_refuse(c, 10, at, "may become more pods than the policy's maxPods: lower maxReplicas (max_nodes)");
 }
 
@@ -290,6 +285,16 @@ static void look_metadata(struct checker *c, const struct place *at)
         policy_refuse(c, 16, uid, "is missing: without it nobody knows whose the object is");
 }
 
+static void check_all(struct checker *c, const struct place *spec)
+{
+    struct work_size size;
+    work_size(spec->value, c->policy->types, c->r.arena, &size);
+    const char *limit = work_size_above(&size, &c->policy->all);
+    if (limit)
+        policy_refuse(c, WORK_RULE_RESOURCES, spec,
+                      arena_printf(c->r.arena, "asks for more than the policy's %s, which is for all that runs", limit).ptr);
+}
+
 bool work_policy_check(const struct work_policy *policy, struct jval object, struct arena *a, struct ray_errors *refused, uint32_t *rule)
 {
     static const struct {
@@ -319,6 +324,8 @@ bool work_policy_check(const struct work_policy *policy, struct jval object, str
         policy_refuse(&c, 24, spec, "is missing");
     else if (k < COUNT_OF(kinds))
         kinds[k].look(&c, spec);
+    if (k < 2)
+        check_all(&c, spec);
     *rule = c.rule;
     return c.rule == 0;
 }

@@ -29,6 +29,6 @@ void policy_members(struct checker *c, const struct place *object, const struct 
 void policy_items(struct checker *c, const struct place *list, const struct member_rule *known, uint32_t other);
 
 void policy_metadata(struct checker *c, const struct place *at);
-void policy_pod(struct checker *c, const struct place *spec);
+void policy_pod(struct checker *c, const struct place *spec); /* the member of a template, or of a Pod */
 
 #endif

@@ -183,42 +183,19 @@ static const struct member_rule container[] = {{"name", 11, ANY, 0, NULL},
 
 /* ---- sizes ---- */
 
-static void add_amount(struct checker *c, const struct place *list, const char *resource, int decimals, int64_t *sum)
+static void check_sizes(struct checker *c, const struct place *spec, const struct place *containers)
 {
-    static const char *const sides[] = {"requests", "limits"};
-    struct jval k, v;
-    for (struct jiter it = json_iter(list->value); json_next(&it, &k, &v);) {
-        int64_t most = 0, n;
-        for (size_t i = 0; i < COUNT_OF(sides); i++) {
-            struct jval amount = json_child(json_child(json_get(v, "resources"), sides[i]), resource);
-            struct slice text = json_type(amount) == JSON_STRING ? json_str(amount, c->r.arena) : json_raw(amount);
-            if (!value_given(amount))
-                continue;
-            if (!quantity_parse(text, decimals, &n, NULL) || n > LIMIT_RAY_AMOUNT)
-                n = LIMIT_RAY_AMOUNT; /* what cannot be read is more than anybody has */
-            most = n > most ? n : most;
-        }
-        *sum += *sum > LIMIT_RAY_AMOUNT ? 0 : most;
-    }
-}
-
-static void check_sizes(struct checker *c, const struct place *containers, const struct place *before)
-{
+    struct work_size size;
+    work_pod_size(spec->up->value, c->policy->types, c->r.arena, &size);
     const struct {
-        const char *resource;
-        int decimals;
-        int64_t most;
+        int64_t is, may;
         const char *what;
-    } caps[] = {{"cpu", 3, c->policy->milli_cpu, "ask for more CPU than the policy's maxPodCPU"},
-                {"memory", 0, c->policy->memory, "ask for more memory than the policy's maxPodMemory"},
-                {"nvidia.com/gpu", 0, c->policy->gpus, "ask for more GPUs than the policy's maxPodGPU"}};
-    for (size_t i = 0; i < COUNT_OF(caps); i++) {
-        int64_t sum = 0;
-        add_amount(c, containers, caps[i].resource, caps[i].decimals, &sum);
-        add_amount(c, before, caps[i].resource, caps[i].decimals, &sum);
-        if (caps[i].most && sum > caps[i].most)
-            policy_refuse(c, 10, containers, caps[i].what);
-    }
+    } caps[] = {{size.milli_cpu, c->policy->pod.milli_cpu, "ask for more CPU than the policy's maxPodCPU"},
+                {size.memory, c->policy->pod.memory, "ask for more memory than the policy's maxPodMemory"},
+                {size.gpus, c->policy->pod.gpus, "ask for more GPUs than the policy's maxPodGPU"}};
+    for (size_t i = 0; i < COUNT_OF(caps); i++)
+        if (caps[i].may && caps[i].is > caps[i].may)
+            policy_refuse(c, WORK_RULE_RESOURCES, containers, caps[i].what);
 }
 
 /* ---- placement ---- */
@@ -334,7 +311,7 @@ static const struct member_rule pod[] = {{"containers", 11, LOOK, 0, look_contai
 
 void policy_pod(struct checker *c, const struct place *spec)
 {
-    const struct place *containers = place_key(spec, "containers"), *before = place_key(spec, "initContainers");
+    const struct place *containers = place_key(spec, "containers");
     policy_members(c, spec, pod, 11);
-    check_sizes(c, containers, before);
+    check_sizes(c, spec, containers);
 }

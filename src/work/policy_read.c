@@ -34,7 +34,8 @@ const struct work_rule work_rules[WORK_RULES + 1] = {
 void work_policy_default(struct work_policy *out)
 {
     static const struct slice any[] = {SLICE("*")}, zone[] = {SLICE("topology.kubernetes.io/zone"), SLICE("kubernetes.io/arch")};
-    *out = (struct work_policy){.prefix = SLICE(""), .pods = LIMIT_WORK_PODS};
+    *out = (struct work_policy){
+        .prefix = SLICE(""), .pod.pods = LIMIT_WORK_PODS, .logs = true, .messages = true, .writes_a_minute = WORK_WRITES};
     out->allowed[WORK_NAMESPACES].list = out->allowed[WORK_IMAGES].list = any;
     out->allowed[WORK_NAMESPACES].count = out->allowed[WORK_IMAGES].count = COUNT_OF(any);
     out->allowed[WORK_NODE_LABELS].list = zone;
@@ -74,7 +75,58 @@ static void read_list(struct reader *r, const struct place *at, enum work_list w
     out->allowed[which].count = count;
 }
 
-static void read_limit(struct reader *r, const struct place *at, int decimals, int64_t *out)
+/* An amount as Kubernetes writes it: its decimals; a whole number from 1 on: up to `most`. */
+enum field_type { FIELD_FLAG, FIELD_AMOUNT, FIELD_NUMBER };
+static const struct field {
+    const char *name;
+    size_t at;
+    enum field_type type;
+    int64_t most;
+} fields[] = {
+#define AT(member) offsetof(struct work_policy, member)
+    {"frozen", AT(frozen), FIELD_FLAG, 0},
+    {"sidecars", AT(sidecars), FIELD_FLAG, 0},
+    {"requireDigest", AT(digests), FIELD_FLAG, 0},
+    {"sendLogs", AT(logs), FIELD_FLAG, 0},
+    {"sendMessages", AT(messages), FIELD_FLAG, 0},
+    {"maxPodCPU", AT(pod.milli_cpu), FIELD_AMOUNT, 3},
+    {"maxPodMemory", AT(pod.memory), FIELD_AMOUNT, 0},
+    {"maxPodGPU", AT(pod.gpus), FIELD_AMOUNT, 0},
+    {"maxPods", AT(pod.pods), FIELD_NUMBER, LIMIT_RAY_PODS},
+    {"maxTotalCPU", AT(all.milli_cpu), FIELD_AMOUNT, 3},
+    {"maxTotalMemory", AT(all.memory), FIELD_AMOUNT, 0},
+    {"maxTotalGPU", AT(all.gpus), FIELD_AMOUNT, 0},
+    {"maxTotalPods", AT(all.pods), FIELD_NUMBER, INT32_MAX},
+    {"maxObjects", AT(objects), FIELD_NUMBER, LIMIT_REMOTE_WORKLOADS},
+    {"maxProjectObjects", AT(project_objects), FIELD_NUMBER, LIMIT_REMOTE_WORKLOADS},
+    {"newPerMinute", AT(new_a_minute), FIELD_NUMBER, LIMIT_WORK_RATE},
+    {"writesPerMinute", AT(writes_a_minute), FIELD_NUMBER, LIMIT_WORK_RATE},
+#undef AT
+};
+static const char prefix[] = "namePrefix";
+
+static const struct field *field_find(struct slice name)
+{
+    for (size_t i = 0; i < COUNT_OF(fields); i++)
+        if (slice_is(name, fields[i].name))
+            return &fields[i];
+    return NULL;
+}
+
+static enum work_list list_find(struct slice name)
+{
+    enum work_list i = 0;
+    while (i < WORK_LISTS && !slice_is(name, list_names[i]))
+        i++;
+    return i;
+}
+
+bool work_policy_field(struct slice name)
+{
+    return field_find(name) || list_find(name) < WORK_LISTS || slice_is(name, prefix);
+}
+
+static void read_amount(struct reader *r, const struct place *at, int decimals, int64_t *out)
 {
     struct slice text = json_type(at->value) == JSON_STRING ? json_str(at->value, r->arena) : json_raw(at->value);
     struct err e = {0};
@@ -82,36 +134,23 @@ static void read_limit(struct reader *r, const struct place *at, int decimals, i
         place_bad(r, at, "is no amount: %s", e.text);
 }
 
-static bool read_list_named(struct reader *r, const struct place *at, struct work_policy *out)
-{
-    for (enum work_list i = 0; i < WORK_LISTS; i++)
-        if (slice_is(at->key, list_names[i])) {
-            read_list(r, at, i, out);
-            return true;
-        }
-    return false;
-}
-
 static void read_member(struct reader *r, const struct place *at, struct work_policy *out)
 {
-    if (slice_is(at->key, "frozen"))
-        read_flag(r, at, &out->frozen);
-    else if (slice_is(at->key, "sidecars"))
-        read_flag(r, at, &out->sidecars);
-    else if (slice_is(at->key, "requireDigest"))
-        read_flag(r, at, &out->digests);
-    else if (slice_is(at->key, "namePrefix"))
+    const struct field *f = field_find(at->key);
+    enum work_list list = list_find(at->key);
+    void *to = f ? (char *)out + f->at : NULL;
+    if (slice_is(at->key, prefix))
         read_text(r, at, REQUIRED, &out->prefix);
-    else if (slice_is(at->key, "maxPodCPU"))
-        read_limit(r, at, 3, &out->milli_cpu);
-    else if (slice_is(at->key, "maxPodMemory"))
-        read_limit(r, at, 0, &out->memory);
-    else if (slice_is(at->key, "maxPodGPU"))
-        read_limit(r, at, 0, &out->gpus);
-    else if (slice_is(at->key, "maxPods"))
-        read_int(r, at, 1, LIMIT_RAY_PODS, &out->pods);
-    else if (!read_list_named(r, at, out))
+    else if (list < WORK_LISTS)
+        read_list(r, at, list, out);
+    else if (!f)
         place_bad(r, at, "is no field of a policy: what nobody knows may be a rule that is misspelt");
+    else if (f->type == FIELD_FLAG)
+        read_flag(r, at, to);
+    else if (f->type == FIELD_AMOUNT)
+        read_amount(r, at, (int)f->most, to);
+    else
+        read_int(r, at, 1, f->most, to);
 }
 
 bool work_policy_read(struct reader *r, const struct place *at, struct work_policy *out)

@@ -12,6 +12,11 @@ static const struct setting *setting_of(const struct op *op)
     return &op->settings[OPERATOR_INSTANCE_TYPES];
 }
 
+const struct shape_types *types_in_force(const struct op *op)
+{
+    return op->types ? &op->types->list : NULL;
+}
+
 /* Most clusters name no type: their text is not looked into any further. */
 bool types_apply(struct op *op, const struct cluster *c)
 {

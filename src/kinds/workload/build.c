@@ -12,15 +12,17 @@ static struct slice first_of(const struct ray_errors *errors, struct arena *a)
 }
 
 /* The last look before the write, at the object itself. */
-static bool is_allowed(struct slice object, const struct work_policy *in_force, struct arena *a, struct ray_errors *refused)
+static bool is_allowed(struct slice object, const struct work_policy *in_force, struct arena *a, struct workload_model *m,
+                       struct ray_errors *refused)
 {
     struct work_policy policy = *in_force;
     struct jval doc;
     struct err e = {0};
-    uint32_t rule = 0;
     policy.frozen = false; /* it waits then, and is not refused */
-    if (json_read(&doc, object, a, &e))
-        return work_policy_check(&policy, doc, a, refused, &rule);
+    if (json_read(&doc, object, a, &e)) {
+        work_size(json_get(doc, "spec"), policy.types, a, &m->size);
+        return work_policy_check(&policy, doc, a, refused, &m->rule);
+    }
     refused->list[refused->count++] = (struct ray_error){.path = SLICE("spec"), .text = arena_dup(a, slice_of(e.text))};
     return false;
 }
@@ -37,7 +39,7 @@ void workload_build(const struct cluster *c, struct slice spec, const struct wor
     if (!well) {
         out->reason = "InvalidSpec";
         out->message = first_of(errors, a);
-    } else if (!work.terminate && !is_allowed(work.object, policy, a, errors)) {
+    } else if (!work.terminate && !is_allowed(work.object, policy, a, out, errors)) {
         out->reason = "PolicyRefused";
         out->message = first_of(errors, a);
     } else if (!work.terminate) {

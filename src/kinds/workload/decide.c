@@ -6,6 +6,14 @@ static bool is_live(const struct workload_view *in, uint32_t i)
     return !in->objects[i].deleting;
 }
 
+static bool any_live(const struct workload_view *in)
+{
+    for (uint32_t i = 0; i < in->count; i++)
+        if (is_live(in, i))
+            return true;
+    return false;
+}
+
 static const struct workload_object *newest(const struct workload_view *in)
 {
     const struct workload_object *best = NULL;
@@ -53,55 +61,76 @@ static void say(struct work_status *out, const char *state, const char *reason, 
     out->message = message;
 }
 
-static void end(const struct workload_view *in, struct plan *p, struct work_status *out)
+/* The policy keeps it as it is for now. */
+static void hold(struct work_status *out, struct workload_told *told, const char *state, const struct workload_wait *w)
 {
+    say(out, state, w->reason, w->message);
+    told->rule = w->rule;
+    told->why = w->message;
+}
+
+static void end(const struct workload_view *in, struct plan *p, struct arena *a, struct work_status *out, struct workload_told *told)
+{
+    struct workload_wait w = {WORK_RULE_FREEZE, "Frozen", in->frozen, TIME_NEVER};
     bool gone = in->count == 0;
     if (in->held) {
         say(out, out->state.ptr, "DeletionHeld",
             SLICE("the control plane does not have this workload any more, and many others neither: nothing is deleted for now"));
         return;
     }
-    if (!in->ended && out->over && !gone) { /* it has ended already, and stays as it was */
-        if (!in->frozen.ptr)
-            delete_all(in, p, "its workload is to be ended");
+    bool stays = !in->ended && out->over && !gone; /* it has ended already, as it was */
+    if (stays && in->frozen.ptr)
         return;
-    }
     if (in->ended)
         say(out, gone ? "DELETED" : "TERMINATING", "", SLICE(""));
-    else
+    else if (!stays)
         say(out, gone ? "TERMINATED" : "TERMINATING", "", SLICE(""));
-    if (!gone && in->frozen.ptr)
-        say(out, "TERMINATING", "Frozen", in->frozen);
-    else
+    if (!gone && in->frozen.ptr) {
+        hold(out, told, "TERMINATING", &w);
+    } else if (any_live(in) && in->quotas && !quota_admit(in->quotas, in->record, NULL, a, &w)) {
+        if (!stays)
+            hold(out, told, "TERMINATING", &w);
+        plan_look_again(p, w.look_ms);
+    } else {
         delete_all(in, p, in->ended ? "its workload was deleted in the control plane" : "its workload is to be ended");
+    }
 }
 
 /* Something stands in the way of what is to be applied. */
-static bool is_blocked(const struct workload_view *in, struct plan *p, struct work_status *out)
+static bool is_blocked(const struct workload_view *in, struct plan *p, struct arena *a, struct work_status *out, struct workload_told *told)
 {
     enum { NAME_LOOK_MS = 5 * 1000 };
     const struct workload_model *m = in->model;
     const struct group_failures *r = in->refusals;
+    struct workload_wait w = {WORK_RULE_FREEZE, "Frozen", in->frozen, TIME_NEVER};
     const char *until_then = in->count ? out->state.ptr : "PENDING";
     if (in->outside) {
         say(out, "REFUSED", "NamespaceNotWatched", SLICE("the operator of this cloud does not watch the project's namespace"));
     } else if (!m->kind) {
-        say(out, "REFUSED", m->reason, m->message);
+        w = (struct workload_wait){m->rule, m->reason, m->message, TIME_NEVER};
+        hold(out, told, "REFUSED", &w);
     } else if (in->name != WORKLOAD_NAME_FREE) {
+        static const struct workload_wait going = {0, "NameInUse", SLICE("an older object of this name is being deleted"), 0};
+        static const struct workload_wait taken = {
+            WORK_RULE_OWNERSHIP, "NameTaken",
+            SLICE("rule ownership: an object of this name is there that was not made from this workload: it is left alone"), 0};
         bool waits = in->name == WORKLOAD_NAME_GOING;
-        say(out, waits ? "PENDING" : "REFUSED", waits ? "NameInUse" : "NameTaken",
-            waits ? SLICE("an older object of this name is being deleted")
-                  : SLICE("an object of this name is there that was not made from this workload: it is left alone"));
+        hold(out, told, waits ? "PENDING" : "REFUSED", waits ? &going : &taken);
         plan_look_again(p, in->now.mono_ms + NAME_LOOK_MS);
     } else if (in->frozen.ptr) {
-        say(out, until_then, "Frozen", in->frozen);
-    } else if (r && r->count) {
-        say(out, until_then, "ApplyRefused", slice_of(r->reason));
-        if (in->now.mono_ms >= r->not_before_ms)
-            return false;
-        plan_look_again(p, r->not_before_ms);
+        hold(out, told, until_then, &w);
     } else {
-        return false;
+        bool refused = r && r->count, early = refused && in->now.mono_ms < r->not_before_ms;
+        if (refused)
+            say(out, until_then, "ApplyRefused", slice_of(r->reason));
+        if (early) {
+            plan_look_again(p, r->not_before_ms);
+            return true;
+        }
+        if (!in->quotas || quota_admit(in->quotas, in->record, m, a, &w))
+            return false;
+        hold(out, told, until_then, &w);
+        plan_look_again(p, w.look_ms);
     }
     return true;
 }
@@ -114,15 +143,19 @@ void workload_decide(const struct workload_view *in, struct arena *a, struct pla
     struct work_status s;
     *p = (struct plan){.next_ms = TIME_NEVER, .arena = a};
     work_state(object, terminate, a, &s);
+    if (in->quiet) {
+        s.message = SLICE("");
+        s.url.url = SLICE("");
+    }
     *out = (struct workload_told){.report = SLICE_NONE, .over = in->count && s.over ? s.generation : 0};
     if (!in->ended && in->count == 0 && in->known && (in->over >= in->generation || (terminate && in->over))) {
         return; /* what it came to is told */
     } else if (in->ended || terminate) {
-        end(in, p, &s);
+        end(in, p, a, &s, out);
     } else if (!in->known) {
         return; /* only its object is here: the control plane's list tells more */
     } else if (in->made < in->generation) {
-        if (!is_blocked(in, p, &s)) {
+        if (!is_blocked(in, p, a, &s, out)) {
             struct action *act = plan_add(p, &workload_apply);
             act->name = in->model->name;
             act->uid = o ? o->uid : SLICE_NONE;

@@ -73,12 +73,12 @@ struct cluster *workload_owner(struct op *op, const struct cluster *child, struc
     return c;
 }
 
-void workload_keep_report(struct workloads *s, struct cluster *c, struct slice report, bool gone)
+bool workload_keep_report(struct workloads *s, struct cluster *c, struct slice report, bool gone)
 {
     struct workload *w = c->workload;
     uint64_t hash = hash64(report, 0) | 1;
     if (hash == w->report_hash)
-        return;
+        return false;
     char first[48]; /* in the place of the brace */
     size_t len = (size_t)snprintf(first, sizeof first, "{\"sequence\":%lld,", (long long)++s->sequence);
     mem_free(w->report);
@@ -89,6 +89,7 @@ void workload_keep_report(struct workloads *s, struct cluster *c, struct slice r
     w->report_hash = hash;
     w->gone = gone;
     remote_push(s->remote, s->op->now);
+    return true;
 }
 
 /* ---- the view ---- */
@@ -153,6 +154,7 @@ static int64_t decide_workload(struct op *op, struct cluster *c, struct plan *p)
 {
     struct arena *a = &op->plan_arena;
     struct workload *w = c->workload;
+    struct work_policy policy;
     struct workload_view v = {.uid = slice_of(c->uid),
                               .ns = istr_slice(c->ns),
                               .generation = c->generation ? c->generation : w->made,
@@ -165,16 +167,23 @@ static int64_t decide_workload(struct op *op, struct cluster *c, struct plan *p)
                               .model = op->own_model,
                               .name = name_state(op, c, op->own_model),
                               .refusals = failures_of(op, c, SLICE_NONE, true, false),
+                              .quotas = op->workloads,
+                              .record = c,
                               .now = op->now};
     struct workload_told told;
     arena_reset(a, 256 * KIB);
     v.frozen = policy_frozen(op, a);
+    policy_in_force(op, &policy);
+    v.quiet = !policy.messages;
     v.objects = view_objects(c, a, &v.count);
     workload_decide(&v, a, p, &told);
     op->stats.decisions++;
     w->over = told.over > w->over ? told.over : w->over;
-    if (told.report.ptr)
-        workload_keep_report(op->workloads, c, told.report, v.ended && !v.held && v.count == 0);
+    w->ended_here = told.over > 0;
+    if (p->count == 0 || p->actions[0].verb != &workload_apply)
+        quota_use(op->workloads, c, a);
+    if (told.report.ptr && workload_keep_report(op->workloads, c, told.report, v.ended && !v.held && v.count == 0) && told.rule)
+        workload_rule(op, c, told.rule, told.why);
     return p->next_ms;
 }
 
@@ -185,6 +194,7 @@ static void forget_workload(struct op *op, struct cluster *c)
     if (!c->workload)
         return;
     map_del(&op->workloads->by_uid, slice_of(c->uid));
+    quota_leave(op->workloads, c);
     mem_free(c->workload->report);
     mem_free(c->workload);
     c->workload = NULL;
@@ -197,6 +207,7 @@ static void lead_workload(struct op *op, struct cluster *c, bool leads)
     if (!leads)
         w->listed = w->ended = w->held = false;
     w->report_hash = w->call = 0;
+    w->slot_ms = w->waits_ms = 0;
     w->gone = false;
     failures_clear(op, c);
 }

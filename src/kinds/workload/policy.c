@@ -19,6 +19,7 @@ void policy_in_force(const struct op *op, struct work_policy *out)
         *out = *op->o.plane.policy;
     else
         work_policy_default(out);
+    out->types = types_in_force(op);
 }
 
 bool policy_awaited(const struct op *op)
@@ -58,6 +59,8 @@ static void touch_all(struct op *op)
 {
     struct workloads *s = op->workloads;
     struct cluster *c;
+    if (s)
+        quota_reset(s);
     for (uint32_t i = 0; s && (c = map_next(&s->by_uid, &i)) != NULL;) {
         work_drop(c);
         failures_clear(op, c);

@@ -100,7 +100,14 @@ static void on_log(void *owner, uint64_t tag, const struct ray_dash_answer *said
 static void ask_log(struct workload_answer *a, struct slice uid)
 {
     const struct cluster *c = workload_find(a->of, uid);
+    struct work_policy policy;
     struct err e = {0};
+    policy_in_force(a->of->op, &policy);
+    a->of->rules[WORK_RULE_READS] += !c || !policy.logs;
+    if (!policy.logs) {
+        answer(a, SLICE("logTail"), SLICE(""), SLICE("rule reads: the policy of this cluster says sendLogs: false"));
+        return;
+    }
     for (struct cluster *own = c ? c->clusters : NULL; own; own = own->next_owned)
         if (own->present && own->job && job_ask_log(own, on_log, a, &e))
             return;
@@ -122,7 +129,9 @@ void question_asked(void *owner, const struct remote_question *q, struct now now
     slice_copy(q->id, a->id, sizeof a->id);
     if (log)
         ask_log(a, json_get_str(q->all, "uid", &scratch));
-    else
+    else {
+        s->rules[WORK_RULE_READS]++;
         answer(a, slice_head(q->kind, ID_MAX), SLICE(""), SLICE("unsupported"));
+    }
     arena_free(&scratch);
 }

@@ -82,6 +82,7 @@ static bool take_item(struct workloads *s, const struct remote_item *x)
     struct cluster *c = workload_find(s, x->uid);
     if (!x->gone || !c)
         c = x->gone ? workload_record(s, x->uid, some_namespace(s->op), x->uid) : workload_record(s, x->uid, x->project, x->name);
+    s->rules[WORK_RULE_FLOODS] += !c;
     if (!c)
         return false;
     struct workload *w = c->workload;
@@ -92,6 +93,7 @@ static bool take_item(struct workloads *s, const struct remote_item *x)
     w->held = false;
     w->ended = x->gone;
     w->over = x->over > w->over ? x->over : w->over;
+    s->rules[WORK_RULE_REPLAYS] += !x->gone && x->generation < c->generation;
     if (!x->gone && x->generation > c->generation)
         take_spec(s, c, x);
     cluster_touch(s->op, c);
@@ -197,6 +199,7 @@ static void heard(void *owner, const struct remote_answer *a, struct now now)
     for (uint32_t i = 0; i < a->count; i++)
         s->leaves |= !take_item(s, &a->items[i]);
     bool back = went_back(s, a->revision);
+    s->rules[WORK_RULE_REPLAYS] += back;
     if (a->full && !a->more && !s->leaves)
         end_list(s, back);
 }

@@ -29,6 +29,14 @@ struct workload {
     uint64_t report_hash; /* of the last one, which may be told already */
     uint64_t told_hash;   /* of the one that `call` tells */
     uint64_t call;        /* the call that tells it; 0: none */
+    /* quota.c */
+    struct work_size size, used; /* of an object with a spec of the hash `sized`; counted for it */
+    uint64_t sized;
+    bool counts;      /* an object is counted for it */
+    bool ended_here;  /* its object has ended, and uses nothing any more */
+    int64_t waits_ms; /* monotonic: for room since then; 0: it does not */
+    int64_t slot_ms;  /* monotonic: its turn to be written; 0: it has none */
+    const char *slow; /* the rate that made it so late */
 };
 
 /* ---- the model: what is made from a spec; build.c ---- */
@@ -39,6 +47,8 @@ struct workload_model {
     struct slice name, object; /* object: for server-side apply */
     const char *reason;        /* of a refusal, in one word … */
     struct slice message;      /* … and in a sentence */
+    uint32_t rule;             /* that refused; 0: none */
+    struct work_size size;
 };
 /* policy: whether it is frozen does not count. */
 void workload_build(const struct cluster *c, struct slice spec, const struct work_options *o, const struct work_policy *policy,
@@ -70,7 +80,10 @@ struct workload_view {
     const struct workload_model *model;
     const struct workload_object *objects;
     uint32_t count;
-    enum workload_name name; /* of the model */
+    enum workload_name name;  /* of the model */
+    bool quiet;               /* messages and addresses are not told */
+    struct workloads *quotas; /* … are asked for this record; NULL: there are none */
+    struct cluster *record;
     const struct group_failures *refusals;
     struct now now;
 };
@@ -79,24 +92,46 @@ extern const struct verb workload_apply, workload_delete; /* name; delete: uid, 
 
 struct workload_told {
     struct slice report; /* the status, as JSON in a; empty: there is nothing to tell */
+    uint32_t rule;       /* of the policy, that keeps it from being carried out; 0: none */
+    struct slice why;    /* … in its words */
     int64_t over;        /* the generation that the object shows to have ended; 0: none */
 };
 void workload_decide(const struct workload_view *in, struct arena *a, struct plan *p, struct workload_told *out);
+
+/* ---- quotas and rates: quota.c ---- */
+
+struct workload_wait {
+    uint32_t rule;
+    const char *reason;
+    struct slice message;
+    int64_t look_ms; /* look again then */
+};
+/* Whether its object may be written now, or (m NULL) deleted. What is written counts from then on. */
+bool quota_admit(struct workloads *s, struct cluster *c, const struct workload_model *m, struct arena *a, struct workload_wait *out);
+void quota_use(struct workloads *s, struct cluster *c, struct arena *a); /* counts what is there of it */
+void quota_leave(struct workloads *s, struct cluster *c);                /* the record goes */
+void quota_reset(struct workloads *s);                                   /* the policy has changed */
+/* Counts and logs that a rule has kept it from being carried out. */
+void workload_rule(struct op *op, const struct cluster *c, uint32_t rule, struct slice message);
 
 /* ---- the conversation: sync.c ---- */
 
 struct workloads {
     struct op *op;
     struct remote *remote;
-    struct map by_uid;               /* of present records */
-    bool on;                         /* this process leads, and calls */
-    bool leaves;                     /* something of the present full list could not be kept: nothing is deleted by it */
-    bool frozen;                     /* as the log says */
-    uint32_t round;                  /* of the present full list */
-    int64_t held_ms;                 /* monotonic: deletions by a full list wait until then; TIME_NEVER: none waits */
-    int64_t heard_ms;                /* monotonic: the last answer */
-    uint64_t revision;               /* of the last answer, when it is a number */
-    int64_t sequence;                /* of the last report */
+    struct map by_uid;     /* of present records */
+    bool on;               /* this process leads, and calls */
+    bool leaves;           /* something of the present full list could not be kept: nothing is deleted by it */
+    bool frozen;           /* as the log says */
+    uint32_t round;        /* of the present full list */
+    int64_t held_ms;       /* monotonic: deletions by a full list wait until then; TIME_NEVER: none waits */
+    int64_t heard_ms;      /* monotonic: the last answer */
+    uint64_t revision;     /* of the last answer, when it is a number */
+    int64_t sequence;      /* of the last report */
+    struct work_size used; /* of all together; quota.c */
+    uint32_t objects;
+    int64_t next_new_us, next_write_us;
+    uint64_t rules[WORK_RULES + 1];  /* how often each has refused */
     struct workload_answer *answers; /* to questions, and questions whose answer is not known yet */
     uint32_t answer_count;
 };
@@ -112,7 +147,8 @@ void policy_tick(struct workloads *s);
 struct cluster *workload_find(const struct workloads *s, struct slice uid);
 /* Found or made. NULL: there are too many. */
 struct cluster *workload_record(struct workloads *s, struct slice uid, struct slice ns, struct slice name);
-void workload_keep_report(struct workloads *s, struct cluster *c, struct slice report, bool gone);
+/* Returns whether it is news. */
+bool workload_keep_report(struct workloads *s, struct cluster *c, struct slice report, bool gone);
 
 /* question.c */
 enum remote_news answers_tell(struct workloads *s, struct jout *w, size_t room, uint64_t call);

@@ -104,7 +104,7 @@ static void test_reading(void)
         struct work_policy policy;
         const struct place *at = place_root(parse(slice_of(cases[i].text), &a), &a);
         test_case("%s", cases[i].text);
-        CHECK(!work_policy_read(&r, at, &policy) && policy.frozen && policy.pods == LIMIT_WORK_PODS);
+        CHECK(!work_policy_read(&r, at, &policy) && policy.frozen && policy.pod.pods == LIMIT_WORK_PODS);
         CHECK(errors.count == 1 && slice_starts(errors.list[0].text, slice_of(cases[i].told)));
         arena_free(&a);
     }

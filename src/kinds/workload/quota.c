@@ -1,0 +1,184 @@
+/* How much of the policy's quotas is used, and when the next write may go out. What does not fit waits, in the order in which it came. */
+#include "workload.h"
+
+enum { LOOK_MS = 30 * 1000, BURST_US = 15 * 1000 * 1000 };
+
+/* ---- what is used ---- */
+
+/* What belongs to a workload that has not ended, at its largest. */
+static void size_now(const struct cluster *c, const struct work_policy *policy, struct arena *a, struct work_size *out)
+{
+    struct workload *w = c->workload;
+    struct jval spec;
+    *out = (struct work_size){0};
+    for (const struct cluster *own = c->clusters; own; own = own->next_owned) {
+        struct slice text = istr_slice(own->spec);
+        if (!own->present || w->ended_here)
+            continue;
+        if (hash64(text, 1) != w->sized && json_read(&spec, text, a, NULL)) {
+            work_size(spec, policy->types, a, &w->size);
+            w->sized = hash64(text, 1);
+        }
+        work_size_add(out, &w->size, 1);
+    }
+}
+
+static struct cluster *oldest_waiting(const struct workloads *s)
+{
+    struct cluster *c, *oldest = NULL;
+    for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;)
+        if (c->workload->waits_ms && (!oldest || c->workload->waits_ms < oldest->workload->waits_ms))
+            oldest = c;
+    return oldest;
+}
+
+/* What it uses from now on. */
+static void use(struct workloads *s, struct workload *w, const struct work_size *size, bool object)
+{
+    struct work_size *used = &s->used, was = w->used;
+    bool less = size->pods < was.pods || (w->counts && !object);
+    used->pods += size->pods - was.pods;
+    used->milli_cpu += size->milli_cpu - was.milli_cpu;
+    used->memory += size->memory - was.memory;
+    used->gpus += size->gpus - was.gpus;
+    s->objects += (uint32_t)object - (uint32_t)w->counts;
+    w->used = *size;
+    w->counts = object;
+    struct cluster *next = less ? oldest_waiting(s) : NULL;
+    if (next)
+        cluster_touch(s->op, next);
+}
+
+void quota_use(struct workloads *s, struct cluster *c, struct arena *a)
+{
+    struct work_policy policy;
+    struct work_size size;
+    policy_in_force(s->op, &policy);
+    size_now(c, &policy, a, &size);
+    use(s, c->workload, &size, c->clusters != NULL);
+}
+
+void quota_leave(struct workloads *s, struct cluster *c)
+{
+    c->workload->waits_ms = 0;
+    use(s, c->workload, &(struct work_size){0}, false);
+}
+
+/* ---- what may be written ---- */
+
+static uint32_t objects_in(const struct workloads *s, const struct istr *project)
+{
+    struct cluster *c;
+    uint32_t count = 0;
+    for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;)
+        count += c->workload->counts && c->ns == project;
+    return count;
+}
+
+/* The quota that its new object would exceed; NULL: none. */
+static const char *quota_full(const struct workloads *s, const struct cluster *c, const struct work_policy *policy,
+                              const struct work_size *size)
+{
+    const struct workload *w = c->workload;
+    struct work_size all = s->used;
+    all.pods -= w->used.pods;
+    all.milli_cpu -= w->used.milli_cpu;
+    all.memory -= w->used.memory;
+    all.gpus -= w->used.gpus;
+    work_size_add(&all, size, 1);
+    if (!w->counts && policy->objects && s->objects >= policy->objects)
+        return "maxObjects";
+    if (!w->counts && policy->project_objects && objects_in(s, c->ns) >= policy->project_objects)
+        return "maxProjectObjects";
+    return work_size_above(&all, &policy->all);
+}
+
+/* So many a minute, and a quarter of them at once. *next: when the next one would go out if they went out evenly. */
+static int64_t rate_slot(int64_t *next_us, int64_t a_minute, int64_t now_ms)
+{
+    if (!a_minute)
+        return now_ms;
+    int64_t step = INT64_C(60000000) / a_minute, early = BURST_US > step ? BURST_US - step : 0;
+    if (*next_us < now_ms * 1000)
+        *next_us = now_ms * 1000;
+    int64_t at_us = *next_us - early;
+    *next_us += step;
+    return at_us <= now_ms * 1000 ? now_ms : (at_us + 999) / 1000;
+}
+
+bool quota_admit(struct workloads *s, struct cluster *c, const struct workload_model *m, struct arena *a, struct workload_wait *out)
+{
+    struct workload *w = c->workload;
+    int64_t now_ms = s->op->now.mono_ms;
+    struct work_policy policy;
+    bool fresh = m && !w->counts;
+    policy_in_force(s->op, &policy);
+    const char *full = m ? quota_full(s, c, &policy, &m->size) : NULL;
+    if (full) {
+        w->waits_ms = w->waits_ms ? w->waits_ms : now_ms;
+        *out = (struct workload_wait){
+            10, "QuotaExceeded",
+            arena_printf(a, "rule resources: with what runs here it is more than the policy's %s: it waits until there is room", full),
+            now_ms + LOOK_MS};
+        return false;
+    }
+    if (!w->slot_ms) {
+        int64_t begins = fresh ? rate_slot(&s->next_new_us, policy.new_a_minute, now_ms) : now_ms,
+                writes = rate_slot(&s->next_write_us, policy.writes_a_minute, now_ms);
+        w->slot_ms = begins > writes ? begins : writes;
+        w->slow = begins > now_ms ? "newPerMinute" : "writesPerMinute";
+    }
+    if (now_ms < w->slot_ms) {
+        *out = (struct workload_wait){
+            23, "RateLimited",
+            arena_printf(a, "rule floods: more is asked for than the policy's %s allows: it waits for its turn", w->slow), w->slot_ms};
+        return false;
+    }
+    w->slot_ms = 0;
+    w->waits_ms = 0;
+    if (m)
+        use(s, w, &m->size, true);
+    struct cluster *next = m ? oldest_waiting(s) : NULL;
+    if (next)
+        cluster_touch(s->op, next);
+    return true;
+}
+
+void quota_reset(struct workloads *s)
+{
+    struct cluster *c;
+    s->next_new_us = s->next_write_us = 0;
+    for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;) {
+        c->workload->slot_ms = 0;
+        c->workload->sized = 0;
+    }
+}
+
+/* ---- figures ---- */
+
+void workload_rule(struct op *op, const struct cluster *c, uint32_t rule, struct slice message)
+{
+    op->workloads->rules[rule]++;
+    if (say_once(op, SAID_CLUSTER, said_of(c, message, rule)))
+        log_warn("the policy keeps a workload of the control plane from being carried out", LF("namespace", istr_slice(c->ns)),
+                 LF_CSTR("workload", c->name), LF_CSTR("uid", c->uid), LF_INT("generation", c->generation),
+                 LF_CSTR("rule", work_rules[rule].name), LF("why", message));
+}
+
+void workloads_figures(const struct op *op, struct buf *b)
+{
+    const struct workloads *s = op->workloads;
+    if (!s)
+        return;
+    const struct remote_stats *r = remote_stats(s->remote);
+    buf_printf(b,
+               "# HELP mobula_policy_frozen 1 while nothing is written for the control plane.\n# TYPE mobula_policy_frozen gauge\n"
+               "mobula_policy_frozen %d\n"
+               "# HELP mobula_policy_refusals_total What a control plane asked for and did not get, by the rule of the policy.\n"
+               "# TYPE mobula_policy_refusals_total counter\n",
+               s->frozen);
+    for (uint32_t i = 1; i <= WORK_RULES; i++) {
+        uint64_t more = i == WORK_RULE_REDIRECTS ? r->redirects : i == WORK_RULE_MESSAGES ? r->unreadable + r->bad : 0;
+        buf_printf(b, "mobula_policy_refusals_total{rule=\"%s\"} %llu\n", work_rules[i].name, (unsigned long long)(s->rules[i] + more));
+    }
+}
