@@ -10,15 +10,16 @@
 enum { WELL_AGAIN_MS = 60 * 1000 };
 
 /* A refusal is over when what was refused is there. Pods that end may do so again, and a service's refusal, which counts for the head,
- * when the service changes again. */
-static bool is_refusal(const struct group_failures *f)
+ * when the service changes again. An autoscaler takes a launch that was refused back, and asks again: there one has to be made. */
+static bool is_refusal(const struct group_view *g)
 {
-    return f->ends == 0 && !f->ended && !slice_starts(slice_of(f->reason), SLICE(POD_REASON_SERVICE));
+    const struct group_failures *f = g->failures;
+    return (f->made || !g->named_only) && f->ends == 0 && !f->ended && !slice_starts(slice_of(f->reason), SLICE(POD_REASON_SERVICE));
 }
 
 bool decide_failures(const struct group_view *g, struct plan *p)
 {
-    bool counted = false, refused = is_refusal(g->failures);
+    bool counted = false, refused = is_refusal(g);
     int64_t well = 0; /* pods */
     for (uint32_t i = 0; i < g->count; i++) {
         const struct pod *pod = g->pods[i];

@@ -59,8 +59,8 @@ static void test_names(void)
     struct slice out, text = read_file("airgap/patches/aws.yaml", &a);
     test_case("lines");
     CHECK(defaults_read(&o, &a, &set, &e) && set->below && !set->below->below);
-    CHECK(
-        !shape_patches_apply(set, SLICE("{\"kind\":\"Pod\",\"metadata\":{\"labels\":{\"anyscale.com/zone\":\"z\"}}}"), NULL, &a, &out, &e));
+    CHECK(!shape_patches_apply(set, SLICE("{\"kind\":\"Pod\",\"metadata\":{\"labels\":{\"anyscale.com/zone\":\"z!\"}}}"), NULL, &a, &out,
+                               &e));
     struct slice before = slice_head(text, (size_t)slice_find_text(text, "- {op: copy"));
     uint32_t line = 1;
     for (struct slice rest = before; !slice_empty(rest); line += slice_find(rest, '\n') >= 0, slice_cut(&rest, '\n'))
