@@ -84,6 +84,25 @@ static bool check_config(struct checker *c, struct jval object)
     return found;
 }
 
+/* The policy as a file of its own: it is no object of Kubernetes, and has a field that only a policy has. False: it is none. */
+static bool check_policy(struct checker *c, struct jval document)
+{
+    struct work_policy policy;
+    struct ray_errors *errors = arena_new(c->f.arena, struct ray_errors);
+    struct reader r = {.arena = c->f.arena, .errors = errors};
+    struct jval k, v;
+    bool is = false;
+    for (struct jiter it = json_iter(document); json_type(document) == JSON_OBJECT && json_next(&it, &k, &v);)
+        is |= work_policy_field(json_str(k, c->f.arena));
+    if (!is || json_there(json_key(document, SLICE("kind"))) || json_there(json_key(document, SLICE("apiVersion"))))
+        return false;
+    const struct place *at = place_root(document, c->f.arena);
+    work_policy_read(&r, at, &policy);
+    findings_add_ray(&c->f, false, errors);
+    c->sum->checked++;
+    return true;
+}
+
 static void check_object(struct checker *c, const struct yaml_doc *doc, struct jval object);
 
 static void check_list(struct checker *c, const struct yaml_doc *doc, struct jval list)
@@ -135,7 +154,8 @@ static void check_document(struct checker *c, const struct yaml_doc *doc)
         return;
     }
     findings_clear(&c->f);
-    check_object(c, doc, json_root(&json));
+    if (!check_policy(c, json_root(&json)))
+        check_object(c, doc, json_root(&json));
     findings_write(&c->f, c->file, doc, c->out);
     c->sum->errors += c->f.errors;
     c->sum->warnings += c->f.warnings;
@@ -176,7 +196,8 @@ static const struct flag list[] = {
 static const struct flags flags = {
     .examples = "mobula validate -f cluster.yaml -f jobs/",
     .usage = "mobula validate -f FILE [-f FILE...]",
-    .about = "Checks RayClusters of both kinds, RayJobs, RayCronJobs and ConfigMaps of instance types, patches or the policy, without a "
+    .about = "Checks RayClusters of both kinds, RayJobs, RayCronJobs and ConfigMaps of instance types, patches or the policy, and the "
+             "policy's file, without a "
              "cluster: every error at once, as FILE:LINE: FIELD: TEXT. Other kinds are skipped.\n"
              "Exit status 0 only when at least one was checked and none is wrong; warnings are about what has no effect, or is likely to "
              "be a mistake.",

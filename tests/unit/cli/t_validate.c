@@ -32,6 +32,35 @@ static void files(struct arena *a)
     }
 }
 
+/* The policy, as a file and in its ConfigMap. */
+static void policies(struct arena *a)
+{
+    static const struct {
+        const char *text, *out;
+        uint32_t errors;
+    } cases[] = {
+        {"# mine\nimages: ['*']\nmaxPods: many\nimagez: []\n",
+         "FILE:3: maxPods: is a string: must be a number\nFILE:4: imagez: is no field of a policy: what nobody knows may be a rule that is "
+         "misspelt\n",
+         2},
+        {"apiVersion: v1\nkind: ConfigMap\ndata:\n  policy.yaml: |\n    frozen: false\n    maxPods: 0\n",
+         "FILE:6: data[\"policy.yaml\"]: maxPods: is 0", 1},
+        {"newPerMinute: 60\nmaxTotalMemory: 2Ti\n", "", 0},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("policy %zu", i);
+        struct validated sum = {0};
+        struct buf out;
+        buf_init(&out, MIB);
+        validate_text("FILE", guarded(slice_of(cases[i].text)), a, &sum, &out);
+        if (!CHECK(slice_starts(buf_slice(&out), slice_of(cases[i].out)) && (out.len > 0) == (cases[i].errors > 0)))
+            printf("  %.*s\n", SLICE_ARG(buf_slice(&out)));
+        CHECK_INT(sum.checked, 1);
+        CHECK_INT(sum.errors, cases[i].errors);
+        buf_free(&out);
+    }
+}
+
 /* Texts that never become a RayCluster. */
 static void texts(struct arena *a)
 {
@@ -323,6 +352,7 @@ int main(void)
 {
     struct arena a = {0};
     files(&a);
+    policies(&a);
     texts(&a);
     config_maps(&a);
     schema(&a);

@@ -45,8 +45,8 @@ static void hub_heard(void *owner, const struct remote_answer *a, struct now now
         if (x->gone)
             buf_printf(&h->story, "gone %.*s\n", SLICE_ARG(slice_head(x->uid, 4)));
         else
-            buf_printf(&h->story, "item %.*s %.*s/%.*s %lld %.*s\n", SLICE_ARG(slice_head(x->uid, 4)), SLICE_ARG(x->project),
-                       SLICE_ARG(x->name), (long long)x->generation, SLICE_ARG(slice_head(x->spec, 40)));
+            buf_printf(&h->story, "item %.*s %.*s/%.*s %lld %.*s%s\n", SLICE_ARG(slice_head(x->uid, 4)), SLICE_ARG(x->project),
+                       SLICE_ARG(x->name), (long long)x->generation, SLICE_ARG(slice_head(x->spec, 40)), x->over ? " over" : "");
     }
     if (a->bad)
         buf_printf(&h->story, "bad %u: %s\n", a->bad, a->why.text);

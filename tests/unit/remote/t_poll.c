@@ -178,6 +178,49 @@ static void test_prefixes(void)
     }
 }
 
+/* An answer of so many bytes, blanks behind its JSON. */
+static void answer_padded(struct hub *h, size_t bytes)
+{
+    struct slice body = ANSWER("9", "true", "false", "");
+    struct fakelink *l = hub_waits(h);
+    char head[128], blanks[4096];
+    memset(blanks, ' ', sizeof blanks);
+    snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", bytes);
+    fake_take(l);
+    fake_put(l, slice_of(head));
+    fake_put(l, body);
+    for (size_t sent = body.len; sent < bytes && l->link;) {
+        size_t n = bytes - sent < sizeof blanks ? bytes - sent : sizeof blanks;
+        fake_put(l, (struct slice){blanks, n});
+        hub_run(h, 0);
+        sent += n;
+    }
+    hub_run(h, 0);
+}
+
+static void test_large(void)
+{
+    static const struct {
+        size_t bytes;
+        bool fits;
+    } cases[] = {{LIMIT_REMOTE_BODY, true}, {LIMIT_REMOTE_BODY + 1, false}, {10 * MIB, false}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct hub h;
+        test_case("an answer of %zu bytes", cases[i].bytes);
+        hub_init(&h);
+        for (int tries = 0; tries < 4 && hub_waits(&h); tries++) {
+            answer_padded(&h, cases[i].bytes);
+            if (cases[i].fits)
+                break;
+            hub_run(&h, 4000);
+        }
+        CHECK_INT(slice_has(buf_slice(&h.story), "heard"), cases[i].fits);
+        CHECK_INT(remote_stats(h.remote)->failures > 0, !cases[i].fits);
+        CHECK_INT(remote_stats(h.remote)->unreadable > 0, !cases[i].fits);
+        hub_free(&h);
+    }
+}
+
 static void test_slow(void)
 {
     struct hub h;
@@ -367,6 +410,7 @@ int main(void)
     test_replayed();
     test_truncated();
     test_prefixes();
+    test_large();
     test_slow();
     test_connection();
     test_push();

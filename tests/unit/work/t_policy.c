@@ -96,6 +96,9 @@ static void test_reading(void)
         {"{\"maxPods\":0}", "is 0"},
         {"{\"frozen\":\"no\"}", "is"},
         {"{\"maxPodMemory\":-1}", "is no amount"},
+        {"{\"newPerMinute\":1000001}", "is 1000001"},
+        {"{\"maxObjects\":20001}", "is 20001"},
+        {"{\"sendLogs\":1}", "is a number"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct arena a = {0};
@@ -156,6 +159,50 @@ static void test_rendered(void)
     }
 }
 
+/* What a RayJob asks for, at its largest. */
+static void test_size(void)
+{
+    static const char spec[] =
+        "{\"rayClusterSpec\":{\"headGroupSpec\":{\"template\":{\"spec\":{\"containers\":[{\"resources\":{\"requests\":{\"cpu\":\"500m\","
+        "\"memory\":\"1Gi\"},\"limits\":{\"memory\":\"2Gi\"}}},{\"resources\":{\"limits\":{\"cpu\":1,\"nvidia.com/gpu\":2}}}]}}},"
+        "\"workerGroupSpecs\":[{\"maxReplicas\":3,\"numOfHosts\":2,\"template\":{\"metadata\":{\"annotations\":{"
+        "\"anyscale.com/instance-type\":\"big\"}},\"spec\":{\"containers\":[{}]}}},{\"maxReplicas\":1,\"template\":{\"spec\":{"
+        "\"containers\":[{\"resources\":{\"requests\":{\"cpu\":\"nonsense\"}}}]}}}]}}";
+    struct arena a = {0};
+    struct shape_types types;
+    struct shape_errors errors = {0};
+    struct work_size size;
+    test_case("sums over containers, pods and instance types");
+    CHECK(shape_types_read(SLICE("big: {resources: {CPU: 10, memory: 4Gi, GPU: 1, 'accelerator_type:T4': 1}}"), &a, &types, &errors));
+    work_size(parse(slice_of(spec), &a), &types, &a, &size);
+    CHECK_INT(size.pods, 1 + 6 + 1);
+    CHECK_INT(size.gpus, 2 + 6);
+    CHECK_INT(size.memory, (2 + 24) * INT64_C(1024) * MIB);
+    CHECK_INT(size.milli_cpu, 1500 + 60 * 1000 + LIMIT_RAY_AMOUNT);
+    test_case("a pod that names an instance type is as large as that");
+    struct ray_errors refused = {0}, none = {0};
+    struct work_options options = {.ns = SLICE("n"), .prefix = SLICE(""), .image = SLICE("ray")};
+    struct workload_in in = {SLICE("u"), SLICE("n"), SLICE("train"), 1,
+                             SLICE("{\"cluster\":{},\"computeConfig\":{\"inline\":{\"head_node\":{\"instance_type\":\"big\"}}}}")};
+    struct work_made out;
+    struct work_policy policy;
+    uint32_t rule = 0;
+    work_policy_default(&policy);
+    policy.pod.milli_cpu = 9999;
+    policy.types = &types;
+    CHECK(work_render(&in, &options, &a, &out, &none, NULL));
+    CHECK(!work_policy_check(&policy, parse(out.object, &a), &a, &refused, &rule) && rule == WORK_RULE_RESOURCES);
+    policy.pod.milli_cpu = 10000;
+    CHECK(work_policy_check(&policy, parse(out.object, &a), &a, &refused, &rule));
+    test_case("it is too much, and never too little");
+    for (int i = 0; i < 100; i++)
+        work_size_add(&size, &size, INT32_MAX);
+    CHECK(size.milli_cpu > 0 && size.pods > 0);
+    CHECK_STR(slice_of(work_size_above(&size, &(struct work_size){.gpus = 7})), "maxTotalGPU");
+    CHECK(!work_size_above(&size, &(struct work_size){0}));
+    arena_free(&a);
+}
+
 int main(void)
 {
     uint32_t items = 0;
@@ -167,5 +214,6 @@ int main(void)
     test_case("limits");
     CHECK(list_read(LIMIT_WORK_LIST) && !list_read(LIMIT_WORK_LIST + 1));
     test_rendered();
+    test_size();
     return test_done();
 }

@@ -133,6 +133,53 @@ static void test_frozen(void)
     end_plane(&w, &p);
 }
 
+static void test_quotas(void)
+{
+    struct world w;
+    struct plane p;
+    test_case("what has no room waits, the oldest first, and begins when there is room");
+    begin_guarded(&w, &p, "maxTotalPods: 1");
+    struct plane_workload *x = plane_put(&p, 'a', "n", "one", JOB);
+    world_run(&w, 1000);
+    struct plane_workload *y = plane_put(&p, 'b', "n", "two", JOB);
+    world_run(&w, 1000);
+    struct plane_workload *z = plane_put(&p, 'c', "n", "three", JOB);
+    CHECK(run_until_says(&w, &p, z, "PENDING", 2000));
+    CHECK_INT(jobs_now(&w), 1);
+    test_case("also to an operator that starts anew");
+    world_kill_operator(&w);
+    world_start_operator(&w, false);
+    world_run(&w, 3000);
+    CHECK_INT(jobs_now(&w), 1);
+    CHECK(run_until_says(&w, &p, x, "SUCCEEDED", 30 * 1000));
+    CHECK(run_until_says(&w, &p, y, "SUCCEEDED", 30 * 1000));
+    CHECK_STR(plane_says(&p, z, "state").len ? SLICE("said") : SLICE(""), "said");
+    CHECK(run_until_says(&w, &p, z, "SUCCEEDED", 30 * 1000));
+    CHECK_INT(jobs_now(&w), 3);
+    end_plane(&w, &p);
+    test_case("a larger quota lets them begin at once");
+    begin_guarded(&w, &p, "maxObjects: 1");
+    for (int i = 0; i < 4; i++)
+        x = plane_put(&p, (char)('a' + i), "n", arena_printf(&w.arena, "w%d", i).ptr, JOB);
+    CHECK(run_until_says(&w, &p, x, "PENDING", 2000));
+    put_map(&w, "policy", "policy.yaml", "maxObjects: 4");
+    world_run(&w, 1000);
+    CHECK_INT(jobs_now(&w), 4);
+    test_case("a flood of deletions has a rate as well");
+    put_map(&w, "policy", "policy.yaml", "writesPerMinute: 6");
+    world_run(&w, 1000);
+    for (int i = 0; i < 4; i++)
+        plane_delete(&p, plane_find(&p, arena_printf(&w.arena, "%c%c%c%c%c%c%c%c-0000-4000-8000-000000000000", 'a' + i, 'a' + i, 'a' + i,
+                                                     'a' + i, 'a' + i, 'a' + i, 'a' + i, 'a' + i)));
+    world_run(&w, 2000);
+    CHECK_INT(jobs_now(&w), 3);
+    world_run(&w, 40 * 1000);
+    CHECK_INT(jobs_now(&w), 0);
+    world_run(&w, 2000);
+    CHECK(!p.first);
+    end_plane(&w, &p);
+}
+
 static void test_image(void)
 {
     struct world w;
@@ -162,6 +209,7 @@ int main(void)
     test_in_force();
     test_broken_from_the_start();
     test_frozen();
+    test_quotas();
     test_image();
     return test_done();
 }
