@@ -31,6 +31,8 @@ struct hub_options {
     struct slice replica; /* the name of this process, in Cloud.status.session */
     uint64_t seed;
     struct hub_cert cert;
+    struct slice url;        /* where other replicas reach this one; empty: they do not */
+    struct net_allow *allow; /* other replicas come and go on it; NULL: everything is allowed */
 };
 
 struct hub;

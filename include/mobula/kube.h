@@ -53,6 +53,7 @@ struct kube_config_url {
     const char *token_file;     /* read again while it is used */
     struct slice token;         /* without token_file; empty: none */
     const char *ca_file;        /* read again too; NULL: the machine's own CA bundle */
+    struct slice ca, tls_name;  /* in their place: PEM, which is copied; what the certificate is for, when that is not the host */
     const char *more_ca_file;   /* --egress-ca-file: CAs beside those, read again too; then this machine need not have a bundle */
 };
 struct kube_config *kube_config_url(const struct kube_config_url *o, struct err *e);

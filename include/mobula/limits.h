@@ -260,6 +260,7 @@ enum {
     LIMIT_HUB_USERS = 4096,      /* tokens, and rights, whose review is remembered */
     LIMIT_HUB_REVIEWS = 64,      /* reviews in flight; further calls are answered 429 */
     LIMIT_HUB_LOG_LINES = 10000, /* of one log tail */
+    LIMIT_HUB_URL = 127,         /* of a replica */
     LIMIT_HUB_NAMES = 32,        /* of a certificate of the hub's own making */
     HUB_PAGE = 900 * KIB,        /* an answer goes on in the next page from here on */
     HUB_RATE_MS = 50,            /* calls of one token: one in so many milliseconds … */
@@ -276,6 +277,7 @@ enum {
     HUB_REQUEST_MS = 20 * 1000,  /* within which a request must have come */
     HUB_ANSWER_MS = 30 * 1000,   /* within which an answer must have been taken */
     HUB_IDLE_MS = 120 * 1000,    /* a silent connection ends */
+    HUB_PEER_MS = 5 * 60 * 1000, /* connections to another replica are given up after so long without a use */
     HUB_CERT_DAYS = 60,          /* a certificate of the hub's own making lasts, and is renewed … */
     HUB_CERT_RENEW_DAYS = 30,    /* … when so much of that is left */
     HUB_CA_DAYS = 3650,          /* likewise its CA … */

@@ -160,6 +160,8 @@ static struct slice proxy_environment(const struct install_options *o, struct ar
     const struct variable all[] = {{"HTTPS_PROXY", o->proxy}, {"NO_PROXY", o->no_proxy}, {"MOBULA_PROXIES", o->proxies}};
     __attribute__((cleanup(buf_free))) struct buf out;
     buf_init(&out, MIB);
+    if (o->plane)
+        buf_put(&out, SLICE("        env:\n        - {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}\n"));
     for (size_t i = 0; i < COUNT_OF(all); i++)
         if (!slice_empty(all[i].value))
             buf_printf(&out, "%s        - {name: %s, value: \"%.*s\"}\n", out.len ? "" : "        env:\n", all[i].name,
@@ -281,7 +283,7 @@ static struct slice operator_flags(const struct install_options *o, const struct
 /* Its certificate is that of a Secret that is mounted, or one that it makes and keeps itself. */
 static struct slice plane_flags(const struct install_options *o, struct arena *a)
 {
-    static const struct slice usual = SLICE(FLAG_LINE "https-addr=:8443\n" FLAG_LINE "http-addr=\n");
+    static const struct slice usual = SLICE(FLAG_LINE "https-addr=:8443\n" FLAG_LINE "replica-addr=$(POD_IP)\n" FLAG_LINE "http-addr=\n");
     if (!slice_empty(o->tls_secret))
         return arena_printf(a, "%.*s" FLAG_LINE "tls-cert=" PLANE_FOLDER "/tls.crt\n" FLAG_LINE "tls-key=" PLANE_FOLDER "/tls.key\n",
                             SLICE_ARG(usual));

@@ -125,6 +125,12 @@ void call_text(struct call *c, int status, struct slice text)
     finish(c, status, "text/plain; charset=utf-8", 0, text);
 }
 
+void call_relay(struct call *c, const struct kube_answer *a)
+{
+    int64_t retry_ms = a->status.retry_after_ms;
+    finish(c, a->status.code, "application/json", retry_ms > 0 ? (int)(retry_ms / 1000) : 0, a->body);
+}
+
 static void write_error(struct buf *b, const char *code, struct slice message, const char *remedy)
 {
     struct jout w;
@@ -207,7 +213,7 @@ static void on_answer(void *owner, uint64_t tag, const struct kube_answer *a, st
     land(h, (struct flight *)(uintptr_t)tag, a);
 }
 
-void hub_ask(struct hub *h, struct call *c, struct kube_request *r, call_done *done, void *about)
+void hub_ask_at(struct hub *h, struct kube_client *client, struct call *c, struct kube_request *r, call_done *done, void *about)
 {
     struct flight *f = mem_alloc(sizeof *f);
     struct kube_answer none = {.outcome = KUBE_UNSENT};
@@ -223,8 +229,13 @@ void hub_ask(struct hub *h, struct call *c, struct kube_request *r, call_done *d
     r->tag = (uint64_t)(uintptr_t)f;
     if (c)
         c->pending++;
-    if (!kube_call(h->client, r, h->now, &none.err))
+    if (!kube_call(client, r, h->now, &none.err))
         land(h, f, &none);
+}
+
+void hub_ask(struct hub *h, struct call *c, struct kube_request *r, call_done *done, void *about)
+{
+    hub_ask_at(h, h->client, c, r, done, about);
 }
 
 void call_ask(struct call *c, struct kube_request *r)

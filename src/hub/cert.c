@@ -53,9 +53,17 @@ bool hub_certify(struct hub *h, struct slice cert, struct slice key, struct slic
     h->identity = id;
     h->certified = what;
     tls_mac(key, SLICE("mobula.dev/credential"), h->secret);
-    if (tls_identity_leaf(id, SLICE("localhost"), &leaf))
-        log_info("the server's certificate was read", LF_CSTR("names", leaf.first_name), LF_CSTR("issuer", leaf.issuer),
-                 LF("ends", time_format(leaf.not_after_us, end)));
+    buf_clear(&h->trusted);
+    buf_put(&h->trusted, cert);
+    buf_put(&h->trusted, ca);
+    if (!tls_identity_leaf(id, SLICE("localhost"), &leaf))
+        return true;
+    struct slice names = slice_of(leaf.first_name), first = slice_cut(&names, ',');
+    slice_copy(first, h->name, sizeof h->name);
+    if (h->name[0] == '*')
+        h->name[0] = 'x'; /* any name that it is for */
+    log_info("the server's certificate was read", LF_CSTR("names", leaf.first_name), LF_CSTR("issuer", leaf.issuer),
+             LF("ends", time_format(leaf.not_after_us, end)));
     return true;
 }
 
@@ -337,5 +345,6 @@ void hub_cert_free(struct hub *h)
         forget(h->keeper);
     mem_free(h->keeper);
     tls_identity_drop(h->identity);
+    buf_free(&h->trusted);
     mem_wipe(h->secret, sizeof h->secret);
 }

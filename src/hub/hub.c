@@ -44,6 +44,8 @@ struct hub *hub_new(struct net *net, struct kube_config *config, const struct hu
     static const struct serve_user people = {on_ask, on_bad, on_gone}, figures = {.ask = on_figures};
     struct hub *h = mem_alloc(sizeof *h);
     h->o = *o;
+    h->net = net;
+    buf_init(&h->trusted, LIMIT_TLS_PEM);
     rng_seed(&h->rng, o->seed);
     buf_init(&h->body, LIMIT_JSON_ITEM);
     buf_init(&h->path, PATH_MAX_BYTES);
@@ -73,6 +75,7 @@ void hub_free(struct hub *h)
     serve_free(h->serve);
     serve_free(h->metrics);
     hub_store_stop(h);
+    peers_free(h);
     kube_client_free(h->client); /* nobody is called back from here on */
     calls_free(h);
     hub_store_free(h);
@@ -115,6 +118,8 @@ int64_t hub_step(struct hub *h, struct now now)
     int64_t next = calls_tick(h), cert = hub_cert_tick(h), client = kube_client_tick(h->client, now);
     next = next < client ? next : client;
     next = next < cert ? next : cert;
+    int64_t peers = peers_tick(h);
+    next = next < peers ? next : peers;
     return next < h->care_ms ? next : h->care_ms;
 }
 

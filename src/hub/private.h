@@ -39,6 +39,8 @@ struct session {
     char instance[LIMIT_HUB_INSTANCE + 1], lease[LIMIT_HUB_LEASE + 1];
     int64_t expiry_us; /* 0: nobody's */
     int64_t since_us;
+    char url[LIMIT_HUB_URL + 1]; /* of the replica that holds its calls; empty: it cannot be reached */
+    bool here;                   /* that is this one */
 };
 
 /* A Cloud, or what workloads name as one. */
@@ -118,10 +120,22 @@ struct hub {
     struct hub_stats stats;
     struct tls_identity *identity; /* NULL: no certificate */
     uint64_t certified;            /* hash of its texts */
-    char secret[TLS_MAC];          /* known to all replicas that have the same key */
-    struct keeper *keeper;         /* cert.c; NULL: the certificate is given */
+    struct buf trusted;            /* PEM that other replicas' certificates are checked against … */
+    char name[128];                /* … and a name that they have */
+    struct net *net;
+    struct peer *peers;
+    char secret[TLS_MAC];  /* known to all replicas that have the same key */
+    struct keeper *keeper; /* cert.c; NULL: the certificate is given */
     bool stopping;
 };
+
+/* peer.c: other replicas */
+int64_t peers_tick(struct hub *h); /* returns when to call again */
+void peers_free(struct hub *h);
+bool peer_came(const struct call *c);                        /* from another replica: it is not passed on again */
+bool peer_holds(const struct hub *h, const struct cloud *c); /* another replica holds its operator's call, and can be reached */
+void peer_forward(struct call *c, const struct cloud *to);   /* to that one: its answer is the answer */
+void peer_answers(struct call *c, struct slice answers);     /* of c's operator, to questions of that one; c waits for it */
 
 /* cert.c */
 void hub_cert_start(struct hub *h);
@@ -195,6 +209,7 @@ void calls_free(struct hub *h);
 void call_ask(struct call *c, struct kube_request *r);
 /* The same for one of many: done gets its answer before c->then. c NULL: a write of the hub's own, for which nobody waits. */
 typedef void call_done(struct hub *h, struct call *c, void *about, const struct kube_answer *a);
+void hub_ask_at(struct hub *h, struct kube_client *client, struct call *c, struct kube_request *r, call_done *done, void *about);
 void hub_ask(struct hub *h, struct call *c, struct kube_request *r, call_done *done, void *about);
 /* Takes back one that was added to c->pending by hand, so that c->then does not come in the middle of several questions. */
 void call_settle(struct call *c);
@@ -209,6 +224,7 @@ struct refusal {
 void call_refuse(struct call *c, const struct refusal *r, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* What the API server answered instead of 2xx, in our words. */
 void call_refuse_as(struct call *c, const struct kube_answer *a);
+void call_relay(struct call *c, const struct kube_answer *a); /* what another replica has refused */
 extern const struct refusal refuse_bad, refuse_unknown, refuse_later, refuse_lost;
 /* The path of an object of the hub's resources, in h->path. */
 struct slice hub_path(struct hub *h, const struct kube_resource *r, struct slice ns, struct slice name, struct slice sub);
@@ -246,7 +262,7 @@ struct question {
     struct question *next;
     struct cloud *of;
     struct call *call;
-    char id[24];
+    char id[32];
     const char *kind;
     struct slice uid, token; /* in the call's arena */
     int64_t lines;
@@ -256,6 +272,6 @@ void question_put(struct call *c, struct cloud *of, const char *kind);
 void question_drop(struct question *q);
 /* Those that have not been sent; true: there is one. w NULL: only whether. */
 bool questions_write(struct cloud *c, struct jout *w);
-void question_answered(struct cloud *of, struct jval answer);
+bool question_answered(struct cloud *of, struct jval answer); /* false: nobody here has asked it */
 
 #endif

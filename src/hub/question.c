@@ -18,7 +18,8 @@ void question_put(struct call *c, struct cloud *of, const char *kind)
     }
     q = arena_new(&c->arena, struct question);
     *q = (struct question){.of = of, .call = c, .kind = kind, .uid = c->uid, .lines = c->lines};
-    snprintf(q->id, sizeof q->id, "q%llu", (unsigned long long)++h->questions);
+    /* The operator may tell the answer to another replica, which has questions of its own. */
+    snprintf(q->id, sizeof q->id, "q%llu.%08x", (unsigned long long)++h->questions, (unsigned)hash64(h->o.replica, 0));
     *end = q;
     c->question = q;
     c->until_ms = h->now.mono_ms + HUB_QUESTION_MS;
@@ -56,14 +57,14 @@ bool questions_write(struct cloud *c, struct jout *w)
     return any;
 }
 
-void question_answered(struct cloud *of, struct jval answer)
+bool question_answered(struct cloud *of, struct jval answer)
 {
     static const struct refusal failed = {503, "Unavailable", "see the log of the operator", 5};
     struct question *q = of->questions;
     while (q && !json_is(json_get(answer, "id"), q->id))
         q = q->next;
     if (!q)
-        return;
+        return false;
     struct call *c = q->call;
     struct slice error = json_get_str(answer, "error", &c->arena);
     question_drop(q);
@@ -71,4 +72,5 @@ void question_answered(struct cloud *of, struct jval answer)
         call_text(c, 200, json_get_str(answer, "text", &c->arena));
     else
         call_refuse(c, &failed, "the operator of cloud %s answers: %.*s", of->key, SLICE_ARG(error));
+    return true;
 }

@@ -211,11 +211,19 @@ static void report(struct call *c, struct jval status)
 void reports_write(struct call *c, call_step *then)
 {
     struct jval k, one, body = json_root(&c->doc);
+    struct buf others;
     c->then = then;
     c->pending++;
+    buf_init(&others, LIMIT_HUB_BODY);
     for (struct jiter it = json_iter(json_get(body, "statuses")); json_next(&it, &k, &one);)
         report(c, one);
     for (struct jiter it = json_iter(json_get(body, "answers")); json_next(&it, &k, &one);)
-        question_answered(c->cloud, one);
+        if (!question_answered(c->cloud, one)) {
+            buf_putc(&others, others.len ? ',' : '[');
+            buf_put(&others, json_raw(one));
+        }
+    if (others.len && buf_putc(&others, ']') && peer_holds(c->hub, c->cloud) && !peer_came(c))
+        peer_answers(c, buf_slice(&others));
+    buf_free(&others);
     call_settle(c);
 }

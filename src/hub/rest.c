@@ -76,7 +76,10 @@ static void ask_log(struct call *c)
     w->of->calls++;
     c->uid = arena_dup(&c->arena, w->uid);
     c->lines = lines;
-    question_put(c, w->of, "logTail");
+    if (peer_holds(h, w->of))
+        peer_forward(c, w->of);
+    else
+        question_put(c, w->of, "logTail");
 }
 
 void logs_begin(struct call *c)

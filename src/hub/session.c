@@ -104,13 +104,16 @@ static void write_session(struct call *c, struct jout *w)
     const struct hub *h = c->hub;
     char times[3][TIME_TEXT_MAX];
     bool same = is_ours(c) && s->since_us;
+    /* A call that is not held says nothing of where the next one is. */
+    bool elsewhere = same && !s->here && s->url[0] && !c->wait_ms;
+    struct slice url = elsewhere ? slice_of(s->url) : h->o.url, replica = elsewhere ? SLICE("") : h->o.replica;
     struct slice since = time_format(same ? s->since_us : h->now.wall_us, times[0]), now = time_format(h->now.wall_us, times[1]),
                  expiry = time_format(h->now.wall_us + HUB_SESSION_MS * INT64_C(1000), times[2]);
     jout_form(w,
-              "session:{instance:'%.*s',lease:'%.*s',replica:'%.*s',since:'%.*s',expiryTime:'%.*s'},"
+              "session:{instance:'%.*s',lease:'%.*s',replica?:'%.*s',url:'%.*s',since:'%.*s',expiryTime:'%.*s'},"
               "lastContactTime:'%.*s',operatorVersion:'%.*s',deploymentId:'%s'",
-              SLICE_ARG(c->instance), SLICE_ARG(c->lease), SLICE_ARG(h->o.replica), SLICE_ARG(since), SLICE_ARG(expiry), SLICE_ARG(now),
-              SLICE_ARG(c->version), c->cloud->id);
+              SLICE_ARG(c->instance), SLICE_ARG(c->lease), SLICE_ARG(replica), SLICE_ARG(url), SLICE_ARG(since), SLICE_ARG(expiry),
+              SLICE_ARG(now), SLICE_ARG(c->version), c->cloud->id);
 }
 
 /* The whole patch, in h->body. False: there is nothing to write. */
@@ -120,7 +123,8 @@ static bool write_patch(struct call *c)
     const struct cloud *cloud = c->cloud;
     char version[KUBE_VERSION_TEXT];
     struct jout w;
-    bool renew = !is_ours(c) || cloud->session.expiry_us - h->now.wall_us < HUB_RENEW_MS * INT64_C(1000);
+    bool renew =
+        !is_ours(c) || (!cloud->session.here && c->wait_ms > 0) || cloud->session.expiry_us - h->now.wall_us < HUB_RENEW_MS * INT64_C(1000);
     buf_clear(&h->body);
     jout_init(&w, &h->body);
     struct slice text = kube_version_format(cloud->version, version);

@@ -126,6 +126,8 @@ struct kube_config *kube_config_url(const struct kube_config_url *o, struct err 
     s->server = arena_dup(a, slice_of(o->url));
     s->token = (struct kube_secret){.path = o->token_file, .data = o->token_file ? SLICE_NONE : arena_dup(a, o->token)};
     s->ca.path = o->ca_file;
+    s->ca.data = o->ca.ptr ? arena_dup(a, o->ca) : SLICE_NONE;
+    s->tls_name = o->tls_name.ptr ? arena_dup(a, o->tls_name) : SLICE_NONE;
     s->more_ca.path = o->more_ca_file;
     bool sound = kube_url_parse(s->server, "URL", &url, e) &&
                  (url.tls || is_this_machine(url.host) ||

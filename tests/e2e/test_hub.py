@@ -5,9 +5,11 @@ import http.client
 import json
 import re
 import signal
+import socket
 import ssl
 import subprocess
 import threading
+import time
 
 from cluster import MOBULA, RUN, V1, Audit, eventually, kubectl, manifests, what
 from hub import GROUP, account, certificate, cloud, definitions, hubs, job, operator_rule, put, status  # noqa: F401
@@ -161,6 +163,41 @@ def test_a_certificate_that_is_made_and_shared(space, hubs, tmp_path):
     pair[0].process.send_signal(signal.SIGHUP)
     eventually(lambda: pair[0].log().count("certificate was read") == 2, 20)
     assert ask(pair[0]) == 200
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def test_a_question_goes_to_the_replica_that_holds_the_call_and_its_answer_back(space, hubs):
+    """The operator's call is held by one replica, a log is asked for at the other, and the operator answers to that other one."""
+    ports = [free_port(), free_port()]
+    a, b = (hubs(name, f"--https-addr=127.0.0.1:{port}", f"--replica-addr=127.0.0.1:{port}", "--tls-secret=mobula-control-plane-tls")
+            for name, port in zip("ab", ports, strict=True))
+    where, op = cloud(space), account(space, "edge-operator", operator_rule())
+    ann = account(space, "ann", {"apiGroups": ["mobula.dev"], "resources": ["workloads"], "verbs": ["get"]})
+    work = job(space, "train")
+    known = eventually(lambda: (said := a.sync(op, where, wait=0)[1])["workloads"] and said, 20)["revision"]
+    asked, heard = [], []
+    holds = threading.Thread(target=lambda: asked.append(a.sync(op, where, revision=known)))
+    holds.start()
+    eventually(lambda: space.api.get(space.path("clouds", "edge", GROUP))["status"]["session"].get("url", "").endswith(f":{ports[0]}"), 20)
+    path = f"/v1/projects/{space.name}/workloads/train/logs?lines=3"
+    time.sleep(0.3)  # b's watch
+    asks = threading.Thread(target=lambda: heard.append(b.ask("GET", path, ann)))
+    asks.start()
+    holds.join(20)
+    question = asked[0][1]["questions"][0]
+    assert (question["kind"], question["uid"], question["lines"]) == ("logTail", work["metadata"]["uid"], 3)
+    answer = {"id": question["id"], "kind": "logTail", "text": "one\ntwo\n", "error": ""}
+    assert b.sync(op, where, revision=known, wait=0, answers=[answer])[0] == 200
+    asks.join(20)
+    assert heard == [(200, "one\ntwo\n")]
+    bob = account(space, "bob")
+    assert b.ask("GET", path, bob)[0] == 403
+    assert "eyJ" not in a.log() + b.log()
 
 
 def test_the_command_line_writes_the_same_objects(space, hubs, tmp_path):
