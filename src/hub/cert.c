@@ -204,7 +204,7 @@ static bool is_good(struct hub *h, const struct tls_identity *ca)
 {
     struct part *p = &h->keeper->part[PART_TLS];
     struct tls_identity *id = tls_identity_load(buf_slice(&p->cert), buf_slice(&p->key), NULL);
-    struct tls_leaf leaf, signer;
+    struct tls_leaf leaf = {.not_after_us = 0}, signer = {.not_after_us = 0};
     bool good =
         id && slice_eq(buf_slice(&p->ca), buf_slice(&h->keeper->part[PART_CA].ca)) && tls_identity_leaf(ca, SLICE("localhost"), &signer);
     for (uint32_t i = 0; good && i < h->o.cert.name_count; i++)
