@@ -257,6 +257,7 @@ struct op {
     struct written_patches *patches; /* kinds/patches.c; the same */
     struct remote_policy *policy;    /* kinds/workload/policy.c; the same */
     struct workloads *workloads;     /* the conversation with a control plane; NULL: there is none */
+    struct checks *checks;           /* of this operator and its cluster; NULL: they are not asked for */
     uint64_t executable_hash;
     uint32_t flights;
     bool leading, stopping, released;
@@ -264,7 +265,7 @@ struct op {
     int64_t workers_from_ms;            /* see cluster_view */
     struct log_memory said[SAID_KINDS]; /* suppresses repeated log lines, see say_once */
     struct operator_stats stats;
-    struct serve *health, *metrics;
+    struct serve *health, *status, *metrics;
     struct now now;   /* of the present step */
     int64_t since_us; /* wall clock minus monotonic clock, as last seen: a change means that the wall clock was set; 0: not yet */
 };

@@ -207,6 +207,13 @@ void workloads_free(struct op *op); /* after the records */
 void workloads_renew(struct op *op);
 int64_t workloads_tick(struct op *op); /* returns when to call again */
 void workloads_figures(const struct op *op, struct buf *b);
+/* workload/checks.c: what this operator checks of itself and its cluster, and reports */
+void checks_init(struct op *op);
+void checks_free(struct op *op);
+int64_t checks_tick(struct op *op); /* returns when to call again */
+/* A line for each component. False: one is not well, or nothing has been checked yet. */
+bool checks_run(struct op *op, struct buf *out);
+void checks_config(const struct op *op, struct buf *out); /* how it was started, as JSON, without secrets */
 /* The workload that a RayJob or RayCluster without another owner was made from; NULL: none. */
 struct cluster *workload_owner(struct op *op, const struct cluster *child, struct jval object);
 

@@ -178,8 +178,12 @@ enum {
     REMOTE_PUSH_MS = 250,               /* changes of statuses are gathered for so long */
     REMOTE_BACKOFF_MS = 1000,           /* after a call that failed, growing to the next … */
     REMOTE_BACKOFF_MAX_MS = 60 * 1000,
-    REMOTE_HOLD_SHARE = 5,                     /* when a full answer lacks more than the fifth part of what runs … */
-    REMOTE_HOLD_MS = 10 * 60 * 1000,           /* … nothing is deleted by it for so long */
+    LIMIT_REMOTE_IDENTITY = 256,     /* bytes of the name by which the control plane knows us */
+    LIMIT_REMOTE_LISTED = 2000,      /* nodes, and instance types, that are reported, … */
+    REMOTE_LIST = 192 * KIB,         /* … and about so many bytes of each */
+    REMOTE_WANTED_MS = 5 * 1000,     /* a list that was asked for again so soon goes with the next call, and with none of its own */
+    REMOTE_HOLD_SHARE = 5,           /* when a full answer lacks more than the fifth part of what runs … */
+    REMOTE_HOLD_MS = 10 * 60 * 1000, /* … nothing is deleted by it for so long */
     REMOTE_RETRY_AFTER_MAX_MS = 5 * 60 * 1000, /* … and the longest Retry-After that is obeyed */
 };
 
@@ -296,6 +300,10 @@ enum {
     OPERATOR_DOUBT_MAX_MS = 5 * 60 * 1000, /* … growing to this while lists disprove it */
     OPERATOR_BACKOFF_MS = 500,             /* first backoff of a record whose calls fail, growing to the next */
     OPERATOR_BACKOFF_MAX_MS = 60 * 1000,   /* … which is also the longest Retry-After that is obeyed */
+    OPERATOR_CHECK_MS = 5 * 60 * 1000,     /* between two checks of the components … */
+    OPERATOR_CHECK_AGAIN_MS = 60 * 1000,   /* … when one of them was not well */
+    OPERATOR_CHECK_CALL_MS = 20 * 1000,    /* for one question of a check */
+    OPERATOR_NODES_PAGE = 50,              /* nodes in one page of their list */
     HEALTH_HEAD_MS = 2 * 1000, /* a client of the health or metrics listener must have sent its request by then; the kubelet waits 5 s … */
     HEALTH_ANSWER_MS = 10 * 1000, /* … and must have read the answer after this */
 };

@@ -38,6 +38,14 @@ struct operator_plane {
     const struct work_policy *policy; /* where no ConfigMap has one; NULL: the default */
 };
 
+/* What it checks of itself and its cluster (health.h). */
+struct operator_checks {
+    bool on;
+    struct slice excluded;                           /* components that are not checked: "A,B" */
+    struct slice rights;                             /* rules of its Role, as JSON; empty: not known */
+    struct slice gateway, gateway_ns, ingress_class; /* empty: none */
+};
+
 struct operator_options {
     const struct slice *namespaces; /* watched; one empty namespace: all of them */
     uint32_t namespace_count;
@@ -58,6 +66,7 @@ struct operator_options {
     bool (*zone_file)(const void *zones, struct slice name, struct arena *a, struct slice *out, struct err *e);
     const void *zones;
     struct operator_plane plane;
+    struct operator_checks checks;
     struct slice settings_ns; /* namespace of those ConfigMaps */
     struct operator_configmap settings[OPERATOR_SETTINGS];
     const struct shape_patches *patches; /* below those of the ConfigMap; NULL: none */
@@ -82,8 +91,9 @@ int64_t operator_step(struct op *op, struct now now);
 /* Starts no new work. The lease is released when all requests in flight have been answered. True: nothing is left to wait for. */
 bool operator_stop(struct op *op, struct now now);
 
-/* Accepts links on the health and metrics listeners: GET /healthz, /readyz, /metrics. */
+/* Accept links on the listeners: GET /healthz, /healthz/run and /readyz; these and /config; /metrics. */
 struct link_accept *operator_health(struct op *op);
+struct link_accept *operator_status(struct op *op);
 struct link_accept *operator_metrics(struct op *op);
 
 /* Ready: all lists are complete and, with leader election, a leader is known. False with the reason in *why. */

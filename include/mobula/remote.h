@@ -39,6 +39,7 @@ struct remote_answer {
     struct remote_question *questions;
     uint32_t question_count;
     bool wants_types, wants_nodes;
+    struct slice identity; /* by which the control plane knows us; may be empty */
     int64_t retry_after_ms;
 };
 bool remote_read(struct slice text, struct arena *a, struct remote_answer *out, struct err *e);
@@ -60,6 +61,7 @@ struct remote_user {
     /* What it brings must be kept when this returns: the next call says so. */
     void (*heard)(void *owner, const struct remote_answer *a, struct now now);
     void (*asked)(void *owner, const struct remote_question *q, struct now now);
+    void (*wanted)(void *owner, bool types, bool nodes, struct now now); /* lists whose hash it does not know: the next call brings them */
 };
 
 struct remote_options {
@@ -86,6 +88,8 @@ struct remote_stats {
     uint64_t items, bad;            /* workloads that came; those that were left out */
     int64_t heard_us;               /* wall clock: the last answer that could be used; 0: none */
     struct err trouble;             /* why the last call failed; ERR_NONE: it did not */
+    int refused;                    /* … with this HTTP status; 0: no answer came, or none that is one */
+    char identity[LIMIT_REMOTE_IDENTITY + 1];
 };
 const struct remote_stats *remote_stats(const struct remote *r);
 

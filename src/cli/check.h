@@ -8,6 +8,7 @@
 #include "ask.h"
 #include "flags.h"
 
+#include <mobula/health.h>
 #include <mobula/shape.h>
 
 enum check_result { CHECK_PASS, CHECK_SKIP, CHECK_WARN, CHECK_FAIL };
@@ -78,10 +79,6 @@ void check_idle(struct check *c);
 
 /* ---- what they read, as functions of answers ---- */
 
-/* Kubernetes' minor version of the answer to /version; 0: it has none. */
-int64_t check_minor(struct jval version, struct arena *a);
-/* What the rules of a SelfSubjectRulesReview do not allow of the rules of a Role, as "verb resource, …"; empty: nothing. */
-struct slice check_missing(struct jval have, struct jval want, struct arena *a);
 /* A CustomResourceDefinition beside the one that this program brings. */
 void check_definition(struct check *c, struct jval have, struct jval ours);
 void check_quota_item(struct check *c, void *state, struct jval quota);

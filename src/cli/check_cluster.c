@@ -216,13 +216,6 @@ void check_classes(struct check *c)
 
 /* ---- nodes ---- */
 
-static int64_t amount(struct jval allocatable, struct slice name, int decimals, struct arena *a)
-{
-    int64_t n = 0;
-    struct slice text = json_str(json_key(allocatable, name), a);
-    return !slice_empty(text) && quantity_parse(text, decimals, &n, NULL) ? n : 0;
-}
-
 /* A pod of this type with the node to itself. */
 static bool fits(const struct shape_type *t, struct jval node, struct arena *a)
 {
@@ -234,7 +227,7 @@ static bool fits(const struct shape_type *t, struct jval node, struct arena *a)
             return false;
     for (uint32_t i = 0; i < t->amount_count; i++) {
         const struct shape_amount *one = &t->amounts[i];
-        if (amount(json_get(node, "status.allocatable"), one->name, slice_eq(one->name, SLICE("cpu")) ? 3 : 0, a) < one->amount)
+        if (node_amount(json_get(node, "status.allocatable"), one->name, slice_eq(one->name, SLICE("cpu")) ? 3 : 0, a) < one->amount)
             return false;
     }
     return true;
@@ -250,19 +243,16 @@ static bool old_kernel(struct slice version)
 
 void check_node_item(struct check *c, void *state, struct jval node)
 {
-    static const struct slice gpus[] = {SLICE("nvidia.com/gpu"), SLICE("amd.com/gpu"), SLICE("gpu.intel.com/i915")};
     struct check_capacity *s = state;
     struct jval have = json_get(node, "status.allocatable");
     struct jval ready = pod_condition(node, SLICE("Ready"));
-    int64_t on_this = 0;
+    int64_t on_this = node_gpus(have, c->a);
     s->nodes++;
     if (!json_str_eq(json_get(ready, "status"), SLICE("True")) || json_get_bool(node, "spec.unschedulable", false))
         return;
     s->ready++;
-    s->cpu_milli += amount(have, SLICE("cpu"), 3, c->a);
-    s->memory += amount(have, SLICE("memory"), 0, c->a);
-    for (size_t i = 0; i < COUNT_OF(gpus); i++)
-        on_this += amount(have, gpus[i], 0, c->a);
+    s->cpu_milli += node_amount(have, SLICE("cpu"), 3, c->a);
+    s->memory += node_amount(have, SLICE("memory"), 0, c->a);
     for (uint32_t i = 0; s->types && i < s->types->count; i++)
         s->fits[i] |= fits(&s->types->list[i], node, c->a);
     s->old_kernels += old_kernel(json_get_str(node, "status.nodeInfo.kernelVersion", c->a));

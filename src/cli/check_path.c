@@ -4,19 +4,10 @@
 
 #include <stdio.h>
 
-enum { OLDEST_MINOR = 24, CERTIFICATE_DAYS = 30, SKEW_WARN_S = 5, SKEW_FAIL_S = 60, REACH_MS = 10 * 1000 };
+enum { CERTIFICATE_DAYS = 30, SKEW_WARN_S = 5, SKEW_FAIL_S = 60, REACH_MS = 10 * 1000 };
 static const int64_t DAY_US = 24LL * 3600 * 1000000;
 
 /* ---- the API server ---- */
-
-int64_t check_minor(struct jval version, struct arena *a)
-{
-    struct slice text = json_get_str(version, "minor", a);
-    int64_t minor = 0;
-    while (!slice_empty(text) && !(text.ptr[text.len - 1] >= '0' && text.ptr[text.len - 1] <= '9'))
-        text.len--; /* "29+" of managed clusters */
-    return slice_int(text, &minor) ? minor : 0;
-}
 
 /* What to do about a connection that failed, by the step that failed. */
 static const char *remedy_of(enum err_code code)
@@ -64,7 +55,7 @@ void check_server(struct check *c)
         return;
     }
     struct slice version = json_get_str(json_root(&doc), "gitVersion", c->a);
-    bool old = check_minor(json_root(&doc), c->a) < OLDEST_MINOR;
+    bool old = health_minor(json_root(&doc), c->a) < HEALTH_OLDEST_MINOR;
     check_say(c, old ? CHECK_FAIL : CHECK_PASS, old ? "upgrade the cluster to Kubernetes 1.24 or later" : NULL, "%.*s at %.*s:%u (%.*s)",
               SLICE_ARG(version), SLICE_ARG(k->host), k->port, SLICE_ARG(k->source));
 }

@@ -5,58 +5,27 @@
 
 #include <mobula/yaml.h>
 
-enum { MISSING_MAX = 600 }; /* bytes of rights that are named; of more only that there are more */
-
-static bool holds(struct jval list, struct slice word)
+bool install_rights(const struct install_options *o, struct slice ns, struct arena *a, struct slice *rules, struct err *e)
 {
-    struct jval key, one;
-    for (struct jiter it = json_iter(list); json_next(&it, &key, &one);)
-        if (json_str_eq(one, word) || json_str_eq(one, SLICE("*")))
-            return true;
-    return false;
-}
-
-/* "pods/log" is allowed by itself and by a star before the slash, as Kubernetes reads it. */
-static bool holds_resource(struct jval list, struct slice resource, struct arena *a)
-{
-    ptrdiff_t slash = slice_find(resource, '/');
-    return holds(list, resource) || (slash >= 0 && holds(list, arena_printf(a, "*%.*s", SLICE_ARG(slice_skip(resource, (size_t)slash)))));
-}
-
-/* Of one name only, where the wanted rule has names. */
-static bool allowed(struct jval have, struct slice verb, struct slice group, struct slice resource, struct slice name, struct arena *a)
-{
-    struct jval key, rule;
-    for (struct jiter it = json_iter(have); json_next(&it, &key, &rule);) {
-        struct jval names = json_key(rule, SLICE("resourceNames"));
-        if (holds(json_key(rule, SLICE("verbs")), verb) && holds(json_key(rule, SLICE("apiGroups")), group) &&
-            holds_resource(json_key(rule, SLICE("resources")), resource, a) && (json_len(names) == 0 || holds(names, name)))
-            return true;
+    struct yaml_docs docs;
+    struct slice all = SLICE("");
+    __attribute__((cleanup(buf_free))) struct buf text;
+    buf_init(&text, MIB);
+    if (!install_write(o, &text, e) || !yaml_parse(buf_slice(&text), a, &docs, e))
+        return false;
+    for (uint32_t i = 0; i < docs.count && (ns.ptr || all.len == 0); i++) {
+        struct jval doc;
+        if (!json_read(&doc, docs.docs[i].json, a, e))
+            return false;
+        struct jval kind = json_get(doc, "kind");
+        bool here = !ns.ptr || json_str_eq(json_get(doc, "metadata.namespace"), ns);
+        if (!json_is(kind, "ClusterRole") && !(json_is(kind, "Role") && here))
+            continue;
+        struct slice more = json_raw(json_get(doc, "rules"));
+        all = arena_printf(a, "%.*s%s%.*s", SLICE_ARG(all), all.len ? "," : "", (int)more.len - 2, more.ptr + 1);
     }
-    return false;
-}
-
-/* One rule's verbs for one resource. */
-static void missing_verbs(struct jval have, struct jval rule, struct slice group, struct slice resource, struct arena *a, struct buf *out)
-{
-    struct jval key, verb;
-    struct slice name = json_str(json_at(json_key(rule, SLICE("resourceNames")), 0), a);
-    for (struct jiter it = json_iter(json_key(rule, SLICE("verbs"))); json_next(&it, &key, &verb);)
-        if (!allowed(have, json_str(verb, a), group, resource, name, a))
-            buf_printf(out, "%s%.*s %.*s%s%.*s", out->len ? ", " : "", SLICE_ARG(json_str(verb, a)), SLICE_ARG(resource),
-                       slice_empty(group) ? "" : ".", SLICE_ARG(group));
-}
-
-struct slice check_missing(struct jval have, struct jval want, struct arena *a)
-{
-    struct jval key, rule, group, resource;
-    __attribute__((cleanup(buf_free))) struct buf out;
-    buf_init(&out, MISSING_MAX);
-    for (struct jiter it = json_iter(want); json_next(&it, &key, &rule);)
-        for (struct jiter g = json_iter(json_key(rule, SLICE("apiGroups"))); json_next(&g, &key, &group);)
-            for (struct jiter r = json_iter(json_key(rule, SLICE("resources"))); json_next(&r, &key, &resource);)
-                missing_verbs(have, rule, json_str(group, a), json_str(resource, a), a, &out);
-    return arena_printf(a, "%.*s%s", SLICE_ARG(buf_slice(&out)), out.full ? ", and more" : "");
+    *rules = arena_printf(a, "[%.*s]", SLICE_ARG(all));
+    return true;
 }
 
 /* The options of the installation that is there, as far as rights follow from the operator's arguments; else the usual ones. */
@@ -87,33 +56,19 @@ static void read_options(const struct check *c, struct install_options *o)
 static bool missing_of(struct check *c, struct jval have, struct slice *out, struct err *e)
 {
     struct install_options o = install_defaults;
-    struct yaml_docs docs;
-    __attribute__((cleanup(buf_free))) struct buf text;
-    buf_init(&text, MIB);
-    *out = SLICE("");
+    struct slice rules;
+    struct jval want;
     read_options(c, &o);
-    if (!install_write(&o, &text, e) || !yaml_parse(buf_slice(&text), c->a, &docs, e))
+    if (!install_rights(&o, c->ns, c->a, &rules, e) || !json_read(&want, rules, c->a, e))
         return false;
-    for (uint32_t i = 0; i < docs.count; i++) {
-        struct json *doc = arena_new(c->a, struct json);
-        if (!json_parse(doc, docs.docs[i].json, c->a, e))
-            return false;
-        struct jval root = json_root(doc), kind = json_get(root, "kind");
-        if (!json_str_eq(kind, SLICE("ClusterRole")) &&
-            !(json_str_eq(kind, SLICE("Role")) && json_str_eq(json_get(root, "metadata.namespace"), c->ns)))
-            continue;
-        struct slice more = check_missing(have, json_get(root, "rules"), c->a);
-        *out = arena_printf(c->a, "%.*s%s%.*s", SLICE_ARG(*out), out->len && more.len ? ", " : "", SLICE_ARG(more));
-    }
+    *out = rights_missing(have, want, c->a);
     return true;
 }
 
 void check_rights(struct check *c)
 {
     static const struct slice path = SLICE("/apis/authorization.k8s.io/v1/selfsubjectrulesreviews");
-    struct slice body = arena_printf(
-        c->a, "{\"apiVersion\":\"authorization.k8s.io/v1\",\"kind\":\"SelfSubjectRulesReview\",\"spec\":{\"namespace\":\"%.*s\"}}",
-        SLICE_ARG(c->ns));
+    struct slice body = rights_review(c->ns, c->a);
     struct ask_answer answer = {0};
     struct json doc;
     struct err e = {0};

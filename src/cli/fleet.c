@@ -11,10 +11,22 @@ enum { CELL_MAX = 256, TRIES = 5 };
 
 /* ---- printing ---- */
 
-/* Others have written the texts: nothing in them is for a terminal to act on. */
+bool fleet_is_silent(struct jval cloud, struct arena *a)
+{
+    int64_t until_us = 0;
+    struct slice text = json_get_str(cloud, "status.session.expiryTime", a);
+    return text.ptr && time_parse(text, &until_us, NULL) && until_us <= clock_now().wall_us;
+}
+
+/* Others have written the texts: nothing in them is for a terminal to act on. Of a list its texts, with commas between. */
 static struct slice cell(struct jval object, const char *path, char out[CELL_MAX], struct arena *a)
 {
-    struct slice text = json_get_str(object, path, a);
+    struct jval value = json_get(object, path), key, one;
+    struct slice text = json_str(value, a);
+    for (struct jiter it = json_iter(value); json_next(&it, &key, &one);)
+        text = arena_printf(a, "%.*s%s%.*s", SLICE_ARG(text), text.len ? "," : "", SLICE_ARG(json_str(one, a)));
+    if (strcmp(path, FLEET_HEALTH) == 0 && fleet_is_silent(object, a))
+        return SLICE("UNKNOWN");
     return slice_empty(text) ? SLICE("-") : utf8_clean(text, out, CELL_MAX);
 }
 
@@ -231,7 +243,8 @@ static const struct noun cloud = {
     {{"NAME", "metadata.name"},
      {"PROVIDER", "spec.provider"},
      {"REGION", "spec.region"},
-     {"HEALTH", "status.health"},
+     {"HEALTH", FLEET_HEALTH},
+     {"LAST CONTACT", "status.lastContactTime"},
      {"DEPLOYMENT ID", "status.deploymentId"}},
     {"mobula cloud register|list|get|config get|config update|update|verify|delete [--name NAME] [FLAG…]",
      "Clouds of a control plane. verify says what their operators have checked.", cloud_list, COUNT_OF(cloud_list), fleet_flags,

@@ -36,8 +36,11 @@ struct fleet_way {
 struct column {
     const char *head, *path;
 };
+/* The path of a Cloud's health: what its status says, but UNKNOWN once its operator is silent, whoever there is to write that down. */
+#define FLEET_HEALTH "status.health"
+bool fleet_is_silent(struct jval cloud, struct arena *a);
 
-enum { FLEET_COLUMNS = 5, FLEET_VERBS = 8 };
+enum { FLEET_COLUMNS = 6, FLEET_VERBS = 8 };
 struct noun;
 struct desk {
     const struct noun *noun;

@@ -114,42 +114,67 @@ static bool read_cloud(struct desk *d, struct slice name, struct json *doc, stru
     return fleet_get(d, name, &a, e) && json_parse(doc, a.body, &d->a, e);
 }
 
-/* What the operator has checked itself, and before that whether it calls at all. */
+/* What the operator has checked itself. Once it is silent nothing is known any more, but what it was. */
+static struct slice components(struct jval status, bool silent, bool *failed, struct arena *a)
+{
+    __attribute__((cleanup(buf_free))) struct buf b = {.max = MIB};
+    struct jout w;
+    struct jval k, one;
+    struct slice when = json_get_str(status, "checkedTime", a);
+    jout_init(&w, &b);
+    jout_array(&w);
+    for (struct jiter it = json_iter(json_get(status, "components")); json_next(&it, &k, &one);) {
+        struct slice name = json_get_str(one, "name", a), word = json_get_str(one, "status", a), details = json_get_str(one, "details", a);
+        *failed |= slice_is(word, "FAILED");
+        if (silent) {
+            details = arena_printf(a, "was %.*s at %.*s", SLICE_ARG(word), SLICE_ARG(when));
+            word = SLICE("UNKNOWN");
+        }
+        jout_form(&w, "{name:'%.*s',status:'%.*s',details:'%.*s'}", SLICE_ARG(name), SLICE_ARG(word), SLICE_ARG(details));
+    }
+    jout_end(&w);
+    return arena_dup(a, buf_slice(&b));
+}
+
+/* Before that whether it calls at all. */
 bool cloud_verify(struct desk *d, struct err *e)
 {
     static const struct column columns[FLEET_COLUMNS] = {{"CHECK", "name"}, {"STATUS", "status"}, {"DETAILS", "details"}};
-    struct json doc, own;
-    struct jval k, one;
-    int64_t until_us = 0;
+    struct json doc;
+    struct jval own, list;
+    bool failed = false;
     if (!read_cloud(d, d->o.name, &doc, e))
         return false;
-    struct jval status = json_get(json_root(&doc), "status"), list = json_get(status, "components");
+    struct jval status = json_get(json_root(&doc), "status");
     struct slice seen = json_get_str(status, "lastContactTime", &d->a);
-    time_parse(json_get_str(status, "session.expiryTime", &d->a), &until_us, NULL);
-    bool well = until_us > clock_now().wall_us;
-    json_parse(&own,
-               arena_printf(&d->a, "{\"name\":\"OPERATOR\",\"status\":\"%s\",\"details\":\"%s %.*s\"}", well ? "PASSED" : "FAILED",
-                            well ? "has called at" : "does not call, see its log; the last call:",
-                            SLICE_ARG(slice_empty(seen) ? SLICE("never") : seen)),
-               &d->a, NULL);
-    for (struct jiter it = json_iter(list); json_next(&it, &k, &one);)
-        well &= !json_str_eq(json_get(one, "status"), SLICE("FAILED"));
+    bool calls = !slice_empty(seen) && !fleet_is_silent(json_root(&doc), &d->a);
+    if (!json_read(&own,
+                   arena_printf(&d->a, "{\"name\":\"OPERATOR\",\"status\":\"%s\",\"details\":\"%s %.*s\"}", calls ? "PASSED" : "FAILED",
+                                calls ? "has called at" : "does not call, see its log; the last call:",
+                                SLICE_ARG(slice_empty(seen) ? SLICE("never") : seen)),
+                   &d->a, e) ||
+        !json_read(&list, components(status, !calls, &failed, &d->a), &d->a, e))
+        return false;
     d->status = STATUS_FINDINGS;
-    return fleet_table(columns, json_root(&own), list, &d->a) && well;
+    return fleet_table(columns, own, list, &d->a) && calls && !failed;
 }
 
 bool node_list(struct desk *d, struct err *e)
 {
-    static const struct column columns[FLEET_COLUMNS] = {
-        {"NAME", "name"}, {"ZONE", "zone"}, {"CPU", "cpu"}, {"MEMORY", "memory"}, {"GPU", "gpu"}};
+    static const struct column columns[FLEET_COLUMNS] = {{"NAME", "name"},     {"ZONE", "zone"}, {"CPU", "cpu"},
+                                                         {"MEMORY", "memory"}, {"GPU", "gpu"},   {"STATE", "pressure"}};
     struct json doc;
     if (slice_empty(d->o.cloud))
         return err_set(e, ERR_CONFIG, "--cloud NAME is needed");
     if (!read_cloud(d, d->o.cloud, &doc, e))
         return false;
-    struct jval list = json_get(json_root(&doc), "status.nodes.items");
-    return json_type(list) == JSON_ARRAY
-               ? fleet_table(columns, (struct jval){.at = -1}, list, &d->a)
-               : err_set(e, ERR_STATUS, "the operator of cloud %.*s has reported no nodes: it needs get and list on nodes",
-                         SLICE_ARG(d->o.cloud));
+    struct jval nodes = json_get(json_root(&doc), "status.nodes"), list = json_get(nodes, "items");
+    struct slice message = json_get_str(nodes, "message", &d->a);
+    char clean[ERR_TEXT_MAX / 2];
+    if (json_len(list) == 0)
+        return err_set(e, ERR_STATUS, "the operator of cloud %.*s has reported no nodes%s%.*s", SLICE_ARG(d->o.cloud),
+                       slice_empty(message) ? "" : ": ", SLICE_ARG(utf8_clean(message, clean, sizeof clean)));
+    if (!slice_empty(message))
+        fprintf(stderr, "mobula: %.*s\n", SLICE_ARG(utf8_clean(message, clean, sizeof clean)));
+    return fleet_table(columns, (struct jval){.at = -1}, list, &d->a);
 }

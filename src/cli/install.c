@@ -260,6 +260,7 @@ static struct slice operator_flags(const struct install_options *o, const struct
                                        : SLICE(PLANE_FOLDER "/token"),
          SLICE("")},
         {"control-plane-ca-file", plane ? SLICE(PLANE_FOLDER "/ca.crt") : SLICE(""), SLICE("")},
+        {"status-addr", plane ? SLICE("127.0.0.1:2113") : SLICE(""), SLICE("")}, /* for kubectl port-forward */
         {"egress-ca-file", slice_empty(o->egress_ca) ? SLICE("") : SLICE(PLANE_FOLDER "/egress-ca.crt"), SLICE("")},
         {"policy-configmap", plane ? SLICE("mobula-policy") : SLICE(""), SLICE("")},
         {"default-image", slice_empty(o->default_image) ? SLICE("") : o->default_image, SLICE("")},
@@ -412,6 +413,8 @@ static void put_operator(struct slice files, const struct install_options *o, co
         put_file(files, "airgap/install/role-shapes.yaml", &v, out);
     if (!slice_empty(o->plane_url))
         put_file(files, "airgap/install/role-policy.yaml", &v, out);
+    if (o->report_nodes)
+        put_file(files, "airgap/install/role-nodes.yaml", &v, out);
     if (!o->no_network_policy)
         put_file(files, "airgap/install/network.yaml", &v, out);
     if (want->replicas > 1)

@@ -31,8 +31,8 @@ struct install_options {
     struct default_patches defaults;
     int64_t replicas, timeout_ms; /* replicas 0: 1, of a control plane 2 */
     bool plane;                   /* a control plane in the place of an operator: `watch` are its projects */
-    bool print, apply, leader_elect, create_namespace, crds_only, no_crds, ray_auth, egress_strict, shapes, raycronjobs, all_namespaces,
-        openshift, no_network_policy, no_admission_policy, registryless;
+    bool print, apply, leader_elect, create_namespace, crds_only, no_crds, ray_auth, report_nodes, egress_strict, shapes, raycronjobs,
+        all_namespaces, openshift, no_network_policy, no_admission_policy, registryless;
     struct slice program_file; /* of registryless; empty: this program */
 };
 
@@ -41,6 +41,9 @@ extern const char *const install_plane_kinds[]; /* the definitions of a control 
 
 /* Checks the options and appends the manifests as YAML documents. The same options give the same bytes. */
 bool install_write(const struct install_options *o, struct buf *out, struct err *e);
+/* The rules of the ClusterRoles and of the Roles in this namespace, as a JSON array in a; no ns: of the first, which is that of what is
+ * watched. */
+bool install_rights(const struct install_options *o, struct slice ns, struct arena *a, struct slice *rules, struct err *e);
 /* The name of what is installed: of its account, Deployment, labels and so on. */
 struct slice install_name(bool plane);
 /* The ConfigMap of a program: another program has another one. It has these labels beside APPLY_LABEL with the name. */

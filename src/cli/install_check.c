@@ -91,6 +91,8 @@ static bool check_plane(const struct install_options *o, uint16_t *port, struct 
 {
     static const struct slice scheme = SLICE("https://");
     struct slice place = slice_skip(o->plane_url, scheme.len), host;
+    if (slice_empty(o->plane_url) && o->report_nodes)
+        return err_set(e, ERR_CONFIG, "--report-nodes needs --control-plane-url");
     if (slice_empty(o->plane_url))
         return (slice_empty(o->cloud) && slice_empty(o->plane_token) && slice_empty(o->plane_ca) && slice_empty(o->egress_ca) &&
                 slice_empty(o->default_image)) ||

@@ -62,6 +62,8 @@ static const struct flag list[] = {
     {"egress-ca", FLAG_TEXT, AT(egress_ca), "CONFIGMAP[/KEY]",
      "with CAs for TLS to all but the API server: those of a proxy that opens TLS (key ca.crt)"},
     {"default-image", FLAG_TEXT, AT(default_image), "REF", "of workloads of the control plane that name none (those are refused)"},
+    {"report-nodes", FLAG_SWITCH, AT(report_nodes), NULL,
+     "with the right to list the cluster's nodes, and report them to it in a few words: a ClusterRole"},
     {"control-plane", FLAG_SWITCH, AT(plane), NULL, "a control plane in the place of an operator; --watch-namespace: its projects"},
     {"tls-secret", FLAG_TEXT, AT(tls_secret), "NAME", "Secret of type kubernetes.io/tls with a certificate of yours"},
     {"tls-self-made", FLAG_TEXT, AT(tls_made), "NAME",

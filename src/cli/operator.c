@@ -2,8 +2,10 @@
  * act. */
 #include "cli.h"
 #include "defaults.h"
+#include "install.h"
 #include "sandbox.h"
 
+#include <mobula/health.h>
 #include <mobula/operator.h>
 #include <mobula/policy.h>
 
@@ -25,7 +27,8 @@ struct options {
     struct operator_configmap types, patches, policy;
     struct default_patches defaults;
     struct slice plane_url, cloud, plane_token, plane_ca, egress_ca, policy_file, image;
-    struct flag_texts egress;
+    struct slice gateway, gateway_ns, ingress_class;
+    struct flag_texts egress, excluded;
     int64_t lease_ms, renew_ms, retry_ms, spot_fallback_ms, spot_retry_ms, unscheduled_ms, zone_ms, starting_ms;
     bool all_namespaces, leader_elect, egress_strict, raycronjobs;
 };
@@ -89,7 +92,13 @@ static const struct flag list[] = {
     {"policy-file", FLAG_TEXT, AT(policy_file), "FILE", "with the policy where the ConfigMap has none; read at the start"},
     {"default-image", FLAG_TEXT, AT(image), "REF", "of workloads of a control plane that name none (default: those are refused)"},
     {"health-addr", FLAG_TEXT, AT(health), "[HOST]:PORT", "serves /healthz and /readyz; empty: nowhere"},
-    {"status-addr", FLAG_TEXT, AT(status), "[HOST]:PORT", "serves the same a second time; empty (default): nowhere"},
+    {"status-addr", FLAG_TEXT, AT(status), "[HOST]:PORT",
+     "serves these, and /healthz/run and /config: what is checked, and how it was started; empty (default): nowhere"},
+    {"exclude-component-verification", FLAG_TEXTS, AT(excluded), "NAME[,…]",
+     "components that are not checked, such as KUBERNETES_PERMISSIONS; what is checked is reported to the control plane"},
+    {"gateway-name", FLAG_TEXT, AT(gateway), "NAME", "Gateway whose presence is checked; empty (default): none"},
+    {"gateway-namespace", FLAG_TEXT, AT(gateway_ns), "NS", "of that Gateway (default: the namespace of the Lease)"},
+    {"ingress-class", FLAG_TEXT, AT(ingress_class), "NAME", "IngressClass whose presence is checked; empty (default): none"},
     {"metrics-addr", FLAG_TEXT, AT(metrics), "[HOST]:PORT", "serves /metrics; empty: nowhere"},
     SANDBOX_FLAG(AT(sandbox)),
     {"log-level", FLAG_TEXT, AT(log_level), "debug|info|warn|error", "what is logged"},
@@ -258,6 +267,52 @@ static bool read_plane(struct process *p, struct operator_options *to, struct er
     return read_policy(p, &to->plane, e);
 }
 
+/* The rights that an installation with these flags has. What the control plane is called does not matter for them. */
+static struct slice needed_rights(const struct options *o, const struct operator_options *to, struct arena *keep)
+{
+    struct install_options i = install_defaults;
+    struct slice rules = SLICE_NONE;
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    i.ns = to->settings_ns;
+    i.watch = o->all_namespaces ? SLICE_NONE : slice_empty(o->namespaces) ? to->settings_ns : o->namespaces;
+    i.all_namespaces = o->all_namespaces;
+    i.kinds = o->kinds;
+    i.raycronjobs = o->raycronjobs;
+    i.no_crds = true;
+    i.tools = o->tools;
+    i.autoscaler = o->autoscaler;
+    i.submitter = o->submitter;
+    i.ray_access = o->ray_access;
+    i.cloud = o->cloud;
+    i.plane_url = slice_empty(o->cloud) ? SLICE_NONE : SLICE("https://control-plane.invalid");
+    return install_rights(&i, SLICE_NONE, &a, &rules, NULL) ? arena_dup(keep, rules) : SLICE_NONE;
+}
+
+static bool read_checks(struct process *p, struct operator_options *to, struct err *e)
+{
+    const struct options *o = &p->o;
+    struct cli_items it = {.of = &o->excluded};
+    struct slice item;
+    bool excluded[HEALTH_COMPONENTS] = {0};
+    const struct slice names[] = {o->gateway, o->gateway_ns, o->ingress_class};
+    struct operator_checks *c = &to->checks;
+    while (cli_items_next(&it, &item))
+        c->excluded = arena_printf(&p->arena, "%.*s%s%.*s", SLICE_ARG(c->excluded), slice_empty(c->excluded) ? "" : ",", SLICE_ARG(item));
+    if (!health_excluded_read(c->excluded, excluded, e))
+        return err_wrap(e, "--exclude-component-verification");
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (!slice_empty(names[i]) && !name_dns1123_subdomain(names[i]))
+            return err_set(e, ERR_CONFIG, "--%s: \"%.*s\" is no name",
+                           (const char *[]){"gateway-name", "gateway-namespace", "ingress-class"}[i], SLICE_ARG(names[i]));
+    c->gateway = o->gateway;
+    c->gateway_ns = o->gateway_ns;
+    c->ingress_class = o->ingress_class;
+    c->on = p->plane || !slice_empty(o->status);
+    if (c->on)
+        c->rights = needed_rights(o, to, &p->arena);
+    return true;
+}
+
 static bool start(struct process *p, struct err *e)
 {
     struct kube_config_options config = {text_or_null(p->o.kubeconfig), text_or_null(p->o.context), isatty(STDERR_FILENO)};
@@ -268,7 +323,8 @@ static bool start(struct process *p, struct err *e)
     if (!cli_egress_entries(&p->o.egress, p->o.egress_strict, p->allow, e))
         return false;
     p->config = kube_config_load(&config, e);
-    if (!p->config || !kube_config_allow(p->config, p->allow, e) || !read_options(p, &o, e) || !read_plane(p, &o, e))
+    if (!p->config || !kube_config_allow(p->config, p->allow, e) || !read_options(p, &o, e) || !read_plane(p, &o, e) ||
+        !read_checks(p, &o, e))
         return false;
     p->loop = loop_new(p->allow, e);
     if (!p->loop)
@@ -276,7 +332,7 @@ static bool start(struct process *p, struct err *e)
     o.allow = p->allow;
     p->op = operator_new(loop_net(p->loop), p->config, &o, e);
     if (!p->op || !cli_listen(p->loop, p->o.health, operator_health(p->op), "health-addr", e) ||
-        !cli_listen(p->loop, p->o.status, operator_health(p->op), "status-addr", e) ||
+        !cli_listen(p->loop, p->o.status, operator_status(p->op), "status-addr", e) ||
         !cli_listen(p->loop, p->o.metrics, operator_metrics(p->op), "metrics-addr", e) ||
         !sandbox_enter(p->o.sandbox, p->config->plugin, &sandbox, e))
         return false;

@@ -28,6 +28,8 @@ static const struct made {
     {"rbac.authorization.k8s.io/v1", "Role", "-shapes", IN_OWN, OF_OPERATOR},
     {"rbac.authorization.k8s.io/v1", "RoleBinding", "-policy", IN_OWN, OF_OPERATOR},
     {"rbac.authorization.k8s.io/v1", "Role", "-policy", IN_OWN, OF_OPERATOR},
+    {"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "-nodes", IN_CLUSTER, OF_OPERATOR},
+    {"rbac.authorization.k8s.io/v1", "ClusterRole", "-nodes", IN_CLUSTER, OF_OPERATOR},
     {"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", IN_CLUSTER, OF_BOTH},
     {"rbac.authorization.k8s.io/v1", "ClusterRole", "", IN_CLUSTER, OF_BOTH},
     {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "", IN_CLUSTER, OF_OPERATOR},

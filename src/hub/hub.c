@@ -113,6 +113,7 @@ int64_t hub_step(struct hub *h, struct now now)
     if (now.mono_ms >= h->care_ms) {
         arena_reset(&h->event, 64 * KIB);
         hub_store_care(h);
+        silence_care(h);
         h->care_ms = now.mono_ms + CARE_MS;
     }
     int64_t next = calls_tick(h), cert = hub_cert_tick(h), client = kube_client_tick(h->client, now);

@@ -43,6 +43,11 @@ struct session {
     bool here;                   /* that is this one */
 };
 
+struct condition {
+    char status[8];   /* True, False, Unknown */
+    int64_t since_us; /* 0: it is not there */
+};
+
 /* A Cloud, or what workloads name as one. */
 struct cloud {
     char *key; /* "ns/name" */
@@ -53,8 +58,10 @@ struct cloud {
     uint64_t version;
     uint32_t round;
     struct session session;
-    struct slice identity;                                     /* spec.operatorIdentity; own memory */
-    uint64_t health;                                           /* hash of the components in the status */
+    struct slice identity; /* spec.operatorIdentity; own memory */
+    uint64_t health;       /* hash of the components in the status */
+    bool silent;           /* its status says that its operator does not call */
+    struct condition connected, healthy;
     char types[LIMIT_HUB_HASH + 1], nodes[LIMIT_HUB_HASH + 1]; /* hashes of the lists in the status */
     struct workload *first;
     struct call *held;          /* its operator's call, until there is something to answer */
@@ -244,6 +251,11 @@ void sync_end(struct call *c);   /* it goes: its cloud forgets it */
 void sync_touch(struct call *c); /* answers it if there is something to say, or its time has come */
 extern const struct refusal refuse_cloud;
 void session_take(struct call *c, call_step *then); /* session.c: the cloud is this instance's, and what it reports of it is stored */
+/* health.c: the member conditions of a Cloud's status. healthy: True, False or Unknown; failed: what is told then; silent: empty, or that
+ * its operator does not call. */
+void conditions_write(struct cloud *c, const char *healthy, struct slice failed, struct slice silent, int64_t now_us, struct jout *w);
+void conditions_read(struct cloud *c, struct jval status, struct arena *a);
+void silence_care(struct hub *h);                                               /* clouds whose operators have gone silent */
 void put_time(struct jout *w, const char *key, struct jval v, struct arena *a); /* report.c: only what is a time */
 void reports_write(struct call *c, call_step *then);                            /* report.c: statuses */
 /* page.c: the members revision, full, more and workloads of an answer, and whether there is anything to say in them. */

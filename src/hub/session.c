@@ -33,20 +33,21 @@ static const char *status_word(struct jval state)
     return "UNKNOWN";
 }
 
-static struct slice components(struct jval health, bool *healthy, struct arena *a)
+static struct slice components(struct jval health, struct slice *failed, struct arena *a)
 {
     struct buf b;
     struct jout w;
     struct jval k, one;
-    *healthy = true;
+    *failed = SLICE("");
     buf_init(&b, LIMIT_HUB_BODY);
     jout_init(&w, &b);
     jout_array(&w);
     for (struct jiter it = json_iter(json_get(health, "components")); json_next(&it, &k, &one);) {
         const char *word = status_word(json_get(one, "state"));
-        *healthy &= strcmp(word, "FAILED") != 0;
         struct slice name = json_get_str(one, "name", a), reason = json_get_str(one, "reason", a),
                      details = json_get_str(one, "message", a);
+        if (strcmp(word, "FAILED") == 0)
+            *failed = arena_printf(a, "%.*s%s%.*s: %.*s", SLICE_ARG(*failed), failed->len ? "; " : "", SLICE_ARG(name), SLICE_ARG(details));
         jout_form(&w, "{name:'%.*s',status:'%s',reason:'%.*s',details:'%.*s'}", SLICE_ARG(name), word, SLICE_ARG(reason),
                   SLICE_ARG(details));
     }
@@ -68,7 +69,9 @@ static bool write_list(struct jout *w, struct jval list, const char *name, const
     if (*wanted)
         return false;
     struct slice all = json_raw(items);
-    jout_form(w, "%s:{hash:'%.*s',count:%zu,items:%.*s}", name, SLICE_ARG(hash), json_len(items), SLICE_ARG(all));
+    struct slice message = json_get_str(list, "message", a);
+    jout_form(w, "%s:{hash:'%.*s',count:%zu,items:%.*s,message:'%.*s'}", name, SLICE_ARG(hash), json_len(items), SLICE_ARG(all),
+              SLICE_ARG(message));
     return true;
 }
 
@@ -79,18 +82,28 @@ static uint64_t hash_of(struct slice list, struct arena *a)
     return json_read(&doc, list, a, NULL) ? hub_hash(doc) : 0;
 }
 
+/* What the operator has checked, and that it calls. Returns whether that is new; renew: there is a write anyway. */
+static bool write_health(struct call *c, struct jval health, bool renew, struct jout *w)
+{
+    struct cloud *cloud = c->cloud;
+    struct slice failed, list = components(health, &failed, &c->arena);
+    bool there = json_there(health), fresh = there && hash_of(list, &c->arena) != cloud->health;
+    bool well = slice_empty(failed), back = cloud->silent || !cloud->connected.since_us;
+    if (fresh)
+        jout_form(w, "health:'%s',components:%.*s", well ? "HEALTHY" : "UNHEALTHY", SLICE_ARG(list));
+    if (fresh || (there && renew))
+        put_time(w, "checkedTime", json_get(health, "checkedAt"), &c->arena);
+    if (fresh || back)
+        conditions_write(cloud, !there ? "Unknown" : well ? "True" : "False", failed, SLICE_NONE, c->hub->now.wall_us, w);
+    return fresh || back;
+}
+
 /* Members of the status that have changed. Returns whether there are any. */
-static bool write_report(struct call *c, struct jout *w)
+static bool write_report(struct call *c, bool renew, struct jout *w)
 {
     struct jval body = json_root(&c->doc), health = json_get(body, "health");
     const struct cloud *cloud = c->cloud;
-    bool healthy, news = false;
-    struct slice list = components(health, &healthy, &c->arena);
-    if (json_there(health) && hash_of(list, &c->arena) != cloud->health) {
-        jout_form(w, "health:'%s',components:%.*s", healthy ? "HEALTHY" : "UNHEALTHY", SLICE_ARG(list));
-        put_time(w, "checkedTime", json_get(health, "checkedAt"), &c->arena);
-        news = true;
-    }
+    bool news = write_health(c, health, renew, w);
     news |= write_list(w, json_get(body, "instanceTypes"), "instanceTypes", cloud->types, &c->want_types, &c->arena);
     news |= write_list(w, json_get(body, "nodes"), "nodes", cloud->nodes, &c->want_nodes, &c->arena);
     return news;
@@ -129,7 +142,7 @@ static bool write_patch(struct call *c)
     jout_init(&w, &h->body);
     struct slice text = kube_version_format(cloud->version, version);
     jout_form(&w, "{metadata:{resourceVersion:'%.*s'},status:{", SLICE_ARG(text));
-    bool news = write_report(c, &w);
+    bool news = write_report(c, renew, &w);
     if (renew || news)
         write_session(c, &w);
     jout_end(&w);

@@ -202,7 +202,8 @@ static void keep_cloud(struct hub *h, struct source *src, struct jval object)
     mem_free((char *)(uintptr_t)c->identity.ptr);
     struct slice identity = json_get_str(object, "spec.operatorIdentity", a);
     c->identity = slice_empty(identity) ? SLICE_NONE : (struct slice){copy(identity), identity.len};
-    c->health = hub_hash(json_get(status, "components"));
+    conditions_read(c, status, a);
+    c->health = json_is(json_get(status, "health"), "UNKNOWN") ? 0 : hub_hash(json_get(status, "components"));
     hash = json_get_str(status, "instanceTypes.hash", a);
     slice_copy(hash.len > LIMIT_HUB_HASH ? SLICE_NONE : hash, c->types, sizeof c->types);
     hash = json_get_str(status, "nodes.hash", a);

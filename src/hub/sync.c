@@ -107,7 +107,7 @@ static void answer(struct call *c)
     if (c->want_nodes)
         jout_str(&w, SLICE("nodes"));
     jout_end(&w);
-    jout_kint(&w, "retryAfter", 0);
+    jout_form(&w, "retryAfter:0,identity:'%.*s'", SLICE_ARG(c->user));
     jout_end(&w);
     h->stats.syncs++;
     h->stats.resyncs += c->full;

@@ -6,7 +6,8 @@
 #include <mobula/serve.h>
 
 /* health.c, metrics.c */
-struct serve *health_new(struct op *op, bool figures);
+enum health_serves { HEALTH_PROBES, HEALTH_STATUS, HEALTH_FIGURES };
+struct serve *health_new(struct op *op, enum health_serves what);
 void metrics_write(const struct op *op, struct buf *b);
 
 #endif

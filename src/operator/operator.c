@@ -29,8 +29,10 @@ struct op *operator_new(struct net *net, struct kube_config *config, const struc
     heads_init(op);
     op->events = kube_events_new(op->client, SLICE("mobula"), o->instance);
     workloads_init(op, net);
-    op->health = health_new(op, false);
-    op->metrics = health_new(op, true);
+    checks_init(op);
+    op->health = health_new(op, HEALTH_PROBES);
+    op->status = health_new(op, HEALTH_STATUS);
+    op->metrics = health_new(op, HEALTH_FIGURES);
     op->spaces = mem_alloc(o->namespace_count * sizeof op->spaces[0]);
     bool ok = start_lease(op, e) && settings_start(op, e);
     for (uint32_t i = 0; i < o->namespace_count && ok; i++)
@@ -46,6 +48,7 @@ void operator_free(struct op *op)
     if (!op)
         return;
     serve_free(op->health);
+    serve_free(op->status);
     serve_free(op->metrics);
     if (op->lease)
         kube_lease_free(op->lease);
@@ -56,6 +59,7 @@ void operator_free(struct op *op)
     records_free(op); /* takes back what is asked for its jobs, through the client too */
     workloads_free(op);
     kube_client_free(op->client);
+    checks_free(op);
     ray_gcs_pool_free(op->gcs);
     heads_free(op);
     tools_free(op);
@@ -174,7 +178,7 @@ int64_t operator_step(struct op *op, struct now now)
         kube_calls_recall(op->client, op, NULL, now);
         decide_none(op);
     }
-    next = earlier(next, workloads_tick(op));
+    next = earlier(next, earlier(workloads_tick(op), checks_tick(op)));
     next = earlier(next, ray_gcs_pool_tick(op->gcs, now));
     next = earlier(next, heads_tick(op));
     next = earlier(next, kube_events_tick(op->events, now));
@@ -202,6 +206,11 @@ bool operator_stop(struct op *op, struct now now)
 struct link_accept *operator_health(struct op *op)
 {
     return serve_accept(op->health);
+}
+
+struct link_accept *operator_status(struct op *op)
+{
+    return serve_accept(op->status);
 }
 
 struct link_accept *operator_metrics(struct op *op)

@@ -106,6 +106,7 @@ static void failed(struct remote *r, bool push, const struct err *why, int64_t l
         wait_ms = least_ms + (int64_t)rng_below(&r->rng, (uint64_t)least_ms / 8 + 1);
     r->stats.failures++;
     r->stats.trouble = *why;
+    r->stats.refused = 0;
     *(push ? &r->pushing : &r->polling) = false;
     *(push ? &r->push_ms : &r->next_ms) = now.mono_ms + wait_ms;
 }
@@ -127,6 +128,7 @@ static void well(struct remote *r, struct now now)
     r->said = false;
     r->failures = 0;
     r->stats.trouble = (struct err){0};
+    r->stats.refused = 0;
     r->stats.heard_us = now.wall_us;
 }
 
@@ -170,6 +172,10 @@ static void answered(struct remote *r, bool push, uint64_t call, const struct ku
         slice_copy(a.revision, r->revision, sizeof r->revision);
         r->listing = a.full && a.more;
     }
+    if (!slice_empty(a.identity))
+        slice_copy(a.identity, r->stats.identity, sizeof r->stats.identity);
+    if (a.wants_types || a.wants_nodes)
+        r->o.user->wanted(r->o.owner, a.wants_types, a.wants_nodes, now);
     for (uint32_t i = 0; i < a.question_count; i++)
         r->o.user->asked(r->o.owner, &a.questions[i], now);
     if (r->more)
@@ -187,6 +193,7 @@ static void refused(struct remote *r, bool push, const struct kube_answer *answe
     r->stats.redirects += answer->status.code >= 300 && answer->status.code < 400;
     err_set(&e, ERR_STATUS, "%s", words);
     failed(r, push, &e, asked < 0 ? 0 : asked < most ? asked : most, now);
+    r->stats.refused = answer->status.code;
     say_failure(r, now);
 }
 

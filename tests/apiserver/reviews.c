@@ -1,5 +1,6 @@
-/* TokenReview and SubjectAccessReview. There is no authentication here, so a token is the name of its user, and everybody may do
- * everything: but a token that begins with "bad" is nobody's, and a user whose name begins with "nobody" may do nothing. */
+/* TokenReview, SubjectAccessReview and SelfSubjectRulesReview. There is no authentication here, so a token is the name of its user, and
+ * everybody may do everything: but a token that begins with "bad" is nobody's, and a user whose name begins with "nobody" may do nothing.
+ */
 #include "request.h"
 
 static void answer(struct request *q, struct jval object, void (*status)(struct request *q, struct jval spec, struct jout *w))
@@ -44,17 +45,24 @@ static void access_status(struct request *q, struct jval spec, struct jout *w)
         jout_kstr(w, "reason", SLICE("nobody may do anything"));
 }
 
+static void rules_status(struct request *q, struct jval spec, struct jout *w)
+{
+    (void)q, (void)spec;
+    jout_form(w, "resourceRules:[{verbs:['*'],apiGroups:['*'],resources:['*']}],nonResourceRules:[],incomplete:false");
+}
+
 bool reviews_serve(struct request *q)
 {
     bool token = slice_eq(q->path, SLICE("/apis/authentication.k8s.io/v1/tokenreviews"));
     bool access = slice_eq(q->path, SLICE("/apis/authorization.k8s.io/v1/subjectaccessreviews"));
+    bool rules = slice_eq(q->path, SLICE("/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"));
     struct json doc;
     struct err e = {0};
-    if (!slice_eq(q->method, SLICE("POST")) || (!token && !access))
+    if (!slice_eq(q->method, SLICE("POST")) || (!token && !access && !rules))
         return false;
     if (!json_parse(&doc, q->body, q->a, &e))
         status_bad(&q->st, "%s", e.text);
     else
-        answer(q, json_root(&doc), token ? token_status : access_status);
+        answer(q, json_root(&doc), token ? token_status : access ? access_status : rules_status);
     return true;
 }

@@ -57,6 +57,8 @@ void world_start_operator(struct world *w, bool elect)
                                  .seed = 1};
     if (w->far)
         o.plane = w->far->options(w->far);
+    o.checks.on = w->far != NULL;
+    o.checks.rights = SLICE("[{\"verbs\":[\"list\"],\"apiGroups\":[\"\"],\"resources\":[\"pods\"]}]");
     o.settings_ns = SLICE("n");
     memcpy(o.settings, w->settings, sizeof o.settings);
     o.patches = w->patches;
@@ -181,7 +183,8 @@ bool world_is_write(const struct world_request *q)
     struct slice path = q->target;
     path = slice_cut(&path, '?');
     return !slice_eq(q->method, SLICE("GET")) && !slice_ends(path, SLICE("/events")) &&
-           !slice_starts(path, SLICE("/apis/events.k8s.io/")) && !slice_starts(path, SLICE("/apis/coordination.k8s.io/"));
+           !slice_starts(path, SLICE("/apis/events.k8s.io/")) && !slice_starts(path, SLICE("/apis/coordination.k8s.io/")) &&
+           !slice_starts(path, SLICE("/apis/authorization.k8s.io/"));
 }
 
 /* ---- the admin's hand ---- */

@@ -33,6 +33,7 @@ static enum remote_news tell_statuses(struct workloads *s, struct jout *w, size_
 static enum remote_news tell(void *owner, struct jout *w, size_t room, uint64_t call)
 {
     struct workloads *s = owner;
+    checks_tell(s->op, w, room, call);
     if (!room)
         return REMOTE_NO_NEWS;
     enum remote_news news = tell_statuses(s, w, room, call);
@@ -57,6 +58,7 @@ static void told(void *owner, uint64_t call, bool taken)
             cluster_gone(s->op, c);
     }
     answers_told(s, call, taken);
+    checks_told(s->op, call, taken);
 }
 
 /* ---- what is heard ---- */
@@ -204,7 +206,15 @@ static void heard(void *owner, const struct remote_answer *a, struct now now)
         end_list(s, back);
 }
 
-const struct remote_user workload_user = {tell, told, heard, question_asked};
+static void wanted(void *owner, bool types, bool nodes, struct now now)
+{
+    struct workloads *s = owner;
+    s->op->now = now;
+    if (checks_wanted(s->op, types, nodes))
+        remote_push(s->remote, now);
+}
+
+const struct remote_user workload_user = {tell, told, heard, question_asked, wanted};
 
 /* ---- the process ---- */
 

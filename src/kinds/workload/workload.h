@@ -156,6 +156,11 @@ void answers_told(struct workloads *s, uint64_t call, bool taken);
 void question_asked(void *owner, const struct remote_question *q, struct now now);
 void questions_free(struct workloads *s);
 
+/* checks.c: members of a request, which are state and are told with each. wanted: whether that cannot wait. */
+void checks_tell(struct op *op, struct jout *w, size_t room, uint64_t call);
+void checks_told(struct op *op, uint64_t call, bool taken);
+bool checks_wanted(struct op *op, bool types, bool nodes);
+
 /* sync.c */
 extern const struct remote_user workload_user;
 

@@ -23,10 +23,10 @@ static struct check fresh(struct arena *a, const struct check_options *o)
 
 static void minors(struct arena *a)
 {
-    CHECK_INT(check_minor(parse("{\"minor\":\"34\"}", a), a), 34);
-    CHECK_INT(check_minor(parse("{\"minor\":\"29+\"}", a), a), 29);
-    CHECK_INT(check_minor(parse("{\"minor\":\"+\"}", a), a), 0);
-    CHECK_INT(check_minor(parse("{}", a), a), 0);
+    CHECK_INT(health_minor(parse("{\"minor\":\"34\"}", a), a), 34);
+    CHECK_INT(health_minor(parse("{\"minor\":\"29+\"}", a), a), 29);
+    CHECK_INT(health_minor(parse("{\"minor\":\"+\"}", a), a), 0);
+    CHECK_INT(health_minor(parse("{}", a), a), 0);
 }
 
 static void rights(struct arena *a)
@@ -49,7 +49,7 @@ static void rights(struct arena *a)
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         test_case("rights %zu", i);
-        CHECK_STR(check_missing(parse(cases[i].have, a), parse(want, a), a), cases[i].missing);
+        CHECK_STR(rights_missing(parse(cases[i].have, a), parse(want, a), a), cases[i].missing);
     }
 }
 

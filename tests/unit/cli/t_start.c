@@ -32,9 +32,12 @@ static void chart(struct arena *a)
                                        "--status-addr=:2113",
                                        "--log-level=info",
                                        "--patches-configmap=patches",
+                                       "--gateway-name=gateway",
                                        "--leader-elect=true",
                                        "--lease-namespace=anyscale",
                                        "--lease-name=anyscale-operator-lease",
+                                       "--exclude-component-verification=STORAGE_BUCKET",
+                                       "--exclude-component-verification=CLOUD_RESOURCES",
                                        "--instance-types-configmap=instance-types"};
     char *argv[64];
     int argc = read_arguments(a, argv, 64);
@@ -50,7 +53,7 @@ static void chart(struct arena *a)
     CHECK(slice_starts(s.ignored, SLICE("--log-file, --cloud-deployment-id, --control-plane-url")));
     CHECK(!slice_empty(s.provider) && !slice_has(s.ignored, "--cloud-provider"));
     test_case("each is named once");
-    CHECK(slice_ends(s.ignored, SLICE("--exclude-component-verification, --operator-version")));
+    CHECK(slice_ends(s.ignored, SLICE("--vector-enrichment-table-path, --operator-version")));
 }
 
 static void refused(struct arena *a)

@@ -13,7 +13,7 @@ static void start(struct rig *r)
     static const struct endpoint nobody = {.host = {"visitor", 7}};
     *r = (struct rig){0};
     fake_init(&r->f);
-    r->health = health_new(NULL, false);
+    r->health = health_new(NULL, HEALTH_PROBES);
     struct link *l = net_open(&r->f.net, &nobody, NULL, TIME_NEVER, NULL);
     struct link_accept *accept = serve_accept(r->health);
     accept->accept(accept, l, r->f.now);

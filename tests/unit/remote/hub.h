@@ -50,8 +50,6 @@ static void hub_heard(void *owner, const struct remote_answer *a, struct now now
     }
     if (a->bad)
         buf_printf(&h->story, "bad %u: %s\n", a->bad, a->why.text);
-    if (a->wants_types || a->wants_nodes)
-        buf_printf(&h->story, "wants%s%s\n", a->wants_types ? " types" : "", a->wants_nodes ? " nodes" : "");
 }
 
 static void hub_asked(void *owner, const struct remote_question *q, struct now now)
@@ -61,7 +59,14 @@ static void hub_asked(void *owner, const struct remote_question *q, struct now n
     buf_printf(&h->story, "asked %.*s %.*s\n", SLICE_ARG(q->id), SLICE_ARG(q->kind));
 }
 
-static const struct remote_user hub_user = {hub_tell, hub_told, hub_heard, hub_asked};
+static void hub_wanted(void *owner, bool types, bool nodes, struct now now)
+{
+    struct hub *h = owner;
+    (void)now;
+    buf_printf(&h->story, "wants%s%s\n", types ? " types" : "", nodes ? " nodes" : "");
+}
+
+static const struct remote_user hub_user = {hub_tell, hub_told, hub_heard, hub_asked, hub_wanted};
 
 __attribute__((unused)) static void hub_run(struct hub *h, int64_t ms)
 {
