@@ -264,6 +264,7 @@ $(eval $(call program,host,build/apiserver,tests/apiserver/main,apiserver))
 $(eval $(call program,test,build/test/apiserver,tests/apiserver/main,apiserver))
 $(eval $(call program,test,build/tests/autoscaler-cases,$(patsubst %.c,%,$(wildcard tests/cases/*.c)),scale))
 $(eval $(call program,static,build/tests/bench-autoscaler,tests/bench/autoscaler,scale))
+$(eval $(call program,static,build/tests/bench-patches,tests/bench/patches,shape))
 $(eval $(call program,host,build/tests/heads,tests/bench/heads,heads))
 $(eval $(call program,host,build/sim,tests/sim/main,sim))
 $(eval $(call program,test,build/test/sim,tests/sim/main,sim))
@@ -451,9 +452,9 @@ e2e-ray: ## clusters of real Ray on a real kubelet, in a network namespace witho
 	+@$(MAKE) mobula
 	@tests/e2e/ray/run.sh
 
-bench: ## all figures of this commit: the five below, one after the other
+bench: ## all figures of this commit: the six below, one after the other
 	@tests/tools/setup build e2e
-	+@for b in bench-autoscaler bench-jobs bench-heads bench-quick bench-hub; do $(MAKE) $$b || exit 1; done
+	+@for b in bench-autoscaler bench-jobs bench-heads bench-patches bench-quick bench-hub; do $(MAKE) $$b || exit 1; done
 
 bench-quick: ## the figures of this commit, with the API server's floor beside them
 	@tests/tools/setup build e2e
@@ -466,6 +467,8 @@ bench-jobs: build/test/tests/unit/world/t_job_many ## 1,000 RayJobs, and ten of 
 	@JOBS=1000 FIGURES=1 $<
 bench-heads: mobula build/apiserver build/tests/heads ## what 1,000 autoscaling clusters cost: make bench-heads [CLUSTERS=1000] [WORKERS=3]
 	@tests/bench/heads.py $(OUT)/mobula build/apiserver build/tests/heads $(or $(CLUSTERS),1000) $(or $(WORKERS),3)
+bench-patches: mobula build/apiserver build/tests/bench-patches ## what 40 patches and 30 instance types cost in 5,000 pods
+	@tests/bench/patches.py $(OUT)/mobula build/apiserver build/tests/bench-patches
 bench-hub: ## one control plane with 200 operators and 10,000 workloads: make bench-hub [OPERATORS=200] [WORKLOADS=10000]
 	@tests/tools/setup build e2e
 	+@$(MAKE) mobula
@@ -474,7 +477,7 @@ bench-peer: ## beside KubeRay, on a control plane of its own for each turn: make
 	@tests/tools/setup build e2e
 	+@$(MAKE) mobula
 	@RUNS=$(or $(RUNS),3) tests/bench/peer.sh
-.PHONY: bench bench-autoscaler bench-jobs bench-heads bench-hub bench-peer
+.PHONY: bench bench-autoscaler bench-jobs bench-heads bench-patches bench-hub bench-peer
 
 SUITE ?= bookworm
 FRESH ?= 'make run ONCE=1' 'make run-fleet ONCE=1' 'make test'
