@@ -373,6 +373,11 @@ valgrind: build/host/mobula build/apiserver ## the operator under valgrind again
 check-binary: $(OUT)/mobula ## what the artefact must be: static-pie, hardened, small, runs alone
 	$(Q)tests/tools/check-binary $(OUT)/mobula $(if $(CROSS),$(QEMU_$(ARCH)))
 
+check-sandbox: ## the sandbox's table for arm64: its numbers, and the calls that the operator makes under an emulator
+	@tests/tools/setup build arm64
+	+@$(MAKE) ARCH=arm64 mobula && $(MAKE) apiserver
+	$(Q)tests/tools/sandbox-arm64 build/arm64/mobula qemu-aarch64 build/apiserver
+
 size: $(OUT)/mobula ## what takes up room in the binary, and what the last commit (or all since BASE=COMMIT) has changed
 	@MAKE='$(MAKE)' tests/tools/size $< $<.debug.map $(BASE)
 BASE ?= HEAD~1
@@ -387,7 +392,7 @@ lint: $(VENDOR) ## layout, rooms, lengths, words, cppcheck, clang-tidy, shellche
 	+$(Q)MAKE='$(MAKE)' tests/tools/lint
 
 .PHONY: t unit unit-static replay cases fuzz fuzz-seeds coverage mutants mutants-quick valgrind check-binary size check-image reproducible
-.PHONY: lint tidy mutants-sim
+.PHONY: lint tidy mutants-sim check-sandbox
 
 # The second compiler's opinion and clang-tidy's in one pass, once for each file that changed.
 ALL_C := $(SOURCES) $(sort $(wildcard tests/*/*.c tests/unit/*/*.c tests/kinds/*/*.c))

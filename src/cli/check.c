@@ -169,7 +169,7 @@ static const struct flag list[] = {
 #define AT(field) offsetof(struct check_options, field)
     {"n", FLAG_TEXT, AT(ns), "NS", "where clusters are to run (default: that of the context or service account)"},
     {"namespace", FLAG_TEXT, AT(ns), "NS", "the same"},
-    {"operator-namespace", FLAG_TEXT, AT(operator_ns), "NS", "where the operator runs, or will (mobula)"},
+    {"operator-namespace", FLAG_TEXT, AT(operator_ns), "NS", "where the operator runs, or will (there, or in mobula)"},
     {"image", FLAG_TEXT, AT(image), "REF", "of the pods that are tried in a dry run (rayproject/ray:2.52.0)"},
     {"reach", FLAG_TEXT, AT(reach), "HOST[:PORT][,...]", "what must be reached from here, through the proxy where HTTPS_PROXY says so"},
     {"idle", FLAG_DURATION, AT(idle_ms), "TIME",
@@ -210,6 +210,7 @@ static int run(struct check *c)
     if (!ask_open(&c->ask, c->o->kubeconfig, c->o->context, &e))
         return cli_fail(&e);
     c->ns = slice_empty(c->o->ns) ? c->ask.config->namespace_ : c->o->ns;
+    c->operator_ns = slice_empty(c->o->operator_ns) ? SLICE("mobula") : c->o->operator_ns;
     run_all(c);
     __attribute__((cleanup(buf_free))) struct buf out;
     buf_init(&out, CHECK_OUTPUT_MAX);
@@ -225,18 +226,15 @@ static int run(struct check *c)
 
 int cli_check(int argc, char **argv)
 {
-    struct check_options o = {.operator_ns = SLICE("mobula"),
-                              .output = SLICE("text"),
-                              .image = SLICE("rayproject/ray:2.52.0"),
-                              .cluster_domain = SLICE("cluster.local")};
+    struct check_options o = {.output = SLICE("text"), .image = SLICE("rayproject/ray:2.52.0"), .cluster_domain = SLICE("cluster.local")};
     struct err e = {0};
     int status;
     if (!flags_parse(&flags, argc, argv, &o, &status))
         return status;
     if (!slice_eq(o.output, SLICE("text")) && !slice_eq(o.output, SLICE("json")))
         return flags_wrong(&flags, "--output: want text or json");
-    if ((!slice_empty(o.ns) && !cli_namespace(o.ns, "--namespace", &e)) || !cli_namespace(o.operator_ns, "--operator-namespace", &e) ||
-        !cli_domain(o.cluster_domain, &e))
+    if ((!slice_empty(o.ns) && !cli_namespace(o.ns, "--namespace", &e)) ||
+        (!slice_empty(o.operator_ns) && !cli_namespace(o.operator_ns, "--operator-namespace", &e)) || !cli_domain(o.cluster_domain, &e))
         return flags_wrong(&flags, "%s", e.text);
     __attribute__((cleanup(arena_free))) struct arena a = {0};
     struct check *c = arena_new(&a, struct check);

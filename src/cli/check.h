@@ -31,6 +31,7 @@ struct check {
     struct ask ask;
     struct arena *a;
     struct slice ns;              /* where clusters are to run */
+    struct slice operator_ns;     /* where their operator is */
     int64_t wall_us;              /* our clock */
     bool unreachable;             /* the API server: checks that need it are passed over */
     const char *current;          /* name of the check that runs */

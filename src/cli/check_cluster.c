@@ -272,7 +272,7 @@ static bool read_types(struct check *c, struct shape_types *out)
         return false; /* its operator uses none */
     name = slice_empty(name) ? SLICE("instance-types") : name;
     key = slice_empty(key) ? SLICE("instance_types.yaml") : key;
-    struct slice path = arena_printf(c->a, "/api/v1/namespaces/%.*s/configmaps/%.*s", SLICE_ARG(c->o->operator_ns), SLICE_ARG(name));
+    struct slice path = arena_printf(c->a, "/api/v1/namespaces/%.*s/configmaps/%.*s", SLICE_ARG(c->operator_ns), SLICE_ARG(name));
     if (!check_get(c, path, &map, &absent))
         return false;
     bool well = shape_types_read(json_str(json_key(json_key(map, SLICE("data")), key), c->a), c->a, out, errors);

@@ -65,13 +65,22 @@ static void check_allowlist(struct check *c)
     net_allow_free(allow);
 }
 
+static bool find(struct check *c, struct slice ns, struct jval *deployment, bool *absent)
+{
+    return check_get(c, arena_printf(c->a, "/apis/apps/v1/namespaces/%.*s/deployments/mobula", SLICE_ARG(ns)), deployment, absent);
+}
+
+/* Beside the clusters, or in the namespace that is usual. */
 void check_operators(struct check *c)
 {
     struct jval deployment;
     bool absent;
-    struct slice ns = c->o->operator_ns;
-    struct slice path = arena_printf(c->a, "/apis/apps/v1/namespaces/%.*s/deployments/mobula", SLICE_ARG(ns));
-    if (check_get(c, path, &deployment, &absent)) {
+    struct slice usual = c->operator_ns, ns = slice_empty(c->o->operator_ns) ? c->ns : usual;
+    bool found = find(c, ns, &deployment, &absent);
+    if (absent && !slice_eq(ns, usual))
+        found = find(c, ns = usual, &deployment, &absent);
+    if (found) {
+        c->operator_ns = ns;
         c->deployment = deployment;
         c->args = json_get(json_at(json_get(deployment, "spec.template.spec.containers"), 0), "args");
         int64_t want = json_get_int(deployment, "spec.replicas", 1), ready = json_get_int(deployment, "status.readyReplicas", 0);
@@ -81,7 +90,7 @@ void check_operators(struct check *c)
         check_allowlist(c);
     } else if (absent)
         check_say(c, CHECK_SKIP, "mobula install --print --create-namespace | kubectl apply --server-side -f -",
-                  "mobula is not installed in namespace %.*s", SLICE_ARG(ns));
+                  "mobula is not installed in namespace %.*s; one that runs elsewhere is named by --operator-namespace", SLICE_ARG(ns));
     check_list(c, SLICE("/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dkuberay-operator"), on_kuberay, NULL);
 }
 
@@ -102,8 +111,7 @@ static bool plane_trust(struct check *c, struct tls_trust **out)
             struct jval from = json_key(source, SLICE("configMap"));
             struct slice name = json_get_str(from, "name", c->a);
             struct slice entry = json_get_str(json_at(json_key(from, SLICE("items")), 0), "key", c->a);
-            struct slice path =
-                arena_printf(c->a, "/api/v1/namespaces/%.*s/configmaps/%.*s", SLICE_ARG(c->o->operator_ns), SLICE_ARG(name));
+            struct slice path = arena_printf(c->a, "/api/v1/namespaces/%.*s/configmaps/%.*s", SLICE_ARG(c->operator_ns), SLICE_ARG(name));
             if (slice_empty(name))
                 continue; /* a token's Secret */
             struct slice text =

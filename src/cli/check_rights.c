@@ -47,7 +47,7 @@ static void read_options(const struct check *c, struct install_options *o)
     o->shapes = !slice_empty(check_argument(c, "--instance-types-configmap"));
     o->all_namespaces = check_argument(c, "--all-namespaces").ptr;
     o->raycronjobs = json_there(c->args) && !slice_eq(check_argument(c, "--raycronjobs"), SLICE("false"));
-    o->ns = c->o->operator_ns;
+    o->ns = c->operator_ns;
     o->watch = o->all_namespaces ? SLICE_NONE : c->ns;
     o->no_crds = true;
 }

@@ -341,7 +341,7 @@ static void put_objects(struct support *s)
         check_list(c, arena_printf(c->a, "%s/namespaces/%.*s/%s", parts[i].before, SLICE_ARG(c->ns), parts[i].behind), on_object, s);
         put_part(s, parts[i].name);
     }
-    struct slice own = arena_printf(c->a, "/apis/apps/v1/namespaces/%.*s/deployments", SLICE_ARG(c->o->operator_ns));
+    struct slice own = arena_printf(c->a, "/apis/apps/v1/namespaces/%.*s/deployments", SLICE_ARG(c->operator_ns));
     check_list(c, own, on_object, s);
     put_part(s, "deployments.json");
 }
@@ -361,7 +361,7 @@ bool check_support(struct check *c, struct err *e)
         c->current = "support";
         put_objects(&s);
         put_logs(&s, arena_printf(c->a, "/api/v1/namespaces/%.*s/pods?labelSelector=app.kubernetes.io%%2Fname%%3Dmobula",
-                                  SLICE_ARG(c->o->operator_ns))
+                                  SLICE_ARG(c->operator_ns))
                          .ptr);
         put_logs(&s, arena_printf(c->a, "/api/v1/namespaces/%.*s/pods?labelSelector=ray.io%%2Fnode-type%%3Dhead", SLICE_ARG(c->ns)).ptr);
     }

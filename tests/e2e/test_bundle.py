@@ -139,6 +139,18 @@ def test_podman_loads_the_image(image, short):  # noqa: F811
     assert "registry.example:5000/mobula:1.0" in names
 
 
+def test_docker_loads_the_image(image):  # noqa: F811
+    """Where there is one whose daemon runs."""
+    docker = tool("docker")
+    if subprocess.run([docker, "info"], capture_output=True, timeout=60, check=False).returncode != 0:
+        pytest.skip("docker has no daemon here")
+    subprocess.run([docker, "load", "-q", "-i", image], capture_output=True, timeout=120, check=True)
+    names = ["registry.example:5000/mobula:1.0-amd64", "registry.example:5000/mobula:1.0-arm64"]
+    listed = subprocess.run([docker, "images", "--format", "{{.Repository}}:{{.Tag}}"], capture_output=True, text=True, check=True).stdout
+    subprocess.run([docker, "rmi", *names], capture_output=True, timeout=120, check=False)
+    assert set(names) <= set(listed.split())
+
+
 def test_containerd_imports_the_image(image, tmp_path):  # noqa: F811
     if os.geteuid() != 0:
         pytest.skip("containerd needs root")

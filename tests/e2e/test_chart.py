@@ -2,13 +2,14 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from cluster import kubectl, manifests, mobula
+from cluster import ROOT, kubectl, manifests, mobula
 
 HELM = "helm.sh/helm/v3/cmd/helm@v3.16.4"  # by the Go module proxy, as the rest of the rig
 CACHE = Path(os.environ.get("RIG_DIR", Path.home() / ".cache/mobula-rig")) / "helm"
@@ -99,3 +100,18 @@ def test_the_chart_brings_the_definitions(chart):
 def test_the_schema_refuses(helm, chart, values):
     out = render(helm, chart, "--set", values, check=False)
     assert out.returncode != 0 and "values don't meet the specifications of the schema" in out.stderr
+
+
+def test_kustomize_takes_the_manifests_of_a_bundle(tmp_path):
+    """As they are, and in another namespace's place."""
+    names = re.search(r"^resources: \[(.+)\]$", (ROOT / "airgap/bundle").read_text(), re.M)[1].split(", ")
+    (tmp_path / "kustomization.yaml").write_text(re.search(r'KUSTOMIZATION = """(.+?)"""', (ROOT / "airgap/bundle").read_text(), re.S)[1])
+    printed = [manifests("--crds-only"), manifests("--no-crds", "--create-namespace")]
+    for name, text in zip(names, printed):
+        (tmp_path / name).write_text(text)
+    assert objects(kubectl("kustomize", tmp_path).stdout) == objects("\n---\n".join(printed))
+    with (tmp_path / "kustomization.yaml").open("a") as more:
+        more.write("images: [{name: localhost/mobula, newName: registry.example/mobula, newTag: 1.2.3}]\n")
+    made = objects(kubectl("kustomize", tmp_path).stdout)
+    pod = made[("Deployment", "mobula", "mobula")]["spec"]["template"]["spec"]
+    assert pod["containers"][0]["image"] == "registry.example/mobula:1.2.3"
