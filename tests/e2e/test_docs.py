@@ -1,5 +1,5 @@
-"""The commands of the pages that install: each is one that this program, kubectl, Helm or the API server takes as it stands, or a cloud's own.
-"""
+"""The commands of the pages that install: each is one that this program, kubectl, Helm or the API server takes as it stands, or a
+cloud's own."""
 
 import re
 import shlex
