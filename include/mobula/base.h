@@ -280,6 +280,9 @@ bool base64_decode(struct slice in, struct buf *out, struct err *e);
 
 /* A deflate stream (RFC 1951: what stands in gzip behind its header). Appends to out; bytes behind the stream's end are left alone. */
 bool inflate(struct slice in, struct buf *out, struct err *e);
+/* Appends such a stream, of less than 4 GiB. False: out is full. */
+bool deflate(struct slice in, struct buf *out);
+uint32_t crc32(struct slice in); /* as in zip files */
 
 /* Kubernetes quantities ("500m", "1.5Gi", "2e3") in units of 10^-decimals: 0 for bytes and counts, 3 for milli-CPU. What is finer than
  * one unit is rounded up, as the API server does. Negative values are refused. *out is written only on success. */

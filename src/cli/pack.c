@@ -1,0 +1,243 @@
+/* Zip files (APPNOTE.TXT 4.3), as far as a folder of source code needs them: no encryption, no Zip64, times of 1980. */
+#include "pack.h"
+#include "cli.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#define TOP "dir/" /* Ray takes the one folder at the top away, whatever it is called */
+
+enum { FILE_MODE = 0100644, PROGRAM_MODE = 0100755, DEFLATED = 8, TEXT_IS_UTF8 = 0x800, MADE_BY_UNIX = 0x0314, VERSION = 20, DAY = 0x21 };
+
+struct pack {
+    struct ignore given, found; /* --exclude; .gitignore and .rayignore of the folders that we are in */
+    struct slice root;          /* as the file system has it, without links, with a slash behind it */
+    struct arena *arena;
+    struct buf *zip;
+    struct buf directory; /* the zip file's own */
+    struct pack_result *result;
+    struct err *e;
+};
+
+/* ---- the format ---- */
+
+static void put(struct buf *b, unsigned bytes, uint64_t value)
+{
+    for (; bytes > 0; bytes--, value >>= 8)
+        buf_putc(b, (char)(value & 0xff));
+}
+
+struct entry {
+    struct slice name;
+    uint32_t crc, mode;
+    size_t size, packed, offset;
+    bool deflated;
+};
+
+/* What stands before the file's bytes and in the directory. */
+static void put_common(struct buf *b, const struct entry *n)
+{
+    put(b, 2, VERSION);
+    put(b, 2, TEXT_IS_UTF8);
+    put(b, 2, n->deflated ? DEFLATED : 0);
+    put(b, 2, 0); /* midnight */
+    put(b, 2, DAY);
+    put(b, 4, n->crc);
+    put(b, 4, n->packed);
+    put(b, 4, n->size);
+    put(b, 2, n->name.len + strlen(TOP));
+    put(b, 2, 0); /* extra field */
+}
+
+static void put_name(struct buf *b, const struct entry *n)
+{
+    buf_put(b, SLICE(TOP));
+    buf_put(b, n->name);
+}
+
+static bool put_file(struct pack *p, struct slice name, uint32_t mode, struct slice text)
+{
+    __attribute__((cleanup(buf_free))) struct buf small = {.max = text.len ? text.len - 1 : 0};
+    struct pack_result *r = p->result;
+    struct entry n = {.name = name, .crc = crc32(text), .mode = mode, .size = text.len, .offset = p->zip->len};
+    n.deflated = deflate(text, &small);
+    n.packed = n.deflated ? small.len : text.len;
+    put(p->zip, 4, 0x04034b50);
+    put_common(p->zip, &n);
+    put_name(p->zip, &n);
+    buf_put(p->zip, n.deflated ? buf_slice(&small) : text);
+    put(&p->directory, 4, 0x02014b50);
+    put(&p->directory, 2, MADE_BY_UNIX);
+    put_common(&p->directory, &n);
+    put(&p->directory, 6, 0); /* comment, disk, internal attributes */
+    put(&p->directory, 4, (uint64_t)mode << 16);
+    put(&p->directory, 4, n.offset);
+    put_name(&p->directory, &n);
+    if (n.packed > r->largest_size) {
+        r->largest = arena_dup(p->arena, name);
+        r->largest_size = n.packed;
+    }
+    r->files++;
+    if (p->zip->full || p->directory.full)
+        return err_set(p->e, ERR_LIMIT, "the folder packs to more than %d bytes (LIMIT_PACK_SIZE)", LIMIT_PACK_SIZE);
+    return r->files <= LIMIT_PACK_FILES ||
+           err_set(p->e, ERR_LIMIT, "the folder holds more than %d files (LIMIT_PACK_FILES)", LIMIT_PACK_FILES);
+}
+
+static bool put_end(struct pack *p)
+{
+    size_t at = p->zip->len;
+    buf_put(p->zip, buf_slice(&p->directory));
+    put(p->zip, 4, 0x06054b50);
+    put(p->zip, 4, 0); /* this disk, and that of the directory */
+    put(p->zip, 2, p->result->files);
+    put(p->zip, 2, p->result->files);
+    put(p->zip, 4, p->directory.len);
+    put(p->zip, 4, at);
+    put(p->zip, 2, 0); /* comment */
+    return !p->zip->full || err_set(p->e, ERR_LIMIT, "the folder packs to more than %d bytes (LIMIT_PACK_SIZE)", LIMIT_PACK_SIZE);
+}
+
+/* ---- the folder ---- */
+
+static struct slice place_of(struct pack *p, struct slice name)
+{
+    return arena_printf(p->arena, "%.*s%.*s", SLICE_ARG(p->root), SLICE_ARG(name));
+}
+
+static bool leave_out(struct pack *p, struct slice name, const char *why)
+{
+    char line[ERR_TEXT_MAX];
+    p->result->skipped++;
+    fprintf(stderr, "mobula: left out: %s: %s\n", utf8_clean(name, line, sizeof line).ptr, why);
+    return true;
+}
+
+static bool is_left_out(const struct pack *p, struct slice name, bool folder)
+{
+    enum ignored said = ignore_look(&p->given, name, folder);
+    return (said != IGNORE_SAYS_NOTHING ? said : ignore_look(&p->found, name, folder)) == IGNORE_LEAVES_OUT;
+}
+
+/* What a link leads to is packed when it is a file of the folder itself that is not left out: whoever packs a folder means no other file of
+ * this machine. */
+static bool leads_inside(const struct pack *p, struct slice place)
+{
+    char *real = realpath(place.ptr, NULL);
+    struct slice target = slice_of(real ? real : "");
+    bool inside = slice_starts(target, p->root);
+    target = slice_skip(target, inside ? p->root.len : 0);
+    for (size_t i = 0; inside && i <= target.len; i++)
+        if (i == target.len || target.ptr[i] == '/')
+            inside = !is_left_out(p, slice_head(target, i), i < target.len);
+    free(real);
+    return inside;
+}
+
+static bool pack_one(struct pack *p, struct slice name, const struct stat *st)
+{
+    struct slice text;
+    struct arena one = {0};
+    bool well = cli_read_most(place_of(p, name), LIMIT_PACK_SIZE, "LIMIT_PACK_SIZE", &one, &text, p->e) &&
+                put_file(p, name, st->st_mode & S_IXUSR ? PROGRAM_MODE : FILE_MODE, text);
+    arena_free(&one);
+    return well;
+}
+
+static bool pack_inside(struct pack *p, struct slice name, unsigned depth);
+
+static bool pack_any(struct pack *p, struct slice name, unsigned depth)
+{
+    struct slice place = place_of(p, name);
+    struct stat st;
+    bool there = lstat(place.ptr, &st) == 0, link = there && S_ISLNK(st.st_mode);
+    if (!there)
+        return err_set(p->e, ERR_IO, "%s: %s", place.ptr, strerror(errno));
+    if (is_left_out(p, name, S_ISDIR(st.st_mode)))
+        return true;
+    if (S_ISDIR(st.st_mode))
+        return pack_inside(p, arena_printf(p->arena, "%.*s/", SLICE_ARG(name)), depth + 1);
+    if (link && (!leads_inside(p, place) || stat(place.ptr, &st) != 0 || !S_ISREG(st.st_mode)))
+        return leave_out(p, name, "a symbolic link to something else than a file that is packed");
+    return S_ISREG(st.st_mode) ? pack_one(p, name, &st) : leave_out(p, name, "neither a file nor a folder");
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct slice *x = a, *y = b;
+    return strcmp(x->ptr, y->ptr);
+}
+
+static bool read_names(struct pack *p, struct slice folder, struct slice **names, uint32_t *count)
+{
+    uint32_t room = 0;
+    struct slice place = place_of(p, folder);
+    DIR *dir = opendir(place.ptr);
+    if (!dir)
+        return err_set(p->e, ERR_IO, "%s: %s", place.ptr, strerror(errno));
+    for (const struct dirent *one; (one = readdir(dir)) != NULL;) {
+        if (strcmp(one->d_name, ".") == 0 || strcmp(one->d_name, "..") == 0)
+            continue;
+        if (*count == room)
+            *names = mem_resize(*names, (room = room ? 2 * room : 64) * sizeof **names);
+        (*names)[(*count)++] = arena_printf(p->arena, "%.*s%s", SLICE_ARG(folder), one->d_name);
+    }
+    closedir(dir);
+    if (*count)
+        qsort(*names, *count, sizeof **names, by_name);
+    return true;
+}
+
+static bool read_rules(struct pack *p, struct slice folder)
+{
+    static const char *const files[] = {".gitignore", ".rayignore"};
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        struct slice text, place = arena_printf(p->arena, "%.*s%.*s%s", SLICE_ARG(p->root), SLICE_ARG(folder), files[i]);
+        struct stat st;
+        if (lstat(place.ptr, &st) != 0 || !S_ISREG(st.st_mode))
+            continue;
+        if (!cli_read_file(place, p->arena, &text, p->e) || !ignore_add(&p->found, folder, text, p->e))
+            return err_wrap(p->e, "%s", place.ptr);
+    }
+    return true;
+}
+
+/* folder: empty, or with a slash behind it. */
+static bool pack_inside(struct pack *p, struct slice folder, unsigned depth)
+{
+    struct slice *names = NULL;
+    uint32_t count = 0, rules = p->found.count;
+    if (depth > LIMIT_PACK_DEPTH)
+        return err_set(p->e, ERR_LIMIT, "%.*s: more than %d folders in each other (LIMIT_PACK_DEPTH)", SLICE_ARG(folder), LIMIT_PACK_DEPTH);
+    bool well = read_rules(p, folder) && read_names(p, folder, &names, &count);
+    for (uint32_t i = 0; well && i < count; i++)
+        well = pack_any(p, names[i], depth);
+    p->found.count = rules;
+    mem_free(names);
+    return well;
+}
+
+bool pack_folder(struct slice folder, const struct flag_texts *excludes, struct arena *a, struct buf *zip, struct pack_result *out,
+                 struct err *e)
+{
+    struct pack p = {.arena = a, .zip = zip, .directory = {.max = LIMIT_PACK_SIZE}, .result = out, .e = e};
+    char *real = realpath(folder.ptr, NULL);
+    *out = (struct pack_result){.largest = SLICE("")};
+    if (!real)
+        return err_set(e, ERR_IO, "%s: %s", folder.ptr, strerror(errno));
+    p.root = arena_printf(a, "%s/", strcmp(real, "/") == 0 ? "" : real);
+    free(real);
+    bool well = ignore_add(&p.found, SLICE(""), SLICE(".git\n__pycache__/\n.venv/\nvenv/\n"), e);
+    for (uint32_t i = 0; well && i < excludes->count; i++)
+        well = ignore_add(&p.given, SLICE(""), excludes->list[i], e);
+    well = well && pack_inside(&p, SLICE(""), 0) && put_end(&p);
+    if (well && !out->files)
+        well = err_set(e, ERR_CONFIG, "%s: no file in it that is not left out", folder.ptr);
+    ignore_free(&p.given);
+    ignore_free(&p.found);
+    buf_free(&p.directory);
+    return well;
+}

@@ -1,0 +1,41 @@
+/* A folder of the user's own machine as a zip file that Ray unpacks: the same bytes for the same files, names in order and no times. */
+#ifndef MOBULA_CLI_PACK_H
+#define MOBULA_CLI_PACK_H
+
+#include "flags.h"
+
+/* ---- what is left out: ignore.c ---- */
+
+/* A line of .gitignore. docs/control-plane.md says what it may be. */
+struct ignore_rule {
+    struct slice pattern;
+    struct slice base; /* the folder of its file, as "src/"; empty: the packed one */
+    bool keeps;        /* it begins with ! */
+    bool anchored;     /* it has a / in it: the whole path is meant, else any name */
+    bool folders;      /* it ends with / */
+};
+
+struct ignore {
+    struct ignore_rule *list; /* the last one that matches decides */
+    uint32_t count, room;
+};
+/* Each line of the text. base and text stay the caller's. False: too many. */
+bool ignore_add(struct ignore *g, struct slice base, struct slice text, struct err *e);
+enum ignored { IGNORE_SAYS_NOTHING, IGNORE_KEEPS, IGNORE_LEAVES_OUT };
+/* path: relative to the packed folder, as "src/main.py". Its folders are asked about before. */
+enum ignored ignore_look(const struct ignore *g, struct slice path, bool folder);
+void ignore_free(struct ignore *g);
+
+/* ---- the zip file: pack.c ---- */
+
+struct pack_result {
+    uint32_t files, skipped; /* skipped: links and special files, each of which was said */
+    struct slice largest;    /* the path of the file that takes most room … */
+    size_t largest_size;     /* … and how much, packed */
+};
+/* excludes: items as in a .gitignore of the folder itself, which count for more than any file's. Everything stands under one folder at the
+ * top, which Ray takes away. Paths lie in a. */
+bool pack_folder(struct slice folder, const struct flag_texts *excludes, struct arena *a, struct buf *zip, struct pack_result *out,
+                 struct err *e);
+
+#endif

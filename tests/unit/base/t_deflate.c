@@ -1,0 +1,75 @@
+#include "../test.h"
+
+enum { SIZE = 200 * 1000 };
+
+/* Texts of SIZE bytes at most: byte number i of each. */
+static unsigned char zeros(size_t i, struct rng *r)
+{
+    (void)i;
+    (void)r;
+    return 0;
+}
+
+static unsigned char every_byte(size_t i, struct rng *r)
+{
+    (void)r;
+    return (unsigned char)i;
+}
+
+static unsigned char noise(size_t i, struct rng *r)
+{
+    (void)i;
+    return (unsigned char)rng_next(r);
+}
+
+static unsigned char words(size_t i, struct rng *r)
+{
+    static const char text[] = "def main(self, argument): return self.value + argument\n";
+    return (unsigned char)(rng_below(r, 20) ? (uint64_t)text[i % (sizeof text - 1)] : 'a' + rng_below(r, 26));
+}
+
+/* The same again at the end of the window, and one beyond it. */
+static unsigned char far_back(size_t i, struct rng *r)
+{
+    unsigned char n = (unsigned char)rng_next(r);
+    return (i % 32768 < 20 || i % 32769 < 3) ? (unsigned char)(i % 32768) : n;
+}
+
+static const struct {
+    const char *name;
+    unsigned char (*at)(size_t i, struct rng *r);
+    size_t most; /* percent that are left, at SIZE */
+} texts[] = {
+    {"one byte", zeros, 1}, {"every byte", every_byte, 2}, {"noise", noise, 110}, {"words", words, 35}, {"far back", far_back, 110}};
+
+static void there_and_back(size_t t, size_t len)
+{
+    __attribute__((cleanup(buf_free))) struct buf text = {.max = SIZE}, packed = {.max = 2 * SIZE}, out = {.max = SIZE};
+    struct rng rng;
+    struct err e = {0};
+    rng_seed(&rng, t);
+    for (size_t i = 0; i < len; i++)
+        buf_putc(&text, (char)texts[t].at(i, &rng));
+    CHECK(deflate(buf_slice(&text), &packed));
+    CHECK(inflate(guarded(buf_slice(&packed)), &out, &e));
+    CHECK(slice_eq(buf_slice(&out), buf_slice(&text)));
+    if (len == SIZE)
+        CHECK(packed.len <= SIZE * texts[t].most / 100);
+    struct buf small = {.max = packed.len - 1};
+    CHECK(!deflate(buf_slice(&text), &small));
+    buf_free(&small);
+}
+
+int main(void)
+{
+    static const size_t sizes[] = {0, 1, 2, 3, 4, 257, 258, 259, 260, 261, 32768, 32769, SIZE};
+    for (size_t t = 0; t < COUNT_OF(texts); t++)
+        for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+            test_case("deflate: %s, %zu bytes", texts[t].name, sizes[i]);
+            there_and_back(t, sizes[i]);
+        }
+    test_case("crc32");
+    CHECK_INT(crc32(SLICE("123456789")), 0xcbf43926);
+    CHECK_INT(crc32(SLICE("")), 0);
+    return test_done();
+}
