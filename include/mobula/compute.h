@@ -47,8 +47,10 @@ struct compute_pods {
     struct slice image, ray_version, pull_secret; /* the latter two may be empty */
     struct jval env;                              /* an object of texts for Ray's container; may be absent */
     struct slice labels;                          /* a JSON object: of every pod; empty: none */
+    struct slice files;                           /* a ConfigMap that every pod has at COMPUTE_FILES; empty: none */
     bool suspend;
 };
+#define COMPUTE_FILES "/mobula/working-dir"
 /* The spec of the RayCluster, JSON in a. False with *e: it is larger than LIMIT_JSON_ITEM, or a node's own containers leave nothing for
  * Ray. */
 bool compute_render(const struct compute_config *config, const struct compute_pods *pods, struct arena *a, struct slice *out,

@@ -78,8 +78,10 @@ void remote_free(struct remote *r);
 /* Only the leader calls. Each start begins with an empty revision: everything is asked for anew. Answers to calls before are ignored. */
 void remote_start(struct remote *r, struct now now);
 void remote_stop(struct remote *r);
-void remote_push(struct remote *r, struct now now);    /* there is something to tell */
-void remote_renew(struct remote *r, struct now now);   /* reads the token and the CA again now */
+void remote_push(struct remote *r, struct now now);  /* there is something to tell */
+void remote_renew(struct remote *r, struct now now); /* reads the token and the CA again now */
+/* One more call, a GET beside those of the conversation. */
+bool remote_fetch(struct remote *r, struct slice path, kube_done *done, void *owner, uint64_t tag, struct now now, struct err *e);
 int64_t remote_tick(struct remote *r, struct now now); /* call it after every net_dispatch; returns when to call again */
 
 struct remote_stats {

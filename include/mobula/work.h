@@ -43,12 +43,32 @@ struct work_made {
     const struct kube_resource *resource; /* of the object: RayCluster or RayJob of ray.io/v1 */
     struct slice name;                    /* also when it is refused, so that the object of an earlier generation is found */
     struct slice object;                  /* JSON, for server-side apply */
+    struct slice folder, folder_map;      /* SHA-256 of the folder that comes with it, and the ConfigMap that its pods mount; or empty */
 };
 
 /* False: it cannot be done, and *errors says why, each with its path in the spec; what was made of an earlier generation stays as it is. A
  * kind that is not carried out yet is such an error. notes: what is accepted and has no effect; may be NULL. All memory is a's. */
 bool work_render(const struct workload_in *in, const struct work_options *o, struct arena *a, struct work_made *out,
                  struct ray_errors *errors, struct ray_errors *notes);
+
+/* ---- folders that a job brings along ---- */
+
+#define WORK_FOLDER "upload:" /* Workload.spec.workingDir: behind it SHA-256 of a zip file that is stored beside the workload */
+enum { WORK_FOLDER_HASH = 64, WORK_FOLDER_SHORT = 16 };
+
+struct work_folder {
+    struct slice ns, name; /* of the ConfigMap */
+    struct slice uid;      /* of the workload */
+    struct slice owner_version, owner_kind, owner_name, owner_uid;
+    struct slice hash, base64;
+};
+/* False: it names no such folder, and *hash stays as it is. */
+bool work_folder_hash(struct slice working_dir, struct slice *hash);
+/* version: the hash in the control plane's cluster, the workload's generation where it runs. */
+struct slice work_folder_map(struct slice uid, struct slice version, struct arena *a);
+struct slice work_folder_key(struct slice hash, struct arena *a); /* in its binaryData */
+/* The ConfigMap, to be created. */
+void work_folder_write(const struct work_folder *f, struct arena *a, struct buf *out);
 
 /* ---- back: the status of its object, as the workload's ---- */
 

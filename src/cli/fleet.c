@@ -162,10 +162,20 @@ static bool run_config_get(struct desk *d, struct err *e)
         e);
 }
 
+bool fleet_delete(struct desk *d, struct ask_answer *a, struct err *e)
+{
+    return well(d, ask_delete(&d->ask, d->way->path(d, d->o.name), SLICE("{}"), &d->a, a, e), a, e);
+}
+
+bool fleet_upload(struct desk *d, const struct work_folder *f, struct ask_answer *a, struct err *e)
+{
+    return well(d, d->way->upload(d, f, a, e), a, e);
+}
+
 static bool run_delete(struct desk *d, struct err *e)
 {
     struct ask_answer a;
-    return well(d, ask_delete(&d->ask, d->way->path(d, d->o.name), SLICE("{}"), &d->a, &a, e), &a, e);
+    return fleet_delete(d, &a, e);
 }
 
 /* The next version of the name that is free. */
@@ -226,7 +236,10 @@ static const struct flag job_list[] = {
     {"cloud", FLAG_TEXT, FLEET_AT(cloud), "NAME", "where it runs"},
     {"compute-config", FLAG_TEXT, FLEET_AT(config), "NAME[:N]", "the nodes that it runs on"},
     {"image-uri", FLAG_TEXT, FLEET_AT(image), "IMAGE", "of Ray's container"},
-    {"working-dir", FLAG_TEXT, FLEET_AT(dir), "URL", "of a zip file, which Ray unpacks; a local folder needs object storage"},
+    {"working-dir", FLAG_TEXT, FLEET_AT(dir), "DIR|URL", "folder of at most 512 KiB as a zip file, or the URL of one, which Ray unpacks"},
+    {"exclude", FLAG_TEXTS, FLEET_AT(excludes), "PATTERN", "what of the folder stays here, as in .gitignore; ! brings in again"},
+    {"py-modules", FLAG_TEXTS, FLEET_AT(modules), "URL", "of Python packages; those of your own go into the folder"},
+    {"requirements", FLAG_TEXT, FLEET_AT(requirements), "FILE", "of pip: installed before the program runs"},
     {"env", FLAG_TEXTS, FLEET_AT(env), "NAME=VALUE", "environment variable"},
     {"max-retries", FLAG_INT, FLEET_AT(retries), "N", "further attempts after one that failed"},
     {"wait", FLAG_SWITCH, FLEET_AT(wait), NULL, "wait for its end"},
@@ -286,7 +299,8 @@ static const struct noun job = {
      "and\n"
      "with 3 when it goes on: after --timeout, or a signal.",
      job_list, COUNT_OF(job_list), fleet_flags, FLEET_FLAGS,
-     "mobula job submit --cloud edge --image-uri rayproject/ray:2.52.0 --wait -- python main.py\nmobula job logs --name train -f\nmobula "
+     "mobula job submit --cloud edge --image-uri rayproject/ray:2.52.0 --working-dir . --wait -- python main.py\nmobula job logs --name "
+     "train -f\nmobula "
      "job wait --name train --timeout 1h"},
     {{"submit", job_submit},
      {"list", run_list},

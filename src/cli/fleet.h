@@ -6,14 +6,15 @@
 #include "flags.h"
 
 #include <mobula/hub.h>
+#include <mobula/work.h>
 
 struct fleet_options {
     struct slice kubeconfig, context, server, token_file, ca_file, ns, name, output;
     struct slice provider, stack, region, zones, networking, identity, spaces, bucket, bucket_region, endpoint, storage, nfs_server,
         nfs_path, claim, csi, ingress, gateway, address, heads, services; /* of a cloud */
     struct slice file;                                                    /* a spec */
-    struct slice cloud, config, image, dir;                               /* of a job */
-    struct flag_texts env;
+    struct slice cloud, config, image, dir, requirements;                 /* of a job */
+    struct flag_texts env, excludes, modules;
     int64_t retries, timeout_ms, lines;
     bool wait, follow;
 };
@@ -31,6 +32,8 @@ struct fleet_way {
     void (*refused)(struct desk *d, const struct ask_answer *a, struct err *e);
     void (*silent)(struct desk *d, struct err *e); /* adds what to do when no answer came */
     bool (*logs)(struct desk *d, struct err *e);   /* of the job that is named */
+    /* Stores the folder of the job that is named: its Workload is there. */
+    bool (*upload)(struct desk *d, const struct work_folder *f, struct ask_answer *a, struct err *e);
 };
 
 struct column {
@@ -62,6 +65,8 @@ bool fleet_create(struct desk *d, struct slice name, struct slice spec, struct a
 bool fleet_update(struct desk *d, struct slice patch, struct ask_answer *a, struct err *e);
 /* The one document of -f, as JSON. */
 bool fleet_file(struct desk *d, struct slice *json, struct err *e);
+bool fleet_delete(struct desk *d, struct ask_answer *a, struct err *e);
+bool fleet_upload(struct desk *d, const struct work_folder *f, struct ask_answer *a, struct err *e);
 bool fleet_print(struct desk *d, struct slice body, struct err *e); /* an object or a list, as -o says */
 /* Heads of the columns, and a row for the first object and each of the list; either may be absent. */
 bool fleet_table(const struct column columns[FLEET_COLUMNS], struct jval first, struct jval list, struct arena *a);

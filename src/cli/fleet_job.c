@@ -1,7 +1,10 @@
 /* Jobs. */
 #include "cli.h"
 #include "fleet.h"
+#include "pack.h"
 #include "submit.h"
+
+#include <mobula/tls.h>
 
 #include <stdio.h>
 
@@ -99,11 +102,46 @@ static bool put_env(struct jout *w, const struct flag_texts *env, struct err *e)
     return true;
 }
 
-static bool put_spec(struct desk *d, struct jout *w, struct err *e)
+/* Lines of the file, but for comments. */
+static bool put_requirements(struct desk *d, struct jout *w, struct err *e)
+{
+    struct slice text;
+    if (slice_empty(d->o.requirements))
+        return true;
+    if (!cli_read_file(d->o.requirements, &d->a, &text, e))
+        return err_wrap(e, "--requirements");
+    jout_karray(w, "requirements");
+    while (text.ptr) {
+        struct slice line = slice_trim(slice_cut(&text, '\n'));
+        if (!slice_empty(line) && line.ptr[0] != '#')
+            jout_str(w, line);
+    }
+    jout_end(w);
+    return true;
+}
+
+static bool put_modules(struct jout *w, const struct flag_texts *modules, struct err *e)
+{
+    if (modules->count)
+        jout_karray(w, "pyModules");
+    for (uint32_t i = 0; i < modules->count; i++) {
+        if (!slice_has(modules->list[i], "://"))
+            return err_set(e, ERR_CONFIG, "--py-modules: \"%.*s\" is no URL: put a package of your own into the folder of --working-dir",
+                           SLICE_ARG(modules->list[i]));
+        jout_str(w, modules->list[i]);
+    }
+    if (modules->count)
+        jout_end(w);
+    return true;
+}
+
+static bool put_spec(struct desk *d, struct slice dir, struct jout *w, struct err *e)
 {
     const struct fleet_options *o = &d->o;
     jout_form(w, "{cloud:'%.*s',image?:'%.*s',workingDir?:'%.*s',job:{entrypoint:'%.*s',maxRetries:%lld}", SLICE_ARG(o->cloud),
-              SLICE_ARG(o->image), SLICE_ARG(o->dir), SLICE_ARG(d->command), (long long)o->retries);
+              SLICE_ARG(o->image), SLICE_ARG(dir), SLICE_ARG(d->command), (long long)o->retries);
+    if (!put_requirements(d, w, e) || !put_modules(w, &o->modules, e))
+        return false;
     if (!slice_empty(o->config))
         jout_form(w, "computeConfig:{name:'%.*s'}", SLICE_ARG(o->config));
     jout_form(w, "env:{");
@@ -113,27 +151,75 @@ static bool put_spec(struct desk *d, struct jout *w, struct err *e)
     return true;
 }
 
+/* ---- the folder that goes along ---- */
+
+static bool pack(struct desk *d, struct work_folder *f, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf zip = {.max = LIMIT_PACK_SIZE}, base64 = {.max = MIB};
+    struct pack_result r;
+    char hex[TLS_SHA256_HEX];
+    if (!pack_folder(d->o.dir, &d->o.excludes, &d->a, &zip, &r, e))
+        return err_wrap(e, "--working-dir");
+    if (zip.len > LIMIT_WORK_FOLDER)
+        return err_set(
+            e, ERR_LIMIT,
+            "--working-dir: %.*s packs to %zu bytes (%u files), and the control plane stores at most %d (LIMIT_WORK_FOLDER): leave "
+            "more out (--exclude, .gitignore; %.*s alone has %zu), or put a zip file into object storage and give its URL",
+            SLICE_ARG(d->o.dir), zip.len, r.files, LIMIT_WORK_FOLDER, SLICE_ARG(slice_head(r.largest, 100)), r.largest_size);
+    tls_sha256_hex(buf_slice(&zip), hex);
+    f->hash = arena_dup(&d->a, slice_of(hex));
+    if (!base64_encode(buf_slice(&zip), &base64))
+        return err_set(e, ERR_LIMIT, "--working-dir: too large");
+    f->base64 = arena_dup(&d->a, buf_slice(&base64));
+    fprintf(stderr, "%.*s: %u files, packed %zu bytes\n", SLICE_ARG(d->o.dir), r.files, zip.len);
+    return true;
+}
+
+/* A job whose folder is not stored would wait for it for ever: there is none then. */
+static bool upload(struct desk *d, struct work_folder *f, struct slice made, struct err *e)
+{
+    struct ask_answer a;
+    struct json doc;
+    if (slice_empty(f->hash))
+        return true;
+    if (!json_parse(&doc, made, &d->a, e))
+        return false;
+    f->ns = d->o.ns;
+    f->uid = f->owner_uid = json_get_str(json_root(&doc), "metadata.uid", &d->a);
+    f->owner_version = SLICE("mobula.dev/v1");
+    f->owner_kind = SLICE("Workload");
+    f->owner_name = d->o.name;
+    f->name = work_folder_map(f->uid, f->hash, &d->a);
+    if (fleet_upload(d, f, &a, e))
+        return true;
+    bool deleted = fleet_delete(d, &a, &(struct err){0});
+    return err_wrap(e, "the folder was not stored, and the job %s", deleted ? "is deleted" : "could not be deleted");
+}
+
 bool job_submit(struct desk *d, struct err *e)
 {
     struct fleet_options *o = &d->o;
     __attribute__((cleanup(buf_free))) struct buf b = {.max = MIB};
+    struct work_folder f = {.hash = SLICE("")};
+    struct slice dir = o->dir;
     struct ask_answer a;
     struct jout w;
     struct rng rng;
     char suffix[NAME_SUFFIX];
     if (slice_empty(o->cloud) || slice_empty(d->command))
         return err_set(e, ERR_CONFIG, "--cloud NAME and a command behind -- are needed");
-    if (!slice_empty(o->dir) && !slice_has(o->dir, "://"))
-        return err_set(e, ERR_CONFIG,
-                       "--working-dir: \"%.*s\" is a local folder, and nothing is uploaded from here: give the URL of a zip file",
-                       SLICE_ARG(o->dir));
+    if (!slice_empty(o->dir) && !slice_has(o->dir, "://")) {
+        if (!pack(d, &f, e))
+            return false;
+        dir = arena_printf(&d->a, WORK_FOLDER "%.*s", SLICE_ARG(f.hash));
+    }
     rng_seed_system(&rng);
     hash_suffix(rng_next(&rng), suffix);
     if (slice_empty(o->name))
         o->name = arena_printf(&d->a, "job-%.*s", NAME_SUFFIX, suffix);
     jout_init(&w, &b);
-    return put_spec(d, &w, e) && fleet_create(d, o->name, buf_slice(&b), &a, e) && fleet_print(d, a.body, e) &&
-           (!o->wait || job_wait(d, e));
+    return put_spec(d, dir, &w, e) && fleet_create(d, o->name, buf_slice(&b), &a, e) && upload(d, &f, a.body, e) &&
+           fleet_print(d, a.body, e) && (!o->wait || job_wait(d, e));
 }
 
 bool job_terminate(struct desk *d, struct err *e)

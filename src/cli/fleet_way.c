@@ -47,7 +47,15 @@ static bool cluster_logs(struct desk *d, struct err *e)
     return d->status == STATUS_OK;
 }
 
-static const struct fleet_way cluster = {cluster_path, cluster_refused, cluster_silent, cluster_logs};
+static bool cluster_upload(struct desk *d, const struct work_folder *f, struct ask_answer *a, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf path = {.max = 2 * KIB}, body = {.max = LIMIT_JSON_ITEM};
+    kube_path(&path, &kube_configmaps, d->o.ns, SLICE_NONE, SLICE_NONE);
+    work_folder_write(f, &d->a, &body);
+    return ask_post(&d->ask, buf_slice(&path), buf_slice(&body), &d->a, a, NULL, e);
+}
+
+static const struct fleet_way cluster = {cluster_path, cluster_refused, cluster_silent, cluster_logs, cluster_upload};
 
 /* ---- its API ---- */
 
@@ -156,7 +164,13 @@ static bool hub_logs(struct desk *d, struct err *e)
     return well;
 }
 
-static const struct fleet_way hub = {hub_path, hub_refused, hub_silent, hub_logs};
+static bool hub_upload(struct desk *d, const struct work_folder *f, struct ask_answer *a, struct err *e)
+{
+    struct slice path = arena_printf(&d->a, "%.*s/folder", SLICE_ARG(hub_path(d, d->o.name)));
+    return ask_put(&d->ask, path, arena_printf(&d->a, "{\"data\":\"%.*s\"}", SLICE_ARG(f->base64)), &d->a, a, e);
+}
+
+static const struct fleet_way hub = {hub_path, hub_refused, hub_silent, hub_logs, hub_upload};
 
 /* ---- which of them ---- */
 

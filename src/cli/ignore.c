@@ -5,9 +5,9 @@
 static bool one(struct slice *pattern, char c)
 {
     struct slice p = *pattern;
-    bool not = p.len > 1 && (p.ptr[1] == '!' || p.ptr[1] == '^'), in = false;
+    bool others = p.len > 1 && (p.ptr[1] == '!' || p.ptr[1] == '^'), in = false;
     if (p.ptr[0] == '[') {
-        size_t at = not ? 2 : 1;
+        size_t at = others ? 2 : 1;
         for (size_t first = at; at < p.len && (p.ptr[at] != ']' || at == first); at++) {
             bool range = at + 2 < p.len && p.ptr[at + 1] == '-' && p.ptr[at + 2] != ']';
             in |= range ? c >= p.ptr[at] && c <= p.ptr[at + 2] : c == p.ptr[at];
@@ -15,7 +15,7 @@ static bool one(struct slice *pattern, char c)
         }
         if (at < p.len) {
             *pattern = slice_skip(p, at + 1);
-            return in != not &&c != '/';
+            return in != others && c != '/';
         }
     }
     bool escaped = p.ptr[0] == '\\' && p.len > 1;

@@ -264,6 +264,8 @@ static const struct route {
     {"/v1/projects/*/*/*", "PUT", "update", rest_begin},
     {"/v1/projects/*/*/*", "DELETE", "delete", rest_begin},
     {"/v1/projects/*/workloads/*/logs", "GET", "get", logs_begin},
+    {"/v1/projects/*/workloads/*/folder", "PUT", "update", folder_put_begin},
+    {"/v1/projects/*/workloads/*/folder", "GET", "sync", folder_get_begin},
 };
 
 /* Segments that stand for a *, at most three, become project, resource and name. */
@@ -298,10 +300,10 @@ static const struct route *find_route(struct call *c, struct slice path, bool *k
         *known = true;
         if (!slice_is(c->ask->head->method, routes[i].method))
             continue;
-        bool logs = routes[i].begin == logs_begin;
+        bool part = strstr(routes[i].path, "/workloads/") != NULL; /* of one workload */
         c->project = parts[0];
-        c->resource = logs ? SLICE("workloads") : parts[1];
-        c->name = logs ? parts[1] : parts[2];
+        c->resource = part ? SLICE("workloads") : parts[1];
+        c->name = part ? parts[1] : parts[2];
         return &routes[i];
     }
     return NULL;

@@ -204,6 +204,7 @@ struct call {
     int64_t since_ms;            /* it is held since then; 0: not yet */
     struct question *question;   /* whose answer it waits for */
     struct slice uid;            /* of the workload whose log is asked for */
+    struct folder *folder;       /* folder.c */
     int64_t lines;
 };
 
@@ -263,6 +264,10 @@ void page_write(struct call *c, struct jout *w);
 bool page_due(const struct call *c);
 void rest_begin(struct call *c); /* rest.c */
 void logs_begin(struct call *c);
+struct workload *workload_named(const struct hub *h, struct slice ns, struct slice name);
+void folder_put_begin(struct call *c); /* folder.c */
+void folder_get_begin(struct call *c);
+void operator_may(struct call *c, call_step *then);     /* sync.c: auth_may, and the user is the one that the cloud names */
 void figures_write(const struct hub *h, struct buf *b); /* metrics.c */
 /* Writes of the hub's own: c NULL, or the call that waits for them. */
 void finalizer_write(struct hub *h, struct call *c, const struct workload *w, bool add);

@@ -55,15 +55,20 @@ void rest_begin(struct call *c)
 
 /* ---- logs ---- */
 
+struct workload *workload_named(const struct hub *h, struct slice ns, struct slice name)
+{
+    struct workload *w;
+    for (uint32_t i = 0; (w = map_next(&h->workloads, &i)) != NULL;)
+        if (slice_eq(w->ns, ns) && slice_eq(w->name, name))
+            return w;
+    return NULL;
+}
+
 static void ask_log(struct call *c)
 {
-    struct hub *h = c->hub;
-    struct workload *w = NULL;
+    struct workload *w = workload_named(c->hub, c->project, c->name);
     struct slice text = http_query_get(c->ask->head->target, SLICE("lines"));
     int64_t lines = 200;
-    for (uint32_t i = 0; (w = map_next(&h->workloads, &i)) != NULL;)
-        if (slice_eq(w->ns, c->project) && slice_eq(w->name, c->name))
-            break;
     if (text.ptr && (!slice_int(text, &lines) || lines < 1 || lines > LIMIT_HUB_LOG_LINES)) {
         call_refuse(c, &refuse_bad, "lines is a number from 1 to %d", LIMIT_HUB_LOG_LINES);
         return;
@@ -76,7 +81,7 @@ static void ask_log(struct call *c)
     w->of->calls++;
     c->uid = arena_dup(&c->arena, w->uid);
     c->lines = lines;
-    if (peer_holds(h, w->of))
+    if (peer_holds(c->hub, w->of))
         peer_forward(c, w->of);
     else
         question_put(c, w->of, "logTail");

@@ -200,9 +200,18 @@ static void take(struct call *c)
     session_take(c, report);
 }
 
-void sync_begin(struct call *c)
+void operator_may(struct call *c, call_step *then)
 {
     static const struct refusal identity = {403, "Forbidden", "use the token of the account that the cloud's operatorIdentity names", 0};
+    const struct cloud *cloud = c->cloud;
+    if (!slice_empty(cloud->identity) && !slice_eq(cloud->identity, c->user))
+        call_refuse(c, &identity, "%.*s is not the operator of cloud %s", SLICE_ARG(c->user), cloud->key);
+    else
+        auth_may(c, then);
+}
+
+void sync_begin(struct call *c)
+{
     struct hub *h = c->hub;
     struct slice id;
     if (!read_request(c, &id))
@@ -221,10 +230,7 @@ void sync_begin(struct call *c)
         c->project = cloud->ns;
         c->resource = hub_clouds.plural;
         c->name = cloud->name;
-        if (!slice_empty(cloud->identity) && !slice_eq(cloud->identity, c->user))
-            call_refuse(c, &identity, "%.*s is not the operator of cloud %s", SLICE_ARG(c->user), cloud->key);
-        else
-            auth_may(c, take);
+        operator_may(c, take);
     }
     buf_free(&why);
 }

@@ -266,6 +266,20 @@ void remote_renew(struct remote *r, struct now now)
     kube_client_renew(r->client, now);
 }
 
+bool remote_fetch(struct remote *r, struct slice path, kube_done *done, void *owner, uint64_t tag, struct now now, struct err *e)
+{
+    const struct kube_request q = {.lane = KUBE_LANE_MAIN,
+                                   .method = SLICE("GET"),
+                                   .path = path,
+                                   .again = true,
+                                   .at_once = true,
+                                   .timeout_ms = REMOTE_CALL_MS,
+                                   .done = done,
+                                   .owner = owner,
+                                   .tag = tag};
+    return kube_call(r->client, &q, now, e);
+}
+
 int64_t remote_tick(struct remote *r, struct now now)
 {
     int64_t next = TIME_NEVER;

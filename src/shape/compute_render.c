@@ -47,11 +47,17 @@ static void put_last(const struct render *x, const struct compute_node *n, bool 
     bool cross = !slice_empty(zones) && x->config->cross_zone;
     jout_form(w,
               "{metadata:{annotations:{" SHAPE_INSTANCE_TYPE "?:'%.*s'," SHAPE_ACCELERATOR "?:'%.*s'," SHAPE_MARKET ":'%.*s'," SHAPE_ZONE
-              "?:'%.*s'," SHAPE_ZONE_TIMEOUT "?:'%.*s'," SHAPE_CROSS_ZONE "?:'%s'," SHAPE_STARTING_TIMEOUT "?:'%.*s'},labels?:%.*s}}",
+              "?:'%.*s'," SHAPE_ZONE_TIMEOUT "?:'%.*s'," SHAPE_CROSS_ZONE "?:'%s'," SHAPE_STARTING_TIMEOUT "?:'%.*s'},labels?:%.*s}",
               SLICE_ARG(n->type), SLICE_ARG(n->accelerator), SLICE_ARG(n->market), SLICE_ARG(zones),
               SLICE_ARG(slice_empty(zones) ? none : x->config->zone_starting), cross ? "true" : "",
               SLICE_ARG(head && x->config->starting_s > 0 ? arena_printf(x->arena, "%llds", (long long)x->config->starting_s) : none),
               SLICE_ARG(x->pods->labels));
+    if (!slice_empty(x->pods->files))
+        jout_form(w,
+                  "spec:{volumes:[{name:'mobula-files',configMap:{name:'%.*s'}}],containers:[{name:'" COMPUTE_CONTAINER
+                  "',volumeMounts:[{name:'mobula-files',mountPath:'" COMPUTE_FILES "',readOnly:true}]}]}",
+                  SLICE_ARG(x->pods->files));
+    jout_end(w);
 }
 
 static bool parse_written(const struct render *x, const struct buf *text, struct jval *out)

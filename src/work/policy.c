@@ -276,6 +276,9 @@ static void look_metadata(struct checker *c, const struct place *at)
 {
     const struct place *labels = place_key(at, "labels"), *uid = place_key(labels, WORK_LABEL_UID), *name = place_key(at, "name"),
                        *ns = place_key(at, "namespace");
+    struct slice generation = json_str(json_child(json_get(at->value, "annotations"), WORK_ANNOTATION_GENERATION), c->r.arena);
+    if (json_type(uid->value) == JSON_STRING && !slice_empty(generation))
+        c->folder = work_folder_map(json_str(uid->value, c->r.arena), generation, c->r.arena);
     policy_metadata(c, at);
     if (!place_given(name))
         policy_refuse(c, 2, name, "is missing");

@@ -7,7 +7,8 @@
 struct checker {
     struct reader r;
     const struct work_policy *policy;
-    uint32_t rule; /* the first that refused; 0: none */
+    uint32_t rule;       /* the first that refused; 0: none */
+    struct slice folder; /* the ConfigMap with the folder that came with the workload: no list has to name it */
 };
 
 /* Notes a refusal. */

@@ -15,12 +15,16 @@ static const struct member_rule named_secret[] = {{"name", 6, LISTED, WORK_SECRE
                                                   {"optional", 6, ANY, 0, NULL},
                                                   {"defaultMode", 6, ANY, 0, NULL},
                                                   END};
-static const struct member_rule named_map[] = {{"name", 6, LISTED, WORK_CONFIGMAPS, NULL},
-                                               {"key", 6, ANY, 0, NULL},
-                                               {"items", 6, ANY, 0, NULL},
-                                               {"optional", 6, ANY, 0, NULL},
-                                               {"defaultMode", 6, ANY, 0, NULL},
-                                               END};
+
+static void look_map_name(struct checker *c, const struct place *at)
+{
+    if (slice_empty(c->folder) || !json_str_eq(at->value, c->folder))
+        policy_listed(c, 6, at, WORK_CONFIGMAPS);
+}
+
+static const struct member_rule named_map[] = {{"name", 6, LOOK, 0, look_map_name}, {"key", 6, ANY, 0, NULL},
+                                               {"items", 6, ANY, 0, NULL},          {"optional", 6, ANY, 0, NULL},
+                                               {"defaultMode", 6, ANY, 0, NULL},    END};
 
 static void look_secret(struct checker *c, const struct place *at)
 {

@@ -117,14 +117,16 @@ static void put_runtime_env(struct rendering *x, const struct place *spec, struc
     } lists[] = {{"requirements", "pip"}, {"pyModules", "py_modules"}};
     __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
     const struct place *dir = place_key(spec, "workingDir");
-    struct slice url;
+    struct slice url, hash;
     struct jout inner;
     bool any = false;
     jout_init(&inner, &text);
     jout_object(&inner);
     if (read_text(&x->r, dir, OPTIONAL, &url)) {
         any = true;
-        if (!slice_has(url, "://"))
+        if (work_folder_hash(url, &hash))
+            url = arena_printf(x->r.arena, "file://" COMPUTE_FILES "/%.*s", SLICE_ARG(work_folder_key(hash, x->r.arena)));
+        else if (!slice_has(url, "://"))
             place_bad(&x->r, dir, "is no URL: a folder of your own is packed and stored by the command that submits");
         jout_kstr(&inner, "working_dir", url);
     }
@@ -289,7 +291,7 @@ bool work_render(const struct workload_in *in, const struct work_options *o, str
     struct jval doc;
     struct err e = {0};
     uint32_t before = errors->count + errors->beyond;
-    *out = (struct work_made){.name = object_name(in, o, a), .object = SLICE("")};
+    *out = (struct work_made){.name = object_name(in, o, a), .object = SLICE(""), .folder = SLICE(""), .folder_map = SLICE("")};
     const struct place *root = place_root(NO_VALUE, a), *spec = place_member(root, SLICE("spec"), NO_VALUE), *part = spec;
     if (!json_read(&doc, in->spec, a, &e)) {
         place_bad(&x.r, spec, "is no JSON: %s", e.text);
@@ -301,11 +303,15 @@ bool work_render(const struct workload_in *in, const struct work_options *o, str
     const struct place *terminate = place_key(spec, "terminate");
     read_flag(&x.r, terminate, &out->terminate);
     bool known = read_kind(&x, spec, &part, out);
+    struct slice dir = json_str(json_get(doc, "workingDir"), a);
+    if (out->kind == WORK_JOB && work_folder_hash(dir, &out->folder))
+        out->folder_map = work_folder_map(in->uid, arena_printf(a, "%lld", (long long)in->generation), a);
     if (out->terminate || !known)
         return errors->count + errors->beyond == before;
     read_labels(&x, spec);
     read_config(&x, spec, notes);
     read_pods(&x, spec);
+    x.pods.files = out->folder_map;
     if (errors->count + errors->beyond == before)
         make_object(&x, spec, part, out);
     return errors->count + errors->beyond == before;

@@ -1,10 +1,15 @@
 """The commands that the documents print, typed in order against a control plane, and what they say when it does not go well."""
 
+import base64
+import hashlib
+import io
 import json
+import os
 import re
 import stat
 import threading
 import time
+import zipfile
 
 import pytest
 
@@ -119,6 +124,60 @@ def test_a_cloud_is_registered_with_the_words_of_both_documents(person):
     person.type("cloud", "config", "update", "--name", "new-aws", "-f", change)
     assert spec(person, "new-aws") == {"provider": "aws", "region": "us-east-1", "networking": "public", "zones": ["us-east-1a"],
                                        "objectStorage": {"bucket": "s3://bucket"}}
+
+
+def folder(path, **files):
+    path.mkdir()
+    for name, text in files.items():
+        (path / name.replace("_", ".")).write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("past", [False, True], ids=["through the control plane", "past it"])
+def test_a_folder_goes_along_with_a_job(person, tmp_path, past):
+    """Packed as a zip file that others can read, stored beside the workload, which owns it, by whoever may, through the API or past it."""
+    space = person.space
+    maps = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]}
+    bearer = account(space, "ann", *PEOPLE, *([maps] if past else []))
+    person.login(bearer)
+    way = ("--kubeconfig", kubeconfig(tmp_path / "ann.kubeconfig", space.name, f'token: "{bearer}"')) if past else ()
+    person.type("cloud", "register", "--name", "edge", *way)
+    work = folder(tmp_path / "work", main_py="print(1)\n" * 1000, secret_txt="password", _gitignore="*.txt\n", big_bin="x")
+    (work / "link").symlink_to("/etc/passwd")
+    (tmp_path / "requirements.txt").write_text("# ours\nemoji\n\nnumpy==2\n")
+    said = person.type("job", "submit", "--name", "train", "--cloud", "edge", "--working-dir", work, "--exclude", "big.*", "--requirements",
+                       tmp_path / "requirements.txt", "--py-modules", "https://a.example/m.zip", *way, "--", "python", "main.py")
+    assert "left out: link: a symbolic link" in said and re.search(r"work: 2 files, packed \d+ bytes", said)
+    made = spec(person, "train", "workloads")
+    assert made["requirements"] == ["emoji", "numpy==2"] and made["pyModules"] == ["https://a.example/m.zip"]
+    word, hash_of = made["workingDir"].split(":")
+    workload = space.api.get(space.path("workloads", "train", GROUP))
+    stored = space.api.get(space.path("configmaps", f"mobula-dir-{workload['metadata']['uid']}-{hash_of[:16]}"))
+    assert stored["metadata"]["ownerReferences"][0]["uid"] == workload["metadata"]["uid"]
+    packed = base64.b64decode(stored["binaryData"][f"{hash_of[:16]}.zip"])
+    assert word == "upload" and hashlib.sha256(packed).hexdigest() == hash_of
+    with zipfile.ZipFile(io.BytesIO(packed)) as files:
+        assert files.testzip() is None and files.namelist() == ["dir/.gitignore", "dir/main.py"]
+        assert files.read("dir/main.py") == b"print(1)\n" * 1000 and len(packed) < 1000
+
+
+def test_a_folder_that_cannot_go_along(person, tmp_path):
+    person.login(account(person.space, "ann", *PEOPLE))
+    person.type("cloud", "register", "--name", "edge")
+    submit = ("job", "submit", "--name", "train", "--cloud", "edge", "--working-dir")
+    large = folder(tmp_path / "large", main_py="x")
+    (large / "noise").write_bytes(os.urandom(600_000))
+    said = person.type(*submit, large, "--", "true", code=1)
+    assert re.search(r"packs to 600\d+ bytes \(2 files\), and the control plane stores at most 524288", said) and "noise alone has" in said
+    assert "No such file" in person.type(*submit, tmp_path / "none", "--", "true", code=1)
+    assert "no file in it" in person.type(*submit, folder(tmp_path / "empty"), "--", "true", code=1)
+    assert "train" not in person.type("job", "list")
+    # where it cannot be stored there is no job that waits for it
+    bearer = account(person.space, "carl", *PEOPLE)
+    config = kubeconfig(tmp_path / "carl.kubeconfig", person.space.name, f'token: "{bearer}"')
+    said = person.type(*submit, folder(tmp_path / "small", main_py="x"), "--kubeconfig", config, "--", "true", code=1)
+    assert "configmaps" in said and "the job is deleted" in said
+    assert not person.space.api.get(person.space.path("workloads", "train", GROUP))["metadata"].get("deletionTimestamp") is None
 
 
 def test_what_an_operator_reports_is_shown(person):

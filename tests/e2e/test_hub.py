@@ -1,6 +1,8 @@
 """`mobula control-plane` on the real API server: its rights are those that `mobula install --control-plane` prints, its callers have
 tokens of service accounts, and what they may do is RBAC."""
 
+import base64
+import hashlib
 import http.client
 import json
 import re
@@ -284,7 +286,8 @@ def test_an_operator_does_what_the_control_plane_holds(space, hubs, operators, t
     token_file.write_text(account(space, "edge-operator", operator_rule()))
     operator = operators(f"--control-plane-url=http://127.0.0.1:{hub.port}", f"--cloud-deployment-id={where}",
                          f"--control-plane-token-file={token_file}", "--kinds=ray.io", "--raycronjobs=false")
-    work = job(space, "train", image="rayproject/ray:2.52.0")
+    packed = b"a zip file"
+    work = job(space, "train", image="rayproject/ray:2.52.0", workingDir=f"upload:{hashlib.sha256(packed).hexdigest()}")
     eventually(lambda: 'cannot create resource "rayjobs"' in status(space, "train").get("message", ""))
     space.grant(*usual, *more)
     eventually(lambda: status(space, "train").get("state") == "STARTING")
@@ -292,6 +295,15 @@ def test_an_operator_does_what_the_control_plane_holds(space, hubs, operators, t
     assert made["metadata"]["labels"]["mobula.dev/workload-uid"] == work["metadata"]["uid"]
     cluster = eventually(lambda: space.api.get(space.path("rayjobs", "train", V1)).get("status", {}).get("rayClusterName"))
     eventually(lambda: len(space.pods(cluster)) == 1)
+    eventually(lambda: "is not stored yet" in status(space, "train").get("message", ""))
+    everything = {"apiGroups": ["mobula.dev"], "resources": ["*"], "verbs": ["*"]}
+    root = account(space, "root", everything)
+    said = hub.ask("PUT", f"/v1/projects/{space.name}/workloads/train/folder", root, {"data": base64.b64encode(packed).decode()})
+    assert said == (200, {}), said
+    mounted = next(v["configMap"]["name"] for v in space.pods(cluster)[0]["spec"]["volumes"] if v["name"] == "mobula-files")
+    stored = eventually(lambda: space.find(space.path("configmaps", mounted)), 30)
+    assert stored["metadata"]["ownerReferences"][0]["uid"] == made["metadata"]["uid"]
+    assert [base64.b64decode(data) for data in stored["binaryData"].values()] == [packed]
     put(space, "Workload", "workloads", "stays", {"cloud": "edge", "cluster": {}, "image": "rayproject/ray:2.52.0"})
     eventually(lambda: space.find(space.path("rayclusters", "stays", V1)), 20)
 
@@ -301,10 +313,11 @@ def test_an_operator_does_what_the_control_plane_holds(space, hubs, operators, t
     again = hubs("again", f"--http-addr=127.0.0.1:{hub.port}")
     kubectl("delete", "workload", "train", "stays", "-n", space.name, "--timeout=60s")
     eventually(lambda: not space.api.get(space.path("rayjobs", group=V1))["items"] and not space.pods(cluster))
-    assert operator.log().count("remote write") == 4
+    assert operator.log().count("remote write") == 5
+    maps = space.path("configmaps")
+    eventually(lambda: not [m for m in space.api.get(maps)["items"] if m["metadata"]["name"].startswith("mobula-dir-")])
 
-    everything = {"apiGroups": ["mobula.dev"], "resources": ["*"], "verbs": ["*"]}
-    call_all(again, space, account(space, "root", everything))
+    call_all(again, space, root)
     hub_user = f"system:serviceaccount:{space.name}:mobula-control-plane"
     entries = {user: [e for e in audit.entries(user) if "objectRef" in e] for user in (hub_user, operator.user)}
     refused = {what(e) for user in entries for e in entries[user] if e["responseStatus"]["code"] == 403}
@@ -312,7 +325,8 @@ def test_an_operator_does_what_the_control_plane_holds(space, hubs, operators, t
     reviews = {("authentication.k8s.io", "tokenreviews", "create"), ("authorization.k8s.io", "subjectaccessreviews", "create")}
     assert used(entries[hub_user]) == reviews | grants(objects("--control-plane", "--namespace", space.name))
     remote = grants(objects("--no-crds", *usual, *more)) - grants(objects("--no-crds", *usual))
-    assert remote == {("ray.io", "rayjobs", "create")}  # asked for silently, with the apply that makes the object
+    policy = {("", "configmaps", "list"), ("", "configmaps", "watch")}
+    assert remote - policy == {("ray.io", "rayjobs", "create")}  # asked for silently, with the apply that makes the object
     beyond = {what(e) for e in entries[operator.user] if e["objectRef"].get("namespace") != space.name}
     assert beyond == {"create selfsubjectrulesreviews"}, "a look beyond the namespace"
 

@@ -35,7 +35,7 @@ void workload_build(const struct cluster *c, struct slice spec, const struct wor
     struct ray_errors *errors = arena_new(a, struct ray_errors);
     struct work_made work;
     bool well = work_render(&in, o, a, &work, errors, NULL);
-    *out = (struct workload_model){.terminate = work.terminate, .name = work.name, .object = work.object};
+    *out = (struct workload_model){.terminate = work.terminate, .name = work.name, .object = work.object, .folder = work.folder};
     if (!well) {
         out->reason = "InvalidSpec";
         out->message = first_of(errors, a);

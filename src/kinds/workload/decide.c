@@ -164,5 +164,7 @@ void workload_decide(const struct workload_view *in, struct arena *a, struct pla
         say(&s, "TERMINATED", "DeletedHere",
             SLICE("somebody has deleted in the cluster what was made from this workload: it is made again when the workload changes"));
     }
+    if (in->folder_missing.ptr && !s.over)
+        say(&s, s.state.ptr, "WorkingDirMissing", in->folder_missing);
     out->report = write_report(in, &s, object, a);
 }

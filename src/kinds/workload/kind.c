@@ -176,7 +176,9 @@ static int64_t decide_workload(struct op *op, struct cluster *c, struct plan *p)
     policy_in_force(op, &policy);
     v.quiet = !policy.messages;
     v.objects = view_objects(c, a, &v.count);
+    int64_t again_ms = workload_folder(op->workloads, c, &v);
     workload_decide(&v, a, p, &told);
+    plan_look_again(p, again_ms);
     op->stats.decisions++;
     w->over = told.over > w->over ? told.over : w->over;
     w->ended_here = told.over > 0;
@@ -196,6 +198,7 @@ static void forget_workload(struct op *op, struct cluster *c)
     map_del(&op->workloads->by_uid, slice_of(c->uid));
     quota_leave(op->workloads, c);
     mem_free(c->workload->report);
+    mem_free(c->workload->folder);
     mem_free(c->workload);
     c->workload = NULL;
 }

@@ -32,11 +32,12 @@ struct workload {
     /* quota.c */
     struct work_size size, used; /* of an object with a spec of the hash `sized`; counted for it */
     uint64_t sized;
-    bool counts;      /* an object is counted for it */
-    bool ended_here;  /* its object has ended, and uses nothing any more */
-    int64_t waits_ms; /* monotonic: for room since then; 0: it does not */
-    int64_t slot_ms;  /* monotonic: its turn to be written; 0: it has none */
-    const char *slow; /* the rate that made it so late */
+    bool counts;                    /* an object is counted for it */
+    bool ended_here;                /* its object has ended, and uses nothing any more */
+    int64_t waits_ms;               /* monotonic: for room since then; 0: it does not */
+    int64_t slot_ms;                /* monotonic: its turn to be written; 0: it has none */
+    const char *slow;               /* the rate that made it so late */
+    struct workload_folder *folder; /* folder.c; NULL: none was wanted */
 };
 
 /* ---- the model: what is made from a spec; build.c ---- */
@@ -49,6 +50,7 @@ struct workload_model {
     struct slice message;      /* … and in a sentence */
     uint32_t rule;             /* that refused; 0: none */
     struct work_size size;
+    struct slice folder; /* SHA-256 of the folder that came with it; empty: none */
 };
 /* policy: whether it is frozen does not count. */
 void workload_build(const struct cluster *c, struct slice spec, const struct work_options *o, const struct work_policy *policy,
@@ -85,6 +87,7 @@ struct workload_view {
     struct workloads *quotas; /* … are asked for this record; NULL: there are none */
     struct cluster *record;
     const struct group_failures *refusals;
+    struct slice folder_missing; /* why the folder is not there, which the pods wait for; .ptr NULL: it is, or is on its way */
     struct now now;
 };
 
@@ -134,6 +137,8 @@ struct workloads {
     uint64_t rules[WORK_RULES + 1];  /* how often each has refused */
     struct workload_answer *answers; /* to questions, and questions whose answer is not known yet */
     uint32_t answer_count;
+    char fetching[UID_TEXT_MAX + 1]; /* the workload whose folder is under way; empty: none */
+    struct log_limit folder_log;
 };
 
 /* policy.c */
@@ -141,6 +146,9 @@ void policy_in_force(const struct op *op, struct work_policy *out);
 bool policy_awaited(const struct op *op);                         /* it is to be read, and nothing is known of it yet */
 struct slice policy_frozen(const struct op *op, struct arena *a); /* why nothing is written; .ptr NULL: it is */
 void policy_tick(struct workloads *s);
+
+/* folder.c: fetches and stores it when the workload's object wants it, and says in v why it is not there. When to come again. */
+int64_t workload_folder(struct workloads *s, struct cluster *c, struct workload_view *v);
 
 /* kind.c */
 /* The record of this uid. NULL: there is none. */

@@ -14,6 +14,16 @@ worker_nodes: [{name: w, required_resources: {CPU: 500m, memory: 1500Mi}, min_no
 # It prints where it runs and what a task on the worker says.
 PROGRAM = "import ray; ray.init(); print('sum', sum(ray.get([ray.remote(lambda i: i * i).remote(i) for i in range(10)])))"
 
+MAIN = """
+import os
+import ray
+from own.squares import square
+
+ray.init()
+print("files", sorted(f for f in os.listdir() if f != "__pycache__"))
+print("sum", sum(ray.get([ray.remote(square).remote(i) for i in range(10)])))
+"""
+
 
 @pytest.fixture(scope="module")
 def far():
@@ -60,3 +70,19 @@ def test_a_job_that_fails_says_why(ann):
     submit(ann, "badly", "--", "python", "-c", "print('what is wrong here'); raise SystemExit(7)")
     said = wait(ann, "badly", code=1)
     assert "ended: FAILED" in said and "exit code 7" in said and "what is wrong here" in said, said
+
+
+def test_a_folder_goes_along(ann, space, tmp_path):
+    """Packed at home, stored by the control plane, mounted into head and worker, unpacked by Ray: the program finds its module in both."""
+    folder = tmp_path / "work"
+    (folder / "own").mkdir(parents=True)
+    (folder / "main.py").write_text(MAIN)
+    (folder / "own" / "squares.py").write_text("def square(i):\n    return i * i\n")
+    (folder / "secret.txt").write_text("password")
+    (folder / ".gitignore").write_text("secret.txt\n")
+    submit(ann, "packed", "--working-dir", folder, "--", "python", "main.py")
+    assert "SUCCEEDED" in wait(ann, "packed")
+    lines = ann.type("job", "logs", "--name", "packed").splitlines()
+    assert "sum 285" in lines and "files ['.gitignore', 'main.py', 'own']" in lines, lines
+    maps = [m for m in space.api.get(space.path("configmaps"))["items"] if m["metadata"]["name"].startswith("mobula-dir-")]
+    assert [m["metadata"]["ownerReferences"][0]["name"] for m in maps] == ["packed"]
