@@ -30,7 +30,8 @@ static int decimals(struct slice resource)
 static const char *amount_text(struct slice resource, int64_t n, struct arena *a)
 {
     char text[QUANTITY_TEXT_MAX];
-    enum quantity_form form = slice_is(resource, "memory") ? QUANTITY_BINARY : QUANTITY_DECIMAL;
+    bool pieces = slice_is(resource, "cpu") || slice_find(resource, '/') >= 0;
+    enum quantity_form form = pieces ? QUANTITY_DECIMAL : QUANTITY_BINARY;
     return arena_dup(a, quantity_format(n, decimals(resource), form, text)).ptr;
 }
 

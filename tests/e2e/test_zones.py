@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster import V1, eventually, raycluster
+from cluster import V1, condition, eventually, raycluster
 from test_patches import notes, put_patches
 from test_shapes import SHAPES, allow_maps, markets, put, typed
 
@@ -71,6 +71,23 @@ def test_all_zones_at_once(space, operators, zone):
     space.ready("c", 4)
     assert places(space) == ["", "", "", ""]
     assert sorted(p["spec"]["nodeName"] for p in space.pods("c")) == [f"{a}-0", f"{a}-0", f"{b}-0", f"{b}-0"]
+
+
+def test_a_start_that_takes_too_long_is_told(space, operators):
+    operators("--workload-starting-timeout=5s")
+    made = raycluster("c", 1)
+    made["spec"]["workerGroupSpecs"][0]["template"]["spec"]["nodeSelector"] = {"no": "such-node"}
+    space.apply(made)
+    told = eventually(lambda: condition(space.cluster("c"), "StartingTimedOut"))
+    assert told["reason"] == "WorkloadStartingTimeout" and "0 of 1 worker pods and 1 of 1 head pod are ready" in told["message"], told
+    (note,) = eventually(lambda: [n for name, n in notes(space, "WorkloadStartingTimeout") if name == "c"])
+    assert "not ready within 5 s" in note and len(space.pods("c")) == 2
+    space.change("c", {"workerGroupSpecs": raycluster("c", 1)["spec"]["workerGroupSpecs"]})
+    for pod in space.pods("c"):
+        if pod["metadata"]["labels"]["ray.io/node-type"] == "worker":
+            space.api.call("DELETE", space.path("pods", pod["metadata"]["name"]))
+    space.ready("c", 2)
+    eventually(lambda: not condition(space.cluster("c"), "StartingTimedOut"))
 
 
 def test_spot_nodes_come_and_go(space, operators, nodes):

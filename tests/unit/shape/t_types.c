@@ -35,6 +35,24 @@ static void test_cases(void)
     arena_free(&files);
 }
 
+/* Each example of the page is a case. */
+static void test_docs(void)
+{
+    struct arena a = {0};
+    struct slice docs = read_file("docs/instance-types.md", &a), cases = read_file("tests/data/shape/types.case", &a);
+    int examples = 0;
+    test_case("docs");
+    for (ptrdiff_t at; (at = slice_find_text(docs, "```yaml\n")) >= 0; examples++) {
+        docs = slice_skip(docs, (size_t)at + strlen("```yaml\n"));
+        struct slice example = slice_head(docs, (size_t)slice_find_text(docs, "```"));
+        if (!CHECK(slice_has(cases, arena_printf(&a, "-- text\n%.*s", SLICE_ARG(example)).ptr)))
+            printf("  %.*s\n", SLICE_ARG(example));
+        docs = slice_skip(docs, example.len + strlen("```"));
+    }
+    CHECK(examples >= 4);
+    arena_free(&a);
+}
+
 static bool read_many(int types, int resources)
 {
     struct arena a = {0};
@@ -112,6 +130,7 @@ static void test_cluster(void)
 int main(void)
 {
     test_cases();
+    test_docs();
     test_cluster();
     test_limits();
     return test_done();

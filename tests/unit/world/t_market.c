@@ -54,6 +54,38 @@ static void test_fallback(void)
     world_free(&w);
 }
 
+/* The same while operators die, answers are lost, and writes are refused: it falls back and returns all the same, with no pod too many. */
+static void test_faults(void)
+{
+    for (int i = 0; i < 8; i++) {
+        struct world w;
+        test_case("an operator dies %d s into the wait, and answers are lost", 17 * i);
+        make_world_with_types(&w);
+        put_types(&w, "small: {resources: {CPU: 4, memory: 8Gi}}");
+        create(&w, ",\"fake.kubelet/stuck\":\"Spot\"");
+        world_run(&w, 1000 + 17 * 1000 * i);
+        override(&w, "POST", pods_path, 500, true, 2);
+        world_crash(&w, 0);
+        world_start_operator(&w, false);
+        world_run(&w, RECONCILE_SPOT_FALLBACK_MS);
+        override(&w, i % 2 ? "DELETE" : "POST", pods_path, i % 2 ? 500 : 403, i % 2, 3);
+        world_run(&w, 60 * 1000);
+        CHECK_INT(workers_of(&w, "SPOT"), 0);
+        CHECK_INT(workers_of(&w, "ON_DEMAND"), 2);
+        CHECK(is_ready(&w, "c"));
+        apiserver_faults(w.server)->next.times = 0;
+        world_crash(&w, 0); /* who leads anew tries spot first */
+        world_start_operator(&w, false);
+        world_run(&w, 5000);
+        scale(&w, "c", 3);
+        world_run(&w, 5000);
+        CHECK_INT(workers_of(&w, "SPOT"), 1);
+        CHECK_INT(workers_of(&w, "ON_DEMAND"), 2);
+        CHECK_INT(pods_of(&w, "c"), 4);
+        world_free(&w);
+    }
+}
+
 static void test_spot(void)
 {
     struct world w;
@@ -71,6 +103,7 @@ static void test_spot(void)
 int main(void)
 {
     test_fallback();
+    test_faults();
     test_spot();
     return test_done();
 }
