@@ -53,8 +53,8 @@ def objects(text):
     ("replicas=2,watchNamespaces={a,b}", "--replicas=2 --watch-namespace=a,b"),
     ("leaderElect=true,autoscaler=sidecar,rayAuth=true", "--leader-elect --autoscaler=sidecar --ray-auth"),
     ("shapes=true", "--shapes"),
-    ("controlPlaneUrl=https://hub.example:9443,cloudDeploymentId=cldrsrc_abcdefghijklmnopqrstuvwx",
-     "--control-plane-url=https://hub.example:9443 --cloud-deployment-id=cldrsrc_abcdefghijklmnopqrstuvwx"),
+    ("controlPlaneUrl=https://hub.example:9443,cloudDeploymentId=cldrsrc_abcdefghijklmnopqrstuvwx,defaultImage=r.example/ray:2",
+     "--control-plane-url=https://hub.example:9443 --cloud-deployment-id=cldrsrc_abcdefghijklmnopqrstuvwx --default-image=r.example/ray:2"),
     ("controlPlaneUrl=https://hub.example,cloudDeploymentId=cldrsrc_abcdefghijklmnopqrstuvwx,controlPlaneToken=edge/ANYSCALE_CLI_TOKEN,"
      "controlPlaneCa=ca/x.crt,shapes=true,cloudProvider=aws", "--control-plane-url=https://hub.example --cloud-provider=aws --shapes "
      "--cloud-deployment-id=cldrsrc_abcdefghijklmnopqrstuvwx --control-plane-token=edge/ANYSCALE_CLI_TOKEN --control-plane-ca=ca/x.crt"),

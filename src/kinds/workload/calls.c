@@ -64,9 +64,9 @@ static void audit(struct op *op, const struct flight *f, const struct kind *kind
                             .reason = apply ? SLICE("RemoteApplied") : SLICE("RemoteDeleted"),
                             .action = SLICE("Sync"),
                             .note = slice_of(note)};
-    log_info(apply ? "remote write: an object was applied" : "remote write: an object was deleted", LF("namespace", istr_slice(c->ns)),
-             LF_CSTR("workload", c->name), LF_CSTR("uid", c->uid), LF_INT("generation", c->generation), LF_CSTR("kind", kind->name),
-             LF_CSTR("object", f->name), LF_CSTR("object_uid", f->uid), LF_CSTR("why", f->why));
+    log_info(apply ? "remote write: an object was applied" : "remote write: an object was deleted", LF("cloud", op->o.plane.cloud),
+             LF("namespace", istr_slice(c->ns)), LF_CSTR("workload", c->name), LF_CSTR("uid", c->uid), LF_INT("generation", c->generation),
+             LF_CSTR("kind", kind->name), LF_CSTR("object", f->name), LF_CSTR("object_uid", f->uid), LF_CSTR("why", f->why));
     kube_event_say(op->events, &ev, op->now);
 }
 
