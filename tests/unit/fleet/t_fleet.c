@@ -4,6 +4,7 @@
 #include "fleet.h"
 
 #include "tests/unit/world/jobs.h"
+#include "tests/unit/world/maps.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +117,18 @@ static void start_processes(struct run *r, bool all)
     }
 }
 
+/* The administrator's hand. */
+static void set_policy(struct run *r, bool free)
+{
+    static const char *const policies[] = {
+        "{}", "maxTotalPods: 2", "writesPerMinute: 30", "maxObjects: 3\\nnewPerMinute: 12", "frozen: true", "wrong"};
+    put_map(&r->w, "policy", "policy.yaml", free ? policies[0] : policies[rng_below(&r->rng, COUNT_OF(policies))]);
+    bool frozen = !free && rng_below(&r->rng, 3) == 0;
+    world_call(&r->w, "PATCH", arena_printf(&r->w.arena, "%s/policy", maps_path).ptr, "application/merge-patch+json",
+               frozen ? SLICE("{\"metadata\":{\"annotations\":{\"" SETTING_FROZEN "\":\"true\"}}}")
+                      : SLICE("{\"metadata\":{\"annotations\":{\"" SETTING_FROZEN "\":null}}}"));
+}
+
 static void move(struct run *r)
 {
     uint32_t dice = (uint32_t)rng_below(&r->rng, 16);
@@ -139,6 +152,8 @@ static void move(struct run *r)
         r->f.delay_ms = (int64_t)rng_below(&r->rng, 3000);
     else if (dice == 13)
         r->f.delay_ms = 0;
+    else if (dice == 14)
+        set_policy(r, false);
 }
 
 /* ---- what must be ---- */
@@ -205,6 +220,7 @@ static void begin(struct run *r, uint64_t seed)
                          SLICE("{\"apiVersion\":\"mobula.dev/v1\",\"kind\":\"Cloud\",\"metadata\":{\"name\":\"edge\",\"namespace\":\"n\"},"
                                "\"spec\":{\"provider\":\"generic\"}}")),
               201);
+    r->w.settings[OPERATOR_POLICY] = (struct operator_configmap){SLICE("policy"), SLICE("policy.yaml")};
     fleet_begin(&r->f, &r->w, seed);
     hub_deployment_id(text_of(r, "clouds.mobula.dev", "edge", "metadata.uid"), r->f.cloud);
     for (uint32_t i = 0; i < FLEET_HUBS; i++)
@@ -244,6 +260,7 @@ static void test_seed(uint64_t seed, uint32_t *totals)
         run_for(&r, 100 + (int64_t)rng_below(&r.rng, 1500));
     }
     r.f.delay_ms = 0;
+    set_policy(&r, true);
     start_processes(&r, true);
     for (int64_t until = r.w.now.mono_ms + SETTLE_MS; r.w.now.mono_ms < until && !settled(&r);)
         run_for(&r, 1000);
