@@ -86,7 +86,7 @@ class Operator:
 
     def get(self, path):
         """(status, text) of the operator's own endpoints; the log tells the ports."""
-        flag = "metrics-addr" if path == "/metrics" else "health-addr"
+        flag = {"/metrics": "metrics-addr", "/config": "status-addr", "/healthz/run": "status-addr"}.get(path, "health-addr")
         port = int(re.search(r'port"?[=:](\d+)', self.says("listening", flag)).group(1))
         link = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         link.request("GET", path)

@@ -246,7 +246,6 @@ void checks_init(struct op *op)
     buf_init(&k->nodes.items, MIB);
     buf_init(&k->nodes.fresh, MIB);
     buf_init(&k->nodes.more, LIMIT_HTTP_URL);
-    json_slicer_init(&k->nodes.slicer, JSON_STREAM_LIST, LIMIT_JSON_ITEM);
     op->checks = k;
 }
 

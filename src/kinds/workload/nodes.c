@@ -6,6 +6,13 @@ enum { ITEM_KEPT = 64 * KIB, ITEM_MOST = 2 * KIB };
 
 static bool ask_page(struct checks *k);
 
+static void stop(struct nodes *n)
+{
+    n->listing = false;
+    json_slicer_free(&n->slicer);
+    buf_shrink(&n->fresh, 0);
+}
+
 /* What is told until the next list. items: a JSON array. */
 static void keep(struct checks *k, struct slice items, struct slice message)
 {
@@ -14,7 +21,7 @@ static void keep(struct checks *k, struct slice items, struct slice message)
     buf_put(&n->items, items);
     utf8_clean(message, n->message, sizeof n->message);
     list_hash(&n->told, buf_slice(&n->items), slice_of(n->message));
-    n->listing = false;
+    stop(n);
 }
 
 static void end(struct checks *k)
@@ -25,7 +32,6 @@ static void end(struct checks *k)
     if (n->beyond)
         snprintf(message, sizeof message, "%u further nodes are not listed", n->beyond);
     keep(k, buf_slice(&n->fresh), slice_of(message));
-    buf_shrink(&n->fresh, 0);
 }
 
 static void take(struct checks *k, struct slice text)
@@ -87,11 +93,12 @@ static void on_page(void *owner, uint64_t tag, const struct kube_answer *answer,
     if (answer->outcome == KUBE_REFUSED && answer->status.code == 403) {
         keep(k, SLICE("[]"), slice_of(answer->status.message));
     } else if (answer->outcome == KUBE_OK && n->whole && has_more(k)) {
-        n->listing = ask_page(k);
+        if (!ask_page(k))
+            stop(n);
     } else if (answer->outcome == KUBE_OK && n->whole) {
         end(k);
     } else {
-        n->listing = false;
+        stop(n);
     }
 }
 
@@ -135,7 +142,10 @@ void nodes_list(struct checks *k)
     jout_init(&n->out, &n->fresh);
     jout_array(&n->out);
     n->count = n->beyond = 0;
-    n->listing = ask_page(k);
+    json_slicer_init(&n->slicer, JSON_STREAM_LIST, LIMIT_JSON_ITEM);
+    n->listing = true;
+    if (!ask_page(k))
+        stop(n);
 }
 
 void nodes_free(struct nodes *n)

@@ -254,7 +254,8 @@ static void planes(struct arena *a)
                                         "          sources:\n          - configMap:\n              name: mobula-control-plane-ca\n",
                                         "    - {port: 9443, protocol: TCP}\n",
                                         "  resourceNames: [mobula-policy]\n  verbs: [list, watch]\n",
-                                        "        - --policy-configmap=mobula-policy\n"};
+                                        "        - --policy-configmap=mobula-policy\n",
+                                        "        - --status-addr=127.0.0.1:2113\n"};
     for (size_t i = 0; i < COUNT_OF(holds); i++)
         CHECK(text.ptr && strstr(text.ptr, holds[i]));
     o.default_image = SLICE("registry.bank/ray:2");
@@ -270,6 +271,20 @@ static void planes(struct arena *a)
     CHECK(strstr(text.ptr, "        - --egress-ca-file=/control-plane/egress-ca.crt\n"));
     CHECK(strstr(text.ptr, "              name: corp\n              items:\n              - {key: ca.crt, path: egress-ca.crt}\n"));
     CHECK_STR(slice_of(e.text), "");
+}
+
+static void nodes_reported(struct arena *a)
+{
+    struct err e = {0};
+    struct install_options o = install_defaults;
+    test_case("the right to list nodes is there only when it is asked for");
+    o.no_crds = true;
+    o.plane_url = SLICE("https://hub.example");
+    o.cloud = SLICE("cldrsrc_abcdefghijklmnopqrstuvwx");
+    CHECK(!strstr(written(&o, a, &e).ptr, "ClusterRole"));
+    o.report_nodes = true;
+    struct slice text = written(&o, a, &e);
+    CHECK(strstr(text.ptr, "kind: ClusterRole\nmetadata:\n  name: mobula-mobula-nodes\n") && strstr(text.ptr, "resources: [nodes]"));
 }
 
 /* The program in a ConfigMap of its own name, which its bytes decide. */
@@ -468,6 +483,7 @@ int main(void)
     definitions(&a);
     parts(&a);
     planes(&a);
+    nodes_reported(&a);
     without_a_registry(&a);
     images_of_nodes(&a);
     as_a_file(&a);

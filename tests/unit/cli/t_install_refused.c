@@ -90,8 +90,9 @@ static void refused_planes(struct arena *a)
 {
     static const struct {
         const char *url, *cloud, *token, *tls, *text;
-        bool plane;
+        bool plane, nodes;
     } cases[] = {
+        {.nodes = true, .text = "--report-nodes needs --control-plane-url"},
         {.cloud = "x",
          .text =
              "--cloud-deployment-id, --control-plane-token, --control-plane-ca, --default-image and --egress-ca need --control-plane-url"},
@@ -116,6 +117,7 @@ static void refused_planes(struct arena *a)
         o.plane_token = slice_of(cases[i].token);
         o.tls_secret = slice_of(cases[i].tls);
         o.plane = cases[i].plane;
+        o.report_nodes = cases[i].nodes;
         CHECK(!written(&o, a, &e).ptr);
         CHECK(slice_starts(slice_of(e.text), slice_of(cases[i].text)) || !printf("  %s\n", e.text));
     }

@@ -123,6 +123,24 @@ static void test_idle(struct run *r)
     CHECK(calls(r) - before >= 60 && calls(r) - before <= 90);
 }
 
+/* One page after the other; beyond LIMIT_REMOTE_LISTED they are counted. */
+static void test_many_nodes(struct run *r)
+{
+    test_case("LIMIT_REMOTE_LISTED nodes, and one more");
+    for (int i = 1; i <= LIMIT_REMOTE_LISTED; i++) {
+        if (i == LIMIT_REMOTE_LISTED) {
+            run_for(r, OPERATOR_CHECK_MS + 60 * 1000);
+            CHECK_INT(json_len(cloud_of(r, "nodes.items")), LIMIT_REMOTE_LISTED);
+            CHECK_STR(text_of(r, "nodes.message"), "");
+        }
+        struct slice body = arena_printf(&r->w.arena, "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"n%d\"}}", i);
+        CHECK_INT(world_call(&r->w, "POST", "/api/v1/nodes", "application/json", body), 201);
+    }
+    run_for(r, OPERATOR_CHECK_MS + 60 * 1000);
+    CHECK_INT(json_len(cloud_of(r, "nodes.items")), LIMIT_REMOTE_LISTED);
+    CHECK_STR(text_of(r, "nodes.message"), "1 further nodes are not listed");
+}
+
 static void test_broken(struct run *r)
 {
     char since[TIME_TEXT_MAX];
@@ -174,6 +192,7 @@ int main(void)
     begin(&r);
     test_reported(&r);
     test_idle(&r);
+    test_many_nodes(&r);
     test_broken(&r);
     test_silent(&r);
     end(&r);

@@ -60,6 +60,25 @@ static void test_request(void)
     hub_free(&h);
 }
 
+/* By which the control plane knows us: of a longer one the beginning. */
+static void test_identity(void)
+{
+    for (int more = 0; more < 2; more++) {
+        struct hub h;
+        char name[LIMIT_REMOTE_IDENTITY + 2] = "";
+        struct arena a = {0};
+        test_case("LIMIT_REMOTE_IDENTITY%s", more ? ", and one more" : "");
+        memset(name, 'i', (size_t)(LIMIT_REMOTE_IDENTITY + more));
+        hub_init(&h);
+        hub_answer(&h, 200, "",
+                   arena_printf(&a, "{\"protocol\":1,\"revision\":\"5\",\"full\":true,\"more\":false,\"workloads\":[],\"identity\":\"%s\"}",
+                                name));
+        CHECK_INT(strlen(remote_stats(h.remote)->identity), LIMIT_REMOTE_IDENTITY);
+        hub_free(&h);
+        arena_free(&a);
+    }
+}
+
 /* The answer is held: no call beside it, three a minute at most, on one connection. */
 static void test_idle(void)
 {
@@ -404,6 +423,7 @@ int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = -1};
     test_cases();
+    test_identity();
     test_request();
     test_idle();
     test_pages();
