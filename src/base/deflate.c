@@ -10,7 +10,7 @@ struct writer {
 };
 
 /* The lowest bits of value, lowest first. */
-static void put(struct writer *w, uint32_t value, unsigned bits)
+__attribute__((noinline)) static void put(struct writer *w, uint32_t value, unsigned bits)
 {
     w->held |= value << w->count;
     for (w->count += bits; w->count >= 8; w->count -= 8) {
@@ -26,7 +26,7 @@ static void put_code(struct writer *w, uint32_t code, unsigned bits)
         put(w, code >> bits & 1, 1);
 }
 
-static void put_symbol(struct writer *w, unsigned s)
+__attribute__((noinline)) static void put_symbol(struct writer *w, unsigned s)
 {
     if (s < 144)
         put_code(w, 0x30 + s, 8);

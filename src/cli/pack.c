@@ -24,7 +24,7 @@ struct pack {
 
 /* ---- the format ---- */
 
-static void put(struct buf *b, unsigned bytes, uint64_t value)
+__attribute__((noinline)) static void put(struct buf *b, unsigned bytes, uint64_t value)
 {
     for (; bytes > 0; bytes--, value >>= 8)
         buf_putc(b, (char)(value & 0xff));

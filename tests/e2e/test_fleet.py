@@ -177,7 +177,8 @@ def test_a_folder_that_cannot_go_along(person, tmp_path):
     config = kubeconfig(tmp_path / "carl.kubeconfig", person.space.name, f'token: "{bearer}"')
     said = person.type(*submit, folder(tmp_path / "small", main_py="x"), "--kubeconfig", config, "--", "true", code=1)
     assert "configmaps" in said and "the job is deleted" in said
-    assert not person.space.api.get(person.space.path("workloads", "train", GROUP))["metadata"].get("deletionTimestamp") is None
+    left = person.space.find(person.space.path("workloads", "train", GROUP))  # it stays until its operator has seen that it goes
+    assert not left or left["metadata"]["deletionTimestamp"]
 
 
 def test_what_an_operator_reports_is_shown(person):
