@@ -5,6 +5,7 @@
 #   tests/e2e/run.sh [PYTEST ARGUMENT…]
 #   KEEP=1 leaves the control plane up; NAME=e2e is its name; MOBULA=build/test/mobula tests the program with sanitizers instead;
 #   APISERVER_ARGS=--feature-gates=WatchList=false makes a server that streams no lists, as all before Kubernetes 1.32
+#   KUBELET=0 leaves out the installation on a real kubelet, which is root's alone
 #   AGAIN=1 runs what failed once more, three tests at most: for machines that others use too
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -28,7 +29,16 @@ export E2E_COUNTS=$RIG_DIR/run/$NAME.counts E2E_FAILED=$RIG_DIR/run/$NAME.failed
 rm -f "$E2E_COUNTS" "$E2E_FAILED"
 run() { python3 -m pytest -p counts -p no:cacheprovider -q --durations=5 -c /dev/null --rootdir=tests/e2e --ignore=tests/e2e/ray "$@"; }
 status=0
-(($#)) || set -- tests/e2e tests/net
+if ((! $#)); then
+    if [[ $(id -u) != 0 || ${KUBELET:-} == 0 ]]; then
+        echo '  RIG     not root, or KUBELET=0: no kubelet, and so no installation on one'
+    elif pgrep -x kubelet >/dev/null; then
+        echo '  RIG     a kubelet runs on this machine, and two cannot share the cgroups of pods: no installation on one of ours'
+    else
+        node=1
+    fi
+    set -- tests/e2e tests/net
+fi
 run "$@" || status=$?
 counts=$(cat "$E2E_COUNTS" 2>/dev/null) || counts='0 passed, 1 failed'
 mapfile -t failed < <(cat "$E2E_FAILED" 2>/dev/null)
@@ -41,6 +51,12 @@ if [[ -n ${AGAIN:-} && $status == 1 && ${#failed[@]} -le 3 ]]; then
     run "${failed[@]}" || status=$?
     again=$(cat "$E2E_COUNTS")
     counts="$((${counts%% *} + ${again%% *})) passed, $(cut -d ' ' -f 3 <<<"$again") failed"
+fi
+if [[ -n ${node:-} ]]; then
+    there=$(env -u NODES NAME="$NAME-node" RAY_IMAGE=0 tests/e2e/ray/run.sh tests/e2e/ray/test_installed.py -k ready |
+        tee /dev/stderr | tail -n 1) || status=1
+    [[ $there =~ ^[0-9]+\ passed ]] || there='0 passed, 1 failed'
+    counts="$((${counts%% *} + ${there%% *})) passed, $(($(cut -d ' ' -f 3 <<<"$counts") + $(cut -d ' ' -f 3 <<<"$there"))) failed"
 fi
 echo "$counts"
 exit "$status"

@@ -5,6 +5,7 @@
 #
 #   ./image-ray.sh                    # both
 #   RAY_VERSION=2.60.0 ./image-ray.sh
+#   RAY_IMAGE=0 ./image-ray.sh        # pause alone
 #   RAY_VENV=/path/of/a/venv ./image-ray.sh     # take Ray from this environment (Python 3.11, as in the image) instead of pip
 set -euo pipefail
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -25,6 +26,8 @@ C
   gcc -static -Os -s -o "$IMG/src/pause" "$IMG/src/pause.c"
   python3 "$HERE/oci.py" --name localhost/pause:1 --out "$IMG/pause.tar" --entrypoint '["/pause"]' --layer "$IMG/src/pause=/pause"
 fi
+
+[[ ${RAY_IMAGE:-1} != 0 ]] || exit 0
 
 base=$IMG/base.tar
 if [[ ! -f $base ]]; then

@@ -4,7 +4,7 @@
 # else it needs. Half an hour on two cores that have nothing else to do, of which the tests are about half; what takes the rest is built
 # once and kept in RIG_DIR (control plane, kubelet, the image of Ray).
 #   tests/e2e/ray/run.sh [PYTEST ARGUMENT…]
-#   KEEP=1 leaves the node up; NAME=e2e-ray is its name
+#   KEEP=1 leaves the node up; NAME=e2e-ray is its name; RAY_IMAGE=0 makes no image of Ray, for tests that need a kubelet alone
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 [[ $(id -u) == 0 ]] || { echo 'make e2e-ray: a kubelet and network namespaces need root' >&2; exit 1; }
@@ -35,10 +35,12 @@ down 2>/dev/null
 [[ -n ${KEEP:-} ]] || trap down EXIT
 tests/rig/netns.sh KUBELET_NODE=n1 APISERVER_ARGS='--kubelet-preferred-address-types=InternalIP --bind-address=0.0.0.0' \
     tests/rig/up.sh 2>"$RIG_DIR/up.log" >/dev/null || { cat "$RIG_DIR/up.log" >&2; exit 1; }
+[[ ${RAY_IMAGE:-1} != 0 ]] || export IMAGES=$RIG_DIR/image/pause.tar
 tests/rig/netns.sh tests/rig/node-up.sh 2>"$RIG_DIR/node-up.log" || { cat "$RIG_DIR/node-up.log" >&2; exit 1; }
 # The name that the examples know it by.
-ctr --address "$RIG_DIR/run/$NAME/node/containerd.sock" -n k8s.io images tag --force "localhost/ray:$RAY_VERSION" \
-    "docker.io/rayproject/ray:$RAY_VERSION" >/dev/null
+[[ ${RAY_IMAGE:-1} == 0 ]] ||
+    ctr --address "$RIG_DIR/run/$NAME/node/containerd.sock" -n k8s.io images tag --force "localhost/ray:$RAY_VERSION" \
+        "docker.io/rayproject/ray:$RAY_VERSION" >/dev/null
 echo "  RIG     $NAME is up, with a node"
 export E2E_COUNTS=$RIG_DIR/run/$NAME.counts PYTHONPATH=tests/e2e
 rm -f "$E2E_COUNTS"
