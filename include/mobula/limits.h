@@ -287,6 +287,9 @@ enum {
     HUB_REQUEST_MS = 20 * 1000,  /* within which a request must have come */
     HUB_ANSWER_MS = 30 * 1000,   /* within which an answer must have been taken */
     HUB_IDLE_MS = 120 * 1000,    /* a silent connection ends */
+    LIMIT_HUB_REPORT = 16 * KIB, /* of a pod */
+    HUB_REPORT_MS = 5 * 1000,    /* a workload is reported about once in so long */
+    HUB_CREDENTIAL_S = 10 * 60,  /* a pod's credential lasts */
     HUB_PEER_MS = 5 * 60 * 1000, /* connections to another replica are given up after so long without a use */
     HUB_CERT_DAYS = 60,          /* a certificate of the hub's own making lasts, and is renewed … */
     HUB_CERT_RENEW_DAYS = 30,    /* … when so much of that is left */

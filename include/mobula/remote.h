@@ -11,6 +11,7 @@
 #include <mobula/kube.h>
 
 enum { REMOTE_PROTOCOL = 1 };
+#define REMOTE_BOOTSTRAP_AUDIENCE "mobula.dev/bootstrap" /* of the tokens that pods show to the control plane */
 
 /* ---- answers ---- */
 

@@ -441,6 +441,8 @@ static void put_definitions(struct slice files, const struct install_options *o,
         put_file(files, "airgap/install/admission.yaml", &v, out);
     if (o->shapes && !o->no_admission_policy)
         put_file(files, "airgap/install/admission-shapes.yaml", &v, out);
+    if (o->agent)
+        put_file(files, "airgap/install/agent-reviews.yaml", &v, out);
 }
 
 bool install_write(const struct install_options *o, struct buf *out, struct err *e)

@@ -70,6 +70,7 @@ static const struct flag list[] = {
      "without --tls-secret: Secret of a certificate that the control plane makes and renews, with its CA in NAME-ca "
      "(mobula-control-plane-tls)"},
     {"tls-name", FLAG_TEXT, AT(tls_names), "NAME[,...]", "further names and addresses of it, such as those of a load balancer"},
+    {"agent", FLAG_SWITCH, AT(agent), NULL, "with the right to review tokens (TokenReview) of pods that call the control plane themselves"},
     {"ray-auth", FLAG_SWITCH, AT(ray_auth), NULL, "with the right to make and read Secrets, for clusters with authOptions"},
 #undef AT
 };

@@ -32,6 +32,8 @@ static const struct made {
     {"rbac.authorization.k8s.io/v1", "ClusterRole", "-nodes", IN_CLUSTER, OF_OPERATOR},
     {"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", IN_CLUSTER, OF_BOTH},
     {"rbac.authorization.k8s.io/v1", "ClusterRole", "", IN_CLUSTER, OF_BOTH},
+    {"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "-agent", IN_CLUSTER, OF_OPERATOR},
+    {"rbac.authorization.k8s.io/v1", "ClusterRole", "-agent", IN_CLUSTER, OF_OPERATOR},
     {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "", IN_CLUSTER, OF_OPERATOR},
     {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "-services", IN_CLUSTER, OF_OPERATOR},
     {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "-shapes", IN_CLUSTER, OF_OPERATOR},

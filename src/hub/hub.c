@@ -46,6 +46,7 @@ struct hub *hub_new(struct net *net, struct kube_config *config, const struct hu
     h->o = *o;
     h->net = net;
     buf_init(&h->trusted, LIMIT_TLS_PEM);
+    random_bytes(h->secret, sizeof h->secret); /* until there is a certificate's key, which all replicas have */
     rng_seed(&h->rng, o->seed);
     buf_init(&h->body, LIMIT_JSON_ITEM);
     buf_init(&h->path, PATH_MAX_BYTES);

@@ -29,6 +29,8 @@ struct workload {
     int32_t finalizer;     /* index of ours among the finalizers; -1: it is not there */
     bool other_finalizers; /* the list of finalizers is there */
     bool deleting, done;   /* done: its operator has nothing of it any more */
+    struct slice ray;      /* status.ray, which its pods report and not its operator, in text[] too; empty: none */
+    int64_t ray_ms;        /* monotonic: no earlier is another report of it taken */
     bool shown;            /* its operator may know it: it has the finalizer, and its compute config is there */
     bool unresolved;       /* its compute config is not there … */
     bool told;             /* … and its status says so */
@@ -64,6 +66,7 @@ struct cloud {
     struct condition connected, healthy;
     char types[LIMIT_HUB_HASH + 1], nodes[LIMIT_HUB_HASH + 1]; /* hashes of the lists in the status */
     struct workload *first;
+    int64_t paid_ms;            /* the time at which all bootstrap calls would have been paid for */
     struct call *held;          /* its operator's call, until there is something to answer */
     struct question *questions; /* oldest first */
     uint32_t calls;             /* that point here */
@@ -275,13 +278,25 @@ void finalizer_write(struct hub *h, struct call *c, const struct workload *w, bo
 void unresolved_write(struct hub *h, const struct workload *w);
 void deployment_id_write(struct hub *h, const struct cloud *c);
 
+/* bootstrap.c */
+struct credential {
+    int64_t end_s;                     /* since 1970 */
+    struct slice cloud, workload, pod; /* deployment id and uids */
+};
+struct slice credential_make(const struct hub *h, const struct credential *c, struct arena *a);
+const char *credential_read(const struct hub *h, struct slice text, struct credential *out); /* NULL, or why it is not accepted */
+void bootstrap_begin(struct call *c);
+void report_begin(struct call *c);
+struct slice bootstrap_token(const struct call *c);
+void bootstrap_answered(struct call *c, const struct cloud *of, struct jval answer);
+
 struct question {
     struct question *next;
     struct cloud *of;
     struct call *call;
     char id[32];
     const char *kind;
-    struct slice uid, token; /* in the call's arena */
+    struct slice uid; /* in the call's arena. Empty: the token of the call is asked about */
     int64_t lines;
     bool sent;
 };

@@ -37,7 +37,8 @@ void question_drop(struct question *q)
 
 static void write_question(const struct question *q, struct jout *w)
 {
-    jout_form(w, "{id:'%s',kind:'%s',token?:'%.*s'", q->id, q->kind, SLICE_ARG(q->token));
+    struct slice token = slice_empty(q->uid) ? bootstrap_token(q->call) : SLICE("");
+    jout_form(w, "{id:'%s',kind:'%s',token?:'%.*s'", q->id, q->kind, SLICE_ARG(token));
     if (!slice_empty(q->uid))
         jout_form(w, "uid:'%.*s',lines:%lld,since:''", SLICE_ARG(q->uid), (long long)q->lines);
     jout_end(w);
@@ -67,8 +68,11 @@ bool question_answered(struct cloud *of, struct jval answer)
         return false;
     struct call *c = q->call;
     struct slice error = json_get_str(answer, "error", &c->arena);
+    bool review = slice_empty(q->uid);
     question_drop(q);
-    if (slice_empty(error))
+    if (review)
+        bootstrap_answered(c, of, answer);
+    else if (slice_empty(error))
         call_text(c, 200, json_get_str(answer, "text", &c->arena));
     else
         call_refuse(c, &failed, "the operator of cloud %s answers: %.*s", of->key, SLICE_ARG(error));

@@ -91,6 +91,9 @@ static uint64_t write_status(struct call *c, struct jval status, struct slice ui
     put_list(&w, "objects", json_get(status, "objects"));
     put_list(&w, "urls", json_get(status, "urls"));
     uint64_t said = hash64(buf_slice(&h->body), 1);
+    const struct workload *is = map_get(&h->workloads, uid);
+    if (is && !slice_empty(is->ray))
+        jout_kraw(&w, "ray", is->ray);
     jout_form(&w, "reporter:'%.*s',sequence:%lld", SLICE_ARG(c->instance), (long long)json_get_int(status, "sequence", 0));
     jout_end(&w);
     buf_put(&h->body, SLICE("}]"));

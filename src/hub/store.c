@@ -245,7 +245,7 @@ static struct workload *workload_new(const struct slice *texts, size_t count, st
     for (size_t i = 0; i < count; i++)
         size += texts[i].len + 1;
     w = mem_alloc(sizeof *w + size);
-    to[0] = &w->ns, to[1] = &w->name, to[2] = &w->uid, to[3] = &w->cloud, to[4] = &w->config, to[5] = &w->spec;
+    to[0] = &w->ns, to[1] = &w->name, to[2] = &w->uid, to[3] = &w->cloud, to[4] = &w->config, to[5] = &w->spec, to[6] = &w->ray;
     char *p = w->text;
     for (size_t i = 0; i < count; i++) {
         if (texts[i].len)
@@ -281,13 +281,14 @@ static void read_status(struct workload *w, struct jval status, struct arena *a)
 
 static struct workload *read_workload(struct hub *h, struct jval object)
 {
-    enum { TEXTS = 6 };
+    enum { TEXTS = 7 };
     struct arena *a = &h->event;
-    struct jval spec = json_get(object, "spec");
+    struct jval spec = json_get(object, "spec"), ray = json_get(object, "status.ray");
     const struct slice texts[TEXTS] = {
         json_get_str(object, "metadata.namespace", a), json_get_str(object, "metadata.name", a),
         json_get_str(object, "metadata.uid", a),       json_get_str(spec, "cloud", a),
         json_get_str(spec, "computeConfig.name", a),   json_type(spec) == JSON_OBJECT ? json_raw(spec) : SLICE("{}"),
+        json_there(ray) ? json_raw(ray) : SLICE(""),
     };
     uint64_t version;
     struct slice *to[TEXTS];
@@ -318,8 +319,8 @@ static void keep_workload(struct hub *h, struct source *src, struct jval object)
         return;
     }
     w->round = src->round;
-    w->said = old ? old->said : 0;
-    w->done = old && old->done;
+    if (old)
+        w->said = old->said, w->ray_ms = old->ray_ms, w->done = old->done;
     if (old && old->reporter == w->reporter && old->sequence > w->sequence)
         w->sequence = old->sequence;
     bool news = !old || old->generation != w->generation || old->deleting != w->deleting || old->shown != w->shown;

@@ -331,6 +331,51 @@ def test_an_operator_does_what_the_control_plane_holds(space, hubs, operators, t
     assert beyond == {"create selfsubjectrulesreviews"}, "a look beyond the namespace"
 
 
+def test_a_pod_gets_a_credential_and_reports(space, hubs, operators, tmp_path):
+    """Its token is reviewed in its own cluster, by the operator; who it is not, is told why."""
+    hub = hubs()
+    where, elsewhere = cloud(space), cloud(space, "far")
+    flags = ("--kinds=ray.io", "--namespace", space.name, "--control-plane-url=https://hub.example", f"--cloud-deployment-id={where}",
+             "--agent")
+    space.grant(*flags)
+    token_file = tmp_path / "token"
+    token_file.write_text(account(space, "edge-operator", operator_rule()))
+    operators(f"--control-plane-url=http://127.0.0.1:{hub.port}", f"--cloud-deployment-id={where}",
+              f"--control-plane-token-file={token_file}", "--kinds=ray.io", "--raycronjobs=false")
+    put(space, "Workload", "workloads", "stays", {"cloud": "edge", "cluster": {}, "image": "rayproject/ray:2.52.0"})
+    pods = eventually(lambda: space.pods("stays"), 30)
+    pod, uid = pods[0]["metadata"]["name"], pods[0]["metadata"]["uid"]
+
+    def shown(audience="mobula.dev/bootstrap", pod=pod):
+        bound = ("--bound-object-kind=Pod", f"--bound-object-name={pod}") if pod else ()
+        return kubectl("create", "token", "default", "-n", space.name, f"--audience={audience}", *bound).stdout.strip()
+
+    def bootstrap(token, cloud=where):
+        return hub.ask("POST", "/v1/bootstrap", token, {"cloud": cloud})
+
+    code, refused = bootstrap(shown())
+    assert code == 401 and "tokenreviews" in refused["error"]["message"], refused  # the right is the cluster's, not the namespace's
+    documents = [o for o in objects(*flags) if o["kind"].startswith("ClusterRole")]
+    kubectl("apply", "-f", "-", stdin="\n---\n".join(json.dumps(o) for o in documents))
+    try:
+        code, given = eventually(lambda: (said := bootstrap(shown()))[0] == 200 and said, 20)
+        assert (given["podUid"], given["podName"]) == (uid, pod)
+        for token, words in ((shown("https://kubernetes.default.svc"), "for the audience mobula.dev/bootstrap"), (shown(pod=None), "no pod"),
+                             ("eyJ.no.token", "does not accept")):
+            code, refused = bootstrap(token)
+            assert code == 401 and words in refused["error"]["message"], refused
+        assert bootstrap(None)[0] == 401 and bootstrap(shown(), "cldrsrc_" + 24 * "a")[0] == 404
+        report = {"ray": {"health": "HEALTHY", "version": "2.52.0", "nodesAlive": 1, "nodesDead": 0}}
+        assert hub.ask("POST", "/v1/report", given["credential"], report)[0] == 200
+        assert status(space, "stays")["ray"]["nodesAlive"] == 1
+        assert hub.ask("POST", "/v1/report", given["credential"], report)[0] == 429
+        assert hub.ask("POST", "/v1/report", given["credential"].replace(where, elsewhere), report)[0] == 401
+        assert hub.ask("GET", f"/v1/projects/{space.name}/workloads", given["credential"])[0] == 401
+        assert "eyJ" not in hub.log()
+    finally:
+        kubectl("delete", "-f", "-", "--ignore-not-found", stdin="\n---\n".join(json.dumps(o) for o in documents))
+
+
 def test_the_control_plane_is_installed_and_taken_away(space):
     """The API server takes all of it as it stands, and nothing of it is left afterwards; an operator beside it stays."""
     flags = ("--control-plane", "--namespace", space.name)

@@ -63,6 +63,15 @@ void questions_free(struct workloads *s)
 
 /* ---- what is asked ---- */
 
+static void keep(struct workload_answer *a, struct buf *b)
+{
+    a->text = mem_alloc(b->len);
+    a->len = b->len;
+    memcpy(a->text, b->ptr, b->len);
+    buf_free(b);
+    remote_push(a->of->remote, a->of->op->now);
+}
+
 static void answer(struct workload_answer *a, struct slice kind, struct slice text, struct slice error)
 {
     struct buf b;
@@ -70,11 +79,7 @@ static void answer(struct workload_answer *a, struct slice kind, struct slice te
     buf_init(&b, 8 * LIMIT_RAY_LOG); /* a character of it may become six */
     jout_init(&w, &b);
     jout_form(&w, "{id:'%s',kind:'%.*s',text?:'%.*s',error?:'%.*s'}", a->id, SLICE_ARG(kind), SLICE_ARG(text), SLICE_ARG(error));
-    a->text = mem_alloc(b.len);
-    a->len = b.len;
-    memcpy(a->text, b.ptr, b.len);
-    buf_free(&b);
-    remote_push(a->of->remote, a->of->op->now);
+    keep(a, &b);
 }
 
 static struct slice last_lines(struct slice log, int64_t lines)
@@ -114,11 +119,104 @@ static void ask_log(struct workload_answer *a, struct slice uid)
     answer(a, SLICE("logTail"), SLICE(""), slice_of(e.text));
 }
 
+/* ---- whose a token is ---- */
+
+/* The workload whose pod it is: the pod's own record says so, as the API server has shown it; what the token says is only which pod. */
+static const struct cluster *workload_of_pod(struct op *op, struct slice uid)
+{
+    const struct pod_record *p = map_get(&op->pods, uid);
+    const struct cluster *c = p ? p->of : NULL;
+    while (c && !c->workload)
+        c = c->owner;
+    return c;
+}
+
+static struct slice first_of(struct jval user, const char *key, struct arena *a)
+{
+    return json_str(json_at(json_child(json_get(user, "extra"), key), 0), a);
+}
+
+/* status of the TokenReview. Returns what is wrong, or NULL. */
+static const char *read_review(struct op *op, struct jval status, struct jout *w, struct arena *a)
+{
+    struct jval k, one, user = json_get(status, "user");
+    bool audience = false;
+    for (struct jiter it = json_iter(json_get(status, "audiences")); json_next(&it, &k, &one);)
+        audience |= json_is(one, REMOTE_BOOTSTRAP_AUDIENCE);
+    if (!json_get_bool(status, "authenticated", false) || !audience)
+        return arena_printf(a, "the API server does not accept it for the audience " REMOTE_BOOTSTRAP_AUDIENCE ": %.*s",
+                            SLICE_ARG(json_get_str(status, "error", a)))
+            .ptr;
+    struct slice uid = first_of(user, "authentication.kubernetes.io/pod-uid", a),
+                 name = first_of(user, "authentication.kubernetes.io/pod-name", a);
+    if (slice_empty(uid))
+        return "it is bound to no pod: use a projected token";
+    const struct cluster *c = workload_of_pod(op, uid);
+    if (!c)
+        return "its pod belongs to no workload of the control plane";
+    jout_form(w, "ok:true,podUid:'%.*s',podName:'%.*s',namespace:'%.*s',workloadUid:'%s'", SLICE_ARG(uid), SLICE_ARG(name),
+              SLICE_ARG(istr_slice(c->ns)), c->uid);
+    return NULL;
+}
+
+static void on_review(void *owner, uint64_t tag, const struct kube_answer *said, struct now now)
+{
+    struct workload_answer *a = owner;
+    struct op *op = a->of->op;
+    struct arena scratch = {0};
+    struct jval doc;
+    struct err e = {0};
+    struct buf b;
+    struct jout w;
+    (void)tag;
+    op->now = now;
+    buf_init(&b, 8 * KIB);
+    jout_init(&w, &b);
+    jout_form(&w, "{id:'%s',kind:'tokenReview'", a->id);
+    const char *why = said->outcome == KUBE_REFUSED ? said->status.message : said->err.text;
+    if (said->outcome == KUBE_OK)
+        why = json_read(&doc, said->body, &scratch, &e) ? read_review(op, json_get(doc, "status"), &w, &scratch) : e.text;
+    if (why)
+        jout_form(&w, "ok:false,error:'%s'", why);
+    jout_end(&w);
+    keep(a, &b);
+    arena_free(&scratch);
+}
+
+static void ask_review(struct workload_answer *a, struct slice token)
+{
+    struct op *op = a->of->op;
+    struct buf b;
+    struct jout w;
+    struct kube_answer none = {.outcome = KUBE_UNSENT};
+    buf_init(&b, 2 * LIMIT_HUB_TOKEN);
+    buf_room(&b, token.len + KIB); /* at once, so that it is not left behind by a growing buffer */
+    jout_init(&w, &b);
+    jout_form(&w,
+              "{apiVersion:'authentication.k8s.io/v1',kind:'TokenReview',spec:{token:'%.*s',audiences:['" REMOTE_BOOTSTRAP_AUDIENCE "']}}",
+              SLICE_ARG(token));
+    const struct kube_request r = {.lane = KUBE_LANE_MAIN,
+                                   .method = SLICE("POST"),
+                                   .path = SLICE("/apis/authentication.k8s.io/v1/tokenreviews"),
+                                   .content_type = SLICE(KUBE_TYPE_JSON),
+                                   .body = buf_slice(&b),
+                                   .again = true, /* it makes nothing */
+                                   .at_once = true,
+                                   .secret = true,
+                                   .timeout_ms = HUB_REVIEW_MS,
+                                   .done = on_review,
+                                   .owner = a};
+    if (!kube_call(op->client, &r, op->now, &none.err))
+        on_review(a, 0, &none, op->now);
+    mem_wipe(b.ptr, b.cap);
+    buf_free(&b);
+}
+
 void question_asked(void *owner, const struct remote_question *q, struct now now)
 {
     struct workloads *s = owner;
     struct arena scratch = {0};
-    bool log = slice_eq(q->kind, SLICE("logTail"));
+    bool log = slice_eq(q->kind, SLICE("logTail")), review = slice_eq(q->kind, SLICE("tokenReview"));
     s->op->now = now;
     if (s->answer_count == LIMIT_REMOTE_QUESTIONS || q->id.len >= ID_MAX)
         return; /* it is asked again */
@@ -129,6 +227,8 @@ void question_asked(void *owner, const struct remote_question *q, struct now now
     slice_copy(q->id, a->id, sizeof a->id);
     if (log)
         ask_log(a, json_get_str(q->all, "uid", &scratch));
+    else if (review)
+        ask_review(a, json_get_str(q->all, "token", &scratch));
     else {
         s->rules[WORK_RULE_READS]++;
         answer(a, slice_head(q->kind, ID_MAX), SLICE(""), SLICE("unsupported"));

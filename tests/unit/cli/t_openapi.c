@@ -21,7 +21,7 @@ static struct jval follow(struct jval schema)
 static bool is_type(struct jval v, struct slice type)
 {
     static const char *const types[] = {
-        [JSON_BOOL] = "boolean", [JSON_STRING] = "string", [JSON_ARRAY] = "array", [JSON_OBJECT] = "object"};
+        [JSON_BOOL] = "boolean", [JSON_NUMBER] = "number", [JSON_STRING] = "string", [JSON_ARRAY] = "array", [JSON_OBJECT] = "object"};
     int64_t n;
     if (slice_eq(type, SLICE("integer")))
         return json_int(v, &n);

@@ -1,0 +1,196 @@
+/* POST /v1/bootstrap: a pod of a workload shows the token that its own cluster has given it for this purpose. Only that cluster can say
+ * what the token is worth, so its operator is asked; and the pod gets a credential of a few minutes, which says who it is and carries a MAC
+ * by a key that all replicas have. It is good for reports about its own workload and for nothing else. */
+#include "private.h"
+
+#include <stdio.h>
+
+#define MARK "mobula1"
+
+static const struct refusal nobody = {401, "Unauthorized", "show the pod's projected token with the audience " HUB_BOOTSTRAP_AUDIENCE, 0};
+static const struct refusal other = {403, "Forbidden", "only a pod of a workload of this cloud gets a credential", 0};
+
+/* ---- credentials: MARK.END.CLOUD.WORKLOAD.POD.MAC, the end in seconds since 1970 ---- */
+
+static void mac_of(const struct hub *h, struct slice text, char out[2 * TLS_MAC + 1])
+{
+    char mac[TLS_MAC];
+    tls_mac((struct slice){h->secret, sizeof h->secret}, text, mac);
+    for (int i = 0; i < TLS_MAC; i++)
+        snprintf(out + 2 * (size_t)i, 3, "%02x", (unsigned char)mac[i]);
+}
+
+struct slice credential_make(const struct hub *h, const struct credential *c, struct arena *a)
+{
+    char mac[2 * TLS_MAC + 1];
+    struct slice text =
+        arena_printf(a, MARK ".%lld.%.*s.%.*s.%.*s", (long long)c->end_s, SLICE_ARG(c->cloud), SLICE_ARG(c->workload), SLICE_ARG(c->pod));
+    mac_of(h, text, mac);
+    return arena_printf(a, "%.*s.%s", SLICE_ARG(text), mac);
+}
+
+const char *credential_read(const struct hub *h, struct slice text, struct credential *out)
+{
+    static const char foreign[] = "the credential was not given by this control plane, or its certificate has changed since";
+    char mac[2 * TLS_MAC + 1];
+    unsigned differ = 0;
+    if (text.len <= sizeof mac)
+        return foreign;
+    size_t at = text.len - sizeof mac; /* of the dot before the MAC */
+    struct slice rest = slice_head(text, at), said = slice_skip(text, at + 1);
+    mac_of(h, rest, mac);
+    for (size_t i = 0; i < said.len; i++) /* all of it, however much is right */
+        differ |= (unsigned char)(said.ptr[i] ^ mac[i]);
+    if (differ || text.ptr[at] != '.' || !slice_is(slice_cut(&rest, '.'), MARK) || !slice_int(slice_cut(&rest, '.'), &out->end_s))
+        return foreign;
+    out->cloud = slice_cut(&rest, '.');
+    out->workload = slice_cut(&rest, '.');
+    out->pod = rest;
+    return h->now.wall_us / 1000000 >= out->end_s ? "the credential has expired" : NULL;
+}
+
+/* ---- the call ---- */
+
+static struct slice bearer(const struct call *c)
+{
+    struct slice token = http_header_get(c->ask->head, SLICE("authorization")), scheme = slice_cut(&token, ' ');
+    return slice_eq_nocase(scheme, SLICE("bearer")) ? slice_trim(token) : SLICE_NONE;
+}
+
+/* Who calls is not known yet, so all pods of a cloud pay together. */
+static bool pays(struct cloud *cloud, struct now now)
+{
+    int64_t at = cloud->paid_ms > now.mono_ms ? cloud->paid_ms : now.mono_ms;
+    if (at - now.mono_ms > (int64_t)HUB_BURST * HUB_RATE_MS)
+        return false;
+    cloud->paid_ms = at + HUB_RATE_MS;
+    return true;
+}
+
+void bootstrap_begin(struct call *c)
+{
+    struct hub *h = c->hub;
+    struct json doc;
+    struct err e = {0};
+    if (slice_empty(bearer(c))) {
+        call_refuse(c, &nobody, "the request carries no bearer token");
+        return;
+    }
+    if (!json_parse(&doc, c->ask->body, &c->arena, &e) || json_type(json_root(&doc)) != JSON_OBJECT) {
+        call_refuse(c, &refuse_bad, "the body is no JSON object");
+        return;
+    }
+    struct slice id = json_get_str(json_root(&doc), "cloud", &c->arena);
+    struct cloud *cloud = hub_store_cloud_by_id(h, id);
+    if (!cloud) {
+        call_refuse(c, &refuse_cloud, "there is no cloud with the deployment id \"%.*s\"", SLICE_ARG(slice_head(id, HUB_DEPLOYMENT_ID)));
+    } else if (!pays(cloud, h->now)) {
+        call_refuse(c, &refuse_later, "more than %d calls a second by pods of this cloud", 1000 / HUB_RATE_MS);
+    } else {
+        c->cloud = cloud;
+        cloud->calls++;
+        if (peer_holds(h, cloud))
+            peer_forward(c, cloud);
+        else
+            question_put(c, cloud, "tokenReview");
+    }
+}
+
+struct slice bootstrap_token(const struct call *c)
+{
+    return bearer(c);
+}
+
+void bootstrap_answered(struct call *c, const struct cloud *of, struct jval answer)
+{
+    struct hub *h = c->hub;
+    struct arena *a = &c->arena;
+    char time[TIME_TEXT_MAX];
+    struct jout w;
+    struct slice error = json_get_str(answer, "error", a), uid = json_get_str(answer, "workloadUid", a),
+                 pod = json_get_str(answer, "podUid", a), name = json_get_str(answer, "podName", a),
+                 ns = json_get_str(answer, "namespace", a);
+    const struct workload *work = map_get(&h->workloads, uid);
+    if (!json_get_bool(answer, "ok", false)) {
+        call_refuse(c, slice_empty(error) ? &nobody : &(struct refusal){401, "Unauthorized", nobody.remedy, 0},
+                    "the cluster of cloud %s does not accept the token: %.*s", of->key, SLICE_ARG(error));
+        return;
+    }
+    if (!work || work->of != of || slice_empty(pod) || pod.len > LIMIT_HUB_UID || slice_find(pod, '.') >= 0) {
+        call_refuse(c, &other, "the pod %.*s belongs to no workload of cloud %s", SLICE_ARG(slice_head(name, 253)), of->key);
+        return;
+    }
+    const struct credential made = {h->now.wall_us / 1000000 + HUB_CREDENTIAL_S, slice_of(of->id), uid, pod};
+    struct slice credential = credential_make(h, &made, a);
+    buf_clear(&h->body);
+    jout_init(&w, &h->body);
+    jout_form(&w, "{podUid:'%.*s',podName:'%.*s',namespace:'%.*s',workloadUid:'%.*s',credential:'%.*s',expiresAt:'%.*s'}", SLICE_ARG(pod),
+              SLICE_ARG(name), SLICE_ARG(ns), SLICE_ARG(uid), SLICE_ARG(credential),
+              SLICE_ARG(time_format(made.end_s * INT64_C(1000000), time)));
+    call_answer(c, 200, buf_slice(&h->body));
+}
+
+/* ---- POST /v1/report ---- */
+
+static void on_stored(struct call *c)
+{
+    if (c->answer->outcome == KUBE_OK)
+        call_answer(c, 200, SLICE("{}"));
+    else
+        call_refuse_as(c, c->answer);
+}
+
+/* What a report may hold, in h->body as a patch of the workload's status. */
+static void write_report(struct call *c, struct jval ray)
+{
+    static const char *const numbers[] = {"nodesAlive", "nodesDead"};
+    struct hub *h = c->hub;
+    char time[TIME_TEXT_MAX];
+    struct jout w;
+    buf_clear(&h->body);
+    jout_init(&w, &h->body);
+    struct slice health = json_get_str(ray, "health", &c->arena), version = json_get_str(ray, "version", &c->arena),
+                 message = json_get_str(ray, "message", &c->arena);
+    jout_form(&w, "{status:{ray:{health:'%.*s',version?:'%.*s',message:'%.*s',reportTime:'%.*s'", SLICE_ARG(slice_head(health, 16)),
+              SLICE_ARG(slice_head(version, 64)), SLICE_ARG(slice_head(message, ERR_TEXT_MAX)),
+              SLICE_ARG(time_format(h->now.wall_us, time)));
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        jout_kint(&w, numbers[i], json_get_int(ray, numbers[i], 0));
+    struct jval resources = json_get(ray, "resources");
+    if (json_type(resources) == JSON_ARRAY && json_raw(resources).len <= LIMIT_HUB_REPORT)
+        jout_kval(&w, "resources", resources);
+    jout_end(&w);
+    jout_end(&w);
+    jout_end(&w);
+}
+
+void report_begin(struct call *c)
+{
+    struct hub *h = c->hub;
+    struct json doc;
+    struct err e = {0};
+    struct credential who;
+    const char *why = credential_read(h, bearer(c), &who);
+    if (why) {
+        call_refuse(c, &(struct refusal){401, "Unauthorized", "call POST /v1/bootstrap again", 0}, "%s", why);
+        return;
+    }
+    struct workload *w = map_get(&h->workloads, who.workload);
+    if (!w || !slice_is(who.cloud, w->of->id)) {
+        call_refuse(c, &refuse_unknown, "the workload of this pod is not there any more");
+    } else if (h->now.mono_ms < w->ray_ms) {
+        call_refuse(c, &refuse_later, "a workload is reported about once in %d s", HUB_REPORT_MS / 1000);
+    } else if (c->ask->body.len > LIMIT_HUB_REPORT || !json_parse(&doc, c->ask->body, &c->arena, &e) ||
+               json_type(json_get(json_root(&doc), "ray")) != JSON_OBJECT) {
+        call_refuse(c, &refuse_bad, "the body is no report: want an object ray, %d bytes at most", LIMIT_HUB_REPORT);
+    } else {
+        w->ray_ms = h->now.mono_ms + HUB_REPORT_MS;
+        write_report(c, json_get(json_root(&doc), "ray"));
+        struct kube_request r = {.method = SLICE("PATCH"),
+                                 .path = hub_path(h, &hub_workloads, w->ns, w->name, SLICE("status")),
+                                 .content_type = SLICE(KUBE_TYPE_MERGE_PATCH),
+                                 .body = buf_slice(&h->body)};
+        c->then = on_stored;
+        call_ask(c, &r);
+    }
+}
