@@ -360,8 +360,8 @@ def test_a_pod_gets_a_credential_and_reports(space, hubs, operators, tmp_path):
     try:
         code, given = eventually(lambda: (said := bootstrap(shown()))[0] == 200 and said, 20)
         assert (given["podUid"], given["podName"]) == (uid, pod)
-        for token, words in ((shown("https://kubernetes.default.svc"), "for the audience mobula.dev/bootstrap"), (shown(pod=None), "no pod"),
-                             ("eyJ.no.token", "does not accept")):
+        for token, words in ((shown("https://kubernetes.default.svc"), "for the audience mobula.dev/bootstrap"),
+                             (shown(pod=None), "no pod"), ("eyJ.no.token", "does not accept")):
             code, refused = bootstrap(token)
             assert code == 401 and words in refused["error"]["message"], refused
         assert bootstrap(None)[0] == 401 and bootstrap(shown(), "cldrsrc_" + 24 * "a")[0] == 404

@@ -47,7 +47,8 @@ def test_every_answer_is_one_that_the_schema_has(space, hubs, tester, tmp_path):
     schema.write_text(text)
     command = [tester, "run", schema, "--url", f"http://127.0.0.1:{hub.port}", "--header", f"Authorization: Bearer {token}",
                "--checks", CHECKS, "--max-examples", str(EXAMPLES), "--seed", "1", "--no-color", "--phases", "examples,coverage,fuzzing",
-               "--exclude-operation-id", "logs", "--exclude-operation-id", "metrics", "--exclude-operation-id", "bootstrap", "--exclude-operation-id", "report",
+               "--exclude-operation-id", "logs", "--exclude-operation-id", "metrics", "--exclude-operation-id", "bootstrap",
+               "--exclude-operation-id", "report",
                "--request-timeout", "40", "--rate-limit", "18/s"]
     out = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, cwd=tmp_path)
     assert hub.process.poll() is None, hub.log()[-4000:]
