@@ -457,9 +457,9 @@ e2e-ray: ## clusters of real Ray on a real kubelet, in a network namespace witho
 	+@$(MAKE) mobula
 	@tests/e2e/ray/run.sh
 
-bench: ## all figures of this commit: the six below, one after the other
+bench: ## all figures of this commit but bench-peer's, one after the other
 	@tests/tools/setup build e2e
-	+@for b in bench-autoscaler bench-jobs bench-heads bench-patches bench-quick bench-hub; do $(MAKE) $$b || exit 1; done
+	+@for b in bench-autoscaler bench-jobs bench-heads bench-patches bench-quick bench-hub bench-item; do $(MAKE) $$b || exit 1; done
 
 bench-quick: ## the figures of this commit, with the API server's floor beside them
 	@tests/tools/setup build e2e
@@ -478,11 +478,15 @@ bench-hub: ## one control plane with 200 operators and 10,000 workloads: make be
 	@tests/tools/setup build e2e
 	+@$(MAKE) mobula
 	@FIGURES=hub tests/bench/quick.sh $(or $(OPERATORS),200) $(or $(WORKLOADS),10000)
+bench-item: ## from a job at the control plane to its head pod: make bench-item [JOBS=30]
+	@tests/tools/setup build e2e
+	+@$(MAKE) mobula
+	@FIGURES=item tests/bench/quick.sh $(or $(JOBS),30)
 bench-peer: ## beside KubeRay, on a control plane of its own for each turn: make bench-peer [RUNS=3]
 	@tests/tools/setup build e2e
 	+@$(MAKE) mobula
 	@RUNS=$(or $(RUNS),3) tests/bench/peer.sh
-.PHONY: bench bench-autoscaler bench-jobs bench-heads bench-patches bench-hub bench-peer
+.PHONY: bench bench-autoscaler bench-jobs bench-heads bench-patches bench-hub bench-item bench-peer
 
 SUITE ?= bookworm
 FRESH ?= 'make run ONCE=1' 'make run-fleet ONCE=1' 'make test'

@@ -104,12 +104,13 @@ static struct work *work_copy(const struct plan *p, struct now now)
 }
 
 /* The cost of a decision grows with the pods of the record, and so does the number of events. So events that come soon after a decision are
- * batched into the next one; after a quiet time a record is decided at once. */
+ * batched into the next one; after a quiet time a record is decided at once. One whose steps are in its status has few events, and each step
+ * waits for the one before: its pods come that much later. */
 static int64_t pace_ms(const struct cluster *c)
 {
-    enum { LEAST_MS = 100, PODS_PER_MS = 10, MOST_MS = 1000 };
-    int64_t ms = c->pod_count / PODS_PER_MS;
-    return ms < LEAST_MS ? LEAST_MS : ms < MOST_MS ? ms : MOST_MS;
+    enum { LEAST_MS = 100, STEP_MS = 2, PODS_PER_MS = 10, MOST_MS = 1000 };
+    int64_t ms = c->pod_count / PODS_PER_MS, least = c->kind->goes_by_status ? STEP_MS : LEAST_MS;
+    return ms < least ? least : ms < MOST_MS ? ms : MOST_MS;
 }
 
 void decide_one(struct op *op, struct cluster *c)

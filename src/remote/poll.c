@@ -11,12 +11,14 @@ struct remote {
     struct remote_options o;
     struct rng rng;
     bool on, polling, pushing;
-    uint64_t telling;  /* the call that has news; 0: none is under way */
-    bool more;         /* there are more news than the last call had room for */
-    uint64_t first;    /* number of the first call since remote_start: answers to older ones are ignored */
-    uint64_t calls;    /* the last number given */
-    int64_t next_ms;   /* the next poll */
-    int64_t push_ms;   /* the next push; TIME_NEVER: nothing to tell */
+    bool told;        /* the last poll had news: the next one has none, so that the server may hold it, and changes since then are pushed */
+    bool held;        /* the last poll may be held */
+    uint64_t telling; /* the call that has news; 0: none is under way */
+    bool more;        /* there are more news than the last call had room for */
+    uint64_t first;   /* number of the first call since remote_start: answers to older ones are ignored */
+    uint64_t calls;   /* the last number given */
+    int64_t next_ms;  /* the next poll */
+    int64_t push_ms;  /* the next push; TIME_NEVER: nothing to tell */
     uint32_t failures; /* consecutive */
     size_t room;       /* for what a call tells */
     bool listing;      /* the revision is that of a page of a full answer */
@@ -50,11 +52,20 @@ static void write_request(struct remote *r, bool push, uint64_t call)
         jout_kstr(&w, "lease", r->o.lease);
     jout_kstr(&w, "version", r->o.version);
     jout_kstr(&w, "revision", slice_of(r->revision));
-    enum remote_news news = r->o.user->tell(r->o.owner, &w, r->telling ? 0 : r->room, call);
+    bool may_tell = !r->telling && (push || !r->told || r->listing);
+    enum remote_news news = r->o.user->tell(r->o.owner, &w, may_tell ? r->room : 0, call);
+    bool waits = !push && news == REMOTE_NO_NEWS && !r->listing;
     if (news != REMOTE_NO_NEWS)
         r->telling = call;
-    r->more = news == REMOTE_MORE_NEWS;
-    jout_kint(&w, "wait", push || news != REMOTE_NO_NEWS || r->listing ? 0 : REMOTE_WAIT_S);
+    if (may_tell) {
+        r->push_ms = TIME_NEVER;
+        r->more = news == REMOTE_MORE_NEWS;
+    }
+    if (!push) {
+        r->told = news != REMOTE_NO_NEWS;
+        r->held = waits;
+    }
+    jout_kint(&w, "wait", waits ? REMOTE_WAIT_S : 0);
     jout_end(&w);
 }
 
@@ -72,7 +83,6 @@ static void send_call(struct remote *r, bool push, struct now now)
     uint64_t call = r->calls += 2;
     call |= push;
     write_request(r, push, call);
-    r->push_ms = TIME_NEVER;
     const struct kube_request q = {.lane = KUBE_LANE_MAIN,
                                    .method = SLICE("POST"),
                                    .path = SLICE("/v1/sync"),
@@ -107,6 +117,8 @@ static void failed(struct remote *r, bool push, const struct err *why, int64_t l
     r->stats.failures++;
     r->stats.trouble = *why;
     r->stats.refused = 0;
+    if (!push)
+        r->told = false; /* what it was to tell, the next one tells */
     *(push ? &r->pushing : &r->polling) = false;
     *(push ? &r->push_ms : &r->next_ms) = now.mono_ms + wait_ms;
 }
@@ -132,11 +144,12 @@ static void well(struct remote *r, struct now now)
     r->stats.heard_us = now.wall_us;
 }
 
-/* The pause until the next poll: none while pages come; a server that answers without news and at once is not asked in a circle. */
-static int64_t pause_ms(const struct remote_answer *a, int64_t took_ms)
+/* The pause until the next poll: none while pages come, nor after one that was not to be held; a server that answers without news and at
+ * once although it may wait is not asked in a circle. */
+static int64_t pause_ms(const struct remote *r, const struct remote_answer *a, int64_t took_ms)
 {
     bool news = a->count || a->question_count;
-    int64_t ms = news ? (a->more ? 0 : REMOTE_SOON_MS) : took_ms < REMOTE_LEAST_MS ? REMOTE_LEAST_MS : 0;
+    int64_t ms = news ? (a->more ? 0 : REMOTE_SOON_MS) : r->held && took_ms < REMOTE_LEAST_MS ? REMOTE_LEAST_MS : 0;
     return a->retry_after_ms > ms ? a->retry_after_ms : ms;
 }
 
@@ -167,7 +180,7 @@ static void answered(struct remote *r, bool push, uint64_t call, const struct ku
         r->stats.items += a.count;
         r->stats.bad += a.bad;
         say_bad(r, &a, now);
-        r->next_ms = now.mono_ms + pause_ms(&a, answer->took_ms);
+        r->next_ms = now.mono_ms + pause_ms(r, &a, answer->took_ms);
         r->o.user->heard(r->o.owner, &a, now);
         slice_copy(a.revision, r->revision, sizeof r->revision);
         r->listing = a.full && a.more;
@@ -244,6 +257,7 @@ void remote_start(struct remote *r, struct now now)
 {
     r->on = true;
     r->polling = r->pushing = r->listing = r->more = false;
+    r->told = r->held = false;
     r->telling = 0;
     r->first = r->calls + 2;
     r->revision[0] = '\0';

@@ -250,4 +250,5 @@ def main():
         print(f"{figure:<{width}}  {value}{f'   (goal {goal})' if goal else ''}")
 
 
-main()
+if __name__ == "__main__":
+    main()

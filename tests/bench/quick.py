@@ -37,12 +37,12 @@ def row(figure, value, goal):
 class Operator:
     """The operator as a process, under its service account and Roles, in a namespace of its own."""
 
-    def __init__(self, namespace):
+    def __init__(self, namespace, install=(), flags=()):
         self.namespace = namespace
         self.user = f"system:serviceaccount:{namespace}:mobula"
         if not api.call("GET", f"/api/v1/namespaces/{namespace}").get("metadata", {}).get("uid"):
             kubectl("create", "namespace", namespace)
-            manifests = subprocess.run([MOBULA, *INSTALL, "--no-crds", "--namespace", namespace], capture_output=True,
+            manifests = subprocess.run([MOBULA, *INSTALL, "--no-crds", "--namespace", namespace, *install], capture_output=True,
                                        text=True, check=True).stdout
             kubectl("apply", "-f", "-", stdin=manifests)
             kubectl("scale", "deployment", "--all", "--replicas=0", "-n", namespace)
@@ -58,7 +58,8 @@ current-context: rig
         self.log = (RUN / "logs" / f"{namespace}.log").open("a+")
         self.from_here = (RUN / "logs" / f"{namespace}.log").stat().st_size
         self.began = time.monotonic()
-        command = [MOBULA, "operator", "--kubeconfig", config, "--autoscaler", "off", "--health-addr", "127.0.0.1:0", "--metrics-addr", ""]
+        command = [MOBULA, "operator", "--kubeconfig", config, "--autoscaler", "off", "--health-addr", "127.0.0.1:0", "--metrics-addr", "",
+                   *flags]
         self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL)
         self.pid = self.process.pid
         atexit.register(self.process.kill)  # harmless once it has been waited for

@@ -328,6 +328,30 @@ static void test_push(void)
     hub_free(&h);
 }
 
+/* Who reports is not kept waiting: work that comes just then is with its operator at once. */
+static void test_held_again(void)
+{
+    struct hub h;
+    hub_init(&h);
+    hub_answer(&h, 200, "", ANSWER("5", "true", "false", ""));
+    h.tells = "[1]";
+    remote_push(h.remote, h.f.now);
+    test_case("behind a poll that told something and so was answered at once, the next one goes out at once and may be held");
+    hub_run(&h, REMOTE_LEAST_MS);
+    CHECK(slice_has(hub_request(hub_waits(&h)), "\"statuses\":[1],\"wait\":0}"));
+    h.tells = "[2]";
+    remote_push(h.remote, h.f.now);
+    hub_answer(&h, 200, "", ANSWER("6", "false", "false", ""));
+    hub_run(&h, 0);
+    struct fakelink *poll = hub_waits(&h);
+    CHECK(poll && slice_has(hub_request(poll), "\"revision\":\"6\",\"wait\":25}"));
+    test_case("and what has changed meanwhile is pushed beside it, also when nothing more changes");
+    fake_take(poll);
+    hub_run(&h, REMOTE_PUSH_MS);
+    CHECK(slice_has(hub_request(hub_waits(&h)), "\"statuses\":[2],\"wait\":0}"));
+    hub_free(&h);
+}
+
 static void test_stopped(void)
 {
     struct hub h;
@@ -434,6 +458,7 @@ int main(void)
     test_slow();
     test_connection();
     test_push();
+    test_held_again();
     test_stopped();
     test_expired();
     test_config();
