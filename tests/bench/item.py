@@ -34,7 +34,8 @@ def begin():
     kubectl("apply", "--server-side", "-f", "-", stdin=definitions)
     kubectl("wait", "--for=condition=Established", "crd/rayjobs.ray.io", "crd/rayclusters.ray.io", "--timeout=30s")
     install = ("--watch-namespace", hub.SPACE, "--control-plane-url", "https://hub.example", "--cloud-deployment-id", cloud)
-    flags = ("--namespace", hub.SPACE, "--lease-namespace", SPACE, "--control-plane-url", f"http://127.0.0.1:{plane.port}", "--cloud-deployment-id", cloud, "--control-plane-token-file", file)
+    flags = ("--namespace", hub.SPACE, "--lease-namespace", SPACE, "--cloud-deployment-id", cloud,
+             "--control-plane-url", f"http://127.0.0.1:{plane.port}", "--control-plane-token-file", file)
     return plane, quick.Operator(SPACE, install, flags)
 
 
