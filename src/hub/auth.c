@@ -62,6 +62,18 @@ static struct review *remembered(struct hub *h, struct map *m, struct slice key)
     return r && r->until_ms > h->now.mono_ms ? r : NULL;
 }
 
+void auth_keep(struct call *c, struct slice key, bool yes, struct slice words)
+{
+    const struct slice texts[] = {SLICE_NONE, SLICE_NONE, words};
+    remember(c->hub, &c->hub->verdicts, key, yes, texts);
+}
+
+struct slice auth_kept(struct call *c, struct slice key)
+{
+    const struct review *r = remembered(c->hub, &c->hub->verdicts, key);
+    return r ? arena_dup(&c->arena, r->reason) : SLICE_NONE;
+}
+
 void auth_free(struct hub *h)
 {
     struct map *const maps[] = {&h->users, &h->verdicts};

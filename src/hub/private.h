@@ -246,6 +246,9 @@ struct slice hub_path(struct hub *h, const struct kube_resource *r, struct slice
 void auth_who(struct call *c, call_step *then);
 /* Goes on when that user may c->verb c->resource c->name in c->project; refuses otherwise. */
 void auth_may(struct call *c, call_step *then);
+/* Words of somebody else's review, remembered for as long as our own are; ptr NULL: they are not. */
+void auth_keep(struct call *c, struct slice key, bool yes, struct slice words);
+struct slice auth_kept(struct call *c, struct slice key);
 void auth_free(struct hub *h);
 
 /* ---- what is asked ---- */

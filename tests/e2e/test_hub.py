@@ -235,7 +235,7 @@ def test_the_command_line_writes_the_same_objects(space, hubs, tmp_path):
     assert space.api.get(space.path("workloads", "train", GROUP))["spec"]["terminate"] is True
     run("job", "delete", "--name", "train")
     assert "404" in run("cloud", "get", "--name", "none", code=1).stderr
-    assert "URL of a zip" in run("job", "submit", "--name", "x", "--cloud", "edge", "--working-dir", ".", "--", "true", code=1).stderr
+    assert "give its URL" in run("job", "submit", "--name", "x", "--cloud", "edge", "--working-dir", ".", "--", "true", code=1).stderr
     run("job", "submit", "--cloud", "edge", "--", "true")  # it gets a name
     run("job", "status", code=2)
     assert "is not NAME=VALUE" in run("job", "submit", "--name", "x", "--cloud", "edge", "--env", "A", "--", "true", code=1).stderr
