@@ -162,6 +162,10 @@ static struct slice proxy_environment(const struct install_options *o, struct ar
     buf_init(&out, MIB);
     if (o->plane)
         buf_put(&out, SLICE("        env:\n        - {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}\n"));
+    struct slice key = o->proxy_secret, name = slice_cut(&key, '/');
+    if (!slice_empty(name)) /* before those that name it: Kubernetes fills it in in this order */
+        buf_printf(&out, "%s        - {name: PROXY_CREDENTIALS, valueFrom: {secretKeyRef: {name: %.*s, key: %.*s}}}\n",
+                   out.len ? "" : "        env:\n", SLICE_ARG(name), SLICE_ARG(key.ptr ? key : SLICE("credentials")));
     for (size_t i = 0; i < COUNT_OF(all); i++)
         if (!slice_empty(all[i].value))
             buf_printf(&out, "%s        - {name: %s, value: \"%.*s\"}\n", out.len ? "" : "        env:\n", all[i].name,

@@ -21,6 +21,7 @@ struct install_options {
     struct slice image, registry; /* not given: INSTALL_IMAGE, or its name in the registry */
     struct slice program, arch;   /* bytes of the program, for a ConfigMap, and what it runs on; empty: the image has it */
     struct slice pull_secrets, resources, proxy, no_proxy, proxies; /* proxies: as MOBULA_PROXIES */
+    struct slice proxy_secret;                                      /* NAME or NAME/KEY: what $(PROXY_CREDENTIALS) in them stands for */
     struct slice kinds, tools, tools_resources, autoscaler, submitter, ray_access, egress;
     struct slice kubeconfig, context;               /* of apply */
     struct slice plane_url, cloud;                  /* of a control plane that the operator calls; empty: none */

@@ -28,12 +28,21 @@ static bool check_egress(const struct install_options *o, struct err *e)
 }
 
 /* What goes into a quoted string of YAML as it is. */
+#define CREDENTIALS "$(PROXY_CREDENTIALS)"
+
 static bool check_plain(struct slice text, const char *flag, struct err *e)
 {
     for (size_t i = 0; i < text.len; i++)
         if (text.ptr[i] <= ' ' || text.ptr[i] > '~' || strchr("\"\\", text.ptr[i]))
             return err_set(e, ERR_CONFIG, "%s holds a blank, a quote or another character that a URL does not have", flag);
     return true;
+}
+
+static bool check_key(struct slice text, const char *flag, struct err *e)
+{
+    struct slice key = text, name = slice_cut(&key, '/');
+    return slice_empty(text) || (name_dns1123_subdomain(name) && (!key.ptr || (key.len && name_label_value(key)))) ||
+           err_set(e, ERR_CONFIG, "%s: \"%.*s\" is not NAME or NAME/KEY", flag, SLICE_ARG(text));
 }
 
 /* Whatever its destination is: "*" holds all. */
@@ -67,8 +76,12 @@ static bool check_proxy(const struct install_options *o, uint16_t *port, struct 
     __attribute__((cleanup(arena_free))) struct arena a = {0};
     struct net_proxy proxy = {0};
     bool use = false;
-    if (!check_proxies(o, e))
+    if (!check_proxies(o, e) || !check_key(o->proxy_secret, "--proxy-secret", e))
         return false;
+    if (!slice_empty(o->proxy_secret) && !slice_has(o->proxy, CREDENTIALS) && !slice_has(o->proxies, CREDENTIALS))
+        return err_set(e, ERR_CONFIG,
+                       "--proxy-secret: neither --proxy nor --proxies has " CREDENTIALS " in it, as in http://" CREDENTIALS
+                       "@proxy.example:3128");
     if (slice_empty(o->proxy))
         return slice_empty(o->no_proxy) || err_set(e, ERR_CONFIG, "--no-proxy needs --proxy");
     if (!check_plain(o->proxy, "--proxy", e) || !check_plain(o->no_proxy, "--no-proxy", e) ||
@@ -79,13 +92,6 @@ static bool check_proxy(const struct install_options *o, uint16_t *port, struct 
 }
 
 /* NAME or NAME/KEY of a Secret or ConfigMap. */
-static bool check_key(struct slice text, const char *flag, struct err *e)
-{
-    struct slice key = text, name = slice_cut(&key, '/');
-    return slice_empty(text) || (name_dns1123_subdomain(name) && (!key.ptr || (key.len && name_label_value(key)))) ||
-           err_set(e, ERR_CONFIG, "%s: \"%.*s\" is not NAME or NAME/KEY", flag, SLICE_ARG(text));
-}
-
 /* The operator's way to a control plane. */
 static bool check_plane(const struct install_options *o, uint16_t *port, struct err *e)
 {

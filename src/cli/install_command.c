@@ -35,6 +35,8 @@ static const struct flag list[] = {
     {"no-proxy", FLAG_TEXT, AT(no_proxy), "LIST", "its NO_PROXY"},
     {"proxies", FLAG_TEXT, AT(proxies), "ENTRY=URL|direct[,...]",
      "its MOBULA_PROXIES: proxies for single destinations, which are asked about first"},
+    {"proxy-secret", FLAG_TEXT, AT(proxy_secret), "SECRET[/KEY]",
+     "with USER:PASSWORD, which $(PROXY_CREDENTIALS) in both stands for (key credentials)"},
     {"openshift", FLAG_SWITCH, AT(openshift), NULL, "without user and group: OpenShift sets them for each namespace"},
     {"no-network-policy", FLAG_SWITCH, AT(no_network_policy), NULL, "without the NetworkPolicy of the operator's pod"},
     {"no-admission-policy", FLAG_SWITCH, AT(no_admission_policy), NULL,

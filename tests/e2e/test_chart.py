@@ -75,6 +75,10 @@ def objects(text):
     ("proxies=a.example:8443=http://u:p@p.example:3128\\,10.0.0.0/8=direct\\,.b.example=http://q.example/,noProxy=x,proxy=http://r.example",
      "--proxies=a.example:8443=http://u:p@p.example:3128,10.0.0.0/8=direct,.b.example=http://q.example/ --no-proxy=x "
      "--proxy=http://r.example"),
+    ("proxy=http://$(PROXY_CREDENTIALS)@p.example:3128,proxySecret=proxy",
+     "--proxy=http://$(PROXY_CREDENTIALS)@p.example:3128 --proxy-secret=proxy"),
+    ("proxies=a.example=http://$(PROXY_CREDENTIALS)@p.example:3128,proxySecret=proxy/dmz",
+     "--proxies=a.example=http://$(PROXY_CREDENTIALS)@p.example:3128 --proxy-secret=proxy/dmz"),
     ("controlPlaneUrl=https://hub.example,cloudDeploymentId=cldrsrc_abcdefghijklmnopqrstuvwx,egressCa=corp/x.pem,"
      "proxies=hub.example=http://p.example:3128", "--control-plane-url=https://hub.example --egress-ca=corp/x.pem "
      "--cloud-deployment-id=cldrsrc_abcdefghijklmnopqrstuvwx --proxies=hub.example=http://p.example:3128"),

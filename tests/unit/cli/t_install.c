@@ -214,6 +214,25 @@ static void parts(struct arena *a)
     CHECK(!strstr(text.ptr, "runAsUser"));
 }
 
+static void proxy_secrets(struct arena *a)
+{
+    struct err e = {0};
+    struct install_options o = install_defaults;
+    test_case("the password of a proxy stays in its Secret");
+    o.proxy = SLICE("http://$(PROXY_CREDENTIALS)@proxy.example:3128");
+    o.proxy_secret = SLICE("proxy");
+    CHECK(strstr(written(&o, a, &e).ptr,
+                 "        env:\n        - {name: PROXY_CREDENTIALS, valueFrom: {secretKeyRef: {name: proxy, key: credentials}}}\n"
+                 "        - {name: HTTPS_PROXY, value: \"http://$(PROXY_CREDENTIALS)@proxy.example:3128\"}\n"));
+    o.proxy_secret = SLICE("proxy/dmz");
+    CHECK(strstr(written(&o, a, &e).ptr, "{secretKeyRef: {name: proxy, key: dmz}}"));
+    test_case("a Secret that nothing names");
+    o.proxy = SLICE("http://proxy.example:3128");
+    CHECK(!written(&o, a, &e).ptr);
+    CHECK_STR(slice_of(e.text), "--proxy-secret: neither --proxy nor --proxies has $(PROXY_CREDENTIALS) in it, as in "
+                                "http://$(PROXY_CREDENTIALS)@proxy.example:3128");
+}
+
 /* The control plane, and an operator that calls one. */
 static void planes(struct arena *a)
 {
@@ -482,6 +501,7 @@ int main(void)
     one_kind(&a);
     definitions(&a);
     parts(&a);
+    proxy_secrets(&a);
     planes(&a);
     nodes_reported(&a);
     without_a_registry(&a);
