@@ -9,6 +9,7 @@
 
 int cli_operator(int argc, char **argv);      /* the controller itself */
 int cli_start(int argc, char **argv);         /* the same by the command line of the Anyscale operator */
+int cli_agent(int argc, char **argv);         /* how a head pod's Ray is, to a control plane */
 int cli_control_plane(int argc, char **argv); /* what operators of other clusters call */
 int cli_cloud(int argc, char **argv);         /* objects of a control plane (fleet.c) */
 int cli_compute_config(int argc, char **argv);

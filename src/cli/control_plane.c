@@ -28,7 +28,7 @@ static const struct flag list[] = {
      "in the place of files: a Secret of type kubernetes.io/tls in the context's namespace. One that is not there is made, with a CA in "
      "NAME-ca, and renewed; one of somebody else's making is used"},
     {"tls-name", FLAG_TEXT, AT(names), "NAME[,...]", "DNS names and IP addresses of a certificate that is made (localhost is always one)"},
-    {"replica-addr", FLAG_TEXT, AT(replica), "IP[:PORT]",
+    {"replica-addr", FLAG_TEXT, AT(replica), "IP",
      "where other replicas reach --https-addr of this one: questions to an operator go to the replica that holds its call"},
     {"http-addr", FLAG_TEXT, AT(http), "HOST:PORT", "serves the API without TLS, on a loopback address only; empty: nowhere"},
     {"metrics-addr", FLAG_TEXT, AT(metrics), "[HOST]:PORT", "serves /metrics; empty: nowhere"},
@@ -116,25 +116,17 @@ bool cli_server_names(struct slice text, struct arena *a, const struct slice **o
     return true;
 }
 
-/* The port is that of --https-addr when it is not given: a pod knows its address only. */
+/* A pod knows its address; the port is that of --https-addr. */
 static bool replica_url(const struct options *o, struct arena *a, struct slice *url, struct err *e)
 {
-    struct slice text = o->replica, host = text, listens = o->https;
-    uint16_t port = 0;
-    int64_t number = 0;
-    if (slice_empty(text))
+    struct slice host = o->replica, port = o->https;
+    if (slice_empty(host))
         return true;
-    if (net_is_ip(text)) {
-        while (listens.ptr && slice_find(listens, ':') >= 0)
-            slice_cut(&listens, ':');
-        port = slice_int(listens, &number) ? (uint16_t)number : 0;
-    } else if (!net_place(text, &host, &port) || !net_is_ip(host)) {
-        port = 0;
-    }
+    while (port.ptr && slice_find(port, ':') >= 0)
+        slice_cut(&port, ':');
     bool v6 = slice_find(host, ':') >= 0;
-    *url = arena_printf(a, "https://%s%.*s%s:%u", v6 ? "[" : "", SLICE_ARG(host), v6 ? "]" : "", port);
-    return (port && url->len <= LIMIT_HUB_URL) ||
-           err_set(e, ERR_CONFIG, "--replica-addr: want an IP address, with --https-addr, or IP:PORT");
+    *url = arena_printf(a, "https://%s%.*s%s:%.*s", v6 ? "[" : "", SLICE_ARG(host), v6 ? "]" : "", SLICE_ARG(port));
+    return (net_is_ip(host) && !slice_empty(port)) || err_set(e, ERR_CONFIG, "--replica-addr: want an IP address, and --https-addr");
 }
 
 static bool start(struct process *p, struct err *e)

@@ -134,8 +134,7 @@ static void answered(struct call *c, const struct cloud *of, struct jval answer)
                  ns = json_get_str(answer, "namespace", a);
     const struct workload *work = map_get(&h->workloads, uid);
     if (!json_get_bool(answer, "ok", false)) {
-        call_refuse(c, slice_empty(error) ? &nobody : &(struct refusal){401, "Unauthorized", nobody.remedy, 0},
-                    "the cluster of cloud %s does not accept the token: %.*s", of->key, SLICE_ARG(error));
+        call_refuse(c, &nobody, "the cluster of cloud %s does not accept the token: %.*s", of->key, SLICE_ARG(error));
         return;
     }
     if (!work || work->of != of || slice_empty(pod) || pod.len > LIMIT_HUB_UID || slice_find(pod, '.') >= 0) {

@@ -12,6 +12,7 @@ import ssl
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 from cluster import MOBULA, RUN, V1, Audit, eventually, kubectl, manifests, what
 from hub import GROUP, account, certificate, cloud, definitions, hubs, job, operator_rule, put, status  # noqa: F401
@@ -176,7 +177,7 @@ def free_port():
 def test_a_question_goes_to_the_replica_that_holds_the_call_and_its_answer_back(space, hubs):
     """The operator's call is held by one replica, a log is asked for at the other, and the operator answers to that other one."""
     ports = [free_port(), free_port()]
-    a, b = (hubs(name, f"--https-addr=127.0.0.1:{port}", f"--replica-addr=127.0.0.1:{port}", "--tls-secret=mobula-control-plane-tls")
+    a, b = (hubs(name, f"--https-addr=127.0.0.1:{port}", "--replica-addr=127.0.0.1", "--tls-secret=mobula-control-plane-tls")
             for name, port in zip("ab", ports, strict=True))
     where, op = cloud(space), account(space, "edge-operator", operator_rule())
     ann = account(space, "ann", {"apiGroups": ["mobula.dev"], "resources": ["workloads"], "verbs": ["get"]})
@@ -331,6 +332,25 @@ def test_an_operator_does_what_the_control_plane_holds(space, hubs, operators, t
     assert beyond == {"create selfsubjectrulesreviews"}, "a look beyond the namespace"
 
 
+def agent_reports(space, hub, where, shown, folder):
+    """`mobula agent` does both, here beside a GCS that is not there."""
+    token_file = folder / "pod.token"
+    token_file.write_text(shown)
+    log = folder / "agent.log"
+    with log.open("wb") as out:
+        agent = subprocess.Popen([MOBULA, "agent", f"--control-plane-url=http://127.0.0.1:{hub.port}", f"--cloud-deployment-id={where}",
+                                  f"--token-file={token_file}", f"--gcs-addr=127.0.0.1:{free_port()}"], stdout=out, stderr=out)
+    try:
+        said = eventually(lambda: (ray := status(space, "stays")["ray"])["health"] == "UNHEALTHY" and ray, 30)
+        assert "refused" in said["message"], said
+        resident = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{agent.pid}/status").read_text())
+        assert int(resident.group(1)) <= 4096, resident.group()
+        assert "sandbox=on" in log.read_text() and "eyJ" not in log.read_text()
+    finally:
+        agent.terminate()
+        assert agent.wait(20) == 0, log.read_text()
+
+
 def test_a_pod_gets_a_credential_and_reports(space, hubs, operators, tmp_path):
     """Its token is reviewed in its own cluster, by the operator; who it is not, is told why."""
     hub = hubs()
@@ -372,6 +392,7 @@ def test_a_pod_gets_a_credential_and_reports(space, hubs, operators, tmp_path):
         assert hub.ask("POST", "/v1/report", given["credential"].replace(where, elsewhere), report)[0] == 401
         assert hub.ask("GET", f"/v1/projects/{space.name}/workloads", given["credential"])[0] == 401
         assert "eyJ" not in hub.log()
+        agent_reports(space, hub, where, shown(), tmp_path)
     finally:
         kubectl("delete", "-f", "-", "--ignore-not-found", stdin="\n---\n".join(json.dumps(o) for o in documents))
 

@@ -1,0 +1,264 @@
+/* mobula agent: in a head pod, tells the control plane itself how Ray is. It shows the pod's projected token, gets a credential for some
+ * minutes, and reports what the GCS beside it says, on change and from time to time. */
+#include "cli.h"
+#include "sandbox.h"
+
+#include <mobula/heads.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { RESOURCES_MAX = 32, POLL_MS = 5 * 1000, FIRST_MS = 1000, LEAST_MS = 6 * 1000, STOP_MS = 500, TEXT_MAX = 16 * KIB };
+
+struct options {
+    struct slice url, ca, cloud, token_file, gcs, sandbox;
+    int64_t every_ms;
+};
+
+#define AT(field) offsetof(struct options, field)
+static const struct flag list[] = {
+    {"control-plane-url", FLAG_TEXT, AT(url), "URL", "https://HOST[:PORT]"},
+    {"control-plane-ca-file", FLAG_TEXT, AT(ca), "FILE", "PEM of the CAs of its certificate (default: this machine's)"},
+    {"cloud-deployment-id", FLAG_TEXT, AT(cloud), "ID", "of the cloud that this pod belongs to"},
+    {"token-file", FLAG_TEXT, AT(token_file), "FILE",
+     "the pod's projected token with audience mobula.dev/bootstrap (/var/run/mobula/token)"},
+    {"gcs-addr", FLAG_TEXT, AT(gcs), "IP:PORT", "of the head's GCS (127.0.0.1:6379)"},
+    {"every", FLAG_DURATION, AT(every_ms), "TIME", "between reports while nothing changes (30s)"},
+    SANDBOX_FLAG(AT(sandbox)),
+};
+static const struct flags flags = {
+    .usage = "mobula agent --control-plane-url=URL --cloud-deployment-id=ID [FLAG...]",
+    .about = "Reports from a head pod to the control plane how its Ray is: status.ray of the workload. RAY_AUTH_TOKEN is the GCS' token.",
+    .list = list,
+    .count = COUNT_OF(list),
+};
+
+struct agent {
+    struct options o;
+    struct net_allow *allow;
+    struct loop *loop;
+    struct kube_config *config;
+    struct kube_client *client;
+    struct ray_gcs_pool *pool;
+    struct ray_gcs *gcs;
+    struct arena arena; /* of one event */
+    struct rng rng;
+    struct buf report;
+    uint64_t hash, sent;     /* of the report; of the one that the control plane has */
+    int64_t next_ms, due_ms; /* no call before; a report also without news */
+    char credential[1024];   /* empty: none */
+    bool busy;
+    unsigned failures;
+    struct log_limit log;
+};
+
+/* ---- what Ray says ---- */
+
+struct sum {
+    struct slice name;
+    double amounts[2]; /* of all nodes: total, available */
+};
+
+static void add(struct sum *all, const struct ray_bundle *b, int which)
+{
+    for (uint32_t i = 0; i < b->count; i++) {
+        struct slice name = b->list[i].name;
+        struct sum *at = all;
+        if (slice_starts(name, SLICE("node:"))) /* each node has one of its own */
+            continue;
+        while (at->name.len && !slice_eq(at->name, name))
+            at++;
+        if (at == all + RESOURCES_MAX)
+            continue;
+        at->name = name;
+        at->amounts[which] += (double)b->list[i].amount / RAY_QUANTUM;
+    }
+}
+
+static void write_state(const struct ray_state *s, struct jout *w)
+{
+    struct sum all[RESOURCES_MAX + 1] = {0}; /* the last one has no name */
+    uint32_t dead = 0;
+    char text[64];
+    for (uint32_t i = 0; i < s->node_count; i++) {
+        dead += s->nodes[i].status == RAY_NODE_DEAD;
+        add(all, &s->nodes[i].total, 0);
+        add(all, &s->nodes[i].available, 1);
+    }
+    jout_form(w, "nodesAlive:%u,nodesDead:%u,resources:[", s->node_count - dead, dead);
+    for (const struct sum *at = all; at->name.len; at++) {
+        snprintf(text, sizeof text, "%.15g,\"used\":%.15g", at->amounts[0], at->amounts[0] - at->amounts[1]);
+        jout_form(w, "{name:'%.*s',total:%s}", SLICE_ARG(at->name), text);
+    }
+    jout_end(w);
+}
+
+static void on_state(void *owner, const struct ray_gcs_answer *answer, struct now now)
+{
+    struct agent *g = owner;
+    struct jout w;
+    (void)now;
+    if (answer->call != RAY_GCS_STATE)
+        return;
+    buf_clear(&g->report);
+    jout_init(&w, &g->report);
+    jout_form(&w, "{ray:{health:'%s',message:'%s'", answer->state ? "HEALTHY" : "UNHEALTHY", answer->state ? "" : answer->err.text);
+    if (answer->state)
+        write_state(answer->state, &w);
+    jout_end(&w);
+    jout_end(&w);
+    g->hash = hash64(buf_slice(&g->report), 0) | 1;
+}
+
+/* ---- what is told ---- */
+
+static void failed(struct agent *g, const char *why, int64_t least_ms, struct now now)
+{
+    int64_t wait_ms = backoff_ms(&g->rng, g->failures++, FIRST_MS, g->o.every_ms);
+    g->next_ms = now.mono_ms + (wait_ms > least_ms ? wait_ms : least_ms);
+    if (log_limit_pass(&g->log, now))
+        log_warn("the control plane does not take it: it is tried again", LF_CSTR("call", g->credential[0] ? "report" : "bootstrap"),
+                 LF_CSTR("error", why));
+}
+
+static void on_answer(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
+{
+    struct agent *g = owner;
+    struct jval doc;
+    bool report = tag != 0;
+    g->busy = false;
+    arena_reset(&g->arena, TEXT_MAX);
+    if (a->outcome == KUBE_OK && report) {
+        g->failures = 0;
+        g->sent = tag;
+        g->next_ms = now.mono_ms + LEAST_MS;
+        g->due_ms = now.mono_ms + g->o.every_ms;
+    } else if (a->outcome == KUBE_OK && json_read(&doc, a->body, &g->arena, NULL) &&
+               slice_copy(json_get_str(doc, "credential", &g->arena), g->credential, sizeof g->credential) && g->credential[0]) {
+        g->next_ms = now.mono_ms;
+    } else {
+        bool refused = a->outcome == KUBE_REFUSED;
+        failed(g, refused ? a->status.message : a->err.text, a->status.retry_after_ms, now);
+        if (refused && a->status.code == 401)
+            g->credential[0] = '\0';
+    }
+}
+
+static void call(struct agent *g, struct now now)
+{
+    struct err e = {0};
+    struct slice token = slice_of(g->credential), body = buf_slice(&g->report);
+    bool report = g->credential[0];
+    arena_reset(&g->arena, TEXT_MAX);
+    if (!report) {
+        body = arena_printf(&g->arena, "{\"cloud\":\"%.*s\"}", SLICE_ARG(g->o.cloud));
+        if (!cli_read_file(g->o.token_file, &g->arena, &token, &e)) {
+            failed(g, e.text, 0, now);
+            return;
+        }
+    }
+    token = slice_trim(token);
+    const struct kube_request r = {.lane = KUBE_LANE_MAIN,
+                                   .method = SLICE("POST"),
+                                   .path = report ? SLICE("/v1/report") : SLICE("/v1/bootstrap"),
+                                   .content_type = SLICE(KUBE_TYPE_JSON),
+                                   .body = body,
+                                   .header = {SLICE("Authorization"), arena_printf(&g->arena, "Bearer %.*s", SLICE_ARG(token))},
+                                   .again = true,
+                                   .at_once = true,
+                                   .secret = true,
+                                   .timeout_ms = REMOTE_CALL_MS,
+                                   .done = on_answer,
+                                   .owner = g,
+                                   .tag = report ? g->hash : 0};
+    g->busy = kube_call(g->client, &r, now, &e);
+    if (!g->busy)
+        failed(g, e.text, 0, now);
+}
+
+/* ---- the process ---- */
+
+static int64_t step(void *of, struct now now)
+{
+    struct agent *g = of;
+    int64_t calls = kube_client_tick(g->client, now), states = ray_gcs_pool_tick(g->pool, now);
+    int64_t next = calls < states ? calls : states;
+    bool told = g->hash == g->sent;
+    int64_t at = told && g->due_ms > g->next_ms ? g->due_ms : g->next_ms;
+    if (g->busy || !g->hash)
+        return next;
+    if (now.mono_ms < at)
+        return at < next ? at : next;
+    call(g, now);
+    return now.mono_ms;
+}
+
+static void renew(void *of, struct now now)
+{
+    kube_client_renew(((struct agent *)of)->client, now);
+}
+
+static bool stop(void *of, struct now now)
+{
+    (void)of;
+    (void)now;
+    return true;
+}
+
+static bool start(struct agent *g, struct err *e)
+{
+    const struct options *o = &g->o;
+    const char *sandbox, *token = getenv("RAY_AUTH_TOKEN");
+    struct slice host;
+    uint16_t port;
+    if (slice_empty(o->url) || !cli_cloud_id(o->cloud, e) || !net_place(o->gcs, &host, &port) || !net_is_ip(host) || o->every_ms < LEAST_MS)
+        return err_set(e, ERR_CONFIG, "want --control-plane-url, --cloud-deployment-id, --gcs-addr=IP:PORT and --every of 6s or more");
+    g->allow = net_allow_new();
+    g->config = kube_config_url(
+        &(struct kube_config_url){
+            .url = o->url.ptr, .setting = "--control-plane-url", .name = "control plane", .ca_file = slice_empty(o->ca) ? NULL : o->ca.ptr},
+        e);
+    if (!g->config || !kube_config_allow(g->config, g->allow, e) || !net_allow_add(g->allow, host, port, "--gcs-addr", e))
+        return false;
+    g->loop = loop_new(g->allow, e);
+    if (!g->loop)
+        return false;
+    g->client = kube_client_new(loop_net(g->loop), g->config, rng_next(&g->rng), "mobula-agent/" MOBULA_VERSION);
+    g->pool = ray_gcs_pool_new(loop_net(g->loop), rng_next(&g->rng));
+    g->gcs = ray_gcs_open(g->pool, &(struct ray_gcs_options){host, port, slice_of(token ? token : ""), on_state, g}, e);
+    if (!g->gcs || !sandbox_enter(o->sandbox, false, &sandbox, e))
+        return false;
+    ray_gcs_poll(g->gcs, POLL_MS, clock_now());
+    log_info("started", LF_CSTR("version", MOBULA_VERSION), LF_CSTR("sandbox", sandbox));
+    return true;
+}
+
+int cli_agent(int argc, char **argv)
+{
+    static const struct cli_daemon daemon = {.renew = renew, .step = step, .stop = stop, .stop_ms = STOP_MS};
+    struct agent g = {
+        .o = {
+            .token_file = SLICE("/var/run/mobula/token"), .gcs = SLICE("127.0.0.1:6379"), .sandbox = SLICE("auto"), .every_ms = 30 * 1000}};
+    int status;
+    struct err e = {0};
+    if (!flags_parse(&flags, argc, argv, &g.o, &status))
+        return status;
+    signal(SIGPIPE, SIG_IGN);
+    rng_seed_system(&g.rng);
+    buf_init(&g.report, TEXT_MAX);
+    bool started = start(&g, &e);
+    if (started)
+        cli_daemon_run(&daemon, g.loop, &g);
+    if (g.pool)
+        ray_gcs_pool_free(g.pool);
+    kube_client_free(g.client);
+    if (g.loop)
+        loop_free(g.loop);
+    kube_config_free(g.config);
+    net_allow_free(g.allow);
+    arena_free(&g.arena);
+    buf_free(&g.report);
+    mem_wipe(g.credential, sizeof g.credential);
+    return cli_daemon_end(&flags, started, &e);
+}
