@@ -17,6 +17,9 @@ static const struct {
     {"POST", "/v1/projects/n/computeconfigs", "ann"},
     {"POST", "/v1/projects/n/clouds", "ann"},
     {"PUT", "/v1/projects/n/clouds/edge", "ann"},
+    {"PUT", "/v1/projects/n/workloads/train/folder", "ann"},
+    {"POST", "/v1/bootstrap", "pod"},
+    {"POST", "/v1/report", "pod"},
 };
 
 static void check_answer(struct client *c)
