@@ -54,7 +54,7 @@ if [[ -n ${AGAIN:-} && $status == 1 && ${#failed[@]} -le 3 ]]; then
 fi
 if [[ -n ${node:-} ]]; then
     there=$(env -u NODES NAME="$NAME-node" RAY_IMAGE=0 tests/e2e/ray/run.sh tests/e2e/ray/test_installed.py -k ready |
-        tee /dev/stderr | tail -n 1) || status=1
+        tee -a /dev/stderr | tail -n 1) || status=1
     [[ $there =~ ^[0-9]+\ passed ]] || there='0 passed, 1 failed'
     counts="$((${counts%% *} + ${there%% *})) passed, $(($(cut -d ' ' -f 3 <<<"$counts") + $(cut -d ' ' -f 3 <<<"$there"))) failed"
 fi

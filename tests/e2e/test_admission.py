@@ -28,6 +28,10 @@ def service(**spec):
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"generateName": "s-"}, "spec": {"ports": [{"port": 1}], **spec}}
 
 
+def configmap(name):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"policy.yaml": "{}"}}
+
+
 REFUSED = {
     "privileged": (context(privileged=True), "privileged"),
     "init": (pod(initContainers=[{"name": "i", "image": "i", "securityContext": {"privileged": True}}]), "privileged"),
@@ -43,6 +47,8 @@ REFUSED = {
     "priority": (pod(priorityClassName="system-node-critical"), "priority classes"),
     "external-ip": (service(externalIPs=["10.1.2.3"]), "externalIPs"),
     "external-name": (service(type="ExternalName", externalName="a.example"), "ExternalName"),
+    "policy": (configmap("mobula-policy"), "ConfigMaps other than"),
+    "another": (configmap("mobula-tools-2"), "ConfigMaps other than"),
 }
 TAKEN = {
     "plain": pod(),
@@ -52,10 +58,12 @@ TAKEN = {
     "port": container(ports=[{"containerPort": 1}]),
     "service": service(),
     "node-port": service(type="NodePort"),
+    "tools": configmap("mobula-tools"),
+    "folder": configmap("mobula-dir-6d8eb8ac-b8d2-45d1-951a-7630c8a30913-1"),
 }
 
 
-SUFFIXES = "", "-services", "-shapes"
+SUFFIXES = "", "-services", "-configmaps", "-shapes"
 
 
 class Account:
@@ -76,8 +84,12 @@ class Account:
 def account(space, tmp_path):
     kubectl("apply", "-f", "-", stdin=manifests("--crds-only", "--kinds=all", "--shapes", "--namespace", space.name))
     account = Account(space, tmp_path)
+    # As an operator of a control plane has it, for folders.
+    space.kubectl("create", "role", "configmaps", "--verb=create", "--resource=configmaps")
+    space.kubectl("create", "rolebinding", "configmaps", "--role=configmaps", f"--serviceaccount={space.name}:mobula")
     # The API server takes a moment to compile a policy.
-    eventually(lambda: account.refusal(REFUSED["privileged"][0]) and account.refusal(REFUSED["external-ip"][0]), step=0.5)
+    eventually(lambda: account.refusal(REFUSED["privileged"][0]) and account.refusal(REFUSED["external-ip"][0]) and
+               "policy" in account.refusal(REFUSED["policy"][0]), step=0.5)
     yield account
     kinds = "validatingadmissionpolicybindings,validatingadmissionpolicies"
     kubectl("delete", kinds, *(f"mobula-{space.name}{suffix}" for suffix in SUFFIXES))

@@ -171,7 +171,8 @@ static void parts(struct arena *a)
     o.ns = SLICE("ray");
     struct slice text = written(&o, a, &e);
     CHECK_STR(kinds_of(text, a), "CustomResourceDefinition CustomResourceDefinition ValidatingAdmissionPolicy "
-                                 "ValidatingAdmissionPolicyBinding ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ");
+                                 "ValidatingAdmissionPolicyBinding ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding "
+                                 "ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ");
     CHECK(strstr(text.ptr, "  name: mobula-ray\n") && strstr(text.ptr, "\"system:serviceaccount:ray:mobula\""));
     test_case("all namespaces");
     o = install_defaults;
