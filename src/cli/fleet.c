@@ -293,6 +293,7 @@ static const struct noun job = {
      {"CLOUD", "spec.cloud"},
      {"STATE", "status.state"},
      {"REASON", "status.reason"},
+     {"RAY", "status.ray.health"},
      {"CREATED", "metadata.creationTimestamp"}},
     {"mobula job submit|list|status|logs|wait|terminate|delete [--name NAME] [FLAG…] [-- COMMAND…]",
      "Jobs of a control plane. submit makes one for a cloud; wait ends with 0 when it has succeeded, with 1 when it has ended otherwise, "

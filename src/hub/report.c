@@ -86,8 +86,8 @@ static uint64_t write_status(struct call *c, struct jval status, struct slice ui
     put_text(&w, "reason", json_get(status, "reason"), a);
     put_text(&w, "message", json_get(status, "message"), a);
     jout_kint(&w, "attempts", json_get_int(status, "attempts", 0));
-    put_time(&w, "startTime", json_get(status, "startedAt"), a);
-    put_time(&w, "endTime", json_get(status, "endedAt"), a);
+    put_time(&w, "startedAt", json_get(status, "startedAt"), a);
+    put_time(&w, "endedAt", json_get(status, "endedAt"), a);
     put_list(&w, "objects", json_get(status, "objects"));
     put_list(&w, "urls", json_get(status, "urls"));
     uint64_t said = hash64(buf_slice(&h->body), 1);

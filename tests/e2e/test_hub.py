@@ -43,7 +43,7 @@ def test_a_workload_from_its_beginning_to_its_end(space, hubs):
     code, answer = hub.sync(op, where, revision=news["revision"], statuses=[report], wait=0)
     assert (code, answer["workloads"]) == (200, []), answer
     said = status(space, "train")
-    assert (said["state"], said["observedGeneration"], said["startTime"]) == ("RUNNING", 1, "2026-11-25T10:00:00Z"), said
+    assert (said["state"], said["observedGeneration"], said["startedAt"]) == ("RUNNING", 1, "2026-11-25T10:00:00Z"), said
 
     kubectl("delete", "workload", "train", "-n", space.name, "--wait=false")
     code, answer = hub.sync(op, where, revision=answer["revision"])
@@ -343,6 +343,9 @@ def agent_reports(space, hub, where, shown, folder):
     try:
         said = eventually(lambda: (ray := status(space, "stays")["ray"])["health"] == "UNHEALTHY" and ray, 30)
         assert "refused" in said["message"], said
+        shown = subprocess.run([MOBULA, "job", "status", "--name", "stays", "-n", space.name, "--kubeconfig", RUN / "admin.kubeconfig"],
+                               capture_output=True, text=True, check=True).stdout.splitlines()
+        assert shown[0].split() == ["NAME", "CLOUD", "STATE", "REASON", "RAY", "CREATED"] and " UNHEALTHY " in shown[1], shown
         resident = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{agent.pid}/status").read_text())
         assert int(resident.group(1)) <= 4096, resident.group()
         assert "sandbox=on" in log.read_text() and "eyJ" not in log.read_text()

@@ -68,7 +68,7 @@ static void test_report(void)
     CHECK_INT(sync_ask(c, "edge", "one", known, running), 200);
     CHECK_INT(workloads(&h), 0);
     CHECK_STR(field(&h, "workloads", "train", "status.state"), "RUNNING");
-    CHECK_STR(field(&h, "workloads", "train", "status.startTime"), "2026-11-25T10:01:02Z");
+    CHECK_STR(field(&h, "workloads", "train", "status.startedAt"), "2026-11-25T10:01:02Z");
     CHECK_STR(json_get_str(json_at(json_get(object_of(&h, "workloads", "train"), "status.urls"), 0), "url", &h.w.arena), "http://x");
     CHECK_INT(json_get_int(object_of(&h, "workloads", "train"), "status.observedGeneration", 0), 1);
     test_case("the same once more writes nothing");
