@@ -74,7 +74,8 @@ def test_health_from_the_operator_to_the_people(edge):
     shown = json.loads(text)
     assert status == 200 and shown["iamIdentity"] == user and shown["cloudDeploymentId"] == edge.where
     assert shown["excludeComponentVerification"] == ["CLOUD_RESOURCES"] and "eyJ" not in text
-    assert "may not list nodes: mobula install --report-nodes" in person.type("node", "list", "--cloud", "edge", code=1)
+    # Nodes are looked at after the components, and told with the next call.
+    eventually(lambda: "may not list nodes: mobula install --report-nodes" in person.type("node", "list", "--cloud", "edge", code=1), 40)
 
     put(edge.space, TYPES + "8CPU: {resources: {CPU: x}}\n")
     eventually(lambda: edge.verify(r"INSTANCE_TYPES +FAILED +ConfigMap instance-types is broken.*line 3", code=3), 30)
