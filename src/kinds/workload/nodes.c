@@ -6,6 +6,8 @@ enum { ITEM_KEPT = 64 * KIB, ITEM_MOST = 2 * KIB };
 
 static bool ask_page(struct checks *k);
 
+#define BARRED "the operator may not list nodes: mobula install --report-nodes gives it that right"
+
 static void stop(struct nodes *n)
 {
     n->listing = false;
@@ -91,7 +93,7 @@ static void on_page(void *owner, uint64_t tag, const struct kube_answer *answer,
     (void)tag;
     k->op->now = now;
     if (answer->outcome == KUBE_REFUSED && answer->status.code == 403) {
-        keep(k, SLICE("[]"), slice_of(answer->status.message));
+        keep(k, SLICE("[]"), SLICE(BARRED));
     } else if (answer->outcome == KUBE_OK && n->whole && has_more(k)) {
         if (!ask_page(k))
             stop(n);
@@ -134,7 +136,7 @@ void nodes_list(struct checks *k)
     if (n->listing)
         return;
     if (n->barred) {
-        keep(k, SLICE("[]"), SLICE("the operator may not list nodes: mobula install --report-nodes gives it that right"));
+        keep(k, SLICE("[]"), SLICE(BARRED));
         return;
     }
     buf_clear(&n->fresh);
