@@ -6,20 +6,15 @@
 # KubeRay runs tuned (CONCURRENCY=16 QPS=1000 BURST=2000); its defaults write a quarter to a half slower.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-command -v go >/dev/null || {
-    echo 'make bench-peer: no Go toolchain in PATH. The control plane and KubeRay are built from Go modules: install Go 1.24 or later.' >&2
-    exit 1
-}
 . tests/rig/lib.sh
+need_go 'make bench-peer'
 export NAME=${NAME:-peer} AUDIT=1 NODES=${NODES:-20} PYTHONDONTWRITEBYTECODE=1
 export CONCURRENCY=${CONCURRENCY:-16} QPS=${QPS:-1000} BURST=${BURST:-2000}
-mkdir -p "$RIG_DIR" build/bench
-echo "  RIG     building what is not cached in $RIG_DIR (fifteen minutes the first time)"
-tests/rig/build.sh >"$RIG_DIR/bench-build.log" 2>&1 || { tail -n 20 "$RIG_DIR/bench-build.log" >&2; exit 1; }
-tests/rig/kuberay.sh build >"$RIG_DIR/kuberay-build.log" 2>&1 || { tail -n 20 "$RIG_DIR/kuberay-build.log" >&2; exit 1; }
+mkdir -p build/bench
+build_rig bench
+logged kuberay-build tests/rig/kuberay.sh build
 (cd tests/rig/load && CGO_ENABLED=0 go build -buildvcs=false -trimpath -o "$RIG_DIR/bin/load" .)
-exec 9>"$RIG_DIR/$NAME.lock"
-flock -n 9 || { echo "  RIG     waiting: another run uses $NAME"; flock 9; }
+lock_rig
 trap 'tests/rig/down.sh' EXIT
 
 raw=build/bench/peer-$(date +%Y%m%d-%H%M%S).jsonl
@@ -28,7 +23,7 @@ for ((run = 1; run <= ${RUNS:-3}; run++)); do
     for ((i = 0; i < ${#turns[@]}; i++)); do
         who=${turns[(i + run) % ${#turns[@]}]}
         tests/rig/down.sh 2>/dev/null
-        tests/rig/up.sh >/dev/null 2>"$RIG_DIR/bench-up.log" || { cat "$RIG_DIR/bench-up.log" >&2; exit 1; }
+        logged bench-up tests/rig/up.sh
         python3 tests/bench/peer.py measure "$who" "$raw" "$@"
     done
 done

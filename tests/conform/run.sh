@@ -5,26 +5,20 @@
 # Ends with "N passed, N failed". A sequence that fails is printed with its seed, and with as few requests as the difference needs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-command -v go >/dev/null || {
-    echo 'make conform: no Go toolchain in PATH. The control plane is built from Go modules: install Go 1.24 or later and start again.' >&2
-    exit 1
-}
 . tests/rig/lib.sh
+need_go 'make conform'
 # No node and no scheduler: pods stay Pending on both sides. The model gives namespaces no kube-root-ca.crt, services no
 # EndpointSlices, which would be their dependents, and lets pods be whose node is not there.
 export NAME=${NAME:-conform} NODES=0 SCHEDULER=0 PYTHONDONTWRITEBYTECODE=1
 export KCM_ARGS='--controllers=*,-root-ca-certificate-publisher-controller,-pod-garbage-collector-controller'
 KCM_ARGS+=',-endpoints-controller,-endpointslice-controller,-endpointslice-mirroring-controller'
-echo "  RIG     building what is not cached in $RIG_DIR (ten minutes the first time)"
-mkdir -p "$RIG_DIR"
-tests/rig/build.sh >"$RIG_DIR/conform-build.log" 2>&1 || { tail -n 20 "$RIG_DIR/conform-build.log" >&2; exit 1; }
-exec 9>"$RIG_DIR/$NAME.lock"
-flock -n 9 || { echo "  RIG     waiting: another run uses $NAME"; flock 9; }
+build_rig conform
+lock_rig
 KEEP=0 tests/rig/down.sh 2>/dev/null
 # The garbage collector finds new kinds only every half minute: ours are there before it starts.
 build/mobula install --print --crds-only --kinds=all --no-admission-policy >build/conform-crds.yaml
-up() { tests/rig/up.sh >/dev/null 2>"$RIG_DIR/conform-up.log" || { cat "$RIG_DIR/conform-up.log" >&2; exit 1; }; }
-FIRST=$PWD/build/conform-crds.yaml ETCD_ARGS='--auto-compaction-mode=periodic --auto-compaction-retention=1s' up
+FIRST=$PWD/build/conform-crds.yaml ETCD_ARGS='--auto-compaction-mode=periodic --auto-compaction-retention=1s' \
+    logged conform-up tests/rig/up.sh
 # What was before is compacted away, and the watch caches begin anew: version 2 is expired for every kind, as it is for the model.
 old='/apis/ray.io/v1/rayclusters?resourceVersion=2&resourceVersionMatch=Exact'
 for ((i = 0; i < 600; i++)); do
@@ -34,7 +28,7 @@ for ((i = 0; i < 600; i++)); do
 done
 [[ $said == *Expired* ]] || { echo "  the real server does not forget: $said" >&2; exit 1; }
 KEEP=1 tests/rig/down.sh 2>/dev/null
-up
+logged conform-up tests/rig/up.sh
 model=
 end() {
     [[ -z $model ]] || kill "$model"

@@ -9,20 +9,14 @@
 #   AGAIN=1 runs what failed once more, three tests at most: for machines that others use too
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-command -v go >/dev/null || {
-    echo 'make e2e: no Go toolchain in PATH. The control plane is built from Go modules: install Go 1.24 or later and start again.' >&2
-    exit 1
-}
-tests/tools/setup e2e
 . tests/rig/lib.sh
+need_go 'make e2e'
+tests/tools/setup e2e
 export NAME=${NAME:-e2e} AUDIT=1 NODES=${NODES:-3} PYTHONDONTWRITEBYTECODE=1
-echo "  RIG     building what is not cached in $RIG_DIR (ten minutes the first time)"
-mkdir -p "$RIG_DIR"
-tests/rig/build.sh >"$RIG_DIR/e2e-build.log" 2>&1 || { tail -n 20 "$RIG_DIR/e2e-build.log" >&2; exit 1; }
-exec 9>"$RIG_DIR/$NAME.lock"
-flock -n 9 || { echo "  RIG     waiting: another run uses $NAME"; flock 9; }
+build_rig e2e
+lock_rig
 tests/rig/down.sh 2>/dev/null
-tests/rig/up.sh 2>"$RIG_DIR/up.log" >/dev/null || { cat "$RIG_DIR/up.log" >&2; exit 1; }
+logged up tests/rig/up.sh
 [[ -n ${KEEP:-} ]] || trap 'tests/rig/down.sh' EXIT
 echo "  RIG     $NAME is up"
 export E2E_COUNTS=$RIG_DIR/run/$NAME.counts E2E_FAILED=$RIG_DIR/run/$NAME.failed PYTHONPATH=tests/e2e

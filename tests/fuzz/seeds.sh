@@ -7,10 +7,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 export NAME=${NAME:-seeds} PYTHONDONTWRITEBYTECODE=1
 read -ra targets < <(python3 tests/fuzz/seeds.py --targets)
 make -s mobula "${targets[@]/#/build/fuzz/}"
-tests/rig/build.sh >"$RIG_DIR/seeds-build.log" 2>&1 || { tail -n 20 "$RIG_DIR/seeds-build.log" >&2; exit 1; }
+logged seeds-build tests/rig/build.sh
 build/mobula install --print --crds-only --kinds=all --no-admission-policy >build/seeds-crds.yaml
 tests/rig/down.sh 2>/dev/null
 trap 'tests/rig/down.sh 2>/dev/null' EXIT
 export FIRST=$PWD/build/seeds-crds.yaml NODES=1
-tests/rig/up.sh >/dev/null 2>"$RIG_DIR/seeds-up.log" || { cat "$RIG_DIR/seeds-up.log" >&2; exit 1; }
+logged seeds-up tests/rig/up.sh
 python3 tests/fuzz/seeds.py

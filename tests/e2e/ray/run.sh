@@ -8,21 +8,17 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 [[ $(id -u) == 0 ]] || { echo 'make e2e-ray: a kubelet and network namespaces need root' >&2; exit 1; }
-command -v go >/dev/null || {
-    echo 'make e2e-ray: no Go toolchain in PATH. Control plane and kubelet are built from Go modules: install Go 1.24 or later.' >&2
-    exit 1
-}
-tests/tools/setup e2e node
 . tests/rig/lib.sh
+need_go 'make e2e-ray'
+tests/tools/setup e2e node
 export NAME=${NAME:-e2e-ray} AUDIT=1 PYTHONDONTWRITEBYTECODE=1 E2E_AUTOSCALER=operator RAY_VERSION
 export RIG_NETNS=mobula-$NAME
 mkdir -p "$RIG_DIR"
 for step in build build-node image-ray; do
     echo "  RIG     $step: what is not cached in $RIG_DIR is built"
-    "tests/rig/$step.sh" >"$RIG_DIR/$step.log" 2>&1 || { tail -n 20 "$RIG_DIR/$step.log" >&2; exit 1; }
+    logged "$step" "tests/rig/$step.sh"
 done
-exec 9>"$RIG_DIR/$NAME.lock"
-flock -n 9 || { echo "  RIG     waiting: another run uses $NAME"; flock 9; }
+lock_rig
 # Two containerds cannot share the images, and two kubelets not the cgroups of pods.
 exec 8>"$RIG_DIR/node.lock"
 flock -n 8 || { echo '  RIG     waiting: another node runs on this machine'; flock 8; }
