@@ -2,11 +2,11 @@
  *   make bench-autoscaler
  * Nodes have a random part of their resources left, so that every demand is tried on many of them and a part of it fits. A line above its
  * goal has failed. */
+#include "measure.h"
+
 #include <mobula/reconcile.h>
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
 struct load {
     const char *what;
@@ -110,19 +110,6 @@ static void make_demand(struct world *w, const struct load *l)
     w->state.gang_count = l->gangs;
 }
 
-static double now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Whether the goal is met. */
 static bool run(const struct load *l)
 {
@@ -142,19 +129,19 @@ static bool run(const struct load *l)
     for (int i = 0; i < RUNS; i++) {
         struct arena a = {0};
         struct scale_plan p;
-        double start = now_ms();
+        double start = processor_ms();
         scale_cluster(&w.view, &a, &p);
-        ms[i] = now_ms() - start;
+        ms[i] = processor_ms() - start;
         memory = a.used;
         launched = 0;
         for (uint32_t k = 0; k < l->groups; k++)
             launched += p.groups[k].launch + p.groups[k].throttled;
         arena_free(&a);
     }
-    qsort(ms, RUNS, sizeof *ms, by_value);
-    printf("%-60s %8.2f ms, goal %u %8zu KiB %6lld nodes to add\n", l->what, ms[RUNS / 2], l->goal_ms, memory / KIB, (long long)launched);
+    double middle = median(ms, RUNS);
+    printf("%-60s %8.2f ms, goal %u %8zu KiB %6lld nodes to add\n", l->what, middle, l->goal_ms, memory / KIB, (long long)launched);
     arena_free(&w.a);
-    return ms[RUNS / 2] <= l->goal_ms;
+    return middle <= l->goal_ms;
 }
 
 int main(void)

@@ -1,26 +1,13 @@
 /* How much processor time it takes to compile a set of 200 patches, as the product is compiled: the median of a few runs. A line above its
  * goal has failed.
  *   make bench-patches */
+#include "measure.h"
+
 #include <mobula/patches.h>
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
-enum { RUNS = 15, PATCHES = 200, GOAL_US = 5000 };
-
-static double now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+enum { RUNS = 15, PATCHES = 200, GOAL_MS = 5 };
 
 static void write_set(struct buf *b)
 {
@@ -36,7 +23,7 @@ static void write_set(struct buf *b)
 
 int main(void)
 {
-    double us[RUNS];
+    double ms[RUNS];
     size_t memory = 0;
     struct buf text;
     buf_init(&text, MIB);
@@ -45,17 +32,16 @@ int main(void)
         struct arena a = {0};
         struct shape_patches set;
         struct shape_errors errors = {0};
-        double start = now_us();
+        double start = processor_ms();
         bool ok = shape_patches_read(buf_slice(&text), &a, &set, &errors);
-        us[i] = now_us() - start;
+        ms[i] = processor_ms() - start;
         memory = a.used;
         if (!ok || set.count != PATCHES)
             fatal("bench: the set cannot be read: %.*s", SLICE_ARG(errors.list[0].text));
         arena_free(&a);
     }
-    qsort(us, RUNS, sizeof *us, by_value);
-    bool met = us[RUNS / 2] <= GOAL_US;
-    printf("a set of %d patches is compiled in %.2f ms, goal %d ms; %zu KiB\n", PATCHES, us[RUNS / 2] / 1e3, GOAL_US / 1000, memory / KIB);
+    double middle = median(ms, RUNS);
+    printf("a set of %d patches is compiled in %.2f ms, goal %d ms; %zu KiB\n", PATCHES, middle, GOAL_MS, memory / KIB);
     buf_free(&text);
-    return !met;
+    return middle > GOAL_MS;
 }
