@@ -138,11 +138,11 @@ def status(space, name):
     return space.api.get(space.path("workloads", name, GROUP)).get("status", {})
 
 
-def certificate(folder, days=1):
-    """A self-made one for localhost; its files."""
+def certificate(folder, days=1, name="DNS:localhost"):
+    """A self-made one for this name; its files."""
     cert, key = folder / "tls.crt", folder / "tls.key"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", str(days),
-                    "-subj", "/CN=hub", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", cert],
+                    "-subj", "/CN=hub", "-addext", f"subjectAltName={name}", "-keyout", key, "-out", cert],
                    check=True, capture_output=True)
     return cert, key
 

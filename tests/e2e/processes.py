@@ -21,8 +21,8 @@ def config_of(space, folder, account=ACCOUNT, name="operator"):
     return kubeconfig(folder / f"{name}.kubeconfig", space.name, f'token: "{bearer}"', port, ca)
 
 
-def token(namespace):
-    return kubectl("create", "token", ACCOUNT, "-n", namespace, "--duration=1h").stdout.strip()
+def token(namespace, account=ACCOUNT):
+    return kubectl("create", "token", account, "-n", namespace, "--duration=1h").stdout.strip()
 
 
 def kubeconfig(path, namespace, user, port=None, ca=None):

@@ -3,7 +3,6 @@
 import http.server
 import json
 import ssl
-import subprocess
 import tarfile
 import threading
 import time
@@ -11,6 +10,7 @@ import time
 import pytest
 
 from cluster import RUN, kubectl, mobula
+from hub import certificate
 
 ADMIN = ("--kubeconfig", str(RUN / "admin.kubeconfig"))
 
@@ -54,10 +54,8 @@ def test_a_quota_that_is_used_up(space):
 
 
 def test_a_certificate_that_ends_soon(space, tmp_path):
-    key, crt = tmp_path / "key", tmp_path / "crt"
     for name, days in ("soon", 10), ("late", 100):
-        made = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=x", "-addext", "subjectAltName=DNS:x"]
-        subprocess.run(["openssl", "req", "-x509", *made, "-days", str(days), "-keyout", key, "-out", crt], check=True, capture_output=True)
+        crt, key = certificate(tmp_path, days)
         kubectl("-n", space.name, "create", "secret", "tls", name, f"--key={key}", f"--cert={crt}")
     found = check("-n", space.name)
     assert ["soon" in r["found"] for r in rows(found, "certificates", "warn")] == [True]
@@ -101,10 +99,7 @@ def test_the_sandbox(space):
 @pytest.fixture
 def plane(tmp_path):
     """A TLS server on loopback, its port, and the CA's file."""
-    key, crt = tmp_path / "key", tmp_path / "crt"
-    made = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=x"]
-    made += ["-addext", "subjectAltName=IP:127.0.0.1"]
-    subprocess.run(["openssl", "req", "-x509", *made, "-days", "2", "-keyout", key, "-out", crt], check=True, capture_output=True)
+    crt, key = certificate(tmp_path, name="IP:127.0.0.1")
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(crt, key)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)

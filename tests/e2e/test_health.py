@@ -7,10 +7,9 @@ import time
 
 import pytest
 
-from cluster import eventually, kubectl
+from cluster import eventually, kubectl, objects
 from hub import GROUP, PEOPLE, account, definitions, deployment_id, hubs, meet, operator_rule  # noqa: F401
 from processes import config_of
-from test_install import objects
 from test_shapes import SHAPES, put
 
 TYPES = "4CPU:\n  resources: {CPU: 4, memory: 16Gi}\n"

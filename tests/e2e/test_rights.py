@@ -7,9 +7,9 @@ import ssl
 
 import pytest
 
-from cluster import RUN, eventually, kubectl, mobula
-from processes import kubeconfig
-from test_install import grants, objects
+from cluster import RUN, eventually, kubectl, mobula, objects
+from processes import ACCOUNT, kubeconfig, token
+from test_install import grants
 
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 # What Kubernetes lets every account ask about itself.
@@ -22,14 +22,10 @@ FLAGS = {"default": (), "everything": ("--kinds=all", "--leader-elect", "--ray-a
          "sidecar": ("--autoscaler=sidecar",), "remote": REMOTE, "control-plane": ("--control-plane",)}
 
 
-def token(namespace, name="mobula"):
-    return kubectl("create", "token", name, "-n", namespace, "--duration=1h").stdout.strip()
-
-
 class Account:
     """Asks the API server as the operator of a namespace."""
 
-    def __init__(self, namespace, name="mobula"):
+    def __init__(self, namespace, name=ACCOUNT):
         tls = ssl.create_default_context(cafile=RUN / "pki" / "ca.crt")
         self.link = http.client.HTTPSConnection("127.0.0.1", int((RUN / "port").read_text()), context=tls, timeout=60)
         self.headers = {"Authorization": f"Bearer {token(namespace, name)}", "Content-Type": "application/json"}
@@ -89,16 +85,16 @@ def test_nothing_else_is_allowed(api, space, installed):
 
 
 def test_what_is_refused_is_refused_in_fact(space, installed):
-    """Some of it as requests."""
-    account = Account(space.name, account_of(installed))
-    if account_of(installed) != "mobula":
-        return  # it may list no pods
-    eventually(lambda: account.may("", "pods", "list", space.name))
+    """Some of it as requests. An operator may list pods, a control plane read a ConfigMap."""
+    name = account_of(installed)
+    account = Account(space.name, name)
+    resource, verb, item = ("pods", "list", "") if name == ACCOUNT else ("configmaps", "get", "/kube-root-ca.crt")
+    eventually(lambda: account.may("", resource, verb, space.name))
     for path in ("/api/v1/nodes", "/api/v1/namespaces", f"/api/v1/namespaces/{space.name}/secrets", "/api/v1/pods",
                  "/api/v1/namespaces/kube-system/pods", f"/apis/rbac.authorization.k8s.io/v1/namespaces/{space.name}/roles"):
         status, answer = account.ask("GET", path)
         assert status == 403 and answer["reason"] == "Forbidden", (path, answer)
-    status, answer = account.ask("GET", f"/api/v1/namespaces/{space.name}/pods")
+    status, answer = account.ask("GET", f"/api/v1/namespaces/{space.name}/{resource}{item}")
     assert status == 200, answer
 
 

@@ -41,7 +41,7 @@ echo "  RIG     $NAME is up, with a node"
 export E2E_COUNTS=$RIG_DIR/run/$NAME.counts PYTHONPATH=tests/e2e
 rm -f "$E2E_COUNTS"
 status=0
-tests/rig/netns.sh python3 -m pytest -p counts -p no:cacheprovider -q --durations=0 -c /dev/null --rootdir=tests/e2e \
+tests/rig/netns.sh python3 -m pytest -p counts -p no:cacheprovider -q -rs --durations=0 -c /dev/null --rootdir=tests/e2e \
     "${@:-tests/e2e/ray}" || status=$?
 cat "$E2E_COUNTS" 2>/dev/null || echo '0 passed, 1 failed'
 exit "$status"
