@@ -1,5 +1,5 @@
-/* mobula agent: in a head pod, tells the control plane itself how Ray is. It shows the pod's projected token, gets a credential for some
- * minutes, and reports what the GCS beside it says, on change and from time to time. */
+/* mobula agent: runs in a head pod and reports to the control plane how Ray is. It exchanges the pod's projected token for a credential
+ * that holds for some minutes, and sends what the head's GCS says: when that changes, and every --every. */
 #include "cli.h"
 #include "sandbox.h"
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { RESOURCES_MAX = 32, POLL_MS = 5 * 1000, FIRST_MS = 1000, LEAST_MS = 6 * 1000, STOP_MS = 500, TEXT_MAX = 16 * KIB };
+enum { RESOURCES_MAX = 32, POLL_MS = 5 * 1000, RETRY_MS = 1000, LEAST_MS = 6 * 1000, STOP_MS = 500, TEXT_MAX = 16 * KIB };
 
 struct options {
     struct slice url, ca, cloud, token_file, gcs, sandbox;
@@ -45,8 +45,8 @@ struct agent {
     struct arena arena; /* of one event */
     struct rng rng;
     struct buf report;
-    uint64_t hash, sent;     /* of the report; of the one that the control plane has */
-    int64_t next_ms, due_ms; /* no call before; a report also without news */
+    uint64_t hash, sent;     /* of the report; of the last one that the control plane accepted */
+    int64_t next_ms, due_ms; /* no call earlier; then a report is due though nothing changed */
     char credential[1024];   /* empty: none */
     bool busy;
     unsigned failures;
@@ -60,7 +60,7 @@ struct sum {
     double amounts[2]; /* of all nodes: total, available */
 };
 
-static void add(struct sum *all, const struct ray_bundle *b, int which)
+static void add_resources(struct sum *all, const struct ray_bundle *b, int which)
 {
     for (uint32_t i = 0; i < b->count; i++) {
         struct slice name = b->list[i].name;
@@ -83,8 +83,8 @@ static void write_state(const struct ray_state *s, struct jout *w)
     char text[64];
     for (uint32_t i = 0; i < s->node_count; i++) {
         dead += s->nodes[i].status == RAY_NODE_DEAD;
-        add(all, &s->nodes[i].total, 0);
-        add(all, &s->nodes[i].available, 1);
+        add_resources(all, &s->nodes[i].total, 0);
+        add_resources(all, &s->nodes[i].available, 1);
     }
     jout_form(w, "nodesAlive:%u,nodesDead:%u,resources:[", s->node_count - dead, dead);
     for (const struct sum *at = all; at->name.len; at++) {
@@ -111,14 +111,14 @@ static void on_state(void *owner, const struct ray_gcs_answer *answer, struct no
     g->hash = hash64(buf_slice(&g->report), 0) | 1;
 }
 
-/* ---- what is told ---- */
+/* ---- calls to the control plane ---- */
 
-static void failed(struct agent *g, const char *why, int64_t least_ms, struct now now)
+static void call_failed(struct agent *g, const char *why, int64_t least_ms, struct now now)
 {
-    int64_t wait_ms = backoff_ms(&g->rng, g->failures++, FIRST_MS, g->o.every_ms);
+    int64_t wait_ms = backoff_ms(&g->rng, g->failures++, RETRY_MS, g->o.every_ms);
     g->next_ms = now.mono_ms + (wait_ms > least_ms ? wait_ms : least_ms);
     if (log_limit_pass(&g->log, now))
-        log_warn("the control plane does not take it: it is tried again", LF_CSTR("call", g->credential[0] ? "report" : "bootstrap"),
+        log_warn("a call to the control plane failed: trying again", LF_CSTR("call", g->credential[0] ? "report" : "bootstrap"),
                  LF_CSTR("error", why));
 }
 
@@ -139,13 +139,13 @@ static void on_answer(void *owner, uint64_t tag, const struct kube_answer *a, st
         g->next_ms = now.mono_ms;
     } else {
         bool refused = a->outcome == KUBE_REFUSED;
-        failed(g, refused ? a->status.message : a->err.text, a->status.retry_after_ms, now);
+        call_failed(g, refused ? a->status.message : a->err.text, a->status.retry_after_ms, now);
         if (refused && a->status.code == 401)
             g->credential[0] = '\0';
     }
 }
 
-static void call(struct agent *g, struct now now)
+static void send_call(struct agent *g, struct now now)
 {
     struct err e = {0};
     struct slice token = slice_of(g->credential), body = buf_slice(&g->report);
@@ -154,7 +154,7 @@ static void call(struct agent *g, struct now now)
     if (!report) {
         body = arena_printf(&g->arena, "{\"cloud\":\"%.*s\"}", SLICE_ARG(g->o.cloud));
         if (!cli_read_file(g->o.token_file, &g->arena, &token, &e)) {
-            failed(g, e.text, 0, now);
+            call_failed(g, e.text, 0, now);
             return;
         }
     }
@@ -174,7 +174,7 @@ static void call(struct agent *g, struct now now)
                                    .tag = report ? g->hash : 0};
     g->busy = kube_call(g->client, &r, now, &e);
     if (!g->busy)
-        failed(g, e.text, 0, now);
+        call_failed(g, e.text, 0, now);
 }
 
 /* ---- the process ---- */
@@ -190,7 +190,7 @@ static int64_t step(void *of, struct now now)
         return next;
     if (now.mono_ms < at)
         return at < next ? at : next;
-    call(g, now);
+    send_call(g, now);
     return now.mono_ms;
 }
 
@@ -213,7 +213,8 @@ static bool start(struct agent *g, struct err *e)
     struct slice host;
     uint16_t port;
     if (slice_empty(o->url) || !cli_cloud_id(o->cloud, e) || !net_place(o->gcs, &host, &port) || !net_is_ip(host) || o->every_ms < LEAST_MS)
-        return err_set(e, ERR_CONFIG, "want --control-plane-url, --cloud-deployment-id, --gcs-addr=IP:PORT and --every of 6s or more");
+        return err_set(e, ERR_CONFIG,
+                       "--control-plane-url and --cloud-deployment-id are needed; --gcs-addr is IP:PORT, --every 6s or more");
     g->allow = net_allow_new();
     g->config = kube_config_url(
         &(struct kube_config_url){

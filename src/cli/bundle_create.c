@@ -1,5 +1,5 @@
-/* `mobula bundle create`: a folder as a bundle. Who signs it is openssl, so that the private key is nothing that this program ever reads:
- * at first it writes what is to be signed, and with the signature the bundle, of the same bytes. */
+/* `mobula bundle create`: a folder as a bundle. openssl signs it, so this program never reads the private key: without --signature the
+ * bytes to be signed are written, and with it the bundle of the same bytes. */
 #include "bundle.h"
 #include "cli.h"
 
@@ -32,7 +32,7 @@ void tar_header(char block[TAR_BLOCK], const char *name, size_t size, int64_t mt
 }
 
 /* Files of a folder and of those in it, whose names in the bundle begin with `below`. */
-static bool gather(struct creation *c, struct slice below);
+static bool gather_folder(struct creation *c, struct slice below);
 
 static bool gather_one(struct creation *c, struct slice name)
 {
@@ -41,7 +41,7 @@ static bool gather_one(struct creation *c, struct slice name)
     if (lstat(path.ptr, &st) != 0)
         return err_set(c->e, ERR_IO, "%s: %s", path.ptr, strerror(errno));
     if (S_ISDIR(st.st_mode) && name.len < TAR_NAME_MAX) /* a longer one has no files for a bundle */
-        return gather(c, arena_printf(c->a, "%.*s/", SLICE_ARG(name)));
+        return gather_folder(c, arena_printf(c->a, "%.*s/", SLICE_ARG(name)));
     if (!S_ISREG(st.st_mode))
         return err_set(c->e, ERR_SYNTAX, "%s: a bundle holds plain files only", path.ptr);
     if (slice_eq(name, SLICE("SHA256SUMS"))) /* is made anew */
@@ -54,7 +54,7 @@ static bool gather_one(struct creation *c, struct slice name)
     return true;
 }
 
-static bool gather(struct creation *c, struct slice below)
+static bool gather_folder(struct creation *c, struct slice below)
 {
     struct slice path = arena_printf(c->a, "%.*s/%.*s", SLICE_ARG(c->from), SLICE_ARG(below));
     DIR *folder = opendir(path.ptr);
@@ -105,7 +105,7 @@ bool bundle_body(struct slice from, struct arena *a, struct buf *out, struct err
     char hex[TLS_SHA256_HEX];
     __attribute__((cleanup(buf_free))) struct buf sums;
     buf_init(&sums, MIB);
-    if (!gather(&c, SLICE("")))
+    if (!gather_folder(&c, SLICE("")))
         return false;
     qsort(c.out->files, c.out->count, sizeof c.out->files[0], by_name);
     for (uint32_t i = 0; i < c.out->count; i++) {

@@ -216,8 +216,8 @@ void check_classes(struct check *c)
 
 /* ---- nodes ---- */
 
-/* A pod of this type with the node to itself. */
-static bool fits(const struct shape_type *t, struct jval node, struct arena *a)
+/* Whether a pod of this type fits a node that is empty. */
+static bool type_fits(const struct shape_type *t, struct jval node, struct arena *a)
 {
     struct jval key, value, labels = json_get(node, "metadata.labels");
     if (!slice_empty(t->architecture) && !json_str_eq(json_get(node, "status.nodeInfo.architecture"), t->architecture))
@@ -233,7 +233,7 @@ static bool fits(const struct shape_type *t, struct jval node, struct arena *a)
     return true;
 }
 
-/* Before Linux 4.14, which the sandbox asks for. What cannot be read is not. */
+/* Before Linux 4.14, which the sandbox needs. A version that cannot be read does not count as old. */
 static bool old_kernel(struct slice version)
 {
     int64_t major, minor;
@@ -254,7 +254,7 @@ void check_node_item(struct check *c, void *state, struct jval node)
     s->cpu_milli += node_amount(have, SLICE("cpu"), 3, c->a);
     s->memory += node_amount(have, SLICE("memory"), 0, c->a);
     for (uint32_t i = 0; s->types && i < s->types->count; i++)
-        s->fits[i] |= fits(&s->types->list[i], node, c->a);
+        s->fits[i] |= type_fits(&s->types->list[i], node, c->a);
     s->old_kernels += old_kernel(json_get_str(node, "status.nodeInfo.kernelVersion", c->a));
     s->gpus += on_this;
     s->gpus_on += on_this > 0;

@@ -1,6 +1,7 @@
-/* `mobula check --idle`: for how long the path to the API server keeps a connection on which nothing moves. Watches of a pod that there is
- * not are opened side by side, each to be ended by the server after another time, and without keepalives from here: where that end does not
- * come, the path has forgotten the connection. Keepalives of the server's own, commonly every 3 minutes, count as movement. */
+/* `mobula check --idle`: for how long the path to the API server keeps an idle connection. Watches of a pod that does not exist are opened
+ * side by side, without TCP keepalives of ours, each with another timeoutSeconds. When the server's end of such a watch does not arrive, a
+ * NAT, firewall or proxy has forgotten the connection. Keepalives of the server's own, commonly every 3 minutes, keep a connection from
+ * being idle. */
 #include "check.h"
 
 #include <mobula/http.h>
@@ -41,7 +42,7 @@ static void on_link(struct link_owner *owner, struct link *l, struct now now)
         link_close(l);
 }
 
-static bool begin(struct check *c, struct idle *i, struct now now)
+static bool open_watch(struct check *c, struct idle *i, struct now now)
 {
     const struct kube_config *k = c->ask.config;
     struct slice authorization = kube_config_authorization(k);
@@ -77,7 +78,7 @@ static bool wait_all(struct check *c, struct idle *list, size_t count)
 }
 
 /* list: the longest silence first. */
-static void say(struct check *c, const struct idle *list, size_t count)
+static void say_silence(struct check *c, const struct idle *list, size_t count)
 {
     const struct idle *kept = NULL, *lost = NULL;
     for (size_t i = 0; i < count; i++)
@@ -109,9 +110,9 @@ void check_idle(struct check *c)
     for (int64_t s = c->o->idle_ms / 1000; s >= IDLE_LEAST_S && count < IDLE_PROBES; s /= 2)
         list[count++].silent_s = s;
     for (size_t i = 0; i < count; i++)
-        begin(c, &list[i], now);
+        open_watch(c, &list[i], now);
     if (count && wait_all(c, list, count))
-        say(c, list, count);
+        say_silence(c, list, count);
     for (size_t i = 0; i < count; i++) {
         mem_wipe(list[i].request.ptr, list[i].request.cap);
         buf_free(&list[i].request);

@@ -17,7 +17,7 @@ struct slice check_argument(const struct check *c, const char *flag)
 }
 
 /* A variable of its environment, as the Deployment gives it. */
-static struct slice variable(const struct check *c, const char *name)
+static struct slice environment_value(const struct check *c, const char *name)
 {
     struct jval key, one;
     struct jval list = json_get(json_at(json_get(c->deployment, "spec.template.spec.containers"), 0), "env");
@@ -65,20 +65,20 @@ static void check_allowlist(struct check *c)
     net_allow_free(allow);
 }
 
-static bool find(struct check *c, struct slice ns, struct jval *deployment, bool *absent)
+static bool get_deployment(struct check *c, struct slice ns, struct jval *deployment, bool *absent)
 {
     return check_get(c, arena_printf(c->a, "/apis/apps/v1/namespaces/%.*s/deployments/mobula", SLICE_ARG(ns)), deployment, absent);
 }
 
-/* Beside the clusters, or in the namespace that is usual. */
+/* The operator's Deployment is looked for where the clusters are, then in namespace mobula; --operator-namespace names another one. */
 void check_operators(struct check *c)
 {
     struct jval deployment;
     bool absent;
     struct slice usual = c->operator_ns, ns = slice_empty(c->o->operator_ns) ? c->ns : usual;
-    bool found = find(c, ns, &deployment, &absent);
+    bool found = get_deployment(c, ns, &deployment, &absent);
     if (absent && !slice_eq(ns, usual))
-        found = find(c, ns = usual, &deployment, &absent);
+        found = get_deployment(c, ns = usual, &deployment, &absent);
     if (found) {
         c->operator_ns = ns;
         c->deployment = deployment;
@@ -133,7 +133,8 @@ static bool plane_trust(struct check *c, struct tls_trust **out)
 void check_plane(struct check *c)
 {
     struct slice url = check_argument(c, "--control-plane-url"), rest = slice_skip(url, strlen("https://")), host;
-    const struct net_proxies proxies = {variable(c, "HTTPS_PROXY"), variable(c, "NO_PROXY"), variable(c, "MOBULA_PROXIES")};
+    const struct net_proxies proxies = {environment_value(c, "HTTPS_PROXY"), environment_value(c, "NO_PROXY"),
+                                        environment_value(c, "MOBULA_PROXIES")};
     struct tls_trust *trust = NULL;
     uint16_t port;
     if (slice_empty(url) || !net_place(slice_cut(&rest, '/'), &host, &port))

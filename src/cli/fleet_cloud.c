@@ -114,7 +114,7 @@ static bool read_cloud(struct desk *d, struct slice name, struct json *doc, stru
     return fleet_get(d, name, &a, e) && json_parse(doc, a.body, &d->a, e);
 }
 
-/* What the operator has checked itself. Once it is silent nothing is known any more, but what it was. */
+/* What the operator has checked itself. Once it is silent, each component is UNKNOWN, with what it was before. */
 static struct slice components(struct jval status, bool silent, bool *failed, struct arena *a)
 {
     __attribute__((cleanup(buf_free))) struct buf b = {.max = MIB};
@@ -136,7 +136,7 @@ static struct slice components(struct jval status, bool silent, bool *failed, st
     return arena_dup(a, buf_slice(&b));
 }
 
-/* Before that whether it calls at all. */
+/* A row for the operator's calls, then one for each component that it has checked. */
 bool cloud_verify(struct desk *d, struct err *e)
 {
     static const struct column columns[FLEET_COLUMNS] = {{"CHECK", "name"}, {"STATUS", "status"}, {"DETAILS", "details"}};

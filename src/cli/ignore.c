@@ -1,8 +1,8 @@
-/* The rules of .gitignore files, but for what nobody writes. */
+/* The rules of .gitignore files, without character classes such as [[:alpha:]]. */
 #include "pack.h"
 
 /* One character of the pattern and one of the path; takes the former off the pattern. */
-static bool one(struct slice *pattern, char c)
+static bool match_one(struct slice *pattern, char c)
 {
     struct slice p = *pattern;
     bool others = p.len > 1 && (p.ptr[1] == '!' || p.ptr[1] == '^'), in = false;
@@ -53,14 +53,14 @@ static bool glob(struct slice pattern, struct slice path)
                     return false;
             }
         }
-        if (slice_empty(path) || !one(&pattern, path.ptr[0]))
+        if (slice_empty(path) || !match_one(&pattern, path.ptr[0]))
             return false;
         path = slice_skip(path, 1);
     }
     return slice_empty(path);
 }
 
-static bool matches(const struct ignore_rule *r, struct slice path, bool folder)
+static bool rule_matches(const struct ignore_rule *r, struct slice path, bool folder)
 {
     if ((r->folders && !folder) || !slice_starts(path, r->base))
         return false;
@@ -74,7 +74,7 @@ static bool matches(const struct ignore_rule *r, struct slice path, bool folder)
 enum ignored ignore_look(const struct ignore *g, struct slice path, bool folder)
 {
     for (uint32_t i = g->count; i-- > 0;)
-        if (matches(&g->list[i], path, folder))
+        if (rule_matches(&g->list[i], path, folder))
             return g->list[i].keeps ? IGNORE_KEEPS : IGNORE_LEAVES_OUT;
     return IGNORE_SAYS_NOTHING;
 }

@@ -124,7 +124,7 @@ static void put_port(uint16_t port, struct buf *out)
 static struct slice egress_ports(const struct install_options *o, const struct install_wanted *want, struct arena *a)
 {
     __attribute__((cleanup(buf_free))) struct buf out;
-    struct flag_texts entries = install_entries(o);
+    struct flag_texts entries = install_egress(o);
     struct cli_items it = {.of = &entries};
     struct slice item, host;
     uint16_t port;
@@ -269,7 +269,7 @@ static struct slice operator_flags(const struct install_options *o, const struct
         {"policy-configmap", plane ? SLICE("mobula-policy") : SLICE(""), SLICE("")},
         {"default-image", slice_empty(o->default_image) ? SLICE("") : o->default_image, SLICE("")},
     };
-    struct flag_texts entries = install_entries(o);
+    struct flag_texts entries = install_egress(o);
     struct cli_items it = {.of = &entries};
     struct slice item;
     __attribute__((cleanup(buf_free))) struct buf out;

@@ -13,7 +13,7 @@ static bool check_image(struct slice image, const char *flag, struct err *e)
     return well || err_set(e, ERR_CONFIG, "%s: \"%.*s\" is not an image reference", flag, SLICE_ARG(image));
 }
 
-struct flag_texts install_entries(const struct install_options *o)
+struct flag_texts install_egress(const struct install_options *o)
 {
     return (struct flag_texts){.list = {o->egress}, .count = !slice_empty(o->egress)};
 }
@@ -21,15 +21,15 @@ struct flag_texts install_entries(const struct install_options *o)
 static bool check_egress(const struct install_options *o, struct err *e)
 {
     struct net_allow *allow = net_allow_new();
-    struct flag_texts entries = install_entries(o);
+    struct flag_texts entries = install_egress(o);
     bool ok = cli_egress_entries(&entries, o->egress_strict, allow, e);
     net_allow_free(allow);
     return ok;
 }
 
-/* What goes into a quoted string of YAML as it is. */
-#define CREDENTIALS "$(PROXY_CREDENTIALS)"
+#define CREDENTIALS "$(PROXY_CREDENTIALS)" /* of --proxy-secret; the kubelet puts them in */
 
+/* What goes into a quoted string of YAML as it is. */
 static bool check_plain(struct slice text, const char *flag, struct err *e)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -38,6 +38,7 @@ static bool check_plain(struct slice text, const char *flag, struct err *e)
     return true;
 }
 
+/* NAME or NAME/KEY of a Secret or ConfigMap. */
 static bool check_key(struct slice text, const char *flag, struct err *e)
 {
     struct slice key = text, name = slice_cut(&key, '/');
@@ -45,7 +46,7 @@ static bool check_key(struct slice text, const char *flag, struct err *e)
            err_set(e, ERR_CONFIG, "%s: \"%.*s\" is not NAME or NAME/KEY", flag, SLICE_ARG(text));
 }
 
-/* Whatever its destination is: "*" holds all. */
+/* The entry's own destination does not matter for the port: "*" takes its place, which holds every destination. */
 bool install_next_proxy(struct slice *table, struct arena *a, uint16_t *port, struct err *e)
 {
     struct slice value = slice_trim(slice_cut(table, ',')), entry = slice_cut(&value, '=');
@@ -91,7 +92,6 @@ static bool check_proxy(const struct install_options *o, uint16_t *port, struct 
     return true;
 }
 
-/* NAME or NAME/KEY of a Secret or ConfigMap. */
 /* The operator's way to a control plane. */
 static bool check_plane(const struct install_options *o, uint16_t *port, struct err *e)
 {

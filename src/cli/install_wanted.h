@@ -19,7 +19,7 @@ struct install_wanted {
 /* False: a flag is wrong, or two exclude each other. */
 bool install_check(const struct install_options *o, struct install_wanted *want, struct arena *a, struct err *e);
 /* The entries of --egress-allow. */
-struct flag_texts install_entries(const struct install_options *o);
+struct flag_texts install_egress(const struct install_options *o);
 /* The port of the next proxy of a table as MOBULA_PROXIES has it, off its front; 0 where it says "direct". */
 bool install_next_proxy(struct slice *table, struct arena *a, uint16_t *port, struct err *e);
 

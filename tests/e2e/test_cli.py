@@ -120,7 +120,8 @@ def test_good_manifests_pass_everywhere(space, tmp_path):
 
 
 WRONG = ["frob", "", "operator --nonsense", "operator --namespace", "operator --log-level loud", "operator --tools magic", "operator extra",
-         "install", "validate", "explain -x", "wait-gcs", "wait-gcs --address h:p", "operator --lease-duration 1s --renew-deadline 2s"]
+         "install", "validate", "explain -x", "wait-gcs", "wait-gcs --address h:p", "agent",
+         "operator --lease-duration 1s --renew-deadline 2s"]
 
 
 @pytest.mark.parametrize("words", [w.split() for w in WRONG], ids=[w or "nothing" for w in WRONG])
