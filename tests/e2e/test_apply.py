@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster import MOBULA, RUN, V1, Refused, Workspace, eventually, kubeconfig_of, kubectl, manifests, raycluster, rayjob
+from cluster import MOBULA, ROOT, RUN, V1, Refused, Workspace, eventually, kubeconfig_of, kubectl, manifests, raycluster, rayjob
 from processes import Operator
 
 numbers = itertools.count(1)
@@ -44,6 +44,12 @@ def left_in(name):
     return set(kubectl("-n", name, "get", kinds, "-o", "name").stdout.split()) - {"configmap/kube-root-ca.crt", "serviceaccount/default"}
 
 
+def of_the_cluster(name):
+    """What an installation in this namespace has made beside namespaces, definitions left out."""
+    kinds = "clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings"
+    return {o for o in kubectl("get", kinds, "-o", "name").stdout.split() if f"/mobula-{name}" in o}
+
+
 def test_from_nothing_and_back(place):
     done, _ = run("install", "--apply", "--create-namespace", "--namespace", place, "--replicas=2")
     lines = done.splitlines()
@@ -54,8 +60,23 @@ def test_from_nothing_and_back(place):
     assert "applied" not in kubectl("-n", place, "get", "deployment", "mobula", "-o", "yaml").stdout
     gone, _ = run("uninstall", "--apply", "--namespace", place)
     assert f"Deployment/mobula in {place} deleted" in gone.splitlines()
-    assert left_in(place) == set()
+    assert left_in(place) == set() and of_the_cluster(place) == set()
     assert run("uninstall", "--apply", "--namespace", place) == ("", "")
+
+
+def test_rights_of_the_cluster_go_as_well(place):
+    """Whatever asked for them: all namespaces, nodes, pods that call the control plane, and the policies for maps."""
+    flags = ("--all-namespaces", "--shapes", "--control-plane-url=https://hub.example", "--cloud-deployment-id=cldrsrc_" + 24 * "a",
+             "--report-nodes", "--agent", "--leader-elect")
+    run("install", "--apply", "--create-namespace", "--namespace", place, "--replicas=2", *flags)
+    assert len([o for o in of_the_cluster(place) if "clusterrole" in o]) == 6
+    assert len([o for o in of_the_cluster(place) if "admissionpolicy" in o]) == 8
+    # What the operator makes wherever there is a cluster; the command is that of docs/commands.md.
+    kubectl("-n", place, "create", "configmap", "mobula-tools")
+    find = "get configmaps -A --field-selector metadata.name=mobula-tools"
+    assert find[4:] in (ROOT / "docs/commands.md").read_text() and place in kubectl(*find.split()).stdout
+    run("uninstall", "--apply", "--namespace", place)
+    assert left_in(place) == set() and of_the_cluster(place) == set()
 
 
 def test_without_a_registry(api, made):

@@ -23,7 +23,8 @@ from pathlib import Path
 import pytest
 
 from cluster import MOBULA, ROOT, manifests
-from test_image import image, registry, tool  # noqa: F401 (fixtures)
+from hub import certificate
+from test_image import image, registry, run_registry, tool  # noqa: F401 (fixtures)
 
 FLIPS = 10000
 VERSION = "0.1.0"
@@ -226,6 +227,43 @@ def test_load_pushes_to_a_registry(image, registry, tmp_path):  # noqa: F811
         assert f"sha256:{hashlib.sha256(raw).hexdigest()}" == digest
     pulled = [tool("skopeo"), "--insecure-policy", "copy", "--src-tls-verify=false", f"docker://{registry}/bank/ray/ray:2.52"]
     subprocess.run([*pulled, f"oci-archive:{tmp_path}/back.tar:ray:2.52"], check=True, capture_output=True, timeout=120)
+
+
+@pytest.fixture
+def https(tmp_path):
+    """Debian's docker-registry with a certificate of its own: its place, and the file that signs it."""
+    crt, key = certificate(tmp_path)
+    with run_registry(tmp_path / "https", tls={"certificate": str(crt), "key": str(key)}) as place:
+        yield place.replace("127.0.0.1", "localhost"), crt
+
+
+def test_load_pushes_over_https(image, https, tmp_path):  # noqa: F811
+    """To who shows a certificate of --registry-ca, and to nobody else; a CA that is none is refused before anything is sent."""
+    place, crt = https
+    write_bundle(tmp_path, {"image/mobula.tar": image.read_bytes()})
+    name, digest = next(iter(digests(image).items()))
+    out = load(tmp_path, "--to", f"https://{place}/bank", "--registry-ca", crt)
+    assert out.returncode == 0 and out.stdout.splitlines()[0] == f"{place}/bank/{name}@{digest}", out.stderr
+    (tmp_path / "garbage").write_text("<html>403</html>\n")
+    (tmp_path / "stranger").mkdir()
+    stranger, _ = certificate(tmp_path / "stranger")
+    cases = (tmp_path / "garbage", "no certificate found"), (stranger, "certificate is signed"), (tmp_path / "none", "No such file")
+    for ca, words in cases:
+        out = load(tmp_path, "--to", f"https://{place}/bank", "--registry-ca", ca)
+        assert out.returncode == 1 and out.stdout == "" and words in out.stderr, (ca, out.stderr)
+
+
+@pytest.mark.parametrize("spoil, words", [
+    (lambda data: data.replace(b"\x7fELF", b"\x7fELG", 1), "the archive is damaged"),
+    (lambda data: data.replace(b"blobs/sha256/", b"blobs/sha999/"), "it has no blob"),
+    (lambda data: data[: len(data) // 2], "no index.json"),
+    (lambda data: b"hello", "no index.json"),
+], ids=["a byte", "a blob less", "half", "no archive"])
+def test_a_further_image_that_is_damaged(image, registry, tmp_path, spoil, words):  # noqa: F811
+    write_bundle(tmp_path, {"image/mobula.tar": image.read_bytes()})
+    (tmp_path / "ray.tar").write_bytes(spoil(image.read_bytes()))
+    out = load(tmp_path, "--to", f"http://{registry}/damaged", "--image", tmp_path / "ray.tar")
+    assert out.returncode == 1 and words in out.stderr and "ray.tar" in out.stderr, out.stderr
 
 
 class Refusing(http.server.BaseHTTPRequestHandler):

@@ -82,8 +82,8 @@ def objects(text):
     ("controlPlaneUrl=https://hub.example,cloudDeploymentId=cldrsrc_abcdefghijklmnopqrstuvwx,egressCa=corp/x.pem,"
      "proxies=hub.example=http://p.example:3128", "--control-plane-url=https://hub.example --egress-ca=corp/x.pem "
      "--cloud-deployment-id=cldrsrc_abcdefghijklmnopqrstuvwx --proxies=hub.example=http://p.example:3128"),
-    ("controlPlaneUrl=https://hub.example,cloudDeploymentId=cldrsrc_abcdefghijklmnopqrstuvwx,reportNodes=true",
-     "--control-plane-url=https://hub.example --cloud-deployment-id=cldrsrc_abcdefghijklmnopqrstuvwx --report-nodes"),
+    ("controlPlaneUrl=https://hub.example,cloudDeploymentId=cldrsrc_abcdefghijklmnopqrstuvwx,reportNodes=true,agent=true",
+     "--control-plane-url=https://hub.example --cloud-deployment-id=cldrsrc_abcdefghijklmnopqrstuvwx --report-nodes --agent"),
     ("image=registry.example:5000/mobula:1,toolsResources=cpu=100m\\,memory=90Mi",
      "--image=registry.example:5000/mobula:1 --tools-resources=cpu=100m,memory=90Mi"),
 ])

@@ -2,14 +2,16 @@
 
 import http.server
 import json
+import os
 import ssl
+import subprocess
 import tarfile
 import threading
 import time
 
 import pytest
 
-from cluster import RUN, kubectl, mobula
+from cluster import MOBULA, RUN, kubectl, mobula
 from hub import certificate
 
 ADMIN = ("--kubeconfig", str(RUN / "admin.kubeconfig"))
@@ -136,6 +138,108 @@ def test_the_way_to_the_control_plane(space, plane):
 def test_a_path_that_keeps_silent_connections(space):
     found = rows(check("-n", space.name, "--idle", "4s"), "idle", "pass")
     assert found[0]["found"] == "connections are kept for 4 s of silence"
+
+
+def test_an_operator_of_kuberay_beside_ours(space):
+    """And what stands in the namespace and the cluster, each with a row."""
+    labels = {"app.kubernetes.io/name": "kuberay-operator"}
+    kubectl("-n", space.name, "apply", "-f", "-", stdin=json.dumps({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "kuberay", "labels": labels}, "spec": {
+            "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": {
+                "containers": [{"name": "c", "image": "i"}]}}}}))
+    limits = {"limits": [{"type": "Pod", "max": {"cpu": "2"}}]}
+    kubectl("-n", space.name, "apply", "-f", "-", stdin=json.dumps({
+        "apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "most"}, "spec": limits}))
+    found = check("-n", space.name)
+    (row,) = [r for r in rows(found, "operators", "warn") if space.name in r["found"]]
+    assert "KubeRay's operator is installed: Deployment kuberay" in row["found"] and "scale it to 0" in row["remedy"]
+    assert "LimitRange most: a Pod has at most" in rows(found, "limits", "pass")[0]["found"]
+    assert [r["found"].split(":")[0] for r in rows(found, "classes", "pass")] == ["storage classes", "ingress classes"]
+    assert "the API server's certificate expires" in rows(found, "tls", "pass")[0]["found"]
+    assert "pods only" in rows(found, "dns", "skip")[0]["found"]
+
+
+def test_places_that_the_operator_may_not_contact(space):
+    """What --reach asks for is held against the allowlist of the operator that is there."""
+    where = deployed(space, "--egress-allow=127.0.0.1:9,a.example.com")
+    assert "may contact 2 places" in rows(check(*where), "operators", "pass")[-1]["found"]
+    (row,) = rows(check(*where, "--reach=b.example.com:8443", status=3), "operators", "fail")
+    assert "b.example.com:8443 is not on the egress allowlist" in row["found"] and "--egress-allow=HOST:PORT" in row["remedy"]
+
+
+@pytest.mark.parametrize("variables, result, words", [
+    ({}, "pass", "HTTPS_PROXY is not set"),
+    ({"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": ".corp"}, "pass", "used for other names than those of NO_PROXY"),
+    ({"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "*"}, "pass", "overruled by NO_PROXY"),
+    ({"HTTPS_PROXY": "socks5://127.0.0.1:9"}, "fail", "only http:// proxies are supported"),
+], ids=["none", "used", "overruled", "no proxy"])
+def test_proxies_of_the_environment(space, variables, result, words):
+    env = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")} | variables
+    out = subprocess.run([MOBULA, "check", *ADMIN, "-n", space.name, "-o", "json"], env=env, capture_output=True, text=True, timeout=60,
+                         check=False)
+    (row,) = rows(json.loads(out.stdout)["checks"], "proxy", result)
+    assert words in row["found"] and ("remedy" in row) == (result == "fail"), row
+
+
+class Strange(http.server.BaseHTTPRequestHandler):
+    """In the place of an API server: a version, a time, and nothing else."""
+
+    def answer(self):
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        status, text = 404, "{}"
+        if self.path == "/version":
+            status, text = self.server.version
+        elif self.path.endswith("/selfsubjectreviews"):
+            at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + self.server.skew))
+            status, text = 201, json.dumps({"metadata": {"creationTimestamp": at}, "status": {"userInfo": {"username": "me"}}})
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    do_GET = do_POST = answer
+
+    def log_message(self, *args):
+        pass
+
+
+def version(minor):
+    return 200, json.dumps({"major": "1", "minor": str(minor), "gitVersion": f"v1.{minor}.0"})
+
+
+@pytest.mark.parametrize("said, skew, name, result, words, remedy", [
+    (version(23), 0, "server", "fail", "v1.23.0 at 127.0.0.1", "1.24 or later"),
+    (version(24), 0, "server", "pass", "v1.24.0 at 127.0.0.1", ""),
+    ((401, "{}"), 0, "server", "fail", "401", "get a new one"),
+    ((200, "<html>login</html>"), 0, "server", "fail", "/version: 200", "answers in its place"),
+    (version(30), 0, "tls", "warn", "without TLS", "https://"),
+    (version(30), 1, "clock", "pass", "\"me\"", ""),
+    (version(30), 30, "clock", "warn", "s behind the API server's", "NTP"),
+    (version(30), -3600, "clock", "fail", "s ahead of the API server's", "NTP"),
+], ids=["too old", "old", "unknown", "a page", "no TLS", "in time", "slow", "fast"])
+def test_a_server_that_is_not_right(tmp_path, said, skew, name, result, words, remedy):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Strange)
+    server.version, server.skew = said, skew
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    config = tmp_path / "config"
+    config.write_text(json.dumps({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c", "users": [{"name": "u", "user": {"token": "t"}}],
+        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u", "namespace": "n"}}]}))
+    out = mobula("check", "--kubeconfig", str(config), "-o", "json")
+    server.shutdown()
+    (row,) = [r for r in json.loads(out.stdout)["checks"] if r["check"] == name]
+    assert row["result"] == result and words in row["found"] and remedy in row.get("remedy", ""), row
+
+
+def test_what_keeps_it_from_looking_at_all(tmp_path):
+    config = json.loads(kubectl("config", "view", "--raw", "-o", "json").stdout)
+    config["clusters"][0]["cluster"] = {"server": "https://127.0.0.1:9", "certificate-authority-data": "Z2FyYmFnZQo="}
+    (tmp_path / "config").write_text(json.dumps(config))
+    for file, words in (tmp_path / "none", "No such file"), (tmp_path / "config", "no certificate found"):
+        out = mobula("check", "--kubeconfig", str(file))
+        assert out.returncode == 1 and out.stdout == "" and words in out.stderr, out.stderr
 
 
 def test_a_pull_secret_that_is_not_there(space):

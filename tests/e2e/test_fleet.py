@@ -13,7 +13,7 @@ import zipfile
 
 import pytest
 
-from cluster import V1, another_rig, eventually, kubectl, manifests, workspace
+from cluster import RUN, V1, another_rig, eventually, kubectl, manifests, workspace
 from hub import GROUP, PEOPLE, account, certificate, definitions, deployment_id, edge, hubs, meet, operator_rule, token  # noqa: F401
 from processes import kubeconfig
 
@@ -291,3 +291,27 @@ def test_a_kubeconfig_goes_past_the_control_plane(person, tmp_path):
     assert "has no RayJob yet" in person.type("job", "logs", "--name", "train", "--kubeconfig", config, code=1)
     person.type("job", "terminate", "--name", "train", "--kubeconfig", config)
     assert spec(person, "train", "workloads")["terminate"] is True
+
+
+def test_a_ca_for_the_control_plane_alone(person, operators, tmp_path):
+    """--egress-ca-file stands beside the control plane's own CA, as behind a proxy that opens TLS, and is nothing to the API server."""
+    space = person.space
+    person.login(account(space, "ann", *PEOPLE))
+    where = deployment_id(person.type("cloud", "register", "--name", "edge", "--provider", "generic", "--region", "hall-2"))
+    (tmp_path / "other").mkdir()
+    other, _ = certificate(tmp_path / "other")
+    bearer = tmp_path / "edge.token"
+    bearer.write_text(account(space, "edge", operator_rule("edge")))
+    space.grant("--control-plane-url=https://hub.example", f"--cloud-deployment-id={where}")
+    flags = (f"--cloud-deployment-id={where}", f"--control-plane-url=https://localhost:{person.port}",
+             f"--control-plane-token-file={bearer}", f"--control-plane-ca-file={other}")
+    without = operators(*flags)
+    without.says("certificate is signed")
+    assert "HEALTHY" not in person.type("cloud", "list").replace("UNHEALTHY", "")
+    without.stop()
+    operators(*flags, f"--egress-ca-file={person.ca}")
+    eventually(lambda: re.search(r"edge +generic +hall-2 +HEALTHY", person.type("cloud", "list")), 30)
+
+    config = kubeconfig(tmp_path / "config", space.name, 'token: "t"', ca=other)
+    refused = operators(*flags, f"--egress-ca-file={RUN / 'pki' / 'ca.crt'}", config=config)
+    refused.says("the API server cannot be used", "step=tls-trust")

@@ -1,5 +1,6 @@
 """The image is taken by tools that know nothing of ours, and a registry gives it back under the digest that it was built with."""
 
+import contextlib
 import json
 import shutil
 import socket
@@ -33,16 +34,17 @@ def image(tmp_path_factory):
     return at / "both.tar"
 
 
-@pytest.fixture
-def registry(tmp_path):
-    """Debian's docker-registry on a free port, over plain HTTP."""
+@contextlib.contextmanager
+def run_registry(folder, **http):
+    """Debian's docker-registry on a free port."""
+    folder.mkdir(exist_ok=True)
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
-    (tmp_path / "config.yml").write_text(json.dumps({
-        "version": 0.1, "log": {"level": "error"}, "storage": {"filesystem": {"rootdirectory": str(tmp_path / "store")}},
-        "http": {"addr": f"127.0.0.1:{port}"}}))
-    process = subprocess.Popen([tool("docker-registry"), "serve", tmp_path / "config.yml"], stderr=subprocess.DEVNULL)
+    (folder / "config.yml").write_text(json.dumps({
+        "version": 0.1, "log": {"level": "error"}, "storage": {"filesystem": {"rootdirectory": str(folder / "store")}},
+        "http": {"addr": f"127.0.0.1:{port}", **http}}))
+    process = subprocess.Popen([tool("docker-registry"), "serve", folder / "config.yml"], stderr=subprocess.DEVNULL)
     for _ in range(100):
         with socket.socket() as s:
             if s.connect_ex(("127.0.0.1", port)) == 0:
@@ -51,6 +53,13 @@ def registry(tmp_path):
     yield f"127.0.0.1:{port}"
     process.terminate()
     process.wait()
+
+
+@pytest.fixture
+def registry(tmp_path):
+    """Over plain HTTP."""
+    with run_registry(tmp_path) as place:
+        yield place
 
 
 def skopeo(*args):
