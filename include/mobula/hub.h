@@ -13,8 +13,6 @@ void hub_deployment_id(struct slice uid, char out[HUB_DEPLOYMENT_ID]); /* no NUL
 
 extern const struct kube_resource hub_clouds, hub_configs, hub_workloads;
 #define HUB_FINALIZER "mobula.dev/operator"
-#define HUB_BOOTSTRAP_AUDIENCE "mobula.dev/bootstrap"
-
 #define HUB_CA_CONFIGMAP "mobula-control-plane-ca"
 
 /* A certificate of the hub's own making, by a CA of its own (cert.c). A Secret that somebody else has made is used, and never written. */

@@ -15,11 +15,14 @@ enum { REMOTE_PROTOCOL = 1 };
 
 /* ---- answers ---- */
 
+/* Whether a workload's state is the end of its generation: "SUCCEEDED", "FAILED" or "TERMINATED", which is returned; NULL: it is none. */
+const char *remote_ended(struct jval state);
+
 struct remote_item {
     struct slice uid, project, name; /* checked: a uid, a namespace, an object's name */
     int64_t generation;              /* 1 or more */
     struct slice spec;               /* bytes of a JSON object */
-    int64_t over;                    /* the generation that has ended, as the control plane has it; 0: none */
+    int64_t over;                    /* the generation that has ended, as the status of the control plane says; 0: none */
     bool gone;                       /* everything made from it is to be deleted: only uid is set */
 };
 

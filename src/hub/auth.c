@@ -11,7 +11,7 @@ struct review {
     bool yes;
     struct slice user, subject; /* of a token: the name, and members of a SubjectAccessReview's spec */
     struct slice reason;
-    int64_t full_ms; /* of a token: the time at which all its calls would have been paid for */
+    int64_t full_ms; /* of a token: for auth_pays */
     char text[];
 };
 
@@ -136,14 +136,19 @@ static struct jval review_status(struct call *c, const char *what)
 
 /* ---- who ---- */
 
-/* A token pays HUB_RATE_MS for each call, up to HUB_BURST calls in arrears. */
-static bool pays(struct hub *h, struct review *r)
+bool auth_pays(int64_t *full_ms, struct now now)
 {
-    int64_t at = r->full_ms > h->now.mono_ms ? r->full_ms : h->now.mono_ms;
-    if (at - h->now.mono_ms > (int64_t)HUB_BURST * HUB_RATE_MS)
+    int64_t at = *full_ms > now.mono_ms ? *full_ms : now.mono_ms;
+    if (at - now.mono_ms > (int64_t)HUB_BURST * HUB_RATE_MS)
         return false;
-    r->full_ms = at + HUB_RATE_MS;
+    *full_ms = at + HUB_RATE_MS;
     return true;
+}
+
+struct slice auth_bearer(const struct call *c)
+{
+    struct slice token = http_header_get(c->ask->head, SLICE("authorization")), scheme = slice_cut(&token, ' ');
+    return slice_eq_nocase(scheme, SLICE("bearer")) ? slice_trim(token) : SLICE_NONE;
 }
 
 static void known(struct call *c, struct review *r)
@@ -151,7 +156,7 @@ static void known(struct call *c, struct review *r)
     static const struct refusal nobody = {401, "Unauthorized", "give a token that the API server of the control plane accepts", 0};
     if (!r->yes) {
         call_refuse(c, &nobody, "the API server does not accept the token%s%.*s", slice_empty(r->reason) ? "" : ": ", SLICE_ARG(r->reason));
-    } else if (!pays(c->hub, r)) {
+    } else if (!auth_pays(&r->full_ms, c->hub->now)) {
         call_refuse(c, &refuse_later, "more than %d calls a second with this token", 1000 / HUB_RATE_MS);
     } else {
         c->user = arena_dup(&c->arena, r->user);
@@ -193,11 +198,10 @@ void auth_who(struct call *c, call_step *then)
 {
     static const struct refusal nobody = {401, "Unauthorized", "send the header Authorization: Bearer TOKEN", 0};
     struct hub *h = c->hub;
-    struct slice token = http_header_get(c->ask->head, SLICE("authorization")), scheme = slice_cut(&token, ' ');
+    struct slice token = auth_bearer(c);
     char hex[TLS_SHA256_HEX];
     struct jout w;
-    token = slice_trim(token);
-    if (!slice_eq_nocase(scheme, SLICE("bearer")) || slice_empty(token)) {
+    if (slice_empty(token)) {
         call_refuse(c, &nobody, "the request carries no bearer token");
         return;
     }

@@ -258,7 +258,7 @@ static const struct route {
     call_step *begin; /* once it is known who asks */
 } routes[] = {
     {"/v1/sync", "POST", "sync", sync_begin},
-    {"/v1/bootstrap", "POST", "bootstrap", bootstrap_begin}, /* these two: pods, whom this API server does not know */
+    {"/v1/bootstrap", "POST", "bootstrap", bootstrap_begin}, /* these two: pods, whose tokens the hub's API server does not know */
     {"/v1/report", "POST", "report", report_begin},
     {"/v1/projects/*/*", "GET", "list", rest_begin},
     {"/v1/projects/*/*", "POST", "create", rest_begin},

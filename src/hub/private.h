@@ -6,6 +6,7 @@
 #define MOBULA_HUB_PRIVATE_H
 
 #include <mobula/hub.h>
+#include <mobula/remote.h>
 #include <mobula/tls.h>
 
 /* ---- records of objects: store.c ---- */
@@ -66,7 +67,7 @@ struct cloud {
     struct condition connected, healthy;
     char types[LIMIT_HUB_HASH + 1], nodes[LIMIT_HUB_HASH + 1]; /* hashes of the lists in the status */
     struct workload *first;
-    int64_t paid_ms;            /* the time at which all bootstrap calls would have been paid for */
+    int64_t full_ms;            /* of bootstrap calls: for auth_pays */
     struct call *held;          /* its operator's call, until there is something to answer */
     struct question *questions; /* oldest first */
     uint32_t calls;             /* that point here */
@@ -246,7 +247,11 @@ struct slice hub_path(struct hub *h, const struct kube_resource *r, struct slice
 void auth_who(struct call *c, call_step *then);
 /* Goes on when that user may c->verb c->resource c->name in c->project; refuses otherwise. */
 void auth_may(struct call *c, call_step *then);
-/* Words of somebody else's review, remembered for as long as our own are; ptr NULL: they are not. */
+struct slice auth_bearer(const struct call *c); /* the bearer token; empty: there is none */
+/* Each call costs HUB_RATE_MS. *full_ms: the time at which all calls so far are paid for. False: more than HUB_BURST calls are not. */
+bool auth_pays(int64_t *full_ms, struct now now);
+/* Keeps the text of a review that an operator has made, for as long as reviews of our own API server are remembered; ptr NULL: there is
+ * none. */
 void auth_keep(struct call *c, struct slice key, bool yes, struct slice words);
 struct slice auth_kept(struct call *c, struct slice key);
 void auth_free(struct hub *h);
@@ -281,7 +286,7 @@ void finalizer_write(struct hub *h, struct call *c, const struct workload *w, bo
 void unresolved_write(struct hub *h, const struct workload *w);
 void deployment_id_write(struct hub *h, const struct cloud *c);
 
-/* bootstrap.c */
+/* pods.c */
 struct credential {
     int64_t end_s;                     /* since 1970 */
     struct slice cloud, workload, pod; /* deployment id and uids */
@@ -290,8 +295,7 @@ struct slice credential_make(const struct hub *h, const struct credential *c, st
 const char *credential_read(const struct hub *h, struct slice text, struct credential *out); /* NULL, or why it is not accepted */
 void bootstrap_begin(struct call *c);
 void report_begin(struct call *c);
-struct slice bootstrap_token(const struct call *c);
-void bootstrap_answered(struct call *c, const struct cloud *of, struct jval answer);
+void bootstrap_answered(struct call *c, const struct cloud *of, struct jval answer); /* the operator's, to question tokenReview */
 
 struct question {
     struct question *next;

@@ -37,7 +37,7 @@ void question_drop(struct question *q)
 
 static void write_question(const struct question *q, struct jout *w)
 {
-    struct slice token = slice_empty(q->uid) ? bootstrap_token(q->call) : SLICE("");
+    struct slice token = slice_empty(q->uid) ? auth_bearer(q->call) : SLICE("");
     jout_form(w, "{id:'%s',kind:'%s',token?:'%.*s'", q->id, q->kind, SLICE_ARG(token));
     if (!slice_empty(q->uid))
         jout_form(w, "uid:'%.*s',lines:%lld,since:''", SLICE_ARG(q->uid), (long long)q->lines);

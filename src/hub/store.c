@@ -268,15 +268,12 @@ static int32_t finalizer_index(struct jval object)
 
 static void read_status(struct workload *w, struct jval status, struct arena *a)
 {
-    static const char *const over[] = {"SUCCEEDED", "FAILED", "TERMINATED"};
     struct slice reporter = json_get_str(status, "reporter", a);
     w->observed = json_get_int(status, "observedGeneration", 0);
     w->told = json_is(json_get(status, "reason"), HUB_UNRESOLVED);
     w->reporter = slice_empty(reporter) ? 0 : hash64(reporter, 1);
     w->sequence = json_get_int(status, "sequence", 0);
-    for (size_t i = 0; i < COUNT_OF(over); i++)
-        if (json_is(json_get(status, "state"), over[i]))
-            w->over = over[i];
+    w->over = remote_ended(json_get(status, "state"));
 }
 
 static struct workload *read_workload(struct hub *h, struct jval object)

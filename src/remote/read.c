@@ -38,13 +38,13 @@ static bool is_uid(struct slice s)
     return s.len == 36 && name_dns1123_label(s);
 }
 
-static int64_t generation_over(struct jval item)
+const char *remote_ended(struct jval state)
 {
     static const char *const words[] = {"SUCCEEDED", "FAILED", "TERMINATED"};
     for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (json_is(json_key(item, SLICE("state")), words[i]))
-            return json_get_int(item, "observedGeneration", 0);
-    return 0;
+        if (json_is(state, words[i]))
+            return words[i];
+    return NULL;
 }
 
 static bool read_item(struct jval v, struct arena *a, struct remote_item *out, struct err *e)
@@ -55,7 +55,7 @@ static bool read_item(struct jval v, struct arena *a, struct remote_item *out, s
                                 .name = json_get_str(v, "name", a),
                                 .generation = json_get_int(v, "generation", 0),
                                 .spec = json_raw(spec),
-                                .over = generation_over(v),
+                                .over = remote_ended(json_key(v, SLICE("state"))) ? json_get_int(v, "observedGeneration", 0) : 0,
                                 .gone = json_get_bool(v, "delete", false)};
     if (!is_uid(out->uid))
         return err_set(e, ERR_TYPE, "a workload has no uid that is one");

@@ -10,7 +10,6 @@
 
 enum { DER_MAX = LIMIT_TLS_LEAF, KEY_BYTES = 32, KEY_ID = 20, LINE = 64, GENERAL_DNS = DER_CONTEXT | 2, GENERAL_IP = DER_CONTEXT | 7 };
 enum { DER_BITS = 0x03, DER_UTF8 = 0x0c };
-#define US_PER_DAY (INT64_C(86400) * 1000000)
 
 #define OID_P256 "\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07"
 static const struct slice key_kind = SLICE("\x30\x13\x06\x07\x2a\x86\x48\xce\x3d\x02\x01" OID_P256);

@@ -81,10 +81,7 @@ static const char *quota_full(const struct workloads *s, const struct cluster *c
 {
     const struct workload *w = c->workload;
     struct work_size all = s->used;
-    all.pods -= w->used.pods;
-    all.milli_cpu -= w->used.milli_cpu;
-    all.memory -= w->used.memory;
-    all.gpus -= w->used.gpus;
+    work_size_add(&all, &w->used, -1);
     work_size_add(&all, size, 1);
     if (!w->counts && policy->objects && s->objects >= policy->objects)
         return "maxObjects";
@@ -117,7 +114,7 @@ bool quota_admit(struct workloads *s, struct cluster *c, const struct workload_m
     if (full) {
         w->waits_ms = w->waits_ms ? w->waits_ms : now_ms;
         *out = (struct workload_wait){
-            10, "QuotaExceeded",
+            WORK_RULE_RESOURCES, "QuotaExceeded",
             arena_printf(a, "rule resources: with what runs here it is more than the policy's %s: it waits until there is room", full),
             now_ms + LOOK_MS};
         return false;
@@ -130,7 +127,7 @@ bool quota_admit(struct workloads *s, struct cluster *c, const struct workload_m
     }
     if (now_ms < w->slot_ms) {
         *out = (struct workload_wait){
-            23, "RateLimited",
+            WORK_RULE_FLOODS, "RateLimited",
             arena_printf(a, "rule floods: more is asked for than the policy's %s allows: it waits for its turn", w->slow), w->slot_ms};
         return false;
     }

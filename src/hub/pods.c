@@ -1,13 +1,15 @@
-/* POST /v1/bootstrap: a pod of a workload shows the token that its own cluster has given it for this purpose. Only that cluster can say
- * what the token is worth, so its operator is asked; and the pod gets a credential of a few minutes, which says who it is and carries a MAC
- * by a key that all replicas have. It is good for reports about its own workload and for nothing else. */
+/* Calls of pods. POST /v1/bootstrap: a pod of a workload shows the projected token that its own cluster has issued with the audience
+ * REMOTE_BOOTSTRAP_AUDIENCE. Only that cluster's API server can review the token, so the operator is asked; then the pod gets a credential
+ * of a few minutes, which names the pod and its workload and carries a MAC by a key that all replicas have. POST /v1/report: with that
+ * credential the pod reports on the Ray of its own workload, and may do nothing else. */
 #include "private.h"
 
 #include <stdio.h>
 
 #define MARK "mobula1"
 
-static const struct refusal nobody = {401, "Unauthorized", "show the pod's projected token with the audience " HUB_BOOTSTRAP_AUDIENCE, 0};
+static const struct refusal nobody = {401, "Unauthorized", "show the pod's projected token with the audience " REMOTE_BOOTSTRAP_AUDIENCE,
+                                      0};
 static const struct refusal other = {403, "Forbidden", "only a pod of a workload of this cloud gets a credential", 0};
 
 /* ---- credentials: MARK.END.CLOUD.WORKLOAD.POD.MAC, the end in seconds since 1970 ---- */
@@ -51,35 +53,19 @@ const char *credential_read(const struct hub *h, struct slice text, struct crede
 
 /* ---- the call ---- */
 
-static struct slice bearer(const struct call *c)
-{
-    struct slice token = http_header_get(c->ask->head, SLICE("authorization")), scheme = slice_cut(&token, ' ');
-    return slice_eq_nocase(scheme, SLICE("bearer")) ? slice_trim(token) : SLICE_NONE;
-}
+static void give_credential(struct call *c, const struct cloud *of, struct jval answer);
 
-/* Who calls is not known yet, so all pods of a cloud pay together. */
-static bool pays(struct cloud *cloud, struct now now)
-{
-    int64_t at = cloud->paid_ms > now.mono_ms ? cloud->paid_ms : now.mono_ms;
-    if (at - now.mono_ms > (int64_t)HUB_BURST * HUB_RATE_MS)
-        return false;
-    cloud->paid_ms = at + HUB_RATE_MS;
-    return true;
-}
-
-static void answered(struct call *c, const struct cloud *of, struct jval answer);
-
-/* The same token again within seconds, as of a pod that is impatient: its operator is not asked once more. */
-static bool recall(struct call *c, const struct cloud *cloud)
+/* The same token again within seconds, as of a pod that retries: the operator's last answer is used again. */
+static bool answer_again(struct call *c, const struct cloud *cloud)
 {
     struct jval answer;
     char hex[TLS_SHA256_HEX];
-    tls_sha256_hex(bearer(c), hex);
+    tls_sha256_hex(auth_bearer(c), hex);
     c->token = arena_printf(&c->arena, "%s %s", cloud->id, hex);
     struct slice kept = auth_kept(c, c->token);
     bool known = kept.ptr && json_read(&answer, kept, &c->arena, NULL);
     if (known)
-        answered(c, cloud, answer);
+        give_credential(c, cloud, answer);
     return known;
 }
 
@@ -88,7 +74,7 @@ void bootstrap_begin(struct call *c)
     struct hub *h = c->hub;
     struct json doc;
     struct err e = {0};
-    if (slice_empty(bearer(c))) {
+    if (slice_empty(auth_bearer(c))) {
         call_refuse(c, &nobody, "the request carries no bearer token");
         return;
     }
@@ -100,9 +86,9 @@ void bootstrap_begin(struct call *c)
     struct cloud *cloud = hub_store_cloud_by_id(h, id);
     if (!cloud) {
         call_refuse(c, &refuse_cloud, "there is no cloud with the deployment id \"%.*s\"", SLICE_ARG(slice_head(id, HUB_DEPLOYMENT_ID)));
-    } else if (!pays(cloud, h->now)) {
+    } else if (!auth_pays(&cloud->full_ms, h->now)) { /* the caller is not known yet: all pods of a cloud share one rate */
         call_refuse(c, &refuse_later, "more than %d calls a second by pods of this cloud", 1000 / HUB_RATE_MS);
-    } else if (!recall(c, cloud)) {
+    } else if (!answer_again(c, cloud)) {
         c->cloud = cloud;
         cloud->calls++;
         if (peer_holds(h, cloud))
@@ -112,18 +98,13 @@ void bootstrap_begin(struct call *c)
     }
 }
 
-struct slice bootstrap_token(const struct call *c)
-{
-    return bearer(c);
-}
-
 void bootstrap_answered(struct call *c, const struct cloud *of, struct jval answer)
 {
     auth_keep(c, c->token, json_get_bool(answer, "ok", false), json_raw(answer));
-    answered(c, of, answer);
+    give_credential(c, of, answer);
 }
 
-static void answered(struct call *c, const struct cloud *of, struct jval answer)
+static void give_credential(struct call *c, const struct cloud *of, struct jval answer)
 {
     struct hub *h = c->hub;
     struct arena *a = &c->arena;
@@ -191,7 +172,7 @@ void report_begin(struct call *c)
     struct json doc;
     struct err e = {0};
     struct credential who;
-    const char *why = credential_read(h, bearer(c), &who);
+    const char *why = credential_read(h, auth_bearer(c), &who);
     if (why) {
         call_refuse(c, &(struct refusal){401, "Unauthorized", "call POST /v1/bootstrap again", 0}, "%s", why);
         return;
