@@ -280,7 +280,7 @@ bool base64_decode(struct slice in, struct buf *out, struct err *e);
 
 /* A deflate stream (RFC 1951: what stands in gzip behind its header). Appends to out; bytes behind the stream's end are left alone. */
 bool inflate(struct slice in, struct buf *out, struct err *e);
-/* Appends such a stream, of less than 4 GiB. False: out is full. */
+/* Appends `in`, which is less than 4 GiB, as such a stream. False: out is full. */
 bool deflate(struct slice in, struct buf *out);
 uint32_t crc32(struct slice in); /* as in zip files */
 

@@ -47,7 +47,7 @@ struct compute_pods {
     struct slice image, ray_version, pull_secret; /* the latter two may be empty */
     struct jval env;                              /* an object of texts for Ray's container; may be absent */
     struct slice labels;                          /* a JSON object: of every pod; empty: none */
-    struct slice files;                           /* a ConfigMap that every pod has at COMPUTE_FILES; empty: none */
+    struct slice files;                           /* a ConfigMap that Ray's container of every pod mounts at COMPUTE_FILES; empty: none */
     bool suspend;
 };
 #define COMPUTE_FILES "/mobula/working-dir"

@@ -207,9 +207,9 @@ struct setting_kind {
     void (*on_trouble)(struct op *op); /* nothing is known yet, because setting.why: whoever waits for it may tell so */
     void (*free)(struct op *op);       /* at the end of the process */
     bool first;                        /* nothing is written before its text is known, or cannot be read */
-    void (*on_frozen)(struct op *op);  /* setting.frozen has changed; NULL: it has no meaning */
+    void (*on_frozen)(struct op *op);  /* setting.frozen has changed; NULL: this setting cannot be frozen */
 };
-/* On a ConfigMap, with any value but "false". */
+/* The annotation by which a setting's ConfigMap is frozen; any value but "false" does. */
 #define SETTING_FROZEN "mobula.dev/frozen"
 extern const struct setting_kind setting_kinds[OPERATOR_SETTINGS]; /* defined in kinds/kinds.c */
 
@@ -257,7 +257,7 @@ struct op {
     struct written_patches *patches; /* kinds/patches.c; the same */
     struct remote_policy *policy;    /* kinds/workload/policy.c; the same */
     struct workloads *workloads;     /* the conversation with a control plane; NULL: there is none */
-    struct checks *checks;           /* of this operator and its cluster; NULL: they are not asked for */
+    struct checks *checks;           /* of this operator and its cluster; NULL: they are off */
     uint64_t executable_hash;
     uint32_t flights;
     bool leading, stopping, released;

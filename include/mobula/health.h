@@ -8,7 +8,7 @@
 enum {
     HEALTH_COMPONENTS = 7,
     HEALTH_OLDEST_MINOR = 24, /* of Kubernetes: below it the operator does not work … */
-    HEALTH_USUAL_MINOR = 28,  /* … and below this one other tools of the field do not */
+    HEALTH_USUAL_MINOR = 28,  /* … and below this one it works, with a warning */
     HEALTH_MESSAGE = 640,     /* bytes */
 };
 
@@ -35,7 +35,7 @@ struct health_facts {
     uint32_t type_count;
     struct slice types_why; /* of types_broken, or why they are not known; may be empty */
     bool accepted;          /* the control plane has taken this operator's last call … */
-    int refused;            /* … or has answered this status; 0: no answer came */
+    int refused;            /* … or has refused it with this HTTP status; 0: no answer came */
     struct slice trouble;   /* why the last call failed; empty: it did not, or there was none */
     struct slice identity;  /* by which it knows this operator; empty: it has not said */
 };
@@ -47,7 +47,7 @@ struct health_question {
 struct health_answer {
     int code; /* HTTP status; 200: any 2xx */
     struct jval body;
-    struct slice words; /* of a refusal */
+    struct slice words; /* the API server's message of a refusal */
 };
 
 struct health_component {

@@ -30,7 +30,7 @@ struct hub_options {
     uint64_t seed;
     struct hub_cert cert;
     struct slice url;        /* where other replicas reach this one; empty: they do not */
-    struct net_allow *allow; /* other replicas come and go on it; NULL: everything is allowed */
+    struct net_allow *allow; /* the egress allowlist, which other replicas are put on and taken off; NULL: everything is allowed */
 };
 
 struct hub;
@@ -42,7 +42,7 @@ int64_t hub_step(struct hub *h, struct now now);
 /* Answers who waits, and lets nobody in. True: nothing is left to wait for. */
 bool hub_stop(struct hub *h, struct now now);
 void hub_renew(struct hub *h, struct now now); /* reads the credentials again now */
-/* The API's certificate from now on, as PEM; ca: more that other replicas' certificates may be by, or empty. False: the one before stays.
+/* Sets the API's certificate and key, PEM. ca: CAs that may have issued other replicas' certificates; may be empty. False: nothing changes.
  */
 bool hub_certify(struct hub *h, struct slice cert, struct slice key, struct slice ca, struct err *e);
 struct tls_identity *const *hub_identity(const struct hub *h); /* for loop_listen_tls; points to NULL while there is none */

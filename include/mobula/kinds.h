@@ -14,7 +14,7 @@ void pod_remove(struct op *op, struct pod_record *r);
 void service_remove(struct op *op, struct service_record *r);
 void pod_by_us(struct op *op, struct slice uid, bool by_us); /* marks whether our DELETE is in flight or was accepted */
 void kservice_by_us(struct op *op, struct slice uid, bool by_us);
-/* What a group failed of is over: its count ends, and its backoff. */
+/* The cause of a group's failures is gone: resets their count and backoff. */
 void failures_over(struct op *op, struct cluster *c, struct slice group, bool head);
 void failures_prune(struct op *op, struct cluster *c); /* drops failures of groups that the loaded model does not have */
 /* The ray.io/v1 RayCluster of this name in the namespace of `beside`; NULL: none. */
@@ -170,7 +170,7 @@ bool was_whole(const struct cluster *c, struct arena *a);
 /* raycluster/types.c: the instance types of ConfigMap `instance-types`, and a struct setting_kind */
 /* Applies them to the model, just read. Returns whether a group names one. */
 bool types_apply(struct op *op, const struct cluster *c);
-/* A pod template that belongs to no cluster. False with *e: it names a type that there is not. */
+/* Applies them to a pod template of no cluster, such as a RayJob's submitter. False with *e: it names a type that does not exist. */
 bool types_pod(const struct op *op, struct slice node_type, struct jval *template, struct arena *a, struct err *e);
 /* It names one, and the ConfigMap has not been read yet, nor refused to us: the end of that touches it. */
 bool types_awaited(const struct op *op, const struct cluster *c);
@@ -205,8 +205,8 @@ void tools_free(struct op *op);
 void workloads_init(struct op *op, struct net *net);
 void workloads_free(struct op *op); /* after the records */
 void workloads_renew(struct op *op);
-int64_t workloads_tick(struct op *op); /* returns when to call again */
-void workloads_figures(const struct op *op, struct buf *b);
+int64_t workloads_tick(struct op *op);                      /* returns when to call again */
+void workloads_figures(const struct op *op, struct buf *b); /* lines of /metrics */
 /* workload/checks.c: what this operator checks of itself and its cluster, and reports */
 void checks_init(struct op *op);
 void checks_free(struct op *op);

@@ -178,12 +178,12 @@ enum {
     REMOTE_PUSH_MS = 250,               /* changes of statuses are gathered for so long */
     REMOTE_BACKOFF_MS = 1000,           /* after a call that failed, growing to the next … */
     REMOTE_BACKOFF_MAX_MS = 60 * 1000,
-    LIMIT_REMOTE_IDENTITY = 256,     /* bytes of the name by which the control plane knows us */
-    LIMIT_REMOTE_LISTED = 2000,      /* nodes, and instance types, that are reported, … */
-    REMOTE_LIST = 192 * KIB,         /* … and about so many bytes of each */
-    REMOTE_WANTED_MS = 5 * 1000,     /* a list that was asked for again so soon goes with the next call, and with none of its own */
-    REMOTE_HOLD_SHARE = 5,           /* when a full answer lacks more than the fifth part of what runs … */
-    REMOTE_HOLD_MS = 10 * 60 * 1000, /* … nothing is deleted by it for so long */
+    LIMIT_REMOTE_IDENTITY = 256, /* bytes of the name by which the control plane knows us */
+    LIMIT_REMOTE_LISTED = 2000,  /* nodes, and instance types, that are reported, … */
+    REMOTE_LIST = 192 * KIB,     /* … and about so many bytes of each */
+    REMOTE_WANTED_MS = 5 * 1000, /* a list that is asked for again so soon after it was sent waits for the next call: none is made for it */
+    REMOTE_HOLD_SHARE = 5,       /* when a full answer lacks more than the fifth part of what runs … */
+    REMOTE_HOLD_MS = 10 * 60 * 1000,           /* … nothing is deleted by it for so long */
     REMOTE_RETRY_AFTER_MAX_MS = 5 * 60 * 1000, /* … and the longest Retry-After that is obeyed */
 };
 
@@ -210,7 +210,7 @@ enum {
     LIMIT_WORK_TAGS = 32,
     LIMIT_WORK_LIST = 1024,        /* items of one list of a policy */
     LIMIT_WORK_PODS = 1000,        /* of one cluster, where the policy says nothing */
-    LIMIT_WORK_RATE = 1000 * 1000, /* of anything a minute */
+    LIMIT_WORK_RATE = 1000 * 1000, /* of newPerMinute and writesPerMinute */
     WORK_WRITES = 1200,            /* writes a minute for a control plane, where the policy says nothing */
     LIMIT_WORK_FOLDER = 512 * KIB, /* a zip file that a control plane stores: a ConfigMap holds 1 MiB, and base64 is on the way */
 };
@@ -234,7 +234,7 @@ enum {
     RECONCILE_SPOT_FALLBACK_MS = 2 * 60 * 1000, /* a pod of a PREFER_SPOT group that has waited so long for a node is made on demand … */
     RECONCILE_SPOT_RETRY_MS = 10 * 60 * 1000,   /* … and so are the others of its group, for so long */
     RECONCILE_ZONE_MS = 10 * 60 * 1000,         /* the next zone is tried when a cluster's minimum had no room in one for so long */
-    RECONCILE_STARTING_MS = 25 * 60 * 1000,     /* a cluster that was not ready for the first time within so long is told of */
+    RECONCILE_STARTING_MS = 25 * 60 * 1000,     /* a cluster that was not ready for the first time within so long is StartingTimedOut */
     RECONCILE_BACKOFF_MS = 1000,
     RECONCILE_BACKOFF_MAX_MS = 5 * 60 * 1000,
     RECONCILE_ACTIONS = 512,      /* of one plan; the next plan does the rest */
@@ -266,37 +266,37 @@ enum {
     LIMIT_HUB_INSTANCE = 128,
     LIMIT_HUB_LEASE = 256,
     LIMIT_HUB_HASH = 64,
-    LIMIT_HUB_TOKEN = 16 * KIB,  /* a bearer token: the whole head is no longer */
-    LIMIT_HUB_USERS = 4096,      /* tokens, and rights, whose review is remembered */
-    LIMIT_HUB_REVIEWS = 64,      /* reviews in flight; further calls are answered 429 */
-    LIMIT_HUB_LOG_LINES = 10000, /* of one log tail */
-    LIMIT_HUB_URL = 127,         /* of a replica */
-    LIMIT_HUB_NAMES = 32,        /* of a certificate of the hub's own making */
-    HUB_PAGE = 900 * KIB,        /* an answer goes on in the next page from here on */
-    HUB_RATE_MS = 50,            /* calls of one token: one in so many milliseconds … */
-    HUB_BURST = 100,             /* … after so many at once */
-    HUB_YES_MS = 10 * 1000,      /* how long a review that says yes is remembered … */
-    HUB_NO_MS = 2 * 1000,        /* … and one that says no */
-    HUB_REVIEW_MS = 5 * 1000,    /* for one review */
-    HUB_CALL_MS = 20 * 1000,     /* for another call to the API server */
-    HUB_WAIT_MS = 25 * 1000,     /* the longest that an answer is held */
-    HUB_CATCH_UP_MS = 5 * 1000,  /* how long a replica waits for its own watch to reach the operator's revision */
-    HUB_SESSION_MS = 60 * 1000,  /* how long a cloud is its operator's after a call … */
-    HUB_RENEW_MS = 30 * 1000,    /* … and when what is left of that is renewed */
-    HUB_QUESTION_MS = 20 * 1000, /* for the operator's answer to a question */
-    HUB_REQUEST_MS = 20 * 1000,  /* within which a request must have come */
-    HUB_ANSWER_MS = 30 * 1000,   /* within which an answer must have been taken */
-    HUB_IDLE_MS = 120 * 1000,    /* a silent connection ends */
-    LIMIT_HUB_REPORT = 16 * KIB, /* of a pod */
-    HUB_REPORT_MS = 5 * 1000,    /* a workload is reported about once in so long */
-    HUB_CREDENTIAL_S = 10 * 60,  /* a pod's credential lasts */
-    HUB_PEER_MS = 5 * 60 * 1000, /* connections to another replica are given up after so long without a use */
-    HUB_CERT_DAYS = 60,          /* a certificate of the hub's own making lasts, and is renewed … */
-    HUB_CERT_RENEW_DAYS = 30,    /* … when so much of that is left */
-    HUB_CA_DAYS = 3650,          /* likewise its CA … */
-    HUB_CA_RENEW_DAYS = 365,     /* … which keeps its key: who knows the one before knows the next */
-    HUB_CERT_LOOK_MS = 60 * 1000,
-    HUB_STOP_MS = 3 * 1000, /* for calls under way when the process is to end */
+    LIMIT_HUB_TOKEN = 16 * KIB,   /* a bearer token: the whole head is no longer */
+    LIMIT_HUB_USERS = 4096,       /* tokens, and rights, whose review is remembered */
+    LIMIT_HUB_REVIEWS = 64,       /* reviews in flight; further calls are answered 429 */
+    LIMIT_HUB_LOG_LINES = 10000,  /* of one log tail */
+    LIMIT_HUB_URL = 127,          /* of a replica */
+    LIMIT_HUB_NAMES = 32,         /* of a certificate of the hub's own making */
+    HUB_PAGE = 900 * KIB,         /* an answer goes on in the next page from here on */
+    HUB_RATE_MS = 50,             /* calls of one token: one in so many milliseconds … */
+    HUB_BURST = 100,              /* … after so many at once */
+    HUB_YES_MS = 10 * 1000,       /* how long a review that says yes is remembered … */
+    HUB_NO_MS = 2 * 1000,         /* … and one that says no */
+    HUB_REVIEW_MS = 5 * 1000,     /* for one review */
+    HUB_CALL_MS = 20 * 1000,      /* for another call to the API server */
+    HUB_WAIT_MS = 25 * 1000,      /* the longest that an answer is held */
+    HUB_CATCH_UP_MS = 5 * 1000,   /* how long a replica waits for its own watch to reach the operator's revision */
+    HUB_SESSION_MS = 60 * 1000,   /* how long a cloud is its operator's after a call … */
+    HUB_RENEW_MS = 30 * 1000,     /* … and when what is left of that is renewed */
+    HUB_QUESTION_MS = 20 * 1000,  /* for the operator's answer to a question */
+    HUB_REQUEST_MS = 20 * 1000,   /* within which a request must have come */
+    HUB_ANSWER_MS = 30 * 1000,    /* within which an answer must have been taken */
+    HUB_IDLE_MS = 120 * 1000,     /* a silent connection ends */
+    LIMIT_HUB_REPORT = 16 * KIB,  /* a pod's POST /v1/report */
+    HUB_REPORT_MS = 5 * 1000,     /* pods of one workload may report once in so long */
+    HUB_CREDENTIAL_S = 10 * 60,   /* lifetime of a pod's credential */
+    HUB_PEER_MS = 5 * 60 * 1000,  /* connections to another replica are closed after so long without a request */
+    HUB_CERT_DAYS = 60,           /* a certificate of the hub's own making lasts, and is renewed … */
+    HUB_CERT_RENEW_DAYS = 30,     /* … when so much of that is left */
+    HUB_CA_DAYS = 3650,           /* likewise its CA … */
+    HUB_CA_RENEW_DAYS = 365,      /* … with the same key: clients that trust the old one trust the new one */
+    HUB_CERT_LOOK_MS = 60 * 1000, /* between two reads of the certificate's objects */
+    HUB_STOP_MS = 3 * 1000,       /* for calls under way when the process is to end */
 };
 
 /* operator */

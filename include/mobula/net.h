@@ -92,7 +92,7 @@ struct endpoint {
     struct tls_trust *trust; /* counted by the link while it lives */
     struct tls_identity *identity;
     bool insecure;
-    bool silent;                   /* without keepalives: for who wants to see what becomes of it */
+    bool silent;                   /* without TCP keepalives: `check --idle` looks for what forgets silent connections */
     const struct net_proxy *proxy; /* NULL: direct. The proxy itself must be on the allowlist as well */
 };
 

@@ -44,15 +44,15 @@ enum work_list {
     WORK_LISTS,
 };
 
-/* What pods ask for. Of what cannot be read they ask for more than anybody has. */
+/* What pods ask for. An amount that cannot be read counts as LIMIT_RAY_AMOUNT, more than any node has. */
 struct work_size {
     int64_t milli_cpu, memory, gpus, pods;
 };
-void work_size_add(struct work_size *to, const struct work_size *one, int64_t times);
+void work_size_add(struct work_size *to, const struct work_size *one, int64_t times); /* -1 times: takes it away */
 /* Of a pod template; one that names an instance type asks for that. types: NULL: not known. */
 void work_pod_size(struct jval template, const struct shape_types *types, struct arena *a, struct work_size *out);
 int64_t work_group_pods(struct jval group); /* at its largest */
-/* Of a RayCluster or RayJob at its largest, by its spec. */
+/* Of all pods of a RayCluster or RayJob at its largest, by its spec. */
 void work_size(struct jval spec, const struct shape_types *types, struct arena *a, struct work_size *out);
 /* The field of a policy by which it is too much, as maxTotalCPU; NULL: none. */
 const char *work_size_above(const struct work_size *size, const struct work_size *most);
@@ -61,7 +61,7 @@ struct work_policy {
     bool frozen;                           /* the kill switch: nothing is written */
     bool sidecars;                         /* further containers, init containers, lifecycle hooks and exec probes are allowed */
     bool digests;                          /* images need a digest */
-    bool logs, messages;                   /* logs that are asked for, and messages and addresses of statuses, go out */
+    bool logs, messages;                   /* sendLogs, sendMessages: what may go to the control plane */
     struct slice prefix;                   /* that names begin with; may be empty */
     struct work_size pod, all;             /* of one pod, and pods of one cluster; of all that runs for the control plane. 0: no limit */
     int64_t objects, project_objects;      /* there at a time, in all and of one project; 0: no limit */
@@ -77,8 +77,8 @@ struct work_policy {
 void work_policy_default(struct work_policy *out);
 /* Reads the file's document; every error at once goes to r->errors. With an error nothing is allowed (frozen). */
 bool work_policy_read(struct reader *r, const struct place *at, struct work_policy *out);
-/* The same of the file's text, with lines. Everything is in a. */
-bool work_policy_field(struct slice name); /* there is one of this name */
+bool work_policy_field(struct slice name); /* whether a policy has a field of this name */
+/* work_policy_read of the file's text; its errors have lines. Everything is in a. */
 bool work_policy_text(struct slice text, struct arena *a, struct work_policy *out, struct shape_errors *errors);
 /* Whether an object that comes from a workload may be written: a RayCluster, a RayJob, or a Pod, Service or Ingress of the same origin.
  * Each refusal goes to *refused as "rule NAME: WHAT: WHAT TO DO", with its path. *rule: the number of the first; 0 when it may. */

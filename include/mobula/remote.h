@@ -65,7 +65,8 @@ struct remote_user {
     /* What it brings must be kept when this returns: the next call says so. */
     void (*heard)(void *owner, const struct remote_answer *a, struct now now);
     void (*asked)(void *owner, const struct remote_question *q, struct now now);
-    void (*wanted)(void *owner, bool types, bool nodes, struct now now); /* lists whose hash it does not know: the next call brings them */
+    void (*wanted)(void *owner, bool types, bool nodes,
+                   struct now now); /* the control plane does not have the lists of these hashes: the next call must bring them */
 };
 
 struct remote_options {
@@ -84,17 +85,17 @@ void remote_start(struct remote *r, struct now now);
 void remote_stop(struct remote *r);
 void remote_push(struct remote *r, struct now now);  /* there is something to tell */
 void remote_renew(struct remote *r, struct now now); /* reads the token and the CA again now */
-/* One more call, a GET beside those of the conversation. */
+/* A GET beside the calls of /v1/sync. */
 bool remote_fetch(struct remote *r, struct slice path, kube_done *done, void *owner, uint64_t tag, struct now now, struct err *e);
 int64_t remote_tick(struct remote *r, struct now now); /* call it after every net_dispatch; returns when to call again */
 
 struct remote_stats {
     uint64_t calls, failures;       /* sent; refused, unreadable or unanswered */
-    uint64_t redirects, unreadable; /* of the failures: those that led elsewhere, those whose answer was none */
+    uint64_t redirects, unreadable; /* of the failures: redirects; answers that are no valid answer */
     uint64_t items, bad;            /* workloads that came; those that were left out */
     int64_t heard_us;               /* wall clock: the last answer that could be used; 0: none */
     struct err trouble;             /* why the last call failed; ERR_NONE: it did not */
-    int refused;                    /* … with this HTTP status; 0: no answer came, or none that is one */
+    int refused;                    /* … with this HTTP status; 0: no valid answer came */
     char identity[LIMIT_REMOTE_IDENTITY + 1];
 };
 const struct remote_stats *remote_stats(const struct remote *r);

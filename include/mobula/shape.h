@@ -15,7 +15,7 @@
 /* On the head's template, beside its SHAPE_ZONE "a,b": the zones of the whole cluster. */
 #define SHAPE_ZONE_TIMEOUT "mobula.dev/zone-starting-timeout" /* "5m": how long its minimum may take in one of them */
 #define SHAPE_CROSS_ZONE "mobula.dev/allow-cross-zone"        /* "true": in all of them at once */
-/* There, too, "25m": how long the cluster may take to be ready for the first time before that is told. */
+/* On the head's template, too, "25m": a cluster that was not ready for the first time by then gets condition StartingTimedOut. */
 #define SHAPE_STARTING_TIMEOUT "mobula.dev/workload-starting-timeout"
 /* What nodes of a zone carry. */
 #define SHAPE_ZONE_LABEL "topology.kubernetes.io/zone"
@@ -79,7 +79,8 @@ struct slice shape_given(struct jval template, const char *key, struct arena *a)
 #define SHAPE_TYPE_UNFIT "InstanceTypeTooSmall"
 void shape_cluster(const struct shape_types *types, struct ray_cluster *c, struct arena *a);
 
-/* A pod template of no group, as its type makes it; one that names no type stays as it is. */
+/* Applies the type that a pod template of no group (a submitter's) names; one that names none stays as it is. False with *e: there is no
+ * such type. */
 bool shape_pod(const struct shape_types *types, struct slice node_type, struct jval *template, struct arena *a, struct err *e);
 
 /* Before shape_cluster: places the groups of a cluster whose head names zones in the one of this pod_zone_hash (the first if there is

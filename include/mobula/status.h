@@ -21,7 +21,7 @@ struct status_writer {
     uint64_t next_hash;
 };
 
-/* Returns whether it is another one than was written last. */
+/* Fills next and next_hash. Returns whether that is another status than the one written last. */
 bool status_next(struct status_writer *s);
 struct jval status_next_object(const struct status_writer *s); /* `next`, in the plan's arena */
 

@@ -1,5 +1,4 @@
-/* What readers of settings share: a text out of a ConfigMap or a file is one YAML document, and its errors have lines. In the room shape.
- */
+/* What readers of settings share: the text of a ConfigMap or file is one YAML document, and its errors have lines. In room shape. */
 #ifndef MOBULA_TEXT_H
 #define MOBULA_TEXT_H
 

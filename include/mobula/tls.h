@@ -90,7 +90,7 @@ struct tls_leaf {
  * letters, with "*" as the whole leftmost label and at least two labels behind it. */
 bool tls_leaf_read(struct slice der, struct slice name, struct tls_leaf *out, struct err *e);
 
-/* The same of an identity's first certificate. */
+/* tls_leaf_read of an identity's first certificate. */
 bool tls_identity_leaf(const struct tls_identity *id, struct slice name, struct tls_leaf *out);
 
 /* ---- certificates of our own making: P-256, SHA-256 ---- */
@@ -98,10 +98,10 @@ bool tls_identity_leaf(const struct tls_identity *id, struct slice name, struct 
 struct tls_issue {
     const struct slice *names; /* DNS names and IP addresses of a server; none: a CA's certificate */
     uint32_t name_count;
-    const struct tls_identity *ca; /* who signs. NULL: a new CA. With no names it signs itself, a CA that is renewed with the key it has */
+    const struct tls_identity *ca; /* signs. NULL: a new CA is made. With no names: its own certificate is renewed, with the same key */
     int64_t not_before_us, not_after_us;
 };
-/* Appends PEM texts; no key for a CA that has one. The key's bytes are left in *key_pem only. */
+/* Appends PEM; no key when a CA is renewed. No other copy of the private key is left in memory. */
 bool tls_issue(const struct tls_issue *o, struct buf *cert_pem, struct buf *key_pem, struct err *e);
 
 /* HMAC of SHA-256. */

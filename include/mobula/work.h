@@ -64,7 +64,7 @@ struct work_folder {
 };
 /* False: it names no such folder, and *hash stays as it is. */
 bool work_folder_hash(struct slice working_dir, struct slice *hash);
-/* version: the hash in the control plane's cluster, the workload's generation where it runs. */
+/* The ConfigMap's name. version: in the control plane's cluster the hash, where the workload runs its generation. */
 struct slice work_folder_map(struct slice uid, struct slice version, struct arena *a);
 struct slice work_folder_key(struct slice hash, struct arena *a); /* in its binaryData */
 /* The ConfigMap, to be created. */

@@ -104,8 +104,8 @@ static struct work *work_copy(const struct plan *p, struct now now)
 }
 
 /* The cost of a decision grows with the pods of the record, and so does the number of events. So events that come soon after a decision are
- * batched into the next one; after a quiet time a record is decided at once. One whose steps are in its status has few events, and each
- * step waits for the one before: its pods come that much later. */
+ * batched into the next one; after a quiet time a record is decided at once. A RayJob (goes_by_status) has few
+ * events, and each of its steps waits for the status of the one before: a long pause would delay its pods. */
 static int64_t pace_ms(const struct cluster *c)
 {
     enum { LEAST_MS = 100, STEP_MS = 2, PODS_PER_MS = 10, MOST_MS = 1000 };

@@ -23,7 +23,7 @@ struct keeper {
     uint32_t pending;
     int64_t next_ms;
     bool looking;
-    struct err trouble, said; /* of this look; of the last one that had any */
+    struct err trouble, said; /* of this look; of the last look that had one: /readyz says it */
     struct log_limit log;
 };
 
@@ -61,7 +61,7 @@ bool hub_certify(struct hub *h, struct slice cert, struct slice key, struct slic
     struct slice names = slice_of(leaf.first_name), first = slice_cut(&names, ',');
     slice_copy(first, h->name, sizeof h->name);
     if (h->name[0] == '*')
-        h->name[0] = 'x'; /* any name that it is for */
+        h->name[0] = 'x'; /* any name that the wildcard is for */
     log_info("the server's certificate was read", LF_CSTR("names", leaf.first_name), LF_CSTR("issuer", leaf.issuer),
              LF("ends", time_format(leaf.not_after_us, end)));
     return true;
@@ -92,7 +92,7 @@ static void forget(struct keeper *k)
     }
 }
 
-/* What is no base64 is as what is not there: of an object of ours it is written again, and of another one it is told when it is used. */
+/* A value that is no base64 counts as missing. A server's certificate of our own is then made anew; of any other the error tells. */
 static void read_data(struct jval object, const char *name, bool encoded, struct buf *to, struct arena *a)
 {
     struct slice text = json_str(json_child(json_get(object, "data"), name), a);
@@ -135,7 +135,7 @@ static void written(struct hub *h, struct call *c, void *about, const struct kub
     k->looking = false;
     k->next_ms = h->now.mono_ms + SOON_MS; /* also when another replica was first */
     if (a->outcome == KUBE_OK)
-        log_info("the control plane has written its certificate", LF_CSTR("kind", parts[i].kind), LF("name", k->part[i].name));
+        log_info("an object of the control plane's certificate was written", LF_CSTR("kind", parts[i].kind), LF("name", k->part[i].name));
     else if (a->outcome != KUBE_REFUSED || a->status.code != 409)
         trouble(h, i, "written", a);
 }
@@ -199,8 +199,8 @@ static bool ends_within(const struct hub *h, const struct tls_leaf *leaf, int64_
     return leaf->not_after_us - h->now.wall_us < days * US_PER_DAY;
 }
 
-/* Whether the server's certificate may stay: it is by this CA, for all names, and long enough. */
-static bool is_good(struct hub *h, const struct tls_identity *ca)
+/* Whether the server's certificate stays: it is signed by this CA, is for all names, and lasts longer than HUB_CERT_RENEW_DAYS. */
+static bool is_server_good(struct hub *h, const struct tls_identity *ca)
 {
     struct part *p = &h->keeper->part[PART_TLS];
     struct tls_identity *id = tls_identity_load(buf_slice(&p->cert), buf_slice(&p->key), NULL);
@@ -222,7 +222,7 @@ static void keep_certificate(struct hub *h, const struct tls_identity *ca)
     struct tls_leaf leaf;
     if (tls_identity_leaf(ca, SLICE("localhost"), &leaf) && ends_within(h, &leaf, HUB_CA_RENEW_DAYS))
         issue(h, PART_CA, ca, text);
-    else if (!is_good(h, ca))
+    else if (!is_server_good(h, ca))
         issue(h, PART_TLS, ca, SLICE_NONE);
     else if (!public->there || (public->ours && !slice_eq(buf_slice(&public->ca), text)))
         write_part(h, PART_PUBLIC, SLICE_NONE, SLICE_NONE, text);
@@ -256,8 +256,8 @@ static void say_trouble(struct hub *h)
 {
     struct keeper *k = h->keeper;
     if (k->trouble.code && log_limit_pass(&k->log, h->now))
-        log_warn("the certificate cannot be kept", LF_CSTR("error", k->trouble.text),
-                 LF_CSTR("action", h->identity ? "the one before stays" : "nobody can call until there is one"));
+        log_warn("the control plane's certificate cannot be read or renewed", LF_CSTR("error", k->trouble.text),
+                 LF_CSTR("action", h->identity ? "the one in use stays" : "no connection is accepted without one"));
 }
 
 static void on_read(struct hub *h, struct call *c, void *about, const struct kube_answer *a)
@@ -319,7 +319,7 @@ bool hub_cert_ready(const struct hub *h, struct buf *why)
 {
     if (!h->keeper || h->identity)
         return true;
-    buf_printf(why, "certificate: %s\n", h->keeper->said.code ? h->keeper->said.text : "it is not there yet");
+    buf_printf(why, "certificate: %s\n", h->keeper->said.code ? h->keeper->said.text : "there is none yet");
     return false;
 }
 

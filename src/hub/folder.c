@@ -1,5 +1,5 @@
-/* The folder that comes with a job: stored for whoever submits it, in a ConfigMap that the Workload owns, and given to the operator of its
- * cloud. What is stored is what the Workload names by its SHA-256, or nothing. */
+/* The folder that comes with a job. PUT: whoever submits the job stores it, in a ConfigMap that the Workload owns; a folder whose SHA-256
+ * the Workload does not name is refused. GET: the operator of the Workload's cloud fetches it. */
 #include "private.h"
 
 #include <mobula/tls.h>
@@ -16,7 +16,7 @@ static struct slice map_path(struct call *c, struct slice name)
 
 /* ---- stored ---- */
 
-static void put_done(struct call *c)
+static void on_map_created(struct call *c)
 {
     const struct kube_answer *a = c->answer;
     if (a->outcome == KUBE_OK || (a->outcome == KUBE_REFUSED && a->status.code == 409)) /* its name has the hash in it */
@@ -25,7 +25,7 @@ static void put_done(struct call *c)
         call_refuse_as(c, a);
 }
 
-static void put_map(struct call *c)
+static void create_map(struct call *c)
 {
     static const struct refusal other = {422, "Invalid", "create the workload with workingDir: upload: and SHA-256 of the zip file", 0};
     struct hub *h = c->hub;
@@ -57,11 +57,11 @@ static void put_map(struct call *c)
     work_folder_write(&f, a, &h->body);
     struct kube_request r = {
         .method = SLICE("POST"), .path = map_path(c, SLICE_NONE), .content_type = SLICE(KUBE_TYPE_JSON), .body = buf_slice(&h->body)};
-    c->then = put_done;
+    c->then = on_map_created;
     call_ask(c, &r);
 }
 
-static void put(struct call *c)
+static void take_folder(struct call *c)
 {
     __attribute__((cleanup(buf_free))) struct buf zip = {.max = LIMIT_WORK_FOLDER};
     struct folder *f = arena_new(&c->arena, struct folder);
@@ -79,7 +79,7 @@ static void put(struct call *c)
     c->folder = f;
     struct kube_request r = {
         .method = SLICE("GET"), .path = hub_path(c->hub, &hub_workloads, c->project, c->name, SLICE_NONE), .again = true};
-    c->then = put_map;
+    c->then = create_map;
     call_ask(c, &r);
 }
 
@@ -88,7 +88,7 @@ void folder_put_begin(struct call *c)
     if (!hub_store_space(c->hub, c->project))
         call_refuse(c, &refuse_unknown, "project %.*s is not served by this control plane", SLICE_ARG(c->project));
     else
-        auth_may(c, put);
+        auth_may(c, take_folder);
 }
 
 /* ---- given ---- */
@@ -96,7 +96,7 @@ void folder_put_begin(struct call *c)
 static const struct refusal missing = {404, "FolderUnknown", "mobula job submit --working-dir stores it when it has created the workload",
                                        0};
 
-static void got(struct call *c)
+static void on_map_read(struct call *c)
 {
     const struct folder *f = c->folder;
     struct arena *a = &c->arena;
@@ -120,14 +120,14 @@ static void got(struct call *c)
     buf_free(&b);
 }
 
-static void get(struct call *c)
+static void read_map(struct call *c)
 {
     struct kube_request r = {.method = SLICE("GET"), .path = map_path(c, c->uid), .again = true};
-    c->then = got;
+    c->then = on_map_read;
     call_ask(c, &r);
 }
 
-/* The operator of the workload's cloud is asked about as it is in sync: by the verb sync on the cloud. */
+/* The caller must be the operator of the workload's cloud, and is checked as for /v1/sync: by the verb sync on that cloud. */
 void folder_get_begin(struct call *c)
 {
     struct hub *h = c->hub;
@@ -147,5 +147,5 @@ void folder_get_begin(struct call *c)
     w->of->calls++;
     c->resource = hub_clouds.plural;
     c->name = arena_dup(a, w->of->name);
-    operator_may(c, get);
+    operator_may(c, read_map);
 }

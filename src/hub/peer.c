@@ -93,7 +93,7 @@ void peers_free(struct hub *h)
 
 /* ---- passing on ---- */
 
-bool peer_came(const struct call *c)
+bool peer_forwarded(const struct call *c)
 {
     return http_query_get(c->ask->head->target, SLICE(FORWARDED)).ptr != NULL;
 }
@@ -104,8 +104,8 @@ bool peer_holds(const struct hub *h, const struct cloud *c)
     return !c->held && s->url[0] && !s->here && s->expiry_us > h->now.wall_us;
 }
 
-/* A call to the replica that holds the cloud's session, for c. False: it cannot be made. */
-static bool pass(struct call *c, const struct cloud *to, struct kube_request *r, call_done *done, struct err *e)
+/* Sends a request to the replica that holds the cloud's session, for c. False: it cannot be sent. */
+static bool send_to_holder(struct call *c, const struct cloud *to, struct kube_request *r, call_done *done, struct err *e)
 {
     struct hub *h = c->hub;
     struct peer *p = peer_at(h, to->session.url, e);
@@ -123,7 +123,7 @@ static bool pass(struct call *c, const struct cloud *to, struct kube_request *r,
     return true;
 }
 
-static void landed(struct hub *h, struct call *c, void *about, const struct kube_answer *a)
+static void on_peer_answer(struct hub *h, struct call *c, void *about, const struct kube_answer *a)
 {
     (void)h;
     (void)c;
@@ -151,9 +151,9 @@ void peer_forward(struct call *c, const struct cloud *to)
         r.body = c->ask->body;
     }
     c->then = relay;
-    if (peer_came(c))
+    if (peer_forwarded(c))
         call_refuse(c, &refuse_lost, "this replica of the control plane does not hold the call of cloud %s's operator", to->key);
-    else if (!pass(c, to, &r, landed, &e))
+    else if (!send_to_holder(c, to, &r, on_peer_answer, &e))
         call_refuse(c, &refuse_lost, "%s", e.text);
 }
 
@@ -161,7 +161,7 @@ void peer_answers(struct call *c, struct slice answers)
 {
     struct buf b;
     struct jout w;
-    struct err ignored = {0}; /* who waits for the answers there asks again */
+    struct err ignored = {0}; /* the callers that wait there get 503, and may ask again */
     buf_init(&b, LIMIT_HUB_BODY);
     jout_init(&w, &b);
     jout_form(&w, "{protocol:1,cloud:'%s',instance:'%.*s',lease:'%.*s',revision:'',wait:0,answers:%.*s}", c->cloud->id,
@@ -172,6 +172,6 @@ void peer_answers(struct call *c, struct slice answers)
                              .body = buf_slice(&b),
                              .timeout_ms = HUB_REVIEW_MS};
     if (!b.full)
-        pass(c, c->cloud, &r, landed, &ignored);
+        send_to_holder(c, c->cloud, &r, on_peer_answer, &ignored);
     buf_free(&b);
 }

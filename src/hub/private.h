@@ -31,7 +31,7 @@ struct workload {
     bool other_finalizers; /* the list of finalizers is there */
     bool deleting, done;   /* done: its operator has nothing of it any more */
     struct slice ray;      /* status.ray, which its pods report and not its operator, in text[] too; empty: none */
-    int64_t ray_ms;        /* monotonic: no earlier is another report of it taken */
+    int64_t ray_ms;        /* monotonic: the next report of its pods is refused before */
     bool shown;            /* its operator may know it: it has the finalizer, and its compute config is there */
     bool unresolved;       /* its compute config is not there … */
     bool told;             /* … and its status says so */
@@ -43,7 +43,7 @@ struct session {
     int64_t expiry_us; /* 0: nobody's */
     int64_t since_us;
     char url[LIMIT_HUB_URL + 1]; /* of the replica that holds its calls; empty: it cannot be reached */
-    bool here;                   /* that is this one */
+    bool here;                   /* that is this replica */
 };
 
 struct condition {
@@ -143,10 +143,11 @@ struct hub {
 /* peer.c: other replicas */
 int64_t peers_tick(struct hub *h); /* returns when to call again */
 void peers_free(struct hub *h);
-bool peer_came(const struct call *c);                        /* from another replica: it is not passed on again */
+bool peer_forwarded(const struct call *c);                   /* another replica has sent it on: it is not sent on again */
 bool peer_holds(const struct hub *h, const struct cloud *c); /* another replica holds its operator's call, and can be reached */
-void peer_forward(struct call *c, const struct cloud *to);   /* to that one: its answer is the answer */
-void peer_answers(struct call *c, struct slice answers);     /* of c's operator, to questions of that one; c waits for it */
+void peer_forward(struct call *c, const struct cloud *to);   /* sends c on to that replica: its answer is c's answer */
+void peer_answers(struct call *c,
+                  struct slice answers); /* sends answers of c's operator on to that replica, which has asked; c waits for it */
 
 /* cert.c */
 void hub_cert_start(struct hub *h);
@@ -236,7 +237,7 @@ struct refusal {
 void call_refuse(struct call *c, const struct refusal *r, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* What the API server answered instead of 2xx, in our words. */
 void call_refuse_as(struct call *c, const struct kube_answer *a);
-void call_relay(struct call *c, const struct kube_answer *a); /* what another replica has refused */
+void call_relay(struct call *c, const struct kube_answer *a); /* answers with another replica's refusal */
 extern const struct refusal refuse_bad, refuse_unknown, refuse_later, refuse_lost;
 /* The path of an object of the hub's resources, in h->path. */
 struct slice hub_path(struct hub *h, const struct kube_resource *r, struct slice ns, struct slice name, struct slice sub);
@@ -263,8 +264,8 @@ void sync_end(struct call *c);   /* it goes: its cloud forgets it */
 void sync_touch(struct call *c); /* answers it if there is something to say, or its time has come */
 extern const struct refusal refuse_cloud;
 void session_take(struct call *c, call_step *then); /* session.c: the cloud is this instance's, and what it reports of it is stored */
-/* health.c: the member conditions of a Cloud's status. healthy: True, False or Unknown; failed: what is told then; silent: empty, or that
- * its operator does not call. */
+/* health.c: the member conditions of a Cloud's status. healthy: True, False or Unknown; failed: the message of the components that
+ * failed; silent: the message when the operator does not call, or empty. */
 void conditions_write(struct cloud *c, const char *healthy, struct slice failed, struct slice silent, int64_t now_us, struct jout *w);
 void conditions_read(struct cloud *c, struct jval status, struct arena *a);
 void silence_care(struct hub *h);                                               /* clouds whose operators have gone silent */

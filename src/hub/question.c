@@ -18,7 +18,7 @@ void question_put(struct call *c, struct cloud *of, const char *kind)
     }
     q = arena_new(&c->arena, struct question);
     *q = (struct question){.of = of, .call = c, .kind = kind, .uid = c->uid, .lines = c->lines};
-    /* The operator may tell the answer to another replica, which has questions of its own. */
+    /* The operator's answer may come to another replica, whose own questions must not have this id. */
     snprintf(q->id, sizeof q->id, "q%llu.%08x", (unsigned long long)++h->questions, (unsigned)hash64(h->o.replica, 0));
     *end = q;
     c->question = q;

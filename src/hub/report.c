@@ -199,7 +199,7 @@ static void report(struct call *c, struct jval status)
     uint64_t reporter = hash64(c->instance, 1);
     int64_t sequence = json_get_int(status, "sequence", 0);
     if (json_get_int(status, "generation", 0) < w->observed || (reporter == w->reporter && sequence < w->sequence)) {
-        h->stats.dropped++; /* it was long on its way */
+        h->stats.dropped++; /* older than the stored one: it was delayed on the way */
         return;
     }
     uint64_t said = write_status(c, status, w->uid);
@@ -225,7 +225,7 @@ void reports_write(struct call *c, call_step *then)
             buf_putc(&others, others.len ? ',' : '[');
             buf_put(&others, json_raw(one));
         }
-    if (others.len && buf_putc(&others, ']') && peer_holds(c->hub, c->cloud) && !peer_came(c))
+    if (others.len && buf_putc(&others, ']') && peer_holds(c->hub, c->cloud) && !peer_forwarded(c))
         peer_answers(c, buf_slice(&others));
     buf_free(&others);
     call_settle(c);

@@ -82,7 +82,7 @@ static uint64_t hash_of(struct slice list, struct arena *a)
     return json_read(&doc, list, a, NULL) ? hub_hash(doc) : 0;
 }
 
-/* What the operator has checked, and that it calls. Returns whether that is new; renew: there is a write anyway. */
+/* What the operator has checked, and that it calls. Returns whether that is new; renew: the session is written anyway. */
 static bool write_health(struct call *c, struct jval health, bool renew, struct jout *w)
 {
     struct cloud *cloud = c->cloud;
@@ -117,7 +117,7 @@ static void write_session(struct call *c, struct jout *w)
     const struct hub *h = c->hub;
     char times[3][TIME_TEXT_MAX];
     bool same = is_ours(c) && s->since_us;
-    /* A call that is not held says nothing of where the next one is. */
+    /* A call with wait 0 may meet any replica: the one that holds the operator's long call stays in the session. */
     bool elsewhere = same && !s->here && s->url[0] && !c->wait_ms;
     struct slice url = elsewhere ? slice_of(s->url) : h->o.url, replica = elsewhere ? SLICE("") : h->o.replica;
     struct slice since = time_format(same ? s->since_us : h->now.wall_us, times[0]), now = time_format(h->now.wall_us, times[1]),

@@ -98,7 +98,7 @@ static void answer(struct call *c)
     jout_kint(&w, "protocol", PROTOCOL);
     page_write(c, &w);
     jout_karray(&w, "questions");
-    if (!peer_came(c)) /* who has passed the call on reads nothing of the answer */
+    if (!peer_forwarded(c)) /* the replica that has sent the call on ignores the answer's contents */
         questions_write(c->cloud, &w);
     jout_end(&w);
     jout_karray(&w, "wants");

@@ -118,7 +118,7 @@ bool tcp_is_scarce(int error);
 /* -1 with errno. Options that the system does not know are left out. */
 int tcp_socket(int family);
 void tcp_options(int fd);
-void tcp_silent(int fd); /* takes the keepalives back */
+void tcp_silent(int fd); /* switches TCP keepalives off */
 bool tcp_listen(struct slice address, int *fd, uint16_t *port, struct err *e);
 
 /* ---- listening ---- */

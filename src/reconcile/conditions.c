@@ -129,6 +129,7 @@ static void write_provisioned(const struct facts *f, struct jout *w)
               message);
 }
 
+/* The wall clock time since when the condition is False; 0: it is not. */
 static int64_t since_us(const struct facts *f, const char *type)
 {
     int64_t us = 0;
@@ -137,7 +138,7 @@ static int64_t since_us(const struct facts *f, const char *type)
     return time_parse(text, &us, NULL) ? us : 0;
 }
 
-/* How long the start may take; 0: as long as it does. */
+/* How long the start may take; 0: there is no limit. */
 static int64_t starting_ms(const struct facts *f)
 {
     int64_t ms;
@@ -145,7 +146,7 @@ static int64_t starting_ms(const struct facts *f)
     return !slice_empty(own) && duration_parse(own, &ms, NULL) ? ms : f->in->options->starting_ms;
 }
 
-/* By the wall clock of the status: whoever leads anew does not begin anew. */
+/* Counted from times in the status, so that a new leader goes on with the same time. */
 int64_t status_late_in_ms(const struct facts *f)
 {
     int64_t from_us = since_us(f, "RayClusterProvisioned"), resumed_us = since_us(f, "RayClusterSuspended");

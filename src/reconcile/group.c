@@ -9,8 +9,9 @@
 
 enum { WELL_AGAIN_MS = 60 * 1000 };
 
-/* A refusal is over when what was refused is there. Pods that end may do so again, and a service's refusal, which counts for the head,
- * when the service changes again. An autoscaler takes a launch that was refused back, and asks again: there one has to be made. */
+/* Whether the failures are refusals of pods, which are over as soon as all pods are there. Pods that ended may end again. A refused service
+ * counts for the head, too: answer_service forgets it. An autoscaler takes back a launch that was refused: then all pods are there, but the
+ * refusal is over only when a pod could be made. */
 static bool is_refusal(const struct group_view *g)
 {
     const struct group_failures *f = g->failures;

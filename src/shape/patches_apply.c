@@ -97,7 +97,8 @@ static bool check_pod(const struct shape_patches *set, struct jval object, struc
     return shape_patches_apply(set, json_raw(object), &guard, a, &again, e);
 }
 
-/* A pod that has what the documents select by only as a label gets it as an annotation, too: their patches copy from there. */
+/* Anyscale's documented patches copy market, zone, accelerator, instance type and node type from annotations: a pod that has one only as a
+ * label gets the annotation, too. */
 static bool mirror_labels(struct applied *p)
 {
     static const char *const keys[] = {SHAPE_MARKET, SHAPE_ZONE, SHAPE_ACCELERATOR, SHAPE_INSTANCE_TYPE, SHAPE_NODE_TYPE};

@@ -25,7 +25,7 @@ static struct slice kubernetes_name(struct slice key)
     return own || (slice_find(key, '/') > 0 && name_qualified(key)) ? key : SLICE_NONE;
 }
 
-/* Of Kubernetes' resources these two may be parts of one, in thousandths and in bytes. */
+/* CPU is read in thousandths, memory and ephemeral storage in bytes. A resource with a domain, such as nvidia.com/gpu, is whole. */
 static bool read_amount(struct reader *r, const struct place *at, struct slice name, int64_t *out)
 {
     bool cpu = slice_is(name, "cpu"), whole = slice_find(name, '/') >= 0;

@@ -1,4 +1,4 @@
-/* The table of components, and what is made of each one's answers. What cannot be checked is never said to be well. */
+/* The table of components, and what is made of each one's answers. What cannot be checked is never OK. */
 #include <mobula/health.h>
 
 #include <stdarg.h>
@@ -19,7 +19,7 @@ void health_say(struct health_finding *out, enum health_state state, const char 
     utf8_clean(slice_of(line), out->message, sizeof out->message);
 }
 
-/* An answer that is neither yes nor no. */
+/* The API server's answer says neither yes nor no. */
 static void say_refused(const struct health_answer *answer, const char *what, struct health_finding *out)
 {
     health_say(out, HEALTH_UNKNOWN, "ApiServerRefused", "%s: %d %.*s", what, answer->code, SLICE_ARG(answer->words));

@@ -1,4 +1,4 @@
-/* Nodes and instance types in few words, as a control plane is told of them. */
+/* Nodes and instance types as items of the report to a control plane. */
 #include <mobula/health.h>
 #include <mobula/pod.h>
 
@@ -18,7 +18,7 @@ int64_t node_gpus(struct jval allocatable, struct arena *a)
     return all;
 }
 
-/* Labels that name it, of providers and of what discovers devices. */
+/* By labels of nodes that cloud providers and device plugins set. */
 static struct slice accelerator(struct jval labels, struct arena *a)
 {
     static const char *const keys[] = {"nvidia.com/gpu.product", "cloud.google.com/gke-accelerator", "cloud.google.com/gke-tpu-accelerator",

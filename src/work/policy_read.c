@@ -75,7 +75,7 @@ static void read_list(struct reader *r, const struct place *at, enum work_list w
     out->allowed[which].count = count;
 }
 
-/* An amount as Kubernetes writes it: its decimals; a whole number from 1 on: up to `most`. */
+/* most: of a FIELD_NUMBER, which is 1 or more, the largest value; of a FIELD_AMOUNT (a Kubernetes quantity) the decimals of its unit. */
 enum field_type { FIELD_FLAG, FIELD_AMOUNT, FIELD_NUMBER };
 static const struct field {
     const char *name;

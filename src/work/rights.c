@@ -1,4 +1,4 @@
-/* The rules of a Role, held against what the API server says that somebody may do. */
+/* The rules of a Role, compared with a SelfSubjectRulesReview. */
 #include <mobula/health.h>
 
 enum { MISSING_MAX = 600 }; /* bytes of rights that are named; of more only that there are more */

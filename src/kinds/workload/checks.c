@@ -1,12 +1,12 @@
-/* What this operator checks of itself and its cluster. The API server is asked one question at a time, for all components anew every five
- * minutes; what follows from what is known anyway is decided when it is wanted. Nothing waits for any of it. */
+/* What this operator checks of itself and its cluster. Components that need the API server are checked every five minutes, by one request
+ * at a time; the others are decided from what the operator knows, whenever a report is written. Nothing else waits for a check. */
 #include "checks.h"
 
 enum { REPORT_MAX = 64 * KIB };
 
 /* ---- findings ---- */
 
-/* telling: in a call to the control plane. Whoever reads that has accepted it. */
+/* telling: for a call to the control plane. When it reads the findings, it has accepted that call. */
 static struct health_facts facts_of(const struct checks *k, bool telling)
 {
     const struct op *op = k->op;
@@ -39,7 +39,7 @@ static struct health_facts facts_of(const struct checks *k, bool telling)
     return f;
 }
 
-static void find(struct checks *k, uint32_t i, bool telling, struct health_finding *out)
+static void find_component(struct checks *k, uint32_t i, bool telling, struct health_finding *out)
 {
     const struct health_component *c = &health_components[i];
     struct health_facts f = facts_of(k, telling);
@@ -53,7 +53,7 @@ static void find(struct checks *k, uint32_t i, bool telling, struct health_findi
         health_say(out, HEALTH_UNKNOWN, "NotChecked", "it has not been checked yet");
 }
 
-/* ---- a round ---- */
+/* ---- asking the API server ---- */
 
 static void advance(struct checks *k);
 
@@ -69,7 +69,7 @@ static void on_answer(void *owner, uint64_t tag, const struct kube_answer *said,
     if (said->outcome != KUBE_OK && said->outcome != KUBE_REFUSED) {
         health_say(found, HEALTH_UNKNOWN, "ApiServerUnreachable", "%s", said->err.text);
     } else if (said->outcome == KUBE_OK && !json_read(&answer.body, arena_dup(&k->arena, said->body), &k->arena, NULL)) {
-        health_say(found, HEALTH_UNKNOWN, "NoJson", "something between here and the API server answers in its place");
+        health_say(found, HEALTH_UNKNOWN, "NoJson", "the answer is no JSON: is a proxy between here and the API server?");
     } else {
         struct jval rules = json_get(answer.body, "status.resourceRules");
         if (json_there(rules))
@@ -103,7 +103,7 @@ static bool send(struct checks *k, const struct health_question *q)
     return k->asking;
 }
 
-static void end_round(struct checks *k)
+static void end_check(struct checks *k)
 {
     bool well = true;
     for (uint32_t i = 0; i < HEALTH_COMPONENTS; i++)
@@ -130,7 +130,7 @@ static void advance(struct checks *k)
             c->decide(&f, 0, NULL, &k->arena, &k->found[k->at]);
         }
     }
-    end_round(k);
+    end_check(k);
 }
 
 /* ---- what is told ---- */
@@ -140,7 +140,7 @@ static void write_health(struct checks *k, struct jout *w)
     jout_karray(w, "components");
     for (uint32_t i = 0; i < HEALTH_COMPONENTS; i++) {
         struct health_finding found;
-        find(k, i, true, &found);
+        find_component(k, i, true, &found);
         jout_form(w, "{name:'%s',state:'%s',reason:'%s',message:'%s'}", health_components[i].name, health_words[found.state], found.reason,
                   found.message);
     }
@@ -174,7 +174,7 @@ static void hash_types(struct checks *k)
     buf_free(&b);
 }
 
-/* Whether the list goes along whole. A control plane that takes no requests of this size is told its hash alone. */
+/* Whether the request has the list's items. Where they do not fit, as after a 413, it has their hash alone. */
 static bool goes_whole(const struct checks *k, struct told_list *l, size_t len, size_t room, uint64_t call)
 {
     if (!l->wanted || len > room)
@@ -241,7 +241,7 @@ void checks_init(struct op *op)
         return;
     struct checks *k = mem_alloc(sizeof *k);
     k->op = op;
-    health_excluded_read(op->o.checks.excluded, k->excluded, NULL); /* its text was looked at before */
+    health_excluded_read(op->o.checks.excluded, k->excluded, NULL); /* checked with the flags */
     k->types.sent_ms = k->nodes.told.sent_ms = -REMOTE_WANTED_MS;
     buf_init(&k->nodes.items, MIB);
     buf_init(&k->nodes.fresh, MIB);
@@ -259,8 +259,8 @@ void checks_free(struct op *op)
     op->checks = NULL;
 }
 
-/* What findings and lists follow from, in a number. */
-static uint64_t look(const struct checks *k)
+/* A hash of what findings and lists are made from. */
+static uint64_t hash_inputs(const struct checks *k)
 {
     const struct op *op = k->op;
     const struct setting *s = &op->settings[OPERATOR_INSTANCE_TYPES];
@@ -269,12 +269,12 @@ static uint64_t look(const struct checks *k)
     return hash64((struct slice){(const char *)parts, sizeof parts}, hash64(slice_of(s->why.text), 1)) | 1;
 }
 
-/* A change goes up at once; what is as it was, with the next call anyway. */
-static void follow(struct checks *k)
+/* Pushes changed findings or types to the control plane at once; what has not changed goes with the next call. */
+static void push_changes(struct checks *k)
 {
     struct buf b;
     struct jout w;
-    uint64_t now = look(k);
+    uint64_t now = hash_inputs(k);
     if (now == k->seen || !k->checked_us)
         return;
     k->seen = now;
@@ -301,7 +301,7 @@ int64_t checks_tick(struct op *op)
         k->at = k->question = 0;
         advance(k);
     }
-    follow(k);
+    push_changes(k);
     return k->asking || op->stopping ? TIME_NEVER : k->next_ms;
 }
 
@@ -314,7 +314,7 @@ bool checks_run(struct op *op, struct buf *out)
     bool well = k->checked_us != 0;
     for (uint32_t i = 0; i < HEALTH_COMPONENTS; i++) {
         struct health_finding found;
-        find(k, i, false, &found);
+        find_component(k, i, false, &found);
         well &= found.state != HEALTH_ERROR;
         buf_printf(out, "%-22s %-7s %s: %s\n", health_components[i].name, health_words[found.state], found.reason, found.message);
     }

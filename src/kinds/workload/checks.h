@@ -8,15 +8,15 @@
 
 enum { HASH_TEXT = 17 };
 
-/* A list that is told by its hash, and whole when the control plane does not have that. */
+/* A list of which each call has the hash, and the items when the control plane has asked for them. */
 struct told_list {
-    char hash[HASH_TEXT]; /* empty: there is nothing to tell */
-    bool wanted;
-    uint64_t call;   /* that tells it whole; 0: none */
-    int64_t sent_ms; /* monotonic: when that was */
+    char hash[HASH_TEXT]; /* empty: there is no list */
+    bool wanted;          /* the control plane has asked for the items */
+    uint64_t call;        /* under way, with the items; 0: none */
+    int64_t sent_ms;      /* monotonic: when it was sent */
 };
 
-/* The nodes of the cluster: a page of the list is read piece by piece, and of each node only a line is kept. */
+/* The nodes of the cluster: a page of the list is read piece by piece, and of each node only the item of the report is kept. */
 struct nodes {
     struct told_list told;
     struct buf items;             /* the last list that was read to its end: a JSON array */
@@ -35,12 +35,12 @@ struct checks {
     struct op *op;
     bool excluded[HEALTH_COMPONENTS];
     struct health_finding found[HEALTH_COMPONENTS]; /* of those that ask the API server */
-    /* a round of questions, one at a time */
+    /* the check under way, one question at a time */
     uint32_t at, question; /* the component, and which question about it */
     bool asking;
-    int64_t next_ms;     /* monotonic: the next round */
-    int64_t checked_us;  /* wall clock: the end of the last round; 0: none has ended */
-    uint64_t seen, told; /* hashes: of what findings follow from, of what was to be told */
+    int64_t next_ms;     /* monotonic: the next check */
+    int64_t checked_us;  /* wall clock: the end of the last check; 0: none has ended */
+    uint64_t seen, told; /* hashes: of what findings are made from, of the findings and types */
     struct told_list types;
     struct nodes nodes;
     struct arena arena;

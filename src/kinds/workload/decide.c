@@ -61,7 +61,7 @@ static void say(struct work_status *out, const char *state, const char *reason, 
     out->message = message;
 }
 
-/* The policy keeps it as it is for now. */
+/* Reports that a rule of the policy, or something else named by w, keeps the workload in this state. */
 static void hold(struct work_status *out, struct workload_told *told, const char *state, const struct workload_wait *w)
 {
     say(out, state, w->reason, w->message);
@@ -78,7 +78,7 @@ static void end(const struct workload_view *in, struct plan *p, struct arena *a,
             SLICE("the control plane does not have this workload any more, and many others neither: nothing is deleted for now"));
         return;
     }
-    bool stays = !in->ended && out->over && !gone; /* it has ended already, as it was */
+    bool stays = !in->ended && out->over && !gone; /* its final state is reported already, and stays */
     if (stays && in->frozen.ptr)
         return;
     if (in->ended)
@@ -149,7 +149,7 @@ void workload_decide(const struct workload_view *in, struct arena *a, struct pla
     }
     *out = (struct workload_told){.report = SLICE_NONE, .over = in->count && s.over ? s.generation : 0};
     if (!in->ended && in->count == 0 && in->known && (in->over >= in->generation || (terminate && in->over))) {
-        return; /* what it came to is told */
+        return; /* its final state is reported already */
     } else if (in->ended || terminate) {
         end(in, p, a, &s, out);
     } else if (!in->known) {

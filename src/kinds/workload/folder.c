@@ -17,8 +17,8 @@ struct workload_folder {
 
 static kube_done on_fetched, on_stored;
 
-/* The workload whose folder is under way, when it still wants it; it does not any more. */
-static struct cluster *arrived(struct workloads *s, struct now now)
+/* The call of the folder under way has ended. Returns the folder's workload; NULL: it wants no folder any more, or we do not lead. */
+static struct cluster *end_call(struct workloads *s, struct now now)
 {
     struct cluster *c = workload_find(s, slice_of(s->fetching));
     s->fetching[0] = '\0';
@@ -52,7 +52,7 @@ static void stored(struct cluster *c)
 static void on_stored(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
 {
     struct workloads *s = owner;
-    struct cluster *c = arrived(s, now);
+    struct cluster *c = end_call(s, now);
     char words[ANSWER_WORDS];
     struct err e = {0};
     if (!c || c->generation != (int64_t)tag)
@@ -65,7 +65,7 @@ static void on_stored(void *owner, uint64_t tag, const struct kube_answer *a, st
     failed(s, c, &e);
 }
 
-static bool store(struct workloads *s, struct cluster *c, const struct work_folder *f, struct err *e)
+static bool store_folder(struct workloads *s, struct cluster *c, const struct work_folder *f, struct err *e)
 {
     struct op *op = s->op;
     struct buf body;
@@ -100,18 +100,19 @@ static const struct cluster *owner_of(const struct cluster *c)
     return NULL;
 }
 
-/* What the control plane sent is believed when it is what the workload names. */
-static bool check(struct slice base64, struct slice hash, struct err *e)
+/* What the control plane has sent is stored only if the workload names its SHA-256. */
+static bool check_hash(struct slice base64, struct slice hash, struct err *e)
 {
     char hex[TLS_SHA256_HEX];
     __attribute__((cleanup(buf_free))) struct buf zip = {.max = LIMIT_WORK_FOLDER};
     if (!base64_decode(base64, &zip, e))
         return err_wrap(e, "the control plane's folder");
     tls_sha256_hex(buf_slice(&zip), hex);
-    return slice_is(hash, hex) || err_set(e, ERR_SYNTAX, "the control plane's folder is another one than the workload names");
+    return slice_is(hash, hex) ||
+           err_set(e, ERR_SYNTAX, "the folder that the control plane sent has another SHA-256 than the workload names");
 }
 
-static bool take(struct workloads *s, struct cluster *c, struct slice body, struct err *e)
+static bool take_folder(struct workloads *s, struct cluster *c, struct slice body, struct err *e)
 {
     struct op *op = s->op;
     struct jval doc, spec;
@@ -125,7 +126,7 @@ static bool take(struct workloads *s, struct cluster *c, struct slice body, stru
     frozen = policy_frozen(op, a);
     if (frozen.ptr || !owner)
         return err_set(e, ERR_DENIED, "%.*s", SLICE_ARG(frozen.ptr ? frozen : SLICE("the job's object has gone")));
-    if (!work_folder_hash(json_get_str(spec, "workingDir", a), &hash) || !check(base64, hash, e))
+    if (!work_folder_hash(json_get_str(spec, "workingDir", a), &hash) || !check_hash(base64, hash, e))
         return err_set(e, ERR_CONFIG, "the workload names no folder");
     const struct work_folder f = {.ns = istr_slice(c->ns),
                                   .name = work_folder_map(slice_of(c->uid), arena_printf(a, "%lld", (long long)c->generation), a),
@@ -136,18 +137,18 @@ static bool take(struct workloads *s, struct cluster *c, struct slice body, stru
                                   .owner_uid = slice_of(owner->uid),
                                   .hash = hash,
                                   .base64 = base64};
-    return store(s, c, &f, e);
+    return store_folder(s, c, &f, e);
 }
 
 static void on_fetched(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
 {
     struct workloads *s = owner;
-    struct cluster *c = arrived(s, now);
+    struct cluster *c = end_call(s, now);
     char words[REMOTE_WORDS];
     struct err e = {0};
     if (!c || c->generation != (int64_t)tag)
         return;
-    if (a->outcome == KUBE_OK && take(s, c, a->body, &e))
+    if (a->outcome == KUBE_OK && take_folder(s, c, a->body, &e))
         return;
     if (a->outcome == KUBE_REFUSED) {
         remote_refusal(a->status.code, a->body, words);
@@ -158,7 +159,7 @@ static void on_fetched(void *owner, uint64_t tag, const struct kube_answer *a, s
     failed(s, c, &e);
 }
 
-static void fetch(struct workloads *s, struct cluster *c)
+static void fetch_folder(struct workloads *s, struct cluster *c)
 {
     struct arena a = {0};
     struct err e = {0};
@@ -172,7 +173,7 @@ static void fetch(struct workloads *s, struct cluster *c)
 
 /* ---- from the decision ---- */
 
-/* A job whose program Ray has got had its folder: head and workers have mounted it, and it stays as long as the object. */
+/* Once Ray has the job's program, head and workers have mounted the folder, and its ConfigMap stays as long as the job's object. */
 static bool is_wanted(const struct workload_view *v)
 {
     for (uint32_t i = 0; i < v->count; i++) {
@@ -196,7 +197,7 @@ int64_t workload_folder(struct workloads *s, struct cluster *c, struct workload_
         return TIME_NEVER;
     int64_t now_ms = s->op->now.mono_ms;
     if (s->fetching[0] == '\0' && now_ms >= f->again_ms)
-        fetch(s, c);
+        fetch_folder(s, c);
     if (f->failures)
         v->folder_missing = slice_of(f->why.text);
     return f->again_ms > now_ms ? f->again_ms : now_ms + BUSY_MS;

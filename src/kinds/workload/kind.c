@@ -79,7 +79,7 @@ bool workload_keep_report(struct workloads *s, struct cluster *c, struct slice r
     uint64_t hash = hash64(report, 0) | 1;
     if (hash == w->report_hash)
         return false;
-    char first[48]; /* in the place of the brace */
+    char first[48]; /* replaces the report's opening brace */
     size_t len = (size_t)snprintf(first, sizeof first, "{\"sequence\":%lld,", (long long)++s->sequence);
     mem_free(w->report);
     w->report_len = len + report.len - 1;

@@ -1,5 +1,5 @@
-/* The list of nodes, page by page and node by node: a fleet's nodes with all their images never lie in memory. It is read again every five
- * minutes; where the right to it is missing, the report says so. */
+/* The list of nodes, read page by page and node by node, so that a large cluster's nodes with their images are never in memory together. It
+ * is read again every five minutes; where the right to list nodes is missing, the report says so. */
 #include "checks.h"
 
 enum { ITEM_KEPT = 64 * KIB, ITEM_MOST = 2 * KIB };
@@ -15,8 +15,8 @@ static void stop(struct nodes *n)
     buf_shrink(&n->fresh, 0);
 }
 
-/* What is told until the next list. items: a JSON array. */
-static void keep(struct checks *k, struct slice items, struct slice message)
+/* Sets what is reported until the next list. items: a JSON array. */
+static void set_report(struct checks *k, struct slice items, struct slice message)
 {
     struct nodes *n = &k->nodes;
     buf_shrink(&n->items, 0);
@@ -26,17 +26,17 @@ static void keep(struct checks *k, struct slice items, struct slice message)
     stop(n);
 }
 
-static void end(struct checks *k)
+static void end_list(struct checks *k)
 {
     struct nodes *n = &k->nodes;
     char message[64] = "";
     jout_end(&n->out);
     if (n->beyond)
         snprintf(message, sizeof message, "%u further nodes are not listed", n->beyond);
-    keep(k, buf_slice(&n->fresh), slice_of(message));
+    set_report(k, buf_slice(&n->fresh), slice_of(message));
 }
 
-static void take(struct checks *k, struct slice text)
+static void take_node(struct checks *k, struct slice text)
 {
     struct nodes *n = &k->nodes;
     struct jval node;
@@ -59,7 +59,7 @@ static void on_piece(void *owner, uint64_t tag, struct slice piece)
     for (;;) {
         switch (json_slice(&n->slicer, &piece, &item, NULL)) {
         case JSON_ITEM:
-            take(k, item);
+            take_node(k, item);
             break;
         case JSON_OVER:
             n->beyond++;
@@ -85,7 +85,7 @@ static bool has_more(struct checks *k)
            buf_put(&n->more, json_get_str(list, "metadata.continue", &k->arena)) && n->more.len;
 }
 
-/* A page that did not come ends this list, and the one before stays. */
+/* A page that does not come ends this list, and the one before stays in the report. */
 static void on_page(void *owner, uint64_t tag, const struct kube_answer *answer, struct now now)
 {
     struct checks *k = owner;
@@ -93,12 +93,12 @@ static void on_page(void *owner, uint64_t tag, const struct kube_answer *answer,
     (void)tag;
     k->op->now = now;
     if (answer->outcome == KUBE_REFUSED && answer->status.code == 403) {
-        keep(k, SLICE("[]"), SLICE(BARRED));
+        set_report(k, SLICE("[]"), SLICE(BARRED));
     } else if (answer->outcome == KUBE_OK && n->whole && has_more(k)) {
         if (!ask_page(k))
             stop(n);
     } else if (answer->outcome == KUBE_OK && n->whole) {
-        end(k);
+        end_list(k);
     } else {
         stop(n);
     }
@@ -136,7 +136,7 @@ void nodes_list(struct checks *k)
     if (n->listing)
         return;
     if (n->barred) {
-        keep(k, SLICE("[]"), SLICE(BARRED));
+        set_report(k, SLICE("[]"), SLICE(BARRED));
         return;
     }
     buf_clear(&n->fresh);

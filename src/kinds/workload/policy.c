@@ -54,7 +54,7 @@ void policy_tick(struct workloads *s)
     arena_free(&scratch);
 }
 
-/* What was decided by the policy before, and has not been written yet, is decided anew. */
+/* The policy has changed: what was decided by the one before, and is not written yet, is decided again. */
 static void touch_all(struct op *op)
 {
     struct workloads *s = op->workloads;
@@ -73,9 +73,9 @@ static void touch_all(struct op *op)
 bool policy_text(struct op *op, struct slice text, struct err *e)
 {
     if (!text.ptr && op->policy)
-        return err_set(e, ERR_CONFIG, "it is not there any more");
+        return err_set(e, ERR_CONFIG, "it was deleted");
     if (!text.ptr) {
-        log_info("there is no policy: what holds without one holds", LF("configmap", op->o.settings[OPERATOR_POLICY].name));
+        log_info("there is no policy: the default is in force", LF("configmap", op->o.settings[OPERATOR_POLICY].name));
         touch_all(op);
         return true;
     }

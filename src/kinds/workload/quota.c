@@ -1,11 +1,11 @@
-/* How much of the policy's quotas is used, and when the next write may go out. What does not fit waits, in the order in which it came. */
+/* How much of the policy's quotas is used, and when the next write may go out. What has no room waits; the oldest is looked at first. */
 #include "workload.h"
 
 enum { LOOK_MS = 30 * 1000, BURST_US = 15 * 1000 * 1000 };
 
 /* ---- what is used ---- */
 
-/* What belongs to a workload that has not ended, at its largest. */
+/* The objects of a workload at their largest; nothing once it has ended. */
 static void size_now(const struct cluster *c, const struct work_policy *policy, struct arena *a, struct work_size *out)
 {
     struct workload *w = c->workload;
@@ -32,8 +32,8 @@ static struct cluster *oldest_waiting(const struct workloads *s)
     return oldest;
 }
 
-/* What it uses from now on. */
-static void use(struct workloads *s, struct workload *w, const struct work_size *size, bool object)
+/* Sets what a workload uses. When that is less than before, the oldest that waits is looked at. */
+static void set_used(struct workloads *s, struct workload *w, const struct work_size *size, bool object)
 {
     struct work_size *used = &s->used, was = w->used;
     bool less = size->pods < was.pods || (w->counts && !object);
@@ -55,13 +55,13 @@ void quota_use(struct workloads *s, struct cluster *c, struct arena *a)
     struct work_size size;
     policy_in_force(s->op, &policy);
     size_now(c, &policy, a, &size);
-    use(s, c->workload, &size, c->clusters != NULL);
+    set_used(s, c->workload, &size, c->clusters != NULL);
 }
 
 void quota_leave(struct workloads *s, struct cluster *c)
 {
     c->workload->waits_ms = 0;
-    use(s, c->workload, &(struct work_size){0}, false);
+    set_used(s, c->workload, &(struct work_size){0}, false);
 }
 
 /* ---- what may be written ---- */
@@ -75,7 +75,7 @@ static uint32_t objects_in(const struct workloads *s, const struct istr *project
     return count;
 }
 
-/* The quota that its new object would exceed; NULL: none. */
+/* The field of the policy that its new object would exceed; NULL: none. */
 static const char *quota_full(const struct workloads *s, const struct cluster *c, const struct work_policy *policy,
                               const struct work_size *size)
 {
@@ -90,7 +90,7 @@ static const char *quota_full(const struct workloads *s, const struct cluster *c
     return work_size_above(&all, &policy->all);
 }
 
-/* So many a minute, and a quarter of them at once. *next: when the next one would go out if they went out evenly. */
+/* When one more may go out: a_minute in a minute, a quarter of them at once. *next_us: the next one's time if they were spread evenly. */
 static int64_t rate_slot(int64_t *next_us, int64_t a_minute, int64_t now_ms)
 {
     if (!a_minute)
@@ -134,7 +134,7 @@ bool quota_admit(struct workloads *s, struct cluster *c, const struct workload_m
     w->slot_ms = 0;
     w->waits_ms = 0;
     if (m)
-        use(s, w, &m->size, true);
+        set_used(s, w, &m->size, true);
     struct cluster *next = m ? oldest_waiting(s) : NULL;
     if (next)
         cluster_touch(s->op, next);

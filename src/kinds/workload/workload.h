@@ -32,11 +32,11 @@ struct workload {
     /* quota.c */
     struct work_size size, used; /* of an object with a spec of the hash `sized`; counted for it */
     uint64_t sized;
-    bool counts;                    /* an object is counted for it */
+    bool counts;                    /* it counts as one of maxObjects */
     bool ended_here;                /* its object has ended, and uses nothing any more */
-    int64_t waits_ms;               /* monotonic: for room since then; 0: it does not */
-    int64_t slot_ms;                /* monotonic: its turn to be written; 0: it has none */
-    const char *slow;               /* the rate that made it so late */
+    int64_t waits_ms;               /* monotonic: since when it waits for room in a quota; 0: it does not */
+    int64_t slot_ms;                /* monotonic: when the rates let it be written; 0: not asked yet */
+    const char *slow;               /* the rate that slot_ms comes from */
     struct workload_folder *folder; /* folder.c; NULL: none was wanted */
 };
 
@@ -78,16 +78,16 @@ struct workload_view {
     int64_t generation, made, over;
     bool known; /* there is a spec */
     bool ended, held, outside;
-    struct slice frozen; /* why nothing is written for now; .ptr NULL: it is */
+    struct slice frozen; /* why remote writes are frozen; .ptr NULL: they are not */
     const struct workload_model *model;
     const struct workload_object *objects;
     uint32_t count;
     enum workload_name name;  /* of the model */
-    bool quiet;               /* messages and addresses are not told */
-    struct workloads *quotas; /* … are asked for this record; NULL: there are none */
-    struct cluster *record;
+    bool quiet;               /* sendMessages of the policy is false */
+    struct workloads *quotas; /* NULL: no quota applies */
+    struct cluster *record;   /* that needs them */
     const struct group_failures *refusals;
-    struct slice folder_missing; /* why the folder is not there, which the pods wait for; .ptr NULL: it is, or is on its way */
+    struct slice folder_missing; /* why the folder that the pods wait for cannot be stored; .ptr NULL: it is stored, or on its way */
     struct now now;
 };
 
@@ -95,7 +95,7 @@ extern const struct verb workload_apply, workload_delete; /* name; delete: uid, 
 
 struct workload_told {
     struct slice report; /* the status, as JSON in a; empty: there is nothing to tell */
-    uint32_t rule;       /* of the policy, that keeps it from being carried out; 0: none */
+    uint32_t rule;       /* of the policy, that keeps the workload from being carried out; 0: none */
     struct slice why;    /* … in its words */
     int64_t over;        /* the generation that the object shows to have ended; 0: none */
 };
@@ -109,12 +109,12 @@ struct workload_wait {
     struct slice message;
     int64_t look_ms; /* look again then */
 };
-/* Whether its object may be written now, or (m NULL) deleted. What is written counts from then on. */
+/* Whether the workload's object may be written now, or (m NULL) deleted. From then on it counts as written. */
 bool quota_admit(struct workloads *s, struct cluster *c, const struct workload_model *m, struct arena *a, struct workload_wait *out);
 void quota_use(struct workloads *s, struct cluster *c, struct arena *a); /* counts what is there of it */
 void quota_leave(struct workloads *s, struct cluster *c);                /* the record goes */
 void quota_reset(struct workloads *s);                                   /* the policy has changed */
-/* Counts and logs that a rule has kept it from being carried out. */
+/* Counts and logs that a rule keeps the workload from being carried out. */
 void workload_rule(struct op *op, const struct cluster *c, uint32_t rule, struct slice message);
 
 /* ---- the conversation: sync.c ---- */
@@ -144,10 +144,10 @@ struct workloads {
 /* policy.c */
 void policy_in_force(const struct op *op, struct work_policy *out);
 bool policy_awaited(const struct op *op);                         /* it is to be read, and nothing is known of it yet */
-struct slice policy_frozen(const struct op *op, struct arena *a); /* why nothing is written; .ptr NULL: it is */
+struct slice policy_frozen(const struct op *op, struct arena *a); /* why remote writes are frozen; .ptr NULL: they are not */
 void policy_tick(struct workloads *s);
 
-/* folder.c: fetches and stores it when the workload's object wants it, and says in v why it is not there. When to come again. */
+/* folder.c: fetches and stores the folder of a job, once the job's object is there; fills v->folder_missing. Returns when to call again. */
 int64_t workload_folder(struct workloads *s, struct cluster *c, struct workload_view *v);
 
 /* kind.c */
@@ -164,7 +164,7 @@ void answers_told(struct workloads *s, uint64_t call, bool taken);
 void question_asked(void *owner, const struct remote_question *q, struct now now);
 void questions_free(struct workloads *s);
 
-/* checks.c: members of a request, which are state and are told with each. wanted: whether that cannot wait. */
+/* checks.c: the members health, instanceTypes and nodes of each request. checks_wanted: whether a request must be made for them now. */
 void checks_tell(struct op *op, struct jout *w, size_t room, uint64_t call);
 void checks_told(struct op *op, uint64_t call, bool taken);
 bool checks_wanted(struct op *op, bool types, bool nodes);
