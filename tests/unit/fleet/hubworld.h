@@ -3,7 +3,7 @@
 #ifndef MOBULA_TEST_HUBWORLD_H
 #define MOBULA_TEST_HUBWORLD_H
 
-#include "tests/unit/world/scene.h"
+#include "objects.h"
 
 #include <mobula/hub.h>
 
@@ -100,9 +100,7 @@ static void start(struct hubworld *h)
     *h = (struct hubworld){0};
     world_init(&h->w, &config);
     make_namespace(&h->w);
-    make_definition(&h->w, "mobula.dev", "Cloud", "clouds", "");
-    make_definition(&h->w, "mobula.dev", "ComputeConfig", "computeconfigs", "");
-    make_definition(&h->w, "mobula.dev", "Workload", "workloads", "");
+    define_hub_kinds(&h->w);
     hub_up(h);
     run(h, 1000);
 }
@@ -127,20 +125,14 @@ static struct slice path_of(struct hubworld *h, const char *plural, const char *
 
 static void make(struct hubworld *h, const char *kind, const char *plural, const char *name, const char *spec)
 {
-    struct slice body = arena_printf(&h->w.arena,
-                                     "{\"apiVersion\":\"mobula.dev/v1\",\"kind\":\"%s\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"n\"},"
-                                     "\"spec\":%s}",
-                                     kind, name, spec);
-    struct slice answer;
-    int status = world_ask(&h->w, "POST", path_of(h, plural, "").ptr, "application/json", body, &answer);
-    if (!CHECK_INT(status, 201))
-        printf("  %.*s\n", SLICE_ARG(answer));
+    create_hub_object(&h->w, kind, plural, name, spec);
     run(h, 100);
 }
 
 static void make_cloud(struct hubworld *h, const char *name)
 {
-    make(h, "Cloud", "clouds", name, "{\"provider\":\"generic\"}");
+    create_cloud(&h->w, name);
+    run(h, 100);
 }
 
 static void make_job(struct hubworld *h, const char *name, const char *cloud, const char *more)

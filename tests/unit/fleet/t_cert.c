@@ -1,7 +1,7 @@
 /* The certificate that the control plane makes for itself, against the model API server, with a clock that is set forward. */
 #include "hubworld.h"
 
-#include <mobula/tls.h>
+#include "tests/unit/tls/wire.h"
 
 #define DAY (INT64_C(86400) * 1000000)
 
@@ -35,35 +35,6 @@ static struct slice public_text(struct hubworld *h)
     return json_str(json_child(json_get(read_object(h, "configmaps", HUB_CA_CONFIGMAP), "data"), "ca.crt"), &h->w.arena);
 }
 
-static bool takes(struct slice trusted, const char *name, int64_t wall_us, struct tls_identity *id)
-{
-    struct err e = {0};
-    uint32_t count = 0, skipped = 0;
-    struct tls_options o = {.name = slice_of(name), .wall_us = wall_us, .trust = tls_trust_load(trusted, &count, &skipped, &e)};
-    if (!CHECK(o.trust && id))
-        return false;
-    struct tls *end[] = {tls_open(&o, &e), tls_accept(id)};
-    tls_trust_drop(o.trust);
-    for (int turn = 0; turn < 64; turn++) {
-        struct tls *from = end[turn & 1], *to = end[1 - (turn & 1)];
-        size_t room = 0;
-        struct slice out = tls_send_peek(from);
-        char *at = tls_recv_room(to, &room);
-        size_t n = out.len < room ? out.len : room;
-        if (!at || !n)
-            continue;
-        memcpy(at, out.ptr, n);
-        tls_send_used(from, n);
-        tls_recv_wrote(to, n);
-    }
-    bool open = tls_state(end[0]) == TLS_OPEN;
-    if (!open)
-        printf("  %s\n", tls_error(end[0])->text);
-    tls_free(end[0]);
-    tls_free(end[1]);
-    return open;
-}
-
 static int64_t wall(struct hubworld *h)
 {
     return world_process_now(&h->w.process[1]).wall_us;
@@ -88,7 +59,7 @@ static void test_made(void)
     CHECK(slice_eq(ca, secret_text(&h, "tls", "ca.crt")) && slice_eq(ca, public_text(&h)));
     CHECK_STR(json_get_str(read_object(&h, "secrets", "tls"), "type", &h.w.arena), "kubernetes.io/tls");
     CHECK(slice_empty(secret_text(&h, "tls", "ca.key")));
-    CHECK(takes(ca, "hub.n.svc", wall(&h), *hub_identity(h.hub)) && takes(ca, "10.1.2.3", wall(&h), *hub_identity(h.hub)));
+    CHECK(trusts(ca, "hub.n.svc", wall(&h), *hub_identity(h.hub)) && trusts(ca, "10.1.2.3", wall(&h), *hub_identity(h.hub)));
     test_case("and stays for 29 days");
     uint64_t before = apiserver_revision(h.w.server);
     h.w.process[1].skew_us = 29 * DAY;
@@ -99,7 +70,7 @@ static void test_made(void)
     run(&h, 61 * 1000);
     struct slice second = secret_text(&h, "tls", "tls.crt");
     CHECK(second.len && !slice_eq(first, second) && slice_eq(ca, secret_text(&h, "tls", "ca.crt")));
-    CHECK(takes(ca, "hub.n.svc", wall(&h), *hub_identity(h.hub)));
+    CHECK(trusts(ca, "hub.n.svc", wall(&h), *hub_identity(h.hub)));
     test_case("what has become unreadable is written again, and a public part that somebody has changed");
     struct slice answer;
     world_ask(&h.w, "PATCH", "/api/v1/namespaces/n/secrets/tls", "application/merge-patch+json", SLICE("{\"data\":{\"tls.crt\":\"\"}}"),
@@ -113,7 +84,7 @@ static void test_made(void)
     run(&h, 125 * 1000);
     struct slice renewed = public_text(&h);
     CHECK(renewed.len > ca.len && slice_ends(renewed, ca) && slice_eq(renewed, secret_text(&h, "tls", "ca.crt")));
-    CHECK(takes(ca, "hub.n.svc", wall(&h), *hub_identity(h.hub)) && takes(renewed, "hub.n.svc", wall(&h), *hub_identity(h.hub)));
+    CHECK(trusts(ca, "hub.n.svc", wall(&h), *hub_identity(h.hub)) && trusts(renewed, "hub.n.svc", wall(&h), *hub_identity(h.hub)));
     finish(&h);
 }
 
@@ -128,7 +99,7 @@ static void test_another_name(void)
     h.cert.name_count = COUNT_OF(more);
     hub_up(&h);
     run(&h, 3000);
-    CHECK(takes(public_text(&h), "hub.example", wall(&h), *hub_identity(h.hub)));
+    CHECK(trusts(public_text(&h), "hub.example", wall(&h), *hub_identity(h.hub)));
     finish(&h);
 }
 
@@ -200,8 +171,8 @@ static void test_race(void)
     CHECK(*hub_identity(h.hub) && *hub_identity(other));
     CHECK(tls_identity_leaf(*hub_identity(h.hub), SLICE("hub.n.svc"), &leaf[0]) &&
           tls_identity_leaf(*hub_identity(other), SLICE("hub.n.svc"), &leaf[1]));
-    CHECK(takes(public_text(&h), "hub.n.svc", wall(&h), *hub_identity(h.hub)) &&
-          takes(public_text(&h), "hub.n.svc", wall(&h), *hub_identity(other)));
+    CHECK(trusts(public_text(&h), "hub.n.svc", wall(&h), *hub_identity(h.hub)) &&
+          trusts(public_text(&h), "hub.n.svc", wall(&h), *hub_identity(other)));
     CHECK_STR(slice_of(leaf[0].issuer), leaf[1].issuer);
     CHECK(leaf[0].issuer[0]);
     hub_free(other);

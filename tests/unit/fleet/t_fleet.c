@@ -2,6 +2,7 @@
  * they carry, answers come late, and processes die. No work is done twice, what is over stays so, and in the end all is as it was asked
  * for. */
 #include "fleet.h"
+#include "objects.h"
 
 #include "tests/unit/world/jobs.h"
 #include "tests/unit/world/maps.h"
@@ -50,14 +51,9 @@ static void make_workload(struct run *r)
 {
     struct item *t = &r->item[r->items++];
     snprintf(t->name, sizeof t->name, "w%u", r->items);
-    struct slice answer,
-        body = arena_printf(&r->w.arena,
-                            "{\"apiVersion\":\"mobula.dev/v1\",\"kind\":\"Workload\",\"metadata\":{\"name\":\"%s\","
-                            "\"namespace\":\"n\"},\"spec\":{\"cloud\":\"edge\",\"image\":\"ray:1\",\"job\":{\"entrypoint\":"
-                            "\"python %s.py\"}}}",
-                            t->name, t->name);
-    if (!CHECK_INT(world_ask(&r->w, "POST", workloads_path, "application/json", body, &answer), 201))
-        printf("  %.*s\n", SLICE_ARG(answer));
+    struct slice spec =
+        arena_printf(&r->w.arena, "{\"cloud\":\"edge\",\"image\":\"ray:1\",\"job\":{\"entrypoint\":\"python %s.py\"}}", t->name);
+    create_hub_object(&r->w, "Workload", "workloads", t->name, spec.ptr);
     t->made = true;
     slice_copy(text_of(r, "workloads.mobula.dev", t->name, "metadata.uid"), t->uid, sizeof t->uid);
 }
@@ -213,14 +209,9 @@ static void begin(struct run *r, uint64_t seed)
     make_job_world(&r->w, false);
     world_kill_operator(&r->w);
     board.run_ms = 4000;
-    make_definition(&r->w, "mobula.dev", "Cloud", "clouds", "");
-    make_definition(&r->w, "mobula.dev", "ComputeConfig", "computeconfigs", "");
-    make_definition(&r->w, "mobula.dev", "Workload", "workloads", "");
-    CHECK_INT(world_call(&r->w, "POST", "/apis/mobula.dev/v1/namespaces/n/clouds", "application/json",
-                         SLICE("{\"apiVersion\":\"mobula.dev/v1\",\"kind\":\"Cloud\",\"metadata\":{\"name\":\"edge\",\"namespace\":\"n\"},"
-                               "\"spec\":{\"provider\":\"generic\"}}")),
-              201);
-    r->w.settings[OPERATOR_POLICY] = (struct operator_configmap){SLICE("policy"), SLICE("policy.yaml")};
+    define_hub_kinds(&r->w);
+    create_cloud(&r->w, "edge");
+    watch_map(&r->w, OPERATOR_POLICY);
     fleet_begin(&r->f, &r->w, seed);
     hub_deployment_id(text_of(r, "clouds.mobula.dev", "edge", "metadata.uid"), r->f.cloud);
     for (uint32_t i = 0; i < FLEET_HUBS; i++)

@@ -1,5 +1,6 @@
 /* An operator's checks and lists on their way into the status of its Cloud, with a real control plane between, and in virtual time. */
 #include "fleet.h"
+#include "objects.h"
 
 #include "src/kinds/workload/workload.h"
 #include "tests/unit/world/jobs.h"
@@ -69,15 +70,10 @@ static void begin(struct run *r)
     *r = (struct run){0};
     make_job_world(&r->w, false);
     world_kill_operator(&r->w);
-    r->w.settings[OPERATOR_INSTANCE_TYPES] = (struct operator_configmap){SLICE("instance-types"), SLICE("instance_types.yaml")};
+    watch_map(&r->w, OPERATOR_INSTANCE_TYPES);
     put_types(&r->w, TYPES(""));
-    make_definition(&r->w, "mobula.dev", "Cloud", "clouds", "");
-    make_definition(&r->w, "mobula.dev", "ComputeConfig", "computeconfigs", "");
-    make_definition(&r->w, "mobula.dev", "Workload", "workloads", "");
-    CHECK_INT(world_call(&r->w, "POST", "/apis/mobula.dev/v1/namespaces/n/clouds", "application/json",
-                         SLICE("{\"apiVersion\":\"mobula.dev/v1\",\"kind\":\"Cloud\",\"metadata\":{\"name\":\"edge\",\"namespace\":\"n\"},"
-                               "\"spec\":{\"provider\":\"generic\"}}")),
-              201);
+    define_hub_kinds(&r->w);
+    create_cloud(&r->w, "edge");
     struct jval doc;
     struct slice all = apiserver_get(r->w.server, SLICE("clouds.mobula.dev"), SLICE("n"), SLICE("edge"), &r->w.arena);
     CHECK(json_read(&doc, all, &r->w.arena, NULL));

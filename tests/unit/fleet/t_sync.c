@@ -46,15 +46,23 @@ static void test_first(void)
     finish(&h);
 }
 
+/* A cloud with a workload, whose operator has called once. */
+static struct client *begin_job(struct hubworld *h, const char *more, struct slice *uid)
+{
+    start(h);
+    make_cloud(h, "edge");
+    make_job(h, "train", "edge", "");
+    struct client *c = client_new(h);
+    CHECK_INT(sync_ask(c, "edge", "one", "", more), 200);
+    *uid = json_get_str(workload_at(h, 0), "uid", &h->w.arena);
+    return c;
+}
+
 static void test_report(void)
 {
     struct hubworld h;
-    start(&h);
-    make_cloud(&h, "edge");
-    make_job(&h, "train", "edge", "");
-    struct client *c = client_new(&h);
-    CHECK_INT(sync_ask(c, "edge", "one", "", ""), 200);
-    struct slice uid = json_get_str(workload_at(&h, 0), "uid", &h.w.arena);
+    struct slice uid;
+    struct client *c = begin_job(&h, "", &uid);
     const char *known = revision(&h);
     test_case("a status is stored, and does not come back as news");
     const char *running =
@@ -113,13 +121,9 @@ static void report_state(struct client *c, const char *instance, struct slice ui
 static void test_late(void)
 {
     struct hubworld h;
-    start(&h);
-    make_cloud(&h, "edge");
-    make_job(&h, "train", "edge", "");
-    struct client *c = client_new(&h);
-    CHECK_INT(sync_ask(c, "edge", "one", "", ",\"lease\":\"l\""), 200);
+    struct slice uid;
+    struct client *c = begin_job(&h, ",\"lease\":\"l\"", &uid);
     CHECK(!json_there(json_get(workload_at(&h, 0), "state")));
-    struct slice uid = json_get_str(workload_at(&h, 0), "uid", &h.w.arena);
     test_case("a status that was long on its way does not replace a newer one of the same instance");
     report_state(c, "one", uid, 5, "RUNNING");
     report_state(c, "one", uid, 4, "STARTING");
@@ -146,12 +150,8 @@ static void test_late(void)
 static void test_deletion(void)
 {
     struct hubworld h;
-    start(&h);
-    make_cloud(&h, "edge");
-    make_job(&h, "train", "edge", "");
-    struct client *c = client_new(&h);
-    CHECK_INT(sync_ask(c, "edge", "one", "", ""), 200);
-    struct slice uid = json_get_str(workload_at(&h, 0), "uid", &h.w.arena);
+    struct slice uid;
+    struct client *c = begin_job(&h, "", &uid);
     const char *known = revision(&h);
     test_case("a deleted workload stays until the operator has nothing of it any more");
     sync_send(c, "edge", "one", known, "");
@@ -301,11 +301,8 @@ static void test_pages(void)
 static void test_restart(void)
 {
     struct hubworld h;
-    start(&h);
-    make_cloud(&h, "edge");
-    make_job(&h, "train", "edge", "");
-    struct client *c = client_new(&h);
-    CHECK_INT(sync_ask(c, "edge", "one", "", ""), 200);
+    struct slice uid;
+    struct client *c = begin_job(&h, "", &uid);
     const char *known = revision(&h);
     test_case("another hub does not know what changed when: all is sent, and nothing is lost");
     hub_down(&h);

@@ -1,5 +1,6 @@
 /* The server's side of a session, with our own client at the other end. */
 #include "pki.h"
+#include "wire.h"
 
 static struct tls *client(const char *trust)
 {
@@ -17,29 +18,6 @@ static struct tls *server(const char *name)
     struct tls *t = tls_accept(id);
     tls_identity_drop(id); /* the session keeps its own */
     return t;
-}
-
-/* What one has for the wire goes to the other, `most` bytes at a time. */
-static bool carry(struct tls *from, struct tls *to, size_t most)
-{
-    size_t room = 0;
-    struct slice out = slice_head(tls_send_peek(from), most);
-    char *at = tls_recv_room(to, &room);
-    size_t n = out.len < room ? out.len : room;
-    if (!at || n == 0)
-        return false;
-    memcpy(at, out.ptr, n);
-    tls_send_used(from, n);
-    tls_recv_wrote(to, n);
-    return true;
-}
-
-static void pump(struct tls *a, struct tls *b, size_t most)
-{
-    for (bool moved = true; moved;) {
-        moved = carry(a, b, most);
-        moved |= carry(b, a, most);
-    }
 }
 
 static void say(struct tls *t, const char *text)

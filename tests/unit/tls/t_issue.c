@@ -1,5 +1,6 @@
 /* Certificates of our own making: OpenSSL and our own client must take them for what they say. */
-#include "peer.h"
+#include "pki.h"
+#include "wire.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -89,35 +90,6 @@ static void foreign(int64_t now)
     CHECK(says("verify -x509_strict -no_check_time -CAfile ca.crt tls.crt", ": OK"));
 }
 
-static bool meets(struct slice trusted, const char *name, int64_t wall_us, struct tls_identity *id)
-{
-    struct err e = {0};
-    uint32_t count = 0, skipped = 0;
-    struct tls_options o = {.name = slice_of(name), .wall_us = wall_us, .trust = tls_trust_load(trusted, &count, &skipped, &e)};
-    struct tls *client = tls_open(&o, &e), *server = tls_accept(id);
-    tls_trust_drop(o.trust);
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (int way = 0; way < 2; way++) {
-            struct tls *from = way ? server : client, *to = way ? client : server;
-            size_t room = 0;
-            struct slice out = tls_send_peek(from);
-            char *at = tls_recv_room(to, &room);
-            size_t n = out.len < room ? out.len : room;
-            if (!at || !n)
-                continue;
-            memcpy(at, out.ptr, n);
-            tls_send_used(from, n);
-            tls_recv_wrote(to, n);
-            moved = true;
-        }
-    }
-    bool open = tls_state(client) == TLS_OPEN && tls_state(server) == TLS_OPEN;
-    tls_free(client);
-    tls_free(server);
-    return open;
-}
-
 static void own(int64_t now)
 {
     struct tls_leaf leaf;
@@ -128,20 +100,20 @@ static void own(int64_t now)
     test_case("our own client takes it, by each of its names and while it lasts");
     make_all(now);
     struct tls_identity *id = load(&cert, &key), *ca = load(&ca_cert, &ca_key);
-    CHECK(meets(buf_slice(&ca_cert), "hub.ns.svc", now, id) && meets(buf_slice(&ca_cert), "fd00::7", now, id));
-    CHECK(meets(buf_slice(&ca_cert), "a.hub.example", now, id) && !meets(buf_slice(&ca_cert), "hub.example", now, id));
-    CHECK(!meets(buf_slice(&ca_cert), "hub.ns.svc", now + 61 * DAY, id) && !meets(buf_slice(&ca_cert), "hub.ns.svc", now - DAY, id));
+    CHECK(trusts(buf_slice(&ca_cert), "hub.ns.svc", now, id) && trusts(buf_slice(&ca_cert), "fd00::7", now, id));
+    CHECK(trusts(buf_slice(&ca_cert), "a.hub.example", now, id) && !trusts(buf_slice(&ca_cert), "hub.example", now, id));
+    CHECK(!trusts(buf_slice(&ca_cert), "hub.ns.svc", now + 61 * DAY, id) && !trusts(buf_slice(&ca_cert), "hub.ns.svc", now - DAY, id));
     CHECK(tls_identity_leaf(id, SLICE("10.0.0.7"), &leaf) && leaf.has_name && leaf.server);
     CHECK_INT(leaf.not_after_us / 1000000, (now + 60 * DAY) / 1000000);
     test_case("a CA that is renewed is the same for those who know the one before");
     CHECK(tls_issue(&(struct tls_issue){.ca = ca, .not_before_us = now + DAY, .not_after_us = now + 7300 * DAY}, &other, &none, &e));
     CHECK_INT(none.len, 0);
-    CHECK(meets(buf_slice(&other), "hub.ns.svc", now, id));
+    CHECK(trusts(buf_slice(&other), "hub.ns.svc", now, id));
     save("ca.crt", buf_slice(&ca_cert));
     CHECK(says("verify -x509_strict -CAfile ca.crt tls.crt", ": OK"));
     test_case("another CA is another");
     make_all(now);
-    CHECK(!meets(buf_slice(&ca_cert), "hub.ns.svc", now, id));
+    CHECK(!trusts(buf_slice(&ca_cert), "hub.ns.svc", now, id));
     tls_identity_drop(id);
     tls_identity_drop(ca);
     buf_free(&other);

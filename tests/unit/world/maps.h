@@ -22,6 +22,16 @@ static void put_map(struct world *w, const char *name, const char *key, const ch
     CHECK(status == 200 || status == 201);
 }
 
+/* The operator of this world, when it starts, watches this ConfigMap. */
+static void watch_map(struct world *w, enum operator_setting s)
+{
+    static const struct operator_configmap maps[OPERATOR_SETTINGS] = {
+        [OPERATOR_INSTANCE_TYPES] = {SLICE("instance-types"), SLICE("instance_types.yaml")},
+        [OPERATOR_PATCHES] = {SLICE("patches"), SLICE("patches.yaml")},
+        [OPERATOR_POLICY] = {SLICE("policy"), SLICE("policy.yaml")}};
+    w->settings[s] = maps[s];
+}
+
 static void put_types(struct world *w, const char *text)
 {
     put_map(w, "instance-types", "instance_types.yaml", text);
@@ -33,7 +43,7 @@ static void make_world_with_types(struct world *w)
     world_init(w, &config);
     make_namespace(w);
     make_crd(w, "ray.io", "");
-    w->settings[OPERATOR_INSTANCE_TYPES] = (struct operator_configmap){SLICE("instance-types"), SLICE("instance_types.yaml")};
+    watch_map(w, OPERATOR_INSTANCE_TYPES);
     world_start_operator(w, false);
 }
 

@@ -12,11 +12,17 @@
 #define JOB "{\"cloud\":\"c\",\"image\":\"ray:1\",\"job\":{\"entrypoint\":\"python main.py\"}}"
 #define JOB_ENDS "{\"cloud\":\"c\",\"image\":\"ray:1\",\"job\":{\"entrypoint\":\"python main.py\"},\"terminate\":true}"
 
-static void begin_plane(struct world *w, struct plane *p)
+/* A world with the control plane, before the operator starts. */
+static void stage_plane(struct world *w, struct plane *p)
 {
     make_job_world(w, false);
     world_kill_operator(w);
     plane_begin(p, w);
+}
+
+static void begin_plane(struct world *w, struct plane *p)
+{
+    stage_plane(w, p);
     world_start_operator(w, false);
     world_run(w, 2000);
 }

@@ -69,6 +69,24 @@ static void make_other_namespace(struct world *w)
               201);
 }
 
+/* A cluster c whose head and workers have these annotations, members of a JSON object. more: members of its spec, a comma behind each. */
+static struct slice annotated_body(struct world *w, const char *more, const char *head, int workers, const char *worker)
+{
+    static const char container[] = "\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}";
+    return arena_printf(
+        &w->arena,
+        "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"c\",\"namespace\":\"n\"},\"spec\":{%s"
+        "\"headGroupSpec\":{\"rayStartParams\":{},\"template\":{\"metadata\":{\"annotations\":{%s}},%s}},\"workerGroupSpecs\":[{"
+        "\"groupName\":\"small\",\"replicas\":%d,\"minReplicas\":0,\"maxReplicas\":10,\"rayStartParams\":{},"
+        "\"template\":{\"metadata\":{\"annotations\":{%s}},%s}}]}}",
+        more, head, container, workers, worker, container);
+}
+
+static void create_annotated(struct world *w, const char *head, int workers, const char *worker)
+{
+    CHECK_INT(world_call(w, "POST", v1, "application/json", annotated_body(w, "", head, workers, worker)), 201);
+}
+
 static struct slice cluster_body(struct world *w, const char *name, int workers, const char *more)
 {
     static const char container[] = "{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}";

@@ -58,10 +58,8 @@ static void begin_row(struct world *w, struct plane *p, const struct case_text *
 {
     struct buf quoted;
     struct slice policy = case_part(c, "policy");
-    make_job_world(w, false);
-    world_kill_operator(w);
-    plane_begin(p, w);
-    w->settings[OPERATOR_POLICY] = (struct operator_configmap){SLICE("policy"), SLICE("policy.yaml")};
+    stage_plane(w, p);
+    watch_map(w, OPERATOR_POLICY);
     buf_init(&quoted, 64 * KIB);
     json_quote(policy.ptr ? policy : SLICE("{}"), &quoted);
     struct slice text = slice_skip(slice_head(buf_slice(&quoted), quoted.len - 1), 1);

@@ -3,16 +3,9 @@
 
 static void create(struct world *w, const char *more)
 {
-    struct slice body = arena_printf(
-        &w->arena,
-        "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"c\",\"namespace\":\"n\"},\"spec\":{"
-        "\"headGroupSpec\":{\"rayStartParams\":{},\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}},"
-        "\"workerGroupSpecs\":[{\"groupName\":\"small\",\"replicas\":2,\"minReplicas\":0,\"maxReplicas\":10,\"rayStartParams\":{},"
-        "\"template\":{\"metadata\":{\"annotations\":{\"anyscale.com/instance-type\":\"small\",\"anyscale.com/"
-        "market-type\":\"PREFER_SPOT\"%s}},"
-        "\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}}]}}",
-        more);
-    CHECK_INT(world_call(w, "POST", v1, "application/json", body), 201);
+    create_annotated(
+        w, "", 2,
+        arena_printf(&w->arena, "\"anyscale.com/instance-type\":\"small\",\"anyscale.com/market-type\":\"PREFER_SPOT\"%s", more).ptr);
 }
 
 /* Workers of this market, by their label. */

@@ -24,7 +24,7 @@ static void begin(struct world *w)
     world_init(w, &config);
     make_namespace(w);
     make_crd(w, "ray.io", "");
-    w->settings[OPERATOR_PATCHES] = (struct operator_configmap){SLICE("patches"), SLICE("patches.yaml")};
+    watch_map(w, OPERATOR_PATCHES);
 }
 
 static uint32_t pods_in(struct world *w, const char *pool)

@@ -4,10 +4,8 @@
 
 static void begin_guarded(struct world *w, struct plane *p, const char *policy)
 {
-    make_job_world(w, false);
-    world_kill_operator(w);
-    plane_begin(p, w);
-    w->settings[OPERATOR_POLICY] = (struct operator_configmap){SLICE("policy"), SLICE("policy.yaml")};
+    stage_plane(w, p);
+    watch_map(w, OPERATOR_POLICY);
     if (policy)
         put_map(w, "policy", "policy.yaml", policy);
     world_start_operator(w, false);
@@ -77,10 +75,8 @@ static void test_broken_from_the_start(void)
     CHECK(run_until_says(&w, &p, x, "STARTING", 1000));
     end_plane(&w, &p);
     test_case("no right to read it: nothing is written either");
-    make_job_world(&w, false);
-    world_kill_operator(&w);
-    plane_begin(&p, &w);
-    w.settings[OPERATOR_POLICY] = (struct operator_configmap){SLICE("policy"), SLICE("policy.yaml")};
+    stage_plane(&w, &p);
+    watch_map(&w, OPERATOR_POLICY);
     override(&w, "GET", maps_path, 403, false, 5);
     world_start_operator(&w, false);
     x = plane_put(&p, 'a', "n", "train", JOB);
@@ -191,9 +187,7 @@ static void test_image(void)
     CHECK(has_message(&p, x, "spec.image: is missing, and this cloud has no default"));
     end_plane(&w, &p);
     test_case("it gets the default, which the policy looks at too");
-    make_job_world(&w, false);
-    world_kill_operator(&w);
-    plane_begin(&p, &w);
+    stage_plane(&w, &p);
     p.image = "registry.bank/ray:2";
     world_start_operator(&w, false);
     x = plane_put(&p, 'a', "n", "train", "{\"job\":{\"entrypoint\":\"x\"}}");

@@ -12,8 +12,8 @@ static const char patches[] = "- kind: Pod\\n  selector: anyscale.com/instance-t
 static void give_maps(struct world *w)
 {
     world_kill_operator(w);
-    w->settings[OPERATOR_INSTANCE_TYPES] = (struct operator_configmap){SLICE("instance-types"), SLICE("instance_types.yaml")};
-    w->settings[OPERATOR_PATCHES] = (struct operator_configmap){SLICE("patches"), SLICE("patches.yaml")};
+    watch_map(w, OPERATOR_INSTANCE_TYPES);
+    watch_map(w, OPERATOR_PATCHES);
     put_types(w, types);
     put_map(w, "patches", "patches.yaml", patches);
     world_start_operator(w, false);

@@ -5,15 +5,7 @@ enum { MINUTE = 60 * 1000 };
 
 static void create(struct world *w, const char *timeout)
 {
-    struct slice body = arena_printf(
-        &w->arena,
-        "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"c\",\"namespace\":\"n\"},\"spec\":{"
-        "\"headGroupSpec\":{\"rayStartParams\":{},\"template\":{\"metadata\":{\"annotations\":{%s}},\"spec\":{\"containers\":[{\"name\":"
-        "\"ray\",\"image\":\"ray:1\"}]}}},\"workerGroupSpecs\":[{\"groupName\":\"small\",\"replicas\":1,\"minReplicas\":0,"
-        "\"maxReplicas\":10,\"rayStartParams\":{},\"template\":{\"metadata\":{\"annotations\":{\"fake.kubelet/stuck\":"
-        "\"Unschedulable\"}},\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}}]}}",
-        timeout);
-    CHECK_INT(world_call(w, "POST", v1, "application/json", body), 201);
+    create_annotated(w, timeout, 1, "\"fake.kubelet/stuck\":\"Unschedulable\"");
 }
 
 static void suspend(struct world *w, const char *value)

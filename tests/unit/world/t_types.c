@@ -6,14 +6,7 @@ static const char small[] = "small: {resources: {CPU: 4, memory: 8Gi}}", large[]
 /* A cluster whose workers name this type; the head names none. more: further annotations, each with a comma before it. */
 static struct slice typed_body(struct world *w, int workers, const char *type, const char *more, const char *spec)
 {
-    return arena_printf(
-        &w->arena,
-        "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"c\",\"namespace\":\"n\"},\"spec\":{%s"
-        "\"headGroupSpec\":{\"rayStartParams\":{},\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}},"
-        "\"workerGroupSpecs\":[{\"groupName\":\"small\",\"replicas\":%d,\"minReplicas\":0,\"maxReplicas\":10,\"rayStartParams\":{},"
-        "\"template\":{\"metadata\":{\"annotations\":{\"anyscale.com/instance-type\":\"%s\"%s}},\"spec\":{\"containers\":[{\"name\":"
-        "\"ray\",\"image\":\"ray:1\"}]}}}]}}",
-        spec, workers, type, more);
+    return annotated_body(w, spec, "", workers, arena_printf(&w->arena, "\"anyscale.com/instance-type\":\"%s\"%s", type, more).ptr);
 }
 
 static void create(struct world *w, struct slice body)
@@ -153,7 +146,7 @@ static void test_unreadable(void)
     world_init(&w, &config);
     make_namespace(&w);
     make_crd(&w, "ray.io", "");
-    w.settings[OPERATOR_INSTANCE_TYPES] = (struct operator_configmap){SLICE("instance-types"), SLICE("instance_types.yaml")};
+    watch_map(&w, OPERATOR_INSTANCE_TYPES);
     put_types(&w, small);
     override(&w, "GET", maps_path, 403, false, 5);
     create(&w, typed_body(&w, 2, "small", "", ""));

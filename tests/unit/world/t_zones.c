@@ -6,16 +6,8 @@ enum { MINUTE = 60 * 1000 };
 /* more: annotations of the head's template beside its zones; full: the zones without room for workers. */
 static void create(struct world *w, const char *zones, const char *more, const char *full)
 {
-    struct slice body = arena_printf(
-        &w->arena,
-        "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"c\",\"namespace\":\"n\"},\"spec\":{"
-        "\"headGroupSpec\":{\"rayStartParams\":{},\"template\":{\"metadata\":{\"annotations\":{\"anyscale.com/zone\":\"%s\"%s}},\"spec\":{"
-        "\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}},"
-        "\"workerGroupSpecs\":[{\"groupName\":\"small\",\"replicas\":2,\"minReplicas\":0,\"maxReplicas\":10,\"rayStartParams\":{},"
-        "\"template\":{\"metadata\":{\"annotations\":{\"fake.kubelet/full\":\"%s\"}},\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":"
-        "\"ray:1\"}]}}}]}}",
-        zones, more, full);
-    CHECK_INT(world_call(w, "POST", v1, "application/json", body), 201);
+    create_annotated(w, arena_printf(&w->arena, "\"anyscale.com/zone\":\"%s\"%s", zones, more).ptr, 2,
+                     arena_printf(&w->arena, "\"fake.kubelet/full\":\"%s\"", full).ptr);
 }
 
 static void begin(struct world *w, const char *zones, const char *more, const char *full)
