@@ -85,10 +85,7 @@ static void take_folder(struct call *c)
 
 void folder_put_begin(struct call *c)
 {
-    if (!hub_store_space(c->hub, c->project))
-        call_refuse(c, &refuse_unknown, "project %.*s is not served by this control plane", SLICE_ARG(c->project));
-    else
-        auth_may(c, take_folder);
+    project_may(c, take_folder);
 }
 
 /* ---- given ---- */

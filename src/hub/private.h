@@ -274,7 +274,8 @@ void reports_write(struct call *c, call_step *then);                            
 /* page.c: the members revision, full, more and workloads of an answer, and whether there is anything to say in them. */
 void page_write(struct call *c, struct jout *w);
 bool page_due(const struct call *c);
-void rest_begin(struct call *c); /* rest.c */
+void project_may(struct call *c, call_step *then); /* rest.c: auth_may, when the project is served here */
+void rest_begin(struct call *c);
 void logs_begin(struct call *c);
 struct workload *workload_named(const struct hub *h, struct slice ns, struct slice name);
 void folder_put_begin(struct call *c); /* folder.c */

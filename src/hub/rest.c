@@ -45,12 +45,17 @@ static void ask(struct call *c)
     call_ask(c, &r);
 }
 
-void rest_begin(struct call *c)
+void project_may(struct call *c, call_step *then)
 {
     if (!hub_store_space(c->hub, c->project))
         call_refuse(c, &refuse_unknown, "project %.*s is not served by this control plane", SLICE_ARG(c->project));
     else
-        auth_may(c, ask);
+        auth_may(c, then);
+}
+
+void rest_begin(struct call *c)
+{
+    project_may(c, ask);
 }
 
 /* ---- logs ---- */
