@@ -220,7 +220,7 @@ static void keep_certificate(struct hub *h, const struct tls_identity *ca)
     struct part *public = &k->part[PART_PUBLIC];
     struct slice text = buf_slice(&k->part[PART_CA].ca);
     struct tls_leaf leaf;
-    if (tls_identity_leaf(ca, SLICE("localhost"), &leaf) && ends_within(h, &leaf, HUB_CA_RENEW_DAYS))
+    if (k->part[PART_CA].ours && tls_identity_leaf(ca, SLICE("localhost"), &leaf) && ends_within(h, &leaf, HUB_CA_RENEW_DAYS))
         issue(h, PART_CA, ca, text);
     else if (!is_server_good(h, ca))
         issue(h, PART_TLS, ca, SLICE_NONE);

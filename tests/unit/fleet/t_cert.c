@@ -103,39 +103,45 @@ static void test_another_name(void)
     finish(&h);
 }
 
+/* A Secret with a CA's certificate and key that somebody else has made; it ends in so many days. Returns the certificate. */
+static struct slice put_secret(struct hubworld *h, const char *name, const char *cert_key, const char *key_key, int64_t days)
+{
+    __attribute__((cleanup(buf_free))) struct buf cert = {.max = MIB}, key = {.max = MIB}, body = {.max = MIB};
+    struct err e = {0};
+    struct slice answer;
+    struct jout w;
+    CHECK(tls_issue(&(struct tls_issue){.not_before_us = wall(h) - DAY, .not_after_us = wall(h) + days * DAY}, &cert, &key, &e));
+    jout_init(&w, &body);
+    jout_form(&w, "{apiVersion:'v1',kind:'Secret',type:'%s',metadata:{name:'%s'},stringData:{%s:'%.*s',%s:'%.*s'}}",
+              strcmp(cert_key, "tls.crt") == 0 ? "kubernetes.io/tls" : "Opaque", name, cert_key, SLICE_ARG(buf_slice(&cert)), key_key,
+              SLICE_ARG(buf_slice(&key)));
+    CHECK_INT(world_ask(&h->w, "POST", "/api/v1/namespaces/n/secrets", "application/json", buf_slice(&body), &answer), 201);
+    return arena_dup(&h->w.arena, buf_slice(&cert));
+}
+
 static void test_theirs(void)
 {
     struct hubworld h;
-    struct buf cert, key, name;
-    struct err e = {0};
-    struct slice answer;
     test_case("a Secret of somebody else's making is used, and stays as it is");
     start(&h);
     hub_down(&h);
-    buf_init(&cert, MIB);
-    buf_init(&key, MIB);
-    buf_init(&name, MIB);
-    CHECK(tls_issue(&(struct tls_issue){.not_before_us = wall(&h) - DAY, .not_after_us = wall(&h) + DAY}, &cert, &key, &e));
-    struct slice text = buf_slice(&cert);
-    json_quote(text, &name);
-    buf_putc(&name, ',');
-    buf_put(&name, SLICE("\"tls.key\":"));
-    json_quote(buf_slice(&key), &name);
-    struct slice body =
-        arena_printf(&h.w.arena,
-                     "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"type\":\"kubernetes.io/tls\",\"metadata\":{\"name\":\"tls\"},"
-                     "\"stringData\":{\"tls.crt\":%.*s}}",
-                     SLICE_ARG(buf_slice(&name)));
-    CHECK_INT(world_ask(&h.w, "POST", "/api/v1/namespaces/n/secrets", "application/json", body, &answer), 201);
+    struct slice text = put_secret(&h, "tls", "tls.crt", "tls.key", 1);
     uint64_t before = apiserver_revision(h.w.server);
     h.cert = options;
     hub_up(&h);
     run(&h, 65 * 1000);
     CHECK(*hub_identity(h.hub) && apiserver_revision(h.w.server) == before);
     CHECK(slice_eq(secret_text(&h, "tls", "tls.crt"), text));
-    buf_free(&cert);
-    buf_free(&key);
-    buf_free(&name);
+    finish(&h);
+    test_case("a CA of somebody else's making signs, and stays as it is, also near its end");
+    start(&h);
+    hub_down(&h);
+    text = put_secret(&h, "tls-ca", "ca.crt", "ca.key", HUB_CA_RENEW_DAYS - 1);
+    h.cert = options;
+    hub_up(&h);
+    run(&h, 65 * 1000);
+    CHECK(slice_eq(secret_text(&h, "tls-ca", "ca.crt"), text) && slice_eq(public_text(&h), text));
+    CHECK(trusts(text, "hub.n.svc", wall(&h), *hub_identity(h.hub)));
     finish(&h);
 }
 
