@@ -113,6 +113,7 @@ struct apiserver_faults {
     uint32_t page_max;              /* a list that asks for pages gets so many items at most in each; 0: as many as it asks for */
     uint32_t drop_events;           /* so many events that a watch is due next do not reach it: an apiserver that has lost them */
     uint32_t double_events;         /* so many events that a watch is due next are sent twice */
+    bool no_spot;                   /* pods whose annotation anyscale.com/market-type is SPOT get no node until it is over */
     struct apiserver_override next; /* works while next.times > 0 */
 };
 struct apiserver_faults *apiserver_faults(struct apiserver *s);

@@ -197,13 +197,19 @@ static bool zone_is_full(const struct node *pod)
 static void bind(struct apiserver *s, struct object *o, struct node *pod)
 {
     struct arena *a = &s->scratch;
+    enum { SPOT_AGAIN_MS = 500 };
     bool spot = slice_eq(annotation(pod, "anyscale.com/market-type"), SLICE("SPOT"));
+    if (spot && s->faults.no_spot) {
+        unschedulable(s, o, pod);
+        later(s, o, SPOT_AGAIN_MS);
+        return;
+    }
     if (slice_eq(annotation(pod, "fake.kubelet/stuck"), spot ? SLICE("Spot") : SLICE("Unschedulable")) || zone_is_full(pod)) {
         unschedulable(s, o, pod);
         return;
     }
     dom_put_str(a, dom_get(pod, "spec"), "nodeName", slice_of(node_name));
-    condition(s, dom_want(a, pod, "status", JSON_OBJECT), "PodScheduled", true, NULL);
+    dom_drop(condition(s, dom_want(a, pod, "status", JSON_OBJECT), "PodScheduled", true, NULL), "message");
     store_put(s, o->of, o, pod);
     say(s, o, "Normal", "Scheduled", "default-scheduler",
         arena_printf(a, "Successfully assigned %.*s/%.*s to %s", SLICE_ARG(o->ns), SLICE_ARG(o->name), node_name));

@@ -246,4 +246,5 @@ void check_step(struct sim *s)
     owners_step(s);
     crons_step(s);
     lease_step(s);
+    markets_step(s);
 }

@@ -41,6 +41,7 @@ void sim_start_process(struct sim *s, uint32_t i)
     sim_say(s, "op-%u starts", i);
     check_started(s, i);
     views_started(s, i);
+    markets_options(s, &o);
     world_launch(&s->w, i, &o);
 }
 

@@ -23,9 +23,12 @@ static struct slice path_of(struct sim *s, const struct want *c, bool named)
 
 /* ---- bodies ---- */
 
-static void write_template(struct buf *b, const struct want *c, bool bad)
+static void write_template(struct buf *b, const struct want *c, bool bad, bool market)
 {
-    buf_printf(b, "\"metadata\":{\"annotations\":{\"" SIM_TEMPLATE "\":\"%u\"}},\"spec\":{\"containers\":[", c->template);
+    buf_printf(b, "\"metadata\":{\"annotations\":{\"" SIM_TEMPLATE "\":\"%u\"", c->template);
+    if (market)
+        markets_write(b, c);
+    buf_put(b, SLICE("}},\"spec\":{\"containers\":["));
     if (!bad)
         buf_printf(b,
                    "{\"name\":\"ray\",\"image\":\"ray:%u\",\"resources\":{\"limits\":{\"cpu\":\"2\"}},\"env\":[{\"name\":\"PASSWORD\","
@@ -41,14 +44,14 @@ static void write_v1(struct buf *b, const struct want *c)
         buf_put(b, SLICE("\"enableInTreeAutoscaling\":true,\"autoscalerOptions\":{\"idleTimeoutSeconds\":5},"));
     buf_printf(b, "\"suspend\":%s,\"upgradeStrategy\":{\"type\":\"%s\"},\"headGroupSpec\":{\"rayStartParams\":{},\"template\":{",
                c->suspend ? "true" : "false", c->recreate ? "Recreate" : "None");
-    write_template(b, c, c->bad);
+    write_template(b, c, c->bad, false);
     buf_put(b, SLICE("}},\"workerGroupSpecs\":["));
     for (uint32_t i = 0; i < c->groups; i++) {
         buf_printf(b,
                    "%s{\"groupName\":\"g%u\",\"replicas\":%u,\"minReplicas\":0,\"maxReplicas\":%d,\"numOfHosts\":%d,\"rayStartParams\":{},"
                    "\"template\":{",
                    i ? "," : "", i, c->replicas[i], c->scaled ? (int)c->limit : 100, c->multi && i == 0 ? WANT_HOSTS : 1);
-        write_template(b, c, false);
+        write_template(b, c, false, c->market);
         buf_put(b, SLICE("}}"));
     }
     buf_putc(b, ']');
@@ -59,12 +62,12 @@ static void write_legacy(struct buf *b, const struct want *c)
     buf_put(b, SLICE("\"maxWorkers\":100,\"headPodType\":\"head\",\"headStartRayCommands\":[\"ray start --head --port=6379\"],"
                      "\"workerStartRayCommands\":[\"ray start --address=$RAY_HEAD_IP:6379\"],\"podTypes\":[{\"name\":\"head\","
                      "\"podConfig\":{"));
-    write_template(b, c, c->bad);
+    write_template(b, c, c->bad, false);
     buf_put(b, SLICE("}}"));
     for (uint32_t i = 0; i < c->groups; i++) {
         buf_printf(b, ",{\"name\":\"g%u\",\"minWorkers\":%u,\"maxWorkers\":%u,\"podConfig\":{", i, c->replicas[i],
                    c->scaled ? c->replicas[i] : 100);
-        write_template(b, c, false);
+        write_template(b, c, false, c->market);
         buf_put(b, SLICE("}}"));
     }
     buf_putc(b, ']');
@@ -125,6 +128,7 @@ static void create(struct sim *s, struct want *c, const uint32_t dice[3])
     for (uint32_t i = 0; i < SIM_GROUPS; i++)
         c->replicas[i] = (dice[2] >> 8 * i) % (c->multi ? REPLICAS_MAX / 2 : REPLICAS_MAX);
     c->scaled = s->plan->setup.scaled && (c->kind == RAY_LEGACY || dice[1] >> 3 & 3);
+    c->market = s->plan->setup.markets && c->kind == RAY_V1 && dice[1] >> 5 & 3;
     c->token = !s->plan->setup.tokens || !c->scaled || c->kind != RAY_V1 ? TOKEN_NONE : dice[2] & 1 ? TOKEN_MADE : TOKEN_USERS;
     if (c->scaled && c->kind == RAY_V1) {
         c->recreate = false;
@@ -344,7 +348,7 @@ static void move(struct sim *s, const struct sim_entry *e)
         trouble || e->kind == MOVE_POD_DELETED || e->kind == MOVE_POD_FAILS || e->kind == MOVE_RAYLET_DIES || e->kind == MOVE_SECOND_HEAD;
     bool of_job = e->kind >= MOVE_JOB_CREATE && e->kind <= MOVE_JOB_NOTE;
     bool of_cron = e->kind >= MOVE_CRON_CREATE && e->kind <= MOVE_TIME;
-    if (of_pod || mishap || of_job || of_cron || e->kind == MOVE_TOKEN)
+    if (of_pod || mishap || of_job || of_cron || e->kind == MOVE_TOKEN || e->kind == MOVE_SPOT)
         c = NULL;
     sim_say(s, "move: %s%s%s%s%s%s%s", sim_kind_name(e->kind), c ? " " : "", c ? c->ns : "", c ? "/" : "", c ? group_of(c) : "",
             c ? "/" : "", c ? c->name : "");
@@ -358,6 +362,8 @@ static void move(struct sim *s, const struct sim_entry *e)
         troubles_apply(s, e);
     else if (e->kind == MOVE_TOKEN)
         tokens_apply(s, e);
+    else if (e->kind == MOVE_SPOT)
+        markets_apply(s);
     else if (e->kind == MOVE_SECOND_HEAD)
         second_head(s);
     else if (e->kind == MOVE_RAYLET_DIES)
@@ -418,6 +424,7 @@ void moves_begin(struct sim *s)
         s->legacy_ms = SIM_MS / 3;
     else
         make_crd(s, "cluster.ray.io", "rayclusters", "RayCluster");
+    markets_begin(s);
     jobs_begin(s);
     crons_begin(s);
 }
@@ -448,6 +455,7 @@ void moves_calm(struct sim *s)
 {
     tokens_calm(s);
     crons_calm(s);
+    apiserver_faults(s->w.server)->no_spot = false;
     for (uint32_t i = 0; i < SIM_CLUSTERS; i++) {
         struct want *c = &s->want[i];
         bool resume = c->suspend && s->jobs; /* a job that runs on a cluster which is suspended waits for its head for long */

@@ -36,7 +36,8 @@ static const struct {
     [MOVE_CRON_RULES] = {"cron job's policy changed", 0},
     [MOVE_CRON_RUN_DELETED] = {"cron job's run deleted", 0},
     [MOVE_TIME] = {"time passes", 0},
-    [MOVE_TOKEN] = {"token changed", 0}, /* token_entries has this */
+    [MOVE_TOKEN] = {"token changed", 0},        /* token_entries has this */
+    [MOVE_SPOT] = {"spot nodes go or come", 0}, /* market_entries has this */
     [MOVE_NODE_LOST] = {"node lost", 4},
     [MOVE_NAMESPACE_DELETED] = {"namespace deleted", 1},
     [MOVE_SECOND_HEAD] = {"second head", 0},
@@ -196,6 +197,21 @@ static void cron_entries(struct sim_plan *p, struct rng *r)
     }
 }
 
+/* And these behind them. Spot nodes go, and while they are away there are to be more pods. */
+static void market_entries(struct sim_plan *p, struct rng *r)
+{
+    enum { TIMES = 4, NEAR_MS = 500, AWAY_MS = 9000 };
+    static const enum sim_kind moves[] = {MOVE_SCALE, MOVE_SCALE, MOVE_POD_DELETED, MOVE_CREATE};
+    p->setup.markets = !p->setup.scaled && !p->setup.jobs && rng_below(r, 2);
+    for (uint32_t i = 0; i < TIMES && p->setup.markets; i++) {
+        int64_t at = (int64_t)rng_below(r, SIM_MS - AWAY_MS);
+        add(p, r, at, MOVE_SPOT);
+        for (size_t k = 0; k < COUNT_OF(moves); k++)
+            add(p, r, at + (int64_t)rng_below(r, NEAR_MS), moves[k]);
+        add(p, r, at + NEAR_MS + (int64_t)rng_below(r, AWAY_MS - NEAR_MS), MOVE_SPOT);
+    }
+}
+
 void sim_plan_make(struct sim_plan *p, uint64_t seed)
 {
     struct rng r;
@@ -229,5 +245,6 @@ void sim_plan_make(struct sim_plan *p, uint64_t seed)
     token_entries(p, &r);
     mutators(p, &r);
     cron_entries(p, &r);
+    market_entries(p, &r);
     qsort(p->entries, p->count, sizeof p->entries[0], compare);
 }

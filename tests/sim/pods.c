@@ -149,6 +149,7 @@ void pods_changed(struct sim *s, const struct apiserver_change *c)
     read_pod(s, p, c);
     if (new)
         p->born = c->rv;
+    markets_changed(s, p, c, new);
     if (was && !p->live && p->head)
         jobs_head_ended(s, p->owner);
     if (!p->live || was)
@@ -206,6 +207,7 @@ void pods_wanted(struct sim *s, struct want *c, bool made)
         memset(c->fewer, 0, sizeof c->fewer);
         memset(c->asked, 0, sizeof c->asked);
         memset(c->dropped, 0, sizeof c->dropped);
+        memset(c->spotless, 0, sizeof c->spotless);
         c->had = c->groups;
     }
     for (uint32_t g = 0; g < SIM_GROUPS; g++) {
@@ -303,7 +305,7 @@ void pods_check_delete(struct sim *s, const struct world_request *q)
 {
     struct seen_pod *p = pod_of(s, q);
     struct want *c = p ? want_of(s, p) : NULL;
-    if (!c || (c->scaled && !p->head) || is_broken(s, c, p) || is_renewed(s, c, p) || is_spare(c, p))
+    if (!c || (c->scaled && !p->head) || is_broken(s, c, p) || is_renewed(s, c, p) || markets_lost(s, c, p, q) || is_spare(c, p))
         return;
     sim_violation(s, "no pod goes without a reason", "%s/%s of group %s lives, and nobody has asked for fewer", p->ns, p->name, p->group);
 }

@@ -9,15 +9,17 @@ enum {
     CALM_SILENT_MS = 160 * 1000,
     /* … and a pod whose Ray has ended unheard is given up late. */
     CALM_LOST_MS = SCALE_JOIN_MS + 60 * 1000,
-    CALM_JOBS_MS = 150 * 1000, /* some attempts, one after the other, and what is deleted some time after the last */
+    CALM_RETURN_MS = 10 * 1000, /* who has seen a pod without a spot node has seen it get one */
+    CALM_JOBS_MS = 150 * 1000,  /* some attempts, one after the other, and what is deleted some time after the last */
     LOOK_MS = 250,
     SETTLE_MS = 70 * 1000,      /* progress is written to status at most once a minute */
     FORGET_MS = 20 * 60 * 1000, /* failures are forgotten by then */
     QUIET_MS = 60 * 1000,
     GONE_MS = 70 * 1000, /* idle connections are closed by then, too */
     EMPTY_BYTES = 768 * KIB,
-    EMPTY_JOBS_BYTES = 128 * KIB,  /* and so much for one more watch in each of two namespaces … */
-    EMPTY_CRONS_BYTES = 128 * KIB, /* … and for another one */
+    EMPTY_JOBS_BYTES = 128 * KIB,   /* and so much for one more watch in each of two namespaces … */
+    EMPTY_CRONS_BYTES = 128 * KIB,  /* … and for another one */
+    EMPTY_MARKETS_BYTES = 64 * KIB, /* … and for that of a ConfigMap */
 };
 
 /* ---- the history ---- */
@@ -198,14 +200,10 @@ static int64_t limit_ms(struct sim *s)
     return ms;
 }
 
-static void calm(struct sim *s)
+/* Until all has come to its end. */
+static void converge(struct sim *s, int64_t limit)
 {
     char why[SIM_TEXT] = "";
-    sim_say(s, "calm");
-    moves_calm(s);
-    faults_calm(s);
-    s->r->pace = s->plan->setup.scaled ? PACE_SCALED : s->jobs ? PACE_JOBS : PACE_PLAIN;
-    int64_t limit = limit_ms(s);
     while (!broken(s) && !state_converged(s, why)) {
         if (sim_now(s) >= limit) {
             sim_violation(s, "converged in time", "%lld ms after the last fault: %s", (long long)(sim_now(s) - SIM_MS), why);
@@ -213,8 +211,29 @@ static void calm(struct sim *s)
         }
         until(s, sim_now(s) + LOOK_MS);
     }
+}
+
+static void calm(struct sim *s)
+{
+    sim_say(s, "calm");
+    moves_calm(s);
+    faults_calm(s);
+    s->r->pace = s->plan->setup.scaled ? PACE_SCALED : s->jobs ? PACE_JOBS : PACE_PLAIN;
+    converge(s, limit_ms(s));
     s->r->converged_ms = sim_now(s) - SIM_MS;
     sim_say(s, "converged");
+}
+
+/* Spot nodes are there, and whoever has left them makes pods for them again: on-demand pods that go come back as spot ones. */
+static void return_to_spot(struct sim *s)
+{
+    if (!s->plan->setup.markets)
+        return;
+    until(s, sim_now(s) + SIM_RETRY_MS + CALM_RETURN_MS);
+    sim_say(s, "back to spot");
+    s->returned = true;
+    markets_return(s);
+    converge(s, sim_now(s) + CALM_MS + state_wait_ms(s));
 }
 
 static void quiet(struct sim *s)
@@ -222,6 +241,7 @@ static void quiet(struct sim *s)
     char why[SIM_TEXT] = "";
     if (s->silenced) /* what the silent watch did not tell may still be there to be set right */
         until(s, SIM_MS + CALM_SILENT_MS);
+    return_to_spot(s);
     until(s, sim_now(s) + SETTLE_MS);
     for (int64_t end = sim_now(s) + FORGET_MS; !broken(s) && sim_now(s) < end && state_has_failures(s);)
         until(s, sim_now(s) + 5000);
@@ -237,10 +257,11 @@ static void quiet(struct sim *s)
 /* What a fault costs is a few writes, not a storm of them. */
 static void compare_writes(struct sim *s)
 {
-    enum { SLACK = 20, ATTEMPT = 30, TROUBLE = 8 };
+    enum { SLACK = 20, ATTEMPT = 30, TROUBLE = 8, DEMAND = 4 };
     uint32_t most = s->o->reference_writes + s->o->reference_writes / 4 + 2 * s->r->faults_met + SLACK;
     if (s->jobs) /* an attempt is a cluster with its pods, and a fault of dashboards is told in the status of each job */
         most += ATTEMPT * s->jobs->attempts + TROUBLE * s->jobs->struck;
+    most += DEMAND * s->demands; /* a spot pod goes for it, and it for another one in the end */
     if (s->r->writes > most)
         sim_violation(s, "bounded writes", "%u, at most %u (%u without faults, %u requests met a fault)", s->r->writes, most,
                       s->o->reference_writes, s->r->faults_met);
@@ -272,6 +293,7 @@ static void compare_end(struct sim *s, const char *end)
 static void weigh(struct sim *s)
 {
     int most = EMPTY_BYTES + (s->jobs ? EMPTY_JOBS_BYTES : 0) + (s->crons ? EMPTY_CRONS_BYTES : 0);
+    most += s->plan->setup.markets ? EMPTY_MARKETS_BYTES : 0;
     for (uint32_t i = 0; i < WORLD_PROCESSES; i++) {
         uint64_t with = world_heap_bytes();
         if (s->w.process[i].op)

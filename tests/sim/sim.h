@@ -26,7 +26,9 @@ enum {
     SIM_SAYINGS = 512,
     SIM_NAMESPACES = 2,
     SIM_KINDS_MAX = 16,
-    SIM_RENEW_MS = 3000, /* of the operators' lease */
+    SIM_RENEW_MS = 3000,    /* of the operators' lease */
+    SIM_FALLBACK_MS = 3000, /* a pod waits so long for a spot node … */
+    SIM_RETRY_MS = 6000,    /* … and its group leaves spot for so long */
 };
 
 /* ---- the schedule ---- */
@@ -63,6 +65,7 @@ enum sim_kind {
     MOVE_CRON_RUN_DELETED,
     MOVE_TIME,
     MOVE_TOKEN, /* only where heads ask for one (tokens.c) */
+    MOVE_SPOT,  /* only where groups prefer spot (markets.c) */
     MOVE_NODE_LOST,
     MOVE_NAMESPACE_DELETED,
     MOVE_SECOND_HEAD, /* never by a seed: for the test of the invariants */
@@ -129,6 +132,7 @@ struct sim_setup {
     bool job_tokens;       /* so are the heads of jobs' own clusters */
     bool jobs, submitters; /* submitters: pods submit them */
     bool crons;            /* of the seeds with jobs */
+    bool markets;          /* groups prefer spot nodes, which come and go */
     uint32_t mutators;     /* of the API server: bits by enum apiserver_mutator; pods of users are not started again then */
     bool proxied;          /* heads are asked through the API server */
     uint32_t operators;
@@ -157,6 +161,7 @@ struct want {
     bool there, suspend, bad, recreate, multi; /* bad: the spec cannot work */
     bool never;                                /* restartPolicy of its pods */
     bool scaled;                               /* replicas[0] is the work that there is */
+    bool market;                               /* its workers prefer spot */
     uint32_t groups, replicas[SIM_GROUPS], template, note;
     uint32_t limit; /* of the workers, where it is scaled */
     /* of this incarnation, for what may be */
@@ -165,6 +170,7 @@ struct want {
     uint32_t asked[SIM_GROUPS], most[SIM_GROUPS], fewer[SIM_GROUPS]; /* pods; fewer: what was taken back, less what has gone for that */
     uint32_t had;                                                    /* groups, as the user wrote last */
     uint64_t dropped[SIM_GROUPS];                                    /* the version of the store when the group was not there last */
+    bool spotless[SIM_GROUPS];                                       /* a pod of it has had no spot node */
 };
 enum { WANT_HOSTS = 3 };                        /* of each replica of a cluster that is `multi` */
 uint32_t want_scaled_max(const struct want *c); /* replicas of a group of a cluster that is scaled */
@@ -261,10 +267,13 @@ struct seen_pod {
     uint32_t template;
     uint64_t born; /* its first version */
     bool head, live, ready;
-    bool never;      /* its containers are not started again, and there are more than Ray's */
-    bool spare;      /* its going was asked for */
-    bool restarts;   /* it is ill, and with it Ray */
-    int64_t heal_ms; /* 0: it is well */
+    bool never;          /* its containers are not started again, and there are more than Ray's */
+    bool spare;          /* its going was asked for */
+    bool restarts;       /* it is ill, and with it Ray */
+    bool demand;         /* it was made for an on-demand node */
+    bool spotless;       /* it was made for spot, and has been seen without a node */
+    int64_t spotless_ms; /* since when it has none; 0: it has one */
+    int64_t heal_ms;     /* 0: it is well */
 };
 
 /* What one operator has said: a line of its log, or an event. */
@@ -327,6 +336,8 @@ struct sim {
     int64_t namespace_ms, usable_ms; /* when the deleted namespace is made again, and when users use it */
     struct jobs *jobs;               /* NULL: there are none */
     struct crons *crons;             /* likewise */
+    uint32_t demands;                /* pods that were made for on-demand nodes */
+    bool returned;                   /* spot nodes are there for good: from now on pods are made for these */
     bool silenced;
     bool still;        /* all has come to its end: from now on nothing is written and nothing said */
     int64_t still_us;  /* since when, by the world's clock */
@@ -379,6 +390,17 @@ void scaled_knobs(struct sim *s);
 void scaled_changes(struct sim *s, const struct apiserver_change *c); /* is about to be stored */
 bool scaled_settled(const struct sim *s, char why[SIM_TEXT]);
 void scaled_residue(struct sim *s);
+
+/* markets.c: all do nothing where no group prefers spot */
+void markets_begin(struct sim *s);
+void markets_options(const struct sim *s, struct operator_options *o);
+void markets_write(struct buf *b, const struct want *c); /* annotations of a worker, each behind a comma */
+void markets_apply(struct sim *s);
+void markets_changed(struct sim *s, struct seen_pod *p, const struct apiserver_change *c, bool new);
+void markets_step(struct sim *s);
+/* Whether it goes for want of a spot node. */
+bool markets_lost(const struct sim *s, const struct want *c, const struct seen_pod *p, const struct world_request *q);
+void markets_return(struct sim *s); /* on-demand pods go */
 
 /* mishaps.c */
 void mishaps_begin(struct sim *s);

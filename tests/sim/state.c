@@ -170,6 +170,8 @@ static bool group_right(struct sim *s, const struct want *c, struct slice uid, i
             continue;
         have++;
         ready += p->ready;
+        if (s->returned && p->demand)
+            return no(why, c, "on-demand pods of a group that prefers spot", 1, 0);
         if (c->multi && group == 0 && pods_mates(s, p) != WANT_HOSTS)
             return no(why, c, "hosts of a replica", pods_mates(s, p), WANT_HOSTS);
     }
@@ -467,6 +469,6 @@ void state_residue(struct sim *s)
         none(s, i, "strings", op->strings.map.count, op->tools.count);
         none(s, i, "flights", op->flight_slab.count + op->flights, 0);
         none(s, i, "timers", op->heap_count, 0);
-        none(s, i, "links", world_links_of(&s->w.process[i]), SIM_NAMESPACES * kind_count() + LANES);
+        none(s, i, "links", world_links_of(&s->w.process[i]), SIM_NAMESPACES * kind_count() + s->plan->setup.markets + LANES);
     }
 }

@@ -90,6 +90,72 @@ static void test_reasons_of_pods(void)
     end(&t);
 }
 
+/* A worker of a group that prefers spot; scheduled: "True" or "False". */
+static void market_pod(struct scene *t, unsigned what, const char *uid, const char *market, const char *scheduled)
+{
+    struct slice json = arena_printf(&t->s->w.arena,
+                                     "{\"metadata\":{\"name\":\"%s\",\"uid\":\"%s\",\"labels\":{\"ray.io/node-type\":\"worker\","
+                                     "\"ray.io/group\":\"g0\",\"" RAY_LABEL_REPLICA_INDEX "\":\"%d\",\"" RAY_LABEL_MARKET "\":\"%s\"},"
+                                     "\"ownerReferences\":[{\"uid\":\"" OWNER "\",\"name\":\"c\",\"controller\":true}]},\"spec\":{},"
+                                     "\"status\":{\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"%s\"}]}}",
+                                     uid, uid, uid[35] - 'a', market, scheduled);
+    change(t, what, "pods", uid, uid, json.ptr);
+}
+
+static struct scene begin_market(const char *what)
+{
+    struct scene t = begin(what, false);
+    t.plan->setup.markets = t.s->want[0].market = true;
+    t.s->want[0].most[0] = 9;
+    return t;
+}
+
+static void test_markets(void)
+{
+    struct scene t = begin_market("spot where it is: none of the group was without a spot node");
+    market_pod(&t, APISERVER_ADDED, POD_A, "SPOT", "True");
+    expect(&t, "");
+    market_pod(&t, APISERVER_ADDED, POD_B, "ON_DEMAND", "True");
+    expect(&t, "spot where it is");
+    end(&t);
+
+    t = begin_market("spot where it is: spot nodes are there again");
+    market_pod(&t, APISERVER_ADDED, POD_A, "SPOT", "False");
+    market_pod(&t, APISERVER_ADDED, POD_B, "ON_DEMAND", "True");
+    expect(&t, "");
+    t.s->returned = true;
+    market_pod(&t, APISERVER_ADDED, "00000000-0000-4000-8000-00000000000c", "ON_DEMAND", "True");
+    expect(&t, "spot where it is");
+    end(&t);
+
+    t = begin_market("spot or on demand");
+    market_pod(&t, APISERVER_ADDED, POD_A, "PREFER_SPOT", "True");
+    expect(&t, "spot or on demand");
+    end(&t);
+
+    t = begin_market("falls back in time");
+    t.s->w.now.mono_ms++;
+    market_pod(&t, APISERVER_ADDED, POD_A, "SPOT", "False");
+    market_pod(&t, APISERVER_ADDED, POD_B, "SPOT", "False");
+    market_pod(&t, APISERVER_MODIFIED, POD_B, "SPOT", "True");
+    t.s->w.now.mono_ms += SIM_FALLBACK_MS + 2000;
+    market_pod(&t, APISERVER_MODIFIED, POD_A, "SPOT", "False");
+    check_step(t.s);
+    expect(&t, "");
+    t.s->w.now.mono_ms++;
+    check_step(t.s);
+    expect(&t, "falls back in time");
+    end(&t);
+
+    t = begin_market("no pod goes without a reason: it has had no spot node, as it was seen");
+    market_pod(&t, APISERVER_ADDED, POD_A, "SPOT", "False");
+    send(&t, "DELETE", PODS "/" POD_A, "{\"preconditions\":{\"uid\":\"" POD_A "\",\"resourceVersion\":\"1\"}}");
+    expect(&t, "");
+    send(&t, "DELETE", PODS "/" POD_A, WITH_UID(POD_A));
+    expect(&t, "no pod goes without a reason");
+    end(&t);
+}
+
 static void test_owners(void)
 {
     struct scene t = begin("no object without owner: of nobody", false);
@@ -475,6 +541,7 @@ int main(void)
     log_global.fd = -1;
     test_places();
     test_reasons_of_pods();
+    test_markets();
     test_owners();
     test_known_gone();
     test_head_first();
