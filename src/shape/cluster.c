@@ -48,14 +48,14 @@ static struct slice ray_market(struct slice market)
     return slice_is(market, "SPOT") ? SLICE("spot") : slice_is(market, "ON_DEMAND") ? SLICE("on-demand") : SLICE("");
 }
 
-/* What Ray schedules by. The group's own labels win, and labels in rayStartParams are left alone. */
+/* What Ray schedules by. The group's own labels win. */
 static bool label_nodes(const struct shape_type *type, const struct ray_cluster *c, struct ray_group *g, struct arena *a, struct err *e)
 {
     struct buf b;
     struct jout w;
     struct slice text;
     struct jval doc;
-    if (version_number(c->ray_version) < NODE_LABELS_SINCE || value_given(json_get(g->start_params, "labels")))
+    if (version_number(c->ray_version) < NODE_LABELS_SINCE)
         return true;
     buf_init(&b, KIB);
     jout_init(&w, &b);

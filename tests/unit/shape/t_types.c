@@ -127,9 +127,48 @@ static void test_cluster(void)
     arena_free(&a);
 }
 
+/* What Ray schedules by, as labels of the group, since Ray takes them; the user's own win. */
+static void check_labels(const char *version, const char *market, const char *own, const char *want)
+{
+    static const char cluster[] =
+        "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"c\",\"uid\":\"u\"},\"spec\":{\"rayVersion\":\"%s\","
+        "\"headGroupSpec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"r\"}]}}},\"workerGroupSpecs\":[{"
+        "\"groupName\":\"a\",%s\"template\":{\"metadata\":{\"annotations\":{\"anyscale.com/instance-type\":\"t4\",\"anyscale.com/"
+        "zone\":\"z\","
+        "\"anyscale.com/market-type\":\"%s\"}},\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"r\"}]}}}]}}";
+    struct arena a = {0};
+    struct shape_types types;
+    struct shape_errors wrong = {0};
+    struct ray_errors none = {0};
+    struct ray_cluster model;
+    struct json given;
+    struct err e = {0};
+    test_case("labels of Ray's nodes: %s %s %s", version, market, own);
+    CHECK(shape_types_read(SLICE("t4: {resources: {CPU: 4, memory: 8Gi, accelerators: [T4]}}"), &a, &types, &wrong));
+    if (CHECK(json_parse(&given, arena_printf(&a, cluster, version, own, market), &a, &e) &&
+              ray_read(json_root(&given), &a, &model, &none))) {
+        shape_cluster(&types, &model, &a);
+        CHECK_SLICE(json_there(model.groups[0].labels) ? json_raw(model.groups[0].labels) : SLICE(""), slice_of(want));
+    }
+    arena_free(&a);
+}
+
+static void test_labels(void)
+{
+    static const char all[] = "{\"ray.io/accelerator-type\":\"T4\",\"ray.io/market-type\":\"spot\",\"ray.io/availability-zone\":\"z\"}";
+    check_labels("2.48.0", "SPOT", "", "");
+    check_labels("2.49.0", "SPOT", "", all);
+    check_labels("2.49.0", "ON_DEMAND", "",
+                 "{\"ray.io/accelerator-type\":\"T4\",\"ray.io/market-type\":\"on-demand\",\"ray.io/availability-zone\":\"z\"}");
+    check_labels("2.49.0", "PREFER_SPOT", "", all);
+    check_labels("2.60.0", "SPOT", "\"labels\":{\"ray.io/accelerator-type\":\"mine\"},",
+                 "{\"ray.io/accelerator-type\":\"mine\",\"ray.io/market-type\":\"spot\",\"ray.io/availability-zone\":\"z\"}");
+}
+
 int main(void)
 {
     test_cases();
+    test_labels();
     test_docs();
     test_cluster();
     test_limits();
