@@ -1,5 +1,6 @@
 """`mobula check` on a real API server with planted faults, and what it leaves out of a support bundle."""
 
+import contextlib
 import http.server
 import json
 import os
@@ -11,7 +12,7 @@ import time
 
 import pytest
 
-from cluster import MOBULA, RUN, kubectl, mobula
+from cluster import MOBULA, RUN, kubectl, mobula, rayjob
 from hub import certificate
 
 ADMIN = ("--kubeconfig", str(RUN / "admin.kubeconfig"))
@@ -182,7 +183,7 @@ def test_proxies_of_the_environment(space, variables, result, words):
 
 
 class Strange(http.server.BaseHTTPRequestHandler):
-    """In the place of an API server: a version, a time, and nothing else."""
+    """In the place of an API server: a version, a time, one pod of an operator with its log, and nothing else."""
 
     def answer(self):
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -192,6 +193,12 @@ class Strange(http.server.BaseHTTPRequestHandler):
         elif self.path.endswith("/selfsubjectreviews"):
             at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + self.server.skew))
             status, text = 201, json.dumps({"metadata": {"creationTimestamp": at}, "status": {"userInfo": {"username": "me"}}})
+        elif "/pods?labelSelector=app.kubernetes.io" in self.path:
+            pod = {"metadata": {"name": "mobula-1", "namespace": "mobula"}, "spec": {"containers": [{"name": "operator"}]}}
+            status, text = 200, json.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [pod]})
+        elif self.path.startswith("/api/v1/namespaces/mobula/pods/mobula-1/log?"):
+            secrets = "msg=refused Authorization: Bearer S3CR3T-1\npassword=S3CR3T-2 url=http://u:S3CR3T-3@p\n"
+            status, text = 200, f"msg=started version=0.1.0\n{secrets}"
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(text)))
@@ -202,6 +209,21 @@ class Strange(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *args):
         pass
+
+
+@contextlib.contextmanager
+def strange(said, skew, folder):
+    """One of these, and a kubeconfig for it."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Strange)
+    server.version, server.skew = said, skew
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    config = folder / "config"
+    config.write_text(json.dumps({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c", "users": [{"name": "u", "user": {"token": "t"}}],
+        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u", "namespace": "n"}}]}))
+    yield str(config)
+    server.shutdown()
 
 
 def version(minor):
@@ -219,16 +241,8 @@ def version(minor):
     (version(30), -3600, "clock", "fail", "s ahead of the API server's", "NTP"),
 ], ids=["too old", "old", "unknown", "a page", "no TLS", "in time", "slow", "fast"])
 def test_a_server_that_is_not_right(tmp_path, said, skew, name, result, words, remedy):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Strange)
-    server.version, server.skew = said, skew
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    config = tmp_path / "config"
-    config.write_text(json.dumps({
-        "apiVersion": "v1", "kind": "Config", "current-context": "c", "users": [{"name": "u", "user": {"token": "t"}}],
-        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u", "namespace": "n"}}]}))
-    out = mobula("check", "--kubeconfig", str(config), "-o", "json")
-    server.shutdown()
+    with strange(said, skew, tmp_path) as config:
+        out = mobula("check", "--kubeconfig", config, "-o", "json")
     (row,) = [r for r in json.loads(out.stdout)["checks"] if r["check"] == name]
     assert row["result"] == result and words in row["found"] and remedy in row.get("remedy", ""), row
 
@@ -290,13 +304,36 @@ def test_the_support_bundle_holds_no_secret(space, tmp_path):
                         "env": [{"name": f"V{n}", "value": f"S3CR3T-{n}"} for n in range(4, 50)]}]}}
     kubectl("-n", space.name, "apply", "-f", "-", stdin=json.dumps(pod))
     kubectl("-n", space.name, "create", "secret", "generic", "s", "--from-literal=a=S3CR3T-50")
+    job = rayjob("j", runtimeEnvYAML="env_vars: {A: S3CR3T-51}", entrypoint="python main.py --api-key S3CR3T-52")
+    job["spec"]["rayClusterSpec"]["headGroupSpec"]["rayStartParams"] = {"redis-password": "S3CR3T-53"}
+    job["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "A", "value": "S3CR3T-54"}]
+    space.start(job)
+    space.api.call("POST", space.path("events", group="/apis/events.k8s.io/v1"), {
+        "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"}, "type": "Warning", "reason": "Refused",
+        "action": "Ask", "eventTime": "2026-01-01T00:00:00.000000Z", "reportingController": "test", "reportingInstance": "test",
+        "regarding": {"kind": "Pod", "namespace": space.name, "name": "p"}, "note": "Authorization: Bearer S3CR3T-55 was refused"})
+    deployed(space, "--egress-allow=a.example", env=[{"name": "HTTPS_PROXY", "value": "http://user:S3CR3T-56@p.example:3128"}])
     check("-n", space.name, "--operator-namespace", space.name, "--support-bundle", str(tmp_path / "s.tar"))
     with tarfile.open(tmp_path / "s.tar") as tar:
         files = {m.name: tar.extractfile(m).read() for m in tar.getmembers()}
-    assert {"mobula-support/check.txt", "mobula-support/pods.json", "mobula-support/events.json"} <= set(files)
+    names = ("check.txt", "version.txt", "pods.json", "events.json", "services.json", "quotas.json", "deployments.json",
+             "rayclusters.ray.io.json", "rayjobs.ray.io.json")
+    assert {f"mobula-support/{name}" for name in names} <= set(files)
+    assert b"was refused" in files["mobula-support/events.json"] and b"python main.py" in files["mobula-support/rayjobs.ray.io.json"]
+    assert b"--egress-allow=a.example" in files["mobula-support/deployments.json"]
     assert b'"name":"V49"' in files["mobula-support/pods.json"]
     assert not [name for name, text in files.items() if b"S3CR3T" in text]
     assert (tmp_path / "s.tar").stat().st_mode & 0o077 == 0
+
+
+def test_the_support_bundle_has_the_operators_log(tmp_path):
+    """Fake kubelets have none, so an API server that is none gives it."""
+    with strange(version(30), 0, tmp_path) as config:
+        mobula("check", "--kubeconfig", config, "--support-bundle", str(tmp_path / "s.tar"))
+    with tarfile.open(tmp_path / "s.tar") as tar:
+        log = tar.extractfile("mobula-support/logs/mobula-1_operator.log").read().decode()
+        assert "mobula 0" in tar.extractfile("mobula-support/version.txt").read().decode()
+    assert "msg=started version=0.1.0" in log and "msg=refused Authorization: Bearer" in log and "@p" in log and "S3CR3T" not in log
 
 
 def test_images_of_the_examples():

@@ -190,6 +190,20 @@ def test_the_deployment_is_restricted(space):
     assert account["automountServiceAccountToken"] is False
 
 
+@pytest.mark.parametrize("flags", [("--control-plane",), ("--registryless", "--image=registry.k8s.io/pause:3.10"), ("--openshift",),
+                                   ("--control-plane-url=https://hub.example", "--cloud-deployment-id=cldrsrc_" + 24 * "a",
+                                    "--egress-ca=corp", "--proxy=http://p.example:3128", "--shapes")], ids=lambda f: f[0])
+def test_every_deployment_is_restricted(space, flags):
+    """The API server says so of the Deployment itself, as a warning if it were not; OpenShift sets the user."""
+    space.api.patch(f"/api/v1/namespaces/{space.name}", {"metadata": {"labels": {"pod-security.kubernetes.io/warn": "restricted"}}})
+    printed = [d for d in manifests("--no-crds", "--namespace", space.name, *flags).split("\n---\n") if "\nkind: Deployment\n" in d]
+    out = kubectl("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-", stdin="\n---\n".join(printed))
+    assert out.stdout and "Warning" not in out.stderr, out.stderr
+    bad = printed[0].replace("allowPrivilegeEscalation: false", "allowPrivilegeEscalation: true")
+    out = kubectl("apply", "--server-side", "--dry-run=server", "-f", "-", stdin=bad)
+    assert "would violate PodSecurity" in out.stderr, out.stderr
+
+
 def test_a_cluster_that_is_restricted(space, operator):
     """The example passes Pod Security `restricted`, its injected init container too; what explain prints does as well."""
     space.api.patch(f"/api/v1/namespaces/{space.name}", {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}})

@@ -56,6 +56,39 @@ static void chart(struct arena *a)
     CHECK(slice_ends(s.ignored, SLICE("--vector-enrichment-table-path, --operator-version")));
 }
 
+/* What the chart's values may add beside that, each with a value: taken, with a meaning here or none. */
+static void conditional(struct arena *a)
+{
+    static const struct {
+        const char *theirs, *ours; /* NULL: without a meaning */
+    } rows[] = {
+        {"--unscheduled-pod-reaper-termination-threshold=10m", "--unscheduled-timeout=10m"},
+        {"--unscheduled-pod-reaper-reconcile-interval=1m", NULL},
+        {"--kubernetes-client-rate-limiter-burst=100", NULL},
+        {"--aws-region=eu-1", NULL},
+        {"--gateway-namespace=edge", "--gateway-namespace=edge"},
+        {"--gateway-hostname=a.example", NULL},
+        {"--gateway-ip=10.0.0.1", NULL},
+        {"--gateway-api-version=v1", NULL},
+        {"--service-auth-fallback-enabled=true", NULL},
+        {"--kube-config=/etc/config", "--kubeconfig=/etc/config"},
+        {"--enable-status-reporting=true", NULL},
+        {"--auth-audience=api", NULL},
+        {"--enable-cross-namespace-resource-management=true", "--all-namespaces=true"},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        char *argv[] = {(char *)(uintptr_t)rows[i].theirs};
+        struct start s;
+        struct err e = {0};
+        test_case("of the chart's values: %s", rows[i].theirs);
+        CHECK(start_arguments(1, argv, a, &s, &e));
+        CHECK_INT(s.count, rows[i].ours ? 5 : 4);
+        CHECK(slice_empty(s.ignored) == (rows[i].ours != NULL));
+        if (rows[i].ours && s.count == 5)
+            CHECK_STR(slice_of(s.list[4]), rows[i].ours);
+    }
+}
+
 static void refused(struct arena *a)
 {
     static const char *const cases[] = {"--no-such-flag=1", "--log-level", "word", "-x=1", ""};
@@ -82,6 +115,7 @@ int main(void)
 {
     struct arena a = {0};
     chart(&a);
+    conditional(&a);
     refused(&a);
     arena_free(&a);
     return test_done();
