@@ -277,6 +277,8 @@ void nearest_try(struct nearest *n, struct slice word);
 bool base64_encode(struct slice in, struct buf *out);
 /* Standard alphabet, padding required, white space between lines allowed. */
 bool base64_decode(struct slice in, struct buf *out, struct err *e);
+/* Two lower-case hexadecimal digits for each byte, and NUL: out has room for 2 * in.len + 1. */
+void hex_encode(struct slice in, char *out);
 
 /* A deflate stream (RFC 1951: what stands in gzip behind its header). Appends to out; bytes behind the stream's end are left alone. */
 bool inflate(struct slice in, struct buf *out, struct err *e);

@@ -2,6 +2,15 @@
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+void hex_encode(struct slice in, char *out)
+{
+    for (size_t i = 0; i < in.len; i++) {
+        *out++ = "0123456789abcdef"[(unsigned char)in.ptr[i] >> 4];
+        *out++ = "0123456789abcdef"[in.ptr[i] & 15];
+    }
+    *out = '\0';
+}
+
 bool base64_encode(struct slice in, struct buf *out)
 {
     size_t groups = in.len / 3 + (in.len % 3 != 0);

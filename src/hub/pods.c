@@ -4,8 +4,6 @@
  * credential the pod reports on the Ray of its own workload, and may do nothing else. */
 #include "private.h"
 
-#include <stdio.h>
-
 #define MARK "mobula1"
 
 static const struct refusal nobody = {401, "Unauthorized", "show the pod's projected token with the audience " REMOTE_BOOTSTRAP_AUDIENCE,
@@ -18,8 +16,7 @@ static void mac_of(const struct hub *h, struct slice text, char out[2 * TLS_MAC 
 {
     char mac[TLS_MAC];
     tls_mac((struct slice){h->secret, sizeof h->secret}, text, mac);
-    for (int i = 0; i < TLS_MAC; i++)
-        snprintf(out + 2 * (size_t)i, 3, "%02x", (unsigned char)mac[i]);
+    hex_encode((struct slice){mac, sizeof mac}, out);
 }
 
 struct slice credential_make(const struct hub *h, const struct credential *c, struct arena *a)

@@ -6,9 +6,8 @@
 #include "trust.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
 
-enum { DER_MAX = LIMIT_TLS_LEAF, KEY_BYTES = 32, KEY_ID = 20, LINE = 64, GENERAL_DNS = DER_CONTEXT | 2, GENERAL_IP = DER_CONTEXT | 7 };
+enum { DER_MAX = LIMIT_TLS_LEAF, KEY_ID = 20, CA_NAME_BYTES = 4, LINE = 64, GENERAL_DNS = DER_CONTEXT | 2, GENERAL_IP = DER_CONTEXT | 7 };
 enum { DER_BITS = 0x03, DER_UTF8 = 0x0c };
 
 #define OID_P256 "\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07"
@@ -220,10 +219,11 @@ static void put_secret(struct writer *w, const struct key *k, struct buf *out)
 /* A CA has its key's name: certificates of the same key are one CA, and those of another are not taken for it. */
 static void put_ca_name(struct writer *w, const struct key *ca)
 {
-    char text[64];
-    int n = snprintf(text, sizeof text, "mobula control plane CA %02x%02x%02x%02x", (unsigned char)ca->id[0], (unsigned char)ca->id[1],
-                     (unsigned char)ca->id[2], (unsigned char)ca->id[3]);
-    put_name(w, (struct slice){text, (size_t)n});
+    static const char name[] = "mobula control plane CA ";
+    char text[sizeof name + 2 * CA_NAME_BYTES];
+    memcpy(text, name, sizeof name - 1);
+    hex_encode((struct slice){ca->id, CA_NAME_BYTES}, text + sizeof name - 1);
+    put_name(w, slice_of(text));
 }
 
 static void put_serial(struct writer *w)

@@ -45,9 +45,5 @@ void tls_sha256_hex(struct slice bytes, char out[TLS_SHA256_HEX])
     br_sha256_init(&h);
     br_sha256_update(&h, bytes.ptr, bytes.len);
     br_sha256_out(&h, digest);
-    for (size_t i = 0; i < sizeof digest; i++) {
-        out[2 * i] = "0123456789abcdef"[digest[i] >> 4];
-        out[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];
-    }
-    out[2 * sizeof digest] = '\0';
+    hex_encode((struct slice){(const char *)digest, sizeof digest}, out);
 }

@@ -355,8 +355,7 @@ static void on_drain(struct scaling *s, const struct ray_gcs_answer *answer)
 {
     const char *what = answer->err.code != ERR_NONE ? answer->err.text : answer->accepted ? "accepted" : "refused";
     char id[2 * RAY_NODE_ID + 1] = "";
-    for (size_t i = 0; i < answer->node.len && i < RAY_NODE_ID; i++)
-        snprintf(id + 2 * i, 3, "%02x", (unsigned char)answer->node.ptr[i]);
+    hex_encode(slice_head(answer->node, RAY_NODE_ID), id);
     uint64_t node = hash64(answer->node, answer->err.code != ERR_NONE ? 2 : answer->accepted);
     if (say_once(s->op, SAID_DRAIN, said_of(s->c, SLICE(""), node)))
         log_info("autoscaler: drain", LF("namespace", istr_slice(s->c->ns)), LF_CSTR("cluster", s->c->name), LF("pod", answer->pod),

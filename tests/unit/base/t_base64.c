@@ -54,6 +54,12 @@ int main(void)
         buf_free(&text);
         buf_free(&back);
     }
+    test_case("hexadecimal digits");
+    char hex[2 * 5 + 1];
+    hex_encode(guarded((struct slice){"\x00\x09\x7f\x80\xff", 5}), hex);
+    CHECK_STR(slice_of(hex), "00097f80ff");
+    hex_encode(SLICE(""), hex);
+    CHECK_STR(slice_of(hex), "");
     test_case("base64 limit");
     struct buf small;
     struct err e = {0};
