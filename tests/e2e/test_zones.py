@@ -90,6 +90,26 @@ def test_a_start_that_takes_too_long_is_told(space, operators):
     eventually(lambda: not condition(space.cluster("c"), "StartingTimedOut"))
 
 
+def test_a_worker_that_no_node_takes_is_made_anew(space, operators):
+    """With what its template is by then; the head, and a cluster without instance types, wait on."""
+    allow_maps(space)
+    put(space, "small: {resources: {CPU: 1, memory: 1Gi}}\n")
+    put_patches(space, "- kind: Pod\n  selector: ray.io/node-type=worker\n"
+                       "  patch: [{op: add, path: /spec/nodeSelector/no, value: such-node}]\n")
+    operators(SHAPES, "--patches-configmap=patches", "--unscheduled-timeout=4s")
+    space.apply(typed("c", worker="small"))
+    space.apply(raycluster("plain", 1))
+
+    def uids(cluster, kind):
+        return [p["metadata"]["uid"] for p in space.pods(cluster) if p["metadata"]["labels"]["ray.io/node-type"] == kind]
+
+    first = eventually(lambda: len(space.pods("c")) == len(space.pods("plain")) == 2 and uids("c", "worker"))
+    stays = uids("c", "head") + uids("plain", "worker")
+    put_patches(space, "[]")
+    space.ready("c", 2)
+    assert uids("c", "worker") != first and uids("c", "head") + uids("plain", "worker") == stays
+
+
 def test_spot_nodes_come_and_go(space, operators, nodes):
     """With the patches of the documents, and nodes with and without the taint of spot."""
     allow_maps(space)

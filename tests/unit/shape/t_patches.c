@@ -116,6 +116,7 @@ static bool reads(int patches, int operations)
         buf_printf(&b, "  - {op: remove, path: /a}\n");
     bool ok = shape_patches_read(buf_slice(&b), &a, &out, &errors);
     CHECK(ok || (errors.count == 1 && slice_has(errors.list[0].text, "LIMIT_PATCHES")));
+    CHECK_INT(ok ? 0 : errors.list[0].line, ok ? 0 : patches < LIMIT_PATCHES ? patches + 1 : 1); /* of the patch that is one too many */
     buf_free(&b);
     arena_free(&a);
     return ok;
@@ -137,6 +138,28 @@ static void test_limits(void)
     memset(buf_room(&b, LIMIT_SHAPE_TEXT + 1), ' ', LIMIT_SHAPE_TEXT + 1);
     CHECK(shape_patches_read((struct slice){b.ptr, LIMIT_SHAPE_TEXT}, &a, &out, &errors));
     CHECK(!shape_patches_read((struct slice){b.ptr, LIMIT_SHAPE_TEXT + 1}, &a, &out, &errors));
+    buf_free(&b);
+    arena_free(&a);
+}
+
+/* Each operation copies all that is there: the limit is met before there is much of it, and the message names the operation. */
+static void test_doubling(void)
+{
+    struct arena a = {0};
+    struct shape_patches set;
+    struct shape_errors errors = {0};
+    struct slice out;
+    struct err e = {0};
+    struct buf b;
+    test_case("doubling");
+    buf_init(&b, MIB);
+    buf_printf(&b, "# copies\n- patch:\n");
+    for (int i = 0; i < 40; i++)
+        buf_printf(&b, "  - {op: add, path: /a%d, value: {}}\n  - {op: copy, from: '', path: /a%d/x}\n", i, i);
+    CHECK(shape_patches_read(buf_slice(&b), &a, &set, &errors));
+    CHECK(!shape_patches_apply(&set, SLICE("{\"kind\":\"Pod\"}"), NULL, &a, &out, &e) && e.code == ERR_LIMIT);
+    CHECK(slice_starts(slice_of(e.text), SLICE("patch 1 (line 2), operation ")) && slice_has(slice_of(e.text), "LIMIT_JSON_"));
+    CHECK(a.used < 64 * MIB);
     buf_free(&b);
     arena_free(&a);
 }
@@ -216,6 +239,7 @@ int main(void)
     test_docs();
     test_selectors();
     test_limits();
+    test_doubling();
     test_sets();
     test_given_out();
     return test_done();

@@ -67,6 +67,7 @@ static bool read_many(int types, int resources)
     }
     bool ok = shape_types_read(buf_slice(&b), &a, &out, &errors);
     CHECK(ok || slice_has(errors.list[0].text, "LIMIT_SHAPE_"));
+    CHECK_INT(ok ? 0 : errors.list[0].line, ok ? 0 : types > 1 ? 1 : 2 + resources); /* of the whole, or of the resource */
     CHECK_INT(out.count, ok ? types : 0);
     buf_free(&b);
     arena_free(&a);

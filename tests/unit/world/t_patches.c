@@ -214,8 +214,57 @@ static void test_below(void)
     arena_free(&a);
 }
 
+/* Whether each object of the list has the label that patches of no kind add. */
+static uint32_t labelled(struct world *w, const char *path)
+{
+    struct slice list;
+    struct json doc;
+    struct err e = {0};
+    struct jval k, one;
+    uint32_t count = 0;
+    CHECK_INT(world_ask(w, "GET", path, "application/json", SLICE_NONE, &list), 200);
+    if (!CHECK(json_parse(&doc, list, &w->arena, &e)))
+        return 0;
+    for (struct jiter it = json_iter(json_get(json_root(&doc), "items")); json_next(&it, &k, &one); count++)
+        CHECK(json_str_eq(json_get(one, "metadata.labels.team"), SLICE("a")));
+    return count;
+}
+
+/* Whatever the operator makes is patched: of a cluster that KubeRay's autoscaler scales, and of a RayCronJob. */
+static void test_kinds(void)
+{
+    static const char cron[] =
+        "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCronJob\",\"metadata\":{\"name\":\"r\",\"namespace\":\"n\"},\"spec\":{"
+        "\"schedule\":\"* * * * *\",\"jobTemplate\":{\"entrypoint\":\"x\",\"rayClusterSpec\":{\"headGroupSpec\":{\"rayStartParams\":{},"
+        "\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}}}}}}";
+    static const char mark[] = "\"namespace\":\"n\"";
+    struct world w;
+    test_case("a patch of no kind is for all that is written");
+    begin(&w);
+    make_definition(&w, "ray.io", "RayJob", "rayjobs", "");
+    make_definition(&w, "ray.io", "RayCronJob", "raycronjobs", "");
+    put_patches(&w, "- patch: [{op: add, path: /metadata/labels/team, value: a}]");
+    struct slice body = cluster_body(&w, "c", 1, "\"enableInTreeAutoscaling\":true,");
+    const char *at = strstr(body.ptr, mark) + strlen(mark);
+    body = arena_printf(&w.arena, "%.*s,\"labels\":{\"team\":\"a\"},\"annotations\":{\"" RAY_ANNOTATION_AUTOSCALER "\":\"sidecar\"}%s",
+                        (int)(at - body.ptr), body.ptr, at);
+    CHECK_INT(world_call(&w, "POST", v1, "application/json", body), 201);
+    CHECK_INT(world_call(&w, "POST", "/apis/ray.io/v1/namespaces/n/raycronjobs", "application/json", slice_of(cron)), 201);
+    world_start_operator(&w, false);
+    world_run(&w, 65 * 1000);
+    CHECK_INT(labelled(&w, "/api/v1/namespaces/n/serviceaccounts?labelSelector=team%3Da"), 1); /* there is one of the namespace's own */
+    CHECK_INT(labelled(&w, "/apis/rbac.authorization.k8s.io/v1/namespaces/n/roles"), 1);
+    CHECK_INT(labelled(&w, "/apis/rbac.authorization.k8s.io/v1/namespaces/n/rolebindings"), 1);
+    CHECK_INT(labelled(&w, "/api/v1/namespaces/n/services"), 2);
+    CHECK_INT(labelled(&w, pods_path), 3);
+    CHECK_INT(labelled(&w, "/apis/ray.io/v1/namespaces/n/rayjobs"), 1);
+    CHECK_INT(labelled(&w, v1), 2); /* the user's own, and that of the run */
+    world_free(&w);
+}
+
 int main(void)
 {
+    test_kinds();
     test_below();
     test_change();
     test_failing();
