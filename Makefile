@@ -4,7 +4,7 @@
 #   build/whole/   the product: musl, static-pie, hardened, all files optimized as one
 #                                                               -> build/mobula (cross: build/ARCH/whole/ -> build/ARCH/mobula)
 #   build/static/  for tests that run as the product does: the same file by file, and the vendored libraries of both
-#   build/test/    for unit tests: glibc, ASan, UBSan           -> build/test/tests/unit/ROOM/t_NAME
+#   build/test/    for unit tests: glibc, ASan, UBSan           -> build/test/tests/unit/ROOM/t_NAME, …/kinds/KIND, …/world
 #   build/host/    for valgrind, gdb, the model API server      -> build/host/mobula, build/apiserver
 #   build/fuzz/    libFuzzer: clang, ASan, UBSan                -> build/fuzz/NAME
 #   build/cover/   counts which branches were taken: gcov       -> build/cover/tests/unit/ROOM/t_NAME
@@ -110,10 +110,11 @@ Q := $(if $(V),,@)
 
 VENDOR := build/vendor/.done
 SOURCES := $(sort $(wildcard src/*/*.c src/kinds/*/*.c))
-UNIT := $(patsubst %.c,%,$(sort $(wildcard tests/unit/t_*.c tests/unit/*/t_*.c tests/kinds/*/t_*.c)))
+# Tests of a room, of a kind, of the whole operator, of control plane and operators together.
+UNIT := $(patsubst %.c,%,$(sort $(wildcard $(patsubst %,%/t_*.c,tests/unit tests/unit/* tests/kinds/* tests/world tests/fleet))))
 FUZZ := $(patsubst tests/fuzz/f_%.c,%,$(sort $(wildcard tests/fuzz/f_*.c)))
 # Rooms that only tests have: the model API server, the simulator. They know every room; main.c is not of the room.
-TEST_ROOMS := $(foreach r,apiserver sim,$(if $(wildcard tests/$(r)/*.c),$(r)))
+TEST_ROOMS := $(foreach r,apiserver sim,$(if $(wildcard tests/model/$(r)/*.c),$(r)))
 REAL_ROOMS := $(foreach r,$(ROOMS),$(if $(wildcard src/$(r)/*.c src/$(r)/*/*.c),$(r)))
 
 # below_ROOM: the room and all it may know, highest first, as the linker wants them.
@@ -124,7 +125,7 @@ ALL_ROOMS := $(seen)
 $(foreach r,reconcile control,$(eval below_$(r) := $(below_kinds)))
 
 sources_of = $(filter-out %/main.c,\
-    $(wildcard $(if $(filter $(1),$(TEST_ROOMS)),tests,src)/$(1)/*.c) $(if $(filter kinds,$(1)),$(wildcard src/kinds/*/*.c)))
+    $(wildcard $(if $(filter $(1),$(TEST_ROOMS)),tests/model,src)/$(1)/*.c) $(if $(filter kinds,$(1)),$(wildcard src/kinds/*/*.c)))
 
 # The libraries that a test of room $(2) is linked with in build way $(1). A test of something else may use everything.
 archives = $(patsubst %,$(DIR_$(1))/%.a,$(or $(below_$(2)),$(ALL_ROOMS)))
@@ -136,7 +137,7 @@ libraries_cover := $(libraries_host)
 
 # The room that a file belongs to: src/json/x.c and tests/unit/json/t_x.c are json's. Third-party headers are given only to the room that
 # wraps them, and to tests.
-room_of = $(patsubst %.c,test,$(word $(if $(filter tests/unit/%,$(1)),3,2),$(subst /, ,$(1))))
+room_of = $(patsubst %.c,test,$(word $(if $(filter tests/unit/% tests/model/%,$(1)),3,2),$(subst /, ,$(1))))
 headers_json := -isystem build/vendor/jsmn
 headers_yaml := -isystem build/vendor/libyaml/include
 headers_tls := -isystem build/vendor/bearssl/inc
@@ -248,7 +249,7 @@ $(2): $(patsubst %,$(DIR_$(1))/%.o,$(3)) $(call archives,$(1),$(4)) $(libraries_
 	$$(call link,$(1))
 
 endef
-unit_room = $(if $(filter tests/kinds/%,$(1)),kinds,$(if $(word 4,$(subst /, ,$(1))),$(word 3,$(subst /, ,$(1)))))
+unit_room = $(if $(filter tests/unit/%,$(1)),$(if $(word 4,$(subst /, ,$(1))),$(word 3,$(subst /, ,$(1)))))
 unit_helpers = $(patsubst %.c,%,$(filter-out $(dir $(1))t_%,$(wildcard $(dir $(1))*.c)))
 fuzz_room = $(firstword $(subst _, ,$(1)))
 
@@ -262,14 +263,14 @@ FUZZ_JSON := fleet_call remote_answer cli_explain json_parse json_patch kube_exe
 $(foreach f,$(FUZZ),$(eval $(call program,fuzz,build/fuzz/$(f),\
     tests/fuzz/f_$(f) $(if $(filter $(f),$(FUZZ_JSON)),tests/fuzz/mutate_json),$(call fuzz_room,$(f)))))
 $(foreach way,host test,$(eval $(call program,$(way),$(DIR_$(way))/mobula,src/cli/main,cli)))
-$(eval $(call program,host,build/apiserver,tests/apiserver/main,apiserver))
-$(eval $(call program,test,build/test/apiserver,tests/apiserver/main,apiserver))
+$(eval $(call program,host,build/apiserver,tests/model/apiserver/main,apiserver))
+$(eval $(call program,test,build/test/apiserver,tests/model/apiserver/main,apiserver))
 $(eval $(call program,test,build/tests/autoscaler-cases,$(patsubst %.c,%,$(wildcard tests/cases/*.c)),scale))
 $(eval $(call program,static,build/tests/bench-autoscaler,tests/bench/autoscaler,scale))
 $(eval $(call program,static,build/tests/bench-patches,tests/bench/patches,shape))
 $(eval $(call program,host,build/tests/heads,tests/bench/heads,heads))
-$(eval $(call program,host,build/sim,tests/sim/main,sim))
-$(eval $(call program,test,build/test/sim,tests/sim/main,sim))
+$(eval $(call program,host,build/sim,tests/model/sim/main,sim))
+$(eval $(call program,test,build/test/sim,tests/model/sim/main,sim))
 
 # The name that `mobula install` expects when it is told no other.
 IMAGE ?= localhost/mobula:$(VERSION)
@@ -314,17 +315,18 @@ apiserver: build/apiserver ## the model Kubernetes API server
 
 # ---- tests ----
 
-UNIT_OF_ROOM = $(if $(ROOM),$(filter tests/unit/$(ROOM)/% tests/kinds/$(ROOM)/%,$(UNIT)),$(UNIT))
+UNIT_OF_ROOM = $(if $(ROOM),$(filter tests/unit/$(ROOM)/% tests/kinds/$(ROOM)/% tests/$(ROOM)/%,$(UNIT)),$(UNIT))
 QEMU_arm64 := qemu-aarch64
 
-t: $(UNIT_OF_ROOM:%=build/test/%) ## unit tests of one room: make t ROOM=json
+t: $(UNIT_OF_ROOM:%=build/test/%) ## unit tests of one room or kind: make t ROOM=json, ROOM=rayjob; ROOM=world: the whole operator
 	$(Q)tests/tools/each $^
 
 unit: $(UNIT:%=build/test/%) ## all unit tests, with ASan and UBSan
 	$(Q)tests/tools/each $^
 
 # Minutes each under an emulator, and nothing in them that the processor decides.
-HEAVY := $(addprefix tests/unit/,sim/t_sim world/t_autoscale world/t_bad_heads world/t_job_heads world/t_job_many)
+HEAVY := tests/unit/sim/t_sim $(patsubst %,tests/kinds/raycluster/t_%,autoscale bad_heads) \
+    $(patsubst %,tests/kinds/rayjob/t_%,job_heads job_many)
 UNIT_STATIC := $(if $(CROSS),$(filter-out $(HEAVY),$(UNIT_OF_ROOM)),$(UNIT_OF_ROOM))
 unit-static: $(UNIT_STATIC:%=$(DIR_static)/%) ## unit tests linked as the product is; ARCH=arm64 runs them under qemu
 	$(Q)RUNNER='$(if $(CROSS),$(QEMU_$(ARCH)))' LIMIT=$(if $(CROSS),900,120) tests/tools/each $^
@@ -334,7 +336,7 @@ replay: $(FUZZ:%=build/test/fuzz/%) ## the fuzz corpora once through the sanitiz
 
 cases: build/tests/autoscaler-cases ## Ray's own vectors for the autoscaler: make cases [CASES=FILE.json]
 	$(Q)$< $(CASES)
-CASES ?= tests/data/reconcile/autoscaler-cases.json tests/data/scale/cases-words.json
+CASES ?= tests/data/scale/autoscaler-cases.json tests/data/scale/cases-words.json
 
 # The simulator's programs end with the same line as all tests.
 sim: build/sim ## the operator in a simulated world: make sim SEED=n [MINIMISE=1], or SEEDS=n [FIRST=m]
@@ -397,7 +399,7 @@ lint: $(VENDOR) ## layout, rooms, lengths, words, cppcheck, clang-tidy, shellche
 .PHONY: lint tidy mutants-sim check-sandbox
 
 # The second compiler's opinion and clang-tidy's in one pass, once for each file that changed.
-ALL_C := $(SOURCES) $(sort $(wildcard tests/*/*.c tests/unit/*/*.c tests/kinds/*/*.c))
+ALL_C := $(SOURCES) $(sort $(wildcard tests/*/*.c tests/unit/*/*.c tests/kinds/*/*.c tests/model/*/*.c))
 TIDY := $(ALL_C:%.c=build/lint/%.ok)
 $(TIDY): build/lint/%.ok: %.c tests/tools/clang-tidy $(DIR_fuzz)/.flags $(VENDOR)
 	@mkdir -p $(@D)
@@ -470,7 +472,7 @@ bench-quick: ## the figures of this commit, with the API server's floor beside t
 
 bench-autoscaler: build/tests/bench-autoscaler ## how long one decision of the autoscaler takes
 	@$<
-bench-jobs: build/test/tests/unit/world/t_job_many ## 1,000 RayJobs, and ten of their heads hang: how late the others are asked
+bench-jobs: build/test/tests/kinds/rayjob/t_job_many ## 1,000 RayJobs, and ten of their heads hang: how late the others are asked
 	@JOBS=1000 FIGURES=1 $<
 bench-heads: mobula build/apiserver build/tests/heads ## what 1,000 autoscaling clusters cost: make bench-heads [CLUSTERS=1000] [WORKERS=3]
 	@tests/bench/heads.py $(OUT)/mobula build/apiserver build/tests/heads $(or $(CLUSTERS),1000) $(or $(WORKERS),3)

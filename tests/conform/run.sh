@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sends the same random sequences of requests to the model API server (tests/apiserver) and to a real kube-apiserver (tests/rig) and
+# Sends the same random sequences of requests to the model API server (tests/model/apiserver) and to a real kube-apiserver (tests/rig) and
 # compares what both say: statuses, reasons, bodies, events of watches. Needs Go, as make e2e does.
 #   SEQUENCES=2000 SEED=1 tests/conform/run.sh [--whole …]      KEEP=1 leaves the control plane up; NAME=conform is its name
 # Ends with "N passed, N failed". A sequence that fails is printed with its seed, and with as few requests as the difference needs.

@@ -1,7 +1,7 @@
 /* The model API server and bytes from anybody. Input that begins with '!' is a list of requests, each METHOD TARGET TYPE on a line, its
  * body behind it, and a NUL between two of them; anything else is what came over a connection. Two servers of one seed get the same bytes,
  * one of them in small pieces: they must say the same and end in the same state. */
-#include "../apiserver/apiserver.h"
+#include "tests/model/apiserver/apiserver.h"
 
 #include <mobula/http.h>
 

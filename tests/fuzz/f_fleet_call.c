@@ -1,6 +1,6 @@
 /* What callers send to the control plane. The first byte chooses the call, the rest is its body; behind a NUL comes another. Whatever it
  * is, there is an answer of JSON, none says that the control plane is at fault, and the next caller is served. */
-#include "tests/unit/fleet/hubworld.h"
+#include "tests/fleet/hubworld.h"
 
 #include <stdlib.h>
 

@@ -30,6 +30,15 @@ def field(path, name):
     return found[1] if found else None
 
 
+def test_places(name):
+    """Where the source of the test FOLDER/t_NAME may stand."""
+    return [Path(root, f"{name}.c") for root in ("tests/unit", "tests/kinds", "tests")]
+
+
+def test_source(name):
+    return next((path for path in test_places(name) if path.is_file()), None)
+
+
 def functions(text):
     """(name, start, end) of each function definition; its braces stand in the first column, as .clang-format puts them."""
     name = start = None

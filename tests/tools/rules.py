@@ -169,8 +169,8 @@ def check_words():
 
 def bug_tests(name):
     """Where a test that docs/bugs.md names may stand, most likely first."""
-    return [Path("tests/unit", f"{name}.c"), Path("tests/data", name), Path("tests", f"{name}.py"), Path("tests", name),
-            Path("tests/fuzz/corpus", name.removeprefix("fuzz/"))]
+    return [*mutation.test_places(name), Path("tests/data", name), Path("tests/kinds", name), Path("tests", f"{name}.py"),
+            Path("tests", name), Path("tests/fuzz/corpus", name.removeprefix("fuzz/"))]
 
 
 def fault_breach(name):
@@ -212,7 +212,7 @@ def check_mutants():
     """Each seeded bug still has the one place in the sources where it was meant to be, and the test that knows it is there."""
     for path in sorted(Path("tests/mutants").iterdir()):
         test = mutation.field(path, "test")
-        if test != "sim" and not Path(f"tests/unit/{test}.c").is_file():
+        if test != "sim" and not mutation.test_source(test):
             yield f"{path}:1: there is no test {test}"
         try:
             mutation.edits(path)

@@ -1,5 +1,5 @@
 /* Decisions on RayCronJobs, from decide.case beside this file. */
-#include "tests/unit/reconcile/plan_words.h"
+#include "tests/kinds/plan_words.h"
 
 #include "src/kinds/raycronjob/raycronjob.h"
 

@@ -2,8 +2,8 @@
 #ifndef TEST_APISERVER_DRIVE_H
 #define TEST_APISERVER_DRIVE_H
 
-#include "../../apiserver/apiserver.h"
 #include "../test.h"
+#include "tests/model/apiserver/apiserver.h"
 
 #include <mobula/http.h>
 #include <mobula/json.h>

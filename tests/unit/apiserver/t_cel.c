@@ -1,6 +1,6 @@
 /* The rules that CustomResourceDefinitions carry: each row is a rule, what it is about, and how it ends. */
-#include "../../apiserver/cel.h"
 #include "../test.h"
+#include "tests/model/apiserver/cel.h"
 
 static const struct {
     const char *rule, *self;

@@ -1,5 +1,5 @@
 /* What the model server writes into its store it reads back without checking: it must be the same. */
-#include "tests/apiserver/dom.h"
+#include "tests/model/apiserver/dom.h"
 
 #include "../test.h"
 

@@ -1,5 +1,5 @@
 /* What `mobula egress` prints: a case is its flags, and after >>> its lines. WRITE=1 prints the file of cases as it would be now. */
-#include "../reconcile/cases.h"
+#include "tests/kinds/cases.h"
 
 #include "../../../src/cli/egress.h"
 

@@ -1,6 +1,6 @@
 /* What `mobula explain cluster` says: a case is the cluster, its pods and what its head said, as YAML documents, and after >>> the words.
  */
-#include "../reconcile/cases.h"
+#include "tests/kinds/cases.h"
 
 #include "../../../src/cli/cli.h"
 #include "../../../src/cli/explain_cluster.h"

@@ -1,5 +1,5 @@
 /* Heads without Ray: a GCS and a dashboard as bytes in and bytes out. What a head answers is a recorded message or what a test says; how it
- * misbehaves is a field. Who carries the bytes: headnet.h in the tests of this room, tests/sim/fakeray.c in worlds with an operator,
+ * misbehaves is a field. Who carries the bytes: headnet.h in the tests of this room, tests/model/sim/fakeray.c in worlds with an operator,
  * tests/bench/heads.c on real sockets.
  *
  * fakehead_connect, fakehead_feed with what the client sent, conn->out for what it gets, fakehead_disconnect. What no client of ours may

@@ -1,5 +1,5 @@
 /* Why a pod is not ready, from tests/data/ray/pod-why.case, how much of it is kept, and which pod of several is told of. */
-#include "../reconcile/cases.h"
+#include "tests/kinds/cases.h"
 
 #include <mobula/reconcile.h>
 #include <mobula/yaml.h>

@@ -4,7 +4,7 @@
 
 #include <mobula/reconcile.h>
 
-#include "../reconcile/cases.h"
+#include "tests/kinds/cases.h"
 
 enum { SCALE_NOW_MS = 1000000, SCALE_GROUPS = 8, SCALE_PODS = 64, SCALE_DEMANDS = 32 };
 static const int64_t scale_now_us = 1800000000000000;

@@ -2,7 +2,7 @@
 #ifndef TEST_SIM_SCENE_H
 #define TEST_SIM_SCENE_H
 
-#include "tests/sim/jobs.h"
+#include "tests/model/sim/jobs.h"
 
 #include "../test.h"
 

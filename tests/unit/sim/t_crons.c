@@ -1,5 +1,5 @@
 /* Each invariant of RayCronJobs and of replicas of several hosts can be broken, as in t_invariants.c. */
-#include "tests/sim/crons.h"
+#include "tests/model/sim/crons.h"
 
 #include "../test.h"
 

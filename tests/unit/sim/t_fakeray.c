@@ -1,6 +1,6 @@
 /* Ray of a world by itself: what becomes of its nodes when a head, a container or a pod begins anew. What the simulator says about an
  * autoscaler is worth as much as this. */
-#include "tests/sim/fakeray.h"
+#include "tests/model/sim/fakeray.h"
 
 #include "../test.h"
 

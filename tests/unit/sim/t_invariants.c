@@ -1,6 +1,6 @@
 /* Each invariant of a change, a request or a line of the log can be broken: it is shown a history in which it is, and next to it one in
  * which it is not. What is looked at only when a run is over is broken by tests/mutants. */
-#include "tests/sim/jobs.h"
+#include "tests/model/sim/jobs.h"
 
 #include <mobula/kinds.h>
 

@@ -1,6 +1,6 @@
 /* The simulator itself: a seed is its whole history, its invariants can be broken, and a plan can be cut down to what breaks one. And some
  * seeds with every access checked, which the runs of many seeds are too fast for. */
-#include "tests/sim/sim.h"
+#include "tests/model/sim/sim.h"
 
 #include "../test.h"
 

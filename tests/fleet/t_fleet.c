@@ -1,0 +1,279 @@
+/* An operator and two control planes together, for many seeds: people make, end and delete workloads, while connections break with what
+ * they carry, answers come late, and processes die. No work is done twice, what is over stays so, and in the end all is as it was asked
+ * for. */
+#include "fleet.h"
+#include "objects.h"
+
+#include "tests/world/jobs.h"
+#include "tests/world/maps.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { WORKLOADS = 12, MOVES_MS = 60 * 1000, SETTLE_MS = 240 * 1000, LOOK_MS = 100 };
+
+/* What a user has done with a workload, and what was seen of it. */
+struct item {
+    char name[16], uid[64], job[64], state[24];
+    bool made, ended, deleted;
+    uint32_t jobs; /* RayJobs that were seen */
+};
+
+struct run {
+    struct world w;
+    struct fleet f;
+    struct rng rng;
+    struct item item[WORKLOADS];
+    uint32_t items, kills, starts;
+    int64_t back_ms[FLEET_HUBS + 1]; /* when a process that was killed is started again; 0: it runs. The last: the operator */
+    uint64_t seed;
+};
+
+static const char workloads_path[] = "/apis/mobula.dev/v1/namespaces/n/workloads";
+
+static struct slice text_of(struct run *r, const char *resource, const char *name, const char *path)
+{
+    struct arena *a = &r->w.arena;
+    struct json *doc = arena_new(a, struct json);
+    struct err e = {0};
+    struct slice all = apiserver_get(r->w.server, slice_of(resource), SLICE("n"), slice_of(name), a);
+    return all.ptr && json_parse(doc, all, a, &e) ? json_get_str(json_root(doc), path, a) : SLICE_NONE;
+}
+
+static bool is_over(struct slice state)
+{
+    return slice_eq(state, SLICE("SUCCEEDED")) || slice_eq(state, SLICE("FAILED")) || slice_eq(state, SLICE("TERMINATED"));
+}
+
+/* ---- users ---- */
+
+static void make_workload(struct run *r)
+{
+    struct item *t = &r->item[r->items++];
+    snprintf(t->name, sizeof t->name, "w%u", r->items);
+    struct slice spec =
+        arena_printf(&r->w.arena, "{\"cloud\":\"edge\",\"image\":\"ray:1\",\"job\":{\"entrypoint\":\"python %s.py\"}}", t->name);
+    create_hub_object(&r->w, "Workload", "workloads", t->name, spec.ptr);
+    t->made = true;
+    slice_copy(text_of(r, "workloads.mobula.dev", t->name, "metadata.uid"), t->uid, sizeof t->uid);
+}
+
+static const char *path_of_item(struct run *r, const struct item *t)
+{
+    return arena_printf(&r->w.arena, "%s/%s", workloads_path, t->name).ptr;
+}
+
+static void end_workload(struct run *r, struct item *t)
+{
+    if (t->deleted)
+        return;
+    t->ended = true;
+    CHECK_INT(world_call(&r->w, "PATCH", path_of_item(r, t), "application/merge-patch+json", SLICE("{\"spec\":{\"terminate\":true}}")),
+              200);
+}
+
+static void delete_workload(struct run *r, struct item *t)
+{
+    if (t->deleted)
+        return;
+    t->deleted = true;
+    CHECK_INT(world_call(&r->w, "DELETE", path_of_item(r, t), "application/json", SLICE_NONE), 200);
+}
+
+/* ---- what goes wrong ---- */
+
+static void start_operator(struct run *r)
+{
+    snprintf(r->f.instance, sizeof r->f.instance, "op-%u", ++r->starts);
+    world_start_operator(&r->w, false);
+}
+
+static void kill_process(struct run *r, uint32_t which)
+{
+    if (r->back_ms[which])
+        return;
+    r->kills++;
+    r->back_ms[which] = r->w.now.mono_ms + 200 + (int64_t)rng_below(&r->rng, 8000);
+    if (which == FLEET_HUBS)
+        world_kill_operator(&r->w);
+    else
+        fleet_hub_kill(&r->f, which);
+}
+
+static void start_processes(struct run *r, bool all)
+{
+    for (uint32_t i = 0; i <= FLEET_HUBS; i++) {
+        if (!r->back_ms[i] || (!all && r->w.now.mono_ms < r->back_ms[i]))
+            continue;
+        r->back_ms[i] = 0;
+        if (i == FLEET_HUBS)
+            start_operator(r);
+        else
+            fleet_hub_start(&r->f, i);
+    }
+}
+
+/* The administrator's hand. */
+static void set_policy(struct run *r, bool free)
+{
+    static const char *const policies[] = {
+        "{}", "maxTotalPods: 2", "writesPerMinute: 30", "maxObjects: 3\\nnewPerMinute: 12", "frozen: true", "wrong"};
+    put_map(&r->w, "policy", "policy.yaml", free ? policies[0] : policies[rng_below(&r->rng, COUNT_OF(policies))]);
+    bool frozen = !free && rng_below(&r->rng, 3) == 0;
+    world_call(&r->w, "PATCH", arena_printf(&r->w.arena, "%s/policy", maps_path).ptr, "application/merge-patch+json",
+               frozen ? SLICE("{\"metadata\":{\"annotations\":{\"" SETTING_FROZEN "\":\"true\"}}}")
+                      : SLICE("{\"metadata\":{\"annotations\":{\"" SETTING_FROZEN "\":null}}}"));
+}
+
+static void move(struct run *r)
+{
+    uint32_t dice = (uint32_t)rng_below(&r->rng, 16);
+    struct item *t = r->items ? &r->item[rng_below(&r->rng, r->items)] : NULL;
+    if (dice < 4 && r->items < WORKLOADS)
+        make_workload(r);
+    else if (dice == 4 && t)
+        end_workload(r, t);
+    else if (dice == 5 && t)
+        delete_workload(r, t);
+    else if (dice == 6 && t && slice_is(slice_of(t->state), "SUCCEEDED")) /* by hand: it is not run again */
+        world_call(&r->w, "DELETE", arena_printf(&r->w.arena, "/apis/ray.io/v1/namespaces/n/rayjobs/%s", t->name).ptr, "application/json",
+                   SLICE_NONE);
+    else if (dice < 9)
+        fleet_break(&r->f, 128);
+    else if (dice < 11)
+        kill_process(r, (uint32_t)rng_below(&r->rng, FLEET_HUBS + 1));
+    else if (dice == 11)
+        world_break(&r->w, 64, rng_below(&r->rng, 2) == 0);
+    else if (dice == 12)
+        r->f.delay_ms = (int64_t)rng_below(&r->rng, 3000);
+    else if (dice == 13)
+        r->f.delay_ms = 0;
+    else if (dice == 14)
+        set_policy(r, false);
+}
+
+/* ---- what must be ---- */
+
+static void look(struct run *r)
+{
+    for (uint32_t i = 0; i < r->items; i++) {
+        struct item *t = &r->item[i];
+        struct slice job = text_of(r, "rayjobs.ray.io", t->name, "metadata.uid");
+        struct slice state = text_of(r, "workloads.mobula.dev", t->name, "status.state");
+        if (!slice_empty(job) && !slice_eq(job, slice_of(t->job))) {
+            slice_copy(job, t->job, sizeof t->job);
+            t->jobs++;
+            if (!CHECK(t->jobs == 1))
+                printf("  seed %llu: %s was made a RayJob %u times\n", (unsigned long long)r->seed, t->name, t->jobs);
+        }
+        bool changed = !slice_empty(state) && !slice_eq(state, slice_of(t->state));
+        if (is_over(slice_of(t->state)) && changed && !t->deleted && !CHECK(false))
+            printf("  seed %llu: %s was %s and is %.*s\n", (unsigned long long)r->seed, t->name, t->state, SLICE_ARG(state));
+        slice_copy(state, t->state, sizeof t->state);
+    }
+}
+
+static bool item_settled(struct run *r, const struct item *t)
+{
+    struct slice uid = text_of(r, "workloads.mobula.dev", t->name, "metadata.uid");
+    if (t->deleted)
+        return slice_empty(uid) && slice_empty(text_of(r, "rayjobs.ray.io", t->name, "metadata.uid"));
+    return is_over(slice_of(t->state));
+}
+
+static bool settled(struct run *r)
+{
+    for (uint32_t i = 0; i < r->items; i++)
+        if (!item_settled(r, &r->item[i]))
+            return false;
+    return true;
+}
+
+static void run_for(struct run *r, int64_t ms)
+{
+    int64_t until = r->w.now.mono_ms + ms;
+    while (r->w.now.mono_ms < until) {
+        int64_t next = r->w.now.mono_ms + LOOK_MS;
+        while (r->w.now.mono_ms < next)
+            world_step(&r->w, next);
+        look(r);
+    }
+}
+
+/* ---- one seed ---- */
+
+static void begin(struct run *r, uint64_t seed)
+{
+    *r = (struct run){.seed = seed};
+    rng_seed(&r->rng, seed);
+    make_job_world(&r->w, false);
+    world_kill_operator(&r->w);
+    board.run_ms = 4000;
+    define_hub_kinds(&r->w);
+    create_cloud(&r->w, "edge");
+    watch_map(&r->w, OPERATOR_POLICY);
+    fleet_begin(&r->f, &r->w, seed);
+    hub_deployment_id(text_of(r, "clouds.mobula.dev", "edge", "metadata.uid"), r->f.cloud);
+    for (uint32_t i = 0; i < FLEET_HUBS; i++)
+        fleet_hub_start(&r->f, i);
+    start_operator(r);
+    run_for(r, 2000);
+}
+
+static void end(struct run *r)
+{
+    for (uint32_t i = 0; i < FLEET_HUBS; i++)
+        fleet_hub_kill(&r->f, i);
+    end_job_world(&r->w);
+    fleet_free(&r->f);
+}
+
+static void check_end(struct run *r)
+{
+    for (uint32_t i = 0; i < r->items; i++) {
+        const struct item *t = &r->item[i];
+        if (!item_settled(r, t) && !CHECK(false))
+            printf("  seed %llu: %s (%s%s) is %s\n", (unsigned long long)r->seed, t->name, t->ended ? "ended " : "",
+                   t->deleted ? "deleted" : "", t->state);
+        if (!t->ended && !t->deleted)
+            CHECK_STR(slice_of(t->state), "SUCCEEDED");
+    }
+    CHECK(board.taken <= r->items);
+}
+
+static void test_seed(uint64_t seed, uint32_t *totals)
+{
+    static struct run r;
+    begin(&r, seed);
+    for (int64_t until = r.w.now.mono_ms + MOVES_MS; r.w.now.mono_ms < until;) {
+        move(&r);
+        start_processes(&r, false);
+        run_for(&r, 100 + (int64_t)rng_below(&r.rng, 1500));
+    }
+    r.f.delay_ms = 0;
+    set_policy(&r, true);
+    start_processes(&r, true);
+    for (int64_t until = r.w.now.mono_ms + SETTLE_MS; r.w.now.mono_ms < until && !settled(&r);)
+        run_for(&r, 1000);
+    run_for(&r, 5000);
+    check_end(&r);
+    totals[0] += r.items;
+    totals[1] += r.f.broken;
+    totals[2] += r.f.lost;
+    totals[3] += r.kills;
+    end(&r);
+}
+
+int main(void)
+{
+    const char *only = getenv("SEED"), *many = getenv("SEEDS");
+    uint64_t first = only ? strtoull(only, NULL, 10) : 1, count = only ? 1 : many ? strtoull(many, NULL, 10) : 20;
+    uint32_t totals[4] = {0};
+    test_case("workloads of many seeds");
+    for (uint64_t seed = first; seed < first + count; seed++)
+        test_seed(seed, totals);
+    CHECK(only || (totals[0] && totals[1] && totals[2] && totals[3]));
+    printf("  %u workloads, %u connections broken with %u pieces on their way, %u processes killed\n", totals[0], totals[1], totals[2],
+           totals[3]);
+    return test_done();
+}

@@ -1,0 +1,185 @@
+/* A hostile control plane: what it asks for is refused, held or harmless, by a rule of the policy, and the operator goes on. */
+#include "tests/unit/json/cases.h"
+
+#include "tests/world/maps.h"
+#include "tests/world/planes.h"
+
+#include <mobula/kinds.h>
+#include <mobula/policy.h>
+#include <mobula/yaml.h>
+
+enum { TROUBLE_MS = 2 * 60 * 1000, CASES_LEAST = 60 };
+
+static struct slice part_json(const struct case_text *c, const char *part, const char *otherwise, struct arena *a)
+{
+    struct yaml_docs docs;
+    struct slice text = case_part(c, part);
+    if (!text.ptr)
+        return slice_of(otherwise);
+    return CHECK(yaml_parse(text, a, &docs, NULL) && docs.count == 1) ? docs.docs[0].json : slice_of(otherwise);
+}
+
+static bool is_said(const struct case_text *c, const char *part, const char *word)
+{
+    return slice_eq(slice_trim(case_part(c, part)), slice_of(word));
+}
+
+static const char *text_of(const struct case_text *c, const char *part, struct arena *a)
+{
+    struct slice text = case_part(c, part);
+    return text.ptr ? arena_dup(a, slice_trim(text)).ptr : NULL;
+}
+
+static uint32_t number_of(struct slice rule)
+{
+    for (uint32_t i = 1; i <= WORK_RULES; i++)
+        if (slice_eq(rule, slice_of(work_rules[i].name)))
+            return i;
+    return 0;
+}
+
+static uint64_t refusals(struct world *w, struct slice rule)
+{
+    struct buf b;
+    int64_t n = -1;
+    buf_init(&b, MIB);
+    workloads_figures(w->op, &b);
+    const char *line = arena_printf(&w->arena, "mobula_policy_refusals_total{rule=\"%.*s\"} ", SLICE_ARG(rule)).ptr;
+    ptrdiff_t at = slice_find_text(buf_slice(&b), line);
+    if (CHECK(at >= 0)) {
+        struct slice rest = slice_skip(buf_slice(&b), (size_t)at + strlen(line));
+        CHECK(slice_int(slice_cut(&rest, '\n'), &n));
+    }
+    buf_free(&b);
+    return (uint64_t)n;
+}
+
+static void begin_row(struct world *w, struct plane *p, const struct case_text *c)
+{
+    struct buf quoted;
+    struct slice policy = case_part(c, "policy");
+    stage_plane(w, p);
+    watch_map(w, OPERATOR_POLICY);
+    buf_init(&quoted, 64 * KIB);
+    json_quote(policy.ptr ? policy : SLICE("{}"), &quoted);
+    struct slice text = slice_skip(slice_head(buf_slice(&quoted), quoted.len - 1), 1);
+    put_map(w, "policy", "policy.yaml", arena_dup(&w->arena, text).ptr);
+    buf_free(&quoted);
+    if (is_said(c, "then", "foreign"))
+        apply_job(w, "w0", "");
+    world_start_operator(w, false);
+    world_run(w, 2000);
+}
+
+/* What it asks for. Returns the last workload. */
+static struct plane_workload *ask(struct world *w, struct plane *p, const struct case_text *c)
+{
+    struct slice spec = part_json(c, "spec", JOB, &w->arena);
+    const char *project = text_of(c, "project", &w->arena);
+    struct plane_workload *x = NULL;
+    int64_t count = 1, status = 0;
+    char name[32];
+    if (case_part(c, "count").ptr)
+        CHECK(slice_int(slice_trim(case_part(c, "count")), &count));
+    if (case_part(c, "status").ptr)
+        CHECK(slice_int(slice_trim(case_part(c, "status")), &status));
+    p->status = (int)status;
+    p->headers = text_of(c, "wait", &w->arena);
+    p->text = text_of(c, "body", &w->arena);
+    for (int64_t i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "w%lld", (long long)i);
+        x = plane_put(p, (char)('a' + i), project ? project : "n", name, arena_dup(&w->arena, spec).ptr);
+    }
+    x->generation = is_said(c, "then", "older") ? 5 : x->generation;
+    return x;
+}
+
+static void check_shown(struct world *w, struct plane *p, struct plane_workload *x, const struct case_text *c)
+{
+    const char *state = text_of(c, "state", &w->arena), *says = text_of(c, "says", &w->arena), *hides = text_of(c, "hides", &w->arena),
+               *answered = text_of(c, "answered", &w->arena);
+    struct slice message = plane_says(p, x, "message");
+    if (state)
+        CHECK_STR(plane_says(p, x, "state"), state);
+    if (says && !CHECK(slice_has(message, says)))
+        printf("  says %.*s\n", SLICE_ARG(message));
+    if (answered && !CHECK(p->answered && strstr(p->answered, answered)))
+        printf("  answered %s\n", p->answered ? p->answered : "nothing");
+    CHECK(!hides || (x->status && !strstr(x->status, hides)));
+    if (is_said(c, "rule", "audit"))
+        CHECK(tells(w, "RemoteApplied", "applied for workload w0 (uid aaaaaaaa-0000-4000-8000-000000000000, generation 1)"));
+}
+
+static void check_row(const struct case_text *c)
+{
+    struct world w;
+    struct plane p;
+    int64_t jobs;
+    struct slice rule = slice_trim(case_part(c, "rule"));
+    begin_row(&w, &p, c);
+    bool trouble = case_part(c, "status").ptr || case_part(c, "body").ptr;
+    uint64_t before = refusals(&w, rule);
+    struct plane_workload *x = ask(&w, &p, c);
+    world_run(&w, 2000);
+    if (is_said(c, "then", "older")) {
+        x->generation = 4;
+        x->changed = ++p.revision;
+    } else if (is_said(c, "then", "back")) {
+        p.revision = p.oldest = 50;
+        x->changed = 50;
+    }
+    p.questions = text_of(c, "questions", &w.arena);
+    world_run(&w, p.questions || case_part(c, "then").ptr ? 30 * 1000 : 0);
+    if (slice_int(slice_trim(case_part(c, "jobs")), &jobs))
+        CHECK_INT(jobs_now(&w), jobs);
+    world_run(&w, 500);
+    check_shown(&w, &p, x, c);
+    if (!is_said(c, "counted", "no") && !CHECK(refusals(&w, rule) > before))
+        printf("  %s: nothing was counted\n", arena_dup(&w.arena, rule).ptr);
+    if (trouble) {
+        world_run(&w, TROUBLE_MS);
+        p.status = 0;
+        p.text = p.headers = NULL;
+        CHECK(run_until_says(&w, &p, x, "STARTING", REMOTE_RETRY_AFTER_MAX_MS * 5 / 4));
+    }
+    end_plane(&w, &p);
+}
+
+static void count_rules(const char *path, uint32_t *of_rule, uint32_t *all)
+{
+    struct arena a = {0};
+    struct slice file = read_file(path, &a);
+    for (struct case_text c; case_next(&file, &c);) {
+        struct slice rule = slice_trim(case_part(&c, "rule"));
+        if (!rule.ptr)
+            continue;
+        CHECK(number_of(rule) > 0);
+        of_rule[number_of(rule)]++;
+        ++*all;
+    }
+    arena_free(&a);
+}
+
+/* No rule without a hostile case. */
+static void test_rules(void)
+{
+    uint32_t of_rule[WORK_RULES + 1] = {0}, all = 0;
+    count_rules("tests/data/work/policy.case", of_rule, &all);
+    count_rules("tests/kinds/workload/hostile.case", of_rule, &all);
+    for (uint32_t i = 1; i <= WORK_RULES; i++) {
+        test_case("a hostile case for rule %s", work_rules[i].name);
+        CHECK(of_rule[i] > 0);
+    }
+    CHECK(all >= CASES_LEAST);
+}
+
+int main(void)
+{
+    struct arena files = {0};
+    struct slice file = read_file("tests/kinds/workload/hostile.case", &files);
+    test_rules();
+    for (struct case_text c; case_next(&file, &c);)
+        check_row(&c);
+    arena_free(&files);
+    return test_done();
+}
