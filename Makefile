@@ -214,11 +214,11 @@ $(OUT)/mobula: $(OUT)/mobula.debug
 	$(Q)$(CROSS)strip -o $@ $<
 	@echo "          $$(stat -c %s $@) bytes of 1048576"
 
-# The tiny model of arm64 reaches 1 MiB: our code, which is compiled for it, lies next to its data, and that of the libraries before it.
-FIRST = $(if $(LLD),-Wl$(comma)--whole-archive $(libraries_static) -Wl$(comma)--no-whole-archive)
+# The tiny code model of arm64 reaches 1 MiB. Our code is compiled for it, so it must lie next to its data: the libraries' code comes first.
+libraries_first = $(if $(LLD),-Wl$(comma)--whole-archive $(libraries_static) -Wl$(comma)--no-whole-archive)
 $(OUT)/mobula.debug: $(if $(WHOLE),$(DIR_whole)/packed.o,$(OBJECTS)) $(libraries_static)
 	@echo '  LINK    $@'
-	$(Q)$(LINK_static) -Wl,-Map=$@.map -o $@ $(FIRST) $(if $(LLD),$<,$^) $(LINK_static_end)
+	$(Q)$(LINK_static) -Wl,-Map=$@.map -o $@ $(libraries_first) $(if $(LLD),$<,$^) $(LINK_static_end)
 
 # The program's literals take a third of their room when they are compressed: the file has the compressed ones, and room without bytes (as
 # .bss has) for the others, which src/base/texts.c makes of them before main runs. What is in that room is known from the same object linked
