@@ -29,7 +29,7 @@ static const struct flag list[] = {
 };
 static const struct flags flags = {
     .usage = "mobula agent --control-plane-url=URL --cloud-deployment-id=ID [FLAG...]",
-    .about = "Reports from a head pod to the control plane how its Ray is: status.ray of the workload. RAY_AUTH_TOKEN is the GCS' token.",
+    .about = "Reports the state of Ray from a head pod to the control plane: status.ray of the workload. RAY_AUTH_TOKEN is the GCS' token.",
     .list = list,
     .count = COUNT_OF(list),
 };

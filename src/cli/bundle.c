@@ -178,7 +178,7 @@ int cli_bundle(int argc, char **argv)
     if (!named)
         return flags_wrong(&flags, "bundle: want verify, list, load or create");
     if (make == slice_empty(o.from) || (make && (slice_empty(o.file) || slice_empty(o.key) != slice_empty(o.signature))))
-        return flags_wrong(&flags, "create, and nothing else, needs --from, and -f; --signature and --key go together");
+        return flags_wrong(&flags, "create needs --from and -f, no other verb takes --from; --signature and --key go together");
     if (!make && (slice_empty(o.file) || slice_empty(o.key) || load == slice_empty(o.to)))
         return flags_wrong(&flags, load ? "load needs -f, --key and --to" : "-f and --key are needed, and --to is for load");
     bool registry = registry_is_url(o.to);

@@ -151,5 +151,5 @@ bool bundle_open(struct slice bytes, const struct tls_key *key, struct bundle *o
                        "the signature is not by this key, or the file was changed: copy it again, and compare the key's "
                        "fingerprint with the one that you were told");
     return (read_files(slice_skip(bytes, BUNDLE_SIGNED), out, e) && check_sums(out, e) && check_parts(out, e)) ||
-           err_wrap(e, "signed so, and no bundle: ask who signed it for one by mobula bundle create");
+           err_wrap(e, "well signed, but no bundle: ask who signed it to make it by mobula bundle create");
 }

@@ -169,11 +169,11 @@ static const struct flag list[] = {
 #define AT(field) offsetof(struct check_options, field)
     {"n", FLAG_TEXT, AT(ns), "NS", "where clusters are to run (default: that of the context or service account)"},
     {"namespace", FLAG_TEXT, AT(ns), "NS", "the same"},
-    {"operator-namespace", FLAG_TEXT, AT(operator_ns), "NS", "where the operator runs, or will (there, or in mobula)"},
+    {"operator-namespace", FLAG_TEXT, AT(operator_ns), "NS", "where the operator runs, or will (the same, else mobula)"},
     {"image", FLAG_TEXT, AT(image), "REF", "of the pods that are tried in a dry run (rayproject/ray:2.52.0)"},
     {"reach", FLAG_TEXT, AT(reach), "HOST[:PORT][,...]", "what must be reached from here, through the proxy where HTTPS_PROXY says so"},
     {"idle", FLAG_DURATION, AT(idle_ms), "TIME",
-     "whether the way to the API server keeps connections that are silent for so long, such as 5m: takes as long"},
+     "how long the path to the API server keeps idle connections: tried up to this time, such as 5m, which it takes"},
     {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of the cluster's DNS (cluster.local)"},
     {"output", FLAG_TEXT, AT(output), "text|json", "lines (default) or one JSON object"},
     {"o", FLAG_TEXT, AT(output), "text|json", "the same"},

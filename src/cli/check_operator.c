@@ -140,7 +140,7 @@ void check_plane(struct check *c)
     if (slice_empty(url) || !net_place(slice_cut(&rest, '/'), &host, &port))
         return; /* the operator runs without one, or does not start */
     if (!c->ask.config->in_cluster && (slice_ends(host, SLICE(".svc")) || slice_has(host, ".svc."))) {
-        check_say(c, CHECK_SKIP, NULL, "%.*s is a name of the cluster: run it in a pod of the cluster to reach it", SLICE_ARG(host));
+        check_say(c, CHECK_SKIP, NULL, "%.*s is a name of the cluster: run mobula check in a pod of the cluster", SLICE_ARG(host));
         return;
     }
     if (plane_trust(c, &trust))

@@ -34,9 +34,9 @@ static const struct flag list[] = {
     {"proxy", FLAG_TEXT, AT(proxy), "URL", "HTTPS_PROXY of the operator, for what --egress-allow names"},
     {"no-proxy", FLAG_TEXT, AT(no_proxy), "LIST", "its NO_PROXY"},
     {"proxies", FLAG_TEXT, AT(proxies), "ENTRY=URL|direct[,...]",
-     "its MOBULA_PROXIES: proxies for single destinations, which are asked about first"},
+     "its MOBULA_PROXIES: proxies for single destinations, looked up before the other two"},
     {"proxy-secret", FLAG_TEXT, AT(proxy_secret), "SECRET[/KEY]",
-     "with USER:PASSWORD, which $(PROXY_CREDENTIALS) in both stands for (key credentials)"},
+     "with USER:PASSWORD, which replaces $(PROXY_CREDENTIALS) in --proxy and --proxies (key credentials)"},
     {"openshift", FLAG_SWITCH, AT(openshift), NULL, "without user and group: OpenShift sets them for each namespace"},
     {"no-network-policy", FLAG_SWITCH, AT(no_network_policy), NULL, "without the NetworkPolicy of the operator's pod"},
     {"no-admission-policy", FLAG_SWITCH, AT(no_admission_policy), NULL,
@@ -64,14 +64,14 @@ static const struct flag list[] = {
     {"egress-ca", FLAG_TEXT, AT(egress_ca), "CONFIGMAP[/KEY]",
      "with CAs for TLS to all but the API server: those of a proxy that opens TLS (key ca.crt)"},
     {"default-image", FLAG_TEXT, AT(default_image), "REF", "of workloads of the control plane that name none (those are refused)"},
-    {"report-nodes", FLAG_SWITCH, AT(report_nodes), NULL,
-     "with the right to list the cluster's nodes, and report them to it in a few words: a ClusterRole"},
+    {"report-nodes", FLAG_SWITCH, AT(report_nodes), NULL, "with a ClusterRole to list nodes: the control plane gets a line of each"},
     {"control-plane", FLAG_SWITCH, AT(plane), NULL, "a control plane in the place of an operator; --watch-namespace: its projects"},
     {"tls-secret", FLAG_TEXT, AT(tls_secret), "NAME", "Secret of type kubernetes.io/tls with a certificate of yours"},
     {"tls-self-made", FLAG_TEXT, AT(tls_made), "NAME",
      "without --tls-secret: Secret of a certificate that the control plane makes and renews, with its CA in NAME-ca "
      "(mobula-control-plane-tls)"},
-    {"tls-name", FLAG_TEXT, AT(tls_names), "NAME[,...]", "further names and addresses of it, such as those of a load balancer"},
+    {"tls-name", FLAG_TEXT, AT(tls_names), "NAME[,...]",
+     "further names and addresses of that certificate, such as those of a load balancer"},
     {"agent", FLAG_SWITCH, AT(agent), NULL, "with the right to review tokens (TokenReview) of pods that call the control plane themselves"},
     {"ray-auth", FLAG_SWITCH, AT(ray_auth), NULL, "with the right to make and read Secrets, for clusters with authOptions"},
 #undef AT
@@ -172,7 +172,7 @@ static int apply(struct apply *p, const struct install_options *o, struct slice 
     well = well && apply_wait(p, until_ms, &e) && (o->crds_only || revision_prune(p, &r, until_ms, &e));
     if (well) {
         if (o->plane && slice_empty(o->tls_secret) && !o->crds_only)
-            printf("its CA, for operators and for mobula login --ca-file:\n"
+            printf("the control plane's CA, for operators and for mobula login --ca-file:\n"
                    "  kubectl -n %.*s get configmap mobula-control-plane-ca -o jsonpath='{.data.ca\\.crt}' > ca.crt\n",
                    SLICE_ARG(o->ns));
         return STATUS_OK;

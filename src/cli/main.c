@@ -15,7 +15,7 @@ static const struct subcommand {
 } subcommands[] = {
     {"operator", "run the controller, which makes and keeps the pods of RayClusters", cli_operator},
     {"control-plane", "run the control plane that operators of other clusters call", cli_control_plane},
-    {"agent", "report from a head pod to the control plane how its Ray is", cli_agent},
+    {"agent", "report the state of Ray from a head pod to the control plane", cli_agent},
     {"login", "use a control plane, and keep a token for it", cli_login},
     {"logout", "forget it", cli_logout},
     {"cloud", "register clouds at a control plane, list, verify and delete them", cli_cloud},
