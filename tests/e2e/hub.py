@@ -183,15 +183,25 @@ def meet(space, make_hub, folder):
     return ann
 
 
-def edge(person, space, operators, folder, name):
-    """Registers a cloud and starts its operator, whose cluster is the one of this namespace."""
-    where = deployment_id(person.type("cloud", "register", "--name", name, "--provider", "generic", "--region", "hall-2"))
+def register(person, name):
+    """Registers a cloud; its deployment id."""
+    return deployment_id(person.type("cloud", "register", "--name", name, "--provider", "generic", "--region", "hall-2"))
+
+
+def edge_operator(person, space, operators, folder, name, where, *flags):
+    """Starts the operator of this cloud, whose cluster is the one of this namespace; its rights are the caller's to give."""
     bearer = folder / f"{name}.token"
     bearer.write_text(account(person.space, name, operator_rule(name)))
-    flags = (f"--cloud-deployment-id={where}", f"--control-plane-url=https://localhost:{person.port}")
-    space.grant("--control-plane-url=https://hub.example", flags[0])
-    return operators(*flags, f"--control-plane-token-file={bearer}", f"--control-plane-ca-file={person.ca}",
+    return operators(f"--cloud-deployment-id={where}", f"--control-plane-url=https://localhost:{person.port}",
+                     f"--control-plane-token-file={bearer}", f"--control-plane-ca-file={person.ca}", *flags,
                      config=config_of(space, folder, name=name))
+
+
+def edge(person, space, operators, folder, name):
+    """Registers a cloud and starts its operator with the Role of its installation."""
+    where = register(person, name)
+    space.grant("--control-plane-url=https://hub.example", f"--cloud-deployment-id={where}")
+    return edge_operator(person, space, operators, folder, name, where)
 
 
 def deployment_id(said):

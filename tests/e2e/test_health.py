@@ -8,8 +8,7 @@ import time
 import pytest
 
 from cluster import eventually, kubectl, objects
-from hub import GROUP, PEOPLE, account, definitions, deployment_id, hubs, meet, operator_rule  # noqa: F401
-from processes import config_of
+from hub import GROUP, PEOPLE, account, definitions, edge_operator, hubs, meet, register  # noqa: F401
 from test_shapes import SHAPES, put
 
 TYPES = "4CPU:\n  resources: {CPU: 4, memory: 16Gi}\n"
@@ -31,18 +30,14 @@ class Edge:
     def __init__(self, person, operators, folder):
         self.person, self.space = person, person.space
         person.login(account(self.space, "ann", *PEOPLE))
-        self.where = deployment_id(person.type("cloud", "register", "--name", "edge", "--provider", "generic", "--region", "hall-2"))
-        bearer = folder / "bearer"
-        bearer.write_text(account(self.space, "edge", operator_rule("edge")))
+        self.where = register(person, "edge")
         self.manifests = objects("--no-crds", "--namespace", self.space.name, "--control-plane-url=https://hub.example",
                                  f"--cloud-deployment-id={self.where}", "--shapes", "--report-nodes")
         apply(o for o in self.manifests if o["kind"] in ("Role", "RoleBinding"))
         put(self.space, TYPES)
-        self.operator = operators(
-            f"--cloud-deployment-id={self.where}", f"--control-plane-url=https://localhost:{person.port}", "--kinds=ray.io",
-            f"--control-plane-token-file={bearer}", f"--control-plane-ca-file={person.ca}", SHAPES, "--raycronjobs=false",
-            "--status-addr=127.0.0.1:0", "--exclude-component-verification=CLOUD_RESOURCES",
-            config=config_of(self.space, folder, name="edge"))
+        self.operator = edge_operator(person, self.space, operators, folder, "edge", self.where, "--kinds=ray.io", SHAPES,
+                                      "--raycronjobs=false", "--status-addr=127.0.0.1:0",
+                                      "--exclude-component-verification=CLOUD_RESOURCES")
 
     def verify(self, *rows, code=0):
         said = self.person.type("cloud", "verify", "--name", "edge", code=code)
