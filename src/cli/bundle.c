@@ -143,7 +143,7 @@ static void put_list(const struct bundle *b, struct buf *out)
         buf_printf(out, "%10zu  %.*s/%.*s\n", b->files[i].content.len, SLICE_ARG(b->folder), SLICE_ARG(b->files[i].name));
 }
 
-/* Without a signature, what is to be signed; with it the bundle, which is not written before it is one. */
+/* Writes the bytes to be signed; with --signature the bundle, once it opens with --key. */
 static bool create(const struct bundle_options *o, struct arena *a, struct buf *said, struct err *e)
 {
     struct tls_key key;

@@ -31,7 +31,7 @@ struct bundle {
 bool bundle_open(struct slice bytes, const struct tls_key *key, struct bundle *out, struct err *e);
 /* The file of that name; NULL: there is none. */
 const struct tar_file *bundle_find(const struct bundle *b, struct slice name);
-/* Appends what stands behind the signature of a bundle: all files of the folder, of which nobody's name or time is kept. */
+/* Appends what follows the signature of a bundle: all files of the folder, without owners and times. */
 bool bundle_body(struct slice from, struct arena *a, struct buf *out, struct err *e);
 /* Appends the bundle of such a body and its signature. */
 bool bundle_sign(struct slice body, struct slice signature, struct buf *out, struct err *e);

@@ -39,7 +39,8 @@ struct fleet_way {
 struct column {
     const char *head, *path;
 };
-/* The path of a Cloud's health: what its status says, but UNKNOWN once its operator is silent, whoever there is to write that down. */
+/* The path of a Cloud's health: what its status says, but UNKNOWN once its operator is silent, also when no control plane runs to write
+ * that. */
 #define FLEET_HEALTH "status.health"
 bool fleet_is_silent(struct jval cloud, struct arena *a);
 

@@ -175,7 +175,7 @@ static bool pack(struct desk *d, struct work_folder *f, struct err *e)
     return true;
 }
 
-/* A job whose folder is not stored would wait for it for ever: there is none then. */
+/* A job whose folder is not stored would wait for it for ever, so it is deleted when the upload fails. */
 static bool upload(struct desk *d, struct work_folder *f, struct slice made, struct err *e)
 {
     struct ask_answer a;

@@ -42,8 +42,8 @@ extern const char *const install_plane_kinds[]; /* the definitions of a control 
 
 /* Checks the options and appends the manifests as YAML documents. The same options give the same bytes. */
 bool install_write(const struct install_options *o, struct buf *out, struct err *e);
-/* The rules of the ClusterRoles and of the Roles in this namespace, as a JSON array in a; no ns: of the first, which is that of what is
- * watched. */
+/* The rules of the ClusterRoles and of the Roles in namespace ns, as a JSON array in a. ns SLICE_NONE: only those of the first Role or
+ * ClusterRole, which is for the watched namespaces. */
 bool install_rights(const struct install_options *o, struct slice ns, struct arena *a, struct slice *rules, struct err *e);
 /* The name of what is installed: of its account, Deployment, labels and so on. */
 struct slice install_name(bool plane);

@@ -268,7 +268,7 @@ static bool read_plane(struct process *p, struct operator_options *to, struct er
     return read_policy(p, &to->plane, e);
 }
 
-/* The rights that an installation with these flags has. What the control plane is called does not matter for them. */
+/* The rights that an installation with these flags has. They do not depend on the control plane's URL. */
 static struct slice needed_rights(const struct options *o, const struct operator_options *to, struct arena *keep)
 {
     struct install_options i = install_defaults;

@@ -24,7 +24,7 @@ struct pack {
 
 /* ---- the format ---- */
 
-__attribute__((noinline)) static void put(struct buf *b, unsigned bytes, uint64_t value)
+__attribute__((noinline)) static void put_number(struct buf *b, unsigned bytes, uint64_t value)
 {
     for (; bytes > 0; bytes--, value >>= 8)
         buf_putc(b, (char)(value & 0xff));
@@ -40,16 +40,16 @@ struct entry {
 /* What stands before the file's bytes and in the directory. */
 static void put_common(struct buf *b, const struct entry *n)
 {
-    put(b, 2, VERSION);
-    put(b, 2, TEXT_IS_UTF8);
-    put(b, 2, n->deflated ? DEFLATED : 0);
-    put(b, 2, 0); /* midnight */
-    put(b, 2, DAY);
-    put(b, 4, n->crc);
-    put(b, 4, n->packed);
-    put(b, 4, n->size);
-    put(b, 2, n->name.len + strlen(TOP));
-    put(b, 2, 0); /* extra field */
+    put_number(b, 2, VERSION);
+    put_number(b, 2, TEXT_IS_UTF8);
+    put_number(b, 2, n->deflated ? DEFLATED : 0);
+    put_number(b, 2, 0); /* midnight */
+    put_number(b, 2, DAY);
+    put_number(b, 4, n->crc);
+    put_number(b, 4, n->packed);
+    put_number(b, 4, n->size);
+    put_number(b, 2, n->name.len + strlen(TOP));
+    put_number(b, 2, 0); /* extra field */
 }
 
 static void put_name(struct buf *b, const struct entry *n)
@@ -65,16 +65,16 @@ static bool put_file(struct pack *p, struct slice name, uint32_t mode, struct sl
     struct entry n = {.name = name, .crc = crc32(text), .mode = mode, .size = text.len, .offset = p->zip->len};
     n.deflated = deflate(text, &small);
     n.packed = n.deflated ? small.len : text.len;
-    put(p->zip, 4, 0x04034b50);
+    put_number(p->zip, 4, 0x04034b50);
     put_common(p->zip, &n);
     put_name(p->zip, &n);
     buf_put(p->zip, n.deflated ? buf_slice(&small) : text);
-    put(&p->directory, 4, 0x02014b50);
-    put(&p->directory, 2, MADE_BY_UNIX);
+    put_number(&p->directory, 4, 0x02014b50);
+    put_number(&p->directory, 2, MADE_BY_UNIX);
     put_common(&p->directory, &n);
-    put(&p->directory, 6, 0); /* comment, disk, internal attributes */
-    put(&p->directory, 4, (uint64_t)mode << 16);
-    put(&p->directory, 4, n.offset);
+    put_number(&p->directory, 6, 0); /* comment, disk, internal attributes */
+    put_number(&p->directory, 4, (uint64_t)mode << 16);
+    put_number(&p->directory, 4, n.offset);
     put_name(&p->directory, &n);
     if (n.packed > r->largest_size) {
         r->largest = arena_dup(p->arena, name);
@@ -91,13 +91,13 @@ static bool put_end(struct pack *p)
 {
     size_t at = p->zip->len;
     buf_put(p->zip, buf_slice(&p->directory));
-    put(p->zip, 4, 0x06054b50);
-    put(p->zip, 4, 0); /* this disk, and that of the directory */
-    put(p->zip, 2, p->result->files);
-    put(p->zip, 2, p->result->files);
-    put(p->zip, 4, p->directory.len);
-    put(p->zip, 4, at);
-    put(p->zip, 2, 0); /* comment */
+    put_number(p->zip, 4, 0x06054b50);
+    put_number(p->zip, 4, 0); /* this disk, and that of the directory */
+    put_number(p->zip, 2, p->result->files);
+    put_number(p->zip, 2, p->result->files);
+    put_number(p->zip, 4, p->directory.len);
+    put_number(p->zip, 4, at);
+    put_number(p->zip, 2, 0); /* comment */
     return !p->zip->full || err_set(p->e, ERR_LIMIT, "the folder packs to more than %d bytes (LIMIT_PACK_SIZE)", LIMIT_PACK_SIZE);
 }
 
@@ -137,7 +137,7 @@ static bool leads_inside(const struct pack *p, struct slice place)
     return inside;
 }
 
-static bool pack_one(struct pack *p, struct slice name, const struct stat *st)
+static bool pack_file(struct pack *p, struct slice name, const struct stat *st)
 {
     struct slice text;
     struct arena one = {0};
@@ -147,9 +147,9 @@ static bool pack_one(struct pack *p, struct slice name, const struct stat *st)
     return well;
 }
 
-static bool pack_inside(struct pack *p, struct slice name, unsigned depth);
+static bool pack_entries(struct pack *p, struct slice name, unsigned depth);
 
-static bool pack_any(struct pack *p, struct slice name, unsigned depth)
+static bool pack_entry(struct pack *p, struct slice name, unsigned depth)
 {
     struct slice place = place_of(p, name);
     struct stat st;
@@ -159,10 +159,10 @@ static bool pack_any(struct pack *p, struct slice name, unsigned depth)
     if (is_left_out(p, name, S_ISDIR(st.st_mode)))
         return true;
     if (S_ISDIR(st.st_mode))
-        return pack_inside(p, arena_printf(p->arena, "%.*s/", SLICE_ARG(name)), depth + 1);
+        return pack_entries(p, arena_printf(p->arena, "%.*s/", SLICE_ARG(name)), depth + 1);
     if (link && (!leads_inside(p, place) || stat(place.ptr, &st) != 0 || !S_ISREG(st.st_mode)))
         return leave_out(p, name, "a symbolic link to something else than a file that is packed");
-    return S_ISREG(st.st_mode) ? pack_one(p, name, &st) : leave_out(p, name, "neither a file nor a folder");
+    return S_ISREG(st.st_mode) ? pack_file(p, name, &st) : leave_out(p, name, "neither a file nor a folder");
 }
 
 static int by_name(const void *a, const void *b)
@@ -206,7 +206,7 @@ static bool read_rules(struct pack *p, struct slice folder)
 }
 
 /* folder: empty, or with a slash behind it. */
-static bool pack_inside(struct pack *p, struct slice folder, unsigned depth)
+static bool pack_entries(struct pack *p, struct slice folder, unsigned depth)
 {
     struct slice *names = NULL;
     uint32_t count = 0, rules = p->found.count;
@@ -214,7 +214,7 @@ static bool pack_inside(struct pack *p, struct slice folder, unsigned depth)
         return err_set(p->e, ERR_LIMIT, "%.*s: more than %d folders in each other (LIMIT_PACK_DEPTH)", SLICE_ARG(folder), LIMIT_PACK_DEPTH);
     bool well = read_rules(p, folder) && read_names(p, folder, &names, &count);
     for (uint32_t i = 0; well && i < count; i++)
-        well = pack_any(p, names[i], depth);
+        well = pack_entry(p, names[i], depth);
     p->found.count = rules;
     mem_free(names);
     return well;
@@ -233,7 +233,7 @@ bool pack_folder(struct slice folder, const struct flag_texts *excludes, struct 
     bool well = ignore_add(&p.found, SLICE(""), SLICE(".git\n__pycache__/\n.venv/\nvenv/\n"), e);
     for (uint32_t i = 0; well && i < excludes->count; i++)
         well = ignore_add(&p.given, SLICE(""), excludes->list[i], e);
-    well = well && pack_inside(&p, SLICE(""), 0) && put_end(&p);
+    well = well && pack_entries(&p, SLICE(""), 0) && put_end(&p);
     if (well && !out->files)
         well = err_set(e, ERR_CONFIG, "%s: no file in it that is not left out", folder.ptr);
     ignore_free(&p.given);

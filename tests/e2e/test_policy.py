@@ -146,7 +146,7 @@ def test_each_hostile_item_is_refused_with_its_rule(space, operators, tmp_path, 
     eventually(lambda: op.metrics()['mobula_policy_refusals_total{rule="redirects"}'] >= 1, 60)
 
 
-def test_the_switch_that_somebody_types_at_night(space, operators, tmp_path, hostile):
+def test_the_annotation_frozen_stops_remote_writes(space, operators, tmp_path, hostile):
     set_policy(space, "{}")
     op = start(space, operators, tmp_path, hostile, "--default-image", IMAGE)
     hostile.ask("first", {"job": {"entrypoint": "true"}})
