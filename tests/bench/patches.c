@@ -43,5 +43,5 @@ int main(void)
     double middle = median(ms, RUNS);
     printf("a set of %d patches is compiled in %.2f ms, goal %d ms; %zu KiB\n", PATCHES, middle, GOAL_MS, memory / KIB);
     buf_free(&text);
-    return middle > GOAL_MS;
+    return middle > (double)GOAL_MS;
 }
