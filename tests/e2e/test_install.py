@@ -277,3 +277,32 @@ def test_namespaces_apart(api, space, operators):
     with pytest.raises(Refused):
         api.get(space.path("configmaps", "mobula-tools"))
     api.call("DELETE", f"/api/v1/namespaces/{other}")
+
+
+def test_all_namespaces(api, space, operators):
+    """By a ClusterRole: clusters of two namespaces that no flag names, nothing asked for that is not given, and none of it afterwards."""
+    kubectl("-n", space.name, "delete", "roles,rolebindings", "--all")
+    flags = ("--all-namespaces", "--leader-elect", "--namespace", space.name)
+    printed = [o for o in objects("--no-crds", *flags) if o["kind"] != "Deployment"]
+    assert {o["kind"] for o in printed} >= {"ClusterRole", "ClusterRoleBinding"}
+    kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": printed}))
+    others = [f"{space.name}-{n}" for n in ("a", "b")]
+    audit = Audit()
+    try:
+        operator = operators("--all-namespaces", "--leader-elect", "--lease-namespace", space.name, "--kinds=ray.io", "--raycronjobs=false")
+        for name in others:
+            api.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+            api.call("POST", f"{V1}/namespaces/{name}/rayclusters", raycluster("c", workers=1))
+        for name in others:
+            eventually(lambda path=f"{V1}/namespaces/{name}/rayclusters/c": api.get(path).get("status", {}).get("state") == "ready")
+        entries = [e for e in audit.entries(operator.user) if "objectRef" in e]
+        assert not [what(e) for e in entries if e["responseStatus"]["code"] == 403]
+        rules = [r for o in printed if o["kind"] == "ClusterRole" for r in o["rules"]]
+        given = {(g, r, v) for rule in rules for g in rule["apiGroups"] for r in rule["resources"] for v in rule["verbs"]}
+        assert "secrets" not in {r for _, r, _ in given} and len(given) <= PLAIN_GRANTS
+        assert used(entries) - given <= {("coordination.k8s.io", "leases", v) for v in ("get", "create", "update")}
+        operator.stop()
+    finally:
+        for name in others:
+            api.call("DELETE", f"/api/v1/namespaces/{name}")
+        kubectl("delete", "clusterrole,clusterrolebinding", f"mobula-{space.name}", "--ignore-not-found")

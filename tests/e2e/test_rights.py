@@ -98,6 +98,25 @@ def test_what_is_refused_is_refused_in_fact(space, installed):
     assert status == 200, answer
 
 
+def test_all_namespaces_and_nothing_else(api, space):
+    """The ClusterRole of --all-namespaces holds in each namespace, and has neither Secrets nor anything of the cluster's own. (What it is
+    needed for: test_install.py.)"""
+    kubectl("-n", space.name, "delete", "roles,rolebindings", "--all")
+    found = [o for o in objects("--no-crds", "--all-namespaces", "--namespace", space.name) if o["kind"].startswith("Cluster")]
+    kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": found}))
+    try:
+        account = Account(space.name)
+        (rules,) = [o["rules"] for o in found if o["kind"] == "ClusterRole"]
+        given = {(g, r, v) for rule in rules if not rule.get("resourceNames")
+                 for g in rule["apiGroups"] for r in rule["resources"] for v in rule["verbs"]}
+        eventually(lambda: account.may("", "pods", "create", "default"))
+        for g, r, v in sorted(universe(api) | given):
+            allowed = account.may(g, r, v, "default", "of-nobody")
+            assert allowed == ((g, r, v) in given), f"{v} {r} of group \"{g}\": {'allowed' if allowed else 'refused'}"
+    finally:
+        kubectl("delete", "clusterrole,clusterrolebinding", f"mobula-{space.name}")
+
+
 def without(rules, group, resource, verb):
     """The rules less one grant."""
     left = []

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cluster import MOBULA, eventually
+from hub import definitions, hubs  # noqa: F401 (fixtures)
 from processes import kubeconfig, token
 
 pytestmark = pytest.mark.skipif(Path(MOBULA).parent.name in ("test", "host"), reason="sanitizers make calls of their own: no sandbox")
@@ -31,6 +32,12 @@ def test_it_is_on_for_all_threads(space, operators, tmp_path):
     assert "sandbox=on" in op.says("msg=started")
     assert len(list(Path(f"/proc/{op.process.pid}/task").iterdir())) == 2
     assert threads(op.process.pid) == {("2", "1")}
+
+
+def test_a_control_plane_has_it_too(hubs):  # noqa: F811
+    hub = hubs()
+    assert "sandbox=on" in hub.log()
+    assert threads(hub.process.pid) == {("2", "1")}
 
 
 def test_it_can_be_left_out(operators):

@@ -319,7 +319,10 @@ static void without_a_registry(struct arena *a)
     o.image = SLICE("registry.k8s.io/pause:3.10");
     struct slice text = written(&o, a, &e), name = install_program_name(false, o.program, a);
     static const char *const holds[] = {
-        "  mobula: f0VMRg==\n", "immutable: true\n", "        command: [/program/mobula]\n",
+        "# Larger than what kubectl apply keeps in an annotation: kubectl apply --server-side -f FILE\napiVersion: v1\nkind: ConfigMap\n",
+        "  mobula: f0VMRg==\n",
+        "immutable: true\n",
+        "        command: [/program/mobula]\n",
         "      nodeSelector:\n        kubernetes.io/arch: arm64\n",
         "        - name: program\n          mountPath: /program\n          readOnly: true\n      volumes:\n"};
     for (size_t i = 0; i < COUNT_OF(holds); i++)
