@@ -216,6 +216,8 @@ bool checks_run(struct op *op, struct buf *out);
 void checks_config(const struct op *op, struct buf *out); /* how it was started, as JSON, without secrets */
 /* The workload that a RayJob or RayCluster without another owner was made from; NULL: none. */
 struct cluster *workload_owner(struct op *op, const struct cluster *child, struct jval object);
+/* The workload that a record is, or is owned by, over however many steps; NULL: none. */
+const struct cluster *workload_above(const struct cluster *c);
 
 /* ---- verbs ---- */
 

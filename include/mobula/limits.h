@@ -178,9 +178,10 @@ enum {
     REMOTE_PUSH_MS = 250,               /* changes of statuses are gathered for so long */
     REMOTE_BACKOFF_MS = 1000,           /* after a call that failed, growing to the next … */
     REMOTE_BACKOFF_MAX_MS = 60 * 1000,
-    LIMIT_REMOTE_IDENTITY = 256, /* bytes of the name by which the control plane knows us */
-    LIMIT_REMOTE_LISTED = 2000,  /* nodes, and instance types, that are reported, … */
-    REMOTE_LIST = 192 * KIB,     /* … and about so many bytes of each */
+    LIMIT_REMOTE_AGENT_CA = 64 * KIB, /* bytes of CAs that each agent gets with its pod */
+    LIMIT_REMOTE_IDENTITY = 256,      /* bytes of the name by which the control plane knows us */
+    LIMIT_REMOTE_LISTED = 2000,       /* nodes, and instance types, that are reported, … */
+    REMOTE_LIST = 192 * KIB,          /* … and about so many bytes of each */
     REMOTE_WANTED_MS = 5 * 1000, /* a list that is asked for again so soon after it was sent waits for the next call: none is made for it */
     REMOTE_HOLD_SHARE = 5,       /* when a full answer lacks more than the fifth part of what runs … */
     REMOTE_HOLD_MS = 10 * 60 * 1000,           /* … nothing is deleted by it for so long */

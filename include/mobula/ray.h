@@ -153,7 +153,19 @@ struct ray_options {
     int64_t starting_ms;         /* a cluster that was not ready for the first time within so long is told of; 0: never */
     int64_t spot_fallback_ms, spot_retry_ms; /* 0: RECONCILE_SPOT_FALLBACK_MS, RECONCILE_SPOT_RETRY_MS */
     bool sidecar;                            /* default autoscaler: KubeRay's, as a container of the head */
+    const struct slice *agent;               /* arguments of `mobula agent` in heads, ended by one without ptr; NULL: there is none */
+    struct slice agent_ca;                   /* PEM that it gets as the file RAY_AGENT_CA; empty: none */
 };
+
+/* The container in which `mobula agent` runs beside a head's Ray, with a token of the pod in RAY_AGENT_FOLDER. */
+#define RAY_AGENT_CONTAINER "mobula-agent"
+#define RAY_AGENT_FOLDER "/var/run/mobula"
+#define RAY_AGENT_CA RAY_AGENT_FOLDER "/ca.crt"
+enum { RAY_AGENT_TOKEN_S = 600 }; /* how long a token holds: the least that Kubernetes gives; the kubelet renews it */
+/* False: none is asked for, the program cannot be had there, its GCS speaks TLS, or the template has a container of that name. */
+bool ray_wants_agent(const struct ray_cluster *c, const struct ray_options *o, struct arena *a);
+/* Puts it into the template of the head; the head's hash stays. False: the template with it is too large. */
+bool ray_add_agent(struct ray_cluster *c, const struct ray_options *o, struct arena *a, struct err *e);
 
 /* ---- names: functions of owner, group, index and the replaced pod ---- */
 

@@ -268,6 +268,7 @@ static struct slice operator_flags(const struct install_options *o, const struct
         {"egress-ca-file", slice_empty(o->egress_ca) ? SLICE("") : SLICE(PLANE_FOLDER "/egress-ca.crt"), SLICE("")},
         {"policy-configmap", plane ? SLICE("mobula-policy") : SLICE(""), SLICE("")},
         {"default-image", slice_empty(o->default_image) ? SLICE("") : o->default_image, SLICE("")},
+        {"agent", o->agent ? SLICE("direct") : SLICE(""), SLICE("")},
     };
     struct flag_texts entries = install_egress(o);
     struct cli_items it = {.of = &entries};

@@ -72,7 +72,8 @@ static const struct flag list[] = {
      "(mobula-control-plane-tls)"},
     {"tls-name", FLAG_TEXT, AT(tls_names), "NAME[,...]",
      "further names and addresses of that certificate, such as those of a load balancer"},
-    {"agent", FLAG_SWITCH, AT(agent), NULL, "with the right to review tokens (TokenReview) of pods that call the control plane themselves"},
+    {"agent", FLAG_SWITCH, AT(agent), NULL,
+     "heads of workloads report how their Ray is: with the right to review the tokens of their pods (TokenReview)"},
     {"ray-auth", FLAG_SWITCH, AT(ray_auth), NULL, "with the right to make and read Secrets, for clusters with authOptions"},
 #undef AT
 };

@@ -26,7 +26,7 @@ struct options {
     struct slice lease_namespace, lease_name, identity;
     struct operator_configmap types, patches, policy;
     struct default_patches defaults;
-    struct slice plane_url, cloud, plane_token, plane_ca, egress_ca, policy_file, image;
+    struct slice plane_url, cloud, plane_token, plane_ca, egress_ca, policy_file, image, agent, agent_url;
     struct slice gateway, gateway_ns, ingress_class;
     struct flag_texts egress, excluded;
     int64_t lease_ms, renew_ms, retry_ms, spot_fallback_ms, spot_retry_ms, unscheduled_ms, zone_ms, starting_ms;
@@ -92,6 +92,9 @@ static const struct flag list[] = {
     {"policy-key", FLAG_TEXT, AT(policy.key), "KEY", "of its text in it"},
     {"policy-file", FLAG_TEXT, AT(policy_file), "FILE", "with the policy where the ConfigMap has none; read at the start"},
     {"default-image", FLAG_TEXT, AT(image), "REF", "of workloads of a control plane that name none (default: those are refused)"},
+    {"agent", FLAG_TEXT, AT(agent), "off|direct",
+     "whether heads of workloads get a container that reports how their Ray is: direct, to the control plane itself"},
+    {"agent-url", FLAG_TEXT, AT(agent_url), "URL", "where that is for pods (default: --control-plane-url)"},
     {"health-addr", FLAG_TEXT, AT(health), "[HOST]:PORT", "serves /healthz and /readyz; empty: nowhere"},
     {"status-addr", FLAG_TEXT, AT(status), "[HOST]:PORT",
      "serves the same, /healthz/run (what is checked) and /config (how it was started); empty (default): nowhere"},
@@ -237,6 +240,29 @@ static bool read_policy(struct process *p, struct operator_plane *to, struct err
            err_wrap(e, "--policy-file %s", p->o.policy_file.ptr);
 }
 
+/* What `mobula agent` of each head is called with. */
+static bool read_agent(struct process *p, struct operator_options *to, struct err *e)
+{
+    const struct options *o = &p->o;
+    struct slice *args = arena_array(&p->arena, 4, sizeof *args);
+    if (slice_is(o->agent, "off"))
+        return true;
+    if (!slice_is(o->agent, "direct"))
+        return err_set(e, ERR_CONFIG, "--agent: want off or direct");
+    if (slice_empty(o->plane_url) || to->ray.tools == RAY_TOOLS_NONE)
+        return err_set(e, ERR_CONFIG,
+                       "--agent needs --control-plane-url, and --tools=configmap or image:REF, by which pods get this program");
+    if (!slice_empty(o->plane_ca) &&
+        !cli_read_most(o->plane_ca, LIMIT_REMOTE_AGENT_CA, "LIMIT_REMOTE_AGENT_CA", &p->arena, &to->ray.agent_ca, e))
+        return err_wrap(e, "--control-plane-ca-file, for --agent");
+    args[0] = arena_printf(&p->arena, "--control-plane-url=%.*s", SLICE_ARG(slice_empty(o->agent_url) ? o->plane_url : o->agent_url));
+    args[1] = arena_printf(&p->arena, "--cloud-deployment-id=%.*s", SLICE_ARG(o->cloud));
+    if (!slice_empty(to->ray.agent_ca))
+        args[2] = SLICE("--control-plane-ca-file=" RAY_AGENT_CA);
+    to->ray.agent = args;
+    return true;
+}
+
 /* Behind the lease: its identity is this start of the process. */
 static bool read_plane(struct process *p, struct operator_options *to, struct err *e)
 {
@@ -325,7 +351,7 @@ static bool start(struct process *p, struct err *e)
         return false;
     p->config = kube_config_load(&config, e);
     if (!p->config || !kube_config_allow(p->config, p->allow, e) || !read_options(p, &o, e) || !read_plane(p, &o, e) ||
-        !read_checks(p, &o, e))
+        !read_agent(p, &o, e) || !read_checks(p, &o, e))
         return false;
     p->loop = loop_new(p->allow, e);
     if (!p->loop)
@@ -390,6 +416,7 @@ int cli_operator(int argc, char **argv)
                               .health = SLICE(":8081"),
                               .metrics = SLICE(":8080"),
                               .sandbox = SLICE("auto"),
+                              .agent = SLICE("off"),
                               .log_level = SLICE("info"),
                               .log_format = SLICE("logfmt"),
                               .lease_name = SLICE("mobula"),

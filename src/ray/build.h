@@ -85,7 +85,8 @@ void write_probes(struct jout *w, const struct pod_build *b);
 void write_ports(struct jout *w, const struct pod_build *b);
 void write_volumes(struct jout *w, const struct pod_build *b);
 void write_volume_mounts(struct jout *w, const struct pod_build *b);
-bool waits_for_gcs(const struct pod_build *b); /* whether the init container is added */
+bool waits_for_gcs(const struct pod_build *b);         /* whether the init container is added */
+bool uses_tls(struct jval container, struct arena *a); /* whether Ray does in there: this binary asks no such GCS */
 /* tools.c: what a container has in which this binary runs, beside Ray's or in its place. Its user is the Ray container's. */
 void tools_command(struct jout *w, const struct ray_options *o); /* opens "command" with the binary in it: more words may follow */
 void tools_image(struct jout *w, const struct ray_options *o, struct jval ray_container);

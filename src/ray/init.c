@@ -2,7 +2,7 @@
 #include "build.h"
 
 /* A GCS that speaks TLS would not answer our question. */
-static bool uses_tls(struct jval container, struct arena *a)
+bool uses_tls(struct jval container, struct arena *a)
 {
     struct jval k, v;
     for (struct jiter it = json_iter(json_get(container, "env")); json_next(&it, &k, &v);) {

@@ -332,14 +332,17 @@ def test_an_operator_does_what_the_control_plane_holds(space, hubs, operators, t
     assert beyond == {"create selfsubjectrulesreviews"}, "a look beyond the namespace"
 
 
-def agent_reports(space, hub, where, shown, folder):
-    """`mobula agent` does both, here beside a GCS that is not there."""
+def agent_reports(space, pod, shown, folder):
+    """`mobula agent` of the head does both, here beside a GCS that is not there."""
+    (container,) = [c for c in pod["spec"]["containers"] if c["name"] == "mobula-agent"]
+    program, command, *args = container["command"]
+    assert (program, command) == ("/mobula/mobula", "agent"), container
     token_file = folder / "pod.token"
     token_file.write_text(shown)
     log = folder / "agent.log"
     with log.open("wb") as out:
-        agent = subprocess.Popen([MOBULA, "agent", f"--control-plane-url=http://127.0.0.1:{hub.port}", f"--cloud-deployment-id={where}",
-                                  f"--token-file={token_file}", f"--gcs-addr=127.0.0.1:{free_port()}"], stdout=out, stderr=out)
+        agent = subprocess.Popen([MOBULA, "agent", *args, f"--token-file={token_file}", f"--gcs-addr=127.0.0.1:{free_port()}"], stdout=out,
+                                 stderr=out)
     try:
         said = eventually(lambda: (ray := status(space, "stays")["ray"])["health"] == "UNHEALTHY" and ray, 30)
         assert "refused" in said["message"], said
@@ -364,7 +367,7 @@ def test_a_pod_gets_a_credential_and_reports(space, hubs, operators, tmp_path):
     token_file = tmp_path / "token"
     token_file.write_text(account(space, "edge-operator", operator_rule()))
     operators(f"--control-plane-url=http://127.0.0.1:{hub.port}", f"--cloud-deployment-id={where}",
-              f"--control-plane-token-file={token_file}", "--kinds=ray.io", "--raycronjobs=false")
+              f"--control-plane-token-file={token_file}", "--kinds=ray.io", "--raycronjobs=false", "--tools=configmap", "--agent=direct")
     put(space, "Workload", "workloads", "stays", {"cloud": "edge", "cluster": {}, "image": "rayproject/ray:2.52.0"})
     pods = eventually(lambda: space.pods("stays"), 30)
     pod, uid = pods[0]["metadata"]["name"], pods[0]["metadata"]["uid"]
@@ -395,7 +398,7 @@ def test_a_pod_gets_a_credential_and_reports(space, hubs, operators, tmp_path):
         assert hub.ask("POST", "/v1/report", given["credential"].replace(where, elsewhere), report)[0] == 401
         assert hub.ask("GET", f"/v1/projects/{space.name}/workloads", given["credential"])[0] == 401
         assert "eyJ" not in hub.log()
-        agent_reports(space, hub, where, shown(), tmp_path)
+        agent_reports(space, pods[0], shown(), tmp_path)
     finally:
         kubectl("delete", "-f", "-", "--ignore-not-found", stdin="\n---\n".join(json.dumps(o) for o in documents))
 

@@ -7,8 +7,8 @@ static const struct ray_group *group_spec(const struct op *op, int32_t group)
     return group < 0 ? &op->model.head : &op->model.groups[group];
 }
 
-/* Its workers wait for what is in there; asked for with the head, which is made before them, it is there when a kubelet mounts it. That is
- * a call of its own, with the same buffers. */
+/* Its workers wait for what is in there, and its agent runs it; asked for with the head, which is made before them, it is there when a
+ * kubelet mounts it. That is a call of its own, with the same buffers. */
 static void want_tools(struct op *op, struct cluster *c)
 {
     tools_want(op, c->ns);
@@ -20,7 +20,7 @@ bool make_pod(struct op *op, struct cluster *c, const struct action *act, struct
     const struct ray_group *g = group_spec(op, act->group);
     if (act->on_demand && g->on_demand)
         g = g->on_demand;
-    if (op->model.group_count && act->verb == &raycluster_create_pod)
+    if ((op->model.group_count || op->o.ray.agent) && act->verb == &raycluster_create_pod)
         want_tools(op, c);
     struct slice name = act->group < 0 ? ray_head_pod_name(&op->model, &op->body_arena)
                                        : ray_worker_pod_name(&op->model, g, act->index, act->uid, &op->body_arena);

@@ -11,6 +11,14 @@ static void keep_hashes(struct cluster *c, const struct ray_cluster *model)
         c->hashes[i + 1] = model->groups[i].hash;
 }
 
+/* The heads of workloads report to the control plane. */
+static void add_agent(struct op *op, const struct cluster *c)
+{
+    struct err ignored = {0}; /* a template that is almost too large stays as it is */
+    if (workload_above(c) && ray_wants_agent(&op->model, &op->o.ray, &op->model_arena))
+        ray_add_agent(&op->model, &op->o.ray, &op->model_arena, &ignored);
+}
+
 void read_cluster(struct op *op, struct cluster *c, struct jval object)
 {
     bool right = ray_read_known(object, c->hashes, &op->model_arena, &op->model, &op->errors);
@@ -18,6 +26,8 @@ void read_cluster(struct op *op, struct cluster *c, struct jval object)
         keep_hashes(c, &op->model);
     if (right)
         zones_apply(op, c);
+    if (right && op->o.ray.agent)
+        add_agent(op, c);
     c->typed = right && (types_apply(op, c) || op->model.typed);
 }
 

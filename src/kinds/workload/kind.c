@@ -8,6 +8,13 @@ struct cluster *workload_find(const struct workloads *s, struct slice uid)
     return map_get(&s->by_uid, uid);
 }
 
+const struct cluster *workload_above(const struct cluster *c)
+{
+    while (c && !c->workload)
+        c = c->owner;
+    return c;
+}
+
 static struct space *space_of(struct op *op, struct slice ns)
 {
     for (uint32_t i = 0; i < op->o.namespace_count; i++)

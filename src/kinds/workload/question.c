@@ -125,10 +125,7 @@ static void ask_log(struct workload_answer *a, struct slice uid)
 static const struct cluster *workload_of_pod(struct op *op, struct slice uid)
 {
     const struct pod_record *p = map_get(&op->pods, uid);
-    const struct cluster *c = p ? p->of : NULL;
-    while (c && !c->workload)
-        c = c->owner;
-    return c;
+    return p ? workload_above(p->of) : NULL;
 }
 
 static struct slice first_of(struct jval user, const char *key, struct arena *a)

@@ -62,6 +62,8 @@ void world_start_operator(struct world *w, bool elect)
     o.settings_ns = SLICE("n");
     memcpy(o.settings, w->settings, sizeof o.settings);
     o.patches = w->patches;
+    o.ray.agent = w->agent;
+    o.ray.agent_ca = w->agent ? SLICE("-----BEGIN CERTIFICATE-----\nA\n") : SLICE_NONE;
     if (w->executable.len)
         o.ray.tools = RAY_TOOLS_CONFIGMAP;
     world_launch(w, 0, &o);

@@ -115,6 +115,7 @@ struct world {
     struct slice executable;                               /* for ConfigMap mobula-tools; empty: --tools=none */
     struct operator_configmap settings[OPERATOR_SETTINGS]; /* ConfigMaps in namespace n; the same holds */
     const struct shape_patches *patches;                   /* below those of a ConfigMap */
+    const struct slice *agent;                             /* as in struct ray_options; NULL: none */
     bool submitter_pods;                                   /* --submitter=pod */
     int64_t fence_ms;                                      /* of operators that are started from now on */
     enum operator_access access;

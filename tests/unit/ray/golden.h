@@ -28,6 +28,10 @@ static inline struct ray_options golden_options(struct jval o, struct arena *a)
         out.tools = RAY_TOOLS_NONE;
     if (domain.ptr)
         out.cluster_domain = domain;
+    struct slice *agent = arena_array(a, 2, sizeof *agent);
+    agent[0] = json_get_str(o, "agent", a);
+    out.agent = agent[0].ptr ? agent : NULL;
+    out.agent_ca = json_get_str(o, "agentCa", a);
     out.sidecar = json_get_bool(o, "sidecar", false);
     return out;
 }
@@ -45,6 +49,8 @@ static inline bool golden_load(struct golden *g, const char *path)
     bool ok = ray_read(json_get(json_root(&g->doc), "resource"), &g->arena, &g->cluster, &g->errors);
     if (!ok)
         printf("  %.*s\n", SLICE_ARG(ray_errors_text(&g->errors, 4096, &g->arena)));
+    if (json_there(json_get(json_root(&g->doc), "options.agent")))
+        ok = ok && CHECK(ray_wants_agent(&g->cluster, &g->options, &g->arena)) && ray_add_agent(&g->cluster, &g->options, &g->arena, &e);
     return CHECK(ok);
 }
 

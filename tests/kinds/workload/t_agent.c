@@ -1,0 +1,116 @@
+/* The container mobula-agent in the heads of workloads. */
+#include "tests/world/maps.h"
+#include "tests/world/planes.h"
+
+#define TYPED                                                                                                                              \
+    "{\"cloud\":\"c\",\"image\":\"ray:1\",\"job\":{\"entrypoint\":\"x\"},\"computeConfig\":{\"inline\":{\"head_node\":"                    \
+    "{\"instance_type\":\"small\"}}}}"
+
+static const struct slice reports[] = {SLICE("--operator-url=http://o.n.svc:8082"), {0}};
+
+static struct jval only_head(struct world *w)
+{
+    struct slice list;
+    struct jval doc = {.at = -1};
+    CHECK_INT(
+        world_ask(w, "GET", "/api/v1/namespaces/n/pods?labelSelector=ray.io%2Fnode-type%3Dhead", "application/json", SLICE_NONE, &list),
+        200);
+    CHECK(json_read(&doc, list, &w->arena, NULL));
+    CHECK_INT(json_len(json_get(doc, "items")), 1);
+    return json_at(json_get(doc, "items"), 0);
+}
+
+static void begin(struct world *w, struct plane *p, const struct slice *agent, const char *patches)
+{
+    stage_plane(w, p);
+    w->agent = agent;
+    w->executable = SLICE("a program");
+    watch_map(w, OPERATOR_INSTANCE_TYPES);
+    put_types(w, "small: {resources: {CPU: 4, memory: 8Gi}}");
+    if (patches) {
+        watch_map(w, OPERATOR_PATCHES);
+        put_map(w, "patches", "patches.yaml", patches);
+    }
+    world_start_operator(w, false);
+    world_run(w, 2000);
+}
+
+static struct slice hash_of(struct world *w, struct jval pod)
+{
+    return json_str(json_child(json_get(pod, "metadata.annotations"), RAY_ANNOTATION_HASH), &w->arena);
+}
+
+static struct slice cpu_of(struct world *w, struct jval container)
+{
+    return json_get_str(container, "resources.requests.cpu", &w->arena);
+}
+
+/* The head of a workload of this type; with an agent or without. */
+static struct jval head_with(struct world *w, struct plane *p, const struct slice *agent, const char *patches)
+{
+    begin(w, p, agent, patches);
+    plane_put(p, 'a', "n", "train", TYPED);
+    world_run(w, 5000);
+    return only_head(w);
+}
+
+static void test_with_type(void)
+{
+    struct world w;
+    struct plane p;
+    char hash[RAY_HASH_TEXT + 1];
+    test_case("without the flag there is none");
+    struct jval pod = head_with(&w, &p, NULL, NULL);
+    CHECK_INT(json_len(json_get(pod, "spec.containers")), 1);
+    CHECK_STR(cpu_of(&w, json_at(json_get(pod, "spec.containers"), 0)), "4");
+    CHECK(slice_copy(hash_of(&w, pod), hash, sizeof hash));
+    end_plane(&w, &p);
+    test_case("it is counted by the instance type, and the hash of the template does not know it");
+    pod = head_with(&w, &p, reports, NULL);
+    struct jval list = json_get(pod, "spec.containers"), agent = json_at(list, 1);
+    CHECK_INT(json_len(list), 2);
+    CHECK_STR(json_get_str(agent, "name", &w.arena), RAY_AGENT_CONTAINER);
+    CHECK(slice_has(json_raw(json_get(agent, "command")), "\"--operator-url=http://o.n.svc:8082\""));
+    CHECK_STR(cpu_of(&w, json_at(list, 0)), "3990m");
+    CHECK_STR(cpu_of(&w, agent), "10m");
+    CHECK_STR(json_get_str(json_at(list, 0), "resources.requests.memory", &w.arena), "8176Mi");
+    CHECK(slice_has(json_raw(json_get(pod, "spec.volumes")), "\"audience\":\"mobula.dev/bootstrap\""));
+    CHECK(slice_starts(json_str(json_child(json_get(pod, "metadata.annotations"), "mobula.dev/control-plane-ca"), &w.arena),
+                       SLICE("-----BEGIN")));
+    CHECK_STR(hash_of(&w, pod), hash);
+    test_case("the program is there for it");
+    CHECK(apiserver_get(w.server, SLICE("configmaps"), SLICE("n"), SLICE(RAY_TOOLS_CONFIGMAP_NAME), &w.arena).ptr);
+    end_plane(&w, &p);
+}
+
+static void test_patched(void)
+{
+    struct world w;
+    struct plane p;
+    test_case("patches of pods find it");
+    struct jval pod = head_with(
+        &w, &p, reports,
+        "- kind: Pod\\n  patch: [{op: replace, path: /spec/containers/name=mobula-agent/resources/limits/memory, value: 32Mi}]\\n");
+    CHECK_STR(json_get_str(json_at(json_get(pod, "spec.containers"), 1), "resources.limits.memory", &w.arena), "32Mi");
+    end_plane(&w, &p);
+}
+
+static void test_of_others(void)
+{
+    struct world w;
+    struct plane p;
+    test_case("a cluster that no workload has made gets none");
+    begin(&w, &p, reports, NULL);
+    CHECK_INT(world_call(&w, "POST", v1, "application/json", annotated_body(&w, "", "", 0, "\"x\":\"y\"")), 201);
+    world_run(&w, 5000);
+    CHECK_INT(json_len(json_get(only_head(&w), "spec.containers")), 1);
+    end_plane(&w, &p);
+}
+
+int main(void)
+{
+    test_with_type();
+    test_patched();
+    test_of_others();
+    return test_done();
+}
