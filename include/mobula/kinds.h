@@ -190,6 +190,8 @@ void patches_free(struct op *op);
 bool policy_text(struct op *op, struct slice text, struct err *e);
 void policy_trouble(struct op *op);
 void policy_free(struct op *op);
+bool policy_start(struct op *op, struct err *e); /* reads the policy file, if there is one */
+bool policy_file_broken(const struct op *op);    /* what it holds now is not what is in force */
 
 /* raycluster/tools.c */
 void tools_want(struct op *op, const struct istr *ns);
@@ -205,6 +207,7 @@ void tools_free(struct op *op);
 void workloads_init(struct op *op, struct net *net);
 void workloads_free(struct op *op); /* after the records */
 void workloads_renew(struct op *op);
+bool workloads_stop(struct op *op);                         /* gives the cloud back; returns whether nothing is left to wait for */
 int64_t workloads_tick(struct op *op);                      /* returns when to call again */
 void workloads_figures(const struct op *op, struct buf *b); /* lines of /metrics */
 /* workload/checks.c: what this operator checks of itself and its cluster, and reports */

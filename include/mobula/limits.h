@@ -178,6 +178,7 @@ enum {
     REMOTE_PUSH_MS = 250,               /* changes of statuses are gathered for so long */
     REMOTE_BACKOFF_MS = 1000,           /* after a call that failed, growing to the next … */
     REMOTE_BACKOFF_MAX_MS = 60 * 1000,
+    POLICY_FILE_MS = 60 * 1000,       /* between two looks at the policy file */
     LIMIT_REMOTE_AGENT_CA = 64 * KIB, /* bytes of CAs that each agent gets with its pod */
     LIMIT_REMOTE_IDENTITY = 256,      /* bytes of the name by which the control plane knows us */
     LIMIT_REMOTE_LISTED = 2000,       /* nodes, and instance types, that are reported, … */

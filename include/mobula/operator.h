@@ -10,7 +10,6 @@
 #include <mobula/ray.h>
 
 struct shape_patches;
-struct work_policy;
 
 /* How GCS and dashboard of a cluster's head are reached. */
 enum operator_access {
@@ -30,12 +29,13 @@ struct operator_configmap {
 
 /* A control plane that says what is to run here (docs/api/openapi.yaml). */
 struct operator_plane {
-    struct kube_config *config;       /* where it is, and who we are; NULL: there is none */
-    struct slice cloud;               /* deployment id of the cloud that this operator is */
-    struct slice instance;            /* this start of it, and … */
-    struct slice lease;               /* … by what its replicas take turns; may be empty */
-    struct slice image;               /* of workloads that name none; empty: those are refused */
-    const struct work_policy *policy; /* where no ConfigMap has one; NULL: the default */
+    struct kube_config *config; /* where it is, and who we are; NULL: there is none */
+    struct slice cloud;         /* deployment id of the cloud that this operator is */
+    struct slice instance;      /* this start of it, and … */
+    struct slice lease;         /* … by what its replicas take turns; may be empty */
+    struct slice image;         /* of workloads that name none; empty: those are refused */
+    struct slice policy_file;   /* with the policy where no ConfigMap has one, read again every minute; empty: the default */
+    bool (*read_file)(struct slice path, struct arena *a, struct slice *out, struct err *e);
 };
 
 /* What it checks of itself and its cluster (health.h). */

@@ -83,6 +83,9 @@ void remote_free(struct remote *r);
 /* Only the leader calls. Each start begins with an empty revision: everything is asked for anew. Answers to calls before are ignored. */
 void remote_start(struct remote *r, struct now now);
 void remote_stop(struct remote *r);
+/* The last call, of a process that ends and writes no more: the cloud is given back, so that another instance gets it at once. Returns
+ * whether there is nothing left to wait for: call it until then. A control plane that did not answer before is not called. */
+bool remote_release(struct remote *r, struct now now);
 void remote_push(struct remote *r, struct now now);  /* there is something to tell */
 void remote_renew(struct remote *r, struct now now); /* reads the token and the CA again now */
 /* A GET beside the calls of /v1/sync. */

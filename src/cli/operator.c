@@ -7,7 +7,6 @@
 
 #include <mobula/health.h>
 #include <mobula/operator.h>
-#include <mobula/policy.h>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -90,7 +89,7 @@ static const struct flag list[] = {
      "of the policy, which says what a control plane may have made here, in the namespace of the Lease; empty (default): the built-in one "
      "holds"},
     {"policy-key", FLAG_TEXT, AT(policy.key), "KEY", "of its text in it"},
-    {"policy-file", FLAG_TEXT, AT(policy_file), "FILE", "with the policy where the ConfigMap has none; read at the start"},
+    {"policy-file", FLAG_TEXT, AT(policy_file), "FILE", "with the policy where the ConfigMap has none; read again every minute"},
     {"default-image", FLAG_TEXT, AT(image), "REF", "of workloads of a control plane that name none (default: those are refused)"},
     {"agent", FLAG_TEXT, AT(agent), "off|direct",
      "whether heads of workloads get a container that reports how their Ray is: direct, to the control plane itself"},
@@ -226,20 +225,6 @@ static const char *text_or_null(struct slice s)
     return slice_empty(s) ? NULL : s.ptr;
 }
 
-static bool read_policy(struct process *p, struct operator_plane *to, struct err *e)
-{
-    struct work_policy *policy = arena_new(&p->arena, struct work_policy);
-    struct shape_errors *errors = arena_new(&p->arena, struct shape_errors);
-    struct slice text;
-    if (slice_empty(p->o.policy_file))
-        return true;
-    if (!cli_read_file(p->o.policy_file, &p->arena, &text, e))
-        return err_wrap(e, "--policy-file");
-    to->policy = policy;
-    return work_policy_text(text, &p->arena, policy, errors) || shape_errors_tell(errors, e) ||
-           err_wrap(e, "--policy-file %s", p->o.policy_file.ptr);
-}
-
 /* What `mobula agent` of each head is called with. */
 static bool read_agent(struct process *p, struct operator_options *to, struct err *e)
 {
@@ -287,11 +272,16 @@ static bool read_plane(struct process *p, struct operator_options *to, struct er
                                e);
     if (!p->plane || !kube_config_allow(p->plane, p->allow, e))
         return false;
-    to->plane = (struct operator_plane){.config = p->plane, .cloud = o->cloud, .instance = to->lease.identity, .image = o->image};
+    to->plane = (struct operator_plane){.config = p->plane,
+                                        .cloud = o->cloud,
+                                        .instance = to->lease.identity,
+                                        .image = o->image,
+                                        .policy_file = o->policy_file,
+                                        .read_file = cli_read_file};
     if (o->leader_elect)
         to->plane.lease = arena_printf(&p->arena, "%.*s:%u/%.*s/%.*s", SLICE_ARG(p->config->host), p->config->port, SLICE_ARG(to->lease.ns),
                                        SLICE_ARG(to->lease.name));
-    return read_policy(p, &to->plane, e);
+    return true;
 }
 
 /* The rights that an installation with these flags has. They do not depend on the control plane's URL. */

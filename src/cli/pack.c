@@ -4,9 +4,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define TOP "dir/" /* Ray takes the one folder at the top away, whatever it is called */
 
@@ -122,18 +125,31 @@ static bool is_left_out(const struct pack *p, struct slice name, bool folder)
     return (said != IGNORE_SAYS_NOTHING ? said : ignore_look(&p->found, name, folder)) == IGNORE_LEAVES_OUT;
 }
 
+/* Where this is without links, as the kernel says: a third of what realpath() takes of the binary. .ptr NULL: it is not there. */
+static struct slice real_place(const char *path, struct arena *a)
+{
+    char text[32], *real = arena_alloc(a, PATH_MAX);
+    int fd = open(path, O_PATH | O_CLOEXEC);
+    if (fd < 0)
+        return SLICE_NONE;
+    snprintf(text, sizeof text, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(text, real, PATH_MAX - 1);
+    close(fd);
+    return n < 0 ? SLICE_NONE : arena_printf(a, "%.*s", (int)n, real);
+}
+
 /* What a link leads to is packed when it is a file of the folder itself that is not left out: whoever packs a folder means no other file of
  * this machine. */
 static bool leads_inside(const struct pack *p, struct slice place)
 {
-    char *real = realpath(place.ptr, NULL);
-    struct slice target = slice_of(real ? real : "");
+    struct arena one = {0};
+    struct slice target = real_place(place.ptr, &one);
     bool inside = slice_starts(target, p->root);
     target = slice_skip(target, inside ? p->root.len : 0);
     for (size_t i = 0; inside && i <= target.len; i++)
         if (i == target.len || target.ptr[i] == '/')
             inside = !is_left_out(p, slice_head(target, i), i < target.len);
-    free(real);
+    arena_free(&one);
     return inside;
 }
 
@@ -224,12 +240,11 @@ bool pack_folder(struct slice folder, const struct flag_texts *excludes, struct 
                  struct err *e)
 {
     struct pack p = {.arena = a, .zip = zip, .directory = {.max = LIMIT_PACK_SIZE}, .result = out, .e = e};
-    char *real = realpath(folder.ptr, NULL);
+    struct slice real = real_place(folder.ptr, a);
     *out = (struct pack_result){.largest = SLICE("")};
-    if (!real)
+    if (!real.ptr)
         return err_set(e, ERR_IO, "%s: %s", folder.ptr, strerror(errno));
-    p.root = arena_printf(a, "%s/", strcmp(real, "/") == 0 ? "" : real);
-    free(real);
+    p.root = slice_is(real, "/") ? real : arena_printf(a, "%.*s/", SLICE_ARG(real));
     bool well = ignore_add(&p.found, SLICE(""), SLICE(".git\n__pycache__/\n.venv/\nvenv/\n"), e);
     for (uint32_t i = 0; well && i < excludes->count; i++)
         well = ignore_add(&p.given, SLICE(""), excludes->list[i], e);

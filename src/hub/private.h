@@ -200,6 +200,7 @@ struct call {
     uint64_t revision; /* that the operator has */
     struct slice cursor;
     bool full, want_types, want_nodes;
+    bool release; /* the operator ends: the cloud is nobody's behind this call */
     uint32_t tries;
     bool failed; /* a write did not come through: the operator is to report again */
     char failure[ERR_TEXT_MAX];

@@ -17,7 +17,7 @@ static bool is_ours(const struct call *c)
 static bool is_free(const struct call *c)
 {
     const struct session *s = &c->cloud->session;
-    return s->expiry_us <= c->hub->now.wall_us || is_ours(c) || (!slice_empty(c->lease) && is(s->lease, c->lease));
+    return !s->instance[0] || s->expiry_us <= c->hub->now.wall_us || is_ours(c) || (!slice_empty(c->lease) && is(s->lease, c->lease));
 }
 
 /* ---- what is reported ---- */
@@ -125,8 +125,8 @@ static void write_session(struct call *c, struct jout *w)
     jout_form(w,
               "session:{instance:'%.*s',lease:'%.*s',replica?:'%.*s',url:'%.*s',since:'%.*s',expiryTime:'%.*s'},"
               "lastContactTime:'%.*s',operatorVersion:'%.*s',deploymentId:'%s'",
-              SLICE_ARG(c->instance), SLICE_ARG(c->lease), SLICE_ARG(replica), SLICE_ARG(url), SLICE_ARG(since), SLICE_ARG(expiry),
-              SLICE_ARG(now), SLICE_ARG(c->version), c->cloud->id);
+              SLICE_ARG(c->release ? SLICE("") : c->instance), SLICE_ARG(c->release ? SLICE("") : c->lease), SLICE_ARG(replica),
+              SLICE_ARG(url), SLICE_ARG(since), SLICE_ARG(expiry), SLICE_ARG(now), SLICE_ARG(c->version), c->cloud->id);
 }
 
 /* The whole patch, in h->body. False: there is nothing to write. */
@@ -136,8 +136,8 @@ static bool write_patch(struct call *c)
     const struct cloud *cloud = c->cloud;
     char version[KUBE_VERSION_TEXT];
     struct jout w;
-    bool renew =
-        !is_ours(c) || (!cloud->session.here && c->wait_ms > 0) || cloud->session.expiry_us - h->now.wall_us < HUB_RENEW_MS * INT64_C(1000);
+    bool renew = c->release || !is_ours(c) || (!cloud->session.here && c->wait_ms > 0) ||
+                 cloud->session.expiry_us - h->now.wall_us < HUB_RENEW_MS * INT64_C(1000);
     buf_clear(&h->body);
     jout_init(&w, &h->body);
     struct slice text = kube_version_format(cloud->version, version);
@@ -194,14 +194,19 @@ static void on_written(struct call *c)
 static void session_look(struct call *c)
 {
     static const struct refusal held = {409, "CloudInUse", "stop the other operator, or give this one a cloud of its own", 0};
+    enum { RETRY_S = 5 }; /* the holder may give the cloud back at any time */
     struct hub *h = c->hub;
     const struct session *s = &c->cloud->session;
     if (!is_free(c)) {
         int64_t left = (s->expiry_us - h->now.wall_us + 999999) / 1000000;
         struct refusal r = held;
-        r.retry_s = (int)left;
+        r.retry_s = left < RETRY_S ? (int)left : RETRY_S;
         call_refuse(c, &r, "cloud %.*s in project %.*s is held by instance %s for another %d s", SLICE_ARG(c->cloud->name),
                     SLICE_ARG(c->cloud->ns), s->instance, (int)left);
+        return;
+    }
+    if (c->release && !is_ours(c)) {
+        call_refuse(c, &held, "instance %.*s does not hold cloud %s: there is nothing to give back", SLICE_ARG(c->instance), c->cloud->key);
         return;
     }
     if (!is_ours(c))

@@ -81,6 +81,7 @@ static bool read_request(struct call *c, struct slice *id)
         return false;
     }
     read_revision(c, revision);
+    c->release = json_get_bool(json_root(&c->doc), "release", false);
     int64_t wait_s = json_get_int(json_root(&c->doc), "wait", HUB_WAIT_MS / 1000);
     c->wait_ms = wait_s <= 0 ? 0 : wait_s > HUB_WAIT_MS / 1000 ? HUB_WAIT_MS : wait_s * 1000;
     return true;

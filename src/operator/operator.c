@@ -34,7 +34,7 @@ struct op *operator_new(struct net *net, struct kube_config *config, const struc
     op->status = health_new(op, HEALTH_STATUS);
     op->metrics = health_new(op, HEALTH_FIGURES);
     op->spaces = mem_alloc(o->namespace_count * sizeof op->spaces[0]);
-    bool ok = start_lease(op, e) && settings_start(op, e);
+    bool ok = policy_start(op, e) && start_lease(op, e) && settings_start(op, e);
     for (uint32_t i = 0; i < o->namespace_count && ok; i++)
         ok = space_start(op, &op->spaces[i], o->namespaces[i], e);
     if (ok)
@@ -195,12 +195,13 @@ bool operator_stop(struct op *op, struct now now)
     }
     if (op->flights)
         return false;
+    bool left = workloads_stop(op);
     if (op->lease && !op->released) {
         op->released = true;
         kube_lease_release(op->lease, now);
         return false;
     }
-    return kube_client_stats(op->client)->in_flight == 0; /* an answer that nobody waits for may be a write that never happens */
+    return left && kube_client_stats(op->client)->in_flight == 0; /* an answer that nobody waits for may be a write that never happens */
 }
 
 struct link_accept *operator_health(struct op *op)

@@ -11,6 +11,7 @@ struct remote {
     struct remote_options o;
     struct rng rng;
     bool on, polling, pushing;
+    bool releasing, released; /* the last call was sent; it was answered, or there is none to be sent */
     bool told;        /* the last poll had news: the next one has none, so that the server may hold it, and changes since then are pushed */
     bool held;        /* the last poll may be held */
     uint64_t telling; /* the call that has news; 0: none is under way */
@@ -52,7 +53,7 @@ static void write_request(struct remote *r, bool push, uint64_t call)
         jout_kstr(&w, "lease", r->o.lease);
     jout_kstr(&w, "version", r->o.version);
     jout_kstr(&w, "revision", slice_of(r->revision));
-    bool may_tell = !r->telling && (push || !r->told || r->listing);
+    bool may_tell = !r->releasing && !r->telling && (push || !r->told || r->listing);
     enum remote_news news = r->o.user->tell(r->o.owner, &w, may_tell ? r->room : 0, call);
     bool waits = !push && news == REMOTE_NO_NEWS && !r->listing;
     if (news != REMOTE_NO_NEWS)
@@ -66,6 +67,8 @@ static void write_request(struct remote *r, bool push, uint64_t call)
         r->held = waits;
     }
     jout_kint(&w, "wait", waits ? REMOTE_WAIT_S : 0);
+    if (r->releasing)
+        jout_kbool(&w, "release", true);
     jout_end(&w);
 }
 
@@ -174,7 +177,6 @@ static void answered(struct remote *r, bool push, uint64_t call, const struct ku
         return;
     }
     well(r, now);
-    *(push ? &r->pushing : &r->polling) = false;
     if (!push) {
         a.fresh = a.full && !r->listing;
         r->stats.items += a.count;
@@ -214,7 +216,11 @@ static void on_answer(void *owner, uint64_t tag, const struct kube_answer *answe
 {
     struct remote *r = owner;
     bool push = tag & PUSH;
-    if (!r->on || tag < r->first)
+    if (tag < r->first)
+        return;
+    *(push ? &r->pushing : &r->polling) = false;
+    r->released = r->releasing && push;
+    if (!r->on)
         return;
     if (answer->outcome == KUBE_OK) {
         answered(r, push, tag, answer, now);
@@ -268,6 +274,18 @@ void remote_start(struct remote *r, struct now now)
 void remote_stop(struct remote *r)
 {
     r->on = false;
+}
+
+bool remote_release(struct remote *r, struct now now)
+{
+    if (!r->stats.heard_us || r->stats.trouble.code != ERR_NONE)
+        return true;
+    r->on = false;
+    if (r->pushing || (r->polling && !r->held) || r->releasing) /* what was told is not to be written behind the last call */
+        return r->released;
+    r->releasing = true;
+    send_call(r, true, now);
+    return false;
 }
 
 void remote_push(struct remote *r, struct now now)

@@ -332,6 +332,35 @@ def test_an_operator_does_what_the_control_plane_holds(space, hubs, operators, t
     assert beyond == {"create selfsubjectrulesreviews"}, "a look beyond the namespace"
 
 
+def test_an_operator_that_is_restarted_has_its_cloud_at_once(space, hubs, operators, tmp_path):
+    """Without a Lease: one that ends in order has given its cloud back; one that was killed is waited for."""
+    hub, where = hubs(), cloud(space)
+    space.grant("--control-plane-url=https://hub.example", f"--cloud-deployment-id={where}")
+    token_file = tmp_path / "token"
+    token_file.write_text(account(space, "edge-operator", operator_rule()))
+    operator = operators(f"--control-plane-url=http://127.0.0.1:{hub.port}", f"--cloud-deployment-id={where}",
+                         f"--control-plane-token-file={token_file}")
+
+    def session():
+        return space.api.get(space.path("clouds", "edge", GROUP))["status"].get("session", {})
+
+    def run(name, seconds):
+        job(space, name, image="rayproject/ray:2.52.0")
+        eventually(lambda: space.find(space.path("rayjobs", name, V1)), seconds)
+
+    run("first", 20)
+    first = session()["instance"]
+    began = time.monotonic()
+    assert operator.stop() == 0 and time.monotonic() - began < 2
+    assert session()["instance"] == "" and session()["lease"] == ""
+    operator.start()
+    run("second", 5)
+    assert session()["instance"] not in ("", first)
+    operator.stop(signal.SIGKILL)
+    operator.start().says("409 CloudInUse", f"held by instance {session()['instance']}")
+    run("third", 70)
+
+
 def agent_reports(space, pod, shown, folder):
     """`mobula agent` of the head does both, here beside a GCS that is not there."""
     (container,) = [c for c in pod["spec"]["containers"] if c["name"] == "mobula-agent"]

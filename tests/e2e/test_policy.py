@@ -1,13 +1,15 @@
 """The policy of the administrator on the real API server, against a control plane that asks for what it must not have."""
 
 import json
+import signal
+import subprocess
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from cluster import eventually, kubectl, manifests
+from cluster import MOBULA, eventually, kubectl, manifests
 
 CLOUD = "cldrsrc_abcdefghijklmnopqrstuvwx"
 POLICY = "images: ['registry.bank/*']\nnamePrefix: ''\nmaxTotalPods: 3\n"
@@ -175,3 +177,26 @@ def test_the_operator_cannot_write_its_own_policy(space, operators, tmp_path, ho
     hostile.ask("first", {"image": IMAGE, "job": {"entrypoint": "true"}})
     hostile.says("first", "PENDING", "ConfigMap mobula-policy is broken: line 1: imagez: is no field of a policy")
     assert op.metrics()["mobula_settings_broken"] == 1 and jobs(space) == set()
+
+
+def test_a_policy_file_that_changes(space, operators, tmp_path, hostile):
+    """Read again every minute and at SIGHUP. One that is broken is refused with its line, by an operator that starts for good."""
+    file = tmp_path / "policy.yaml"
+    file.write_text("images: ['registry.bank/*']\n")
+    op = start(space, operators, tmp_path, hostile, f"--policy-file={file}")
+    hostile.ask("first", {"image": "evil.example/ray", "job": {"entrypoint": "true"}})
+    hostile.says("first", "REFUSED", "rule images: ")
+    file.write_text("images: ['*']\nmaxPods: many\n")
+    op.process.send_signal(signal.SIGHUP)
+    op.says("the policy file is broken", f"--policy-file {file}: line 2: maxPods: ")
+    assert op.metrics()["mobula_settings_broken"] == 1
+    hostile.ask("first", {"image": "evil.example/again", "job": {"entrypoint": "true"}})
+    hostile.says("first", "REFUSED", "rule images: ")
+    file.write_text("images: ['evil.example/*']\n")
+    eventually(lambda: jobs(space) == {"first"}, 70)
+    assert op.metrics()["mobula_settings_broken"] == 0
+    op.stop()
+    file.write_text("images: ['*']\nmaxPods: many\n")
+    command = [MOBULA, "operator", "--kubeconfig", op.config, "--namespace", space.name, *op.flags]
+    again = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    assert again.returncode == 2 and f"--policy-file {file}: line 2: maxPods: " in again.stderr, again

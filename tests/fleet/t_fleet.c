@@ -24,7 +24,11 @@ struct run {
     struct fleet f;
     struct rng rng;
     struct item item[WORKLOADS];
-    uint32_t items, kills, starts;
+    uint32_t items, kills, starts, stops;
+    bool stopping;   /* the operator was told to end, and goes on until it says so */
+    char holder[64]; /* as the cloud's status has said last, and ... */
+    int64_t expiry_us;
+    int64_t stop_ms;
     int64_t back_ms[FLEET_HUBS + 1]; /* when a process that was killed is started again; 0: it runs. The last: the operator */
     uint64_t seed;
 };
@@ -90,14 +94,30 @@ static void start_operator(struct run *r)
 
 static void kill_process(struct run *r, uint32_t which)
 {
-    if (r->back_ms[which])
+    if (r->back_ms[which] || (which == FLEET_HUBS && r->stopping))
         return;
+    if (which == FLEET_HUBS && rng_below(&r->rng, 2)) {
+        r->stopping = true;
+        r->stop_ms = r->w.now.mono_ms + 2000; /* as long as mobula operator waits for it */
+        return;
+    }
     r->kills++;
     r->back_ms[which] = r->w.now.mono_ms + 200 + (int64_t)rng_below(&r->rng, 8000);
     if (which == FLEET_HUBS)
         world_kill_operator(&r->w);
     else
         fleet_hub_kill(&r->f, which);
+}
+
+/* After each turn, as cli_daemon_run does. */
+static void stop_operator(struct run *r)
+{
+    if (!r->stopping || (!operator_stop(r->w.op, r->w.now) && r->w.now.mono_ms < r->stop_ms))
+        return;
+    r->stopping = false;
+    r->stops++;
+    r->back_ms[FLEET_HUBS] = r->w.now.mono_ms + 1 + (int64_t)rng_below(&r->rng, 3000);
+    world_kill_operator(&r->w);
 }
 
 static void start_processes(struct run *r, bool all)
@@ -154,8 +174,25 @@ static void move(struct run *r)
 
 /* ---- what must be ---- */
 
+/* Nobody takes a cloud whose holder may still write: it has ended as it should and given it back, or has not called for a minute. */
+static void look_holder(struct run *r)
+{
+    struct slice holder = text_of(r, "clouds.mobula.dev", "edge", "status.session.instance");
+    struct slice expiry = text_of(r, "clouds.mobula.dev", "edge", "status.session.expiryTime");
+    bool taken = !slice_empty(holder) && r->holder[0] && !slice_eq(holder, slice_of(r->holder));
+    if (taken && !CHECK(r->w.now.wall_us >= r->expiry_us))
+        printf("  seed %llu: %.*s took the cloud from %s\n", (unsigned long long)r->seed, SLICE_ARG(holder), r->holder);
+    bool back = slice_empty(holder) && r->holder[0];
+    if (back && r->w.op && !CHECK(r->stopping || !slice_is(slice_of(r->f.instance), r->holder)))
+        printf("  seed %llu: %s gave the cloud back, and runs\n", (unsigned long long)r->seed, r->holder);
+    slice_copy(holder, r->holder, sizeof r->holder);
+    if (!time_parse(expiry, &r->expiry_us, NULL))
+        r->expiry_us = 0;
+}
+
 static void look(struct run *r)
 {
+    look_holder(r);
     for (uint32_t i = 0; i < r->items; i++) {
         struct item *t = &r->item[i];
         struct slice job = text_of(r, "rayjobs.ray.io", t->name, "metadata.uid");
@@ -194,8 +231,10 @@ static void run_for(struct run *r, int64_t ms)
     int64_t until = r->w.now.mono_ms + ms;
     while (r->w.now.mono_ms < until) {
         int64_t next = r->w.now.mono_ms + LOOK_MS;
-        while (r->w.now.mono_ms < next)
+        while (r->w.now.mono_ms < next) {
             world_step(&r->w, next);
+            stop_operator(r);
+        }
         look(r);
     }
 }
@@ -252,6 +291,8 @@ static void test_seed(uint64_t seed, uint32_t *totals)
     }
     r.f.delay_ms = 0;
     set_policy(&r, true);
+    for (int i = 0; i < 3 && r.stopping; i++)
+        run_for(&r, 1000);
     start_processes(&r, true);
     for (int64_t until = r.w.now.mono_ms + SETTLE_MS; r.w.now.mono_ms < until && !settled(&r);)
         run_for(&r, 1000);
@@ -261,6 +302,50 @@ static void test_seed(uint64_t seed, uint32_t *totals)
     totals[1] += r.f.broken;
     totals[2] += r.f.lost;
     totals[3] += r.kills;
+    totals[4] += r.stops;
+    end(&r);
+}
+
+/* How long the operator that is started now waits for its cloud, in ms. */
+static int64_t takeover_ms(struct run *r)
+{
+    int64_t since = r->w.now.mono_ms;
+    start_operator(r);
+    while (r->w.now.mono_ms < since + 120 * 1000 && !slice_eq(slice_of(r->f.instance), slice_of(r->holder)))
+        run_for(r, LOOK_MS);
+    return r->w.now.mono_ms - since;
+}
+
+static void test_takeover(void)
+{
+    static struct run r;
+    begin(&r, 1);
+    make_workload(&r);
+    run_for(&r, 3000);
+    test_case("an operator without a Lease that ends in order gives its cloud back: the next one has it at once");
+    CHECK_STR(slice_of(r.holder), "op-1");
+    r.stopping = true;
+    r.stop_ms = r.w.now.mono_ms + 2000;
+    for (int64_t since = r.w.now.mono_ms; r.stopping; run_for(&r, 10))
+        CHECK(r.w.now.mono_ms < since + 500);
+    r.back_ms[FLEET_HUBS] = 0;
+    CHECK(takeover_ms(&r) <= 2000);
+    test_case("one that was killed may still have writes on their way: its session ends first");
+    run_for(&r, 3000);
+    world_kill_operator(&r.w);
+    int64_t waited = takeover_ms(&r);
+    CHECK(waited >= HUB_RENEW_MS - 5000 && waited <= HUB_SESSION_MS + 10 * 1000);
+    test_case("without the control plane an operator ends as fast, and nothing is lost");
+    for (uint32_t i = 0; i < FLEET_HUBS; i++)
+        fleet_hub_kill(&r.f, i);
+    run_for(&r, 30 * 1000);
+    CHECK(operator_stop(r.w.op, r.w.now) || (run_for(&r, 100), operator_stop(r.w.op, r.w.now)));
+    for (uint32_t i = 0; i < FLEET_HUBS; i++)
+        fleet_hub_start(&r.f, i);
+    world_kill_operator(&r.w);
+    CHECK(takeover_ms(&r) <= HUB_SESSION_MS + 10 * 1000);
+    run_for(&r, 10 * 1000);
+    CHECK_STR(slice_of(r.item[0].state), "SUCCEEDED");
     end(&r);
 }
 
@@ -268,12 +353,13 @@ int main(void)
 {
     const char *only = getenv("SEED"), *many = getenv("SEEDS");
     uint64_t first = only ? strtoull(only, NULL, 10) : 1, count = only ? 1 : many ? strtoull(many, NULL, 10) : 20;
-    uint32_t totals[4] = {0};
+    uint32_t totals[5] = {0};
+    test_takeover();
     test_case("workloads of many seeds");
     for (uint64_t seed = first; seed < first + count; seed++)
         test_seed(seed, totals);
-    CHECK(only || (totals[0] && totals[1] && totals[2] && totals[3]));
-    printf("  %u workloads, %u connections broken with %u pieces on their way, %u processes killed\n", totals[0], totals[1], totals[2],
-           totals[3]);
+    CHECK(only || (totals[0] && totals[1] && totals[2] && totals[3] && totals[4]));
+    printf("  %u workloads, %u connections broken with %u pieces on their way, %u processes killed, %u operators ended in order\n",
+           totals[0], totals[1], totals[2], totals[3], totals[4]);
     return test_done();
 }

@@ -198,6 +198,43 @@ static void test_session(void)
     finish(&h);
 }
 
+static void test_release(void)
+{
+    struct hubworld h;
+    start(&h);
+    make_cloud(&h, "edge");
+    struct client *a = client_new(&h), *b = client_new(&h);
+    CHECK_INT(sync_ask(a, "edge", "one", "", ",\"lease\":\"l\",\"wait\":0"), 200);
+    test_case("who does not hold a cloud cannot give it back, with the holder's lease neither");
+    CHECK_INT(sync_ask(b, "edge", "two", "", ",\"lease\":\"l\",\"wait\":0,\"release\":true"), 409);
+    CHECK(slice_has(said(&h, "error.message"), "two does not hold"));
+    CHECK_INT(sync_ask(b, "edge", "three", "", ",\"wait\":0"), 409);
+    CHECK_STR(field(&h, "clouds", "edge", "status.session.instance"), "one");
+    test_case("the holder gives it back, and another instance has it at once");
+    CHECK_INT(sync_ask(a, "edge", "one", "", ",\"lease\":\"l\",\"wait\":0,\"release\":true"), 200);
+    CHECK_STR(field(&h, "clouds", "edge", "status.session.instance"), "");
+    CHECK_STR(field(&h, "clouds", "edge", "status.session.lease"), "");
+    CHECK_INT(sync_ask(b, "edge", "two", "", ",\"wait\":0"), 200);
+    test_case("a call of the one before that comes late changes nothing, twice given back neither");
+    CHECK_INT(sync_ask(a, "edge", "one", "", ",\"lease\":\"l\",\"wait\":0"), 409);
+    CHECK_INT(sync_ask(a, "edge", "one", "", ",\"lease\":\"l\",\"wait\":0,\"release\":true"), 409);
+    CHECK_STR(field(&h, "clouds", "edge", "status.session.instance"), "two");
+    test_case("nor does a restart of the hub");
+    CHECK_INT(sync_ask(b, "edge", "two", "", ",\"wait\":0,\"release\":true"), 200);
+    hub_down(&h);
+    hub_up(&h);
+    run(&h, 1000);
+    a = client_new(&h);
+    CHECK_INT(sync_ask(a, "edge", "three", "", ",\"wait\":0"), 200);
+    test_case("a cloud that was given back and not taken is silent after a minute, as of the last call");
+    CHECK_INT(sync_ask(a, "edge", "three", "", ",\"wait\":0,\"release\":true"), 200);
+    run(&h, HUB_SESSION_MS / 2);
+    CHECK(!slice_is(field(&h, "clouds", "edge", "status.health"), "UNKNOWN"));
+    run(&h, HUB_SESSION_MS);
+    CHECK_STR(field(&h, "clouds", "edge", "status.health"), "UNKNOWN");
+    finish(&h);
+}
+
 static void test_refused(void)
 {
     static const struct {
@@ -375,6 +412,7 @@ int main(void)
     test_first();
     test_report();
     test_session();
+    test_release();
     test_refused();
     test_pages();
     test_late();

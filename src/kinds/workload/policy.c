@@ -1,4 +1,5 @@
-/* The administrator's policy in force: that of the ConfigMap, as it could be read last; else that of the file, or the default. */
+/* The administrator's policy in force: that of the ConfigMap, as it could be read last; else that of the file, in the same way, or the
+ * default. */
 #include "workload.h"
 
 struct remote_policy {
@@ -13,10 +14,9 @@ static const struct setting *setting_of(const struct op *op)
 
 void policy_in_force(const struct op *op, struct work_policy *out)
 {
-    if (op->policy)
-        *out = op->policy->policy;
-    else if (op->o.plane.policy)
-        *out = *op->o.plane.policy;
+    const struct remote_policy *file = op->workloads ? op->workloads->file : NULL;
+    if (op->policy || file)
+        *out = (op->policy ? op->policy : file)->policy;
     else
         work_policy_default(out);
     out->types = types_in_force(op);
@@ -44,8 +44,11 @@ struct slice policy_frozen(const struct op *op, struct arena *a)
     return policy.frozen ? SLICE("rule freeze: nothing is written for the control plane while its policy says frozen: true") : SLICE_NONE;
 }
 
+static void read_again(struct workloads *s);
+
 void policy_tick(struct workloads *s)
 {
+    read_again(s);
     struct arena scratch = {0};
     struct slice frozen = policy_frozen(s->op, &scratch);
     if (s->frozen != (frozen.ptr != NULL))
@@ -70,6 +73,26 @@ static void touch_all(struct op *op)
     }
 }
 
+void policy_drop(struct remote_policy *p)
+{
+    if (p)
+        arena_free(&p->arena);
+    mem_free(p);
+}
+
+/* NULL: it is broken; e says where. */
+static struct remote_policy *policy_make(struct slice text, struct err *e)
+{
+    struct remote_policy *p = mem_alloc(sizeof *p);
+    *p = (struct remote_policy){0};
+    struct shape_errors *errors = arena_new(&p->arena, struct shape_errors);
+    if (work_policy_text(arena_dup(&p->arena, text), &p->arena, &p->policy, errors))
+        return p;
+    shape_errors_tell(errors, e);
+    policy_drop(p);
+    return NULL;
+}
+
 bool policy_text(struct op *op, struct slice text, struct err *e)
 {
     if (!text.ptr && op->policy)
@@ -79,20 +102,14 @@ bool policy_text(struct op *op, struct slice text, struct err *e)
         touch_all(op);
         return true;
     }
-    struct remote_policy *fresh = mem_alloc(sizeof *fresh);
-    struct shape_errors *errors = arena_new(&fresh->arena, struct shape_errors);
-    if (!work_policy_text(arena_dup(&fresh->arena, text), &fresh->arena, &fresh->policy, errors)) {
-        shape_errors_tell(errors, e);
-        arena_free(&fresh->arena);
-        mem_free(fresh);
-        touch_all(op);
-        return false;
+    struct remote_policy *fresh = policy_make(text, e);
+    if (fresh) {
+        policy_free(op);
+        op->policy = fresh;
+        log_info("policy read", LF("configmap", op->o.settings[OPERATOR_POLICY].name));
     }
-    policy_free(op);
-    op->policy = fresh;
-    log_info("policy read", LF("configmap", op->o.settings[OPERATOR_POLICY].name));
     touch_all(op);
-    return true;
+    return fresh != NULL;
 }
 
 void policy_trouble(struct op *op)
@@ -102,8 +119,52 @@ void policy_trouble(struct op *op)
 
 void policy_free(struct op *op)
 {
-    if (op->policy)
-        arena_free(&op->policy->arena);
-    mem_free(op->policy);
+    policy_drop(op->policy);
     op->policy = NULL;
+}
+
+/* ---- the file ---- */
+
+/* A text that is broken, or cannot be read any more, changes nothing. False: it has become so; the same is said once. */
+static bool read_file(struct workloads *s, struct err *e)
+{
+    const struct operator_plane *plane = &s->op->o.plane;
+    struct arena a = {0};
+    struct slice text = SLICE("");
+    bool read = plane->read_file(plane->policy_file, &a, &text, e) || err_wrap(e, "--policy-file");
+    uint64_t hash = read ? hash64(text, 1) : hash64(slice_of(e->text), 2);
+    struct remote_policy *fresh = read && hash != s->file_hash ? policy_make(text, e) : NULL;
+    bool same = hash == s->file_hash;
+    arena_free(&a);
+    if (same)
+        return true;
+    s->file_hash = hash;
+    s->file_broken = !fresh;
+    if (!fresh)
+        return !read ? false : err_wrap(e, "--policy-file %.*s", SLICE_ARG(plane->policy_file));
+    policy_drop(s->file);
+    s->file = fresh;
+    log_info("policy read", LF("file", plane->policy_file));
+    touch_all(s->op);
+    return true;
+}
+
+static void read_again(struct workloads *s)
+{
+    struct err e = {0};
+    if (slice_empty(s->op->o.plane.policy_file) || s->op->now.mono_ms < s->file_ms)
+        return;
+    s->file_ms = s->op->now.mono_ms + POLICY_FILE_MS;
+    if (!read_file(s, &e))
+        log_warn("the policy file is broken: what was read of it last stays in force", LF_CSTR("error", e.text));
+}
+
+bool policy_start(struct op *op, struct err *e)
+{
+    return !op->workloads || slice_empty(op->o.plane.policy_file) || read_file(op->workloads, e);
+}
+
+bool policy_file_broken(const struct op *op)
+{
+    return op->workloads && op->workloads->file_broken;
 }

@@ -243,6 +243,7 @@ void workloads_free(struct op *op)
         return;
     remote_free(s->remote);
     questions_free(s);
+    policy_drop(s->file);
     map_free(&s->by_uid);
     mem_free(s);
     op->workloads = NULL;
@@ -250,8 +251,15 @@ void workloads_free(struct op *op)
 
 void workloads_renew(struct op *op)
 {
-    if (op->workloads)
-        remote_renew(op->workloads->remote, op->now);
+    if (!op->workloads)
+        return;
+    op->workloads->file_ms = 0;
+    remote_renew(op->workloads->remote, op->now);
+}
+
+bool workloads_stop(struct op *op)
+{
+    return !op->workloads || remote_release(op->workloads->remote, op->now);
 }
 
 /* Calls begin when all lists are complete: what a full answer does not name is looked for among what is here. */

@@ -122,6 +122,10 @@ void workload_rule(struct op *op, const struct cluster *c, uint32_t rule, struct
 struct workloads {
     struct op *op;
     struct remote *remote;
+    struct remote_policy *file; /* policy.c: of the policy file; NULL: there is none */
+    uint64_t file_hash;         /* of what it held last, or of why it could not be read */
+    int64_t file_ms;            /* monotonic: when it is read again */
+    bool file_broken;
     struct map by_uid;     /* of present records */
     bool on;               /* this process leads, and calls */
     bool leaves;           /* something of the present full list could not be kept: nothing is deleted by it */
@@ -146,6 +150,7 @@ void policy_in_force(const struct op *op, struct work_policy *out);
 bool policy_awaited(const struct op *op);                         /* it is to be read, and nothing is known of it yet */
 struct slice policy_frozen(const struct op *op, struct arena *a); /* why remote writes are frozen; .ptr NULL: they are not */
 void policy_tick(struct workloads *s);
+void policy_drop(struct remote_policy *p);
 
 /* folder.c: fetches and stores the folder of a job, once the job's object is there; fills v->folder_missing. Returns when to call again. */
 int64_t workload_folder(struct workloads *s, struct cluster *c, struct workload_view *v);

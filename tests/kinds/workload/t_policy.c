@@ -2,6 +2,8 @@
 #include "tests/world/maps.h"
 #include "tests/world/planes.h"
 
+#include <mobula/kinds.h>
+
 static void begin_guarded(struct world *w, struct plane *p, const char *policy)
 {
     stage_plane(w, p);
@@ -198,8 +200,95 @@ static void test_image(void)
     end_plane(&w, &p);
 }
 
+static const char *file_text; /* NULL: there is no such file */
+
+static bool read_policy_file(struct slice path, struct arena *a, struct slice *out, struct err *e)
+{
+    CHECK_STR(path, "/etc/mobula/policy.yaml");
+    if (!file_text)
+        return err_set(e, ERR_MISSING, "cannot open %.*s: No such file or directory", SLICE_ARG(path));
+    *out = arena_dup(a, slice_of(file_text));
+    return true;
+}
+
+static void begin_with_file(struct world *w, struct plane *p, const char *text)
+{
+    file_text = text;
+    stage_plane(w, p);
+    p->more = (struct operator_plane){.policy_file = SLICE("/etc/mobula/policy.yaml"), .read_file = read_policy_file};
+    watch_map(w, OPERATOR_POLICY);
+    world_start_operator(w, false);
+    world_run(w, 2000);
+}
+
+/* Another generation of the workload, with this image. */
+static struct plane_workload *ask_image(struct plane *p, char uid, const char *image)
+{
+    const char name[] = {uid, '\0'};
+    return plane_put(p, uid, "n", name, arena_printf(&p->world->arena, "{\"image\":\"%s\",\"job\":{\"entrypoint\":\"x\"}}", image).ptr);
+}
+
+static void test_file(void)
+{
+    struct world w;
+    struct plane p;
+    test_case("the policy file is read again every minute");
+    begin_with_file(&w, &p, "images: ['good/*']\n");
+    struct plane_workload *x = ask_image(&p, 'a', "other/ray");
+    CHECK(run_until_says(&w, &p, x, "REFUSED", 1000));
+    file_text = "images: ['other/*']\n";
+    world_run(&w, POLICY_FILE_MS);
+    CHECK_STR(plane_says(&p, x, "state"), "STARTING");
+    test_case("one that is broken is counted, and the one before stays in force");
+    const char *const broken[] = {"images: ['*']\nimagez: []\n", "images: [", "", NULL};
+    for (size_t i = 0; i < COUNT_OF(broken); i++) {
+        file_text = broken[i];
+        operator_renew(w.op, w.now);
+        world_run(&w, 10);
+        if (!broken[i] || *broken[i])
+            CHECK(policy_file_broken(w.op));
+        x = ask_image(&p, 'b', i % 2 ? "good/1" : "good/2");
+        CHECK(run_until_says(&w, &p, x, "REFUSED", 1000));
+        file_text = "images: ['other/*']\n";
+        operator_renew(w.op, w.now);
+        world_run(&w, 10);
+        CHECK(!policy_file_broken(w.op));
+    }
+    test_case("a ConfigMap comes before it");
+    put_map(&w, "policy", "policy.yaml", "images: ['good/*']");
+    x = ask_image(&p, 'c', "good/ray");
+    CHECK(run_until_says(&w, &p, x, "STARTING", 2000));
+    end_plane(&w, &p);
+}
+
+/* With a file that is broken from the beginning the operator does not start, and says where. */
+static void test_file_at_the_start(void)
+{
+    static const struct {
+        const char *text, *told;
+    } cases[] = {
+        {"images: ['*']\nimagez: []\n", "--policy-file /etc/mobula/policy.yaml: line 2: imagez: is no field of a policy"},
+        {NULL, "--policy-file: cannot open /etc/mobula/policy.yaml: No such file"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct world w;
+        struct plane p;
+        struct err e = {0};
+        test_case("from the beginning: %s", cases[i].told);
+        begin_with_file(&w, &p, "{}");
+        static const struct slice namespaces[] = {{"n", 1}};
+        struct operator_options o = {.namespaces = namespaces, .namespace_count = 1, .plane = p.far.options(&p.far)};
+        file_text = cases[i].text;
+        struct op *op = operator_new(&w.process[0].net, w.process[0].config, &o, &e);
+        CHECK(!op && slice_starts(slice_of(e.text), slice_of(cases[i].told)));
+        end_plane(&w, &p);
+    }
+}
+
 int main(void)
 {
+    test_file();
+    test_file_at_the_start();
     test_in_force();
     test_broken_from_the_start();
     test_frozen();

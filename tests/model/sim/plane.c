@@ -349,8 +349,12 @@ static int64_t plane_deadline(const struct world_far *f)
 static struct operator_plane plane_options(const struct world_far *f)
 {
     const struct plane *p = (const struct plane *)f;
-    return (struct operator_plane){
-        .config = p->config, .cloud = SLICE(PLANE_CLOUD), .instance = SLICE("i"), .image = p->image ? slice_of(p->image) : SLICE("")};
+    return (struct operator_plane){.config = p->config,
+                                   .cloud = SLICE(PLANE_CLOUD),
+                                   .instance = SLICE("i"),
+                                   .image = p->image ? slice_of(p->image) : SLICE(""),
+                                   .policy_file = p->more.policy_file,
+                                   .read_file = p->more.read_file};
 }
 
 void plane_begin(struct plane *p, struct world *w)

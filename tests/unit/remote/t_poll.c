@@ -370,6 +370,54 @@ static void test_stopped(void)
     hub_free(&h);
 }
 
+static void test_release(void)
+{
+    struct hub h;
+    test_case("a control plane that was never heard is not called at the end");
+    hub_init(&h);
+    CHECK(remote_release(h.remote, h.f.now));
+    hub_free(&h);
+    test_case("the last call gives the cloud back beside the one that is held, tells nothing, and is waited for");
+    hub_init(&h);
+    hub_answer(&h, 200, "", ANSWER("5", "true", "false", ""));
+    hub_run(&h, REMOTE_LEAST_MS);
+    struct fakelink *poll = hub_waits(&h);
+    fake_take(poll);
+    h.tells = "[1]";
+    buf_clear(&h.story);
+    CHECK(!remote_release(h.remote, h.f.now));
+    hub_run(&h, 0);
+    struct fakelink *last = hub_waits(&h);
+    CHECK(last && last != poll && slice_has(hub_request(last), "\"wait\":0,\"release\":true}"));
+    CHECK(last && !slice_has(hub_request(last), "statuses"));
+    CHECK(!remote_release(h.remote, h.f.now));
+    hub_answer_on(&h, last, 200, "", ANSWER("6", "true", "false", WORKLOAD(UID_A, "a", "1")));
+    CHECK(remote_release(h.remote, h.f.now));
+    CHECK_TOLD(&h, "");
+    hub_run(&h, 5 * 60 * 1000);
+    CHECK(!hub_waits(&h));
+    hub_free(&h);
+    test_case("what a call under way tells comes first, so that it is not written behind the last one");
+    hub_init(&h);
+    hub_answer(&h, 200, "", ANSWER("5", "true", "false", ""));
+    hub_run(&h, REMOTE_LEAST_MS);
+    poll = hub_waits(&h);
+    fake_take(poll);
+    h.tells = "[1]";
+    remote_push(h.remote, h.f.now);
+    hub_run(&h, REMOTE_PUSH_MS);
+    struct fakelink *push = hub_waits(&h);
+    CHECK(push && !remote_release(h.remote, h.f.now) && !slice_has(hub_request(push), "release"));
+    hub_answer_on(&h, push, 200, "", ANSWER("5", "true", "false", ""));
+    CHECK(!remote_release(h.remote, h.f.now));
+    hub_run(&h, 0);
+    CHECK(slice_has(hub_request(hub_waits(&h)), "\"release\":true}"));
+    test_case("a refusal ends it too");
+    hub_answer(&h, 409, "", SLICE_NONE);
+    CHECK(remote_release(h.remote, h.f.now));
+    hub_free(&h);
+}
+
 static void test_expired(void)
 {
     struct hub h;
@@ -460,6 +508,7 @@ int main(void)
     test_push();
     test_held_again();
     test_stopped();
+    test_release();
     test_expired();
     test_config();
     return test_done();
