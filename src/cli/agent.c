@@ -12,7 +12,7 @@
 enum { RESOURCES_MAX = 32, POLL_MS = 5 * 1000, RETRY_MS = 1000, LEAST_MS = 6 * 1000, STOP_MS = 500, TEXT_MAX = 16 * KIB };
 
 struct options {
-    struct slice url, ca, cloud, token_file, gcs, sandbox;
+    struct slice url, ca, cloud, token_file, gcs, dashboard, sandbox;
     int64_t every_ms;
 };
 
@@ -24,6 +24,7 @@ static const struct flag list[] = {
     {"token-file", FLAG_TEXT, AT(token_file), "FILE",
      "the pod's projected token with audience mobula.dev/bootstrap (/var/run/mobula/token)"},
     {"gcs-addr", FLAG_TEXT, AT(gcs), "IP:PORT", "of the head's GCS (127.0.0.1:6379)"},
+    {"dashboard-addr", FLAG_TEXT, AT(dashboard), "IP:PORT", "of its dashboard (127.0.0.1:8265)"},
     {"every", FLAG_DURATION, AT(every_ms), "TIME", "between reports while nothing changes (30s)"},
     SANDBOX_FLAG(AT(sandbox)),
 };
@@ -42,6 +43,12 @@ struct agent {
     struct kube_client *client;
     struct ray_gcs_pool *pool;
     struct ray_gcs *gcs;
+    struct ray_dash_pool *dash_pool;
+    struct ray_dash_to dash;
+    int64_t dash_ms; /* the dashboard is asked then; TIME_NEVER: its answer is awaited */
+    bool dash_known; /* it has answered, or failed to; why: the latter */
+    struct err dash_why;
+    char version[64];   /* of Ray, as the dashboard has said it */
     struct arena arena; /* of one event */
     struct rng rng;
     struct buf report;
@@ -52,6 +59,12 @@ struct agent {
     unsigned failures;
     struct log_limit log;
 };
+
+static const char *ray_token(void)
+{
+    const char *token = getenv("RAY_AUTH_TOKEN");
+    return token ? token : "";
+}
 
 /* ---- what Ray says ---- */
 
@@ -96,6 +109,7 @@ static void write_state(const struct ray_state *s, struct jout *w)
 
 static void on_state(void *owner, const struct ray_gcs_answer *answer, struct now now)
 {
+    static const char *const health[] = {"HEALTHY", "UNHEALTHY"};
     struct agent *g = owner;
     struct jout w;
     (void)now;
@@ -103,12 +117,34 @@ static void on_state(void *owner, const struct ray_gcs_answer *answer, struct no
         return;
     buf_clear(&g->report);
     jout_init(&w, &g->report);
-    jout_form(&w, "{ray:{health:'%s',message:'%s'", answer->state ? "HEALTHY" : "UNHEALTHY", answer->state ? "" : answer->err.text);
+    jout_form(&w, "{ray:{health:'%s',version?:'%s',dashboard?:'%s',message:'%s'", health[!answer->state], g->version,
+              g->dash_known ? health[g->dash_why.code != ERR_NONE] : "", answer->state ? g->dash_why.text : answer->err.text);
     if (answer->state)
         write_state(answer->state, &w);
     jout_end(&w);
     jout_end(&w);
     g->hash = hash64(buf_slice(&g->report), 0) | 1;
+}
+
+/* Told with the next state. */
+static void on_dashboard(void *owner, uint64_t tag, const struct ray_dash_answer *answer, struct now now)
+{
+    struct agent *g = owner;
+    (void)tag;
+    g->dash_known = true;
+    g->dash_why = answer->err;
+    if (answer->outcome == RAY_DASH_OK)
+        slice_copy(slice_head(answer->ray_version, sizeof g->version - 1), g->version, sizeof g->version);
+    g->dash_ms = now.mono_ms + POLL_MS;
+}
+
+static int64_t ask_dashboard(struct agent *g, struct now now)
+{
+    const struct ray_dash_request r = {.call = RAY_DASH_VERSION, .token = slice_of(ray_token())};
+    if (now.mono_ms >= g->dash_ms)
+        g->dash_ms = ray_dash_ask(g->dash_pool, &g->dash, &r, &g->dash_why) ? TIME_NEVER : now.mono_ms + POLL_MS;
+    int64_t next = ray_dash_pool_tick(g->dash_pool, now);
+    return next < g->dash_ms ? next : g->dash_ms;
 }
 
 /* ---- calls to the control plane ---- */
@@ -183,7 +219,8 @@ static int64_t step(void *of, struct now now)
 {
     struct agent *g = of;
     int64_t calls = kube_client_tick(g->client, now), states = ray_gcs_pool_tick(g->pool, now);
-    int64_t next = calls < states ? calls : states;
+    int64_t next = calls < states ? calls : states, dash = ask_dashboard(g, now);
+    next = next < dash ? next : dash;
     bool told = g->hash == g->sent;
     int64_t at = told && g->due_ms > g->next_ms ? g->due_ms : g->next_ms;
     if (g->busy || !g->hash)
@@ -209,25 +246,31 @@ static bool stop(void *of, struct now now)
 static bool start(struct agent *g, struct err *e)
 {
     const struct options *o = &g->o;
-    const char *sandbox, *token = getenv("RAY_AUTH_TOKEN");
+    const char *sandbox;
     struct slice host;
     uint16_t port;
-    if (slice_empty(o->url) || !cli_cloud_id(o->cloud, e) || !net_place(o->gcs, &host, &port) || !net_is_ip(host) || o->every_ms < LEAST_MS)
-        return err_set(e, ERR_CONFIG,
-                       "--control-plane-url and --cloud-deployment-id are needed; --gcs-addr is IP:PORT, --every 6s or more");
+    if (slice_empty(o->url) || !cli_cloud_id(o->cloud, e) || !net_place(o->gcs, &host, &port) || !net_is_ip(host) ||
+        !net_place(o->dashboard, &g->dash.host, &g->dash.port) || !net_is_ip(g->dash.host) || o->every_ms < LEAST_MS)
+        return err_set(
+            e, ERR_CONFIG,
+            "--control-plane-url and --cloud-deployment-id are needed; --gcs-addr and --dashboard-addr are IP:PORT, --every 6s or more");
+    g->dash.done = on_dashboard;
+    g->dash.owner = g;
     g->allow = net_allow_new();
     g->config = kube_config_url(
         &(struct kube_config_url){
             .url = o->url.ptr, .setting = "--control-plane-url", .name = "control plane", .ca_file = slice_empty(o->ca) ? NULL : o->ca.ptr},
         e);
-    if (!g->config || !kube_config_allow(g->config, g->allow, e) || !net_allow_add(g->allow, host, port, "--gcs-addr", e))
+    if (!g->config || !kube_config_allow(g->config, g->allow, e) || !net_allow_add(g->allow, host, port, "--gcs-addr", e) ||
+        !net_allow_add(g->allow, g->dash.host, g->dash.port, "--dashboard-addr", e))
         return false;
     g->loop = loop_new(g->allow, e);
     if (!g->loop)
         return false;
     g->client = kube_client_new(loop_net(g->loop), g->config, rng_next(&g->rng), "mobula-agent/" MOBULA_VERSION);
     g->pool = ray_gcs_pool_new(loop_net(g->loop), rng_next(&g->rng));
-    g->gcs = ray_gcs_open(g->pool, &(struct ray_gcs_options){host, port, slice_of(token ? token : ""), on_state, g}, e);
+    g->dash_pool = ray_dash_pool_new(loop_net(g->loop));
+    g->gcs = ray_gcs_open(g->pool, &(struct ray_gcs_options){host, port, slice_of(ray_token()), on_state, g}, e);
     if (!g->gcs || !sandbox_enter(o->sandbox, false, &sandbox, e))
         return false;
     ray_gcs_poll(g->gcs, POLL_MS, clock_now());
@@ -238,9 +281,11 @@ static bool start(struct agent *g, struct err *e)
 int cli_agent(int argc, char **argv)
 {
     static const struct cli_daemon daemon = {.renew = renew, .step = step, .stop = stop, .stop_ms = STOP_MS};
-    struct agent g = {
-        .o = {
-            .token_file = SLICE("/var/run/mobula/token"), .gcs = SLICE("127.0.0.1:6379"), .sandbox = SLICE("auto"), .every_ms = 30 * 1000}};
+    struct agent g = {.o = {.token_file = SLICE("/var/run/mobula/token"),
+                            .gcs = SLICE("127.0.0.1:6379"),
+                            .dashboard = SLICE("127.0.0.1:8265"),
+                            .sandbox = SLICE("auto"),
+                            .every_ms = 30 * 1000}};
     int status;
     struct err e = {0};
     if (!flags_parse(&flags, argc, argv, &g.o, &status))
@@ -253,6 +298,8 @@ int cli_agent(int argc, char **argv)
         cli_daemon_run(&daemon, g.loop, &g);
     if (g.pool)
         ray_gcs_pool_free(g.pool);
+    if (g.dash_pool)
+        ray_dash_pool_free(g.dash_pool);
     kube_client_free(g.client);
     if (g.loop)
         loop_free(g.loop);

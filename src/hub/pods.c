@@ -149,10 +149,10 @@ static void write_report(struct call *c, struct jval ray)
     buf_clear(&h->body);
     jout_init(&w, &h->body);
     struct slice health = json_get_str(ray, "health", &c->arena), version = json_get_str(ray, "version", &c->arena),
-                 message = json_get_str(ray, "message", &c->arena);
-    jout_form(&w, "{status:{ray:{health:'%.*s',version?:'%.*s',message:'%.*s',reportTime:'%.*s'", SLICE_ARG(slice_head(health, 16)),
-              SLICE_ARG(slice_head(version, 64)), SLICE_ARG(slice_head(message, ERR_TEXT_MAX)),
-              SLICE_ARG(time_format(h->now.wall_us, time)));
+                 dashboard = json_get_str(ray, "dashboard", &c->arena), message = json_get_str(ray, "message", &c->arena);
+    jout_form(&w, "{status:{ray:{health:'%.*s',version?:'%.*s',dashboard?:'%.*s',message:'%.*s',reportTime:'%.*s'",
+              SLICE_ARG(slice_head(health, 16)), SLICE_ARG(slice_head(version, 64)), SLICE_ARG(slice_head(dashboard, 16)),
+              SLICE_ARG(slice_head(message, ERR_TEXT_MAX)), SLICE_ARG(time_format(h->now.wall_us, time)));
     for (size_t i = 0; i < COUNT_OF(numbers); i++)
         jout_kint(&w, numbers[i], json_get_int(ray, numbers[i], 0));
     struct jval resources = json_get(ray, "resources");

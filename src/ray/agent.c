@@ -24,7 +24,8 @@ static void write_container(struct jout *w, const struct agent_build *b)
     jout_form(w, "{name:'" RAY_AGENT_CONTAINER "'");
     tools_image(w, b->options, b->container);
     tools_command(w, b->options);
-    jout_form(w, "'agent','--token-file=" RAY_AGENT_FOLDER "/token','--gcs-addr=127.0.0.1:%d'", (int)b->cluster->gcs_port);
+    jout_form(w, "'agent','--token-file=" RAY_AGENT_FOLDER "/token','--gcs-addr=127.0.0.1:%d','--dashboard-addr=127.0.0.1:%d'",
+              (int)b->cluster->gcs_port, (int)b->cluster->dashboard_port);
     for (const struct slice *one = b->options->agent; one->ptr; one++)
         jout_str(w, *one);
     jout_end(w);

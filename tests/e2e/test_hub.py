@@ -14,6 +14,7 @@ import threading
 import time
 from pathlib import Path
 
+import dashboards
 from cluster import MOBULA, RUN, V1, Audit, eventually, kubectl, manifests, what
 from hub import GROUP, account, certificate, cloud, definitions, hubs, job, operator_rule, put, status  # noqa: F401
 from processes import kubeconfig
@@ -362,19 +363,22 @@ def test_an_operator_that_is_restarted_has_its_cloud_at_once(space, hubs, operat
 
 
 def agent_reports(space, pod, shown, folder):
-    """`mobula agent` of the head does both, here beside a GCS that is not there."""
+    """`mobula agent` of the head does both, here beside a GCS that is not there, and a dashboard that is."""
     (container,) = [c for c in pod["spec"]["containers"] if c["name"] == "mobula-agent"]
     program, command, *args = container["command"]
     assert (program, command) == ("/mobula/mobula", "agent"), container
     token_file = folder / "pod.token"
     token_file.write_text(shown)
     log = folder / "agent.log"
+    board = dashboards.Dashboard("127.0.0.1")
     with log.open("wb") as out:
-        agent = subprocess.Popen([MOBULA, "agent", *args, f"--token-file={token_file}", f"--gcs-addr=127.0.0.1:{free_port()}"], stdout=out,
-                                 stderr=out)
+        agent = subprocess.Popen([MOBULA, "agent", *args, f"--token-file={token_file}", f"--gcs-addr=127.0.0.1:{free_port()}",
+                                  f"--dashboard-addr=127.0.0.1:{board.port}"], stdout=out, stderr=out)
     try:
         said = eventually(lambda: (ray := status(space, "stays")["ray"])["health"] == "UNHEALTHY" and ray, 30)
         assert "refused" in said["message"], said
+        said = eventually(lambda: (ray := status(space, "stays")["ray"]).get("dashboard") and ray, 30)
+        assert (said["dashboard"], said["version"]) == ("HEALTHY", "2.60.0"), said
         shown = subprocess.run([MOBULA, "job", "status", "--name", "stays", "-n", space.name, "--kubeconfig", RUN / "admin.kubeconfig"],
                                capture_output=True, text=True, check=True).stdout.splitlines()
         assert shown[0].split() == ["NAME", "CLOUD", "STATE", "REASON", "RAY", "CREATED"] and " UNHEALTHY " in shown[1], shown
@@ -383,6 +387,7 @@ def agent_reports(space, pod, shown, folder):
         assert "sandbox=on" in log.read_text() and "eyJ" not in log.read_text()
     finally:
         agent.terminate()
+        board.close()
         assert agent.wait(20) == 0, log.read_text()
 
 

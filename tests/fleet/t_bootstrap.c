@@ -28,8 +28,14 @@ static const char *answer_of(struct hubworld *h, struct slice id, const char *me
 static void reports(struct hubworld *h, struct client *op, struct client *pod, const char *known, const char *credential, struct slice uid)
 {
     test_case("a report is stored with its workload, and stays when the operator reports");
-    CHECK_INT(ask(pod, "POST", "/v1/report", credential, "{\"ray\":{\"health\":\"HEALTHY\",\"nodesAlive\":2}}"), 200);
+    CHECK_INT(
+        ask(pod, "POST", "/v1/report", credential,
+            "{\"ray\":{\"health\":\"HEALTHY\",\"nodesAlive\":2,\"version\":\"2.60.0\",\"dashboard\":\"UNHEALTHY, at least\",\"own\":1}}"),
+        200);
     CHECK_STR(field(h, "workloads", "train", "status.ray.health"), "HEALTHY");
+    CHECK_STR(field(h, "workloads", "train", "status.ray.version"), "2.60.0");
+    CHECK_STR(field(h, "workloads", "train", "status.ray.dashboard"), "UNHEALTHY, at le");
+    CHECK_STR(field(h, "workloads", "train", "status.ray.own"), "");
     asked(op, known,
           arena_printf(&h->w.arena, ",\"wait\":0,\"statuses\":[{\"uid\":\"%.*s\",\"generation\":1,\"state\":\"RUNNING\"}]", SLICE_ARG(uid))
               .ptr);
