@@ -95,6 +95,7 @@ int64_t remote_tick(struct remote *r, struct now now); /* call it after every ne
 struct remote_stats {
     uint64_t calls, failures;       /* sent; refused, unreadable or unanswered */
     uint64_t redirects, unreadable; /* of the failures: redirects; answers that are no valid answer */
+    uint64_t long_waits;            /* longer pauses were asked for than REMOTE_RETRY_AFTER_MAX_MS */
     uint64_t items, bad;            /* workloads that came; those that were left out */
     int64_t heard_us;               /* wall clock: the last answer that could be used; 0: none */
     struct err trouble;             /* why the last call failed; ERR_NONE: it did not */

@@ -147,6 +147,18 @@ static void well(struct remote *r, struct now now)
     r->stats.heard_us = now.wall_us;
 }
 
+/* What the control plane asks to wait. Its clock, and what it makes of it, decide nothing here. */
+static int64_t bounded(struct remote *r, int64_t asked_ms, struct now now)
+{
+    if (asked_ms <= REMOTE_RETRY_AFTER_MAX_MS)
+        return asked_ms < 0 ? 0 : asked_ms;
+    r->stats.long_waits++;
+    if (log_limit_pass(&r->log, now))
+        log_warn("the control plane asks for a longer pause than is kept", LF_CSTR("rule", "clocks"), LF_INT("asked_ms", asked_ms),
+                 LF_INT("in_ms", REMOTE_RETRY_AFTER_MAX_MS));
+    return REMOTE_RETRY_AFTER_MAX_MS;
+}
+
 /* The pause until the next poll: none while pages come, nor after one that was not to be held; a server that answers without news and at
  * once although it may wait is not asked in a circle. */
 static int64_t pause_ms(const struct remote *r, const struct remote_answer *a, int64_t took_ms)
@@ -182,6 +194,7 @@ static void answered(struct remote *r, bool push, uint64_t call, const struct ku
         r->stats.items += a.count;
         r->stats.bad += a.bad;
         say_bad(r, &a, now);
+        a.retry_after_ms = bounded(r, a.retry_after_ms, now);
         r->next_ms = now.mono_ms + pause_ms(r, &a, answer->took_ms);
         r->o.user->heard(r->o.owner, &a, now);
         slice_copy(a.revision, r->revision, sizeof r->revision);
@@ -201,13 +214,12 @@ static void refused(struct remote *r, bool push, const struct kube_answer *answe
 {
     char words[REMOTE_WORDS];
     struct err e = {0};
-    int64_t most = REMOTE_RETRY_AFTER_MAX_MS, asked = answer->status.retry_after_ms;
     remote_refusal(answer->status.code, answer->body, words);
     if (answer->status.code == 413)
         r->room = r->room / 2 > REMOTE_REPORT_LEAST ? r->room / 2 : REMOTE_REPORT_LEAST;
     r->stats.redirects += answer->status.code >= 300 && answer->status.code < 400;
     err_set(&e, ERR_STATUS, "%s", words);
-    failed(r, push, &e, asked < 0 ? 0 : asked < most ? asked : most, now);
+    failed(r, push, &e, bounded(r, answer->status.retry_after_ms, now), now);
     r->stats.refused = answer->status.code;
     say_failure(r, now);
 }

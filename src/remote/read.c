@@ -142,8 +142,7 @@ bool remote_read(struct slice text, struct arena *a, struct remote_answer *out, 
     read_wants(json_key(root, SLICE("wants")), out);
     struct slice identity = json_get_str(root, "identity", a);
     out->identity = is_printable(identity) ? slice_head(identity, LIMIT_REMOTE_IDENTITY) : SLICE("");
-    enum { SECONDS_MAX = REMOTE_RETRY_AFTER_MAX_MS / 1000 };
-    out->retry_after_ms = seconds <= 0 ? 0 : (seconds < SECONDS_MAX ? seconds : SECONDS_MAX) * 1000;
+    out->retry_after_ms = seconds <= 0 ? 0 : (seconds < INT32_MAX ? seconds : INT32_MAX) * 1000;
     return true;
 }
 

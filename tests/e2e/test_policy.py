@@ -33,6 +33,7 @@ HOSTILE = {
     "resources": {"image": IMAGE, "job": {"entrypoint": "true"}, "computeConfig": {"inline": {"worker_nodes": [
         {"required_resources": {"CPU": 1, "memory": "1Gi"}, "max_nodes": 5000}]}}},
     "templates": node(initContainers=[{"name": "a", "image": IMAGE}]),
+    "kinds": {"image": IMAGE, "service": {"applications": []}},
 }
 
 
@@ -142,6 +143,9 @@ def test_each_hostile_item_is_refused_with_its_rule(space, operators, tmp_path, 
     assert time.monotonic() - changed < 3
     hostile.ask("second", {"image": IMAGE, "job": {"entrypoint": "true"}})
     hostile.says("second", "PENDING", "rule resources: ", "maxTotalPods")
+
+    # each write has its line in the log
+    assert op.metrics()["mobula_remote_writes_total"] == len(op.lines("remote write: ")) == 1
 
     # a redirect is not followed, and counted
     hostile.elsewhere = True

@@ -39,6 +39,10 @@ void workload_build(const struct cluster *c, struct slice spec, const struct wor
     if (!well) {
         out->reason = "InvalidSpec";
         out->message = first_of(errors, a);
+        if (work.kind != WORK_CLUSTER && work.kind != WORK_JOB) {
+            out->rule = WORK_RULE_KINDS;
+            out->message = arena_printf(a, "rule kinds: %.*s", SLICE_ARG(out->message));
+        }
     } else if (!work.terminate && !is_allowed(work.object, policy, a, out, errors)) {
         out->reason = "PolicyRefused";
         out->message = first_of(errors, a);

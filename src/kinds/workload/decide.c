@@ -143,11 +143,12 @@ void workload_decide(const struct workload_view *in, struct arena *a, struct pla
     struct work_status s;
     *p = (struct plan){.next_ms = TIME_NEVER, .arena = a};
     work_state(object, terminate, a, &s);
+    *out = (struct workload_told){.report = SLICE_NONE, .over = in->count && s.over ? s.generation : 0};
     if (in->quiet) {
+        out->withheld = s.message.len || s.url.url.len;
         s.message = SLICE("");
         s.url.url = SLICE("");
     }
-    *out = (struct workload_told){.report = SLICE_NONE, .over = in->count && s.over ? s.generation : 0};
     if (!in->ended && in->count == 0 && in->known && (in->over >= in->generation || (terminate && in->over))) {
         return; /* its final state is reported already */
     } else if (in->ended || terminate) {

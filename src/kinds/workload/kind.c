@@ -191,7 +191,9 @@ static int64_t decide_workload(struct op *op, struct cluster *c, struct plan *p)
     w->ended_here = told.over > 0;
     if (p->count == 0 || p->actions[0].verb != &workload_apply)
         quota_use(op->workloads, c, a);
-    if (told.report.ptr && workload_keep_report(op->workloads, c, told.report, v.ended && !v.held && v.count == 0) && told.rule)
+    bool news = told.report.ptr && workload_keep_report(op->workloads, c, told.report, v.ended && !v.held && v.count == 0);
+    op->workloads->rules[WORK_RULE_STATUS] += news && told.withheld;
+    if (news && told.rule)
         workload_rule(op, c, told.rule, told.why);
     return p->next_ms;
 }

@@ -171,11 +171,16 @@ void workloads_figures(const struct op *op, struct buf *b)
     buf_printf(b,
                "# HELP mobula_policy_frozen 1 while nothing is written for the control plane.\n# TYPE mobula_policy_frozen gauge\n"
                "mobula_policy_frozen %d\n"
+               "# HELP mobula_remote_writes_total Objects applied and deleted for the control plane: as many audit lines are in the log.\n"
+               "# TYPE mobula_remote_writes_total counter\nmobula_remote_writes_total %llu\n"
                "# HELP mobula_policy_refusals_total What a control plane asked for and did not get, by the rule of the policy.\n"
                "# TYPE mobula_policy_refusals_total counter\n",
-               s->frozen);
+               s->frozen, (unsigned long long)s->writes);
     for (uint32_t i = 1; i <= WORK_RULES; i++) {
-        uint64_t more = i == WORK_RULE_REDIRECTS ? r->redirects : i == WORK_RULE_MESSAGES ? r->unreadable + r->bad : 0;
+        uint64_t more = i == WORK_RULE_REDIRECTS  ? r->redirects
+                        : i == WORK_RULE_MESSAGES ? r->unreadable + r->bad
+                        : i == WORK_RULE_CLOCKS   ? r->long_waits
+                                                  : 0;
         buf_printf(b, "mobula_policy_refusals_total{rule=\"%s\"} %llu\n", work_rules[i].name, (unsigned long long)(s->rules[i] + more));
     }
 }

@@ -95,6 +95,7 @@ extern const struct verb workload_apply, workload_delete; /* name; delete: uid, 
 
 struct workload_told {
     struct slice report; /* the status, as JSON in a; empty: there is nothing to tell */
+    bool withheld;       /* it lacks what the policy's sendMessages keeps back */
     uint32_t rule;       /* of the policy, that keeps the workload from being carried out; 0: none */
     struct slice why;    /* … in its words */
     int64_t over;        /* the generation that the object shows to have ended; 0: none */
@@ -139,6 +140,7 @@ struct workloads {
     uint32_t objects;
     int64_t next_new_us, next_write_us;
     uint64_t rules[WORK_RULES + 1];  /* how often each has refused */
+    uint64_t writes;                 /* that were carried out */
     struct workload_answer *answers; /* to questions, and questions whose answer is not known yet */
     uint32_t answer_count;
     char fetching[UID_TEXT_MAX + 1]; /* the workload whose folder is under way; empty: none */

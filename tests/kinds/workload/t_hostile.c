@@ -8,6 +8,9 @@
 #include <mobula/policy.h>
 #include <mobula/yaml.h>
 
+#include <stdlib.h>
+#include <unistd.h>
+
 enum { TROUBLE_MS = 2 * 60 * 1000, CASES_LEAST = 60 };
 
 static struct slice part_json(const struct case_text *c, const char *part, const char *otherwise, struct arena *a)
@@ -38,13 +41,14 @@ static uint32_t number_of(struct slice rule)
     return 0;
 }
 
-static uint64_t refusals(struct world *w, struct slice rule)
+static uint64_t figure(struct world *w, const char *line)
 {
     struct buf b;
     int64_t n = -1;
     buf_init(&b, MIB);
+    buf_putc(&b, '\n');
     workloads_figures(w->op, &b);
-    const char *line = arena_printf(&w->arena, "mobula_policy_refusals_total{rule=\"%.*s\"} ", SLICE_ARG(rule)).ptr;
+    line = arena_printf(&w->arena, "\n%s", line).ptr;
     ptrdiff_t at = slice_find_text(buf_slice(&b), line);
     if (CHECK(at >= 0)) {
         struct slice rest = slice_skip(buf_slice(&b), (size_t)at + strlen(line));
@@ -52,6 +56,11 @@ static uint64_t refusals(struct world *w, struct slice rule)
     }
     buf_free(&b);
     return (uint64_t)n;
+}
+
+static uint64_t refusals(struct world *w, struct slice rule)
+{
+    return figure(w, arena_printf(&w->arena, "mobula_policy_refusals_total{rule=\"%.*s\"} ", SLICE_ARG(rule)).ptr);
 }
 
 static void begin_row(struct world *w, struct plane *p, const struct case_text *c)
@@ -173,8 +182,59 @@ static void test_rules(void)
     CHECK(all >= CASES_LEAST);
 }
 
+static uint32_t count_lines(int fd, const char *const words[2], struct arena *a)
+{
+    static char text[4 * MIB];
+    uint32_t n = 0;
+    ssize_t len = pread(fd, text, sizeof text, 0);
+    CHECK(len > 0 && (size_t)len < sizeof text);
+    for (struct slice rest = {text, len > 0 ? (size_t)len : 0}, line; rest.len;) {
+        line = arena_dup(a, slice_cut(&rest, '\n'));
+        n += slice_has(line, words[0]) && slice_has(line, words[1]);
+    }
+    return n;
+}
+
+/* However many writes it causes at once, each has its own line: nothing that is asked for can be had without it. */
+static void test_audit(void)
+{
+    enum { FLOOD = 24 };
+    struct world w;
+    struct plane p;
+    struct plane_workload *x[FLOOD];
+    char name[16], path[] = "/tmp/mobula-audit-XXXXXX";
+    int fd = mkstemp(path), before = log_global.fd;
+    test_case("rule audit: each write of a flood is a line of the log, an event, and counted");
+    CHECK(fd >= 0 && unlink(path) == 0);
+    begin_plane(&w, &p);
+    log_global.fd = fd;
+    for (int i = 0; i < FLOOD; i++) {
+        snprintf(name, sizeof name, "w%d", i);
+        x[i] = plane_put(&p, (char)('a' + i), "n", name, JOB);
+    }
+    world_run(&w, 5000);
+    CHECK_INT(jobs_now(&w), FLOOD);
+    for (int i = 0; i < FLOOD; i++)
+        plane_delete(&p, x[i]);
+    world_run(&w, 60 * 1000);
+    CHECK_INT(jobs_now(&w), 0);
+    log_global.fd = before;
+    CHECK_INT(count_lines(fd, (const char *const[]){"remote write: an object was applied", "generation=1"}, &w.arena), FLOOD);
+    CHECK_INT(count_lines(fd, (const char *const[]){"remote write: an object was deleted", "its workload was deleted"}, &w.arena), FLOOD);
+    for (int i = 0; i < FLOOD; i++) {
+        const char *uid = arena_printf(&w.arena, "uid=%c", 'a' + i).ptr, *workload = arena_printf(&w.arena, "workload=w%d ", i).ptr;
+        CHECK_INT(count_lines(fd, (const char *const[]){"remote write", workload}, &w.arena), 2);
+        CHECK(count_lines(fd, (const char *const[]){workload, uid}, &w.arena) >= 2);
+    }
+    CHECK_INT(figure(&w, "mobula_remote_writes_total "), 2 * FLOOD);
+    CHECK(kube_events_dropped(w.op->events) > 0 || tells(&w, "RemoteDeleted", "deleted for workload w23 "));
+    close(fd);
+    end_plane(&w, &p);
+}
+
 int main(void)
 {
+    test_audit();
     struct arena files = {0};
     struct slice file = read_file("tests/kinds/workload/hostile.case", &files);
     test_rules();
