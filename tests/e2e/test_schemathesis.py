@@ -51,7 +51,8 @@ class Rig:
 
     def run(self, token, *which, phases="examples,coverage,fuzzing", examples=EXAMPLES, rate="18/s"):
         command = [self.tester, "run", self.schema, "--url", f"http://127.0.0.1:{self.hub.port}",
-                   "--header", f"Authorization: Bearer {token}", "--checks", CHECKS, "--max-examples", str(examples), "--seed", "1", "--no-color", "--phases", phases, *which,
+                   "--header", f"Authorization: Bearer {token}", "--checks", CHECKS,
+                   "--max-examples", str(examples), "--seed", "1", "--no-color", "--phases", phases, *which,
                    "--request-timeout", "40", "--rate-limit", rate]
         out = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, cwd=self.folder)
         assert self.hub.process.poll() is None, self.hub.log()[-4000:]
