@@ -57,7 +57,7 @@ SMALL := $(SMALLEST) -g -fPIE -fvisibility=hidden -ffunction-sections -fdata-sec
 # same one each time, as no parts of it are made side by side. It takes 15 s: WHOLE= leaves it out. The vendored libraries stay outside:
 # BearSSL's constant-time code is compiled file by file, as its authors had it.
 # On arm64 its code and data lie within 1 MiB, so that an address is one instruction: 37 KB less.
-WHOLE = $(call cc_has,-flto -flto-partition=one) $(if $(LLD),-mcmodel=tiny -Bvendor/tiny)
+WHOLE = $(call cc_has,-flto -flto-partition=one) $(if $(filter arm64,$(ARCH)),-mcmodel=tiny -Bvendor/tiny)
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 # musl's headers and the compiler's own, none of the machine's libc.
@@ -78,16 +78,14 @@ CC_host = $(CC) $(COMMON) -O2 -g
 CC_fuzz = clang $(COMMON) -O1 -g $(SANITIZE) -fsanitize=fuzzer-no-link
 CC_cover = $(CC) $(COMMON) -O0 -g --coverage
 
-# Addresses that the program corrects when it starts, in a bit each instead of 24 bytes (DT_RELR). binutils 2.40 can do so for amd64 only,
-# and fills a file up to the next 64 KiB, the largest page that arm64 may have. There LLVM's linker makes the file 57 KB smaller. It is
+# LLVM's linker for both architectures: GNU's lays out no file as src/base/program.ld has it. Addresses that the program corrects when it
+# starts take a bit each instead of 24 bytes (DT_RELR). At -O0 it merges no literals, so they stay in the order of their functions. It is
 # called by its folder: a cross compiler looks for linkers with its own prefix only.
-ld_has = $(shell $(CC) -nostdlib -shared -Wl,--fatal-warnings$(comma)$(1) -x c -o /dev/null /dev/null 2>/dev/null && echo -Wl$(comma)$(1))
-LLD := $(if $(filter arm64,$(ARCH)),$(dir $(realpath $(shell command -v ld.lld))))
-RELR := $(if $(LLD),-B$(LLD) -fuse-ld=lld -Wl$(comma)-O2$(comma)--pack-dyn-relocs=relr,$(call ld_has,-z$(comma)pack-relative-relocs))
+LLD := $(dir $(realpath $(shell command -v ld.lld)))
 
 # static-pie by hand: the musl-gcc of Debian 12 quietly makes a dynamic binary when asked for one.
-LINK_static = $(CC) -nostdlib -nostartfiles -static -Wl,-pie,--no-dynamic-linker,-z,text,-z,relro,-z,now,-z,noexecstack \
-    -Wl,--gc-sections,--build-id=none $(RELR) $(MUSL)/lib/rcrt1.o $(MUSL)/lib/crti.o
+LINK_static = $(CC) -B$(LLD) -fuse-ld=lld -nostdlib -nostartfiles -static -Wl,-pie,--no-dynamic-linker,-z,text,-z,relro,-z,now \
+    -Wl,-z,noexecstack,--gc-sections,--build-id=none,-O0,--pack-dyn-relocs=relr $(MUSL)/lib/rcrt1.o $(MUSL)/lib/crti.o
 LINK_static_end = $(MUSL)/lib/libc.a $(shell $(CC) -print-libgcc-file-name) $(MUSL)/lib/libc.a $(MUSL)/lib/crtn.o
 LINK_test = $(CC) $(SANITIZE) -pthread
 LINK_host = $(CC) -pthread
@@ -146,7 +144,7 @@ headers_tests := $(headers_json) $(headers_yaml) $(headers_tls) -I. -Wno-string-
 # are the files of the fast rooms that no event waits for.
 speed_json := $(FAST)
 speed_base := $(FAST)
-unhurried := base64 err inflate log names quantity random slice time equal form merge number patch pointer tree write
+unhurried := base64 err log names quantity random slice time equal form merge number patch pointer tree write
 $(foreach f,$(unhurried),$(eval speed_$(f) := $(SMALLEST)))
 speed_pack_fit := $(FAST)
 speed_pack_choose := $(FAST)
@@ -214,23 +212,28 @@ $(OUT)/mobula: $(OUT)/mobula.debug
 	$(Q)$(CROSS)strip -o $@ $<
 	@echo "          $$(stat -c %s $@) bytes of 1048576"
 
-# The tiny code model of arm64 reaches 1 MiB. Our code is compiled for it, so it must lie next to its data: the libraries' code comes first.
-libraries_first = $(if $(LLD),-Wl$(comma)--whole-archive $(libraries_static) -Wl$(comma)--no-whole-archive)
-$(OUT)/mobula.debug: $(if $(WHOLE),$(DIR_whole)/packed.o,$(OBJECTS)) $(libraries_static)
+# The program's constants take a third of their room when they are compressed: the file has the compressed ones, and room without bytes (as
+# .bss has) for the others, which src/base/constants.c makes of them before main runs. What they are is known from the program linked with
+# their bytes, in which all that they name has the same address.
+WHOLE_PARTS = $(DIR_whole)/grouped.o $(libraries_static)
+addresses = $(CROSS)nm $(1) | sed 's/ . / /' | sort | sha256sum
+$(OUT)/mobula.debug: $(if $(WHOLE),$(DIR_whole)/packed.o $(WHOLE_PARTS),$(OBJECTS) $(libraries_static))
 	@echo '  LINK    $@'
-	$(Q)$(LINK_static) -Wl,-Map=$@.map -o $@ $(libraries_first) $(if $(LLD),$<,$^) $(LINK_static_end)
+	$(Q)$(LINK_static) $(if $(WHOLE),-Wl$(comma)-T$(comma)src/base/program.ld) -Wl,-Map=$@.map -o $@ $^ $(LINK_static_end)
+	$(Q)$(if $(WHOLE),[ "$$($(call addresses,$@))" = "$$($(call addresses,$(DIR_whole)/unpacked))" ])
 
-# The program's literals take a third of their room when they are compressed: the file has the compressed ones, and room without bytes (as
-# .bss has) for the others, which src/base/texts.c makes of them before main runs. What is in that room is known from the same object linked
-# with its bytes.
-$(DIR_whole)/packed.o: $(DIR_whole)/mobula.o $(wildcard src/base/texts.*)
+$(DIR_whole)/packed.o: $(WHOLE_PARTS) src/base/program.ld src/base/constants.s
 	@echo '  PACK    $@'
-	$(Q)sed 's/ (NOLOAD)//' src/base/texts.ld >$(@D)/texts.ld
-	$(Q)$(CROSS)ld -r -T $(@D)/texts.ld -o $(@D)/texts.o $<
-	$(Q)$(CROSS)objcopy -O binary --only-section=texts $(@D)/texts.o $(@D)/texts
-	$(Q)gzip -9n <$(@D)/texts >$(@D)/texts.gz
-	$(Q)$(CC) -c -Wa,-I$(@D) -o $(@D)/texts.o src/base/texts.s
-	$(Q)$(CROSS)ld -r -T src/base/texts.ld -o $@ $(@D)/texts.o $<
+	$(Q)sed 's/ (NOLOAD)//' src/base/program.ld >$(@D)/unpacked.ld
+	$(Q)gzip -9n </dev/null >$(@D)/constants.gz
+	$(Q)$(CC) -c -Wa,-I$(@D) -o $@ src/base/constants.s
+	$(Q)$(LINK_static) -Wl,-T,$(@D)/unpacked.ld -o $(@D)/unpacked $@ $(WHOLE_PARTS) $(LINK_static_end)
+	$(Q)$(CROSS)objcopy -O binary --only-section=constants $(@D)/unpacked $(@D)/constants
+	$(Q)gzip -9n <$(@D)/constants >$(@D)/constants.gz
+	$(Q)$(CC) -c -Wa,-I$(@D) -o $@ src/base/constants.s
+
+$(DIR_whole)/grouped.o: $(DIR_whole)/mobula.o src/base/grouped.ld
+	$(Q)$(CROSS)ld -r -T src/base/grouped.ld -o $@ $<
 
 # To be an object (-r) with nothing visible in it but main, gcc must be told that it makes a program and must not ask the linker.
 $(DIR_whole)/mobula.o: $(OBJECTS)

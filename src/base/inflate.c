@@ -5,7 +5,7 @@ enum { CODE_BITS = 15, LITERALS = 286, DISTANCES = 30, LENGTH_CODES = 19, END_OF
 
 struct stream {
     struct slice in;
-    uint32_t held; /* bits of a byte that was begun, the next one lowest */
+    uint32_t held; /* bits of bytes that were begun, the next one lowest */
     unsigned count;
     bool ended; /* more bits were asked for than there are: they were 0 */
     struct buf *out;
@@ -17,19 +17,27 @@ struct code {
     uint16_t symbol[LITERALS + 2];
 };
 
-static uint32_t take(struct stream *s, unsigned bits)
+/* Makes s->held so many bits, at most 16, unless the bytes end before. */
+static void hold(struct stream *s, unsigned bits)
 {
-    for (; s->count < bits; s->count += 8) {
-        if (slice_empty(s->in)) {
-            s->ended = true;
-            continue;
-        }
+    for (; s->count < bits && !slice_empty(s->in); s->count += 8) {
         s->held |= (uint32_t)(unsigned char)s->in.ptr[0] << s->count;
         s->in = slice_skip(s->in, 1);
     }
-    uint32_t value = s->held & ((1u << bits) - 1);
+}
+
+static void drop(struct stream *s, unsigned bits)
+{
+    s->ended |= bits > s->count;
+    s->count -= bits < s->count ? bits : s->count;
     s->held >>= bits;
-    s->count -= bits;
+}
+
+static uint32_t take(struct stream *s, unsigned bits)
+{
+    hold(s, bits);
+    uint32_t value = s->held & ((1u << bits) - 1);
+    drop(s, bits);
     return value;
 }
 
@@ -57,11 +65,14 @@ static bool make_code(struct code *c, const uint8_t *lengths, unsigned symbols)
 /* The next symbol, or one beyond all of them when no code is like these bits. Codes of one length are consecutive numbers. */
 static unsigned take_symbol(struct stream *s, const struct code *c)
 {
-    uint32_t bits = 0, first = 0, index = 0;
-    for (unsigned length = 1; length <= CODE_BITS; length++) {
-        bits |= take(s, 1);
-        if (bits - first < c->count[length])
+    hold(s, CODE_BITS);
+    uint32_t next = s->held, bits = 0, first = 0, index = 0;
+    for (unsigned length = 1; length <= CODE_BITS; length++, next >>= 1) {
+        bits |= next & 1;
+        if (bits - first < c->count[length]) {
+            drop(s, length);
             return c->symbol[index + bits - first];
+        }
         index += c->count[length];
         first = (first + c->count[length]) << 1;
         bits <<= 1;
@@ -141,16 +152,22 @@ static bool read_lengths(struct stream *s, const struct code *c, uint8_t *length
     return true;
 }
 
+/* The symbols of lengths in the order in which their own lengths stand: 16, 17, 18, 0, 8, 7, 9, 6, 10, ... 1, 15. Not a table: this unpacks
+ * the program's tables (constants.c). */
+static unsigned nth_length(unsigned i)
+{
+    return i < 3 ? 16 + i : i == 3 ? 0 : i % 2 ? 8 - (i - 3) / 2 : 8 + (i - 4) / 2;
+}
+
 static bool read_dynamic(struct stream *s)
 {
-    static const uint8_t order[LENGTH_CODES] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
     struct code literals, distances;
     uint8_t lengths[LITERALS + DISTANCES] = {0};
     unsigned nliterals = 257 + take(s, 5), ndistances = 1 + take(s, 5), ncodes = 4 + take(s, 4);
     if (nliterals > LITERALS || ndistances > DISTANCES)
         return false;
     for (unsigned i = 0; i < ncodes; i++)
-        lengths[order[i]] = (uint8_t)take(s, 3);
+        lengths[nth_length(i)] = (uint8_t)take(s, 3);
     return make_code(&literals, lengths, LENGTH_CODES) && read_lengths(s, &literals, lengths, nliterals + ndistances) &&
            make_code(&literals, lengths, nliterals) && make_code(&distances, lengths + nliterals, ndistances) &&
            read_block(s, &literals, &distances);
@@ -158,7 +175,7 @@ static bool read_dynamic(struct stream *s)
 
 static bool read_stored(struct stream *s)
 {
-    s->held = s->count = 0;
+    drop(s, s->count % 8); /* then there are at most 16 left: all of them are the lengths' */
     uint32_t length = take(s, 16);
     if ((length ^ take(s, 16)) != 0xffff || s->ended || length > s->in.len || !buf_put(s->out, slice_head(s->in, length)))
         return false;

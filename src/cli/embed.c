@@ -4,19 +4,22 @@
 
 /* The assembler reads what the build has compressed: a gzip file behind the 10 bytes of its header, a deflate stream and 8 bytes. The path
  * is relative to the repository's root, where the build runs. */
-__asm__(".pushsection .rodata.embed,\"a\"\n"
-        "embed_begin:\n"
-        ".incbin \"build/embed.gz\", 10\n"
+__asm__(".pushsection .packed,\"a\"\n"
+        "embed_begin: .incbin \"build/embed.gz\", 10\n"
         "embed_end:\n"
+        ".popsection\n"
+        ".pushsection .data.rel.ro.embed,\"aw\"\n"
+        ".balign 8\n"
+        "embed_packed: .quad embed_begin, embed_end - embed_begin\n"
         ".popsection\n");
-extern const char embed_begin[] __attribute__((visibility("hidden"))), embed_end[] __attribute__((visibility("hidden")));
+extern const struct slice embed_packed __attribute__((visibility("hidden")));
 
 struct slice embed_all(struct arena *a)
 {
     struct err e = {0};
     __attribute__((cleanup(buf_free))) struct buf files;
     buf_init(&files, MIB);
-    if (!inflate((struct slice){embed_begin, (size_t)((uintptr_t)embed_end - (uintptr_t)embed_begin)}, &files, &e))
+    if (!inflate(embed_packed, &files, &e))
         fatal("the embedded files cannot be read: %s", e.text);
     return arena_dup(a, buf_slice(&files));
 }
