@@ -531,6 +531,7 @@ bool apply_delete(struct apply *p, int64_t until_ms, struct err *e)
         bool absent;
         if (!delete_begin(p, &p->list[i], &absent, e) || (!absent && !delete_end(p, &p->list[i], until_ms, e)))
             return false;
+        p->list[i].changed = !absent;
     }
     return true;
 }

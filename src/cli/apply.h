@@ -16,7 +16,7 @@ struct apply_object {
     bool force;                                     /* it is ours: fields that others have set on it are taken over */
     bool rolls;                                     /* a Deployment that is there and rolls: see apply.c */
     bool unknown;                                   /* the API server is too old for this kind, and it can be done without */
-    bool changed;                                   /* it was created or changed by us */
+    bool changed;                                   /* it was created, changed or deleted by us */
 };
 
 enum { APPLY_OBJECTS_MAX = 128, APPLY_FAILURES_MAX = 16 };

@@ -85,9 +85,9 @@ void check_write(const struct check *c, struct buf *out)
     }
     for (uint32_t i = 0; i < c->count; i++) {
         const struct check_row *row = &c->rows[i];
-        buf_printf(out, "%s  %-12s %.*s\n", result_names[row->result], row->check, SLICE_ARG(row->text));
+        buf_printf(out, "%s  %-13s %.*s\n", result_names[row->result], row->check, SLICE_ARG(row->text));
         if (row->remedy)
-            buf_printf(out, "      %-12s -> %s\n", "", row->remedy);
+            buf_printf(out, "      %-13s -> %s\n", "", row->remedy);
     }
     if (c->beyond > 0)
         buf_printf(out, "and %u more rows\n", c->beyond);

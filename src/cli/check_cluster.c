@@ -132,6 +132,8 @@ static void check_pod(struct check *c, const char *type)
                   "a %s pod is taken only with the securityContext that Pod Security asks for", type);
     else if (slice_has(said, "cannot create resource"))
         check_say(c, CHECK_SKIP, "run it as a user who may create pods there", "a %s pod cannot be tried: %.*s", type, SLICE_ARG(said));
+    else if (slice_starts(said, SLICE("namespaces ")))
+        check_say(c, CHECK_SKIP, NULL, "a %s pod can be tried when its namespace is there", type);
     else
         check_say(c, CHECK_FAIL, "a quota, limit range, admission policy or webhook says no: change it, or what clusters ask for",
                   "a %s pod would be refused: %.*s", type, SLICE_ARG(said));

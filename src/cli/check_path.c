@@ -17,7 +17,8 @@ static const char *remedy_of(enum err_code code)
         return "the name has no address here: ask the name server of this machine, and its search list";
     case ERR_CONNECT:
     case ERR_TIMEOUT:
-        return "a firewall, security group or NetworkPolicy stops it: open this address and port (mobula egress prints rules)";
+        return "nobody listens there, or a firewall, security group or NetworkPolicy stops it: open this address and port (mobula egress "
+               "prints rules)";
     case ERR_PROXY:
         return "the proxy said no: allow this name there, or list it in NO_PROXY";
     case ERR_TLS_TRUST:

@@ -2,6 +2,7 @@
 #include "cli.h"
 #include "embed.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 static int run_help(int argc, char **argv);
@@ -30,7 +31,7 @@ static const struct subcommand {
     {"bundle", "verify, list, unpack or push an air-gap bundle", cli_bundle},
     {"validate", "check manifests without a cluster", cli_validate},
     {"explain", "print what would be made from a manifest, or say why a cluster is as it is", cli_explain},
-    {"compute-config", "print the RayCluster of a compute config, or check one", cli_compute},
+    {"compute-config", "check compute configs, print their RayClusters, keep them at a control plane", cli_compute},
     {"instance-types", "list the instance types of a cluster, or suggest some that fill its nodes", cli_instance_types},
     {"policy", "say what a policy refuses of what a control plane asks for", cli_policy},
     {"egress", "print what the operator contacts, for firewalls", cli_egress},
@@ -143,5 +144,9 @@ int main(int argc, char **argv)
     if (is_start(argc, argv))
         return cli_start(argc - 1, argv + 1);
     const struct subcommand *c = find(name);
-    return c ? c->run(argc - 1, argv + 1) : unknown(name);
+    int status = c ? c->run(argc - 1, argv + 1) : unknown(name);
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fprintf(stderr, "mobula: standard output: %s\n", strerror(errno));
+    return status == STATUS_OK ? STATUS_ERROR : status;
 }

@@ -171,6 +171,11 @@ static int apply(const struct uninstall_options *o, struct slice text)
         !apply_find(&p, SLICE("v1"), "ConfigMap", o->ns, programs, &e) || !apply_delete(&p, until_ms, &e))
         status = apply_failed(&p, &e);
     ask_close(&ask);
+    uint32_t absent = 0;
+    while (absent < p.count && !p.list[absent].changed)
+        absent++;
+    if (status == STATUS_OK && absent == p.count)
+        fprintf(stderr, "mobula: no installation in namespace %.*s: there was nothing to delete\n", SLICE_ARG(o->ns));
     return status;
 }
 

@@ -61,7 +61,8 @@ def test_from_nothing_and_back(place):
     gone, _ = run("uninstall", "--apply", "--namespace", place)
     assert f"Deployment/mobula in {place} deleted" in gone.splitlines()
     assert left_in(place) == set() and of_the_cluster(place) == set()
-    assert run("uninstall", "--apply", "--namespace", place) == ("", "")
+    assert run("uninstall", "--apply", "--namespace", place) == (
+        "", f"mobula: no installation in namespace {place}: there was nothing to delete\n")
 
 
 def test_rights_of_the_cluster_go_as_well(place):

@@ -39,6 +39,11 @@ def test_a_sound_cluster_has_no_failed_check(space):
     assert rows(found, "clock", "pass") and len(rows(found, "pods", "pass")) == 2 and rows(found, "nodes", "pass")
 
 
+def test_a_namespace_that_is_not_there():
+    found = check("-n", "not-there", status=3)
+    assert rows(found, "namespace", "fail") and len(rows(found, "pods", "skip")) == 2 and not rows(found, "pods", "fail")
+
+
 def test_pods_that_only_restricted_clusters_can_make(space):
     kubectl("label", "namespace", space.name, "pod-security.kubernetes.io/enforce=restricted")
     found = rows(check("-n", space.name), "pods", "warn")

@@ -1,10 +1,11 @@
 """What the commands say offline is what the server says."""
 
 import json
+import subprocess
 
 import pytest
 
-from cluster import Refused, kubectl, mobula, raycluster
+from cluster import MOBULA, Refused, kubectl, mobula, raycluster
 
 EXAMPLES = ["raycluster", "raycluster-autoscaling", "legacy-cluster", "legacy-cluster2"]
 
@@ -128,6 +129,13 @@ WRONG = ["frob", "", "operator --nonsense", "operator --namespace", "operator --
 def test_wrong_usage_is_status_2(words):
     out = mobula(*words)
     assert out.returncode == 2 and out.stdout == "" and out.stderr, (out.returncode, out.stderr)
+
+
+def test_a_full_disk_is_told():
+    for what in ("help", "version", "completion bash", "install --print"):
+        with open("/dev/full", "w") as full:
+            out = subprocess.run([MOBULA, *what.split()], stdout=full, stderr=subprocess.PIPE, text=True)
+        assert (out.returncode, out.stderr) == (1, "mobula: standard output: No space left on device\n"), what
 
 
 def test_a_kubeconfig_that_is_not_there():
