@@ -113,6 +113,23 @@ bool compute_text(const char *file, struct slice text, const struct compute_how 
     return well && (!how->patches || patch_cluster(file, buf_slice(out), how, a, notes));
 }
 
+#define IMAGE "rayproject/ray:2.60.0"
+
+static bool check_text(struct slice file, struct slice text, const struct compute_how *how, struct arena *a, struct buf *out,
+                       struct buf *notes)
+{
+    bool well = compute_text(slice_is(file, "-") ? "stdin" : file.ptr, text, how, a, out, notes);
+    fprintf(stderr, "%.*s", SLICE_ARG(buf_slice(notes)));
+    return well;
+}
+
+bool compute_is_sound(struct slice file, struct slice text, struct arena *a, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf out = {.max = 2 * LIMIT_JSON_ITEM}, notes = {.max = LIMIT_JSON_ITEM};
+    struct compute_how how = {.name = SLICE("cluster"), .image = SLICE(IMAGE), .ray_version = SLICE("")};
+    return check_text(file, text, &how, a, &out, &notes) || err_set(e, ERR_CONFIG, "the compute config is not stored");
+}
+
 /* ---- the command ---- */
 
 struct compute_options {
@@ -125,7 +142,7 @@ static const struct flag list[] = {
     {"instance-types", FLAG_TEXT, AT(types), "FILE", "of instance types, the ConfigMap or its text: a type that is not in it is an error"},
     {"patches-file", FLAG_TEXT, AT(patches), "FILE", "of patches, as the ConfigMap has them: one that cannot be applied is an error"},
     {"name", FLAG_TEXT, AT(name), "NAME", "of the RayCluster (cluster)"},
-    {"image", FLAG_TEXT, AT(image), "REF", "of Ray's container (rayproject/ray:2.60.0)"},
+    {"image", FLAG_TEXT, AT(image), "REF", "of Ray's container (" IMAGE ")"},
     {"ray-version", FLAG_TEXT, AT(ray_version), "VERSION", "of Ray in the image, where its tag does not tell"},
 #undef AT
 };
@@ -134,14 +151,15 @@ static const struct flags flags = {
     .usage = "mobula compute-config render|check -f FILE [--instance-types FILE] [FLAG...]",
     .about =
         "render prints the RayCluster that a compute config describes; check says what is wrong with the config: every error at once,\n"
-        "as FILE:LINE: FIELD: TEXT. Warnings are about what has no effect.",
+        "as FILE:LINE: FIELD: TEXT. Warnings are about what has no effect. Those that a control plane keeps are written and read with\n"
+        "create, list, get and archive: see mobula compute-config create --help.",
     .list = list,
     .count = COUNT_OF(list),
 };
 
 int cli_compute(int argc, char **argv)
 {
-    struct compute_options o = {.name = SLICE("cluster"), .image = SLICE("rayproject/ray:2.60.0"), .ray_version = SLICE("")};
+    struct compute_options o = {.name = SLICE("cluster"), .image = SLICE(IMAGE), .ray_version = SLICE("")};
     struct slice what = argc > 1 ? slice_of(argv[1]) : SLICE_NONE, text, types_text;
     bool check = slice_eq(what, SLICE("check")), named = check || slice_eq(what, SLICE("render"));
     struct shape_types types;
@@ -175,8 +193,7 @@ int cli_compute(int argc, char **argv)
     }
     if (!cli_read_file(o.file, &a, &text, &e))
         return cli_fail(&e);
-    well &= compute_text(slice_eq(o.file, SLICE("-")) ? "stdin" : o.file.ptr, text, &how, &a, &out, &notes);
-    fprintf(stderr, "%.*s", SLICE_ARG(buf_slice(&notes)));
+    well &= check_text(o.file, text, &how, &a, &out, &notes);
     if (well && !check && !cli_print(buf_slice(&out)))
         return STATUS_ERROR;
     return well ? STATUS_OK : STATUS_ERROR;

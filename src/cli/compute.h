@@ -14,5 +14,7 @@ struct compute_how {
 /* Writes the RayCluster of a compute config as YAML to out, and "FILE:LINE: PATH: TEXT" for each error and warning to notes. Returns
  * whether there was no error; then out has the cluster. */
 bool compute_text(const char *file, struct slice text, const struct compute_how *how, struct arena *a, struct buf *out, struct buf *notes);
+/* Whether a control plane should keep this config: notes go to stderr, and *e says that nothing was kept. */
+bool compute_is_sound(struct slice file, struct slice text, struct arena *a, struct err *e);
 
 #endif

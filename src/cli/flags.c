@@ -89,8 +89,13 @@ bool flags_read(const struct flags *f, int argc, char **argv, void *options, boo
             *help = true;
             return true;
         }
-        if (value.len < 2 || value.ptr[0] != '-')
-            return err_set(e, ERR_CONFIG, "unexpected argument \"%s\"", argv[i]);
+        if (value.len < 2 || value.ptr[0] != '-') {
+            struct slice *word = f->word ? (void *)((char *)options + f->word) : NULL;
+            if (!word || word->ptr)
+                return err_set(e, ERR_CONFIG, "unexpected argument \"%s\"", argv[i]);
+            *word = value;
+            continue;
+        }
         struct slice typed = slice_cut(&value, '='), name = slice_skip(typed, slice_starts(typed, SLICE("--")) ? 2 : 1);
         const struct flag *flag = find_flag(f, name);
         if (!flag)

@@ -3,7 +3,7 @@
  *
  *     --name VALUE   --name=VALUE   --switch   --switch=false   -f VALUE
  *
- * There are no positional arguments. A flag given twice keeps the last value, but FLAG_TEXTS gathers them all. */
+ * Of other words a command takes at most one. A flag given twice keeps the last value, but FLAG_TEXTS gathers them all. */
 #ifndef MOBULA_CLI_FLAGS_H
 #define MOBULA_CLI_FLAGS_H
 
@@ -32,12 +32,11 @@ struct flag {
 };
 
 struct flags {
-    const char *usage; /* "mobula validate -f FILE [-f FILE …]" */
-    const char *about; /* what the command does, for --help */
-    const struct flag *list;
-    size_t count;
-    const struct flag *more; /* that several commands have */
-    size_t more_count;
+    const char *usage;              /* "mobula validate -f FILE [-f FILE …]" */
+    const char *about;              /* what the command does, for --help */
+    const struct flag *list, *more; /* more: that several commands have */
+    uint16_t count, more_count;
+    uint16_t word;        /* offsetof the slice for a word that is no flag, which is never the first field; 0: none is taken */
     const char *examples; /* lines of --help; NULL: none */
 };
 

@@ -1,6 +1,7 @@
 /* mobula cloud, compute-config, job and node: the objects of a control plane. Each command is a table of verbs over one kind of object. */
 #include "fleet.h"
 #include "cli.h"
+#include "compute.h"
 #include "submit.h"
 
 #include <mobula/yaml.h>
@@ -26,29 +27,51 @@ static struct slice cell(struct jval object, const char *path, char out[CELL_MAX
     for (struct jiter it = json_iter(value); json_next(&it, &key, &one);)
         text = arena_printf(a, "%.*s%s%.*s", SLICE_ARG(text), text.len ? "," : "", SLICE_ARG(json_str(one, a)));
     if (strcmp(path, FLEET_HEALTH) == 0 && fleet_is_silent(object, a))
-        return SLICE("UNKNOWN");
+        text = SLICE("UNKNOWN");
+    if (strcmp(path, FLEET_STATE) == 0) {
+        if (json_there(json_get(object, "metadata.deletionTimestamp")))
+            text = SLICE("DELETING");
+        else if (slice_empty(text))
+            text = SLICE("PENDING"); /* nobody has looked at it yet */
+    }
     return slice_empty(text) ? SLICE("-") : utf8_clean(text, out, CELL_MAX);
 }
 
-static void put_row(const struct column *columns, struct jval object, struct arena *a, struct buf *out)
+struct table {
+    const struct column *columns;
+    struct arena *a;
+    struct buf *out; /* NULL: the columns become as wide as what stands in them */
+    size_t widths[FLEET_COLUMNS];
+};
+
+static void put_row(struct table *t, struct jval object)
 {
     char clean[CELL_MAX];
-    for (int i = 0; i < FLEET_COLUMNS && columns[i].head; i++) {
-        struct slice text = json_there(object) ? cell(object, columns[i].path, clean, a) : slice_of(columns[i].head);
-        buf_printf(out, i == FLEET_COLUMNS - 1 || !columns[i + 1].head ? "%.*s" : "%-18.*s ", SLICE_ARG(text));
+    size_t pad = 0;
+    for (int i = 0; i < FLEET_COLUMNS && t->columns[i].head; i++) {
+        struct slice text = json_there(object) ? cell(object, t->columns[i].path, clean, t->a) : slice_of(t->columns[i].head);
+        if (t->out)
+            buf_printf(t->out, "%*s%.*s", (int)pad, "", SLICE_ARG(text));
+        else if (t->widths[i] < text.len)
+            t->widths[i] = text.len;
+        pad = t->widths[i] - text.len + 2;
     }
-    buf_putc(out, '\n');
+    if (t->out)
+        buf_putc(t->out, '\n');
 }
 
 bool fleet_table(const struct column columns[FLEET_COLUMNS], struct jval first, struct jval list, struct arena *a)
 {
     __attribute__((cleanup(buf_free))) struct buf out = {.max = 64 * MIB};
+    struct table t = {.columns = columns, .a = a};
     struct jval key, one;
-    put_row(columns, (struct jval){.at = -1}, a, &out);
-    if (json_there(first))
-        put_row(columns, first, a, &out);
-    for (struct jiter it = json_iter(list); json_next(&it, &key, &one);)
-        put_row(columns, one, a, &out);
+    for (int i = 0; i < 2; i++, t.out = &out) {
+        put_row(&t, (struct jval){.at = -1});
+        if (json_there(first))
+            put_row(&t, first);
+        for (struct jiter it = json_iter(list); json_next(&it, &key, &one);)
+            put_row(&t, one);
+    }
     return cli_print(buf_slice(&out));
 }
 
@@ -67,11 +90,32 @@ static bool print_names(struct desk *d, struct jval first, struct jval list)
     return well;
 }
 
+/* Without the names of the programs that wrote each field; of a list, what is of the cloud that --cloud names. */
+static bool tidy(struct desk *d, struct slice *body, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf out = {.max = 64 * MIB};
+    struct json doc;
+    struct jout w;
+    struct jval key, one;
+    if (!json_parse(&doc, *body, &d->a, e))
+        return false;
+    struct jval items = json_get(json_root(&doc), "items");
+    jout_init(&w, &out);
+    jout_form(&w, "{apiVersion:'mobula.dev/v1',kind:'%sList',items:[", d->noun->kind);
+    for (struct jiter it = json_iter(items); json_next(&it, &key, &one);)
+        if (slice_empty(d->o.cloud) || json_str_eq(json_get(one, "spec.cloud"), d->o.cloud))
+            jout_raw(&w, json_without(json_raw(one), KUBE_UNREAD, &d->a));
+    jout_end(&w);
+    jout_end(&w);
+    *body = json_type(items) == JSON_ARRAY ? arena_dup(&d->a, buf_slice(&out)) : json_without(*body, KUBE_UNREAD, &d->a);
+    return true;
+}
+
 bool fleet_print(struct desk *d, struct slice body, struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf out = {.max = 64 * MIB};
     struct json doc;
-    if (!json_parse(&doc, body, &d->a, e))
+    if (!tidy(d, &body, e) || !json_parse(&doc, body, &d->a, e))
         return false;
     if (slice_eq(d->o.output, SLICE("json")))
         return cli_print(body) && cli_print(SLICE("\n"));
@@ -93,12 +137,46 @@ static bool well(struct desk *d, bool asked, const struct ask_answer *a, struct 
         d->way->refused(d, a, e);
     else
         d->way->silent(d, e);
-    return err_wrap(e, "%s%s%.*s", d->noun->kind, slice_empty(d->o.name) ? "" : " ", SLICE_ARG(d->o.name));
+    return err_wrap(e, "%s%s%.*s", d->noun->word, slice_empty(d->o.name) ? "" : " ", SLICE_ARG(d->o.name));
+}
+
+static bool list(struct desk *d, struct json *doc, struct jiter *objects, struct err *e)
+{
+    struct ask_answer a;
+    if (!fleet_get(d, SLICE_NONE, &a, e) || !json_parse(doc, a.body, &d->a, e))
+        return false;
+    *objects = json_iter(json_get(json_root(doc), "items"));
+    return true;
+}
+
+/* Which name was meant: of a compute config perhaps one of its versions. False: they cannot be listed. */
+static bool names_nearest(struct desk *d, struct slice name, struct err *e)
+{
+    struct json doc;
+    struct jiter it;
+    struct jval key, one;
+    struct nearest n = {.typed = name};
+    if (!list(d, &doc, &it, &(struct err){0}))
+        return false;
+    while (json_next(&it, &key, &one)) {
+        struct slice there = json_get_str(one, "metadata.name", &d->a);
+        nearest_try(&n, there);
+        if (slice_starts(there, name)) {
+            n.best = there;
+            n.distance = 0;
+        }
+    }
+    err_set(e, ERR_STATUS, n.best.ptr ? "there is no %s %.*s in project %.*s; did you mean %.*s?" : "there is no %s %.*s in project %.*s",
+            d->noun->word, SLICE_ARG(name), SLICE_ARG(d->o.ns), SLICE_ARG(n.best));
+    return true;
 }
 
 bool fleet_get(struct desk *d, struct slice name, struct ask_answer *a, struct err *e)
 {
-    return well(d, ask_get(&d->ask, d->way->path(d, name), NULL, &d->a, a, e), a, e);
+    bool asked = ask_get(&d->ask, d->way->path(d, name), NULL, &d->a, a, e);
+    if (asked && a->code == 404 && !slice_empty(name) && names_nearest(d, name, e))
+        return false;
+    return well(d, asked, a, e);
 }
 
 bool fleet_create(struct desk *d, struct slice name, struct slice spec, struct ask_answer *a, struct err *e)
@@ -122,11 +200,10 @@ bool fleet_update(struct desk *d, struct slice patch, struct ask_answer *a, stru
     }
 }
 
-bool fleet_file(struct desk *d, struct slice *json, struct err *e)
+bool fleet_file(struct desk *d, struct slice *text, struct slice *json, struct err *e)
 {
     struct yaml_docs docs;
-    struct slice text;
-    if (!cli_read_file(d->o.file, &d->a, &text, e) || !yaml_parse(text, &d->a, &docs, e))
+    if (!cli_read_file(d->o.file, &d->a, text, e) || !yaml_parse(*text, &d->a, &docs, e))
         return false;
     if (docs.count != 1)
         return err_set(e, ERR_CONFIG, "%s: holds %u documents, and one is wanted", d->o.file.ptr, docs.count);
@@ -134,14 +211,8 @@ bool fleet_file(struct desk *d, struct slice *json, struct err *e)
     return true;
 }
 
-static bool run_list(struct desk *d, struct err *e)
-{
-    struct ask_answer a;
-    d->o.name = SLICE_NONE;
-    return fleet_get(d, SLICE_NONE, &a, e) && fleet_print(d, a.body, e);
-}
-
-static bool run_get(struct desk *d, struct err *e)
+/* The one that is named, or all. */
+bool fleet_show(struct desk *d, struct err *e)
 {
     struct ask_answer a;
     return fleet_get(d, d->o.name, &a, e) && fleet_print(d, a.body, e);
@@ -175,23 +246,25 @@ bool fleet_upload(struct desk *d, const struct work_folder *f, struct ask_answer
 static bool run_delete(struct desk *d, struct err *e)
 {
     struct ask_answer a;
-    return fleet_delete(d, &a, e);
+    if (!fleet_delete(d, &a, e))
+        return false;
+    fprintf(stderr, "%s %.*s is being deleted\n", d->noun->word, SLICE_ARG(d->o.name));
+    return true;
 }
 
 /* The next version of the name that is free. */
 static bool run_create(struct desk *d, struct err *e)
 {
-    struct slice spec;
+    struct slice spec, text;
     struct ask_answer a;
     struct json doc;
+    struct jiter it;
     struct jval k, one;
     int64_t newest = 0, n;
     struct slice stem = arena_printf(&d->a, "%.*s-v", SLICE_ARG(d->o.name));
-    if (slice_empty(d->o.file))
-        return err_set(e, ERR_CONFIG, "-f FILE is needed: the compute config");
-    if (!fleet_file(d, &spec, e) || !fleet_get(d, SLICE_NONE, &a, e) || !json_parse(&doc, a.body, &d->a, e))
+    if (!fleet_file(d, &text, &spec, e) || !compute_is_sound(d->o.file, text, &d->a, e) || !list(d, &doc, &it, e))
         return false;
-    for (struct jiter it = json_iter(json_get(json_root(&doc), "items")); json_next(&it, &k, &one);) {
+    while (json_next(&it, &k, &one)) {
         struct slice name = json_get_str(one, "metadata.name", &d->a);
         if (slice_starts(name, stem) && slice_int(slice_skip(name, stem.len), &n) && n > newest)
             newest = n;
@@ -253,6 +326,7 @@ static const struct flag node_list_flags[] = {{"cloud", FLAG_TEXT, FLEET_AT(clou
 
 static const struct noun cloud = {
     "Cloud",
+    "cloud",
     &hub_clouds,
     {{"NAME", "metadata.name"},
      {"PROVIDER", "spec.provider"},
@@ -260,14 +334,14 @@ static const struct noun cloud = {
      {"HEALTH", FLEET_HEALTH},
      {"LAST CONTACT", "status.lastContactTime"},
      {"DEPLOYMENT ID", "status.deploymentId"}},
-    {"mobula cloud register|list|get|config get|config update|update|verify|delete [--name NAME] [FLAG…]",
-     "Clouds of a control plane. verify says what their operators have checked.", cloud_list, COUNT_OF(cloud_list), fleet_flags,
-     FLEET_FLAGS,
+    {"mobula cloud register|list|get|config get|config update|update|verify|delete [[--name] NAME] [FLAG…]",
+     "Clouds of a control plane. verify says what their operators have checked.", cloud_list, fleet_flags, COUNT_OF(cloud_list),
+     FLEET_FLAGS, FLEET_AT(word),
      "mobula cloud register --name edge --provider generic --region hall-2 --kubernetes-zones a,b\nmobula cloud config get --name "
-     "edge\nmobula cloud verify --name edge"},
+     "edge\nmobula cloud verify edge"},
     {{"register", cloud_register},
-     {"list", run_list},
-     {"get", run_get},
+     {"list", fleet_show},
+     {"get", fleet_show},
      {"config get", run_config_get},
      {"config update", cloud_update},
      {"update", cloud_update},
@@ -276,37 +350,38 @@ static const struct noun cloud = {
 };
 static const struct noun config = {
     "ComputeConfig",
+    "compute-config",
     &hub_configs,
     {{"NAME", "metadata.name"},
      {"CLOUD", "spec.cloud"},
      {"HEAD", "spec.head_node.instance_type"},
      {"CREATED", "metadata.creationTimestamp"}},
-    {"mobula compute-config create|list|get|archive [--name NAME] [FLAG…]",
-     "Compute configs of a control plane. create makes the next version NAME-vN; get and archive name one.", config_list,
-     COUNT_OF(config_list), fleet_flags, FLEET_FLAGS,
-     "mobula compute-config create --name small -f small.yaml\nmobula compute-config get --name small-v1 -o yaml"},
-    {{"create", run_create}, {"list", run_list}, {"get", run_get}, {"archive", run_delete}},
+    {"mobula compute-config create|list|get|archive|render|check [[--name] NAME] [FLAG…]",
+     "Compute configs of a control plane. create makes the next version of NAME; get and archive name one, NAME:N.", config_list,
+     fleet_flags, COUNT_OF(config_list), FLEET_FLAGS, FLEET_AT(word),
+     "mobula compute-config create --name small -f small.yaml\nmobula compute-config get small:1 -o yaml"},
+    {{"create", run_create}, {"list", fleet_show}, {"get", fleet_show}, {"archive", run_delete}},
 };
 static const struct noun job = {
     "Workload",
+    "job",
     &hub_workloads,
     {{"NAME", "metadata.name"},
      {"CLOUD", "spec.cloud"},
-     {"STATE", "status.state"},
+     {"STATE", FLEET_STATE},
      {"REASON", "status.reason"},
      {"RAY", "status.ray.health"},
      {"CREATED", "metadata.creationTimestamp"}},
-    {"mobula job submit|list|status|logs|wait|terminate|delete [--name NAME] [FLAG…] [-- COMMAND…]",
+    {"mobula job submit|list|status|logs|wait|terminate|delete [[--name] NAME] [FLAG…] [-- COMMAND…]",
      "Jobs of a control plane. submit makes one for a cloud; wait ends with 0 when it has succeeded, with 1 when it has ended otherwise, "
      "and\n"
      "with 3 when it goes on: after --timeout, or a signal.",
-     job_list, COUNT_OF(job_list), fleet_flags, FLEET_FLAGS,
-     "mobula job submit --cloud edge --image-uri rayproject/ray:2.52.0 --working-dir . --wait -- python main.py\nmobula job logs --name "
-     "train -f\nmobula "
-     "job wait --name train --timeout 1h"},
+     job_list, fleet_flags, COUNT_OF(job_list), FLEET_FLAGS, FLEET_AT(word),
+     "mobula job submit --cloud edge --image-uri rayproject/ray:2.52.0 --working-dir . --wait -- python main.py\nmobula job logs "
+     "train -f\nmobula job wait --name train --timeout 1h"},
     {{"submit", job_submit},
-     {"list", run_list},
-     {"status", run_get},
+     {"list", fleet_show},
+     {"status", job_status},
      {"logs", job_logs},
      {"wait", job_wait},
      {"terminate", job_terminate},
@@ -314,11 +389,25 @@ static const struct noun job = {
 };
 static const struct noun node = {
     .kind = "Cloud",
+    .word = "cloud",
     .resource = &hub_clouds,
-    .flags = {"mobula node list --cloud NAME", "Nodes of a cloud, as its operator has reported them.", node_list_flags,
-              COUNT_OF(node_list_flags), fleet_flags, FLEET_FLAGS, "mobula node list --cloud edge"},
+    .flags = {"mobula node list [--cloud] NAME", "Nodes of a cloud, as its operator has reported them.", node_list_flags, fleet_flags,
+              COUNT_OF(node_list_flags), FLEET_FLAGS, FLEET_AT(word), "mobula node list edge"},
     .verbs = {{"list", node_list}},
 };
+
+bool fleet_has_cloud(struct desk *d, struct slice name, struct err *e)
+{
+    const struct noun *own = d->noun;
+    struct ask_answer a = {0};
+    struct err why = {0};
+    d->noun = &cloud;
+    bool well = fleet_get(d, name, &a, &why) || a.code != 404;
+    d->noun = own;
+    if (!well)
+        *e = why;
+    return well;
+}
 
 /* ---- running ---- */
 
@@ -371,6 +460,33 @@ static int find_verb(const struct noun *n, int argc, char **argv, size_t *v)
     return 0;
 }
 
+static int wrong_verb(const struct noun *n, const char *typed)
+{
+    struct slice rest = slice_of(n->flags.usage), verbs;
+    slice_cut(&rest, ' ');
+    verbs = slice_trim(slice_cut(&rest, '['));
+    return flags_wrong(&n->flags, *typed ? "\"%s\": want mobula %.*s" : "%swant mobula %.*s", typed, SLICE_ARG(verbs));
+}
+
+/* A word that is no flag is the name of what the command is about. Returns what is wrong, if anything. */
+static const char *place_word(const struct noun *n, fleet_verb *run, struct desk *d)
+{
+    struct fleet_options *o = &d->o;
+    struct slice *name = n == &node ? &o->cloud : &o->name;
+    if (run == job_submit && (o->word.ptr || slice_empty(o->cloud) || slice_empty(d->command)))
+        return "--cloud NAME and a command behind -- are needed";
+    if (o->word.ptr)
+        *name = o->word;
+    struct slice version = o->name, stem = slice_cut(&version, ':');
+    if (n == &config && version.ptr)
+        o->name = arena_printf(&d->a, "%.*s-v%.*s", SLICE_ARG(stem), SLICE_ARG(version));
+    if (slice_empty(*name) && run != fleet_show && run != job_submit)
+        return "NAME is needed";
+    if (run == run_create && slice_empty(o->file))
+        return "-f FILE is needed: the compute config";
+    return strstr("table json yaml name", o->output.ptr) ? NULL : "-o is table, json, yaml or name";
+}
+
 static int run_noun(const struct noun *n, int argc, char **argv)
 {
     struct desk d = {.noun = n, .o = {.output = SLICE("table"), .retries = 1, .lines = 1000}, .command = SLICE(""), .status = STATUS_ERROR};
@@ -378,6 +494,8 @@ static int run_noun(const struct noun *n, int argc, char **argv)
     struct err e = {0};
     size_t v;
     int words = find_verb(n, argc, argv, &v);
+    if (!words && argc > 1 && argv[1][0] != '-')
+        return wrong_verb(n, argv[1]);
     bool cut = cut_command(argc, argv, &d, &end, &e);
     end -= words;
     drop_unused(&end, argv + words);
@@ -386,10 +504,11 @@ static int run_noun(const struct noun *n, int argc, char **argv)
     if (!cut)
         return flags_wrong(&n->flags, "%s", e.text);
     if (!words)
-        return flags_wrong(&n->flags, "which of them? see the usage");
+        return wrong_verb(n, "");
     fleet_verb *run = n->verbs[v].run;
-    if (run != run_list && run != job_submit && run != node_list && slice_empty(d.o.name))
-        return flags_wrong(&n->flags, "--name NAME is needed");
+    const char *wrong = place_word(n, run, &d);
+    if (wrong)
+        return flags_wrong(&n->flags, "%s", wrong);
     bool ok = fleet_open(&d, &e) && run(&d, &e);
     ask_close(&d.ask);
     arena_free(&d.a);

@@ -9,7 +9,7 @@
 #include <mobula/work.h>
 
 struct fleet_options {
-    struct slice kubeconfig, context, server, token_file, ca_file, ns, name, output;
+    struct slice kubeconfig, context, server, token_file, ca_file, ns, name, word, output;
     struct slice provider, stack, region, zones, networking, identity, spaces, bucket, bucket_region, endpoint, storage, nfs_server,
         nfs_path, claim, csi, ingress, gateway, address, heads, services; /* of a cloud */
     struct slice file;                                                    /* a spec */
@@ -42,6 +42,8 @@ struct column {
 /* The path of a Cloud's health: what its status says, but UNKNOWN once its operator is silent, also when no control plane runs to write
  * that. */
 #define FLEET_HEALTH "status.health"
+/* That of a workload's state: PENDING while nobody has looked at it, DELETING from its deletion on. */
+#define FLEET_STATE "status.state"
 bool fleet_is_silent(struct jval cloud, struct arena *a);
 
 enum { FLEET_COLUMNS = 6, FLEET_VERBS = 8 };
@@ -61,13 +63,16 @@ bool fleet_open_hub(struct desk *d, struct slice server, struct slice token, con
 
 /* One question about the noun's object, or its objects; false: no answer of 2xx. */
 bool fleet_get(struct desk *d, struct slice name, struct ask_answer *a, struct err *e);
+/* False: there is no cloud of that name, and *e says so. Whoever may not look is not kept from asking for it. */
+bool fleet_has_cloud(struct desk *d, struct slice name, struct err *e);
 bool fleet_create(struct desk *d, struct slice name, struct slice spec, struct ask_answer *a, struct err *e);
 /* Lays the patch (RFC 7386) over the spec. */
 bool fleet_update(struct desk *d, struct slice patch, struct ask_answer *a, struct err *e);
-/* The one document of -f, as JSON. */
-bool fleet_file(struct desk *d, struct slice *json, struct err *e);
+/* The text of -f, and its one document as JSON. */
+bool fleet_file(struct desk *d, struct slice *text, struct slice *json, struct err *e);
 bool fleet_delete(struct desk *d, struct ask_answer *a, struct err *e);
 bool fleet_upload(struct desk *d, const struct work_folder *f, struct ask_answer *a, struct err *e);
+bool fleet_show(struct desk *d, struct err *e);
 bool fleet_print(struct desk *d, struct slice body, struct err *e); /* an object or a list, as -o says */
 /* Heads of the columns, and a row for the first object and each of the list; either may be absent. */
 bool fleet_table(const struct column columns[FLEET_COLUMNS], struct jval first, struct jval list, struct arena *a);
@@ -76,7 +81,7 @@ bool fleet_table(const struct column columns[FLEET_COLUMNS], struct jval first, 
 
 typedef bool fleet_verb(struct desk *d, struct err *e);
 struct noun {
-    const char *kind;
+    const char *kind, *word; /* word: what people call it */
     const struct kube_resource *resource;
     struct column columns[FLEET_COLUMNS];
     struct flags flags;
@@ -86,7 +91,7 @@ struct noun {
     } verbs[FLEET_VERBS];
 };
 fleet_verb cloud_register, cloud_update, cloud_verify, node_list;
-fleet_verb job_submit, job_wait, job_logs, job_terminate;
+fleet_verb job_submit, job_status, job_wait, job_logs, job_terminate;
 bool job_is_over(struct desk *d, bool *over, struct slice *message, struct err *e);
 
 /* ---- who is logged in ---- */

@@ -62,10 +62,11 @@ static bool read_spec(struct desk *d, struct slice *spec, struct err *e)
 {
     struct fleet_options *o = &d->o;
     struct arena *a = &d->a;
+    struct slice whole;
     *spec = SLICE("{}");
     if (!slice_empty(o->stack) && !slice_eq_nocase(o->stack, SLICE("k8s")))
         return err_set(e, ERR_CONFIG, "--compute-stack: only k8s is known here");
-    if (!slice_empty(o->file) && !fleet_file(d, spec, e))
+    if (!slice_empty(o->file) && !fleet_file(d, &whole, spec, e))
         return false;
     o->provider = slice_lower(o->provider, a);
     o->networking = slice_lower(o->networking, a);
@@ -164,8 +165,6 @@ bool node_list(struct desk *d, struct err *e)
     static const struct column columns[FLEET_COLUMNS] = {{"NAME", "name"},     {"ZONE", "zone"}, {"CPU", "cpu"},
                                                          {"MEMORY", "memory"}, {"GPU", "gpu"},   {"STATE", "pressure"}};
     struct json doc;
-    if (slice_empty(d->o.cloud))
-        return err_set(e, ERR_CONFIG, "--cloud NAME is needed");
     if (!read_cloud(d, d->o.cloud, &doc, e))
         return false;
     struct jval nodes = json_get(json_root(&doc), "status.nodes"), list = json_get(nodes, "items");

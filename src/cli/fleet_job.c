@@ -24,8 +24,23 @@ static bool read_job(struct desk *d, struct json *doc, struct slice *state, stru
     struct ask_answer a;
     if (!fleet_get(d, d->o.name, &a, e) || !json_parse(doc, a.body, &d->a, e))
         return false;
-    *state = json_get_str(json_root(doc), "status.state", &d->a);
+    *state = json_get_str(json_root(doc), FLEET_STATE, &d->a);
+    if (slice_empty(*state))
+        *state = SLICE("PENDING");
     return true;
+}
+
+/* The state and what its reporter says about it, line by line; of the log's end only when the job has failed. */
+static void say(struct desk *d, struct slice state, struct slice message)
+{
+    char line[ERR_TEXT_MAX];
+    ptrdiff_t log = slice_find_text(message, "log:\n");
+    if (log >= 0 && !slice_is(state, "FAILED"))
+        message.len = (size_t)log;
+    message = slice_trim(message);
+    fprintf(stderr, "job %.*s: %.*s%s", SLICE_ARG(d->o.name), SLICE_ARG(state), slice_empty(message) ? "\n" : ": ");
+    while (!slice_empty(message))
+        fprintf(stderr, "%s\n", utf8_clean(slice_cut(&message, '\n'), line, sizeof line).ptr);
 }
 
 bool job_is_over(struct desk *d, bool *over, struct slice *message, struct err *e)
@@ -44,34 +59,34 @@ static bool look(struct desk *d, uint64_t *said, bool *over, struct err *e)
 {
     struct json doc;
     struct slice state;
-    char line[ERR_TEXT_MAX];
     if (!read_job(d, &doc, &state, e))
         return false;
-    struct slice message = json_get_str(json_root(&doc), "status.message", &d->a);
     if (hash64(state, 0) != *said)
-        fprintf(stderr, "job %.*s: %s\n", SLICE_ARG(d->o.name),
-                utf8_clean(arena_printf(&d->a, "%.*s%s%.*s", SLICE_ARG(slice_empty(state) ? SLICE("PENDING") : state),
-                                        slice_empty(message) ? "" : ": ", SLICE_ARG(message)),
-                           line, sizeof line)
-                    .ptr);
+        say(d, state, json_get_str(json_root(&doc), "status.message", &d->a));
     *said = hash64(state, 0);
     *over = is_over(state);
     return !*over || slice_eq(state, SLICE("SUCCEEDED")) ||
            err_set(e, ERR_STATUS, "job %.*s ended: %.*s", SLICE_ARG(d->o.name), SLICE_ARG(state));
 }
 
-/* However long it waits, only one answer is kept. */
+/* However long it waits, only one answer is kept. A control plane that has answered once may be away for any time: the job goes on. */
 bool job_wait(struct desk *d, struct err *e)
 {
     int64_t until_ms = d->o.timeout_ms ? clock_now().mono_ms + d->o.timeout_ms : TIME_NEVER;
     struct arena kept = d->a;
     uint64_t said = 0;
-    bool well = true, over = false;
+    bool well = true, over = false, away = false;
     d->a = (struct arena){0};
     for (; well; arena_reset(&d->a, MIB)) {
         well = look(d, &said, &over, e);
         if (over)
             break;
+        if (!well && said && e->code != ERR_STATUS && !d->ask.signal) {
+            if (!away)
+                fprintf(stderr, "mobula: %s\nmobula: the job goes on, and is asked about until there is an answer\n", e->text);
+            *e = (struct err){0};
+            well = away = true;
+        }
         if (well && clock_now().mono_ms >= until_ms)
             well = err_set(e, ERR_TIMEOUT, "job %.*s has not ended within --timeout; it goes on", SLICE_ARG(d->o.name));
         if (well && !ask_pause(&d->ask, LOOK_MS))
@@ -82,6 +97,18 @@ bool job_wait(struct desk *d, struct err *e)
     arena_free(&d->a);
     d->a = kept;
     return well;
+}
+
+/* The table has no room for what is said about the state. */
+bool job_status(struct desk *d, struct err *e)
+{
+    uint64_t said = 0;
+    bool over;
+    if (!fleet_show(d, e))
+        return false;
+    if (slice_is(d->o.output, "table"))
+        look(d, &said, &over, &(struct err){0});
+    return true;
 }
 
 bool job_logs(struct desk *d, struct err *e)
@@ -206,8 +233,8 @@ bool job_submit(struct desk *d, struct err *e)
     struct jout w;
     struct rng rng;
     char suffix[NAME_SUFFIX];
-    if (slice_empty(o->cloud) || slice_empty(d->command))
-        return err_set(e, ERR_CONFIG, "--cloud NAME and a command behind -- are needed");
+    if (!fleet_has_cloud(d, o->cloud, e))
+        return false;
     if (!slice_empty(o->dir) && !slice_has(o->dir, "://")) {
         if (!pack(d, &f, e))
             return false;
@@ -225,5 +252,8 @@ bool job_submit(struct desk *d, struct err *e)
 bool job_terminate(struct desk *d, struct err *e)
 {
     struct ask_answer a;
-    return fleet_update(d, SLICE("{\"terminate\":true}"), &a, e);
+    if (!fleet_update(d, SLICE("{\"terminate\":true}"), &a, e))
+        return false;
+    fprintf(stderr, "job %.*s is told to end\n", SLICE_ARG(d->o.name));
+    return true;
 }

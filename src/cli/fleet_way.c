@@ -3,6 +3,8 @@
 #include "fleet.h"
 #include "submit.h"
 
+#include <stdio.h>
+
 /* ---- its cluster ---- */
 
 static struct slice cluster_path(struct desk *d, struct slice name)
@@ -73,7 +75,14 @@ static void hub_refused(struct desk *d, const struct ask_answer *a, struct err *
     struct slice remedy = read ? json_get_str(json_root(&doc), "error.remedy", &d->a) : SLICE("is this a control plane?");
     if (a->code == 401)
         remedy = SLICE("it has expired or was revoked: get another one, and mobula login again");
-    err_set(e, ERR_STATUS, "%d: %.*s (%.*s)", a->code, SLICE_ARG(message), SLICE_ARG(remedy));
+    err_set(e, a->code >= 500 ? ERR_CLOSED : ERR_STATUS, "%d: %.*s (%.*s)", a->code, SLICE_ARG(message), SLICE_ARG(remedy));
+}
+
+static bool add_remedy(struct err *e, const char *remedy)
+{
+    struct err bare = *e;
+    *e = (struct err){0};
+    return err_set(e, bare.code, "%s: %s", bare.text, remedy);
 }
 
 static void hub_silent(struct desk *d, struct err *e)
@@ -89,11 +98,7 @@ static void hub_silent(struct desk *d, struct err *e)
     size_t i = 0;
     while (remedies[i].code != ERR_NONE && remedies[i].code != e->code)
         i++;
-    char text[ERR_TEXT_MAX];
-    memcpy(text, e->text, sizeof text);
-    enum err_code code = e->code;
-    *e = (struct err){0};
-    err_set(e, code, "%s: %s", text, remedies[i].remedy);
+    add_remedy(e, remedies[i].remedy);
     (void)d;
 }
 
@@ -130,13 +135,18 @@ static bool show(struct slice window, struct buf *before)
 
 /* The log goes with the job's cluster, but for the lines that its status keeps. False: there are none, or they do not follow what was
  * shown before. */
-static bool show_last(struct slice message, struct buf *before)
+static bool show_last(struct slice message, struct buf *before, int64_t most)
 {
     struct slice known = buf_slice(before);
     ptrdiff_t log = slice_find_text(message, "log:\n");
     struct slice kept = slice_skip(message, log < 0 ? message.len : (size_t)log + 5), rest = behind(kept, known);
     if (log < 0 || (before->len && rest.len == kept.len))
         return false;
+    for (size_t at = rest.len, lines = 0; at-- > 0;)
+        if (rest.ptr[at] == '\n' && ++lines == (size_t)most) {
+            rest = slice_skip(rest, at + 1);
+            break;
+        }
     return slice_empty(rest) || (cli_print(rest) && cli_print(SLICE("\n")));
 }
 
@@ -151,14 +161,19 @@ static bool hub_logs(struct desk *d, struct err *e)
         arena_reset(&d->a, MIB);
         well = (over || job_is_over(d, &over, &message, e)) && read_tail(d, &text, e) && show(text, &before);
     } while (well && !over && (well = ask_pause(&d->ask, LOOK_MS)));
-    if (!well && !d->o.follow && !job_is_over(d, &over, &message, &(struct err){0}))
+    struct err why = {0};
+    if (!well && !d->o.follow && !job_is_over(d, &over, &message, &why)) {
         over = false;
-    if (!well && over && show_last(message, &before)) {
+        *e = why;
+    }
+    if (!well && over && show_last(message, &before, d->o.lines)) {
         well = true;
         *e = (struct err){0};
     }
     arena_free(&d->a);
     d->a = kept;
+    if (well && !before.len)
+        fprintf(stderr, "mobula: job %.*s has printed nothing so far: mobula job status says how it is\n", SLICE_ARG(d->o.name));
     if (d->ask.signal)
         d->status = STATUS_SIGNAL + d->ask.signal;
     return well;
@@ -210,7 +225,7 @@ bool fleet_open(struct desk *d, struct err *e)
         return open_hub(d, &l, e);
     d->way = &cluster;
     if (!ask_open(&d->ask, o->kubeconfig, o->context, e))
-        return false;
+        return slice_empty(o->kubeconfig) ? add_remedy(e, "nor is anybody logged in at a control plane (mobula login)") : false;
     if (slice_empty(o->ns))
         o->ns = d->ask.config->namespace_;
     return true;

@@ -13,6 +13,9 @@
 
 #define TOP "dir/" /* Ray takes the one folder at the top away, whatever it is called */
 
+#define LEAVE_MORE_OUT ": leave more out (--exclude, .gitignore), or put a zip file into object storage and give its URL"
+
+enum { SKIPPED_SHOWN = 20 };
 enum { FILE_MODE = 0100644, PROGRAM_MODE = 0100755, DEFLATED = 8, TEXT_IS_UTF8 = 0x800, MADE_BY_UNIX = 0x0314, VERSION = 20, DAY = 0x21 };
 
 struct pack {
@@ -85,9 +88,10 @@ static bool put_file(struct pack *p, struct slice name, uint32_t mode, struct sl
     }
     r->files++;
     if (p->zip->full || p->directory.full)
-        return err_set(p->e, ERR_LIMIT, "the folder packs to more than %d bytes (LIMIT_PACK_SIZE)", LIMIT_PACK_SIZE);
+        return err_set(p->e, ERR_LIMIT, "the folder packs to more than %d bytes (LIMIT_PACK_SIZE), %.*s alone to %zu" LEAVE_MORE_OUT,
+                       LIMIT_PACK_SIZE, SLICE_ARG(slice_head(r->largest, 100)), r->largest_size);
     return r->files <= LIMIT_PACK_FILES ||
-           err_set(p->e, ERR_LIMIT, "the folder holds more than %d files (LIMIT_PACK_FILES)", LIMIT_PACK_FILES);
+           err_set(p->e, ERR_LIMIT, "the folder holds more than %d files (LIMIT_PACK_FILES)" LEAVE_MORE_OUT, LIMIT_PACK_FILES);
 }
 
 static bool put_end(struct pack *p)
@@ -114,8 +118,8 @@ static struct slice place_of(struct pack *p, struct slice name)
 static bool leave_out(struct pack *p, struct slice name, const char *why)
 {
     char line[ERR_TEXT_MAX];
-    p->result->skipped++;
-    fprintf(stderr, "mobula: left out: %s: %s\n", utf8_clean(name, line, sizeof line).ptr, why);
+    if (++p->result->skipped <= SKIPPED_SHOWN)
+        fprintf(stderr, "mobula: left out: %s: %s\n", utf8_clean(name, line, sizeof line).ptr, why);
     return true;
 }
 
@@ -249,6 +253,8 @@ bool pack_folder(struct slice folder, const struct flag_texts *excludes, struct 
     for (uint32_t i = 0; well && i < excludes->count; i++)
         well = ignore_add(&p.given, SLICE(""), excludes->list[i], e);
     well = well && pack_entries(&p, SLICE(""), 0) && put_end(&p);
+    if (out->skipped > SKIPPED_SHOWN)
+        fprintf(stderr, "mobula: left out: %u more\n", out->skipped - SKIPPED_SHOWN);
     if (well && !out->files)
         well = err_set(e, ERR_CONFIG, "%s: no file in it that is not left out", folder.ptr);
     ignore_free(&p.given);

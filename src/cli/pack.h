@@ -29,7 +29,7 @@ void ignore_free(struct ignore *g);
 /* ---- the zip file: pack.c ---- */
 
 struct pack_result {
-    uint32_t files, skipped; /* skipped: links and special files, each of which was said */
+    uint32_t files, skipped; /* skipped: links and special files, of which the first are named */
     struct slice largest;    /* the path of the file that takes most room … */
     size_t largest_size;     /* … and how much, packed */
 };

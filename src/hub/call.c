@@ -160,7 +160,7 @@ void call_refuse_as(struct call *c, const struct kube_answer *a)
     } words[] = {
         {400, "BadRequest", "mend the object"},
         {404, "NotFound", "list what there is"},
-        {409, "Conflict", "read the object again, and write it with its metadata.resourceVersion, or use another name"},
+        {409, "Conflict", "read the object again, and write it with its metadata.resourceVersion"},
         {413, "TooLarge", "make the object smaller"},
         {422, "Invalid", "mend the fields that the message names"},
     };
@@ -168,9 +168,11 @@ void call_refuse_as(struct call *c, const struct kube_answer *a)
         call_refuse(c, &refuse_lost, "the API server of the control plane does not answer: %s", a->err.text);
         return;
     }
+    bool taken = a->status.reason == KUBE_ALREADY_EXISTS;
     for (size_t i = 0; i < COUNT_OF(words); i++)
         if (words[i].code == a->status.code) {
-            call_refuse(c, &(struct refusal){words[i].code, words[i].word, words[i].remedy, 0}, "%s", a->status.message);
+            call_refuse(c, &(struct refusal){words[i].code, words[i].word, taken ? "use another name" : words[i].remedy, 0}, "%s",
+                        a->status.message);
             return;
         }
     call_refuse(c, &refuse_lost, "the API server of the control plane answered %d %s: %s", a->status.code,

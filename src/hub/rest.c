@@ -36,6 +36,8 @@ static void ask(struct call *c)
         if (value.ptr && http_query_decode(value, &c->arena, &text))
             kube_query(&h->path, queries[i], text);
     }
+    if (body)
+        kube_query(&h->path, "fieldValidation", SLICE("Strict")); /* a misspelt member would be dropped without a word */
     struct kube_request r = {.method = head->method,
                              .path = buf_slice(&h->path),
                              .content_type = body ? SLICE(KUBE_TYPE_JSON) : SLICE_NONE,
@@ -47,8 +49,9 @@ static void ask(struct call *c)
 
 void project_may(struct call *c, call_step *then)
 {
+    static const struct refusal not_served = {404, "NotFound", "name another, or add it to those of the control plane's --namespace", 0};
     if (!hub_store_space(c->hub, c->project))
-        call_refuse(c, &refuse_unknown, "project %.*s is not served by this control plane", SLICE_ARG(c->project));
+        call_refuse(c, &not_served, "project %.*s is not served by this control plane", SLICE_ARG(c->project));
     else
         auth_may(c, then);
 }

@@ -216,9 +216,72 @@ def test_waiting_for_a_job(person):
     assert "ended by a signal; the job goes on" in person.type(*wait, code=3, after=interrupt, stdin=None)
     report(person, operator, where, "train", "FAILED", message="exit status 2")
     assert "FAILED: exit status 2" in person.type(*wait, code=1)
-    assert "404" in person.type("job", "wait", "--name", "none", code=1)
+    assert "there is no job none in project" in person.type("job", "wait", "--name", "none", code=1)
     person.type("job", "terminate", "--name", "train")
     assert spec(person, "train", "workloads")["terminate"] is True
+
+
+def test_a_job_is_waited_for_while_the_control_plane_is_away(person):
+    """However long: the job goes on without it, and a status of 1 would say that it has failed."""
+    person.login(account(person.space, "ann", *PEOPLE))
+    person.type("cloud", "register", "--name", "edge")
+    person.type("job", "submit", "--name", "train", "--cloud", "edge", "--", "true")
+
+    def stop(process):
+        eventually(lambda: process.stderr.readline().startswith("job train: "))
+        person.hub.stop()
+
+    said = person.type("job", "wait", "train", "--timeout", "15s", code=3, after=stop)
+    assert "asked about until there is an answer" in said and "has not ended within --timeout" in said
+
+
+def test_names_and_what_is_said_of_them(person, tmp_path):
+    """A name needs no --name, one that is not there gets the nearest, and a job for a cloud that nobody has registered is none."""
+    operator = account(person.space, "operator", operator_rule())
+    person.login(account(person.space, "ann", *PEOPLE))
+    where = deployment_id(person.type("cloud", "register", "--name", "edge"))
+    person.type("cloud", "register", "--name", "a-cloud-with-a-longer-name")
+    head, *rows = person.type("cloud", "list").splitlines()
+    assert len(rows) == 2 and all(row.index("generic") == head.index("PROVIDER") for row in rows)
+    assert "exists (use another name)" in person.type("cloud", "register", "--name", "edge", code=1)
+    assert "did you mean edge?" in person.type("cloud", "get", "edg", code=1)
+    assert "did you mean edge?" in person.type("node", "list", "egde", code=1)
+    assert "did you mean edge?" in person.type("job", "submit", "--cloud", "eddge", "--", "true", code=1)
+    assert person.type("job", "list", "-o", "name") == ""
+    for name, cloud in (("train", "edge"), ("other", "a-cloud-with-a-longer-name")):
+        said = person.type("job", "submit", "--name", name, "--cloud", cloud, "--", "true")
+        assert re.search(rf"{name} +{cloud} +PENDING", said)
+    assert person.type("job", "list", "--cloud", "edge", "-o", "name") == "train\n"
+    text = person.type("job", "list", "--cloud", "edge", "-o", "json")
+    assert [j["metadata"]["name"] for j in json.loads(text)["items"]] == ["train"] and "managedFields" not in text
+    assert "managedFields" not in person.type("job", "status", "train", "-o", "yaml")
+    report(person, operator, where, "train", "FAILED", message="exit status 2\nlog:\none\ntwo\nthree")
+    assert "job train: FAILED: exit status 2\nlog:\none\n" in person.type("job", "status", "train")
+    assert person.type("job", "wait", "train", code=1).count("FAILED: exit status 2\nlog:\none\n") == 1
+    assert person.type("job", "logs", "-f", "train", "--tail", "2").startswith("two\nthree\n")
+    assert "train is being deleted" in person.type("job", "delete", "train")
+    assert re.search(r"train +edge +DELETING", person.type("job", "list"))
+    assert "want mobula job submit|list|" in person.type("job", "submti", code=2)
+    assert "a command behind -- are needed" in person.type("job", "submit", "--cloud", "edge", "main.py", code=2)
+    assert "-o is table, json" in person.type("job", "list", "-o", "wide", code=2)
+
+
+def test_a_compute_config_with_a_mistake_is_not_stored(person, tmp_path):
+    """Neither by the command, which says where it is, nor by the control plane, whose API server would drop what it does not know."""
+    bearer = account(person.space, "ann", *PEOPLE)
+    person.login(bearer)
+    file = tmp_path / "small.yaml"
+    file.write_text("head_nod: {required_resources: {CPU: 1, memory: 2Gi}}\n")
+    said = person.type("compute-config", "create", "--name", "small", "-f", file, code=1)
+    assert f"{file}:1: head_nod: is no field of a compute config" in said
+    body = {"apiVersion": "mobula.dev/v1", "kind": "ComputeConfig", "metadata": {"name": "small-v1"}, "spec": {"head_nod": {}}}
+    code, answer = person.hub.ask("POST", f"/v1/projects/{person.space.name}/computeconfigs", bearer, body)
+    assert code == 400 and 'unknown field "spec.head_nod"' in answer["error"]["message"]
+    file.write_text("head_node: {required_resources: {CPU: 1, memory: 2Gi}}\n")
+    for version in (1, 2):
+        assert person.type("compute-config", "create", "small", "-f", file, "-o", "name") == f"small-v{version}\n"
+    assert person.type("compute-config", "get", "small:1", "-o", "name") == "small-v1\n"
+    assert "did you mean small-v2?" in person.type("compute-config", "get", "small", code=1)
 
 
 def test_the_log_of_a_job_is_asked_of_its_operator(person):

@@ -59,7 +59,7 @@ jobs_there() {
 }
 
 rows() {
-    hub job list | awk 'NR > 1 { printf "hub\tWorkload %s\t%s\n", $1, $3 == "-" ? "new" : $3 }'
+    hub job list | awk 'NR > 1 { printf "hub\tWorkload %s\t%s\n", $1, $3 }'
     jobs_there
     model_pods $space ray.io/is-ray-node=yes | awk -F'\t' '{ printf "edge\tPod %s\t%s\n", $1, $3 }'
 }

@@ -105,7 +105,9 @@ static bool is_blocked(const struct workload_view *in, struct plan *p, struct ar
     struct workload_wait w = {WORK_RULE_FREEZE, "Frozen", in->frozen, TIME_NEVER};
     const char *until_then = in->count ? out->state.ptr : "PENDING";
     if (in->outside) {
-        say(out, "REFUSED", "NamespaceNotWatched", SLICE("the operator of this cloud does not watch the project's namespace"));
+        say(out, "REFUSED", "NamespaceNotWatched",
+            SLICE(
+                "the operator of this cloud does not watch a namespace of the project's name: mobula install --watch-namespace names it"));
     } else if (!m->kind) {
         w = (struct workload_wait){m->rule, m->reason, m->message, TIME_NEVER};
         hold(out, told, "REFUSED", &w);

@@ -96,6 +96,23 @@ static void bad(void)
     }
 }
 
+static void one_word(void)
+{
+    static const struct flags with = {
+        .usage = "mobula test NAME", .list = list, .count = COUNT_OF(list), .word = offsetof(struct options, text)};
+    char name[] = "test", one[] = "one", on[] = "--watch", two[] = "two", *argv[] = {name, on, one, on, two, NULL};
+    struct options o = {0};
+    struct err e = {0};
+    bool help;
+    test_case("a word that is no flag, between flags");
+    CHECK(flags_read(&with, 4, argv, &o, &help, &e));
+    CHECK_STR(o.text, "one");
+    test_case("a second one");
+    o = (struct options){0};
+    CHECK(!flags_read(&with, 5, argv, &o, &help, &e));
+    CHECK_STR(slice_of(e.text), "unexpected argument \"two\"");
+}
+
 static void texts_limit(void)
 {
     test_case("FLAG_TEXTS_MAX");
@@ -178,6 +195,7 @@ int main(void)
 {
     good();
     bad();
+    one_word();
     texts_limit();
     durations();
     nearest();
