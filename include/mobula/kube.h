@@ -203,6 +203,8 @@ void kube_client_free(struct kube_client *c);
 /* Keeps one connection of the main lane open while the server can be reached, so that the first call after a quiet time needs no handshake.
  * It is renewed at NET_IDLE_MS like any other. */
 void kube_client_keep_warm(struct kube_client *c);
+/* The longest pause between two connections that fail; KUBE_BACKOFF_MAX_MS unless it is said. */
+void kube_client_backoff(struct kube_client *c, int64_t most_ms);
 /* Calls that the window allows to start now on the main lane. The caller builds bodies only for these, so that a thousand pods to be
  * created are not a thousand bodies in memory. Further calls are queued (LIMIT_KUBE_CALLS). */
 uint32_t kube_client_room(const struct kube_client *c);

@@ -154,6 +154,7 @@ struct kube_client *kube_client_new(struct net *net, struct kube_config *config,
     c->config = config;
     c->user_agent = user_agent;
     c->stats.window = KUBE_WINDOW_START;
+    c->backoff_max_ms = KUBE_BACKOFF_MAX_MS;
     for (size_t i = 0; i < KUBE_LANES; i++)
         c->lanes[i].queue_deadline_ms = c->lanes[i].busy_deadline_ms = TIME_NEVER;
     rng_seed(&c->rng, seed);
@@ -197,6 +198,11 @@ int64_t kube_client_tick(struct kube_client *c, struct now now)
 const struct kube_client_stats *kube_client_stats(const struct kube_client *c)
 {
     return &c->stats;
+}
+
+void kube_client_backoff(struct kube_client *c, int64_t most_ms)
+{
+    c->backoff_max_ms = most_ms;
 }
 
 void kube_client_keep_warm(struct kube_client *c)

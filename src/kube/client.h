@@ -86,7 +86,8 @@ struct kube_client {
     struct kube_watch *watches;
     uint32_t watch_count;
     bool news; /* since the tick began an owner was told something, or a watch was started: whoever has looked may have to look again */
-    bool warm; /* one connection of the main lane stands even when there is nothing to send */
+    int64_t backoff_max_ms;
+    bool warm;       /* one connection of the main lane stands even when there is nothing to send */
     int64_t warm_ms; /* not before this time is another one opened for that */
     bool no_stream;  /* the server has refused sendInitialEvents (L12) */
     uint64_t warnings[WARNINGS_KEPT];

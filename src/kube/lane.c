@@ -90,7 +90,7 @@ void finish_lost(struct kube_client *c, struct call *call, enum kube_outcome out
 static void lane_fail(struct kube_client *c, struct lane *lane, const struct err *why, struct now now)
 {
     /* A renewal is worth nothing when it comes too late, so its lane does not wait long. */
-    int64_t most = lane == &c->lanes[KUBE_LANE_LEASE] ? KUBE_BACKOFF_MS : KUBE_BACKOFF_MAX_MS;
+    int64_t most = lane == &c->lanes[KUBE_LANE_LEASE] ? KUBE_BACKOFF_MS : c->backoff_max_ms;
     if (lane->failures == 0 || now.mono_ms >= lane->not_before_ms)
         lane->not_before_ms = now.mono_ms + backoff_ms(&c->rng, lane->failures++, KUBE_BACKOFF_MS, most);
     client_trouble(c, why, now);

@@ -258,6 +258,7 @@ struct remote *remote_new(struct net *net, struct kube_config *config, const str
     r->room = REMOTE_REPORT;
     r->push_ms = TIME_NEVER;
     r->client = kube_client_new(net, config, rng_next(&r->rng), "mobula/" MOBULA_VERSION);
+    kube_client_backoff(r->client, REMOTE_LINK_BACKOFF_MAX_MS);
     return r;
 }
 

@@ -349,12 +349,47 @@ static void test_takeover(void)
     end(&r);
 }
 
+/* How long behind its end an outage of all control planes keeps work from the operator, in ms. */
+static int64_t back_in_sync_ms(struct run *r, int64_t outage_ms)
+{
+    for (uint32_t i = 0; i < FLEET_HUBS; i++)
+        fleet_hub_kill(&r->f, i);
+    run_for(r, outage_ms);
+    for (uint32_t i = 0; i < FLEET_HUBS; i++)
+        fleet_hub_start(&r->f, i);
+    int64_t since_ms = r->w.now.mono_ms;
+    make_workload(r);
+    while (r->w.now.mono_ms < since_ms + 300 * 1000 && !r->item[0].jobs)
+        run_for(r, LOOK_MS);
+    return r->w.now.mono_ms - since_ms;
+}
+
+static void test_outage(void)
+{
+    static const int64_t outages_ms[] = {1000, 20 * 1000, 3 * 60 * 1000, 20 * 60 * 1000};
+    enum { SYNC_MS = 30 * 1000, SEEDS = 6 };
+    static struct run r;
+    for (size_t i = 0; i < COUNT_OF(outages_ms); i++)
+        for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+            test_case("control planes that were away for %lld s: the operator is in sync within 30 s", (long long)outages_ms[i] / 1000);
+            begin(&r, seed);
+            run_for(&r, (int64_t)rng_below(&r.rng, 30 * 1000));
+            int64_t took_ms = back_in_sync_ms(&r, outages_ms[i]);
+            if (!CHECK(took_ms <= SYNC_MS))
+                printf("  seed %llu: %lld ms\n", (unsigned long long)seed, (long long)took_ms);
+            run_for(&r, 60 * 1000);
+            CHECK_STR(slice_of(r.item[0].state), "SUCCEEDED");
+            end(&r);
+        }
+}
+
 int main(void)
 {
     const char *only = getenv("SEED"), *many = getenv("SEEDS");
     uint64_t first = only ? strtoull(only, NULL, 10) : 1, count = only ? 1 : many ? strtoull(many, NULL, 10) : 20;
     uint32_t totals[5] = {0};
     test_takeover();
+    test_outage();
     test_case("workloads of many seeds");
     for (uint64_t seed = first; seed < first + count; seed++)
         test_seed(seed, totals);
