@@ -209,8 +209,6 @@ struct setting_kind {
     bool first;                        /* nothing is written before its text is known, or cannot be read */
     void (*on_frozen)(struct op *op);  /* setting.frozen has changed; NULL: this setting cannot be frozen */
 };
-/* The annotation by which a setting's ConfigMap is frozen; any value but "false" does. */
-#define SETTING_FROZEN "mobula.dev/frozen"
 extern const struct setting_kind setting_kinds[OPERATOR_SETTINGS]; /* defined in kinds/kinds.c */
 
 struct setting {

@@ -210,6 +210,7 @@ void workloads_renew(struct op *op);
 bool workloads_stop(struct op *op);                         /* gives the cloud back; returns whether nothing is left to wait for */
 int64_t workloads_tick(struct op *op);                      /* returns when to call again */
 void workloads_figures(const struct op *op, struct buf *b); /* lines of /metrics */
+uint64_t workloads_calls(const struct op *op);              /* made to the control plane */
 /* workload/checks.c: what this operator checks of itself and its cluster, and reports */
 void checks_init(struct op *op);
 void checks_free(struct op *op);

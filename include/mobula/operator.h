@@ -23,6 +23,8 @@ enum operator_kinds { OPERATOR_ALL_KINDS, OPERATOR_RAY_IO, OPERATOR_LEGACY };
 
 /* Texts of ConfigMaps in the operator's own namespace, taken anew whenever they change. */
 enum operator_setting { OPERATOR_INSTANCE_TYPES, OPERATOR_PATCHES, OPERATOR_POLICY, OPERATOR_SETTINGS };
+/* The annotation by which a setting's ConfigMap is frozen; any value but "false" does. */
+#define SETTING_FROZEN "mobula.dev/frozen"
 struct operator_configmap {
     struct slice name, key; /* no name: not watched */
 };

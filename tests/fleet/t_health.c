@@ -2,7 +2,6 @@
 #include "fleet.h"
 #include "objects.h"
 
-#include "src/kinds/workload/workload.h"
 #include "tests/world/jobs.h"
 #include "tests/world/maps.h"
 
@@ -56,7 +55,7 @@ static void run_for(struct run *r, int64_t ms)
 
 static uint64_t calls(const struct run *r)
 {
-    return remote_stats(r->w.op->workloads->remote)->calls;
+    return inspect_figures(r->w.op).plane_calls;
 }
 
 static void start_operator(struct run *r)

@@ -2,11 +2,14 @@
  * oldest request that waits: a status of three digits and the body behind it is the answer, x a connection that breaks, t a second that
  * passes, an object a RayCluster that it is told of meanwhile, and p and an object a pod. Whatever a server says, records stay whole and no
  * DELETE goes without a uid. */
-#include "op_records.h"
+#include "tests/unit/kube/fakenet.h"
+#include <mobula/inspect.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { STEPS_MAX = 64, PARTS_MAX = 48 };
+
+static const struct slice clusters = SLICE("rayclusters.ray.io");
 
 static void settle(struct fake *f, struct op *op)
 {
@@ -16,7 +19,8 @@ static void settle(struct fake *f, struct op *op)
         if (!net_dispatch(&f->net, f->now))
             break;
     }
-    check_records(op);
+    if (inspect_broken(op))
+        abort();
 }
 
 /* Watches are never answered: what there is has been told. */
@@ -49,27 +53,14 @@ static void answer(struct fake *f, struct slice part)
     }
 }
 
-static bool tell(struct op *op, struct slice text, const struct kind *kind)
-{
-    struct json doc;
-    uint64_t version = 0;
-    struct space *space = &op->spaces[0];
-    arena_reset(&op->event_arena, 64 * KIB);
-    if (!json_parse(&doc, text, &op->event_arena, NULL) || json_type(json_root(&doc)) != JSON_OBJECT)
-        return false;
-    kube_version_parse(json_get_str(json_root(&doc), "metadata.resourceVersion", &op->event_arena), &version);
-    kind->keep(op, source_of(space, kind), json_root(&doc), version, 1);
-    return true;
-}
-
 static void befall(struct fake *f, struct op *op, struct slice part)
 {
     if (part.ptr[0] == 't')
         f->now = (struct now){f->now.mono_ms + 1000, f->now.wall_us + 1000000};
     else if (part.ptr[0] == '{')
-        tell(op, part, &kind_raycluster);
+        inspect_tell(op, clusters, part, false);
     else if (part.ptr[0] == 'p')
-        tell(op, slice_skip(part, 1), &kind_pod);
+        inspect_tell(op, SLICE("pods"), slice_skip(part, 1), false);
     else
         answer(f, part);
 }
@@ -77,9 +68,8 @@ static void befall(struct fake *f, struct op *op, struct slice part)
 static void play(struct fake *f, struct op *op, struct slice in)
 {
     settle(f, op);
-    for (uint32_t i = 0; i < kind_count(); i++)
-        op->spaces[0].source[i].synced = true;
-    if (!tell(op, slice_cut(&in, '\0'), &kind_raycluster))
+    inspect_complete(op);
+    if (!inspect_tell(op, clusters, slice_cut(&in, '\0'), false))
         return;
     settle(f, op);
     for (int parts = 0; in.ptr && parts < PARTS_MAX; parts++) {

@@ -1,39 +1,18 @@
-/* Watch events become records, records decisions. Parts separated by NUL: a letter for what is told (r a RayCluster, l a legacy one, j a
- * RayJob, p a pod, s a service; in capitals: it was deleted; t: time passes) and the object behind it. Everything is told twice, and the
- * second time must change nothing: a record is what its object says. */
-#include "op_records.h"
+/* Watch events become records, records decisions. Parts separated by NUL: + and a kind as it is called in the table of all kinds
+ * ("+rayclusters.ray.io"), and the object that is told of; with - it was deleted; t: time passes. Everything is told twice, and the second
+ * time must change nothing: a record is what its object says. */
+#include "tests/unit/kube/fakenet.h"
+#include <mobula/inspect.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* By a letter of its own, whatever the order of the table. */
-static const struct kind *kind_of(char what)
+static void tell(struct op *op, struct slice part)
 {
-    static const struct {
-        char letter;
-        const struct kind *kind;
-    } letters[] = {{'r', &kind_raycluster}, {'l', &kind_raycluster_legacy}, {'j', &kind_rayjob}, {'p', &kind_pod}, {'s', &kind_kservice}};
-    for (size_t i = 0; i < COUNT_OF(letters); i++)
-        if (letters[i].letter == (what | 0x20))
-            return letters[i].kind;
-    return NULL;
-}
-
-static void tell(struct op *op, char what, struct slice text)
-{
-    const struct kind *kind = kind_of(what);
-    struct json doc;
-    uint64_t version = 0;
-    arena_reset(&op->event_arena, 64 * KIB);
-    if (!kind || !json_parse(&doc, text, &op->event_arena, NULL) || json_type(json_root(&doc)) != JSON_OBJECT)
-        return;
-    struct source *from = source_of(&op->spaces[0], kind);
-    struct jval object = json_root(&doc);
-    kube_version_parse(json_get_str(object, "metadata.resourceVersion", &op->event_arena), &version);
-    if (what & 0x20)
-        kind->keep(op, from, object, version, 1);
-    else
-        kind->drop(op, from, object);
-    check_records(op);
+    const char *object = memchr(part.ptr, '{', part.len);
+    struct slice kind = slice_skip(object ? slice_head(part, (size_t)(object - part.ptr)) : part, 1);
+    inspect_tell(op, kind, slice_skip(part, kind.len + 1), part.ptr[0] == '-');
+    if (inspect_broken(op))
+        abort();
 }
 
 static void play(struct fake *f, struct op *op, struct slice in)
@@ -43,9 +22,8 @@ static void play(struct fake *f, struct op *op, struct slice in)
         if (part.len && part.ptr[0] == 't')
             f->now = (struct now){f->now.mono_ms + 1000, f->now.wall_us + 1000000};
         else if (part.len)
-            tell(op, part.ptr[0], slice_skip(part, 1));
-        for (uint32_t i = 0; i < kind_count(); i++)
-            op->spaces[0].source[i].synced = true;
+            tell(op, part);
+        inspect_complete(op);
         operator_step(op, f->now);
     }
 }
@@ -66,14 +44,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct op *op = operator_new(&f.net, f.config, &o, &e);
     struct slice in = {(const char *)data, size};
     play(&f, op, in);
-    uint32_t pods = op->pods.count, services = op->services.count;
+    struct inspect_figures once = inspect_figures(op);
     bool removes = false;
     for (struct slice rest = in; rest.ptr;) {
         struct slice part = slice_cut(&rest, '\0');
-        removes |= part.len && part.ptr[0] >= 'A' && part.ptr[0] <= 'Z';
+        removes |= part.len && part.ptr[0] == '-';
     }
     play(&f, op, in);
-    if (!removes && (pods != op->pods.count || services != op->services.count))
+    struct inspect_figures twice = inspect_figures(op);
+    if (!removes && (once.pods != twice.pods || once.services != twice.services))
         abort();
     operator_free(op);
     fake_free(&f);

@@ -1,7 +1,7 @@
 /* Anybody's bytes at the health and metrics listeners, in pieces: what comes back is nothing or exactly one whole answer, and then the
  * connection ends. */
 #include "tests/unit/kube/fakenet.h"
-#include <mobula/kinds.h>
+#include <mobula/operator.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

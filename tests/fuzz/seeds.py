@@ -289,7 +289,8 @@ def told(scrub, r):
     cluster = r.live("GET", f"{RAY}/rayclusters/one")
     pod = r.live("GET", f"{CORE}/pods?{OURS}=one")["items"][0]
     service = r.live("GET", f"{CORE}/services?{OURS}=one")["items"][0]
-    parts = [(b"r", cluster), (b"s", service), (b"p", pod), (b"t", None), (b"P", {"metadata": {"uid": pod["metadata"]["uid"]}})]
+    gone = {"metadata": {"uid": pod["metadata"]["uid"]}}
+    parts = [(b"+rayclusters.ray.io", cluster), (b"+services", service), (b"+pods", pod), (b"t", None), (b"-pods", gone)]
     return scrub(b"\0".join(what + (compact(o) if o else b"") for what, o in parts))
 
 

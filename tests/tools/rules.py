@@ -22,7 +22,7 @@ TOP = set("Makefile src vendor include tests scratch-image airgap docs .ci .clan
 # Lowest first: a room may include the headers of those before it, and its own.
 ROOMS = "base json yaml tls http net serve kube grpc heads remote ray scale shape work reconcile control kinds hub operator cli".split()
 ROOM_OF_HEADER = {"limits": "base", "plan": "reconcile", "status": "reconcile", "operator": "control", "spec": "ray", "pod": "ray",
-    "compute": "shape", "patches": "shape", "policy": "work", "health": "work", "text": "shape"}
+    "compute": "shape", "patches": "shape", "policy": "work", "health": "work", "text": "shape", "inspect": "operator"}
 
 # Headers that only these rooms may include: each library has one owner, and so have sockets.
 OWNERS = {
@@ -220,8 +220,27 @@ def check_mutants():
             yield f"{path}:1: {why}"
 
 
+def core_breach(path, name):
+    """Of the core and of kinds tests see <mobula/inspect.h> and what decisions are made of. Only the core's own unit tests see more of it,
+    and a kind's own tests and fuzzer see what its folder has."""
+    kind = re.search(r"src/kinds/([a-z]+)/", name)
+    if kind and path.suffix == ".c" and (kind[1] in path.parts or path.stem == f"f_{kind[1]}"):
+        return None
+    private = re.search(r"mobula/(control|kinds)\.h|src/(control|operator|reconcile|kinds)/", name)
+    if private and path.parts[:3] != ("tests", "unit", "operator"):
+        return f'"{name}" is private to the controller core: tests include <mobula/inspect.h>'
+    return None
+
+
 def check_control():
-    """The controller core knows no kind: it goes by their tables."""
+    """The controller core knows no kind: it goes by their tables. And tests know of it what inspect.h has."""
+    for path in files():
+        if path.parts[0] == "tests" and path.suffix in {".c", ".h"}:
+            for number, line in enumerate(text(path).splitlines(), 1):
+                found = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
+                breach = found and core_breach(path, found[1])
+                if breach:
+                    yield f"{path}:{number}: {breach}"
     named = re.compile(r"mobula/kinds\.h|\bkind_(?!count\b|s\b)\w+|\b(raycluster|rayjob|kservice|raycronjob)_\w+|\"Ray[A-Z]\w+\"")
     for path in files():
         if path.parts[:2] != ("src", "control"):

@@ -4,7 +4,7 @@
 
 #include "scene.h"
 
-#include <mobula/control.h>
+#include <mobula/inspect.h>
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"

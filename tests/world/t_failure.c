@@ -1,7 +1,7 @@
 /* Things fail: pods, heads, quotas, namespaces. Nothing is tried in a tight loop, and all comes back when the cause is gone. */
 #include "scene.h"
 
-#include <mobula/kinds.h>
+#include <mobula/inspect.h>
 
 /* A cluster whose workers (or head) carry an annotation that makes the model's kubelet misbehave. */
 static void apply_failing(struct world *w, const char *head, const char *worker, int workers)
@@ -403,10 +403,10 @@ static void test_asked_long_ago(void)
     apiserver_faults(w.server)->next.times = 0;
     CHECK(w.sent.deletes > 0);
     CHECK_INT(pod_names(&w, "worker", names, COUNT_OF(names)), 3);
-    const struct pod_record *r;
-    for (uint32_t i = 0; (r = map_next(&w.op->pods, &i)) != NULL;)
-        if (r->pod.asked)
-            slice_copy(slice_of(r->pod.name), asked, sizeof asked);
+    struct inspect_pod p;
+    for (uint32_t i = 0; inspect_pods(w.op, &i, &p);)
+        if (p.pod->asked)
+            slice_copy(slice_of(p.pod->name), asked, sizeof asked);
     CHECK(asked[0] != '\0');
     struct slice other = names[slice_eq(names[0], slice_of(asked))];
     struct slice path = arena_printf(&w.arena, "%s/%.*s/status", pods_path, SLICE_ARG(other));

@@ -3,7 +3,7 @@
  * garbage collector takes it. And what is answered then does not bring it back. */
 #include "jobs.h"
 
-#include <mobula/kinds.h>
+#include <mobula/inspect.h>
 
 static const char cluster_path[] = "/apis/ray.io/v1/namespaces/n/rayclusters/c";
 
@@ -19,9 +19,9 @@ static void on_sent(struct world_hooks *h, struct world_request *q)
     struct onlooker *l = (struct onlooker *)h;
     if (!world_is_write(q) || !memmem(q->body.ptr, q->body.len, l->uid, strlen(l->uid)))
         return;
-    const struct cluster *c = cluster_get(q->from->op, slice_of(l->uid), SLICE("n"));
+    struct inspect_record c;
     l->named++;
-    l->late += !c || !c->present;
+    l->late += !inspect_record(q->from->op, slice_of(l->uid), SLICE("n"), &c) || !c.present;
 }
 
 static void remake(struct world *w)
@@ -39,8 +39,8 @@ static void check_end(struct world *w, const struct onlooker *l)
     CHECK_INT(apiserver_count(w->server, SLICE("pods")), 4);
     CHECK_INT(apiserver_count(w->server, SLICE("services")), 2);
     CHECK(says(w, "services", "c-head-svc", arena_printf(&w->arena, "%.*s", SLICE_ARG(status_of(w, "c", "metadata.uid"))).ptr));
-    CHECK_INT(w->op->flights, 0);
-    CHECK_INT(w->op->clusters.count, 1);
+    CHECK_INT(inspect_figures(w->op).calls, 0);
+    CHECK_INT(inspect_figures(w->op).records, 1);
 }
 
 static const struct {
@@ -95,18 +95,18 @@ static void test_comes_back(void)
     scale(&w, "c", 2);
     world_run(&w, 1000);
     uint32_t ours = 0;
-    struct pod_record *r;
-    for (uint32_t i = 0; (r = map_next(&w.op->pods, &i)) != NULL;)
-        ours += r->by_us;
+    struct inspect_pod p;
+    for (uint32_t i = 0; inspect_pods(w.op, &i, &p);)
+        ours += p.by_us;
     CHECK_INT(ours, 1);
-    CHECK_INT(w.op->flights, 1);
+    CHECK_INT(inspect_figures(w.op).calls, 1);
     override(&w, "GET", v1, 404, false, 1000);
     apiserver_drop_watches(w.server, SLICE("rayclusters.ray.io"), true);
     world_run(&w, 5000);
-    CHECK_INT(w.op->flights, 0);
+    CHECK_INT(inspect_figures(w.op).calls, 0);
     uint32_t asked = 0;
-    for (uint32_t i = 0; (r = map_next(&w.op->pods, &i)) != NULL; asked += r->pod.asked)
-        CHECK(!r->by_us && !r->of->present);
+    for (uint32_t i = 0; inspect_pods(w.op, &i, &p); asked += p.pod->asked)
+        CHECK(!p.by_us && !p.present);
     CHECK_INT(asked, 1); /* its answer was lost: it may be going */
     apiserver_faults(w.server)->next.times = 0;
     world_run(&w, 60 * 1000);
@@ -130,13 +130,12 @@ static void on_arrived(struct world_hooks *h, struct world_request *q)
     d->arrived_ms = q->world->now.mono_ms;
 }
 
-static const struct cluster *cluster_of_job(const struct world *w)
+static bool cluster_of_job(const struct world *w, struct inspect_record *c)
 {
-    const struct cluster *c;
-    for (uint32_t i = 0; (c = map_next(&w->op->clusters, &i)) != NULL;)
-        if (c->kind == &kind_raycluster)
-            return c;
-    return NULL;
+    for (uint32_t i = 0; inspect_records(w->op, &i, c);)
+        if (strcmp(c->kind, "rayclusters.ray.io") == 0)
+            return true;
+    return false;
 }
 
 /* A job has made its cluster, and hears of it from the watch, its end included, before the answer comes. The record stays as long as pods
@@ -155,23 +154,21 @@ static void test_answered_late(void)
     for (int i = 0; i < 5000 && !d.arrived_ms; i++)
         world_run(&w, 1);
     world_run(&w, d.arrived_ms + DELETED_MS - w.now.mono_ms);
-    const struct cluster *c = cluster_of_job(&w);
-    if (CHECK(c && c->present)) {
-        slice_copy(slice_of(c->uid), d.onlooker.uid, sizeof d.onlooker.uid);
-        struct slice path = arena_printf(&w.arena, "%s/%s", v1, c->name);
+    struct inspect_record c;
+    if (CHECK(cluster_of_job(&w, &c) && c.present)) {
+        slice_copy(c.uid, d.onlooker.uid, sizeof d.onlooker.uid);
+        struct slice path = arena_printf(&w.arena, "%s/%.*s", v1, SLICE_ARG(c.name));
         CHECK_INT(world_call(&w, "DELETE", path.ptr, "application/json", SLICE("{}")), 200);
     }
     world_run(&w, 50);
-    c = cluster_get(w.op, slice_of(d.onlooker.uid), SLICE("n"));
-    CHECK(c && !c->present && c->pods);
-    CHECK_INT(w.op->flights, 1); /* the answer is still to come */
+    CHECK(inspect_record(w.op, slice_of(d.onlooker.uid), SLICE("n"), &c) && !c.present && c.pods);
+    CHECK_INT(inspect_figures(w.op).calls, 1); /* the answer is still to come */
     world_run(&w, 60);
-    c = cluster_get(w.op, slice_of(d.onlooker.uid), SLICE("n"));
-    CHECK(c && !c->present && c->pods);
+    CHECK(inspect_record(w.op, slice_of(d.onlooker.uid), SLICE("n"), &c) && !c.present && c.pods);
     CHECK(run_until(&w, "j", "Complete", 60 * 1000)); /* on a cluster that was made anew */
     CHECK_INT(d.onlooker.named, 0);
     CHECK_INT(apiserver_count(w.server, SLICE("pods")), 2);
-    CHECK_INT(w.op->clusters.count, 2);
+    CHECK_INT(inspect_figures(w.op).records, 2);
     w.hooks = NULL;
     end_job_world(&w);
 }

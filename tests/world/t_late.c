@@ -1,7 +1,7 @@
 /* What was decided waits, for a connection or for its turn. When it has waited so long that its reason may be gone, it is decided anew. */
 #include "jobs.h"
 
-#include <mobula/kinds.h>
+#include <mobula/inspect.h>
 
 /* The server answers the POST of a pod so late, and connections as it likes. */
 struct slow {
@@ -26,10 +26,10 @@ static bool on_connect(struct world_hooks *h, struct process *p)
 static void on_stepped(struct world_hooks *h, struct process *p, uint64_t since)
 {
     struct slow *s = (struct slow *)h;
-    uint64_t count = p->op->stats.decisions - s->decisions;
+    uint64_t decisions = inspect_figures(p->op).decisions, count = decisions - s->decisions;
     (void)since;
     s->most = count > s->most ? count : s->most;
-    s->decisions = p->op->stats.decisions;
+    s->decisions = decisions;
 }
 
 /* Of the cluster's three workers the last one is to go; then somebody else deletes the first, and two are left. */
@@ -137,7 +137,7 @@ static void test_fleet(void)
     while (w.sent.pod_posts < CLUSTERS * (WORKERS + 1) && w.now.mono_ms < began_ms + 10 * 60 * 1000)
         world_run(&w, 1000);
     CHECK(w.now.mono_ms - began_ms > 3 * OPERATOR_PLAN_MS && w.now.mono_ms - began_ms < 45 * 1000);
-    CHECK(w.op->stats.plans < 5 * CLUSTERS);
+    CHECK(inspect_figures(w.op).plans < 5 * CLUSTERS);
     world_run(&w, 10 * 1000);
     CHECK_INT(apiserver_count(w.server, SLICE("pods")), CLUSTERS * (WORKERS + 1));
     CHECK_INT(w.sent.pod_posts, CLUSTERS * (WORKERS + 1));
@@ -146,10 +146,7 @@ static void test_fleet(void)
 
 static uint32_t old_plans(const struct world *w)
 {
-    uint32_t count = 0;
-    for (const struct cluster *c = w->op->ring_first; c; c = c->next_ring)
-        count += c->work && w->now.mono_ms >= c->work->began_ms + OPERATOR_PLAN_MS;
-    return count;
+    return inspect_old_plans(w->op, w->now.mono_ms - OPERATOR_PLAN_MS);
 }
 
 /* The plans of jobs take no place in the window of calls to the API server: they ask a dashboard. */

@@ -1,7 +1,7 @@
 /* Leadership: who does not hold the lease writes nothing, remembers nothing that is gone, and goes on where the other stopped. */
 #include "scene.h"
 
-#include <mobula/kinds.h>
+#include <mobula/inspect.h>
 
 static const char lease_path[] = "/apis/coordination.k8s.io/v1/namespaces/n/leases/mobula";
 
@@ -30,7 +30,7 @@ static void test_no_write_after_loss(void)
         test_case("%s", cases[i].id);
         make_world(&w, true);
         world_run(&w, 2000);
-        CHECK(w.op->leading);
+        CHECK(inspect_figures(w.op).leading);
         if (cases[i].status) {
             override(&w, "POST", pods_path, cases[i].status, false, 2);
             apiserver_faults(w.server)->next.retry_after_s = cases[i].retry_after_s;
@@ -39,7 +39,7 @@ static void test_no_write_after_loss(void)
         for (int k = 0; k < 6; k++)
             world_step(&w, w.now.mono_ms + 1);
         take_lease(&w, "somebody else", 3600);
-        while (w.op->leading)
+        while (inspect_figures(w.op).leading)
             world_step(&w, w.now.mono_ms + 100);
         world_step(&w, w.now.mono_ms + 1);
         uint32_t before = world_writes(&w);
@@ -48,7 +48,7 @@ static void test_no_write_after_loss(void)
         test_case("%s: and comes back", cases[i].id);
         take_lease(&w, "", 1); /* released */
         world_run(&w, 30 * 1000);
-        CHECK(w.op->leading);
+        CHECK(inspect_figures(w.op).leading);
         CHECK_INT(apiserver_count(w.server, SLICE("pods")), 101);
         CHECK(is_ready(&w, "c"));
         world_free(&w);
@@ -62,14 +62,14 @@ static void test_late_connections(void)
     test_case("the lease is lost while connections open");
     make_world(&w, true);
     world_run(&w, 2000);
-    CHECK(w.op->leading);
+    CHECK(inspect_figures(w.op).leading);
     w.path.latency_ms = 4000;
     apply(&w, "c", 20);
     world_run(&w, 200);
-    CHECK(w.op->leading);
+    CHECK(inspect_figures(w.op).leading);
     uint32_t posts = w.sent.pod_posts;
     world_run(&w, 30 * 1000);
-    CHECK(!w.op->leading);
+    CHECK(!inspect_figures(w.op).leading);
     CHECK_INT(w.sent.pod_posts, posts);
     w.path.latency_ms = 0;
     world_run(&w, 60 * 1000);
@@ -84,7 +84,7 @@ static void test_sleeper(void)
     test_case("the lease is lost while the process is stopped");
     make_world(&w, true);
     world_run(&w, 2000);
-    CHECK(w.op->leading);
+    CHECK(inspect_figures(w.op).leading);
     w.path.latency_ms = 40;
     apply(&w, "c", 200);
     while (w.sent.pod_posts == 0)
@@ -96,7 +96,7 @@ static void test_sleeper(void)
     CHECK(before < 100);
     world_run(&w, 4 * 1000);
     CHECK_INT(world_writes(&w), before);
-    CHECK(!w.op->leading);
+    CHECK(!inspect_figures(w.op).leading);
     world_run(&w, 60 * 1000);
     CHECK(is_ready(&w, "c"));
     world_free(&w);
@@ -113,7 +113,7 @@ static void test_looks_anew(void)
     CHECK(is_ready(&w, "c"));
     take_lease(&w, "somebody else", 3600);
     world_run(&w, 5000);
-    CHECK(!w.op->leading);
+    CHECK(!inspect_figures(w.op).leading);
     world_silence(&w, 256);
     /* The other one scales down, and has to replace a pod: what the standby knows of would be made, or deleted, once more. */
     scale(&w, "c", 1);
@@ -127,7 +127,7 @@ static void test_looks_anew(void)
     struct world_traffic before = w.sent;
     take_lease(&w, "", 1); /* released */
     world_run(&w, 10 * 1000);
-    CHECK(w.op->leading);
+    CHECK(inspect_figures(w.op).leading);
     CHECK_INT(w.sent.pod_posts, before.pod_posts);
     CHECK_INT(w.sent.deletes, before.deletes);
     CHECK_INT(pods_of(&w, "c"), 2);
@@ -143,16 +143,16 @@ static void test_gets_it_back(void)
     make_world(&w, true);
     apply(&w, "c", 1);
     world_run(&w, 5000);
-    uint64_t restarts = kube_client_stats(w.op->client)->watch_restarts;
+    uint64_t restarts = inspect_figures(w.op).watch_restarts;
     override(&w, "PUT", lease_path, 503, false, 1000);
-    for (int i = 0; i < 200 && w.op->leading; i++)
+    for (int i = 0; i < 200 && inspect_figures(w.op).leading; i++)
         world_run(&w, 50);
-    CHECK(!w.op->leading);
+    CHECK(!inspect_figures(w.op).leading);
     CHECK(apiserver_faults(w.server)->next.times >= 1000 - 10); /* two tries a round, and no more */
     apiserver_faults(w.server)->next.times = 0;
     world_run(&w, 20 * 1000);
-    CHECK(w.op->leading);
-    CHECK_INT(kube_client_stats(w.op->client)->watch_restarts, restarts);
+    CHECK(inspect_figures(w.op).leading);
+    CHECK_INT(inspect_figures(w.op).watch_restarts, restarts);
     world_free(&w);
 }
 
@@ -166,17 +166,17 @@ static void test_begins_anew(void)
     w.fence_ms = OPERATOR_FENCE_MS;
     world_start_operator(&w, true);
     world_run(&w, 5000);
-    CHECK(w.op->leading);
+    CHECK(inspect_figures(w.op).leading);
     take_lease(&w, "somebody else", 3600);
     world_run(&w, 5000);
-    CHECK(!w.op->leading);
+    CHECK(!inspect_figures(w.op).leading);
     apply(&w, "c", 3);
     world_run(&w, 5000);
     CHECK_INT(apiserver_count(w.server, SLICE("pods")), 0);
     take_lease(&w, "", 1); /* released */
-    for (int64_t end_ms = w.now.mono_ms + 10 * 1000; !w.op->leading && w.now.mono_ms < end_ms;)
+    for (int64_t end_ms = w.now.mono_ms + 10 * 1000; !inspect_figures(w.op).leading && w.now.mono_ms < end_ms;)
         world_step(&w, end_ms);
-    CHECK(w.op->leading);
+    CHECK(inspect_figures(w.op).leading);
     world_run(&w, OPERATOR_FENCE_MS - 1);
     CHECK_INT(apiserver_count(w.server, SLICE("pods")), 1);
     world_run(&w, 100);
@@ -186,15 +186,14 @@ static void test_begins_anew(void)
 
 static void check_empty(struct world *w)
 {
-    CHECK_INT(w->op->clusters.count, 0);
-    CHECK_INT(w->op->pods.count, 0);
-    CHECK_INT(w->op->services.count, 0);
-    CHECK_INT(w->op->strings.map.count, 0);
-    CHECK_INT(w->op->cluster_slab.count, 0);
-    CHECK_INT(w->op->pod_slab.count, 0);
-    CHECK_INT(w->op->flight_slab.count, 0);
-    CHECK_INT(w->op->flights, 0);
-    CHECK_INT(w->op->heap_count, 0);
+    struct inspect_figures has = inspect_figures(w->op);
+    CHECK_INT(has.records, 0);
+    CHECK_INT(has.pods, 0);
+    CHECK_INT(has.services, 0);
+    CHECK_INT(has.strings, 0);
+    CHECK_INT(has.allocated, 0);
+    CHECK_INT(has.calls, 0);
+    CHECK_INT(has.timers, 0);
 }
 
 static void test_standby(void)
@@ -205,7 +204,7 @@ static void test_standby(void)
     world_run(&w, 2000);
     take_lease(&w, "somebody else", 3600);
     world_run(&w, 5000);
-    CHECK(!w.op->leading);
+    CHECK(!inspect_figures(w.op).leading);
     for (int i = 0; i < 20; i++) {
         struct slice name = arena_printf(&w.arena, "c%d", i), path = arena_printf(&w.arena, "%s/c%d", v1, i);
         apply(&w, name.ptr, 1);
@@ -254,11 +253,10 @@ static void test_counters(void)
     world_run(&w, 1000);
     take_lease(&w, "", 1); /* released */
     world_run(&w, 2000);
-    CHECK(w.op->leading);
-    struct cluster *c = cluster_get(w.op, status_of(&w, "c", "metadata.uid"), SLICE("n"));
-    const struct group_failures *f = c ? failures_of(w.op, c, SLICE_NONE, true, false) : NULL;
-    if (CHECK(f != NULL))
-        CHECK(f->count >= 20);
+    CHECK(inspect_figures(w.op).leading);
+    struct inspect_record c;
+    if (CHECK(inspect_record(w.op, status_of(&w, "c", "metadata.uid"), SLICE("n"), &c)))
+        CHECK(c.head_failures >= 20);
     world_free(&w);
 }
 

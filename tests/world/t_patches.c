@@ -1,6 +1,8 @@
 /* Patches of a ConfigMap in what the operator writes, and what a changed text does to what runs: nothing to pods, services follow. */
 #include "maps.h"
 
+#include <mobula/patches.h>
+
 /* In JSON's spelling of a string. */
 static const char nodes[] = "- kind: Pod\\n  patch: [{op: add, path: /spec/nodeSelector/pool, value: %s}]\\n"
                             "- kind: Service\\n  patch: [{op: add, path: /metadata/annotations/pool, value: %s}]\\n";
@@ -112,7 +114,7 @@ static void test_failing(void)
     world_run(&w, 1000);
     CHECK_INT(pods_of(&w, "c"), 3);
     world_run(&w, 60 * 1000);
-    CHECK(w.op->stats.decisions < 300);
+    CHECK(inspect_figures(w.op).decisions < 300);
     apply(&w, "d", 0);
     world_run(&w, 5000);
     CHECK(says(&w, "rayclusters.ray.io", "d", "service d-head-svc: ConfigMap patches: patch 1 (line 1), operation 1"));

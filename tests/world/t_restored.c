@@ -4,7 +4,7 @@
  */
 #include "scene.h"
 
-#include <mobula/kinds.h>
+#include <mobula/inspect.h>
 
 enum {
     NOTICED_MS = 5 * 1000,
@@ -34,23 +34,23 @@ static void check_observed(struct world *w, const char *name, int generation)
 /* What the operator holds is what the store holds, and no version is above it. */
 static void check_records(struct world *w)
 {
-    const struct pod_record *p;
-    const struct service_record *s;
-    const struct cluster *c;
+    struct inspect_pod p;
+    struct inspect_service s;
+    struct inspect_record c;
     uint32_t clusters = 0;
     uint64_t newest = apiserver_revision(w->server);
-    for (uint32_t i = 0; (p = map_next(&w->op->pods, &i)) != NULL;) {
-        CHECK(says(w, "pods", p->pod.name, p->pod.uid));
-        CHECK(p->pod.version <= newest && !p->pod.deleting && p->of->present);
+    for (uint32_t i = 0; inspect_pods(w->op, &i, &p);) {
+        CHECK(says(w, "pods", p.pod->name, p.pod->uid));
+        CHECK(p.pod->version <= newest && !p.pod->deleting && p.present);
     }
-    for (uint32_t i = 0; (s = map_next(&w->op->services, &i)) != NULL;) {
-        CHECK(says(w, "services", s->service.name, s->service.uid));
-        CHECK(s->service.version <= newest && s->of->present);
+    for (uint32_t i = 0; inspect_services(w->op, &i, &s);) {
+        CHECK(says(w, "services", s.service->name, s.service->uid));
+        CHECK(s.service->version <= newest && s.present);
     }
-    for (uint32_t i = 0; (c = map_next(&w->op->clusters, &i)) != NULL; clusters += c->kind == &kind_raycluster)
-        CHECK(c->present && c->version <= newest && !c->in_flight);
+    for (uint32_t i = 0; inspect_records(w->op, &i, &c); clusters += strcmp(c.kind, "rayclusters.ray.io") == 0)
+        CHECK(c.present && c.version <= newest && !c.in_flight);
     CHECK_INT(clusters, apiserver_count(w->server, SLICE("rayclusters.ray.io")));
-    CHECK_INT(w->op->pods.count, apiserver_count(w->server, SLICE("pods")));
+    CHECK_INT(inspect_figures(w->op).pods, apiserver_count(w->server, SLICE("pods")));
 }
 
 static void restore(struct world *w, uint64_t revision)
@@ -101,7 +101,7 @@ static void test_at_rest(bool elect)
     CHECK(operator_ready(w.op, w.now, &why));
     buf_free(&why);
     check_records(&w);
-    CHECK(w.op->flights == 0);
+    CHECK(inspect_figures(w.op).calls == 0);
     CHECK_INT(w.sent.pod_posts, posts);
     CHECK_INT(w.sent.deletes, deletes);
     check_ready(&w, "same", 2);

@@ -3,6 +3,8 @@
 
 #include "maps.h"
 
+#include <mobula/shape.h>
+
 static const char types[] = "small: {resources: {CPU: 4, memory: 8Gi}, nodeSelector: {disk: ssd}}";
 static const char patches[] = "- kind: Pod\\n  selector: anyscale.com/instance-type in (small), !skip\\n  patch:\\n"
                               "  - {op: add, path: /spec/nodeSelector/pool, value: a}\\n"

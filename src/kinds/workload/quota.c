@@ -184,3 +184,8 @@ void workloads_figures(const struct op *op, struct buf *b)
         buf_printf(b, "mobula_policy_refusals_total{rule=\"%s\"} %llu\n", work_rules[i].name, (unsigned long long)(s->rules[i] + more));
     }
 }
+
+uint64_t workloads_calls(const struct op *op)
+{
+    return op->workloads ? remote_stats(op->workloads->remote)->calls : 0;
+}

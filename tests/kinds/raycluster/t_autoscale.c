@@ -1,7 +1,7 @@
 /* Autoscaling without Ray: the operator, the API server and the heads of its clusters in one process, in virtual time. */
 #include "tests/world/scaled.h"
 
-#include <mobula/kinds.h>
+#include <mobula/inspect.h>
 
 enum { POLL = RAY_GCS_EVERY_MS + 50, PROGRESS_MS = 70 * 1000 }; /* progress is written to status at most once a minute */
 
@@ -138,11 +138,11 @@ static void test_rest(void)
     apply_scaled(&w, &(struct scaled){.name = "c", .min = 1, .replicas = 1, .idle = 30});
     struct fakeray *h = head_of(&w, "c");
     world_run(&w, 120 * 1000);
-    uint64_t decided = w.op->stats.scalings;
+    uint64_t decided = inspect_figures(w.op).scalings;
     uint32_t asked = h->fake.states;
     world_run(&w, 60 * 1000);
     CHECK(h->fake.states - asked >= 57);
-    CHECK(w.op->stats.scalings - decided <= 2);
+    CHECK(inspect_figures(w.op).scalings - decided <= 2);
     test_case("demand is met as soon as ever");
     fakeray_work(h, 0, FAKERAY_CPUS, 3, false);
     CHECK(run_until_workers(&w, "c", 3, 10 * 1000) <= POLL);
@@ -157,10 +157,10 @@ static void test_rest(void)
     test_case("idle nodes go when it is time, not earlier and not later");
     world_run(&w, 20 * 1000);
     fakeray_work(h, 0, 0, 0, false);
-    decided = w.op->stats.scalings;
+    decided = inspect_figures(w.op).scalings;
     world_run(&w, 29 * 1000);
     CHECK_INT(workers_of(&w, "c"), 3);
-    CHECK(w.op->stats.scalings - decided <= 6);
+    CHECK(inspect_figures(w.op).scalings - decided <= 6);
     world_run(&w, 4000);
     CHECK_INT(workers_of(&w, "c"), 1);
     test_case("a pod that is deleted by hand comes back");

@@ -2,8 +2,6 @@
 #include "tests/kinds/plan_words.h"
 #include "tests/kinds/words.h"
 
-#include "src/reconcile/job.h"
-
 enum { CLUSTERS_MAX = 8, FIRST_ATTEMPTS = 4 };
 
 struct job_scene {

@@ -2,7 +2,7 @@
  * is submitted twice, and nobody waits for another's head. */
 #include "tests/world/jobs.h"
 
-#include <mobula/kinds.h>
+#include <mobula/inspect.h>
 
 static bool text_in(struct slice text, const char *what)
 {
@@ -445,7 +445,7 @@ static void test_leadership(void)
                                       "\"leaseDurationSeconds\":3600,\"renewTime\":\"%s\"}}",
                                       now);
     CHECK_INT(world_call(&w, "PATCH", lease_path, "application/merge-patch+json", patch), 200);
-    while (w.op->leading)
+    while (inspect_figures(w.op).leading)
         world_step(&w, w.now.mono_ms + 20);
     uint32_t writes = world_writes(&w), submits = board.submits;
     uint32_t asked = 0;
@@ -457,7 +457,7 @@ static void test_leadership(void)
     for (struct fakeray *h = w.rays->first; h; h = h->next)
         asked -= h->fake.dashes;
     CHECK_INT(asked, 0);
-    CHECK_INT(w.op->leading, 0);
+    CHECK_INT(inspect_figures(w.op).leading, 0);
     test_case("and goes on when it leads again");
     patch = SLICE("{\"spec\":{\"holderIdentity\":\"\",\"leaseDurationSeconds\":1}}");
     CHECK_INT(world_call(&w, "PATCH", lease_path, "application/merge-patch+json", patch), 200);

@@ -4,7 +4,7 @@
 #include "tests/world/maps.h"
 #include "tests/world/planes.h"
 
-#include <mobula/kinds.h>
+#include <mobula/inspect.h>
 #include <mobula/policy.h>
 #include <mobula/yaml.h>
 
@@ -47,7 +47,7 @@ static uint64_t figure(struct world *w, const char *line)
     int64_t n = -1;
     buf_init(&b, MIB);
     buf_putc(&b, '\n');
-    workloads_figures(w->op, &b);
+    inspect_metrics(w->op, &b);
     line = arena_printf(&w->arena, "\n%s", line).ptr;
     ptrdiff_t at = slice_find_text(buf_slice(&b), line);
     if (CHECK(at >= 0)) {

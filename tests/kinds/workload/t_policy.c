@@ -2,8 +2,6 @@
 #include "tests/world/maps.h"
 #include "tests/world/planes.h"
 
-#include <mobula/kinds.h>
-
 static void begin_guarded(struct world *w, struct plane *p, const char *policy)
 {
     stage_plane(w, p);
@@ -46,14 +44,14 @@ static void test_in_force(void)
     test_case("a broken one: the one before stays in force, and the event names the line");
     put_map(&w, "policy", "policy.yaml", "images: ['*']\\nmaxPods: many\\n");
     world_run(&w, 500);
-    CHECK(w.op->settings[OPERATOR_POLICY].broken);
+    CHECK(inspect_setting(w.op, OPERATOR_POLICY).broken);
     CHECK(tells(&w, "BrokenSetting", "policy.yaml: line 2: maxPods: is a string"));
     struct plane_workload *y = plane_put(&p, 'b', "n", "other", "{\"image\":\"evil:1\",\"job\":{\"entrypoint\":\"x\"}}");
     CHECK(run_until_says(&w, &p, y, "REFUSED", 1000));
     test_case("and so it does when the ConfigMap goes");
     CHECK_INT(world_call(&w, "DELETE", arena_printf(&w.arena, "%s/policy", maps_path).ptr, "application/json", SLICE("{}")), 200);
     world_run(&w, 500);
-    CHECK(w.op->settings[OPERATOR_POLICY].broken);
+    CHECK(inspect_setting(w.op, OPERATOR_POLICY).broken);
     y = plane_put(&p, 'b', "n", "other", "{\"image\":\"evil:2\",\"job\":{\"entrypoint\":\"x\"}}");
     world_run(&w, 1000);
     CHECK_STR(plane_says(&p, y, "state"), "REFUSED");
@@ -246,13 +244,13 @@ static void test_file(void)
         operator_renew(w.op, w.now);
         world_run(&w, 10);
         if (!broken[i] || *broken[i])
-            CHECK(policy_file_broken(w.op));
+            CHECK(inspect_figures(w.op).policy_file);
         x = ask_image(&p, 'b', i % 2 ? "good/1" : "good/2");
         CHECK(run_until_says(&w, &p, x, "REFUSED", 1000));
         file_text = "images: ['other/*']\n";
         operator_renew(w.op, w.now);
         world_run(&w, 10);
-        CHECK(!policy_file_broken(w.op));
+        CHECK(!inspect_figures(w.op).policy_file);
     }
     test_case("a ConfigMap comes before it");
     put_map(&w, "policy", "policy.yaml", "images: ['good/*']");

@@ -2,7 +2,7 @@
  * computed here once more. */
 #include "crons.h"
 
-#include <mobula/kinds.h>
+#include <mobula/inspect.h>
 #include <mobula/spec.h>
 
 enum {
@@ -211,39 +211,39 @@ bool crons_run_goes(struct sim *s, const char *uid)
 
 /* ---- requests ---- */
 
-static bool spec_of(const struct cluster *c, struct json *doc, struct arena *a)
+/* Whether the operator knows it, and what and which specification. */
+static bool spec_of(struct op *op, const struct seen_cron *seen, struct inspect_record *c, struct json *doc, struct arena *a)
 {
-    return c && c->present && json_parse(doc, istr_slice(c->spec), a, NULL);
+    return inspect_record(op, slice_of(seen->uid), slice_of(seen->ns), c) && c->present && json_parse(doc, c->spec, a, NULL);
 }
 
 /* A run that has not ended, by the records of this operator; one that is being deleted is not looked at. */
-static const struct cluster *known_active(const struct cluster *c, struct arena *a)
+static bool known_active(const struct op *op, const struct inspect_record *c, struct inspect_record *run, struct arena *a)
 {
     struct json doc;
-    for (const struct cluster *run = c->clusters; run; run = run->next_owned) {
-        struct slice status = {run->status, run->status_len};
+    for (uint32_t at = 0; inspect_owned(op, c, &at, run);) {
         struct jval phase = NO_VALUE;
-        if (status.len && json_parse(&doc, status, a, NULL))
+        if (run->status.len && json_parse(&doc, run->status, a, NULL))
             phase = json_get(json_root(&doc), "jobDeploymentStatus");
         if (run->present && !run->deleting && !json_str_eq(phase, SLICE("Complete")) && !json_str_eq(phase, SLICE("Failed")))
-            return run;
+            return true;
     }
-    return NULL;
+    return false;
 }
 
 /* By what its own operator knows, and has known for longer than a request waits for its turn. */
 static void check_run(struct sim *s, const struct world_request *q, const struct seen_cron *seen, struct slice name)
 {
     struct json spec;
-    const struct cluster *c = cluster_get(q->from->op, slice_of(seen->uid), slice_of(seen->ns));
-    if (!spec_of(c, &spec, &s->arena) || sim_now(s) < seen->known_ms[q->from->number] + PLAN_S * 1000)
+    struct inspect_record c, active;
+    if (!spec_of(q->from->op, seen, &c, &spec, &s->arena) || sim_now(s) < seen->known_ms[q->from->number] + PLAN_S * 1000)
         return;
     struct jval root = json_root(&spec);
     if (json_get_bool(root, "suspend", false))
         sim_violation(s, "no run of what is suspended", "op-%u: %.*s", q->from->number, SLICE_ARG(name));
-    const struct cluster *active = known_active(c, &s->arena);
-    if (active && rule_of(json_get(root, "concurrencyPolicy")) != RULE_ALLOW && !slice_eq(slice_of(active->name), name))
-        sim_violation(s, "no run beside another", "op-%u: %.*s beside %s", q->from->number, SLICE_ARG(name), active->name);
+    bool beside = known_active(q->from->op, &c, &active, &s->arena);
+    if (beside && rule_of(json_get(root, "concurrencyPolicy")) != RULE_ALLOW && !slice_eq(active.name, name))
+        sim_violation(s, "no run beside another", "op-%u: %.*s beside %.*s", q->from->number, SLICE_ARG(name), SLICE_ARG(active.name));
 }
 
 /* What had been missed at a time, with these rules. */
@@ -258,9 +258,9 @@ static int64_t missed_at(const struct seen_cron *c, int64_t since_s, int64_t dea
 static void check_missed(struct sim *s, const struct world_request *q, const struct seen_cron *c, struct jval status)
 {
     struct json spec;
-    const struct cluster *known = cluster_get(q->from->op, slice_of(c->uid), slice_of(c->ns));
+    struct inspect_record known;
     uint32_t number = q->from->number;
-    if (!spec_of(known, &spec, &s->arena) || sim_now(s) < s->crons->set_ms[number] + PLAN_S * 1000)
+    if (!spec_of(q->from->op, c, &known, &spec, &s->arena) || sim_now(s) < s->crons->set_ms[number] + PLAN_S * 1000)
         return;
     int64_t told = json_get_int(status, "missedRuns", -1), now_s = world_process_now(q->from).wall_us / 1000000;
     int64_t since_s = time_of(s, status, "lastScheduleTime"), deadline_s = json_get_int(json_root(&spec), "startingDeadlineSeconds", -1);
@@ -296,10 +296,10 @@ static void follow_records(struct sim *s, uint32_t process)
 {
     struct op *op = s->w.process[process].op;
     for (struct seen_cron *c = s->crons->seen; c && op; c = c->next) {
-        const struct cluster *known = c->gone ? NULL : cluster_get(op, slice_of(c->uid), slice_of(c->ns));
-        if (!known || known->generation == c->known[process])
+        struct inspect_record known;
+        if (c->gone || !inspect_record(op, slice_of(c->uid), slice_of(c->ns), &known) || known.generation == c->known[process])
             continue;
-        c->known[process] = known->generation;
+        c->known[process] = known.generation;
         c->known_ms[process] = sim_now(s);
     }
 }

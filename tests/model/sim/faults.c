@@ -2,7 +2,7 @@
  */
 #include "jobs.h"
 
-#include <mobula/kinds.h>
+#include <mobula/inspect.h>
 
 enum { MAX_DOWN_MS = 5000, MAX_LAST_MS = 8000, MAX_FREEZE_MS = 15000, MAX_RESTART_MS = 3000 };
 
@@ -52,7 +52,7 @@ static uint32_t pick_process(const struct sim *s, uint32_t dice)
     best = s->w.process[best].op ? best : (best + 1) % n;
     if (dice >> 8 & 1)
         for (uint32_t i = 0; i < n; i++)
-            if (s->w.process[i].op && s->w.process[i].op->leading)
+            if (s->w.process[i].op && inspect_figures(s->w.process[i].op).leading)
                 best = i;
     return best;
 }

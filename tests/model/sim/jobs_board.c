@@ -2,8 +2,6 @@
  * forgets it when its head begins anew. */
 #include "jobs.h"
 
-#include <mobula/kinds.h>
-
 enum { LATE_MS = 14 * 1000, TRY_MS = 300, LOOK_MS = 1000 };
 
 static struct sim *sim_of(const struct fakeray *h)

@@ -4,7 +4,7 @@
 
 #include "tests/model/apiserver/dom.h"
 
-#include <mobula/kinds.h>
+#include <mobula/inspect.h>
 
 enum { EDIT_MS = 20 * 1000 }; /* an edit has no more to do with what is seen so much later */
 
@@ -58,11 +58,11 @@ void lease_step(struct sim *s)
     uint32_t holders = 0;
     for (uint32_t i = 0; i < WORLD_PROCESSES; i++) {
         const struct process *p = &s->w.process[i];
-        if (!p->op || !p->op->lease)
+        if (!p->op || !inspect_lease(p->op))
             continue;
-        struct slice holder = kube_lease_holder(p->op->lease);
+        struct slice holder = kube_lease_holder(inspect_lease(p->op));
         s->lease.has_seen[i] |= !slice_empty(holder) && !slice_eq(holder, slice_of(identities[i]));
-        if (!kube_lease_held(p->op->lease, world_process_now(p)))
+        if (!kube_lease_held(inspect_lease(p->op), world_process_now(p)))
             continue;
         holders++;
         if (!lease_holds(s, i))

@@ -4,7 +4,7 @@
 
 #include "tests/model/apiserver/dom.h"
 
-#include <mobula/kinds.h>
+#include <mobula/inspect.h>
 
 enum { COLLECTED_MS = 5000 }; /* the collector and the kubelet have had their time */
 
@@ -161,9 +161,9 @@ void owners_check_request(struct sim *s, const struct world_request *q)
         return;
     for (struct jiter it = json_iter(json_get(json_root(&doc), "metadata.ownerReferences")); json_next(&it, &k, &ref);) {
         struct slice uid = json_get_str(ref, "uid", &s->arena);
-        const struct cluster *owner = cluster_get(q->from->op, uid, ns);
+        struct inspect_record owner;
         check_head_first(s, q, json_root(&doc), uid);
-        if (!owner || !owner->present)
+        if (!inspect_record(q->from->op, uid, ns, &owner) || !owner.present)
             sim_violation(s, "no write for who is gone", "op-%u: %.*s %.*s names %.*s", q->from->number, SLICE_ARG(q->method),
                           SLICE_ARG(q->target), SLICE_ARG(uid));
     }

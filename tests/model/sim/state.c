@@ -1,7 +1,7 @@
 /* What the operator is doing, and what the end is: the oracles that look at everything at once. */
 #include "crons.h"
 
-#include <mobula/kinds.h>
+#include <mobula/inspect.h>
 
 #include <stdlib.h>
 
@@ -19,35 +19,24 @@ static const struct op *busiest(const struct sim *s)
     const struct op *any = NULL;
     for (uint32_t i = 0; i < WORLD_PROCESSES; i++) {
         const struct op *op = s->w.process[i].op;
-        if (op && op->leading)
+        if (op && inspect_figures(op).leading)
             return op;
         any = op ? op : any;
     }
     return any;
 }
 
-static bool has_head(const struct cluster *c)
-{
-    for (const struct pod_record *p = c->pods; p; p = p->next)
-        if (p->pod.head && !p->pod.deleting)
-            return true;
-    return false;
-}
-
-static enum sim_state state_of(const struct op *op, const struct cluster *c)
+static enum sim_state state_of(const struct inspect_record *c)
 {
     enum sim_state state = c->in_flight ? STATE_WRITING : STATE_IDLE;
-    for (uint32_t i = 0; c->work && i < c->work->count; i++) {
-        const struct verb *kind = c->work->actions[i].verb;
-        enum sim_state next = kind == &raycluster_create_pod ? has_head(c) ? STATE_SCALING : STATE_CREATING
-                              : kind == &pod_delete          ? STATE_DELETING
-                                                             : STATE_WRITING;
+    const struct verb *v;
+    for (uint32_t i = 0; (v = inspect_action(c, i)) != NULL; i++) {
+        enum sim_state next = v == &raycluster_create_pod ? c->head ? STATE_SCALING : STATE_CREATING
+                              : v == &pod_delete          ? STATE_DELETING
+                                                          : STATE_WRITING;
         state = next < state ? next : state;
     }
-    bool waits = c->not_before_ms > op->now.mono_ms;
-    for (const struct failing *f = c->failing; f; f = f->next)
-        waits |= f->f.not_before_ms > op->now.mono_ms;
-    return state == STATE_IDLE && waits ? STATE_WAITING : state;
+    return state == STATE_IDLE && c->backs_off ? STATE_WAITING : state;
 }
 
 enum sim_state state_now(const struct sim *s)
@@ -56,19 +45,20 @@ enum sim_state state_now(const struct sim *s)
     if (!op)
         return STATE_DOWN;
     bool synced = true, ever = false;
-    for (uint32_t i = 0; i < op->o.namespace_count; i++)
-        for (uint32_t k = 0; k < kind_count(); k++) {
-            synced &= op->spaces[i].source[k].synced;
-            ever |= op->spaces[i].source[k].round > 1;
+    for (uint32_t i = 0; i < inspect_namespaces(op); i++)
+        for (uint32_t k = 0; k < inspect_kinds(); k++) {
+            struct inspect_view v = inspect_view(op, i, k);
+            synced &= v.complete;
+            ever |= v.again;
         }
     if (!synced)
         return ever ? STATE_LISTING : STATE_STARTING;
-    if (!op->leading)
+    if (!inspect_figures(op).leading)
         return STATE_LEADERLESS;
     enum sim_state state = STATE_IDLE;
-    const struct cluster *c;
-    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
-        enum sim_state of = state_of(op, c);
+    struct inspect_record c;
+    for (uint32_t i = 0; inspect_records(op, &i, &c);) {
+        enum sim_state of = state_of(&c);
         state = of < state ? of : state;
     }
     return state;
@@ -83,7 +73,7 @@ const char *sim_job_state_name(enum sim_job_state s)
     return names[s];
 }
 
-static enum sim_job_state job_state_of(const struct cluster *c, struct arena *a)
+static enum sim_job_state job_state_of(const struct inspect_record *c, struct arena *a)
 {
     static const struct {
         const char *phase;
@@ -104,9 +94,9 @@ static enum sim_job_state job_state_of(const struct cluster *c, struct arena *a)
     if (c->deleting)
         return JOBSTATE_DELETING;
     for (size_t i = 0; i < COUNT_OF(asks); i++)
-        if (c->job && c->job->said.asking && c->job->verb == asks[i].verb)
+        if (c->asks == asks[i].verb)
             return asks[i].state;
-    if (!c->status_len || !json_parse(&doc, (struct slice){c->status, c->status_len}, a, &e))
+    if (!c->status.len || !json_parse(&doc, c->status, a, &e))
         return JOBSTATE_NEW;
     for (size_t i = 0; i < COUNT_OF(phases); i++)
         if (json_str_eq(json_get(json_root(&doc), "jobDeploymentStatus"), slice_of(phases[i].phase)))
@@ -119,10 +109,10 @@ struct sim_where state_where(const struct sim *s)
     struct sim_where at = {.state = state_now(s)};
     struct arena a = {0};
     const struct op *op = s->jobs ? busiest(s) : NULL;
-    const struct cluster *c;
-    for (uint32_t i = 0; op && (c = map_next(&op->clusters, &i)) != NULL;)
-        if (c->kind == &kind_rayjob && c->present)
-            at.jobs[job_state_of(c, &a)] = true;
+    struct inspect_record c;
+    for (uint32_t i = 0; op && inspect_records(op, &i, &c);)
+        if (c.present && strcmp(c.kind, "rayjobs.ray.io") == 0)
+            at.jobs[job_state_of(&c, &a)] = true;
     arena_free(&a);
     return at;
 }
@@ -460,15 +450,15 @@ void state_residue(struct sim *s)
     jobs_residue(s);
     crons_residue(s);
     for (uint32_t i = 0; i < WORLD_PROCESSES; i++) {
-        const struct op *op = s->w.process[i].op;
-        if (!op)
+        if (!s->w.process[i].op)
             continue;
-        none(s, i, "clusters", op->clusters.count, 0);
-        none(s, i, "pods", op->pods.count, 0);
-        none(s, i, "services", op->services.count, 0);
-        none(s, i, "strings", op->strings.map.count, op->tools.count);
-        none(s, i, "flights", op->flight_slab.count + op->flights, 0);
-        none(s, i, "timers", op->heap_count, 0);
-        none(s, i, "links", world_links_of(&s->w.process[i]), SIM_NAMESPACES * kind_count() + s->plan->setup.markets + LANES);
+        struct inspect_figures has = inspect_figures(s->w.process[i].op);
+        none(s, i, "clusters", has.records, 0);
+        none(s, i, "pods", has.pods, 0);
+        none(s, i, "services", has.services, 0);
+        none(s, i, "strings", has.strings, has.tools);
+        none(s, i, "flights", has.allocated + has.calls, 0);
+        none(s, i, "timers", has.timers, 0);
+        none(s, i, "links", world_links_of(&s->w.process[i]), SIM_NAMESPACES * inspect_kinds() + s->plan->setup.markets + LANES);
     }
 }

@@ -2,8 +2,7 @@
  * have, and no view is older than the one before it. */
 #include "sim.h"
 
-#include "src/kube/watch.h"
-#include <mobula/kinds.h>
+#include <mobula/inspect.h>
 
 void views_started(struct sim *s, uint32_t process)
 {
@@ -13,27 +12,25 @@ void views_started(struct sim *s, uint32_t process)
 
 static void look(struct sim *s, uint32_t process, uint32_t ns, uint32_t source)
 {
-    const struct kube_watch *w = s->w.process[process].op->spaces[ns].source[source].watch;
+    struct inspect_view w = inspect_view(s->w.process[process].op, ns, source);
     uint64_t *seen = &s->view[process].version[ns][source], since = s->view[process].since;
-    if (!w) /* a kind that no watch brings */
+    if (!w.version)
         return;
-    if (!w->synced || w->absent || !w->version)
-        return;
-    if (!*seen && w->version < since)
-        sim_violation(s, "no view of before it started", "op-%u: %s at %llu, and it started at %llu", process, kinds[source]->plural,
-                      (unsigned long long)w->version, (unsigned long long)since);
-    if (w->version < *seen)
-        sim_violation(s, "time never goes back", "op-%u: %s from %llu to %llu", process, kinds[source]->plural, (unsigned long long)*seen,
-                      (unsigned long long)w->version);
-    *seen = w->version;
+    if (!*seen && w.version < since)
+        sim_violation(s, "no view of before it started", "op-%u: %s at %llu, and it started at %llu", process, inspect_kind(source),
+                      (unsigned long long)w.version, (unsigned long long)since);
+    if (w.version < *seen)
+        sim_violation(s, "time never goes back", "op-%u: %s from %llu to %llu", process, inspect_kind(source), (unsigned long long)*seen,
+                      (unsigned long long)w.version);
+    *seen = w.version;
 }
 
 void views_look(struct sim *s)
 {
     for (uint32_t i = 0; i < WORLD_PROCESSES; i++) {
         const struct op *op = s->w.process[i].op;
-        for (uint32_t n = 0; op && n < op->o.namespace_count; n++)
-            for (uint32_t k = 0; k < kind_count(); k++)
+        for (uint32_t n = 0; op && n < inspect_namespaces(op); n++)
+            for (uint32_t k = 0; k < inspect_kinds(); k++)
                 look(s, i, n, k);
     }
 }

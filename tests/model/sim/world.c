@@ -1,6 +1,6 @@
 #include "fakeray.h"
 
-#include <mobula/kinds.h>
+#include <mobula/inspect.h>
 
 /* ---- life ---- */
 
@@ -120,7 +120,8 @@ static int64_t step_process(struct process *p, bool *moved)
     *moved |= net_dispatch(&p->net, world_process_now(p));
     int64_t next = operator_step(p->op, world_process_now(p));
     w->turn = NULL;
-    w->slept += p->op->leading && !p->op->stopping && p->op->dirty_first && next > world_process_now(p).mono_ms;
+    struct inspect_figures f = inspect_figures(p->op);
+    w->slept += f.leading && !f.stopping && f.waits && next > world_process_now(p).mono_ms;
     if (w->hooks && w->hooks->stepped)
         w->hooks->stepped(w->hooks, p, since);
     return next == TIME_NEVER ? next : next - p->ahead_ms;

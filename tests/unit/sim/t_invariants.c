@@ -1,8 +1,9 @@
 /* Each invariant of a change, a request or a line of the log can be broken: it is shown a history in which it is, and next to it one in
  * which it is not. What is looked at only when a run is over is broken by tests/mutants. */
 #include "tests/model/sim/jobs.h"
+#include "tests/unit/kube/fakenet.h"
 
-#include <mobula/kinds.h>
+#include <mobula/inspect.h>
 
 #include "scene.h"
 
@@ -184,26 +185,42 @@ static void test_owners(void)
     end(&t);
 }
 
-/* A record as the operator has it when it knows a cluster; it does nothing else. */
+/* The first process is an operator that knows the cluster OWNER, until it is told that it is gone; it does nothing else. */
+static void begin_knowing(struct scene *t, struct fake *f)
+{
+    static const struct slice namespaces[] = {{"n", 1}};
+    const struct operator_options o = {.namespaces = namespaces, .namespace_count = 1, .instance = SLICE("test"), .seed = 1};
+    struct err e = {0};
+    fake_init(f);
+    t->s->w.process[0].op = operator_new(&f->net, f->config, &o, &e);
+    CHECK(inspect_tell(t->s->w.process[0].op, SLICE("rayclusters.ray.io"),
+                       SLICE("{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"resourceVersion\":\"5\",\"uid\":\"" OWNER "\"}}"),
+                       false));
+}
+
+static void end_knowing(struct scene *t, struct fake *f)
+{
+    operator_free(t->s->w.process[0].op);
+    t->s->w.process[0].op = NULL;
+    fake_free(f);
+    end(t);
+}
+
 static void test_known_gone(void)
 {
     static const char body[] = "{\"metadata\":{\"ownerReferences\":[{\"uid\":\"" OWNER "\"}]}}";
     struct scene t = begin("no write for who is gone: but for who is there, or by who is no more", false);
-    struct op *op = mem_alloc(sizeof *op);
-    struct cluster known = {.present = true};
+    struct fake f;
     send(&t, "POST", PODS, body);
-    map_put(&op->clusters, SLICE(OWNER "\0n"), &known); /* the record's key: uid and namespace */
-    t.s->w.process[0].op = op;
+    begin_knowing(&t, &f);
     send(&t, "POST", PODS, body);
-    known.present = false;
+    inspect_tell(t.s->w.process[0].op, SLICE("rayclusters.ray.io"), SLICE("{\"metadata\":{\"namespace\":\"n\",\"uid\":\"" OWNER "\"}}"),
+                 true);
     send(&t, "GET", PODS, body);
     expect(&t, "");
     send(&t, "POST", PODS, body);
     expect(&t, "no write for who is gone");
-    t.s->w.process[0].op = NULL;
-    map_free(&op->clusters);
-    mem_free(op);
-    end(&t);
+    end_knowing(&t, &f);
 }
 
 static void test_head_first(void)
@@ -211,22 +228,17 @@ static void test_head_first(void)
     static const char body[] =
         "{\"metadata\":{\"labels\":{\"" RAY_LABEL_NODE_TYPE "\":\"worker\"},\"ownerReferences\":[{\"uid\":\"" OWNER "\"}]}}";
     struct scene t = begin("no worker before its head: one that had a head, and one that has none", false);
-    struct op *op = mem_alloc(sizeof *op);
-    struct cluster known = {.present = true};
-    map_put(&op->clusters, SLICE(OWNER "\0n"), &known);
+    struct fake f;
     change(&t, APISERVER_ADDED, "rayclusters", "c", OWNER, "{}");
     add_pod(&t, POD_A, "head", OWNER);
-    t.s->w.process[0].op = op;
+    begin_knowing(&t, &f);
     send(&t, "POST", PODS, body);
     expect(&t, "");
     owners_end(t.s);
     change(&t, APISERVER_ADDED, "rayclusters", "c", OWNER, "{}");
     send(&t, "POST", PODS, body);
     expect(&t, "no worker before its head");
-    t.s->w.process[0].op = NULL;
-    map_free(&op->clusters);
-    mem_free(op);
-    end(&t);
+    end_knowing(&t, &f);
 }
 
 /* The store does what this request says, and pod A goes. */

@@ -1,0 +1,227 @@
+/* What tests, the simulator and the fuzzers see. */
+#include <mobula/inspect.h>
+
+#include "op.h"
+
+struct inspect_figures inspect_figures(const struct op *op)
+{
+    return (struct inspect_figures){
+        .leading = op->leading,
+        .stopping = op->stopping,
+        .waits = op->dirty_first != NULL,
+        .types = op->types != NULL,
+        .policy_file = policy_file_broken(op),
+        .records = op->clusters.count,
+        .pods = op->pods.count,
+        .services = op->services.count,
+        .allocated = op->cluster_slab.count + op->pod_slab.count + op->service_slab.count + op->flight_slab.count,
+        .strings = op->strings.map.count,
+        .tools = op->tools.count,
+        .timers = op->heap_count,
+        .calls = op->flights,
+        .decisions = op->stats.decisions,
+        .plans = op->stats.plans,
+        .scalings = op->stats.scalings,
+        .plane_calls = workloads_calls(op),
+        .watch_restarts = kube_client_stats(op->client)->watch_restarts,
+    };
+}
+
+uint32_t inspect_old_plans(const struct op *op, int64_t until_ms)
+{
+    uint32_t count = 0;
+    for (const struct cluster *c = op->ring_first; c; c = c->next_ring)
+        count += c->work && c->work->began_ms <= until_ms;
+    return count;
+}
+
+struct kube_lease *inspect_lease(const struct op *op)
+{
+    return op->lease;
+}
+
+void inspect_metrics(const struct op *op, struct buf *out)
+{
+    metrics_write(op, out);
+}
+
+/* ---- kinds and what is known of them ---- */
+
+uint32_t inspect_kinds(void)
+{
+    return kind_count();
+}
+
+const char *inspect_kind(uint32_t number)
+{
+    return number < kind_count() ? kinds[number]->plural : NULL;
+}
+
+uint32_t inspect_namespaces(const struct op *op)
+{
+    return op->o.namespace_count;
+}
+
+struct inspect_view inspect_view(const struct op *op, uint32_t ns, uint32_t kind)
+{
+    const struct source *from = &op->spaces[ns].source[kind];
+    bool tells = from->watch && !from->absent && kube_watch_synced(from->watch);
+    return (struct inspect_view){from->synced, from->round > 1, tells ? kube_watch_version(from->watch) : 0};
+}
+
+struct inspect_setting inspect_setting(const struct op *op, enum operator_setting s)
+{
+    const struct setting *is = &op->settings[s];
+    return (struct inspect_setting){is->known, is->broken, is->hash == 0, &is->why};
+}
+
+/* ---- records ---- */
+
+static void copy_record(const struct op *op, const struct cluster *c, struct inspect_record *out)
+{
+    *out = (struct inspect_record){
+        .kind = c->kind->plural,
+        .ns = istr_slice(c->ns),
+        .name = slice_of(c->name ? c->name : ""),
+        .uid = slice_of(c->uid),
+        .spec = c->spec ? istr_slice(c->spec) : SLICE_NONE,
+        .status = {c->status, c->status_len},
+        .present = c->present,
+        .deleting = c->deleting,
+        .backs_off = c->not_before_ms > op->now.mono_ms,
+        .pods = c->pod_count,
+        .in_flight = c->in_flight,
+        .generation = c->generation,
+        .version = c->version,
+        .asks = c->job && c->job->said.asking ? c->job->verb : NULL,
+        .record = c,
+    };
+    for (const struct pod_record *p = c->pods; p; p = p->next)
+        out->head |= p->pod.head && !p->pod.deleting;
+    for (const struct failing *f = c->failing; f; f = f->next) {
+        out->backs_off |= f->f.not_before_ms > op->now.mono_ms;
+        out->head_failures = f->group ? out->head_failures : f->f.count;
+    }
+}
+
+bool inspect_record(struct op *op, struct slice uid, struct slice ns, struct inspect_record *out)
+{
+    const struct cluster *c = cluster_get(op, uid, ns);
+    if (c)
+        copy_record(op, c, out);
+    return c != NULL;
+}
+
+bool inspect_records(const struct op *op, uint32_t *at, struct inspect_record *out)
+{
+    const struct cluster *c = map_next(&op->clusters, at);
+    if (c)
+        copy_record(op, c, out);
+    return c != NULL;
+}
+
+bool inspect_owned(const struct op *op, const struct inspect_record *of, uint32_t *at, struct inspect_record *out)
+{
+    const struct cluster *c = of->record->clusters;
+    for (uint32_t i = 0; c && i < *at; i++)
+        c = c->next_owned;
+    if (c)
+        copy_record(op, c, out);
+    ++*at;
+    return c != NULL;
+}
+
+const struct verb *inspect_action(const struct inspect_record *r, uint32_t number)
+{
+    const struct work *work = r->record->work;
+    return work && number < work->count ? work->actions[number].verb : NULL;
+}
+
+bool inspect_pods(const struct op *op, uint32_t *at, struct inspect_pod *out)
+{
+    const struct pod_record *p = map_next(&op->pods, at);
+    if (p)
+        *out = (struct inspect_pod){&p->pod, p->by_us, p->of->present};
+    return p != NULL;
+}
+
+bool inspect_services(const struct op *op, uint32_t *at, struct inspect_service *out)
+{
+    const struct service_record *s = map_next(&op->services, at);
+    if (s)
+        *out = (struct inspect_service){&s->service, s->of->present};
+    return s != NULL;
+}
+
+/* ---- an operator without a server ---- */
+
+bool inspect_tell(struct op *op, struct slice kind, struct slice object, bool gone)
+{
+    struct json doc;
+    uint64_t version = 0;
+    uint32_t k = 0;
+    while (kinds[k] && !(kinds[k]->resource && slice_eq(slice_of(kinds[k]->plural), kind)))
+        k++;
+    arena_reset(&op->event_arena, 64 * KIB);
+    if (!kinds[k] || !json_parse(&doc, object, &op->event_arena, NULL) || json_type(json_root(&doc)) != JSON_OBJECT)
+        return false;
+    struct source *from = &op->spaces[0].source[k];
+    kube_version_parse(json_get_str(json_root(&doc), "metadata.resourceVersion", &op->event_arena), &version);
+    if (gone)
+        kinds[k]->drop(op, from, json_root(&doc));
+    else
+        kinds[k]->keep(op, from, json_root(&doc), version, 1);
+    return true;
+}
+
+void inspect_complete(struct op *op)
+{
+    for (uint32_t k = 0; k < kind_count(); k++)
+        op->spaces[0].source[k].synced = true;
+}
+
+static bool pod_right(const struct pod *p)
+{
+    bool ends = strnlen(p->name, sizeof p->name) < sizeof p->name && strnlen(p->uid, sizeof p->uid) < sizeof p->uid &&
+                strnlen(p->ip, sizeof p->ip) < sizeof p->ip;
+    return ends && p->phase <= POD_UNKNOWN && p->index >= -1 && p->host >= 0 && (!p->ready || p->phase == POD_RUNNING) && p->uid[0];
+}
+
+/* Its pods are its own, and so are the records that it owns, which are of its namespace. */
+static const char *record_broken(const struct cluster *c)
+{
+    uint32_t pods = 0;
+    for (const struct pod_record *p = c->pods; p; p = p->next, pods++)
+        if (p->of != c)
+            return "a pod in the list of another record";
+    for (const struct cluster *own = c->clusters; own; own = own->next_owned)
+        if (own->owner != c || own->kind == c->kind || own->ns != c->ns)
+            return "a record in the list of another owner";
+    if (c->job && (c->job->c != c || c->kind != &kind_rayjob))
+        return "a job's state at another record";
+    return pods == c->pod_count ? NULL : "a record's pods are miscounted";
+}
+
+const char *inspect_broken(struct op *op)
+{
+    const struct pod_record *p;
+    const struct cluster *c;
+    uint32_t pods = 0, owned = 0, owners = 0, follows = 0;
+    for (uint32_t i = 0; (p = map_next(&op->pods, &i)) != NULL; pods++)
+        if (!pod_right(&p->pod) || cluster_get(op, slice_of(p->of->uid), istr_slice(p->of->ns)) != p->of)
+            return "a pod's record";
+    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
+        const char *broken = record_broken(c);
+        if (broken)
+            return broken;
+        pods -= c->pod_count;
+        owners += c->owner != NULL;
+        for (const struct cluster *own = c->clusters; own; own = own->next_owned)
+            owned++;
+        follows += c->job && c->job->follows.at;
+    }
+    return pods                     ? "a pod in no list"
+           : owned != owners        ? "a record in no list"
+           : follows != op->watched ? "a name that nobody watches"
+                                    : NULL;
+}
