@@ -161,20 +161,20 @@ struct slice time_format_age(int64_t seconds, char out[TIME_TEXT_MAX])
     static const struct {
         int64_t below;
         int unit, rest;
-        char unit_name, rest_name;
+        char unit_name[4], rest_name[4];
     } rows[] = {
-        {2 * MINUTE, 1, 0, 's', 0},         {10 * MINUTE, MINUTE, 1, 'm', 's'}, {3 * HOUR, MINUTE, 0, 'm', 0},
-        {8 * HOUR, HOUR, MINUTE, 'h', 'm'}, {2 * DAY, HOUR, 0, 'h', 0},         {8 * DAY, DAY, HOUR, 'd', 'h'},
-        {2LL * YEAR, DAY, 0, 'd', 0},       {8LL * YEAR, YEAR, DAY, 'y', 'd'},  {INT64_MAX, YEAR, 0, 'y', 0},
+        {2 * MINUTE, 1, 0, "s", ""},          {10 * MINUTE, MINUTE, 1, "min", "s"}, {3 * HOUR, MINUTE, 0, "min", ""},
+        {8 * HOUR, HOUR, MINUTE, "h", "min"}, {2 * DAY, HOUR, 0, "h", ""},          {8 * DAY, DAY, HOUR, "d", "h"},
+        {2LL * YEAR, DAY, 0, "d", ""},        {8LL * YEAR, YEAR, DAY, "y", "d"},    {INT64_MAX, YEAR, 0, "y", ""},
     };
     seconds = seconds < 0 ? 0 : seconds; /* clocks differ a little */
     size_t i = 0;
     while (i + 1 < COUNT_OF(rows) && seconds >= rows[i].below)
         i++;
-    int n = snprintf(out, TIME_TEXT_MAX, "%lld%c", (long long)(seconds / rows[i].unit), rows[i].unit_name);
+    int n = snprintf(out, TIME_TEXT_MAX, "%lld %s", (long long)(seconds / rows[i].unit), rows[i].unit_name);
     int64_t rest = rows[i].rest ? seconds % rows[i].unit / rows[i].rest : 0;
     if (rest > 0)
-        n += snprintf(out + n, TIME_TEXT_MAX - (size_t)n, "%lld%c", (long long)rest, rows[i].rest_name);
+        n += snprintf(out + n, TIME_TEXT_MAX - (size_t)n, " %lld %s", (long long)rest, rows[i].rest_name);
     return (struct slice){out, (size_t)n};
 }
 

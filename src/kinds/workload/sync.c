@@ -123,7 +123,7 @@ static void say_held(struct workloads *s, const struct cluster *c)
                                      .reason = SLICE("RemoteDeletionHeld"),
                                      .action = SLICE("Sync"),
                                      .note = SLICE("the control plane does not have the workload of this object any more, and many others "
-                                                   "neither: it is deleted in 10 minutes unless the workload is there again")},
+                                                   "neither: it is deleted in 10 min unless the workload is there again")},
                 s->op->now);
 }
 

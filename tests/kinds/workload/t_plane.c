@@ -210,7 +210,7 @@ static void test_full(void)
     plane_lose(&p, all[2]);
     world_run(&w, 9 * 60 * 1000);
     CHECK_INT(jobs_now(&w), 5);
-    CHECK(tells(&w, "RemoteDeletionHeld", "it is deleted in 10 minutes unless"));
+    CHECK(tells(&w, "RemoteDeletionHeld", "it is deleted in 10 min unless"));
     test_case("one is there again, of an older generation");
     all[2] = plane_put(&p, 'c', "n", "train2", JOB);
     world_run(&w, 30 * 1000);

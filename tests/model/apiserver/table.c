@@ -12,6 +12,16 @@ struct column {
     cell_writer write; /* … or something made of it */
 };
 
+/* kubectl writes 3m7s for 3 min 7 s. */
+static struct slice kubectl_age(struct slice age, char *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < age.len; i++)
+        if (!strchr(" in", age.ptr[i]))
+            out[n++] = age.ptr[i];
+    return (struct slice){out, n};
+}
+
 static void cell_age_of(struct apiserver *s, struct slice time, struct jout *w)
 {
     char text[TIME_TEXT_MAX];
@@ -21,7 +31,7 @@ static void cell_age_of(struct apiserver *s, struct slice time, struct jout *w)
         return;
     }
     int64_t age = (s->now.wall_us - then) / 1000000;
-    jout_str(w, time_format_age(age > 0 ? age : 0, text));
+    jout_str(w, kubectl_age(time_format_age(age > 0 ? age : 0, text), text));
 }
 
 static void cell_age(struct apiserver *s, const struct node *o, struct arena *a, struct jout *w)

@@ -210,9 +210,9 @@ static void ends(void)
     static const struct {
         const char *end, *says;
         int exit;
-    } cases[] = {{"SUCCEEDED", "job j SUCCEEDED after 7s\n", STATUS_OK},
-                 {"FAILED", "job j FAILED after 7s: It ended with 7\n", STATUS_ERROR},
-                 {"STOPPED", "job j STOPPED after 7s", STATUS_ERROR}};
+    } cases[] = {{"SUCCEEDED", "job j SUCCEEDED after 7 s\n", STATUS_OK},
+                 {"FAILED", "job j FAILED after 7 s: It ended with 7\n", STATUS_ERROR},
+                 {"STOPPED", "job j STOPPED after 7 s", STATUS_ERROR}};
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         for (size_t step = 0; step < 40; step = step * 2 + 13) { /* bytes a millisecond: pieces that end anywhere */
             struct stage *st = stage_new(cases[i].end);
@@ -337,8 +337,8 @@ static void away(void)
     struct stage *st = stage_new("not there yet");
     st->w.refused = true;
     CHECK_INT(run(st, 60000), STATUS_ERROR);
-    CHECK(
-        said(st, "gave up after 20s without an answer (--dashboard-timeout): no connection to head0:8265: refused: nothing was submitted"));
+    CHECK(said(st, "gave up after 20 s without an answer (--dashboard-timeout): no connection to head0:8265: refused: "
+                   "nothing was submitted"));
     CHECK_INT(st->posts, 0);
     stage_free(st);
     for (int64_t patience_ms = 5000; patience_ms <= 15000; patience_ms += 10000) {
