@@ -17,7 +17,7 @@ struct inspect_figures {
     uint64_t allocated; /* records, pods, services and requests in memory, known to somebody or not */
     uint32_t strings, tools, timers;
     uint32_t calls; /* without an answer yet */
-    uint64_t decisions, plans, scalings, plane_calls, watch_restarts;
+    uint64_t decisions, plans, scalings, plane_calls, watch_restarts, events_dropped;
 };
 struct inspect_figures inspect_figures(const struct op *op);
 uint32_t inspect_old_plans(const struct op *op, int64_t until_ms); /* plans under way that were decided at that time or before */

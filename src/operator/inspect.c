@@ -24,6 +24,7 @@ struct inspect_figures inspect_figures(const struct op *op)
         .scalings = op->stats.scalings,
         .plane_calls = workloads_calls(op),
         .watch_restarts = kube_client_stats(op->client)->watch_restarts,
+        .events_dropped = kube_events_dropped(op->events),
     };
 }
 

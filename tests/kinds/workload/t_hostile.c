@@ -227,7 +227,7 @@ static void test_audit(void)
         CHECK(count_lines(fd, (const char *const[]){workload, uid}, &w.arena) >= 2);
     }
     CHECK_INT(figure(&w, "mobula_remote_writes_total "), 2 * FLOOD);
-    CHECK(kube_events_dropped(w.op->events) > 0 || tells(&w, "RemoteDeleted", "deleted for workload w23 "));
+    CHECK(inspect_figures(w.op).events_dropped > 0 || tells(&w, "RemoteDeleted", "deleted for workload w23 "));
     close(fd);
     end_plane(&w, &p);
 }
