@@ -69,7 +69,7 @@ add() { # counts of another run, as this one's last line has them
 if [[ -n $other ]]; then
     wait "$other" || status=1
     cat "$RIG_DIR/$NAME-2.log"
-    add "$(tail -n 1 "$RIG_DIR/$NAME-2.log")"
+    add "$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$RIG_DIR/$NAME-2.log" | tail -n 1)"
 fi
 if [[ -n ${node:-} ]]; then
     there=$(env -u NODES NAME="$NAME-node" RAY_IMAGE=0 tests/e2e/ray/run.sh tests/e2e/ray/test_installed.py -k ready |
