@@ -148,7 +148,7 @@ static const struct flag list[] = {
 };
 
 static const struct flags flags = {
-    .usage = "mobula compute-config render|check -f FILE [--instance-types FILE] [FLAG...]",
+    .usage = "mobula compute-config render|check|create|list|get|archive -f FILE [--instance-types FILE] [FLAG...]",
     .about =
         "render prints the RayCluster that a compute config describes; check says what is wrong with the config: every error at once,\n"
         "as FILE:LINE: FIELD: TEXT. Warnings are about what has no effect. Those that a control plane keeps are written and read with\n"

@@ -252,11 +252,11 @@ bool egress_write(const struct egress_options *o, struct buf *out, struct buf *n
 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct egress_options, field)
-    {"format", FLAG_TEXT, AT(format), "FORMAT", "text, networkpolicy, cilium, azure-firewall, squid or nftables"},
+    {"format", FLAG_TEXT, AT(format), "text|networkpolicy|cilium|azure-firewall|squid|nftables", "of what is printed (text)"},
     {"namespace", FLAG_TEXT, AT(ns), "NS", "where the operator runs (mobula)"},
     {"watch-namespace", FLAG_TEXT, AT(watch), "NS[,NS...]", "where it makes clusters (the same)"},
     {"all-namespaces", FLAG_SWITCH, AT(all_namespaces), NULL, "it makes them everywhere"},
-    {"ray-access", FLAG_TEXT, AT(ray_access), "HOW", "direct, service or proxy, as the operator has it; proxy: it contacts no head itself"},
+    {"ray-access", FLAG_TEXT, AT(ray_access), "direct|service|proxy", "as the operator has it; proxy: it contacts no head itself"},
     {"head-ports", FLAG_TEXT, AT(head_ports), "PORT[,PORT...]", "of heads: GCS and dashboard, where rayStartParams say others (6379,8265)"},
     {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE", "the API server and its proxy, read as the operator reads them (default: as there)"},
     {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig (default: its current-context)"},

@@ -163,10 +163,10 @@ struct explain_options {
 static const struct flag list[] = {
 #define AT(field) offsetof(struct explain_options, field)
     {"f", FLAG_TEXTS, AT(files), "FILE", "a manifest in YAML or JSON, or a folder of them; - is standard input"},
-    {"tools", FLAG_TEXT, AT(tools), "WHERE", "configmap (default), image:REF or none, as the operator has it"},
+    {"tools", FLAG_TEXT, AT(tools), "configmap|image:REF|none", "as the operator has it"},
     {"tools-resources", FLAG_TEXT, AT(tools_resources), "cpu=N,memory=N", "of the containers that are added, as the operator has it"},
-    {"autoscaler", FLAG_TEXT, AT(autoscaler), "WHO", "operator (default), sidecar or off, as the operator has it"},
-    {"submitter", FLAG_TEXT, AT(submitter), "WHO", "operator (default) or pod, as the operator has it"},
+    {"autoscaler", FLAG_TEXT, AT(autoscaler), "operator|sidecar|off", "as the operator has it"},
+    {"submitter", FLAG_TEXT, AT(submitter), "operator|pod", "as the operator has it"},
     {"cluster-domain", FLAG_TEXT, AT(cluster_domain), "DOMAIN", "of service names (cluster.local)"},
     {"instance-types", FLAG_TEXT, AT(types), "FILE", "of instance types, to apply to pod templates that name one"},
     {"patches-file", FLAG_TEXT, AT(patches), "FILE", "of patches, to apply to the objects"},

@@ -334,7 +334,7 @@ static const struct noun cloud = {
      {"HEALTH", FLEET_HEALTH},
      {"LAST CONTACT", "status.lastContactTime"},
      {"DEPLOYMENT ID", "status.deploymentId"}},
-    {"mobula cloud register|list|get|config get|config update|update|verify|delete [[--name] NAME] [FLAG…]",
+    {"mobula cloud register|list|get|update|verify|delete|config get|config update [[--name] NAME] [FLAG…]",
      "Clouds of a control plane. verify says what their operators have checked.", cloud_list, fleet_flags, COUNT_OF(cloud_list),
      FLEET_FLAGS, FLEET_AT(word),
      "mobula cloud register --name edge --provider generic --region hall-2 --kubernetes-zones a,b\nmobula cloud config get --name "

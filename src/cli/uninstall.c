@@ -112,7 +112,7 @@ static const struct flag list[] = {
     {"control-plane", FLAG_SWITCH, AT(plane), NULL, "the control plane there, not the operator; --watch-namespace: its projects"},
     {"crds", FLAG_SWITCH, AT(crds), NULL,
      "the definitions, too: every RayCluster, RayJob and RayCronJob of every namespace is deleted with them"},
-    {"kinds", FLAG_TEXT, AT(kinds), "WHICH", "ray.io, legacy or all: with --crds, the definitions of which group (ray.io)"},
+    {"kinds", FLAG_TEXT, AT(kinds), "ray.io|legacy|all", "with --crds, the definitions of which group (ray.io)"},
     {"purge", FLAG_SWITCH, AT(purge), NULL,
      "with --apply: first every RayCronJob, RayJob and RayCluster of the namespaces where it makes clusters, while the operator runs"},
     {"apply", FLAG_SWITCH, AT(apply), NULL, "delete it, in this order, and wait until each is gone"},

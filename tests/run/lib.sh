@@ -7,6 +7,7 @@
 patience=60 # seconds for each thing that is waited for
 pids=()
 lines_drawn=0
+drawn=
 
 fail() {
     local log
@@ -104,15 +105,18 @@ still_running() {
     done
 }
 
-# show ROWS: lines of columns with tabs between. On a terminal the caller's table is drawn over itself; elsewhere only lines whose first
-# three columns have changed are printed.
+# show ROWS: lines of columns with tabs between. On a terminal the caller's table is drawn over itself when it has changed, each line cut
+# where the terminal ends; elsewhere only lines whose first three columns have changed are printed.
 show() {
-    local rows=$1 line text
+    local rows=$1 line text size
     if [ -t 1 ]; then
+        size=$(stty size 2>/dev/null </dev/tty) || size=
+        text=$(grep . <<<"$rows" | table | cut -c "1-${size##* }")
+        [ "$lines_drawn" -eq 0 ] || [ "$text" != "$drawn" ] || return 0
         [ "$lines_drawn" -eq 0 ] || printf '\033[%dA\033[J' "$lines_drawn"
-        text=$(grep . <<<"$rows" | table)
         printf '%s\n' "$text"
         lines_drawn=$(wc -l <<<"$text")
+        drawn=$text
         return
     fi
     while IFS=$'\t' read -r line; do
