@@ -1,9 +1,11 @@
 /* mobula cloud, compute-config, job and node: the objects of a control plane. Each command is a table of verbs over one kind of object. */
 #include "fleet.h"
+
 #include "cli.h"
 #include "compute.h"
 #include "submit.h"
 
+#include <mobula/remote.h>
 #include <mobula/yaml.h>
 
 #include <stdio.h>
@@ -60,7 +62,8 @@ static void put_row(struct table *t, struct jval object)
         buf_putc(t->out, '\n');
 }
 
-bool fleet_table(const struct column columns[FLEET_COLUMNS], struct jval first, struct jval list, struct arena *a)
+/* Heads of the columns, and a row for the first object and each of the list; either may be absent. */
+static bool print_table(const struct column columns[FLEET_COLUMNS], struct jval first, struct jval list, struct arena *a)
 {
     __attribute__((cleanup(buf_free))) struct buf out = {.max = 64 * MIB};
     struct table t = {.columns = columns, .a = a};
@@ -78,6 +81,8 @@ bool fleet_table(const struct column columns[FLEET_COLUMNS], struct jval first, 
 static bool print_name(struct desk *d, struct jval object)
 {
     struct slice name = json_get_str(object, "metadata.name", &d->a);
+    if (slice_empty(name))
+        name = json_get_str(object, "name", &d->a); /* a row of a table that is no object of its own */
     return !json_there(object) || (cli_print(name) && cli_print(SLICE("\n")));
 }
 
@@ -111,20 +116,31 @@ static bool tidy(struct desk *d, struct slice *body, struct err *e)
     return true;
 }
 
-bool fleet_print(struct desk *d, struct slice body, struct err *e)
+static bool print_as(struct desk *d, const struct column columns[FLEET_COLUMNS], struct slice body, struct jval one, struct jval list,
+                     struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf out = {.max = 64 * MIB};
+    if (slice_is(d->o.output, "json"))
+        return cli_print(body) && cli_print(SLICE("\n"));
+    if (slice_is(d->o.output, "yaml"))
+        return yaml_write(body, &out, e) && cli_print(buf_slice(&out));
+    return slice_is(d->o.output, "name") ? print_names(d, one, list) : print_table(columns, one, list, &d->a);
+}
+
+bool fleet_rows(struct desk *d, const struct column columns[FLEET_COLUMNS], struct jval list, struct err *e)
+{
+    return print_as(d, columns, json_raw(list), (struct jval){.at = -1}, list, e);
+}
+
+bool fleet_print(struct desk *d, struct slice body, struct err *e)
+{
     struct json doc;
     if (!tidy(d, &body, e) || !json_parse(&doc, body, &d->a, e))
         return false;
-    if (slice_eq(d->o.output, SLICE("json")))
-        return cli_print(body) && cli_print(SLICE("\n"));
-    if (slice_eq(d->o.output, SLICE("yaml")))
-        return yaml_write(body, &out, e) && cli_print(buf_slice(&out));
     struct jval one = json_root(&doc), items = json_get(one, "items");
     if (json_type(items) == JSON_ARRAY)
         one.at = -1;
-    return slice_eq(d->o.output, SLICE("name")) ? print_names(d, one, items) : fleet_table(d->noun->columns, one, items, &d->a);
+    return print_as(d, d->noun->columns, body, one, items, e);
 }
 
 /* ---- asking ---- */
@@ -252,6 +268,38 @@ static bool run_delete(struct desk *d, struct err *e)
     return true;
 }
 
+static const struct noun cloud, job;
+
+/* What runs there would go on without anybody who can see or end it. */
+static bool cloud_delete(struct desk *d, struct err *e)
+{
+    struct ask_answer a;
+    struct json doc;
+    struct jval k, one;
+    uint32_t running = 0;
+    struct slice name = d->o.name, first = SLICE("");
+    if (d->o.force)
+        return run_delete(d, e);
+    d->noun = &job;
+    d->o.name = SLICE_NONE;
+    if (!fleet_get(d, SLICE_NONE, &a, e) || !json_parse(&doc, a.body, &d->a, e))
+        return false;
+    for (struct jiter it = json_iter(json_get(json_root(&doc), "items")); json_next(&it, &k, &one);) {
+        if (!json_str_eq(json_get(one, "spec.cloud"), name) || remote_ended(json_get(one, "status.state")))
+            continue;
+        first = json_get_str(one, "metadata.name", &d->a);
+        running++;
+    }
+    d->noun = &cloud;
+    d->o.name = name;
+    return running
+               ? err_set(e, ERR_CONFIG,
+                         "Cloud %.*s: %u workloads of it have not ended, such as %.*s: end them (mobula job terminate), or give --force, "
+                         "and what runs goes on without a control plane",
+                         SLICE_ARG(name), running, SLICE_ARG(first))
+               : run_delete(d, e);
+}
+
 /* The next version of the name that is free. */
 static bool run_create(struct desk *d, struct err *e)
 {
@@ -303,6 +351,7 @@ static const struct flag cloud_list[] = {
     {"nfs-mount-target", FLAG_TEXT, FLEET_AT(nfs_server), "HOST", "NFS server that all pods share"},
     {"nfs-mount-path", FLAG_TEXT, FLEET_AT(nfs_path), "PATH", "of its export"},
     {"operator-identity", FLAG_TEXT, FLEET_AT(identity), "USER", "the only one who may speak as the operator"},
+    {"force", FLAG_SWITCH, FLEET_AT(force), NULL, "of delete: also while workloads run there; they go on, and nobody controls them"},
 };
 static const struct flag config_list[] = {{"f", FLAG_TEXT, FLEET_AT(file), "FILE", "the compute config, in YAML or JSON"}};
 static const struct flag job_list[] = {
@@ -346,7 +395,7 @@ static const struct noun cloud = {
      {"config update", cloud_update},
      {"update", cloud_update},
      {"verify", cloud_verify},
-     {"delete", run_delete}},
+     {"delete", cloud_delete}},
 };
 static const struct noun config = {
     "ComputeConfig",

@@ -16,7 +16,7 @@ struct fleet_options {
     struct slice cloud, config, image, dir, requirements;                 /* of a job */
     struct flag_texts env, excludes, modules;
     int64_t retries, timeout_ms, lines;
-    bool wait, follow;
+    bool wait, follow, force;
 };
 #define FLEET_AT(field) offsetof(struct fleet_options, field)
 /* Of all these commands; the first of them are those of login. */
@@ -74,8 +74,8 @@ bool fleet_delete(struct desk *d, struct ask_answer *a, struct err *e);
 bool fleet_upload(struct desk *d, const struct work_folder *f, struct ask_answer *a, struct err *e);
 bool fleet_show(struct desk *d, struct err *e);
 bool fleet_print(struct desk *d, struct slice body, struct err *e); /* an object or a list, as -o says */
-/* Heads of the columns, and a row for the first object and each of the list; either may be absent. */
-bool fleet_table(const struct column columns[FLEET_COLUMNS], struct jval first, struct jval list, struct arena *a);
+/* The same of rows that are no objects of their own: each has a name. */
+bool fleet_rows(struct desk *d, const struct column columns[FLEET_COLUMNS], struct jval list, struct err *e);
 
 /* ---- what can be done with them ---- */
 

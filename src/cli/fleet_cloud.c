@@ -115,15 +115,18 @@ static bool read_cloud(struct desk *d, struct slice name, struct json *doc, stru
     return fleet_get(d, name, &a, e) && json_parse(doc, a.body, &d->a, e);
 }
 
-/* What the operator has checked itself. Once it is silent, each component is UNKNOWN, with what it was before. */
+/* The operator's calls, and what it has checked itself. Once it is silent, each component is UNKNOWN, with what it was before. */
 static struct slice components(struct jval status, bool silent, bool *failed, struct arena *a)
 {
     __attribute__((cleanup(buf_free))) struct buf b = {.max = MIB};
     struct jout w;
     struct jval k, one;
-    struct slice when = json_get_str(status, "checkedTime", a);
+    struct slice when = json_get_str(status, "checkedTime", a), seen = json_get_str(status, "lastContactTime", a);
     jout_init(&w, &b);
     jout_array(&w);
+    jout_form(&w, "{name:'OPERATOR',status:'%s',details:'%s %.*s'}", silent ? "FAILED" : "PASSED",
+              silent ? "does not call, see its log; the last call:" : "has called at",
+              SLICE_ARG(slice_empty(seen) ? SLICE("never") : seen));
     for (struct jiter it = json_iter(json_get(status, "components")); json_next(&it, &k, &one);) {
         struct slice name = json_get_str(one, "name", a), word = json_get_str(one, "status", a), details = json_get_str(one, "details", a);
         *failed |= slice_is(word, "FAILED");
@@ -137,27 +140,21 @@ static struct slice components(struct jval status, bool silent, bool *failed, st
     return arena_dup(a, buf_slice(&b));
 }
 
-/* A row for the operator's calls, then one for each component that it has checked. */
 bool cloud_verify(struct desk *d, struct err *e)
 {
     static const struct column columns[FLEET_COLUMNS] = {{"CHECK", "name"}, {"STATUS", "status"}, {"DETAILS", "details"}};
     struct json doc;
-    struct jval own, list;
+    struct jval list;
     bool failed = false;
     if (!read_cloud(d, d->o.name, &doc, e))
         return false;
     struct jval status = json_get(json_root(&doc), "status");
     struct slice seen = json_get_str(status, "lastContactTime", &d->a);
     bool calls = !slice_empty(seen) && !fleet_is_silent(json_root(&doc), &d->a);
-    if (!json_read(&own,
-                   arena_printf(&d->a, "{\"name\":\"OPERATOR\",\"status\":\"%s\",\"details\":\"%s %.*s\"}", calls ? "PASSED" : "FAILED",
-                                calls ? "has called at" : "does not call, see its log; the last call:",
-                                SLICE_ARG(slice_empty(seen) ? SLICE("never") : seen)),
-                   &d->a, e) ||
-        !json_read(&list, components(status, !calls, &failed, &d->a), &d->a, e))
+    if (!json_read(&list, components(status, !calls, &failed, &d->a), &d->a, e))
         return false;
     d->status = STATUS_FINDINGS;
-    return fleet_table(columns, own, list, &d->a) && calls && !failed;
+    return fleet_rows(d, columns, list, e) && calls && !failed;
 }
 
 bool node_list(struct desk *d, struct err *e)
@@ -175,5 +172,5 @@ bool node_list(struct desk *d, struct err *e)
                        slice_empty(message) ? "" : ": ", SLICE_ARG(utf8_clean(message, clean, sizeof clean)));
     if (!slice_empty(message))
         fprintf(stderr, "mobula: %.*s\n", SLICE_ARG(utf8_clean(message, clean, sizeof clean)));
-    return fleet_table(columns, (struct jval){.at = -1}, list, &d->a);
+    return fleet_rows(d, columns, list, e);
 }

@@ -12,6 +12,7 @@ import time
 import zipfile
 
 import pytest
+import yaml
 
 from cluster import RUN, V1, another_rig, eventually, kubectl, manifests, workspace
 from hub import GROUP, PEOPLE, account, certificate, definitions, deployment_id, edge, hubs, meet, operator_rule, token  # noqa: F401
@@ -313,6 +314,56 @@ def test_the_log_of_a_job_is_asked_of_its_operator(person):
         over.set()
         thread.join()
     assert "from 1 to 10000" in person.type("job", "logs", "--name", "train", "--tail", "10001", code=1)
+
+
+def test_a_cloud_goes_when_its_work_is_over(person):
+    space, operator = person.space, account(person.space, "operator", operator_rule())
+    person.login(account(space, "ann", *PEOPLE))
+    where = deployment_id(person.type("cloud", "register", "--name", "edge"))
+    person.type("cloud", "register", "--name", "other")
+    for name in ("over", "runs"):
+        person.type("job", "submit", "--name", name, "--cloud", "edge", "--", "true")
+    report(person, operator, where, "over", "SUCCEEDED")
+    said = person.type("cloud", "delete", "--name", "edge", code=1)
+    assert "Cloud edge: 1 workloads of it have not ended, such as runs: end them (mobula job terminate), or give --force" in said
+    person.type("cloud", "delete", "--name", "other")
+    report(person, operator, where, "runs", "FAILED")
+    person.type("cloud", "delete", "--name", "edge")
+    person.type("cloud", "register", "--name", "edge")
+    person.type("job", "submit", "--name", "again", "--cloud", "edge", "--", "true")
+    person.type("cloud", "delete", "--name", "edge", "--force")
+    assert "edge" not in person.type("cloud", "list")
+
+
+@pytest.mark.parametrize("form", ["table", "yaml", "json", "name"])
+def test_every_list_in_every_form(person, tmp_path, form):
+    space, operator = person.space, account(person.space, "operator", operator_rule())
+    person.login(account(space, "ann", *PEOPLE))
+    where = deployment_id(person.type("cloud", "register", "--name", "edge"))
+    node = {"name": "gpu-1", "zone": "a", "cpu": "8", "memory": "32Gi", "gpu": "1", "accelerator": "T4", "pressure": ["NotReady"]}
+    code, answer = person.hub.sync(operator, where, wait=0, nodes={"hash": "a", "items": [node]})
+    assert code == 200, answer
+    (tmp_path / "c.yaml").write_text("zones: [a]\nhead_node: {instance_type: 2CPU-8GB}\n")
+    person.type("compute-config", "create", "--name", "small", "-f", tmp_path / "c.yaml")
+    person.type("job", "submit", "--name", "train", "--cloud", "edge", "--", "true")
+    said = person.type("cloud", "verify", "--name", "edge", "-o", form)
+    if form in ("yaml", "json"):
+        assert [row["name"] for row in (yaml.safe_load(said) if form == "yaml" else json.loads(said))] == ["OPERATOR"], said
+    assert form != "name" or said == "OPERATOR\n", said
+    for words, named in ((("cloud", "list"), "edge"), (("cloud", "get", "--name", "edge"), "edge"), (("job", "list"), "train"),
+                         (("job", "status", "--name", "train"), "train"), (("compute-config", "list"), "small-v1"),
+                         (("compute-config", "get", "--name", "small-v1"), "small-v1"), (("node", "list", "--cloud", "edge"), "gpu-1")):
+        said = person.type(*words, "-o", form)
+        one = words[1] not in ("list",)
+        if form in ("yaml", "json"):
+            read = yaml.safe_load(said) if form == "yaml" else json.loads(said)
+            assert named in json.dumps(read), (words, said)
+            assert one or words[0] == "node" or [o["metadata"]["name"] for o in read["items"]] == [named], (words, said)
+        elif form == "name":
+            assert said == f"{named}\n", (words, said)
+        else:
+            head, row = said.splitlines()[:2]
+            assert head.startswith("NAME") and row.startswith(named), (words, said)
 
 
 def test_what_goes_wrong_is_said_with_what_to_do(person, tmp_path):

@@ -170,6 +170,8 @@ static void move(struct run *r)
         r->f.delay_ms = 0;
     else if (dice == 14)
         set_policy(r, false);
+    else /* the operator's clock, which is not the control plane's */
+        r->w.process[0].skew_us = ((int64_t)rng_below(&r->rng, 2 * 86400) - 86400) * 1000000;
 }
 
 /* ---- what must be ---- */

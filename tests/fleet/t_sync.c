@@ -198,6 +198,47 @@ static void test_session(void)
     finish(&h);
 }
 
+/* A request of so many bytes: spaces behind its JSON. */
+static int ask_bytes(struct client *c, size_t bytes)
+{
+    struct hubworld *h = c->of;
+    char *body = arena_alloc(&h->w.arena, bytes + 1);
+    memset(body, ' ', bytes);
+    body[0] = '{';
+    body[1] = '}';
+    body[bytes] = '\0';
+    return ask(c, "POST", "/v1/sync", "operator", body);
+}
+
+static void test_limits(void)
+{
+    struct hubworld h;
+    int codes[2] = {0}, code;
+    start(&h);
+    make_cloud(&h, "edge");
+    test_case("a request of LIMIT_HUB_BODY, and one byte more");
+    CHECK_INT(ask_bytes(client_new(&h), LIMIT_HUB_BODY), 400);
+    CHECK_INT(ask_bytes(client_new(&h), LIMIT_HUB_BODY + 1), 413);
+    CHECK_STR(said(&h, "error.code"), "TooLarge");
+    CHECK_INT(ask_bytes(client_new(&h), 10 * MIB), 413);
+    test_case("one token calls HUB_BURST times at once, then at its rate; others are not kept waiting");
+    struct client *c = client_new(&h);
+    for (int i = 0; i < HUB_BURST + 20; i++) {
+        send(c, "GET", "/v1/projects/n/workloads/none", "operator", SLICE_NONE);
+        run(&h, 1);
+        code = answer(c);
+        CHECK(code == 404 || code == 403 || code == 429);
+        codes[code == 429]++;
+        if (code == 429)
+            CHECK(slice_is(said(&h, "error.code"), "TooManyRequests") && !slice_empty(said(&h, "error.remedy")));
+    }
+    CHECK(codes[0] >= HUB_BURST - 2 && codes[0] <= HUB_BURST + 5);
+    CHECK_INT(ask(client_new(&h), "GET", "/v1/projects/n/workloads/none", "nobody", NULL), 403);
+    run(&h, HUB_RATE_MS * 2);
+    CHECK(ask(c, "GET", "/v1/projects/n/workloads/none", "operator", NULL) != 429);
+    finish(&h);
+}
+
 static void test_release(void)
 {
     struct hubworld h;
@@ -412,6 +453,7 @@ int main(void)
     test_first();
     test_report();
     test_session();
+    test_limits();
     test_release();
     test_refused();
     test_pages();

@@ -124,6 +124,30 @@ static void test_unreachable(void)
     end_plane(&w, &p);
 }
 
+/* A token that has expired, or whose user has lost the right. */
+static void test_rights_lost(void)
+{
+    static const int codes[] = {401, 403};
+    for (size_t i = 0; i < COUNT_OF(codes); i++) {
+        struct world w;
+        struct plane p;
+        test_case("%d: told with its cause, tried again and again, and what runs goes on", codes[i]);
+        begin_plane(&w, &p);
+        struct plane_workload *x = plane_put(&p, 'a', "n", "train", JOB);
+        CHECK(run_until_says(&w, &p, x, "RUNNING", 20 * 1000));
+        p.status = codes[i];
+        world_run(&w, 30 * 1000);
+        uint32_t calls = p.calls;
+        CHECK(run_until(&w, "train", "Complete", 60 * 1000));
+        world_run(&w, 60 * 60 * 1000);
+        CHECK_INT(jobs_now(&w), 1);
+        CHECK(p.calls > calls + 3600 / 20 && p.calls < calls + 3600 / 3);
+        p.status = 0;
+        CHECK(run_until_says(&w, &p, x, "SUCCEEDED", 30 * 1000));
+        end_plane(&w, &p);
+    }
+}
+
 static void test_refusals(void)
 {
     static const struct {
@@ -333,6 +357,7 @@ int main(void)
     test_terminate();
     test_over();
     test_unreachable();
+    test_rights_lost();
     test_refusals();
     test_deleted_here();
     test_full();
