@@ -1,5 +1,6 @@
 /* The constructor of the packed program: it unpacks the constants and makes what is constant read-only before main runs. It and whatever
- * runs before it may use no constant of ours, of BearSSL or libyaml, neither a literal nor a table; musl's are not packed (program.ld). */
+ * runs before it may use no constant of ours, of BearSSL or libyaml, neither a literal nor a table, and of musl's only those that
+ * program.ld leaves out. */
 #include <mobula/base.h>
 
 #include <elf.h>

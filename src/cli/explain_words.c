@@ -347,10 +347,10 @@ static void put_group(const struct words *w, const struct ray_group *g)
 static void put_parts(const struct words *w, struct slice text)
 {
     while (!slice_empty(text)) {
-        const char *at = memmem(text.ptr, text.len, "; ", 2);
-        size_t n = at ? (size_t)(at - text.ptr) : text.len;
-        buf_printf(w->out, "    %.*s\n", (int)n, text.ptr);
-        text = slice_skip(text, at ? n + 2 : n);
+        ptrdiff_t at = slice_find_text(text, "; ");
+        struct slice line = at < 0 ? text : slice_head(text, (size_t)at);
+        buf_printf(w->out, "    %.*s\n", SLICE_ARG(line));
+        text = slice_skip(text, at < 0 ? line.len : line.len + strlen("; "));
     }
 }
 

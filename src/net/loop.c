@@ -85,7 +85,7 @@ static void raise_descriptors(void)
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= WANTED)
         return;
     limit.rlim_cur = limit.rlim_max < WANTED ? limit.rlim_max : WANTED;
-    setrlimit(RLIMIT_NOFILE, &limit);
+    prlimit(0, RLIMIT_NOFILE, &limit, NULL); /* setrlimit has kernels in mind that have no call for all threads, in 1 KB */
 }
 
 static const struct net_ops loop_net_ops = {.open = dial_open};

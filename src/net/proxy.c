@@ -106,11 +106,10 @@ static bool read_authority(struct slice s, struct net_proxy *out)
 static bool read_url(struct slice url, const char *from, struct arena *a, struct net_proxy *out, struct err *e)
 {
     *out = (struct net_proxy){0};
-    static const char marker[] = "://";
-    const char *at = memmem(url.ptr, url.len, marker, sizeof marker - 1);
-    if (at && !memchr(url.ptr, ':', (size_t)(at - url.ptr))) { /* else it stands in a password */
-        struct slice scheme = slice_head(url, (size_t)(at - url.ptr));
-        url = slice_skip(url, scheme.len + sizeof marker - 1);
+    ptrdiff_t at = slice_find_text(url, "://");
+    if (at >= 0 && slice_find(url, ':') == at) { /* else it stands in a password */
+        struct slice scheme = slice_head(url, (size_t)at);
+        url = slice_skip(url, scheme.len + strlen("://"));
         if (!slice_eq_nocase(scheme, SLICE("http")))
             return err_set(e, ERR_CONFIG, "%s names a proxy of scheme %.*s://: only http:// proxies are supported", from,
                            SLICE_ARG(slice_head(scheme, 16)));

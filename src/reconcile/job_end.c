@@ -45,7 +45,7 @@ static struct slice end_text(const struct job_said *said, struct arena *a)
     struct slice log = slice_trim(said->log), last = log;
     for (ptrdiff_t at = slice_find(last, '\n'); at >= 0; at = slice_find(last, '\n'))
         last = slice_skip(last, (size_t)at + 1);
-    if (slice_empty(log) || (said->message.len && memmem(said->message.ptr, said->message.len, last.ptr, last.len)))
+    if (slice_empty(log) || slice_has(said->message, arena_dup(a, last).ptr))
         return said->message;
     return arena_printf(a, "%.*s\nlog:\n%.*s", SLICE_ARG(said->message), SLICE_ARG(log));
 }

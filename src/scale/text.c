@@ -17,7 +17,7 @@ struct sums {
 static bool is_reserved(struct slice name)
 {
     enum { ID = 36 };
-    return name.len > ID && memmem(name.ptr, name.len - ID, "_group_", 7) != NULL;
+    return name.len > ID && slice_has(slice_head(name, name.len - ID), "_group_");
 }
 
 static void add_amounts(struct sums *s, const struct ray_bundle *b, int64_t *to)
