@@ -252,6 +252,8 @@ void random_bytes(void *out, size_t n);        /* from the system, for keys; end
 
 /* Exponential backoff with full jitter: the n-th failure (from 0) waits a random time in [cap/2, cap], cap = min(first * 2^n, max). */
 int64_t backoff_ms(struct rng *r, unsigned failures, int64_t first_ms, int64_t max_ms);
+/* A rate: one in every_ms, after `burst` at once. *full_ms: 0 at first, and then the function's. False: not now. */
+bool rate_pays(int64_t *full_ms, int64_t every_ms, int64_t burst, struct now now);
 
 /* ---- hashes: SipHash-1-3; with seed 0 the same on every machine and in every version, so that names may be made of it ---- */
 

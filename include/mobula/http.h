@@ -61,6 +61,7 @@ enum http_step http_read(struct http_reader *r, struct slice *in, struct slice *
 enum http_step http_read_end(struct http_reader *r, struct err *e);
 /* The first header of this name (any case), trimmed; SLICE_NONE when absent. */
 struct slice http_header_get(const struct http_reader *r, struct slice name);
+struct slice http_bearer(const struct http_reader *r); /* the token of Authorization: Bearer; SLICE_NONE: none */
 /* What stands behind "name=" in the target's query, the first time; "" for a bare "name", SLICE_NONE when absent. Not percent-decoded. */
 struct slice http_query_get(struct slice target, struct slice name);
 bool http_percent_decode(struct slice in, struct arena *a, struct slice *out); /* false: a % without two hexadecimal digits */

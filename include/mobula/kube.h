@@ -48,7 +48,9 @@ struct kube_config {
 struct kube_config *kube_config_load(const struct kube_config_options *o, struct err *e);
 /* Another server that is called in the same way, with a bearer token. */
 struct kube_config_url {
-    const char *url; /* https://HOST[:PORT][/PREFIX]; http:// only to this machine itself: no token goes over a network in the clear */
+    const char *url; /* https://HOST[:PORT][/PREFIX]; http:// only to this machine itself: no token goes over a network in the clear, unless
+                        `clear` */
+    bool clear;      /* what the token is good for is little enough: docs/security.md */
     const char *setting, *name; /* as in struct kube_config */
     const char *token_file;     /* read again while it is used */
     struct slice token;         /* without token_file; empty: none */

@@ -180,6 +180,12 @@ enum {
     REMOTE_BACKOFF_MAX_MS = 15 * 1000,      /* … with the next, an operator is in sync 30 s after the end of an outage */
     REMOTE_LINK_BACKOFF_MAX_MS = 10 * 1000, /* between two connections that fail */
     POLICY_FILE_MS = 60 * 1000,             /* between two looks at the policy file */
+    LIMIT_REMOTE_AGENTS = 256,              /* connections of agents at a time; each is for one report */
+    LIMIT_REMOTE_NEWS = 4 * MIB,            /* of statuses and reports that are not told yet: above it no report is taken */
+    REMOTE_REVIEW_MS = 5 * 60 * 1000,       /* whose an agent's token is, is remembered for so long; */
+    REMOTE_REFUSED_MS = 2 * 1000,           /* … that it is refused, for so long */
+    REMOTE_REPORT_MS = 25 * 1000,           /* a report that has changed in anything but the health is told once in so long, */
+    REMOTE_REPORT_SAME_MS = 5 * 60 * 1000,  /* … and one that has not changed */
     LIMIT_REMOTE_AGENT_CA = 64 * KIB,       /* bytes of CAs that each agent gets with its pod */
     LIMIT_REMOTE_IDENTITY = 256,            /* bytes of the name by which the control plane knows us */
     LIMIT_REMOTE_LISTED = 2000,             /* nodes, and instance types, that are reported, … */

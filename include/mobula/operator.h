@@ -97,6 +97,8 @@ bool operator_stop(struct op *op, struct now now);
 struct link_accept *operator_health(struct op *op);
 struct link_accept *operator_status(struct op *op);
 struct link_accept *operator_metrics(struct op *op);
+/* POST /v1/report of agents in heads of workloads, with the pod's token: once for each operator, of one with a control plane. */
+struct link_accept *operator_agents(struct op *op);
 
 /* Ready: all lists are complete and, with leader election, a leader is known. False with the reason in *why. */
 bool operator_ready(const struct op *op, struct now now, struct buf *why);

@@ -77,3 +77,12 @@ int64_t backoff_ms(struct rng *r, unsigned failures, int64_t first_ms, int64_t m
     int64_t least = cap - cap / 2;
     return least + (int64_t)rng_below(r, (uint64_t)(cap - least) + 1);
 }
+
+bool rate_pays(int64_t *full_ms, int64_t every_ms, int64_t burst, struct now now)
+{
+    int64_t at = *full_ms > now.mono_ms ? *full_ms : now.mono_ms;
+    if (at - now.mono_ms > burst * every_ms)
+        return false;
+    *full_ms = at + every_ms;
+    return true;
+}

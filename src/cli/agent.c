@@ -1,5 +1,6 @@
 /* mobula agent: runs in a head pod and reports to the control plane how Ray is. It exchanges the pod's projected token for a credential
- * that holds for some minutes, and sends what the head's GCS says: when that changes, and every --every. */
+ * that holds for some minutes, and sends what the head's GCS says: when that changes, and every --every. Or it sends that to the operator,
+ * with the token itself. */
 #include "cli.h"
 #include "sandbox.h"
 
@@ -12,7 +13,7 @@
 enum { RESOURCES_MAX = 32, POLL_MS = 5 * 1000, RETRY_MS = 1000, LEAST_MS = 6 * 1000, STOP_MS = 500, TEXT_MAX = 16 * KIB };
 
 struct options {
-    struct slice url, ca, cloud, token_file, gcs, dashboard, sandbox;
+    struct slice url, operator_url, ca, cloud, token_file, gcs, dashboard, sandbox;
     int64_t every_ms;
 };
 
@@ -21,6 +22,8 @@ static const struct flag list[] = {
     {"control-plane-url", FLAG_TEXT, AT(url), "URL", "https://HOST[:PORT]"},
     {"control-plane-ca-file", FLAG_TEXT, AT(ca), "FILE", "PEM of the CAs of its certificate (default: this machine's)"},
     {"cloud-deployment-id", FLAG_TEXT, AT(cloud), "ID", "of the cloud that this pod belongs to"},
+    {"operator-url", FLAG_TEXT, AT(operator_url), "URL",
+     "in the place of these, of the operator of this cluster, http://HOST:PORT: it takes the token itself, and carries the reports"},
     {"token-file", FLAG_TEXT, AT(token_file), "FILE",
      "the pod's projected token with audience mobula.dev/bootstrap (/var/run/mobula/token)"},
     {"gcs-addr", FLAG_TEXT, AT(gcs), "IP:PORT", "of the head's GCS (127.0.0.1:6379)"},
@@ -29,7 +32,7 @@ static const struct flag list[] = {
     SANDBOX_FLAG(AT(sandbox)),
 };
 static const struct flags flags = {
-    .usage = "mobula agent --control-plane-url=URL --cloud-deployment-id=ID [FLAG...]",
+    .usage = "mobula agent --operator-url=URL | --control-plane-url=URL --cloud-deployment-id=ID [FLAG...]",
     .about = "Reports the state of Ray from a head pod to the control plane: status.ray of the workload. RAY_AUTH_TOKEN is the GCS' token.",
     .list = list,
     .count = COUNT_OF(list),
@@ -154,8 +157,8 @@ static void call_failed(struct agent *g, const char *why, int64_t least_ms, stru
     int64_t wait_ms = backoff_ms(&g->rng, g->failures++, RETRY_MS, g->o.every_ms);
     g->next_ms = now.mono_ms + (wait_ms > least_ms ? wait_ms : least_ms);
     if (log_limit_pass(&g->log, now))
-        log_warn("a call to the control plane failed: trying again", LF_CSTR("call", g->credential[0] ? "report" : "bootstrap"),
-                 LF_CSTR("error", why));
+        log_warn("a call to the control plane failed: trying again",
+                 LF_CSTR("call", slice_empty(g->o.operator_url) && !g->credential[0] ? "bootstrap" : "report"), LF_CSTR("error", why));
 }
 
 static void on_answer(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
@@ -185,14 +188,13 @@ static void send_call(struct agent *g, struct now now)
 {
     struct err e = {0};
     struct slice token = slice_of(g->credential), body = buf_slice(&g->report);
-    bool report = g->credential[0];
+    bool direct = slice_empty(g->o.operator_url), report = !direct || g->credential[0];
     arena_reset(&g->arena, TEXT_MAX);
-    if (!report) {
+    if (!report)
         body = arena_printf(&g->arena, "{\"cloud\":\"%.*s\"}", SLICE_ARG(g->o.cloud));
-        if (!cli_read_file(g->o.token_file, &g->arena, &token, &e)) {
-            call_failed(g, e.text, 0, now);
-            return;
-        }
+    if ((!direct || !report) && !cli_read_file(g->o.token_file, &g->arena, &token, &e)) {
+        call_failed(g, e.text, 0, now);
+        return;
     }
     token = slice_trim(token);
     const struct kube_request r = {.lane = KUBE_LANE_MAIN,
@@ -249,18 +251,21 @@ static bool start(struct agent *g, struct err *e)
     const char *sandbox;
     struct slice host;
     uint16_t port;
-    if (slice_empty(o->url) || !cli_cloud_id(o->cloud, e) || !net_place(o->gcs, &host, &port) || !net_is_ip(host) ||
+    bool direct = slice_empty(o->operator_url);
+    if (slice_empty(o->url) == direct || (direct && !cli_cloud_id(o->cloud, e)) || !net_place(o->gcs, &host, &port) || !net_is_ip(host) ||
         !net_place(o->dashboard, &g->dash.host, &g->dash.port) || !net_is_ip(g->dash.host) || o->every_ms < LEAST_MS)
-        return err_set(
-            e, ERR_CONFIG,
-            "--control-plane-url and --cloud-deployment-id are needed; --gcs-addr and --dashboard-addr are IP:PORT, --every 6s or more");
+        return err_set(e, ERR_CONFIG,
+                       "--operator-url, or --control-plane-url and --cloud-deployment-id are needed; --gcs-addr and --dashboard-addr are "
+                       "IP:PORT, --every 6s or more");
     g->dash.done = on_dashboard;
     g->dash.owner = g;
     g->allow = net_allow_new();
-    g->config = kube_config_url(
-        &(struct kube_config_url){
-            .url = o->url.ptr, .setting = "--control-plane-url", .name = "control plane", .ca_file = slice_empty(o->ca) ? NULL : o->ca.ptr},
-        e);
+    const struct kube_config_url to = {.url = direct ? o->url.ptr : o->operator_url.ptr,
+                                       .setting = direct ? "--control-plane-url" : "--operator-url",
+                                       .name = direct ? "control plane" : "operator",
+                                       .clear = !direct,
+                                       .ca_file = slice_empty(o->ca) ? NULL : o->ca.ptr};
+    g->config = kube_config_url(&to, e);
     if (!g->config || !kube_config_allow(g->config, g->allow, e) || !net_allow_add(g->allow, host, port, "--gcs-addr", e) ||
         !net_allow_add(g->allow, g->dash.host, g->dash.port, "--dashboard-addr", e))
         return false;

@@ -233,6 +233,7 @@ static void fill_role(struct variables *v, struct slice files, const struct inst
     set(v, "SIDECAR_RULES", file_if(slice_eq(o->autoscaler, SLICE("sidecar")), files, "airgap/install/role-sidecar.yaml"));
     set(v, "PROXY_RULE", file_if(slice_eq(o->ray_access, SLICE("proxy")), files, "airgap/install/role-proxy.yaml"));
     set(v, "REMOTE_RULE", file_if(!slice_empty(o->plane_url), files, "airgap/install/role-remote.yaml"));
+    set(v, "AGENT_PORT", file_if(o->agent && !o->agent_direct, files, "airgap/install/agent-port.yaml"));
     set(v, "TLS_SECRET", o->tls_made);
     set(v, "AUTH_RULE", file_if(o->ray_auth, files, "airgap/install/role-auth.yaml"));
 }
@@ -268,7 +269,11 @@ static struct slice operator_flags(const struct install_options *o, const struct
         {"egress-ca-file", slice_empty(o->egress_ca) ? SLICE("") : SLICE(PLANE_FOLDER "/egress-ca.crt"), SLICE("")},
         {"policy-configmap", plane ? SLICE("mobula-policy") : SLICE(""), SLICE("")},
         {"default-image", slice_empty(o->default_image) ? SLICE("") : o->default_image, SLICE("")},
-        {"agent", o->agent ? SLICE("direct") : SLICE(""), SLICE("")},
+        {"agent",
+         !o->agent         ? SLICE("")
+         : o->agent_direct ? SLICE("direct")
+                           : SLICE("operator"),
+         SLICE("")},
     };
     struct flag_texts entries = install_egress(o);
     struct cli_items it = {.of = &entries};
@@ -420,6 +425,8 @@ static void put_operator(struct slice files, const struct install_options *o, co
         put_file(files, "airgap/install/role-policy.yaml", &v, out);
     if (o->report_nodes)
         put_file(files, "airgap/install/role-nodes.yaml", &v, out);
+    if (o->agent && !o->agent_direct)
+        put_file(files, "airgap/install/agent-service.yaml", &v, out);
     if (!o->no_network_policy)
         put_file(files, "airgap/install/network.yaml", &v, out);
     if (want->replicas > 1)

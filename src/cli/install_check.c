@@ -151,6 +151,8 @@ static bool check_parts(const struct install_options *o, struct arena *a, struct
                        INSTALL_PROGRAM_MAX);
     const struct slice *names;
     uint32_t count = 0;
+    if (o->agent_direct && !o->agent)
+        return err_set(e, ERR_CONFIG, "--agent-direct needs --agent");
     if (o->agent && (slice_empty(o->plane_url) || slice_is(o->tools, "none")))
         return err_set(e, ERR_CONFIG, "--agent needs --control-plane-url, and --tools=configmap or image:REF");
     return (name_dns1123_subdomain(o->tls_made) || err_set(e, ERR_CONFIG, "--tls-self-made: want the name of a Secret")) &&

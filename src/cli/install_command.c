@@ -73,7 +73,8 @@ static const struct flag list[] = {
     {"tls-name", FLAG_TEXT, AT(tls_names), "NAME[,...]",
      "further names and addresses of that certificate, such as those of a load balancer"},
     {"agent", FLAG_SWITCH, AT(agent), NULL,
-     "heads of workloads report how their Ray is: with the right to review the tokens of their pods (TokenReview)"},
+     "heads of workloads report how their Ray is, to the operator: with the right to review the tokens of their pods (TokenReview)"},
+    {"agent-direct", FLAG_SWITCH, AT(agent_direct), NULL, "they report to the control plane itself, and need a way to it"},
     {"ray-auth", FLAG_SWITCH, AT(ray_auth), NULL, "with the right to make and read Secrets, for clusters with authOptions"},
 #undef AT
 };

@@ -25,7 +25,7 @@ struct options {
     struct slice lease_namespace, lease_name, identity;
     struct operator_configmap types, patches, policy;
     struct default_patches defaults;
-    struct slice plane_url, cloud, plane_token, plane_ca, egress_ca, policy_file, image, agent, agent_url;
+    struct slice plane_url, cloud, plane_token, plane_ca, egress_ca, policy_file, image, agent, agent_addr, agent_url;
     struct slice gateway, gateway_ns, ingress_class;
     struct flag_texts egress, excluded;
     int64_t lease_ms, renew_ms, retry_ms, spot_fallback_ms, spot_retry_ms, unscheduled_ms, zone_ms, starting_ms;
@@ -91,9 +91,11 @@ static const struct flag list[] = {
     {"policy-key", FLAG_TEXT, AT(policy.key), "KEY", "of its text in it"},
     {"policy-file", FLAG_TEXT, AT(policy_file), "FILE", "with the policy where the ConfigMap has none; read again every minute"},
     {"default-image", FLAG_TEXT, AT(image), "REF", "of workloads of a control plane that name none (default: those are refused)"},
-    {"agent", FLAG_TEXT, AT(agent), "off|direct",
-     "whether heads of workloads get a container that reports how their Ray is: direct, to the control plane itself"},
-    {"agent-url", FLAG_TEXT, AT(agent_url), "URL", "where that is for pods (default: --control-plane-url)"},
+    {"agent", FLAG_TEXT, AT(agent), "off|operator|direct",
+     "whether heads of workloads get a container that reports how their Ray is, and whether to this program or to the control plane"},
+    {"agent-addr", FLAG_TEXT, AT(agent_addr), "[HOST]:PORT", "where --agent=operator takes the reports (:8082)"},
+    {"agent-url", FLAG_TEXT, AT(agent_url), "URL",
+     "where they go, as pods reach it (default: http://mobula-agent.NS.svc.DOMAIN:8082, of direct --control-plane-url)"},
     {"health-addr", FLAG_TEXT, AT(health), "[HOST]:PORT", "serves /healthz and /readyz; empty: nowhere"},
     {"status-addr", FLAG_TEXT, AT(status), "[HOST]:PORT",
      "serves the same, /healthz/run (what is checked) and /config (how it was started); empty (default): nowhere"},
@@ -232,11 +234,19 @@ static bool read_agent(struct process *p, struct operator_options *to, struct er
     struct slice *args = arena_array(&p->arena, 4, sizeof *args);
     if (slice_is(o->agent, "off"))
         return true;
-    if (!slice_is(o->agent, "direct"))
-        return err_set(e, ERR_CONFIG, "--agent: want off or direct");
+    bool direct = slice_is(o->agent, "direct");
+    if (!direct && !slice_is(o->agent, "operator"))
+        return err_set(e, ERR_CONFIG, "--agent: want off, operator or direct");
     if (slice_empty(o->plane_url) || to->ray.tools == RAY_TOOLS_NONE)
         return err_set(e, ERR_CONFIG,
                        "--agent needs --control-plane-url, and --tools=configmap or image:REF, by which pods get this program");
+    to->ray.agent = args;
+    args[0] = arena_printf(&p->arena, "--operator-url=%.*s", SLICE_ARG(o->agent_url));
+    if (!direct && slice_empty(o->agent_url))
+        args[0] = arena_printf(&p->arena, "--operator-url=http://mobula-agent.%.*s.svc.%.*s:8082", SLICE_ARG(to->settings_ns),
+                               SLICE_ARG(o->cluster_domain));
+    if (!direct)
+        return true;
     if (!slice_empty(o->plane_ca) &&
         !cli_read_most(o->plane_ca, LIMIT_REMOTE_AGENT_CA, "LIMIT_REMOTE_AGENT_CA", &p->arena, &to->ray.agent_ca, e))
         return err_wrap(e, "--control-plane-ca-file, for --agent");
@@ -244,7 +254,6 @@ static bool read_agent(struct process *p, struct operator_options *to, struct er
     args[1] = arena_printf(&p->arena, "--cloud-deployment-id=%.*s", SLICE_ARG(o->cloud));
     if (!slice_empty(to->ray.agent_ca))
         args[2] = SLICE("--control-plane-ca-file=" RAY_AGENT_CA);
-    to->ray.agent = args;
     return true;
 }
 
@@ -351,6 +360,7 @@ static bool start(struct process *p, struct err *e)
     if (!p->op || !cli_listen(p->loop, p->o.health, operator_health(p->op), "health-addr", e) ||
         !cli_listen(p->loop, p->o.status, operator_status(p->op), "status-addr", e) ||
         !cli_listen(p->loop, p->o.metrics, operator_metrics(p->op), "metrics-addr", e) ||
+        (slice_is(p->o.agent, "operator") && !cli_listen(p->loop, p->o.agent_addr, operator_agents(p->op), "agent-addr", e)) ||
         !sandbox_enter(p->o.sandbox, p->config->plugin, &sandbox, e))
         return false;
     log_info("started", LF_CSTR("version", MOBULA_VERSION), LF_CSTR("sandbox", sandbox), LF("server", p->config->host),
@@ -407,6 +417,7 @@ int cli_operator(int argc, char **argv)
                               .metrics = SLICE(":8080"),
                               .sandbox = SLICE("auto"),
                               .agent = SLICE("off"),
+                              .agent_addr = SLICE(":8082"),
                               .log_level = SLICE("info"),
                               .log_format = SLICE("logfmt"),
                               .lease_name = SLICE("mobula"),

@@ -17,6 +17,7 @@ static const struct made {
 } list_of_made[] = {
     {"apps/v1", "Deployment", "", IN_OWN, OF_BOTH}, /* first: who has lost its rights would only complain */
     {"v1", "Service", "", IN_OWN, OF_PLANE},
+    {"v1", "Service", "-agent", IN_OWN, OF_OPERATOR},
     {"v1", "ConfigMap", "-tools", IN_WATCHED, OF_OPERATOR},
     {"rbac.authorization.k8s.io/v1", "RoleBinding", "", IN_WATCHED, OF_BOTH},
     {"rbac.authorization.k8s.io/v1", "Role", "", IN_WATCHED, OF_BOTH},

@@ -294,3 +294,9 @@ struct slice http_header_get(const struct http_reader *r, struct slice name)
             return r->headers[i].value;
     return SLICE_NONE;
 }
+
+struct slice http_bearer(const struct http_reader *r)
+{
+    struct slice token = http_header_get(r, SLICE("authorization")), scheme = slice_cut(&token, ' ');
+    return slice_eq_nocase(scheme, SLICE("bearer")) ? slice_trim(token) : SLICE_NONE;
+}

@@ -138,17 +138,12 @@ static struct jval review_status(struct call *c, const char *what)
 
 bool auth_pays(int64_t *full_ms, struct now now)
 {
-    int64_t at = *full_ms > now.mono_ms ? *full_ms : now.mono_ms;
-    if (at - now.mono_ms > (int64_t)HUB_BURST * HUB_RATE_MS)
-        return false;
-    *full_ms = at + HUB_RATE_MS;
-    return true;
+    return rate_pays(full_ms, HUB_RATE_MS, HUB_BURST, now);
 }
 
 struct slice auth_bearer(const struct call *c)
 {
-    struct slice token = http_header_get(c->ask->head, SLICE("authorization")), scheme = slice_cut(&token, ' ');
-    return slice_eq_nocase(scheme, SLICE("bearer")) ? slice_trim(token) : SLICE_NONE;
+    return http_bearer(c->ask->head);
 }
 
 static void known(struct call *c, struct review *r)

@@ -139,8 +139,8 @@ static void on_stored(struct call *c)
         call_refuse_as(c, c->answer);
 }
 
-/* What a report may hold, in h->body as a patch of the workload's status. */
-static void write_report(struct call *c, struct jval ray)
+/* What a report may hold, as a patch of the workload's status; its body is h->body. */
+struct kube_request ray_write(struct call *c, const struct workload *of, struct jval ray)
 {
     static const char *const numbers[] = {"nodesAlive", "nodesDead"};
     struct hub *h = c->hub;
@@ -161,6 +161,10 @@ static void write_report(struct call *c, struct jval ray)
     jout_end(&w);
     jout_end(&w);
     jout_end(&w);
+    return (struct kube_request){.method = SLICE("PATCH"),
+                                 .path = hub_path(h, &hub_workloads, of->ns, of->name, SLICE("status")),
+                                 .content_type = SLICE(KUBE_TYPE_MERGE_PATCH),
+                                 .body = buf_slice(&h->body)};
 }
 
 void report_begin(struct call *c)
@@ -184,11 +188,7 @@ void report_begin(struct call *c)
         call_refuse(c, &refuse_bad, "the body is no report: want an object ray, %d bytes at most", LIMIT_HUB_REPORT);
     } else {
         w->ray_ms = h->now.mono_ms + HUB_REPORT_MS;
-        write_report(c, json_get(json_root(&doc), "ray"));
-        struct kube_request r = {.method = SLICE("PATCH"),
-                                 .path = hub_path(h, &hub_workloads, w->ns, w->name, SLICE("status")),
-                                 .content_type = SLICE(KUBE_TYPE_MERGE_PATCH),
-                                 .body = buf_slice(&h->body)};
+        struct kube_request r = ray_write(c, w, json_get(json_root(&doc), "ray"));
         c->then = on_stored;
         call_ask(c, &r);
     }

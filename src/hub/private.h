@@ -298,6 +298,7 @@ struct slice credential_make(const struct hub *h, const struct credential *c, st
 const char *credential_read(const struct hub *h, struct slice text, struct credential *out); /* NULL, or why it is not accepted */
 void bootstrap_begin(struct call *c);
 void report_begin(struct call *c);
+struct kube_request ray_write(struct call *c, const struct workload *of, struct jval ray);
 void bootstrap_answered(struct call *c, const struct cloud *of, struct jval answer); /* the operator's, to question tokenReview */
 
 struct question {

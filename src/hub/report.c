@@ -211,6 +211,28 @@ static void report(struct call *c, struct jval status)
     hub_ask(h, c, &r, on_write, one);
 }
 
+static void on_ray(struct hub *h, struct call *c, void *about, const struct kube_answer *a)
+{
+    (void)about;
+    h->stats.dropped += a->outcome == KUBE_REFUSED;
+    if (a->outcome != KUBE_OK && a->outcome != KUBE_REFUSED)
+        fail(c, a);
+}
+
+/* What the operator has heard of a workload's own pods. */
+static void report_ray(struct call *c, struct jval report)
+{
+    struct hub *h = c->hub;
+    struct workload *w = map_get(&h->workloads, json_get_str(report, "uid", &c->arena));
+    struct jval ray = json_get(report, "ray");
+    if (!w || w->of != c->cloud || json_type(ray) != JSON_OBJECT || json_raw(ray).len > LIMIT_HUB_REPORT) {
+        h->stats.dropped++;
+        return;
+    }
+    struct kube_request r = ray_write(c, w, ray);
+    hub_ask(h, c, &r, on_ray, NULL);
+}
+
 void reports_write(struct call *c, call_step *then)
 {
     struct jval k, one, body = json_root(&c->doc);
@@ -220,6 +242,8 @@ void reports_write(struct call *c, call_step *then)
     buf_init(&others, LIMIT_HUB_BODY);
     for (struct jiter it = json_iter(json_get(body, "statuses")); json_next(&it, &k, &one);)
         report(c, one);
+    for (struct jiter it = json_iter(json_get(body, "reports")); json_next(&it, &k, &one);)
+        report_ray(c, one);
     for (struct jiter it = json_iter(json_get(body, "answers")); json_next(&it, &k, &one);)
         if (!question_answered(c->cloud, one)) {
             buf_putc(&others, others.len ? ',' : '[');

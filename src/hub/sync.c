@@ -74,7 +74,7 @@ static bool read_request(struct call *c, struct slice *id)
     if (!read_text(c, "cloud", HUB_DEPLOYMENT_ID, id) || !read_text(c, "instance", LIMIT_HUB_INSTANCE, &c->instance) ||
         !read_text(c, "lease", LIMIT_HUB_LEASE, &c->lease) || !read_text(c, "version", 64, &c->version) ||
         !read_text(c, "revision", 64, &revision) || !read_list(c, "statuses", LIMIT_HUB_STATUSES) ||
-        !read_list(c, "answers", LIMIT_HUB_ANSWERS))
+        !read_list(c, "reports", LIMIT_HUB_STATUSES) || !read_list(c, "answers", LIMIT_HUB_ANSWERS))
         return false;
     if (slice_empty(c->instance)) {
         call_refuse(c, &refuse_bad, "instance is empty");

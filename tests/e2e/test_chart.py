@@ -84,6 +84,8 @@ def objects(text):
      "--cloud-deployment-id=cldrsrc_abcdefghijklmnopqrstuvwx --proxies=hub.example=http://p.example:3128"),
     ("controlPlaneUrl=https://hub.example,cloudDeploymentId=cldrsrc_abcdefghijklmnopqrstuvwx,reportNodes=true,agent=true",
      "--control-plane-url=https://hub.example --cloud-deployment-id=cldrsrc_abcdefghijklmnopqrstuvwx --report-nodes --agent"),
+    ("controlPlaneUrl=https://hub.example,cloudDeploymentId=cldrsrc_abcdefghijklmnopqrstuvwx,agent=true,agentDirect=true",
+     "--control-plane-url=https://hub.example --cloud-deployment-id=cldrsrc_abcdefghijklmnopqrstuvwx --agent --agent-direct"),
     ("image=registry.example:5000/mobula:1,toolsResources=cpu=100m\\,memory=90Mi",
      "--image=registry.example:5000/mobula:1 --tools-resources=cpu=100m,memory=90Mi"),
 ])

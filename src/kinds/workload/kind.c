@@ -84,18 +84,12 @@ bool workload_keep_report(struct workloads *s, struct cluster *c, struct slice r
 {
     struct workload *w = c->workload;
     uint64_t hash = hash64(report, 0) | 1;
-    if (hash == w->report_hash)
+    if (hash == w->status.hash)
         return false;
-    char first[48]; /* replaces the report's opening brace */
-    size_t len = (size_t)snprintf(first, sizeof first, "{\"sequence\":%lld,", (long long)++s->sequence);
-    mem_free(w->report);
-    w->report_len = len + report.len - 1;
-    w->report = mem_alloc(w->report_len);
-    memcpy(w->report, first, len);
-    memcpy(w->report + len, report.ptr + 1, report.len - 1);
-    w->report_hash = hash;
+    struct slice text =
+        arena_printf(&s->op->plan_arena, "{\"sequence\":%lld,%.*s", (long long)++s->sequence, SLICE_ARG(slice_skip(report, 1)));
+    workload_tell(s, &w->status, text, hash);
     w->gone = gone;
-    remote_push(s->remote, s->op->now);
     return true;
 }
 
@@ -206,7 +200,8 @@ static void forget_workload(struct op *op, struct cluster *c)
         return;
     map_del(&op->workloads->by_uid, slice_of(c->uid));
     quota_leave(op->workloads, c);
-    mem_free(c->workload->report);
+    workload_tell(op->workloads, &c->workload->status, SLICE_NONE, 0);
+    workload_tell(op->workloads, &c->workload->ray, SLICE_NONE, 0);
     mem_free(c->workload->folder);
     mem_free(c->workload);
     c->workload = NULL;
@@ -218,7 +213,8 @@ static void lead_workload(struct op *op, struct cluster *c, bool leads)
     struct workload *w = c->workload;
     if (!leads)
         w->listed = w->ended = w->held = false;
-    w->report_hash = w->call = 0;
+    w->status.hash = w->status.call = 0;
+    w->ray.hash = w->ray.call = w->ray_health = 0;
     w->slot_ms = w->waits_ms = 0;
     w->gone = false;
     failures_clear(op, c);

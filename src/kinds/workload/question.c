@@ -122,7 +122,7 @@ static void ask_log(struct workload_answer *a, struct slice uid)
 /* ---- whose a token is ---- */
 
 /* The workload whose pod it is: the pod's own record says so, as the API server has shown it; what the token says is only which pod. */
-static const struct cluster *workload_of_pod(struct op *op, struct slice uid)
+const struct cluster *workload_of_pod(struct op *op, struct slice uid)
 {
     const struct pod_record *p = map_get(&op->pods, uid);
     return p ? workload_above(p->of) : NULL;
@@ -133,27 +133,28 @@ static struct slice first_of(struct jval user, const char *key, struct arena *a)
     return json_str(json_at(json_child(json_get(user, "extra"), key), 0), a);
 }
 
-/* status of the TokenReview. Returns what is wrong, or NULL. */
-static const char *read_review(struct op *op, struct jval status, struct jout *w, struct arena *a)
+const char *review_read(struct op *op, const struct kube_answer *said, struct workload_pod *out, struct arena *a)
 {
-    struct jval k, one, user = json_get(status, "user");
+    struct jval k, one, doc;
+    struct err e = {0};
     bool audience = false;
+    if (said->outcome != KUBE_OK)
+        return said->outcome == KUBE_REFUSED ? said->status.message : said->err.text;
+    if (!json_read(&doc, said->body, a, &e))
+        return arena_dup(a, slice_of(e.text)).ptr;
+    struct jval status = json_get(doc, "status"), user = json_get(status, "user");
     for (struct jiter it = json_iter(json_get(status, "audiences")); json_next(&it, &k, &one);)
         audience |= json_is(one, REMOTE_BOOTSTRAP_AUDIENCE);
     if (!json_get_bool(status, "authenticated", false) || !audience)
         return arena_printf(a, "the API server does not accept it for the audience " REMOTE_BOOTSTRAP_AUDIENCE ": %.*s",
                             SLICE_ARG(json_get_str(status, "error", a)))
             .ptr;
-    struct slice uid = first_of(user, "authentication.kubernetes.io/pod-uid", a),
-                 name = first_of(user, "authentication.kubernetes.io/pod-name", a);
-    if (slice_empty(uid))
+    out->uid = first_of(user, "authentication.kubernetes.io/pod-uid", a);
+    out->name = first_of(user, "authentication.kubernetes.io/pod-name", a);
+    if (slice_empty(out->uid))
         return "it is bound to no pod: use a projected token";
-    const struct cluster *c = workload_of_pod(op, uid);
-    if (!c)
-        return "its pod belongs to no workload of the control plane";
-    jout_form(w, "ok:true,podUid:'%.*s',podName:'%.*s',namespace:'%.*s',workloadUid:'%s'", SLICE_ARG(uid), SLICE_ARG(name),
-              SLICE_ARG(istr_slice(c->ns)), c->uid);
-    return NULL;
+    out->of = workload_of_pod(op, out->uid);
+    return out->of ? NULL : "its pod belongs to no workload of the control plane";
 }
 
 static void on_review(void *owner, uint64_t tag, const struct kube_answer *said, struct now now)
@@ -161,8 +162,7 @@ static void on_review(void *owner, uint64_t tag, const struct kube_answer *said,
     struct workload_answer *a = owner;
     struct op *op = a->of->op;
     struct arena scratch = {0};
-    struct jval doc;
-    struct err e = {0};
+    struct workload_pod pod;
     struct buf b;
     struct jout w;
     (void)tag;
@@ -170,22 +170,21 @@ static void on_review(void *owner, uint64_t tag, const struct kube_answer *said,
     buf_init(&b, 8 * KIB);
     jout_init(&w, &b);
     jout_form(&w, "{id:'%s',kind:'tokenReview'", a->id);
-    const char *why = said->outcome == KUBE_REFUSED ? said->status.message : said->err.text;
-    if (said->outcome == KUBE_OK)
-        why = json_read(&doc, said->body, &scratch, &e) ? read_review(op, json_get(doc, "status"), &w, &scratch) : e.text;
+    const char *why = review_read(op, said, &pod, &scratch);
     if (why)
         jout_form(&w, "ok:false,error:'%s'", why);
+    else
+        jout_form(&w, "ok:true,podUid:'%.*s',podName:'%.*s',namespace:'%.*s',workloadUid:'%s'", SLICE_ARG(pod.uid), SLICE_ARG(pod.name),
+                  SLICE_ARG(istr_slice(pod.of->ns)), pod.of->uid);
     jout_end(&w);
     keep(a, &b);
     arena_free(&scratch);
 }
 
-static void ask_review(struct workload_answer *a, struct slice token)
+bool review_ask(struct op *op, struct slice token, kube_done *done, void *owner, struct err *e)
 {
-    struct op *op = a->of->op;
     struct buf b;
     struct jout w;
-    struct kube_answer none = {.outcome = KUBE_UNSENT};
     buf_init(&b, 2 * LIMIT_HUB_TOKEN);
     buf_room(&b, token.len + KIB); /* at once, so that it is not left behind by a growing buffer */
     jout_init(&w, &b);
@@ -201,12 +200,19 @@ static void ask_review(struct workload_answer *a, struct slice token)
                                    .at_once = true,
                                    .secret = true,
                                    .timeout_ms = HUB_REVIEW_MS,
-                                   .done = on_review,
-                                   .owner = a};
-    if (!kube_call(op->client, &r, op->now, &none.err))
-        on_review(a, 0, &none, op->now);
+                                   .done = done,
+                                   .owner = owner};
+    bool sent = kube_call(op->client, &r, op->now, e);
     mem_wipe(b.ptr, b.cap);
     buf_free(&b);
+    return sent;
+}
+
+static void ask_review(struct workload_answer *a, struct slice token)
+{
+    struct kube_answer none = {.outcome = KUBE_UNSENT};
+    if (!review_ask(a->of->op, token, on_review, a, &none.err))
+        on_review(a, 0, &none, a->of->op->now);
 }
 
 void question_asked(void *owner, const struct remote_question *q, struct now now)

@@ -183,6 +183,7 @@ void workloads_figures(const struct op *op, struct buf *b)
                                                   : 0;
         buf_printf(b, "mobula_policy_refusals_total{rule=\"%s\"} %llu\n", work_rules[i].name, (unsigned long long)(s->rules[i] + more));
     }
+    agents_figures(s->agents, b);
 }
 
 uint64_t workloads_calls(const struct op *op)

@@ -5,26 +5,42 @@ enum { STATUSES_MAX = 2000 };
 
 /* ---- what is told ---- */
 
-static enum remote_news tell_statuses(struct workloads *s, struct jout *w, size_t room, uint64_t call)
+void workload_tell(struct workloads *s, struct workload_news *n, struct slice text, uint64_t hash)
+{
+    s->bytes += text.len;
+    s->bytes -= n->text ? n->len : 0;
+    mem_free(n->text);
+    n->text = NULL;
+    n->hash = text.ptr ? hash : n->hash;
+    if (!text.ptr)
+        return;
+    n->text = mem_alloc(text.len);
+    n->len = text.len;
+    memcpy(n->text, text.ptr, text.len);
+    remote_push(s->remote, s->op->now);
+}
+
+/* at: of the news in struct workload. */
+static enum remote_news tell_news(struct workloads *s, const char *key, size_t at, struct jout *w, size_t room, uint64_t call)
 {
     struct cluster *c;
     size_t bytes = 0, count = 0;
     enum remote_news news = REMOTE_NO_NEWS;
-    jout_karray(w, "statuses");
+    jout_karray(w, key);
     for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;) {
-        struct workload *of = c->workload;
-        if (!of->report)
+        struct workload_news *n = (struct workload_news *)(void *)((char *)c->workload + at);
+        if (!n->text)
             continue;
-        if (bytes + of->report_len > room || count == STATUSES_MAX) {
+        if (bytes + n->len > room || count == STATUSES_MAX) {
             news = REMOTE_MORE_NEWS;
             break;
         }
         news = REMOTE_NEWS;
-        jout_raw(w, (struct slice){of->report, of->report_len});
-        bytes += of->report_len + 1;
+        jout_raw(w, (struct slice){n->text, n->len});
+        bytes += n->len + 1;
         count++;
-        of->call = call;
-        of->told_hash = of->report_hash;
+        n->call = call;
+        n->told_hash = n->hash;
     }
     jout_end(w);
     return news;
@@ -36,9 +52,22 @@ static enum remote_news tell(void *owner, struct jout *w, size_t room, uint64_t 
     checks_tell(s->op, w, room, call);
     if (!room)
         return REMOTE_NO_NEWS;
-    enum remote_news news = tell_statuses(s, w, room, call);
+    /* Whatever comes second goes with the next call: what pods say of Ray is stored in the status that is written before it. */
+    enum remote_news news = tell_news(s, "statuses", offsetof(struct workload, status), w, room, call);
     enum remote_news answers = answers_tell(s, w, news == REMOTE_NO_NEWS ? room : 0, call);
-    return answers > news ? answers : news;
+    news = answers > news ? answers : news;
+    enum remote_news rays = tell_news(s, "reports", offsetof(struct workload, ray), w, news == REMOTE_NO_NEWS ? room : 0, call);
+    return rays > news ? rays : news;
+}
+
+/* Returns whether the control plane has the newest. */
+static bool news_told(struct workloads *s, struct workload_news *n, uint64_t call, bool taken)
+{
+    bool whole = n->call == call && taken && n->told_hash == n->hash;
+    n->call = n->call == call ? 0 : n->call;
+    if (whole)
+        workload_tell(s, n, SLICE_NONE, 0);
+    return whole;
 }
 
 static void told(void *owner, uint64_t call, bool taken)
@@ -47,14 +76,8 @@ static void told(void *owner, uint64_t call, bool taken)
     struct cluster *c;
     for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;) {
         struct workload *w = c->workload;
-        if (w->call != call)
-            continue;
-        w->call = 0;
-        if (!taken || w->told_hash != w->report_hash)
-            continue;
-        mem_free(w->report);
-        w->report = NULL;
-        if (w->gone)
+        news_told(s, &w->ray, call, taken);
+        if (news_told(s, &w->status, call, taken) && w->gone)
             cluster_gone(s->op, c);
     }
     answers_told(s, call, taken);
@@ -241,6 +264,7 @@ void workloads_free(struct op *op)
     struct workloads *s = op->workloads;
     if (!s)
         return;
+    agents_free(s->agents);
     remote_free(s->remote);
     questions_free(s);
     policy_drop(s->file);

@@ -14,6 +14,15 @@
 
 #define WORKLOAD_FIELD_MANAGER "mobula-remote"
 
+/* What the control plane is to be told of a workload. */
+struct workload_news {
+    char *text; /* JSON; NULL: the control plane has it */
+    size_t len;
+    uint64_t hash;      /* of the last one, which may be told already */
+    uint64_t told_hash; /* of the one that `call` tells */
+    uint64_t call;      /* the call that tells it; 0: none */
+};
+
 /* Hangs on a record that is present. */
 struct workload {
     bool listed;    /* the control plane has named it since this process leads; else only its objects are known */
@@ -24,11 +33,11 @@ struct workload {
     int64_t made;   /* newest generation that was seen on an object of it; 0: none */
     int64_t over;   /* the newest generation that has ended, whatever is left of it: it is not made again; 0: none */
     bool gone;      /* the report says DELETED: once it was told, nothing is left to do */
-    char *report;   /* its status, as JSON; NULL: the control plane has it */
-    size_t report_len;
-    uint64_t report_hash; /* of the last one, which may be told already */
-    uint64_t told_hash;   /* of the one that `call` tells */
-    uint64_t call;        /* the call that tells it; 0: none */
+    struct workload_news status;
+    struct workload_news ray;           /* what its own pods have said, by agents.c */
+    uint64_t ray_health;                /* hash of the health that was said last */
+    int64_t ray_ms;                     /* monotonic: the next report of its pods is refused before … */
+    int64_t ray_change_ms, ray_same_ms; /* … and not told before, when it has changed, or is the same */
     /* quota.c */
     struct work_size size, used; /* of an object with a spec of the hash `sized`; counted for it */
     uint64_t sized;
@@ -141,6 +150,8 @@ struct workloads {
     int64_t next_new_us, next_write_us;
     uint64_t rules[WORK_RULES + 1];  /* how often each has refused */
     uint64_t writes;                 /* that were carried out */
+    struct agents *agents;           /* NULL: they do not report here */
+    size_t bytes;                    /* of the texts that the control plane is to be told of workloads */
     struct workload_answer *answers; /* to questions, and questions whose answer is not known yet */
     uint32_t answer_count;
     char fetching[UID_TEXT_MAX + 1]; /* the workload whose folder is under way; empty: none */
@@ -165,7 +176,22 @@ struct cluster *workload_record(struct workloads *s, struct slice uid, struct sl
 /* Returns whether it is news. */
 bool workload_keep_report(struct workloads *s, struct cluster *c, struct slice report, bool gone);
 
+/* sync.c: a text in the place of the one that has not been told yet; or, with .ptr NULL, none. */
+void workload_tell(struct workloads *s, struct workload_news *n, struct slice text, uint64_t hash);
+
+/* agents.c */
+void agents_free(struct agents *g);
+void agents_figures(const struct agents *g, struct buf *b);
+
 /* question.c */
+struct workload_pod {
+    struct slice uid, name;
+    const struct cluster *of; /* the workload */
+};
+const struct cluster *workload_of_pod(struct op *op, struct slice uid);
+/* A TokenReview of a pod's token, and what its answer says. Returns what is wrong, or NULL. */
+bool review_ask(struct op *op, struct slice token, kube_done *done, void *owner, struct err *e);
+const char *review_read(struct op *op, const struct kube_answer *said, struct workload_pod *out, struct arena *a);
 enum remote_news answers_tell(struct workloads *s, struct jout *w, size_t room, uint64_t call);
 void answers_told(struct workloads *s, uint64_t call, bool taken);
 void question_asked(void *owner, const struct remote_question *q, struct now now);
