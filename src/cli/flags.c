@@ -1,6 +1,8 @@
 #include "flags.h"
 
 #include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 /* ---- words ---- */
 
@@ -112,7 +114,29 @@ bool flags_read(const struct flags *f, int argc, char **argv, void *options, boo
     return true;
 }
 
-enum { HELP_COLUMN = 34 };
+enum { HELP_COLUMN = 34, HELP_LEAST = 20 };
+
+/* How many columns there are for the help of a flag; 0: it is not for a terminal, or for one that is too narrow, and stays one line. */
+static size_t help_width(void)
+{
+    struct winsize w = {0};
+    ioctl(STDOUT_FILENO, TIOCGWINSZ, &w);
+    return w.ws_col < HELP_COLUMN + HELP_LEAST ? 0 : w.ws_col - (size_t)HELP_COLUMN;
+}
+
+static void print_help(struct slice text, size_t width, FILE *to)
+{
+    while (width && text.len > width) {
+        size_t at = width;
+        while (at > 0 && text.ptr[at] != ' ')
+            at--;
+        if (at == 0)
+            break; /* a word of that length */
+        fprintf(to, "%.*s\n%*s", (int)at, text.ptr, HELP_COLUMN, "");
+        text = slice_skip(text, at + 1);
+    }
+    fprintf(to, "%.*s\n", SLICE_ARG(text));
+}
 
 static void print_flag(const struct flag *flag, FILE *to)
 {
@@ -121,7 +145,8 @@ static void print_flag(const struct flag *flag, FILE *to)
         width -= (*c & 0xc0) == 0x80; /* a character takes one column however many bytes it has */
     if (width + 2 > HELP_COLUMN)
         width = fprintf(to, "\n") - 1;
-    fprintf(to, "%*s%s\n", HELP_COLUMN - width, "", flag->help);
+    fprintf(to, "%*s", HELP_COLUMN - width, "");
+    print_help(slice_of(flag->help), help_width(), to);
 }
 
 static void print_usage(const struct flags *f, FILE *to)

@@ -1,7 +1,13 @@
 """What the commands say offline is what the server says."""
 
+import contextlib
+import fcntl
 import json
+import os
+import pty
+import struct
 import subprocess
+import termios
 
 import pytest
 
@@ -129,6 +135,25 @@ WRONG = ["frob", "", "operator --nonsense", "operator --namespace", "operator --
 def test_wrong_usage_is_status_2(words):
     out = mobula(*words)
     assert out.returncode == 2 and out.stdout == "" and out.stderr, (out.returncode, out.stderr)
+
+
+def test_help_fits_a_terminal():
+    """Its flags do, with a word on one line or the other; what is no terminal gets a line for each flag."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    process = subprocess.Popen([MOBULA, "help", "install"], stdin=theirs, stdout=theirs)
+    os.close(theirs)
+    said = b""
+    with contextlib.suppress(OSError):  # the end of it
+        while part := os.read(ours, 65536):
+            said += part
+    os.close(ours)
+    assert process.wait(10) == 0
+    said, plain = said.decode(), mobula("help", "install").stdout
+    assert said.split() == plain.split()
+    flags = said.partition("\nusage: ")[2].partition("\nexamples:")[0].splitlines()[1:]
+    assert len(flags) > 80 and max(map(len, flags)) <= 80
+    assert max(map(len, plain.splitlines())) > 120
 
 
 def test_a_full_disk_is_told():
