@@ -330,8 +330,9 @@ unit: $(UNIT:%=build/test/%) ## all unit tests, with ASan and UBSan
 	$(Q)tests/tools/each $^
 
 # Minutes each under an emulator, and nothing in them that the processor decides.
-HEAVY := tests/unit/sim/t_sim $(patsubst %,tests/kinds/raycluster/t_%,autoscale bad_heads) \
-    $(patsubst %,tests/kinds/rayjob/t_%,job_heads job_many)
+HEAVY := tests/unit/sim/t_sim tests/fleet/t_fleet tests/kinds/kservice/t_service \
+    $(patsubst %,tests/kinds/raycluster/t_%,autoscale bad_heads hosts lower_max) \
+    $(patsubst %,tests/kinds/rayjob/t_%,job job_heads job_many job_restored)
 UNIT_STATIC := $(if $(CROSS),$(filter-out $(HEAVY),$(UNIT_OF_ROOM)),$(UNIT_OF_ROOM))
 unit-static: $(UNIT_STATIC:%=$(DIR_static)/%) ## unit tests linked as the product is; ARCH=arm64 runs them under qemu
 	$(Q)RUNNER='$(if $(CROSS),$(QEMU_$(ARCH)))' LIMIT=$(if $(CROSS),900,120) tests/tools/each $^
