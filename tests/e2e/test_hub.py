@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import dashboards
-from cluster import MOBULA, RUN, V1, Audit, eventually, kubectl, manifests, what
+from cluster import MOBULA, ROOT, RUN, V1, Audit, eventually, kubectl, manifests, what
 from hub import GROUP, account, certificate, cloud, definitions, hubs, job, operator_rule, put, status  # noqa: F401
 from processes import kubeconfig
 from test_install import grants, objects, used
@@ -162,6 +162,17 @@ def test_a_certificate_that_is_made_and_shared(space, hubs, tmp_path):
         return link.getresponse().status
 
     assert [ask(hub) for hub in pair] == [200, 200]
+
+    # An ingress of another namespace gets the certificate by the commands of the docs, and the CA's key is not with it.
+    text = (ROOT / "docs/control-plane.md").read_text()
+    commands = re.findall(r"^    kubectl (-n hub create (?:role|rolebinding) read-tls .*)$", text, re.M)
+    assert len(commands) == 2, commands
+    for command in commands:
+        kubectl(*command.replace("-n hub ", f"-n {space.name} ").split())
+    for name, may in (("mobula-control-plane-tls", "yes"), ("mobula-control-plane-tls-ca", "no")):
+        said = kubectl("auth", "can-i", "get", f"secrets/{name}", "-n", space.name,
+                       "--as=system:serviceaccount:ingress-nginx:ingress-nginx", check=False).stdout.strip()
+        assert said == may, (name, said)
     space.api.call("PATCH", f"/api/v1/namespaces/{space.name}/secrets/mobula-control-plane-tls", {"data": {"tls.crt": ""}},
                    "application/merge-patch+json")
     pair[0].process.send_signal(signal.SIGHUP)
