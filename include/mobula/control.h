@@ -221,6 +221,17 @@ struct setting {
     struct err why;           /* … or, while nothing is known, why the ConfigMap cannot be read */
 };
 
+/* What a record's bytes say. A few are kept: a RayJob, its cluster and their neighbours take turns. */
+enum { MODELS_KEPT = 4 };
+struct loaded {
+    const struct cluster *of; /* NULL: nobody's. model_forget clears it */
+    struct arena arena;
+    struct ray_errors errors;
+    struct ray_cluster model;
+    struct ray_job job; /* instead of `model` of a RayJob */
+    void *own_model;    /* instead of them for a kind that has a model of its own: in `arena` */
+};
+
 struct op {
     struct net *net;
     struct kube_client *client;
@@ -243,13 +254,11 @@ struct op {
     uint32_t turn; /* actions carried out for ring_first in its present turn */
     struct cluster **heap;
     uint32_t heap_count, heap_cap;
-    struct arena event_arena, plan_arena, model_arena, body_arena;
+    struct arena event_arena, plan_arena, body_arena;
     struct buf body, path;
-    struct cluster *parsed; /* the record that `model` or `job` was read from; NULL: none. cluster_reread clears it */
-    struct ray_cluster model;
-    struct ray_job job; /* instead of `model` when `parsed` is a RayJob */
-    void *own_model;    /* instead of them for a kind that has a model of its own: in model_arena */
-    struct ray_errors errors;
+    struct loaded models[MODELS_KEPT];
+    struct loaded *kept[MODELS_KEPT]; /* these, the one that model_load was asked for last first … */
+    struct loaded *loaded;            /* … which is this */
     struct setting settings[OPERATOR_SETTINGS];
     struct instance_types *types;    /* kinds/raycluster/types.c; NULL: none were read yet */
     struct written_patches *patches; /* kinds/patches.c; the same */
@@ -428,7 +437,8 @@ void source_refresh(struct source *src);
 void source_missed(struct source *src);
 
 /* decide.c */
-void model_load(struct op *op, struct cluster *c); /* op->model or op->job, and op->errors, from the record's bytes */
+void model_load(struct op *op, struct cluster *c);         /* op->loaded, from the record's bytes */
+void model_forget(struct op *op, const struct cluster *c); /* they say something else now, or something that they refer to does */
 /* Carries out the VERB_MOVE actions of a plan. Returns whether there was one: then decide again, on the changed records. */
 bool plan_move(struct op *op, struct cluster *c, const struct plan *p);
 void decide_all(struct op *op);

@@ -32,16 +32,33 @@ static struct jval read_again(const struct cluster *c, struct arena *a, struct e
 
 void model_load(struct op *op, struct cluster *c)
 {
-    if (op->parsed == c)
+    enum { ROOM_KEPT = 64 * KIB };
+    uint32_t i = 0;
+    while (i + 1 < MODELS_KEPT && op->kept[i]->of != c)
+        i++;
+    struct loaded *l = op->kept[i];
+    memmove(&op->kept[1], &op->kept[0], i * sizeof op->kept[0]);
+    op->loaded = op->kept[0] = l;
+    if (l->of == c)
         return;
     struct err e = {0};
-    arena_reset(&op->model_arena, 256 * KIB);
-    memset(&op->errors, 0, sizeof op->errors);
-    c->kind->read(op, c, read_again(c, &op->model_arena, &e));
-    op->parsed = c;
+    arena_reset(&l->arena, ROOM_KEPT);
+    memset(&l->errors, 0, sizeof l->errors);
+    c->kind->read(op, c, read_again(c, &l->arena, &e));
+    l->of = c;
     if (e.code) /* instead of the reader's error that there is no spec */
-        op->errors =
-            (struct ray_errors){.list = {{.path = SLICE("spec"), .text = arena_dup(&op->model_arena, slice_of(e.text))}}, .count = 1};
+        l->errors = (struct ray_errors){.list = {{.path = SLICE("spec"), .text = arena_dup(&l->arena, slice_of(e.text))}}, .count = 1};
+}
+
+void model_forget(struct op *op, const struct cluster *c)
+{
+    for (uint32_t i = 0; i < MODELS_KEPT; i++) {
+        if (op->kept[i]->of != c)
+            continue;
+        op->kept[i]->of = NULL;
+        if (i > 0) /* nobody works with it */
+            arena_free(&op->kept[i]->arena);
+    }
 }
 
 bool plan_move(struct op *op, struct cluster *c, const struct plan *p)

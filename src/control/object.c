@@ -123,8 +123,7 @@ void cluster_reread(struct op *op, struct cluster *c)
 {
     if (c->kind->reread)
         c->kind->reread(c);
-    if (op->parsed == c)
-        op->parsed = NULL;
+    model_forget(op, c);
 }
 
 static void forget_content(struct op *op, struct cluster *c)

@@ -19,6 +19,9 @@ struct op *operator_new(struct net *net, struct kube_config *config, const struc
     op->pod_slab.size = sizeof(struct pod_record);
     op->service_slab.size = sizeof(struct service_record);
     op->flight_slab.size = sizeof(struct flight);
+    for (uint32_t i = 0; i < MODELS_KEPT; i++)
+        op->kept[i] = &op->models[i];
+    op->loaded = op->kept[0];
     rng_seed(&op->rng, o->seed);
     buf_init(&op->body, LIMIT_JSON_ITEM);
     buf_init(&op->path, PATH_MAX_BYTES);
@@ -68,7 +71,8 @@ void operator_free(struct op *op)
     slab_destroy(&op->flight_slab);
     arena_free(&op->event_arena);
     arena_free(&op->plan_arena);
-    arena_free(&op->model_arena);
+    for (uint32_t i = 0; i < MODELS_KEPT; i++)
+        arena_free(&op->models[i].arena);
     arena_free(&op->body_arena);
     buf_free(&op->body);
     buf_free(&op->path);

@@ -11,7 +11,8 @@ static const struct service_record *taken(struct op *op, const struct cluster *c
 bool make_service(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     bool head = act->verb == &raycluster_apply_head_service;
-    struct slice name = head ? ray_head_service_name(&op->model, &op->body_arena) : ray_headless_service_name(&op->model, &op->body_arena);
+    struct slice name =
+        head ? ray_head_service_name(&op->loaded->model, &op->body_arena) : ray_headless_service_name(&op->loaded->model, &op->body_arena);
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
     kube_path(&op->path, &kube_services, istr_slice(c->ns), name, SLICE_NONE);
@@ -26,8 +27,8 @@ bool make_service(struct op *op, struct cluster *c, const struct action *act, st
         return err_set(e, ERR_CONFIG, "service %.*s belongs to RayCluster %s (%.*s): rename one of the two clusters or its headService",
                        SLICE_ARG(name), other->of->name, SLICE_ARG(other->of->kind->api_version));
     struct jval doc;
-    bool built = head ? ray_build_head_service(&op->model, &op->body_arena, &op->body, e)
-                      : ray_build_headless_service(&op->model, &op->body_arena, &op->body, e);
+    bool built = head ? ray_build_head_service(&op->loaded->model, &op->body_arena, &op->body, e)
+                      : ray_build_headless_service(&op->loaded->model, &op->body_arena, &op->body, e);
     if (!built || !json_read(&doc, buf_slice(&op->body), &op->body_arena, e))
         return false;
     f->hash = ray_service_hash(doc);

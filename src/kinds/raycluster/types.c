@@ -22,10 +22,10 @@ bool types_apply(struct op *op, const struct cluster *c)
 {
     static const struct shape_types none;
     const struct setting *s = setting_of(op);
-    struct ray_cluster *model = &op->model;
+    struct ray_cluster *model = &op->loaded->model;
     if (!s->watch || slice_find_text(istr_slice(c->spec), SHAPE_INSTANCE_TYPE) < 0)
         return false;
-    shape_cluster(op->types ? &op->types->list : &none, model, &op->model_arena);
+    shape_cluster(op->types ? &op->types->list : &none, model, &op->loaded->arena);
     bool unread = !s->known, broken = s->broken;
     for (int32_t k = -1; (unread || broken) && k < (int32_t)model->group_count; k++) {
         struct ray_group *g = k < 0 ? &model->head : &model->groups[k];
@@ -33,7 +33,7 @@ bool types_apply(struct op *op, const struct cluster *c)
             continue;
         struct slice map = op->o.settings[OPERATOR_INSTANCE_TYPES].name, said = unread ? SLICE("names an instance type") : g->blocked_text;
         g->blocked = unread ? "ConfigMapUnreadable" : "ConfigMapBroken";
-        g->blocked_text = arena_printf(&op->model_arena, "%.*s; ConfigMap %.*s %s: %s", SLICE_ARG(said), SLICE_ARG(map),
+        g->blocked_text = arena_printf(&op->loaded->arena, "%.*s; ConfigMap %.*s %s: %s", SLICE_ARG(said), SLICE_ARG(map),
                                        unread ? "cannot be read" : "is broken, and what was read before is in force", s->why.text);
     }
     return model->typed;
@@ -61,8 +61,7 @@ static void touch_typed(struct op *op)
     for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
         if (!c->typed)
             continue;
-        if (op->parsed == c)
-            op->parsed = NULL;
+        model_forget(op, c);
         for (struct failing *f = c->failing; f; f = f->next)
             if (!f->f.ended)
                 f->f.not_before_ms = op->now.mono_ms;

@@ -15,26 +15,26 @@ static void keep_hashes(struct cluster *c, const struct ray_cluster *model)
 static void add_agent(struct op *op, const struct cluster *c)
 {
     struct err ignored = {0}; /* a template that is almost too large stays as it is */
-    if (workload_above(c) && ray_wants_agent(&op->model, &op->o.ray, &op->model_arena))
-        ray_add_agent(&op->model, &op->o.ray, &op->model_arena, &ignored);
+    if (workload_above(c) && ray_wants_agent(&op->loaded->model, &op->o.ray, &op->loaded->arena))
+        ray_add_agent(&op->loaded->model, &op->o.ray, &op->loaded->arena, &ignored);
 }
 
 void read_cluster(struct op *op, struct cluster *c, struct jval object)
 {
-    bool right = ray_read_known(object, c->hashes, &op->model_arena, &op->model, &op->errors);
+    bool right = ray_read_known(object, c->hashes, &op->loaded->arena, &op->loaded->model, &op->loaded->errors);
     if (right && !c->hashes)
-        keep_hashes(c, &op->model);
+        keep_hashes(c, &op->loaded->model);
     if (right)
         zones_apply(op, c);
     if (right && op->o.ray.agent)
         add_agent(op, c);
-    c->typed = right && (types_apply(op, c) || op->model.typed);
+    c->typed = right && (types_apply(op, c) || op->loaded->model.typed);
 }
 
 struct slice group_name(const struct op *op, int32_t group)
 {
-    if (group >= 0 && (uint32_t)group < op->model.group_count)
-        return op->model.groups[group].name;
+    if (group >= 0 && (uint32_t)group < op->loaded->model.group_count)
+        return op->loaded->model.groups[group].name;
     return group < 0 ? SLICE(RAY_HEAD_GROUP) : SLICE_NONE;
 }
 
@@ -75,8 +75,8 @@ static const struct service *const *view_services(struct op *op, const struct cl
 
 const struct group_failures *view_failures(struct op *op, struct cluster *c)
 {
-    struct group_failures *failures = arena_array(&op->plan_arena, op->model.group_count + 1, sizeof *failures);
-    for (int32_t k = -1; c->failing && k < (int32_t)op->model.group_count; k++) {
+    struct group_failures *failures = arena_array(&op->plan_arena, op->loaded->model.group_count + 1, sizeof *failures);
+    for (int32_t k = -1; c->failing && k < (int32_t)op->loaded->model.group_count; k++) {
         const struct group_failures *f = failures_of(op, c, group_name(op, k), k < 0, false);
         if (f)
             failures[k + 1] = *f;
@@ -95,10 +95,10 @@ static const struct ray_cluster *view_model(struct op *op, const struct cluster 
 {
     struct arena *a = &op->plan_arena;
     struct ray_cluster *model = arena_new(a, struct ray_cluster);
-    *model = op->model;
-    model->groups = arena_array(a, op->model.group_count + 1, sizeof *model->groups);
-    if (op->model.group_count)
-        memcpy(model->groups, op->model.groups, op->model.group_count * sizeof *model->groups);
+    *model = op->loaded->model;
+    model->groups = arena_array(a, op->loaded->model.group_count + 1, sizeof *model->groups);
+    if (op->loaded->model.group_count)
+        memcpy(model->groups, op->loaded->model.groups, op->loaded->model.group_count * sizeof *model->groups);
     *news = scaling_apply(c, model->groups, model->group_count, a);
     return model;
 }
@@ -109,7 +109,7 @@ static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
     const struct scale_news *news;
     const struct ray_cluster *model = view_model(op, c, &news);
     *v = (struct cluster_view){.cluster = model,
-                               .errors = &op->errors,
+                               .errors = &op->loaded->errors,
                                .failures = view_failures(op, c),
                                .scaling = news,
                                .warnings = c->warned ? istr_slice(c->warned) : SLICE_NONE,
@@ -132,10 +132,10 @@ static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
     v->pods = view_pods(op, c, &v->pod_count);
     v->services = view_services(op, c, &v->service_count);
     v->held = view_held(op, c, &v->held_count);
-    if (op->errors.count)
+    if (op->loaded->errors.count)
         return;
-    v->head_service = find_service(c, ray_head_service_name(&op->model, a));
-    v->headless_service = find_service(c, ray_headless_service_name(&op->model, a));
+    v->head_service = find_service(c, ray_head_service_name(&op->loaded->model, a));
+    v->headless_service = find_service(c, ray_headless_service_name(&op->loaded->model, a));
 }
 
 void count_failure(struct op *op, struct cluster *c, const struct action *act)
@@ -166,9 +166,9 @@ int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p)
         *p = (struct plan){.next_ms = TIME_NEVER, .arena = &op->plan_arena};
         return TIME_NEVER;
     }
-    if (op->errors.count == 0)
+    if (op->loaded->errors.count == 0)
         failures_prune(op, c);
-    if (op->errors.count == 0)
+    if (op->loaded->errors.count == 0)
         auth_follow(op, c);
     scaling_follow(op, c);
     bool again = true;

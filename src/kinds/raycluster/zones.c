@@ -9,14 +9,14 @@ void zones_apply(struct op *op, struct cluster *c)
     bool gone = c->zone_settled && c->pod_count == 0; /* suspended, for one: it begins anew */
     if (!c->zone || gone) {
         c->zone = 0;
-        c->zone_settled = !gone && was_whole(c, &op->model_arena);
+        c->zone_settled = !gone && was_whole(c, &op->loaded->arena);
         c->zone_from_ms = op->now.mono_ms;
         for (const struct pod_record *r = c->pods; r; r = r->next)
             if (!r->pod.deleting && r->pod.zone && (!c->zone || r->pod.head))
                 c->zone = r->pod.zone;
     }
-    shape_zones(&op->model, c->zone, &op->model_arena);
-    c->zone = pod_zone_hash(op->model.zone);
+    shape_zones(&op->loaded->model, c->zone, &op->loaded->arena);
+    c->zone = pod_zone_hash(op->loaded->model.zone);
 }
 
 void keep_zone(struct op *op, struct cluster *c, const struct action *act)
@@ -29,10 +29,10 @@ void keep_zone(struct op *op, struct cluster *c, const struct action *act)
 void leave_zone(struct op *op, struct cluster *c, const struct action *act)
 {
     log_warn("a cluster leaves its zone: its pods are made in the next one", LF("namespace", istr_slice(c->ns)),
-             LF_CSTR("cluster", c->name), LF("zone", op->model.zone), LF("next", act->name), LF("why", act->text));
+             LF_CSTR("cluster", c->name), LF("zone", op->loaded->model.zone), LF("next", act->name), LF("why", act->text));
     say_event(op, c, true, "ZoneNotAvailable", act->text);
     c->zone = pod_zone_hash(act->name);
     c->zone_settled = false;
     c->zone_from_ms = op->now.mono_ms;
-    op->parsed = NULL;
+    model_forget(op, c);
 }

@@ -7,10 +7,10 @@
 
 static void read_cron(struct op *op, struct cluster *c, struct jval object)
 {
-    struct raycronjob *model = arena_new(&op->model_arena, struct raycronjob);
+    struct raycronjob *model = arena_new(&op->loaded->arena, struct raycronjob);
     (void)c;
-    raycronjob_read(object, &op->model_arena, model, &op->errors);
-    op->own_model = model;
+    raycronjob_read(object, &op->loaded->arena, model, &op->loaded->errors);
+    op->loaded->own_model = model;
 }
 
 /* Read anew for each decision: the folder may be another by now. */
@@ -64,9 +64,9 @@ static const struct cron_child *view_jobs(const struct op *op, const struct clus
 static int64_t decide_cron(struct op *op, struct cluster *c, struct plan *p)
 {
     struct arena *a = &op->plan_arena;
-    const struct raycronjob *model = op->own_model;
+    const struct raycronjob *model = op->loaded->own_model;
     struct cron_view v = {.cron = model,
-                          .errors = &op->errors,
+                          .errors = &op->loaded->errors,
                           .status = {c->status, c->status_len},
                           .status_hash = c->status_ours ? c->status_hash : 0,
                           .status_not_before_ms = c->status_not_before_ms,
@@ -90,7 +90,7 @@ static bool make_job(struct op *op, struct cluster *c, const struct action *act,
     kube_path(&op->path, &ray_job_resource, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
     kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
     return time_parse(act->text, &due_us, e) &&
-           (raycronjob_build_job(op->own_model, due_us / 1000000, &op->body, &op->body_arena) ||
+           (raycronjob_build_job(op->loaded->own_model, due_us / 1000000, &op->body, &op->body_arena) ||
             err_set(e, ERR_LIMIT, "RayJob %.*s does not fit %d bytes", SLICE_ARG(act->name), LIMIT_JSON_ITEM));
 }
 

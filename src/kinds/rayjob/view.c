@@ -123,7 +123,7 @@ static struct job_cluster view_cluster(struct op *op, const struct cluster *job,
     v.refused = condition_is(status, "Valid", "False");
     v.why = why_not_ready(status, a);
     v.dashboard = dashboard_address(op, c, status, a);
-    v.workers_suspended = v.owned && suspends_workers(&op->job) && workers_suspended(c, a);
+    v.workers_suspended = v.owned && suspends_workers(&op->loaded->job) && workers_suspended(c, a);
     return v;
 }
 
@@ -177,8 +177,8 @@ void job_decide(struct op *op, struct cluster *c, struct plan *p)
     struct job *j = job_of(op, c);
     struct jval doc;
     struct jval status = {.at = -1};
-    struct job_view v = {.job = &op->job,
-                         .errors = &op->errors,
+    struct job_view v = {.job = &op->loaded->job,
+                         .errors = &op->loaded->errors,
                          .status = {c->status, c->status_len},
                          .status_hash = c->status_ours ? c->status_hash : 0,
                          .status_not_before_ms = c->status_not_before_ms,
@@ -207,7 +207,7 @@ void job_decide(struct op *op, struct cluster *c, struct plan *p)
 void read_job(struct op *op, struct cluster *c, struct jval object)
 {
     (void)c;
-    ray_read_job(object, &op->model_arena, &op->job, &op->errors);
+    ray_read_job(object, &op->loaded->arena, &op->loaded->job, &op->loaded->errors);
 }
 
 int64_t decide_job(struct op *op, struct cluster *c, struct plan *p)

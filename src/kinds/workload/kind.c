@@ -97,14 +97,14 @@ bool workload_keep_report(struct workloads *s, struct cluster *c, struct slice r
 
 static void read_workload(struct op *op, struct cluster *c, struct jval object)
 {
-    struct workload_model *model = arena_new(&op->model_arena, struct workload_model);
+    struct workload_model *model = arena_new(&op->loaded->arena, struct workload_model);
     struct jval spec = json_get(object, "spec");
     struct work_options o = {.ns = istr_slice(c->ns), .image = op->o.plane.image};
     struct work_policy policy;
     policy_in_force(op, &policy);
     if (json_type(spec) == JSON_OBJECT)
-        workload_build(c, json_raw(spec), &o, &policy, &op->model_arena, model);
-    op->own_model = model;
+        workload_build(c, json_raw(spec), &o, &policy, &op->loaded->arena, model);
+    op->loaded->own_model = model;
 }
 
 static struct workload_object view_object(const struct cluster *own, struct arena *a)
@@ -165,8 +165,8 @@ static int64_t decide_workload(struct op *op, struct cluster *c, struct plan *p)
                               .ended = w->ended,
                               .held = w->held,
                               .outside = w->outside,
-                              .model = op->own_model,
-                              .name = name_state(op, c, op->own_model),
+                              .model = op->loaded->own_model,
+                              .name = name_state(op, c, op->loaded->own_model),
                               .refusals = failures_of(op, c, SLICE_NONE, true, false),
                               .quotas = op->workloads,
                               .record = c,

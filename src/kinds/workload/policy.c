@@ -67,8 +67,7 @@ static void touch_all(struct op *op)
     for (uint32_t i = 0; s && (c = map_next(&s->by_uid, &i)) != NULL;) {
         work_drop(c);
         failures_clear(op, c);
-        if (op->parsed == c)
-            op->parsed = NULL;
+        model_forget(op, c);
         cluster_touch(op, c);
     }
 }

@@ -356,13 +356,13 @@ static void check_memory(void)
         start_scaled(&r, ways[i], "\"enableInTreeAutoscaling\":true,");
         tell_service(&r, "n", "10.96.0.7");
         model_load(r.op, r.c);
-        size_t used = r.op->model_arena.used;
+        size_t used = r.op->loaded->arena.used;
         for (int k = 0; k < 20; k++) {
             decide_later(&r, 1000);
             ask(&r, &e);
         }
-        CHECK(r.op->parsed == r.c);
-        CHECK_INT(r.op->model_arena.used, used);
+        CHECK(r.op->loaded->of == r.c);
+        CHECK_INT(r.op->loaded->arena.used, used);
         finish(&r);
     }
 }

@@ -566,11 +566,11 @@ static void check_tokens(void)
     CHECK(!json_parse(&doc, many_values(&r, LIMIT_JSON_TOKENS + 1), &r.arena, &e));
     extract_cluster(r.op, source_of(&r.op->spaces[0], &kind_raycluster), parsed(&r, many_values(&r, LIMIT_JSON_TOKENS)), 10, 1);
     model_load(r.op, cluster_get(r.op, SLICE(CLUSTER), SLICE("n")));
-    CHECK_INT(r.op->errors.count, 1);
-    CHECK_STR(ray_errors_text(&r.op->errors, ERR_TEXT_MAX, &r.arena),
+    CHECK_INT(r.op->loaded->errors.count, 1);
+    CHECK_STR(ray_errors_text(&r.op->loaded->errors, ERR_TEXT_MAX, &r.arena),
               "spec: more than 262144 values and keys in one document (LIMIT_JSON_TOKENS)");
-    CHECK_STR(r.op->model.name, "c");
-    CHECK_STR(r.op->model.uid, CLUSTER);
+    CHECK_STR(r.op->loaded->model.name, "c");
+    CHECK_STR(r.op->loaded->model.uid, CLUSTER);
     finish(&r);
 }
 
