@@ -3,9 +3,13 @@ to the control plane. What others show or send is refused with the reason, and c
 
 import http.client
 import json
+import subprocess
 
-from cluster import eventually, kubectl, objects
-from hub import account, cloud, definitions, hubs, operator_rule, put, status  # noqa: F401 (definitions and hubs are fixtures)
+import pytest
+
+from cluster import MOBULA, eventually, kubectl, objects
+from hub import account, certificate, cloud, definitions, hubs, operator_rule, put, status  # noqa: F401 (definitions and hubs are fixtures)
+from processes import config_of
 from test_hub import agent_reports, free_port
 
 REPORT = {"ray": {"health": "HEALTHY", "version": "2.60.0", "dashboard": "HEALTHY", "nodesAlive": 2, "nodesDead": 0}}
@@ -76,3 +80,33 @@ def test_reports_go_through_the_operator(space, hubs, operators, tmp_path):
         assert "eyJ" not in operator.log()
     finally:
         kubectl("delete", "-f", "-", "--ignore-not-found", stdin=documents)
+
+
+CA_MOST = 64 * 1024  # LIMIT_REMOTE_AGENT_CA
+
+
+@pytest.mark.parametrize("flags, words", [
+    (("--agent=maybe",), "want off, operator or direct"),
+    (("--agent=operator", "--tools=none"), "--tools=configmap or image:REF"),
+    (("--agent=direct",), f"more than {CA_MOST} bytes (LIMIT_REMOTE_AGENT_CA)"),
+])
+def test_what_cannot_be_is_refused_at_the_start(space, tmp_path, flags, words):
+    space.grant()
+    ca, _ = certificate(tmp_path)
+    ca.write_text(ca.read_text().ljust(CA_MOST + 1, "\n"))
+    token = tmp_path / "token"
+    token.write_text("x")
+    command = [MOBULA, "operator", "--kubeconfig", config_of(space, tmp_path), "--namespace", space.name, "--health-addr=",
+               "--metrics-addr=", "--control-plane-url=https://hub.example", f"--cloud-deployment-id=cldrsrc_{24 * 'a'}",
+               f"--control-plane-token-file={token}", f"--control-plane-ca-file={ca}", *flags]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert said.returncode != 0 and words in said.stderr, said
+
+
+def test_a_ca_as_large_as_it_may_be(space, operators, tmp_path):
+    ca, _ = certificate(tmp_path)
+    ca.write_text(ca.read_text().ljust(CA_MOST, "\n"))
+    token = tmp_path / "token"
+    token.write_text("x")
+    operators("--control-plane-url=https://hub.example", f"--cloud-deployment-id=cldrsrc_{24 * 'a'}",
+              f"--control-plane-token-file={token}", f"--control-plane-ca-file={ca}", "--agent=direct").says("msg=started")

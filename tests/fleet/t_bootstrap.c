@@ -50,6 +50,40 @@ static void reports(struct hubworld *h, struct client *op, struct client *pod, c
     CHECK_INT(ask(pod, "POST", "/v1/report", credential, "{\"ray\":{}}"), 401);
 }
 
+static void carry(struct hubworld *h, struct client *op, const char *known, struct slice uid, struct slice ray)
+{
+    asked(op, known,
+          arena_printf(&h->w.arena, ",\"wait\":0,\"reports\":[{\"uid\":\"%.*s\",\"ray\":%.*s}]", SLICE_ARG(uid), SLICE_ARG(ray)).ptr);
+}
+
+/* A report of so many bytes. */
+static struct slice report_of(struct hubworld *h, size_t bytes)
+{
+    static const char form[] = "{\"health\":\"SIZED\",\"x\":\"%.*s\"}";
+    char *fill = arena_alloc(&h->w.arena, bytes);
+    memset(fill, 'x', bytes);
+    return arena_printf(&h->w.arena, form, (int)(bytes - (sizeof form - 1 - 4)), fill);
+}
+
+static void carried(struct hubworld *h, struct client *op, const char *known, struct slice uid, struct slice theirs)
+{
+    test_case("what the operator carries of its pods is stored, but of no other cloud's workload");
+    carry(h, op, known, uid, SLICE("{\"health\":\"CARRIED\",\"version\":\"2.60.0\"}"));
+    CHECK_STR(field(h, "workloads", "train", "status.ray.health"), "CARRIED");
+    carry(h, op, known, theirs, SLICE("{\"health\":\"CARRIED\"}"));
+    CHECK_STR(field(h, "workloads", "theirs", "status.ray.health"), "");
+    carry(h, op, known, SLICE("nobody"), SLICE("{\"health\":\"CARRIED\"}"));
+    test_case("nor what is no object, or larger than LIMIT_HUB_REPORT");
+    carry(h, op, known, uid, SLICE("1"));
+    CHECK_INT(report_of(h, LIMIT_HUB_REPORT).len, LIMIT_HUB_REPORT);
+    carry(h, op, known, uid, report_of(h, LIMIT_HUB_REPORT + 1));
+    CHECK_STR(field(h, "workloads", "train", "status.ray.health"), "CARRIED");
+    carry(h, op, known, uid, report_of(h, LIMIT_HUB_REPORT));
+    CHECK_STR(field(h, "workloads", "train", "status.ray.health"), "SIZED");
+    test_case("reports that are no list are a call that is none");
+    CHECK_INT(sync_ask(op, "edge", "one", known, ",\"wait\":0,\"reports\":{}"), 400);
+}
+
 int main(void)
 {
     struct hubworld h;
@@ -91,6 +125,7 @@ int main(void)
     CHECK_INT(answer(pod), 0);
 
     reports(&h, op, pod, known, credential, uid);
+    carried(&h, op, known, uid, theirs);
     test_case("nobody answers");
     struct client *late = client_new(&h);
     send(late, "POST", "/v1/bootstrap", "another", slice_of(boot(&h, "edge")));
