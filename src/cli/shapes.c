@@ -180,7 +180,8 @@ static bool fetch(struct job *j, struct slice path, struct slice *body)
     if (!ask_get(&j->ask, path, NULL, &j->a, &answer, &j->e))
         return false;
     *body = answer.body;
-    return answer.code < 300 || err_set(&j->e, ERR_STATUS, "%.*s: %s", SLICE_ARG(path), ask_words(&answer, words));
+    return answer.code < 300 || err_set(&j->e, ERR_STATUS, "%.*s: %s%s", SLICE_ARG(path), ask_words(&answer, words),
+                                        answer.code == 404 ? ": --namespace and --configmap say where it is, -f names a file" : "");
 }
 
 /* A list of nodes, or one: JSON, or YAML as kubectl prints it. */

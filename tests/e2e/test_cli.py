@@ -11,7 +11,7 @@ import termios
 
 import pytest
 
-from cluster import MOBULA, Refused, kubectl, mobula, raycluster
+from cluster import MOBULA, RUN, Refused, kubectl, mobula, raycluster
 
 EXAMPLES = ["raycluster", "raycluster-autoscaling", "legacy-cluster", "legacy-cluster2"]
 
@@ -166,6 +166,11 @@ def test_a_full_disk_is_told():
 def test_a_kubeconfig_that_is_not_there():
     out = mobula("operator", "--kubeconfig", "/nonexistent", "--namespace", "default", "--health-addr", "", "--metrics-addr", "")
     assert out.returncode == 1 and "/nonexistent" in out.stderr
+
+
+def test_instance_types_that_are_not_there(space):
+    out = mobula("instance-types", "list", "--namespace", space.name, "--kubeconfig", RUN / "admin.kubeconfig")
+    assert out.returncode == 1 and "--namespace and --configmap say where it is" in out.stderr
 
 
 def test_the_names_of_explain_are_those_of_the_server(space, operator):
