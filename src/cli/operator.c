@@ -109,6 +109,7 @@ static const struct flag list[] = {
     {"log-level", FLAG_TEXT, AT(log_level), "debug|info|warn|error", "what is logged"},
     {"log-format", FLAG_TEXT, AT(log_format), "logfmt|json", "how it is logged"},
 };
+#undef AT
 static const struct flags flags = {
     .examples = "mobula operator --kubeconfig ~/.kube/config --namespace team-a",
     .usage = "mobula operator [--namespace NS[,NS…]] [--kubeconfig FILE] [FLAG…]",

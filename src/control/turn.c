@@ -72,7 +72,7 @@ static bool execute_one(struct op *op, struct cluster *c, const struct action *a
     bool object = writes_object(act->verb->how);
     bool made = act->verb->make(op, c, act, f, &t, &e) && !op->body.full && (!object || object_amend(op, act, f, &e));
     if (!made || op->body.full || op->path.full) {
-        err_set(&e, ERR_LIMIT, "object does not fit %d bytes", LIMIT_JSON_ITEM);
+        err_set(&e, ERR_LIMIT, "object does not fit %d bytes (LIMIT_JSON_ITEM)", LIMIT_JSON_ITEM);
         slab_free(&op->flight_slab, f);
         act->verb->failed(op, c, act, e.text);
         return true;

@@ -17,7 +17,7 @@ struct facts {
     const struct pod *head;       /* live, or the one that ended; NULL */
     struct group_numbers *groups; /* as the spec's */
     struct group_numbers all;     /* workers together */
-    uint32_t pods, strangers;     /* not being deleted; of no group */
+    uint32_t pods;                /* not being deleted */
     int32_t refused;              /* the group whose template the API server refused in a dry run; GROUP_NONE */
     int64_t old_head;             /* ready worker pods that belong to a head that has ended: not in the numbers above */
     bool valid, ready;            /* valid: no errors in the spec, and none refused */

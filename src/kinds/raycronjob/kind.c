@@ -91,7 +91,7 @@ static bool make_job(struct op *op, struct cluster *c, const struct action *act,
     kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
     return time_parse(act->text, &due_us, e) &&
            (raycronjob_build_job(op->loaded->own_model, due_us / 1000000, &op->body, &op->body_arena) ||
-            err_set(e, ERR_LIMIT, "RayJob %.*s does not fit %d bytes", SLICE_ARG(act->name), LIMIT_JSON_ITEM));
+            err_set(e, ERR_LIMIT, "RayJob %.*s does not fit %d bytes (LIMIT_JSON_ITEM)", SLICE_ARG(act->name), LIMIT_JSON_ITEM));
 }
 
 static bool make_job_delete(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t,

@@ -10,7 +10,7 @@ bool job_make_cluster(struct op *op, struct cluster *c, const struct action *act
     kube_path(&op->path, &ray_resources[RAY_V1], istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
     kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
     return ray_build_job_cluster(&op->loaded->job, act->name, &op->body, &op->body_arena) ||
-           err_set(e, ERR_LIMIT, "RayCluster %.*s does not fit %d bytes", SLICE_ARG(act->name), LIMIT_JSON_ITEM);
+           err_set(e, ERR_LIMIT, "RayCluster %.*s does not fit %d bytes (LIMIT_JSON_ITEM)", SLICE_ARG(act->name), LIMIT_JSON_ITEM);
 }
 
 /* A cluster, or the job itself and with it all that it owns. */

@@ -25,7 +25,7 @@ static bool make_apply(struct op *op, struct cluster *c, const struct action *ac
     kube_query(&op->path, "fieldManager", SLICE(WORKLOAD_FIELD_MANAGER));
     kube_query(&op->path, "force", SLICE("true"));
     return workload_write(m, act->uid, &op->body_arena, &op->body, e) ||
-           err_set(e, ERR_LIMIT, "%s %.*s does not fit %d bytes", m->kind->name, SLICE_ARG(act->name), LIMIT_JSON_ITEM);
+           err_set(e, ERR_LIMIT, "%s %.*s does not fit %d bytes (LIMIT_JSON_ITEM)", m->kind->name, SLICE_ARG(act->name), LIMIT_JSON_ITEM);
 }
 
 static bool make_delete_of(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
