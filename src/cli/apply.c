@@ -185,6 +185,51 @@ bool apply_judge(struct apply_object *o, struct jval there, bool replaces, struc
     return true;
 }
 
+static struct jval arguments(struct jval deployment)
+{
+    return json_get(json_at(json_get(deployment, "spec.template.spec.containers"), 0), "args");
+}
+
+static struct slice flag_of(struct jval argument, struct arena *a)
+{
+    struct slice rest = json_str(argument, a);
+    return slice_cut(&rest, '=');
+}
+
+struct slice apply_dropped(struct jval there, struct jval wanted, struct arena *a)
+{
+    struct buf out;
+    struct jval key, old, new;
+    buf_init(&out, LIMIT_JSON_ITEM);
+    for (struct jiter it = json_iter(arguments(there)); json_next(&it, &key, &old);) {
+        struct slice flag = flag_of(old, a);
+        bool found = !slice_starts(flag, SLICE("--")) || slice_ends(json_str(old, a), SLICE("=false")); /* what was off may be on */
+        for (struct jiter in = json_iter(arguments(wanted)); !found && json_next(&in, &key, &new);)
+            found = slice_eq(flag, flag_of(new, a));
+        if (!found)
+            buf_printf(&out, "%s%.*s", out.len ? ", " : "", SLICE_ARG(json_str(old, a)));
+    }
+    struct slice text = arena_dup(a, buf_slice(&out));
+    buf_free(&out);
+    return text;
+}
+
+/* Who leaves a flag out by mistake would learn it from what the operator no longer does. */
+static bool keeps_flags(const struct apply *p, const struct apply_object *o, struct jval there, struct err *e)
+{
+    struct json *doc = arena_new(p->a, struct json);
+    if (!p->keeps_flags || !of_kind(o, "Deployment"))
+        return true;
+    if (!json_parse(doc, o->json, p->a, e))
+        return false;
+    struct slice dropped = apply_dropped(there, json_root(doc), p->a);
+    return slice_empty(dropped) ||
+           err_set(e, ERR_STATUS,
+                   "Deployment %.*s in namespace %.*s runs with flags that would go: %.*s. Give again what sets them, or "
+                   "take them away with --drop-flags",
+                   SLICE_ARG(o->name), SLICE_ARG(o->ns), SLICE_ARG(dropped));
+}
+
 /* False: no answer. */
 static bool look(struct apply *p, struct apply_object *o, bool *well, struct err *e)
 {
@@ -202,7 +247,7 @@ static bool look(struct apply *p, struct apply_object *o, bool *well, struct err
         return true;
     if (!parse(p, &answer, &there, e))
         return false;
-    *well = apply_judge(o, there, p->replaces, p->a, &why);
+    *well = apply_judge(o, there, p->replaces, p->a, &why) && keeps_flags(p, o, there, &why);
     if (!*well)
         fail(p, arena_dup(p->a, slice_of(why.text)));
     return true;

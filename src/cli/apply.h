@@ -25,7 +25,8 @@ struct apply {
     struct arena *a;
     struct apply_object *list;
     uint32_t count;
-    bool replaces; /* an installation of another version is replaced */
+    bool replaces;    /* an installation of another version is replaced */
+    bool keeps_flags; /* no flag of a Deployment that is there may go */
     struct slice failures[APPLY_FAILURES_MAX];
     uint32_t failed; /* may be more than are kept */
 };
@@ -53,6 +54,8 @@ bool apply_delete(struct apply *p, int64_t until_ms, struct err *e);
 
 /* Why the object that is there cannot be replaced by ours; false with *e. Sets o->force. */
 bool apply_judge(struct apply_object *o, struct jval there, bool replaces, struct arena *a, struct err *e);
+/* The flags that the Deployment that is there has and the wanted one lacks, whatever their values; empty: none. */
+struct slice apply_dropped(struct jval there, struct jval wanted, struct arena *a);
 /* Whether a Deployment is available; *why says what is missing. */
 bool apply_available(struct jval deployment, struct arena *a, struct slice *why);
 /* What keeps a pod from running, in the kubelet's words; empty: nothing is known. */

@@ -33,7 +33,7 @@ struct install_options {
     int64_t replicas, timeout_ms; /* replicas 0: 1, of a control plane 2 */
     bool plane;                   /* a control plane in the place of an operator: `watch` are its projects */
     bool print, apply, leader_elect, create_namespace, crds_only, no_crds, agent, agent_direct, ray_auth, report_nodes, egress_strict,
-        shapes, raycronjobs, all_namespaces, openshift, no_network_policy, no_admission_policy, registryless;
+        shapes, raycronjobs, all_namespaces, openshift, no_network_policy, no_admission_policy, registryless, drop_flags;
     struct slice program_file; /* of registryless; empty: this program */
 };
 

@@ -75,6 +75,8 @@ static const struct flag list[] = {
     {"agent", FLAG_SWITCH, AT(agent), NULL,
      "heads of workloads report how their Ray is, to the operator: with the right to review the tokens of their pods (TokenReview)"},
     {"agent-direct", FLAG_SWITCH, AT(agent_direct), NULL, "they report to the control plane itself, and need a way to it"},
+    {"drop-flags", FLAG_SWITCH, AT(drop_flags), NULL,
+     "--apply takes flags of the installation away that are not given again; else it names them and changes nothing"},
     {"ray-auth", FLAG_SWITCH, AT(ray_auth), NULL, "with the right to make and read Secrets, for clusters with authOptions"},
 #undef AT
 };
@@ -217,7 +219,7 @@ static int run(const struct flags *flags, int argc, char **argv, bool upgrade)
         return flags_wrong(flags, "want --print, which changes nothing, or --apply");
     __attribute__((cleanup(arena_free))) struct arena a = {0};
     struct ask ask = {0};
-    struct apply p = {.ask = &ask, .a = &a, .replaces = upgrade};
+    struct apply p = {.ask = &ask, .a = &a, .replaces = upgrade, .keeps_flags = !o.drop_flags};
     status = print_or_apply(flags, &o, &p);
     ask_close(&ask);
     return status;

@@ -169,6 +169,18 @@ def test_another_version(api, made):
     assert f"Deployment/mobula in {made} changed" in done
 
 
+def test_flags_that_would_go(api, made):
+    run("install", "--apply", "--no-crds", "--namespace", made, "--replicas=2", "--shapes")
+    for command in (("upgrade",), ("install", "--apply")):
+        done, said = run(*command, "--no-crds", "--namespace", made, "--replicas=2", status=1)
+        gone = "--instance-types-configmap=instance-types, --patches-configmap=patches"
+        assert done == "" and f"Deployment mobula in namespace {made} runs with flags that would go: {gone}. Give again" in said
+    done, _ = run("upgrade", "--no-crds", "--namespace", made, "--drop-flags")
+    assert f"Deployment/mobula in {made} changed" in done
+    args = api.get(f"/apis/apps/v1/namespaces/{made}/deployments/mobula")["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert not [a for a in args if "-configmap=" in a or a == "--leader-elect"]
+
+
 def test_what_does_not_become_available(api, made):
     """A quota without pods: the words of the API server are told, what was done stays, and can be taken back."""
     api.call("POST", f"/api/v1/namespaces/{made}/resourcequotas",

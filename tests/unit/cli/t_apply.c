@@ -92,6 +92,25 @@ static void judges(struct arena *a)
     }
 }
 
+#define ARGUMENTS(list) "{\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"args\":[" list "]}]}}}}"
+
+static void drops(struct arena *a)
+{
+    static const struct {
+        const char *there, *wanted, *dropped;
+    } cases[] = {
+        {ARGUMENTS("\"operator\",\"--a=1\",\"--b\""), ARGUMENTS("\"operator\",\"--b=2\",\"--a\",\"--c\""), ""},
+        {ARGUMENTS("\"operator\",\"--a=1\",\"--ab\",\"--c=2=3\""), ARGUMENTS("\"other\",\"--ab\""), "--a=1, --c=2=3"},
+        {ARGUMENTS("\"--a=1\",\"--a=2\",\"--b=false\",7"), ARGUMENTS("\"--a=3\",null"), ""},
+        {ARGUMENTS("\"--a\""), "{}", "--a"},
+        {"{\"spec\":1}", ARGUMENTS("\"--a\""), ""},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("flags that would go %zu", i);
+        CHECK_STR(apply_dropped(parse(cases[i].there, a), parse(cases[i].wanted, a), a), cases[i].dropped);
+    }
+}
+
 static void waits(struct arena *a)
 {
     static const struct {
@@ -171,6 +190,7 @@ int main(void)
     paths(&a);
     limits(&a);
     judges(&a);
+    drops(&a);
     waits(&a);
     remedies();
     arena_free(&a);
