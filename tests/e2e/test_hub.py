@@ -247,7 +247,7 @@ def test_the_command_line_writes_the_same_objects(space, hubs, tmp_path):
     run("job", "terminate", "--name", "train")
     assert space.api.get(space.path("workloads", "train", GROUP))["spec"]["terminate"] is True
     run("job", "delete", "--name", "train")
-    assert "404" in run("cloud", "get", "--name", "none", code=1).stderr
+    assert "there is no cloud none in project" in run("cloud", "get", "--name", "none", code=1).stderr
     assert "give its URL" in run("job", "submit", "--name", "x", "--cloud", "edge", "--working-dir", ".", "--", "true", code=1).stderr
     run("job", "submit", "--cloud", "edge", "--", "true")  # it gets a name
     run("job", "status", code=2)
