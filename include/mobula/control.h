@@ -354,7 +354,8 @@ struct kind {
 
     const char *gone;    /* log message for a DELETED event: "cluster deleted" */
     bool creation;       /* creationTimestamp is part of what is decided on */
-    bool optional;       /* readiness does not wait for its list: the Role of an older installation has no right to it */
+    bool optional;       /* an installation may be without it: neither its definition nor the right to list it need be there */
+    bool runs_ray;       /* Ray runs in its pods: metrics count them */
     bool finalizers;     /* metadata.finalizers is kept and decided on */
     bool by_wall_clock;  /* its deadlines are wall clock times: decided again when the clock is set */
     bool goes_by_status; /* its state machine is in status: after a status write with unknown outcome the object is read first */

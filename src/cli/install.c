@@ -97,10 +97,10 @@ static struct slice part(const struct buf *b, struct arena *a)
     return b->len ? arena_dup(a, buf_slice(b)) : SLICE_NONE;
 }
 
-/* Whether an installation brings a kind: RayCronJobs are an option. */
+/* Whether an installation brings a kind. */
 static bool brings(const struct install_wanted *want, const struct kind *k)
 {
-    return wanted_kind(k, want->kinds) && (k != &kind_raycronjob || want->cron);
+    return wanted_kind(k, want->kinds) && (!k->optional || want->cron);
 }
 
 /* What each kind needs beyond what all need: airgap/install/role-PLURAL.yaml. */

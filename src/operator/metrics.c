@@ -16,20 +16,15 @@ static void gauge(struct buf *b, const char *name, const char *help, int64_t val
     one(b, name, "gauge", help, value);
 }
 
-static bool is_raycluster(const struct cluster *c)
-{
-    return c->kind == &kind_raycluster || c->kind == &kind_raycluster_legacy;
-}
-
 static void write_pods(const struct op *op, struct buf *b)
 {
     int64_t known = 0, ready = 0, submitters = 0;
     const struct pod_record *p;
     for (uint32_t i = 0; (p = map_next(&op->pods, &i)) != NULL;) {
-        bool ray = is_raycluster(p->of);
+        bool ray = p->of->kind->runs_ray;
         known += ray;
         ready += ray && p->pod.ready;
-        submitters += p->of->kind == &kind_rayjob;
+        submitters += !ray;
     }
     gauge(b, "mobula_pods", "Pods known that belong to RayClusters.", known);
     gauge(b, "mobula_pods_ready", "Pods of RayClusters that are ready.", ready);
@@ -57,7 +52,7 @@ static void write_objects(const struct op *op, struct buf *b)
         bool fails = false;
         for (const struct failing *f = c->failing; f; f = f->next)
             fails |= f->f.count > 0;
-        failing += fails && is_raycluster(c);
+        failing += fails && c->kind->runs_ray;
     }
     for (uint32_t i = 0; kinds[i]; i++)
         if (kinds[i]->decide && (i == 0 || strcmp(kinds[i]->word, kinds[i - 1]->word) != 0))

@@ -124,6 +124,7 @@ const struct kind kind_raycluster = {.name = "RayCluster",
                                      .unsettled = doubt_list,
                                      .recall = doubt_recall,
                                      .gone = "cluster deleted",
+                                     .runs_ray = true,
                                      .finalizers = true};
 
 const struct kind kind_raycluster_legacy = {.name = "RayCluster",
@@ -148,4 +149,5 @@ const struct kind kind_raycluster_legacy = {.name = "RayCluster",
                                             .respecified = children_respecified,
                                             .unsettled = doubt_list,
                                             .recall = doubt_recall,
-                                            .gone = "cluster deleted"};
+                                            .gone = "cluster deleted",
+                                            .runs_ray = true};
