@@ -43,8 +43,8 @@ struct remote_answer {
     struct remote_question *questions;
     uint32_t question_count;
     bool wants_types, wants_nodes;
-    struct slice identity; /* by which the control plane knows us; may be empty */
-    int64_t retry_after_ms;
+    struct slice identity;  /* by which the control plane knows us; may be empty */
+    int64_t retry_after_ms; /* as it was asked for: the caller bounds it */
 };
 bool remote_read(struct slice text, struct arena *a, struct remote_answer *out, struct err *e);
 

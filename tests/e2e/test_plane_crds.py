@@ -32,7 +32,7 @@ def defined(api):
 
 def established(api, name):
     crd = api.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}.mobula.dev")
-    conditions = {c["type"]: c["status"] for c in crd.get("status", {}).get("conditions", [])}
+    conditions = {c["type"]: c["status"] for c in crd.get("status", {}).get("conditions") or []}
     assert "NonStructuralSchema" not in conditions
     return conditions.get("Established") == "True" and crd["spec"]["names"]["shortNames"]
 
