@@ -30,13 +30,26 @@ static struct jval read_again(const struct cluster *c, struct arena *a, struct e
     return doc;
 }
 
+/* Its own, or else one that is nobody's, or else the one that was asked for longest ago. */
+static uint32_t model_place(const struct op *op, const struct cluster *c)
+{
+    uint32_t at = MODELS_KEPT - 1;
+    for (uint32_t i = MODELS_KEPT; i-- > 0;) {
+        if (op->kept[i]->of == c)
+            return i;
+        if (!op->kept[i]->of)
+            at = i;
+    }
+    return at;
+}
+
 void model_load(struct op *op, struct cluster *c)
 {
     enum { ROOM_KEPT = 64 * KIB };
-    uint32_t i = 0;
-    while (i + 1 < MODELS_KEPT && op->kept[i]->of != c)
-        i++;
+    uint32_t i = model_place(op, c);
     struct loaded *l = op->kept[i];
+    if (i > 0 && !op->loaded->of) /* it was forgotten while somebody worked with it */
+        arena_free(&op->loaded->arena);
     memmove(&op->kept[1], &op->kept[0], i * sizeof op->kept[0]);
     op->loaded = op->kept[0] = l;
     if (l->of == c)

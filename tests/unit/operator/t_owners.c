@@ -1,4 +1,5 @@
-/* Who owns a cluster, who is found by a name, and who is told of it. Whoever may write a RayCluster writes its owner references too. */
+/* Who owns a cluster, who is found by a name, who is told of it, and whose models are kept. Whoever may write a RayCluster writes its owner
+ * references too. */
 #include "heads.h"
 #include <mobula/kinds.h>
 
@@ -77,6 +78,52 @@ static void check_names(void)
     finish(&r);
 }
 
+static uint32_t models_held(const struct rig *r)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < MODELS_KEPT; i++)
+        n += r->op->models[i].arena.first != NULL;
+    return n;
+}
+
+static bool model_kept(const struct rig *r, const struct cluster *c)
+{
+    bool kept = false;
+    for (uint32_t i = 0; i < MODELS_KEPT; i++)
+        kept |= r->op->models[i].of == c;
+    return kept;
+}
+
+static void check_models(void)
+{
+    struct rig r;
+    start(&r, "");
+    struct cluster *c[MODELS_KEPT];
+    for (int i = 0; i < MODELS_KEPT; i++)
+        model_load(r.op, c[i] = tell_owned(&r, i + 1, 9, 10));
+    test_case("a spec that is changed and read again takes its own place among the models that are kept");
+    cluster_reread(r.op, c[3]);
+    model_load(r.op, c[3]);
+    for (int i = 0; i < MODELS_KEPT; i++)
+        CHECK(model_kept(&r, c[i]));
+    test_case("the model of a record that is gone is freed, at the latest when another one is worked with");
+    cluster_gone(r.op, c[0]);
+    CHECK_INT(models_held(&r), 3);
+    cluster_gone(r.op, c[3]);
+    CHECK_INT(models_held(&r), 3);
+    model_load(r.op, c[1]);
+    CHECK_INT(models_held(&r), 2);
+    cluster_gone(r.op, c[2]);
+    cluster_gone(r.op, c[1]);
+    for (int i = 0; i < 2 * MODELS_KEPT; i++) {
+        struct cluster *next = tell_owned(&r, 0x10 + i, 9, 11);
+        model_load(r.op, next);
+        cluster_gone(r.op, next);
+        CHECK_INT(models_held(&r), 1);
+    }
+    finish(&r);
+}
+
 /* A pod of the same plan was told to wait for a minute. */
 static void check_longer_wait(void)
 {
@@ -128,6 +175,7 @@ int main(void)
     log_global = (struct log){.level = LOG_ERROR, .fd = -1};
     check_own_owner();
     check_names();
+    check_models();
     check_longer_wait();
     check_ready();
     return test_done();
