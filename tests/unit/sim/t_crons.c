@@ -7,7 +7,7 @@
 
 #define CRON "00000000-0000-4000-8000-0000000000c1"
 
-enum { START_S = 1800000000, MINUTE_MS = 60 * 1000 };
+enum { START_S = 1800000000, MINUTE_MS = 60 * 1000, FIRST = 1, SECOND };
 
 /* c is due each minute, and was created at the beginning. */
 static struct scene begin_crons(const char *what, enum cron_rule rule)
@@ -22,10 +22,10 @@ static struct scene begin_crons(const char *what, enum cron_rule rule)
 }
 
 /* What jobs.c knows of it is left out: whether a run may have ended. */
-static void show(struct scene *t, const char *plural, const char *name, const char *uid, struct slice json)
+static void turn(struct scene *t, unsigned what, const char *plural, const char *name, const char *uid, struct slice json)
 {
     struct apiserver_change c = {.plural = slice_of(plural), .ns = SLICE("n"), .name = slice_of(name), .uid = slice_of(uid), .json = json};
-    c.what = APISERVER_MODIFIED;
+    c.what = what;
     t->s->o = &t->o;
     crons_changed(t->s, &c);
 }
@@ -36,15 +36,15 @@ static void see_cron(struct scene *t, const char *spec, const char *status)
                                      "{\"metadata\":{\"name\":\"c\",\"uid\":\"" CRON "\",\"creationTimestamp\":\"2027-01-15T08:00:00Z\"},"
                                      "\"spec\":{%s},\"status\":{%s}}",
                                      spec, status);
-    show(t, "raycronjobs", "c", CRON, json);
+    turn(t, APISERVER_MODIFIED, "raycronjobs", "c", CRON, json);
 }
 
-/* The run of a minute after the beginning; state: "", or a member of its status. */
-static void see_run(struct scene *t, unsigned minute, const char *state)
+/* A RayJob of the run of a minute after the beginning; state: "", or a member of its status. */
+static void see_job(struct scene *t, unsigned what, unsigned minute, unsigned number, const char *state)
 {
     char name[16], due[TIME_TEXT_MAX], uid[SIM_UID];
     snprintf(name, sizeof name, "c-%u", START_S / 60 + minute);
-    snprintf(uid, sizeof uid, "00000000-0000-4000-8000-0000000001%02u", minute);
+    snprintf(uid, sizeof uid, "00000000-0000-4000-8000-000000000%u%02u", number, minute);
     time_format((START_S + 60 * (int64_t)minute) * 1000000, due);
     struct slice json =
         arena_printf(&t->s->w.arena,
@@ -52,7 +52,12 @@ static void see_run(struct scene *t, unsigned minute, const char *state)
                      "\"ownerReferences\":[{\"kind\":\"RayCronJob\",\"name\":\"c\",\"uid\":\"" CRON "\",\"controller\":true}]},"
                      "\"spec\":{},\"status\":{%s}}",
                      name, uid, due, state);
-    show(t, "rayjobs", name, uid, json);
+    turn(t, what, "rayjobs", name, uid, json);
+}
+
+static void see_run(struct scene *t, unsigned minute, const char *state)
+{
+    see_job(t, APISERVER_MODIFIED, minute, FIRST, state);
 }
 
 static void pass(struct scene *t, int64_t ms)
@@ -90,6 +95,33 @@ static void test_once(void)
     see_run(&t, 3, "");
     expect(&t, "a run when it is due");
     end(&t);
+}
+
+/* The RayCronJob and its run go, each only if said so, and the run of that time is made again. */
+static void again(const char *what, const char *status, bool cron_goes, bool run_goes, unsigned minute, const char *which)
+{
+    struct scene t = begin_crons(what, RULE_ALLOW);
+    see_cron(&t, "", "");
+    pass(&t, 2 * MINUTE_MS);
+    see_run(&t, 2, "");
+    see_cron(&t, "", status);
+    if (cron_goes)
+        turn(&t, APISERVER_DELETED, "raycronjobs", "c", CRON, SLICE("{}"));
+    if (run_goes)
+        see_job(&t, APISERVER_DELETED, 2, FIRST, "");
+    see_job(&t, APISERVER_ADDED, minute, SECOND, "");
+    expect(&t, which);
+    end(&t);
+}
+
+static void test_again(void)
+{
+    static const char told[] = "\"lastScheduleTime\":\"2027-01-15T08:02:00Z\"", once[] = "a run is started once";
+    again("a run goes with its RayCronJob, and who has heard of neither makes it again", "", true, true, 2, "");
+    again("… when status had told of it", told, true, true, 2, once);
+    again("… when the RayCronJob is there", "", false, true, 2, once);
+    again("… when the run is there", "", true, false, 2, once);
+    again("… for a time before it", "", true, true, 1, once);
 }
 
 static void test_suspended(void)
@@ -149,6 +181,7 @@ int main(void)
 {
     log_global.fd = -1;
     test_once();
+    test_again();
     test_suspended();
     test_alone();
     test_goes();
