@@ -47,7 +47,7 @@ def write_bundle(folder, contents):
     key = folder / "private.pem"
     subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", key], check=True, capture_output=True)
     subprocess.run(["openssl", "ec", "-in", key, "-pubout", "-out", folder / "mobula.pub"], check=True, capture_output=True)
-    files = {name: contents.get(name, name.encode()) for name in PARTS}
+    files = {name: name.encode() for name in PARTS} | contents
     sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in files.items())
     body = archive({f"mobula-{VERSION}/{name}": data for name, data in {"SHA256SUMS": sums.encode(), **files}.items()})
     (folder / "body").write_bytes(body)
@@ -180,7 +180,8 @@ def commands():
 def test_the_commands_of_the_page(image, registry, tmp_path):  # noqa: F811
     """Those up to the cluster, word for word: programs by their names, and the page's registry is the one of this test."""
     write_bundle(tmp_path, {"image/mobula.tar": image.read_bytes(), "bin/amd64/mobula": MOBULA.read_bytes(),
-                            "manifests/crds.yaml": manifests("--crds-only").encode(), "LICENSE": (ROOT / "LICENSE").read_bytes()})
+                            "manifests/crds.yaml": manifests("--crds-only").encode(), "LICENSE": (ROOT / "LICENSE").read_bytes(),
+                            **{f"examples/{f.name}": f.read_bytes() for f in (ROOT / "airgap/examples").glob("*.yaml")}})
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/mobula").symlink_to(MOBULA)
     skopeo = tmp_path / "bin/skopeo"
