@@ -89,13 +89,18 @@ bool markets_lost(const struct sim *s, const struct want *c, const struct seen_p
     return lost;
 }
 
-/* Where nothing goes wrong a pod waits no longer than it may. */
+/* Where nothing goes wrong a pod waits no longer than it may. A cluster whose spec is bad keeps its pods as they are: that time does not
+ * count. */
 void markets_step(struct sim *s)
 {
     enum { SLACK_MS = 2000 }; /* the time of its creation has no parts of seconds */
-    for (const struct seen_pod *p = s->plan->setup.markets && !s->o->faults ? s->pods : NULL; p; p = p->next)
+    for (struct seen_pod *p = s->plan->setup.markets && !s->o->faults ? s->pods : NULL; p; p = p->next) {
+        const struct want *c = p->spotless_ms ? want_of(s, p) : NULL;
+        if (c && c->bad)
+            p->spotless_ms = sim_now(s);
         if (p->live && p->spotless_ms && sim_now(s) > p->spotless_ms + SIM_FALLBACK_MS + SLACK_MS)
             sim_violation(s, "falls back in time", "%s/%s waits for a spot node since %lld", p->ns, p->name, (long long)p->spotless_ms);
+    }
 }
 
 /* ---- the end ---- */

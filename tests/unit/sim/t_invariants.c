@@ -134,7 +134,18 @@ static void test_markets(void)
     expect(&t, "spot or on demand");
     end(&t);
 
-    t = begin_market("falls back in time");
+    t = begin_market("no pod goes without a reason: it has had no spot node, as it was seen");
+    market_pod(&t, APISERVER_ADDED, POD_A, "SPOT", "False");
+    send(&t, "DELETE", PODS "/" POD_A, "{\"preconditions\":{\"uid\":\"" POD_A "\",\"resourceVersion\":\"1\"}}");
+    expect(&t, "");
+    send(&t, "DELETE", PODS "/" POD_A, WITH_UID(POD_A));
+    expect(&t, "no pod goes without a reason");
+    end(&t);
+}
+
+static void test_markets_in_time(void)
+{
+    struct scene t = begin_market("falls back in time");
     t.s->w.now.mono_ms++;
     market_pod(&t, APISERVER_ADDED, POD_A, "SPOT", "False");
     market_pod(&t, APISERVER_ADDED, POD_B, "SPOT", "False");
@@ -148,12 +159,20 @@ static void test_markets(void)
     expect(&t, "falls back in time");
     end(&t);
 
-    t = begin_market("no pod goes without a reason: it has had no spot node, as it was seen");
+    t = begin_market("falls back in time: as long as the spec is bad the pods stay as they are");
+    t.s->w.now.mono_ms++;
     market_pod(&t, APISERVER_ADDED, POD_A, "SPOT", "False");
-    send(&t, "DELETE", PODS "/" POD_A, "{\"preconditions\":{\"uid\":\"" POD_A "\",\"resourceVersion\":\"1\"}}");
+    t.s->want[0].bad = true;
+    t.s->w.now.mono_ms += 2 * (SIM_FALLBACK_MS + 2000);
+    check_step(t.s);
     expect(&t, "");
-    send(&t, "DELETE", PODS "/" POD_A, WITH_UID(POD_A));
-    expect(&t, "no pod goes without a reason");
+    t.s->want[0].bad = false;
+    t.s->w.now.mono_ms += SIM_FALLBACK_MS + 2000;
+    check_step(t.s);
+    expect(&t, "");
+    t.s->w.now.mono_ms++;
+    check_step(t.s);
+    expect(&t, "falls back in time");
     end(&t);
 }
 
@@ -554,6 +573,7 @@ int main(void)
     test_places();
     test_reasons_of_pods();
     test_markets();
+    test_markets_in_time();
     test_owners();
     test_known_gone();
     test_head_first();
