@@ -224,6 +224,11 @@ struct now {
 #define TIME_NEVER INT64_MAX /* a deadline that does not come */
 
 struct now clock_now(void); /* the only place that asks the system */
+/* Of two deadlines the one that comes first. */
+static inline int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 enum { TIME_TEXT_MAX = 32 };
 struct slice time_format(int64_t wall_us, char out[TIME_TEXT_MAX]);       /* 2026-11-21T03:04:05Z, metav1.Time */

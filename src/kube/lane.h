@@ -4,11 +4,6 @@
 
 #include "client.h"
 
-static inline int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 void conns_push(struct conns *list, struct conn *conn);
 void conns_take(struct conns *list, struct conn *conn);
 struct conn *conn_new(struct kube_client *c, enum kube_lane which);

@@ -157,11 +157,6 @@ static void bury(struct loop *l)
     }
 }
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Tells epoll what everybody wants now, and returns when to wake at the latest. The deadlines of all wires are looked at each time, so that
  * nobody has to report a changed one; what a wire wants only when something has happened to it. */
 static int64_t prepare(struct loop *l, int64_t deadline_ms)

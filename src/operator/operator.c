@@ -130,11 +130,6 @@ static void follow_wall(struct op *op)
             cluster_touch(op, c);
 }
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* From here on everything is decided on; before, a cluster waits for the lists that it depends on. */
 static void say_complete(struct op *op)
 {

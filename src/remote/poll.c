@@ -31,11 +31,6 @@ struct remote {
     struct remote_stats stats;
 };
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void on_answer(void *owner, uint64_t tag, const struct kube_answer *answer, struct now now);
 
 /* ---- sending ---- */

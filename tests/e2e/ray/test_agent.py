@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from cluster import eventually, kubectl, objects, workspace
-from hub import PEOPLE, account, edge_operator, hubs_in, meet, register
+from cluster import eventually, kubectl, objects
+from hub import edge_operator, register
 from real import RAY, START_S, head
-from test_control_plane import SMALL, far, submit, wait  # noqa: F401 (far is a fixture)
+from test_control_plane import at_work, far, submit, wait  # noqa: F401 (far is a fixture)
 from test_hub import free_port
 
 NODE = "10.77.0.1"  # as pods reach this process
@@ -19,22 +19,17 @@ def ann(far, space, operators, tmp_path):  # noqa: F811
     """Logged in, with a cloud whose operator gives heads an agent and takes its reports."""
     flags = ("--namespace", space.name, "--control-plane-url=https://hub.example", "--cloud-deployment-id=cldrsrc_" + 24 * "a", "--agent")
     documents = "\n---\n".join(json.dumps(o) for o in objects(*flags) if o["kind"].startswith("ClusterRole"))
-    with workspace(far, space.name) as project, hubs_in(project, tmp_path) as make:
-        person = meet(project, make, tmp_path)
-        person.login(account(project, "ann", *PEOPLE))
+
+    def operate(person):
         where, port = register(person, "edge"), free_port()
         space.grant(*flags)
         kubectl("apply", "-f", "-", stdin=documents)
         edge_operator(person, space, operators, tmp_path, "edge", where, "--agent=operator", f"--agent-addr=0.0.0.0:{port}",
                       f"--agent-url=http://{NODE}:{port}")
-        config = tmp_path / "small.yaml"
-        config.write_text(SMALL)
-        person.type("compute-config", "create", "--name", "small", "-f", config)
+
+    with at_work(far, space, tmp_path, operate) as person:
         yield person
-        for job in person.type("job", "list", "-o", "name").split():
-            person.type("job", "delete", "--name", job)
-        eventually(lambda: not space.pods() and not person.type("job", "list", "-o", "name"), START_S)
-        kubectl("delete", "-f", "-", "--ignore-not-found", stdin=documents)
+    kubectl("delete", "-f", "-", "--ignore-not-found", stdin=documents)
 
 
 def test_a_head_reports_that_its_ray_is_well(ann, space):

@@ -1,5 +1,7 @@
 """A control plane and an operator that calls it, in clusters of their own: jobs that people submit there run on real Ray here."""
 
+import contextlib
+
 import pytest
 
 from cluster import another_rig, eventually, workspace
@@ -33,13 +35,14 @@ def far():
         yield api
 
 
-@pytest.fixture
-def ann(far, space, operators, tmp_path):
-    """Logged in, with a cloud whose operator runs in the tests' own cluster."""
+@contextlib.contextmanager
+def at_work(far, space, tmp_path, operate):
+    """Somebody who is logged in and has a compute config, at a cloud of this cluster, which operate(person) registers; what is left of
+    jobs goes at the end."""
     with workspace(far, space.name) as project, hubs_in(project, tmp_path) as make:
         person = meet(project, make, tmp_path)
         person.login(account(project, "ann", *PEOPLE))
-        edge(person, space, operators, tmp_path, "edge")
+        operate(person)
         config = tmp_path / "small.yaml"
         config.write_text(SMALL)
         person.type("compute-config", "create", "--name", "small", "-f", config)
@@ -47,6 +50,12 @@ def ann(far, space, operators, tmp_path):
         for job in person.type("job", "list", "-o", "name").split():
             person.type("job", "delete", "--name", job)
         eventually(lambda: not space.pods() and not person.type("job", "list", "-o", "name"), START_S)
+
+
+@pytest.fixture
+def ann(far, space, operators, tmp_path):
+    with at_work(far, space, tmp_path, lambda person: edge(person, space, operators, tmp_path, "edge")) as person:
+        yield person
 
 
 def submit(ann, name, *words):

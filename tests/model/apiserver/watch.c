@@ -270,11 +270,6 @@ void watch_pump(struct apiserver *s)
     }
 }
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 int64_t watch_deadline(const struct apiserver *s)
 {
     int64_t first = TIME_NEVER;

@@ -165,11 +165,6 @@ bool fakerays_move(struct world *w)
     return moved;
 }
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 int64_t fakerays_deadline(const struct world *w)
 {
     int64_t next = TIME_NEVER;

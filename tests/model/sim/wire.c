@@ -336,11 +336,6 @@ bool wires_move(struct world *w)
     return moved;
 }
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 int64_t wires_deadline(const struct world *w)
 {
     int64_t next = TIME_NEVER;

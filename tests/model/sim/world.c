@@ -101,11 +101,6 @@ struct now world_process_now(const struct process *p)
     return (struct now){p->world->now.mono_ms + p->ahead_ms, p->world->now.wall_us + p->skew_us};
 }
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Returns when the process wants to be stepped again, by the world's clock. */
 static int64_t step_process(struct process *p, bool *moved)
 {
