@@ -187,11 +187,10 @@ struct tools {
     bool seen; /* it has been there once: workers need not wait for it */
 };
 
-enum { VERBS_MAX = 48 };
 struct operator_stats {
     uint64_t decisions, plans, events_seen;
-    uint64_t scalings;                               /* autoscaler decisions */
-    uint64_t actions[VERBS_MAX], refused[VERBS_MAX]; /* by verb_number */
+    uint64_t scalings;           /* autoscaler decisions */
+    uint64_t *actions, *refused; /* by verb_number, verb_count of each */
     uint64_t dash_calls, dash_failures;
     uint64_t unknown; /* writes with an unknown outcome, which was looked up */
 };
@@ -327,6 +326,7 @@ struct kind {
     void (*free)(struct op *op);                        /* at the end of the process; NULL: control frees the records */
 
     /* The rest only of kinds that are decided; else NULL. Lists are ended by NULL. */
+    const struct kind *const *owns;  /* kinds whose objects belong to one of this kind that is their controlling owner */
     const struct kind *const *needs; /* kinds whose lists must be complete before this one is decided */
     const struct kind *const
         *must; /* of these, kinds that must exist: if the server does not know one (it may just be starting), decisions wait */
@@ -379,9 +379,12 @@ void cluster_settle(struct op *op, struct cluster *c); /* frees it if it is gone
 void cluster_gone(struct op *op, struct cluster *c);   /* the custom resource was deleted */
 struct cluster *dirty_pop(struct op *op);
 void cluster_reread(struct op *op, struct cluster *c); /* spec or meta changed: drops what was derived from them */
-/* The controlling ownerReference if it is of this kind, else an absent value; and its uid, else empty. */
+/* The controlling ownerReference if it is of this kind, else an absent value. */
 struct jval controller_ref(struct jval object, struct slice kind);
-struct slice controller_uid(struct jval object, struct slice kind, struct arena *a);
+/* The kind of an object's controlling owner, of those that own objects of kind `child`, and its uid; NULL: it has no such owner. */
+const struct kind *controller_of(struct jval object, const struct kind *child, struct arena *a, struct slice *uid);
+/* The record of that owner, created if needed; NULL: there is none, or its uid or namespace is invalid. */
+struct cluster *controller_record(struct op *op, struct space *space, struct slice ns, struct jval object, const struct kind *child);
 /* Replaces *held by `fresh` and drops the old reference. Returns whether the text changed. */
 bool keep_interned(struct op *op, const struct istr **held, const struct istr *fresh);
 void work_drop(struct cluster *c); /* actions of the plan that have not been started are dropped */
@@ -546,7 +549,8 @@ const struct verb *verb_at(uint32_t number);
 /* Changes what `make` has put into op->body, of an object that is created or applied, or says why it must not be sent. Defined in
  * kinds/patches.c. */
 bool object_amend(struct op *op, const struct action *act, struct flight *f, struct err *e);
-uint32_t verb_number(const struct verb *v); /* its place among them, below VERBS_MAX: for counters */
+uint32_t verb_number(const struct verb *v); /* its place among them: for counters. Of a verb that no list has it is verb_count() - 1 */
+uint32_t verb_count(void);                  /* how many there are, and one */
 
 bool verb_secret(const struct verb *v, int32_t index);
 const char *verb_refusal(const struct verb *v, int32_t group);

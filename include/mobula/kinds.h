@@ -34,10 +34,9 @@ void group_failed(struct op *op, struct cluster *c, int32_t group, bool ended, c
 bool answer_pod(struct op *op, const struct flight *f, struct jval pod, uint64_t version);
 void extract_pod(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round);
 void extract_service(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round);
-struct slice extract_owner(struct jval object, struct arena *a); /* uid of the controlling RayCluster or RayJob */
-/* The record of the RayCluster or RayJob that controls this pod or service, created if needed; NULL: it has no such owner, or its uid or
- * name is invalid. */
-struct cluster *extract_parent(struct op *op, struct space *space, struct jval child);
+struct slice extract_owner(struct jval object, struct arena *a); /* uid of the controlling owner, if it is of a kind that owns pods */
+/* controller_record of a pod or service. NULL, too, if the child's own uid or name is invalid. */
+struct cluster *extract_parent(struct op *op, struct space *space, struct jval child, const struct kind *kind);
 bool extract_labelled(struct jval object); /* whether it has the label by which we list and watch pods and services */
 /* The pod's cluster label names another cluster than its owner: somebody took it out of service to look at it. */
 bool extract_elsewhere(struct jval pod, struct arena *a);

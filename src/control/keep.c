@@ -11,9 +11,29 @@ struct jval controller_ref(struct jval object, struct slice kind)
     return (struct jval){.at = -1};
 }
 
-struct slice controller_uid(struct jval object, struct slice kind, struct arena *a)
+static bool owns(const struct kind *owner, const struct kind *child)
 {
-    return json_get_str(controller_ref(object, kind), "uid", a);
+    const struct kind *const *one = owner->owns;
+    while (one && *one && *one != child)
+        one++;
+    return one && *one;
+}
+
+const struct kind *controller_of(struct jval object, const struct kind *child, struct arena *a, struct slice *uid)
+{
+    for (uint32_t i = 0; kinds[i]; i++) {
+        *uid = owns(kinds[i], child) ? json_get_str(controller_ref(object, slice_of(kinds[i]->name)), "uid", a) : SLICE_NONE;
+        if (!slice_empty(*uid))
+            return kinds[i];
+    }
+    return NULL;
+}
+
+struct cluster *controller_record(struct op *op, struct space *space, struct slice ns, struct jval object, const struct kind *child)
+{
+    struct slice uid;
+    const struct kind *kind = controller_of(object, child, &op->event_arena, &uid);
+    return kind ? cluster_make(op, uid, ns, space, kind) : NULL;
 }
 
 /* The annotations without kubectl's last-applied copy of the whole object. */

@@ -28,6 +28,11 @@ uint32_t verb_number(const struct verb *v)
     return n;
 }
 
+uint32_t verb_count(void)
+{
+    return verb_number(NULL) + 1;
+}
+
 const char *verb_name(const struct verb *v)
 {
     return v->name;

@@ -25,6 +25,8 @@ struct op *operator_new(struct net *net, struct kube_config *config, const struc
     rng_seed(&op->rng, o->seed);
     buf_init(&op->body, LIMIT_JSON_ITEM);
     buf_init(&op->path, PATH_MAX_BYTES);
+    op->stats.actions = mem_alloc(verb_count() * sizeof op->stats.actions[0]);
+    op->stats.refused = mem_alloc(verb_count() * sizeof op->stats.refused[0]);
     op->executable_hash = hash64(o->executable, 0);
     op->client = kube_client_new(net, config, rng_next(&op->rng), "mobula/" MOBULA_VERSION);
     kube_client_keep_warm(op->client);
@@ -76,6 +78,8 @@ void operator_free(struct op *op)
     arena_free(&op->body_arena);
     buf_free(&op->body);
     buf_free(&op->path);
+    mem_free(op->stats.actions);
+    mem_free(op->stats.refused);
     mem_free(op->spaces);
     mem_free(op);
 }

@@ -35,7 +35,7 @@ void extract_service(struct op *op, struct space *space, struct jval object, uin
         r->round = round ? round : r->round;
         return;
     }
-    struct cluster *c = extract_parent(op, space, object);
+    struct cluster *c = extract_parent(op, space, object, &kind_kservice);
     if (r && r->of != c) { /* it changed hands */
         service_remove(op, r);
         r = NULL;

@@ -63,7 +63,7 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
         r->round = round ? round : r->round;
         return;
     }
-    struct cluster *c = extract_elsewhere(object, a) ? NULL : extract_parent(op, space, object);
+    struct cluster *c = extract_elsewhere(object, a) ? NULL : extract_parent(op, space, object, &kind_pod);
     if (r && r->of != c) { /* its owner changed, or its labels were taken away */
         pod_remove(op, r);
         r = NULL;

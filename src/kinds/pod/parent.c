@@ -3,20 +3,17 @@
 
 struct slice extract_owner(struct jval object, struct arena *a)
 {
-    struct slice uid = controller_uid(object, SLICE("RayCluster"), a);
-    return uid.len ? uid : controller_uid(object, SLICE("RayJob"), a);
+    struct slice uid;
+    controller_of(object, &kind_pod, a, &uid);
+    return uid;
 }
 
-struct cluster *extract_parent(struct op *op, struct space *space, struct jval child)
+struct cluster *extract_parent(struct op *op, struct space *space, struct jval child, const struct kind *kind)
 {
     struct arena *a = &op->event_arena;
     struct slice name = json_get_str(child, "metadata.name", a), uid = json_get_str(child, "metadata.uid", a);
     bool known = name.len <= POD_NAME_MAX && name_dns1123_subdomain(name) && uid.len <= UID_TEXT_MAX && name_dns1123_label(uid);
-    struct slice ns = json_get_str(child, "metadata.namespace", a), owner = controller_uid(child, SLICE("RayCluster"), a);
-    if (!known)
-        return NULL;
-    return owner.len ? cluster_make(op, owner, ns, space, &kind_raycluster)
-                     : cluster_make(op, controller_uid(child, SLICE("RayJob"), a), ns, space, &kind_rayjob);
+    return known ? controller_record(op, space, json_get_str(child, "metadata.namespace", a), child, kind) : NULL;
 }
 
 bool extract_labelled(struct jval object)

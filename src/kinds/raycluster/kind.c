@@ -97,6 +97,7 @@ static const struct verb *const verbs[] = {&raycluster_create_account,  &rayclus
                                            &raycluster_forget_failures, &raycluster_keep_zone,          &raycluster_leave_zone,
                                            &raycluster_leave_spot,      &raycluster_remove_finalizer,   NULL};
 
+static const struct kind *const cluster_owns[] = {&kind_pod, &kind_kservice, NULL};
 static const struct kind *const cluster_needs[] = {&kind_raycluster, &kind_raycluster_legacy, &kind_pod, &kind_kservice, NULL};
 
 const struct kind kind_raycluster = {.name = "RayCluster",
@@ -109,6 +110,7 @@ const struct kind kind_raycluster = {.name = "RayCluster",
                                      .keep = extract_cluster,
                                      .drop = drop_cluster,
                                      .sweep = sweep_clusters,
+                                     .owns = cluster_owns,
                                      .needs = cluster_needs,
                                      .decide = decide_cluster,
                                      .read = read_cluster,
@@ -136,6 +138,7 @@ const struct kind kind_raycluster_legacy = {.name = "RayCluster",
                                             .keep = extract_cluster,
                                             .drop = drop_cluster,
                                             .sweep = sweep_clusters,
+                                            .owns = cluster_owns,
                                             .needs = cluster_needs,
                                             .decide = decide_cluster,
                                             .read = read_cluster,

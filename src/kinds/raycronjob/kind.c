@@ -215,6 +215,7 @@ static bool preview(struct jval object, struct preview *p)
 }
 
 static const struct verb *const verbs[] = {&raycronjob_create_job, &raycronjob_delete_job, NULL};
+static const struct kind *const owns[] = {&kind_rayjob, NULL};
 static const struct kind *const needs[] = {&kind_raycronjob, &kind_rayjob, NULL};
 static const struct kind *const must[] = {&kind_rayjob, NULL};
 
@@ -228,6 +229,7 @@ const struct kind kind_raycronjob = {.name = "RayCronJob",
                                      .keep = extract_cluster,
                                      .drop = drop_cluster,
                                      .sweep = sweep_clusters,
+                                     .owns = owns,
                                      .needs = needs,
                                      .must = must,
                                      .decide = decide_cron,

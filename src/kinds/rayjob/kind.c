@@ -66,6 +66,7 @@ static const struct verb *const verbs[] = {&rayjob_create_cluster,  &rayjob_dele
                                            &rayjob_submit,          &rayjob_stop,
                                            &rayjob_read_log,        NULL};
 
+static const struct kind *const job_owns[] = {&kind_raycluster, &kind_pod, &kind_kservice, NULL};
 static const struct kind *const job_needs[] = {&kind_raycluster, &kind_raycluster_legacy, &kind_rayjob, &kind_pod, &kind_kservice, NULL};
 static const struct kind *const job_must[] = {&kind_raycluster, NULL};
 
@@ -79,6 +80,7 @@ const struct kind kind_rayjob = {.name = "RayJob",
                                  .keep = extract_cluster,
                                  .drop = drop_cluster,
                                  .sweep = sweep_clusters,
+                                 .owns = job_owns,
                                  .needs = job_needs,
                                  .must = job_must,
                                  .decide = decide_job,

@@ -220,10 +220,9 @@ int64_t decide_job(struct op *op, struct cluster *c, struct plan *p)
 
 void kept_job(struct op *op, struct cluster *c, struct jval object, uint32_t round, bool changed, bool status)
 {
-    struct cluster *cron =
-        cluster_make(op, controller_uid(object, SLICE("RayCronJob"), &op->event_arena), istr_slice(c->ns), c->space, &kind_raycronjob);
-    cron = cron ? cron : workload_owner(op, c, object);
-    cluster_own(op, c, cron != c ? cron : NULL); /* whoever may write the object may name its own uid there */
+    struct cluster *owner = controller_record(op, c->space, istr_slice(c->ns), object, &kind_rayjob);
+    owner = owner ? owner : workload_owner(op, c, object);
+    cluster_own(op, c, owner != c ? owner : NULL); /* whoever may write the object may name its own uid there */
     if (changed || status)
         cluster_tell(op, c);
     if (status && round != 0 && !slice_empty(json_get_str(object, "status.jobStatus", &op->event_arena)))

@@ -41,6 +41,35 @@ static void check_own_owner(void)
     finish(&r);
 }
 
+/* Each kind's `owns` decides, and of what it does not list nobody is the owner. */
+static void check_owning_kinds(void)
+{
+    static const struct {
+        const char *owner;
+        const struct kind *child, *is;
+    } cases[] = {{"RayCluster", &kind_pod, &kind_raycluster},
+                 {"RayCluster", &kind_kservice, &kind_raycluster},
+                 {"RayJob", &kind_pod, &kind_rayjob},
+                 {"RayJob", &kind_raycluster, &kind_rayjob},
+                 {"RayCronJob", &kind_rayjob, &kind_raycronjob},
+                 {"RayCronJob", &kind_pod, NULL},
+                 {"RayCronJob", &kind_raycluster, NULL},
+                 {"RayCluster", &kind_rayjob, NULL},
+                 {"RayJob", &kind_raycluster_legacy, NULL},
+                 {"ReplicaSet", &kind_pod, NULL}};
+    struct rig r;
+    start(&r, "");
+    test_case("owners of pods, services, RayClusters and RayJobs");
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct slice uid,
+            text = arena_printf(&r.arena, "{\"metadata\":{\"ownerReferences\":[{\"kind\":\"%s\",\"uid\":\"u\",\"controller\":true}]}}",
+                                cases[i].owner);
+        CHECK(controller_of(parsed(&r, text), cases[i].child, &r.arena, &uid) == cases[i].is);
+        CHECK(slice_empty(uid) == !cases[i].is);
+    }
+    finish(&r);
+}
+
 static void check_names(void)
 {
     struct rig r;
@@ -174,6 +203,7 @@ int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = -1};
     check_own_owner();
+    check_owning_kinds();
     check_names();
     check_models();
     check_longer_wait();
