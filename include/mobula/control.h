@@ -226,9 +226,7 @@ struct loaded {
     const struct cluster *of; /* NULL: nobody's. model_forget clears it */
     struct arena arena;
     struct ray_errors errors;
-    struct ray_cluster model;
-    struct ray_job job; /* instead of `model` of a RayJob */
-    void *own_model;    /* instead of them for a kind that has a model of its own: in `arena` */
+    void *model; /* what kind.read made of them, in `arena`; the kind knows its type */
 };
 
 struct op {
@@ -331,7 +329,7 @@ struct kind {
     const struct kind *const
         *must; /* of these, kinds that must exist: if the server does not know one (it may just be starting), decisions wait */
     int64_t (*decide)(struct op *op, struct cluster *c, struct plan *p); /* fills the plan; returns when to decide again at the latest */
-    void (*read)(struct op *op, struct cluster *c, struct jval object);  /* into op->model or op->job, and op->errors */
+    void (*read)(struct op *op, struct cluster *c, struct jval object);  /* into op->loaded: model and errors */
     /* The record was brought up to date. changed: spec, metadata or deletion; status: the status. May be NULL. */
     void (*kept)(struct op *op, struct cluster *c, struct jval object, uint32_t round, bool changed, bool status);
     /* Something happened to a pod that it owns. May be NULL. */

@@ -59,6 +59,17 @@ void rayjob_check(struct jval object, struct arena *a, struct ray_errors *errors
 bool raycluster_preview(struct jval object, struct preview *p);
 bool rayjob_preview(struct jval object, struct preview *p);
 
+/* The loaded model, of a RayCluster and of a RayJob. */
+static inline struct ray_cluster *cluster_model(const struct op *op)
+{
+    return op->loaded->model;
+}
+
+static inline struct ray_job *job_model(const struct op *op)
+{
+    return op->loaded->model;
+}
+
 /* decide, read and kept of struct kind */
 int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p);
 int64_t decide_job(struct op *op, struct cluster *c, struct plan *p);

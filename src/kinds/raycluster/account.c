@@ -13,7 +13,7 @@ static void build_secret(struct op *op)
     random_bytes(bytes, sizeof bytes);
     base64_encode((struct slice){bytes, sizeof bytes}, &token);
     buf_room(&op->body, SECRET_MAX); /* at once: growing would leave copies behind */
-    ray_build_account(&op->loaded->model, RAY_ACCOUNT_SECRET, buf_slice(&token), &op->body_arena, &op->body);
+    ray_build_account(cluster_model(op), RAY_ACCOUNT_SECRET, buf_slice(&token), &op->body_arena, &op->body);
     mem_wipe(bytes, sizeof bytes);
     mem_wipe(token.ptr, token.len);
     buf_free(&token);
@@ -29,14 +29,14 @@ bool account_make(struct op *op, struct cluster *c, const struct action *act, st
     (void)e;
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
     enum ray_account which = (enum ray_account)act->index;
-    struct slice name = ray_account_name(&op->loaded->model, which, &op->body_arena);
+    struct slice name = ray_account_name(cluster_model(op), which, &op->body_arena);
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
     kube_path(&op->path, &ray_account_resources[which], istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
     buf_put(&op->path, SLICE("?fieldManager=" RAY_FIELD_MANAGER));
     if (which == RAY_ACCOUNT_SECRET)
         build_secret(op);
     else
-        ray_build_account(&op->loaded->model, which, SLICE_NONE, &op->body_arena, &op->body);
+        ray_build_account(cluster_model(op), which, SLICE_NONE, &op->body_arena, &op->body);
     return true;
 }
 

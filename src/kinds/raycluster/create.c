@@ -4,7 +4,7 @@
 
 static const struct ray_group *group_spec(const struct op *op, int32_t group)
 {
-    return group < 0 ? &op->loaded->model.head : &op->loaded->model.groups[group];
+    return group < 0 ? &cluster_model(op)->head : &cluster_model(op)->groups[group];
 }
 
 /* Its workers wait for what is in there, and its agent runs it; asked for with the head, which is made before them, it is there when a
@@ -20,10 +20,10 @@ bool make_pod(struct op *op, struct cluster *c, const struct action *act, struct
     const struct ray_group *g = group_spec(op, act->group);
     if (act->on_demand && g->on_demand)
         g = g->on_demand;
-    if ((op->loaded->model.group_count || op->o.ray.agent) && act->verb == &raycluster_create_pod)
+    if ((cluster_model(op)->group_count || op->o.ray.agent) && act->verb == &raycluster_create_pod)
         want_tools(op, c);
-    struct slice name = act->group < 0 ? ray_head_pod_name(&op->loaded->model, &op->body_arena)
-                                       : ray_worker_pod_name(&op->loaded->model, g, act->index, act->uid, &op->body_arena);
+    struct slice name = act->group < 0 ? ray_head_pod_name(cluster_model(op), &op->body_arena)
+                                       : ray_worker_pod_name(cluster_model(op), g, act->index, act->uid, &op->body_arena);
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
     kube_path(&op->path, &kube_pods, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
@@ -32,8 +32,8 @@ bool make_pod(struct op *op, struct cluster *c, const struct action *act, struct
         buf_put(&op->path, SLICE("&dryRun=All"));
         f->hash = g->hash + patches_revision(op); /* an answer is about both */
     }
-    return act->group < 0 ? ray_build_head_pod(&op->loaded->model, &op->o.ray, &op->body_arena, &op->body, e)
-                          : ray_build_worker_pod(&op->loaded->model, g, act->index, act->uid, &op->o.ray, &op->body_arena, &op->body, e);
+    return act->group < 0 ? ray_build_head_pod(cluster_model(op), &op->o.ray, &op->body_arena, &op->body, e)
+                          : ray_build_worker_pod(cluster_model(op), g, act->index, act->uid, &op->o.ray, &op->body_arena, &op->body, e);
 }
 
 static const char *failure_text(bool ended, const char *event)
@@ -79,7 +79,7 @@ void group_failed_by(struct op *op, struct cluster *c, const struct action *act,
         model_load(op, c);
         struct arena *a = &op->body_arena;
         bool head = act->verb == &raycluster_apply_head_service;
-        struct slice name = head ? ray_head_service_name(&op->loaded->model, a) : ray_headless_service_name(&op->loaded->model, a);
+        struct slice name = head ? ray_head_service_name(cluster_model(op), a) : ray_headless_service_name(cluster_model(op), a);
         reason = arena_printf(a, POD_REASON_SERVICE "%.*s: %s", SLICE_ARG(name), text);
     }
     group_failed(op, c, act->group, false, verb_refusal(act->verb, act->group), reason);
@@ -142,9 +142,9 @@ static bool holds_place(struct op *op, const struct flight *f, const struct pod 
     if (f->group < 0)
         return pod->head;
     model_load(op, f->c);
-    if ((uint32_t)f->group >= op->loaded->model.group_count) /* a server that was put back tells of other groups in the same generation */
+    if ((uint32_t)f->group >= cluster_model(op)->group_count) /* a server that was put back tells of other groups in the same generation */
         return true;
-    const struct ray_group *g = &op->loaded->model.groups[f->group];
+    const struct ray_group *g = &cluster_model(op)->groups[f->group];
     bool runs = !pod->deleting && !pod->ended && pod->phase != POD_FAILED && pod->phase != POD_SUCCEEDED;
     return !pod->head && slice_eq(pod->group, g->name) && (runs || pod->index == f->index / g->hosts);
 }

@@ -6,8 +6,8 @@ void failures_prune(struct op *op, struct cluster *c)
     for (struct failing *f = c->failing, *next; f; f = next) {
         next = f->next;
         bool known = f->group == NULL;
-        for (uint32_t i = 0; i < op->loaded->model.group_count && !known; i++)
-            known = slice_eq(istr_slice(f->group), op->loaded->model.groups[i].name);
+        for (uint32_t i = 0; i < cluster_model(op)->group_count && !known; i++)
+            known = slice_eq(istr_slice(f->group), cluster_model(op)->groups[i].name);
         if (!known)
             failures_forget(op, c, istr_slice(f->group), false);
     }

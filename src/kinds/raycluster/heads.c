@@ -31,7 +31,7 @@ static const struct pod *find_head(const struct cluster *c)
 static const struct service_record *find_head_service(struct op *op, const struct cluster *c)
 {
     struct arena scratch = {0}; /* the model's own lives for as long as its record stays as it is, and this is asked with every decision */
-    const struct service_record *s = service_of(c, ray_head_service_name(&op->loaded->model, &scratch));
+    const struct service_record *s = service_of(c, ray_head_service_name(cluster_model(op), &scratch));
     arena_free(&scratch);
     return s;
 }
@@ -92,7 +92,7 @@ static void on_answer(void *owner, uint64_t tag, const struct ray_dash_answer *a
 static bool ask_direct(struct head_call *h, struct slice ip, const struct ray_dash_request *r, struct err *e)
 {
     struct op *op = h->op;
-    uint16_t port = (uint16_t)op->loaded->model.dashboard_port;
+    uint16_t port = (uint16_t)cluster_model(op)->dashboard_port;
     const struct ray_dash_to to = {.host = ip, .port = port, .done = on_answer, .owner = h};
     if (op->o.allow && !net_allow_peer(op->o.allow, ip, port, e))
         return false;
@@ -167,8 +167,8 @@ static bool ask_proxy(struct head_call *h, const struct ray_dash_request *r, str
 {
     struct op *op = h->op;
     struct arena scratch = {0};
-    uint16_t port = (uint16_t)op->loaded->model.dashboard_port;
-    struct slice service = ray_head_service_name(&op->loaded->model, &scratch);
+    uint16_t port = (uint16_t)cluster_model(op)->dashboard_port;
+    struct slice service = ray_head_service_name(cluster_model(op), &scratch);
     struct slice path = ray_dash_path(r, istr_slice(h->ns), service, port, &scratch);
     struct http_header header = {SLICE_NONE, SLICE_NONE};
     h->call = r->call;

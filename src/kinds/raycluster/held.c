@@ -32,8 +32,8 @@ const struct held_name *view_held(struct op *op, const struct cluster *c, uint32
     struct held_name *out = arena_array(&op->plan_arena, n + 1, sizeof *out);
     *count = 0;
     for (const struct held *h = c->held; h; h = h->next)
-        for (uint32_t k = 0; k < op->loaded->model.group_count; k++)
-            if (slice_eq(op->loaded->model.groups[k].name, istr_slice(h->group)))
+        for (uint32_t k = 0; k < cluster_model(op)->group_count; k++)
+            if (slice_eq(cluster_model(op)->groups[k].name, istr_slice(h->group)))
                 out[(*count)++] = (struct held_name){(int32_t)k, h->index, slice_of(h->uid)};
     return out;
 }

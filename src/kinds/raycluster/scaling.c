@@ -50,7 +50,7 @@ static const struct group_memory *remembered(const struct scaling *s, struct sli
 
 static void remember(struct scaling *s, const struct scale_memory *memory)
 {
-    const struct ray_cluster *model = &s->op->loaded->model;
+    const struct ray_cluster *model = cluster_model(s->op);
     s->groups = mem_resize(s->groups, (model->group_count + 1) * sizeof s->groups[0]);
     s->group_count = model->group_count;
     for (uint32_t i = 0; i < model->group_count; i++)
@@ -120,7 +120,7 @@ static struct scale_view view_make(struct scaling *s, const struct ray_state *st
 {
     struct op *op = s->op;
     struct arena *a = &op->plan_arena;
-    const struct ray_cluster *model = &op->loaded->model;
+    const struct ray_cluster *model = cluster_model(op);
     struct scale_memory *memory = arena_array(a, model->group_count + 1, sizeof *memory);
     struct ray_offer *offers = arena_array(a, model->group_count + 1, sizeof *offers);
     offers[0] = ray_group_offer(model, &model->head, a);
@@ -472,7 +472,7 @@ static void call_head(struct scaling *s, struct slice ip, uint16_t port)
 
 static bool is_wanted(const struct op *op)
 {
-    const struct ray_cluster *m = &op->loaded->model;
+    const struct ray_cluster *m = cluster_model(op);
     return (op->o.autoscaling || m->scaler == RAY_SCALER_OPERATOR) && m->autoscaling && !ray_has_sidecar(m, &op->o.ray) &&
            op->loaded->errors.count == 0 && !m->deleting && !m->managed_elsewhere && !m->suspend;
 }
@@ -502,16 +502,16 @@ void scaling_follow(struct op *op, struct cluster *c)
         return;
     }
     struct slice head = head_address(op, c);
-    if (s->gcs && (!slice_eq(slice_of(s->ip), head) || s->port != op->loaded->model.gcs_port || s->token != auth_serial(c)))
+    if (s->gcs && (!slice_eq(slice_of(s->ip), head) || s->port != cluster_model(op)->gcs_port || s->token != auth_serial(c)))
         hang_up(s);
     if (!s->gcs && !slice_empty(head))
-        call_head(s, head, (uint16_t)op->loaded->model.gcs_port);
+        call_head(s, head, (uint16_t)cluster_model(op)->gcs_port);
     if (slice_empty(head) && s->news.works)
         tell_headless(s);
     /* Who hears nothing knows the spec all the same: a new group, a maximum that was lowered. */
-    bool known = s->group_count == op->loaded->model.group_count && op->now.mono_ms - s->heard_ms <= SCALE_STALE_MS;
-    for (uint32_t i = 0; i < op->loaded->model.group_count && known; i++)
-        known = remembered(s, op->loaded->model.groups[i].name) != NULL;
+    bool known = s->group_count == cluster_model(op)->group_count && op->now.mono_ms - s->heard_ms <= SCALE_STALE_MS;
+    for (uint32_t i = 0; i < cluster_model(op)->group_count && known; i++)
+        known = remembered(s, cluster_model(op)->groups[i].name) != NULL;
     if (!known)
         decide(s, NULL);
 }

@@ -12,7 +12,7 @@ bool make_service(struct op *op, struct cluster *c, const struct action *act, st
 {
     bool head = act->verb == &raycluster_apply_head_service;
     struct slice name =
-        head ? ray_head_service_name(&op->loaded->model, &op->body_arena) : ray_headless_service_name(&op->loaded->model, &op->body_arena);
+        head ? ray_head_service_name(cluster_model(op), &op->body_arena) : ray_headless_service_name(cluster_model(op), &op->body_arena);
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
     kube_path(&op->path, &kube_services, istr_slice(c->ns), name, SLICE_NONE);
@@ -27,8 +27,8 @@ bool make_service(struct op *op, struct cluster *c, const struct action *act, st
         return err_set(e, ERR_CONFIG, "service %.*s belongs to RayCluster %s (%.*s): rename one of the two clusters or its headService",
                        SLICE_ARG(name), other->of->name, SLICE_ARG(other->of->kind->api_version));
     struct jval doc;
-    bool built = head ? ray_build_head_service(&op->loaded->model, &op->body_arena, &op->body, e)
-                      : ray_build_headless_service(&op->loaded->model, &op->body_arena, &op->body, e);
+    bool built = head ? ray_build_head_service(cluster_model(op), &op->body_arena, &op->body, e)
+                      : ray_build_headless_service(cluster_model(op), &op->body_arena, &op->body, e);
     if (!built || !json_read(&doc, buf_slice(&op->body), &op->body_arena, e))
         return false;
     f->hash = ray_service_hash(doc);

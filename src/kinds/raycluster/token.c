@@ -156,12 +156,12 @@ static void ask(struct op *op, struct cluster *c)
 
 static struct auth *auth_of(struct op *op, struct cluster *c)
 {
-    if (c->auth && !slice_eq(slice_of(c->auth->secret), op->loaded->model.auth_secret))
+    if (c->auth && !slice_eq(slice_of(c->auth->secret), cluster_model(op)->auth_secret))
         auth_drop(c);
-    if (c->auth || slice_empty(op->loaded->model.auth_secret))
+    if (c->auth || slice_empty(cluster_model(op)->auth_secret))
         return c->auth;
     c->auth = mem_alloc(sizeof *c->auth);
-    slice_copy(op->loaded->model.auth_secret, c->auth->secret, sizeof c->auth->secret);
+    slice_copy(cluster_model(op)->auth_secret, c->auth->secret, sizeof c->auth->secret);
     return c->auth;
 }
 
@@ -202,7 +202,7 @@ void auth_refused(struct op *op, struct cluster *c, struct err *e)
 void auth_follow(struct op *op, struct cluster *c)
 {
     struct slice token;
-    if (c->auth || !slice_empty(op->loaded->model.auth_secret))
+    if (c->auth || !slice_empty(cluster_model(op)->auth_secret))
         auth_of(op, c);
     if (c->auth && (c->owner || op->watched) && !slice_empty(head_address(op, c)))
         auth_token(op, c, &token, NULL);

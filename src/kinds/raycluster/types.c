@@ -22,7 +22,7 @@ bool types_apply(struct op *op, const struct cluster *c)
 {
     static const struct shape_types none;
     const struct setting *s = setting_of(op);
-    struct ray_cluster *model = &op->loaded->model;
+    struct ray_cluster *model = cluster_model(op);
     if (!s->watch || slice_find_text(istr_slice(c->spec), SHAPE_INSTANCE_TYPE) < 0)
         return false;
     shape_cluster(op->types ? &op->types->list : &none, model, &op->loaded->arena);

@@ -15,26 +15,28 @@ static void keep_hashes(struct cluster *c, const struct ray_cluster *model)
 static void add_agent(struct op *op, const struct cluster *c)
 {
     struct err ignored = {0}; /* a template that is almost too large stays as it is */
-    if (workload_above(c) && ray_wants_agent(&op->loaded->model, &op->o.ray, &op->loaded->arena))
-        ray_add_agent(&op->loaded->model, &op->o.ray, &op->loaded->arena, &ignored);
+    if (workload_above(c) && ray_wants_agent(cluster_model(op), &op->o.ray, &op->loaded->arena))
+        ray_add_agent(cluster_model(op), &op->o.ray, &op->loaded->arena, &ignored);
 }
 
 void read_cluster(struct op *op, struct cluster *c, struct jval object)
 {
-    bool right = ray_read_known(object, c->hashes, &op->loaded->arena, &op->loaded->model, &op->loaded->errors);
+    struct ray_cluster *model = arena_new(&op->loaded->arena, struct ray_cluster);
+    op->loaded->model = model;
+    bool right = ray_read_known(object, c->hashes, &op->loaded->arena, model, &op->loaded->errors);
     if (right && !c->hashes)
-        keep_hashes(c, &op->loaded->model);
+        keep_hashes(c, model);
     if (right)
         zones_apply(op, c);
     if (right && op->o.ray.agent)
         add_agent(op, c);
-    c->typed = right && (types_apply(op, c) || op->loaded->model.typed);
+    c->typed = right && (types_apply(op, c) || model->typed);
 }
 
 struct slice group_name(const struct op *op, int32_t group)
 {
-    if (group >= 0 && (uint32_t)group < op->loaded->model.group_count)
-        return op->loaded->model.groups[group].name;
+    if (group >= 0 && (uint32_t)group < cluster_model(op)->group_count)
+        return cluster_model(op)->groups[group].name;
     return group < 0 ? SLICE(RAY_HEAD_GROUP) : SLICE_NONE;
 }
 
@@ -75,8 +77,8 @@ static const struct service *const *view_services(struct op *op, const struct cl
 
 const struct group_failures *view_failures(struct op *op, struct cluster *c)
 {
-    struct group_failures *failures = arena_array(&op->plan_arena, op->loaded->model.group_count + 1, sizeof *failures);
-    for (int32_t k = -1; c->failing && k < (int32_t)op->loaded->model.group_count; k++) {
+    struct group_failures *failures = arena_array(&op->plan_arena, cluster_model(op)->group_count + 1, sizeof *failures);
+    for (int32_t k = -1; c->failing && k < (int32_t)cluster_model(op)->group_count; k++) {
         const struct group_failures *f = failures_of(op, c, group_name(op, k), k < 0, false);
         if (f)
             failures[k + 1] = *f;
@@ -95,10 +97,10 @@ static const struct ray_cluster *view_model(struct op *op, const struct cluster 
 {
     struct arena *a = &op->plan_arena;
     struct ray_cluster *model = arena_new(a, struct ray_cluster);
-    *model = op->loaded->model;
-    model->groups = arena_array(a, op->loaded->model.group_count + 1, sizeof *model->groups);
-    if (op->loaded->model.group_count)
-        memcpy(model->groups, op->loaded->model.groups, op->loaded->model.group_count * sizeof *model->groups);
+    *model = *cluster_model(op);
+    model->groups = arena_array(a, cluster_model(op)->group_count + 1, sizeof *model->groups);
+    if (cluster_model(op)->group_count)
+        memcpy(model->groups, cluster_model(op)->groups, cluster_model(op)->group_count * sizeof *model->groups);
     *news = scaling_apply(c, model->groups, model->group_count, a);
     return model;
 }
@@ -134,8 +136,8 @@ static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
     v->held = view_held(op, c, &v->held_count);
     if (op->loaded->errors.count)
         return;
-    v->head_service = find_service(c, ray_head_service_name(&op->loaded->model, a));
-    v->headless_service = find_service(c, ray_headless_service_name(&op->loaded->model, a));
+    v->head_service = find_service(c, ray_head_service_name(cluster_model(op), a));
+    v->headless_service = find_service(c, ray_headless_service_name(cluster_model(op), a));
 }
 
 void count_failure(struct op *op, struct cluster *c, const struct action *act)

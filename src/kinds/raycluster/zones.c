@@ -15,8 +15,8 @@ void zones_apply(struct op *op, struct cluster *c)
             if (!r->pod.deleting && r->pod.zone && (!c->zone || r->pod.head))
                 c->zone = r->pod.zone;
     }
-    shape_zones(&op->loaded->model, c->zone, &op->loaded->arena);
-    c->zone = pod_zone_hash(op->loaded->model.zone);
+    shape_zones(cluster_model(op), c->zone, &op->loaded->arena);
+    c->zone = pod_zone_hash(cluster_model(op)->zone);
 }
 
 void keep_zone(struct op *op, struct cluster *c, const struct action *act)
@@ -29,7 +29,7 @@ void keep_zone(struct op *op, struct cluster *c, const struct action *act)
 void leave_zone(struct op *op, struct cluster *c, const struct action *act)
 {
     log_warn("a cluster leaves its zone: its pods are made in the next one", LF("namespace", istr_slice(c->ns)),
-             LF_CSTR("cluster", c->name), LF("zone", op->loaded->model.zone), LF("next", act->name), LF("why", act->text));
+             LF_CSTR("cluster", c->name), LF("zone", cluster_model(op)->zone), LF("next", act->name), LF("why", act->text));
     say_event(op, c, true, "ZoneNotAvailable", act->text);
     c->zone = pod_zone_hash(act->name);
     c->zone_settled = false;

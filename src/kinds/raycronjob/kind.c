@@ -10,7 +10,7 @@ static void read_cron(struct op *op, struct cluster *c, struct jval object)
     struct raycronjob *model = arena_new(&op->loaded->arena, struct raycronjob);
     (void)c;
     raycronjob_read(object, &op->loaded->arena, model, &op->loaded->errors);
-    op->loaded->own_model = model;
+    op->loaded->model = model;
 }
 
 /* Read anew for each decision: the folder may be another by now. */
@@ -64,7 +64,7 @@ static const struct cron_child *view_jobs(const struct op *op, const struct clus
 static int64_t decide_cron(struct op *op, struct cluster *c, struct plan *p)
 {
     struct arena *a = &op->plan_arena;
-    const struct raycronjob *model = op->loaded->own_model;
+    const struct raycronjob *model = op->loaded->model;
     struct cron_view v = {.cron = model,
                           .errors = &op->loaded->errors,
                           .status = {c->status, c->status_len},
@@ -90,7 +90,7 @@ static bool make_job(struct op *op, struct cluster *c, const struct action *act,
     kube_path(&op->path, &ray_job_resource, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
     kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
     return time_parse(act->text, &due_us, e) &&
-           (raycronjob_build_job(op->loaded->own_model, due_us / 1000000, &op->body, &op->body_arena) ||
+           (raycronjob_build_job(op->loaded->model, due_us / 1000000, &op->body, &op->body_arena) ||
             err_set(e, ERR_LIMIT, "RayJob %.*s does not fit %d bytes (LIMIT_JSON_ITEM)", SLICE_ARG(act->name), LIMIT_JSON_ITEM));
 }
 

@@ -55,7 +55,7 @@ static bool head_asked(struct job *j, enum ray_dash_call call, ray_dash_done *do
     if (call == RAY_DASH_SUBMIT) {
         model_load(op, j->c);
         buf_clear(&op->body);
-        if (!ray_build_submission(&op->loaded->job, r.id, &op->body))
+        if (!ray_build_submission(job_model(op), r.id, &op->body))
             return err_set(e, ERR_LIMIT, "the submission does not fit %d bytes (LIMIT_JSON_ITEM)", LIMIT_JSON_ITEM);
         r.body = buf_slice(&op->body);
     }

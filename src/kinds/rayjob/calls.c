@@ -9,7 +9,7 @@ bool job_make_cluster(struct op *op, struct cluster *c, const struct action *act
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
     kube_path(&op->path, &ray_resources[RAY_V1], istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
     kube_query(&op->path, "fieldManager", SLICE(RAY_FIELD_MANAGER));
-    return ray_build_job_cluster(&op->loaded->job, act->name, &op->body, &op->body_arena) ||
+    return ray_build_job_cluster(job_model(op), act->name, &op->body, &op->body_arena) ||
            err_set(e, ERR_LIMIT, "RayCluster %.*s does not fit %d bytes (LIMIT_JSON_ITEM)", SLICE_ARG(act->name), LIMIT_JSON_ITEM);
 }
 
@@ -97,7 +97,7 @@ bool job_make_submitter(struct op *op, struct cluster *c, const struct action *a
     if (!on || !json_read(&spec, istr_slice(on->spec), a, e))
         return err_set(e, ERR_MISSING, "RayCluster %.*s is gone", SLICE_ARG(s.cluster));
     s.spec = spec;
-    struct ray_job job = op->loaded->job;
+    struct ray_job job = *job_model(op);
     if (!types_pod(op, SLICE("submitter"), &job.submitter_template, a, e))
         return false;
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};

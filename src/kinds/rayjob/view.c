@@ -123,7 +123,7 @@ static struct job_cluster view_cluster(struct op *op, const struct cluster *job,
     v.refused = condition_is(status, "Valid", "False");
     v.why = why_not_ready(status, a);
     v.dashboard = dashboard_address(op, c, status, a);
-    v.workers_suspended = v.owned && suspends_workers(&op->loaded->job) && workers_suspended(c, a);
+    v.workers_suspended = v.owned && suspends_workers(job_model(op)) && workers_suspended(c, a);
     return v;
 }
 
@@ -177,7 +177,7 @@ void job_decide(struct op *op, struct cluster *c, struct plan *p)
     struct job *j = job_of(op, c);
     struct jval doc;
     struct jval status = {.at = -1};
-    struct job_view v = {.job = &op->loaded->job,
+    struct job_view v = {.job = job_model(op),
                          .errors = &op->loaded->errors,
                          .status = {c->status, c->status_len},
                          .status_hash = c->status_ours ? c->status_hash : 0,
@@ -206,8 +206,10 @@ void job_decide(struct op *op, struct cluster *c, struct plan *p)
 
 void read_job(struct op *op, struct cluster *c, struct jval object)
 {
+    struct ray_job *model = arena_new(&op->loaded->arena, struct ray_job);
     (void)c;
-    ray_read_job(object, &op->loaded->arena, &op->loaded->job, &op->loaded->errors);
+    ray_read_job(object, &op->loaded->arena, model, &op->loaded->errors);
+    op->loaded->model = model;
 }
 
 int64_t decide_job(struct op *op, struct cluster *c, struct plan *p)

@@ -11,7 +11,7 @@ static const struct kind *kind_of(const struct workload_model *m, const struct a
 /* Policy and spec are looked at once more: the model is what they allow now. */
 static bool make_apply(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
-    const struct workload_model *m = op->loaded->own_model;
+    const struct workload_model *m = op->loaded->model;
     struct slice frozen = policy_frozen(op, &op->body_arena);
     if (frozen.ptr)
         return err_set(e, ERR_DENIED, "%.*s", SLICE_ARG(frozen));

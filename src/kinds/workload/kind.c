@@ -104,7 +104,7 @@ static void read_workload(struct op *op, struct cluster *c, struct jval object)
     policy_in_force(op, &policy);
     if (json_type(spec) == JSON_OBJECT)
         workload_build(c, json_raw(spec), &o, &policy, &op->loaded->arena, model);
-    op->loaded->own_model = model;
+    op->loaded->model = model;
 }
 
 static struct workload_object view_object(const struct cluster *own, struct arena *a)
@@ -165,8 +165,8 @@ static int64_t decide_workload(struct op *op, struct cluster *c, struct plan *p)
                               .ended = w->ended,
                               .held = w->held,
                               .outside = w->outside,
-                              .model = op->loaded->own_model,
-                              .name = name_state(op, c, op->loaded->own_model),
+                              .model = op->loaded->model,
+                              .name = name_state(op, c, op->loaded->model),
                               .refusals = failures_of(op, c, SLICE_NONE, true, false),
                               .quotas = op->workloads,
                               .record = c,

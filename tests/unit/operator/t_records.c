@@ -569,8 +569,8 @@ static void check_tokens(void)
     CHECK_INT(r.op->loaded->errors.count, 1);
     CHECK_STR(ray_errors_text(&r.op->loaded->errors, ERR_TEXT_MAX, &r.arena),
               "spec: more than 262144 values and keys in one document (LIMIT_JSON_TOKENS)");
-    CHECK_STR(r.op->loaded->model.name, "c");
-    CHECK_STR(r.op->loaded->model.uid, CLUSTER);
+    CHECK_STR(cluster_model(r.op)->name, "c");
+    CHECK_STR(cluster_model(r.op)->uid, CLUSTER);
     finish(&r);
 }
 
