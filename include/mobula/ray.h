@@ -8,6 +8,7 @@
 #include <mobula/heads.h>
 #include <mobula/json.h>
 #include <mobula/kube.h>
+#include <mobula/spec.h>
 
 /* ---- labels, annotations and names: users and other tools depend on them ---- */
 
@@ -90,19 +91,6 @@ struct ray_cluster {
     int32_t dashboard_port, dashboard_agent_port, serve_port;
 };
 
-struct ray_error {
-    struct slice path; /* "spec.workerGroupSpecs[1].minReplicas" */
-    struct slice text; /* "is 5, above maxReplicas 3: lower it or raise maxReplicas" */
-    size_t offset;     /* offset of the value in the document, for line numbers */
-};
-/* The path of a member of the object at path `up`: spec.labels, spec.labels["ray.io/x"]. */
-struct slice ray_path_member(struct slice up, struct slice key, struct arena *a);
-struct ray_errors {
-    struct ray_error list[LIMIT_RAY_ERRORS];
-    uint32_t count;  /* stored */
-    uint32_t beyond; /* found, but not stored */
-};
-
 /* Reads a whole custom resource (metadata and spec). Collects all errors in *errors and returns whether there were none. With errors the
  * model holds what could be read, ns, name and uid always, so that a status can be written. */
 bool ray_read(struct jval object, struct arena *a, struct ray_cluster *out, struct ray_errors *errors);
@@ -115,8 +103,8 @@ uint64_t ray_group_hash(const struct ray_cluster *c, const struct ray_group *g, 
  * ignore. Fields that are not safe to ignore (enableK8sTokenAuth, tlsOptions, networkPolicy, gcsFaultToleranceOptions) are errors of
  * ray_read. Used by `mobula validate` and for an event. */
 void ray_notes(struct jval object, struct arena *a, struct ray_errors *notes);
-/* One line: "spec.headGroupSpec.template.spec.containers: …; spec.…: …; and 3 more", at most max bytes. */
-struct slice ray_errors_text(const struct ray_errors *errors, size_t max, struct arena *a);
+/* "2.56.0" as 2056; 0 when it is no version. */
+int64_t version_number(struct slice version);
 
 /* KubeRay's finalizer for emptying a cluster's Redis before the cluster is deleted, and the seconds after which it gives up. */
 #define RAY_REDIS_FINALIZER "ray.io/gcs-ft-redis-cleanup-finalizer"

@@ -1,13 +1,43 @@
 /* spec: custom resources of any kind. They are read by values that know how one gets to them, so that each complaint names its field, and
- * by typed reads that complain; the objects made of them name their owner; their status is written with conditions, as a merge patch. */
+ * by typed reads that complain; objects made of them name their owner, and take over what they must not change byte for byte; their status
+ * is written with conditions, as a merge patch. All functions are pure. Lists of labels and annotations are in pairs.h. */
 #ifndef MOBULA_SPEC_H
 #define MOBULA_SPEC_H
 
-#include <mobula/ray.h>
+#include <mobula/base.h>
+#include <mobula/json.h>
 
-/* ---- reading ---- */
+/* ---- what was found ---- */
+
+/* Something that is wrong with a resource, or (in a list of notes) has no effect. */
+struct ray_error {
+    struct slice path; /* "spec.workerGroupSpecs[1].minReplicas" */
+    struct slice text; /* "is 5, above maxReplicas 3: lower it or raise maxReplicas" */
+    size_t offset;     /* offset of the value in the document, for line numbers */
+};
+struct ray_errors {
+    struct ray_error list[LIMIT_RAY_ERRORS];
+    uint32_t count;  /* stored */
+    uint32_t beyond; /* found, but not stored */
+};
+/* One line: "spec.headGroupSpec.template.spec.containers: …; spec.…: …; and 3 more", at most max bytes. */
+struct slice ray_errors_text(const struct ray_errors *errors, size_t max, struct arena *a);
+/* The path of a member of the object at path `up`: spec.labels, spec.labels["ray.io/x"]. */
+struct slice ray_path_member(struct slice up, struct slice key, struct arena *a);
+
+/* ---- values ---- */
 
 #define NO_VALUE ((struct jval){NULL, -1})
+
+/* null is how Kubernetes' own tools write "nothing". */
+bool value_given(struct jval v);
+const char *value_type_name(enum json_type type); /* "a number" */
+/* A quantity, written as string or number: in units of 10^-decimals, rounded up. */
+bool value_quantity(struct jval v, int decimals, int64_t *out, struct err *e, struct arena *a);
+/* Whether an array of objects has one whose string member `key` is `text`. */
+bool list_has(struct jval array, const char *key, struct slice text);
+
+/* ---- reading ---- */
 
 /* A value and the way to it, as a chain up to the root: the path is written only when something is wrong. Places live in the arena that
  * place_root was given. */
@@ -30,9 +60,6 @@ const struct place *place_key(const struct place *object, const char *key);
 const struct place *place_member(const struct place *object, struct slice key, struct jval value);
 const struct place *place_element(const struct place *array, size_t index, struct jval value);
 
-/* null is how Kubernetes' own tools write "nothing". */
-bool value_given(struct jval v);
-const char *value_type_name(enum json_type type); /* "a number" */
 static inline bool place_given(const struct place *p)
 {
     return value_given(p->value);
@@ -65,12 +92,24 @@ void note_unknown(struct reader *r, const struct place *object, const char *cons
 /* metadata.name, or what generateName makes of it: of at most max bytes, "so that why". */
 void read_name(struct reader *r, const struct place *meta, int max, const char *why, struct slice *out);
 
+/* A PodTemplateSpec: what builders read or write of it must have the types that the Kubernetes API has; the rest is for the API server to
+ * check. volume: the name of the one that the operator adds, which the template may not have. */
+void check_pod_template(struct reader *r, const struct place *template, const char *volume);
+
 /* ---- objects that are made of a resource ---- */
+
+struct pairs;
 
 struct owner {
     struct slice api_version, kind, ns, name, uid;
 };
 void write_owner(struct jout *w, const struct owner *o); /* "ownerReferences", with it as the controller */
+/* "metadata" of a child: name, namespace, labels, annotations, owner, and what else `given` metadata holds and a new object may have. */
+void write_metadata(struct jout *w, const struct owner *o, struct slice name, struct jval given, const struct pairs *labels,
+                    const struct pairs *annotations, struct arena *a);
+/* The members of object whose names are not in skip (ended by NULL), untouched; all elements of an array. */
+void splice_members(struct jout *w, struct jval object, const char *const *skip, struct arena *a);
+void splice_elements(struct jout *w, struct jval array);
 
 /* ---- status ---- */
 
@@ -88,8 +127,5 @@ struct jval status_condition(struct jval status, struct slice type);
 void status_put(struct jout *w, struct jval prior, const char *key, struct slice value);
 /* Whether the server's status has all that the patch says; a null says that a member is not there. */
 bool status_has(struct jval prior, struct jval next);
-
-/* "2.56.0" as 2056; 0 when it is no version. */
-int64_t version_number(struct slice version);
 
 #endif

@@ -337,7 +337,7 @@ static bool late(const struct apply *p, int64_t until_ms)
 }
 
 /* Reads the object. False with *e: no answer. */
-static bool read_object(struct apply *p, const struct apply_object *o, struct jval *out, bool *absent, struct err *e)
+static bool live_object(struct apply *p, const struct apply_object *o, struct jval *out, bool *absent, struct err *e)
 {
     struct ask_answer answer = {0};
     char words[ASK_WORDS];
@@ -365,7 +365,7 @@ static bool wait_established(struct apply *p, const struct apply_object *o, int6
     struct jval there;
     bool absent;
     for (;;) {
-        if (!read_object(p, o, &there, &absent, e))
+        if (!live_object(p, o, &there, &absent, e))
             return false;
         if (established(there))
             return true;
@@ -463,7 +463,7 @@ static bool wait_available(struct apply *p, const struct apply_object *o, int64_
         struct jval there;
         struct slice why = SLICE_NONE;
         bool absent;
-        if (!read_object(p, o, &there, &absent, e))
+        if (!live_object(p, o, &there, &absent, e))
             return false;
         if (absent)
             return err_set(e, ERR_STATUS, "somebody has deleted it");
@@ -559,7 +559,7 @@ static bool delete_end(struct apply *p, const struct apply_object *o, int64_t un
     struct jval there;
     bool absent;
     for (;;) {
-        if (!read_object(p, o, &there, &absent, e))
+        if (!live_object(p, o, &there, &absent, e))
             return false;
         if (absent) {
             show(o, "deleted");

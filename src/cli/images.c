@@ -46,7 +46,7 @@ static bool holds_images(struct jval object)
     return true;
 }
 
-static bool read_object(struct jval object, struct arena *a, struct images *set, struct err *e)
+static bool images_of(struct jval object, struct arena *a, struct images *set, struct err *e)
 {
     struct jval key, item, items = json_key(object, SLICE("items"));
     if (json_type(items) != JSON_ARRAY)
@@ -64,7 +64,7 @@ bool images_read(struct slice text, struct arena *a, struct images *set, struct 
         return false;
     for (uint32_t i = 0; i < docs.count; i++) {
         struct json *doc = arena_new(a, struct json);
-        if (!json_parse(doc, docs.docs[i].json, a, e) || !read_object(json_root(doc), a, set, e))
+        if (!json_parse(doc, docs.docs[i].json, a, e) || !images_of(json_root(doc), a, set, e))
             return err_wrap(e, "the document at line %u", docs.docs[i].line);
     }
     return true;

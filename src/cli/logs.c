@@ -314,7 +314,7 @@ static int run(struct logs *l)
 }
 
 /* "rayjob NAME", as kubectl has it "rayjob/NAME" too. Returns how many arguments that are. */
-static int read_name(int argc, char **argv, struct logs_options *o)
+static int named_by(int argc, char **argv, struct logs_options *o)
 {
     struct slice kind = argc > 1 ? slice_of(argv[1]) : SLICE_NONE, name = kind, first = slice_cut(&name, '/');
     int used = name.ptr ? 1 : 2;
@@ -328,7 +328,7 @@ static int read_name(int argc, char **argv, struct logs_options *o)
 int cli_logs(int argc, char **argv)
 {
     struct logs_options o = {0};
-    int status, used = read_name(argc, argv, &o);
+    int status, used = named_by(argc, argv, &o);
     bool named = used > 0 || argc == 1 || argv[1][0] == '-';
     if (named && !flags_parse(&flags, argc - used, argv + used, &o, &status))
         return status;

@@ -14,7 +14,7 @@ static struct apply_object secret_object(struct apply *p, const struct revision 
     return o;
 }
 
-static bool read_text(struct jval secret, const char *key, struct arena *a, struct slice *out, struct err *e)
+static bool read_key(struct jval secret, const char *key, struct arena *a, struct slice *out, struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf text;
     buf_init(&text, REVISION_MAX);
@@ -36,8 +36,8 @@ bool revision_read(struct apply *p, struct revision *r, struct err *e)
         return true;
     if (answer.code >= 300)
         return err_set(e, ERR_STATUS, "Secret %.*s: %s", SLICE_ARG(o.name), ask_words(&answer, words));
-    return (json_parse(&doc, answer.body, p->a, e) && read_text(json_root(&doc), "current", p->a, &r->current, e) &&
-            read_text(json_root(&doc), "previous", p->a, &r->previous, e)) ||
+    return (json_parse(&doc, answer.body, p->a, e) && read_key(json_root(&doc), "current", p->a, &r->current, e) &&
+            read_key(json_root(&doc), "previous", p->a, &r->previous, e)) ||
            err_wrap(e, "Secret %.*s", SLICE_ARG(o.name));
 }
 

@@ -2,7 +2,7 @@
  * so: the control plane does, once its session is over, with the time of the last call. */
 #include "private.h"
 
-static void write_condition(struct jout *w, struct condition *before, const char *type, const char *status, const char *reason,
+static void write_condition(struct jout *w, struct cloud_condition *before, const char *type, const char *status, const char *reason,
                             struct slice message, int64_t now_us)
 {
     char time[TIME_TEXT_MAX];
@@ -29,10 +29,10 @@ void conditions_write(struct cloud *c, const char *healthy, struct slice failed,
 void conditions_read(struct cloud *c, struct jval status, struct arena *a)
 {
     struct jval key, one;
-    c->connected = c->healthy = (struct condition){0};
+    c->connected = c->healthy = (struct cloud_condition){0};
     for (struct jiter it = json_iter(json_get(status, "conditions")); json_next(&it, &key, &one);) {
         bool healthy = json_is(json_get(one, "type"), "Healthy");
-        struct condition *to = healthy ? &c->healthy : &c->connected;
+        struct cloud_condition *to = healthy ? &c->healthy : &c->connected;
         slice_copy(json_get_str(one, "status", a), to->status, sizeof to->status);
         time_parse(json_get_str(one, "lastTransitionTime", a), &to->since_us, NULL);
     }

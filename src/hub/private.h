@@ -46,7 +46,7 @@ struct session {
     bool here;                   /* that is this replica */
 };
 
-struct condition {
+struct cloud_condition {
     char status[8];   /* True, False, Unknown */
     int64_t since_us; /* 0: it is not there */
 };
@@ -64,7 +64,7 @@ struct cloud {
     struct slice identity; /* spec.operatorIdentity; own memory */
     uint64_t health;       /* hash of the components in the status */
     bool silent;           /* its status says that its operator does not call */
-    struct condition connected, healthy;
+    struct cloud_condition connected, healthy;
     char types[LIMIT_HUB_HASH + 1], nodes[LIMIT_HUB_HASH + 1]; /* hashes of the lists in the status */
     struct workload *first;
     int64_t full_ms;            /* of bootstrap calls: for auth_pays */

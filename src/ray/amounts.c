@@ -5,18 +5,6 @@ bool is_gpu_key(struct slice key)
     return slice_ends(key, SLICE("gpu")) || slice_starts(key, SLICE("nvidia.com/mig-"));
 }
 
-bool read_quantity(struct jval v, int decimals, int64_t *out, struct err *e, struct arena *a)
-{
-    switch (json_type(v)) {
-    case JSON_STRING:
-        return quantity_parse(json_str(v, a), decimals, out, e);
-    case JSON_NUMBER:
-        return quantity_parse(json_raw(v), decimals, out, e);
-    default:
-        return err_set(e, ERR_TYPE, "must be a quantity, such as \"500m\" or \"2Gi\"");
-    }
-}
-
 static struct jval side_of(struct jval container, const char *side)
 {
     return json_child(json_get(container, "resources"), side);
@@ -26,7 +14,7 @@ bool container_amount(struct jval container, const char *side, const char *key, 
 {
     int64_t n;
     struct jval v = json_child(side_of(container, side), key);
-    if (!value_given(v) || !read_quantity(v, decimals, &n, NULL, a) || n == 0)
+    if (!value_given(v) || !value_quantity(v, decimals, &n, NULL, a) || n == 0)
         return false;
     *out = n;
     return true;
@@ -39,7 +27,7 @@ bool container_gpus(struct jval container, int64_t *out, struct arena *a)
     for (struct jiter it = json_iter(side_of(container, "limits")); json_next(&it, &k, &v);) {
         struct slice key = json_str(k, a);
         int64_t n;
-        if (!is_gpu_key(key) || !read_quantity(v, 0, &n, NULL, a) || n == 0 || (first.ptr && slice_cmp(key, first) > 0))
+        if (!is_gpu_key(key) || !value_quantity(v, 0, &n, NULL, a) || n == 0 || (first.ptr && slice_cmp(key, first) > 0))
             continue;
         first = key;
         *out = n;

@@ -2,8 +2,9 @@
 #ifndef MOBULA_RAY_BUILD_H
 #define MOBULA_RAY_BUILD_H
 
-#include "pairs.h"
 #include "reader.h"
+
+#include <mobula/pairs.h>
 
 /* KubeRay's names and defaults that more than one file needs. */
 #define RAY_OVERWRITE_COMMAND "ray.io/overwrite-container-cmd" /* annotation */
@@ -34,19 +35,9 @@ struct pod_build {
 struct slice replica_name(const struct ray_cluster *c, const struct ray_group *g, int32_t replica, struct arena *a);
 struct slice legacy_head_suffix(struct slice uid, struct arena *a); /* what the names of all heads of this cluster end with */
 struct slice head_fqdn(const struct ray_cluster *c, const struct ray_options *o, struct arena *a);
-
-/* ---- splice.c ---- */
-/* The members of object whose names are not in skip (ended by NULL), untouched. */
-void splice_members(struct jout *w, struct jval object, const char *const *skip, struct arena *a);
-void splice_elements(struct jout *w, struct jval array);
 /* Whose child an object is. */
 struct owner owner_cluster(const struct ray_cluster *c);
 struct owner owner_job(const struct ray_job *job);
-/* metadata of a child: name, namespace, labels, annotations, owner, and what else `given` metadata holds and a new object may have. */
-void write_metadata(struct jout *w, const struct owner *o, struct slice name, struct jval given, const struct pairs *labels,
-                    const struct pairs *annotations, struct arena *a);
-/* Whether an array of objects has one whose string member `key` is `text`. */
-bool list_has(struct jval array, const char *key, struct slice text);
 
 /* ---- labels.c ---- */
 void pod_labels(const struct ray_cluster *c, const struct ray_group *g, int32_t index, struct pairs *out);
@@ -67,8 +58,6 @@ void write_command(struct jout *w, const struct pod_build *b);
 
 /* ---- amounts.c: what a container asks for ---- */
 bool is_gpu_key(struct slice key);
-/* A quantity, written as string or number. */
-bool read_quantity(struct jval v, int decimals, int64_t *out, struct err *e, struct arena *a);
 /* resources.limits[key] or resources.requests[key]; false when it is not there (or zero). */
 bool container_amount(struct jval container, const char *side, const char *key, int decimals, int64_t *out, struct arena *a);
 /* The first key of resources.limits, bytewise, that is a GPU and not zero. */

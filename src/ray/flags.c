@@ -57,7 +57,7 @@ static void flags_of_resources(const struct ray_group *g, struct pairs *flags)
     for (struct jiter it = json_iter(g->resources); json_next(&it, &k, &v);) {
         struct slice key = json_str(k, a);
         int64_t whole, milli;
-        if (!read_quantity(v, 0, &whole, NULL, a) || !read_quantity(v, 3, &milli, NULL, a))
+        if (!value_quantity(v, 0, &whole, NULL, a) || !value_quantity(v, 3, &milli, NULL, a))
             continue;
         if (slice_eq_nocase(key, SLICE("cpu")))
             pairs_set(flags, SLICE("num-cpus"), decimal(a, whole));

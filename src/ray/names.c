@@ -12,6 +12,18 @@ struct slice ray_api_version(enum ray_kind kind)
     return kind == RAY_V1 ? SLICE("ray.io/v1") : SLICE("cluster.ray.io/v1");
 }
 
+struct owner owner_cluster(const struct ray_cluster *c)
+{
+    return (struct owner){
+        .api_version = ray_api_version(c->kind), .kind = SLICE("RayCluster"), .ns = c->ns, .name = c->name, .uid = c->uid};
+}
+
+struct owner owner_job(const struct ray_job *job)
+{
+    return (struct owner){
+        .api_version = ray_api_version(RAY_V1), .kind = SLICE("RayJob"), .ns = job->ns, .name = job->name, .uid = job->uid};
+}
+
 /* Five characters made of texts and a number. The texts are kept apart by a byte that none of them can hold. */
 static struct slice suffix(const struct slice *texts, size_t count, int64_t number, struct arena *a)
 {

@@ -40,21 +40,6 @@ static const char *const legacy_spec[] = {
 static const char *const legacy_type[] = {"name",          "minWorkers",          "maxWorkers", "rayResources",
                                           "setupCommands", "workerSetupCommands", "podConfig",  NULL};
 
-void note_unknown(struct reader *r, const struct place *object, const char *const *known)
-{
-    struct jval k, v;
-    for (struct jiter it = json_iter(object->value); json_next(&it, &k, &v);) {
-        if (!json_there(k))
-            return;
-        const struct place *at = place_member(object, json_str(k, r->arena), v);
-        const char *const *word = known;
-        while (*word && !slice_is(at->key, *word))
-            word++;
-        if (!*word)
-            place_bad(r, at, "is no field of this kind: it has no effect");
-    }
-}
-
 static void unknown_in_list(struct reader *r, const struct place *object, const char *key, const char *const *known)
 {
     const struct place *list = place_key(object, key);

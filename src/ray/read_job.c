@@ -155,7 +155,7 @@ static void read_mode(struct job_reader *j, const struct place *spec)
             if (slice_is(text, modes[i]))
                 job->mode = (enum ray_job_mode)i;
     if (read_object(&j->r, template, OPTIONAL)) {
-        check_template(&j->r, template);
+        check_pod_template(&j->r, template, RAY_TOOLS_VOLUME);
         job->submitter_template = template->value;
         struct jval container = json_at(json_get(template->value, "spec.containers"), 0);
         job->own_submitter = job->mode == RAY_JOB_K8S && json_len(json_get(container, "command")) > 0;

@@ -26,7 +26,7 @@ static void read_pod_config(struct reader *r, const struct place *type, struct r
     if (!read_object(r, pod, REQUIRED))
         return;
     g->template = pod->value;
-    check_template(r, pod);
+    check_pod_template(r, pod, RAY_TOOLS_VOLUME);
     if (read_text(r, prefix, OPTIONAL, &text)) {
         struct slice name = arena_printf(r->arena, "%.*sx", SLICE_ARG(text)); /* the end comes later, so it may be a dash */
         if (!slice_empty(text) && !name_dns1123_subdomain(name))

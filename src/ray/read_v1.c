@@ -47,7 +47,7 @@ static void read_resources(struct reader *r, const struct place *group, struct r
         struct err e = {0};
         if (slice_empty(at->key))
             place_bad(r, at, "is a resource without a name");
-        if (!read_quantity(v, 3, &n, &e, r->arena))
+        if (!value_quantity(v, 3, &n, &e, r->arena))
             place_bad(r, at, "is no amount: %s", e.text);
     }
 }
@@ -73,7 +73,7 @@ static void read_common(struct reader *r, const struct place *group, struct ray_
     const struct place *template = place_key(group, "template");
     if (read_object(r, template, REQUIRED)) {
         g->template = template->value;
-        check_template(r, template);
+        check_pod_template(r, template, RAY_TOOLS_VOLUME);
     }
     read_start_params(r, group, g);
     read_resources(r, group, g);

@@ -2,7 +2,7 @@
 #ifndef MOBULA_RAY_READER_H
 #define MOBULA_RAY_READER_H
 
-#include <mobula/spec.h>
+#include <mobula/ray.h>
 
 /* The model before anything is read: the head's defaults, and ports. */
 void cluster_clear(struct ray_cluster *c);
@@ -14,13 +14,11 @@ void read_legacy(struct reader *r, const struct place *spec);
 /* Clamps, suspends, counts: the same for both. spec is where too many pods are complained of. */
 void read_desired(struct reader *r, const struct place *spec);
 
-/* What of a pod template we read or write must have the types that the Kubernetes API has; the rest is for the API server to check. */
-void check_template(struct reader *r, const struct place *template);
 /* Rules between fields that only the first kind has. */
 void check_v1(struct reader *r, const struct place *spec);
 void check_v1_features(struct reader *r, const struct place *spec);
 void check_auth(struct reader *r, const struct place *spec); /* auth.c; reads it too */
-/* The same of the tag of an image of Ray; 0: another image, or a tag that is no version. */
+/* version_number of the tag of an image of Ray; 0: another image, or a tag that is no version. */
 int64_t image_version(struct slice image);
 void check_v1_group(struct reader *r, const struct place *spec, const struct place *group, struct ray_group *g);
 

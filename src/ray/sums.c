@@ -10,7 +10,7 @@ static bool amount_of(struct jval container, struct slice key, int decimals, str
     if (!value_given(v))
         return true;
     out->form = quantity_form(json_type(v) == JSON_STRING ? json_str(v, a) : json_raw(v));
-    return read_quantity(v, decimals, &out->amount, e, a);
+    return value_quantity(v, decimals, &out->amount, e, a);
 }
 
 static bool add(struct ray_sum *sum, const struct ray_sum *one, int64_t pods, struct err *e)

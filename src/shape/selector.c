@@ -1,6 +1,6 @@
 #include <mobula/patches.h>
 
-struct reader {
+struct scanner {
     struct slice rest;
     struct arena *a;
     struct err *e;
@@ -11,7 +11,7 @@ static bool is_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == '/';
 }
 
-static struct slice take_word(struct reader *r)
+static struct slice take_word(struct scanner *r)
 {
     r->rest = slice_trim(r->rest);
     size_t n = 0;
@@ -22,7 +22,7 @@ static struct slice take_word(struct reader *r)
     return word;
 }
 
-static bool take(struct reader *r, struct slice mark)
+static bool take(struct scanner *r, struct slice mark)
 {
     if (!slice_starts(r->rest, mark))
         return false;
@@ -30,7 +30,7 @@ static bool take(struct reader *r, struct slice mark)
     return true;
 }
 
-static bool read_value(struct reader *r, struct slice *value)
+static bool read_value(struct scanner *r, struct slice *value)
 {
     *value = take_word(r);
     return name_label_value(*value) || err_set(r->e, ERR_SYNTAX, "\"%.*s\" can be no label's value", SLICE_ARG(*value));
@@ -45,7 +45,7 @@ static size_t parts_before(struct slice text, char end, size_t most)
     return n;
 }
 
-static bool read_values(struct reader *r, struct shape_requirement *q)
+static bool read_values(struct scanner *r, struct shape_requirement *q)
 {
     struct slice *values = arena_array(r->a, parts_before(r->rest, ')', LIMIT_PATCH_VALUES), sizeof *values);
     q->values = values;
@@ -60,7 +60,7 @@ static bool read_values(struct reader *r, struct shape_requirement *q)
     return take(r, SLICE(")")) || err_set(r->e, ERR_SYNTAX, "want , or ) at \"%.*s\"", SLICE_ARG(r->rest));
 }
 
-static bool read_requirement(struct reader *r, struct shape_requirement *q)
+static bool read_requirement(struct scanner *r, struct shape_requirement *q)
 {
     bool absent = take(r, SLICE("!"));
     q->key = take_word(r);
@@ -87,7 +87,7 @@ static bool read_requirement(struct reader *r, struct shape_requirement *q)
 
 bool shape_selector_read(struct slice text, struct arena *a, struct shape_selector *out, struct err *e)
 {
-    struct reader r = {slice_trim(text), a, e};
+    struct scanner r = {slice_trim(text), a, e};
     *out = (struct shape_selector){0};
     if (text.len > LIMIT_PATCH_SELECTOR)
         return err_set(e, ERR_LIMIT, "a selector of more than %d bytes (LIMIT_PATCH_SELECTOR)", LIMIT_PATCH_SELECTOR);

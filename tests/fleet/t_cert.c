@@ -9,7 +9,7 @@ static const struct slice names[] = {SLICE("localhost"), SLICE("hub.n.svc"), SLI
 static const struct hub_cert options = {
     .ns = SLICE("n"), .secret = SLICE("tls"), .ca_secret = SLICE("tls-ca"), .names = names, .name_count = COUNT_OF(names)};
 
-static struct jval read_object(struct hubworld *h, const char *plural, const char *name)
+static struct jval live_object(struct hubworld *h, const char *plural, const char *name)
 {
     struct json *doc = arena_new(&h->w.arena, struct json);
     struct slice body;
@@ -24,7 +24,7 @@ static struct slice secret_text(struct hubworld *h, const char *name, const char
 {
     struct buf b;
     buf_init(&b, MIB);
-    base64_decode(json_str(json_child(json_get(read_object(h, "secrets", name), "data"), key), &h->w.arena), &b, NULL);
+    base64_decode(json_str(json_child(json_get(live_object(h, "secrets", name), "data"), key), &h->w.arena), &b, NULL);
     struct slice out = arena_dup(&h->w.arena, buf_slice(&b));
     buf_free(&b);
     return out;
@@ -32,7 +32,7 @@ static struct slice secret_text(struct hubworld *h, const char *name, const char
 
 static struct slice public_text(struct hubworld *h)
 {
-    return json_str(json_child(json_get(read_object(h, "configmaps", HUB_CA_CONFIGMAP), "data"), "ca.crt"), &h->w.arena);
+    return json_str(json_child(json_get(live_object(h, "configmaps", HUB_CA_CONFIGMAP), "data"), "ca.crt"), &h->w.arena);
 }
 
 static int64_t wall(struct hubworld *h)
@@ -57,7 +57,7 @@ static void test_made(void)
     struct slice ca = secret_text(&h, "tls-ca", "ca.crt"), first = secret_text(&h, "tls", "tls.crt");
     CHECK(first.len && ca.len && secret_text(&h, "tls-ca", "ca.key").len);
     CHECK(slice_eq(ca, secret_text(&h, "tls", "ca.crt")) && slice_eq(ca, public_text(&h)));
-    CHECK_STR(json_get_str(read_object(&h, "secrets", "tls"), "type", &h.w.arena), "kubernetes.io/tls");
+    CHECK_STR(json_get_str(live_object(&h, "secrets", "tls"), "type", &h.w.arena), "kubernetes.io/tls");
     CHECK(slice_empty(secret_text(&h, "tls", "ca.key")));
     CHECK(trusts(ca, "hub.n.svc", wall(&h), *hub_identity(h.hub)) && trusts(ca, "10.1.2.3", wall(&h), *hub_identity(h.hub)));
     test_case("and stays for 29 days");

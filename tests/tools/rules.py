@@ -20,8 +20,9 @@ TOP = set("Makefile src vendor include tests scratch-image airgap docs .ci .clan
     "README.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"}
 
 # Lowest first: a room may include the headers of those before it, and its own.
-ROOMS = "base json yaml tls http net serve kube grpc heads remote ray scale shape work reconcile control kinds hub operator cli".split()
-ROOM_OF_HEADER = {"limits": "base", "plan": "reconcile", "status": "reconcile", "operator": "control", "spec": "ray", "pod": "ray",
+ROOMS = ("base json spec yaml tls http net serve kube grpc heads remote ray scale "
+         "shape work reconcile control kinds hub operator cli").split()
+ROOM_OF_HEADER = {"limits": "base", "plan": "reconcile", "status": "reconcile", "operator": "control", "pairs": "spec", "pod": "ray",
     "compute": "shape", "patches": "shape", "policy": "work", "health": "work", "text": "shape", "inspect": "operator"}
 
 # Headers that only these rooms may include: each library has one owner, and so have sockets.

@@ -7,7 +7,7 @@ static bool is(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
-static void read_text(struct sim *s, struct jval object, const char *path, char *to, size_t size)
+static void read_into(struct sim *s, struct jval object, const char *path, char *to, size_t size)
 {
     slice_copy(slice_head(json_get_str(object, path, &s->arena), size - 1), to, size);
 }
@@ -118,11 +118,11 @@ static void read_job(struct sim *s, struct seen_job *j, struct jval object)
     char before[JOBS_WORD];
     int64_t attempt = json_get_int(object, "status.attempt", 0), most;
     snprintf(before, sizeof before, "%s", j->phase);
-    read_text(s, object, "status.jobDeploymentStatus", j->phase, sizeof j->phase);
-    read_text(s, object, "status.reason", j->reason, sizeof j->reason);
-    read_text(s, object, "status.jobId", j->id, sizeof j->id);
-    read_text(s, object, "status.rayClusterName", j->cluster, sizeof j->cluster);
-    read_text(s, object, "status.raySession", j->session, sizeof j->session);
+    read_into(s, object, "status.jobDeploymentStatus", j->phase, sizeof j->phase);
+    read_into(s, object, "status.reason", j->reason, sizeof j->reason);
+    read_into(s, object, "status.jobId", j->id, sizeof j->id);
+    read_into(s, object, "status.rayClusterName", j->cluster, sizeof j->cluster);
+    read_into(s, object, "status.raySession", j->session, sizeof j->session);
     note_id(s, j);
     if (!is(before, j->phase))
         phase_changed(s, j, before, object);
@@ -162,7 +162,7 @@ static void read_cluster(struct sim *s, struct seen_cluster *c, struct jval obje
     c->live = !json_there(json_get(object, "metadata.deletionTimestamp"));
     c->job[0] = '\0';
     if (json_str_eq(json_get(owner, "kind"), SLICE("RayJob")))
-        read_text(s, owner, "uid", c->job, sizeof c->job);
+        read_into(s, owner, "uid", c->job, sizeof c->job);
     c->ready = json_str_eq(json_get(object, "status.state"), SLICE("ready"));
     c->workers_suspended = true;
     for (struct jiter it = json_iter(json_get(object, "spec.workerGroupSpecs")); json_next(&it, &k, &group);)

@@ -9,8 +9,8 @@
 enum { COLLECTED_MS = 5000 }; /* the collector and the kubelet have had their time */
 
 /* A RayCluster, RayJob or RayCronJob that was ever there. */
-struct owner {
-    struct owner *next;
+struct sim_owner {
+    struct sim_owner *next;
     char uid[SIM_UID], name[64];
     int64_t gone_ms; /* TIME_NEVER: it is there */
     bool headed;     /* a head pod was made for it, by whomever */
@@ -20,7 +20,7 @@ struct owner {
 struct owned {
     struct owned *next;
     char uid[SIM_UID], what[120];
-    struct owner *of; /* NULL: of nobody, by design */
+    struct sim_owner *of; /* NULL: of nobody, by design */
     int64_t since_ms;
     bool going; /* it was told to */
 };
@@ -38,9 +38,9 @@ static bool is_shared(const struct apiserver_change *c)
 
 /* ---- owners ---- */
 
-static struct owner *owner_find(const struct sim *s, struct slice uid)
+static struct sim_owner *owner_find(const struct sim *s, struct slice uid)
 {
-    struct owner *o = s->owners;
+    struct sim_owner *o = s->owners;
     while (o && !slice_eq(slice_of(o->uid), uid))
         o = o->next;
     return o;
@@ -48,13 +48,13 @@ static struct owner *owner_find(const struct sim *s, struct slice uid)
 
 bool owners_gone(const struct sim *s, struct slice uid)
 {
-    const struct owner *o = owner_find(s, uid);
+    const struct sim_owner *o = owner_find(s, uid);
     return o && o->gone_ms != TIME_NEVER;
 }
 
 static void owner_changed(struct sim *s, const struct apiserver_change *c)
 {
-    struct owner *o = owner_find(s, c->uid);
+    struct sim_owner *o = owner_find(s, c->uid);
     if (!o) {
         o = mem_alloc(sizeof *o);
         o->next = s->owners;
@@ -70,13 +70,13 @@ static void owner_changed(struct sim *s, const struct apiserver_change *c)
 static void head_seen(struct sim *s, const struct apiserver_change *c)
 {
     const struct node *pod = dom_reread(c->json, &s->arena);
-    struct owner *of = owner_find(s, dom_str(dom_at(dom_get(pod, "metadata.ownerReferences"), 0), "uid"));
+    struct sim_owner *of = owner_find(s, dom_str(dom_at(dom_get(pod, "metadata.ownerReferences"), 0), "uid"));
     if (of && slice_eq(dom_string(dom_key(dom_get(pod, "metadata.labels"), SLICE(RAY_LABEL_NODE_TYPE))), SLICE("head")))
         of->headed = true;
 }
 
 /* Whom the operator that has just made it, or written to it, names as its owner. */
-static struct owner *named_owner(struct sim *s, const struct apiserver_change *c)
+static struct sim_owner *named_owner(struct sim *s, const struct apiserver_change *c)
 {
     const struct node *object = dom_reread(c->json, &s->arena), *list = dom_get(object, "metadata.ownerReferences");
     const struct node *controller = NULL;
@@ -86,7 +86,7 @@ static struct owner *named_owner(struct sim *s, const struct apiserver_change *c
             controller = ref;
             count++;
         }
-    struct owner *of = count == 1 ? owner_find(s, dom_str(controller, "uid")) : NULL;
+    struct sim_owner *of = count == 1 ? owner_find(s, dom_str(controller, "uid")) : NULL;
     if (of && !slice_eq(slice_of(of->name), dom_str(controller, "name")))
         of = NULL;
     if (!of && !is_shared(c))
@@ -141,7 +141,7 @@ void owners_changed(struct sim *s, const struct apiserver_change *c)
 static void check_head_first(struct sim *s, const struct world_request *q, struct jval object, struct slice uid)
 {
     struct jval labels = json_get(object, "metadata.labels");
-    const struct owner *of = owner_find(s, uid);
+    const struct sim_owner *of = owner_find(s, uid);
     if (json_str_eq(json_key(labels, SLICE(RAY_LABEL_NODE_TYPE)), SLICE("worker")) && !(of && of->headed))
         sim_violation(s, "no worker before its head", "op-%u: %.*s for %.*s", q->from->number, SLICE_ARG(q->target), SLICE_ARG(uid));
 }
@@ -192,7 +192,7 @@ void owners_residue(struct sim *s)
 
 void owners_end(struct sim *s)
 {
-    for (struct owner *o = s->owners, *next; o; o = next) {
+    for (struct sim_owner *o = s->owners, *next; o; o = next) {
         next = o->next;
         mem_free(o);
     }

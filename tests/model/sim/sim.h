@@ -298,8 +298,8 @@ struct sim {
     struct arena arena; /* of one look */
     struct want want[SIM_CLUSTERS];
     struct seen_pod *pods;
-    struct owner *owners; /* owners.c */
-    struct token *tokens; /* tokens.c: the latest first */
+    struct sim_owner *owners; /* owners.c */
+    struct token *tokens;     /* tokens.c: the latest first */
     struct owned *owned;
     const struct world_request *serving; /* the operator's request that the store changes for; NULL: for none */
     struct lease_pace pace[WORLD_PROCESSES];

@@ -16,7 +16,7 @@ static struct slice offer_text(const struct ray_offer *o)
     return slice_trim(text);
 }
 
-static struct ray_cluster read_object(struct slice object)
+static struct ray_cluster cluster_of(struct slice object)
 {
     static struct json doc;
     struct ray_cluster c;
@@ -31,7 +31,7 @@ static struct ray_cluster read_object(struct slice object)
 
 static struct ray_cluster read_group(const char *spec, const char *group, const char *resources)
 {
-    return read_object(
+    return cluster_of(
         arena_printf(&arena,
                      "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"c\",\"namespace\":\"n\","
                      "\"uid\":\"00000000-0000-0000-0000-000000000001\"},\"spec\":{%s" HEAD ",\"workerGroupSpecs\":[{\"groupName\":"
@@ -76,7 +76,7 @@ static void test_offers(void)
 static void test_legacy(void)
 {
     test_case("legacy");
-    struct ray_cluster c = read_object(read_file("tests/data/ray/legacy-offer.json", &arena));
+    struct ray_cluster c = cluster_of(read_file("tests/data/ray/legacy-offer.json", &arena));
     CHECK_INT(c.max_workers, 3);
     CHECK_INT(c.idle_timeout_s, 300);
     CHECK(c.upscaling_speed > 1.9 && c.upscaling_speed < 2.1);

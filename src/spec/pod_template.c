@@ -1,6 +1,6 @@
 /* A pod template is opaque in our CRDs. What of it the builders read or write must have the types of the Kubernetes API, or they would
  * build nonsense; all else is left to the API server, which says it better. */
-#include "build.h"
+#include <mobula/spec.h>
 
 typedef void check_one(struct reader *r, const struct place *p);
 
@@ -57,12 +57,21 @@ static void check_port(struct reader *r, const struct place *p)
     read_word(r, protocol, protocols, &text);
 }
 
-static void check_volume(struct reader *r, const struct place *p)
+static void check_volumes(struct reader *r, const struct place *spec, const char *volume)
 {
-    need_text(r, p, "name", REQUIRED);
-    const struct place *name = place_key(p, "name");
-    if (json_is(name->value, RAY_TOOLS_VOLUME))
-        place_bad(r, name, "is " RAY_TOOLS_VOLUME ", a volume that the operator adds: choose another");
+    const struct place *list = place_key(spec, "volumes");
+    if (!read_array(r, list, OPTIONAL))
+        return;
+    size_t i = 0;
+    struct jval k, v;
+    for (struct jiter it = json_iter(list->value); json_next(&it, &k, &v); i++) {
+        const struct place *at = place_element(list, i, v), *name = place_key(at, "name");
+        if (!read_object(r, at, REQUIRED))
+            continue;
+        need_text(r, at, "name", REQUIRED);
+        if (json_is(name->value, volume))
+            place_bad(r, name, "is %s, a volume that the operator adds: choose another", volume);
+    }
 }
 
 static void check_amounts(struct reader *r, const struct place *resources, const char *side)
@@ -76,7 +85,7 @@ static void check_amounts(struct reader *r, const struct place *resources, const
         struct err e = {0};
         int64_t n;
         int decimals = slice_is(at->key, "cpu") ? 3 : 0;
-        if (!read_quantity(v, decimals, &n, &e, r->arena))
+        if (!value_quantity(v, decimals, &n, &e, r->arena))
             place_bad(r, at, "is no amount: %s", e.text);
     }
 }
@@ -94,14 +103,14 @@ static void check_container(struct reader *r, const struct place *p)
     }
 }
 
-static void check_ray_container(struct reader *r, const struct place *containers)
+static void check_first(struct reader *r, const struct place *containers)
 {
     const struct place *first = place_element(containers, 0, json_at(containers->value, 0));
     if (place_type(first) != JSON_OBJECT)
         return;
     const struct place *command = place_key(first, "command"), *args = place_key(first, "args"),
                        *security = place_key(first, "securityContext");
-    need_text(r, first, "image", REQUIRED); /* workers wait for the head in it */
+    need_text(r, first, "image", REQUIRED); /* init containers of ours run in it */
     need_text(r, first, "imagePullPolicy", OPTIONAL);
     read_text_list(r, command);
     read_text_list(r, args);
@@ -118,7 +127,7 @@ static void check_metadata(struct reader *r, const struct place *template)
     read_text_map(r, annotations);
 }
 
-void check_template(struct reader *r, const struct place *template)
+void check_pod_template(struct reader *r, const struct place *template, const char *volume)
 {
     const struct place *spec = place_key(template, "spec");
     check_metadata(r, template);
@@ -129,9 +138,9 @@ void check_template(struct reader *r, const struct place *template)
         if (json_len(containers->value) == 0)
             place_bad(r, containers, "is empty: must have one container at least, the first is the one that matters");
         each(r, containers, check_container);
-        check_ray_container(r, containers);
+        check_first(r, containers);
     }
     each(r, init, check_container);
-    check_member_list(r, spec, "volumes", check_volume);
+    check_volumes(r, spec, volume);
     need_text(r, spec, "restartPolicy", OPTIONAL);
 }

@@ -1,4 +1,4 @@
-#include "pairs.h"
+#include <mobula/pairs.h>
 
 #include <stdlib.h>
 

@@ -1,4 +1,6 @@
-#include "build.h"
+/* Objects that are made of a resource: what is copied from it untouched, and whose they are. */
+#include <mobula/pairs.h>
+#include <mobula/spec.h>
 
 static bool is_one_of(struct slice text, const char *const *words)
 {
@@ -25,18 +27,6 @@ void splice_elements(struct jout *w, struct jval array)
     struct jval k, v;
     for (struct jiter it = json_iter(array); json_next(&it, &k, &v);)
         jout_val(w, v);
-}
-
-struct owner owner_cluster(const struct ray_cluster *c)
-{
-    return (struct owner){
-        .api_version = ray_api_version(c->kind), .kind = SLICE("RayCluster"), .ns = c->ns, .name = c->name, .uid = c->uid};
-}
-
-struct owner owner_job(const struct ray_job *job)
-{
-    return (struct owner){
-        .api_version = ray_api_version(RAY_V1), .kind = SLICE("RayJob"), .ns = job->ns, .name = job->name, .uid = job->uid};
 }
 
 void write_owner(struct jout *w, const struct owner *o)

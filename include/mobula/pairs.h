@@ -1,6 +1,7 @@
-/* A short list of texts by name: labels, annotations, flags of ray start. A few dozen at most, so it is searched from its beginning. */
-#ifndef MOBULA_RAY_PAIRS_H
-#define MOBULA_RAY_PAIRS_H
+/* pairs: a short list of texts by name: labels, annotations, flags of a command. A few dozen at most, so it is searched from its
+ * beginning. In room spec. */
+#ifndef MOBULA_PAIRS_H
+#define MOBULA_PAIRS_H
 
 #include <mobula/base.h>
 #include <mobula/json.h>

@@ -1,4 +1,4 @@
-#include "reader.h"
+#include <mobula/spec.h>
 
 #include <stdio.h>
 
@@ -34,6 +34,18 @@ bool value_given(struct jval v)
 {
     enum json_type type = json_type(v);
     return type != JSON_NONE && type != JSON_NULL;
+}
+
+bool value_quantity(struct jval v, int decimals, int64_t *out, struct err *e, struct arena *a)
+{
+    switch (json_type(v)) {
+    case JSON_STRING:
+        return quantity_parse(json_str(v, a), decimals, out, e);
+    case JSON_NUMBER:
+        return quantity_parse(json_raw(v), decimals, out, e);
+    default:
+        return err_set(e, ERR_TYPE, "must be a quantity, such as \"500m\" or \"2Gi\"");
+    }
 }
 
 struct slice ray_path_member(struct slice up, struct slice key, struct arena *a)
@@ -185,6 +197,21 @@ bool read_text_map(struct reader *r, const struct place *p)
 bool read_text_list(struct reader *r, const struct place *p)
 {
     return read_array(r, p, OPTIONAL) && all_text(r, p);
+}
+
+void note_unknown(struct reader *r, const struct place *object, const char *const *known)
+{
+    struct jval k, v;
+    for (struct jiter it = json_iter(object->value); json_next(&it, &k, &v);) {
+        if (!json_there(k))
+            return;
+        const struct place *at = place_member(object, json_str(k, r->arena), v);
+        const char *const *word = known;
+        while (*word && !slice_is(at->key, *word))
+            word++;
+        if (!*word)
+            place_bad(r, at, "is no field of this kind: it has no effect");
+    }
 }
 
 struct slice ray_errors_text(const struct ray_errors *errors, size_t max, struct arena *a)
