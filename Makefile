@@ -14,7 +14,7 @@
 VERSION := 0.1.0
 
 # Lowest first. A room knows only those before it, and so its tests are linked with only those.
-ROOMS := base json spec yaml tls http net serve kube grpc heads remote ray scale shape work reconcile control kinds hub operator cli
+ROOMS := base json spec yaml tls http net serve kube grpc heads remote ray scale shape work plan control kinds hub operator cli
 
 all: mobula
 
@@ -120,7 +120,7 @@ seen :=
 $(foreach r,$(REAL_ROOMS) $(TEST_ROOMS),$(eval seen := $(r) $(seen))$(eval below_$(r) := $(seen)))
 ALL_ROOMS := $(seen)
 # Decisions name verbs, and the controller core a table: both are the kinds'.
-$(foreach r,reconcile control,$(eval below_$(r) := $(below_kinds)))
+$(foreach r,plan control,$(eval below_$(r) := $(below_kinds)))
 
 sources_of = $(filter-out %/main.c,\
     $(wildcard $(if $(filter $(1),$(TEST_ROOMS)),tests/model,src)/$(1)/*.c) $(if $(filter kinds,$(1)),$(wildcard src/kinds/*/*.c)))
@@ -264,7 +264,7 @@ $(foreach way,test cover,$(foreach f,$(FUZZ),$(eval \
     $(call program,$(way),$(DIR_$(way))/fuzz/$(f),tests/fuzz/f_$(f) tests/fuzz/replay,$(call fuzz_room,$(f))))))
 # Targets that read JSON have a mutator that knows what JSON is.
 FUZZ_JSON := fleet_call remote_answer cli_explain json_parse json_patch kube_exec kube_status legacy operator_answers \
-    operator_objects ray_auth ray_dash raycluster rayjob reconcile_job shape_compute work_policy work_render work_state
+    operator_objects ray_auth ray_dash raycluster rayjob rayjob_decide shape_compute work_policy work_render work_state
 $(foreach f,$(FUZZ),$(eval $(call program,fuzz,build/fuzz/$(f),\
     tests/fuzz/f_$(f) $(if $(filter $(f),$(FUZZ_JSON)),tests/fuzz/mutate_json),$(call fuzz_room,$(f)))))
 $(foreach way,host test,$(eval $(call program,$(way),$(DIR_$(way))/mobula,src/cli/main,cli)))
@@ -363,7 +363,7 @@ fuzz-seeds: ## seeds for make fuzz of what a real kube-apiserver (tests/rig) say
 	+$(Q)tests/fuzz/seeds.sh
 
 # The rooms where every branch is somebody's bytes or somebody's pods, and how much of them tests must go through.
-COVERED := json http tls kube scale reconcile
+COVERED := json http tls kube scale plan
 COVERED_PERCENT := 90
 coverage: $(UNIT:%=build/cover/%) $(FUZZ:%=build/cover/fuzz/%) ## branches that unit tests and the fuzz corpora go through, by room and file
 	$(Q)tests/tools/coverage build/cover $(COVERED_PERCENT) $(COVERED) -- $^

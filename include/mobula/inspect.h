@@ -4,6 +4,7 @@
 #ifndef MOBULA_INSPECT_H
 #define MOBULA_INSPECT_H
 
+#include <mobula/children.h>
 #include <mobula/operator.h>
 #include <mobula/plan.h>
 #include <mobula/pod.h>

@@ -2,6 +2,7 @@
 #ifndef MOBULA_KINDS_H
 #define MOBULA_KINDS_H
 
+#include <mobula/children.h>
 #include <mobula/control.h>
 
 /* The tables: src/kinds/NAME/kind.c. */

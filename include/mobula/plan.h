@@ -25,9 +25,6 @@ enum verb_how verb_how(const struct verb *v);
 extern const struct verb verb_status; /* text: the merge patch for /status */
 extern const struct verb verb_event;  /* why: the reason; text: the note */
 
-/* Of pods and services: name, uid; why or, instead, text; version (pods only) */
-extern const struct verb pod_delete, kservice_delete;
-
 /* Of RayClusters. */
 extern const struct verb raycluster_create_account; /* an object that the head needs before it: index is an enum ray_account */
 extern const struct verb raycluster_apply_head_service, raycluster_apply_headless_service;
@@ -82,5 +79,9 @@ struct action *plan_add(struct plan *p, const struct verb *verb);
 void plan_event(struct plan *p, bool warning, const char *reason, struct slice note);
 /* Decide again at ms at the latest. */
 void plan_look_again(struct plan *p, int64_t ms);
+
+/* Backoff after the count-th consecutive failure (from 1): RECONCILE_BACKOFF_MS, doubling to RECONCILE_BACKOFF_MAX_MS, with a jitter that
+ * is a function of the seed, so that the same view gives the same plan. */
+int64_t plan_backoff_ms(uint32_t count, uint64_t seed);
 
 #endif

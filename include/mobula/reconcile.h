@@ -57,10 +57,6 @@ struct cluster_view {
 /* Fills *out; the actions lie in a. */
 void reconcile_cluster(const struct cluster_view *in, struct arena *a, struct plan *out);
 
-/* Backoff after the count-th consecutive failure (from 1): RECONCILE_BACKOFF_MS, doubling to RECONCILE_BACKOFF_MAX_MS, with a jitter that
- * is a function of the seed, so that the same view gives the same plan. */
-int64_t reconcile_backoff_ms(uint32_t count, uint64_t seed);
-
 /* ---- RayJob ---- */
 
 /* What Ray says of a job. */

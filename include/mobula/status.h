@@ -1,5 +1,5 @@
 /* status: how a decision about any kind writes that kind's status: one merge patch, only when it says something new, held to the very
- * object by its uid, and not before a refused write may be tried again. Implemented in src/reconcile/status_writer.c. */
+ * object by its uid, and not before a refused write may be tried again. Implemented in src/plan/status_writer.c. */
 #ifndef MOBULA_STATUS_H
 #define MOBULA_STATUS_H
 

@@ -271,7 +271,7 @@ static void put_failures(const struct words *w, struct jval s, int64_t failures)
         buf_printf(w->out, "    failed %lld times in a row, the last", (long long)failures);
     if (time_parse(json_get_str(s, "lastFailureTime", w->a), &last_us, &e)) {
         uint64_t seed = hash64(json_get_str(w->in->object, "metadata.uid", w->a), 0);
-        int64_t next_us = last_us + 1000 * reconcile_backoff_ms(failures < 1000 ? (uint32_t)failures : 1000, seed);
+        int64_t next_us = last_us + 1000 * plan_backoff_ms(failures < 1000 ? (uint32_t)failures : 1000, seed);
         buf_printf(w->out, " %s ago", age_text(w, last_us));
         if (next_us > w->in->now.wall_us)
             buf_printf(w->out, ", next try in %lld s", (long long)((next_us - w->in->now.wall_us + 999999) / 1000000));

@@ -53,7 +53,7 @@ void extract_failures(struct op *op, struct cluster *c)
         f->ended = json_get_bool(g, "ended", false);
         utf8_copy(json_get_str(g, "reason", &op->event_arena), f->reason, sizeof f->reason);
         /* By the wall clock that wrote it, when the wait ends or was over; never later than a whole wait from now. */
-        int64_t wait = reconcile_backoff_ms(f->count, hash64(slice_of(c->uid), 0)), gone = (op->now.wall_us - last_us) / 1000;
+        int64_t wait = plan_backoff_ms(f->count, hash64(slice_of(c->uid), 0)), gone = (op->now.wall_us - last_us) / 1000;
         f->not_before_ms = op->now.mono_ms + wait - (gone > 0 ? gone : 0);
     }
 }

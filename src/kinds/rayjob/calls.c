@@ -119,7 +119,7 @@ void object_refused(struct op *op, struct cluster *c, const struct verb *what, c
         return;
     f->count += f->count < 1000;
     f->last_us = op->now.wall_us;
-    f->not_before_ms = op->now.mono_ms + reconcile_backoff_ms(f->count, hash64(slice_of(c->uid), 0));
+    f->not_before_ms = op->now.mono_ms + plan_backoff_ms(f->count, hash64(slice_of(c->uid), 0));
     utf8_copy(slice_of(text), f->reason, sizeof f->reason);
     if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(text), verb_number(what))))
         log_warn(what_failed, LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF_CSTR("action", what->name),

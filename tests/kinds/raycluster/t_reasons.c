@@ -146,7 +146,7 @@ static void check_large_fleet(void)
 static void check_backoff(void)
 {
     test_case("no failure, no wait");
-    CHECK_INT(reconcile_backoff_ms(0, 1), 0);
+    CHECK_INT(plan_backoff_ms(0, 1), 0);
 }
 
 int main(void)

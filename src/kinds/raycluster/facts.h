@@ -1,8 +1,8 @@
-/* Inside reconcile: what the parts of status are made of. */
-#ifndef MOBULA_RECONCILE_STATUS_H
-#define MOBULA_RECONCILE_STATUS_H
+/* Inside raycluster: what the parts of its status are made of. */
+#ifndef MOBULA_RAYCLUSTER_FACTS_H
+#define MOBULA_RAYCLUSTER_FACTS_H
 
-#include "reconcile_private.h"
+#include "decide.h"
 
 struct group_numbers {
     int64_t desired, min, max; /* pods */

@@ -2,7 +2,7 @@
  * attempt, raySession and conditions are ours, and a server with KubeRay's definition drops them. Without the session a head that was
  * restarted while no operator ran would look like the one before, so it is also kept where that definition has room: as a condition in the
  * copy of the cluster's status. It is written with the rest of status, or not at all. */
-#include "job.h"
+#include "decide.h"
 
 #include <mobula/status.h>
 

@@ -1,5 +1,5 @@
 /* A RayJob that runs: looked at, submitted when Ray does not know it, noticed when it is lost. */
-#include "job.h"
+#include "decide.h"
 
 struct job_said job_heard(const struct job_decision *d)
 {
@@ -19,7 +19,7 @@ static int64_t next_look_ms(const struct job_decision *d, const struct job_said 
 {
     uint64_t seed = hash64(d->job->uid, (uint64_t)said->answered_ms);
     if (said->failures) {
-        int64_t wait = reconcile_backoff_ms(said->failures, seed);
+        int64_t wait = plan_backoff_ms(said->failures, seed);
         return said->failed_ms + (wait < JOB_LOOK_FAILING_MAX_MS ? wait : JOB_LOOK_FAILING_MAX_MS - (int64_t)(seed % 1000));
     }
     if (said->answered_ms == 0)
@@ -104,7 +104,7 @@ static int64_t next_submitter_ms(const struct job_decision *d, const struct pod 
 {
     if (!last)
         return 0;
-    int64_t wait_ms = reconcile_backoff_ms((uint32_t)n, hash64(d->job->uid, 0)), made_ms = d->in->submitter_ms;
+    int64_t wait_ms = plan_backoff_ms((uint32_t)n, hash64(d->job->uid, 0)), made_ms = d->in->submitter_ms;
     int64_t due_ms = job_mono_ms(d, job_due_us(d, last->created_us, wait_ms));
     if (made_ms && made_ms + wait_ms > due_ms)
         due_ms = made_ms + wait_ms;
@@ -203,9 +203,9 @@ static struct slice unheard_text(const struct job_decision *d, const struct job_
 static int64_t next_submit_ms(const struct job_decision *d, const struct job_said *said)
 {
     uint64_t seed = hash64(d->job->uid, 0);
-    int64_t wait_ms = reconcile_backoff_ms(said->unheard, seed);
+    int64_t wait_ms = plan_backoff_ms(said->unheard, seed);
     int64_t heard_ms = said->unheard_ms + (wait_ms < JOB_LOOK_FAILING_MAX_MS ? wait_ms : JOB_LOOK_FAILING_MAX_MS);
-    int64_t due_ms = said->unsubmitted ? said->unsubmitted_ms + reconcile_backoff_ms(said->unsubmitted, seed) : d->in->now.mono_ms;
+    int64_t due_ms = said->unsubmitted ? said->unsubmitted_ms + plan_backoff_ms(said->unsubmitted, seed) : d->in->now.mono_ms;
     return said->unheard && heard_ms > due_ms ? heard_ms : due_ms;
 }
 

@@ -6,7 +6,7 @@
  * Groups that prefer spot nodes (PREFER_SPOT). A pod is made for spot. When no node has taken it within the fallback time, the group leaves
  * spot for the retry time: pods that still wait are replaced, and all that are created are on-demand. After the retry time new pods are
  * made for spot again; on-demand pods that run go when the autoscaler finds them idle. */
-#include "reconcile_private.h"
+#include "decide.h"
 
 static int64_t fallback_ms(const struct group_view *g)
 {

@@ -1,4 +1,4 @@
-#include "reconcile_private.h"
+#include "decide.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* The head. Its name is fixed, so the API server itself allows one at most: a head that failed is deleted first, and made again when it is
  * gone. */
-#include "reconcile_private.h"
+#include "decide.h"
 
 /* Of several live heads (made by somebody else) the one that is ready, then the oldest, stays. */
 static const struct pod *pick_head(const struct group_view *g)

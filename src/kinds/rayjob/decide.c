@@ -1,5 +1,5 @@
 /* RayJob: from the resource to a cluster on which the job can run, and back to nothing when it is suspended or tried again. */
-#include "job.h"
+#include "decide.h"
 
 int64_t job_mono_ms(const struct job_decision *d, int64_t wall_us)
 {
@@ -205,7 +205,7 @@ static void decide_retrying(struct job_decision *d)
 {
     bool gone = decide_remove(d, true, "the attempt failed");
     uint32_t failed = d->is.failed > 0 && d->is.failed < 1000 ? (uint32_t)d->is.failed : 1;
-    int64_t due_us = job_due_us(d, d->is.end_us, reconcile_backoff_ms(failed, hash64(d->job->uid, 0)));
+    int64_t due_us = job_due_us(d, d->is.end_us, plan_backoff_ms(failed, hash64(d->job->uid, 0)));
     if (gone && (d->job->suspend || d->in->now.wall_us >= due_us))
         begin(d);
     else if (gone)

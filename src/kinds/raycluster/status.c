@@ -9,7 +9,7 @@
  *
  * So a cluster of 1,000 pods that become ready one by one costs a handful of writes, and 1,000 clusters that come up at once do not delay
  * the creation of pods. */
-#include "status.h"
+#include "facts.h"
 
 #include <mobula/status.h>
 

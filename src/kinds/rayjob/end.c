@@ -1,5 +1,5 @@
 /* The end of a RayJob: what it was, what is deleted then, and what must not be left behind. */
-#include "job.h"
+#include "decide.h"
 
 struct slice job_shorten(struct slice text, size_t max, struct arena *a)
 {

@@ -1,4 +1,5 @@
-#include "reconcile_private.h"
+#include <mobula/plan.h>
+#include <mobula/pod.h>
 
 struct action *plan_add(struct plan *p, const struct verb *verb)
 {
@@ -20,22 +21,6 @@ struct action *plan_add(struct plan *p, const struct verb *verb)
     return act;
 }
 
-struct action *plan_delete(struct plan *p, const struct pod *pod, int32_t group, const char *why)
-{
-    struct action *act = plan_add(p, &pod_delete);
-    act->group = pod->head ? GROUP_HEAD : group; /* a head is told as one, whatever it is deleted for */
-    act->index = pod->index;
-    act->why = why;
-    act->name = slice_of(pod->name);
-    act->uid = slice_of(pod->uid);
-    return act;
-}
-
-void plan_delete_as_seen(struct plan *p, const struct pod *pod, int32_t group, const char *why)
-{
-    plan_delete(p, pod, group, why)->version = pod->version;
-}
-
 void plan_event(struct plan *p, bool warning, const char *reason, struct slice note)
 {
     struct action *act = plan_add(p, &verb_event);
@@ -50,7 +35,7 @@ void plan_look_again(struct plan *p, int64_t ms)
         p->next_ms = ms;
 }
 
-int64_t reconcile_backoff_ms(uint32_t count, uint64_t seed)
+int64_t plan_backoff_ms(uint32_t count, uint64_t seed)
 {
     if (count == 0)
         return 0;

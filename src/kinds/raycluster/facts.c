@@ -1,4 +1,4 @@
-#include "status.h"
+#include "facts.h"
 
 static bool counts_for(const struct pod *pod, const struct ray_group *g)
 {

@@ -1,8 +1,10 @@
-/* Inside reconcile: how far a RayJob is, and the parts that a decision about it is made of. */
-#ifndef MOBULA_RECONCILE_JOB_H
-#define MOBULA_RECONCILE_JOB_H
+/* Inside rayjob: how far a RayJob is, and the parts that a decision about it is made of. */
+#ifndef MOBULA_RAYJOB_DECIDE_H
+#define MOBULA_RAYJOB_DECIDE_H
 
-#include "status.h"
+#include <mobula/children.h>
+#include <mobula/reconcile.h>
+#include <mobula/spec.h>
 
 /* status.jobDeploymentStatus. Complete and Failed are final: nothing leads out of them. */
 enum job_phase {
@@ -40,12 +42,12 @@ struct job_decision {
     bool stale;                        /* something happened that the dashboard is to be asked about at once */
 };
 
-/* ---- job_status.c ---- */
+/* ---- status.c ---- */
 void course_read(struct jval status, struct course *out, struct arena *a);
 /* Adds the status patch when `to` says something new. */
 void decide_job_status(struct job_decision *d);
 
-/* ---- job_run.c: while it runs ---- */
+/* ---- run.c: while it runs ---- */
 void decide_job_running(struct job_decision *d);
 /* Asks the dashboard, when it is time to. id may be empty. */
 void decide_look(struct job_decision *d, struct slice id);
@@ -55,7 +57,7 @@ struct job_said job_heard(const struct job_decision *d);
 struct slice job_silence(const struct job_decision *d, const struct job_said *said, struct slice silent);
 bool job_uses_pod(const struct job_decision *d);
 
-/* ---- job_end.c: its end, and afterwards ---- */
+/* ---- end.c: its end, and afterwards ---- */
 enum retry { RETRY_NEVER, RETRY_MAYBE };
 void job_fail(struct job_decision *d, const char *reason, struct slice message, enum retry retry);
 void job_finish(struct job_decision *d, const struct job_said *said);
@@ -66,11 +68,11 @@ bool decide_remove(struct job_decision *d, bool all, const char *why);
 bool decide_remove_submitters(struct job_decision *d, bool ended, const char *why);
 void decide_job_ended(struct job_decision *d);
 
-/* ---- job_stop.c: what may still run then ---- */
+/* ---- stop.c: what may still run then ---- */
 void decide_stop_given_up(struct job_decision *d, bool submitters_gone);
 void decide_job_deleted(struct job_decision *d);
 
-/* ---- job.c ---- */
+/* ---- decide.c ---- */
 /* The monotonic time of a wall clock time; never earlier than the next millisecond. */
 int64_t job_mono_ms(const struct job_decision *d, int64_t wall_us);
 /* When a wait is over that began at that wall clock time. One that begins in the future was told by a clock that is ahead of ours, or ours

@@ -3,7 +3,7 @@
  * Invariant: a place (index) is held by at most one live pod. A pod that failed holds its place until its successor is created, and is
  * deleted right after it: so its logs stay as long as the group waits, and every prefix of the plan has the place held at most once by a
  * pod that runs. The successor's name is made of the failed pod's uid, so that a lost answer leads to AlreadyExists, never to a twin. */
-#include "reconcile_private.h"
+#include "decide.h"
 
 #include <stdlib.h>
 
@@ -38,7 +38,7 @@ bool decide_failures(const struct group_view *g, struct plan *p)
     const struct group_failures *f = g->failures;
     if (f->count && well == (int64_t)g->count && well == (int64_t)g->spec->desired * g->spec->hosts) {
         /* By the monotonic clock: a wall clock that is set back would make the failure one of the future. */
-        int64_t forget_ms = f->not_before_ms + reconcile_backoff_ms(f->count, 0) + WELL_AGAIN_MS;
+        int64_t forget_ms = f->not_before_ms + plan_backoff_ms(f->count, 0) + WELL_AGAIN_MS;
         if (refused || g->in->now.mono_ms >= forget_ms)
             plan_add(p, &raycluster_forget_failures)->group = g->number;
         else

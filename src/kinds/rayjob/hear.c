@@ -1,6 +1,6 @@
 /* What a dashboard's answer says of a RayJob. The dashboard is untrusted: a word that is not known is a job that runs, a time that cannot
  * be is none. */
-#include "job.h"
+#include "decide.h"
 
 #include <mobula/heads.h>
 

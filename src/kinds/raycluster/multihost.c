@@ -1,6 +1,6 @@
 /* Groups with several hosts per replica: a replica is one machine to its users (a TPU slice), so its pods live and die together. When one
  * host fails, the others go too; the replica is made again only when the last of them is gone, so that its pods may have the same names. */
-#include "reconcile_private.h"
+#include "decide.h"
 
 struct replica {
     uint32_t live, failed, deleting; /* pods */

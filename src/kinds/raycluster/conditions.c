@@ -1,4 +1,4 @@
-#include "status.h"
+#include "facts.h"
 
 #include <mobula/status.h>
 

@@ -1,15 +1,10 @@
-/* Inside reconcile: the plan's writer, and the parts that a decision is made of. */
-#ifndef MOBULA_RECONCILE_PRIVATE_H
-#define MOBULA_RECONCILE_PRIVATE_H
+/* Inside raycluster: the parts that a decision about a RayCluster is made of. */
+#ifndef MOBULA_RAYCLUSTER_DECIDE_H
+#define MOBULA_RAYCLUSTER_DECIDE_H
 
+#include <mobula/children.h>
 #include <mobula/reconcile.h>
 #include <mobula/spec.h>
-
-struct action *plan_delete(struct plan *p, const struct pod *pod, int32_t group, const char *why);
-/* For what does not stay true of a pod, that it has not started or is not ready: only as it was seen. It may be at work by now, with a
- * watch that has not told. What stays true, that it has ended or that its template or place is not wanted, needs no version, and that of a
- * pod changes with every word of its kubelet. */
-void plan_delete_as_seen(struct plan *p, const struct pod *pod, int32_t group, const char *why);
 
 /* The pods of one group, and what may be done for it now. */
 struct group_view {

@@ -1,5 +1,3 @@
-#include "reconcile_private.h"
-
 #include <mobula/status.h>
 
 static struct slice text_of(const struct status_writer *s, struct slice stamp)

@@ -1,6 +1,6 @@
 /* What was given up, or lost its RayJob, is stopped where its cluster goes on. Ray's answer to a stop proves nothing: it says "stopped" of
  * a job that waits for a place, too, and leaves it PENDING. So the job is looked at after each stop, until it is over or the time is. */
-#include "job.h"
+#include "decide.h"
 
 /* What Ray has taken is not started again. What it has not, a submitter that lives may submit after the stop. */
 static bool may_stop(const struct job_decision *d, const struct job_said *said, bool submitters_gone)
@@ -32,7 +32,7 @@ static bool must_stop(const struct job_decision *d)
 static int64_t next_stop_ms(const struct job_decision *d, const struct job_said *said)
 {
     uint32_t tries = said->failures ? said->failures : said->stops;
-    int64_t wait_ms = reconcile_backoff_ms(tries, hash64(d->job->uid, 0)), since_ms = said->failures ? said->failed_ms : said->stop_ms;
+    int64_t wait_ms = plan_backoff_ms(tries, hash64(d->job->uid, 0)), since_ms = said->failures ? said->failed_ms : said->stop_ms;
     if (tries == 0)
         return d->in->now.mono_ms;
     if (said->stopping && !said->failures)
