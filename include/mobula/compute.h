@@ -38,7 +38,7 @@ struct compute_config {
  * no effect; may be NULL. types: where hosts of TPU slices come from, and where an unknown instance type is an error; NULL: nothing is
  * known of types. All memory is r->arena's. */
 bool compute_read(struct reader *r, const struct place *at, const struct shape_types *types, struct compute_config *out,
-                  struct ray_errors *notes);
+                  struct spec_errors *notes);
 /* The one of no compute config: a head that does the work itself. */
 void compute_default(struct compute_config *out, struct arena *a);
 

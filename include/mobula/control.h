@@ -225,7 +225,7 @@ enum { MODELS_KEPT = 4 };
 struct loaded {
     const struct cluster *of; /* NULL: nobody's. model_forget clears it */
     struct arena arena;
-    struct ray_errors errors;
+    struct spec_errors errors;
     void *model; /* what kind.read made of them, in `arena`; the kind knows its type */
 };
 
@@ -297,8 +297,8 @@ struct preview {
     bool (*put)(struct preview *p, struct slice object);
     const void *to; /* put's own */
     struct arena *arena;
-    struct ray_errors *errors; /* of the object itself */
-    struct slice note;         /* why not all of it is made; empty: all is */
+    struct spec_errors *errors; /* of the object itself */
+    struct slice note;          /* why not all of it is made; empty: all is */
     struct err err;
 };
 /* The uid that an object without one has in a preview. Names end in letters that are made of it, which only the API server gives. */
@@ -346,7 +346,7 @@ struct kind {
     /* For the command line; both NULL: nobody writes a manifest of it. A kind with `check` is a custom resource of ours, whose definition
      * is airgap/crds/PLURAL.yaml. */
     /* Every error of an object, and notes about what is accepted and has no effect. */
-    void (*check)(struct jval object, struct arena *a, struct ray_errors *errors, struct ray_errors *notes);
+    void (*check)(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes);
     /* Hands out what would be made of the object in an empty namespace. False: p->errors or p->err says why not. NULL: it is not shown. */
     bool (*preview)(struct jval object, struct preview *p);
 

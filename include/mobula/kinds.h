@@ -55,8 +55,8 @@ void object_deleting(struct op *op, struct cluster *c); /* its end is the watch'
 void object_refused(struct op *op, struct cluster *c, const struct verb *what, const char *text);
 
 /* NAME/manifest.c: kind.check and kind.preview */
-void raycluster_check(struct jval object, struct arena *a, struct ray_errors *errors, struct ray_errors *notes);
-void rayjob_check(struct jval object, struct arena *a, struct ray_errors *errors, struct ray_errors *notes);
+void raycluster_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes);
+void rayjob_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes);
 bool raycluster_preview(struct jval object, struct preview *p);
 bool rayjob_preview(struct jval object, struct preview *p);
 

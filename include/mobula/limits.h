@@ -114,7 +114,7 @@ enum {
     LIMIT_RAY_GROUPS = 256,
     LIMIT_RAY_PODS = 100 * 1000,    /* of one cluster */
     LIMIT_POD_WORDS = KIB,          /* why a pod is not ready, in the kubelet's or scheduler's words; kept only until it is ready */
-    LIMIT_RAY_ERRORS = 64,          /* validation errors kept for one resource */
+    LIMIT_SPEC_ERRORS = 64,         /* validation errors kept for one resource */
     LIMIT_RAY_HOSTS = 1024,         /* numOfHosts */
     LIMIT_RAY_ENDPOINTS = 100,      /* ports in status.endpoints, as many as one EndpointSlice has; further ones are left out */
     LIMIT_RAY_PACK_NAMES = 1024,    /* distinct resource names in one scaling decision */

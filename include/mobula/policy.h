@@ -85,7 +85,7 @@ bool work_policy_field(struct slice name); /* whether a policy has a field of th
 bool work_policy_text(struct slice text, struct arena *a, struct work_policy *out, struct shape_errors *errors);
 /* Whether an object that comes from a workload may be written: a RayCluster, a RayJob, or a Pod, Service or Ingress of the same origin.
  * Each refusal goes to *refused as "rule NAME: WHAT: WHAT TO DO", with its path. *rule: the number of the first; 0 when it may. */
-bool work_policy_check(const struct work_policy *policy, struct jval object, struct arena *a, struct ray_errors *refused, uint32_t *rule);
+bool work_policy_check(const struct work_policy *policy, struct jval object, struct arena *a, struct spec_errors *refused, uint32_t *rule);
 /* Whether an object that is there already belongs to this workload: nothing else is changed or deleted for it. */
 bool work_owns(struct jval object, struct slice uid);
 

@@ -93,18 +93,18 @@ struct ray_cluster {
 
 /* Reads a whole custom resource (metadata and spec). Collects all errors in *errors and returns whether there were none. With errors the
  * model holds what could be read, ns, name and uid always, so that a status can be written. */
-bool ray_read(struct jval object, struct arena *a, struct ray_cluster *out, struct ray_errors *errors);
+bool ray_read(struct jval object, struct arena *a, struct ray_cluster *out, struct spec_errors *errors);
 /* The same for bytes that were read before, with the hashes kept from then (the head's, then each group's): computing them takes half of
  * the time. */
-bool ray_read_known(struct jval object, const uint64_t *hashes, struct arena *a, struct ray_cluster *out, struct ray_errors *errors);
+bool ray_read_known(struct jval object, const uint64_t *hashes, struct arena *a, struct ray_cluster *out, struct spec_errors *errors);
 /* What ray_read makes ray_group.hash of; for a group whose template has been replaced since. */
 uint64_t ray_group_hash(const struct ray_cluster *c, const struct ray_group *g, struct arena *a);
 /* Notes on fields that are accepted and have no effect: unknown fields (mostly misspelt), and fields of missing features that are safe to
  * ignore. Fields that are not safe to ignore (enableK8sTokenAuth, tlsOptions, networkPolicy, gcsFaultToleranceOptions) are errors of
  * ray_read. Used by `mobula validate` and for an event. */
-void ray_notes(struct jval object, struct arena *a, struct ray_errors *notes);
+void ray_notes(struct jval object, struct arena *a, struct spec_errors *notes);
 /* "2.56.0" as 2056; 0 when it is no version. */
-int64_t version_number(struct slice version);
+int64_t ray_version_number(struct slice version);
 
 /* KubeRay's finalizer for emptying a cluster's Redis before the cluster is deleted, and the seconds after which it gives up. */
 #define RAY_REDIS_FINALIZER "ray.io/gcs-ft-redis-cleanup-finalizer"
@@ -273,8 +273,8 @@ struct ray_job {
 };
 
 /* As ray_read and ray_notes, for a RayJob and its rayClusterSpec; errors of the latter have their full path. */
-bool ray_read_job(struct jval object, struct arena *a, struct ray_job *out, struct ray_errors *errors);
-void ray_job_notes(struct jval object, struct arena *a, struct ray_errors *notes);
+bool ray_read_job(struct jval object, struct arena *a, struct ray_job *out, struct spec_errors *errors);
+void ray_job_notes(struct jval object, struct arena *a, struct spec_errors *notes);
 
 /* "<job>-<5>", five characters from a hash of uid and attempt: however many answers are lost, an attempt never gets two clusters or two
  * submissions. The submission id is spec.jobId if that is given. */

@@ -21,7 +21,7 @@ struct cluster_view {
     const struct ray_cluster *cluster; /* with an autoscaler, `desired` of its groups is the autoscaler's */
     const struct scale_news *scaling;  /* NULL: this operator does not scale it */
     bool by_name;                      /* our autoscaler scales this cluster: on scale-down delete exactly the pods in workers_to_delete */
-    const struct ray_errors *errors;   /* what ray_read found */
+    const struct spec_errors *errors;  /* what ray_read found */
     struct slice warnings;             /* warnings of the API server about pods and services of this generation, a line each */
     const struct pod *const *pods;     /* owned by this cluster (by uid), in any order */
     uint32_t pod_count;
@@ -109,7 +109,7 @@ struct job_said {
 
 struct job_view {
     const struct ray_job *job;
-    const struct ray_errors *errors;    /* what ray_read_job found */
+    const struct spec_errors *errors;   /* what ray_read_job found */
     const struct job_cluster *clusters; /* those that the job owns, and the one to run on */
     uint32_t cluster_count;
     const struct pod *const *submitters; /* pods that the job owns */

@@ -51,7 +51,7 @@ struct shape_error {
     uint32_t line;     /* in the text */
 };
 struct shape_errors {
-    struct shape_error list[LIMIT_RAY_ERRORS];
+    struct shape_error list[LIMIT_SPEC_ERRORS];
     uint32_t count, beyond; /* beyond: more that were found and not stored */
 };
 /* The first error with its line, and how many more there are, as *e. There must be one. Returns false. */

@@ -10,20 +10,20 @@
 /* ---- what was found ---- */
 
 /* Something that is wrong with a resource, or (in a list of notes) has no effect. */
-struct ray_error {
+struct spec_error {
     struct slice path; /* "spec.workerGroupSpecs[1].minReplicas" */
     struct slice text; /* "is 5, above maxReplicas 3: lower it or raise maxReplicas" */
     size_t offset;     /* offset of the value in the document, for line numbers */
 };
-struct ray_errors {
-    struct ray_error list[LIMIT_RAY_ERRORS];
+struct spec_errors {
+    struct spec_error list[LIMIT_SPEC_ERRORS];
     uint32_t count;  /* stored */
     uint32_t beyond; /* found, but not stored */
 };
 /* One line: "spec.headGroupSpec.template.spec.containers: …; spec.…: …; and 3 more", at most max bytes. */
-struct slice ray_errors_text(const struct ray_errors *errors, size_t max, struct arena *a);
+struct slice spec_errors_text(const struct spec_errors *errors, size_t max, struct arena *a);
 /* The path of a member of the object at path `up`: spec.labels, spec.labels["ray.io/x"]. */
-struct slice ray_path_member(struct slice up, struct slice key, struct arena *a);
+struct slice spec_path_member(struct slice up, struct slice key, struct arena *a);
 
 /* ---- values ---- */
 
@@ -51,7 +51,7 @@ struct place {
 
 struct reader {
     struct arena *arena;
-    struct ray_errors *errors;
+    struct spec_errors *errors;
     struct ray_cluster *cluster; /* for readers of RayClusters; may be NULL */
 };
 

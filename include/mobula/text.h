@@ -11,6 +11,6 @@
 bool shape_text_open(struct slice text, const char *what, struct arena *a, struct yaml_doc *doc, struct jval *root,
                      struct shape_errors *errors);
 /* What was found in the opened document, with lines. Returns whether that is nothing. */
-bool shape_text_errors(const struct yaml_doc *doc, const struct ray_errors *found, struct shape_errors *errors);
+bool shape_text_errors(const struct yaml_doc *doc, const struct spec_errors *found, struct shape_errors *errors);
 
 #endif

@@ -49,7 +49,7 @@ struct work_made {
 /* False: it cannot be done, and *errors says why, each with its path in the spec; what was made of an earlier generation stays as it is. A
  * kind that is not carried out yet is such an error. notes: what is accepted and has no effect; may be NULL. All memory is a's. */
 bool work_render(const struct workload_in *in, const struct work_options *o, struct arena *a, struct work_made *out,
-                 struct ray_errors *errors, struct ray_errors *notes);
+                 struct spec_errors *errors, struct spec_errors *notes);
 
 /* ---- folders that a job brings along ---- */
 

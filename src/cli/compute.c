@@ -28,14 +28,14 @@ static size_t source_of(struct jval config, struct slice path)
 static bool check_cluster(struct slice cluster, struct jval config, struct findings *f, struct err *e)
 {
     struct findings *made = arena_new(f->arena, struct findings);
-    struct ray_errors *errors = arena_new(f->arena, struct ray_errors);
+    struct spec_errors *errors = arena_new(f->arena, struct spec_errors);
     struct ray_cluster model;
     struct json json;
     *made = (struct findings){.arena = f->arena, .prefix = SLICE("")};
     if (!json_parse(&json, cluster, f->arena, e))
         return false;
     ray_read(json_root(&json), f->arena, &model, errors);
-    findings_add_ray(made, false, errors);
+    findings_add_spec(made, false, errors);
     schema_check("rayclusters.ray.io", json_root(&json), made);
     for (uint32_t i = 0; i < made->count; i++)
         findings_add(f, made->list[i].warning, arena_printf(f->arena, "makes %.*s", SLICE_ARG(made->list[i].path)),
@@ -73,15 +73,15 @@ static bool patch_cluster(const char *file, struct slice cluster, const struct c
 
 static bool render(struct jval root, const struct compute_how *how, struct findings *f, struct buf *out, struct err *e)
 {
-    struct ray_errors *errors = arena_new(f->arena, struct ray_errors), *odd = arena_new(f->arena, struct ray_errors);
+    struct spec_errors *errors = arena_new(f->arena, struct spec_errors), *odd = arena_new(f->arena, struct spec_errors);
     struct reader r = {.arena = f->arena, .errors = errors};
     const struct place *at = place_root(root, f->arena);
     struct compute_config config;
     struct compute_pods pods = {.image = how->image, .ray_version = how->ray_version, .env = NO_VALUE};
     struct slice spec, cluster;
     bool well = compute_read(&r, at, how->types, &config, odd);
-    findings_add_ray(f, false, errors);
-    findings_add_ray(f, true, odd);
+    findings_add_spec(f, false, errors);
+    findings_add_spec(f, true, odd);
     if (!well)
         return true;
     if (!compute_render(&config, &pods, f->arena, &spec, e) || !write_cluster(how, spec, f->arena, &cluster, e) ||

@@ -43,7 +43,7 @@ static bool show_kind(const struct shown *s, const struct kind *kind, struct jva
                         .put = show_made,
                         .to = s,
                         .arena = a,
-                        .errors = arena_new(a, struct ray_errors)};
+                        .errors = arena_new(a, struct spec_errors)};
     p.errors->count = p.errors->beyond = 0;
     bool well = kind->preview(object, &p);
     for (uint32_t i = 0; made && i < p.errors->count; i++)
@@ -51,7 +51,7 @@ static bool show_kind(const struct shown *s, const struct kind *kind, struct jva
     if (p.errors->count) {
         struct findings *f = arena_new(a, struct findings);
         *f = (struct findings){.arena = a, .prefix = prefix};
-        findings_add_ray(f, false, p.errors);
+        findings_add_spec(f, false, p.errors);
         findings_write(f, s->file, s->doc, s->notes);
         return false;
     }

@@ -449,7 +449,7 @@ static void put_plain(struct slice text, struct buf *out)
 void explain_words(const struct explain_facts *f, struct arena *a, struct buf *out)
 {
     struct ray_cluster c;
-    struct ray_errors errors = {0};
+    struct spec_errors errors = {0};
     struct buf b;
     buf_init(&b, EXPLAIN_WORDS_MAX);
     bool read = ray_read(f->object, a, &c, &errors);
@@ -458,7 +458,7 @@ void explain_words(const struct explain_facts *f, struct arena *a, struct buf *o
     put_operator(&w);
     put_progress(&w);
     if (!read)
-        buf_printf(&b, "  the spec cannot be carried out: %s\n", ray_errors_text(&errors, 4 * KIB, a).ptr);
+        buf_printf(&b, "  the spec cannot be carried out: %s\n", spec_errors_text(&errors, 4 * KIB, a).ptr);
     else
         put_lack(&w, "Valid", "the spec is refused");
     if (!c.suspend)

@@ -41,7 +41,7 @@ bool findings_full(struct findings *f, bool warning)
     return true;
 }
 
-void findings_add_ray(struct findings *f, bool warning, const struct ray_errors *errors)
+void findings_add_spec(struct findings *f, bool warning, const struct spec_errors *errors)
 {
     f->source++;
     for (uint32_t i = 0; i < errors->count; i++)

@@ -35,7 +35,7 @@ void findings_add_below(struct findings *f, struct slice path, size_t offset, ui
 /* Whether no more is kept: then one more is counted, and need not be put into words. */
 bool findings_full(struct findings *f, bool warning);
 /* What ray_read or ray_notes found. */
-void findings_add_ray(struct findings *f, bool warning, const struct ray_errors *errors);
+void findings_add_spec(struct findings *f, bool warning, const struct spec_errors *errors);
 /* "file:line: path: text" for each, "file:line: warning: path: text" for warnings. */
 void findings_write(struct findings *f, const char *file, const struct yaml_doc *doc, struct buf *out);
 

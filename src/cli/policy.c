@@ -26,12 +26,12 @@ static const struct flags flags = {
     .count = COUNT_OF(list),
 };
 
-static void put_findings(const char *file, const struct yaml_doc *doc, const struct ray_errors *errors, struct arena *a)
+static void put_findings(const char *file, const struct yaml_doc *doc, const struct spec_errors *errors, struct arena *a)
 {
     __attribute__((cleanup(buf_free))) struct buf notes = {.max = LIMIT_JSON_ITEM};
     struct findings *f = arena_new(a, struct findings);
     *f = (struct findings){.arena = a, .prefix = SLICE("")};
-    findings_add_ray(f, false, errors);
+    findings_add_spec(f, false, errors);
     findings_write(f, file, doc, &notes);
     fprintf(stderr, "%.*s", SLICE_ARG(buf_slice(&notes)));
 }
@@ -45,7 +45,7 @@ static bool load(struct slice path, struct arena *a, struct yaml_docs *docs, str
 
 static bool load_policy(struct slice path, struct arena *a, struct work_policy *out, bool *well, struct err *e)
 {
-    struct ray_errors *errors = arena_new(a, struct ray_errors);
+    struct spec_errors *errors = arena_new(a, struct spec_errors);
     struct reader r = {.arena = a, .errors = errors};
     struct yaml_docs docs;
     struct json json;
@@ -76,7 +76,7 @@ int cli_policy(int argc, char **argv)
     if (!load_policy(o.policy, &a, &policy, &well, &e) || (!slice_empty(o.file) && !load(o.file, &a, &docs, &e)))
         return cli_fail(&e);
     for (uint32_t i = 0; i < docs.count; i++) {
-        struct ray_errors *refused = arena_new(&a, struct ray_errors);
+        struct spec_errors *refused = arena_new(&a, struct spec_errors);
         struct json json;
         uint32_t rule;
         if (!json_parse(&json, docs.docs[i].json, &a, &e))

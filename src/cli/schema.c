@@ -46,7 +46,7 @@ static struct slice spot_path(const struct spot *at, struct arena *a)
     if (!at->up)
         return at->key;
     struct slice up = spot_path(at->up, a);
-    return at->key.ptr ? ray_path_member(up, at->key, a) : arena_printf(a, "%.*s[%zu]", SLICE_ARG(up), at->index);
+    return at->key.ptr ? spec_path_member(up, at->key, a) : arena_printf(a, "%.*s[%zu]", SLICE_ARG(up), at->index);
 }
 
 void spot_bad(const struct spot *at, bool warning, struct jval v, const char *fmt, ...)

@@ -124,7 +124,7 @@ bool seek_head_of(struct seek *s, const struct explain_facts *f, struct seek_hea
 {
     const struct pod *head = seek_running_head(f);
     struct ray_cluster *c = arena_new(s->a, struct ray_cluster);
-    struct ray_errors *errors = arena_new(s->a, struct ray_errors);
+    struct spec_errors *errors = arena_new(s->a, struct spec_errors);
     int port = ray_read(f->object, s->a, c, errors) ? c->dashboard_port : DASHBOARD_PORT;
     *out = (struct seek_head){.secret = c->auth_secret};
     if (!head)

@@ -16,16 +16,16 @@ struct checker {
     struct validated *sum;
     struct buf *out;
     struct findings f;
-    struct ray_errors errors, notes;
+    struct spec_errors errors, notes;
 };
 
 static void check_kind(struct checker *c, const struct kind *kind, struct jval object)
 {
     c->errors.count = c->errors.beyond = c->notes.count = c->notes.beyond = 0;
     kind->check(object, c->f.arena, &c->errors, &c->notes);
-    findings_add_ray(&c->f, false, &c->errors);
+    findings_add_spec(&c->f, false, &c->errors);
     schema_check(kind->plural, object, &c->f);
-    findings_add_ray(&c->f, true, &c->notes);
+    findings_add_spec(&c->f, true, &c->notes);
 }
 
 /* ---- ConfigMaps ---- */
@@ -52,7 +52,7 @@ static void check_text(struct checker *c, const char *key, struct jval text,
                        void (*read)(struct slice, struct arena *, struct shape_errors *))
 {
     struct shape_errors *errors = arena_new(c->f.arena, struct shape_errors);
-    struct slice bytes = json_str(text, c->f.arena), up = ray_path_member(SLICE("data"), slice_of(key), c->f.arena);
+    struct slice bytes = json_str(text, c->f.arena), up = spec_path_member(SLICE("data"), slice_of(key), c->f.arena);
     bool lines = slice_find(bytes, '\n') >= 0; /* a block, whose first line stands below the key */
     read(bytes, c->f.arena, errors);
     for (uint32_t i = 0; i < errors->count; i++) {
@@ -88,7 +88,7 @@ static bool check_config(struct checker *c, struct jval object)
 static bool check_policy(struct checker *c, struct jval document)
 {
     struct work_policy policy;
-    struct ray_errors *errors = arena_new(c->f.arena, struct ray_errors);
+    struct spec_errors *errors = arena_new(c->f.arena, struct spec_errors);
     struct reader r = {.arena = c->f.arena, .errors = errors};
     struct jval k, v;
     bool is = false;
@@ -98,7 +98,7 @@ static bool check_policy(struct checker *c, struct jval document)
         return false;
     const struct place *at = place_root(document, c->f.arena);
     work_policy_read(&r, at, &policy);
-    findings_add_ray(&c->f, false, errors);
+    findings_add_spec(&c->f, false, errors);
     c->sum->checked++;
     return true;
 }

@@ -60,7 +60,7 @@ void model_load(struct op *op, struct cluster *c)
     c->kind->read(op, c, read_again(c, &l->arena, &e));
     l->of = c;
     if (e.code) /* instead of the reader's error that there is no spec */
-        l->errors = (struct ray_errors){.list = {{.path = SLICE("spec"), .text = arena_dup(&l->arena, slice_of(e.text))}}, .count = 1};
+        l->errors = (struct spec_errors){.list = {{.path = SLICE("spec"), .text = arena_dup(&l->arena, slice_of(e.text))}}, .count = 1};
 }
 
 void model_forget(struct op *op, const struct cluster *c)

@@ -22,10 +22,10 @@ static void check_version(struct reader *r, const struct place *spec, int64_t si
     struct slice version = r->cluster->ray_version;
     if (slice_empty(version))
         place_bad(r, at, "is not given: %s needs Ray 2.%d.0 or later, so say which one it is", what, (int)(since % 1000));
-    else if (version_number(version) == 0)
+    else if (ray_version_number(version) == 0)
         place_bad(r, at, "is \"%.*s\", which is no version: %s needs Ray 2.%d.0 or later", SLICE_ARG(slice_head(version, 40)), what,
                   (int)(since % 1000));
-    else if (version_number(version) < since)
+    else if (ray_version_number(version) < since)
         place_bad(r, at, "is %.*s: %s needs Ray 2.%d.0 or later", SLICE_ARG(slice_head(version, 40)), what, (int)(since % 1000));
 }
 

@@ -159,7 +159,7 @@ static void note_legacy(struct reader *r, const struct place *spec)
     unknown_in_list(r, spec, "podTypes", legacy_type);
 }
 
-void ray_notes(struct jval object, struct arena *a, struct ray_errors *notes)
+void ray_notes(struct jval object, struct arena *a, struct spec_errors *notes)
 {
     struct reader r = {.arena = a, .errors = notes};
     const struct place *root = place_root(object, a), *spec = place_key(root, "spec");
@@ -193,7 +193,7 @@ static const char *const job_spec[] = {"entrypoint",
                                        "managedBy",
                                        NULL};
 
-void ray_job_notes(struct jval object, struct arena *a, struct ray_errors *notes)
+void ray_job_notes(struct jval object, struct arena *a, struct spec_errors *notes)
 {
     struct reader r = {.arena = a, .errors = notes};
     const struct place *root = place_root(object, a), *spec = place_key(root, "spec"), *cluster = place_key(spec, "rayClusterSpec");

@@ -12,7 +12,7 @@ static void note_version(struct reader *r, const struct place *spec, const struc
 {
     const struct place *version = place_key(spec, "rayVersion"), *image = place_key(container, "image");
     struct slice said = json_str(version->value, r->arena), text = json_str(image->value, r->arena);
-    int64_t of_image = image_version(text), of_spec = version_number(said);
+    int64_t of_image = ray_image_version(text), of_spec = ray_version_number(said);
     if (of_image && of_spec && of_image != of_spec)
         place_bad(r, image, "is Ray %lld.%lld by its tag, and rayVersion is %.*s, by which flags are chosen: make them the same",
                   (long long)(of_image / 1000), (long long)(of_image % 1000), SLICE_ARG(slice_head(said, 32)));

@@ -5,8 +5,8 @@ enum { HEALTHZ_SINCE = 2053 }; /* Ray 2.53 has one path that answers for the ray
 /* rayVersion decides, as in KubeRay. If the image's tag names an older Ray, the exec probe is taken, which every version answers. */
 static bool has_healthz(const struct pod_build *b)
 {
-    int64_t of_image = image_version(json_str(json_get(b->container, "image"), b->arena));
-    return version_number(b->cluster->ray_version) >= HEALTHZ_SINCE && (of_image == 0 || of_image >= HEALTHZ_SINCE);
+    int64_t of_image = ray_image_version(json_str(json_get(b->container, "image"), b->arena));
+    return ray_version_number(b->cluster->ray_version) >= HEALTHZ_SINCE && (of_image == 0 || of_image >= HEALTHZ_SINCE);
 }
 
 static void write_http(struct jout *w, const struct pod_build *b)

@@ -128,12 +128,12 @@ static void keep_hashes(struct ray_cluster *c, const uint64_t *known)
         c->groups[i].hash = known[i + 1];
 }
 
-bool ray_read(struct jval object, struct arena *a, struct ray_cluster *out, struct ray_errors *errors)
+bool ray_read(struct jval object, struct arena *a, struct ray_cluster *out, struct spec_errors *errors)
 {
     return ray_read_known(object, NULL, a, out, errors);
 }
 
-bool ray_read_known(struct jval object, const uint64_t *hashes, struct arena *a, struct ray_cluster *out, struct ray_errors *errors)
+bool ray_read_known(struct jval object, const uint64_t *hashes, struct arena *a, struct ray_cluster *out, struct spec_errors *errors)
 {
     struct reader r = {.arena = a, .errors = errors, .cluster = out};
     const struct place *root = place_root(object, a), *spec = place_key(root, "spec");

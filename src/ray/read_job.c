@@ -389,7 +389,7 @@ static void read_deletion(struct job_reader *j, const struct place *spec)
         read_rules(j, rules);
 }
 
-bool ray_read_job(struct jval object, struct arena *a, struct ray_job *out, struct ray_errors *errors)
+bool ray_read_job(struct jval object, struct arena *a, struct ray_job *out, struct spec_errors *errors)
 {
     struct ray_cluster cluster;
     struct job_reader j = {.r = {.arena = a, .errors = errors, .cluster = &cluster}, .job = out};

@@ -18,8 +18,8 @@ void read_desired(struct reader *r, const struct place *spec);
 void check_v1(struct reader *r, const struct place *spec);
 void check_v1_features(struct reader *r, const struct place *spec);
 void check_auth(struct reader *r, const struct place *spec); /* auth.c; reads it too */
-/* version_number of the tag of an image of Ray; 0: another image, or a tag that is no version. */
-int64_t image_version(struct slice image);
+/* ray_version_number of the tag of an image of Ray; 0: another image, or a tag that is no version. */
+int64_t ray_image_version(struct slice image);
 void check_v1_group(struct reader *r, const struct place *spec, const struct place *group, struct ray_group *g);
 
 /* What Ray would refuse of a runtime environment, which is JSON here; at: where it stands. */

@@ -69,7 +69,7 @@ static void check_resources(struct reader *r, const struct place *group)
         forbid_param(r, group, flags[i], "the group's resources say it; keep one of the two");
 }
 
-int64_t version_number(struct slice version)
+int64_t ray_version_number(struct slice version)
 {
     int64_t major, minor;
     struct slice rest = version;
@@ -79,7 +79,7 @@ int64_t version_number(struct slice version)
     return major * 1000 + minor;
 }
 
-int64_t image_version(struct slice image)
+int64_t ray_image_version(struct slice image)
 {
     struct slice rest = image, name = rest;
     while (rest.ptr)
@@ -87,7 +87,7 @@ int64_t image_version(struct slice image)
     struct slice tag = name, repository = slice_cut(&tag, ':');
     if (!slice_is(repository, "ray") && !slice_starts(repository, SLICE("ray-")))
         return 0;
-    return tag.ptr ? version_number(tag) : 0;
+    return tag.ptr ? ray_version_number(tag) : 0;
 }
 
 static void check_scaling(struct reader *r, const struct place *spec, const struct place *group, struct ray_group *g)
@@ -105,7 +105,7 @@ static void check_scaling(struct reader *r, const struct place *spec, const stru
     g->priority = (int32_t)n;
     if (n != 0 && v1)
         place_bad(r, priority, "needs autoscalerOptions.version v2, as the annotation " RAY_ANNOTATION_AUTOSCALER " is sidecar");
-    if (n != 0 && sidecar && version_number(c->ray_version) < PRIORITY_SINCE)
+    if (n != 0 && sidecar && ray_version_number(c->ray_version) < PRIORITY_SINCE)
         place_bad(r, priority, "needs rayVersion 2.56.0 or later, as the annotation " RAY_ANNOTATION_AUTOSCALER " is sidecar");
     if (g->suspended && c->autoscaling)
         place_bad(r, suspend, "is true: a group cannot be suspended while enableInTreeAutoscaling is true");

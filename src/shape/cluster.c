@@ -55,7 +55,7 @@ static bool label_nodes(const struct shape_type *type, const struct ray_cluster 
     struct jout w;
     struct slice text;
     struct jval doc;
-    if (version_number(c->ray_version) < NODE_LABELS_SINCE)
+    if (ray_version_number(c->ray_version) < NODE_LABELS_SINCE)
         return true;
     buf_init(&b, KIB);
     jout_init(&w, &b);

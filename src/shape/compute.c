@@ -516,10 +516,10 @@ void compute_default(struct compute_config *out, struct arena *a)
 }
 
 bool compute_read(struct reader *r, const struct place *at, const struct shape_types *types, struct compute_config *out,
-                  struct ray_errors *notes)
+                  struct spec_errors *notes)
 {
     struct type_reader t = {.r = *r};
-    struct ray_errors *unheard = notes ? notes : arena_new(r->arena, struct ray_errors);
+    struct spec_errors *unheard = notes ? notes : arena_new(r->arena, struct spec_errors);
     struct config_reader c = {.r = *r, .notes = {.arena = r->arena, .errors = unheard}, .types = types, .out = out, .t = &t};
     uint32_t before = r->errors->count + r->errors->beyond;
     compute_default(out, r->arena);

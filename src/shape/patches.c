@@ -155,7 +155,7 @@ bool shape_patches_read(struct slice text, struct arena *a, struct shape_patches
 {
     static const char *const known[] = {"patches", "version", "nothing else", NULL};
     struct yaml_doc doc;
-    struct ray_errors *found = arena_new(a, struct ray_errors);
+    struct spec_errors *found = arena_new(a, struct spec_errors);
     struct reader r = {.arena = a, .errors = found};
     struct jval whole;
     *out = (struct shape_patches){.name = SLICE(""), .revision = hash64(text, 0)};

@@ -4,7 +4,7 @@
 
 static bool add_error(struct shape_errors *errors, struct slice path, struct slice text, uint32_t line)
 {
-    if (errors->count == LIMIT_RAY_ERRORS)
+    if (errors->count == LIMIT_SPEC_ERRORS)
         errors->beyond++;
     else
         errors->list[errors->count++] = (struct shape_error){path, text, line};
@@ -46,7 +46,7 @@ bool shape_text_open(struct slice text, const char *what, struct arena *a, struc
     return true;
 }
 
-bool shape_text_errors(const struct yaml_doc *doc, const struct ray_errors *found, struct shape_errors *errors)
+bool shape_text_errors(const struct yaml_doc *doc, const struct spec_errors *found, struct shape_errors *errors)
 {
     for (uint32_t i = 0; i < found->count; i++)
         add_error(errors, found->list[i].path, found->list[i].text, yaml_line(doc, found->list[i].offset));

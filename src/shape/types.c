@@ -221,7 +221,7 @@ static void read_types(struct reader *r, const struct place *root, const struct 
 bool shape_types_read(struct slice text, struct arena *a, struct shape_types *out, struct shape_errors *errors)
 {
     struct yaml_doc doc;
-    struct ray_errors *found = arena_new(a, struct ray_errors);
+    struct spec_errors *found = arena_new(a, struct spec_errors);
     struct reader r = {.arena = a, .errors = found};
     struct jval whole;
     *out = (struct shape_types){0};

@@ -48,7 +48,7 @@ bool value_quantity(struct jval v, int decimals, int64_t *out, struct err *e, st
     }
 }
 
-struct slice ray_path_member(struct slice up, struct slice key, struct arena *a)
+struct slice spec_path_member(struct slice up, struct slice key, struct arena *a)
 {
     bool plain = !slice_empty(key);
     for (size_t i = 0; i < key.len; i++) {
@@ -65,13 +65,13 @@ static struct slice place_path(const struct place *p, struct arena *a)
     if (!p->up)
         return SLICE("");
     struct slice up = place_path(p->up, a);
-    return p->key.ptr ? ray_path_member(up, p->key, a) : arena_printf(a, "%.*s[%zu]", SLICE_ARG(up), p->index);
+    return p->key.ptr ? spec_path_member(up, p->key, a) : arena_printf(a, "%.*s[%zu]", SLICE_ARG(up), p->index);
 }
 
 void place_bad(struct reader *r, const struct place *p, const char *fmt, ...)
 {
-    struct ray_errors *all = r->errors;
-    if (all->count == LIMIT_RAY_ERRORS) {
+    struct spec_errors *all = r->errors;
+    if (all->count == LIMIT_SPEC_ERRORS) {
         all->beyond++;
         return;
     }
@@ -83,7 +83,7 @@ void place_bad(struct reader *r, const struct place *p, const char *fmt, ...)
     const struct place *there = p; /* what is missing is complained of where it should be */
     while (there->up && !json_there(there->value))
         there = there->up;
-    all->list[all->count++] = (struct ray_error){
+    all->list[all->count++] = (struct spec_error){
         .path = place_path(p, r->arena),
         .text = arena_dup(r->arena, slice_of(text)),
         .offset = json_there(there->value) ? json_offset(there->value) : 0,
@@ -214,7 +214,7 @@ void note_unknown(struct reader *r, const struct place *object, const char *cons
     }
 }
 
-struct slice ray_errors_text(const struct ray_errors *errors, size_t max, struct arena *a)
+struct slice spec_errors_text(const struct spec_errors *errors, size_t max, struct arena *a)
 {
     static const char more[] = "; and %u more";
     enum { MORE_MAX = sizeof more + 10 };
@@ -222,7 +222,7 @@ struct slice ray_errors_text(const struct ray_errors *errors, size_t max, struct
     buf_init(&line, max);
     uint32_t total = errors->count + errors->beyond;
     for (uint32_t i = 0; i < errors->count; i++) {
-        const struct ray_error *e = &errors->list[i];
+        const struct spec_error *e = &errors->list[i];
         struct slice one = arena_printf(a, "%s%.*s: %.*s", i ? "; " : "", SLICE_ARG(e->path), SLICE_ARG(e->text));
         bool last = i + 1 == total;
         if (line.len + one.len + (last ? 0 : MORE_MAX) > max) {

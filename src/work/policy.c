@@ -298,7 +298,7 @@ static void check_all(struct checker *c, const struct place *spec)
                       arena_printf(c->r.arena, "asks for more than the policy's %s, which is for all that runs", limit).ptr);
 }
 
-bool work_policy_check(const struct work_policy *policy, struct jval object, struct arena *a, struct ray_errors *refused, uint32_t *rule)
+bool work_policy_check(const struct work_policy *policy, struct jval object, struct arena *a, struct spec_errors *refused, uint32_t *rule)
 {
     static const struct {
         const char *version, *kind;

@@ -173,7 +173,7 @@ bool work_policy_read(struct reader *r, const struct place *at, struct work_poli
 
 bool work_policy_text(struct slice text, struct arena *a, struct work_policy *out, struct shape_errors *errors)
 {
-    struct ray_errors *found = arena_new(a, struct ray_errors);
+    struct spec_errors *found = arena_new(a, struct spec_errors);
     struct reader r = {.arena = a, .errors = found};
     struct yaml_doc doc;
     struct jval root;

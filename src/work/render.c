@@ -75,7 +75,7 @@ static void read_labels(struct rendering *x, const struct place *spec)
     x->labels = arena_dup(x->r.arena, buf_slice(&text));
 }
 
-static void read_config(struct rendering *x, const struct place *spec, struct ray_errors *notes)
+static void read_config(struct rendering *x, const struct place *spec, struct spec_errors *notes)
 {
     const struct place *at = place_key(spec, "computeConfig"), *name = place_key(at, "name"), *config = place_key(at, "inline"),
                        *cloud = place_key(spec, "cloud"), *its = place_key(config, "cloud");
@@ -202,7 +202,7 @@ static void put_object(struct rendering *x, const struct place *spec, const stru
 /* The readers of the kinds have the last word: an object that they would refuse is none. */
 static void check_object(struct rendering *x, const struct place *spec, const struct work_made *out)
 {
-    struct ray_errors *found = arena_new(x->r.arena, struct ray_errors);
+    struct spec_errors *found = arena_new(x->r.arena, struct spec_errors);
     struct jval doc;
     struct err e = {0};
     union {
@@ -285,7 +285,7 @@ static struct slice object_name(const struct workload_in *in, const struct work_
 }
 
 bool work_render(const struct workload_in *in, const struct work_options *o, struct arena *a, struct work_made *out,
-                 struct ray_errors *errors, struct ray_errors *notes)
+                 struct spec_errors *errors, struct spec_errors *notes)
 {
     struct rendering x = {.r = {.arena = a, .errors = errors}, .in = in, .o = o};
     struct jval doc;

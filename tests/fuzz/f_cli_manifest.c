@@ -31,7 +31,7 @@ static bool is_small(struct slice text, struct arena *a)
     if (!yaml_parse_each(text, a, &docs, NULL))
         return true;
     for (uint32_t i = 0; i < docs.count; i++) {
-        static struct ray_errors errors;
+        static struct spec_errors errors;
         struct ray_cluster c;
         struct json json;
         if (!json_parse(&json, docs.docs[i].json, a, NULL))

@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct arena a = {0};
     struct json doc;
     struct ray_cluster c;
-    struct ray_errors errors = {0};
+    struct spec_errors errors = {0};
     struct slice text = arena_printf(&a, "{\"apiVersion\":\"cluster.ray.io/v1\",\"metadata\":{\"name\":\"d\",\"uid\":\"u\"},\"spec\":%.*s}",
                                      (int)size, (const char *)data);
     if (json_parse(&doc, text, &a, NULL)) {

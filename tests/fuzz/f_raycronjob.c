@@ -29,7 +29,7 @@ static void check_times(const struct raycronjob *c, const struct zone *z)
 /* What the plan makes stands in the next view. */
 static void take_job(const struct cron_view *v, const struct action *act, struct cron_child *job, struct arena *a)
 {
-    static struct ray_errors errors;
+    static struct spec_errors errors;
     struct ray_job read;
     struct json doc;
     struct buf b;
@@ -47,7 +47,7 @@ static void take_job(const struct cron_view *v, const struct action *act, struct
     buf_free(&b);
 }
 
-static void decide(const struct raycronjob *c, const struct ray_errors *errors, const struct zone *z, struct slice status, struct arena *a)
+static void decide(const struct raycronjob *c, const struct spec_errors *errors, const struct zone *z, struct slice status, struct arena *a)
 {
     struct cron_child jobs[STEPS];
     struct cron_view v = {.cron = c, .errors = errors, .zone = z, .jobs = jobs, .now = {1000000, first_s * 1000000}};
@@ -76,7 +76,7 @@ static void decide(const struct raycronjob *c, const struct ray_errors *errors, 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct ray_errors errors;
+    static struct spec_errors errors;
     static struct zone zone;
     struct arena a = {0};
     struct json doc;

@@ -64,7 +64,7 @@ static void build_submitter(const struct ray_job *job, struct arena *a)
 
 static void build_job(const struct ray_job *job, struct arena *a)
 {
-    static struct ray_errors errors;
+    static struct spec_errors errors;
     struct json doc;
     struct buf b;
     struct slice name = ray_job_cluster_name(job, 1, a);
@@ -90,7 +90,7 @@ static void build_job(const struct ray_job *job, struct arena *a)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct ray_errors errors;
+    static struct spec_errors errors;
     struct arena a = {0};
     struct json doc;
     struct ray_job job;

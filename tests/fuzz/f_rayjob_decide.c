@@ -63,7 +63,7 @@ static void hear(struct job_view *v, struct slice part, struct slice id, struct 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct ray_errors errors;
+    static struct spec_errors errors;
     struct arena a = {0};
     struct json doc, status;
     struct ray_job job;

@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct compute_pods pods = {.image = SLICE("i"), .env = NO_VALUE};
     struct shape_types types;
     struct shape_errors wrong = {0};
-    struct ray_errors errors = {0}, notes = {0};
+    struct spec_errors errors = {0}, notes = {0};
     struct reader r = {.arena = &a, .errors = &errors};
     struct slice rest = {(const char *)data, size}, text = slice_cut(&rest, '\0'), out;
     struct json doc, made;

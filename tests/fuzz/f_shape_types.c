@@ -15,7 +15,7 @@ static void check_group(const struct ray_group *g)
 static void check_cluster(const struct shape_types *types, struct slice text, struct arena *a)
 {
     struct json given;
-    struct ray_errors errors = {0};
+    struct spec_errors errors = {0};
     struct ray_cluster c;
     if (!json_parse(&given, text, a, NULL) || !ray_read(json_root(&given), a, &c, &errors))
         return;

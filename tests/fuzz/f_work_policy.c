@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct arena a = {0};
-    struct ray_errors errors = {0}, refused = {0};
+    struct spec_errors errors = {0}, refused = {0};
     struct reader r = {.arena = &a, .errors = &errors};
     struct slice rest = {(const char *)data, size}, text = slice_cut(&rest, '\0');
     struct work_policy policy;

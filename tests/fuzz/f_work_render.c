@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .generation = 2,
                                    .spec = {(const char *)data, size}};
     struct arena a = {0};
-    struct ray_errors errors = {0}, notes = {0};
+    struct spec_errors errors = {0}, notes = {0};
     struct work_made made = {0};
     struct json doc;
     bool ok = work_render(&in, &options, &a, &made, &errors, &notes);

@@ -120,7 +120,7 @@ static void build_all(const struct ray_cluster *c, struct arena *a)
 
 static void read_and_build(struct jval object, struct arena *a)
 {
-    static struct ray_errors errors;
+    static struct spec_errors errors;
     struct ray_cluster c;
     errors.count = errors.beyond = 0;
     bool ok = ray_read(object, a, &c, &errors);

@@ -25,7 +25,7 @@ static void condition(const struct facts *f, struct jout *w, const char *type, b
 struct slice status_errors(const struct facts *f, size_t max)
 {
     if (f->in->errors->count)
-        return ray_errors_text(f->in->errors, max, f->a);
+        return spec_errors_text(f->in->errors, max, f->a);
     if (f->refused == GROUP_NONE)
         return SLICE("");
     struct slice group = f->refused == GROUP_HEAD ? SLICE(RAY_HEAD_GROUP) : f->in->cluster->groups[f->refused].name;

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-void raycluster_check(struct jval object, struct arena *a, struct ray_errors *errors, struct ray_errors *notes)
+void raycluster_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes)
 {
     ray_read(object, a, arena_new(a, struct ray_cluster), errors);
     ray_notes(object, a, notes);
@@ -108,7 +108,7 @@ static bool carry_out(struct world *w, const struct action *action, uint32_t *ma
 static bool run_world(struct world *w)
 {
     struct arena *a = w->p->arena;
-    struct ray_errors errors = {0};
+    struct spec_errors errors = {0};
     struct cluster_view view = {.cluster = w->cluster, .errors = &errors, .options = &w->p->ray, .now = {.mono_ms = 1, .wall_us = 1}};
     view.failures = arena_array(a, w->cluster->group_count + 1, sizeof *view.failures);
     for (uint32_t made = 1; made > 0;) {
@@ -130,13 +130,13 @@ static bool run_world(struct world *w)
 /* Groups without the instance type that they name are errors here. */
 static bool apply_types(struct ray_cluster *c, struct preview *p)
 {
-    struct ray_errors *errors = p->errors;
+    struct spec_errors *errors = p->errors;
     shape_cluster(p->types, c, p->arena);
-    for (int32_t k = -1; k < (int32_t)c->group_count && errors->count < LIMIT_RAY_ERRORS; k++) {
+    for (int32_t k = -1; k < (int32_t)c->group_count && errors->count < LIMIT_SPEC_ERRORS; k++) {
         const struct ray_group *g = k < 0 ? &c->head : &c->groups[k];
         if (g->blocked)
             errors->list[errors->count++] =
-                (struct ray_error){arena_printf(p->arena, "group %.*s", SLICE_ARG(g->name)), g->blocked_text, json_offset(g->template)};
+                (struct spec_error){arena_printf(p->arena, "group %.*s", SLICE_ARG(g->name)), g->blocked_text, json_offset(g->template)};
     }
     return errors->count == 0;
 }

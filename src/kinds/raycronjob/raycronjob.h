@@ -34,10 +34,10 @@ struct raycronjob {
 };
 
 /* Every error at once, those of the template by their whole path. Whether there is such a time zone is not known here. */
-bool raycronjob_read(struct jval object, struct arena *a, struct raycronjob *out, struct ray_errors *errors);
+bool raycronjob_read(struct jval object, struct arena *a, struct raycronjob *out, struct spec_errors *errors);
 
 /* kind.check: those, and what is accepted and has no effect (ray_job_notes). */
-void raycronjob_check(struct jval object, struct arena *a, struct ray_errors *errors, struct ray_errors *notes);
+void raycronjob_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes);
 
 /* ---- its RayJobs ---- */
 
@@ -59,10 +59,10 @@ struct cron_child {
 
 struct cron_view {
     const struct raycronjob *cron;
-    const struct ray_errors *errors; /* what raycronjob_read found */
-    const struct zone *zone;         /* NULL: it cannot be read … */
-    struct slice zone_why;           /* … and why */
-    const struct cron_child *jobs;   /* all that it owns */
+    const struct spec_errors *errors; /* what raycronjob_read found */
+    const struct zone *zone;          /* NULL: it cannot be read … */
+    struct slice zone_why;            /* … and why */
+    const struct cron_child *jobs;    /* all that it owns */
     uint32_t job_count;
     struct slice status; /* as in cluster_view */
     uint64_t status_hash;

@@ -78,14 +78,14 @@ static void read_policy(struct reader *r, const struct place *spec, struct raycr
 }
 
 /* Takes over what was found in the RayJob that would be made: "spec.x" there is `at`.x here. */
-static void take_errors(struct reader *r, const struct place *at, const struct ray_errors *found, const struct json *job)
+static void take_errors(struct reader *r, const struct place *at, const struct spec_errors *found, const struct json *job)
 {
     size_t from = json_offset(json_get(json_root(job), "spec")), to = json_offset(at->value);
     for (uint32_t i = 0; i < found->count; i++) {
-        struct ray_error e = found->list[i];
+        struct spec_error e = found->list[i];
         e.path = arena_printf(r->arena, "spec.jobTemplate%.*s", SLICE_ARG(slice_skip(e.path, sizeof "spec" - 1)));
         e.offset = e.offset < from ? to : e.offset - from + to;
-        if (r->errors->count < LIMIT_RAY_ERRORS)
+        if (r->errors->count < LIMIT_SPEC_ERRORS)
             r->errors->list[r->errors->count++] = e;
         else
             r->errors->beyond++;
@@ -102,7 +102,7 @@ static bool parse_job(struct jval template, struct json *doc, struct arena *a, s
 static void read_template(struct reader *r, const struct place *spec, struct raycronjob *c)
 {
     const struct place *at = place_key(spec, "jobTemplate"), *id = place_key(at, "jobId");
-    struct ray_errors *found = arena_new(r->arena, struct ray_errors);
+    struct spec_errors *found = arena_new(r->arena, struct spec_errors);
     struct json *doc = arena_new(r->arena, struct json);
     struct ray_job *job = arena_new(r->arena, struct ray_job);
     struct err e = {0};
@@ -120,7 +120,7 @@ static void read_template(struct reader *r, const struct place *spec, struct ray
         place_bad(r, id, "would be the same for each run on the cluster that clusterSelector names, which runs it once: remove it");
 }
 
-bool raycronjob_read(struct jval object, struct arena *a, struct raycronjob *out, struct ray_errors *errors)
+bool raycronjob_read(struct jval object, struct arena *a, struct raycronjob *out, struct spec_errors *errors)
 {
     struct reader r = {.arena = a, .errors = errors};
     const struct place *root = place_root(object, a), *spec = place_key(root, "spec");
@@ -141,7 +141,7 @@ bool raycronjob_read(struct jval object, struct arena *a, struct raycronjob *out
     return errors->count + errors->beyond == before;
 }
 
-void raycronjob_check(struct jval object, struct arena *a, struct ray_errors *errors, struct ray_errors *notes)
+void raycronjob_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes)
 {
     static const char *const known[] = {"schedule",
                                         "timeZone",
@@ -154,7 +154,7 @@ void raycronjob_check(struct jval object, struct arena *a, struct ray_errors *er
                                         NULL};
     struct reader r = {.arena = a, .errors = notes};
     const struct place *root = place_root(object, a), *spec = place_key(root, "spec"), *template = place_key(spec, "jobTemplate");
-    struct ray_errors *found = arena_new(a, struct ray_errors);
+    struct spec_errors *found = arena_new(a, struct spec_errors);
     struct json *doc = arena_new(a, struct json);
     raycronjob_read(object, a, arena_new(a, struct raycronjob), errors);
     note_unknown(&r, spec, known);

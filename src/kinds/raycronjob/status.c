@@ -7,7 +7,7 @@
 static struct slice invalid_text(const struct cron_decision *d, size_t max)
 {
     if (d->in->errors->count)
-        return ray_errors_text(d->in->errors, max, d->a);
+        return spec_errors_text(d->in->errors, max, d->a);
     return d->in->zone ? SLICE("") : arena_cut(d->a, arena_printf(d->a, "spec.timeZone: %.*s", SLICE_ARG(d->in->zone_why)), max);
 }
 

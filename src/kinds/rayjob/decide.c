@@ -31,7 +31,7 @@ static void refuse(struct job_decision *d)
 {
     d->to.phase = JOB_PHASE_INVALID;
     d->to.reason = SLICE("ValidationFailed");
-    d->to.message = ray_errors_text(d->in->errors, LIMIT_JOB_MESSAGE, d->a);
+    d->to.message = spec_errors_text(d->in->errors, LIMIT_JOB_MESSAGE, d->a);
     d->to.start_us = 0;
 }
 

@@ -1,7 +1,7 @@
 /* What the command line asks of a RayJob's manifest: kind.check and kind.preview. */
 #include <mobula/kinds.h>
 
-void rayjob_check(struct jval object, struct arena *a, struct ray_errors *errors, struct ray_errors *notes)
+void rayjob_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes)
 {
     ray_read_job(object, a, arena_new(a, struct ray_job), errors);
     ray_job_notes(object, a, notes);

@@ -180,7 +180,7 @@ static void write_conditions(const struct job_decision *d, struct jout *w, struc
     const struct course *to = &d->to;
     bool valid = d->in->errors->count == 0;
     struct condition all[5] = {{"Valid", valid, valid ? SLICE("SpecAccepted") : SLICE("InvalidSpec"),
-                                valid ? SLICE("") : ray_errors_text(d->in->errors, LIMIT_JOB_MESSAGE, d->a), d->job->generation}};
+                                valid ? SLICE("") : spec_errors_text(d->in->errors, LIMIT_JOB_MESSAGE, d->a), d->job->generation}};
     size_t count = 1;
     if (to->phase == JOB_PHASE_SUSPENDED || json_there(status_condition(d->prior, SLICE("Suspended"))))
         all[count++] = (struct condition){"Suspended", to->phase == JOB_PHASE_SUSPENDED, SLICE("Suspend"), SLICE(""), d->job->generation};
@@ -240,6 +240,6 @@ void decide_job_status(struct job_decision *d)
         drop_events(d->p);
         return;
     }
-    status_say_invalid(&w, d->job->generation, "InvalidRayJobSpec", ray_errors_text(d->in->errors, LIMIT_KUBE_EVENT_NOTE, d->a));
+    status_say_invalid(&w, d->job->generation, "InvalidRayJobSpec", spec_errors_text(d->in->errors, LIMIT_KUBE_EVENT_NOTE, d->a));
     status_send(&w);
 }

@@ -2,7 +2,7 @@
 #include "workload.h"
 
 /* The first error, with its place in the spec, and how many more there are. */
-static struct slice first_of(const struct ray_errors *errors, struct arena *a)
+static struct slice first_of(const struct spec_errors *errors, struct arena *a)
 {
     uint32_t more = errors->count + errors->beyond - 1;
     struct slice path = errors->list[0].path, text = errors->list[0].text;
@@ -13,7 +13,7 @@ static struct slice first_of(const struct ray_errors *errors, struct arena *a)
 
 /* The last look before the write, at the object itself. */
 static bool is_allowed(struct slice object, const struct work_policy *in_force, struct arena *a, struct workload_model *m,
-                       struct ray_errors *refused)
+                       struct spec_errors *refused)
 {
     struct work_policy policy = *in_force;
     struct jval doc;
@@ -23,7 +23,7 @@ static bool is_allowed(struct slice object, const struct work_policy *in_force, 
         work_size(json_get(doc, "spec"), policy.types, a, &m->size);
         return work_policy_check(&policy, doc, a, refused, &m->rule);
     }
-    refused->list[refused->count++] = (struct ray_error){.path = SLICE("spec"), .text = arena_dup(a, slice_of(e.text))};
+    refused->list[refused->count++] = (struct spec_error){.path = SLICE("spec"), .text = arena_dup(a, slice_of(e.text))};
     return false;
 }
 
@@ -32,7 +32,7 @@ void workload_build(const struct cluster *c, struct slice spec, const struct wor
 {
     struct workload_in in = {
         .uid = slice_of(c->uid), .project = istr_slice(c->ns), .name = slice_of(c->name), .generation = c->generation, .spec = spec};
-    struct ray_errors *errors = arena_new(a, struct ray_errors);
+    struct spec_errors *errors = arena_new(a, struct spec_errors);
     struct work_made work;
     bool well = work_render(&in, o, a, &work, errors, NULL);
     *out = (struct workload_model){.terminate = work.terminate, .name = work.name, .object = work.object, .folder = work.folder};

@@ -20,7 +20,7 @@ struct scene {
     uint32_t pod_count;
     struct group_failures failures[3];
     struct ray_cluster cluster;
-    struct ray_errors errors;
+    struct spec_errors errors;
     bool broken;              /* the spec has an error */
     bool unserved;            /* there is no head service */
     int32_t written, blocked; /* ms since the last status write, and until the next is allowed */

@@ -8,7 +8,7 @@ enum { JOBS_MAX = 16 };
 struct cron_scene {
     struct arena a;
     struct raycronjob cron;
-    struct ray_errors errors;
+    struct spec_errors errors;
     struct zone zone;
     struct slice schedule, zone_name, created;
     struct buf spec, prior; /* members, each with a comma before it */

@@ -50,10 +50,10 @@ static void test_errors(struct arena *a)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         test_case("%s", cases[i].id);
         struct raycronjob c;
-        struct ray_errors errors = {0};
+        struct spec_errors errors = {0};
         bool ok = raycronjob_read(parse_quoted(cases[i].json, a), a, &c, &errors);
         CHECK_INT(ok, cases[i].errors == NULL);
-        check_ray_errors(&errors, cases[i].errors, a);
+        check_spec_errors(&errors, cases[i].errors, a);
         arena_reset(a, MIB);
     }
 }
@@ -64,7 +64,7 @@ static void test_offset(struct arena *a)
     static const char text[] =
         "{'metadata':{'name':'demo'},'spec':{'schedule':'@daily','jobTemplate':{'entrypoint':'x','backoffLimit':-77," CLUSTER "}}}";
     struct raycronjob c;
-    struct ray_errors errors = {0};
+    struct spec_errors errors = {0};
     test_case("where an error of the template stands");
     struct jval object = parse_quoted(text, a);
     CHECK(!raycronjob_read(object, a, &c, &errors));
@@ -75,7 +75,7 @@ static void test_offset(struct arena *a)
 static void test_fields(struct arena *a)
 {
     struct raycronjob c;
-    struct ray_errors errors = {0};
+    struct spec_errors errors = {0};
     test_case("fields");
     CHECK(raycronjob_read(parse_quoted(CRON("'schedule':'@daily'," TEMPLATE), a), a, &c, &errors));
     CHECK_INT(c.policy, CRON_ALLOW);
@@ -115,7 +115,7 @@ static void test_build(struct arena *a)
         "'annotations':{'ray.io/cronjob-scheduled-timestamp':'2027-01-15T08:00:30Z'},'ownerReferences':[{'apiVersion':'ray.io/v1','kind':"
         "'RayCronJob','name':'demo','uid':'u','controller':true,'blockOwnerDeletion':true}]},'spec':{ 'entrypoint' : 'x'," CLUSTER "}}";
     struct raycronjob c;
-    struct ray_errors errors = {0};
+    struct spec_errors errors = {0};
     struct buf b;
     test_case("the RayJob of a run");
     CHECK(raycronjob_read(parse_quoted("{'metadata':{'name':'demo','namespace':'n','uid':'u'},'spec':{'schedule':'@every "

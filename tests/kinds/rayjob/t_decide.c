@@ -7,7 +7,7 @@ enum { CLUSTERS_MAX = 8, FIRST_ATTEMPTS = 4 };
 struct job_scene {
     struct arena a;
     struct ray_job job;
-    struct ray_errors errors;
+    struct spec_errors errors;
     struct buf spec; /* members of spec beyond the usual, each with a comma before it */
     bool broken, selected, finalizer, deleting, pods_mode;
     struct buf prior; /* members of status, likewise */

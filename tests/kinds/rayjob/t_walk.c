@@ -236,7 +236,7 @@ static bool something_comes(const struct world *w)
 
 static void decide(struct world *w, struct plan *p)
 {
-    static struct ray_errors none;
+    static struct spec_errors none;
     struct job_cluster clusters[CLUSTERS];
     struct job_view v = {.job = &w->job,
                          .errors = &none,

@@ -250,7 +250,7 @@ static void same_fields(struct arena *a)
 {
     static const struct {
         const char *crd, *version, *kind;
-        void (*notes)(struct jval object, struct arena *a, struct ray_errors *notes);
+        void (*notes)(struct jval object, struct arena *a, struct spec_errors *notes);
     } cases[] = {
         {"airgap/crds/rayclusters.ray.io.yaml", "ray.io/v1", "RayCluster", ray_notes},
         {"airgap/crds/rayclusters.cluster.ray.io.yaml", "cluster.ray.io/v1", "RayCluster", ray_notes},
@@ -273,7 +273,7 @@ static void same_fields(struct arena *a)
         jout_key(&w, SLICE("spec"));
         write_all(&w, json_get(json_at(json_get(json_root(&crd), "spec.versions"), 0), "schema.openAPIV3Schema.properties.spec"), a);
         jout_end(&w);
-        struct ray_errors *notes = arena_new(a, struct ray_errors);
+        struct spec_errors *notes = arena_new(a, struct spec_errors);
         CHECK(json_parse(&object, buf_slice(&text), a, &e));
         cases[i].notes(json_root(&object), a, notes);
         for (uint32_t n = 0; n < notes->count; n++)

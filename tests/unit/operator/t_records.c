@@ -567,7 +567,7 @@ static void check_tokens(void)
     extract_cluster(r.op, source_of(&r.op->spaces[0], &kind_raycluster), parsed(&r, many_values(&r, LIMIT_JSON_TOKENS)), 10, 1);
     model_load(r.op, cluster_get(r.op, SLICE(CLUSTER), SLICE("n")));
     CHECK_INT(r.op->loaded->errors.count, 1);
-    CHECK_STR(ray_errors_text(&r.op->loaded->errors, ERR_TEXT_MAX, &r.arena),
+    CHECK_STR(spec_errors_text(&r.op->loaded->errors, ERR_TEXT_MAX, &r.arena),
               "spec: more than 262144 values and keys in one document (LIMIT_JSON_TOKENS)");
     CHECK_STR(cluster_model(r.op)->name, "c");
     CHECK_STR(cluster_model(r.op)->uid, CLUSTER);

@@ -21,7 +21,7 @@ static inline struct jval parse_quoted(const char *text, struct arena *a)
 }
 
 /* want: one a line, in order: the path and how the text begins; NULL: none. */
-static inline void check_ray_errors(const struct ray_errors *errors, const char *want, struct arena *a)
+static inline void check_spec_errors(const struct spec_errors *errors, const char *want, struct arena *a)
 {
     struct slice rest = slice_of(want);
     for (uint32_t i = 0; i < errors->count; i++) {

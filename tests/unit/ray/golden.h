@@ -12,7 +12,7 @@
 struct golden {
     struct json doc;
     struct ray_cluster cluster;
-    struct ray_errors errors;
+    struct spec_errors errors;
     struct ray_options options;
     struct arena arena;
 };
@@ -48,7 +48,7 @@ static inline bool golden_load(struct golden *g, const char *path)
     g->options = golden_options(json_get(json_root(&g->doc), "options"), &g->arena);
     bool ok = ray_read(json_get(json_root(&g->doc), "resource"), &g->arena, &g->cluster, &g->errors);
     if (!ok)
-        printf("  %.*s\n", SLICE_ARG(ray_errors_text(&g->errors, 4096, &g->arena)));
+        printf("  %.*s\n", SLICE_ARG(spec_errors_text(&g->errors, 4096, &g->arena)));
     if (json_there(json_get(json_root(&g->doc), "options.agent")))
         ok = ok && CHECK(ray_wants_agent(&g->cluster, &g->options, &g->arena)) && ray_add_agent(&g->cluster, &g->options, &g->arena, &e);
     return CHECK(ok);

@@ -5,7 +5,7 @@ static bool wanted(const struct ray_options *o, const char *kind, const char *sp
 {
     struct arena a = {0};
     struct ray_cluster c;
-    struct ray_errors errors;
+    struct spec_errors errors;
     struct jval doc;
     struct slice text = arena_printf(
         &a, "{\"apiVersion\":\"%s\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"c\",\"namespace\":\"n\"},\"spec\":%s}", kind, spec);

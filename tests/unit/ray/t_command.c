@@ -19,7 +19,7 @@ static const char legacy[] =
 static struct slice head_script(struct slice fields, struct arena *a)
 {
     struct ray_cluster cluster;
-    struct ray_errors errors = {0};
+    struct spec_errors errors = {0};
     struct ray_options options = {.cluster_domain = SLICE("cluster.local"), .version = SLICE("0"), .tools = RAY_TOOLS_NONE};
     struct json *doc = arena_new(a, struct json), *pod = arena_new(a, struct json);
     struct buf out;
@@ -31,7 +31,7 @@ static struct slice head_script(struct slice fields, struct arena *a)
     bool ok = json_parse(doc, text, a, &e) && ray_read(json_root(doc), a, &cluster, &errors) &&
               ray_build_head_pod(&cluster, &options, a, &out, &e) && json_parse(pod, arena_dup(a, buf_slice(&out)), a, &e);
     if (!CHECK(ok))
-        printf("  %s %.*s\n", e.text, SLICE_ARG(ray_errors_text(&errors, 4096, a)));
+        printf("  %s %.*s\n", e.text, SLICE_ARG(spec_errors_text(&errors, 4096, a)));
     buf_free(&out);
     return ok ? json_str(json_at(json_get(json_at(json_get(json_root(pod), "spec.containers"), 0), "args"), 0), a) : SLICE_NONE;
 }
@@ -67,7 +67,7 @@ static void test_variable(void)
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct arena a = {0};
-        struct ray_errors notes = {0};
+        struct spec_errors notes = {0};
         struct json doc;
         struct err e = {0};
         test_case("KUBERAY_GEN_RAY_START_CMD %zu", i);

@@ -140,10 +140,10 @@ static void test_errors(struct arena *a)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         test_case("%s", cases[i].id);
         struct ray_job job;
-        struct ray_errors errors = {0};
+        struct spec_errors errors = {0};
         bool ok = ray_read_job(parse_quoted(cases[i].json, a), a, &job, &errors);
         CHECK_INT(ok, cases[i].errors == NULL);
-        check_ray_errors(&errors, cases[i].errors, a);
+        check_spec_errors(&errors, cases[i].errors, a);
         arena_reset(a, MIB);
     }
 }
@@ -160,7 +160,7 @@ static void test_rules_limit(struct arena *a)
             buf_printf(&b, "%s{'policy':'DeleteNone','condition':{'jobStatus':'SUCCEEDED'}}", i ? "," : "");
         buf_put(&b, SLICE("]}}}"));
         struct ray_job job;
-        struct ray_errors errors = {0};
+        struct spec_errors errors = {0};
         ray_read_job(parse_quoted(arena_dup(a, buf_slice(&b)).ptr, a), a, &job, &errors);
         bool named = errors.count == 1 && slice_starts(errors.list[0].text, SLICE("has 17 rules: must have 1 to 16 (LIMIT_RAY_RULES)"));
         CHECK_INT(named, n > LIMIT_RAY_RULES);
@@ -188,7 +188,7 @@ static void test_rules(struct arena *a)
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         test_case("rules: %s", all[i].id);
         struct ray_job job;
-        struct ray_errors errors = {0};
+        struct spec_errors errors = {0};
         struct buf b;
         buf_init(&b, KIB);
         CHECK(ray_read_job(parse_quoted(all[i].json, a), a, &job, &errors));
@@ -214,7 +214,7 @@ static const char full[] =
 static void test_fields(struct arena *a)
 {
     struct ray_job job;
-    struct ray_errors errors = {0};
+    struct spec_errors errors = {0};
     test_case("fields");
     CHECK(ray_read_job(parse_quoted(full, a), a, &job, &errors));
     CHECK_INT(job.generation, 3);
@@ -231,7 +231,7 @@ static void test_fields(struct arena *a)
 static void test_submission(struct arena *a)
 {
     struct ray_job job;
-    struct ray_errors errors = {0};
+    struct spec_errors errors = {0};
     struct buf b;
     test_case("submission");
     buf_init(&b, MIB);
@@ -254,7 +254,7 @@ static void test_submission(struct arena *a)
 static void test_cluster(struct arena *a)
 {
     struct ray_job job;
-    struct ray_errors errors = {0};
+    struct spec_errors errors = {0};
     struct buf b;
     test_case("cluster");
     buf_init(&b, MIB);
@@ -290,13 +290,13 @@ static void test_names(struct arena *a)
 
 static void test_notes(struct arena *a)
 {
-    struct ray_errors notes = {0};
+    struct spec_errors notes = {0};
     test_case("notes");
     ray_job_notes(parse_quoted(JOB("'entrypoint':'x','submissionMode':'InteractiveMode','clusterSelector':{'ray.io/cluster':'c'},'extra':1,"
                                    "'rayClusterSpec':{'more':2,'headGroupSpec':{'template':" POD "}}"),
                                a),
                   a, &notes);
-    check_ray_errors(
+    check_spec_errors(
         &notes,
         "spec.extra: is no field of this kind\nspec.rayClusterSpec.more: is no field of this kind\nspec.rayClusterSpec: has no effect\n"
         "spec.entrypoint: has no effect with InteractiveMode",

@@ -10,7 +10,7 @@ struct model {
     struct arena arena;
     struct json doc;
     struct ray_cluster cluster;
-    struct ray_errors errors;
+    struct spec_errors errors;
 };
 
 static bool load(struct model *m, struct slice text)

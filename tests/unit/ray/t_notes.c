@@ -52,7 +52,7 @@ static void notes(struct arena *a)
         struct yaml_docs docs;
         struct json doc;
         struct err e = {0};
-        struct ray_errors *got = arena_new(a, struct ray_errors);
+        struct spec_errors *got = arena_new(a, struct spec_errors);
         struct slice text = arena_printf(a, "{apiVersion: ray.io/v1, kind: RayCluster, metadata: {name: a}, spec: {%s}}", cases[i].spec);
         struct slice want = cases[i].notes ? slice_of(cases[i].notes) : SLICE_NONE;
         if (!CHECK(yaml_parse(guarded(text), a, &docs, &e)) || !CHECK(json_parse(&doc, docs.docs[0].json, a, &e)))

@@ -20,7 +20,7 @@ static struct ray_cluster cluster_of(struct slice object)
 {
     static struct json doc;
     struct ray_cluster c;
-    struct ray_errors errors = {0};
+    struct spec_errors errors = {0};
     CHECK(json_parse(&doc, object, &arena, NULL));
     if (!ray_read(json_root(&doc), &arena, &c, &errors))
         test_check(false, __FILE__, __LINE__, errors.count ? errors.list[0].text.ptr : "unreadable");

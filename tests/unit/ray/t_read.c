@@ -273,7 +273,7 @@ static struct slice with_quotes(const char *text, struct arena *a)
     return (struct slice){p, s.len};
 }
 
-static void check_error(const struct ray_error *e, struct slice want, size_t document, struct arena *a)
+static void check_error(const struct spec_error *e, struct slice want, size_t document, struct arena *a)
 {
     struct slice got = arena_printf(a, "%.*s: %.*s", SLICE_ARG(e->path), SLICE_ARG(e->text));
     if (!CHECK(slice_starts(got, want)))
@@ -287,7 +287,7 @@ static void check(const char *id, const char *text, const char *want)
     struct json doc;
     struct err e = {0};
     struct ray_cluster c;
-    struct ray_errors errors = {0};
+    struct spec_errors errors = {0};
     test_case("%s", id);
     if (!CHECK(json_parse(&doc, guarded(with_quotes(text, &a)), &a, &e)))
         printf("  %s\n", e.text);

@@ -93,7 +93,7 @@ static void test_notes(void)
     for (size_t i = 0; i < COUNT_OF(notes); i++) {
         struct arena a = {0};
         struct json doc;
-        struct ray_errors got = {0};
+        struct spec_errors got = {0};
         test_case("notes on %s", notes[i].spec);
         const char *scaler = notes[i].scaler;
         struct slice meta =
@@ -114,21 +114,21 @@ static void test_notes(void)
 
 static void test_errors_text(void)
 {
-    static struct ray_errors errors = {.count = 3, .beyond = 2};
+    static struct spec_errors errors = {.count = 3, .beyond = 2};
     struct arena a = {0};
     for (int i = 0; i < 3; i++)
-        errors.list[i] = (struct ray_error){.path = SLICE("spec.x"), .text = SLICE("is wrong")};
+        errors.list[i] = (struct spec_error){.path = SLICE("spec.x"), .text = SLICE("is wrong")};
     test_case("all of them");
-    CHECK_STR(ray_errors_text(&errors, 1000, &a), "spec.x: is wrong; spec.x: is wrong; spec.x: is wrong; and 2 more");
+    CHECK_STR(spec_errors_text(&errors, 1000, &a), "spec.x: is wrong; spec.x: is wrong; spec.x: is wrong; and 2 more");
     test_case("some of them");
-    CHECK_STR(ray_errors_text(&errors, 60, &a), "spec.x: is wrong; spec.x: is wrong; and 3 more");
+    CHECK_STR(spec_errors_text(&errors, 60, &a), "spec.x: is wrong; spec.x: is wrong; and 3 more");
     for (size_t max = 0; max < 100; max++) {
         test_case("errors in %zu bytes", max);
-        CHECK(ray_errors_text(&errors, max, &a).len <= max);
+        CHECK(spec_errors_text(&errors, max, &a).len <= max);
     }
     test_case("none");
     errors.count = errors.beyond = 0;
-    CHECK_INT(ray_errors_text(&errors, 100, &a).len, 0);
+    CHECK_INT(spec_errors_text(&errors, 100, &a).len, 0);
     arena_free(&a);
 }
 
@@ -139,7 +139,7 @@ static void check_groups(int count, bool named, uint32_t stored, uint32_t beyond
     struct buf text;
     struct json doc;
     struct ray_cluster c;
-    struct ray_errors errors = {0};
+    struct spec_errors errors = {0};
     test_case("%d groups, %s", count, named ? "named" : "nameless");
     buf_init(&text, LIMIT_JSON_ITEM);
     static const char pod[] = "{\"spec\":{\"containers\":[{\"name\":\"r\",\"image\":\"i\"}]}}";
@@ -244,8 +244,8 @@ int main(void)
     test_errors_text();
     check_groups(LIMIT_RAY_GROUPS, true, 0, 0);
     check_groups(LIMIT_RAY_GROUPS + 1, true, 1, 0);
-    check_groups(LIMIT_RAY_ERRORS, false, LIMIT_RAY_ERRORS, 0);
-    check_groups(LIMIT_RAY_ERRORS + 1, false, LIMIT_RAY_ERRORS, 1);
+    check_groups(LIMIT_SPEC_ERRORS, false, LIMIT_SPEC_ERRORS, 0);
+    check_groups(LIMIT_SPEC_ERRORS + 1, false, LIMIT_SPEC_ERRORS, 1);
     test_small_buffer();
     return test_done();
 }

@@ -11,10 +11,10 @@ struct made {
 static void build(struct made *m, struct jval job_object, struct jval spec, struct jval options)
 {
     struct ray_job job;
-    struct ray_errors errors = {0};
+    struct spec_errors errors = {0};
     const struct ray_options o = golden_options(options, &m->arena);
     if (!CHECK(ray_read_job(job_object, &m->arena, &job, &errors)))
-        printf("  %.*s\n", SLICE_ARG(ray_errors_text(&errors, 4096, &m->arena)));
+        printf("  %.*s\n", SLICE_ARG(spec_errors_text(&errors, 4096, &m->arena)));
     const struct ray_submitter s = {.name = SLICE("demo-s"),
                                     .id = SLICE("demo-id"),
                                     .cluster = SLICE("demo-c"),

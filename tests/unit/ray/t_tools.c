@@ -29,7 +29,7 @@ static const struct {
 };
 
 static bool read_cluster(const char *annotations, const char *container, struct arena *a, struct ray_cluster *out,
-                         struct ray_errors *errors)
+                         struct spec_errors *errors)
 {
     struct json *doc = arena_new(a, struct json);
     struct err e = {0};
@@ -50,7 +50,7 @@ static void test_wrong(void)
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         struct arena a = {0};
         struct ray_cluster c;
-        struct ray_errors errors = {0};
+        struct spec_errors errors = {0};
         test_case("mobula.dev/tools-resources: \"%s\"", wrong[i].text);
         struct slice note = arena_printf(&a, "\"mobula.dev/tools-resources\":\"%s\"", wrong[i].text);
         CHECK(!read_cluster(note.ptr, "", &a, &c, &errors));
@@ -65,7 +65,7 @@ int main(void)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct arena a = {0};
         struct ray_cluster c;
-        struct ray_errors errors = {0};
+        struct spec_errors errors = {0};
         struct ray_options options = {
             .cluster_domain = SLICE("cluster.local"), .version = SLICE("0"), .tools_resources = {.cpu = slice_of(cases[i].cpu)}};
         struct json pod;

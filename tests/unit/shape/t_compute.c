@@ -15,11 +15,11 @@ static bool read_doc(struct slice text, struct arena *a, struct yaml_docs *docs,
     return true;
 }
 
-static void check_told(struct slice want, const struct ray_errors *told, const struct yaml_docs *docs, struct arena *a)
+static void check_told(struct slice want, const struct spec_errors *told, const struct yaml_docs *docs, struct arena *a)
 {
     struct slice rest = slice_trim(want);
     for (uint32_t i = 0; i < told->count; i++) {
-        const struct ray_error *one = &told->list[i];
+        const struct spec_error *one = &told->list[i];
         struct slice got =
             arena_printf(a, "%u: %.*s: %.*s", yaml_line(&docs->docs[0], one->offset), SLICE_ARG(one->path), SLICE_ARG(one->text));
         struct slice line = slice_empty(rest) ? SLICE("none") : slice_cut(&rest, '\n');
@@ -42,7 +42,7 @@ static void check_spec(const struct case_text *c, const struct compute_config *c
 {
     struct compute_pods pods = {.image = SLICE("the-image"), .env = NO_VALUE};
     struct slice out = SLICE_NONE, want = case_part(c, "spec"), refused = slice_trim(case_part(c, "refused"));
-    struct ray_errors errors = {0};
+    struct spec_errors errors = {0};
     struct ray_cluster model;
     struct yaml_docs docs;
     struct json made, whole;
@@ -63,7 +63,7 @@ static void check_spec(const struct case_text *c, const struct compute_config *c
         a, "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"c\"},\"spec\":%.*s}", SLICE_ARG(out));
     CHECK(json_parse(&whole, cluster, a, &e));
     if (!CHECK(ray_read(json_root(&whole), a, &model, &errors)))
-        printf("  %.*s\n", SLICE_ARG(ray_errors_text(&errors, 500, a)));
+        printf("  %.*s\n", SLICE_ARG(spec_errors_text(&errors, 500, a)));
 }
 
 static void check_case(const struct case_text *c, struct arena *a)
@@ -71,7 +71,7 @@ static void check_case(const struct case_text *c, struct arena *a)
     struct compute_config config;
     struct shape_types types;
     struct shape_errors wrong = {0};
-    struct ray_errors errors = {0}, notes = {0};
+    struct spec_errors errors = {0}, notes = {0};
     struct reader r = {.arena = a, .errors = &errors};
     struct yaml_docs docs;
     struct jval root;
@@ -109,7 +109,7 @@ static bool is_read(struct slice text, const char *limit)
 {
     struct arena a = {0};
     struct compute_config config;
-    struct ray_errors errors = {0};
+    struct spec_errors errors = {0};
     struct reader r = {.arena = &a, .errors = &errors};
     struct yaml_docs docs;
     struct jval root;
@@ -176,7 +176,7 @@ static void test_growth(void)
     struct arena a = {0};
     struct compute_config config;
     struct compute_pods pods = {.image = SLICE("i"), .env = NO_VALUE};
-    struct ray_errors errors = {0};
+    struct spec_errors errors = {0};
     struct reader r = {.arena = &a, .errors = &errors};
     struct yaml_docs docs;
     struct jval root;

@@ -107,7 +107,7 @@ static void test_cluster(void)
     struct arena a = {0};
     struct shape_types types;
     struct shape_errors wrong = {0};
-    struct ray_errors none = {0};
+    struct spec_errors none = {0};
     struct ray_cluster model;
     struct json given;
     struct err e = {0};
@@ -140,7 +140,7 @@ static void check_labels(const char *version, const char *market, const char *ow
     struct arena a = {0};
     struct shape_types types;
     struct shape_errors wrong = {0};
-    struct ray_errors none = {0};
+    struct spec_errors none = {0};
     struct ray_cluster model;
     struct json given;
     struct err e = {0};

@@ -18,7 +18,7 @@ static void test_order(void)
 static void make_cluster(const char *notes, const char *template, struct arena *a, struct ray_cluster *out)
 {
     struct json *doc = arena_new(a, struct json);
-    struct ray_errors *errors = arena_new(a, struct ray_errors);
+    struct spec_errors *errors = arena_new(a, struct spec_errors);
     struct err e = {0};
     struct slice text =
         arena_printf(a,

@@ -51,7 +51,7 @@ static struct slice object_of(const struct case_text *c, struct arena *a)
 
 static void check_case(const struct case_text *c, struct arena *a)
 {
-    struct ray_errors errors = {0}, refused = {0};
+    struct spec_errors errors = {0}, refused = {0};
     struct reader r = {.arena = a, .errors = &errors};
     const struct place *at = place_root(parse(part_json(c, "policy", "{}", a), a), a);
     struct work_policy policy;
@@ -67,7 +67,7 @@ static void check_case(const struct case_text *c, struct arena *a)
         named |= want.ptr && slice_starts(slice_skip(refused.list[i].text, 5), want) && refused.list[i].text.ptr[5 + want.len] == ':';
     }
     if (!CHECK(named == (want.ptr != NULL)) || (want.ptr && !ok && !CHECK(rule >= 1 && rule <= WORK_RULES)))
-        printf("  %.*s\n", SLICE_ARG(ray_errors_text(&refused, 900, a)));
+        printf("  %.*s\n", SLICE_ARG(spec_errors_text(&refused, 900, a)));
 }
 
 static void test_cases(uint32_t *items)
@@ -102,7 +102,7 @@ static void test_reading(void)
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct arena a = {0};
-        struct ray_errors errors = {0};
+        struct spec_errors errors = {0};
         struct reader r = {.arena = &a, .errors = &errors};
         struct work_policy policy;
         const struct place *at = place_root(parse(slice_of(cases[i].text), &a), &a);
@@ -116,7 +116,7 @@ static void test_reading(void)
 static bool list_read(int count)
 {
     struct arena a = {0};
-    struct ray_errors errors = {0};
+    struct spec_errors errors = {0};
     struct reader r = {.arena = &a, .errors = &errors};
     struct work_policy policy;
     struct buf b;
@@ -142,7 +142,7 @@ static void test_rendered(void)
         "{\"required_resources\":{\"CPU\":1,\"memory\":\"1Gi\",\"cpu_architecture\":\"arm64\"}}]}}}"};
     for (size_t i = 0; i < COUNT_OF(specs); i++) {
         struct arena a = {0};
-        struct ray_errors errors = {0}, refused = {0};
+        struct spec_errors errors = {0}, refused = {0};
         struct work_options options = {.ns = SLICE("team-a"), .prefix = SLICE(""), .image = SLICE("ray")};
         struct workload_in in = {SLICE("u"), SLICE("team-a"), SLICE("train"), 1, slice_of(specs[i])};
         struct work_policy policy;
@@ -152,7 +152,7 @@ static void test_rendered(void)
         work_policy_default(&policy);
         if (CHECK(work_render(&in, &options, &a, &out, &errors, NULL)) &&
             !CHECK(work_policy_check(&policy, parse(out.object, &a), &a, &refused, &rule)))
-            printf("  %.*s\n", SLICE_ARG(ray_errors_text(&refused, 900, &a)));
+            printf("  %.*s\n", SLICE_ARG(spec_errors_text(&refused, 900, &a)));
         CHECK(work_owns(parse(out.object, &a), SLICE("u")) && !work_owns(parse(out.object, &a), SLICE("v")));
         CHECK(!work_owns(parse(SLICE("{}"), &a), SLICE("")));
         arena_free(&a);
@@ -180,7 +180,7 @@ static void test_size(void)
     CHECK_INT(size.memory, (2 + 24) * INT64_C(1024) * MIB);
     CHECK_INT(size.milli_cpu, 1500 + 60 * 1000 + LIMIT_RAY_AMOUNT);
     test_case("a pod that names an instance type is as large as that");
-    struct ray_errors refused = {0}, none = {0};
+    struct spec_errors refused = {0}, none = {0};
     struct work_options options = {.ns = SLICE("n"), .prefix = SLICE(""), .image = SLICE("ray")};
     struct workload_in in = {SLICE("u"), SLICE("n"), SLICE("train"), 1,
                              SLICE("{\"cluster\":{},\"computeConfig\":{\"inline\":{\"head_node\":{\"instance_type\":\"big\"}}}}")};

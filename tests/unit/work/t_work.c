@@ -16,7 +16,7 @@ static bool read_doc(struct slice text, struct arena *a, struct jval *out)
     return true;
 }
 
-static void check_errors(struct slice want, const struct ray_errors *errors, struct arena *a)
+static void check_errors(struct slice want, const struct spec_errors *errors, struct arena *a)
 {
     struct slice rest = slice_trim(want);
     for (uint32_t i = 0; i < errors->count; i++) {
@@ -42,7 +42,7 @@ static struct workload_in workload(struct slice project, struct slice spec)
 static void check_render(const struct case_text *c, struct arena *a)
 {
     struct slice project = slice_trim(case_part(c, "project")), object = case_part(c, "object"), part = case_part(c, "part");
-    struct ray_errors errors = {0};
+    struct spec_errors errors = {0};
     struct jval spec, want;
     struct json made;
     struct work_made out;
@@ -102,7 +102,7 @@ static void test_cases(const char *path, void (*check)(const struct case_text *c
 static bool is_made(const char *member, int count)
 {
     struct arena a = {0};
-    struct ray_errors errors = {0};
+    struct spec_errors errors = {0};
     struct work_made out;
     struct buf b;
     buf_init(&b, MIB);
