@@ -28,8 +28,13 @@ void inspect_metrics(const struct op *op, struct buf *out);
 /* ---- kinds and what is known of them ---- */
 
 uint32_t inspect_kinds(void);
-const char *inspect_kind(uint32_t number);        /* "rayclusters.ray.io", "pods"; NULL: there are no more */
-uint32_t inspect_namespaces(const struct op *op); /* watched ones; 1: all of them, perhaps */
+struct inspect_kind {
+    const char *resource, *name; /* "rayclusters.ray.io" and "RayCluster", "pods" and "Pod" */
+    bool stored;                 /* in the API server, and watched there */
+    bool decided;                /* the operator decides on its objects; else they are children of such ones */
+};
+bool inspect_kind(uint32_t number, struct inspect_kind *out); /* false: there are no more */
+uint32_t inspect_namespaces(const struct op *op);             /* watched ones; 1: all of them, perhaps */
 /* How one kind is watched in one of the operator's namespaces. */
 struct inspect_view {
     bool complete;    /* its list, or it is known that there is none */
@@ -46,7 +51,7 @@ struct inspect_setting inspect_setting(const struct op *op, enum operator_settin
 /* ---- records ---- */
 
 struct inspect_record {
-    const char *kind; /* as inspect_kind has it */
+    const char *kind; /* its resource, as inspect_kind has it */
     struct slice ns, name, uid, spec, status;
     bool present, deleting;
     bool backs_off; /* it, or a group of it */

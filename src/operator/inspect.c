@@ -53,9 +53,12 @@ uint32_t inspect_kinds(void)
     return kind_count();
 }
 
-const char *inspect_kind(uint32_t number)
+bool inspect_kind(uint32_t number, struct inspect_kind *out)
 {
-    return number < kind_count() ? kinds[number]->plural : NULL;
+    const struct kind *k = number < kind_count() ? kinds[number] : NULL;
+    if (k)
+        *out = (struct inspect_kind){k->plural, k->name, k->resource != NULL, k->decide != NULL};
+    return k != NULL;
 }
 
 uint32_t inspect_namespaces(const struct op *op)

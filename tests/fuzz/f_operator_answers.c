@@ -1,6 +1,7 @@
-/* Answers to the operator's own writes and questions. Parts separated by NUL: first a RayCluster that it is told of, then what befalls its
+/* Answers to the operator's own writes and questions. Parts separated by NUL: first an object that it is told of, then what befalls its
  * oldest request that waits: a status of three digits and the body behind it is the answer, x a connection that breaks, t a second that
- * passes, an object a RayCluster that it is told of meanwhile, and p and an object a pod. Whatever a server says, records stay whole and no
+ * passes, an object one that it is told of meanwhile. Objects are told as f_operator_objects has them, + and a kind as it is called in the
+ * table of all kinds before them; without that they are RayClusters, and with p pods. Whatever a server says, records stay whole and no
  * DELETE goes without a uid. */
 #include "tests/unit/kube/fakenet.h"
 #include <mobula/inspect.h>
@@ -53,14 +54,22 @@ static void answer(struct fake *f, struct slice part)
     }
 }
 
+static bool tell(struct op *op, struct slice part)
+{
+    if (!part.len)
+        return false;
+    const char *object = memchr(part.ptr, '{', part.len);
+    struct slice kind = slice_head(part, object ? (size_t)(object - part.ptr) : part.len), text = slice_skip(part, kind.len);
+    kind = slice_empty(kind) ? clusters : slice_eq(kind, SLICE("p")) ? SLICE("pods") : slice_skip(kind, 1);
+    return inspect_tell(op, kind, text, false);
+}
+
 static void befall(struct fake *f, struct op *op, struct slice part)
 {
     if (part.ptr[0] == 't')
         f->now = (struct now){f->now.mono_ms + 1000, f->now.wall_us + 1000000};
-    else if (part.ptr[0] == '{')
-        inspect_tell(op, clusters, part, false);
-    else if (part.ptr[0] == 'p')
-        inspect_tell(op, SLICE("pods"), slice_skip(part, 1), false);
+    else if (memchr("{p+", part.ptr[0], 3))
+        tell(op, part);
     else
         answer(f, part);
 }
@@ -69,7 +78,7 @@ static void play(struct fake *f, struct op *op, struct slice in)
 {
     settle(f, op);
     inspect_complete(op);
-    if (!inspect_tell(op, clusters, slice_cut(&in, '\0'), false))
+    if (!tell(op, slice_cut(&in, '\0')))
         return;
     settle(f, op);
     for (int parts = 0; in.ptr && parts < PARTS_MAX; parts++) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The rules of the house that no compiler knows: who may include whom, lengths, words, what lies at the top and what lies about.
 
-    tests/tools/rules.py RULE        one of: top rooms lengths words bugs mutants control architecture
+    tests/tools/rules.py RULE        one of: top rooms lengths words bugs mutants control kinds architecture
 
 Reads the files that git tracks or would track. Prints each breach as path:line: what, and exits 1 when there was one.
 """
@@ -243,7 +243,8 @@ def check_control():
                 breach = found and core_breach(path, found[1])
                 if breach:
                     yield f"{path}:{number}: {breach}"
-    named = re.compile(r"mobula/kinds\.h|\bkind_(?!count\b|s\b)\w+|\b(raycluster|rayjob|kservice|raycronjob)_\w+|\"Ray[A-Z]\w+\"")
+    folders = "|".join(sorted({path.parts[2] for path in files() if path.match("src/kinds/*/*")} - {"pod"}))  # the core has records of pods
+    named = re.compile(rf"mobula/kinds\.h|\bkind_(?!count\b|s\b)\w+|\b({folders})_\w+|\"Ray[A-Z]\w+\"")
     for path in files():
         if path.parts[:2] != ("src", "control"):
             continue
@@ -251,6 +252,23 @@ def check_control():
             found = named.search(line)
             if found:
                 yield f"{path}:{number}: names a kind: {found[0]}"
+
+
+def watched_resources():
+    """Of the tables of kinds: what each is called that the operator watches."""
+    for path in sorted(Path("src/kinds").glob("*/kind.c")):
+        for table in re.findall(r"^const struct kind \w+ = \{.*?\};", text(path), re.S | re.M):
+            if ".resource" in table:
+                yield path, re.search(r'\.plural = "([^"]+)"', table)[1]
+
+
+def check_kinds():
+    """The fuzzer of objects begins with one of each kind."""
+    corpus = Path("tests/fuzz/corpus/operator_objects")
+    objects = [path.read_bytes() for path in corpus.iterdir()] if corpus.is_dir() else []
+    for path, plural in watched_resources() if objects else ():
+        if not any(f"+{plural}{{".encode() in o for o in objects):
+            yield f"{path}:1: {corpus} has no object of {plural}: add a file that begins with +{plural}{{"
 
 
 def check_architecture():
@@ -271,7 +289,8 @@ def check_architecture():
 
 def main():
     rules = {"top": check_top, "rooms": check_rooms, "lengths": check_lengths, "words": check_words, "bugs": check_bugs,
-             "mutants": check_mutants, "control": check_control, "architecture": check_architecture}
+             "mutants": check_mutants, "control": check_control, "kinds": check_kinds,
+             "architecture": check_architecture}
     if len(sys.argv) != 2 or sys.argv[1] not in rules:
         sys.exit(__doc__)
     breaches = list(rules[sys.argv[1]]())

@@ -1,5 +1,5 @@
 /* The invariants of every change, request and line of the log. */
-#include "crons.h"
+#include "sim.h"
 
 #include "tests/model/apiserver/dom.h"
 
@@ -18,12 +18,9 @@ void check_change(struct sim *s, const struct apiserver_change *c)
     if (!slice_eq(c->plural, SLICE("leases")))
         sim_say(s, "store: %.*s %.*s/%.*s %s at %llu", SLICE_ARG(c->plural), SLICE_ARG(c->ns), SLICE_ARG(c->name), words[c->what],
                 (unsigned long long)c->rv);
-    if (slice_eq(c->plural, SLICE("pods"))) {
+    if (slice_eq(c->plural, SLICE("pods")))
         pods_changed(s, c);
-        jobs_pod_changed(s, c);
-    }
-    jobs_changed(s, c);
-    crons_changed(s, c);
+    parts_changed(s, c);
     tokens_changed(s, c);
     owners_changed(s, c);
     lease_changed(s, c);
@@ -148,6 +145,16 @@ static void check_still(struct sim *s, const struct world_request *q)
                       q->from->number, SLICE_ARG(q->method), SLICE_ARG(q->target), SLICE_ARG(q->body));
 }
 
+/* POST of a pod, or of what pods are made from. */
+static bool makes_pods(const struct world_request *q)
+{
+    struct slice path = q->target, last = SLICE_NONE;
+    path = slice_cut(&path, '?');
+    while (path.ptr)
+        last = slice_cut(&path, '/');
+    return slice_eq(q->method, SLICE("POST")) && (slice_eq(last, SLICE("pods")) || parts_decided(last));
+}
+
 /* A head that is asked through the API server is brought its token in a header of its own. */
 static void look_at_head(struct sim *s, const struct world_request *q)
 {
@@ -169,17 +176,14 @@ void check_request(struct sim *s, const struct world_request *q)
             SLICE_ARG(q->body));
     s->r->requests++;
     owners_check_request(s, q);
-    crons_check_request(s, q);
+    parts_check_request(s, q);
     if (slice_eq(q->method, SLICE("DELETE"))) {
         check_delete(s, q);
         pods_check_delete(s, q);
-        jobs_check_delete(s, q);
     }
     if (has(q->target, SIM_TOKEN) || has(q->head, SIM_TOKEN) || has(q->body, SIM_TOKEN))
         sim_violation(s, "no secret", "the token is in %.*s %.*s", SLICE_ARG(q->method), SLICE_ARG(q->target));
-    bool made =
-        slice_eq(q->method, SLICE("POST")) && (has(q->target, "/pods") || has(q->target, "/rayclusters") || has(q->target, "/rayjobs"));
-    if (!made && (has(q->target, SIM_CANARY) || has(q->body, SIM_CANARY)))
+    if (!makes_pods(q) && (has(q->target, SIM_CANARY) || has(q->body, SIM_CANARY)))
         sim_violation(s, "no secret", "a variable's value is in %.*s %.*s", SLICE_ARG(q->method), SLICE_ARG(q->target));
     if (!has(q->target, "/secrets")) {
         look_at_head(s, q);
@@ -197,7 +201,7 @@ void check_answer(struct sim *s, const struct world_request *q, int status)
         return;
     s->r->writes++;
     if (status >= 300)
-        jobs_refused(s, q);
+        parts_refused(s, q);
     bool idle = apiserver_revision(s->w.server) == s->revision;
     s->r->refused_writes += q->fate == FATE_SERVED && (idle || status >= 300);
 }
@@ -232,8 +236,7 @@ void check_end(struct sim *s)
     pods_end(s);
     owners_end(s);
     tokens_end(s);
-    crons_end(s);
-    jobs_end(s);
+    parts_end(s);
     logging = NULL;
     log_global = (struct log){.level = LOG_INFO, .fd = -1};
 }
@@ -244,7 +247,7 @@ void check_step(struct sim *s)
 {
     s->serving = NULL;
     owners_step(s);
-    crons_step(s);
+    parts_step(s);
     lease_step(s);
     markets_step(s);
 }

@@ -10,12 +10,13 @@ enum { MAX_DOWN_MS = 5000, MAX_LAST_MS = 8000, MAX_FREEZE_MS = 15000, MAX_RESTAR
 
 static const struct slice namespaces_two[] = {{"n", 1}, {"m", 1}}, namespaces_all[] = {{"", 0}};
 
-static const char *const resources[] = {"pods",           "services",          "rayclusters.ray.io", "rayclusters.cluster.ray.io",
-                                        "rayjobs.ray.io", "raycronjobs.ray.io"};
-
+/* One of those that operators watch. */
 static struct slice resource_of(const struct sim *s, const struct sim_entry *e)
 {
-    return slice_of(resources[e->dice[1] % (COUNT_OF(resources) - !s->jobs - !s->crons)]);
+    uint32_t count = 0;
+    while (parts_watched(s, count).ptr)
+        count++;
+    return parts_watched(s, e->dice[1] % count);
 }
 
 /* ---- processes ---- */
@@ -67,8 +68,8 @@ static void plan_restart(struct sim *s, uint32_t i, uint32_t dice)
 static bool restart_server(struct sim *s, const struct sim_entry *e)
 {
     uint32_t cut = world_cut_all(&s->w);
-    for (size_t i = 0; i < COUNT_OF(resources); i++)
-        apiserver_compact(s->w.server, slice_of(resources[i])); /* the watch cache begins anew */
+    for (uint32_t i = 0; parts_watched(s, i).ptr; i++)
+        apiserver_compact(s->w.server, parts_watched(s, i)); /* the watch cache begins anew */
     s->until_ms[FAULT_DOWN] = sim_now(s) + e->dice[0] % MAX_DOWN_MS;
     s->w.unreachable = true;
     return cut > 0;
@@ -77,8 +78,8 @@ static bool restart_server(struct sim *s, const struct sim_entry *e)
 static void let_caches_go(struct sim *s)
 {
     apiserver_faults(s->w.server)->older_lists = false;
-    for (size_t i = 0; i < COUNT_OF(resources); i++)
-        apiserver_hold_cache(s->w.server, slice_of(resources[i]), 0, 0);
+    for (uint32_t i = 0; parts_watched(s, i).ptr; i++)
+        apiserver_hold_cache(s->w.server, parts_watched(s, i), 0, 0);
 }
 
 /* The path leads to another server now, whose watch cache lags behind, of one resource or of all. Watches go on there from where they are,
@@ -89,8 +90,8 @@ static void hold_caches(struct sim *s, const struct sim_entry *e)
     uint32_t how = e->dice[2] % 4, process = pick_process(s, e->dice[2] >> 2);
     bool all = e->dice[0] & 1, kill = how == 0 && s->w.process[process].op;
     int64_t for_ms = 200 + e->dice[0] % HELD_MS;
-    for (size_t i = 0; i < COUNT_OF(resources); i++) {
-        struct slice r = slice_of(resources[i]);
+    struct slice r;
+    for (uint32_t i = 0; (r = parts_watched(s, i)).ptr; i++) {
         if (!all && !slice_eq(r, resource_of(s, e)))
             continue;
         apiserver_hold_cache(s->w.server, r, (e->dice[1] >> 8) % BACK_MS, for_ms);
@@ -256,8 +257,8 @@ void faults_apply(struct sim *s, const struct sim_entry *e)
         s->until_ms[e->kind] = sim_now(s) + 200 + e->dice[0] % MAX_LAST_MS;
         memcpy(s->dice[e->kind], e->dice, sizeof e->dice);
         if (e->kind == FAULT_NO_STREAM || e->kind == FAULT_SHORT_PAGES)
-            for (size_t i = 0; i < COUNT_OF(resources); i++)
-                begin_anew(s, slice_of(resources[i]));
+            for (uint32_t i = 0; parts_watched(s, i).ptr; i++)
+                begin_anew(s, parts_watched(s, i));
         effects_follow(s, e->kind);
     } else {
         struct sim_where at = state_where(s);
@@ -392,8 +393,8 @@ void faults_begin(struct sim *s)
 static void expire_all(struct sim *s)
 {
     apiserver_faults(s->w.server)->drop_events = 0;
-    for (size_t i = 0; i < COUNT_OF(resources); i++)
-        apiserver_expire_watches(s->w.server, slice_of(resources[i]));
+    for (uint32_t i = 0; parts_watched(s, i).ptr; i++)
+        apiserver_expire_watches(s->w.server, parts_watched(s, i));
     s->expire_ms = TIME_NEVER;
 }
 

@@ -102,7 +102,7 @@ void jobs_submit_by_hand(struct sim *s, struct fakeray *h, struct slice id, enum
 void jobs_knobs(struct sim *s); /* after scaled_knobs */
 void jobs_tick(struct sim *s);
 int64_t jobs_next(const struct sim *s);
-void jobs_pod_changed(struct sim *s, const struct apiserver_change *c);
+void jobs_pod_changed(struct sim *s, const struct apiserver_change *c);        /* jobs_changed calls it */
 const struct submission *jobs_submission(const struct sim *s, const char *id); /* the latest */
 bool jobs_knows(const struct submission *sub);                                 /* its head runs still, in that session */
 
@@ -110,15 +110,15 @@ bool jobs_knows(const struct submission *sub);                                 /
 void jobs_head_ended(struct sim *s, const char *owner);
 void jobs_refused(struct sim *s, const struct world_request *q); /* a write was */
 void jobs_changed(struct sim *s, const struct apiserver_change *c);
-void jobs_check_delete(struct sim *s, const struct world_request *q);
+void jobs_check_request(struct sim *s, const struct world_request *q);
 void jobs_check_submit(struct sim *s, const char *id, const struct process *from);
 struct seen_job *jobs_seen(const struct sim *s, const char *ns, const char *name); /* that is in the store */
 struct seen_job *jobs_of_id(const struct sim *s, const char *id);
 
 /* ---- jobs_end.c: the end ---- */
-/* Adds their pods to *pods. */
 bool jobs_run_right(struct sim *s, const struct want_job *w, char why[SIM_TEXT]); /* one of them, or a run of a RayCronJob */
-bool jobs_right(struct sim *s, int64_t *pods, char why[SIM_TEXT]);
+bool jobs_right(struct sim *s, char why[SIM_TEXT]);
+int64_t jobs_pods(const struct sim *s); /* that belong to jobs, those of runs of RayCronJobs among them */
 void jobs_residue(struct sim *s);
 
 #endif

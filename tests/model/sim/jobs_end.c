@@ -136,14 +136,20 @@ static bool is_of_job(const struct sim *s, const struct seen_pod *p)
     return false;
 }
 
-bool jobs_right(struct sim *s, int64_t *pods, char why[SIM_TEXT])
+bool jobs_right(struct sim *s, char why[SIM_TEXT])
 {
     for (uint32_t i = 0; s->jobs && i < SIM_JOBS; i++)
         if (!jobs_run_right(s, &s->jobs->want[i], why))
             return false;
-    for (const struct seen_pod *p = s->jobs ? s->pods : NULL; p; p = p->next)
-        *pods += is_of_job(s, p);
     return true;
+}
+
+int64_t jobs_pods(const struct sim *s)
+{
+    int64_t pods = 0;
+    for (const struct seen_pod *p = s->jobs ? s->pods : NULL; p; p = p->next)
+        pods += is_of_job(s, p);
+    return pods;
 }
 
 void jobs_residue(struct sim *s)

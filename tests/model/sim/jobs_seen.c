@@ -195,6 +195,8 @@ void jobs_changed(struct sim *s, const struct apiserver_change *c)
 {
     struct json doc;
     struct err e = {0};
+    if (slice_eq(c->plural, SLICE("pods")))
+        jobs_pod_changed(s, c);
     bool job = slice_eq(c->plural, SLICE("rayjobs")), cluster = slice_eq(c->plural, SLICE("rayclusters"));
     if (!s->jobs || !slice_eq(c->group, SLICE("ray.io")) || !(job || cluster))
         return;
@@ -223,11 +225,11 @@ void jobs_refused(struct sim *s, const struct world_request *q)
 }
 
 /* The user's clusters are never deleted, and of the jobs only those that are over and whose rules say so. */
-void jobs_check_delete(struct sim *s, const struct world_request *q)
+void jobs_check_request(struct sim *s, const struct world_request *q)
 {
     static const struct slice base = SLICE("/apis/ray.io/v1/namespaces/");
     struct slice path = q->target;
-    if (!s->jobs || !slice_starts(path, base))
+    if (!s->jobs || !slice_eq(q->method, SLICE("DELETE")) || !slice_starts(path, base))
         return;
     path = slice_skip(path, base.len);
     struct slice ns = slice_cut(&path, '/'), kind = slice_cut(&path, '/'), name = slice_cut(&path, '?');

@@ -111,8 +111,7 @@ static void namespace_deleted(struct sim *s, const uint32_t dice[3])
         return;
     for (uint32_t i = 0; i < SIM_CLUSTERS; i++)
         s->want[i].there &= strcmp(s->want[i].ns, SIM_FRAGILE) != 0;
-    jobs_namespace_deleted(s, SIM_FRAGILE);
-    crons_namespace_deleted(s, SIM_FRAGILE);
+    parts_namespace_deleted(s, SIM_FRAGILE);
     if (dice[0] & 1)
         hold(s);
     world_call(&s->w, "DELETE", "/api/v1/namespaces/" SIM_FRAGILE, "application/json", SLICE("{}"));

@@ -346,18 +346,15 @@ static void move(struct sim *s, const struct sim_entry *e)
     bool trouble = e->kind == MOVE_POD_RESTARTS || e->kind == MOVE_POD_UNREADY;
     bool of_pod =
         trouble || e->kind == MOVE_POD_DELETED || e->kind == MOVE_POD_FAILS || e->kind == MOVE_RAYLET_DIES || e->kind == MOVE_SECOND_HEAD;
-    bool of_job = e->kind >= MOVE_JOB_CREATE && e->kind <= MOVE_JOB_NOTE;
-    bool of_cron = e->kind >= MOVE_CRON_CREATE && e->kind <= MOVE_TIME;
-    if (of_pod || mishap || of_job || of_cron || e->kind == MOVE_TOKEN || e->kind == MOVE_SPOT)
+    bool of_part = parts_owns(e->kind);
+    if (of_pod || mishap || of_part || e->kind == MOVE_TOKEN || e->kind == MOVE_SPOT)
         c = NULL;
     sim_say(s, "move: %s%s%s%s%s%s%s", sim_kind_name(e->kind), c ? " " : "", c ? c->ns : "", c ? "/" : "", c ? group_of(c) : "",
             c ? "/" : "", c ? c->name : "");
     if (mishap)
         mishaps_apply(s, e);
-    else if (of_job)
-        jobs_move(s, e);
-    else if (of_cron)
-        crons_move(s, e);
+    else if (of_part)
+        parts_move(s, e);
     else if (trouble)
         troubles_apply(s, e);
     else if (e->kind == MOVE_TOKEN)
@@ -386,22 +383,6 @@ void moves_apply(struct sim *s, const struct sim_entry *e)
 
 /* ---- the beginning and the end ---- */
 
-static void make_crd(struct sim *s, const char *group, const char *plural, const char *kind)
-{
-    static const char any[] = "{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true}";
-    struct slice body =
-        arena_printf(&s->w.arena,
-                     "{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"CustomResourceDefinition\",\"metadata\":{\"name\":\"%s.%s\"},"
-                     "\"spec\":{\"group\":\"%s\",\"scope\":\"Namespaced\",\"names\":{\"plural\":\"%s\",\"singular\":\"%.*s\","
-                     "\"kind\":\"%s\",\"listKind\":\"%sList\"},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
-                     "\"subresources\":{\"status\":{}},\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":"
-                     "{\"spec\":%s,\"status\":%s}}}}]}}",
-                     plural, group, group, plural, (int)strlen(kind), plural, kind, kind, any, any);
-    int status = world_call(&s->w, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "application/json", body);
-    if (status != 201)
-        fatal("sim: the CRD %s of %s was answered %d", plural, group, status);
-}
-
 static void make_namespace(struct sim *s, const char *name)
 {
     struct slice body = arena_printf(&s->w.arena, "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"%s\"}}", name);
@@ -415,18 +396,10 @@ void moves_begin(struct sim *s)
     mishaps_begin(s);
     make_namespace(s, "n");
     make_namespace(s, "m");
-    make_crd(s, "ray.io", "rayclusters", "RayCluster");
-    if (s->plan->setup.jobs)
-        make_crd(s, "ray.io", "rayjobs", "RayJob");
-    if (s->plan->setup.crons)
-        make_crd(s, "ray.io", "raycronjobs", "RayCronJob");
-    if (s->plan->setup.legacy_late)
-        s->legacy_ms = SIM_MS / 3;
-    else
-        make_crd(s, "cluster.ray.io", "rayclusters", "RayCluster");
+    parts_define(s);
+    s->legacy_ms = s->plan->setup.legacy_late ? SIM_MS / 3 : 0;
     markets_begin(s);
-    jobs_begin(s);
-    crons_begin(s);
+    parts_begin(s);
 }
 
 void moves_tick(struct sim *s)
@@ -434,18 +407,18 @@ void moves_tick(struct sim *s)
     mishaps_tick(s);
     troubles_tick(s);
     tokens_tick(s);
-    jobs_tick(s);
+    parts_tick(s);
     if (s->legacy_ms && sim_now(s) >= s->legacy_ms) {
         sim_say(s, "move: the CRD of cluster.ray.io");
-        make_crd(s, "cluster.ray.io", "rayclusters", "RayCluster");
+        parts_define_late(s);
         s->legacy_ms = 0;
     }
 }
 
 int64_t moves_next(const struct sim *s)
 {
-    int64_t next = mishaps_next(s), jobs = jobs_next(s), troubles = troubles_next(s);
-    next = jobs < next ? jobs : next;
+    int64_t next = mishaps_next(s), parts = parts_next(s), troubles = troubles_next(s);
+    next = parts < next ? parts : next;
     next = troubles < next ? troubles : next;
     next = tokens_next(s) < next ? tokens_next(s) : next;
     return s->legacy_ms && s->legacy_ms < next ? s->legacy_ms : next;
@@ -454,7 +427,7 @@ int64_t moves_next(const struct sim *s)
 void moves_calm(struct sim *s)
 {
     tokens_calm(s);
-    crons_calm(s);
+    parts_calm(s);
     apiserver_faults(s->w.server)->no_spot = false;
     for (uint32_t i = 0; i < SIM_CLUSTERS; i++) {
         struct want *c = &s->want[i];
@@ -472,6 +445,5 @@ void moves_delete_all(struct sim *s)
     for (uint32_t i = 0; i < SIM_CLUSTERS; i++)
         if (s->want[i].there)
             deleted(s, &s->want[i]);
-    crons_delete_all(s);
-    jobs_delete_all(s);
+    parts_delete_all(s);
 }

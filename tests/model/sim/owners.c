@@ -8,7 +8,7 @@
 
 enum { COLLECTED_MS = 5000 }; /* the collector and the kubelet have had their time */
 
-/* A RayCluster, RayJob or RayCronJob that was ever there. */
+/* An object of a kind that operators decide on, which was ever there. */
 struct sim_owner {
     struct sim_owner *next;
     char uid[SIM_UID], name[64];
@@ -108,11 +108,9 @@ static struct owned *owned_new(struct sim *s, const struct apiserver_change *c)
 void owners_changed(struct sim *s, const struct apiserver_change *c)
 {
     static const struct slice going = SLICE("\"deletionTimestamp\":");
-    bool ray =
-        slice_eq(c->plural, SLICE("rayclusters")) || slice_eq(c->plural, SLICE("rayjobs")) || slice_eq(c->plural, SLICE("raycronjobs"));
     if (is_event_or_lease(c->plural))
         return;
-    if (ray)
+    if (parts_decided(c->plural))
         owner_changed(s, c);
     if (slice_eq(c->plural, SLICE("pods")) && c->what == APISERVER_ADDED)
         head_seen(s, c);

@@ -25,7 +25,6 @@ enum {
     SIM_UID = 37,
     SIM_SAYINGS = 512,
     SIM_NAMESPACES = 2,
-    SIM_KINDS_MAX = 16,
     SIM_RENEW_MS = 3000,    /* of the operators' lease */
     SIM_FALLBACK_MS = 3000, /* a pod waits so long for a spot node … */
     SIM_RETRY_MS = 6000,    /* … and its group leaves spot for so long */
@@ -323,7 +322,7 @@ struct sim {
     uint64_t held; /* connections that nobody answered */
     struct {
         uint64_t since; /* the store's resourceVersion when it started */
-        uint64_t version[SIM_NAMESPACES][SIM_KINDS_MAX];
+        uint64_t version[SIM_NAMESPACES][LIMIT_KINDS];
     } view[WORLD_PROCESSES];
     bool moved; /* the move that runs has changed what heads have to do */
     int64_t restart_ms[WORLD_PROCESSES], expire_ms, legacy_ms;
@@ -367,6 +366,28 @@ struct seen_pod *pods_find(const struct sim *s, struct slice ns, struct slice na
 uint32_t pods_mates(const struct sim *s, const struct seen_pod *p);                  /* of its replica that live, itself among them */
 bool pods_dropped(const struct want *c, const struct seen_pod *p);
 void pods_end(struct sim *s);
+
+/* parts.c: what there is of each kind of the operator's */
+struct slice parts_watched(const struct sim *s, uint32_t number); /* resources, children first; .ptr NULL: there are no more */
+bool parts_decided(struct slice plural);                          /* a kind that the operator decides on is called so */
+void parts_define(struct sim *s);                                 /* makes the definitions … */
+void parts_define_late(struct sim *s);                            /* … but those that come late */
+void parts_begin(struct sim *s);
+bool parts_owns(enum sim_kind move); /* it is one of theirs */
+void parts_move(struct sim *s, const struct sim_entry *e);
+void parts_tick(struct sim *s);
+int64_t parts_next(const struct sim *s);
+void parts_changed(struct sim *s, const struct apiserver_change *c);
+void parts_check_request(struct sim *s, const struct world_request *q);
+void parts_refused(struct sim *s, const struct world_request *q);
+void parts_step(struct sim *s);
+void parts_namespace_deleted(struct sim *s, const char *ns);
+void parts_calm(struct sim *s);
+bool parts_right(struct sim *s, char why[SIM_TEXT]);
+int64_t parts_pods(const struct sim *s); /* that are none of clusters of the plan */
+void parts_delete_all(struct sim *s);
+void parts_residue(struct sim *s);
+void parts_end(struct sim *s);
 
 /* tokens.c */
 #define TOKENS_OPTIONS(more) "\"rayVersion\":\"2.60.0\",\"authOptions\":{\"mode\":\"token\"" more "}," /* of a spec */

@@ -1,5 +1,5 @@
 /* What the operator is doing, and what the end is: the oracles that look at everything at once. */
-#include "crons.h"
+#include "jobs.h"
 
 #include <mobula/inspect.h>
 
@@ -203,8 +203,9 @@ bool state_converged(struct sim *s, char why[SIM_TEXT])
     for (uint32_t i = 0; i < SIM_CLUSTERS; i++)
         if (!cluster_right(s, &s->want[i], &mine, why))
             return false;
-    if (!jobs_right(s, &mine, why) || !crons_right(s, why))
+    if (!parts_right(s, why))
         return false;
+    mine += parts_pods(s);
     for (const struct seen_pod *p = s->pods; p; p = p->next)
         all++;
     return (mine == all || no(why, &s->want[0], "pods of all clusters", all, mine)) && scaled_settled(s, why);
@@ -447,8 +448,7 @@ void state_residue(struct sim *s)
         sim_violation(s, "no object without owner", "pod %s/%s is there without its cluster", p->ns, p->name);
     owners_residue(s);
     scaled_residue(s);
-    jobs_residue(s);
-    crons_residue(s);
+    parts_residue(s);
     for (uint32_t i = 0; i < WORLD_PROCESSES; i++) {
         if (!s->w.process[i].op)
             continue;

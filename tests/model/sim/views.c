@@ -13,14 +13,15 @@ void views_started(struct sim *s, uint32_t process)
 static void look(struct sim *s, uint32_t process, uint32_t ns, uint32_t source)
 {
     struct inspect_view w = inspect_view(s->w.process[process].op, ns, source);
+    struct inspect_kind kind;
     uint64_t *seen = &s->view[process].version[ns][source], since = s->view[process].since;
-    if (!w.version)
+    if (!inspect_kind(source, &kind) || !w.version)
         return;
     if (!*seen && w.version < since)
-        sim_violation(s, "no view of before it started", "op-%u: %s at %llu, and it started at %llu", process, inspect_kind(source),
+        sim_violation(s, "no view of before it started", "op-%u: %s at %llu, and it started at %llu", process, kind.resource,
                       (unsigned long long)w.version, (unsigned long long)since);
     if (w.version < *seen)
-        sim_violation(s, "time never goes back", "op-%u: %s from %llu to %llu", process, inspect_kind(source), (unsigned long long)*seen,
+        sim_violation(s, "time never goes back", "op-%u: %s from %llu to %llu", process, kind.resource, (unsigned long long)*seen,
                       (unsigned long long)w.version);
     *seen = w.version;
 }
