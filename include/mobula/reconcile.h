@@ -74,7 +74,7 @@ struct job_cluster {
     uint32_t head_failures; /* consecutive head pods that ended; refused creates do not count */
     struct slice why;       /* why it is not ready, as far as known */
     struct slice dashboard; /* HOST:PORT */
-    struct slice status;    /* JSON; empty: none yet */
+    struct jval status;     /* not there: none yet */
 };
 
 /* What the dashboard said so far. Zero-initialised: nothing yet. */
@@ -120,8 +120,8 @@ struct job_view {
     /* Monotonic: when this process first saw startTime, endTime and rayJobInfo.endTime in status; 0: they are not there. At least so much
      * time has passed since then, even if the wall clock is set. */
     int64_t start_known_ms, end_known_ms, ray_end_known_ms;
-    struct slice status; /* as in cluster_view */
-    uint64_t status_hash;
+    struct jval status;   /* as the API server has it; not there: none */
+    uint64_t status_hash; /* these two as in cluster_view */
     int64_t status_not_before_ms;
     const struct group_failures *refusals; /* refused creates: count, not_before_ms and reason; NULL: none */
     struct job_said said;

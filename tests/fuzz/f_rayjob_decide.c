@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct spec_errors errors;
     struct arena a = {0};
-    struct json doc, status;
+    struct json doc;
     struct ray_job job;
     struct slice rest = {(const char *)data, size}, prior = slice_cut(&rest, '\0'), id = SLICE_NONE;
     const struct job_cluster cluster = {.name = SLICE("other"), .uid = SLICE("c"), .ready = true, .dashboard = SLICE("10.0.0.1:8265")};
@@ -73,10 +73,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!json_parse(&doc, slice_of(job_text), &a, NULL) || !ray_read_job(json_root(&doc), &a, &job, &errors))
         abort();
     struct job_view v = {.job = &job, .errors = &errors, .clusters = &cluster, .cluster_count = 1};
-    if (json_parse(&status, prior, &a, NULL)) {
-        v.status = prior;
-        id = json_get_str(json_root(&status), "jobId", &a);
-    }
+    if (json_read(&v.status, prior, &a, NULL))
+        id = json_get_str(v.status, "jobId", &a);
     v.said.cluster = cluster.name;
     v.now = (struct now){.mono_ms = 1000000, .wall_us = 1800000000LL * 1000000};
     decide(&v, id, &a);

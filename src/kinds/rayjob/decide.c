@@ -259,14 +259,10 @@ static void decide_phase(struct job_decision *d)
 
 void reconcile_job(const struct job_view *in, struct arena *a, struct plan *out)
 {
-    struct jval doc;
-    struct err e = {0};
-    struct job_decision d = {.in = in, .job = in->job, .a = a, .p = out, .prior = {.at = -1}};
+    struct job_decision d = {.in = in, .job = in->job, .a = a, .p = out, .prior = in->status};
     *out = (struct plan){.next_ms = TIME_NEVER, .arena = a};
     if (in->job->managed_elsewhere)
         return;
-    if (!slice_empty(in->status) && json_read(&doc, in->status, a, &e))
-        d.prior = doc;
     course_read(d.prior, &d.is, a);
     d.cluster = find_cluster(in, d.is.cluster);
     d.to = d.is;

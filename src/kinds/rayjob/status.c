@@ -158,16 +158,15 @@ static void write_cluster_status(const struct job_decision *d, struct jout *w, s
 {
     bool brief = slice_empty(stamp);
     bool dropped = slice_empty(d->to.cluster) || !slice_eq(d->to.cluster, d->is.cluster);
-    bool same = d->cluster && !dropped && follows_cluster(d->to.phase) && !slice_empty(d->cluster->status);
-    struct jval doc;
+    bool same = d->cluster && !dropped && follows_cluster(d->to.phase) && json_type(d->cluster->status) != JSON_NONE;
     if (dropped && json_type(json_get(d->prior, "rayClusterStatus")) == JSON_OBJECT) {
         jout_key(w, SLICE("rayClusterStatus"));
         jout_null(w);
     }
-    if (!same || !json_read(&doc, d->cluster->status, d->a, NULL))
+    if (!same)
         return;
     jout_kobject(w, "rayClusterStatus");
-    copy_cluster_status(d, w, doc, brief);
+    copy_cluster_status(d, w, d->cluster->status, brief);
     if (!brief)
         write_session(d, w, stamp);
     jout_end(w);

@@ -27,6 +27,12 @@ void job_drop(struct op *op, struct cluster *c)
     c->job = NULL;
 }
 
+/* The record's status; not there: it has none. */
+static struct jval status_of(const struct cluster *c, struct arena *a)
+{
+    return json_document((struct slice){c->status, c->status_len}, a, NULL);
+}
+
 /* ---- a cluster, as its jobs see it ---- */
 
 static struct jval condition_of(struct jval status, const char *type)
@@ -107,8 +113,7 @@ static bool head_runs(const struct cluster *c)
 static struct job_cluster view_cluster(struct op *op, const struct cluster *job, struct cluster *c)
 {
     struct arena *a = &op->plan_arena;
-    struct jval doc;
-    struct jval status = {.at = -1};
+    struct jval status = status_of(c, a);
     const struct group_failures *head = failures_of(op, c, SLICE_NONE, true, false);
     struct job_cluster v = {.name = slice_of(c->name),
                             .uid = slice_of(c->uid),
@@ -116,9 +121,7 @@ static struct job_cluster view_cluster(struct op *op, const struct cluster *job,
                             .deleting = c->deleting,
                             .head_runs = head_runs(c),
                             .head_failures = head ? head->ends : 0,
-                            .status = {c->status, c->status_len}};
-    if (!slice_empty(v.status) && json_read(&doc, v.status, a, NULL))
-        status = doc;
+                            .status = status};
     v.ready = json_is(json_get(status, "state"), "ready");
     v.refused = condition_is(status, "Valid", "False");
     v.why = why_not_ready(status, a);
@@ -175,18 +178,15 @@ void job_decide(struct op *op, struct cluster *c, struct plan *p)
 {
     struct arena *a = &op->plan_arena;
     struct job *j = job_of(op, c);
-    struct jval doc;
-    struct jval status = {.at = -1};
+    struct jval status = status_of(c, a);
     struct job_view v = {.job = job_model(op),
                          .errors = &op->loaded->errors,
-                         .status = {c->status, c->status_len},
+                         .status = status,
                          .status_hash = c->status_ours ? c->status_hash : 0,
                          .status_not_before_ms = c->status_not_before_ms,
                          .refusals = failures_of(op, c, SLICE_NONE, true, false),
                          .submitter_pods = op->o.submitter_pods,
                          .now = op->now};
-    if (!slice_empty(v.status) && json_read(&doc, v.status, a, NULL))
-        status = doc;
     if (c->deleting && !j->leaving_ms)
         j->leaving_ms = op->now.mono_ms;
     v.leaving_ms = j->leaving_ms;

@@ -183,7 +183,7 @@ static void read_a_cluster(struct job_scene *s, struct slice line)
         if (word_value(word, "why").ptr)
             c->why = word_value(word, "why");
         if (word_value(word, "status").ptr)
-            c->status = word_value(word, "status");
+            CHECK(json_read(&c->status, word_value(word, "status"), &s->a, NULL));
     }
     c->head_failures = (uint32_t)heads;
 }
@@ -326,7 +326,6 @@ static void run_case(struct slice text)
 {
     struct job_scene s = {0};
     struct plan p, q;
-    struct json doc;
     struct err e = {0};
     const struct pod *pods[CLUSTERS_MAX];
     buf_init(&s.spec, MIB);
@@ -352,10 +351,9 @@ static void run_case(struct slice text)
     for (uint32_t i = 0; i < s.pod_count; i++)
         pods[i] = &s.pods[i];
     if (s.has_prior)
-        v.status = arena_printf(&s.a, "{%.*s}", SLICE_ARG(slice_skip(buf_slice(&s.prior), 1)));
-    CHECK(!s.has_prior || json_parse(&doc, v.status, &s.a, &e));
+        CHECK(json_read(&v.status, arena_printf(&s.a, "{%.*s}", SLICE_ARG(slice_skip(buf_slice(&s.prior), 1))), &s.a, &e));
     int64_t end_us;
-    if (s.has_prior && !s.known && time_parse(json_get_str(json_root(&doc), "endTime", &s.a), &end_us, NULL))
+    if (s.has_prior && !s.known && time_parse(json_get_str(v.status, "endTime", &s.a), &end_us, NULL))
         v.end_known_ms = NOW_MS - (now_us - end_us) / 1000;
     reconcile_job(&v, &s.a, &p);
     reconcile_job(&v, &s.a, &q);
@@ -422,13 +420,9 @@ static void test_later_attempts(void)
         buf_printf(&s.spec, ",\"backoffLimit\":%d", (int)cases[i].retries);
         make_job(&s);
         struct job_cluster later = {.name = ray_job_cluster_name(&s.job, 1 + cases[i].later, &s.a), .uid = SLICE("c"), .owned = true};
-        struct job_view v = {.job = &s.job,
-                             .errors = &s.errors,
-                             .clusters = &later,
-                             .cluster_count = 1,
-                             .status = expand(&s, SLICE("{\"jobDeploymentStatus\":\"Initializing\",\"jobId\":\"$J1\","
-                                                        "\"rayClusterName\":\"$C1\",\"attempt\":1}")),
-                             .now = {NOW_MS, now_us}};
+        struct job_view v = {.job = &s.job, .errors = &s.errors, .clusters = &later, .cluster_count = 1, .now = {NOW_MS, now_us}};
+        struct slice prior = SLICE("{\"jobDeploymentStatus\":\"Initializing\",\"jobId\":\"$J1\",\"rayClusterName\":\"$C1\",\"attempt\":1}");
+        CHECK(json_read(&v.status, expand(&s, prior), &s.a, NULL));
         reconcile_job(&v, &s.a, &p);
         struct jval status = plan_status(&p, s.job.uid, &doc, &s.a);
         CHECK_INT(json_get_int(status, "attempt", -1), cases[i].taken);

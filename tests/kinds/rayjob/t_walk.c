@@ -241,7 +241,6 @@ static void decide(struct world *w, struct plan *p)
     struct job_view v = {.job = &w->job,
                          .errors = &none,
                          .clusters = clusters,
-                         .status = buf_slice(&w->status),
                          .status_hash = w->status_hash,
                          .status_not_before_ms = w->status_not_before_ms,
                          .said = w->said,
@@ -257,6 +256,7 @@ static void decide(struct world *w, struct plan *p)
                                                                .head_runs = c->ready,
                                                                .workers_suspended = c->workers_suspended};
     }
+    CHECK(json_read(&v.status, buf_slice(&w->status), &w->a, NULL));
     reconcile_job(&v, &w->a, p);
 }
 
