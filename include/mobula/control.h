@@ -65,15 +65,6 @@ struct failing {
     struct group_failures f;
 };
 
-/* A pod name that is occupied by a pod that does not count; see struct held_name. */
-struct held {
-    struct held *next;
-    const struct istr *group;
-    int32_t index;
-    uint32_t names; /* names of this group and index that were found occupied, one after the other */
-    char uid[UID_TEXT_MAX + 1];
-};
-
 /* A plan that is being carried out: its actions and, behind them, their texts, in one block. */
 struct work {
     uint32_t count, next;
@@ -91,61 +82,42 @@ struct work {
  * never reaches a record of another namespace. */
 enum { RECORD_KEY_MAX = UID_TEXT_MAX + 1 + LIMIT_KUBE_NAMESPACE };
 
-/* Consecutive applies of a service that did not last; from_ms: see services_from_ms in cluster_view. */
-struct service_pace {
-    uint64_t name; /* its hash */
-    uint32_t applied;
-    int64_t from_ms;
-};
-
 struct cluster {
     union {
         char uid[UID_TEXT_MAX + 1];
         char key[RECORD_KEY_MAX];
     };
     struct space *space;
-    bool typed;   /* a RayCluster that names an instance type: a change of these touches it */
     bool present; /* the custom resource exists; false: only children of it have been seen */
     bool deleting, dirty, queued, in_ring;
+    bool status_ours; /* `status` is the result of our last successful status write, not of somebody else's */
     const struct kind *kind;
+    void *own;                           /* what this kind keeps of it; see kind.own_size. NULL: nothing */
     const struct istr *ns, *spec, *meta; /* spec: its bytes; meta: {"labels":…,"annotations":…}, and "finalizers" if the kind uses them */
     const struct istr *warned;           /* warnings of the API server about this generation, a line each; NULL: none */
-    uint64_t *hashes;                    /* of the head and of each group, once the spec was read without errors; else NULL */
     char *name;
     uint64_t version;
     int64_t generation, deleted_us; /* deleted_us: deletionTimestamp; 0: none */
     char *status;
     size_t status_len;
     uint64_t status_hash; /* plan.status_hash of our last successful status write */
-    bool status_ours;     /* `status` is the result of that write, not of somebody else's */
     int64_t status_at_ms, status_not_before_ms;
-    uint32_t reasons;        /* plan.reasons of the last status write that had any */
-    int64_t reasons_ms;      /* monotonic: when that write was answered */
+    int64_t reasons_ms;      /* monotonic: when the last status write that had plan.reasons was answered … */
+    uint32_t reasons;        /* … and those */
     uint32_t status_trouble; /* consecutive failed status writes */
     struct pod_record *pods;
     struct service_record *services;
     uint32_t pod_count;
-    struct service_pace services_pace[2]; /* [0] head service, [1] headless service */
-    struct held *held;                    /* worker names occupied by pods that do not count */
-    struct failing *failing;              /* of a RayJob at most one: its cluster or submitter was refused */
-    struct cluster *owner;                /* the RayJob that owns this RayCluster */
-    struct cluster *clusters;             /* RayClusters that this RayJob owns, linked by the next line */
+    struct failing *failing;
+    struct cluster *owner;
+    struct cluster *clusters; /* custom resources that it owns, linked by the next line */
     struct cluster *next_owned, **owned_at;
-    struct job *job;           /* of a RayJob that has been decided */
-    struct workload *workload; /* of a Workload that is present */
-    struct scaling *scaling;   /* NULL: not scaled by this operator */
-    struct auth *auth;         /* NULL: no token is needed, or none has been needed yet */
-    uint32_t zone;             /* pod_zone_hash of the one that its pods are made for; 0: none, or none is chosen yet */
-    bool zone_settled;         /* see cluster_view */
-    int64_t zone_from_ms;
-    uint8_t accounts; /* bits by enum ray_account: objects needed before the head that exist */
-    uint8_t waits;    /* consecutive creates refused because an older object of the same name is still being deleted */
     struct work *work;
     uint32_t in_flight;
     uint32_t trouble; /* consecutive calls that failed for reasons outside the spec: the whole record backs off */
     int64_t not_before_ms;
+    uint8_t waits;       /* consecutive creates refused because an older object of the same name is still being deleted */
     bool by_us;          /* our DELETE was accepted */
-    bool strips;         /* the last pod that we created came back without its label or owner */
     bool unsure;         /* somebody else deleted one of our pods or services. That may be garbage collection, so check that the
                             resource still exists before recreating anything */
     uint32_t pods_round; /* the outcome of a POST is unknown: no decision before a consistent list of pods of this round */
@@ -155,7 +127,6 @@ struct cluster {
     uint32_t heap_at;
     uint32_t round;
     struct cluster *next_dirty, *next_ring;
-    uint64_t logged; /* hash of the legacy status block that was logged last */
 };
 
 /* One watched type of one namespace. */
@@ -334,7 +305,9 @@ struct kind {
     void (*kept)(struct op *op, struct cluster *c, struct jval object, uint32_t round, bool changed, bool status);
     /* Something happened to a pod that it owns. May be NULL. */
     void (*told)(struct op *op, struct cluster *c, struct pod_record *pod, enum child_news what);
-    void (*forget)(struct op *op, struct cluster *c); /* the resource is gone: frees the kind's own state */
+    size_t own_size; /* of cluster.own: zeroed when the resource is first seen, freed after `forget`. 0: the kind hangs it there itself,
+                        and frees it in `forget` */
+    void (*forget)(struct op *op, struct cluster *c); /* the resource is gone: frees what the kind's own state points at */
     void (*reread)(struct cluster *c);                /* spec or meta changed: drops what was derived from them. May be NULL */
     /* This process became the leader (state is read from status) or no longer is (state that only a leader has is dropped). */
     void (*lead)(struct op *op, struct cluster *c, bool leads);
@@ -374,7 +347,9 @@ struct cluster *cluster_make(struct op *op, struct slice uid, struct slice ns, s
 void cluster_touch(struct op *op, struct cluster *c); /* marks it dirty and queues it for a decision */
 void cluster_wake_at(struct op *op, struct cluster *c, int64_t ms);
 void cluster_settle(struct op *op, struct cluster *c); /* frees it if it is gone and nothing refers to it */
-void cluster_gone(struct op *op, struct cluster *c);   /* the custom resource was deleted */
+/* The custom resource was seen for the first time. */
+void cluster_comes(struct op *op, struct cluster *c, struct space *space, const struct kind *kind, struct slice name);
+void cluster_gone(struct op *op, struct cluster *c); /* the custom resource was deleted */
 struct cluster *dirty_pop(struct op *op);
 void cluster_reread(struct op *op, struct cluster *c); /* spec or meta changed: drops what was derived from them */
 /* The controlling ownerReference if it is of this kind, else an absent value. */

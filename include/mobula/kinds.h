@@ -95,11 +95,12 @@ bool held_keep(struct op *op, struct cluster *c, struct slice group, int32_t ind
 const struct held_name *view_held(struct op *op, const struct cluster *c, uint32_t *count); /* in the plan's arena; the model is loaded */
 void held_clear(struct op *op, struct cluster *c);
 
-/* kservice/pace.c */
+/* raycluster/pace.c */
 void service_applied(struct op *op, const struct flight *f, const struct kube_answer *a); /* the apply succeeded */
 void service_ends(const struct op *op, const struct service_record *r);                   /* its record is removed */
 
 /* rayjob/view.c: decisions about RayJobs */
+struct job *job_there(const struct cluster *c);                    /* NULL: not a RayJob, or not decided yet */
 struct job *job_of(struct op *op, struct cluster *c);              /* created on first use */
 void job_decide(struct op *op, struct cluster *c, struct plan *p); /* in the plan's arena */
 void job_drop(struct op *op, struct cluster *c);                   /* frees it; answers still to come are ignored */

@@ -109,14 +109,8 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
     if (c->present && version <= c->version)
         return;
     bool fresh = !c->present, changed = fresh;
-    if (fresh) {
-        c->present = true;
-        c->space = from->space;
-        c->kind = from->kind;
-        c->name = mem_alloc(name.len + 1);
-        memcpy(c->name, name.ptr, name.len);
-        name_enter(op, c->kind, c->ns, name, c);
-    }
+    if (fresh)
+        cluster_comes(op, c, from->space, from->kind, name);
     c->version = version;
     int64_t generation = json_get_int(metadata, "generation", 0);
     changed |= generation != c->generation; /* the spec may have changed and changed back unseen: observedGeneration must still follow */

@@ -126,10 +126,23 @@ void cluster_reread(struct op *op, struct cluster *c)
     model_forget(op, c);
 }
 
+void cluster_comes(struct op *op, struct cluster *c, struct space *space, const struct kind *kind, struct slice name)
+{
+    c->present = true;
+    c->space = space;
+    c->kind = kind;
+    c->name = mem_alloc(name.len + 1);
+    memcpy(c->name, name.ptr, name.len);
+    c->own = kind->own_size ? mem_alloc(kind->own_size) : NULL;
+    name_enter(op, kind, c->ns, name, c);
+}
+
 static void forget_content(struct op *op, struct cluster *c)
 {
     cluster_reread(op, c);
     c->kind->forget(op, c);
+    mem_free(c->own);
+    c->own = NULL;
     intern_drop(&op->strings, c->spec);
     intern_drop(&op->strings, c->meta);
     warnings_drop(op, c);

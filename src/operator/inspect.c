@@ -83,6 +83,7 @@ struct inspect_setting inspect_setting(const struct op *op, enum operator_settin
 
 static void copy_record(const struct op *op, const struct cluster *c, struct inspect_record *out)
 {
+    const struct job *job = job_there(c);
     *out = (struct inspect_record){
         .kind = c->kind->plural,
         .ns = istr_slice(c->ns),
@@ -97,7 +98,7 @@ static void copy_record(const struct op *op, const struct cluster *c, struct ins
         .in_flight = c->in_flight,
         .generation = c->generation,
         .version = c->version,
-        .asks = c->job && c->job->said.asking ? c->job->verb : NULL,
+        .asks = job && job->said.asking ? job->verb : NULL,
         .record = c,
     };
     for (const struct pod_record *p = c->pods; p; p = p->next)
@@ -201,7 +202,8 @@ static const char *record_broken(const struct cluster *c)
     for (const struct cluster *own = c->clusters; own; own = own->next_owned)
         if (own->owner != c || own->kind == c->kind || own->ns != c->ns)
             return "a record in the list of another owner";
-    if (c->job && (c->job->c != c || c->kind != &kind_rayjob))
+    const struct job *job = job_there(c);
+    if (job && job->c != c)
         return "a job's state at another record";
     return pods == c->pod_count ? NULL : "a record's pods are miscounted";
 }
@@ -222,7 +224,7 @@ const char *inspect_broken(struct op *op)
         owners += c->owner != NULL;
         for (const struct cluster *own = c->clusters; own; own = own->next_owned)
             owned++;
-        follows += c->job && c->job->follows.at;
+        follows += job_there(c) && job_there(c)->follows.at;
     }
     return pods                     ? "a pod in no list"
            : owned != owners        ? "a record in no list"

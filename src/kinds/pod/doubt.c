@@ -110,5 +110,4 @@ void children_respecified(struct op *op, struct cluster *c)
         doubt_anew(op, c, &r->doubt);
     for (struct service_record *r = c->services; r; r = r->next)
         doubt_anew(op, c, &r->doubt);
-    memset(c->services_pace, 0, sizeof c->services_pace);
 }

@@ -1,7 +1,7 @@
 /* What must stand before the head: a service account, a role and their binding, by which KubeRay's autoscaler acts, and a Secret with the
  * cluster's token; all of them owned by the cluster. What is there already stays as it is: it is the user's own, or ours of before. One of
  * an older cluster of this name goes with that cluster, and is waited for: a head that started with it would soon have none. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 /* Nobody has seen this token, and who sent it does not keep it: it is read from the Secret when it is needed. */
 static void build_secret(struct op *op)
@@ -53,7 +53,7 @@ static bool look_up(struct op *op, struct flight *f)
 
 static void there(struct op *op, const struct flight *f)
 {
-    f->c->accounts |= (uint8_t)(1u << f->index);
+    raycluster_of(f->c)->accounts |= (uint8_t)(1u << f->index);
     cluster_touch(op, f->c);
 }
 

@@ -1,6 +1,6 @@
 /* Pods of RayClusters are created: how the call is made, what an answer to it means, and what is found when it is lost. Quota, admission
  * and validation do not look at the index of a pod: their no holds for its whole group. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 static const struct ray_group *group_spec(const struct op *op, int32_t group)
 {
@@ -201,11 +201,12 @@ static void created(struct op *op, struct flight *f, struct jval pod, uint64_t v
     if (told)
         group_made(op, f);
     if (!f->looking)
-        c->strips = false;
+        raycluster_of(c)->strips = false;
     if (f->group < 0 && told)
         c->decided_ms = 0; /* its workers are made without a pause */
     if (f->group < 0)
-        c->accounts = 0; /* the next head's are looked at anew: whoever took them away meanwhile took them from this one only */
+        raycluster_of(c)->accounts =
+            0; /* the next head's are looked at anew: whoever took them away meanwhile took them from this one only */
     if (!c->work || !made)
         return;
     c->work->created++;

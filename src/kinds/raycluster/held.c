@@ -1,11 +1,11 @@
 /* Names of workers that pods hold which do not count: somebody took their labels away to look at them undisturbed (kubernetes.io calls that
  * a quarantine), or changed them. Such a pod is left alone, and the one for its place is named as its successor. Nobody tells when it goes;
  * then this is a name like any other. It is not kept over a restart: the next operator asks for the first name, and finds out. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 bool held_keep(struct op *op, struct cluster *c, struct slice group, int32_t index, struct slice uid)
 {
-    struct held **link = &c->held;
+    struct held **link = &raycluster_of(c)->held;
     while (*link && ((*link)->index != index || !slice_eq(istr_slice((*link)->group), group)))
         link = &(*link)->next;
     struct held *h = *link;
@@ -27,11 +27,11 @@ bool held_keep(struct op *op, struct cluster *c, struct slice group, int32_t ind
 const struct held_name *view_held(struct op *op, const struct cluster *c, uint32_t *count)
 {
     uint32_t n = 0;
-    for (const struct held *h = c->held; h; h = h->next)
+    for (const struct held *h = raycluster_of(c)->held; h; h = h->next)
         n++;
     struct held_name *out = arena_array(&op->plan_arena, n + 1, sizeof *out);
     *count = 0;
-    for (const struct held *h = c->held; h; h = h->next)
+    for (const struct held *h = raycluster_of(c)->held; h; h = h->next)
         for (uint32_t k = 0; k < cluster_model(op)->group_count; k++)
             if (slice_eq(cluster_model(op)->groups[k].name, istr_slice(h->group)))
                 out[(*count)++] = (struct held_name){(int32_t)k, h->index, slice_of(h->uid)};
@@ -40,9 +40,10 @@ const struct held_name *view_held(struct op *op, const struct cluster *c, uint32
 
 void held_clear(struct op *op, struct cluster *c)
 {
-    while (c->held) {
-        struct held *h = c->held;
-        c->held = h->next;
+    struct raycluster *own = raycluster_of(c);
+    while (own->held) {
+        struct held *h = own->held;
+        own->held = h->next;
         intern_drop(&op->strings, h->group);
         mem_free(h);
     }
@@ -53,7 +54,7 @@ static const char *what_to_do(const struct cluster *c, const struct flight *f, s
 {
     if (json_there(json_get(pod, "metadata.deletionTimestamp")))
         snprintf(out, ERR_TEXT_MAX, "pod %s exists, and is being deleted: waiting for it to go", f->name);
-    else if (c->strips)
+    else if (raycluster_of(c)->strips)
         snprintf(out, ERR_TEXT_MAX,
                  "pod %s was created, and came without its label " RAY_LABEL_CLUSTER
                  " or its owner: exempt the namespace from the webhook or policy that takes them away, and delete the pod",
@@ -74,7 +75,7 @@ static const char *what_to_do(const struct cluster *c, const struct flight *f, s
 void held_stripped(struct op *op, const struct flight *f, struct jval pod)
 {
     char text[ERR_TEXT_MAX];
-    f->c->strips = true;
+    raycluster_of(f->c)->strips = true;
     flight_failed(op, f, what_to_do(f->c, f, pod, text));
 }
 
@@ -87,7 +88,7 @@ void held_found(struct op *op, const struct flight *f, struct jval pod)
     model_load(op, c);
     if (json_there(json_get(pod, "metadata.deletionTimestamp"))) {
         cluster_trouble(op, c, f, text);
-    } else if (c->strips || f->group < 0) {
+    } else if (raycluster_of(c)->strips || f->group < 0) {
         flight_failed(op, f, text);
     } else if (f->generation != c->generation) {
         cluster_touch(op, c); /* another spec has other groups */

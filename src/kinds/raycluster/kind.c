@@ -1,5 +1,10 @@
 /* RayClusters as a kind: the tables of ray.io/v1 and of cluster.ray.io/v1 over one set of functions, and the verbs. */
-#include <mobula/kinds.h>
+#include "record.h"
+
+struct raycluster *raycluster_of(const struct cluster *c)
+{
+    return c->kind == &kind_raycluster || c->kind == &kind_raycluster_legacy ? c->own : NULL;
+}
 
 static void told_cluster(struct op *op, struct cluster *c, struct pod_record *pod, enum child_news what)
 {
@@ -14,19 +19,28 @@ static void told_cluster(struct op *op, struct cluster *c, struct pod_record *po
 
 static void reread_cluster(struct cluster *c)
 {
-    mem_free(c->hashes);
-    c->hashes = NULL;
+    struct raycluster *own = raycluster_of(c);
+    if (!own)
+        return;
+    mem_free(own->hashes);
+    own->hashes = NULL;
 }
 
 static void forget_cluster(struct op *op, struct cluster *c)
 {
-    scaling_drop(c);
-    auth_drop(c);
-    held_clear(op, c);
-    c->strips = false;
-    c->accounts = 0;
-    memset(c->services_pace, 0, sizeof c->services_pace);
+    if (raycluster_of(c)) {
+        scaling_drop(c);
+        auth_drop(c);
+        held_clear(op, c);
+    }
     tools_drop_unused(op, c->ns);
+}
+
+static void respecified_cluster(struct op *op, struct cluster *c)
+{
+    struct raycluster *own = raycluster_of(c);
+    children_respecified(op, c);
+    memset(own->paces, 0, sizeof own->paces);
 }
 
 static void lead_cluster(struct op *op, struct cluster *c, bool leads)
@@ -116,13 +130,14 @@ const struct kind kind_raycluster = {.name = "RayCluster",
                                      .read = read_cluster,
                                      .kept = kept_cluster,
                                      .told = told_cluster,
+                                     .own_size = sizeof(struct raycluster),
                                      .forget = forget_cluster,
                                      .reread = reread_cluster,
                                      .lead = lead_cluster,
                                      .done = done_cluster,
                                      .check = raycluster_check,
                                      .preview = raycluster_preview,
-                                     .respecified = children_respecified,
+                                     .respecified = respecified_cluster,
                                      .unsettled = doubt_list,
                                      .recall = doubt_recall,
                                      .gone = "cluster deleted",
@@ -143,13 +158,14 @@ const struct kind kind_raycluster_legacy = {.name = "RayCluster",
                                             .decide = decide_cluster,
                                             .read = read_cluster,
                                             .told = told_cluster,
+                                            .own_size = sizeof(struct raycluster),
                                             .forget = forget_cluster,
                                             .reread = reread_cluster,
                                             .lead = lead_cluster,
                                             .done = done_cluster,
                                             .check = raycluster_check,
                                             .preview = raycluster_preview,
-                                            .respecified = children_respecified,
+                                            .respecified = respecified_cluster,
                                             .unsettled = doubt_list,
                                             .recall = doubt_recall,
                                             .gone = "cluster deleted",

@@ -1,5 +1,5 @@
 /* What was done for pods, in one line for the log, one event for a plan, and the legacy kind's "<cluster>:" lines. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 /* "2020-12-12 13:55:36,814\tINFO -- text", each line of it after the cluster's name and a colon: what people grep for. */
 void say_legacy(struct op *op, struct cluster *c, const char *level, struct slice text)
@@ -31,9 +31,9 @@ void say_legacy_status(struct op *op, struct cluster *c)
         counts = hash64((struct slice){(const char *)&n, sizeof n}, counts);
         nodes += n;
     }
-    if (counts == c->logged)
+    if (counts == raycluster_of(c)->logged)
         return;
-    c->logged = counts;
+    raycluster_of(c)->logged = counts;
     char text[64];
     snprintf(text, sizeof text, "Cluster status: %u nodes", nodes);
     say_legacy(op, c, "DEBUG", slice_of(text));

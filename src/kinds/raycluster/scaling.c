@@ -1,7 +1,7 @@
 /* Autoscaling: each cluster that wants it has a client of its head's GCS. What the head says becomes a decision at once; kept of it are the
  * target of each group, a mark on pods that may go, and the words for status. reconcile_cluster goes by these, so a head that falls silent
  * leaves all as it is. */
-#include <mobula/kinds.h>
+#include "record.h"
 #include <mobula/spec.h>
 
 /* Of a group, known by its name: a changed spec may bring its groups in another order. */
@@ -31,6 +31,13 @@ struct scaling {
 };
 
 enum { LEGACY_LOG_MS = 60 * 1000, WORDS_MAX = 1000 };
+
+/* NULL: not scaled by this operator. The owner of a pod may be gone. */
+static struct scaling *scaling_there(const struct cluster *c)
+{
+    const struct raycluster *own = raycluster_of(c);
+    return own ? own->scaling : NULL;
+}
 
 /* ---- what is kept ---- */
 
@@ -268,7 +275,8 @@ void scaling_spare(struct op *op, struct pod_record *r)
 
 void scaling_goes(struct pod_record *r)
 {
-    const struct group_memory *m = r->of->scaling && r->stop ? remembered(r->of->scaling, r->pod.group) : NULL;
+    const struct scaling *s = scaling_there(r->of);
+    const struct group_memory *m = s && r->stop ? remembered(s, r->pod.group) : NULL;
     if (!m || m->hosts == 1 || r->pod.index < 0)
         return;
     for (struct pod_record *mate = r->of->pods; mate; mate = mate->next)
@@ -286,7 +294,7 @@ static bool ends_replica(const struct pod_record *r, int32_t hosts)
 
 void scaling_ended(struct pod_record *r)
 {
-    struct scaling *s = r->of->scaling;
+    struct scaling *s = scaling_there(r->of);
     if (!s || !(r->stop || r->seen.parting))
         return;
     for (uint32_t i = 0; i < s->group_count && !r->stop; i++)
@@ -483,9 +491,10 @@ void scaling_follow(struct op *op, struct cluster *c)
         scaling_drop(c);
         return;
     }
-    struct scaling *s = c->scaling;
+    struct raycluster *own = raycluster_of(c);
+    struct scaling *s = own->scaling;
     if (!s) {
-        s = c->scaling = mem_alloc(sizeof *s);
+        s = own->scaling = mem_alloc(sizeof *s);
         s->op = op;
         s->c = c;
     }
@@ -518,32 +527,35 @@ void scaling_follow(struct op *op, struct cluster *c)
 
 bool scaling_speaks(const struct cluster *c)
 {
-    return c->scaling && c->scaling->said_ms != 0;
+    const struct scaling *s = scaling_there(c);
+    return s && s->said_ms != 0;
 }
 
 void scaling_drop(struct cluster *c)
 {
-    struct scaling *s = c->scaling;
+    struct raycluster *own = raycluster_of(c);
+    struct scaling *s = own->scaling;
     if (!s)
         return;
     hang_up(s);
     mem_free(s->groups);
     mem_free((void *)(uintptr_t)s->news.words.ptr);
     mem_free(s);
-    c->scaling = NULL;
+    own->scaling = NULL;
     for (struct pod_record *r = c->pods; r; r = r->next)
         r->stop = NULL;
 }
 
 bool scaling_decides(const struct cluster *c)
 {
-    return c->scaling && c->scaling->op->o.access != OPERATOR_PROXY;
+    const struct scaling *s = scaling_there(c);
+    return s && s->op->o.access != OPERATOR_PROXY;
 }
 
 /* No pod is made above a max; one that is there goes when its node has drained. */
 const struct scale_news *scaling_apply(const struct cluster *c, struct ray_group *groups, uint32_t count, struct arena *a)
 {
-    const struct scaling *s = c->scaling;
+    const struct scaling *s = scaling_there(c);
     if (!scaling_decides(c))
         return s ? &s->news : NULL;
     for (uint32_t i = 0; i < count; i++) {

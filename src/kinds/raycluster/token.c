@@ -1,7 +1,7 @@
 /* Tokens of clusters with authOptions. A cluster's Secret is read when its head is to be asked something for the first time, and again when
  * the head has refused the token: so no watch of Secrets is needed, and no right but to read one by its name. What is kept is the token
  * itself; it goes nowhere but into the header that carries it, and is wiped when it is not needed any more. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 struct auth {
     char *token; /* NULL: none yet */
@@ -23,22 +23,31 @@ static void token_wipe(struct auth *t)
 
 void auth_drop(struct cluster *c)
 {
-    if (!c->auth)
+    struct raycluster *own = raycluster_of(c);
+    if (!own->auth)
         return;
-    token_wipe(c->auth);
-    mem_free(c->auth);
-    c->auth = NULL;
+    token_wipe(own->auth);
+    mem_free(own->auth);
+    own->auth = NULL;
+}
+
+/* NULL: there is none. The record may be gone when an answer comes. */
+static struct auth *auth_there(const struct cluster *c)
+{
+    const struct raycluster *own = raycluster_of(c);
+    return own ? own->auth : NULL;
 }
 
 uint32_t auth_serial(const struct cluster *c)
 {
-    return c->auth ? c->auth->serial : 0;
+    const struct auth *t = auth_there(c);
+    return t ? t->serial : 0;
 }
 
 /* Once that time has come it is nothing to wake for: whoever needs the token asks, and nobody may need it now. */
 int64_t auth_next(const struct op *op, const struct cluster *c)
 {
-    const struct auth *t = c->auth;
+    const struct auth *t = auth_there(c);
     bool waits = t && !t->token && !t->asking && t->again_ms > op->now.mono_ms;
     return waits ? t->again_ms : TIME_NEVER;
 }
@@ -81,7 +90,7 @@ static void explain_refusal(const struct kube_answer *a, struct err *e)
 static void on_secret(struct op *op, struct cluster *c, const struct kube_answer *a)
 {
     enum { TOKEN = UINT8_MAX }; /* among what is said of calls: no action */
-    struct auth *t = c->auth;
+    struct auth *t = auth_there(c);
     struct err e = {0};
     t->asking = false;
     arena_reset(&op->event_arena, 64 * KIB);
@@ -115,8 +124,9 @@ static void auth_done(void *owner, uint64_t tag, const struct kube_answer *a, st
     struct op *op = owner;
     struct flight *f = (struct flight *)(uintptr_t)tag;
     struct cluster *c = f->c;
+    const struct auth *t = auth_there(c);
     op->now = now;
-    if (c->auth && c->auth->asking && f->hash == name_hash(c->auth))
+    if (t && t->asking && f->hash == name_hash(t))
         on_secret(op, c, a);
     c->in_flight--;
     op->flights--;
@@ -126,7 +136,7 @@ static void auth_done(void *owner, uint64_t tag, const struct kube_answer *a, st
 
 static void ask(struct op *op, struct cluster *c)
 {
-    struct auth *t = c->auth;
+    struct auth *t = auth_there(c);
     struct err e = {0};
     struct buf path;
     struct flight *f = slab_alloc(&op->flight_slab);
@@ -156,13 +166,15 @@ static void ask(struct op *op, struct cluster *c)
 
 static struct auth *auth_of(struct op *op, struct cluster *c)
 {
-    if (c->auth && !slice_eq(slice_of(c->auth->secret), cluster_model(op)->auth_secret))
+    struct raycluster *own = raycluster_of(c);
+    struct slice secret = cluster_model(op)->auth_secret;
+    if (own->auth && !slice_eq(slice_of(own->auth->secret), secret))
         auth_drop(c);
-    if (c->auth || slice_empty(cluster_model(op)->auth_secret))
-        return c->auth;
-    c->auth = mem_alloc(sizeof *c->auth);
-    slice_copy(cluster_model(op)->auth_secret, c->auth->secret, sizeof c->auth->secret);
-    return c->auth;
+    if (own->auth || slice_empty(secret))
+        return own->auth;
+    own->auth = mem_alloc(sizeof *own->auth);
+    slice_copy(secret, own->auth->secret, sizeof own->auth->secret);
+    return own->auth;
 }
 
 bool auth_token(struct op *op, struct cluster *c, struct slice *token, struct err *e)
@@ -184,7 +196,7 @@ bool auth_token(struct op *op, struct cluster *c, struct slice *token, struct er
 void auth_refused(struct op *op, struct cluster *c, struct err *e)
 {
     static const char none[] = "; spec.authOptions says which Secret holds the token that it asks for";
-    struct auth *t = c->auth;
+    struct auth *t = auth_there(c);
     size_t used = strlen(e->text);
     if (!t) {
         snprintf(e->text + used, sizeof e->text - used, "%s", none);
@@ -202,8 +214,8 @@ void auth_refused(struct op *op, struct cluster *c, struct err *e)
 void auth_follow(struct op *op, struct cluster *c)
 {
     struct slice token;
-    if (c->auth || !slice_empty(cluster_model(op)->auth_secret))
+    if (auth_there(c) || !slice_empty(cluster_model(op)->auth_secret))
         auth_of(op, c);
-    if (c->auth && (c->owner || op->watched) && !slice_empty(head_address(op, c)))
+    if (auth_there(c) && (c->owner || op->watched) && !slice_empty(head_address(op, c)))
         auth_token(op, c, &token, NULL);
 }

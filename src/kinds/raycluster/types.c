@@ -1,5 +1,6 @@
 /* The instance types in force: those of the last text that could be read. */
-#include <mobula/kinds.h>
+#include "record.h"
+
 #include <mobula/shape.h>
 
 struct instance_types {
@@ -51,7 +52,7 @@ bool types_pod(const struct op *op, struct slice node_type, struct jval *templat
 bool types_awaited(const struct op *op, const struct cluster *c)
 {
     const struct setting *s = setting_of(op);
-    return c->typed && !s->known && s->why.code == ERR_NONE;
+    return raycluster_of(c)->typed && !s->known && s->why.code == ERR_NONE;
 }
 
 /* Their models are read anew, and what was refused for its size is tried at once. */
@@ -59,7 +60,8 @@ static void touch_typed(struct op *op)
 {
     struct cluster *c;
     for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
-        if (!c->typed)
+        const struct raycluster *own = raycluster_of(c);
+        if (!own || !own->typed)
             continue;
         model_forget(op, c);
         for (struct failing *f = c->failing; f; f = f->next)

@@ -1,14 +1,14 @@
 /* What a decision about a RayCluster may look at, and how it is carried out. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 enum { LOCAL_ROUNDS = 4 };
 
-static void keep_hashes(struct cluster *c, const struct ray_cluster *model)
+static void keep_hashes(struct raycluster *own, const struct ray_cluster *model)
 {
-    c->hashes = mem_alloc((model->group_count + 1) * sizeof c->hashes[0]);
-    c->hashes[0] = model->head.hash;
+    own->hashes = mem_alloc((model->group_count + 1) * sizeof own->hashes[0]);
+    own->hashes[0] = model->head.hash;
     for (uint32_t i = 0; i < model->group_count; i++)
-        c->hashes[i + 1] = model->groups[i].hash;
+        own->hashes[i + 1] = model->groups[i].hash;
 }
 
 /* The heads of workloads report to the control plane. */
@@ -21,16 +21,17 @@ static void add_agent(struct op *op, const struct cluster *c)
 
 void read_cluster(struct op *op, struct cluster *c, struct jval object)
 {
+    struct raycluster *own = raycluster_of(c);
     struct ray_cluster *model = arena_new(&op->loaded->arena, struct ray_cluster);
     op->loaded->model = model;
-    bool right = ray_read_known(object, c->hashes, &op->loaded->arena, model, &op->loaded->errors);
-    if (right && !c->hashes)
-        keep_hashes(c, model);
+    bool right = ray_read_known(object, own->hashes, &op->loaded->arena, model, &op->loaded->errors);
+    if (right && !own->hashes)
+        keep_hashes(own, model);
     if (right)
         zones_apply(op, c);
     if (right && op->o.ray.agent)
         add_agent(op, c);
-    c->typed = right && (types_apply(op, c) || model->typed);
+    own->typed = right && (types_apply(op, c) || model->typed);
 }
 
 struct slice group_name(const struct op *op, int32_t group)
@@ -108,6 +109,7 @@ static const struct ray_cluster *view_model(struct op *op, const struct cluster 
 static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
 {
     struct arena *a = &op->plan_arena;
+    const struct raycluster *own = raycluster_of(c);
     const struct scale_news *news;
     const struct ray_cluster *model = view_model(op, c, &news);
     *v = (struct cluster_view){.cluster = model,
@@ -116,7 +118,7 @@ static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
                                .scaling = news,
                                .warnings = c->warned ? istr_slice(c->warned) : SLICE_NONE,
                                .by_name = scaling_decides(c),
-                               .accounts = c->accounts,
+                               .accounts = own->accounts,
                                .status = {c->status, c->status_len},
                                .status_at_ms = c->status_at_ms,
                                .reasons = c->reasons,
@@ -125,9 +127,9 @@ static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
                                .status_hash = c->status_ours ? c->status_hash : 0,
                                .status_not_before_ms = c->status_not_before_ms,
                                .workers_from_ms = later(later(op->workers_from_ms, c->space->workers_from_ms), tools_from_ms(op, c->ns)),
-                               .services_from_ms = {c->services_pace[0].from_ms, c->services_pace[1].from_ms},
-                               .zone_settled = c->zone_settled,
-                               .zone_from_ms = c->zone_from_ms,
+                               .services_from_ms = {own->paces[0].from_ms, own->paces[1].from_ms},
+                               .zone_settled = own->zone_settled,
+                               .zone_from_ms = own->zone_from_ms,
                                .options = &op->o.ray,
                                .patches = patches_in_force(op),
                                .now = op->now};

@@ -1,38 +1,41 @@
 /* In which of its zones a cluster is: its pods tell; before there are any, the first, and then those that were not left. */
-#include <mobula/kinds.h>
+#include "record.h"
+
 #include <mobula/shape.h>
 
 void zones_apply(struct op *op, struct cluster *c)
 {
     if (slice_find_text(istr_slice(c->spec), SHAPE_ZONE) < 0)
         return;
-    bool gone = c->zone_settled && c->pod_count == 0; /* suspended, for one: it begins anew */
-    if (!c->zone || gone) {
-        c->zone = 0;
-        c->zone_settled = !gone && was_whole(c, &op->loaded->arena);
-        c->zone_from_ms = op->now.mono_ms;
+    struct raycluster *own = raycluster_of(c);
+    bool gone = own->zone_settled && c->pod_count == 0; /* suspended, for one: it begins anew */
+    if (!own->zone || gone) {
+        own->zone = 0;
+        own->zone_settled = !gone && was_whole(c, &op->loaded->arena);
+        own->zone_from_ms = op->now.mono_ms;
         for (const struct pod_record *r = c->pods; r; r = r->next)
-            if (!r->pod.deleting && r->pod.zone && (!c->zone || r->pod.head))
-                c->zone = r->pod.zone;
+            if (!r->pod.deleting && r->pod.zone && (!own->zone || r->pod.head))
+                own->zone = r->pod.zone;
     }
-    shape_zones(cluster_model(op), c->zone, &op->loaded->arena);
-    c->zone = pod_zone_hash(cluster_model(op)->zone);
+    shape_zones(cluster_model(op), own->zone, &op->loaded->arena);
+    own->zone = pod_zone_hash(cluster_model(op)->zone);
 }
 
 void keep_zone(struct op *op, struct cluster *c, const struct action *act)
 {
     (void)op;
     (void)act;
-    c->zone_settled = true;
+    raycluster_of(c)->zone_settled = true;
 }
 
 void leave_zone(struct op *op, struct cluster *c, const struct action *act)
 {
+    struct raycluster *own = raycluster_of(c);
     log_warn("a cluster leaves its zone: its pods are made in the next one", LF("namespace", istr_slice(c->ns)),
              LF_CSTR("cluster", c->name), LF("zone", cluster_model(op)->zone), LF("next", act->name), LF("why", act->text));
     say_event(op, c, true, "ZoneNotAvailable", act->text);
-    c->zone = pod_zone_hash(act->name);
-    c->zone_settled = false;
-    c->zone_from_ms = op->now.mono_ms;
+    own->zone = pod_zone_hash(act->name);
+    own->zone_settled = false;
+    own->zone_from_ms = op->now.mono_ms;
     model_forget(op, c);
 }

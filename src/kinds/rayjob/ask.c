@@ -64,7 +64,9 @@ static bool head_asked(struct job *j, enum ray_dash_call call, ray_dash_done *do
 
 bool job_ask_log(struct cluster *c, ray_dash_done *done, void *owner, struct err *e)
 {
-    struct job *j = c->job;
+    struct job *j = job_there(c);
+    if (!j)
+        return false;
     struct cluster *own = j->id[0] ? cluster_asked(j) : NULL;
     if (j->id[0] && !own)
         return err_set(e, ERR_MISSING, "the log is gone with RayCluster %s", j->cluster);
@@ -84,7 +86,7 @@ static void say_submitted(struct job *j, bool exists)
 
 void job_doubt(struct cluster *c)
 {
-    struct job *j = c->job;
+    struct job *j = job_there(c);
     if (!j || j->said.known)
         return;
     j->said.id = SLICE_NONE;

@@ -4,27 +4,33 @@
 
 /* ---- the record's other half ---- */
 
+struct job *job_there(const struct cluster *c)
+{
+    return c->kind == &kind_rayjob ? c->own : NULL;
+}
+
 struct job *job_of(struct op *op, struct cluster *c)
 {
-    if (c->job)
-        return c->job;
-    c->job = mem_alloc(sizeof *c->job);
-    c->job->op = op;
-    c->job->c = c;
-    c->job->follows.who = c;
-    return c->job;
+    struct job *j = job_there(c);
+    if (j)
+        return j;
+    c->own = j = mem_alloc(sizeof *j);
+    j->op = op;
+    j->c = c;
+    j->follows.who = c;
+    return j;
 }
 
 void job_drop(struct op *op, struct cluster *c)
 {
-    struct job *j = c->job;
+    struct job *j = job_there(c);
     if (!j)
         return;
     heads_forget(op, j);
     name_unwatch(op, &j->follows);
     mem_free(j->texts);
     mem_free(j);
-    c->job = NULL;
+    c->own = NULL;
 }
 
 /* The record's status; not there: it has none. */

@@ -60,7 +60,7 @@ static void refuse(struct agents *g, struct serve_ask *q, int status, const char
 /* At once when the health is another one; else what has changed in a while, and from time to time all the same. */
 static void keep(struct workloads *s, const struct cluster *c, struct jval ray)
 {
-    struct workload *w = c->workload;
+    struct workload *w = workload_of(c);
     struct arena *a = &s->op->event_arena;
     struct slice text = arena_printf(a, "{\"uid\":\"%s\",\"ray\":%.*s}", c->uid, SLICE_ARG(json_raw(ray)));
     uint64_t health = hash64(json_get_str(ray, "health", a), 0), hash = hash64(text, 0) | 1;
@@ -83,12 +83,12 @@ static void take(struct agents *g, struct serve_ask *q, struct slice pod)
         ray = json_get(doc, "ray");
     if (!c) {
         refuse(g, q, 401, "the token is not accepted, or its pod belongs to no workload");
-    } else if (op->now.mono_ms < c->workload->ray_ms || op->workloads->bytes > LIMIT_REMOTE_NEWS) {
+    } else if (op->now.mono_ms < workload_of(c)->ray_ms || op->workloads->bytes > LIMIT_REMOTE_NEWS) {
         refuse(g, q, 429, "a workload is reported about once in 5 s, and no more is kept while the control plane cannot be reached");
     } else if (json_type(ray) != JSON_OBJECT) {
         refuse(g, q, 400, "the body is no report: want JSON with an object ray");
     } else {
-        c->workload->ray_ms = op->now.mono_ms + HUB_REPORT_MS;
+        workload_of(c)->ray_ms = op->now.mono_ms + HUB_REPORT_MS;
         keep(op->workloads, c, ray);
         g->taken++;
         answer(g, q, 200, SLICE("{}"));

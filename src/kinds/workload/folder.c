@@ -23,7 +23,7 @@ static struct cluster *end_call(struct workloads *s, struct now now)
     struct cluster *c = workload_find(s, slice_of(s->fetching));
     s->fetching[0] = '\0';
     s->op->now = now;
-    if (!c || !c->workload->folder || !s->op->leading || s->op->stopping)
+    if (!c || !workload_of(c)->folder || !s->op->leading || s->op->stopping)
         return NULL;
     cluster_touch(s->op, c);
     return c;
@@ -31,7 +31,7 @@ static struct cluster *end_call(struct workloads *s, struct now now)
 
 static void failed(struct workloads *s, struct cluster *c, const struct err *why)
 {
-    struct workload_folder *f = c->workload->folder;
+    struct workload_folder *f = workload_of(c)->folder;
     f->why = *why;
     f->again_ms = s->op->now.mono_ms + backoff_ms(&s->op->rng, f->failures++, RETRY_MS, RETRY_MAX_MS);
     if (log_limit_pass(&s->folder_log, s->op->now))
@@ -43,7 +43,7 @@ static void failed(struct workloads *s, struct cluster *c, const struct err *why
 
 static void stored(struct cluster *c)
 {
-    struct workload_folder *f = c->workload->folder;
+    struct workload_folder *f = workload_of(c)->folder;
     *f = (struct workload_folder){.generation = c->generation, .there = true};
     log_info("remote write: a working directory was stored", LF("namespace", istr_slice(c->ns)), LF_CSTR("workload", c->name),
              LF_CSTR("uid", c->uid), LF_INT("generation", c->generation));
@@ -187,7 +187,7 @@ static bool is_wanted(const struct workload_view *v)
 
 int64_t workload_folder(struct workloads *s, struct cluster *c, struct workload_view *v)
 {
-    struct workload *w = c->workload;
+    struct workload *w = workload_of(c);
     if (!v->known || v->ended || v->frozen.ptr || !v->model->kind || slice_empty(v->model->folder) || !is_wanted(v))
         return TIME_NEVER;
     if (!w->folder)

@@ -8,9 +8,14 @@ struct cluster *workload_find(const struct workloads *s, struct slice uid)
     return map_get(&s->by_uid, uid);
 }
 
+struct workload *workload_of(const struct cluster *c)
+{
+    return c->kind == &kind_workload ? c->own : NULL;
+}
+
 const struct cluster *workload_above(const struct cluster *c)
 {
-    while (c && !c->workload)
+    while (c && !workload_of(c))
         c = c->owner;
     return c;
 }
@@ -35,7 +40,7 @@ struct cluster *workload_record(struct workloads *s, struct slice uid, struct sl
 {
     struct op *op = s->op;
     struct cluster *c = workload_find(s, uid);
-    if (c && (c->workload->listed || slice_eq(istr_slice(c->ns), ns)))
+    if (c && (workload_of(c)->listed || slice_eq(istr_slice(c->ns), ns)))
         return c;
     if (c)
         drop_guess(s, c);
@@ -45,17 +50,12 @@ struct cluster *workload_record(struct workloads *s, struct slice uid, struct sl
     c = cluster_make(op, uid, ns, space ? space : &op->spaces[0], &kind_workload);
     if (!c || c->present)
         return NULL; /* the uid is that of another object here */
-    c->kind = &kind_workload;
-    c->present = true;
+    cluster_comes(op, c, c->space, &kind_workload, name);
     c->deleting = false;
     c->generation = 0;
-    c->name = mem_alloc(name.len + 1);
-    memcpy(c->name, name.ptr, name.len);
-    name_enter(op, c->kind, c->ns, name, c);
     keep_interned(op, &c->spec, intern_get(&op->strings, SLICE("null")));
     keep_interned(op, &c->meta, intern_get(&op->strings, SLICE("{}")));
-    c->workload = mem_alloc(sizeof *c->workload);
-    c->workload->outside = !space;
+    workload_of(c)->outside = !space;
     map_put(&s->by_uid, slice_of(c->uid), c);
     return c;
 }
@@ -75,14 +75,14 @@ struct cluster *workload_owner(struct op *op, const struct cluster *child, struc
     if (!c || c == child || !slice_eq(istr_slice(c->ns), istr_slice(child->ns)))
         return NULL;
     int64_t generation = workload_generation(meta, a);
-    if (generation > c->workload->made)
-        c->workload->made = generation;
+    if (generation > workload_of(c)->made)
+        workload_of(c)->made = generation;
     return c;
 }
 
 bool workload_keep_report(struct workloads *s, struct cluster *c, struct slice report, bool gone)
 {
-    struct workload *w = c->workload;
+    struct workload *w = workload_of(c);
     uint64_t hash = hash64(report, 0) | 1;
     if (hash == w->status.hash)
         return false;
@@ -154,7 +154,7 @@ static enum workload_name name_state(struct op *op, const struct cluster *c, con
 static int64_t decide_workload(struct op *op, struct cluster *c, struct plan *p)
 {
     struct arena *a = &op->plan_arena;
-    struct workload *w = c->workload;
+    struct workload *w = workload_of(c);
     struct work_policy policy;
     struct workload_view v = {.uid = slice_of(c->uid),
                               .ns = istr_slice(c->ns),
@@ -196,21 +196,20 @@ static int64_t decide_workload(struct op *op, struct cluster *c, struct plan *p)
 
 static void forget_workload(struct op *op, struct cluster *c)
 {
-    if (!c->workload)
+    struct workload *w = workload_of(c);
+    if (!w)
         return;
     map_del(&op->workloads->by_uid, slice_of(c->uid));
     quota_leave(op->workloads, c);
-    workload_tell(op->workloads, &c->workload->status, SLICE_NONE, 0);
-    workload_tell(op->workloads, &c->workload->ray, SLICE_NONE, 0);
-    mem_free(c->workload->folder);
-    mem_free(c->workload);
-    c->workload = NULL;
+    workload_tell(op->workloads, &w->status, SLICE_NONE, 0);
+    workload_tell(op->workloads, &w->ray, SLICE_NONE, 0);
+    mem_free(w->folder);
 }
 
 /* A new leader knows nothing of what its predecessor was told. */
 static void lead_workload(struct op *op, struct cluster *c, bool leads)
 {
-    struct workload *w = c->workload;
+    struct workload *w = workload_of(c);
     if (!leads)
         w->listed = w->ended = w->held = false;
     w->status.hash = w->status.call = 0;
@@ -239,6 +238,7 @@ const struct kind kind_workload = {.name = "Workload",
                                    .must = needs,
                                    .decide = decide_workload,
                                    .read = read_workload,
+                                   .own_size = sizeof(struct workload),
                                    .forget = forget_workload,
                                    .lead = lead_workload,
                                    .done = nothing,

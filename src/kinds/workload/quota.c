@@ -8,7 +8,7 @@ enum { LOOK_MS = 30 * 1000, BURST_US = 15 * 1000 * 1000 };
 /* The objects of a workload at their largest; nothing once it has ended. */
 static void size_now(const struct cluster *c, const struct work_policy *policy, struct arena *a, struct work_size *out)
 {
-    struct workload *w = c->workload;
+    struct workload *w = workload_of(c);
     struct jval spec;
     *out = (struct work_size){0};
     for (const struct cluster *own = c->clusters; own; own = own->next_owned) {
@@ -27,7 +27,7 @@ static struct cluster *oldest_waiting(const struct workloads *s)
 {
     struct cluster *c, *oldest = NULL;
     for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;)
-        if (c->workload->waits_ms && (!oldest || c->workload->waits_ms < oldest->workload->waits_ms))
+        if (workload_of(c)->waits_ms && (!oldest || workload_of(c)->waits_ms < workload_of(oldest)->waits_ms))
             oldest = c;
     return oldest;
 }
@@ -55,13 +55,13 @@ void quota_use(struct workloads *s, struct cluster *c, struct arena *a)
     struct work_size size;
     policy_in_force(s->op, &policy);
     size_now(c, &policy, a, &size);
-    set_used(s, c->workload, &size, c->clusters != NULL);
+    set_used(s, workload_of(c), &size, c->clusters != NULL);
 }
 
 void quota_leave(struct workloads *s, struct cluster *c)
 {
-    c->workload->waits_ms = 0;
-    set_used(s, c->workload, &(struct work_size){0}, false);
+    workload_of(c)->waits_ms = 0;
+    set_used(s, workload_of(c), &(struct work_size){0}, false);
 }
 
 /* ---- what may be written ---- */
@@ -71,7 +71,7 @@ static uint32_t objects_in(const struct workloads *s, const struct istr *project
     struct cluster *c;
     uint32_t count = 0;
     for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;)
-        count += c->workload->counts && c->ns == project;
+        count += workload_of(c)->counts && c->ns == project;
     return count;
 }
 
@@ -79,7 +79,7 @@ static uint32_t objects_in(const struct workloads *s, const struct istr *project
 static const char *quota_full(const struct workloads *s, const struct cluster *c, const struct work_policy *policy,
                               const struct work_size *size)
 {
-    const struct workload *w = c->workload;
+    const struct workload *w = workload_of(c);
     struct work_size all = s->used;
     work_size_add(&all, &w->used, -1);
     work_size_add(&all, size, 1);
@@ -105,7 +105,7 @@ static int64_t rate_slot(int64_t *next_us, int64_t a_minute, int64_t now_ms)
 
 bool quota_admit(struct workloads *s, struct cluster *c, const struct workload_model *m, struct arena *a, struct workload_wait *out)
 {
-    struct workload *w = c->workload;
+    struct workload *w = workload_of(c);
     int64_t now_ms = s->op->now.mono_ms;
     struct work_policy policy;
     bool fresh = m && !w->counts;
@@ -146,8 +146,8 @@ void quota_reset(struct workloads *s)
     struct cluster *c;
     s->next_new_us = s->next_write_us = 0;
     for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;) {
-        c->workload->slot_ms = 0;
-        c->workload->sized = 0;
+        workload_of(c)->slot_ms = 0;
+        workload_of(c)->sized = 0;
     }
 }
 

@@ -28,7 +28,7 @@ static enum remote_news tell_news(struct workloads *s, const char *key, size_t a
     enum remote_news news = REMOTE_NO_NEWS;
     jout_karray(w, key);
     for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;) {
-        struct workload_news *n = (struct workload_news *)(void *)((char *)c->workload + at);
+        struct workload_news *n = (struct workload_news *)(void *)((char *)workload_of(c) + at);
         if (!n->text)
             continue;
         if (bytes + n->len > room || count == STATUSES_MAX) {
@@ -75,7 +75,7 @@ static void told(void *owner, uint64_t call, bool taken)
     struct workloads *s = owner;
     struct cluster *c;
     for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;) {
-        struct workload *w = c->workload;
+        struct workload *w = workload_of(c);
         news_told(s, &w->ray, call, taken);
         if (news_told(s, &w->status, call, taken) && w->gone)
             cluster_gone(s->op, c);
@@ -110,7 +110,7 @@ static bool take_item(struct workloads *s, const struct remote_item *x)
     s->rules[WORK_RULE_FLOODS] += !c;
     if (!c)
         return false;
-    struct workload *w = c->workload;
+    struct workload *w = workload_of(c);
     if (!x->gone && !slice_eq(x->project, istr_slice(c->ns)))
         return false;
     w->listed = true;
@@ -152,7 +152,7 @@ static void say_held(struct workloads *s, const struct cluster *c)
 
 static bool is_missing(const struct workloads *s, const struct cluster *c)
 {
-    return c->workload->round != s->round && !c->workload->ended;
+    return workload_of(c)->round != s->round && !workload_of(c)->ended;
 }
 
 /* What the list does not have any more. When that is more than a fifth of what runs, or the control plane's state has gone back, it may be
@@ -177,8 +177,8 @@ static void end_list(struct workloads *s, bool back)
             cluster_gone(s->op, c);
             continue;
         }
-        c->workload->ended = true;
-        c->workload->held = hold;
+        workload_of(c)->ended = true;
+        workload_of(c)->held = hold;
         if (hold)
             say_held(s, c);
         cluster_touch(s->op, c);
@@ -195,9 +195,9 @@ static void release_held(struct workloads *s)
     s->held_ms = TIME_NEVER;
     struct cluster *c;
     for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;) {
-        if (!c->workload->held)
+        if (!workload_of(c)->held)
             continue;
-        c->workload->held = false;
+        workload_of(c)->held = false;
         cluster_touch(op, c);
     }
 }

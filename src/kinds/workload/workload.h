@@ -23,7 +23,7 @@ struct workload_news {
     uint64_t call;      /* the call that tells it; 0: none */
 };
 
-/* Hangs on a record that is present. */
+/* What is kept of a workload beside what a record of any kind has: workload_of. */
 struct workload {
     bool listed;    /* the control plane has named it since this process leads; else only its objects are known */
     bool outside;   /* its namespace is not watched here */
@@ -169,6 +169,7 @@ void policy_drop(struct remote_policy *p);
 int64_t workload_folder(struct workloads *s, struct cluster *c, struct workload_view *v);
 
 /* kind.c */
+struct workload *workload_of(const struct cluster *c); /* NULL: the record is not that of a workload that is present */
 /* The record of this uid. NULL: there is none. */
 struct cluster *workload_find(const struct workloads *s, struct slice uid);
 /* Found or made. NULL: there are too many. */

@@ -3,6 +3,7 @@
 #include "tests/unit/kube/fakenet.h"
 #include <mobula/kinds.h>
 
+#include "src/kinds/raycluster/record.h"
 #include "src/kube/watch.h"
 
 #define CLUSTER "00000000-0000-0000-0000-00000000000c"
@@ -219,9 +220,9 @@ static void check_unlabelled(void)
                                                      cases[i].labels)};
         answer_done(r.op, (uint64_t)(uintptr_t)f, &a, r.op->now);
         CHECK_INT(service_of(c, SLICE("s")) != NULL, cases[i].kept);
-        CHECK_INT(c->services_pace[1].applied, 1);
-        CHECK(c->services_pace[1].from_ms > r.op->now.mono_ms);
-        CHECK_INT(c->services_pace[0].applied, 0);
+        CHECK_INT(raycluster_of(c)->paces[1].applied, 1);
+        CHECK(raycluster_of(c)->paces[1].from_ms > r.op->now.mono_ms);
+        CHECK_INT(raycluster_of(c)->paces[0].applied, 0);
         finish(&r);
     }
 }

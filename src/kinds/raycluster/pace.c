@@ -1,6 +1,6 @@
 /* What becomes of a service that was applied. An answer is not the end of it: what the watch has gone past without a word is listed, and
  * what is not there the next time is made again, at once when it had stayed, and ever more rarely when it had not. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 static void say_missing(struct op *op, const struct cluster *c, const struct flight *f, int64_t again_ms)
 {
@@ -17,7 +17,7 @@ static void say_missing(struct op *op, const struct cluster *c, const struct fli
 static void service_missing(struct op *op, struct cluster *c, const struct flight *f)
 {
     enum { TOLD_FROM = 3 };
-    struct service_pace *p = &c->services_pace[f->verb == &raycluster_apply_headless_service];
+    struct service_pace *p = &raycluster_of(c)->paces[f->verb == &raycluster_apply_headless_service];
     uint64_t name = hash64(slice_of(f->name), 0);
     if (p->name != name)
         *p = (struct service_pace){.name = name};
@@ -30,11 +30,11 @@ void service_ends(const struct op *op, const struct service_record *r)
 {
     enum { STAYED_MS = 5 * 1000 };
     uint64_t name = hash64(slice_of(r->service.name), 0);
-    struct service_pace *p = r->of->services_pace;
+    struct raycluster *own = raycluster_of(r->of);
     int64_t until_ms = r->going_ms ? r->going_ms : op->now.mono_ms; /* however long a finalizer keeps it then */
-    for (size_t i = 0; i < COUNT_OF(r->of->services_pace) && until_ms >= r->made_ms + STAYED_MS; i++)
-        if (p[i].name == name)
-            p[i] = (struct service_pace){0};
+    for (size_t i = 0; own && i < COUNT_OF(own->paces) && until_ms >= r->made_ms + STAYED_MS; i++)
+        if (own->paces[i].name == name)
+            own->paces[i] = (struct service_pace){0};
 }
 
 void service_applied(struct op *op, const struct flight *f, const struct kube_answer *a)

@@ -1,0 +1,43 @@
+/* What is kept of a RayCluster beside what a record of any kind has. */
+#ifndef MOBULA_RAYCLUSTER_RECORD_H
+#define MOBULA_RAYCLUSTER_RECORD_H
+
+#include <mobula/kinds.h>
+
+struct scaling; /* scaling.c */
+struct auth;    /* token.c */
+
+/* A pod name that is occupied by a pod that does not count; see struct held_name. */
+struct held {
+    struct held *next;
+    const struct istr *group;
+    int32_t index;
+    uint32_t names; /* names of this group and index that were found occupied, one after the other */
+    char uid[UID_TEXT_MAX + 1];
+};
+
+/* Consecutive applies of a service that did not last; from_ms: see services_from_ms in cluster_view. */
+struct service_pace {
+    uint64_t name; /* its hash */
+    uint32_t applied;
+    int64_t from_ms;
+};
+
+struct raycluster {
+    uint64_t *hashes;             /* of the head and of each group, once the spec was read without errors; else NULL */
+    struct service_pace paces[2]; /* [0] head service, [1] headless service */
+    struct held *held;            /* worker names occupied by pods that do not count */
+    struct scaling *scaling;      /* NULL: not scaled by this operator */
+    struct auth *auth;            /* NULL: no token is needed, or none has been needed yet */
+    uint64_t logged;              /* hash of the legacy status block that was logged last */
+    int64_t zone_from_ms;         /* see cluster_view */
+    uint32_t zone;                /* pod_zone_hash of the one that its pods are made for; 0: none, or none is chosen yet */
+    bool zone_settled;            /* see cluster_view */
+    bool typed;                   /* it names an instance type: a change of these touches it */
+    bool strips;                  /* the last pod that we created came back without its label or owner */
+    uint8_t accounts;             /* bits by enum ray_account: objects needed before the head that exist */
+};
+/* NULL: the record is not that of a RayCluster that is present. */
+struct raycluster *raycluster_of(const struct cluster *c);
+
+#endif
