@@ -5,6 +5,8 @@
 
 #include <mobula/yaml.h>
 
+#include <stdio.h>
+
 bool install_rights(const struct install_options *o, struct slice ns, struct arena *a, struct slice *rules, struct err *e)
 {
     struct yaml_docs docs;
@@ -28,34 +30,26 @@ bool install_rights(const struct install_options *o, struct slice ns, struct are
     return true;
 }
 
-/* The options of the installation that is there, as far as rights follow from the operator's arguments; else the usual ones. */
+static struct slice flag_of(const void *of, const char *flag)
+{
+    char name[64];
+    snprintf(name, sizeof name, "--%s", flag);
+    return check_argument(of, name);
+}
+
+/* The options of the installation that is there; else the usual ones. */
 static void read_options(const struct check *c, struct install_options *o)
 {
-    const struct {
-        const char *flag;
-        struct slice *value;
-    } texts[] = {{"--kinds", &o->kinds},
-                 {"--tools", &o->tools},
-                 {"--autoscaler", &o->autoscaler},
-                 {"--ray-access", &o->ray_access},
-                 {"--control-plane-url", &o->plane_url},
-                 {"--cloud-deployment-id", &o->cloud}};
-    for (size_t i = 0; i < COUNT_OF(texts); i++)
-        if (check_argument(c, texts[i].flag).ptr)
-            *texts[i].value = check_argument(c, texts[i].flag);
-    o->leader_elect = check_argument(c, "--leader-elect").ptr;
-    o->shapes = !slice_empty(check_argument(c, "--instance-types-configmap"));
-    o->all_namespaces = check_argument(c, "--all-namespaces").ptr;
-    o->raycronjobs = json_there(c->args) && !slice_eq(check_argument(c, "--raycronjobs"), SLICE("false"));
+    install_of_operator(o, flag_of, c);
+    o->raycronjobs &= json_there(c->args);
     o->ns = c->operator_ns;
     o->watch = o->all_namespaces ? SLICE_NONE : c->ns;
-    o->no_crds = true;
 }
 
 /* What is missing of the Roles that `mobula install` would make for this namespace, and of a ClusterRole. */
 static bool missing_of(struct check *c, struct jval have, struct slice *out, struct err *e)
 {
-    struct install_options o = install_defaults;
+    struct install_options o;
     struct slice rules;
     struct jval want;
     read_options(c, &o);

@@ -76,6 +76,17 @@ static const struct flag *find_flag(const struct flags *f, struct slice name)
     return flag;
 }
 
+struct slice flags_value(const struct flags *f, const void *options, const char *name)
+{
+    const struct flag *flag = find_flag(f, slice_of(name));
+    const void *at = flag ? (const char *)options + flag->at : NULL;
+    if (flag && flag->type == FLAG_TEXT)
+        return *(const struct slice *)at;
+    if (flag && flag->type == FLAG_SWITCH)
+        return *(const bool *)at ? SLICE("true") : SLICE("false");
+    return SLICE_NONE;
+}
+
 /* -f for names of one letter, --name for all others. */
 static const char *dashes(const struct flag *flag)
 {

@@ -208,9 +208,9 @@ static void fill_program(struct variables *v, struct slice files, const struct i
 #define PLANE_FOLDER "/control-plane"
 #define TOKEN_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"
 
-static struct slice file_if(bool wanted, struct slice files, const char *path)
+static struct slice part_file(struct slice files, const char *name, struct arena *a)
 {
-    return wanted ? embed_file(files, path) : SLICE_NONE;
+    return embed_file(files, arena_printf(a, "airgap/install/%s.yaml", name).ptr);
 }
 
 static void fill_role(struct variables *v, struct slice files, const struct install_options *o, const struct install_wanted *want,
@@ -229,13 +229,9 @@ static void fill_role(struct variables *v, struct slice files, const struct inst
     set(v, "ROLE", o->all_namespaces ? unique : want->name);
     set(v, "GROUPS", groups[want->kinds]);
     set(v, "KIND_RULES", kind_rules(files, want, a));
-    set(v, "TOOLS_RULE", file_if(want->tools.tools == RAY_TOOLS_CONFIGMAP, files, "airgap/install/role-tools.yaml"));
-    set(v, "SIDECAR_RULES", file_if(slice_eq(o->autoscaler, SLICE("sidecar")), files, "airgap/install/role-sidecar.yaml"));
-    set(v, "PROXY_RULE", file_if(slice_eq(o->ray_access, SLICE("proxy")), files, "airgap/install/role-proxy.yaml"));
-    set(v, "REMOTE_RULE", file_if(!slice_empty(o->plane_url), files, "airgap/install/role-remote.yaml"));
-    set(v, "AGENT_PORT", file_if(o->agent && !o->agent_direct, files, "airgap/install/agent-port.yaml"));
     set(v, "TLS_SECRET", o->tls_made);
-    set(v, "AUTH_RULE", file_if(o->ray_auth, files, "airgap/install/role-auth.yaml"));
+    for (const struct install_inset *i = install_insets; i->variable; i++)
+        set(v, i->variable, install_has(i->when, o, want) ? part_file(files, i->file, a) : SLICE_NONE);
 }
 
 /* Only what is not the default is written out. */
@@ -362,28 +358,13 @@ static void fill_pod(struct variables *v, const struct install_options *o, const
 
 /* ---- documents ---- */
 
-static void put_file(struct slice files, const char *path, const struct variables *v, struct buf *out)
-{
-    put_document(embed_file(files, path), v->list, v->count, out);
-}
-
-static void put_roles(struct slice files, const struct install_options *o, const struct install_wanted *want, struct variables *v,
-                      struct arena *a, struct buf *out)
-{
-    for (uint32_t i = 0; i < (o->all_namespaces ? 1 : want->watch.count); i++) {
-        if (!o->all_namespaces)
-            v->list[0].value = arena_printf(a, "  namespace: \"%.*s\"\n", SLICE_ARG(want->watch.list[i]));
-        put_file(files, o->plane ? "airgap/install/plane-role.yaml" : "airgap/install/role.yaml", v, out);
-    }
-}
-
 /* To heads; {} selects all namespaces. */
 static struct slice heads(const struct install_options *o, const struct install_wanted *want, struct arena *a)
 {
     __attribute__((cleanup(buf_free))) struct buf out;
+    buf_init(&out, MIB);
     if (o->plane)
         return SLICE_NONE;
-    buf_init(&out, MIB);
     buf_put(&out, SLICE("  - to:\n    - podSelector:\n        matchLabels:\n          ray.io/node-type: head\n      namespaceSelector: {"));
     for (uint32_t i = 0; i < (o->all_namespaces ? 0 : want->watch.count); i++)
         buf_printf(&out, "%s\"%.*s\"", i ? ", " : "matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: [",
@@ -392,69 +373,52 @@ static struct slice heads(const struct install_options *o, const struct install_
     return part(&out, a);
 }
 
-static void put_program(struct slice files, const struct install_options *o, struct variables *v, struct arena *a, struct buf *out)
+static struct slice program_bytes(const struct install_options *o, struct arena *a)
 {
     __attribute__((cleanup(buf_free))) struct buf bytes;
     buf_init(&bytes, INSTALL_TEXT_MAX);
     base64_encode(o->program, &bytes);
-    set(v, "BYTES", part(&bytes, a));
-    put_file(files, "airgap/install/program.yaml", v, out);
+    return part(&bytes, a);
 }
 
-static void put_operator(struct slice files, const struct install_options *o, const struct install_wanted *want, struct arena *a,
-                         struct buf *out)
+static void fill(struct variables *v, struct slice files, const struct install_options *o, const struct install_wanted *want,
+                 struct arena *a)
 {
-    struct variables v = {.count = 0};
-    fill_role(&v, files, o, want, a);
-    fill_flags(&v, o, want, a);
-    fill_pod(&v, o, want, a);
-    fill_program(&v, files, o, a);
-    fill_plane(&v, o, a);
-    set(&v, "HEADS", heads(o, want, a));
-    put_file(files, "airgap/install/account.yaml", &v, out);
-    put_roles(files, o, want, &v, a, out);
-    if (want->elect)
-        put_file(files, "airgap/install/role-leader.yaml", &v, out);
-    if (o->plane)
-        put_file(files, "airgap/install/plane-service.yaml", &v, out);
-    if (o->plane && slice_empty(o->tls_secret))
-        put_file(files, "airgap/install/plane-tls.yaml", &v, out);
-    if (o->shapes)
-        put_file(files, "airgap/install/role-shapes.yaml", &v, out);
-    if (!slice_empty(o->plane_url))
-        put_file(files, "airgap/install/role-policy.yaml", &v, out);
-    if (o->report_nodes)
-        put_file(files, "airgap/install/role-nodes.yaml", &v, out);
-    if (o->agent && !o->agent_direct)
-        put_file(files, "airgap/install/agent-service.yaml", &v, out);
-    if (!o->no_network_policy)
-        put_file(files, "airgap/install/network.yaml", &v, out);
-    if (want->replicas > 1)
-        put_file(files, "airgap/install/disruption.yaml", &v, out);
-    if (!slice_empty(o->program))
-        put_program(files, o, &v, a, out);
-    put_file(files, "airgap/install/deployment.yaml", &v, out);
+    v->count = 0;
+    fill_role(v, files, o, want, a);
+    fill_flags(v, o, want, a);
+    fill_pod(v, o, want, a);
+    fill_program(v, files, o, a);
+    fill_plane(v, o, a);
+    set(v, "HEADS", heads(o, want, a));
 }
 
-/* What needs a cluster's admin, the ClusterRole of --all-namespaces left out: its rights are the operator's. */
-static void put_definitions(struct slice files, const struct install_options *o, const struct install_wanted *want, struct arena *a,
-                            struct buf *out)
+static void put_file(struct slice files, const struct install_file *f, const struct install_options *o, const struct install_wanted *want,
+                     struct variables *v, struct arena *a, struct buf *out)
 {
-    struct variables v = {.count = 0};
+    bool each = f->how == INSTALL_EACH && !o->all_namespaces;
+    for (uint32_t i = 0; i < (each ? want->watch.count : 1); i++) {
+        if (each)
+            v->list[0].value = arena_printf(a, "  namespace: \"%.*s\"\n", SLICE_ARG(want->watch.list[i]));
+        put_document(part_file(files, f->name, a), v->list, v->count, out);
+    }
+}
+
+static void put_files(struct slice files, bool admin, const struct install_options *o, const struct install_wanted *want,
+                      struct variables *v, struct arena *a, struct buf *out)
+{
+    for (const struct install_file *f = install_files; f->name; f++)
+        if ((f->how == INSTALL_ADMIN) == admin && f->of & (o->plane ? OF_PLANE : OF_OPERATOR) && install_has(f->when, o, want))
+            put_file(files, f, o, want, v, a, out);
+}
+
+static void put_definitions(struct slice files, const struct install_options *o, const struct install_wanted *want, struct buf *out)
+{
     for (size_t i = 0; o->plane && install_plane_kinds[i]; i++)
         put_document(embed_definition(files, install_plane_kinds[i]), NULL, 0, out);
     for (size_t i = 0; kinds[i]; i++)
         if (!o->plane && kinds[i]->check && brings(want, kinds[i]))
             put_document(embed_definition(files, kinds[i]->plural), NULL, 0, out);
-    fill_role(&v, files, o, want, a);
-    if (o->plane)
-        put_file(files, "airgap/install/plane-reviews.yaml", &v, out);
-    else if (!o->no_admission_policy)
-        put_file(files, "airgap/install/admission.yaml", &v, out);
-    if (o->shapes && !o->no_admission_policy)
-        put_file(files, "airgap/install/admission-shapes.yaml", &v, out);
-    if (o->agent)
-        put_file(files, "airgap/install/agent-reviews.yaml", &v, out);
 }
 
 bool install_write(const struct install_options *o, struct buf *out, struct err *e)
@@ -464,12 +428,38 @@ bool install_write(const struct install_options *o, struct buf *out, struct err 
     if (!install_check(o, &want, &mem, e))
         return false;
     struct slice files = embed_all(&mem);
-    if (!o->no_crds)
-        put_definitions(files, o, &want, &mem, out);
+    struct variables v;
+    fill(&v, files, o, &want, &mem);
+    set(&v, "BYTES", program_bytes(o, &mem));
+    if (!o->no_crds) {
+        put_definitions(files, o, &want, out);
+        put_files(files, true, o, &want, &v, &mem, out);
+    }
     if (o->crds_only)
         return true;
     if (o->create_namespace)
         put_namespaces(files, o, &want.watch, out);
-    put_operator(files, o, &want, &mem, out);
+    put_files(files, false, o, &want, &v, &mem, out);
+    return !out->full || err_set(e, ERR_LIMIT, "more than %d bytes of manifests (INSTALL_TEXT_MAX)", (int)INSTALL_TEXT_MAX);
+}
+
+bool install_write_all(const struct install_options *o, struct buf *out, struct err *e)
+{
+    struct install_wanted want = {0};
+    __attribute__((cleanup(arena_free))) struct arena mem = {0};
+    if (!install_check(o, &want, &mem, e))
+        return false;
+    struct slice files = embed_all(&mem);
+    for (int cluster = 1; cluster >= 0; cluster--) {
+        struct install_options as = *o;
+        struct variables v;
+        as.all_namespaces = cluster;
+        fill(&v, files, &as, &want, &mem);
+        set(&v, "BYTES", SLICE_NONE);
+        for (const struct install_file *f = install_files; f->name; f++)
+            if (f->of & (o->plane ? OF_PLANE : OF_OPERATOR) && (f->how == INSTALL_EACH || !cluster) &&
+                (f->when != IF_PROGRAM || install_has(f->when, o, &want)))
+                put_file(files, f, &as, &want, &v, &mem, out);
+    }
     return !out->full || err_set(e, ERR_LIMIT, "more than %d bytes of manifests (INSTALL_TEXT_MAX)", (int)INSTALL_TEXT_MAX);
 }

@@ -42,6 +42,12 @@ extern const char *const install_plane_kinds[]; /* the definitions of a control 
 
 /* Checks the options and appends the manifests as YAML documents. The same options give the same bytes. */
 bool install_write(const struct install_options *o, struct buf *out, struct err *e);
+/* All that an installation with whatever other flags may consist of, definitions left out: for its names. */
+bool install_write_all(const struct install_options *o, struct buf *out, struct err *e);
+/* The options of the installation that an operator with these flags has, as far as its rights follow from them; namespaces are the
+ * caller's. value: what a flag was given; of a switch also empty for "true"; SLICE_NONE: nothing. */
+typedef struct slice install_flag(const void *of, const char *flag);
+void install_of_operator(struct install_options *o, install_flag *value, const void *of);
 /* The rules of the ClusterRoles and of the Roles in namespace ns, as a JSON array in a. ns SLICE_NONE: only those of the first Role or
  * ClusterRole, which is for the watched namespaces. */
 bool install_rights(const struct install_options *o, struct slice ns, struct arena *a, struct slice *rules, struct err *e);

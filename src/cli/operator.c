@@ -294,24 +294,20 @@ static bool read_plane(struct process *p, struct operator_options *to, struct er
     return true;
 }
 
-/* The rights that an installation with these flags has. They do not depend on the control plane's URL. */
+static struct slice flag_of(const void *of, const char *flag)
+{
+    return flags_value(&flags, of, flag);
+}
+
+/* The rights that an installation with these flags has. */
 static struct slice needed_rights(const struct options *o, const struct operator_options *to, struct arena *keep)
 {
-    struct install_options i = install_defaults;
+    struct install_options i;
     struct slice rules = SLICE_NONE;
     __attribute__((cleanup(arena_free))) struct arena a = {0};
+    install_of_operator(&i, flag_of, o);
     i.ns = to->settings_ns;
     i.watch = o->all_namespaces ? SLICE_NONE : slice_empty(o->namespaces) ? to->settings_ns : o->namespaces;
-    i.all_namespaces = o->all_namespaces;
-    i.kinds = o->kinds;
-    i.raycronjobs = o->raycronjobs;
-    i.no_crds = true;
-    i.tools = o->tools;
-    i.autoscaler = o->autoscaler;
-    i.submitter = o->submitter;
-    i.ray_access = o->ray_access;
-    i.cloud = o->cloud;
-    i.plane_url = slice_empty(o->cloud) ? SLICE_NONE : SLICE("https://control-plane.invalid");
     return install_rights(&i, SLICE_NONE, &a, &rules, NULL) ? arena_dup(keep, rules) : SLICE_NONE;
 }
 

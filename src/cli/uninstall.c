@@ -10,56 +10,27 @@
 
 #include <stdio.h>
 
+/* What is no file of the installation: the program makes it. */
 static const struct made {
-    const char *api_version, *kind, *suffix;       /* behind install_name */
-    enum { IN_OWN, IN_WATCHED, IN_CLUSTER } where; /* IN_CLUSTER: the namespace's name stands between */
-    enum { OF_BOTH, OF_OPERATOR, OF_PLANE } of;
+    const char *api_version, *kind, *suffix; /* behind install_name */
+    bool watched, by_plane;                  /* watched: in each of these namespaces; by_plane: by a control plane, too */
 } list_of_made[] = {
-    {"apps/v1", "Deployment", "", IN_OWN, OF_BOTH}, /* first: who has lost its rights would only complain */
-    {"v1", "Service", "", IN_OWN, OF_PLANE},
-    {"v1", "Service", "-agent", IN_OWN, OF_OPERATOR},
-    {"v1", "ConfigMap", "-tools", IN_WATCHED, OF_OPERATOR},
-    {"rbac.authorization.k8s.io/v1", "RoleBinding", "", IN_WATCHED, OF_BOTH},
-    {"rbac.authorization.k8s.io/v1", "Role", "", IN_WATCHED, OF_BOTH},
-    {"rbac.authorization.k8s.io/v1", "RoleBinding", "-leader", IN_OWN, OF_OPERATOR},
-    {"rbac.authorization.k8s.io/v1", "RoleBinding", "-tls", IN_OWN, OF_PLANE},
-    {"rbac.authorization.k8s.io/v1", "Role", "-tls", IN_OWN, OF_PLANE},
-    {"rbac.authorization.k8s.io/v1", "Role", "-leader", IN_OWN, OF_OPERATOR},
-    {"rbac.authorization.k8s.io/v1", "RoleBinding", "-shapes", IN_OWN, OF_OPERATOR},
-    {"rbac.authorization.k8s.io/v1", "Role", "-shapes", IN_OWN, OF_OPERATOR},
-    {"rbac.authorization.k8s.io/v1", "RoleBinding", "-policy", IN_OWN, OF_OPERATOR},
-    {"rbac.authorization.k8s.io/v1", "Role", "-policy", IN_OWN, OF_OPERATOR},
-    {"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "-nodes", IN_CLUSTER, OF_OPERATOR},
-    {"rbac.authorization.k8s.io/v1", "ClusterRole", "-nodes", IN_CLUSTER, OF_OPERATOR},
-    {"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", IN_CLUSTER, OF_BOTH},
-    {"rbac.authorization.k8s.io/v1", "ClusterRole", "", IN_CLUSTER, OF_BOTH},
-    {"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "-agent", IN_CLUSTER, OF_OPERATOR},
-    {"rbac.authorization.k8s.io/v1", "ClusterRole", "-agent", IN_CLUSTER, OF_OPERATOR},
-    {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "", IN_CLUSTER, OF_OPERATOR},
-    {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "-services", IN_CLUSTER, OF_OPERATOR},
-    {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "-configmaps", IN_CLUSTER, OF_OPERATOR},
-    {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "-shapes", IN_CLUSTER, OF_OPERATOR},
-    {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "", IN_CLUSTER, OF_OPERATOR},
-    {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "-services", IN_CLUSTER, OF_OPERATOR},
-    {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "-configmaps", IN_CLUSTER, OF_OPERATOR},
-    {"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "-shapes", IN_CLUSTER, OF_OPERATOR},
-    {"networking.k8s.io/v1", "NetworkPolicy", "", IN_OWN, OF_BOTH},
-    {"policy/v1", "PodDisruptionBudget", "", IN_OWN, OF_BOTH},
-    {"v1", "Secret", REVISION_SUFFIX, IN_OWN, OF_BOTH},
-    {"coordination.k8s.io/v1", "Lease", "", IN_OWN, OF_OPERATOR},
-    {"v1", "ServiceAccount", "", IN_OWN, OF_BOTH},
+    {"v1", "ConfigMap", "-tools", true, false},
+    {"v1", "Secret", REVISION_SUFFIX, false, true},
+    {"coordination.k8s.io/v1", "Lease", "", false, false},
 };
 
-static void put_name(const char *api_version, const char *kind, struct slice name, struct slice ns, struct buf *out)
+static void put_name(struct slice api_version, struct slice kind, struct slice name, struct slice ns, struct buf *out)
 {
-    buf_printf(out, "---\napiVersion: %s\nkind: %s\nmetadata:\n  name: %.*s\n", api_version, kind, SLICE_ARG(name));
+    buf_printf(out, "---\napiVersion: %.*s\nkind: %.*s\nmetadata:\n  name: %.*s\n", SLICE_ARG(api_version), SLICE_ARG(kind),
+               SLICE_ARG(name));
     if (!slice_empty(ns))
         buf_printf(out, "  namespace: \"%.*s\"\n", SLICE_ARG(ns));
 }
 
 static void put_definition(const char *plural, struct buf *out)
 {
-    put_name("apiextensions.k8s.io/v1", "CustomResourceDefinition", slice_of(plural), SLICE_NONE, out);
+    put_name(SLICE("apiextensions.k8s.io/v1"), SLICE("CustomResourceDefinition"), slice_of(plural), SLICE_NONE, out);
 }
 
 static void put_definitions(bool plane, enum operator_kinds family, struct buf *out)
@@ -71,34 +42,60 @@ static void put_definitions(bool plane, enum operator_kinds family, struct buf *
             put_definition(kinds[i]->plural, out);
 }
 
+static bool is_twice(const struct apply *p, uint32_t n)
+{
+    const struct apply_object *o = &p->list[n];
+    for (uint32_t i = n + 1; i < p->count; i++)
+        if (slice_eq(p->list[i].kind, o->kind) && slice_eq(p->list[i].name, o->name) && slice_eq(p->list[i].ns, o->ns))
+            return true;
+    return false;
+}
+
+/* Reads the files of an installation with whatever flags: their objects in the order in which they are made. */
+static bool read_installed(const struct uninstall_options *o, struct apply *p, struct err *e)
+{
+    struct install_options i = install_defaults;
+    __attribute__((cleanup(buf_free))) struct buf text;
+    buf_init(&text, INSTALL_TEXT_MAX);
+    i.ns = o->ns;
+    i.watch = o->watch;
+    i.kinds = o->kinds;
+    i.plane = o->plane;
+    i.program = o->program.len <= INSTALL_PROGRAM_MAX ? o->program : SLICE_NONE; /* else no ConfigMap can hold it */
+    return install_write_all(&i, &text, e) && apply_read(p, buf_slice(&text), e);
+}
+
+/* The last first. */
+static void put_installed(const struct apply *p, bool of_cluster, struct buf *out)
+{
+    for (uint32_t n = p->count; n-- > 0;)
+        if (slice_empty(p->list[n].ns) == of_cluster && !is_twice(p, n))
+            put_name(p->list[n].api_version, p->list[n].kind, p->list[n].name, p->list[n].ns, out);
+}
+
+static void put_made(const struct uninstall_options *o, const struct cli_namespaces *watched, struct arena *a, struct buf *out)
+{
+    for (size_t i = 0; i < COUNT_OF(list_of_made); i++) {
+        const struct made *m = &list_of_made[i];
+        struct slice name = arena_printf(a, "%.*s%s", SLICE_ARG(install_name(o->plane)), m->suffix);
+        for (uint32_t k = 0; k < (m->watched ? watched->count : 1) && (m->by_plane || !o->plane); k++)
+            put_name(slice_of(m->api_version), slice_of(m->kind), name, m->watched ? watched->list[k] : o->ns, out);
+    }
+}
+
+/* What an admin of the namespaces may delete goes before what is the cluster's. */
 bool uninstall_write(const struct uninstall_options *o, struct buf *out, struct err *e)
 {
     struct cli_namespaces watched;
     enum operator_kinds family;
-    if (!cli_namespace(o->ns, "--namespace", e) || !cli_kinds(o->kinds, &family, e) ||
+    __attribute__((cleanup(arena_free))) struct arena a = {0};
+    struct apply p = {.a = &a};
+    if (!read_installed(o, &p, e) || !cli_kinds(o->kinds, &family, e) ||
         !cli_namespaces(slice_empty(o->watch) ? o->ns : o->watch, "--watch-namespace", &watched, e))
         return false;
-    for (size_t i = 0; i < COUNT_OF(list_of_made); i++) {
-        const struct made *m = &list_of_made[i];
-        char name[2 * LIMIT_KUBE_NAMESPACE];
-        if (m->of == (o->plane ? OF_OPERATOR : OF_PLANE))
-            continue;
-        if (m->where == IN_CLUSTER)
-            snprintf(name, sizeof name, "%.*s%s%.*s%s", SLICE_ARG(install_name(o->plane)), o->plane ? "." : "-", SLICE_ARG(o->ns),
-                     m->suffix);
-        else
-            snprintf(name, sizeof name, "%.*s%s", SLICE_ARG(install_name(o->plane)), m->suffix);
-        for (uint32_t k = 0; k < (m->where == IN_WATCHED ? watched.count : 1); k++)
-            put_name(m->api_version, m->kind, slice_of(name),
-                     m->where == IN_WATCHED ? watched.list[k]
-                     : m->where == IN_OWN   ? o->ns
-                                            : SLICE_NONE,
-                     out);
-    }
-    if (!slice_empty(o->program)) {
-        __attribute__((cleanup(arena_free))) struct arena a = {0};
-        put_name("v1", "ConfigMap", install_program_name(o->plane, o->program, &a), o->ns, out);
-    }
+    put_installed(&p, false, out);
+    put_made(o, &watched, &a, out);
+    put_installed(&p, true, out);
     if (o->crds)
         put_definitions(o->plane, family, out);
     return true;

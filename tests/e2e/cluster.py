@@ -58,6 +58,11 @@ def objects(*flags):
     return found
 
 
+def definitions():
+    """Names of the definitions that an installation with all kinds brings."""
+    return sorted(path.stem for path in (ROOT / "airgap/crds").glob("*ray.io.yaml"))
+
+
 def eventually(what, seconds=PATIENCE, step=0.05):
     """Calls what() until it returns something true, and returns that. An AssertionError on the way counts as "not yet"."""
     end = time.monotonic() + seconds

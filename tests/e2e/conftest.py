@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from cluster import Api, kubectl, manifests, workspace
+from cluster import Api, definitions, kubectl, manifests, workspace
 from dashboards import Dashboard, own_address
 from processes import Door, Operator
 
@@ -19,8 +19,7 @@ def api():
 def crds():
     """The CRDs, applied as a user would: client-side."""
     kubectl("apply", "-f", "-", stdin=manifests("--crds-only", "--kinds=all"))
-    names = [f"crd/{name}" for name in ("rayclusters.ray.io", "rayclusters.cluster.ray.io", "rayjobs.ray.io")]
-    kubectl("wait", "--for=condition=Established", *names, "--timeout=120s")
+    kubectl("wait", "--for=condition=Established", *(f"crd/{name}" for name in definitions()), "--timeout=120s")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cluster import LEGACY, ROOT, V1, Refused, eventually, kubectl, manifests, raycluster
+from cluster import LEGACY, ROOT, V1, Refused, definitions, eventually, kubectl, manifests, raycluster
 from test_legacy import raycluster as legacy
 
 CLIENT_SIDE_LIMIT = 256 * 1024  # kubectl apply keeps the whole object in an annotation
@@ -16,7 +16,12 @@ def as_a_user_would():
     kubectl("apply", "-f", "-", stdin=manifests("--crds-only", "--kinds=all"))
 
 
-@pytest.mark.parametrize("name", ["rayclusters.ray.io", "rayclusters.cluster.ray.io", "rayjobs.ray.io", "raycronjobs.ray.io"])
+def test_all_are_printed():
+    printed = manifests("--crds-only", "--kinds=all").split("\nkind: CustomResourceDefinition\nmetadata:\n  name: ")[1:]
+    assert sorted(text.split()[0] for text in printed) == definitions()
+
+
+@pytest.mark.parametrize("name", definitions())
 def test_small_and_established(api, name):
     crd = api.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
     conditions = {c["type"]: c["status"] for c in crd["status"]["conditions"]}
@@ -195,7 +200,10 @@ def test_printer_columns(api):
 
 
 def test_the_examples_are_valid():
+    shown = set()
     for file in sorted((ROOT / "airgap/examples").iterdir()):
         out = kubectl("create", "--dry-run=server", "--validate=strict", "-o", "json", "-f", file)
-        kinds = {"rayjob": "RayJob", "raycronjob": "RayCronJob"}
-        assert json.loads(out.stdout)["kind"] == kinds.get(file.stem.split("-")[0], "RayCluster")
+        kind = json.loads(out.stdout)["kind"].lower()
+        assert file.stem.split("-")[0] in (kind, "legacy")
+        shown.add(kind + "s")
+    assert shown == {name.split(".")[0] for name in definitions()}, "each kind has an example"
