@@ -291,7 +291,8 @@ enum {
     HUB_WAIT_MS = 25 * 1000,      /* the longest that an answer is held */
     HUB_CATCH_UP_MS = 5 * 1000,   /* how long a replica waits for its own watch to reach the operator's revision */
     HUB_SESSION_MS = 60 * 1000,   /* how long a cloud is its operator's after a call … */
-    HUB_RENEW_MS = 30 * 1000,     /* … and when what is left of that is renewed */
+    HUB_RENEW_MS = 30 * 1000,     /* … how old that gets before a call renews it … */
+    HUB_SURE_MS = 55 * 1000,      /* … and how long behind its write nothing but its end is told on its strength */
     HUB_QUESTION_MS = 20 * 1000,  /* for the operator's answer to a question */
     HUB_REQUEST_MS = 20 * 1000,   /* within which a request must have come */
     HUB_ANSWER_MS = 30 * 1000,    /* within which an answer must have been taken */

@@ -196,6 +196,14 @@ bool ask_post(struct ask *k, struct slice path, struct slice body, struct arena 
     return ask_wait(k, &r, &w);
 }
 
+bool ask_time(struct ask *k, struct arena *a, int64_t *wall_us, struct json *review, struct ask_answer *out, struct err *e)
+{
+    static const struct slice path = SLICE("/apis/authentication.k8s.io/v1/selfsubjectreviews");
+    static const struct slice body = SLICE("{\"apiVersion\":\"authentication.k8s.io/v1\",\"kind\":\"SelfSubjectReview\"}");
+    return ask_post(k, path, body, a, out, NULL, e) && out->code < 300 && json_parse(review, out->body, a, e) &&
+           time_parse(json_get_str(json_root(review), "metadata.creationTimestamp", a), wall_us, e);
+}
+
 const char *ask_words(const struct ask_answer *answer, char out[ASK_WORDS])
 {
     if (answer->object)

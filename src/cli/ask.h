@@ -37,6 +37,10 @@ bool ask_get(struct ask *k, struct slice path, const struct http_header *header,
  * may be NULL. */
 bool ask_post(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct slice *warnings,
               struct err *e);
+/* The server's own clock, of which every account may ask. False: it does not tell, and *out and *e say why. review: of the account that
+ * asks.
+ */
+bool ask_time(struct ask *k, struct arena *a, int64_t *wall_us, struct json *review, struct ask_answer *out, struct err *e);
 /* Server-side apply, which may be sent again: the path has fieldManager, and force or dryRun. And a DELETE with its options, and a PUT with
  * its resourceVersion. */
 bool ask_apply(struct ask *k, struct slice path, struct slice body, struct arena *a, struct ask_answer *out, struct err *e);

@@ -14,21 +14,30 @@ enum { CELL_MAX = 256, TRIES = 5 };
 
 /* ---- printing ---- */
 
-bool fleet_is_silent(struct jval cloud, struct arena *a)
+bool fleet_is_silent(struct desk *d, struct jval cloud)
 {
     int64_t until_us = 0;
-    struct slice text = json_get_str(cloud, "status.session.expiryTime", a);
-    return text.ptr && time_parse(text, &until_us, NULL) && until_us <= clock_now().wall_us;
+    struct jval key, one;
+    struct slice text = json_get_str(cloud, "status.session.expiryTime", &d->a);
+    for (struct jiter it = json_iter(json_get(cloud, "status.conditions")); json_next(&it, &key, &one);)
+        if (json_is(json_get(one, "type"), "Connected") && json_is(json_get(one, "status"), "False"))
+            return true;
+    if (!text.ptr || !time_parse(text, &until_us, NULL))
+        return false;
+    if (!d->now_us)
+        d->now_us = d->way->now_us(d);
+    return until_us <= d->now_us;
 }
 
 /* Others have written the texts: nothing in them is for a terminal to act on. Of a list its texts, with commas between. */
-static struct slice cell(struct jval object, const char *path, char out[CELL_MAX], struct arena *a)
+static struct slice cell(struct desk *d, struct jval object, const char *path, char out[CELL_MAX])
 {
+    struct arena *a = &d->a;
     struct jval value = json_get(object, path), key, one;
     struct slice text = json_str(value, a);
     for (struct jiter it = json_iter(value); json_next(&it, &key, &one);)
         text = arena_printf(a, "%.*s%s%.*s", SLICE_ARG(text), text.len ? "," : "", SLICE_ARG(json_str(one, a)));
-    if (strcmp(path, FLEET_HEALTH) == 0 && fleet_is_silent(object, a))
+    if (strcmp(path, FLEET_HEALTH) == 0 && fleet_is_silent(d, object))
         text = SLICE("UNKNOWN");
     if (strcmp(path, FLEET_STATE) == 0) {
         if (json_there(json_get(object, "metadata.deletionTimestamp")))
@@ -41,7 +50,7 @@ static struct slice cell(struct jval object, const char *path, char out[CELL_MAX
 
 struct table {
     const struct column *columns;
-    struct arena *a;
+    struct desk *desk;
     struct buf *out; /* NULL: the columns become as wide as what stands in them */
     size_t widths[FLEET_COLUMNS];
 };
@@ -51,7 +60,7 @@ static void put_row(struct table *t, struct jval object)
     char clean[CELL_MAX];
     size_t pad = 0;
     for (int i = 0; i < FLEET_COLUMNS && t->columns[i].head; i++) {
-        struct slice text = json_there(object) ? cell(object, t->columns[i].path, clean, t->a) : slice_of(t->columns[i].head);
+        struct slice text = json_there(object) ? cell(t->desk, object, t->columns[i].path, clean) : slice_of(t->columns[i].head);
         if (t->out)
             buf_printf(t->out, "%*s%.*s", (int)pad, "", SLICE_ARG(text));
         else if (t->widths[i] < text.len)
@@ -63,10 +72,10 @@ static void put_row(struct table *t, struct jval object)
 }
 
 /* Heads of the columns, and a row for the first object and each of the list; either may be absent. */
-static bool print_table(const struct column columns[FLEET_COLUMNS], struct jval first, struct jval list, struct arena *a)
+static bool print_table(struct desk *d, const struct column columns[FLEET_COLUMNS], struct jval first, struct jval list)
 {
     __attribute__((cleanup(buf_free))) struct buf out = {.max = 64 * MIB};
-    struct table t = {.columns = columns, .a = a};
+    struct table t = {.columns = columns, .desk = d};
     struct jval key, one;
     for (int i = 0; i < 2; i++, t.out = &out) {
         put_row(&t, (struct jval){.at = -1});
@@ -124,7 +133,7 @@ static bool print_as(struct desk *d, const struct column columns[FLEET_COLUMNS],
         return cli_print(body) && cli_print(SLICE("\n"));
     if (slice_is(d->o.output, "yaml"))
         return yaml_write(body, &out, e) && cli_print(buf_slice(&out));
-    return slice_is(d->o.output, "name") ? print_names(d, one, list) : print_table(columns, one, list, &d->a);
+    return slice_is(d->o.output, "name") ? print_names(d, one, list) : print_table(d, columns, one, list);
 }
 
 bool fleet_rows(struct desk *d, const struct column columns[FLEET_COLUMNS], struct jval list, struct err *e)

@@ -32,6 +32,8 @@ struct fleet_way {
     void (*refused)(struct desk *d, const struct ask_answer *a, struct err *e);
     void (*silent)(struct desk *d, struct err *e); /* adds what to do when no answer came */
     bool (*logs)(struct desk *d, struct err *e);   /* of the job that is named */
+    /* What time it is there, for what nobody has written down while no control plane runs; 0: one that runs has. */
+    int64_t (*now_us)(struct desk *d);
     /* Stores the folder of the job that is named: its Workload is there. */
     bool (*upload)(struct desk *d, const struct work_folder *f, struct ask_answer *a, struct err *e);
 };
@@ -44,7 +46,7 @@ struct column {
 #define FLEET_HEALTH "status.health"
 /* That of a workload's state: PENDING while nobody has looked at it, DELETING from its deletion on. */
 #define FLEET_STATE "status.state"
-bool fleet_is_silent(struct jval cloud, struct arena *a);
+bool fleet_is_silent(struct desk *d, struct jval cloud);
 
 enum { FLEET_COLUMNS = 6, FLEET_VERBS = 8 };
 struct noun;
@@ -55,6 +57,7 @@ struct desk {
     struct ask ask;
     struct arena a;
     struct slice command; /* behind "--" */
+    int64_t now_us;       /* of way->now_us; 0: not asked yet, or unknown */
     int status;           /* exit status when a verb says no without an error */
 };
 /* Behind the API when --server says so or somebody is logged in, unless a kubeconfig is named. Wants ask_close in any case. */

@@ -150,7 +150,7 @@ bool cloud_verify(struct desk *d, struct err *e)
         return false;
     struct jval status = json_get(json_root(&doc), "status");
     struct slice seen = json_get_str(status, "lastContactTime", &d->a);
-    bool calls = !slice_empty(seen) && !fleet_is_silent(json_root(&doc), &d->a);
+    bool calls = !slice_empty(seen) && !fleet_is_silent(d, json_root(&doc));
     if (!json_read(&list, components(status, !calls, &failed, &d->a), &d->a, e))
         return false;
     d->status = STATUS_FINDINGS;

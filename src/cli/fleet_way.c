@@ -49,6 +49,22 @@ static bool cluster_logs(struct desk *d, struct err *e)
     return d->status == STATUS_OK;
 }
 
+/* Not this machine's clock, which may be any: it would call all operators silent, or none. */
+static int64_t cluster_now_us(struct desk *d)
+{
+    struct ask_answer a = {0};
+    struct json doc;
+    struct err ignored = {0};
+    int64_t us = 0;
+    return ask_time(&d->ask, &d->a, &us, &doc, &a, &ignored) ? us : 0;
+}
+
+static int64_t hub_now_us(struct desk *d)
+{
+    (void)d;
+    return 0;
+}
+
 static bool cluster_upload(struct desk *d, const struct work_folder *f, struct ask_answer *a, struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf path = {.max = 2 * KIB}, body = {.max = LIMIT_JSON_ITEM};
@@ -57,7 +73,7 @@ static bool cluster_upload(struct desk *d, const struct work_folder *f, struct a
     return ask_post(&d->ask, buf_slice(&path), buf_slice(&body), &d->a, a, NULL, e);
 }
 
-static const struct fleet_way cluster = {cluster_path, cluster_refused, cluster_silent, cluster_logs, cluster_upload};
+static const struct fleet_way cluster = {cluster_path, cluster_refused, cluster_silent, cluster_logs, cluster_now_us, cluster_upload};
 
 /* ---- its API ---- */
 
@@ -185,7 +201,7 @@ static bool hub_upload(struct desk *d, const struct work_folder *f, struct ask_a
     return ask_put(&d->ask, path, arena_printf(&d->a, "{\"data\":\"%.*s\"}", SLICE_ARG(f->base64)), &d->a, a, e);
 }
 
-static const struct fleet_way hub = {hub_path, hub_refused, hub_silent, hub_logs, hub_upload};
+static const struct fleet_way hub = {hub_path, hub_refused, hub_silent, hub_logs, hub_now_us, hub_upload};
 
 /* ---- which of them ---- */
 

@@ -179,7 +179,7 @@ static void issue(struct hub *h, enum part_name i, const struct tls_identity *ca
     struct tls_issue o = {.names = h->o.cert.names,
                           .name_count = server ? h->o.cert.name_count : 0,
                           .ca = ca,
-                          .not_before_us = now - US_PER_DAY / 24, /* clocks differ */
+                          .not_before_us = now - US_PER_DAY, /* clocks differ, by a time zone where one tells local time */
                           .not_after_us = now + (server ? HUB_CERT_DAYS : HUB_CA_DAYS) * US_PER_DAY};
     buf_init(&cert, TEXT_MAX);
     buf_init(&key, TEXT_MAX);

@@ -41,9 +41,9 @@ void conditions_read(struct cloud *c, struct jval status, struct arena *a)
 
 static void write_silence(struct hub *h, struct cloud *c)
 {
-    char version[KUBE_VERSION_TEXT], time[TIME_TEXT_MAX];
+    char version[KUBE_VERSION_TEXT];
     struct jout w;
-    struct slice last = time_format(c->session.expiry_us - HUB_SESSION_MS * INT64_C(1000), time);
+    struct slice last = slice_of(c->session.last);
     struct slice words = arena_printf(&h->event, "the operator is silent, see its log; its last call came at %.*s", SLICE_ARG(last));
     struct slice text = kube_version_format(c->version, version);
     buf_clear(&h->body);
@@ -64,6 +64,6 @@ void silence_care(struct hub *h)
 {
     struct cloud *c;
     for (uint32_t i = 0; (c = map_next(&h->clouds, &i)) != NULL;)
-        if (c->present && !c->silent && c->session.expiry_us && c->session.expiry_us < h->now.wall_us && !c->calls)
+        if (c->present && !c->silent && c->session.hash && session_silent(h, c) && !c->calls)
             write_silence(h, c);
 }

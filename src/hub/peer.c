@@ -101,7 +101,7 @@ bool peer_forwarded(const struct call *c)
 bool peer_holds(const struct hub *h, const struct cloud *c)
 {
     const struct session *s = &c->session;
-    return !c->held && s->url[0] && !s->here && s->expiry_us > h->now.wall_us;
+    return !c->held && s->url[0] && !s->here && !session_silent(h, c);
 }
 
 /* Sends a request to the replica that holds the cloud's session, for c. False: it cannot be sent. */

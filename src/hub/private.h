@@ -38,10 +38,16 @@ struct workload {
     char text[];
 };
 
+/* As client-go judges a Lease: times in the record are other machines' clocks and decide nothing. A session has ended when the record has
+ * not changed for HUB_SESSION_MS since this replica first saw this version of it, by its own monotonic clock. */
 struct session {
-    char instance[LIMIT_HUB_INSTANCE + 1], lease[LIMIT_HUB_LEASE + 1];
-    int64_t expiry_us; /* 0: nobody's */
+    char instance[LIMIT_HUB_INSTANCE + 1], lease[LIMIT_HUB_LEASE + 1]; /* instance empty: nobody's */
+    char last[TIME_TEXT_MAX];                                          /* lastContactTime: only to be told */
     int64_t since_us;
+    int64_t renewals; /* a renewal differs from the one before by this number, whatever the clocks say */
+    uint64_t hash;    /* of the record; 0: there is none */
+    int64_t seen_ms;  /* monotonic: when this replica first saw this version of the record */
+    int64_t wrote_ms; /* monotonic: when this replica sent its last write of this instance's session that succeeded; 0: it has sent none */
     char url[LIMIT_HUB_URL + 1]; /* of the replica that holds its calls; empty: it cannot be reached */
     bool here;                   /* that is this replica */
 };
@@ -197,6 +203,7 @@ struct call {
     struct cloud *cloud;
     struct json doc;
     struct slice instance, lease, version;
+    int64_t wrote_ms;  /* when the write of its session was sent */
     uint64_t revision; /* that the operator has */
     struct slice cursor;
     bool full, want_types, want_nodes;
@@ -264,7 +271,13 @@ void sync_begin(struct call *c); /* sync.c */
 void sync_end(struct call *c);   /* it goes: its cloud forgets it */
 void sync_touch(struct call *c); /* answers it if there is something to say, or its time has come */
 extern const struct refusal refuse_cloud;
-void session_take(struct call *c, call_step *then); /* session.c: the cloud is this instance's, and what it reports of it is stored */
+/* session.c */
+void session_take(struct call *c, call_step *then); /* the cloud is this instance's, and what it reports of it is stored */
+void session_read(const struct hub *h, struct cloud *c, struct jval status, struct arena *a);
+bool session_silent(const struct hub *h, const struct cloud *c); /* it was not renewed for HUB_SESSION_MS */
+/* Until when an instance may be told of work on the strength of its session: before another replica can call the session ended. */
+int64_t session_sure_ms(const struct cloud *c);
+void session_refuse(struct call *c); /* 409: another instance has the cloud */
 /* health.c: the member conditions of a Cloud's status. healthy: True, False or Unknown; failed: the message of the components that
  * failed; silent: the message when the operator does not call, or empty. */
 void conditions_write(struct cloud *c, const char *healthy, struct slice failed, struct slice silent, int64_t now_us, struct jout *w);

@@ -17,7 +17,51 @@ static bool is_ours(const struct call *c)
 static bool is_free(const struct call *c)
 {
     const struct session *s = &c->cloud->session;
-    return !s->instance[0] || s->expiry_us <= c->hub->now.wall_us || is_ours(c) || (!slice_empty(c->lease) && is(s->lease, c->lease));
+    return !s->instance[0] || session_silent(c->hub, c->cloud) || is_ours(c) || (!slice_empty(c->lease) && is(s->lease, c->lease));
+}
+
+/* ---- the record ---- */
+
+void session_read(const struct hub *h, struct cloud *c, struct jval status, struct arena *a)
+{
+    struct jval s = json_get(status, "session");
+    struct session *to = &c->session, before = *to;
+    struct slice url = json_get_str(s, "url", a);
+    *to = (struct session){.renewals = json_get_int(s, "renewals", 0)};
+    time_parse(json_get_str(s, "since", a), &to->since_us, NULL);
+    slice_copy(json_get_str(status, "lastContactTime", a), to->last, sizeof to->last);
+    if (!slice_copy(json_get_str(s, "instance", a), to->instance, sizeof to->instance) ||
+        !slice_copy(json_get_str(s, "lease", a), to->lease, sizeof to->lease))
+        to->instance[0] = to->lease[0] = '\0'; /* no control plane has written it */
+    if (!slice_copy(url, to->url, sizeof to->url))
+        to->url[0] = '\0';
+    to->here = slice_eq(json_get_str(s, "replica", a), h->o.replica) && slice_eq(url, h->o.url);
+    to->hash = json_there(s) ? hub_hash(s) | 1 : 0;
+    to->seen_ms = to->hash == before.hash ? before.seen_ms : h->now.mono_ms;
+    to->wrote_ms = strcmp(to->instance, before.instance) == 0 ? before.wrote_ms : 0;
+}
+
+bool session_silent(const struct hub *h, const struct cloud *c)
+{
+    return h->now.mono_ms - c->session.seen_ms >= HUB_SESSION_MS;
+}
+
+int64_t session_sure_ms(const struct cloud *c)
+{
+    return c->session.wrote_ms + HUB_SURE_MS;
+}
+
+static const struct refusal held = {409, "CloudInUse", "stop the other operator, or give this one a cloud of its own", 0};
+
+void session_refuse(struct call *c)
+{
+    enum { RETRY_S = 5 }; /* the holder may give the cloud back at any time */
+    const struct session *s = &c->cloud->session;
+    int64_t left = (s->seen_ms + HUB_SESSION_MS - c->hub->now.mono_ms + 999) / 1000;
+    struct refusal r = held;
+    r.retry_s = left < 1 ? 1 : left < RETRY_S ? (int)left : RETRY_S;
+    call_refuse(c, &r, "cloud %.*s in project %.*s is held by instance %s, which may be silent for another %d s", SLICE_ARG(c->cloud->name),
+                SLICE_ARG(c->cloud->ns), s->instance, left < 0 ? 0 : (int)left);
 }
 
 /* ---- what is reported ---- */
@@ -123,10 +167,19 @@ static void write_session(struct call *c, struct jout *w)
     struct slice since = time_format(same ? s->since_us : h->now.wall_us, times[0]), now = time_format(h->now.wall_us, times[1]),
                  expiry = time_format(h->now.wall_us + HUB_SESSION_MS * INT64_C(1000), times[2]);
     jout_form(w,
-              "session:{instance:'%.*s',lease:'%.*s',replica?:'%.*s',url:'%.*s',since:'%.*s',expiryTime:'%.*s'},"
+              "session:{instance:'%.*s',lease:'%.*s',replica?:'%.*s',url:'%.*s',since:'%.*s',expiryTime:'%.*s',renewals:%lld},"
               "lastContactTime:'%.*s',operatorVersion:'%.*s',deploymentId:'%s'",
               SLICE_ARG(c->release ? SLICE("") : c->instance), SLICE_ARG(c->release ? SLICE("") : c->lease), SLICE_ARG(replica),
-              SLICE_ARG(url), SLICE_ARG(since), SLICE_ARG(expiry), SLICE_ARG(now), SLICE_ARG(c->version), c->cloud->id);
+              SLICE_ARG(url), SLICE_ARG(since), SLICE_ARG(expiry),
+              (long long)(s->renewals < 0 || s->renewals == INT64_MAX ? 1 : s->renewals + 1), SLICE_ARG(now), SLICE_ARG(c->version),
+              c->cloud->id);
+}
+
+/* What other replicas have written does not count: this one may have seen it late. */
+static bool is_fresh(const struct call *c)
+{
+    const struct session *s = &c->cloud->session;
+    return is_ours(c) && s->wrote_ms && c->hub->now.mono_ms - s->wrote_ms < HUB_RENEW_MS;
 }
 
 /* The whole patch, in h->body. False: there is nothing to write. */
@@ -136,8 +189,7 @@ static bool write_patch(struct call *c)
     const struct cloud *cloud = c->cloud;
     char version[KUBE_VERSION_TEXT];
     struct jout w;
-    bool renew = c->release || !is_ours(c) || (!cloud->session.here && c->wait_ms > 0) ||
-                 cloud->session.expiry_us - h->now.wall_us < HUB_RENEW_MS * INT64_C(1000);
+    bool renew = c->release || !is_fresh(c) || (!cloud->session.here && c->wait_ms > 0);
     buf_clear(&h->body);
     jout_init(&w, &h->body);
     struct slice text = kube_version_format(cloud->version, version);
@@ -175,6 +227,8 @@ static void on_written(struct call *c)
     struct hub *h = c->hub;
     const struct kube_answer *a = c->answer;
     if (keep_answer(c)) {
+        if (is_ours(c))
+            c->cloud->session.wrote_ms = c->wrote_ms;
         c->next_step(c);
     } else if (a->outcome == KUBE_REFUSED && a->status.code == 409 && c->tries++ < TRIES) {
         struct kube_request r = {
@@ -193,16 +247,9 @@ static void on_written(struct call *c)
 
 static void session_look(struct call *c)
 {
-    static const struct refusal held = {409, "CloudInUse", "stop the other operator, or give this one a cloud of its own", 0};
-    enum { RETRY_S = 5 }; /* the holder may give the cloud back at any time */
     struct hub *h = c->hub;
-    const struct session *s = &c->cloud->session;
     if (!is_free(c)) {
-        int64_t left = (s->expiry_us - h->now.wall_us + 999999) / 1000000;
-        struct refusal r = held;
-        r.retry_s = left < RETRY_S ? (int)left : RETRY_S;
-        call_refuse(c, &r, "cloud %.*s in project %.*s is held by instance %s for another %d s", SLICE_ARG(c->cloud->name),
-                    SLICE_ARG(c->cloud->ns), s->instance, (int)left);
+        session_refuse(c);
         return;
     }
     if (c->release && !is_ours(c)) {
@@ -211,7 +258,7 @@ static void session_look(struct call *c)
     }
     if (!is_ours(c))
         log_info("an operator takes its cloud", LF_CSTR("cloud", c->cloud->key), LF("instance", c->instance), LF("user", c->user),
-                 LF_CSTR("before", s->instance));
+                 LF_CSTR("before", c->cloud->session.instance));
     if (!write_patch(c)) {
         c->next_step(c);
         return;
@@ -221,6 +268,7 @@ static void session_look(struct call *c)
                              .content_type = SLICE(KUBE_TYPE_MERGE_PATCH),
                              .body = buf_slice(&h->body)};
     c->then = on_written;
+    c->wrote_ms = h->now.mono_ms;
     call_ask(c, &r);
 }
 

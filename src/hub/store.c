@@ -138,26 +138,6 @@ void cloud_release(struct hub *h, struct cloud *c)
     mem_free(c);
 }
 
-static int64_t time_of(struct jval v, struct arena *a)
-{
-    int64_t us = 0;
-    struct slice text = json_str(v, a);
-    return text.ptr && time_parse(text, &us, NULL) ? us : 0;
-}
-
-static void read_session(const struct hub *h, struct cloud *c, struct jval status, struct arena *a)
-{
-    struct jval s = json_get(status, "session");
-    struct slice url = json_get_str(s, "url", a);
-    c->session = (struct session){.expiry_us = time_of(json_get(s, "expiryTime"), a), .since_us = time_of(json_get(s, "since"), a)};
-    if (!slice_copy(json_get_str(s, "instance", a), c->session.instance, sizeof c->session.instance) ||
-        !slice_copy(json_get_str(s, "lease", a), c->session.lease, sizeof c->session.lease))
-        c->session.expiry_us = 0;
-    if (!slice_copy(url, c->session.url, sizeof c->session.url))
-        c->session.url[0] = '\0';
-    c->session.here = slice_eq(json_get_str(s, "replica", a), h->o.replica) && slice_eq(url, h->o.url);
-}
-
 /* The id in the status is the one that counts: it never changes, and came along from another cluster's backup perhaps. */
 static void read_id(struct hub *h, struct cloud *c, struct jval object)
 {
@@ -198,7 +178,8 @@ static void keep_cloud(struct hub *h, struct source *src, struct jval object)
     before = c->present;
     c->present = true;
     c->version = version;
-    read_session(h, c, status, a);
+    session_read(h, c, status, a);
+    cloud_touch(c); /* another instance may have taken the cloud from the one whose call this is */
     mem_free((char *)(uintptr_t)c->identity.ptr);
     struct slice identity = json_get_str(object, "spec.operatorIdentity", a);
     c->identity = slice_empty(identity) ? SLICE_NONE : (struct slice){copy(identity), identity.len};

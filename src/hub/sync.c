@@ -149,15 +149,29 @@ static bool catch_up(struct call *c)
     return false;
 }
 
+/* Another instance has the cloud now, or may have it before this replica hears of that: the operator is told of no further work. */
+static bool session_lost(struct call *c)
+{
+    const char *holder = c->cloud->session.instance;
+    bool lost = holder[0] && !slice_is(c->instance, holder), late = !c->since_ms && c->hub->now.mono_ms >= session_sure_ms(c->cloud);
+    if (lost)
+        session_refuse(c);
+    else if (late && !c->release)
+        call_refuse(c, &refuse_lost, "the call took longer than the session of cloud %s is sure to last", c->cloud->key);
+    return lost || (late && !c->release);
+}
+
 void sync_touch(struct call *c)
 {
     struct hub *h = c->hub;
     const struct space *s = hub_store_space(h, c->cloud->ns);
     if (!c->since_ms && !catch_up(c))
         return;
+    if (session_lost(c))
+        return;
     if (!c->since_ms) {
         c->since_ms = h->now.mono_ms;
-        c->until_ms = c->since_ms + c->wait_ms;
+        c->until_ms = earlier(c->since_ms + c->wait_ms, session_sure_ms(c->cloud));
     }
     if (c->revision < s->floor)
         answer_in_full(c);
@@ -178,7 +192,8 @@ static void hold(struct call *c)
     c->arena = (struct arena){0};
     c->user = arena_dup(&c->arena, c->user);
     c->cursor = arena_dup(&c->arena, c->cursor);
-    c->instance = c->lease = c->version = c->token = c->subject = SLICE_NONE;
+    c->instance = arena_dup(&c->arena, c->instance);
+    c->lease = c->version = c->token = c->subject = SLICE_NONE;
     arena_free(&before);
     serve_drop_body(c->ask);
     if (c->wait_ms > 0) {

@@ -1,5 +1,5 @@
-/* A hub in a world with the model API server, and clients that speak to it over links of their own, all in virtual time. The hub runs on
- * the net of the world's second process. */
+/* One or two replicas of a hub in a world with the model API server, and clients that speak to them over links of their own, all in virtual
+ * time. The first runs on the net of the world's second process, the other one on that of its first. */
 #ifndef MOBULA_TEST_HUBWORLD_H
 #define MOBULA_TEST_HUBWORLD_H
 
@@ -22,8 +22,8 @@ struct client {
 
 struct hubworld {
     struct world w;
-    struct hub *hub;
-    struct kube_config *config;
+    struct hub *hub, *second; /* NULL: it does not run */
+    struct kube_config *config, *second_config;
     struct client client[CLIENTS];
     uint32_t clients;
     struct hub_cert cert; /* for the next hub_up */
@@ -82,14 +82,41 @@ static void hub_down(struct hubworld *h)
     h->hub = NULL;
 }
 
+static void second_up(struct hubworld *h)
+{
+    static const struct slice namespaces[] = {{"n", 1}};
+    struct err e = {0};
+    h->second_config = kube_config_load(&(struct kube_config_options){.kubeconfig = h->w.kubeconfig}, &e);
+    h->second = hub_new(&h->w.process[0].net, h->second_config,
+                        &(struct hub_options){.namespaces = namespaces, .namespace_count = 1, .replica = SLICE("hub-2"), .seed = 2}, &e);
+    if (!CHECK(h->second))
+        printf("  %s\n", e.text);
+}
+
+static void second_down(struct hubworld *h)
+{
+    hub_free(h->second);
+    kube_config_free(h->second_config);
+    h->second = NULL;
+    h->second_config = NULL;
+}
+
+/* Returns when it wants to be called again, by the world's clock. */
+static int64_t step_hub(struct hub *hub, struct process *p)
+{
+    struct now now = world_process_now(p);
+    if (!hub)
+        return TIME_NEVER;
+    while (net_dispatch(&p->net, now))
+        ;
+    return hub_step(hub, now) - p->ahead_ms;
+}
+
 static void run(struct hubworld *h, int64_t ms)
 {
     int64_t until = h->w.now.mono_ms + ms;
     do {
-        struct now now = world_process_now(&h->w.process[1]);
-        while (net_dispatch(&h->w.process[1].net, now))
-            ;
-        int64_t next = hub_step(h->hub, now);
+        int64_t next = earlier(step_hub(h->hub, &h->w.process[1]), step_hub(h->second, &h->w.process[0]));
         world_step(&h->w, next < until ? next : until);
     } while (h->w.now.mono_ms < until);
 }
@@ -108,6 +135,7 @@ static void start(struct hubworld *h)
 static void finish(struct hubworld *h)
 {
     hub_down(h);
+    second_down(h);
     for (uint32_t i = 0; i < h->clients; i++) {
         CHECK(h->client[i].closed);
         buf_free(&h->client[i].in);
@@ -159,15 +187,29 @@ static struct slice field(struct hubworld *h, const char *plural, const char *na
 
 /* ---- calls ---- */
 
-static struct client *client_new(struct hubworld *h)
+static void client_open(struct client *c, struct hub *hub, struct process *p)
+{
+    c->link = (struct link){.ops = &client_ops, .net = &p->net, .state = LINK_OPEN};
+    c->closed = false;
+    buf_clear(&c->in);
+    buf_clear(&c->out);
+    struct link_accept *a = hub_accept(hub);
+    a->accept(a, &c->link, world_process_now(p));
+}
+
+static struct client *client_at(struct hubworld *h, bool second)
 {
     struct client *c = &h->client[h->clients++];
-    *c = (struct client){.link = {.ops = &client_ops, .net = &h->w.process[1].net, .state = LINK_OPEN}, .of = h};
+    *c = (struct client){.of = h};
     buf_init(&c->in, 16 * MIB);
     buf_init(&c->out, 16 * MIB);
-    struct link_accept *a = hub_accept(h->hub);
-    a->accept(a, &c->link, world_process_now(&h->w.process[1]));
+    client_open(c, second ? h->second : h->hub, &h->w.process[second ? 0 : 1]);
     return c;
+}
+
+static struct client *client_new(struct hubworld *h)
+{
+    return client_at(h, false);
 }
 
 static void send(struct client *c, const char *method, const char *path, const char *token, struct slice body)
