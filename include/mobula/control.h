@@ -10,10 +10,9 @@
 #ifndef MOBULA_CONTROL_H
 #define MOBULA_CONTROL_H
 
-#include <mobula/heads.h>
 #include <mobula/operator.h>
-#include <mobula/reconcile.h>
-#include <mobula/shape.h>
+#include <mobula/plan.h>
+#include <mobula/pod.h>
 
 #include <stdio.h>
 
@@ -21,6 +20,9 @@
 
 struct cluster;
 struct kind;
+struct pod_record; /* children of a record: kinds.h */
+struct service_record;
+struct shape_types;
 
 /* An unconfirmed claim. A DELETE was answered 404 or 409, but a proxy or webhook can answer that too. Until the watch or a consistent list
  * confirms it, the object keeps its place and is not deleted again. */
@@ -28,34 +30,6 @@ struct doubt {
     int64_t ms;        /* the watch may confirm it until then; after that a list is requested; 0: no doubt */
     uint32_t round;    /* source.round when the doubt began: a consistent list of a later round decides */
     uint8_t disproved; /* consecutive doubts about this version that a list disproved: each doubles the next wait */
-};
-
-struct pod_record {
-    struct pod pod; /* first: views point at it */
-    struct cluster *of;
-    struct pod_record *next, **link;
-    const struct istr *group, *reason, *words;
-    const char *stop;       /* why the autoscaler chose it for removal, a literal; NULL: it did not */
-    uint32_t stop_decision; /* the autoscaler decision that chose it */
-    bool stop_begun;        /* another host of its replica is already being deleted for that decision */
-    struct scale_seen seen; /* what the autoscaler knows from earlier states of the head */
-    struct doubt doubt;     /* our DELETE was answered 404 (pod.doubted) or 409 (pod.overtaken) */
-    int64_t asked_ms;       /* pod.asked holds until then */
-    uint32_t round;
-    bool by_us; /* our DELETE is in flight or was accepted */
-};
-_Static_assert(sizeof(struct pod_record) < 512, "there may be a hundred thousand pods");
-
-struct service_record {
-    struct service service;
-    const struct istr *endpoints; /* holds the bytes of service.endpoints */
-    struct cluster *of;
-    struct service_record *next, **link;
-    struct doubt doubt; /* our DELETE was answered 404: service.deleting is set until that is confirmed */
-    int64_t made_ms;    /* monotonic: when the record was created */
-    int64_t going_ms;   /* monotonic: when the watch showed it as being deleted; 0: not yet */
-    uint32_t round;
-    bool by_us; /* our DELETE is in flight or was accepted */
 };
 
 /* Failures of one group. A record lists only groups that have failed. */
@@ -149,15 +123,6 @@ struct space {
     int64_t workers_from_ms; /* see cluster_view; the later of this and op.workers_from_ms holds */
 };
 
-/* The tools ConfigMap in one namespace. */
-struct tools {
-    const struct istr *ns;
-    enum { TOOLS_UNKNOWN, TOOLS_ASKING, TOOLS_APPLYING, TOOLS_THERE } state;
-    int64_t again_ms;
-    uint32_t failures;
-    bool seen; /* it has been there once: workers need not wait for it */
-};
-
 struct operator_stats {
     uint64_t decisions, plans, events_seen;
     uint64_t scalings;           /* autoscaler decisions */
@@ -188,6 +153,7 @@ struct setting {
     bool broken, seen;        /* broken: the last text was refused, because `why`; seen: in the present list */
     bool frozen;              /* the ConfigMap, when it was seen last, had the annotation SETTING_FROZEN */
     uint64_t hash;            /* of the last text */
+    void *taken;              /* what setting_kind.on_text has made of the last text that it took; its `free` frees it. NULL: nothing */
     struct err why;           /* … or, while nothing is known, why the ConfigMap cannot be read */
 };
 
@@ -205,16 +171,12 @@ struct op {
     struct kube_client *client;
     struct kube_lease *lease;
     struct kube_events *events;
-    struct ray_gcs_pool *gcs;
-    struct ray_dash_pool *dash;
-    struct ray_turns turns; /* of dashboard requests that go through the API server's proxy */
-    struct head_call *head_calls;
     struct operator_options o;
     struct rng rng;
     struct intern strings;
-    struct map clusters, pods, services, tools; /* by key, by uid, by uid, by namespace */
-    struct map names;                           /* see names.c */
-    uint32_t watched;                           /* name watches that are set */
+    struct map clusters, pods, services; /* by key, by uid, by uid */
+    struct map names;                    /* see names.c */
+    uint32_t watched;                    /* name watches that are set */
     struct slab cluster_slab, pod_slab, service_slab, flight_slab;
     struct space *spaces;
     struct cluster *dirty_first, *dirty_last;
@@ -228,12 +190,8 @@ struct op {
     struct loaded *kept[MODELS_KEPT]; /* these, the one that model_load was asked for last first … */
     struct loaded *loaded;            /* … which is this */
     struct setting settings[OPERATOR_SETTINGS];
-    struct instance_types *types;    /* kinds/raycluster/types.c; NULL: none were read yet */
-    struct written_patches *patches; /* kinds/patches.c; the same */
-    struct remote_policy *policy;    /* kinds/workload/policy.c; the same */
-    struct workloads *workloads;     /* the conversation with a control plane; NULL: there is none */
-    struct checks *checks;           /* of this operator and its cluster; NULL: they are off */
-    uint64_t executable_hash;
+    void *own[LIMIT_KINDS]; /* what each of kinds[] keeps of all its objects together; made and freed by the kind */
+    struct checks *checks;  /* of this operator and its cluster, kinds/workload/checks.c; NULL: they are off */
     uint32_t flights;
     bool leading, stopping, released;
     bool complete;                      /* all lists have been complete once */
@@ -292,7 +250,7 @@ struct kind {
     /* A list is complete: records that it did not show are removed, unless they are newer than the list. */
     void (*sweep)(struct op *op, struct source *from, uint64_t version);
     void (*listed)(struct op *op, struct source *from); /* after sweep; may be NULL */
-    void (*free)(struct op *op);                        /* at the end of the process; NULL: control frees the records */
+    void (*free)(struct op *op);                        /* at the end of the process; NULL: its records are those that control frees */
 
     /* The rest only of kinds that are decided; else NULL. Lists are ended by NULL. */
     const struct kind *const *owns;  /* kinds whose objects belong to one of this kind that is their controlling owner */
@@ -334,6 +292,7 @@ struct kind {
 extern const struct kind *const kinds[]; /* lowest first, ended by NULL */
 
 uint32_t kind_count(void);
+void **kind_own(const struct op *op, const struct kind *k); /* the kind's place in op->own */
 /* Whether --kinds has this kind. One that it excludes counts as absent, and nothing waits for it. */
 bool wanted_kind(const struct kind *k, enum operator_kinds which);
 

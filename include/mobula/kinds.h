@@ -4,12 +4,43 @@
 
 #include <mobula/children.h>
 #include <mobula/control.h>
+#include <mobula/heads.h>
+#include <mobula/reconcile.h>
+#include <mobula/shape.h>
 
 /* The tables: src/kinds/NAME/kind.c. */
 extern const struct kind kind_raycluster, kind_raycluster_legacy, kind_rayjob, kind_raycronjob, kind_workload, kind_pod, kind_kservice;
 void kind_tell(struct op *op, struct pod_record *pod, enum child_news what); /* calls told() of the owner's kind */
 
 /* ---- records and views ---- */
+
+struct pod_record {
+    struct pod pod; /* first: views point at it */
+    struct cluster *of;
+    struct pod_record *next, **link;
+    const struct istr *group, *reason, *words;
+    const char *stop;       /* why the autoscaler chose it for removal, a literal; NULL: it did not */
+    uint32_t stop_decision; /* the autoscaler decision that chose it */
+    bool stop_begun;        /* another host of its replica is already being deleted for that decision */
+    struct scale_seen seen; /* what the autoscaler knows from earlier states of the head */
+    struct doubt doubt;     /* our DELETE was answered 404 (pod.doubted) or 409 (pod.overtaken) */
+    int64_t asked_ms;       /* pod.asked holds until then */
+    uint32_t round;
+    bool by_us; /* our DELETE is in flight or was accepted */
+};
+_Static_assert(sizeof(struct pod_record) < 512, "there may be a hundred thousand pods");
+
+struct service_record {
+    struct service service;
+    const struct istr *endpoints; /* holds the bytes of service.endpoints */
+    struct cluster *of;
+    struct service_record *next, **link;
+    struct doubt doubt; /* our DELETE was answered 404: service.deleting is set until that is confirmed */
+    int64_t made_ms;    /* monotonic: when the record was created */
+    int64_t going_ms;   /* monotonic: when the watch showed it as being deleted; 0: not yet */
+    uint32_t round;
+    bool by_us; /* our DELETE is in flight or was accepted */
+};
 
 void pod_remove(struct op *op, struct pod_record *r);
 void service_remove(struct op *op, struct service_record *r);
@@ -212,8 +243,9 @@ void tools_want(struct op *op, const struct istr *ns);
 int64_t tools_from_ms(const struct op *op, const struct istr *ns);
 /* After the last cluster of a namespace is gone: the namespace may be deleted with the ConfigMap, and be created again without it. */
 void tools_drop_unused(struct op *op, const struct istr *ns);
-int64_t tools_tick(struct op *op); /* retries what failed; returns when to call again */
-void tools_free(struct op *op);
+int64_t tools_tick(struct op *op);         /* retries what failed; returns when to call again */
+void tools_free(struct op *op);            /* before heads_free */
+uint32_t tools_known(const struct op *op); /* in how many namespaces */
 
 /* workload/: what a control plane wants to run here */
 void workloads_init(struct op *op, struct net *net);

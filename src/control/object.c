@@ -197,18 +197,11 @@ void records_free(struct op *op)
         intern_drop(&op->strings, c->ns);
         mem_free(c->work);
     }
-    struct pod_record *p;
-    for (uint32_t i = 0; (p = map_next(&op->pods, &i)) != NULL;) {
-        intern_drop(&op->strings, p->group);
-        intern_drop(&op->strings, p->reason);
-        intern_drop(&op->strings, p->words);
-    }
+    for (uint32_t i = 0; kinds[i]; i++)
+        if (kinds[i]->free)
+            kinds[i]->free(op);
     names_free(op);
     map_free(&op->clusters);
-    map_free(&op->pods);
-    map_free(&op->services);
     slab_destroy(&op->cluster_slab);
-    slab_destroy(&op->pod_slab);
-    slab_destroy(&op->service_slab);
     mem_free(op->heap);
 }

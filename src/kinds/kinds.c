@@ -15,3 +15,11 @@ uint32_t kind_count(void)
 {
     return COUNT_OF(kinds) - 1;
 }
+
+void **kind_own(const struct op *op, const struct kind *k)
+{
+    uint32_t i = 0;
+    while (kinds[i] != k)
+        i++;
+    return &((struct op *)(uintptr_t)op)->own[i];
+}

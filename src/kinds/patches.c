@@ -10,7 +10,8 @@ struct written_patches {
 
 const struct shape_patches *patches_in_force(const struct op *op)
 {
-    return op->patches ? &op->patches->set : op->o.patches;
+    const struct written_patches *p = op->settings[OPERATOR_PATCHES].taken;
+    return p ? &p->set : op->o.patches;
 }
 
 uint64_t patches_revision(const struct op *op)
@@ -47,7 +48,7 @@ bool patches_text(struct op *op, struct slice text, struct err *e)
     fresh->set.name = arena_printf(&fresh->arena, "ConfigMap %.*s", SLICE_ARG(op->o.settings[OPERATOR_PATCHES].name));
     shape_patches_above(&fresh->set, op->o.patches);
     patches_free(op);
-    op->patches = fresh;
+    op->settings[OPERATOR_PATCHES].taken = fresh;
     touch_all(op);
     log_info(text.ptr ? "patches read" : "there are no patches: the ConfigMap or its key is not there",
              LF_INT("patches", fresh->set.count));
@@ -61,10 +62,12 @@ void patches_trouble(struct op *op)
 
 void patches_free(struct op *op)
 {
-    if (op->patches)
-        arena_free(&op->patches->arena);
-    mem_free(op->patches);
-    op->patches = NULL;
+    struct setting *s = &op->settings[OPERATOR_PATCHES];
+    struct written_patches *p = s->taken;
+    if (p)
+        arena_free(&p->arena);
+    mem_free(p);
+    s->taken = NULL;
 }
 
 /* ---- what is written ---- */
@@ -114,7 +117,7 @@ static bool hash_service(struct op *op, struct flight *f, struct err *e)
 static bool are_known(const struct op *op, struct err *e)
 {
     const struct setting *s = &op->settings[OPERATOR_PATCHES];
-    if (!s->watch || op->patches)
+    if (!s->watch || s->taken)
         return true;
     return err_set(e, ERR_CONFIG, "ConfigMap %.*s %s, and nothing is written without its patches: %s",
                    SLICE_ARG(op->o.settings[OPERATOR_PATCHES].name), s->known ? "is broken" : "cannot be read", s->why.text);

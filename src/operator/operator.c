@@ -27,10 +27,8 @@ struct op *operator_new(struct net *net, struct kube_config *config, const struc
     buf_init(&op->path, PATH_MAX_BYTES);
     op->stats.actions = mem_alloc(verb_count() * sizeof op->stats.actions[0]);
     op->stats.refused = mem_alloc(verb_count() * sizeof op->stats.refused[0]);
-    op->executable_hash = hash64(o->executable, 0);
     op->client = kube_client_new(net, config, rng_next(&op->rng), "mobula/" MOBULA_VERSION);
     kube_client_keep_warm(op->client);
-    op->gcs = ray_gcs_pool_new(net, rng_next(&op->rng));
     heads_init(op);
     op->events = kube_events_new(op->client, SLICE("mobula"), o->instance);
     workloads_init(op, net);
@@ -65,9 +63,8 @@ void operator_free(struct op *op)
     workloads_free(op);
     kube_client_free(op->client);
     checks_free(op);
-    ray_gcs_pool_free(op->gcs);
-    heads_free(op);
     tools_free(op);
+    heads_free(op);
     settings_free(op);
     intern_free(&op->strings);
     slab_destroy(&op->flight_slab);
@@ -182,7 +179,6 @@ int64_t operator_step(struct op *op, struct now now)
         decide_none(op);
     }
     next = earlier(next, earlier(workloads_tick(op), checks_tick(op)));
-    next = earlier(next, ray_gcs_pool_tick(op->gcs, now));
     next = earlier(next, heads_tick(op));
     next = earlier(next, kube_events_tick(op->events, now));
     next = earlier(next, kube_client_tick(op->client, now));

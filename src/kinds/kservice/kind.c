@@ -22,6 +22,12 @@ static void sweep_services(struct op *op, struct source *from, uint64_t version)
             service_remove(op, r);
 }
 
+static void free_services(struct op *op)
+{
+    map_free(&op->services);
+    slab_destroy(&op->service_slab);
+}
+
 const struct verb kservice_delete = {.name = "delete-service",
                                      .how = VERB_DELETE,
                                      .make = make_delete,
@@ -42,4 +48,5 @@ const struct kind kind_kservice = {.name = "Service",
                                    .selector = SLICE(RAY_LABEL_CLUSTER),
                                    .keep = keep_service,
                                    .drop = drop_service,
-                                   .sweep = sweep_services};
+                                   .sweep = sweep_services,
+                                   .free = free_services};

@@ -30,6 +30,18 @@ static void keep_fence(struct op *op, struct source *from)
         from->space->workers_from_ms = op->now.mono_ms + op->o.fence_ms;
 }
 
+static void free_pods(struct op *op)
+{
+    struct pod_record *r;
+    for (uint32_t i = 0; (r = map_next(&op->pods, &i)) != NULL;) {
+        intern_drop(&op->strings, r->group);
+        intern_drop(&op->strings, r->reason);
+        intern_drop(&op->strings, r->words);
+    }
+    map_free(&op->pods);
+    slab_destroy(&op->pod_slab);
+}
+
 const struct verb pod_delete = {.name = "delete-pod",
                                 .how = VERB_DELETE,
                                 .make = make_delete,
@@ -52,4 +64,5 @@ const struct kind kind_pod = {.name = "Pod",
                               .keep = keep_pod,
                               .drop = drop_pod,
                               .sweep = sweep_pods,
-                              .listed = keep_fence};
+                              .listed = keep_fence,
+                              .free = free_pods};

@@ -1,6 +1,6 @@
 /* How the heads of clusters are reached from here. Whoever has a question to one names the cluster; where that is, and which way there is
  * allowed, is known here only. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 /* A question that is under way. */
 struct head_call {
@@ -47,11 +47,11 @@ struct slice head_address(struct op *op, const struct cluster *c)
 
 static struct head_call *call_new(struct op *op, ray_dash_done *done, void *owner, uint64_t tag)
 {
-    struct head_call *h = mem_alloc(sizeof *h);
-    *h = (struct head_call){.op = op, .done = done, .owner = owner, .tag = tag, .next = op->head_calls, .link = &op->head_calls};
+    struct head_call *h = mem_alloc(sizeof *h), **first = &rayclusters_of(op)->calls;
+    *h = (struct head_call){.op = op, .done = done, .owner = owner, .tag = tag, .next = *first, .link = first};
     if (h->next)
         h->next->link = &h->next;
-    op->head_calls = h;
+    *first = h;
     return h;
 }
 
@@ -64,7 +64,7 @@ static void texts_free(struct head_call *h)
 
 static void call_free(struct head_call *h)
 {
-    ray_turn_leave(&h->op->turns, &h->turn);
+    ray_turn_leave(&rayclusters_of(h->op)->turns, &h->turn);
     texts_free(h);
     *h->link = h->next;
     if (h->next)
@@ -98,7 +98,7 @@ static bool ask_direct(struct head_call *h, struct slice ip, const struct ray_da
         return false;
     slice_copy(ip, h->ip, sizeof h->ip);
     h->port = port;
-    return ray_dash_ask(op->dash, &to, r, e);
+    return ray_dash_ask(rayclusters_of(op)->dash, &to, r, e);
 }
 
 /* ---- through the API server ---- */
@@ -175,7 +175,7 @@ static bool ask_proxy(struct head_call *h, const struct ray_dash_request *r, str
     h->turn.call = h;
     if (!slice_empty(r->token))
         header = ray_dash_token(r->token, true, &scratch);
-    bool ok = path.ptr ? ray_turn_enter(&op->turns, &h->turn, slice_of(h->uid), port, r->doubtful, e)
+    bool ok = path.ptr ? ray_turn_enter(&rayclusters_of(op)->turns, &h->turn, slice_of(h->uid), port, r->doubtful, e)
                        : err_set(e, ERR_LIMIT, "the question does not fit a URL");
     if (ok)
         form(h, path, header, r->body);
@@ -207,7 +207,7 @@ bool head_ask(struct op *op, struct cluster *c, const struct ray_dash_request *r
 
 void heads_forget(struct op *op, const void *owner)
 {
-    for (struct head_call *h = op->head_calls, *next; h; h = next) {
+    for (struct head_call *h = rayclusters_of(op)->calls, *next; h; h = next) {
         next = h->next;
         if (h->owner != owner)
             continue;
@@ -217,28 +217,37 @@ void heads_forget(struct op *op, const void *owner)
             kube_calls_recall(op->client, h, NULL, op->now);
             continue;
         }
-        ray_dash_forget(op->dash, h);
+        ray_dash_forget(rayclusters_of(op)->dash, h);
         call_free(h);
     }
 }
 
 void heads_init(struct op *op)
 {
-    op->dash = ray_dash_pool_new(op->net);
-    op->turns = (struct ray_turns){.most = KUBE_PROXY_CALLS, .most_doubtful = RAY_DASH_PROXIED_DOUBTFUL, .begin = send_proxied};
+    struct rayclusters *all = mem_alloc(sizeof *all);
+    *kind_own(op, &kind_raycluster) = all;
+    all->gcs = ray_gcs_pool_new(op->net, rng_next(&op->rng));
+    all->dash = ray_dash_pool_new(op->net);
+    all->executable_hash = hash64(op->o.executable, 0);
+    all->turns = (struct ray_turns){.most = KUBE_PROXY_CALLS, .most_doubtful = RAY_DASH_PROXIED_DOUBTFUL, .begin = send_proxied};
 }
 
 int64_t heads_tick(struct op *op)
 {
-    int64_t next = ray_dash_pool_tick(op->dash, op->now), turn = TIME_NEVER;
-    if (!op->stopping) /* else the end would wait for each of them: what is under way is waited for */
-        turn = ray_turns_tick(&op->turns, op->now);
-    return turn < next ? turn : next;
+    struct rayclusters *all = rayclusters_of(op);
+    int64_t gcs = ray_gcs_pool_tick(all->gcs, op->now), next = earlier(gcs, ray_dash_pool_tick(all->dash, op->now));
+    if (op->stopping) /* else the end would wait for each of those in turn: what is under way is waited for */
+        return next;
+    return earlier(next, ray_turns_tick(&all->turns, op->now));
 }
 
 void heads_free(struct op *op)
 {
-    ray_dash_pool_free(op->dash);
-    while (op->head_calls)
-        call_free(op->head_calls);
+    struct rayclusters *all = rayclusters_of(op);
+    ray_gcs_pool_free(all->gcs);
+    ray_dash_pool_free(all->dash);
+    while (all->calls)
+        call_free(all->calls);
+    mem_free(all);
+    *kind_own(op, &kind_raycluster) = NULL;
 }

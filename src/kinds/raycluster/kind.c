@@ -6,6 +6,11 @@ struct raycluster *raycluster_of(const struct cluster *c)
     return c->kind == &kind_raycluster || c->kind == &kind_raycluster_legacy ? c->own : NULL;
 }
 
+struct rayclusters *rayclusters_of(const struct op *op)
+{
+    return *kind_own(op, &kind_raycluster);
+}
+
 static void told_cluster(struct op *op, struct cluster *c, struct pod_record *pod, enum child_news what)
 {
     (void)c;

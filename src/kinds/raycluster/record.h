@@ -40,4 +40,15 @@ struct raycluster {
 /* NULL: the record is not that of a RayCluster that is present. */
 struct raycluster *raycluster_of(const struct cluster *c);
 
+/* Of all RayClusters of an operator. */
+struct rayclusters {
+    struct ray_gcs_pool *gcs;
+    struct ray_dash_pool *dash;
+    struct ray_turns turns;  /* of dashboard requests that go through the API server's proxy */
+    struct head_call *calls; /* heads.c */
+    struct map tools;        /* tools.c: by namespace */
+    uint64_t executable_hash;
+};
+struct rayclusters *rayclusters_of(const struct op *op);
+
 #endif

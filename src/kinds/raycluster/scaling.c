@@ -467,7 +467,7 @@ static void call_head(struct scaling *s, struct slice ip, uint16_t port)
     slice_copy(ip, s->ip, sizeof s->ip);
     s->port = port;
     s->token = auth_serial(s->c);
-    s->gcs = ray_gcs_open(op->gcs, &o, &e);
+    s->gcs = ray_gcs_open(rayclusters_of(op)->gcs, &o, &e);
     if (s->gcs) {
         ray_gcs_poll(s->gcs, RAY_GCS_EVERY_MS, op->now);
         return;

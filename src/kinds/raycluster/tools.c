@@ -1,12 +1,31 @@
 /* ConfigMap mobula-tools: how this very binary gets into the pods of a namespace without a registry. It is asked for first, and applied
  * only when it is gone or holds another binary. It is looked at while workers are made, not by a clock: nobody else needs it. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 #define TOOLS_HASH "mobula.dev/executable-hash"
 
 enum { CHECK_AGAIN_MS = 15 * 1000, RETRY_MS = 2000, RETRY_MAX_MS = 60 * 1000, CALL_MS = 30 * 1000 };
 
+/* In one namespace. */
+struct tools {
+    const struct istr *ns;
+    enum { TOOLS_UNKNOWN, TOOLS_ASKING, TOOLS_APPLYING, TOOLS_THERE } state;
+    int64_t again_ms;
+    uint32_t failures;
+    bool seen; /* it has been there once: workers need not wait for it */
+};
+
 static kube_done tools_done;
+
+static struct map *tools_of(const struct op *op)
+{
+    return &rayclusters_of(op)->tools;
+}
+
+uint32_t tools_known(const struct op *op)
+{
+    return tools_of(op)->count;
+}
 
 static void tools_call(struct op *op, struct tools *t, struct slice method, struct slice query, struct slice content_type,
                        struct slice body)
@@ -33,7 +52,7 @@ static void tools_call(struct op *op, struct tools *t, struct slice method, stru
 
 static void hash_text(const struct op *op, char out[17])
 {
-    snprintf(out, 17, "%016llx", (unsigned long long)op->executable_hash);
+    snprintf(out, 17, "%016llx", (unsigned long long)rayclusters_of(op)->executable_hash);
 }
 
 static void tools_failed(struct op *op, struct tools *t, const struct kube_answer *a)
@@ -134,11 +153,11 @@ void tools_want(struct op *op, const struct istr *ns)
 {
     if (op->o.ray.tools != RAY_TOOLS_CONFIGMAP || slice_empty(op->o.executable))
         return;
-    struct tools *t = map_get(&op->tools, istr_slice(ns));
+    struct tools *t = map_get(tools_of(op), istr_slice(ns));
     if (!t) {
         t = mem_alloc(sizeof *t);
         t->ns = intern_keep(ns);
-        map_put(&op->tools, istr_slice(ns), t);
+        map_put(tools_of(op), istr_slice(ns), t);
     }
     if (t->state != TOOLS_ASKING && t->state != TOOLS_APPLYING && op->now.mono_ms >= t->again_ms)
         tools_ask(op, t);
@@ -146,14 +165,14 @@ void tools_want(struct op *op, const struct istr *ns)
 
 int64_t tools_from_ms(const struct op *op, const struct istr *ns)
 {
-    const struct tools *t = map_get(&op->tools, istr_slice(ns));
+    const struct tools *t = map_get(tools_of(op), istr_slice(ns));
     bool coming = t && !t->seen && t->failures == 0 && (t->state == TOOLS_ASKING || t->state == TOOLS_APPLYING);
     return coming ? op->now.mono_ms + RETRY_MS : 0;
 }
 
 static void tools_free_one(struct op *op, struct tools *t)
 {
-    map_del(&op->tools, istr_slice(t->ns));
+    map_del(tools_of(op), istr_slice(t->ns));
     intern_drop(&op->strings, t->ns);
     mem_free(t);
 }
@@ -169,7 +188,7 @@ static bool is_used(const struct op *op, const struct tools *t)
 
 void tools_drop_unused(struct op *op, const struct istr *ns)
 {
-    struct tools *t = map_get(&op->tools, istr_slice(ns));
+    struct tools *t = map_get(tools_of(op), istr_slice(ns));
     if (t && (t->state == TOOLS_UNKNOWN || t->state == TOOLS_THERE) && !is_used(op, t))
         tools_free_one(op, t);
 }
@@ -178,7 +197,7 @@ int64_t tools_tick(struct op *op)
 {
     int64_t next = TIME_NEVER;
     struct tools *t;
-    for (uint32_t i = 0; (t = map_next(&op->tools, &i)) != NULL;) {
+    for (uint32_t i = 0; (t = map_next(tools_of(op), &i)) != NULL;) {
         if (t->state != TOOLS_UNKNOWN)
             continue;
         if (op->now.mono_ms >= t->again_ms && !is_used(op, t))
@@ -194,9 +213,9 @@ int64_t tools_tick(struct op *op)
 void tools_free(struct op *op)
 {
     struct tools *t;
-    for (uint32_t i = 0; (t = map_next(&op->tools, &i)) != NULL;) {
+    for (uint32_t i = 0; (t = map_next(tools_of(op), &i)) != NULL;) {
         intern_drop(&op->strings, t->ns);
         mem_free(t);
     }
-    map_free(&op->tools);
+    map_free(tools_of(op));
 }

@@ -15,18 +15,26 @@ static const struct setting *setting_of(const struct op *op)
 
 const struct shape_types *types_in_force(const struct op *op)
 {
-    return op->types ? &op->types->list : NULL;
+    const struct instance_types *t = setting_of(op)->taken;
+    return t ? &t->list : NULL;
+}
+
+/* For those who take no NULL. */
+static const struct shape_types *types_or_none(const struct op *op)
+{
+    static const struct shape_types none;
+    const struct shape_types *types = types_in_force(op);
+    return types ? types : &none;
 }
 
 /* Most clusters name no type: their text is not looked into any further. */
 bool types_apply(struct op *op, const struct cluster *c)
 {
-    static const struct shape_types none;
     const struct setting *s = setting_of(op);
     struct ray_cluster *model = cluster_model(op);
     if (!s->watch || slice_find_text(istr_slice(c->spec), SHAPE_INSTANCE_TYPE) < 0)
         return false;
-    shape_cluster(op->types ? &op->types->list : &none, model, &op->loaded->arena);
+    shape_cluster(types_or_none(op), model, &op->loaded->arena);
     bool unread = !s->known, broken = s->broken;
     for (int32_t k = -1; (unread || broken) && k < (int32_t)model->group_count; k++) {
         struct ray_group *g = k < 0 ? &model->head : &model->groups[k];
@@ -42,9 +50,8 @@ bool types_apply(struct op *op, const struct cluster *c)
 
 bool types_pod(const struct op *op, struct slice node_type, struct jval *template, struct arena *a, struct err *e)
 {
-    static const struct shape_types none;
     const struct setting *s = setting_of(op);
-    if (!s->watch || shape_pod(op->types ? &op->types->list : &none, node_type, template, a, e))
+    if (!s->watch || shape_pod(types_or_none(op), node_type, template, a, e))
         return true;
     return err_wrap(e, "its pod template");
 }
@@ -83,7 +90,7 @@ bool types_text(struct op *op, struct slice text, struct err *e)
         return false;
     }
     types_free(op);
-    op->types = fresh;
+    op->settings[OPERATOR_INSTANCE_TYPES].taken = fresh;
     touch_typed(op);
     log_info(text.ptr ? "instance types read" : "there are no instance types: the ConfigMap or its key is not there",
              LF_INT("types", fresh->list.count));
@@ -97,8 +104,10 @@ void types_trouble(struct op *op)
 
 void types_free(struct op *op)
 {
-    if (op->types)
-        arena_free(&op->types->arena);
-    mem_free(op->types);
-    op->types = NULL;
+    struct setting *s = &op->settings[OPERATOR_INSTANCE_TYPES];
+    struct instance_types *t = s->taken;
+    if (t)
+        arena_free(&t->arena);
+    mem_free(t);
+    s->taken = NULL;
 }

@@ -83,13 +83,13 @@ static void take(struct agents *g, struct serve_ask *q, struct slice pod)
         ray = json_get(doc, "ray");
     if (!c) {
         refuse(g, q, 401, "the token is not accepted, or its pod belongs to no workload");
-    } else if (op->now.mono_ms < workload_of(c)->ray_ms || op->workloads->bytes > LIMIT_REMOTE_NEWS) {
+    } else if (op->now.mono_ms < workload_of(c)->ray_ms || workloads_of(op)->bytes > LIMIT_REMOTE_NEWS) {
         refuse(g, q, 429, "a workload is reported about once in 5 s, and no more is kept while the control plane cannot be reached");
     } else if (json_type(ray) != JSON_OBJECT) {
         refuse(g, q, 400, "the body is no report: want JSON with an object ray");
     } else {
         workload_of(c)->ray_ms = op->now.mono_ms + HUB_REPORT_MS;
-        keep(op->workloads, c, ray);
+        keep(workloads_of(op), c, ray);
         g->taken++;
         answer(g, q, 200, SLICE("{}"));
     }
@@ -165,7 +165,7 @@ static void ask(void *owner, struct serve_ask *q, struct now now)
     const struct agent_known *known = slot(g, hex);
     if (!slice_is(q->head->method, "POST") || !slice_is(q->head->target, "/v1/report"))
         refuse(g, q, 404, "there is POST /v1/report, and nothing else");
-    else if (!g->op->workloads->on)
+    else if (!workloads_of(g->op)->on)
         refuse(g, q, 503, "this replica does not lead, or has just begun: another one may");
     else if (slice_empty(token))
         refuse(g, q, 401, "the request carries no bearer token: show the pod's, for the audience " REMOTE_BOOTSTRAP_AUDIENCE);
@@ -204,7 +204,7 @@ struct link_accept *operator_agents(struct op *op)
                                                  .bodies_max = 64 * LIMIT_HUB_REPORT,
                                                  .request_ms = HEALTH_HEAD_MS,
                                                  .answer_ms = HEALTH_ANSWER_MS});
-    op->workloads->agents = g;
+    workloads_of(op)->agents = g;
     return serve_accept(g->serve);
 }
 

@@ -68,7 +68,7 @@ static void audit(struct op *op, const struct flight *f, const struct kind *kind
              LF("namespace", istr_slice(c->ns)), LF_CSTR("workload", c->name), LF_CSTR("uid", c->uid), LF_INT("generation", c->generation),
              LF_CSTR("kind", kind->name), LF_CSTR("object", f->name), LF_CSTR("object_uid", f->uid), LF_CSTR("why", f->why));
     kube_event_say(op->events, &ev, op->now);
-    op->workloads->writes++;
+    workloads_of(op)->writes++;
 }
 
 static void done(struct op *op, struct flight *f, const struct kube_answer *a)

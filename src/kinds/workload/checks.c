@@ -25,14 +25,14 @@ static struct health_facts facts_of(const struct checks *k, bool telling)
                              .types_broken = s->broken,
                              .type_count = types ? types->count : 0,
                              .types_why = slice_of(s->why.text)};
-    if (!op->workloads)
+    if (!workloads_of(op))
         return f;
-    const struct remote_stats *r = remote_stats(op->workloads->remote);
+    const struct remote_stats *r = remote_stats(workloads_of(op)->remote);
     f.cloud = o->plane.cloud;
     f.identity = slice_of(r->identity);
-    if (telling || op->workloads->on)
+    if (telling || workloads_of(op)->on)
         f.accepted = telling || (r->heard_us && r->trouble.code == ERR_NONE);
-    if (op->workloads->on && !f.accepted) {
+    if (workloads_of(op)->on && !f.accepted) {
         f.refused = r->refused;
         f.trouble = slice_of(r->trouble.text);
     }
@@ -110,7 +110,7 @@ static void end_check(struct checks *k)
         well &= k->found[i].state != HEALTH_ERROR && (k->found[i].state != HEALTH_UNKNOWN || !k->found[i].reason);
     k->checked_us = k->op->now.wall_us;
     k->next_ms = k->op->now.mono_ms + (well ? OPERATOR_CHECK_MS : OPERATOR_CHECK_AGAIN_MS);
-    if (k->op->workloads && k->op->leading && !k->op->stopping)
+    if (workloads_of(k->op) && k->op->leading && !k->op->stopping)
         nodes_list(k);
 }
 
@@ -264,7 +264,7 @@ static uint64_t hash_inputs(const struct checks *k)
 {
     const struct op *op = k->op;
     const struct setting *s = &op->settings[OPERATOR_INSTANCE_TYPES];
-    bool named = op->workloads && remote_stats(op->workloads->remote)->identity[0];
+    bool named = workloads_of(op) && remote_stats(workloads_of(op)->remote)->identity[0];
     uint64_t parts[] = {s->hash, (uint64_t)s->known << 1 | s->broken, (uint64_t)k->checked_us, named};
     return hash64((struct slice){(const char *)parts, sizeof parts}, hash64(slice_of(s->why.text), 1)) | 1;
 }
@@ -286,8 +286,8 @@ static void push_changes(struct checks *k)
     jout_end(&w);
     uint64_t told = hash64(buf_slice(&b), hash64(slice_of(k->types.hash), 1));
     buf_free(&b);
-    if (told != k->told && k->op->workloads && k->op->workloads->on)
-        remote_push(k->op->workloads->remote, k->op->now);
+    if (told != k->told && workloads_of(k->op) && workloads_of(k->op)->on)
+        remote_push(workloads_of(k->op)->remote, k->op->now);
     k->told = told;
 }
 
@@ -333,7 +333,7 @@ void checks_config(const struct op *op, struct buf *out)
     jout_form(&w, "{operatorVersion:'%.*s',cloudDeploymentId:'%.*s'", SLICE_ARG(o->ray.version), SLICE_ARG(o->plane.cloud));
     if (o->plane.config)
         jout_form(&w, "controlPlane:'%.*s:%u',iamIdentity:'%s'", SLICE_ARG(o->plane.config->host), o->plane.config->port,
-                  op->workloads ? remote_stats(op->workloads->remote)->identity : "");
+                  workloads_of(op) ? remote_stats(workloads_of(op)->remote)->identity : "");
     jout_form(&w, "gateway:{enable:%hhd,name:'%.*s',namespace:'%.*s'},ingressClass:'%.*s'", gateway, SLICE_ARG(o->checks.gateway),
               SLICE_ARG(o->checks.gateway_ns), SLICE_ARG(o->checks.ingress_class));
     jout_form(&w, "instanceTypesConfigMap:'%.*s',patchesConfigMap:'%.*s'", SLICE_ARG(o->settings[OPERATOR_INSTANCE_TYPES].name),

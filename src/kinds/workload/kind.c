@@ -3,6 +3,11 @@
 
 /* ---- records ---- */
 
+struct workloads *workloads_of(const struct op *op)
+{
+    return *kind_own(op, &kind_workload);
+}
+
 struct cluster *workload_find(const struct workloads *s, struct slice uid)
 {
     return map_get(&s->by_uid, uid);
@@ -67,11 +72,11 @@ struct cluster *workload_owner(struct op *op, const struct cluster *child, struc
     struct slice uid = json_str(json_child(labels, WORK_LABEL_UID), a);
     struct slice name = json_str(json_child(json_get(meta, "annotations"), WORK_ANNOTATION_WORKLOAD), a);
     slice_cut(&name, '/');
-    if (!op->workloads || uid.len != UID_TEXT_MAX || !json_is(json_child(labels, WORK_LABEL_MANAGED_BY), WORK_MANAGED_BY))
+    if (!workloads_of(op) || uid.len != UID_TEXT_MAX || !json_is(json_child(labels, WORK_LABEL_MANAGED_BY), WORK_MANAGED_BY))
         return NULL;
-    struct cluster *c = workload_find(op->workloads, uid);
+    struct cluster *c = workload_find(workloads_of(op), uid);
     if (!c)
-        c = workload_record(op->workloads, uid, istr_slice(child->ns), name_dns1123_subdomain(name) ? name : slice_of(child->name));
+        c = workload_record(workloads_of(op), uid, istr_slice(child->ns), name_dns1123_subdomain(name) ? name : slice_of(child->name));
     if (!c || c == child || !slice_eq(istr_slice(c->ns), istr_slice(child->ns)))
         return NULL;
     int64_t generation = workload_generation(meta, a);
@@ -168,7 +173,7 @@ static int64_t decide_workload(struct op *op, struct cluster *c, struct plan *p)
                               .model = op->loaded->model,
                               .name = name_state(op, c, op->loaded->model),
                               .refusals = failures_of(op, c, SLICE_NONE, true, false),
-                              .quotas = op->workloads,
+                              .quotas = workloads_of(op),
                               .record = c,
                               .now = op->now};
     struct workload_told told;
@@ -177,16 +182,16 @@ static int64_t decide_workload(struct op *op, struct cluster *c, struct plan *p)
     policy_in_force(op, &policy);
     v.quiet = !policy.messages;
     v.objects = view_objects(c, a, &v.count);
-    int64_t again_ms = workload_folder(op->workloads, c, &v);
+    int64_t again_ms = workload_folder(workloads_of(op), c, &v);
     workload_decide(&v, a, p, &told);
     plan_look_again(p, again_ms);
     op->stats.decisions++;
     w->over = told.over > w->over ? told.over : w->over;
     w->ended_here = told.over > 0;
     if (p->count == 0 || p->actions[0].verb != &workload_apply)
-        quota_use(op->workloads, c, a);
-    bool news = told.report.ptr && workload_keep_report(op->workloads, c, told.report, v.ended && !v.held && v.count == 0);
-    op->workloads->rules[WORK_RULE_STATUS] += news && told.withheld;
+        quota_use(workloads_of(op), c, a);
+    bool news = told.report.ptr && workload_keep_report(workloads_of(op), c, told.report, v.ended && !v.held && v.count == 0);
+    workloads_of(op)->rules[WORK_RULE_STATUS] += news && told.withheld;
     if (news && told.rule)
         workload_rule(op, c, told.rule, told.why);
     return p->next_ms;
@@ -199,10 +204,10 @@ static void forget_workload(struct op *op, struct cluster *c)
     struct workload *w = workload_of(c);
     if (!w)
         return;
-    map_del(&op->workloads->by_uid, slice_of(c->uid));
-    quota_leave(op->workloads, c);
-    workload_tell(op->workloads, &w->status, SLICE_NONE, 0);
-    workload_tell(op->workloads, &w->ray, SLICE_NONE, 0);
+    map_del(&workloads_of(op)->by_uid, slice_of(c->uid));
+    quota_leave(workloads_of(op), c);
+    workload_tell(workloads_of(op), &w->status, SLICE_NONE, 0);
+    workload_tell(workloads_of(op), &w->ray, SLICE_NONE, 0);
     mem_free(w->folder);
 }
 

@@ -14,9 +14,10 @@ static const struct setting *setting_of(const struct op *op)
 
 void policy_in_force(const struct op *op, struct work_policy *out)
 {
-    const struct remote_policy *file = op->workloads ? op->workloads->file : NULL;
-    if (op->policy || file)
-        *out = (op->policy ? op->policy : file)->policy;
+    const struct workloads *s = workloads_of(op);
+    const struct remote_policy *map = setting_of(op)->taken, *file = s ? s->file : NULL;
+    if (map || file)
+        *out = (map ? map : file)->policy;
     else
         work_policy_default(out);
     out->types = types_in_force(op);
@@ -38,7 +39,7 @@ struct slice policy_frozen(const struct op *op, struct arena *a)
         return arena_printf(a,
                             "rule freeze: nothing is written for the control plane while ConfigMap %.*s has the annotation " SETTING_FROZEN,
                             SLICE_ARG(map));
-    if (s->watch && !op->policy && (s->broken || !s->known))
+    if (s->watch && !s->taken && (s->broken || !s->known))
         return arena_printf(a, "rule freeze: nothing is written for the control plane without its policy: ConfigMap %.*s %s: %s",
                             SLICE_ARG(map), s->known ? "is broken" : "cannot be read", s->why.text);
     return policy.frozen ? SLICE("rule freeze: nothing is written for the control plane while its policy says frozen: true") : SLICE_NONE;
@@ -60,7 +61,7 @@ void policy_tick(struct workloads *s)
 /* The policy has changed: what was decided by the one before, and is not written yet, is decided again. */
 static void touch_all(struct op *op)
 {
-    struct workloads *s = op->workloads;
+    struct workloads *s = workloads_of(op);
     struct cluster *c;
     if (s)
         quota_reset(s);
@@ -94,7 +95,7 @@ static struct remote_policy *policy_make(struct slice text, struct err *e)
 
 bool policy_text(struct op *op, struct slice text, struct err *e)
 {
-    if (!text.ptr && op->policy)
+    if (!text.ptr && setting_of(op)->taken)
         return err_set(e, ERR_CONFIG, "it was deleted");
     if (!text.ptr) {
         log_info("there is no policy: the default is in force", LF("configmap", op->o.settings[OPERATOR_POLICY].name));
@@ -104,7 +105,7 @@ bool policy_text(struct op *op, struct slice text, struct err *e)
     struct remote_policy *fresh = policy_make(text, e);
     if (fresh) {
         policy_free(op);
-        op->policy = fresh;
+        op->settings[OPERATOR_POLICY].taken = fresh;
         log_info("policy read", LF("configmap", op->o.settings[OPERATOR_POLICY].name));
     }
     touch_all(op);
@@ -118,8 +119,9 @@ void policy_trouble(struct op *op)
 
 void policy_free(struct op *op)
 {
-    policy_drop(op->policy);
-    op->policy = NULL;
+    struct setting *s = &op->settings[OPERATOR_POLICY];
+    policy_drop(s->taken);
+    s->taken = NULL;
 }
 
 /* ---- the file ---- */
@@ -160,10 +162,10 @@ static void read_again(struct workloads *s)
 
 bool policy_start(struct op *op, struct err *e)
 {
-    return !op->workloads || slice_empty(op->o.plane.policy_file) || read_file(op->workloads, e);
+    return !workloads_of(op) || slice_empty(op->o.plane.policy_file) || read_file(workloads_of(op), e);
 }
 
 bool policy_file_broken(const struct op *op)
 {
-    return op->workloads && op->workloads->file_broken;
+    return workloads_of(op) && workloads_of(op)->file_broken;
 }

@@ -155,7 +155,7 @@ void quota_reset(struct workloads *s)
 
 void workload_rule(struct op *op, const struct cluster *c, uint32_t rule, struct slice message)
 {
-    op->workloads->rules[rule]++;
+    workloads_of(op)->rules[rule]++;
     if (say_once(op, SAID_CLUSTER, said_of(c, message, rule)))
         log_warn("the policy keeps a workload of the control plane from being carried out", LF("namespace", istr_slice(c->ns)),
                  LF_CSTR("workload", c->name), LF_CSTR("uid", c->uid), LF_INT("generation", c->generation),
@@ -164,7 +164,7 @@ void workload_rule(struct op *op, const struct cluster *c, uint32_t rule, struct
 
 void workloads_figures(const struct op *op, struct buf *b)
 {
-    const struct workloads *s = op->workloads;
+    const struct workloads *s = workloads_of(op);
     if (!s)
         return;
     const struct remote_stats *r = remote_stats(s->remote);
@@ -188,5 +188,5 @@ void workloads_figures(const struct op *op, struct buf *b)
 
 uint64_t workloads_calls(const struct op *op)
 {
-    return op->workloads ? remote_stats(op->workloads->remote)->calls : 0;
+    return workloads_of(op) ? remote_stats(workloads_of(op)->remote)->calls : 0;
 }

@@ -256,12 +256,12 @@ void workloads_init(struct op *op, struct net *net)
                                                     .seed = rng_next(&op->rng),
                                                     .user = &workload_user,
                                                     .owner = s});
-    op->workloads = s;
+    *kind_own(op, &kind_workload) = s;
 }
 
 void workloads_free(struct op *op)
 {
-    struct workloads *s = op->workloads;
+    struct workloads *s = workloads_of(op);
     if (!s)
         return;
     agents_free(s->agents);
@@ -270,26 +270,26 @@ void workloads_free(struct op *op)
     policy_drop(s->file);
     map_free(&s->by_uid);
     mem_free(s);
-    op->workloads = NULL;
+    *kind_own(op, &kind_workload) = NULL;
 }
 
 void workloads_renew(struct op *op)
 {
-    if (!op->workloads)
+    if (!workloads_of(op))
         return;
-    op->workloads->file_ms = 0;
-    remote_renew(op->workloads->remote, op->now);
+    workloads_of(op)->file_ms = 0;
+    remote_renew(workloads_of(op)->remote, op->now);
 }
 
 bool workloads_stop(struct op *op)
 {
-    return !op->workloads || remote_release(op->workloads->remote, op->now);
+    return !workloads_of(op) || remote_release(workloads_of(op)->remote, op->now);
 }
 
 /* Calls begin when all lists are complete: what a full answer does not name is looked for among what is here. */
 int64_t workloads_tick(struct op *op)
 {
-    struct workloads *s = op->workloads;
+    struct workloads *s = workloads_of(op);
     if (!s)
         return TIME_NEVER;
     bool on = op->leading && !op->stopping && op->complete && !policy_awaited(op);

@@ -169,6 +169,7 @@ void policy_drop(struct remote_policy *p);
 int64_t workload_folder(struct workloads *s, struct cluster *c, struct workload_view *v);
 
 /* kind.c */
+struct workloads *workloads_of(const struct op *op);   /* the conversation with a control plane; NULL: there is none */
 struct workload *workload_of(const struct cluster *c); /* NULL: the record is not that of a workload that is present */
 /* The record of this uid. NULL: there is none. */
 struct cluster *workload_find(const struct workloads *s, struct slice uid);

@@ -6,6 +6,8 @@
 #include "tests/unit/kube/fakenet.h"
 #include <mobula/kinds.h>
 
+#include "src/kinds/raycluster/record.h"
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 

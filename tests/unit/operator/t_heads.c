@@ -33,7 +33,7 @@ static void check_way(void)
     CHECK_INT(r.outcome, RAY_DASH_OK);
     CHECK_STR(slice_of(r.version), "2.60.0");
     CHECK(!may_reach(&r, "10.1.2.3", 9000));
-    CHECK(r.op->head_calls == NULL);
+    CHECK(rayclusters_of(r.op)->calls == NULL);
     finish(&r);
 }
 
@@ -75,7 +75,7 @@ static void check_wrong(void)
     e = (struct err){0};
     CHECK(!ask(&r, &e));
     CHECK_INT(e.code, ERR_DENIED);
-    CHECK(r.op->head_calls == NULL);
+    CHECK(rayclusters_of(r.op)->calls == NULL);
     finish(&r);
 }
 

@@ -36,7 +36,7 @@ static void check_answers(void)
         CHECK_INT(r.answers, 1);
         CHECK_INT(r.outcome, cases[i].outcome);
         CHECK_INT(r.http_status, cases[i].told);
-        CHECK(r.op->head_calls == NULL);
+        CHECK(rayclusters_of(r.op)->calls == NULL);
         finish(&r);
     }
 }
@@ -125,7 +125,7 @@ static void check_doubtful(void)
         CHECK_INT(r.answers, 1 + (asked < CROWD - 1 ? asked : CROWD - 1));
         CHECK_INT(r.outcome, RAY_DASH_LOST);
     }
-    CHECK(r.op->head_calls == NULL);
+    CHECK(rayclusters_of(r.op)->calls == NULL);
     finish(&r);
 }
 
@@ -167,7 +167,7 @@ static void check_unsent(void)
     CHECK(proxied(&r, 0) && !proxied(&r, 1));
     answer_one(&r);
     CHECK_INT(r.outcome, RAY_DASH_OK);
-    CHECK(r.op->head_calls == NULL);
+    CHECK(rayclusters_of(r.op)->calls == NULL);
     finish(&r);
 }
 
@@ -191,7 +191,7 @@ static void check_forget(void)
     for (int i = 0; i < KUBE_PROXY_CALLS; i++)
         answer_one(&r);
     CHECK_INT(r.answers, 0);
-    CHECK(r.op->head_calls == NULL);
+    CHECK(rayclusters_of(r.op)->calls == NULL);
     finish(&r);
 }
 
