@@ -101,8 +101,6 @@ bool pod_outdated(const struct pod *pod, const struct ray_group *spec);
 struct slice pod_failure_text(const struct pod *pod, struct arena *a);
 /* "drained after 60 s idle"; empty: it was not drained for that. */
 struct slice pod_drained_text(const struct pod *pod, struct arena *a);
-/* Of a Pod object: its condition of this type; not there: it has none. */
-struct jval pod_condition(struct jval pod, struct slice type);
 /* Of a Pod object that is not ready, with the status of its Ray container: pod.reason and pod.words. over: that container is not started
  * again. */
 void pod_why(struct jval pod, struct jval ray, bool over, struct arena *a, struct slice *reason, struct slice *words);

@@ -22,6 +22,12 @@ struct spec_errors {
 };
 /* One line: "spec.headGroupSpec.template.spec.containers: …; spec.…: …; and 3 more", at most max bytes. */
 struct slice spec_errors_text(const struct spec_errors *errors, size_t max, struct arena *a);
+/* Stores one, or counts it as beyond. */
+void spec_errors_add(struct spec_errors *errors, struct spec_error one);
+static inline uint32_t spec_errors_count(const struct spec_errors *errors)
+{
+    return errors->count + errors->beyond;
+}
 /* The path of a member of the object at path `up`: spec.labels, spec.labels["ray.io/x"]. */
 struct slice spec_path_member(struct slice up, struct slice key, struct arena *a);
 
@@ -34,7 +40,8 @@ bool value_given(struct jval v);
 const char *value_type_name(enum json_type type); /* "a number" */
 /* A quantity, written as string or number: in units of 10^-decimals, rounded up. */
 bool value_quantity(struct jval v, int decimals, int64_t *out, struct err *e, struct arena *a);
-/* Whether an array of objects has one whose string member `key` is `text`. */
+/* Of an array of objects the first whose string member `key` is `text`; absent: there is none. */
+struct jval list_find(struct jval array, const char *key, struct slice text);
 bool list_has(struct jval array, const char *key, struct slice text);
 
 /* ---- reading ---- */
@@ -52,7 +59,6 @@ struct place {
 struct reader {
     struct arena *arena;
     struct spec_errors *errors;
-    struct ray_cluster *cluster; /* for readers of RayClusters; may be NULL */
 };
 
 const struct place *place_root(struct jval document, struct arena *a);
@@ -89,8 +95,18 @@ bool read_text_list(struct reader *r, const struct place *p);
 /* Members of an object that are none of these, which end with NULL: notes, and what was meant. */
 void note_unknown(struct reader *r, const struct place *object, const char *const *known);
 
-/* metadata.name, or what generateName makes of it: of at most max bytes, "so that why". */
-void read_name(struct reader *r, const struct place *meta, int max, const char *why, struct slice *out);
+/* What every resource says of itself. Its name may come of generateName, which stands for one that the API server will choose. */
+struct metadata {
+    struct slice ns, name, uid;
+    int64_t generation;
+    bool deleting;
+    struct jval labels, annotations; /* objects of texts, or absent */
+};
+/* *out is cleared first. The name has at most max bytes, "so that why". False: there is no metadata. */
+bool read_metadata(struct reader *r, const struct place *root, int max, const char *why, struct metadata *out);
+bool has_finalizer(struct jval metadata, const char *name);
+/* apiVersion and kind are these, where they are given: objects in a list have neither. */
+void read_type_meta(struct reader *r, const struct place *root, const char *version, const char *kind);
 
 /* A PodTemplateSpec: what builders read or write of it must have the types that the Kubernetes API has; the rest is for the API server to
  * check. volume: the name of the one that the operator adds, which the template may not have. */
@@ -121,8 +137,10 @@ struct condition {
     int64_t generation;
 };
 void status_write_condition(struct jout *w, const struct condition *c, struct jval prior, struct slice stamp, struct arena *a);
-/* The condition `type` of the status that the server has; not there when it has none. */
+/* The condition `type` of a status that the server has, of whatever object; not there when it has none. And whether what it says is
+ * `word`: True, False. */
 struct jval status_condition(struct jval status, struct slice type);
+bool condition_is(struct jval status, const char *type, const char *word);
 /* Writes "key": value, or null where the server has a value and there is none now: a merge patch deletes so. */
 void status_put(struct jout *w, struct jval prior, const char *key, struct slice value);
 /* Whether the server's status has all that the patch says; a null says that a member is not there. */

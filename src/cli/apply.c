@@ -346,17 +346,13 @@ static bool live_object(struct apply *p, const struct apply_object *o, struct jv
     *absent = answer.code == 404;
     if (answer.code >= 300 && !*absent)
         return err_set(e, ERR_STATUS, "%s", ask_words(&answer, words));
-    *out = (struct jval){NULL, -1};
+    *out = NO_VALUE;
     return *absent || parse(p, &answer, out, e);
 }
 
 static bool established(struct jval definition)
 {
-    struct jval key, one;
-    for (struct jiter it = json_iter(json_get(definition, "status.conditions")); json_next(&it, &key, &one);)
-        if (json_str_eq(json_get(one, "type"), SLICE("Established")))
-            return json_str_eq(json_get(one, "status"), SLICE("True"));
-    return false;
+    return condition_is(json_get(definition, "status"), "Established", "True");
 }
 
 /* A RayCluster cannot be listed before this, and the operator would wait half a minute for its next look. */
@@ -421,29 +417,28 @@ bool apply_available(struct jval deployment, struct arena *a, struct slice *why)
 struct slice apply_pod_words(struct jval pod, struct arena *a)
 {
     struct slice name = json_get_str(pod, "metadata.name", a);
-    struct jval state = json_get(json_at(json_get(pod, "status.containerStatuses"), 0), "state");
-    struct jval waiting = json_get(state, "waiting"), ended = json_get(state, "terminated"), key, one;
+    struct jval status = json_get(pod, "status"), state = json_get(json_at(json_get(status, "containerStatuses"), 0), "state");
+    struct jval waiting = json_get(state, "waiting"), ended = json_get(state, "terminated");
     if (json_there(waiting))
         return arena_printf(a, "pod %.*s: %.*s %.*s", SLICE_ARG(name), SLICE_ARG(json_get_str(waiting, "reason", a)),
                             SLICE_ARG(json_get_str(waiting, "message", a)));
     if (json_there(ended))
         return arena_printf(a, "pod %.*s ended with status %lld: kubectl logs says why", SLICE_ARG(name),
                             (long long)json_get_int(ended, "exitCode", -1));
-    for (struct jiter it = json_iter(json_get(pod, "status.conditions")); json_next(&it, &key, &one);)
-        if (json_str_eq(json_get(one, "type"), SLICE("PodScheduled")) && json_str_eq(json_get(one, "status"), SLICE("False")))
-            return arena_printf(a, "pod %.*s: %.*s", SLICE_ARG(name), SLICE_ARG(json_get_str(one, "message", a)));
-    return SLICE_NONE;
+    if (!condition_is(status, "PodScheduled", "False"))
+        return SLICE_NONE;
+    struct slice why = json_get_str(status_condition(status, SLICE("PodScheduled")), "message", a);
+    return arena_printf(a, "pod %.*s: %.*s", SLICE_ARG(name), SLICE_ARG(why));
 }
 
 /* Why there is no pod, or why it does not run: words for a line of progress. */
 static struct slice trouble(struct apply *p, const struct apply_object *o, struct jval deployment)
 {
-    struct jval key, one, pods;
+    struct jval status = json_get(deployment, "status"), key, one, pods;
     struct ask_answer answer = {0};
     struct err e = {0};
-    for (struct jiter it = json_iter(json_get(deployment, "status.conditions")); json_next(&it, &key, &one);)
-        if (json_str_eq(json_get(one, "type"), SLICE("ReplicaFailure")) && json_str_eq(json_get(one, "status"), SLICE("True")))
-            return json_get_str(one, "message", p->a);
+    if (condition_is(status, "ReplicaFailure", "True"))
+        return json_get_str(status_condition(status, SLICE("ReplicaFailure")), "message", p->a);
     struct slice path =
         arena_printf(p->a, "/api/v1/namespaces/%.*s/pods?labelSelector=app.kubernetes.io%%2Fname%%3Dmobula", SLICE_ARG(o->ns));
     if (!ask_get(p->ask, path, NULL, p->a, &answer, &e) || answer.code >= 300 || !parse(p, &answer, &pods, &e))

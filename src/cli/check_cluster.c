@@ -3,7 +3,7 @@
 #include "embed.h"
 
 #include <mobula/kinds.h>
-#include <mobula/pod.h>
+#include <mobula/spec.h>
 #include <mobula/yaml.h>
 
 #include <stdio.h>
@@ -249,10 +249,9 @@ void check_node_item(struct check *c, void *state, struct jval node)
 {
     struct check_capacity *s = state;
     struct jval have = json_get(node, "status.allocatable");
-    struct jval ready = pod_condition(node, SLICE("Ready"));
     int64_t on_this = node_gpus(have, c->a);
     s->nodes++;
-    if (!json_str_eq(json_get(ready, "status"), SLICE("True")) || json_get_bool(node, "spec.unschedulable", false))
+    if (!condition_is(json_get(node, "status"), "Ready", "True") || json_get_bool(node, "spec.unschedulable", false))
         return;
     s->ready++;
     s->cpu_milli += node_amount(have, SLICE("cpu"), 3, c->a);

@@ -19,12 +19,8 @@ struct slice check_argument(const struct check *c, const char *flag)
 /* A variable of its environment, as the Deployment gives it. */
 static struct slice environment_value(const struct check *c, const char *name)
 {
-    struct jval key, one;
     struct jval list = json_get(json_at(json_get(c->deployment, "spec.template.spec.containers"), 0), "env");
-    for (struct jiter it = json_iter(list); json_next(&it, &key, &one);)
-        if (json_str_eq(json_key(one, SLICE("name")), slice_of(name)))
-            return json_get_str(one, "value", c->a);
-    return SLICE_NONE;
+    return json_get_str(list_find(list, "name", slice_of(name)), "value", c->a);
 }
 
 /* ---- operators ---- */

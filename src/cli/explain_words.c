@@ -101,15 +101,6 @@ static const char *since(const struct words *w, const char *before, struct jval 
     return arena_printf(w->a, " %s%s%s", before, age_text(w, us), after).ptr;
 }
 
-static struct jval condition_of(const struct words *w, const char *type)
-{
-    struct jval k, v;
-    for (struct jiter it = json_iter(json_get(w->status, "conditions")); json_next(&it, &k, &v);)
-        if (json_str_eq(json_get(v, "type"), slice_of(type)))
-            return v;
-    return (struct jval){.at = -1};
-}
-
 static bool is_false(struct jval condition)
 {
     return json_str_eq(json_get(condition, "status"), SLICE("False"));
@@ -139,7 +130,7 @@ static void put_progress(const struct words *w)
     }
     for (uint32_t i = 0; i < w->in->pod_count; i++)
         ready += !w->in->pods[i].head && !w->in->pods[i].deleting && w->in->pods[i].ready;
-    bool well = up && !is_false(condition_of(w, "HeadPodReady"));
+    bool well = up && !is_false(status_condition(w->status, SLICE("HeadPodReady")));
     if (well && ready < wanted)
         buf_printf(w->out, "  scaling up: %lld of %lld workers ready\n", ready, wanted);
     else if (well && ready > wanted)
@@ -149,7 +140,7 @@ static void put_progress(const struct words *w)
 /* A condition that is False, in words of its own. */
 static void put_lack(const struct words *w, const char *type, const char *what)
 {
-    struct jval c = condition_of(w, type);
+    struct jval c = status_condition(w->status, slice_of(type));
     struct slice reason = json_get_str(c, "reason", w->a), message = json_get_str(c, "message", w->a);
     if (is_false(c))
         buf_printf(w->out, "  %s%s (%.*s)%s%.*s\n", what, since(w, "for ", json_get(c, "lastTransitionTime"), ""), SLICE_ARG(reason),
@@ -224,11 +215,7 @@ static struct tally count_pods(const struct words *w, const struct ray_group *g)
 static struct jval group_status(const struct words *w, const struct ray_group *g)
 {
     struct slice name = g->head ? SLICE(RAY_HEAD_GROUP) : g->name;
-    struct jval k, v;
-    for (struct jiter it = json_iter(json_get(w->status, "groups")); json_next(&it, &k, &v);)
-        if (json_str_eq(json_get(v, "name"), name))
-            return v;
-    return (struct jval){.at = -1};
+    return list_find(json_get(w->status, "groups"), "name", name);
 }
 
 static void put_count(const struct words *w, uint32_t n, const char *what)
@@ -395,7 +382,7 @@ static bool head_started(const struct words *w)
 
 static void put_scaling(const struct words *w)
 {
-    struct jval c = condition_of(w, "Autoscaling");
+    struct jval c = status_condition(w->status, SLICE("Autoscaling"));
     struct slice reason = json_get_str(c, "reason", w->a);
     buf_put(w->out, SLICE("\nAutoscaling\n"));
     if (!w->c->autoscaling) {

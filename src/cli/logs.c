@@ -170,11 +170,8 @@ static bool read_head(struct logs *l)
 /* The container by that name, or the first: another one may stand in front of it. */
 static struct slice container_of(struct jval pod, struct slice wanted, struct arena *a)
 {
-    struct jval k, c, containers = json_get(pod, "spec.containers");
-    for (struct jiter it = json_iter(containers); json_next(&it, &k, &c);)
-        if (json_str_eq(json_key(c, SLICE("name")), wanted))
-            return wanted;
-    return json_get_str(json_at(containers, 0), "name", a);
+    struct jval containers = json_get(pod, "spec.containers");
+    return list_has(containers, "name", wanted) ? wanted : json_get_str(json_at(containers, 0), "name", a);
 }
 
 static bool is_owned(struct jval pod, struct slice uid)

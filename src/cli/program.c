@@ -30,15 +30,6 @@ static bool is_pause(struct slice name)
     return slice_starts(name, SLICE("pause:")) || slice_starts(name, SLICE("pause@")) || slice_starts(name, SLICE("mirrored-pause:"));
 }
 
-static bool is_ready(struct jval node)
-{
-    struct jval key, one;
-    for (struct jiter it = json_iter(json_get(node, "status.conditions")); json_next(&it, &key, &one);)
-        if (json_str_eq(json_get(one, "type"), SLICE("Ready")))
-            return json_str_eq(json_get(one, "status"), SLICE("True"));
-    return false;
-}
-
 struct candidate {
     struct slice name;
     uint32_t nodes; /* that have it */
@@ -70,7 +61,7 @@ bool program_choose(struct jval nodes, struct slice arch, struct arena *a, struc
     uint32_t count = 0, all = 0;
     struct jval key, node;
     for (struct jiter it = json_iter(json_key(nodes, SLICE("items"))); json_next(&it, &key, &node);)
-        if (json_str_eq(json_get(node, "status.nodeInfo.architecture"), arch) && is_ready(node)) {
+        if (json_str_eq(json_get(node, "status.nodeInfo.architecture"), arch) && condition_is(json_get(node, "status"), "Ready", "True")) {
             count_images(node, a, list, &count);
             all++;
         }

@@ -185,11 +185,7 @@ static bool has_name(struct jval list, struct slice name)
 {
     if (json_len(list) > PAIRS_MAX)
         return true; /* not looked for */
-    struct jval key, one;
-    for (struct jiter it = json_iter(list); json_next(&it, &key, &one);)
-        if (json_str_eq(json_key(one, SLICE("name")), name))
-            return true;
-    return false;
+    return list_has(list, "name", name);
 }
 
 static void mounts(const struct spot *at, const char *field, struct jval container, struct jval pod)

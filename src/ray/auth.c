@@ -16,10 +16,9 @@ struct slice ray_auth_secret(struct jval spec, struct slice cluster, bool *ours,
     return *ours ? clipped_name(cluster, a) : given;
 }
 
-static void check_version(struct reader *r, const struct place *spec, int64_t since, const char *what)
+static void check_version(struct reader *r, const struct place *spec, struct slice version, int64_t since, const char *what)
 {
     const struct place *at = place_key(spec, "rayVersion");
-    struct slice version = r->cluster->ray_version;
     if (slice_empty(version))
         place_bad(r, at, "is not given: %s needs Ray 2.%d.0 or later, so say which one it is", what, (int)(since % 1000));
     else if (ray_version_number(version) == 0)
@@ -31,7 +30,7 @@ static void check_version(struct reader *r, const struct place *spec, int64_t si
 
 /* Whoever asks a head that takes tokens of service accounts shows it one of Kubernetes. The operator's own may write every cluster of its
  * namespaces, and a head runs what users bring. */
-static void check_service_accounts(struct reader *r, const struct place *spec, const struct place *options)
+static void check_service_accounts(struct reader *r, const struct place *spec, const struct place *options, struct slice version)
 {
     const struct place *at = place_key(options, "enableK8sTokenAuth"), *secret = place_key(options, "secretName");
     bool on = false;
@@ -40,15 +39,14 @@ static void check_service_accounts(struct reader *r, const struct place *spec, c
     place_bad(r, at,
               "is true, which is not supported: the operator would have to show its own Kubernetes token to the head. Remove it, and a "
               "token of the cluster's own is used");
-    check_version(r, spec, SERVICE_ACCOUNTS_SINCE, "enableK8sTokenAuth");
+    check_version(r, spec, version, SERVICE_ACCOUNTS_SINCE, "enableK8sTokenAuth");
     if (place_given(secret))
         place_bad(r, secret, "excludes enableK8sTokenAuth: keep one of the two");
 }
 
-void check_auth(struct reader *r, const struct place *spec)
+void check_auth(struct reader *r, const struct place *spec, struct ray_cluster *c)
 {
     static const char *const modes[] = {"disabled", "token", NULL};
-    struct ray_cluster *c = r->cluster;
     const struct place *options = place_key(spec, "authOptions"), *mode = place_key(options, "mode"),
                        *secret = place_key(options, "secretName");
     struct slice text, name = SLICE_NONE;
@@ -56,10 +54,10 @@ void check_auth(struct reader *r, const struct place *spec)
         return;
     if (read_text(r, secret, OPTIONAL, &name) && !slice_empty(name) && !name_dns1123_subdomain(name))
         place_bad(r, secret, "is no name of a Secret: at most 253 lower case letters, digits, dashes and dots");
-    check_service_accounts(r, spec, options);
+    check_service_accounts(r, spec, options, c->ray_version);
     c->auth_secret = ray_auth_secret(spec->value, c->name, &c->auth_ours, r->arena);
     if (!slice_empty(c->auth_secret))
-        check_version(r, spec, TOKEN_SINCE, "token authentication");
+        check_version(r, spec, c->ray_version, TOKEN_SINCE, "token authentication");
 }
 
 /* ---- what holds the token ---- */

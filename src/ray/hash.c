@@ -119,12 +119,11 @@ uint64_t ray_group_hash(const struct ray_cluster *c, const struct ray_group *g, 
     return hash;
 }
 
-void hash_groups(struct reader *r)
+void hash_groups(struct ray_cluster *c, struct arena *a)
 {
-    struct ray_cluster *c = r->cluster;
-    c->head.hash = ray_group_hash(c, &c->head, r->arena);
+    c->head.hash = ray_group_hash(c, &c->head, a);
     for (uint32_t i = 0; i < c->group_count; i++)
-        c->groups[i].hash = ray_group_hash(c, &c->groups[i], r->arena);
+        c->groups[i].hash = ray_group_hash(c, &c->groups[i], a);
 }
 
 /* ---- services ---- */

@@ -4,13 +4,9 @@
 /* A GCS that speaks TLS would not answer our question. */
 bool uses_tls(struct jval container, struct arena *a)
 {
-    struct jval k, v;
-    for (struct jiter it = json_iter(json_get(container, "env")); json_next(&it, &k, &v);) {
-        struct slice value = json_get_str(v, "value", a);
-        if (json_is(json_get(v, "name"), "RAY_USE_TLS"))
-            return !slice_is(value, "0") && !slice_eq_nocase(value, SLICE("false"));
-    }
-    return false;
+    struct jval set = list_find(json_get(container, "env"), "name", SLICE("RAY_USE_TLS"));
+    struct slice value = json_get_str(set, "value", a);
+    return json_there(set) && !slice_is(value, "0") && !slice_eq_nocase(value, SLICE("false"));
 }
 
 bool waits_for_gcs(const struct pod_build *b)

@@ -29,15 +29,6 @@ static const char *const agreed[] = {"KUBERAY_GEN_RAY_START_CMD",
                                      "RAY_HEAD_IP",
                                      "RAY_JOB_SUBMISSION_ID"};
 
-static struct jval find_named(struct jval list, struct slice name)
-{
-    struct jval k, v;
-    for (struct jiter it = json_iter(list); json_next(&it, &k, &v);)
-        if (json_str_eq(json_key(v, SLICE("name")), name))
-            return v;
-    return NO_VALUE;
-}
-
 const char *ray_live_lost(struct jval before, struct jval after)
 {
     struct jval one = ray_live_container(before), two = NO_VALUE, k, v;
@@ -46,8 +37,8 @@ const char *ray_live_lost(struct jval before, struct jval after)
     if (json_there(one) && !json_there(two))
         return "name";
     for (size_t i = 0; i < COUNT_OF(agreed); i++) {
-        struct jval was = find_named(json_key(one, SLICE("env")), slice_of(agreed[i]));
-        if (json_there(was) && !json_equal(was, find_named(json_key(two, SLICE("env")), slice_of(agreed[i]))))
+        struct jval was = list_find(json_key(one, SLICE("env")), "name", slice_of(agreed[i]));
+        if (json_there(was) && !json_equal(was, list_find(json_key(two, SLICE("env")), "name", slice_of(agreed[i]))))
             return agreed[i];
     }
     return NULL;

@@ -13,25 +13,6 @@ static enum pod_phase read_phase(struct jval pod)
     return json_there(phase) ? POD_UNKNOWN : POD_PENDING;
 }
 
-struct jval pod_condition(struct jval pod, struct slice type)
-{
-    struct jval k, c;
-    for (struct jiter it = json_iter(json_get(pod, "status.conditions")); json_next(&it, &k, &c);)
-        if (json_str_eq(json_get(c, "type"), type))
-            return c;
-    return (struct jval){.at = -1};
-}
-
-/* The element of this name: the kubelet sorts statuses, so their order says nothing. */
-static struct jval named(struct jval list, struct slice name)
-{
-    struct jval k, c;
-    for (struct jiter it = json_iter(list); json_next(&it, &k, &c);)
-        if (json_str_eq(json_get(c, "name"), name))
-            return c;
-    return (struct jval){.at = -1};
-}
-
 /* Whether a rule of the container's own starts it again after this exit code. */
 static bool restarts_by_rule(struct jval container, int64_t exit_code)
 {
@@ -88,7 +69,7 @@ static bool scheduled_alone(struct jval pod)
 
 static bool is_unschedulable(struct jval pod)
 {
-    struct jval scheduled = pod_condition(pod, SLICE("PodScheduled"));
+    struct jval scheduled = status_condition(json_get(pod, "status"), SLICE("PodScheduled"));
     return json_is(json_get(scheduled, "status"), "False") && json_is(json_get(scheduled, "reason"), "Unschedulable") &&
            scheduled_alone(pod);
 }
@@ -109,21 +90,23 @@ static bool waits_by_us(struct jval container)
 static bool gave_up(struct jval pod)
 {
     struct slice name = SLICE(RAY_INIT_CONTAINER);
-    struct jval status = named(json_get(pod, "status.initContainerStatuses"), name), ended = json_get(status, "state.terminated");
+    struct jval status = list_find(json_get(pod, "status.initContainerStatuses"), "name", name),
+                ended = json_get(status, "state.terminated");
     if (!json_there(ended))
         ended = json_get(status, "lastState.terminated");
-    return json_get_int(ended, "exitCode", 0) == 1 && waits_by_us(named(json_get(pod, "spec.initContainers"), name));
+    return json_get_int(ended, "exitCode", 0) == 1 && waits_by_us(list_find(json_get(pod, "spec.initContainers"), "name", name));
 }
 
 static void read_states(struct pod *p, struct jval object, struct arena *a)
 {
-    struct jval ready = pod_condition(object, SLICE("Ready"));
+    struct jval ready = status_condition(json_get(object, "status"), SLICE("Ready"));
     p->phase = (uint8_t)read_phase(object);
     p->ready = json_is(json_get(ready, "status"), "True") && p->phase == POD_RUNNING;
     p->ready_us = p->ready ? read_time(json_get(ready, "lastTransitionTime"), a) : 0;
     p->deleting = json_there(json_get(object, "metadata.deletionTimestamp"));
     struct jval container = ray_live_container(object);
-    struct jval ray = named(json_get(object, "status.containerStatuses"), json_get_str(container, "name", a));
+    /* by its name: the kubelet sorts statuses, so their order says nothing */
+    struct jval ray = list_find(json_get(object, "status.containerStatuses"), "name", json_get_str(container, "name", a));
     struct jval ended = json_get(ray, "state.terminated");
     p->exit_code = (int32_t)json_get_int(ended, "exitCode", 0);
     p->run_us = read_time(json_get(ray, "state.running.startedAt"), a);

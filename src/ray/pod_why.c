@@ -143,7 +143,7 @@ static void put_stage(struct buf *b, struct jval pod, struct jval ray, struct ar
         put_end(b, ray, last, a);
         put_logs(b, pod, &(struct teller){.status = ray}, true, a);
     } else {
-        put_message(b, json_get(pod_condition(pod, SLICE("Ready")), "message"), 0, a);
+        put_message(b, json_get(status_condition(json_get(pod, "status"), SLICE("Ready")), "message"), 0, a);
     }
 }
 
@@ -151,7 +151,7 @@ void pod_why(struct jval pod, struct jval ray, bool over, struct arena *a, struc
 {
     struct buf b;
     struct teller t = find_teller(pod, ray, a);
-    struct jval scheduled = pod_condition(pod, SLICE("PodScheduled"));
+    struct jval scheduled = status_condition(json_get(pod, "status"), SLICE("PodScheduled"));
     buf_init(&b, LIMIT_POD_WORDS);
     *reason = container_reason(t.status, a);
     if (json_there(t.status)) {

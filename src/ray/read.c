@@ -32,19 +32,19 @@ void cluster_clear(struct ray_cluster *c)
                                  .start_commands = NO_VALUE};
 }
 
-static void read_kind(struct reader *r, const struct place *root)
+static void read_version(struct reader *r, const struct place *root, struct ray_cluster *c)
 {
     const struct place *version = place_key(root, "apiVersion"), *kind = place_key(root, "kind");
     struct slice text = SLICE_NONE;
     /* Objects in a list have neither: whoever asked for the list knows what it asked for, and the legacy kind has podTypes. */
     if (read_text(r, version, OPTIONAL, &text)) {
         if (slice_eq(text, ray_api_version(RAY_LEGACY)))
-            r->cluster->kind = RAY_LEGACY;
+            c->kind = RAY_LEGACY;
         else if (!slice_eq(text, ray_api_version(RAY_V1)))
             place_bad(r, version, "is %.*s: write ray.io/v1, or cluster.ray.io/v1 for the kind with podTypes",
                       SLICE_ARG(slice_head(text, 60)));
     } else if (value_given(json_get(root->value, "spec.podTypes"))) {
-        r->cluster->kind = RAY_LEGACY;
+        c->kind = RAY_LEGACY;
     }
     if (read_text(r, kind, OPTIONAL, &text) && !slice_is(text, "RayCluster"))
         place_bad(r, kind, "is %.*s: must be RayCluster", SLICE_ARG(slice_head(text, 60)));
@@ -62,37 +62,31 @@ void read_tools_resources(struct reader *r, const struct place *annotations)
 /* Whoever gives no number of seconds gets the default. */
 static void read_deletion(struct ray_cluster *c, struct jval meta, struct arena *a)
 {
-    struct jval k, v, time = json_get(meta, "deletionTimestamp");
     struct slice wait = json_str(json_child(json_get(meta, "annotations"), RAY_ANNOTATION_REDIS_WAIT), a);
-    c->deleting = value_given(time);
-    if (!time_parse(json_str(time, a), &c->deleted_us, NULL))
+    if (!time_parse(json_get_str(meta, "deletionTimestamp", a), &c->deleted_us, NULL))
         c->deleted_us = 0;
     if (!slice_int(wait, &c->redis_wait_s) || c->redis_wait_s < 0 || c->redis_wait_s > INT32_MAX)
         c->redis_wait_s = RAY_REDIS_WAIT_S;
-    for (struct jiter it = json_iter(json_get(meta, "finalizers")); json_next(&it, &k, &v);)
-        c->redis_finalizer |= json_is(v, RAY_REDIS_FINALIZER);
+    c->redis_finalizer = has_finalizer(meta, RAY_REDIS_FINALIZER);
 }
 
-static void read_metadata(struct reader *r, const struct place *root)
+static void read_cluster_metadata(struct reader *r, const struct place *root, struct ray_cluster *c)
 {
-    struct ray_cluster *c = r->cluster;
     const struct place *meta = place_key(root, "metadata");
-    if (!read_object(r, meta, REQUIRED))
+    struct metadata m;
+    if (!read_metadata(r, root, c->kind == RAY_V1 ? V1_NAME_MAX : LEGACY_NAME_MAX, "names of services made from it fit 63", &m))
         return;
-    const struct place *ns = place_key(meta, "namespace"), *uid = place_key(meta, "uid");
-    const struct place *labels = place_key(meta, "labels"), *annotations = place_key(meta, "annotations");
-    read_name(r, meta, c->kind == RAY_V1 ? V1_NAME_MAX : LEGACY_NAME_MAX, "names of services made from it fit 63", &c->name);
-    read_text(r, ns, OPTIONAL, &c->ns);
-    read_text(r, uid, OPTIONAL, &c->uid);
-    json_int(json_get(meta->value, "generation"), &c->generation);
+    const struct place *annotations = place_member(meta, SLICE("annotations"), m.annotations);
+    c->ns = m.ns;
+    c->name = m.name;
+    c->uid = m.uid;
+    c->generation = m.generation;
+    c->deleting = m.deleting;
+    c->labels = m.labels;
+    c->annotations = m.annotations;
     read_deletion(c, meta->value, r->arena);
-    if (read_text_map(r, labels))
-        c->labels = labels->value;
-    if (read_text_map(r, annotations)) {
-        c->annotations = annotations->value;
-        read_scaler(r, annotations);
-        read_tools_resources(r, annotations);
-    }
+    read_scaler(r, annotations, c);
+    read_tools_resources(r, annotations);
 }
 
 static int32_t clamp(int32_t n, int32_t least, int32_t most)
@@ -101,9 +95,8 @@ static int32_t clamp(int32_t n, int32_t least, int32_t most)
 }
 
 /* As the spec says; an autoscaler says otherwise later. */
-void read_desired(struct reader *r, const struct place *spec)
+void read_desired(struct reader *r, const struct place *spec, struct ray_cluster *c)
 {
-    struct ray_cluster *c = r->cluster;
     int64_t pods = 1;
     for (uint32_t i = 0; i < c->group_count; i++) {
         struct ray_group *g = &c->groups[i];
@@ -135,27 +128,27 @@ bool ray_read(struct jval object, struct arena *a, struct ray_cluster *out, stru
 
 bool ray_read_known(struct jval object, const uint64_t *hashes, struct arena *a, struct ray_cluster *out, struct spec_errors *errors)
 {
-    struct reader r = {.arena = a, .errors = errors, .cluster = out};
+    struct reader r = {.arena = a, .errors = errors};
     const struct place *root = place_root(object, a), *spec = place_key(root, "spec");
-    uint32_t before = errors->count + errors->beyond;
+    uint32_t before = spec_errors_count(errors);
     cluster_clear(out);
     if (json_type(object) != JSON_OBJECT) {
         place_bad(&r, root, "the resource is not an object");
         return false;
     }
-    read_kind(&r, root);
-    read_metadata(&r, root);
+    read_version(&r, root, out);
+    read_cluster_metadata(&r, root, out);
     if (read_object(&r, spec, REQUIRED)) {
         out->spec = spec->value;
         if (out->kind == RAY_V1)
-            read_v1(&r, spec);
+            read_v1(&r, spec, out);
         else
-            read_legacy(&r, spec);
+            read_legacy(&r, spec, out);
     }
-    bool ok = errors->count + errors->beyond == before;
+    bool ok = spec_errors_count(errors) == before;
     if (ok && hashes)
         keep_hashes(out, hashes);
     else if (ok)
-        hash_groups(&r);
+        hash_groups(out, a);
     return ok;
 }

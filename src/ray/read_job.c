@@ -9,8 +9,9 @@ enum { JOB_NAME_MAX = 47, SUBMITTER_RETRIES = 2, TTL_MAX = INT32_MAX };
 struct job_reader {
     struct reader r;
     struct ray_job *job;
-    bool shutdown; /* shutdownAfterJobFinishes */
-    int32_t ttl_s; /* ttlSecondsAfterFinished */
+    struct ray_cluster *cluster; /* of rayClusterSpec */
+    bool shutdown;               /* shutdownAfterJobFinishes */
+    int32_t ttl_s;               /* ttlSecondsAfterFinished */
 };
 
 static void clear_job(struct ray_job *job)
@@ -26,37 +27,22 @@ static void clear_job(struct ray_job *job)
                             .submitter_template = NO_VALUE};
 }
 
-static void read_job_kind(struct reader *r, const struct place *root)
-{
-    const struct place *version = place_key(root, "apiVersion"), *kind = place_key(root, "kind");
-    struct slice text;
-    if (read_text(r, version, OPTIONAL, &text) && !slice_eq(text, ray_api_version(RAY_V1)))
-        place_bad(r, version, "is %.*s: write ray.io/v1", SLICE_ARG(slice_head(text, 60)));
-    if (read_text(r, kind, OPTIONAL, &text) && !slice_is(text, "RayJob"))
-        place_bad(r, kind, "is %.*s: must be RayJob", SLICE_ARG(slice_head(text, 60)));
-}
-
 static void read_job_metadata(struct reader *r, const struct place *root, struct ray_job *job)
 {
     const struct place *meta = place_key(root, "metadata");
-    if (!read_object(r, meta, REQUIRED))
+    struct metadata m;
+    if (!read_metadata(r, root, JOB_NAME_MAX, "the cluster's name made from it has one of its own", &m))
         return;
-    const struct place *ns = place_key(meta, "namespace"), *uid = place_key(meta, "uid");
-    const struct place *labels = place_key(meta, "labels"), *annotations = place_key(meta, "annotations");
-    read_name(r, meta, JOB_NAME_MAX, "the cluster's name made from it has one of its own", &job->name);
-    read_text(r, ns, OPTIONAL, &job->ns);
-    read_text(r, uid, OPTIONAL, &job->uid);
-    json_int(json_get(meta->value, "generation"), &job->generation);
-    job->deleting = value_given(json_get(meta->value, "deletionTimestamp"));
-    if (read_text_map(r, labels))
-        job->labels = labels->value;
-    if (read_text_map(r, annotations)) {
-        job->annotations = annotations->value;
-        read_tools_resources(r, annotations);
-    }
-    struct jval k, v;
-    for (struct jiter it = json_iter(json_get(meta->value, "finalizers")); json_next(&it, &k, &v);)
-        job->finalizer |= json_is(v, RAY_JOB_FINALIZER);
+    const struct place *annotations = place_member(meta, SLICE("annotations"), m.annotations);
+    job->ns = m.ns;
+    job->name = m.name;
+    job->uid = m.uid;
+    job->generation = m.generation;
+    job->deleting = m.deleting;
+    job->labels = m.labels;
+    job->annotations = m.annotations;
+    job->finalizer = has_finalizer(meta->value, RAY_JOB_FINALIZER);
+    read_tools_resources(r, annotations);
 }
 
 /* ---- what is submitted ---- */
@@ -192,12 +178,12 @@ static void read_own_cluster(struct job_reader *j, const struct place *spec)
                        *type = place_key(upgrade, "type");
     const struct place *head = place_key(cluster, "headGroupSpec"), *template = place_key(head, "template"),
                        *pod = place_key(template, "spec"), *restart = place_key(pod, "restartPolicy");
-    cluster_clear(j->r.cluster);
+    cluster_clear(j->cluster);
     if (!read_object(&j->r, cluster, OPTIONAL))
         return;
     job->cluster_spec = cluster->value;
-    j->r.cluster->annotations = job->annotations; /* the cluster will carry them */
-    read_v1(&j->r, cluster);
+    j->cluster->annotations = job->annotations; /* the cluster will carry them */
+    read_v1(&j->r, cluster, j->cluster);
     if (place_given(type))
         place_bad(&j->r, type, "must not be set on a cluster that a RayJob makes");
     if (job->mode == RAY_JOB_SIDECAR && place_given(restart) && !json_is(restart->value, "Never"))
@@ -283,7 +269,7 @@ static bool read_policy(struct job_reader *j, const struct place *holder, enum r
     bool touches = *out == RAY_REMOVE_WORKERS || *out == RAY_REMOVE_CLUSTER;
     if (touches && !slice_empty(j->job->selected))
         place_bad(&j->r, at, "is %s: a cluster that clusterSelector names is not the job's to change", policies[*out]);
-    else if (*out == RAY_REMOVE_WORKERS && j->r.cluster->autoscaling)
+    else if (*out == RAY_REMOVE_WORKERS && j->cluster->autoscaling)
         place_bad(&j->r, at, "is DeleteWorkers: not possible while enableInTreeAutoscaling is true");
     return true;
 }
@@ -392,16 +378,16 @@ static void read_deletion(struct job_reader *j, const struct place *spec)
 bool ray_read_job(struct jval object, struct arena *a, struct ray_job *out, struct spec_errors *errors)
 {
     struct ray_cluster cluster;
-    struct job_reader j = {.r = {.arena = a, .errors = errors, .cluster = &cluster}, .job = out};
+    struct job_reader j = {.r = {.arena = a, .errors = errors}, .job = out, .cluster = &cluster};
     const struct place *root = place_root(object, a), *spec = place_key(root, "spec");
-    uint32_t before = errors->count + errors->beyond;
+    uint32_t before = spec_errors_count(errors);
     clear_job(out);
     cluster_clear(&cluster);
     if (json_type(object) != JSON_OBJECT) {
         place_bad(&j.r, root, "the resource is not an object");
         return false;
     }
-    read_job_kind(&j.r, root);
+    read_type_meta(&j.r, root, "ray.io/v1", "RayJob");
     read_job_metadata(&j.r, root, out);
     if (read_object(&j.r, spec, REQUIRED)) {
         out->spec = spec->value;
@@ -411,5 +397,5 @@ bool ray_read_job(struct jval object, struct arena *a, struct ray_job *out, stru
         read_cluster(&j, spec);
         read_deletion(&j, spec);
     }
-    return errors->count + errors->beyond == before;
+    return spec_errors_count(errors) == before;
 }

@@ -95,9 +95,8 @@ static void check_unique(struct reader *r, const struct place *types, size_t i, 
         }
 }
 
-static void read_types(struct reader *r, const struct place *spec, struct slice head_type, int64_t max_workers)
+static void read_types(struct reader *r, const struct place *spec, struct slice head_type, int64_t max_workers, struct ray_cluster *c)
 {
-    struct ray_cluster *c = r->cluster;
     const struct place *types = place_key(spec, "podTypes"), *head = place_key(spec, "headPodType");
     bool found = false;
     if (!read_array(r, types, REQUIRED))
@@ -127,7 +126,7 @@ static void read_types(struct reader *r, const struct place *spec, struct slice 
         place_bad(r, head, "is \"%.*s\": must be the name of one of podTypes", SLICE_ARG(slice_head(head_type, 60)));
 }
 
-static void read_service_ports(struct reader *r, const struct place *spec)
+static void read_service_ports(struct reader *r, const struct place *spec, const struct ray_cluster *c)
 {
     const struct place *list = place_key(spec, "headServicePorts");
     if (!read_array(r, list, OPTIONAL))
@@ -151,26 +150,25 @@ static void read_service_ports(struct reader *r, const struct place *spec)
                 place_bad(r, target, "is missing: must be a number or the name of a port");
             read_int(r, target, 1, 65535, &to);
         }
-        bool gcs = number == r->cluster->gcs_port;
+        bool gcs = number == c->gcs_port;
         if ((gcs && place_type(target) == JSON_NUMBER && to != number) || (!gcs && json_is(name->value, "gcs-server")))
-            place_bad(r, at, "must lead from %d to %d, as workers reach the head by it", (int)r->cluster->gcs_port,
-                      (int)r->cluster->gcs_port);
+            place_bad(r, at, "must lead from %d to %d, as workers reach the head by it", (int)c->gcs_port, (int)c->gcs_port);
     }
 }
 
 /* No more workers than the cluster may have; the old autoscaler refused to start too. */
-static void check_sum(struct reader *r, const struct place *spec, int64_t max_workers)
+static void check_sum(struct reader *r, const struct place *spec, int64_t max_workers, const struct ray_cluster *c)
 {
     const struct place *max = place_key(spec, "maxWorkers");
     int64_t sum = 0;
-    for (uint32_t i = 0; i < r->cluster->group_count; i++)
-        sum += r->cluster->groups[i].min;
+    for (uint32_t i = 0; i < c->group_count; i++)
+        sum += c->groups[i].min;
     if (sum > max_workers)
         place_bad(r, max, "is %lld%s, below the sum of minWorkers, %lld: raise it", (long long)max_workers,
                   place_given(max) ? "" : " when not set", (long long)sum);
 }
 
-static void read_head_commands(struct reader *r, const struct place *spec)
+static void read_head_commands(struct reader *r, const struct place *spec, struct ray_cluster *c)
 {
     const struct place *list = place_key(spec, "headStartRayCommands");
     size_t i = 0;
@@ -181,13 +179,12 @@ static void read_head_commands(struct reader *r, const struct place *spec)
         if (slice_has(text, "redis-password"))
             place_bad(r, at, "sets redis-password, which this kind never supported: remove it");
     }
-    if (!legacy_gcs_port(list->value, r->arena, &r->cluster->gcs_port))
+    if (!legacy_gcs_port(list->value, r->arena, &c->gcs_port))
         place_bad(r, list, "has a --port that is no number from 1 to 65535: workers must know it");
 }
 
-void read_legacy(struct reader *r, const struct place *spec)
+void read_legacy(struct reader *r, const struct place *spec, struct ray_cluster *c)
 {
-    struct ray_cluster *c = r->cluster;
     const struct place *max = place_key(spec, "maxWorkers"), *idle = place_key(spec, "idleTimeoutMinutes"),
                        *speed = place_key(spec, "upscalingSpeed");
     const struct place *head_type = place_key(spec, "headPodType");
@@ -207,11 +204,11 @@ void read_legacy(struct reader *r, const struct place *spec)
     c->head.idle_timeout_s = c->idle_timeout_s = minutes * 60;
     c->upscaling_speed = multiple > 0 ? multiple : 1; /* as the old autoscaler took 0 */
     c->max_workers = (int32_t)max_workers;
-    read_head_commands(r, spec);
+    read_head_commands(r, spec, c);
     read_text(r, head_type, REQUIRED, &head_name);
-    read_types(r, spec, head_name, max_workers);
-    read_service_ports(r, spec);
+    read_types(r, spec, head_name, max_workers, c);
+    read_service_ports(r, spec, c);
     if (max_known)
-        check_sum(r, spec, max_workers);
-    read_desired(r, spec);
+        check_sum(r, spec, max_workers, c);
+    read_desired(r, spec, c);
 }

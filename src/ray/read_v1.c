@@ -115,9 +115,8 @@ static void read_head_service(struct reader *r, const struct place *head)
     }
 }
 
-static void read_head(struct reader *r, const struct place *spec)
+static void read_head(struct reader *r, const struct place *spec, struct ray_cluster *c)
 {
-    struct ray_cluster *c = r->cluster;
     const struct place *head = place_key(spec, "headGroupSpec");
     if (!read_object(r, head, REQUIRED))
         return;
@@ -126,7 +125,7 @@ static void read_head(struct reader *r, const struct place *spec)
     c->gcs_port = start_port(&c->head, "port", RAY_GCS_PORT, r->arena);
     c->dashboard_port = start_port(&c->head, "dashboard-port", RAY_DASHBOARD_PORT, r->arena);
     c->dashboard_agent_port = start_port(&c->head, "dashboard-agent-listen-port", RAY_AGENT_PORT, r->arena);
-    check_v1_group(r, spec, head, &c->head);
+    check_v1_group(r, spec, head, c, &c->head);
 }
 
 static void read_workers_to_delete(struct reader *r, const struct place *group, struct ray_group *g)
@@ -175,7 +174,7 @@ struct slice ray_clamp_text(const struct ray_cluster *c, const struct ray_group 
                         above ? "above maxReplicas" : "below minReplicas", (int)made, (int)made, made == 1 ? "is" : "are");
 }
 
-static void check_group_name(struct reader *r, const struct place *at, const struct ray_group *g)
+static void check_group_name(struct reader *r, const struct place *at, const struct ray_cluster *c, const struct ray_group *g)
 {
     enum { LABEL_MAX = 63, REPLICA_NAME_MAX = LABEL_MAX - 1 - NAME_SUFFIX };
     if (slice_empty(g->name) || !name_label_value(g->name))
@@ -185,26 +184,25 @@ static void check_group_name(struct reader *r, const struct place *at, const str
         place_bad(r, at, "is " RAY_HEAD_GROUP ", which is the head's: choose another");
     else if (g->hosts > 1 && g->name.len > REPLICA_NAME_MAX)
         place_bad(r, at, "has %zu bytes: at most %d in a group with numOfHosts above 1", g->name.len, (int)REPLICA_NAME_MAX);
-    for (uint32_t i = 0; i < r->cluster->group_count && &r->cluster->groups[i] < g; i++)
-        if (slice_eq(r->cluster->groups[i].name, g->name))
+    for (uint32_t i = 0; i < c->group_count && &c->groups[i] < g; i++)
+        if (slice_eq(c->groups[i].name, g->name))
             place_bad(r, at, "is \"%.*s\", as that of workerGroupSpecs[%u]: names of groups must differ", SLICE_ARG(g->name), i);
 }
 
-static void read_group(struct reader *r, const struct place *spec, const struct place *group, struct ray_group *g)
+static void read_group(struct reader *r, const struct place *spec, const struct place *group, struct ray_cluster *c, struct ray_group *g)
 {
     const struct place *name = place_key(group, "groupName"), *suspend = place_key(group, "suspend");
     read_numbers(r, group, g);
     if (read_text(r, name, REQUIRED, &g->name))
-        check_group_name(r, name, g);
+        check_group_name(r, name, c, g);
     read_flag(r, suspend, &g->suspended);
     read_workers_to_delete(r, group, g);
     read_common(r, group, g);
-    check_v1_group(r, spec, group, g);
+    check_v1_group(r, spec, group, c, g);
 }
 
-static void read_groups(struct reader *r, const struct place *spec)
+static void read_groups(struct reader *r, const struct place *spec, struct ray_cluster *c)
 {
-    struct ray_cluster *c = r->cluster;
     const struct place *list = place_key(spec, "workerGroupSpecs");
     if (!read_array(r, list, OPTIONAL))
         return;
@@ -226,14 +224,13 @@ static void read_groups(struct reader *r, const struct place *spec)
         c->groups[i].replicas = c->groups[i].min = c->groups[i].desired = 0;
         c->group_count = (uint32_t)i + 1;
         if (read_object(r, at, REQUIRED))
-            read_group(r, spec, at, &c->groups[i]);
+            read_group(r, spec, at, c, &c->groups[i]);
     }
 }
 
-static void read_options(struct reader *r, const struct place *spec)
+static void read_options(struct reader *r, const struct place *spec, struct ray_cluster *c)
 {
     static const char *const strategies[] = {"Recreate", "None", NULL};
-    struct ray_cluster *c = r->cluster;
     const struct place *version = place_key(spec, "rayVersion"), *suspend = place_key(spec, "suspend"),
                        *managed = place_key(spec, "managedBy");
     const struct place *scaling = place_key(spec, "enableInTreeAutoscaling"), *upgrade = place_key(spec, "upgradeStrategy");
@@ -252,13 +249,13 @@ static void read_options(struct reader *r, const struct place *spec)
     read_text_map(r, annotations);
 }
 
-void read_v1(struct reader *r, const struct place *spec)
+void read_v1(struct reader *r, const struct place *spec, struct ray_cluster *c)
 {
-    read_options(r, spec);
-    read_head(r, spec);
-    read_groups(r, spec);
-    read_desired(r, spec);
-    check_v1(r, spec);
+    read_options(r, spec, c);
+    read_head(r, spec, c);
+    read_groups(r, spec, c);
+    read_desired(r, spec, c);
+    check_v1(r, spec, c);
     check_v1_features(r, spec);
-    check_auth(r, spec);
+    check_auth(r, spec, c);
 }

@@ -7,20 +7,21 @@
 /* The model before anything is read: the head's defaults, and ports. */
 void cluster_clear(struct ray_cluster *c);
 
-/* ---- the two kinds; each fills r->cluster from spec ---- */
+/* ---- the two kinds; each fills *c from spec ---- */
 
-void read_v1(struct reader *r, const struct place *spec);
-void read_legacy(struct reader *r, const struct place *spec);
+void read_v1(struct reader *r, const struct place *spec, struct ray_cluster *c);
+void read_legacy(struct reader *r, const struct place *spec, struct ray_cluster *c);
 /* Clamps, suspends, counts: the same for both. spec is where too many pods are complained of. */
-void read_desired(struct reader *r, const struct place *spec);
+void read_desired(struct reader *r, const struct place *spec, struct ray_cluster *c);
 
 /* Rules between fields that only the first kind has. */
-void check_v1(struct reader *r, const struct place *spec);
+void check_v1(struct reader *r, const struct place *spec, struct ray_cluster *c);
 void check_v1_features(struct reader *r, const struct place *spec);
-void check_auth(struct reader *r, const struct place *spec); /* auth.c; reads it too */
+void check_auth(struct reader *r, const struct place *spec, struct ray_cluster *c); /* auth.c; reads it too */
 /* ray_version_number of the tag of an image of Ray; 0: another image, or a tag that is no version. */
 int64_t ray_image_version(struct slice image);
-void check_v1_group(struct reader *r, const struct place *spec, const struct place *group, struct ray_group *g);
+void check_v1_group(struct reader *r, const struct place *spec, const struct place *group, const struct ray_cluster *c,
+                    struct ray_group *g);
 
 /* What Ray would refuse of a runtime environment, which is JSON here; at: where it stands. */
 void check_runtime_env(struct reader *r, const struct place *at, struct slice json);
@@ -28,10 +29,10 @@ void check_runtime_env(struct reader *r, const struct place *at, struct slice js
 void note_groups(struct reader *r, const struct place *spec);
 
 /* Who scales it: sidecar.c. */
-void read_scaler(struct reader *r, const struct place *annotations);
+void read_scaler(struct reader *r, const struct place *annotations, struct ray_cluster *c);
 void read_tools_resources(struct reader *r, const struct place *annotations);
 
 /* The groups' hashes, when everything else is read. */
-void hash_groups(struct reader *r);
+void hash_groups(struct ray_cluster *c, struct arena *a);
 
 #endif

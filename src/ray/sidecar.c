@@ -21,15 +21,15 @@ bool has_sidecar(const struct pod_build *b)
 
 /* ---- what the cluster asks for ---- */
 
-void read_scaler(struct reader *r, const struct place *annotations)
+void read_scaler(struct reader *r, const struct place *annotations, struct ray_cluster *c)
 {
     static const char *const words[] = {"operator", "sidecar", NULL};
     const struct place *at = place_key(annotations, RAY_ANNOTATION_AUTOSCALER);
     struct slice text;
     if (!place_given(at) || !read_word(r, at, words, &text))
         return;
-    r->cluster->scaler = slice_is(text, "sidecar") ? RAY_SCALER_SIDECAR : RAY_SCALER_OPERATOR;
-    if (r->cluster->kind == RAY_LEGACY && r->cluster->scaler == RAY_SCALER_SIDECAR)
+    c->scaler = slice_is(text, "sidecar") ? RAY_SCALER_SIDECAR : RAY_SCALER_OPERATOR;
+    if (c->kind == RAY_LEGACY && c->scaler == RAY_SCALER_SIDECAR)
         place_bad(r, at, "is sidecar, which only knows ray.io/v1: remove it, and the operator scales the cluster");
 }
 

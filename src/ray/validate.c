@@ -90,10 +90,10 @@ int64_t ray_image_version(struct slice image)
     return tag.ptr ? ray_version_number(tag) : 0;
 }
 
-static void check_scaling(struct reader *r, const struct place *spec, const struct place *group, struct ray_group *g)
+static void check_scaling(struct reader *r, const struct place *spec, const struct place *group, const struct ray_cluster *c,
+                          struct ray_group *g)
 {
     enum { PRIORITY_SINCE = 2056 };
-    const struct ray_cluster *c = r->cluster;
     const struct place *idle = place_key(group, "idleTimeoutSeconds"), *priority = place_key(group, "priority"),
                        *suspend = place_key(group, "suspend");
     int64_t n = 0;
@@ -111,32 +111,32 @@ static void check_scaling(struct reader *r, const struct place *spec, const stru
         place_bad(r, suspend, "is true: a group cannot be suspended while enableInTreeAutoscaling is true");
 }
 
-static void check_restart(struct reader *r, const struct place *spec, const struct place *group)
+static void check_restart(struct reader *r, const struct place *spec, const struct place *group, const struct ray_cluster *c)
 {
     const struct place *template = place_key(group, "template"), *pod = place_key(template, "spec"),
                        *policy = place_key(pod, "restartPolicy");
-    if (!r->cluster->autoscaling || !place_given(policy) || json_is(policy->value, "Never"))
+    if (!c->autoscaling || !place_given(policy) || json_is(policy->value, "Never"))
         return;
     if (autoscaler_v2(r, spec))
         place_bad(r, policy, "must be Never, or not set, with the autoscaler v2: a node that was drained must not come back");
 }
 
-void check_v1_group(struct reader *r, const struct place *spec, const struct place *group, struct ray_group *g)
+void check_v1_group(struct reader *r, const struct place *spec, const struct place *group, const struct ray_cluster *c, struct ray_group *g)
 {
     check_resources(r, group);
-    check_restart(r, spec, group);
+    check_restart(r, spec, group, c);
     if (!g->head)
-        check_scaling(r, spec, group, g);
+        check_scaling(r, spec, group, c, g);
 }
 
-static void check_autoscaler(struct reader *r, const struct place *spec, const struct place *head)
+static void check_autoscaler(struct reader *r, const struct place *spec, const struct place *head, struct ray_cluster *c)
 {
     static const char *const versions[] = {"v1", "v2", NULL}, *const modes[] = {"Default", "Aggressive", "Conservative", NULL};
     const struct place *options = place_key(spec, "autoscalerOptions");
     struct env env;
     struct slice text = SLICE_NONE;
     find_env(r, head, v2_flag, &env);
-    if (!r->cluster->autoscaling && env.there && is_true(env.value))
+    if (!c->autoscaling && env.there && is_true(env.value))
         place_bad(r, env.entry, "sets %s, which needs enableInTreeAutoscaling: true", v2_flag);
     if (!read_object(r, options, OPTIONAL))
         return;
@@ -146,8 +146,8 @@ static void check_autoscaler(struct reader *r, const struct place *spec, const s
     if (named && env.there)
         place_bad(r, env.entry, "sets %s, and autoscalerOptions.version says it too: keep the option", v2_flag);
     if (read_word(r, mode, modes, &text) && slice_is(text, "Conservative"))
-        r->cluster->upscaling_speed = 1; /* the other two are the same to Ray */
-    read_int(r, idle, 0, INT32_MAX, &r->cluster->idle_timeout_s);
+        c->upscaling_speed = 1; /* the other two are the same to Ray */
+    read_int(r, idle, 0, INT32_MAX, &c->idle_timeout_s);
     if (read_array(r, list, OPTIONAL) && list_has(list->value, "name", SLICE("KUBERAY_GEN_AUTOSCALER_START_CMD")))
         place_bad(r, list, "must not set KUBERAY_GEN_AUTOSCALER_START_CMD");
 }
@@ -155,23 +155,23 @@ static void check_autoscaler(struct reader *r, const struct place *spec, const s
 static const char unsupported[] = "is not supported yet: the head's state would be lost with its pod. Remove it";
 
 /* KubeRay's older way to ask for it. */
-static void check_fault_annotation(struct reader *r)
+static void check_fault_annotation(struct reader *r, const struct ray_cluster *c)
 {
     const struct place *root = place_root(NO_VALUE, r->arena), *meta = place_member(root, SLICE("metadata"), NO_VALUE);
-    const struct place *annotations = place_member(meta, SLICE("annotations"), r->cluster->annotations);
+    const struct place *annotations = place_member(meta, SLICE("annotations"), c->annotations);
     const struct place *enabled = place_key(annotations, "ray.io/ft-enabled");
     if (slice_eq_nocase(json_str(enabled->value, r->arena), SLICE("true")))
         place_bad(r, enabled, "asks for GCS fault tolerance, which %s", unsupported);
 }
 
 /* The head's state outside of it: who asks for it counts on it, so all ways to do so are refused. */
-static void check_fault_tolerance(struct reader *r, const struct place *spec, const struct place *head)
+static void check_fault_tolerance(struct reader *r, const struct place *spec, const struct place *head, const struct ray_cluster *c)
 {
     static const char why[] = "it is for GCS fault tolerance, which is not supported yet";
     static const char *const backends[] = {"redis", "rocksdb", NULL};
     const struct place *options = place_key(spec, "gcsFaultToleranceOptions");
     struct slice text;
-    check_fault_annotation(r);
+    check_fault_annotation(r, c);
     forbid_param(r, head, "redis-username", why);
     forbid_env(r, head, "REDIS_USERNAME", why);
     forbid_env(r, head, "RAY_REDIS_ADDRESS", why);
@@ -186,15 +186,15 @@ static void check_fault_tolerance(struct reader *r, const struct place *spec, co
         place_bad(r, options, "asks for GCS fault tolerance, which %s", unsupported);
 }
 
-void check_v1(struct reader *r, const struct place *spec)
+void check_v1(struct reader *r, const struct place *spec, struct ray_cluster *c)
 {
     const struct place *head = place_key(spec, "headGroupSpec"), *upgrade = place_key(spec, "upgradeStrategy"),
                        *type = place_key(upgrade, "type");
-    struct jval maker = json_child(r->cluster->labels, RAY_LABEL_MAKER_KIND);
+    struct jval maker = json_child(c->labels, RAY_LABEL_MAKER_KIND);
     if (place_given(type) && (json_is(maker, "RayJob") || json_is(maker, "RayService")))
         place_bad(r, type, "must not be set on a cluster that a RayJob or RayService made");
-    check_autoscaler(r, spec, head);
-    check_fault_tolerance(r, spec, head);
+    check_autoscaler(r, spec, head, c);
+    check_fault_tolerance(r, spec, head, c);
 }
 
 /* Fields that promise safety and are not carried out yet: to leave them unheeded would leave the cluster open. */

@@ -201,7 +201,7 @@ static void read_required(struct config_reader *c, const struct place *at)
     c->own_given = true;
     if (!read_object(&c->r, at, REQUIRED))
         return;
-    uint32_t before = c->r.errors->count + c->r.errors->beyond;
+    uint32_t before = spec_errors_count(c->r.errors);
     for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
         const struct place *one = place_member(at, json_str(k, c->r.arena), v);
         if (slice_is(one->key, "tpu_hosts"))
@@ -214,7 +214,7 @@ static void read_required(struct config_reader *c, const struct place *at)
             type_accelerator(t, one, text);
     }
     bool cpu = has_amount(t, "cpu"), memory = has_amount(t, "memory");
-    if ((!cpu || !memory) && c->r.errors->count + c->r.errors->beyond == before)
+    if ((!cpu || !memory) && spec_errors_count(c->r.errors) == before)
         place_bad(&c->r, at, "has no %s: a pod without it is not bounded", cpu ? "memory" : "CPU");
     c->node->hosts = t->type->tpu_hosts;
 }
@@ -521,7 +521,7 @@ bool compute_read(struct reader *r, const struct place *at, const struct shape_t
     struct type_reader t = {.r = *r};
     struct spec_errors *unheard = notes ? notes : arena_new(r->arena, struct spec_errors);
     struct config_reader c = {.r = *r, .notes = {.arena = r->arena, .errors = unheard}, .types = types, .out = out, .t = &t};
-    uint32_t before = r->errors->count + r->errors->beyond;
+    uint32_t before = spec_errors_count(r->errors);
     compute_default(out, r->arena);
     if (!read_object(r, at, REQUIRED))
         return false;
@@ -533,5 +533,5 @@ bool compute_read(struct reader *r, const struct place *at, const struct shape_t
     if (!c.given)
         place_bad(&c.notes, at, "has no head_node: the head gets 2 CPUs and 8Gi");
     name_nodes(out, r->arena);
-    return r->errors->count + r->errors->beyond == before;
+    return spec_errors_count(r->errors) == before;
 }

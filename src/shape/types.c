@@ -180,7 +180,7 @@ void type_keep(struct type_reader *t)
 /* False: it is wrong, and there is no such type. */
 static bool read_type(struct type_reader *t, const struct place *at)
 {
-    uint32_t before = t->r.errors->count + t->r.errors->beyond;
+    uint32_t before = spec_errors_count(t->r.errors);
     struct jval k, v;
     type_begin(t, at->key);
     if (slice_empty(at->key) || !name_label_value(at->key))
@@ -194,7 +194,7 @@ static bool read_type(struct type_reader *t, const struct place *at)
         read_member(t, one);
     }
     type_keep(t);
-    return t->r.errors->count + t->r.errors->beyond == before;
+    return spec_errors_count(t->r.errors) == before;
 }
 
 static void read_types(struct reader *r, const struct place *root, const struct yaml_doc *doc, struct shape_types *out)

@@ -3,11 +3,12 @@
 
 struct jval status_condition(struct jval status, struct slice type)
 {
-    struct jval k, v;
-    for (struct jiter it = json_iter(json_get(status, "conditions")); json_next(&it, &k, &v);)
-        if (json_str_eq(json_get(v, "type"), type))
-            return v;
-    return (struct jval){.at = -1};
+    return list_find(json_get(status, "conditions"), "type", type);
+}
+
+bool condition_is(struct jval status, const char *type, const char *word)
+{
+    return json_is(json_get(status_condition(status, slice_of(type)), "status"), word);
 }
 
 /* reason must be one word for the API server; what a kubelet reports may be anything. */

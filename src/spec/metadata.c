@@ -11,7 +11,7 @@ static bool read_generated(struct reader *r, const struct place *meta, const str
     return !slice_empty(*out);
 }
 
-void read_name(struct reader *r, const struct place *meta, int max, const char *why, struct slice *out)
+static void read_name(struct reader *r, const struct place *meta, int max, const char *why, struct slice *out)
 {
     const struct place *name = place_key(meta, "name"), *at = name;
     if (!read_text(r, name, OPTIONAL, out) && place_given(name))
@@ -26,4 +26,43 @@ void read_name(struct reader *r, const struct place *meta, int max, const char *
     else if (!name_dns1035_label(*out))
         place_bad(r, at, "is \"%.*s\": must be lower case letters, digits and dashes, with a letter first and no dash last",
                   SLICE_ARG(slice_head(given ? *out : json_str(at->value, r->arena), 60)));
+}
+
+bool read_metadata(struct reader *r, const struct place *root, int max, const char *why, struct metadata *out)
+{
+    const struct place *meta = place_key(root, "metadata");
+    *out = (struct metadata){.labels = NO_VALUE, .annotations = NO_VALUE};
+    if (!read_object(r, meta, REQUIRED))
+        return false;
+    const struct place *ns = place_key(meta, "namespace"), *uid = place_key(meta, "uid");
+    const struct place *labels = place_key(meta, "labels"), *annotations = place_key(meta, "annotations");
+    read_name(r, meta, max, why, &out->name);
+    read_text(r, ns, OPTIONAL, &out->ns);
+    read_text(r, uid, OPTIONAL, &out->uid);
+    json_int(json_get(meta->value, "generation"), &out->generation);
+    out->deleting = value_given(json_get(meta->value, "deletionTimestamp"));
+    if (read_text_map(r, labels))
+        out->labels = labels->value;
+    if (read_text_map(r, annotations))
+        out->annotations = annotations->value;
+    return true;
+}
+
+bool has_finalizer(struct jval metadata, const char *name)
+{
+    struct jval k, v;
+    for (struct jiter it = json_iter(json_get(metadata, "finalizers")); json_next(&it, &k, &v);)
+        if (json_is(v, name))
+            return true;
+    return false;
+}
+
+void read_type_meta(struct reader *r, const struct place *root, const char *version, const char *kind)
+{
+    const struct place *version_at = place_key(root, "apiVersion"), *kind_at = place_key(root, "kind");
+    struct slice text;
+    if (read_text(r, version_at, OPTIONAL, &text) && !slice_is(text, version))
+        place_bad(r, version_at, "is %.*s: write %s", SLICE_ARG(slice_head(text, 60)), version);
+    if (read_text(r, kind_at, OPTIONAL, &text) && !slice_is(text, kind))
+        place_bad(r, kind_at, "is %.*s: must be %s", SLICE_ARG(slice_head(text, 60)), kind);
 }

@@ -36,6 +36,20 @@ bool value_given(struct jval v)
     return type != JSON_NONE && type != JSON_NULL;
 }
 
+struct jval list_find(struct jval array, const char *key, struct slice text)
+{
+    struct jval k, v;
+    for (struct jiter it = json_iter(array); json_next(&it, &k, &v);)
+        if (json_str_eq(json_child(v, key), text))
+            return v;
+    return NO_VALUE;
+}
+
+bool list_has(struct jval array, const char *key, struct slice text)
+{
+    return json_there(list_find(array, key, text));
+}
+
 bool value_quantity(struct jval v, int decimals, int64_t *out, struct err *e, struct arena *a)
 {
     switch (json_type(v)) {
@@ -68,11 +82,18 @@ static struct slice place_path(const struct place *p, struct arena *a)
     return p->key.ptr ? spec_path_member(up, p->key, a) : arena_printf(a, "%.*s[%zu]", SLICE_ARG(up), p->index);
 }
 
+void spec_errors_add(struct spec_errors *errors, struct spec_error one)
+{
+    if (errors->count < LIMIT_SPEC_ERRORS)
+        errors->list[errors->count++] = one;
+    else
+        errors->beyond++;
+}
+
 void place_bad(struct reader *r, const struct place *p, const char *fmt, ...)
 {
-    struct spec_errors *all = r->errors;
-    if (all->count == LIMIT_SPEC_ERRORS) {
-        all->beyond++;
+    if (r->errors->count == LIMIT_SPEC_ERRORS) { /* no words are made of what is not kept */
+        r->errors->beyond++;
         return;
     }
     char text[ERR_TEXT_MAX];
@@ -83,11 +104,11 @@ void place_bad(struct reader *r, const struct place *p, const char *fmt, ...)
     const struct place *there = p; /* what is missing is complained of where it should be */
     while (there->up && !json_there(there->value))
         there = there->up;
-    all->list[all->count++] = (struct spec_error){
-        .path = place_path(p, r->arena),
-        .text = arena_dup(r->arena, slice_of(text)),
-        .offset = json_there(there->value) ? json_offset(there->value) : 0,
-    };
+    spec_errors_add(r->errors, (struct spec_error){
+                                   .path = place_path(p, r->arena),
+                                   .text = arena_dup(r->arena, slice_of(text)),
+                                   .offset = json_there(there->value) ? json_offset(there->value) : 0,
+                               });
 }
 
 const char *value_type_name(enum json_type type)
@@ -220,7 +241,7 @@ struct slice spec_errors_text(const struct spec_errors *errors, size_t max, stru
     enum { MORE_MAX = sizeof more + 10 };
     struct buf line;
     buf_init(&line, max);
-    uint32_t total = errors->count + errors->beyond;
+    uint32_t total = spec_errors_count(errors);
     for (uint32_t i = 0; i < errors->count; i++) {
         const struct spec_error *e = &errors->list[i];
         struct slice one = arena_printf(a, "%s%.*s: %.*s", i ? "; " : "", SLICE_ARG(e->path), SLICE_ARG(e->text));

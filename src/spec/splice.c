@@ -53,12 +53,3 @@ void write_metadata(struct jout *w, const struct owner *o, struct slice name, st
     splice_members(w, given, ours, a);
     jout_end(w);
 }
-
-bool list_has(struct jval array, const char *key, struct slice text)
-{
-    struct jval k, v;
-    for (struct jiter it = json_iter(array); json_next(&it, &k, &v);)
-        if (json_str_eq(json_child(v, key), text))
-            return true;
-    return false;
-}

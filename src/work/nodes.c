@@ -1,6 +1,6 @@
 /* Nodes and instance types as items of the report to a control plane. */
 #include <mobula/health.h>
-#include <mobula/pod.h>
+#include <mobula/spec.h>
 
 int64_t node_amount(struct jval allocatable, struct slice name, int decimals, struct arena *a)
 {
@@ -35,13 +35,14 @@ static struct slice accelerator(struct jval labels, struct arena *a)
 static void write_pressure(struct jval node, struct jout *w)
 {
     static const char *const conditions[] = {"MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"};
+    struct jval status = json_get(node, "status");
     jout_karray(w, "pressure");
-    if (!json_is(json_get(pod_condition(node, SLICE("Ready")), "status"), "True"))
+    if (!condition_is(status, "Ready", "True"))
         jout_str(w, SLICE("NotReady"));
     if (json_get_bool(node, "spec.unschedulable", false))
         jout_str(w, SLICE("Unschedulable"));
     for (size_t i = 0; i < COUNT_OF(conditions); i++)
-        if (json_is(json_get(pod_condition(node, slice_of(conditions[i])), "status"), "True"))
+        if (condition_is(status, conditions[i], "True"))
             jout_str(w, slice_of(conditions[i]));
     jout_end(w);
 }

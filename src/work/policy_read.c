@@ -113,7 +113,7 @@ static const struct field *field_find(struct slice name)
     return NULL;
 }
 
-static enum work_list list_find(struct slice name)
+static enum work_list list_named(struct slice name)
 {
     enum work_list i = 0;
     while (i < WORK_LISTS && !slice_is(name, list_names[i]))
@@ -123,7 +123,7 @@ static enum work_list list_find(struct slice name)
 
 bool work_policy_field(struct slice name)
 {
-    return field_find(name) || list_find(name) < WORK_LISTS || slice_is(name, prefix);
+    return field_find(name) || list_named(name) < WORK_LISTS || slice_is(name, prefix);
 }
 
 static void read_amount(struct reader *r, const struct place *at, int decimals, int64_t *out)
@@ -137,7 +137,7 @@ static void read_amount(struct reader *r, const struct place *at, int decimals, 
 static void read_member(struct reader *r, const struct place *at, struct work_policy *out)
 {
     const struct field *f = field_find(at->key);
-    enum work_list list = list_find(at->key);
+    enum work_list list = list_named(at->key);
     void *to = f ? (char *)out + f->at : NULL;
     if (slice_is(at->key, prefix))
         read_text(r, at, REQUIRED, &out->prefix);
@@ -155,7 +155,7 @@ static void read_member(struct reader *r, const struct place *at, struct work_po
 
 bool work_policy_read(struct reader *r, const struct place *at, struct work_policy *out)
 {
-    uint32_t before = r->errors->count + r->errors->beyond;
+    uint32_t before = spec_errors_count(r->errors);
     struct jval k, v;
     work_policy_default(out);
     if (read_object(r, at, REQUIRED))
@@ -164,7 +164,7 @@ bool work_policy_read(struct reader *r, const struct place *at, struct work_poli
             if (value_given(v))
                 read_member(r, one, out);
         }
-    if (r->errors->count + r->errors->beyond == before)
+    if (spec_errors_count(r->errors) == before)
         return true;
     work_policy_default(out);
     out->frozen = true;

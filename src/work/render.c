@@ -228,7 +228,7 @@ static void make_object(struct rendering *x, const struct place *spec, const str
     struct slice cluster;
     struct err e = {0};
     struct jout w;
-    uint32_t before = x->r.errors->count + x->r.errors->beyond;
+    uint32_t before = spec_errors_count(x->r.errors);
     if (out->kind == WORK_CLUSTER)
         read_flag(&x->r, suspend, &x->pods.suspend);
     if (!compute_render(&x->config, &x->pods, x->r.arena, &cluster, &e)) {
@@ -239,7 +239,7 @@ static void make_object(struct rendering *x, const struct place *spec, const str
     put_object(x, spec, part, out, cluster, &w);
     if (text.full)
         place_bad(&x->r, spec, "makes an object of more than %zu bytes", text.max);
-    if (x->r.errors->count + x->r.errors->beyond > before)
+    if (spec_errors_count(x->r.errors) > before)
         return;
     out->object = arena_dup(x->r.arena, buf_slice(&text));
     check_object(x, spec, out);
@@ -290,7 +290,7 @@ bool work_render(const struct workload_in *in, const struct work_options *o, str
     struct rendering x = {.r = {.arena = a, .errors = errors}, .in = in, .o = o};
     struct jval doc;
     struct err e = {0};
-    uint32_t before = errors->count + errors->beyond;
+    uint32_t before = spec_errors_count(errors);
     *out = (struct work_made){.name = object_name(in, o, a), .object = SLICE(""), .folder = SLICE(""), .folder_map = SLICE("")};
     const struct place *root = place_root(NO_VALUE, a), *spec = place_member(root, SLICE("spec"), NO_VALUE), *part = spec;
     if (!json_read(&doc, in->spec, a, &e)) {
@@ -307,12 +307,12 @@ bool work_render(const struct workload_in *in, const struct work_options *o, str
     if (out->kind == WORK_JOB && work_folder_hash(dir, &out->folder))
         out->folder_map = work_folder_map(in->uid, arena_printf(a, "%lld", (long long)in->generation), a);
     if (out->terminate || !known)
-        return errors->count + errors->beyond == before;
+        return spec_errors_count(errors) == before;
     read_labels(&x, spec);
     read_config(&x, spec, notes);
     read_pods(&x, spec);
     x.pods.files = out->folder_map;
-    if (errors->count + errors->beyond == before)
+    if (spec_errors_count(errors) == before)
         make_object(&x, spec, part, out);
-    return errors->count + errors->beyond == before;
+    return spec_errors_count(errors) == before;
 }

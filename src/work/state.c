@@ -87,7 +87,7 @@ static void cluster_state(struct jval object, struct arena *a, struct work_statu
 {
     struct jval status = json_get(object, "status");
     struct slice word = json_get_str(status, "state", a);
-    bool once = json_is(json_get(status_condition(status, SLICE("RayClusterProvisioned")), "status"), "True");
+    bool once = condition_is(status, "RayClusterProvisioned", "True");
     s->attempts = 1;
     s->started = json_get_str(object, "metadata.creationTimestamp", a);
     cluster_url(object, a, s);

@@ -2,18 +2,13 @@
 
 #include <mobula/status.h>
 
-static bool is_true(struct jval status, const char *type)
-{
-    return json_is(json_get(status_condition(status, slice_of(type)), "status"), "True");
-}
-
 enum suspension suspension_of(const struct cluster_view *in, struct jval status)
 {
-    if (is_true(status, "RayClusterSuspending"))
+    if (condition_is(status, "RayClusterSuspending", "True"))
         return SUSPENSION_GOES_ON;
     if (!in->cluster->suspend)
         return SUSPENSION_NONE;
-    return is_true(status, "RayClusterSuspended") || in->pod_count == 0 ? SUSPENSION_GOES_ON : SUSPENSION_BEGINS;
+    return condition_is(status, "RayClusterSuspended", "True") || in->pod_count == 0 ? SUSPENSION_GOES_ON : SUSPENSION_BEGINS;
 }
 
 static void condition(const struct facts *f, struct jout *w, const char *type, bool yes, struct slice reason, struct slice message)
@@ -123,7 +118,7 @@ static struct slice lacking(const struct facts *f)
 /* True from the first time that all pods were ready until the cluster is suspended. */
 static void write_provisioned(const struct facts *f, struct jout *w)
 {
-    bool yes = !f->suspends && (f->ready || is_true(f->prior, "RayClusterProvisioned"));
+    bool yes = !f->suspends && (f->ready || condition_is(f->prior, "RayClusterProvisioned", "True"));
     struct slice message = yes ? SLICE("") : lacking(f);
     condition(f, w, "RayClusterProvisioned", yes, yes ? SLICE("AllPodRunningAndReadyFirstTime") : SLICE("RayClusterPodsProvisioning"),
               message);

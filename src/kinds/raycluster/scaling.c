@@ -108,8 +108,7 @@ bool was_whole(const struct cluster *c, struct arena *a)
     struct jval doc;
     struct err e = {0};
     struct slice status = {c->status, c->status_len};
-    return status.len && json_read(&doc, status, a, &e) &&
-           json_is(json_get(status_condition(doc, SLICE("RayClusterProvisioned")), "status"), "True");
+    return status.len && json_read(&doc, status, a, &e) && condition_is(doc, "RayClusterProvisioned", "True");
 }
 
 /* A cluster that was whole before is taken up as it stands: its spec's replicas were for its beginning. */

@@ -6,31 +6,17 @@
 
 const struct kube_resource raycronjob_resource = {SLICE("ray.io"), SLICE("v1"), SLICE("raycronjobs")};
 
-static void read_cron_kind(struct reader *r, const struct place *root)
-{
-    const struct place *version = place_key(root, "apiVersion"), *kind = place_key(root, "kind");
-    struct slice text;
-    if (read_text(r, version, OPTIONAL, &text) && !slice_eq(text, ray_api_version(RAY_V1)))
-        place_bad(r, version, "is %.*s: write ray.io/v1", SLICE_ARG(slice_head(text, 60)));
-    if (read_text(r, kind, OPTIONAL, &text) && !slice_is(text, "RayCronJob"))
-        place_bad(r, kind, "is %.*s: must be RayCronJob", SLICE_ARG(slice_head(text, 60)));
-}
-
 static void read_cron_metadata(struct reader *r, const struct place *root, struct raycronjob *c)
 {
-    const struct place *meta = place_key(root, "metadata");
-    if (!read_object(r, meta, REQUIRED))
+    struct metadata m;
+    if (!read_metadata(r, root, RAYCRONJOB_NAME_MAX, "the names of its RayJobs and of their clusters fit", &m))
         return;
-    const struct place *ns = place_key(meta, "namespace"), *uid = place_key(meta, "uid"), *labels = place_key(meta, "labels"),
-                       *annotations = place_key(meta, "annotations");
-    read_name(r, meta, RAYCRONJOB_NAME_MAX, "the names of its RayJobs and of their clusters fit", &c->name);
-    read_text(r, ns, OPTIONAL, &c->ns);
-    read_text(r, uid, OPTIONAL, &c->uid);
-    read_text_map(r, labels);
-    read_text_map(r, annotations);
-    json_int(json_get(meta->value, "generation"), &c->generation);
-    c->deleting = value_given(json_get(meta->value, "deletionTimestamp"));
-    time_parse(json_get_str(meta->value, "creationTimestamp", r->arena), &c->created_us, NULL);
+    c->ns = m.ns;
+    c->name = m.name;
+    c->uid = m.uid;
+    c->generation = m.generation;
+    c->deleting = m.deleting;
+    time_parse(json_get_str(root->value, "metadata.creationTimestamp", r->arena), &c->created_us, NULL);
 }
 
 static bool is_never(const struct schedule *s, struct arena *a)
@@ -85,10 +71,7 @@ static void take_errors(struct reader *r, const struct place *at, const struct s
         struct spec_error e = found->list[i];
         e.path = arena_printf(r->arena, "spec.jobTemplate%.*s", SLICE_ARG(slice_skip(e.path, sizeof "spec" - 1)));
         e.offset = e.offset < from ? to : e.offset - from + to;
-        if (r->errors->count < LIMIT_SPEC_ERRORS)
-            r->errors->list[r->errors->count++] = e;
-        else
-            r->errors->beyond++;
+        spec_errors_add(r->errors, e);
     }
     r->errors->beyond += found->beyond;
 }
@@ -124,21 +107,21 @@ bool raycronjob_read(struct jval object, struct arena *a, struct raycronjob *out
 {
     struct reader r = {.arena = a, .errors = errors};
     const struct place *root = place_root(object, a), *spec = place_key(root, "spec");
-    uint32_t before = errors->count + errors->beyond;
+    uint32_t before = spec_errors_count(errors);
     *out = (struct raycronjob){
         .deadline_s = -1, .keep_succeeded = RAYCRONJOB_KEEP_SUCCEEDED, .keep_failed = RAYCRONJOB_KEEP_FAILED, .template = NO_VALUE};
     if (json_type(object) != JSON_OBJECT) {
         place_bad(&r, root, "the resource is not an object");
         return false;
     }
-    read_cron_kind(&r, root);
+    read_type_meta(&r, root, "ray.io/v1", "RayCronJob");
     read_cron_metadata(&r, root, out);
     if (read_object(&r, spec, REQUIRED)) {
         read_when(&r, spec, out);
         read_policy(&r, spec, out);
         read_template(&r, spec, out);
     }
-    return errors->count + errors->beyond == before;
+    return spec_errors_count(errors) == before;
 }
 
 void raycronjob_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes)

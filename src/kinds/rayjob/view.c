@@ -41,24 +41,10 @@ static struct jval status_of(const struct cluster *c, struct arena *a)
 
 /* ---- a cluster, as its jobs see it ---- */
 
-static struct jval condition_of(struct jval status, const char *type)
-{
-    struct jval k, v;
-    for (struct jiter it = json_iter(json_get(status, "conditions")); json_next(&it, &k, &v);)
-        if (json_is(json_get(v, "type"), type))
-            return v;
-    return (struct jval){.at = -1};
-}
-
-static bool condition_is(struct jval status, const char *type, const char *word)
-{
-    return json_is(json_get(condition_of(status, type), "status"), word);
-}
-
 /* Of a cluster that was well once: what its head waits for. */
 static struct slice why_no_head(struct jval status, struct arena *a)
 {
-    struct slice text = json_get_str(condition_of(status, "HeadPodReady"), "message", a);
+    struct slice text = json_get_str(status_condition(status, SLICE("HeadPodReady")), "message", a);
     return condition_is(status, "HeadPodReady", "False") ? text : SLICE_NONE;
 }
 
@@ -71,7 +57,7 @@ static struct slice why_not_ready(struct jval status, struct arena *a)
     for (size_t i = 0; i < COUNT_OF(reasons); i++) {
         if (!condition_is(status, reasons[i].type, reasons[i].word))
             continue;
-        struct slice text = json_get_str(condition_of(status, reasons[i].type), "message", a);
+        struct slice text = json_get_str(status_condition(status, slice_of(reasons[i].type)), "message", a);
         return slice_empty(text) ? slice_of("it is suspended") : text;
     }
     struct slice head = why_no_head(status, a);

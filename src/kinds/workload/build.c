@@ -4,7 +4,7 @@
 /* The first error, with its place in the spec, and how many more there are. */
 static struct slice first_of(const struct spec_errors *errors, struct arena *a)
 {
-    uint32_t more = errors->count + errors->beyond - 1;
+    uint32_t more = spec_errors_count(errors) - 1;
     struct slice path = errors->list[0].path, text = errors->list[0].text;
     if (more)
         return arena_printf(a, "%.*s: %.*s; %u more error%s", SLICE_ARG(path), SLICE_ARG(text), more, more == 1 ? "" : "s");
