@@ -492,10 +492,10 @@ bench-item: ## from a job at the control plane to its head pod: make bench-item 
 	@tests/tools/setup build e2e
 	+@$(MAKE) mobula
 	@FIGURES=item tests/bench/quick.sh $(or $(JOBS),30)
-bench-peer: ## beside KubeRay, on a control plane of its own for each turn: make bench-peer [RUNS=3] [PHASES='hundred one fleet'] [CLUSTERS=1000]
+bench-peer: ## beside KubeRay, a control plane for each turn: make bench-peer [RUNS=3] [PHASES='hundred one fleet'] [FLOOR=1]
 	@tests/tools/setup build e2e
 	+@$(MAKE) mobula
-	@RUNS=$(or $(RUNS),3) CLUSTERS=$(or $(CLUSTERS),1000) tests/bench/peer.sh $(PHASES)
+	@RUNS=$(or $(RUNS),3) tests/bench/peer.sh $(PHASES)
 .PHONY: bench bench-autoscaler bench-jobs bench-heads bench-patches bench-hub bench-item bench-peer
 
 SUITE ?= bookworm

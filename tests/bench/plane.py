@@ -1,10 +1,12 @@
 """The control plane while something is measured: requests as admin, the audit log, and what processes use. Standard library only."""
 
 import collections
+import http.client
 import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -43,6 +45,37 @@ class Api(rig.Api):
                       accept="application/json;as=Table;g=meta.k8s.io;v=v1")
         column = [c["name"] for c in d["columnDefinitions"]].index("status")
         return sum(row["cells"][column] == "ready" for row in d["rows"] or [])
+
+
+class Ready(threading.Thread):
+    """Which RayClusters of a namespace have been ready, and since when. A watch, as listing a thousand twice a second is itself a load."""
+
+    def __init__(self, namespace):
+        super().__init__(daemon=True)
+        self.path, self.at, self.ended = f"/apis/ray.io/v1/namespaces/{namespace}/rayclusters?watch=1", {}, False
+        self.start()
+
+    def run(self):
+        while not self.ended:
+            link = http.client.HTTPSConnection("127.0.0.1", rig.port(), context=rig.admin_tls(), timeout=600)
+            link.request("GET", self.path)
+            with link.getresponse() as answer:  # without a resourceVersion it begins with all there are
+                while line := answer.readline():
+                    if self.ended:
+                        return
+                    event = json.loads(line)
+                    if event["type"] in ("ADDED", "MODIFIED") and event["object"].get("status", {}).get("state") == "ready":
+                        self.at.setdefault(event["object"]["metadata"]["name"], time.time())
+
+    def wait(self, count, limit_s):
+        """The time at which the last of so many was."""
+        end = time.time() + limit_s
+        while len(self.at) < count:
+            if time.time() > end:
+                raise RuntimeError(f"{len(self.at)} and not {count} ready within {limit_s} s")
+            time.sleep(0.02)
+        self.ended = True
+        return max(self.at.values())
 
 
 class Audit(rig.AuditLog):
