@@ -91,25 +91,6 @@ void rayjob_check(struct jval object, struct arena *a, struct spec_errors *error
 bool raycluster_preview(struct jval object, struct preview *p);
 bool rayjob_preview(struct jval object, struct preview *p);
 
-/* The loaded model, of a RayCluster and of a RayJob. */
-static inline struct ray_cluster *cluster_model(const struct op *op)
-{
-    return op->loaded->model;
-}
-
-static inline struct ray_job *job_model(const struct op *op)
-{
-    return op->loaded->model;
-}
-
-/* decide, read and kept of struct kind */
-int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p);
-int64_t decide_job(struct op *op, struct cluster *c, struct plan *p);
-void read_cluster(struct op *op, struct cluster *c, struct jval object);
-void read_job(struct op *op, struct cluster *c, struct jval object);
-void kept_cluster(struct op *op, struct cluster *c, struct jval object, uint32_t round, bool changed, bool status);
-void kept_job(struct op *op, struct cluster *c, struct jval object, uint32_t round, bool changed, bool status);
-
 /* pod/doubt.c: unconfirmed answers about pods and services (struct doubt) */
 void doubt_pod(struct op *op, struct pod_record *r);
 void doubt_service(struct op *op, struct service_record *r);
@@ -130,39 +111,15 @@ void held_clear(struct op *op, struct cluster *c);
 void service_applied(struct op *op, const struct flight *f, const struct kube_answer *a); /* the apply succeeded */
 void service_ends(const struct op *op, const struct service_record *r);                   /* its record is removed */
 
-/* rayjob/view.c: decisions about RayJobs */
-struct job *job_there(const struct cluster *c);                    /* NULL: not a RayJob, or not decided yet */
-struct job *job_of(struct op *op, struct cluster *c);              /* created on first use */
-void job_decide(struct op *op, struct cluster *c, struct plan *p); /* in the plan's arena */
-void job_drop(struct op *op, struct cluster *c);                   /* frees it; answers still to come are ignored */
-
-/* A time in status, and when this process first saw it there. */
-struct job_time {
-    uint64_t what; /* hash of the time and the attempt; 0: status has no such time */
-    int64_t since_ms;
-};
-
-/* rayjob/ask.c: requests to the dashboard of the job's cluster */
-struct job {
-    struct op *op;
-    struct cluster *c;
-    struct job_said said;                                   /* what the dashboard said */
-    char *texts;                                            /* the bytes that the slices of `said` point at */
-    struct name_watch follows;                              /* the cluster in status, if the job does not own it */
-    int64_t submitter_ms;                                   /* when this process created the last submitter pod; 0: it has not */
-    int64_t leaving_ms;                                     /* when it was first seen with a deletionTimestamp; 0: it has none */
-    struct job_time started, ended, ray_ended;              /* startTime, endTime and rayJobInfo.endTime */
-    const struct verb *verb;                                /* of the request in flight; NULL: none */
-    bool doubted;                                           /* status has changed since this request was sent: an answer
-                                                               'no such job' may be outdated and is asked again */
-    char cluster[POD_NAME_MAX + 1], id[RAY_JOB_ID_MAX + 1]; /* of the request: the RayCluster's name and the submission id */
-};
-void job_forget_words(struct job *j); /* the message and the log */
-/* Another process has written into status that Ray knows the job: what this process heard to the contrary is older. Ask again. */
-void job_doubt(struct cluster *c);
+/* rayjob/ask.c */
 /* Asks the head for the end of the log of the job that was submitted last. False: it has none, and *e says why when something is in the
  * way. */
 bool job_ask_log(struct cluster *c, ray_dash_done *done, void *owner, struct err *e);
+/* For inspect.h: the question that its dashboard has not answered yet (NULL: none), whether it waits for a cluster that it does not own,
+ * and whether its state is its own. */
+const struct verb *job_asks(const struct cluster *c);
+bool job_follows(const struct cluster *c);
+bool job_right(const struct cluster *c);
 
 /* raycluster/scaling.c */
 void scaling_follow(struct op *op, struct cluster *c); /* starts, stops or redirects scaling as the loaded model says */

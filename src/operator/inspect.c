@@ -83,7 +83,6 @@ struct inspect_setting inspect_setting(const struct op *op, enum operator_settin
 
 static void copy_record(const struct op *op, const struct cluster *c, struct inspect_record *out)
 {
-    const struct job *job = job_there(c);
     *out = (struct inspect_record){
         .kind = c->kind->plural,
         .ns = istr_slice(c->ns),
@@ -98,7 +97,7 @@ static void copy_record(const struct op *op, const struct cluster *c, struct ins
         .in_flight = c->in_flight,
         .generation = c->generation,
         .version = c->version,
-        .asks = job && job->said.asking ? job->verb : NULL,
+        .asks = job_asks(c),
         .record = c,
     };
     for (const struct pod_record *p = c->pods; p; p = p->next)
@@ -202,8 +201,7 @@ static const char *record_broken(const struct cluster *c)
     for (const struct cluster *own = c->clusters; own; own = own->next_owned)
         if (own->owner != c || own->kind == c->kind || own->ns != c->ns)
             return "a record in the list of another owner";
-    const struct job *job = job_there(c);
-    if (job && job->c != c)
+    if (!job_right(c))
         return "a job's state at another record";
     return pods == c->pod_count ? NULL : "a record's pods are miscounted";
 }
@@ -224,7 +222,7 @@ const char *inspect_broken(struct op *op)
         owners += c->owner != NULL;
         for (const struct cluster *own = c->clusters; own; own = own->next_owned)
             owned++;
-        follows += job_there(c) && job_there(c)->follows.at;
+        follows += job_follows(c);
     }
     return pods                     ? "a pod in no list"
            : owned != owners        ? "a record in no list"

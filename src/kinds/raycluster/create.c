@@ -4,7 +4,8 @@
 
 static const struct ray_group *group_spec(const struct op *op, int32_t group)
 {
-    return group < 0 ? &cluster_model(op)->head : &cluster_model(op)->groups[group];
+    struct ray_cluster *model = cluster_model(op);
+    return group < 0 ? &model->head : &model->groups[group];
 }
 
 /* Its workers wait for what is in there, and its agent runs it; asked for with the head, which is made before them, it is there when a
@@ -17,13 +18,14 @@ static void want_tools(struct op *op, struct cluster *c)
 
 bool make_pod(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
+    const struct ray_cluster *model = cluster_model(op);
     const struct ray_group *g = group_spec(op, act->group);
     if (act->on_demand && g->on_demand)
         g = g->on_demand;
-    if ((cluster_model(op)->group_count || op->o.ray.agent) && act->verb == &raycluster_create_pod)
+    if ((model->group_count || op->o.ray.agent) && act->verb == &raycluster_create_pod)
         want_tools(op, c);
-    struct slice name = act->group < 0 ? ray_head_pod_name(cluster_model(op), &op->body_arena)
-                                       : ray_worker_pod_name(cluster_model(op), g, act->index, act->uid, &op->body_arena);
+    struct slice name =
+        act->group < 0 ? ray_head_pod_name(model, &op->body_arena) : ray_worker_pod_name(model, g, act->index, act->uid, &op->body_arena);
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
     kube_path(&op->path, &kube_pods, istr_slice(c->ns), SLICE_NONE, SLICE_NONE);
@@ -32,8 +34,8 @@ bool make_pod(struct op *op, struct cluster *c, const struct action *act, struct
         buf_put(&op->path, SLICE("&dryRun=All"));
         f->hash = g->hash + patches_revision(op); /* an answer is about both */
     }
-    return act->group < 0 ? ray_build_head_pod(cluster_model(op), &op->o.ray, &op->body_arena, &op->body, e)
-                          : ray_build_worker_pod(cluster_model(op), g, act->index, act->uid, &op->o.ray, &op->body_arena, &op->body, e);
+    return act->group < 0 ? ray_build_head_pod(model, &op->o.ray, &op->body_arena, &op->body, e)
+                          : ray_build_worker_pod(model, g, act->index, act->uid, &op->o.ray, &op->body_arena, &op->body, e);
 }
 
 static const char *failure_text(bool ended, const char *event)
@@ -142,9 +144,10 @@ static bool holds_place(struct op *op, const struct flight *f, const struct pod 
     if (f->group < 0)
         return pod->head;
     model_load(op, f->c);
-    if ((uint32_t)f->group >= cluster_model(op)->group_count) /* a server that was put back tells of other groups in the same generation */
+    const struct ray_cluster *model = cluster_model(op);
+    if ((uint32_t)f->group >= model->group_count) /* a server that was put back tells of other groups in the same generation */
         return true;
-    const struct ray_group *g = &cluster_model(op)->groups[f->group];
+    const struct ray_group *g = &model->groups[f->group];
     bool runs = !pod->deleting && !pod->ended && pod->phase != POD_FAILED && pod->phase != POD_SUCCEEDED;
     return !pod->head && slice_eq(pod->group, g->name) && (runs || pod->index == f->index / g->hosts);
 }

@@ -1,5 +1,5 @@
 /* Failures of groups: what whoever led before wrote into status, and those of groups that are no more. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 void failures_prune(struct op *op, struct cluster *c)
 {

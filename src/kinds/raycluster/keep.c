@@ -1,5 +1,5 @@
 /* What a RayCluster's own object says of it beyond its spec and status. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 void kept_cluster(struct op *op, struct cluster *c, struct jval object, uint32_t round, bool changed, bool status)
 {

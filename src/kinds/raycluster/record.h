@@ -51,4 +51,15 @@ struct rayclusters {
 };
 struct rayclusters *rayclusters_of(const struct op *op);
 
+/* The loaded model. */
+static inline struct ray_cluster *cluster_model(const struct op *op)
+{
+    return op->loaded->model;
+}
+
+/* view.c, keep.c */
+int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p);
+void read_cluster(struct op *op, struct cluster *c, struct jval object);
+void kept_cluster(struct op *op, struct cluster *c, struct jval object, uint32_t round, bool changed, bool status);
+
 #endif

@@ -24,10 +24,11 @@ static uint32_t count_group(const struct cluster *c, struct slice group)
 /* How many workers of each type there are, whenever that changed. */
 void say_legacy_status(struct op *op, struct cluster *c)
 {
+    const struct ray_cluster *model = cluster_model(op);
     uint64_t counts = 1;
     uint32_t nodes = 0;
-    for (uint32_t i = 0; i < cluster_model(op)->group_count; i++) {
-        uint32_t n = count_group(c, cluster_model(op)->groups[i].name);
+    for (uint32_t i = 0; i < model->group_count; i++) {
+        uint32_t n = count_group(c, model->groups[i].name);
         counts = hash64((struct slice){(const char *)&n, sizeof n}, counts);
         nodes += n;
     }
@@ -38,9 +39,9 @@ void say_legacy_status(struct op *op, struct cluster *c)
     snprintf(text, sizeof text, "Cluster status: %u nodes", nodes);
     say_legacy(op, c, "DEBUG", slice_of(text));
     log_raw(arena_printf(&op->plan_arena, "%s:Worker node types:", c->name));
-    for (uint32_t i = 0; i < cluster_model(op)->group_count; i++)
-        log_raw(arena_printf(&op->plan_arena, "%s: - %.*s: %u", c->name, SLICE_ARG(cluster_model(op)->groups[i].name),
-                             count_group(c, cluster_model(op)->groups[i].name)));
+    for (uint32_t i = 0; i < model->group_count; i++)
+        log_raw(arena_printf(&op->plan_arena, "%s: - %.*s: %u", c->name, SLICE_ARG(model->groups[i].name),
+                             count_group(c, model->groups[i].name)));
 }
 
 static const char *plural(uint32_t n)

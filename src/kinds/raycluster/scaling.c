@@ -490,6 +490,7 @@ void scaling_follow(struct op *op, struct cluster *c)
         scaling_drop(c);
         return;
     }
+    const struct ray_cluster *model = cluster_model(op);
     struct raycluster *own = raycluster_of(c);
     struct scaling *s = own->scaling;
     if (!s) {
@@ -510,16 +511,16 @@ void scaling_follow(struct op *op, struct cluster *c)
         return;
     }
     struct slice head = head_address(op, c);
-    if (s->gcs && (!slice_eq(slice_of(s->ip), head) || s->port != cluster_model(op)->gcs_port || s->token != auth_serial(c)))
+    if (s->gcs && (!slice_eq(slice_of(s->ip), head) || s->port != model->gcs_port || s->token != auth_serial(c)))
         hang_up(s);
     if (!s->gcs && !slice_empty(head))
-        call_head(s, head, (uint16_t)cluster_model(op)->gcs_port);
+        call_head(s, head, (uint16_t)model->gcs_port);
     if (slice_empty(head) && s->news.works)
         tell_headless(s);
     /* Who hears nothing knows the spec all the same: a new group, a maximum that was lowered. */
-    bool known = s->group_count == cluster_model(op)->group_count && op->now.mono_ms - s->heard_ms <= SCALE_STALE_MS;
-    for (uint32_t i = 0; i < cluster_model(op)->group_count && known; i++)
-        known = remembered(s, cluster_model(op)->groups[i].name) != NULL;
+    bool known = s->group_count == model->group_count && op->now.mono_ms - s->heard_ms <= SCALE_STALE_MS;
+    for (uint32_t i = 0; i < model->group_count && known; i++)
+        known = remembered(s, model->groups[i].name) != NULL;
     if (!known)
         decide(s, NULL);
 }

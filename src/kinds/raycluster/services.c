@@ -1,5 +1,5 @@
 /* The services of RayClusters: how the call is made, and what an answer to it means. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 /* Another cluster's service of this name: it would change hands without a word, because both are written by the same manager. */
 static const struct service_record *taken(struct op *op, const struct cluster *c, struct slice name)

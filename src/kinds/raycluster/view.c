@@ -78,8 +78,9 @@ static const struct service *const *view_services(struct op *op, const struct cl
 
 const struct group_failures *view_failures(struct op *op, struct cluster *c)
 {
-    struct group_failures *failures = arena_array(&op->plan_arena, cluster_model(op)->group_count + 1, sizeof *failures);
-    for (int32_t k = -1; c->failing && k < (int32_t)cluster_model(op)->group_count; k++) {
+    uint32_t count = cluster_model(op)->group_count;
+    struct group_failures *failures = arena_array(&op->plan_arena, count + 1, sizeof *failures);
+    for (int32_t k = -1; c->failing && k < (int32_t)count; k++) {
         const struct group_failures *f = failures_of(op, c, group_name(op, k), k < 0, false);
         if (f)
             failures[k + 1] = *f;
@@ -97,11 +98,12 @@ static int64_t later(int64_t a, int64_t b)
 static const struct ray_cluster *view_model(struct op *op, const struct cluster *c, const struct scale_news **news)
 {
     struct arena *a = &op->plan_arena;
+    const struct ray_cluster *said = cluster_model(op);
     struct ray_cluster *model = arena_new(a, struct ray_cluster);
-    *model = *cluster_model(op);
-    model->groups = arena_array(a, cluster_model(op)->group_count + 1, sizeof *model->groups);
-    if (cluster_model(op)->group_count)
-        memcpy(model->groups, cluster_model(op)->groups, cluster_model(op)->group_count * sizeof *model->groups);
+    *model = *said;
+    model->groups = arena_array(a, said->group_count + 1, sizeof *model->groups);
+    if (said->group_count)
+        memcpy(model->groups, said->groups, said->group_count * sizeof *model->groups);
     *news = scaling_apply(c, model->groups, model->group_count, a);
     return model;
 }

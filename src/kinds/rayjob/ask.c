@@ -1,6 +1,6 @@
 /* What plans for RayJobs ask of a head's dashboard. One question of a job is under way at a time, so that a dashboard that hangs holds one
  * connection and delays nobody else. What it said is kept, copied and cut to size, until the next decision has made a status of it. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 /* ---- what is kept ---- */
 

@@ -1,5 +1,5 @@
 /* What plans for RayJobs ask of the API server: clusters made and deleted, a finalizer, the end of the RayJob itself. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 /* ---- bodies ---- */
 

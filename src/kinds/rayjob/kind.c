@@ -1,5 +1,5 @@
 /* RayJobs as a kind, and the verbs. */
-#include <mobula/kinds.h>
+#include "record.h"
 
 static void lead_job(struct op *op, struct cluster *c, bool leads)
 {

@@ -1,12 +1,30 @@
 /* RayJobs: what a decision about one may look at, and how it is watched over. Its clusters are records like any others; what the
  * dashboard said is kept beside its record (ask.c). */
-#include <mobula/kinds.h>
+#include "record.h"
 
 /* ---- the record's other half ---- */
 
 struct job *job_there(const struct cluster *c)
 {
     return c->kind == &kind_rayjob ? c->own : NULL;
+}
+
+const struct verb *job_asks(const struct cluster *c)
+{
+    const struct job *j = job_there(c);
+    return j && j->said.asking ? j->verb : NULL;
+}
+
+bool job_follows(const struct cluster *c)
+{
+    const struct job *j = job_there(c);
+    return j && j->follows.at;
+}
+
+bool job_right(const struct cluster *c)
+{
+    const struct job *j = job_there(c);
+    return !j || j->c == c;
 }
 
 struct job *job_of(struct op *op, struct cluster *c)

@@ -2,6 +2,8 @@
  * who no longer wants to be. */
 #include "heads.h"
 
+#include "src/kinds/rayjob/record.h"
+
 static void answer(struct rig *r)
 {
     fake_answer(fake_last(&r->f), 200, "", SLICE("{\"version\":\"4\",\"ray_version\":\"2.60.0\",\"session_name\":\"s\"}"));
