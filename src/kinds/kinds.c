@@ -1,8 +1,12 @@
 /* The table of all kinds. Each kind's own tables are in src/kinds/NAME/kind.c. */
 #include <mobula/kinds.h>
 
-const struct kind *const kinds[] = {&kind_raycluster, &kind_raycluster_legacy, &kind_rayjob, &kind_raycronjob, &kind_workload,
-                                    &kind_pod,        &kind_kservice,          NULL};
+/* Lowest first. A new kind is one word here; it need not be declared anywhere else unless another kind speaks of it. */
+#define KINDS(kind) kind(raycluster) kind(raycluster_legacy) kind(rayjob) kind(raycronjob) kind(workload) kind(pod) kind(kservice)
+#define DECLARATION(name) extern const struct kind kind_##name;
+#define ENTRY(name) &kind_##name,
+KINDS(DECLARATION)
+const struct kind *const kinds[] = {KINDS(ENTRY) NULL};
 _Static_assert(COUNT_OF(kinds) - 1 <= LIMIT_KINDS, "as the limit of watches has it");
 
 const struct setting_kind setting_kinds[OPERATOR_SETTINGS] = {
