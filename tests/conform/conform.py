@@ -206,6 +206,7 @@ SENTINELS["RoleBinding"].update(roleRef={"kind": "Role", "name": "r"})
 SENTINELS["Event"] = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "zz-sentinel"}, "involvedObject": {"namespace": "@ns()"}}
 SENTINELS["RayCluster.ray.io"].update(spec={"headGroupSpec": {"template": {"spec": {"containers": []}}}})
 SENTINELS["RayJob.ray.io"].update(spec={"rayClusterSpec": {"headGroupSpec": {"template": {"spec": {"containers": []}}}}})
+SENTINELS["RayCronJob.ray.io"].update(spec={"schedule": "@daily", "jobTemplate": SENTINELS["RayJob.ray.io"]["spec"]})
 SENTINELS["RayCluster.cluster.ray.io"].update(spec={"headPodType": "h", "podTypes": [{"name": "h", "podConfig": {}}]})
 
 

@@ -1,6 +1,7 @@
 """The words that requests are made of: kinds, and bodies of them that are mostly right."""
 
 import copy
+from pathlib import Path
 
 NAMES = ("a", "b", "c")
 MANAGERS = ("alice", "bob", "carol")
@@ -417,6 +418,35 @@ def rayjob_status(rng):
     return {"status": {k: status[k] for k in some(rng, sorted(status), 1)}}
 
 
+def raycronjob(rng):
+    spec = {"schedule": mostly(rng, "*/5 * * * *", "", 5), "jobTemplate": rayjob(rng)["spec"]}
+    if rng.random() < 0.1:
+        del spec[rng.choice(sorted(spec))]
+    if rng.random() < 0.3:
+        spec["concurrencyPolicy"] = mostly(rng, rng.choice(["Allow", "Forbid", "Replace"]), "Perhaps")
+    if rng.random() < 0.3:
+        spec["suspend"] = rng.choice([True, False, None])
+    if rng.random() < 0.3:
+        spec["timeZone"] = mostly(rng, "Europe/Berlin", "")
+    if rng.random() < 0.2:
+        spec["startingDeadlineSeconds"] = mostly(rng, 10, 0)
+    if rng.random() < 0.2:
+        spec["failedJobsHistoryLimit"] = mostly(rng, rng.choice([0, 3]), -1)
+    return {"spec": spec}
+
+
+def raycronjob_change(rng):
+    return {"spec": rng.choice([{"suspend": rng.choice([True, False, None])}, {"schedule": rng.choice(["@daily", "0 1 * * *", None])},
+                                {"concurrencyPolicy": rng.choice(["Forbid", "Other", None])}, {"successfulJobsHistoryLimit": 5},
+                                {"jobTemplate": {"entrypoint": rng.choice(["python y.py", None])}}])}
+
+
+def raycronjob_status(rng):
+    status = {"lastScheduleTime": mostly(rng, TIMES[0], "soon"), "missedRuns": mostly(rng, 1, "none"), "conditions": conditions(rng),
+              "active": [{"anything": "goes"}]}
+    return {"status": {k: status[k] for k in some(rng, sorted(status), 1)}}
+
+
 KINDS = [
     Kind("ConfigMap", "/api/v1", "configmaps", configmap, configmap_change, weight=5),
     Kind("Pod", "/api/v1", "pods", pod, pod_change, pod_status, weight=5),
@@ -431,7 +461,10 @@ KINDS = [
     Kind("RayCluster", "/apis/ray.io/v1", "rayclusters", raycluster, raycluster_change, raycluster_status, custom=True, weight=5),
     Kind("RayJob", "/apis/ray.io/v1", "rayjobs", rayjob, rayjob_change, rayjob_status, custom=True, weight=3),
     Kind("RayCluster", "/apis/cluster.ray.io/v1", "rayclusters", legacy, legacy_change, legacy_status, custom=True, weight=3),
+    Kind("RayCronJob", "/apis/ray.io/v1", "raycronjobs", raycronjob, raycronjob_change, raycronjob_status, custom=True),
 ]
+DEFINED = {path.stem for path in (Path(__file__).resolve().parents[2] / "airgap/crds").glob("*ray.io.yaml")}
+assert DEFINED == {f"{k.plural}.{k.version.split('/')[0]}" for k in KINDS if k.custom}, "each definition has its words here"
 
 
 def metadata(rng, name, owners=None):
