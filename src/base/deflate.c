@@ -110,7 +110,7 @@ bool deflate(struct slice in, struct buf *out)
     struct chains *c = mem_alloc(sizeof *c);
     struct writer w = {.out = out};
     put(&w, 1 | 1 << 1, 3); /* the last block, with the fixed code */
-    for (size_t at = 0; at < in.len;) {
+    for (size_t at = 0; at < in.len && !out->full;) {
         uint32_t distance = 0, length = find(c, in, at, &distance);
         if (length >= SHORTEST) {
             put_copy(&w, length, distance);

@@ -24,7 +24,7 @@ static unsigned word_distance(struct slice a, struct slice b)
 void nearest_try(struct nearest *n, struct slice word)
 {
     unsigned distance = word_distance(n->typed, word);
-    bool near = distance <= NEAREST_LETTERS && distance < n->typed.len; /* two letters are near to every word of two */
+    bool near = distance <= NEAREST_LETTERS && distance * 2 <= n->typed.len; /* half of a short word in common says nothing */
     if (near && (!n->best.ptr || distance < n->distance)) {
         n->best = word;
         n->distance = distance;

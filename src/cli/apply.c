@@ -185,35 +185,6 @@ bool apply_judge(struct apply_object *o, struct jval there, bool replaces, struc
     return true;
 }
 
-static struct jval arguments(struct jval deployment)
-{
-    return json_get(json_at(json_get(deployment, "spec.template.spec.containers"), 0), "args");
-}
-
-static struct slice flag_of(struct jval argument, struct arena *a)
-{
-    struct slice rest = json_str(argument, a);
-    return slice_cut(&rest, '=');
-}
-
-struct slice apply_dropped(struct jval there, struct jval wanted, struct arena *a)
-{
-    struct buf out;
-    struct jval key, old, new;
-    buf_init(&out, LIMIT_JSON_ITEM);
-    for (struct jiter it = json_iter(arguments(there)); json_next(&it, &key, &old);) {
-        struct slice flag = flag_of(old, a);
-        bool found = !slice_starts(flag, SLICE("--")) || slice_ends(json_str(old, a), SLICE("=false")); /* what was off may be on */
-        for (struct jiter in = json_iter(arguments(wanted)); !found && json_next(&in, &key, &new);)
-            found = slice_eq(flag, flag_of(new, a));
-        if (!found)
-            buf_printf(&out, "%s%.*s", out.len ? ", " : "", SLICE_ARG(json_str(old, a)));
-    }
-    struct slice text = arena_dup(a, buf_slice(&out));
-    buf_free(&out);
-    return text;
-}
-
 /* Who leaves a flag out by mistake would learn it from what the operator no longer does. */
 static bool keeps_flags(const struct apply *p, const struct apply_object *o, struct jval there, struct err *e)
 {
@@ -242,6 +213,11 @@ static bool look(struct apply *p, struct apply_object *o, bool *well, struct err
     if (answer.code == 404 && slice_starts(o->kind, SLICE("ValidatingAdmissionPolicy")) && !answer.object) {
         o->unknown = true;
         return true;
+    }
+    if (answer.code == 401) { /* of every object the same */
+        char words[ASK_WORDS];
+        return err_set(e, ERR_STATUS, "%s: the API server does not know the token or certificate of the kubeconfig: get a new one",
+                       ask_words(&answer, words));
     }
     if (answer.code >= 300) /* not there; or it may not be read, and the dry run tells */
         return true;

@@ -95,6 +95,9 @@ struct noun {
 };
 fleet_verb cloud_register, cloud_update, cloud_verify, node_list;
 fleet_verb job_submit, job_status, job_wait, job_logs, job_terminate;
+/* Whether to go on behind a failure: the job has been answered for before, and now there is no answer. It is said once, and *e is cleared.
+ */
+bool job_outlasts(struct desk *d, bool answered, bool *away, struct err *e);
 bool job_is_over(struct desk *d, bool *over, struct slice *message, struct err *e);
 
 /* ---- who is logged in ---- */

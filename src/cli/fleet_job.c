@@ -65,8 +65,25 @@ static bool look(struct desk *d, uint64_t *said, bool *over, struct err *e)
         say(d, state, json_get_str(json_root(&doc), "status.message", &d->a));
     *said = hash64(state, 0);
     *over = is_over(state);
+    if (slice_is(state, "REFUSED"))
+        return err_set(
+            e, ERR_STATUS,
+            "job %.*s is refused, and starts by itself when the policy or the namespaces there are put right: mobula job terminate "
+            "%.*s takes it back",
+            SLICE_ARG(d->o.name), SLICE_ARG(d->o.name));
     return !*over || slice_eq(state, SLICE("SUCCEEDED")) ||
            err_set(e, ERR_STATUS, "job %.*s ended: %.*s", SLICE_ARG(d->o.name), SLICE_ARG(state));
+}
+
+bool job_outlasts(struct desk *d, bool answered, bool *away, struct err *e)
+{
+    if (!answered || e->code == ERR_STATUS || e->code == ERR_NONE || d->ask.signal)
+        return false;
+    if (!*away)
+        fprintf(stderr, "mobula: %s\nmobula: the job goes on, and is asked about until there is an answer\n", e->text);
+    *e = (struct err){0};
+    *away = true;
+    return true;
 }
 
 /* However long it waits, only one answer is kept. A control plane that has answered once may be away for any time: the job goes on. */
@@ -81,12 +98,7 @@ bool job_wait(struct desk *d, struct err *e)
         well = look(d, &said, &over, e);
         if (over)
             break;
-        if (!well && said && e->code != ERR_STATUS && !d->ask.signal) {
-            if (!away)
-                fprintf(stderr, "mobula: %s\nmobula: the job goes on, and is asked about until there is an answer\n", e->text);
-            *e = (struct err){0};
-            well = away = true;
-        }
+        well = well || job_outlasts(d, said != 0, &away, e);
         if (well && clock_now().mono_ms >= until_ms)
             well = err_set(e, ERR_TIMEOUT, "job %.*s has not ended within --timeout; it goes on", SLICE_ARG(d->o.name));
         if (well && !ask_pause(&d->ask, LOOK_MS))
@@ -182,17 +194,18 @@ static bool put_spec(struct desk *d, struct slice dir, struct jout *w, struct er
 
 static bool pack(struct desk *d, struct work_folder *f, struct err *e)
 {
-    __attribute__((cleanup(buf_free))) struct buf zip = {.max = LIMIT_PACK_SIZE}, base64 = {.max = MIB};
+    __attribute__((cleanup(buf_free))) struct buf zip = {.max = LIMIT_WORK_FOLDER}, base64 = {.max = MIB};
     struct pack_result r;
     char hex[TLS_SHA256_HEX];
     if (!pack_folder(d->o.dir, &d->o.excludes, &d->a, &zip, &r, e))
         return err_wrap(e, "--working-dir");
-    if (zip.len > LIMIT_WORK_FOLDER)
+    if (r.over)
         return err_set(
             e, ERR_LIMIT,
-            "--working-dir: %.*s packs to %zu bytes (%u files), and the control plane stores at most %d (LIMIT_WORK_FOLDER): leave "
-            "more out (--exclude, .gitignore; %.*s alone has %zu), or put a zip file into object storage and give its URL",
-            SLICE_ARG(d->o.dir), zip.len, r.files, LIMIT_WORK_FOLDER, SLICE_ARG(slice_head(r.largest, 100)), r.largest_size);
+            "--working-dir: %.*s (%u files, %llu bytes) packs to more than the %d bytes that the control plane stores (LIMIT_WORK_FOLDER): "
+            "leave more out (--exclude, .gitignore; %.*s alone has %llu), or put a zip file into object storage and give its URL",
+            SLICE_ARG(d->o.dir), r.files, (unsigned long long)r.size, LIMIT_WORK_FOLDER, SLICE_ARG(slice_head(r.largest, 100)),
+            (unsigned long long)r.largest_size);
     tls_sha256_hex(buf_slice(&zip), hex);
     f->hash = arena_dup(&d->a, slice_of(hex));
     if (!base64_encode(buf_slice(&zip), &base64))

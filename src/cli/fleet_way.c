@@ -171,11 +171,15 @@ static bool hub_logs(struct desk *d, struct err *e)
     __attribute__((cleanup(buf_free))) struct buf before = {.max = LIMIT_HUB_BODY};
     struct arena kept = d->a;
     struct slice text, message = SLICE("");
-    bool over = !d->o.follow, well;
+    bool over = !d->o.follow, well, answered = false, away = false;
     d->a = (struct arena){0};
     do {
         arena_reset(&d->a, MIB);
-        well = (over || job_is_over(d, &over, &message, e)) && read_tail(d, &text, e) && show(text, &before);
+        well = over || job_is_over(d, &over, &message, e);
+        answered |= well;
+        well = well && read_tail(d, &text, e) && show(text, &before);
+        away &= !well;
+        well = well || (!over && job_outlasts(d, answered, &away, e));
     } while (well && !over && (well = ask_pause(&d->ask, LOOK_MS)));
     struct err why = {0};
     if (!well && !d->o.follow && !job_is_over(d, &over, &message, &why)) {

@@ -432,7 +432,8 @@ bool install_write(const struct install_options *o, struct buf *out, struct err 
     fill(&v, files, o, &want, &mem);
     set(&v, "BYTES", program_bytes(o, &mem));
     if (!o->no_crds) {
-        put_definitions(files, o, &want, out);
+        if (!o->no_definitions)
+            put_definitions(files, o, &want, out);
         put_files(files, true, o, &want, &v, &mem, out);
     }
     if (o->crds_only)

@@ -34,6 +34,7 @@ struct install_options {
     bool plane;                   /* a control plane in the place of an operator: `watch` are its projects */
     bool print, apply, leader_elect, create_namespace, crds_only, no_crds, agent, agent_direct, ray_auth, report_nodes, egress_strict,
         shapes, raycronjobs, all_namespaces, openshift, no_network_policy, no_admission_policy, registryless, drop_flags;
+    bool no_definitions;       /* no flag: of what needs a cluster's admin only the definitions are left out */
     struct slice program_file; /* of registryless; empty: this program */
 };
 
@@ -48,8 +49,8 @@ bool install_write_all(const struct install_options *o, struct buf *out, struct 
  * caller's. value: what a flag was given; of a switch also empty for "true"; SLICE_NONE: nothing. */
 typedef struct slice install_flag(const void *of, const char *flag);
 void install_of_operator(struct install_options *o, install_flag *value, const void *of);
-/* The rules of the ClusterRoles and of the Roles in namespace ns, as a JSON array in a. ns SLICE_NONE: only those of the first Role or
- * ClusterRole, which is for the watched namespaces. */
+/* The rules of the ClusterRoles and of the Roles in namespace ns, as a JSON array in a. ns SLICE_NONE: those of the first Role,
+ * which is for the watched namespaces, and of ClusterRoles. */
 bool install_rights(const struct install_options *o, struct slice ns, struct arena *a, struct slice *rules, struct err *e);
 /* The name of what is installed: of its account, Deployment, labels and so on. */
 struct slice install_name(bool plane);

@@ -84,5 +84,7 @@ void install_of_operator(struct install_options *o, install_flag *value, const v
     o->shapes = !slice_empty(value(of, "instance-types-configmap"));
     /* They do not depend on the control plane's URL, which an operator may be given in more ways than an installation. */
     o->plane_url = slice_empty(o->cloud) ? SLICE_NONE : SLICE("https://control-plane.invalid");
-    o->no_crds = true;
+    struct slice agent = value(of, "agent");
+    o->agent = !slice_empty(o->plane_url) && !slice_empty(agent) && !slice_is(agent, "off");
+    o->no_definitions = o->no_admission_policy = true; /* no rights follow from them */
 }

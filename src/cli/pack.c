@@ -64,10 +64,10 @@ static void put_name(struct buf *b, const struct entry *n)
     buf_put(b, n->name);
 }
 
-static bool put_file(struct pack *p, struct slice name, uint32_t mode, struct slice text)
+static void put_file(struct pack *p, struct slice name, uint32_t mode, struct slice text)
 {
-    __attribute__((cleanup(buf_free))) struct buf small = {.max = text.len ? text.len - 1 : 0};
-    struct pack_result *r = p->result;
+    size_t room = p->zip->max - p->zip->len; /* for what takes more the work of packing it is spared */
+    __attribute__((cleanup(buf_free))) struct buf small = {.max = !text.len ? 0 : text.len - 1 < room ? text.len - 1 : room};
     struct entry n = {.name = name, .crc = crc32(text), .mode = mode, .size = text.len, .offset = p->zip->len};
     n.deflated = deflate(text, &small);
     n.packed = n.deflated ? small.len : text.len;
@@ -82,19 +82,10 @@ static bool put_file(struct pack *p, struct slice name, uint32_t mode, struct sl
     put_number(&p->directory, 4, (uint64_t)mode << 16);
     put_number(&p->directory, 4, n.offset);
     put_name(&p->directory, &n);
-    if (n.packed > r->largest_size) {
-        r->largest = arena_dup(p->arena, name);
-        r->largest_size = n.packed;
-    }
-    r->files++;
-    if (p->zip->full || p->directory.full)
-        return err_set(p->e, ERR_LIMIT, "the folder packs to more than %d bytes (LIMIT_PACK_SIZE), %.*s alone to %zu" LEAVE_MORE_OUT,
-                       LIMIT_PACK_SIZE, SLICE_ARG(slice_head(r->largest, 100)), r->largest_size);
-    return r->files <= LIMIT_PACK_FILES ||
-           err_set(p->e, ERR_LIMIT, "the folder holds more than %d files (LIMIT_PACK_FILES)" LEAVE_MORE_OUT, LIMIT_PACK_FILES);
+    p->result->over = p->zip->full || p->directory.full;
 }
 
-static bool put_end(struct pack *p)
+static void put_end(struct pack *p)
 {
     size_t at = p->zip->len;
     buf_put(p->zip, buf_slice(&p->directory));
@@ -105,7 +96,7 @@ static bool put_end(struct pack *p)
     put_number(p->zip, 4, p->directory.len);
     put_number(p->zip, 4, at);
     put_number(p->zip, 2, 0); /* comment */
-    return !p->zip->full || err_set(p->e, ERR_LIMIT, "the folder packs to more than %d bytes (LIMIT_PACK_SIZE)", LIMIT_PACK_SIZE);
+    p->result->over |= p->zip->full;
 }
 
 /* ---- the folder ---- */
@@ -161,8 +152,19 @@ static bool pack_file(struct pack *p, struct slice name, const struct stat *st)
 {
     struct slice text;
     struct arena one = {0};
-    bool well = cli_read_most(place_of(p, name), LIMIT_PACK_SIZE, "LIMIT_PACK_SIZE", &one, &text, p->e) &&
-                put_file(p, name, st->st_mode & S_IXUSR ? PROGRAM_MODE : FILE_MODE, text);
+    struct pack_result *r = p->result;
+    r->size += (uint64_t)st->st_size;
+    if ((uint64_t)st->st_size > r->largest_size) {
+        r->largest = name;
+        r->largest_size = (uint64_t)st->st_size;
+    }
+    if (++r->files > LIMIT_PACK_FILES)
+        return err_set(p->e, ERR_LIMIT, "the folder holds more than %d files (LIMIT_PACK_FILES)" LEAVE_MORE_OUT, LIMIT_PACK_FILES);
+    if (r->over)
+        return true;
+    bool well = cli_read_most(place_of(p, name), LIMIT_PACK_SIZE, "LIMIT_PACK_SIZE", &one, &text, p->e);
+    if (well)
+        put_file(p, name, st->st_mode & S_IXUSR ? PROGRAM_MODE : FILE_MODE, text);
     arena_free(&one);
     return well;
 }
@@ -252,7 +254,9 @@ bool pack_folder(struct slice folder, const struct flag_texts *excludes, struct 
     bool well = ignore_add(&p.found, SLICE(""), SLICE(".git\n__pycache__/\n.venv/\nvenv/\n"), e);
     for (uint32_t i = 0; well && i < excludes->count; i++)
         well = ignore_add(&p.given, SLICE(""), excludes->list[i], e);
-    well = well && pack_entries(&p, SLICE(""), 0) && put_end(&p);
+    well = well && pack_entries(&p, SLICE(""), 0);
+    if (well)
+        put_end(&p);
     if (out->skipped > SKIPPED_SHOWN)
         fprintf(stderr, "mobula: left out: %u more\n", out->skipped - SKIPPED_SHOWN);
     if (well && !out->files)

@@ -30,11 +30,14 @@ void ignore_free(struct ignore *g);
 
 struct pack_result {
     uint32_t files, skipped; /* skipped: links and special files, of which the first are named */
-    struct slice largest;    /* the path of the file that takes most room … */
-    size_t largest_size;     /* … and how much, packed */
+    struct slice largest;    /* the path of the largest file … */
+    uint64_t largest_size;   /* … and its bytes */
+    uint64_t size;           /* of all files */
+    bool over;               /* they do not fit: nothing is packed any more, only counted */
 };
 /* excludes: items as in a .gitignore of the folder itself, which count for more than any file's. Everything stands under one folder at the
- * top, which Ray takes away. Paths lie in a. */
+ * top, which Ray takes away. Paths lie in a. What does not fit zip
+ * any more is not read (out->over); more than LIMIT_PACK_FILES are refused. */
 bool pack_folder(struct slice folder, const struct flag_texts *excludes, struct arena *a, struct buf *zip, struct pack_result *out,
                  struct err *e);
 

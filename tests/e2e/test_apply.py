@@ -128,6 +128,11 @@ def test_without_rights(made, tmp_path):
     assert "let an admin of the cluster apply --crds-only, then go on with --no-crds" in said
     assert "Deployment mobula: 403 Forbidden" in said and "let an admin of the namespace apply it" in said
     assert left_in(made) == set()
+    # Nothing is asked for after a token that the API server does not know.
+    unknown = tmp_path / "unknown"
+    unknown.write_text(re.sub(r"token: .*", "token: none", weak.read_text()))
+    done, said = run("install", "--apply", "--namespace", made, kubeconfig=unknown, status=1)
+    assert done == "" and said.count("401") == 1 and "token or certificate of the kubeconfig: get a new one" in said, said
     # An admin of the namespace may make no Role with rights that he does not have.
     kubectl("-n", made, "create", "rolebinding", "weak", "--clusterrole=admin", f"--serviceaccount={made}:default")
     done, said = run("install", "--apply", "--no-crds", "--namespace", made, kubeconfig=weak, status=1)

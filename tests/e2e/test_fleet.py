@@ -169,7 +169,8 @@ def test_a_folder_that_cannot_go_along(person, tmp_path):
     large = folder(tmp_path / "large", main_py="x")
     (large / "noise").write_bytes(os.urandom(600_000))
     said = person.type(*submit, large, "--", "true", code=1)
-    assert re.search(r"packs to 600\d+ bytes \(2 files\), and the control plane stores at most 524288", said) and "noise alone has" in said
+    assert "(2 files, 600001 bytes) packs to more than the 524288 bytes that the control plane stores" in said
+    assert "noise alone has 600000)" in said
     assert "No such file" in person.type(*submit, tmp_path / "none", "--", "true", code=1)
     assert "no file in it" in person.type(*submit, folder(tmp_path / "empty"), "--", "true", code=1)
     assert "train" not in person.type("job", "list")
@@ -211,7 +212,7 @@ def test_waiting_for_a_job(person):
     def interrupt(process):
         process.stdin.close()
         process.stdin = None
-        eventually(lambda: process.stderr.readline().startswith("job train: "))
+        eventually(lambda: process.stderr.readline().startswith("job next: "))
         process.terminate()
 
     assert "ended by a signal; the job goes on" in person.type(*wait, code=3, after=interrupt, stdin=None)
@@ -224,15 +225,23 @@ def test_waiting_for_a_job(person):
 
 def test_a_job_is_waited_for_while_the_control_plane_is_away(person):
     """However long: the job goes on without it, and a status of 1 would say that it has failed."""
+    operator = account(person.space, "operator", operator_rule())
     person.login(account(person.space, "ann", *PEOPLE))
-    person.type("cloud", "register", "--name", "edge")
+    where = deployment_id(person.type("cloud", "register", "--name", "edge"))
     person.type("job", "submit", "--name", "train", "--cloud", "edge", "--", "true")
 
     def stop(process):
         eventually(lambda: process.stderr.readline().startswith("job train: "))
         person.hub.stop()
 
-    said = person.type("job", "wait", "train", "--timeout", "15s", code=3, after=stop)
+    def answer(process):
+        assert re.search("no answer|the operator of cloud", process.stderr.readline())
+        assert "is asked about until there is an answer" in process.stderr.readline()
+        report(person, operator, where, "train", "SUCCEEDED", message="log:\none\ntwo")
+
+    assert person.type("job", "logs", "-f", "train", after=answer) == "one\ntwo\n"
+    person.type("job", "submit", "--name", "next", "--cloud", "edge", "--", "true")
+    said = person.type("job", "wait", "next", "--timeout", "15s", code=3, after=stop)
     assert "asked about until there is an answer" in said and "has not ended within --timeout" in said
 
 
@@ -260,6 +269,10 @@ def test_names_and_what_is_said_of_them(person, tmp_path):
     assert "job train: FAILED: exit status 2\nlog:\none\n" in person.type("job", "status", "train")
     assert person.type("job", "wait", "train", code=1).count("FAILED: exit status 2\nlog:\none\n") == 1
     assert person.type("job", "logs", "-f", "train", "--tail", "2").startswith("two\nthree\n")
+    person.type("job", "submit", "--name", "no", "--cloud", "edge", "--", "true")
+    report(person, operator, where, "no", "REFUSED", message="policy: frozen")
+    said = person.type("job", "wait", "no", code=1)
+    assert "is refused, and starts by itself when the policy or the namespaces there are put right: mobula job terminate no" in said
     assert "train is being deleted" in person.type("job", "delete", "train")
     assert re.search(r"train +edge +DELETING", person.type("job", "list"))
     assert "want mobula job submit|list|" in person.type("job", "submti", code=2)

@@ -104,6 +104,11 @@ static void drops(struct arena *a)
         {ARGUMENTS("\"--a=1\",\"--a=2\",\"--b=false\",7"), ARGUMENTS("\"--a=3\",null"), ""},
         {ARGUMENTS("\"--a\""), "{}", "--a"},
         {"{\"spec\":1}", ARGUMENTS("\"--a\""), ""},
+        {ARGUMENTS("\"--a\",\"--b\",\"--c=false\""), ARGUMENTS("\"--a=false\",\"--b\",\"--c=false\",\"--d=false\""), "--a, --d"},
+        {ARGUMENTS("\"--kinds=all\""), ARGUMENTS("\"--kinds=ray.io\""), "--kinds=all"},
+        {ARGUMENTS("\"--kinds=legacy\""), ARGUMENTS("\"--kinds=ray.io\""), "--kinds=legacy"},
+        {ARGUMENTS("\"--kinds=ray.io\""), ARGUMENTS("\"--kinds=all\""), ""},
+        {ARGUMENTS("\"--kinds=ray.io\""), ARGUMENTS("\"--kinds=ray.io\""), ""},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         test_case("flags that would go %zu", i);

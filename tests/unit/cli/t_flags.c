@@ -178,6 +178,10 @@ static void nearest(void)
         {"explode", NULL},
         {"x", NULL},
         {"", NULL},
+        {"foo", NULL}, /* two letters from job */
+        {"jbo", NULL},
+        {"jb", "job"},
+        {"jbos", "job"},
         {"installinstallinstallinstallinstall", NULL},
         {"wait-gsc", "wait-gcs"},
     };
@@ -187,6 +191,7 @@ static void nearest(void)
         nearest_try(&n, SLICE("install"));
         nearest_try(&n, SLICE("explain"));
         nearest_try(&n, SLICE("wait-gcs"));
+        nearest_try(&n, SLICE("job"));
         CHECK_SLICE(n.best, slice_of(cases[i].best));
     }
 }

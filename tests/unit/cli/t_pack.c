@@ -190,12 +190,32 @@ static void test_excludes(void)
     buf_free(&names);
 }
 
+static void test_over(void)
+{
+    enum { HUGE_FILE = 1024 * MIB }; /* a hole: of no bytes */
+    struct buf zip;
+    struct pack_result r;
+    struct flag_texts none = {.count = 0};
+    struct err e = {0};
+    test_case("what does not fit any more is counted, and not read");
+    write_file("zz", "", 0644);
+    CHECK(truncate(place("zz"), HUGE_FILE) == 0);
+    buf_init(&zip, 200);
+    CHECK(pack_folder(slice_of(root), &none, &texts, &zip, &r, &e));
+    CHECK(r.over && zip.len <= 200);
+    CHECK_INT(r.files, 7);
+    CHECK_STR(r.largest, "zz");
+    CHECK(r.largest_size == HUGE_FILE && r.size > HUGE_FILE);
+    buf_free(&zip);
+}
+
 int main(void)
 {
     test_cases();
     test_limits();
     test_folder();
     test_excludes();
+    test_over();
     CHECK(slice_starts(slice_of(root), SLICE("/tmp/t_pack-")));
     CHECK(system(arena_printf(&texts, "rm -r '%s'", root).ptr) == 0);
     arena_free(&texts);

@@ -124,6 +124,9 @@ static void of_operators(struct arena *a)
         {{"cloud-deployment-id=cldrsrc_abcdefghijklmnopqrstuvwx"}, "\"create\",\"delete\",\"patch\"", "services/proxy"},
         {{"instance-types-configmap=instance-types", "leader-elect"}, "\"instance-types\"", "services/proxy"},
         {{"all-namespaces", "leader-elect=false"}, "rayclusters/status", "leases"},
+        {{"cloud-deployment-id=cldrsrc_abcdefghijklmnopqrstuvwx", "agent=operator"}, "tokenreviews", "services/proxy"},
+        {{"cloud-deployment-id=cldrsrc_abcdefghijklmnopqrstuvwx", "agent=direct", "all-namespaces"}, "tokenreviews", "services/proxy"},
+        {{"cloud-deployment-id=cldrsrc_abcdefghijklmnopqrstuvwx", "agent=off"}, "rayjobs", "tokenreviews"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct err e = {0};
