@@ -3,6 +3,8 @@
 #include "heads.h"
 #include <mobula/kinds.h>
 
+#include "src/kinds/rayjob/record.h"
+
 static struct cluster *tell_owned(struct rig *r, int n, int owner, unsigned version)
 {
     struct slice uid = uid_of(r, 0xc, n);
@@ -67,6 +69,41 @@ static void check_owning_kinds(void)
         CHECK(controller_of(parsed(&r, text), cases[i].child, &r.arena, &uid) == cases[i].is);
         CHECK(slice_empty(uid) == !cases[i].is);
     }
+    finish(&r);
+}
+
+/* Its children may tell of a record before its own object does, and of another kind; and after it has gone. */
+static void check_own_half(void)
+{
+    struct rig r;
+    start(&r, "");
+    test_case("what a kind keeps of a record comes with the resource, whatever kind a child took it for");
+    struct cluster *c = cluster_make(r.op, uid_of(&r, 0xc, 5), SLICE("n"), &r.op->spaces[0], &kind_rayjob);
+    CHECK(c->own == NULL);
+    c->in_flight++; /* the record stays until that is answered */
+    CHECK(tell_owned(&r, 5, 7, 10) == c);
+    CHECK(raycluster_of(c) != NULL && job_there(c) == NULL);
+    raycluster_of(c)->strips = true;
+    test_case("… and goes with it");
+    const struct service_record last = {.of = c};
+    cluster_gone(r.op, c);
+    CHECK(raycluster_of(c) == NULL);
+    service_ends(r.op, &last);
+    scaling_ended(&(struct pod_record){.of = c});
+    test_case("what comes back begins anew");
+    tell_owned(&r, 5, 7, 11);
+    CHECK(c->present && !raycluster_of(c)->strips);
+    c->in_flight--;
+    cluster_gone(r.op, c);
+    test_case("a job has it from its first decision on");
+    struct slice job =
+        arena_printf(&r.arena, "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"%s\"},\"spec\":{}}", uid_of(&r, 0xc, 6).ptr);
+    extract_cluster(r.op, source_of(&r.op->spaces[0], &kind_rayjob), parsed(&r, job), 12, 1);
+    c = cluster_get(r.op, uid_of(&r, 0xc, 6), SLICE("n"));
+    CHECK(job_there(c) == NULL && raycluster_of(c) == NULL && job_right(c));
+    CHECK(job_of(r.op, c) == job_there(c));
+    c->kind->lead(r.op, c, false);
+    CHECK(job_there(c) == NULL);
     finish(&r);
 }
 
@@ -204,6 +241,7 @@ int main(void)
     log_global = (struct log){.level = LOG_ERROR, .fd = -1};
     check_own_owner();
     check_owning_kinds();
+    check_own_half();
     check_names();
     check_models();
     check_longer_wait();
