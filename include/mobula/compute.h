@@ -4,7 +4,6 @@
 #define MOBULA_COMPUTE_H
 
 #include <mobula/shape.h>
-#include <mobula/spec.h>
 
 /* The container that runs Ray; advanced_instance_config calls it so, too. */
 #define COMPUTE_CONTAINER "ray"

@@ -4,8 +4,6 @@
 #define MOBULA_POLICY_H
 
 #include <mobula/shape.h>
-#include <mobula/spec.h>
-#include <mobula/work.h>
 
 /* The 26 rules, by number. Those of an object are what work_policy_check looks for; the others are kept by who speaks to the control plane
  * and by who writes. */

@@ -4,8 +4,9 @@
 #ifndef MOBULA_SHAPE_H
 #define MOBULA_SHAPE_H
 
-#include <mobula/json.h>
-#include <mobula/ray.h>
+#include <mobula/spec.h>
+
+struct ray_cluster;
 
 /* On a pod template, as an annotation or as a label; made pods have both. */
 #define SHAPE_INSTANCE_TYPE "anyscale.com/instance-type"

@@ -3,7 +3,6 @@
 #define MOBULA_TEXT_H
 
 #include <mobula/shape.h>
-#include <mobula/spec.h>
 #include <mobula/yaml.h>
 
 /* Opens the text; what: "types", of which there may be one document. False: it cannot be read, and *errors says why. A text that holds

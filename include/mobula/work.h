@@ -5,6 +5,8 @@
 
 #include <mobula/shape.h>
 
+struct kube_resource;
+
 /* On everything that is made from a workload, pods included, but for the generation and the name, which are on the custom resource alone.
  */
 #define WORK_LABEL_UID "mobula.dev/workload-uid"

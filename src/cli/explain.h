@@ -4,6 +4,7 @@
 #define MOBULA_CLI_EXPLAIN_H
 
 #include <mobula/patches.h>
+#include <mobula/ray.h>
 
 struct explain_how {
     struct ray_options ray;

@@ -1,4 +1,5 @@
 /* The instance types of a whole cluster: each group that names one gets the template that its type makes. */
+#include <mobula/ray.h>
 #include <mobula/shape.h>
 #include <mobula/spec.h>
 

@@ -2,6 +2,7 @@
 #include "types.h"
 
 #include <mobula/compute.h>
+#include <mobula/ray.h>
 
 enum { MAX_NODES = 10, NODES_MOST = LIMIT_RAY_PODS, HEAD_MILLI_CPU = 2000 };
 #define HEAD_MEMORY (INT64_C(8) * KIB * MIB)

@@ -2,6 +2,7 @@
 #include "overlay.h"
 
 #include <mobula/compute.h>
+#include <mobula/ray.h>
 
 #define TPU_TOPOLOGY "cloud.google.com/gke-tpu-topology" /* GKE alone has such slices */
 

@@ -1,4 +1,5 @@
 #include <mobula/patches.h>
+#include <mobula/ray.h>
 
 struct applied {
     struct json_edit *edit;

@@ -1,4 +1,5 @@
 /* A pod template with the requests and limits of its instance type. */
+#include <mobula/ray.h>
 #include <mobula/shape.h>
 #include <mobula/spec.h>
 

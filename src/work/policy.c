@@ -1,6 +1,8 @@
 /* Whether an object may be written: the engine, and objects around pods. */
 #include "policy.h"
 
+#include <mobula/ray.h>
+#include <mobula/work.h>
 #include <mobula/yaml.h>
 
 void policy_refuse(struct checker *c, uint32_t rule, const struct place *at, const char *what)

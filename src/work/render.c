@@ -1,5 +1,6 @@
 /* A workload as a RayCluster or a RayJob. */
 #include <mobula/compute.h>
+#include <mobula/ray.h>
 #include <mobula/work.h>
 
 enum { RETRIES = 1, RETRIES_MOST = 1000 };

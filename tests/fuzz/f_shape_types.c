@@ -1,5 +1,6 @@
 /* The text of instance types, and behind a NUL a RayCluster: every error has a line and words, and each group of the cluster has a template
  * or a reason. */
+#include <mobula/ray.h>
 #include <mobula/shape.h>
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* RayCronJobs: what the reader says of them, and the RayJob of one run. */
-#include "tests/unit/ray/errors.h"
+#include "tests/unit/spec/errors.h"
 
 #include "src/kinds/raycronjob/raycronjob.h"
 

@@ -1,5 +1,7 @@
 /* RayJobs: what the reader says of them, and what is made of them. */
-#include "errors.h"
+#include "../spec/errors.h"
+
+#include <mobula/ray.h>
 
 /* In short, with single quotes for the reader's sake. */
 #define POD "{'spec':{'containers':[{'name':'r','image':'i'}]}}"

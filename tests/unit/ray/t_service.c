@@ -1,5 +1,5 @@
 /* ray_service_hash: the same for what we build and for what a server makes of it, another when somebody changed what is ours. And notes,
- * lists of errors, limits. */
+ * limits. */
 #include "golden.h"
 
 static uint64_t hash_of(struct slice text, struct arena *a)
@@ -112,26 +112,6 @@ static void test_notes(void)
     }
 }
 
-static void test_errors_text(void)
-{
-    static struct spec_errors errors = {.count = 3, .beyond = 2};
-    struct arena a = {0};
-    for (int i = 0; i < 3; i++)
-        errors.list[i] = (struct spec_error){.path = SLICE("spec.x"), .text = SLICE("is wrong")};
-    test_case("all of them");
-    CHECK_STR(spec_errors_text(&errors, 1000, &a), "spec.x: is wrong; spec.x: is wrong; spec.x: is wrong; and 2 more");
-    test_case("some of them");
-    CHECK_STR(spec_errors_text(&errors, 60, &a), "spec.x: is wrong; spec.x: is wrong; and 3 more");
-    for (size_t max = 0; max < 100; max++) {
-        test_case("errors in %zu bytes", max);
-        CHECK(spec_errors_text(&errors, max, &a).len <= max);
-    }
-    test_case("none");
-    errors.count = errors.beyond = 0;
-    CHECK_INT(spec_errors_text(&errors, 100, &a).len, 0);
-    arena_free(&a);
-}
-
 /* count groups, all right or all without a name. */
 static void check_groups(int count, bool named, uint32_t stored, uint32_t beyond)
 {
@@ -241,7 +221,6 @@ int main(void)
     test_endpoints();
     test_drift();
     test_notes();
-    test_errors_text();
     check_groups(LIMIT_RAY_GROUPS, true, 0, 0);
     check_groups(LIMIT_RAY_GROUPS + 1, true, 1, 0);
     check_groups(LIMIT_SPEC_ERRORS, false, LIMIT_SPEC_ERRORS, 0);

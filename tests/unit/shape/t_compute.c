@@ -1,6 +1,7 @@
 #include "../json/cases.h"
 
 #include <mobula/compute.h>
+#include <mobula/ray.h>
 #include <mobula/yaml.h>
 
 static bool read_doc(struct slice text, struct arena *a, struct yaml_docs *docs, struct jval *out)

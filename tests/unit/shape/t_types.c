@@ -1,5 +1,6 @@
 #include "expect.h"
 
+#include <mobula/ray.h>
 #include <mobula/shape.h>
 
 static void check_template(const struct case_text *c, const struct shape_types *types, struct arena *a)

@@ -1,6 +1,7 @@
 #include "../json/cases.h"
 
 #include <mobula/policy.h>
+#include <mobula/work.h>
 #include <mobula/yaml.h>
 
 static const char container[] = "{\"name\":\"ray\",\"image\":\"registry.example/ray:2.60.0\",\"env\":[{\"name\":\"A\",\"value\":\"1\"}]}";

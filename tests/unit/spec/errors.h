@@ -4,7 +4,7 @@
 
 #include "../test.h"
 
-#include <mobula/ray.h>
+#include <mobula/spec.h>
 
 /* JSON with single quotes for the reader's sake. */
 static inline struct jval parse_quoted(const char *text, struct arena *a)
