@@ -263,7 +263,13 @@ def watched_resources():
 
 
 def check_kinds():
-    """The fuzzer of objects begins with one of each kind."""
+    """The fuzzer of objects begins with one of each kind, and each right of an installation is told to whoever gives it."""
+    told = text(Path("airgap/README.md"))
+    for path in sorted(Path("airgap/install").glob("*.yaml")):
+        for number, line in enumerate(text(path).splitlines(), 1):
+            for right in re.findall(r"[a-z/]+", (re.match(r"  resources: \[([^\]]+)\]", line) or ("", ""))[1]):
+                if path.name.startswith(("role", "plane-", "agent-")) and not re.search(rf"\b{right}\b", told):
+                    yield f"{path}:{number}: airgap/README.md does not say what the right to {right} is for"
     corpus = Path("tests/fuzz/corpus/operator_objects")
     objects = [path.read_bytes() for path in corpus.iterdir()] if corpus.is_dir() else []
     for path, plural in watched_resources() if objects else ():
