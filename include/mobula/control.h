@@ -258,7 +258,7 @@ struct kind {
     const struct kind *const
         *must; /* of these, kinds that must exist: if the server does not know one (it may just be starting), decisions wait */
     int64_t (*decide)(struct op *op, struct cluster *c, struct plan *p); /* fills the plan; returns when to decide again at the latest */
-    void (*read)(struct op *op, struct cluster *c, struct jval object);  /* into op->loaded: model and errors */
+    void (*read)(struct op *op, struct cluster *c, const struct spec_object *from); /* into op->loaded: model and errors */
     /* The record was brought up to date. changed: spec, metadata or deletion; status: the status. May be NULL. */
     void (*kept)(struct op *op, struct cluster *c, struct jval object, uint32_t round, bool changed, bool status);
     /* Something happened to a pod that it owns. May be NULL. */

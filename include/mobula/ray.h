@@ -94,9 +94,10 @@ struct ray_cluster {
 /* Reads a whole custom resource (metadata and spec). Collects all errors in *errors and returns whether there were none. With errors the
  * model holds what could be read, ns, name and uid always, so that a status can be written. */
 bool ray_read(struct jval object, struct arena *a, struct ray_cluster *out, struct spec_errors *errors);
-/* The same for bytes that were read before, with the hashes kept from then (the head's, then each group's): computing them takes half of
- * the time. */
-bool ray_read_known(struct jval object, const uint64_t *hashes, struct arena *a, struct ray_cluster *out, struct spec_errors *errors);
+/* The same of a record, too, with the hashes kept since its bytes were read before (the head's, then each group's): computing them takes
+ * half of the time. NULL: it was not. */
+bool ray_read_resource(const struct spec_object *from, const uint64_t *hashes, struct arena *a, struct ray_cluster *out,
+                       struct spec_errors *errors);
 /* What ray_read makes ray_group.hash of; for a group whose template has been replaced since. */
 uint64_t ray_group_hash(const struct ray_cluster *c, const struct ray_group *g, struct arena *a);
 /* Notes on fields that are accepted and have no effect: unknown fields (mostly misspelt), and fields of missing features that are safe to
@@ -274,7 +275,11 @@ struct ray_job {
 
 /* As ray_read and ray_notes, for a RayJob and its rayClusterSpec; errors of the latter have their full path. */
 bool ray_read_job(struct jval object, struct arena *a, struct ray_job *out, struct spec_errors *errors);
+bool ray_read_job_resource(const struct spec_object *from, struct arena *a, struct ray_job *out, struct spec_errors *errors);
 void ray_job_notes(struct jval object, struct arena *a, struct spec_errors *notes);
+/* The same of a spec that stands in another resource, where RayJobs are made of it; out has no metadata then. */
+void ray_read_job_spec(const struct place *spec, struct arena *a, struct ray_job *out, struct spec_errors *errors);
+void ray_job_spec_notes(const struct place *spec, struct arena *a, struct spec_errors *notes);
 
 /* "<job>-<5>", five characters from a hash of uid and attempt: however many answers are lost, an attempt never gets two clusters or two
  * submissions. The submission id is spec.jobId if that is given. */

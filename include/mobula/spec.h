@@ -95,15 +95,25 @@ bool read_text_list(struct reader *r, const struct place *p);
 /* Members of an object that are none of these, which end with NULL: notes, and what was meant. */
 void note_unknown(struct reader *r, const struct place *object, const char *const *known);
 
+/* A custom resource as its reader takes it: an object that somebody wrote, or a record, whose parts came out of an object before. */
+struct spec_object {
+    const struct place *root, *metadata, *spec; /* of a record root has no value, and metadata has what is not told below */
+    bool kept;                                  /* it is a record, and the rest holds */
+    struct slice api_version, name, ns, uid;
+    int64_t generation, deleted_us; /* deleted_us: deletionTimestamp; 0: none that can be read */
+    bool deleting;
+};
+struct spec_object spec_object_of(struct jval object, struct arena *a);
+
 /* What every resource says of itself. Its name may come of generateName, which stands for one that the API server will choose. */
 struct metadata {
     struct slice ns, name, uid;
-    int64_t generation;
+    int64_t generation, deleted_us; /* deleted_us: deletionTimestamp; 0: none that can be read */
     bool deleting;
     struct jval labels, annotations; /* objects of texts, or absent */
 };
 /* *out is cleared first. The name has at most max bytes, "so that why". False: there is no metadata. */
-bool read_metadata(struct reader *r, const struct place *root, int max, const char *why, struct metadata *out);
+bool read_metadata(struct reader *r, const struct spec_object *from, int max, const char *why, struct metadata *out);
 bool has_finalizer(struct jval metadata, const char *name);
 /* apiVersion and kind are these, where they are given: objects in a list have neither. */
 void read_type_meta(struct reader *r, const struct place *root, const char *version, const char *kind);

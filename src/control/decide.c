@@ -1,33 +1,24 @@
 /* From a dirty record to a plan: the stored spec is parsed into a model, the kind fills a view from it and from the children's records, and
  * a pure function turns the view into a plan. */
 #include <mobula/control.h>
+#include <mobula/spec.h>
 
-/* The stored spec and metadata as one JSON object, as readers expect it. */
-static struct slice object_text(const struct cluster *c, struct slice meta, struct slice spec, struct arena *a)
+/* The record, as readers take it: its spec and what is kept of its metadata are indexed where they lie. */
+static struct spec_object record_resource(const struct cluster *c, struct arena *a)
 {
-    struct slice api = c->kind->api_version;
-    meta = slice_skip(slice_head(meta, meta.len - 1), 1); /* without the braces */
-    char gone[TIME_TEXT_MAX];
-    return arena_printf(a,
-                        "{\"apiVersion\":\"%.*s\",\"kind\":\"%s\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"%.*s\",\"uid\":\"%s\","
-                        "\"generation\":%lld%s%s%.*s},\"spec\":%.*s}",
-                        SLICE_ARG(api), c->kind->name, c->name, SLICE_ARG(istr_slice(c->ns)), c->uid, (long long)c->generation,
-                        c->deleting ? arena_printf(a, ",\"deletionTimestamp\":\"%.*s\"", SLICE_ARG(time_format(c->deleted_us, gone))).ptr
-                                    : "",
-                        meta.len ? "," : "", SLICE_ARG(meta), SLICE_ARG(spec));
-}
-
-/* Re-parses a stored spec. A spec that just fitted LIMIT_JSON_TOKENS can exceed it now that apiVersion, kind and metadata are added; then
- * *e is set and the model has only name and uid. */
-static struct jval read_again(const struct cluster *c, struct arena *a, struct err *e)
-{
-    struct jval doc;
-    struct err none = {0};
-    if (json_read(&doc, object_text(c, istr_slice(c->meta), istr_slice(c->spec), a), a, e))
-        return doc;
-    if (!json_read(&doc, object_text(c, SLICE("{}"), SLICE("null"), a), a, &none))
-        fatal("operator: the name of a resource that was read before cannot be read again: %s", none.text);
-    return doc;
+    const struct place *root = place_root(NO_VALUE, a);
+    struct jval metadata = json_document(istr_slice(c->meta), a, NULL), spec = json_document(istr_slice(c->spec), a, NULL);
+    return (struct spec_object){.root = root,
+                                .metadata = place_member(root, SLICE("metadata"), metadata),
+                                .spec = place_member(root, SLICE("spec"), spec),
+                                .kept = true,
+                                .api_version = c->kind->api_version,
+                                .name = slice_of(c->name),
+                                .ns = istr_slice(c->ns),
+                                .uid = slice_of(c->uid),
+                                .generation = c->generation,
+                                .deleted_us = c->deleted_us,
+                                .deleting = c->deleting};
 }
 
 /* Its own, or else one that is nobody's, or else the one that was asked for longest ago. */
@@ -54,13 +45,11 @@ void model_load(struct op *op, struct cluster *c)
     op->loaded = op->kept[0] = l;
     if (l->of == c)
         return;
-    struct err e = {0};
     arena_reset(&l->arena, ROOM_KEPT);
     memset(&l->errors, 0, sizeof l->errors);
-    c->kind->read(op, c, read_again(c, &l->arena, &e));
+    const struct spec_object from = record_resource(c, &l->arena);
+    c->kind->read(op, c, &from);
     l->of = c;
-    if (e.code) /* instead of the reader's error that there is no spec */
-        l->errors = (struct spec_errors){.list = {{.path = SLICE("spec"), .text = arena_dup(&l->arena, slice_of(e.text))}}, .count = 1};
 }
 
 void model_forget(struct op *op, const struct cluster *c)

@@ -135,10 +135,10 @@ static void note_start_variables(struct reader *r, const struct place *spec)
     }
 }
 
-static void note_v1(struct reader *r, const struct place *root, const struct place *spec)
+static void note_v1(struct reader *r, const struct place *metadata, const struct place *spec)
 {
     const struct place *head = place_key(spec, "headGroupSpec"), *options = place_key(spec, "autoscalerOptions");
-    const struct place *meta = place_key(root, "metadata"), *annotations = place_key(meta, "annotations");
+    const struct place *annotations = place_key(metadata, "annotations");
     note_unknown(r, spec, v1_spec);
     note_unknown(r, head, v1_head);
     note_unknown(r, options, v1_options);
@@ -162,11 +162,11 @@ static void note_legacy(struct reader *r, const struct place *spec)
 void ray_notes(struct jval object, struct arena *a, struct spec_errors *notes)
 {
     struct reader r = {.arena = a, .errors = notes};
-    const struct place *root = place_root(object, a), *spec = place_key(root, "spec");
-    if (value_given(json_get(spec->value, "podTypes")))
-        note_legacy(&r, spec);
+    const struct spec_object from = spec_object_of(object, a);
+    if (value_given(json_get(from.spec->value, "podTypes")))
+        note_legacy(&r, from.spec);
     else
-        note_v1(&r, root, spec);
+        note_v1(&r, from.metadata, from.spec);
 }
 
 /* ---- RayJob ---- */
@@ -193,15 +193,26 @@ static const char *const job_spec[] = {"entrypoint",
                                        "managedBy",
                                        NULL};
 
+static void note_job(struct reader *r, const struct place *metadata, const struct place *spec)
+{
+    const struct place *cluster = place_key(spec, "rayClusterSpec"), *entrypoint = place_key(spec, "entrypoint");
+    note_unknown(r, spec, job_spec);
+    note_v1(r, metadata, cluster);
+    if (value_given(cluster->value) && json_len(json_get(spec->value, "clusterSelector")))
+        place_bad(r, cluster, "has no effect: clusterSelector names the cluster");
+    if (json_is(json_get(spec->value, "submissionMode"), "InteractiveMode") && place_given(entrypoint) && !json_is(entrypoint->value, ""))
+        place_bad(r, entrypoint, "has no effect with InteractiveMode: you submit the job yourself");
+}
+
 void ray_job_notes(struct jval object, struct arena *a, struct spec_errors *notes)
 {
     struct reader r = {.arena = a, .errors = notes};
-    const struct place *root = place_root(object, a), *spec = place_key(root, "spec"), *cluster = place_key(spec, "rayClusterSpec");
-    const struct place *entrypoint = place_key(spec, "entrypoint");
-    note_unknown(&r, spec, job_spec);
-    note_v1(&r, root, cluster);
-    if (value_given(cluster->value) && json_len(json_get(spec->value, "clusterSelector")))
-        place_bad(&r, cluster, "has no effect: clusterSelector names the cluster");
-    if (json_is(json_get(spec->value, "submissionMode"), "InteractiveMode") && place_given(entrypoint) && !json_is(entrypoint->value, ""))
-        place_bad(&r, entrypoint, "has no effect with InteractiveMode: you submit the job yourself");
+    const struct spec_object from = spec_object_of(object, a);
+    note_job(&r, from.metadata, from.spec);
+}
+
+void ray_job_spec_notes(const struct place *spec, struct arena *a, struct spec_errors *notes)
+{
+    struct reader r = {.arena = a, .errors = notes};
+    note_job(&r, place_root(NO_VALUE, a), spec);
 }

@@ -32,18 +32,18 @@ void cluster_clear(struct ray_cluster *c)
                                  .start_commands = NO_VALUE};
 }
 
-static void read_version(struct reader *r, const struct place *root, struct ray_cluster *c)
+static void read_version(struct reader *r, const struct spec_object *from, struct ray_cluster *c)
 {
-    const struct place *version = place_key(root, "apiVersion"), *kind = place_key(root, "kind");
-    struct slice text = SLICE_NONE;
+    const struct place *version = place_key(from->root, "apiVersion"), *kind = place_key(from->root, "kind");
+    struct slice text = from->api_version;
     /* Objects in a list have neither: whoever asked for the list knows what it asked for, and the legacy kind has podTypes. */
-    if (read_text(r, version, OPTIONAL, &text)) {
+    if (from->kept || read_text(r, version, OPTIONAL, &text)) {
         if (slice_eq(text, ray_api_version(RAY_LEGACY)))
             c->kind = RAY_LEGACY;
         else if (!slice_eq(text, ray_api_version(RAY_V1)))
             place_bad(r, version, "is %.*s: write ray.io/v1, or cluster.ray.io/v1 for the kind with podTypes",
                       SLICE_ARG(slice_head(text, 60)));
-    } else if (value_given(json_get(root->value, "spec.podTypes"))) {
+    } else if (value_given(json_get(from->spec->value, "podTypes"))) {
         c->kind = RAY_LEGACY;
     }
     if (read_text(r, kind, OPTIONAL, &text) && !slice_is(text, "RayCluster"))
@@ -63,28 +63,26 @@ void read_tools_resources(struct reader *r, const struct place *annotations)
 static void read_deletion(struct ray_cluster *c, struct jval meta, struct arena *a)
 {
     struct slice wait = json_str(json_child(json_get(meta, "annotations"), RAY_ANNOTATION_REDIS_WAIT), a);
-    if (!time_parse(json_get_str(meta, "deletionTimestamp", a), &c->deleted_us, NULL))
-        c->deleted_us = 0;
     if (!slice_int(wait, &c->redis_wait_s) || c->redis_wait_s < 0 || c->redis_wait_s > INT32_MAX)
         c->redis_wait_s = RAY_REDIS_WAIT_S;
     c->redis_finalizer = has_finalizer(meta, RAY_REDIS_FINALIZER);
 }
 
-static void read_cluster_metadata(struct reader *r, const struct place *root, struct ray_cluster *c)
+static void read_cluster_metadata(struct reader *r, const struct spec_object *from, struct ray_cluster *c)
 {
-    const struct place *meta = place_key(root, "metadata");
     struct metadata m;
-    if (!read_metadata(r, root, c->kind == RAY_V1 ? V1_NAME_MAX : LEGACY_NAME_MAX, "names of services made from it fit 63", &m))
+    if (!read_metadata(r, from, c->kind == RAY_V1 ? V1_NAME_MAX : LEGACY_NAME_MAX, "names of services made from it fit 63", &m))
         return;
-    const struct place *annotations = place_member(meta, SLICE("annotations"), m.annotations);
+    const struct place *annotations = place_member(from->metadata, SLICE("annotations"), m.annotations);
     c->ns = m.ns;
     c->name = m.name;
     c->uid = m.uid;
     c->generation = m.generation;
     c->deleting = m.deleting;
+    c->deleted_us = m.deleted_us;
     c->labels = m.labels;
     c->annotations = m.annotations;
-    read_deletion(c, meta->value, r->arena);
+    read_deletion(c, from->metadata->value, r->arena);
     read_scaler(r, annotations, c);
     read_tools_resources(r, annotations);
 }
@@ -123,27 +121,28 @@ static void keep_hashes(struct ray_cluster *c, const uint64_t *known)
 
 bool ray_read(struct jval object, struct arena *a, struct ray_cluster *out, struct spec_errors *errors)
 {
-    return ray_read_known(object, NULL, a, out, errors);
+    const struct spec_object from = spec_object_of(object, a);
+    return ray_read_resource(&from, NULL, a, out, errors);
 }
 
-bool ray_read_known(struct jval object, const uint64_t *hashes, struct arena *a, struct ray_cluster *out, struct spec_errors *errors)
+bool ray_read_resource(const struct spec_object *from, const uint64_t *hashes, struct arena *a, struct ray_cluster *out,
+                       struct spec_errors *errors)
 {
     struct reader r = {.arena = a, .errors = errors};
-    const struct place *root = place_root(object, a), *spec = place_key(root, "spec");
     uint32_t before = spec_errors_count(errors);
     cluster_clear(out);
-    if (json_type(object) != JSON_OBJECT) {
-        place_bad(&r, root, "the resource is not an object");
+    if (!from->kept && json_type(from->root->value) != JSON_OBJECT) {
+        place_bad(&r, from->root, "the resource is not an object");
         return false;
     }
-    read_version(&r, root, out);
-    read_cluster_metadata(&r, root, out);
-    if (read_object(&r, spec, REQUIRED)) {
-        out->spec = spec->value;
+    read_version(&r, from, out);
+    read_cluster_metadata(&r, from, out);
+    if (read_object(&r, from->spec, REQUIRED)) {
+        out->spec = from->spec->value;
         if (out->kind == RAY_V1)
-            read_v1(&r, spec, out);
+            read_v1(&r, from->spec, out);
         else
-            read_legacy(&r, spec, out);
+            read_legacy(&r, from->spec, out);
     }
     bool ok = spec_errors_count(errors) == before;
     if (ok && hashes)

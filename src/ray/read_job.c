@@ -27,13 +27,12 @@ static void clear_job(struct ray_job *job)
                             .submitter_template = NO_VALUE};
 }
 
-static void read_job_metadata(struct reader *r, const struct place *root, struct ray_job *job)
+static void read_job_metadata(struct reader *r, const struct spec_object *from, struct ray_job *job)
 {
-    const struct place *meta = place_key(root, "metadata");
     struct metadata m;
-    if (!read_metadata(r, root, JOB_NAME_MAX, "the cluster's name made from it has one of its own", &m))
+    if (!read_metadata(r, from, JOB_NAME_MAX, "the cluster's name made from it has one of its own", &m))
         return;
-    const struct place *annotations = place_member(meta, SLICE("annotations"), m.annotations);
+    const struct place *annotations = place_member(from->metadata, SLICE("annotations"), m.annotations);
     job->ns = m.ns;
     job->name = m.name;
     job->uid = m.uid;
@@ -41,7 +40,7 @@ static void read_job_metadata(struct reader *r, const struct place *root, struct
     job->deleting = m.deleting;
     job->labels = m.labels;
     job->annotations = m.annotations;
-    job->finalizer = has_finalizer(meta->value, RAY_JOB_FINALIZER);
+    job->finalizer = has_finalizer(from->metadata->value, RAY_JOB_FINALIZER);
     read_tools_resources(r, annotations);
 }
 
@@ -375,27 +374,46 @@ static void read_deletion(struct job_reader *j, const struct place *spec)
         read_rules(j, rules);
 }
 
-bool ray_read_job(struct jval object, struct arena *a, struct ray_job *out, struct spec_errors *errors)
+static void read_job_spec(struct job_reader *j, const struct place *spec)
+{
+    if (!read_object(&j->r, spec, REQUIRED))
+        return;
+    j->job->spec = spec->value;
+    read_mode(j, spec);
+    read_submission(j, spec);
+    read_course(j, spec);
+    read_cluster(j, spec);
+    read_deletion(j, spec);
+}
+
+bool ray_read_job_resource(const struct spec_object *from, struct arena *a, struct ray_job *out, struct spec_errors *errors)
 {
     struct ray_cluster cluster;
     struct job_reader j = {.r = {.arena = a, .errors = errors}, .job = out, .cluster = &cluster};
-    const struct place *root = place_root(object, a), *spec = place_key(root, "spec");
     uint32_t before = spec_errors_count(errors);
     clear_job(out);
     cluster_clear(&cluster);
-    if (json_type(object) != JSON_OBJECT) {
-        place_bad(&j.r, root, "the resource is not an object");
+    if (!from->kept && json_type(from->root->value) != JSON_OBJECT) {
+        place_bad(&j.r, from->root, "the resource is not an object");
         return false;
     }
-    read_type_meta(&j.r, root, "ray.io/v1", "RayJob");
-    read_job_metadata(&j.r, root, out);
-    if (read_object(&j.r, spec, REQUIRED)) {
-        out->spec = spec->value;
-        read_mode(&j, spec);
-        read_submission(&j, spec);
-        read_course(&j, spec);
-        read_cluster(&j, spec);
-        read_deletion(&j, spec);
-    }
+    read_type_meta(&j.r, from->root, "ray.io/v1", "RayJob");
+    read_job_metadata(&j.r, from, out);
+    read_job_spec(&j, from->spec);
     return spec_errors_count(errors) == before;
+}
+
+bool ray_read_job(struct jval object, struct arena *a, struct ray_job *out, struct spec_errors *errors)
+{
+    const struct spec_object from = spec_object_of(object, a);
+    return ray_read_job_resource(&from, a, out, errors);
+}
+
+void ray_read_job_spec(const struct place *spec, struct arena *a, struct ray_job *out, struct spec_errors *errors)
+{
+    struct ray_cluster cluster;
+    struct job_reader j = {.r = {.arena = a, .errors = errors}, .job = out, .cluster = &cluster};
+    clear_job(out);
+    cluster_clear(&cluster);
+    read_job_spec(&j, spec);
 }

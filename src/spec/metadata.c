@@ -11,13 +11,13 @@ static bool read_generated(struct reader *r, const struct place *meta, const str
     return !slice_empty(*out);
 }
 
-static void read_name(struct reader *r, const struct place *meta, int max, const char *why, struct slice *out)
+static void read_name(struct reader *r, const struct spec_object *from, int max, const char *why, struct slice *out)
 {
-    const struct place *name = place_key(meta, "name"), *at = name;
-    if (!read_text(r, name, OPTIONAL, out) && place_given(name))
+    const struct place *name = place_key(from->metadata, "name"), *at = name;
+    if (!from->kept && !read_text(r, name, OPTIONAL, out) && place_given(name))
         return;
     bool given = !slice_empty(*out);
-    if (!given && !read_generated(r, meta, &at, out)) {
+    if (!given && !read_generated(r, from->metadata, &at, out)) {
         place_bad(r, name, "is missing: must be a string, unless there is a generateName");
         return;
     }
@@ -28,19 +28,41 @@ static void read_name(struct reader *r, const struct place *meta, int max, const
                   SLICE_ARG(slice_head(given ? *out : json_str(at->value, r->arena), 60)));
 }
 
-bool read_metadata(struct reader *r, const struct place *root, int max, const char *why, struct metadata *out)
+struct spec_object spec_object_of(struct jval object, struct arena *a)
 {
-    const struct place *meta = place_key(root, "metadata");
-    *out = (struct metadata){.labels = NO_VALUE, .annotations = NO_VALUE};
-    if (!read_object(r, meta, REQUIRED))
-        return false;
+    const struct place *root = place_root(object, a);
+    return (struct spec_object){.root = root, .metadata = place_key(root, "metadata"), .spec = place_key(root, "spec")};
+}
+
+static void read_identity(struct reader *r, const struct place *meta, struct metadata *out)
+{
     const struct place *ns = place_key(meta, "namespace"), *uid = place_key(meta, "uid");
-    const struct place *labels = place_key(meta, "labels"), *annotations = place_key(meta, "annotations");
-    read_name(r, meta, max, why, &out->name);
+    struct jval time = json_get(meta->value, "deletionTimestamp");
     read_text(r, ns, OPTIONAL, &out->ns);
     read_text(r, uid, OPTIONAL, &out->uid);
     json_int(json_get(meta->value, "generation"), &out->generation);
-    out->deleting = value_given(json_get(meta->value, "deletionTimestamp"));
+    out->deleting = value_given(time);
+    if (!time_parse(json_str(time, r->arena), &out->deleted_us, NULL))
+        out->deleted_us = 0;
+}
+
+bool read_metadata(struct reader *r, const struct spec_object *from, int max, const char *why, struct metadata *out)
+{
+    const struct place *meta = from->metadata;
+    *out = (struct metadata){.ns = from->ns,
+                             .name = from->name,
+                             .uid = from->uid,
+                             .generation = from->generation,
+                             .deleted_us = from->deleted_us,
+                             .deleting = from->deleting,
+                             .labels = NO_VALUE,
+                             .annotations = NO_VALUE};
+    if (!read_object(r, meta, REQUIRED))
+        return false;
+    const struct place *labels = place_key(meta, "labels"), *annotations = place_key(meta, "annotations");
+    read_name(r, from, max, why, &out->name);
+    if (!from->kept)
+        read_identity(r, meta, out);
     if (read_text_map(r, labels))
         out->labels = labels->value;
     if (read_text_map(r, annotations))

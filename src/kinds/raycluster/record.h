@@ -59,7 +59,7 @@ static inline struct ray_cluster *cluster_model(const struct op *op)
 
 /* view.c, keep.c */
 int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p);
-void read_cluster(struct op *op, struct cluster *c, struct jval object);
+void read_cluster(struct op *op, struct cluster *c, const struct spec_object *from);
 void kept_cluster(struct op *op, struct cluster *c, struct jval object, uint32_t round, bool changed, bool status);
 
 #endif

@@ -19,12 +19,12 @@ static void add_agent(struct op *op, const struct cluster *c)
         ray_add_agent(cluster_model(op), &op->o.ray, &op->loaded->arena, &ignored);
 }
 
-void read_cluster(struct op *op, struct cluster *c, struct jval object)
+void read_cluster(struct op *op, struct cluster *c, const struct spec_object *from)
 {
     struct raycluster *own = raycluster_of(c);
     struct ray_cluster *model = arena_new(&op->loaded->arena, struct ray_cluster);
     op->loaded->model = model;
-    bool right = ray_read_known(object, own->hashes, &op->loaded->arena, model, &op->loaded->errors);
+    bool right = ray_read_resource(from, own->hashes, &op->loaded->arena, model, &op->loaded->errors);
     if (right && !own->hashes)
         keep_hashes(own, model);
     if (right)

@@ -5,11 +5,11 @@
 
 /* ---- the view ---- */
 
-static void read_cron(struct op *op, struct cluster *c, struct jval object)
+static void read_cron(struct op *op, struct cluster *c, const struct spec_object *from)
 {
     struct raycronjob *model = arena_new(&op->loaded->arena, struct raycronjob);
     (void)c;
-    raycronjob_read(object, &op->loaded->arena, model, &op->loaded->errors);
+    raycronjob_read_resource(from, &op->loaded->arena, model, &op->loaded->errors);
     op->loaded->model = model;
 }
 

@@ -35,6 +35,7 @@ struct raycronjob {
 
 /* Every error at once, those of the template by their whole path. Whether there is such a time zone is not known here. */
 bool raycronjob_read(struct jval object, struct arena *a, struct raycronjob *out, struct spec_errors *errors);
+bool raycronjob_read_resource(const struct spec_object *from, struct arena *a, struct raycronjob *out, struct spec_errors *errors);
 
 /* kind.check: those, and what is accepted and has no effect (ray_job_notes). */
 void raycronjob_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes);

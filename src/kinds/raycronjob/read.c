@@ -6,17 +6,17 @@
 
 const struct kube_resource raycronjob_resource = {SLICE("ray.io"), SLICE("v1"), SLICE("raycronjobs")};
 
-static void read_cron_metadata(struct reader *r, const struct place *root, struct raycronjob *c)
+static void read_cron_metadata(struct reader *r, const struct spec_object *from, struct raycronjob *c)
 {
     struct metadata m;
-    if (!read_metadata(r, root, RAYCRONJOB_NAME_MAX, "the names of its RayJobs and of their clusters fit", &m))
+    if (!read_metadata(r, from, RAYCRONJOB_NAME_MAX, "the names of its RayJobs and of their clusters fit", &m))
         return;
     c->ns = m.ns;
     c->name = m.name;
     c->uid = m.uid;
     c->generation = m.generation;
     c->deleting = m.deleting;
-    time_parse(json_get_str(root->value, "metadata.creationTimestamp", r->arena), &c->created_us, NULL);
+    time_parse(json_get_str(from->metadata->value, "creationTimestamp", r->arena), &c->created_us, NULL);
 }
 
 static bool is_never(const struct schedule *s, struct arena *a)
@@ -63,65 +63,42 @@ static void read_policy(struct reader *r, const struct place *spec, struct raycr
         c->keep_failed = (int32_t)n;
 }
 
-/* Takes over what was found in the RayJob that would be made: "spec.x" there is `at`.x here. */
-static void take_errors(struct reader *r, const struct place *at, const struct spec_errors *found, const struct json *job)
-{
-    size_t from = json_offset(json_get(json_root(job), "spec")), to = json_offset(at->value);
-    for (uint32_t i = 0; i < found->count; i++) {
-        struct spec_error e = found->list[i];
-        e.path = arena_printf(r->arena, "spec.jobTemplate%.*s", SLICE_ARG(slice_skip(e.path, sizeof "spec" - 1)));
-        e.offset = e.offset < from ? to : e.offset - from + to;
-        spec_errors_add(r->errors, e);
-    }
-    r->errors->beyond += found->beyond;
-}
-
-/* The RayJob that is made of the template, of which only the spec is not known to be right. False with *e: it cannot be parsed. */
-static bool parse_job(struct jval template, struct json *doc, struct arena *a, struct err *e)
-{
-    return json_parse(doc, arena_printf(a, "{\"metadata\":{\"name\":\"a\"},\"spec\":%.*s}", SLICE_ARG(json_raw(template))), a, e);
-}
-
 static void read_template(struct reader *r, const struct place *spec, struct raycronjob *c)
 {
     const struct place *at = place_key(spec, "jobTemplate"), *id = place_key(at, "jobId");
-    struct spec_errors *found = arena_new(r->arena, struct spec_errors);
-    struct json *doc = arena_new(r->arena, struct json);
     struct ray_job *job = arena_new(r->arena, struct ray_job);
-    struct err e = {0};
     if (!read_object(r, at, REQUIRED))
         return;
     c->template = at->value;
-    if (!parse_job(at->value, doc, r->arena, &e)) {
-        place_bad(r, at, "is too large: %s", e.text);
-        return;
-    }
-    found->count = found->beyond = 0;
-    ray_read_job(json_root(doc), r->arena, job, found);
-    take_errors(r, at, found, doc);
+    ray_read_job_spec(at, r->arena, job, r->errors);
     if (!slice_empty(job->selected) && !slice_empty(job->job_id))
         place_bad(r, id, "would be the same for each run on the cluster that clusterSelector names, which runs it once: remove it");
 }
 
-bool raycronjob_read(struct jval object, struct arena *a, struct raycronjob *out, struct spec_errors *errors)
+bool raycronjob_read_resource(const struct spec_object *from, struct arena *a, struct raycronjob *out, struct spec_errors *errors)
 {
     struct reader r = {.arena = a, .errors = errors};
-    const struct place *root = place_root(object, a), *spec = place_key(root, "spec");
     uint32_t before = spec_errors_count(errors);
     *out = (struct raycronjob){
         .deadline_s = -1, .keep_succeeded = RAYCRONJOB_KEEP_SUCCEEDED, .keep_failed = RAYCRONJOB_KEEP_FAILED, .template = NO_VALUE};
-    if (json_type(object) != JSON_OBJECT) {
-        place_bad(&r, root, "the resource is not an object");
+    if (!from->kept && json_type(from->root->value) != JSON_OBJECT) {
+        place_bad(&r, from->root, "the resource is not an object");
         return false;
     }
-    read_type_meta(&r, root, "ray.io/v1", "RayCronJob");
-    read_cron_metadata(&r, root, out);
-    if (read_object(&r, spec, REQUIRED)) {
-        read_when(&r, spec, out);
-        read_policy(&r, spec, out);
-        read_template(&r, spec, out);
+    read_type_meta(&r, from->root, "ray.io/v1", "RayCronJob");
+    read_cron_metadata(&r, from, out);
+    if (read_object(&r, from->spec, REQUIRED)) {
+        read_when(&r, from->spec, out);
+        read_policy(&r, from->spec, out);
+        read_template(&r, from->spec, out);
     }
     return spec_errors_count(errors) == before;
+}
+
+bool raycronjob_read(struct jval object, struct arena *a, struct raycronjob *out, struct spec_errors *errors)
+{
+    const struct spec_object from = spec_object_of(object, a);
+    return raycronjob_read_resource(&from, a, out, errors);
 }
 
 void raycronjob_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes)
@@ -136,14 +113,10 @@ void raycronjob_check(struct jval object, struct arena *a, struct spec_errors *e
                                         "failedJobsHistoryLimit",
                                         NULL};
     struct reader r = {.arena = a, .errors = notes};
-    const struct place *root = place_root(object, a), *spec = place_key(root, "spec"), *template = place_key(spec, "jobTemplate");
-    struct spec_errors *found = arena_new(a, struct spec_errors);
-    struct json *doc = arena_new(a, struct json);
-    raycronjob_read(object, a, arena_new(a, struct raycronjob), errors);
-    note_unknown(&r, spec, known);
-    if (json_type(template->value) != JSON_OBJECT || !parse_job(template->value, doc, a, NULL))
-        return;
-    found->count = found->beyond = 0;
-    ray_job_notes(json_root(doc), a, found);
-    take_errors(&r, template, found, doc);
+    const struct spec_object from = spec_object_of(object, a);
+    const struct place *template = place_key(from.spec, "jobTemplate");
+    raycronjob_read_resource(&from, a, arena_new(a, struct raycronjob), errors);
+    note_unknown(&r, from.spec, known);
+    if (json_type(template->value) == JSON_OBJECT)
+        ray_job_spec_notes(template, a, notes);
 }

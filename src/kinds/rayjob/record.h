@@ -32,7 +32,7 @@ struct job *job_of(struct op *op, struct cluster *c);              /* created on
 void job_decide(struct op *op, struct cluster *c, struct plan *p); /* in the plan's arena */
 void job_drop(struct op *op, struct cluster *c);                   /* frees it; answers still to come are ignored */
 int64_t decide_job(struct op *op, struct cluster *c, struct plan *p);
-void read_job(struct op *op, struct cluster *c, struct jval object);
+void read_job(struct op *op, struct cluster *c, const struct spec_object *from);
 void kept_job(struct op *op, struct cluster *c, struct jval object, uint32_t round, bool changed, bool status);
 
 /* ask.c */

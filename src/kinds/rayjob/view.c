@@ -214,11 +214,11 @@ void job_decide(struct op *op, struct cluster *c, struct plan *p)
     finalizer_first(p);
 }
 
-void read_job(struct op *op, struct cluster *c, struct jval object)
+void read_job(struct op *op, struct cluster *c, const struct spec_object *from)
 {
     struct ray_job *model = arena_new(&op->loaded->arena, struct ray_job);
     (void)c;
-    ray_read_job(object, &op->loaded->arena, model, &op->loaded->errors);
+    ray_read_job_resource(from, &op->loaded->arena, model, &op->loaded->errors);
     op->loaded->model = model;
 }
 

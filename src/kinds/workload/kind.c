@@ -100,10 +100,10 @@ bool workload_keep_report(struct workloads *s, struct cluster *c, struct slice r
 
 /* ---- the view ---- */
 
-static void read_workload(struct op *op, struct cluster *c, struct jval object)
+static void read_workload(struct op *op, struct cluster *c, const struct spec_object *from)
 {
     struct workload_model *model = arena_new(&op->loaded->arena, struct workload_model);
-    struct jval spec = json_get(object, "spec");
+    struct jval spec = from->spec->value;
     struct work_options o = {.ns = istr_slice(c->ns), .image = op->o.plane.image};
     struct work_policy policy;
     policy_in_force(op, &policy);
