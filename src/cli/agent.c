@@ -31,6 +31,7 @@ static const struct flag list[] = {
     {"every", FLAG_DURATION, AT(every_ms), "TIME", "between reports while nothing changes (30s)"},
     SANDBOX_FLAG(AT(sandbox)),
 };
+#undef AT
 static const struct flags flags = {
     .usage = "mobula agent --operator-url=URL | --control-plane-url=URL --cloud-deployment-id=ID [FLAG...]",
     .about = "Reports the state of Ray from a head pod to the control plane: status.ray of the workload. RAY_AUTH_TOKEN is the GCS' token.",

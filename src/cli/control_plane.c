@@ -37,6 +37,7 @@ static const struct flag list[] = {
     {"log-level", FLAG_TEXT, AT(log_level), "debug|info|warn|error", "what is logged"},
     {"log-format", FLAG_TEXT, AT(log_format), "logfmt|json", "how it is logged"},
 };
+#undef AT
 static const struct flags flags = {
     .examples = "mobula control-plane --namespace team-a --https-addr :8443 --tls-cert tls.crt --tls-key tls.key",
     .usage = "mobula control-plane [--namespace NS[,NS…]] [FLAG…]",

@@ -22,6 +22,7 @@ static const struct flag list[] = {
     {"submission-id", FLAG_TEXT, AT(id), "ID", "of the job, as Ray's `ray job list` has it: needed with raycluster"},
     SEEK_FLAGS(AT(seek)),
 };
+#undef AT
 
 static const struct flags flags = {
     .examples = "mobula logs rayjob example -n team-a -f",

@@ -37,6 +37,7 @@ static const struct flag list[] = {
     {"dashboard-timeout", FLAG_DURATION, AT(patience_ms), "TIME", "leave when the dashboard has been silent for so long (5m; 0: never)"},
     {"stop-on-leave", FLAG_SWITCH, AT(stop), NULL, "when a signal or --timeout ends this before the job has ended, stop the job"},
 };
+#undef AT
 
 static const struct flags flags = {
     .examples = "mobula submit --cluster raycluster -n team-a -- python train.py --lr 0.1",

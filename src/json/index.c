@@ -170,7 +170,7 @@ bool json_parse(struct json *doc, struct slice text, struct arena *a, struct err
 {
     *doc = (struct json){0};
     if (text.len > INT32_MAX)
-        return err_set(e, ERR_LIMIT, "a document of %zu bytes", text.len);
+        return err_set(e, ERR_LIMIT, "a document of %zu bytes: more than %d (INT32_MAX)", text.len, INT32_MAX);
     struct walk w = {.doc = {.text = text}, .a = a, .e = e};
     if (!slice_empty(text) && !json_scan(text, &w.doc.count, e))
         return false;

@@ -119,7 +119,7 @@ static bool write_pod(struct pod_build *b, struct buf *out, struct err *e)
     write_metadata(&w, &owner, b->name, json_get(g->template, "metadata"), &labels, &annotations, b->arena);
     write_spec(&w, b);
     jout_end(&w);
-    return !out->full || err_set(e, ERR_LIMIT, "pod %.*s is larger than %zu bytes", SLICE_ARG(b->name), out->max);
+    return !out->full || err_set(e, ERR_LIMIT, "pod %.*s is larger than %zu bytes (LIMIT_JSON_ITEM)", SLICE_ARG(b->name), out->max);
 }
 
 bool ray_build_head_pod(const struct ray_cluster *c, const struct ray_options *o, struct arena *a, struct buf *out, struct err *e)

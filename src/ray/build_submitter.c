@@ -233,5 +233,5 @@ bool ray_build_submitter_pod(const struct ray_job *job, const struct ray_submitt
     write_pod_metadata(&w, &b);
     write_spec(&w, &b);
     jout_end(&w);
-    return !out->full || err_set(e, ERR_LIMIT, "pod %.*s is larger than %zu bytes", SLICE_ARG(s->name), out->max);
+    return !out->full || err_set(e, ERR_LIMIT, "pod %.*s is larger than %zu bytes (LIMIT_JSON_ITEM)", SLICE_ARG(s->name), out->max);
 }

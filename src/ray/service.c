@@ -75,7 +75,7 @@ static bool finish(const struct ray_cluster *c, struct slice name, struct jval m
         out->len = before;
         write_service(c, name, metadata, labels, annotations, spec, a, out);
     }
-    return !out->full || err_set(e, ERR_LIMIT, "service %.*s is larger than %zu bytes", SLICE_ARG(name), out->max);
+    return !out->full || err_set(e, ERR_LIMIT, "service %.*s is larger than %zu bytes (LIMIT_JSON_ITEM)", SLICE_ARG(name), out->max);
 }
 
 bool ray_build_head_service(const struct ray_cluster *c, struct arena *a, struct buf *out, struct err *e)
@@ -102,7 +102,7 @@ bool ray_build_head_service(const struct ray_cluster *c, struct arena *a, struct
     buf_free(&spec);
     struct slice name = ray_head_service_name(c, a);
     if (full)
-        return err_set(e, ERR_LIMIT, "service %.*s is larger than %zu bytes", SLICE_ARG(name), out->max);
+        return err_set(e, ERR_LIMIT, "service %.*s is larger than %zu bytes (LIMIT_JSON_ITEM)", SLICE_ARG(name), out->max);
     return finish(c, name, metadata, &labels, &annotations, text, a, out, e);
 }
 

@@ -65,7 +65,7 @@ static bool parse_written(const struct render *x, const struct buf *text, struct
 {
     struct jval doc;
     if (text->full)
-        return err_set(x->e, ERR_LIMIT, "a pod template is larger than %zu bytes", text->max);
+        return err_set(x->e, ERR_LIMIT, "a pod template is larger than %zu bytes (LIMIT_JSON_ITEM)", text->max);
     if (!json_read(&doc, arena_dup(x->arena, buf_slice(text)), x->arena, x->e))
         return false;
     *out = doc;
@@ -195,7 +195,9 @@ bool compute_render(const struct compute_config *config, const struct compute_po
     if (!put_spec(&x, &w))
         return false;
     if (text.full)
-        return err_set(e, ERR_LIMIT, "the cluster is larger than %zu bytes: the same advanced_instance_config is in every group", text.max);
+        return err_set(e, ERR_LIMIT,
+                       "the cluster is larger than %zu bytes (LIMIT_JSON_ITEM): the same advanced_instance_config is in every group",
+                       text.max);
     *out = arena_dup(a, buf_slice(&text));
     return true;
 }

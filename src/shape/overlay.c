@@ -128,5 +128,5 @@ bool overlay(struct jval under, struct jval over, struct arena *a, struct slice 
     jout_init(&w, &text);
     put_over(&w, SLICE_NONE, under, over, a);
     *out = text.full ? SLICE_NONE : arena_dup(a, buf_slice(&text));
-    return !text.full || err_set(e, ERR_LIMIT, "the pod template is larger than %d bytes", LIMIT_JSON_ITEM);
+    return !text.full || err_set(e, ERR_LIMIT, "the pod template is larger than %d bytes (LIMIT_JSON_ITEM)", LIMIT_JSON_ITEM);
 }

@@ -224,7 +224,8 @@ bool shape_type_apply(const struct shape_type *type, struct jval template, struc
     if (ok) {
         jout_end(&w);
         jout_end(&w);
-        ok = !patch.full || err_set(e, ERR_LIMIT, "the pod template is larger than %zu bytes with its instance type", patch.max);
+        ok = !patch.full ||
+             err_set(e, ERR_LIMIT, "the pod template is larger than %zu bytes (LIMIT_JSON_ITEM) with its instance type", patch.max);
     }
     ok = ok && json_merge(json_raw(template), arena_dup(a, buf_slice(&patch)), a, out, e);
     buf_free(&patch);

@@ -164,7 +164,7 @@ static bool put_key(struct writer *w, struct jval key)
     else
         put_quoted(w, s);
     if (w->out->len - before > KEY_MAX)
-        return err_set(w->e, ERR_LIMIT, "YAML with a key longer than %d characters is not written", KEY_MAX);
+        return err_set(w->e, ERR_LIMIT, "YAML with a key longer than %d characters is not written (KEY_MAX)", KEY_MAX);
     buf_putc(w->out, ':'); /* a full buffer is seen at the end */
     return true;
 }

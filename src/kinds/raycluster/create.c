@@ -77,6 +77,12 @@ void group_failed(struct op *op, struct cluster *c, int32_t group, bool ended, c
 void group_failed_by(struct op *op, struct cluster *c, const struct action *act, const char *text)
 {
     struct slice reason = slice_of(text);
+    if (act->group == GROUP_NONE) { /* a deletion or a finalizer: no group's pods are why */
+        struct flight f = {.op = op, .c = c, .verb = act->verb, .group = act->group};
+        slice_copy(slice_head(act->name, sizeof f.name - 1), f.name, sizeof f.name);
+        cluster_refused(op, c, &f, text);
+        return;
+    }
     if (act->verb->how == VERB_APPLY && !slice_starts(reason, SLICE(POD_REASON_SERVICE))) {
         model_load(op, c);
         struct arena *a = &op->body_arena;

@@ -103,7 +103,7 @@ static void decide_service(const struct cluster_view *in, const struct verb *app
     if (have && must_replace(have, want))
         delete_service(p, have, "its clusterIP must change, and that of a service cannot");
     else if (must_apply(in, apply, have, ray_service_hash(want), p))
-        plan_add(p, apply);
+        plan_add(p, apply)->group = GROUP_HEAD; /* one that is refused counts against the head */
 }
 
 /* What an earlier spec named: the head service before it was called otherwise, the headless one of hosts that are no more. They go when the
@@ -125,7 +125,7 @@ static void decide_services(const struct cluster_view *in, struct jval head_serv
 {
     if (in->failures[0].count && in->now.mono_ms < in->failures[0].not_before_ms) {
         plan_look_again(p, in->failures[0].not_before_ms);
-        return; /* a service that was refused counts against the head */
+        return;
     }
     decide_service(in, &raycluster_apply_head_service, in->head_service, head_service, p);
     if (ray_wants_headless_service(in->cluster))
