@@ -26,7 +26,7 @@ enum {
 struct workload_in {
     struct slice uid, project, name;
     int64_t generation;
-    struct slice spec; /* JSON: Workload.spec, with the compute config inline */
+    struct jval spec; /* Workload.spec, with the compute config inline */
 };
 
 enum work_kind { WORK_NONE, WORK_CLUSTER, WORK_JOB, WORK_SERVICE, WORK_WORKSPACE };
@@ -45,6 +45,7 @@ struct work_made {
     const struct kube_resource *resource; /* of the object: RayCluster or RayJob of ray.io/v1 */
     struct slice name;                    /* also when it is refused, so that the object of an earlier generation is found */
     struct slice object;                  /* JSON, for server-side apply */
+    struct jval made;                     /* the same, indexed */
     struct slice folder, folder_map;      /* SHA-256 of the folder that comes with it, and the ConfigMap that its pods mount; or empty */
 };
 
@@ -89,9 +90,16 @@ struct work_status {
     bool over;                    /* SUCCEEDED, FAILED, TERMINATED: it stays so */
 };
 
-/* object: its RayCluster or RayJob as the API server has it; absent: there is none. terminate: the workload says so. */
-void work_state(struct jval object, bool terminate, struct arena *a, struct work_status *out);
+/* Its RayCluster or RayJob, as the API server has it. */
+struct work_object {
+    struct slice api_version, kind, ns, name, uid;
+    bool deleting;
+    struct jval metadata, status; /* metadata: annotations, and creationTimestamp if that is known */
+};
+
+/* object: NULL: there is none. terminate: the workload says so. */
+void work_state(const struct work_object *object, bool terminate, struct arena *a, struct work_status *out);
 /* Members of the wire's Status, into an object that is open: state to urls. uid and generation are the caller's. */
-void work_status_write(const struct work_status *s, struct jval object, struct arena *a, struct jout *w);
+void work_status_write(const struct work_status *s, const struct work_object *object, struct jout *w);
 
 #endif

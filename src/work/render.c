@@ -201,23 +201,22 @@ static void put_object(struct rendering *x, const struct place *spec, const stru
 }
 
 /* The readers of the kinds have the last word: an object that they would refuse is none. */
-static void check_object(struct rendering *x, const struct place *spec, const struct work_made *out)
+static void check_object(struct rendering *x, const struct place *spec, struct work_made *out)
 {
     struct spec_errors *found = arena_new(x->r.arena, struct spec_errors);
-    struct jval doc;
     struct err e = {0};
     union {
         struct ray_cluster cluster;
         struct ray_job job;
     } model;
-    if (!json_read(&doc, out->object, x->r.arena, &e)) {
+    if (!json_read(&out->made, out->object, x->r.arena, &e)) {
         place_bad(&x->r, spec, "cannot be carried out: %s", e.text);
         return;
     }
     if (out->kind == WORK_JOB)
-        ray_read_job(doc, x->r.arena, &model.job, found);
+        ray_read_job(out->made, x->r.arena, &model.job, found);
     else
-        ray_read(doc, x->r.arena, &model.cluster, found);
+        ray_read(out->made, x->r.arena, &model.cluster, found);
     for (uint32_t i = 0; i < found->count; i++)
         place_bad(&x->r, spec, "makes %.*s: %.*s", SLICE_ARG(found->list[i].path), SLICE_ARG(found->list[i].text));
 }
@@ -289,22 +288,16 @@ bool work_render(const struct workload_in *in, const struct work_options *o, str
                  struct spec_errors *errors, struct spec_errors *notes)
 {
     struct rendering x = {.r = {.arena = a, .errors = errors}, .in = in, .o = o};
-    struct jval doc;
-    struct err e = {0};
     uint32_t before = spec_errors_count(errors);
-    *out = (struct work_made){.name = object_name(in, o, a), .object = SLICE(""), .folder = SLICE(""), .folder_map = SLICE("")};
-    const struct place *root = place_root(NO_VALUE, a), *spec = place_member(root, SLICE("spec"), NO_VALUE), *part = spec;
-    if (!json_read(&doc, in->spec, a, &e)) {
-        place_bad(&x.r, spec, "is no JSON: %s", e.text);
-        return false;
-    }
-    spec = place_member(root, SLICE("spec"), doc);
+    *out = (struct work_made){
+        .name = object_name(in, o, a), .object = SLICE(""), .made = NO_VALUE, .folder = SLICE(""), .folder_map = SLICE("")};
+    const struct place *root = place_root(NO_VALUE, a), *spec = place_member(root, SLICE("spec"), in->spec), *part = spec;
     if (!read_object(&x.r, spec, REQUIRED))
         return false;
     const struct place *terminate = place_key(spec, "terminate");
     read_flag(&x.r, terminate, &out->terminate);
     bool known = read_kind(&x, spec, &part, out);
-    struct slice dir = json_str(json_get(doc, "workingDir"), a);
+    struct slice dir = json_str(json_get(in->spec, "workingDir"), a);
     if (out->kind == WORK_JOB && work_folder_hash(dir, &out->folder))
         out->folder_map = work_folder_map(in->uid, arena_printf(a, "%lld", (long long)in->generation), a);
     if (out->terminate || !known)

@@ -28,9 +28,8 @@ static void job_running(struct jval status, struct work_status *s)
     set(s, runs ? "RUNNING" : "STARTING", false);
 }
 
-static void job_state(struct jval object, struct arena *a, struct work_status *s)
+static void job_state(struct jval status, struct arena *a, struct work_status *s)
 {
-    struct jval status = json_get(object, "status");
     struct slice phase = json_get_str(status, "jobDeploymentStatus", a), url = json_get_str(status, "dashboardURL", a);
     s->attempts = json_get_int(status, "attempt", 0);
     if (s->attempts == 0 && !slice_empty(phase))
@@ -58,16 +57,15 @@ static void job_state(struct jval object, struct arena *a, struct work_status *s
 
 /* ---- RayCluster ---- */
 
-static void cluster_url(struct jval object, struct arena *a, struct work_status *s)
+static void cluster_url(const struct work_object *object, struct arena *a, struct work_status *s)
 {
-    struct jval status = json_get(object, "status");
-    struct slice service = json_get_str(status, "head.serviceName", a), ns = json_get_str(object, "metadata.namespace", a),
-                 port = json_get_str(status, "endpoints.dashboard", a);
+    struct slice service = json_get_str(object->status, "head.serviceName", a),
+                 port = json_get_str(object->status, "endpoints.dashboard", a);
     if (slice_empty(service))
         return;
     s->url.name = SLICE("dashboard");
     s->url.url =
-        arena_printf(a, "http://%.*s.%.*s.svc:%.*s", SLICE_ARG(service), SLICE_ARG(ns), SLICE_ARG(port.ptr ? port : SLICE("8265")));
+        arena_printf(a, "http://%.*s.%.*s.svc:%.*s", SLICE_ARG(service), SLICE_ARG(object->ns), SLICE_ARG(port.ptr ? port : SLICE("8265")));
 }
 
 /* The first condition that says why it is not as it should be. */
@@ -83,13 +81,13 @@ static void cluster_why(struct jval status, struct arena *a, struct work_status 
     }
 }
 
-static void cluster_state(struct jval object, struct arena *a, struct work_status *s)
+static void cluster_state(const struct work_object *object, struct arena *a, struct work_status *s)
 {
-    struct jval status = json_get(object, "status");
+    struct jval status = object->status;
     struct slice word = json_get_str(status, "state", a);
     bool once = condition_is(status, "RayClusterProvisioned", "True");
     s->attempts = 1;
-    s->started = json_get_str(object, "metadata.creationTimestamp", a);
+    s->started = json_get_str(object->metadata, "creationTimestamp", a);
     cluster_url(object, a, s);
     if (slice_is(word, "ready"))
         set(s, "RUNNING", false);
@@ -107,7 +105,7 @@ static void cluster_state(struct jval object, struct arena *a, struct work_statu
         s->message = json_type(json_get(status, "reason")) == JSON_STRING ? json_get_str(status, "reason", a) : SLICE("");
 }
 
-void work_state(struct jval object, bool terminate, struct arena *a, struct work_status *out)
+void work_state(const struct work_object *object, bool terminate, struct arena *a, struct work_status *out)
 {
     *out = (struct work_status){.state = SLICE(""),
                                 .reason = SLICE(""),
@@ -115,18 +113,18 @@ void work_state(struct jval object, bool terminate, struct arena *a, struct work
                                 .started = SLICE(""),
                                 .ended = SLICE(""),
                                 .url = {SLICE(""), SLICE("")}};
-    if (json_type(object) != JSON_OBJECT) {
+    if (!object) {
         set(out, terminate ? "TERMINATED" : "PENDING", terminate);
         return;
     }
-    struct slice generation = json_str(json_child(json_get(object, "metadata.annotations"), WORK_ANNOTATION_GENERATION), a);
+    struct slice generation = json_str(json_child(json_get(object->metadata, "annotations"), WORK_ANNOTATION_GENERATION), a);
     if (!slice_int(generation, &out->generation) || out->generation < 0)
         out->generation = 0;
-    if (json_is(json_get(object, "kind"), "RayJob"))
-        job_state(object, a, out);
+    if (slice_is(object->kind, "RayJob"))
+        job_state(object->status, a, out);
     else
         cluster_state(object, a, out);
-    if (value_given(json_get(object, "metadata.deletionTimestamp")) && !out->over)
+    if (object->deleting && !out->over)
         set(out, "TERMINATING", false);
     out->message = arena_cut(a, out->message, MESSAGE_MAX);
 }
@@ -137,18 +135,18 @@ static void put_text(struct jout *w, const char *key, struct slice text)
         jout_kstr(w, key, text);
 }
 
-void work_status_write(const struct work_status *s, struct jval object, struct arena *a, struct jout *w)
+void work_status_write(const struct work_status *s, const struct work_object *object, struct jout *w)
 {
-    static const char *const names[] = {"namespace", "name", "uid"};
     jout_form(w, "state:'%.*s',reason:'%.*s',message:'%.*s',attempts:%lld,startedAt?:'%.*s',endedAt?:'%.*s'", SLICE_ARG(s->state),
               SLICE_ARG(s->reason), SLICE_ARG(s->message), (long long)s->attempts, SLICE_ARG(s->started), SLICE_ARG(s->ended));
-    if (json_type(object) == JSON_OBJECT) {
+    if (object) {
         jout_karray(w, "objects");
         jout_object(w);
-        put_text(w, "apiVersion", json_get_str(object, "apiVersion", a));
-        put_text(w, "kind", json_get_str(object, "kind", a));
-        for (size_t i = 0; i < COUNT_OF(names); i++)
-            put_text(w, names[i], json_str(json_child(json_get(object, "metadata"), names[i]), a));
+        put_text(w, "apiVersion", object->api_version);
+        put_text(w, "kind", object->kind);
+        put_text(w, "namespace", object->ns);
+        put_text(w, "name", object->name);
+        put_text(w, "uid", object->uid);
         jout_end(w);
         jout_end(w);
     }

@@ -12,22 +12,16 @@ static struct slice first_of(const struct spec_errors *errors, struct arena *a)
 }
 
 /* The last look before the write, at the object itself. */
-static bool is_allowed(struct slice object, const struct work_policy *in_force, struct arena *a, struct workload_model *m,
+static bool is_allowed(struct jval object, const struct work_policy *in_force, struct arena *a, struct workload_model *m,
                        struct spec_errors *refused)
 {
     struct work_policy policy = *in_force;
-    struct jval doc;
-    struct err e = {0};
     policy.frozen = false; /* it waits then, and is not refused */
-    if (json_read(&doc, object, a, &e)) {
-        work_size(json_get(doc, "spec"), policy.types, a, &m->size);
-        return work_policy_check(&policy, doc, a, refused, &m->rule);
-    }
-    refused->list[refused->count++] = (struct spec_error){.path = SLICE("spec"), .text = arena_dup(a, slice_of(e.text))};
-    return false;
+    work_size(json_get(object, "spec"), policy.types, a, &m->size);
+    return work_policy_check(&policy, object, a, refused, &m->rule);
 }
 
-void workload_build(const struct cluster *c, struct slice spec, const struct work_options *o, const struct work_policy *policy,
+void workload_build(const struct cluster *c, struct jval spec, const struct work_options *o, const struct work_policy *policy,
                     struct arena *a, struct workload_model *out)
 {
     struct workload_in in = {
@@ -43,7 +37,7 @@ void workload_build(const struct cluster *c, struct slice spec, const struct wor
             out->rule = WORK_RULE_KINDS;
             out->message = arena_printf(a, "rule kinds: %.*s", SLICE_ARG(out->message));
         }
-    } else if (!work.terminate && !is_allowed(work.object, policy, a, out, errors)) {
+    } else if (!work.terminate && !is_allowed(work.made, policy, a, out, errors)) {
         out->reason = "PolicyRefused";
         out->message = first_of(errors, a);
     } else if (!work.terminate) {

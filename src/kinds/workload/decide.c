@@ -3,7 +3,7 @@
 
 static bool is_live(const struct workload_view *in, uint32_t i)
 {
-    return !in->objects[i].deleting;
+    return !in->objects[i].is.deleting;
 }
 
 static bool any_live(const struct workload_view *in)
@@ -23,7 +23,8 @@ static const struct workload_object *newest(const struct workload_view *in)
     return best;
 }
 
-static struct slice write_report(const struct workload_view *in, const struct work_status *s, struct jval object, struct arena *a)
+static struct slice write_report(const struct workload_view *in, const struct work_status *s, const struct work_object *object,
+                                 struct arena *a)
 {
     struct buf b;
     struct jout w;
@@ -32,7 +33,7 @@ static struct slice write_report(const struct workload_view *in, const struct wo
     jout_object(&w);
     jout_kstr(&w, "uid", in->uid);
     jout_kint(&w, "generation", in->generation);
-    work_status_write(s, object, a, &w);
+    work_status_write(s, object, &w);
     jout_end(&w);
     struct slice out = b.full ? SLICE_NONE : arena_dup(a, buf_slice(&b));
     buf_free(&b);
@@ -47,8 +48,8 @@ static void delete_all(const struct workload_view *in, struct plan *p, const cha
         if (!is_live(in, i))
             continue;
         struct action *act = plan_add(p, &workload_delete);
-        act->name = in->objects[i].name;
-        act->uid = in->objects[i].uid;
+        act->name = in->objects[i].is.name;
+        act->uid = in->objects[i].is.uid;
         act->index = in->objects[i].kind == &kind_rayjob;
         act->why = why;
     }
@@ -140,7 +141,7 @@ static bool is_blocked(const struct workload_view *in, struct plan *p, struct ar
 void workload_decide(const struct workload_view *in, struct arena *a, struct plan *p, struct workload_told *out)
 {
     const struct workload_object *o = newest(in);
-    struct jval object = o ? o->all : in->count ? in->objects[0].all : (struct jval){.at = -1};
+    const struct work_object *object = o ? &o->is : in->count ? &in->objects[0].is : NULL;
     bool terminate = in->known && in->model->terminate;
     struct work_status s;
     *p = (struct plan){.next_ms = TIME_NEVER, .arena = a};
@@ -161,7 +162,7 @@ void workload_decide(const struct workload_view *in, struct arena *a, struct pla
         if (!is_blocked(in, p, a, &s, out)) {
             struct action *act = plan_add(p, &workload_apply);
             act->name = in->model->name;
-            act->uid = o ? o->uid : SLICE_NONE;
+            act->uid = o ? o->is.uid : SLICE_NONE;
         }
     } else if (!o) {
         say(&s, "TERMINATED", "DeletedHere",

@@ -108,31 +108,22 @@ static void read_workload(struct op *op, struct cluster *c, const struct spec_ob
     struct work_policy policy;
     policy_in_force(op, &policy);
     if (json_type(spec) == JSON_OBJECT)
-        workload_build(c, json_raw(spec), &o, &policy, &op->loaded->arena, model);
+        workload_build(c, spec, &o, &policy, &op->loaded->arena, model);
     op->loaded->model = model;
 }
 
 static struct workload_object view_object(const struct cluster *own, struct arena *a)
 {
-    struct jval doc;
-    struct err ignored = {0}; /* each part was read before */
-    struct slice meta = istr_slice(own->meta), status = own->status_len ? (struct slice){own->status, own->status_len} : SLICE("null");
     struct workload_object v = {.kind = own->kind,
-                                .ns = istr_slice(own->ns),
-                                .name = slice_of(own->name),
-                                .uid = slice_of(own->uid),
-                                .deleting = own->deleting,
-                                .all = {.at = -1}};
-    meta = slice_skip(slice_head(meta, meta.len - 1), 1); /* without the braces */
-    struct slice text = arena_printf(a,
-                                     "{\"apiVersion\":\"%.*s\",\"kind\":\"%s\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"%.*s\","
-                                     "\"uid\":\"%s\"%s%s%.*s},\"status\":%.*s}",
-                                     SLICE_ARG(own->kind->api_version), own->kind->name, own->name, SLICE_ARG(v.ns), own->uid,
-                                     own->deleting ? ",\"deletionTimestamp\":\"1970-01-01T00:00:00Z\"" : "", meta.len ? "," : "",
-                                     SLICE_ARG(meta), SLICE_ARG(status));
-    if (json_read(&doc, text, a, &ignored))
-        v.all = doc;
-    v.generation = workload_generation(json_get(v.all, "metadata"), a);
+                                .is = {.api_version = own->kind->api_version,
+                                       .kind = slice_of(own->kind->name),
+                                       .ns = istr_slice(own->ns),
+                                       .name = slice_of(own->name),
+                                       .uid = slice_of(own->uid),
+                                       .deleting = own->deleting,
+                                       .metadata = json_document(istr_slice(own->meta), a, NULL),
+                                       .status = json_document((struct slice){own->status, own->status_len}, a, NULL)}};
+    v.generation = workload_generation(v.is.metadata, a);
     return v;
 }
 

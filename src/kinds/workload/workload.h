@@ -62,7 +62,7 @@ struct workload_model {
     struct slice folder; /* SHA-256 of the folder that came with it; empty: none */
 };
 /* policy: whether it is frozen does not count. */
-void workload_build(const struct cluster *c, struct slice spec, const struct work_options *o, const struct work_policy *policy,
+void workload_build(const struct cluster *c, struct jval spec, const struct work_options *o, const struct work_policy *policy,
                     struct arena *a, struct workload_model *out);
 /* The object. uid: it must be this one; empty: it is made. */
 bool workload_write(const struct workload_model *m, struct slice uid, struct arena *a, struct buf *out, struct err *e);
@@ -73,10 +73,8 @@ int64_t workload_generation(struct jval meta, struct arena *a);
 
 struct workload_object {
     const struct kind *kind;
-    struct slice ns, name, uid;
-    int64_t generation; /* of the workload, as it stands on the object */
-    bool deleting;
-    struct jval all; /* as the API server has it, but for its spec */
+    int64_t generation;    /* of the workload, as it stands on the object */
+    struct work_object is; /* as the API server has it */
 };
 
 /* Whether the name that the model is to have is taken, by an object that is not of this workload. */

@@ -145,7 +145,7 @@ static void test_rendered(void)
         struct arena a = {0};
         struct spec_errors errors = {0}, refused = {0};
         struct work_options options = {.ns = SLICE("team-a"), .prefix = SLICE(""), .image = SLICE("ray")};
-        struct workload_in in = {SLICE("u"), SLICE("team-a"), SLICE("train"), 1, slice_of(specs[i])};
+        struct workload_in in = {SLICE("u"), SLICE("team-a"), SLICE("train"), 1, parse(slice_of(specs[i]), &a)};
         struct work_policy policy;
         struct work_made out;
         uint32_t rule;
@@ -183,8 +183,8 @@ static void test_size(void)
     test_case("a pod that names an instance type is as large as that");
     struct spec_errors refused = {0}, none = {0};
     struct work_options options = {.ns = SLICE("n"), .prefix = SLICE(""), .image = SLICE("ray")};
-    struct workload_in in = {SLICE("u"), SLICE("n"), SLICE("train"), 1,
-                             SLICE("{\"cluster\":{},\"computeConfig\":{\"inline\":{\"head_node\":{\"instance_type\":\"big\"}}}}")};
+    struct slice typed = SLICE("{\"cluster\":{},\"computeConfig\":{\"inline\":{\"head_node\":{\"instance_type\":\"big\"}}}}");
+    struct workload_in in = {SLICE("u"), SLICE("n"), SLICE("train"), 1, parse(typed, &a)};
     struct work_made out;
     struct work_policy policy;
     uint32_t rule = 0;

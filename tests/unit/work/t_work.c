@@ -1,6 +1,7 @@
 #include "../json/cases.h"
 
-#include <mobula/work.h>
+#include "object.h"
+
 #include <mobula/yaml.h>
 
 static bool read_doc(struct slice text, struct arena *a, struct jval *out)
@@ -30,8 +31,10 @@ static void check_errors(struct slice want, const struct spec_errors *errors, st
 
 static const struct work_options options = {.ns = SLICE("team-a"), .prefix = SLICE(""), .image = SLICE("default-image")};
 
-static struct workload_in workload(struct slice project, struct slice spec)
+static struct workload_in workload(struct slice project, struct slice text, struct arena *a)
 {
+    struct jval spec;
+    CHECK(json_read(&spec, text, a, NULL));
     return (struct workload_in){.uid = SLICE("0b6f3c1e-51f5-4d1b-9a3e-7f0c2d8e4a11"),
                                 .project = slice_empty(project) ? SLICE("team-a") : project,
                                 .name = SLICE("train"),
@@ -49,7 +52,7 @@ static void check_render(const struct case_text *c, struct arena *a)
     struct err e = {0};
     if (!read_doc(case_part(c, "spec"), a, &spec))
         return;
-    struct workload_in in = workload(project, guarded_n(0, json_raw(spec)));
+    struct workload_in in = workload(project, guarded_n(0, json_raw(spec)), a);
     bool ok = work_render(&in, &options, a, &out, &errors, NULL);
     CHECK_INT(ok, case_part(c, "errors").ptr == NULL);
     check_errors(case_part(c, "errors").ptr ? case_part(c, "errors") : SLICE(""), &errors, a);
@@ -75,11 +78,11 @@ static void check_state(const struct case_text *c, struct arena *a)
     struct err e = {0};
     if ((object.ptr && !read_doc(object, a, &given)) || !read_doc(case_part(c, "status"), a, &want))
         return;
-    work_state(given, case_part(c, "terminate").ptr != NULL, a, &status);
+    work_state(object_of(given, a), case_part(c, "terminate").ptr != NULL, a, &status);
     buf_init(&b, MIB);
     jout_init(&w, &b);
     jout_object(&w);
-    work_status_write(&status, given, a, &w);
+    work_status_write(&status, object_of(given, a), &w);
     jout_end(&w);
     if (CHECK(json_parse(&made, buf_slice(&b), a, &e)) && !CHECK(json_equal(json_root(&made), want)))
         printf("  got %.*s\n", SLICE_ARG(buf_slice(&b)));
@@ -110,7 +113,7 @@ static bool is_made(const char *member, int count)
     for (int i = 0; i < count; i++)
         buf_printf(&b, "%s\"K%d\":\"v\"", i ? "," : "", i);
     buf_put(&b, SLICE("}}"));
-    struct workload_in in = workload(SLICE(""), buf_slice(&b));
+    struct workload_in in = workload(SLICE(""), buf_slice(&b), &a);
     bool ok = work_render(&in, &options, &a, &out, &errors, NULL);
     CHECK(ok || slice_has(errors.list[0].text, "LIMIT_WORK_"));
     buf_free(&b);
@@ -142,7 +145,7 @@ static void test_status(void)
         buf_putc(&b, 'm');
     buf_put(&b, SLICE("\"}}"));
     if (CHECK(json_parse(&doc, buf_slice(&b), &a, &e)))
-        work_state(json_root(&doc), false, &a, &s);
+        work_state(object_of(json_root(&doc), &a), false, &a, &s);
     CHECK_INT(s.generation, 7);
     CHECK(s.message.len < 8192 && slice_ends(s.message, SLICE("\u2026")));
     buf_free(&b);
