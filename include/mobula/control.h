@@ -465,6 +465,8 @@ struct verb {
     enum verb_how how;
     verb_do *carry_out; /* of VERB_ASK, VERB_SAY, VERB_MOVE */
     verb_make *make;    /* this and the rest of all others */
+    /* Sees op->body as it will be sent: what `make` has built, after object_amend. False with *e: it cannot be sent. May be NULL. */
+    bool (*seal)(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct err *e);
     verb_answer *answer;
     verb_failed *failed;
     void (*by_us)(struct op *op, struct slice uid, bool by_us); /* VERB_DELETE; may be NULL */
@@ -480,7 +482,7 @@ struct verb {
 const struct verb *verb_at(uint32_t number);
 /* Changes what `make` has put into op->body, of an object that is created or applied, or says why it must not be sent. Defined in
  * kinds/patches.c. */
-bool object_amend(struct op *op, const struct action *act, struct flight *f, struct err *e);
+bool object_amend(struct op *op, const struct action *act, struct err *e);
 uint32_t verb_number(const struct verb *v); /* its place among them: for counters. Of a verb that no list has it is verb_count() - 1 */
 uint32_t verb_count(void);                  /* how many there are, and one */
 

@@ -235,6 +235,7 @@ verb_failed group_failed_by, job_failed_by;
 
 /* raycluster/create.c, pod/delete.c, raycluster/services.c */
 verb_make make_pod, make_delete, make_service;
+bool seal_service(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct err *e); /* verb.seal */
 verb_answer answer_create, answer_try, answer_delete, answer_service;
 /* raycluster/view.c */
 verb_do count_failure, forget_failures, leave_spot, keep_zone, leave_zone;

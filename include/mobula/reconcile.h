@@ -17,6 +17,16 @@ struct held_name {
     struct slice uid; /* of the pod that occupies the name */
 };
 
+/* What the spec makes of a service, as far as one that is there is compared with it. */
+struct service_want {
+    uint64_t hash; /* ray_service_hash of it; 0: it cannot be made, or is not known */
+    uint64_t ip;   /* hash64 of its clusterIP; 0: it asks for none */
+};
+/* object: the service as it is sent. */
+struct service_want service_want_of(struct jval object, struct arena *a);
+/* Builds it, as patches (NULL: none) make it; where these cannot, without them: to send it fails then, and tells why. */
+struct service_want service_want_made(const struct ray_cluster *c, bool head, const struct shape_patches *patches, struct arena *a);
+
 struct cluster_view {
     const struct ray_cluster *cluster; /* with an autoscaler, `desired` of its groups is the autoscaler's */
     const struct scale_news *scaling;  /* NULL: this operator does not scale it */
@@ -26,6 +36,7 @@ struct cluster_view {
     const struct pod *const *pods;     /* owned by this cluster (by uid), in any order */
     uint32_t pod_count;
     const struct service *head_service, *headless_service; /* NULL: not there */
+    struct service_want wants[2];                          /* of those of the two that are there */
     const struct service *const *services;                 /* all that the cluster owns, those two among them */
     uint32_t service_count;
     uint32_t accounts;    /* bits by enum ray_account: objects needed before the head that exist */
@@ -50,7 +61,6 @@ struct cluster_view {
     const struct held_name *held;
     uint32_t held_count;
     const struct ray_options *options;
-    const struct shape_patches *patches; /* of what is written: services are compared with what they make of them; NULL: none */
     struct now now;
 };
 

@@ -71,7 +71,8 @@ static bool execute_one(struct op *op, struct cluster *c, const struct action *a
     bool object = writes_object(act->verb->how);
     if (object) /* a status is in its action, and what is deleted has a name there */
         model_load(op, c);
-    bool made = act->verb->make(op, c, act, f, &t, &e) && !op->body.full && (!object || object_amend(op, act, f, &e));
+    bool made = act->verb->make(op, c, act, f, &t, &e) && !op->body.full && (!object || object_amend(op, act, &e)) &&
+                (!act->verb->seal || act->verb->seal(op, c, act, f, &e));
     if (!made || op->body.full || op->path.full) {
         err_set(&e, ERR_LIMIT, "object does not fit %d bytes (LIMIT_JSON_ITEM)", LIMIT_JSON_ITEM);
         slab_free(&op->flight_slab, f);

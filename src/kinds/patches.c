@@ -103,16 +103,6 @@ static void show(struct buf *body, struct hidden *h)
     mem_wipe(h->token, sizeof h->token);
 }
 
-/* Services are compared with what was sent. */
-static bool hash_service(struct op *op, struct flight *f, struct err *e)
-{
-    struct jval doc;
-    if (!json_read(&doc, buf_slice(&op->body), &op->body_arena, e))
-        return false;
-    f->hash = ray_service_hash(doc);
-    return true;
-}
-
 /* Patches that cannot be read may be what keeps a pod off a node, so nothing is written without them. */
 static bool are_known(const struct op *op, struct err *e)
 {
@@ -123,7 +113,7 @@ static bool are_known(const struct op *op, struct err *e)
                    SLICE_ARG(op->o.settings[OPERATOR_PATCHES].name), s->known ? "is broken" : "cannot be read", s->why.text);
 }
 
-bool object_amend(struct op *op, const struct action *act, struct flight *f, struct err *e)
+bool object_amend(struct op *op, const struct action *act, struct err *e)
 {
     const struct shape_patches *set = patches_in_force(op);
     struct slice out;
@@ -140,8 +130,5 @@ bool object_amend(struct op *op, const struct action *act, struct flight *f, str
         buf_put(&op->body, out);
     }
     show(&op->body, &h);
-    if (!ok)
-        return false;
-    bool service = act->verb == &raycluster_apply_head_service || act->verb == &raycluster_apply_headless_service;
-    return !service || hash_service(op, f, e);
+    return ok;
 }

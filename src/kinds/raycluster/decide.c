@@ -64,45 +64,48 @@ static void delete_service(struct plan *p, const struct service *service, const 
 
 /* A service that has no address of its own can never get one, and one that has cannot lose or change it: the API server refuses both.
  * Another service must take its place. */
-static bool must_replace(const struct service *have, struct jval want)
+static bool must_replace(const struct service *have, const struct service_want *want)
 {
-    struct jval ip = json_get(want, "spec.clusterIP");
     struct slice has = slice_of(have->ip);
     if (slice_empty(has) || have->deleting)
         return false;
-    return json_type(ip) == JSON_STRING && !json_is(ip, "") ? !json_str_eq(ip, has) : slice_is(has, "None");
+    return want->ip ? want->ip != hash64(has, 0) : slice_is(has, "None");
 }
 
-/* The service as the patches make it. Where they cannot, it is applied nevertheless: that fails, and tells why. */
-static struct slice patched(const struct cluster_view *in, struct slice service, struct arena *a)
+struct service_want service_want_of(struct jval object, struct arena *a)
+{
+    struct slice ip = json_get_str(object, "spec.clusterIP", a);
+    return (struct service_want){.hash = ray_service_hash(object), .ip = slice_empty(ip) ? 0 : hash64(ip, 0)};
+}
+
+static struct slice patched(const struct shape_patches *patches, struct slice service, struct arena *a)
 {
     struct slice out;
     struct err e = {0};
-    bool any = in->patches && shape_patches_for(in->patches, SLICE("Service"));
-    return any && shape_patches_apply(in->patches, service, NULL, a, &out, &e) ? out : service;
+    bool any = patches && shape_patches_for(patches, SLICE("Service"));
+    return any && shape_patches_apply(patches, service, NULL, a, &out, &e) ? out : service;
 }
 
-/* A service as it should be, in the plan's arena; not there: it cannot be made. */
-static struct jval build_service(const struct cluster_view *in, bool head, struct plan *p)
+struct service_want service_want_made(const struct ray_cluster *c, bool head, const struct shape_patches *patches, struct arena *a)
 {
     struct jval doc;
     struct buf b;
     struct err e = {0};
     buf_init(&b, LIMIT_JSON_ITEM);
-    bool built = head ? ray_build_head_service(in->cluster, p->arena, &b, &e) : ray_build_headless_service(in->cluster, p->arena, &b, &e);
-    bool read = built && json_read(&doc, patched(in, arena_dup(p->arena, buf_slice(&b)), p->arena), p->arena, &e);
+    bool built = head ? ray_build_head_service(c, a, &b, &e) : ray_build_headless_service(c, a, &b, &e);
+    bool read = built && json_read(&doc, patched(patches, arena_dup(a, buf_slice(&b)), a), a, &e);
     buf_free(&b);
-    return read ? doc : (struct jval){.at = -1};
+    return read ? service_want_of(doc, a) : (struct service_want){0};
 }
 
-static void decide_service(const struct cluster_view *in, const struct verb *apply, const struct service *have, struct jval want,
-                           struct plan *p)
+static void decide_service(const struct cluster_view *in, const struct verb *apply, const struct service *have,
+                           const struct service_want *want, struct plan *p)
 {
-    if (!json_there(want))
+    if (have && !want->hash)
         return;
     if (have && must_replace(have, want))
         delete_service(p, have, "its clusterIP must change, and that of a service cannot");
-    else if (must_apply(in, apply, have, ray_service_hash(want), p))
+    else if (must_apply(in, apply, have, want->hash, p))
         plan_add(p, apply)->group = GROUP_HEAD; /* one that is refused counts against the head */
 }
 
@@ -121,15 +124,15 @@ static void decide_old_services(const struct cluster_view *in, struct plan *p)
     }
 }
 
-static void decide_services(const struct cluster_view *in, struct jval head_service, struct plan *p)
+static void decide_services(const struct cluster_view *in, struct plan *p)
 {
     if (in->failures[0].count && in->now.mono_ms < in->failures[0].not_before_ms) {
         plan_look_again(p, in->failures[0].not_before_ms);
         return;
     }
-    decide_service(in, &raycluster_apply_head_service, in->head_service, head_service, p);
+    decide_service(in, &raycluster_apply_head_service, in->head_service, &in->wants[0], p);
     if (ray_wants_headless_service(in->cluster))
-        decide_service(in, &raycluster_apply_headless_service, in->headless_service, build_service(in, false, p), p);
+        decide_service(in, &raycluster_apply_headless_service, in->headless_service, &in->wants[1], p);
 }
 
 /* Pods of groups that the spec no longer has. */
@@ -223,7 +226,7 @@ void reconcile_cluster(const struct cluster_view *in, struct arena *a, struct pl
     /* A spec that cannot work changes nothing that runs. */
     enum suspension suspension = suspension_now(in, a);
     if (in->errors->count == 0) {
-        decide_services(in, build_service(in, true, out), out);
+        decide_services(in, out);
         if (suspension == SUSPENSION_BEGINS)
             decide_status(in, out); /* that it has begun is stored before the first pod goes: who leads next goes on with it */
         if (suspension == SUSPENSION_NONE)

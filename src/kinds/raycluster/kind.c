@@ -29,6 +29,7 @@ static void reread_cluster(struct cluster *c)
         return;
     mem_free(own->hashes);
     own->hashes = NULL;
+    memset(own->wants, 0, sizeof own->wants);
 }
 
 static void forget_cluster(struct op *op, struct cluster *c)
@@ -78,12 +79,14 @@ const struct verb raycluster_create_account = {.name = "create-account",
 const struct verb raycluster_apply_head_service = {.name = "apply-head-service",
                                                    .how = VERB_APPLY,
                                                    .make = make_service,
+                                                   .seal = seal_service,
                                                    .answer = answer_service,
                                                    .failed = group_failed_by,
                                                    .refusal = {"FailedToCreateService"}};
 const struct verb raycluster_apply_headless_service = {.name = "apply-headless-service",
                                                        .how = VERB_APPLY,
                                                        .make = make_service,
+                                                       .seal = seal_service,
                                                        .answer = answer_service,
                                                        .failed = group_failed_by,
                                                        .refusal = {"FailedToCreateService"}};

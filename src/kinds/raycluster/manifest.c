@@ -119,6 +119,8 @@ static bool run_world(struct world *w)
         view.accounts = w->accounts;
         view.head_service = w->has_head_service ? &w->head_service : NULL;
         view.headless_service = w->has_headless_service ? &w->headless_service : NULL;
+        view.wants[0].hash = w->head_service.hash;
+        view.wants[1].hash = w->headless_service.hash;
         reconcile_cluster(&view, a, &plan);
         for (uint32_t i = 0; i < plan.count; i++)
             if (!carry_out(w, &plan.actions[i], &made))

@@ -26,6 +26,8 @@ struct service_pace {
 struct raycluster {
     uint64_t *hashes;             /* of the head and of each group, once the spec was read without errors; else NULL */
     struct service_pace paces[2]; /* [0] head service, [1] headless service */
+    struct service_want wants[2]; /* the same, once they were needed */
+    uint64_t wants_of;            /* a hash of what they follow from beside spec, metadata and instance types */
     struct held *held;            /* worker names occupied by pods that do not count */
     struct scaling *scaling;      /* NULL: not scaled by this operator */
     struct auth *auth;            /* NULL: no token is needed, or none has been needed yet */
@@ -39,6 +41,9 @@ struct raycluster {
 };
 /* NULL: the record is not that of a RayCluster that is present. */
 struct raycluster *raycluster_of(const struct cluster *c);
+
+/* services.c: what the loaded model makes of a service, with the patches in force: built once, and then known until one of them changes */
+struct service_want service_wanted(struct op *op, struct cluster *c, bool head);
 
 /* Of all RayClusters of an operator. */
 struct rayclusters {

@@ -8,9 +8,32 @@ static const struct service_record *taken(struct op *op, const struct cluster *c
     return r && r->of != c && r->of->present ? r : NULL;
 }
 
+static bool is_head(const struct verb *apply)
+{
+    return apply == &raycluster_apply_head_service;
+}
+
+static struct service_want *known_want(struct op *op, struct cluster *c, bool head)
+{
+    struct raycluster *own = raycluster_of(c);
+    uint64_t of = patches_revision(op) + own->zone;
+    if (own->wants_of != of)
+        memset(own->wants, 0, sizeof own->wants);
+    own->wants_of = of;
+    return &own->wants[!head];
+}
+
+struct service_want service_wanted(struct op *op, struct cluster *c, bool head)
+{
+    struct service_want *want = known_want(op, c, head);
+    if (!want->hash)
+        *want = service_want_made(cluster_model(op), head, patches_in_force(op), &op->plan_arena);
+    return *want;
+}
+
 bool make_service(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
-    bool head = act->verb == &raycluster_apply_head_service;
+    bool head = is_head(act->verb);
     struct slice name =
         head ? ray_head_service_name(cluster_model(op), &op->body_arena) : ray_headless_service_name(cluster_model(op), &op->body_arena);
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(name));
@@ -26,12 +49,21 @@ bool make_service(struct op *op, struct cluster *c, const struct action *act, st
     if (other)
         return err_set(e, ERR_CONFIG, "service %.*s belongs to RayCluster %s (%.*s): rename one of the two clusters or its headService",
                        SLICE_ARG(name), other->of->name, SLICE_ARG(other->of->kind->api_version));
+    return head ? ray_build_head_service(cluster_model(op), &op->body_arena, &op->body, e)
+                : ray_build_headless_service(cluster_model(op), &op->body_arena, &op->body, e);
+}
+
+/* Services are compared with what was sent. */
+bool seal_service(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct err *e)
+{
     struct jval doc;
-    bool built = head ? ray_build_head_service(cluster_model(op), &op->body_arena, &op->body, e)
-                      : ray_build_headless_service(cluster_model(op), &op->body_arena, &op->body, e);
-    if (!built || !json_read(&doc, buf_slice(&op->body), &op->body_arena, e))
-        return false;
-    f->hash = ray_service_hash(doc);
+    struct service_want *want = known_want(op, c, is_head(act->verb));
+    if (!want->hash) {
+        if (!json_read(&doc, buf_slice(&op->body), &op->body_arena, e))
+            return false;
+        *want = service_want_of(doc, &op->body_arena);
+    }
+    f->hash = want->hash;
     return true;
 }
 

@@ -70,7 +70,7 @@ static void touch_typed(struct op *op)
         const struct raycluster *own = raycluster_of(c);
         if (!own || !own->typed)
             continue;
-        model_forget(op, c);
+        cluster_reread(op, c);
         for (struct failing *f = c->failing; f; f = f->next)
             if (!f->f.ended)
                 f->f.not_before_ms = op->now.mono_ms;

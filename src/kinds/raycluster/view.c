@@ -133,7 +133,6 @@ static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
                                .zone_settled = own->zone_settled,
                                .zone_from_ms = own->zone_from_ms,
                                .options = &op->o.ray,
-                               .patches = patches_in_force(op),
                                .now = op->now};
     v->pods = view_pods(op, c, &v->pod_count);
     v->services = view_services(op, c, &v->service_count);
@@ -142,6 +141,9 @@ static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
         return;
     v->head_service = find_service(c, ray_head_service_name(cluster_model(op), a));
     v->headless_service = find_service(c, ray_headless_service_name(cluster_model(op), a));
+    for (int i = 0; i < 2; i++)
+        if (i == 0 ? v->head_service : v->headless_service)
+            v->wants[i] = service_wanted(op, c, i == 0);
 }
 
 void count_failure(struct op *op, struct cluster *c, const struct action *act)

@@ -251,6 +251,8 @@ static void scene_view(struct scene *s, const struct pod **pods, struct cluster_
     make_service(s, false, &s->headless_service);
     v->head_service = s->unserved ? NULL : &s->head_service;
     v->headless_service = &s->headless_service;
+    for (int i = 0; i < 2; i++)
+        v->wants[i] = service_want_made(&s->cluster, i == 0, NULL, &s->a);
 }
 
 #endif
