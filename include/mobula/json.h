@@ -168,6 +168,8 @@ bool json_edit_text(struct json_edit *x, struct slice *out); /* may be asked for
 
 /* RFC 7386 */
 bool json_merge(struct slice document, struct slice patch, struct arena *a, struct slice *out, struct err *e);
+/* The same of a value that is indexed already. */
+bool json_merge_into(struct jval document, struct slice patch, struct arena *a, struct slice *out, struct err *e);
 /* RFC 6901: the value at "/spec/containers/0"; not there when the path leads nowhere or is malformed. */
 struct jval json_pointer(struct jval v, struct slice pointer);
 

@@ -40,16 +40,22 @@ static void merge(struct jout *w, struct jval target, struct jval patch, struct 
     jout_end(w);
 }
 
-bool json_merge(struct slice document, struct slice patch, struct arena *a, struct slice *out, struct err *e)
+bool json_merge_into(struct jval document, struct slice patch, struct arena *a, struct slice *out, struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf text = {.max = LIMIT_JSON_ITEM};
-    struct json doc, change;
+    struct json change;
     struct jout w;
-    if (!json_parse(&doc, document, a, e))
-        return err_wrap(e, "document");
     if (!json_parse(&change, patch, a, e))
         return err_wrap(e, "merge patch");
     jout_init(&w, &text);
-    merge(&w, json_root(&doc), json_root(&change), a);
+    merge(&w, document, json_root(&change), a);
     return json_result(&text, a, out, e);
+}
+
+bool json_merge(struct slice document, struct slice patch, struct arena *a, struct slice *out, struct err *e)
+{
+    struct json doc;
+    if (!json_parse(&doc, document, a, e))
+        return err_wrap(e, "document");
+    return json_merge_into(json_root(&doc), patch, a, out, e);
 }

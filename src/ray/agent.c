@@ -93,8 +93,7 @@ bool ray_add_agent(struct ray_cluster *c, const struct ray_options *o, struct ar
     buf_init(&patch, LIMIT_JSON_ITEM);
     jout_init(&w, &patch);
     write_patch(&w, &b);
-    bool ok =
-        json_merge(json_raw(c->head.template), arena_dup(a, buf_slice(&patch)), a, &text, e) && json_read(&c->head.template, text, a, e);
+    bool ok = json_merge_into(c->head.template, arena_dup(a, buf_slice(&patch)), a, &text, e) && json_read(&c->head.template, text, a, e);
     buf_free(&patch);
     return ok;
 }

@@ -82,7 +82,7 @@ static bool make_group(const struct shape_type *type, const struct ray_cluster *
     struct slice text;
     if (market) {
         text = arena_printf(a, "{\"metadata\":{\"annotations\":{\"" SHAPE_MARKET "\":\"%s\"}}}", market);
-        if (!json_merge(json_raw(g->template), text, a, &text, e) || !json_read(&doc, text, a, e))
+        if (!json_merge_into(g->template, text, a, &text, e) || !json_read(&doc, text, a, e))
             return false;
         g->template = doc;
     }

@@ -140,7 +140,7 @@ static bool put_containers(const struct applied *p, struct jout *w)
     bool ok = put_resources(p, &inner);
     if (ok)
         jout_end(&inner);
-    ok = ok && json_merge(json_raw(json_at(list, 0)), arena_dup(p->arena, buf_slice(&share)), p->arena, &first, p->e);
+    ok = ok && json_merge_into(json_at(list, 0), arena_dup(p->arena, buf_slice(&share)), p->arena, &first, p->e);
     buf_free(&share);
     if (!ok)
         return false;
@@ -227,7 +227,7 @@ bool shape_type_apply(const struct shape_type *type, struct jval template, struc
         ok = !patch.full ||
              err_set(e, ERR_LIMIT, "the pod template is larger than %zu bytes (LIMIT_JSON_ITEM) with its instance type", patch.max);
     }
-    ok = ok && json_merge(json_raw(template), arena_dup(a, buf_slice(&patch)), a, out, e);
+    ok = ok && json_merge_into(template, arena_dup(a, buf_slice(&patch)), a, out, e);
     buf_free(&patch);
     return ok;
 }

@@ -75,7 +75,7 @@ static bool place_group(const struct ray_cluster *c, struct ray_group *g, struct
                   SLICE_ARG(zones), SLICE_ARG(zones), SLICE_ARG(zones));
     else
         jout_form(&w, "{metadata:{annotations:{" SHAPE_ZONE ":null},labels:{" SHAPE_ZONE ":null}}}");
-    bool ok = json_merge(json_raw(g->template), arena_dup(a, buf_slice(&b)), a, &text, e);
+    bool ok = json_merge_into(g->template, arena_dup(a, buf_slice(&b)), a, &text, e);
     if (ok && !one) {
         buf_clear(&b);
         jout_init(&w, &b);

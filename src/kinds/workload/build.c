@@ -29,7 +29,8 @@ void workload_build(const struct cluster *c, struct jval spec, const struct work
     struct spec_errors *errors = arena_new(a, struct spec_errors);
     struct work_made work;
     bool well = work_render(&in, o, a, &work, errors, NULL);
-    *out = (struct workload_model){.terminate = work.terminate, .name = work.name, .object = work.object, .folder = work.folder};
+    *out = (struct workload_model){
+        .terminate = work.terminate, .name = work.name, .object = work.object, .made = work.made, .folder = work.folder};
     if (!well) {
         out->reason = "InvalidSpec";
         out->message = first_of(errors, a);
@@ -49,7 +50,7 @@ bool workload_write(const struct workload_model *m, struct slice uid, struct are
 {
     struct slice whole = m->object;
     if (!slice_empty(uid) && /* another object of this name is a conflict then */
-        !json_merge(m->object, arena_printf(a, "{\"metadata\":{\"uid\":\"%.*s\"}}", SLICE_ARG(uid)), a, &whole, e))
+        !json_merge_into(m->made, arena_printf(a, "{\"metadata\":{\"uid\":\"%.*s\"}}", SLICE_ARG(uid)), a, &whole, e))
         return false;
     return buf_put(out, whole);
 }

@@ -55,6 +55,7 @@ struct workload_model {
     bool terminate;
     const struct kind *kind;   /* of the object; NULL: there is none, because it is refused or to be ended */
     struct slice name, object; /* object: for server-side apply */
+    struct jval made;          /* the same, indexed */
     const char *reason;        /* of a refusal, in one word … */
     struct slice message;      /* … and in a sentence */
     uint32_t rule;             /* that refused; 0: none */
