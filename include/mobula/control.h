@@ -323,6 +323,8 @@ void work_drop(struct cluster *c); /* actions of the plan that have not been sta
 struct group_failures *failures_of(struct op *op, struct cluster *c, struct slice group, bool head, bool make);
 void failures_forget(struct op *op, struct cluster *c, struct slice group, bool head);
 void failures_clear(struct op *op, struct cluster *c);
+/* Counts one more of them and begins its backoff. False: one is under way, in which nothing more is counted. */
+bool failure_count(struct op *op, const struct cluster *c, struct group_failures *f, struct slice reason);
 void records_free(struct op *op);
 void cluster_own(struct op *op, struct cluster *c, struct cluster *job); /* NULL: no owner */
 void cluster_tell(struct op *op, const struct cluster *c);               /* touches its owner and everyone who watches its name */

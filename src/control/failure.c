@@ -42,3 +42,15 @@ void failures_clear(struct op *op, struct cluster *c)
     while (c->failing)
         failing_free(op, &c->failing);
 }
+
+bool failure_count(struct op *op, const struct cluster *c, struct group_failures *f, struct slice reason)
+{
+    enum { COUNT_MAX = 1000 };
+    if (f->count && op->now.mono_ms < f->not_before_ms)
+        return false;
+    f->count += f->count < COUNT_MAX;
+    f->last_us = op->now.wall_us;
+    f->not_before_ms = op->now.mono_ms + plan_backoff_ms(f->count, hash64(slice_of(c->uid), 0));
+    utf8_copy(reason, f->reason, sizeof f->reason);
+    return true;
+}

@@ -52,15 +52,11 @@ void group_failed(struct op *op, struct cluster *c, int32_t group, bool ended, c
     model_load(op, c);
     struct slice name = group_name(op, group);
     struct group_failures *f = failures_of(op, c, name, group < 0, true);
-    if (f->count && op->now.mono_ms < f->not_before_ms)
+    if (!failure_count(op, c, f, reason))
         return;
-    f->count += f->count < 1000;
     f->ends += ended && f->ends < f->count;
     f->made = 0;
     f->ended = ended;
-    f->last_us = op->now.wall_us;
-    f->not_before_ms = op->now.mono_ms + plan_backoff_ms(f->count, hash64(slice_of(c->uid), 0));
-    utf8_copy(reason, f->reason, sizeof f->reason);
     int64_t wait_ms = f->not_before_ms - op->now.mono_ms;
     bool news = say_once(op, SAID_CLUSTER, said_of(c, reason, hash64(name, 0)));
     if (news)

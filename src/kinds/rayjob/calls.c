@@ -115,12 +115,8 @@ void object_refused(struct op *op, struct cluster *c, const struct verb *what, c
     snprintf(what_failed, sizeof what_failed, "a write for a %s failed: backing off", c->kind->name);
     work_drop(c);
     cluster_touch(op, c);
-    if (f->count && op->now.mono_ms < f->not_before_ms)
+    if (!failure_count(op, c, f, slice_of(text)))
         return;
-    f->count += f->count < 1000;
-    f->last_us = op->now.wall_us;
-    f->not_before_ms = op->now.mono_ms + plan_backoff_ms(f->count, hash64(slice_of(c->uid), 0));
-    utf8_copy(slice_of(text), f->reason, sizeof f->reason);
     if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(text), verb_number(what))))
         log_warn(what_failed, LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF_CSTR("action", what->name),
                  LF_CSTR("reason", text), LF_INT("failures", f->count), LF_INT("retry_in_ms", f->not_before_ms - op->now.mono_ms));
