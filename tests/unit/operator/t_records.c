@@ -574,27 +574,6 @@ static void check_tokens(void)
     finish(&r);
 }
 
-/* A deletion that cannot be sent: no pods of a group are why. */
-static void check_no_group(void)
-{
-    static const char text[] = "{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER "\"},\"spec\":{}}";
-    struct rig r;
-    start(&r);
-    extract_cluster(r.op, source_of(&r.op->spaces[0], &kind_raycluster), parsed(&r, slice_of(text)), 10, 1);
-    struct cluster *c = cluster_get(r.op, SLICE(CLUSTER), SLICE("n"));
-    struct action act = {.verb = &pod_delete, .group = GROUP_NONE, .name = SLICE("p"), .why = "its group was removed from the spec"};
-    test_case("a pod of no group cannot be deleted: that is no failure of the head, and the record waits");
-    act.verb->failed(r.op, c, &act, "it does not fit");
-    CHECK(!failures_of(r.op, c, SLICE_NONE, true, false));
-    CHECK(c->not_before_ms > r.op->now.mono_ms);
-    test_case("… a head that cannot be created is one");
-    act = (struct action){.verb = &raycluster_create_pod, .group = GROUP_HEAD};
-    act.verb->failed(r.op, c, &act, "it does not fit");
-    const struct group_failures *head = failures_of(r.op, c, SLICE_NONE, true, false);
-    CHECK(head && head->count == 1);
-    finish(&r);
-}
-
 int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = -1};
@@ -615,6 +594,5 @@ int main(void)
     check_uid_with_nul();
     check_words();
     check_tokens();
-    check_no_group();
     return test_done();
 }

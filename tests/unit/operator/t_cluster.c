@@ -1,0 +1,110 @@
+/* What a RayCluster's record counts and knows beside its objects: failures of its groups, and the services that it should have. */
+#include "tests/unit/kube/fakenet.h"
+
+#include "src/kinds/raycluster/record.h"
+
+#define CLUSTER "00000000-0000-0000-0000-00000000000c"
+
+struct rig {
+    struct fake f;
+    struct op *op;
+    struct arena arena;
+};
+
+static void start(struct rig *r)
+{
+    static const struct slice namespaces[] = {{"n", 1}};
+    const struct operator_options o = {.namespaces = namespaces, .namespace_count = 1, .instance = SLICE("test"), .seed = 1};
+    struct err e = {0};
+    *r = (struct rig){0};
+    fake_init(&r->f);
+    r->f.refuse = "there is no server in this test";
+    r->op = operator_new(&r->f.net, r->f.config, &o, &e);
+    CHECK(r->op != NULL);
+    r->op->now = r->f.now;
+}
+
+static void finish(struct rig *r)
+{
+    operator_free(r->op);
+    fake_free(&r->f);
+    arena_free(&r->arena);
+}
+
+static struct jval parsed(struct rig *r, struct slice text)
+{
+    struct json *doc = arena_new(&r->arena, struct json);
+    struct err e = {0};
+    CHECK(json_parse(doc, text, &r->arena, &e));
+    return json_root(doc);
+}
+
+/* A deletion that cannot be sent: no pods of a group are why. */
+static void check_no_group(void)
+{
+    static const char text[] = "{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER "\"},\"spec\":{}}";
+    struct rig r;
+    start(&r);
+    extract_cluster(r.op, source_of(&r.op->spaces[0], &kind_raycluster), parsed(&r, slice_of(text)), 10, 1);
+    struct cluster *c = cluster_get(r.op, SLICE(CLUSTER), SLICE("n"));
+    struct action act = {.verb = &pod_delete, .group = GROUP_NONE, .name = SLICE("p"), .why = "its group was removed from the spec"};
+    test_case("a pod of no group cannot be deleted: that is no failure of the head, and the record waits");
+    act.verb->failed(r.op, c, &act, "it does not fit");
+    CHECK(!failures_of(r.op, c, SLICE_NONE, true, false));
+    CHECK(c->not_before_ms > r.op->now.mono_ms);
+    test_case("… a head that cannot be created is one");
+    act = (struct action){.verb = &raycluster_create_pod, .group = GROUP_HEAD};
+    act.verb->failed(r.op, c, &act, "it does not fit");
+    const struct group_failures *head = failures_of(r.op, c, SLICE_NONE, true, false);
+    CHECK(head && head->count == 1);
+    finish(&r);
+}
+
+static struct cluster *tell_cluster(struct rig *r, const char *service_type, unsigned version)
+{
+    struct slice text = arena_printf(&r->arena,
+                                     "{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER
+                                     "\",\"generation\":%u},\"spec\":{\"headGroupSpec\":{\"serviceType\":\"%s\",\"template\":{\"spec\":{"
+                                     "\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}}}}",
+                                     version, service_type);
+    extract_cluster(r->op, source_of(&r->op->spaces[0], &kind_raycluster), parsed(r, text), version, 1);
+    struct cluster *c = cluster_get(r->op, SLICE(CLUSTER), SLICE("n"));
+    model_load(r->op, c);
+    CHECK_INT(r->op->loaded->errors.count, 0);
+    return c;
+}
+
+/* What the head service should be is built once, and again when something that it follows from has changed. */
+static void check_wanted(void)
+{
+    struct rig r;
+    struct err e = {0};
+    start(&r);
+    struct cluster *c = tell_cluster(&r, "", 10);
+    struct raycluster *own = raycluster_of(c);
+    test_case("a service that is wanted is known once it was built");
+    CHECK(own->wants[0].hash == 0);
+    struct service_want first = service_wanted(r.op, c, true);
+    CHECK(first.hash && first.ip == hash64(SLICE("None"), 0));
+    CHECK(own->wants[0].hash == first.hash && own->wants[1].hash == 0);
+    test_case("… it is another one by another spec");
+    tell_cluster(&r, "NodePort", 11);
+    CHECK(own->wants[0].hash == 0);
+    struct service_want second = service_wanted(r.op, c, true);
+    CHECK(second.hash && second.hash != first.hash && second.ip == 0);
+    test_case("… and by patches, until these are gone");
+    CHECK(patches_text(r.op, SLICE("[{kind: Service, patch: [{op: add, path: /metadata/labels/a, value: b}]}]"), &e));
+    struct service_want patched = service_wanted(r.op, c, true);
+    CHECK(patched.hash && patched.hash != second.hash);
+    CHECK(patches_text(r.op, SLICE(""), &e));
+    CHECK(service_wanted(r.op, c, true).hash == second.hash);
+    finish(&r);
+}
+
+int main(void)
+{
+    log_global = (struct log){.level = LOG_ERROR, .fd = -1};
+    check_no_group();
+    check_wanted();
+    return test_done();
+}
