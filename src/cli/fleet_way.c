@@ -171,7 +171,7 @@ static bool hub_logs(struct desk *d, struct err *e)
     __attribute__((cleanup(buf_free))) struct buf before = {.max = LIMIT_HUB_BODY};
     struct arena kept = d->a;
     struct slice text, message = SLICE("");
-    bool over = !d->o.follow, well, answered = false, away = false;
+    bool over = !d->o.follow, well, answered = false, away = false, last = false;
     d->a = (struct arena){0};
     do {
         arena_reset(&d->a, MIB);
@@ -187,12 +187,12 @@ static bool hub_logs(struct desk *d, struct err *e)
         *e = why;
     }
     if (!well && over && show_last(message, &before, d->o.lines)) {
-        well = true;
+        well = last = true;
         *e = (struct err){0};
     }
     arena_free(&d->a);
     d->a = kept;
-    if (well && !before.len)
+    if (well && !before.len && !last)
         fprintf(stderr, "mobula: job %.*s has printed nothing so far: mobula job status says how it is\n", SLICE_ARG(d->o.name));
     if (d->ask.signal)
         d->status = STATUS_SIGNAL + d->ask.signal;

@@ -3,6 +3,7 @@
 import base64
 import itertools
 import os
+import re
 import subprocess
 from pathlib import Path
 

@@ -231,7 +231,7 @@ def test_a_job_is_waited_for_while_the_control_plane_is_away(person):
     person.type("job", "submit", "--name", "train", "--cloud", "edge", "--", "true")
 
     def stop(process):
-        eventually(lambda: process.stderr.readline().startswith("job train: "))
+        eventually(lambda: process.stderr.readline().startswith("job next: "))
         person.hub.stop()
 
     def answer(process):
