@@ -45,7 +45,7 @@ struct shape_patches {
 /* Reads a text. Every error at once goes to *errors; returns whether there was none: only then *out may be used. Operations that would
  * change what the operator recognises its objects by (name, namespace, owner, its labels and its hash annotation) are refused. Everything
  * is in a. */
-bool shape_patches_read(struct slice text, struct arena *a, struct shape_patches *out, struct shape_errors *errors);
+bool shape_patches_read(struct slice text, struct arena *a, struct shape_patches *out, struct spec_errors *errors);
 /* Puts a set on top of another one. */
 void shape_patches_above(struct shape_patches *set, const struct shape_patches *below);
 

@@ -80,7 +80,7 @@ void work_policy_default(struct work_policy *out);
 bool work_policy_read(struct reader *r, const struct place *at, struct work_policy *out);
 bool work_policy_field(struct slice name); /* whether a policy has a field of this name */
 /* work_policy_read of the file's text; its errors have lines. Everything is in a. */
-bool work_policy_text(struct slice text, struct arena *a, struct work_policy *out, struct shape_errors *errors);
+bool work_policy_text(struct slice text, struct arena *a, struct work_policy *out, struct spec_errors *errors);
 /* Whether an object that comes from a workload may be written: a RayCluster, a RayJob, or a Pod, Service or Ingress of the same origin.
  * Each refusal goes to *refused as "rule NAME: WHAT: WHAT TO DO", with its path. *rule: the number of the first; 0 when it may. */
 bool work_policy_check(const struct work_policy *policy, struct jval object, struct arena *a, struct spec_errors *refused, uint32_t *rule);

@@ -46,21 +46,9 @@ struct shape_types {
     uint32_t count;
 };
 
-struct shape_error {
-    struct slice path; /* "8CPU-32GB.resources.memory" */
-    struct slice text; /* "is no amount: …" */
-    uint32_t line;     /* in the text */
-};
-struct shape_errors {
-    struct shape_error list[LIMIT_SPEC_ERRORS];
-    uint32_t count, beyond; /* beyond: more that were found and not stored */
-};
-/* The first error with its line, and how many more there are, as *e. There must be one. Returns false. */
-bool shape_errors_tell(const struct shape_errors *errors, struct err *e);
-
 /* Reads the text `instance_types.yaml` of the ConfigMap. Every error at once goes to *errors; returns whether there was none. The types
  * that are right are in *out even then. Everything is in a. */
-bool shape_types_read(struct slice text, struct arena *a, struct shape_types *out, struct shape_errors *errors);
+bool shape_types_read(struct slice text, struct arena *a, struct shape_types *out, struct spec_errors *errors);
 const struct shape_type *shape_type_find(const struct shape_types *types, struct slice name); /* NULL: there is none */
 
 /* The type that a pod template names; empty: none. The annotation wins over the label. */

@@ -13,7 +13,8 @@
 struct spec_error {
     struct slice path; /* "spec.workerGroupSpecs[1].minReplicas" */
     struct slice text; /* "is 5, above maxReplicas 3: lower it or raise maxReplicas" */
-    size_t offset;     /* offset of the value in the document, for line numbers */
+    size_t offset;     /* of the value in the document, for line numbers */
+    uint32_t line;     /* the same in a text that was opened by text.h; 0: not known */
 };
 struct spec_errors {
     struct spec_error list[LIMIT_SPEC_ERRORS];
@@ -22,6 +23,8 @@ struct spec_errors {
 };
 /* One line: "spec.headGroupSpec.template.spec.containers: …; spec.…: …; and 3 more", at most max bytes. */
 struct slice spec_errors_text(const struct spec_errors *errors, size_t max, struct arena *a);
+/* The first error with its line, and how many more there are, as *e. There must be one. Returns false. */
+bool spec_errors_tell(const struct spec_errors *errors, struct err *e);
 /* Stores one, or counts it as beyond. */
 void spec_errors_add(struct spec_errors *errors, struct spec_error one);
 static inline uint32_t spec_errors_count(const struct spec_errors *errors)

@@ -267,7 +267,7 @@ void check_node_item(struct check *c, void *state, struct jval node)
 static bool read_types(struct check *c, struct shape_types *out)
 {
     struct slice name = check_argument(c, "--instance-types-configmap"), key = check_argument(c, "--instance-types-key");
-    struct shape_errors *errors = arena_new(c->a, struct shape_errors);
+    struct spec_errors *errors = arena_new(c->a, struct spec_errors);
     struct jval map;
     struct err e = {0};
     bool absent;
@@ -279,7 +279,7 @@ static bool read_types(struct check *c, struct shape_types *out)
     if (!check_get(c, path, &map, &absent))
         return false;
     bool well = shape_types_read(json_str(json_key(json_key(map, SLICE("data")), key), c->a), c->a, out, errors);
-    if (!well && !shape_errors_tell(errors, &e))
+    if (!well && !spec_errors_tell(errors, &e))
         check_say(c, CHECK_FAIL, "mobula validate tells all that is wrong in it; until then the operator keeps what it had",
                   "ConfigMap %.*s: %s", SLICE_ARG(name), e.text);
     return out->count > 0;

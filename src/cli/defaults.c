@@ -140,9 +140,9 @@ static struct slice flag_patches(const struct default_patches *o, struct arena *
 static bool put_set(const struct shape_patches **top, struct slice text, struct slice name, struct arena *a, struct err *e)
 {
     struct shape_patches *set = arena_new(a, struct shape_patches);
-    struct shape_errors *errors = arena_new(a, struct shape_errors);
+    struct spec_errors *errors = arena_new(a, struct spec_errors);
     if (!shape_patches_read(text, a, set, errors))
-        return shape_errors_tell(errors, e) || err_wrap(e, "%.*s", SLICE_ARG(name));
+        return spec_errors_tell(errors, e) || err_wrap(e, "%.*s", SLICE_ARG(name));
     set->name = name;
     shape_patches_above(set, *top);
     *top = set;

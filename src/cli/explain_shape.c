@@ -22,10 +22,10 @@ static struct slice text_of(struct slice file, const char *key, struct arena *a,
     return json_str(inner, a);
 }
 
-static void put_errors(const char *file, uint32_t above, const struct shape_errors *errors, struct buf *notes)
+static void put_errors(const char *file, uint32_t above, const struct spec_errors *errors, struct buf *notes)
 {
     for (uint32_t i = 0; i < errors->count; i++) {
-        const struct shape_error *one = &errors->list[i];
+        const struct spec_error *one = &errors->list[i];
         size_t from = notes->len;
         buf_printf(notes, "%s:%u: %.*s%s%.*s", file, above + one->line, SLICE_ARG(one->path), one->path.len ? ": " : "",
                    SLICE_ARG(one->text));
@@ -35,7 +35,7 @@ static void put_errors(const char *file, uint32_t above, const struct shape_erro
 
 bool explain_types(const char *file, struct slice text, struct arena *a, struct shape_types *out, struct buf *notes)
 {
-    struct shape_errors *errors = arena_new(a, struct shape_errors);
+    struct spec_errors *errors = arena_new(a, struct spec_errors);
     uint32_t above;
     bool well = shape_types_read(text_of(text, "instance_types.yaml", a, &above), a, out, errors);
     put_errors(file, above, errors, notes);
@@ -44,7 +44,7 @@ bool explain_types(const char *file, struct slice text, struct arena *a, struct 
 
 bool explain_patches(const char *file, struct slice text, struct arena *a, struct shape_patches *out, struct buf *notes)
 {
-    struct shape_errors *errors = arena_new(a, struct shape_errors);
+    struct spec_errors *errors = arena_new(a, struct spec_errors);
     uint32_t above;
     bool well = shape_patches_read(text_of(text, "patches.yaml", a, &above), a, out, errors);
     put_errors(file, above, errors, notes);

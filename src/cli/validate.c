@@ -30,33 +30,33 @@ static void check_kind(struct checker *c, const struct kind *kind, struct jval o
 
 /* ---- ConfigMaps ---- */
 
-static void read_types(struct slice text, struct arena *a, struct shape_errors *errors)
+static void read_types(struct slice text, struct arena *a, struct spec_errors *errors)
 {
     struct shape_types types;
     shape_types_read(text, a, &types, errors);
 }
 
-static void read_patches(struct slice text, struct arena *a, struct shape_errors *errors)
+static void read_patches(struct slice text, struct arena *a, struct spec_errors *errors)
 {
     struct shape_patches patches;
     shape_patches_read(text, a, &patches, errors);
 }
 
-static void read_policy(struct slice text, struct arena *a, struct shape_errors *errors)
+static void read_policy(struct slice text, struct arena *a, struct spec_errors *errors)
 {
     struct work_policy policy;
     work_policy_text(text, a, &policy, errors);
 }
 
 static void check_text(struct checker *c, const char *key, struct jval text,
-                       void (*read)(struct slice, struct arena *, struct shape_errors *))
+                       void (*read)(struct slice, struct arena *, struct spec_errors *))
 {
-    struct shape_errors *errors = arena_new(c->f.arena, struct shape_errors);
+    struct spec_errors *errors = arena_new(c->f.arena, struct spec_errors);
     struct slice bytes = json_str(text, c->f.arena), up = spec_path_member(SLICE("data"), slice_of(key), c->f.arena);
     bool lines = slice_find(bytes, '\n') >= 0; /* a block, whose first line stands below the key */
     read(bytes, c->f.arena, errors);
     for (uint32_t i = 0; i < errors->count; i++) {
-        const struct shape_error *one = &errors->list[i];
+        const struct spec_error *one = &errors->list[i];
         struct slice path = arena_printf(c->f.arena, "%.*s%s%.*s", SLICE_ARG(up), one->path.len ? ": " : "", SLICE_ARG(one->path));
         findings_add_below(&c->f, path, json_offset(text), lines ? one->line : 0, one->text);
     }
@@ -69,7 +69,7 @@ static bool check_config(struct checker *c, struct jval object)
 {
     static const struct {
         const char *key;
-        void (*read)(struct slice, struct arena *, struct shape_errors *);
+        void (*read)(struct slice, struct arena *, struct spec_errors *);
     } texts[] = {{"instance_types.yaml", read_types}, {"patches.yaml", read_patches}, {"policy.yaml", read_policy}};
     bool found = false;
     if (!json_str_eq(json_key(object, SLICE("kind")), SLICE("ConfigMap")))

@@ -38,9 +38,9 @@ static void touch_all(struct op *op)
 bool patches_text(struct op *op, struct slice text, struct err *e)
 {
     struct written_patches *fresh = mem_alloc(sizeof *fresh);
-    struct shape_errors *errors = arena_new(&fresh->arena, struct shape_errors);
+    struct spec_errors *errors = arena_new(&fresh->arena, struct spec_errors);
     if (!shape_patches_read(text.ptr ? text : SLICE(""), &fresh->arena, &fresh->set, errors)) {
-        shape_errors_tell(errors, e);
+        spec_errors_tell(errors, e);
         arena_free(&fresh->arena);
         mem_free(fresh);
         return false;

@@ -151,19 +151,18 @@ static void read_list(struct reader *r, const struct place *list, const struct y
     }
 }
 
-bool shape_patches_read(struct slice text, struct arena *a, struct shape_patches *out, struct shape_errors *errors)
+bool shape_patches_read(struct slice text, struct arena *a, struct shape_patches *out, struct spec_errors *errors)
 {
     static const char *const known[] = {"patches", "version", "nothing else", NULL};
     struct yaml_doc doc;
-    struct spec_errors *found = arena_new(a, struct spec_errors);
-    struct reader r = {.arena = a, .errors = found};
+    struct reader r = {.arena = a, .errors = errors};
     struct jval whole;
     *out = (struct shape_patches){.name = SLICE(""), .revision = hash64(text, 0)};
-    if (!shape_text_open(text, "patches", a, &doc, &whole, errors))
+    if (!spec_text_open(text, "patches", a, &doc, &whole, errors))
         return false;
     const struct place *root = place_root(whole, a), *list = json_type(root->value) == JSON_OBJECT ? place_key(root, "patches") : root;
     if (json_type(root->value) == JSON_OBJECT)
         check_members(&r, root, known);
     read_list(&r, list, &doc, out);
-    return shape_text_errors(&doc, found, errors);
+    return spec_text_lines(&doc, errors);
 }

@@ -218,19 +218,18 @@ static void read_types(struct reader *r, const struct place *root, const struct 
     }
 }
 
-bool shape_types_read(struct slice text, struct arena *a, struct shape_types *out, struct shape_errors *errors)
+bool shape_types_read(struct slice text, struct arena *a, struct shape_types *out, struct spec_errors *errors)
 {
     struct yaml_doc doc;
-    struct spec_errors *found = arena_new(a, struct spec_errors);
-    struct reader r = {.arena = a, .errors = found};
+    struct reader r = {.arena = a, .errors = errors};
     struct jval whole;
     *out = (struct shape_types){0};
-    if (!shape_text_open(text, "types", a, &doc, &whole, errors))
+    if (!spec_text_open(text, "types", a, &doc, &whole, errors))
         return false;
     const struct place *root = place_root(whole, a);
     if (json_there(whole) && read_object(&r, root, REQUIRED))
         read_types(&r, root, &doc, out);
-    return shape_text_errors(&doc, found, errors);
+    return spec_text_lines(&doc, errors);
 }
 
 const struct shape_type *shape_type_find(const struct shape_types *types, struct slice name)

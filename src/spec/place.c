@@ -262,3 +262,14 @@ struct slice spec_errors_text(const struct spec_errors *errors, size_t max, stru
     buf_free(&line);
     return text;
 }
+
+bool spec_errors_tell(const struct spec_errors *errors, struct err *e)
+{
+    const struct spec_error *first = &errors->list[0];
+    uint32_t more = spec_errors_count(errors) - 1;
+    char rest[32] = "";
+    if (more)
+        snprintf(rest, sizeof rest, "; %u more error%s", more, more == 1 ? "" : "s");
+    return err_set(e, ERR_CONFIG, "line %u: %.*s%s%.*s%s", first->line, SLICE_ARG(slice_head(first->path, 200)),
+                   first->path.len ? ": " : "", SLICE_ARG(slice_head(first->text, 400)), rest);
+}

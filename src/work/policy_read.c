@@ -171,17 +171,16 @@ bool work_policy_read(struct reader *r, const struct place *at, struct work_poli
     return false;
 }
 
-bool work_policy_text(struct slice text, struct arena *a, struct work_policy *out, struct shape_errors *errors)
+bool work_policy_text(struct slice text, struct arena *a, struct work_policy *out, struct spec_errors *errors)
 {
-    struct spec_errors *found = arena_new(a, struct spec_errors);
-    struct reader r = {.arena = a, .errors = found};
+    struct reader r = {.arena = a, .errors = errors};
     struct yaml_doc doc;
     struct jval root;
     work_policy_default(out);
     out->frozen = true;
-    if (!shape_text_open(text, "rules", a, &doc, &root, errors))
+    if (!spec_text_open(text, "rules", a, &doc, &root, errors))
         return false;
     const struct place *at = place_root(root, a);
     work_policy_read(&r, at, out);
-    return shape_text_errors(&doc, found, errors);
+    return spec_text_lines(&doc, errors);
 }

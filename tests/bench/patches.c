@@ -31,7 +31,7 @@ int main(void)
     for (int i = 0; i < RUNS; i++) {
         struct arena a = {0};
         struct shape_patches set;
-        struct shape_errors errors = {0};
+        struct spec_errors errors = {0};
         double start = processor_ms();
         bool ok = shape_patches_read(buf_slice(&text), &a, &set, &errors);
         ms[i] = processor_ms() - start;

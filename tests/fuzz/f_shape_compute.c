@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct compute_config config;
     struct compute_pods pods = {.image = SLICE("i"), .env = NO_VALUE};
     struct shape_types types;
-    struct shape_errors wrong = {0};
+    struct spec_errors wrong = {0};
     struct spec_errors errors = {0}, notes = {0};
     struct reader r = {.arena = &a, .errors = &errors};
     struct slice rest = {(const char *)data, size}, text = slice_cut(&rest, '\0'), out;

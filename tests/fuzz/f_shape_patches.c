@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct arena a = {0};
     struct shape_patches patches;
-    struct shape_errors errors = {0};
+    struct spec_errors errors = {0};
     struct slice object = {(const char *)data, size}, text = slice_cut(&object, '\0');
     bool ok = shape_patches_read(text, &a, &patches, &errors);
     if (ok != (errors.count == 0))

@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct arena a = {0};
     struct shape_types types;
-    struct shape_errors errors = {0};
+    struct spec_errors errors = {0};
     struct slice cluster = {(const char *)data, size}, text = slice_cut(&cluster, '\0');
     bool ok = shape_types_read(text, &a, &types, &errors);
     if (ok != (errors.count == 0))

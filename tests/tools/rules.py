@@ -20,9 +20,9 @@ TOP = set("Makefile src vendor include tests scratch-image airgap docs .ci .clan
     "README.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"}
 
 # Lowest first: a room may include the headers of those before it, and its own.
-ROOMS = ("base json spec yaml tls http net serve kube grpc heads remote ray scale "
+ROOMS = ("base json yaml spec tls http net serve kube grpc heads remote ray scale "
          "shape work plan control kinds hub operator cli").split()
-ROOM_OF_HEADER = {"limits": "base", "pairs": "spec", "pod": "ray", "compute": "shape", "patches": "shape", "text": "shape",
+ROOM_OF_HEADER = {"limits": "base", "pairs": "spec", "pod": "ray", "compute": "shape", "patches": "shape", "text": "spec",
     "policy": "work", "health": "work", "reconcile": "plan", "status": "plan", "operator": "control",
     "children": "kinds", "inspect": "operator"}
 

@@ -182,7 +182,7 @@ static void test_below(void)
     struct world w;
     struct arena a = {0};
     struct shape_patches below;
-    struct shape_errors errors;
+    struct spec_errors errors = {0};
     CHECK(shape_patches_read(SLICE("- {kind: Pod, patch: [{op: add, path: /spec/nodeSelector/pool, value: low}]}\n"
                                    "- {kind: Service, patch: [{op: add, path: /metadata/annotations/pool, value: low}]}"),
                              &a, &below, &errors));

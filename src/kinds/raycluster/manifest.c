@@ -137,8 +137,9 @@ static bool apply_types(struct ray_cluster *c, struct preview *p)
     for (int32_t k = -1; k < (int32_t)c->group_count && errors->count < LIMIT_SPEC_ERRORS; k++) {
         const struct ray_group *g = k < 0 ? &c->head : &c->groups[k];
         if (g->blocked)
-            errors->list[errors->count++] =
-                (struct spec_error){arena_printf(p->arena, "group %.*s", SLICE_ARG(g->name)), g->blocked_text, json_offset(g->template)};
+            errors->list[errors->count++] = (struct spec_error){.path = arena_printf(p->arena, "group %.*s", SLICE_ARG(g->name)),
+                                                                .text = g->blocked_text,
+                                                                .offset = json_offset(g->template)};
     }
     return errors->count == 0;
 }

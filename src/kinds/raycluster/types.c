@@ -81,9 +81,9 @@ static void touch_typed(struct op *op)
 bool types_text(struct op *op, struct slice text, struct err *e)
 {
     struct instance_types *fresh = mem_alloc(sizeof *fresh);
-    struct shape_errors *errors = arena_new(&fresh->arena, struct shape_errors);
+    struct spec_errors *errors = arena_new(&fresh->arena, struct spec_errors);
     if (!shape_types_read(text.ptr ? text : SLICE(""), &fresh->arena, &fresh->list, errors)) {
-        shape_errors_tell(errors, e);
+        spec_errors_tell(errors, e);
         arena_free(&fresh->arena);
         mem_free(fresh);
         touch_typed(op); /* groups without a type may now tell why */

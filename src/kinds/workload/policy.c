@@ -85,10 +85,10 @@ static struct remote_policy *policy_make(struct slice text, struct err *e)
 {
     struct remote_policy *p = mem_alloc(sizeof *p);
     *p = (struct remote_policy){0};
-    struct shape_errors *errors = arena_new(&p->arena, struct shape_errors);
+    struct spec_errors *errors = arena_new(&p->arena, struct spec_errors);
     if (work_policy_text(arena_dup(&p->arena, text), &p->arena, &p->policy, errors))
         return p;
-    shape_errors_tell(errors, e);
+    spec_errors_tell(errors, e);
     policy_drop(p);
     return NULL;
 }

@@ -103,7 +103,7 @@ static void types_on_nodes(struct arena *a, const struct check_options *o)
 {
     struct check c = fresh(a, o);
     struct shape_types types;
-    struct shape_errors errors = {.count = 0};
+    struct spec_errors errors = {.count = 0};
     bool fits[5] = {false};
     test_case("instance types and kernels");
     CHECK(shape_types_read(SLICE("small: {resources: {CPU: 2, memory: 4Gi}}\nlarge: {resources: {CPU: 64, memory: 4Gi}}\n"

@@ -44,7 +44,7 @@ static void test_texts(struct arena *a, struct buf *out, struct buf *notes)
 static void test_patches(struct arena *a, struct buf *out, struct buf *notes)
 {
     struct shape_patches set;
-    struct shape_errors errors = {0};
+    struct spec_errors errors = {0};
     struct compute_how how = plain;
     static const struct slice config =
         SLICE("head_node: {instance_type: a}\nworker_nodes:\n- {instance_type: a, min_nodes: 1, max_nodes: 1}\n");

@@ -27,7 +27,7 @@ static void suggested(struct arena *a)
     const struct shapes_reserve reserve = {500, INT64_C(1) << 30};
     struct shapes *s = arena_new(a, struct shapes);
     struct shape_types types;
-    struct shape_errors errors = {0};
+    struct spec_errors errors = {0};
     struct json doc;
     struct err e = {0};
     struct jval k, node;

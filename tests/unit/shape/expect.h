@@ -8,11 +8,11 @@
 #include <mobula/shape.h>
 
 /* want: "LINE: PATH: TEXT" for each error, in order; of each the beginning is enough. */
-__attribute__((unused)) static void expect_errors(struct slice want, const struct shape_errors *errors, struct arena *a)
+__attribute__((unused)) static void expect_errors(struct slice want, const struct spec_errors *errors, struct arena *a)
 {
     struct slice rest = slice_trim(want);
     for (uint32_t i = 0; i < errors->count; i++) {
-        const struct shape_error *one = &errors->list[i];
+        const struct spec_error *one = &errors->list[i];
         struct slice got = arena_printf(a, "%u: %.*s: %.*s", one->line, SLICE_ARG(one->path), SLICE_ARG(one->text));
         struct slice line = slice_empty(rest) ? SLICE("none") : slice_cut(&rest, '\n');
         if (!CHECK(slice_starts(got, slice_trim(line))))

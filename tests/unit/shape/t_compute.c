@@ -71,7 +71,7 @@ static void check_case(const struct case_text *c, struct arena *a)
 {
     struct compute_config config;
     struct shape_types types;
-    struct shape_errors wrong = {0};
+    struct spec_errors wrong = {0};
     struct spec_errors errors = {0}, notes = {0};
     struct reader r = {.arena = a, .errors = &errors};
     struct yaml_docs docs;

@@ -18,7 +18,7 @@ static void test_cases(void)
     for (struct case_text c; case_next(&file, &c);) {
         struct arena a = {0};
         struct shape_patches patches;
-        struct shape_errors errors = {0};
+        struct spec_errors errors = {0};
         bool ok = shape_patches_read(guarded_n(0, case_part(&c, "patches")), &a, &patches, &errors);
         CHECK_INT(ok, case_part(&c, "errors").ptr == NULL);
         expect_errors(case_part(&c, "errors").ptr ? case_part(&c, "errors") : SLICE(""), &errors, &a);
@@ -106,7 +106,7 @@ static bool reads(int patches, int operations)
 {
     struct arena a = {0};
     struct shape_patches out;
-    struct shape_errors errors = {0};
+    struct spec_errors errors = {0};
     struct buf b;
     buf_init(&b, LIMIT_SHAPE_TEXT);
     for (int i = 0; i < patches; i++)
@@ -126,7 +126,7 @@ static void test_limits(void)
 {
     struct arena a = {0};
     struct shape_patches out;
-    struct shape_errors errors = {0};
+    struct spec_errors errors = {0};
     struct buf b;
     test_case("limits");
     CHECK(selects("a", ",a", LIMIT_PATCH_REQUIREMENTS - 1, "") && !selects("a", ",a", LIMIT_PATCH_REQUIREMENTS, ""));
@@ -147,7 +147,7 @@ static void test_doubling(void)
 {
     struct arena a = {0};
     struct shape_patches set;
-    struct shape_errors errors = {0};
+    struct spec_errors errors = {0};
     struct slice out;
     struct err e = {0};
     struct buf b;
@@ -182,7 +182,7 @@ static void test_sets(void)
 {
     struct arena a = {0};
     struct shape_patches lower, upper, alone;
-    struct shape_errors errors = {0};
+    struct spec_errors errors = {0};
     struct heard h = {.stop = 9};
     struct shape_listener listener = {hear, &h};
     struct slice out, object = SLICE("{\"kind\":\"Pod\"}");
@@ -218,7 +218,7 @@ static void test_given_out(void)
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         struct arena a = {0};
         struct shape_patches set;
-        struct shape_errors errors = {0};
+        struct spec_errors errors = {0};
         struct slice spot, demand;
         struct err e = {0};
         test_case("%s", names[i]);

@@ -25,7 +25,7 @@ static void test_cases(void)
     for (struct case_text c; case_next(&file, &c);) {
         struct arena a = {0};
         struct shape_types types;
-        struct shape_errors errors = {0};
+        struct spec_errors errors = {0};
         bool ok = shape_types_read(guarded_n(0, case_part(&c, "text")), &a, &types, &errors);
         CHECK_INT(ok, case_part(&c, "errors").ptr == NULL);
         expect_errors(case_part(&c, "errors").ptr ? case_part(&c, "errors") : SLICE(""), &errors, &a);
@@ -58,7 +58,7 @@ static bool read_many(int types, int resources)
 {
     struct arena a = {0};
     struct shape_types out;
-    struct shape_errors errors = {0};
+    struct spec_errors errors = {0};
     struct buf b;
     buf_init(&b, 2 * MIB);
     for (int i = 0; i < types; i++) {
@@ -82,7 +82,7 @@ static void test_limits(void)
     CHECK(read_many(1, LIMIT_SHAPE_RESOURCES) && !read_many(1, LIMIT_SHAPE_RESOURCES + 1));
     struct arena a = {0};
     struct shape_types out;
-    struct shape_errors errors = {0};
+    struct spec_errors errors = {0};
     struct buf b;
     buf_init(&b, LIMIT_SHAPE_TEXT + 1);
     memset(buf_room(&b, LIMIT_SHAPE_TEXT + 1), ' ', LIMIT_SHAPE_TEXT + 1);
@@ -107,7 +107,7 @@ static void test_cluster(void)
         "\"labels\":{\"anyscale.com/instance-type\":\"gone\"}},\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"r\"}]}}}]}}";
     struct arena a = {0};
     struct shape_types types;
-    struct shape_errors wrong = {0};
+    struct spec_errors wrong = {0};
     struct spec_errors none = {0};
     struct ray_cluster model;
     struct json given;
@@ -140,7 +140,7 @@ static void check_labels(const char *version, const char *market, const char *ow
         "\"anyscale.com/market-type\":\"%s\"}},\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"r\"}]}}}]}}";
     struct arena a = {0};
     struct shape_types types;
-    struct shape_errors wrong = {0};
+    struct spec_errors wrong = {0};
     struct spec_errors none = {0};
     struct ray_cluster model;
     struct json given;

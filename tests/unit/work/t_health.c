@@ -101,7 +101,7 @@ static void test_types(void)
 {
     struct arena a = {0};
     struct shape_types types;
-    struct shape_errors errors = {0};
+    struct spec_errors errors = {0};
     struct buf b;
     struct jout w;
     test_case("an instance type as it is reported");

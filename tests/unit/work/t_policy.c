@@ -171,7 +171,7 @@ static void test_size(void)
         "\"containers\":[{\"resources\":{\"requests\":{\"cpu\":\"nonsense\"}}}]}}}]}}";
     struct arena a = {0};
     struct shape_types types;
-    struct shape_errors errors = {0};
+    struct spec_errors errors = {0};
     struct work_size size;
     test_case("sums over containers, pods and instance types");
     CHECK(shape_types_read(SLICE("big: {resources: {CPU: 10, memory: 4Gi, GPU: 1, 'accelerator_type:T4': 1}}"), &a, &types, &errors));
