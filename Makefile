@@ -119,8 +119,6 @@ REAL_ROOMS := $(foreach r,$(ROOMS),$(if $(wildcard src/$(r)/*.c src/$(r)/*/*.c),
 seen :=
 $(foreach r,$(REAL_ROOMS) $(TEST_ROOMS),$(eval seen := $(r) $(seen))$(eval below_$(r) := $(seen)))
 ALL_ROOMS := $(seen)
-# Decisions name verbs, and the controller core a table: both are the kinds'.
-$(foreach r,plan control,$(eval below_$(r) := $(below_kinds)))
 
 sources_of = $(filter-out %/main.c,\
     $(wildcard $(if $(filter $(1),$(TEST_ROOMS)),tests/model,src)/$(1)/*.c) $(if $(filter kinds,$(1)),$(wildcard src/kinds/*/*.c)))
@@ -363,7 +361,7 @@ fuzz-seeds: ## seeds for make fuzz of what a real kube-apiserver (tests/rig) say
 	+$(Q)tests/fuzz/seeds.sh
 
 # The rooms where every branch is somebody's bytes or somebody's pods, and how much of them tests must go through.
-COVERED := json http tls kube scale plan
+COVERED := json http tls kube scale plan decisions
 COVERED_PERCENT := 90
 coverage: $(UNIT:%=build/cover/%) $(FUZZ:%=build/cover/fuzz/%) ## branches that unit tests and the fuzz corpora go through, by room and file
 	$(Q)tests/tools/coverage build/cover $(COVERED_PERCENT) $(COVERED) -- $^

@@ -4,7 +4,6 @@
 #ifndef MOBULA_INSPECT_H
 #define MOBULA_INSPECT_H
 
-#include <mobula/children.h>
 #include <mobula/operator.h>
 #include <mobula/plan.h>
 #include <mobula/pod.h>

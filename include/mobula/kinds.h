@@ -2,10 +2,10 @@
 #ifndef MOBULA_KINDS_H
 #define MOBULA_KINDS_H
 
-#include <mobula/children.h>
 #include <mobula/control.h>
 #include <mobula/heads.h>
-#include <mobula/reconcile.h>
+#include <mobula/raycluster.h>
+#include <mobula/rayjob.h>
 #include <mobula/shape.h>
 
 /* The tables that others speak of: src/kinds/NAME/kind.c. All of them: kinds[]. */

@@ -237,16 +237,24 @@ enum {
     LIMIT_EXPLAIN_PODS = EXPLAIN_PAGE * LIMIT_EXPLAIN_PAGES, /* … and pods that it keeps if a server sends more than a page */
 };
 
-/* reconcile */
+/* plan */
 enum {
-    RECONCILE_UNSCHEDULED_MS = 10 * 60 * 1000,  /* a worker with an instance type that has had no node for so long is made anew */
-    RECONCILE_SPOT_FALLBACK_MS = 2 * 60 * 1000, /* a pod of a PREFER_SPOT group that has waited so long for a node is made on demand … */
-    RECONCILE_SPOT_RETRY_MS = 10 * 60 * 1000,   /* … and so are the others of its group, for so long */
-    RECONCILE_ZONE_MS = 10 * 60 * 1000,         /* the next zone is tried when a cluster's minimum had no room in one for so long */
-    RECONCILE_STARTING_MS = 25 * 60 * 1000,     /* a cluster that was not ready for the first time within so long is StartingTimedOut */
-    RECONCILE_BACKOFF_MS = 1000,
-    RECONCILE_BACKOFF_MAX_MS = 5 * 60 * 1000,
-    RECONCILE_ACTIONS = 512,      /* of one plan; the next plan does the rest */
+    PLAN_BACKOFF_MS = 1000,
+    PLAN_BACKOFF_MAX_MS = 5 * 60 * 1000,
+    PLAN_ACTIONS = 512, /* of one plan; the next plan does the rest */
+};
+
+/* raycluster */
+enum {
+    RAYCLUSTER_UNSCHEDULED_MS = 10 * 60 * 1000,  /* a worker with an instance type that has had no node for so long is made anew */
+    RAYCLUSTER_SPOT_FALLBACK_MS = 2 * 60 * 1000, /* a pod of a PREFER_SPOT group that has waited so long for a node is made on demand … */
+    RAYCLUSTER_SPOT_RETRY_MS = 10 * 60 * 1000,   /* … and so are the others of its group, for so long */
+    RAYCLUSTER_ZONE_MS = 10 * 60 * 1000,         /* the next zone is tried when a cluster's minimum had no room in one for so long */
+    RAYCLUSTER_STARTING_MS = 25 * 60 * 1000,     /* a cluster that was not ready for the first time within so long is StartingTimedOut */
+};
+
+/* scale */
+enum {
     SCALE_STALE_MS = 30 * 1000,   /* a head's state older than this is not used for a decision */
     SCALE_CANCEL_MS = 10 * 1000,  /* pods that have not started are deleted when there was no demand for them for this time */
     SCALE_PREEMPT_MS = 30 * 1000, /* how long a busy node that has to be removed may finish its work */
@@ -327,7 +335,7 @@ enum {
     HEALTH_ANSWER_MS = 10 * 1000, /* … and must have read the answer after this */
 };
 
-/* reconcile: RayJob */
+/* rayjob */
 enum {
     LIMIT_JOB_MESSAGE = 4 * KIB,            /* status.message of a RayJob; of a longer one the beginning and the end are kept */
     JOB_LOOK_MS = 2 * 1000,                 /* interval at which a running job is polled … */

@@ -21,36 +21,10 @@ enum verb_how {
 const char *verb_name(const struct verb *v); /* "create-pod": in metrics and logs */
 enum verb_how verb_how(const struct verb *v);
 
-/* Verbs that every decided kind has. Behind a verb: the fields of struct action that it uses. */
+/* What a plan may have done for an object of any kind. These two are all that this room names, and whoever carries plans out defines them
+ * (control/verb.c); the verbs of one kind stand in the header of its decision. Behind a verb: the fields of struct action that it uses. */
 extern const struct verb verb_status; /* text: the merge patch for /status */
 extern const struct verb verb_event;  /* why: the reason; text: the note */
-
-/* Of RayClusters. */
-extern const struct verb raycluster_create_account; /* an object that the head needs before it: index is an enum ray_account */
-extern const struct verb raycluster_apply_head_service, raycluster_apply_headless_service;
-extern const struct verb raycluster_try_pod;          /* group: a dry run of a changed template, before running pods are deleted for it */
-extern const struct verb raycluster_create_pod;       /* group, index; uid: of the pod that it replaces, may be empty */
-extern const struct verb raycluster_count_failure;    /* group; uid: the pod; text: the reason */
-extern const struct verb raycluster_forget_failures;  /* group: it is healthy again */
-extern const struct verb raycluster_keep_zone;        /* the minimum is there */
-extern const struct verb raycluster_leave_zone;       /* name: the next one; text: which pod has waited too long */
-extern const struct verb raycluster_leave_spot;       /* group; text: which pod has waited too long */
-extern const struct verb raycluster_remove_finalizer; /* RAY_REDIS_FINALIZER */
-
-/* Of RayJobs; text: the submission id, if any. */
-extern const struct verb rayjob_create_cluster;   /* name */
-extern const struct verb rayjob_delete_cluster;   /* name, uid; why */
-extern const struct verb rayjob_suspend_workers;  /* name, uid of the RayCluster */
-extern const struct verb rayjob_create_submitter; /* name */
-extern const struct verb rayjob_add_finalizer, rayjob_remove_finalizer;
-extern const struct verb rayjob_delete; /* the RayJob itself, with everything that it owns */
-extern const struct verb rayjob_look;   /* asks the dashboard for its session and, if there is an id, for the job */
-extern const struct verb rayjob_submit, rayjob_stop;
-extern const struct verb rayjob_read_log; /* the last lines of the driver's log */
-
-/* Of RayCronJobs. */
-extern const struct verb raycronjob_create_job; /* name; text is the time for which it is made */
-extern const struct verb raycronjob_delete_job; /* name, uid; why */
 
 struct action {
     const struct verb *verb;
@@ -67,7 +41,7 @@ struct action {
 struct plan {
     struct action *actions;
     uint32_t count, cap;
-    struct action beyond; /* the last action that did not fit (RECONCILE_ACTIONS): it comes with the next plan */
+    struct action beyond; /* the last action that did not fit (PLAN_ACTIONS): it comes with the next plan */
     uint64_t status_hash; /* hash of the status that verb_status writes, without its times */
     uint32_t reasons;     /* consecutive recent status writes, this one included, that changed only reasons; 0: this one changes more */
     int64_t next_ms;      /* decide again at this time even if nothing happens; TIME_NEVER */
@@ -80,7 +54,7 @@ void plan_event(struct plan *p, bool warning, const char *reason, struct slice n
 /* Decide again at ms at the latest. */
 void plan_look_again(struct plan *p, int64_t ms);
 
-/* Backoff after the count-th consecutive failure (from 1): RECONCILE_BACKOFF_MS, doubling to RECONCILE_BACKOFF_MAX_MS, with a jitter that
+/* Backoff after the count-th consecutive failure (from 1): PLAN_BACKOFF_MS, doubling to PLAN_BACKOFF_MAX_MS, with a jitter that
  * is a function of the seed, so that the same view gives the same plan. */
 int64_t plan_backoff_ms(uint32_t count, uint64_t seed);
 

@@ -138,9 +138,9 @@ struct ray_options {
     struct slice cluster_domain; /* "cluster.local" */
     struct slice version;        /* mobula's, for Ray's usage tags */
     int64_t unscheduled_ms;      /* a worker of a cluster with instance types that has had no node for so long is made anew; 0: never */
-    int64_t zone_ms;             /* how long a cluster's minimum may take in one zone; 0: RECONCILE_ZONE_MS */
+    int64_t zone_ms;             /* how long a cluster's minimum may take in one zone; 0: RAYCLUSTER_ZONE_MS */
     int64_t starting_ms;         /* a cluster that was not ready for the first time within so long is told of; 0: never */
-    int64_t spot_fallback_ms, spot_retry_ms; /* 0: RECONCILE_SPOT_FALLBACK_MS, RECONCILE_SPOT_RETRY_MS */
+    int64_t spot_fallback_ms, spot_retry_ms; /* 0: RAYCLUSTER_SPOT_FALLBACK_MS, RAYCLUSTER_SPOT_RETRY_MS */
     bool sidecar;                            /* default autoscaler: KubeRay's, as a container of the head */
     const struct slice *agent;               /* arguments of `mobula agent` in heads, ended by one without ptr; NULL: there is none */
     struct slice agent_ca;                   /* PEM that it gets as the file RAY_AGENT_CA; empty: none */

@@ -11,7 +11,7 @@
  * are above a maximum are cancelled, only the minimum is added.
  *
  * Scale-down drains nodes: a plan lists `drains`, the raylet accepts or refuses, and a later state shows an accepted node as DEAD: then its
- * pod is in `removals`. Until then the pod counts. So decide again whenever a pod has changed, before reconcile_cluster, which would
+ * pod is in `removals`. Until then the pod counts. So decide again whenever a pod has changed, before raycluster_decide, which would
  * otherwise replace a pod that has ended. These are removed without a drain:
  *   - pods that have not started and are not needed: delete them only in the version that was seen, as they may have started since;
  *   - pods that run, but whose node has been missing for long: Ray in them has ended, and the head restarted before it could report that;

@@ -4,7 +4,7 @@
 #ifndef MOBULA_CLI_EXPLAIN_CLUSTER_H
 #define MOBULA_CLI_EXPLAIN_CLUSTER_H
 
-#include <mobula/reconcile.h>
+#include <mobula/raycluster.h>
 
 enum { EXPLAIN_WORDS_MAX = 16 * MIB }; /* LIMIT_RAY_GROUPS groups, each with LIMIT_SCALE_TOLD pods in trouble, and their reasons */
 

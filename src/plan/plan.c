@@ -4,7 +4,7 @@
 struct action *plan_add(struct plan *p, const struct verb *verb)
 {
     const struct action blank = {.verb = verb, .group = GROUP_NONE, .index = -1};
-    if (p->count == RECONCILE_ACTIONS) {
+    if (p->count == PLAN_ACTIONS) {
         p->beyond = blank;
         return &p->beyond;
     }
@@ -39,9 +39,9 @@ int64_t plan_backoff_ms(uint32_t count, uint64_t seed)
 {
     if (count == 0)
         return 0;
-    int64_t cap = RECONCILE_BACKOFF_MAX_MS;
-    if (count < 20 && ((int64_t)RECONCILE_BACKOFF_MS << (count - 1)) < cap)
-        cap = (int64_t)RECONCILE_BACKOFF_MS << (count - 1);
+    int64_t cap = PLAN_BACKOFF_MAX_MS;
+    if (count < 20 && ((int64_t)PLAN_BACKOFF_MS << (count - 1)) < cap)
+        cap = (int64_t)PLAN_BACKOFF_MS << (count - 1);
     /* Between half of it and all of it, so that groups that failed together do not come back together. */
     uint64_t jitter = hash64((struct slice){(const char *)&count, sizeof count}, seed) % (uint64_t)(cap / 2 + 1);
     return cap / 2 + (int64_t)jitter;

@@ -10,7 +10,7 @@ static struct slice text_of(const struct status_writer *s, struct slice stamp)
     s->write(s->about, &w, stamp);
     jout_end(&w);
     if (b.full)
-        fatal("reconcile: a status of our own exceeds %d bytes (LIMIT_JSON_ITEM)", LIMIT_JSON_ITEM);
+        fatal("plan: a status of our own exceeds %d bytes (LIMIT_JSON_ITEM)", LIMIT_JSON_ITEM);
     struct slice text = arena_dup(s->plan->arena, buf_slice(&b));
     buf_free(&b);
     return text;
@@ -28,7 +28,7 @@ struct jval status_next_object(const struct status_writer *s)
     struct jval next;
     struct err e = {0};
     if (!json_read(&next, s->next, s->plan->arena, &e))
-        fatal("reconcile: a status of our own cannot be read: %s", e.text);
+        fatal("plan: a status of our own cannot be read: %s", e.text);
     return next;
 }
 

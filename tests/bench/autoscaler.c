@@ -4,7 +4,7 @@
  * goal has failed. */
 #include "measure.h"
 
-#include <mobula/reconcile.h>
+#include <mobula/scale.h>
 
 #include <stdio.h>
 

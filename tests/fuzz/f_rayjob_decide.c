@@ -3,7 +3,7 @@
  * digits of HTTP status, the body. After each the same view gives the same plan, a status is JSON, nothing is submitted but the id that
  * the status has in a session that has answered, and the user's cluster stays. */
 #include <mobula/heads.h>
-#include <mobula/reconcile.h>
+#include <mobula/rayjob.h>
 
 #include <stdlib.h>
 
@@ -30,9 +30,9 @@ static void check_action(const struct action *act, const struct job_view *v, str
 static void decide(const struct job_view *v, struct slice id, struct arena *a)
 {
     struct plan p, q;
-    reconcile_job(v, a, &p);
-    reconcile_job(v, a, &q);
-    if (p.count > RECONCILE_ACTIONS || p.count != q.count || p.next_ms != q.next_ms)
+    rayjob_decide(v, a, &p);
+    rayjob_decide(v, a, &q);
+    if (p.count > PLAN_ACTIONS || p.count != q.count || p.next_ms != q.next_ms)
         abort();
     for (uint32_t i = 0; i < p.count; i++) {
         if (p.actions[i].verb != q.actions[i].verb || !slice_eq(p.actions[i].text, q.actions[i].text))

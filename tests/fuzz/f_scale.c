@@ -1,7 +1,7 @@
 /* A decision of the autoscaler on whatever a head may say: groups are sane, as the reader of the spec sees to that; nodes, demand, gangs
  * and labels are anything. No group leaves its bounds, an old state changes nothing, a drain names a node that the head named, and the same
  * view gives the same plan. */
-#include <mobula/reconcile.h>
+#include <mobula/scale.h>
 
 #include <stdlib.h>
 

@@ -2,8 +2,7 @@
 #ifndef MOBULA_TEST_WORDS_H
 #define MOBULA_TEST_WORDS_H
 
-#include <mobula/children.h>
-#include <mobula/reconcile.h>
+#include <mobula/raycluster.h>
 
 #include "cases.h"
 

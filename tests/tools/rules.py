@@ -23,8 +23,11 @@ TOP = set("Makefile src vendor include tests scratch-image airgap docs .ci .clan
 ROOMS = ("base json yaml spec tls http net serve kube grpc heads remote ray scale "
          "shape work plan control kinds hub operator cli").split()
 ROOM_OF_HEADER = {"limits": "base", "pairs": "spec", "pod": "ray", "compute": "shape", "patches": "shape", "text": "spec",
-    "policy": "work", "health": "work", "reconcile": "plan", "status": "plan", "operator": "control",
-    "children": "kinds", "inspect": "operator"}
+    "policy": "work", "health": "work", "status": "plan", "operator": "control", "children": "kinds", "raycluster": "kinds",
+    "rayjob": "kinds", "inspect": "operator"}
+
+# What decisions of kinds may not see: the core, and whatever makes calls. (heads.h they may: it says what a head has answered.)
+IMPURE = set("tls http net serve kube grpc remote control kinds hub operator cli".split())
 
 # Headers that only these rooms may include: each library has one owner, and so have sockets.
 OWNERS = {
@@ -85,6 +88,14 @@ def room_of(path):
     return None
 
 
+def includes(path):
+    """(line number, name) of each include."""
+    for number, line in enumerate(text(path).splitlines(), 1):
+        found = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
+        if found:
+            yield number, found[1]
+
+
 def include_breach(room, path, name):
     if name in OWNERS and room not in OWNERS[name]:
         return f"<{name}> is only for {', '.join(sorted(OWNERS[name]))}"
@@ -108,9 +119,8 @@ def check_rooms():
         if room not in ROOMS:
             yield f"{path}: there is no room {room}"
             continue
-        for number, line in enumerate(text(path).splitlines(), 1):
-            found = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
-            breach = found and include_breach(room, path, found[1])
+        for number, name in includes(path):
+            breach = include_breach(room, path, name)
             if breach:
                 yield f"{path}:{number}: {breach}"
 
@@ -234,13 +244,43 @@ def core_breach(path, name):
     return None
 
 
+def kinds_headers(path):
+    """Headers of the room kinds that the file includes, itself or by one of them: of its own folder, and public ones."""
+    seen, todo = set(), [path]
+    while todo:
+        includer = todo.pop()
+        for _, name in includes(includer):
+            header = Path("include", name) if name.startswith("mobula/") else includer.parent / name
+            if header.is_file() and room_of(header) == "kinds" and header not in seen:
+                seen.add(header)
+                todo.append(header)
+    return seen
+
+
+def is_decision(path):
+    """A kind's decision is its decide.c, and each file that includes its decide.h."""
+    return path.name == "decide.c" or path.parent / "decide.h" in kinds_headers(path)
+
+
+def decision_breaches(path):
+    for includer in [path, *sorted(kinds_headers(path))]:
+        for number, name in includes(includer):
+            header = Path(name).stem
+            pure = Path("include", name) in kinds_headers(path) and header != "kinds"
+            if name.startswith("mobula/") and ROOM_OF_HEADER.get(header, header) in IMPURE and not pure:
+                yield f"{includer}:{number}: <{name}> is nothing that the decision in {path} may see"
+
+
 def check_control():
-    """The controller core knows no kind: it goes by their tables. And tests know of it what inspect.h has."""
+    """The controller core knows no kind: it goes by their tables. Decisions of kinds know nothing of the core. And tests know of the core
+    what inspect.h has."""
+    for path in files():
+        if path.match("src/kinds/*/*.c") and is_decision(path):
+            yield from decision_breaches(path)
     for path in files():
         if path.parts[0] == "tests" and path.suffix in {".c", ".h"}:
-            for number, line in enumerate(text(path).splitlines(), 1):
-                found = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
-                breach = found and core_breach(path, found[1])
+            for number, name in includes(path):
+                breach = core_breach(path, name)
                 if breach:
                     yield f"{path}:{number}: {breach}"
     folders = "|".join(sorted({path.parts[2] for path in files() if path.match("src/kinds/*/*")} - {"pod"}))  # the core has records of pods

@@ -112,7 +112,7 @@ static void test_stripped(void)
     test_case("… and when it does not any more, and the pods are deleted, the cluster comes");
     apiserver_mutate(w.server, 0);
     CHECK_INT(world_call(&w, "DELETE", pods_path, "application/json", SLICE("{}")), 200);
-    world_run(&w, RECONCILE_BACKOFF_MAX_MS + 20 * 1000);
+    world_run(&w, PLAN_BACKOFF_MAX_MS + 20 * 1000);
     CHECK(is_ready(&w, "c"));
     world_free(&w);
 }

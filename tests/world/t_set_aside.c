@@ -152,7 +152,7 @@ static void test_many(void)
     CHECK(w.sent.pod_posts < 60);
     test_case("… and the first of them goes: its name is free again");
     delete_pod(&w, set_aside[0]);
-    world_run(&w, RECONCILE_BACKOFF_MAX_MS + 20 * 1000);
+    world_run(&w, PLAN_BACKOFF_MAX_MS + 20 * 1000);
     CHECK(is_ready(&w, "c"));
     CHECK_INT(pods_of(&w, "c"), 2);
     for (int k = 1; k <= OPERATOR_HELD_NAMES; k++)
@@ -188,7 +188,7 @@ static void test_head(void)
             patch_pod(&w, SLICE("c-head"), back);
         else
             delete_pod(&w, SLICE("c-head"));
-        world_run(&w, RECONCILE_BACKOFF_MAX_MS + 20 * 1000);
+        world_run(&w, PLAN_BACKOFF_MAX_MS + 20 * 1000);
         CHECK(is_ready(&w, "c"));
         CHECK_INT(pods_of(&w, "c"), 2);
         world_free(&w);

@@ -215,7 +215,7 @@ static void decide_farewell(const struct cluster_view *in, struct plan *p)
         plan_look_again(p, in->now.mono_ms + wait_ms);
 }
 
-void reconcile_cluster(const struct cluster_view *in, struct arena *a, struct plan *out)
+void raycluster_decide(const struct cluster_view *in, struct arena *a, struct plan *out)
 {
     *out = (struct plan){.next_ms = TIME_NEVER, .arena = a};
     /* Owned objects of a cluster that is being deleted go by garbage collection; another controller's cluster is not ours to touch. */

@@ -2,8 +2,7 @@
 #ifndef MOBULA_RAYCLUSTER_DECIDE_H
 #define MOBULA_RAYCLUSTER_DECIDE_H
 
-#include <mobula/children.h>
-#include <mobula/reconcile.h>
+#include <mobula/raycluster.h>
 #include <mobula/spec.h>
 
 /* The pods of one group, and what may be done for it now. */

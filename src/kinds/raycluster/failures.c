@@ -24,7 +24,7 @@ void failures_over(struct op *op, struct cluster *c, struct slice group, bool he
 
 void leave_spot(struct op *op, struct cluster *c, const struct action *act)
 {
-    int64_t set = op->o.ray.spot_retry_ms, ms = set ? set : RECONCILE_SPOT_RETRY_MS;
+    int64_t set = op->o.ray.spot_retry_ms, ms = set ? set : RAYCLUSTER_SPOT_RETRY_MS;
     struct slice name = group_name(op, act->group);
     failures_of(op, c, name, false, true)->spot_from_ms = op->now.mono_ms + ms;
     log_info("a group leaves spot: its pods are created on demand", LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name),

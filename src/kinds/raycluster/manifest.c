@@ -104,7 +104,7 @@ static bool carry_out(struct world *w, const struct action *action, uint32_t *ma
     return well;
 }
 
-/* Decides and carries out until nothing more is to be made: a plan holds RECONCILE_ACTIONS at most. */
+/* Decides and carries out until nothing more is to be made: a plan holds PLAN_ACTIONS at most. */
 static bool run_world(struct world *w)
 {
     struct arena *a = w->p->arena;
@@ -121,7 +121,7 @@ static bool run_world(struct world *w)
         view.headless_service = w->has_headless_service ? &w->headless_service : NULL;
         view.wants[0].hash = w->head_service.hash;
         view.wants[1].hash = w->headless_service.hash;
-        reconcile_cluster(&view, a, &plan);
+        raycluster_decide(&view, a, &plan);
         for (uint32_t i = 0; i < plan.count; i++)
             if (!carry_out(w, &plan.actions[i], &made))
                 return false;

@@ -11,7 +11,7 @@
 static int64_t fallback_ms(const struct group_view *g)
 {
     int64_t set = g->in->options->spot_fallback_ms;
-    return set ? set : RECONCILE_SPOT_FALLBACK_MS;
+    return set ? set : RAYCLUSTER_SPOT_FALLBACK_MS;
 }
 
 static bool waits(const struct pod *pod)
@@ -90,7 +90,7 @@ static void leave_zone(const struct group_view *head, const struct pod *waiting,
 {
     const struct ray_cluster *c = head->in->cluster;
     struct slice next = shape_zone_after(c->zones, c->zone);
-    int64_t set = c->zone_ms ? c->zone_ms : head->in->options->zone_ms, most_ms = set ? set : RECONCILE_ZONE_MS;
+    int64_t set = c->zone_ms ? c->zone_ms : head->in->options->zone_ms, most_ms = set ? set : RAYCLUSTER_ZONE_MS;
     int64_t left_ms = most_ms - (head->in->zone_settled ? age_ms(head, waiting) : head->in->now.mono_ms - head->in->zone_from_ms);
     if (slice_eq(next, c->zone))
         return;

@@ -1,5 +1,5 @@
 /* Autoscaling: each cluster that wants it has a client of its head's GCS. What the head says becomes a decision at once; kept of it are the
- * target of each group, a mark on pods that may go, and the words for status. reconcile_cluster goes by these, so a head that falls silent
+ * target of each group, a mark on pods that may go, and the words for status. raycluster_decide goes by these, so a head that falls silent
  * leaves all as it is. */
 #include "record.h"
 #include <mobula/spec.h>

@@ -105,7 +105,7 @@ static void on_secret(struct op *op, struct cluster *c, const struct kube_answer
         cluster_tell(op, c);
         return;
     }
-    t->again_ms = op->now.mono_ms + backoff_ms(&op->rng, t->failures++, RECONCILE_BACKOFF_MS, RAY_TOKEN_AGAIN_MAX_MS);
+    t->again_ms = op->now.mono_ms + backoff_ms(&op->rng, t->failures++, PLAN_BACKOFF_MS, RAY_TOKEN_AGAIN_MAX_MS);
     bool news = strncmp(t->trouble, e.text, sizeof t->trouble) != 0;
     snprintf(t->trouble, sizeof t->trouble, "%s", e.text);
     if (news && say_failed(op, answer_failed(a), TOKEN, said_of(c, slice_of(e.text), TOKEN)))
@@ -156,7 +156,7 @@ static void ask(struct op *op, struct cluster *c)
     c->in_flight += t->asking;
     op->flights += t->asking;
     if (!t->asking) { /* too many wait already */
-        t->again_ms = op->now.mono_ms + RECONCILE_BACKOFF_MS;
+        t->again_ms = op->now.mono_ms + PLAN_BACKOFF_MS;
         slab_free(&op->flight_slab, f);
     }
     buf_free(&path);

@@ -185,7 +185,7 @@ int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p)
         arena_reset(&op->plan_arena, 256 * KIB);
         model_load(op, c); /* what was moved may have changed it */
         view_fill(op, c, &v);
-        reconcile_cluster(&v, &op->plan_arena, p);
+        raycluster_decide(&v, &op->plan_arena, p);
         op->stats.decisions++;
         again = plan_move(op, c, p);
     }

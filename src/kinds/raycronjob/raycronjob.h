@@ -10,7 +10,7 @@
 #include "schedule.h"
 
 #include <mobula/plan.h>
-#include <mobula/reconcile.h>
+#include <mobula/pod.h>
 
 extern const struct kube_resource raycronjob_resource;
 #define RAYCRONJOB_LABEL "ray.io/cronjob-name"               /* of a RayJob: KubeRay's */
@@ -71,6 +71,10 @@ struct cron_view {
     const struct group_failures *refusals; /* of the RayJob that was to be created; NULL: none */
     struct now now;
 };
+
+/* What can be done for it. Behind a verb: the fields of struct action that it uses. */
+extern const struct verb raycronjob_create_job; /* name; text is the time for which it is made */
+extern const struct verb raycronjob_delete_job; /* name, uid; why */
 
 /* Every prefix of the plan is legal. A RayJob is deleted only when status tells of its run already. */
 void raycronjob_decide(const struct cron_view *in, struct arena *a, struct plan *out);

@@ -257,7 +257,7 @@ static void decide_phase(struct job_decision *d)
     }
 }
 
-void reconcile_job(const struct job_view *in, struct arena *a, struct plan *out)
+void rayjob_decide(const struct job_view *in, struct arena *a, struct plan *out)
 {
     struct job_decision d = {.in = in, .job = in->job, .a = a, .p = out, .prior = in->status};
     *out = (struct plan){.next_ms = TIME_NEVER, .arena = a};

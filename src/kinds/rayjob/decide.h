@@ -2,8 +2,7 @@
 #ifndef MOBULA_RAYJOB_DECIDE_H
 #define MOBULA_RAYJOB_DECIDE_H
 
-#include <mobula/children.h>
-#include <mobula/reconcile.h>
+#include <mobula/rayjob.h>
 #include <mobula/spec.h>
 
 /* status.jobDeploymentStatus. Complete and Failed are final: nothing leads out of them. */

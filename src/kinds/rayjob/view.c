@@ -210,7 +210,7 @@ void job_decide(struct op *op, struct cluster *c, struct plan *p)
     if (slice_is(phase, "Failed") || slice_is(phase, "Complete"))
         job_forget_words(j); /* status has them */
     v.said = j->said;
-    reconcile_job(&v, a, p);
+    rayjob_decide(&v, a, p);
     finalizer_first(p);
 }
 

@@ -1,5 +1,5 @@
 /* What is to be done for a workload, and what is told of it. */
-#include "workload.h"
+#include "view.h"
 
 static bool is_live(const struct workload_view *in, uint32_t i)
 {
@@ -50,7 +50,7 @@ static void delete_all(const struct workload_view *in, struct plan *p, const cha
         struct action *act = plan_add(p, &workload_delete);
         act->name = in->objects[i].is.name;
         act->uid = in->objects[i].is.uid;
-        act->index = in->objects[i].kind == &kind_rayjob;
+        act->index = in->objects[i].job;
         act->why = why;
     }
 }
@@ -70,7 +70,7 @@ static void hold(struct work_status *out, struct workload_told *told, const char
     told->why = w->message;
 }
 
-static void end(const struct workload_view *in, struct plan *p, struct arena *a, struct work_status *out, struct workload_told *told)
+static void end(const struct workload_view *in, struct plan *p, struct work_status *out, struct workload_told *told)
 {
     struct workload_wait w = {WORK_RULE_FREEZE, "Frozen", in->frozen, TIME_NEVER};
     bool gone = in->count == 0;
@@ -88,17 +88,17 @@ static void end(const struct workload_view *in, struct plan *p, struct arena *a,
         say(out, gone ? "TERMINATED" : "TERMINATING", "", SLICE(""));
     if (!gone && in->frozen.ptr) {
         hold(out, told, "TERMINATING", &w);
-    } else if (any_live(in) && in->quotas && !quota_admit(in->quotas, in->record, NULL, a, &w)) {
+    } else if (any_live(in) && in->wait) {
         if (!stays)
-            hold(out, told, "TERMINATING", &w);
-        plan_look_again(p, w.look_ms);
+            hold(out, told, "TERMINATING", in->wait);
+        plan_look_again(p, in->wait->look_ms);
     } else {
         delete_all(in, p, in->ended ? "its workload was deleted in the control plane" : "its workload is to be ended");
     }
 }
 
 /* Something stands in the way of what is to be applied. */
-static bool is_blocked(const struct workload_view *in, struct plan *p, struct arena *a, struct work_status *out, struct workload_told *told)
+static bool is_blocked(const struct workload_view *in, struct plan *p, struct work_status *out, struct workload_told *told)
 {
     enum { NAME_LOOK_MS = 5 * 1000 };
     const struct workload_model *m = in->model;
@@ -130,10 +130,10 @@ static bool is_blocked(const struct workload_view *in, struct plan *p, struct ar
             plan_look_again(p, r->not_before_ms);
             return true;
         }
-        if (!in->quotas || quota_admit(in->quotas, in->record, m, a, &w))
+        if (!in->wait)
             return false;
-        hold(out, told, until_then, &w);
-        plan_look_again(p, w.look_ms);
+        hold(out, told, until_then, in->wait);
+        plan_look_again(p, in->wait->look_ms);
     }
     return true;
 }
@@ -155,11 +155,11 @@ void workload_decide(const struct workload_view *in, struct arena *a, struct pla
     if (!in->ended && in->count == 0 && in->known && (in->over >= in->generation || (terminate && in->over))) {
         return; /* its final state is reported already */
     } else if (in->ended || terminate) {
-        end(in, p, a, &s, out);
+        end(in, p, &s, out);
     } else if (!in->known) {
         return; /* only its object is here: the control plane's list tells more */
     } else if (in->made < in->generation) {
-        if (!is_blocked(in, p, a, &s, out)) {
+        if (!is_blocked(in, p, &s, out)) {
             struct action *act = plan_add(p, &workload_apply);
             act->name = in->model->name;
             act->uid = o ? o->is.uid : SLICE_NONE;

@@ -179,7 +179,7 @@ static bool is_wanted(const struct workload_view *v)
     for (uint32_t i = 0; i < v->count; i++) {
         const struct workload_object *o = &v->objects[i];
         struct jval status = o->is.status, job = json_get(status, "jobStatus");
-        if (!o->is.deleting && o->kind == &kind_rayjob && o->generation == v->generation)
+        if (!o->is.deleting && o->job && o->generation == v->generation)
             return (!value_given(job) || json_is(job, "")) && !value_given(json_get(status, "endTime"));
     }
     return false;

@@ -114,7 +114,7 @@ static void read_workload(struct op *op, struct cluster *c, const struct spec_ob
 
 static struct workload_object view_object(const struct cluster *own, struct arena *a)
 {
-    struct workload_object v = {.kind = own->kind,
+    struct workload_object v = {.job = own->kind == &kind_rayjob,
                                 .is = {.api_version = own->kind->api_version,
                                        .kind = slice_of(own->kind->name),
                                        .ns = istr_slice(own->ns),
@@ -164,10 +164,9 @@ static int64_t decide_workload(struct op *op, struct cluster *c, struct plan *p)
                               .model = op->loaded->model,
                               .name = name_state(op, c, op->loaded->model),
                               .refusals = failures_of(op, c, SLICE_NONE, true, false),
-                              .quotas = workloads_of(op),
-                              .record = c,
                               .now = op->now};
     struct workload_told told;
+    struct workload_wait wait;
     arena_reset(a, 256 * KIB);
     v.frozen = policy_frozen(op, a);
     policy_in_force(op, &policy);
@@ -175,6 +174,10 @@ static int64_t decide_workload(struct op *op, struct cluster *c, struct plan *p)
     v.objects = view_objects(c, a, &v.count);
     int64_t again_ms = workload_folder(workloads_of(op), c, &v);
     workload_decide(&v, a, p, &told);
+    if (p->count && !quota_admit(workloads_of(op), c, p->actions[0].verb == &workload_apply ? v.model : NULL, a, &wait)) {
+        v.wait = &wait;
+        workload_decide(&v, a, p, &told);
+    }
     plan_look_again(p, again_ms);
     op->stats.decisions++;
     w->over = told.over > w->over ? told.over : w->over;

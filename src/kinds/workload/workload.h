@@ -7,10 +7,10 @@
 #ifndef MOBULA_WORKLOAD_H
 #define MOBULA_WORKLOAD_H
 
+#include "view.h"
+
 #include <mobula/kinds.h>
-#include <mobula/policy.h>
 #include <mobula/remote.h>
-#include <mobula/work.h>
 
 #define WORKLOAD_FIELD_MANAGER "mobula-remote"
 
@@ -49,19 +49,8 @@ struct workload {
     struct workload_folder *folder; /* folder.c; NULL: none was wanted */
 };
 
-/* ---- the model: what is made from a spec; build.c ---- */
+/* ---- the model: build.c ---- */
 
-struct workload_model {
-    bool terminate;
-    const struct kind *kind;   /* of the object; NULL: there is none, because it is refused or to be ended */
-    struct slice name, object; /* object: for server-side apply */
-    struct jval made;          /* the same, indexed */
-    const char *reason;        /* of a refusal, in one word … */
-    struct slice message;      /* … and in a sentence */
-    uint32_t rule;             /* that refused; 0: none */
-    struct work_size size;
-    struct slice folder; /* SHA-256 of the folder that came with it; empty: none */
-};
 /* policy: whether it is frozen does not count. */
 void workload_build(const struct cluster *c, struct jval spec, const struct work_options *o, const struct work_policy *policy,
                     struct arena *a, struct workload_model *out);
@@ -70,54 +59,9 @@ bool workload_write(const struct workload_model *m, struct slice uid, struct are
 /* The generation of the workload that an object was made from; 0: it does not say. meta: its metadata. */
 int64_t workload_generation(struct jval meta, struct arena *a);
 
-/* ---- the decision: decide.c ---- */
-
-struct workload_object {
-    const struct kind *kind;
-    int64_t generation;    /* of the workload, as it stands on the object */
-    struct work_object is; /* as the API server has it */
-};
-
-/* Whether the name that the model is to have is taken, by an object that is not of this workload. */
-enum workload_name { WORKLOAD_NAME_FREE, WORKLOAD_NAME_GOING, WORKLOAD_NAME_TAKEN };
-
-struct workload_view {
-    struct slice uid, ns;
-    int64_t generation, made, over;
-    bool known; /* there is a spec */
-    bool ended, held, outside;
-    struct slice frozen; /* why remote writes are frozen; .ptr NULL: they are not */
-    const struct workload_model *model;
-    const struct workload_object *objects;
-    uint32_t count;
-    enum workload_name name;  /* of the model */
-    bool quiet;               /* sendMessages of the policy is false */
-    struct workloads *quotas; /* NULL: no quota applies */
-    struct cluster *record;   /* that needs them */
-    const struct group_failures *refusals;
-    struct slice folder_missing; /* why the folder that the pods wait for cannot be stored; .ptr NULL: it is stored, or on its way */
-    struct now now;
-};
-
-extern const struct verb workload_apply, workload_delete; /* name; delete: uid, and index is 1 for a RayJob */
-
-struct workload_told {
-    struct slice report; /* the status, as JSON in a; empty: there is nothing to tell */
-    bool withheld;       /* it lacks what the policy's sendMessages keeps back */
-    uint32_t rule;       /* of the policy, that keeps the workload from being carried out; 0: none */
-    struct slice why;    /* … in its words */
-    int64_t over;        /* the generation that the object shows to have ended; 0: none */
-};
-void workload_decide(const struct workload_view *in, struct arena *a, struct plan *p, struct workload_told *out);
-
 /* ---- quotas and rates: quota.c ---- */
 
-struct workload_wait {
-    uint32_t rule;
-    const char *reason;
-    struct slice message;
-    int64_t look_ms; /* look again then */
-};
+struct workloads;
 /* Whether the workload's object may be written now, or (m NULL) deleted. From then on it counts as written. */
 bool quota_admit(struct workloads *s, struct cluster *c, const struct workload_model *m, struct arena *a, struct workload_wait *out);
 void quota_use(struct workloads *s, struct cluster *c, struct arena *a); /* counts what is there of it */

@@ -34,8 +34,8 @@ static void decide(struct scene *s, struct buf *out)
     struct cluster_view v;
     scene_view(s, pods, &v);
     struct plan p, q;
-    reconcile_cluster(&v, &s->a, &p);
-    reconcile_cluster(&v, &s->a, &q);
+    raycluster_decide(&v, &s->a, &p);
+    raycluster_decide(&v, &s->a, &q);
     CHECK_INT(q.count, p.count); /* the same view gives the same plan */
     for (uint32_t i = 0; i < p.count; i++)
         put_action(out, &p.actions[i]);
@@ -98,7 +98,7 @@ static void test_services(void)
             v.head_service = NULL;
         if (!cases[i].there && !cases[i].applies)
             v.services_from_ms[0] = NOW_MS + cases[i].again_ms;
-        reconcile_cluster(&v, &s.a, &p);
+        raycluster_decide(&v, &s.a, &p);
         CHECK_INT(p.actions[0].verb == &raycluster_apply_head_service, cases[i].applies); /* before the pods that need it */
         CHECK_INT(p.next_ms == TIME_NEVER ? 0 : p.next_ms - NOW_MS, cases[i].again_ms);
         arena_free(&s.a);
@@ -139,7 +139,7 @@ static void test_deleted_services(void)
         v.head_service = cases[i].there ? &s.head_service : NULL;
         v.services = cases[i].there ? all : all + 1;
         v.service_count = (uint32_t)cases[i].there + (other.name[0] != '\0');
-        reconcile_cluster(&v, &s.a, &p);
+        raycluster_decide(&v, &s.a, &p);
         struct slice deleted = SLICE("");
         for (uint32_t k = 0; k < p.count; k++)
             if (p.actions[k].verb == &kservice_delete)
@@ -152,7 +152,7 @@ static void test_deleted_services(void)
 /* At the limit and one past it: what has no room comes with the next plan. */
 static void test_limit(void)
 {
-    for (int32_t workers = RECONCILE_ACTIONS - 1; workers <= RECONCILE_ACTIONS + 1; workers++) {
+    for (int32_t workers = PLAN_ACTIONS - 1; workers <= PLAN_ACTIONS + 1; workers++) {
         test_case("%d workers", workers);
         struct scene s = {.hosts = 1, .max = INT32_MAX, .workers = workers};
         const struct pod *pods[PODS_MAX];
@@ -161,8 +161,8 @@ static void test_limit(void)
         read_pod(&s, SLICE("head 0 ready"));
         read_cluster(&s);
         scene_view(&s, pods, &v);
-        reconcile_cluster(&v, &s.a, &p);
-        CHECK_INT(p.count, workers < RECONCILE_ACTIONS ? workers : RECONCILE_ACTIONS);
+        raycluster_decide(&v, &s.a, &p);
+        CHECK_INT(p.count, workers < PLAN_ACTIONS ? workers : PLAN_ACTIONS);
         CHECK_INT(p.actions[p.count - 1].index, p.count - 1);
         arena_free(&s.a);
     }

@@ -144,7 +144,7 @@ static void walk(uint64_t seed)
     for (int i = 0; i < STEPS; i++) {
         struct plan p;
         scene_view(&w.s, pods, &v);
-        reconcile_cluster(&v, &w.s.a, &p);
+        raycluster_decide(&v, &w.s.a, &p);
         CHECK(!takes_the_wrong_one(&w, &p));
         carry_out(&w, &p);
         let_pass(&w);

@@ -25,7 +25,7 @@ static void test_fallback(void)
     put_types(&w, "small: {resources: {CPU: 4, memory: 8Gi}}");
     create(&w, ",\"fake.kubelet/stuck\":\"Spot\"");
     test_case("there are no spot nodes: the pods wait for two minutes");
-    world_run(&w, RECONCILE_SPOT_FALLBACK_MS - 5000);
+    world_run(&w, RAYCLUSTER_SPOT_FALLBACK_MS - 5000);
     CHECK_INT(workers_of(&w, "SPOT"), 2);
     test_case("then they are replaced, and the cluster is ready");
     world_run(&w, 15 * 1000);
@@ -37,12 +37,12 @@ static void test_fallback(void)
     world_run(&w, 5000);
     CHECK_INT(workers_of(&w, "ON_DEMAND"), 3);
     test_case("then they are made for spot, and those that run stay");
-    world_run(&w, RECONCILE_SPOT_RETRY_MS);
+    world_run(&w, RAYCLUSTER_SPOT_RETRY_MS);
     scale(&w, "c", 4);
     world_run(&w, 5000);
     CHECK_INT(workers_of(&w, "SPOT"), 1);
     CHECK_INT(workers_of(&w, "ON_DEMAND"), 3);
-    world_run(&w, RECONCILE_SPOT_FALLBACK_MS + 10 * 1000);
+    world_run(&w, RAYCLUSTER_SPOT_FALLBACK_MS + 10 * 1000);
     CHECK_INT(workers_of(&w, "ON_DEMAND"), 4);
     world_free(&w);
 }
@@ -60,7 +60,7 @@ static void test_faults(void)
         override(&w, "POST", pods_path, 500, true, 2);
         world_crash(&w, 0);
         world_start_operator(&w, false);
-        world_run(&w, RECONCILE_SPOT_FALLBACK_MS);
+        world_run(&w, RAYCLUSTER_SPOT_FALLBACK_MS);
         override(&w, i % 2 ? "DELETE" : "POST", pods_path, i % 2 ? 500 : 403, i % 2, 3);
         world_run(&w, 60 * 1000);
         CHECK_INT(workers_of(&w, "SPOT"), 0);
@@ -86,7 +86,7 @@ static void test_spot(void)
     put_types(&w, "small: {resources: {CPU: 4, memory: 8Gi}}");
     test_case("spot nodes take them");
     create(&w, "");
-    world_run(&w, RECONCILE_SPOT_FALLBACK_MS + 60 * 1000);
+    world_run(&w, RAYCLUSTER_SPOT_FALLBACK_MS + 60 * 1000);
     CHECK_INT(workers_of(&w, "SPOT"), 2);
     CHECK(is_ready(&w, "c"));
     check_fixed_point(&w);

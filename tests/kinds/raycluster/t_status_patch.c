@@ -67,11 +67,11 @@ static void run_case(struct slice text)
     struct plan p;
     struct json doc;
     scene_view(&s, pods, &v);
-    reconcile_cluster(&v, &s.a, &p);
+    raycluster_decide(&v, &s.a, &p);
     if (s.same) { /* what the server made of it is not what we sent */
         v.status_hash = p.status_hash;
         v.now.wall_us += INT64_C(3600000000);
-        reconcile_cluster(&v, &s.a, &p);
+        raycluster_decide(&v, &s.a, &p);
     }
     struct jval status = patch_of(&s, &p, &doc);
     for (text = slice_trim(text); text.ptr;)

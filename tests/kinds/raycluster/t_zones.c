@@ -45,7 +45,7 @@ static void test_next(void)
     struct world w;
     begin(&w, "a, b", "", "a");
     test_case("the first zone has no room for the workers: it is waited for");
-    world_run(&w, RECONCILE_ZONE_MS - 5000);
+    world_run(&w, RAYCLUSTER_ZONE_MS - 5000);
     CHECK_INT(pods_in(&w, "a"), 3);
     test_case("then all pods go, the head with them, and are made in the next");
     world_run(&w, 30 * 1000);
@@ -86,7 +86,7 @@ static void test_nowhere(void)
     world_free(&w);
     begin(&w, "a", "", "a");
     test_case("there is no other zone: it stays");
-    world_run(&w, 3 * RECONCILE_ZONE_MS);
+    world_run(&w, 3 * RAYCLUSTER_ZONE_MS);
     CHECK_INT(pods_in(&w, "a"), 3);
     CHECK(!tells(&w, "ZoneNotAvailable", ""));
     world_free(&w);
@@ -101,7 +101,7 @@ static void test_settled(void)
     test_case("what it wants beyond its minimum later, and does not get, does not move it");
     change(&w, "workerGroupSpecs/0/template/metadata/annotations", "{\"fake.kubelet/full\":\"a\"}");
     scale(&w, "c", 4);
-    world_run(&w, 3 * RECONCILE_ZONE_MS);
+    world_run(&w, 3 * RAYCLUSTER_ZONE_MS);
     CHECK_INT(pods_in(&w, "a"), 5);
     test_case("nor does a list without its zone, for pods that run");
     scale(&w, "c", 2);
@@ -115,7 +115,7 @@ static void test_settled(void)
     CHECK_INT(
         world_call(&w, "DELETE", arena_printf(&w.arena, "%s/%.*s", pods_path, SLICE_ARG(names[0])).ptr, "application/json", SLICE("{}")),
         200);
-    world_run(&w, RECONCILE_ZONE_MS - 10 * 1000);
+    world_run(&w, RAYCLUSTER_ZONE_MS - 10 * 1000);
     CHECK_INT(pods_in(&w, "b"), 1);
     world_run(&w, MINUTE);
     CHECK_INT(pods_in(&w, "c"), 3);
@@ -128,7 +128,7 @@ static void test_several(void)
     struct world w;
     begin(&w, "a,b", ",\"mobula.dev/allow-cross-zone\":\"true\"", "a");
     test_case("in all zones at once: no pod is said to be in one");
-    world_run(&w, 2 * RECONCILE_ZONE_MS);
+    world_run(&w, 2 * RAYCLUSTER_ZONE_MS);
     CHECK(is_ready(&w, "c"));
     CHECK_INT(pods_in(&w, "a") + pods_in(&w, "b"), 0);
     CHECK(says(&w, "pods", "c-head", "\"values\":[\"a\",\"b\"]") && says(&w, "pods", "c-head", "\"maxSkew\":1"));

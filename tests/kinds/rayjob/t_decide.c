@@ -2,6 +2,8 @@
 #include "tests/kinds/plan_words.h"
 #include "tests/kinds/words.h"
 
+#include <mobula/rayjob.h>
+
 enum { CLUSTERS_MAX = 8, FIRST_ATTEMPTS = 4 };
 
 struct job_scene {
@@ -355,13 +357,13 @@ static void run_case(struct slice text)
     int64_t end_us;
     if (s.has_prior && !s.known && time_parse(json_get_str(v.status, "endTime", &s.a), &end_us, NULL))
         v.end_known_ms = NOW_MS - (now_us - end_us) / 1000;
-    reconcile_job(&v, &s.a, &p);
-    reconcile_job(&v, &s.a, &q);
+    rayjob_decide(&v, &s.a, &p);
+    rayjob_decide(&v, &s.a, &q);
     CHECK_INT(q.count, p.count); /* the same view gives the same plan */
     CHECK_INT(q.next_ms, p.next_ms);
     if (s.same) { /* the server has made something else of this very status */
         v.status_hash = p.status_hash;
-        reconcile_job(&v, &s.a, &p);
+        rayjob_decide(&v, &s.a, &p);
     }
     plan_compare(expand(&s, text), &p, s.job.uid, put_job_action, &s.a);
     buf_free(&s.spec);
@@ -423,7 +425,7 @@ static void test_later_attempts(void)
         struct job_view v = {.job = &s.job, .errors = &s.errors, .clusters = &later, .cluster_count = 1, .now = {NOW_MS, now_us}};
         struct slice prior = SLICE("{\"jobDeploymentStatus\":\"Initializing\",\"jobId\":\"$J1\",\"rayClusterName\":\"$C1\",\"attempt\":1}");
         CHECK(json_read(&v.status, expand(&s, prior), &s.a, NULL));
-        reconcile_job(&v, &s.a, &p);
+        rayjob_decide(&v, &s.a, &p);
         struct jval status = plan_status(&p, s.job.uid, &doc, &s.a);
         CHECK_INT(json_get_int(status, "attempt", -1), cases[i].taken);
         CHECK_INT(json_get_int(status, "failed", -1), cases[i].failed);

@@ -1,6 +1,6 @@
 /* What answers of a dashboard make of what is known of a job. */
 #include <mobula/heads.h>
-#include <mobula/reconcile.h>
+#include <mobula/rayjob.h>
 
 #include "tests/unit/test.h"
 

@@ -491,7 +491,7 @@ static void test_head_refused(void)
     world_run(&w, 60 * 1000);
     CHECK(job_is(&w, "j", "Initializing"));
     CHECK(text_in(job_says(&w, "j", "message"), "403 Forbidden"));
-    CHECK(run_until(&w, "j", "Complete", 12 * RECONCILE_BACKOFF_MAX_MS));
+    CHECK(run_until(&w, "j", "Complete", 12 * PLAN_BACKOFF_MAX_MS));
     CHECK_INT(apiserver_faults(w.server)->next.times, 0);
     CHECK_INT(board.taken, 1);
     end_job_world(&w);

@@ -1,7 +1,7 @@
 /* Random walks of RayJobs through a small world: clusters that come, go and lose their heads, a dashboard that forgets and falls silent,
  * writes that are lost on the way there or on the way back, an operator that starts anew. Whatever happens, what must hold always is
  * checked at each step, and once the world is left in peace the job must come to its end. */
-#include <mobula/reconcile.h>
+#include <mobula/rayjob.h>
 
 #include "tests/unit/test.h"
 
@@ -257,7 +257,7 @@ static void decide(struct world *w, struct plan *p)
                                                                .workers_suspended = c->workers_suspended};
     }
     CHECK(json_read(&v.status, buf_slice(&w->status), &w->a, NULL));
-    reconcile_job(&v, &w->a, p);
+    rayjob_decide(&v, &w->a, p);
 }
 
 /* One round: a plan, of which a prefix is carried out, and a while. */

@@ -189,7 +189,7 @@ static void busy(struct sim *s)
     until(s, SIM_MS);
 }
 
-_Static_assert(CALM_MS + CALM_SILENT_MS + RECONCILE_BACKOFF_MAX_MS + CALM_LOST_MS + CALM_JOBS_MS == SIM_CONVERGED_MAX_S * 1000,
+_Static_assert(CALM_MS + CALM_SILENT_MS + PLAN_BACKOFF_MAX_MS + CALM_LOST_MS + CALM_JOBS_MS == SIM_CONVERGED_MAX_S * 1000,
                "what is told of the time that seeds take ends with the longest");
 
 /* Until when all must have come to its end. */

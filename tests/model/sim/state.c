@@ -2,6 +2,8 @@
 #include "jobs.h"
 
 #include <mobula/inspect.h>
+#include <mobula/raycluster.h>
+#include <mobula/rayjob.h>
 
 #include <stdlib.h>
 
@@ -241,8 +243,8 @@ int64_t state_wait_ms(struct sim *s)
         int64_t n = c->gone ? 0 : failures_of_status(s, apiserver_get(s->w.server, SLICE("rayclusters.ray.io"), ns, name, &s->arena));
         most = n > most ? n : most;
     }
-    int64_t ms = most ? (int64_t)RECONCILE_BACKOFF_MS << (most < 20 ? most : 20) : 0;
-    return ms < RECONCILE_BACKOFF_MAX_MS ? ms : RECONCILE_BACKOFF_MAX_MS;
+    int64_t ms = most ? (int64_t)PLAN_BACKOFF_MS << (most < 20 ? most : 20) : 0;
+    return ms < PLAN_BACKOFF_MAX_MS ? ms : PLAN_BACKOFF_MAX_MS;
 }
 
 bool state_has_failures(struct sim *s)

@@ -209,7 +209,7 @@ static void manifests(struct arena *a)
 static void many(struct arena *a)
 {
     test_case("many");
-    enum { WORKERS = RECONCILE_ACTIONS + 1 };
+    enum { WORKERS = PLAN_ACTIONS + 1 };
     struct slice text = arena_printf(a,
                                      V1 "  workerGroupSpecs:\n  - {groupName: w, replicas: %d, template: {spec: {containers: [{image: r, "
                                         "name: r}]}}}\n",

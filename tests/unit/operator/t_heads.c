@@ -291,9 +291,9 @@ static void check_full_queue(void)
     fill_queue(&r);
     decide_later(&r, 1000);
     CHECK_INT(r.c->in_flight, 0);
-    CHECK_INT(r.c->wake_ms - r.f.now.mono_ms, RECONCILE_BACKOFF_MS);
+    CHECK_INT(r.c->wake_ms - r.f.now.mono_ms, PLAN_BACKOFF_MS);
     kube_calls_recall(r.op->client, &r, NULL, r.f.now);
-    decide_later(&r, RECONCILE_BACKOFF_MS);
+    decide_later(&r, PLAN_BACKOFF_MS);
     CHECK_INT(r.c->in_flight, 1);
     finish(&r);
 }
@@ -310,7 +310,7 @@ static void check_nobody_asks(void)
         fake_answer(l, 404, "", SLICE("{\"kind\":\"Status\",\"reason\":\"NotFound\",\"code\":404}"));
     run(&r);
     decide_later(&r, 1);
-    CHECK(r.c->wake_ms > r.f.now.mono_ms && r.c->wake_ms <= r.f.now.mono_ms + RECONCILE_BACKOFF_MS);
+    CHECK(r.c->wake_ms > r.f.now.mono_ms && r.c->wake_ms <= r.f.now.mono_ms + PLAN_BACKOFF_MS);
     test_case("… and when nobody needs it by then, that wakes nobody again and again");
     tell_head(&r, 12, "Pending", "");
     decide_later(&r, RAY_TOKEN_AGAIN_MAX_MS);

@@ -1,7 +1,7 @@
 /* What a decision sees of a Pod object. */
 #include "../test.h"
 
-#include <mobula/reconcile.h>
+#include <mobula/pod.h>
 
 static struct pod read_pod(const char *text, struct arena *a)
 {

@@ -1,7 +1,7 @@
 /* Why a pod is not ready, from tests/data/ray/pod-why.case, how much of it is kept, and which pod of several is told of. */
 #include "tests/kinds/cases.h"
 
-#include <mobula/reconcile.h>
+#include <mobula/pod.h>
 #include <mobula/yaml.h>
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef MOBULA_TEST_SCALE_SCENE_H
 #define MOBULA_TEST_SCALE_SCENE_H
 
-#include <mobula/reconcile.h>
+#include <mobula/scale.h>
 
 #include "tests/kinds/cases.h"
 

@@ -1,4 +1,4 @@
-/* Shapes, rooms and who goes where; whole decisions are tested in reconcile. Amounts are written in quarters of a unit. */
+/* Shapes, rooms and who goes where; whole decisions are tested with the kinds. Amounts are written in quarters of a unit. */
 #include "../test.h"
 
 #include <mobula/scale.h>

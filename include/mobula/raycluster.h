@@ -1,0 +1,80 @@
+/* raycluster: the decision about a RayCluster, a pure function. A view is everything that it may look at; a plan is what comes of it. The
+ * same view always gives the same plan: unit tests, the simulator and `mobula explain` depend on that. No I/O, and level-triggered: no
+ * memory of earlier decisions. */
+#ifndef MOBULA_RAYCLUSTER_H
+#define MOBULA_RAYCLUSTER_H
+
+#include <mobula/children.h>
+#include <mobula/patches.h>
+#include <mobula/scale.h>
+
+/* What can be done to it and for it. Behind a verb: the fields of struct action that it uses. */
+extern const struct verb raycluster_create_account; /* an object that the head needs before it: index is an enum ray_account */
+extern const struct verb raycluster_apply_head_service, raycluster_apply_headless_service;
+extern const struct verb raycluster_try_pod;          /* group: a dry run of a changed template, before running pods are deleted for it */
+extern const struct verb raycluster_create_pod;       /* group, index; uid: of the pod that it replaces, may be empty */
+extern const struct verb raycluster_count_failure;    /* group; uid: the pod; text: the reason */
+extern const struct verb raycluster_forget_failures;  /* group: it is healthy again */
+extern const struct verb raycluster_keep_zone;        /* the minimum is there */
+extern const struct verb raycluster_leave_zone;       /* name: the next one; text: which pod has waited too long */
+extern const struct verb raycluster_leave_spot;       /* group; text: which pod has waited too long */
+extern const struct verb raycluster_remove_finalizer; /* RAY_REDIS_FINALIZER */
+
+/* A worker's name is occupied by a pod that does not count because its labels were changed: the next pod of that place is named as its
+ * successor. */
+struct held_name {
+    int32_t group, index;
+    struct slice uid; /* of the pod that occupies the name */
+};
+
+/* What the spec makes of a service, as far as one that is there is compared with it. */
+struct service_want {
+    uint64_t hash; /* ray_service_hash of it; 0: it cannot be made, or is not known */
+    uint64_t ip;   /* hash64 of its clusterIP; 0: it asks for none */
+};
+/* object: the service as it is sent. */
+struct service_want service_want_of(struct jval object, struct arena *a);
+/* Builds it, as patches (NULL: none) make it; where these cannot, without them: to send it fails then, and tells why. */
+struct service_want service_want_made(const struct ray_cluster *c, bool head, const struct shape_patches *patches, struct arena *a);
+
+struct cluster_view {
+    const struct ray_cluster *cluster; /* with an autoscaler, `desired` of its groups is the autoscaler's */
+    const struct scale_news *scaling;  /* NULL: this operator does not scale it */
+    bool by_name;                      /* our autoscaler scales this cluster: on scale-down delete exactly the pods in workers_to_delete */
+    const struct spec_errors *errors;  /* what ray_read found */
+    struct slice warnings;             /* warnings of the API server about pods and services of this generation, a line each */
+    const struct pod *const *pods;     /* owned by this cluster (by uid), in any order */
+    uint32_t pod_count;
+    const struct service *head_service, *headless_service; /* NULL: not there */
+    struct service_want wants[2];                          /* of those of the two that are there */
+    const struct service *const *services;                 /* all that the cluster owns, those two among them */
+    uint32_t service_count;
+    uint32_t accounts;    /* bits by enum ray_account: objects needed before the head that exist */
+    struct slice status;  /* as the API server has it; empty: none */
+    int64_t status_at_ms; /* monotonic time of our last status write; 0: none yet */
+    uint32_t fleet;       /* number of all clusters: the more, the longer counters in status wait */
+    uint32_t reasons;     /* plan.reasons of our last status write that had any */
+    int64_t reasons_ms;   /* monotonic: time of that write */
+    uint64_t status_hash; /* plan.status_hash of the write that `status` came from, 0 if somebody else wrote it: the same is not written
+                             twice, even if the server drops parts of it */
+    int64_t status_not_before_ms; /* monotonic: end of the backoff after a refused status write; 0: none */
+    /* Monotonic: no workers are created before. The previous leader's last requests may still arrive, and a pod's name depends on the pod
+     * that it replaces: with another view we would create a second pod for the same place. Or the ConfigMap that they mount is not there
+     * yet.
+     */
+    int64_t workers_from_ms;
+    /* Monotonic: a missing head service [0] or headless service [1] is not applied before, because the last one did not last. */
+    int64_t services_from_ms[2];
+    bool zone_settled;                     /* the minimum of the cluster has been in cluster->zone: it stays there while its head does */
+    int64_t zone_from_ms;                  /* monotonic: since when it is tried */
+    const struct group_failures *failures; /* [0] head, [1 + i] groups[i] */
+    const struct held_name *held;
+    uint32_t held_count;
+    const struct ray_options *options;
+    struct now now;
+};
+
+/* Fills *out; the actions lie in a. */
+void raycluster_decide(const struct cluster_view *in, struct arena *a, struct plan *out);
+
+#endif

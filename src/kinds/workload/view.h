@@ -1,0 +1,72 @@
+/* Inside workload: what its decision, a pure function, looks at and answers: what is made from a spec, a view of the workload and of its
+ * objects, and what the control plane is told. */
+#ifndef MOBULA_WORKLOAD_VIEW_H
+#define MOBULA_WORKLOAD_VIEW_H
+
+#include <mobula/plan.h>
+#include <mobula/pod.h>
+#include <mobula/policy.h>
+#include <mobula/work.h>
+
+struct kind;
+
+/* What is made from a spec. */
+struct workload_model {
+    bool terminate;
+    const struct kind *kind;   /* of the object; NULL: there is none, because it is refused or to be ended */
+    struct slice name, object; /* object: for server-side apply */
+    struct jval made;          /* the same, indexed */
+    const char *reason;        /* of a refusal, in one word … */
+    struct slice message;      /* … and in a sentence */
+    uint32_t rule;             /* that refused; 0: none */
+    struct work_size size;
+    struct slice folder; /* SHA-256 of the folder that came with it; empty: none */
+};
+
+/* What keeps a workload in the state that it has, as the control plane is told. */
+struct workload_wait {
+    uint32_t rule;
+    const char *reason;
+    struct slice message;
+    int64_t look_ms; /* look again then */
+};
+
+struct workload_object {
+    bool job;              /* a RayJob; else a RayCluster */
+    int64_t generation;    /* of the workload, as it stands on the object */
+    struct work_object is; /* as the API server has it */
+};
+
+/* Whether the name that the model is to have is taken, by an object that is not of this workload. */
+enum workload_name { WORKLOAD_NAME_FREE, WORKLOAD_NAME_GOING, WORKLOAD_NAME_TAKEN };
+
+struct workload_view {
+    struct slice uid, ns;
+    int64_t generation, made, over;
+    bool known; /* there is a spec */
+    bool ended, held, outside;
+    struct slice frozen; /* why remote writes are frozen; .ptr NULL: they are not */
+    const struct workload_model *model;
+    const struct workload_object *objects;
+    uint32_t count;
+    enum workload_name name;          /* of the model */
+    bool quiet;                       /* sendMessages of the policy is false */
+    const struct workload_wait *wait; /* a quota or a rate stands in the way of what the same view without it comes to; NULL: none does */
+    const struct group_failures *refusals;
+    struct slice folder_missing; /* why the folder that the pods wait for cannot be stored; .ptr NULL: it is stored, or on its way */
+    struct now now;
+};
+
+/* What can be done for it. */
+extern const struct verb workload_apply, workload_delete; /* name; delete: uid, and index is 1 for a RayJob */
+
+struct workload_told {
+    struct slice report; /* the status, as JSON in a; empty: there is nothing to tell */
+    bool withheld;       /* it lacks what the policy's sendMessages keeps back */
+    uint32_t rule;       /* of the policy, that keeps the workload from being carried out; 0: none */
+    struct slice why;    /* … in its words */
+    int64_t over;        /* the generation that the object shows to have ended; 0: none */
+};
+void workload_decide(const struct workload_view *in, struct arena *a, struct plan *p, struct workload_told *out);
+
+#endif
