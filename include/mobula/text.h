@@ -6,9 +6,8 @@
 #include <mobula/spec.h>
 #include <mobula/yaml.h>
 
-/* Opens the text; what: "types", of which there may be one document. False: it cannot be read, and *errors, which was empty,
- * says why. A text that holds
- * nothing is true with *root absent. */
+/* Opens the text; what: "types", of which there may be one document. False: it cannot be read, and *errors, which was empty, says why. A
+ * text that holds nothing is true with *root absent. */
 bool spec_text_open(struct slice text, const char *what, struct arena *a, struct yaml_doc *doc, struct jval *root,
                     struct spec_errors *errors);
 /* Gives each error that was found in the opened document its line. Returns whether there is none. */
