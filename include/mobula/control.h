@@ -3,7 +3,7 @@
  * its objects is another (struct verb): this room names neither a kind nor a verb. docs/architecture.md has the way of one event, a
  * table of a record's states, and a glossary.
  *
- * Every custom resource, RayCluster and RayJob alike, is a `struct cluster`. The record is created when the resource or one of its children
+ * Every custom resource, RayCluster and RayJob alike, is a `struct record`. The record is created when the resource or one of its children
  * (by owner uid, in the same namespace) is first seen, and freed when neither is left and no request is in flight for it. Records only move
  * forward: an object with an older resourceVersion than the record's is ignored. So answers to own writes and watch events may arrive in
  * any order, and the result of an own write is in the record before the next decision. */
@@ -18,7 +18,7 @@
 
 /* ---- records ---- */
 
-struct cluster;
+struct record;
 struct kind;
 struct pod_record; /* children of a record: kinds.h */
 struct service_record;
@@ -56,7 +56,7 @@ struct work {
  * never reaches a record of another namespace. */
 enum { RECORD_KEY_MAX = UID_TEXT_MAX + 1 + LIMIT_KUBE_NAMESPACE };
 
-struct cluster {
+struct record {
     union {
         char uid[UID_TEXT_MAX + 1];
         char key[RECORD_KEY_MAX];
@@ -83,9 +83,9 @@ struct cluster {
     struct service_record *services;
     uint32_t pod_count;
     struct failing *failing;
-    struct cluster *owner;
-    struct cluster *clusters; /* custom resources that it owns, linked by the next line */
-    struct cluster *next_owned, **owned_at;
+    struct record *owner;
+    struct record *owned; /* custom resources that it owns, linked by the next line */
+    struct record *next_owned, **owned_at;
     struct work *work;
     uint32_t in_flight;
     uint32_t trouble; /* consecutive calls that failed for reasons outside the spec: the whole record backs off */
@@ -100,7 +100,7 @@ struct cluster {
     int64_t wake_ms;     /* touched at this time; TIME_NEVER: not in the heap */
     uint32_t heap_at;
     uint32_t round;
-    struct cluster *next_dirty, *next_ring;
+    struct record *next_dirty, *next_ring;
 };
 
 /* One watched type of one namespace. */
@@ -160,7 +160,7 @@ struct setting {
 /* What a record's bytes say. A few are kept: a RayJob, its cluster and their neighbours take turns. */
 enum { MODELS_KEPT = 4 };
 struct loaded {
-    const struct cluster *of; /* NULL: nobody's. model_forget clears it */
+    const struct record *of; /* NULL: nobody's. model_forget clears it */
     struct arena arena;
     struct spec_errors errors;
     void *model; /* what kind.read made of them, in `arena`; the kind knows its type */
@@ -174,15 +174,15 @@ struct op {
     struct operator_options o;
     struct rng rng;
     struct intern strings;
-    struct map clusters, pods, services; /* by key, by uid, by uid */
-    struct map names;                    /* see names.c */
-    uint32_t watched;                    /* name watches that are set */
-    struct slab cluster_slab, pod_slab, service_slab, flight_slab;
+    struct map records, pods, services; /* by key, by uid, by uid */
+    struct map names;                   /* see names.c */
+    uint32_t watched;                   /* name watches that are set */
+    struct slab record_slab, pod_slab, service_slab, flight_slab;
     struct space *spaces;
-    struct cluster *dirty_first, *dirty_last;
-    struct cluster *ring_first, *ring_last;
+    struct record *dirty_first, *dirty_last;
+    struct record *ring_first, *ring_last;
     uint32_t turn; /* actions carried out for ring_first in its present turn */
-    struct cluster **heap;
+    struct record **heap;
     uint32_t heap_count, heap_cap;
     struct arena event_arena, plan_arena, body_arena;
     struct buf body, path;
@@ -257,23 +257,23 @@ struct kind {
     const struct kind *const *needs; /* kinds whose lists must be complete before this one is decided */
     const struct kind *const
         *must; /* of these, kinds that must exist: if the server does not know one (it may just be starting), decisions wait */
-    int64_t (*decide)(struct op *op, struct cluster *c, struct plan *p); /* fills the plan; returns when to decide again at the latest */
-    void (*read)(struct op *op, struct cluster *c, const struct spec_object *from); /* into op->loaded: model and errors */
+    int64_t (*decide)(struct op *op, struct record *c, struct plan *p); /* fills the plan; returns when to decide again at the latest */
+    void (*read)(struct op *op, struct record *c, const struct spec_object *from); /* into op->loaded: model and errors */
     /* The record was brought up to date. changed: spec, metadata or deletion; status: the status. May be NULL. */
-    void (*kept)(struct op *op, struct cluster *c, struct jval object, uint32_t round, bool changed, bool status);
+    void (*kept)(struct op *op, struct record *c, struct jval object, uint32_t round, bool changed, bool status);
     /* Something happened to a pod that it owns. May be NULL. */
-    void (*told)(struct op *op, struct cluster *c, struct pod_record *pod, enum child_news what);
-    size_t own_size; /* of cluster.own: zeroed when the resource is first seen, freed after `forget`. 0: the kind hangs it there itself,
+    void (*told)(struct op *op, struct record *c, struct pod_record *pod, enum child_news what);
+    size_t own_size; /* of record.own: zeroed when the resource is first seen, freed after `forget`. 0: the kind hangs it there itself,
                         and frees it in `forget` */
-    void (*forget)(struct op *op, struct cluster *c); /* the resource is gone: frees what the kind's own state points at */
-    void (*reread)(struct cluster *c);                /* spec or meta changed: drops what was derived from them. May be NULL */
+    void (*forget)(struct op *op, struct record *c); /* the resource is gone: frees what the kind's own state points at */
+    void (*reread)(struct record *c);                /* spec or meta changed: drops what was derived from them. May be NULL */
     /* This process became the leader (state is read from status) or no longer is (state that only a leader has is dropped). */
-    void (*lead)(struct op *op, struct cluster *c, bool leads);
-    void (*done)(struct op *op, struct cluster *c); /* a plan was carried out: logs it and writes events */
+    void (*lead)(struct op *op, struct record *c, bool leads);
+    void (*done)(struct op *op, struct record *c); /* a plan was carried out: logs it and writes events */
     void (*respecified)(struct op *op,
-                        struct cluster *c); /* the generation changed: doubts about children get their first, short wait again */
-    bool (*unsettled)(struct op *op, struct cluster *c); /* true: a list of its children was requested, and the decision waits for it */
-    int64_t (*recall)(struct op *op, struct cluster *c); /* ends doubts that a list disproved; returns when the next one is due */
+                        struct record *c); /* the generation changed: doubts about children get their first, short wait again */
+    bool (*unsettled)(struct op *op, struct record *c); /* true: a list of its children was requested, and the decision waits for it */
+    int64_t (*recall)(struct op *op, struct record *c); /* ends doubts that a list disproved; returns when the next one is due */
     /* For the command line; both NULL: nobody writes a manifest of it. A kind with `check` is a custom resource of ours, whose definition
      * is airgap/crds/PLURAL.yaml. */
     /* Every error of an object, and notes about what is accepted and has no effect. */
@@ -299,40 +299,40 @@ bool wanted_kind(const struct kind *k, enum operator_kinds which);
 /* ---- the files of this room ---- */
 
 /* object.c */
-struct cluster *cluster_get(struct op *op, struct slice uid, struct slice ns);
+struct record *record_get(struct op *op, struct slice uid, struct slice ns);
 /* Finds or creates the record. NULL: uid or namespace is invalid. Until the resource itself is seen its kind is a guess, taken from the
  * ownerReference of a child. */
-struct cluster *cluster_make(struct op *op, struct slice uid, struct slice ns, struct space *space, const struct kind *kind);
-void cluster_touch(struct op *op, struct cluster *c); /* marks it dirty and queues it for a decision */
-void cluster_wake_at(struct op *op, struct cluster *c, int64_t ms);
-void cluster_settle(struct op *op, struct cluster *c); /* frees it if it is gone and nothing refers to it */
+struct record *record_make(struct op *op, struct slice uid, struct slice ns, struct space *space, const struct kind *kind);
+void record_touch(struct op *op, struct record *c); /* marks it dirty and queues it for a decision */
+void record_wake_at(struct op *op, struct record *c, int64_t ms);
+void record_settle(struct op *op, struct record *c); /* frees it if it is gone and nothing refers to it */
 /* The custom resource was seen for the first time. */
-void cluster_comes(struct op *op, struct cluster *c, struct space *space, const struct kind *kind, struct slice name);
-void cluster_gone(struct op *op, struct cluster *c); /* the custom resource was deleted */
-struct cluster *dirty_pop(struct op *op);
-void cluster_reread(struct op *op, struct cluster *c); /* spec or meta changed: drops what was derived from them */
+void record_comes(struct op *op, struct record *c, struct space *space, const struct kind *kind, struct slice name);
+void record_gone(struct op *op, struct record *c); /* the custom resource was deleted */
+struct record *dirty_pop(struct op *op);
+void record_reread(struct op *op, struct record *c); /* spec or meta changed: drops what was derived from them */
 /* The controlling ownerReference if it is of this kind, else an absent value. */
 struct jval controller_ref(struct jval object, struct slice kind);
 /* The kind of an object's controlling owner, of those that own objects of kind `child`, and its uid; NULL: it has no such owner. */
 const struct kind *controller_of(struct jval object, const struct kind *child, struct arena *a, struct slice *uid);
 /* The record of that owner, created if needed; NULL: there is none, or its uid or namespace is invalid. */
-struct cluster *controller_record(struct op *op, struct space *space, struct slice ns, struct jval object, const struct kind *child);
+struct record *controller_record(struct op *op, struct space *space, struct slice ns, struct jval object, const struct kind *child);
 /* Replaces *held by `fresh` and drops the old reference. Returns whether the text changed. */
 bool keep_interned(struct op *op, const struct istr **held, const struct istr *fresh);
-void work_drop(struct cluster *c); /* actions of the plan that have not been started are dropped */
-struct group_failures *failures_of(struct op *op, struct cluster *c, struct slice group, bool head, bool make);
-void failures_forget(struct op *op, struct cluster *c, struct slice group, bool head);
-void failures_clear(struct op *op, struct cluster *c);
+void work_drop(struct record *c); /* actions of the plan that have not been started are dropped */
+struct group_failures *failures_of(struct op *op, struct record *c, struct slice group, bool head, bool make);
+void failures_forget(struct op *op, struct record *c, struct slice group, bool head);
+void failures_clear(struct op *op, struct record *c);
 /* Counts one more of them and begins its backoff. False: one is under way, in which nothing more is counted. */
-bool failure_count(struct op *op, const struct cluster *c, struct group_failures *f, struct slice reason);
+bool failure_count(struct op *op, const struct record *c, struct group_failures *f, struct slice reason);
 void records_free(struct op *op);
-void cluster_own(struct op *op, struct cluster *c, struct cluster *job); /* NULL: no owner */
-void cluster_tell(struct op *op, const struct cluster *c);               /* touches its owner and everyone who watches its name */
+void record_own(struct op *op, struct record *c, struct record *job); /* NULL: no owner */
+void record_tell(struct op *op, const struct record *c);              /* touches its owner and everyone who watches its name */
 
 /* names.c */
 struct name_entry;
 struct name_watch { /* zero-initialised but for `who` */
-    struct cluster *who;
+    struct record *who;
     struct name_entry *at; /* private from here */
     struct name_watch *next, **link;
 };
@@ -345,15 +345,15 @@ void name_unwatch(struct op *op, struct name_watch *w);
 void name_tell(struct op *op, const struct kind *kind, const struct istr *ns, struct slice name);
 void names_free(struct op *op);
 
-/* timers.c: a heap of clusters by wake_ms */
-void timer_set(struct op *op, struct cluster *c, int64_t ms);
+/* timers.c: a heap of records by wake_ms */
+void timer_set(struct op *op, struct record *c, int64_t ms);
 int64_t timer_next(const struct op *op);
-struct cluster *timer_due(struct op *op, int64_t now_ms);
+struct record *timer_due(struct op *op, int64_t now_ms);
 
 /* keep.c: kind.keep, .drop and .sweep of everything that is decided on */
-void extract_cluster(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round);
-void drop_cluster(struct op *op, struct source *from, struct jval object);
-void sweep_clusters(struct op *op, struct source *from, uint64_t version);
+void extract_record(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round);
+void drop_record(struct op *op, struct source *from, struct jval object);
+void sweep_records(struct op *op, struct source *from, uint64_t version);
 
 /* setting.c */
 bool settings_start(struct op *op, struct err *e);
@@ -375,23 +375,23 @@ void source_refresh(struct source *src);
 void source_missed(struct source *src);
 
 /* decide.c */
-void model_load(struct op *op, struct cluster *c);         /* op->loaded, from the record's bytes */
-void model_forget(struct op *op, const struct cluster *c); /* they say something else now, or something that they refer to does */
+void model_load(struct op *op, struct record *c);         /* op->loaded, from the record's bytes */
+void model_forget(struct op *op, const struct record *c); /* they say something else now, or something that they refer to does */
 /* Carries out the VERB_MOVE actions of a plan. Returns whether there was one: then decide again, on the changed records. */
-bool plan_move(struct op *op, struct cluster *c, const struct plan *p);
+bool plan_move(struct op *op, struct record *c, const struct plan *p);
 void decide_all(struct op *op);
-void decide_one(struct op *op, struct cluster *c); /* if it may be decided now; a plan with work is put into the ring */
-void decide_none(struct op *op);                   /* not the leader: only frees records that are gone */
+void decide_one(struct op *op, struct record *c); /* if it may be decided now; a plan with work is put into the ring */
+void decide_none(struct op *op);                  /* not the leader: only frees records that are gone */
 
 /* confirm.c */
-void cluster_doubt(struct cluster *c);
-void cluster_confirm(struct op *op, struct cluster *c); /* reads whether the resource still exists; the answer touches it */
+void record_doubt(struct record *c);
+void record_confirm(struct op *op, struct record *c); /* reads whether the resource still exists; the answer touches it */
 
 /* turn.c: fair queueing: a few actions for each record in turn, while the request window has room */
 bool execute_all(struct op *op);  /* true: more work is left although no event will announce it: call again at once */
 void execute_none(struct op *op); /* drops all actions that have not been started */
-void ring_add(struct op *op, struct cluster *c);
-void work_settle(struct op *op, struct cluster *c); /* after the last answer of a plan: logs it, frees it, touches the record */
+void ring_add(struct op *op, struct record *c);
+void work_settle(struct op *op, struct record *c); /* after the last answer of a plan: logs it, frees it, touches the record */
 
 /* flight.c */
 enum { ANSWER_WORDS = ERR_TEXT_MAX + 192 };
@@ -399,7 +399,7 @@ enum { ANSWER_LOST = -1 }; /* flight.failed when no answer came */
 
 struct flight {
     struct op *op;
-    struct cluster *c;
+    struct record *c;
     const struct verb *verb;
     bool fresh;             /* of a service: none of ours existed when the request was sent */
     bool looking;           /* this is the look-up after a lost answer, AlreadyExists, or a 5xx */
@@ -417,12 +417,12 @@ kube_done answer_done;
 bool flight_look(struct op *op, struct flight *f, struct err *e);
 /* Both drop the rest of the plan and back off the whole record. Trouble: connection or server failed; exponential backoff. Wait: something
  * else has to finish first, mostly soon (an older pod of the name is being deleted); retried every second, later more rarely. */
-void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text);
+void record_trouble(struct op *op, struct record *c, const struct flight *f, const char *text);
 /* Logs a failed call and when it is retried, unless the same was logged recently. */
-void log_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text, int64_t again_ms);
-void cluster_wait(struct op *op, struct cluster *c, const struct flight *f, const char *text);
+void log_trouble(struct op *op, struct record *c, const struct flight *f, const char *text, int64_t again_ms);
+void record_wait(struct op *op, struct record *c, const struct flight *f, const char *text);
 /* Trouble that a retry does not overcome, a 403 for example: an event tells the user, too. */
-void cluster_refused(struct op *op, struct cluster *c, const struct flight *f, const char *text);
+void record_refused(struct op *op, struct record *c, const struct flight *f, const char *text);
 const char *answer_words(const struct kube_answer *a, char out[ANSWER_WORDS]); /* text of a failure: "503 ServiceUnavailable: …" */
 int answer_failed(const struct kube_answer *a);          /* HTTP status of a refusal, err_code of a lost answer; 0: success */
 bool answer_troubled(const struct kube_answer *a);       /* a 5xx or 408: the write may have happened nevertheless */
@@ -433,17 +433,17 @@ struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *
 
 /* warned.c */
 void warnings_heard(struct op *op, const struct flight *f, struct slice lines);
-void warnings_drop(struct op *op, struct cluster *c);
+void warnings_drop(struct op *op, struct record *c);
 
 /* say.c: log lines and Kubernetes events */
-uint64_t said_of(const struct cluster *c, struct slice words, uint64_t more); /* hash of a text about this record */
+uint64_t said_of(const struct record *c, struct slice words, uint64_t more); /* hash of a text about this record */
 bool say_once(struct op *op, enum said_kind kind,
               uint64_t what); /* false: the same was logged recently, suppress it. Logs how many lines were suppressed */
 /* The same for a failed call (answer_failed). If the server or the connection failed, a thousand calls of one action are one line, whatever
  * their texts, which hold names and times. Other refusals are logged for each record. */
 bool say_failed(struct op *op, int failed, uint64_t action, uint64_t whose);
-void say_event(struct op *op, struct cluster *c, bool warning, const char *reason, struct slice note);
-void say_stored(struct op *op, struct cluster *c); /* the events of the plan whose status was stored */
+void say_event(struct op *op, struct record *c, bool warning, const char *reason, struct slice note);
+void say_stored(struct op *op, struct record *c); /* the events of the plan whose status was stored */
 
 /* ---- verbs: what can be done, a constant each ---- */
 
@@ -454,13 +454,13 @@ struct call_text {
 };
 
 /* Builds the call. False with *e: it cannot be built. */
-typedef bool verb_make(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e);
+typedef bool verb_make(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e);
 /* Carries out an action that is not a call to the API server. */
-typedef void verb_do(struct op *op, struct cluster *c, const struct action *act);
+typedef void verb_do(struct op *op, struct record *c, const struct action *act);
 /* Handles the answer. Returns true if the flight goes on because something has to be looked up. */
 typedef bool verb_answer(struct op *op, struct flight *f, const struct kube_answer *a);
 /* The call could not be built: counts the failure. */
-typedef void verb_failed(struct op *op, struct cluster *c, const struct action *act, const char *text);
+typedef void verb_failed(struct op *op, struct record *c, const struct action *act, const char *text);
 
 struct verb {
     const char *name;
@@ -468,7 +468,7 @@ struct verb {
     verb_do *carry_out; /* of VERB_ASK, VERB_SAY, VERB_MOVE */
     verb_make *make;    /* this and the rest of all others */
     /* Sees op->body as it will be sent: what `make` has built, after object_amend. False with *e: it cannot be sent. May be NULL. */
-    bool (*seal)(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct err *e);
+    bool (*seal)(struct op *op, struct record *c, const struct action *act, struct flight *f, struct err *e);
     verb_answer *answer;
     verb_failed *failed;
     void (*by_us)(struct op *op, struct slice uid, bool by_us); /* VERB_DELETE; may be NULL */

@@ -59,7 +59,7 @@ struct inspect_record {
     int64_t generation;
     uint64_t version;
     const struct verb *asks; /* of a RayJob: the question that its dashboard has not answered yet; NULL: none */
-    const struct cluster *record;
+    const struct record *record;
 };
 bool inspect_record(struct op *op, struct slice uid, struct slice ns, struct inspect_record *out);
 /* for (uint32_t at = 0; inspect_records(op, &at, &r);) */

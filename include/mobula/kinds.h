@@ -16,7 +16,7 @@ void kind_tell(struct op *op, struct pod_record *pod, enum child_news what); /* 
 
 struct pod_record {
     struct pod pod; /* first: views point at it */
-    struct cluster *of;
+    struct record *of;
     struct pod_record *next, **link;
     const struct istr *group, *reason, *words;
     const char *stop;       /* why the autoscaler chose it for removal, a literal; NULL: it did not */
@@ -33,7 +33,7 @@ _Static_assert(sizeof(struct pod_record) < 512, "there may be a hundred thousand
 struct service_record {
     struct service service;
     const struct istr *endpoints; /* holds the bytes of service.endpoints */
-    struct cluster *of;
+    struct record *of;
     struct service_record *next, **link;
     struct doubt doubt; /* our DELETE was answered 404: service.deleting is set until that is confirmed */
     int64_t made_ms;    /* monotonic: when the record was created */
@@ -47,43 +47,43 @@ void service_remove(struct op *op, struct service_record *r);
 void pod_by_us(struct op *op, struct slice uid, bool by_us); /* marks whether our DELETE is in flight or was accepted */
 void kservice_by_us(struct op *op, struct slice uid, bool by_us);
 /* The cause of a group's failures is gone: resets their count and backoff. */
-void failures_over(struct op *op, struct cluster *c, struct slice group, bool head);
-void failures_prune(struct op *op, struct cluster *c); /* drops failures of groups that the loaded model does not have */
+void failures_over(struct op *op, struct record *c, struct slice group, bool head);
+void failures_prune(struct op *op, struct record *c); /* drops failures of groups that the loaded model does not have */
 /* The ray.io/v1 RayCluster of this name in the namespace of `beside`; NULL: none. */
-struct cluster *cluster_named(struct op *op, const struct cluster *beside, struct slice name);
+struct record *cluster_named(struct op *op, const struct record *beside, struct slice name);
 struct slice group_name(const struct op *op, int32_t group); /* of the loaded model; group: as in struct action */
 /* Parts of a view, in the plan's arena; the model is loaded. */
-const struct pod **view_pods(struct op *op, const struct cluster *c, uint32_t *count);
-const struct group_failures *view_failures(struct op *op, struct cluster *c);
+const struct pod **view_pods(struct op *op, const struct record *c, uint32_t *count);
+const struct group_failures *view_failures(struct op *op, struct record *c);
 /* The service of this name that the record owns; NULL: none. */
-struct service_record *service_of(const struct cluster *c, struct slice name);
+struct service_record *service_of(const struct record *c, struct slice name);
 /* Counts a failure of the flight's group, unless the spec has changed since: then the number may mean another group. */
 void flight_failed(struct op *op, const struct flight *f, const char *text);
 /* Counts a failure of a group: drops the rest of the plan and backs off the group. During a backoff nothing more is counted: requests that
  * fail together are one failure. */
-void group_failed(struct op *op, struct cluster *c, int32_t group, bool ended, const char *event, struct slice reason);
+void group_failed(struct op *op, struct record *c, int32_t group, bool ended, const char *event, struct slice reason);
 /* Keeps the pod in the answer to a create. False: the watch has passed its version without it, and the record waits for a list. */
 bool answer_pod(struct op *op, const struct flight *f, struct jval pod, uint64_t version);
 void extract_pod(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round);
 void extract_service(struct op *op, struct space *space, struct jval object, uint64_t version, uint32_t round);
 struct slice extract_owner(struct jval object, struct arena *a); /* uid of the controlling owner, if it is of a kind that owns pods */
 /* controller_record of a pod or service. NULL, too, if the child's own uid or name is invalid. */
-struct cluster *extract_parent(struct op *op, struct space *space, struct jval child, const struct kind *kind);
+struct record *extract_parent(struct op *op, struct space *space, struct jval child, const struct kind *kind);
 bool extract_labelled(struct jval object); /* whether it has the label by which we list and watch pods and services */
 /* The pod's cluster label names another cluster than its owner: somebody took it out of service to look at it. */
 bool extract_elsewhere(struct jval pod, struct arena *a);
 /* Reads the failure counts that the previous leader wrote into status. */
-void extract_failures(struct op *op, struct cluster *c);
-void say_work(struct op *op, struct cluster *c, const char *reason); /* log line and event about the pods that a plan created and deleted */
-void say_legacy(struct op *op, struct cluster *c, const char *level, struct slice text);
-void say_legacy_status(struct op *op, struct cluster *c);
+void extract_failures(struct op *op, struct record *c);
+void say_work(struct op *op, struct record *c, const char *reason); /* log line and event about the pods that a plan created and deleted */
+void say_legacy(struct op *op, struct record *c, const char *level, struct slice text);
+void say_legacy_status(struct op *op, struct record *c);
 
 /* rayjob/calls.c: objects that are decided on themselves, made and deleted for another. What the server has made of one is known before the
  * next decision. */
 void object_answered(struct op *op, const struct flight *f, const struct kube_answer *a, const struct kind *what);
-void object_deleting(struct op *op, struct cluster *c); /* its end is the watch's to tell; until then nobody asks for it again */
+void object_deleting(struct op *op, struct record *c); /* its end is the watch's to tell; until then nobody asks for it again */
 /* It cannot be made: counted, and told under this reason of an event. */
-void object_refused(struct op *op, struct cluster *c, const struct verb *what, const char *text);
+void object_refused(struct op *op, struct record *c, const struct verb *what, const char *text);
 
 /* NAME/manifest.c: kind.check and kind.preview */
 void raycluster_check(struct jval object, struct arena *a, struct spec_errors *errors, struct spec_errors *notes);
@@ -95,17 +95,17 @@ bool rayjob_preview(struct jval object, struct preview *p);
 void doubt_pod(struct op *op, struct pod_record *r);
 void doubt_service(struct op *op, struct service_record *r);
 /* The object or its spec has changed: the wait of a doubt is the first, short one again. */
-void doubt_anew(struct op *op, struct cluster *c, struct doubt *d);
-bool doubt_list(struct op *op, struct cluster *c);      /* kind.unsettled */
-int64_t doubt_recall(struct op *op, struct cluster *c); /* kind.recall */
+void doubt_anew(struct op *op, struct record *c, struct doubt *d);
+bool doubt_list(struct op *op, struct record *c);      /* kind.unsettled */
+int64_t doubt_recall(struct op *op, struct record *c); /* kind.recall */
 
 /* raycluster/held.c */
 void held_stripped(struct op *op, const struct flight *f, struct jval pod); /* it was created, but without its label or owner */
 void held_found(struct op *op, const struct flight *f, struct jval pod);    /* it occupies the name, and does not count */
 /* The next pod of this group and index is named as the successor of that one. False: too many of its names are occupied. */
-bool held_keep(struct op *op, struct cluster *c, struct slice group, int32_t index, struct slice uid);
-const struct held_name *view_held(struct op *op, const struct cluster *c, uint32_t *count); /* in the plan's arena; the model is loaded */
-void held_clear(struct op *op, struct cluster *c);
+bool held_keep(struct op *op, struct record *c, struct slice group, int32_t index, struct slice uid);
+const struct held_name *view_held(struct op *op, const struct record *c, uint32_t *count); /* in the plan's arena; the model is loaded */
+void held_clear(struct op *op, struct record *c);
 
 /* raycluster/pace.c */
 void service_applied(struct op *op, const struct flight *f, const struct kube_answer *a); /* the apply succeeded */
@@ -114,18 +114,18 @@ void service_ends(const struct op *op, const struct service_record *r);         
 /* rayjob/ask.c */
 /* Asks the head for the end of the log of the job that was submitted last. False: it has none, and *e says why when something is in the
  * way. */
-bool job_ask_log(struct cluster *c, ray_dash_done *done, void *owner, struct err *e);
+bool job_ask_log(struct record *c, ray_dash_done *done, void *owner, struct err *e);
 /* For inspect.h: the question that its dashboard has not answered yet (NULL: none), whether it waits for a cluster that it does not own,
  * and whether its state is its own. */
-const struct verb *job_asks(const struct cluster *c);
-bool job_follows(const struct cluster *c);
-bool job_right(const struct cluster *c);
+const struct verb *job_asks(const struct record *c);
+bool job_follows(const struct record *c);
+bool job_right(const struct record *c);
 
 /* raycluster/scaling.c */
-void scaling_follow(struct op *op, struct cluster *c); /* starts, stops or redirects scaling as the loaded model says */
-void scaling_drop(struct cluster *c);
-bool scaling_speaks(const struct cluster *c);  /* it writes the legacy log block itself */
-bool scaling_decides(const struct cluster *c); /* the autoscaler sets the number of pods and names those to delete */
+void scaling_follow(struct op *op, struct record *c); /* starts, stops or redirects scaling as the loaded model says */
+void scaling_drop(struct record *c);
+bool scaling_speaks(const struct record *c);  /* it writes the legacy log block itself */
+bool scaling_decides(const struct record *c); /* the autoscaler sets the number of pods and names those to delete */
 /* Cancels a pending removal: the autoscaler chose this pod because it had not started (or was thought deleted), and that turned out to be
  * wrong. The whole replica is kept until the autoscaler chooses it again. */
 void scaling_spare(struct op *op, struct pod_record *r);
@@ -137,13 +137,13 @@ void scaling_goes(struct pod_record *r);
 void scaling_ended(struct pod_record *r);
 /* Writes the autoscaler's last decision (desired replicas, names to delete) into `groups`, a copy of the model's. NULL: the cluster is not
  * scaled here. */
-const struct scale_news *scaling_apply(const struct cluster *c, struct ray_group *groups, uint32_t count, struct arena *a);
+const struct scale_news *scaling_apply(const struct record *c, struct ray_group *groups, uint32_t count, struct arena *a);
 
 /* raycluster/heads.c: the one place that knows how heads are reached */
 /* Address of the head; empty: none yet. Valid until a record changes. */
-struct slice head_address(struct op *op, const struct cluster *c); /* the model is loaded */
+struct slice head_address(struct op *op, const struct record *c); /* the model is loaded */
 /* Sends a request to the dashboard of the cluster's head; loads its model. False with *e: it cannot be sent now, `done` is not called. */
-bool head_ask(struct op *op, struct cluster *c, const struct ray_dash_request *r, ray_dash_done *done, void *owner, uint64_t tag,
+bool head_ask(struct op *op, struct record *c, const struct ray_dash_request *r, ray_dash_done *done, void *owner, uint64_t tag,
               struct err *e);
 void heads_forget(struct op *op, const void *owner); /* `done` of its requests is not called any more */
 void heads_init(struct op *op);
@@ -151,29 +151,29 @@ int64_t heads_tick(struct op *op); /* sends waiting requests; returns when to ca
 void heads_free(struct op *op);
 
 /* raycluster/token.c: tokens of clusters with authOptions. Each of these functions needs the cluster's model loaded. */
-void auth_follow(struct op *op, struct cluster *c);
-void auth_drop(struct cluster *c);
+void auth_follow(struct op *op, struct record *c);
+void auth_drop(struct record *c);
 /* The token; empty: the head needs none. False with *e: not read yet, or not available (ERR_STATUS); it is being read, and the cluster and
  * its jobs are touched when it is there. Valid until the next call of any of these functions. e may be NULL. */
-bool auth_token(struct op *op, struct cluster *c, struct slice *token, struct err *e);
-uint32_t auth_serial(const struct cluster *c); /* changes with the token; 0: none */
+bool auth_token(struct op *op, struct record *c, struct slice *token, struct err *e);
+uint32_t auth_serial(const struct record *c); /* changes with the token; 0: none */
 /* When a missing token is read again; TIME_NEVER: it is there, being read, or not needed. */
-int64_t auth_next(const struct op *op, const struct cluster *c);
+int64_t auth_next(const struct op *op, const struct record *c);
 /* The head refused the token: reads it again, and adds to *e what to do. */
-void auth_refused(struct op *op, struct cluster *c, struct err *e);
+void auth_refused(struct op *op, struct record *c, struct err *e);
 
 /* raycluster/zones.c: chooses one of the cluster's zones, and places the model, just read, in it */
-void zones_apply(struct op *op, struct cluster *c);
+void zones_apply(struct op *op, struct record *c);
 /* scaling.c: whether its status says that all of its pods have run at once */
-bool was_whole(const struct cluster *c, struct arena *a);
+bool was_whole(const struct record *c, struct arena *a);
 
 /* raycluster/types.c: the instance types of ConfigMap `instance-types`, and a struct setting_kind */
 /* Applies them to the model, just read. Returns whether a group names one. */
-bool types_apply(struct op *op, const struct cluster *c);
+bool types_apply(struct op *op, const struct record *c);
 /* Applies them to a pod template of no cluster, such as a RayJob's submitter. False with *e: it names a type that does not exist. */
 bool types_pod(const struct op *op, struct slice node_type, struct jval *template, struct arena *a, struct err *e);
 /* It names one, and the ConfigMap has not been read yet, nor refused to us: the end of that touches it. */
-bool types_awaited(const struct op *op, const struct cluster *c);
+bool types_awaited(const struct op *op, const struct record *c);
 bool types_text(struct op *op, struct slice text, struct err *e);
 const struct shape_types *types_in_force(const struct op *op); /* NULL: not known */
 void types_trouble(struct op *op);
@@ -220,22 +220,22 @@ int64_t checks_tick(struct op *op); /* returns when to call again */
 bool checks_run(struct op *op, struct buf *out);
 void checks_config(const struct op *op, struct buf *out); /* how it was started, as JSON, without secrets */
 /* The workload that a RayJob or RayCluster without another owner was made from; NULL: none. */
-struct cluster *workload_owner(struct op *op, const struct cluster *child, struct jval object);
+struct record *workload_owner(struct op *op, const struct record *child, struct jval object);
 /* The workload that a record is, or is owned by, over however many steps; NULL: none. */
-const struct cluster *workload_above(const struct cluster *c);
+const struct record *workload_above(const struct record *c);
 
 /* ---- verbs ---- */
 
 void pod_outlived(struct op *op, const struct flight *f, const struct kube_answer *a); /* verb.undone */
 /* A refusal: counted against the group, or a backoff if a retry may succeed. */
 void pods_refused(struct op *op, struct flight *f, const struct kube_status *s);
-void children_respecified(struct op *op, struct cluster *c);       /* kind.respecified */
+void children_respecified(struct op *op, struct record *c);        /* kind.respecified */
 bool pod_seen_anew(const struct op *op, const struct action *act); /* verb.outdated */
 verb_failed group_failed_by, job_failed_by;
 
 /* raycluster/create.c, pod/delete.c, raycluster/services.c */
 verb_make make_pod, make_delete, make_service;
-bool seal_service(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct err *e); /* verb.seal */
+bool seal_service(struct op *op, struct record *c, const struct action *act, struct flight *f, struct err *e); /* verb.seal */
 verb_answer answer_create, answer_try, answer_delete, answer_service;
 /* raycluster/view.c */
 verb_do count_failure, forget_failures, leave_spot, keep_zone, leave_zone;

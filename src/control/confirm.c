@@ -6,21 +6,21 @@
 
 enum { MISSED = 2 };
 
-void cluster_doubt(struct cluster *c)
+void record_doubt(struct record *c)
 {
     c->unsure = c->present && c->kind->resource;
 }
 
-static void still_unsure(struct op *op, struct cluster *c)
+static void still_unsure(struct op *op, struct record *c)
 {
     c->unsure = true;
     c->not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->missed, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
-    cluster_wake_at(op, c, c->not_before_ms);
+    record_wake_at(op, c, c->not_before_ms);
 }
 
 /* The resource was not found. Usually its DELETED event is about to arrive. If it has not come a moment later, the watch is no longer
  * trusted, and a consistent list is requested. */
-static void missed(struct op *op, struct cluster *c)
+static void missed(struct op *op, struct record *c)
 {
     still_unsure(op, c);
     if (++c->missed != MISSED)
@@ -31,7 +31,7 @@ static void missed(struct op *op, struct cluster *c)
 }
 
 /* False: the answer is not a list. */
-static bool read_list(struct op *op, struct cluster *c, struct slice body)
+static bool read_list(struct op *op, struct record *c, struct slice body)
 {
     struct err e = {0};
     struct jval doc;
@@ -46,7 +46,7 @@ static bool read_list(struct op *op, struct cluster *c, struct slice body)
         if (!kube_version_parse(json_get_str(item, "metadata.resourceVersion", &op->event_arena), &version))
             return false;
         c->missed = 0;
-        extract_cluster(op, source_of(c->space, c->kind), item, version, 0);
+        extract_record(op, source_of(c->space, c->kind), item, version, 0);
         return true;
     }
     missed(op, c);
@@ -56,7 +56,7 @@ static bool read_list(struct op *op, struct cluster *c, struct slice body)
 static void confirm_done(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
 {
     struct op *op = owner;
-    struct cluster *c = (struct cluster *)(uintptr_t)tag;
+    struct record *c = (struct record *)(uintptr_t)tag;
     op->now = now;
     if (c->present && (a->outcome != KUBE_OK || !read_list(op, c, a->body)))
         still_unsure(op, c);
@@ -65,7 +65,7 @@ static void confirm_done(void *owner, uint64_t tag, const struct kube_answer *a,
     work_settle(op, c);
 }
 
-void cluster_confirm(struct op *op, struct cluster *c)
+void record_confirm(struct op *op, struct record *c)
 {
     struct err e = {0};
     struct slice name = arena_printf(&op->plan_arena, "metadata.name=%s", c->name);

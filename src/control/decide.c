@@ -4,7 +4,7 @@
 #include <mobula/spec.h>
 
 /* The record, as readers take it: its spec and what is kept of its metadata are indexed where they lie. */
-static struct spec_object record_resource(const struct cluster *c, struct arena *a)
+static struct spec_object record_resource(const struct record *c, struct arena *a)
 {
     const struct place *root = place_root(NO_VALUE, a);
     struct jval metadata = json_document(istr_slice(c->meta), a, NULL), spec = json_document(istr_slice(c->spec), a, NULL);
@@ -22,7 +22,7 @@ static struct spec_object record_resource(const struct cluster *c, struct arena 
 }
 
 /* Its own, or else one that is nobody's, or else the one that was asked for longest ago. */
-static uint32_t model_place(const struct op *op, const struct cluster *c)
+static uint32_t model_place(const struct op *op, const struct record *c)
 {
     uint32_t at = MODELS_KEPT - 1;
     for (uint32_t i = MODELS_KEPT; i-- > 0;) {
@@ -34,7 +34,7 @@ static uint32_t model_place(const struct op *op, const struct cluster *c)
     return at;
 }
 
-void model_load(struct op *op, struct cluster *c)
+void model_load(struct op *op, struct record *c)
 {
     enum { ROOM_KEPT = 64 * KIB };
     uint32_t i = model_place(op, c);
@@ -52,7 +52,7 @@ void model_load(struct op *op, struct cluster *c)
     l->of = c;
 }
 
-void model_forget(struct op *op, const struct cluster *c)
+void model_forget(struct op *op, const struct record *c)
 {
     for (uint32_t i = 0; i < MODELS_KEPT; i++) {
         if (op->kept[i]->of != c)
@@ -63,7 +63,7 @@ void model_forget(struct op *op, const struct cluster *c)
     }
 }
 
-bool plan_move(struct op *op, struct cluster *c, const struct plan *p)
+bool plan_move(struct op *op, struct record *c, const struct plan *p)
 {
     bool any = false;
     for (uint32_t i = 0; i < p->count; i++) {
@@ -125,17 +125,17 @@ static struct work *work_copy(const struct plan *p, struct now now)
 /* The cost of a decision grows with the pods of the record, and so does the number of events. So events that come soon after a decision are
  * batched into the next one; after a quiet time a record is decided at once. A RayJob (goes_by_status) has few
  * events, and each of its steps waits for the status of the one before: a long pause would delay its pods. */
-static int64_t pace_ms(const struct cluster *c)
+static int64_t pace_ms(const struct record *c)
 {
     enum { LEAST_MS = 100, STEP_MS = 2, PODS_PER_MS = 10, MOST_MS = 1000 };
     int64_t ms = c->pod_count / PODS_PER_MS, least = c->kind->goes_by_status ? STEP_MS : LEAST_MS;
     return ms < least ? least : ms < MOST_MS ? ms : MOST_MS;
 }
 
-void decide_one(struct op *op, struct cluster *c)
+void decide_one(struct op *op, struct record *c)
 {
     if (!c->present) {
-        cluster_settle(op, c);
+        record_settle(op, c);
         return;
     }
     space_tell_absent(c->space, c->kind);
@@ -143,11 +143,11 @@ void decide_one(struct op *op, struct cluster *c)
         return; /* it is touched again when the backoff or look-up ends */
     int64_t due = c->not_before_ms > c->decided_ms + pace_ms(c) ? c->not_before_ms : c->decided_ms + pace_ms(c);
     if (op->now.mono_ms < due) {
-        cluster_wake_at(op, c, due);
+        record_wake_at(op, c, due);
         return;
     }
     if (c->unsure) {
-        cluster_confirm(op, c);
+        record_confirm(op, c);
         return;
     }
     if (c->kind->unsettled(op, c))
@@ -167,16 +167,16 @@ void decide_one(struct op *op, struct cluster *c)
 
 void decide_all(struct op *op)
 {
-    struct cluster *c;
+    struct record *c;
     while ((c = timer_due(op, op->now.mono_ms)) != NULL)
-        cluster_touch(op, c);
+        record_touch(op, c);
     for (int i = 0; i < OPERATOR_DECISIONS && (c = dirty_pop(op)) != NULL; i++)
         decide_one(op, c);
 }
 
 void decide_none(struct op *op)
 {
-    for (struct cluster *c; (c = dirty_pop(op)) != NULL;)
+    for (struct record *c; (c = dirty_pop(op)) != NULL;)
         if (!c->present)
-            cluster_settle(op, c);
+            record_settle(op, c);
 }

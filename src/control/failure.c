@@ -6,7 +6,7 @@ static bool same_group(const struct failing *f, struct slice group, bool head)
     return head ? f->group == NULL : f->group != NULL && slice_eq(istr_slice(f->group), group);
 }
 
-struct group_failures *failures_of(struct op *op, struct cluster *c, struct slice group, bool head, bool make)
+struct group_failures *failures_of(struct op *op, struct record *c, struct slice group, bool head, bool make)
 {
     for (struct failing *f = c->failing; f; f = f->next)
         if (same_group(f, group, head))
@@ -28,7 +28,7 @@ static void failing_free(struct op *op, struct failing **link)
     mem_free(f);
 }
 
-void failures_forget(struct op *op, struct cluster *c, struct slice group, bool head)
+void failures_forget(struct op *op, struct record *c, struct slice group, bool head)
 {
     for (struct failing **link = &c->failing; *link; link = &(*link)->next)
         if (same_group(*link, group, head)) {
@@ -37,13 +37,13 @@ void failures_forget(struct op *op, struct cluster *c, struct slice group, bool 
         }
 }
 
-void failures_clear(struct op *op, struct cluster *c)
+void failures_clear(struct op *op, struct record *c)
 {
     while (c->failing)
         failing_free(op, &c->failing);
 }
 
-bool failure_count(struct op *op, const struct cluster *c, struct group_failures *f, struct slice reason)
+bool failure_count(struct op *op, const struct record *c, struct group_failures *f, struct slice reason)
 {
     enum { COUNT_MAX = 1000 };
     if (f->count && op->now.mono_ms < f->not_before_ms)

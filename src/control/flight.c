@@ -15,7 +15,7 @@ struct jval answer_object(struct op *op, const struct kube_answer *a, uint64_t *
     return root;
 }
 
-void log_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text, int64_t again_ms)
+void log_trouble(struct op *op, struct record *c, const struct flight *f, const char *text, int64_t again_ms)
 {
     if (!op->leading || op->stopping)
         return; /* calls are cancelled when leadership ends or the process stops: no failure */
@@ -25,13 +25,13 @@ void log_trouble(struct op *op, struct cluster *c, const struct flight *f, const
                  LF_INT("retry_in_ms", again_ms - op->now.mono_ms));
 }
 
-static void keep_asked(struct cluster *c, const struct flight *f)
+static void keep_asked(struct record *c, const struct flight *f)
 {
     if (c->not_before_ms < f->not_before_ms)
         c->not_before_ms = f->not_before_ms;
 }
 
-void cluster_wait(struct op *op, struct cluster *c, const struct flight *f, const char *text)
+void record_wait(struct op *op, struct record *c, const struct flight *f, const char *text)
 {
     enum { LOOK_AGAIN_MS = 1000, PATIENCE = 16 }; /* 1 s at first, so that little time is lost once the older object is gone */
     work_drop(c);
@@ -41,25 +41,25 @@ void cluster_wait(struct op *op, struct cluster *c, const struct flight *f, cons
             c->waits++;
     }
     keep_asked(c, f);
-    cluster_wake_at(op, c, c->not_before_ms);
+    record_wake_at(op, c, c->not_before_ms);
     log_trouble(op, c, f, text, c->not_before_ms);
 }
 
 /* Several calls of a record can fail together: they count as one failure for the backoff. */
-void cluster_trouble(struct op *op, struct cluster *c, const struct flight *f, const char *text)
+void record_trouble(struct op *op, struct record *c, const struct flight *f, const char *text)
 {
     work_drop(c);
     if (op->now.mono_ms >= c->not_before_ms)
         c->not_before_ms = op->now.mono_ms + backoff_ms(&op->rng, c->trouble++, OPERATOR_BACKOFF_MS, OPERATOR_BACKOFF_MAX_MS);
     keep_asked(c, f);
-    cluster_wake_at(op, c, c->not_before_ms);
+    record_wake_at(op, c, c->not_before_ms);
     log_trouble(op, c, f, text, c->not_before_ms);
 }
 
-void cluster_refused(struct op *op, struct cluster *c, const struct flight *f, const char *text)
+void record_refused(struct op *op, struct record *c, const struct flight *f, const char *text)
 {
     char note[2 * LIMIT_KUBE_EVENT_NOTE]; /* cut where it is sent */
-    cluster_trouble(op, c, f, text);
+    record_trouble(op, c, f, text);
     snprintf(note, sizeof note, "%s: %s", f->name, text);
     say_event(op, c, true, verb_refusal(f->verb, f->group), slice_of(note));
 }
@@ -147,7 +147,7 @@ void answer_done(void *owner, uint64_t tag, const struct kube_answer *a, struct 
 {
     struct op *op = owner;
     struct flight *f = (struct flight *)(uintptr_t)tag;
-    struct cluster *c = f->c;
+    struct record *c = f->c;
     op->now = now;
     f->failed = f->looking && a->outcome == KUBE_OK ? f->failed : answer_failed(a);
     keep_pause(op, f, a);

@@ -29,11 +29,11 @@ const struct kind *controller_of(struct jval object, const struct kind *child, s
     return NULL;
 }
 
-struct cluster *controller_record(struct op *op, struct space *space, struct slice ns, struct jval object, const struct kind *child)
+struct record *controller_record(struct op *op, struct space *space, struct slice ns, struct jval object, const struct kind *child)
 {
     struct slice uid;
     const struct kind *kind = controller_of(object, child, &op->event_arena, &uid);
-    return kind ? cluster_make(op, uid, ns, space, kind) : NULL;
+    return kind ? record_make(op, uid, ns, space, kind) : NULL;
 }
 
 /* The annotations without kubectl's last-applied copy of the whole object. */
@@ -73,7 +73,7 @@ static const struct istr *intern_meta(struct op *op, struct jval metadata, const
 }
 
 /* Returns whether the status differs from the record's. */
-static bool keep_status(struct cluster *c, struct slice status)
+static bool keep_status(struct record *c, struct slice status)
 {
     if (c->status_len == status.len && (status.len == 0 || memcmp(c->status, status.ptr, status.len) == 0))
         return false;
@@ -96,13 +96,12 @@ bool keep_interned(struct op *op, const struct istr **held, const struct istr *f
     return changed;
 }
 
-void extract_cluster(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round)
+void extract_record(struct op *op, struct source *from, struct jval object, uint64_t version, uint32_t round)
 {
     struct arena *a = &op->event_arena;
     struct jval metadata = json_get(object, "metadata");
     struct slice ns = json_get_str(metadata, "namespace", a), name = json_get_str(metadata, "name", a);
-    struct cluster *c =
-        name_dns1123_subdomain(name) ? cluster_make(op, json_get_str(metadata, "uid", a), ns, from->space, from->kind) : NULL;
+    struct record *c = name_dns1123_subdomain(name) ? record_make(op, json_get_str(metadata, "uid", a), ns, from->space, from->kind) : NULL;
     if (!c)
         return;
     c->round = round ? round : c->round;
@@ -110,7 +109,7 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
         return;
     bool fresh = !c->present, changed = fresh;
     if (fresh)
-        cluster_comes(op, c, from->space, from->kind, name);
+        record_comes(op, c, from->space, from->kind, name);
     c->version = version;
     int64_t generation = json_get_int(metadata, "generation", 0);
     changed |= generation != c->generation; /* the spec may have changed and changed back unseen: observedGeneration must still follow */
@@ -134,27 +133,27 @@ void extract_cluster(struct op *op, struct source *from, struct jval object, uin
         c->kind->kept(op, c, object, round, changed, status);
     if (changed) {
         work_drop(c); /* the rest of the plan was decided for the old spec */
-        cluster_reread(op, c);
+        record_reread(op, c);
     }
     if (changed || round != 0) /* the answer to our own status write is nothing to decide on */
-        cluster_touch(op, c);
+        record_touch(op, c);
 }
 
-void drop_cluster(struct op *op, struct source *from, struct jval object)
+void drop_record(struct op *op, struct source *from, struct jval object)
 {
     struct arena *a = &op->event_arena;
-    struct cluster *c = cluster_get(op, json_get_str(object, "metadata.uid", a), json_get_str(object, "metadata.namespace", a));
+    struct record *c = record_get(op, json_get_str(object, "metadata.uid", a), json_get_str(object, "metadata.namespace", a));
     if (!c || !c->present)
         return;
     (void)from;
     log_info(c->kind->gone, LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name));
-    cluster_gone(op, c);
+    record_gone(op, c);
 }
 
-void sweep_clusters(struct op *op, struct source *from, uint64_t version)
+void sweep_records(struct op *op, struct source *from, uint64_t version)
 {
-    struct cluster *c;
-    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;)
+    struct record *c;
+    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;)
         if (c->present && c->kind == from->kind && c->space == from->space && c->round != from->round && c->version <= version)
-            cluster_gone(op, c);
+            record_gone(op, c);
 }

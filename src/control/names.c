@@ -116,7 +116,7 @@ void name_tell(struct op *op, const struct kind *kind, const struct istr *ns, st
 {
     const struct name_entry *e = entry_find(op, kind, ns, name);
     for (struct name_watch *w = e ? e->watches : NULL; w; w = w->next)
-        cluster_touch(op, w->who);
+        record_touch(op, w->who);
 }
 
 void names_free(struct op *op)

@@ -2,7 +2,7 @@
 
 _Static_assert(LIMIT_KUBE_NAMESPACE == 63, "a namespace is a label, and the key has room for one");
 
-/* Whether uid and namespace can form a key. The uid keeps its NUL, because struct cluster.uid and .key share their bytes. */
+/* Whether uid and namespace can form a key. The uid keeps its NUL, because struct record.uid and .key share their bytes. */
 static bool key_of(char key[RECORD_KEY_MAX], struct slice uid, struct slice ns)
 {
     if (uid.len != UID_TEXT_MAX || !name_dns1123_label(uid) || !name_dns1123_label(ns))
@@ -17,38 +17,38 @@ static struct slice key_slice(const char *key, struct slice ns)
     return (struct slice){key, UID_TEXT_MAX + 1 + ns.len};
 }
 
-struct cluster *cluster_get(struct op *op, struct slice uid, struct slice ns)
+struct record *record_get(struct op *op, struct slice uid, struct slice ns)
 {
     char key[RECORD_KEY_MAX];
-    return key_of(key, uid, ns) ? map_get(&op->clusters, key_slice(key, ns)) : NULL;
+    return key_of(key, uid, ns) ? map_get(&op->records, key_slice(key, ns)) : NULL;
 }
 
-struct cluster *cluster_make(struct op *op, struct slice uid, struct slice ns, struct space *space, const struct kind *kind)
+struct record *record_make(struct op *op, struct slice uid, struct slice ns, struct space *space, const struct kind *kind)
 {
     char key[RECORD_KEY_MAX] = {0};
     if (!key_of(key, uid, ns))
         return NULL;
-    struct cluster *c = map_get(&op->clusters, key_slice(key, ns));
+    struct record *c = map_get(&op->records, key_slice(key, ns));
     if (c)
         return c;
-    c = slab_alloc(&op->cluster_slab);
+    c = slab_alloc(&op->record_slab);
     memcpy(c->key, key, sizeof key);
     c->ns = intern_get(&op->strings, ns);
     c->space = space;
     c->kind = kind;
     c->wake_ms = TIME_NEVER;
-    map_put(&op->clusters, key_slice(c->key, ns), c);
+    map_put(&op->records, key_slice(c->key, ns), c);
     return c;
 }
 
-static void cluster_free(struct op *op, struct cluster *c)
+static void record_free(struct op *op, struct record *c)
 {
-    map_del(&op->clusters, key_slice(c->key, istr_slice(c->ns)));
+    map_del(&op->records, key_slice(c->key, istr_slice(c->ns)));
     intern_drop(&op->strings, c->ns);
-    slab_free(&op->cluster_slab, c);
+    slab_free(&op->record_slab, c);
 }
 
-void cluster_touch(struct op *op, struct cluster *c)
+void record_touch(struct op *op, struct record *c)
 {
     c->dirty = true;
     if (c->queued)
@@ -64,39 +64,39 @@ void cluster_touch(struct op *op, struct cluster *c)
 
 /* ---- owners ---- */
 
-void cluster_own(struct op *op, struct cluster *c, struct cluster *job)
+void record_own(struct op *op, struct record *c, struct record *job)
 {
-    struct cluster *before = c->owner;
+    struct record *before = c->owner;
     if (before == job)
         return;
     if (before) {
         *c->owned_at = c->next_owned;
         if (c->next_owned)
             c->next_owned->owned_at = c->owned_at;
-        cluster_touch(op, before); /* it may have been kept only for this child */
+        record_touch(op, before); /* it may have been kept only for this child */
     }
     c->owner = job;
     c->next_owned = NULL;
     c->owned_at = NULL;
     if (!job)
         return;
-    c->next_owned = job->clusters;
-    c->owned_at = &job->clusters;
+    c->next_owned = job->owned;
+    c->owned_at = &job->owned;
     if (c->next_owned)
         c->next_owned->owned_at = &c->next_owned;
-    job->clusters = c;
+    job->owned = c;
 }
 
-void cluster_tell(struct op *op, const struct cluster *c)
+void record_tell(struct op *op, const struct record *c)
 {
     if (c->owner)
-        cluster_touch(op, c->owner);
+        record_touch(op, c->owner);
     name_tell(op, c->kind, c->ns, slice_of(c->name));
 }
 
-struct cluster *dirty_pop(struct op *op)
+struct record *dirty_pop(struct op *op)
 {
-    struct cluster *c = op->dirty_first;
+    struct record *c = op->dirty_first;
     if (!c)
         return NULL;
     op->dirty_first = c->next_dirty;
@@ -107,26 +107,26 @@ struct cluster *dirty_pop(struct op *op)
     return c;
 }
 
-void cluster_wake_at(struct op *op, struct cluster *c, int64_t ms)
+void record_wake_at(struct op *op, struct record *c, int64_t ms)
 {
     if (ms < c->wake_ms)
         timer_set(op, c, ms);
 }
 
-void work_drop(struct cluster *c)
+void work_drop(struct record *c)
 {
     if (c->work)
         c->work->count = c->work->next;
 }
 
-void cluster_reread(struct op *op, struct cluster *c)
+void record_reread(struct op *op, struct record *c)
 {
     if (c->kind->reread)
         c->kind->reread(c);
     model_forget(op, c);
 }
 
-void cluster_comes(struct op *op, struct cluster *c, struct space *space, const struct kind *kind, struct slice name)
+void record_comes(struct op *op, struct record *c, struct space *space, const struct kind *kind, struct slice name)
 {
     c->present = true;
     c->space = space;
@@ -137,9 +137,9 @@ void cluster_comes(struct op *op, struct cluster *c, struct space *space, const 
     name_enter(op, kind, c->ns, name, c);
 }
 
-static void forget_content(struct op *op, struct cluster *c)
+static void forget_content(struct op *op, struct record *c)
 {
-    cluster_reread(op, c);
+    record_reread(op, c);
     c->kind->forget(op, c);
     mem_free(c->own);
     c->own = NULL;
@@ -158,14 +158,14 @@ static void forget_content(struct op *op, struct cluster *c)
     failures_clear(op, c);
 }
 
-void cluster_gone(struct op *op, struct cluster *c)
+void record_gone(struct op *op, struct record *c)
 {
     c->present = c->unsure = false;
     c->missed = 0;
-    cluster_tell(op, c);
+    record_tell(op, c);
     if (c->owner && !c->by_us)
-        cluster_doubt(c->owner);
-    cluster_own(op, c, NULL); /* now, not when the record is freed: two records that own each other would wait for each other */
+        record_doubt(c->owner);
+    record_own(op, c, NULL); /* now, not when the record is freed: two records that own each other would wait for each other */
     c->by_us = false;
     forget_content(op,
                    c); /* now, because the record stays while requests are in flight, and the resource may reappear if a 404 was wrong */
@@ -173,26 +173,26 @@ void cluster_gone(struct op *op, struct cluster *c)
     if (c->in_flight) /* drop requests that name it as owner: a new object may have its name by now */
         kube_calls_recall(op->client, op, c, op->now);
     timer_set(op, c, TIME_NEVER);
-    cluster_settle(op, c);
+    record_settle(op, c);
 }
 
-void cluster_settle(struct op *op, struct cluster *c)
+void record_settle(struct op *op, struct record *c)
 {
     if (c->present || c->in_flight || c->in_ring || c->queued)
         return;
     mem_free(c->work);
     c->work = NULL;
-    if (c->pods || c->services || c->clusters)
+    if (c->pods || c->services || c->owned)
         return;
-    cluster_own(op, c, NULL);
+    record_own(op, c, NULL);
     timer_set(op, c, TIME_NEVER);
-    cluster_free(op, c);
+    record_free(op, c);
 }
 
 void records_free(struct op *op)
 {
-    struct cluster *c;
-    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
+    struct record *c;
+    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;) {
         forget_content(op, c);
         intern_drop(&op->strings, c->ns);
         mem_free(c->work);
@@ -201,7 +201,7 @@ void records_free(struct op *op)
         if (kinds[i]->free)
             kinds[i]->free(op);
     names_free(op);
-    map_free(&op->clusters);
-    slab_destroy(&op->cluster_slab);
+    map_free(&op->records);
+    slab_destroy(&op->record_slab);
     mem_free(op->heap);
 }

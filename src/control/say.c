@@ -1,7 +1,7 @@
 /* Log lines and Kubernetes events about a record, and the memory that suppresses repeated lines. */
 #include <mobula/control.h>
 
-uint64_t said_of(const struct cluster *c, struct slice words, uint64_t more)
+uint64_t said_of(const struct record *c, struct slice words, uint64_t more)
 {
     return hash64(words, hash64(slice_of(c->name), hash64(istr_slice(c->ns), more)));
 }
@@ -25,7 +25,7 @@ bool say_failed(struct op *op, int failed, uint64_t action, uint64_t whose)
     return no ? say_once(op, SAID_CLUSTER, what ^ whose) : say_once(op, SAID_SERVER, what);
 }
 
-void say_event(struct op *op, struct cluster *c, bool warning, const char *reason, struct slice note)
+void say_event(struct op *op, struct record *c, bool warning, const char *reason, struct slice note)
 {
     struct kube_event ev = {.about = {.api_version = c->kind->api_version,
                                       .kind = slice_of(c->kind->name),
@@ -40,7 +40,7 @@ void say_event(struct op *op, struct cluster *c, bool warning, const char *reaso
 }
 
 /* An event that a decision asked for. */
-static void say_note(struct op *op, struct cluster *c, const struct action *act)
+static void say_note(struct op *op, struct record *c, const struct action *act)
 {
     if (act->logged && say_once(op, SAID_CLUSTER, said_of(c, act->text, verb_number(act->verb))))
         log_warn(act->why, LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF("what", act->text));
@@ -48,14 +48,14 @@ static void say_note(struct op *op, struct cluster *c, const struct action *act)
 }
 
 /* What a decision has to say. With a status it comes true when that is stored: a write that fails is decided anew, maybe otherwise. */
-void say_planned(struct op *op, struct cluster *c, const struct action *act)
+void say_planned(struct op *op, struct record *c, const struct action *act)
 {
     if (!c->work->writes_status)
         say_note(op, c, act);
 }
 
 /* The plan may have been dropped since its status was sent: its actions up to that are still there. */
-void say_stored(struct op *op, struct cluster *c)
+void say_stored(struct op *op, struct record *c)
 {
     for (uint32_t i = 0; c->work && i < c->work->next; i++)
         if (c->work->actions[i].verb == &verb_event)

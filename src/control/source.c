@@ -42,10 +42,10 @@ struct source *source_of(const struct space *s, const struct kind *k)
 /* Queues records that could not be decided while a list was incomplete. */
 static void touch_space(struct op *op, struct space *s)
 {
-    struct cluster *c;
-    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;)
+    struct record *c;
+    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;)
         if (c->space == s && c->dirty)
-            cluster_touch(op, c);
+            record_touch(op, c);
 }
 
 /* A cut stream is normal: only a failing request after it is a warning. Refused credentials are logged by the client. */

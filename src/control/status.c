@@ -1,7 +1,7 @@
 /* Writes of a custom resource's status: the request, and what its answer means. */
 #include <mobula/control.h>
 
-bool make_status(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+bool make_status(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     (void)e;
     f->hash = c->work->status_hash;
@@ -15,7 +15,7 @@ bool make_status(struct op *op, struct cluster *c, const struct action *act, str
 bool answer_status(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     uint64_t version = 0;
-    struct cluster *c = f->c;
+    struct record *c = f->c;
     struct source *from = source_of(c->space, c->kind);
     char words[ANSWER_WORDS];
     c->status_at_ms = op->now.mono_ms;
@@ -26,14 +26,14 @@ bool answer_status(struct op *op, struct flight *f, const struct kube_answer *a)
         if (c->status_not_before_ms < f->not_before_ms)
             c->status_not_before_ms = f->not_before_ms;
         if (c->kind->goes_by_status && (a->outcome == KUBE_UNKNOWN || answer_troubled(a)))
-            cluster_doubt(c); /* the state machine is in status: deciding on an outdated one could start a finished job again */
+            record_doubt(c); /* the state machine is in status: deciding on an outdated one could start a finished job again */
         if (gone) { /* deleted, perhaps made again: the watch tells. Until it does, pods of a cluster that is no more are not made for ever
                      */
             work_drop(c);
-            cluster_doubt(c);
+            record_doubt(c);
             if (c->not_before_ms < c->status_not_before_ms) /* else a call of the same plan has to wait longer already */
                 c->not_before_ms = c->status_not_before_ms;
-            cluster_wake_at(op, c, c->not_before_ms);
+            record_wake_at(op, c, c->not_before_ms);
             return false;
         }
         log_trouble(op, c, f, answer_words(a, words), c->status_not_before_ms);
@@ -49,14 +49,14 @@ bool answer_status(struct op *op, struct flight *f, const struct kube_answer *a)
     struct jval object = answer_object(op, a, &version);
     if (!json_there(object))
         return false;
-    extract_cluster(op, from, object, version, 0);
+    extract_record(op, from, object, version, 0);
     c->status_hash = f->hash;
     c->status_ours = c->version == version; /* else the watch has told of something newer */
     return false;
 }
 
 /* The status exceeds LIMIT_JSON_ITEM. It is tried again when it has changed, or after a while; nothing else waits for it. */
-void status_failed(struct op *op, struct cluster *c, const struct action *act, const char *text)
+void status_failed(struct op *op, struct record *c, const struct action *act, const char *text)
 {
     (void)act;
     c->status_at_ms = op->now.mono_ms;

@@ -2,16 +2,16 @@
  * in either direction. */
 #include <mobula/control.h>
 
-static void place(struct op *op, struct cluster *c, uint32_t at)
+static void place(struct op *op, struct record *c, uint32_t at)
 {
     op->heap[at] = c;
     c->heap_at = at;
 }
 
-static void sift_up(struct op *op, struct cluster *c, uint32_t at)
+static void sift_up(struct op *op, struct record *c, uint32_t at)
 {
     for (; at > 0; at = (at - 1) / 2) {
-        struct cluster *parent = op->heap[(at - 1) / 2];
+        struct record *parent = op->heap[(at - 1) / 2];
         if (parent->wake_ms <= c->wake_ms)
             break;
         place(op, parent, at);
@@ -19,7 +19,7 @@ static void sift_up(struct op *op, struct cluster *c, uint32_t at)
     place(op, c, at);
 }
 
-static void sift_down(struct op *op, struct cluster *c, uint32_t at)
+static void sift_down(struct op *op, struct record *c, uint32_t at)
 {
     for (;;) {
         uint32_t child = 2 * at + 1;
@@ -35,10 +35,10 @@ static void sift_down(struct op *op, struct cluster *c, uint32_t at)
     place(op, c, at);
 }
 
-static void take_out(struct op *op, struct cluster *c)
+static void take_out(struct op *op, struct record *c)
 {
     uint32_t at = c->heap_at;
-    struct cluster *last = op->heap[--op->heap_count];
+    struct record *last = op->heap[--op->heap_count];
     c->wake_ms = TIME_NEVER;
     if (last == c)
         return;
@@ -46,7 +46,7 @@ static void take_out(struct op *op, struct cluster *c)
     sift_down(op, last, last->heap_at);
 }
 
-void timer_set(struct op *op, struct cluster *c, int64_t ms)
+void timer_set(struct op *op, struct record *c, int64_t ms)
 {
     if (c->wake_ms != TIME_NEVER)
         take_out(op, c);
@@ -54,7 +54,7 @@ void timer_set(struct op *op, struct cluster *c, int64_t ms)
         return;
     if (op->heap_count == op->heap_cap) {
         op->heap_cap = op->heap_cap ? op->heap_cap * 2 : 64;
-        op->heap = mem_resize(op->heap, op->heap_cap * sizeof(struct cluster *));
+        op->heap = mem_resize(op->heap, op->heap_cap * sizeof(struct record *));
     }
     c->wake_ms = ms;
     op->heap_count++;
@@ -66,11 +66,11 @@ int64_t timer_next(const struct op *op)
     return op->heap_count ? op->heap[0]->wake_ms : TIME_NEVER;
 }
 
-struct cluster *timer_due(struct op *op, int64_t now_ms)
+struct record *timer_due(struct op *op, int64_t now_ms)
 {
     if (timer_next(op) > now_ms)
         return NULL;
-    struct cluster *c = op->heap[0];
+    struct record *c = op->heap[0];
     take_out(op, c);
     return c;
 }

@@ -6,7 +6,7 @@
 /* Most plans have no more actions than this, so the spec is parsed once per plan and not once per action. */
 enum { ACTIONS_PER_TURN = 8 };
 
-void ring_add(struct op *op, struct cluster *c)
+void ring_add(struct op *op, struct record *c)
 {
     if (c->in_ring)
         return;
@@ -19,9 +19,9 @@ void ring_add(struct op *op, struct cluster *c)
     op->ring_last = c;
 }
 
-static struct cluster *ring_pop(struct op *op)
+static struct record *ring_pop(struct op *op)
 {
-    struct cluster *c = op->ring_first;
+    struct record *c = op->ring_first;
     op->turn = 0;
     op->ring_first = c->next_ring;
     if (!op->ring_first)
@@ -30,7 +30,7 @@ static struct cluster *ring_pop(struct op *op)
     return c;
 }
 
-void work_settle(struct op *op, struct cluster *c)
+void work_settle(struct op *op, struct record *c)
 {
     if (c->in_flight || (c->work && c->work->next < c->work->count))
         return;
@@ -40,7 +40,7 @@ void work_settle(struct op *op, struct cluster *c)
         mem_free(c->work);
         c->work = NULL;
     }
-    cluster_touch(op, c);
+    record_touch(op, c);
 }
 
 /* Pods, services and clusters of jobs: patches are for them, and they hold text of the user's template. A status does not, so warnings
@@ -51,7 +51,7 @@ static bool writes_object(enum verb_how how)
 }
 
 /* Returns false when the client took no call: the action stays where it is. */
-static bool execute_one(struct op *op, struct cluster *c, const struct action *act)
+static bool execute_one(struct op *op, struct record *c, const struct action *act)
 {
     if (act->verb->outdated && act->verb->outdated(op, act))
         return true;
@@ -111,20 +111,20 @@ static bool execute_one(struct op *op, struct cluster *c, const struct action *a
 void execute_none(struct op *op)
 {
     while (op->ring_first) {
-        struct cluster *c = ring_pop(op);
+        struct record *c = ring_pop(op);
         work_drop(c);
         work_settle(op, c);
     }
 }
 
-static bool is_old(const struct op *op, const struct cluster *c)
+static bool is_old(const struct op *op, const struct record *c)
 {
     return c->present && c->work && op->now.mono_ms >= c->work->began_ms + OPERATOR_PLAN_MS;
 }
 
 /* A plan that has waited OPERATOR_PLAN_MS was decided on an outdated view. The record is decided again but keeps its place in the ring;
  * otherwise a record that waits long would fall behind newer ones again and again. */
-static void renew(struct op *op, struct cluster *c)
+static void renew(struct op *op, struct record *c)
 {
     work_drop(c);
     work_settle(op, c);
@@ -132,7 +132,7 @@ static void renew(struct op *op, struct cluster *c)
 }
 
 /* One turn of a record. If the request window fills up, the next step continues the same turn. False: the client takes no more calls. */
-static bool take_turn(struct op *op, struct cluster *c)
+static bool take_turn(struct op *op, struct record *c)
 {
     struct work *w = c->work;
     while (c->present && w && w->next < w->count && op->turn < ACTIONS_PER_TURN) {
@@ -151,7 +151,7 @@ bool execute_all(struct op *op)
     if (settings_awaited(op))
         return false;
     for (int renewals = 0; op->ring_first;) {
-        struct cluster *c = op->ring_first;
+        struct record *c = op->ring_first;
         if (is_old(op, c) && kube_client_room(op->client) != 0) {
             if (renewals++ == OPERATOR_DECISIONS)
                 return true;

@@ -13,7 +13,7 @@ static bool has_line(struct slice lines, struct slice line)
 
 static void tell(struct op *op, const struct flight *f, struct slice text)
 {
-    struct cluster *c = f->c;
+    struct record *c = f->c;
     char note[2 * LIMIT_KUBE_EVENT_NOTE]; /* say_event cuts it to LIMIT_KUBE_EVENT_NOTE */
     if (say_once(op, SAID_CLUSTER, said_of(c, text, verb_number(f->verb))))
         log_warn("the API server warns", LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF_CSTR("object", f->name),
@@ -24,7 +24,7 @@ static void tell(struct op *op, const struct flight *f, struct slice text)
 
 void warnings_heard(struct op *op, const struct flight *f, struct slice lines)
 {
-    struct cluster *c = f->c;
+    struct record *c = f->c;
     struct slice known = c->warned ? istr_slice(c->warned) : SLICE("");
     struct buf all;
     if (f->generation != c->generation)
@@ -47,12 +47,12 @@ void warnings_heard(struct op *op, const struct flight *f, struct slice lines)
         const struct istr *fresh = intern_get(&op->strings, buf_slice(&all));
         intern_drop(&op->strings, c->warned);
         c->warned = fresh;
-        cluster_touch(op, c);
+        record_touch(op, c);
     }
     buf_free(&all);
 }
 
-void warnings_drop(struct op *op, struct cluster *c)
+void warnings_drop(struct op *op, struct record *c)
 {
     intern_drop(&op->strings, c->warned);
     c->warned = NULL;

@@ -24,14 +24,14 @@ uint64_t patches_revision(const struct op *op)
  * changed. */
 static void touch_all(struct op *op)
 {
-    struct cluster *c;
-    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
+    struct record *c;
+    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;) {
         for (struct failing *f = c->failing; f; f = f->next) {
             f->f.accepted = f->f.refused = 0;
             if (!f->f.ended)
                 f->f.not_before_ms = op->now.mono_ms;
         }
-        cluster_touch(op, c);
+        record_touch(op, c);
     }
 }
 

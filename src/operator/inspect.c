@@ -11,10 +11,10 @@ struct inspect_figures inspect_figures(const struct op *op)
         .waits = op->dirty_first != NULL,
         .types = types_in_force(op) != NULL,
         .policy_file = policy_file_broken(op),
-        .records = op->clusters.count,
+        .records = op->records.count,
         .pods = op->pods.count,
         .services = op->services.count,
-        .allocated = op->cluster_slab.count + op->pod_slab.count + op->service_slab.count + op->flight_slab.count,
+        .allocated = op->record_slab.count + op->pod_slab.count + op->service_slab.count + op->flight_slab.count,
         .strings = op->strings.map.count,
         .tools = tools_known(op),
         .timers = op->heap_count,
@@ -31,7 +31,7 @@ struct inspect_figures inspect_figures(const struct op *op)
 uint32_t inspect_old_plans(const struct op *op, int64_t until_ms)
 {
     uint32_t count = 0;
-    for (const struct cluster *c = op->ring_first; c; c = c->next_ring)
+    for (const struct record *c = op->ring_first; c; c = c->next_ring)
         count += c->work && c->work->began_ms <= until_ms;
     return count;
 }
@@ -81,7 +81,7 @@ struct inspect_setting inspect_setting(const struct op *op, enum operator_settin
 
 /* ---- records ---- */
 
-static void copy_record(const struct op *op, const struct cluster *c, struct inspect_record *out)
+static void copy_record(const struct op *op, const struct record *c, struct inspect_record *out)
 {
     *out = (struct inspect_record){
         .kind = c->kind->plural,
@@ -110,7 +110,7 @@ static void copy_record(const struct op *op, const struct cluster *c, struct ins
 
 bool inspect_record(struct op *op, struct slice uid, struct slice ns, struct inspect_record *out)
 {
-    const struct cluster *c = cluster_get(op, uid, ns);
+    const struct record *c = record_get(op, uid, ns);
     if (c)
         copy_record(op, c, out);
     return c != NULL;
@@ -118,7 +118,7 @@ bool inspect_record(struct op *op, struct slice uid, struct slice ns, struct ins
 
 bool inspect_records(const struct op *op, uint32_t *at, struct inspect_record *out)
 {
-    const struct cluster *c = map_next(&op->clusters, at);
+    const struct record *c = map_next(&op->records, at);
     if (c)
         copy_record(op, c, out);
     return c != NULL;
@@ -126,7 +126,7 @@ bool inspect_records(const struct op *op, uint32_t *at, struct inspect_record *o
 
 bool inspect_owned(const struct op *op, const struct inspect_record *of, uint32_t *at, struct inspect_record *out)
 {
-    const struct cluster *c = of->record->clusters;
+    const struct record *c = of->record->owned;
     for (uint32_t i = 0; c && i < *at; i++)
         c = c->next_owned;
     if (c)
@@ -192,13 +192,13 @@ static bool pod_right(const struct pod *p)
 }
 
 /* Its pods are its own, and so are the records that it owns, which are of its namespace. */
-static const char *record_broken(const struct cluster *c)
+static const char *record_broken(const struct record *c)
 {
     uint32_t pods = 0;
     for (const struct pod_record *p = c->pods; p; p = p->next, pods++)
         if (p->of != c)
             return "a pod in the list of another record";
-    for (const struct cluster *own = c->clusters; own; own = own->next_owned)
+    for (const struct record *own = c->owned; own; own = own->next_owned)
         if (own->owner != c || own->kind == c->kind || own->ns != c->ns)
             return "a record in the list of another owner";
     if (!job_right(c))
@@ -209,18 +209,18 @@ static const char *record_broken(const struct cluster *c)
 const char *inspect_broken(struct op *op)
 {
     const struct pod_record *p;
-    const struct cluster *c;
+    const struct record *c;
     uint32_t pods = 0, owned = 0, owners = 0, follows = 0;
     for (uint32_t i = 0; (p = map_next(&op->pods, &i)) != NULL; pods++)
-        if (!pod_right(&p->pod) || cluster_get(op, slice_of(p->of->uid), istr_slice(p->of->ns)) != p->of)
+        if (!pod_right(&p->pod) || record_get(op, slice_of(p->of->uid), istr_slice(p->of->ns)) != p->of)
             return "a pod's record";
-    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
+    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;) {
         const char *broken = record_broken(c);
         if (broken)
             return broken;
         pods -= c->pod_count;
         owners += c->owner != NULL;
-        for (const struct cluster *own = c->clusters; own; own = own->next_owned)
+        for (const struct record *own = c->owned; own; own = own->next_owned)
             owned++;
         follows += job_follows(c);
     }

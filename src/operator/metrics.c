@@ -36,8 +36,8 @@ static void write_known(const struct op *op, const struct kind *k, struct buf *b
 {
     char name[64], help[64];
     int64_t known = 0;
-    const struct cluster *c;
-    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;)
+    const struct record *c;
+    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;)
         known += c->present && strcmp(c->kind->word, k->word) == 0;
     snprintf(name, sizeof name, "mobula_%ss", k->word);
     snprintf(help, sizeof help, "%ss known.", k->name);
@@ -47,8 +47,8 @@ static void write_known(const struct op *op, const struct kind *k, struct buf *b
 static void write_objects(const struct op *op, struct buf *b)
 {
     int64_t failing = 0;
-    const struct cluster *c;
-    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
+    const struct record *c;
+    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;) {
         bool fails = false;
         for (const struct failing *f = c->failing; f; f = f->next)
             fails |= f->f.count > 0;

@@ -15,7 +15,7 @@ struct op *operator_new(struct net *net, struct kube_config *config, const struc
     struct op *op = mem_alloc(sizeof *op);
     op->net = net;
     op->o = *o;
-    op->cluster_slab.size = sizeof(struct cluster);
+    op->record_slab.size = sizeof(struct record);
     op->pod_slab.size = sizeof(struct pod_record);
     op->service_slab.size = sizeof(struct service_record);
     op->flight_slab.size = sizeof(struct flight);
@@ -103,14 +103,14 @@ static void follow_lease(struct op *op)
         execute_none(op);
     else if (op->lease && kube_lease_changed_hands(op->lease))
         spaces_refresh(op); /* the other one has written; a watch that has fallen silent here would not have told us */
-    struct cluster *c;
-    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
+    struct record *c;
+    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;) {
         if (c->present && leading)
             arena_reset(&op->event_arena, 64 * KIB);
         if (c->present)
             c->kind->lead(op, c, leading);
         if (leading)
-            cluster_touch(op, c);
+            record_touch(op, c);
     }
 }
 
@@ -125,10 +125,10 @@ static void follow_wall(struct op *op)
     if (op->since_us && say_once(op, SAID_SERVER, hash64(SLICE("wall clock"), 0)))
         log_info("the wall clock was set: deadlines of jobs are looked at again", LF_INT("by_ms", by_us / 1000));
     op->since_us = since_us;
-    struct cluster *c;
-    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;)
+    struct record *c;
+    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;)
         if (c->kind->by_wall_clock)
-            cluster_touch(op, c);
+            record_touch(op, c);
 }
 
 /* From here on everything is decided on; before, a cluster waits for the lists that it depends on. */
@@ -139,7 +139,7 @@ static void say_complete(struct op *op)
             if (!op->spaces[i].source[k].synced)
                 return;
     if (!op->complete)
-        log_info("caches are complete", LF_INT("objects", op->clusters.count), LF_INT("pods", op->pods.count),
+        log_info("caches are complete", LF_INT("objects", op->records.count), LF_INT("pods", op->pods.count),
                  LF_INT("services", op->services.count));
     op->complete = true;
 }

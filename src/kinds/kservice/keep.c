@@ -1,7 +1,7 @@
 /* A service becomes a record. */
 #include <mobula/kinds.h>
 
-static struct service_record *service_make(struct op *op, struct cluster *c, struct slice uid, struct slice name)
+static struct service_record *service_make(struct op *op, struct record *c, struct slice uid, struct slice name)
 {
     struct service_record *r = slab_alloc(&op->service_slab);
     slice_copy(uid, r->service.uid, sizeof r->service.uid);
@@ -35,7 +35,7 @@ void extract_service(struct op *op, struct space *space, struct jval object, uin
         r->round = round ? round : r->round;
         return;
     }
-    struct cluster *c = extract_parent(op, space, object, &kind_kservice);
+    struct record *c = extract_parent(op, space, object, &kind_kservice);
     if (r && r->of != c) { /* it changed hands */
         service_remove(op, r);
         r = NULL;
@@ -57,23 +57,23 @@ void extract_service(struct op *op, struct space *space, struct jval object, uin
         r->going_ms = op->now.mono_ms;
     doubt_anew(op, c, &r->doubt);
     r->service.deleting |= deleting; /* our own DELETE may have been answered already */
-    cluster_touch(op, c);
+    record_touch(op, c);
 }
 
 void service_remove(struct op *op, struct service_record *r)
 {
-    struct cluster *c = r->of;
+    struct record *c = r->of;
     service_ends(op, r);
     name_leave(op, &kind_kservice, c->ns, slice_of(r->service.name), r);
     if (!r->by_us)
-        cluster_doubt(c);
+        record_doubt(c);
     *r->link = r->next;
     if (r->next)
         r->next->link = r->link;
     map_del(&op->services, slice_of(r->service.uid));
     intern_drop(&op->strings, r->endpoints);
     slab_free(&op->service_slab, r);
-    cluster_touch(op, c);
+    record_touch(op, c);
 }
 
 void kservice_by_us(struct op *op, struct slice uid, bool by_us)

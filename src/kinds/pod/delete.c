@@ -1,7 +1,7 @@
 /* Pods and services are deleted: how the call is made, and what an answer to it means. */
 #include <mobula/kinds.h>
 
-bool make_delete(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+bool make_delete(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     (void)e;
     snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARG(act->name));
@@ -87,7 +87,7 @@ bool answer_delete(struct op *op, struct flight *f, const struct kube_answer *a)
         else if (refusal)
             pods_refused(op, f, &a->status); /* of a 409, too: another has its name, as the watch tells in a moment, or a webhook said so */
         else
-            cluster_trouble(op, f->c, f, a->err.text);
+            record_trouble(op, f->c, f, a->err.text);
         return false;
     }
     if (f->verb == &kservice_delete) {

@@ -24,14 +24,14 @@ void doubt_service(struct op *op, struct service_record *r)
     doubt_until(op, &r->doubt, r->doubt.disproved ? OPERATOR_DOUBT_MS : 0, source_of(r->of->space, &kind_kservice));
 }
 
-void doubt_anew(struct op *op, struct cluster *c, struct doubt *d)
+void doubt_anew(struct op *op, struct record *c, struct doubt *d)
 {
     int64_t soon_ms = op->now.mono_ms + OPERATOR_DOUBT_MS;
     d->disproved = 0;
     if (d->ms <= soon_ms)
         return;
     d->ms = soon_ms;
-    cluster_wake_at(op, c, soon_ms);
+    record_wake_at(op, c, soon_ms);
 }
 
 /* The watch has not confirmed it in time: the answer or the watch is wrong. */
@@ -41,7 +41,7 @@ static bool unsettled(const struct op *op, const struct doubt *d, const struct s
 }
 
 /* Because the outcome of a POST is unknown, or because of doubts. One list settles all doubts that existed when it began. */
-bool doubt_list(struct op *op, struct cluster *c)
+bool doubt_list(struct op *op, struct record *c)
 {
     struct source *pods = source_of(c->space, &kind_pod), *services = source_of(c->space, &kind_kservice);
     bool of_pods = pods->asked < c->pods_round, of_services = false;
@@ -56,7 +56,7 @@ bool doubt_list(struct op *op, struct cluster *c)
     return of_pods || of_services;
 }
 
-static void recalled(struct op *op, struct cluster *c, struct doubt *d, const char *what, const char *kind, const char *name)
+static void recalled(struct op *op, struct record *c, struct doubt *d, const char *what, const char *kind, const char *name)
 {
     d->ms = 0;
     if (d->disproved < UINT8_MAX)
@@ -65,7 +65,7 @@ static void recalled(struct op *op, struct cluster *c, struct doubt *d, const ch
         log_warn(what, LF("namespace", istr_slice(c->ns)), LF_CSTR(c->kind->word, c->name), LF_CSTR(kind, name));
 }
 
-static void recall_pod(struct op *op, struct cluster *c, struct pod_record *r)
+static void recall_pod(struct op *op, struct record *c, struct pod_record *r)
 {
     const char *what = r->pod.overtaken
                            ? "the API server does not delete a pod because it was changed, but shows it unchanged: it counts as it is shown"
@@ -76,7 +76,7 @@ static void recall_pod(struct op *op, struct cluster *c, struct pod_record *r)
     r->pod.deleting = r->pod.doubted = r->pod.overtaken = r->by_us = false;
 }
 
-static void recall_service(struct op *op, struct cluster *c, struct service_record *r)
+static void recall_service(struct op *op, struct record *c, struct service_record *r)
 {
     recalled(op, c, &r->doubt, "the API server says that a service is not there, but shows it: it counts as it is shown", "service",
              r->service.name);
@@ -90,7 +90,7 @@ static bool is_due(const struct op *op, const struct doubt *d, int64_t *next)
     return d->ms && op->now.mono_ms >= d->ms;
 }
 
-int64_t doubt_recall(struct op *op, struct cluster *c)
+int64_t doubt_recall(struct op *op, struct record *c)
 {
     int64_t next = TIME_NEVER;
     for (struct pod_record *r = c->pods; r; r = r->next) {
@@ -104,7 +104,7 @@ int64_t doubt_recall(struct op *op, struct cluster *c)
     return next;
 }
 
-void children_respecified(struct op *op, struct cluster *c)
+void children_respecified(struct op *op, struct record *c)
 {
     for (struct pod_record *r = c->pods; r; r = r->next)
         doubt_anew(op, c, &r->doubt);

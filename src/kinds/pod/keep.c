@@ -9,7 +9,7 @@ static void keep_text(struct op *op, const struct istr **held, struct slice *vie
     *view = istr_slice(fresh);
 }
 
-static struct pod_record *pod_make(struct op *op, struct cluster *c, struct slice uid)
+static struct pod_record *pod_make(struct op *op, struct record *c, struct slice uid)
 {
     struct pod_record *r = slab_alloc(&op->pod_slab);
     slice_copy(uid, r->pod.uid, sizeof r->pod.uid);
@@ -36,7 +36,7 @@ static bool same_to_decisions(const struct pod *a, const struct pod *b)
 
 /* Head pods of a cluster share one name, and the API server never has two pods of one name. So if a newer one appears, the older has been
  * deleted even if its DELETE event was lost. Removes older records of the name; returns true if the given version is the older one. */
-static bool settle_namesakes(struct op *op, struct cluster *c, struct slice name, uint64_t version)
+static bool settle_namesakes(struct op *op, struct record *c, struct slice name, uint64_t version)
 {
     for (struct pod_record *r = c->pods, *next; r; r = next) {
         next = r->next;
@@ -63,7 +63,7 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
         r->round = round ? round : r->round;
         return;
     }
-    struct cluster *c = extract_elsewhere(object, a) ? NULL : extract_parent(op, space, object, &kind_pod);
+    struct record *c = extract_elsewhere(object, a) ? NULL : extract_parent(op, space, object, &kind_pod);
     if (r && r->of != c) { /* its owner changed, or its labels were taken away */
         pod_remove(op, r);
         r = NULL;
@@ -93,7 +93,7 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     keep_text(op, &r->reason, &p->reason, now.reason);
     keep_text(op, &r->words, &p->words, now.words);
     if (before.version && p->deleting && !before.deleting && !r->by_us)
-        cluster_doubt(c);
+        record_doubt(c);
     if (p->deleting && !before.deleting)
         kind_tell(op, r, CHILD_GOES);
     if (is_over(p) && !is_over(&before))
@@ -101,14 +101,14 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     if (before.version && before.phase == POD_PENDING && p->phase != POD_PENDING)
         kind_tell(op, r, CHILD_STARTED);
     if (!same_to_decisions(&before, p))
-        cluster_touch(op, c);
+        record_touch(op, c);
 }
 
 void pod_remove(struct op *op, struct pod_record *r)
 {
-    struct cluster *c = r->of;
+    struct record *c = r->of;
     if (!r->by_us && !r->pod.deleting)
-        cluster_doubt(c);
+        record_doubt(c);
     kind_tell(op, r, CHILD_GOES);
     *r->link = r->next;
     if (r->next)
@@ -119,7 +119,7 @@ void pod_remove(struct op *op, struct pod_record *r)
     intern_drop(&op->strings, r->reason);
     intern_drop(&op->strings, r->words);
     slab_free(&op->pod_slab, r);
-    cluster_touch(op, c);
+    record_touch(op, c);
 }
 
 void pod_by_us(struct op *op, struct slice uid, bool by_us)

@@ -8,7 +8,7 @@ struct slice extract_owner(struct jval object, struct arena *a)
     return uid;
 }
 
-struct cluster *extract_parent(struct op *op, struct space *space, struct jval child, const struct kind *kind)
+struct record *extract_parent(struct op *op, struct space *space, struct jval child, const struct kind *kind)
 {
     struct arena *a = &op->event_arena;
     struct slice name = json_get_str(child, "metadata.name", a), uid = json_get_str(child, "metadata.uid", a);

@@ -24,7 +24,7 @@ bool account_secret(int32_t index)
     return index == RAY_ACCOUNT_SECRET;
 }
 
-bool account_make(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+bool account_make(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     (void)e;
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
@@ -47,14 +47,14 @@ static bool look_up(struct op *op, struct flight *f)
     kube_path(&op->path, &ray_account_resources[f->index], istr_slice(f->c->ns), slice_of(f->name), SLICE_NONE);
     if (flight_look(op, f, &e))
         return true;
-    cluster_trouble(op, f->c, f, e.text);
+    record_trouble(op, f->c, f, e.text);
     return false;
 }
 
 static void there(struct op *op, const struct flight *f)
 {
     raycluster_of(f->c)->accounts |= (uint8_t)(1u << f->index);
-    cluster_touch(op, f->c);
+    record_touch(op, f->c);
 }
 
 /* Whose is the one of that name? */
@@ -62,7 +62,7 @@ static void found(struct op *op, struct flight *f, struct jval object)
 {
     char text[ERR_TEXT_MAX];
     struct slice owner = extract_owner(object, &op->event_arena);
-    const struct cluster *other = slice_empty(owner) ? NULL : cluster_get(op, owner, istr_slice(f->c->ns));
+    const struct record *other = slice_empty(owner) ? NULL : record_get(op, owner, istr_slice(f->c->ns));
     if (!json_there(json_get(object, "metadata.deletionTimestamp")) && (slice_empty(owner) || slice_is(owner, f->c->uid))) {
         there(op, f);
         return;
@@ -75,7 +75,7 @@ static void found(struct op *op, struct flight *f, struct jval object)
     }
     snprintf(text, sizeof text, "%s %s belongs to another owner, which is gone, or of a kind that --kinds leaves out: waiting for it to go",
              what, f->name);
-    cluster_wait(op, f->c, f, text);
+    record_wait(op, f->c, f, text);
 }
 
 /* A binding is refused as not found when the role that it names is: the API server looks that up in a cache of its own, which may not have
@@ -96,7 +96,7 @@ static void refused(struct op *op, struct flight *f, const struct kube_status *s
              s->code == 403 ? " (mobula install --" : "", s->code == 403 ? flag : "", s->code == 403 ? " prints the rights)" : "", s->code,
              kube_reason_text(s->reason), s->message);
     if (answer_passing(s) || role_unseen(f, s))
-        cluster_trouble(op, f->c, f, text);
+        record_trouble(op, f->c, f, text);
     else
         flight_failed(op, f, text);
 }
@@ -120,13 +120,13 @@ bool account_answer(struct op *op, struct flight *f, const struct kube_answer *a
         if (json_type(object) == JSON_OBJECT)
             found(op, f, object);
         else
-            cluster_trouble(op, f->c, f, "the server's answer is no object");
+            record_trouble(op, f->c, f, "the server's answer is no object");
     } else if (!f->looking && (a->outcome == KUBE_UNKNOWN || a->status.reason == KUBE_ALREADY_EXISTS)) {
         return look_up(op, f);
     } else if (a->outcome != KUBE_REFUSED) {
-        cluster_trouble(op, f->c, f, a->err.text);
+        record_trouble(op, f->c, f, a->err.text);
     } else if (f->looking && a->status.code == 404) {
-        cluster_trouble(op, f->c, f, "it is not there: its answer was lost, or one of that name has just gone. It will be created again");
+        record_trouble(op, f->c, f, "it is not there: its answer was lost, or one of that name has just gone. It will be created again");
     } else {
         refused(op, f, &a->status);
     }

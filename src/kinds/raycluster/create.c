@@ -10,13 +10,13 @@ static const struct ray_group *group_spec(const struct op *op, int32_t group)
 
 /* Its workers wait for what is in there, and its agent runs it; asked for with the head, which is made before them, it is there when a
  * kubelet mounts it. That is a call of its own, with the same buffers. */
-static void want_tools(struct op *op, struct cluster *c)
+static void want_tools(struct op *op, struct record *c)
 {
     tools_want(op, c->ns);
     buf_clear(&op->path);
 }
 
-bool make_pod(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+bool make_pod(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     const struct ray_cluster *model = cluster_model(op);
     const struct ray_group *g = group_spec(op, act->group);
@@ -46,7 +46,7 @@ static const char *failure_text(bool ended, const char *event)
                                                        : "cannot create pods of a group: backing off";
 }
 
-void group_failed(struct op *op, struct cluster *c, int32_t group, bool ended, const char *event, struct slice reason)
+void group_failed(struct op *op, struct record *c, int32_t group, bool ended, const char *event, struct slice reason)
 {
     work_drop(c);
     model_load(op, c);
@@ -70,13 +70,13 @@ void group_failed(struct op *op, struct cluster *c, int32_t group, bool ended, c
         say_legacy(op, c, "WARNING", slice_of(note));
 }
 
-void group_failed_by(struct op *op, struct cluster *c, const struct action *act, const char *text)
+void group_failed_by(struct op *op, struct record *c, const struct action *act, const char *text)
 {
     struct slice reason = slice_of(text);
     if (act->group == GROUP_NONE) { /* a deletion or a finalizer: no group's pods are why */
         struct flight f = {.op = op, .c = c, .verb = act->verb, .group = act->group};
         slice_copy(slice_head(act->name, sizeof f.name - 1), f.name, sizeof f.name);
-        cluster_refused(op, c, &f, text);
+        record_refused(op, c, &f, text);
         return;
     }
     if (act->verb->how == VERB_APPLY && !slice_starts(reason, SLICE(POD_REASON_SERVICE))) {
@@ -99,7 +99,7 @@ void flight_failed(struct op *op, const struct flight *f, const char *text)
  * replaces is gone: so nothing is decided before all have been listed anew, by a list that begins from now on. */
 static void never_known(struct op *op, const struct flight *f, const char *text)
 {
-    cluster_trouble(op, f->c, f, text);
+    record_trouble(op, f->c, f, text);
     f->c->pods_round = source_of(f->c->space, &kind_pod)->round + 1;
 }
 
@@ -123,7 +123,7 @@ static bool look_up(struct op *op, struct flight *f)
 static void name_taken(struct op *op, struct flight *f, struct jval pod, struct slice owner)
 {
     char text[ERR_TEXT_MAX];
-    const struct cluster *other = slice_empty(owner) ? NULL : cluster_get(op, owner, istr_slice(f->c->ns));
+    const struct record *other = slice_empty(owner) ? NULL : record_get(op, owner, istr_slice(f->c->ns));
     bool orphan = !slice_empty(owner) && !(other && other->present);
     bool going = json_there(json_get(pod, "metadata.deletionTimestamp"));
     snprintf(text, sizeof text, "pod %s exists and belongs to another owner%s", f->name,
@@ -131,7 +131,7 @@ static void name_taken(struct op *op, struct flight *f, struct jval pod, struct 
              : orphan ? ", which is gone, or of a kind that --kinds leaves out: waiting for the pod to go"
                       : ": delete or rename one of them");
     if (going || orphan)
-        cluster_wait(op, f->c, f, text);
+        record_wait(op, f->c, f, text);
     else if (slice_empty(owner))
         held_found(op, f, pod);
     else
@@ -184,7 +184,7 @@ static void group_made(struct op *op, const struct flight *f)
 /* made: by this POST, as far as anybody knows; false: the server has said that it was there. */
 static void created(struct op *op, struct flight *f, struct jval pod, uint64_t version, bool made)
 {
-    struct cluster *c = f->c;
+    struct record *c = f->c;
     char uid[UID_TEXT_MAX + 1];
     struct slice owner = extract_owner(pod, &op->event_arena), name = json_get_str(pod, "metadata.uid", &op->event_arena);
     bool owned = slice_is(owner, c->uid), labelled = extract_labelled(pod) && !extract_elsewhere(pod, &op->event_arena);
@@ -248,11 +248,11 @@ static void on_look(struct op *op, struct flight *f, const struct kube_answer *a
         return;
     }
     if (failed == 409) {
-        cluster_trouble(op, f->c, f, "a pod of that name was there, and has just gone: it will be created again");
+        record_trouble(op, f->c, f, "a pod of that name was there, and has just gone: it will be created again");
         return;
     }
     f->failed = f->why[0] ? failed : ANSWER_LOST; /* … but this is */
-    cluster_trouble(op, f->c, f, f->why[0] ? f->why : "the pod is not there, and its answer was lost: it will be created again");
+    record_trouble(op, f->c, f, f->why[0] ? f->why : "the pod is not there, and its answer was lost: it will be created again");
 }
 
 /* The answer to a POST, or to the look-up after it. Returns whether the flight goes on. */
@@ -284,7 +284,7 @@ bool answer_create(struct op *op, struct flight *f, const struct kube_answer *a)
 /* The answer to a dry run: whether pods that run may be given up for the new template. */
 bool answer_try(struct op *op, struct flight *f, const struct kube_answer *a)
 {
-    struct cluster *c = f->c;
+    struct record *c = f->c;
     enum { TRY_AGAIN_MS = 60 * 1000 };
     bool exists = a->status.reason == KUBE_ALREADY_EXISTS; /* the name of the head that runs: everything else was checked before it */
     if (f->generation != c->generation)
@@ -292,7 +292,7 @@ bool answer_try(struct op *op, struct flight *f, const struct kube_answer *a)
     model_load(op, c);
     char words[ANSWER_WORDS];
     if (a->outcome != KUBE_OK && (a->outcome != KUBE_REFUSED || answer_passing(&a->status))) {
-        cluster_trouble(op, c, f, answer_words(a, words));
+        record_trouble(op, c, f, answer_words(a, words));
         return false;
     }
     struct group_failures *g = failures_of(op, c, group_name(op, f->group), f->group < 0, true);

@@ -1,7 +1,7 @@
 /* Failures of groups: what whoever led before wrote into status, and those of groups that are no more. */
 #include "record.h"
 
-void failures_prune(struct op *op, struct cluster *c)
+void failures_prune(struct op *op, struct record *c)
 {
     for (struct failing *f = c->failing, *next; f; f = next) {
         next = f->next;
@@ -13,7 +13,7 @@ void failures_prune(struct op *op, struct cluster *c)
     }
 }
 
-void failures_over(struct op *op, struct cluster *c, struct slice group, bool head)
+void failures_over(struct op *op, struct record *c, struct slice group, bool head)
 {
     struct group_failures *f = failures_of(op, c, group, head, false);
     if (f && (f->spot_from_ms > op->now.mono_ms || f->refused))
@@ -22,7 +22,7 @@ void failures_over(struct op *op, struct cluster *c, struct slice group, bool he
         failures_forget(op, c, group, head);
 }
 
-void leave_spot(struct op *op, struct cluster *c, const struct action *act)
+void leave_spot(struct op *op, struct record *c, const struct action *act)
 {
     int64_t set = op->o.ray.spot_retry_ms, ms = set ? set : RAYCLUSTER_SPOT_RETRY_MS;
     struct slice name = group_name(op, act->group);
@@ -32,7 +32,7 @@ void leave_spot(struct op *op, struct cluster *c, const struct action *act)
     say_event(op, c, true, "SpotNotScheduled", act->text);
 }
 
-void extract_failures(struct op *op, struct cluster *c)
+void extract_failures(struct op *op, struct record *c)
 {
     struct jval k, g;
     struct jval status;

@@ -20,7 +20,7 @@ struct head_call {
     bool sent;
 };
 
-static const struct pod *find_head(const struct cluster *c)
+static const struct pod *find_head(const struct record *c)
 {
     for (const struct pod_record *r = c->pods; r; r = r->next)
         if (r->pod.head && !r->pod.deleting && !r->pod.ended && r->pod.phase == POD_RUNNING && r->pod.ip[0])
@@ -28,7 +28,7 @@ static const struct pod *find_head(const struct cluster *c)
     return NULL;
 }
 
-static const struct service_record *find_head_service(struct op *op, const struct cluster *c)
+static const struct service_record *find_head_service(struct op *op, const struct record *c)
 {
     struct arena scratch = {0}; /* the model's own lives for as long as its record stays as it is, and this is asked with every decision */
     const struct service_record *s = service_of(c, ray_head_service_name(cluster_model(op), &scratch));
@@ -36,7 +36,7 @@ static const struct service_record *find_head_service(struct op *op, const struc
     return s;
 }
 
-struct slice head_address(struct op *op, const struct cluster *c)
+struct slice head_address(struct op *op, const struct record *c)
 {
     const struct pod *head = find_head(c);
     const struct service_record *s = head && op->o.access == OPERATOR_SERVICE ? find_head_service(op, c) : NULL;
@@ -81,7 +81,7 @@ static void on_answer(void *owner, uint64_t tag, const struct ray_dash_answer *a
     struct head_call *h = owner;
     struct head_call told = *h;
     struct ray_dash_answer said = *answer;
-    struct cluster *c = cluster_get(told.op, slice_of(told.uid), istr_slice(told.ns));
+    struct record *c = record_get(told.op, slice_of(told.uid), istr_slice(told.ns));
     told.op->now = now;
     if (said.outcome == RAY_DASH_DENIED && c && c->present)
         auth_refused(told.op, c, &said.err);
@@ -184,7 +184,7 @@ static bool ask_proxy(struct head_call *h, const struct ray_dash_request *r, str
     return ok;
 }
 
-bool head_ask(struct op *op, struct cluster *c, const struct ray_dash_request *r, ray_dash_done *done, void *owner, uint64_t tag,
+bool head_ask(struct op *op, struct record *c, const struct ray_dash_request *r, ray_dash_done *done, void *owner, uint64_t tag,
               struct err *e)
 {
     model_load(op, c);

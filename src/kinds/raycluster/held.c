@@ -3,7 +3,7 @@
  * then this is a name like any other. It is not kept over a restart: the next operator asks for the first name, and finds out. */
 #include "record.h"
 
-bool held_keep(struct op *op, struct cluster *c, struct slice group, int32_t index, struct slice uid)
+bool held_keep(struct op *op, struct record *c, struct slice group, int32_t index, struct slice uid)
 {
     struct held **link = &raycluster_of(c)->held;
     while (*link && ((*link)->index != index || !slice_eq(istr_slice((*link)->group), group)))
@@ -24,7 +24,7 @@ bool held_keep(struct op *op, struct cluster *c, struct slice group, int32_t ind
     return slice_copy(uid, h->uid, sizeof h->uid);
 }
 
-const struct held_name *view_held(struct op *op, const struct cluster *c, uint32_t *count)
+const struct held_name *view_held(struct op *op, const struct record *c, uint32_t *count)
 {
     uint32_t n = 0;
     for (const struct held *h = raycluster_of(c)->held; h; h = h->next)
@@ -38,7 +38,7 @@ const struct held_name *view_held(struct op *op, const struct cluster *c, uint32
     return out;
 }
 
-void held_clear(struct op *op, struct cluster *c)
+void held_clear(struct op *op, struct record *c)
 {
     struct raycluster *own = raycluster_of(c);
     while (own->held) {
@@ -50,7 +50,7 @@ void held_clear(struct op *op, struct cluster *c)
 }
 
 /* It is there, and not ours to count: whose is it then, and what is to be done about it? */
-static const char *what_to_do(const struct cluster *c, const struct flight *f, struct jval pod, char out[ERR_TEXT_MAX])
+static const char *what_to_do(const struct record *c, const struct flight *f, struct jval pod, char out[ERR_TEXT_MAX])
 {
     if (json_there(json_get(pod, "metadata.deletionTimestamp")))
         snprintf(out, ERR_TEXT_MAX, "pod %s exists, and is being deleted: waiting for it to go", f->name);
@@ -82,19 +82,19 @@ void held_stripped(struct op *op, const struct flight *f, struct jval pod)
 void held_found(struct op *op, const struct flight *f, struct jval pod)
 {
     char text[ERR_TEXT_MAX];
-    struct cluster *c = f->c;
+    struct record *c = f->c;
     struct slice uid = json_get_str(pod, "metadata.uid", &op->event_arena);
     what_to_do(c, f, pod, text);
     model_load(op, c);
     if (json_there(json_get(pod, "metadata.deletionTimestamp"))) {
-        cluster_trouble(op, c, f, text);
+        record_trouble(op, c, f, text);
     } else if (raycluster_of(c)->strips || f->group < 0) {
         flight_failed(op, f, text);
     } else if (f->generation != c->generation) {
-        cluster_touch(op, c); /* another spec has other groups */
+        record_touch(op, c); /* another spec has other groups */
     } else if (held_keep(op, c, group_name(op, f->group), f->index, uid)) {
         say_event(op, c, true, "PodSetAside", slice_of(text));
-        cluster_trouble(op, c, f, text);
+        record_trouble(op, c, f, text);
     } else {
         snprintf(text, sizeof text, "pod %s and %d more have names of one place and have lost their labels or their owner: delete them",
                  f->name, OPERATOR_HELD_NAMES);

@@ -1,12 +1,12 @@
 /* What a RayCluster's own object says of it beyond its spec and status. */
 #include "record.h"
 
-void kept_cluster(struct op *op, struct cluster *c, struct jval object, uint32_t round, bool changed, bool status)
+void kept_cluster(struct op *op, struct record *c, struct jval object, uint32_t round, bool changed, bool status)
 {
     (void)round;
-    struct cluster *owner = controller_record(op, c->space, istr_slice(c->ns), object, &kind_raycluster);
+    struct record *owner = controller_record(op, c->space, istr_slice(c->ns), object, &kind_raycluster);
     owner = owner ? owner : workload_owner(op, c, object);
-    cluster_own(op, c, owner != c ? owner : NULL); /* whoever may write the object may name its own uid there */
+    record_own(op, c, owner != c ? owner : NULL); /* whoever may write the object may name its own uid there */
     if (changed || status)
-        cluster_tell(op, c);
+        record_tell(op, c);
 }

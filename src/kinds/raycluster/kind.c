@@ -1,7 +1,7 @@
 /* RayClusters as a kind: the tables of ray.io/v1 and of cluster.ray.io/v1 over one set of functions, and the verbs. */
 #include "record.h"
 
-struct raycluster *raycluster_of(const struct cluster *c)
+struct raycluster *raycluster_of(const struct record *c)
 {
     return c->kind == &kind_raycluster || c->kind == &kind_raycluster_legacy ? c->own : NULL;
 }
@@ -11,7 +11,7 @@ struct rayclusters *rayclusters_of(const struct op *op)
     return *kind_own(op, &kind_raycluster);
 }
 
-static void told_cluster(struct op *op, struct cluster *c, struct pod_record *pod, enum child_news what)
+static void told_cluster(struct op *op, struct record *c, struct pod_record *pod, enum child_news what)
 {
     (void)c;
     if (what == CHILD_GOES)
@@ -22,7 +22,7 @@ static void told_cluster(struct op *op, struct cluster *c, struct pod_record *po
         scaling_spare(op, pod); /* its replica is whole, and is decided on as such */
 }
 
-static void reread_cluster(struct cluster *c)
+static void reread_cluster(struct record *c)
 {
     struct raycluster *own = raycluster_of(c);
     if (!own)
@@ -32,7 +32,7 @@ static void reread_cluster(struct cluster *c)
     memset(own->wants, 0, sizeof own->wants);
 }
 
-static void forget_cluster(struct op *op, struct cluster *c)
+static void forget_cluster(struct op *op, struct record *c)
 {
     if (raycluster_of(c)) {
         scaling_drop(c);
@@ -42,14 +42,14 @@ static void forget_cluster(struct op *op, struct cluster *c)
     tools_drop_unused(op, c->ns);
 }
 
-static void respecified_cluster(struct op *op, struct cluster *c)
+static void respecified_cluster(struct op *op, struct record *c)
 {
     struct raycluster *own = raycluster_of(c);
     children_respecified(op, c);
     memset(own->paces, 0, sizeof own->paces);
 }
 
-static void lead_cluster(struct op *op, struct cluster *c, bool leads)
+static void lead_cluster(struct op *op, struct record *c, bool leads)
 {
     if (leads) {
         extract_failures(op, c); /* somebody else has counted meanwhile */
@@ -59,7 +59,7 @@ static void lead_cluster(struct op *op, struct cluster *c, bool leads)
     auth_drop(c);
 }
 
-static void done_cluster(struct op *op, struct cluster *c)
+static void done_cluster(struct op *op, struct record *c)
 {
     const struct work *w = c->work;
     say_work(op, c,
@@ -129,9 +129,9 @@ const struct kind kind_raycluster = {.name = "RayCluster",
                                      .plural = "rayclusters.ray.io",
                                      .verbs = verbs,
                                      .family = OPERATOR_RAY_IO,
-                                     .keep = extract_cluster,
-                                     .drop = drop_cluster,
-                                     .sweep = sweep_clusters,
+                                     .keep = extract_record,
+                                     .drop = drop_record,
+                                     .sweep = sweep_records,
                                      .owns = cluster_owns,
                                      .needs = cluster_needs,
                                      .decide = decide_cluster,
@@ -158,9 +158,9 @@ const struct kind kind_raycluster_legacy = {.name = "RayCluster",
                                             .resource = &ray_resources[RAY_LEGACY],
                                             .plural = "rayclusters.cluster.ray.io",
                                             .family = OPERATOR_LEGACY,
-                                            .keep = extract_cluster,
-                                            .drop = drop_cluster,
-                                            .sweep = sweep_clusters,
+                                            .keep = extract_record,
+                                            .drop = drop_record,
+                                            .sweep = sweep_records,
                                             .owns = cluster_owns,
                                             .needs = cluster_needs,
                                             .decide = decide_cluster,

@@ -2,7 +2,7 @@
  * what is not there the next time is made again, at once when it had stayed, and ever more rarely when it had not. */
 #include "record.h"
 
-static void say_missing(struct op *op, const struct cluster *c, const struct flight *f, int64_t again_ms)
+static void say_missing(struct op *op, const struct record *c, const struct flight *f, int64_t again_ms)
 {
     static const char what[] =
         "a service is applied again and again, and is not there: something deletes it, takes its label " RAY_LABEL_CLUSTER
@@ -14,7 +14,7 @@ static void say_missing(struct op *op, const struct cluster *c, const struct fli
 
 /* It was not there when it was sent: the first time, because it was yet to be made. Whoever takes it away each time, or says that it was
  * made when it was not, is answered ever more rarely. Pods do not wait for it. */
-static void service_missing(struct op *op, struct cluster *c, const struct flight *f)
+static void service_missing(struct op *op, struct record *c, const struct flight *f)
 {
     enum { TOLD_FROM = 3 };
     struct service_pace *p = &raycluster_of(c)->paces[f->verb == &raycluster_apply_headless_service];
@@ -40,7 +40,7 @@ void service_ends(const struct op *op, const struct service_record *r)
 void service_applied(struct op *op, const struct flight *f, const struct kube_answer *a)
 {
     uint64_t version = 0;
-    struct cluster *c = f->c;
+    struct record *c = f->c;
     struct service_record *r = service_of(c, slice_of(f->name));
     if (f->fresh)
         service_missing(op, c, f);

@@ -40,10 +40,10 @@ struct raycluster {
     uint8_t accounts;             /* bits by enum ray_account: objects needed before the head that exist */
 };
 /* NULL: the record is not that of a RayCluster that is present. */
-struct raycluster *raycluster_of(const struct cluster *c);
+struct raycluster *raycluster_of(const struct record *c);
 
 /* services.c: what the loaded model makes of a service, with the patches in force: built once, and then known until one of them changes */
-struct service_want service_wanted(struct op *op, struct cluster *c, bool head);
+struct service_want service_wanted(struct op *op, struct record *c, bool head);
 
 /* Of all RayClusters of an operator. */
 struct rayclusters {
@@ -63,8 +63,8 @@ static inline struct ray_cluster *cluster_model(const struct op *op)
 }
 
 /* view.c, keep.c */
-int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p);
-void read_cluster(struct op *op, struct cluster *c, const struct spec_object *from);
-void kept_cluster(struct op *op, struct cluster *c, struct jval object, uint32_t round, bool changed, bool status);
+int64_t decide_cluster(struct op *op, struct record *c, struct plan *p);
+void read_cluster(struct op *op, struct record *c, const struct spec_object *from);
+void kept_cluster(struct op *op, struct record *c, struct jval object, uint32_t round, bool changed, bool status);
 
 #endif

@@ -2,7 +2,7 @@
 #include "record.h"
 
 /* "2020-12-12 13:55:36,814\tINFO -- text", each line of it after the cluster's name and a colon: what people grep for. */
-void say_legacy(struct op *op, struct cluster *c, const char *level, struct slice text)
+void say_legacy(struct op *op, struct record *c, const char *level, struct slice text)
 {
     if (c->kind != &kind_raycluster_legacy)
         return;
@@ -13,7 +13,7 @@ void say_legacy(struct op *op, struct cluster *c, const char *level, struct slic
     log_raw(slice_head((struct slice){line, (size_t)n}, sizeof line - 1));
 }
 
-static uint32_t count_group(const struct cluster *c, struct slice group)
+static uint32_t count_group(const struct record *c, struct slice group)
 {
     uint32_t n = 0;
     for (const struct pod_record *r = c->pods; r; r = r->next)
@@ -22,7 +22,7 @@ static uint32_t count_group(const struct cluster *c, struct slice group)
 }
 
 /* How many workers of each type there are, whenever that changed. */
-void say_legacy_status(struct op *op, struct cluster *c)
+void say_legacy_status(struct op *op, struct record *c)
 {
     const struct ray_cluster *model = cluster_model(op);
     uint64_t counts = 1;
@@ -69,7 +69,7 @@ static void describe(const struct work *w, bool job, struct buf *b)
         buf_printf(b, "%s%u refused", b->len ? "; " : "", w->refused);
 }
 
-void say_work(struct op *op, struct cluster *c, const char *reason)
+void say_work(struct op *op, struct record *c, const char *reason)
 {
     struct work *w = c->work;
     if (!w->created && !w->deleted)

@@ -13,7 +13,7 @@ struct group_memory {
 
 struct scaling {
     struct op *op;
-    struct cluster *c;
+    struct record *c;
     struct ray_gcs *gcs; /* NULL: there is no head to ask */
     char ip[IP_TEXT_MAX + 1];
     uint16_t port;
@@ -33,7 +33,7 @@ struct scaling {
 enum { LEGACY_LOG_MS = 60 * 1000, WORDS_MAX = 1000 };
 
 /* NULL: not scaled by this operator. The owner of a pod may be gone. */
-static struct scaling *scaling_there(const struct cluster *c)
+static struct scaling *scaling_there(const struct record *c)
 {
     const struct raycluster *own = raycluster_of(c);
     return own ? own->scaling : NULL;
@@ -96,14 +96,14 @@ static void keep_news(struct scaling *s, bool works, const char *reason, const s
         slice_copy(words, copy, words.len + 1);
         mem_free((void *)(uintptr_t)s->news.words.ptr);
         s->news = (struct scale_news){.works = works, .reason = reason, .words = {copy, words.len}};
-        cluster_touch(s->op, s->c);
+        record_touch(s->op, s->c);
     }
     buf_free(&b);
 }
 
 /* ---- the view ---- */
 
-bool was_whole(const struct cluster *c, struct arena *a)
+bool was_whole(const struct record *c, struct arena *a)
 {
     struct jval doc;
     struct err e = {0};
@@ -168,7 +168,7 @@ static void say_block(struct scaling *s, const struct scale_view *v, const struc
 
 static void say_lines(struct scaling *s, const struct scale_view *v, const struct scale_plan *p)
 {
-    struct cluster *c = s->c;
+    struct record *c = s->c;
     uint64_t hash = 1;
     for (uint32_t i = 0; i < v->cluster->group_count; i++) {
         int32_t seen[] = {p->groups[i].target, p->groups[i].nodes, p->groups[i].pending};
@@ -186,7 +186,7 @@ static void say_lines(struct scaling *s, const struct scale_view *v, const struc
 /* why: the same for all texts that differ in numbers only. */
 static void say_trouble(struct scaling *s, const char *why, const char *text)
 {
-    struct cluster *c = s->c;
+    struct record *c = s->c;
     if (say_once(s->op, SAID_HEAD, said_of(c, slice_of(why), 0)))
         log_warn("autoscaler: cannot read the state of the head: nothing is scaled by demand", LF("namespace", istr_slice(c->ns)),
                  LF_CSTR("cluster", c->name), LF_CSTR("error", text));
@@ -195,7 +195,7 @@ static void say_trouble(struct scaling *s, const char *why, const char *text)
 /* It scales all the same. */
 static void say_unreported(struct scaling *s, const char *text)
 {
-    struct cluster *c = s->c;
+    struct record *c = s->c;
     if (say_once(s->op, SAID_HEAD, said_of(c, SLICE("report"), 0)))
         log_warn("autoscaler: the head did not take the report for `ray status`: the next one is sent with the next decision",
                  LF("namespace", istr_slice(c->ns)), LF_CSTR("cluster", c->name), LF_CSTR("error", text));
@@ -247,7 +247,7 @@ static void mark_removals(struct scaling *s, const struct scale_plan *p)
             continue;
         if (!r->stop) {
             r->stop_begun = false;
-            cluster_touch(s->op, s->c);
+            record_touch(s->op, s->c);
         }
         r->stop = p->removals[i].why;
         r->stop_decision = s->decisions;
@@ -259,7 +259,7 @@ static void mark_removals(struct scaling *s, const struct scale_plan *p)
         if (r->pod.deleting)
             continue;
         work_drop(s->c); /* its DELETE may be waiting there */
-        cluster_touch(s->op, s->c);
+        record_touch(s->op, s->c);
     }
 }
 
@@ -269,7 +269,7 @@ void scaling_spare(struct op *op, struct pod_record *r)
         if (mate == r || (mate->group == r->group && mate->pod.index == r->pod.index && r->pod.index >= 0))
             mate->stop = NULL;
     work_drop(r->of); /* a DELETE of theirs may be waiting there */
-    cluster_touch(op, r->of);
+    record_touch(op, r->of);
 }
 
 void scaling_goes(struct pod_record *r)
@@ -333,7 +333,7 @@ static void decide(struct scaling *s, const struct ray_state *state)
     remember_pods(s, p.seen);
     mark_removals(s, &p);
     if (moved)
-        cluster_touch(s->op, s->c);
+        record_touch(s->op, s->c);
     if (!state)
         return;
     ask_drains(s, &p);
@@ -484,7 +484,7 @@ static bool is_wanted(const struct op *op)
            op->loaded->errors.count == 0 && !m->deleting && !m->managed_elsewhere && !m->suspend;
 }
 
-void scaling_follow(struct op *op, struct cluster *c)
+void scaling_follow(struct op *op, struct record *c)
 {
     if (!is_wanted(op)) {
         scaling_drop(c);
@@ -525,13 +525,13 @@ void scaling_follow(struct op *op, struct cluster *c)
         decide(s, NULL);
 }
 
-bool scaling_speaks(const struct cluster *c)
+bool scaling_speaks(const struct record *c)
 {
     const struct scaling *s = scaling_there(c);
     return s && s->said_ms != 0;
 }
 
-void scaling_drop(struct cluster *c)
+void scaling_drop(struct record *c)
 {
     struct raycluster *own = raycluster_of(c);
     struct scaling *s = own->scaling;
@@ -546,14 +546,14 @@ void scaling_drop(struct cluster *c)
         r->stop = NULL;
 }
 
-bool scaling_decides(const struct cluster *c)
+bool scaling_decides(const struct record *c)
 {
     const struct scaling *s = scaling_there(c);
     return s && s->op->o.access != OPERATOR_PROXY;
 }
 
 /* No pod is made above a max; one that is there goes when its node has drained. */
-const struct scale_news *scaling_apply(const struct cluster *c, struct ray_group *groups, uint32_t count, struct arena *a)
+const struct scale_news *scaling_apply(const struct record *c, struct ray_group *groups, uint32_t count, struct arena *a)
 {
     const struct scaling *s = scaling_there(c);
     if (!scaling_decides(c))

@@ -2,7 +2,7 @@
 #include "record.h"
 
 /* Another cluster's service of this name: it would change hands without a word, because both are written by the same manager. */
-static const struct service_record *taken(struct op *op, const struct cluster *c, struct slice name)
+static const struct service_record *taken(struct op *op, const struct record *c, struct slice name)
 {
     const struct service_record *r = name_find(op, &kind_kservice, c->ns, name);
     return r && r->of != c && r->of->present ? r : NULL;
@@ -13,7 +13,7 @@ static bool is_head(const struct verb *apply)
     return apply == &raycluster_apply_head_service;
 }
 
-static struct service_want *known_want(struct op *op, struct cluster *c, bool head)
+static struct service_want *known_want(struct op *op, struct record *c, bool head)
 {
     struct raycluster *own = raycluster_of(c);
     uint64_t of = patches_revision(op) + own->zone;
@@ -23,7 +23,7 @@ static struct service_want *known_want(struct op *op, struct cluster *c, bool he
     return &own->wants[!head];
 }
 
-struct service_want service_wanted(struct op *op, struct cluster *c, bool head)
+struct service_want service_wanted(struct op *op, struct record *c, bool head)
 {
     struct service_want *want = known_want(op, c, head);
     if (!want->hash)
@@ -31,7 +31,7 @@ struct service_want service_wanted(struct op *op, struct cluster *c, bool head)
     return *want;
 }
 
-bool make_service(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+bool make_service(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     bool head = is_head(act->verb);
     struct slice name =
@@ -54,7 +54,7 @@ bool make_service(struct op *op, struct cluster *c, const struct action *act, st
 }
 
 /* Services are compared with what was sent. */
-bool seal_service(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct err *e)
+bool seal_service(struct op *op, struct record *c, const struct action *act, struct flight *f, struct err *e)
 {
     struct jval doc;
     struct service_want *want = known_want(op, c, is_head(act->verb));
@@ -89,15 +89,15 @@ void pods_refused(struct op *op, struct flight *f, const struct kube_status *s)
             text, sizeof text,
             "service %s exists and belongs to another owner, which is gone, or of a kind that --kinds leaves out: waiting for it to go",
             f->name);
-        cluster_wait(op, f->c, f, text);
+        record_wait(op, f->c, f, text);
         return;
     }
     snprintf(text, sizeof text, "%s%s%s%d %s%s: %s", service ? "service " : "", service ? f->name : "", service ? ": " : "", s->code,
              kube_reason_text(s->reason), answer_way_out(s), s->message);
     if (answer_passing(s))
-        cluster_trouble(op, f->c, f, text);
+        record_trouble(op, f->c, f, text);
     else if (f->verb->how == VERB_DELETE)
-        cluster_refused(op, f->c, f, text);
+        record_refused(op, f->c, f, text);
     else
         flight_failed(op, f, text);
 }
@@ -119,7 +119,7 @@ bool answer_service(struct op *op, struct flight *f, const struct kube_answer *a
         return false;
     }
     if (a->outcome != KUBE_OK) {
-        cluster_trouble(op, f->c, f, a->err.text);
+        record_trouble(op, f->c, f, a->err.text);
         return false;
     }
     forget_refusal(op, f);

@@ -21,7 +21,7 @@ static void token_wipe(struct auth *t)
     t->len = 0;
 }
 
-void auth_drop(struct cluster *c)
+void auth_drop(struct record *c)
 {
     struct raycluster *own = raycluster_of(c);
     if (!own->auth)
@@ -32,20 +32,20 @@ void auth_drop(struct cluster *c)
 }
 
 /* NULL: there is none. The record may be gone when an answer comes. */
-static struct auth *auth_there(const struct cluster *c)
+static struct auth *auth_there(const struct record *c)
 {
     const struct raycluster *own = raycluster_of(c);
     return own ? own->auth : NULL;
 }
 
-uint32_t auth_serial(const struct cluster *c)
+uint32_t auth_serial(const struct record *c)
 {
     const struct auth *t = auth_there(c);
     return t ? t->serial : 0;
 }
 
 /* Once that time has come it is nothing to wake for: whoever needs the token asks, and nobody may need it now. */
-int64_t auth_next(const struct op *op, const struct cluster *c)
+int64_t auth_next(const struct op *op, const struct record *c)
 {
     const struct auth *t = auth_there(c);
     bool waits = t && !t->token && !t->asking && t->again_ms > op->now.mono_ms;
@@ -87,7 +87,7 @@ static void explain_refusal(const struct kube_answer *a, struct err *e)
                 kube_reason_text(s->reason), s->message);
 }
 
-static void on_secret(struct op *op, struct cluster *c, const struct kube_answer *a)
+static void on_secret(struct op *op, struct record *c, const struct kube_answer *a)
 {
     enum { TOKEN = UINT8_MAX }; /* among what is said of calls: no action */
     struct auth *t = auth_there(c);
@@ -102,7 +102,7 @@ static void on_secret(struct op *op, struct cluster *c, const struct kube_answer
     if (e.code == ERR_NONE) {
         t->failures = 0;
         t->trouble[0] = '\0';
-        cluster_tell(op, c);
+        record_tell(op, c);
         return;
     }
     t->again_ms = op->now.mono_ms + backoff_ms(&op->rng, t->failures++, PLAN_BACKOFF_MS, RAY_TOKEN_AGAIN_MAX_MS);
@@ -123,7 +123,7 @@ static void auth_done(void *owner, uint64_t tag, const struct kube_answer *a, st
 {
     struct op *op = owner;
     struct flight *f = (struct flight *)(uintptr_t)tag;
-    struct cluster *c = f->c;
+    struct record *c = f->c;
     const struct auth *t = auth_there(c);
     op->now = now;
     if (t && t->asking && f->hash == name_hash(t))
@@ -134,7 +134,7 @@ static void auth_done(void *owner, uint64_t tag, const struct kube_answer *a, st
     work_settle(op, c);
 }
 
-static void ask(struct op *op, struct cluster *c)
+static void ask(struct op *op, struct record *c)
 {
     struct auth *t = auth_there(c);
     struct err e = {0};
@@ -164,7 +164,7 @@ static void ask(struct op *op, struct cluster *c)
 
 /* ---- what others ask ---- */
 
-static struct auth *auth_of(struct op *op, struct cluster *c)
+static struct auth *auth_of(struct op *op, struct record *c)
 {
     struct raycluster *own = raycluster_of(c);
     struct slice secret = cluster_model(op)->auth_secret;
@@ -177,7 +177,7 @@ static struct auth *auth_of(struct op *op, struct cluster *c)
     return own->auth;
 }
 
-bool auth_token(struct op *op, struct cluster *c, struct slice *token, struct err *e)
+bool auth_token(struct op *op, struct record *c, struct slice *token, struct err *e)
 {
     struct auth *t = auth_of(op, c);
     *token = SLICE_NONE;
@@ -193,7 +193,7 @@ bool auth_token(struct op *op, struct cluster *c, struct slice *token, struct er
     return err_set(e, ERR_STATUS, "the token in Secret %s cannot be read: %s", t->secret, t->trouble);
 }
 
-void auth_refused(struct op *op, struct cluster *c, struct err *e)
+void auth_refused(struct op *op, struct record *c, struct err *e)
 {
     static const char none[] = "; spec.authOptions says which Secret holds the token that it asks for";
     struct auth *t = auth_there(c);
@@ -211,7 +211,7 @@ void auth_refused(struct op *op, struct cluster *c, struct err *e)
 }
 
 /* Jobs ask the head as soon as the cluster is ready: a first question that waits for the token would be told as a failure. */
-void auth_follow(struct op *op, struct cluster *c)
+void auth_follow(struct op *op, struct record *c)
 {
     struct slice token;
     if (auth_there(c) || !slice_empty(cluster_model(op)->auth_secret))

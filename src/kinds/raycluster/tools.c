@@ -111,10 +111,10 @@ static bool holds_ours(struct op *op, struct slice body)
 /* Workers of the first cluster in a namespace wait for the ConfigMap. */
 static void wake_clusters(struct op *op, const struct tools *t)
 {
-    struct cluster *c;
-    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;)
+    struct record *c;
+    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;)
         if (c->present && c->ns == t->ns)
-            cluster_touch(op, c);
+            record_touch(op, c);
 }
 
 static void tools_done(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
@@ -179,8 +179,8 @@ static void tools_free_one(struct op *op, struct tools *t)
 
 static bool is_used(const struct op *op, const struct tools *t)
 {
-    const struct cluster *c;
-    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;)
+    const struct record *c;
+    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;)
         if (c->present && c->ns == t->ns)
             return true;
     return false;

@@ -28,7 +28,7 @@ static const struct shape_types *types_or_none(const struct op *op)
 }
 
 /* Most clusters name no type: their text is not looked into any further. */
-bool types_apply(struct op *op, const struct cluster *c)
+bool types_apply(struct op *op, const struct record *c)
 {
     const struct setting *s = setting_of(op);
     struct ray_cluster *model = cluster_model(op);
@@ -56,7 +56,7 @@ bool types_pod(const struct op *op, struct slice node_type, struct jval *templat
     return err_wrap(e, "its pod template");
 }
 
-bool types_awaited(const struct op *op, const struct cluster *c)
+bool types_awaited(const struct op *op, const struct record *c)
 {
     const struct setting *s = setting_of(op);
     return raycluster_of(c)->typed && !s->known && s->why.code == ERR_NONE;
@@ -65,16 +65,16 @@ bool types_awaited(const struct op *op, const struct cluster *c)
 /* Their models are read anew, and what was refused for its size is tried at once. */
 static void touch_typed(struct op *op)
 {
-    struct cluster *c;
-    for (uint32_t i = 0; (c = map_next(&op->clusters, &i)) != NULL;) {
+    struct record *c;
+    for (uint32_t i = 0; (c = map_next(&op->records, &i)) != NULL;) {
         const struct raycluster *own = raycluster_of(c);
         if (!own || !own->typed)
             continue;
-        cluster_reread(op, c);
+        record_reread(op, c);
         for (struct failing *f = c->failing; f; f = f->next)
             if (!f->f.ended)
                 f->f.not_before_ms = op->now.mono_ms;
-        cluster_touch(op, c);
+        record_touch(op, c);
     }
 }
 

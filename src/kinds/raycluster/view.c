@@ -12,14 +12,14 @@ static void keep_hashes(struct raycluster *own, const struct ray_cluster *model)
 }
 
 /* The heads of workloads report to the control plane. */
-static void add_agent(struct op *op, const struct cluster *c)
+static void add_agent(struct op *op, const struct record *c)
 {
     struct err ignored = {0}; /* a template that is almost too large stays as it is */
     if (workload_above(c) && ray_wants_agent(cluster_model(op), &op->o.ray, &op->loaded->arena))
         ray_add_agent(cluster_model(op), &op->o.ray, &op->loaded->arena, &ignored);
 }
 
-void read_cluster(struct op *op, struct cluster *c, const struct spec_object *from)
+void read_cluster(struct op *op, struct record *c, const struct spec_object *from)
 {
     struct raycluster *own = raycluster_of(c);
     struct ray_cluster *model = arena_new(&op->loaded->arena, struct ray_cluster);
@@ -41,7 +41,7 @@ struct slice group_name(const struct op *op, int32_t group)
     return group < 0 ? SLICE(RAY_HEAD_GROUP) : SLICE_NONE;
 }
 
-struct service_record *service_of(const struct cluster *c, struct slice name)
+struct service_record *service_of(const struct record *c, struct slice name)
 {
     for (struct service_record *r = c->services; r; r = r->next)
         if (slice_eq(slice_of(r->service.name), name))
@@ -49,13 +49,13 @@ struct service_record *service_of(const struct cluster *c, struct slice name)
     return NULL;
 }
 
-static const struct service *find_service(const struct cluster *c, struct slice name)
+static const struct service *find_service(const struct record *c, struct slice name)
 {
     const struct service_record *r = service_of(c, name);
     return r ? &r->service : NULL;
 }
 
-const struct pod **view_pods(struct op *op, const struct cluster *c, uint32_t *count)
+const struct pod **view_pods(struct op *op, const struct record *c, uint32_t *count)
 {
     const struct pod **pods = arena_array(&op->plan_arena, c->pod_count + 1, sizeof *pods);
     *count = 0;
@@ -64,7 +64,7 @@ const struct pod **view_pods(struct op *op, const struct cluster *c, uint32_t *c
     return pods;
 }
 
-static const struct service *const *view_services(struct op *op, const struct cluster *c, uint32_t *count)
+static const struct service *const *view_services(struct op *op, const struct record *c, uint32_t *count)
 {
     *count = 0;
     for (const struct service_record *r = c->services; r; r = r->next)
@@ -76,7 +76,7 @@ static const struct service *const *view_services(struct op *op, const struct cl
     return services;
 }
 
-const struct group_failures *view_failures(struct op *op, struct cluster *c)
+const struct group_failures *view_failures(struct op *op, struct record *c)
 {
     uint32_t count = cluster_model(op)->group_count;
     struct group_failures *failures = arena_array(&op->plan_arena, count + 1, sizeof *failures);
@@ -95,7 +95,7 @@ static int64_t later(int64_t a, int64_t b)
 
 /* The loaded model as a decision sees it: how many pods a group has, and which of them go, is the autoscaler's where there is one. It is a
  * copy, because the loaded one outlives this decision and says what the spec says. */
-static const struct ray_cluster *view_model(struct op *op, const struct cluster *c, const struct scale_news **news)
+static const struct ray_cluster *view_model(struct op *op, const struct record *c, const struct scale_news **news)
 {
     struct arena *a = &op->plan_arena;
     const struct ray_cluster *said = cluster_model(op);
@@ -108,7 +108,7 @@ static const struct ray_cluster *view_model(struct op *op, const struct cluster 
     return model;
 }
 
-static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
+static void view_fill(struct op *op, struct record *c, struct cluster_view *v)
 {
     struct arena *a = &op->plan_arena;
     const struct raycluster *own = raycluster_of(c);
@@ -125,7 +125,7 @@ static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
                                .status_at_ms = c->status_at_ms,
                                .reasons = c->reasons,
                                .reasons_ms = c->reasons_ms,
-                               .fleet = op->clusters.count,
+                               .fleet = op->records.count,
                                .status_hash = c->status_ours ? c->status_hash : 0,
                                .status_not_before_ms = c->status_not_before_ms,
                                .workers_from_ms = later(later(op->workers_from_ms, c->space->workers_from_ms), tools_from_ms(op, c->ns)),
@@ -146,7 +146,7 @@ static void view_fill(struct op *op, struct cluster *c, struct cluster_view *v)
             v->wants[i] = service_wanted(op, c, i == 0);
 }
 
-void count_failure(struct op *op, struct cluster *c, const struct action *act)
+void count_failure(struct op *op, struct record *c, const struct action *act)
 {
     struct pod_record *r = map_get(&op->pods, act->uid);
     if (r)
@@ -154,13 +154,13 @@ void count_failure(struct op *op, struct cluster *c, const struct action *act)
     group_failed(op, c, act->group, true, act->group < 0 ? "HeadPodEnded" : "WorkerPodEnded", act->text);
 }
 
-void forget_failures(struct op *op, struct cluster *c, const struct action *act)
+void forget_failures(struct op *op, struct record *c, const struct action *act)
 {
     failures_over(op, c, group_name(op, act->group), act->group < 0);
 }
 
 /* Who made them may have ended before it had seen to the tools that they wait for. */
-static bool workers_wait(const struct cluster *c)
+static bool workers_wait(const struct record *c)
 {
     for (const struct pod_record *r = c->pods; r; r = r->next)
         if (!r->pod.head && !r->pod.deleting && r->pod.phase == POD_PENDING)
@@ -168,7 +168,7 @@ static bool workers_wait(const struct cluster *c)
     return false;
 }
 
-int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p)
+int64_t decide_cluster(struct op *op, struct record *c, struct plan *p)
 {
     if (types_awaited(op, c)) {
         *p = (struct plan){.next_ms = TIME_NEVER, .arena = &op->plan_arena};
@@ -190,7 +190,7 @@ int64_t decide_cluster(struct op *op, struct cluster *c, struct plan *p)
         again = plan_move(op, c, p);
     }
     if (again)
-        cluster_touch(op, c); /* there was more to count than a few plans hold */
+        record_touch(op, c); /* there was more to count than a few plans hold */
     if (c->kind == &kind_raycluster_legacy && !scaling_speaks(c))
         say_legacy_status(op, c);
     if (workers_wait(c))

@@ -3,7 +3,7 @@
 
 #include <mobula/shape.h>
 
-void zones_apply(struct op *op, struct cluster *c)
+void zones_apply(struct op *op, struct record *c)
 {
     if (slice_find_text(istr_slice(c->spec), SHAPE_ZONE) < 0)
         return;
@@ -21,14 +21,14 @@ void zones_apply(struct op *op, struct cluster *c)
     own->zone = pod_zone_hash(cluster_model(op)->zone);
 }
 
-void keep_zone(struct op *op, struct cluster *c, const struct action *act)
+void keep_zone(struct op *op, struct record *c, const struct action *act)
 {
     (void)op;
     (void)act;
     raycluster_of(c)->zone_settled = true;
 }
 
-void leave_zone(struct op *op, struct cluster *c, const struct action *act)
+void leave_zone(struct op *op, struct record *c, const struct action *act)
 {
     struct raycluster *own = raycluster_of(c);
     log_warn("a cluster leaves its zone: its pods are made in the next one", LF("namespace", istr_slice(c->ns)),

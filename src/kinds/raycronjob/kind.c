@@ -5,7 +5,7 @@
 
 /* ---- the view ---- */
 
-static void read_cron(struct op *op, struct cluster *c, const struct spec_object *from)
+static void read_cron(struct op *op, struct record *c, const struct spec_object *from)
 {
     struct raycronjob *model = arena_new(&op->loaded->arena, struct raycronjob);
     (void)c;
@@ -31,7 +31,7 @@ static const struct zone *zone_of(const struct op *op, struct slice name, struct
     return NULL;
 }
 
-static struct cron_child view_job(const struct op *op, const struct cluster *job, struct arena *a)
+static struct cron_child view_job(const struct op *op, const struct record *job, struct arena *a)
 {
     struct jval meta, status;
     struct cron_child v = {.name = slice_of(job->name), .uid = slice_of(job->uid), .scheduled_s = CRON_NEVER};
@@ -49,19 +49,19 @@ static struct cron_child view_job(const struct op *op, const struct cluster *job
     return v;
 }
 
-static const struct cron_child *view_jobs(const struct op *op, const struct cluster *c, struct arena *a, uint32_t *count)
+static const struct cron_child *view_jobs(const struct op *op, const struct record *c, struct arena *a, uint32_t *count)
 {
     uint32_t all = 0;
-    for (const struct cluster *own = c->clusters; own; own = own->next_owned)
+    for (const struct record *own = c->owned; own; own = own->next_owned)
         all++;
     struct cron_child *list = arena_array(a, all + 1, sizeof *list);
-    for (const struct cluster *own = c->clusters; own; own = own->next_owned)
+    for (const struct record *own = c->owned; own; own = own->next_owned)
         if (own->present && own->kind == &kind_rayjob)
             list[(*count)++] = view_job(op, own, a);
     return list;
 }
 
-static int64_t decide_cron(struct op *op, struct cluster *c, struct plan *p)
+static int64_t decide_cron(struct op *op, struct record *c, struct plan *p)
 {
     struct arena *a = &op->plan_arena;
     const struct raycronjob *model = op->loaded->model;
@@ -82,7 +82,7 @@ static int64_t decide_cron(struct op *op, struct cluster *c, struct plan *p)
 
 /* ---- calls ---- */
 
-static bool make_job(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+static bool make_job(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     int64_t due_us;
     slice_copy(act->name, f->name, sizeof f->name);
@@ -94,8 +94,7 @@ static bool make_job(struct op *op, struct cluster *c, const struct action *act,
             err_set(e, ERR_LIMIT, "RayJob %.*s does not fit %d bytes (LIMIT_JSON_ITEM)", SLICE_ARG(act->name), LIMIT_JSON_ITEM));
 }
 
-static bool make_job_delete(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t,
-                            struct err *e)
+static bool make_job_delete(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     (void)e;
     slice_copy(act->name, f->name, sizeof f->name);
@@ -106,14 +105,14 @@ static bool make_job_delete(struct op *op, struct cluster *c, const struct actio
     return kube_delete_options(&op->body, act->uid, 0, SLICE("Background"));
 }
 
-static void failed(struct op *op, struct cluster *c, const struct action *act, const char *text)
+static void failed(struct op *op, struct record *c, const struct action *act, const char *text)
 {
     object_refused(op, c, act->verb, text);
 }
 
 static void done(struct op *op, const struct flight *f, const struct kube_answer *a)
 {
-    struct cluster *c = f->c;
+    struct record *c = f->c;
     char note[LIMIT_KUBE_EVENT_NOTE + ANSWER_WORDS]; /* cut where it is sent */
     if (f->verb == &raycronjob_create_job) {
         log_info("job created", LF("namespace", istr_slice(c->ns)), LF_CSTR("cronjob", c->name), LF_CSTR("job", f->name));
@@ -125,13 +124,13 @@ static void done(struct op *op, const struct flight *f, const struct kube_answer
              LF_CSTR("why", f->why));
     snprintf(note, sizeof note, "deleted RayJob %s: %s", f->name, f->why);
     say_event(op, c, false, "DeletedRayJob", slice_of(note));
-    object_deleting(op, cluster_get(op, slice_of(f->uid), istr_slice(c->ns)));
+    object_deleting(op, record_get(op, slice_of(f->uid), istr_slice(c->ns)));
 }
 
 /* A name is that of one run: what has it by now is that run, unless it is somebody else's. What is not known at all, the watch has lost. */
 static void find_job(struct op *op, struct flight *f, const char *text)
 {
-    const struct cluster *job = name_find(op, &kind_rayjob, f->c->ns, slice_of(f->name));
+    const struct record *job = name_find(op, &kind_rayjob, f->c->ns, slice_of(f->name));
     if (job && job->owner != f->c) {
         char words[ERR_TEXT_MAX];
         snprintf(words, sizeof words, "RayJob %s exists and belongs to somebody else: delete it", f->name);
@@ -140,7 +139,7 @@ static void find_job(struct op *op, struct flight *f, const char *text)
     }
     if (!job)
         source_missed(source_of(f->c->space, &kind_rayjob));
-    cluster_wait(op, f->c, f, text);
+    record_wait(op, f->c, f, text);
 }
 
 static bool answer_job(struct op *op, struct flight *f, const struct kube_answer *a)
@@ -160,9 +159,9 @@ static bool answer_job(struct op *op, struct flight *f, const struct kube_answer
     else if (create && final)
         object_refused(op, f->c, f->verb, text);
     else if (final)
-        cluster_refused(op, f->c, f, text);
+        record_refused(op, f->c, f, text);
     else
-        cluster_trouble(op, f->c, f, text);
+        record_trouble(op, f->c, f, text);
     return false;
 }
 
@@ -181,13 +180,13 @@ const struct verb raycronjob_delete_job = {.name = "delete-run",
 
 /* ---- the kind ---- */
 
-static void forget_cron(struct op *op, struct cluster *c)
+static void forget_cron(struct op *op, struct record *c)
 {
     (void)op;
     (void)c;
 }
 
-static void lead_cron(struct op *op, struct cluster *c, bool leads)
+static void lead_cron(struct op *op, struct record *c, bool leads)
 {
     (void)leads;
     failures_clear(op, c);
@@ -226,9 +225,9 @@ const struct kind kind_raycronjob = {.name = "RayCronJob",
                                      .plural = "raycronjobs.ray.io",
                                      .verbs = verbs,
                                      .family = OPERATOR_RAY_IO,
-                                     .keep = extract_cluster,
-                                     .drop = drop_cluster,
-                                     .sweep = sweep_clusters,
+                                     .keep = extract_record,
+                                     .drop = drop_record,
+                                     .sweep = sweep_records,
                                      .owns = owns,
                                      .needs = needs,
                                      .must = must,

@@ -35,10 +35,10 @@ void job_forget_words(struct job *j)
 
 /* ---- questions ---- */
 
-static struct cluster *cluster_asked(struct job *j)
+static struct record *cluster_asked(struct job *j)
 {
     struct slice name = slice_of(j->cluster);
-    for (struct cluster *own = j->c->clusters; own; own = own->next_owned)
+    for (struct record *own = j->c->owned; own; own = own->next_owned)
         if (own->present && slice_eq(slice_of(own->name), name))
             return own;
     return cluster_named(j->op, j->c, name);
@@ -48,7 +48,7 @@ static bool head_asked(struct job *j, enum ray_dash_call call, ray_dash_done *do
 {
     struct op *op = j->op;
     struct ray_dash_request r = {.call = call, .id = slice_of(j->id), .doubtful = j->said.failures > 0};
-    struct cluster *c = cluster_asked(j);
+    struct record *c = cluster_asked(j);
     op->stats.dash_calls++;
     if (!c)
         return err_set(e, ERR_MISSING, "RayCluster %s does not exist", j->cluster);
@@ -62,12 +62,12 @@ static bool head_asked(struct job *j, enum ray_dash_call call, ray_dash_done *do
     return head_ask(op, c, &r, done, j, (uint64_t)call, e);
 }
 
-bool job_ask_log(struct cluster *c, ray_dash_done *done, void *owner, struct err *e)
+bool job_ask_log(struct record *c, ray_dash_done *done, void *owner, struct err *e)
 {
     struct job *j = job_there(c);
     if (!j)
         return false;
-    struct cluster *own = j->id[0] ? cluster_asked(j) : NULL;
+    struct record *own = j->id[0] ? cluster_asked(j) : NULL;
     if (j->id[0] && !own)
         return err_set(e, ERR_MISSING, "the log is gone with RayCluster %s", j->cluster);
     return own && head_ask(j->op, own, &(struct ray_dash_request){.call = RAY_DASH_LOG, .id = slice_of(j->id)}, done, owner, 0, e);
@@ -84,7 +84,7 @@ static void say_submitted(struct job *j, bool exists)
     say_event(j->op, j->c, false, "SubmittedRayJob", slice_of(note));
 }
 
-void job_doubt(struct cluster *c)
+void job_doubt(struct record *c)
 {
     struct job *j = job_there(c);
     if (!j || j->said.known)
@@ -116,7 +116,7 @@ static void hear(struct job *j, const struct ray_dash_answer *answer)
         const struct ray_dash_answer none = {.call = RAY_DASH_JOB, .outcome = RAY_DASH_UNSENT, .err = e};
         hear(j, &none);
     }
-    cluster_touch(op, j->c);
+    record_touch(op, j->c);
 }
 
 static void on_answer(void *owner, uint64_t tag, const struct ray_dash_answer *answer, struct now now)
@@ -138,7 +138,7 @@ static enum ray_dash_call call_of(const struct verb *v)
                                    : RAY_DASH_VERSION;
 }
 
-void job_ask(struct op *op, struct cluster *c, const struct action *act)
+void job_ask(struct op *op, struct record *c, const struct action *act)
 {
     struct job *j = job_of(op, c);
     enum ray_dash_call call = call_of(act->verb);

@@ -3,7 +3,7 @@
 
 /* ---- bodies ---- */
 
-bool job_make_cluster(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+bool job_make_cluster(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     slice_copy(act->name, f->name, sizeof f->name);
     *t = (struct call_text){SLICE("POST"), SLICE(KUBE_TYPE_JSON), false};
@@ -14,7 +14,7 @@ bool job_make_cluster(struct op *op, struct cluster *c, const struct action *act
 }
 
 /* A cluster, or the job itself and with it all that it owns. */
-bool job_make_delete(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+bool job_make_delete(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     (void)e;
     bool self = act->verb == &rayjob_delete;
@@ -29,11 +29,11 @@ bool job_make_delete(struct op *op, struct cluster *c, const struct action *act,
 }
 
 /* Every worker group is suspended, by its place: the test of the uid keeps this from another cluster of that name. */
-bool job_make_suspend(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+bool job_make_suspend(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     slice_copy(act->name, f->name, sizeof f->name);
     struct jval doc;
-    const struct cluster *own = cluster_get(op, act->uid, istr_slice(c->ns));
+    const struct record *own = record_get(op, act->uid, istr_slice(c->ns));
     if (!own || !own->present || !json_read(&doc, istr_slice(own->spec), &op->body_arena, e))
         return err_set(e, ERR_MISSING, "RayCluster %.*s is gone", SLICE_ARG(act->name));
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_JSON_PATCH), true};
@@ -46,7 +46,7 @@ bool job_make_suspend(struct op *op, struct cluster *c, const struct action *act
 }
 
 /* The whole list, with ours in it or without, as it was seen at this resourceVersion: who adds another meanwhile wins. */
-bool job_make_finalizers(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+bool job_make_finalizers(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     slice_copy(act->name, f->name, sizeof f->name);
     struct jval doc;
@@ -71,16 +71,16 @@ bool job_make_finalizers(struct op *op, struct cluster *c, const struct action *
 }
 
 /* The cluster that the job runs on, its own or another's. */
-static const struct cluster *cluster_of(struct op *op, const struct cluster *c, struct slice name)
+static const struct record *cluster_of(struct op *op, const struct record *c, struct slice name)
 {
-    for (const struct cluster *own = c->clusters; own; own = own->next_owned)
+    for (const struct record *own = c->owned; own; own = own->next_owned)
         if (own->present && slice_eq(slice_of(own->name), name))
             return own;
     return cluster_named(op, c, name);
 }
 
 /* For the submission that status has, on the cluster that status names: it was decided on that, and status does not change meanwhile. */
-bool job_make_submitter(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+bool job_make_submitter(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     slice_copy(act->name, f->name, sizeof f->name);
     tools_want(op, c->ns);
@@ -93,7 +93,7 @@ bool job_make_submitter(struct op *op, struct cluster *c, const struct action *a
                               .id = json_get_str(status, "jobId", a),
                               .cluster = json_get_str(status, "rayClusterName", a),
                               .dashboard = json_get_str(status, "dashboardURL", a)};
-    const struct cluster *on = cluster_of(op, c, s.cluster);
+    const struct record *on = cluster_of(op, c, s.cluster);
     if (!on || !json_read(&spec, istr_slice(on->spec), a, e))
         return err_set(e, ERR_MISSING, "RayCluster %.*s is gone", SLICE_ARG(s.cluster));
     s.spec = spec;
@@ -108,13 +108,13 @@ bool job_make_submitter(struct op *op, struct cluster *c, const struct action *a
 
 /* ---- answers ---- */
 
-void object_refused(struct op *op, struct cluster *c, const struct verb *what, const char *text)
+void object_refused(struct op *op, struct record *c, const struct verb *what, const char *text)
 {
     struct group_failures *f = failures_of(op, c, SLICE_NONE, true, true);
     char what_failed[100];
     snprintf(what_failed, sizeof what_failed, "a write for a %s failed: backing off", c->kind->name);
     work_drop(c);
-    cluster_touch(op, c);
+    record_touch(op, c);
     if (!failure_count(op, c, f, slice_of(text)))
         return;
     if (say_once(op, SAID_CLUSTER, said_of(c, slice_of(text), verb_number(what))))
@@ -125,7 +125,7 @@ void object_refused(struct op *op, struct cluster *c, const struct verb *what, c
     say_event(op, c, true, verb_refusal(what, 0), slice_of(note));
 }
 
-void job_failed_by(struct op *op, struct cluster *c, const struct action *act, const char *text)
+void job_failed_by(struct op *op, struct record *c, const struct action *act, const char *text)
 {
     object_refused(op, c, act->verb, text);
 }
@@ -133,7 +133,7 @@ void job_failed_by(struct op *op, struct cluster *c, const struct action *act, c
 /* did: "created" */
 static void say(struct op *op, const struct flight *f, const char *reason, const char *log, const char *did)
 {
-    struct cluster *c = f->c;
+    struct record *c = f->c;
     char note[LIMIT_KUBE_EVENT_NOTE + ANSWER_WORDS]; /* cut where it is sent */
     snprintf(note, sizeof note, "%s RayCluster %s%s%s", did, f->name, f->why[0] ? ": " : "", f->why);
     log_info(log, LF("namespace", istr_slice(c->ns)), LF_CSTR("job", c->name), LF_CSTR("cluster", f->name), LF_CSTR("what", note));
@@ -147,10 +147,10 @@ void object_answered(struct op *op, const struct flight *f, const struct kube_an
     struct jval object = answer_object(op, a, &version);
     if (!json_there(object))
         return; /* the watch will tell */
-    const struct cluster *made = cluster_get(op, json_get_str(object, "metadata.uid", &op->event_arena), istr_slice(f->c->ns));
+    const struct record *made = record_get(op, json_get_str(object, "metadata.uid", &op->event_arena), istr_slice(f->c->ns));
     bool known = made && made->present; /* of one that has gone the record may stay a while */
     if (known || !from->synced || version > kube_watch_version(from->watch))
-        extract_cluster(op, from, object, version, 0);
+        extract_record(op, from, object, version, 0);
     else
         source_missed(from);
 }
@@ -159,7 +159,7 @@ static void submitter_created(struct op *op, const struct flight *f, const struc
 {
     uint64_t version = 0;
     char note[LIMIT_KUBE_EVENT_NOTE];
-    struct cluster *c = f->c;
+    struct record *c = f->c;
     struct jval pod = answer_object(op, a, &version);
     failures_clear(op, c);
     job_of(op, c)->submitter_ms = op->now.mono_ms;
@@ -170,13 +170,13 @@ static void submitter_created(struct op *op, const struct flight *f, const struc
     say_event(op, c, false, "CreatedRayJobSubmitter", slice_of(note));
 }
 
-void object_deleting(struct op *op, struct cluster *c)
+void object_deleting(struct op *op, struct record *c)
 {
     if (!c || !c->present)
         return;
     c->deleting = c->by_us = true;
-    cluster_reread(op, c);
-    cluster_touch(op, c);
+    record_reread(op, c);
+    record_touch(op, c);
 }
 
 static void done(struct op *op, struct flight *f, const struct kube_answer *a)
@@ -188,7 +188,7 @@ static void done(struct op *op, struct flight *f, const struct kube_answer *a)
     } else if (f->verb == &rayjob_create_submitter) {
         submitter_created(op, f, a);
     } else if (f->verb == &rayjob_delete_cluster) {
-        object_deleting(op, cluster_get(op, slice_of(f->uid), istr_slice(f->c->ns)));
+        object_deleting(op, record_get(op, slice_of(f->uid), istr_slice(f->c->ns)));
         say(op, f, "DeletedRayCluster", "cluster deleted", "deleted");
     } else if (f->verb == &rayjob_suspend_workers) {
         object_answered(op, f, a, &kind_raycluster);
@@ -229,8 +229,8 @@ bool job_answer(struct op *op, struct flight *f, const struct kube_answer *a)
     if (create && final)
         object_refused(op, f->c, f->verb, text);
     else if (final)
-        cluster_refused(op, f->c, f, text);
+        record_refused(op, f->c, f, text);
     else
-        cluster_trouble(op, f->c, f, text);
+        record_trouble(op, f->c, f, text);
     return false;
 }

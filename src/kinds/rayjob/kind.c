@@ -1,13 +1,13 @@
 /* RayJobs as a kind, and the verbs. */
 #include "record.h"
 
-static void lead_job(struct op *op, struct cluster *c, bool leads)
+static void lead_job(struct op *op, struct record *c, bool leads)
 {
     if (!leads)
         job_drop(op, c);
 }
 
-static void done_job(struct op *op, struct cluster *c)
+static void done_job(struct op *op, struct record *c)
 {
     say_work(op, c, "DeletedRayJobSubmitter");
 }
@@ -77,9 +77,9 @@ const struct kind kind_rayjob = {.name = "RayJob",
                                  .plural = "rayjobs.ray.io",
                                  .verbs = verbs,
                                  .family = OPERATOR_RAY_IO,
-                                 .keep = extract_cluster,
-                                 .drop = drop_cluster,
-                                 .sweep = sweep_clusters,
+                                 .keep = extract_record,
+                                 .drop = drop_record,
+                                 .sweep = sweep_records,
                                  .owns = job_owns,
                                  .needs = job_needs,
                                  .must = job_must,

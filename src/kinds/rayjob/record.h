@@ -13,7 +13,7 @@ struct job_time {
 /* Hangs on the record once it has been decided on. Most of it is of the requests to the dashboard of the job's cluster: ask.c. */
 struct job {
     struct op *op;
-    struct cluster *c;
+    struct record *c;
     struct job_said said;                                   /* what the dashboard said */
     char *texts;                                            /* the bytes that the slices of `said` point at */
     struct name_watch follows;                              /* the cluster in status, if the job does not own it */
@@ -27,18 +27,18 @@ struct job {
 };
 
 /* view.c */
-struct job *job_there(const struct cluster *c);                    /* NULL: not a RayJob, or not decided yet */
-struct job *job_of(struct op *op, struct cluster *c);              /* created on first use */
-void job_decide(struct op *op, struct cluster *c, struct plan *p); /* in the plan's arena */
-void job_drop(struct op *op, struct cluster *c);                   /* frees it; answers still to come are ignored */
-int64_t decide_job(struct op *op, struct cluster *c, struct plan *p);
-void read_job(struct op *op, struct cluster *c, const struct spec_object *from);
-void kept_job(struct op *op, struct cluster *c, struct jval object, uint32_t round, bool changed, bool status);
+struct job *job_there(const struct record *c);                    /* NULL: not a RayJob, or not decided yet */
+struct job *job_of(struct op *op, struct record *c);              /* created on first use */
+void job_decide(struct op *op, struct record *c, struct plan *p); /* in the plan's arena */
+void job_drop(struct op *op, struct record *c);                   /* frees it; answers still to come are ignored */
+int64_t decide_job(struct op *op, struct record *c, struct plan *p);
+void read_job(struct op *op, struct record *c, const struct spec_object *from);
+void kept_job(struct op *op, struct record *c, struct jval object, uint32_t round, bool changed, bool status);
 
 /* ask.c */
 void job_forget_words(struct job *j); /* the message and the log */
 /* Another process has written into status that Ray knows the job: what this process heard to the contrary is older. Ask again. */
-void job_doubt(struct cluster *c);
+void job_doubt(struct record *c);
 
 /* The loaded model. */
 static inline struct ray_job *job_model(const struct op *op)

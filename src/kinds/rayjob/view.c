@@ -4,30 +4,30 @@
 
 /* ---- the record's other half ---- */
 
-struct job *job_there(const struct cluster *c)
+struct job *job_there(const struct record *c)
 {
     return c->kind == &kind_rayjob ? c->own : NULL;
 }
 
-const struct verb *job_asks(const struct cluster *c)
+const struct verb *job_asks(const struct record *c)
 {
     const struct job *j = job_there(c);
     return j && j->said.asking ? j->verb : NULL;
 }
 
-bool job_follows(const struct cluster *c)
+bool job_follows(const struct record *c)
 {
     const struct job *j = job_there(c);
     return j && j->follows.at;
 }
 
-bool job_right(const struct cluster *c)
+bool job_right(const struct record *c)
 {
     const struct job *j = job_there(c);
     return !j || j->c == c;
 }
 
-struct job *job_of(struct op *op, struct cluster *c)
+struct job *job_of(struct op *op, struct record *c)
 {
     struct job *j = job_there(c);
     if (j)
@@ -39,7 +39,7 @@ struct job *job_of(struct op *op, struct cluster *c)
     return j;
 }
 
-void job_drop(struct op *op, struct cluster *c)
+void job_drop(struct op *op, struct record *c)
 {
     struct job *j = job_there(c);
     if (!j)
@@ -52,7 +52,7 @@ void job_drop(struct op *op, struct cluster *c)
 }
 
 /* The record's status; not there: it has none. */
-static struct jval status_of(const struct cluster *c, struct arena *a)
+static struct jval status_of(const struct record *c, struct arena *a)
 {
     return json_document((struct slice){c->status, c->status_len}, a, NULL);
 }
@@ -82,7 +82,7 @@ static struct slice why_not_ready(struct jval status, struct arena *a)
     return slice_empty(head) ? json_get_str(status, "reason", a) : head;
 }
 
-static struct slice dashboard_address(const struct op *op, const struct cluster *c, struct jval status, struct arena *a)
+static struct slice dashboard_address(const struct op *op, const struct record *c, struct jval status, struct arena *a)
 {
     struct slice service = json_get_str(status, "head.serviceName", a), port = json_get_str(status, "endpoints.dashboard", a);
     if (slice_empty(service))
@@ -91,7 +91,7 @@ static struct slice dashboard_address(const struct op *op, const struct cluster 
                         SLICE_ARG(slice_empty(port) ? SLICE("8265") : port));
 }
 
-static bool workers_suspended(const struct cluster *c, struct arena *a)
+static bool workers_suspended(const struct record *c, struct arena *a)
 {
     struct jval doc;
     struct jval k, group;
@@ -112,7 +112,7 @@ static bool suspends_workers(const struct ray_job *job)
 }
 
 /* One on a node that is lost runs there for all one knows, also while it is being deleted. */
-static bool head_runs(const struct cluster *c)
+static bool head_runs(const struct record *c)
 {
     for (const struct pod_record *r = c->pods; r; r = r->next)
         if (r->pod.head && !r->pod.ended && (r->pod.phase == POD_RUNNING || r->pod.phase == POD_UNKNOWN))
@@ -120,7 +120,7 @@ static bool head_runs(const struct cluster *c)
     return false;
 }
 
-static struct job_cluster view_cluster(struct op *op, const struct cluster *job, struct cluster *c)
+static struct job_cluster view_cluster(struct op *op, const struct record *job, struct record *c)
 {
     struct arena *a = &op->plan_arena;
     struct jval status = status_of(c, a);
@@ -143,14 +143,14 @@ static struct job_cluster view_cluster(struct op *op, const struct cluster *job,
 /* ---- the view ---- */
 
 /* Those that it owns, and the one that status names. */
-static void view_clusters(struct op *op, struct cluster *c, struct slice name, struct job_view *v)
+static void view_clusters(struct op *op, struct record *c, struct slice name, struct job_view *v)
 {
     uint32_t count = 0;
-    for (struct cluster *own = c->clusters; own; own = own->next_owned)
+    for (struct record *own = c->owned; own; own = own->next_owned)
         count++;
     struct job_cluster *list = arena_array(&op->plan_arena, count + 1, sizeof *list);
     bool named = slice_empty(name);
-    for (struct cluster *own = c->clusters; own; own = own->next_owned) {
+    for (struct record *own = c->owned; own; own = own->next_owned) {
         if (!own->present)
             continue;
         named |= slice_eq(slice_of(own->name), name);
@@ -158,7 +158,7 @@ static void view_clusters(struct op *op, struct cluster *c, struct slice name, s
     }
     /* Those of a cluster that it owns find it by themselves. */
     name_watch(op, &job_of(op, c)->follows, &kind_raycluster, c->ns, named ? SLICE_NONE : name);
-    struct cluster *other = named ? NULL : cluster_named(op, c, name);
+    struct record *other = named ? NULL : cluster_named(op, c, name);
     if (other)
         list[v->cluster_count++] = view_cluster(op, c, other);
     v->clusters = list;
@@ -184,7 +184,7 @@ static int64_t known_since(struct op *op, struct job_time *t, struct jval status
     return what ? t->since_ms : 0;
 }
 
-void job_decide(struct op *op, struct cluster *c, struct plan *p)
+void job_decide(struct op *op, struct record *c, struct plan *p)
 {
     struct arena *a = &op->plan_arena;
     struct job *j = job_of(op, c);
@@ -214,7 +214,7 @@ void job_decide(struct op *op, struct cluster *c, struct plan *p)
     finalizer_first(p);
 }
 
-void read_job(struct op *op, struct cluster *c, const struct spec_object *from)
+void read_job(struct op *op, struct record *c, const struct spec_object *from)
 {
     struct ray_job *model = arena_new(&op->loaded->arena, struct ray_job);
     (void)c;
@@ -222,7 +222,7 @@ void read_job(struct op *op, struct cluster *c, const struct spec_object *from)
     op->loaded->model = model;
 }
 
-int64_t decide_job(struct op *op, struct cluster *c, struct plan *p)
+int64_t decide_job(struct op *op, struct record *c, struct plan *p)
 {
     arena_reset(&op->plan_arena, 256 * KIB);
     job_decide(op, c, p);
@@ -230,18 +230,18 @@ int64_t decide_job(struct op *op, struct cluster *c, struct plan *p)
     return p->next_ms;
 }
 
-void kept_job(struct op *op, struct cluster *c, struct jval object, uint32_t round, bool changed, bool status)
+void kept_job(struct op *op, struct record *c, struct jval object, uint32_t round, bool changed, bool status)
 {
-    struct cluster *owner = controller_record(op, c->space, istr_slice(c->ns), object, &kind_rayjob);
+    struct record *owner = controller_record(op, c->space, istr_slice(c->ns), object, &kind_rayjob);
     owner = owner ? owner : workload_owner(op, c, object);
-    cluster_own(op, c, owner != c ? owner : NULL); /* whoever may write the object may name its own uid there */
+    record_own(op, c, owner != c ? owner : NULL); /* whoever may write the object may name its own uid there */
     if (changed || status)
-        cluster_tell(op, c);
+        record_tell(op, c);
     if (status && round != 0 && !slice_empty(json_get_str(object, "status.jobStatus", &op->event_arena)))
         job_doubt(c);
 }
 
-struct cluster *cluster_named(struct op *op, const struct cluster *beside, struct slice name)
+struct record *cluster_named(struct op *op, const struct record *beside, struct slice name)
 {
     return name_find(op, &kind_raycluster, beside->ns, name);
 }

@@ -58,7 +58,7 @@ static void refuse(struct agents *g, struct serve_ask *q, int status, const char
 /* ---- reports ---- */
 
 /* At once when the health is another one; else what has changed in a while, and from time to time all the same. */
-static void keep(struct workloads *s, const struct cluster *c, struct jval ray)
+static void keep(struct workloads *s, const struct record *c, struct jval ray)
 {
     struct workload *w = workload_of(c);
     struct arena *a = &s->op->event_arena;
@@ -76,7 +76,7 @@ static void keep(struct workloads *s, const struct cluster *c, struct jval ray)
 static void take(struct agents *g, struct serve_ask *q, struct slice pod)
 {
     struct op *op = g->op;
-    const struct cluster *c = workload_of_pod(op, pod);
+    const struct record *c = workload_of_pod(op, pod);
     struct jval doc, ray = {.at = -1};
     arena_reset(&op->event_arena, 64 * KIB);
     if (json_read(&doc, q->body, &op->event_arena, NULL))

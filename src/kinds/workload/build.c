@@ -21,7 +21,7 @@ static bool is_allowed(struct jval object, const struct work_policy *in_force, s
     return work_policy_check(&policy, object, a, refused, &m->rule);
 }
 
-void workload_build(const struct cluster *c, struct jval spec, const struct work_options *o, const struct work_policy *policy,
+void workload_build(const struct record *c, struct jval spec, const struct work_options *o, const struct work_policy *policy,
                     struct arena *a, struct workload_model *out)
 {
     struct workload_in in = {

@@ -9,7 +9,7 @@ static const struct kind *kind_of(const struct workload_model *m, const struct a
 }
 
 /* Policy and spec are looked at once more: the model is what they allow now. */
-static bool make_apply(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+static bool make_apply(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     const struct workload_model *m = op->loaded->model;
     struct slice frozen = policy_frozen(op, &op->body_arena);
@@ -28,7 +28,7 @@ static bool make_apply(struct op *op, struct cluster *c, const struct action *ac
            err_set(e, ERR_LIMIT, "%s %.*s does not fit %d bytes (LIMIT_JSON_ITEM)", m->kind->name, SLICE_ARG(act->name), LIMIT_JSON_ITEM);
 }
 
-static bool make_delete_of(struct op *op, struct cluster *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
+static bool make_delete_of(struct op *op, struct record *c, const struct action *act, struct flight *f, struct call_text *t, struct err *e)
 {
     struct slice frozen = policy_frozen(op, &op->body_arena);
     if (frozen.ptr)
@@ -42,7 +42,7 @@ static bool make_delete_of(struct op *op, struct cluster *c, const struct action
     return kube_delete_options(&op->body, act->uid, 0, SLICE("Background"));
 }
 
-static void failed(struct op *op, struct cluster *c, const struct action *act, const char *text)
+static void failed(struct op *op, struct record *c, const struct action *act, const char *text)
 {
     object_refused(op, c, act->verb, text);
 }
@@ -51,7 +51,7 @@ static void failed(struct op *op, struct cluster *c, const struct action *act, c
 
 static void audit(struct op *op, const struct flight *f, const struct kind *kind)
 {
-    const struct cluster *c = f->c;
+    const struct record *c = f->c;
     bool apply = f->verb == &workload_apply;
     char note[LIMIT_KUBE_EVENT_NOTE + ANSWER_WORDS]; /* cut where it is sent */
     snprintf(note, sizeof note, "%s for workload %s (uid %s, generation %lld) of the control plane%s%s", apply ? "applied" : "deleted",
@@ -75,13 +75,13 @@ static void done(struct op *op, struct flight *f, const struct kube_answer *a)
 {
     const struct kind *kind = f->index ? &kind_rayjob : &kind_raycluster;
     if (f->verb == &workload_delete) {
-        object_deleting(op, cluster_get(op, slice_of(f->uid), istr_slice(f->c->ns)));
+        object_deleting(op, record_get(op, slice_of(f->uid), istr_slice(f->c->ns)));
         audit(op, f, kind);
         return;
     }
     failures_clear(op, f->c);
     object_answered(op, f, a, kind); /* it is a child of the record now, unless the watch has told more */
-    const struct cluster *made = name_find(op, kind, f->c->ns, slice_of(f->name));
+    const struct record *made = name_find(op, kind, f->c->ns, slice_of(f->name));
     if (made)
         slice_copy(slice_of(made->uid), f->uid, sizeof f->uid);
     audit(op, f, kind);
@@ -102,11 +102,11 @@ static bool answer(struct op *op, struct flight *f, const struct kube_answer *a)
     if (gone) /* the watch has not told it yet */
         source_missed(source_of(f->c->space, f->index ? &kind_rayjob : &kind_raycluster));
     if (gone || (no && answer_passing(&a->status)) || !no)
-        cluster_trouble(op, f->c, f, text);
+        record_trouble(op, f->c, f, text);
     else if (f->verb == &workload_apply)
         object_refused(op, f->c, f->verb, text);
     else
-        cluster_refused(op, f->c, f, text);
+        record_refused(op, f->c, f, text);
     return false;
 }
 

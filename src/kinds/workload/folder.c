@@ -18,18 +18,18 @@ struct workload_folder {
 static kube_done on_fetched, on_stored;
 
 /* The call of the folder under way has ended. Returns the folder's workload; NULL: it wants no folder any more, or we do not lead. */
-static struct cluster *end_call(struct workloads *s, struct now now)
+static struct record *end_call(struct workloads *s, struct now now)
 {
-    struct cluster *c = workload_find(s, slice_of(s->fetching));
+    struct record *c = workload_find(s, slice_of(s->fetching));
     s->fetching[0] = '\0';
     s->op->now = now;
     if (!c || !workload_of(c)->folder || !s->op->leading || s->op->stopping)
         return NULL;
-    cluster_touch(s->op, c);
+    record_touch(s->op, c);
     return c;
 }
 
-static void failed(struct workloads *s, struct cluster *c, const struct err *why)
+static void failed(struct workloads *s, struct record *c, const struct err *why)
 {
     struct workload_folder *f = workload_of(c)->folder;
     f->why = *why;
@@ -41,7 +41,7 @@ static void failed(struct workloads *s, struct cluster *c, const struct err *why
 
 /* ---- stored here ---- */
 
-static void stored(struct cluster *c)
+static void stored(struct record *c)
 {
     struct workload_folder *f = workload_of(c)->folder;
     *f = (struct workload_folder){.generation = c->generation, .there = true};
@@ -52,7 +52,7 @@ static void stored(struct cluster *c)
 static void on_stored(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
 {
     struct workloads *s = owner;
-    struct cluster *c = end_call(s, now);
+    struct record *c = end_call(s, now);
     char words[ANSWER_WORDS];
     struct err e = {0};
     if (!c || c->generation != (int64_t)tag)
@@ -65,7 +65,7 @@ static void on_stored(void *owner, uint64_t tag, const struct kube_answer *a, st
     failed(s, c, &e);
 }
 
-static bool store_folder(struct workloads *s, struct cluster *c, const struct work_folder *f, struct err *e)
+static bool store_folder(struct workloads *s, struct record *c, const struct work_folder *f, struct err *e)
 {
     struct op *op = s->op;
     struct buf body;
@@ -92,9 +92,9 @@ static bool store_folder(struct workloads *s, struct cluster *c, const struct wo
 /* ---- fetched from the control plane ---- */
 
 /* The newest object of the workload, which is to own the folder. */
-static const struct cluster *owner_of(const struct cluster *c)
+static const struct record *owner_of(const struct record *c)
 {
-    for (const struct cluster *own = c->clusters; own; own = own->next_owned)
+    for (const struct record *own = c->owned; own; own = own->next_owned)
         if (own->present && !own->deleting && own->kind == &kind_rayjob)
             return own;
     return NULL;
@@ -112,11 +112,11 @@ static bool check_hash(struct slice base64, struct slice hash, struct err *e)
            err_set(e, ERR_SYNTAX, "the folder that the control plane sent has another SHA-256 than the workload names");
 }
 
-static bool take_folder(struct workloads *s, struct cluster *c, struct slice body, struct err *e)
+static bool take_folder(struct workloads *s, struct record *c, struct slice body, struct err *e)
 {
     struct op *op = s->op;
     struct jval doc, spec;
-    const struct cluster *owner = owner_of(c);
+    const struct record *owner = owner_of(c);
     struct arena *a = &op->event_arena;
     struct slice hash, base64, frozen;
     arena_reset(a, 64 * KIB);
@@ -143,7 +143,7 @@ static bool take_folder(struct workloads *s, struct cluster *c, struct slice bod
 static void on_fetched(void *owner, uint64_t tag, const struct kube_answer *a, struct now now)
 {
     struct workloads *s = owner;
-    struct cluster *c = end_call(s, now);
+    struct record *c = end_call(s, now);
     char words[REMOTE_WORDS];
     struct err e = {0};
     if (!c || c->generation != (int64_t)tag)
@@ -159,7 +159,7 @@ static void on_fetched(void *owner, uint64_t tag, const struct kube_answer *a, s
     failed(s, c, &e);
 }
 
-static void fetch_folder(struct workloads *s, struct cluster *c)
+static void fetch_folder(struct workloads *s, struct record *c)
 {
     struct arena a = {0};
     struct err e = {0};
@@ -185,7 +185,7 @@ static bool is_wanted(const struct workload_view *v)
     return false;
 }
 
-int64_t workload_folder(struct workloads *s, struct cluster *c, struct workload_view *v)
+int64_t workload_folder(struct workloads *s, struct record *c, struct workload_view *v)
 {
     struct workload *w = workload_of(c);
     if (!v->known || v->ended || v->frozen.ptr || !v->model->kind || slice_empty(v->model->folder) || !is_wanted(v))

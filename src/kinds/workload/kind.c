@@ -8,17 +8,17 @@ struct workloads *workloads_of(const struct op *op)
     return *kind_own(op, &kind_workload);
 }
 
-struct cluster *workload_find(const struct workloads *s, struct slice uid)
+struct record *workload_find(const struct workloads *s, struct slice uid)
 {
     return map_get(&s->by_uid, uid);
 }
 
-struct workload *workload_of(const struct cluster *c)
+struct workload *workload_of(const struct record *c)
 {
     return c->kind == &kind_workload ? c->own : NULL;
 }
 
-const struct cluster *workload_above(const struct cluster *c)
+const struct record *workload_above(const struct record *c)
 {
     while (c && !workload_of(c))
         c = c->owner;
@@ -34,17 +34,17 @@ static struct space *space_of(struct op *op, struct slice ns)
 }
 
 /* A label may lie about the namespace. Until the control plane has named the workload nothing is known but labels: then its word counts. */
-static void drop_guess(struct workloads *s, struct cluster *c)
+static void drop_guess(struct workloads *s, struct record *c)
 {
-    while (c->clusters)
-        cluster_own(s->op, c->clusters, NULL);
-    cluster_gone(s->op, c);
+    while (c->owned)
+        record_own(s->op, c->owned, NULL);
+    record_gone(s->op, c);
 }
 
-struct cluster *workload_record(struct workloads *s, struct slice uid, struct slice ns, struct slice name)
+struct record *workload_record(struct workloads *s, struct slice uid, struct slice ns, struct slice name)
 {
     struct op *op = s->op;
-    struct cluster *c = workload_find(s, uid);
+    struct record *c = workload_find(s, uid);
     if (c && (workload_of(c)->listed || slice_eq(istr_slice(c->ns), ns)))
         return c;
     if (c)
@@ -52,10 +52,10 @@ struct cluster *workload_record(struct workloads *s, struct slice uid, struct sl
     if (s->by_uid.count >= LIMIT_REMOTE_WORKLOADS)
         return NULL;
     struct space *space = space_of(op, ns);
-    c = cluster_make(op, uid, ns, space ? space : &op->spaces[0], &kind_workload);
+    c = record_make(op, uid, ns, space ? space : &op->spaces[0], &kind_workload);
     if (!c || c->present)
         return NULL; /* the uid is that of another object here */
-    cluster_comes(op, c, c->space, &kind_workload, name);
+    record_comes(op, c, c->space, &kind_workload, name);
     c->deleting = false;
     c->generation = 0;
     keep_interned(op, &c->spec, intern_get(&op->strings, SLICE("null")));
@@ -65,7 +65,7 @@ struct cluster *workload_record(struct workloads *s, struct slice uid, struct sl
     return c;
 }
 
-struct cluster *workload_owner(struct op *op, const struct cluster *child, struct jval object)
+struct record *workload_owner(struct op *op, const struct record *child, struct jval object)
 {
     struct arena *a = &op->event_arena;
     struct jval meta = json_get(object, "metadata"), labels = json_get(meta, "labels");
@@ -74,7 +74,7 @@ struct cluster *workload_owner(struct op *op, const struct cluster *child, struc
     slice_cut(&name, '/');
     if (!workloads_of(op) || uid.len != UID_TEXT_MAX || !json_is(json_child(labels, WORK_LABEL_MANAGED_BY), WORK_MANAGED_BY))
         return NULL;
-    struct cluster *c = workload_find(workloads_of(op), uid);
+    struct record *c = workload_find(workloads_of(op), uid);
     if (!c)
         c = workload_record(workloads_of(op), uid, istr_slice(child->ns), name_dns1123_subdomain(name) ? name : slice_of(child->name));
     if (!c || c == child || !slice_eq(istr_slice(c->ns), istr_slice(child->ns)))
@@ -85,7 +85,7 @@ struct cluster *workload_owner(struct op *op, const struct cluster *child, struc
     return c;
 }
 
-bool workload_keep_report(struct workloads *s, struct cluster *c, struct slice report, bool gone)
+bool workload_keep_report(struct workloads *s, struct record *c, struct slice report, bool gone)
 {
     struct workload *w = workload_of(c);
     uint64_t hash = hash64(report, 0) | 1;
@@ -100,7 +100,7 @@ bool workload_keep_report(struct workloads *s, struct cluster *c, struct slice r
 
 /* ---- the view ---- */
 
-static void read_workload(struct op *op, struct cluster *c, const struct spec_object *from)
+static void read_workload(struct op *op, struct record *c, const struct spec_object *from)
 {
     struct workload_model *model = arena_new(&op->loaded->arena, struct workload_model);
     struct jval spec = from->spec->value;
@@ -112,7 +112,7 @@ static void read_workload(struct op *op, struct cluster *c, const struct spec_ob
     op->loaded->model = model;
 }
 
-static struct workload_object view_object(const struct cluster *own, struct arena *a)
+static struct workload_object view_object(const struct record *own, struct arena *a)
 {
     struct workload_object v = {.job = own->kind == &kind_rayjob,
                                 .is = {.api_version = own->kind->api_version,
@@ -127,27 +127,27 @@ static struct workload_object view_object(const struct cluster *own, struct aren
     return v;
 }
 
-static const struct workload_object *view_objects(const struct cluster *c, struct arena *a, uint32_t *count)
+static const struct workload_object *view_objects(const struct record *c, struct arena *a, uint32_t *count)
 {
     uint32_t all = 0;
-    for (const struct cluster *own = c->clusters; own; own = own->next_owned)
+    for (const struct record *own = c->owned; own; own = own->next_owned)
         all++;
     struct workload_object *list = arena_array(a, all + 1, sizeof *list);
-    for (const struct cluster *own = c->clusters; own; own = own->next_owned)
+    for (const struct record *own = c->owned; own; own = own->next_owned)
         if (own->present)
             list[(*count)++] = view_object(own, a);
     return list;
 }
 
-static enum workload_name name_state(struct op *op, const struct cluster *c, const struct workload_model *m)
+static enum workload_name name_state(struct op *op, const struct record *c, const struct workload_model *m)
 {
-    const struct cluster *there = m->kind ? name_find(op, m->kind, c->ns, m->name) : NULL;
+    const struct record *there = m->kind ? name_find(op, m->kind, c->ns, m->name) : NULL;
     if (!there || there->owner == c)
         return WORKLOAD_NAME_FREE;
     return there->deleting ? WORKLOAD_NAME_GOING : WORKLOAD_NAME_TAKEN;
 }
 
-static int64_t decide_workload(struct op *op, struct cluster *c, struct plan *p)
+static int64_t decide_workload(struct op *op, struct record *c, struct plan *p)
 {
     struct arena *a = &op->plan_arena;
     struct workload *w = workload_of(c);
@@ -193,7 +193,7 @@ static int64_t decide_workload(struct op *op, struct cluster *c, struct plan *p)
 
 /* ---- the kind ---- */
 
-static void forget_workload(struct op *op, struct cluster *c)
+static void forget_workload(struct op *op, struct record *c)
 {
     struct workload *w = workload_of(c);
     if (!w)
@@ -206,7 +206,7 @@ static void forget_workload(struct op *op, struct cluster *c)
 }
 
 /* A new leader knows nothing of what its predecessor was told. */
-static void lead_workload(struct op *op, struct cluster *c, bool leads)
+static void lead_workload(struct op *op, struct record *c, bool leads)
 {
     struct workload *w = workload_of(c);
     if (!leads)
@@ -218,7 +218,7 @@ static void lead_workload(struct op *op, struct cluster *c, bool leads)
     failures_clear(op, c);
 }
 
-static void nothing(struct op *op, struct cluster *c)
+static void nothing(struct op *op, struct record *c)
 {
     (void)op;
     (void)c;

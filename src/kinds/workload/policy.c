@@ -62,14 +62,14 @@ void policy_tick(struct workloads *s)
 static void touch_all(struct op *op)
 {
     struct workloads *s = workloads_of(op);
-    struct cluster *c;
+    struct record *c;
     if (s)
         quota_reset(s);
     for (uint32_t i = 0; s && (c = map_next(&s->by_uid, &i)) != NULL;) {
         work_drop(c);
         failures_clear(op, c);
         model_forget(op, c);
-        cluster_touch(op, c);
+        record_touch(op, c);
     }
 }
 

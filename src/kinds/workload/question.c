@@ -104,7 +104,7 @@ static void on_log(void *owner, uint64_t tag, const struct ray_dash_answer *said
 /* Of the workload's newest job. One that has not begun has printed nothing. */
 static void ask_log(struct workload_answer *a, struct slice uid)
 {
-    const struct cluster *c = workload_find(a->of, uid);
+    const struct record *c = workload_find(a->of, uid);
     struct work_policy policy;
     struct err e = {0};
     policy_in_force(a->of->op, &policy);
@@ -113,7 +113,7 @@ static void ask_log(struct workload_answer *a, struct slice uid)
         answer(a, SLICE("logTail"), SLICE(""), SLICE("rule reads: the policy of this cluster says sendLogs: false"));
         return;
     }
-    for (struct cluster *own = c ? c->clusters : NULL; own; own = own->next_owned)
+    for (struct record *own = c ? c->owned : NULL; own; own = own->next_owned)
         if (own->present && job_ask_log(own, on_log, a, &e))
             return;
     answer(a, SLICE("logTail"), SLICE(""), slice_of(e.text));
@@ -122,7 +122,7 @@ static void ask_log(struct workload_answer *a, struct slice uid)
 /* ---- whose a token is ---- */
 
 /* The workload whose pod it is: the pod's own record says so, as the API server has shown it; what the token says is only which pod. */
-const struct cluster *workload_of_pod(struct op *op, struct slice uid)
+const struct record *workload_of_pod(struct op *op, struct slice uid)
 {
     const struct pod_record *p = map_get(&op->pods, uid);
     return p ? workload_above(p->of) : NULL;

@@ -6,12 +6,12 @@ enum { LOOK_MS = 30 * 1000, BURST_US = 15 * 1000 * 1000 };
 /* ---- what is used ---- */
 
 /* The objects of a workload at their largest; nothing once it has ended. */
-static void size_now(const struct cluster *c, const struct work_policy *policy, struct arena *a, struct work_size *out)
+static void size_now(const struct record *c, const struct work_policy *policy, struct arena *a, struct work_size *out)
 {
     struct workload *w = workload_of(c);
     struct jval spec;
     *out = (struct work_size){0};
-    for (const struct cluster *own = c->clusters; own; own = own->next_owned) {
+    for (const struct record *own = c->owned; own; own = own->next_owned) {
         struct slice text = istr_slice(own->spec);
         if (!own->present || w->ended_here)
             continue;
@@ -23,9 +23,9 @@ static void size_now(const struct cluster *c, const struct work_policy *policy, 
     }
 }
 
-static struct cluster *oldest_waiting(const struct workloads *s)
+static struct record *oldest_waiting(const struct workloads *s)
 {
-    struct cluster *c, *oldest = NULL;
+    struct record *c, *oldest = NULL;
     for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;)
         if (workload_of(c)->waits_ms && (!oldest || workload_of(c)->waits_ms < workload_of(oldest)->waits_ms))
             oldest = c;
@@ -44,21 +44,21 @@ static void set_used(struct workloads *s, struct workload *w, const struct work_
     s->objects += (uint32_t)object - (uint32_t)w->counts;
     w->used = *size;
     w->counts = object;
-    struct cluster *next = less ? oldest_waiting(s) : NULL;
+    struct record *next = less ? oldest_waiting(s) : NULL;
     if (next)
-        cluster_touch(s->op, next);
+        record_touch(s->op, next);
 }
 
-void quota_use(struct workloads *s, struct cluster *c, struct arena *a)
+void quota_use(struct workloads *s, struct record *c, struct arena *a)
 {
     struct work_policy policy;
     struct work_size size;
     policy_in_force(s->op, &policy);
     size_now(c, &policy, a, &size);
-    set_used(s, workload_of(c), &size, c->clusters != NULL);
+    set_used(s, workload_of(c), &size, c->owned != NULL);
 }
 
-void quota_leave(struct workloads *s, struct cluster *c)
+void quota_leave(struct workloads *s, struct record *c)
 {
     workload_of(c)->waits_ms = 0;
     set_used(s, workload_of(c), &(struct work_size){0}, false);
@@ -68,7 +68,7 @@ void quota_leave(struct workloads *s, struct cluster *c)
 
 static uint32_t objects_in(const struct workloads *s, const struct istr *project)
 {
-    struct cluster *c;
+    struct record *c;
     uint32_t count = 0;
     for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;)
         count += workload_of(c)->counts && c->ns == project;
@@ -76,7 +76,7 @@ static uint32_t objects_in(const struct workloads *s, const struct istr *project
 }
 
 /* The field of the policy that its new object would exceed; NULL: none. */
-static const char *quota_full(const struct workloads *s, const struct cluster *c, const struct work_policy *policy,
+static const char *quota_full(const struct workloads *s, const struct record *c, const struct work_policy *policy,
                               const struct work_size *size)
 {
     const struct workload *w = workload_of(c);
@@ -103,7 +103,7 @@ static int64_t rate_slot(int64_t *next_us, int64_t a_minute, int64_t now_ms)
     return at_us <= now_ms * 1000 ? now_ms : (at_us + 999) / 1000;
 }
 
-bool quota_admit(struct workloads *s, struct cluster *c, const struct workload_model *m, struct arena *a, struct workload_wait *out)
+bool quota_admit(struct workloads *s, struct record *c, const struct workload_model *m, struct arena *a, struct workload_wait *out)
 {
     struct workload *w = workload_of(c);
     int64_t now_ms = s->op->now.mono_ms;
@@ -135,15 +135,15 @@ bool quota_admit(struct workloads *s, struct cluster *c, const struct workload_m
     w->waits_ms = 0;
     if (m)
         set_used(s, w, &m->size, true);
-    struct cluster *next = m ? oldest_waiting(s) : NULL;
+    struct record *next = m ? oldest_waiting(s) : NULL;
     if (next)
-        cluster_touch(s->op, next);
+        record_touch(s->op, next);
     return true;
 }
 
 void quota_reset(struct workloads *s)
 {
-    struct cluster *c;
+    struct record *c;
     s->next_new_us = s->next_write_us = 0;
     for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;) {
         workload_of(c)->slot_ms = 0;
@@ -153,7 +153,7 @@ void quota_reset(struct workloads *s)
 
 /* ---- figures ---- */
 
-void workload_rule(struct op *op, const struct cluster *c, uint32_t rule, struct slice message)
+void workload_rule(struct op *op, const struct record *c, uint32_t rule, struct slice message)
 {
     workloads_of(op)->rules[rule]++;
     if (say_once(op, SAID_CLUSTER, said_of(c, message, rule)))

@@ -23,7 +23,7 @@ void workload_tell(struct workloads *s, struct workload_news *n, struct slice te
 /* at: of the news in struct workload. */
 static enum remote_news tell_news(struct workloads *s, const char *key, size_t at, struct jout *w, size_t room, uint64_t call)
 {
-    struct cluster *c;
+    struct record *c;
     size_t bytes = 0, count = 0;
     enum remote_news news = REMOTE_NO_NEWS;
     jout_karray(w, key);
@@ -73,12 +73,12 @@ static bool news_told(struct workloads *s, struct workload_news *n, uint64_t cal
 static void told(void *owner, uint64_t call, bool taken)
 {
     struct workloads *s = owner;
-    struct cluster *c;
+    struct record *c;
     for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;) {
         struct workload *w = workload_of(c);
         news_told(s, &w->ray, call, taken);
         if (news_told(s, &w->status, call, taken) && w->gone)
-            cluster_gone(s->op, c);
+            record_gone(s->op, c);
     }
     answers_told(s, call, taken);
     checks_told(s->op, call, taken);
@@ -86,14 +86,14 @@ static void told(void *owner, uint64_t call, bool taken)
 
 /* ---- what is heard ---- */
 
-static void take_spec(struct workloads *s, struct cluster *c, const struct remote_item *x)
+static void take_spec(struct workloads *s, struct record *c, const struct remote_item *x)
 {
     struct op *op = s->op;
     failures_clear(op, c);
     c->generation = x->generation;
     keep_interned(op, &c->spec, intern_get(&op->strings, x->spec));
     work_drop(c);
-    cluster_reread(op, c);
+    record_reread(op, c);
 }
 
 /* Where is not known when only its uid is: then nothing of it is here, and that is all there is to say. */
@@ -104,7 +104,7 @@ static struct slice some_namespace(const struct op *op)
 
 static bool take_item(struct workloads *s, const struct remote_item *x)
 {
-    struct cluster *c = workload_find(s, x->uid);
+    struct record *c = workload_find(s, x->uid);
     if (!x->gone || !c)
         c = x->gone ? workload_record(s, x->uid, some_namespace(s->op), x->uid) : workload_record(s, x->uid, x->project, x->name);
     s->rules[WORK_RULE_FLOODS] += !c;
@@ -121,7 +121,7 @@ static bool take_item(struct workloads *s, const struct remote_item *x)
     s->rules[WORK_RULE_REPLAYS] += !x->gone && x->generation < c->generation;
     if (!x->gone && x->generation > c->generation)
         take_spec(s, c, x);
-    cluster_touch(s->op, c);
+    record_touch(s->op, c);
     return true;
 }
 
@@ -134,9 +134,9 @@ static void announce(uint32_t gone, uint32_t runs, bool back)
              LF_INT("workloads", gone), LF_INT("of", runs), LF_INT("in_ms", REMOTE_HOLD_MS));
 }
 
-static void say_held(struct workloads *s, const struct cluster *c)
+static void say_held(struct workloads *s, const struct record *c)
 {
-    for (const struct cluster *own = c->clusters; own; own = own->next_owned)
+    for (const struct record *own = c->owned; own; own = own->next_owned)
         if (own->present)
             kube_event_say(
                 s->op->events,
@@ -150,7 +150,7 @@ static void say_held(struct workloads *s, const struct cluster *c)
                 s->op->now);
 }
 
-static bool is_missing(const struct workloads *s, const struct cluster *c)
+static bool is_missing(const struct workloads *s, const struct record *c)
 {
     return workload_of(c)->round != s->round && !workload_of(c)->ended;
 }
@@ -159,11 +159,11 @@ static bool is_missing(const struct workloads *s, const struct cluster *c)
  * the control plane that has lost it: then nothing is deleted for ten minutes. */
 static void end_list(struct workloads *s, bool back)
 {
-    struct cluster *c;
+    struct record *c;
     uint32_t gone = 0, runs = 0;
     for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;) {
-        runs += c->clusters != NULL;
-        gone += c->clusters != NULL && is_missing(s, c);
+        runs += c->owned != NULL;
+        gone += c->owned != NULL && is_missing(s, c);
     }
     bool hold = gone && (back || (uint64_t)gone * REMOTE_HOLD_SHARE > runs);
     if (hold && s->held_ms == TIME_NEVER) {
@@ -173,15 +173,15 @@ static void end_list(struct workloads *s, bool back)
     for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;) {
         if (!is_missing(s, c))
             continue;
-        if (!c->clusters) {
-            cluster_gone(s->op, c);
+        if (!c->owned) {
+            record_gone(s->op, c);
             continue;
         }
         workload_of(c)->ended = true;
         workload_of(c)->held = hold;
         if (hold)
             say_held(s, c);
-        cluster_touch(s->op, c);
+        record_touch(s->op, c);
     }
 }
 
@@ -193,12 +193,12 @@ static void release_held(struct workloads *s)
     if (op->now.mono_ms < s->held_ms || !there)
         return;
     s->held_ms = TIME_NEVER;
-    struct cluster *c;
+    struct record *c;
     for (uint32_t i = 0; (c = map_next(&s->by_uid, &i)) != NULL;) {
         if (!workload_of(c)->held)
             continue;
         workload_of(c)->held = false;
-        cluster_touch(op, c);
+        record_touch(op, c);
     }
 }
 

@@ -52,7 +52,7 @@ struct workload {
 /* ---- the model: build.c ---- */
 
 /* policy: whether it is frozen does not count. */
-void workload_build(const struct cluster *c, struct jval spec, const struct work_options *o, const struct work_policy *policy,
+void workload_build(const struct record *c, struct jval spec, const struct work_options *o, const struct work_policy *policy,
                     struct arena *a, struct workload_model *out);
 /* The object. uid: it must be this one; empty: it is made. */
 bool workload_write(const struct workload_model *m, struct slice uid, struct arena *a, struct buf *out, struct err *e);
@@ -63,12 +63,12 @@ int64_t workload_generation(struct jval meta, struct arena *a);
 
 struct workloads;
 /* Whether the workload's object may be written now, or (m NULL) deleted. From then on it counts as written. */
-bool quota_admit(struct workloads *s, struct cluster *c, const struct workload_model *m, struct arena *a, struct workload_wait *out);
-void quota_use(struct workloads *s, struct cluster *c, struct arena *a); /* counts what is there of it */
-void quota_leave(struct workloads *s, struct cluster *c);                /* the record goes */
-void quota_reset(struct workloads *s);                                   /* the policy has changed */
+bool quota_admit(struct workloads *s, struct record *c, const struct workload_model *m, struct arena *a, struct workload_wait *out);
+void quota_use(struct workloads *s, struct record *c, struct arena *a); /* counts what is there of it */
+void quota_leave(struct workloads *s, struct record *c);                /* the record goes */
+void quota_reset(struct workloads *s);                                  /* the policy has changed */
 /* Counts and logs that a rule keeps the workload from being carried out. */
-void workload_rule(struct op *op, const struct cluster *c, uint32_t rule, struct slice message);
+void workload_rule(struct op *op, const struct record *c, uint32_t rule, struct slice message);
 
 /* ---- the conversation: sync.c ---- */
 
@@ -109,17 +109,17 @@ void policy_tick(struct workloads *s);
 void policy_drop(struct remote_policy *p);
 
 /* folder.c: fetches and stores the folder of a job, once the job's object is there; fills v->folder_missing. Returns when to call again. */
-int64_t workload_folder(struct workloads *s, struct cluster *c, struct workload_view *v);
+int64_t workload_folder(struct workloads *s, struct record *c, struct workload_view *v);
 
 /* kind.c */
-struct workloads *workloads_of(const struct op *op);   /* the conversation with a control plane; NULL: there is none */
-struct workload *workload_of(const struct cluster *c); /* NULL: the record is not that of a workload that is present */
+struct workloads *workloads_of(const struct op *op);  /* the conversation with a control plane; NULL: there is none */
+struct workload *workload_of(const struct record *c); /* NULL: the record is not that of a workload that is present */
 /* The record of this uid. NULL: there is none. */
-struct cluster *workload_find(const struct workloads *s, struct slice uid);
+struct record *workload_find(const struct workloads *s, struct slice uid);
 /* Found or made. NULL: there are too many. */
-struct cluster *workload_record(struct workloads *s, struct slice uid, struct slice ns, struct slice name);
+struct record *workload_record(struct workloads *s, struct slice uid, struct slice ns, struct slice name);
 /* Returns whether it is news. */
-bool workload_keep_report(struct workloads *s, struct cluster *c, struct slice report, bool gone);
+bool workload_keep_report(struct workloads *s, struct record *c, struct slice report, bool gone);
 
 /* sync.c: a text in the place of the one that has not been told yet; or, with .ptr NULL, none. */
 void workload_tell(struct workloads *s, struct workload_news *n, struct slice text, uint64_t hash);
@@ -131,9 +131,9 @@ void agents_figures(const struct agents *g, struct buf *b);
 /* question.c */
 struct workload_pod {
     struct slice uid, name;
-    const struct cluster *of; /* the workload */
+    const struct record *of; /* the workload */
 };
-const struct cluster *workload_of_pod(struct op *op, struct slice uid);
+const struct record *workload_of_pod(struct op *op, struct slice uid);
 /* A TokenReview of a pod's token, and what its answer says. Returns what is wrong, or NULL. */
 bool review_ask(struct op *op, struct slice token, kube_done *done, void *owner, struct err *e);
 const char *review_read(struct op *op, const struct kube_answer *said, struct workload_pod *out, struct arena *a);

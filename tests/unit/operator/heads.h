@@ -18,7 +18,7 @@ struct rig {
     struct op *op;
     struct net_allow *allow;
     struct arena arena;
-    struct cluster *c;
+    struct record *c;
     uint32_t answers;
     uint64_t tag;
     enum ray_dash_outcome outcome;
@@ -65,8 +65,8 @@ static void tell_cluster_of(struct rig *r, int n, unsigned version, const char *
                                      "\"spec\":{%s\"headGroupSpec\":{\"rayStartParams\":{%s},"
                                      "\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"i\"}]}}}}}",
                                      name.ptr, uid.ptr, more, params);
-    extract_cluster(r->op, source_of(&r->op->spaces[0], &kind_raycluster), parsed(r, text), version, 1);
-    r->c = cluster_get(r->op, uid, SLICE("n"));
+    extract_record(r->op, source_of(&r->op->spaces[0], &kind_raycluster), parsed(r, text), version, 1);
+    r->c = record_get(r->op, uid, SLICE("n"));
 }
 
 static void tell_cluster(struct rig *r, unsigned version, const char *params, const char *more)

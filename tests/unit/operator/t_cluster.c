@@ -45,8 +45,8 @@ static void check_no_group(void)
     static const char text[] = "{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER "\"},\"spec\":{}}";
     struct rig r;
     start(&r);
-    extract_cluster(r.op, source_of(&r.op->spaces[0], &kind_raycluster), parsed(&r, slice_of(text)), 10, 1);
-    struct cluster *c = cluster_get(r.op, SLICE(CLUSTER), SLICE("n"));
+    extract_record(r.op, source_of(&r.op->spaces[0], &kind_raycluster), parsed(&r, slice_of(text)), 10, 1);
+    struct record *c = record_get(r.op, SLICE(CLUSTER), SLICE("n"));
     struct action act = {.verb = &pod_delete, .group = GROUP_NONE, .name = SLICE("p"), .why = "its group was removed from the spec"};
     test_case("a pod of no group cannot be deleted: that is no failure of the head, and the record waits");
     act.verb->failed(r.op, c, &act, "it does not fit");
@@ -60,15 +60,15 @@ static void check_no_group(void)
     finish(&r);
 }
 
-static struct cluster *tell_cluster(struct rig *r, const char *service_type, unsigned version)
+static struct record *tell_cluster(struct rig *r, const char *service_type, unsigned version)
 {
     struct slice text = arena_printf(&r->arena,
                                      "{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER
                                      "\",\"generation\":%u},\"spec\":{\"headGroupSpec\":{\"serviceType\":\"%s\",\"template\":{\"spec\":{"
                                      "\"containers\":[{\"name\":\"ray\",\"image\":\"ray:1\"}]}}}}}",
                                      version, service_type);
-    extract_cluster(r->op, source_of(&r->op->spaces[0], &kind_raycluster), parsed(r, text), version, 1);
-    struct cluster *c = cluster_get(r->op, SLICE(CLUSTER), SLICE("n"));
+    extract_record(r->op, source_of(&r->op->spaces[0], &kind_raycluster), parsed(r, text), version, 1);
+    struct record *c = record_get(r->op, SLICE(CLUSTER), SLICE("n"));
     model_load(r->op, c);
     CHECK_INT(r->op->loaded->errors.count, 0);
     return c;
@@ -80,7 +80,7 @@ static void check_wanted(void)
     struct rig r;
     struct err e = {0};
     start(&r);
-    struct cluster *c = tell_cluster(&r, "", 10);
+    struct record *c = tell_cluster(&r, "", 10);
     struct raycluster *own = raycluster_of(c);
     test_case("a service that is wanted is known once it was built");
     CHECK(own->wants[0].hash == 0);

@@ -123,8 +123,8 @@ static void check_proxy_free(void)
     start_with(&r, "", OPERATOR_PROXY);
     tell_head(&r, 11, "Running", "10.1.2.3");
     struct slice text = arena_printf(&r.arena, "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"%s\"},\"spec\":{}}", uid);
-    extract_cluster(r.op, source_of(&r.op->spaces[0], &kind_rayjob), parsed(&r, text), 12, 1);
-    struct job *j = job_of(r.op, cluster_get(r.op, slice_of(uid), SLICE("n")));
+    extract_record(r.op, source_of(&r.op->spaces[0], &kind_rayjob), parsed(&r, text), 12, 1);
+    struct job *j = job_of(r.op, record_get(r.op, slice_of(uid), SLICE("n")));
     for (int i = 0; i < RAY_DASH_LINKS_HOST + 4; i++)
         CHECK(head_ask(r.op, r.c, &request, on_answer, j, 7, &e));
     run(&r);
@@ -249,7 +249,7 @@ static void decide_later(struct rig *r, int64_t ms)
     execute_none(r->op);
     r->f.now.mono_ms += ms;
     r->op->now = r->f.now;
-    cluster_touch(r->op, r->c);
+    record_touch(r->op, r->c);
     decide_all(r->op);
 }
 
@@ -257,7 +257,7 @@ static void touch(void *owner, uint64_t tag, const struct ray_dash_answer *answe
 {
     struct rig *r = owner;
     on_answer(owner, tag, answer, now);
-    cluster_touch(r->op, r->c);
+    record_touch(r->op, r->c);
 }
 
 static void check_failed_at_once(void)

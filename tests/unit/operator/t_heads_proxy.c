@@ -58,7 +58,7 @@ static void start_crowd(struct rig *r)
 static void ask_of(struct rig *r, int n, const struct ray_dash_request *request, void *owner)
 {
     struct err e = {0};
-    CHECK(head_ask(r->op, cluster_get(r->op, uid_of(r, 0xc, n), SLICE("n")), request, on_answer, owner, 7, &e));
+    CHECK(head_ask(r->op, record_get(r->op, uid_of(r, 0xc, n), SLICE("n")), request, on_answer, owner, 7, &e));
 }
 
 static void ask_all(struct rig *r, void *owner)

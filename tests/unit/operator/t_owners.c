@@ -5,22 +5,22 @@
 
 #include "src/kinds/rayjob/record.h"
 
-static struct cluster *tell_owned(struct rig *r, int n, int owner, unsigned version)
+static struct record *tell_owned(struct rig *r, int n, int owner, unsigned version)
 {
     struct slice uid = uid_of(r, 0xc, n);
     struct slice text = arena_printf(&r->arena,
                                      "{\"metadata\":{\"name\":\"c%d\",\"namespace\":\"n\",\"uid\":\"%s\",\"ownerReferences\":[{\"kind\":"
                                      "\"RayJob\",\"name\":\"j\",\"uid\":\"%s\",\"controller\":true}]},\"spec\":{}}",
                                      n, uid.ptr, uid_of(r, 0xc, owner).ptr);
-    extract_cluster(r->op, source_of(&r->op->spaces[0], &kind_raycluster), parsed(r, text), version, 1);
-    return cluster_get(r->op, uid, SLICE("n"));
+    extract_record(r->op, source_of(&r->op->spaces[0], &kind_raycluster), parsed(r, text), version, 1);
+    return record_get(r->op, uid, SLICE("n"));
 }
 
 /* Everything that is queued is let go of, as a process that does not lead does. */
 static uint32_t left(struct rig *r)
 {
     decide_none(r->op);
-    return r->op->clusters.count;
+    return r->op->records.count;
 }
 
 static void check_own_owner(void)
@@ -28,16 +28,16 @@ static void check_own_owner(void)
     struct rig r;
     start(&r, "");
     test_case("a cluster that names itself as its owner leaves no record");
-    cluster_gone(r.op, r.c);
-    struct cluster *c = tell_owned(&r, 1, 1, 10);
-    CHECK(c && c->owner == NULL && c->clusters == NULL);
-    cluster_gone(r.op, c);
+    record_gone(r.op, r.c);
+    struct record *c = tell_owned(&r, 1, 1, 10);
+    CHECK(c && c->owner == NULL && c->owned == NULL);
+    record_gone(r.op, c);
     CHECK_INT(left(&r), 0);
     test_case("nor do two that name each other");
-    struct cluster *a = tell_owned(&r, 1, 2, 11), *b = tell_owned(&r, 2, 1, 12);
+    struct record *a = tell_owned(&r, 1, 2, 11), *b = tell_owned(&r, 2, 1, 12);
     CHECK(a && b);
-    cluster_gone(r.op, a);
-    cluster_gone(r.op, b);
+    record_gone(r.op, a);
+    record_gone(r.op, b);
     CHECK_INT(left(&r), 0);
     CHECK_INT(r.op->names.count, 0);
     finish(&r);
@@ -78,7 +78,7 @@ static void check_own_half(void)
     struct rig r;
     start(&r, "");
     test_case("what a kind keeps of a record comes with the resource, whatever kind a child took it for");
-    struct cluster *c = cluster_make(r.op, uid_of(&r, 0xc, 5), SLICE("n"), &r.op->spaces[0], &kind_rayjob);
+    struct record *c = record_make(r.op, uid_of(&r, 0xc, 5), SLICE("n"), &r.op->spaces[0], &kind_rayjob);
     CHECK(c->own == NULL);
     c->in_flight++; /* the record stays until that is answered */
     CHECK(tell_owned(&r, 5, 7, 10) == c);
@@ -86,7 +86,7 @@ static void check_own_half(void)
     raycluster_of(c)->strips = true;
     test_case("… and goes with it");
     const struct service_record last = {.of = c};
-    cluster_gone(r.op, c);
+    record_gone(r.op, c);
     CHECK(raycluster_of(c) == NULL);
     service_ends(r.op, &last);
     scaling_ended(&(struct pod_record){.of = c});
@@ -94,12 +94,12 @@ static void check_own_half(void)
     tell_owned(&r, 5, 7, 11);
     CHECK(c->present && !raycluster_of(c)->strips);
     c->in_flight--;
-    cluster_gone(r.op, c);
+    record_gone(r.op, c);
     test_case("a job has it from its first decision on");
     struct slice job =
         arena_printf(&r.arena, "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"%s\"},\"spec\":{}}", uid_of(&r, 0xc, 6).ptr);
-    extract_cluster(r.op, source_of(&r.op->spaces[0], &kind_rayjob), parsed(&r, job), 12, 1);
-    c = cluster_get(r.op, uid_of(&r, 0xc, 6), SLICE("n"));
+    extract_record(r.op, source_of(&r.op->spaces[0], &kind_rayjob), parsed(&r, job), 12, 1);
+    c = record_get(r.op, uid_of(&r, 0xc, 6), SLICE("n"));
     CHECK(job_there(c) == NULL && raycluster_of(c) == NULL && job_right(c));
     CHECK(job_of(r.op, c) == job_there(c));
     c->kind->lead(r.op, c, false);
@@ -118,7 +118,7 @@ static void check_names(void)
     CHECK(name_find(r.op, &kind_raycluster, n, SLICE("c1")) == NULL);
     CHECK(name_find(r.op, &kind_raycluster, n, SLICE_NONE) == NULL);
     test_case("of two by one name the newer is found, and the end of the older changes nothing");
-    struct cluster *older = tell_owned(&r, 1, 7, 20);
+    struct record *older = tell_owned(&r, 1, 7, 20);
     CHECK(name_find(r.op, &kind_raycluster, n, SLICE("c1")) == older);
     name_enter(r.op, &kind_raycluster, n, SLICE("c1"), r.c);
     name_leave(r.op, &kind_raycluster, n, SLICE("c1"), older);
@@ -152,7 +152,7 @@ static uint32_t models_held(const struct rig *r)
     return n;
 }
 
-static bool model_kept(const struct rig *r, const struct cluster *c)
+static bool model_kept(const struct rig *r, const struct record *c)
 {
     bool kept = false;
     for (uint32_t i = 0; i < MODELS_KEPT; i++)
@@ -164,27 +164,27 @@ static void check_models(void)
 {
     struct rig r;
     start(&r, "");
-    struct cluster *c[MODELS_KEPT];
+    struct record *c[MODELS_KEPT];
     for (int i = 0; i < MODELS_KEPT; i++)
         model_load(r.op, c[i] = tell_owned(&r, i + 1, 9, 10));
     test_case("a spec that is changed and read again takes its own place among the models that are kept");
-    cluster_reread(r.op, c[3]);
+    record_reread(r.op, c[3]);
     model_load(r.op, c[3]);
     for (int i = 0; i < MODELS_KEPT; i++)
         CHECK(model_kept(&r, c[i]));
     test_case("the model of a record that is gone is freed, at the latest when another one is worked with");
-    cluster_gone(r.op, c[0]);
+    record_gone(r.op, c[0]);
     CHECK_INT(models_held(&r), 3);
-    cluster_gone(r.op, c[3]);
+    record_gone(r.op, c[3]);
     CHECK_INT(models_held(&r), 3);
     model_load(r.op, c[1]);
     CHECK_INT(models_held(&r), 2);
-    cluster_gone(r.op, c[2]);
-    cluster_gone(r.op, c[1]);
+    record_gone(r.op, c[2]);
+    record_gone(r.op, c[1]);
     for (int i = 0; i < 2 * MODELS_KEPT; i++) {
-        struct cluster *next = tell_owned(&r, 0x10 + i, 9, 11);
+        struct record *next = tell_owned(&r, 0x10 + i, 9, 11);
         model_load(r.op, next);
-        cluster_gone(r.op, next);
+        record_gone(r.op, next);
         CHECK_INT(models_held(&r), 1);
     }
     finish(&r);

@@ -146,7 +146,7 @@ static void check_given_up(void)
     struct rig r;
     start(&r);
     const struct pod_record *a = give_up(&r, POD(1), 0), *host = give_up(&r, POD(2), 0), *other = give_up(&r, POD(3), 1);
-    struct cluster *c = cluster_get(r.op, SLICE(CLUSTER), SLICE("n"));
+    struct record *c = record_get(r.op, SLICE(CLUSTER), SLICE("n"));
     c->work = mem_alloc(sizeof *c->work + 2 * sizeof c->work->actions[0]);
     c->work->count = 2;
     test_case("a pod that was given up stays so as long as it has not started");
@@ -207,8 +207,8 @@ static void check_unlabelled(void)
         start(&r);
         test_case("%s", cases[i].id);
         struct slice text = SLICE("{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER "\"},\"spec\":{}}");
-        extract_cluster(r.op, source_of(&r.op->spaces[0], &kind_raycluster), parsed(&r, text), 9, 1);
-        struct cluster *c = cluster_get(r.op, SLICE(CLUSTER), SLICE("n"));
+        extract_record(r.op, source_of(&r.op->spaces[0], &kind_raycluster), parsed(&r, text), 9, 1);
+        struct record *c = record_get(r.op, SLICE(CLUSTER), SLICE("n"));
         struct flight *f = slab_alloc(&r.op->flight_slab);
         *f = (struct flight){.op = r.op, .c = c, .verb = &raycluster_apply_headless_service, .fresh = true, .name = "s", .hash = 7};
         c->in_flight++;
@@ -237,8 +237,8 @@ static void check_cluster(void)
     for (unsigned i = 0; i < 3; i++) {
         static const unsigned versions[] = {10, 9, 11};
         struct jval object = parsed(&r, arena_printf(&r.arena, format, versions[i]));
-        extract_cluster(r.op, source_of(&r.op->spaces[0], &kind_raycluster), object, versions[i], 1);
-        CHECK_INT(cluster_get(r.op, SLICE(CLUSTER), SLICE("n"))->generation, i < 2 ? 10 : 11);
+        extract_record(r.op, source_of(&r.op->spaces[0], &kind_raycluster), object, versions[i], 1);
+        CHECK_INT(record_get(r.op, SLICE(CLUSTER), SLICE("n"))->generation, i < 2 ? 10 : 11);
     }
     finish(&r);
 }
@@ -283,7 +283,7 @@ static void check_remade(void)
     watch_says(&r, KUBE_WATCH_SYNCED, none, 40);
     CHECK(!pod(&r, POD(1)) && pod(&r, POD(2)));
     CHECK_INT(r.op->pods.count, 1);
-    const struct cluster *c = cluster_get(r.op, SLICE(CLUSTER), SLICE("n"));
+    const struct record *c = record_get(r.op, SLICE(CLUSTER), SLICE("n"));
     uint32_t counted = 0;
     for (const struct pod_record *p = c->pods; p; p = p->next)
         counted++;
@@ -310,19 +310,19 @@ static void check_memory(void)
     }
     CHECK_INT(r.op->pod_slab.count, 0);
     CHECK_INT(r.op->service_slab.count, 0);
-    CHECK_INT(r.op->cluster_slab.count, 0);
+    CHECK_INT(r.op->record_slab.count, 0);
     CHECK_INT(r.op->strings.map.count, strings);
-    CHECK_INT(r.op->clusters.count, 0);
+    CHECK_INT(r.op->records.count, 0);
     finish(&r);
 }
 
 /* Decides whatever may be decided, some time later; returns how many decisions that were. */
-static uint64_t decisions(struct rig *r, struct cluster *c)
+static uint64_t decisions(struct rig *r, struct record *c)
 {
     uint64_t before = r->op->stats.decisions;
     r->f.now.mono_ms += 60 * 1000;
     r->op->now = r->f.now;
-    cluster_touch(r->op, c);
+    record_touch(r->op, c);
     decide_all(r->op);
     return r->op->stats.decisions - before;
 }
@@ -332,8 +332,8 @@ static void check_gate(void)
     struct rig r;
     start(&r);
     struct jval object = parsed(&r, SLICE("{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER "\"},\"spec\":{}}"));
-    extract_cluster(r.op, source_of(&r.op->spaces[0], &kind_raycluster), object, 10, 1);
-    struct cluster *c = cluster_get(r.op, SLICE(CLUSTER), SLICE("n"));
+    extract_record(r.op, source_of(&r.op->spaces[0], &kind_raycluster), object, 10, 1);
+    struct record *c = record_get(r.op, SLICE(CLUSTER), SLICE("n"));
     test_case("nothing is decided before every list is there");
     for (uint32_t i = 0; i < kind_count(); i++) {
         CHECK_INT(decisions(&r, c), 0);
@@ -356,21 +356,21 @@ static void check_back(void)
     struct slice text =
         SLICE("{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"" CLUSTER "\"},\"spec\":{},\"status\":{\"a\":1}}");
     for (uint64_t version = 10; version < 13; version++) {
-        extract_cluster(r.op, source_of(&r.op->spaces[0], &kind_raycluster), parsed(&r, text), version, 1);
-        struct cluster *c = cluster_get(r.op, SLICE(CLUSTER), SLICE("n"));
+        extract_record(r.op, source_of(&r.op->spaces[0], &kind_raycluster), parsed(&r, text), version, 1);
+        struct record *c = record_get(r.op, SLICE(CLUSTER), SLICE("n"));
         CHECK(c->present && c->version == version && c->status_len == 7);
         CHECK_STR(slice_of(c->name), "c");
         c->status_ours = true;
         c->in_flight = 1;
-        cluster_gone(r.op, c);
+        record_gone(r.op, c);
         CHECK(!c->present && !c->name && !c->status_ours);
     }
-    struct cluster *c = cluster_get(r.op, SLICE(CLUSTER), SLICE("n"));
+    struct record *c = record_get(r.op, SLICE(CLUSTER), SLICE("n"));
     c->in_flight = 0;
     work_settle(r.op, c);
     decide_none(r.op);
-    CHECK_INT(r.op->clusters.count, 0);
-    CHECK_INT(r.op->cluster_slab.count, 0);
+    CHECK_INT(r.op->records.count, 0);
+    CHECK_INT(r.op->record_slab.count, 0);
     CHECK_INT(r.op->strings.map.count, 0);
     finish(&r);
 }
@@ -389,7 +389,7 @@ static void tell_text(struct rig *r, enum child what, struct slice text)
     else if (what == A_SERVICE)
         extract_service(r->op, s, parsed(r, text), 10, 1);
     else
-        extract_cluster(r->op, source_of(s, &kind_raycluster), parsed(r, text), 10, 1);
+        extract_record(r->op, source_of(s, &kind_raycluster), parsed(r, text), 10, 1);
 }
 
 /* Owned by the cluster, or if it is a cluster itself by the job. */
@@ -407,17 +407,17 @@ static void tell_owner(struct rig *r, enum child what, const char *uid)
 {
     struct slice text = arena_printf(&r->arena, "{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"uid\":\"%s\"},\"spec\":{}}", uid);
     struct source *from = source_of(&r->op->spaces[0], what == A_CLUSTER ? &kind_rayjob : &kind_raycluster);
-    extract_cluster(r->op, from, parsed(r, text), 10, 1);
+    extract_record(r->op, from, parsed(r, text), 10, 1);
 }
 
-static uint32_t owns(const struct cluster *c)
+static uint32_t owns(const struct record *c)
 {
     uint32_t count = 0;
     for (const struct pod_record *p = c->pods; p; p = p->next)
         count++;
     for (const struct service_record *s = c->services; s; s = s->next)
         count++;
-    for (const struct cluster *own = c->clusters; own; own = own->next_owned)
+    for (const struct record *own = c->owned; own; own = own->next_owned)
         count += slice_eq(istr_slice(own->ns), istr_slice(c->ns)) ? 1 : 100;
     return count;
 }
@@ -447,8 +447,8 @@ static void check_elsewhere(void)
             else
                 tell_child(&r, what, "m", of[what].others, of[what].uid);
         }
-        struct cluster *c = cluster_get(r.op, slice_of(of[what].uid), SLICE("n"));
-        struct cluster *named = cluster_get(r.op, slice_of(of[what].uid), SLICE("m"));
+        struct record *c = record_get(r.op, slice_of(of[what].uid), SLICE("n"));
+        struct record *named = record_get(r.op, slice_of(of[what].uid), SLICE("m"));
         CHECK(c && c->present);
         CHECK(named && !named->present);
         CHECK_STR(istr_slice(c->ns), "n");
@@ -467,12 +467,12 @@ static void check_namespace_limit(void)
     ns[LIMIT_KUBE_NAMESPACE] = '\0';
     test_case("LIMIT_KUBE_NAMESPACE: what lives in a longer one is passed over");
     tell_child(&r, A_POD, ns, POD(1), CLUSTER);
-    CHECK(cluster_get(r.op, SLICE(CLUSTER), slice_of(ns)) && pod(&r, POD(1)));
+    CHECK(record_get(r.op, SLICE(CLUSTER), slice_of(ns)) && pod(&r, POD(1)));
     ns[LIMIT_KUBE_NAMESPACE] = 'n';
     ns[LIMIT_KUBE_NAMESPACE + 1] = '\0';
     tell_child(&r, A_POD, ns, POD(2), CLUSTER);
-    CHECK(!cluster_get(r.op, SLICE(CLUSTER), slice_of(ns)) && !pod(&r, POD(2)));
-    CHECK_INT(r.op->clusters.count, 1);
+    CHECK(!record_get(r.op, SLICE(CLUSTER), slice_of(ns)) && !pod(&r, POD(2)));
+    CHECK_INT(r.op->records.count, 1);
     finish(&r);
 }
 
@@ -483,10 +483,10 @@ static void check_uid_with_nul(void)
     test_case("a uid with a NUL in it is none: what has it is passed over");
     tell_child(&r, A_POD, "n", "00000000\\u0000", CLUSTER);
     tell_child(&r, A_SERVICE, "n", "\\u0000", CLUSTER);
-    CHECK_INT(r.op->clusters.count + r.op->pods.count + r.op->services.count, 0);
+    CHECK_INT(r.op->records.count + r.op->pods.count + r.op->services.count, 0);
     tell_child(&r, A_CLUSTER, "n", "00000000-0000-0000-0000-00000000000\\u0000", JOB);
     tell_child(&r, A_CLUSTER, "n\\u0000", CLUSTER, JOB);
-    CHECK_INT(r.op->clusters.count, 0);
+    CHECK_INT(r.op->records.count, 0);
     finish(&r);
 }
 
@@ -503,7 +503,7 @@ static void tell_named(struct rig *r, enum child what, const char *name, const c
 
 static uint32_t records(const struct rig *r)
 {
-    return r->op->clusters.count + r->op->pods.count + r->op->services.count;
+    return r->op->records.count + r->op->pods.count + r->op->services.count;
 }
 
 /* As they stand in JSON. */
@@ -536,7 +536,7 @@ static void check_words(void)
     CHECK_INT(records(&r), 0);
     name[LIMIT_KUBE_NAME] = '\0';
     tell_named(&r, A_CLUSTER, name, "n", CLUSTER);
-    CHECK(cluster_get(r.op, SLICE(CLUSTER), SLICE("n"))->present);
+    CHECK(record_get(r.op, SLICE(CLUSTER), SLICE("n"))->present);
     finish(&r);
 }
 
@@ -565,8 +565,8 @@ static void check_tokens(void)
     start(&r);
     test_case("LIMIT_JSON_TOKENS: an object at the limit, without what every object has, is read as any other");
     CHECK(!json_parse(&doc, many_values(&r, LIMIT_JSON_TOKENS + 1), &r.arena, &e));
-    extract_cluster(r.op, source_of(&r.op->spaces[0], &kind_raycluster), parsed(&r, many_values(&r, LIMIT_JSON_TOKENS)), 10, 1);
-    model_load(r.op, cluster_get(r.op, SLICE(CLUSTER), SLICE("n")));
+    extract_record(r.op, source_of(&r.op->spaces[0], &kind_raycluster), parsed(&r, many_values(&r, LIMIT_JSON_TOKENS)), 10, 1);
+    model_load(r.op, record_get(r.op, SLICE(CLUSTER), SLICE("n")));
     CHECK_INT(r.op->loaded->errors.count, 1);
     CHECK_STR(spec_errors_text(&r.op->loaded->errors, ERR_TEXT_MAX, &r.arena), "spec.headGroupSpec: is missing: must be an object");
     CHECK_STR(cluster_model(r.op)->name, "c");
