@@ -11,7 +11,7 @@ bool install_rights(const struct install_options *o, struct slice ns, struct are
 {
     struct yaml_docs docs;
     struct slice all = SLICE("");
-    bool first = true; /* Roles of further namespaces are the same */
+    bool found = o->all_namespaces; /* with a ClusterRole in its place; else Roles of further namespaces are the same */
     __attribute__((cleanup(buf_free))) struct buf text;
     buf_init(&text, MIB);
     if (!install_write(o, &text, e) || !yaml_parse(buf_slice(&text), a, &docs, e))
@@ -20,11 +20,11 @@ bool install_rights(const struct install_options *o, struct slice ns, struct are
         struct jval doc;
         if (!json_read(&doc, docs.docs[i].json, a, e))
             return false;
-        struct jval kind = json_get(doc, "kind");
-        bool here = ns.ptr ? json_str_eq(json_get(doc, "metadata.namespace"), ns) : first;
-        if (!json_is(kind, "ClusterRole") && !(json_is(kind, "Role") && here))
+        bool role = json_is(json_get(doc, "kind"), "Role");
+        bool here = ns.ptr ? json_str_eq(json_get(doc, "metadata.namespace"), ns) : !found;
+        if (!json_is(json_get(doc, "kind"), "ClusterRole") && !(role && here))
             continue;
-        first = false;
+        found |= role;
         struct slice more = json_raw(json_get(doc, "rules"));
         all = arena_printf(a, "%.*s%s%.*s", SLICE_ARG(all), all.len ? "," : "", (int)more.len - 2, more.ptr + 1);
     }

@@ -137,6 +137,11 @@ static void of_operators(struct arena *a)
         CHECK(install_rights(&o, o.all_namespaces ? SLICE_NONE : o.ns, a, &rules, &e));
         CHECK_STR(slice_of(e.text), "");
         CHECK(rules.ptr && strstr(rules.ptr, cases[i].has) && !strstr(rules.ptr, cases[i].has_not));
+        test_case("… and in whatever namespace it watches, %zu", i);
+        CHECK(install_rights(&o, SLICE_NONE, a, &rules, &e));
+        const char *own = strstr(rules.ptr, "rayclusters/status");
+        CHECK(own && !strstr(own + 1, "rayclusters/status") && !strstr(rules.ptr, "leases"));
+        CHECK(!strstr(rules.ptr, "tokenreviews") == !o.agent);
     }
 }
 
