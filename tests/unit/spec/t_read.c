@@ -109,9 +109,10 @@ static void test_metadata(void)
         test_case("metadata: %s", metas[i].id);
         open_reading(&x, metas[i].json);
         struct jval meta = json_get(x.root->value, "metadata");
+        const struct spec_object from = spec_object_of(x.root->value, &x.arena);
         bool whole = i == 0;
         read_type_meta(&x.r, x.root, "a/v1", "K");
-        CHECK(read_metadata(&x.r, x.root, 10, "it fits", &m));
+        CHECK(read_metadata(&x.r, &from, 10, "it fits", &m));
         CHECK_STR(m.ns, "s");
         CHECK_STR(m.uid, "u");
         CHECK_INT(m.generation, 3);
