@@ -83,7 +83,7 @@ struct record {
     struct service_record *services;
     uint32_t pod_count;
     struct failing *failing;
-    struct record *owner;
+    struct record *owner; /* its controlling owner, a custom resource too; NULL: none of ours */
     struct record *owned; /* custom resources that it owns, linked by the next line */
     struct record *next_owned, **owned_at;
     struct work *work;
@@ -261,12 +261,14 @@ struct kind {
     void (*read)(struct op *op, struct record *c, const struct spec_object *from); /* into op->loaded: model and errors */
     /* The record was brought up to date. changed: spec, metadata or deletion; status: the status. May be NULL. */
     void (*kept)(struct op *op, struct record *c, struct jval object, uint32_t round, bool changed, bool status);
-    /* Something happened to a pod that it owns. May be NULL. */
+    /* Something happened to a pod that it owns; the resource itself may be gone, and `own` with it. May be NULL. */
     void (*told)(struct op *op, struct record *c, struct pod_record *pod, enum child_news what);
     size_t own_size; /* of record.own: zeroed when the resource is first seen, freed after `forget`. 0: the kind hangs it there itself,
                         and frees it in `forget` */
-    void (*forget)(struct op *op, struct record *c); /* the resource is gone: frees what the kind's own state points at */
-    void (*reread)(struct record *c);                /* spec or meta changed: drops what was derived from them. May be NULL */
+    /* The resource is gone: frees what the kind's own state points at. At the end of the process it is called for every record: without
+     * `own` for one whose resource has not been seen. */
+    void (*forget)(struct op *op, struct record *c);
+    void (*reread)(struct record *c); /* spec or meta changed: drops what was derived from them. May be NULL */
     /* This process became the leader (state is read from status) or no longer is (state that only a leader has is dropped). */
     void (*lead)(struct op *op, struct record *c, bool leads);
     void (*done)(struct op *op, struct record *c); /* a plan was carried out: logs it and writes events */
@@ -326,8 +328,8 @@ void failures_clear(struct op *op, struct record *c);
 /* Counts one more of them and begins its backoff. False: one is under way, in which nothing more is counted. */
 bool failure_count(struct op *op, const struct record *c, struct group_failures *f, struct slice reason);
 void records_free(struct op *op);
-void record_own(struct op *op, struct record *c, struct record *job); /* NULL: no owner */
-void record_tell(struct op *op, const struct record *c);              /* touches its owner and everyone who watches its name */
+void record_own(struct op *op, struct record *c, struct record *owner); /* NULL: no owner */
+void record_tell(struct op *op, const struct record *c);                /* touches its owner and everyone who watches its name */
 
 /* names.c */
 struct name_entry;

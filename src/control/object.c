@@ -64,10 +64,10 @@ void record_touch(struct op *op, struct record *c)
 
 /* ---- owners ---- */
 
-void record_own(struct op *op, struct record *c, struct record *job)
+void record_own(struct op *op, struct record *c, struct record *owner)
 {
     struct record *before = c->owner;
-    if (before == job)
+    if (before == owner)
         return;
     if (before) {
         *c->owned_at = c->next_owned;
@@ -75,16 +75,16 @@ void record_own(struct op *op, struct record *c, struct record *job)
             c->next_owned->owned_at = c->owned_at;
         record_touch(op, before); /* it may have been kept only for this child */
     }
-    c->owner = job;
+    c->owner = owner;
     c->next_owned = NULL;
     c->owned_at = NULL;
-    if (!job)
+    if (!owner)
         return;
-    c->next_owned = job->owned;
-    c->owned_at = &job->owned;
+    c->next_owned = owner->owned;
+    c->owned_at = &owner->owned;
     if (c->next_owned)
         c->next_owned->owned_at = &c->next_owned;
-    job->owned = c;
+    owner->owned = c;
 }
 
 void record_tell(struct op *op, const struct record *c)
@@ -167,8 +167,8 @@ void record_gone(struct op *op, struct record *c)
         record_doubt(c->owner);
     record_own(op, c, NULL); /* now, not when the record is freed: two records that own each other would wait for each other */
     c->by_us = false;
-    forget_content(op,
-                   c); /* now, because the record stays while requests are in flight, and the resource may reappear if a 404 was wrong */
+    /* now, because the record stays while requests are in flight, and the resource may reappear if a 404 was wrong */
+    forget_content(op, c);
     work_drop(c);
     if (c->in_flight) /* drop requests that name it as owner: a new object may have its name by now */
         kube_calls_recall(op->client, op, c, op->now);
