@@ -98,6 +98,20 @@ static void check_wanted(void)
     CHECK(patched.hash && patched.hash != second.hash);
     CHECK(patches_text(r.op, SLICE(""), &e));
     CHECK(service_wanted(r.op, c, true).hash == second.hash);
+    test_case("… in another zone it is built again");
+    own->wants[0].hash = 1;
+    CHECK(service_wanted(r.op, c, true).hash == 1);
+    own->zone++;
+    model_load(r.op, c);
+    CHECK(service_wanted(r.op, c, true).hash == second.hash);
+    test_case("… and when instance types have changed that it names");
+    own->typed = true;
+    types_trouble(r.op);
+    CHECK(own->wants[0].hash == 0);
+    test_case("… and when the cluster has gone and is seen again");
+    own->wants[0].hash = 1;
+    record_gone(r.op, c);
+    CHECK(raycluster_of(tell_cluster(&r, "NodePort", 12))->wants[0].hash == 0);
     finish(&r);
 }
 
