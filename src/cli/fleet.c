@@ -24,8 +24,9 @@ bool fleet_is_silent(struct desk *d, struct jval cloud)
             return true;
     if (!text.ptr || !time_parse(text, &until_us, NULL))
         return false;
-    if (!d->now_us)
+    if (!d->asked_now) /* once, whatever the answer is */
         d->now_us = d->way->now_us(d);
+    d->asked_now = true;
     return until_us <= d->now_us;
 }
 

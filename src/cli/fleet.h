@@ -57,8 +57,9 @@ struct desk {
     struct ask ask;
     struct arena a;
     struct slice command; /* behind "--" */
-    int64_t now_us;       /* of way->now_us; 0: not asked yet, or unknown */
-    int status;           /* exit status when a verb says no without an error */
+    int64_t now_us;       /* of way->now_us, once it was asked; 0: unknown */
+    bool asked_now;
+    int status; /* exit status when a verb says no without an error */
 };
 /* Behind the API when --server says so or somebody is logged in, unless a kubeconfig is named. Wants ask_close in any case. */
 bool fleet_open(struct desk *d, struct err *e);
