@@ -163,7 +163,8 @@ struct loaded {
     const struct record *of; /* NULL: nobody's. model_forget clears it */
     struct arena arena;
     struct spec_errors errors;
-    void *model; /* what kind.read made of them, in `arena`; the kind knows its type */
+    void *model; /* what kind.read made of them, in `arena`; the kind knows its type. Its texts lie in the record's spec and meta: it is of
+                    no use any more once these have changed */
 };
 
 struct op {
