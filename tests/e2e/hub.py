@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+import threading
 
 import pytest
 
@@ -159,13 +160,19 @@ class Person:
         self.hub = self.port = self.ca = None
 
     def type(self, *words, code=0, stdin="", after=None, seconds=90):
-        """Types a command. after: something to do to the process while it runs."""
+        """Types a command. after: something to do to the process while it runs, which may wait for its words: so it is killed when its
+        time is over."""
         env = {**{k: v for k, v in os.environ.items() if k != "KUBECONFIG"}, "XDG_CONFIG_HOME": str(self.home)}
         process = subprocess.Popen([MOBULA, *map(str, words)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    text=True, env=env)
-        if after:
-            after(process)
-        process.stdout_text, process.stderr_text = process.communicate(stdin, timeout=seconds)
+        watchdog = threading.Timer(seconds, process.kill)
+        watchdog.start()
+        try:
+            if after:
+                after(process)
+            process.stdout_text, process.stderr_text = process.communicate(stdin)
+        finally:
+            watchdog.cancel()
         assert process.returncode == code, (words, process.returncode, process.stdout_text, process.stderr_text)
         return process.stdout_text + process.stderr_text
 

@@ -212,7 +212,7 @@ def test_waiting_for_a_job(person):
     def interrupt(process):
         process.stdin.close()
         process.stdin = None
-        eventually(lambda: process.stderr.readline().startswith("job next: "))
+        eventually(lambda: process.stderr.readline().startswith("job train: "))
         process.terminate()
 
     assert "ended by a signal; the job goes on" in person.type(*wait, code=3, after=interrupt, stdin=None)
