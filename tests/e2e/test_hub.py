@@ -370,7 +370,7 @@ def test_an_operator_that_is_restarted_has_its_cloud_at_once(space, hubs, operat
     assert session()["instance"] not in ("", first)
     operator.stop(signal.SIGKILL)
     operator.start().says("409 CloudInUse", f"held by instance {session()['instance']}")
-    run("third", 70)
+    run("third", 90)
 
 
 def agent_reports(space, pod, shown, folder):
