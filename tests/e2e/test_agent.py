@@ -74,7 +74,7 @@ def test_reports_go_through_the_operator(space, hubs, operators, tmp_path):
         assert metrics['mobula_agent_reports_total{result="taken"}'] == 1 and metrics['mobula_agent_reports_total{result="refused"}'] > 12
         agent_reports(space, pod, shown, tmp_path)
         space.kubectl("delete", "pod", name, "--grace-period=0", "--force")
-            eventually(lambda: any(p["metadata"]["uid"] != pod["metadata"]["uid"] for p in space.pods("stays")))
+        eventually(lambda: any(p["metadata"]["uid"] != pod["metadata"]["uid"] for p in space.pods("stays")))
         code, said = eventually(lambda: (got := send(port, shown, REPORT))[0] != 429 and got)
         assert code == 401 and "belongs to no workload" in said, said  # the review was remembered; the pod is not there any more
         assert "eyJ" not in operator.log()
