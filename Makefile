@@ -375,6 +375,8 @@ mutants-sim: build/sim ## those that the simulator must catch alone, and why it 
 mutants-quick: $(UNIT:%=build/test/%) ## a few of them, each held against the one test that knows it
 	+$(Q)MAKE='$(MAKE)' tests/tools/mutants --quick
 
+check-stages: ## the tool that runs the parts of make test and adds up what they say
+	@tests/tools/check-stages
 valgrind: build/host/mobula build/apiserver ## the operator under valgrind against the model API server
 	$(Q)tests/tools/valgrind build/host/mobula build/apiserver
 
@@ -399,7 +401,7 @@ reproducible: $(OUT)/mobula ## a second build in another folder gives the same b
 lint: $(VENDOR) ## layout, rooms, lengths, words, cppcheck, clang-tidy, shellcheck
 	+$(Q)MAKE='$(MAKE)' tests/tools/lint
 
-.PHONY: t unit unit-static replay cases fuzz fuzz-seeds coverage mutants mutants-quick valgrind check-binary size check-image reproducible
+.PHONY: t unit unit-static replay cases fuzz fuzz-seeds coverage mutants mutants-quick check-stages valgrind check-binary size check-image reproducible
 .PHONY: lint tidy mutants-sim check-sandbox
 
 # The second compiler's opinion and clang-tidy's in one pass, once for each file that changed.
@@ -435,7 +437,7 @@ run-fleet: ## the same of a control plane: a hub, an operator that calls it, two
 	+@$(MAKE) mobula apiserver
 	@tests/run/fleet.sh
 
-TEST_STAGES := unit unit-static sim replay cases mutants-quick valgrind lint check-binary check-image reproducible
+TEST_STAGES := check-stages unit unit-static sim replay cases mutants-quick valgrind lint check-binary check-image reproducible
 test: ## set up, build, and everything that needs only Debian packages; the last line says N passed, N failed
 	@tests/tools/setup build test
 	+@tests/tools/stages $(foreach s,$(TEST_STAGES),'$(s)=$(MAKE) $(s)')

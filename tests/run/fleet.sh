@@ -99,8 +99,9 @@ END
     hub job submit --name $job --cloud edge --compute-config small:1 --image-uri rayproject/ray:2.52.0 -- python main.py \
         >>$work/commands.log || fail "the job was refused"
     printf 'Job %s is submitted. To join in:\n\n    XDG_CONFIG_HOME=%s build/mobula job list\n\n' $job "$XDG_CONFIG_HOME"
-    hub job logs --name $job -f >$work/job.log &
+    follow job build/mobula job logs --name $job -f
     wait_for "job $job has succeeded" has_succeeded
+    wait_for "the job's log has come to its end" all_told
     grep -q 'python main.py' $work/job.log || fail "the job's log did not come back"
     printf 'Job %s has succeeded after %d s.\n' $job $SECONDS
     if [ -z "$once" ]; then

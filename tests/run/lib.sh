@@ -5,7 +5,8 @@
 
 : "${title:?}" "${work:?}"
 patience=60 # seconds for each thing that is waited for
-pids=()
+pids=()      # what has to run until the end
+followers=() # what may end before
 lines_drawn=0
 drawn=
 
@@ -89,13 +90,27 @@ start() {
     pids+=($!)
 }
 
+# follow NAME COMMAND…: the same of what ends by itself.
+follow() {
+    start "$@"
+    followers+=("${pids[-1]}")
+    unset 'pids[-1]'
+}
+
+all_told() {
+    local pid
+    for pid in "${followers[@]}"; do
+        ! kill -0 "$pid" 2>/dev/null || return 1
+    done
+}
+
 stop_all() {
     local pid
     trap - EXIT HUP INT TERM
-    for pid in "${pids[@]}"; do
+    for pid in "${pids[@]}" "${followers[@]}"; do
         kill "$pid" 2>/dev/null || true
     done
-    wait "${pids[@]}" 2>/dev/null || true
+    wait "${pids[@]}" "${followers[@]}" 2>/dev/null || true
 }
 
 still_running() {
