@@ -166,6 +166,15 @@ static bool show_last(struct slice message, struct buf *before, int64_t most)
     return slice_empty(rest) || (cli_print(rest) && cli_print(SLICE("\n")));
 }
 
+/* Most of it was shown before it went: that is said, and is no failure. */
+static bool told(const struct buf *before, const struct err *e)
+{
+    if (!before->len || e->code != ERR_STATUS)
+        return false;
+    fprintf(stderr, "mobula: the log may have gone on: %s\n", e->text);
+    return true;
+}
+
 static bool hub_logs(struct desk *d, struct err *e)
 {
     __attribute__((cleanup(buf_free))) struct buf before = {.max = LIMIT_HUB_BODY};
@@ -186,8 +195,8 @@ static bool hub_logs(struct desk *d, struct err *e)
         over = false;
         *e = why;
     }
-    if (!well && over && show_last(message, &before, d->o.lines)) {
-        well = last = true;
+    if (!well && over && (last = show_last(message, &before, d->o.lines) || told(&before, e))) {
+        well = true;
         *e = (struct err){0};
     }
     arena_free(&d->a);

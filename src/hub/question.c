@@ -58,9 +58,22 @@ bool questions_write(struct cloud *c, struct jout *w)
     return any;
 }
 
+/* What the operator says of why there is none. One that names no code may be asked again. */
+static const struct refusal *why_none(struct jval answer)
+{
+    static const struct refusal refusals[] = {
+        {404, "NotFound", "mobula job status has what is kept of the job", 0},
+        {403, "Forbidden", "ask who runs that cluster", 0},
+        {503, "Unavailable", "see the log of the operator", 5},
+    };
+    size_t i = 0;
+    while (i + 1 < COUNT_OF(refusals) && json_get_int(answer, "code", 0) != refusals[i].status)
+        i++;
+    return &refusals[i];
+}
+
 bool question_answered(struct cloud *of, struct jval answer)
 {
-    static const struct refusal failed = {503, "Unavailable", "see the log of the operator", 5};
     struct question *q = of->questions;
     while (q && !json_is(json_get(answer, "id"), q->id))
         q = q->next;
@@ -75,6 +88,6 @@ bool question_answered(struct cloud *of, struct jval answer)
     else if (slice_empty(error))
         call_text(c, 200, json_get_str(answer, "text", &c->arena));
     else
-        call_refuse(c, &failed, "the operator of cloud %s answers: %.*s", of->key, SLICE_ARG(error));
+        call_refuse(c, why_none(answer), "the operator of cloud %s answers: %.*s", of->key, SLICE_ARG(error));
     return true;
 }

@@ -298,6 +298,33 @@ def test_a_compute_config_with_a_mistake_is_not_stored(person, tmp_path):
     assert "did you mean small-v2?" in person.type("compute-config", "get", "small", code=1)
 
 
+def test_the_log_that_is_gone_with_its_cluster(person):
+    """What was shown before is not undone by it, nobody waits for it, and status says what is kept."""
+    space, operator = person.space, account(person.space, "operator", operator_rule())
+    person.login(account(space, "ann", *PEOPLE))
+    where = deployment_id(person.type("cloud", "register", "--name", "edge"))
+    person.type("job", "submit", "--name", "train", "--cloud", "edge", "--", "true")
+    answers = [{"text": "one\ntwo\n"}, {"error": "the log is gone", "code": 404}, {"error": "the log is gone", "code": 404}]
+
+    def answer():
+        told, revision = [], ""
+        while answers or told:
+            code, news = person.hub.sync(operator, where, revision=revision, answers=told, wait=1)
+            assert code == 200, news
+            revision = news["revision"]
+            told = [{"id": q["id"], "kind": "logTail", **answers.pop(0)} for q in news.get("questions", [])]
+            if len(answers) == 2 and told:
+                report(person, operator, where, "train", "SUCCEEDED")
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    said = person.type("job", "logs", "-f", "train")
+    assert said.startswith("one\ntwo\n") and "the log may have gone on: 404: the operator of cloud" in said
+    assert "404: the operator of cloud" in person.type("job", "logs", "-f", "train", code=1)
+    thread.join(30)
+    assert not thread.is_alive() and not answers, "each question was asked once"
+
+
 def test_the_log_of_a_job_is_asked_of_its_operator(person):
     space, operator = person.space, account(person.space, "operator", operator_rule())
     person.login(account(space, "ann", *PEOPLE))

@@ -402,6 +402,24 @@ static void test_restart(void)
     finish(&h);
 }
 
+/* Asks for a log, and answers as the operator does. Returns what the asker gets, with its headers. */
+static struct slice log_answered(struct hubworld *h, struct client *c, struct client *o, const char *answered)
+{
+    CHECK_INT(sync_ask(o, "edge", "one", "", ",\"wait\":0"), 200);
+    sync_send(o, "edge", "one", revision(h), "");
+    send(c, "GET", "/v1/projects/n/workloads/w/logs?lines=7", "ann", SLICE_NONE);
+    run(h, 100);
+    CHECK_INT(answer(o), 200);
+    struct jval q = json_at(json_get(json_root(&h->doc), "questions"), 0);
+    CHECK(json_str_eq(json_get(q, "kind"), SLICE("logTail")) && json_get_int(q, "lines", 0) == 7);
+    struct slice reply = arena_printf(&h->w.arena, ",\"wait\":0,\"answers\":[{\"id\":\"%.*s\",\"kind\":\"logTail\",%s}]",
+                                      SLICE_ARG(json_get_str(q, "id", &h->w.arena)), answered);
+    CHECK_INT(sync_ask(o, "edge", "one", "", reply.ptr), 200);
+    struct slice got = arena_dup(&h->w.arena, buf_slice(&c->out));
+    answer(c);
+    return got;
+}
+
 static void test_objects(void)
 {
     struct hubworld h;
@@ -431,19 +449,20 @@ static void test_objects(void)
     CHECK_INT(ask(c, "GET", "/v1/projects/n/workloads", "nobody", NULL), 403);
     CHECK_INT(ask(c, "GET", "/v1/projects/other/workloads", "ann", NULL), 404);
     test_case("a log comes from the operator of the cloud");
-    sync_send(o, "edge", "one", revision(&h), ",\"wait\":0");
-    run(&h, 100);
-    CHECK_INT(answer(o), 200);
-    sync_send(o, "edge", "one", revision(&h), "");
-    send(c, "GET", "/v1/projects/n/workloads/w/logs?lines=7", "ann", SLICE_NONE);
-    run(&h, 100);
-    CHECK_INT(answer(o), 200);
-    struct jval q = json_at(json_get(json_root(&h.doc), "questions"), 0);
-    CHECK(json_str_eq(json_get(q, "kind"), SLICE("logTail")) && json_get_int(q, "lines", 0) == 7);
-    struct slice reply = arena_printf(&h.w.arena, ",\"wait\":0,\"answers\":[{\"id\":\"%.*s\",\"kind\":\"logTail\",\"text\":\"hello\"}]",
-                                      SLICE_ARG(json_get_str(q, "id", &h.w.arena)));
-    CHECK_INT(sync_ask(o, "edge", "one", "", reply.ptr), 200);
-    CHECK(slice_ends(buf_slice(&c->out), SLICE("\r\n\r\nhello")));
+    CHECK(slice_ends(log_answered(&h, c, o, "\"text\":\"hello\""), SLICE("\r\n\r\nhello")));
+    test_case("without one its asker is told, and to ask later only where that may help");
+    static const struct {
+        const char *answer, *status;
+        bool later;
+    } none[] = {
+        {"\"error\":\"gone\",\"code\":404", "HTTP/1.1 404 ", false},     {"\"error\":\"kept here\",\"code\":403", "HTTP/1.1 403 ", false},
+        {"\"error\":\"no answer\",\"code\":503", "HTTP/1.1 503 ", true}, {"\"error\":\"no code\"", "HTTP/1.1 503 ", true},
+        {"\"error\":\"hostile\",\"code\":200", "HTTP/1.1 503 ", true},
+    };
+    for (size_t i = 0; i < COUNT_OF(none); i++) {
+        struct slice got = log_answered(&h, c, o, none[i].answer);
+        CHECK(slice_starts(got, slice_of(none[i].status)) && slice_has(got, "Retry-After") == none[i].later);
+    }
     finish(&h);
 }
 

@@ -72,13 +72,20 @@ static void keep(struct workload_answer *a, struct buf *b)
     remote_push(a->of->remote, a->of->op->now);
 }
 
-static void answer(struct workload_answer *a, struct slice kind, struct slice text, struct slice error)
+/* The code tells the control plane whether to ask again. */
+enum said { SAID = 0, SAID_LATER = 503, SAID_FORBIDDEN = 403, SAID_GONE = 404 };
+
+static void answer(struct workload_answer *a, struct slice kind, enum said code, struct slice text)
 {
+    struct slice said = code == SAID ? text : SLICE(""), error = code == SAID ? SLICE("") : text;
     struct buf b;
     struct jout w;
     buf_init(&b, 8 * LIMIT_RAY_LOG); /* a character of it may become six */
     jout_init(&w, &b);
-    jout_form(&w, "{id:'%s',kind:'%.*s',text?:'%.*s',error?:'%.*s'}", a->id, SLICE_ARG(kind), SLICE_ARG(text), SLICE_ARG(error));
+    jout_form(&w, "{id:'%s',kind:'%.*s',text?:'%.*s',error?:'%.*s'", a->id, SLICE_ARG(kind), SLICE_ARG(said), SLICE_ARG(error));
+    if (code != SAID)
+        jout_form(&w, "code:%d", (int)code);
+    jout_end(&w);
     keep(a, &b);
 }
 
@@ -96,9 +103,9 @@ static void on_log(void *owner, uint64_t tag, const struct ray_dash_answer *said
     (void)tag;
     a->of->op->now = now;
     if (said->outcome == RAY_DASH_OK)
-        answer(a, SLICE("logTail"), last_lines(said->log, a->lines), SLICE(""));
+        answer(a, SLICE("logTail"), SAID, last_lines(said->log, a->lines));
     else
-        answer(a, SLICE("logTail"), SLICE(""), slice_of(said->err.text));
+        answer(a, SLICE("logTail"), SAID_LATER, slice_of(said->err.text));
 }
 
 /* Of the workload's newest job. One that has not begun has printed nothing. */
@@ -110,13 +117,13 @@ static void ask_log(struct workload_answer *a, struct slice uid)
     policy_in_force(a->of->op, &policy);
     a->of->rules[WORK_RULE_READS] += !c || !policy.logs;
     if (!policy.logs) {
-        answer(a, SLICE("logTail"), SLICE(""), SLICE("rule reads: the policy of this cluster says sendLogs: false"));
+        answer(a, SLICE("logTail"), SAID_FORBIDDEN, SLICE("rule reads: the policy of this cluster says sendLogs: false"));
         return;
     }
     for (struct record *own = c ? c->owned : NULL; own; own = own->next_owned)
         if (own->present && job_ask_log(own, on_log, a, &e))
             return;
-    answer(a, SLICE("logTail"), SLICE(""), slice_of(e.text));
+    answer(a, SLICE("logTail"), e.code == ERR_NONE ? SAID : e.code == ERR_MISSING ? SAID_GONE : SAID_LATER, slice_of(e.text));
 }
 
 /* ---- whose a token is ---- */
@@ -234,7 +241,7 @@ void question_asked(void *owner, const struct remote_question *q, struct now now
         ask_review(a, json_get_str(q->all, "token", &scratch));
     else {
         s->rules[WORK_RULE_READS]++;
-        answer(a, slice_head(q->kind, ID_MAX), SLICE(""), SLICE("unsupported"));
+        answer(a, slice_head(q->kind, ID_MAX), SAID_LATER, SLICE("unsupported"));
     }
     arena_free(&scratch);
 }

@@ -296,7 +296,7 @@ static void test_questions(void)
     begin_plane(&w, &p);
     p.questions = "[{\"id\":\"q3\",\"kind\":\"dance\"}]";
     world_run(&w, 30 * 1000);
-    CHECK_STR(slice_of(p.answered), "[{\"id\":\"q3\",\"kind\":\"dance\",\"error\":\"unsupported\"}]");
+    CHECK_STR(slice_of(p.answered), "[{\"id\":\"q3\",\"kind\":\"dance\",\"error\":\"unsupported\",\"code\":503}]");
     end_plane(&w, &p);
 }
 
@@ -345,7 +345,7 @@ static void test_logs(void)
     CHECK(run_until_says(&w, &p, x, "SUCCEEDED", 60 * 1000));
     world_run(&w, 5000);
     struct slice said = log_of(&w, &p, "q7", 5);
-    CHECK(slice_has(said, "the log is gone with RayCluster train-"));
+    CHECK(slice_has(said, "the log is gone with RayCluster train-") && slice_has(said, "\"code\":404"));
     test_case("the operator ends while a head is asked");
     p.questions = "[{\"id\":\"q8\",\"kind\":\"logTail\",\"uid\":\"aaaaaaaa-0000-4000-8000-000000000000\",\"lines\":1}]";
     end_plane(&w, &p);
