@@ -401,8 +401,8 @@ reproducible: $(OUT)/mobula ## a second build in another folder gives the same b
 lint: $(VENDOR) ## layout, rooms, lengths, words, cppcheck, clang-tidy, shellcheck
 	+$(Q)MAKE='$(MAKE)' tests/tools/lint
 
-.PHONY: t unit unit-static replay cases fuzz fuzz-seeds coverage mutants mutants-quick check-stages valgrind check-binary size check-image reproducible
-.PHONY: lint tidy mutants-sim check-sandbox
+.PHONY: t unit unit-static replay cases fuzz fuzz-seeds coverage mutants mutants-quick valgrind check-binary size check-image reproducible
+.PHONY: lint tidy mutants-sim check-sandbox check-stages
 
 # The second compiler's opinion and clang-tidy's in one pass, once for each file that changed.
 ALL_C := $(SOURCES) $(sort $(wildcard tests/*/*.c tests/unit/*/*.c tests/kinds/*/*.c tests/model/*/*.c))
