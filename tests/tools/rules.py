@@ -318,19 +318,20 @@ def check_kinds():
 
 
 def check_architecture():
-    """Files and names that docs/architecture.md speaks of are there."""
-    page = Path("docs/architecture.md")
-    tracked = [path for path in files() if path != page]
+    """Files and names that the pages for who changes the core speak of are there."""
+    pages = [Path("docs/architecture.md"), Path("docs/adding-a-kind.md")]
+    tracked = [path for path in files() if path not in pages]
     names = {str(path) for path in tracked} | {str(path.parent) for path in tracked}
     roots = ("", "src/", "tests/", "tests/unit/", "include/mobula/")
     code = "\n".join(text(path) for path in tracked if path.suffix in {".c", ".h", ".py"} or path.name == "Makefile")
-    for number, line in enumerate(text(page).splitlines(), 1):
-        for name in re.findall(r"`([^`]+)`", line):
-            if re.fullmatch(r"[a-z_.-]+(/[a-z_.-]+)+/?|rules\.py", name):
-                if not any(root + name.rstrip("/") in names for root in (*roots, "tests/tools/")):
-                    yield f"{page}:{number}: there is no file {name}"
-            elif re.fullmatch(r"\w*_\w*", name) and not re.search(rf"\b{name}\b", code):
-                yield f"{page}:{number}: nothing is called {name}"
+    for page in pages:
+        for number, line in enumerate(text(page).splitlines(), 1):
+            for name in re.findall(r"`([^`]+)`", line):
+                if re.fullmatch(r"[a-z_.-]+(/[a-z_.-]+)+/?|rules\.py", name):
+                    if not any(root + name.rstrip("/") in names for root in (*roots, "tests/tools/")):
+                        yield f"{page}:{number}: there is no file {name}"
+                elif re.fullmatch(r"\w*_\w*", name) and not re.search(rf"\b{name}\b", code):
+                    yield f"{page}:{number}: nothing is called {name}"
 
 
 def main():
