@@ -323,6 +323,8 @@ struct jval ray_live_container(struct jval pod);
 /* Of a pod as it was built and as somebody changed it: the variable of the container that Ray runs in by which Ray and the operator agree,
  * and which is not there any more or another; "name": that of the container; NULL: all are as they were. */
 const char *ray_live_lost(struct jval before, struct jval after);
+/* Whether a resource of a container is a GPU, or a part of one, or a TPU. */
+bool ray_accelerates(struct slice resource);
 /* Whether the pod is a head, judged by its name and not by its labels, which somebody may have changed. */
 bool ray_live_head(struct jval pod, struct arena *a);
 /* Whether a worker's name belongs to this group. If not, somebody has changed its group label. Names of legacy pods do not tell their

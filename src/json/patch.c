@@ -93,12 +93,14 @@ const char *json_op_name(const struct json_op *op)
     return ops[op->what].name;
 }
 
-static bool is_pointer(struct slice pointer, struct arena *a)
+static bool is_pointer(struct slice pointer, struct arena *a, struct err *e)
 {
     struct slice token;
-    while (!slice_empty(pointer))
+    for (unsigned depth = 0; !slice_empty(pointer); depth++)
         if (!json_pointer_token(&pointer, a, &token))
-            return false;
+            return err_set(e, ERR_SYNTAX, "not a JSON pointer: it begins with a slash, and ~ is written ~0, a slash in a key ~1");
+        else if (depth == LIMIT_JSON_DEPTH)
+            return err_set(e, ERR_LIMIT, "a path of more than %d parts (LIMIT_JSON_DEPTH)", LIMIT_JSON_DEPTH);
     return true;
 }
 
@@ -126,9 +128,7 @@ bool json_op_read(struct jval operation, bool extended, struct arena *a, struct 
             return err_set(e, ERR_SYNTAX, "no value");
         if (ops[i].from && !out->from.ptr)
             return err_set(e, ERR_SYNTAX, "no from");
-        if (extended && !(is_pointer(out->path, a) && is_pointer(out->from, a)))
-            return err_set(e, ERR_SYNTAX, "not a JSON pointer: it begins with a slash, and ~ is written ~0, a slash in a key ~1");
-        return true;
+        return !extended || (is_pointer(out->path, a, e) && is_pointer(out->from, a, e));
     }
     return err_set(e, ERR_SYNTAX, "op is \"%.*s\": want one of add, remove, replace, move, copy, test", SLICE_ARG(name));
 }

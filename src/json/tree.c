@@ -16,11 +16,20 @@ struct node *tree_node(struct tree *t, struct jval v)
     return n;
 }
 
-/* One more node is looked at. What a patch costs is bounded, however long the arrays and objects are that it goes through. */
+/* Behind a star each element has a copy of the path, so long paths count as well. */
+enum { STEP_BYTES = 8 };
+
+/* More nodes are looked at. What a patch costs is bounded, however long the arrays and objects are that it goes through. */
+static bool steps(struct tree *t, size_t count)
+{
+    t->steps += count;
+    return t->steps <= LIMIT_JSON_PATCH_STEPS ||
+           err_set(t->e, ERR_LIMIT, "more than %d values are looked at (LIMIT_JSON_PATCH_STEPS)", LIMIT_JSON_PATCH_STEPS);
+}
+
 static bool step(struct tree *t)
 {
-    return ++t->steps <= LIMIT_JSON_PATCH_STEPS ||
-           err_set(t->e, ERR_LIMIT, "more than %d values are looked at (LIMIT_JSON_PATCH_STEPS)", LIMIT_JSON_PATCH_STEPS);
+    return steps(t, 1);
 }
 
 static bool find_key(struct tree *t, struct slice key, struct node ***link)
@@ -136,6 +145,8 @@ static bool make_parent(struct tree *t, struct place *at, struct slice token)
 static bool find(struct tree *t, struct slice pointer, bool make, struct place *out)
 {
     *out = (struct place){.link = &t->root, .there = true};
+    if (!steps(t, pointer.len / STEP_BYTES))
+        return false;
     while (!slice_empty(pointer)) {
         struct slice token;
         if (!json_pointer_token(&pointer, t->a, &token))

@@ -5,6 +5,11 @@ bool is_gpu_key(struct slice key)
     return slice_ends(key, SLICE("gpu")) || slice_starts(key, SLICE("nvidia.com/mig-"));
 }
 
+bool ray_accelerates(struct slice resource)
+{
+    return is_gpu_key(resource) || slice_is(resource, "google.com/tpu");
+}
+
 static struct jval side_of(struct jval container, const char *side)
 {
     return json_child(json_get(container, "resources"), side);

@@ -29,6 +29,22 @@ static const char *const agreed[] = {"KUBERAY_GEN_RAY_START_CMD",
                                      "RAY_HEAD_IP",
                                      "RAY_JOB_SUBMISSION_ID"};
 
+/* Of variables with one name the kubelet takes the last, so each of them must be the one that was there. */
+static bool keeps_variable(struct jval before, struct jval after, const char *name)
+{
+    struct jval was = list_find(before, "name", slice_of(name)), k, v;
+    bool found = false;
+    if (!json_there(was))
+        return true;
+    for (struct jiter it = json_iter(after); json_next(&it, &k, &v);)
+        if (json_is(json_get(v, "name"), name)) {
+            found = true;
+            if (!json_equal(was, v))
+                return false;
+        }
+    return found;
+}
+
 const char *ray_live_lost(struct jval before, struct jval after)
 {
     struct jval one = ray_live_container(before), two = NO_VALUE, k, v;
@@ -36,11 +52,9 @@ const char *ray_live_lost(struct jval before, struct jval after)
         two = json_equal(json_key(v, SLICE("name")), json_key(one, SLICE("name"))) ? v : two;
     if (json_there(one) && !json_there(two))
         return "name";
-    for (size_t i = 0; i < COUNT_OF(agreed); i++) {
-        struct jval was = list_find(json_key(one, SLICE("env")), "name", slice_of(agreed[i]));
-        if (json_there(was) && !json_equal(was, list_find(json_key(two, SLICE("env")), "name", slice_of(agreed[i]))))
+    for (size_t i = 0; i < COUNT_OF(agreed); i++)
+        if (!keeps_variable(json_key(one, SLICE("env")), json_key(two, SLICE("env")), agreed[i]))
             return agreed[i];
-    }
     return NULL;
 }
 

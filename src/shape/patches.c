@@ -22,6 +22,8 @@ static bool is_protected(struct slice path)
         "/metadata/labels/ray-cluster-name",
         "/metadata/labels/ray-node-type",
         "/metadata/labels/ray-user-node-type",
+        "/metadata/labels/anyscale.com~1market-type",
+        "/metadata/labels/anyscale.com~1zone",
     };
     static const char *const begins[] = {"/metadata/ownerReferences", "/metadata/labels/ray.io~1", "/metadata/labels/mobula.dev~1",
                                          "/metadata/labels/cluster.ray.io~1"};

@@ -6,6 +6,8 @@ struct applied {
     struct slice kind, text; /* text: what the listener heard last */
     const struct shape_listener *listener;
     bool changed;
+    uint64_t run, most;     /* operations that were run, and that may be */
+    struct shape_step last; /* of those that were run; without texts */
     struct arena *arena;
     struct err *e;
 };
@@ -26,18 +28,24 @@ static bool tell(struct applied *p, struct shape_step *step)
     return p->listener->heard(p->listener->who, step);
 }
 
+static bool blame(const struct shape_step *s, struct err *e)
+{
+    return err_wrap(e, "%.*s%spatch %u (line %u), operation %u (%s %.*s)", SLICE_ARG(s->set->name), s->set->name.len ? ": " : "", s->number,
+                    s->patch->line, s->op_number, json_op_name(s->op), SLICE_ARG(s->op->path));
+}
+
 static bool apply_patch(struct applied *p, const struct shape_patches *set, uint32_t index)
 {
     const struct shape_patch *patch = &set->list[index];
     if ((!slice_empty(patch->kind) && !slice_eq(patch->kind, p->kind)) || !shape_selector_meets(&patch->selector, p->edit))
         return true;
-    for (uint32_t i = 0; i < patch->op_count; i++) {
+    for (uint32_t i = 0; i < patch->op_count && p->run < p->most; i++, p->run++) {
         const struct json_op *op = &patch->ops[i];
         struct shape_step step = {.set = set, .patch = patch, .op = op, .number = index + 1, .op_number = i + 1};
         p->changed = true;
+        p->last = step;
         if (!json_edit_run(p->edit, op) || (p->listener && !tell(p, &step)))
-            return err_wrap(p->e, "%.*s%spatch %u (line %u), operation %u (%s %.*s)", SLICE_ARG(set->name), set->name.len ? ": " : "",
-                            step.number, patch->line, step.op_number, json_op_name(op), SLICE_ARG(op->path));
+            return blame(&step, p->e);
     }
     return true;
 }
@@ -71,33 +79,6 @@ static bool hash_again(struct slice service, struct arena *a, struct slice *out,
                       e);
 }
 
-/* What Ray's container is started and known by stays: else the patch that changes it is named. */
-struct guard {
-    struct jval object;
-    struct arena *arena;
-    struct err *e;
-};
-
-static bool keeps(void *who, const struct shape_step *step)
-{
-    struct guard *g = who;
-    struct json doc;
-    const char *lost = json_parse(&doc, step->after, g->arena, g->e) ? ray_live_lost(g->object, json_root(&doc)) : "pod";
-    return !lost || err_set(g->e, ERR_CONFIG, "Ray's container is known and started by its %s%s: it must stay as it is",
-                            strcmp(lost, "name") == 0 ? "" : "variable ", lost);
-}
-
-static bool check_pod(const struct shape_patches *set, struct jval object, struct slice made, struct arena *a, struct err *e)
-{
-    struct guard g = {.object = object, .arena = a, .e = e};
-    struct shape_listener guard = {keeps, &g};
-    struct err none = {0};
-    struct slice again;
-    if (keeps(&(struct guard){.object = object, .arena = a, .e = &none}, &(struct shape_step){.after = made}))
-        return true;
-    return shape_patches_apply(set, json_raw(object), &guard, a, &again, e);
-}
-
 /* Anyscale's documented patches copy market, zone, accelerator, instance type and node type from annotations: a pod that has one only as a
  * label gets the annotation, too. */
 static bool mirror_labels(struct applied *p)
@@ -120,23 +101,70 @@ static bool mirror_labels(struct applied *p)
     return true;
 }
 
+/* As many of the operations as p->most says. */
+static bool run(struct applied *p, const struct shape_patches *set, const struct json *doc)
+{
+    p->kind = json_get_str(json_root(doc), "kind", p->arena);
+    p->edit = json_edit_new(doc, p->arena, p->e);
+    return p->edit && (!slice_is(p->kind, "Pod") || mirror_labels(p)) && apply_set(p, set) && p->e->code == ERR_NONE;
+}
+
+/* What Ray's container has lost with the first `most` operations; NULL: nothing. */
+static const char *lost_after(const struct shape_patches *set, const struct json *doc, uint64_t most, struct shape_step *last)
+{
+    __attribute__((cleanup(arena_free))) struct arena mem = {0};
+    struct err e = {0};
+    struct applied p = {.most = most, .arena = &mem, .e = &e};
+    struct slice text;
+    struct json made;
+    if (!run(&p, set, doc) || !json_edit_text(p.edit, &text) || !json_parse(&made, text, &mem, &e))
+        return NULL;
+    *last = p.last;
+    return ray_live_lost(json_root(doc), json_root(&made));
+}
+
+/* What Ray's container is started and known by stays: else the operation that changes it is named. It is searched for by halves, as the pod
+ * after each of thousands of operations would be a lot of text. */
+static bool check_pod(const struct applied *p, const struct shape_patches *set, const struct json *doc, struct slice made)
+{
+    uint64_t kept = 0, changed = p->run;
+    struct shape_step step = p->last, half;
+    struct json after;
+    if (!json_parse(&after, made, p->arena, p->e))
+        return false;
+    const char *lost = ray_live_lost(json_root(doc), json_root(&after));
+    if (!lost)
+        return true;
+    while (changed - kept > 1) {
+        uint64_t most = kept + (changed - kept) / 2;
+        const char *then = lost_after(set, doc, most, &half);
+        if (!then) {
+            kept = most;
+            continue;
+        }
+        lost = then;
+        step = half;
+        changed = most;
+    }
+    err_set(p->e, ERR_CONFIG, "Ray's container is known and started by its %s%s: it must stay as it is",
+            strcmp(lost, "name") == 0 ? "" : "variable ", lost);
+    return blame(&step, p->e);
+}
+
 bool shape_patches_apply(const struct shape_patches *set, struct slice object, const struct shape_listener *listener, struct arena *a,
                          struct slice *out, struct err *e)
 {
     struct json *doc = arena_new(a, struct json);
+    struct applied p = {.text = object, .listener = listener, .most = UINT64_MAX, .arena = a, .e = e};
     *out = object;
     if (set->count == 0 && !set->below)
         return true;
-    if (!json_parse(doc, object, a, e))
+    if (!json_parse(doc, object, a, e) || !run(&p, set, doc))
         return false;
-    struct applied p = {.text = object, .listener = listener, .arena = a, .e = e};
-    p.kind = json_get_str(json_root(doc), "kind", a);
-    p.edit = json_edit_new(doc, a, e);
-    bool pod = slice_eq(p.kind, SLICE("Pod"));
-    if (!p.edit || (pod && !mirror_labels(&p)) || !apply_set(&p, set) || e->code != ERR_NONE || (p.changed && !json_edit_text(p.edit, out)))
+    if (!p.changed)
+        return true;
+    if (!json_edit_text(p.edit, out) || (slice_is(p.kind, "Pod") && !check_pod(&p, set, doc, *out)))
         return false;
-    if (p.changed && pod && (!listener || listener->heard != keeps) && !check_pod(set, json_root(doc), *out, a, e))
-        return false;
-    bool service = p.changed && slice_eq(p.kind, SLICE("Service")) && json_there(json_get(json_root(doc), "metadata.annotations"));
+    bool service = slice_is(p.kind, "Service") && json_there(json_get(json_root(doc), "metadata.annotations"));
     return !service || hash_again(*out, a, out, e);
 }

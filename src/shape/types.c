@@ -55,7 +55,10 @@ static void add_amount(struct type_reader *t, const struct place *at, struct sli
             place_bad(&t->r, at, "stands for %.*s, which is given already: remove one", SLICE_ARG(name));
             return;
         }
-    if (slice_is(name, "memory") && n < MEMORY_LEAST)
+    bool must = slice_is(name, "cpu") || slice_is(name, "memory");
+    if (must && n == 0)
+        place_bad(&t->r, at, "is 0: a pod without it is not bounded");
+    else if (slice_is(name, "memory") && n < MEMORY_LEAST)
         place_bad(&t->r, at, "is %lld bytes: write the unit, such as 8Gi", (long long)n);
     else if (type->amount_count == LIMIT_SHAPE_RESOURCES)
         place_bad(&t->r, at, "is one resource too many: at most %d (LIMIT_SHAPE_RESOURCES)", LIMIT_SHAPE_RESOURCES);

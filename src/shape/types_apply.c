@@ -41,12 +41,14 @@ static const char *name_text(struct jval container, struct arena *a)
     return arena_dup(a, json_get_str(container, "name", a)).ptr;
 }
 
-/* What a container asks for: its request, else its limit, as the scheduler counts it. */
+/* What a container asks for: its request, else its limit, as the scheduler counts it. Of memory the limit, which is no less: what is used
+ * beyond the request is taken from somebody, where CPU is only shared. */
 static bool asked(const struct applied *p, struct jval container, struct slice resource, int64_t *out)
 {
+    struct jval limit = json_key(json_get(container, "resources.limits"), resource);
     struct jval v = json_key(json_get(container, "resources.requests"), resource);
-    if (!value_given(v))
-        v = json_key(json_get(container, "resources.limits"), resource);
+    if (!value_given(v) || (slice_is(resource, "memory") && value_given(limit)))
+        v = limit;
     *out = 0;
     if (!value_given(v))
         return true;
@@ -101,6 +103,48 @@ static bool rest_of(const struct applied *p, const struct shape_amount *have, in
                    amount_text(have->name, others, p->arena),
                    *out == 0 ? "nothing is left for Ray"
                              : arena_printf(p->arena, "%s too much", amount_text(have->name, -*out, p->arena)).ptr);
+}
+
+static bool type_has(const struct shape_type *type, struct slice resource)
+{
+    for (uint32_t i = 0; i < type->amount_count; i++)
+        if (slice_eq(type->amounts[i].name, resource))
+            return true;
+    return false;
+}
+
+/* Accelerators that the type does not have are none of the pod's. Other devices are its own affair. */
+static bool check_container(const struct applied *p, struct jval container)
+{
+    static const char *const sides[] = {"resources.limits", "resources.requests"};
+    struct jval k, v;
+    int64_t n;
+    for (size_t side = 0; side < COUNT_OF(sides); side++)
+        for (struct jiter it = json_iter(json_get(container, sides[side])); json_next(&it, &k, &v);) {
+            struct slice resource = json_str(k, p->arena);
+            if (!ray_accelerates(resource) || type_has(p->type, resource))
+                continue;
+            if (!asked(p, container, resource, &n))
+                return false;
+            if (n > 0)
+                return err_set(p->e, ERR_CONFIG, "instance type %.*s has no %.*s, and container %s asks for it: name a type that has it",
+                               SLICE_ARG(p->type->name), SLICE_ARG(resource), name_text(container, p->arena));
+        }
+    return true;
+}
+
+static bool check_bounds(const struct applied *p)
+{
+    static const char *const lists[] = {"initContainers", "containers"};
+    struct jval k, v;
+    if (value_given(json_get(p->spec, "resources")))
+        return err_set(p->e, ERR_CONFIG, "the pod template has resources of the whole pod beside instance type %.*s: remove spec.resources",
+                       SLICE_ARG(p->type->name));
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        for (struct jiter it = json_iter(json_get(p->spec, lists[i])); json_next(&it, &k, &v);)
+            if (!check_container(p, v))
+                return false;
+    return true;
 }
 
 static bool put_resources(const struct applied *p, struct jout *w)
@@ -213,6 +257,8 @@ bool shape_type_apply(const struct shape_type *type, struct jval template, struc
     struct jout w;
     if (json_type(json_at(json_get(p.spec, "containers"), 0)) != JSON_OBJECT)
         return err_set(e, ERR_MISSING, "the pod template has no container");
+    if (!check_bounds(&p))
+        return false;
     buf_init(&patch, LIMIT_JSON_ITEM);
     jout_init(&w, &patch);
     jout_object(&w);

@@ -164,6 +164,63 @@ static void test_doubling(void)
     arena_free(&a);
 }
 
+/* As many operations as there may be, and the last of them takes away what Ray is started by: which one it was is found without a copy of
+ * the pod for each. */
+static void test_blame(void)
+{
+    static const char pod[] =
+        "{\"kind\":\"Pod\",\"metadata\":{\"annotations\":{\"a\":\"%0*d\"}},\"spec\":{\"containers\":[{\"name\":\"ray\"}]}}";
+    struct arena a = {0};
+    struct shape_patches set;
+    struct spec_errors errors = {0};
+    struct slice out;
+    struct err e = {0};
+    struct buf b;
+    test_case("blame");
+    buf_init(&b, MIB);
+    buf_printf(&b, "- patch:\n");
+    for (int i = 0; i < LIMIT_PATCHES_OPS; i++)
+        buf_printf(&b, i == LIMIT_PATCHES_OPS - 2 ? "  - {op: replace, path: /spec/containers/0/name, value: r}\n"
+                                                  : "  - {op: add, path: /metadata/labels/a, value: b}\n");
+    CHECK(shape_patches_read(buf_slice(&b), &a, &set, &errors));
+    size_t before = a.used;
+    CHECK(!shape_patches_apply(&set, arena_printf(&a, pod, 20000, 0), NULL, &a, &out, &e));
+    CHECK_STR(slice_of(e.text),
+              "patch 1 (line 1), operation 4095 (replace /spec/containers/0/name): Ray's container is known and started by its "
+              "name: it must stay as it is");
+    CHECK(a.used - before < 4 * MIB);
+    buf_free(&b);
+    arena_free(&a);
+}
+
+/* Long keys below stars of wide arrays: each element's path is a copy. */
+static void test_wide(void)
+{
+    struct arena a = {0};
+    struct shape_patches set;
+    struct spec_errors errors = {0};
+    struct slice out;
+    struct err e = {0};
+    struct buf b;
+    test_case("wide");
+    buf_init(&b, 2 * MIB);
+    buf_printf(&b, "- patch: [{op: add, value: 1, path: \"/a/*/b/*/%0500000d\"}]\n", 0);
+    CHECK(shape_patches_read(buf_slice(&b), &a, &set, &errors));
+    buf_clear(&b);
+    buf_printf(&b, "{\"kind\":\"Pod\",\"a\":[");
+    for (int i = 0; i < 40; i++) {
+        buf_printf(&b, "%s{\"b\":[{}", i ? "," : "");
+        for (int k = 0; k < 40; k++)
+            buf_printf(&b, ",{}");
+        buf_printf(&b, "]}");
+    }
+    buf_printf(&b, "]}");
+    CHECK(!shape_patches_apply(&set, buf_slice(&b), NULL, &a, &out, &e) && e.code == ERR_LIMIT);
+    CHECK(a.used < 128 * MIB);
+    buf_free(&b);
+    arena_free(&a);
+}
+
 struct heard {
     struct buf text;
     int stop;
@@ -240,6 +297,8 @@ int main(void)
     test_selectors();
     test_limits();
     test_doubling();
+    test_blame();
+    test_wide();
     test_sets();
     test_given_out();
     return test_done();
