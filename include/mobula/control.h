@@ -234,6 +234,13 @@ struct preview {
 /* The uid that an object without one has in a preview. Names end in letters that are made of it, which only the API server gives. */
 #define PREVIEW_UID "00000000-0000-0000-0000-000000000000"
 
+/* A kind that an installation may be without: neither its definition nor the right to list it need be there. */
+struct kind_option {
+    const char *flag;    /* of the operator, of installations and of the chart: "raycronjobs". NULL: every installation has the kind */
+    const char *run;     /* help of the operator's flag, which is on where it is not given … */
+    const char *install; /* … and of an installation's, which is off, unless --kinds=all brings every kind */
+};
+
 struct kind {
     const char *name; /* "RayCluster" */
     const char *word; /* "cluster": the key of its name in log lines */
@@ -284,9 +291,9 @@ struct kind {
     /* Hands out what would be made of the object in an empty namespace. False: p->errors or p->err says why not. NULL: it is not shown. */
     bool (*preview)(struct jval object, struct preview *p);
 
+    struct kind_option optional;
     const char *gone;    /* log message for a DELETED event: "cluster deleted" */
     bool creation;       /* creationTimestamp is part of what is decided on */
-    bool optional;       /* an installation may be without it: neither its definition nor the right to list it need be there */
     bool runs_ray;       /* Ray runs in its pods: metrics count them */
     bool finalizers;     /* metadata.finalizers is kept and decided on */
     bool by_wall_clock;  /* its deadlines are wall clock times: decided again when the clock is set */

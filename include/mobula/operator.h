@@ -18,7 +18,7 @@ enum operator_access {
     OPERATOR_PROXY,   /* through the API server's proxy: dashboards only, since it does not pass gRPC on. So no autoscaling */
 };
 
-/* Which API groups are watched (--kinds). RayJobs and RayCronJobs belong to ray.io. */
+/* Which API groups are watched (--kinds). Each kind says to which it belongs. */
 enum operator_kinds { OPERATOR_ALL_KINDS, OPERATOR_RAY_IO, OPERATOR_LEGACY };
 
 /* Texts of ConfigMaps in the operator's own namespace, taken anew whenever they change. */
@@ -58,7 +58,7 @@ struct operator_options {
     bool submitter_pods;     /* a job of K8sJobMode is submitted by a submitter pod, not by this process */
     enum operator_access access;
     enum operator_kinds kinds; /* other kinds are not requested at all: the Role may not allow it */
-    struct slice without;      /* the definition of a kind that is not requested either, "raycronjobs.ray.io"; empty: none */
+    bool without[LIMIT_KINDS]; /* by its place in kinds[]: an optional kind that is not requested either */
     bool leader_elect;
     struct kube_lease_options lease; /* when leader_elect */
     int64_t fence_ms;                /* a new leader creates no workers for this time (OPERATOR_FENCE_MS) */

@@ -59,12 +59,12 @@ void check_definitions(struct check *c)
         struct slice path = arena_printf(c->a, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/%s", kinds[i]->plural);
         if (check_get(c, path, &have, &absent))
             check_definition(c, have, json_root(&doc));
-        else if (absent && kinds[i]->optional) {
-            struct slice rest = slice_of(kinds[i]->plural), flag = slice_cut(&rest, '.');
-            check_say(c, CHECK_SKIP,
-                      arena_printf(c->a, "mobula install --%.*s brings it, where %ss are wanted", SLICE_ARG(flag), kinds[i]->name).ptr,
-                      "%s is not installed", kinds[i]->plural);
-        } else if (absent)
+        else if (absent && kinds[i]->optional.flag)
+            check_say(
+                c, CHECK_SKIP,
+                arena_printf(c->a, "mobula install --%s brings it, where %ss are wanted", kinds[i]->optional.flag, kinds[i]->name).ptr,
+                "%s is not installed", kinds[i]->plural);
+        else if (absent)
             check_say(c, CHECK_WARN, "mobula install --print --crds-only | kubectl apply --server-side -f -", "%s is not installed",
                       kinds[i]->plural);
     }

@@ -43,7 +43,8 @@ static struct slice flag_of(const void *of, const char *flag)
 static void read_options(const struct check *c, struct install_options *o)
 {
     install_of_operator(o, flag_of, c);
-    o->raycronjobs &= json_there(c->args);
+    if (!json_there(c->args))
+        memset(o->optional, false, sizeof o->optional);
     o->ns = c->operator_ns;
     o->watch = o->all_namespaces ? SLICE_NONE : c->ns;
 }

@@ -82,6 +82,11 @@ bool cli_access(struct slice text, enum operator_access *out, struct err *e);
 /* --kinds=all | ray.io | legacy, as the operator and install take it. */
 bool cli_kinds(struct slice text, enum operator_kinds *out, struct err *e);
 
+/* A flag for each kind that an installation may be without, as the operator and install take it: of the n-th of these kinds the row of the
+ * table, which puts its switch into an array by place in kinds[], but for the help. NULL: there are no more. */
+struct kind;
+const struct kind *cli_kind_switch(size_t n, struct flag *row);
+
 /* --cloud-deployment-id, as the operator and install take it. */
 bool cli_cloud_id(struct slice text, struct err *e);
 

@@ -6,18 +6,40 @@
 
 /* ---- words ---- */
 
-/* NULL behind the last. */
-static const struct flag *flag_at(const struct flags *f, size_t i)
+static bool row_at(const struct flags *f, size_t i, struct flag *row)
 {
-    return i < f->count ? &f->list[i] : i - f->count < f->more_count ? &f->more[i - f->count] : NULL;
+    if (i >= (size_t)f->count + f->more_count)
+        return false;
+    *row = i < f->count ? f->list[i] : f->more[i - f->count];
+    return true;
+}
+
+/* Where one is in a table of flags; zero-initialised. */
+struct flag_place {
+    size_t row, each;
+};
+
+/* The next flag. False: there are no more. */
+static bool next_flag(const struct flags *f, struct flag_place *p, struct flag *out)
+{
+    while (row_at(f, p->row, out)) {
+        if (out->type == FLAG_EACH && f->each(p->each++, out))
+            return true;
+        p->row++;
+        if (out->type != FLAG_EACH)
+            return true;
+        p->each = 0;
+    }
+    return false;
 }
 
 static bool unknown_flag(const struct flags *f, struct slice typed, struct slice name, struct err *e)
 {
     struct nearest n = {.typed = name};
-    const struct flag *flag;
-    for (size_t i = 0; (flag = flag_at(f, i)) != NULL; i++)
-        nearest_try(&n, slice_of(flag->name));
+    struct flag_place at = {0};
+    struct flag flag;
+    while (next_flag(f, &at, &flag))
+        nearest_try(&n, slice_of(flag.name));
     if (!n.best.ptr)
         return err_set(e, ERR_CONFIG, "unknown flag %.*s", SLICE_ARG(typed));
     return err_set(e, ERR_CONFIG, "unknown flag %.*s; did you mean --%.*s?", SLICE_ARG(typed), SLICE_ARG(n.best));
@@ -62,27 +84,31 @@ static bool read_value(const struct flag *flag, struct slice value, void *option
     }
     case FLAG_DURATION:
         return duration_parse(value, out, e);
+    case FLAG_EACH:
+        break;
     }
     return false;
 }
 
 /* ---- arguments ---- */
 
-static const struct flag *find_flag(const struct flags *f, struct slice name)
+static bool find_flag(const struct flags *f, struct slice name, struct flag *out)
 {
-    const struct flag *flag;
-    for (size_t i = 0; (flag = flag_at(f, i)) != NULL && !slice_eq(name, slice_of(flag->name));)
-        i++;
-    return flag;
+    struct flag_place at = {0};
+    while (next_flag(f, &at, out))
+        if (slice_eq(name, slice_of(out->name)))
+            return true;
+    return false;
 }
 
 struct slice flags_value(const struct flags *f, const void *options, const char *name)
 {
-    const struct flag *flag = find_flag(f, slice_of(name));
-    const void *at = flag ? (const char *)options + flag->at : NULL;
-    if (flag && flag->type == FLAG_TEXT)
+    struct flag flag;
+    bool found = find_flag(f, slice_of(name), &flag);
+    const void *at = found ? (const char *)options + flag.at : NULL;
+    if (found && flag.type == FLAG_TEXT)
         return *(const struct slice *)at;
-    if (flag && flag->type == FLAG_SWITCH)
+    if (found && flag.type == FLAG_SWITCH)
         return *(const bool *)at ? SLICE("true") : SLICE("false");
     return SLICE_NONE;
 }
@@ -110,17 +136,17 @@ bool flags_read(const struct flags *f, int argc, char **argv, void *options, boo
             continue;
         }
         struct slice typed = slice_cut(&value, '='), name = slice_skip(typed, slice_starts(typed, SLICE("--")) ? 2 : 1);
-        const struct flag *flag = find_flag(f, name);
-        if (!flag)
+        struct flag flag;
+        if (!find_flag(f, name, &flag))
             return unknown_flag(f, typed, name, e);
-        if (!value.ptr && flag->type == FLAG_SWITCH)
+        if (!value.ptr && flag.type == FLAG_SWITCH)
             value = SLICE("true");
         if (!value.ptr && ++i < argc)
             value = slice_of(argv[i]);
         if (!value.ptr)
-            return err_set(e, ERR_CONFIG, "%s%s needs a value: %s", dashes(flag), flag->name, flag->value);
-        if (!read_value(flag, value, options, e))
-            return err_wrap(e, "%s%s", dashes(flag), flag->name);
+            return err_set(e, ERR_CONFIG, "%s%s needs a value: %s", dashes(&flag), flag.name, flag.value);
+        if (!read_value(&flag, value, options, e))
+            return err_wrap(e, "%s%s", dashes(&flag), flag.name);
     }
     return true;
 }
@@ -162,10 +188,11 @@ static void print_flag(const struct flag *flag, FILE *to)
 
 static void print_usage(const struct flags *f, FILE *to)
 {
-    const struct flag *flag;
+    struct flag_place at = {0};
+    struct flag flag;
     fprintf(to, "usage: %s\n", f->usage);
-    for (size_t i = 0; (flag = flag_at(f, i)) != NULL; i++)
-        print_flag(flag, to);
+    while (next_flag(f, &at, &flag))
+        print_flag(&flag, to);
     struct slice rest = slice_of(f->examples);
     if (rest.ptr)
         fputs("\nexamples:\n", to);

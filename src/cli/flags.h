@@ -15,6 +15,7 @@ enum flag_type {
     FLAG_TEXTS,    /* struct flag_texts: may be given again and again */
     FLAG_INT,      /* int64_t, not negative */
     FLAG_DURATION, /* int64_t, milliseconds: "500ms", "5s", "1m30s", "2h", "0" */
+    FLAG_EACH,     /* stands for a row for each that flags.each makes; `at` is for those */
 };
 
 enum { FLAG_TEXTS_MAX = 64 };
@@ -31,6 +32,9 @@ struct flag {
     const char *help;
 };
 
+/* Makes row number n of those that a row of FLAG_EACH stands for out of that row. False: there are no more. */
+typedef bool flag_each(size_t n, struct flag *row);
+
 struct flags {
     const char *usage;              /* "mobula validate -f FILE [-f FILE …]" */
     const char *about;              /* what the command does, for --help */
@@ -38,6 +42,7 @@ struct flags {
     uint16_t count, more_count;
     uint16_t word;        /* offsetof the slice for a word that is no flag, which is never the first field; 0: none is taken */
     const char *examples; /* lines of --help; NULL: none */
+    flag_each *each;      /* of a list with a row of FLAG_EACH */
 };
 
 enum { STATUS_OK = 0, STATUS_ERROR = 1, STATUS_USAGE = 2 }; /* exit statuses of every command */

@@ -397,7 +397,8 @@ static const struct noun cloud = {
      "Clouds of a control plane. verify says what their operators have checked.", cloud_list, fleet_flags, COUNT_OF(cloud_list),
      FLEET_FLAGS, FLEET_AT(word),
      "mobula cloud register --name edge --provider generic --region hall-2 --kubernetes-zones a,b\nmobula cloud config get --name "
-     "edge\nmobula cloud verify edge"},
+     "edge\nmobula cloud verify edge",
+     NULL},
     {{"register", cloud_register},
      {"list", fleet_show},
      {"get", fleet_show},
@@ -418,7 +419,7 @@ static const struct noun config = {
     {"mobula compute-config create|list|get|archive|render|check [[--name] NAME] [FLAG…]",
      "Compute configs of a control plane. create makes the next version of NAME; get and archive name one, NAME:N.", config_list,
      fleet_flags, COUNT_OF(config_list), FLEET_FLAGS, FLEET_AT(word),
-     "mobula compute-config create --name small -f small.yaml\nmobula compute-config get small:1 -o yaml"},
+     "mobula compute-config create --name small -f small.yaml\nmobula compute-config get small:1 -o yaml", NULL},
     {{"create", run_create}, {"list", fleet_show}, {"get", fleet_show}, {"archive", run_delete}},
 };
 static const struct noun job = {
@@ -437,7 +438,8 @@ static const struct noun job = {
      "with 3 when it goes on: after --timeout, or a signal.",
      job_list, fleet_flags, COUNT_OF(job_list), FLEET_FLAGS, FLEET_AT(word),
      "mobula job submit --cloud edge --image-uri rayproject/ray:2.52.0 --working-dir . --wait -- python main.py\nmobula job logs "
-     "train -f\nmobula job wait --name train --timeout 1h"},
+     "train -f\nmobula job wait --name train --timeout 1h",
+     NULL},
     {{"submit", job_submit},
      {"list", fleet_show},
      {"status", job_status},
@@ -451,7 +453,7 @@ static const struct noun node = {
     .word = "cloud",
     .resource = &hub_clouds,
     .flags = {"mobula node list [--cloud] NAME", "Nodes of a cloud, as its operator has reported them.", node_list_flags, fleet_flags,
-              COUNT_OF(node_list_flags), FLEET_FLAGS, FLEET_AT(word), "mobula node list edge"},
+              COUNT_OF(node_list_flags), FLEET_FLAGS, FLEET_AT(word), "mobula node list edge", NULL},
     .verbs = {{"list", node_list}},
 };
 

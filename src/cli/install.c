@@ -97,19 +97,13 @@ static struct slice part(const struct buf *b, struct arena *a)
     return b->len ? arena_dup(a, buf_slice(b)) : SLICE_NONE;
 }
 
-/* Whether an installation brings a kind. */
-static bool brings(const struct install_wanted *want, const struct kind *k)
-{
-    return wanted_kind(k, want->kinds) && (!k->optional || want->cron);
-}
-
 /* What each kind needs beyond what all need: airgap/install/role-PLURAL.yaml. */
 static struct slice kind_rules(struct slice files, const struct install_wanted *want, struct arena *a)
 {
     __attribute__((cleanup(buf_free))) struct buf out;
     buf_init(&out, MIB);
     for (size_t i = 0; kinds[i]; i++)
-        if (brings(want, kinds[i]))
+        if (want->brings[i])
             buf_put(&out, embed_optional(files, arena_printf(a, "airgap/install/role-%s.yaml", kinds[i]->plural).ptr));
     return part(&out, a);
 }
@@ -234,6 +228,14 @@ static void fill_role(struct variables *v, struct slice files, const struct inst
         set(v, i->variable, install_has(i->when, o, want) ? part_file(files, i->file, a) : SLICE_NONE);
 }
 
+/* The operator runs every kind unless it is told not to. */
+static void put_left_out(const struct install_wanted *want, struct buf *out)
+{
+    for (size_t i = 0; kinds[i]; i++)
+        if (wanted_kind(kinds[i], want->kinds) && !want->brings[i])
+            buf_printf(out, FLAG_LINE "%s=false\n", kinds[i]->optional.flag);
+}
+
 /* Only what is not the default is written out. */
 static struct slice operator_flags(const struct install_options *o, const struct install_wanted *want, struct arena *a)
 {
@@ -246,7 +248,7 @@ static struct slice operator_flags(const struct install_options *o, const struct
         {"kinds", o->kinds, SLICE_NONE},
         {"tools", o->tools, SLICE_NONE},
         {"tools-resources", o->tools_resources, SLICE("")},
-        {"raycronjobs", want->kinds != OPERATOR_RAY_IO || want->cron ? SLICE("") : SLICE("false"), SLICE("")},
+        {NULL, SLICE_NONE, SLICE_NONE}, /* here: kinds that it does without */
         {"submitter", want->pods ? o->submitter : d->submitter, d->submitter},
         {"leader-elect", SLICE(""), want->elect ? SLICE("no") : SLICE("")},
         {"autoscaler", o->autoscaler, d->autoscaler},
@@ -277,7 +279,9 @@ static struct slice operator_flags(const struct install_options *o, const struct
     __attribute__((cleanup(buf_free))) struct buf out;
     buf_init(&out, MIB);
     for (size_t i = 0; i < COUNT_OF(given); i++)
-        if (!slice_eq(given[i].value, given[i].usual))
+        if (!given[i].flag)
+            put_left_out(want, &out);
+        else if (!slice_eq(given[i].value, given[i].usual))
             buf_printf(&out, FLAG_LINE "%s%s%.*s\n", given[i].flag, slice_empty(given[i].value) ? "" : "=", SLICE_ARG(given[i].value));
     buf_put(&out, defaults_arguments(&o->defaults, a));
     while (cli_items_next(&it, &item))
@@ -417,7 +421,7 @@ static void put_definitions(struct slice files, const struct install_options *o,
     for (size_t i = 0; o->plane && install_plane_kinds[i]; i++)
         put_document(embed_definition(files, install_plane_kinds[i]), NULL, 0, out);
     for (size_t i = 0; kinds[i]; i++)
-        if (!o->plane && kinds[i]->check && brings(want, kinds[i]))
+        if (!o->plane && kinds[i]->check && want->brings[i])
             put_document(embed_definition(files, kinds[i]->plural), NULL, 0, out);
 }
 

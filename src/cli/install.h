@@ -33,9 +33,10 @@ struct install_options {
     int64_t replicas, timeout_ms; /* replicas 0: 1, of a control plane 2 */
     bool plane;                   /* a control plane in the place of an operator: `watch` are its projects */
     bool print, apply, leader_elect, create_namespace, crds_only, no_crds, agent, agent_direct, ray_auth, report_nodes, egress_strict,
-        shapes, raycronjobs, all_namespaces, openshift, no_network_policy, no_admission_policy, registryless, drop_flags;
-    bool no_definitions;       /* no flag: of what needs a cluster's admin only the definitions are left out */
-    struct slice program_file; /* of registryless; empty: this program */
+        shapes, all_namespaces, openshift, no_network_policy, no_admission_policy, registryless, drop_flags;
+    bool optional[LIMIT_KINDS]; /* by place in kinds[]: optional kinds that are wanted although --kinds does not bring every kind */
+    bool no_definitions;        /* no flag: of what needs a cluster's admin only the definitions are left out */
+    struct slice program_file;  /* of registryless; empty: this program */
 };
 
 extern const struct install_options install_defaults;

@@ -3,6 +3,8 @@
 
 #include "install_wanted.h"
 
+#include <mobula/kinds.h>
+
 static bool check_image(struct slice image, const char *flag, struct err *e)
 {
     bool well = !slice_empty(image);
@@ -181,7 +183,9 @@ bool install_check(const struct install_options *o, struct install_wanted *want,
         want->limits.cpu = o->plane ? SLICE("500m") : SLICE("200m");
     if (slice_empty(want->limits.memory))
         want->limits.memory = o->plane ? SLICE("128Mi") : SLICE("64Mi");
-    want->cron = want->kinds == OPERATOR_ALL_KINDS || (o->raycronjobs && want->kinds == OPERATOR_RAY_IO);
+    for (size_t i = 0; kinds[i]; i++)
+        want->brings[i] =
+            wanted_kind(kinds[i], want->kinds) && (!kinds[i]->optional.flag || o->optional[i] || want->kinds == OPERATOR_ALL_KINDS);
     want->elect = !o->plane && (o->leader_elect || want->replicas > 1);
     return true;
 }

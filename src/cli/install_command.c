@@ -5,6 +5,8 @@
 #include "program.h"
 #include "revision.h"
 
+#include <mobula/kinds.h>
+
 #include <stdio.h>
 
 static const struct flag list[] = {
@@ -23,7 +25,7 @@ static const struct flag list[] = {
     {"no-crds", FLAG_SWITCH, AT(no_crds), NULL, "all but them: an admin of the namespaces can apply it"},
     {"kinds", FLAG_TEXT, AT(kinds), "ray.io|legacy|all",
      "RayClusters of which group (ray.io, with RayJobs); with both, kubectl get rayclusters means the legacy ones"},
-    {"raycronjobs", FLAG_SWITCH, AT(raycronjobs), NULL, "with RayCronJobs: five rights more; --kinds=all has them"},
+    {NULL, FLAG_EACH, AT(optional), NULL, NULL},
     {"image", FLAG_TEXT, AT(image), "REF", "the operator's image (" INSTALL_IMAGE ")"},
     {"registry", FLAG_TEXT, AT(registry), "PREFIX", "where the image lies: PREFIX/mobula:" MOBULA_VERSION},
     {"pull-secret", FLAG_TEXT, AT(pull_secrets), "NAME[,...]", "Secrets of the operator's namespace with which its image is pulled"},
@@ -81,6 +83,15 @@ static const struct flag list[] = {
 #undef AT
 };
 
+/* A switch for each optional kind. */
+static bool kind_flag(size_t n, struct flag *row)
+{
+    const struct kind *k = cli_kind_switch(n, row);
+    if (k)
+        row->help = k->optional.install;
+    return k != NULL;
+}
+
 static const struct flags install_flags = {
     .examples = "mobula install --apply --namespace ray --create-namespace\nmobula install --print --namespace ray | kubectl apply "
                 "--server-side -f -",
@@ -90,6 +101,7 @@ static const struct flags install_flags = {
         "Deployment. --apply tries everything in a dry run first, and changes nothing when that fails.",
     .list = list,
     .count = COUNT_OF(list),
+    .each = kind_flag,
 };
 
 static const struct flags upgrade_flags = {
@@ -97,6 +109,7 @@ static const struct flags upgrade_flags = {
     .about = "Replaces an installation of another version by this one, or changes its flags: as install --apply.",
     .list = list,
     .count = COUNT_OF(list),
+    .each = kind_flag,
 };
 
 /* ---- applying ---- */

@@ -2,6 +2,8 @@
  * `mobula uninstall` takes the names of what it deletes out of them, and airgap/make-chart reads the tables of this file. */
 #include "install_wanted.h"
 
+#include <mobula/kinds.h>
+
 const struct install_file install_files[] = {
     /* what needs a cluster's admin, the ClusterRole of --all-namespaces left out: its rights are the operator's */
     {"plane-reviews", ALWAYS, OF_PLANE, INSTALL_ADMIN},
@@ -80,7 +82,8 @@ void install_of_operator(struct install_options *o, install_flag *value, const v
     }
     o->all_namespaces = switched(value(of, "all-namespaces"));
     o->leader_elect = switched(value(of, "leader-elect"));
-    o->raycronjobs = !slice_is(value(of, "raycronjobs"), "false");
+    for (size_t i = 0; kinds[i]; i++)
+        o->optional[i] = kinds[i]->optional.flag && !slice_is(value(of, kinds[i]->optional.flag), "false");
     o->shapes = !slice_empty(value(of, "instance-types-configmap"));
     /* They do not depend on the control plane's URL, which an operator may be given in more ways than an installation. */
     o->plane_url = slice_empty(o->cloud) ? SLICE_NONE : SLICE("https://control-plane.invalid");

@@ -14,7 +14,8 @@ struct install_wanted {
     struct slice image, name, component;
     uint16_t proxy_port, plane_port; /* 0: none */
     int64_t replicas;
-    bool pods, cron, elect;
+    bool pods, elect;
+    bool brings[LIMIT_KINDS]; /* by place in kinds[]: the installation has the kind */
 };
 /* False: a flag is wrong, or two exclude each other. */
 bool install_check(const struct install_options *o, struct install_wanted *want, struct arena *a, struct err *e);

@@ -1,6 +1,6 @@
 #include "cli.h"
 
-#include <mobula/operator.h>
+#include <mobula/kinds.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -119,6 +119,16 @@ bool cli_scaler(struct slice text, enum cli_scaler *out, struct err *e)
     bool well = one_of("--autoscaler", text, words, &at, e);
     *out = (enum cli_scaler)at;
     return well;
+}
+
+const struct kind *cli_kind_switch(size_t n, struct flag *row)
+{
+    for (uint16_t i = 0; kinds[i]; i++)
+        if (kinds[i]->optional.flag && n-- == 0) {
+            *row = (struct flag){kinds[i]->optional.flag, FLAG_SWITCH, (uint16_t)(row->at + i * sizeof(bool)), NULL, NULL};
+            return kinds[i];
+        }
+    return NULL;
 }
 
 bool cli_kinds(struct slice text, enum operator_kinds *out, struct err *e)

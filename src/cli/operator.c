@@ -6,6 +6,7 @@
 #include "sandbox.h"
 
 #include <mobula/health.h>
+#include <mobula/kinds.h>
 #include <mobula/operator.h>
 
 #include <fcntl.h>
@@ -29,7 +30,8 @@ struct options {
     struct slice gateway, gateway_ns, ingress_class;
     struct flag_texts egress, excluded;
     int64_t lease_ms, renew_ms, retry_ms, spot_fallback_ms, spot_retry_ms, unscheduled_ms, zone_ms, starting_ms;
-    bool all_namespaces, leader_elect, egress_strict, raycronjobs;
+    bool all_namespaces, leader_elect, egress_strict;
+    bool optional[LIMIT_KINDS]; /* by place in kinds[]: of optional kinds, whether they are run */
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -54,7 +56,7 @@ static const struct flag list[] = {
     {"egress-ca-file", FLAG_TEXT, AT(egress_ca), "FILE",
      "with CAs for TLS to all but the API server, beside this machine's: those of a proxy that opens TLS"},
     {"egress-strict", FLAG_SWITCH, AT(egress_strict), NULL, "wildcards in --egress-allow are refused"},
-    {"raycronjobs", FLAG_SWITCH, AT(raycronjobs), NULL, "run RayCronJobs (default); =false: they are not asked for"},
+    {NULL, FLAG_EACH, AT(optional), NULL, NULL},
     {"zoneinfo", FLAG_TEXT, AT(zoneinfo), "DIR", "time zones of RayCronJobs, a file each as in /usr/share/zoneinfo; UTC needs none"},
     {"leader-elect", FLAG_SWITCH, AT(leader_elect), NULL, "decide only while holding a Lease: for more than one replica"},
     {"lease-namespace", FLAG_TEXT, AT(lease_namespace), "NS", "of the Lease (default: that of the context or service account)"},
@@ -110,12 +112,22 @@ static const struct flag list[] = {
     {"log-format", FLAG_TEXT, AT(log_format), "logfmt|json", "how it is logged"},
 };
 #undef AT
+/* A switch for each optional kind. */
+static bool kind_flag(size_t n, struct flag *row)
+{
+    const struct kind *k = cli_kind_switch(n, row);
+    if (k)
+        row->help = k->optional.run;
+    return k != NULL;
+}
+
 static const struct flags flags = {
     .examples = "mobula operator --kubeconfig ~/.kube/config --namespace team-a",
     .usage = "mobula operator [--namespace NS[,NS…]] [--kubeconfig FILE] [FLAG…]",
     .about = "Runs the controller: makes and keeps the pods and services of RayClusters, and runs RayJobs and RayCronJobs.",
     .list = list,
     .count = COUNT_OF(list),
+    .each = kind_flag,
 };
 
 /* What the process holds while it runs. */
@@ -144,8 +156,8 @@ static bool check_flags(const struct options *o, struct err *e)
         return err_set(e, ERR_CONFIG, "--lease-duration must be above --renew-deadline, and that above 1.2 times --retry-period");
     enum cli_scaler scaler;
     enum operator_access access;
-    enum operator_kinds kinds;
-    return cli_access(o->ray_access, &access, e) && cli_kinds(o->kinds, &kinds, e) && cli_scaler(o->autoscaler, &scaler, e) &&
+    enum operator_kinds family;
+    return cli_access(o->ray_access, &access, e) && cli_kinds(o->kinds, &family, e) && cli_scaler(o->autoscaler, &scaler, e) &&
            cli_tools(o->tools, &tools, e) && cli_tools_resources(o->tools_resources, &tools, e) &&
            cli_submitter(o->submitter, &tools, &pods, e) && cli_domain(o->cluster_domain, e) &&
            check_configmap(&o->types, "--instance-types-configmap", e) && check_configmap(&o->patches, "--patches-configmap", e) &&
@@ -188,7 +200,8 @@ static bool read_options(struct process *p, struct operator_options *to, struct 
     to->seed = rng_next(&rng);
     to->instance = slice_empty(o->identity) ? arena_dup(&p->arena, slice_of(host)) : o->identity;
     to->leader_elect = o->leader_elect;
-    to->without = o->raycronjobs ? SLICE_NONE : SLICE("raycronjobs.ray.io");
+    for (size_t i = 0; kinds[i]; i++)
+        to->without[i] = kinds[i]->optional.flag && !o->optional[i];
     to->fence_ms = OPERATOR_FENCE_MS;
     to->autoscaling = !slice_eq(o->autoscaler, SLICE("off"));
     to->ray.sidecar = slice_eq(o->autoscaler, SLICE("sidecar"));
@@ -402,8 +415,7 @@ static void release(struct process *p)
 int cli_operator(int argc, char **argv)
 {
     static const struct cli_daemon daemon = {.renew = renew, .wake = wake, .step = step, .stop = stop, .stop_ms = STOP_MS};
-    struct process p = {.o = {.raycronjobs = true,
-                              .kinds = SLICE("all"),
+    struct process p = {.o = {.kinds = SLICE("all"),
                               .tools = SLICE("configmap"),
                               .autoscaler = SLICE("operator"),
                               .submitter = SLICE("operator"),
@@ -431,6 +443,7 @@ int cli_operator(int argc, char **argv)
                               .retry_ms = 1000}};
     int status;
     struct err e = {0};
+    memset(p.o.optional, true, sizeof p.o.optional);
     if (!flags_parse(&flags, argc, argv, &p.o, &status))
         return status;
     if (!cli_log(p.o.log_level, p.o.log_format, &e) || !check_flags(&p.o, &e))

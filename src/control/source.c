@@ -138,10 +138,10 @@ bool wanted_kind(const struct kind *k, enum operator_kinds which)
     return k->family == OPERATOR_ALL_KINDS || which == OPERATOR_ALL_KINDS || k->family == which;
 }
 
-/* One that --raycronjobs=false excludes counts as absent, too. */
-static bool is_watched(const struct op *op, const struct kind *k)
+/* An optional kind that the operator's flag excludes counts as absent, too. */
+static bool is_watched(const struct op *op, uint32_t i)
 {
-    return wanted_kind(k, op->o.kinds) && !(k->plural && slice_is(op->o.without, k->plural));
+    return wanted_kind(kinds[i], op->o.kinds) && !op->o.without[i];
 }
 
 bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)
@@ -153,7 +153,7 @@ bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e)
     for (uint32_t i = 0; i < kind_count(); i++) {
         const struct kind *k = kinds[i];
         struct source *src = &s->source[i];
-        if (!is_watched(op, k)) {
+        if (!is_watched(op, i)) {
             src->synced = src->absent = true;
             continue;
         }

@@ -229,7 +229,7 @@ bool operator_ready(const struct op *op, struct now now, struct buf *why)
     for (uint32_t i = 0; i < op->o.namespace_count; i++)
         for (uint32_t k = 0; k < kind_count(); k++) {
             const struct source *src = &op->spaces[i].source[k];
-            if (src->kind->optional || (src->synced && src->trouble.code == ERR_NONE))
+            if (src->kind->optional.flag || (src->synced && src->trouble.code == ERR_NONE))
                 continue;
             buf_printf(why, "%s in %.*s: %s\n", src->kind->plural,
                        SLICE_ARG(slice_empty(src->space->ns) ? SLICE("all namespaces") : src->space->ns),

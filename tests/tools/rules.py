@@ -303,7 +303,13 @@ def watched_resources():
 
 
 def check_kinds():
-    """The fuzzer of objects begins with one of each kind, and each right of an installation is told to whoever gives it."""
+    """The fuzzer of objects begins with one of each kind, each right of an installation is told to whoever gives it, and who reads the flag
+    of an optional kind goes by the kinds' tables."""
+    for flag in sorted({f for path in Path("src/kinds").glob("*/kind.c") for f in re.findall(r'\.flag = "([^"]+)"', text(path))}):
+        for path in files():
+            if path.suffix in {".c", ".h"} and path.parts[:2] in {("src", "cli"), ("src", "operator")} or path.name == "make-chart":
+                if re.search(rf"\b{flag}\b", text(path)):
+                    yield f"{path}:1: names {flag}: go by kind.optional"
     told = text(Path("airgap/README.md"))
     for path in sorted(Path("airgap/install").glob("*.yaml")):
         for number, line in enumerate(text(path).splitlines(), 1):

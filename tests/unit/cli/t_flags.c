@@ -7,6 +7,7 @@ struct options {
     struct slice text;
     struct flag_texts many;
     int64_t number, wait;
+    bool each[3];
 };
 
 static const struct flag list[] = {
@@ -14,13 +15,31 @@ static const struct flag list[] = {
     {"namespace", FLAG_TEXT, offsetof(struct options, text), "NS", "a text"},
     {"f", FLAG_TEXTS, offsetof(struct options, many), "FILE", "many texts"},
     {"replicas", FLAG_INT, offsetof(struct options, number), "N", "a number"},
+    {NULL, FLAG_EACH, offsetof(struct options, each), NULL, NULL},
     {"timeout", FLAG_DURATION, offsetof(struct options, wait), "TIME", "a duration"},
 };
-static const struct flags flags = {.usage = "mobula test", .about = "Tests.", .list = list, .count = COUNT_OF(list)};
+
+static bool each_of(size_t n, struct flag *row)
+{
+    static const char *const names[] = {"apples", "pears", "plums"};
+    if (n >= COUNT_OF(names))
+        return false;
+    *row = (struct flag){names[n], FLAG_SWITCH, (uint16_t)(row->at + n), NULL, "one of several"};
+    return true;
+}
+
+static bool each_none(size_t n, struct flag *row)
+{
+    (void)n;
+    (void)row;
+    return false;
+}
+
+static const struct flags flags = {.usage = "mobula test", .about = "Tests.", .list = list, .count = COUNT_OF(list), .each = each_of};
 
 enum { ARGS = 6 };
 
-static bool read_args(const char *const args[ARGS], struct options *o, bool *help, struct err *e)
+static bool read_of(const struct flags *f, const char *const args[ARGS], struct options *o, bool *help, struct err *e)
 {
     static char store[ARGS][64];
     char *argv[ARGS + 2] = {store[0]};
@@ -29,7 +48,12 @@ static bool read_args(const char *const args[ARGS], struct options *o, bool *hel
         argv[argc] = store[argc - 1];
         snprintf(argv[argc], sizeof store[0], "%s", args[argc - 1]);
     }
-    return flags_read(&flags, argc, argv, o, help, e);
+    return flags_read(f, argc, argv, o, help, e);
+}
+
+static bool read_args(const char *const args[ARGS], struct options *o, bool *help, struct err *e)
+{
+    return read_of(&flags, args, o, help, e);
 }
 
 static void good(void)
@@ -96,10 +120,43 @@ static void bad(void)
     }
 }
 
+/* One row of the table is a row for each of several; --timeout stands behind it. */
+static void several(void)
+{
+    static const struct {
+        flag_each *each;
+        const char *args[ARGS];
+        bool on[3];
+        const char *wrong;
+    } cases[] = {
+        {each_of, {NULL}, {true, true, true}, ""},
+        {each_of, {"--pears=false"}, {true, false, true}, ""},
+        {each_of, {"--plums=false", "--apples=false", "--plums", "--timeout=1s"}, {false, true, true}, ""},
+        {each_of, {"--plum"}, {true, true, true}, "unknown flag --plum; did you mean --plums?"},
+        {each_none, {"--timeout=1s"}, {true, true, true}, ""},
+        {each_none, {"--plums"}, {true, true, true}, "unknown flag --plums"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        test_case("several %zu", i);
+        struct options o = {.each = {true, true, true}};
+        struct flags of = flags;
+        struct err e = {0};
+        bool help;
+        of.each = cases[i].each;
+        CHECK_INT(read_of(&of, cases[i].args, &o, &help, &e), !cases[i].wrong[0]);
+        CHECK_STR(slice_of(e.text), cases[i].wrong);
+        for (size_t k = 0; k < COUNT_OF(o.each); k++)
+            CHECK_INT(o.each[k], cases[i].on[k]);
+    }
+    test_case("the value of one of them");
+    CHECK_STR(flags_value(&flags, &(struct options){.each = {[1] = true}}, "pears"), "true");
+    CHECK_STR(flags_value(&flags, &(struct options){.each = {[1] = true}}, "plums"), "false");
+}
+
 static void one_word(void)
 {
     static const struct flags with = {
-        .usage = "mobula test NAME", .list = list, .count = COUNT_OF(list), .word = offsetof(struct options, text)};
+        .usage = "mobula test NAME", .list = list, .count = COUNT_OF(list), .word = offsetof(struct options, text), .each = each_of};
     char name[] = "test", one[] = "one", on[] = "--watch", two[] = "two", *argv[] = {name, on, one, on, two, NULL};
     struct options o = {0};
     struct err e = {0};
@@ -200,6 +257,7 @@ int main(void)
 {
     good();
     bad();
+    several();
     one_word();
     texts_limit();
     durations();

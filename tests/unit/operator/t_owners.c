@@ -213,6 +213,30 @@ static void check_longer_wait(void)
     }
 }
 
+/* What the flags leave out counts as absent, so that nothing waits for it. */
+static void check_left_out(void)
+{
+    struct rig r;
+    start(&r, "");
+    for (uint32_t i = 0; i < kind_count(); i++) {
+        struct space s;
+        struct err e = {0};
+        enum operator_kinds group = kinds[i]->family == OPERATOR_LEGACY ? OPERATOR_RAY_IO : OPERATOR_LEGACY;
+        bool other = kinds[i]->family != OPERATOR_ALL_KINDS;
+        for (int how = 0; how < 3; how++) {
+            test_case("%s: %s", kinds[i]->plural, how == 0 ? "asked for" : how == 1 ? "without it" : "--kinds is the other group");
+            r.op->o.without[i] = how == 1;
+            r.op->o.kinds = how == 2 ? group : OPERATOR_ALL_KINDS;
+            CHECK(space_start(r.op, &s, SLICE("m"), &e));
+            CHECK_INT(s.source[i].absent, how == 1 || (how == 2 && other));
+            CHECK_INT(s.source[i].watch != NULL, kinds[i]->resource && !s.source[i].absent);
+            space_stop(&s);
+            r.op->o.without[i] = false;
+        }
+    }
+    finish(&r);
+}
+
 /* The Role of an installation from before RayCronJobs has no right to them: an upgrade that is not ready would never go on. */
 static void check_ready(void)
 {
@@ -245,6 +269,7 @@ int main(void)
     check_names();
     check_models();
     check_longer_wait();
+    check_left_out();
     check_ready();
     return test_done();
 }
