@@ -81,7 +81,7 @@ struct record {
     uint32_t status_trouble; /* consecutive failed status writes */
     struct pod_record *pods;
     struct service_record *services;
-    uint32_t pod_count;
+    uint32_t pod_count, ready_count; /* of pods */
     struct failing *failing;
     struct record *owner; /* its controlling owner, a custom resource too; NULL: none of ours */
     struct record *owned; /* custom resources that it owns, linked by the next line */

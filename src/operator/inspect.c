@@ -194,16 +194,18 @@ static bool pod_right(const struct pod *p)
 /* Its pods are its own, and so are the records that it owns, which are of its namespace. */
 static const char *record_broken(const struct record *c)
 {
-    uint32_t pods = 0;
-    for (const struct pod_record *p = c->pods; p; p = p->next, pods++)
+    uint32_t pods = 0, ready = 0;
+    for (const struct pod_record *p = c->pods; p; p = p->next, pods++) {
+        ready += p->pod.ready;
         if (p->of != c)
             return "a pod in the list of another record";
+    }
     for (const struct record *own = c->owned; own; own = own->next_owned)
         if (own->owner != c || own->kind == c->kind || own->ns != c->ns)
             return "a record in the list of another owner";
     if (!job_right(c))
         return "a job's state at another record";
-    return pods == c->pod_count ? NULL : "a record's pods are miscounted";
+    return pods == c->pod_count && ready == c->ready_count ? NULL : "a record's pods are miscounted";
 }
 
 const char *inspect_broken(struct op *op)

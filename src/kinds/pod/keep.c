@@ -89,6 +89,10 @@ void extract_pod(struct op *op, struct space *space, struct jval object, uint64_
     doubt_anew(op, c, &r->doubt);
     now.deleting |= before.deleting; /* our own DELETE was answered; the object may be older than that */
     *p = now;
+    c->ready_count += p->ready;
+    c->ready_count -= before.ready;
+    if (p->ready && !before.ready && c->ready_count == c->pod_count)
+        c->decided_ms = 0; /* what its user waits for is said without a pause */
     keep_text(op, &r->group, &p->group, now.group);
     keep_text(op, &r->reason, &p->reason, now.reason);
     keep_text(op, &r->words, &p->words, now.words);
@@ -110,6 +114,7 @@ void pod_remove(struct op *op, struct pod_record *r)
     if (!r->by_us && !r->pod.deleting)
         record_doubt(c);
     kind_tell(op, r, CHILD_GOES);
+    c->ready_count -= r->pod.ready;
     *r->link = r->next;
     if (r->next)
         r->next->link = r->link;

@@ -28,6 +28,38 @@ static void test_pruned(void)
     world_free(&w);
 }
 
+static void get_ready(struct world *w, const char *name)
+{
+    static const struct slice status =
+        SLICE("{\"status\":{\"phase\":\"Running\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}");
+    struct slice path = arena_printf(&w->arena, "%s/%s/status", pods_path, name);
+    CHECK_INT(world_call(w, "PATCH", path.ptr, "application/merge-patch+json", status), 200);
+}
+
+/* Decisions have pauses between them. At the end nobody waits for one. */
+static void test_last(void)
+{
+    struct world w;
+    struct apiserver_config config = {.seed = 1, .start_ms = 3600 * 1000};
+    struct slice names[2];
+    test_case("the last pod gets ready right behind the others: the cluster is ready one round trip later");
+    world_init(&w, &config);
+    make_namespace(&w);
+    make_crd(&w, "ray.io", "");
+    world_start_operator(&w, false);
+    apply(&w, "c", 2);
+    world_run(&w, 10 * 1000);
+    CHECK_INT(pod_names(&w, "worker", names, 2), 2);
+    get_ready(&w, "c-head");
+    get_ready(&w, names[0].ptr);
+    world_run(&w, 30);
+    get_ready(&w, names[1].ptr);
+    world_run(&w, 30);
+    CHECK(is_ready(&w, "c"));
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
 /* Whatever is dropped of a plan is done by the next one: an annotation may come at any moment. */
 static void test_disturbed(void)
 {
@@ -219,6 +251,7 @@ static void test_service_refused(void)
 
 int main(void)
 {
+    test_last();
     log_global.fd = -1;
     test_service_refused();
     test_warnings();
