@@ -25,6 +25,11 @@
 #define RAY_ANNOTATION_TOOLS_RESOURCES "mobula.dev/tools-resources" /* of a RayCluster or RayJob: cpu=100m,memory=90Mi */
 #define RAY_LABEL_MARKET "anyscale.com/market-type"                 /* SPOT | ON_DEMAND, of pods with an instance type */
 #define RAY_LABEL_ZONE "anyscale.com/zone"                          /* of pods that are made for one */
+/* Annotations of pod templates; what they mean stands in shape.h. */
+#define RAY_NOTE_ZONE_TIMEOUT "mobula.dev/zone-starting-timeout"
+#define RAY_NOTE_CROSS_ZONE "mobula.dev/allow-cross-zone"
+#define RAY_NOTE_STARTING_TIMEOUT "mobula.dev/workload-starting-timeout"
+#define RAY_NOTE_FOLLOW "mobula.dev/follow-instance-type"
 #define RAY_FIELD_MANAGER "mobula"
 #define RAY_HEAD_GROUP "headgroup"
 

@@ -14,15 +14,15 @@ struct ray_cluster;
 #define SHAPE_MARKET RAY_LABEL_MARKET
 #define SHAPE_ZONE RAY_LABEL_ZONE
 /* On the head's template, beside its SHAPE_ZONE "a,b": the zones of the whole cluster. */
-#define SHAPE_ZONE_TIMEOUT "mobula.dev/zone-starting-timeout" /* "5m": how long its minimum may take in one of them */
-#define SHAPE_CROSS_ZONE "mobula.dev/allow-cross-zone"        /* "true": in all of them at once */
+#define SHAPE_ZONE_TIMEOUT RAY_NOTE_ZONE_TIMEOUT /* "5m": how long its minimum may take in one of them */
+#define SHAPE_CROSS_ZONE RAY_NOTE_CROSS_ZONE     /* "true": in all of them at once */
 /* On the head's template, too, "25m": a cluster that was not ready for the first time by then gets condition StartingTimedOut. */
-#define SHAPE_STARTING_TIMEOUT "mobula.dev/workload-starting-timeout"
+#define SHAPE_STARTING_TIMEOUT RAY_NOTE_STARTING_TIMEOUT
 /* What nodes of a zone carry. */
 #define SHAPE_ZONE_LABEL "topology.kubernetes.io/zone"
 #define SHAPE_NODE_TYPE "anyscale.com/ray-node-type"
 /* On a pod template, "true": the pods that run follow a type that is changed, as if the template had been. */
-#define SHAPE_FOLLOW "mobula.dev/follow-instance-type"
+#define SHAPE_FOLLOW RAY_NOTE_FOLLOW
 
 /* An amount of one resource by Kubernetes' name: cpu in thousandths, memory in bytes, all others in pieces. */
 struct shape_amount {
@@ -59,13 +59,17 @@ struct slice shape_type_named(struct jval template, struct arena *a);
 bool shape_type_apply(const struct shape_type *type, struct jval template, struct slice node_type, struct arena *a, struct slice *out,
                       struct err *e);
 
+/* Whether a template may name this market; empty: it names none, and is on-demand. */
+bool shape_market_known(struct slice market, struct err *e);
 /* The text of this annotation or label of a pod template, the annotation if it has both; empty: neither. */
 struct slice shape_given(struct jval template, const char *key, struct arena *a);
 /* Applies the types to the groups that name one: templates and, for Ray 2.49 and later, node labels. Hashes stay those of the spec, so that
- * pods that run are not outdated by another type, unless the template asks for it (SHAPE_FOLLOW). A group whose type is missing or too
- * small stays as it is and is blocked, with one of these reasons. */
+ * pods that run are not outdated by another type, unless the template asks for it (SHAPE_FOLLOW). A group whose type is missing or does
+ * not fit stays as it is and is blocked, with one of these reasons. */
 #define SHAPE_TYPE_MISSING "InstanceTypeNotFound"
 #define SHAPE_TYPE_UNFIT "InstanceTypeTooSmall"
+#define SHAPE_MARKET_UNKNOWN "MarketTypeUnknown"
+#define SHAPE_HOSTS_DIFFER "TpuHostsDiffer"
 void shape_cluster(const struct shape_types *types, struct ray_cluster *c, struct arena *a);
 
 /* Applies the type that a pod template of no group (a submitter's) names; one that names none stays as it is. False with *e: there is no

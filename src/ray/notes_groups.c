@@ -95,12 +95,68 @@ static void note_gpus(struct reader *r, const struct place *container)
                   SLICE_ARG(slice_head(least, 64)));
 }
 
+/* ---- annotations, of which the API server knows nothing ---- */
+
+static bool is_time(struct slice text)
+{
+    int64_t ms;
+    return duration_parse(text, &ms, NULL);
+}
+
+static bool is_truth(struct slice text)
+{
+    return slice_is(text, "true") || slice_is(text, "false");
+}
+
+static bool is_market(struct slice text)
+{
+    return slice_is(text, "ON_DEMAND") || slice_is(text, "SPOT") || slice_is(text, "PREFER_SPOT");
+}
+
+/* Each zone becomes a label. */
+static bool is_zones(struct slice text)
+{
+    while (!slice_empty(text)) {
+        struct slice zone = slice_trim(slice_cut(&text, ','));
+        if (slice_empty(zone) || !name_label_value(zone))
+            return false;
+    }
+    return true;
+}
+
+static void note_annotations(struct reader *r, const struct place *template, bool head)
+{
+    static const struct {
+        const char *key;
+        bool (*good)(struct slice text);
+        bool head; /* where it counts; others: in each template */
+        const char *want;
+    } known[] = {{RAY_NOTE_ZONE_TIMEOUT, is_time, true, "a time, such as 10m"},
+                 {RAY_NOTE_STARTING_TIMEOUT, is_time, true, "a time, such as 25m"},
+                 {RAY_NOTE_CROSS_ZONE, is_truth, true, "true or false"},
+                 {RAY_NOTE_FOLLOW, is_truth, false, "true or false"},
+                 {RAY_LABEL_MARKET, is_market, false, "ON_DEMAND, SPOT or PREFER_SPOT"},
+                 {RAY_LABEL_ZONE, is_zones, false, "zones with commas between them"}};
+    const struct place *metadata = place_key(template, "metadata"), *notes = place_key(metadata, "annotations");
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
+        const struct place *one = place_key(notes, known[i].key);
+        struct slice text = json_str(one->value, r->arena);
+        if (!text.ptr)
+            continue;
+        if (known[i].head && !head)
+            place_bad(r, one, "has no effect here: it belongs in the head's template");
+        else if (!known[i].good(text))
+            place_bad(r, one, "is %.*s and has no effect: write %s", SLICE_ARG(slice_head(text, 64)), known[i].want);
+    }
+}
+
 static void note_group(struct reader *r, const struct place *spec, const struct place *group, bool head)
 {
     const struct place *template = place_key(group, "template"), *pod = place_key(template, "spec"),
                        *containers = place_key(pod, "containers");
     const struct place *container = first_container(containers);
     note_version(r, spec, container);
+    note_annotations(r, template, head);
     note_gpus(r, container);
     if (head) {
         note_gcs_port(r, group, container);

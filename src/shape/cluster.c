@@ -106,6 +106,17 @@ static void shape_group(const struct shape_types *types, struct ray_cluster *c, 
         block(g, SHAPE_TYPE_MISSING, missing_text(types, name, a));
         return;
     }
+    if (!shape_market_known(shape_given(g->template, SHAPE_MARKET, a), &e)) {
+        block(g, SHAPE_MARKET_UNKNOWN, arena_printf(a, "%s", e.text));
+        return;
+    }
+    if (type->tpu_hosts && type->tpu_hosts != g->hosts && !g->head) {
+        block(g, SHAPE_HOSTS_DIFFER,
+              arena_printf(
+                  a, "has numOfHosts %d, and the slices of instance type %.*s (line %u of the ConfigMap) have %lld: make them the same",
+                  (int)g->hosts, SLICE_ARG(name), type->line, (long long)type->tpu_hosts));
+        return;
+    }
     bool prefers = slice_is(shape_given(g->template, SHAPE_MARKET, a), "PREFER_SPOT");
     if (prefers && !g->head) {
         other = arena_new(a, struct ray_group);

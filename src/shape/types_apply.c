@@ -23,6 +23,15 @@ struct slice shape_type_named(struct jval template, struct arena *a)
     return shape_given(template, SHAPE_INSTANCE_TYPE, a);
 }
 
+bool shape_market_known(struct slice market, struct err *e)
+{
+    static const char *const words[] = {"", "ON_DEMAND", "SPOT", "PREFER_SPOT"};
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (slice_is(market, words[i]))
+            return true;
+    return err_set(e, ERR_CONFIG, "names market type %.*s: write ON_DEMAND, SPOT or PREFER_SPOT", SLICE_ARG(slice_head(market, 64)));
+}
+
 static int decimals(struct slice resource)
 {
     return slice_is(resource, "cpu") ? 3 : 0;
@@ -233,19 +242,19 @@ static void put_tolerations(const struct applied *p, struct jout *w)
 /* The same as annotations and as labels: selectors of both kinds of documents find the pods. */
 static void put_names(const struct applied *p, struct slice node_type, struct jout *w)
 {
-    static const char *const sides[] = {"annotations", "labels"}, *const passed[] = {SHAPE_MARKET, SHAPE_ZONE};
-    struct slice accelerator = p->type->accelerator;
+    static const char *const sides[] = {"annotations", "labels"};
+    struct slice accelerator = p->type->accelerator, zone = shape_given(p->template, SHAPE_ZONE, p->arena);
+    if (slice_find(zone, ',') >= 0)
+        zone = SLICE(""); /* a list of zones is the cluster's */
+    /* Who prefers spot is asked for by groups alone, and these have said already which it is. */
+    bool spot = slice_is(shape_given(p->template, SHAPE_MARKET, p->arena), "SPOT");
     jout_kobject(w, "metadata");
-    for (size_t i = 0; i < COUNT_OF(sides); i++) {
-        jout_form(w, "%s:{" SHAPE_INSTANCE_TYPE ":'%.*s'," SHAPE_NODE_TYPE ":'%.*s'," SHAPE_ACCELERATOR "?:'%.*s'", sides[i],
-                  SLICE_ARG(p->type->name), SLICE_ARG(node_type), SLICE_ARG(accelerator));
-        for (size_t n = 0; n < COUNT_OF(passed); n++) {
-            struct slice text = shape_given(p->template, passed[n], p->arena);
-            if (!slice_empty(text) && slice_find(text, ',') < 0) /* a list of zones is the cluster's */
-                jout_kstr(w, passed[n], text);
-        }
-        jout_end(w);
-    }
+    for (size_t i = 0; i < COUNT_OF(sides); i++)
+        jout_form(w,
+                  "%s:{" SHAPE_INSTANCE_TYPE ":'%.*s'," SHAPE_NODE_TYPE ":'%.*s'," SHAPE_MARKET ":'%s'," SHAPE_ACCELERATOR
+                  "?:'%.*s'," SHAPE_ZONE "?:'%.*s'}",
+                  sides[i], SLICE_ARG(p->type->name), SLICE_ARG(node_type), spot ? "SPOT" : "ON_DEMAND", SLICE_ARG(accelerator),
+                  SLICE_ARG(zone));
     jout_end(w);
 }
 
@@ -257,6 +266,8 @@ bool shape_type_apply(const struct shape_type *type, struct jval template, struc
     struct jout w;
     if (json_type(json_at(json_get(p.spec, "containers"), 0)) != JSON_OBJECT)
         return err_set(e, ERR_MISSING, "the pod template has no container");
+    if (!shape_market_known(shape_given(template, SHAPE_MARKET, a), e))
+        return false;
     if (!check_bounds(&p))
         return false;
     buf_init(&patch, LIMIT_JSON_ITEM);

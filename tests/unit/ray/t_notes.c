@@ -10,6 +10,9 @@
 #define HEAD(more) "headGroupSpec: {" POD("r", "") ", " more "}"
 #define PORTS POD("r", ", ports: [{containerPort: 8265}]")
 #define GROUP(more) HEAD("") ", workerGroupSpecs: [{groupName: g, " POD("r", "") ", " more "}]"
+#define NOTED_TEMPLATE(notes) "template: {metadata: {annotations: {" notes "}}, spec: {containers: [{name: r, image: r}]}}"
+#define NOTED(notes) "headGroupSpec: {" NOTED_TEMPLATE(notes) "}"
+#define NOTE(key, text) H "template.metadata.annotations[\"" key "\"]: " text
 #define H "spec.headGroupSpec."
 #define G "spec.workerGroupSpecs[0]."
 
@@ -42,6 +45,23 @@ static const struct {
      G "rayStartParams.head: makes a head of each worker\n" G "rayStartParams.address: is given to workers anyway"},
     {"two kinds of GPU", "headGroupSpec: {" POD("r", ", resources: {limits: {nvidia.com/mig-1g.5gb: 1, nvidia.com/mig-2g.10gb: 1}}") "}",
      H "template.spec.containers[0].resources.limits: have more than one kind of GPU: Ray is told of nvidia.com/mig-1g.5gb alone"},
+    {"annotations that are read", NOTED("mobula.dev/zone-starting-timeout: 5m, anyscale.com/zone: 'a, b'"), NULL},
+    {"more of them", NOTED("mobula.dev/allow-cross-zone: 'true', anyscale.com/market-type: SPOT"), NULL},
+    {"an annotation that is not read: zone-starting-timeout", NOTED("mobula.dev/zone-starting-timeout: soon"),
+     NOTE("mobula.dev/zone-starting-timeout", "is soon and has no effect: write a time, such as 10m")},
+    {"an annotation that is not read: workload-starting-timeout", NOTED("mobula.dev/workload-starting-timeout: '5'"),
+     NOTE("mobula.dev/workload-starting-timeout", "is 5 and has no effect: write a time, such as 25m")},
+    {"an annotation that is not read: allow-cross-zone", NOTED("mobula.dev/allow-cross-zone: 'yes'"),
+     NOTE("mobula.dev/allow-cross-zone", "is yes and has no effect: write true or false")},
+    {"an annotation that is not read: follow-instance-type", NOTED("mobula.dev/follow-instance-type: 'True'"),
+     NOTE("mobula.dev/follow-instance-type", "is True and has no effect")},
+    {"an annotation that is not read: market", NOTED("anyscale.com/market-type: spot"),
+     NOTE("anyscale.com/market-type", "is spot and has no effect: write ON_DEMAND, SPOT or PREFER_SPOT")},
+    {"an annotation that is not read: zones", NOTED("anyscale.com/zone: ',a'"),
+     NOTE("anyscale.com/zone", "is ,a and has no effect: write zones with commas between them")},
+    {"an annotation of the head on a worker",
+     HEAD("") ", workerGroupSpecs: [{groupName: g, " NOTED_TEMPLATE("mobula.dev/allow-cross-zone: 'true'") "}]",
+     G "template.metadata.annotations[\"mobula.dev/allow-cross-zone\"]: has no effect here: it belongs in the head's template"},
     {"one kind of GPU", "headGroupSpec: {" POD("r", ", resources: {limits: {nvidia.com/gpu: 1, cpu: 1}}") "}", NULL},
 };
 

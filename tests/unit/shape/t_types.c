@@ -155,12 +155,46 @@ static void check_labels(const char *version, const char *market, const char *ow
     arena_free(&a);
 }
 
+/* What keeps a group with this annotation and numOfHosts from its pods. */
+static void check_blocked(const char *market, int hosts, const char *reason, const char *text)
+{
+    static const char cluster[] =
+        "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"c\",\"uid\":\"u\"},\"spec\":{\"headGroupSpec\":{"
+        "\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"r\"}]}}},\"workerGroupSpecs\":[{\"groupName\":\"a\","
+        "\"numOfHosts\":%d,\"template\":{\"metadata\":{\"annotations\":{\"anyscale.com/instance-type\":\"tpu\","
+        "\"anyscale.com/market-type\":\"%s\"}},\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"r\"}]}}}]}}";
+    struct arena a = {0};
+    struct shape_types types;
+    struct spec_errors wrong = {0}, none = {0};
+    struct ray_cluster model;
+    struct json given;
+    struct err e = {0};
+    test_case("a group of market %s with %d hosts", market, hosts);
+    CHECK(shape_types_read(SLICE("\ntpu: {resources: {CPU: 4, memory: 8Gi, TPU: 4, anyscale/tpu_hosts: 4}}"), &a, &types, &wrong));
+    if (CHECK(json_parse(&given, arena_printf(&a, cluster, hosts, market), &a, &e) && ray_read(json_root(&given), &a, &model, &none))) {
+        shape_cluster(&types, &model, &a);
+        CHECK_STR(slice_of(model.groups[0].blocked ? model.groups[0].blocked : ""), reason);
+        CHECK_STR(model.groups[0].blocked ? model.groups[0].blocked_text : SLICE(""), text);
+    }
+    arena_free(&a);
+}
+
+static void test_blocked(void)
+{
+    check_blocked("SPOT", 4, "", "");
+    check_blocked("Spot", 4, SHAPE_MARKET_UNKNOWN, "names market type Spot: write ON_DEMAND, SPOT or PREFER_SPOT");
+    check_blocked("SPOT", 1, SHAPE_HOSTS_DIFFER,
+                  "has numOfHosts 1, and the slices of instance type tpu (line 2 of the ConfigMap) have 4: make them the same");
+}
+
 static void test_labels(void)
 {
     static const char all[] = "{\"ray.io/accelerator-type\":\"T4\",\"ray.io/market-type\":\"spot\",\"ray.io/availability-zone\":\"z\"}";
     check_labels("2.48.0", "SPOT", "", "");
     check_labels("2.49.0", "SPOT", "", all);
     check_labels("2.49.0", "ON_DEMAND", "",
+                 "{\"ray.io/accelerator-type\":\"T4\",\"ray.io/market-type\":\"on-demand\",\"ray.io/availability-zone\":\"z\"}");
+    check_labels("2.49.0", "", "",
                  "{\"ray.io/accelerator-type\":\"T4\",\"ray.io/market-type\":\"on-demand\",\"ray.io/availability-zone\":\"z\"}");
     check_labels("2.49.0", "PREFER_SPOT", "", all);
     check_labels("2.60.0", "SPOT", "\"labels\":{\"ray.io/accelerator-type\":\"mine\"},",
@@ -171,6 +205,7 @@ int main(void)
 {
     test_cases();
     test_labels();
+    test_blocked();
     test_docs();
     test_cluster();
     test_limits();
