@@ -323,9 +323,10 @@ struct record *dirty_pop(struct op *op);
 void record_reread(struct op *op, struct record *c); /* spec or meta changed: drops what was derived from them */
 /* The controlling ownerReference if it is of this kind, else an absent value. */
 struct jval controller_ref(struct jval object, struct slice kind);
+bool may_own(const struct kind *owner, const struct kind *child);
 /* The kind of an object's controlling owner, of those that own objects of kind `child`, and its uid; NULL: it has no such owner. */
 const struct kind *controller_of(struct jval object, const struct kind *child, struct arena *a, struct slice *uid);
-/* The record of that owner, created if needed; NULL: there is none, or its uid or namespace is invalid. */
+/* The record of that owner, created if needed; NULL: there is none, its uid or namespace is invalid, or it is another kind of object. */
 struct record *controller_record(struct op *op, struct space *space, struct slice ns, struct jval object, const struct kind *child);
 /* Replaces *held by `fresh` and drops the old reference. Returns whether the text changed. */
 bool keep_interned(struct op *op, const struct istr **held, const struct istr *fresh);

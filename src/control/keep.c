@@ -11,7 +11,7 @@ struct jval controller_ref(struct jval object, struct slice kind)
     return (struct jval){.at = -1};
 }
 
-static bool owns(const struct kind *owner, const struct kind *child)
+bool may_own(const struct kind *owner, const struct kind *child)
 {
     const struct kind *const *one = owner->owns;
     while (one && *one && *one != child)
@@ -22,7 +22,7 @@ static bool owns(const struct kind *owner, const struct kind *child)
 const struct kind *controller_of(struct jval object, const struct kind *child, struct arena *a, struct slice *uid)
 {
     for (uint32_t i = 0; kinds[i]; i++) {
-        *uid = owns(kinds[i], child) ? json_get_str(controller_ref(object, slice_of(kinds[i]->name)), "uid", a) : SLICE_NONE;
+        *uid = may_own(kinds[i], child) ? json_get_str(controller_ref(object, slice_of(kinds[i]->name)), "uid", a) : SLICE_NONE;
         if (!slice_empty(*uid))
             return kinds[i];
     }
@@ -33,7 +33,9 @@ struct record *controller_record(struct op *op, struct space *space, struct slic
 {
     struct slice uid;
     const struct kind *kind = controller_of(object, child, &op->event_arena, &uid);
-    return kind ? record_make(op, uid, ns, space, kind) : NULL;
+    struct record *owner = kind ? record_make(op, uid, ns, space, kind) : NULL;
+    /* whoever may write an object may name any uid there, its own among them: of what is known by now its real kind decides */
+    return owner && (!owner->present || may_own(owner->kind, child)) ? owner : NULL;
 }
 
 /* The annotations without kubectl's last-applied copy of the whole object. */

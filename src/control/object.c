@@ -126,11 +126,22 @@ void record_reread(struct op *op, struct record *c)
     model_forget(op, c);
 }
 
+/* What named it as its owner before it was seen, as one of a kind that it is not. So no chain of owners leads back to where it began. */
+static void disown(struct op *op, struct record *c)
+{
+    for (struct record *own = c->owned, *next; own; own = next) {
+        next = own->next_owned;
+        if (c->kind->owns && !may_own(c->kind, own->kind))
+            record_own(op, own, NULL);
+    }
+}
+
 void record_comes(struct op *op, struct record *c, struct space *space, const struct kind *kind, struct slice name)
 {
     c->present = true;
     c->space = space;
     c->kind = kind;
+    disown(op, c);
     c->name = mem_alloc(name.len + 1);
     memcpy(c->name, name.ptr, name.len);
     c->own = kind->own_size ? mem_alloc(kind->own_size) : NULL;

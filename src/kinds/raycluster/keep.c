@@ -5,8 +5,7 @@ void kept_cluster(struct op *op, struct record *c, struct jval object, uint32_t 
 {
     (void)round;
     struct record *owner = controller_record(op, c->space, istr_slice(c->ns), object, &kind_raycluster);
-    owner = owner ? owner : workload_owner(op, c, object);
-    record_own(op, c, owner != c ? owner : NULL); /* whoever may write the object may name its own uid there */
+    record_own(op, c, owner ? owner : workload_owner(op, c, object));
     if (changed || status)
         record_tell(op, c);
 }

@@ -1,6 +1,7 @@
 /* Who owns a cluster, who is found by a name, who is told of it, and whose models are kept. Whoever may write a RayCluster writes its owner
  * references too. */
 #include "heads.h"
+#include <mobula/inspect.h>
 #include <mobula/kinds.h>
 
 #include "src/kinds/rayjob/record.h"
@@ -36,6 +37,10 @@ static void check_own_owner(void)
     test_case("nor do two that name each other");
     struct record *a = tell_owned(&r, 1, 2, 11), *b = tell_owned(&r, 2, 1, 12);
     CHECK(a && b);
+    test_case("… and neither owns the other: who looks for what is above them comes to an end");
+    CHECK(a->owner == NULL && b->owner == NULL);
+    tell_owned(&r, 1, 2, 13);
+    CHECK(a->owner == NULL && inspect_broken(r.op) == NULL);
     record_gone(r.op, a);
     record_gone(r.op, b);
     CHECK_INT(left(&r), 0);
