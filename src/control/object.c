@@ -85,6 +85,7 @@ void record_own(struct op *op, struct record *c, struct record *owner)
     if (c->next_owned)
         c->next_owned->owned_at = &c->next_owned;
     owner->owned = c;
+    record_touch(op, owner);
 }
 
 void record_tell(struct op *op, const struct record *c)

@@ -48,6 +48,26 @@ static void check_own_owner(void)
     finish(&r);
 }
 
+/* Neither generation nor labels change with it. */
+static void check_owner_comes(void)
+{
+    struct rig r;
+    start(&r, "");
+    test_case("a job is told of a cluster that names it as its owner again, though nothing else has changed");
+    struct slice job =
+        arena_printf(&r.arena, "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"%s\"},\"spec\":{}}", uid_of(&r, 0xc, 7).ptr);
+    extract_record(r.op, source_of(&r.op->spaces[0], &kind_rayjob), parsed(&r, job), 10, 1);
+    struct record *c = tell_owned(&r, 1, 9, 11), *j = record_get(r.op, uid_of(&r, 0xc, 7), SLICE("n"));
+    while (dirty_pop(r.op))
+        continue;
+    tell_owned(&r, 1, 7, 12);
+    bool told = false;
+    for (const struct record *one; (one = dirty_pop(r.op)) != NULL;)
+        told |= one == j;
+    CHECK(c->owner == j && told);
+    finish(&r);
+}
+
 /* Each kind's `owns` decides, and of what it does not list nobody is the owner. */
 static void check_owning_kinds(void)
 {
@@ -269,6 +289,7 @@ int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = -1};
     check_own_owner();
+    check_owner_comes();
     check_owning_kinds();
     check_own_half();
     check_names();
