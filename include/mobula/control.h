@@ -493,9 +493,9 @@ struct verb {
 
 /* All verbs in turn: those that every kind has, then those of each kind. NULL: there are no more. */
 const struct verb *verb_at(uint32_t number);
-/* Changes what `make` has put into op->body, of an object that is created or applied, or says why it must not be sent. Defined in
- * kinds/patches.c. */
-bool object_amend(struct op *op, const struct action *act, struct err *e);
+/* Changes the text of an object that is about to be created or applied, or says why it must not be sent. secret: it holds a token. In
+ * op->body_arena. Defined in kinds/patches.c. */
+bool object_amend(struct op *op, bool secret, struct buf *object, struct err *e);
 uint32_t verb_number(const struct verb *v); /* its place among them: for counters. Of a verb that no list has it is verb_count() - 1 */
 uint32_t verb_count(void);                  /* how many there are, and one */
 

@@ -71,7 +71,8 @@ static bool execute_one(struct op *op, struct record *c, const struct action *ac
     bool object = writes_object(act->verb->how);
     if (object) /* a status is in its action, and what is deleted has a name there */
         model_load(op, c);
-    bool made = act->verb->make(op, c, act, f, &t, &e) && !op->body.full && (!object || object_amend(op, act, &e)) &&
+    bool secret = verb_secret(act->verb, act->index);
+    bool made = act->verb->make(op, c, act, f, &t, &e) && !op->body.full && (!object || object_amend(op, secret, &op->body, &e)) &&
                 (!act->verb->seal || act->verb->seal(op, c, act, f, &e));
     if (!made || op->body.full || op->path.full) {
         err_set(&e, ERR_LIMIT, "object does not fit %d bytes (LIMIT_JSON_ITEM)", LIMIT_JSON_ITEM);
@@ -87,7 +88,7 @@ static bool execute_one(struct op *op, struct record *c, const struct action *ac
                              .again = t.again,
                              .at_once = true,
                              .warnings = object,
-                             .secret = verb_secret(act->verb, act->index),
+                             .secret = secret,
                              .begin_ms = c->work->began_ms + OPERATOR_PLAN_MS,
                              .done = answer_done,
                              .owner = op,

@@ -113,7 +113,7 @@ static bool are_known(const struct op *op, struct err *e)
                    SLICE_ARG(op->o.settings[OPERATOR_PATCHES].name), s->known ? "is broken" : "cannot be read", s->why.text);
 }
 
-bool object_amend(struct op *op, const struct action *act, struct err *e)
+bool object_amend(struct op *op, bool secret, struct buf *object, struct err *e)
 {
     const struct shape_patches *set = patches_in_force(op);
     struct slice out;
@@ -122,13 +122,13 @@ bool object_amend(struct op *op, const struct action *act, struct err *e)
     if (!set || (set->count == 0 && !set->below))
         return true;
     struct hidden h = {.len = 0};
-    if (verb_secret(act->verb, act->index))
-        hide(&op->body, &h);
-    bool ok = shape_patches_apply(set, buf_slice(&op->body), NULL, &op->body_arena, &out, e);
-    if (ok && out.ptr != op->body.ptr) {
-        buf_clear(&op->body);
-        buf_put(&op->body, out);
+    if (secret)
+        hide(object, &h);
+    bool ok = shape_patches_apply(set, buf_slice(object), NULL, &op->body_arena, &out, e);
+    if (ok && out.ptr != object->ptr) {
+        buf_clear(object);
+        buf_put(object, out);
     }
-    show(&op->body, &h);
+    show(object, &h);
     return ok;
 }

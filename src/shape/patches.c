@@ -19,6 +19,7 @@ static bool is_protected(struct slice path)
         "/metadata/labels",
         "/metadata/annotations",
         "/metadata/annotations/mobula.dev~1template-hash",
+        "/metadata/annotations/mobula.dev~1executable-hash",
         "/metadata/labels/ray-cluster-name",
         "/metadata/labels/ray-node-type",
         "/metadata/labels/ray-user-node-type",

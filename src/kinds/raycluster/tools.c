@@ -1,5 +1,6 @@
 /* ConfigMap mobula-tools: how this very binary gets into the pods of a namespace without a registry. It is asked for first, and applied
- * only when it is gone or holds another binary. It is looked at while workers are made, not by a clock: nobody else needs it. */
+ * only when it is gone, or holds another binary or what other patches made of it. It is looked at while workers are made, not by a clock:
+ * nobody else needs it. It belongs to its namespace and outlives every record there, so it is no action of a record's plan. */
 #include "record.h"
 
 #define TOOLS_HASH "mobula.dev/executable-hash"
@@ -27,6 +28,12 @@ uint32_t tools_known(const struct op *op)
     return tools_of(op)->count;
 }
 
+static void ask_later(const struct op *op, struct tools *t)
+{
+    t->state = TOOLS_UNKNOWN;
+    t->again_ms = op->now.mono_ms + RETRY_MS;
+}
+
 static void tools_call(struct op *op, struct tools *t, struct slice method, struct slice query, struct slice content_type,
                        struct slice body)
 {
@@ -44,15 +51,13 @@ static void tools_call(struct op *op, struct tools *t, struct slice method, stru
                              .done = tools_done,
                              .owner = op,
                              .tag = (uint64_t)(uintptr_t)t};
-    if (!kube_call(op->client, &r, op->now, &e)) {
-        t->state = TOOLS_UNKNOWN;
-        t->again_ms = op->now.mono_ms + RETRY_MS;
-    }
+    if (!kube_call(op->client, &r, op->now, &e))
+        ask_later(op, t);
 }
 
 static void hash_text(const struct op *op, char out[17])
 {
-    snprintf(out, 17, "%016llx", (unsigned long long)rayclusters_of(op)->executable_hash);
+    snprintf(out, 17, "%016llx", (unsigned long long)(rayclusters_of(op)->executable_hash ^ patches_revision(op)));
 }
 
 static void tools_failed(struct op *op, struct tools *t, const struct kube_answer *a)
@@ -68,31 +73,38 @@ static void tools_failed(struct op *op, struct tools *t, const struct kube_answe
         LF("namespace", istr_slice(t->ns)), LF_CSTR("error", answer_words(a, words)), LF_INT("retry_in_ms", t->again_ms - op->now.mono_ms));
 }
 
-static void tools_apply(struct op *op, struct tools *t)
+/* Into a buffer of its own: that of other bodies would stay this large. */
+static bool tools_build(struct op *op, const struct tools *t, struct buf *body, struct err *e)
 {
     char hash[17];
     hash_text(op, hash);
-    struct buf data, body;
+    struct buf data;
     buf_init(&data, LIMIT_JSON_ITEM);
-    buf_init(&body, LIMIT_JSON_ITEM);
     bool whole = base64_encode(op->o.executable, &data);
-    buf_printf(&body,
+    buf_printf(body,
                "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" RAY_TOOLS_CONFIGMAP_NAME "\",\"namespace\":\"%s\","
                "\"labels\":{\"app.kubernetes.io/name\":\"mobula\"},\"annotations\":{\"" TOOLS_HASH
                "\":\"%s\"}},\"binaryData\":{\"mobula\":\"",
                t->ns->text, hash);
-    buf_put(&body, buf_slice(&data));
-    buf_put(&body, SLICE("\"}}"));
+    buf_put(body, buf_slice(&data));
+    buf_put(body, SLICE("\"}}"));
     buf_free(&data);
+    bool made = whole && !body->full && object_amend(op, false, body, e);
+    arena_reset(&op->body_arena, 0);
+    return (made && !body->full) || err_set(e, ERR_LIMIT, "this program has %zu bytes: more than a ConfigMap holds", op->o.executable.len);
+}
+
+static void tools_apply(struct op *op, struct tools *t)
+{
+    struct kube_answer unsent = {.outcome = KUBE_UNSENT};
+    struct buf body;
+    buf_init(&body, LIMIT_JSON_ITEM);
     t->state = TOOLS_APPLYING;
-    if (!whole || body.full) {
-        struct kube_answer too_large = {.outcome = KUBE_UNSENT};
-        err_set(&too_large.err, ERR_LIMIT, "this program has %zu bytes: more than a ConfigMap holds", op->o.executable.len);
-        tools_failed(op, t, &too_large);
-    } else {
+    if (tools_build(op, t, &body, &unsent.err))
         tools_call(op, t, SLICE("PATCH"), SLICE("?fieldManager=" RAY_FIELD_MANAGER "&force=true"), SLICE(KUBE_TYPE_APPLY),
                    buf_slice(&body));
-    }
+    else
+        tools_failed(op, t, &unsent);
     buf_free(&body);
 }
 
@@ -132,7 +144,10 @@ static void tools_done(void *owner, uint64_t tag, const struct kube_answer *a, s
         return;
     }
     if (t->state == TOOLS_ASKING && (absent || !holds_ours(op, a->body))) {
-        tools_apply(op, t);
+        if (settings_awaited(op))
+            ask_later(op, t);
+        else
+            tools_apply(op, t);
         return;
     }
     t->state = TOOLS_THERE;
@@ -166,7 +181,7 @@ void tools_want(struct op *op, const struct istr *ns)
 int64_t tools_from_ms(const struct op *op, const struct istr *ns)
 {
     const struct tools *t = map_get(tools_of(op), istr_slice(ns));
-    bool coming = t && !t->seen && t->failures == 0 && (t->state == TOOLS_ASKING || t->state == TOOLS_APPLYING);
+    bool coming = t && !t->seen && t->failures == 0;
     return coming ? op->now.mono_ms + RETRY_MS : 0;
 }
 

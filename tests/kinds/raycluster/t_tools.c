@@ -1,5 +1,5 @@
 /* ConfigMap mobula-tools: there before workers need it, also in the next namespace of the same name. */
-#include "tests/world/scene.h"
+#include "tests/world/maps.h"
 
 static bool has_tools(struct world *w)
 {
@@ -129,6 +129,54 @@ static void test_too_large(void)
     free((void *)(uintptr_t)large.ptr);
 }
 
+static const char pool_a[] = "- kind: ConfigMap\\n  patch: [{op: add, path: /metadata/labels/pool, value: a}]\\n";
+static const char pool_b[] = "- kind: ConfigMap\\n  patch: [{op: add, path: /metadata/labels/pool, value: b}]\\n";
+static const char failing[] = "- kind: ConfigMap\\n  patch: [{op: test, path: /data/none, value: a}]\\n";
+
+static void test_patched(void)
+{
+    struct world w;
+    struct apiserver_config config = {.seed = 1};
+    world_init(&w, &config);
+    w.executable = SLICE("\0\1\2");
+    make_namespace(&w);
+    make_crd(&w, "ray.io", "");
+    watch_map(&w, OPERATOR_PATCHES);
+    put_map(&w, "patches", "patches.yaml", pool_a);
+    world_start_operator(&w, false);
+    apply(&w, "c", 1);
+    world_run(&w, 5000);
+    test_case("the tools are patched as all that is written");
+    CHECK(has_tools(&w));
+    CHECK(says(&w, "configmaps", "mobula-tools", "\"pool\":\"a\""));
+    check_fixed_point(&w);
+    test_case("and applied once: what is there is what these patches make of it");
+    world_run(&w, 60 * 1000);
+    override(&w, "PATCH", "/api/v1/namespaces/n/configmaps/mobula-tools", 503, false, 1000);
+    apply(&w, "d", 1);
+    world_run(&w, 5000);
+    CHECK_INT(apiserver_faults(w.server)->next.times, 1000);
+    apiserver_faults(w.server)->next.times = 0;
+    test_case("the next workers find what other patches make of them");
+    put_map(&w, "patches", "patches.yaml", pool_b);
+    world_run(&w, 60 * 1000);
+    apply(&w, "e", 1);
+    world_run(&w, 5000);
+    CHECK(says(&w, "configmaps", "mobula-tools", "\"pool\":\"b\"") && has_tools(&w));
+    test_case("a patch that fails on them is told, and workers do not wait for it");
+    put_map(&w, "patches", "patches.yaml", failing);
+    world_run(&w, 60 * 1000);
+    log_global.level = LOG_WARN;
+    log_global.sink = keep_warning;
+    apply(&w, "f", 1);
+    world_run(&w, 5000);
+    log_global.sink = NULL;
+    log_global.level = LOG_INFO;
+    CHECK(memmem(last_warning.ptr ? last_warning.ptr : "", last_warning.len, "/data/none", 10) != NULL);
+    CHECK(is_ready(&w, "f"));
+    world_free(&w);
+}
+
 int main(void)
 {
     log_global.fd = -1;
@@ -137,5 +185,6 @@ int main(void)
     test_killed_between();
     test_refused();
     test_too_large();
+    test_patched();
     return test_done();
 }
