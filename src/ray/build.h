@@ -33,6 +33,8 @@ struct pod_build {
 
 /* ---- names.c ---- */
 struct slice replica_name(const struct ray_cluster *c, const struct ray_group *g, int32_t replica, struct arena *a);
+/* The hostname of a pod that is a host of a TPU slice: the others find it by the cluster's headless service. */
+struct slice host_name(const struct ray_cluster *c, const struct ray_group *g, int32_t index, struct arena *a);
 struct slice legacy_head_suffix(struct slice uid, struct arena *a); /* what the names of all heads of this cluster end with */
 struct slice head_fqdn(const struct ray_cluster *c, const struct ray_options *o, struct arena *a);
 /* Whose child an object is. */
@@ -69,6 +71,7 @@ struct slice legacy_resources(const struct ray_group *g, struct arena *a);
 
 /* ---- parts of a pod; each writes members into the object that is open ---- */
 void write_env(struct jout *w, const struct pod_build *b);             /* "env" of the Ray container */
+bool in_tpu_slice(const struct pod_build *b);                          /* of several hosts, whose names the template leaves to us */
 void write_init_containers(struct jout *w, const struct pod_build *b); /* "initContainers", if any */
 void write_probes(struct jout *w, const struct pod_build *b);
 void write_ports(struct jout *w, const struct pod_build *b);

@@ -80,6 +80,14 @@ static bool never_restarts(const struct pod_build *b)
     return c->autoscaling && drains && !value_given(json_get(b->spec, "restartPolicy"));
 }
 
+bool in_tpu_slice(const struct pod_build *b)
+{
+    const struct ray_group *g = b->group;
+    int64_t tpus;
+    return !g->head && g->hosts > 1 && container_amount(b->container, "limits", "google.com/tpu", 0, &tpus, b->arena) &&
+           !value_given(json_get(b->spec, "hostname")) && !value_given(json_get(b->spec, "subdomain"));
+}
+
 static void write_spec(struct jout *w, const struct pod_build *b)
 {
     const char *skip[6] = {"containers", "initContainers", "volumes"};
@@ -95,6 +103,10 @@ static void write_spec(struct jout *w, const struct pod_build *b)
         jout_kstr(w, "restartPolicy", SLICE("Never"));
     if (sidecar)
         jout_kstr(w, "serviceAccountName", ray_account_name(b->cluster, RAY_ACCOUNT, b->arena));
+    if (in_tpu_slice(b)) {
+        jout_kstr(w, "hostname", host_name(b->cluster, b->group, b->index, b->arena));
+        jout_kstr(w, "subdomain", ray_headless_service_name(b->cluster, b->arena));
+    }
     write_init_containers(w, b);
     write_containers(w, b);
     write_volumes(w, b);

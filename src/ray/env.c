@@ -44,6 +44,21 @@ static struct slice usage_tags(const struct ray_cluster *c)
     return json_is(maker, "RayService") ? SLICE(KUBERAY_TAGS "RayService") : SLICE(KUBERAY_TAGS "RayCluster");
 }
 
+/* By these libtpu and Ray know a host of a slice. A single host finds them out by itself. */
+static void tpu_variables(const struct pod_build *b, struct variables *v)
+{
+    const struct ray_group *g = b->group;
+    struct arena *a = b->arena;
+    struct slice service = ray_headless_service_name(b->cluster, a);
+    int32_t replica = b->index / g->hosts;
+    __attribute__((cleanup(buf_free))) struct buf hosts = {.max = LIMIT_JSON_ITEM};
+    for (int32_t i = 0; i < g->hosts; i++)
+        buf_printf(&hosts, "%s%.*s.%.*s", i ? "," : "", SLICE_ARG(host_name(b->cluster, g, replica * g->hosts + i, a)), SLICE_ARG(service));
+    value(v, false, "TPU_WORKER_ID", arena_printf(a, "%d", (int)(b->index % g->hosts)));
+    value(v, false, "TPU_WORKER_HOSTNAMES", arena_dup(a, buf_slice(&hosts)));
+    value(v, false, "TPU_NAME", replica_name(b->cluster, g, replica, a));
+}
+
 static void v1_variables(const struct pod_build *b, struct variables *v)
 {
     struct arena *a = b->arena;
@@ -63,6 +78,8 @@ static void v1_variables(const struct pod_build *b, struct variables *v)
     if (head)
         value(v, false, "RAY_USAGE_STATS_EXTRA_TAGS", usage_tags(b->cluster));
     value(v, false, "RAY_DASHBOARD_ENABLE_K8S_DISK_USAGE", SLICE("1"));
+    if (in_tpu_slice(b))
+        tpu_variables(b, v);
 }
 
 static void legacy_variables(const struct pod_build *b, struct variables *v)

@@ -105,6 +105,13 @@ struct slice replica_name(const struct ray_cluster *c, const struct ray_group *g
     return arena_printf(a, "%.*s-%.*s", SLICE_ARG(g->name), SLICE_ARG(end));
 }
 
+struct slice host_name(const struct ray_cluster *c, const struct ray_group *g, int32_t index, struct arena *a)
+{
+    struct slice key[] = {c->uid, g->name};
+    struct slice five = suffix(key, COUNT_OF(key), index / g->hosts, a);
+    return pod_name(g->name, arena_printf(a, "-%.*s-%d", SLICE_ARG(five), (int)(index % g->hosts)), a);
+}
+
 struct slice ray_head_service_name(const struct ray_cluster *c, struct arena *a)
 {
     if (c->kind == RAY_LEGACY)

@@ -118,7 +118,7 @@ static bool is_zones(struct slice text)
 {
     while (!slice_empty(text)) {
         struct slice zone = slice_trim(slice_cut(&text, ','));
-        if (slice_empty(zone) || !name_label_value(zone))
+        if (!name_label_value(zone))
             return false;
     }
     return true;
@@ -146,7 +146,7 @@ static void note_annotations(struct reader *r, const struct place *template, boo
         if (known[i].head && !head)
             place_bad(r, one, "has no effect here: it belongs in the head's template");
         else if (!known[i].good(text))
-            place_bad(r, one, "is %.*s and has no effect: write %s", SLICE_ARG(slice_head(text, 64)), known[i].want);
+            place_bad(r, one, "is %.*s: write %s", SLICE_ARG(slice_head(text, 64)), known[i].want);
     }
 }
 

@@ -3,19 +3,35 @@
 #include <mobula/shape.h>
 #include <mobula/spec.h>
 
-/* Takes the first one off "a, b". */
+/* Takes the first one off "a, b". A comma too many makes no zone. */
 static struct slice take_zone(struct slice *rest)
 {
-    return slice_trim(slice_cut(rest, ','));
+    struct slice zone = SLICE("");
+    while (slice_empty(zone) && !slice_empty(*rest))
+        zone = slice_trim(slice_cut(rest, ','));
+    return zone;
 }
 
 struct slice shape_zone_after(struct slice zones, struct slice zone)
 {
     struct slice rest = zones;
-    while (!slice_empty(rest))
-        if (slice_eq(take_zone(&rest), zone) && !slice_empty(rest))
-            return take_zone(&rest);
+    while (!slice_empty(rest)) {
+        struct slice next, behind;
+        if (!slice_eq(take_zone(&rest), zone))
+            continue;
+        behind = rest;
+        next = take_zone(&behind);
+        if (!slice_empty(next))
+            return next;
+    }
     return take_zone(&zones);
+}
+
+/* The only one of a list; of several, the list. */
+static struct slice one_of(struct slice zones)
+{
+    struct slice rest = zones, first = take_zone(&rest);
+    return slice_empty(take_zone(&rest)) ? first : zones;
 }
 
 static struct slice zone_of_hash(struct slice zones, uint32_t hash)
@@ -34,8 +50,11 @@ static void put_several(struct slice zones, const struct ray_cluster *c, bool sp
 {
     jout_form(w, "[{op:'add',path:'/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/*/"
                  "matchExpressions/-',value:{key:'" SHAPE_ZONE_LABEL "',operator:'In',values:[");
-    while (!slice_empty(zones))
-        jout_str(w, take_zone(&zones));
+    while (!slice_empty(zones)) {
+        struct slice zone = take_zone(&zones);
+        if (!slice_empty(zone))
+            jout_str(w, zone);
+    }
     jout_form(w, "]}}");
     if (spread)
         jout_form(w,
@@ -91,14 +110,14 @@ static bool place_group(const struct ray_cluster *c, struct ray_group *g, struct
 void shape_zones(struct ray_cluster *c, uint32_t hash, struct arena *a)
 {
     struct slice zones = shape_given(c->head.template, SHAPE_ZONE, a), ms = shape_given(c->head.template, SHAPE_ZONE_TIMEOUT, a);
-    c->zones = zones;
+    c->zones = zones = one_of(zones);
     if (!slice_empty(ms) && !duration_parse(ms, &c->zone_ms, NULL))
         c->zone_ms = 0;
     if (!slice_eq(shape_given(c->head.template, SHAPE_CROSS_ZONE, a), SLICE("true")))
         zones = c->zone = zone_of_hash(zones, hash);
     for (int64_t i = -1; i < (int64_t)c->group_count; i++) {
         struct ray_group *g = i < 0 ? &c->head : &c->groups[i];
-        struct slice own = i < 0 ? SLICE("") : shape_given(g->template, SHAPE_ZONE, a);
+        struct slice own = i < 0 ? SLICE("") : one_of(shape_given(g->template, SHAPE_ZONE, a));
         struct err e = {0};
         g->zoned = !slice_empty(own);
         if (!slice_empty(g->zoned ? own : zones) && !place_group(c, g, g->zoned ? own : zones, a, &e)) {

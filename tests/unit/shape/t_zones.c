@@ -7,7 +7,8 @@
 static void test_order(void)
 {
     static const char *const cases[][3] = {{"a,b,c", "a", "b"}, {"a, b ,c", "b", "c"}, {"a,b,c", "c", "a"}, {"a", "a", "a"},
-                                           {"a,b", "", "a"},    {"a,b", "x", "a"},     {"b,b", "b", "b"},   {"a,", "a", "a"}};
+                                           {"a,b", "", "a"},    {"a,b", "x", "a"},     {"b,b", "b", "b"},   {"a,", "a", "a"},
+                                           {",a,,b", "a", "b"}, {",a,,b", "b", "a"},   {",", "a", ""},      {"a, b, ", "b", "a"}};
     test_case("which is next");
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         CHECK_STR(shape_zone_after(guarded(slice_of(cases[i][0])), slice_of(cases[i][1])), cases[i][2]);
@@ -48,6 +49,11 @@ static void test_templates(void)
     CHECK_STR(json_raw(json_get(c.groups[1].template, "spec")),
               "{\"nodeSelector\":{\"disk\":\"ssd\",\"topology.kubernetes.io/zone\":\"b\"}}");
     CHECK(json_equal(json_get(c.head.template, "metadata"), json_get(c.groups[0].template, "metadata")));
+    test_case("commas too many");
+    make_cluster("{\"anyscale.com/zone\":\" ,a,,b\"}", "{\"metadata\":{\"labels\":{\"anyscale.com/zone\":\"c, \"}}}", &a, &c);
+    shape_zones(&c, 0, &a);
+    CHECK_STR(c.zone, "a");
+    CHECK(json_is(json_child(json_get(c.groups[1].template, "metadata.labels"), "anyscale.com/zone"), "c"));
     test_case("a zone that is not in the list: the first");
     make_cluster("{\"anyscale.com/zone\":\"a,b\"}", "{}", &a, &c);
     shape_zones(&c, pod_zone_hash(SLICE("x")), &a);
