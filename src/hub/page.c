@@ -21,9 +21,17 @@ static int by_change(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* What its operator runs is named in full, also when nothing can be told of its newest generation: what is not named is deleted there. */
+static bool is_kept(const struct workload *w)
+{
+    return !w->shown && w->finalizer >= 0 && w->reporter && w->observed > 0;
+}
+
 static bool is_meant(const struct call *c, const struct workload *w)
 {
-    return w->shown && !w->done && (c->full ? slice_cmp(w->uid, c->cursor) > 0 : w->changed > c->revision);
+    if (w->done)
+        return false;
+    return c->full ? (w->shown || is_kept(w)) && slice_cmp(w->uid, c->cursor) > 0 : w->shown && w->changed > c->revision;
 }
 
 /* What the answer is about; list NULL: how much it is. */
@@ -58,9 +66,10 @@ static void write_workload(struct call *c, const struct entry *e, struct jout *w
 {
     struct slice spec;
     if (e->w && !e->w->deleting) {
-        spec = workload_spec(c->hub, e->w, &c->arena);
+        bool kept = is_kept(e->w);
+        spec = kept ? SLICE("{}") : workload_spec(c->hub, e->w, &c->arena);
         jout_form(w, "{uid:'%.*s',project:'%.*s',name:'%.*s',generation:%lld,spec:%.*s", SLICE_ARG(e->uid), SLICE_ARG(e->w->ns),
-                  SLICE_ARG(e->w->name), (long long)e->w->generation, SLICE_ARG(spec));
+                  SLICE_ARG(e->w->name), (long long)(kept ? e->w->observed : e->w->generation), SLICE_ARG(spec));
         if (e->w->over)
             jout_form(w, "state:'%s',observedGeneration:%lld", e->w->over, (long long)e->w->observed);
         jout_end(w);
@@ -69,17 +78,28 @@ static void write_workload(struct call *c, const struct entry *e, struct jout *w
     }
 }
 
+/* A page ends where an operator could not read more, but never within one change: the next one begins behind it. */
+static bool is_page_end(const struct call *c, const struct entry *list, uint32_t i, size_t bytes, size_t tokens)
+{
+    bool full = bytes >= HUB_PAGE - LIMIT_HUB_SPEC || tokens >= HUB_PAGE_TOKENS || i >= HUB_PAGE_ITEMS;
+    return i > 0 && full && (c->full || list[i].changed != list[i - 1].changed);
+}
+
 void page_write(struct call *c, struct jout *w)
 {
     const struct space *s = hub_store_space(c->hub, c->cloud->ns);
     char text[KUBE_VERSION_TEXT];
     uint32_t count = gather(c, NULL), i;
+    size_t tokens = 0;
     struct entry *list = arena_array(&c->arena, count + 1, sizeof *list);
     gather(c, list);
     qsort(list, count, sizeof *list, c->full ? by_uid : by_change);
     jout_karray(w, "workloads");
-    for (i = 0; i < count && (i == 0 || w->to->len < HUB_PAGE - LIMIT_HUB_SPEC); i++)
+    for (i = 0; i < count && !is_page_end(c, list, i, w->to->len, tokens); i++) {
+        size_t before = w->to->len;
         write_workload(c, &list[i], w);
+        tokens += weigh(slice_skip(buf_slice(w->to), before)).tokens;
+    }
     jout_end(w);
     bool more = i < count;
     uint64_t at = more && !c->full ? list[i - 1].changed : c->full && c->revision ? c->revision : s->version;

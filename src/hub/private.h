@@ -13,6 +13,12 @@
 
 struct call;
 
+/* Of a JSON text, as who reads it counts. */
+struct weight {
+    size_t bytes, tokens; /* tokens: at most so many */
+    int depth;
+};
+
 struct workload {
     struct cloud *of;
     struct workload *next, **back;     /* of the same cloud */
@@ -32,9 +38,11 @@ struct workload {
     bool deleting, done;   /* done: its operator has nothing of it any more */
     struct slice ray;      /* status.ray, which its pods report and not its operator, in text[] too; empty: none */
     int64_t ray_ms;        /* monotonic: the next report of its pods is refused before */
-    bool shown;            /* its operator may know it: it has the finalizer, and its compute config is there */
-    bool unresolved;       /* its compute config is not there … */
-    bool told;             /* … and its status says so */
+    bool shown;            /* its operator may know this generation: it has the finalizer, and nothing hides it */
+    bool terminate;        /* spec.terminate: nothing else of the spec counts */
+    struct weight weight;  /* of the spec */
+    const char *hidden;    /* why its operator is not told of this generation: HUB_UNRESOLVED or HUB_UNFIT; NULL: nothing hides it … */
+    const char *told;      /* … and which of them its status says */
     char text[];
 };
 
@@ -82,6 +90,7 @@ struct cloud {
 struct config {
     char *key; /* "ns/name" */
     struct slice spec;
+    struct weight weight;
     uint32_t round;
 };
 
@@ -178,6 +187,15 @@ uint64_t hub_hash(struct jval v); /* of the value: the same for every spelling *
 
 /* The config that a workload names. NULL: there is none. */
 const struct config *config_find(const struct hub *h, struct slice ns, struct slice name);
+extern const char HUB_UNRESOLVED[], HUB_UNFIT[]; /* reasons: its compute config is not there; no operator could read it */
+const char *hidden_word(struct jval reason);     /* which of them it is; NULL: none */
+struct weight weigh(struct slice json);
+/* Sets hidden and shown. */
+void workload_look(struct hub *h, struct workload *w);
+/* The same for all of a namespace that name a compute config, when one has come, changed or gone. */
+void workloads_look(struct hub *h, struct slice ns);
+/* Its operator has not reported this generation, so the status is the hub's to write. */
+bool workload_waits(const struct workload *w);
 /* The spec for its operator, in a: the compute config stands in it. */
 struct slice workload_spec(const struct hub *h, const struct workload *w, struct arena *a);
 
@@ -298,8 +316,7 @@ void operator_may(struct call *c, call_step *then);     /* sync.c: auth_may, and
 void figures_write(const struct hub *h, struct buf *b); /* metrics.c */
 /* Writes of the hub's own: c NULL, or the call that waits for them. */
 void finalizer_write(struct hub *h, struct call *c, const struct workload *w, bool add);
-#define HUB_UNRESOLVED "ComputeConfigUnknown"
-void unresolved_write(struct hub *h, const struct workload *w);
+void hidden_write(struct hub *h, const struct workload *w, const char *why); /* the status says why it is hidden; NULL: not any more */
 void deployment_id_write(struct hub *h, const struct cloud *c);
 
 /* pods.c */

@@ -148,21 +148,25 @@ void finalizer_write(struct hub *h, struct call *c, const struct workload *w, bo
     hub_ask(h, c, &r, on_write, one);
 }
 
-/* Of a workload whose compute config is not there, or is now: that it is said makes a new version. */
-void unresolved_write(struct hub *h, const struct workload *w)
+/* Of a workload that is hidden, or is no more: that it is said makes a new version, which tells every replica's operators of it. */
+void hidden_write(struct hub *h, const struct workload *w, const char *why)
 {
     char time[TIME_TEXT_MAX];
     struct jout j;
+    struct slice now = time_format(h->now.wall_us, time), message;
+    if (why == HUB_UNFIT)
+        message = arena_printf(&h->event,
+                               "with its compute config it has more than %d KiB, %d values or %d levels, which no operator reads: make it "
+                               "smaller",
+                               LIMIT_HUB_SPEC / KIB, LIMIT_HUB_TOKENS, LIMIT_HUB_DEPTH);
+    else
+        message = arena_printf(
+            &h->event, why ? "there is no compute config %.*s in this project (%.*s): make it" : "compute config %.*s is there since %.*s",
+            SLICE_ARG(w->config), SLICE_ARG(now));
     buf_clear(&h->body);
     jout_init(&j, &h->body);
-    jout_form(&j, "{status:{state:'PENDING',reason:'%s'", w->unresolved && !config_find(h, w->ns, w->config) ? HUB_UNRESOLVED : "");
-    jout_kstr(&j, "message",
-              arena_printf(&h->event,
-                           config_find(h, w->ns, w->config) ? "compute config %.*s is there since %.*s"
-                                                            : "there is no compute config %.*s in this project (%.*s): make it",
-                           SLICE_ARG(w->config), SLICE_ARG(time_format(h->now.wall_us, time))));
-    jout_end(&j);
-    jout_end(&j);
+    jout_form(&j, "{status:{state:'%s',reason:'%s',message:'%.*s'}}", why == HUB_UNFIT ? "REFUSED" : "PENDING", why ? why : "",
+              SLICE_ARG(message));
     struct kube_request r = patch(h, w, "status", KUBE_TYPE_MERGE_PATCH);
     hub_ask(h, NULL, &r, on_own_write, NULL);
 }

@@ -60,13 +60,6 @@ struct space *hub_store_space(const struct hub *h, struct slice ns)
     return NULL;
 }
 
-/* Whether its operator may know of it. */
-static void look_up(struct hub *h, struct workload *w)
-{
-    w->unresolved = !slice_empty(w->config) && !config_find(h, w->ns, w->config);
-    w->shown = w->deleting || (w->finalizer >= 0 && !w->unresolved && w->spec.len <= LIMIT_HUB_SPEC);
-}
-
 static bool space_synced(const struct space *s)
 {
     return s->source[SOURCE_CLOUDS].synced && s->source[SOURCE_CONFIGS].synced && s->source[SOURCE_WORKLOADS].synced;
@@ -82,8 +75,8 @@ static void workload_care(struct hub *h, struct workload *w)
         finalizer_write(h, NULL, w, true);
     else if (!w->of->present && w->finalizer >= 0 && w->deleting)
         finalizer_write(h, NULL, w, false);
-    if (w->unresolved && !w->told && !w->deleting)
-        unresolved_write(h, w);
+    if (w->hidden && w->told != w->hidden && workload_waits(w))
+        hidden_write(h, w, w->hidden);
 }
 
 /* ---- clouds ---- */
@@ -251,7 +244,7 @@ static void read_status(struct workload *w, struct jval status, struct arena *a)
 {
     struct slice reporter = json_get_str(status, "reporter", a);
     w->observed = json_get_int(status, "observedGeneration", 0);
-    w->told = json_is(json_get(status, "reason"), HUB_UNRESOLVED);
+    w->told = hidden_word(json_get(status, "reason"));
     w->reporter = slice_empty(reporter) ? 0 : hash64(reporter, 1);
     w->sequence = json_get_int(status, "sequence", 0);
     w->over = remote_ended(json_get(status, "state"));
@@ -279,8 +272,10 @@ static struct workload *read_workload(struct hub *h, struct jval object)
     w->deleting = json_there(json_get(object, "metadata.deletionTimestamp"));
     w->finalizer = finalizer_index(object);
     w->other_finalizers = json_len(json_get(object, "metadata.finalizers")) > 0;
+    w->terminate = json_get_bool(spec, "terminate", false);
+    w->weight = weigh(w->spec);
     read_status(w, json_get(object, "status"), a);
-    look_up(h, w);
+    workload_look(h, w);
     return w;
 }
 
@@ -319,7 +314,7 @@ static void drop_workload(struct hub *h, struct space *s, struct workload *w, bo
 {
     struct cloud *c = w->of;
     struct gone *g = &s->gone[s->gone_at];
-    if (remember && w->shown && !w->done) {
+    if (remember && (w->shown || w->reporter) && !w->done) {
         s->floor = g->version > s->floor ? g->version : s->floor;
         *g = (struct gone){.of = c, .version = version};
         slice_copy(w->uid, g->uid, sizeof g->uid);
@@ -343,22 +338,12 @@ static void drop_config(struct hub *h, struct config *c)
     mem_free(c);
 }
 
-/* Workloads that named it before it was there are written once more: their new version tells every replica's operators of them. */
-static void resolve_waiting(struct hub *h, struct slice ns)
-{
-    struct workload *w;
-    for (uint32_t i = 0; (w = map_next(&h->workloads, &i)) != NULL;)
-        if (w->unresolved && slice_eq(w->ns, ns) && config_find(h, ns, w->config))
-            unresolved_write(h, w);
-}
-
 static void keep_config(struct hub *h, struct source *src, struct jval object)
 {
     struct arena *a = &h->event;
     struct slice ns = json_get_str(object, "metadata.namespace", a), spec = json_raw(json_get(object, "spec"));
     struct slice key = key_of(h, ns, json_get_str(object, "metadata.name", a));
     struct config *c = map_get(&h->configs, key);
-    bool news = !c;
     if (!c) {
         c = mem_alloc(sizeof *c);
         c->key = copy(key);
@@ -366,9 +351,10 @@ static void keep_config(struct hub *h, struct source *src, struct jval object)
     }
     mem_free((char *)(uintptr_t)c->spec.ptr);
     c->spec = (struct slice){copy(spec), spec.len};
+    c->weight = weigh(c->spec);
     c->round = src->round;
-    if (news && space_synced(src->space))
-        resolve_waiting(h, ns);
+    if (space_synced(src->space))
+        workloads_look(h, ns);
 }
 
 void cloud_touch(struct cloud *c)
@@ -399,8 +385,8 @@ static void sweep(struct hub *h, struct source *src, uint64_t version)
         if (w->round != src->round && w->version <= version && in_space(s, w->ns))
             drop_workload(h, s, w, remember, version);
     for (uint32_t i = 0; src->kind == SOURCE_CONFIGS && (f = map_next(&h->configs, &i)) != NULL;) {
-        struct slice ns = slice_of(f->key);
-        if (f->round != src->round && in_space(s, slice_cut(&ns, '/')))
+        struct slice key = slice_of(f->key), ns = slice_cut(&key, '/');
+        if (f->round != src->round && in_space(s, ns))
             drop_config(h, f);
     }
 }
@@ -424,8 +410,10 @@ static void drop(struct hub *h, struct source *src, struct jval item, uint64_t v
     struct workload *w = src->kind == SOURCE_WORKLOADS ? map_get(&h->workloads, json_get_str(item, "metadata.uid", a)) : NULL;
     if (c && c->present)
         cloud_vanish(h, c);
-    if (f)
+    if (f) {
         drop_config(h, f);
+        workloads_look(h, json_get_str(item, "metadata.namespace", a));
+    }
     if (w)
         drop_workload(h, src->space, w, true, version);
 }
@@ -467,7 +455,7 @@ static void listed(struct hub *h, struct source *src, uint64_t version)
         return;
     struct workload *w;
     for (uint32_t i = 0; !whole && (w = map_next(&h->workloads, &i)) != NULL;)
-        look_up(h, w);
+        workload_look(h, w);
     if (!whole)
         hub_store_care(h);
     struct cloud *c;
