@@ -50,7 +50,7 @@ struct work_size {
     int64_t milli_cpu, memory, gpus, pods;
 };
 void work_size_add(struct work_size *to, const struct work_size *one, int64_t times); /* -1 times: takes it away */
-/* Of a pod template; one that names an instance type asks for that. types: NULL: not known. */
+/* Of a pod template; one that names an instance type asks for that, and for what its containers have beside it. types: NULL: not known. */
 void work_pod_size(struct jval template, const struct shape_types *types, struct arena *a, struct work_size *out);
 int64_t work_group_pods(struct jval group); /* at its largest */
 /* Of all pods of a RayCluster or RayJob at its largest, by its spec. */

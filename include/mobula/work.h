@@ -97,6 +97,9 @@ struct work_object {
     struct jval metadata, status; /* metadata: annotations, and creationTimestamp if that is known */
 };
 
+/* Members of the wire's Ray, into an object that is open: of a pod's report what is known there, whatever else it holds. */
+void work_ray_write(struct jval ray, struct arena *a, struct jout *w);
+
 /* object: NULL: there is none. terminate: the workload says so. */
 void work_state(const struct work_object *object, bool terminate, struct arena *a, struct work_status *out);
 /* Members of the wire's Status, into an object that is open: state to urls. uid and generation are the caller's. */

@@ -4,6 +4,8 @@
  * credential the pod reports on the Ray of its own workload, and may do nothing else. */
 #include "private.h"
 
+#include <mobula/work.h>
+
 #define MARK "mobula1"
 
 static const struct refusal nobody = {401, "Unauthorized", "show the pod's projected token with the audience " REMOTE_BOOTSTRAP_AUDIENCE,
@@ -142,22 +144,14 @@ static void on_stored(struct call *c)
 /* What a report may hold, as a patch of the workload's status; its body is h->body. */
 struct kube_request ray_write(struct call *c, const struct workload *of, struct jval ray)
 {
-    static const char *const numbers[] = {"nodesAlive", "nodesDead"};
     struct hub *h = c->hub;
     char time[TIME_TEXT_MAX];
     struct jout w;
     buf_clear(&h->body);
     jout_init(&w, &h->body);
-    struct slice health = json_get_str(ray, "health", &c->arena), version = json_get_str(ray, "version", &c->arena),
-                 dashboard = json_get_str(ray, "dashboard", &c->arena), message = json_get_str(ray, "message", &c->arena);
-    jout_form(&w, "{status:{ray:{health:'%.*s',version?:'%.*s',dashboard?:'%.*s',message:'%.*s',reportTime:'%.*s'",
-              SLICE_ARG(slice_head(health, 16)), SLICE_ARG(slice_head(version, 64)), SLICE_ARG(slice_head(dashboard, 16)),
-              SLICE_ARG(slice_head(message, ERR_TEXT_MAX)), SLICE_ARG(time_format(h->now.wall_us, time)));
-    for (size_t i = 0; i < COUNT_OF(numbers); i++)
-        jout_kint(&w, numbers[i], json_get_int(ray, numbers[i], 0));
-    struct jval resources = json_get(ray, "resources");
-    if (json_type(resources) == JSON_ARRAY && json_raw(resources).len <= LIMIT_HUB_REPORT)
-        jout_kval(&w, "resources", resources);
+    jout_form(&w, "{status:{ray:{");
+    work_ray_write(ray, &c->arena, &w);
+    jout_form(&w, "reportTime:'%.*s'", SLICE_ARG(time_format(h->now.wall_us, time)));
     jout_end(&w);
     jout_end(&w);
     jout_end(&w);

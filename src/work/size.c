@@ -23,8 +23,16 @@ static int64_t *amount_of(struct work_size *s, struct slice resource)
     return slice_ends(resource, SLICE("/gpu")) || slice_starts(resource, SLICE("nvidia.com/mig-")) ? &s->gpus : NULL;
 }
 
-/* Of requests and limits the larger ones. */
-static void add_container(struct jval container, struct arena *a, struct work_size *out)
+static bool type_has(const struct shape_type *type, struct slice resource)
+{
+    for (uint32_t i = 0; type && i < type->amount_count; i++)
+        if (slice_eq(type->amounts[i].name, resource))
+            return true;
+    return false;
+}
+
+/* Of requests and limits the larger ones, but for what the type of the pod has: that is for all of its containers. */
+static void add_container(struct jval container, const struct shape_type *type, struct arena *a, struct work_size *out)
 {
     static const char *const sides[] = {"requests", "limits"};
     struct work_size most = {0};
@@ -34,7 +42,7 @@ static void add_container(struct jval container, struct arena *a, struct work_si
         for (struct jiter it = json_iter(json_child(json_get(container, "resources"), sides[i])); json_next(&it, &k, &v);) {
             struct slice text = json_type(v) == JSON_STRING ? json_str(v, a) : json_raw(v);
             int64_t n, *to = amount_of(&side, json_str(k, a));
-            if (!to || !value_given(v))
+            if (!to || !value_given(v) || type_has(type, json_str(k, a)))
                 continue;
             if (!quantity_parse(text, to == &side.milli_cpu ? 3 : 0, &n, NULL) || n > LIMIT_RAY_AMOUNT)
                 n = LIMIT_RAY_AMOUNT; /* what cannot be read is more than anybody has */
@@ -67,9 +75,9 @@ void work_pod_size(struct jval template, const struct shape_types *types, struct
         if (to)
             *to = sum_of(*to, type->amounts[i].amount);
     }
-    for (size_t i = 0; !type && i < COUNT_OF(lists); i++)
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
         for (struct jiter it = json_iter(json_child(spec, lists[i])); json_next(&it, &k, &v);)
-            add_container(v, a, out);
+            add_container(v, type, a, out);
 }
 
 int64_t work_group_pods(struct jval group)

@@ -129,6 +129,37 @@ void work_state(const struct work_object *object, bool terminate, struct arena *
     out->message = arena_cut(a, out->message, MESSAGE_MAX);
 }
 
+/* A name and two numbers each; what else a pod writes there is left out. */
+static void put_resources(struct jval list, struct arena *a, struct jout *w)
+{
+    static const char *const amounts[] = {"total", "used"};
+    struct jval k, one;
+    jout_karray(w, "resources");
+    for (struct jiter it = json_iter(list); json_next(&it, &k, &one);) {
+        struct slice name = json_get_str(one, "name", a);
+        if (slice_empty(name))
+            continue;
+        jout_form(w, "{name:'%.*s'", SLICE_ARG(name));
+        for (size_t i = 0; i < COUNT_OF(amounts); i++)
+            if (json_type(json_child(one, amounts[i])) == JSON_NUMBER)
+                jout_kval(w, amounts[i], json_child(one, amounts[i]));
+        jout_end(w);
+    }
+    jout_end(w);
+}
+
+void work_ray_write(struct jval ray, struct arena *a, struct jout *w)
+{
+    static const char *const numbers[] = {"nodesAlive", "nodesDead"};
+    struct slice health = json_get_str(ray, "health", a), version = json_get_str(ray, "version", a),
+                 dashboard = json_get_str(ray, "dashboard", a), message = json_get_str(ray, "message", a);
+    jout_form(w, "health:'%.*s',version?:'%.*s',dashboard?:'%.*s',message:'%.*s'", SLICE_ARG(slice_head(health, 16)),
+              SLICE_ARG(slice_head(version, 64)), SLICE_ARG(slice_head(dashboard, 16)), SLICE_ARG(slice_head(message, ERR_TEXT_MAX)));
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        jout_kint(w, numbers[i], json_get_int(ray, numbers[i], 0));
+    put_resources(json_get(ray, "resources"), a, w);
+}
+
 static void put_text(struct jout *w, const char *key, struct slice text)
 {
     if (!slice_empty(text))

@@ -23,7 +23,8 @@ static bool make_apply(struct op *op, struct record *c, const struct action *act
     *t = (struct call_text){SLICE("PATCH"), SLICE(KUBE_TYPE_APPLY), true};
     kube_path(&op->path, m->kind->resource, istr_slice(c->ns), act->name, SLICE_NONE);
     kube_query(&op->path, "fieldManager", SLICE(WORKLOAD_FIELD_MANAGER));
-    kube_query(&op->path, "force", SLICE("true"));
+    if (!slice_empty(act->uid)) /* an object of this name that nobody has told of yet is not taken over */
+        kube_query(&op->path, "force", SLICE("true"));
     return workload_write(m, act->uid, &op->body_arena, &op->body, e) ||
            err_set(e, ERR_LIMIT, "%s %.*s does not fit %d bytes (LIMIT_JSON_ITEM)", m->kind->name, SLICE_ARG(act->name), LIMIT_JSON_ITEM);
 }

@@ -183,7 +183,7 @@ static int64_t decide_workload(struct op *op, struct record *c, struct plan *p)
     w->over = told.over > w->over ? told.over : w->over;
     w->ended_here = told.over > 0;
     if (p->count == 0 || p->actions[0].verb != &workload_apply)
-        quota_use(workloads_of(op), c, a);
+        plan_look_again(p, quota_use(workloads_of(op), c, a));
     bool news = told.report.ptr && workload_keep_report(workloads_of(op), c, told.report, v.ended && !v.held && v.count == 0);
     workloads_of(op)->rules[WORK_RULE_STATUS] += news && told.withheld;
     if (news && told.rule)

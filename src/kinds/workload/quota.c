@@ -5,7 +5,7 @@ enum { LOOK_MS = 30 * 1000, BURST_US = 15 * 1000 * 1000 };
 
 /* ---- what is used ---- */
 
-/* The objects of a workload at their largest; nothing once it has ended. */
+/* The objects of a workload at their largest. One that has ended uses nothing, but for a job whose cluster is kept. */
 static void size_now(const struct record *c, const struct work_policy *policy, struct arena *a, struct work_size *out)
 {
     struct workload *w = workload_of(c);
@@ -13,7 +13,7 @@ static void size_now(const struct record *c, const struct work_policy *policy, s
     *out = (struct work_size){0};
     for (const struct record *own = c->owned; own; own = own->next_owned) {
         struct slice text = istr_slice(own->spec);
-        if (!own->present || w->ended_here)
+        if (!own->present || (w->ended_here && !own->owned))
             continue;
         if (hash64(text, 1) != w->sized && json_read(&spec, text, a, NULL)) {
             work_size(spec, policy->types, a, &w->size);
@@ -49,13 +49,15 @@ static void set_used(struct workloads *s, struct workload *w, const struct work_
         record_touch(s->op, next);
 }
 
-void quota_use(struct workloads *s, struct record *c, struct arena *a)
+int64_t quota_use(struct workloads *s, struct record *c, struct arena *a)
 {
+    const struct workload *w = workload_of(c);
     struct work_policy policy;
     struct work_size size;
     policy_in_force(s->op, &policy);
     size_now(c, &policy, a, &size);
     set_used(s, workload_of(c), &size, c->owned != NULL);
+    return w->ended_here && size.pods ? s->op->now.mono_ms + LOOK_MS : TIME_NEVER;
 }
 
 void quota_leave(struct workloads *s, struct record *c)

@@ -64,9 +64,10 @@ int64_t workload_generation(struct jval meta, struct arena *a);
 struct workloads;
 /* Whether the workload's object may be written now, or (m NULL) deleted. From then on it counts as written. */
 bool quota_admit(struct workloads *s, struct record *c, const struct workload_model *m, struct arena *a, struct workload_wait *out);
-void quota_use(struct workloads *s, struct record *c, struct arena *a); /* counts what is there of it */
-void quota_leave(struct workloads *s, struct record *c);                /* the record goes */
-void quota_reset(struct workloads *s);                                  /* the policy has changed */
+/* Counts what is there of it. Returns when to look again: the cluster of a job that has ended goes without a word. */
+int64_t quota_use(struct workloads *s, struct record *c, struct arena *a);
+void quota_leave(struct workloads *s, struct record *c); /* the record goes */
+void quota_reset(struct workloads *s);                   /* the policy has changed */
 /* Counts and logs that a rule keeps the workload from being carried out. */
 void workload_rule(struct op *op, const struct record *c, uint32_t rule, struct slice message);
 

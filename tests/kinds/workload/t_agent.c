@@ -2,6 +2,8 @@
 #include "tests/world/maps.h"
 #include "tests/world/planes.h"
 
+#include <mobula/http.h>
+
 #define TYPED                                                                                                                              \
     "{\"cloud\":\"c\",\"image\":\"ray:1\",\"job\":{\"entrypoint\":\"x\"},\"computeConfig\":{\"inline\":{\"head_node\":"                    \
     "{\"instance_type\":\"small\"}}}}"
@@ -107,10 +109,105 @@ static void test_of_others(void)
     end_plane(&w, &p);
 }
 
+/* ---- what agents say ---- */
+
+struct visitor {
+    struct link link; /* first */
+    struct buf in, out;
+    char room[4 * KIB];
+};
+
+static struct slice visitor_peek(struct link *l)
+{
+    return buf_slice(&((struct visitor *)l)->in);
+}
+
+static void visitor_used(struct link *l, size_t n)
+{
+    buf_drop(&((struct visitor *)l)->in, n);
+}
+
+static char *visitor_room(struct link *l, size_t *n)
+{
+    *n = sizeof((struct visitor *)l)->room;
+    return ((struct visitor *)l)->room;
+}
+
+static void visitor_wrote(struct link *l, size_t n)
+{
+    buf_put(&((struct visitor *)l)->out, (struct slice){((struct visitor *)l)->room, n});
+    net_wake(l);
+}
+
+static void visitor_close(struct link *l)
+{
+    net_forget(l);
+}
+
+/* One report. Returns the status of its answer. */
+static int64_t report(struct world *w, struct link_accept *at, struct slice token, struct slice body)
+{
+    static const struct link_ops ops = {visitor_peek, visitor_used, visitor_room, visitor_wrote, visitor_close};
+    struct process *process = &w->process[0];
+    struct visitor v = {.link = {.ops = &ops, .net = &process->net, .state = LINK_OPEN}};
+    const struct http_header headers[] = {{SLICE("Authorization"), arena_printf(&w->arena, "Bearer %.*s", SLICE_ARG(token))}};
+    int64_t status = 0;
+    buf_init(&v.in, 64 * KIB);
+    buf_init(&v.out, 64 * KIB);
+    http_write_request(&v.in, SLICE("POST"), SLICE("/v1/report"), SLICE("o"), headers, 1, &body);
+    at->accept(at, &v.link, world_process_now(process));
+    net_wake(&v.link);
+    world_run(w, 200);
+    struct slice said = buf_slice(&v.out);
+    slice_cut(&said, ' ');
+    slice_int(slice_cut(&said, ' '), &status);
+    buf_free(&v.in);
+    buf_free(&v.out);
+    return status;
+}
+
+static void test_hostile_report(void)
+{
+    struct world w;
+    struct plane p;
+    struct buf b;
+    begin(&w, &p, reports, NULL);
+    struct link_accept *at = operator_agents(w.op);
+    board.run_ms = 30 * 1000;
+    struct plane_workload *x = plane_put(&p, 'a', "n", "train", TYPED);
+    world_run(&w, 5000);
+    struct slice token = arena_printf(&w.arena, "of-pod-%.*s", SLICE_ARG(json_get_str(only_head(&w), "metadata.uid", &w.arena)));
+    test_case("a report is carried up, and of it what is known");
+    CHECK_INT(report(&w, at, SLICE("bad"), SLICE("{\"ray\":{}}")), 401);
+    CHECK_INT(
+        report(
+            &w, at, token,
+            SLICE("{\"ray\":{\"health\":\"HEALTHY\",\"own\":1,\"resources\":[{\"name\":\"CPU\",\"total\":4,\"used\":1.5,\"x\":{}},7]}}")),
+        200);
+    world_run(&w, 1000);
+    CHECK(p.reported && strstr(p.reported, "\"health\":\"HEALTHY\"") && !strstr(p.reported, "own"));
+    CHECK(p.reported && strstr(p.reported, "\"resources\":[{\"name\":\"CPU\",\"total\":4,\"used\":1.5}]"));
+    test_case("one that nests as deep as the operator reads keeps no call from being read");
+    world_run(&w, HUB_REPORT_MS);
+    buf_init(&b, 16 * KIB);
+    buf_put(&b, SLICE("{\"ray\":{\"health\":\"DEEP\",\"resources\":"));
+    for (int i = 0; i < LIMIT_JSON_DEPTH - 2; i++)
+        buf_putc(&b, '[');
+    for (int i = 0; i < LIMIT_JSON_DEPTH - 2; i++)
+        buf_putc(&b, ']');
+    buf_put(&b, SLICE("}}"));
+    CHECK_INT(report(&w, at, token, buf_slice(&b)), 200);
+    buf_free(&b);
+    CHECK(run_until_says(&w, &p, x, "SUCCEEDED", 60 * 1000));
+    CHECK(p.reported && strstr(p.reported, "DEEP"));
+    end_plane(&w, &p);
+}
+
 int main(void)
 {
     test_with_type();
     test_patched();
     test_of_others();
+    test_hostile_report();
     return test_done();
 }

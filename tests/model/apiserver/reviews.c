@@ -1,6 +1,6 @@
 /* TokenReview, SubjectAccessReview and SelfSubjectRulesReview. There is no authentication here, so a token is the name of its user, and
- * everybody may do everything: but a token that begins with "bad" is nobody's, and a user whose name begins with "nobody" may do nothing.
- */
+ * everybody may do everything: but a token that begins with "bad" is nobody's, a user whose name begins with "nobody" may do nothing, and
+ * "of-pod-UID" is the token of that pod. */
 #include "request.h"
 
 static void answer(struct request *q, struct jval object, void (*status)(struct request *q, struct jval spec, struct jout *w))
@@ -33,6 +33,13 @@ static void token_status(struct request *q, struct jval spec, struct jout *w)
     jout_kstr(w, "username", token);
     jout_kstr(w, "uid", token);
     jout_kraw(w, "groups", SLICE("[\"system:authenticated\"]"));
+    if (slice_starts(token, SLICE("of-pod-"))) {
+        jout_kobject(w, "extra");
+        jout_karray(w, "authentication.kubernetes.io/pod-uid");
+        jout_str(w, slice_skip(token, 7));
+        jout_end(w);
+        jout_end(w);
+    }
     jout_end(w);
     jout_kraw(w, "audiences", json_raw(json_get(spec, "audiences")));
 }

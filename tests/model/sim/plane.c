@@ -234,6 +234,8 @@ static void take_request(struct plane_link *l)
                 take_status(p, v);
         if (json_len(json_get(json_root(&doc), "answers")))
             p->answered = arena_dup(&p->world->arena, json_raw(json_get(json_root(&doc), "answers"))).ptr;
+        if (json_len(json_get(json_root(&doc), "reports")))
+            p->reported = arena_dup(&p->world->arena, json_raw(json_get(json_root(&doc), "reports"))).ptr;
         l->request = copy(buf_slice(&l->body));
         l->due_ms = p->world->now.mono_ms + json_get_int(json_root(&doc), "wait", 0) * 1000;
         p->held += !answer(l, l->due_ms <= p->world->now.mono_ms);

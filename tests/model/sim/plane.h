@@ -34,7 +34,8 @@ struct plane {
     const char *questions;              /* a JSON list for the next answer; NULL: none */
     const char *image;                  /* of workloads that name none; NULL: there is none */
     struct operator_plane more;         /* policy_file and read_file of the operator */
-    const char *answered;               /* the last answers that came, in the world's arena */
+    const char *answered;               /* the last answers that came, in the world's arena … */
+    const char *reported;               /* … and what pods had reported */
     uint32_t calls, full, held, broken; /* broken: requests that are none */
     uint32_t links_most;
 };

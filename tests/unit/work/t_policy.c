@@ -170,9 +170,10 @@ static void test_size(void)
         "\"anyscale.com/instance-type\":\"big\"}},\"spec\":{\"containers\":[{}]}}},{\"maxReplicas\":1,\"template\":{\"spec\":{"
         "\"containers\":[{\"resources\":{\"requests\":{\"cpu\":\"nonsense\"}}}]}}}]}}";
     struct arena a = {0};
-    struct shape_types types;
+    struct shape_types types, plain;
     struct spec_errors errors = {0};
-    struct work_size size;
+    struct work_size size, one;
+    CHECK(shape_types_read(SLICE("plain: {resources: {CPU: 2, memory: 4Gi}}"), &a, &plain, &errors));
     test_case("sums over containers, pods and instance types");
     CHECK(shape_types_read(SLICE("big: {resources: {CPU: 10, memory: 4Gi, GPU: 1, 'accelerator_type:T4': 1}}"), &a, &types, &errors));
     work_size(parse(slice_of(spec), &a), &types, &a, &size);
@@ -195,6 +196,14 @@ static void test_size(void)
     CHECK(!work_policy_check(&policy, parse(out.object, &a), &a, &refused, &rule) && rule == WORK_RULE_RESOURCES);
     policy.pod.milli_cpu = 10000;
     CHECK(work_policy_check(&policy, parse(out.object, &a), &a, &refused, &rule));
+    test_case("… and what its containers ask for beside it");
+    work_pod_size(
+        parse(SLICE("{\"metadata\":{\"labels\":{\"anyscale.com/instance-type\":\"plain\"}},\"spec\":{\"containers\":[{\"resources\":{"
+                    "\"limits\":{\"nvidia.com/gpu\":8,\"cpu\":64}}}]}}"),
+              &a),
+        &plain, &a, &one);
+    CHECK_INT(one.gpus, 8);
+    CHECK_INT(one.milli_cpu, 2000);
     test_case("it is too much, and never too little");
     for (int i = 0; i < 100; i++)
         work_size_add(&size, &size, INT32_MAX);
