@@ -71,6 +71,9 @@ struct slice shape_given(struct jval template, const char *key, struct arena *a)
 #define SHAPE_MARKET_UNKNOWN "MarketTypeUnknown"
 #define SHAPE_HOSTS_DIFFER "TpuHostsDiffer"
 void shape_cluster(const struct shape_types *types, struct ray_cluster *c, struct arena *a);
+/* A part of it for clusters without types: groups whose template names a market have it as annotation and as label, and those that prefer
+ * spot have two forms. */
+void shape_markets(struct ray_cluster *c, struct arena *a);
 
 /* Applies the type that a pod template of no group (a submitter's) names; one that names none stays as it is. False with *e: there is no
  * such type. */

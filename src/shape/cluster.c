@@ -50,7 +50,7 @@ static struct slice ray_market(struct slice market)
 }
 
 /* What Ray schedules by. The group's own labels win. */
-static bool label_nodes(const struct shape_type *type, const struct ray_cluster *c, struct ray_group *g, struct arena *a, struct err *e)
+static bool label_nodes(struct slice accelerator, const struct ray_cluster *c, struct ray_group *g, struct arena *a, struct err *e)
 {
     struct buf b;
     struct jout w;
@@ -61,7 +61,7 @@ static bool label_nodes(const struct shape_type *type, const struct ray_cluster 
     buf_init(&b, KIB);
     jout_init(&w, &b);
     jout_object(&w);
-    put_label(&w, "ray.io/accelerator-type", type->accelerator);
+    put_label(&w, "ray.io/accelerator-type", accelerator);
     put_label(&w, "ray.io/market-type", ray_market(shape_given(g->template, SHAPE_MARKET, a)));
     put_label(&w, "ray.io/availability-zone", shape_given(g->template, SHAPE_ZONE, a));
     jout_end(&w);
@@ -74,32 +74,76 @@ static bool label_nodes(const struct shape_type *type, const struct ray_cluster 
     return ok;
 }
 
-/* The group as its type makes it, for this market; NULL: for the one that its template names. */
+/* The group as its type makes it, if it has one, for this market; NULL: for the one that its template names. */
 static bool make_group(const struct shape_type *type, const struct ray_cluster *c, struct ray_group *g, const char *market, struct arena *a,
                        struct err *e)
 {
     struct jval doc, made;
     struct slice text;
     if (market) {
-        text = arena_printf(a, "{\"metadata\":{\"annotations\":{\"" SHAPE_MARKET "\":\"%s\"}}}", market);
+        text = arena_printf(a, "{\"metadata\":{\"annotations\":{\"" SHAPE_MARKET "\":\"%s\"},\"labels\":{\"" SHAPE_MARKET "\":\"%s\"}}}",
+                            market, market);
         if (!json_merge_into(g->template, text, a, &text, e) || !json_read(&doc, text, a, e))
             return false;
         g->template = doc;
     }
+    if (!type)
+        return label_nodes(shape_given(g->template, SHAPE_ACCELERATOR, a), c, g, a, e);
     if (!shape_type_apply(type, g->template, g->head ? SLICE("head") : SLICE("worker"), a, &text, e) || !json_read(&made, text, a, e))
         return false;
     g->template = made;
-    return label_nodes(type, c, g, a, e);
+    return label_nodes(type->accelerator, c, g, a, e);
 }
 
-/* A head that prefers spot is on-demand: all workers go with it. */
+/* One that prefers spot has a second form, for on-demand nodes. A head that does is on-demand: all workers go with it. */
+static bool make_markets(const struct shape_type *type, const struct ray_cluster *c, struct ray_group *g, struct arena *a, struct err *e)
+{
+    struct slice market = shape_given(g->template, SHAPE_MARKET, a);
+    struct ray_group first = *g, *other = NULL;
+    const char *word = type ? NULL : arena_dup(a, market).ptr;
+    if (slice_is(market, "PREFER_SPOT")) {
+        word = g->head ? "ON_DEMAND" : "SPOT";
+        other = g->head ? NULL : arena_new(a, struct ray_group);
+    }
+    if (other)
+        *other = *g;
+    if (!make_group(type, c, &first, word, a, e) || (other && !make_group(type, c, other, "ON_DEMAND", a, e)))
+        return false;
+    if (type && slice_is(shape_given(first.template, SHAPE_FOLLOW, a), "true"))
+        first.hash = ray_group_hash(c, &first, a);
+    if (other)
+        other->hash = first.hash;
+    first.on_demand = other;
+    *g = first;
+    return true;
+}
+
+/* Markets are there without instance types, too: those of required_resources have none. A word that is none is left to patches. */
+static void market_group(struct ray_cluster *c, struct ray_group *g, struct arena *a)
+{
+    struct slice market = shape_given(g->template, SHAPE_MARKET, a);
+    struct err e = {0};
+    if (slice_empty(market) || !shape_market_known(market, NULL) || make_markets(NULL, c, g, a, &e))
+        return;
+    block(g, "MarketNotApplied", arena_printf(a, "has a market, and %s", e.text));
+    c->typed = true;
+}
+
+void shape_markets(struct ray_cluster *c, struct arena *a)
+{
+    market_group(c, &c->head, a);
+    for (uint32_t i = 0; i < c->group_count; i++)
+        market_group(c, &c->groups[i], a);
+}
+
 static void shape_group(const struct shape_types *types, struct ray_cluster *c, struct ray_group *g, struct arena *a)
 {
     struct slice name = shape_type_named(g->template, a);
-    struct ray_group first = *g, *other = NULL;
     struct err e = {0};
-    if (slice_empty(name))
+    if (slice_empty(name)) {
+        market_group(c, g, a);
         return;
+    }
     c->typed = true;
     const struct shape_type *type = shape_type_find(types, name);
     if (!type) {
@@ -117,26 +161,8 @@ static void shape_group(const struct shape_types *types, struct ray_cluster *c, 
                   (int)g->hosts, SLICE_ARG(name), type->line, (long long)type->tpu_hosts));
         return;
     }
-    bool prefers = slice_is(shape_given(g->template, SHAPE_MARKET, a), "PREFER_SPOT");
-    if (prefers && !g->head) {
-        other = arena_new(a, struct ray_group);
-        *other = *g;
-    }
-    if (!make_group(type, c, &first,
-                    !prefers ? NULL
-                    : other  ? "SPOT"
-                             : "ON_DEMAND",
-                    a, &e) ||
-        (other && !make_group(type, c, other, "ON_DEMAND", a, &e))) {
+    if (!make_markets(type, c, g, a, &e))
         block(g, SHAPE_TYPE_UNFIT, arena_printf(a, "%s (line %u of the ConfigMap)", e.text, type->line));
-        return;
-    }
-    if (slice_is(shape_given(first.template, SHAPE_FOLLOW, a), "true"))
-        first.hash = ray_group_hash(c, &first, a);
-    if (other)
-        other->hash = first.hash;
-    first.on_demand = other;
-    *g = first;
 }
 
 void shape_cluster(const struct shape_types *types, struct ray_cluster *c, struct arena *a)

@@ -246,15 +246,16 @@ static void put_names(const struct applied *p, struct slice node_type, struct jo
     struct slice accelerator = p->type->accelerator, zone = shape_given(p->template, SHAPE_ZONE, p->arena);
     if (slice_find(zone, ',') >= 0)
         zone = SLICE(""); /* a list of zones is the cluster's */
-    /* Who prefers spot is asked for by groups alone, and these have said already which it is. */
-    bool spot = slice_is(shape_given(p->template, SHAPE_MARKET, p->arena), "SPOT");
+    /* Groups that prefer spot have said already which it is, if their cluster is made; a submitter has no second form. */
+    struct slice market = shape_given(p->template, SHAPE_MARKET, p->arena);
+    if (slice_empty(market) || (slice_is(node_type, "submitter") && slice_is(market, "PREFER_SPOT")))
+        market = SLICE("ON_DEMAND");
     jout_kobject(w, "metadata");
     for (size_t i = 0; i < COUNT_OF(sides); i++)
         jout_form(w,
-                  "%s:{" SHAPE_INSTANCE_TYPE ":'%.*s'," SHAPE_NODE_TYPE ":'%.*s'," SHAPE_MARKET ":'%s'," SHAPE_ACCELERATOR
+                  "%s:{" SHAPE_INSTANCE_TYPE ":'%.*s'," SHAPE_NODE_TYPE ":'%.*s'," SHAPE_MARKET ":'%.*s'," SHAPE_ACCELERATOR
                   "?:'%.*s'," SHAPE_ZONE "?:'%.*s'}",
-                  sides[i], SLICE_ARG(p->type->name), SLICE_ARG(node_type), spot ? "SPOT" : "ON_DEMAND", SLICE_ARG(accelerator),
-                  SLICE_ARG(zone));
+                  sides[i], SLICE_ARG(p->type->name), SLICE_ARG(node_type), SLICE_ARG(market), SLICE_ARG(accelerator), SLICE_ARG(zone));
     jout_end(w);
 }
 

@@ -42,6 +42,7 @@ static void check_pod(struct world *w, const char *label, const char *node_type,
         struct jval told = json_get(pod, side ? "metadata.labels" : "metadata.annotations");
         CHECK(json_str_eq(json_key(told, SLICE(SHAPE_INSTANCE_TYPE)), SLICE("small")));
         CHECK(json_str_eq(json_key(told, SLICE(SHAPE_NODE_TYPE)), slice_of(node_type)));
+        CHECK(json_str_eq(json_key(told, SLICE(SHAPE_MARKET)), SLICE("ON_DEMAND")));
     }
 }
 
@@ -85,10 +86,10 @@ static void test_submitter(void)
     test_case("the pod that submits a RayJob");
     make_pod_world(&w);
     give_maps(&w);
-    apply_job(
-        &w, "j",
-        "\"submitterPodTemplate\":{\"metadata\":{\"annotations\":{\"anyscale.com/instance-type\":\"small\"},\"labels\":{\"anyscale.com/"
-        "zone\":\"z\"}},\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"submit\",\"image\":\"ray:1\"}]}},");
+    apply_job(&w, "j",
+              "\"submitterPodTemplate\":{\"metadata\":{\"annotations\":{\"anyscale.com/instance-type\":\"small\",\"anyscale.com/"
+              "market-type\":\"PREFER_SPOT\"},\"labels\":{\"anyscale.com/"
+              "zone\":\"z\"}},\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"submit\",\"image\":\"ray:1\"}]}},");
     world_run(&w, 20 * 1000);
     CHECK_INT(submitters_of(&w, "j").count, 1);
     check_pod(&w, "anyscale.com%2Fray-node-type%3Dsubmitter", "submitter", "4");

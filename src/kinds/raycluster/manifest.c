@@ -168,7 +168,9 @@ bool raycluster_preview(struct jval object, struct preview *p)
     shape_zones(cluster, 0, p->arena);
     if (p->types && p->steps)
         w.plain = copy_cluster(cluster, p->arena);
-    if (p->types && !apply_types(cluster, p))
+    if (!p->types)
+        shape_markets(cluster, p->arena);
+    else if (!apply_types(cluster, p))
         return false;
     if (cluster->managed_elsewhere)
         p->note = SLICE("nothing is made: spec.managedBy leaves it to another controller");

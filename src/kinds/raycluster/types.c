@@ -27,13 +27,16 @@ static const struct shape_types *types_or_none(const struct op *op)
     return types ? types : &none;
 }
 
-/* Most clusters name no type: their text is not looked into any further. */
+/* Most clusters name no type, and no market either: their text is not looked into any further. */
 bool types_apply(struct op *op, const struct record *c)
 {
     const struct setting *s = setting_of(op);
     struct ray_cluster *model = cluster_model(op);
-    if (!s->watch || slice_find_text(istr_slice(c->spec), SHAPE_INSTANCE_TYPE) < 0)
+    if (!s->watch || slice_find_text(istr_slice(c->spec), SHAPE_INSTANCE_TYPE) < 0) {
+        if (slice_find_text(istr_slice(c->spec), SHAPE_MARKET) >= 0)
+            shape_markets(model, &op->loaded->arena);
         return false;
+    }
     shape_cluster(types_or_none(op), model, &op->loaded->arena);
     bool unread = !s->known, broken = s->broken;
     for (int32_t k = -1; (unread || broken) && k < (int32_t)model->group_count; k++) {

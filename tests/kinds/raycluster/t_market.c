@@ -93,8 +93,28 @@ static void test_spot(void)
     world_free(&w);
 }
 
+/* Nothing is known of instance types here, and the market counts all the same: what required_resources become has no type. */
+static void test_untyped(void)
+{
+    struct world w;
+    make_world(&w, false);
+    test_case("a group without a type falls back, too");
+    create_annotated(&w, "\"anyscale.com/market-type\":\"PREFER_SPOT\"", 2,
+                     "\"fake.kubelet/stuck\":\"Spot\",\"anyscale.com/market-type\":\"PREFER_SPOT\"");
+    world_run(&w, RAYCLUSTER_SPOT_FALLBACK_MS - 5000);
+    CHECK_INT(workers_of(&w, "SPOT"), 2);
+    CHECK_INT(workers_of(&w, "ON_DEMAND"), 1); /* the head */
+    world_run(&w, 15 * 1000);
+    CHECK_INT(workers_of(&w, "SPOT"), 0);
+    CHECK_INT(workers_of(&w, "ON_DEMAND"), 3);
+    CHECK(is_ready(&w, "c") && tells(&w, "SpotNotScheduled", "group small has had no spot node for 12"));
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
 int main(void)
 {
+    test_untyped();
     test_fallback();
     test_faults();
     test_spot();
