@@ -171,6 +171,7 @@ bool net_proxy_for(const struct net_proxies *p, struct slice host, uint16_t port
  * malformed or too long. */
 bool net_proxy_basic(struct slice userinfo, struct arena *a, struct slice *out);
 bool net_is_ip(struct slice host);
+bool net_is_host(struct slice host); /* an address or a name, no wildcard */
 
 /* ---- the loop: the one place with system calls ---- */
 

@@ -116,7 +116,25 @@ static bool add_api_servers(struct gather *g, struct err *e)
     return true;
 }
 
-/* In the order of the list. A control plane's host would follow the API server. */
+/* As the operator does it: the control plane, and the proxy to it. */
+static bool add_plane(struct gather *g, struct err *e)
+{
+    const struct net_proxies *p = &g->o->proxies;
+    struct net_proxy proxy;
+    struct slice host;
+    uint16_t port;
+    bool use = false;
+    if (slice_empty(g->o->plane_url))
+        return (slice_empty(p->https) && slice_empty(p->none) && slice_empty(p->table)) ||
+               err_set(e, ERR_CONFIG, "--proxy, --no-proxy and --proxies need --control-plane-url: they are the way to it");
+    if (!cli_plane_url(g->o->plane_url, &host, &port, e) || !net_allow_add(g->allow, host, port, "--control-plane-url", e))
+        return false;
+    if (!net_proxy_for(p, host, port, g->arena, &proxy, &use, e))
+        return err_wrap(e, "--proxy, --proxies");
+    return !use || net_allow_add(g->allow, proxy.host, proxy.port, "--proxy or --proxies", e);
+}
+
+/* In the order of the list. */
 static bool fill(struct gather *g, struct egress *list, const struct egress_format *format, struct err *e)
 {
     struct cli_items profiles = {.of = &g->o->profiles};
@@ -130,7 +148,7 @@ static bool fill(struct gather *g, struct egress *list, const struct egress_form
                            "--format %s holds addresses only, and would cut the operator off from %.*s: name the API server's addresses "
                            "with --api-server",
                            format->name, SLICE_ARG(r->host));
-    if (!cli_egress_entries(&g->o->entries, g->o->strict, g->allow, e))
+    if (!add_plane(g, e) || !cli_egress_entries(&g->o->entries, g->o->strict, g->allow, e))
         return false;
     while (cli_items_next(&profiles, &profile))
         if (!add_profile(g, profile, e))
@@ -261,6 +279,10 @@ static const struct flag list[] = {
     {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE", "the API server and its proxy, read as the operator reads them (default: as there)"},
     {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig (default: its current-context)"},
     {"api-server", FLAG_TEXTS, AT(api_servers), "HOST[:PORT]", "instead of what a kubeconfig says; none: leave it out"},
+    {"control-plane-url", FLAG_TEXT, AT(plane_url), "URL", "the operator's control plane"},
+    {"proxy", FLAG_TEXT, AT(proxies.https), "URL", "the way to it, as install has it"},
+    {"no-proxy", FLAG_TEXT, AT(proxies.none), "LIST", "likewise"},
+    {"proxies", FLAG_TEXT, AT(proxies.table), "ENTRY=URL|direct[,...]", "likewise"},
     {"egress-allow", FLAG_TEXTS, AT(entries), "HOST[:PORT][,...]", "what the operator's flag of this name has"},
     {"profile", FLAG_TEXTS, AT(profiles), "NAME", "with the domains that this service needs: anyscale-azure, anyscale"},
     {"cloud-id", FLAG_TEXTS, AT(cloud_ids), "ID[,ID...]", "of the profile, entries for these clouds instead of wildcards"},

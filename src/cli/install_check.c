@@ -97,8 +97,7 @@ static bool check_proxy(const struct install_options *o, uint16_t *port, struct 
 /* The operator's way to a control plane. */
 static bool check_plane(const struct install_options *o, uint16_t *port, struct err *e)
 {
-    static const struct slice scheme = SLICE("https://");
-    struct slice place = slice_skip(o->plane_url, scheme.len), host;
+    struct slice host;
     if (slice_empty(o->plane_url) && o->report_nodes)
         return err_set(e, ERR_CONFIG, "--report-nodes needs --control-plane-url");
     if (slice_empty(o->plane_url))
@@ -107,9 +106,8 @@ static bool check_plane(const struct install_options *o, uint16_t *port, struct 
                err_set(e, ERR_CONFIG,
                        "--cloud-deployment-id, --control-plane-token, --control-plane-ca, --default-image and --egress-ca need "
                        "--control-plane-url");
-    if (!slice_starts(o->plane_url, scheme) || !check_plain(o->plane_url, "--control-plane-url", e) ||
-        !net_place(slice_cut(&place, '/'), &host, port) || slice_empty(host))
-        return err_set(e, ERR_CONFIG, "--control-plane-url: want https://HOST[:PORT]");
+    if (!cli_plane_url(o->plane_url, &host, port, e) || !check_plain(o->plane_url, "--control-plane-url", e))
+        return false;
     if (o->plane)
         return err_set(e, ERR_CONFIG, "--control-plane and --control-plane-url exclude each other: one is the hub's, one the operator's");
     return cli_cloud_id(o->cloud, e) && (slice_empty(o->default_image) || check_image(o->default_image, "--default-image", e)) &&
@@ -183,6 +181,8 @@ bool install_check(const struct install_options *o, struct install_wanted *want,
         want->limits.cpu = o->plane ? SLICE("500m") : SLICE("200m");
     if (slice_empty(want->limits.memory))
         want->limits.memory = o->plane ? SLICE("128Mi") : SLICE("64Mi");
+    if (!slice_empty(o->plane_url) && want->kinds == OPERATOR_LEGACY)
+        return err_set(e, ERR_CONFIG, "--control-plane-url makes objects of ray.io, and --kinds=legacy leaves those out");
     for (size_t i = 0; kinds[i]; i++)
         want->brings[i] =
             wanted_kind(kinds[i], want->kinds) && (!kinds[i]->optional.flag || o->optional[i] || want->kinds == OPERATOR_ALL_KINDS);

@@ -140,6 +140,14 @@ bool cli_kinds(struct slice text, enum operator_kinds *out, struct err *e)
     return well;
 }
 
+bool cli_plane_url(struct slice url, struct slice *host, uint16_t *port, struct err *e)
+{
+    static const struct slice scheme = SLICE("https://");
+    struct slice place = slice_skip(url, scheme.len);
+    return (slice_starts(url, scheme) && net_place(slice_cut(&place, '/'), host, port) && net_is_host(*host)) ||
+           err_set(e, ERR_CONFIG, "--control-plane-url: want https://HOST[:PORT], without a user");
+}
+
 bool cli_cloud_id(struct slice s, struct err *e)
 {
     static const struct slice prefix = SLICE("cldrsrc_");

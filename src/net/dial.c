@@ -23,14 +23,9 @@ struct dial {
 
 /* ---- before anything else happens ---- */
 
-static bool is_host(struct slice host)
-{
-    return net_is_ip(host) || host_is_name(host);
-}
-
 static bool check_one(const struct loop *l, struct slice host, uint16_t port, struct err *e)
 {
-    if (!is_host(host) || port == 0)
+    if (!net_is_host(host) || port == 0)
         return err_set(e, ERR_CONFIG, "\"%.*s\" port %u: want a host name or an IP address, and a port", SLICE_ARG(slice_head(host, 80)),
                        port);
     return net_allow_check(l->allow, host, port, e);

@@ -178,3 +178,8 @@ bool net_is_ip(struct slice host)
     struct ip ip;
     return ip_parse(host, &ip);
 }
+
+bool net_is_host(struct slice host)
+{
+    return net_is_ip(host) || host_is_name(host);
+}

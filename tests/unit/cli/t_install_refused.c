@@ -89,7 +89,7 @@ static void refused_proxies(struct arena *a)
 static void refused_planes(struct arena *a)
 {
     static const struct {
-        const char *url, *cloud, *token, *tls, *text;
+        const char *url, *cloud, *token, *tls, *kinds, *text;
         bool plane, nodes;
     } cases[] = {
         {.nodes = true, .text = "--report-nodes needs --control-plane-url"},
@@ -100,12 +100,18 @@ static void refused_planes(struct arena *a)
         {.url = "http://a", .text = "--control-plane-url: want https://HOST[:PORT]"},
         {.url = "https:///x", .text = "--control-plane-url: want https://HOST[:PORT]"},
         {.url = "https://a:0", .text = "--control-plane-url: want https://HOST[:PORT]"},
+        {.url = "https://*.a.example", .text = "--control-plane-url: want https://HOST[:PORT]"},
+        {.url = "https://user:word@a", .text = "--control-plane-url: want https://HOST[:PORT], without a user"},
         {.url = "https://a", .text = "--cloud-deployment-id must be cldrsrc_ and 24"},
         {.url = "https://a", .plane = true, .text = "--control-plane and --control-plane-url exclude each other"},
         {.url = "https://a",
          .cloud = "cldrsrc_abcdefghijklmnopqrstuvwx",
          .token = "a/",
          .text = "--control-plane-token: \"a/\" is not NAME"},
+        {.url = "https://a",
+         .cloud = "cldrsrc_abcdefghijklmnopqrstuvwx",
+         .kinds = "legacy",
+         .text = "--control-plane-url makes objects of"},
         {.url = "https://a", .cloud = "cldrsrc_abcdefghijklmnopqrstuvwx", .token = "A", .text = "--control-plane-token: \"A\" is not NAME"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -115,6 +121,7 @@ static void refused_planes(struct arena *a)
         o.plane_url = slice_of(cases[i].url);
         o.cloud = slice_of(cases[i].cloud);
         o.plane_token = slice_of(cases[i].token);
+        o.kinds = cases[i].kinds ? slice_of(cases[i].kinds) : o.kinds;
         o.tls_secret = slice_of(cases[i].tls);
         o.plane = cases[i].plane;
         o.report_nodes = cases[i].nodes;
