@@ -91,6 +91,8 @@ struct check_capacity {
     bool *fits;                      /* of each, some node */
 };
 void check_node_item(struct check *c, void *state, struct jval node);
+/* What c->args let the operator contact, read as the program itself would, beside what --reach names. */
+void check_allowlist(struct check *c);
 /* A Secret of type kubernetes.io/tls. */
 void check_secret_item(struct check *c, void *state, struct jval secret);
 

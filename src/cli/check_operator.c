@@ -1,5 +1,6 @@
 /* Checks of the operator: its Deployment and KubeRay's, what its arguments let it contact, its control plane, its sandbox. */
 #include "check.h"
+#include "cli.h"
 #include "sandbox.h"
 
 /* ---- its arguments ---- */
@@ -35,8 +36,20 @@ static void on_kuberay(struct check *c, void *state, struct jval deployment)
                   SLICE_ARG(json_get_str(deployment, "metadata.namespace", c->a)));
 }
 
-/* The allowlist of the operator that runs, as the program itself would read it. */
-static void check_allowlist(struct check *c)
+/* What --reach names is as a rule for nodes or people, a registry for one. So a place that the operator may not contact is no fault. */
+static void hold_against(struct check *c, const struct net_allow *allow)
+{
+    struct slice host;
+    uint16_t port;
+    for (struct slice rest = c->o->reach; !slice_empty(rest);) {
+        struct slice item = slice_trim(slice_cut(&rest, ','));
+        if (net_place(item, &host, &port) && !net_allow_check(allow, host, port, NULL)) /* what is no place is told by check_reach */
+            check_say(c, CHECK_PASS, "mobula install --egress-allow=HOST:PORT,... where the operator itself has to",
+                      "%.*s is not on the operator's allowlist: right where only nodes or people go there", SLICE_ARG(item));
+    }
+}
+
+void check_allowlist(struct check *c)
 {
     struct net_allow *allow = net_allow_new();
     struct jval key, arg;
@@ -44,6 +57,8 @@ static void check_allowlist(struct check *c)
     struct slice host;
     uint16_t port;
     uint32_t entries = 0;
+    if (cli_plane_url(check_argument(c, "--control-plane-url"), &host, &port, NULL))
+        net_allow_add(allow, host, port, "--control-plane-url", NULL);
     for (struct jiter it = json_iter(c->args); json_next(&it, &key, &arg);) {
         struct slice text = json_str(arg, c->a);
         if (!slice_starts(text, SLICE("--egress-allow=")))
@@ -51,13 +66,11 @@ static void check_allowlist(struct check *c)
         for (text = slice_skip(text, strlen("--egress-allow=")); !slice_empty(text); entries++)
             net_allow_text(allow, slice_trim(slice_cut(&text, ',')), false, "--egress-allow", &e);
     }
-    for (struct slice rest = c->o->reach; !slice_empty(rest) && e.code == ERR_NONE;)
-        if (net_place(slice_trim(slice_cut(&rest, ',')), &host, &port)) /* else check_reach says so */
-            net_allow_check(allow, host, port, &e);
     if (e.code != ERR_NONE)
         check_say(c, CHECK_FAIL, "mobula install --egress-allow=HOST:PORT,... sets it", "the operator's allowlist: %s", e.text);
     else if (entries > 0)
-        check_say(c, CHECK_PASS, NULL, "the operator may contact %u places beside the API server and heads", entries);
+        check_say(c, CHECK_PASS, NULL, "the operator may contact %u places beside the API server, heads and control plane", entries);
+    hold_against(c, allow);
     net_allow_free(allow);
 }
 
@@ -128,12 +141,12 @@ static bool plane_trust(struct check *c, struct tls_trust **out)
 
 void check_plane(struct check *c)
 {
-    struct slice url = check_argument(c, "--control-plane-url"), rest = slice_skip(url, strlen("https://")), host;
+    struct slice url = check_argument(c, "--control-plane-url"), host;
     const struct net_proxies proxies = {environment_value(c, "HTTPS_PROXY"), environment_value(c, "NO_PROXY"),
                                         environment_value(c, "MOBULA_PROXIES")};
     struct tls_trust *trust = NULL;
     uint16_t port;
-    if (slice_empty(url) || !net_place(slice_cut(&rest, '/'), &host, &port))
+    if (slice_empty(url) || !cli_plane_url(url, &host, &port, NULL))
         return; /* the operator runs without one, or does not start */
     if (!c->ask.config->in_cluster && (slice_ends(host, SLICE(".svc")) || slice_has(host, ".svc."))) {
         check_say(c, CHECK_SKIP, NULL, "%.*s is a name of the cluster: run mobula check in a pod of the cluster", SLICE_ARG(host));

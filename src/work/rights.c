@@ -31,13 +31,22 @@ bool rights_allowed(struct jval have, struct slice verb, struct slice group, str
     return false;
 }
 
+/* A rule without names is for all objects, which no rule with names holds. */
+static bool all_allowed(struct jval have, struct slice verb, struct slice group, struct slice resource, struct jval names, struct arena *a)
+{
+    struct jval key, name;
+    bool well = json_len(names) || rights_allowed(have, verb, group, resource, SLICE(""), a);
+    for (struct jiter it = json_iter(names); well && json_next(&it, &key, &name);)
+        well = rights_allowed(have, verb, group, resource, json_str(name, a), a);
+    return well;
+}
+
 /* One rule's verbs for one resource. */
 static void missing_verbs(struct jval have, struct jval rule, struct slice group, struct slice resource, struct arena *a, struct buf *out)
 {
-    struct jval key, verb;
-    struct slice name = json_str(json_at(json_key(rule, SLICE("resourceNames")), 0), a);
+    struct jval key, verb, names = json_key(rule, SLICE("resourceNames"));
     for (struct jiter it = json_iter(json_key(rule, SLICE("verbs"))); json_next(&it, &key, &verb);)
-        if (!rights_allowed(have, json_str(verb, a), group, resource, name, a))
+        if (!all_allowed(have, json_str(verb, a), group, resource, names, a))
             buf_printf(out, "%s%.*s %.*s%s%.*s", out->len ? ", " : "", SLICE_ARG(json_str(verb, a)), SLICE_ARG(resource),
                        slice_empty(group) ? "" : ".", SLICE_ARG(group));
 }

@@ -166,11 +166,15 @@ def test_an_operator_of_kuberay_beside_ours(space):
 
 
 def test_places_that_the_operator_may_not_contact(space):
-    """What --reach asks for is held against the allowlist of the operator that is there."""
-    where = deployed(space, "--egress-allow=127.0.0.1:9,a.example.com")
-    assert "may contact 2 places" in rows(check(*where), "operators", "pass")[-1]["found"]
-    (row,) = rows(check(*where, "--reach=b.example.com:8443", status=3), "operators", "fail")
-    assert "b.example.com:8443 is not on the egress allowlist" in row["found"] and "--egress-allow=HOST:PORT" in row["remedy"]
+    """What --reach asks for is held against the allowlist of the operator that is there. A registry need not be on it."""
+    where = deployed(space, "--egress-allow=127.0.0.1:9,a.example.com", "--control-plane-url=https://hub.invalid")
+    assert "may contact 2 places" in rows(check(*where, status=3), "operators", "pass")[-1]["found"]
+    found = check(*where, "--reach=b.invalid:8443,hub.invalid,127.0.0.1:9", status=3)
+    row = rows(found, "operators", "pass")[-1]
+    assert "b.invalid:8443 is not on the operator's allowlist" in row["found"] and "--egress-allow=HOST:PORT" in row["remedy"]
+    assert not rows(found, "operators", "fail") and sum("allowlist" in r["found"] for r in found) == 1
+    (row,) = rows(check(*deployed(space, "--egress-allow=*"), status=3), "operators", "fail")
+    assert "the operator's allowlist: --egress-allow" in row["found"]
 
 
 @pytest.mark.parametrize("variables, result, words", [

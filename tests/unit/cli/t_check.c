@@ -51,6 +51,18 @@ static void rights(struct arena *a)
         test_case("rights %zu", i);
         CHECK_STR(rights_missing(parse(cases[i].have, a), parse(want, a), a), cases[i].missing);
     }
+    static const struct {
+        const char *have, *want, *missing;
+    } named[] = {{"\"a\",\"b\"", "\"b\",\"a\"", ""},
+                 {"\"a\"", "\"a\",\"b\"", "get configmaps"},
+                 {"", "\"a\",\"b\"", ""},
+                 {"\"a\"", "", "get configmaps"}};
+    for (size_t i = 0; i < COUNT_OF(named); i++) {
+        static const char rule[] = "[{\"apiGroups\":[\"\"],\"resources\":[\"configmaps\"],\"resourceNames\":[%s],\"verbs\":[\"get\"]}]";
+        test_case("rights to objects by name, %zu", i);
+        CHECK_STR(rights_missing(parse(arena_printf(a, rule, named[i].have).ptr, a), parse(arena_printf(a, rule, named[i].want).ptr, a), a),
+                  named[i].missing);
+    }
 }
 
 static void definitions(struct arena *a, const struct check_options *o)
@@ -287,6 +299,37 @@ static void test_words(void)
     CHECK_STR(slice_of(ask_words(&answer, words)), "503 ServiceUnavailable: no endpoints");
 }
 
+/* A registry that --reach names is contacted by nodes, so that it is not on the operator's allowlist is no fault of an installation. */
+static void allowlists(struct arena *a)
+{
+    static const struct {
+        const char *args, *reach, *told; /* told: the rows, parted by " | " */
+    } cases[] = {
+        {"[]", "", ""},
+        {"[]", "registry.bank.example:5000",
+         "pass: registry.bank.example:5000 is not on the operator's allowlist: right where only nodes or people go there"},
+        {"[\"--control-plane-url=https://hub.example\"]", "hub.example", ""},
+        {"[\"--egress-allow=a.example,*.b.example:8443\"]", "a.example,x.b.example:8443,x:y,a.example:80",
+         "pass: the operator may contact 2 places beside the API server, heads and control plane | "
+         "pass: a.example:80 is not on the operator's allowlist: right where only nodes or people go there"},
+        {"[\"--egress-allow=*\"]", "",
+         "fail: the operator's allowlist: --egress-allow: \"*\" is not a wildcard: want *.NAME or PREFIX*.NAME, one star at the end of the "
+         "first label"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct check_options o = {.reach = slice_of(cases[i].reach)};
+        struct check c = fresh(a, &o);
+        struct slice told = SLICE("");
+        c.args = parse(cases[i].args, a);
+        test_case("what the operator may contact, and --reach %zu", i);
+        check_allowlist(&c);
+        for (uint32_t k = 0; k < c.count; k++)
+            told = arena_printf(a, "%.*s%s%s: %.*s", SLICE_ARG(told), k ? " | " : "", c.rows[k].result == CHECK_PASS ? "pass" : "fail",
+                                SLICE_ARG(c.rows[k].text));
+        CHECK_STR(told, cases[i].told);
+    }
+}
+
 int main(void)
 {
     static const struct check_options o = {.output = SLICE("text")};
@@ -297,6 +340,7 @@ int main(void)
     items(&a, &o);
     types_on_nodes(&a, &o);
     arguments(&a, &o);
+    allowlists(&a);
     rows(&a);
     redaction(&a);
     images(&a);
