@@ -14,11 +14,6 @@ static void show(const struct apply_object *o, const char *what)
     fflush(stdout);
 }
 
-static bool of_kind(const struct apply_object *o, const char *kind)
-{
-    return slice_eq(o->kind, slice_of(kind));
-}
-
 /* ---- reading ---- */
 
 /* "deployments", "networkpolicies": the kinds that an installation has follow this rule. */
@@ -68,31 +63,11 @@ bool apply_read(struct apply *p, struct slice text, struct err *e)
 
 /* ---- one request ---- */
 
-static void fail(struct apply *p, struct slice text)
+void apply_fail(struct apply *p, struct slice text)
 {
     if (p->failed < APPLY_FAILURES_MAX)
         p->failures[p->failed] = text;
     p->failed++;
-}
-
-const char *apply_remedy(const struct apply_object *o, const struct ask_answer *answer)
-{
-    bool definition = of_kind(o, "CustomResourceDefinition");
-    if (answer->manager_conflict)
-        return definition ? ": keep it with --no-crds (mobula check says whether it fits), or take it over: mobula install --print "
-                            "--crds-only | kubectl apply --server-side --force-conflicts -f -"
-                          : ": another tool manages it; remove it there, or choose another --namespace";
-    if (answer->namespace_terminating)
-        return ": the namespace is being deleted; wait until it is gone, or choose another";
-    if (answer->reason != KUBE_FORBIDDEN)
-        return "";
-    if (slice_has(answer->message, "exceeded quota"))
-        return ": raise the quota";
-    if (slice_empty(o->ns))
-        return ": let an admin of the cluster apply --crds-only, then go on with --no-crds";
-    if (slice_has(answer->message, "not currently held"))
-        return ": whoever makes a Role must have every right in it; let an admin of the namespace apply it";
-    return ": let an admin of the namespace apply it";
 }
 
 static struct slice refusal(struct apply *p, const struct apply_object *o, const struct ask_answer *answer)
@@ -155,41 +130,11 @@ static bool parse(struct apply *p, const struct ask_answer *answer, struct jval 
 
 /* ---- what is there ---- */
 
-bool apply_judge(struct apply_object *o, struct jval there, bool replaces, struct arena *a, struct err *e)
-{
-    struct jval labels = json_get(there, "metadata.labels");
-    struct slice release = json_str(json_key(json_get(there, "metadata.annotations"), SLICE("meta.helm.sh/release-name")), a);
-    struct slice version = json_str(json_key(labels, SLICE(APPLY_VERSION_LABEL)), a);
-    struct slice of = json_str(json_key(labels, SLICE(APPLY_LABEL)), a);
-    bool ours = slice_eq(of, SLICE("mobula")) || slice_eq(of, SLICE("mobula-control-plane"));
-    bool shared = of_kind(o, "Namespace") || of_kind(o, "CustomResourceDefinition");
-    o->version = json_get_str(there, "metadata.resourceVersion", a);
-    o->force = ours;
-    o->rolls = json_there(json_get(there, "spec.strategy.rollingUpdate"));
-    if (json_there(json_get(there, "metadata.deletionTimestamp")))
-        return err_set(e, ERR_STATUS, "%.*s %.*s is being deleted: wait until it is gone%s", SLICE_ARG(o->kind), SLICE_ARG(o->name),
-                       of_kind(o, "Namespace") ? ", or choose another" : "");
-    if (!ours && !shared)
-        return err_set(e, ERR_STATUS,
-                       "%.*s %.*s exists in namespace %.*s and is not of mobula (it has no label " APPLY_LABEL
-                       "): delete it, or choose another --namespace",
-                       SLICE_ARG(o->kind), SLICE_ARG(o->name), SLICE_ARG(o->ns));
-    if (ours && !slice_empty(release))
-        return err_set(e, ERR_STATUS, "%.*s %.*s belongs to the Helm release %.*s: use helm upgrade, or helm uninstall first",
-                       SLICE_ARG(o->kind), SLICE_ARG(o->name), SLICE_ARG(release));
-    if (of_kind(o, "Deployment") && !replaces && !slice_eq(version, SLICE(MOBULA_VERSION)))
-        return err_set(
-            e, ERR_STATUS,
-            "mobula %.*s is installed in namespace %.*s: mobula upgrade with the flags of its installation replaces it by " MOBULA_VERSION,
-            SLICE_ARG(version), SLICE_ARG(o->ns));
-    return true;
-}
-
 /* Who leaves a flag out by mistake would learn it from what the operator no longer does. */
 static bool keeps_flags(const struct apply *p, const struct apply_object *o, struct jval there, struct err *e)
 {
     struct json *doc = arena_new(p->a, struct json);
-    if (!p->keeps_flags || !of_kind(o, "Deployment"))
+    if (!p->keeps_flags || !apply_is(o, "Deployment"))
         return true;
     if (!json_parse(doc, o->json, p->a, e))
         return false;
@@ -225,7 +170,7 @@ static bool look(struct apply *p, struct apply_object *o, bool *well, struct err
         return false;
     *well = apply_judge(o, there, p->replaces, p->a, &why) && keeps_flags(p, o, there, &why);
     if (!*well)
-        fail(p, arena_dup(p->a, slice_of(why.text)));
+        apply_fail(p, arena_dup(p->a, slice_of(why.text)));
     return true;
 }
 
@@ -238,21 +183,21 @@ static bool look_at_namespace(struct apply *p, struct slice ns, bool *made, bool
     *made = false;
     *well = true;
     for (uint32_t i = 0; i < p->count; i++)
-        if (of_kind(&p->list[i], "Namespace") && slice_eq(p->list[i].name, ns)) {
+        if (apply_is(&p->list[i], "Namespace") && slice_eq(p->list[i].name, ns)) {
             *made = slice_empty(p->list[i].version);
             return true;
         }
     if (!ask_get(p->ask, o.path, NULL, p->a, &answer, e))
         return false;
     if (answer.code == 404) {
-        fail(p, arena_printf(p->a, "namespace %.*s does not exist: --create-namespace makes it", SLICE_ARG(ns)));
+        apply_fail(p, arena_printf(p->a, "namespace %.*s does not exist: --create-namespace makes it", SLICE_ARG(ns)));
         *well = false;
         return true;
     }
     struct jval there;
     struct err why = {0};
     if (answer.code < 300 && parse(p, &answer, &there, e) && !apply_judge(&o, there, true, p->a, &why)) {
-        fail(p, arena_dup(p->a, slice_of(why.text)));
+        apply_fail(p, arena_dup(p->a, slice_of(why.text)));
         *well = false;
     }
     return true;
@@ -270,7 +215,7 @@ static bool first_in_namespace(const struct apply *p, const struct apply_object 
 /* Nothing of a namespace that exists is ours to set. */
 static bool is_kept(const struct apply_object *o)
 {
-    return of_kind(o, "Namespace") && !slice_empty(o->version);
+    return apply_is(o, "Namespace") && !slice_empty(o->version);
 }
 
 static bool try_one(struct apply *p, struct apply_object *o, struct err *e)
@@ -293,7 +238,7 @@ static bool try_one(struct apply *p, struct apply_object *o, struct err *e)
     if (!send(p, o, true, &answer, e))
         return false;
     if (answer.code >= 300 && answer.code != 404) /* 404: a RoleBinding's Role, which comes before it */
-        fail(p, refusal(p, o, &answer));
+        apply_fail(p, refusal(p, o, &answer));
     return true;
 }
 
@@ -312,8 +257,7 @@ static bool late(const struct apply *p, int64_t until_ms)
     return p->ask->signal != 0 || clock_now().mono_ms >= until_ms;
 }
 
-/* Reads the object. False with *e: no answer. */
-static bool live_object(struct apply *p, const struct apply_object *o, struct jval *out, bool *absent, struct err *e)
+bool apply_live(struct apply *p, const struct apply_object *o, struct jval *out, bool *absent, struct err *e)
 {
     struct ask_answer answer = {0};
     char words[ASK_WORDS];
@@ -337,7 +281,7 @@ static bool wait_established(struct apply *p, const struct apply_object *o, int6
     struct jval there;
     bool absent;
     for (;;) {
-        if (!live_object(p, o, &there, &absent, e))
+        if (!apply_live(p, o, &there, &absent, e))
             return false;
         if (established(there))
             return true;
@@ -363,7 +307,7 @@ static bool apply_one(struct apply *p, struct apply_object *o, int64_t until_ms,
         return false;
     o->changed = !slice_eq(o->version, json_get_str(there, "metadata.resourceVersion", p->a)) || slice_empty(o->version);
     show(o, answer.code == 201 ? "created" : o->changed ? "changed" : "unchanged");
-    return !of_kind(o, "CustomResourceDefinition") || wait_established(p, o, until_ms, e) ||
+    return !apply_is(o, "CustomResourceDefinition") || wait_established(p, o, until_ms, e) ||
            err_wrap(e, "%.*s %.*s", SLICE_ARG(o->kind), SLICE_ARG(o->name));
 }
 
@@ -377,36 +321,6 @@ bool apply_all(struct apply *p, int64_t until_ms, struct err *e)
 
 /* ---- waiting for the Deployment ---- */
 
-bool apply_available(struct jval deployment, struct arena *a, struct slice *why)
-{
-    int64_t want = json_get_int(deployment, "spec.replicas", 1), generation = json_get_int(deployment, "metadata.generation", 0),
-            updated = json_get_int(deployment, "status.updatedReplicas", 0),
-            available = json_get_int(deployment, "status.availableReplicas", 0), all = json_get_int(deployment, "status.replicas", 0);
-    if (json_get_int(deployment, "status.observedGeneration", -1) < generation) {
-        *why = SLICE("the controller manager has not looked at it yet");
-        return false;
-    }
-    *why = arena_printf(a, "%lld of %lld pods are ready", (long long)(available < updated ? available : updated), (long long)want);
-    return updated >= want && available >= want && all <= updated;
-}
-
-struct slice apply_pod_words(struct jval pod, struct arena *a)
-{
-    struct slice name = json_get_str(pod, "metadata.name", a);
-    struct jval status = json_get(pod, "status"), state = json_get(json_at(json_get(status, "containerStatuses"), 0), "state");
-    struct jval waiting = json_get(state, "waiting"), ended = json_get(state, "terminated");
-    if (json_there(waiting))
-        return arena_printf(a, "pod %.*s: %.*s %.*s", SLICE_ARG(name), SLICE_ARG(json_get_str(waiting, "reason", a)),
-                            SLICE_ARG(json_get_str(waiting, "message", a)));
-    if (json_there(ended))
-        return arena_printf(a, "pod %.*s ended with status %lld: kubectl logs says why", SLICE_ARG(name),
-                            (long long)json_get_int(ended, "exitCode", -1));
-    if (!condition_is(status, "PodScheduled", "False"))
-        return SLICE_NONE;
-    struct slice why = json_get_str(status_condition(status, SLICE("PodScheduled")), "message", a);
-    return arena_printf(a, "pod %.*s: %.*s", SLICE_ARG(name), SLICE_ARG(why));
-}
-
 /* Why there is no pod, or why it does not run: words for a line of progress. */
 static struct slice trouble(struct apply *p, const struct apply_object *o, struct jval deployment)
 {
@@ -415,9 +329,7 @@ static struct slice trouble(struct apply *p, const struct apply_object *o, struc
     struct err e = {0};
     if (condition_is(status, "ReplicaFailure", "True"))
         return json_get_str(status_condition(status, SLICE("ReplicaFailure")), "message", p->a);
-    struct slice path =
-        arena_printf(p->a, "/api/v1/namespaces/%.*s/pods?labelSelector=app.kubernetes.io%%2Fname%%3Dmobula", SLICE_ARG(o->ns));
-    if (!ask_get(p->ask, path, NULL, p->a, &answer, &e) || answer.code >= 300 || !parse(p, &answer, &pods, &e))
+    if (!ask_get(p->ask, apply_pods(o, p->a), NULL, p->a, &answer, &e) || answer.code >= 300 || !parse(p, &answer, &pods, &e))
         return SLICE_NONE;
     for (struct jiter it = json_iter(json_key(pods, SLICE("items"))); json_next(&it, &key, &one);) {
         struct slice words = apply_pod_words(one, p->a);
@@ -434,7 +346,7 @@ static bool wait_available(struct apply *p, const struct apply_object *o, int64_
         struct jval there;
         struct slice why = SLICE_NONE;
         bool absent;
-        if (!live_object(p, o, &there, &absent, e))
+        if (!apply_live(p, o, &there, &absent, e))
             return false;
         if (absent)
             return err_set(e, ERR_STATUS, "somebody has deleted it");
@@ -455,7 +367,7 @@ static bool wait_available(struct apply *p, const struct apply_object *o, int64_
 bool apply_wait(struct apply *p, int64_t until_ms, struct err *e)
 {
     for (uint32_t i = 0; i < p->count; i++)
-        if (of_kind(&p->list[i], "Deployment") && !wait_available(p, &p->list[i], until_ms, e))
+        if (apply_is(&p->list[i], "Deployment") && !wait_available(p, &p->list[i], until_ms, e))
             return err_wrap(e, "Deployment %.*s", SLICE_ARG(p->list[i].name));
     return true;
 }
@@ -492,19 +404,29 @@ bool apply_find(struct apply *p, struct slice api_version, const char *kind, str
     return true;
 }
 
-/* What lies outside of all namespaces may not be there at all, and who may not even read it cannot know: that is told, and no error. */
+/* What lies outside of all namespaces may not be there at all, and who may not even read it cannot know: that is told, and no error. So
+ * it is with the Secret of revisions, which who may not read Secrets could not make. */
 static bool look_before_delete(struct apply *p, const struct apply_object *o, struct jval *there, bool *absent, struct err *e)
 {
     struct ask_answer answer = {0};
     char words[ASK_WORDS];
     if (!ask_get(p->ask, o->path, NULL, p->a, &answer, e))
         return false;
-    *absent = answer.code == 404 || (answer.code == 403 && slice_empty(o->ns));
-    if (answer.code == 403 && *absent)
-        show(o, "is left, if it is there: a cluster's admin may delete it");
+    bool hidden = answer.code == 403 && (slice_empty(o->ns) || apply_is(o, "Secret")), spared = false;
+    *absent = answer.code == 404 || hidden;
+    if (hidden)
+        show(o, slice_empty(o->ns) ? "is left, if it is there: a cluster's admin may delete it"
+                                   : "is left, if it is there: who may read Secrets may delete it");
     if (answer.code >= 300 && !*absent)
         return err_set(e, ERR_STATUS, "%.*s %.*s: %s", SLICE_ARG(o->kind), SLICE_ARG(o->name), ask_words(&answer, words));
-    return *absent || parse(p, &answer, there, e);
+    if (*absent)
+        return true;
+    if (!parse(p, &answer, there, e) || (p->spares && !apply_spared(o, *there, p->a, &spared, e)))
+        return false;
+    if (spared)
+        show(o, "is left: it is not of mobula (it has no label " APPLY_LABEL ")");
+    *absent = spared;
+    return true;
 }
 
 /* By its uid: what has come in its place meanwhile is not ours. *absent: there is nothing to wait for. */
@@ -530,7 +452,7 @@ static bool delete_end(struct apply *p, const struct apply_object *o, int64_t un
     struct jval there;
     bool absent;
     for (;;) {
-        if (!live_object(p, o, &there, &absent, e))
+        if (!apply_live(p, o, &there, &absent, e))
             return false;
         if (absent) {
             show(o, "deleted");

@@ -27,6 +27,7 @@ struct apply {
     uint32_t count;
     bool replaces;    /* an installation of another version is replaced */
     bool keeps_flags; /* no flag of a Deployment that is there may go */
+    bool spares;      /* apply_delete leaves what only has a name of ours */
     struct slice failures[APPLY_FAILURES_MAX];
     uint32_t failed; /* may be more than are kept */
 };
@@ -43,6 +44,10 @@ bool apply_all(struct apply *p, int64_t until_ms, struct err *e);
 bool apply_wait(struct apply *p, int64_t until_ms, struct err *e);
 /* Applies one object without a line about it. */
 bool apply_send(struct apply *p, const struct apply_object *o, struct ask_answer *answer, struct err *e);
+/* Reads the object; NO_VALUE when it is absent. False with *e: no answer, or a refusal. */
+bool apply_live(struct apply *p, const struct apply_object *o, struct jval *out, bool *absent, struct err *e);
+/* Keeps a line for apply_failed. */
+void apply_fail(struct apply *p, struct slice text);
 /* Prints failures and *e. Returns the exit status. */
 int apply_failed(const struct apply *p, const struct err *e);
 /* Deletes all of it at once and then waits: for many objects that do not depend on each other. */
@@ -52,10 +57,15 @@ bool apply_delete(struct apply *p, int64_t until_ms, struct err *e);
 
 /* ---- what is read out of answers, as functions of them ---- */
 
+bool apply_is(const struct apply_object *o, const char *kind);
 /* Why the object that is there cannot be replaced by ours; false with *e. Sets o->force. */
 bool apply_judge(struct apply_object *o, struct jval there, bool replaces, struct arena *a, struct err *e);
+/* Whether an object under a name of ours is somebody else's, and so is not to be deleted. False with *e: a Helm release has it. */
+bool apply_spared(const struct apply_object *o, struct jval there, struct arena *a, bool *spared, struct err *e);
 /* The flags that the Deployment that is there has and the wanted one lacks, whatever their values; empty: none. */
 struct slice apply_dropped(struct jval there, struct jval wanted, struct arena *a);
+/* The path of the list of a Deployment's pods. */
+struct slice apply_pods(const struct apply_object *o, struct arena *a);
 /* Whether a Deployment is available; *why says what is missing. */
 bool apply_available(struct jval deployment, struct arena *a, struct slice *why);
 /* What keeps a pod from running, in the kubelet's words; empty: nothing is known. */

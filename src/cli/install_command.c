@@ -157,12 +157,12 @@ static void record(struct apply *p, struct revision *r)
 {
     struct err e = {0};
     if (revision_read(p, r, &e)) {
-        revision_next(r, revision_text(p));
+        revision_next(r, revision_text(r, p));
         if (revision_write(p, r, &e))
             return;
     }
     fprintf(stderr, "mobula: this revision is not recorded, and mobula rollback cannot come back to it: %s\n", e.text);
-    *r = (struct revision){.ns = r->ns, .name = r->name, .current = revision_text(p)};
+    *r = (struct revision){.ns = r->ns, .name = r->name, .current = revision_text(r, p)};
 }
 
 static bool brings_namespace(const struct apply *p, struct slice ns)

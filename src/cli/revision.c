@@ -2,6 +2,8 @@
 #include "cli.h"
 #include "install.h"
 
+#include <mobula/health.h>
+
 #include <stdio.h>
 
 enum { REVISION_MAX = MIB };
@@ -71,29 +73,60 @@ bool revision_write(struct apply *p, const struct revision *r, struct err *e)
 
 /* ---- what belongs to a revision ---- */
 
-bool revision_allows(const struct apply_object *o)
+/* Rules that are all there is to a Role: no other Roles are added up in it, and no URLs. */
+static bool plain_rules(struct jval role)
 {
-    static const struct slice allowed[] = {SLICE("ServiceAccount"),
-                                           SLICE("Role"),
-                                           SLICE("RoleBinding"),
-                                           SLICE("ClusterRole"),
-                                           SLICE("ClusterRoleBinding"),
-                                           SLICE("NetworkPolicy"),
-                                           SLICE("PodDisruptionBudget"),
-                                           SLICE("Deployment"),
-                                           SLICE("Service")};
-    for (size_t i = 0; i < COUNT_OF(allowed); i++)
-        if (slice_eq(o->kind, allowed[i]))
-            return slice_starts(o->name, SLICE("mobula"));
-    return false;
+    struct jval key, rule;
+    for (struct jiter it = json_iter(json_key(role, SLICE("rules"))); json_next(&it, &key, &rule);)
+        if (json_there(json_key(rule, SLICE("nonResourceURLs"))))
+            return false;
+    return !json_there(json_key(role, SLICE("aggregationRule")));
 }
 
-struct slice revision_text(const struct apply *p)
+/* For the account of the installation alone, and by a Role of mobula's, or the one of Kubernetes that reviews need. */
+static bool own_binding(const struct revision *r, struct jval binding, struct arena *a)
+{
+    struct slice role = json_get_str(binding, "roleRef.name", a);
+    struct slice own =
+        arena_printf(a, "[{\"kind\":\"ServiceAccount\",\"name\":\"%.*s\",\"namespace\":\"%.*s\"}]", SLICE_ARG(r->name), SLICE_ARG(r->ns));
+    return slice_eq(json_raw(json_key(binding, SLICE("subjects"))), own) && /* as install writes it */
+           (slice_starts(role, SLICE("mobula")) || slice_is(role, "system:auth-delegator"));
+}
+
+bool revision_allows(const struct revision *r, const struct apply_object *o, struct arena *a)
+{
+    static const struct slice allowed[] = {SLICE("ServiceAccount"), SLICE("NetworkPolicy"), SLICE("PodDisruptionBudget"),
+                                           SLICE("Deployment"),     SLICE("Service"),       SLICE("Role"),
+                                           SLICE("ClusterRole"),    SLICE("RoleBinding"),   SLICE("ClusterRoleBinding")};
+    bool known = false;
+    struct jval object;
+    for (size_t i = 0; i < COUNT_OF(allowed); i++)
+        known |= slice_eq(o->kind, allowed[i]);
+    if (!known || !slice_starts(o->name, SLICE("mobula")) || !json_read(&object, o->json, a, NULL))
+        return false;
+    return slice_ends(o->kind, SLICE("Role"))          ? plain_rules(object)
+           : slice_ends(o->kind, SLICE("RoleBinding")) ? own_binding(r, object, a)
+                                                       : slice_eq(o->ns, r->ns);
+}
+
+struct slice revision_gives(const struct apply_object *o, struct jval live, struct arena *a)
+{
+    struct jval object;
+    if (!json_read(&object, o->json, a, NULL))
+        return SLICE_NONE;
+    if (slice_ends(o->kind, SLICE("Role")))
+        return rights_missing(json_key(live, SLICE("rules")), json_key(object, SLICE("rules")), a);
+    if (slice_ends(o->kind, SLICE("RoleBinding")) && !json_there(live))
+        return arena_printf(a, "what %.*s holds", SLICE_ARG(json_get_str(object, "roleRef.name", a)));
+    return SLICE_NONE;
+}
+
+struct slice revision_text(const struct revision *r, const struct apply *p)
 {
     __attribute__((cleanup(buf_free))) struct buf text;
     buf_init(&text, REVISION_MAX);
     for (uint32_t i = 0; i < p->count; i++)
-        if (revision_allows(&p->list[i]))
+        if (revision_allows(r, &p->list[i], p->a))
             buf_printf(&text, "---\n%.*s\n", SLICE_ARG(p->list[i].json));
     return arena_dup(p->a, buf_slice(&text));
 }
@@ -123,13 +156,14 @@ static bool text_has(struct slice text, struct slice word, struct arena *a)
 
 bool revision_prune(struct apply *p, const struct revision *r, int64_t until_ms, struct err *e)
 {
-    struct apply other = {.ask = p->ask, .a = p->a}, gone = {.ask = p->ask, .a = p->a}, programs = {.ask = p->ask, .a = p->a};
+    struct apply other = {.ask = p->ask, .a = p->a}, gone = {.ask = p->ask, .a = p->a, .spares = true},
+                 programs = {.ask = p->ask, .a = p->a};
     const char *labels = arena_printf(p->a, INSTALL_PROGRAM_LABELS, SLICE_ARG(r->name)).ptr;
     if (!apply_read(&other, r->previous, e) || !apply_read(&gone, SLICE_NONE, e) || !apply_read(&programs, SLICE_NONE, e) ||
         !apply_find(&programs, SLICE("v1"), "ConfigMap", r->ns, labels, e))
         return false;
     for (uint32_t i = 0; i < other.count; i++)
-        if (!has_path(p, other.list[i].path) && revision_allows(&other.list[i]))
+        if (!has_path(p, other.list[i].path) && revision_allows(r, &other.list[i], p->a))
             gone.list[gone.count++] = other.list[i];
     for (uint32_t i = 0; i < programs.count && gone.count < APPLY_OBJECTS_MAX; i++)
         if (!text_has(r->current, programs.list[i].name, p->a) && !text_has(r->previous, programs.list[i].name, p->a))
@@ -142,13 +176,14 @@ bool revision_prune(struct apply *p, const struct revision *r, int64_t until_ms,
 struct rollback_options {
     struct slice ns, kubeconfig, context;
     int64_t timeout_ms;
-    bool plane;
+    bool plane, more_rights;
 };
 
 static const struct flag list[] = {
 #define AT(field) offsetof(struct rollback_options, field)
     {"namespace", FLAG_TEXT, AT(ns), "NS", "where the operator runs (mobula)"},
     {"control-plane", FLAG_SWITCH, AT(plane), NULL, "the control plane there, not the operator"},
+    {"more-rights", FLAG_SWITCH, AT(more_rights), NULL, "also when that gives rights back, which are named without this flag"},
     {"timeout", FLAG_DURATION, AT(timeout_ms), "TIME", "until the operator is available (2m)"},
     {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE",
      "how to reach the API server (default: $KUBECONFIG, else in-cluster, else ~/.kube/config)"},
@@ -165,13 +200,32 @@ static const struct flags flags = {
     .count = COUNT_OF(list),
 };
 
-static bool check_kinds(const struct apply *p, struct err *e)
+static bool check_kinds(const struct apply *p, const struct revision *r, struct err *e)
 {
     for (uint32_t i = 0; i < p->count; i++)
-        if (!revision_allows(&p->list[i]))
+        if (!revision_allows(r, &p->list[i], p->a))
             return err_set(e, ERR_STATUS, "the Secret of revisions holds %.*s %.*s, which no installation has: somebody has changed it",
                            SLICE_ARG(p->list[i].kind), SLICE_ARG(p->list[i].name));
     return true;
+}
+
+/* Rights that were taken away, or that somebody has written into the Secret, come back only when the admin says so. */
+static bool check_rights_given(struct apply *p, struct err *e)
+{
+    for (uint32_t i = 0; i < p->count; i++) {
+        const struct apply_object *o = &p->list[i];
+        struct jval live;
+        bool absent;
+        if (!slice_ends(o->kind, SLICE("Role")) && !slice_ends(o->kind, SLICE("RoleBinding")))
+            continue;
+        if (!apply_live(p, o, &live, &absent, e))
+            return err_wrap(e, "%.*s %.*s", SLICE_ARG(o->kind), SLICE_ARG(o->name));
+        struct slice gives = revision_gives(o, live, p->a);
+        if (!slice_empty(gives))
+            apply_fail(p, arena_printf(p->a, "%.*s %.*s%s%.*s would give more than now: %.*s", SLICE_ARG(o->kind), SLICE_ARG(o->name),
+                                       slice_empty(o->ns) ? "" : " in ", SLICE_ARG(o->ns), SLICE_ARG(gives)));
+    }
+    return p->failed == 0 || err_set(e, ERR_STATUS, "nothing was changed: when these rights are meant, --more-rights gives them");
 }
 
 static bool roll_back(struct apply *p, const struct rollback_options *o, struct err *e)
@@ -185,8 +239,8 @@ static bool roll_back(struct apply *p, const struct rollback_options *o, struct 
                        "namespace %.*s has no previous revision (Secret %.*s" REVISION_SUFFIX
                        " keeps one for each install --apply or upgrade that changes something)",
                        SLICE_ARG(o->ns), SLICE_ARG(r.name));
-    if (!apply_read(p, r.previous, e) || !check_kinds(p, e) || !apply_try(p, e) || !apply_all(p, until_ms, e) ||
-        !apply_wait(p, until_ms, e))
+    if (!apply_read(p, r.previous, e) || !check_kinds(p, &r, e) || !(o->more_rights || check_rights_given(p, e)) || !apply_try(p, e) ||
+        !apply_all(p, until_ms, e) || !apply_wait(p, until_ms, e))
         return false;
     revision_next(&r, r.previous); /* they change places */
     return revision_write(p, &r, e) && revision_prune(p, &r, until_ms, e);

@@ -18,11 +18,14 @@ struct revision {
 bool revision_read(struct apply *p, struct revision *r, struct err *e);
 bool revision_write(struct apply *p, const struct revision *r, struct err *e);
 /* The objects of the list that belong to a revision, as documents. */
-struct slice revision_text(const struct apply *p);
+struct slice revision_text(const struct revision *r, const struct apply *p);
 /* What is recorded becomes the previous revision, and the list the current one, unless it is that already. */
 void revision_next(struct revision *r, struct slice next);
-/* Whether an object may come out of a Secret: who may write that would otherwise decide what an admin applies. */
-bool revision_allows(const struct apply_object *o);
+/* Whether an object may come out of a Secret: who may write that would otherwise decide what an admin applies. Of what an installation has
+ * in its own namespace none may lie in another, and rights are for the installation's own account. */
+bool revision_allows(const struct revision *r, const struct apply_object *o, struct arena *a);
+/* The rights that a Role or binding gives beyond the live one (NO_VALUE: there is none); empty: none, or it is something else. */
+struct slice revision_gives(const struct apply_object *o, struct jval live, struct arena *a);
 /* Deletes what the other revision has and the list has not, and programs that neither needs. */
 bool revision_prune(struct apply *p, const struct revision *r, int64_t until_ms, struct err *e);
 

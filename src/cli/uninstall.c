@@ -161,7 +161,7 @@ static int apply(const struct uninstall_options *o, struct slice text)
     struct err e = {0};
     __attribute__((cleanup(arena_free))) struct arena a = {0};
     struct ask ask = {0};
-    struct apply p = {.ask = &ask, .a = &a};
+    struct apply p = {.ask = &ask, .a = &a, .spares = true};
     const char *programs = arena_printf(&a, INSTALL_PROGRAM_LABELS, SLICE_ARG(install_name(o->plane))).ptr;
     int status = STATUS_OK;
     int64_t until_ms = clock_now().mono_ms + o->timeout_ms;

@@ -163,6 +163,31 @@ def test_what_is_not_ours(made):
     done, said = run("install", "--apply", "--no-crds", "--namespace", made, status=1)
     assert done == "" and f"ServiceAccount mobula exists in namespace {made} and is not of mobula" in said
     assert left_in(made) == {"serviceaccount/mobula"}
+    done, _ = run("uninstall", "--apply", "--namespace", made)
+    assert f"ServiceAccount/mobula in {made} is left: it is not of mobula" in done and left_in(made) == {"serviceaccount/mobula"}
+
+
+def test_uninstall_of_what_helm_has_installed(made):
+    """It is Helm that knows what there is to delete."""
+    kubectl("apply", "-f", "-", stdin=manifests("--no-crds", "--namespace", made))
+    kubectl("-n", made, "annotate", "deployment", "mobula", "meta.helm.sh/release-name=ray")
+    before = left_in(made)
+    done, said = run("uninstall", "--apply", "--namespace", made, status=1)
+    assert done == "" and "Deployment mobula belongs to the Helm release ray: helm uninstall ray deletes it" in said
+    assert {o for o in before if not o.startswith("pod/")} <= left_in(made)
+
+
+def test_uninstall_without_a_right_to_secrets(made, tmp_path):
+    """All but the Secret of revisions goes, and that is said."""
+    run("install", "--apply", "--no-crds", "--namespace", made)
+    weak = kubeconfig_of("default", made, tmp_path)
+    rights = ("configmaps,serviceaccounts,services,deployments.apps,roles.rbac.authorization.k8s.io,rolebindings.rbac.authorization.k8s.io,"
+              "leases.coordination.k8s.io,networkpolicies.networking.k8s.io,poddisruptionbudgets.policy")
+    kubectl("-n", made, "create", "role", "weak", "--verb=get,list,delete", f"--resource={rights}")
+    kubectl("-n", made, "create", "rolebinding", "weak", "--role=weak", f"--serviceaccount={made}:default")
+    done, _ = run("uninstall", "--apply", "--namespace", made, kubeconfig=weak)
+    assert f"Secret/mobula-revisions in {made} is left, if it is there: who may read Secrets may delete it" in done
+    assert left_in(made) == {f"{kind}.rbac.authorization.k8s.io/weak" for kind in ("role", "rolebinding")}
 
 
 def test_another_version(api, made):
@@ -215,7 +240,10 @@ def test_upgrade_and_rollback(api, made):
     assert without_pods(left_in(made)) == without_pods(first)
     pod = api.get(f"/apis/apps/v1/namespaces/{made}/deployments/mobula")["spec"]
     assert pod["replicas"] == 1 and "--raycronjobs=false" in pod["template"]["spec"]["containers"][0]["args"]
-    run("rollback", "--namespace", made)
+    done, said = run("rollback", "--namespace", made, status=1)  # rights come back only when that is said
+    more_rights = f"RoleBinding mobula-leader in {made} would give more than now: what mobula-leader holds"
+    assert done == "" and more_rights in said and "--more-rights gives them" in said, said
+    run("rollback", "--namespace", made, "--more-rights")
     assert without_pods(left_in(made)) == without_pods(first) | more
     assert api.get(f"{V1}/namespaces/{made}/rayclusters/c")
     run("uninstall", "--apply", "--namespace", made)

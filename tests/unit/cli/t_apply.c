@@ -92,6 +92,35 @@ static void judges(struct arena *a)
     }
 }
 
+/* What has a name of ours, and was made by somebody else, stays. */
+static void spares(struct arena *a)
+{
+    static const struct {
+        const char *kind, *there, *error;
+        bool spared;
+    } cases[] = {
+        {"Role", "{\"metadata\":{\"labels\":{" OURS "}}}", NULL, false},
+        {"Role", "{\"metadata\":{}}", NULL, true},
+        {"Service",
+         "{\"metadata\":{\"labels\":{\"app.kubernetes.io/name\":\"other\"},\"annotations\":{\"meta.helm.sh/release-name\":\"r\"}}}", NULL,
+         true},
+        {"Role", "{\"metadata\":{\"labels\":{\"app.kubernetes.io/name\":\"mobula-control-plane\"}}}", NULL, false},
+        {"ConfigMap", "{\"metadata\":{}}", NULL, false},
+        {"Lease", "{\"metadata\":{}}", NULL, false},
+        {"Deployment", "{\"metadata\":{\"labels\":{" OURS "},\"annotations\":{\"meta.helm.sh/release-name\":\"r\"}}}",
+         "Deployment x belongs to the Helm release r: helm uninstall r deletes it", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct apply_object o = {.kind = slice_of(cases[i].kind), .name = SLICE("x"), .ns = SLICE("n")};
+        struct err e = {0};
+        bool spared;
+        test_case("uninstall leaves what is not of mobula, %zu", i);
+        CHECK_INT(apply_spared(&o, parse(cases[i].there, a), a, &spared, &e), cases[i].error == NULL);
+        CHECK_INT(spared, cases[i].spared);
+        CHECK_STR(slice_of(e.text), cases[i].error ? cases[i].error : "");
+    }
+}
+
 #define ARGUMENTS(list) "{\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"args\":[" list "]}]}}}}"
 
 static void drops(struct arena *a)
@@ -141,6 +170,9 @@ static void waits(struct arena *a)
         if (cases[i].why)
             CHECK_STR(why, cases[i].why);
     }
+    test_case("a control plane waits for its own pods, beside an operator in the same namespace");
+    CHECK_STR(apply_pods(&(struct apply_object){.name = SLICE("mobula-control-plane"), .ns = SLICE("n")}, a),
+              "/api/v1/namespaces/n/pods?labelSelector=app.kubernetes.io%2Fname%3Dmobula-control-plane");
     test_case("what keeps a pod");
     CHECK_STR(apply_pod_words(parse("{\"metadata\":{\"name\":\"p\"},\"status\":{\"containerStatuses\":[{\"state\":{\"waiting\":"
                                     "{\"reason\":\"ErrImagePull\",\"message\":\"no such host\"}}}]}}",
@@ -195,6 +227,7 @@ int main(void)
     paths(&a);
     limits(&a);
     judges(&a);
+    spares(&a);
     drops(&a);
     waits(&a);
     remedies();
