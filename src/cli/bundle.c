@@ -89,7 +89,7 @@ static bool unpack(const struct bundle *b, struct slice to, struct err *e)
         if (!write_file(folder, b->files[i].name, b->files[i].content, slice_starts(b->files[i].name, SLICE("bin/")) ? 0755 : 0644, e))
             break;
     close(folder);
-    return e->code == ERR_NONE;
+    return e->code == ERR_NONE || err_wrap(e, "%s is not complete: delete it, and load again. What was in the way", to.ptr);
 }
 
 /* ---- the command ---- */
@@ -114,7 +114,7 @@ static bool push_file(struct registry *r, struct slice path, struct buf *out, st
     struct stat st;
     int fd = open(path.ptr, O_RDONLY | O_CLOEXEC);
     void *at = fd >= 0 && fstat(fd, &st) == 0 ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
-    bool well = at != MAP_FAILED || err_set(e, ERR_IO, "%s: %s", path.ptr, strerror(errno));
+    bool well = at != MAP_FAILED || err_set(e, ERR_IO, "%s: %s: want an OCI archive", path.ptr, strerror(errno));
     if (fd >= 0)
         close(fd);
     if (!well)

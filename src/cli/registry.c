@@ -121,14 +121,14 @@ struct request {
     const struct endpoint *at;
     struct slice authority, authorization;
     const char *method;
-    struct slice target, type;
+    struct slice target, type, range; /* range: of a piece of a blob */
     const struct slice *body;
 };
 
 /* The answer's status; 0 with *e when there is none. */
 static int ask_once(struct registry *r, const struct request *q, struct err *e)
 {
-    struct http_header headers[3] = {{SLICE("Connection"), SLICE("close")}};
+    struct http_header headers[4] = {{SLICE("Connection"), SLICE("close")}};
     size_t count = 1;
     __attribute__((cleanup(buf_free))) struct buf request;
     buf_init(&request, PIECE + LIMIT_HTTP_HEAD);
@@ -136,6 +136,8 @@ static int ask_once(struct registry *r, const struct request *q, struct err *e)
         headers[count++] = (struct http_header){SLICE("Authorization"), q->authorization};
     if (!slice_empty(q->type))
         headers[count++] = (struct http_header){SLICE("Content-Type"), q->type};
+    if (!slice_empty(q->range))
+        headers[count++] = (struct http_header){SLICE("Content-Range"), q->range};
     if (!http_write_request(&request, slice_of(q->method), q->target, q->authority, headers, count, q->body)) {
         err_set(e, ERR_CONFIG, "%s %.*s: no request can be made of it", q->method, SLICE_ARG(slice_head(q->target, WORDS)));
         return 0;
@@ -215,9 +217,10 @@ static bool get_token(struct registry *r, struct err *e)
 
 /* The answer's status; 0 with *e when there is none. A token is for one repository and a few minutes: another one is got where the registry
  * asks for it. */
-static int talk(struct registry *r, const char *method, struct slice target, struct slice type, const struct slice *body, struct err *e)
+static int talk(struct registry *r, const char *method, struct slice target, struct slice type, struct slice range,
+                const struct slice *body, struct err *e)
 {
-    struct request q = {&r->at, r->authority, r->bearer.ptr ? r->bearer : r->basic, method, target, type, body};
+    struct request q = {&r->at, r->authority, r->bearer.ptr ? r->bearer : r->basic, method, target, type, range, body};
     int status = ask_once(r, &q, e);
     if (status != 401 || !slice_eq_nocase(slice_head(slice_of(r->challenge), 7), SLICE("Bearer ")))
         return status;
@@ -234,7 +237,9 @@ static bool refused(const struct registry *r, int status, const char *what, stru
     utf8_clean(buf_slice(&r->body), words, sizeof words);
     if (e->code != ERR_NONE)
         return err_wrap(e, "%.*s: %s%s", SLICE_ARG(r->authority), what, e->code == ERR_TIMEOUT ? " (--timeout gives it longer)" : "");
-    const char *remedy = status == 401 || status == 403 ? ": give --registry-user and --registry-password-file of one who may push"
+    const char *remedy = status == 301 || status == 308
+                             ? ": it has moved: give the address that it names, such as https:// instead of http://"
+                         : status == 401 || status == 403 ? ": give --registry-user and --registry-password-file of one who may push"
                          : status == 413 ? ": a proxy before it takes no body of 4 MiB: raise its limit (client_max_body_size)"
                          : status == 404 ? ": no registry at this address, or no such project"
                          : status >= 500 ? ": try again later; what was sent is not sent again"
@@ -280,33 +285,42 @@ static bool next_place(const struct push *p, struct slice *out, struct err *e)
     return slice_starts(at, SLICE("/")) || err_set(e, ERR_STATUS, "it does not say where an upload goes (no Location)");
 }
 
+/* In pieces, each with its place in the blob. `at`: where the upload ends. */
+static bool push_pieces(const struct push *p, struct slice bytes, struct slice *at, struct err *e)
+{
+    for (size_t from = 0; !slice_empty(bytes);) {
+        struct slice piece = slice_head(bytes, PIECE);
+        if (!next_place(p, at, e))
+            return false;
+        struct slice range = arena_printf(p->a, "%zu-%zu", from, from + piece.len - 1);
+        int status = talk(p->r, "PATCH", *at, SLICE("application/octet-stream"), range, &piece, e);
+        if (status != 202)
+            return refused(p->r, status, "sending a blob", e);
+        from += piece.len;
+        bytes = slice_skip(bytes, piece.len);
+    }
+    return next_place(p, at, e);
+}
+
 static bool push_blob(const struct push *p, struct jval descriptor, struct err *e)
 {
     struct slice digest, bytes, at, none = SLICE("");
     if (!blob_of(p, descriptor, &digest, &bytes, e))
         return false;
     struct slice path = arena_printf(p->a, "/v2/%.*s/blobs/", SLICE_ARG(p->name));
-    int status = talk(p->r, "HEAD", arena_printf(p->a, "%.*s%.*s", SLICE_ARG(path), SLICE_ARG(digest)), SLICE_NONE, NULL, e);
-    if (status == 200)
+    int status = talk(p->r, "HEAD", arena_printf(p->a, "%.*s%.*s", SLICE_ARG(path), SLICE_ARG(digest)), SLICE_NONE, SLICE_NONE, NULL, e);
+    if (status == 200 || status == 302 || status == 307) /* with blobs in object storage: it says where this one lies */
         return true;
     if (status != 404)
         return refused(p->r, status, "looking for a blob", e);
-    status = talk(p->r, "POST", arena_printf(p->a, "%.*suploads/", SLICE_ARG(path)), SLICE_NONE, &none, e);
+    status = talk(p->r, "POST", arena_printf(p->a, "%.*suploads/", SLICE_ARG(path)), SLICE_NONE, SLICE_NONE, &none, e);
     if (status != 202)
         return refused(p->r, status, "beginning an upload", e);
-    while (!slice_empty(bytes)) {
-        struct slice piece = slice_head(bytes, PIECE);
-        bytes = slice_skip(bytes, piece.len);
-        if (!next_place(p, &at, e))
-            return false;
-        status = talk(p->r, "PATCH", at, SLICE("application/octet-stream"), &piece, e);
-        if (status != 202)
-            return refused(p->r, status, "sending a blob", e);
-    }
-    if (!next_place(p, &at, e))
+    if (!push_pieces(p, bytes, &at, e))
         return false;
     const char *sign = slice_find(at, '?') >= 0 ? "&" : "?";
-    status = talk(p->r, "PUT", arena_printf(p->a, "%.*s%sdigest=%.*s", SLICE_ARG(at), sign, SLICE_ARG(digest)), SLICE_NONE, &none, e);
+    struct slice end = arena_printf(p->a, "%.*s%sdigest=%.*s", SLICE_ARG(at), sign, SLICE_ARG(digest));
+    status = talk(p->r, "PUT", end, SLICE_NONE, SLICE_NONE, &none, e);
     return status == 201 || refused(p->r, status, "ending an upload", e);
 }
 
@@ -335,7 +349,7 @@ static bool push_manifest(const struct push *p, struct jval descriptor, struct s
         return false;
     struct slice reference = slice_empty(tag) ? digest : tag;
     struct slice path = arena_printf(p->a, "/v2/%.*s/manifests/%.*s", SLICE_ARG(p->name), SLICE_ARG(reference));
-    int status = talk(p->r, "PUT", path, json_get_str(descriptor, "mediaType", p->a), &bytes, e);
+    int status = talk(p->r, "PUT", path, json_get_str(descriptor, "mediaType", p->a), SLICE_NONE, &bytes, e);
     return status == 201 || refused(p->r, status, "sending a manifest", e);
 }
 
@@ -349,6 +363,8 @@ bool registry_push(struct registry *r, struct slice tar, const char *name, struc
         return err_set(e, ERR_SYNTAX, "%s: no index.json: want an OCI archive (skopeo copy … oci-archive:FILE:NAME:TAG)", name);
     if (!json_parse(doc, index, &a, e))
         return err_wrap(e, "%s: index.json", name);
+    if (json_len(json_get(json_root(doc), "manifests")) == 0)
+        return err_set(e, ERR_SYNTAX, "%s: there is no image in it", name);
     for (struct jiter it = json_iter(json_get(json_root(doc), "manifests")); json_next(&it, &none, &one);) {
         struct jval notes = json_get(one, "annotations");
         struct slice full = json_str(json_key(notes, SLICE("io.containerd.image.name")), &a), image, tag;
@@ -388,7 +404,7 @@ static bool read_place(struct slice url, struct endpoint *at, struct slice *auth
 static bool read_url(struct registry *r, struct err *e)
 {
     struct slice rest;
-    if (!read_place(r->o.to, &r->at, &r->authority, &rest))
+    if (!read_place(r->o.to, &r->at, &r->authority, &rest) || !net_is_host(r->at.host))
         return err_set(e, ERR_CONFIG, "--to: want http[s]://HOST[:PORT][/PREFIX], without a user");
     if (slice_ends(rest, SLICE("/")))
         rest.len--;
