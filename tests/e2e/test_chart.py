@@ -102,7 +102,12 @@ def test_the_chart_brings_the_definitions(chart):
 
 
 @pytest.mark.parametrize("values", ["kinds=Ray", "replicas=0", "replicas=17", "watchNamespaces={A_B}", "nonsense=1", "autoscaler=maybe",
-                                    "proxies=a", "proxies=a=https://b", "egressCa=A"])
+                                    "proxies=a", "proxies=a=https://b", "egressCa=A",
+                                    # and together, as mobula install does
+                                    "controlPlaneUrl=https://hub.example", "agent=true", "reportNodes=true", "egressCa=a", "noProxy=a",
+                                    "submitter=pod,tools=none", "allNamespaces=true,watchNamespaces={a}", "agentDirect=true",
+                                    "proxySecret=p", "proxySecret=p,proxy=http://p.example", "defaultImage=a",
+                                    "controlPlaneUrl=https://hub.example,cloudDeploymentId=cldrsrc_abcdefghijklmnopqrstuvwx,kinds=legacy"])
 def test_the_schema_refuses(helm, chart, values):
     out = render(helm, chart, "--set", values, check=False)
     assert out.returncode != 0 and "values don't meet the specifications of the schema" in out.stderr
