@@ -33,6 +33,14 @@ def chart(tmp_path_factory):
     return at
 
 
+@pytest.fixture(scope="session")
+def plane_chart(tmp_path_factory):
+    at = tmp_path_factory.mktemp("chart") / "mobula-control-plane"
+    version = mobula("version").stdout.split()[1]
+    subprocess.run(["airgap/make-chart", at, version, "control-plane"], check=True)
+    return at
+
+
 def render(helm, chart, *values, check=True):
     command = [helm, "template", "mobula", chart, "--namespace", "ray", *values]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=check)
@@ -96,9 +104,25 @@ def test_the_chart_renders_what_install_prints(helm, chart, values, flags):
     assert objects(rendered) == made
 
 
-def test_the_chart_brings_the_definitions(chart):
-    brought = "\n---\n".join(p.read_text() for p in (chart / "crds").iterdir())
-    assert objects(brought) == objects(manifests("--crds-only", "--raycronjobs", "--no-admission-policy"))
+@pytest.mark.parametrize("values,flags", [
+    ("", ""),
+    ("watchNamespaces={a,b},tlsNames={hub.example,10.0.0.1}", "--watch-namespace=a,b --tls-name=hub.example,10.0.0.1"),
+    ("allNamespaces=true,replicas=1,tlsSecret=mine,networkPolicy=false",
+     "--all-namespaces --replicas=1 --tls-secret=mine --no-network-policy"),
+    ("registry=r.example/x,pullSecrets={p},openshift=true,cpu=750m,memory=256Mi,tlsSelfMade=own",
+     "--registry=r.example/x --pull-secret=p --openshift --resources=cpu=750m,memory=256Mi --tls-self-made=own"),
+])
+def test_the_chart_of_a_control_plane(helm, plane_chart, values, flags):
+    rendered = render(helm, plane_chart, *(["--set", values] if values else [])).stdout
+    made = objects(manifests("--control-plane", "--namespace", "ray", *flags.split()))
+    assert objects(rendered) == {k: v for k, v in made.items() if k[0] != "CustomResourceDefinition"}
+
+
+def test_the_charts_bring_the_definitions(chart, plane_chart):
+    for at, flags in (chart, ("--raycronjobs", "--no-admission-policy")), (plane_chart, ("--control-plane",)):
+        brought = objects("\n---\n".join(p.read_text() for p in (at / "crds").iterdir()))
+        printed = objects(manifests("--crds-only", *flags))
+        assert brought == {k: v for k, v in printed.items() if k[0] == "CustomResourceDefinition"}
 
 
 @pytest.mark.parametrize("values", ["kinds=Ray", "replicas=0", "replicas=17", "watchNamespaces={A_B}", "nonsense=1", "autoscaler=maybe",
@@ -110,6 +134,12 @@ def test_the_chart_brings_the_definitions(chart):
                                     "controlPlaneUrl=https://hub.example,cloudDeploymentId=cldrsrc_abcdefghijklmnopqrstuvwx,kinds=legacy"])
 def test_the_schema_refuses(helm, chart, values):
     out = render(helm, chart, "--set", values, check=False)
+    assert out.returncode != 0 and "values don't meet the specifications of the schema" in out.stderr
+
+
+@pytest.mark.parametrize("values", ["kinds=all", "replicas=0", "tlsSelfMade=", "allNamespaces=true,watchNamespaces={a}", "tlsNames={a b}"])
+def test_the_schema_of_a_control_plane_refuses(helm, plane_chart, values):
+    out = render(helm, plane_chart, "--set", values, check=False)
     assert out.returncode != 0 and "values don't meet the specifications of the schema" in out.stderr
 
 
