@@ -18,6 +18,7 @@ struct egress_options egress_defaults(void)
 /* What fills the list, and where it goes. */
 struct gather {
     const struct egress_options *o;
+    struct egress *list;
     struct arena *arena;
     struct net_allow *allow;
     struct buf *notes;
@@ -100,6 +101,8 @@ static bool add_config(struct gather *g, struct err *e)
     struct kube_config_options o = {g->o->kubeconfig.ptr, g->o->context.ptr, isatty(STDERR_FILENO)};
     struct kube_config *config = kube_config_load(&o, e);
     bool ok = config && kube_config_allow(config, g->allow, e);
+    if (ok && config->use_proxy)
+        g->list->proxies[0] = arena_dup(g->arena, config->proxy.host);
     kube_config_free(config);
     return ok || err_wrap(e, "the API server (--api-server HOST:PORT names it, --api-server none leaves it out)");
 }
@@ -131,12 +134,14 @@ static bool add_plane(struct gather *g, struct err *e)
         return false;
     if (!net_proxy_for(p, host, port, g->arena, &proxy, &use, e))
         return err_wrap(e, "--proxy, --proxies");
+    g->list->proxies[1] = use ? proxy.host : SLICE_NONE;
     return !use || net_allow_add(g->allow, proxy.host, proxy.port, "--proxy or --proxies", e);
 }
 
 /* In the order of the list. */
-static bool fill(struct gather *g, struct egress *list, const struct egress_format *format, struct err *e)
+static bool fill(struct gather *g, const struct egress_format *format, struct err *e)
 {
+    struct egress *list = g->list;
     struct cli_items profiles = {.of = &g->o->profiles};
     struct slice profile;
     if (!add_api_servers(g, e))
@@ -245,15 +250,15 @@ static void put_list(const struct egress *g, const struct egress_format *f, stru
 bool egress_write(const struct egress_options *o, struct buf *out, struct buf *notes, struct err *e)
 {
     __attribute__((cleanup(arena_free))) struct arena mem = {0};
-    struct gather g = {.o = o, .arena = &mem, .allow = net_allow_new(), .notes = notes};
-    struct net_allow *sources = net_allow_new();
     struct egress list = {.ns = o->ns};
+    struct gather g = {.o = o, .list = &list, .arena = &mem, .allow = net_allow_new(), .notes = notes};
+    struct net_allow *sources = net_allow_new();
     enum operator_access access = OPERATOR_DIRECT;
     const struct egress_format *format = egress_format(o->format, e);
     struct slice watch = slice_empty(o->watch) ? o->ns : o->watch;
     bool ok = format && cli_namespace(o->ns, "--namespace", e) && cli_namespaces(watch, "--watch-namespace", &list.watch, e) &&
               cli_access(o->ray_access, &access, e) && read_head_ports(o->head_ports, &list, e) && read_sources(o, sources, e) &&
-              fill(&g, &list, format, e);
+              fill(&g, format, e);
     if (ok) {
         if (o->all_namespaces)
             list.watch.count = 0;

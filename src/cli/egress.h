@@ -24,6 +24,7 @@ struct egress {
     uint16_t head_ports[EGRESS_HEAD_PORTS];
     uint32_t head_port_count;
     bool api;                       /* the API server is on the allowlist */
+    struct slice proxies[2];        /* hosts of proxies to it and to the control plane: no TLS begins there */
     const struct net_rule *rules;   /* the allowlist */
     const struct net_rule *sources; /* NET_NETWORK: the machines that a firewall on their way is for; NULL: all */
 };

@@ -5,10 +5,6 @@
 #include <mobula/json.h>
 #include <mobula/yaml.h>
 
-#include <stdio.h>
-
-enum { DNS_PORT = 53 };
-
 static bool has_names(const struct egress *g)
 {
     for (const struct net_rule *r = g->rules; r; r = r->next)
@@ -21,24 +17,16 @@ static bool has_names(const struct egress *g)
 
 static void policy_begin(struct jout *w, const struct egress *g, const char *version, const char *kind, const char *selector)
 {
-    jout_object(w);
-    jout_kstr(w, "apiVersion", slice_of(version));
-    jout_kstr(w, "kind", slice_of(kind));
-    jout_kobject(w, "metadata");
-    jout_kstr(w, "name", SLICE("mobula-egress"));
-    jout_kstr(w, "namespace", g->ns);
-    jout_end(w);
-    jout_kobject(w, "spec");
-    jout_kobject(w, selector);
-    jout_kraw(w, "matchLabels", SLICE("{\"app.kubernetes.io/name\":\"mobula\"}"));
-    jout_end(w);
+    jout_form(w,
+              "{apiVersion:'%s',kind:'%s',metadata:{name:'mobula-egress',namespace:'%.*s'},"
+              "spec:{%s:{matchLabels:{app.kubernetes.io/name:'mobula'}}",
+              version, kind, SLICE_ARG(g->ns), selector);
 }
 
 static void policy_end(struct jout *w, const struct buf *json, struct buf *out)
 {
     struct err e = {0};
-    jout_end(w);
-    jout_end(w);
+    jout_form(w, "]}}");
     if (!yaml_write(buf_slice(json), out, &e))
         fatal("egress: a policy cannot be written as YAML: %s", e.text);
 }
@@ -46,57 +34,22 @@ static void policy_end(struct jout *w, const struct buf *json, struct buf *out)
 /* {key: KEY, operator: In, values: [the watched namespaces]} */
 static void namespaces(struct jout *w, const char *key, const struct egress *g)
 {
-    jout_karray(w, "matchExpressions");
-    jout_object(w);
-    jout_kstr(w, "key", slice_of(key));
-    jout_kstr(w, "operator", g->watch.count ? SLICE("In") : SLICE("Exists"));
+    jout_form(w, "matchExpressions:[{key:'%s',operator:'%s'", key, g->watch.count ? "In" : "Exists");
     if (g->watch.count)
-        jout_karray(w, "values");
+        jout_form(w, "values:[");
     for (uint32_t i = 0; i < g->watch.count; i++)
         jout_str(w, g->watch.list[i]);
-    if (g->watch.count)
-        jout_end(w);
-    jout_end(w);
-    jout_end(w);
-}
-
-static void kube_port(struct jout *w, uint16_t port, const char *protocol)
-{
-    jout_object(w);
-    jout_kstr(w, "protocol", slice_of(protocol));
-    jout_kint(w, "port", port);
-    jout_end(w);
+    jout_form(w, g->watch.count ? "]}]" : "}]");
 }
 
 static void kube_heads(struct jout *w, const struct egress *g)
 {
-    jout_object(w);
-    jout_karray(w, "to");
-    jout_object(w);
-    jout_kobject(w, "namespaceSelector");
+    jout_form(w, "{to:[{namespaceSelector:{");
     namespaces(w, "kubernetes.io/metadata.name", g);
-    jout_end(w);
-    jout_kraw(w, "podSelector", SLICE("{\"matchLabels\":{\"" RAY_LABEL_NODE_TYPE "\":\"head\"}}"));
-    jout_end(w);
-    jout_end(w);
-    jout_karray(w, "ports");
+    jout_form(w, "},podSelector:{matchLabels:{" RAY_LABEL_NODE_TYPE ":'head'}}}],ports:[");
     for (uint32_t i = 0; i < g->head_port_count; i++)
-        kube_port(w, g->head_ports[i], "TCP");
-    jout_end(w);
-    jout_end(w);
-}
-
-static void kube_dns(struct jout *w)
-{
-    jout_object(w);
-    jout_kraw(w, "to",
-              SLICE("[{\"namespaceSelector\":{\"matchLabels\":{\"kubernetes.io/metadata.name\":\"kube-system\"}},"
-                    "\"podSelector\":{\"matchLabels\":{\"k8s-app\":\"kube-dns\"}}}]"));
-    jout_karray(w, "ports");
-    kube_port(w, DNS_PORT, "UDP");
-    kube_port(w, DNS_PORT, "TCP");
-    jout_end(w);
-    jout_end(w);
+        jout_form(w, "{protocol:'TCP',port:%u}", g->head_ports[i]);
+    jout_form(w, "]}");
 }
 
 static void networkpolicy(const struct egress *g, struct buf *out)
@@ -106,110 +59,66 @@ static void networkpolicy(const struct egress *g, struct buf *out)
     buf_init(&json, MIB);
     jout_init(&w, &json);
     policy_begin(&w, g, "networking.k8s.io/v1", "NetworkPolicy", "podSelector");
-    jout_kraw(&w, "policyTypes", SLICE("[\"Egress\"]"));
-    jout_karray(&w, "egress");
-    for (const struct net_rule *r = g->rules; r; r = r->next) {
-        if (r->kind != NET_NETWORK)
-            continue;
-        jout_object(&w);
-        jout_karray(&w, "to");
-        jout_object(&w);
-        jout_kobject(&w, "ipBlock");
-        jout_kstr(&w, "cidr", r->host);
-        jout_end(&w);
-        jout_end(&w);
-        jout_end(&w);
-        jout_karray(&w, "ports");
-        kube_port(&w, r->port, "TCP");
-        jout_end(&w);
-        jout_end(&w);
-    }
+    jout_form(&w, "policyTypes:['Egress'],egress:[");
+    for (const struct net_rule *r = g->rules; r; r = r->next)
+        if (r->kind == NET_NETWORK)
+            jout_form(&w, "{to:[{ipBlock:{cidr:'%.*s'}}],ports:[{protocol:'TCP',port:%u}]}", SLICE_ARG(r->host), r->port);
     if (g->heads)
         kube_heads(&w, g);
     if (has_names(g))
-        kube_dns(&w);
-    jout_end(&w);
+        jout_form(&w, "{to:[{namespaceSelector:{matchLabels:{kubernetes.io/metadata.name:'kube-system'}},"
+                      "podSelector:{matchLabels:{k8s-app:'kube-dns'}}}],ports:[{protocol:'UDP',port:53},{protocol:'TCP',port:53}]}");
     policy_end(&w, &json, out);
 }
 
 /* ---- Cilium ---- */
 
-static void cilium_port(struct jout *w, uint16_t port, const char *protocol)
-{
-    char text[8];
-    snprintf(text, sizeof text, "%u", port);
-    jout_object(w);
-    jout_kstr(w, "port", slice_of(text));
-    jout_kstr(w, "protocol", slice_of(protocol));
-    jout_end(w);
-}
+#define CILIUM_NAMESPACE "k8s:io.kubernetes.pod.namespace"
 
 static void cilium_ports(struct jout *w, const uint16_t *ports, uint32_t count)
 {
-    jout_karray(w, "toPorts");
-    jout_object(w);
-    jout_karray(w, "ports");
+    jout_form(w, "toPorts:[{ports:[");
     for (uint32_t i = 0; i < count; i++)
-        cilium_port(w, ports[i], "TCP");
-    jout_end(w);
-    jout_end(w);
-    jout_end(w);
+        jout_form(w, "{port:'%u',protocol:'TCP'}", ports[i]);
+    jout_form(w, "]}]}"); /* and the rule that has them */
 }
 
 static void cilium_name(struct jout *w, const struct net_rule *r)
 {
-    jout_object(w);
-    jout_kstr(w, r->kind == NET_NAME ? "matchName" : "matchPattern", r->host);
-    jout_end(w);
+    jout_form(w, "{%s:'%.*s'}", r->kind == NET_NAME ? "matchName" : "matchPattern", SLICE_ARG(r->host));
 }
 
 static void cilium_rule(struct jout *w, const struct net_rule *r)
 {
-    jout_object(w);
-    jout_karray(w, r->kind == NET_NETWORK ? "toCIDR" : "toFQDNs");
-    if (r->kind == NET_NETWORK)
-        jout_str(w, r->host);
-    else
+    if (r->kind == NET_NETWORK) {
+        jout_form(w, "{toCIDR:['%.*s']", SLICE_ARG(r->host));
+    } else {
+        jout_form(w, "{toFQDNs:[");
         cilium_name(w, r);
-    jout_end(w);
+        jout_end(w);
+    }
     cilium_ports(w, &r->port, 1);
-    jout_end(w);
 }
 
 /* Cilium learns the addresses of names from the answers that pass it, and lets only questions for these names pass. */
 static void cilium_dns(struct jout *w, const struct egress *g)
 {
-    jout_object(w);
-    jout_kraw(w, "toEndpoints",
-              SLICE("[{\"matchLabels\":{\"k8s:io.kubernetes.pod.namespace\":\"kube-system\",\"k8s:k8s-app\":\"kube-dns\"}}]"));
-    jout_karray(w, "toPorts");
-    jout_object(w);
-    jout_karray(w, "ports");
-    cilium_port(w, DNS_PORT, "ANY");
-    jout_end(w);
-    jout_kobject(w, "rules");
-    jout_karray(w, "dns");
+    jout_form(w,
+              "{toEndpoints:[{matchLabels:{%s:'kube-system',%s:'kube-dns'}}],"
+              "toPorts:[{ports:[{port:'53',protocol:'ANY'}],rules:{dns:[",
+              CILIUM_NAMESPACE, "k8s:k8s-app");
     for (const struct net_rule *r = g->rules; r; r = r->next)
         if (r->kind != NET_NETWORK)
             cilium_name(w, r);
-    jout_end(w);
-    jout_end(w);
-    jout_end(w);
-    jout_end(w);
-    jout_end(w);
+    jout_form(w, "]}}]}");
 }
 
 static void cilium_heads(struct jout *w, const struct egress *g)
 {
-    jout_object(w);
-    jout_karray(w, "toEndpoints");
-    jout_object(w);
-    jout_kraw(w, "matchLabels", SLICE("{\"" RAY_LABEL_NODE_TYPE "\":\"head\"}"));
-    namespaces(w, "k8s:io.kubernetes.pod.namespace", g);
-    jout_end(w);
-    jout_end(w);
+    jout_form(w, "{toEndpoints:[{matchLabels:{" RAY_LABEL_NODE_TYPE ":'head'}");
+    namespaces(w, CILIUM_NAMESPACE, g);
+    jout_form(w, "}]");
     cilium_ports(w, g->head_ports, g->head_port_count);
-    jout_end(w);
 }
 
 static void cilium(const struct egress *g, struct buf *out)
@@ -219,17 +128,14 @@ static void cilium(const struct egress *g, struct buf *out)
     buf_init(&json, MIB);
     jout_init(&w, &json);
     policy_begin(&w, g, "cilium.io/v2", "CiliumNetworkPolicy", "endpointSelector");
-    jout_karray(&w, "egress");
     /* The API server's own port is not that of its Service, so the entity has none. */
-    if (g->api)
-        jout_raw(&w, SLICE("{\"toEntities\":[\"kube-apiserver\"]}"));
+    jout_form(&w, g->api ? "egress:[{toEntities:['kube-apiserver']}" : "egress:[");
     for (const struct net_rule *r = g->rules; r; r = r->next)
         cilium_rule(&w, r);
     if (has_names(g))
         cilium_dns(&w, g);
     if (g->heads)
         cilium_heads(&w, g);
-    jout_end(&w);
     policy_end(&w, &json, out);
 }
 
@@ -237,43 +143,33 @@ static void cilium(const struct egress *g, struct buf *out)
 
 static void azure_sources(struct jout *w, const struct egress *g)
 {
-    jout_karray(w, "sourceAddresses");
+    jout_form(w, g->sources ? "sourceAddresses:[" : "sourceAddresses:['*'");
     for (const struct net_rule *r = g->sources; r; r = r->next)
         jout_str(w, r->host);
-    if (!g->sources)
-        jout_str(w, SLICE("*"));
     jout_end(w);
 }
 
-static void azure_list(struct jout *w, const char *key, struct slice only)
+/* Whether a rule is of layer 4: for an address, or for a proxy, where the firewall would look for a TLS name in vain. */
+static bool azure_is_network(const struct egress *g, const struct net_rule *r)
 {
-    jout_karray(w, key);
-    jout_str(w, only);
-    jout_end(w);
+    bool proxy = false;
+    for (size_t i = 0; i < COUNT_OF(g->proxies); i++)
+        proxy |= slice_eq_nocase(r->host, g->proxies[i]);
+    return proxy || r->kind == NET_NETWORK;
 }
 
 static void azure_network_rule(struct jout *w, const struct net_rule *r)
 {
-    char port[8];
-    azure_list(w, "ipProtocols", SLICE("TCP"));
-    azure_list(w, "destinationAddresses", r->host);
-    azure_list(w, "destinationPorts", (struct slice){port, (size_t)snprintf(port, sizeof port, "%u", r->port)});
+    jout_form(w, "ipProtocols:['TCP'],%s:['%.*s'],destinationPorts:['%u']}",
+              r->kind == NET_NETWORK ? "destinationAddresses" : "destinationFqdns", SLICE_ARG(r->host), r->port);
 }
 
 static void azure_application_rule(struct jout *w, const struct net_rule *r)
 {
-    char name[LIMIT_NET_HOST + 1];
     struct slice star_first = r->host;
     if (r->kind == NET_WILDCARD) /* the only place where a star may stand there */
         star_first = slice_skip(r->host, (size_t)slice_find(r->host, '*'));
-    slice_copy(star_first, name, sizeof name);
-    jout_karray(w, "protocols");
-    jout_object(w);
-    jout_kstr(w, "protocolType", SLICE("Https"));
-    jout_kint(w, "port", r->port);
-    jout_end(w);
-    jout_end(w);
-    azure_list(w, "targetFqdns", slice_of(name));
+    jout_form(w, "protocols:[{protocolType:'Https',port:%u}],targetFqdns:['%.*s']}", r->port, SLICE_ARG(star_first));
 }
 
 /* A collection holds rules of one type. */
@@ -282,56 +178,36 @@ static void azure_collection(struct jout *w, const struct egress *g, bool networ
     bool any = false;
     int number = 0;
     for (const struct net_rule *r = g->rules; r; r = r->next)
-        any |= (r->kind == NET_NETWORK) == networks;
+        any |= azure_is_network(g, r) == networks;
     if (!any)
         return;
-    jout_object(w);
-    jout_kstr(w, "ruleCollectionType", SLICE("FirewallPolicyFilterRuleCollection"));
-    jout_kstr(w, "name", networks ? SLICE("mobula-addresses") : SLICE("mobula-names"));
-    jout_kint(w, "priority", networks ? 100 : 110);
-    jout_kraw(w, "action", SLICE("{\"type\":\"Allow\"}"));
-    jout_karray(w, "rules");
+    jout_form(w, "{ruleCollectionType:'FirewallPolicyFilterRuleCollection',name:'mobula-%s',priority:%d,action:{type:'Allow'},rules:[",
+              networks ? "addresses" : "names", networks ? 100 : 110);
     for (const struct net_rule *r = g->rules; r; r = r->next) {
-        char name[16];
         number++;
-        if ((r->kind == NET_NETWORK) != networks)
+        if (azure_is_network(g, r) != networks)
             continue;
         buf_putc(out, '\n'); /* a rule a line, for who reads them */
-        jout_object(w);
-        jout_kstr(w, "ruleType", networks ? SLICE("NetworkRule") : SLICE("ApplicationRule"));
-        jout_kstr(w, "name", (struct slice){name, (size_t)snprintf(name, sizeof name, "mobula-%d", number)});
-        jout_kstr(w, "description", slice_of(r->setting));
+        jout_form(w, "{ruleType:'%s',name:'mobula-%d',description:'%s'", networks ? "NetworkRule" : "ApplicationRule", number, r->setting);
         azure_sources(w, g);
-        if (networks)
-            azure_network_rule(w, r);
-        else
-            azure_application_rule(w, r);
-        jout_end(w);
+        (networks ? azure_network_rule : azure_application_rule)(w, r);
     }
-    jout_end(w);
-    jout_end(w);
+    jout_form(w, "]}");
 }
 
 static void azure_firewall(const struct egress *g, struct buf *out)
 {
     struct jout w;
     jout_init(&w, out);
-    jout_object(&w);
-    jout_kstr(&w, "$schema", SLICE("https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#"));
-    jout_kstr(&w, "contentVersion", SLICE("1.0.0.0"));
-    jout_kraw(&w, "parameters", SLICE("{\"firewallPolicy\":{\"type\":\"string\"},\"priority\":{\"type\":\"int\",\"defaultValue\":200}}"));
-    jout_karray(&w, "resources");
-    jout_object(&w);
-    jout_kstr(&w, "type", SLICE("Microsoft.Network/firewallPolicies/ruleCollectionGroups"));
-    jout_kstr(&w, "apiVersion", SLICE("2023-09-01"));
-    jout_kstr(&w, "name", SLICE("[concat(parameters('firewallPolicy'), '/mobula-egress')]"));
-    jout_kobject(&w, "properties");
-    jout_kstr(&w, "priority", SLICE("[parameters('priority')]"));
-    jout_karray(&w, "ruleCollections");
+    jout_form(&w,
+              "{$schema:'https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#',contentVersion:'1.0.0.0',"
+              "parameters:{firewallPolicy:{type:'string'},priority:{type:'int',defaultValue:200}},"
+              "resources:[{type:'Microsoft.Network/firewallPolicies/ruleCollectionGroups',apiVersion:'2023-09-01',name:'%s',"
+              "properties:{priority:'%s',ruleCollections:[",
+              "[concat(parameters('firewallPolicy'), '/mobula-egress')]", "[parameters('priority')]");
     azure_collection(&w, g, true, out);
     azure_collection(&w, g, false, out);
-    for (int i = 0; i < 5; i++) /* collections, properties, the resource, resources, all */
-        jout_end(&w);
+    jout_form(&w, "]}}]}");
     buf_putc(out, '\n');
 }
 
