@@ -374,7 +374,8 @@ bool apply_wait(struct apply *p, int64_t until_ms, struct err *e)
 
 /* ---- taking away ---- */
 
-bool apply_find(struct apply *p, struct slice api_version, const char *kind, struct slice ns, const char *labels, struct err *e)
+bool apply_find(struct apply *p, struct slice api_version, const char *kind, struct slice ns, const char *labels, const char *name,
+                struct err *e)
 {
     struct apply_object o = {.api_version = api_version, .kind = slice_of(kind), .ns = ns};
     struct ask_answer answer = {0};
@@ -386,6 +387,8 @@ bool apply_find(struct apply *p, struct slice api_version, const char *kind, str
     buf_put(&path, slice_head(of_all, of_all.len - 1));
     if (labels)
         kube_query(&path, "labelSelector", slice_of(labels));
+    if (name)
+        kube_query(&path, "fieldSelector", arena_printf(p->a, "metadata.name=%s", name));
     _Static_assert(APPLY_OBJECTS_MAX == 128, "a page is what the list holds");
     kube_query(&path, "limit", SLICE("128"));
     if (!ask_get(p->ask, buf_slice(&path), NULL, p->a, &answer, e))
@@ -398,6 +401,7 @@ bool apply_find(struct apply *p, struct slice api_version, const char *kind, str
         return false;
     for (struct jiter it = json_iter(json_key(list, SLICE("items"))); p->count < APPLY_OBJECTS_MAX && json_next(&it, &key, &one);) {
         o.name = json_get_str(one, "metadata.name", p->a);
+        o.ns = json_get_str(one, "metadata.namespace", p->a);
         o.path = object_path(&o, p->a);
         p->list[p->count++] = o;
     }

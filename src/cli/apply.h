@@ -34,8 +34,10 @@ struct apply {
 
 /* Reads YAML documents into the list. */
 bool apply_read(struct apply *p, struct slice text, struct err *e);
-/* Adds objects that lie at the API server to the list: those of this kind, in this namespace, with this label selector. */
-bool apply_find(struct apply *p, struct slice api_version, const char *kind, struct slice ns, const char *labels, struct err *e);
+/* Adds objects that lie at the API server to the list, at most as many as it holds: those of this kind, in this namespace (empty: in all),
+ * with this label selector and this name; NULL: whatever they have. */
+bool apply_find(struct apply *p, struct slice api_version, const char *kind, struct slice ns, const char *labels, const char *name,
+                struct err *e);
 /* Looks at what is there and tries everything in a dry run. False: failures say what is wrong, and nothing was changed. */
 bool apply_try(struct apply *p, struct err *e);
 /* Applies all of it in order; a definition is waited for before the next object. Prints a line for each object. */

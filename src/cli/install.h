@@ -63,7 +63,7 @@ struct uninstall_options {
     struct slice ns, watch, kinds, kubeconfig, context; /* as above */
     struct slice program;                               /* whose ConfigMap is named; empty: none */
     int64_t timeout_ms;
-    bool crds, apply, purge, plane;
+    bool crds, apply, purge, plane, all_namespaces; /* all_namespaces: what is looked up is looked up in all */
 };
 /* What there is to delete, as YAML documents with nothing but names. */
 bool uninstall_write(const struct uninstall_options *o, struct buf *out, struct err *e);

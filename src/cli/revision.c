@@ -160,7 +160,7 @@ bool revision_prune(struct apply *p, const struct revision *r, int64_t until_ms,
                  programs = {.ask = p->ask, .a = p->a};
     const char *labels = arena_printf(p->a, INSTALL_PROGRAM_LABELS, SLICE_ARG(r->name)).ptr;
     if (!apply_read(&other, r->previous, e) || !apply_read(&gone, SLICE_NONE, e) || !apply_read(&programs, SLICE_NONE, e) ||
-        !apply_find(&programs, SLICE("v1"), "ConfigMap", r->ns, labels, e))
+        !apply_find(&programs, SLICE("v1"), "ConfigMap", r->ns, labels, NULL, e))
         return false;
     for (uint32_t i = 0; i < other.count; i++)
         if (!has_path(p, other.list[i].path) && revision_allows(r, &other.list[i], p->a))

@@ -107,6 +107,9 @@ static const struct flag list[] = {
 #define AT(field) offsetof(struct uninstall_options, field)
     {"namespace", FLAG_TEXT, AT(ns), "NS", "where the operator runs (mobula)"},
     {"watch-namespace", FLAG_TEXT, AT(watch), "NS[,NS...]", "where it makes clusters (the same)"},
+    {"all-namespaces", FLAG_SWITCH, AT(all_namespaces), NULL,
+     "of an installation with this flag, with --apply: ConfigMaps " RAY_TOOLS_CONFIGMAP_NAME
+     " and what --purge deletes, in every namespace"},
     {"control-plane", FLAG_SWITCH, AT(plane), NULL, "the control plane there, not the operator; --watch-namespace: its projects"},
     {"crds", FLAG_SWITCH, AT(crds), NULL,
      "the definitions, too: every RayCluster, RayJob and RayCronJob of every namespace is deleted with them"},
@@ -137,7 +140,7 @@ static bool purge_kind(struct apply *p, const struct kind *k, struct slice ns, i
 {
     do {
         p->count = 0;
-        if (!apply_find(p, k->api_version, k->name, ns, NULL, e) || !apply_purge(p, until_ms, e))
+        if (!apply_find(p, k->api_version, k->name, ns, NULL, NULL, e) || !apply_purge(p, until_ms, e))
             return false;
     } while (p->count == APPLY_OBJECTS_MAX);
     return true;
@@ -149,10 +152,25 @@ static bool purge(const struct uninstall_options *o, struct apply *p, int64_t un
     struct apply found = {.ask = p->ask, .a = p->a};
     if (!cli_namespaces(slice_empty(o->watch) ? o->ns : o->watch, "--watch-namespace", &watched, e) || !apply_read(&found, SLICE_NONE, e))
         return false;
+    if (o->all_namespaces)
+        watched.list[0] = SLICE("");
     for (uint32_t n = 0; n < watched.count; n++)
         for (uint32_t i = kind_count(); i-- > 0;)
             if (kinds[i]->check && !purge_kind(&found, kinds[i], watched.list[n], until_ms, e))
                 return err_wrap(e, "--purge");
+    return true;
+}
+
+/* What an operator of all namespaces has made wherever there was a cluster. */
+static bool delete_tools(struct apply *p, int64_t until_ms, struct err *e)
+{
+    struct apply found = {.ask = p->ask, .a = p->a};
+    do {
+        if (!apply_read(&found, SLICE_NONE, e) ||
+            !apply_find(&found, SLICE("v1"), "ConfigMap", SLICE(""), NULL, RAY_TOOLS_CONFIGMAP_NAME, e) ||
+            !apply_delete(&found, until_ms, e))
+            return false;
+    } while (found.count == APPLY_OBJECTS_MAX);
     return true;
 }
 
@@ -166,7 +184,8 @@ static int apply(const struct uninstall_options *o, struct slice text)
     int status = STATUS_OK;
     int64_t until_ms = clock_now().mono_ms + o->timeout_ms;
     if (!apply_read(&p, text, &e) || !ask_open(&ask, o->kubeconfig, o->context, &e) || (o->purge && !purge(o, &p, until_ms, &e)) ||
-        !apply_find(&p, SLICE("v1"), "ConfigMap", o->ns, programs, &e) || !apply_delete(&p, until_ms, &e))
+        !apply_find(&p, SLICE("v1"), "ConfigMap", o->ns, programs, NULL, &e) || !apply_delete(&p, until_ms, &e) ||
+        (o->all_namespaces && !delete_tools(&p, until_ms, &e)))
         status = apply_failed(&p, &e);
     ask_close(&ask);
     uint32_t absent = 0;
@@ -185,6 +204,8 @@ int cli_uninstall(int argc, char **argv)
         return status;
     if (o.purge && o.plane)
         return flags_wrong(&flags, "--purge deletes what an operator runs: leave it out with --control-plane");
+    if (o.all_namespaces && (!o.apply || o.plane || !slice_empty(o.watch)))
+        return flags_wrong(&flags, "--all-namespaces needs --apply, and excludes --watch-namespace and --control-plane");
     if (o.purge && !o.apply)
         return flags_wrong(&flags, "--purge needs --apply: what it deletes is looked up in the cluster");
     struct err e = {0};

@@ -76,9 +76,15 @@ def test_rights_of_the_cluster_go_as_well(place):
     # What the operator makes wherever there is a cluster; the command is that of docs/commands.md.
     kubectl("-n", place, "create", "configmap", "mobula-tools")
     find = "get configmaps -A --field-selector metadata.name=mobula-tools"
-    assert find[4:] in (ROOT / "docs/commands.md").read_text() and place in kubectl(*find.split()).stdout
-    run("uninstall", "--apply", "--namespace", place)
+    kubectl("create", "namespace", f"{place}-other")
+    kubectl("-n", f"{place}-other", "create", "configmap", "mobula-tools")
+    assert find in (ROOT / "docs/commands.md").read_text() and f"{place}-other" in kubectl(*find.split()).stdout
+    _, said = run("uninstall", "--all-namespaces", "--namespace", place, status=2)
+    assert "--all-namespaces needs --apply" in said
+    done, _ = run("uninstall", "--apply", "--all-namespaces", "--namespace", place)
+    assert f"ConfigMap/mobula-tools in {place}-other deleted" in done and place not in kubectl(*find.split()).stdout
     assert left_in(place) == set() and of_the_cluster(place) == set()
+    kubectl("delete", "namespace", f"{place}-other", "--wait=false")
 
 
 def test_without_a_registry(api, made):
