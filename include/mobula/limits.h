@@ -167,6 +167,7 @@ enum {
     LIMIT_REMOTE_ITEMS = 4096,              /* workloads in one answer */
     LIMIT_REMOTE_QUESTIONS = 64,            /* in one answer */
     LIMIT_REMOTE_WORKLOADS = 20 * 1000,     /* that one operator keeps */
+    LIMIT_REMOTE_SPECS = 32 * MIB,          /* bytes of their specs, all together */
     LIMIT_REMOTE_STATUS = 64 * KIB,         /* bytes of one status */
     REMOTE_REPORT = 512 * KIB,              /* bytes that one request reports; the rest goes with the next … */
     REMOTE_REPORT_LEAST = 16 * KIB,         /* … and so many after a server that took none */
@@ -272,11 +273,13 @@ enum {
 
 /* hub */
 enum {
-    LIMIT_HUB_BODY = MIB,                     /* of a request, and of an answer of sync; of one request … */
-    LIMIT_HUB_BODIES = 32 * MIB,              /* … and of all that are read at a time */
-    LIMIT_HUB_CONNECTIONS = 1024,             /* at a time: each operator has two at most */
-    LIMIT_HUB_SPEC = 512 * KIB,               /* of a workload with its compute config … */
-    LIMIT_HUB_TOKENS = 96 * KIB,              /* … values and keys of both, … */
+    LIMIT_HUB_BODY = MIB,         /* of a request, and of an answer of sync; of one request … */
+    LIMIT_HUB_BODIES = 32 * MIB,  /* … and of all that are read at a time */
+    LIMIT_HUB_UNTAKEN = 32 * MIB, /* answers that have not been taken yet, all together */
+    LIMIT_HUB_VALUES = MIB,       /* values and keys in the requests of operators that are carried out at a time, 20 bytes each */
+    LIMIT_HUB_CONNECTIONS = 1024, /* at a time: each operator has two at most */
+    LIMIT_HUB_SPEC = 512 * KIB,   /* of a workload with its compute config … */
+    LIMIT_HUB_TOKENS = 96 * KIB,  /* … values and keys of both, … */
     LIMIT_HUB_DEPTH = LIMIT_REMOTE_DEPTH - 3, /* … and levels: it fits an answer that an operator reads */
     LIMIT_HUB_STATUSES = 2000,                /* in one call; writes in flight are the client's window */
     LIMIT_HUB_ANSWERS = 64,                   /* to questions, in one call, and questions that wait for one cloud */
@@ -310,6 +313,7 @@ enum {
     HUB_ANSWER_MS = 30 * 1000,    /* within which an answer must have been taken */
     HUB_IDLE_MS = 120 * 1000,     /* a silent connection ends */
     LIMIT_HUB_REPORT = 16 * KIB,  /* a pod's POST /v1/report */
+    LIMIT_HUB_BOOTSTRAP = KIB,    /* a pod's POST /v1/bootstrap, before it is known whose it is */
     HUB_REPORT_MS = 5 * 1000,     /* pods of one workload may report once in so long */
     HUB_CREDENTIAL_S = 10 * 60,   /* lifetime of a pod's credential */
     HUB_PEER_MS = 5 * 60 * 1000,  /* connections to another replica are closed after so long without a request */

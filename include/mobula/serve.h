@@ -29,6 +29,7 @@ struct serve_options {
     uint32_t connections; /* at a time: for one more the oldest ends. 0: LIMIT_NET_ACCEPTED */
     size_t body_max;      /* of one request; 0: a body is not read, and the connection ends with the answer */
     size_t bodies_max;    /* of all requests together */
+    size_t answers_max;   /* of all answers that have not been taken yet: beyond it the connection that has waited longest ends. 0: none */
     int64_t request_ms;   /* within which a request must have come, from its first byte, and the first from the connection's begin */
     int64_t answer_ms;    /* within which its answer must have been taken */
     int64_t idle_ms;      /* how long a connection may be silent between two requests; 0: it ends with its first answer */
@@ -51,6 +52,7 @@ struct serve_stats {
     uint32_t connections, waiting; /* now; of them such with a request that is not answered */
     uint64_t requests, bad;        /* whole ones; others */
     size_t bytes;                  /* of bodies that are being read, or wait for their answer */
+    size_t answers;                /* bytes of answers that have not been taken yet */
 };
 const struct serve_stats *serve_stats(const struct serve *s);
 

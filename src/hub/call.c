@@ -30,6 +30,7 @@ static void flight_free(struct flight *f)
 
 static void call_free(struct call *c)
 {
+    sync_read(c);
     if (c->cloud)
         sync_end(c);
     if (c->question)

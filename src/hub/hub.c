@@ -57,6 +57,7 @@ struct hub *hub_new(struct net *net, struct kube_config *config, const struct hu
                                                  .connections = LIMIT_HUB_CONNECTIONS,
                                                  .body_max = LIMIT_HUB_BODY,
                                                  .bodies_max = LIMIT_HUB_BODIES,
+                                                 .answers_max = LIMIT_HUB_UNTAKEN,
                                                  .request_ms = HUB_REQUEST_MS,
                                                  .answer_ms = HUB_ANSWER_MS,
                                                  .idle_ms = HUB_IDLE_MS});

@@ -10,6 +10,7 @@
 
 static const struct refusal nobody = {401, "Unauthorized", "show the pod's projected token with the audience " REMOTE_BOOTSTRAP_AUDIENCE,
                                       0};
+static const struct refusal large = {413, "TooLarge", "send the deployment id of the cloud, and nothing else", 0};
 static const struct refusal other = {403, "Forbidden", "only a pod of a workload of this cloud gets a credential", 0};
 
 /* ---- credentials: MARK.END.CLOUD.WORKLOAD.POD.MAC, the end in seconds since 1970 ---- */
@@ -77,6 +78,10 @@ void bootstrap_begin(struct call *c)
         call_refuse(c, &nobody, "the request carries no bearer token");
         return;
     }
+    if (c->ask->body.len > LIMIT_HUB_BOOTSTRAP) { /* nobody is known yet who could be told to send less */
+        call_refuse(c, &large, "the body has more than %d bytes", LIMIT_HUB_BOOTSTRAP);
+        return;
+    }
     if (!json_parse(&doc, c->ask->body, &c->arena, &e) || json_type(json_root(&doc)) != JSON_OBJECT) {
         call_refuse(c, &refuse_bad, "the body is no JSON object");
         return;
@@ -97,9 +102,21 @@ void bootstrap_begin(struct call *c)
     }
 }
 
+/* What is kept of it is what is looked at later: an operator may write more. */
 void bootstrap_answered(struct call *c, const struct cloud *of, struct jval answer)
 {
-    auth_keep(c, c->token, json_get_bool(answer, "ok", false), json_raw(answer));
+    static const char *const texts[] = {"workloadUid", "podUid", "podName", "namespace", "error"};
+    struct buf b;
+    struct jout w;
+    bool ok = json_get_bool(answer, "ok", false);
+    buf_init(&b, 8 * ERR_TEXT_MAX * COUNT_OF(texts));
+    jout_init(&w, &b);
+    jout_form(&w, "{ok:%hhd", ok);
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        jout_kstr(&w, texts[i], slice_head(json_get_str(answer, texts[i], &c->arena), ERR_TEXT_MAX));
+    jout_end(&w);
+    auth_keep(c, c->token, ok, buf_slice(&b));
+    buf_free(&b);
     give_credential(c, of, answer);
 }
 

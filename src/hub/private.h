@@ -135,6 +135,7 @@ struct hub {
     struct map clouds, ids, configs, workloads; /* by "ns/name", deployment id, "ns/name", uid */
     struct map users, verdicts;                 /* auth.c */
     uint32_t reviews;                           /* in flight */
+    size_t values;                              /* of the calls of operators: LIMIT_HUB_VALUES */
     struct space *spaces;
     struct call *calls;
     struct flight *flights; /* call.c: questions to the API server */
@@ -220,6 +221,7 @@ struct call {
     /* sync.c */
     struct cloud *cloud;
     struct json doc;
+    size_t values; /* of it, in hub.values */
     struct slice instance, lease, version;
     int64_t wrote_ms;  /* when the write of its session was sent */
     uint64_t revision; /* that the operator has */
@@ -286,6 +288,7 @@ void auth_free(struct hub *h);
 /* ---- what is asked ---- */
 
 void sync_begin(struct call *c); /* sync.c */
+void sync_read(struct call *c);  /* its request has been read: the memory of it is free again */
 void sync_end(struct call *c);   /* it goes: its cloud forgets it */
 void sync_touch(struct call *c); /* answers it if there is something to say, or its time has come */
 extern const struct refusal refuse_cloud;

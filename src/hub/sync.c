@@ -9,6 +9,12 @@ enum { PROTOCOL = 1 };
 const struct refusal refuse_cloud = {
     404, "CloudUnknown", "mobula cloud list prints the deployment ids; the operator's --cloud-deployment-id names one of them", 0};
 
+void sync_read(struct call *c)
+{
+    c->hub->values -= c->values;
+    c->values = 0;
+}
+
 void sync_end(struct call *c)
 {
     struct cloud *cloud = c->cloud;
@@ -60,6 +66,12 @@ static bool read_request(struct call *c, struct slice *id)
     struct slice revision;
     if (!json_parse(&c->doc, c->ask->body, &c->arena, &e) || json_type(json_root(&c->doc)) != JSON_OBJECT) {
         call_refuse(c, &refuse_bad, "the body is no JSON object%s%s", e.code ? ": " : "", e.text);
+        return false;
+    }
+    c->values = c->doc.count;
+    c->hub->values += c->values;
+    if (c->hub->values > LIMIT_HUB_VALUES) {
+        call_refuse(c, &refuse_later, "too many requests of operators are being carried out at this moment");
         return false;
     }
     int64_t protocol = json_get_int(json_root(&c->doc), "protocol", 0);
@@ -195,6 +207,7 @@ static void hold(struct call *c)
     c->instance = arena_dup(&c->arena, c->instance);
     c->lease = c->version = c->token = c->subject = SLICE_NONE;
     arena_free(&before);
+    sync_read(c);
     serve_drop_body(c->ask);
     if (c->wait_ms > 0) {
         struct call *old = cloud->held;

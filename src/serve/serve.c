@@ -16,6 +16,7 @@ struct conn {
     struct buf body, answer;
     size_t sent;    /* bytes of the answer; "100 Continue" before it is one too */
     size_t counted; /* bytes of the body in stats.bytes */
+    size_t owed;    /* bytes of the answer in stats.answers */
     enum conn_state state;
     bool last; /* the connection ends with this answer */
     struct conn *next, **back;
@@ -26,6 +27,7 @@ struct serve {
     struct serve_options o;
     struct serve_stats stats;
     struct conn *conns;
+    struct log_limit log;
     bool stopping;
 };
 
@@ -33,6 +35,12 @@ static void count_body(struct conn *c, size_t bytes)
 {
     c->of->stats.bytes += bytes - c->counted;
     c->counted = bytes;
+}
+
+static void count_answer(struct conn *c, size_t bytes)
+{
+    c->of->stats.answers += bytes - c->owed;
+    c->owed = bytes;
 }
 
 static void leave(struct conn *c)
@@ -48,6 +56,7 @@ static void leave(struct conn *c)
         c->next->back = c->back;
     s->stats.connections--;
     count_body(c, 0);
+    count_answer(c, 0);
     link_close(c->link);
     http_reader_free(&c->reader);
     buf_free(&c->body);
@@ -87,6 +96,23 @@ void serve_drop_body(struct serve_ask *q)
     q->body = SLICE_NONE;
 }
 
+/* Whoever reads takes milliseconds; who does not would have the memory of all others. */
+static void make_room(struct serve *s, const struct conn *but, struct now now)
+{
+    while (s->o.answers_max && s->stats.answers > s->o.answers_max) {
+        struct conn *slow = NULL;
+        for (struct conn *c = s->conns; c; c = c->next)
+            if (c != but && c->state == CONN_WRITING && (!slow || c->link->deadline_ms < slow->link->deadline_ms))
+                slow = c;
+        if (!slow)
+            return;
+        if (log_limit_pass(&s->log, now))
+            log_warn("clients do not take their answers: the connection that has waited longest is closed",
+                     LF_INT("bytes", s->stats.answers), LF_INT("most", s->o.answers_max));
+        leave(slow);
+    }
+}
+
 void serve_answer(struct serve_ask *q, int status, const struct http_header *headers, size_t count, struct slice body, struct now now)
 {
     struct conn *c = conn_of(q);
@@ -102,6 +128,8 @@ void serve_answer(struct serve_ask *q, int status, const struct http_header *hea
     serve_drop_body(q);
     c->state = CONN_WRITING;
     c->link->deadline_ms = now.mono_ms + s->o.answer_ms;
+    count_answer(c, c->answer.len);
+    make_room(s, c, now);
     net_wake(c->link);
 }
 
@@ -231,6 +259,7 @@ static bool next_request(struct conn *c, struct now now)
     if (c->last)
         return false;
     buf_shrink(&c->answer, 0);
+    count_answer(c, 0);
     c->sent = 0;
     c->state = CONN_IDLE;
     c->link->deadline_ms = now.mono_ms + c->of->o.idle_ms;

@@ -184,6 +184,81 @@ static void test_config_gone(void)
     finish(&h);
 }
 
+/* One pod that shows a token of its own, and its operator, which answers with so many bytes. */
+static void refuse_pod(struct client *pod, struct client *op, const char *known, int number, size_t bytes)
+{
+    struct hubworld *h = op->of;
+    struct buf b;
+    struct slice id = field(h, "clouds", "edge", "status.deploymentId");
+    send(pod, "POST", "/v1/bootstrap", arena_printf(&h->w.arena, "pod-%d", number).ptr,
+         arena_printf(&h->w.arena, "{\"cloud\":\"%.*s\"}", SLICE_ARG(id)));
+    run(h, 200);
+    CHECK_INT(sync_ask(op, "edge", "one", known, ",\"wait\":0"), 200);
+    struct slice question = json_get_str(json_at(json_get(json_root(&h->doc), "questions"), 0), "id", &h->w.arena);
+    buf_init(&b, MIB);
+    buf_printf(&b,
+               "{\"protocol\":1,\"cloud\":\"%.*s\",\"instance\":\"one\",\"revision\":\"%s\",\"wait\":0,\"answers\":[{\"id\":\"%.*s\","
+               "\"kind\":\"tokenReview\",\"ok\":false,\"error\":\"",
+               SLICE_ARG(id), known, SLICE_ARG(question));
+    for (size_t i = 0; i < bytes; i++)
+        buf_putc(&b, 'x');
+    buf_put(&b, SLICE("\"}]}"));
+    send(op, "POST", "/v1/sync", "operator", buf_slice(&b));
+    buf_free(&b);
+    run(h, 200);
+    CHECK_INT(answer(op), 200);
+    CHECK_INT(answer(pod), 401);
+}
+
+static void test_bootstrap(void)
+{
+    enum { PODS = 40, ANSWER = 512 * KIB };
+    struct hubworld h;
+    test_case("what an operator answers about pods' tokens is not kept as it comes");
+    start(&h);
+    make_cloud(&h, "edge");
+    struct client *op = client_new(&h), *pod = client_new(&h);
+    CHECK_INT(sync_ask(op, "edge", "one", "", ",\"wait\":0"), 200);
+    const char *known = revision(&h);
+    refuse_pod(pod, op, known, 0, ANSWER);
+    uint64_t before = world_heap_bytes();
+    for (int i = 1; i < PODS; i++)
+        refuse_pod(pod, op, known, i, ANSWER);
+    CHECK(world_heap_bytes() < before + 4 * MIB);
+    test_case("a bootstrap of more than LIMIT_HUB_BOOTSTRAP is not looked into");
+    CHECK_INT(ask(pod, "POST", "/v1/bootstrap", "of-a-pod", repeated(&h, "{\"a\":\"", "x", LIMIT_HUB_BOOTSTRAP - 8, "\"}")), 404);
+    CHECK_INT(ask(pod, "POST", "/v1/bootstrap", "of-a-pod", repeated(&h, "{\"a\":\"", "x", LIMIT_HUB_BOOTSTRAP - 7, "\"}")), 413);
+    finish(&h);
+}
+
+static void test_values(void)
+{
+    enum { CALLS = LIMIT_HUB_VALUES / LIMIT_JSON_TOKENS + 1 };
+    struct hubworld h;
+    struct client *c[CALLS];
+    uint32_t taken = 0, later = 0;
+    test_case("requests of very many values have a bound together, and are taken when there is room");
+    start(&h);
+    make_cloud(&h, "edge");
+    const char *many = repeated(&h, ",\"wait\":0,\"x\":[0", ",0", LIMIT_JSON_TOKENS - 100, "]");
+    for (int i = 0; i < CALLS; i++)
+        c[i] = client_new(&h);
+    CHECK_INT(sync_ask(c[0], "edge", "one", "", ",\"wait\":0"), 200);
+    run(&h, HUB_YES_MS + 1000); /* so that all of them wait for the API server */
+    for (int i = 0; i < CALLS; i++)
+        sync_send(c[i], "edge", "one", "", many);
+    run(&h, 500);
+    for (int i = 0; i < CALLS; i++) {
+        answer(c[i]);
+        taken += h.status == 200;
+        later += h.status == 429;
+    }
+    CHECK_INT(taken + later, CALLS);
+    CHECK_INT(later, 1);
+    CHECK_INT(sync_ask(c[0], "edge", "one", "", many), 200);
+    finish(&h);
+}
+
 int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = -1};
@@ -191,5 +266,7 @@ int main(void)
     test_pages();
     test_many_deleted();
     test_config_gone();
+    test_bootstrap();
+    test_values();
     return test_done();
 }

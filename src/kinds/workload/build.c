@@ -1,11 +1,15 @@
 /* From a workload's spec to the object that runs it. */
 #include "workload.h"
 
+enum { PLACE_MAX = 512 };
+
 /* The first error, with its place in the spec, and how many more there are. */
 static struct slice first_of(const struct spec_errors *errors, struct arena *a)
 {
     uint32_t more = spec_errors_count(errors) - 1;
     struct slice path = errors->list[0].path, text = errors->list[0].text;
+    path = arena_cut(a, path, PLACE_MAX); /* it has names that the control plane has chosen */
+    text = arena_cut(a, text, ERR_TEXT_MAX);
     if (more)
         return arena_printf(a, "%.*s: %.*s; %u more error%s", SLICE_ARG(path), SLICE_ARG(text), more, more == 1 ? "" : "s");
     return arena_printf(a, "%.*s: %.*s", SLICE_ARG(path), SLICE_ARG(text));

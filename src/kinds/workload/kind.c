@@ -202,6 +202,7 @@ static void forget_workload(struct op *op, struct record *c)
     quota_leave(workloads_of(op), c);
     workload_tell(workloads_of(op), &w->status, SLICE_NONE, 0);
     workload_tell(workloads_of(op), &w->ray, SLICE_NONE, 0);
+    workloads_of(op)->spec_bytes -= w->bytes;
     mem_free(w->folder);
 }
 

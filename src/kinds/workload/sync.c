@@ -89,6 +89,9 @@ static void told(void *owner, uint64_t call, bool taken)
 static void take_spec(struct workloads *s, struct record *c, const struct remote_item *x)
 {
     struct op *op = s->op;
+    struct workload *w = workload_of(c);
+    s->spec_bytes += x->spec.len - w->bytes;
+    w->bytes = x->spec.len;
     failures_clear(op, c);
     c->generation = x->generation;
     keep_interned(op, &c->spec, intern_get(&op->strings, x->spec));
@@ -102,14 +105,24 @@ static struct slice some_namespace(const struct op *op)
     return slice_empty(op->spaces[0].ns) ? SLICE("default") : op->spaces[0].ns;
 }
 
+/* What is not kept is as if it had not come: it waits in the control plane until that says it anew, and nothing is deleted for it. */
+static bool leave_out(struct workloads *s, const struct remote_item *x)
+{
+    s->rules[WORK_RULE_FLOODS]++;
+    if (log_limit_pass(&s->flood_log, s->op->now))
+        log_warn("rule floods: the control plane sends more than is kept here: a workload is left out", LF("uid", x->uid),
+                 LF("workload", x->name), LF_INT("workloads", s->by_uid.count), LF_INT("most", LIMIT_REMOTE_WORKLOADS),
+                 LF_INT("bytes", s->spec_bytes), LF_INT("most_bytes", LIMIT_REMOTE_SPECS));
+    return false;
+}
+
 static bool take_item(struct workloads *s, const struct remote_item *x)
 {
     struct record *c = workload_find(s, x->uid);
     if (!x->gone || !c)
         c = x->gone ? workload_record(s, x->uid, some_namespace(s->op), x->uid) : workload_record(s, x->uid, x->project, x->name);
-    s->rules[WORK_RULE_FLOODS] += !c;
     if (!c)
-        return false;
+        return leave_out(s, x);
     struct workload *w = workload_of(c);
     if (!x->gone && !slice_eq(x->project, istr_slice(c->ns)))
         return false;
@@ -119,7 +132,10 @@ static bool take_item(struct workloads *s, const struct remote_item *x)
     w->ended = x->gone;
     w->over = x->over > w->over ? x->over : w->over;
     s->rules[WORK_RULE_REPLAYS] += !x->gone && x->generation < c->generation;
-    if (!x->gone && x->generation > c->generation)
+    bool newer = !x->gone && x->generation > c->generation;
+    if (newer && s->spec_bytes - w->bytes + x->spec.len > LIMIT_REMOTE_SPECS)
+        return leave_out(s, x);
+    if (newer)
         take_spec(s, c, x);
     record_touch(s->op, c);
     return true;

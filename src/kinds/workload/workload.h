@@ -30,6 +30,7 @@ struct workload {
     bool ended;     /* everything made from it is to be deleted, the record too: the control plane says so, or does not have it any more */
     bool held;      /* … but not yet: see workloads.held_ms */
     uint32_t round; /* of the full list that named it last */
+    size_t bytes;   /* of its spec, in workloads.spec_bytes */
     int64_t made;   /* newest generation that was seen on an object of it; 0: none */
     int64_t over;   /* the newest generation that has ended, whatever is left of it: it is not made again; 0: none */
     bool gone;      /* the report says DELETED: once it was told, nothing is left to do */
@@ -80,15 +81,17 @@ struct workloads {
     uint64_t file_hash;         /* of what it held last, or of why it could not be read */
     int64_t file_ms;            /* monotonic: when it is read again */
     bool file_broken;
-    struct map by_uid;     /* of present records */
-    bool on;               /* this process leads, and calls */
-    bool leaves;           /* something of the present full list could not be kept: nothing is deleted by it */
-    bool frozen;           /* as the log says */
-    uint32_t round;        /* of the present full list */
-    int64_t held_ms;       /* monotonic: deletions by a full list wait until then; TIME_NEVER: none waits */
-    int64_t heard_ms;      /* monotonic: the last answer */
-    uint64_t revision;     /* of the last answer, when it is a number */
-    int64_t sequence;      /* of the last report */
+    struct map by_uid; /* of present records */
+    bool on;           /* this process leads, and calls */
+    bool leaves;       /* something of the present full list could not be kept: nothing is deleted by it */
+    bool frozen;       /* as the log says */
+    uint32_t round;    /* of the present full list */
+    int64_t held_ms;   /* monotonic: deletions by a full list wait until then; TIME_NEVER: none waits */
+    int64_t heard_ms;  /* monotonic: the last answer */
+    uint64_t revision; /* of the last answer, when it is a number */
+    int64_t sequence;  /* of the last report */
+    size_t spec_bytes; /* of all specs: LIMIT_REMOTE_SPECS */
+    struct log_limit flood_log;
     struct work_size used; /* of all together; quota.c */
     uint32_t objects;
     int64_t next_new_us, next_write_us;

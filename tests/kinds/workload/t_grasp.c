@@ -95,10 +95,42 @@ static void test_recycled_uid(void)
     end_plane(&w, &p);
 }
 
+static void test_specs(void)
+{
+    enum { EACH = 900 * KIB, MANY = 60 };
+    struct world w;
+    struct plane p;
+    test_case("the specs of all workloads have a bound together, and what is beyond it is left out");
+    begin_guarded(&w, &p, "{}");
+    p.page = 1;
+    struct plane_workload *first = plane_put(&p, 'a', "n", "first", JOB);
+    char *spec = mem_alloc(EACH + 1);
+    int n = snprintf(spec, EACH, "{\"x\":\"");
+    memset(spec + n, 'x', (size_t)(EACH - n - 2));
+    memcpy(spec + EACH - 2, "\"}", 3);
+    uint64_t before = world_heap_bytes();
+    for (int i = 1; i < MANY; i++) {
+        spec[n] = (char)('0' + i / 10); /* each is another text */
+        spec[n + 1] = (char)('0' + i % 10);
+        struct plane_workload *x = plane_put(&p, 'z', "n", "", spec);
+        snprintf(x->uid, sizeof x->uid, "%08d-0000-4000-8000-000000000000", i);
+        snprintf(x->name, sizeof x->name, "w%d", i);
+    }
+    uint64_t theirs = world_heap_bytes() - before;
+    p.oldest = p.revision; /* in pages */
+    world_run(&w, 60 * 1000);
+    CHECK(world_heap_bytes() - before - theirs < LIMIT_REMOTE_SPECS + 6 * MIB);
+    mem_free(spec);
+    test_case("… and what runs goes on");
+    CHECK_STR(plane_says(&p, first, "state"), "SUCCEEDED");
+    end_plane(&w, &p);
+}
+
 int main(void)
 {
     test_kept_cluster();
     test_unseen_name();
     test_recycled_uid();
+    test_specs();
     return test_done();
 }

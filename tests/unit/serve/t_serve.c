@@ -293,6 +293,35 @@ static void test_slow(void)
     serve_free(r.serve);
 }
 
+/* Clients that ask and do not read. */
+static void test_untaken(void)
+{
+    enum { LENGTH = sizeof TEXT("2", "/a") - 1 };
+    struct rig r;
+    struct visitor v[4];
+    test_case("answers that nobody takes have a bound: who has waited longest goes, and the others stay");
+    start(&r);
+    serve_free(r.serve);
+    r.serve = serve_new(&(struct serve_options){
+        .user = &user, .owner = &r, .body_max = BODY, .answers_max = 3 * LENGTH, .request_ms = 100, .answer_ms = 200, .idle_ms = 1000});
+    for (int i = 0; i < 4; i++) {
+        enter(&r, &v[i]);
+        v[i].room = 10;
+        r.now.mono_ms++;
+        say(&r, &v[i], GET("/a"));
+        CHECK_INT(serve_stats(r.serve)->answers, (i < 3 ? i + 1 : 3) * LENGTH);
+    }
+    CHECK(v[0].closed && !v[1].closed && !v[2].closed && !v[3].closed);
+    test_case("one that is taken has gone from the count");
+    v[1].room = ROOM;
+    say(&r, &v[1], SLICE(""));
+    CHECK_STR(buf_slice(&v[1].out), TEXT("2", "/a"));
+    CHECK_INT(serve_stats(r.serve)->answers, 2 * LENGTH);
+    serve_free(r.serve);
+    for (int i = 0; i < 4; i++)
+        leave(&v[i]);
+}
+
 int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = -1};
@@ -301,5 +330,6 @@ int main(void)
     test_limits();
     test_memory();
     test_slow();
+    test_untaken();
     return test_done();
 }
