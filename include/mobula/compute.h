@@ -48,6 +48,7 @@ struct compute_pods {
     struct slice labels;                          /* a JSON object: of every pod; empty: none */
     struct slice files;                           /* a ConfigMap that Ray's container of every pod mounts at COMPUTE_FILES; empty: none */
     bool suspend;
+    bool tokenless; /* pods that name no service account get no token of the namespace's default one */
 };
 #define COMPUTE_FILES "/mobula/working-dir"
 /* The spec of the RayCluster, JSON in a. False with *e: it is larger than LIMIT_JSON_ITEM, or a node's own containers leave nothing for

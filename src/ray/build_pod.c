@@ -95,8 +95,10 @@ static void write_spec(struct jout *w, const struct pod_build *b)
     bool never = never_restarts(b), sidecar = has_sidecar(b);
     if (never)
         skip[n++] = "restartPolicy";
-    if (sidecar)
+    if (sidecar) {
         skip[n++] = "serviceAccountName";
+        skip[n++] = "automountServiceAccountToken"; /* it acts by that account */
+    }
     jout_kobject(w, "spec");
     splice_members(w, b->spec, skip, b->arena);
     if (never)

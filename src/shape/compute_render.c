@@ -42,8 +42,9 @@ static void put_base(const struct render *x, const struct compute_node *n, struc
 }
 
 /* What the user's own fields do not change. The head's zones are those of its cluster. */
-static void put_last(const struct render *x, const struct compute_node *n, bool head, struct jout *w)
+static void put_last(const struct render *x, const struct compute_node *n, bool head, struct jval template, struct jout *w)
 {
+    bool account = value_given(json_get(template, "spec.serviceAccountName")) || value_given(json_get(template, "spec.serviceAccount"));
     struct slice none = SLICE(""), zones = head ? x->config->zones : none;
     bool cross = !slice_empty(zones) && x->config->cross_zone;
     jout_form(w,
@@ -53,11 +54,15 @@ static void put_last(const struct render *x, const struct compute_node *n, bool 
               SLICE_ARG(slice_empty(zones) ? none : x->config->zone_starting), cross ? "true" : "",
               SLICE_ARG(head && x->config->starting_s > 0 ? arena_printf(x->arena, "%llds", (long long)x->config->starting_s) : none),
               SLICE_ARG(x->pods->labels));
+    jout_kobject(w, "spec");
+    if (x->pods->tokenless && !account)
+        jout_kbool(w, "automountServiceAccountToken", false);
     if (!slice_empty(x->pods->files))
         jout_form(w,
-                  "spec:{volumes:[{name:'mobula-files',configMap:{name:'%.*s'}}],containers:[{name:'" COMPUTE_CONTAINER
-                  "',volumeMounts:[{name:'mobula-files',mountPath:'" COMPUTE_FILES "',readOnly:true}]}]}",
+                  "volumes:[{name:'mobula-files',configMap:{name:'%.*s'}}],containers:[{name:'" COMPUTE_CONTAINER
+                  "',volumeMounts:[{name:'mobula-files',mountPath:'" COMPUTE_FILES "',readOnly:true}]}]",
                   SLICE_ARG(x->pods->files));
+    jout_end(w);
     jout_end(w);
 }
 
@@ -111,7 +116,7 @@ static bool put_template(const struct render *x, const struct compute_node *n, b
         return false;
     buf_clear(&text);
     jout_init(&inner, &text);
-    put_last(x, n, head, &inner);
+    put_last(x, n, head, template, &inner);
     if (!parse_written(x, &text, &last) || !lay_over(x, &template, last) || !apply_own(x, n, head, &template))
         return false;
     jout_kval(w, "template", template);

@@ -313,9 +313,19 @@ static const struct member_rule pod[] = {{"containers", 11, LOOK, 0, look_contai
                                          {"enableServiceLinks", 11, ANY, 0, NULL},
                                          END};
 
+/* Without a word of it Kubernetes mounts the token of the namespace's default account. */
+static void check_token(struct checker *c, const struct place *spec)
+{
+    const struct place *name = place_key(spec, "serviceAccountName"), *old = place_key(spec, "serviceAccount"),
+                       *mount = place_key(spec, "automountServiceAccountToken");
+    if (!place_given(name) && !place_given(old) && !place_given(mount))
+        policy_refuse(c, 5, mount, "is missing: must be false, or the token of the default account of the namespace is mounted");
+}
+
 void policy_pod(struct checker *c, const struct place *spec)
 {
     const struct place *containers = place_key(spec, "containers");
     policy_members(c, spec, pod, 11);
+    check_token(c, spec);
     check_sizes(c, spec, containers);
 }

@@ -306,6 +306,7 @@ bool work_render(const struct workload_in *in, const struct work_options *o, str
     read_config(&x, spec, notes);
     read_pods(&x, spec);
     x.pods.files = out->folder_map;
+    x.pods.tokenless = true;
     if (spec_errors_count(errors) == before)
         make_object(&x, spec, part, out);
     return spec_errors_count(errors) == before;

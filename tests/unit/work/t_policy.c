@@ -39,7 +39,8 @@ static struct slice merged(struct slice document, struct slice patch, struct are
 static struct slice object_of(const struct case_text *c, struct arena *a)
 {
     struct slice one = merged(slice_of(container), part_json(c, "container", "{}", a), a);
-    struct slice pod = merged(arena_printf(a, "{\"containers\":[%.*s]}", SLICE_ARG(one)), part_json(c, "pod", "{}", a), a);
+    struct slice pod = merged(arena_printf(a, "{\"automountServiceAccountToken\":false,\"containers\":[%.*s]}", SLICE_ARG(one)),
+                              part_json(c, "pod", "{}", a), a);
     struct slice whole = arena_printf(
         a,
         "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"train\",\"namespace\":\"team-a\",\"labels\":{"
