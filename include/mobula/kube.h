@@ -62,6 +62,9 @@ struct kube_config *kube_config_url(const struct kube_config_url *o, struct err 
 void kube_config_free(struct kube_config *c);
 /* The value of the Authorization header, or empty. Never logged. */
 struct slice kube_config_authorization(const struct kube_config *c);
+/* Which cluster the server is the API server of, in words for whom they only have to differ: inside, many clusters give it the same
+ * address, but each has a CA of its own. */
+struct slice kube_config_cluster(const struct kube_config *c, struct arena *a);
 void kube_config_endpoint(const struct kube_config *c, struct endpoint *out);
 /* host and port, and the proxy, go on the allowlist. */
 bool kube_config_allow(const struct kube_config *c, struct net_allow *allow, struct err *e);

@@ -176,6 +176,7 @@ enum {
     REMOTE_BEGIN_MS = 10 * 1000,            /* a call that was not sent by then is made anew */
     REMOTE_LEAST_MS = 1000,                 /* between two calls to a server that does not hold its answers */
     REMOTE_SOON_MS = 100,                   /* between two calls that bring news */
+    REMOTE_PAGES = 256,                     /* so many pages of a list come without a pause: more than LIMIT_REMOTE_WORKLOADS need */
     REMOTE_PUSH_MS = 250,                   /* changes of statuses are gathered for so long */
     REMOTE_BACKOFF_MS = 1000,               /* after a call that failed, growing to the next … */
     REMOTE_BACKOFF_MAX_MS = 15 * 1000,      /* … with the next, an operator is in sync 30 s after the end of an outage */

@@ -20,7 +20,8 @@ struct tls_trust *tls_trust_load(struct slice pem, uint32_t *count, uint32_t *sk
 /* a and b together, for egress hosts behind an inspecting proxy. */
 struct tls_trust *tls_trust_join(const struct tls_trust *a, const struct tls_trust *b);
 struct tls_trust *tls_trust_keep(struct tls_trust *t);
-void tls_trust_drop(struct tls_trust *t); /* NULL is fine */
+void tls_trust_drop(struct tls_trust *t);           /* NULL is fine */
+uint64_t tls_trust_hash(const struct tls_trust *t); /* of the names and keys of its CAs; NULL is fine */
 
 struct tls_identity;
 /* A certificate chain, of a client or a server, and its key (RSA or EC; PKCS#1, SEC1 or PKCS#8, not encrypted). A key that does not belong

@@ -302,8 +302,8 @@ static bool read_plane(struct process *p, struct operator_options *to, struct er
                                         .policy_file = o->policy_file,
                                         .read_file = cli_read_file};
     if (o->leader_elect)
-        to->plane.lease = arena_printf(&p->arena, "%.*s:%u/%.*s/%.*s", SLICE_ARG(p->config->host), p->config->port, SLICE_ARG(to->lease.ns),
-                                       SLICE_ARG(to->lease.name));
+        to->plane.lease = arena_printf(&p->arena, "%.*s/%.*s/%.*s", SLICE_ARG(kube_config_cluster(p->config, &p->arena)),
+                                       SLICE_ARG(to->lease.ns), SLICE_ARG(to->lease.name));
     return true;
 }
 

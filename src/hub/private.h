@@ -36,6 +36,7 @@ struct workload {
     int32_t finalizer;     /* index of ours among the finalizers; -1: it is not there */
     bool other_finalizers; /* the list of finalizers is there */
     bool deleting, done;   /* done: its operator has nothing of it any more */
+    bool writing;          /* a report of it is on its way to the API server */
     struct slice ray;      /* status.ray, which its pods report and not its operator, in text[] too; empty: none */
     int64_t ray_ms;        /* monotonic: the next report of its pods is refused before */
     bool shown;            /* its operator may know this generation: it has the finalizer, and nothing hides it */

@@ -12,12 +12,27 @@ struct write {
     bool done;
 };
 
-static void fail(struct call *c, const struct kube_answer *a)
+static void fail_as(struct call *c, const char *why)
 {
     if (c->failed)
         return;
     c->failed = true;
-    snprintf(c->failure, sizeof c->failure, "%s", a->outcome == KUBE_REFUSED ? a->status.message : a->err.text);
+    snprintf(c->failure, sizeof c->failure, "%s", why);
+}
+
+static void fail(struct call *c, const struct kube_answer *a)
+{
+    fail_as(c, a->outcome == KUBE_REFUSED ? a->status.message : a->err.text);
+}
+
+/* One write of a workload at a time, or an operator that reports on one again and again has all of the API server's time. */
+static bool begin_write(struct call *c, struct workload *w)
+{
+    if (w->writing)
+        fail_as(c, "another report of the same workload is being written");
+    bool free = !w->writing;
+    w->writing = true;
+    return free;
 }
 
 /* A refusal of this one write (it is gone, it is another of the same name, the status is not what the CRD allows) would come again each
@@ -27,6 +42,8 @@ static void on_write(struct hub *h, struct call *c, void *about, const struct ku
     const struct write *one = about;
     struct workload *w = map_get(&h->workloads, one->uid);
     int code = a->outcome == KUBE_REFUSED ? a->status.code : 0;
+    if (w)
+        w->writing = false;
     bool lost = a->outcome != KUBE_OK && code != 404 && code != 409 && code != 422 && code != 400;
     if (a->outcome == KUBE_OK) {
         h->stats.statuses++;
@@ -189,14 +206,14 @@ static void report(struct call *c, struct jval status)
     struct hub *h = c->hub;
     struct arena *a = &c->arena;
     struct slice uid = json_get_str(status, "uid", a);
-    const struct workload *w = map_get(&h->workloads, uid);
+    struct workload *w = map_get(&h->workloads, uid);
     bool over = json_is(json_get(status, "state"), "DELETED");
     if (!w || w->of != c->cloud) {
         h->stats.dropped++;
         return;
     }
     if (over && w->deleting) {
-        if (w->finalizer >= 0)
+        if (w->finalizer >= 0 && begin_write(c, w))
             finalizer_write(h, c, w, false);
         return;
     }
@@ -207,7 +224,7 @@ static void report(struct call *c, struct jval status)
         return;
     }
     uint64_t said = write_status(c, status, w->uid);
-    if (said == w->said)
+    if (said == w->said || !begin_write(c, w))
         return;
     struct write *one = arena_new(a, struct write);
     *one = (struct write){.uid = arena_dup(a, uid), .said = said, .reporter = reporter, .sequence = sequence};
@@ -217,7 +234,9 @@ static void report(struct call *c, struct jval status)
 
 static void on_ray(struct hub *h, struct call *c, void *about, const struct kube_answer *a)
 {
-    (void)about;
+    struct workload *w = map_get(&h->workloads, *(const struct slice *)about);
+    if (w)
+        w->writing = false;
     h->stats.dropped += a->outcome == KUBE_REFUSED;
     if (a->outcome != KUBE_OK && a->outcome != KUBE_REFUSED)
         fail(c, a);
@@ -233,8 +252,12 @@ static void report_ray(struct call *c, struct jval report)
         h->stats.dropped++;
         return;
     }
+    if (!begin_write(c, w))
+        return;
+    struct slice *uid = arena_new(&c->arena, struct slice);
+    *uid = arena_dup(&c->arena, w->uid);
     struct kube_request r = ray_write(c, w, ray);
-    hub_ask(h, c, &r, on_ray, NULL);
+    hub_ask(h, c, &r, on_ray, uid);
 }
 
 void reports_write(struct call *c, call_step *then)

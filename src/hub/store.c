@@ -293,7 +293,7 @@ static void keep_workload(struct hub *h, struct source *src, struct jval object)
     }
     w->round = src->round;
     if (old)
-        w->said = old->said, w->ray_ms = old->ray_ms, w->done = old->done;
+        w->said = old->said, w->ray_ms = old->ray_ms, w->done = old->done, w->writing = old->writing;
     if (old && old->reporter == w->reporter && old->sequence > w->sequence)
         w->sequence = old->sequence;
     bool news = !old || old->generation != w->generation || old->deleting != w->deleting || old->shown != w->shown;

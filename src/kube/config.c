@@ -161,6 +161,12 @@ bool kube_config_reload(struct kube_config *c, struct now now, bool at_once, boo
     return kube_credentials_load(c, now.wall_us, at_once, changed, e);
 }
 
+struct slice kube_config_cluster(const struct kube_config *c, struct arena *a)
+{
+    return arena_printf(a, "%.*s:%u%.*s@%016llx", SLICE_ARG(c->host), c->port, SLICE_ARG(c->path_prefix),
+                        (unsigned long long)tls_trust_hash(c->trust));
+}
+
 void kube_config_endpoint(const struct kube_config *c, struct endpoint *out)
 {
     *out = (struct endpoint){

@@ -22,6 +22,7 @@ struct remote {
     int64_t push_ms;  /* the next push; TIME_NEVER: nothing to tell */
     uint32_t failures; /* consecutive */
     size_t room;       /* for what a call tells */
+    int64_t pages_ms;  /* of pages: for rate_pays */
     bool listing;      /* the revision is that of a page of a full answer */
     char revision[LIMIT_REMOTE_REVISION + 1];
     struct buf body;
@@ -156,10 +157,10 @@ static int64_t bounded(struct remote *r, int64_t asked_ms, struct now now)
 
 /* The pause until the next poll: none while pages come, nor after one that was not to be held; a server that answers without news and at
  * once although it may wait is not asked in a circle. */
-static int64_t pause_ms(const struct remote *r, const struct remote_answer *a, int64_t took_ms)
+static int64_t pause_ms(struct remote *r, const struct remote_answer *a, int64_t took_ms, struct now now)
 {
-    bool news = a->count || a->question_count;
-    int64_t ms = news ? (a->more ? 0 : REMOTE_SOON_MS) : r->held && took_ms < REMOTE_LEAST_MS ? REMOTE_LEAST_MS : 0;
+    bool news = a->count || a->question_count, page = a->more && rate_pays(&r->pages_ms, REMOTE_LEAST_MS, REMOTE_PAGES, now);
+    int64_t ms = news ? (page ? 0 : REMOTE_SOON_MS) : r->held && took_ms < REMOTE_LEAST_MS ? REMOTE_LEAST_MS : 0;
     return a->retry_after_ms > ms ? a->retry_after_ms : ms;
 }
 
@@ -190,7 +191,7 @@ static void answered(struct remote *r, bool push, uint64_t call, const struct ku
         r->stats.bad += a.bad;
         say_bad(r, &a, now);
         a.retry_after_ms = bounded(r, a.retry_after_ms, now);
-        r->next_ms = now.mono_ms + pause_ms(r, &a, answer->took_ms);
+        r->next_ms = now.mono_ms + pause_ms(r, &a, answer->took_ms, now);
         r->o.user->heard(r->o.owner, &a, now);
         slice_copy(a.revision, r->revision, sizeof r->revision);
         r->listing = a.full && a.more;

@@ -142,6 +142,19 @@ struct tls_trust *tls_trust_keep(struct tls_trust *t)
     return t;
 }
 
+uint64_t tls_trust_hash(const struct tls_trust *t)
+{
+    uint64_t hash = 0;
+    for (uint32_t i = 0; t && i < t->count; i++) {
+        const br_x509_trust_anchor *a = &t->anchors[i];
+        bool rsa = a->pkey.key_type == BR_KEYTYPE_RSA;
+        const void *key = rsa ? a->pkey.key.rsa.n : a->pkey.key.ec.q;
+        hash = hash64((struct slice){(const char *)a->dn.data, a->dn.len}, hash);
+        hash = hash64((struct slice){key, rsa ? a->pkey.key.rsa.nlen : a->pkey.key.ec.qlen}, hash);
+    }
+    return hash;
+}
+
 void tls_trust_drop(struct tls_trust *t)
 {
     if (!t || --t->refs)

@@ -259,6 +259,41 @@ static void test_values(void)
     finish(&h);
 }
 
+/* A status for each of so many lines, all of one workload. */
+static const char *statuses_of(struct hubworld *h, struct slice uid, int count)
+{
+    struct buf b;
+    buf_init(&b, MIB);
+    buf_put(&b, SLICE(",\"wait\":0,\"statuses\":["));
+    for (int i = 0; i < count; i++)
+        buf_printf(&b, "%s{\"uid\":\"%.*s\",\"generation\":1,\"state\":\"RUNNING\",\"message\":\"line %d\"}", i ? "," : "", SLICE_ARG(uid),
+                   i);
+    buf_putc(&b, ']');
+    const char *text = arena_dup(&h->w.arena, buf_slice(&b)).ptr;
+    buf_free(&b);
+    return text;
+}
+
+static void test_same_again(void)
+{
+    struct hubworld h;
+    test_case("a workload that is reported on 2,000 times at once is written once");
+    start(&h);
+    make_cloud(&h, "edge");
+    make_job(&h, "train", "edge", "");
+    struct client *c = client_new(&h);
+    CHECK_INT(sync_ask(c, "edge", "one", "", ",\"wait\":0"), 200);
+    struct slice uid = json_get_str(workload_at(&h, 0), "uid", &h.w.arena);
+    const char *known = revision(&h);
+    uint64_t before = apiserver_revision(h.w.server);
+    CHECK_INT(sync_ask(c, "edge", "one", known, statuses_of(&h, uid, LIMIT_HUB_STATUSES)), 503);
+    CHECK_INT(apiserver_revision(h.w.server), before + 1);
+    test_case("… and then once more");
+    CHECK_INT(sync_ask(c, "edge", "one", known, statuses_of(&h, uid, 1)), 200);
+    CHECK_STR(state_of(&h, "train", "message"), "line 0");
+    finish(&h);
+}
+
 int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = -1};
@@ -268,5 +303,6 @@ int main(void)
     test_config_gone();
     test_bootstrap();
     test_values();
+    test_same_again();
     return test_done();
 }

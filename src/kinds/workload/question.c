@@ -235,7 +235,10 @@ void question_asked(void *owner, const struct remote_question *q, struct now now
     s->answers = a;
     s->answer_count++;
     slice_copy(q->id, a->id, sizeof a->id);
-    if (log)
+    if (!rate_pays(&s->asked_ms, HUB_RATE_MS, HUB_BURST, now)) {
+        s->rules[WORK_RULE_FLOODS]++;
+        answer(a, slice_head(q->kind, ID_MAX), SAID_LATER, SLICE("rule floods: more than 20 questions a second are asked here"));
+    } else if (log)
         ask_log(a, json_get_str(q->all, "uid", &scratch));
     else if (review)
         ask_review(a, json_get_str(q->all, "token", &scratch));

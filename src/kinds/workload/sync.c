@@ -111,8 +111,7 @@ static bool leave_out(struct workloads *s, const struct remote_item *x)
     s->rules[WORK_RULE_FLOODS]++;
     if (log_limit_pass(&s->flood_log, s->op->now))
         log_warn("rule floods: the control plane sends more than is kept here: a workload is left out", LF("uid", x->uid),
-                 LF("workload", x->name), LF_INT("workloads", s->by_uid.count), LF_INT("most", LIMIT_REMOTE_WORKLOADS),
-                 LF_INT("bytes", s->spec_bytes), LF_INT("most_bytes", LIMIT_REMOTE_SPECS));
+                 LF_INT("workloads", s->by_uid.count), LF_INT("bytes", s->spec_bytes));
     return false;
 }
 

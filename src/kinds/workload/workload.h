@@ -101,6 +101,7 @@ struct workloads {
     size_t bytes;                    /* of the texts that the control plane is to be told of workloads */
     struct workload_answer *answers; /* to questions, and questions whose answer is not known yet */
     uint32_t answer_count;
+    int64_t asked_ms;                /* of questions: for rate_pays */
     char fetching[UID_TEXT_MAX + 1]; /* the workload whose folder is under way; empty: none */
     struct log_limit folder_log;
 };

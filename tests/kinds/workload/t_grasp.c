@@ -126,11 +126,36 @@ static void test_specs(void)
     end_plane(&w, &p);
 }
 
+static void test_questions(void)
+{
+    struct world w;
+    struct plane p;
+    struct buf b;
+    uint64_t late = 0;
+    test_case("more than 20 questions a second, after 100 at once, are not looked into");
+    begin_guarded(&w, &p, "{}");
+    uint32_t before = w.requests;
+    for (int i = 0; i < 50; i++) {
+        buf_init(&b, 64 * KIB);
+        for (int n = 0; n < LIMIT_REMOTE_QUESTIONS; n++)
+            buf_printf(&b, "%s{\"id\":\"q%d.%d\",\"kind\":\"tokenReview\",\"token\":\"t%d\"}", n ? "," : "[", i, n, n);
+        buf_putc(&b, ']');
+        p.questions = arena_dup(&w.arena, buf_slice(&b)).ptr;
+        buf_free(&b);
+        world_run(&w, 200);
+        late += p.answered && strstr(p.answered, "rule floods: more than 20 questions a second");
+    }
+    CHECK(late > 10);
+    CHECK(w.requests - before < 100 + 20 * 10 + 100);
+    end_plane(&w, &p);
+}
+
 int main(void)
 {
     test_kept_cluster();
     test_unseen_name();
     test_recycled_uid();
     test_specs();
+    test_questions();
     return test_done();
 }

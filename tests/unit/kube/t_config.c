@@ -322,8 +322,12 @@ static void check_incluster(void)
     test_case("1.7 another CA means other connections; garbage leaves the old one");
     copy_file("other.pem", in_dir("ca.crt", &a), &a);
     struct tls_trust *before = c->trust;
+    struct slice cluster = kube_config_cluster(c, &a);
+    CHECK(slice_starts(cluster, SLICE("fd00::1:443@")) && slice_eq(cluster, kube_config_cluster(c, &a)));
     kube_config_reload(c, now, true, &changed, NULL);
     CHECK(changed && c->trust != before);
+    test_case("… and another cluster, though the address is the same");
+    CHECK(!slice_eq(cluster, kube_config_cluster(c, &a)));
     before = c->trust;
     write_file(in_dir("ca.crt", &a), SLICE("garbage"));
     kube_config_reload(c, now, true, &changed, NULL);

@@ -119,6 +119,26 @@ static void test_pages(void)
     hub_free(&h);
 }
 
+static void test_endless(void)
+{
+    struct hub h;
+    test_case("a list without an end: REMOTE_PAGES come without a pause, and ten a second from there on");
+    hub_init(&h);
+    for (int i = 0; i <= REMOTE_PAGES; i++)
+        hub_answer(&h, 200, "", ANSWER("9.a", "true", "true", WORKLOAD(UID_A, "a", "1")));
+    CHECK(hub_waits(&h) != NULL);
+    hub_answer(&h, 200, "", ANSWER("9.a", "true", "true", WORKLOAD(UID_A, "a", "1")));
+    CHECK(hub_waits(&h) == NULL);
+    uint64_t before = remote_stats(h.remote)->calls;
+    for (int ms = 0; ms < 10 * 1000; ms += 10) {
+        hub_run(&h, 10);
+        if (hub_waits(&h))
+            hub_answer(&h, 200, "", ANSWER("9.a", "true", "true", WORKLOAD(UID_A, "a", "1")));
+    }
+    CHECK(remote_stats(h.remote)->calls - before <= 10 * 1000 / REMOTE_SOON_MS + 10 * 1000 / REMOTE_LEAST_MS + 1);
+    hub_free(&h);
+}
+
 /* The revision goes with the order of answers, whatever it says: who is sent an old one is told again what came since. */
 static void test_replayed(void)
 {
@@ -499,6 +519,7 @@ int main(void)
     test_request();
     test_idle();
     test_pages();
+    test_endless();
     test_replayed();
     test_truncated();
     test_prefixes();
