@@ -77,6 +77,7 @@ struct ray_cluster {
     bool managed_elsewhere; /* spec.managedBy names another controller: nothing is done for it */
     bool recreate;          /* pods of an older template are replaced: upgradeStrategy Recreate, and always for legacy */
     bool typed;             /* a group names an instance type, and they are applied */
+    bool marketed;          /* a group has a type or a market: workers that no node takes are made anew */
     bool autoscaling;
     enum ray_scaler scaler;
     double upscaling_speed; /* the most pending nodes, as a multiple of running ones */
@@ -328,6 +329,8 @@ struct jval ray_live_container(struct jval pod);
 /* Of a pod as it was built and as somebody changed it: the variable of the container that Ray runs in by which Ray and the operator agree,
  * and which is not there any more or another; "name": that of the container; NULL: all are as they were. */
 const char *ray_live_lost(struct jval before, struct jval after);
+/* Whether this is a word for RAY_LABEL_MARKET of a group's template. */
+bool ray_market_known(struct slice market);
 /* Whether a resource of a container is a GPU, or a part of one, or a TPU. */
 bool ray_accelerates(struct slice resource);
 /* Whether the pod is a head, judged by its name and not by its labels, which somebody may have changed. */

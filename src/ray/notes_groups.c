@@ -108,9 +108,9 @@ static bool is_truth(struct slice text)
     return slice_is(text, "true") || slice_is(text, "false");
 }
 
-static bool is_market(struct slice text)
+bool ray_market_known(struct slice market)
 {
-    return slice_is(text, "ON_DEMAND") || slice_is(text, "SPOT") || slice_is(text, "PREFER_SPOT");
+    return slice_is(market, "ON_DEMAND") || slice_is(market, "SPOT") || slice_is(market, "PREFER_SPOT");
 }
 
 /* Each zone becomes a label. */
@@ -135,7 +135,7 @@ static void note_annotations(struct reader *r, const struct place *template, boo
                  {RAY_NOTE_STARTING_TIMEOUT, is_time, true, "a time, such as 25m"},
                  {RAY_NOTE_CROSS_ZONE, is_truth, true, "true or false"},
                  {RAY_NOTE_FOLLOW, is_truth, false, "true or false"},
-                 {RAY_LABEL_MARKET, is_market, false, "ON_DEMAND, SPOT or PREFER_SPOT"},
+                 {RAY_LABEL_MARKET, ray_market_known, false, "ON_DEMAND, SPOT or PREFER_SPOT"},
                  {RAY_LABEL_ZONE, is_zones, false, "zones with commas between them"}};
     const struct place *metadata = place_key(template, "metadata"), *notes = place_key(metadata, "annotations");
     for (size_t i = 0; i < COUNT_OF(known); i++) {

@@ -123,7 +123,10 @@ static void market_group(struct ray_cluster *c, struct ray_group *g, struct aren
 {
     struct slice market = shape_given(g->template, SHAPE_MARKET, a);
     struct err e = {0};
-    if (slice_empty(market) || !shape_market_known(market, NULL) || make_markets(NULL, c, g, a, &e))
+    if (slice_empty(market) || !shape_market_known(market, NULL))
+        return;
+    c->marketed = true;
+    if (make_markets(NULL, c, g, a, &e))
         return;
     block(g, "MarketNotApplied", arena_printf(a, "has a market, and %s", e.text));
     c->typed = true;
@@ -144,7 +147,7 @@ static void shape_group(const struct shape_types *types, struct ray_cluster *c, 
         market_group(c, g, a);
         return;
     }
-    c->typed = true;
+    c->typed = c->marketed = true;
     const struct shape_type *type = shape_type_find(types, name);
     if (!type) {
         block(g, SHAPE_TYPE_MISSING, missing_text(types, name, a));

@@ -262,17 +262,8 @@ static void read_logical(struct config_reader *c, const struct place *at)
 
 static void read_node_labels(struct config_reader *c, const struct place *at)
 {
-    struct jval k, v;
-    if (!read_text_map(&c->r, at))
-        return;
-    for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
-        const struct place *one = place_member(at, json_str(k, c->r.arena), v);
-        if (!name_qualified(one->key))
-            place_bad(&c->r, one, "is no label key: must be [prefix/]name of letters, digits, - _ and .");
-        else if (!name_label_value(json_str(v, c->r.arena)))
-            place_bad(&c->r, one, "is no label value: at most 63 letters, digits, - _ and .");
-    }
-    c->node->labels = at->value;
+    if (type_labels(&c->r, at))
+        c->node->labels = at->value;
 }
 
 static void read_group_name(struct config_reader *c, const struct place *at)

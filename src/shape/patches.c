@@ -1,4 +1,6 @@
 /* The text of patches: a list of JSON patches, each with the objects that it is for. */
+#include "types.h"
+
 #include <mobula/text.h>
 
 #include <mobula/patches.h>
@@ -48,14 +50,29 @@ static void check_protected(struct reader *r, const struct place *at, const stru
                                                                                                   : ": it cannot be patched");
 }
 
-/* The API server refuses an object in which one of these is a number or a bool: YAML's plain true and 1 are. */
+/* ---- strings: the API server refuses a pod in which one of these is a number or a bool, as YAML's plain true and 1 are ---- */
+
+void type_strings(struct reader *r, const struct place *at, bool all)
+{
+    enum json_type type = json_type(at->value);
+    struct jval k, v;
+    size_t i = 0;
+    if (all && (type == JSON_BOOL || type == JSON_NUMBER))
+        place_bad(r, at, "is %s: must be a string; put it in quotes", value_type_name(type));
+    for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v); i++) {
+        struct slice key = type == JSON_OBJECT ? json_str(k, r->arena) : SLICE("");
+        const struct place *one = type == JSON_OBJECT ? place_member(at, key, v) : place_element(at, i, v);
+        type_strings(r, one, all || slice_is(key, "value") || slice_is(key, "values"));
+    }
+}
+
 static void check_text(struct reader *r, const struct place *at, const struct json_op *op)
 {
-    static const char *const maps[] = {"/metadata/labels/", "/metadata/annotations/", "/spec/nodeSelector/"};
-    enum json_type type = json_type(op->value);
-    for (size_t i = 0; i < COUNT_OF(maps) && (type == JSON_BOOL || type == JSON_NUMBER); i++)
-        if (slice_starts(op->path, slice_of(maps[i])))
-            place_bad(r, at, "is %s: must be a string; put it in quotes", value_type_name(type));
+    static const char *const maps[] = {"/metadata/labels/", "/metadata/annotations/", "/spec/nodeSelector"};
+    bool all = slice_ends(op->path, SLICE("/value"));
+    for (size_t i = 0; i < COUNT_OF(maps); i++)
+        all |= slice_starts(op->path, slice_of(maps[i]));
+    type_strings(r, at, all);
 }
 
 static void check_members(struct reader *r, const struct place *object, const char *const *known)

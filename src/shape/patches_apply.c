@@ -69,14 +69,20 @@ bool shape_patches_for(const struct shape_patches *set, struct slice kind)
     return false;
 }
 
-/* The hash of what it was made from, with what it became. */
-static bool hash_again(struct slice service, struct arena *a, struct slice *out, struct err *e)
+/* key: as in a path. The value has nothing that JSON escapes. */
+static bool annotate(struct applied *p, struct slice key, struct slice value)
 {
-    static const char path[] = "/metadata/annotations/mobula.dev~1template-hash";
+    struct json_op op = {.what = JSON_OP_ADD, .from = SLICE("")};
+    op.path = arena_printf(p->arena, "/metadata/annotations/%.*s", SLICE_ARG(key));
+    return json_read(&op.value, arena_printf(p->arena, "\"%.*s\"", SLICE_ARG(value)), p->arena, p->e) && json_edit_run(p->edit, &op);
+}
+
+/* The hash of what it was made from, with what it became. */
+static bool hash_again(struct applied *p, struct slice *text)
+{
     char hash[RAY_HASH_TEXT];
-    ray_hash_format(hash64(service, 0), hash);
-    return json_patch(service, arena_printf(a, "[{\"op\":\"add\",\"path\":\"%s\",\"value\":\"%.*s\"}]", path, RAY_HASH_TEXT, hash), a, out,
-                      e);
+    ray_hash_format(hash64(*text, 0), hash);
+    return annotate(p, SLICE("mobula.dev~1template-hash"), (struct slice){hash, RAY_HASH_TEXT}) && json_edit_text(p->edit, text);
 }
 
 /* Anyscale's documented patches copy market, zone, accelerator, instance type and node type from annotations: a pod that has one only as a
@@ -90,11 +96,8 @@ static bool mirror_labels(struct applied *p)
         path[1] = SLICE("annotations");
         if (!label.ptr || !name_label_value(label) || json_edit_str(p->edit, path, COUNT_OF(path)).ptr)
             continue;
-        struct json_op op = {.what = JSON_OP_ADD, .from = SLICE("")};
-        struct slice value = arena_printf(p->arena, "\"%.*s\"", SLICE_ARG(label));
         struct slice rest = path[2], domain = slice_cut(&rest, '/');
-        op.path = arena_printf(p->arena, "/metadata/annotations/%.*s~1%.*s", SLICE_ARG(domain), SLICE_ARG(rest));
-        if (!json_read(&op.value, value, p->arena, p->e) || !json_edit_run(p->edit, &op))
+        if (!annotate(p, arena_printf(p->arena, "%.*s~1%.*s", SLICE_ARG(domain), SLICE_ARG(rest)), label))
             return false;
         p->changed = true;
     }
@@ -166,5 +169,5 @@ bool shape_patches_apply(const struct shape_patches *set, struct slice object, c
     if (!json_edit_text(p.edit, out) || (slice_is(p.kind, "Pod") && !check_pod(&p, set, doc, *out)))
         return false;
     bool service = slice_is(p.kind, "Service") && json_there(json_get(json_root(doc), "metadata.annotations"));
-    return !service || hash_again(*out, a, out, e);
+    return !service || hash_again(&p, out);
 }

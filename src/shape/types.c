@@ -140,6 +140,21 @@ void type_architecture(struct type_reader *t, const struct place *at)
         t->type->architecture = slice_is(text, "arm64") ? text : SLICE("amd64");
 }
 
+bool type_labels(struct reader *r, const struct place *at)
+{
+    struct jval k, v;
+    if (!read_text_map(r, at))
+        return false;
+    for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v);) {
+        const struct place *one = place_member(at, json_str(k, r->arena), v);
+        if (!name_qualified(one->key))
+            place_bad(r, one, "is no label key: must be [prefix/]name of letters, digits, - _ and .");
+        else if (!name_label_value(json_str(v, r->arena)))
+            place_bad(r, one, "is no label value: at most 63 letters, digits, - _ and .");
+    }
+    return true;
+}
+
 static void read_tolerations(struct type_reader *t, const struct place *at)
 {
     struct jval k, v;
@@ -148,7 +163,8 @@ static void read_tolerations(struct type_reader *t, const struct place *at)
         return;
     for (struct jiter it = json_iter(at->value); json_next(&it, &k, &v); i++) {
         const struct place *one = place_element(at, i, v);
-        read_object(&t->r, one, REQUIRED);
+        if (read_object(&t->r, one, REQUIRED))
+            type_strings(&t->r, one, false);
     }
     t->type->tolerations = at->value;
 }
@@ -162,7 +178,7 @@ static void read_member(struct type_reader *t, const struct place *at)
     else if (slice_is(at->key, "cpuArchitecture"))
         type_architecture(t, at);
     else if (slice_is(at->key, "nodeSelector"))
-        t->type->node_selector = read_text_map(&t->r, at) ? at->value : NO_VALUE;
+        t->type->node_selector = type_labels(&t->r, at) ? at->value : NO_VALUE;
     else if (!read_tpu(t, at))
         place_bad(&t->r, at, "is no field of an instance type: write resources, nodeSelector, tolerations or cpuArchitecture");
 }

@@ -25,11 +25,8 @@ struct slice shape_type_named(struct jval template, struct arena *a)
 
 bool shape_market_known(struct slice market, struct err *e)
 {
-    static const char *const words[] = {"", "ON_DEMAND", "SPOT", "PREFER_SPOT"};
-    for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (slice_is(market, words[i]))
-            return true;
-    return err_set(e, ERR_CONFIG, "names market type %.*s: write ON_DEMAND, SPOT or PREFER_SPOT", SLICE_ARG(slice_head(market, 64)));
+    return slice_empty(market) || ray_market_known(market) ||
+           err_set(e, ERR_CONFIG, "names market type %.*s: write ON_DEMAND, SPOT or PREFER_SPOT", SLICE_ARG(slice_head(market, 64)));
 }
 
 static int decimals(struct slice resource)

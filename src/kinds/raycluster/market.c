@@ -34,7 +34,7 @@ static int64_t waits_for_ms(const struct group_view *g, const struct pod *pod)
 static int64_t stays_for_ms(const struct group_view *g, const struct pod *pod)
 {
     int64_t most_ms = g->in->options->unscheduled_ms;
-    return g->in->cluster->typed && most_ms && !g->spec->blocked && waits(pod) ? most_ms - age_ms(g, pod) : TIME_NEVER;
+    return g->in->cluster->marketed && most_ms && !g->spec->blocked && waits(pod) ? most_ms - age_ms(g, pod) : TIME_NEVER;
 }
 
 bool market_on_demand(const struct group_view *g)

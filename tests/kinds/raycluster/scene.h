@@ -191,7 +191,8 @@ static void read_cluster(struct scene *s)
     if (s->errors.count && !s->broken)
         printf("  %.*s: %.*s\n", SLICE_ARG(s->errors.list[0].path), SLICE_ARG(s->errors.list[0].text));
     buf_free(&b);
-    s->cluster.typed = s->typeless.ptr || s->unscheduled;
+    s->cluster.typed = s->typeless.ptr;
+    s->cluster.marketed = s->unscheduled;
     if (s->prefer) {
         s->cluster.groups[0].on_demand = &s->cluster.groups[0];
         s->failures[1].spot_from_ms = NOW_MS + s->ondemand;

@@ -179,6 +179,31 @@ static void check_blocked(const char *market, int hosts, const char *reason, con
     arena_free(&a);
 }
 
+/* Without types a market counts, too: as annotation and label of the pods, and with a second form of what prefers spot. */
+static void test_markets(void)
+{
+    static const char cluster[] =
+        "{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"c\",\"uid\":\"u\"},\"spec\":{\"headGroupSpec\":{"
+        "\"template\":{\"spec\":{\"containers\":[{\"name\":\"ray\",\"image\":\"r\"}]}}},\"workerGroupSpecs\":[{\"groupName\":\"a\","
+        "\"template\":{\"metadata\":{\"labels\":{\"anyscale.com/market-type\":\"PREFER_SPOT\"}},\"spec\":{\"containers\":[{"
+        "\"name\":\"ray\",\"image\":\"r\"}]}}}]}}";
+    struct arena a = {0};
+    struct spec_errors none = {0};
+    struct ray_cluster model;
+    struct json given;
+    struct err e = {0};
+    test_case("markets without types");
+    if (CHECK(json_parse(&given, slice_of(cluster), &a, &e) && ray_read(json_root(&given), &a, &model, &none))) {
+        shape_markets(&model, &a);
+        CHECK(model.marketed && !model.typed && !model.groups[0].blocked && !model.head.on_demand);
+        CHECK_STR(json_raw(json_get(model.groups[0].template, "metadata")),
+                  "{\"labels\":{\"anyscale.com/market-type\":\"SPOT\"},\"annotations\":{\"anyscale.com/market-type\":\"SPOT\"}}");
+        if (CHECK(model.groups[0].on_demand))
+            CHECK_STR(shape_given(model.groups[0].on_demand->template, SHAPE_MARKET, &a), "ON_DEMAND");
+    }
+    arena_free(&a);
+}
+
 static void test_blocked(void)
 {
     check_blocked("SPOT", 4, "", "");
@@ -206,6 +231,7 @@ int main(void)
     test_cases();
     test_labels();
     test_blocked();
+    test_markets();
     test_docs();
     test_cluster();
     test_limits();
