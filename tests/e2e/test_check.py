@@ -139,6 +139,9 @@ def test_the_way_to_the_control_plane(space, plane):
     proxied = [{"name": "MOBULA_PROXIES", "value": "plane.example=http://127.0.0.1:9"}]
     assert "127.0.0.1:9" in found("fail", "--control-plane-url=https://plane.example", env=proxied, status=3)["found"]
     assert "in a pod of the cluster" in found("skip", "--control-plane-url=https://hub.ns.svc")["found"]
+    proxied = [{"name": "HTTPS_PROXY", "value": "http://$(PROXY_CREDENTIALS)@127.0.0.1:9"}]
+    row = found("skip", "--control-plane-url=https://plane.example", env=proxied)
+    assert "the user of the proxy to it is in a Secret" in row["found"] and "--reach" in row["remedy"]
 
 
 def test_a_path_that_keeps_silent_connections(space):
