@@ -74,30 +74,36 @@ void check_allowlist(struct check *c)
     net_allow_free(allow);
 }
 
-static bool get_deployment(struct check *c, struct slice ns, struct jval *deployment, bool *absent)
+/* Says how many of its pods are ready, if it is there. */
+static bool get_deployment(struct check *c, const char *name, struct slice ns, struct jval *deployment, bool *absent)
 {
-    return check_get(c, arena_printf(c->a, "/apis/apps/v1/namespaces/%.*s/deployments/mobula", SLICE_ARG(ns)), deployment, absent);
+    struct slice path = arena_printf(c->a, "/apis/apps/v1/namespaces/%.*s/deployments/%s", SLICE_ARG(ns), name);
+    if (!check_get(c, path, deployment, absent))
+        return false;
+    int64_t want = json_get_int(*deployment, "spec.replicas", 1), ready = json_get_int(*deployment, "status.readyReplicas", 0);
+    check_say(c, ready < want ? CHECK_FAIL : CHECK_PASS,
+              ready < want ? "kubectl describe pods -l app.kubernetes.io/name=NAME, and kubectl logs, say why" : NULL,
+              "Deployment %s in namespace %.*s: %lld of %lld ready", name, SLICE_ARG(ns), (long long)ready, (long long)want);
+    return true;
 }
 
-/* The operator's Deployment is looked for where the clusters are, then in namespace mobula; --operator-namespace names another one. */
+/* The operator's Deployment is looked for where the clusters are, then in namespace mobula; --operator-namespace names another one. A
+ * control plane may be there beside it. */
 void check_operators(struct check *c)
 {
-    struct jval deployment;
+    struct jval deployment, plane;
     bool absent;
     struct slice usual = c->operator_ns, ns = slice_empty(c->o->operator_ns) ? c->ns : usual;
-    bool found = get_deployment(c, ns, &deployment, &absent);
+    bool found = get_deployment(c, "mobula", ns, &deployment, &absent), none;
+    bool hub = (found || absent) && get_deployment(c, "mobula-control-plane", ns, &plane, &none);
     if (absent && !slice_eq(ns, usual))
-        found = get_deployment(c, ns = usual, &deployment, &absent);
+        found = get_deployment(c, "mobula", ns = usual, &deployment, &absent);
     if (found) {
         c->operator_ns = ns;
         c->deployment = deployment;
         c->args = json_get(json_at(json_get(deployment, "spec.template.spec.containers"), 0), "args");
-        int64_t want = json_get_int(deployment, "spec.replicas", 1), ready = json_get_int(deployment, "status.readyReplicas", 0);
-        check_say(c, ready < want ? CHECK_FAIL : CHECK_PASS,
-                  ready < want ? "kubectl describe pods -l app.kubernetes.io/name=mobula, and kubectl logs, say why" : NULL,
-                  "Deployment mobula in namespace %.*s: %lld of %lld ready", SLICE_ARG(ns), (long long)ready, (long long)want);
         check_allowlist(c);
-    } else if (absent)
+    } else if (absent && !hub)
         check_say(c, CHECK_SKIP, "mobula install --print --create-namespace | kubectl apply --server-side -f -",
                   "mobula is not installed in namespace %.*s; one that runs elsewhere is named by --operator-namespace", SLICE_ARG(ns));
     check_list(c, SLICE("/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dkuberay-operator"), on_kuberay, NULL);

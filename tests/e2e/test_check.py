@@ -168,6 +168,19 @@ def test_an_operator_of_kuberay_beside_ours(space):
     assert "pods only" in rows(found, "dns", "skip")[0]["found"]
 
 
+def test_a_control_plane(space):
+    """Its Deployment is looked at as well; where it is alone, nobody is told that an operator is missing."""
+    labels = {"app.kubernetes.io/name": "mobula-control-plane"}
+    kubectl("-n", space.name, "apply", "-f", "-", stdin=json.dumps({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "mobula-control-plane"}, "spec": {
+            "replicas": 1, "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": {
+                "nodeSelector": {"no": "where"}, "containers": [{"name": "c", "image": "i"}]}}}}))
+    found = check("-n", space.name, "--operator-namespace", space.name, status=3)
+    (row,) = rows(found, "operators", "fail")
+    assert row["found"] == f"Deployment mobula-control-plane in namespace {space.name}: 0 of 1 ready"
+    assert not rows(found, "operators", "skip")
+
+
 def test_places_that_the_operator_may_not_contact(space):
     """What --reach asks for is held against the allowlist of the operator that is there. A registry need not be on it."""
     where = deployed(space, "--egress-allow=127.0.0.1:9,a.example.com", "--control-plane-url=https://hub.invalid")
