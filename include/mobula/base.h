@@ -50,6 +50,7 @@ struct slice slice_cut(struct slice *s, char sep);
 bool slice_int(struct slice s, int64_t *out);
 /* Into a field of so many bytes, with NULs up to its end; false, and nothing is written, when there is no room for one. */
 bool slice_copy(struct slice s, char *to, size_t size);
+struct slice slice_behind(char **at, struct slice s); /* copies it to *at, which moves behind it; SLICE_NONE of an empty one */
 
 static inline bool slice_eq(struct slice a, struct slice b)
 {

@@ -141,8 +141,8 @@ const struct scale_news *scaling_apply(const struct record *c, struct ray_group 
 
 /* raycluster/heads.c: the one place that knows how heads are reached */
 /* Address of the head; empty: none yet. Valid until a record changes. */
-struct slice head_address(struct op *op, const struct record *c); /* the model is loaded */
-/* Sends a request to the dashboard of the cluster's head; loads its model. False with *e: it cannot be sent now, `done` is not called. */
+struct slice head_address(struct op *op, struct record *c);
+/* Sends a request to the dashboard of the cluster's head. False with *e: it cannot be sent now, `done` is not called. */
 bool head_ask(struct op *op, struct record *c, const struct ray_dash_request *r, ray_dash_done *done, void *owner, uint64_t tag,
               struct err *e);
 void heads_forget(struct op *op, const void *owner); /* `done` of its requests is not called any more */
@@ -150,8 +150,8 @@ void heads_init(struct op *op);
 int64_t heads_tick(struct op *op); /* sends waiting requests; returns when to call again */
 void heads_free(struct op *op);
 
-/* raycluster/token.c: tokens of clusters with authOptions. Each of these functions needs the cluster's model loaded. */
-void auth_follow(struct op *op, struct record *c);
+/* raycluster/token.c: tokens of clusters with authOptions */
+void auth_follow(struct op *op, struct record *c); /* the model is loaded */
 void auth_drop(struct record *c);
 /* The token; empty: the head needs none. False with *e: not read yet, or not available (ERR_STATUS); it is being read, and the cluster and
  * its jobs are touched when it is there. Valid until the next call of any of these functions. e may be NULL. */

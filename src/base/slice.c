@@ -90,6 +90,16 @@ bool slice_int(struct slice s, int64_t *out)
     return true;
 }
 
+struct slice slice_behind(char **at, struct slice s)
+{
+    char *to = *at;
+    if (slice_empty(s))
+        return SLICE_NONE;
+    memcpy(to, s.ptr, s.len);
+    *at += s.len;
+    return (struct slice){to, s.len};
+}
+
 bool slice_copy(struct slice s, char *to, size_t size)
 {
     if (s.len >= size)

@@ -82,16 +82,6 @@ static bool is_call(const struct action *act)
     return act->verb->how != VERB_MOVE;
 }
 
-static struct slice copy_behind(char **at, struct slice s)
-{
-    if (slice_empty(s))
-        return SLICE_NONE;
-    char *p = *at;
-    memcpy(p, s.ptr, s.len);
-    *at += s.len;
-    return (struct slice){p, s.len};
-}
-
 /* A plan lives in an arena that the next decision resets: copies its actions and their texts into one block. */
 static struct work *work_copy(const struct plan *p, struct now now)
 {
@@ -115,9 +105,9 @@ static struct work *work_copy(const struct plan *p, struct now now)
         struct action *to = &w->actions[w->count++];
         *to = p->actions[i];
         w->writes_status |= to->verb == &verb_status;
-        to->name = copy_behind(&at, to->name);
-        to->uid = copy_behind(&at, to->uid);
-        to->text = copy_behind(&at, to->text);
+        to->name = slice_behind(&at, to->name);
+        to->uid = slice_behind(&at, to->uid);
+        to->text = slice_behind(&at, to->text);
     }
     return w;
 }

@@ -28,18 +28,36 @@ static const struct pod *find_head(const struct record *c)
     return NULL;
 }
 
-static const struct service_record *find_head_service(struct op *op, const struct record *c)
+/* Of the loaded model. */
+static struct head_way *make_way(const struct op *op)
 {
-    struct arena scratch = {0}; /* the model's own lives for as long as its record stays as it is, and this is asked with every decision */
-    const struct service_record *s = service_of(c, ray_head_service_name(cluster_model(op), &scratch));
+    const struct ray_cluster *model = cluster_model(op);
+    struct arena scratch = {0};
+    struct slice service = ray_head_service_name(model, &scratch), secret = model->auth_secret;
+    struct head_way *way = mem_alloc(sizeof *way + service.len + secret.len);
+    char *at = way->texts;
+    way->wrong = op->loaded->errors.count > 0;
+    way->dashboard_port = (uint16_t)model->dashboard_port;
+    way->service = slice_behind(&at, service);
+    way->secret = slice_behind(&at, secret);
     arena_free(&scratch);
-    return s;
+    return way;
 }
 
-struct slice head_address(struct op *op, const struct record *c)
+const struct head_way *head_way(struct op *op, struct record *c)
+{
+    struct raycluster *own = raycluster_of(c);
+    if (!own->way) {
+        model_load(op, c);
+        own->way = make_way(op);
+    }
+    return own->way;
+}
+
+struct slice head_address(struct op *op, struct record *c)
 {
     const struct pod *head = find_head(c);
-    const struct service_record *s = head && op->o.access == OPERATOR_SERVICE ? find_head_service(op, c) : NULL;
+    const struct service_record *s = head && op->o.access == OPERATOR_SERVICE ? service_of(c, head_way(op, c)->service) : NULL;
     if (s && s->service.ip[0] && strcmp(s->service.ip, "None") != 0)
         return slice_of(s->service.ip); /* a service without an address of its own leads to the pod's */
     return head ? slice_of(head->ip) : SLICE_NONE;
@@ -89,10 +107,9 @@ static void on_answer(void *owner, uint64_t tag, const struct ray_dash_answer *a
     told.done(told.owner, told.tag, &said, now);
 }
 
-static bool ask_direct(struct head_call *h, struct slice ip, const struct ray_dash_request *r, struct err *e)
+static bool ask_direct(struct head_call *h, struct slice ip, uint16_t port, const struct ray_dash_request *r, struct err *e)
 {
     struct op *op = h->op;
-    uint16_t port = (uint16_t)cluster_model(op)->dashboard_port;
     const struct ray_dash_to to = {.host = ip, .port = port, .done = on_answer, .owner = h};
     if (op->o.allow && !net_allow_peer(op->o.allow, ip, port, e))
         return false;
@@ -163,13 +180,12 @@ static void form(struct head_call *h, struct slice path, struct http_header head
                                        .owner = h};
 }
 
-static bool ask_proxy(struct head_call *h, const struct ray_dash_request *r, struct err *e)
+static bool ask_proxy(struct head_call *h, const struct head_way *way, const struct ray_dash_request *r, struct err *e)
 {
     struct op *op = h->op;
     struct arena scratch = {0};
-    uint16_t port = (uint16_t)cluster_model(op)->dashboard_port;
-    struct slice service = ray_head_service_name(cluster_model(op), &scratch);
-    struct slice path = ray_dash_path(r, istr_slice(h->ns), service, port, &scratch);
+    uint16_t port = way->dashboard_port;
+    struct slice path = ray_dash_path(r, istr_slice(h->ns), way->service, port, &scratch);
     struct http_header header = {SLICE_NONE, SLICE_NONE};
     h->call = r->call;
     h->turn.call = h;
@@ -187,8 +203,8 @@ static bool ask_proxy(struct head_call *h, const struct ray_dash_request *r, str
 bool head_ask(struct op *op, struct record *c, const struct ray_dash_request *r, ray_dash_done *done, void *owner, uint64_t tag,
               struct err *e)
 {
-    model_load(op, c);
-    if (op->loaded->errors.count)
+    const struct head_way *way = head_way(op, c);
+    if (way->wrong)
         return err_set(e, ERR_CONFIG, "the spec of cluster %s has errors: its head is not asked", c->name);
     struct slice ip = head_address(op, c);
     if (slice_empty(ip))
@@ -199,7 +215,7 @@ bool head_ask(struct op *op, struct record *c, const struct ray_dash_request *r,
     struct head_call *h = call_new(op, done, owner, tag);
     slice_copy(slice_of(c->uid), h->uid, sizeof h->uid);
     h->ns = intern_keep(c->ns);
-    if (op->o.access == OPERATOR_PROXY ? ask_proxy(h, &asked, e) : ask_direct(h, ip, &asked, e))
+    if (op->o.access == OPERATOR_PROXY ? ask_proxy(h, way, &asked, e) : ask_direct(h, ip, way->dashboard_port, &asked, e))
         return true;
     call_free(h);
     return false;

@@ -29,6 +29,8 @@ static void reread_cluster(struct record *c)
         return;
     mem_free(own->hashes);
     own->hashes = NULL;
+    mem_free(own->way);
+    own->way = NULL;
     memset(own->wants, 0, sizeof own->wants);
 }
 

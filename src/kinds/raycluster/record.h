@@ -23,6 +23,14 @@ struct service_pace {
     int64_t from_ms;
 };
 
+/* What a question to the head goes by beside its pod and service: of each job's many, and of models only a few are kept. */
+struct head_way {
+    bool wrong; /* the spec has errors: nothing is asked */
+    uint16_t dashboard_port;
+    struct slice service, secret; /* names of its head service, and of the Secret with its token; empty: it needs none */
+    char texts[];
+};
+
 struct raycluster {
     uint64_t *hashes;             /* of the head and of each group, once the spec was read without errors; else NULL */
     struct service_pace paces[2]; /* [0] head service, [1] headless service */
@@ -31,6 +39,7 @@ struct raycluster {
     struct held *held;            /* worker names occupied by pods that do not count */
     struct scaling *scaling;      /* NULL: not scaled by this operator */
     struct auth *auth;            /* NULL: no token is needed, or none has been needed yet */
+    struct head_way *way;         /* NULL: not needed since the spec was changed */
     uint64_t logged;              /* hash of the legacy status block that was logged last */
     int64_t zone_from_ms;         /* see cluster_view */
     uint32_t zone;                /* pod_zone_hash of the one that its pods are made for; 0: none, or none is chosen yet */
@@ -41,6 +50,9 @@ struct raycluster {
 };
 /* NULL: the record is not that of a RayCluster that is present. */
 struct raycluster *raycluster_of(const struct record *c);
+
+/* heads.c: what it is now; loads the model if that is not known. Valid until a record changes. */
+const struct head_way *head_way(struct op *op, struct record *c);
 
 /* services.c: what the loaded model makes of a service, with the patches in force: built once, and then known until one of them changes */
 struct service_want service_wanted(struct op *op, struct record *c, bool head);

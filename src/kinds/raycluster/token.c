@@ -167,7 +167,7 @@ static void ask(struct op *op, struct record *c)
 static struct auth *auth_of(struct op *op, struct record *c)
 {
     struct raycluster *own = raycluster_of(c);
-    struct slice secret = cluster_model(op)->auth_secret;
+    struct slice secret = head_way(op, c)->secret;
     if (own->auth && !slice_eq(slice_of(own->auth->secret), secret))
         auth_drop(c);
     if (own->auth || slice_empty(secret))

@@ -90,9 +90,20 @@ static void test_copy(void)
     CHECK(slice_copy(SLICE_NONE, to, sizeof to) && to[0] == '\0');
 }
 
+static void test_behind(void)
+{
+    test_case("one behind the other");
+    char room[5] = "xxxxx", *at = room;
+    CHECK_STR(slice_behind(&at, guarded(SLICE("ab"))), "ab");
+    CHECK(slice_behind(&at, SLICE_NONE).ptr == NULL && slice_behind(&at, SLICE("")).ptr == NULL);
+    CHECK_STR(slice_behind(&at, guarded(SLICE("cd"))), "cd");
+    CHECK(at == room + 4 && memcmp(room, "abcdx", 5) == 0);
+}
+
 int main(void)
 {
     test_copy();
+    test_behind();
     test_compare();
     test_cut();
     test_int();

@@ -81,6 +81,31 @@ static void check_wrong(void)
     finish(&r);
 }
 
+/* What questions go by is kept, and as long as the spec. */
+static void check_kept(void)
+{
+    struct rig r;
+    struct err e = {0};
+    start(&r, "\"dashboard-port\":\"9000\"");
+    tell_head(&r, 11, "Running", "10.1.2.3");
+    CHECK(ask(&r, &e));
+    test_case("a second question reads no spec");
+    model_forget(r.op, r.c);
+    CHECK(ask(&r, &e));
+    CHECK(r.op->loaded->of == NULL);
+    CHECK_INT(fake_last(&r.f)->port, 9000);
+    test_case("a spec that is changed is read");
+    tell_cluster(&r, 12, "\"dashboard-port\":\"9001\"", "");
+    CHECK(ask(&r, &e));
+    CHECK_INT(fake_last(&r.f)->port, 9001);
+    tell_cluster(&r, 13, "\"dashboard-port\":\"none\"", "");
+    CHECK(!ask(&r, &e) && strstr(e.text, "errors"));
+    tell_cluster(&r, 14, "\"dashboard-port\":\"9002\"", "");
+    CHECK(ask(&r, &e));
+    CHECK_INT(fake_last(&r.f)->port, 9002);
+    finish(&r);
+}
+
 static void tell_service(struct rig *r, const char *ns, const char *ip)
 {
     struct slice text = arena_printf(
@@ -375,6 +400,7 @@ int main(void)
     check_way();
     check_forget();
     check_wrong();
+    check_kept();
     check_service();
     check_proxy_free();
     check_token();
