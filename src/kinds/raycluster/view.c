@@ -174,10 +174,11 @@ int64_t decide_cluster(struct op *op, struct record *c, struct plan *p)
         *p = (struct plan){.next_ms = TIME_NEVER, .arena = &op->plan_arena};
         return TIME_NEVER;
     }
-    if (op->loaded->errors.count == 0)
+    zones_follow(op, c);
+    if (op->loaded->errors.count == 0) {
         failures_prune(op, c);
-    if (op->loaded->errors.count == 0)
         auth_follow(op, c);
+    }
     scaling_follow(op, c);
     bool again = true;
     for (int i = 0; i < LOCAL_ROUNDS && again; i++) {

@@ -21,6 +21,15 @@ void zones_apply(struct op *op, struct record *c)
     own->zone = pod_zone_hash(cluster_model(op)->zone);
 }
 
+/* The last of its pods may go with nothing else that would have its spec read again. */
+void zones_follow(struct op *op, struct record *c)
+{
+    if (!raycluster_of(c)->zone_settled || c->pod_count)
+        return;
+    model_forget(op, c);
+    model_load(op, c);
+}
+
 void keep_zone(struct op *op, struct record *c, const struct action *act)
 {
     (void)op;

@@ -123,6 +123,33 @@ static void test_settled(void)
     world_free(&w);
 }
 
+static void remove_pods(struct world *w)
+{
+    struct slice names[8];
+    uint32_t heads = pod_names(w, "head", names, 1), count = heads + pod_names(w, "worker", names + heads, 7);
+    CHECK_INT(count, 3);
+    for (uint32_t i = 0; i < count; i++)
+        CHECK_INT(world_call(w, "DELETE", arena_printf(&w->arena, "%s/%.*s", pods_path, SLICE_ARG(names[i])).ptr, "application/json",
+                             SLICE("{\"gracePeriodSeconds\":0}")),
+                  200);
+}
+
+static void test_all_gone(void)
+{
+    struct world w;
+    begin(&w, "a,b", "", "a");
+    world_run(&w, RAYCLUSTER_ZONE_MS + 30 * 1000);
+    change(&w, "workerGroupSpecs/0/template/metadata/annotations", "{}");
+    world_run(&w, MINUTE);
+    CHECK_INT(pods_in(&w, "b"), 3);
+    test_case("all of its pods are gone, in whichever way: it begins with the first zone again");
+    remove_pods(&w);
+    world_run(&w, MINUTE);
+    CHECK_INT(pods_in(&w, "a"), 3);
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
 static void test_several(void)
 {
     struct world w;
@@ -150,6 +177,7 @@ int main(void)
     test_next();
     test_nowhere();
     test_settled();
+    test_all_gone();
     test_several();
     return test_done();
 }
