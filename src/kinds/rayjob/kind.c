@@ -1,6 +1,13 @@
 /* RayJobs as a kind, and the verbs. */
 #include "record.h"
 
+/* Its cluster may have gone before it. */
+static void forget_job(struct op *op, struct record *c)
+{
+    job_drop(op, c);
+    tools_drop_unused(op, c->ns);
+}
+
 static void lead_job(struct op *op, struct record *c, bool leads)
 {
     if (!leads)
@@ -86,7 +93,7 @@ const struct kind kind_rayjob = {.name = "RayJob",
                                  .decide = decide_job,
                                  .read = read_job,
                                  .kept = kept_job,
-                                 .forget = job_drop,
+                                 .forget = forget_job,
                                  .lead = lead_job,
                                  .done = done_job,
                                  .check = rayjob_check,

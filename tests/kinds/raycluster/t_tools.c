@@ -1,4 +1,5 @@
 /* ConfigMap mobula-tools: there before workers need it, also in the next namespace of the same name. */
+#include "tests/world/jobs.h"
 #include "tests/world/maps.h"
 
 static bool has_tools(struct world *w)
@@ -101,6 +102,27 @@ static void test_refused(void)
     world_free(&w);
 }
 
+static void test_jobs(void)
+{
+    struct world w;
+    test_case("nothing is kept of a namespace whose last object is a RayJob that has lost its cluster");
+    make_job_world(&w, false);
+    world_kill_operator(&w);
+    w.executable = SLICE("\0\1\2");
+    world_start_operator(&w, false);
+    apply_job(&w, "j", "\"shutdownAfterJobFinishes\":true,");
+    CHECK(run_until(&w, "j", "Complete", 60 * 1000));
+    world_run(&w, 30 * 1000);
+    CHECK_INT(apiserver_count(w.server, SLICE("rayclusters.ray.io")), 0);
+    CHECK(has_tools(&w));
+    CHECK_INT(inspect_figures(w.op).tools, 1);
+    delete_job(&w, "j");
+    world_run(&w, 5000);
+    CHECK_INT(inspect_figures(w.op).records, 0);
+    CHECK_INT(inspect_figures(w.op).tools, 0);
+    end_job_world(&w);
+}
+
 static struct slice last_warning;
 static char warning[1024];
 
@@ -184,6 +206,7 @@ int main(void)
     test_before_workers();
     test_killed_between();
     test_refused();
+    test_jobs();
     test_too_large();
     test_patched();
     return test_done();
