@@ -199,7 +199,7 @@ void tools_want(struct op *op, const struct istr *ns);
 /* Monotonic: workers are not created before, because the ConfigMap that they mount is being created for the first time; 0: it is there, or
  * its creation has failed. The end of its creation touches the clusters of the namespace. */
 int64_t tools_from_ms(const struct op *op, const struct istr *ns);
-/* After the last cluster or job of a namespace is gone: the namespace may be deleted with the ConfigMap, and be created again without it. */
+/* After the last cluster or job of a namespace is gone: the namespace may be deleted with the ConfigMap, and be made again without it. */
 void tools_drop_unused(struct op *op, const struct istr *ns);
 int64_t tools_tick(struct op *op);         /* retries what failed; returns when to call again */
 void tools_free(struct op *op);            /* before heads_free */

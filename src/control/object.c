@@ -64,6 +64,14 @@ void record_touch(struct op *op, struct record *c)
 
 /* ---- owners ---- */
 
+/* A model may say who is above it. */
+static void forget_below(struct op *op, const struct record *c)
+{
+    model_forget(op, c);
+    for (const struct record *own = c->owned; own; own = own->next_owned)
+        forget_below(op, own);
+}
+
 void record_own(struct op *op, struct record *c, struct record *owner)
 {
     struct record *before = c->owner;
@@ -75,6 +83,7 @@ void record_own(struct op *op, struct record *c, struct record *owner)
             c->next_owned->owned_at = c->owned_at;
         record_touch(op, before); /* it may have been kept only for this child */
     }
+    forget_below(op, c);
     c->owner = owner;
     c->next_owned = NULL;
     c->owned_at = NULL;

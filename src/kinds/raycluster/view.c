@@ -168,9 +168,25 @@ static bool workers_wait(const struct record *c)
     return false;
 }
 
+static bool has_head(const struct record *c)
+{
+    const struct pod_record *r = c->pods;
+    while (r && !r->pod.head)
+        r = r->next;
+    return r;
+}
+
+/* A head is made as a workload's or as nobody's, and that the cluster's RayJob is a workload's is known with the list of RayJobs. */
+static bool owner_awaited(struct op *op, struct record *c)
+{
+    bool awaited = op->o.ray.agent && c->owner && !c->owner->present && !source_of(c->space, c->owner->kind)->synced && !has_head(c);
+    c->dirty |= awaited; /* so that the end of the list touches it */
+    return awaited;
+}
+
 int64_t decide_cluster(struct op *op, struct record *c, struct plan *p)
 {
-    if (types_awaited(op, c)) {
+    if (types_awaited(op, c) || owner_awaited(op, c)) {
         *p = (struct plan){.next_ms = TIME_NEVER, .arena = &op->plan_arena};
         return TIME_NEVER;
     }

@@ -203,11 +203,31 @@ static void test_hostile_report(void)
     end_plane(&w, &p);
 }
 
+/* That a cluster of a job is one of a workload's is known when the job is. */
+static void test_job_comes_late(void)
+{
+    struct world w;
+    struct plane p;
+    test_case("a head that is made anew while RayJobs are not listed yet has one, too");
+    struct jval pod = head_with(&w, &p, reports, NULL);
+    CHECK_INT(json_len(json_get(pod, "spec.containers")), 2);
+    world_kill_operator(&w);
+    struct slice path = arena_printf(&w.arena, "%s/%.*s", pods_path, SLICE_ARG(json_get_str(pod, "metadata.name", &w.arena)));
+    CHECK_INT(world_call(&w, "DELETE", path.ptr, "application/json", SLICE("{\"gracePeriodSeconds\":0}")), 200);
+    override(&w, "GET", jobs_path, 503, false, 4);
+    world_start_operator(&w, false);
+    for (int ms = 0; ms < 60 * 1000 && apiserver_count(w.server, SLICE("pods")) == 0; ms += 10)
+        world_run(&w, 10);
+    CHECK_INT(json_len(json_get(only_head(&w), "spec.containers")), 2);
+    end_plane(&w, &p);
+}
+
 int main(void)
 {
     test_with_type();
     test_patched();
     test_of_others();
     test_hostile_report();
+    test_job_comes_late();
     return test_done();
 }
