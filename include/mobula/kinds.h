@@ -189,7 +189,9 @@ void patches_free(struct op *op);
 
 /* workload/policy.c: what a control plane may have made here, and a struct setting_kind */
 bool policy_text(struct op *op, struct slice text, struct err *e);
-void policy_trouble(struct op *op);
+/* It has changed, or what it is held against, as the sizes of instance types: what was decided by it, and is not written yet, is decided
+ * again. */
+void policy_anew(struct op *op);
 void policy_free(struct op *op);
 bool policy_start(struct op *op, struct err *e); /* reads the policy file, if there is one */
 bool policy_file_broken(const struct op *op);    /* what it holds now is not what is in force */

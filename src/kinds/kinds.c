@@ -12,7 +12,7 @@ _Static_assert(COUNT_OF(kinds) - 1 <= LIMIT_KINDS, "as the limit of watches has 
 const struct setting_kind setting_kinds[OPERATOR_SETTINGS] = {
     [OPERATOR_INSTANCE_TYPES] = {types_text, types_trouble, types_free, false, NULL},
     [OPERATOR_PATCHES] = {patches_text, patches_trouble, patches_free, true, NULL},
-    [OPERATOR_POLICY] = {policy_text, policy_trouble, policy_free, false, policy_trouble},
+    [OPERATOR_POLICY] = {policy_text, policy_anew, policy_free, false, policy_anew},
 };
 
 uint32_t kind_count(void)

@@ -58,8 +58,7 @@ void policy_tick(struct workloads *s)
     arena_free(&scratch);
 }
 
-/* The policy has changed: what was decided by the one before, and is not written yet, is decided again. */
-static void touch_all(struct op *op)
+void policy_anew(struct op *op)
 {
     struct workloads *s = workloads_of(op);
     struct record *c;
@@ -99,7 +98,7 @@ bool policy_text(struct op *op, struct slice text, struct err *e)
         return err_set(e, ERR_CONFIG, "it was deleted");
     if (!text.ptr) {
         log_info("there is no policy: the default is in force", LF("configmap", op->o.settings[OPERATOR_POLICY].name));
-        touch_all(op);
+        policy_anew(op);
         return true;
     }
     struct remote_policy *fresh = policy_make(text, e);
@@ -108,13 +107,8 @@ bool policy_text(struct op *op, struct slice text, struct err *e)
         op->settings[OPERATOR_POLICY].taken = fresh;
         log_info("policy read", LF("configmap", op->o.settings[OPERATOR_POLICY].name));
     }
-    touch_all(op);
+    policy_anew(op);
     return fresh != NULL;
-}
-
-void policy_trouble(struct op *op)
-{
-    touch_all(op);
 }
 
 void policy_free(struct op *op)
@@ -146,7 +140,7 @@ static bool read_file(struct workloads *s, struct err *e)
     policy_drop(s->file);
     s->file = fresh;
     log_info("policy read", LF("file", plane->policy_file));
-    touch_all(s->op);
+    policy_anew(s->op);
     return true;
 }
 

@@ -36,7 +36,8 @@ static struct record *oldest_waiting(const struct workloads *s)
 static void set_used(struct workloads *s, struct workload *w, const struct work_size *size, bool object)
 {
     struct work_size *used = &s->used, was = w->used;
-    bool less = size->pods < was.pods || (w->counts && !object);
+    bool less = size->pods < was.pods || size->milli_cpu < was.milli_cpu || size->memory < was.memory || size->gpus < was.gpus ||
+                (w->counts && !object);
     used->pods += size->pods - was.pods;
     used->milli_cpu += size->milli_cpu - was.milli_cpu;
     used->memory += size->memory - was.memory;

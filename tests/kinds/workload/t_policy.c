@@ -176,6 +176,41 @@ static void test_quotas(void)
     end_plane(&w, &p);
 }
 
+#define OF_TYPE                                                                                                                            \
+    "{\"cloud\":\"c\",\"image\":\"ray:1\",\"job\":{\"entrypoint\":\"x\"},\"computeConfig\":{\"inline\":{\"head_node\":"                    \
+    "{\"instance_type\":\"t\"}}}}"
+
+static void test_types(void)
+{
+    struct world w;
+    struct plane p;
+    stage_plane(&w, &p);
+    watch_map(&w, OPERATOR_INSTANCE_TYPES);
+    put_types(&w, "t: {resources: {CPU: 16, memory: 8Gi}}");
+    watch_map(&w, OPERATOR_POLICY);
+    put_map(&w, "policy", "policy.yaml", "{maxPodCPU: 8, maxTotalCPU: 8}");
+    world_start_operator(&w, false);
+    world_run(&w, 2000);
+    test_case("a pod is as large as its instance type …");
+    struct plane_workload *x = plane_put(&p, 'a', "n", "one", OF_TYPE);
+    CHECK(run_until_says(&w, &p, x, "REFUSED", 2000));
+    CHECK(has_message(&p, x, "ask for more CPU than the policy's maxPodCPU"));
+    test_case("… is now: what was refused for it is looked at again when the types change");
+    put_types(&w, "t: {resources: {CPU: 4, memory: 8Gi}}");
+    world_run(&w, 1000);
+    CHECK_INT(jobs_now(&w), 1);
+    test_case("and so is what is used of a quota");
+    put_types(&w, "t: {resources: {CPU: 8, memory: 8Gi}}");
+    world_run(&w, 1000);
+    struct plane_workload *y = plane_put(&p, 'b', "n", "two", OF_TYPE);
+    CHECK(run_until_says(&w, &p, y, "PENDING", 2000));
+    CHECK_STR(plane_says(&p, y, "reason"), "QuotaExceeded");
+    put_types(&w, "t: {resources: {CPU: 2, memory: 8Gi}}");
+    world_run(&w, 1000);
+    CHECK_INT(jobs_now(&w), 2);
+    end_plane(&w, &p);
+}
+
 static void test_image(void)
 {
     struct world w;
@@ -291,6 +326,7 @@ int main(void)
     test_broken_from_the_start();
     test_frozen();
     test_quotas();
+    test_types();
     test_image();
     return test_done();
 }
