@@ -277,6 +277,8 @@ bool answer_create(struct op *op, struct flight *f, const struct kube_answer *a)
             answer_words(a, f->why);
         return look_up(op, f);
     }
+    if (f->group < 0)
+        raycluster_of(f->c)->accounts = 0; /* it may be that one of them has gone */
     pods_refused(op, f, &a->status);
     return false;
 }

@@ -59,6 +59,26 @@ static void check_made(void)
     world_free(&w);
 }
 
+/* Without its account the server refuses a pod. */
+static void check_taken_away(void)
+{
+    struct world w;
+    test_case("an account that goes while the head waits is made again before the head");
+    make_world(&w, false);
+    override(&w, "POST", pods_path, 403, false, 1);
+    apply_sidecar(&w, "c", 0);
+    world_run(&w, 500);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 0);
+    CHECK_INT(world_call(&w, "DELETE", arena_printf(&w.arena, "%s/c", accounts).ptr, "application/json", SLICE_NONE), 200);
+    for (int ms = 0; ms < 60 * 1000 && apiserver_count(w.server, SLICE("pods")) == 0; ms++)
+        world_run(&w, 1);
+    CHECK_INT(apiserver_count(w.server, SLICE("pods")), 1);
+    CHECK(all_there(&w, "c"));
+    world_run(&w, 60 * 1000);
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
 static void patch(struct world *w, int replicas, const char *names)
 {
     struct slice text = arena_printf(&w->arena,
@@ -188,6 +208,7 @@ int main(void)
 {
     log_global = (struct log){.level = LOG_ERROR, .fd = -1};
     check_made();
+    check_taken_away();
     check_scaled();
     check_found();
     check_refused();
