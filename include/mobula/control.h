@@ -370,7 +370,8 @@ void sweep_records(struct op *op, struct source *from, uint64_t version);
 bool settings_start(struct op *op, struct err *e);
 void settings_stop(struct op *op);
 void settings_free(struct op *op);
-bool settings_awaited(const struct op *op); /* of one that comes first nothing is known yet: the watch's next event wakes the operator */
+bool setting_awaited(const struct setting *s); /* it is watched, and nothing is known of it yet, nor why not */
+bool settings_awaited(const struct op *op);    /* of one that comes first nothing is known yet: the watch's next event wakes the operator */
 
 /* source.c */
 bool space_start(struct op *op, struct space *s, struct slice ns, struct err *e);

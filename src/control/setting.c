@@ -147,12 +147,15 @@ void settings_free(struct op *op)
         setting_kinds[i].free(op);
 }
 
+bool setting_awaited(const struct setting *s)
+{
+    return s->watch && !s->known && s->why.code == ERR_NONE;
+}
+
 bool settings_awaited(const struct op *op)
 {
-    for (int i = 0; i < OPERATOR_SETTINGS; i++) {
-        const struct setting *s = &op->settings[i];
-        if (setting_kinds[i].first && s->watch && !s->known && s->why.code == ERR_NONE)
+    for (int i = 0; i < OPERATOR_SETTINGS; i++)
+        if (setting_kinds[i].first && setting_awaited(&op->settings[i]))
             return true;
-    }
     return false;
 }

@@ -61,8 +61,7 @@ bool types_pod(const struct op *op, struct slice node_type, struct jval *templat
 
 bool types_awaited(const struct op *op, const struct record *c)
 {
-    const struct setting *s = setting_of(op);
-    return raycluster_of(c)->typed && !s->known && s->why.code == ERR_NONE;
+    return raycluster_of(c)->typed && setting_awaited(setting_of(op));
 }
 
 /* Their models are read anew, and what was refused for its size is tried at once. */

@@ -25,8 +25,7 @@ void policy_in_force(const struct op *op, struct work_policy *out)
 
 bool policy_awaited(const struct op *op)
 {
-    const struct setting *s = setting_of(op);
-    return s->watch && !s->known && s->why.code == ERR_NONE;
+    return setting_awaited(setting_of(op));
 }
 
 struct slice policy_frozen(const struct op *op, struct arena *a)

@@ -172,6 +172,20 @@ static void test_several(void)
     world_free(&w);
 }
 
+static void test_not_applied(void)
+{
+    struct world w;
+    begin(&w, "a,b", ",\"mobula.dev/allow-cross-zone\":\"true\"", "");
+    world_run(&w, 30 * 1000);
+    test_case("zones that a template has no place for are told, without a ConfigMap of instance types too");
+    change(&w, "headGroupSpec/template/spec/affinity", "\"none\"");
+    world_run(&w, 30 * 1000);
+    CHECK(says(&w, "rayclusters.ray.io", "c", "\"reason\":\"ZoneNotApplied\""));
+    CHECK(says(&w, "rayclusters.ray.io", "c", "\"observedGeneration\":2"));
+    check_fixed_point(&w);
+    world_free(&w);
+}
+
 int main(void)
 {
     test_next();
@@ -179,5 +193,6 @@ int main(void)
     test_settled();
     test_all_gone();
     test_several();
+    test_not_applied();
     return test_done();
 }
