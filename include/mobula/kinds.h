@@ -169,8 +169,8 @@ void zones_follow(struct op *op, struct record *c); /* before a decision: if all
 bool was_whole(const struct record *c, struct arena *a);
 
 /* raycluster/types.c: the instance types of ConfigMap `instance-types`, and a struct setting_kind */
-/* Applies them to the model, just read. Returns whether a group names one. */
-bool types_apply(struct op *op, const struct record *c);
+/* Applies them to the model, just read. */
+void types_apply(struct op *op, const struct record *c);
 /* Applies them to a pod template of no cluster, such as a RayJob's submitter. False with *e: it names a type that does not exist. */
 bool types_pod(const struct op *op, struct slice node_type, struct jval *template, struct arena *a, struct err *e);
 /* It names one, and the ConfigMap has not been read yet, nor refused to us: the end of that touches it. */

@@ -52,7 +52,7 @@ struct cluster_view {
     uint32_t accounts;    /* bits by enum ray_account: objects needed before the head that exist */
     struct slice status;  /* as the API server has it; empty: none */
     int64_t status_at_ms; /* monotonic time of our last status write; 0: none yet */
-    uint32_t fleet;       /* number of all clusters: the more, the longer counters in status wait */
+    uint32_t fleet;       /* how much there is to see to, jobs too: the more, the longer counters in status wait */
     uint32_t reasons;     /* plan.reasons of our last status write that had any */
     int64_t reasons_ms;   /* monotonic: time of that write */
     uint64_t status_hash; /* plan.status_hash of the write that `status` came from, 0 if somebody else wrote it: the same is not written

@@ -28,14 +28,14 @@ static const struct shape_types *types_or_none(const struct op *op)
 }
 
 /* Most clusters name no type, and no market either: their text is not looked into any further. */
-bool types_apply(struct op *op, const struct record *c)
+void types_apply(struct op *op, const struct record *c)
 {
     const struct setting *s = setting_of(op);
     struct ray_cluster *model = cluster_model(op);
     if (!s->watch || slice_find_text(istr_slice(c->spec), SHAPE_INSTANCE_TYPE) < 0) {
         if (slice_find_text(istr_slice(c->spec), SHAPE_MARKET) >= 0)
             shape_markets(model, &op->loaded->arena);
-        return false;
+        return;
     }
     shape_cluster(types_or_none(op), model, &op->loaded->arena);
     bool unread = !s->known, broken = s->broken;
@@ -48,7 +48,6 @@ bool types_apply(struct op *op, const struct record *c)
         g->blocked_text = arena_printf(&op->loaded->arena, "%.*s; ConfigMap %.*s %s: %s", SLICE_ARG(said), SLICE_ARG(map),
                                        unread ? "cannot be read" : "is broken, and what was read before is in force", s->why.text);
     }
-    return model->typed;
 }
 
 bool types_pod(const struct op *op, struct slice node_type, struct jval *template, struct arena *a, struct err *e)

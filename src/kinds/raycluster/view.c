@@ -25,13 +25,15 @@ void read_cluster(struct op *op, struct record *c, const struct spec_object *fro
     struct ray_cluster *model = arena_new(&op->loaded->arena, struct ray_cluster);
     op->loaded->model = model;
     bool right = ray_read_resource(from, own->hashes, &op->loaded->arena, model, &op->loaded->errors);
-    if (right && !own->hashes)
-        keep_hashes(own, model);
-    if (right)
+    if (right) {
+        if (!own->hashes)
+            keep_hashes(own, model);
         zones_apply(op, c);
-    if (right && op->o.ray.agent)
-        add_agent(op, c);
-    own->typed = right && (types_apply(op, c) || model->typed);
+        if (op->o.ray.agent)
+            add_agent(op, c);
+        types_apply(op, c);
+    }
+    own->typed = right && model->typed;
 }
 
 struct slice group_name(const struct op *op, int32_t group)
