@@ -177,6 +177,8 @@ bool types_pod(const struct op *op, struct slice node_type, struct jval *templat
 bool types_awaited(const struct op *op, const struct record *c);
 bool types_text(struct op *op, struct slice text, struct err *e);
 const struct shape_types *types_in_force(const struct op *op); /* NULL: not known */
+const struct shape_types *
+types_held(const struct op *op); /* the same, and an empty list as long as they are not known; NULL: it has none */
 void types_trouble(struct op *op);
 void types_free(struct op *op);
 

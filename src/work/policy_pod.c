@@ -187,6 +187,21 @@ static const struct member_rule container[] = {{"name", 11, ANY, 0, NULL},
 
 /* ---- sizes ---- */
 
+static bool has_caps(const struct work_size *most)
+{
+    return most->milli_cpu || most->memory || most->gpus;
+}
+
+/* types: NULL: of an operator that has none, or none are known to whoever asks (mobula policy check). */
+static void check_type(struct checker *c, const struct place *template)
+{
+    const struct work_policy *p = c->policy;
+    struct slice name = shape_type_named(template->value, c->r.arena);
+    bool there = slice_empty(name) || !p->types || shape_type_find(p->types, name);
+    if (!there && (has_caps(&p->pod) || has_caps(&p->all)))
+        policy_refuse(c, WORK_RULE_RESOURCES, template, "names an instance type that is not there: how large its pods are is not known");
+}
+
 static void check_sizes(struct checker *c, const struct place *spec, const struct place *containers)
 {
     struct work_size size;
@@ -327,5 +342,6 @@ void policy_pod(struct checker *c, const struct place *spec)
     const struct place *containers = place_key(spec, "containers");
     policy_members(c, spec, pod, 11);
     check_token(c, spec);
+    check_type(c, spec->up);
     check_sizes(c, spec, containers);
 }

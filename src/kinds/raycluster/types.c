@@ -19,12 +19,11 @@ const struct shape_types *types_in_force(const struct op *op)
     return t ? &t->list : NULL;
 }
 
-/* For those who take no NULL. */
-static const struct shape_types *types_or_none(const struct op *op)
+const struct shape_types *types_held(const struct op *op)
 {
     static const struct shape_types none;
     const struct shape_types *types = types_in_force(op);
-    return types ? types : &none;
+    return types || !setting_of(op)->watch ? types : &none;
 }
 
 /* Most clusters name no type, and no market either: their text is not looked into any further. */
@@ -37,7 +36,7 @@ void types_apply(struct op *op, const struct record *c)
             shape_markets(model, &op->loaded->arena);
         return;
     }
-    shape_cluster(types_or_none(op), model, &op->loaded->arena);
+    shape_cluster(types_held(op), model, &op->loaded->arena);
     bool unread = !s->known, broken = s->broken;
     for (int32_t k = -1; (unread || broken) && k < (int32_t)model->group_count; k++) {
         struct ray_group *g = k < 0 ? &model->head : &model->groups[k];
@@ -53,7 +52,7 @@ void types_apply(struct op *op, const struct record *c)
 bool types_pod(const struct op *op, struct slice node_type, struct jval *template, struct arena *a, struct err *e)
 {
     const struct setting *s = setting_of(op);
-    if (!s->watch || shape_pod(types_or_none(op), node_type, template, a, e))
+    if (!s->watch || shape_pod(types_held(op), node_type, template, a, e))
         return true;
     return err_wrap(e, "its pod template");
 }

@@ -20,7 +20,7 @@ void policy_in_force(const struct op *op, struct work_policy *out)
         *out = (map ? map : file)->policy;
     else
         work_policy_default(out);
-    out->types = types_in_force(op);
+    out->types = types_held(op);
 }
 
 bool policy_awaited(const struct op *op)

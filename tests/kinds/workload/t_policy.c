@@ -176,9 +176,9 @@ static void test_quotas(void)
     end_plane(&w, &p);
 }
 
-#define OF_TYPE                                                                                                                            \
+#define OF_TYPE(type)                                                                                                                      \
     "{\"cloud\":\"c\",\"image\":\"ray:1\",\"job\":{\"entrypoint\":\"x\"},\"computeConfig\":{\"inline\":{\"head_node\":"                    \
-    "{\"instance_type\":\"t\"}}}}"
+    "{\"instance_type\":\"" type "\"}}}}"
 
 static void test_types(void)
 {
@@ -192,7 +192,7 @@ static void test_types(void)
     world_start_operator(&w, false);
     world_run(&w, 2000);
     test_case("a pod is as large as its instance type …");
-    struct plane_workload *x = plane_put(&p, 'a', "n", "one", OF_TYPE);
+    struct plane_workload *x = plane_put(&p, 'a', "n", "one", OF_TYPE("t"));
     CHECK(run_until_says(&w, &p, x, "REFUSED", 2000));
     CHECK(has_message(&p, x, "ask for more CPU than the policy's maxPodCPU"));
     test_case("… is now: what was refused for it is looked at again when the types change");
@@ -202,12 +202,20 @@ static void test_types(void)
     test_case("and so is what is used of a quota");
     put_types(&w, "t: {resources: {CPU: 8, memory: 8Gi}}");
     world_run(&w, 1000);
-    struct plane_workload *y = plane_put(&p, 'b', "n", "two", OF_TYPE);
+    struct plane_workload *y = plane_put(&p, 'b', "n", "two", OF_TYPE("t"));
     CHECK(run_until_says(&w, &p, y, "PENDING", 2000));
     CHECK_STR(plane_says(&p, y, "reason"), "QuotaExceeded");
     put_types(&w, "t: {resources: {CPU: 2, memory: 8Gi}}");
     world_run(&w, 1000);
     CHECK_INT(jobs_now(&w), 2);
+    test_case("of a type that is not there nobody knows whether it is too large");
+    y = plane_put(&p, 'c', "n", "three", OF_TYPE("u"));
+    CHECK(run_until_says(&w, &p, y, "REFUSED", 2000));
+    CHECK(has_message(&p, y, "rule resources: names an instance type that is not there"));
+    CHECK_INT(jobs_now(&w), 2);
+    put_types(&w, "{t: {resources: {CPU: 2, memory: 8Gi}}, u: {resources: {CPU: 1, memory: 8Gi}}}");
+    world_run(&w, 1000);
+    CHECK_INT(jobs_now(&w), 3);
     end_plane(&w, &p);
 }
 
