@@ -165,6 +165,7 @@ void auth_refused(struct op *op, struct record *c, struct err *e);
 /* raycluster/zones.c: chooses one of the cluster's zones, and places the model, just read, in it */
 void zones_apply(struct op *op, struct record *c);
 void zones_follow(struct op *op, struct record *c); /* before a decision: if all pods are gone, one is chosen anew */
+void zones_anew(struct op *op, struct record *c);   /* the pods tell in which it is */
 /* scaling.c: whether its status says that all of its pods have run at once */
 bool was_whole(const struct record *c, struct arena *a);
 

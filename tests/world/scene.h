@@ -218,6 +218,17 @@ static void override(struct world *w, const char *method, const char *path, int 
                                                                     .times = times};
 }
 
+/* Somebody else holds the lease, from now on for `seconds`. */
+static void take_lease(struct world *w, const char *holder, int seconds)
+{
+    char now[TIME_TEXT_MAX];
+    time_format_micro(w->now.wall_us, now);
+    struct slice patch = arena_printf(&w->arena, "{\"spec\":{\"holderIdentity\":\"%s\",\"leaseDurationSeconds\":%d,\"renewTime\":\"%s\"}}",
+                                      holder, seconds, now);
+    CHECK_INT(world_call(w, "PATCH", "/apis/coordination.k8s.io/v1/namespaces/n/leases/mobula", "application/merge-patch+json", patch),
+              200);
+}
+
 #pragma GCC diagnostic pop
 
 #endif

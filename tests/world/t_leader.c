@@ -5,16 +5,6 @@
 
 static const char lease_path[] = "/apis/coordination.k8s.io/v1/namespaces/n/leases/mobula";
 
-/* Somebody else holds the lease, from now on for `seconds`. */
-static void take_lease(struct world *w, const char *holder, int seconds)
-{
-    char now[TIME_TEXT_MAX];
-    time_format_micro(w->now.wall_us, now);
-    struct slice patch = arena_printf(&w->arena, "{\"spec\":{\"holderIdentity\":\"%s\",\"leaseDurationSeconds\":%d,\"renewTime\":\"%s\"}}",
-                                      holder, seconds, now);
-    CHECK_INT(world_call(w, "PATCH", lease_path, "application/merge-patch+json", patch), 200);
-}
-
 static void test_no_write_after_loss(void)
 {
     static const struct {

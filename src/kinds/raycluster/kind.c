@@ -54,7 +54,8 @@ static void respecified_cluster(struct op *op, struct record *c)
 static void lead_cluster(struct op *op, struct record *c, bool leads)
 {
     if (leads) {
-        extract_failures(op, c); /* somebody else has counted meanwhile */
+        extract_failures(op, c); /* somebody else has counted meanwhile, and may have moved it */
+        zones_anew(op, c);
         return;
     }
     scaling_drop(c);

@@ -8,10 +8,8 @@ void zones_apply(struct op *op, struct record *c)
     if (slice_find_text(istr_slice(c->spec), SHAPE_ZONE) < 0)
         return;
     struct raycluster *own = raycluster_of(c);
-    bool gone = own->zone_settled && c->pod_count == 0; /* suspended, for one: it begins anew */
-    if (!own->zone || gone) {
-        own->zone = 0;
-        own->zone_settled = !gone && was_whole(c, &op->loaded->arena);
+    if (!own->zone) {
+        own->zone_settled = c->pod_count && was_whole(c, &op->loaded->arena);
         own->zone_from_ms = op->now.mono_ms;
         for (const struct pod_record *r = c->pods; r; r = r->next)
             if (!r->pod.deleting && r->pod.zone && (!own->zone || r->pod.head))
@@ -21,12 +19,18 @@ void zones_apply(struct op *op, struct record *c)
     own->zone = pod_zone_hash(cluster_model(op)->zone);
 }
 
-/* The last of its pods may go with nothing else that would have its spec read again. */
+void zones_anew(struct op *op, struct record *c)
+{
+    raycluster_of(c)->zone = 0;
+    model_forget(op, c);
+}
+
+/* Suspended, for one: it begins anew. The last of its pods may go with nothing else that would have its spec read again. */
 void zones_follow(struct op *op, struct record *c)
 {
     if (!raycluster_of(c)->zone_settled || c->pod_count)
         return;
-    model_forget(op, c);
+    zones_anew(op, c);
     model_load(op, c);
 }
 

@@ -172,6 +172,38 @@ static void test_several(void)
     world_free(&w);
 }
 
+/* As if whoever leads had moved the cluster there. */
+static void move_pods(struct world *w, const char *zone)
+{
+    struct slice names[8], patch = arena_printf(&w->arena, "{\"metadata\":{\"labels\":{\"anyscale.com/zone\":\"%s\"}}}", zone);
+    uint32_t heads = pod_names(w, "head", names, 1), count = heads + pod_names(w, "worker", names + heads, 7);
+    CHECK_INT(count, 3);
+    for (uint32_t i = 0; i < count; i++)
+        CHECK_INT(world_call(w, "PATCH", arena_printf(&w->arena, "%s/%.*s", pods_path, SLICE_ARG(names[i])).ptr,
+                             "application/merge-patch+json", patch),
+                  200);
+}
+
+static void test_other_leader(void)
+{
+    struct world w;
+    test_case("who leads again finds the cluster in another zone, and leaves it there");
+    make_world(&w, true);
+    create(&w, "a,b", "", "a");
+    world_run(&w, 30 * 1000);
+    CHECK_INT(pods_in(&w, "a"), 3);
+    take_lease(&w, "somebody else", 3600);
+    world_run(&w, 10 * 1000);
+    CHECK(!inspect_figures(w.op).leading);
+    move_pods(&w, "b");
+    take_lease(&w, "", 1); /* released */
+    uint64_t deleted = w.sent.deletes;
+    world_run(&w, MINUTE);
+    CHECK(inspect_figures(w.op).leading);
+    CHECK_INT(w.sent.deletes, deleted);
+    world_free(&w);
+}
+
 static void test_not_applied(void)
 {
     struct world w;
@@ -193,6 +225,7 @@ int main(void)
     test_settled();
     test_all_gone();
     test_several();
+    test_other_leader();
     test_not_applied();
     return test_done();
 }
