@@ -99,6 +99,9 @@ void doubt_anew(struct op *op, struct record *c, struct doubt *d);
 bool doubt_list(struct op *op, struct record *c);      /* kind.unsettled */
 int64_t doubt_recall(struct op *op, struct record *c); /* kind.recall */
 
+/* raycluster/keep.c: kind.kept of those that a RayJob, a RayCronJob or a workload may own */
+void kept_owned(struct op *op, struct record *c, struct jval object, uint32_t round, bool changed, bool status);
+
 /* raycluster/held.c */
 void held_stripped(struct op *op, const struct flight *f, struct jval pod); /* it was created, but without its label or owner */
 void held_found(struct op *op, const struct flight *f, struct jval pod);    /* it occupies the name, and does not count */

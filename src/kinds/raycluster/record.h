@@ -74,9 +74,8 @@ static inline struct ray_cluster *cluster_model(const struct op *op)
     return op->loaded->model;
 }
 
-/* view.c, keep.c */
+/* view.c */
 int64_t decide_cluster(struct op *op, struct record *c, struct plan *p);
 void read_cluster(struct op *op, struct record *c, const struct spec_object *from);
-void kept_cluster(struct op *op, struct record *c, struct jval object, uint32_t round, bool changed, bool status);
 
 #endif

@@ -232,10 +232,7 @@ int64_t decide_job(struct op *op, struct record *c, struct plan *p)
 
 void kept_job(struct op *op, struct record *c, struct jval object, uint32_t round, bool changed, bool status)
 {
-    struct record *owner = controller_record(op, c->space, istr_slice(c->ns), object, &kind_rayjob);
-    record_own(op, c, owner ? owner : workload_owner(op, c, object));
-    if (changed || status)
-        record_tell(op, c);
+    kept_owned(op, c, object, round, changed, status);
     if (status && round != 0 && !slice_empty(json_get_str(object, "status.jobStatus", &op->event_arena)))
         job_doubt(c);
 }
