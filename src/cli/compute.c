@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "explain.h"
 #include "findings.h"
+#include "shapes.h"
 
 #include <stdio.h>
 
@@ -133,7 +134,7 @@ bool compute_is_sound(struct slice file, struct slice text, struct arena *a, str
 /* ---- the command ---- */
 
 struct compute_options {
-    struct slice file, types, patches, name, image, ray_version;
+    struct slice file, types, patches, ns, kubeconfig, context, name, image, ray_version;
 };
 
 static const struct flag list[] = {
@@ -141,6 +142,10 @@ static const struct flag list[] = {
     {"f", FLAG_TEXT, AT(file), "FILE", "a compute config in YAML or JSON; - is standard input"},
     {"instance-types", FLAG_TEXT, AT(types), "FILE", "of instance types, the ConfigMap or its text: a type that is not in it is an error"},
     {"patches-file", FLAG_TEXT, AT(patches), "FILE", "of patches, as the ConfigMap has them: one that cannot be applied is an error"},
+    {"namespace", FLAG_TEXT, AT(ns), "NS",
+     "of a cluster, whose ConfigMaps instance-types and patches are read there in the place of files"},
+    {"kubeconfig", FLAG_TEXT, AT(kubeconfig), "FILE", "how to reach that cluster"},
+    {"context", FLAG_TEXT, AT(context), "NAME", "of the kubeconfig"},
     {"name", FLAG_TEXT, AT(name), "NAME", "of the RayCluster (cluster)"},
     {"image", FLAG_TEXT, AT(image), "REF", "of Ray's container (" IMAGE ")"},
     {"ray-version", FLAG_TEXT, AT(ray_version), "VERSION", "of Ray in the image, where its tag does not tell"},
@@ -157,10 +162,24 @@ static const struct flags flags = {
     .count = COUNT_OF(list),
 };
 
+/* A text of instance types and one of patches: of files, or of a cluster. Empty: not given. */
+static bool read_maps(const struct compute_options *o, struct arena *a, struct slice *types, struct slice *patches, struct err *e)
+{
+    *types = *patches = SLICE("");
+    if (slice_empty(o->ns))
+        return (slice_empty(o->types) || cli_read_file(o->types, a, types, e)) &&
+               (slice_empty(o->patches) || cli_read_file(o->patches, a, patches, e));
+    struct ask ask = {0};
+    bool ok = ask_open(&ask, o->kubeconfig, o->context, e) && shapes_fetch(&ask, o->ns, SLICE("instance-types"), false, a, types, e) &&
+              shapes_fetch(&ask, o->ns, SLICE("patches"), false, a, patches, e);
+    ask_close(&ask);
+    return ok;
+}
+
 int cli_compute(int argc, char **argv)
 {
     struct compute_options o = {.name = SLICE("cluster"), .image = SLICE(IMAGE), .ray_version = SLICE("")};
-    struct slice what = argc > 1 ? slice_of(argv[1]) : SLICE_NONE, text, types_text;
+    struct slice what = argc > 1 ? slice_of(argv[1]) : SLICE_NONE, text, types_text, patches_text;
     bool check = slice_eq(what, SLICE("check")), named = check || slice_eq(what, SLICE("render"));
     struct shape_types types;
     struct err e = {0};
@@ -177,18 +196,19 @@ int cli_compute(int argc, char **argv)
     __attribute__((cleanup(buf_free))) struct buf out = {.max = 2 * LIMIT_JSON_ITEM}, notes = {.max = LIMIT_JSON_ITEM};
     struct compute_how how = {.name = o.name, .image = o.image, .ray_version = o.ray_version};
     bool well = true;
-    if (!slice_empty(o.types)) {
-        if (!cli_read_file(o.types, &a, &types_text, &e))
-            return cli_fail(&e);
-        well = explain_types(o.types.ptr, types_text, &a, &types, &notes);
+    if (!slice_empty(o.ns) && (o.types.len || o.patches.len))
+        return flags_wrong(&flags, "--namespace reads the ConfigMaps of a cluster: leave out --instance-types and --patches-file");
+    if (!read_maps(&o, &a, &types_text, &patches_text, &e))
+        return cli_fail(&e);
+    if (o.types.len || o.ns.len) {
+        well = explain_types(o.types.len ? o.types.ptr : "instance-types", types_text, &a, &types, &notes);
         how.types = &types;
     }
-    if (!slice_empty(o.patches)) {
+    if (o.patches.len || o.ns.len) {
         struct shape_patches *patches = arena_new(&a, struct shape_patches);
-        if (!cli_read_file(o.patches, &a, &text, &e))
-            return cli_fail(&e);
-        well &= explain_patches(o.patches.ptr, text, &a, patches, &notes);
-        patches->name = o.patches;
+        const char *from = o.patches.len ? o.patches.ptr : "patches";
+        well &= explain_patches(from, patches_text, &a, patches, &notes);
+        patches->name = slice_of(from);
         how.patches = well ? patches : NULL;
     }
     if (!cli_read_file(o.file, &a, &text, &e))

@@ -180,8 +180,23 @@ static bool fetch(struct job *j, struct slice path, struct slice *body)
     if (!ask_get(&j->ask, path, NULL, &j->a, &answer, &j->e))
         return false;
     *body = answer.body;
-    return answer.code < 300 || err_set(&j->e, ERR_STATUS, "%.*s: %s%s", SLICE_ARG(path), ask_words(&answer, words),
-                                        answer.code == 404 ? ": --namespace and --configmap say where it is, -f names a file" : "");
+    return answer.code < 300 || err_set(&j->e, ERR_STATUS, "%.*s: %s", SLICE_ARG(path), ask_words(&answer, words));
+}
+
+bool shapes_fetch(struct ask *ask, struct slice ns, struct slice name, bool must, struct arena *a, struct slice *out, struct err *e)
+{
+    __attribute__((cleanup(buf_free))) struct buf path;
+    struct ask_answer answer;
+    char words[ASK_WORDS];
+    buf_init(&path, LIMIT_HTTP_URL);
+    kube_path(&path, &kube_configmaps, ns, name, SLICE_NONE);
+    if (!ask_get(ask, buf_slice(&path), NULL, a, &answer, e))
+        return false;
+    bool none = answer.code == 404 && !must;
+    *out = none ? SLICE("") : answer.body;
+    return none || answer.code < 300 ||
+           err_set(e, ERR_STATUS, "%.*s: %s%s", SLICE_ARG(buf_slice(&path)), ask_words(&answer, words),
+                   answer.code == 404 ? ": --namespace and --configmap say where it is, -f names a file" : "");
 }
 
 /* A list of nodes, or one: JSON, or YAML as kubectl prints it. */
@@ -227,12 +242,10 @@ static bool suggest(struct job *j)
 
 static bool list_types(struct job *j)
 {
-    __attribute__((cleanup(buf_free))) struct buf path;
     struct slice text;
     struct shape_types types;
-    buf_init(&path, LIMIT_HTTP_URL);
-    kube_path(&path, &kube_configmaps, j->o->ns, j->o->name, SLICE_NONE);
-    if (slice_empty(j->o->file) ? !fetch(j, buf_slice(&path), &text) : !cli_read_file(j->o->file, &j->a, &text, &j->e))
+    if (slice_empty(j->o->file) ? !shapes_fetch(&j->ask, j->o->ns, j->o->name, true, &j->a, &text, &j->e)
+                                : !cli_read_file(j->o->file, &j->a, &text, &j->e))
         return false;
     const char *from = slice_empty(j->o->file) ? arena_dup(&j->a, j->o->name).ptr : j->o->file.ptr;
     bool well = explain_types(from, text, &j->a, &types, &j->notes);

@@ -2,6 +2,8 @@
 #ifndef MOBULA_CLI_SHAPES_H
 #define MOBULA_CLI_SHAPES_H
 
+#include "ask.h"
+
 #include <mobula/shape.h>
 
 /* A line for each type. */
@@ -22,6 +24,8 @@ struct shapes_reserve {
     int64_t cpu, memory;
 };
 void shapes_add_node(struct shapes *s, struct jval node, const struct shapes_reserve *reserve, struct arena *a);
+/* A ConfigMap as the API server has it. *out empty: there is none, which is an error if it must be there. */
+bool shapes_fetch(struct ask *ask, struct slice ns, struct slice name, bool must, struct arena *a, struct slice *out, struct err *e);
 void shapes_suggest(const struct shapes *s, struct buf *out);
 
 #endif

@@ -129,6 +129,12 @@ def test_the_commands_of_types_and_compute_configs(space, both, nodes, tmp_path)
     config = tmp_path / "config.yaml"
     config.write_text("head_node: {instance_type: 2CPU-8GB}\n"
                       "worker_nodes:\n- {instance_type: 8CPU-32GB-1xT4, min_nodes: 1, max_nodes: 1}\n")
+    checked = mobula("compute-config", "check", "-f", config, "--namespace", space.name, admin)
+    assert checked.returncode == 0 and not checked.stderr, checked
+    config.write_text(config.read_text().replace("8CPU-32GB-1xT4", "8CPU"))
+    checked = mobula("compute-config", "check", "-f", config, "--namespace", space.name, admin)
+    assert checked.returncode == 1 and "config.yaml:3: worker_nodes[0].instance_type: is 8CPU, which is not" in checked.stderr, checked
+    config.write_text(config.read_text().replace("8CPU", "8CPU-32GB-1xT4"))
     rendered = mobula("compute-config", "render", "-f", config, "--name=made", "--image=ray:2.60.0")
     assert rendered.returncode == 0, rendered
     space.kubectl("apply", "-f", "-", stdin=rendered.stdout)
